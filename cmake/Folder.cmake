@@ -1,0 +1,23 @@
+# hone_folder(<name> SEES <folders...> [LINK <targets...>])
+#
+# src/<name> as the static library hone_<name>: all .cc files right in it, *_test.cc files as the test program <name>_test.
+# SEES lists exactly the folders of src/ whose headers it may include.
+function(hone_folder name)
+  cmake_parse_arguments(arg "" "" "SEES;LINK;TEST_LINK" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cc)
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  add_library(hone_${name} STATIC ${sources})
+  foreach(seen IN LISTS arg_SEES)
+    target_link_libraries(hone_${name} PUBLIC hone_${seen})
+  endforeach()
+  target_link_libraries(hone_${name} PUBLIC ${arg_LINK} PRIVATE hone_settings)
+  set_property(GLOBAL APPEND PROPERTY HONE_FOLDERS ${name})
+  set_property(GLOBAL PROPERTY HONE_SEES_${name} ${arg_SEES})
+  if(tests)
+    add_executable(${name}_test ${tests})
+    target_link_libraries(${name}_test PRIVATE hone_${name} ${arg_TEST_LINK} hone_settings GTest::gtest GTest::gtest_main)
+    add_test(NAME ${name} COMMAND ${name}_test)
+    set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "" ENVIRONMENT "HONE_SOURCE=${CMAKE_SOURCE_DIR};HONE_PROGRAM=$<TARGET_FILE_DIR:${name}_test>/hone")
+  endif()
+endfunction()

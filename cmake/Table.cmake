@@ -1,0 +1,34 @@
+# hone_table(<library> <folder> <type> <prefix> <accessor> <header>)
+#
+# Every .cc file (tests apart) in <folder> defines one constant `hone::<prefix>_<file name>` of <type>. This compiles them all into
+# <library> and writes <accessor>, a function that gives them sorted by file name. A new file is picked up by the next build:
+# there is no list to keep, no registration at start-up and nothing that a linker can drop.
+function(hone_table library folder type prefix accessor header)
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cc)
+  list(FILTER files EXCLUDE REGEX "_test\\.cc$")
+  list(SORT files)
+  set(declarations "")
+  set(references "")
+  foreach(file IN LISTS files)
+    cmake_path(GET file STEM name)
+    string(APPEND declarations "extern const ${type} ${prefix}_${name};\n")
+    string(APPEND references "    &${prefix}_${name},\n")
+  endforeach()
+  list(LENGTH files count)
+  set(table ${CMAKE_CURRENT_BINARY_DIR}/${prefix}_table.cc)
+  file(CONFIGURE OUTPUT ${table} CONTENT "// Generated from the files of ${folder}/.
+#include \"${header}\"
+
+#include <array>
+
+namespace hone {
+@declarations@
+namespace {
+constexpr std::array<const ${type}*, @count@> kTable = {
+@references@};
+}  // namespace
+std::span<const ${type}* const> ${accessor}() { return kTable; }
+}  // namespace hone
+" @ONLY)
+  target_sources(${library} PRIVATE ${files} ${table})
+endfunction()

@@ -1,0 +1,308 @@
+#include "base/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace hone {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+int Remaining(Clock::time_point end) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
+  return static_cast<int>(std::clamp<long long>(left, 0, 1 << 30));
+}
+
+void CloseIfOpen(int& fd) {
+  if (fd >= 0) close(fd);
+  fd = -1;
+}
+
+struct Pipe {
+  int read = -1, write = -1;
+  ~Pipe() {
+    CloseIfOpen(read);
+    CloseIfOpen(write);
+  }
+  bool Open() {
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) != 0) return false;
+    read = fds[0];
+    write = fds[1];
+    return true;
+  }
+};
+
+// The child's side, between fork and exec: only async-signal-safe calls.
+[[noreturn]] void BecomeChild(const Command& command, const char* path, char* const* argv, char* const* envp, int in, int out,
+                              int err, int report) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  for (int signal = 1; signal < 32; ++signal) ::signal(signal, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  // First lift every descriptor out of the way of the numbers that it shall be known by, then put it there.
+  constexpr int kHigh = 512;
+  int lifted[64];
+  const auto count = std::min<std::size_t>(command.descriptors.size(), 60);
+  for (std::size_t i = 0; i < count; ++i) lifted[i] = fcntl(command.descriptors[i].first, F_DUPFD_CLOEXEC, kHigh);
+  const int report_high = fcntl(report, F_DUPFD_CLOEXEC, kHigh);
+  bool ok = dup2(in, 0) >= 0 && dup2(out, 1) >= 0 && dup2(err, 2) >= 0;
+  for (std::size_t i = 0; i < count; ++i) ok = ok && dup2(lifted[i], command.descriptors[i].second) >= 0;
+  if (!command.directory.empty()) ok = ok && chdir(command.directory.c_str()) == 0;
+  if (command.address_space_bytes > 0) {
+    const rlimit limit{command.address_space_bytes, command.address_space_bytes};
+    ok = ok && setrlimit(RLIMIT_AS, &limit) == 0;
+  }
+  if (ok) execve(path, argv, envp);
+  const int failure = errno;
+  [[maybe_unused]] const auto written = write(report_high, &failure, sizeof failure);
+  _exit(127);
+}
+
+struct Started {
+  pid_t pid;
+  int pidfd;
+};
+
+Result<Started> Spawn(const Command& command, int in, int out, int err) {
+  if (command.argv.empty()) return Fail(ErrorKind::kUsage, "no command to run");
+  const auto path = FindProgram(command.argv[0]);
+  if (!path) return Fail(ErrorKind::kNotFound, fmt::format("{} is not in PATH", command.argv[0]));
+  std::vector<char*> argv, envp;
+  for (const auto& word : command.argv) argv.push_back(const_cast<char*>(word.c_str()));
+  for (const auto& line : command.environment) envp.push_back(const_cast<char*>(line.c_str()));
+  argv.push_back(nullptr);
+  envp.push_back(nullptr);
+  Pipe report;  // closes on a good exec, carries errno on a bad one
+  if (!report.Open()) return Fail(ErrorKind::kIo, fmt::format("pipe: {}", std::strerror(errno)));
+  const pid_t pid = fork();
+  if (pid < 0) return Fail(ErrorKind::kIo, fmt::format("cannot start {}: {}", *path, std::strerror(errno)));
+  if (pid == 0) BecomeChild(command, path->c_str(), argv.data(), envp.data(), in, out, err, report.write);
+  setpgid(pid, pid);  // the child does so too; whoever is first wins, and neither can be late
+  CloseIfOpen(report.write);
+  int failure = 0;
+  ssize_t got;
+  do got = read(report.read, &failure, sizeof failure);
+  while (got < 0 && errno == EINTR);
+  if (got == sizeof failure) {
+    waitpid(pid, nullptr, 0);
+    return Fail(ErrorKind::kTool, fmt::format("cannot start {}: {}", *path, std::strerror(failure)));
+  }
+  return Started{pid, static_cast<int>(syscall(SYS_pidfd_open, pid, 0))};
+}
+
+void Record(int status, Exit& exit) {
+  if (WIFSIGNALED(status)) {
+    exit.signal = WTERMSIG(status);
+  } else {
+    exit.code = WEXITSTATUS(status);
+  }
+}
+
+// Appends what is there to `text` up to `limit`; false at the end of the stream.
+bool Drain(int fd, std::string& text, std::size_t limit) {
+  char buffer[65536];
+  const auto got = read(fd, buffer, sizeof buffer);
+  if (got < 0) return errno == EINTR || errno == EAGAIN;
+  if (got == 0) return false;
+  text.append(buffer, std::min<std::size_t>(static_cast<std::size_t>(got), limit - std::min(limit, text.size())));
+  return true;
+}
+
+}  // namespace
+
+std::string Exit::Describe() const {
+  if (timed_out) return "ran past its time limit and was killed";
+  if (signal != 0) return fmt::format("was killed by SIG{}", sigabbrev_np(signal) ? sigabbrev_np(signal) : "?");
+  return fmt::format("exited with status {}", code);
+}
+
+std::vector<std::string> InheritedEnvironment() {
+  std::vector<std::string> lines;
+  for (const char* name : {"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "XDG_CACHE_HOME", "LD_LIBRARY_PATH", "OMP_NUM_THREADS"}) {
+    if (const char* value = std::getenv(name)) lines.push_back(fmt::format("{}={}", name, value));
+  }
+  return lines;
+}
+
+std::optional<std::string> FindProgram(std::string_view name) {
+  if (name.find('/') != std::string_view::npos) return std::string(name);
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path ? path : "/usr/bin:/bin";
+  while (!rest.empty()) {
+    const auto colon = rest.find(':');
+    const auto folder = rest.substr(0, colon);
+    rest = colon == std::string_view::npos ? std::string_view{} : rest.substr(colon + 1);
+    auto candidate = fmt::format("{}/{}", folder, name);
+    if (!folder.empty() && access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  return std::nullopt;
+}
+
+Result<Exit> Run(const Command& command) {
+  Pipe in, out, err;
+  if (!in.Open() || !out.Open() || !err.Open()) return Fail(ErrorKind::kIo, fmt::format("pipe: {}", std::strerror(errno)));
+  const auto started = HONE_TRY(Spawn(command, in.read, out.write, err.write));
+  CloseIfOpen(in.read);
+  CloseIfOpen(out.write);
+  CloseIfOpen(err.write);
+  fcntl(in.write, F_SETFL, O_NONBLOCK);
+
+  Exit exit;
+  const auto end = Clock::now() + command.wall;
+  std::size_t sent = 0;
+  bool out_open = true, err_open = true, ended = false;
+  if (command.input.empty()) CloseIfOpen(in.write);
+  // Until the child has ended: its streams may outlive it in a grandchild, and then they are not worth waiting for.
+  while (!ended) {
+    pollfd fds[] = {{started.pidfd, POLLIN, 0},
+                    {out_open ? out.read : -1, POLLIN, 0},
+                    {err_open ? err.read : -1, POLLIN, 0},
+                    {in.write, POLLOUT, 0}};
+    const int ready = poll(fds, 4, Remaining(end));
+    if (ready < 0 && errno != EINTR) break;
+    if (ready == 0) {
+      exit.timed_out = true;
+      kill(-started.pid, SIGKILL);
+      break;
+    }
+    if (fds[1].revents) out_open = Drain(out.read, exit.output, command.max_output_bytes);
+    if (fds[2].revents) err_open = Drain(err.read, exit.error, command.max_output_bytes);
+    if (fds[3].revents) {
+      const auto wrote = write(in.write, command.input.data() + sent, command.input.size() - sent);
+      if (wrote > 0) sent += static_cast<std::size_t>(wrote);
+      if ((wrote < 0 && errno != EAGAIN && errno != EINTR) || sent == command.input.size()) CloseIfOpen(in.write);
+    }
+    ended = fds[0].revents != 0;
+  }
+  int status = 0;
+  while (waitpid(started.pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (started.pidfd >= 0) close(started.pidfd);
+  kill(-started.pid, SIGKILL);  // whatever it left behind
+  Record(status, exit);
+  for (auto [fd, open, text] : {std::tuple{out.read, out_open, &exit.output}, {err.read, err_open, &exit.error}}) {
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    pollfd one{fd, POLLIN, 0};
+    while (open && poll(&one, 1, 0) > 0 && Drain(fd, *text, command.max_output_bytes)) {
+    }
+  }
+  return exit;
+}
+
+Result<Child> Child::Start(const Command& command, int error_descriptor) {
+  Pipe in, out;
+  if (!in.Open() || !out.Open()) return Fail(ErrorKind::kIo, fmt::format("pipe: {}", std::strerror(errno)));
+  const auto started = HONE_TRY(Spawn(command, in.read, out.write, error_descriptor));
+  Child child;
+  child.pid_ = started.pid;
+  child.pidfd_ = started.pidfd;
+  child.input_ = std::exchange(in.write, -1);
+  child.output_ = std::exchange(out.read, -1);
+  return child;
+}
+
+Child::Child(Child&& other) noexcept { *this = std::move(other); }
+
+Child& Child::operator=(Child&& other) noexcept {
+  if (this == &other) return *this;
+  Release();
+  pid_ = std::exchange(other.pid_, -1);
+  pidfd_ = std::exchange(other.pidfd_, -1);
+  input_ = std::exchange(other.input_, -1);
+  output_ = std::exchange(other.output_, -1);
+  reaped_ = std::exchange(other.reaped_, false);
+  exit_ = std::move(other.exit_);
+  pending_ = std::move(other.pending_);
+  return *this;
+}
+
+Child::~Child() { Release(); }
+
+void Child::Release() {
+  if (pid_ > 0 && !reaped_) Kill();
+  CloseIfOpen(input_);
+  CloseIfOpen(output_);
+  CloseIfOpen(pidfd_);
+  pid_ = -1;
+}
+
+void Child::CloseInput() { CloseIfOpen(input_); }
+
+Result<std::string> Child::ReadLine(std::chrono::milliseconds wall) {
+  const auto end = Clock::now() + wall;
+  while (true) {
+    if (const auto newline = pending_.find('\n'); newline != std::string::npos) {
+      std::string line = pending_.substr(0, newline);
+      pending_.erase(0, newline + 1);
+      return line;
+    }
+    pollfd fds[] = {{output_, POLLIN, 0}};
+    const int ready = poll(fds, 1, Remaining(end));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready == 0) return Fail(ErrorKind::kTimeout, "no answer within the time limit");
+    const auto before = pending_.size();
+    if (!Drain(output_, pending_, std::size_t{1} << 30) && pending_.size() == before) {
+      const auto exit = Wait(std::chrono::milliseconds(1000));
+      return Fail(ErrorKind::kTool, exit ? exit->Describe() : std::string("closed its output"));
+    }
+  }
+}
+
+Result<void> Child::WriteLine(std::string_view line) {
+  std::string text(line);
+  text += '\n';
+  std::size_t sent = 0;
+  while (sent < text.size()) {
+    const auto wrote = write(input_, text.data() + sent, text.size() - sent);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) return Fail(ErrorKind::kTool, fmt::format("cannot write to the child: {}", std::strerror(errno)));
+    sent += static_cast<std::size_t>(wrote);
+  }
+  return {};
+}
+
+bool Child::Running() { return !Wait(std::chrono::milliseconds(0)).has_value(); }
+
+std::optional<Exit> Child::Wait(std::chrono::milliseconds wall) {
+  if (reaped_) return exit_;
+  pollfd fds[] = {{pidfd_, POLLIN, 0}};
+  const auto end = Clock::now() + wall;
+  int ready;
+  do ready = poll(fds, 1, Remaining(end));
+  while (ready < 0 && errno == EINTR);
+  if (ready <= 0) return std::nullopt;
+  int status = 0;
+  if (waitpid(pid_, &status, 0) != pid_) return std::nullopt;
+  reaped_ = true;
+  Record(status, exit_);
+  kill(-pid_, SIGKILL);
+  return exit_;
+}
+
+void Child::Signal(int signal) {
+  if (!reaped_) kill(-pid_, signal);
+}
+
+Exit Child::Kill() {
+  Signal(SIGKILL);
+  while (!Wait(std::chrono::milliseconds(1000))) {
+  }
+  return exit_;
+}
+
+}  // namespace hone

@@ -1,0 +1,85 @@
+// Child processes: run one to its end under a wall, or keep one and talk to it. Every child leads a process group of its
+// own, so that a kill takes its children along. Thread-safe: no shared state.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace hone {
+
+// What a child gets. Nothing of our environment is handed on but what `environment` names.
+struct Command {
+  std::vector<std::string> argv;              // argv[0] is looked up in our PATH
+  std::vector<std::string> environment;       // "NAME=value" lines; see InheritedEnvironment
+  std::string directory;                      // empty = ours
+  std::string input;                          // written to its standard input, which is then closed
+  std::chrono::milliseconds wall{60'000};     // then SIGKILL to the group
+  std::uint64_t address_space_bytes = 0;      // RLIMIT_AS, 0 = none
+  std::size_t max_output_bytes = 16u << 20;   // per stream; the rest is read and dropped
+  std::vector<std::pair<int, int>> descriptors;  // {ours, theirs}: handed on beside 0, 1, 2
+};
+
+struct Exit {
+  int code = 0;       // exit status when signal == 0
+  int signal = 0;     // the signal that ended it, or 0
+  bool timed_out = false;
+  std::string output;  // standard output
+  std::string error;   // standard error
+  bool ok() const { return code == 0 && signal == 0 && !timed_out; }
+  std::string Describe() const;  // "exited with status 3", "was killed by SIGSEGV", "ran past 60 s"
+};
+
+// PATH, HOME, LANG, TMPDIR and the like: what a compiler or an interpreter needs, and no keys.
+std::vector<std::string> InheritedEnvironment();
+
+// Where `name` is in our PATH, or nothing. A name with a slash is taken as it is.
+std::optional<std::string> FindProgram(std::string_view name);
+
+// Runs it to its end. Fails only if it cannot be started; a bad end is in Exit.
+Result<Exit> Run(const Command& command);
+
+// A child that we keep: we write to its standard input and read its standard output; its standard error is ours unless
+// `error_descriptor` is given. Movable; the destructor kills the group and reaps.
+class Child {
+ public:
+  static Result<Child> Start(const Command& command, int error_descriptor = 2);
+  Child(Child&& other) noexcept;
+  Child& operator=(Child&& other) noexcept;
+  ~Child();
+
+  pid_t pid() const { return pid_; }
+  int input() const { return input_; }    // write end, -1 once closed
+  int output() const { return output_; }  // read end
+  void CloseInput();
+
+  // One line of its output without the newline. kTimeout after `wall`; kTool with how it ended when the child is gone.
+  Result<std::string> ReadLine(std::chrono::milliseconds wall);
+  Result<void> WriteLine(std::string_view line);
+
+  bool Running();                                       // reaps when it has ended
+  std::optional<Exit> Wait(std::chrono::milliseconds wall);  // nothing if it still runs then
+  void Signal(int signal);                              // to the group
+  Exit Kill();                                          // SIGKILL to the group, then reap
+
+ private:
+  Child() = default;
+  void Release();
+  pid_t pid_ = -1;
+  int pidfd_ = -1;
+  int input_ = -1;
+  int output_ = -1;
+  bool reaped_ = false;
+  Exit exit_;
+  std::string pending_;  // read, not yet handed out
+};
+
+}  // namespace hone

@@ -1,0 +1,129 @@
+// The scalar language in which operators say what one element of their result is. An Expr is a small immutable tree over
+// loop indices, elements of buffers and constants; Reduce folds it over further indices:
+//
+//   matmul:   y[i, j] = Sum over k of a[i, k] * b[k, j]
+//   relu:     y[i]    = Max(x[i], 0)
+//
+// From this one form come the loop nests of the oracle and the naive baseline (graph/loop_nest.h), FLOPs and bytes
+// (graph/cost.h) and the expert's fusion. Immutable and shared: safe to read from any thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hone {
+
+enum class ScalarType : std::uint8_t { kReal, kInt, kBool };
+
+enum class UnaryOp : std::uint8_t {
+  kNeg, kAbs, kExp, kExpm1, kLog, kLog1p, kLog2, kLog10, kSqrt, kRsqrt, kReciprocal, kSin, kCos, kTan, kAsin, kAcos, kAtan,
+  kSinh, kCosh, kTanh, kAsinh, kAcosh, kAtanh, kErf, kErfc, kFloor, kCeil, kTrunc, kRound, kSign, kIsNan, kNot,
+};
+
+enum class BinaryOp : std::uint8_t {
+  kAdd, kSub, kMul, kDiv,     // kDiv: reals
+  kFloorDiv, kFloorMod,       // towards minus infinity, as Python; kFloorMod of reals too
+  kMin, kMax,                 // a NaN on either side is the result
+  kPow, kAtan2, kFmod,
+  kLess, kLessEqual, kEqual, kNotEqual,  // -> kBool
+  kAnd, kOr, kXor,            // of kBool, or bitwise of kInt
+};
+
+// kArgMax and kArgMin give the flat index (row-major over the reduced indices) of the first extreme; a NaN is extreme.
+enum class ReduceOp : std::uint8_t { kSum, kProd, kMax, kMin, kAny, kAll, kArgMax, kArgMin };
+
+std::string_view Name(UnaryOp op);   // "exp": the function's name in the kernel language and in generated C++
+std::string_view Name(BinaryOp op);  // "+", "max", "<" ...
+std::string_view Name(ReduceOp op);  // "sum"
+
+// A loop index: 0 <= index < extent. Two are the same index iff their ids are equal.
+struct IndexVar {
+  int id = -1;
+  std::int64_t extent = 1;
+};
+
+struct ExprNode;
+
+class Expr {
+ public:
+  enum class Kind : std::uint8_t { kConst, kIndex, kLoad, kUnary, kBinary, kSelect, kCast, kReduce };
+
+  Expr() = default;
+  Expr(double real);           // NOLINT(google-explicit-constructor): arithmetic on expressions should read as arithmetic
+  Expr(int whole);             // NOLINT(google-explicit-constructor)
+  Expr(std::int64_t whole);    // NOLINT(google-explicit-constructor)
+  Expr(IndexVar index);        // NOLINT(google-explicit-constructor)
+  static Expr Bool(bool value);
+  explicit Expr(std::shared_ptr<const ExprNode> node) : node_(std::move(node)) {}
+
+  const ExprNode& operator*() const { return *node_; }
+  const ExprNode* operator->() const { return node_.get(); }
+  const ExprNode* get() const { return node_.get(); }
+  explicit operator bool() const { return node_ != nullptr; }
+
+ private:
+  std::shared_ptr<const ExprNode> node_;
+};
+
+struct ExprNode {
+  Expr::Kind kind = Expr::Kind::kConst;
+  ScalarType type = ScalarType::kReal;
+  double real = 0;              // kConst of kReal
+  std::int64_t whole = 0;       // kConst of kInt and kBool
+  IndexVar index;               // kIndex
+  int buffer = -1;              // kLoad: an id of the definition or graph that it belongs to
+  UnaryOp unary{};
+  BinaryOp binary{};
+  ReduceOp reduce{};
+  std::vector<IndexVar> over;   // kReduce
+  std::vector<Expr> operands;   // kLoad: one index a dimension; kSelect: condition, then, else; others: their arguments
+};
+
+// Building. Real and int operands mix: the int is cast. Constants fold where that is exact.
+Expr Load(int buffer, std::vector<Expr> indices, ScalarType type);
+Expr Apply(UnaryOp op, Expr x);
+Expr Apply(BinaryOp op, Expr a, Expr b);
+Expr Select(Expr condition, Expr then, Expr otherwise);  // only the taken side is evaluated
+Expr Cast(Expr x, ScalarType type);                      // real to int truncates
+Expr Reduce(ReduceOp op, std::vector<IndexVar> over, Expr body);
+IndexVar NewIndex(std::int64_t extent);                  // a fresh id
+
+Expr operator+(Expr a, Expr b);
+Expr operator-(Expr a, Expr b);
+Expr operator*(Expr a, Expr b);
+Expr operator/(Expr a, Expr b);  // real division, also of ints
+Expr operator-(Expr a);
+Expr Max(Expr a, Expr b);
+Expr Min(Expr a, Expr b);
+Expr Less(Expr a, Expr b);
+Expr LessEqual(Expr a, Expr b);
+Expr Equal(Expr a, Expr b);
+Expr And(Expr a, Expr b);
+Expr Exp(Expr x);
+Expr Log(Expr x);
+Expr Sqrt(Expr x);
+Expr Tanh(Expr x);
+Expr Abs(Expr x);
+Expr Sigmoid(Expr x);  // 1 / (1 + exp(-x))
+Expr Softplus(Expr x); // log1p(exp(-|x|)) + max(x, 0): no overflow
+
+// A sum over fresh indices of the given extents: Fold(kSum, {n}, [&](auto k) { return x({i, k[0]}); }).
+Expr Fold(ReduceOp op, std::span<const std::int64_t> extents, const std::function<Expr(std::span<const Expr>)>& body);
+
+// `expr` with each index var id for which `with(id)` gives an expression replaced by it.
+Expr Substitute(const Expr& expr, const std::function<Expr(const IndexVar&)>& with);
+// `expr` with each load for which `with(load)` gives an expression replaced by it (the load's own indices are done first).
+Expr ReplaceLoads(const Expr& expr, const std::function<Expr(const ExprNode&)>& with);
+// Every node once, children first.
+void Visit(const Expr& expr, const std::function<void(const ExprNode&)>& visit);
+bool SameExpr(const Expr& a, const Expr& b);  // structurally; reduced indices match by position
+
+// One line for a person: "max(x[i0, i1], 0)". `buffer_name` names loads.
+std::string ToString(const Expr& expr, const std::function<std::string(int)>& buffer_name);
+
+}  // namespace hone

@@ -1,0 +1,55 @@
+// A Graph: a problem's operators, typed and defined. Each node's op (graph/ops/, one file each) says what one element of its
+// results is; Graph::Create runs them in order and keeps the stages, so that everything behind it (oracle, bound, expert)
+// works on element definitions and never asks which op it was. Immutable once made; safe to read from any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "graph/expr.h"
+#include "problem/problem.h"
+
+namespace hone {
+
+// Where values live: an input, a parameter, or what a stage makes.
+struct Buffer {
+  std::string name;
+  Shape shape;
+  DType dtype = DType::kF32;
+  int stage = -1;       // the stage that writes it; -1 for an input or parameter
+  int tensor = -1;      // the index in Problem::tensors of the input, parameter or output that it is, or -1
+};
+
+// buffer[vars...] = value, for all values of vars: a loop nest, all of whose elements are independent.
+struct Stage {
+  int buffer = -1;
+  int node = -1;               // of Graph::problem().nodes
+  std::vector<IndexVar> vars;  // one a dimension of the buffer
+  Expr value;
+};
+
+class Graph {
+ public:
+  // Fails with kUsage and a line that names the node and the argument when the problem is not one that hone can define.
+  static Result<Graph> Create(Problem problem);
+
+  const Problem& problem() const { return problem_; }
+  const std::vector<Buffer>& buffers() const { return buffers_; }
+  const std::vector<Stage>& stages() const { return stages_; }  // in an order in which they can run
+  int Output(std::size_t i) const { return outputs_[i]; }       // the buffer of the i-th output tensor
+  // What a node makes: shape and type by value name, for listings. Buffer ids in the order of Node::outputs.
+  const std::vector<std::vector<int>>& node_outputs() const { return node_outputs_; }
+
+ private:
+  friend class GraphBuilder;
+  Graph() = default;
+  Problem problem_;
+  std::vector<Buffer> buffers_;
+  std::vector<Stage> stages_;
+  std::vector<int> outputs_;
+  std::vector<std::vector<int>> node_outputs_;
+};
+
+}  // namespace hone

@@ -1,0 +1,120 @@
+// How an operator is written: one file in graph/ops/, one HONE_OP, found by its file name (a generated table, cmake/Table.cmake).
+//
+//   HONE_OP(relu, "max(x, 0); a NaN stays a NaN") {
+//     const Operand x = call.Tensor("self");
+//     call.Elementwise(x.dtype(), {x}, [](auto v) { return Max(v[0], 0.0); });
+//   }
+//
+// The body reads its arguments by the names of the ATen schema and states its results as the value of one element.
+// A bad argument is recorded with call.Fail(...) and the first one is reported; after it every getter gives something
+// harmless, so that a body needs no error handling of its own.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/expr.h"
+#include "graph/graph.h"
+
+namespace hone {
+
+using Indices = std::span<const Expr>;
+using ElementFunction = std::function<Expr(Indices)>;
+
+ScalarType ScalarTypeOf(DType dtype);
+DType Promote(DType a, DType b);  // as torch.result_type of two tensors
+
+// A value that an op reads: x({i, j}) is one element. Scalars have rank 0: x({}).
+class Operand {
+ public:
+  Operand() = default;
+  Operand(int buffer, Shape shape, DType dtype) : buffer_(buffer), shape_(std::move(shape)), dtype_(dtype) {}
+  const Shape& shape() const { return shape_; }
+  std::int64_t dim(int i) const { return i >= 0 && i < rank() ? shape_[static_cast<std::size_t>(i)] : 1; }
+  int rank() const { return static_cast<int>(shape_.size()); }
+  DType dtype() const { return dtype_; }
+  int buffer() const { return buffer_; }
+  Expr operator()(std::vector<Expr> indices) const;
+  Expr operator()(Indices indices) const { return (*this)(std::vector<Expr>(indices.begin(), indices.end())); }
+  Expr Broadcast(Indices indices) const;  // aligned at the last dimension; extents of 1 are read at 0
+
+ private:
+  int buffer_ = -1;
+  Shape shape_;
+  DType dtype_ = DType::kF32;
+};
+
+class OpCall {
+ public:
+  // --- Arguments. Names are the schema's; an absent one without a default is an error, None counts as absent.
+  bool Has(std::string_view name) const;
+  bool IsTensor(std::string_view name) const;
+  std::string_view overload() const;  // "dim_IntList", or "" when the problem did not say
+  Operand Tensor(std::string_view name);
+  std::optional<Operand> MaybeTensor(std::string_view name);
+  std::vector<Operand> Tensors(std::string_view name);
+  std::int64_t Int(std::string_view name, std::optional<std::int64_t> otherwise = {});
+  double Real(std::string_view name, std::optional<double> otherwise = {});  // an int is taken too
+  bool Bool(std::string_view name, std::optional<bool> otherwise = {});
+  std::string String(std::string_view name, std::optional<std::string> otherwise = {});
+  std::vector<std::int64_t> Ints(std::string_view name, std::optional<std::vector<std::int64_t>> otherwise = {});
+  Expr Scalar(std::string_view name, std::optional<double> otherwise = {});  // a number, int or real as written
+  DType Type(std::string_view name, DType otherwise);                         // a dtype argument such as "f32"
+  // A dimension argument of a tensor of this rank, negative ones counted from the end, in range or an error.
+  int Dim(std::string_view name, int rank, std::optional<std::int64_t> otherwise = {});
+  // A list of dimensions, sorted; absent, None or empty = all.
+  std::vector<int> Dims(std::string_view name, int rank);
+  int WrapDim(std::int64_t dim, int rank);
+
+  // --- Results.
+  // A value of this op's own that later elements read; `hint` names it in listings.
+  Operand Let(std::string_view hint, Shape shape, DType dtype, const ElementFunction& element);
+  // The next output, in the order of the schema's results.
+  void Output(Shape shape, DType dtype, const ElementFunction& element);
+  void Output(const Operand& value);  // a Let, or an input unchanged
+  // One output of the operands' broadcast shape: element(values of the operands at that place).
+  void Elementwise(DType dtype, std::vector<Operand> operands, const std::function<Expr(std::span<const Expr>)>& element);
+  // Reduces `x` over `dims`; `keep` leaves extents of 1. body sees all of x's indices; finish (if given) sees the result.
+  void Reduction(ReduceOp op, DType dtype, const Operand& x, const std::vector<int>& dims, bool keep,
+                 const std::function<Expr(Indices)>& body, const std::function<Expr(Expr)>& finish = {});
+  Shape BroadcastShape(const std::vector<Operand>& operands);
+  static Shape ReducedShape(const Shape& shape, const std::vector<int>& dims, bool keep);
+
+  void Fail(std::string message);
+  bool failed() const { return !error_.empty(); }
+
+ private:
+  friend class GraphBuilder;
+  OpCall(class GraphBuilder& builder, const Node& node, int node_index) : builder_(builder), node_(node), node_index_(node_index) {}
+  const Argument* Find(std::string_view name) const;
+  int AddStage(std::string_view hint, Shape shape, DType dtype, const ElementFunction& element);
+  class GraphBuilder& builder_;
+  const Node& node_;
+  int node_index_;
+  std::vector<int> results_;  // buffers
+  std::string error_;
+};
+
+struct Op {
+  std::string_view name;  // "relu": the ATen name without namespace and overload
+  std::string_view doc;   // one line: what an element is
+  void (*define)(OpCall& call);
+};
+
+std::span<const Op* const> AllOps();              // sorted by name
+const Op* FindOp(std::string_view name_in_problem);  // "relu", "aten.relu", "aten.relu.default"; nullptr if unknown
+
+}  // namespace hone
+
+#define HONE_OP(id, doc)                                             \
+  static void DefineOp_##id(::hone::OpCall& call);                   \
+  namespace hone {                                                   \
+  extern const Op op_##id;                                           \
+  constinit const Op op_##id{#id, doc, &DefineOp_##id};              \
+  }                                                                  \
+  static void DefineOp_##id([[maybe_unused]] ::hone::OpCall& call)
