@@ -1,0 +1,28 @@
+// A Candidate: something that claims to compute a problem. Its text is all there is to it: the same text is the same candidate.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace hone {
+
+enum class CandidateKind : std::uint8_t {
+  kProgram,  // the kernel language (.hk)
+  kModule,   // C++ behind the C ABI of include/hone/module.h (.cc, .cpp, .cxx)
+};
+
+std::string_view Name(CandidateKind kind);
+
+struct Candidate {
+  CandidateKind kind = CandidateKind::kProgram;
+  std::string text;
+  std::string Identity() const;  // SHA-256 of kind and text, in hex
+};
+
+// Reads a candidate; its suffix says the kind.
+Result<Candidate> LoadCandidate(const std::string& path);
+
+}  // namespace hone
