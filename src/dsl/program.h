@@ -1,0 +1,113 @@
+// The kernel language in memory: what the parser makes of a .hk text, what the expert builds, what the printer writes.
+// docs/language.md is the grammar with examples:
+//
+//   program mlp_layer
+//   input  x: f32[512, 1024]
+//   param  w: f32[4096, 1024]
+//   param  b: f32[4096]
+//   output y: f32[512, 4096]
+//   view wt = w: [1024, 4096] strides [1, 1024]
+//   y = matmul(x, wt) with {tile: 64x256x256, threads: 2} -> it + b -> gelu(it)
+//
+// A plain value; no thread rules.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/dtype.h"
+#include "problem/problem.h"
+
+namespace hone::dsl {
+
+struct Position {
+  int line = 0, column = 0;  // from 1; 0 when built, not parsed
+};
+
+// A scalar expression as written. Names are tensors, views, earlier values, lets or `it`; broadcasting is numpy's, aligned at the
+// last dimension of the statement's iteration space.
+struct Term;
+using TermPtr = std::shared_ptr<const Term>;
+struct Term {
+  enum class Kind : std::uint8_t { kNumber, kName, kCall };
+  Kind kind = Kind::kNumber;
+  double number = 0;
+  std::string name;           // kName; kCall: the function ("exp", "select", "+", "<", "neg") or, in lets, a fold ("sum", "max_over")
+  std::vector<TermPtr> arguments;
+  Position at;
+};
+TermPtr Number(double value);
+TermPtr Name(std::string name);
+TermPtr Call(std::string function, std::vector<TermPtr> arguments);
+
+struct Declaration {
+  Role role = Role::kInput;
+  std::string name;
+  DType dtype = DType::kF32;
+  Shape shape;
+  Position at;
+};
+
+// Another way to index a tensor or an earlier value: element [i, j, ...] of the view is at offset + i * strides[0] + j * strides[1] ...
+// (in elements). Transposes, reshapes, broadcasts (stride 0) and slices are all views; they cost nothing by themselves.
+struct View {
+  std::string name, base;
+  Shape shape;
+  std::vector<std::int64_t> strides;
+  std::int64_t offset = 0;
+  Position at;
+};
+
+// A knob's value: a whole number, a word, or a tuple such as 64x256x256.
+struct Setting {
+  std::variant<std::int64_t, std::string, std::vector<std::int64_t>> value;
+  Position at;
+  bool operator==(const Setting& other) const { return value == other.value; }
+};
+
+struct Let {
+  std::string name;
+  TermPtr value;  // holds exactly one fold over the statement's axes: sum(...), prod(...), max_over(...), min_over(...)
+  Position at;
+};
+
+// NAME = FAMILY(operands) over [axes] with {knobs} let ... -> expression -> expression
+struct Statement {
+  std::string target;
+  std::string family;             // a file of dsl/families/
+  std::string variant;            // a word after the family: "reduce sum", "softmax log"; empty if none
+  std::vector<TermPtr> operands;  // expressions: a prologue is fused
+  std::vector<int> axes;          // of the operands' broadcast shape, sorted; empty if the family takes none
+  std::map<std::string, Setting> settings;
+  std::vector<Let> lets;
+  std::vector<TermPtr> epilogue;  // each sees the one before as `it`
+  Shape target_shape;             // optional annotation `NAME: [shape] = ...`: the result is stored reshaped; empty = the family's shape
+  bool has_target_shape = false;
+  Position at;
+};
+
+struct Program {
+  std::string name;
+  std::vector<Declaration> declarations;
+  std::vector<View> views;          // in the order of the text, before the statements that use them
+  std::vector<Statement> statements;
+};
+
+// One complaint about a text: where, which rule is broken, and the mend.
+struct Complaint {
+  Position at;
+  std::string message;  // "unknown family 'sofmax': did you mean 'softmax'?"
+};
+
+// Canonical text: Parse(Print(p)) gives p again and printing that gives the same text.
+std::string Print(const Program& program);
+std::string Print(const TermPtr& term);
+// Either a program or why not.
+std::variant<Program, Complaint> Parse(std::string_view text);
+
+}  // namespace hone::dsl
