@@ -1,0 +1,52 @@
+#include "problem/problem.h"
+
+#include <fmt/format.h>
+
+namespace hone {
+namespace {
+
+constexpr std::string_view kPrecisions[] = {"torch", "fp64", "fp32", "tf32", "bf16", "fp16"};
+
+}  // namespace
+
+std::int64_t ElementCount(const Shape& shape) {
+  std::int64_t count = 1;
+  for (const auto extent : shape) count *= extent;
+  return count;
+}
+
+std::string ToString(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+
+std::string_view Name(Precision precision) { return kPrecisions[static_cast<std::size_t>(precision)]; }
+
+std::optional<Precision> ParsePrecision(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(kPrecisions); ++i) {
+    if (kPrecisions[i] == name) return static_cast<Precision>(i);
+  }
+  return std::nullopt;
+}
+
+std::vector<const Tensor*> Problem::Inputs() const {
+  std::vector<const Tensor*> found;
+  for (const auto& tensor : tensors) {
+    if (tensor.role != Role::kOutput) found.push_back(&tensor);
+  }
+  return found;
+}
+
+std::vector<const Tensor*> Problem::Outputs() const {
+  std::vector<const Tensor*> found;
+  for (const auto& tensor : tensors) {
+    if (tensor.role == Role::kOutput) found.push_back(&tensor);
+  }
+  return found;
+}
+
+const Tensor* Problem::Find(std::string_view wanted) const {
+  for (const auto& tensor : tensors) {
+    if (tensor.name == wanted) return &tensor;
+  }
+  return nullptr;
+}
+
+}  // namespace hone
