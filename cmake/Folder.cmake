@@ -1,23 +1,29 @@
-# hone_folder(<name> SEES <folders...> [LINK <targets...>])
+# hone_folder(<name> SEES <folders...> [LINK <targets...>] [TEST_LINK <targets...>])
 #
-# src/<name> as the static library hone_<name>: all .cc files right in it, *_test.cc files as the test program <name>_test.
-# SEES lists exactly the folders of src/ whose headers it may include.
+# src/<name> as the static library hone_<name>: all .cc files right in it but main.cc, *_test.cc files as the test program
+# <name>_test. SEES lists exactly the folders of src/ whose headers it may include; tests/layers.py keeps it so.
 function(hone_folder name)
   cmake_parse_arguments(arg "" "" "SEES;LINK;TEST_LINK" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cc)
-  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cc$")
+  if(NOT sources)  # headers only, or all sources come from a table
+    set(sources ${CMAKE_CURRENT_BINARY_DIR}/${name}_empty.cc)
+    file(CONFIGURE OUTPUT ${sources} CONTENT "")
+  endif()
   add_library(hone_${name} STATIC ${sources})
   foreach(seen IN LISTS arg_SEES)
-    target_link_libraries(hone_${name} PUBLIC hone_${seen})
+    if(EXISTS ${CMAKE_SOURCE_DIR}/src/${seen}/CMakeLists.txt)
+      target_link_libraries(hone_${name} PUBLIC hone_${seen})
+    endif()
   endforeach()
   target_link_libraries(hone_${name} PUBLIC ${arg_LINK} PRIVATE hone_settings)
-  set_property(GLOBAL APPEND PROPERTY HONE_FOLDERS ${name})
-  set_property(GLOBAL PROPERTY HONE_SEES_${name} ${arg_SEES})
   if(tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE hone_${name} ${arg_TEST_LINK} hone_settings GTest::gtest GTest::gtest_main)
-    add_test(NAME ${name} COMMAND ${name}_test)
-    set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "" ENVIRONMENT "HONE_SOURCE=${CMAKE_SOURCE_DIR};HONE_PROGRAM=$<TARGET_FILE_DIR:${name}_test>/hone")
+    # Each folder's gtest results go to one file, so that ./dev test can count single tests.
+    add_test(NAME ${name} COMMAND ${name}_test --gtest_output=xml:${CMAKE_BINARY_DIR}/test-results/${name}.xml)
+    set_tests_properties(${name} PROPERTIES
+      ENVIRONMENT "HONE_SOURCE=${CMAKE_SOURCE_DIR};HONE_PROGRAM=${CMAKE_BINARY_DIR}/hone")
   endif()
 endfunction()

@@ -14,7 +14,8 @@ endif()
 add_library(hone_settings INTERFACE)
 target_compile_features(hone_settings INTERFACE cxx_std_20)
 target_include_directories(hone_settings INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include ${CMAKE_BINARY_DIR}/generated)
-target_compile_options(hone_settings INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Woverloaded-virtual)
+target_compile_options(hone_settings INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Woverloaded-virtual
+  -Wno-missing-field-initializers)  # {.name = "x"} leaves the rest to their defaults on purpose
 if(HONE_WERROR)
   target_compile_options(hone_settings INTERFACE -Werror)
 endif()

@@ -1,0 +1,34 @@
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace hone {
+
+std::size_t EditDistance(std::string_view a, std::string_view b) {
+  // Rows of the usual table; two back are kept for swaps of neighbours.
+  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    std::swap(before, last);
+    std::swap(last, row);
+  }
+  return last[b.size()];
+}
+
+std::string DidYouMean(std::string_view word, std::span<const std::string_view> known) {
+  const auto nearest = std::min_element(known.begin(), known.end(), [word](std::string_view a, std::string_view b) {
+    return EditDistance(word, a) < EditDistance(word, b);
+  });
+  if (nearest == known.end() || EditDistance(word, *nearest) > std::max<std::size_t>(1, word.size() / 3)) return "";
+  return fmt::format("; did you mean '{}'?", *nearest);
+}
+
+}  // namespace hone

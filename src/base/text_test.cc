@@ -1,0 +1,25 @@
+#include "base/text.h"
+
+#include <gtest/gtest.h>
+
+namespace hone {
+namespace {
+
+TEST(TextTest, EditDistanceCountsEditsAndSwaps) {
+  EXPECT_EQ(EditDistance("", ""), 0u);
+  EXPECT_EQ(EditDistance("store", ""), 5u);
+  EXPECT_EQ(EditDistance("store", "sotre"), 1u);
+  EXPECT_EQ(EditDistance("budget", "buget"), 1u);
+  EXPECT_EQ(EditDistance("kitten", "sitting"), 3u);
+}
+
+TEST(TextTest, ANearWordIsProposedAndAFarOneIsNot) {
+  constexpr std::string_view kKnown[] = {"softmax", "sum", "sub"};
+  EXPECT_EQ(DidYouMean("sofmax", kKnown), "; did you mean 'softmax'?");
+  EXPECT_EQ(DidYouMean("su", kKnown), "; did you mean 'sum'?");
+  EXPECT_EQ(DidYouMean("convolution", kKnown), "");
+  EXPECT_EQ(DidYouMean("softmax", {}), "");
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,338 @@
+#include "command/command.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "base/check.h"
+#include "base/files.h"
+#include "base/text.h"
+
+namespace hone {
+namespace {
+
+constexpr Option kCommonOptions[] = {
+    {.name = "json", .type = ValueType::kFlag, .help = "print one JSON document instead of text"},
+    {.name = "help", .letter = 'h', .type = ValueType::kFlag, .help = "print this and stop"},
+};
+
+std::vector<Option> OptionsOf(const Verb& verb) {
+  std::vector<Option> all(verb.options.begin(), verb.options.end());
+  all.insert(all.end(), std::begin(kCommonOptions), std::end(kCommonOptions));
+  return all;
+}
+
+std::string Upper(std::string_view name) {
+  std::string upper(name);
+  for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return upper;
+}
+
+template <class Number>
+std::optional<Number> ParseNumber(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+tl::unexpected<Error> Usage(const Verb& verb, std::string_view message) {
+  return Fail(ErrorKind::kUsage, fmt::format("{} (see hone {} --help)", message, verb.name));
+}
+
+// "hone optimize FILE [--budget N] ..."
+std::string Synopsis(const Verb& verb) {
+  std::string line = fmt::format("hone {}", verb.name);
+  for (const Positional& positional : verb.positionals) {
+    const std::string name = Upper(positional.name);
+    switch (positional.presence) {
+      case Presence::kRequired: line += " " + name; break;
+      case Presence::kOptional: line += " [" + name + "]"; break;
+      case Presence::kRepeated: line += " [" + name + " ...]"; break;
+    }
+  }
+  return line + " [options]";
+}
+
+// Two columns; a help text that does not fit beside its name is broken at spaces.
+void AddRow(std::string& text, std::string_view left, std::string_view right) {
+  constexpr std::size_t kLeft = 24, kWidth = 100;
+  text += fmt::format("  {:<{}}", left, kLeft);
+  std::size_t column = std::max(kLeft, left.size()) + 2;
+  if (left.size() >= kLeft) {
+    text += fmt::format("\n{:{}}", "", kLeft + 2);
+    column = kLeft + 2;
+  }
+  while (!right.empty()) {
+    const std::size_t space = std::min(right.find(' '), right.size());
+    if (column > kLeft + 2 && column + 1 + space > kWidth) {
+      text += fmt::format("\n{:{}}", "", kLeft + 2);
+      column = kLeft + 2;
+    }
+    if (column > kLeft + 2) {
+      text += ' ';
+      ++column;
+    }
+    text += right.substr(0, space);
+    column += space;
+    right.remove_prefix(std::min(space + 1, right.size()));
+  }
+  text += '\n';
+}
+
+std::string_view JsonType(ValueType type) {
+  switch (type) {
+    case ValueType::kFlag: return "boolean";
+    case ValueType::kText: return "string";
+    case ValueType::kInteger: return "integer";
+    case ValueType::kReal: return "number";
+  }
+  return "string";
+}
+
+std::atomic<bool> interrupted{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it");
+
+void OnInterrupt(int) {
+  if (interrupted.exchange(true)) _exit(static_cast<int>(ExitCode::kInterrupted));
+}
+
+}  // namespace
+
+ExitCode ExitCodeOf(ErrorKind kind) { return kind == ErrorKind::kUsage ? ExitCode::kUsage : ExitCode::kFailed; }
+
+Answer::Answer(const nlohmann::json& document, std::string text_for_people, ExitCode exit_code)
+    // Names of files and compiler output need not be UTF-8; a document has to be.
+    : json(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)),
+      text(std::move(text_for_people)),
+      code(exit_code) {}
+
+Answer Answer::FromJsonText(std::string json_document, std::string text_for_people, ExitCode exit_code) {
+  Answer answer;
+  answer.json = std::move(json_document);
+  answer.text = std::move(text_for_people);
+  answer.code = exit_code;
+  return answer;
+}
+
+Result<VerbCall> VerbCall::Parse(const Verb& verb, std::span<const std::string> arguments, Listener& listener) {
+  VerbCall call(verb, listener);
+  const std::vector<Option> options = OptionsOf(verb);
+  std::size_t next_positional = 0;
+  bool options_ended = false;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view word = arguments[i];
+    if (!options_ended && word == "--") {
+      options_ended = true;
+      continue;
+    }
+    if (options_ended || word.size() < 2 || word[0] != '-') {
+      if (next_positional == verb.positionals.size())
+        return Usage(verb, fmt::format("unexpected argument '{}': {} takes {}", word, verb.name,
+                                       next_positional == 0   ? "none"
+                                       : next_positional == 1 ? "one"
+                                                              : fmt::format("{}", next_positional)));
+      const Positional& positional = verb.positionals[next_positional];
+      if (positional.presence != Presence::kRepeated) ++next_positional;
+      call.given_[std::string(positional.name)].emplace_back(word);
+      continue;
+    }
+
+    const bool is_long = word[1] == '-';
+    const std::size_t equals = is_long ? word.find('=') : std::string_view::npos;
+    const std::string_view name = is_long ? word.substr(2, equals == word.npos ? word.npos : equals - 2) : word.substr(1);
+    const auto option = std::find_if(options.begin(), options.end(), [&](const Option& o) {
+      return is_long ? o.name == name : o.letter != 0 && name.size() == 1 && o.letter == name[0];
+    });
+    if (option == options.end()) {
+      std::vector<std::string_view> names;
+      for (const Option& known : options) names.push_back(known.name);
+      std::string proposal = is_long ? DidYouMean(name, names) : "";
+      if (const auto quote = proposal.find('\''); quote != std::string::npos) proposal.insert(quote + 1, "--");
+      return Usage(verb, fmt::format("unknown option '{}'{}", word.substr(0, equals), proposal));
+    }
+    if (option->type == ValueType::kFlag) {
+      if (equals != word.npos) return Usage(verb, fmt::format("--{} takes no value", option->name));
+      call.given_[std::string(option->name)] = {"true"};
+      continue;
+    }
+    std::string value;
+    if (equals != word.npos) {
+      value = word.substr(equals + 1);
+    } else if (i + 1 < arguments.size() && !arguments[i + 1].starts_with("--")) {
+      value = arguments[++i];
+    } else {
+      return Usage(verb, fmt::format("--{} needs a value: --{} {}", option->name, option->name, option->value));
+    }
+    HONE_TRY(call.Add(option->name, option->type, option->at_least, std::move(value)));
+  }
+  // --help and the like are answered before anything is demanded.
+  if (call.Flag("help")) return call;
+  for (const Positional& positional : verb.positionals)
+    if (positional.presence == Presence::kRequired && !call.Has(positional.name))
+      return Usage(verb, fmt::format("{} is missing: {}; {}", Upper(positional.name), Synopsis(verb), positional.help));
+  return call;
+}
+
+Result<void> VerbCall::Add(std::string_view name, ValueType type, std::optional<double> at_least, std::string value) {
+  if (type == ValueType::kInteger || type == ValueType::kReal) {
+    const bool whole = type == ValueType::kInteger;
+    auto number = ParseNumber<double>(value);
+    if (whole && !ParseNumber<std::int64_t>(value)) number.reset();
+    if (!number || !std::isfinite(*number) || (at_least && *number < *at_least))
+      return Usage(*verb_, fmt::format("--{} needs a {}{}, not '{}'", name, whole ? "whole number" : "number",
+                                       at_least ? fmt::format(" of at least {}", *at_least) : "", value));
+  }
+  given_[std::string(name)].push_back(std::move(value));
+  return {};
+}
+
+std::string_view VerbCall::Default(std::string_view name) const {
+  for (const Option& option : verb_->options)
+    if (option.name == name) return option.otherwise;
+  for (const Option& option : kCommonOptions)
+    if (option.name == name) return option.otherwise;
+  const bool declared = std::any_of(verb_->positionals.begin(), verb_->positionals.end(),
+                                    [name](const Positional& positional) { return positional.name == name; });
+  HONE_CHECK(declared, fmt::format("hone {} reads the argument '{}' that its row does not declare", verb_->name, name));
+  return "";
+}
+
+bool VerbCall::Has(std::string_view name) const {
+  (void)Default(name);  // checks that it is declared
+  return given_.contains(name);
+}
+
+bool VerbCall::Flag(std::string_view name) const { return Text(name) == "true"; }
+
+std::string VerbCall::Text(std::string_view name) const {
+  const std::string_view otherwise = Default(name);
+  const auto found = given_.find(name);
+  return found == given_.end() ? std::string(otherwise) : found->second.back();
+}
+
+std::vector<std::string> VerbCall::Texts(std::string_view name) const {
+  const std::string_view otherwise = Default(name);
+  const auto found = given_.find(name);
+  if (found != given_.end()) return found->second;
+  return otherwise.empty() ? std::vector<std::string>{} : std::vector{std::string(otherwise)};
+}
+
+std::int64_t VerbCall::Int(std::string_view name) const {
+  const std::string text = Text(name);
+  const auto number = ParseNumber<std::int64_t>(text);
+  HONE_CHECK(number || text.empty(), fmt::format("--{} is not declared as a whole number", name));
+  return number.value_or(0);
+}
+
+double VerbCall::Real(std::string_view name) const {
+  const std::string text = Text(name);
+  const auto number = ParseNumber<double>(text);
+  HONE_CHECK(number || text.empty(), fmt::format("--{} is not declared as a number", name));
+  return number.value_or(0);
+}
+
+const std::atomic<bool>& VerbCall::CatchInterrupts() {
+  struct sigaction action {};
+  action.sa_handler = OnInterrupt;
+  sigemptyset(&action.sa_mask);
+  // No SA_RESTART: a wait in progress shall end so that the flag is looked at.
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  return interrupted;
+}
+
+Result<const Verb*> FindVerb(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Verb* verb : AllVerbs()) {
+    if (verb->name == name) return verb;
+    if (!verb->hidden) names.push_back(verb->name);
+  }
+  return Fail(ErrorKind::kUsage, fmt::format("unknown verb '{}'{} (see hone --help)", name, DidYouMean(name, names)));
+}
+
+std::string HelpText() {
+  std::string text = fmt::format(
+      "hone {} makes kernels faster and proves it.\n\nUsage: hone VERB [arguments] [options]\n\nVerbs:\n", HONE_VERSION);
+  for (const Verb* verb : AllVerbs())
+    if (!verb->hidden) AddRow(text, verb->name, verb->doc);
+  text +=
+      "\nEvery verb takes --help and --json. With --json standard output holds exactly one JSON document.\n"
+      "\nExit codes:\n";
+  AddRow(text, "0", "done");
+  AddRow(text, "1", "done, but the answer is no: candidate refused, nothing faster found");
+  AddRow(text, "2", "the command line or an input file is wrong");
+  AddRow(text, "3", "the world failed: a tool, a file, a device");
+  AddRow(text, "130", "interrupted");
+  return text;
+}
+
+std::string HelpText(const Verb& verb) {
+  std::string text = fmt::format("Usage: {}\n\n{}\n", Synopsis(verb), verb.doc);
+  if (!verb.help.empty()) text += fmt::format("\n{}{}", verb.help, verb.help.ends_with('\n') ? "" : "\n");
+  if (!verb.positionals.empty()) {
+    text += "\nArguments:\n";
+    for (const Positional& positional : verb.positionals) AddRow(text, Upper(positional.name), positional.help);
+  }
+  text += "\nOptions:\n";
+  for (const Option& option : OptionsOf(verb)) {
+    const std::string letter = option.letter ? fmt::format("-{}, ", option.letter) : "";
+    const std::string value = option.type == ValueType::kFlag ? "" : fmt::format(" {}", option.value);
+    const std::string otherwise = option.otherwise.empty() ? "" : fmt::format(" (default: {})", option.otherwise);
+    AddRow(text, fmt::format("{}--{}{}", letter, option.name, value), fmt::format("{}{}", option.help, otherwise));
+  }
+  if (!verb.json.empty()) text += fmt::format("\nWith --json: {}\n", verb.json);
+  text += fmt::format("\nExit codes: 0 done; {}2 wrong usage or input; 3 the world failed; 130 interrupted.\n",
+                      verb.no.empty() ? "" : fmt::format("1 {}; ", verb.no));
+  return text;
+}
+
+nlohmann::json Describe(const Verb& verb) {
+  nlohmann::json properties = nlohmann::json::object();
+  nlohmann::json required = nlohmann::json::array();
+  for (const Positional& positional : verb.positionals) {
+    nlohmann::json& property = properties[std::string(positional.name)];
+    if (positional.presence == Presence::kRepeated) {
+      property = {{"type", "array"}, {"items", {{"type", "string"}}}};
+    } else {
+      property = {{"type", "string"}};
+    }
+    property["description"] = positional.help;
+    if (positional.presence == Presence::kRequired) required.push_back(positional.name);
+  }
+  for (const Option& option : verb.options) {
+    nlohmann::json& property = properties[std::string(option.name)];
+    property = {{"type", JsonType(option.type)}, {"description", option.help}};
+    if (option.at_least) property["minimum"] = *option.at_least;
+    if (option.otherwise.empty()) continue;
+    if (option.type == ValueType::kText) {
+      property["default"] = option.otherwise;
+    } else {
+      property["default"] = nlohmann::json::parse(option.otherwise);
+    }
+  }
+  return {{"name", verb.name},
+          {"doc", verb.doc},
+          {"help", verb.help},
+          {"json", verb.json},
+          {"arguments",
+           {{"type", "object"}, {"properties", properties}, {"required", required}, {"additionalProperties", false}}}};
+}
+
+std::string DefaultStorePath() {
+  if (const char* path = std::getenv("HONE_STORE"); path && *path) return path;
+  return DataDirectory() + "/runs.sqlite";
+}
+
+std::string StorePath(const VerbCall& call) {
+  return call.Has("store") ? call.Text("store") : DefaultStorePath();
+}
+
+}  // namespace hone

@@ -1,0 +1,165 @@
+#include "command/command.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/files.h"
+
+namespace hone {
+namespace {
+
+class Silence : public Listener {
+  void Progress(std::string_view) override {}
+  void Note(std::string_view) override {}
+  bool live() const override { return false; }
+};
+
+constexpr Positional kPositionals[] = {{.name = "problem", .help = "problem.json"},
+                                       {.name = "candidates", .help = "files", .presence = Presence::kRepeated}};
+constexpr Option kOptions[] = {
+    {.name = "budget", .type = ValueType::kInteger, .value = "N", .help = "attempts", .otherwise = "100", .at_least = 1},
+    {.name = "time", .type = ValueType::kReal, .value = "S", .help = "seconds", .at_least = 0},
+    {.name = "output", .letter = 'o', .value = "PATH", .help = "where to write"},
+    {.name = "fresh", .type = ValueType::kFlag, .help = "forget what was"},
+    kStoreOption};
+constexpr Verb kVerb{.name = "try", .doc = "tries", .positionals = kPositionals, .options = kOptions};
+
+Result<VerbCall> Parse(std::vector<std::string> arguments) {
+  static Silence silence;
+  return VerbCall::Parse(kVerb, arguments, silence);
+}
+
+std::string ErrorOf(std::vector<std::string> arguments) {
+  const auto call = Parse(std::move(arguments));
+  if (call) return "no error";
+  EXPECT_EQ(call.error().kind, ErrorKind::kUsage);
+  return call.error().message;
+}
+
+TEST(CommandTest, ArgumentsAreReadByName) {
+  const auto call = Parse({"p.json", "--budget=7", "--time", "1.5", "-o", "out", "a.hk", "--fresh", "--", "-b.hk"});
+  ASSERT_TRUE(call) << call.error().message;
+  EXPECT_EQ(call->Text("problem"), "p.json");
+  EXPECT_EQ(call->Texts("candidates"), (std::vector<std::string>{"a.hk", "-b.hk"}));
+  EXPECT_EQ(call->Int("budget"), 7);
+  EXPECT_EQ(call->Real("time"), 1.5);
+  EXPECT_EQ(call->Text("output"), "out");
+  EXPECT_TRUE(call->Flag("fresh"));
+  EXPECT_FALSE(call->json());
+}
+
+TEST(CommandTest, WhatIsNotGivenHasItsDefault) {
+  const auto call = Parse({"p.json"});
+  ASSERT_TRUE(call) << call.error().message;
+  EXPECT_EQ(call->Int("budget"), 100);
+  EXPECT_FALSE(call->Has("budget"));
+  EXPECT_EQ(call->Real("time"), 0);
+  EXPECT_EQ(call->Text("output"), "");
+  EXPECT_TRUE(call->Texts("candidates").empty());
+}
+
+TEST(CommandTest, MistakesAreNamedWithTheirMend) {
+  EXPECT_EQ(ErrorOf({"p.json", "--buget", "3"}),
+            "unknown option '--buget'; did you mean '--budget'? (see hone try --help)");
+  EXPECT_EQ(ErrorOf({"p.json", "-x"}), "unknown option '-x' (see hone try --help)");
+  EXPECT_EQ(ErrorOf({"p.json", "--budget", "ten"}),
+            "--budget needs a whole number of at least 1, not 'ten' (see hone try --help)");
+  EXPECT_EQ(ErrorOf({"p.json", "--budget", "0"}),
+            "--budget needs a whole number of at least 1, not '0' (see hone try --help)");
+  EXPECT_EQ(ErrorOf({"p.json", "--budget", "3x"}),
+            "--budget needs a whole number of at least 1, not '3x' (see hone try --help)");
+  EXPECT_EQ(ErrorOf({"p.json", "--time", "nan"}), "--time needs a number of at least 0, not 'nan' (see hone try --help)");
+  EXPECT_EQ(ErrorOf({"p.json", "--output"}), "--output needs a value: --output PATH (see hone try --help)");
+  EXPECT_EQ(ErrorOf({"p.json", "--output", "--json"}), "--output needs a value: --output PATH (see hone try --help)");
+  EXPECT_EQ(ErrorOf({"p.json", "--fresh=no"}), "--fresh takes no value (see hone try --help)");
+  EXPECT_EQ(ErrorOf({}),
+            "PROBLEM is missing: hone try PROBLEM [CANDIDATES ...] [options]; problem.json (see hone try --help)");
+}
+
+TEST(CommandTest, AnArgumentTooManyIsRefused) {
+  static Silence silence;
+  const Verb verb{.name = "alone", .doc = "d"};
+  const std::vector<std::string> arguments{"x"};
+  const auto call = VerbCall::Parse(verb, arguments, silence);
+  ASSERT_FALSE(call);
+  EXPECT_EQ(call.error().message, "unexpected argument 'x': alone takes none (see hone alone --help)");
+}
+
+TEST(CommandTest, HelpIsGivenBeforeAnythingIsDemanded) {
+  const auto call = Parse({"--help"});
+  ASSERT_TRUE(call) << call.error().message;
+  EXPECT_TRUE(call->Flag("help"));
+}
+
+TEST(CommandTest, HelpNamesEveryArgumentWithItsDefault) {
+  const std::string help = HelpText(kVerb);
+  for (const std::string word : {"Usage: hone try PROBLEM [CANDIDATES ...] [options]", "--budget N", "(default: 100)",
+                                 "-o, --output PATH", "--json", "--help", "Exit codes:"})
+    EXPECT_NE(help.find(word), std::string::npos) << word << " is not in\n" << help;
+}
+
+TEST(CommandTest, TheDescriptionIsAJsonSchemaOfTheArguments) {
+  const nlohmann::json arguments = Describe(kVerb)["arguments"];
+  EXPECT_EQ(arguments["properties"]["budget"],
+            (nlohmann::json{{"type", "integer"}, {"description", "attempts"}, {"minimum", 1.0}, {"default", 100}}));
+  EXPECT_EQ(arguments["properties"]["fresh"]["type"], "boolean");
+  EXPECT_EQ(arguments["properties"]["candidates"]["type"], "array");
+  EXPECT_EQ(arguments["required"], nlohmann::json::array({"problem"}));
+}
+
+TEST(CommandTest, ANearVerbIsProposed) {
+  const auto verb = FindVerb("docter");
+  ASSERT_FALSE(verb);
+  EXPECT_EQ(verb.error().message, "unknown verb 'docter'; did you mean 'doctor'? (see hone --help)");
+}
+
+TEST(CommandTest, AnAnswerInJsonIsAlwaysUtf8) {
+  const Answer answer(nlohmann::json{{"name", "\xff"}}, "");
+  EXPECT_TRUE(nlohmann::json::accept(answer.json)) << answer.json;
+}
+
+TEST(CommandTest, TheStoreIsTheOptionThenTheEnvironmentThenTheDataDirectory) {
+  unsetenv("HONE_STORE");
+  EXPECT_EQ(StorePath(*Parse({"p.json"})), DataDirectory() + "/runs.sqlite");
+  setenv("HONE_STORE", "/elsewhere.sqlite", 1);
+  EXPECT_EQ(StorePath(*Parse({"p.json"})), "/elsewhere.sqlite");
+  EXPECT_EQ(StorePath(*Parse({"p.json", "--store", "here.sqlite"})), "here.sqlite");
+  unsetenv("HONE_STORE");
+}
+
+// Of every verb there is, so that a new one is held to the same.
+TEST(CommandTest, EveryVerbsRowIsComplete) {
+  std::set<std::string_view> names;
+  for (const Verb* verb : AllVerbs()) {
+    SCOPED_TRACE(verb->name);
+    EXPECT_TRUE(names.insert(verb->name).second) << "two verbs of this name";
+    EXPECT_TRUE(std::all_of(verb->name.begin(), verb->name.end(),
+                            [](unsigned char c) { return std::islower(c) || c == '-'; }));
+    EXPECT_NE(verb->run, nullptr);
+    EXPECT_FALSE(verb->doc.empty());
+    EXPECT_EQ(verb->doc.find('\n'), std::string_view::npos);
+    EXPECT_TRUE(verb->hidden || !verb->json.empty()) << "say what --json prints";
+    std::set<std::string_view> arguments{"json", "help"};
+    for (const Positional& positional : verb->positionals) {
+      EXPECT_TRUE(arguments.insert(positional.name).second) << positional.name;
+      const bool last = &positional == &verb->positionals.back();
+      EXPECT_TRUE(last || positional.presence != Presence::kRepeated) << "only the last may be repeated";
+    }
+    for (const Option& option : verb->options) {
+      EXPECT_TRUE(arguments.insert(option.name).second) << option.name;
+      EXPECT_FALSE(option.help.empty()) << option.name;
+      EXPECT_EQ(option.value.empty(), option.type == ValueType::kFlag) << option.name << ": a placeholder, unless a flag";
+    }
+    EXPECT_TRUE(Describe(*verb).is_object());
+    const std::string help = HelpText(*verb);
+    EXPECT_NE(help.find("Exit codes:"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace hone
