@@ -43,7 +43,8 @@ class OutputGuard {
 int Finish(ExitCode code) {
   // A full disk or a closed pipe behind standard output must not look like success.
   if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
-    if (errno != EPIPE) WriteText(stderr, fmt::format("hone: cannot write to standard output: {}", std::strerror(errno)));
+    if (errno != EPIPE)
+      WriteText(stderr, fmt::format("hone: cannot write to standard output: {}", std::strerror(errno)));
     return static_cast<int>(ExitCode::kFailed);
   }
   return static_cast<int>(code);
@@ -113,7 +114,8 @@ int RunCommandLine(std::span<const std::string> arguments) {
     WriteText(stderr, HelpText());
     return static_cast<int>(ExitCode::kUsage);
   }
-  if (arguments[0] == "--version") return FinishWithText(json ? fmt::format("{{\"version\": \"{}\"}}", HONE_VERSION) : "hone " HONE_VERSION);
+  if (arguments[0] == "--version")
+    return FinishWithText(json ? fmt::format("{{\"version\": \"{}\"}}", HONE_VERSION) : "hone " HONE_VERSION);
   if (arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
     if (arguments.size() > 1 && arguments[1] != "--json") {
       const auto verb = FindVerb(arguments[1]);

@@ -1,5 +1,5 @@
-// The command line as a surface of the verbs: arguments in, text or one JSON document out, an exit code. Only this folder
-// writes to standard output.
+// The command line as a surface of the verbs: arguments in, text or one JSON document out, an exit code. Only this
+// folder writes to standard output.
 #pragma once
 
 #include <cstdio>
@@ -10,8 +10,8 @@
 
 namespace hone {
 
-// Progress and notes on a stream (standard error). On a terminal a progress line is redrawn in place and cut to the width;
-// elsewhere each is a line of its own. Clears its line when it goes.
+// Progress and notes on a stream (standard error). On a terminal a progress line is redrawn in place and cut to the
+// width; elsewhere each is a line of its own. Clears its line when it goes.
 class Terminal : public Listener {
  public:
   explicit Terminal(std::FILE* stream);

@@ -13,7 +13,8 @@ int main(int argc, char** argv) {
     const std::vector<std::string> arguments(argv + 1, argv + argc);
     return hone::RunCommandLine(arguments);
   } catch (const std::exception& exception) {
-    std::fprintf(stderr, "hone: a bug in hone: %s. Please report it with the command that you ran.\n", exception.what());
+    std::fprintf(stderr, "hone: a bug in hone: %s. Please report it with the command that you ran.\n",
+                 exception.what());
     return 3;
   }
 }

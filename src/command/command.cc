@@ -147,7 +147,8 @@ Result<VerbCall> VerbCall::Parse(const Verb& verb, std::span<const std::string> 
 
     const bool is_long = word[1] == '-';
     const std::size_t equals = is_long ? word.find('=') : std::string_view::npos;
-    const std::string_view name = is_long ? word.substr(2, equals == word.npos ? word.npos : equals - 2) : word.substr(1);
+    const std::string_view name =
+        is_long ? word.substr(2, equals == word.npos ? word.npos : equals - 2) : word.substr(1);
     const auto option = std::find_if(options.begin(), options.end(), [&](const Option& o) {
       return is_long ? o.name == name : o.letter != 0 && name.size() == 1 && o.letter == name[0];
     });
@@ -240,7 +241,7 @@ double VerbCall::Real(std::string_view name) const {
 }
 
 const std::atomic<bool>& VerbCall::CatchInterrupts() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = OnInterrupt;
   sigemptyset(&action.sa_mask);
   // No SA_RESTART: a wait in progress shall end so that the flag is looked at.
@@ -259,8 +260,9 @@ Result<const Verb*> FindVerb(std::string_view name) {
 }
 
 std::string HelpText() {
-  std::string text = fmt::format(
-      "hone {} makes kernels faster and proves it.\n\nUsage: hone VERB [arguments] [options]\n\nVerbs:\n", HONE_VERSION);
+  std::string text =
+      fmt::format("hone {} makes kernels faster and proves it.\n\nUsage: hone VERB [arguments] [options]\n\nVerbs:\n",
+                  HONE_VERSION);
   for (const Verb* verb : AllVerbs())
     if (!verb->hidden) AddRow(text, verb->name, verb->doc);
   text +=
@@ -331,8 +333,6 @@ std::string DefaultStorePath() {
   return DataDirectory() + "/runs.sqlite";
 }
 
-std::string StorePath(const VerbCall& call) {
-  return call.Has("store") ? call.Text("store") : DefaultStorePath();
-}
+std::string StorePath(const VerbCall& call) { return call.Has("store") ? call.Text("store") : DefaultStorePath(); }
 
 }  // namespace hone

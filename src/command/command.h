@@ -1,11 +1,12 @@
-// The verbs of hone (`hone optimize`, `hone doctor` ...): one file in command/commands/ is one verb, one row of a generated
-// table (cmake/Table.cmake). The row says everything that a surface needs: the command line today, other surfaces from the
-// same rows later. To add a verb, copy commands/doctor.cc:
+// The verbs of hone (`hone optimize`, `hone doctor` ...): one file in command/commands/ is one verb, one row of a
+// generated table (cmake/Table.cmake). The row says everything that a surface needs: the command line today, other
+// surfaces from the same rows later. To add a verb, copy commands/doctor.cc:
 //
 //   namespace hone {
 //   namespace {
 //   constexpr Positional kPositionals[] = {{.name = "problem", .help = "problem.json or a .py file"}};
-//   constexpr Option kOptions[] = {{.name = "budget", .type = ValueType::kInteger, .value = "N", .help = "attempts at most",
+//   constexpr Option kOptions[] = {{.name = "budget", .type = ValueType::kInteger, .value = "N", .help = "attempts at
+//   most",
 //                                   .otherwise = "100", .at_least = 1}, kStoreOption};
 //   Result<Answer> RunIt(VerbCall& call) {
 //     const std::string path = call.Text("problem");
@@ -14,11 +15,11 @@
 //     return Answer(document, text);        // document: nlohmann::json for --json; text: for people
 //   }
 //   }  // namespace
-//   HONE_VERB(optimize){.name = "optimize", .doc = "...", .positionals = kPositionals, .options = kOptions, .run = RunIt};
-//   }  // namespace hone
+//   HONE_VERB(optimize){.name = "optimize", .doc = "...", .positionals = kPositionals, .options = kOptions, .run =
+//   RunIt}; }  // namespace hone
 //
-// A verb never prints: it returns an Answer, or fails with an Error, and says how far it is through call.Progress and Note.
-// The surface prints either the text or the document. --help and --json are everybody's and need no declaration.
+// A verb never prints: it returns an Answer, or fails with an Error, and says how far it is through call.Progress and
+// Note. The surface prints either the text or the document. --help and --json are everybody's and need no declaration.
 #pragma once
 
 #include <atomic>
@@ -38,9 +39,9 @@ namespace hone {
 // The same for every verb; `hone --help` lists them.
 enum class ExitCode : int {
   kDone = 0,
-  kNo = 1,           // done, but the answer is no: candidate refused, nothing faster found
-  kUsage = 2,        // the command line or an input file is wrong
-  kFailed = 3,       // the world failed: a tool, a file, a device
+  kNo = 1,      // done, but the answer is no: candidate refused, nothing faster found
+  kUsage = 2,   // the command line or an input file is wrong
+  kFailed = 3,  // the world failed: a tool, a file, a device
   kInterrupted = 130,
 };
 ExitCode ExitCodeOf(ErrorKind kind);
@@ -48,13 +49,13 @@ ExitCode ExitCodeOf(ErrorKind kind);
 enum class ValueType { kFlag, kText, kInteger, kReal };
 
 struct Option {
-  std::string_view name;                    // "budget" for --budget
-  char letter = 0;                          // 'o' for -o as well, 0 = none
+  std::string_view name;  // "budget" for --budget
+  char letter = 0;        // 'o' for -o as well, 0 = none
   ValueType type = ValueType::kText;
-  std::string_view value = "";              // placeholder in the help: N, PATH, S; empty for a flag
+  std::string_view value = "";  // placeholder in the help: N, PATH, S; empty for a flag
   std::string_view help;
-  std::string_view otherwise = "";          // the value when it is not given; "" reads as "", 0 or false
-  std::optional<double> at_least = {};      // numbers only
+  std::string_view otherwise = "";      // the value when it is not given; "" reads as "", 0 or false
+  std::optional<double> at_least = {};  // numbers only
 };
 
 enum class Presence { kRequired, kOptional, kRepeated };  // kRepeated: any number, only as the last one
@@ -69,7 +70,8 @@ struct Positional {
 struct Answer {
   Answer(const nlohmann::json& document, std::string text_for_people, ExitCode exit_code = ExitCode::kDone);
   // For a verb whose own parts already write JSON: one complete document.
-  static Answer FromJsonText(std::string json_document, std::string text_for_people, ExitCode exit_code = ExitCode::kDone);
+  static Answer FromJsonText(std::string json_document, std::string text_for_people,
+                             ExitCode exit_code = ExitCode::kDone);
   std::string json;  // printed with --json
   std::string text;  // printed without; a final newline is added if it lacks one
   ExitCode code = ExitCode::kDone;
@@ -78,7 +80,8 @@ struct Answer {
   Answer() = default;
 };
 
-// Where a verb says how far it is. A surface implements it; the command line's is in cli/. Called from one thread at a time.
+// Where a verb says how far it is. A surface implements it; the command line's is in cli/. Called from one thread at a
+// time.
 class Listener {
  public:
   virtual ~Listener() = default;
@@ -89,8 +92,8 @@ class Listener {
 
 struct Verb;
 
-// One call of a verb: its arguments, checked against the row, by name. Asking for a name that the row does not declare is a
-// bug (HONE_CHECK). Numbers were checked when the call was made, so getters cannot fail.
+// One call of a verb: its arguments, checked against the row, by name. Asking for a name that the row does not declare
+// is a bug (HONE_CHECK). Numbers were checked when the call was made, so getters cannot fail.
 class VerbCall {
  public:
   // Fails with kUsage and a line that names the argument and the mend.
@@ -99,7 +102,8 @@ class VerbCall {
   bool Has(std::string_view name) const;  // given, not defaulted
   bool Flag(std::string_view name) const;
   std::string Text(std::string_view name) const;  // an option or a positional; "" for an absent one without default
-  std::vector<std::string> Texts(std::string_view name) const;  // of an option given several times, or a kRepeated positional
+  std::vector<std::string> Texts(
+      std::string_view name) const;  // of an option given several times, or a kRepeated positional
   std::int64_t Int(std::string_view name) const;
   double Real(std::string_view name) const;
   bool json() const { return Flag("json"); }
@@ -108,8 +112,8 @@ class VerbCall {
   void Note(std::string_view line) { listener_->Note(line); }
   Listener& listener() { return *listener_; }
 
-  // From the first call on, Ctrl-C and SIGTERM set this flag instead of ending the program: look at it often, end within a
-  // second and answer with ExitCode::kInterrupted and what there is. A second Ctrl-C ends the program at once.
+  // From the first call on, Ctrl-C and SIGTERM set this flag instead of ending the program: look at it often, end
+  // within a second and answer with ExitCode::kInterrupted and what there is. A second Ctrl-C ends the program at once.
   // A verb that never calls this is simply ended by the signal.
   const std::atomic<bool>& CatchInterrupts();
 
@@ -131,21 +135,24 @@ struct Verb {
   std::string_view json = "";  // what the document of --json holds: its keys and their units
   std::string_view no = "";    // what exit code 1 means here; "" = never given
   Result<Answer> (*run)(VerbCall& call) = nullptr;
-  bool hidden = false;         // not listed: processes that hone starts itself
-  bool owns_output = false;    // speaks a protocol on standard output; its Answer's text should be empty
+  bool hidden = false;       // not listed: processes that hone starts itself
+  bool owns_output = false;  // speaks a protocol on standard output; its Answer's text should be empty
 };
 
-std::span<const Verb* const> AllVerbs();       // sorted by file name
+std::span<const Verb* const> AllVerbs();              // sorted by file name
 Result<const Verb*> FindVerb(std::string_view name);  // kUsage with a proposal if unknown
 
-std::string HelpText();                        // hone --help
-std::string HelpText(const Verb& verb);        // hone VERB --help
-nlohmann::json Describe(const Verb& verb);     // hone VERB --help --json: name, doc, help, JSON Schema of the arguments
+std::string HelpText();                     // hone --help
+std::string HelpText(const Verb& verb);     // hone VERB --help
+nlohmann::json Describe(const Verb& verb);  // hone VERB --help --json: name, doc, help, JSON Schema of the arguments
 
 // --store of every verb that reads or writes runs, and what it means: the option, else $HONE_STORE, else runs.sqlite in
 // DataDirectory().
-inline constexpr Option kStoreOption{.name = "store", .value = "PATH", .help = "run store (default: $HONE_STORE, else "
-                                     "runs.sqlite in the data directory)"};
+inline constexpr Option kStoreOption{.name = "store",
+                                     .value = "PATH",
+                                     .help =
+                                         "run store (default: $HONE_STORE, else "
+                                         "runs.sqlite in the data directory)"};
 std::string StorePath(const VerbCall& call);
 std::string DefaultStorePath();
 

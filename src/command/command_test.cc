@@ -22,7 +22,12 @@ class Silence : public Listener {
 constexpr Positional kPositionals[] = {{.name = "problem", .help = "problem.json"},
                                        {.name = "candidates", .help = "files", .presence = Presence::kRepeated}};
 constexpr Option kOptions[] = {
-    {.name = "budget", .type = ValueType::kInteger, .value = "N", .help = "attempts", .otherwise = "100", .at_least = 1},
+    {.name = "budget",
+     .type = ValueType::kInteger,
+     .value = "N",
+     .help = "attempts",
+     .otherwise = "100",
+     .at_least = 1},
     {.name = "time", .type = ValueType::kReal, .value = "S", .help = "seconds", .at_least = 0},
     {.name = "output", .letter = 'o', .value = "PATH", .help = "where to write"},
     {.name = "fresh", .type = ValueType::kFlag, .help = "forget what was"},
@@ -73,7 +78,8 @@ TEST(CommandTest, MistakesAreNamedWithTheirMend) {
             "--budget needs a whole number of at least 1, not '0' (see hone try --help)");
   EXPECT_EQ(ErrorOf({"p.json", "--budget", "3x"}),
             "--budget needs a whole number of at least 1, not '3x' (see hone try --help)");
-  EXPECT_EQ(ErrorOf({"p.json", "--time", "nan"}), "--time needs a number of at least 0, not 'nan' (see hone try --help)");
+  EXPECT_EQ(ErrorOf({"p.json", "--time", "nan"}),
+            "--time needs a number of at least 0, not 'nan' (see hone try --help)");
   EXPECT_EQ(ErrorOf({"p.json", "--output"}), "--output needs a value: --output PATH (see hone try --help)");
   EXPECT_EQ(ErrorOf({"p.json", "--output", "--json"}), "--output needs a value: --output PATH (see hone try --help)");
   EXPECT_EQ(ErrorOf({"p.json", "--fresh=no"}), "--fresh takes no value (see hone try --help)");
@@ -138,8 +144,8 @@ TEST(CommandTest, EveryVerbsRowIsComplete) {
   for (const Verb* verb : AllVerbs()) {
     SCOPED_TRACE(verb->name);
     EXPECT_TRUE(names.insert(verb->name).second) << "two verbs of this name";
-    EXPECT_TRUE(std::all_of(verb->name.begin(), verb->name.end(),
-                            [](unsigned char c) { return std::islower(c) || c == '-'; }));
+    EXPECT_TRUE(
+        std::all_of(verb->name.begin(), verb->name.end(), [](unsigned char c) { return std::islower(c) || c == '-'; }));
     EXPECT_NE(verb->run, nullptr);
     EXPECT_FALSE(verb->doc.empty());
     EXPECT_EQ(verb->doc.find('\n'), std::string_view::npos);
@@ -153,7 +159,8 @@ TEST(CommandTest, EveryVerbsRowIsComplete) {
     for (const Option& option : verb->options) {
       EXPECT_TRUE(arguments.insert(option.name).second) << option.name;
       EXPECT_FALSE(option.help.empty()) << option.name;
-      EXPECT_EQ(option.value.empty(), option.type == ValueType::kFlag) << option.name << ": a placeholder, unless a flag";
+      EXPECT_EQ(option.value.empty(), option.type == ValueType::kFlag)
+          << option.name << ": a placeholder, unless a flag";
     }
     EXPECT_TRUE(Describe(*verb).is_object());
     const std::string help = HelpText(*verb);

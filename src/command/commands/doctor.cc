@@ -1,0 +1,191 @@
+// hone doctor: what hone leans on, whether it is here, what its absence costs and how to get it. Each row is a probe
+// that really tries the thing: a sandbox is started, a program is compiled.
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/bubblewrap.h"
+#include "base/files.h"
+#include "base/process.h"
+#include "command/command.h"
+
+namespace hone {
+namespace {
+
+struct Finding {
+  bool present = false;
+  std::string detail;  // what was found, or why not
+};
+
+struct Check {
+  std::string_view name;
+  bool required;  // without it hone cannot optimize on this machine's processor
+  Finding (*probe)();
+  std::string_view cost;  // what is lost without it
+  std::string_view mend;  // how to get it
+};
+
+Finding Absent(std::string why) { return {.present = false, .detail = std::move(why)}; }
+Finding Present(std::string what) { return {.present = true, .detail = std::move(what)}; }
+
+std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// The first line that a tool prints, or how it failed.
+Finding Ask(std::vector<std::string> argv, std::string input = {}) {
+  const std::string tool = argv[0];
+  const auto exit = Run({.argv = std::move(argv),
+                         .environment = InheritedEnvironment(),
+                         .input = std::move(input),
+                         .wall = std::chrono::seconds(60)});
+  if (!exit) return Absent(exit.error().message);
+  if (exit->ok()) return Present(FirstLine(exit->output));
+  const std::string why = FirstLine(exit->error);
+  return Absent(fmt::format("{} {}{}{}", tool, exit->Describe(), why.empty() ? "" : ": ", why));
+}
+
+std::string CompilerName() {
+  if (const char* named = std::getenv("CXX"); named && *named) return named;
+  for (const char* name : {"g++", "clang++"})
+    if (FindProgram(name)) return name;
+  return "g++";
+}
+
+Finding ProbeCompiler() { return Ask({CompilerName(), "--version"}); }
+
+Finding ProbeOpenMp() {
+  const auto folder = TempDirectory::Create("doctor");
+  if (!folder) return Absent(folder.error().message);
+  const std::string program = folder->path() + "/openmp";
+  const Finding built = Ask(
+      {CompilerName(), "-std=c++20", "-fopenmp", "-x", "c++", "-", "-o", program},
+      "#include <cstdio>\n#include <omp.h>\nint main() { std::printf(\"%d threads\\n\", omp_get_max_threads()); }\n");
+  return built.present ? Ask({program}) : built;
+}
+
+Finding ProbeBubblewrap() {
+  const auto path = FindProgram("bwrap");
+  if (!path) return Absent("bwrap is not in PATH");
+  return BubblewrapWorks() ? Present(*path)
+                           : Absent(*path + " is there, but the system does not let it make namespaces");
+}
+
+Finding ProbeSeccomp() {
+  const unsigned action = SECCOMP_RET_KILL_PROCESS;
+  if (syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0) return Present("system call filters");
+  return Absent("the kernel has no system call filters");
+}
+
+Finding ProbeTorch() {
+  std::vector<std::string> pythons;
+  if (const char* named = std::getenv("HONE_PYTHON"); named && *named) {
+    pythons = {named};  // whoever names one means that one
+  } else {
+    pythons = {"python3", "/usr/bin/python3"};
+  }
+  Finding finding;
+  for (const std::string& python : pythons) {
+    finding = Ask({python, "-c", "import sys, torch; print('torch', torch.__version__, 'of', sys.executable)"});
+    if (finding.present) return finding;
+  }
+  return Absent(pythons.front() + " has no torch");
+}
+
+Finding ProbeProcessor() {
+  std::string model = "unknown processor";
+  if (const auto info = ReadFile("/proc/cpuinfo")) {
+    if (const auto at = info->find("model name"); at != std::string::npos) {
+      const auto colon = info->find(": ", at);
+      if (colon != std::string::npos) model = info->substr(colon + 2, info->find('\n', colon) - colon - 2);
+    }
+  }
+  cpu_set_t set;
+  const int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+  const int bytes = __builtin_cpu_supports("avx512f") ? 64 : __builtin_cpu_supports("avx2") ? 32 : 16;
+  const bool fma = __builtin_cpu_supports("fma");
+  return Present(fmt::format("{}, {} core{}, {}-byte vectors{}", model, cores, cores == 1 ? "" : "s", bytes,
+                             fma ? ", fused multiply-add" : ""));
+}
+
+// Without leaving anything behind: the nearest folder that exists decides.
+Finding ProbeWritable(const std::string& path) {
+  std::error_code ignored;
+  std::filesystem::path at = path;
+  while (!std::filesystem::exists(at, ignored) && at.has_relative_path()) at = at.parent_path();
+  if (access(at.empty() ? "." : at.c_str(), W_OK) == 0) return Present(path);
+  return Absent(fmt::format("{}: no right to write to {}", path, at.string()));
+}
+
+Finding ProbeStore() { return ProbeWritable(DefaultStorePath()); }
+Finding ProbeCache() { return ProbeWritable(CacheDirectory()); }
+
+Finding ProbeCuda() {
+  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!library) return Absent("no libcuda.so.1");
+  using DriverGetVersion = int (*)(int*);
+  const auto get = reinterpret_cast<DriverGetVersion>(dlsym(library, "cuDriverGetVersion"));
+  int version = 0;
+  const bool known = get && get(&version) == 0;
+  dlclose(library);
+  return known ? Present(fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10))
+               : Absent("libcuda.so.1 does not answer");
+}
+
+constexpr Check kChecks[] = {
+    {"compiler", true, ProbeCompiler, "nothing can be built", "apt install g++"},
+    {"openmp", true, ProbeOpenMp, "kernels cannot use all cores", "apt install g++ (or libomp-dev for clang++)"},
+    {"processor", true, ProbeProcessor, "", ""},
+    {"store", true, ProbeStore, "runs cannot be kept", "name a writable file with --store or HONE_STORE"},
+    {"cache", true, ProbeCache, "builds cannot be kept", "name a writable folder with HONE_CACHE"},
+    {"bubblewrap", false, ProbeBubblewrap,
+     "candidates run without namespaces: only limits and system call filters hold them",
+     "apt install bubblewrap, and allow user namespaces"},
+    {"seccomp", false, ProbeSeccomp, "candidates' system calls are not filtered",
+     "a kernel with CONFIG_SECCOMP_FILTER"},
+    {"torch", false, ProbeTorch, "no import of .py problems and no PyTorch baselines; problem.json works",
+     "apt install python3-torch, or name a Python that has it with HONE_PYTHON"},
+    {"cuda driver", false, ProbeCuda, "nothing yet: this version optimizes for the processor",
+     "an NVIDIA GPU and its driver"},
+};
+
+Result<Answer> RunDoctor(VerbCall& call) {
+  nlohmann::json rows = nlohmann::json::array();
+  std::string text;
+  bool fit = true;
+  for (const Check& check : kChecks) {
+    if (call.listener().live()) call.Progress(fmt::format("trying {} ...", check.name));
+    const Finding finding = check.probe();
+    fit = fit && (finding.present || !check.required);
+    nlohmann::json row = {
+        {"name", check.name}, {"present", finding.present}, {"required", check.required}, {"detail", finding.detail}};
+    text += fmt::format("{:<8} {:<12} {}\n", finding.present ? "present" : "missing", check.name, finding.detail);
+    if (!finding.present) {
+      row["cost"] = check.cost;
+      row["mend"] = check.mend;
+      text += fmt::format("{:21} without it: {}\n{:21} to get it: {}\n", "", check.cost, "", check.mend);
+    }
+    rows.push_back(std::move(row));
+  }
+  text += fit ? "\nhone can optimize for this processor.\n"
+              : "\nhone cannot optimize here until what is required is present.\n";
+  return Answer({{"fit", fit}, {"checks", std::move(rows)}}, std::move(text), fit ? ExitCode::kDone : ExitCode::kNo);
+}
+
+}  // namespace
+
+HONE_VERB(doctor){
+    .name = "doctor",
+    .doc = "Say what is present, what is missing, what that costs and how to get it",
+    .json = "fit (bool), checks[]: name, present, required, detail; cost and mend where missing",
+    .no = "something required is missing",
+    .run = RunDoctor,
+};
+
+}  // namespace hone
