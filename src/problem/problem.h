@@ -1,5 +1,5 @@
-// A Problem: what shall be computed, on which data, how accurately, and where it came from. The in-memory form of problem.json
-// (docs/problem.md). A plain value: copy it, share it, no thread rules.
+// A Problem: what shall be computed, on which data, how accurately, and where it came from. The in-memory form of
+// problem.json (docs/problem.md). A plain value: copy it, share it, no thread rules.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,21 @@ std::string ToString(const Shape& shape);       // "[4, 1024]"
 enum class Role { kInput, kParameter, kOutput };
 
 // How the elements of an input or a parameter are drawn. Reals are drawn in double and rounded to the tensor's type.
-struct Uniform { double low = 0, high = 1; };              // real, low <= x < high
-struct Normal { double mean = 0, deviation = 1; };
-struct IntegerRange { std::int64_t low = 0, high = 2; };   // low <= x < high, any type
-struct Constant { double value = 0; };
-struct FromFile { std::string path, tensor; };             // safetensors file, relative to problem.json
+struct Uniform {
+  double low = 0, high = 1;
+};  // real, low <= x < high
+struct Normal {
+  double mean = 0, deviation = 1;
+};
+struct IntegerRange {
+  std::int64_t low = 0, high = 2;
+};  // low <= x < high, any type
+struct Constant {
+  double value = 0;
+};
+struct FromFile {
+  std::string path, tensor;
+};  // safetensors file, relative to problem.json
 using Generator = std::variant<Uniform, Normal, IntegerRange, Constant, FromFile>;
 
 struct Tensor {
@@ -39,7 +49,9 @@ struct Tensor {
 
 // The value of an operator's argument, by the name that its ATen schema gives it.
 struct Argument;
-struct TensorName { std::string name; };  // written "%name" in JSON
+struct TensorName {
+  std::string name;
+};  // written "%name" in JSON
 using ArgumentList = std::vector<Argument>;
 struct Argument {
   std::variant<std::monostate, bool, std::int64_t, double, std::string, TensorName, ArgumentList> value;
@@ -52,8 +64,8 @@ struct Node {
   std::vector<std::string> outputs;  // names of the values that it makes, unique in the problem; "" = not used
 };
 
-// How accurate a result has to be (design: the error budget is measured). kTorch: each op at the precision that PyTorch's
-// defaults give it on the target; on a CPU that is fp32 throughout.
+// How accurate a result has to be (design: the error budget is measured). kTorch: each op at the precision that
+// PyTorch's defaults give it on the target; on a CPU that is fp32 throughout.
 enum class Precision { kTorch, kFp64, kFp32, kTf32, kBf16, kFp16 };
 std::string_view Name(Precision precision);
 std::optional<Precision> ParsePrecision(std::string_view name);
@@ -66,7 +78,7 @@ struct Problem {
   std::map<std::string, std::string> provenance;  // source (path of the .py file), source_sha256, importer, torch, ...
   std::string folder;  // where problem.json lay: FromFile paths are relative to it; not part of the identity
 
-  std::vector<const Tensor*> Inputs() const;      // role input and parameter, in the order of a module's arguments
+  std::vector<const Tensor*> Inputs() const;  // role input and parameter, in the order of a module's arguments
   std::vector<const Tensor*> Outputs() const;
   const Tensor* Find(std::string_view name) const;  // nullptr if there is none
 };

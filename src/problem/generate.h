@@ -1,0 +1,34 @@
+// Filling tensors with the data that a problem asks for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "problem/problem.h"
+
+namespace hone {
+
+// A variation on the problem's own data, to see whether a candidate is right beyond them. Touches inputs of a real type
+// only: parameters, indices and masks keep their meaning.
+struct Draw {
+  std::string name = "own";
+  double scale = 1;       // every element times this
+  bool outliers = false;  // one element in 10^4, and at least one a tensor, a thousand times larger
+};
+
+// Writes the tensor.bytes() bytes at `data`. An element depends on (seed, stream) and its own index only, not on
+// threads or on what was drawn before; give each tensor of a problem its own stream. Reals are drawn in double and
+// rounded to nearest even once. More than a million elements are drawn by as many threads as the machine has cores.
+// `folder` is where a FromFile path starts (Problem::folder). Fails with kNotFound, kIo or kUsage for FromFile only.
+Result<void> Fill(const Tensor& tensor, std::uint64_t seed, std::uint64_t stream, const Draw& draw, void* data,
+                  const std::string& folder = {});
+
+// One value as the tensor's type holds it, and back: f16 and bf16 as their bits. To nearest, ties to even; integers
+// truncate.
+std::uint16_t ToHalf(double value);
+std::uint16_t ToBFloat16(double value);
+double FromHalf(std::uint16_t bits);
+double FromBFloat16(std::uint16_t bits);
+
+}  // namespace hone
