@@ -19,6 +19,10 @@ target_compile_options(hone_settings INTERFACE -Wall -Wextra -Wshadow -Wnon-virt
 if(HONE_WERROR)
   target_compile_options(hone_settings INTERFACE -Werror)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 sees std::optional members as uninitialized where they are not.
+  target_compile_options(hone_settings INTERFACE -Wno-maybe-uninitialized)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(hone_settings INTERFACE -Wthread-safety)
 endif()

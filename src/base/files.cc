@@ -63,7 +63,7 @@ std::string OurDirectory(const char* ours, const char* xdg, std::string_view bel
 Result<std::string> ReadFile(const std::string& path) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.fd < 0) return FailErrno("read", path, errno);
-  struct stat status {};
+  struct stat status{};
   if (fstat(file.fd, &status) != 0) return FailErrno("read", path, errno);
   std::string content;
   // The size is a hint only: files in /proc say 0.
@@ -92,7 +92,8 @@ Result<void> WriteFileAtomically(const std::string& path, std::string_view conte
     unlink(temporary.c_str());
     return FailErrno("write", path, code);
   }
-  // Without this the rename itself may be lost. Some file systems refuse to sync a directory; the content is safe even so.
+  // Without this the rename itself may be lost. Some file systems refuse to sync a directory; the content is safe even
+  // so.
   const Descriptor directory(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory.fd >= 0) (void)fsync(directory.fd);
   return {};

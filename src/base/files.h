@@ -11,19 +11,21 @@ namespace hone {
 // All of it. kNotFound if there is no such file, kIo otherwise ("cannot read p.json: is a directory").
 Result<std::string> ReadFile(const std::string& path);
 
-// Readers see the old content or the new, never a part, also after a power cut: a temporary file beside it, fsync, rename.
-// Creates missing directories. Two writers at once: one of them wins whole.
+// Readers see the old content or the new, never a part, also after a power cut: a temporary file beside it, fsync,
+// rename. Creates missing directories. Two writers at once: one of them wins whole.
 Result<void> WriteFileAtomically(const std::string& path, std::string_view content);
 
 // Makes it and the ones above it; fine if it is there.
 Result<void> MakeDirectories(const std::string& path);
 
-// What can be made again (builds), and what cannot (runs, calibrations): $XDG_CACHE_HOME/hone and $XDG_DATA_HOME/hone, else
+// What can be made again (builds), and what cannot (runs, calibrations): $XDG_CACHE_HOME/hone and $XDG_DATA_HOME/hone,
+// else
 // ~/.cache/hone and ~/.local/share/hone. HONE_CACHE and HONE_DATA override them (tests do). They may not exist yet.
 std::string CacheDirectory();
 std::string DataDirectory();
 
-// A fresh directory that only this user may enter, in $TMPDIR or /tmp; the destructor removes it with all that is in it.
+// A fresh directory that only this user may enter, in $TMPDIR or /tmp; the destructor removes it with all that is in
+// it.
 class TempDirectory {
  public:
   static Result<TempDirectory> Create(std::string_view hint);  // the hint becomes part of its name

@@ -21,7 +21,8 @@ TEST(FilesTest, WhatIsWrittenIsReadBack) {
   ASSERT_TRUE(WriteFileAtomically(path, "shorter"));
   EXPECT_EQ(ReadFile(path).value_or("?"), "shorter");
   int files = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder->path() + "/new/folder")) ++files;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder->path() + "/new/folder"))
+    ++files;
   EXPECT_EQ(files, 1) << "a temporary file was left behind";
 }
 
@@ -55,7 +56,7 @@ TEST(FilesTest, ATempDirectoryIsPrivateAndGoesWithItsOwner) {
     ASSERT_TRUE(folder);
     const TempDirectory moved = std::move(*folder);
     path = moved.path();
-    struct stat status {};
+    struct stat status{};
     ASSERT_EQ(stat(path.c_str(), &status), 0);
     EXPECT_EQ(status.st_mode & 0777, 0700u);
     ASSERT_TRUE(WriteFileAtomically(path + "/below/file", "x"));

@@ -10,8 +10,8 @@ namespace hone {
 // How many letters must be added, dropped, changed or swapped with their neighbour to make one of the other.
 std::size_t EditDistance(std::string_view a, std::string_view b);
 
-// The end of an error message about an unknown word: "; did you mean 'softmax'?", or "" when nothing known is near enough
-// (a third of the word's letters, at least 1).
+// The end of an error message about an unknown word: "; did you mean 'softmax'?", or "" when nothing known is near
+// enough (a third of the word's letters, at least 1).
 std::string DidYouMean(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace hone
