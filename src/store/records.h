@@ -1,0 +1,75 @@
+// What the run store keeps, as plain values. Long texts (problems, sources, logs) are blobs: a record names them by the
+// SHA-256 of their bytes. JSON is kept as text: what it means is known to those who wrote it (search/record.h). Times
+// of day are milliseconds since 1970 in UTC, times of kernels are microseconds.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace hone {
+
+enum class RunState : std::uint8_t {
+  kRunning,      // or killed: then nobody holds its lock (Store::Lock)
+  kDone,         // ended by a stopper other than the user
+  kInterrupted,  // ended by the user or by a failure of the world; the same command goes on
+};
+
+std::string_view Name(RunState state);  // "running"
+
+// One search over one problem.
+struct RunRecord {
+  std::string id;  // six hex digits or more, unique in its store; given by Store::CreateRun
+  std::string problem_name;
+  std::string problem_identity;  // Identity(problem)
+  std::string problem_blob;      // problem.json
+  std::string target;            // "cpu"
+  std::string machine;           // Machine::id
+  std::string settings;          // JSON: all that the decisions follow from (seed, search, proposer ...)
+  std::string budget;            // JSON: when to stop; a larger one continues the same run
+  RunState state = RunState::kRunning;
+  std::string stop_reason;  // one line; empty while it runs
+  std::int64_t created_ms = 0;
+  std::int64_t updated_ms = 0;
+  int best_attempt = 0;   // the winner so far, 0 = none; after confirmation the confirmed one
+  double bound_us = 0;    // speed of light of this problem on this machine, 0 = not known
+  std::string baselines;  // JSON: baseline name -> median warm time in microseconds; "{}" until one was timed
+};
+
+// One candidate that was tried, or that was being tried when the program ended.
+struct AttemptRecord {
+  std::string run;
+  int number = 0;           // 1, 2, ... without gaps
+  int parent = 0;           // 0 = from the start
+  std::string kind;         // "program" or "module"
+  std::string source_blob;  // the candidate's text
+  std::string identity;     // Candidate::Identity
+  std::string origin;       // who and by which move
+  std::string key;          // Proposal::key
+  double predicted_us = 0;  // the proposer's estimate, 0 = none
+  std::int64_t started_ms = 0;
+  // From here on empty until it has ended.
+  std::int64_t ended_ms = 0;
+  std::string outcome;     // Name(Outcome): "accepted"
+  std::string evaluation;  // JSON without the log
+  std::string log_blob;    // the evidence's log; empty if there is none
+  double median_us = 0;    // warm; 0 = not timed
+  double cold_us = 0;
+  double speedup = 0;  // over the run's first baseline, warm; 0 = not known, 1 = equal
+  bool ended() const { return ended_ms != 0; }
+};
+
+// An attempt that was evaluated once more at the end of a run, on fresh draws and beside all baselines.
+struct ConfirmationRecord {
+  std::string run;
+  int attempt = 0;
+  std::int64_t ended_ms = 0;
+  std::string outcome;
+  std::string evaluation;
+  std::string log_blob;
+  double median_us = 0;
+  double cold_us = 0;
+  double speedup = 0;
+};
+
+}  // namespace hone

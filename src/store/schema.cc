@@ -1,0 +1,147 @@
+#include "store/schema.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <chrono>
+#include <thread>
+
+#include "base/check.h"
+
+namespace hone {
+namespace {
+
+constexpr std::int64_t kApplicationId = 0x686f6e65;  // "hone", in the file's header: `file runs.db` shows it
+
+// kSteps[i] makes schema i + 1 of schema i. Written once, never edited: stores that went through them are out there.
+constexpr std::array<const char*, kNewestSchema> kSteps = {
+    R"(
+CREATE TABLE blob (
+  key   TEXT PRIMARY KEY,  -- SHA-256 of bytes, in hex
+  bytes BLOB NOT NULL
+);
+CREATE TABLE run (
+  sequence         INTEGER PRIMARY KEY AUTOINCREMENT,
+  id               TEXT NOT NULL UNIQUE,
+  problem_name     TEXT NOT NULL,
+  problem_identity TEXT NOT NULL,
+  problem_blob     TEXT NOT NULL REFERENCES blob(key),
+  target           TEXT NOT NULL,
+  machine          TEXT NOT NULL,
+  settings         TEXT NOT NULL,
+  budget           TEXT NOT NULL,
+  state            TEXT NOT NULL CHECK (state IN ('running', 'done', 'interrupted')),
+  stop_reason      TEXT NOT NULL DEFAULT '',
+  created_ms       INTEGER NOT NULL,
+  updated_ms       INTEGER NOT NULL,
+  best_attempt     INTEGER NOT NULL DEFAULT 0,
+  bound_us         REAL NOT NULL DEFAULT 0,
+  baselines        TEXT NOT NULL DEFAULT '{}'
+);
+CREATE INDEX run_of_problem ON run (problem_identity, target, machine);
+CREATE TABLE attempt (
+  run          INTEGER NOT NULL REFERENCES run(sequence),
+  number       INTEGER NOT NULL CHECK (number > 0),
+  parent       INTEGER NOT NULL CHECK (parent >= 0 AND parent < number),
+  kind         TEXT NOT NULL,
+  source_blob  TEXT NOT NULL REFERENCES blob(key),
+  identity     TEXT NOT NULL,
+  origin       TEXT NOT NULL,
+  key          TEXT NOT NULL,
+  predicted_us REAL NOT NULL,
+  started_ms   INTEGER NOT NULL,
+  ended_ms     INTEGER,  -- NULL: was being tried when the program ended
+  outcome      TEXT,
+  evaluation   TEXT,
+  log_blob     TEXT REFERENCES blob(key),
+  median_us    REAL,
+  cold_us      REAL,
+  speedup      REAL,
+  PRIMARY KEY (run, number),
+  CHECK ((ended_ms IS NULL) = (outcome IS NULL) AND (ended_ms IS NULL) = (evaluation IS NULL))
+) WITHOUT ROWID;
+CREATE TABLE confirmation (
+  sequence   INTEGER PRIMARY KEY AUTOINCREMENT,
+  run        INTEGER NOT NULL,
+  attempt    INTEGER NOT NULL,
+  ended_ms   INTEGER NOT NULL,
+  outcome    TEXT NOT NULL,
+  evaluation TEXT NOT NULL,
+  log_blob   TEXT REFERENCES blob(key),
+  median_us  REAL NOT NULL,
+  cold_us    REAL NOT NULL,
+  speedup    REAL NOT NULL,
+  FOREIGN KEY (run, attempt) REFERENCES attempt(run, number)
+);
+CREATE INDEX confirmation_of_run ON confirmation (run);
+)"};
+
+// What the file says of itself, read at one moment: another process may be making the tables right now.
+struct Header {
+  std::int64_t version = 0, application_id = 0, tables = 0;
+};
+
+Result<Header> ReadHeader(Connection& connection) {
+  Statement select =
+      HONE_TRY(connection.Prepare("SELECT (SELECT user_version FROM pragma_user_version), (SELECT application_id FROM "
+                                  "pragma_application_id), (SELECT count(*) FROM sqlite_schema)"));
+  HONE_CHECK(HONE_TRY(select.Step()), "a query without FROM gave no row");
+  return Header{select.Integer(0), select.Integer(1), select.Integer(2)};
+}
+
+Result<void> RefuseForeign(const Connection& connection, const Header& header) {
+  const auto [version, id, tables] = header;
+  if (id == kApplicationId ? version < kOldestSchema : tables != 0 || id != 0 || version != 0) {
+    return Fail(
+        ErrorKind::kCorrupt,
+        fmt::format("{} is a database but not a run store of hone; name another file with --store", connection.path()));
+  }
+  if (version > kNewestSchema) {
+    return Fail(ErrorKind::kUsage,
+                fmt::format("the run store {} has schema {} and this hone knows schemas {} to {}: update hone, or name "
+                            "another store with --store",
+                            connection.path(), version, kOldestSchema, kNewestSchema));
+  }
+  return {};
+}
+
+// Readers then never wait for the writer, nor the writer for them. The mode stays with the file. To change it SQLite
+// needs the file for itself and does not wait for that as it waits for other locks, so we do.
+Result<void> UseWriteAheadLog(Connection& connection) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point give_up = Clock::now() + std::chrono::seconds(10);
+  for (;;) {
+    Statement mode = HONE_TRY(connection.Prepare("PRAGMA journal_mode = WAL"));
+    const Result<bool> row = mode.Step();
+    if (row && (mode.Text(0) == "wal" || mode.Text(0) == "memory")) return {};
+    if (row) {
+      return Fail(ErrorKind::kIo, fmt::format("the run store {} cannot be shared safely on this file system (no "
+                                              "write-ahead log); name one on a local disk with --store",
+                                              connection.path()));
+    }
+    if (row.error().kind != ErrorKind::kTimeout || Clock::now() > give_up) return tl::unexpected<Error>(row.error());
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+}  // namespace
+
+Result<void> PrepareSchema(Connection& connection) {
+  const Header header = HONE_TRY(ReadHeader(connection));
+  HONE_TRY(RefuseForeign(connection, header));
+  if (header.version == kNewestSchema) return {};
+
+  HONE_TRY(UseWriteAheadLog(connection));
+  Transaction transaction = HONE_TRY(Transaction::Begin(connection));
+  // Another process may have been here while we waited.
+  const Header now = HONE_TRY(ReadHeader(connection));
+  HONE_TRY(RefuseForeign(connection, now));
+  for (std::size_t step = static_cast<std::size_t>(now.version); step < kSteps.size(); ++step) {
+    HONE_TRY(connection.Execute(kSteps[step]));
+  }
+  HONE_TRY(connection.Execute(
+      fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, kNewestSchema)));
+  return transaction.Commit();
+}
+
+}  // namespace hone

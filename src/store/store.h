@@ -1,0 +1,77 @@
+// The run store: one SQLite file with all that was tried. It answers:
+//   1. Which runs are there, of what problem, how did they end?       Runs, FindRun
+//   2. What was tried in a run, in which order, from what, by whom?   Attempts
+//   3. Why was it judged so, and how fast was it?                     AttemptRecord::evaluation, log_blob
+//   4. Does the winner hold when measured again?                      Confirmations
+//   5. Can it be run again?                                           Blob: problems and sources, word for word
+//   6. Where did a run stop, and may I go on with it?                 FindAlike, Lock
+//
+// Nothing that ended is ever changed or removed. An attempt is written as started before it is evaluated and completed
+// in one transaction that is on disk when EndAttempt returns; so a kill -9 or a power cut loses at most the attempt in
+// flight, which is then found as started and not ended. Readers never wait for the writer. See schema.h for the
+// versions that we read.
+//
+// Failure: one line with the mend. kIo (disk full, read-only, unreadable), kTimeout (locked by another program for 10
+// s), kCorrupt (not ours, or damaged), kUsage (made by a later hone), kNotFound (no such run or file). Not thread-safe:
+// one Store a thread; any number of Stores and processes on one file.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "store/records.h"
+#include "store/run_lock.h"
+#include "store/sqlite.h"
+
+namespace hone {
+
+class Store {
+ public:
+  // Makes the file and its folders if need be. ":memory:" is a store that lives as long as this object.
+  static Result<Store> Open(const std::string& path);
+  // For reading commands: kNotFound if there is none.
+  static Result<Store> OpenExisting(const std::string& path);
+
+  const std::string& path() const { return connection_.path(); }
+
+  // Runs. `run` without id, times and blob; the record comes back complete.
+  Result<RunRecord> CreateRun(RunRecord run, std::string_view problem_json);
+  Result<std::vector<RunRecord>> Runs();               // newest first
+  Result<RunRecord> FindRun(std::string_view prefix);  // kUsage if several runs begin so
+  // The newest run of the same problem, target, machine and settings, in whatever state.
+  Result<std::optional<RunRecord>> FindAlike(const RunRecord& run);
+  // Writes state, stop reason, budget, best attempt, bound and baselines.
+  Result<void> UpdateRun(const RunRecord& run);
+  // Nothing when another process works on it.
+  Result<std::optional<RunLock>> Lock(std::string_view id);
+
+  // Attempts. Begin: again for the attempt in flight that a kill left behind, whose row it replaces.
+  Result<void> BeginAttempt(AttemptRecord attempt, std::string_view source);
+  // Completes it and sets the run's best attempt and baselines, in one transaction. The attempt must have begun.
+  Result<void> EndAttempt(AttemptRecord attempt, std::string_view log, const RunRecord& run);
+  Result<std::vector<AttemptRecord>> Attempts(std::string_view run);  // by number
+  // Adds the confirmation and sets the run's best attempt, in one transaction.
+  Result<void> AddConfirmation(ConfirmationRecord confirmation, std::string_view log, const RunRecord& run);
+  Result<std::vector<ConfirmationRecord>> Confirmations(std::string_view run);  // in the order of measuring
+
+  // The bytes behind a key of a record. kCorrupt if they are not the ones that were written.
+  Result<std::string> Blob(std::string_view key);
+
+ private:
+  explicit Store(Connection connection) : connection_(std::move(connection)) {}
+  static Result<Store> Prepare(const std::string& path, IfAbsent if_absent);
+  Result<std::string> PutBlob(std::string_view bytes);
+  Result<std::int64_t> Sequence(std::string_view run);
+  Result<void> WriteRun(const RunRecord& run);
+  Result<std::vector<RunRecord>> SelectRuns(std::string_view where, const std::vector<std::string_view>& values);
+
+  Connection connection_;
+};
+
+std::int64_t UnixMilliseconds();                      // now
+std::string UtcTime(std::int64_t unix_milliseconds);  // "2026-03-01 14:05:09"
+
+}  // namespace hone
