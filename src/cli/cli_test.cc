@@ -92,7 +92,7 @@ TEST_F(CliTest, DoctorPrintsOneDocumentThatAgreesWithItsExitCode) {
 
 TEST_F(CliTest, OutputThatCannotBeWrittenIsAFailure) {
   const char* program = std::getenv("HONE_PROGRAM");
-  const auto exit = Run({.argv = {"/bin/sh", "-c", "\"$0\" --help > /dev/full", program}});
+  const auto exit = hone::Run({.argv = {"/bin/sh", "-c", "\"$0\" --help > /dev/full", program}});
   ASSERT_TRUE(exit);
   EXPECT_EQ(exit->code, 3) << exit->error;
 }
