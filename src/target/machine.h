@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -18,29 +19,46 @@ struct BandwidthPoint {
 };
 
 struct Machine {
-  std::string id;               // hash of processor model, core count and vector width: the key of the calibration file
-  std::string processor;
-  int threads = 1;              // that we use: the cores of our affinity mask
-  int vector_bytes = 32;        // widest vector that the host compiler uses with -march=native
-  std::int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20, l3_bytes = 0;
-  double fma_flops_f32 = 0;     // FLOP/s of all threads, fused multiply-add = 2
+  std::string id;         // hash of processor model, core count and vector width: the key of the calibration file
+  std::string processor;  // "AMD EPYC 9654 96-Core Processor"
+  int threads = 1;  // that we use: the physical cores of our affinity mask, no more than the control group's quota
+  int vector_bytes = 16;  // widest vector of the processor that a compiler knows how to use
+  std::int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20;  // of one core
+  std::int64_t l3_bytes = 0;                             // of all cores of the mask together; 0 = none
+  // From here on measured; 0 and empty before.
+  double fma_flops_f32 = 0;  // FLOP/s of all threads, fused multiply-add = 2
   double fma_flops_f64 = 0;
-  double fork_join_us = 0;      // an empty parallel region
+  double fork_join_us = 0;                // an empty parallel region of all threads
   std::vector<BandwidthPoint> bandwidth;  // by rising working set
-  std::string measured_on;      // date
+  std::string measured_on;                // date, "2025-01-31"
+  std::string compiler;                   // "g++ 12.2.0"
 
-  // Linear in the logarithm of the working set between the points.
+  // Linear in the logarithm of the working set between the points, level beyond them; 0 without points.
   double CopyBandwidth(std::int64_t working_set_bytes) const;
   double ReadBandwidth(std::int64_t working_set_bytes) const;
 };
 
-// Reads this machine's facts without measuring (calibration figures 0).
-Machine DescribeMachine();
-// Takes about ten seconds and all cores.
-Result<Machine> Calibrate();
-// The kept calibration of this machine; kNotFound when `hone calibrate` has not run here.
+// Reads this machine's facts without measuring. Once per process: a changed affinity mask is not noticed.
+const Machine& DescribeMachine();
+
+enum class Effort {
+  kFull,  // about ten seconds
+  kFast,  // under a second, few points and rough figures: for tests
+};
+
+// Measures on all threads. Everything else on the machine should be idle meanwhile; short disturbances are ridden out.
+// The memory bandwidth of small working sets is that of the caches. `progress` is called with what is measured next,
+// from this thread. Fails with kNotFound without a compiler.
+Result<Machine> Calibrate(Effort effort = Effort::kFull, const std::function<void(std::string_view)>& progress = {});
+
+// The kept calibration of this machine; kNotFound when `hone calibrate` has not run here, kCorrupt when the file is not
+// ours.
 Result<Machine> LoadCalibration();
 Result<void> SaveCalibration(const Machine& machine);
-std::string CalibrationPath();
+std::string CalibrationPath();  // machines/ID.json in DataDirectory()
+
+// One JSON document with the fields above by their names.
+std::string ToJson(const Machine& machine);
+Result<Machine> ParseMachine(std::string_view json);  // kCorrupt
 
 }  // namespace hone
