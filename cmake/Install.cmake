@@ -1,0 +1,16 @@
+# What ./dev pack packs: the program, its headers, examples, docs and the shared libraries that not every Linux has.
+set_target_properties(hone PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
+# RPATH instead of RUNPATH: it also holds for the libraries that our libraries need.
+target_link_options(hone PRIVATE -Wl,--disable-new-dtags)
+install(TARGETS hone
+  RUNTIME_DEPENDENCIES
+    PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|stdc\\+\\+|gcc_s)\\.so"
+  RUNTIME DESTINATION bin
+  LIBRARY DESTINATION lib)
+install(DIRECTORY include/hone DESTINATION include)
+foreach(folder examples docs)
+  if(EXISTS ${CMAKE_SOURCE_DIR}/${folder})
+    install(DIRECTORY ${folder} DESTINATION share/hone PATTERN __pycache__ EXCLUDE)
+  endif()
+endforeach()
+install(FILES LICENSE README.md DESTINATION share/hone)
