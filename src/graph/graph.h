@@ -28,6 +28,7 @@ struct Stage {
   int node = -1;               // of Graph::problem().nodes
   std::vector<IndexVar> vars;  // one a dimension of the buffer
   Expr value;
+  int reshape_of = -1;  // the buffer whose elements these are in the same row-major order: costs nothing but a name; -1 otherwise
 };
 
 class Graph {

@@ -28,6 +28,7 @@ using ElementFunction = std::function<Expr(Indices)>;
 
 ScalarType ScalarTypeOf(DType dtype);
 DType Promote(DType a, DType b);  // as torch.result_type of two tensors
+DType RealType(DType dtype);      // itself if it is a float type, else f32
 
 // A value that an op reads: x({i, j}) is one element. Scalars have rank 0: x({}).
 class Operand {
@@ -74,6 +75,8 @@ class OpCall {
   // --- Results.
   // A value of this op's own that later elements read; `hint` names it in listings.
   Operand Let(std::string_view hint, Shape shape, DType dtype, const ElementFunction& element);
+  // The same elements in the same row-major order under another shape: free.
+  Operand Reshape(const Operand& x, Shape shape);
   // The next output, in the order of the schema's results.
   void Output(Shape shape, DType dtype, const ElementFunction& element);
   void Output(const Operand& value);  // a Let, or an input unchanged
@@ -82,6 +85,11 @@ class OpCall {
   // Reduces `x` over `dims`; `keep` leaves extents of 1. body sees all of x's indices; finish (if given) sees the result.
   void Reduction(ReduceOp op, DType dtype, const Operand& x, const std::vector<int>& dims, bool keep,
                  const std::function<Expr(Indices)>& body, const std::function<Expr(Expr)>& finish = {});
+  // The common element-wise forms. `self` (and `other`, a tensor or a number) broadcast; the result's type follows PyTorch's promotion:
+  // kSame keeps it, kReal makes whole numbers f32, kBool is a truth value.
+  enum class ResultType { kSame, kReal, kBool };
+  void Unary(ResultType type, const std::function<Expr(Expr)>& element);
+  void Binary(ResultType type, const std::function<Expr(Expr, Expr)>& element, std::string_view a = "self", std::string_view b = "other");
   Shape BroadcastShape(const std::vector<Operand>& operands);
   static Shape ReducedShape(const Shape& shape, const std::vector<int>& dims, bool keep);
 
@@ -92,7 +100,7 @@ class OpCall {
   friend class GraphBuilder;
   OpCall(class GraphBuilder& builder, const Node& node, int node_index) : builder_(builder), node_(node), node_index_(node_index) {}
   const Argument* Find(std::string_view name) const;
-  int AddStage(std::string_view hint, Shape shape, DType dtype, const ElementFunction& element);
+  int AddStage(std::string_view hint, Shape shape, DType dtype, const ElementFunction& element, int reshape_of = -1);
   class GraphBuilder& builder_;
   const Node& node_;
   int node_index_;
@@ -111,10 +119,9 @@ const Op* FindOp(std::string_view name_in_problem);  // "relu", "aten.relu", "at
 
 }  // namespace hone
 
-#define HONE_OP(id, doc)                                             \
-  static void DefineOp_##id(::hone::OpCall& call);                   \
-  namespace hone {                                                   \
-  extern const Op op_##id;                                           \
-  constinit const Op op_##id{#id, doc, &DefineOp_##id};              \
-  }                                                                  \
-  static void DefineOp_##id([[maybe_unused]] ::hone::OpCall& call)
+// In namespace hone, once a file; `id` is the file's name.
+#define HONE_OP(id, doc)                                \
+  static void DefineOp_##id(OpCall& call);              \
+  extern const Op op_##id;                              \
+  constinit const Op op_##id{#id, doc, &DefineOp_##id}; \
+  static void DefineOp_##id([[maybe_unused]] OpCall& call)

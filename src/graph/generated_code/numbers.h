@@ -1,0 +1,346 @@
+// The number types and functions that generated loop nests are written in (graph/loop_nest.cc embeds this text before them).
+//
+// A nest is a template over its real type R:
+//   float, double   plain arithmetic: the naive baseline
+//   Honest<T>       arithmetic in T, operands of contractions rounded to the contract's precision: the honest implementation
+//   Tracked         a double and a first-order bound of the error that rounding each operation once in the contract's precision
+//                   would cause: the oracle
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+// Unit roundoff of ordinary operations and of the operands of contractions (sums of products); set by the generated code.
+extern const double kUnit;
+extern const double kOperandUnit;
+// Error of a transcendental function in units of kUnit: vector math libraries are good to 4 ulp, which is 8 units.
+constexpr double kFunctionUnits = 8;
+
+// --- Tracked ---
+
+// A truth value that may hang on rounding: `sure` is false when the compared numbers are closer than their errors.
+struct Truth {
+  bool value = false, sure = true;
+  Truth(bool v = false, bool s = true) : value(v), sure(s) {}
+};
+
+struct Tracked {
+  double v = 0;  // the value
+  double e = 0;  // bound of its error, >= 0; infinity when nothing can be said
+  Tracked() = default;
+  explicit Tracked(double value, double error = 0) : v(value), e(error) {}
+};
+
+inline double NoNan(double e) { return e == e ? e : kInf; }
+inline Tracked Rounded(double v, double e, double units = 1) { return Tracked(v, NoNan(e + std::abs(v) * (units * kUnit))); }
+
+inline Tracked operator+(Tracked a, Tracked b) { return Rounded(a.v + b.v, a.e + b.e); }
+inline Tracked operator-(Tracked a, Tracked b) { return Rounded(a.v - b.v, a.e + b.e); }
+inline Tracked operator-(Tracked a) { return Tracked(-a.v, a.e); }
+inline Tracked operator*(Tracked a, Tracked b) {
+  const double e = (a.e > 0 ? a.e * std::abs(b.v) : 0) + (b.e > 0 ? b.e * std::abs(a.v) : 0) + (a.e > 0 && b.e > 0 ? a.e * b.e : 0);
+  return Rounded(a.v * b.v, e);
+}
+inline Tracked operator/(Tracked a, Tracked b) {
+  const double v = a.v / b.v;
+  if (b.e == 0) return Rounded(v, a.e > 0 ? a.e / std::abs(b.v) : 0);
+  const double room = std::abs(b.v) - b.e;
+  return Rounded(v, room > 0 ? (a.e + std::abs(v) * b.e) / room : kInf);
+}
+// One product of a contraction: its operands may be rounded to the contract's precision first.
+inline Tracked Product(Tracked a, Tracked b) {
+  Tracked p = a * b;
+  if (kOperandUnit > kUnit) p.e += 2 * std::abs(p.v) * kOperandUnit;
+  return p;
+}
+
+// f with derivative bound d at a: |f(x) - f(a)| <= e * d to first order.
+inline Tracked Function(Tracked a, double v, double derivative) { return Rounded(v, a.e > 0 ? a.e * std::abs(derivative) : 0, kFunctionUnits); }
+
+inline Tracked Abs(Tracked a) { return Tracked(std::abs(a.v), a.e); }
+inline Tracked Sign(Tracked a) { return Tracked((a.v > 0) - (a.v < 0), a.e > std::abs(a.v) ? 2 : 0); }
+inline Tracked Exp(Tracked a) { const double v = std::exp(a.v); return Rounded(v, a.e > 0 ? v * std::expm1(std::min(a.e, 700.0)) : 0, kFunctionUnits); }
+inline Tracked Expm1(Tracked a) { return Rounded(std::expm1(a.v), a.e > 0 ? std::exp(a.v) * std::expm1(std::min(a.e, 700.0)) : 0, kFunctionUnits); }
+// Near 1 a logarithm is small but its argument's rounding is not: the error of x dominates, as it should.
+inline Tracked LogOf(Tracked a, double v, double scale) { return Rounded(v, a.e > 0 ? (a.v > a.e ? scale * a.e / (a.v - a.e) : kInf) : 0, kFunctionUnits); }
+inline Tracked Log(Tracked a) { return LogOf(a, std::log(a.v), 1); }
+inline Tracked Log2(Tracked a) { return LogOf(a, std::log2(a.v), 1.4426950408889634); }
+inline Tracked Log10(Tracked a) { return LogOf(a, std::log10(a.v), 0.4342944819032518); }
+inline Tracked Log1p(Tracked a) { return Rounded(std::log1p(a.v), a.e > 0 ? (1 + a.v > a.e ? a.e / (1 + a.v - a.e) : kInf) : 0, kFunctionUnits); }
+inline Tracked Sqrt(Tracked a) {
+  const double v = std::sqrt(a.v);
+  return Rounded(v, a.e > 0 ? std::max(std::sqrt(a.v + a.e) - v, v - std::sqrt(std::max(a.v - a.e, 0.0))) : 0);
+}
+inline Tracked Rsqrt(Tracked a) {
+  const double v = 1 / std::sqrt(a.v);
+  return Rounded(v, a.e > 0 ? (a.v > a.e ? 1 / std::sqrt(a.v - a.e) - v : kInf) : 0, kFunctionUnits);
+}
+inline Tracked Reciprocal(Tracked a) { return Tracked(1.0) / a; }
+inline Tracked Sin(Tracked a) { return Function(a, std::sin(a.v), 1); }
+inline Tracked Cos(Tracked a) { return Function(a, std::cos(a.v), 1); }
+inline Tracked Tan(Tracked a) { const double t = std::tan(a.v); return Function(a, t, 1 + t * t); }
+inline Tracked Asin(Tracked a) { return Function(a, std::asin(a.v), 1 / std::sqrt(std::max(1 - a.v * a.v, 1e-300))); }
+inline Tracked Acos(Tracked a) { return Function(a, std::acos(a.v), 1 / std::sqrt(std::max(1 - a.v * a.v, 1e-300))); }
+inline Tracked Atan(Tracked a) { return Function(a, std::atan(a.v), 1 / (1 + a.v * a.v)); }
+inline Tracked Sinh(Tracked a) { return Function(a, std::sinh(a.v), std::cosh(a.v)); }
+inline Tracked Cosh(Tracked a) { return Function(a, std::cosh(a.v), std::sinh(std::abs(a.v))); }
+inline Tracked Tanh(Tracked a) { const double t = std::tanh(a.v); return Function(a, t, 1 - t * t); }
+inline Tracked Asinh(Tracked a) { return Function(a, std::asinh(a.v), 1 / std::sqrt(1 + a.v * a.v)); }
+inline Tracked Acosh(Tracked a) { return Function(a, std::acosh(a.v), 1 / std::sqrt(std::max(a.v * a.v - 1, 1e-300))); }
+inline Tracked Atanh(Tracked a) { return Function(a, std::atanh(a.v), 1 / std::max(1 - a.v * a.v, 1e-300)); }
+inline Tracked Erf(Tracked a) { return Function(a, std::erf(a.v), 1.1283791670955126 * std::exp(-a.v * a.v)); }
+inline Tracked Erfc(Tracked a) { return Function(a, std::erfc(a.v), 1.1283791670955126 * std::exp(-a.v * a.v)); }
+inline Tracked Step(Tracked a, double v, double low, double high) { return Tracked(v, low == high ? 0 : high - low); }
+inline Tracked Floor(Tracked a) { return Step(a, std::floor(a.v), std::floor(a.v - a.e), std::floor(a.v + a.e)); }
+inline Tracked Ceil(Tracked a) { return Step(a, std::ceil(a.v), std::ceil(a.v - a.e), std::ceil(a.v + a.e)); }
+inline Tracked Trunc(Tracked a) { return Step(a, std::trunc(a.v), std::trunc(a.v - a.e), std::trunc(a.v + a.e)); }
+inline Tracked Round(Tracked a) { return Step(a, std::nearbyint(a.v), std::nearbyint(a.v - a.e), std::nearbyint(a.v + a.e)); }
+inline Tracked Pow(Tracked a, Tracked b) {
+  const double v = std::pow(a.v, b.v);
+  double e = 0;
+  if (a.e > 0) e += a.v != 0 ? std::abs(v * b.v / a.v) * a.e : std::abs(std::pow(a.e, b.v));
+  if (b.e > 0) e += std::abs(v * std::log(std::abs(a.v))) * b.e;
+  return Rounded(v, e, 2 * kFunctionUnits);
+}
+inline Tracked Atan2(Tracked a, Tracked b) { return Rounded(std::atan2(a.v, b.v), (a.e + b.e) / std::max(std::hypot(a.v, b.v), 1e-300), kFunctionUnits); }
+inline Tracked Fmod(Tracked a, Tracked b) {
+  const double v = std::fmod(a.v, b.v), room = std::min(std::abs(v), std::abs(b.v) - std::abs(v));
+  return Tracked(v, a.e + b.e == 0 ? 0 : room > a.e + b.e * std::abs(a.v / b.v) ? a.e + b.e * std::abs(a.v / b.v) : kInf);
+}
+inline Tracked FloorMod(Tracked a, Tracked b) {
+  Tracked m = Fmod(a, b);
+  if (m.v != 0 && (m.v < 0) != (b.v < 0)) m.v += b.v;
+  return m;
+}
+inline Tracked FloorDiv(Tracked a, Tracked b) { return Floor(a / b); }
+inline Tracked Max(Tracked a, Tracked b) {
+  if (a.v != a.v) return a;
+  if (b.v != b.v) return b;
+  const Tracked& big = a.v >= b.v ? a : b;
+  const Tracked& small = a.v >= b.v ? b : a;
+  return Tracked(big.v, small.v + small.e > big.v - big.e ? std::max(a.e, b.e) : big.e);
+}
+inline Tracked Min(Tracked a, Tracked b) { return -Max(-a, -b); }
+inline Truth Compared(bool value, Tracked a, Tracked b) { return Truth(value, !(std::abs(a.v - b.v) <= a.e + b.e) || a.e + b.e == 0); }
+inline Truth Less(Tracked a, Tracked b) { return Compared(a.v < b.v, a, b); }
+inline Truth LessEqual(Tracked a, Tracked b) { return Compared(a.v <= b.v, a, b); }
+inline Truth Equal(Tracked a, Tracked b) { return Compared(a.v == b.v, a, b); }
+inline Truth NotEqual(Tracked a, Tracked b) { return Compared(a.v != b.v, a, b); }
+inline Truth IsNan(Tracked a) { return a.v != a.v; }
+inline Truth And(Truth a, Truth b) { return Truth(a.value && b.value, (a.sure && b.sure) || (a.sure && !a.value) || (b.sure && !b.value)); }
+inline Truth Or(Truth a, Truth b) { return Truth(a.value || b.value, (a.sure && b.sure) || (a.sure && a.value) || (b.sure && b.value)); }
+inline Truth Xor(Truth a, Truth b) { return Truth(a.value != b.value, a.sure && b.sure); }
+inline Truth Not(Truth a) { return Truth(!a.value, a.sure); }
+inline Tracked Choose(Truth c, Tracked a, Tracked b) {
+  const Tracked& taken = c.value ? a : b;
+  return c.sure ? taken : Tracked(taken.v, NoNan(taken.e + std::abs(a.v - b.v) + std::max(a.e, b.e)));
+}
+inline std::int64_t Choose(Truth c, std::int64_t a, std::int64_t b) { return c.value ? a : b; }
+inline Truth Choose(Truth c, Truth a, Truth b) { return c.sure || a.value == b.value ? (c.value ? a : b) : Truth(c.value ? a.value : b.value, false); }
+inline Tracked FromTruth(Tracked, Truth t) { return Tracked(t.value, t.sure ? 0 : 1); }
+inline Truth ToTruth(Tracked a) { return NotEqual(a, Tracked(0)); }
+inline double Plain(Tracked a) { return a.v; }
+inline bool Plain(Truth t) { return t.value; }
+
+// --- Honest<T> ---
+
+template <class T>
+T RoundOperand(T x) {
+  if (kOperandUnit <= kUnit || x == 0 || !std::isfinite(x)) return x;
+  int exponent;
+  const double mantissa = std::frexp(static_cast<double>(x), &exponent);
+  return static_cast<T>(std::ldexp(std::nearbyint(mantissa / kOperandUnit) * kOperandUnit, exponent));
+}
+
+template <class T>
+struct Honest {
+  T v = 0;
+  Honest() = default;
+  explicit Honest(double value) : v(static_cast<T>(value)) {}
+};
+template <class T> Honest<T> Wrap(T v) { Honest<T> h; h.v = v; return h; }
+template <class T> Honest<T> Product(Honest<T> a, Honest<T> b) { return Wrap<T>(RoundOperand(a.v) * RoundOperand(b.v)); }
+template <class T> Honest<T> FromTruth(Honest<T>, bool t) { return Honest<T>(t); }
+template <class T> double Plain(Honest<T> a) { return static_cast<double>(a.v); }
+
+// --- Plain numbers, and Honest through them ---
+
+inline bool And(bool a, bool b) { return a && b; }
+inline bool Or(bool a, bool b) { return a || b; }
+inline bool Xor(bool a, bool b) { return a != b; }
+inline bool Not(bool a) { return !a; }
+inline std::int64_t FloorDiv(std::int64_t a, std::int64_t b) { return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0); }
+inline std::int64_t FloorMod(std::int64_t a, std::int64_t b) { return a - FloorDiv(a, b) * b; }
+inline std::int64_t IntPow(std::int64_t a, std::int64_t b) { return static_cast<std::int64_t>(std::pow(static_cast<double>(a), static_cast<double>(b))); }
+template <class T> T Product(T a, T b) { return a * b; }
+template <class T> T FromTruth(T, bool t) { return T(t); }
+inline double Plain(float a) { return static_cast<double>(a); }
+inline double Plain(double a) { return a; }
+inline bool Plain(bool a) { return a; }
+inline std::int64_t Plain(std::int64_t a) { return a; }
+template <class T> T Choose(bool c, T a, T b) { return c ? a : b; }
+
+#define HONE_UNARY(NAME, EXPRESSION)                                         \
+  inline float NAME(float x) { return static_cast<float>(EXPRESSION); }      \
+  inline double NAME(double x) { return EXPRESSION; }                        \
+  template <class T> Honest<T> NAME(Honest<T> x) { return Wrap<T>(NAME(x.v)); }
+HONE_UNARY(Abs, std::abs(x))
+HONE_UNARY(Sign, (x > 0) - (x < 0))
+HONE_UNARY(Exp, std::exp(x))
+HONE_UNARY(Expm1, std::expm1(x))
+HONE_UNARY(Log, std::log(x))
+HONE_UNARY(Log1p, std::log1p(x))
+HONE_UNARY(Log2, std::log2(x))
+HONE_UNARY(Log10, std::log10(x))
+HONE_UNARY(Sqrt, std::sqrt(x))
+HONE_UNARY(Rsqrt, 1 / std::sqrt(x))
+HONE_UNARY(Reciprocal, 1 / x)
+HONE_UNARY(Sin, std::sin(x))
+HONE_UNARY(Cos, std::cos(x))
+HONE_UNARY(Tan, std::tan(x))
+HONE_UNARY(Asin, std::asin(x))
+HONE_UNARY(Acos, std::acos(x))
+HONE_UNARY(Atan, std::atan(x))
+HONE_UNARY(Sinh, std::sinh(x))
+HONE_UNARY(Cosh, std::cosh(x))
+HONE_UNARY(Tanh, std::tanh(x))
+HONE_UNARY(Asinh, std::asinh(x))
+HONE_UNARY(Acosh, std::acosh(x))
+HONE_UNARY(Atanh, std::atanh(x))
+HONE_UNARY(Erf, std::erf(x))
+HONE_UNARY(Erfc, std::erfc(x))
+HONE_UNARY(Floor, std::floor(x))
+HONE_UNARY(Ceil, std::ceil(x))
+HONE_UNARY(Trunc, std::trunc(x))
+HONE_UNARY(Round, std::nearbyint(x))
+#undef HONE_UNARY
+inline std::int64_t Abs(std::int64_t x) { return x < 0 ? -x : x; }
+inline std::int64_t Sign(std::int64_t x) { return (x > 0) - (x < 0); }
+inline bool IsNan(float x) { return x != x; }
+inline bool IsNan(double x) { return x != x; }
+template <class T> bool IsNan(Honest<T> x) { return x.v != x.v; }
+
+#define HONE_BINARY(NAME, EXPRESSION)                                                            \
+  inline float NAME(float a, float b) { return static_cast<float>(EXPRESSION); }                \
+  inline double NAME(double a, double b) { return EXPRESSION; }                                 \
+  template <class T> Honest<T> NAME(Honest<T> a, Honest<T> b) { return Wrap<T>(NAME(a.v, b.v)); }
+HONE_BINARY(Max, a != a ? a : b != b ? b : (a > b ? a : b))
+HONE_BINARY(Min, a != a ? a : b != b ? b : (a < b ? a : b))
+HONE_BINARY(Pow, std::pow(a, b))
+HONE_BINARY(Atan2, std::atan2(a, b))
+HONE_BINARY(Fmod, std::fmod(a, b))
+HONE_BINARY(FloorDiv, std::floor(a / b))
+HONE_BINARY(FloorMod, std::fmod(a, b) + (std::fmod(a, b) != 0 && (std::fmod(a, b) < 0) != (b < 0) ? b : 0))
+#undef HONE_BINARY
+inline std::int64_t Max(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
+inline std::int64_t Min(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+inline std::int64_t Fmod(std::int64_t a, std::int64_t b) { return a % b; }
+
+#define HONE_OPERATOR(OP) \
+  template <class T> Honest<T> operator OP(Honest<T> a, Honest<T> b) { return Wrap<T>(a.v OP b.v); }
+HONE_OPERATOR(+)
+HONE_OPERATOR(-)
+HONE_OPERATOR(*)
+HONE_OPERATOR(/)
+#undef HONE_OPERATOR
+template <class T> Honest<T> operator-(Honest<T> a) { return Wrap<T>(-a.v); }
+
+#define HONE_COMPARE(NAME, OP)                                               \
+  inline bool NAME(float a, float b) { return a OP b; }                      \
+  inline bool NAME(double a, double b) { return a OP b; }                    \
+  inline bool NAME(std::int64_t a, std::int64_t b) { return a OP b; }        \
+  template <class T> bool NAME(Honest<T> a, Honest<T> b) { return a.v OP b.v; }
+HONE_COMPARE(Less, <)
+HONE_COMPARE(LessEqual, <=)
+HONE_COMPARE(Equal, ==)
+HONE_COMPARE(NotEqual, !=)
+#undef HONE_COMPARE
+template <class T> bool ToTruth(Honest<T> a) { return a.v != 0; }
+inline bool ToTruth(float a) { return a != 0; }
+inline bool ToTruth(double a) { return a != 0; }
+inline bool ToTruth(std::int64_t a) { return a != 0; }
+
+// The truth type that goes with a real type.
+template <class R> struct TruthOf { using type = bool; };
+template <> struct TruthOf<Tracked> { using type = Truth; };
+
+// --- Sums ---
+
+// kLanes sums side by side. `Flush` ends a block of at most kBlock terms: an honest sum in T adds up in blocks, as every library does,
+// so that its error grows with kBlock + n / kBlock and not with n.
+constexpr int kLanes = 64;
+constexpr std::int64_t kBlock = 64;
+
+template <class R> struct Sums;  // only the three below
+
+template <> struct Sums<Tracked> {
+  double v[kLanes] = {}, e[kLanes] = {};
+  void Add(int lane, Tracked t) {
+    v[lane] += t.v;
+    e[lane] += t.e + std::abs(t.v) * kUnit;
+  }
+  void Flush() {}
+  Tracked Get(int lane) const { return Tracked(v[lane], NoNan(e[lane])); }
+};
+
+template <class T> struct Sums<Honest<T>> {
+  T total[kLanes] = {}, block[kLanes] = {};
+  void Add(int lane, Honest<T> t) { block[lane] += t.v; }
+  void Flush() {
+    for (int i = 0; i < kLanes; ++i) {
+      total[i] += block[i];
+      block[i] = 0;
+    }
+  }
+  Honest<T> Get(int lane) const { return Wrap<T>(total[lane] + block[lane]); }
+};
+
+// One sum, for places where lanes do not fit.
+template <class R> struct Sum {
+  Sums<R> lanes;
+  std::int64_t count = 0;
+  void Add(R t) {
+    lanes.Add(0, t);
+    if (++count % kBlock == 0) lanes.Flush();
+  }
+  R Get() const { return lanes.Get(0); }
+};
+template <class T> struct PlainSum {
+  T total = 0;
+  void Add(T t) { total += t; }
+  T Get() const { return total; }
+};
+template <> struct Sum<float> : PlainSum<float> {};
+template <> struct Sum<double> : PlainSum<double> {};
+template <> struct Sum<std::int64_t> : PlainSum<std::int64_t> {};
+
+// The first extreme; a NaN is extreme.
+template <class R> struct Best {
+  R best{};
+  std::int64_t at = -1;
+  void Offer(R x, std::int64_t i, bool largest) {
+    const auto v = Plain(x), b = Plain(best);
+    if (at < 0 || (b == b && (v != v || (largest ? v > b : v < b)))) {
+      best = x;
+      at = i;
+    }
+  }
+};
+
+inline void Store(Tracked x, double* value, double* scale) { *value = x.v; *scale = x.e; }
+inline void Store(Truth x, double* value, double* scale) { *value = x.value; *scale = x.sure ? 0 : kInf; }
+inline void Store(std::int64_t x, double* value, double* scale) { *value = static_cast<double>(x); *scale = 0; }
+template <class T> void Store(Honest<T> x, double* value, double* scale) { *value = static_cast<double>(x.v); *scale = 0; }
+inline void Store(bool x, double* value, double* scale) { *value = x; *scale = 0; }
+
+template <class T> void Release(std::vector<T>& buffer) { std::vector<T>().swap(buffer); }
+
+}  // namespace

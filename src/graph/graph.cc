@@ -1,0 +1,97 @@
+#include "graph/graph.h"
+
+#include <fmt/format.h>
+#include <map>
+
+#include "base/check.h"
+#include "graph/graph_builder.h"
+#include "graph/op.h"
+
+namespace hone {
+
+GraphBuilder::GraphBuilder(Problem problem) { graph_.problem_ = std::move(problem); }
+
+int GraphBuilder::AddBuffer(std::string name, Shape shape, DType dtype, int stage, int tensor) {
+  graph_.buffers_.push_back({std::move(name), std::move(shape), dtype, stage, tensor});
+  return static_cast<int>(graph_.buffers_.size()) - 1;
+}
+
+int GraphBuilder::AddStage(std::string name, Shape shape, DType dtype, int node, std::vector<IndexVar> vars, Expr value, int reshape_of) {
+  const int stage = static_cast<int>(graph_.stages_.size());
+  const int buffer = AddBuffer(std::move(name), std::move(shape), dtype, stage, -1);
+  graph_.stages_.push_back({buffer, node, std::move(vars), std::move(value), reshape_of});
+  return buffer;
+}
+
+const Buffer& GraphBuilder::buffer(int id) const { return graph_.buffers_[static_cast<std::size_t>(id)]; }
+
+int GraphBuilder::Value(const std::string& name) const {
+  const auto it = values_.find(name);
+  return it == values_.end() ? -1 : it->second;
+}
+
+Result<Graph> GraphBuilder::Build() {
+  const Problem& problem = graph_.problem_;
+  for (std::size_t i = 0; i < problem.tensors.size(); ++i) {
+    const Tensor& tensor = problem.tensors[i];
+    if (tensor.role == Role::kOutput) continue;
+    values_[tensor.name] = AddBuffer(tensor.name, tensor.shape, tensor.dtype, -1, static_cast<int>(i));
+  }
+  for (std::size_t i = 0; i < problem.nodes.size(); ++i) HONE_TRY(Define(static_cast<int>(i)));
+  for (std::size_t i = 0; i < problem.tensors.size(); ++i) {
+    const Tensor& tensor = problem.tensors[i];
+    if (tensor.role != Role::kOutput) continue;
+    HONE_TRY(BindOutput(static_cast<int>(i)));
+  }
+  return std::move(graph_);
+}
+
+Result<void> GraphBuilder::Define(int index) {
+  const Node& node = graph_.problem_.nodes[static_cast<std::size_t>(index)];
+  const Op* op = FindOp(node.op);
+  const std::string where = fmt::format("node {} ({})", index, node.op);
+  if (!op) return Fail(ErrorKind::kUsage, fmt::format("{}: hone does not know this operator; `hone graph --ops` lists those that it does", where));
+  OpCall call(*this, node, index);
+  op->define(call);
+  if (!call.error_.empty()) return Fail(ErrorKind::kUsage, fmt::format("{}: {}", where, call.error_));
+  if (call.results_.size() < node.outputs.size()) {
+    return Fail(ErrorKind::kUsage, fmt::format("{}: makes {} results but {} are named", where, call.results_.size(), node.outputs.size()));
+  }
+  graph_.node_outputs_.emplace_back();
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    graph_.node_outputs_.back().push_back(call.results_[i]);
+    if (node.outputs[i].empty()) continue;
+    values_[node.outputs[i]] = call.results_[i];
+    Buffer& made = graph_.buffers_[static_cast<std::size_t>(call.results_[i])];
+    if (made.stage >= 0 && graph_.stages_[static_cast<std::size_t>(made.stage)].node == index) made.name = node.outputs[i];
+  }
+  return {};
+}
+
+Result<void> GraphBuilder::BindOutput(int index) {
+  const Tensor& tensor = graph_.problem_.tensors[static_cast<std::size_t>(index)];
+  int made = Value(tensor.name);
+  if (made < 0) return Fail(ErrorKind::kUsage, fmt::format("output '{}': no node makes it", tensor.name));
+  const Buffer from = buffer(made);
+  if (from.shape != tensor.shape || from.dtype != tensor.dtype) {
+    return Fail(ErrorKind::kUsage, fmt::format("output '{}' is declared {}{} but the graph makes {}{}", tensor.name, Name(tensor.dtype), ToString(tensor.shape),
+                                               Name(from.dtype), ToString(from.shape)));
+  }
+  if (from.stage < 0 || from.tensor >= 0) {  // an input handed through, or one value as two outputs: it has to be copied
+    std::vector<IndexVar> vars;
+    std::vector<Expr> indices;
+    for (const auto extent : from.shape) {
+      vars.push_back(NewIndex(extent));
+      indices.emplace_back(vars.back());
+    }
+    const int node = static_cast<int>(graph_.problem_.nodes.size()) - 1;
+    made = AddStage(tensor.name, from.shape, from.dtype, node, vars, Load(made, indices, ScalarTypeOf(from.dtype)));
+  }
+  graph_.buffers_[static_cast<std::size_t>(made)].tensor = index;
+  graph_.outputs_.push_back(made);
+  return {};
+}
+
+Result<Graph> Graph::Create(Problem problem) { return GraphBuilder(std::move(problem)).Build(); }
+
+}  // namespace hone

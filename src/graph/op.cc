@@ -1,0 +1,373 @@
+#include "graph/op.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "graph/graph_builder.h"
+
+namespace hone {
+
+ScalarType ScalarTypeOf(DType dtype) {
+  if (dtype == DType::kBool) return ScalarType::kBool;
+  return IsFloat(dtype) ? ScalarType::kReal : ScalarType::kInt;
+}
+
+DType Promote(DType a, DType b) {
+  if (a == b) return a;
+  if (IsFloat(a) != IsFloat(b)) return IsFloat(a) ? a : b;
+  if (IsFloat(a)) {
+    if ((a == DType::kF16 && b == DType::kBF16) || (a == DType::kBF16 && b == DType::kF16)) return DType::kF32;
+    return std::min(a, b);  // the enumeration goes from wide to narrow
+  }
+  if (a == DType::kBool) return b;
+  if (b == DType::kBool) return a;
+  if ((a == DType::kU8) != (b == DType::kU8)) {  // the smallest signed type that holds both
+    const DType other = a == DType::kU8 ? b : a;
+    return other == DType::kI8 ? DType::kI16 : other;
+  }
+  return std::min(a, b);
+}
+
+DType RealType(DType dtype) { return IsFloat(dtype) ? dtype : DType::kF32; }
+
+Expr Operand::operator()(std::vector<Expr> indices) const { return Load(buffer_, std::move(indices), ScalarTypeOf(dtype_)); }
+
+Expr Operand::Broadcast(Indices indices) const {
+  std::vector<Expr> own;
+  const auto skip = indices.size() - shape_.size();
+  for (std::size_t i = 0; i < shape_.size(); ++i) own.push_back(shape_[i] == 1 ? Expr(0) : indices[skip + i]);
+  return (*this)(std::move(own));
+}
+
+// --- Arguments ---
+
+const Argument* OpCall::Find(std::string_view name) const {
+  const auto it = node_.arguments.find(std::string(name));
+  if (it == node_.arguments.end() || std::holds_alternative<std::monostate>(it->second.value)) return nullptr;
+  return &it->second;
+}
+
+bool OpCall::Has(std::string_view name) const { return Find(name) != nullptr; }
+
+bool OpCall::IsTensor(std::string_view name) const {
+  const Argument* argument = Find(name);
+  return argument && std::holds_alternative<TensorName>(argument->value);
+}
+
+std::string_view OpCall::overload() const {
+  std::string_view name = node_.op;
+  if (name.starts_with("aten.")) name.remove_prefix(5);
+  const auto dot = name.find('.');
+  return dot == std::string_view::npos ? std::string_view{} : name.substr(dot + 1);
+}
+
+void OpCall::Fail(std::string message) {
+  if (error_.empty()) error_ = std::move(message);
+}
+
+std::optional<Operand> OpCall::MaybeTensor(std::string_view name) {
+  if (!Has(name)) return std::nullopt;
+  return Tensor(name);
+}
+
+Operand OpCall::Tensor(std::string_view name) {
+  const Argument* argument = Find(name);
+  if (!argument) {
+    Fail(fmt::format("argument '{}' is missing", name));
+    return {};
+  }
+  const auto* tensor = std::get_if<TensorName>(&argument->value);
+  if (!tensor) {
+    Fail(fmt::format("argument '{}' has to be a tensor, written \"%name\"", name));
+    return {};
+  }
+  const int value = builder_.Value(tensor->name);
+  if (value < 0) {
+    Fail(fmt::format("argument '{}': no earlier node makes '{}'", name, tensor->name));
+    return {};
+  }
+  const Buffer& buffer = builder_.buffer(value);
+  return Operand(value, buffer.shape, buffer.dtype);
+}
+
+std::vector<Operand> OpCall::Tensors(std::string_view name) {
+  std::vector<Operand> operands;
+  const Argument* argument = Find(name);
+  const auto* list = argument ? std::get_if<ArgumentList>(&argument->value) : nullptr;
+  if (!list) {
+    Fail(fmt::format("argument '{}' has to be a list of tensors", name));
+    return operands;
+  }
+  for (const auto& item : *list) {
+    const auto* tensor = std::get_if<TensorName>(&item.value);
+    const int value = tensor ? builder_.Value(tensor->name) : -1;
+    if (value < 0) {
+      Fail(fmt::format("argument '{}': {}", name, tensor ? "no earlier node makes '" + tensor->name + "'" : "every item has to be a tensor"));
+      return operands;
+    }
+    operands.emplace_back(value, builder_.buffer(value).shape, builder_.buffer(value).dtype);
+  }
+  return operands;
+}
+
+std::int64_t OpCall::Int(std::string_view name, std::optional<std::int64_t> otherwise) {
+  const Argument* argument = Find(name);
+  if (argument) {
+    if (const auto* whole = std::get_if<std::int64_t>(&argument->value)) return *whole;
+    if (const auto* truth = std::get_if<bool>(&argument->value)) return *truth ? 1 : 0;
+    Fail(fmt::format("argument '{}' has to be a whole number", name));
+  } else if (!otherwise) {
+    Fail(fmt::format("argument '{}' is missing", name));
+  }
+  return otherwise.value_or(0);
+}
+
+double OpCall::Real(std::string_view name, std::optional<double> otherwise) {
+  const Argument* argument = Find(name);
+  if (argument) {
+    if (const auto* real = std::get_if<double>(&argument->value)) return *real;
+    if (const auto* whole = std::get_if<std::int64_t>(&argument->value)) return static_cast<double>(*whole);
+    if (const auto* truth = std::get_if<bool>(&argument->value)) return *truth ? 1 : 0;
+    Fail(fmt::format("argument '{}' has to be a number", name));
+  } else if (!otherwise) {
+    Fail(fmt::format("argument '{}' is missing", name));
+  }
+  return otherwise.value_or(0);
+}
+
+Expr OpCall::Scalar(std::string_view name, std::optional<double> otherwise) {
+  const Argument* argument = Find(name);
+  if (argument) {
+    if (const auto* whole = std::get_if<std::int64_t>(&argument->value)) return *whole;
+    if (const auto* truth = std::get_if<bool>(&argument->value)) return Expr::Bool(*truth);
+  }
+  return Real(name, otherwise);
+}
+
+bool OpCall::Bool(std::string_view name, std::optional<bool> otherwise) {
+  const Argument* argument = Find(name);
+  if (argument) {
+    if (const auto* truth = std::get_if<bool>(&argument->value)) return *truth;
+    if (const auto* whole = std::get_if<std::int64_t>(&argument->value)) return *whole != 0;
+    Fail(fmt::format("argument '{}' has to be true or false", name));
+  } else if (!otherwise) {
+    Fail(fmt::format("argument '{}' is missing", name));
+  }
+  return otherwise.value_or(false);
+}
+
+std::string OpCall::String(std::string_view name, std::optional<std::string> otherwise) {
+  const Argument* argument = Find(name);
+  if (argument) {
+    if (const auto* text = std::get_if<std::string>(&argument->value)) return *text;
+    Fail(fmt::format("argument '{}' has to be a string", name));
+  } else if (!otherwise) {
+    Fail(fmt::format("argument '{}' is missing", name));
+  }
+  return otherwise.value_or("");
+}
+
+std::vector<std::int64_t> OpCall::Ints(std::string_view name, std::optional<std::vector<std::int64_t>> otherwise) {
+  const Argument* argument = Find(name);
+  if (!argument) {
+    if (!otherwise) Fail(fmt::format("argument '{}' is missing", name));
+    return otherwise.value_or(std::vector<std::int64_t>{});
+  }
+  if (const auto* whole = std::get_if<std::int64_t>(&argument->value)) return {*whole};
+  std::vector<std::int64_t> values;
+  const auto* list = std::get_if<ArgumentList>(&argument->value);
+  if (!list) Fail(fmt::format("argument '{}' has to be a list of whole numbers", name));
+  for (const auto& item : list ? *list : ArgumentList{}) {
+    if (const auto* whole = std::get_if<std::int64_t>(&item.value)) {
+      values.push_back(*whole);
+    } else {
+      Fail(fmt::format("argument '{}' has to be a list of whole numbers", name));
+    }
+  }
+  return values;
+}
+
+DType OpCall::Type(std::string_view name, DType otherwise) {
+  if (!Has(name)) return otherwise;
+  const auto dtype = ParseDType(String(name));
+  if (!dtype) Fail(fmt::format("argument '{}' has to be an element type such as \"f32\"", name));
+  return dtype.value_or(otherwise);
+}
+
+int OpCall::WrapDim(std::int64_t dim, int rank) {
+  const std::int64_t reach = std::max(rank, 1);
+  if (dim < -reach || dim >= reach) {
+    Fail(fmt::format("dimension {} is out of range for {} dimensions", dim, rank));
+    return 0;
+  }
+  return static_cast<int>(dim < 0 ? dim + reach : dim);
+}
+
+int OpCall::Dim(std::string_view name, int rank, std::optional<std::int64_t> otherwise) { return WrapDim(Int(name, otherwise), rank); }
+
+std::vector<int> OpCall::Dims(std::string_view name, int rank) {
+  std::vector<int> dims;
+  for (const auto dim : Ints(name, std::vector<std::int64_t>{})) dims.push_back(WrapDim(dim, rank));
+  if (dims.empty()) {
+    for (int i = 0; i < rank; ++i) dims.push_back(i);
+  }
+  std::sort(dims.begin(), dims.end());
+  if (std::adjacent_find(dims.begin(), dims.end()) != dims.end()) Fail(fmt::format("argument '{}' names a dimension twice", name));
+  std::erase_if(dims, [&](int dim) { return dim >= rank; });  // dimension 0 of a scalar
+  return dims;
+}
+
+// --- Results ---
+
+int OpCall::AddStage(std::string_view hint, Shape shape, DType dtype, const ElementFunction& element, int reshape_of) {
+  std::vector<IndexVar> vars;
+  std::vector<Expr> indices;
+  for (const auto extent : shape) {
+    if (extent < 0) Fail(fmt::format("its result would have the shape {}", ToString(shape)));
+    vars.push_back(NewIndex(extent));
+    indices.emplace_back(vars.back());
+  }
+  Expr value = failed() ? Expr(0.0) : element(indices);
+  const ScalarType type = ScalarTypeOf(dtype);
+  if (failed()) value = Expr(0.0);
+  return builder_.AddStage(fmt::format("v{}_{}", node_index_, hint), std::move(shape), dtype, node_index_, std::move(vars), Cast(std::move(value), type), failed() ? -1 : reshape_of);
+}
+
+Operand OpCall::Reshape(const Operand& x, Shape shape) {
+  if (shape == x.shape()) return x;
+  if (ElementCount(shape) != ElementCount(x.shape())) Fail(fmt::format("{} cannot be seen as {}", ToString(x.shape()), ToString(shape)));
+  const auto element = [&](Indices at) {
+    Expr flat = 0;
+    for (std::size_t d = 0; d < shape.size(); ++d) flat = flat * shape[d] + at[d];
+    std::vector<Expr> from(x.shape().size());
+    std::int64_t stride = 1;
+    for (std::size_t d = from.size(); d-- > 0;) {
+      const std::int64_t extent = x.shape()[d];
+      Expr index = Apply(BinaryOp::kFloorDiv, flat, std::max<std::int64_t>(stride, 1));
+      from[d] = d == 0 ? index : Apply(BinaryOp::kFloorMod, index, std::max<std::int64_t>(extent, 1));
+      if (extent == 1) from[d] = 0;
+      stride *= extent;
+    }
+    return x(from);
+  };
+  const int buffer = AddStage("view", shape, x.dtype(), element, x.buffer());
+  return Operand(buffer, std::move(shape), x.dtype());
+}
+
+Operand OpCall::Let(std::string_view hint, Shape shape, DType dtype, const ElementFunction& element) {
+  const int buffer = AddStage(hint, shape, dtype, element);
+  return Operand(buffer, std::move(shape), dtype);
+}
+
+void OpCall::Output(Shape shape, DType dtype, const ElementFunction& element) {
+  results_.push_back(AddStage(fmt::format("out{}", results_.size()), std::move(shape), dtype, element));
+}
+
+void OpCall::Output(const Operand& value) { results_.push_back(value.buffer()); }
+
+Shape OpCall::BroadcastShape(const std::vector<Operand>& operands) {
+  Shape shape;
+  for (const auto& operand : operands) {
+    const Shape& other = operand.shape();
+    if (other.size() > shape.size()) shape.insert(shape.begin(), other.size() - shape.size(), 1);
+    const auto skip = shape.size() - other.size();
+    for (std::size_t i = 0; i < other.size(); ++i) {
+      auto& extent = shape[skip + i];
+      if (extent == 1) extent = other[i];
+      else if (other[i] != 1 && other[i] != extent) Fail(fmt::format("shapes {} and {} do not broadcast", ToString(shape), ToString(other)));
+    }
+  }
+  return shape;
+}
+
+void OpCall::Elementwise(DType dtype, std::vector<Operand> operands, const std::function<Expr(std::span<const Expr>)>& element) {
+  const Shape shape = BroadcastShape(operands);
+  if (failed()) return;
+  Output(shape, dtype, [&](Indices at) {
+    std::vector<Expr> values;
+    for (const auto& operand : operands) values.push_back(operand.Broadcast(at));
+    return element(values);
+  });
+}
+
+void OpCall::Unary(ResultType type, const std::function<Expr(Expr)>& element) {
+  const Operand x = Tensor("self");
+  const DType dtype = type == ResultType::kBool ? DType::kBool : type == ResultType::kReal ? RealType(x.dtype()) : x.dtype();
+  Elementwise(dtype, {x}, [&](auto v) { return element(type == ResultType::kReal ? Cast(v[0], ScalarType::kReal) : v[0]); });
+}
+
+void OpCall::Binary(ResultType type, const std::function<Expr(Expr, Expr)>& element, std::string_view a, std::string_view b) {
+  std::vector<Operand> operands;
+  Expr numbers[2];
+  // Categories in PyTorch's order: truth values, whole numbers, reals. A number or a rank-0 tensor matters only when it is of a higher
+  // category than every tensor with dimensions.
+  const auto category = [](DType dtype) { return IsFloat(dtype) ? 2 : dtype == DType::kBool ? 0 : 1; };
+  std::optional<DType> with_dims, without_dims, number;
+  const std::string_view names[2] = {a, b};
+  for (int i = 0; i < 2; ++i) {
+    if (IsTensor(names[i])) {
+      operands.push_back(Tensor(names[i]));
+      auto& slot = operands.back().rank() > 0 ? with_dims : without_dims;
+      slot = slot ? Promote(*slot, operands.back().dtype()) : operands.back().dtype();
+    } else {
+      numbers[i] = Scalar(names[i]);
+      const DType own = numbers[i]->type == ScalarType::kReal ? DType::kF32 : numbers[i]->type == ScalarType::kBool ? DType::kBool : DType::kI64;
+      number = number ? Promote(*number, own) : own;
+    }
+  }
+  DType dtype = with_dims.value_or(without_dims.value_or(number.value_or(DType::kF32)));
+  for (const auto& weak : {without_dims, number}) {
+    if (weak && category(*weak) > category(dtype)) dtype = *weak;
+  }
+  if (type == ResultType::kReal) dtype = RealType(dtype);
+  const ScalarType scalar = ScalarTypeOf(dtype);
+  Elementwise(type == ResultType::kBool ? DType::kBool : dtype, operands, [&](auto v) {
+    std::size_t next = 0;
+    Expr values[2];
+    for (int i = 0; i < 2; ++i) values[i] = Cast(numbers[i] ? numbers[i] : v[next++], scalar);
+    return element(values[0], values[1]);
+  });
+}
+
+Shape OpCall::ReducedShape(const Shape& shape, const std::vector<int>& dims, bool keep) {
+  Shape reduced;
+  for (int i = 0; i < static_cast<int>(shape.size()); ++i) {
+    const bool gone = std::find(dims.begin(), dims.end(), i) != dims.end();
+    if (!gone) reduced.push_back(shape[static_cast<std::size_t>(i)]);
+    if (gone && keep) reduced.push_back(1);
+  }
+  return reduced;
+}
+
+void OpCall::Reduction(ReduceOp op, DType dtype, const Operand& x, const std::vector<int>& dims, bool keep,
+                       const std::function<Expr(Indices)>& body, const std::function<Expr(Expr)>& finish) {
+  Output(ReducedShape(x.shape(), dims, keep), dtype, [&](Indices at) {
+    std::vector<std::int64_t> extents;
+    for (const int dim : dims) extents.push_back(x.dim(dim));
+    Expr folded = Fold(op, extents, [&](Indices reduced) {
+      std::vector<Expr> full;
+      std::size_t next_kept = 0, next_reduced = 0;
+      for (int i = 0; i < x.rank(); ++i) {
+        const bool gone = std::find(dims.begin(), dims.end(), i) != dims.end();
+        if (gone) {
+          full.push_back(reduced[next_reduced++]);
+          if (keep) ++next_kept;
+        } else {
+          full.push_back(at[next_kept++]);
+        }
+      }
+      return body(full);
+    });
+    return finish ? finish(folded) : folded;
+  });
+}
+
+const Op* FindOp(std::string_view name) {
+  if (name.starts_with("aten.")) name.remove_prefix(5);
+  name = name.substr(0, name.find('.'));
+  const auto ops = AllOps();
+  const auto it = std::lower_bound(ops.begin(), ops.end(), name, [](const Op* op, std::string_view wanted) { return op->name < wanted; });
+  return it != ops.end() && (*it)->name == name ? *it : nullptr;
+}
+
+}  // namespace hone

@@ -1,0 +1,9 @@
+#include "graph/op.h"
+
+namespace hone {
+
+HONE_OP(acosh, "inverse hyperbolic cosine") {
+  call.Unary(OpCall::ResultType::kReal, [](Expr x) { return Apply(UnaryOp::kAcosh, x); });
+}
+
+}  // namespace hone

@@ -1,0 +1,10 @@
+#include "graph/op.h"
+
+namespace hone {
+
+HONE_OP(all, "true where all elements over dim are nonzero") {
+  const Operand x = call.Tensor("self");
+  call.Reduction(ReduceOp::kAll, DType::kBool, x, call.Dims("dim", x.rank()), call.Bool("keepdim", false), [&](Indices at) { return x(at); });
+}
+
+}  // namespace hone

@@ -1,0 +1,9 @@
+#include "graph/op.h"
+
+namespace hone {
+
+HONE_OP(asin, "arc sine") {
+  call.Unary(OpCall::ResultType::kReal, [](Expr x) { return Apply(UnaryOp::kAsin, x); });
+}
+
+}  // namespace hone

@@ -1,0 +1,9 @@
+#include "graph/op.h"
+
+namespace hone {
+
+HONE_OP(bitwise_and, "bitwise and; logical for truth values") {
+  call.Binary(OpCall::ResultType::kSame, [](Expr a, Expr b) { return Apply(BinaryOp::kAnd, a, b); });
+}
+
+}  // namespace hone

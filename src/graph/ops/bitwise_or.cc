@@ -1,0 +1,9 @@
+#include "graph/op.h"
+
+namespace hone {
+
+HONE_OP(bitwise_or, "bitwise or; logical for truth values") {
+  call.Binary(OpCall::ResultType::kSame, [](Expr a, Expr b) { return Apply(BinaryOp::kOr, a, b); });
+}
+
+}  // namespace hone

@@ -1,0 +1,9 @@
+#include "graph/op.h"
+
+namespace hone {
+
+HONE_OP(bitwise_xor, "bitwise xor; logical for truth values") {
+  call.Binary(OpCall::ResultType::kSame, [](Expr a, Expr b) { return Apply(BinaryOp::kXor, a, b); });
+}
+
+}  // namespace hone

@@ -1,0 +1,9 @@
+#include "graph/op.h"
+
+namespace hone {
+
+HONE_OP(contiguous, "self") {
+  call.Output(call.Tensor("self"));
+}
+
+}  // namespace hone

@@ -1,0 +1,9 @@
+#include "graph/op.h"
+
+namespace hone {
+
+HONE_OP(cosh, "hyperbolic cosine") {
+  call.Unary(OpCall::ResultType::kReal, [](Expr x) { return Apply(UnaryOp::kCosh, x); });
+}
+
+}  // namespace hone

@@ -1,0 +1,9 @@
+#include "graph/op.h"
+
+namespace hone {
+
+HONE_OP(expm1, "exp(self) - 1") {
+  call.Unary(OpCall::ResultType::kReal, [](Expr x) { return Apply(UnaryOp::kExpm1, x); });
+}
+
+}  // namespace hone

@@ -1,0 +1,9 @@
+#include "graph/op.h"
+
+namespace hone {
+
+HONE_OP(fmod, "remainder with the sign of self") {
+  call.Binary(OpCall::ResultType::kSame, [](Expr a, Expr b) { return Apply(BinaryOp::kFmod, a, b); });
+}
+
+}  // namespace hone

@@ -1,0 +1,9 @@
+#include "graph/op.h"
+
+namespace hone {
+
+HONE_OP(gt, "self > other") {
+  call.Binary(OpCall::ResultType::kBool, [](Expr a, Expr b) { return Less(b, a); });
+}
+
+}  // namespace hone

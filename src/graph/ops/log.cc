@@ -1,0 +1,9 @@
+#include "graph/op.h"
+
+namespace hone {
+
+HONE_OP(log, "natural logarithm") {
+  call.Unary(OpCall::ResultType::kReal, [](Expr x) { return Apply(UnaryOp::kLog, x); });
+}
+
+}  // namespace hone

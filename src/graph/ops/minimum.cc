@@ -1,0 +1,9 @@
+#include "graph/op.h"
+
+namespace hone {
+
+HONE_OP(minimum, "the smaller one; a NaN on either side is the result") {
+  call.Binary(OpCall::ResultType::kSame, [](Expr a, Expr b) { return Min(a, b); });
+}
+
+}  // namespace hone

@@ -1,0 +1,9 @@
+#include "graph/op.h"
+
+namespace hone {
+
+HONE_OP(mish, "self * tanh(softplus(self))") {
+  call.Unary(OpCall::ResultType::kReal, [](Expr x) { return x * Tanh(Softplus(x)); });
+}
+
+}  // namespace hone

@@ -1,0 +1,9 @@
+#include "graph/op.h"
+
+namespace hone {
+
+HONE_OP(neg, "-self") {
+  call.Unary(OpCall::ResultType::kSame, [](Expr x) { return Apply(UnaryOp::kNeg, x); });
+}
+
+}  // namespace hone

@@ -1,0 +1,9 @@
+#include "graph/op.h"
+
+namespace hone {
+
+HONE_OP(rsqrt, "1 / sqrt(self)") {
+  call.Unary(OpCall::ResultType::kReal, [](Expr x) { return Apply(UnaryOp::kRsqrt, x); });
+}
+
+}  // namespace hone

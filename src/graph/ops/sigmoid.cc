@@ -1,0 +1,9 @@
+#include "graph/op.h"
+
+namespace hone {
+
+HONE_OP(sigmoid, "1 / (1 + exp(-self))") {
+  call.Unary(OpCall::ResultType::kReal, [](Expr x) { return Sigmoid(x); });
+}
+
+}  // namespace hone

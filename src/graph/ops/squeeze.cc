@@ -1,0 +1,17 @@
+#include "graph/op.h"
+#include <algorithm>
+
+namespace hone {
+
+HONE_OP(squeeze, "dimensions of extent 1 removed: all of them, or those of dim") {
+  const Operand x = call.Tensor("self");
+  const auto dims = call.Dims("dim", x.rank());
+  Shape shape;
+  for (int d = 0; d < x.rank(); ++d) {
+    const bool named = std::find(dims.begin(), dims.end(), d) != dims.end();
+    if (!(named && x.dim(d) == 1)) shape.push_back(x.dim(d));
+  }
+  call.Output(call.Reshape(x, shape));
+}
+
+}  // namespace hone

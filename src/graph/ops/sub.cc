@@ -1,0 +1,11 @@
+#include "graph/op.h"
+
+namespace hone {
+
+HONE_OP(sub, "self - alpha * other") {
+  const bool scaled = call.Has("alpha") && call.Real("alpha") != 1;
+  const Expr alpha = call.Scalar("alpha", 1);
+  call.Binary(OpCall::ResultType::kSame, [&](Expr a, Expr b) { return scaled ? a - alpha * b : a - b; });
+}
+
+}  // namespace hone

@@ -1,0 +1,9 @@
+#include "graph/op.h"
+
+namespace hone {
+
+HONE_OP(trunc, "self without its fraction") {
+  call.Unary(OpCall::ResultType::kSame, [](Expr x) { return Apply(UnaryOp::kTrunc, x); });
+}
+
+}  // namespace hone
