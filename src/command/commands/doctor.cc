@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <linux/seccomp.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,6 +15,8 @@
 #include "base/files.h"
 #include "base/process.h"
 #include "command/command.h"
+#include "target/cpu/compiler.h"
+#include "target/machine.h"
 
 namespace hone {
 namespace {
@@ -52,13 +53,16 @@ Finding Ask(std::vector<std::string> argv, std::string input = {}) {
 }
 
 std::string CompilerName() {
-  if (const char* named = std::getenv("CXX"); named && *named) return named;
+  if (const char* named = std::getenv("HONE_CXX"); named && *named) return named;
   for (const char* name : {"g++", "clang++"})
     if (FindProgram(name)) return name;
   return "g++";
 }
 
-Finding ProbeCompiler() { return Ask({CompilerName(), "--version"}); }
+Finding ProbeCompiler() {
+  const auto version = HostCompilerVersion();
+  return version ? Present(*version) : Absent(version.error().message);
+}
 
 Finding ProbeOpenMp() {
   const auto folder = TempDirectory::Create("doctor");
@@ -99,19 +103,15 @@ Finding ProbeTorch() {
 }
 
 Finding ProbeProcessor() {
-  std::string model = "unknown processor";
-  if (const auto info = ReadFile("/proc/cpuinfo")) {
-    if (const auto at = info->find("model name"); at != std::string::npos) {
-      const auto colon = info->find(": ", at);
-      if (colon != std::string::npos) model = info->substr(colon + 2, info->find('\n', colon) - colon - 2);
-    }
-  }
-  cpu_set_t set;
-  const int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-  const int bytes = __builtin_cpu_supports("avx512f") ? 64 : __builtin_cpu_supports("avx2") ? 32 : 16;
-  const bool fma = __builtin_cpu_supports("fma");
-  return Present(fmt::format("{}, {} core{}, {}-byte vectors{}", model, cores, cores == 1 ? "" : "s", bytes,
-                             fma ? ", fused multiply-add" : ""));
+  const Machine machine = DescribeMachine();
+  return Present(fmt::format("{}, {} thread{}, {}-byte vectors", machine.processor, machine.threads,
+                             machine.threads == 1 ? "" : "s", machine.vector_bytes));
+}
+
+Finding ProbeCalibration() {
+  const auto machine = LoadCalibration();
+  if (!machine) return Absent(machine.error().message);
+  return Present(fmt::format("of {}: {:.0f} GFLOP/s in f32", machine->measured_on, machine->fma_flops_f32 / 1e9));
 }
 
 // Without leaving anything behind: the nearest folder that exists decides.
@@ -139,11 +139,12 @@ Finding ProbeCuda() {
 }
 
 constexpr Check kChecks[] = {
-    {"compiler", true, ProbeCompiler, "nothing can be built", "apt install g++"},
+    {"compiler", true, ProbeCompiler, "nothing can be built", "apt install g++, or name a compiler with HONE_CXX"},
     {"openmp", true, ProbeOpenMp, "kernels cannot use all cores", "apt install g++ (or libomp-dev for clang++)"},
     {"processor", true, ProbeProcessor, "", ""},
     {"store", true, ProbeStore, "runs cannot be kept", "name a writable file with --store or HONE_STORE"},
     {"cache", true, ProbeCache, "builds cannot be kept", "name a writable folder with HONE_CACHE"},
+    {"calibration", false, ProbeCalibration, "speed cannot be held against this machine's limit", "hone calibrate"},
     {"bubblewrap", false, ProbeBubblewrap,
      "candidates run without namespaces: only limits and system call filters hold them",
      "apt install bubblewrap, and allow user namespaces"},
