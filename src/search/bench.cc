@@ -1,0 +1,66 @@
+#include "search/bench.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/sha256.h"
+#include "search/search.h"
+#include "search/testing/scripted_evaluator.h"
+#include "search/testing/scripted_proposer.h"
+#include "search/testing/scripted_space.h"
+
+namespace hone {
+
+Result<SearchOutcome> RunScriptedSearch(Store& store, const std::string& strategy, std::uint64_t seed,
+                                        const Budget& budget, Evaluator& evaluator, const SearchHooks& hooks) {
+  testing::ScriptedProposer proposer;
+  SearchSettings settings;
+  settings.run = {.seed = seed, .search = strategy, .proposer = std::string(proposer.name())};
+  settings.budget = budget;
+  RunRecord wanted;
+  wanted.problem_name = "scripted space";
+  wanted.problem_identity = Sha256(wanted.problem_name);
+  wanted.target = "scripted";
+  wanted.machine = "none";
+  wanted.settings = ToJson(settings.run);
+  wanted.budget = ToJson(budget);
+  wanted.bound_us = static_cast<double>(testing::ScriptedOptimumNanoseconds()) / 1000;
+  OpenedRun opened = HONE_TRY(OpenRun(store, wanted, "{\"scripted\": true}\n"));
+  return RunSearch(store, std::move(opened.record), proposer, evaluator, settings, hooks);
+}
+
+Result<Bench> RunBench(const BenchSettings& settings) {
+  Bench bench;
+  std::string signatures;
+  const std::int64_t optimum = testing::ScriptedOptimumNanoseconds();
+  for (const StrategyRow* strategy : AllStrategies()) {
+    for (const std::uint64_t seed : settings.seeds) {
+      Store store = HONE_TRY(Store::Open(":memory:"));
+      testing::ScriptedEvaluator evaluator(seed);
+      const auto begun = std::chrono::steady_clock::now();
+      const SearchOutcome outcome =
+          HONE_TRY(RunScriptedSearch(store, std::string(strategy->name), seed,
+                                     {.attempts = settings.attempts, .seconds = 0, .headroom = -1}, evaluator));
+      const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begun;
+      BenchRow& row = bench.rows.emplace_back();
+      row.strategy = strategy->name;
+      row.seed = seed;
+      row.attempts = outcome.tree.attempts();
+      row.evaluate_us = took.count() / std::max(1, row.attempts);
+      for (const TreeNode& node : outcome.tree.nodes()) row.accepted += node.attempt.accepted() ? 1 : 0;
+      for (const Confirmed& confirmed : outcome.confirmed) {
+        if (confirmed.attempt != outcome.run.best_attempt) continue;
+        row.best_us = confirmed.evaluation.timing->warm.median_us;
+        const auto point =
+            testing::ScriptedPoint::Parse(outcome.tree.node(confirmed.attempt).attempt.proposal.candidate.text);
+        row.over_optimum = static_cast<double>(point->Nanoseconds()) / static_cast<double>(optimum);
+      }
+      row.signature = outcome.tree.Signature();
+      signatures += row.strategy + ' ' + std::to_string(seed) + ' ' + row.signature + '\n';
+    }
+  }
+  bench.signature = Sha256(signatures).substr(0, 12);
+  return bench;
+}
+
+}  // namespace hone

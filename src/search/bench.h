@@ -1,0 +1,43 @@
+// The search's bench: every strategy, a few seeds, on the scripted space. It says how good the strategies are where the
+// answer is known, and its signature says whether the search still decides as it did: the same everywhere, so a change
+// of it is a change of the search.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "search/loop.h"
+#include "store/store.h"
+
+namespace hone {
+
+struct BenchSettings {
+  int attempts = 60;
+  std::vector<std::uint64_t> seeds = {1, 2, 3};
+};
+
+struct BenchRow {
+  std::string strategy;
+  std::uint64_t seed = 0;
+  int attempts = 0;
+  int accepted = 0;
+  double best_us = 0;       // confirmed
+  double over_optimum = 0;  // best / fastest of the whole space, both without noise; 1 = found it
+  double evaluate_us = 0;   // what one attempt costs us, store included
+  std::string signature;    // of the tree
+};
+
+struct Bench {
+  std::vector<BenchRow> rows;
+  std::string signature;  // of all rows
+};
+
+Result<Bench> RunBench(const BenchSettings& settings);
+
+// One search over the scripted space into `store`: what RunBench does for each row. Resumes a run that is there.
+Result<SearchOutcome> RunScriptedSearch(Store& store, const std::string& strategy, std::uint64_t seed,
+                                        const Budget& budget, Evaluator& evaluator, const SearchHooks& hooks = {});
+
+}  // namespace hone

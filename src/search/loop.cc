@@ -1,0 +1,341 @@
+#include "search/loop.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "base/check.h"
+#include "search/search.h"
+
+namespace hone {
+namespace {
+
+double SteadySeconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Passes an interrupt on to the evaluation in flight. Again and again, since one may come just before an evaluation
+// begins.
+class InterruptRelay {
+ public:
+  InterruptRelay(const std::atomic<bool>* interrupt, Evaluator& evaluator) {
+    if (interrupt == nullptr) return;
+    thread_ = std::thread([this, interrupt, &evaluator] {
+      std::unique_lock lock(mutex_);
+      // 20 ms: far below the second within which a user expects the end, and no load.
+      while (!wake_.wait_for(lock, std::chrono::milliseconds(20), [this] { return ended_; })) {
+        if (interrupt->load()) evaluator.Interrupt();
+      }
+    });
+  }
+  InterruptRelay(const InterruptRelay&) = delete;
+  InterruptRelay& operator=(const InterruptRelay&) = delete;
+  ~InterruptRelay() {
+    if (!thread_.joinable()) return;
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    wake_.notify_one();
+    thread_.join();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool ended_ = false;
+  std::thread thread_;
+};
+
+class Search {
+ public:
+  Search(Store& store, RunRecord run, Proposer& proposer, Evaluator& evaluator, const SearchSettings& settings,
+         const SearchHooks& hooks)
+      : store_(store),
+        proposer_(proposer),
+        evaluator_(evaluator),
+        settings_(settings),
+        hooks_(hooks),
+        stoppers_(MakeStoppers(settings.budget, hooks.interrupt)),
+        random_(settings.run.seed) {
+    outcome_.run = std::move(run);
+    begun_s_ = Seconds();
+  }
+
+  Result<SearchOutcome> Run() {
+    strategy_ = HONE_TRY(FindStrategy(settings_.run.search))->make();
+    HONE_TRY(LoadRecords());
+    HONE_TRY(MarkRunning());
+    const InterruptRelay relay(hooks_.interrupt, evaluator_);
+    Result<void> ended = Loop();
+    if (ended && outcome_.stop.cause != Stop::Cause::kInterrupt) ended = Confirm();  // 7
+    if (!ended) {
+      outcome_.stop = {Stop::Cause::kInterrupt, ended.error().message};
+      // The first failure is the one to tell; if the store cannot take the mark either, the run is found as killed.
+      static_cast<void>(MarkEnded());
+      return tl::unexpected<Error>(std::move(ended).error());
+    }
+    HONE_TRY(MarkEnded());
+    return std::move(outcome_);
+  }
+
+ private:
+  Result<void> Loop() {
+    HONE_TRY(ProposeFrom(0));
+    while (!Stopped()) {                                       // 6
+      const std::optional<Attempt> next = HONE_TRY(Choose());  // 1 and 2
+      if (HONE_TRY(Replay(next))) continue;
+      if (!next) {
+        outcome_.stop = {Stop::Cause::kNothingLeft, "nothing is left to try"};
+        return {};
+      }
+      if (!HONE_TRY(Try(*next))) return {};
+    }
+    return {};
+  }
+
+  // 1 select a node and one of its proposals, 2 asking the proposer for more where none waits. Nothing: none is left.
+  Result<std::optional<Attempt>> Choose() {
+    for (;;) {
+      const std::optional<int> selected = strategy_->SelectNode(tree(), random_);
+      if (!selected) return std::nullopt;
+      const TreeNode& node = tree().node(*selected);
+      HONE_CHECK(node.open(), "a strategy selected a node that has nothing to try");
+      if (node.waiting.empty()) {
+        HONE_TRY(ProposeFrom(*selected));
+        continue;
+      }
+      const std::size_t index = strategy_->SelectProposal(node, random_);
+      HONE_CHECK(index < node.waiting.size(), "a strategy selected a proposal that is not there");
+      Attempt attempt;
+      attempt.number = tree().attempts() + 1;
+      attempt.parent = *selected;
+      attempt.proposal = node.waiting[index].proposal;
+      return attempt;
+    }
+  }
+
+  Result<void> ProposeFrom(int number) {
+    const TreeNode& node = tree().node(number);
+    outcome_.tree.AddProposals(number, number == 0 ? HONE_TRY(proposer_.Start(random_))
+                                                   : HONE_TRY(proposer_.Next(node.attempt, node.rounds, random_)));
+    return {};
+  }
+
+  // Takes the next attempt from the store if it is there; false if not. `chosen` is what the loop would do.
+  Result<bool> Replay(const std::optional<Attempt>& chosen) {
+    if (!Replaying()) return false;
+    const AttemptRecord& record = records_[static_cast<std::size_t>(tree().attempts())];
+    Attempt recorded = HONE_TRY(ReadAttempt(store_, record));
+    if (chosen && chosen->parent == recorded.parent &&
+        chosen->proposal.candidate.Identity() == recorded.proposal.candidate.Identity()) {
+      recorded.proposal = chosen->proposal;
+    } else {
+      outcome_.diverged = true;
+    }
+    ++outcome_.replayed;
+    BackUp(std::move(recorded));
+    Tell(SearchProgress::Phase::kTried, &tree().nodes().back().attempt, true);
+    return true;
+  }
+
+  // 3, 4 and 5. False when the run was interrupted meanwhile: what came back is then not a measurement, and the attempt
+  // stays in the store as started.
+  Result<bool> Try(Attempt attempt) {
+    AttemptRecord record = StartedRecord(outcome_.run.id, attempt);
+    HONE_TRY(store_.BeginAttempt(record, attempt.proposal.candidate.text));
+    Tell(SearchProgress::Phase::kTrying, &attempt, false);
+    Result<Evaluation> evaluation = evaluator_.Evaluate(attempt.proposal.candidate, settings_.evaluate);  // 3
+    if (Interrupted()) {
+      static_cast<void>(Stopped());
+      return false;
+    }
+    attempt.evaluation = HONE_TRY(std::move(evaluation));
+    Complete(record, attempt.evaluation);
+    NoteBaselines(attempt.evaluation, outcome_.run);
+    const std::string log = attempt.evaluation.verdict.evidence.log;
+    BackUp(std::move(attempt));                                         // 4
+    HONE_TRY(store_.EndAttempt(std::move(record), log, outcome_.run));  // 5
+    Tell(SearchProgress::Phase::kTried, &tree().nodes().back().attempt, false);
+    return true;
+  }
+
+  // 4 back up: the tree, then all who keep something of their own.
+  void BackUp(Attempt attempt) {
+    outcome_.tree.AddAttempt(std::move(attempt));
+    outcome_.run.best_attempt = tree().best();
+    strategy_->BackUp(tree());
+    proposer_.Observe(tree().nodes().back().attempt);
+  }
+
+  // 6 ask the stoppers. What is in the store is a fact: nobody is asked before all of it is in the tree.
+  bool Stopped() {
+    if (Replaying()) return false;
+    const SearchState state = State();
+    for (const std::unique_ptr<Stopper>& stopper : stoppers_) {
+      if (std::optional<Stop> stop = stopper->Ask(state)) {
+        outcome_.stop = std::move(*stop);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // 7 confirm the winner: the fastest few again, side by side, on fresh draws; the best confirmed time wins. Should all
+  // of them fall, the next ones are asked until one stands.
+  Result<void> Confirm() {
+    if (HONE_TRY(AlreadyConfirmed())) return {};
+    const std::vector<int> ranked = tree().ranked();
+    outcome_.run.best_attempt = 0;
+    double best_us = 0;
+    for (std::size_t i = 0; i < ranked.size(); ++i) {
+      if (i >= static_cast<std::size_t>(settings_.confirm_candidates) && best_us > 0) break;
+      const Attempt& attempt = tree().node(ranked[i]).attempt;
+      Tell(SearchProgress::Phase::kConfirming, &attempt, false);
+      Result<Evaluation> evaluation = evaluator_.Evaluate(attempt.proposal.candidate, settings_.confirm);
+      if (Interrupted()) {
+        // The fastest in search stays the answer, as it was before; the confirmation is made anew on resume.
+        outcome_.run.best_attempt = tree().best();
+        outcome_.winner_confirmed = false;
+        static_cast<void>(Stopped());
+        return {};
+      }
+      Confirmed confirmed{ranked[i], HONE_TRY(std::move(evaluation))};
+      const Verdict& verdict = confirmed.evaluation.verdict;
+      const double time_us =
+          verdict.accepted() && confirmed.evaluation.timing ? confirmed.evaluation.timing->warm.median_us : 0;
+      if (time_us > 0 && (best_us == 0 || time_us < best_us)) {
+        best_us = time_us;
+        outcome_.run.best_attempt = ranked[i];
+        NoteBaselines(confirmed.evaluation, outcome_.run);
+      }
+      HONE_TRY(store_.AddConfirmation(ConfirmedRecord(outcome_.run.id, ranked[i], confirmed.evaluation),
+                                      verdict.evidence.log, outcome_.run));
+      outcome_.confirmed.push_back(std::move(confirmed));
+    }
+    outcome_.winner_confirmed = outcome_.run.best_attempt != 0;
+    return {};
+  }
+
+  // A run that was done before and that got no new attempt keeps its winner.
+  Result<bool> AlreadyConfirmed() {
+    if (!was_done_ || outcome_.replayed != tree().attempts()) return false;
+    for (const ConfirmationRecord& record : HONE_TRY(store_.Confirmations(outcome_.run.id))) {
+      // Of a run that was continued, the latest word on an attempt.
+      std::erase_if(outcome_.confirmed, [&](const Confirmed& earlier) { return earlier.attempt == record.attempt; });
+      outcome_.confirmed.push_back({record.attempt, HONE_TRY(ReadConfirmation(store_, record))});
+    }
+    outcome_.run.best_attempt = recorded_best_;
+    outcome_.winner_confirmed = recorded_best_ != 0;
+    return true;
+  }
+
+  Result<void> LoadRecords() {
+    records_ = HONE_TRY(store_.Attempts(outcome_.run.id));
+    if (!records_.empty() && !records_.back().ended()) records_.pop_back();
+    for (std::size_t i = 0; i < records_.size(); ++i) {
+      if (records_[i].number == static_cast<int>(i) + 1 && records_[i].ended()) continue;
+      return Fail(ErrorKind::kCorrupt,
+                  fmt::format("attempt {} of run {} is missing in {}; start another run with --seed", i + 1,
+                              outcome_.run.id, store_.path()));
+    }
+    for (const AttemptRecord& record : records_) {
+      earlier_s_ += static_cast<double>(record.ended_ms - record.started_ms) / 1000;
+    }
+    was_done_ = outcome_.run.state == RunState::kDone;
+    recorded_best_ = outcome_.run.best_attempt;
+    return {};
+  }
+
+  Result<void> MarkRunning() {
+    RunRecord running = outcome_.run;
+    running.state = RunState::kRunning;
+    running.stop_reason.clear();
+    HONE_TRY(store_.UpdateRun(running));
+    outcome_.run = std::move(running);
+    return {};
+  }
+
+  Result<void> MarkEnded() {
+    outcome_.run.state = outcome_.stop.cause == Stop::Cause::kInterrupt ? RunState::kInterrupted : RunState::kDone;
+    outcome_.run.stop_reason = outcome_.stop.reason;
+    return store_.UpdateRun(outcome_.run);
+  }
+
+  SearchState State() const {
+    SearchState state;
+    state.attempts = tree().attempts();
+    state.elapsed_s = earlier_s_ + Seconds() - begun_s_;
+    state.best_us = tree().best_us();
+    state.bound_us = outcome_.run.bound_us;
+    if (state.attempts > 0) {
+      const auto cost = [](const EvaluateRequest& request) {
+        return static_cast<double>(request.timing_budget.count()) *
+               static_cast<double>(std::max<std::size_t>(1, request.baselines.size()));
+      };
+      const double ratio = cost(settings_.evaluate) > 0 ? cost(settings_.confirm) / cost(settings_.evaluate) : 1;
+      state.reserve_s =
+          state.elapsed_s / state.attempts * ratio * std::min(settings_.confirm_candidates, state.attempts);
+    }
+    return state;
+  }
+
+  void Tell(SearchProgress::Phase phase, const Attempt* attempt, bool replayed) const {
+    if (!hooks_.progress) return;
+    const SearchState state = State();
+    SearchProgress progress;
+    progress.phase = phase;
+    progress.attempt = attempt->number;
+    progress.attempts_at_most = settings_.budget.attempts;
+    progress.best_us = state.best_us;
+    progress.best_speedup = state.best_us > 0 ? PrimarySpeedup(tree().node(tree().best()).attempt.evaluation) : 0;
+    progress.headroom = Headroom(state);
+    progress.elapsed_s = state.elapsed_s;
+    progress.eta_s = Eta(state);
+    progress.replayed = replayed;
+    progress.last = attempt;
+    hooks_.progress(progress);
+  }
+
+  double Eta(const SearchState& state) const {
+    if (state.attempts == 0) return settings_.budget.seconds > 0 ? settings_.budget.seconds : -1;
+    const int left = std::max(0, settings_.budget.attempts - state.attempts);
+    const double eta_s = left * state.elapsed_s / state.attempts + state.reserve_s;
+    if (settings_.budget.seconds <= 0) return eta_s;
+    return std::min(eta_s, std::max(0.0, settings_.budget.seconds - state.elapsed_s));
+  }
+
+  const Tree& tree() const { return outcome_.tree; }
+  bool Replaying() const { return static_cast<std::size_t>(tree().attempts()) < records_.size(); }
+  bool Interrupted() const { return hooks_.interrupt != nullptr && hooks_.interrupt->load(); }
+  double Seconds() const { return hooks_.seconds ? hooks_.seconds() : SteadySeconds(); }
+
+  Store& store_;
+  Proposer& proposer_;
+  Evaluator& evaluator_;
+  const SearchSettings& settings_;
+  const SearchHooks& hooks_;
+  const std::vector<std::unique_ptr<Stopper>> stoppers_;
+  std::unique_ptr<Strategy> strategy_;
+  Random random_;                       // the only source of chance
+  std::vector<AttemptRecord> records_;  // of earlier sessions
+  bool was_done_ = false;
+  int recorded_best_ = 0;
+  double earlier_s_ = 0;  // of earlier sessions
+  double begun_s_ = 0;
+  SearchOutcome outcome_;
+};
+
+}  // namespace
+
+Result<SearchOutcome> RunSearch(Store& store, RunRecord run, Proposer& proposer, Evaluator& evaluator,
+                                const SearchSettings& settings, const SearchHooks& hooks) {
+  return Search(store, std::move(run), proposer, evaluator, settings, hooks).Run();
+}
+
+}  // namespace hone

@@ -1,0 +1,81 @@
+// The loop: a proposer, an evaluator and a strategy in turn, each step in the run store before the next begins.
+//
+//        .-> 1 select --> 2 propose --> 3 evaluate --> 4 back up --> 5 record --> 6 ask the stoppers --.
+//        |   (Strategy)   (Proposer)    (Evaluator)    (Tree)        (Store)      (Stopper)            |
+//        '----------------------------------------------------------------------------- no -----------+-- yes --> 7
+//        confirm the winner
+//
+// A run is resumed by running the same loop: as long as the store has the attempt that comes next, its recorded
+// evaluation takes the place of step 3 and step 5 is done already. So after a resume the tree, the generator and all
+// that proposer and strategy remember are what they would have been. Where the decision differs from the record
+// (another version of hone proposes differently), the record wins, the tree takes it over as it is, and the outcome
+// says so.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "evaluate/evaluator.h"
+#include "propose/proposer.h"
+#include "search/record.h"
+#include "search/stopper.h"
+#include "search/tree.h"
+#include "store/store.h"
+
+namespace hone {
+
+struct SearchSettings {
+  RunSettings run;
+  Budget budget;
+  EvaluateRequest evaluate;  // for each attempt; its first baseline is the one that speed-ups are over
+  // For the winner: draws that no attempt has seen, all baselines, more timing.
+  EvaluateRequest confirm = {.timing_budget = std::chrono::milliseconds(3000), .confidence = 0.01, .fresh_draws = true};
+  // So many of the fastest are measured again side by side. The fastest of many noisy measurements is fast by luck too.
+  int confirm_candidates = 3;
+};
+
+struct SearchProgress {
+  enum class Phase { kTrying, kTried, kConfirming };
+  Phase phase = Phase::kTrying;
+  int attempt = 0;                // in work, or just ended
+  int attempts_at_most = 0;       // by the budget
+  double best_us = 0;             // 0 = none yet
+  double best_speedup = 0;        // over the first baseline; 0 = not known
+  double headroom = 1;            // Headroom()
+  double elapsed_s = 0;           // over all sessions
+  double eta_s = 0;               // until the run ends by its budget; may end sooner; < 0 = not known
+  bool replayed = false;          // taken from the store
+  const Attempt* last = nullptr;  // in work without a verdict, or the one that ended; valid during the call
+};
+
+struct SearchHooks {
+  std::function<void(const SearchProgress&)> progress;  // called from Run's thread
+  const std::atomic<bool>* interrupt =
+      nullptr;                      // set by anybody: the evaluation in flight is asked to end, and the run ends
+  std::function<double()> seconds;  // a rising clock; the machine's if empty
+};
+
+struct Confirmed {
+  int attempt = 0;
+  Evaluation evaluation;
+};
+
+struct SearchOutcome {
+  RunRecord run;  // as stored; best_attempt is the winner, 0 = none
+  Tree tree;
+  Stop stop;
+  std::vector<Confirmed> confirmed;  // in the order of measuring
+  bool winner_confirmed = false;     // false after an interrupt, or when nothing was accepted
+  int replayed = 0;                  // attempts taken from the store
+  bool diverged = false;             // some decision differed from the record
+};
+
+// Blocks. Fails when the world does: the run is then marked interrupted, and calling again goes on. The caller holds
+// the run's lock (OpenRun) and all of the arguments.
+Result<SearchOutcome> RunSearch(Store& store, RunRecord run, Proposer& proposer, Evaluator& evaluator,
+                                const SearchSettings& settings, const SearchHooks& hooks = {});
+
+}  // namespace hone

@@ -1,0 +1,421 @@
+#include "search/loop.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <random>
+#include <thread>
+
+#include "base/files.h"
+#include "search/bench.h"
+#include "search/search.h"
+#include "search/testing/scripted_evaluator.h"
+#include "search/testing/scripted_proposer.h"
+#include "search/testing/scripted_space.h"
+
+namespace hone {
+namespace {
+
+using testing::ScriptedEvaluator;
+using testing::ScriptedPoint;
+
+template <class T>
+T Must(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message);
+  return std::move(*result);
+}
+
+constexpr std::uint64_t kSeed = 7;
+
+Budget Attempts(int attempts) { return {.attempts = attempts, .seconds = 0, .headroom = -1}; }
+
+SearchOutcome Whole(const std::string& strategy, int attempts) {
+  Store store = Must(Store::Open(":memory:"));
+  ScriptedEvaluator evaluator(kSeed);
+  return Must(RunScriptedSearch(store, strategy, kSeed, Attempts(attempts), evaluator));
+}
+
+class LoopTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(LoopTest, TheSameSeedGivesTheSameTreeAtEveryBudget) {
+  for (const int attempts : {1, 2, 10, 60, 200}) {
+    const SearchOutcome one = Whole(GetParam(), attempts);
+    const SearchOutcome two = Whole(GetParam(), attempts);
+    EXPECT_EQ(one.tree.Signature(), two.tree.Signature()) << attempts;
+    EXPECT_EQ(one.run.best_attempt, two.run.best_attempt);
+    EXPECT_EQ(one.tree.attempts(), attempts);
+  }
+}
+
+TEST_P(LoopTest, ALargerBudgetContinuesTheSameRun) {
+  Store store = Must(Store::Open(":memory:"));
+  for (const int attempts : {1, 5, 30, 80}) {
+    ScriptedEvaluator evaluator(kSeed);
+    const SearchOutcome outcome = Must(RunScriptedSearch(store, GetParam(), kSeed, Attempts(attempts), evaluator));
+    EXPECT_FALSE(outcome.diverged);
+    EXPECT_EQ(outcome.tree.Signature(), Whole(GetParam(), attempts).tree.Signature());
+  }
+  EXPECT_EQ(Must(store.Runs()).size(), 1u);
+}
+
+TEST_P(LoopTest, AnInterruptedRunEndsAsIfItHadNotBeen) {
+  const SearchOutcome whole = Whole(GetParam(), 50);
+  Store store = Must(Store::Open(":memory:"));
+  for (const int at : {1, 4, 20}) {
+    std::atomic<bool> interrupt = false;
+    ScriptedEvaluator evaluator(kSeed);
+    evaluator.before = [&](int evaluation) -> Result<void> {
+      if (evaluation == at) interrupt = true;
+      return {};
+    };
+    SearchHooks hooks;
+    hooks.interrupt = &interrupt;
+    const SearchOutcome part = Must(RunScriptedSearch(store, GetParam(), kSeed, Attempts(50), evaluator, hooks));
+    EXPECT_EQ(part.stop.cause, Stop::Cause::kInterrupt);
+    EXPECT_EQ(part.run.state, RunState::kInterrupted);
+    EXPECT_TRUE(part.confirmed.empty());
+    EXPECT_EQ(evaluator.evaluations, at);
+    const std::vector<AttemptRecord> records = Must(store.Attempts(part.run.id));
+    EXPECT_EQ(static_cast<int>(records.size()), part.tree.attempts() + 1);
+    EXPECT_FALSE(records.back().ended());
+  }
+  ScriptedEvaluator evaluator(kSeed);
+  const SearchOutcome rest = Must(RunScriptedSearch(store, GetParam(), kSeed, Attempts(50), evaluator));
+  EXPECT_EQ(rest.tree.Signature(), whole.tree.Signature());
+  EXPECT_EQ(rest.run.best_attempt, whole.run.best_attempt);
+  EXPECT_EQ(rest.replayed, 0 + 3 + 19);
+  EXPECT_FALSE(rest.diverged);
+}
+
+TEST_P(LoopTest, EveryAttemptIsRecordedAsItWas) {
+  Store store = Must(Store::Open(":memory:"));
+  ScriptedEvaluator evaluator(kSeed);
+  const SearchOutcome outcome = Must(RunScriptedSearch(store, GetParam(), kSeed, Attempts(40), evaluator));
+  const std::vector<AttemptRecord> records = Must(store.Attempts(outcome.run.id));
+  ASSERT_EQ(records.size(), 40u);
+  for (const AttemptRecord& record : records) {
+    const Attempt& attempt = outcome.tree.node(record.number).attempt;
+    const Attempt read = Must(ReadAttempt(store, record));
+    EXPECT_EQ(read.parent, attempt.parent);
+    EXPECT_EQ(read.proposal.candidate.text, attempt.proposal.candidate.text);
+    EXPECT_EQ(read.proposal.key, attempt.proposal.key);
+    EXPECT_EQ(read.evaluation.verdict.outcome, attempt.evaluation.verdict.outcome);
+    EXPECT_EQ(read.evaluation.verdict.evidence.log, attempt.evaluation.verdict.evidence.log);
+    EXPECT_EQ(read.time_us(), attempt.time_us());
+    EXPECT_EQ(record.speedup, PrimarySpeedup(attempt.evaluation));
+  }
+  EXPECT_EQ(Must(store.FindRun(outcome.run.id)).baselines, R"({"naive":2000.0})");
+}
+
+TEST_P(LoopTest, NoCandidateIsTriedTwice) {
+  const SearchOutcome outcome = Whole(GetParam(), 300);
+  std::set<std::string> texts;
+  for (const TreeNode& node : outcome.tree.nodes()) texts.insert(node.attempt.proposal.candidate.text);
+  EXPECT_EQ(texts.size(), outcome.tree.nodes().size());
+}
+
+TEST_P(LoopTest, EndsWhenNothingIsLeft) {
+  const SearchOutcome outcome = Whole(GetParam(), 100'000);
+  EXPECT_EQ(outcome.stop.cause, Stop::Cause::kNothingLeft);
+  EXPECT_EQ(outcome.stop.reason, "nothing is left to try");
+  EXPECT_EQ(outcome.run.state, RunState::kDone);
+  EXPECT_LT(outcome.tree.attempts(), 1280);
+  EXPECT_GT(outcome.tree.attempts(), 900);
+}
+
+TEST_P(LoopTest, AKillAtAnyMomentAndTheSameCommandAgainEndAsIfNothingHadHappened) {
+  const TempDirectory folder = Must(TempDirectory::Create("loop"));
+  const std::string path = folder.path() + "/runs.db";
+  const SearchOutcome whole = Whole(GetParam(), 120);
+  std::mt19937_64 random(99);
+  int kills = 0;
+  for (bool done = false; !done;) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      Result<Store> store = Store::Open(path);
+      if (!store) _exit(1);
+      ScriptedEvaluator evaluator(kSeed);
+      evaluator.before = [](int) -> Result<void> {
+        std::this_thread::sleep_for(std::chrono::microseconds(500));
+        return {};
+      };
+      const Result<SearchOutcome> outcome = RunScriptedSearch(*store, GetParam(), kSeed, Attempts(120), evaluator);
+      _exit(outcome && outcome->tree.Signature() == whole.tree.Signature() ? 0 : 2);
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(5'000 + random() % 60'000));
+    if (kills < 100) kill(child, SIGKILL);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    done = WIFEXITED(status);
+    if (done) {
+      ASSERT_EQ(WEXITSTATUS(status), 0);
+    }
+    ++kills;
+  }
+  EXPECT_GT(kills, 3);
+  Store store = Must(Store::OpenExisting(path));
+  ASSERT_EQ(Must(store.Runs()).size(), 1u);
+  const RunRecord run = Must(store.Runs())[0];
+  EXPECT_EQ(run.best_attempt, whole.run.best_attempt);
+  EXPECT_EQ(run.state, RunState::kDone);
+}
+
+std::vector<std::string> StrategyNames() {
+  std::vector<std::string> names;
+  for (const StrategyRow* row : AllStrategies()) names.emplace_back(row->name);
+  return names;
+}
+INSTANTIATE_TEST_SUITE_P(Strategies, LoopTest, ::testing::ValuesIn(StrategyNames()),
+                         [](const auto& parameter) { return parameter.param; });
+
+TEST(StrategiesTest, AreNamedAsTheirFilesAndFoundByName) {
+  ASSERT_GE(AllStrategies().size(), 2u);
+  for (const StrategyRow* row : AllStrategies()) {
+    EXPECT_EQ(Must(FindStrategy(row->name)), row);
+    EXPECT_FALSE(row->doc.empty());
+  }
+  const Result<const StrategyRow*> unknown = FindStrategy("gredy");
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().kind, ErrorKind::kUsage);
+  EXPECT_EQ(unknown.error().message,
+            "there is no search strategy 'gredy'; did you mean 'greedy'?; known are greedy, random");
+}
+
+// If this fails, the search decides differently than before: see with `hone bench` whether it is better, then write the
+// new one here.
+TEST(BenchTest, TheSearchDecidesAsItDid) { EXPECT_EQ(Must(RunBench({})).signature, "4de3d54361dc"); }
+
+TEST(BenchTest, GreedyBeatsRandomOnAveragedSeeds) {
+  const Bench bench = Must(RunBench({.attempts = 60, .seeds = {1, 2, 3, 4, 5, 6, 7, 8}}));
+  double greedy = 0, random = 0;
+  for (const BenchRow& row : bench.rows) (row.strategy == "greedy" ? greedy : random) += row.over_optimum;
+  EXPECT_LT(greedy, random);
+}
+
+class RunSearchTest : public ::testing::Test {
+ protected:
+  Result<SearchOutcome> Go(const Budget& budget, const SearchHooks& hooks = {}) {
+    return RunScriptedSearch(store_, "greedy", kSeed, budget, evaluator_, hooks);
+  }
+  Store store_ = Must(Store::Open(":memory:"));
+  ScriptedEvaluator evaluator_{kSeed};
+};
+
+TEST_F(RunSearchTest, StopsAtTheBound) {
+  const SearchOutcome outcome = Must(Go({.attempts = 1000, .seconds = 0, .headroom = 0.25}));
+  EXPECT_EQ(outcome.stop.cause, Stop::Cause::kLimit);
+  EXPECT_EQ(outcome.stop.reason, "the best is within 25.0 % of the bound");
+  EXPECT_LT(outcome.tree.attempts(), 1000);
+  EXPECT_GE(outcome.run.bound_us / outcome.tree.best_us(), 0.75);
+}
+
+TEST_F(RunSearchTest, StopsWhenTheTimeIsSpentOverAllSessions) {
+  double now = 0;
+  SearchHooks hooks;
+  hooks.seconds = [&] { return now; };
+  evaluator_.before = [&](int) -> Result<void> {
+    now += 1;
+    return {};
+  };
+  const SearchOutcome outcome = Must(Go({.attempts = 1000, .seconds = 20, .headroom = -1}, hooks));
+  EXPECT_EQ(outcome.stop.reason, "the 20 s are spent");
+  // A quarter is kept for the confirmation at most.
+  EXPECT_GE(outcome.tree.attempts(), 15);
+  EXPECT_LT(outcome.tree.attempts(), 20);
+}
+
+TEST_F(RunSearchTest, TheWinnerIsTheBestConfirmedOneAndNotTheLuckiest) {
+  evaluator_.noise_thousandths = 150;
+  const SearchOutcome outcome = Must(Go(Attempts(60)));
+  ASSERT_EQ(outcome.confirmed.size(), 3u);
+  EXPECT_TRUE(outcome.winner_confirmed);
+  const Confirmed* best = &outcome.confirmed[0];
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(outcome.confirmed[i].attempt, outcome.tree.ranked()[i]);
+    const Confirmed& confirmed = outcome.confirmed[i];
+    EXPECT_NE(confirmed.evaluation.timing->warm.median_us, outcome.tree.node(confirmed.attempt).attempt.time_us());
+    if (confirmed.evaluation.timing->warm.median_us < best->evaluation.timing->warm.median_us) best = &confirmed;
+  }
+  EXPECT_EQ(outcome.run.best_attempt, best->attempt);
+  EXPECT_EQ(Must(store_.FindRun(outcome.run.id)).best_attempt, best->attempt);
+  EXPECT_EQ(Must(store_.Confirmations(outcome.run.id)).size(), 3u);
+}
+
+TEST_F(RunSearchTest, ADoneRunIsAnsweredFromTheStore) {
+  const SearchOutcome first = Must(Go(Attempts(30)));
+  const int evaluations = evaluator_.evaluations;
+  const SearchOutcome again = Must(Go(Attempts(30)));
+  EXPECT_EQ(evaluator_.evaluations, evaluations);
+  EXPECT_EQ(again.run.best_attempt, first.run.best_attempt);
+  EXPECT_EQ(again.run.id, first.run.id);
+  EXPECT_TRUE(again.winner_confirmed);
+  EXPECT_EQ(again.confirmed.size(), 3u);
+  EXPECT_EQ(again.replayed, 30);
+}
+
+TEST_F(RunSearchTest, AFailureOfTheWorldIsToldAndTheRunGoesOnLater) {
+  evaluator_.before = [&](int evaluation) -> Result<void> {
+    if (evaluation == 5) return Fail(ErrorKind::kTool, "the compiler is gone");
+    return {};
+  };
+  const Result<SearchOutcome> failed = Go(Attempts(20));
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().message, "the compiler is gone");
+  const RunRecord run = Must(store_.Runs())[0];
+  EXPECT_EQ(run.state, RunState::kInterrupted);
+  EXPECT_EQ(run.stop_reason, "the compiler is gone");
+  evaluator_.before = nullptr;
+  const SearchOutcome rest = Must(Go(Attempts(20)));
+  EXPECT_EQ(rest.replayed, 4);
+  EXPECT_EQ(rest.tree.Signature(), Whole("greedy", 20).tree.Signature());
+}
+
+TEST_F(RunSearchTest, AnInterruptReachesTheEvaluationInFlight) {
+  std::atomic<bool> interrupt = false;
+  SearchHooks hooks;
+  hooks.interrupt = &interrupt;
+  evaluator_.before = [&](int evaluation) -> Result<void> {
+    if (evaluation < 3) return {};
+    interrupt = true;
+    while (evaluator_.interrupts == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return Fail(ErrorKind::kTimeout, "interrupted");
+  };
+  const SearchOutcome outcome = Must(Go(Attempts(20), hooks));
+  EXPECT_EQ(outcome.stop.cause, Stop::Cause::kInterrupt);
+  EXPECT_EQ(outcome.tree.attempts(), 2);
+}
+
+TEST_F(RunSearchTest, AnInterruptDuringConfirmationKeepsTheBestSoFar) {
+  std::atomic<bool> interrupt = false;
+  SearchHooks hooks;
+  hooks.interrupt = &interrupt;
+  evaluator_.before = [&](int evaluation) -> Result<void> {
+    if (evaluation == 22) interrupt = true;
+    return {};
+  };
+  const SearchOutcome outcome = Must(Go(Attempts(20), hooks));
+  EXPECT_EQ(outcome.tree.attempts(), 20);
+  EXPECT_FALSE(outcome.winner_confirmed);
+  EXPECT_EQ(outcome.run.best_attempt, outcome.tree.best());
+  EXPECT_EQ(outcome.run.state, RunState::kInterrupted);
+  interrupt = false;
+  evaluator_.before = nullptr;
+  EXPECT_TRUE(Must(Go(Attempts(20), hooks)).winner_confirmed);
+}
+
+TEST_F(RunSearchTest, ProgressIsToldForEveryAttempt) {
+  std::vector<int> trying, tried, confirming;
+  double last_best_us = 0;
+  SearchHooks hooks;
+  hooks.progress = [&](const SearchProgress& progress) {
+    ASSERT_NE(progress.last, nullptr);
+    EXPECT_EQ(progress.last->number, progress.attempt);
+    EXPECT_EQ(progress.attempts_at_most, 12);
+    if (progress.phase == SearchProgress::Phase::kTrying) trying.push_back(progress.attempt);
+    if (progress.phase == SearchProgress::Phase::kConfirming) confirming.push_back(progress.attempt);
+    if (progress.phase != SearchProgress::Phase::kTried) return;
+    tried.push_back(progress.attempt);
+    if (last_best_us > 0) {
+      EXPECT_LE(progress.best_us, last_best_us);
+      EXPECT_NEAR(progress.best_speedup, 2000 / progress.best_us, 1e-9);
+      EXPECT_GE(progress.eta_s, 0);
+    }
+    last_best_us = progress.best_us;
+  };
+  Must(Go(Attempts(12), hooks));
+  EXPECT_EQ(trying.size(), 12u);
+  EXPECT_EQ(tried, trying);
+  EXPECT_EQ(confirming.size(), 3u);
+}
+
+// Proposes other candidates than the one that the record was made with, as a later version of hone does.
+class ChangedProposer final : public Proposer {
+ public:
+  std::string_view name() const override { return "scripted"; }
+  Result<std::vector<Proposal>> Start(Random& random) override {
+    std::vector<Proposal> proposals = HONE_TRY(scripted_.Start(random));
+    std::swap(proposals.front(), proposals.back());
+    return proposals;
+  }
+  Result<std::vector<Proposal>> Next(const Attempt& from, int round, Random& random) override {
+    return scripted_.Next(from, round, random);
+  }
+
+ private:
+  testing::ScriptedProposer scripted_;
+};
+
+TEST_F(RunSearchTest, ARecordOfADifferentProposerIsTakenOverAndSaidSo) {
+  const SearchOutcome first = Must(Go(Attempts(10)));
+  ChangedProposer proposer;
+  SearchSettings settings;
+  settings.run = {.seed = kSeed, .search = "greedy", .proposer = "scripted"};
+  settings.budget = Attempts(25);
+  RunRecord run = Must(store_.FindRun(first.run.id));
+  const SearchOutcome rest = Must(RunSearch(store_, run, proposer, evaluator_, settings));
+  EXPECT_TRUE(rest.diverged);
+  EXPECT_EQ(rest.replayed, 10);
+  EXPECT_EQ(rest.tree.attempts(), 25);
+  for (int i = 1; i <= 10; ++i) {
+    EXPECT_EQ(rest.tree.node(i).attempt.proposal.candidate.text, first.tree.node(i).attempt.proposal.candidate.text);
+  }
+}
+
+TEST_F(RunSearchTest, TwoDoNotWorkOnOneRun) {
+  const TempDirectory folder = Must(TempDirectory::Create("loop"));
+  Store store = Must(Store::Open(folder.path() + "/runs.db"));
+  RunRecord wanted;
+  wanted.problem_name = "p";
+  wanted.problem_identity = "i";
+  const OpenedRun mine = Must(OpenRun(store, wanted, "{}"));
+  const Result<OpenedRun> other = OpenRun(store, wanted, "{}");
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().kind, ErrorKind::kUsage);
+  EXPECT_NE(other.error().message.find("another hone is at work on run " + mine.record.id), std::string::npos);
+}
+
+// Accepts nothing on fresh draws: a kernel that fits the draws of the search only.
+class Overfitted final : public Evaluator {
+ public:
+  Result<Evaluation> Evaluate(const Candidate& candidate, const EvaluateRequest& request) override {
+    Evaluation evaluation = HONE_TRY(scripted_.Evaluate(candidate, request));
+    if (request.fresh_draws) {
+      evaluation.verdict = {};
+      evaluation.verdict.outcome = Outcome::kWrongResult;
+      evaluation.timing.reset();
+    }
+    return evaluation;
+  }
+  void Interrupt() override {}
+
+ private:
+  ScriptedEvaluator scripted_{kSeed};
+};
+
+TEST_F(RunSearchTest, AWinnerThatFreshDrawsRefuteIsNone) {
+  Overfitted evaluator;
+  const SearchOutcome outcome = Must(RunScriptedSearch(store_, "greedy", kSeed, Attempts(15), evaluator));
+  EXPECT_EQ(outcome.run.best_attempt, 0);
+  EXPECT_FALSE(outcome.winner_confirmed);
+  EXPECT_EQ(outcome.confirmed.size(), outcome.tree.ranked().size());
+}
+
+TEST(RandomTest, IsTheSameEverywhereAndUniform) {
+  Random random(1);
+  EXPECT_EQ(random.Next(), 12966619160104079557u);
+  EXPECT_EQ(random.Next(), 9600361134598540522u);
+  std::array<int, 5> counts{};
+  for (int i = 0; i < 50'000; ++i) ++counts[random.Below(5)];
+  for (const int count : counts) EXPECT_NEAR(count, 10'000, 500);
+  for (int i = 0; i < 1000; ++i) {
+    const double x = random.Uniform();
+    EXPECT_TRUE(x >= 0 && x < 1);
+  }
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,149 @@
+#include "search/record.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace hone {
+namespace {
+
+using Json = nlohmann::json;
+
+// Compilers' words and candidates' names may hold bytes that are no UTF-8.
+std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+Result<Candidate> ReadCandidate(Store& store, const AttemptRecord& record) {
+  Candidate candidate;
+  if (record.kind == Name(CandidateKind::kModule)) {
+    candidate.kind = CandidateKind::kModule;
+  } else if (record.kind != Name(CandidateKind::kProgram)) {
+    return Fail(ErrorKind::kCorrupt,
+                fmt::format("attempt {} of run {} in {} is of the unknown kind '{}'; update hone, or start a run with "
+                            "another --seed",
+                            record.number, record.run, store.path(), record.kind));
+  }
+  candidate.text = HONE_TRY(store.Blob(record.source_blob));
+  return candidate;
+}
+
+}  // namespace
+
+std::string ToJson(const RunSettings& settings) {
+  return Dump({{"seed", settings.seed}, {"search", settings.search}, {"proposer", settings.proposer}});
+}
+
+Result<RunSettings> ParseRunSettings(const std::string& json) try {
+  const Json parsed = Json::parse(json);
+  return RunSettings{.seed = parsed.at("seed"), .search = parsed.at("search"), .proposer = parsed.at("proposer")};
+} catch (const Json::exception& error) {
+  return Fail(ErrorKind::kCorrupt, fmt::format("the run's settings {} are not ours: {}", json, error.what()));
+}
+
+std::string ToJson(const Budget& budget) {
+  return Dump({{"attempts", budget.attempts}, {"seconds", budget.seconds}, {"headroom", budget.headroom}});
+}
+
+Result<OpenedRun> OpenRun(Store& store, const RunRecord& wanted, const std::string& problem_json) {
+  const std::optional<RunRecord> alike = HONE_TRY(store.FindAlike(wanted));
+  RunRecord record = alike ? *alike : HONE_TRY(store.CreateRun(wanted, problem_json));
+  std::optional<RunLock> lock = HONE_TRY(store.Lock(record.id));
+  if (!lock) {
+    return Fail(ErrorKind::kUsage,
+                fmt::format("another hone is at work on run {} of this problem; wait for it, or start "
+                            "a different run with another --seed",
+                            record.id));
+  }
+  // It may have moved on between the look and the lock.
+  if (alike) record = HONE_TRY(store.FindRun(record.id));
+  record.budget = wanted.budget;
+  record.bound_us = wanted.bound_us;
+  return OpenedRun{std::move(record), std::move(*lock), alike.has_value()};
+}
+
+std::string EvaluationText(const Evaluation& evaluation) {
+  Evaluation without_log = evaluation;
+  without_log.verdict.evidence.log.clear();
+  return Dump(ToJson(without_log));
+}
+
+Result<Evaluation> ReadEvaluation(const std::string& json, const std::string& log) {
+  Json parsed = Json::parse(json, nullptr, false);
+  if (parsed.is_discarded()) return Fail(ErrorKind::kCorrupt, "an evaluation in the run store is not JSON");
+  Evaluation evaluation = HONE_TRY(ParseEvaluation(parsed));
+  evaluation.verdict.evidence.log = log;
+  return evaluation;
+}
+
+double PrimarySpeedup(const Evaluation& evaluation) {
+  return evaluation.timing && !evaluation.timing->against.empty() ? evaluation.timing->against.front().speedup : 0;
+}
+
+AttemptRecord StartedRecord(const std::string& run, const Attempt& attempt) {
+  AttemptRecord record;
+  record.run = run;
+  record.number = attempt.number;
+  record.parent = attempt.parent;
+  record.kind = Name(attempt.proposal.candidate.kind);
+  record.identity = attempt.proposal.candidate.Identity();
+  record.origin = attempt.proposal.origin;
+  record.key = attempt.proposal.key;
+  record.predicted_us = attempt.proposal.predicted_us;
+  record.started_ms = UnixMilliseconds();
+  return record;
+}
+
+void Complete(AttemptRecord& record, const Evaluation& evaluation) {
+  record.ended_ms = UnixMilliseconds();
+  record.outcome = Name(evaluation.verdict.outcome);
+  record.evaluation = EvaluationText(evaluation);
+  if (evaluation.timing) {
+    record.median_us = evaluation.timing->warm.median_us;
+    record.cold_us = evaluation.timing->cold.median_us;
+  }
+  record.speedup = PrimarySpeedup(evaluation);
+}
+
+ConfirmationRecord ConfirmedRecord(const std::string& run, int attempt, const Evaluation& evaluation) {
+  AttemptRecord as_attempt;
+  Complete(as_attempt, evaluation);
+  return {.run = run,
+          .attempt = attempt,
+          .ended_ms = as_attempt.ended_ms,
+          .outcome = std::move(as_attempt.outcome),
+          .evaluation = std::move(as_attempt.evaluation),
+          .log_blob = {},
+          .median_us = as_attempt.median_us,
+          .cold_us = as_attempt.cold_us,
+          .speedup = as_attempt.speedup};
+}
+
+Result<Attempt> ReadAttempt(Store& store, const AttemptRecord& record) {
+  Attempt attempt;
+  attempt.number = record.number;
+  attempt.parent = record.parent;
+  attempt.proposal.candidate = HONE_TRY(ReadCandidate(store, record));
+  attempt.proposal.origin = record.origin;
+  attempt.proposal.key = record.key;
+  attempt.proposal.predicted_us = record.predicted_us;
+  if (!record.ended()) return attempt;
+  const std::string log = record.log_blob.empty() ? std::string() : HONE_TRY(store.Blob(record.log_blob));
+  attempt.evaluation = HONE_TRY(ReadEvaluation(record.evaluation, log));
+  return attempt;
+}
+
+Result<Evaluation> ReadConfirmation(Store& store, const ConfirmationRecord& record) {
+  const std::string log = record.log_blob.empty() ? std::string() : HONE_TRY(store.Blob(record.log_blob));
+  return ReadEvaluation(record.evaluation, log);
+}
+
+void NoteBaselines(const Evaluation& evaluation, RunRecord& run) {
+  if (!evaluation.timing || evaluation.timing->against.empty()) return;
+  Json baselines = Json::parse(run.baselines.empty() ? "{}" : run.baselines, nullptr, false);
+  if (!baselines.is_object()) baselines = Json::object();
+  for (const Comparison& comparison : evaluation.timing->against) {
+    baselines[comparison.baseline] = comparison.baseline_warm.median_us;
+  }
+  run.baselines = Dump(baselines);
+}
+
+}  // namespace hone

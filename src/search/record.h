@@ -1,0 +1,54 @@
+// Between the search's values and the run store's rows.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "evaluate/verdict.h"
+#include "propose/proposer.h"
+#include "search/stopper.h"
+#include "store/store.h"
+
+namespace hone {
+
+// All that the decisions of a search follow from, beside the problem. The budget is not among it: a larger one goes on
+// with the same decisions.
+struct RunSettings {
+  std::uint64_t seed = 1;
+  std::string search = "greedy";    // a strategy's name
+  std::string proposer = "expert";  // Proposer::name
+};
+std::string ToJson(const RunSettings& settings);
+Result<RunSettings> ParseRunSettings(const std::string& json);
+std::string ToJson(const Budget& budget);
+
+// A run that this process may work on, as long as the lock lives.
+struct OpenedRun {
+  RunRecord record;
+  RunLock lock;
+  bool resumed = false;  // it was there
+};
+// The newest run of the same problem, target, machine and settings, else a new one. `wanted` as for Store::CreateRun.
+// kUsage when another process works on it.
+Result<OpenedRun> OpenRun(Store& store, const RunRecord& wanted, const std::string& problem_json);
+
+// An evaluation is kept without its log, which may be long and is a text of its own.
+std::string EvaluationText(const Evaluation& evaluation);
+Result<Evaluation> ReadEvaluation(const std::string& json, const std::string& log);
+
+// The speed-up over the first baseline that it was compared with; 0 = none.
+double PrimarySpeedup(const Evaluation& evaluation);
+
+AttemptRecord StartedRecord(const std::string& run, const Attempt& attempt);  // started now
+void Complete(AttemptRecord& record, const Evaluation& evaluation);           // ended now
+ConfirmationRecord ConfirmedRecord(const std::string& run, int attempt, const Evaluation& evaluation);
+
+// Reads the texts behind a row. The evaluation of one that has not ended is empty.
+Result<Attempt> ReadAttempt(Store& store, const AttemptRecord& record);
+Result<Evaluation> ReadConfirmation(Store& store, const ConfirmationRecord& record);
+
+// Takes the baselines' times of an evaluation over into the run's record.
+void NoteBaselines(const Evaluation& evaluation, RunRecord& run);
+
+}  // namespace hone

@@ -1,0 +1,49 @@
+// A Strategy decides where the search goes on. It sees the tree (tree.h) and a seeded generator, and nothing else: no
+// clock, no store, no evaluator. So the same tree and seed lead to the same decision, and a run can be repeated and
+// resumed.
+//
+// To add one, copy strategies/random.cc: one file is one strategy, its name is the one that --search takes.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "base/result.h"
+#include "propose/random.h"
+#include "search/tree.h"
+
+namespace hone {
+
+// Not thread-safe: one run, one strategy. What it keeps between calls comes from these calls alone.
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+
+  // The open node to work on, or nothing when none is worth it: the run then ends. When no proposal waits there, the
+  // proposer is asked for a round, and SelectNode again, since the round may have been empty.
+  virtual std::optional<int> SelectNode(const Tree& tree, Random& random) = 0;
+
+  // Which of node.waiting to try; there is at least one.
+  virtual std::size_t SelectProposal(const TreeNode& node, Random& random) = 0;
+
+  // The tree has a new last attempt with its verdict: for strategies that keep statistics.
+  virtual void BackUp(const Tree& tree) { static_cast<void>(tree); }
+};
+
+struct StrategyRow {
+  std::string_view name;  // the file's name
+  std::string_view doc;   // one line for --help
+  std::unique_ptr<Strategy> (*make)() = nullptr;
+};
+
+std::span<const StrategyRow* const> AllStrategies();             // sorted by name
+Result<const StrategyRow*> FindStrategy(std::string_view name);  // kUsage with the known ones if unknown
+
+}  // namespace hone
+
+#define HONE_STRATEGY(id)                 \
+  extern const StrategyRow strategy_##id; \
+  constinit const StrategyRow strategy_##id

@@ -1,0 +1,76 @@
+#include "search/stopper.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace hone {
+namespace {
+
+class InterruptStopper final : public Stopper {
+ public:
+  explicit InterruptStopper(const std::atomic<bool>* interrupt) : interrupt_(interrupt) {}
+  std::optional<Stop> Ask(const SearchState&) const override {
+    if (!interrupt_->load()) return std::nullopt;
+    return Stop{Stop::Cause::kInterrupt, "interrupted; the same command goes on"};
+  }
+
+ private:
+  const std::atomic<bool>* interrupt_;
+};
+
+class HeadroomStopper final : public Stopper {
+ public:
+  explicit HeadroomStopper(double headroom) : headroom_(headroom) {}
+  std::optional<Stop> Ask(const SearchState& state) const override {
+    if (state.best_us <= 0 || state.bound_us <= 0 || Headroom(state) > headroom_) return std::nullopt;
+    return Stop{Stop::Cause::kLimit, fmt::format("the best is within {:.1f} % of the bound", 100 * headroom_)};
+  }
+
+ private:
+  double headroom_;
+};
+
+class AttemptsStopper final : public Stopper {
+ public:
+  explicit AttemptsStopper(int attempts) : attempts_(attempts) {}
+  std::optional<Stop> Ask(const SearchState& state) const override {
+    if (state.attempts < attempts_) return std::nullopt;
+    return Stop{Stop::Cause::kBudget, fmt::format("all {} attempts are made", attempts_)};
+  }
+
+ private:
+  int attempts_;
+};
+
+class TimeStopper final : public Stopper {
+ public:
+  explicit TimeStopper(double seconds) : seconds_(seconds) {}
+  std::optional<Stop> Ask(const SearchState& state) const override {
+    // The reserve is an estimate from few attempts at first: it may not eat the search.
+    const double reserve_s = std::min(state.reserve_s, seconds_ / 4);
+    if (state.elapsed_s + reserve_s < seconds_) return std::nullopt;
+    return Stop{Stop::Cause::kBudget, fmt::format("the {:.0f} s are spent", seconds_)};
+  }
+
+ private:
+  double seconds_;
+};
+
+}  // namespace
+
+double Headroom(const SearchState& state) {
+  if (state.best_us <= 0 || state.bound_us <= 0) return 1;
+  return std::max(0.0, 1 - state.bound_us / state.best_us);
+}
+
+std::vector<std::unique_ptr<Stopper>> MakeStoppers(const Budget& budget, const std::atomic<bool>* interrupt) {
+  std::vector<std::unique_ptr<Stopper>> stoppers;
+  if (interrupt != nullptr) stoppers.push_back(std::make_unique<InterruptStopper>(interrupt));
+  if (budget.headroom >= 0) stoppers.push_back(std::make_unique<HeadroomStopper>(budget.headroom));
+  stoppers.push_back(std::make_unique<AttemptsStopper>(budget.attempts));
+  if (budget.seconds > 0) stoppers.push_back(std::make_unique<TimeStopper>(budget.seconds));
+  return stoppers;
+}
+
+}  // namespace hone

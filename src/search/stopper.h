@@ -1,0 +1,48 @@
+// When a search ends. Small objects that are asked after each attempt; the first that says yes ends the run, with its
+// reason.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hone {
+
+// What a user is willing to spend.
+struct Budget {
+  int attempts = 100;      // > 0
+  double seconds = 0;      // of wall time, confirmation included, over all sessions of the run; 0 = no limit
+  double headroom = 0.02;  // stop when this fraction of the best time, or less, lies above the bound; < 0 = never
+};
+
+// What a stopper may look at.
+struct SearchState {
+  int attempts = 0;
+  double elapsed_s = 0;  // over all sessions of the run
+  double reserve_s = 0;  // what confirming the winner will probably take
+  double best_us = 0;    // 0 = none yet
+  double bound_us = 0;   // 0 = not known
+};
+
+// The fraction of the best time that lies above the bound: 0 = at the hardware's limit, 0.5 = could be twice as fast. 1
+// while nothing was accepted or the bound is not known.
+double Headroom(const SearchState& state);
+
+struct Stop {
+  enum class Cause { kBudget, kLimit, kNothingLeft, kInterrupt };
+  Cause cause = Cause::kBudget;
+  std::string reason;  // one line: "all 100 attempts are made"
+};
+
+class Stopper {
+ public:
+  virtual ~Stopper() = default;
+  virtual std::optional<Stop> Ask(const SearchState& state) const = 0;
+};
+
+// The interrupt comes first. It may be nullptr; else it must outlive the stoppers.
+std::vector<std::unique_ptr<Stopper>> MakeStoppers(const Budget& budget, const std::atomic<bool>* interrupt);
+
+}  // namespace hone

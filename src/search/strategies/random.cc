@@ -1,0 +1,30 @@
+// Tries anything that can be tried: a node at random among the open ones, then one of its proposals at random. The
+// yardstick that every other strategy has to beat.
+#include "search/search.h"
+
+namespace hone {
+namespace {
+
+class RandomStrategy final : public Strategy {
+ public:
+  std::optional<int> SelectNode(const Tree& tree, Random& random) override {
+    std::vector<int> open;
+    for (const TreeNode& node : tree.nodes()) {
+      if (node.open()) open.push_back(node.attempt.number);
+    }
+    if (open.empty()) return std::nullopt;
+    return open[random.Below(open.size())];
+  }
+
+  std::size_t SelectProposal(const TreeNode& node, Random& random) override {
+    return random.Below(node.waiting.size());
+  }
+};
+
+std::unique_ptr<Strategy> Make() { return std::make_unique<RandomStrategy>(); }
+
+}  // namespace
+
+HONE_STRATEGY(random){.name = "random", .doc = "any open attempt, any of its proposals", .make = Make};
+
+}  // namespace hone

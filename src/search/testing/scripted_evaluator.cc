@@ -1,0 +1,83 @@
+#include "search/testing/scripted_evaluator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "propose/random.h"
+#include "search/testing/scripted_space.h"
+
+namespace hone::testing {
+namespace {
+
+// Thousandths between 1000 - width and 1000 + width, by text, seed and which measurement it is.
+std::int64_t Noise(std::string_view text, std::uint64_t seed, int width) {
+  if (width <= 0) return 1000;
+  std::uint64_t hash = Random::Mix(seed + 1);
+  for (const char c : text) hash = Random::Mix(hash ^ static_cast<unsigned char>(c));
+  return 1000 - width + static_cast<std::int64_t>(Random(hash).Below(static_cast<std::size_t>(2 * width + 1)));
+}
+
+// Samples around a median, all of it from whole nanoseconds.
+Samples Around(std::int64_t nanoseconds) {
+  const auto us = [](std::int64_t ns) { return static_cast<double>(ns) / 1000; };
+  return {.median_us = us(nanoseconds),
+          .low_us = us(nanoseconds * 995 / 1000),
+          .high_us = us(nanoseconds * 1005 / 1000),
+          .p10_us = us(nanoseconds * 98 / 100),
+          .p90_us = us(nanoseconds * 103 / 100),
+          .count = 100};
+}
+
+}  // namespace
+
+Result<Evaluation> ScriptedEvaluator::Evaluate(const Candidate& candidate, const EvaluateRequest& request) {
+  ++evaluations;
+  if (before) HONE_TRY(before(evaluations));
+  Evaluation evaluation;
+  evaluation.sandbox = std::string("none: scripted");
+  evaluation.stages.compile_ms = 30;
+  Verdict& verdict = evaluation.verdict;
+  const std::optional<ScriptedPoint> point = ScriptedPoint::Parse(candidate.text);
+  verdict.outcome = point ? point->Verdict() : Outcome::kInvalid;
+  if (!verdict.accepted()) {
+    verdict.reason = fmt::format("{}, as scripted", Name(verdict.outcome));
+    if (verdict.outcome == Outcome::kWrongResult) {
+      verdict.evidence.output = std::string("y");
+      verdict.evidence.index = {3, 5};
+      verdict.evidence.expected = 1.5;
+      verdict.evidence.got = 0;
+      verdict.evidence.budget = 1e-5;
+    } else if (verdict.outcome == Outcome::kCrash) {
+      verdict.evidence.signal = 11;
+    } else if (verdict.outcome == Outcome::kCompileError) {
+      verdict.evidence.line = 1;
+      verdict.evidence.log = fmt::format("1: {}: cannot be compiled, as scripted\n", candidate.text);
+    }
+    return evaluation;
+  }
+  verdict.error_over_budget = 0.25;
+  verdict.error_over_honest = 1;
+  verdict.range = "componentwise";
+  verdict.bit_reproducible = true;
+  if (!request.time) return evaluation;
+
+  const std::uint64_t seed = request.fresh_draws ? Random::Mix(seed_ + 0x5eed) : seed_;
+  const std::int64_t warm = point->Nanoseconds() * Noise(candidate.text, seed, noise_thousandths) / 1000;
+  Timing timing;
+  timing.warm = Around(warm);
+  timing.cold = Around(warm * 13 / 10);
+  for (const std::string& baseline : request.baselines) {
+    Comparison& comparison = timing.against.emplace_back();
+    comparison.baseline = baseline;
+    comparison.baseline_warm = Around(kScriptedBaselineNanoseconds);
+    comparison.speedup = comparison.baseline_warm.median_us / timing.warm.median_us;
+    comparison.speedup_low = comparison.baseline_warm.low_us / timing.warm.high_us;
+    comparison.speedup_high = comparison.baseline_warm.high_us / timing.warm.low_us;
+    comparison.rounds = 10;
+  }
+  evaluation.timing = std::move(timing);
+  return evaluation;
+}
+
+}  // namespace hone::testing

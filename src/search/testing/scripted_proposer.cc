@@ -1,0 +1,72 @@
+#include "search/testing/scripted_proposer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "search/testing/scripted_space.h"
+
+namespace hone::testing {
+namespace {
+
+constexpr std::array<std::string_view, 5> kKnobs = {"tile", "unroll", "width", "stages", "layout"};
+
+Proposal Propose(const ScriptedPoint& point, std::string move) {
+  return {.candidate = {.kind = CandidateKind::kProgram, .text = point.Text()},
+          .origin = "scripted: " + move,
+          .key = move,
+          .predicted_us = static_cast<double>(point.PredictedNanoseconds()) / 1000};
+}
+
+void SortByPrediction(std::vector<Proposal>& proposals) {
+  std::stable_sort(proposals.begin(), proposals.end(),
+                   [](const Proposal& a, const Proposal& b) { return a.predicted_us < b.predicted_us; });
+}
+
+}  // namespace
+
+Result<std::vector<Proposal>> ScriptedProposer::Start(Random& random) {
+  // One is drawn, so that a lost state of the generator shows in the signature.
+  const int tile = static_cast<int>(random.Below(ScriptedPoint::kExtents[0]));
+  std::vector<Proposal> proposals = {Propose({{1, 1, 0, 1, 0}}, "start simple"),
+                                     Propose({{3, 1, 1, 0, 1}}, "start blocked"),
+                                     Propose({{tile, 0, 0, 0, 0}}, "start anywhere")};
+  SortByPrediction(proposals);
+  return proposals;
+}
+
+Result<std::vector<Proposal>> ScriptedProposer::Next(const Attempt& from, int round, Random&) {
+  std::vector<Proposal> proposals;
+  ScriptedPoint point = ScriptedPoint::Parse(from.proposal.candidate.text).value_or(ScriptedPoint{});
+  if (!from.accepted()) {
+    if (round > 0) return proposals;
+    if (from.evaluation.verdict.outcome == Outcome::kWrongResult) {
+      --point.knobs[2];
+      proposals.push_back(Propose(point, "repair width"));
+    } else if (point.knobs[0] > 1) {
+      point.knobs[0] -= 2;
+      proposals.push_back(Propose(point, "repair tile"));
+    }
+    return proposals;
+  }
+  if (round > 1) return proposals;
+  const int stride = round + 1;
+  for (std::size_t i = 0; i < kKnobs.size(); ++i) {
+    for (const int step : {-stride, stride}) {
+      ScriptedPoint moved = point;
+      moved.knobs[i] += step;
+      if (moved.Valid())
+        proposals.push_back(Propose(moved, fmt::format("{} {} -> {}", kKnobs[i], point.knobs[i], moved.knobs[i])));
+    }
+  }
+  SortByPrediction(proposals);
+  return proposals;
+}
+
+void ScriptedProposer::Observe(const Attempt& attempt) {
+  ++observed;
+  in_order = in_order && attempt.number == observed;
+}
+
+}  // namespace hone::testing
