@@ -1,9 +1,11 @@
-# hone_table(<library> <folder> <type> <prefix> <accessor> <header>)
+# hone_table(<library> <folder> <type> <prefix> <accessor> <header> [<namespace>])
 #
-# Every .cc file (tests apart) in <folder> defines one constant `hone::<prefix>_<file name>` of <type>. This compiles them all into
+# Every .cc file (tests apart) in <folder> defines one constant `<namespace>::<prefix>_<file name>` (hone) of <type>. This compiles them all into
 # <library> and writes <accessor>, a function that gives them sorted by file name. A new file is picked up by the next build:
 # there is no list to keep, no registration at start-up and nothing that a linker can drop.
 function(hone_table library folder type prefix accessor header)
+  set(space hone ${ARGN})
+  list(GET space -1 space)
   file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cc)
   list(FILTER files EXCLUDE REGEX "_test\\.cc$")
   list(SORT files)
@@ -21,14 +23,14 @@ function(hone_table library folder type prefix accessor header)
 
 #include <array>
 
-namespace hone {
+namespace @space@ {
 @declarations@
 namespace {
 constexpr std::array<const ${type}*, @count@> kTable = {
 @references@};
 }  // namespace
 std::span<const ${type}* const> ${accessor}() { return kTable; }
-}  // namespace hone
+}  // namespace @space@
 " @ONLY)
   target_sources(${library} PRIVATE ${files} ${table})
 endfunction()

@@ -12,13 +12,6 @@
 
 namespace hone::dsl {
 
-// What a machine offers, as far as legal and sensible settings depend on it.
-struct Limits {
-  int threads = 1;
-  int vector_bytes = 32;
-  std::int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20, l3_bytes = 0;
-};
-
 // One thing that can be set on a kernel of the family.
 struct Knob {
   std::string_view name;  // "tile"
@@ -29,7 +22,7 @@ struct Knob {
   std::optional<std::string> (*check)(const Kernel& kernel, const Setting& value);
 };
 
-class Writer;  // dsl/cpu/writer.h: indented C++ text and the expression printer
+class Writer;  // dsl/cpu/writer.h
 
 struct Family {
   std::string_view name;
@@ -38,13 +31,18 @@ struct Family {
   std::span<const std::string_view> variants;  // empty: none allowed
   int operands = 1;
   bool takes_axes = false, takes_lets = false;
+  bool keeps_axes = false;  // the result has the reduced dimensions too, as softmax and norms have
   std::span<const Knob> knobs;
-  // Result shape of a kernel whose space, axes and inputs are set; or why it cannot be. May fill kernel.result and reshape `space`.
-  std::optional<std::string> (*shape)(Kernel& kernel, const std::vector<Shape>& operand_shapes);
+  // Null: the space is the operands' broadcast shape. Otherwise sets kernel.space and kernel.axes from the operands' shapes and
+  // says which dimensions of the space each operand's dimensions are; or returns why the shapes do not fit.
+  std::optional<std::string> (*shape)(Kernel& kernel, const std::vector<Shape>& operand_shapes,
+                                      std::vector<std::vector<int>>& operand_dims) = nullptr;
+  // Null, or what else must hold of a kernel whose expressions are known: why it does not.
+  std::optional<std::string> (*check)(const KernelProgram& program, const Kernel& kernel) = nullptr;
   // Floating-point operations of one run, for the cost model.
-  double (*flops)(const Kernel& kernel);
+  double (*flops)(const Kernel& kernel) = nullptr;
   // Writes the kernel's function body.
-  void (*emit_cpu)(const KernelProgram& program, const Kernel& kernel, Writer& writer);
+  void (*emit_cpu)(const KernelProgram& program, const Kernel& kernel, Writer& writer) = nullptr;
 };
 
 std::span<const Family* const> AllFamilies();

@@ -20,6 +20,13 @@ struct KernelBuffer {
   int position = 0;  // among those of its home
 };
 
+// What a machine offers, as far as legal and sensible settings depend on it.
+struct Limits {
+  int threads = 1;
+  int vector_bytes = 32;
+  std::int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20, l3_bytes = 0;
+};
+
 // A buffer seen through strides, already broadcast to the kernel's iteration space (stride 0 where it does not vary).
 struct KernelOperand {
   int buffer = -1;
@@ -28,8 +35,9 @@ struct KernelOperand {
 };
 
 // One statement. Expressions hold Loads whose `buffer` is an index into `operands` and whose indices are the loop indices of the
-// iteration space (exactly `space`, in order), and kIndex nodes of `lets_vars`-free kind for nothing else. Values of lets and of the
-// family itself (`it`) appear as Loads of the pseudo-operands kItOperand and kLetOperand - i, with no indices.
+// iteration space (exactly `space`, in order). Values of lets and of the family itself (`it`) appear as Loads of the
+// pseudo-operands kItOperand and kLetOperand - i, with no indices. What a program writes as `it` for a value that is known (the
+// operand of a map or a norm, an earlier link of the chain) has been replaced by that value.
 inline constexpr int kItOperand = -1;
 inline constexpr int kLetOperand = -2;  // let i is kLetOperand - i
 
@@ -48,10 +56,12 @@ struct Kernel {
   std::vector<KernelOperand> operands;
   std::vector<Expr> inputs;             // one a family operand, over `space` (matmul: see families/matmul.cc)
   std::vector<KernelLet> lets;
-  Expr epilogue;                        // of `it`, operands and lets, over the result's dimensions; just `it` if there is none
+  Expr epilogue;                        // of `it`, operands and lets, over the result's dimensions; just `it` if there is none.
+                                        // map and norm: the whole element expression, without `it`
   int target = -1;                      // buffer written, dense row-major over `result`
   Shape result;                         // the family's result shape (before a target_shape annotation)
   std::map<std::string, Setting> settings;  // complete: defaults filled in
+  std::string text;                     // the statement, for comments
   Position at;
 };
 
@@ -61,9 +71,21 @@ struct KernelProgram {
   std::vector<Kernel> kernels;
 };
 
+// The dimensions of `space` that the result has, in order: all of them, or those that are not reduced.
+std::vector<int> ResultDims(const Kernel& kernel);
+// What reals are computed in: f64 if the target or an operand is f64, else f32.
+DType ComputeType(const KernelProgram& program, const Kernel& kernel);
+ScalarType ScalarOf(DType dtype);
+// A setting that the checker has found well-formed.
+std::int64_t IntSetting(const Kernel& kernel, const std::string& knob);
+std::string WordSetting(const Kernel& kernel, const std::string& knob);  // "" if the value is a number
+std::vector<std::int64_t> TupleSetting(const Kernel& kernel, const std::string& knob);
+std::string ToString(const Setting& setting);
+
 // Resolves names, infers shapes and types, checks settings against the families' knobs. `problem` (may be null) adds the check that
-// declarations agree with the problem's tensors by name, shape, type and role.
-std::variant<KernelProgram, Complaint> Check(const Program& program, const Problem* problem);
+// declarations agree with the problem's tensors by name, shape, type and role. Settings that the program leaves open are filled in
+// for a machine of these limits.
+std::variant<KernelProgram, Complaint> Check(const Program& program, const Problem* problem, const Limits& limits = {});
 
 // The program as a C++ module for the CPU (include/hone/module.h): what a person would write with OpenMP and vector types.
 std::string EmitCpu(const KernelProgram& program);

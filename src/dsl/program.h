@@ -103,6 +103,7 @@ struct Complaint {
   Position at;
   std::string message;  // "unknown family 'sofmax': did you mean 'softmax'?"
 };
+std::string ToString(const Complaint& complaint);  // "line 6, column 9: ..."; only the message when the program was not parsed
 
 // Canonical text: Parse(Print(p)) gives p again and printing that gives the same text.
 std::string Print(const Program& program);

@@ -1,0 +1,626 @@
+// From the language to kernels: names become buffers and strides, terms become Exprs over the iteration space.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/check.h"
+#include "base/text.h"
+#include "dsl/family.h"
+#include "dsl/functions.h"
+#include "dsl/kernel.h"
+
+namespace hone::dsl {
+
+std::vector<int> ResultDims(const Kernel& kernel) {
+  std::vector<int> dims;
+  for (int d = 0; d < static_cast<int>(kernel.space.size()); ++d) {
+    if (kernel.family->keeps_axes || !std::binary_search(kernel.axes.begin(), kernel.axes.end(), d)) dims.push_back(d);
+  }
+  return dims;
+}
+
+DType ComputeType(const KernelProgram& program, const Kernel& kernel) {
+  bool wide = kernel.target >= 0 && program.buffers[static_cast<std::size_t>(kernel.target)].dtype == DType::kF64;
+  for (const auto& operand : kernel.operands) wide |= program.buffers[static_cast<std::size_t>(operand.buffer)].dtype == DType::kF64;
+  return wide ? DType::kF64 : DType::kF32;
+}
+
+ScalarType ScalarOf(DType dtype) {
+  return IsFloat(dtype) ? ScalarType::kReal : dtype == DType::kBool ? ScalarType::kBool : ScalarType::kInt;
+}
+
+std::int64_t IntSetting(const Kernel& kernel, const std::string& knob) {
+  const auto* value = std::get_if<std::int64_t>(&kernel.settings.at(knob).value);
+  return value ? *value : 0;
+}
+std::string WordSetting(const Kernel& kernel, const std::string& knob) {
+  const auto* value = std::get_if<std::string>(&kernel.settings.at(knob).value);
+  return value ? *value : "";
+}
+std::vector<std::int64_t> TupleSetting(const Kernel& kernel, const std::string& knob) {
+  const auto* value = std::get_if<std::vector<std::int64_t>>(&kernel.settings.at(knob).value);
+  return value ? *value : std::vector<std::int64_t>{};
+}
+
+std::string ToString(const Setting& setting) {
+  if (const auto* whole = std::get_if<std::int64_t>(&setting.value)) return fmt::format("{}", *whole);
+  if (const auto* word = std::get_if<std::string>(&setting.value)) return *word;
+  return fmt::format("{}", fmt::join(std::get<std::vector<std::int64_t>>(setting.value), "x"));
+}
+
+namespace {
+
+std::size_t At(int i) { return static_cast<std::size_t>(i); }
+
+
+std::vector<std::int64_t> DenseStrides(const Shape& shape) {
+  std::vector<std::int64_t> strides(shape.size());
+  std::int64_t step = 1;
+  for (std::size_t d = shape.size(); d-- > 0; step *= shape[d]) strides[d] = step;
+  return strides;
+}
+
+std::string_view RoleName(Role role) {
+  return role == Role::kInput ? "input" : role == Role::kParameter ? "param" : "output";
+}
+
+// What a name stands for.
+struct Named {
+  int buffer = -1;
+  Shape shape;
+  std::vector<std::int64_t> strides;
+  std::int64_t offset = 0;
+};
+
+class Checker {
+ public:
+  Checker(const Program& program, const Problem* problem, const Limits& limits)
+      : source_(program), problem_(problem), limits_(limits) {}
+
+  std::variant<KernelProgram, Complaint> Run() {
+    program_.name = source_.name;
+    if (!Declarations()) return complaint_;
+    if (!AddViews()) return complaint_;
+    for (const auto& statement : source_.statements) {
+      if (!AddStatement(statement) || !AddViews()) return complaint_;
+    }
+    for (const auto& view : source_.views) {
+      if (!names_.contains(view.name)) {
+        Fail(view.at, fmt::format("view '{}' is of '{}', which nothing makes{}", view.name, view.base, Known(view.base)));
+        return complaint_;
+      }
+    }
+    for (const auto& declaration : source_.declarations) {
+      if (declaration.role == Role::kOutput && !written_.contains(declaration.name)) {
+        Fail(declaration.at, fmt::format("output '{}' is never written: add a statement '{} = ...'", declaration.name, declaration.name));
+        return complaint_;
+      }
+    }
+    return std::move(program_);
+  }
+
+ private:
+  bool Fail(Position at, std::string message) {
+    if (!failed_) complaint_ = {at, std::move(message)};
+    failed_ = true;
+    return false;
+  }
+
+  std::string Known(const std::string& name) const {
+    std::vector<std::string_view> known;
+    for (const auto& [other, named] : names_) known.push_back(other);
+    return DidYouMean(name, known);
+  }
+
+  bool Declarations() {
+    int counts[3] = {};
+    for (const auto& declaration : source_.declarations) {
+      if (declaration.dtype == DType::kF16 || declaration.dtype == DType::kBF16) {
+        return Fail(declaration.at, fmt::format("'{}' is {}, in which the CPU does not compute: use f32", declaration.name,
+                                                hone::Name(declaration.dtype)));
+      }
+      KernelBuffer buffer{.name = declaration.name, .dtype = declaration.dtype, .shape = declaration.shape};
+      buffer.home = declaration.role == Role::kInput       ? KernelBuffer::Home::kInput
+                    : declaration.role == Role::kParameter ? KernelBuffer::Home::kParameter
+                                                           : KernelBuffer::Home::kOutput;
+      buffer.position = counts[static_cast<int>(declaration.role)]++;
+      if (!buffers_.emplace(declaration.name, static_cast<int>(program_.buffers.size())).second) {
+        return Fail(declaration.at, fmt::format("'{}' is declared twice: give each tensor its own name", declaration.name));
+      }
+      if (declaration.role != Role::kOutput) AddName(declaration.name, static_cast<int>(program_.buffers.size()), declaration.shape);
+      program_.buffers.push_back(std::move(buffer));
+    }
+    return !problem_ || AgreesWithProblem();
+  }
+
+  bool AgreesWithProblem() {
+    std::vector<std::string_view> known;
+    for (const auto& tensor : problem_->tensors) known.push_back(tensor.name);
+    std::map<Role, std::vector<const Declaration*>> by_role;
+    for (const auto& declaration : source_.declarations) {
+      const Tensor* tensor = problem_->Find(declaration.name);
+      if (!tensor) {
+        return Fail(declaration.at, fmt::format("the problem has no tensor '{}'{}", declaration.name, DidYouMean(declaration.name, known)));
+      }
+      if (tensor->role != declaration.role) {
+        return Fail(declaration.at, fmt::format("'{}' is declared as {}; in the problem it is {}", declaration.name,
+                                                RoleName(declaration.role), RoleName(tensor->role)));
+      }
+      if (tensor->dtype != declaration.dtype || tensor->shape != declaration.shape) {
+        return Fail(declaration.at, fmt::format("'{}' is declared as {}{}; in the problem it is {}{}", declaration.name,
+                                                hone::Name(declaration.dtype), hone::ToString(declaration.shape),
+                                                hone::Name(tensor->dtype), hone::ToString(tensor->shape)));
+      }
+      by_role[declaration.role].push_back(&declaration);
+    }
+    // A module gets the problem's tensors by position: all of them, in the problem's order, whatever the program's.
+    std::map<Role, int> position;
+    for (const auto& tensor : problem_->tensors) {
+      const int here = position[tensor.role]++;
+      const auto it = buffers_.find(tensor.name);
+      if (it != buffers_.end()) {
+        program_.buffers[At(it->second)].position = here;
+      } else if (tensor.role == Role::kOutput) {
+        return Fail({1, 1}, fmt::format("the problem's output '{}' is not declared: add 'output {}: {}{}'", tensor.name, tensor.name,
+                                        hone::Name(tensor.dtype), hone::ToString(tensor.shape)));
+      }
+    }
+    return true;
+  }
+
+  void AddName(const std::string& name, int buffer, const Shape& shape) {
+    names_[name] = {.buffer = buffer, .shape = shape, .strides = DenseStrides(shape), .offset = 0};
+  }
+
+  // Adds the views whose base is known by now.
+  bool AddViews() {
+    for (const auto& view : source_.views) {
+      const auto base = names_.find(view.base);
+      if (base == names_.end() || views_.contains(&view)) continue;
+      if (names_.contains(view.name) || buffers_.contains(view.name)) {
+        return Fail(view.at, fmt::format("'{}' is already the name of something else: choose another", view.name));
+      }
+      if (view_names_.contains(view.base)) {
+        return Fail(view.at, fmt::format("'{}' is itself a view: view '{}' instead, with strides in its elements", view.base,
+                                         view_names_.at(view.base)));
+      }
+      const std::int64_t count = ElementCount(base->second.shape);
+      std::int64_t low = view.offset, high = view.offset;
+      bool empty = false;
+      for (std::size_t d = 0; d < view.shape.size(); ++d) {
+        empty |= view.shape[d] == 0;
+        const std::int64_t reach = (view.shape[d] - 1) * view.strides[d];
+        (reach < 0 ? low : high) += reach;
+      }
+      if (!empty && (low < 0 || high >= count)) {
+        return Fail(view.at, fmt::format("view '{}' reaches element {} of '{}', which has {}: check strides and offset", view.name,
+                                         low < 0 ? low : high, view.base, count));
+      }
+      names_[view.name] = {base->second.buffer, view.shape, view.strides, view.offset};
+      view_names_[view.name] = view.base;
+      views_.insert(&view);
+    }
+    return true;
+  }
+
+  // --- Expressions.
+
+  // Where a name may stand, and how its dimensions lie on the iteration space.
+  struct Place {
+    Kernel* kernel = nullptr;
+    std::vector<int> dims;            // of the space, to whose end a name's dimensions are aligned
+    Expr it;                          // what `it` is here, if anything
+    std::string_view no_it;           // why there is no `it` here
+    bool lets_only = false;           // outside of a let's fold: no tensors
+  };
+
+  // The shape to which all tensors in the term broadcast, starting from `shape`.
+  bool Broadcast(const TermPtr& term, Shape& shape, bool& any) {
+    if (term->kind == Term::Kind::kName) {
+      const auto it = names_.find(term->name);
+      if (it == names_.end()) return true;  // a let or `it`; a mistake is found when the term is converted
+      any = true;
+      const Shape& other = it->second.shape;
+      if (other.size() > shape.size()) shape.insert(shape.begin(), other.size() - shape.size(), 1);
+      for (std::size_t d = 0; d < other.size(); ++d) {
+        std::int64_t& mine = shape[shape.size() - other.size() + d];
+        if (mine == 1) {
+          mine = other[d];
+        } else if (other[d] != 1 && other[d] != mine) {
+          return Fail(term->at, fmt::format("'{}' of shape {} does not broadcast with {}: make the extents equal or 1, or take a view",
+                                            term->name, hone::ToString(other), hone::ToString(shape)));
+        }
+      }
+    }
+    for (const auto& argument : term->arguments) {
+      if (!Broadcast(argument, shape, any)) return false;
+    }
+    return true;
+  }
+
+  Expr Convert(const TermPtr& term, const Place& place) {
+    if (failed_) return Expr(0.0);
+    switch (term->kind) {
+      case Term::Kind::kNumber: return Expr(term->number);
+      case Term::Kind::kName: return ConvertName(*term, place);
+      case Term::Kind::kCall: break;
+    }
+    if (IsFold(term->name, term->arguments.size())) {
+      Fail(term->at, fmt::format("'{}' folds over axes: only a let of a norm may hold it, or the reduce family", term->name));
+      return Expr(0.0);
+    }
+    const Function* function = FindFunction(term->name, term->arguments.size());
+    if (!function) {
+      if (const Function* other = FindFunction(term->name)) {
+        Fail(term->at, fmt::format("'{}' takes {} argument{}, not {}: {}", term->name, other->arguments, other->arguments == 1 ? "" : "s",
+                                   term->arguments.size(), other->doc));
+      } else {
+        std::vector<std::string_view> known;
+        for (const auto& f : AllFunctions()) known.push_back(f.name);
+        Fail(term->at, fmt::format("unknown function '{}'{}", term->name, DidYouMean(term->name, known)));
+      }
+      return Expr(0.0);
+    }
+    std::vector<Expr> arguments;
+    for (const auto& argument : term->arguments) arguments.push_back(Convert(argument, place));
+    if (failed_) return Expr(0.0);
+    if (function->whole_only) {
+      for (const auto& argument : arguments) {
+        if (argument->type == ScalarType::kReal) {
+          Fail(term->at, fmt::format("'{}' wants bools or whole numbers, not reals: compare first, or use bool(x)", term->name));
+          return Expr(0.0);
+        }
+      }
+    }
+    return function->build(arguments);
+  }
+
+  Expr ConvertName(const Term& term, const Place& place) {
+    if (term.name == "it") {
+      if (place.it) return place.it;
+      Fail(term.at, std::string(place.no_it.empty() ? "there is no 'it' here: name the tensor" : place.no_it));
+      return Expr(0.0);
+    }
+    for (std::size_t i = 0; i < place.kernel->lets.size(); ++i) {
+      if (place.kernel->lets[i].name == term.name) return Load(kLetOperand - static_cast<int>(i), {}, let_types_[i]);
+    }
+    const auto it = names_.find(term.name);
+    if (it == names_.end()) {
+      Fail(term.at, buffers_.contains(term.name)
+                        ? fmt::format("output '{}' is read before it is written: move its statement up", term.name)
+                        : fmt::format("unknown name '{}'{}", term.name, Known(term.name)));
+      return Expr(0.0);
+    }
+    if (place.lets_only) {
+      Fail(term.at, fmt::format("'{}' outside of the fold: there a let may use numbers and earlier lets only", term.name));
+      return Expr(0.0);
+    }
+    const Named& named = it->second;
+    Kernel& kernel = *place.kernel;
+    KernelOperand operand{.buffer = named.buffer, .strides = std::vector<std::int64_t>(kernel.space.size(), 0), .offset = named.offset};
+    Shape want;
+    for (const int d : place.dims) want.push_back(kernel.space[At(d)].extent);
+    if (named.shape.size() > want.size()) {
+      Fail(term.at, fmt::format("'{}' of shape {} has more dimensions than {} here: take a view of it", term.name,
+                                hone::ToString(named.shape), hone::ToString(want)));
+      return Expr(0.0);
+    }
+    for (std::size_t d = 0; d < named.shape.size(); ++d) {
+      const std::size_t aligned = want.size() - named.shape.size() + d;
+      if (named.shape[d] == 1) continue;
+      if (named.shape[d] != want[aligned]) {
+        Fail(term.at, fmt::format("'{}' of shape {} does not broadcast to {} here: make the extents equal or 1, or take a view", term.name,
+                                  hone::ToString(named.shape), hone::ToString(want)));
+        return Expr(0.0);
+      }
+      operand.strides[At(place.dims[aligned])] = named.strides[d];
+    }
+    int index = -1;
+    for (std::size_t i = 0; i < kernel.operands.size() && index < 0; ++i) {
+      const KernelOperand& other = kernel.operands[i];
+      if (other.buffer == operand.buffer && other.strides == operand.strides && other.offset == operand.offset) index = static_cast<int>(i);
+    }
+    if (index < 0) {
+      index = static_cast<int>(kernel.operands.size());
+      kernel.operands.push_back(std::move(operand));
+    }
+    std::vector<Expr> indices(kernel.space.begin(), kernel.space.end());
+    return Load(index, std::move(indices), ScalarOf(program_.buffers[At(named.buffer)].dtype));
+  }
+
+  // --- Statements.
+
+  static bool IsFold(const std::string& name, std::size_t arguments) {
+    return arguments == 1 && (name == "sum" || name == "prod" || name == "mean" || name == "max_over" || name == "min_over");
+  }
+
+  // The folds in a term; a fold inside of a fold counts too.
+  static void FindFolds(const TermPtr& term, std::vector<TermPtr>& folds) {
+    if (term->kind == Term::Kind::kCall && IsFold(term->name, term->arguments.size())) folds.push_back(term);
+    for (const auto& argument : term->arguments) FindFolds(argument, folds);
+  }
+
+  static TermPtr Replace(const TermPtr& term, const TermPtr& what, const TermPtr& with) {
+    if (term == what) return with;
+    auto copy = std::make_shared<Term>(*term);
+    for (auto& argument : copy->arguments) argument = Replace(argument, what, with);
+    return copy;
+  }
+
+  bool AddLet(Kernel& kernel, const Let& let, const Expr& operand) {
+    if (names_.contains(let.name) || buffers_.contains(let.name) ||
+        std::any_of(kernel.lets.begin(), kernel.lets.end(), [&](const KernelLet& other) { return other.name == let.name; })) {
+      return Fail(let.at, fmt::format("let '{}' has the name of something else: choose another", let.name));
+    }
+    std::vector<TermPtr> folds;
+    FindFolds(let.value, folds);
+    if (folds.size() != 1) {
+      return Fail(let.at, fmt::format("let '{}' holds {} folds: it must hold exactly one of sum, prod, mean, max_over, min_over", let.name,
+                                      folds.size()));
+    }
+    KernelLet result{.name = let.name, .fold = ReduceOp::kSum, .body = {}, .finish = {}};
+    const std::string& fold = folds[0]->name;
+    result.fold = fold == "prod" ? ReduceOp::kProd : fold == "max_over" ? ReduceOp::kMax : fold == "min_over" ? ReduceOp::kMin : ReduceOp::kSum;
+    Place place{.kernel = &kernel, .dims = AllDims(kernel), .it = operand, .no_it = {}};
+    result.body = Convert(folds[0]->arguments[0], place);
+    if (failed_) return false;
+    if (result.body->type == ScalarType::kBool) result.body = Cast(result.body, ScalarType::kInt);
+    Expr folded = Load(kItOperand, {}, result.body->type);
+    if (fold == "mean") folded = folded / static_cast<double>(ReducedCount(kernel));
+    // The term around the fold, in which the folded value is the only `it`.
+    Place outside{.kernel = &kernel, .dims = {}, .it = folded, .no_it = {}, .lets_only = true};
+    const TermPtr hole = hone::dsl::Name("it");
+    std::vector<TermPtr> own_its;
+    const TermPtr around = Replace(let.value, folds[0], hole);
+    FindNames(around, "it", own_its);
+    if (own_its.size() != 1) return Fail(let.at, "'it' outside of the fold: there a let may use numbers and earlier lets only");
+    result.finish = Convert(around, outside);
+    if (failed_) return false;
+    let_types_.push_back(result.finish->type);
+    kernel.lets.push_back(std::move(result));
+    return true;
+  }
+
+  static void FindNames(const TermPtr& term, std::string_view name, std::vector<TermPtr>& found) {
+    if (term->kind == Term::Kind::kName && term->name == name) found.push_back(term);
+    for (const auto& argument : term->arguments) FindNames(argument, name, found);
+  }
+
+  static std::vector<int> AllDims(const Kernel& kernel) {
+    std::vector<int> dims;
+    for (std::size_t d = 0; d < kernel.space.size(); ++d) dims.push_back(static_cast<int>(d));
+    return dims;
+  }
+  static std::int64_t ReducedCount(const Kernel& kernel) {
+    std::int64_t count = 1;
+    for (const int axis : kernel.axes) count *= kernel.space[At(axis)].extent;
+    return count;
+  }
+
+  bool AddStatement(const Statement& statement) {
+    const Family* family = FindFamily(statement.family);
+    if (!family) {
+      std::vector<std::string_view> known;
+      for (const Family* other : AllFamilies()) known.push_back(other->name);
+      return Fail(statement.at, fmt::format("unknown family '{}'{}", statement.family, DidYouMean(statement.family, known)));
+    }
+    const auto target = buffers_.find(statement.target);
+    if (written_.contains(statement.target)) {
+      return Fail(statement.at, fmt::format("'{}' is written twice: give the second value its own name", statement.target));
+    }
+    if (names_.contains(statement.target)) {
+      return Fail(statement.at, fmt::format("'{}' cannot be written: it is not an output; choose another name", statement.target));
+    }
+    Kernel kernel;
+    kernel.family = family;
+    kernel.variant = statement.variant;
+    kernel.at = statement.at;
+    let_types_.clear();
+    {
+      Program only;
+      only.statements.push_back(statement);
+      kernel.text = Print(only);
+      kernel.text = kernel.text.substr(kernel.text.find('\n') + 1);
+      kernel.text.pop_back();
+    }
+    if (!family->variants.empty() && std::find(family->variants.begin(), family->variants.end(), kernel.variant) == family->variants.end()) {
+      const std::vector<std::string_view> named(family->variants.begin(), family->variants.end());
+      return Fail(statement.at, kernel.variant.empty()
+                                    ? fmt::format("'{}' needs a variant: {}", family->name, fmt::join(named, ", "))
+                                    : fmt::format("'{}' has no variant '{}'{}: use {}", family->name, kernel.variant,
+                                                  DidYouMean(kernel.variant, named), VariantList(named)));
+    }
+    if (family->variants.empty() && !kernel.variant.empty()) {
+      return Fail(statement.at, fmt::format("'{}' has no variants: remove '{}'", family->name, kernel.variant));
+    }
+    if (static_cast<int>(statement.operands.size()) != family->operands) {
+      return Fail(statement.at, fmt::format("'{}' takes {} operand{}, not {}: {}", family->name, family->operands,
+                                            family->operands == 1 ? "" : "s", statement.operands.size(), family->grammar));
+    }
+    if (family->takes_axes && statement.axes.empty()) {
+      return Fail(statement.at, fmt::format("'{}' needs axes: write 'over [...]' after the operands", family->name));
+    }
+    if (!family->takes_axes && !statement.axes.empty()) {
+      return Fail(statement.at, fmt::format("'{}' takes no axes: remove 'over [...]'", family->name));
+    }
+    if (!family->takes_lets && !statement.lets.empty()) {
+      return Fail(statement.lets[0].at, fmt::format("'{}' takes no lets: use the norm family", family->name));
+    }
+    if (!Space(statement, kernel)) return false;
+    if (!Expressions(statement, kernel)) return false;
+    if (!Target(statement, kernel, target == buffers_.end() ? -1 : target->second)) return false;
+    if (family->check) {
+      if (auto why = family->check(program_, kernel)) return Fail(statement.at, *why);
+    }
+    if (!Settings(statement, kernel)) return false;
+    written_.insert(statement.target);
+    AddName(statement.target, kernel.target, program_.buffers[At(kernel.target)].shape);
+    program_.kernels.push_back(std::move(kernel));
+    return true;
+  }
+
+  static std::string VariantList(const std::vector<std::string_view>& variants) {
+    std::string list;
+    for (const auto variant : variants) list += fmt::format("{}{}", list.empty() ? "" : ", ", variant.empty() ? "none" : variant);
+    return list;
+  }
+
+  // Iteration space and axes.
+  bool Space(const Statement& statement, Kernel& kernel) {
+    std::vector<Shape> shapes;
+    operand_dims_.clear();
+    for (const auto& operand : statement.operands) {
+      Shape shape;
+      bool any = false;
+      if (!Broadcast(operand, shape, any)) return false;
+      if (!kernel.family->takes_axes && !kernel.family->shape) {  // map: everything named takes part
+        for (const auto& link : statement.epilogue) {
+          if (!Broadcast(link, shape, any)) return false;
+        }
+      }
+      if (!any) {
+        // Nothing but numbers: the target says how many.
+        const auto target = buffers_.find(statement.target);
+        if (statement.has_target_shape) {
+          shape = statement.target_shape;
+        } else if (target != buffers_.end()) {
+          shape = program_.buffers[At(target->second)].shape;
+        } else {
+          return Fail(statement.at, fmt::format("the shape of '{}' is not known: write '{}: [...] = ...'", statement.target, statement.target));
+        }
+      }
+      shapes.push_back(std::move(shape));
+    }
+    if (kernel.family->shape) {
+      if (auto why = kernel.family->shape(kernel, shapes, operand_dims_)) return Fail(statement.at, *why);
+      return true;
+    }
+    for (const auto extent : shapes[0]) kernel.space.push_back(NewIndex(extent));
+    operand_dims_.push_back(AllDims(kernel));
+    for (const int axis : statement.axes) {
+      if (axis >= static_cast<int>(kernel.space.size())) {
+        return Fail(statement.at, fmt::format("axis {} is out of range: the operand's shape is {}", axis, hone::ToString(shapes[0])));
+      }
+    }
+    kernel.axes = statement.axes;
+    return true;
+  }
+
+  bool Expressions(const Statement& statement, Kernel& kernel) {
+    const bool is_element = statement.family == "map" || statement.family == "norm";  // `it` is the operand
+    for (std::size_t i = 0; i < statement.operands.size(); ++i) {
+      const Place place{.kernel = &kernel, .dims = operand_dims_[i], .it = {}, .no_it = "there is no 'it' among the operands: name a tensor"};
+      kernel.inputs.push_back(Convert(statement.operands[i], place));
+      if (failed_) return false;
+    }
+    for (const auto& let : statement.lets) {
+      if (!AddLet(kernel, let, kernel.inputs[0])) return false;
+    }
+    ScalarType type = kernel.inputs[0]->type;
+    if (statement.family == "reduce" && type == ScalarType::kBool) type = ScalarType::kInt;
+    if (kernel.variant == "mean" || statement.family == "softmax" || statement.family == "matmul") type = ScalarType::kReal;
+    Expr it = is_element ? kernel.inputs[0] : Load(kItOperand, {}, type);
+    const std::vector<int> dims = ResultDims(kernel);
+    for (const int d : dims) kernel.result.push_back(kernel.space[At(d)].extent);
+    for (const auto& link : statement.epilogue) {
+      it = Convert(link, {.kernel = &kernel, .dims = dims, .it = it, .no_it = {}});
+      if (failed_) return false;
+    }
+    kernel.epilogue = it;
+    return true;
+  }
+
+  // The buffer that is written: a declared output or a new intermediate.
+  bool Target(const Statement& statement, Kernel& kernel, int output) {
+    const Shape& shape = statement.has_target_shape ? statement.target_shape : kernel.result;
+    if (ElementCount(shape) != ElementCount(kernel.result)) {
+      return Fail(statement.at, fmt::format("'{}' cannot be stored as {}: its shape is {}, the counts of elements differ", statement.target,
+                                            hone::ToString(shape), hone::ToString(kernel.result)));
+    }
+    const ScalarType type = kernel.epilogue->type;
+    if (output >= 0) {
+      const KernelBuffer& buffer = program_.buffers[At(output)];
+      if (buffer.shape != shape) {
+        return Fail(statement.at, fmt::format("output '{}' is {}, the statement makes {}{}", buffer.name, hone::ToString(buffer.shape),
+                                              hone::ToString(shape),
+                                              ElementCount(buffer.shape) == ElementCount(shape)
+                                                  ? fmt::format(": write '{}: {} = ...'", buffer.name, hone::ToString(buffer.shape))
+                                                  : std::string(": check axes and operands")));
+      }
+      if (type == ScalarType::kReal && !IsFloat(buffer.dtype)) {
+        return Fail(statement.at, fmt::format("output '{}' is {}, the statement makes reals: end the chain with '-> int(it)' or "
+                                              "'-> bool(it)'", buffer.name, hone::Name(buffer.dtype)));
+      }
+      kernel.target = output;
+      return true;
+    }
+    DType dtype = type == ScalarType::kReal ? ComputeType(program_, kernel) : type == ScalarType::kInt ? DType::kI64 : DType::kBool;
+    kernel.target = static_cast<int>(program_.buffers.size());
+    buffers_[statement.target] = kernel.target;
+    program_.buffers.push_back({.name = statement.target, .dtype = dtype, .shape = shape, .home = KernelBuffer::Home::kIntermediate,
+                                .position = intermediates_++});
+    return true;
+  }
+
+  bool Settings(const Statement& statement, Kernel& kernel) {
+    const auto knobs = kernel.family->knobs;
+    std::vector<std::string_view> known;
+    for (const auto& knob : knobs) known.push_back(knob.name);
+    for (const auto& [name, setting] : statement.settings) {
+      if (std::find(known.begin(), known.end(), name) == known.end()) {
+        return Fail(setting.at, fmt::format("'{}' has no knob '{}'{}", kernel.family->name, name,
+                                            DidYouMean(name, known).empty() ? fmt::format(": it has {}", fmt::join(known, ", "))
+                                                                            : DidYouMean(name, known)));
+      }
+      kernel.settings[name] = setting;
+    }
+    for (const auto& knob : knobs) {
+      const std::string name(knob.name);
+      const auto given = statement.settings.find(name);
+      if (given == statement.settings.end()) {
+        const auto values = knob.values(kernel, limits_);
+        HONE_CHECK(!values.empty(), "a knob without values");
+        kernel.settings[name] = values[0];
+      }
+    }
+    for (const auto& knob : knobs) {
+      const Setting& setting = kernel.settings.at(std::string(knob.name));
+      if (auto why = knob.check(kernel, setting)) {
+        return Fail(setting.at.line ? setting.at : statement.at, fmt::format("'{}' {}: {}", knob.name, ToString(setting), *why));
+      }
+    }
+    return true;
+  }
+
+  const Program& source_;
+  const Problem* problem_;
+  const Limits& limits_;
+  KernelProgram program_;
+  std::map<std::string, int> buffers_;   // tensors and values that have a buffer, written or not
+  std::map<std::string, Named> names_;   // what may be read by now
+  std::map<std::string, std::string> view_names_;  // view -> base
+  std::set<const View*> views_;
+  std::set<std::string> written_;
+  int intermediates_ = 0;
+  std::vector<ScalarType> let_types_;              // of the current statement
+  std::vector<std::vector<int>> operand_dims_;     // likewise
+  bool failed_ = false;
+  Complaint complaint_;
+};
+
+}  // namespace
+
+const Family* FindFamily(std::string_view name) {
+  for (const Family* family : AllFamilies()) {
+    if (family->name == name) return family;
+  }
+  return nullptr;
+}
+
+std::variant<KernelProgram, Complaint> Check(const Program& program, const Problem* problem, const Limits& limits) {
+  return Checker(program, problem, limits).Run();
+}
+
+}  // namespace hone::dsl

@@ -1,0 +1,96 @@
+#include "dsl/cpu/loops.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace hone::dsl {
+namespace {
+
+// Whether the dimension `outer` continues where `inner` ends, for every operand and the target.
+bool Continues(const LoopDim& outer, const LoopDim& inner) {
+  if (outer.reduced != inner.reduced || outer.target_stride != inner.target_stride * inner.extent) return false;
+  for (std::size_t i = 0; i < outer.strides.size(); ++i) {
+    if (outer.strides[i] != inner.strides[i] * inner.extent) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Loops::Loops(const KernelProgram& program, const Kernel& kernel) : program_(&program), kernel_(&kernel) {
+  std::vector<std::int64_t> target(kernel.space.size(), 0);
+  std::int64_t step = 1;
+  const std::vector<int> result = ResultDims(kernel);
+  for (std::size_t r = result.size(); r-- > 0;) {
+    const auto d = static_cast<std::size_t>(result[r]);
+    target[d] = step;
+    step *= kernel.space[d].extent;
+  }
+  for (std::size_t d = 0; d < kernel.space.size(); ++d) {
+    if (kernel.space[d].extent == 1) continue;
+    LoopDim dim{.extent = kernel.space[d].extent,
+                .reduced = std::binary_search(kernel.axes.begin(), kernel.axes.end(), static_cast<int>(d)),
+                .strides = {},
+                .target_stride = target[d],
+                .var = {}};
+    for (const auto& operand : kernel.operands) dim.strides.push_back(operand.strides[d]);
+    if (!dims.empty() && Continues(dims.back(), dim)) {
+      dim.extent *= dims.back().extent;
+      dims.back() = std::move(dim);
+    } else {
+      dims.push_back(std::move(dim));
+    }
+  }
+  if (dims.empty()) dims.push_back({.extent = 1, .reduced = false, .strides = std::vector<std::int64_t>(kernel.operands.size(), 0), .target_stride = 1, .var = {}});
+  static constexpr std::string_view kVars[] = {"i", "j", "k", "l"};
+  for (std::size_t d = 0; d < dims.size(); ++d) dims[d].var = d < std::size(kVars) ? std::string(kVars[d]) : fmt::format("i_{}", d);
+}
+
+std::string Address(const std::vector<std::string>& index, const std::vector<std::int64_t>& strides, std::int64_t offset) {
+  std::string text;
+  for (std::size_t d = 0; d < index.size(); ++d) {
+    if (strides[d] == 0 || index[d] == "0") continue;
+    const bool sum = index[d].find_first_of("+-") != std::string::npos;
+    std::string term = strides[d] == 1 ? index[d] : fmt::format("{} * {}", sum ? "(" + index[d] + ")" : index[d], strides[d]);
+    text += (text.empty() ? "" : " + ") + term;
+  }
+  if (offset != 0) text = text.empty() ? fmt::format("{}", offset) : fmt::format("{} + {}", text, offset);
+  return text.empty() ? "0" : text;
+}
+
+std::string Loops::Element(const Writer& writer, int operand, const std::vector<std::string>& index) const {
+  const auto o = static_cast<std::size_t>(operand);
+  std::vector<std::int64_t> strides;
+  for (const auto& dim : dims) strides.push_back(dim.strides[o]);
+  const KernelOperand& view = kernel_->operands[o];
+  const KernelBuffer& buffer = program_->buffers[static_cast<std::size_t>(view.buffer)];
+  std::string text = fmt::format("{}[{}]", writer.BufferName(view.buffer), Address(index, strides, view.offset));
+  const std::string type = writer.TypeName(ScalarOf(buffer.dtype));
+  const bool same = type == CppName(buffer.dtype);
+  return same ? text : fmt::format("static_cast<{}>({})", type, text);
+}
+
+std::string Loops::TargetElement(const Writer& writer, const std::vector<std::string>& index) const {
+  std::vector<std::int64_t> strides;
+  for (const auto& dim : dims) strides.push_back(dim.target_stride);
+  return fmt::format("{}[{}]", writer.TargetName(), Address(index, strides, 0));
+}
+
+std::vector<std::string> Loops::Vars() const {
+  std::vector<std::string> vars;
+  for (const auto& dim : dims) vars.push_back(dim.var);
+  return vars;
+}
+
+std::int64_t Loops::Count(bool reduced) const {
+  std::int64_t count = 1;
+  for (const auto& dim : dims) {
+    if (dim.reduced == reduced) count *= dim.extent;
+  }
+  return count;
+}
+
+std::string For(const std::string& var, std::int64_t extent) { return fmt::format("for (long {} = 0; {} < {}; ++{})", var, var, extent, var); }
+
+}  // namespace hone::dsl

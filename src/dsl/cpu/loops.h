@@ -1,0 +1,45 @@
+// The loop nest of a kernel: its iteration space with neighbouring dimensions merged wherever every operand allows it, and the text
+// of an element's address in it. What is left is what a person would loop over.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dsl/cpu/writer.h"
+#include "dsl/kernel.h"
+
+namespace hone::dsl {
+
+struct LoopDim {
+  std::int64_t extent = 1;
+  bool reduced = false;
+  std::vector<std::int64_t> strides;  // one an operand
+  std::int64_t target_stride = 0;
+  std::string var;                    // "i"
+};
+
+class Loops {
+ public:
+  // Merged dimensions, outermost first; at least one. Dimensions of extent 1 are gone.
+  explicit Loops(const KernelProgram& program, const Kernel& kernel);
+
+  std::vector<LoopDim> dims;
+
+  // "x[i * 1024 + j]": operand `operand` where each dimension d stands at `index[d]`, cast to the kernel's type.
+  std::string Element(const Writer& writer, int operand, const std::vector<std::string>& index) const;
+  std::string TargetElement(const Writer& writer, const std::vector<std::string>& index) const;
+  std::vector<std::string> Vars() const;
+  std::int64_t Count(bool reduced) const;
+
+ private:
+  const KernelProgram* program_;
+  const Kernel* kernel_;
+};
+
+// "i * 1024 + j", "0" if nothing is left.
+std::string Address(const std::vector<std::string>& index, const std::vector<std::int64_t>& strides, std::int64_t offset);
+
+// "for (long i = 0; i < 1024; ++i)"
+std::string For(const std::string& var, std::int64_t extent);
+
+}  // namespace hone::dsl

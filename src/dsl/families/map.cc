@@ -1,0 +1,130 @@
+// map(EXPR): every element on its own. Memory-bound as a rule, so the knobs are about how memory is met: streaming stores save
+// reading the output's lines before they are written, and blocks give threads equal shares when the outer loops are short.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "dsl/cpu/knobs.h"
+#include "dsl/cpu/loops.h"
+#include "dsl/cpu/writer.h"
+#include "dsl/family.h"
+
+namespace hone::dsl {
+namespace {
+
+constexpr std::int64_t kStreamBlock = 1024;  // elements that are computed in L1 before they are streamed out
+// Fewer outer iterations than this are not shared out as they are: threads would wait for each other.
+constexpr std::int64_t kFewOuter = 64;
+
+bool CanStream(const Kernel& kernel) { return SpaceCount(kernel) >= 1; }
+
+std::vector<Setting> StreamValues(const Kernel& kernel, const Limits& limits) {
+  // An output that outgrows the second-level cache many times over will not be read from there by whoever comes next.
+  const double bytes = SpaceCount(kernel) * 4;
+  const bool large = bytes > 8.0 * static_cast<double>(std::max<std::int64_t>(limits.l2_bytes, 1)) * limits.threads;
+  if (large) return {Word("yes"), Word("no")};
+  return bytes > static_cast<double>(limits.l2_bytes) ? std::vector<Setting>{Word("no"), Word("yes")} : std::vector<Setting>{Word("no")};
+}
+std::optional<std::string> CheckStream(const Kernel& kernel, const Setting& value) {
+  if (auto why = CheckWord(value, {"no", "yes"})) return why;
+  if (std::get<std::string>(value.value) == "yes" && !CanStream(kernel)) return "there is nothing to write; try no";
+  return std::nullopt;
+}
+
+std::vector<Setting> BlockValues(const Kernel& kernel, const Limits& limits) {
+  // Several blocks a thread even out what the machine does beside us; a block of the inner loop of 4 to 64 KiB hides the loop's cost.
+  const double share = SpaceCount(kernel) / (4.0 * limits.threads);
+  std::vector<Setting> values;
+  for (const std::int64_t block : {std::int64_t{16384}, std::int64_t{4096}, std::int64_t{65536}}) {
+    if (static_cast<double>(block) <= share || values.empty()) values.push_back(Whole(block));
+  }
+  return values;
+}
+std::optional<std::string> CheckBlock(const Kernel&, const Setting& value) { return CheckRange(value, 16, std::int64_t{1} << 40); }
+
+double Flops(const Kernel& kernel) { return SpaceCount(kernel) * OperationsPerElement(kernel.epilogue); }
+
+void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
+  const Loops loops(program, kernel);
+  const bool stream = WordSetting(kernel, "stream") == "yes";
+  std::int64_t block = IntSetting(kernel, "block");
+  const std::size_t inner = loops.dims.size() - 1;
+  const LoopDim& last = loops.dims[inner];
+  std::int64_t outer = 1;
+  for (std::size_t d = 0; d < inner; ++d) outer *= loops.dims[d].extent;
+  if (stream) block = std::max<std::int64_t>(kStreamBlock, block / kStreamBlock * kStreamBlock);
+  const bool blocked = writer.parallel() && outer < kFewOuter && last.extent > block;
+
+  int collapse = static_cast<int>(inner) + (blocked ? 1 : 0);
+  if (collapse == 0 && !writer.parallel()) collapse = 1;
+  if (collapse > 0) writer.ParallelFor(collapse);
+  for (std::size_t d = 0; d < inner; ++d) writer.Open(For(loops.dims[d].var, loops.dims[d].extent));
+  std::string begin = "0", end = fmt::format("{}", last.extent);
+  if (blocked) {
+    const std::string start = last.var + "0";
+    writer.Open(fmt::format("for (long {} = 0; {} < {}; {} += {})", start, start, last.extent, start, block));
+    begin = start;
+    end = writer.Fresh(last.var + "_end");
+    if (last.extent % block == 0) {
+      writer.Line(fmt::format("const long {} = {} + {};", end, start, block));
+    } else {
+      writer.Line(fmt::format("const long {} = {} + {} < {} ? {} + {} : {};", end, start, block, last.extent, start, block, last.extent));
+    }
+  }
+  const std::string& type = std::string(CppName(program.buffers[static_cast<std::size_t>(kernel.target)].dtype));
+  const auto body = [&](const std::string& to, const std::string& index) {
+    std::vector<std::string> vars = loops.Vars();
+    vars[inner] = index;
+    ExprWriter expr(writer, [&](const ExprNode& load) { return loops.Element(writer, load.buffer, vars); });
+    const std::string value = expr.Text(kernel.epilogue);
+    writer.Line(fmt::format("{} = {};", to.empty() ? loops.TargetElement(writer, vars) : to, value));
+  };
+  if (stream) {
+    const std::string from = writer.Fresh("from"), count = writer.Fresh("count"), part = writer.Fresh("part"), at = writer.Fresh("at");
+    writer.Open(fmt::format("for (long {} = {}; {} < {}; {} += {})", from, begin, from, end, from, kStreamBlock));
+    writer.Line(fmt::format("const long {} = {} - {} < {} ? {} - {} : {};", count, end, from, kStreamBlock, end, from, kStreamBlock));
+    writer.Line(fmt::format("alignas(64) {} {}[{}];", type, part, kStreamBlock));
+    writer.Line("#pragma omp simd");
+    writer.Open(fmt::format("for (long {} = 0; {} < {}; ++{})", at, at, count, at));
+    body(fmt::format("{}[{}]", part, at), fmt::format("{} + {}", from, at));
+    writer.Close();
+    std::vector<std::string> vars = loops.Vars();
+    vars[inner] = from;
+    writer.Line(fmt::format("{}(&{}, {}, {} * static_cast<long>(sizeof({})));", writer.Helper("Stream"), loops.TargetElement(writer, vars), part,
+                            count, type));
+    writer.Close();
+  } else {
+    if (writer.parallel() && collapse == 0) {
+      writer.Line(fmt::format("#pragma omp parallel for simd num_threads({}) schedule(static)", writer.ThreadsText()));
+    } else {
+      writer.Line("#pragma omp simd");
+    }
+    writer.Open(fmt::format("for (long {} = {}; {} < {}; ++{})", last.var, begin, last.var, end, last.var));
+    body("", last.var);
+    writer.Close();
+  }
+  if (blocked) writer.Close();
+  for (std::size_t d = 0; d < inner; ++d) writer.Close();
+}
+
+constexpr Knob kKnobs[] = {
+    kThreadsKnob,
+    kVectorKnob,
+    {"stream", "yes: write past the caches (for outputs much larger than they are)", StreamValues, CheckStream},
+    {"block", "elements of the inner loop that one thread takes at a time, where the outer loops are short", BlockValues, CheckBlock},
+};
+
+}  // namespace
+
+HONE_FAMILY(map){
+    .name = "map",
+    .doc = "Each element of the result from the same element of the operands, broadcast as numpy does.",
+    .grammar = "map(EXPR)",
+    .variants = {},
+    .operands = 1,
+    .knobs = kKnobs,
+    .flops = Flops,
+    .emit_cpu = EmitCpu,
+};
+
+}  // namespace hone::dsl

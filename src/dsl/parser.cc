@@ -1,0 +1,353 @@
+// Recursive descent over the tokens; docs/language.md is the grammar. No word is reserved but it, inf and nan: what a word means
+// follows from where it stands, so that a tensor may be called `input` or `view`.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "dsl/lexer.h"
+#include "dsl/program.h"
+#include "dsl/views.h"
+
+namespace hone::dsl {
+
+TermPtr Number(double value) { return std::make_shared<Term>(Term{Term::Kind::kNumber, value, {}, {}, {}}); }
+TermPtr Name(std::string name) { return std::make_shared<Term>(Term{Term::Kind::kName, 0, std::move(name), {}, {}}); }
+TermPtr Call(std::string function, std::vector<TermPtr> arguments) {
+  return std::make_shared<Term>(Term{Term::Kind::kCall, 0, std::move(function), std::move(arguments), {}});
+}
+
+std::string ToString(const Complaint& complaint) {
+  if (complaint.at.line == 0) return complaint.message;
+  return fmt::format("line {}, column {}: {}", complaint.at.line, complaint.at.column, complaint.message);
+}
+
+namespace {
+
+constexpr int kDeepest = 200;  // nested parentheses: far more than anybody writes, far less than the stack holds
+
+// The parser stops at the first complaint: it is kept, and every step after it does nothing.
+class Parser {
+ public:
+  explicit Parser(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
+
+  std::variant<Program, Complaint> Run() {
+    ParseProgram();
+    if (failed_) return complaint_;
+    OrderViews(program_);
+    return std::move(program_);
+  }
+
+ private:
+  const Token& Now() const { return tokens_[at_]; }
+  const Token& Ahead(std::size_t n) const { return tokens_[std::min(at_ + n, tokens_.size() - 1)]; }
+  bool IsSymbol(std::string_view symbol) const { return Now().kind == Token::Kind::kSymbol && Now().text == symbol; }
+  bool IsWord(std::string_view word) const { return Now().kind == Token::Kind::kWord && Now().text == word; }
+  bool AtWord() const { return Now().kind == Token::Kind::kWord; }
+  static bool Is(const Token& token, std::string_view symbol) {
+    return token.kind == Token::Kind::kSymbol && token.text == symbol;
+  }
+  void Step() {
+    if (at_ + 1 < tokens_.size()) ++at_;
+  }
+
+  void Fail(Position at, std::string message) {
+    if (failed_) return;
+    failed_ = true;
+    complaint_ = {at, std::move(message)};
+    at_ = tokens_.size() - 1;
+  }
+  static std::string Quote(const Token& token) {
+    return token.kind == Token::Kind::kEnd ? "the end of the text" : fmt::format("'{}'", token.text);
+  }
+  void Expected(std::string_view what) { Fail(Now().at, fmt::format("expected {}, found {}", what, Quote(Now()))); }
+
+  bool Take(std::string_view symbol) {
+    if (failed_ || !IsSymbol(symbol)) return false;
+    Step();
+    return true;
+  }
+  void Need(std::string_view symbol, std::string_view purpose) {
+    if (!Take(symbol)) Expected(fmt::format("'{}' {}", symbol, purpose));
+  }
+  std::string Word(std::string_view what) {
+    if (failed_ || !AtWord()) {
+      Expected(what);
+      return {};
+    }
+    std::string word(Now().text);
+    Step();
+    return word;
+  }
+  // A name that the program gives to something.
+  std::string NewName(std::string_view what) {
+    const Position at = Now().at;
+    std::string name = Word(what);
+    if (name == "it" || name == "inf" || name == "nan") Fail(at, fmt::format("'{}' has a meaning of its own: choose another name", name));
+    return name;
+  }
+  std::int64_t Whole(std::string_view what) {
+    const bool negative = Take("-");
+    if (failed_ || Now().kind != Token::Kind::kNumber || !Now().is_whole) {
+      Expected(what);
+      return 0;
+    }
+    const std::int64_t value = Now().whole;
+    Step();
+    return negative ? -value : value;
+  }
+  std::vector<std::int64_t> List(std::string_view what) {
+    std::vector<std::int64_t> values;
+    Need("[", fmt::format("before {}", what));
+    if (Take("]")) return values;
+    do values.push_back(Whole("a whole number"));
+    while (Take(","));
+    Need("]", fmt::format("after {}", what));
+    return values;
+  }
+  Shape Extents() {
+    const Position at = Now().at;
+    Shape shape = List("the extents");
+    for (const auto extent : shape) {
+      if (extent < 0) Fail(at, fmt::format("extent {} is negative: extents count from 0", extent));
+    }
+    return shape;
+  }
+
+  void ParseProgram() {
+    if (!IsWord("program")) return Expected("'program NAME' first");
+    Step();
+    program_.name = NewName("the program's name");
+    while (!failed_ && Now().kind != Token::Kind::kEnd) {
+      const bool two_words = AtWord() && Ahead(1).kind == Token::Kind::kWord;
+      if (two_words && (IsWord("input") || IsWord("param") || IsWord("output"))) {
+        ParseDeclaration();
+      } else if (two_words && IsWord("view")) {
+        ParseView();
+      } else if (AtWord() && (Is(Ahead(1), "=") || Is(Ahead(1), ":"))) {
+        ParseStatement();
+      } else if (two_words) {
+        Fail(Now().at, fmt::format("'{}' does not begin a line: one begins with input, param, output, view or NAME =", Now().text));
+      } else {
+        Expected("input, param, output, view or NAME =");
+      }
+    }
+  }
+
+  void ParseDeclaration() {
+    Declaration declaration;
+    declaration.at = Now().at;
+    declaration.role = IsWord("input") ? Role::kInput : IsWord("param") ? Role::kParameter : Role::kOutput;
+    Step();
+    declaration.at = Now().at;
+    declaration.name = NewName("a name");
+    Need(":", "and a type such as f32[512, 1024] after the name");
+    const Position type_at = Now().at;
+    const std::string type = Word("a type such as f32[512, 1024]");
+    if (const auto dtype = ParseDType(type)) {
+      declaration.dtype = *dtype;
+    } else {
+      Fail(type_at, fmt::format("'{}' is not an element type: use f32, f64, i64, i32, i16, i8, u8 or bool", type));
+    }
+    declaration.shape = Extents();
+    program_.declarations.push_back(std::move(declaration));
+  }
+
+  void ParseView() {
+    View view;
+    Step();
+    view.at = Now().at;
+    view.name = NewName("the view's name");
+    Need("=", "after the view's name");
+    view.base = Word("the tensor or value that is viewed");
+    Need(":", "and the view's extents after the viewed name");
+    view.shape = Extents();
+    if (!failed_ && IsWord("strides")) {
+      Step();
+    } else {
+      Expected("'strides [...]', one stride (in elements) an extent");
+    }
+    view.strides = List("the strides");
+    if (!failed_ && view.strides.size() != view.shape.size()) {
+      Fail(view.at, fmt::format("view '{}' has {} extents and {} strides: give one stride an extent", view.name, view.shape.size(),
+                                view.strides.size()));
+    }
+    if (!failed_ && IsWord("offset") && Ahead(1).kind == Token::Kind::kNumber) {
+      Step();
+      view.offset = Whole("the offset");
+    }
+    program_.views.push_back(std::move(view));
+  }
+
+  void ParseStatement() {
+    Statement statement;
+    statement.at = Now().at;
+    statement.target = NewName("a name");
+    if (Take(":")) {
+      statement.has_target_shape = true;
+      statement.target_shape = Extents();
+    }
+    Need("=", "after the name");
+    statement.family = Word("an operator family such as map or matmul");
+    if (!failed_ && AtWord()) statement.variant = Word("a variant");
+    Need("(", "and the operands after the family");
+    if (!IsSymbol(")")) {
+      do statement.operands.push_back(Expression(0));
+      while (Take(","));
+    }
+    Need(")", "after the operands");
+    if (!failed_ && IsWord("over") && Is(Ahead(1), "[")) {
+      Step();
+      const Position at = Now().at;
+      for (const auto axis : List("the axes")) {
+        if (axis < 0 || axis > 64) Fail(at, fmt::format("axis {}: axes count from 0 at the outermost dimension", axis));
+        statement.axes.push_back(static_cast<int>(axis));
+      }
+      std::sort(statement.axes.begin(), statement.axes.end());
+      if (std::adjacent_find(statement.axes.begin(), statement.axes.end()) != statement.axes.end()) {
+        Fail(at, "an axis is named twice: name each once");
+      }
+    }
+    if (!failed_ && IsWord("with") && Is(Ahead(1), "{")) ParseSettings(statement);
+    while (!failed_ && IsWord("let") && Ahead(1).kind == Token::Kind::kWord) {
+      Step();
+      Let let;
+      let.at = Now().at;
+      let.name = NewName("the let's name");
+      Need("=", "after the let's name");
+      let.value = Expression(0);
+      statement.lets.push_back(std::move(let));
+    }
+    while (Take("->")) statement.epilogue.push_back(Expression(0));
+    program_.statements.push_back(std::move(statement));
+  }
+
+  void ParseSettings(Statement& statement) {
+    Step();
+    Need("{", "before the settings");
+    if (Take("}")) return;
+    do {
+      const Position at = Now().at;
+      const std::string knob = Word("a knob's name");
+      Need(":", "after the knob's name");
+      Setting setting;
+      setting.at = Now().at;
+      if (failed_) return;
+      if (AtWord()) {
+        setting.value = std::string(Now().text);
+        Step();
+      } else if (Now().kind == Token::Kind::kTuple) {
+        setting.value = Now().parts;
+        Step();
+      } else {
+        setting.value = Whole("a whole number, a word or a tuple such as 64x256x256");
+      }
+      if (!statement.settings.emplace(knob, std::move(setting)).second) Fail(at, fmt::format("'{}' is set twice: set it once", knob));
+    } while (Take(","));
+    Need("}", "after the settings");
+  }
+
+  // Precedence climbing: comparisons bind least (and do not chain), then + -, then * /, then unary minus.
+  static int Precedence(const Token& token) {
+    if (token.kind != Token::Kind::kSymbol) return -1;
+    for (const std::string_view op : {"<", "<=", ">", ">=", "==", "!="}) {
+      if (token.text == op) return 0;
+    }
+    if (token.text == "+" || token.text == "-") return 1;
+    if (token.text == "*" || token.text == "/") return 2;
+    return -1;
+  }
+
+  TermPtr Expression(int least) {
+    if (++depth_ > kDeepest) Fail(Now().at, fmt::format("more than {} levels of nesting: name a part of it with a map first", kDeepest));
+    TermPtr left = UnaryTerm();
+    while (!failed_) {
+      const Token op = Now();
+      const int precedence = Precedence(op);
+      if (precedence < least) break;
+      Step();
+      TermPtr right = Expression(precedence + 1);
+      left = MakeCall(op.at, std::string(op.text), {std::move(left), std::move(right)});
+      if (precedence == 0 && Precedence(Now()) == 0) Fail(Now().at, "comparisons do not chain: join two with and(a < b, b < c)");
+    }
+    --depth_;
+    return left;
+  }
+
+  TermPtr UnaryTerm() {
+    const Position at = Now().at;
+    if (Take("-")) {
+      // A minus before a number is part of the number, so that numbers print as they are.
+      if (!failed_ && Now().kind == Token::Kind::kNumber) {
+        const double value = Now().number;
+        Step();
+        return MakeNumber(at, -value);
+      }
+      if (!failed_ && IsWord("inf")) {
+        Step();
+        return MakeNumber(at, -std::numeric_limits<double>::infinity());
+      }
+      if (++depth_ > kDeepest) Fail(at, "too many minus signs");
+      TermPtr operand = UnaryTerm();
+      --depth_;
+      return MakeCall(at, "neg", {std::move(operand)});
+    }
+    return Primary();
+  }
+
+  TermPtr Primary() {
+    const Position at = Now().at;
+    if (failed_) return Number(0);
+    if (Now().kind == Token::Kind::kNumber) {
+      const double value = Now().number;
+      Step();
+      return MakeNumber(at, value);
+    }
+    if (Take("(")) {
+      TermPtr inner = Expression(0);
+      Need(")", "to close the parenthesis");
+      return inner;
+    }
+    if (!AtWord()) {
+      Expected("an expression");
+      return Number(0);
+    }
+    std::string word(Now().text);
+    Step();
+    if (word == "inf") return MakeNumber(at, std::numeric_limits<double>::infinity());
+    if (word == "nan") return MakeNumber(at, std::numeric_limits<double>::quiet_NaN());
+    if (!Take("(")) return std::make_shared<Term>(Term{Term::Kind::kName, 0, std::move(word), {}, at});
+    std::vector<TermPtr> arguments;
+    if (!IsSymbol(")")) {
+      do arguments.push_back(Expression(0));
+      while (Take(","));
+    }
+    Need(")", "after the arguments");
+    return MakeCall(at, std::move(word), std::move(arguments));
+  }
+
+  static TermPtr MakeNumber(Position at, double value) {
+    return std::make_shared<Term>(Term{Term::Kind::kNumber, value, {}, {}, at});
+  }
+  static TermPtr MakeCall(Position at, std::string function, std::vector<TermPtr> arguments) {
+    return std::make_shared<Term>(Term{Term::Kind::kCall, 0, std::move(function), std::move(arguments), at});
+  }
+
+  std::vector<Token> tokens_;
+  std::size_t at_ = 0;
+  int depth_ = 0;
+  Program program_;
+  bool failed_ = false;
+  Complaint complaint_;
+};
+
+}  // namespace
+
+std::variant<Program, Complaint> Parse(std::string_view text) {
+  auto tokens = Lex(text);
+  if (auto* complaint = std::get_if<Complaint>(&tokens)) return std::move(*complaint);
+  return Parser(std::move(std::get<std::vector<Token>>(tokens))).Run();
+}
+
+}  // namespace hone::dsl

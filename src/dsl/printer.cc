@@ -1,0 +1,124 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "dsl/program.h"
+#include "dsl/views.h"
+
+namespace hone::dsl {
+namespace {
+
+constexpr std::size_t kLineWidth = 100;  // a longer statement has each -> on its own line
+
+std::string List(const std::vector<std::int64_t>& values) { return fmt::format("[{}]", fmt::join(values, ", ")); }
+
+// The binding strength of an operator, as in the parser; 3 for everything that needs no parentheses.
+int Precedence(const Term& term) {
+  if (term.kind == Term::Kind::kNumber) return 3;
+  if (term.kind != Term::Kind::kCall) return 3;
+  const std::string& f = term.name;
+  if (term.arguments.size() == 2) {
+    if (f == "+" || f == "-") return 1;
+    if (f == "*" || f == "/") return 2;
+    if (f == "<" || f == "<=" || f == ">" || f == ">=" || f == "==" || f == "!=") return 0;
+  }
+  return 3;
+}
+
+std::string NumberText(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  return fmt::format("{}", value);
+}
+
+std::string Text(const Term& term, int least) {
+  switch (term.kind) {
+    case Term::Kind::kNumber: return NumberText(term.number);
+    case Term::Kind::kName: return term.name;
+    case Term::Kind::kCall: break;
+  }
+  const int precedence = Precedence(term);
+  std::string text;
+  if (precedence < 3) {
+    text = fmt::format("{} {} {}", Text(*term.arguments[0], precedence == 0 ? 1 : precedence), term.name,
+                       Text(*term.arguments[1], precedence + 1));
+  } else if (term.name == "neg" && term.arguments.size() == 1) {
+    // A minus before a number would read as the number: -(2) keeps them apart.
+    const Term& operand = *term.arguments[0];
+    text = operand.kind == Term::Kind::kNumber ? fmt::format("-({})", NumberText(operand.number)) : "-" + Text(operand, 3);
+  } else {
+    std::string arguments;
+    for (const auto& argument : term.arguments) arguments += (arguments.empty() ? "" : ", ") + Text(*argument, 0);
+    text = fmt::format("{}({})", term.name, arguments);
+  }
+  return precedence < least ? "(" + text + ")" : text;
+}
+
+std::string Text(const Setting& setting) {
+  if (const auto* whole = std::get_if<std::int64_t>(&setting.value)) return fmt::format("{}", *whole);
+  if (const auto* word = std::get_if<std::string>(&setting.value)) return *word;
+  return fmt::format("{}", fmt::join(std::get<std::vector<std::int64_t>>(setting.value), "x"));
+}
+
+std::string_view RoleWord(Role role) {
+  switch (role) {
+    case Role::kInput: return "input ";
+    case Role::kParameter: return "param ";
+    case Role::kOutput: return "output";
+  }
+  return "";
+}
+
+std::string Text(const View& view) {
+  std::string text = fmt::format("view {} = {}: {} strides {}", view.name, view.base, List(view.shape), List(view.strides));
+  if (view.offset != 0) text += fmt::format(" offset {}", view.offset);
+  return text + "\n";
+}
+
+std::string Text(const Statement& statement) {
+  std::string text = statement.target;
+  if (statement.has_target_shape) text += ": " + List(statement.target_shape);
+  text += " = " + statement.family;
+  if (!statement.variant.empty()) text += " " + statement.variant;
+  text += "(";
+  for (std::size_t i = 0; i < statement.operands.size(); ++i) text += (i ? ", " : "") + Print(statement.operands[i]);
+  text += ")";
+  if (!statement.axes.empty()) text += fmt::format(" over [{}]", fmt::join(statement.axes, ", "));
+  if (!statement.settings.empty()) {
+    std::string settings;
+    for (const auto& [knob, setting] : statement.settings) {
+      settings += fmt::format("{}{}: {}", settings.empty() ? "" : ", ", knob, Text(setting));
+    }
+    text += fmt::format(" with {{{}}}", settings);
+  }
+  std::size_t width = text.size();
+  for (const auto& link : statement.epilogue) width += Print(link).size() + 4;
+  const bool own_lines = !statement.lets.empty() || width > kLineWidth;
+  for (const auto& let : statement.lets) text += fmt::format("\n  let {} = {}", let.name, Print(let.value));
+  for (const auto& link : statement.epilogue) text += (own_lines ? "\n  -> " : " -> ") + Print(link);
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string Print(const TermPtr& term) { return Text(*term, 0); }
+
+std::string Print(const Program& program) {
+  std::string text = fmt::format("program {}\n", program.name);
+  for (const auto& declaration : program.declarations) {
+    text += fmt::format("{} {}: {}{}\n", RoleWord(declaration.role), declaration.name, hone::Name(declaration.dtype),
+                        List(declaration.shape));
+  }
+  int printed = -1;  // statements so far
+  const auto print_statements = [&](int last) {
+    for (; printed < last; ++printed) text += Text(program.statements[static_cast<std::size_t>(printed + 1)]);
+  };
+  WalkViews(program, [&](int statement, const View& view) {
+    print_statements(statement);
+    text += Text(view);
+  });
+  print_statements(static_cast<int>(program.statements.size()) - 1);
+  return text;
+}
+
+}  // namespace hone::dsl

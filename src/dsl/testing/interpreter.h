@@ -1,0 +1,204 @@
+// What a kernel means, slowly and in double: for tests only.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "base/check.h"
+#include "dsl/family.h"
+#include "dsl/kernel.h"
+
+namespace hone::dsl::testing {
+
+class Interpreter {
+ public:
+  // One vector of values a buffer; intermediates and outputs are filled by Run.
+  Interpreter(const KernelProgram& program, std::vector<std::vector<double>>& values) : program_(program), values_(values) {}
+
+  void Run() {
+    for (const auto& kernel : program_.kernels) RunKernel(kernel);
+  }
+
+ private:
+  using Index = std::map<int, std::int64_t>;  // by IndexVar id
+
+  double Load(const Kernel& kernel, int operand, const Index& at) const {
+    const KernelOperand& view = kernel.operands[static_cast<std::size_t>(operand)];
+    std::int64_t address = view.offset;
+    for (std::size_t d = 0; d < kernel.space.size(); ++d) {
+      if (view.strides[d] != 0) address += view.strides[d] * at.at(kernel.space[d].id);
+    }
+    return values_[static_cast<std::size_t>(view.buffer)][static_cast<std::size_t>(address)];
+  }
+
+  double Evaluate(const Kernel& kernel, const Expr& e, const Index& at, double it, const std::vector<double>& lets) const {
+    const auto arg = [&](std::size_t i) { return Evaluate(kernel, e->operands[i], at, it, lets); };
+    switch (e->kind) {
+      case Expr::Kind::kConst: return e->type == ScalarType::kReal ? e->real : static_cast<double>(e->whole);
+      case Expr::Kind::kLoad:
+        if (e->buffer >= 0) return Load(kernel, e->buffer, at);
+        return e->buffer == kItOperand ? it : lets[static_cast<std::size_t>(kLetOperand - e->buffer)];
+      case Expr::Kind::kSelect: return arg(0) != 0 ? arg(1) : arg(2);
+      case Expr::Kind::kCast: {
+        const double x = arg(0);
+        return e->type == ScalarType::kReal ? x : e->type == ScalarType::kInt ? std::trunc(x) : (x != 0);
+      }
+      case Expr::Kind::kUnary: return Unary(e, arg(0));
+      case Expr::Kind::kBinary: return Binary(e, arg(0), arg(1));
+      default: HONE_CHECK(false, "not in a kernel");
+    }
+  }
+
+  static double Unary(const Expr& e, double x) {
+    switch (e->unary) {
+      case UnaryOp::kNeg: return -x;
+      case UnaryOp::kAbs: return std::fabs(x);
+      case UnaryOp::kExp: return std::exp(x);
+      case UnaryOp::kExpm1: return std::expm1(x);
+      case UnaryOp::kLog: return std::log(x);
+      case UnaryOp::kLog1p: return std::log1p(x);
+      case UnaryOp::kLog2: return std::log2(x);
+      case UnaryOp::kLog10: return std::log10(x);
+      case UnaryOp::kSqrt: return std::sqrt(x);
+      case UnaryOp::kRsqrt: return 1 / std::sqrt(x);
+      case UnaryOp::kReciprocal: return 1 / x;
+      case UnaryOp::kSin: return std::sin(x);
+      case UnaryOp::kCos: return std::cos(x);
+      case UnaryOp::kTan: return std::tan(x);
+      case UnaryOp::kAsin: return std::asin(x);
+      case UnaryOp::kAcos: return std::acos(x);
+      case UnaryOp::kAtan: return std::atan(x);
+      case UnaryOp::kSinh: return std::sinh(x);
+      case UnaryOp::kCosh: return std::cosh(x);
+      case UnaryOp::kTanh: return std::tanh(x);
+      case UnaryOp::kAsinh: return std::asinh(x);
+      case UnaryOp::kAcosh: return std::acosh(x);
+      case UnaryOp::kAtanh: return std::atanh(x);
+      case UnaryOp::kErf: return std::erf(x);
+      case UnaryOp::kErfc: return std::erfc(x);
+      case UnaryOp::kFloor: return std::floor(x);
+      case UnaryOp::kCeil: return std::ceil(x);
+      case UnaryOp::kTrunc: return std::trunc(x);
+      case UnaryOp::kRound: return std::nearbyint(x);
+      case UnaryOp::kSign: return (x > 0) - (x < 0);
+      case UnaryOp::kIsNan: return std::isnan(x);
+      case UnaryOp::kNot: return e->type == ScalarType::kBool ? x == 0 : static_cast<double>(~static_cast<std::int64_t>(x));
+    }
+    return 0;
+  }
+
+  static double Binary(const Expr& e, double a, double b) {
+    const auto whole = [](double x) { return static_cast<std::int64_t>(x); };
+    switch (e->binary) {
+      case BinaryOp::kAdd: return a + b;
+      case BinaryOp::kSub: return a - b;
+      case BinaryOp::kMul: return a * b;
+      case BinaryOp::kDiv: return a / b;
+      case BinaryOp::kFloorDiv: return std::floor(a / b);
+      case BinaryOp::kFloorMod: return a - b * std::floor(a / b);
+      case BinaryOp::kMin: return std::isnan(a) || std::isnan(b) ? std::nan("") : std::min(a, b);
+      case BinaryOp::kMax: return std::isnan(a) || std::isnan(b) ? std::nan("") : std::max(a, b);
+      case BinaryOp::kPow: return std::pow(a, b);
+      case BinaryOp::kAtan2: return std::atan2(a, b);
+      case BinaryOp::kFmod: return std::fmod(a, b);
+      case BinaryOp::kLess: return a < b;
+      case BinaryOp::kLessEqual: return a <= b;
+      case BinaryOp::kEqual: return a == b;
+      case BinaryOp::kNotEqual: return a != b;
+      case BinaryOp::kAnd: return static_cast<double>(whole(a) & whole(b));
+      case BinaryOp::kOr: return static_cast<double>(whole(a) | whole(b));
+      case BinaryOp::kXor: return static_cast<double>(whole(a) ^ whole(b));
+    }
+    return 0;
+  }
+
+  // Calls `visit` for every point of the given dimensions, last one fastest; the others keep their place in `at`.
+  static void Each(const Kernel& kernel, const std::vector<int>& dims, Index& at, const std::function<void()>& visit, std::size_t d = 0) {
+    if (d == dims.size()) return visit();
+    const IndexVar& var = kernel.space[static_cast<std::size_t>(dims[d])];
+    for (std::int64_t i = 0; i < var.extent; ++i) {
+      at[var.id] = i;
+      Each(kernel, dims, at, visit, d + 1);
+    }
+  }
+
+  static double FoldStart(ReduceOp op) {
+    return op == ReduceOp::kProd ? 1 : op == ReduceOp::kMax ? -INFINITY : op == ReduceOp::kMin ? INFINITY : 0;
+  }
+  static double FoldStep(ReduceOp op, double a, double x) {
+    if (op == ReduceOp::kSum) return a + x;
+    if (op == ReduceOp::kProd) return a * x;
+    if (std::isnan(a) || std::isnan(x)) return std::nan("");
+    return op == ReduceOp::kMax ? std::max(a, x) : std::min(a, x);
+  }
+
+  double Fold(const Kernel& kernel, ReduceOp op, Index& at, const std::function<double()>& body) const {
+    double value = FoldStart(op);
+    Each(kernel, kernel.axes, at, [&] { value = FoldStep(op, value, body()); });
+    return value;
+  }
+
+  void RunKernel(const Kernel& kernel) {
+    std::vector<int> kept;
+    std::int64_t reduced_count = 1;
+    for (int d = 0; d < static_cast<int>(kernel.space.size()); ++d) {
+      if (std::find(kernel.axes.begin(), kernel.axes.end(), d) == kernel.axes.end()) {
+        kept.push_back(d);
+      } else {
+        reduced_count *= kernel.space[static_cast<std::size_t>(d)].extent;
+      }
+    }
+    const std::vector<int> result = ResultDims(kernel);
+    auto& target = values_[static_cast<std::size_t>(kernel.target)];
+    target.assign(static_cast<std::size_t>(ElementCount(kernel.result)), 0.0);
+    const std::string_view family = kernel.family->name;
+    Index at;
+    Each(kernel, kept, at, [&] {
+      std::vector<double> lets;
+      const auto input = [&](std::size_t i) { return Evaluate(kernel, kernel.inputs[i], at, 0, lets); };
+      double it = 0, top = 0, sum = 0;
+      if (family == "reduce") {
+        const ReduceOp op = kernel.variant == "prod"  ? ReduceOp::kProd
+                            : kernel.variant == "max" ? ReduceOp::kMax
+                            : kernel.variant == "min" ? ReduceOp::kMin
+                                                      : ReduceOp::kSum;
+        it = Fold(kernel, op, at, [&] { return input(0); });
+        if (kernel.variant == "mean") it /= static_cast<double>(reduced_count);
+      } else if (family == "matmul") {
+        it = Fold(kernel, ReduceOp::kSum, at, [&] { return input(0) * input(1); });
+      } else if (family == "softmax") {
+        top = Fold(kernel, ReduceOp::kMax, at, [&] { return input(0); });
+        sum = Fold(kernel, ReduceOp::kSum, at, [&] { return std::exp(input(0) - top); });
+      }
+      for (const auto& let : kernel.lets) {
+        const double folded = Fold(kernel, let.fold, at, [&] { return Evaluate(kernel, let.body, at, 0, lets); });
+        lets.push_back(Evaluate(kernel, let.finish, at, folded, lets));
+      }
+      const auto write = [&] {
+        if (family == "softmax") it = kernel.variant == "log" ? input(0) - top - std::log(sum) : std::exp(input(0) - top) / sum;
+        std::int64_t address = 0;
+        for (const int d : result) {
+          const IndexVar& var = kernel.space[static_cast<std::size_t>(d)];
+          address = address * var.extent + at[var.id];
+        }
+        double value = Evaluate(kernel, kernel.epilogue, at, it, lets);
+        const DType dtype = program_.buffers[static_cast<std::size_t>(kernel.target)].dtype;
+        if (dtype == DType::kBool) value = value != 0;
+        target[static_cast<std::size_t>(address)] = value;
+      };
+      if (kernel.family->keeps_axes) {
+        Each(kernel, kernel.axes, at, write);
+      } else {
+        write();
+      }
+    });
+  }
+
+  const KernelProgram& program_;
+  std::vector<std::vector<double>>& values_;
+};
+
+}  // namespace hone::dsl::testing
