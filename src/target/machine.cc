@@ -12,6 +12,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "base/files.h"
 #include "base/sha256.h"
@@ -90,16 +91,14 @@ void ReadProcessor(Machine& machine) {
   machine.processor = fmt::format("{} {} {}", system.machine, implementer, part);
 }
 
+std::string ProcessorFolder(int cpu) { return fmt::format("/sys/devices/system/cpu/cpu{}", cpu); }
+
 void ReadCachesAndCores(Machine& machine) {
-  const auto cpus = AffinityMask();
-  std::set<std::string> cores;
   std::map<std::string, std::int64_t> l3;  // each shared one once
-  for (const int cpu : cpus) {
-    const auto folder = fmt::format("/sys/devices/system/cpu/cpu{}", cpu);
-    auto siblings = FirstLine(folder + "/topology/thread_siblings_list");
-    cores.insert(siblings.empty() ? std::to_string(cpu) : std::move(siblings));
+  const auto processors = UsableProcessors();
+  for (const int cpu : processors) {
     for (int index = 0; index < 8; ++index) {
-      const auto cache = fmt::format("{}/cache/index{}", folder, index);
+      const auto cache = fmt::format("{}/cache/index{}", ProcessorFolder(cpu), index);
       const auto level = FirstLine(cache + "/level");
       if (level.empty()) break;
       const auto bytes = ParseSize(FirstLine(cache + "/size"));
@@ -110,7 +109,7 @@ void ReadCachesAndCores(Machine& machine) {
     }
   }
   for (const auto& [shared, bytes] : l3) machine.l3_bytes += bytes;
-  machine.threads = std::max(1, static_cast<int>(cores.size()));
+  machine.threads = std::max(1, static_cast<int>(processors.size()));
   if (const double quota = Quota(); quota > 0)
     machine.threads = std::clamp(static_cast<int>(std::ceil(quota)), 1, machine.threads);
 }
@@ -137,6 +136,16 @@ double Machine::CopyBandwidth(std::int64_t working_set_bytes) const {
 
 double Machine::ReadBandwidth(std::int64_t working_set_bytes) const {
   return Interpolate(bandwidth, working_set_bytes, &BandwidthPoint::read_bytes_per_second);
+}
+
+std::vector<int> UsableProcessors() {
+  std::vector<int> processors;
+  std::set<std::string> cores;
+  for (const int cpu : AffinityMask()) {
+    auto siblings = FirstLine(ProcessorFolder(cpu) + "/topology/thread_siblings_list");
+    if (cores.insert(siblings.empty() ? std::to_string(cpu) : std::move(siblings)).second) processors.push_back(cpu);
+  }
+  return processors;
 }
 
 const Machine& DescribeMachine() {

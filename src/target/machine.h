@@ -41,6 +41,10 @@ struct Machine {
 // Reads this machine's facts without measuring. Once per process: a changed affinity mask is not noticed.
 const Machine& DescribeMachine();
 
+// One logical processor of each physical core in our affinity mask, ascending: where threads that want a core each
+// belong.
+std::vector<int> UsableProcessors();
+
 enum class Effort {
   kFull,  // about ten seconds
   kFast,  // under a second, few points and rough figures: for tests

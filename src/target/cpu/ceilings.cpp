@@ -1,11 +1,17 @@
 // The kernels that `hone calibrate` measures with. Not part of the program: its text travels inside of it and is
 // compiled where it runs, so that -march=native means the machine that is measured.
 #include <cstdint>
-#include <cstring>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
+#if defined(__aarch64__)
+#define HONE_KEEP_VECTOR(value) asm volatile("" : "+w"(value))
+#elif defined(__x86_64__)
+#define HONE_KEEP_VECTOR(value) asm volatile("" : "+v"(value))
+#else
+#define HONE_KEEP_VECTOR(value) asm volatile("" : "+m"(value))
+#endif
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace {
@@ -33,7 +39,7 @@ constexpr int kChains = 24;
 
 // a = a*b + c, `rounds` times in each chain; the values converge to a normal number, so that no denormal slows it down.
 template <class T, int kBytes>
-T FmaChains(std::int64_t rounds) {
+double Fma(std::int64_t rounds) {
   using V = typename VectorOf<T, kBytes>::Type;
   V a[kChains];
   for (int i = 0; i < kChains; ++i) a[i] = V{} + T(1 + i);
@@ -46,15 +52,7 @@ T FmaChains(std::int64_t rounds) {
   }
   V sum = V{};
   for (int i = 0; i < kChains; ++i) sum += a[i];
-  return sum[0];
-}
-
-template <class T, int kBytes>
-double Fma(int threads, std::int64_t rounds) {
-  double sink = 0;
-#pragma omp parallel num_threads(threads) reduction(+ : sink)
-  sink += FmaChains<T, kBytes>(rounds);
-  return sink != 0 ? 2.0 * kChains * (kBytes / sizeof(T)) * static_cast<double>(rounds) * threads : 0;
+  return sum[0] != 0 ? 2.0 * kChains * (kBytes / sizeof(T)) * static_cast<double>(rounds) : 0;
 }
 
 using Block = VectorOf<std::int64_t, kWidest>::Type;
@@ -73,70 +71,61 @@ inline void StoreAround(Block* to, Block value) {
 
 }  // namespace
 
-// Both give the FLOPs done.
-EXPORT double Fma32(int threads, std::int64_t rounds, int wide) {
-  return wide ? Fma<float, kWidest>(threads, rounds) : Fma<float, (kWidest > 32 ? 32 : kWidest)>(threads, rounds);
+// Each is the work of one thread; who measures brings the threads. Both of these give the FLOPs done.
+EXPORT double Fma32(std::int64_t rounds, int wide) {
+  return wide ? Fma<float, kWidest>(rounds) : Fma<float, (kWidest > 32 ? 32 : kWidest)>(rounds);
 }
-EXPORT double Fma64(int threads, std::int64_t rounds, int wide) {
-  return wide ? Fma<double, kWidest>(threads, rounds) : Fma<double, (kWidest > 32 ? 32 : kWidest)>(threads, rounds);
+EXPORT double Fma64(std::int64_t rounds, int wide) {
+  return wide ? Fma<double, kWidest>(rounds) : Fma<double, (kWidest > 32 ? 32 : kWidest)>(rounds);
 }
 
-// Each thread goes through its own `bytes` (a multiple of 512) at from and to + thread * stride, `passes` times.
-EXPORT void Copy(int threads, char* to, const char* from, std::int64_t bytes, std::int64_t stride, std::int64_t passes,
-                 int around) {
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-  for (int thread = 0; thread < threads; ++thread) {
-    Block* target = reinterpret_cast<Block*>(to + thread * stride);
-    const Block* source = reinterpret_cast<const Block*>(from + thread * stride);
-    const std::int64_t count = bytes / kWidest;
-    for (std::int64_t pass = 0; pass < passes; ++pass) {
-      if (around) {
+// `bytes` are a multiple of 512, addresses of 64.
+EXPORT void Copy(char* to, const char* from, std::int64_t bytes, std::int64_t passes, int around) {
+  Block* target = reinterpret_cast<Block*>(to);
+  const Block* source = reinterpret_cast<const Block*>(from);
+  const std::int64_t count = bytes / kWidest;
+  for (std::int64_t pass = 0; pass < passes; ++pass) {
+    if (around) {
 #pragma GCC unroll 4
-        for (std::int64_t i = 0; i < count; ++i) StoreAround(target + i, source[i]);
-      } else {
+      for (std::int64_t i = 0; i < count; ++i) StoreAround(target + i, source[i]);
+    } else {
 #pragma GCC unroll 4
-        for (std::int64_t i = 0; i < count; ++i) {
-          Block value = source[i];
-          asm volatile("" : "+x"(value));  // or the compiler calls memcpy, which chooses for itself how to store
-          target[i] = value;
-        }
+      for (std::int64_t i = 0; i < count; ++i) {
+        Block value = source[i];
+        HONE_KEEP_VECTOR(value);  // or the compiler calls memcpy, which chooses for itself how to store
+        target[i] = value;
       }
-      asm volatile("" ::: "memory");
     }
+    asm volatile("" ::: "memory");
   }
 #if defined(__x86_64__)
   _mm_sfence();
 #endif
 }
 
-EXPORT std::int64_t Read(int threads, const char* from, std::int64_t bytes, std::int64_t stride, std::int64_t passes) {
-  std::int64_t sink = 0;
-#pragma omp parallel for num_threads(threads) schedule(static, 1) reduction(| : sink)
-  for (int thread = 0; thread < threads; ++thread) {
-    const Block* source = reinterpret_cast<const Block*>(from + thread * stride);
-    const std::int64_t count = bytes / kWidest;
-    Block seen[8] = {};
-    for (std::int64_t pass = 0; pass < passes; ++pass) {
-      for (std::int64_t i = 0; i + 8 <= count; i += 8) {
-#pragma GCC unroll 8
-        for (int lane = 0; lane < 8; ++lane) seen[lane] |= source[i + lane];
+EXPORT std::int64_t Read(const char* from, std::int64_t bytes, std::int64_t passes) {
+  const Block* source = reinterpret_cast<const Block*>(from);
+  const std::int64_t half = bytes / 2 / kWidest;
+  Block seen[8] = {};
+  for (std::int64_t pass = 0; pass < passes; ++pass) {
+    // Two streams, as most kernels have: far from the core one alone does not always keep the prefetcher busy.
+    for (std::int64_t i = 0; i + 4 <= half; i += 4) {
+#pragma GCC unroll 4
+      for (int lane = 0; lane < 4; ++lane) {
+        seen[lane] |= source[i + lane];
+        seen[lane + 4] |= source[half + i + lane];
       }
-      asm volatile("" ::: "memory");
     }
-    for (const Block& block : seen) {
-      for (int i = 0; i < kWidest / 8; ++i) sink |= block[i];
-    }
+    asm volatile("" ::: "memory");
+  }
+  std::int64_t sink = 0;
+  for (const Block& block : seen) {
+    for (int i = 0; i < kWidest / 8; ++i) sink |= block[i];
   }
   return sink;
 }
 
-// First touch by the thread that will use it, where memory has a home.
-EXPORT void Touch(int threads, char* to, std::int64_t stride) {
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-  for (int thread = 0; thread < threads; ++thread)
-    std::memset(to + thread * stride, thread + 1, static_cast<std::size_t>(stride));
-}
-
+// This one brings its own threads: what it costs to start and end a parallel region is what it measures.
 EXPORT void ForkJoin(int threads, int times) {
   for (int i = 0; i < times; ++i) {
 #pragma omp parallel num_threads(threads)
