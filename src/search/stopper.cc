@@ -12,7 +12,7 @@ class InterruptStopper final : public Stopper {
   explicit InterruptStopper(const std::atomic<bool>* interrupt) : interrupt_(interrupt) {}
   std::optional<Stop> Ask(const SearchState&) const override {
     if (!interrupt_->load()) return std::nullopt;
-    return Stop{Stop::Cause::kInterrupt, "interrupted; the same command goes on"};
+    return Stop{Stop::Cause::kInterrupt, "stopped by the user; the same command goes on"};
   }
 
  private:

@@ -72,4 +72,14 @@ struct ConfirmationRecord {
   double speedup = 0;
 };
 
+// A run in a few figures.
+struct RunSummary {
+  int attempts = 0;  // that ended
+  int accepted = 0;
+  // Of the run's best attempt: its latest confirmation's, else its own. 0 = there is none.
+  double best_us = 0;
+  double best_speedup = 0;
+  bool confirmed = false;
+};
+
 }  // namespace hone

@@ -17,6 +17,9 @@ class RunLock {
   // Nothing when somebody holds it. `sequence` is the run's row number.
   static Result<std::optional<RunLock>> Try(const std::string& store_path, std::int64_t sequence);
 
+  // Whether somebody holds it, without taking it even for a moment.
+  static Result<bool> Held(const std::string& store_path, std::int64_t sequence);
+
   RunLock(RunLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
   RunLock& operator=(RunLock&& other) noexcept;
   ~RunLock();

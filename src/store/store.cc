@@ -209,6 +209,27 @@ Result<void> Store::UpdateRun(const RunRecord& run) {
 
 Result<std::optional<RunLock>> Store::Lock(std::string_view id) { return RunLock::Try(path(), HONE_TRY(Sequence(id))); }
 
+Result<bool> Store::Active(std::string_view id) { return RunLock::Held(path(), HONE_TRY(Sequence(id))); }
+
+Result<RunSummary> Store::Summarize(const RunRecord& run) {
+  const std::int64_t sequence = HONE_TRY(Sequence(run.id));
+  RunSummary summary;
+  Statement count = HONE_TRY(connection_.Prepare(
+      "SELECT count(*), coalesce(sum(outcome = 'accepted'), 0) FROM attempt WHERE run = ?1 AND ended_ms IS NOT NULL"));
+  HONE_CHECK(HONE_TRY(count.Bind(1, sequence).Step()), "a count gave no row");
+  summary.attempts = static_cast<int>(count.Integer(0));
+  summary.accepted = static_cast<int>(count.Integer(1));
+  Statement best = HONE_TRY(connection_.Prepare(
+      "SELECT median_us, speedup, 1 AS confirmed, sequence FROM confirmation WHERE run = ?1 AND attempt = ?2 UNION ALL "
+      "SELECT median_us, speedup, 0, 0 FROM attempt WHERE run = ?1 AND number = ?2 ORDER BY sequence DESC LIMIT 1"));
+  if (HONE_TRY(best.Bind(1, sequence).Bind(2, run.best_attempt).Step())) {
+    summary.best_us = best.Real(0);
+    summary.best_speedup = best.Real(1);
+    summary.confirmed = best.Integer(2) != 0;
+  }
+  return summary;
+}
+
 Result<void> Store::BeginAttempt(AttemptRecord attempt, std::string_view source) {
   Transaction transaction = HONE_TRY(Transaction::Begin(connection_));
   const std::int64_t run = HONE_TRY(Sequence(attempt.run));

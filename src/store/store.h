@@ -47,6 +47,9 @@ class Store {
   Result<void> UpdateRun(const RunRecord& run);
   // Nothing when another process works on it.
   Result<std::optional<RunLock>> Lock(std::string_view id);
+  // Whether some process holds the lock right now. A run that is kRunning and not active was killed.
+  Result<bool> Active(std::string_view id);
+  Result<RunSummary> Summarize(const RunRecord& run);
 
   // Attempts. Begin: again for the attempt in flight that a kill left behind, whose row it replaces.
   Result<void> BeginAttempt(AttemptRecord attempt, std::string_view source);

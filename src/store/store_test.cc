@@ -115,6 +115,12 @@ TEST_F(StoreTest, ReadsBackWhatWasWritten) {
   EXPECT_EQ(attempts[0].predicted_us, 20);
   EXPECT_EQ(Must(other.Blob(attempts[0].source_blob)), "kernel text");
   EXPECT_EQ(Must(other.Blob(attempts[0].log_blob)), "a long log");
+  const RunSummary summary = Must(other.Summarize(read));
+  EXPECT_EQ(summary.attempts, 1);
+  EXPECT_EQ(summary.accepted, 1);
+  EXPECT_EQ(summary.best_us, 31);
+  EXPECT_EQ(summary.best_speedup, 1.9);
+  EXPECT_TRUE(summary.confirmed);
   const std::vector<ConfirmationRecord> confirmations = Must(other.Confirmations(run.id));
   ASSERT_EQ(confirmations.size(), 1u);
   EXPECT_EQ(confirmations[0].median_us, 31);
@@ -370,6 +376,8 @@ TEST_F(StoreTest, ARunIsLockedByOneAndFreeAgainWhenItsHolderIsKilled) {
   EXPECT_EQ(held, 'y');
   EXPECT_FALSE(Must(store.Lock(run.id)).has_value());
   EXPECT_TRUE(Must(store.Lock(other.id)).has_value());
+  EXPECT_TRUE(Must(store.Active(run.id)));
+  EXPECT_FALSE(Must(store.Active(other.id)));
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
   EXPECT_TRUE(Must(store.Lock(run.id)).has_value());

@@ -1,0 +1,69 @@
+// hone bench: every search strategy on a made-up space whose answer is known, and the signature of their decisions.
+#include "search/bench.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "command/command.h"
+#include "command/evaluation_text.h"
+
+namespace hone {
+namespace {
+
+constexpr Option kOptions[] = {
+    {.name = "budget",
+     .type = ValueType::kInteger,
+     .value = "N",
+     .help = "attempts of each search",
+     .otherwise = "60",
+     .at_least = 1},
+    {.name = "seeds",
+     .type = ValueType::kInteger,
+     .value = "N",
+     .help = "use the seeds 1 to N",
+     .otherwise = "3",
+     .at_least = 1},
+};
+
+Result<Answer> RunIt(VerbCall& call) {
+  BenchSettings settings{.attempts = static_cast<int>(call.Int("budget")), .seeds = {}};
+  for (std::int64_t seed = 1; seed <= call.Int("seeds"); ++seed)
+    settings.seeds.push_back(static_cast<std::uint64_t>(seed));
+  const Bench bench = HONE_TRY(RunBench(settings));
+  nlohmann::json rows = nlohmann::json::array();
+  std::string text = "strategy  seed  attempts  accepted  best      over optimum  per attempt  signature\n";
+  for (const BenchRow& row : bench.rows) {
+    rows.push_back({{"strategy", row.strategy},
+                    {"seed", row.seed},
+                    {"attempts", row.attempts},
+                    {"accepted", row.accepted},
+                    {"best_us", row.best_us},
+                    {"over_optimum", row.over_optimum},
+                    {"per_attempt_us", row.evaluate_us},
+                    {"signature", row.signature}});
+    text += fmt::format("{:<8} {:>5} {:>9} {:>9}  {:<9} {:<13} {:<12} {}\n", row.strategy, row.seed, row.attempts,
+                        row.accepted, TimeText(row.best_us), SpeedupText(row.over_optimum), TimeText(row.evaluate_us),
+                        row.signature);
+  }
+  text += fmt::format("Bench: {}\n", bench.signature);
+  return Answer({{"signature", bench.signature}, {"searches", std::move(rows)}}, std::move(text));
+}
+
+}  // namespace
+
+HONE_VERB(bench){
+    .name = "bench",
+    .doc = "Run the search strategies on a scripted space and print the signature of their decisions",
+    .help =
+        "No kernel is built and no clock is read for a decision: times are scripted, with noise, cliffs and wrong\n"
+        "results. The signature is the same on every machine; it changes when the search decides differently.",
+    .options = kOptions,
+    .json =
+        "signature; searches[]: strategy, seed, attempts, accepted, best_us (us), over_optimum (1 = found the "
+        "fastest), "
+        "per_attempt_us (us), signature",
+    .run = RunIt,
+};
+
+}  // namespace hone

@@ -1,0 +1,212 @@
+// hone show: what was tried in a run, or all about one attempt.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "command/command.h"
+#include "command/evaluation_text.h"
+#include "search/record.h"
+#include "store/store.h"
+
+namespace hone {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr Positional kPositionals[] = {
+    {.name = "run", .help = "a run's id or its first digits, as `hone runs` lists them"},
+    {.name = "attempt", .help = "an attempt's number, or `best`", .presence = Presence::kOptional}};
+constexpr Option kOptions[] = {kStoreOption};
+
+// Of a row that has ended, "-" for one that was in flight when its run ended.
+std::string OutcomeOf(const AttemptRecord& attempt) { return attempt.ended() ? attempt.outcome : "not ended"; }
+
+Json Figures(const AttemptRecord& attempt) {
+  return {{"number", attempt.number},
+          {"parent", attempt.parent},
+          {"outcome", attempt.ended() ? Json(attempt.outcome) : Json(nullptr)},
+          {"median_us", attempt.median_us},
+          {"cold_us", attempt.cold_us},
+          {"speedup", attempt.speedup},
+          {"predicted_us", attempt.predicted_us},
+          {"origin", attempt.origin},
+          {"key", attempt.key},
+          {"kind", attempt.kind},
+          {"identity", attempt.identity},
+          {"started_ms", attempt.started_ms},
+          {"ended_ms", attempt.ended_ms}};
+}
+
+Json Figures(const ConfirmationRecord& confirmation) {
+  return {{"attempt", confirmation.attempt}, {"outcome", confirmation.outcome}, {"median_us", confirmation.median_us},
+          {"cold_us", confirmation.cold_us}, {"speedup", confirmation.speedup}, {"ended_ms", confirmation.ended_ms}};
+}
+
+// Settings, budgets and baselines were written by us as JSON objects; a damaged one is shown as it is.
+Json Object(const std::string& text) {
+  Json parsed = Json::parse(text, nullptr, false);
+  return parsed.is_discarded() ? Json(text) : parsed;
+}
+
+Result<std::string> HeaderText(Store& store, const RunRecord& run, const RunSummary& summary) {
+  const RunSettings settings = HONE_TRY(ParseRunSettings(run.settings));
+  std::string state(Name(run.state));
+  if (run.state == RunState::kRunning && !HONE_TRY(store.Active(run.id))) state = "killed; the same command goes on";
+  if (!run.stop_reason.empty()) state += ": " + run.stop_reason;
+  std::string text = fmt::format("run {} of {} on {}, {}\n", run.id, run.problem_name, run.target, state);
+  text += fmt::format("{} search with seed {}, proposals by {}; {} attempts, {} accepted\n", settings.search,
+                      settings.seed, settings.proposer, summary.attempts, summary.accepted);
+  if (run.best_attempt != 0) {
+    text +=
+        fmt::format("best: attempt {} at {}, {} over the first baseline{}", run.best_attempt, TimeText(summary.best_us),
+                    SpeedupText(summary.best_speedup), summary.confirmed ? ", confirmed on fresh inputs" : "");
+    if (run.bound_us > 0 && summary.best_us > 0) {
+      text += fmt::format("; the bound is {}, {:.0f} % of the best time", TimeText(run.bound_us),
+                          100 * run.bound_us / summary.best_us);
+    }
+    text += '\n';
+  }
+  const Json baselines = Object(run.baselines);
+  if (baselines.is_object() && !baselines.empty()) {
+    text += "baselines:";
+    for (const auto& [name, time] : baselines.items()) {
+      text += fmt::format(" {} {}", name, time.is_number() ? TimeText(time.get<double>()) : time.dump());
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+Result<Answer> ShowRun(Store& store, const RunRecord& run) {
+  const std::vector<AttemptRecord> attempts = HONE_TRY(store.Attempts(run.id));
+  const std::vector<ConfirmationRecord> confirmations = HONE_TRY(store.Confirmations(run.id));
+  const RunSummary summary = HONE_TRY(store.Summarize(run));
+  std::string text = HONE_TRY(HeaderText(store, run, summary));
+  text += fmt::format("\n{:>8} {:>6}  {:<16} {:>9} {:>9} {:>9}  origin\n", "attempt", "from", "outcome", "warm", "cold",
+                      "speed-up");
+  Json rows = Json::array();
+  for (const AttemptRecord& attempt : attempts) {
+    rows.push_back(Figures(attempt));
+    text += fmt::format(
+        "{} {:>6} {:>6}  {:<16} {:>9} {:>9} {:>9}  {}\n", attempt.number == run.best_attempt ? '*' : ' ',
+        attempt.number, attempt.parent == 0 ? "start" : std::to_string(attempt.parent), OutcomeOf(attempt),
+        TimeText(attempt.median_us), TimeText(attempt.cold_us), SpeedupText(attempt.speedup), attempt.origin);
+  }
+  Json again = Json::array();
+  if (!confirmations.empty()) text += "\nmeasured again on fresh inputs:\n";
+  for (const ConfirmationRecord& confirmation : confirmations) {
+    again.push_back(Figures(confirmation));
+    text +=
+        fmt::format("{} {:>6} {:>6}  {:<16} {:>9} {:>9} {:>9}\n", confirmation.attempt == run.best_attempt ? '*' : ' ',
+                    confirmation.attempt, "", confirmation.outcome, TimeText(confirmation.median_us),
+                    TimeText(confirmation.cold_us), SpeedupText(confirmation.speedup));
+  }
+  const bool active = HONE_TRY(store.Active(run.id));
+  return Answer({{"id", run.id},
+                 {"problem", run.problem_name},
+                 {"problem_identity", run.problem_identity},
+                 {"target", run.target},
+                 {"machine", run.machine},
+                 {"settings", Object(run.settings)},
+                 {"budget", Object(run.budget)},
+                 {"state", run.state == RunState::kRunning && !active ? "killed" : Name(run.state)},
+                 {"stop_reason", run.stop_reason},
+                 {"best_attempt", run.best_attempt},
+                 {"best_us", summary.best_us},
+                 {"speedup", summary.best_speedup},
+                 {"confirmed", summary.confirmed},
+                 {"bound_us", run.bound_us},
+                 {"baselines", Object(run.baselines)},
+                 {"created_ms", run.created_ms},
+                 {"updated_ms", run.updated_ms},
+                 {"attempts", std::move(rows)},
+                 {"confirmations", std::move(again)}},
+                std::move(text));
+}
+
+Result<int> AttemptNumber(const RunRecord& run, const std::string& words) {
+  if (words == "best") {
+    if (run.best_attempt != 0) return run.best_attempt;
+    return Fail(ErrorKind::kNotFound, fmt::format("run {} has no accepted attempt yet", run.id));
+  }
+  int number = 0;
+  const auto [end, error] = std::from_chars(words.data(), words.data() + words.size(), number);
+  if (error == std::errc() && end == words.data() + words.size()) return number;
+  return Fail(ErrorKind::kUsage, fmt::format("'{}' is no attempt; give a number or `best`", words));
+}
+
+Result<Answer> ShowAttempt(Store& store, const RunRecord& run, const std::string& words) {
+  const int number = HONE_TRY(AttemptNumber(run, words));
+  const std::vector<AttemptRecord> attempts = HONE_TRY(store.Attempts(run.id));
+  const auto found = std::find_if(attempts.begin(), attempts.end(),
+                                  [&](const AttemptRecord& attempt) { return attempt.number == number; });
+  if (found == attempts.end()) {
+    return Fail(ErrorKind::kNotFound,
+                fmt::format("run {} has no attempt {}; it has 1 to {}", run.id, number, attempts.size()));
+  }
+  const AttemptRecord& record = *found;
+  const Attempt attempt = HONE_TRY(ReadAttempt(store, record));
+  Json document = Figures(record);
+  document["run"] = run.id;
+  document["best"] = number == run.best_attempt;
+  document["source"] = attempt.proposal.candidate.text;
+  std::string text = fmt::format(
+      "attempt {} of run {}{}, from {}\n{}\n\n", number, run.id, number == run.best_attempt ? ", the best" : "",
+      record.parent == 0 ? "the start" : fmt::format("attempt {}", record.parent), record.origin);
+  if (record.ended()) {
+    document["evaluation"] = ToJson(attempt.evaluation);
+    text += EvaluationForPeople(attempt.evaluation);
+    if (record.predicted_us > 0 && record.median_us > 0) {
+      text += fmt::format("  {:<12} {}, {:.2f} of the measured time\n", "predicted", TimeText(record.predicted_us),
+                          record.predicted_us / record.median_us);
+    }
+  } else {
+    text += "it has not ended: it is being tried, or its run was ended meanwhile and tries it again when it goes on\n";
+  }
+  Json again = Json::array();
+  for (const ConfirmationRecord& confirmation : HONE_TRY(store.Confirmations(run.id))) {
+    if (confirmation.attempt != number) continue;
+    const Evaluation evaluation = HONE_TRY(ReadConfirmation(store, confirmation));
+    again.push_back(ToJson(evaluation));
+    text += fmt::format("\nmeasured again on fresh inputs, {} UTC: {}", UtcTime(confirmation.ended_ms),
+                        EvaluationForPeople(evaluation));
+  }
+  document["confirmations"] = std::move(again);
+  text += fmt::format("\nsource ({}):\n{}", record.kind, attempt.proposal.candidate.text);
+  if (!text.ends_with('\n')) text += '\n';
+  if (const std::string& log = attempt.evaluation.verdict.evidence.log; !log.empty()) text += "\nlog:\n" + log;
+  return Answer(document, std::move(text));
+}
+
+Result<Answer> RunIt(VerbCall& call) {
+  Store store = HONE_TRY(Store::OpenExisting(StorePath(call)));
+  const RunRecord run = HONE_TRY(store.FindRun(call.Text("run")));
+  const std::string attempt = call.Text("attempt");
+  return attempt.empty() ? ShowRun(store, run) : ShowAttempt(store, run, attempt);
+}
+
+}  // namespace
+
+HONE_VERB(show){
+    .name = "show",
+    .doc = "Show what was tried in a run, or all about one attempt",
+    .help =
+        "  hone show 3fa2          the attempts of the run whose id begins so; * marks the best\n"
+        "  hone show 3fa2 best     its best attempt: verdict, timing and source\n"
+        "  hone show 3fa2 7        attempt 7, with the evidence if it was refused",
+    .positionals = kPositionals,
+    .options = kOptions,
+    .json =
+        "of a run: id, problem, problem_identity, target, machine, settings, budget, state, stop_reason, best_attempt, "
+        "best_us, "
+        "speedup, confirmed, bound_us, baselines, created_ms, updated_ms, attempts[], confirmations[]; of an attempt: "
+        "number, "
+        "parent, outcome, median_us (warm), cold_us, speedup, predicted_us, origin, key, kind, identity, started_ms, "
+        "ended_ms, "
+        "run, best, source, evaluation (as of `hone evaluate --json`), confirmations[]",
+    .run = RunIt,
+};
+
+}  // namespace hone

@@ -1,0 +1,142 @@
+// runs, show and bench on a store that a scripted search filled.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "command/command.h"
+#include "search/bench.h"
+#include "search/testing/scripted_evaluator.h"
+#include "search/testing/scripted_space.h"
+
+namespace hone {
+namespace {
+
+using Json = nlohmann::json;
+
+class Silence : public Listener {
+  void Progress(std::string_view) override {}
+  void Note(std::string_view) override {}
+  bool live() const override { return false; }
+};
+
+class ShowTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Result<Store> store = Store::Open(path_);
+    ASSERT_TRUE(store) << store.error().message;
+    hone::testing::ScriptedEvaluator evaluator(3);
+    const auto done = RunScriptedSearch(*store, "greedy", 3, {.attempts = 25, .seconds = 0, .headroom = -1}, evaluator);
+    ASSERT_TRUE(done) << done.error().message;
+    outcome_ = *done;
+    // A second run that was ended while its fourth attempt was in flight.
+    std::atomic<bool> interrupt = false;
+    hone::testing::ScriptedEvaluator other(4);
+    other.before = [&](int evaluation) -> Result<void> {
+      interrupt = evaluation == 4;
+      return {};
+    };
+    SearchHooks hooks;
+    hooks.interrupt = &interrupt;
+    ASSERT_TRUE(RunScriptedSearch(*store, "random", 4, {.attempts = 25, .seconds = 0, .headroom = -1}, other, hooks));
+  }
+
+  Result<Answer> Call(std::string_view name, std::vector<std::string> arguments) {
+    if (name != "bench") arguments.insert(arguments.end(), {"--store", path_});
+    const Verb* verb = *FindVerb(name);
+    Result<VerbCall> call = VerbCall::Parse(*verb, arguments, silence_);
+    if (!call) return tl::unexpected<Error>(call.error());
+    return verb->run(*call);
+  }
+  Json Document(std::string_view name, std::vector<std::string> arguments) {
+    const Result<Answer> answer = Call(name, std::move(arguments));
+    EXPECT_TRUE(answer) << answer.error().message;
+    return answer ? Json::parse(answer->json) : Json();
+  }
+
+  Silence silence_;
+  TempDirectory folder_ = *TempDirectory::Create("show");
+  std::string path_ = folder_.path() + "/runs.sqlite";
+  SearchOutcome outcome_;
+};
+
+TEST_F(ShowTest, RunsAreListedNewestFirst) {
+  const Json document = Document("runs", {});
+  ASSERT_EQ(document["runs"].size(), 2u);
+  EXPECT_EQ(document["runs"][0]["state"], "interrupted");
+  EXPECT_EQ(document["runs"][0]["attempts"], 3);
+  EXPECT_EQ(document["runs"][0]["search"], "random");
+  EXPECT_EQ(document["runs"][1]["id"], outcome_.run.id);
+  EXPECT_EQ(document["runs"][1]["attempts"], 25);
+  EXPECT_EQ(document["runs"][1]["best_attempt"], outcome_.run.best_attempt);
+  EXPECT_EQ(document["runs"][1]["confirmed"], true);
+}
+
+TEST_F(ShowTest, ARunThatWasKilledIsCalledKilled) {
+  Result<Store> store = Store::Open(path_);
+  RunRecord run = outcome_.run;
+  run.state = RunState::kRunning;
+  ASSERT_TRUE(store->UpdateRun(run));
+  EXPECT_EQ(Document("runs", {})["runs"][1]["state"], "killed");
+  const auto lock = store->Lock(run.id);
+  EXPECT_EQ(Document("runs", {})["runs"][1]["state"], "running");
+  EXPECT_EQ(Document("show", {run.id})["state"], "running");
+}
+
+TEST_F(ShowTest, ARunShowsItsAttemptsAndMarksTheBest) {
+  const Json document = Document("show", {outcome_.run.id.substr(0, 5)});
+  EXPECT_EQ(document["attempts"].size(), 25u);
+  EXPECT_EQ(document["confirmations"].size(), 3u);
+  EXPECT_EQ(document["settings"]["seed"], 3);
+  EXPECT_EQ(document["baselines"]["naive"], 2000.0);
+  const std::string text = Call("show", {outcome_.run.id})->text;
+  const std::string marked = "\n*" + std::string(7 - std::to_string(outcome_.run.best_attempt).size(), ' ') +
+                             std::to_string(outcome_.run.best_attempt);
+  EXPECT_NE(text.find(marked), std::string::npos) << text;
+}
+
+TEST_F(ShowTest, AnAttemptShowsVerdictTimingAndSource) {
+  const Json document = Document("show", {outcome_.run.id, "best"});
+  EXPECT_EQ(document["number"], outcome_.run.best_attempt);
+  EXPECT_EQ(document["evaluation"]["timing"]["warm"]["median_us"], document["median_us"]);
+  const std::string source = outcome_.tree.node(outcome_.run.best_attempt).attempt.proposal.candidate.text;
+  EXPECT_EQ(document["source"], source);
+  EXPECT_NE(Call("show", {outcome_.run.id, "best"})->text.find(source), std::string::npos);
+}
+
+TEST_F(ShowTest, ARefusedAttemptShowsWhy) {
+  int shown = 0;
+  for (const TreeNode& node : outcome_.tree.nodes()) {
+    if (node.attempt.number == 0 || node.attempt.accepted()) continue;
+    const std::string text = Call("show", {outcome_.run.id, std::to_string(node.attempt.number)})->text;
+    EXPECT_NE(text.find(node.attempt.evaluation.verdict.reason), std::string::npos) << text;
+    ++shown;
+  }
+  EXPECT_GT(shown, 0);
+}
+
+TEST_F(ShowTest, AnAttemptInFlightIsShownAsNotEnded) {
+  const std::string id = Document("runs", {})["runs"][0]["id"];
+  EXPECT_TRUE(Document("show", {id, "4"})["outcome"].is_null());
+  EXPECT_NE(Call("show", {id, "4"})->text.find("it has not ended"), std::string::npos);
+}
+
+TEST_F(ShowTest, WhatIsNotThereIsSaidInOneLine) {
+  EXPECT_EQ(Call("show", {"zzz"}).error().kind, ErrorKind::kNotFound);
+  EXPECT_EQ(Call("show", {outcome_.run.id, "26"}).error().message,
+            "run " + outcome_.run.id + " has no attempt 26; it has 1 to 25");
+  EXPECT_EQ(Call("show", {outcome_.run.id, "last"}).error().kind, ErrorKind::kUsage);
+  path_ += ".none";
+  EXPECT_EQ(Call("runs", {}).error().kind, ErrorKind::kNotFound);
+}
+
+TEST_F(ShowTest, BenchPrintsTheSignatureOfEverySearch) {
+  const Json document = Document("bench", {"--budget", "10", "--seeds", "2"});
+  EXPECT_EQ(document["signature"].get<std::string>().size(), 12u);
+  EXPECT_GE(document["searches"].size(), 4u);
+  EXPECT_EQ(Document("bench", {"--budget", "10", "--seeds", "2"})["signature"], document["signature"]);
+}
+
+}  // namespace
+}  // namespace hone

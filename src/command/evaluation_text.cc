@@ -1,0 +1,95 @@
+#include "command/evaluation_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace hone {
+namespace {
+
+void Line(std::string& text, std::string_view label, std::string_view words) {
+  text += fmt::format("  {:<12} {}\n", label, words);
+}
+
+std::string SamplesText(const Samples& samples) {
+  return fmt::format("{} (95 % interval {} to {}, spread {} to {}, {} samples)", TimeText(samples.median_us),
+                     TimeText(samples.low_us), TimeText(samples.high_us), TimeText(samples.p10_us),
+                     TimeText(samples.p90_us), samples.count);
+}
+
+void AppendEvidence(std::string& text, const Evidence& evidence) {
+  if (!evidence.draw.empty()) Line(text, "inputs", evidence.draw);
+  if (!evidence.output.empty()) {
+    Line(text, "where", fmt::format("{}[{}]", evidence.output, fmt::join(evidence.index, ", ")));
+  }
+  if (evidence.expected) Line(text, "expected", fmt::format("{:.9g}", *evidence.expected));
+  if (evidence.got) Line(text, "got", fmt::format("{:.9g}", *evidence.got));
+  if (evidence.budget) Line(text, "allowed", fmt::format("an error of {:.3g}", *evidence.budget));
+  if (evidence.wrong_elements) {
+    Line(text, "wrong",
+         evidence.elements ? fmt::format("{} of {} elements", *evidence.wrong_elements, *evidence.elements)
+                           : fmt::format("{} elements", *evidence.wrong_elements));
+  }
+  if (evidence.signal) Line(text, "signal", std::to_string(*evidence.signal));
+  if (evidence.exit_code) Line(text, "exit status", std::to_string(*evidence.exit_code));
+  if (evidence.line) {
+    Line(text, "line",
+         evidence.column ? fmt::format("{}, column {}", *evidence.line, *evidence.column)
+                         : std::to_string(*evidence.line));
+  }
+  if (!evidence.detail.empty()) Line(text, "detail", evidence.detail);
+}
+
+void AppendTiming(std::string& text, const Timing& timing) {
+  Line(text, "warm", SamplesText(timing.warm));
+  Line(text, "cold", SamplesText(timing.cold));
+  if (timing.prepare_us > 0) Line(text, "prepare", TimeText(timing.prepare_us) + " once");
+  Line(text, "threads", std::to_string(timing.threads));
+  for (const Comparison& comparison : timing.against) {
+    Line(text, "speed-up",
+         fmt::format("{} over {} at {} (95 % interval {} to {}, {} rounds)", SpeedupText(comparison.speedup),
+                     comparison.baseline, TimeText(comparison.baseline_warm.median_us),
+                     SpeedupText(comparison.speedup_low), SpeedupText(comparison.speedup_high), comparison.rounds));
+  }
+}
+
+}  // namespace
+
+std::string TimeText(double microseconds) {
+  if (microseconds <= 0) return "-";
+  if (microseconds < 1) return fmt::format("{:.0f} ns", microseconds * 1e3);
+  if (microseconds < 1e3) return fmt::format("{:.{}f} us", microseconds, microseconds < 10 ? 2 : 1);
+  if (microseconds < 1e6) return fmt::format("{:.{}f} ms", microseconds / 1e3, microseconds < 1e4 ? 2 : 1);
+  return fmt::format("{:.2f} s", microseconds / 1e6);
+}
+
+std::string SpeedupText(double speedup) {
+  if (speedup <= 0) return "-";
+  return fmt::format("{:.{}f}x", speedup, speedup < 10 ? 2 : 1);
+}
+
+std::string EvaluationForPeople(const Evaluation& evaluation) {
+  const Verdict& verdict = evaluation.verdict;
+  std::string text(Name(verdict.outcome));
+  if (!verdict.reason.empty()) text += ": " + verdict.reason;
+  text += '\n';
+  if (verdict.accepted()) {
+    Line(text, "error",
+         fmt::format("{:.2g} of the budget, {:.2g} of an honest implementation's{}{}", verdict.error_over_budget,
+                     verdict.error_over_honest, verdict.range.empty() ? "" : ", ", verdict.range));
+    Line(text, "repeats", verdict.bit_reproducible ? "bit for bit" : "within the budget, not bit for bit");
+    if (verdict.official_allclose)
+      Line(text, "allclose", *verdict.official_allclose ? "passes at 1e-4" : "fails at 1e-4");
+  }
+  AppendEvidence(text, verdict.evidence);
+  if (evaluation.timing) AppendTiming(text, *evaluation.timing);
+  if (evaluation.stages.total_ms > 0) {
+    Line(text, "took",
+         fmt::format("{:.0f} ms: compile {:.0f}{}, check {:.0f}, timing {:.0f}", evaluation.stages.total_ms,
+                     evaluation.stages.compile_ms, evaluation.stages.compile_cached ? " (kept)" : "",
+                     evaluation.stages.check_ms, evaluation.stages.timing_ms));
+  }
+  if (!evaluation.sandbox.empty()) Line(text, "held by", evaluation.sandbox);
+  return text;
+}
+
+}  // namespace hone

@@ -1,0 +1,17 @@
+// Evaluations in words, for the verbs that show them.
+#pragma once
+
+#include <string>
+
+#include "evaluate/verdict.h"
+
+namespace hone {
+
+std::string TimeText(double microseconds);  // "12.3 us", "4.56 ms"; "-" for 0
+std::string SpeedupText(double speedup);    // "1.83x"; "-" for 0
+
+// Several lines: the outcome and its reason, the evidence, the timing with its confidence intervals and comparisons.
+// The log is not in it.
+std::string EvaluationForPeople(const Evaluation& evaluation);
+
+}  // namespace hone
