@@ -311,18 +311,24 @@ Result<Machine> Calibrate(Effort effort, const std::function<void(std::string_vi
     say("memory bandwidth");
     for (auto& point : machine.bandwidth) MeasurePoint(kernels, team, memory.data(), stride, pace, machine, point);
   }
-  // Nearer memory is hardly slower than farther memory: where it seems so, something disturbed every sweep. Look again.
+  // Nearer memory is hardly slower than farther memory, and the farthest is much like its neighbour: where it seems
+  // otherwise, something disturbed every sweep. Look again.
   for (int look = 0; look < pace.looks; ++look) {
-    BandwidthPoint best;
+    BandwidthPoint beyond;
+    if (machine.bandwidth.size() > 1) {
+      const auto& neighbour = machine.bandwidth[machine.bandwidth.size() - 2];
+      beyond = {.copy_bytes_per_second = 0.8 * neighbour.copy_bytes_per_second,
+                .read_bytes_per_second = 0.8 * neighbour.read_bytes_per_second};
+    }
     for (auto point = machine.bandwidth.rbegin(); point != machine.bandwidth.rend(); ++point) {
-      if (point->copy_bytes_per_second < 0.9 * best.copy_bytes_per_second ||
-          point->read_bytes_per_second < 0.9 * best.read_bytes_per_second) {
+      if (point->copy_bytes_per_second < 0.9 * beyond.copy_bytes_per_second ||
+          point->read_bytes_per_second < 0.9 * beyond.read_bytes_per_second) {
         if (progress)
           progress(fmt::format("measuring memory bandwidth again at {} KiB", point->working_set_bytes >> 10));
         MeasurePoint(kernels, team, memory.data(), stride, pace, machine, *point);
       }
-      KeepBest(best.copy_bytes_per_second, point->copy_bytes_per_second);
-      KeepBest(best.read_bytes_per_second, point->read_bytes_per_second);
+      KeepBest(beyond.copy_bytes_per_second, point->copy_bytes_per_second);
+      KeepBest(beyond.read_bytes_per_second, point->read_bytes_per_second);
     }
   }
   machine.fork_join_us = 1e6 * fork_join_seconds;

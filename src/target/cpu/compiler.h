@@ -1,5 +1,6 @@
-// The host compiler behind a content-addressed cache: the same source, flags, compiler and machine are the same shared object.
-// Thread- and process-safe: an entry appears whole or not at all, and two who want the same one do not disturb each other.
+// The host compiler behind a content-addressed cache: the same source, flags, compiler and machine are the same shared
+// object. Thread- and process-safe: an entry appears whole or not at all, and two who want the same one do not disturb
+// each other.
 #pragma once
 
 #include <chrono>
@@ -11,9 +12,9 @@
 namespace hone {
 
 struct CompileRequest {
-  std::string source;               // C++20; may include <hone/module.h>
-  std::vector<std::string> flags;   // after the standard ones
-  bool trusted = false;             // ours (oracle): compiled outside of the sandbox
+  std::string source;              // C++20; may include <hone/module.h>
+  std::vector<std::string> flags;  // after the standard ones
+  bool trusted = false;            // ours (oracle): compiled outside of the sandbox
   std::chrono::milliseconds wall{120'000};
 };
 
@@ -23,9 +24,9 @@ struct Diagnostic {
 };
 
 struct Compiled {
-  std::string library;               // path of the shared object; empty when the source does not compile
-  std::vector<Diagnostic> errors;    // the first is the one to show
-  std::string log;                   // all that the compiler said
+  std::string library;             // path of the shared object; empty when the source does not compile
+  std::vector<Diagnostic> errors;  // the first is the one to show
+  std::string log;                 // all that the compiler said
   bool cached = false;
   bool timed_out = false;
   double milliseconds = 0;

@@ -1,0 +1,68 @@
+// hone calibrate: measures what this machine can do at best, against which kernels are judged, and keeps it.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "command/command.h"
+#include "target/machine.h"
+
+namespace hone {
+namespace {
+
+constexpr Option kOptions[] = {
+    {.name = "fast", .type = ValueType::kFlag, .help = "rough figures within a second, which are not kept"},
+};
+
+std::string Size(std::int64_t bytes) {
+  constexpr std::int64_t kMiB = 1 << 20;
+  if (bytes >= kMiB && bytes % kMiB == 0) return fmt::format("{} MiB", bytes / kMiB);
+  if (bytes >= 4 * kMiB) return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / kMiB);
+  return fmt::format("{} KiB", bytes >> 10);
+}
+
+std::string Table(const Machine& machine) {
+  auto text = fmt::format("{}, {} thread{}, {}-byte vectors\n", machine.processor, machine.threads,
+                          machine.threads == 1 ? "" : "s", machine.vector_bytes);
+  text += fmt::format("caches              {} L1 and {} L2 a core{}\n", Size(machine.l1_bytes), Size(machine.l2_bytes),
+                      machine.l3_bytes > 0 ? fmt::format(", {} L3", Size(machine.l3_bytes)) : "");
+  text += fmt::format("fused multiply-add  {:.1f} GFLOP/s f32, {:.1f} GFLOP/s f64\n", machine.fma_flops_f32 / 1e9,
+                      machine.fma_flops_f64 / 1e9);
+  text += fmt::format("fork and join       {:.2f} us\n\n", machine.fork_join_us);
+  text += fmt::format("{:>12}  {:>11}  {:>11}\n", "working set", "copy GB/s", "read GB/s");
+  for (const auto& point : machine.bandwidth) {
+    text += fmt::format("{:>12}  {:>11.1f}  {:>11.1f}\n", Size(point.working_set_bytes),
+                        point.copy_bytes_per_second / 1e9, point.read_bytes_per_second / 1e9);
+  }
+  return text;
+}
+
+Result<Answer> RunCalibrate(VerbCall& call) {
+  const bool fast = call.Flag("fast");
+  const auto machine =
+      HONE_TRY(Calibrate(fast ? Effort::kFast : Effort::kFull, [&](std::string_view what) { call.Progress(what); }));
+  auto text = Table(machine);
+  if (!fast) {
+    HONE_TRY(SaveCalibration(machine));
+    text += fmt::format("\nkept in {}\n", CalibrationPath());
+  }
+  return Answer::FromJsonText(ToJson(machine), std::move(text));
+}
+
+}  // namespace
+
+HONE_VERB(calibrate){
+    .name = "calibrate",
+    .doc = "Measure this machine's ceilings: arithmetic, memory bandwidth by working set, fork and join",
+    .help =
+        "Takes about ten seconds on all cores; let nothing else run meanwhile. Speed-of-light bounds and headroom are\n"
+        "stated against these figures. They are kept for this machine, in $HONE_DATA, else $XDG_DATA_HOME/hone, else\n"
+        "~/.local/share/hone. The bandwidth of a copy counts the bytes read and the bytes written.",
+    .options = kOptions,
+    .json =
+        "id, processor, threads, vector_bytes, l1_bytes, l2_bytes (a core), l3_bytes, fma_flops_f32, fma_flops_f64\n"
+        "(FLOP/s of all threads), fork_join_us, measured_on, compiler, bandwidth[]: working_set_bytes,\n"
+        "copy_bytes_per_second, read_bytes_per_second",
+    .run = RunCalibrate,
+};
+
+}  // namespace hone
