@@ -1,0 +1,87 @@
+"""Times a KernelBench-style Model in PyTorch, eager or compiled, for as long as it is asked to.
+
+Run by hone as a child: python -I -c THIS FILE.py eager|compile THREADS FLUSH_BYTES. One JSON object a line:
+  first          {"ready": true, "torch": "2.13.0", "mode": "eager"}
+  for each line  {"runs": N, "cold": false}  ->  {"ns": [wall nanoseconds of each run]}
+  on failure     {"error": "one line"}, and it ends
+"""
+import json
+import os
+import sys
+import time
+import types
+
+# Lines go to our real standard output; whatever the user's file prints goes to standard error.
+ANSWER = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+
+PATH, MODE, THREADS = sys.argv[1], sys.argv[2], int(sys.argv[3])
+FLUSH_BYTES = int(sys.argv[4]) if len(sys.argv) > 4 else 256 << 20
+
+
+def say(document):
+    ANSWER.write(json.dumps(document) + "\n")
+    ANSWER.flush()
+
+
+def fail(error):
+    first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    say({"error": " ".join(("%s: %s: %s" % (PATH, type(error).__name__, first)).split())[:600]})
+    os._exit(1)
+
+
+def build(torch):
+    with open(PATH, "rb") as file:
+        code = compile(file.read(), PATH, "exec")
+    module = types.ModuleType("hone_problem_file")
+    module.__file__ = PATH
+    sys.modules["hone_problem_file"] = module
+    sys.path.insert(0, os.path.dirname(os.path.abspath(PATH)))
+    torch.manual_seed(42)  # as KernelBench does before it makes the model
+    exec(code, module.__dict__)
+    torch.manual_seed(42)
+    init = module.get_init_inputs() if hasattr(module, "get_init_inputs") else []
+    model = module.Model(*init) if isinstance(init, (list, tuple)) else module.Model(**init)
+    torch.manual_seed(42)
+    return model, list(module.get_inputs())
+
+
+def main():
+    import torch
+
+    torch.set_num_threads(THREADS)
+    if MODE not in ("eager", "compile"):
+        raise ValueError("mode is %s; known are eager, compile" % MODE)
+    if MODE == "compile" and not hasattr(torch, "compile"):
+        raise RuntimeError("torch %s has no torch.compile; it needs torch 2" % torch.__version__)
+    model, inputs = build(torch)
+    if MODE == "compile":
+        model = torch.compile(model)
+    flush = None
+    clock = time.perf_counter_ns
+    with torch.no_grad():
+        for _ in range(3):
+            model(*inputs)
+        say({"ready": True, "torch": torch.__version__.split("+")[0], "mode": MODE})
+        for line in sys.stdin:
+            request = json.loads(line)
+            cold = bool(request.get("cold"))
+            if cold and flush is None:
+                flush = torch.zeros(max(FLUSH_BYTES, 64), dtype=torch.uint8)
+            times = []
+            for _ in range(int(request["runs"])):
+                if cold:
+                    flush.add_(1)  # every cache line of it is written, so that the inputs' are gone
+                begin = clock()
+                result = model(*inputs)
+                end = clock()
+                del result  # freed outside of the measured time
+                times.append(end - begin)
+            say({"ns": times})
+
+
+try:
+    main()
+except BaseException as error:
+    fail(error)
+os._exit(0)  # no destructors or exit handlers of the user's file

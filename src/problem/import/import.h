@@ -1,0 +1,41 @@
+// Importing: a problem out of a file of somebody else's kind. One file an importer, in importers/; a generated table
+// collects them, so that adding one is adding a file (cmake/Table.cmake).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "problem/problem.h"
+
+namespace hone {
+
+struct ImportOptions {
+  std::string python;                      // interpreter with torch; empty = FindPython()
+  bool weights = false;                    // keep the parameters' exact values (seed 42), not their distribution
+  std::string weights_path;                // the safetensors file for them and for constants that have no generator;
+                                           // written only if there are any. Empty: needing it is an error
+  std::chrono::milliseconds wall{60'000};  // for code of the file that runs
+  std::uint64_t memory_bytes = 4'000'000'000;  // data memory of that code
+  Precision contract = Precision::kTorch;      // of files that do not state one
+};
+
+struct Importer {
+  std::string_view name;
+  std::string_view doc;  // one line: which files
+  bool (*accepts)(std::string_view path);
+  Result<Problem> (*import)(const std::string& path, const ImportOptions& options);
+};
+
+std::span<const Importer* const> AllImporters();  // sorted by name
+
+// By the first importer that accepts the path. kNotFound if there is no such file or no Python, kUsage with the line of
+// the file for what is wrong in it or unknown to hone, kTimeout, kTool if the interpreter died. The problem's folder is
+// where its FromFile paths start: the folder of weights_path. The contract option does not change a problem that states
+// its own.
+Result<Problem> Import(const std::string& path, const ImportOptions& options = {});
+
+}  // namespace hone

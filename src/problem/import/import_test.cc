@@ -1,0 +1,378 @@
+#include "problem/import/import.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <future>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "base/files.h"
+#include "base/process.h"
+#include "problem/generate.h"
+#include "problem/import/bridge.h"
+#include "problem/import/python.h"
+
+namespace hone {
+namespace {
+
+using std::chrono::seconds;
+
+// Every interpreter with torch that is to be found, one a torch version.
+const std::vector<PythonTorch>& Pythons() {
+  static const auto pythons = [] {
+    std::vector<std::string> names = {"python3", "/usr/bin/python3"};
+    if (const char* own = std::getenv("HONE_PYTHON"); own && *own) names.insert(names.begin(), own);
+    if (const char* source = std::getenv("HONE_SOURCE"))
+      names.push_back(std::string(source) + "/build/venv/bin/python");
+    std::vector<PythonTorch> found;
+    std::set<std::string> versions;
+    for (const auto& name : names) {
+      auto python =
+          access(name.c_str(), X_OK) == 0 || name.find('/') == std::string::npos ? ProbePython(name) : std::nullopt;
+      if (python && versions.insert(python->torch_version).second) found.push_back(*python);
+    }
+    return found;
+  }();
+  return pythons;
+}
+
+#define NEEDS_TORCH() \
+  if (Pythons().empty()) GTEST_SKIP() << "no Python with torch is installed"
+
+class ImportTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto folder = TempDirectory::Create("import");
+    ASSERT_TRUE(folder);
+    folder_ = std::make_unique<TempDirectory>(std::move(*folder));
+  }
+
+  std::string Write(const std::string& text) {
+    const auto path = folder_->path() + "/model.py";
+    EXPECT_TRUE(WriteFileAtomically(path, text));
+    return path;
+  }
+
+  // The message that importing this text gives, with the folder left out.
+  std::string ErrorOf(const std::string& text, ImportOptions options = {}) {
+    if (options.python.empty()) options.python = Pythons().front().path;
+    const auto problem = Import(Write(text), options);
+    if (problem) return "no error";
+    auto message = problem.error().message;
+    for (auto at = message.find(folder_->path()); at != std::string::npos; at = message.find(folder_->path())) {
+      message.erase(at, folder_->path().size() + 1);
+    }
+    return message;
+  }
+
+  Result<Problem> Imported(const std::string& text, const PythonTorch& python, bool weights = false) {
+    ImportOptions options;
+    options.python = python.path;
+    options.weights = weights;
+    options.weights_path = folder_->path() + "/weights.safetensors";
+    return Import(Write(text), options);
+  }
+
+  std::unique_ptr<TempDirectory> folder_;
+};
+
+std::string Ops(const Problem& problem) {
+  std::string text;
+  for (const auto& node : problem.nodes) text += (text.empty() ? "" : " ") + node.op;
+  return text;
+}
+
+constexpr char kHead[] = "import torch\nimport torch.nn as nn\n";
+constexpr char kTail[] = "def get_inputs():\n    return [torch.rand(4, 8)]\ndef get_init_inputs():\n    return []\n";
+
+std::string Module(const std::string& init, const std::string& forward, const std::string& tail = kTail) {
+  return kHead + ("class Model(nn.Module):\n    def __init__(self):\n        super().__init__()\n        " + init +
+                  "\n    def forward(self, x):\n        " + forward + "\n" + tail);
+}
+
+TEST_F(ImportTest, UnknownAndMissingFilesAreNamed) {
+  const auto missing = Import(folder_->path() + "/none.py");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().kind, ErrorKind::kNotFound);
+  const auto path = folder_->path() + "/model.onnx";
+  ASSERT_TRUE(WriteFileAtomically(path, "x"));
+  const auto unknown = Import(path);
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().message,
+            path +
+                ": no importer takes such a file; there are graph_json (FILE.json: a problem.json), "
+                "kernelbench_py (FILE.py: Model, get_inputs, get_init_inputs)");
+}
+
+TEST_F(ImportTest, BadFilesGetOneLine) {
+  NEEDS_TORCH();
+  EXPECT_EQ(ErrorOf("import torch\nclass Model(:\n"), "model.py:2: SyntaxError: invalid syntax");
+  EXPECT_EQ(ErrorOf("import os\n\nimport einopsy\n"),
+            "model.py:3: ModuleNotFoundError: No module named 'einopsy' (pip install einopsy)");
+  EXPECT_EQ(ErrorOf("import torch\n"), "model.py: no class Model");
+  EXPECT_EQ(ErrorOf("x = 1\nclass Model:\n    pass\n"), "model.py:2: Model is not a torch.nn.Module");
+  EXPECT_EQ(ErrorOf(std::string(kHead) + "class Model(nn.Module):\n    pass\n" + kTail),
+            "model.py:3: class Model has no forward");
+  EXPECT_EQ(ErrorOf(Module("pass", "return x", "")), "model.py: no get_inputs()");
+  EXPECT_EQ(ErrorOf(Module("self.w = unknown", "return x")), "model.py:6: NameError: name 'unknown' is not defined");
+  EXPECT_EQ(ErrorOf(Module("pass", "return 3.0")),
+            "model.py: forward gives a float beside tensors; hone checks tensors only");
+  EXPECT_EQ(ErrorOf("import sys\nsys.exit(3)\n"), "model.py:2: calls sys.exit(3) while it is imported");
+  const auto mismatch = ErrorOf(Module("pass", "return x @ x"));
+  EXPECT_TRUE(mismatch.starts_with("model.py:8: ")) << mismatch;
+}
+
+TEST_F(ImportTest, TimeAndMemoryAreLimited) {
+  NEEDS_TORCH();
+  ImportOptions options;
+  options.wall = seconds(2);
+  EXPECT_EQ(ErrorOf("while True: pass\n", options),
+            "model.py: importing it ran past 2 s; make it faster or raise the limit");
+  options = {};
+  options.memory_bytes = 1'500'000'000;
+  EXPECT_EQ(ErrorOf("x = 1\ndata = bytearray(3_000_000_000)\n", options),
+            "model.py:2: needs more than the 1.5 GB of memory that an import may take");
+  EXPECT_EQ(ErrorOf("import torch\ndata = torch.ones(1_000_000_000)\n", options),
+            "model.py:2: needs more than the 1.5 GB of memory that an import may take");
+  const auto died = ErrorOf("import os\nos.abort()\n");
+  EXPECT_NE(died.find("was killed by SIGABRT while importing it"), std::string::npos) << died;
+}
+
+TEST_F(ImportTest, PrintsOfTheFileDoNotHarm) {
+  NEEDS_TORCH();
+  for (const auto& python : Pythons()) {
+    const auto problem = Imported(Module("print('{\"problem\": 1}')", "print(x.shape); return torch.relu(x)"), python);
+    ASSERT_TRUE(problem) << problem.error().message;
+    EXPECT_EQ(Ops(*problem), "aten.relu.default");
+  }
+}
+
+TEST_F(ImportTest, LargeTensorsNeedNoMemory) {
+  NEEDS_TORCH();
+  for (const auto& python : Pythons()) {
+    ImportOptions options;
+    options.python = python.path;
+    options.memory_bytes = 1'000'000'000;
+    const auto problem = Import(Write(Module("self.l = nn.Linear(65536, 65536)", "return self.l(x)",
+                                             "def get_inputs():\n    return [torch.randn(65536, 65536)]\n")),
+                                options);
+    ASSERT_TRUE(problem) << problem.error().message;
+    EXPECT_EQ(problem->Outputs()[0]->shape, (Shape{65536, 65536}));
+    EXPECT_NEAR(std::get<Uniform>(problem->Find("l_weight")->generator).high, 1 / 256.0, 1e-9);
+    EXPECT_EQ(std::get<Normal>(problem->Find("x")->generator).deviation, 1);
+  }
+}
+
+TEST_F(ImportTest, DistributionsAreRecorded) {
+  NEEDS_TORCH();
+  for (const auto& python : Pythons()) {
+    const auto problem = Imported(
+        Module("self.a = nn.Parameter(torch.randn(8) * 0.5 + 2); self.b = nn.Parameter(torch.full((8,), 3.0)); "
+               "self.c = nn.Parameter(torch.rand(8) ** 2); self.d = nn.Parameter(torch.empty(8)); "
+               "nn.init.normal_(self.d, std=0.02); "
+               "self.e = nn.Parameter(torch.empty(64, 8)); nn.init.trunc_normal_(self.e, std=0.02)",
+               "return (x * self.a + self.b * self.c * self.d) @ self.e.T + m[0]",
+               "m = torch.arange(4.0)\ndef get_inputs():\n    return [torch.randint(3, 9, (4, 8)).float() - 1]\n"),
+        python);
+    ASSERT_TRUE(problem) << problem.error().message;
+    const auto* x = std::get_if<IntegerRange>(&problem->Find("x")->generator);
+    ASSERT_TRUE(x);
+    EXPECT_EQ(x->low, 2);
+    EXPECT_EQ(x->high, 8);
+    EXPECT_EQ(std::get<Normal>(problem->Find("a")->generator).mean, 2);
+    EXPECT_EQ(std::get<Normal>(problem->Find("a")->generator).deviation, 0.5);
+    EXPECT_EQ(std::get<Constant>(problem->Find("b")->generator).value, 3);
+    EXPECT_FALSE(std::holds_alternative<FromFile>(problem->Find("c")->generator));
+    EXPECT_EQ(std::get<Normal>(problem->Find("d")->generator).deviation, 0.02);
+    EXPECT_NEAR(std::get<Normal>(problem->Find("e")->generator).deviation, 0.02, 0.002);
+  }
+}
+
+TEST_F(ImportTest, InPlaceOperatorsBecomeFunctional) {
+  NEEDS_TORCH();
+  for (const auto& python : Pythons()) {
+    const auto problem =
+        Imported(Module("pass", "y = x * 2; y += 1; z = y.relu_(); return y + z.clone().mul_(x)"), python);
+    ASSERT_TRUE(problem) << problem.error().message;
+    EXPECT_EQ(Ops(*problem), "aten.mul.Tensor aten.add.Tensor aten.relu.default aten.mul.Tensor aten.add.Tensor")
+        << python.path;
+    const auto& last = problem->nodes.back().arguments;
+    EXPECT_EQ(std::get<TensorName>(last.at("self").value).name, "relu");
+  }
+}
+
+TEST_F(ImportTest, TrainingStateAndDropoutOfNothingAreDropped) {
+  NEEDS_TORCH();
+  for (const auto& python : Pythons()) {
+    const auto problem =
+        Imported(Module("self.bn = nn.BatchNorm1d(8); self.d = nn.Dropout(0.0)", "return self.d(self.bn(x))"), python);
+    ASSERT_TRUE(problem) << problem.error().message;
+    EXPECT_EQ(problem->nodes.size(), 1u) << Ops(*problem);
+    EXPECT_EQ(problem->Outputs().size(), 1u);
+    EXPECT_EQ(Ops(*problem), "aten.native_batch_norm.default");
+    EXPECT_EQ(problem->Inputs().size(), 3u);  // x, weight and bias: no statistics
+  }
+}
+
+TEST_F(ImportTest, ScalarsAndSeveralOutputsWork) {
+  NEEDS_TORCH();
+  for (const auto& python : Pythons()) {
+    const auto problem = Imported(
+        std::string(kHead) +
+            "class Model(nn.Module):\n    def forward(self, x, s, parts):\n"
+            "        a, b = torch.chunk(parts[0], 2, dim=1)\n        return {'sum': x * s + a, 'b': b, 'x': x}\n"
+            "def get_inputs():\n    return [torch.rand(4, 8), 0.5, [torch.rand(4, 16)]]\n",
+        python);
+    ASSERT_TRUE(problem) << problem.error().message;
+    EXPECT_EQ(problem->Inputs().size(), 2u);
+    ASSERT_EQ(problem->Outputs().size(), 3u);
+    for (const auto* output : problem->Outputs()) EXPECT_EQ(output->shape, (Shape{4, 8}));
+    EXPECT_EQ(problem->provenance.at("constant arguments"), "s = 0.5");
+  }
+}
+
+TEST_F(ImportTest, WeightsAreExactAndConstantsAreKept) {
+  NEEDS_TORCH();
+  for (const auto& python : Pythons()) {
+    const auto text = Module("self.l = nn.Linear(8, 3); self.register_buffer('mask', torch.tril(torch.ones(4, 4)))",
+                             "return self.mask @ self.l(x)");
+    const auto with = Imported(text, python, true);
+    ASSERT_TRUE(with) << with.error().message;
+    const auto* weight = with->Find("l_weight");
+    ASSERT_TRUE(weight && std::holds_alternative<FromFile>(weight->generator));
+    float values[24];
+    ASSERT_TRUE(Fill(*weight, 1, 0, {}, values, with->folder));
+    EXPECT_NEAR(values[0], 0.2703, 2e-4);  // torch.manual_seed(42); nn.Linear(8, 3).weight[0, 0]
+    const auto without = Imported(text, python);
+    ASSERT_TRUE(without) << without.error().message;
+    EXPECT_TRUE(std::holds_alternative<Uniform>(without->Find("l_weight")->generator));
+    const auto* mask = without->Find("mask");
+    ASSERT_TRUE(std::holds_alternative<FromFile>(mask->generator));
+    ASSERT_TRUE(Fill(*mask, 1, 0, {}, values, without->folder));
+    EXPECT_EQ(values[1], 0);
+    EXPECT_EQ(values[4], 1);
+  }
+}
+
+// What PyTorch itself says of the files: the shapes of their outputs, one line a file.
+std::vector<std::string> ShapesByTorch(const PythonTorch& python, const std::vector<std::string>& paths) {
+  Command command;
+  command.argv = {python.path, "-I", "-c",
+                  "import sys, types, torch\n"
+                  "for path in sys.argv[1:]:\n"
+                  "    m = types.ModuleType('m'); exec(compile(open(path).read(), path, 'exec'), m.__dict__)\n"
+                  "    y = m.Model(*m.get_init_inputs())(*m.get_inputs())\n"
+                  "    print(''.join(str(list(t.shape)) for t in (y if isinstance(y, (tuple, list)) else [y])))"};
+  command.argv.insert(command.argv.end(), paths.begin(), paths.end());
+  command.environment = InheritedEnvironment();
+  const auto exit = hone::Run(command);
+  EXPECT_TRUE(exit && exit->ok()) << (exit ? exit->error : exit.error().message);
+  std::vector<std::string> lines;
+  std::istringstream text(exit ? exit->output : "");
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  lines.resize(paths.size());
+  return lines;
+}
+
+TEST_F(ImportTest, EveryExampleImportsUnderEveryTorchWithTheSameOperators) {
+  NEEDS_TORCH();
+  const char* source = std::getenv("HONE_SOURCE");
+  if (!source) GTEST_SKIP() << "HONE_SOURCE is not set";
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(source) + "/examples/problems")) {
+    if (entry.path().extension() == ".py") paths.push_back(entry.path().string());
+  }
+  EXPECT_GE(paths.size(), 16u);
+  const auto expected = ShapesByTorch(Pythons().front(), paths);
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    std::vector<std::future<Result<Problem>>> imports;  // an import is a second or two of somebody else's process
+    for (const auto& python : Pythons()) {
+      ImportOptions options;
+      options.python = python.path;
+      imports.push_back(std::async(std::launch::async, [&, options] { return Import(paths[i], options); }));
+    }
+    std::set<std::string> ops;
+    for (auto& import : imports) {
+      const auto problem = import.get();
+      ASSERT_TRUE(problem) << problem.error().message;
+      std::string shapes;
+      for (const auto* output : problem->Outputs()) shapes += ToString(output->shape);
+      EXPECT_EQ(shapes, expected[i]) << paths[i] << " with torch " << problem->provenance.at("torch");
+      ops.insert(Ops(*problem));
+      const auto again = ParseProblem(ToJson(*problem), "again");
+      EXPECT_TRUE(again && Identity(*again) == Identity(*problem));
+    }
+    EXPECT_EQ(ops.size(), 1u) << paths[i];
+  }
+}
+
+TEST_F(ImportTest, HonePythonIsTakenAtItsWord) {
+  const char* before = std::getenv("HONE_PYTHON");
+  const std::string kept = before ? before : "";
+  setenv("HONE_PYTHON", "/bin/false", 1);
+  const auto python = FindPython();
+  if (before)
+    setenv("HONE_PYTHON", kept.c_str(), 1);
+  else
+    unsetenv("HONE_PYTHON");
+  ASSERT_FALSE(python);
+  EXPECT_TRUE(python.error().message.starts_with("HONE_PYTHON=/bin/false cannot import torch: "));
+}
+
+TEST_F(ImportTest, TheBaselineTimesTheModel) {
+  NEEDS_TORCH();
+  for (const auto& python : Pythons()) {
+    Command command;
+    command.argv = {python.path,
+                    "-I",
+                    "-c",
+                    std::string(BaselineBridge()),
+                    Write(Module("print('hello')", "print('x'); return x + 1")),
+                    "eager",
+                    "1",
+                    "1000000"};
+    command.environment = InheritedEnvironment();
+    auto child = Child::Start(command);
+    ASSERT_TRUE(child);
+    const auto ready = child->ReadLine(seconds(60));
+    ASSERT_TRUE(ready) << ready.error().message;
+    const auto first = nlohmann::json::parse(*ready);
+    EXPECT_EQ(first.at("ready"), true);
+    EXPECT_EQ(first.at("mode"), "eager");
+    for (const char* request : {R"({"runs": 3, "cold": false})", R"({"runs": 2, "cold": true})"}) {
+      ASSERT_TRUE(child->WriteLine(request));
+      const auto line = child->ReadLine(seconds(20));
+      ASSERT_TRUE(line) << line.error().message;
+      const auto times = nlohmann::json::parse(*line).at("ns");
+      EXPECT_EQ(times.size(), nlohmann::json::parse(request).at("runs"));
+      for (const auto& time : times) EXPECT_GT(time.get<std::int64_t>(), 0);
+    }
+  }
+}
+
+TEST_F(ImportTest, ABaselineThatCannotRunSaysWhy) {
+  NEEDS_TORCH();
+  Command command;
+  command.argv = {Pythons().back().path,
+                  "-I",
+                  "-c",
+                  std::string(BaselineBridge()),
+                  Write("raise ValueError('no luck')\n"),
+                  "eager",
+                  "1",
+                  "1"};
+  command.environment = InheritedEnvironment();
+  auto child = Child::Start(command);
+  ASSERT_TRUE(child);
+  const auto line = child->ReadLine(seconds(60));
+  ASSERT_TRUE(line);
+  EXPECT_EQ(nlohmann::json::parse(*line).at("error"), folder_->path() + "/model.py: ValueError: no luck");
+}
+
+}  // namespace
+}  // namespace hone
