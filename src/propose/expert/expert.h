@@ -1,0 +1,16 @@
+// The built-in expert: a proposer that needs no model and no network. It partitions the graph into fusion groups, writes them as a
+// program of the kernel language (dsl/), and improves programs by moves on their kernels' settings, best predicted first.
+#pragma once
+
+#include <memory>
+
+#include "graph/graph.h"
+#include "propose/proposer.h"
+#include "target/machine.h"
+
+namespace hone {
+
+// `machine` may be uncalibrated (LoadCalibration failed, DescribeMachine served): the ranking is then coarser.
+std::unique_ptr<Proposer> MakeExpert(Graph graph, Machine machine);
+
+}  // namespace hone

@@ -1,0 +1,186 @@
+#include "propose/expert/expert.h"
+
+#include <gtest/gtest.h>
+
+#include "dsl/program.h"
+#include "propose/expert/pieces.h"
+#include "propose/expert/writer.h"
+#include "propose/random.h"
+
+namespace hone {
+namespace {
+
+// A problem from its tensors and nodes in JSON; everything f32.
+Problem Parse(const std::string& tensors, const std::string& nodes) {
+  const auto problem = ParseProblem(R"({"hone_problem": 1, "name": "test", "tensors": [)" + tensors + R"(], "graph": [)" + nodes + "]}", "test");
+  EXPECT_TRUE(problem) << problem.error().message;
+  return *problem;
+}
+
+std::string In(const std::string& name, const std::string& shape, const std::string& role = "input") {
+  return R"({"name": ")" + name + R"(", "shape": )" + shape + R"(, "dtype": "f32", "role": ")" + role +
+         (role == "output" ? R"("})" : R"(", "generator": {"kind": "uniform", "low": 0, "high": 1}})");
+}
+
+std::vector<Proposal> Start(const Problem& problem) {
+  auto graph = Graph::Create(problem);
+  EXPECT_TRUE(graph) << graph.error().message;
+  const auto expert = MakeExpert(*graph, Machine{.threads = 2});
+  Random random(1);
+  const auto proposals = expert->Start(random);
+  EXPECT_TRUE(proposals);
+  return *proposals;
+}
+
+std::vector<dsl::Statement> Statements(const Proposal& proposal) {
+  const auto parsed = dsl::Parse(proposal.candidate.text);
+  EXPECT_TRUE(std::holds_alternative<dsl::Program>(parsed)) << proposal.candidate.text;
+  return std::holds_alternative<dsl::Program>(parsed) ? std::get<dsl::Program>(parsed).statements : std::vector<dsl::Statement>{};
+}
+
+std::vector<std::string> Families(const Problem& problem) {
+  const auto proposals = Start(problem);
+  EXPECT_FALSE(proposals.empty());
+  std::vector<std::string> families;
+  EXPECT_EQ(proposals[0].candidate.kind, CandidateKind::kProgram) << proposals[0].candidate.text;
+  if (proposals[0].candidate.kind != CandidateKind::kProgram) return families;
+  SCOPED_TRACE(proposals[0].candidate.text);
+  for (const auto& statement : Statements(proposals[0])) families.push_back(statement.variant.empty() ? statement.family : statement.family + " " + statement.variant);
+  return families;
+}
+
+using Names = std::vector<std::string>;
+
+TEST(ExpertTest, AChainOfElementwiseOpsIsOneMap) {
+  const Problem problem = Parse(In("x", "[8, 100]") + "," + In("b", "[100]", "parameter") + "," + In("y", "[8, 100]", "output"),
+                                R"({"op": "add", "args": {"self": "%x", "other": "%b"}, "outputs": ["s"]},
+                                   {"op": "mish", "args": {"self": "%s"}, "outputs": ["m"]},
+                                   {"op": "mul", "args": {"self": "%m", "other": "%x"}, "outputs": ["y"]})");
+  EXPECT_EQ(Families(problem), Names{"map"});
+}
+
+TEST(ExpertTest, SoftmaxIsRecognisedWithWhatSurroundsIt) {
+  const Problem problem = Parse(In("x", "[8, 100]") + "," + In("y", "[8, 100]", "output"),
+                                R"({"op": "mul", "args": {"self": "%x", "other": 0.5}, "outputs": ["s"]},
+                                   {"op": "_softmax", "args": {"self": "%s", "dim": 1, "half_to_float": false}, "outputs": ["p"]},
+                                   {"op": "mul", "args": {"self": "%p", "other": 3.0}, "outputs": ["y"]})");
+  EXPECT_EQ(Families(problem), Names{"softmax"});
+}
+
+TEST(ExpertTest, LogSoftmaxOverAMiddleDimensionIsOneKernel) {
+  const Problem problem = Parse(In("x", "[4, 30, 7]") + "," + In("y", "[4, 30, 7]", "output"),
+                                R"({"op": "_log_softmax", "args": {"self": "%x", "dim": 1, "half_to_float": false}, "outputs": ["y"]})");
+  EXPECT_EQ(Families(problem), Names{"softmax log"});
+}
+
+TEST(ExpertTest, LayerNormIsOneNorm) {
+  const Problem problem = Parse(In("x", "[4, 6, 50]") + "," + In("w", "[50]", "parameter") + "," + In("b", "[50]", "parameter") + "," + In("y", "[4, 6, 50]", "output"),
+                                R"({"op": "native_layer_norm", "args": {"input": "%x", "normalized_shape": [50], "weight": "%w", "bias": "%b", "eps": 1e-5}, "outputs": ["y", "", ""]})");
+  EXPECT_EQ(Families(problem), Names{"norm"});
+}
+
+TEST(ExpertTest, LayerNormOverTwoDimensionsIsOneNorm) {
+  const Problem problem = Parse(In("x", "[4, 6, 50]") + "," + In("w", "[6, 50]", "parameter") + "," + In("b", "[6, 50]", "parameter") + "," + In("y", "[4, 6, 50]", "output"),
+                                R"({"op": "native_layer_norm", "args": {"input": "%x", "normalized_shape": [6, 50], "weight": "%w", "bias": "%b", "eps": 1e-5}, "outputs": ["y", "", ""]})");
+  EXPECT_EQ(Families(problem), Names{"norm"});
+}
+
+TEST(ExpertTest, GroupNormIsOneNorm) {
+  const Problem problem = Parse(In("x", "[2, 8, 5, 5]") + "," + In("w", "[8]", "parameter") + "," + In("b", "[8]", "parameter") + "," + In("y", "[2, 8, 5, 5]", "output"),
+                                R"({"op": "native_group_norm", "args": {"input": "%x", "weight": "%w", "bias": "%b", "N": 2, "C": 8, "HxW": 25, "group": 4, "eps": 1e-5}, "outputs": ["y", "", ""]})");
+  EXPECT_EQ(Families(problem), Names{"norm"});
+}
+
+TEST(ExpertTest, RmsNormWrittenOutIsOneNorm) {
+  const Problem problem = Parse(In("x", "[4, 64]") + "," + In("w", "[64]", "parameter") + "," + In("y", "[4, 64]", "output"),
+                                R"({"op": "pow", "args": {"self": "%x", "exponent": 2}, "outputs": ["sq"]},
+                                   {"op": "mean", "args": {"self": "%sq", "dim": [-1], "keepdim": true}, "outputs": ["ms"]},
+                                   {"op": "add", "args": {"self": "%ms", "other": 1e-6}, "outputs": ["e"]},
+                                   {"op": "rsqrt", "args": {"self": "%e"}, "outputs": ["r"]},
+                                   {"op": "mul", "args": {"self": "%x", "other": "%r"}, "outputs": ["n"]},
+                                   {"op": "mul", "args": {"self": "%n", "other": "%w"}, "outputs": ["y"]})");
+  EXPECT_EQ(Families(problem), Names{"norm"});
+}
+
+TEST(ExpertTest, ALossIsOneReduction) {
+  const Problem problem = Parse(In("p", "[16, 40]") + "," + In("t", "[16, 40]") + "," + In("y", "[]", "output"),
+                                R"({"op": "smooth_l1_loss", "args": {"self": "%p", "target": "%t"}, "outputs": ["y"]})");
+  EXPECT_EQ(Families(problem), Names{"reduce sum"});
+}
+
+TEST(ExpertTest, LinearTakesItsEpilogue) {
+  const Problem problem = Parse(In("x", "[2, 5, 32]") + "," + In("w", "[48, 32]", "parameter") + "," + In("b", "[48]", "parameter") + "," + In("r", "[2, 5, 48]") + "," +
+                                    In("y", "[2, 5, 48]", "output"),
+                                R"({"op": "linear", "args": {"input": "%x", "weight": "%w", "bias": "%b"}, "outputs": ["h"]},
+                                   {"op": "gelu", "args": {"self": "%h"}, "outputs": ["g"]},
+                                   {"op": "add", "args": {"self": "%g", "other": "%r"}, "outputs": ["y"]})");
+  EXPECT_EQ(Families(problem), Names{"matmul"});
+}
+
+TEST(ExpertTest, AddmmThroughViewsTakesItsEpilogue) {
+  const Problem problem = Parse(In("x", "[2, 5, 32]") + "," + In("w", "[48, 32]", "parameter") + "," + In("b", "[48]", "parameter") + "," + In("y", "[2, 5, 48]", "output"),
+                                R"({"op": "permute", "args": {"self": "%w", "dims": [1, 0]}, "outputs": ["wt"]},
+                                   {"op": "view", "args": {"self": "%x", "size": [10, 32]}, "outputs": ["xv"]},
+                                   {"op": "addmm", "args": {"self": "%b", "mat1": "%xv", "mat2": "%wt"}, "outputs": ["h"]},
+                                   {"op": "view", "args": {"self": "%h", "size": [2, 5, 48]}, "outputs": ["hv"]},
+                                   {"op": "relu", "args": {"self": "%hv"}, "outputs": ["y"]})");
+  EXPECT_EQ(Families(problem), Names{"matmul"});
+}
+
+TEST(ExpertTest, AnMlpIsAMatmulALayer) {
+  const Problem problem = Parse(In("x", "[16, 32]") + "," + In("w", "[48, 32]", "parameter") + "," + In("v", "[8, 48]", "parameter") + "," + In("y", "[16, 8]", "output"),
+                                R"({"op": "linear", "args": {"input": "%x", "weight": "%w"}, "outputs": ["h"]},
+                                   {"op": "relu", "args": {"self": "%h"}, "outputs": ["g"]},
+                                   {"op": "linear", "args": {"input": "%g", "weight": "%v"}, "outputs": ["y"]})");
+  EXPECT_EQ(Families(problem), (Names{"matmul", "matmul"}));
+}
+
+TEST(ExpertTest, BatchedMatmulIsAMatmul) {
+  const Problem problem = Parse(In("a", "[3, 16, 32]") + "," + In("b", "[3, 32, 8]") + "," + In("y", "[3, 16, 8]", "output"),
+                                R"({"op": "bmm", "args": {"self": "%a", "mat2": "%b"}, "outputs": ["y"]})");
+  EXPECT_EQ(Families(problem), Names{"matmul"});
+}
+
+TEST(ExpertTest, ReductionsKeepTheOrderOfMemory) {
+  const Problem problem = Parse(In("x", "[6, 16, 32]") + "," + In("y", "[6, 32]", "output"),
+                                R"({"op": "amax", "args": {"self": "%x", "dim": [1]}, "outputs": ["y"]})");
+  const auto proposals = Start(problem);
+  const auto statements = Statements(proposals[0]);
+  ASSERT_EQ(statements.size(), 1u);
+  EXPECT_EQ(statements[0].variant, "max");
+  EXPECT_EQ(statements[0].axes, std::vector<int>{1});
+}
+
+TEST(ExpertTest, WhatTheLanguageCannotSayIsLeftToTheLoopNests) {
+  const Problem problem = Parse(In("x", "[6, 16]") + "," + In("y", "[12, 16]", "output"),
+                                R"({"op": "cat", "args": {"tensors": ["%x", "%x"], "dim": 0}, "outputs": ["y"]})");
+  const auto proposals = Start(problem);
+  ASSERT_EQ(proposals.size(), 1u);
+  EXPECT_EQ(proposals[0].candidate.kind, CandidateKind::kModule);
+}
+
+TEST(ExpertTest, EveryMoveChangesOneSettingAndIsALegalProgram) {
+  const Problem problem = Parse(In("x", "[64, 1000]") + "," + In("y", "[64, 1000]", "output"), R"({"op": "relu", "args": {"self": "%x"}, "outputs": ["y"]})");
+  auto graph = Graph::Create(problem);
+  ASSERT_TRUE(graph);
+  const auto expert = MakeExpert(*graph, Machine{.threads = 2});
+  Random random(1);
+  const auto start = expert->Start(random);
+  ASSERT_TRUE(start);
+  Attempt attempt;
+  attempt.number = 1;
+  attempt.proposal = start->at(0);
+  attempt.evaluation.verdict.outcome = Outcome::kAccepted;
+  attempt.evaluation.timing = Timing{.warm = {.median_us = 100}};
+  const auto moves = expert->Next(attempt, 0, random);
+  ASSERT_TRUE(moves);
+  EXPECT_FALSE(moves->empty());
+  for (const auto& move : *moves) {
+    EXPECT_NE(move.candidate.text, attempt.proposal.candidate.text) << move.key;
+    EXPECT_GT(move.predicted_us, 0);
+    EXPECT_LT(move.predicted_us, 100);
+  }
+}
+
+}  // namespace
+}  // namespace hone
