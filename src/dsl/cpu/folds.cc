@@ -1,0 +1,717 @@
+#include "dsl/cpu/folds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "dsl/cpu/knobs.h"
+
+namespace hone::dsl {
+namespace {
+
+// Elements that are summed in the accumulators before they go to a double: keeps the error of a sum at that of a short one.
+constexpr std::int64_t kRowBlock = 4096;
+constexpr std::int64_t kRowsPerFlush = 256;
+constexpr std::int64_t kLanes = 16;
+
+// A range of a loop: constants where they are known.
+struct Range {
+  std::string begin = "0", end;
+  std::optional<std::int64_t> count;  // end - begin, when it is a constant
+};
+
+Range Whole(const LoopDim& dim) { return {.begin = "0", .end = fmt::format("{}", dim.extent), .count = dim.extent}; }
+
+std::string Plus(const std::string& a, const std::string& b) { return a == "0" ? b : b == "0" ? a : a + " + " + b; }
+std::string Plus(const std::string& a, std::int64_t b) { return Plus(a, fmt::format("{}", b)); }
+std::string Lesser(const std::string& a, const std::string& b) { return fmt::format("{} < {} ? {} : {}", a, b, a, b); }
+
+// Whether an operator may stand beside the text without parentheses: nothing but a name, an element or a call.
+bool IsAtom(const std::string& text) {
+  int depth = 0;
+  for (const char c : text) {
+    if (c == '(' || c == '[') ++depth;
+    if (c == ')' || c == ']') --depth;
+    if (c == ' ' && depth == 0) return false;
+  }
+  return true;
+}
+
+class FoldEmitter {
+ public:
+  FoldEmitter(const KernelProgram& program, const Kernel& kernel, Writer& writer)
+      : kernel_(kernel), writer_(writer), loops_(program, kernel), target_type_(CppName(program.buffers[static_cast<std::size_t>(kernel.target)].dtype)) {
+    rows_ = loops_.dims.back().reduced;
+    bool any = false;
+    for (const auto& dim : loops_.dims) any |= dim.reduced;
+    if (!any) {  // a fold over one element
+      LoopDim one = loops_.dims[0];
+      one.extent = 1;
+      one.reduced = true;
+      std::fill(one.strides.begin(), one.strides.end(), 0);
+      one.target_stride = 0;
+      one.var = "r";
+      loops_.dims.insert(loops_.dims.begin(), one);
+    }
+    for (std::size_t d = 0; d < loops_.dims.size(); ++d) (loops_.dims[d].reduced ? reduced_ : kept_).push_back(d);
+    accumulators_ = std::max<std::int64_t>(1, IntSetting(kernel, "accumulators"));
+    columns_ = std::max<std::int64_t>(1, IntSetting(kernel, "columns"));
+    split_ = std::max<std::int64_t>(1, IntSetting(kernel, "split"));
+    kept_count_ = loops_.Count(false);
+    reduced_count_ = 1;
+    for (const auto d : reduced_) reduced_count_ *= loops_.dims[d].extent;
+    index_ = loops_.Vars();
+    // The dense position of a row among the rows.
+    kept_strides_.assign(loops_.dims.size(), 0);
+    std::int64_t step = 1;
+    for (std::size_t n = kept_.size(); n-- > 0; step *= loops_.dims[kept_[n]].extent) kept_strides_[kept_[n]] = step;
+    // The dimension that is cut: the longest one, the outer one of equals; its rows then lie apart.
+    split_dim_ = reduced_[0];
+    for (const auto d : reduced_) {
+      if (loops_.dims[d].extent > loops_.dims[split_dim_].extent) split_dim_ = d;
+    }
+    const std::int64_t extent = loops_.dims[split_dim_].extent;
+    const std::int64_t grain = split_dim_ + 1 == loops_.dims.size() ? 64 : 1;
+    chunk_ = (extent + split_ - 1) / split_;
+    chunk_ = (chunk_ + grain - 1) / grain * grain;
+    if (chunk_ > 0) split_ = (extent + chunk_ - 1) / chunk_;
+    if (split_ < 1) split_ = 1;
+    if (!rows_) {
+      const LoopDim& inner = loops_.dims.back();
+      columns_ = std::min(columns_, inner.extent);
+      even_columns_ = columns_ > 0 && inner.extent % columns_ == 0;
+      column_ = writer_.Fresh("c");
+    }
+  }
+
+  void Emit(const std::vector<FoldPass>& passes, const Expr& result) {
+    if (split_ > 1) return EmitSplit(passes, result);
+    OpenKept(/*with_chunks=*/false);
+    for (const auto& pass : passes) {
+      const auto folded = Pass(pass, Ranges({}));
+      Finish(pass, folded);
+    }
+    Result(result, Ranges({}));
+    CloseKept();
+  }
+
+ private:
+  const LoopDim& Dim(std::size_t d) const { return loops_.dims[d]; }
+
+  // --- Loops over what is not folded.
+
+  // Opens the loops over rows (or blocks of columns), shared out to the threads.
+  void OpenKept(bool with_chunks) {
+    std::size_t count = kept_.size() + (with_chunks ? 1 : 0);
+    if (count > 0) writer_.ParallelFor(static_cast<int>(count));
+    if (with_chunks) {
+      chunk_var_ = chunk_var_.empty() ? writer_.Fresh("s") : chunk_var_;
+      writer_.Open(For(chunk_var_, split_));
+    }
+    for (const auto d : kept_) {
+      if (!rows_ && d + 1 == loops_.dims.size()) {
+        start_ = Dim(d).var + "0";
+        writer_.Open(fmt::format("for (long {} = 0; {} < {}; {} += {})", start_, start_, Dim(d).extent, start_, columns_));
+        if (!even_columns_) {
+          width_ = width_.empty() ? writer_.Fresh("width") : width_;
+          writer_.Line(fmt::format("const long {} = {} - {} < {} ? {} - {} : {};", width_, Dim(d).extent, start_, columns_, Dim(d).extent, start_, columns_));
+        } else {
+          width_ = fmt::format("{}", columns_);
+        }
+        index_[d] = fmt::format("{} + {}", start_, column_);
+      } else {
+        writer_.Open(For(Dim(d).var, Dim(d).extent));
+      }
+    }
+    depth_ = count;
+    if (with_chunks) {
+      chunk_begin_ = chunk_begin_.empty() ? writer_.Fresh("begin") : chunk_begin_;
+      chunk_end_ = chunk_end_.empty() ? writer_.Fresh("end") : chunk_end_;
+      const std::int64_t extent = Dim(split_dim_).extent;
+      writer_.Line(fmt::format("const long {} = {} * {};", chunk_begin_, chunk_var_, chunk_));
+      if (extent % chunk_ == 0) {
+        writer_.Line(fmt::format("const long {} = {} + {};", chunk_end_, chunk_begin_, chunk_));
+      } else {
+        const std::string end = fmt::format("{} + {}", chunk_begin_, chunk_);
+        writer_.Line(fmt::format("const long {} = {};", chunk_end_, Lesser(end, fmt::format("{}", extent))));
+      }
+    }
+  }
+  void CloseKept() {
+    for (std::size_t n = 0; n < depth_; ++n) writer_.Close();
+  }
+
+  std::vector<Range> Ranges(std::optional<Range> chunk) const {
+    std::vector<Range> ranges;
+    for (std::size_t d = 0; d < loops_.dims.size(); ++d) ranges.push_back(chunk && d == split_dim_ ? *chunk : Whole(Dim(d)));
+    return ranges;
+  }
+  Range Chunk() const {
+    const std::int64_t extent = Dim(split_dim_).extent;
+    return {.begin = chunk_begin_, .end = chunk_end_, .count = extent % chunk_ == 0 ? std::optional(chunk_) : std::nullopt};
+  }
+  std::string ColumnLoop() const { return fmt::format("for (long {} = 0; {} < {}; ++{})", column_, column_, width_, column_); }
+
+  // --- Expressions.
+
+  std::string LoadText(const ExprNode& load, const std::vector<std::string>& index, const std::string& it) const {
+    if (load.buffer >= 0) return loops_.Element(writer_, load.buffer, index);
+    if (load.buffer == kItOperand) return it;
+    if (load.buffer == kKeptOperand) return loops_.TargetElement(writer_, index);
+    return lets_.at(kLetOperand - load.buffer);
+  }
+  std::vector<std::string> Texts(const std::vector<Expr>& exprs, const std::vector<std::string>& index, const std::string& it = "") {
+    ExprWriter expr(writer_, [&, index, it](const ExprNode& load) { return LoadText(load, index, it); });
+    return expr.Texts(exprs);
+  }
+
+  // --- Folding.
+
+  std::string Start(const FoldPass::Item& item) const {
+    const bool real = item.body->type == ScalarType::kReal;
+    switch (item.fold) {
+      case ReduceOp::kProd: return real ? writer_.Number(1) : "1";
+      case ReduceOp::kMax: return real ? "-__builtin_inf" + std::string(writer_.wide() ? "()" : "f()") : "(-__LONG_MAX__ - 1)";
+      case ReduceOp::kMin: return real ? "__builtin_inf" + std::string(writer_.wide() ? "()" : "f()") : "__LONG_MAX__";
+      default: return real ? writer_.Number(0) : "0";
+    }
+  }
+  std::string Clause(const FoldPass::Item& item) {
+    const bool real = item.body->type == ScalarType::kReal;
+    switch (item.fold) {
+      case ReduceOp::kProd: return "*";
+      case ReduceOp::kMax: return real ? writer_.MapMax(true) : "max";
+      case ReduceOp::kMin: return real ? writer_.MapMax(false) : "min";
+      default: return "+";
+    }
+  }
+  static bool Adds(const FoldPass::Item& item) { return item.fold == ReduceOp::kSum || item.fold == ReduceOp::kProd; }
+  // "a + b", "Max(a, b)".
+  std::string Join(const FoldPass::Item& item, const std::string& a, const std::string& b) {
+    switch (item.fold) {
+      case ReduceOp::kProd: return fmt::format("{} * {}", Wrap(a), Wrap(b));
+      case ReduceOp::kMax: return fmt::format("{}({}, {})", writer_.Helper("Max"), a, b);
+      case ReduceOp::kMin: return fmt::format("{}({}, {})", writer_.Helper("Min"), a, b);
+      default: return fmt::format("{} + {}", a, Wrap(b));
+    }
+  }
+  static std::string Wrap(const std::string& text) { return IsAtom(text) ? text : "(" + text + ")"; }
+  std::string Update(const FoldPass::Item& item, const std::string& into, const std::string& value) {
+    if (item.fold == ReduceOp::kSum) return fmt::format("{} += {};", into, value);
+    if (item.fold == ReduceOp::kProd) return fmt::format("{} *= {};", into, value);
+    return fmt::format("{} = {};", into, Join(item, into, value));
+  }
+  // A balanced combination: (a + b) + (c + d).
+  std::string JoinAll(const FoldPass::Item& item, std::vector<std::string> parts) {
+    while (parts.size() > 1) {
+      std::vector<std::string> next;
+      for (std::size_t i = 0; i + 1 < parts.size(); i += 2) {
+        std::string pair = Join(item, parts[i], parts[i + 1]);
+        if (parts.size() > 2 && Adds(item)) pair = "(" + pair + ")";
+        next.push_back(std::move(pair));
+      }
+      if (parts.size() % 2) next.push_back(parts.back());
+      parts = std::move(next);
+    }
+    return parts[0];
+  }
+  std::string TypeOf(const FoldPass::Item& item) const { return writer_.TypeName(item.body->type); }
+  // Sums and products of many blocks are kept in double.
+  std::string TotalType(const FoldPass::Item& item) const {
+    return Adds(item) && item.body->type == ScalarType::kReal ? "double" : TypeOf(item);
+  }
+
+  // What a pass leaves: the text of each item's folded value, for one row or for column `column_`.
+  using Folded = std::vector<std::string>;
+
+  Folded Pass(const FoldPass& pass, const std::vector<Range>& ranges) {
+    if (pass.online) return OnlinePass(pass, ranges);
+    return rows_ ? RowPass(pass, ranges) : ColumnPass(pass, ranges);
+  }
+
+  // Opens the loops over the folded dimensions but the innermost of them.
+  std::size_t OpenReduced(const std::vector<Range>& ranges) {
+    for (std::size_t n = 0; n + 1 < reduced_.size(); ++n) {
+      const Range& range = ranges[reduced_[n]];
+      const std::string& var = Dim(reduced_[n]).var;
+      writer_.Open(fmt::format("for (long {} = {}; {} < {}; ++{})", var, range.begin, var, range.end, var));
+    }
+    return reduced_.size() - 1;
+  }
+
+  Folded RowPass(const FoldPass& pass, const std::vector<Range>& ranges) {
+    const std::size_t inner = reduced_.back();
+    const LoopDim& dim = Dim(inner);
+    const Range& range = ranges[inner];
+    const bool several = several_ = reduced_.size() > 1 || !range.count || *range.count > kRowBlock;
+    Folded totals;
+    for (const auto& item : pass.items) {
+      if (!several) break;
+      totals.push_back(writer_.Fresh(item.name + "_total"));
+      writer_.Line(fmt::format("{} {} = {};", TotalType(item), totals.back(), Start(item)));
+    }
+    const std::size_t opened = OpenReduced(ranges);
+    Folded folded;
+    const bool blocked = !range.count || *range.count > kRowBlock;
+    std::string begin = range.begin, count;
+    std::optional<std::int64_t> known = range.count;
+    if (blocked) {
+      begin = dim.var + "_block";
+      writer_.Open(fmt::format("for (long {} = {}; {} < {}; {} += {})", begin, range.begin, begin, range.end, begin, kRowBlock));
+      if (range.count && *range.count % kRowBlock == 0) {
+        known = kRowBlock;
+      } else {
+        known.reset();
+        count = writer_.Fresh("count");
+        writer_.Line(fmt::format("const long {} = {} - {} < {} ? {} - {} : {};", count, range.end, begin, kRowBlock, range.end, begin, kRowBlock));
+      }
+    }
+    folded = RowBlock(pass, dim, inner, begin, known, count);
+    if (several) {
+      for (std::size_t i = 0; i < pass.items.size(); ++i) writer_.Line(Update(pass.items[i], totals[i], folded[i]));
+      folded = totals;
+    }
+    if (blocked) writer_.Close();
+    for (std::size_t n = 0; n < opened; ++n) writer_.Close();
+    return folded;
+  }
+
+  // Folds `known` (or `count`) elements from `begin` on, in `accumulators_` streams side by side.
+  Folded RowBlock(const FoldPass& pass, const LoopDim& dim, std::size_t inner, const std::string& begin, std::optional<std::int64_t> known,
+                  const std::string& count) {
+    std::int64_t streams = accumulators_;
+    while (known && streams > 1 && *known / streams < 2 * kLanes) streams /= 2;
+    std::vector<std::vector<std::string>> names(pass.items.size());
+    for (std::size_t i = 0; i < pass.items.size(); ++i) {
+      std::string line;
+      for (std::int64_t s = 0; s < streams; ++s) {
+        names[i].push_back(writer_.Fresh(streams == 1 ? pass.items[i].name + "_part" : fmt::format("{}_{}", pass.items[i].name, s)));
+        line += fmt::format("{}{} = {}", s ? ", " : "", names[i].back(), Start(pass.items[i]));
+      }
+      writer_.Line(fmt::format("{} {};", TypeOf(pass.items[i]), line));
+    }
+    // Each stream takes `length` elements, a whole number of vectors; the rest is one short loop.
+    std::string length, main_end, end;
+    bool rest = true;
+    if (known) {
+      const std::int64_t each = streams == 1 ? *known : *known / streams / kLanes * kLanes;
+      length = fmt::format("{}", each);
+      main_end = Plus(begin, each);
+      end = Plus(begin, *known);
+      rest = each * streams != *known;
+    } else if (streams == 1) {
+      main_end = Plus(begin, count);
+      rest = false;
+    } else {
+      length = writer_.Fresh("length");
+      writer_.Line(fmt::format("const long {} = {} / {} * {};", length, count, streams * kLanes, kLanes));
+      main_end = Plus(begin, length);
+      end = Plus(begin, count);
+    }
+    const auto clauses = [&](bool all) {
+      std::string text;
+      for (std::size_t i = 0; i < pass.items.size(); ++i) {
+        text += fmt::format(" reduction({} : {})", Clause(pass.items[i]), all ? fmt::format("{}", fmt::join(names[i], ", ")) : names[i][0]);
+      }
+      return text;
+    };
+    const auto element = [&](const std::string& at, std::size_t stream) {
+      std::vector<std::string> index = index_;
+      index[inner] = at;
+      Step(pass, index, [&](std::size_t i) { return names[i][stream]; });
+    };
+    writer_.Line("#pragma omp simd" + clauses(true));
+    writer_.Open(fmt::format("for (long {} = {}; {} < {}; ++{})", dim.var, begin, dim.var, main_end, dim.var));
+    for (std::int64_t s = 0; s < streams; ++s) {
+      const std::string offset = s == 0     ? "0"
+                                 : known    ? fmt::format("{}", s * (*known / streams / kLanes * kLanes))
+                                 : s == 1   ? length
+                                            : fmt::format("{} * {}", s, length);
+      element(Plus(dim.var, offset), static_cast<std::size_t>(s));
+    }
+    writer_.Close();
+    if (rest) {
+      writer_.Line("#pragma omp simd" + clauses(false));
+      const std::string from = known ? Plus(begin, *known / streams / kLanes * kLanes * streams) : Plus(begin, fmt::format("{} * {}", streams, length));
+      writer_.Open(fmt::format("for (long {} = {}; {} < {}; ++{})", dim.var, from, dim.var, end, dim.var));
+      element(dim.var, 0);
+      writer_.Close();
+    }
+    Folded folded;
+    for (std::size_t i = 0; i < pass.items.size(); ++i) folded.push_back(JoinAll(pass.items[i], names[i]));
+    return folded;
+  }
+
+  // One element: its values into the accumulators, and what is kept into the target.
+  void Step(const FoldPass& pass, const std::vector<std::string>& index, const std::function<std::string(std::size_t)>& accumulator) {
+    std::vector<Expr> bodies;
+    if (pass.keep) bodies.push_back(pass.keep);
+    for (const auto& item : pass.items) bodies.push_back(item.body);
+    const auto texts = Texts(bodies, index);
+    std::size_t n = 0;
+    if (pass.keep) writer_.Line(fmt::format("{} = {};", loops_.TargetElement(writer_, index), texts[n++]));
+    for (std::size_t i = 0; i < pass.items.size(); ++i) writer_.Line(Update(pass.items[i], accumulator(i), texts[n + i]));
+  }
+
+  Folded ColumnPass(const FoldPass& pass, const std::vector<Range>& ranges) {
+    const std::size_t inner = reduced_.back();
+    const LoopDim& dim = Dim(inner);
+    const Range& range = ranges[inner];
+    const bool several = several_ = reduced_count_ > kRowsPerFlush;
+    std::vector<std::string> parts, totals;
+    for (const auto& item : pass.items) {
+      parts.push_back(writer_.Fresh(item.name + "_part"));
+      writer_.Line(fmt::format("alignas(64) {} {}[{}];", TypeOf(item), parts.back(), columns_));
+      if (several) {
+        totals.push_back(writer_.Fresh(item.name + "_total"));
+        writer_.Line(fmt::format("alignas(64) {} {}[{}];", TotalType(item), totals.back(), columns_));
+      }
+    }
+    const auto fill = [&](const std::vector<std::string>& arrays) {
+      writer_.Open(ColumnLoop());
+      for (std::size_t i = 0; i < arrays.size(); ++i) writer_.Line(fmt::format("{}[{}] = {};", arrays[i], column_, Start(pass.items[i])));
+      writer_.Close();
+    };
+    fill(several ? totals : parts);
+    const std::size_t opened = OpenReduced(ranges);
+    std::string begin = range.begin, end = range.end;
+    std::optional<std::int64_t> known = range.count;
+    if (several) {
+      begin = dim.var + "_block";
+      writer_.Open(fmt::format("for (long {} = {}; {} < {}; {} += {})", begin, range.begin, begin, range.end, begin, kRowsPerFlush));
+      if (known && *known % kRowsPerFlush == 0) {
+        end = Plus(begin, kRowsPerFlush);
+        known = kRowsPerFlush;
+      } else {
+        known = known && *known < kRowsPerFlush ? known : std::nullopt;
+        end = writer_.Fresh(dim.var + "_end");
+        writer_.Line(fmt::format("const long {} = {};", end, Lesser(Plus(begin, kRowsPerFlush), range.end)));
+      }
+      fill(parts);
+    }
+    // Rows are taken several at a time, and added up before they meet the accumulators.
+    const std::int64_t at_a_time = known ? std::min(accumulators_, std::max<std::int64_t>(1, *known)) : accumulators_;
+    const auto row = [&](std::int64_t rows) {
+      writer_.Line("#pragma omp simd");
+      writer_.Open(ColumnLoop());
+      std::vector<Expr> bodies;
+      std::vector<std::vector<std::string>> values(pass.items.size());
+      for (std::int64_t r = 0; r < rows; ++r) {
+        std::vector<std::string> index = index_;
+        index[inner] = Plus(dim.var, r);
+        bodies.clear();
+        if (pass.keep) bodies.push_back(pass.keep);
+        for (const auto& item : pass.items) bodies.push_back(item.body);
+        const auto texts = Texts(bodies, index);
+        std::size_t n = 0;
+        if (pass.keep) writer_.Line(fmt::format("{} = {};", loops_.TargetElement(writer_, index), texts[n++]));
+        for (std::size_t i = 0; i < pass.items.size(); ++i) values[i].push_back(rows > 1 ? Named(pass.items[i], texts[n + i]) : texts[n + i]);
+      }
+      for (std::size_t i = 0; i < pass.items.size(); ++i) {
+        writer_.Line(Update(pass.items[i], fmt::format("{}[{}]", parts[i], column_), JoinAll(pass.items[i], values[i])));
+      }
+      writer_.Close();
+    };
+    if (at_a_time == 1) {
+      writer_.Open(fmt::format("for (long {} = {}; {} < {}; ++{})", dim.var, begin, dim.var, end, dim.var));
+      row(1);
+      writer_.Close();
+    } else {
+      // The rows that are left over are the last ones.
+      const std::string rest = known ? (*known % at_a_time ? fmt::format("{}", *known % at_a_time) : "")
+                                     : fmt::format("({} - {}) % {}", end, begin, at_a_time);
+      writer_.Open(rest.empty() ? fmt::format("for (long {} = {}; {} < {}; {} += {})", dim.var, begin, dim.var, end, dim.var, at_a_time)
+                                : fmt::format("for (long {} = {}; {} + {} <= {}; {} += {})", dim.var, begin, dim.var, at_a_time, end, dim.var, at_a_time));
+      row(at_a_time);
+      writer_.Close();
+      if (!rest.empty()) {
+        writer_.Open(fmt::format("for (long {} = {} - {}; {} < {}; ++{})", dim.var, end, rest, dim.var, end, dim.var));
+        row(1);
+        writer_.Close();
+      }
+    }
+    if (several) {
+      writer_.Open(ColumnLoop());
+      for (std::size_t i = 0; i < pass.items.size(); ++i) {
+        writer_.Line(Update(pass.items[i], fmt::format("{}[{}]", totals[i], column_), fmt::format("{}[{}]", parts[i], column_)));
+      }
+      writer_.Close();
+      writer_.Close();
+    }
+    for (std::size_t n = 0; n < opened; ++n) writer_.Close();
+    Folded folded;
+    for (const auto& name : several ? totals : parts) folded.push_back(fmt::format("{}[{}]", name, column_));
+    return folded;
+  }
+
+  // A value that is combined with others goes through a constant if it is more than a name.
+  std::string Named(const FoldPass::Item& item, const std::string& text) {
+    if (IsAtom(text)) return text;
+    const std::string name = writer_.Fresh(item.name + "_v");
+    writer_.Line(fmt::format("const {} {} = {};", TypeOf(item), name, text));
+    return name;
+  }
+
+  Folded OnlinePass(const FoldPass& pass, const std::vector<Range>& ranges) {
+    HONE_CHECK(rows_ && pass.items.size() == 2, "online softmax runs over rows");
+    const FoldPass::Item& top_item = pass.items[0];
+    const std::size_t inner = reduced_.back();
+    const LoopDim& dim = Dim(inner);
+    several_ = true;
+    const std::string top = writer_.Fresh("top"), sum = writer_.Fresh("sum");
+    writer_.Line(fmt::format("{} {} = {};", TypeOf(top_item), top, Start(top_item)));
+    writer_.Line(fmt::format("double {} = 0;", sum));
+    const std::size_t opened = OpenReduced(ranges);
+    const std::string begin = dim.var + "_block", end = writer_.Fresh(dim.var + "_end");
+    const Range& range = ranges[inner];
+    writer_.Open(fmt::format("for (long {} = {}; {} < {}; {} += {})", begin, range.begin, begin, range.end, begin, kRowBlock));
+    writer_.Line(fmt::format("const long {} = {};", end, Lesser(Plus(begin, kRowBlock), range.end)));
+    const std::string new_top = writer_.Fresh("new_top"), part = writer_.Fresh("part");
+    writer_.Line(fmt::format("{} {} = {};", TypeOf(top_item), new_top, top));
+    writer_.Line(fmt::format("#pragma omp simd reduction({} : {})", Clause(top_item), new_top));
+    const std::string loop = fmt::format("for (long {} = {}; {} < {}; ++{})", dim.var, begin, dim.var, end, dim.var);
+    writer_.Open(loop);
+    const std::string x = Texts({top_item.body}, index_)[0];
+    writer_.Line(Update(top_item, new_top, x));
+    writer_.Close();
+    writer_.Comment("Nothing but minus infinity so far: there is no sum to scale yet.");
+    writer_.Line(fmt::format("if ({} == {}) continue;", new_top, Start(top_item)));
+    writer_.Line(fmt::format("{} {} = 0;", writer_.real(), part));
+    writer_.Line(fmt::format("#pragma omp simd reduction(+ : {})", part));
+    writer_.Open(loop);
+    lets_[top_item.let] = new_top;
+    writer_.Line(fmt::format("{} += {};", part, Texts({pass.items[1].body}, index_)[0]));
+    writer_.Close();
+    writer_.Line(fmt::format("{} = {} * {}({} - {}) + {};", sum, sum, writer_.Libm("exp"), top, new_top, part));
+    writer_.Line(fmt::format("{} = {};", top, new_top));
+    writer_.Close();
+    for (std::size_t n = 0; n < opened; ++n) writer_.Close();
+    return {top, sum};
+  }
+
+  // --- What was folded, finished.
+
+  // Makes each let a constant (rows) or an array (columns) of this place.
+  void Finish(const FoldPass& pass, const Folded& folded) {
+    if (rows_) {
+      for (std::size_t i = 0; i < pass.items.size(); ++i) {
+        const auto& item = pass.items[i];
+        const std::string value = Texts({item.finish}, index_, Narrow(item, folded[i]))[0];
+        const std::string name = writer_.Fresh(item.name);
+        writer_.Line(fmt::format("const {} {} = {};", writer_.TypeName(item.finish->type), name, value));
+        lets_[item.let] = name;
+      }
+      return;
+    }
+    std::vector<std::string> names;
+    for (const auto& item : pass.items) {
+      names.push_back(writer_.Fresh(item.name));
+      writer_.Line(fmt::format("alignas(64) {} {}[{}];", writer_.TypeName(item.finish->type), names.back(), columns_));
+    }
+    writer_.Line("#pragma omp simd");
+    writer_.Open(ColumnLoop());
+    for (std::size_t i = 0; i < pass.items.size(); ++i) {
+      const auto& item = pass.items[i];
+      const std::string value = Texts({item.finish}, index_, Narrow(item, folded[i]))[0];
+      lets_[item.let] = fmt::format("{}[{}]", names[i], column_);
+      writer_.Line(fmt::format("{} = {};", lets_[item.let], value));
+    }
+    writer_.Close();
+  }
+
+  // The folded value as the kernel's type: totals are kept in double.
+  std::string Narrow(const FoldPass::Item& item, const std::string& text) const {
+    if (item.body->type != ScalarType::kReal || writer_.wide()) return Wrap(text);
+    return Adds(item) && several_ ? fmt::format("static_cast<{}>({})", writer_.real(), text) : Wrap(text);
+  }
+
+  // The last loops: each element, or the row's one result.
+  void Result(const Expr& result, const std::vector<Range>& ranges) {
+    if (!kernel_.family->keeps_axes) {
+      if (!rows_) {
+        writer_.Line("#pragma omp simd");
+        writer_.Open(ColumnLoop());
+      }
+      Store(result);
+      if (!rows_) writer_.Close();
+      return;
+    }
+    const std::size_t opened = OpenReduced(ranges);
+    const std::size_t inner = reduced_.back();
+    const std::string& var = Dim(inner).var;
+    if (rows_) writer_.Line("#pragma omp simd");
+    writer_.Open(fmt::format("for (long {} = {}; {} < {}; ++{})", var, ranges[inner].begin, var, ranges[inner].end, var));
+    if (!rows_) {
+      writer_.Line("#pragma omp simd");
+      writer_.Open(ColumnLoop());
+    }
+    Store(result);
+    if (!rows_) writer_.Close();
+    writer_.Close();
+    for (std::size_t n = 0; n < opened; ++n) writer_.Close();
+  }
+  void Store(const Expr& result) {
+    const std::string value = Texts({result}, index_)[0];
+    writer_.Line(fmt::format("{} = {};", loops_.TargetElement(writer_, index_), value));
+  }
+
+  // --- Split: every step is a parallel loop of its own, and what goes from step to step lies in scratch memory.
+
+  void EmitSplit(const std::vector<FoldPass>& passes, const Expr& result) {
+    for (const auto& pass : passes) {
+      std::vector<std::string> partials;
+      for (const auto& item : pass.items) partials.push_back(writer_.Scratch(item.name + "_parts", TotalType(item), split_ * kept_count_));
+      writer_.Comment("Each chunk on its own.");
+      OpenKept(/*with_chunks=*/true);
+      const Folded folded = Pass(pass, Ranges(Chunk()));
+      if (!rows_) {
+        writer_.Line("#pragma omp simd");
+        writer_.Open(ColumnLoop());
+      }
+      for (std::size_t i = 0; i < pass.items.size(); ++i) {
+        writer_.Line(fmt::format("{}[{}] = {};", partials[i], Plus(fmt::format("{} * {}", chunk_var_, kept_count_), KeptAddress()), folded[i]));
+      }
+      if (!rows_) writer_.Close();
+      CloseKept();
+      writer_.Comment("The chunks together, in order.");
+      Combine(pass, partials, &pass == &passes.back() && !kernel_.family->keeps_axes ? &result : nullptr);
+    }
+    if (!kernel_.family->keeps_axes) return;
+    OpenKept(/*with_chunks=*/true);
+    Result(result, Ranges(Chunk()));
+    CloseKept();
+  }
+
+  std::string KeptAddress() const { return Address(index_, kept_strides_, 0); }
+
+  // Folds the partial results; leaves the lets in scratch memory, or the result in the target.
+  void Combine(const FoldPass& pass, const std::vector<std::string>& partials, const Expr* result) {
+    several_ = true;
+    OpenKept(/*with_chunks=*/false);
+    if (!rows_) writer_.Open(ColumnLoop());
+    Folded folded;
+    std::vector<std::string> arrays;
+    for (const auto& item : pass.items) {
+      folded.push_back(writer_.Fresh(item.name + "_all"));
+      writer_.Line(fmt::format("{} {} = {};", TotalType(item), folded.back(), Start(item)));
+      if (!result) arrays.push_back(writer_.Scratch(item.name, writer_.TypeName(item.finish->type), kept_count_));
+    }
+    writer_.Open(For(chunk_var_, split_));
+    for (std::size_t i = 0; i < pass.items.size(); ++i) {
+      writer_.Line(Update(pass.items[i], folded[i], fmt::format("{}[{}]", partials[i], Plus(fmt::format("{} * {}", chunk_var_, kept_count_), KeptAddress()))));
+    }
+    writer_.Close();
+    for (std::size_t i = 0; i < pass.items.size(); ++i) {
+      const auto& item = pass.items[i];
+      const std::string value = Texts({item.finish}, index_, Narrow(item, folded[i]))[0];
+      if (result) {
+        const std::string name = writer_.Fresh(item.name);
+        writer_.Line(fmt::format("const {} {} = {};", writer_.TypeName(item.finish->type), name, value));
+        lets_[item.let] = name;
+      } else {
+        lets_[item.let] = fmt::format("{}[{}]", arrays[i], KeptAddress());
+        writer_.Line(fmt::format("{} = {};", lets_[item.let], value));
+      }
+    }
+    if (result) Store(*result);
+    if (!rows_) writer_.Close();
+    CloseKept();
+  }
+
+  const Kernel& kernel_;
+  Writer& writer_;
+  Loops loops_;
+  std::string target_type_;
+  bool rows_ = true;
+  std::vector<std::size_t> kept_, reduced_;  // dimensions of loops_
+  std::vector<std::int64_t> kept_strides_;
+  std::int64_t accumulators_ = 1, columns_ = 1, split_ = 1, chunk_ = 0;
+  std::int64_t kept_count_ = 1, reduced_count_ = 1;
+  std::size_t split_dim_ = 0;
+  bool even_columns_ = true;
+  std::vector<std::string> index_;            // of each dimension, here
+  std::map<int, std::string> lets_;
+  std::string column_, start_, width_, chunk_var_, chunk_begin_, chunk_end_;
+  std::size_t depth_ = 0;
+  bool several_ = false;  // whether the last pass went through totals
+};
+
+// The kernel's nest without the program, for knobs: merging is the same for every program that holds the kernel.
+struct NestShape {
+  bool rows = true;
+  double kept = 1, reduced = 1;
+  std::int64_t inner = 1;
+};
+
+NestShape ShapeOf(const Kernel& kernel) {
+  static const KernelProgram kNone;
+  const Loops loops(kNone, kernel);
+  NestShape shape;
+  shape.rows = loops.dims.back().reduced;
+  shape.inner = loops.dims.back().extent;
+  shape.kept = static_cast<double>(loops.Count(false));
+  shape.reduced = static_cast<double>(loops.Count(true));
+  return shape;
+}
+
+}  // namespace
+
+bool FoldsRows(const Kernel& kernel) { return ShapeOf(kernel).rows; }
+
+void EmitFolds(const KernelProgram& program, const Kernel& kernel, Writer& writer, const std::vector<FoldPass>& passes, const Expr& result) {
+  FoldEmitter(program, kernel, writer).Emit(passes, result);
+}
+
+std::vector<Setting> AccumulatorsValues(const Kernel&, const Limits&) { return {Whole(4), Whole(2), Whole(8), Whole(1)}; }
+std::optional<std::string> CheckAccumulators(const Kernel&, const Setting& value) {
+  const auto* whole = std::get_if<std::int64_t>(&value.value);
+  if (whole && (*whole == 1 || *whole == 2 || *whole == 4 || *whole == 8)) return std::nullopt;
+  return "it is 1, 2, 4 or 8; try 4";
+}
+
+std::vector<Setting> ColumnsValues(const Kernel& kernel, const Limits& limits) {
+  const NestShape shape = ShapeOf(kernel);
+  if (shape.rows) return {Whole(256)};
+  // Wide enough that a row's piece is some cache lines; narrow enough that there is a block for every thread and, where later passes
+  // read the block again, that it stays in the second-level cache.
+  const double outer = shape.kept / static_cast<double>(std::max<std::int64_t>(1, shape.inner));
+  std::vector<Setting> values;
+  for (const std::int64_t width : {512, 256, 128, 64, 32, 16}) {
+    const double blocks = outer * static_cast<double>((shape.inner + width - 1) / width);
+    const bool enough = blocks >= 2.0 * limits.threads || shape.reduced > 64;
+    const bool fits = !kernel.family->keeps_axes || static_cast<double>(width) * shape.reduced * 4 <= static_cast<double>(limits.l2_bytes) / 2;
+    if (enough && fits) values.push_back(Whole(width));
+    if (values.size() == 4) break;
+  }
+  if (values.empty()) values.push_back(Whole(64));
+  return values;
+}
+std::optional<std::string> CheckColumns(const Kernel&, const Setting& value) { return CheckRange(value, 1, 8192); }
+
+std::vector<Setting> SplitValues(const Kernel& kernel, const Limits& limits) {
+  const NestShape shape = ShapeOf(kernel);
+  double units = shape.kept;
+  if (!shape.rows) {
+    const auto set = kernel.settings.find("columns");
+    const auto* width = set == kernel.settings.end() ? nullptr : std::get_if<std::int64_t>(&set->second.value);
+    const std::int64_t columns = std::max<std::int64_t>(1, width ? *width : 256);
+    units = shape.kept / static_cast<double>(shape.inner) * static_cast<double>((shape.inner + columns - 1) / columns);
+  }
+  // A chunk should be worth waking a thread for.
+  const double largest = shape.kept * shape.reduced / 16384;
+  std::vector<Setting> values;
+  if (units < 2.0 * limits.threads && limits.threads > 1) {
+    for (const double wanted : {4.0 * limits.threads, 1.0 * limits.threads, 16.0 * limits.threads}) {
+      const auto split = static_cast<std::int64_t>(std::min(wanted / std::max(1.0, units) + 0.999, largest));
+      if (split > 1 && static_cast<double>(split) <= shape.reduced) values.push_back(Whole(split));
+    }
+  }
+  values.push_back(Whole(1));
+  return values;
+}
+std::optional<std::string> CheckSplit(const Kernel& kernel, const Setting& value) {
+  return CheckRange(value, 1, std::max<std::int64_t>(1, static_cast<std::int64_t>(std::min(1e6, ShapeOf(kernel).reduced))));
+}
+
+}  // namespace hone::dsl

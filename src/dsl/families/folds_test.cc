@@ -1,0 +1,90 @@
+#include <gtest/gtest.h>
+
+#include "dsl/testing/module.h"
+
+namespace hone::dsl {
+namespace {
+
+TEST(FoldsTest, RowsColumnsAndTheWholeAreReduced) {
+  std::mt19937 random(2);
+  testing::ExpectRight(testing::MustCheck(R"(program folds
+input x: f32[5, 37, 300]
+input w: f32[700, 130]
+output rows: f32[5, 37]
+output columns: f32[5, 300]
+output mixed: f32[37]
+output whole: f32[]
+output largest: f32[5, 37]
+output lowest: f32[300]
+output tall: f32[130]
+rows = reduce sum(x * x) over [2] -> it * 2
+columns = reduce mean(x) over [1] with {columns: 64}
+mixed = reduce sum(x) over [0, 2]
+whole = reduce sum(x) over [0, 1, 2] with {split: 5}
+largest = reduce max(x) over [2]
+lowest = reduce min(x) over [0, 1] with {split: 3, columns: 128}
+tall = reduce sum(w) over [0] with {split: 2, columns: 48, accumulators: 2}
+)"), 2, random);
+}
+
+TEST(FoldsTest, SoftmaxInAllItsForms) {
+  std::mt19937 random(3);
+  testing::ExpectRight(testing::MustCheck(R"(program softmaxes
+input x: f32[5, 37, 301]
+input long: f32[3, 10001]
+output rows: f32[5, 37, 301]
+output columns: f32[5, 37, 301]
+output logs: f32[5, 37, 301]
+output onlines: f32[3, 10001]
+output splits: f32[3, 10001]
+rows = softmax(x * 2) over [2]
+columns = softmax(x) over [1] with {columns: 64} -> it * 3
+logs = softmax log(x) over [2]
+onlines = softmax(long) over [1] with {passes: online}
+splits = softmax log(long) over [1] with {split: 4}
+)"), 2, random);
+}
+
+TEST(FoldsTest, NormsInAllTheirForms) {
+  std::mt19937 random(4);
+  testing::ExpectRight(testing::MustCheck(R"(program norms
+input x: f32[6, 12, 50]
+input r: f32[6, 12, 50]
+param g: f32[50]
+param b: f32[50]
+param c: f32[12, 1]
+output layer: f32[6, 12, 50]
+output rms: f32[6, 12, 50]
+output batch: f32[6, 12, 50]
+output group: f32[6, 12, 50]
+output l2: f32[6, 12, 50]
+output middle: f32[6, 12, 50]
+view xg = x: [6, 3, 200] strides [600, 200, 1]
+layer = norm(x + r) over [2]
+  let m = mean(it)
+  let v = mean(square(it - m))
+  -> (it - m) * rsqrt(v + 1e-5) * g + b
+rms = norm(x) over [2]
+  let s = sum(it * it) / 50
+  -> it * rsqrt(s + 1e-6) * g
+batch = norm(x) over [0, 2]
+  let m = sum(it) / 300
+  let v = sum(square(it - m)) / 300
+  -> (it - m) / sqrt(v + 1e-5) * c
+group: [6, 12, 50] = norm(xg) over [2]
+  let m = mean(it)
+  let v = mean(square(it - m))
+  -> (it - m) * rsqrt(v + 1e-5)
+l2 = norm(x) over [0, 1, 2] with {split: 3}
+  let s = sum(it * it)
+  let t = max_over(it)
+  -> it / sqrt(s) * t
+middle = norm(x) over [1] with {split: 2, columns: 16}
+  let m = mean(it)
+  let v = mean(square(it - m))
+  -> (it - m) * rsqrt(v + 1e-5)
+)"), 2, random);
+}
+
+}  // namespace
+}  // namespace hone::dsl
