@@ -89,6 +89,7 @@ std::string EmitCpu(const KernelProgram& program) {
     std::string signature = fmt::format("{}void {}({})", attribute, FunctionName(writer, kernel), parameters);
     std::string comment;
     for (const char c : kernel.text) comment += c == '\n' ? std::string("\n//") : std::string(1, c);
+    functions += writer.TakeFunctions();
     functions += fmt::format("// {}\n{} {{\n{}\n", comment, signature, body);
     calls.push_back(fmt::format("{}({});", FunctionName(writer, kernel), arguments));
   }
@@ -143,7 +144,7 @@ std::string EmitCpu(const KernelProgram& program) {
         arguments += (arguments.empty() ? "" : ", ") + Pointer(program, buffer, "call->parameters");
       }
       for (const auto& memory : preparation.scratch) arguments += (arguments.empty() ? "" : ", ") + ("scratch->" + memory);
-      preparations += fmt::format("  {}({});\n", preparation.function, arguments);
+      preparations += fmt::format("  {}({}, call->threads > 0 ? call->threads : 1);\n", preparation.function, arguments);
     }
     text += fmt::format("int32_t hone_prepare([[maybe_unused]] const HoneCall* call, void** state) {{\n"
                         "  auto* scratch = new Scratch;\n  *state = scratch;\n"

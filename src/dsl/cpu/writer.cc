@@ -84,7 +84,24 @@ inline void Stream(void* to, const void* from, long bytes) {
     StreamLine(reinterpret_cast<double*>(out + at), line);
   }
   __builtin_memcpy(out + at, in + at, bytes - at);
+#ifdef __SSE__
+  __builtin_ia32_sfence();
+#endif
 }
+)"},
+    {"Vector_double", R"(// The processor's vectors, at any address.
+#ifdef __AVX512F__
+typedef double DoubleVector __attribute__((vector_size(64), aligned(8), may_alias));
+#else
+typedef double DoubleVector __attribute__((vector_size(32), aligned(8), may_alias));
+#endif
+)"},
+    {"Vector_float", R"(// The processor's vectors, at any address.
+#ifdef __AVX512F__
+typedef float FloatVector __attribute__((vector_size(64), aligned(4), may_alias));
+#else
+typedef float FloatVector __attribute__((vector_size(32), aligned(4), may_alias));
+#endif
 )"},
 };
 
@@ -132,6 +149,16 @@ void Writer::Comment(std::string_view text) {
 }
 void Writer::Blank() { text_ += '\n'; }
 std::string Writer::Take() { return std::exchange(text_, {}); }
+
+void Writer::BeginFunction() {
+  outer_text_ = std::exchange(text_, {});
+  outer_depth_ = std::exchange(depth_, 0);
+}
+void Writer::EndFunction() {
+  functions_ += std::exchange(text_, std::exchange(outer_text_, {})) + "\n";
+  depth_ = outer_depth_;
+}
+std::string Writer::TakeFunctions() { return std::exchange(functions_, {}); }
 
 void Writer::Begin(const Kernel& kernel) {
   kernel_ = &kernel;

@@ -20,9 +20,14 @@ class Writer {
   void Line(std::string_view line);          // indented
   void Open(std::string_view head);          // "head {"
   void Close(std::string_view tail = "");    // "}tail"
+  void Indent() { ++depth_; }                // after a Close whose tail opens again: "} else {"
   void Comment(std::string_view text);       // wrapped
   void Blank();
   std::string Take();                        // the text so far; starts anew
+  // What is written between these two is a function of its own, in front of the kernel's.
+  void BeginFunction();
+  void EndFunction();
+  std::string TakeFunctions();
 
   // Begins a kernel: which reals it computes in, how many threads it may have.
   void Begin(const Kernel& kernel);
@@ -72,8 +77,8 @@ class Writer {
   std::vector<std::string> names_;  // of buffers
   std::string real_ = "float";
   bool parallel_ = false;
-  std::string text_;
-  int depth_ = 0;
+  std::string text_, outer_text_, functions_;
+  int depth_ = 0, outer_depth_ = 0;
   std::set<std::string> taken_;  // names of the current kernel
   std::set<std::string> helpers_;
   std::set<std::string> libm_;

@@ -1,0 +1,35 @@
+#include <gtest/gtest.h>
+
+#include "dsl/testing/module.h"
+
+namespace hone::dsl {
+namespace {
+
+TEST(MatmulTest, AllPathsGiveTheInterpretersValues) {
+  std::mt19937 random(5);
+  testing::ExpectRight(testing::MustCheck(R"(program products
+input x: f32[37, 50]
+input s: f32[3, 50]
+param w: f32[45, 50]
+param v: f32[50, 64]
+param b: f32[45]
+input q: f32[2, 3, 20, 17]
+input p: f32[3, 17, 33]
+output y: f32[37, 45]
+output z: f32[37, 64]
+output few: f32[3, 45]
+output streamed: f32[3, 64]
+output batched: f32[2, 3, 20, 33]
+output parts: f32[37, 45]
+view wt = w: [50, 45] strides [1, 50]
+y = matmul(x, wt) -> it + b -> gelu(it)
+z = matmul(x, v) with {pack: none, micro: 6x16, tile: 12x32x16}
+few = matmul(s, wt) with {path: dot} -> relu(it + b)
+streamed = matmul(s, v) with {path: stream}
+batched = matmul(q, p * 2) with {micro: 8x24, tile: 16x24x8}
+parts = matmul(relu(x), wt) with {tile: 16x48x12, micro: 8x48, prepack: no, threads: 2} -> it + b
+)"), 2, random);
+}
+
+}  // namespace
+}  // namespace hone::dsl
