@@ -89,7 +89,8 @@ void Terminal::Progress(std::string_view line) {
   std::size_t end = std::min(line.size(), width);
   // Never cut inside a UTF-8 character.
   while (end < line.size() && end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80) --end;
-  std::fprintf(stream_, "\r\033[K%.*s", static_cast<int>(end), line.data());
+  std::fputs("\r\033[K", stream_);
+  std::fwrite(line.data(), 1, end, stream_);
   std::fflush(stream_);
   drawn_ = true;
 }

@@ -103,7 +103,7 @@ Finding ProbeTorch() {
 }
 
 Finding ProbeProcessor() {
-  const Machine machine = DescribeMachine();
+  const Machine& machine = DescribeMachine();
   return Present(fmt::format("{}, {} thread{}, {}-byte vectors", machine.processor, machine.threads,
                              machine.threads == 1 ? "" : "s", machine.vector_bytes));
 }
