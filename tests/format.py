@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Our C++ is as clang-format-19 would write it (./dev format does it)."""
+"""Our C++ is as clang-format-19 would write it. With --mend, makes it so (./dev format)."""
 import re
 import shutil
 import subprocess
+import sys
 
 import tree
 
@@ -10,7 +11,9 @@ FORMATTER = "clang-format-19"  # another version formats differently
 
 if not shutil.which(FORMATTER):
     tree.skip(f"{FORMATTER} is not in PATH")
-sources = tree.files(".h", ".cc")
+sources = tree.formatted()
+if "--mend" in sys.argv:
+    sys.exit(subprocess.run([FORMATTER, "-i", *sources], cwd=tree.ROOT).returncode)
 done = subprocess.run([FORMATTER, "--dry-run", *sources], cwd=tree.ROOT, capture_output=True, text=True)
 first = {}
 for match in re.finditer(r"^(.*?):(\d+):\d+: (?:warning|error):", done.stderr, re.M):

@@ -65,6 +65,8 @@ def main():
             if not match:
                 continue
             seen = match[1].split("/")[0]
+            if (tree.ROOT / "include" / match[1]).is_file():
+                continue
             if not (tree.ROOT / "src" / match[1]).is_file():
                 problems.append(f'{path}:{number}: "{match[1]}" is not a path below src/')
             elif seen not in may:

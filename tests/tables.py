@@ -6,7 +6,7 @@ import sys
 
 import tree
 
-TABLE = re.compile(r"hone_table\(\s*(\w+)\s+(\S+)\s+(\w+)\s+(\w+)\s+(\w+)\s+(\S+?)\s*\)")
+TABLE = re.compile(r"hone_table\(\s*(\w+)\s+(\S+)\s+(\w+)\s+(\w+)\s+(\w+)\s+([^\s)]+)(?:\s+[\w:]+)?\s*\)")
 
 
 def main(build):

@@ -8,7 +8,9 @@ URL_HOSTS = {"json-schema.org", "www.apache.org", "arxiv.org"}
 
 
 def is_library(path):
-    return path.parts[0] == "src" and path.parts[1] != "cli" and path.suffix in (".cc", ".h") and not path.name.endswith("_test.cc")
+    # A *_main.cc is a process of its own, which speaks a protocol on its standard output.
+    return (path.parts[0] == "src" and path.parts[1] != "cli" and path.suffix in (".cc", ".h")
+            and not path.name.endswith(("_test.cc", "_main.cc")))
 
 
 def is_header(path):
