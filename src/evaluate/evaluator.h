@@ -1,5 +1,5 @@
-// The evaluator: candidates in, verdicts and timings out. The search knows only this interface, so that a scripted one can stand
-// in for the real one (testing/scripted_evaluator.h).
+// The evaluator: candidates in, verdicts and timings out. The search knows only this interface, so that a scripted one
+// can stand in for the real one (testing/scripted_evaluator.h).
 #pragma once
 
 #include <chrono>
@@ -15,18 +15,21 @@
 namespace hone {
 
 struct EvaluateRequest {
-  bool time = true;                              // false: judge only
-  std::chrono::milliseconds timing_budget{1000}; // for one candidate's timing beside one baseline
-  double confidence = 0.02;                      // stop when the 95 % interval is within this fraction of the median
+  bool time = true;                                // false: judge only
+  std::chrono::milliseconds timing_budget{1000};   // for one candidate's timing beside one baseline
+  double confidence = 0.02;                        // stop when the 95 % interval is within this fraction of the median
   std::vector<std::string> baselines = {"naive"};  // to compare with, of those that the evaluator has
-  bool fresh_draws = false;                      // new seeds: to confirm a winner
+  bool fresh_draws = false;                        // new seeds: to confirm a winner
+  bool range_full = false;                         // being wrong on the very wide draw refuses, too
+  double bound_us = 0;  // speed of light on this machine; who is faster is suspicious. 0 = unknown
 };
 
 // Not thread-safe: one evaluator, one caller. Evaluate blocks.
 class Evaluator {
  public:
   virtual ~Evaluator() = default;
-  // Fails only when the world does (no compiler, judge lost twice in a row); a bad candidate is a verdict.
+  // Fails only when the world does (no compiler, judge lost twice in a row), or with kTimeout "interrupted"; a bad
+  // candidate is a verdict.
   virtual Result<Evaluation> Evaluate(const Candidate& candidate, const EvaluateRequest& request) = 0;
   // Asks the evaluation in flight to end soon; called from another thread or a signal's self-pipe.
   virtual void Interrupt() = 0;

@@ -1,14 +1,14 @@
-// What the judge says of a candidate. A bad candidate is a value with its evidence, never an error: search and agents feed on it.
+// What the judge says of a candidate. A bad candidate is a value with its evidence, never an error: search and agents
+// feed on it.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <nlohmann/json_fwd.hpp>
 
 #include "base/result.h"
 
@@ -16,15 +16,15 @@ namespace hone {
 
 enum class Outcome : std::uint8_t {
   kAccepted,
-  kInvalid,           // not a program or module at all: parse error, missing symbol, wrong ABI version
+  kInvalid,  // not a program or module at all: parse error, missing symbol, wrong ABI version
   kCompileError,
-  kLaunchError,       // hone_run or hone_prepare returned an error or threw
-  kCrash,             // ended by a signal, or ended itself
+  kLaunchError,  // hone_run or hone_prepare returned an error or threw
+  kCrash,        // ended by a signal, or ended itself
   kTimeout,
   kOutOfMemory,
   kWrongResult,
-  kNonfinite,         // inf or NaN where the oracle is finite
-  kOutOfBounds,       // wrote (or faulted) outside of its tensors
+  kNonfinite,    // inf or NaN where the oracle is finite
+  kOutOfBounds,  // wrote (or faulted) outside of its tensors
   kInputModified,
   kNondeterministic,  // right once and wrong once on the same inputs
   kSuspicious,        // forbidden system call, lying clock, faster than possible ...
@@ -35,15 +35,15 @@ std::optional<Outcome> ParseOutcome(std::string_view name);
 
 // Why. Only what applies is set.
 struct Evidence {
-  std::string draw;                        // which inputs: "seed 1", "scale 2^10", "outliers"
-  std::string output;                      // tensor name
-  std::vector<std::int64_t> index;         // of the worst element
+  std::string draw;                             // which inputs: "seed 1", "scale 2^10", "outliers"
+  std::string output;                           // tensor name
+  std::vector<std::int64_t> index;              // of the worst element
   std::optional<double> expected, got, budget;  // there; the budget is absolute
   std::optional<std::int64_t> wrong_elements, elements;
   std::optional<int> signal, exit_code;
-  std::optional<int> line, column;         // of the candidate's text
-  std::string detail;                      // the compiler's line, the system call, the arithmetic
-  std::string log;                         // long text: all of the compiler's output
+  std::optional<int> line, column;  // of the candidate's text
+  std::string detail;               // the compiler's line, the system call, the arithmetic
+  std::string log;                  // long text: all of the compiler's output
 };
 
 struct Verdict {
@@ -51,10 +51,10 @@ struct Verdict {
   std::string reason;  // one line for a person; empty when accepted
   Evidence evidence;
   // Facts of an accepted candidate.
-  double error_over_budget = 0;        // largest |got - expected| / budget over all draws, <= 1 when accepted
-  double error_over_honest = 0;        // largest error / the honest implementation's largest error, on the same scale
-  std::string range;                   // "componentwise" or "normwise": how it fared on the very wide draw
-  bool bit_reproducible = false;       // two runs on the same inputs gave the same bits
+  double error_over_budget = 0;   // largest |got - expected| / budget over all draws, <= 1 when accepted
+  double error_over_honest = 0;   // largest error / the honest implementation's largest error, on the same scale
+  std::string range;              // "componentwise" or "normwise": how it fared on the very wide draw
+  bool bit_reproducible = false;  // two runs on the same inputs gave the same bits
   std::optional<bool> official_allclose;  // the benchmark's own check: |got - reference| <= 1e-4 + 1e-4 |reference|
   bool accepted() const { return outcome == Outcome::kAccepted; }
 };
@@ -69,17 +69,17 @@ struct Samples {
 
 // A candidate beside one baseline, measured in turn in the same minute.
 struct Comparison {
-  std::string baseline;      // "naive", "eager", "compile", or a candidate's identity
+  std::string baseline;  // "naive", "eager", "compile", or a candidate's identity
   Samples baseline_warm;
-  double speedup = 0;        // median over rounds of baseline time / candidate time, warm; 1 = equal
+  double speedup = 0;                        // median over rounds of baseline time / candidate time, warm; 1 = equal
   double speedup_low = 0, speedup_high = 0;  // 95 % confidence interval
   int rounds = 0;
 };
 
 struct Timing {
-  Samples warm;              // inputs and code as the last call left them in the caches
-  Samples cold;              // tensors flushed from all caches before each call
-  double prepare_us = 0;     // hone_prepare, once
+  Samples warm;           // inputs and code as the last call left them in the caches
+  Samples cold;           // tensors flushed from all caches before each call
+  double prepare_us = 0;  // hone_prepare, once
   int threads = 1;
   std::vector<Comparison> against;
 };
@@ -94,7 +94,7 @@ struct Evaluation {
   Verdict verdict;
   std::optional<Timing> timing;  // accepted ones, when timing was asked for
   StageTimes stages;
-  std::string sandbox;           // "bubblewrap + seccomp", "seccomp", ...: what held the candidate
+  std::string sandbox;  // "bubblewrap + seccomp", "seccomp", ...: what held the candidate
 };
 
 // JSON of docs/evaluation.md: the same in `hone evaluate --json`, the run store and reports.

@@ -1,0 +1,193 @@
+#include "evaluate/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <thread>
+#include <vector>
+
+#include "problem/generate.h"
+
+namespace hone {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kOfficial = 1e-4;  // absolute and relative: KernelBench's tolerance for fp32
+constexpr std::int64_t kParallelFrom = 1'000'000;
+
+struct Half {
+  std::uint16_t bits;
+  double Value() const { return FromHalf(bits); }
+};
+struct BFloat16 {
+  std::uint16_t bits;
+  double Value() const { return FromBFloat16(bits); }
+};
+template <class T>
+struct Plain {
+  T value;
+  double Value() const { return static_cast<double>(value); }
+};
+
+template <class Body>
+auto WithElement(DType dtype, const Body& body) {
+  switch (dtype) {
+    case DType::kF64: return body(Plain<double>{});
+    case DType::kF32: return body(Plain<float>{});
+    case DType::kF16: return body(Half{});
+    case DType::kBF16: return body(BFloat16{});
+    case DType::kI64: return body(Plain<std::int64_t>{});
+    case DType::kI32: return body(Plain<std::int32_t>{});
+    case DType::kI16: return body(Plain<std::int16_t>{});
+    case DType::kI8: return body(Plain<std::int8_t>{});
+    case DType::kU8:
+    case DType::kBool: break;  // a bool that is neither 0 nor 1 is not right: seen as the byte that it is
+  }
+  return body(Plain<std::uint8_t>{});
+}
+
+template <class Element>
+Element Load(const void* data, std::int64_t index) {
+  Element element;
+  std::memcpy(&element, static_cast<const char*>(data) + index * static_cast<std::int64_t>(sizeof element),
+              sizeof element);
+  return element;
+}
+
+template <class Element>
+bool IsPoison(const void* data, std::int64_t index, std::uint16_t poison) {
+  const auto* bytes = static_cast<const unsigned char*>(data) + index * static_cast<std::int64_t>(sizeof(Element));
+  for (std::size_t i = 0; i < sizeof(Element); ++i) {
+    const bool odd = (index * static_cast<std::int64_t>(sizeof(Element)) + static_cast<std::int64_t>(i)) % 2 != 0;
+    if (bytes[i] != (odd ? poison >> 8 : poison & 0xff)) return false;
+  }
+  return true;
+}
+
+template <class Element>
+OutputCheck Check(const void* data, const Expected& expected, std::uint16_t poison, std::int64_t begin,
+                  std::int64_t end) {
+  OutputCheck check;
+  double worst = -1;
+  double largest = 0;
+  bool official = true;
+  for (std::int64_t i = begin; i < end; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const double want = expected.value[at], budget = expected.budget[at];
+    const double got = Load<Element>(data, i).Value();
+    const double error = std::abs(got - want);
+    if (error <= budget) [[likely]] {
+      official &= error <= kOfficial + kOfficial * std::abs(want);
+      // An exact element has no part in the ratio, whatever its budget; nor has one that anything satisfies.
+      if (error > 0 && budget < kInfinity) largest = std::max(largest, error / budget);
+      continue;
+    }
+    // What does not compare: the same infinity, both NaN; an infinite budget allows all.
+    if (got == want || (std::isnan(got) && std::isnan(want)) || budget == kInfinity) continue;
+    official = false;
+    ++check.wrong;
+    const bool unwritten = IsPoison<Element>(data, i, poison);
+    check.unwritten += unwritten;
+    check.nonfinite += !unwritten && !std::isfinite(got) && std::isfinite(want);
+    check.zero += got == 0;
+    const double ratio = std::isnan(error) ? kInfinity : budget > 0 ? error / budget : std::min(1e300, 1e16 * error);
+    if (ratio > worst) {
+      worst = ratio;
+      check.worst = i;
+      check.expected = want;
+      check.got = got;
+      check.budget = budget;
+    }
+  }
+  check.error_over_budget = std::max(largest, worst);
+  check.official = official;
+  return check;
+}
+
+void Merge(const OutputCheck& part, OutputCheck& whole) {
+  if (part.wrong > 0 && (whole.wrong == 0 || part.error_over_budget > whole.error_over_budget)) {
+    whole.worst = part.worst;
+    whole.expected = part.expected;
+    whole.got = part.got;
+    whole.budget = part.budget;
+  }
+  whole.wrong += part.wrong;
+  whole.unwritten += part.unwritten;
+  whole.nonfinite += part.nonfinite;
+  whole.zero += part.zero;
+  whole.error_over_budget = std::max(whole.error_over_budget, part.error_over_budget);
+  whole.official = whole.official && part.official;
+}
+
+}  // namespace
+
+OutputCheck CompareOutput(const Tensor& tensor, const void* got, const Expected& expected, std::uint16_t poison) {
+  const std::int64_t count = ElementCount(tensor.shape);
+  return WithElement(tensor.dtype, [&](auto element) {
+    using Element = decltype(element);
+    if (count < kParallelFrom) return Check<Element>(got, expected, poison, 0, count);
+    const auto pieces = static_cast<std::int64_t>(std::clamp(std::thread::hardware_concurrency(), 1u, 16u));
+    std::vector<OutputCheck> checks(static_cast<std::size_t>(pieces));
+    std::vector<std::thread> threads;
+    for (std::int64_t p = 0; p < pieces; ++p) {
+      threads.emplace_back([&, p] {
+        checks[static_cast<std::size_t>(p)] =
+            Check<Element>(got, expected, poison, count * p / pieces, count * (p + 1) / pieces);
+      });
+    }
+    OutputCheck whole;
+    for (std::int64_t p = 0; p < pieces; ++p) {
+      threads[static_cast<std::size_t>(p)].join();
+      Merge(checks[static_cast<std::size_t>(p)], whole);
+    }
+    return whole;
+  });
+}
+
+double ElementAsDouble(DType dtype, const void* data, std::int64_t index) {
+  return WithElement(dtype, [&](auto element) { return Load<decltype(element)>(data, index).Value(); });
+}
+
+std::vector<std::int64_t> Unflatten(const Shape& shape, std::int64_t flat_index) {
+  std::vector<std::int64_t> index(shape.size());
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    index[i] = flat_index % shape[i];
+    flat_index /= shape[i];
+  }
+  return index;
+}
+
+std::string ElementName(const Tensor& tensor, std::int64_t flat_index) {
+  if (tensor.shape.empty()) return tensor.name;
+  return fmt::format("{}[{}]", tensor.name, fmt::join(Unflatten(tensor.shape, flat_index), ", "));
+}
+
+Verdict WrongVerdict(const Tensor& tensor, const OutputCheck& check, const std::string& draw) {
+  const std::int64_t count = ElementCount(tensor.shape);
+  Verdict verdict;
+  verdict.evidence.draw = draw;
+  verdict.evidence.output = tensor.name;
+  verdict.evidence.index = Unflatten(tensor.shape, check.worst);
+  verdict.evidence.expected = check.expected;
+  verdict.evidence.got = check.got;
+  verdict.evidence.budget = check.budget;
+  verdict.evidence.wrong_elements = check.wrong;
+  verdict.evidence.elements = count;
+  verdict.outcome = check.nonfinite > 0 ? Outcome::kNonfinite : Outcome::kWrongResult;
+  if (check.unwritten == check.wrong) {
+    verdict.outcome = Outcome::kWrongResult;
+    verdict.reason = fmt::format("{} of {} elements of '{}' were never written, {} for one (inputs: {})", check.wrong,
+                                 count, tensor.name, ElementName(tensor, check.worst), draw);
+    return verdict;
+  }
+  verdict.reason =
+      fmt::format("{} is {:.9g}, expected {:.9g} within {:.3g}; {} of {} elements are wrong{} (inputs: {})",
+                  ElementName(tensor, check.worst), check.got, check.expected, check.budget, check.wrong, count,
+                  check.zero == check.wrong ? ", all of them 0" : "", draw);
+  return verdict;
+}
+
+}  // namespace hone

@@ -1,0 +1,39 @@
+// One output of a candidate beside what the oracle expects. Pure; uses several threads on large tensors.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "evaluate/oracle.h"
+#include "evaluate/verdict.h"
+#include "problem/problem.h"
+
+namespace hone {
+
+struct OutputCheck {
+  std::int64_t wrong = 0;      // elements beyond their budget
+  std::int64_t unwritten = 0;  // of these, those that still hold the poison
+  std::int64_t nonfinite = 0;  // of these, written ones that are inf or NaN where the oracle is finite
+  std::int64_t zero = 0;       // of these, those that are 0
+  std::int64_t worst = -1;     // flat index of the wrong element with the largest error on the scale of its budget
+  double expected = 0, got = 0, budget = 0;  // there
+  double error_over_budget = 0;              // largest of all elements; infinity when something is not comparable
+  bool official = true;                      // all |got - expected| <= 1e-4 + 1e-4 |expected|
+  bool right() const { return wrong == 0; }
+};
+
+// `got` are tensor.bytes() bytes. NaN is expected where the oracle has NaN, an infinity where it has the same one; an
+// infinite budget allows everything. `poison`: the 16-bit pattern that filled the tensor before the run.
+OutputCheck CompareOutput(const Tensor& tensor, const void* got, const Expected& expected, std::uint16_t poison);
+
+// Element `index` of a tensor as a double.
+double ElementAsDouble(DType dtype, const void* data, std::int64_t index);
+
+// "y[3, 17]"
+std::string ElementName(const Tensor& tensor, std::int64_t flat_index);
+std::vector<std::int64_t> Unflatten(const Shape& shape, std::int64_t flat_index);
+
+// The verdict that a wrong output makes; `draw` names the inputs.
+Verdict WrongVerdict(const Tensor& tensor, const OutputCheck& check, const std::string& draw);
+
+}  // namespace hone

@@ -1,0 +1,88 @@
+#include "evaluate/compare.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "evaluate/tensor_memory.h"
+
+namespace hone {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+Tensor Output(Shape shape, DType dtype = DType::kF32) {
+  return {.name = "y", .shape = std::move(shape), .dtype = dtype, .role = Role::kOutput};
+}
+
+TEST(CompareTest, AnElementMayBeOffByItsBudgetAndNoMore) {
+  const float got[] = {1.0f, 2.25f, 3.5f};
+  const Expected expected{.value = {1, 2, 3}, .budget = {0, 0.25, 0.25}};
+  const auto check = CompareOutput(Output({3}), got, expected, kPoison);
+  EXPECT_EQ(check.wrong, 1);
+  EXPECT_EQ(check.worst, 2);
+  EXPECT_EQ(check.error_over_budget, 2);
+  EXPECT_FALSE(check.official);
+}
+
+TEST(CompareTest, NanIsRightOnlyWhereNanIsExpected) {
+  const float nan = std::nanf("");
+  const float got[] = {nan, nan, 1};
+  const Expected expected{.value = {std::nan(""), 1, std::nan("")}, .budget = {1, 1, 1}};
+  const auto check = CompareOutput(Output({3}), got, expected, kPoison);
+  EXPECT_EQ(check.wrong, 2);
+  EXPECT_EQ(check.nonfinite, 1);
+}
+
+TEST(CompareTest, TheSameInfinityIsRightAndAnInfiniteBudgetAllowsAll) {
+  const auto infinity = std::numeric_limits<float>::infinity();
+  const float got[] = {infinity, -infinity, 7};
+  const Expected expected{.value = {kInfinity, kInfinity, 1}, .budget = {1, 1, kInfinity}};
+  const auto check = CompareOutput(Output({3}), got, expected, kPoison);
+  EXPECT_EQ(check.wrong, 1);
+  EXPECT_EQ(check.worst, 1);
+}
+
+TEST(CompareTest, PoisonThatIsLeftIsCalledUnwritten) {
+  std::uint16_t words[6] = {kPoison, kPoison, 0, 0, kPoison, kPoison};
+  const Expected expected{.value = {1, 0, 1}, .budget = {0.1, 0.1, 0.1}};
+  const auto check = CompareOutput(Output({3}), words, expected, kPoison);
+  EXPECT_EQ(check.unwritten, 2);
+  const auto verdict = WrongVerdict(Output({3}), check, "seed 1");
+  EXPECT_EQ(verdict.outcome, Outcome::kWrongResult);
+  EXPECT_NE(verdict.reason.find("never written"), std::string::npos) << verdict.reason;
+}
+
+TEST(CompareTest, TheReasonNamesTheElementAndTheDraw) {
+  const float got[] = {0, 0, 0, 4.5f};
+  const Expected expected{.value = {0, 0, 0, 4}, .budget = {0, 0, 0, 0.125}};
+  const auto verdict = WrongVerdict(Output({2, 2}), CompareOutput(Output({2, 2}), got, expected, kPoison), "outliers");
+  EXPECT_EQ(verdict.reason, "y[1, 1] is 4.5, expected 4 within 0.125; 1 of 4 elements are wrong (inputs: outliers)");
+  EXPECT_EQ(verdict.evidence.index, (std::vector<std::int64_t>{1, 1}));
+}
+
+TEST(CompareTest, SmallTypesCompareAsTheirValues) {
+  const std::uint16_t half[] = {0x3c00, 0xc000};
+  EXPECT_TRUE(CompareOutput(Output({2}, DType::kF16), half, {.value = {1, -2}, .budget = {0, 0}}, kPoison).right());
+  const std::uint16_t bfloat[] = {0x3f80, 0xc000};
+  EXPECT_TRUE(CompareOutput(Output({2}, DType::kBF16), bfloat, {.value = {1, -2}, .budget = {0, 0}}, kPoison).right());
+  const std::uint8_t flags[] = {1, 0, 2};
+  EXPECT_EQ(CompareOutput(Output({3}, DType::kBool), flags, {.value = {1, 0, 1}, .budget = {0, 0, 0}}, kPoison).wrong,
+            1);
+  const std::int64_t whole[] = {-5};
+  EXPECT_TRUE(CompareOutput(Output({1}, DType::kI64), whole, {.value = {-5}, .budget = {0}}, kPoison).right());
+}
+
+TEST(CompareTest, LargeTensorsAreComparedWhole) {
+  std::vector<float> got(2'000'000, 1);
+  Expected expected{.value = std::vector<double>(got.size(), 1), .budget = std::vector<double>(got.size(), 1e-6)};
+  got[1'999'999] = 2;
+  got[3] = 1.5f;
+  const auto check = CompareOutput(Output({2'000'000}), got.data(), expected, kPoison);
+  EXPECT_EQ(check.wrong, 2);
+  EXPECT_EQ(check.worst, 1'999'999);
+}
+
+}  // namespace
+}  // namespace hone

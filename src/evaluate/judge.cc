@@ -1,0 +1,340 @@
+#include "evaluate/judge.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <thread>
+
+#include "evaluate/compare.h"
+#include "graph/loop_nest.h"
+#include "target/cpu/compiler.h"
+#include "target/machine.h"
+
+namespace hone {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr std::int64_t kGiB = std::int64_t{1} << 30, kMiB = std::int64_t{1} << 20;
+constexpr int kCheckViews = 4;    // addresses at which the second run of a draw is made, in turn
+constexpr double kSoakUs = 2000;  // calls in a row before the last check, for what is right only at first
+constexpr std::uint32_t kMostSoak = 64;
+constexpr auto kIdleWatch = milliseconds(2);
+constexpr std::uint64_t kIdleNs =
+    500'000;  // processor time that all threads together may use while nothing is asked of them
+constexpr auto kLateWatch = milliseconds(1), kQuietWall = milliseconds(500);
+
+double Ms(Clock::time_point begin) { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); }
+
+// At least `least`, then until no thread of it wants a processor; false if that does not come to pass. On a busy
+// machine a thread that only wants to lie down may have to wait for its turn.
+bool WaitUntilQuiet(const WorkerProcess& worker, milliseconds least) {
+  const auto begin = Clock::now();
+  std::this_thread::sleep_for(least);
+  while (worker.Busy()) {
+    if (Clock::now() - begin > kQuietWall) return false;
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  return true;
+}
+
+// What a draw costs in memory: its inputs, and 16 bytes for each element of the outputs.
+std::int64_t NeededBytes(const Problem& problem) {
+  std::int64_t inputs = 0, outputs = 0, elements = 0;
+  for (const Tensor* tensor : problem.Inputs()) inputs += tensor->bytes();
+  for (const Tensor* tensor : problem.Outputs()) {
+    outputs += tensor->bytes();
+    elements += ElementCount(tensor->shape);
+  }
+  return static_cast<std::int64_t>(Draws::kCount + 5) * inputs + 6 * outputs +
+         static_cast<std::int64_t>(16 * Draws::kCount + 24) * elements;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Judge>> Judge::Open(Problem problem, JudgeOptions options, const std::atomic<bool>* interrupt) {
+  const auto memory_bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  if (const auto needed = NeededBytes(problem); needed > memory_bytes / 10 * 8) {
+    return Fail(
+        ErrorKind::kUsage,
+        fmt::format("judging '{}' takes {:.1f} GiB of memory and this machine has {:.1f}: make the problem smaller",
+                    problem.name, static_cast<double>(needed) / kGiB, static_cast<double>(memory_bytes) / kGiB));
+  }
+  Graph graph = HONE_TRY(Graph::Create(std::move(problem)));
+  Oracle oracle = HONE_TRY(Oracle::Compile(graph));
+  const Machine machine = DescribeMachine();
+  TrialMemory memory = HONE_TRY(TrialMemory::Create(graph.problem(), machine.l2_bytes));
+  auto judge = std::unique_ptr<Judge>(
+      new Judge(std::move(graph), std::move(oracle), std::move(memory), std::move(options), interrupt));
+#ifdef __x86_64__
+  judge->flush_bytes_ =
+      2 * machine.l2_bytes;  // tensors are flushed line by line; this is for code and the module's own memory
+#else
+  judge->flush_bytes_ = std::min<std::int64_t>(2 * std::max(machine.l2_bytes, machine.l3_bytes), 256 * kMiB);
+#endif
+  return judge;
+}
+
+Judge::Judge(Graph graph, Oracle oracle, TrialMemory memory, JudgeOptions options, const std::atomic<bool>* interrupt)
+    : graph_(std::move(graph)),
+      oracle_(std::move(oracle)),
+      draws_(graph_.problem(), oracle_, options.seed, options.threads),
+      memory_(std::move(memory)),
+      options_(std::move(options)),
+      interrupt_(interrupt),
+      call_wall_(options_.call_wall) {}
+
+Result<WorkerProcess> Judge::StartWorker(const std::string& library, IdleThreads idle, int views,
+                                         const SharedMemory& outputs) {
+  WorkerSetup setup = memory_.setup();
+  setup.library = library;
+  setup.threads = options_.threads;
+  setup.views = views;
+  // Scratch memory of a few times the problem, and what the C library reserves for each thread: a stack and an arena.
+  setup.allowance_bytes = 4 * memory_.problem_bytes() + kGiB + options_.threads * 160 * kMiB;
+  setup.cpu_seconds = 3600;
+  setup.flush_bytes = idle == IdleThreads::kSpin ? flush_bytes_ : 0;  // only who is timed is flushed
+  const WorkerOptions options{
+      .program = options_.program, .sandbox = options_.sandbox, .idle = idle, .interrupt = interrupt_};
+  return WorkerProcess::Start(options, std::move(setup), memory_.input_memory().read_only_descriptor(),
+                              outputs.descriptor());
+}
+
+Result<Evaluation> Judge::Evaluate(const JudgeRequest& request) {
+  const auto begin = Clock::now();
+  if (request.fresh_draws) draws_.Renew(options_.seed + 100'000 * ++renewals_);
+  Evaluation evaluation;
+  double call_us = 0;
+  HONE_TRY(Check(request, evaluation, call_us));
+  evaluation.stages.check_ms = Ms(begin);
+  if (request.time && evaluation.verdict.accepted()) {
+    const auto timing = Clock::now();
+    HONE_TRY(Time(request, evaluation, call_us));
+    evaluation.stages.timing_ms = Ms(timing);
+    if (!evaluation.verdict.accepted()) evaluation.timing.reset();
+  }
+  evaluation.stages.total_ms = Ms(begin);
+  return evaluation;
+}
+
+struct Judge::Checking {
+  const JudgeRequest& request;
+  WorkerProcess worker;
+  Verdict& verdict;
+  bool reproducible = true, official = true;
+  double over_budget = 0, over_honest = 0;
+  double call_us = 0;
+
+  // The reply, or the verdict filled in with where it happened.
+  Result<std::optional<Reply>> Ask(const Request& question, milliseconds wall, const std::string& draw) {
+    WorkerAnswer answer = worker.Ask(question, wall);
+    if (answer.interrupted) return Fail(ErrorKind::kTimeout, "interrupted");
+    if (answer.reply) return answer.reply;
+    verdict = std::move(answer.verdict);
+    verdict.evidence.draw = draw;
+    return std::nullopt;
+  }
+};
+
+bool Judge::CompareSlot(const DrawnInputs& drawn, std::size_t slot, std::uint16_t poison, Verdict& verdict) const {
+  for (std::size_t i = 0; i < memory_.outputs(); ++i) {
+    const Tensor& tensor = memory_.output(i);
+    if (const auto trespass = FindTrespass(memory_.output_memory(), memory_.OutputPlace(slot, i))) {
+      verdict = Verdict{};
+      verdict.outcome = Outcome::kOutOfBounds;
+      verdict.evidence.draw = drawn.name;
+      verdict.evidence.output = tensor.name;
+      verdict.reason = trespass->offset < 0
+                           ? fmt::format("wrote {} bytes before the start of output '{}' ({} bytes in all)",
+                                         -trespass->offset, tensor.name, trespass->count)
+                           : fmt::format("wrote {} bytes past the end of output '{}' ({} bytes in all)",
+                                         trespass->offset - tensor.bytes() + 1, tensor.name, trespass->count);
+      return false;
+    }
+  }
+  for (std::size_t i = 0; i < memory_.outputs(); ++i) {
+    const auto check = CompareOutput(memory_.output(i), memory_.Output(slot, i), drawn.expected[i], poison);
+    verdict.error_over_budget = std::max(verdict.error_over_budget, check.error_over_budget);
+    const double honest = drawn.expected[i].honest_ratio;
+    verdict.error_over_honest =
+        std::max(verdict.error_over_honest,
+                 check.error_over_budget * kBudgetFactor * std::max(1.0, honest) / (honest > 0 ? honest : 1.0));
+    if (drawn.own) verdict.official_allclose = verdict.official_allclose.value_or(true) && check.official;
+    if (!check.right()) {
+      verdict = WrongVerdict(memory_.output(i), check, drawn.name);
+      return false;
+    }
+  }
+  return true;
+}
+
+Result<bool> Judge::CheckDraw(Checking& checking, std::size_t which) {
+  const DrawnInputs& drawn = *HONE_TRY(draws_.Get(which));
+  memory_.LoadParameters(drawn.values);
+  memory_.LoadInputs(0, drawn.values);
+  memory_.LoadInputs(1, drawn.values);
+  memory_.Poison(0, kPoison);
+  memory_.Poison(1, kOtherPoison);
+  Request prepare, run, again, release;
+  prepare.ask = Ask::kPrepare;
+  run.ask = again.ask = Ask::kRun;
+  release.ask = Ask::kRelease;
+  again.slots[0] = 1;
+  again.view = static_cast<std::uint32_t>(which % kCheckViews);  // an address where no inputs were before
+  if (!HONE_TRY(checking.Ask(prepare, call_wall_, drawn.name))) return false;
+
+  // The same address for every draw: what remembers by address gives the first draw's outputs.
+  const auto first_reply = HONE_TRY(checking.Ask(run, call_wall_, drawn.name));
+  if (!first_reply) return false;
+  checking.call_us = static_cast<double>(first_reply->nanoseconds) / 1000;
+  Verdict first;
+  const bool first_right = CompareSlot(drawn, 0, kPoison, first);
+  if (!first_right) {
+    std::vector<std::vector<std::byte>> before;
+    for (std::size_t i = 0; i < memory_.outputs(); ++i) {
+      before.emplace_back(memory_.Output(0, i), memory_.Output(0, i) + memory_.output(i).bytes());
+    }
+    WaitUntilQuiet(checking.worker, kLateWatch);
+    for (std::size_t i = 0; i < memory_.outputs(); ++i) {
+      if (std::memcmp(before[i].data(), memory_.Output(0, i), before[i].size()) == 0) continue;
+      checking.verdict = {};
+      checking.verdict.outcome = Outcome::kSuspicious;
+      checking.verdict.reason = fmt::format(
+          "hone_run returned before output '{}' was written: it still changed afterwards", memory_.output(i).name);
+      checking.verdict.evidence.draw = drawn.name;
+      return false;
+    }
+    if (first.outcome == Outcome::kOutOfBounds) {
+      checking.verdict = first;
+      return false;
+    }
+  }
+  if (!HONE_TRY(checking.Ask(again, call_wall_, drawn.name))) return false;
+  bool same = first_right;
+  for (std::size_t i = 0; i < memory_.outputs() && same; ++i) {
+    same = std::memcmp(memory_.Output(0, i), memory_.Output(1, i),
+                       static_cast<std::size_t>(memory_.output(i).bytes())) == 0 &&
+           !FindTrespass(memory_.output_memory(), memory_.OutputPlace(1, i));
+  }
+  Verdict second = first;
+  const bool second_right = same || CompareSlot(drawn, 1, kOtherPoison, second);
+  if (!HONE_TRY(checking.Ask(release, call_wall_, drawn.name))) return false;
+
+  if (first_right && second_right) {
+    checking.reproducible &= same;
+    checking.over_budget = std::max({checking.over_budget, first.error_over_budget, second.error_over_budget});
+    checking.over_honest = std::max({checking.over_honest, first.error_over_honest, second.error_over_honest});
+    checking.official &= second.official_allclose.value_or(true);
+    return true;
+  }
+  checking.verdict = first_right ? second : first;
+  if (first_right != second_right && checking.verdict.outcome != Outcome::kOutOfBounds) {
+    checking.verdict.reason = fmt::format("right once and wrong once on the same inputs: {}", checking.verdict.reason);
+    checking.verdict.outcome = Outcome::kNondeterministic;
+    return false;
+  }
+  if (checking.verdict.outcome != Outcome::kWrongResult) return false;
+  // What kind of wrong it is helps whoever has to mend it.
+  for (std::size_t earlier = 0; earlier < which; ++earlier) {
+    Verdict unused;
+    const DrawnInputs& other = *HONE_TRY(draws_.Get(earlier));
+    if (CompareSlot(other, 0, kPoison, unused)) {
+      checking.verdict.reason += fmt::format("; these are the outputs of an earlier call (inputs: {})", other.name);
+      return false;
+    }
+  }
+  for (std::size_t o = 0; o < memory_.outputs(); ++o) {
+    for (std::size_t i = 0; i < memory_.inputs(); ++i) {
+      const auto bytes = memory_.input(i).bytes();
+      if (bytes == memory_.output(o).bytes() &&
+          std::memcmp(memory_.Input(0, i), memory_.Output(0, o), static_cast<std::size_t>(bytes)) == 0) {
+        checking.verdict.reason += fmt::format("; the output is a copy of input '{}'", memory_.input(i).name);
+        return false;
+      }
+    }
+  }
+  return false;
+}
+
+// Many calls in a row, then one that is looked at; then a look at what the worker does when nothing is asked of it.
+Result<bool> Judge::CheckSoak(Checking& checking) {
+  const DrawnInputs& drawn = *HONE_TRY(draws_.Get(0));
+  memory_.LoadParameters(drawn.values);
+  memory_.LoadInputs(0, drawn.values);
+  Request ask;
+  ask.ask = Ask::kPrepare;
+  if (!HONE_TRY(checking.Ask(ask, call_wall_, drawn.name))) return false;
+  ask.ask = Ask::kRun;
+  ask.count = static_cast<std::uint32_t>(
+      std::clamp(kSoakUs / std::max(checking.call_us, 1.0), 2.0, static_cast<double>(kMostSoak)));
+  if (!HONE_TRY(checking.Ask(ask, call_wall_ * ask.count, drawn.name))) return false;
+  memory_.Poison(0, kPoison);
+  ask.count = 1;
+  if (!HONE_TRY(checking.Ask(ask, call_wall_, drawn.name))) return false;
+  const auto used = checking.worker.ProcessorNanoseconds();
+  const auto since = Clock::now();
+  Verdict seen;
+  const bool right = CompareSlot(drawn, 0, kPoison, seen);
+  const bool quiet = WaitUntilQuiet(checking.worker, kIdleWatch);
+  const auto idle = checking.worker.ProcessorNanoseconds() - used;
+  const double watched_ms = Ms(since);
+  if (!quiet || idle > kIdleNs) {
+    checking.verdict = {};
+    checking.verdict.outcome = Outcome::kSuspicious;
+    checking.verdict.reason =
+        fmt::format("went on computing after hone_run had returned: {:.1f} ms of processor time within {:.1f} ms",
+                    static_cast<double>(idle) / 1e6, watched_ms);
+    return false;
+  }
+  if (!right) {
+    checking.verdict = seen;
+    checking.verdict.reason = "right in its first calls only: " + checking.verdict.reason;
+    return false;
+  }
+  ask.ask = Ask::kRelease;
+  return HONE_TRY(checking.Ask(ask, call_wall_, drawn.name)).has_value();
+}
+
+Result<void> Judge::Check(const JudgeRequest& request, Evaluation& evaluation, double& call_us) {
+  const auto drawing = Clock::now();
+  HONE_TRY(draws_.Get(0));
+  // What takes the oracle long may take a candidate long: it computes everything three times, but on all threads.
+  call_wall_ = std::max(call_wall_, milliseconds(static_cast<std::int64_t>(4 * Ms(drawing))));
+  // Nobody shall find another candidate's outputs.
+  for (std::size_t slot = 0; slot < memory_.slots(); ++slot) memory_.Poison(slot, kPoison);
+
+  Checking checking{
+      .request = request,
+      .worker = HONE_TRY(StartWorker(request.library, IdleThreads::kSleep, kCheckViews, memory_.output_memory())),
+      .verdict = evaluation.verdict};
+  evaluation.sandbox = checking.worker.sandbox();
+  Request load;
+  load.ask = Ask::kLoad;
+  if (!HONE_TRY(checking.Ask(load, call_wall_, ""))) return {};
+  for (std::size_t which = 0; which < Draws::kWide; ++which) {
+    if (!HONE_TRY(CheckDraw(checking, which))) return {};
+  }
+  if (!HONE_TRY(CheckSoak(checking))) return {};
+  call_us = checking.call_us;
+
+  Verdict accepted;
+  accepted.outcome = Outcome::kAccepted;
+  accepted.error_over_budget = checking.over_budget;
+  accepted.error_over_honest = checking.over_honest;
+  accepted.official_allclose = checking.official;
+  accepted.bit_reproducible = checking.reproducible;
+  const bool wide = HONE_TRY(CheckDraw(checking, Draws::kWide));
+  const Outcome outcome = evaluation.verdict.outcome;
+  const bool imprecise =
+      outcome == Outcome::kWrongResult || outcome == Outcome::kNonfinite || outcome == Outcome::kNondeterministic;
+  if (!wide && (request.range_full || !imprecise)) return {};  // a crash is a crash on any inputs
+  accepted.range = wide ? "componentwise" : "normwise";
+  evaluation.verdict = std::move(accepted);
+  return {};
+}
+
+}  // namespace hone

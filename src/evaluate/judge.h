@@ -1,0 +1,98 @@
+// The judge: holds one problem's inputs and what the oracle expects, runs candidates in workers, decides and times. It
+// never runs a candidate's code itself. Lives in a process of its own (judge_main.h) for the length of a run.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "evaluate/draws.h"
+#include "evaluate/oracle.h"
+#include "evaluate/timing.h"
+#include "evaluate/trial_memory.h"
+#include "evaluate/verdict.h"
+#include "evaluate/worker_process.h"
+#include "graph/graph.h"
+#include "problem/problem.h"
+
+namespace hone {
+
+// A baseline that is a program of its own, such as PyTorch: it reads lines {"runs": N, "cold": false} and answers each
+// with
+// {"ns": [N times]} or {"error": "..."}.
+struct OutsideBaseline {
+  std::string name;  // "eager"
+  std::vector<std::string> argv;
+  std::vector<std::string> environment;
+  std::string directory;
+};
+
+struct JudgeOptions {
+  std::string program;  // that has the verb "worker"
+  int threads = 1;
+  std::uint64_t seed = 1;
+  SandboxPolicy sandbox = SandboxPolicy::kAuto;
+  std::chrono::milliseconds call_wall{10'000};  // for one call of a candidate; raised to 4 times the naive baseline's
+  std::vector<OutsideBaseline> outside;
+};
+
+struct JudgeRequest {
+  std::string library;  // a compiled module
+  bool time = true;
+  std::chrono::milliseconds timing_budget{1000};
+  double confidence = 0.02;
+  std::vector<std::string> baselines;
+  bool fresh_draws = false;
+  bool range_full = false;  // the very wide draw refuses, too
+  double bound_us = 0;      // speed of light, 0 = unknown
+};
+
+// Not thread-safe, apart from the interrupt flag.
+class Judge {
+ public:
+  // Compiles the oracle. Draws and their expected values are made as they are needed.
+  static Result<std::unique_ptr<Judge>> Open(Problem problem, JudgeOptions options, const std::atomic<bool>* interrupt);
+
+  // Fails with kTimeout "interrupted" when the flag is set.
+  Result<Evaluation> Evaluate(const JudgeRequest& request);
+
+ private:
+  struct Checking;
+  Judge(Graph graph, Oracle oracle, TrialMemory memory, JudgeOptions options, const std::atomic<bool>* interrupt);
+  Result<WorkerProcess> StartWorker(const std::string& library, IdleThreads idle, int views,
+                                    const SharedMemory& outputs);
+  Result<void> Check(const JudgeRequest& request, Evaluation& evaluation, double& call_us);
+  // The two runs of one draw, compared; false when the candidate is refused.
+  Result<bool> CheckDraw(Checking& checking, std::size_t which);
+  Result<bool> CheckSoak(Checking& checking);
+  Result<void> Time(const JudgeRequest& request, Evaluation& evaluation, double call_us);
+  // The worst of all outputs in `slot` against `drawn`, or a trespass; fills the verdict and returns false when it
+  // refuses.
+  bool CompareSlot(const DrawnInputs& drawn, std::size_t slot, std::uint16_t poison, Verdict& verdict) const;
+  // A timed call again in a fresh worker: the same inputs have to give the same outputs.
+  Result<void> Repeat(const JudgeRequest& request, const ModuleParticipant::Kept& kept, const DrawnInputs& after,
+                      Verdict& verdict);
+  Result<Participant*> Baseline(const std::string& name);
+
+  Graph graph_;
+  Oracle oracle_;
+  Draws draws_;
+  TrialMemory memory_;
+  JudgeOptions options_;
+  const std::atomic<bool>* interrupt_;
+  std::uint64_t renewals_ = 0;
+  std::int64_t flush_bytes_ = 0;
+  std::chrono::milliseconds call_wall_;
+  std::shared_ptr<const std::vector<std::vector<std::vector<std::byte>>>> timing_pool_;  // inputs of the timing loop
+  std::uint64_t timings_ = 0;
+  std::map<std::string, std::unique_ptr<Participant>> baselines_;
+  std::map<std::string, std::vector<double>> kept_;  // warm times of the baselines in microseconds, the latest last
+};
+
+}  // namespace hone

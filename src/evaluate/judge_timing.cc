@@ -1,0 +1,293 @@
+// Judge::Time: a candidate beside its baselines, and what is looked at afterwards.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "evaluate/compare.h"
+#include "evaluate/judge.h"
+#include "evaluate/samples.h"
+#include "graph/loop_nest.h"
+#include "target/cpu/compiler.h"
+
+namespace hone {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+constexpr int kRounds = 12;  // that the budget is divided into
+constexpr int kLeastRounds = 5;
+constexpr int kLeastSamples = 5;  // unless a call takes seconds
+constexpr double kSlowCallUs = 2e6;
+constexpr std::size_t kKeptSamples = 2000;
+constexpr double kBoundSlack = 0.9;  // of the speed of light: it is measured too
+
+using Pool = std::vector<std::vector<std::vector<std::byte>>>;
+
+struct Series {
+  Participant* participant = nullptr;
+  std::vector<double> warm_us, cold_us, ratios;
+  double last_round_us = 0;  // median of its last turn
+  double spent_us = 0;
+};
+
+double UsSince(Clock::time_point begin) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+}
+
+// The naive module with the memory that it owns.
+class NaiveParticipant : public ModuleParticipant {
+ public:
+  NaiveParticipant(WorkerProcess worker, const TrialMemory& memory, std::unique_ptr<SharedMemory> outputs,
+                   std::shared_ptr<const Pool> pool, milliseconds wall)
+      : ModuleParticipant(std::move(worker), memory, *outputs, *pool, wall, 1),
+        outputs_(std::move(outputs)),
+        pool_(std::move(pool)) {}
+
+ private:
+  std::unique_ptr<SharedMemory> outputs_;
+  std::shared_ptr<const Pool> pool_;
+};
+
+}  // namespace
+
+Result<Participant*> Judge::Baseline(const std::string& name) {
+  if (const auto found = baselines_.find(name); found != baselines_.end() && !found->second->refused())
+    return found->second.get();
+  std::unique_ptr<Participant> made;
+  if (name == "naive") {
+    CompileRequest request;
+    request.source = NaiveModule(graph_);
+    request.trusted = true;
+    const Compiled compiled = HONE_TRY(CompileModule(request));
+    if (!compiled.ok())
+      return Fail(ErrorKind::kTool, "the host compiler refuses the naive baseline: " + compiled.log.substr(0, 400));
+    auto outputs = std::make_unique<SharedMemory>(HONE_TRY(memory_.MoreOutputs()));
+    auto worker = HONE_TRY(StartWorker(compiled.library, IdleThreads::kSpin, 1, *outputs));
+    Request load;
+    load.ask = Ask::kLoad;
+    const WorkerAnswer loaded = worker.Ask(load, call_wall_);
+    if (loaded.interrupted) return Fail(ErrorKind::kTimeout, "interrupted");
+    if (!loaded.reply) return Fail(ErrorKind::kTool, "the naive baseline does not load: " + loaded.verdict.reason);
+    made = std::make_unique<NaiveParticipant>(std::move(worker), memory_, std::move(outputs), timing_pool_,
+                                              std::max(call_wall_, milliseconds(600'000)));
+  } else {
+    const auto outside = std::find_if(options_.outside.begin(), options_.outside.end(),
+                                      [&](const auto& one) { return one.name == name; });
+    if (outside == options_.outside.end())
+      return Fail(ErrorKind::kUsage, fmt::format("there is no baseline '{}' here", name));
+    Command command{.argv = outside->argv, .environment = outside->environment, .directory = outside->directory};
+    auto child = Child::Start(command);
+    if (!child) return Rethrow(child.error(), fmt::format("baseline '{}': ", name));
+    made = std::make_unique<OutsideParticipant>(name, std::move(*child), interrupt_);
+  }
+  return (baselines_[name] = std::move(made)).get();
+}
+
+Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, double call_us) {
+  const double budget_us = static_cast<double>(microseconds(request.timing_budget).count());
+  const DrawnInputs& after = *HONE_TRY(draws_.Get(Draws::kAfter));
+  if (!timing_pool_ || request.fresh_draws) {
+    auto pool = std::make_shared<Pool>();
+    for (std::size_t i = 0; i < 3; ++i) pool->push_back(HONE_TRY(draws_.Unjudged(i)));
+    timing_pool_ = std::move(pool);
+    baselines_.erase("naive");  // it works with the old ones
+  }
+  memory_.LoadParameters(after.values);
+  for (std::size_t slot = 0; slot < memory_.slots(); ++slot) {
+    memory_.LoadInputs(slot, (*timing_pool_)[slot % timing_pool_->size()]);
+    memory_.Poison(slot, kPoison);
+  }
+
+  // 1. A fresh worker, which has not seen the draws of the check.
+  auto worker = HONE_TRY(StartWorker(request.library, IdleThreads::kSpin, 2, memory_.output_memory()));
+  Timing timing;
+  timing.threads = options_.threads;
+  for (const Ask ask : {Ask::kLoad, Ask::kPrepare}) {
+    Request question;
+    question.ask = ask;
+    WorkerAnswer answer = worker.Ask(question, call_wall_);
+    if (answer.interrupted) return Fail(ErrorKind::kTimeout, "interrupted");
+    if (!answer.reply) {
+      evaluation.verdict = std::move(answer.verdict);
+      return {};
+    }
+    if (ask == Ask::kPrepare) timing.prepare_us = static_cast<double>(answer.reply->nanoseconds) / 1000;
+  }
+  ModuleParticipant candidate(std::move(worker), memory_, memory_.output_memory(), *timing_pool_, call_wall_,
+                              options_.seed + ++timings_);
+
+  // 2. Rounds, in which all take turns, until the result is sure enough or the time is up.
+  std::vector<Series> series(1);
+  series[0].participant = &candidate;
+  for (const std::string& name : request.baselines) {
+    Series one;
+    one.participant = HONE_TRY(Baseline(name));
+    series.push_back(one);
+  }
+  const auto slice = microseconds(
+      static_cast<std::int64_t>(std::clamp(budget_us / kRounds / static_cast<double>(series.size()), 1e3, 40e3)));
+  const int cold = call_us < 1e3 ? 3 : 1;
+  const auto started = Clock::now();
+  for (int round = 0;; ++round) {
+    for (std::size_t turn = 0; turn < series.size(); ++turn) {
+      const std::size_t who = round % 2 ? series.size() - 1 - turn : turn;  // neither is always first
+      Series& one = series[who];
+      one.last_round_us = 0;
+      const double one_call = one.participant->call_us();
+      // A slow baseline is run less often: it gets its share of the budget, and at least one call in a run.
+      const double share = budget_us / static_cast<double>(series.size());
+      if (who != 0 && one_call > 0 && one.spent_us + one_call > share &&
+          !(round == 0 && kept_[request.baselines[who - 1]].empty()))
+        continue;
+      const auto turn_begin = Clock::now();
+      const Turn got = HONE_TRY(one.participant->Sample(slice, who == 0 ? cold : 0));
+      one.spent_us += UsSince(turn_begin);
+      if (one.participant->refused()) {
+        if (who != 0)
+          return Fail(ErrorKind::kTool, fmt::format("the baseline '{}' failed: {}", request.baselines[who - 1],
+                                                    one.participant->refused()->reason));
+        evaluation.verdict = *one.participant->refused();
+        return {};
+      }
+      one.warm_us.insert(one.warm_us.end(), got.warm_us.begin(), got.warm_us.end());
+      one.cold_us.insert(one.cold_us.end(), got.cold_us.begin(), got.cold_us.end());
+      one.last_round_us = Median(got.warm_us);
+    }
+    for (std::size_t i = 1; i < series.size(); ++i) {
+      if (series[i].last_round_us > 0) series[i].ratios.push_back(series[i].last_round_us / series[0].last_round_us);
+    }
+    const Samples now = Summarize(series[0].warm_us);
+    const bool sure = round + 1 >= kLeastRounds && now.high_us - now.low_us <= 2 * request.confidence * now.median_us;
+    const bool enough = now.count >= kLeastSamples || now.median_us > kSlowCallUs;
+    if (enough && (sure || UsSince(started) > budget_us)) break;
+  }
+
+  // 3. Is it still right, on inputs that it has not seen, at old addresses and new ones?
+  HONE_TRY(candidate.CheckClock());
+  if (candidate.refused()) {
+    evaluation.verdict = *candidate.refused();
+    return {};
+  }
+  candidate.worker().Continue();
+  for (const std::uint32_t view : {0u, 1u}) {
+    memory_.LoadInputs(view, after.values);
+    memory_.Poison(view, kPoison);
+    Request run;
+    run.ask = Ask::kRun;
+    run.slots[0] = view;
+    run.view = view;
+    WorkerAnswer answer = candidate.worker().Ask(run, call_wall_);
+    if (answer.interrupted) return Fail(ErrorKind::kTimeout, "interrupted");
+    Verdict seen;
+    if (!answer.reply) {
+      evaluation.verdict = std::move(answer.verdict);
+      evaluation.verdict.evidence.draw = after.name;
+      return {};
+    }
+    if (!CompareSlot(after, view, kPoison, seen)) {
+      seen.reason = "no longer right after the timing: " + seen.reason;
+      evaluation.verdict = std::move(seen);
+      return {};
+    }
+  }
+  candidate.worker().Kill();
+
+  // 4. One of the timed calls again in a fresh process: what is gained by remembering is found out here.
+  if (candidate.kept()) {
+    HONE_TRY(Repeat(request, *candidate.kept(), after, evaluation.verdict));
+    if (!evaluation.verdict.accepted()) return {};
+  }
+
+  timing.warm = Summarize(series[0].warm_us);
+  timing.cold = Summarize(series[0].cold_us);
+  if (request.bound_us > 0 && timing.cold.median_us < kBoundSlack * request.bound_us) {
+    Verdict verdict;
+    verdict.outcome = Outcome::kSuspicious;
+    verdict.reason = fmt::format(
+        "faster than this machine can: {:.2f} us from cold caches, the bound is {:.2f} us (the tensors are {} bytes, "
+        "which would be {:.1f} GB/s)",
+        timing.cold.median_us, request.bound_us, memory_.problem_bytes(),
+        static_cast<double>(memory_.problem_bytes()) / timing.cold.median_us / 1e3);
+    evaluation.verdict = std::move(verdict);
+    return {};
+  }
+  for (std::size_t i = 1; i < series.size(); ++i) {
+    // Of a baseline that was too slow for its share, what was measured for candidates before this one counts.
+    std::vector<double>& kept = kept_[request.baselines[i - 1]];
+    kept.insert(kept.end(), series[i].warm_us.begin(), series[i].warm_us.end());
+    if (kept.size() > kKeptSamples) kept.erase(kept.begin(), kept.end() - kKeptSamples);
+    Comparison comparison;
+    comparison.baseline = request.baselines[i - 1];
+    comparison.baseline_warm = Summarize(series[i].warm_us.empty() ? kept : series[i].warm_us);
+    comparison.rounds = static_cast<int>(series[i].ratios.size());
+    if (series[i].ratios.empty()) {
+      comparison.speedup = comparison.baseline_warm.median_us / timing.warm.median_us;
+      comparison.speedup_low = comparison.baseline_warm.low_us / timing.warm.high_us;
+      comparison.speedup_high = comparison.baseline_warm.high_us / timing.warm.low_us;
+    } else {
+      comparison.speedup = Median(series[i].ratios);
+      const Interval interval = MedianInterval(series[i].ratios);
+      comparison.speedup_low = interval.low;
+      comparison.speedup_high = interval.high;
+    }
+    timing.against.push_back(std::move(comparison));
+  }
+  evaluation.timing = std::move(timing);
+  return {};
+}
+
+Result<void> Judge::Repeat(const JudgeRequest& request, const ModuleParticipant::Kept& kept, const DrawnInputs& after,
+                           Verdict& verdict) {
+  for (std::size_t i = 0; i < memory_.inputs(); ++i)
+    std::memcpy(memory_.Input(0, i), kept.inputs[i].data(), kept.inputs[i].size());
+  for (std::size_t slot = 0; slot < memory_.slots(); ++slot) memory_.Poison(slot, kPoison);
+  auto worker = HONE_TRY(StartWorker(request.library, IdleThreads::kSleep, 1, memory_.output_memory()));
+  for (const Ask ask : {Ask::kLoad, Ask::kPrepare, Ask::kRun}) {
+    Request question;
+    question.ask = ask;
+    WorkerAnswer answer = worker.Ask(question, call_wall_);
+    if (answer.interrupted) return Fail(ErrorKind::kTimeout, "interrupted");
+    if (answer.reply) continue;
+    verdict = std::move(answer.verdict);
+    verdict.evidence.draw = "timing, repeated";
+    return {};
+  }
+  for (std::size_t o = 0; o < memory_.outputs(); ++o) {
+    const Tensor& tensor = memory_.output(o);
+    if (std::memcmp(kept.outputs[o].data(), memory_.Output(0, o), kept.outputs[o].size()) == 0) continue;
+    // Not bit for bit: as near as two right results can be. The budgets of other inputs of the same kind say how near
+    // that is.
+    double budget = 0;
+    for (const double one : after.expected[o].budget) {
+      if (std::isfinite(one)) budget = std::max(budget, one);
+    }
+    const std::int64_t count = ElementCount(tensor.shape);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const double timed = ElementAsDouble(tensor.dtype, kept.outputs[o].data(), i);
+      const double fresh = ElementAsDouble(tensor.dtype, memory_.Output(0, o), i);
+      const double error = std::abs(timed - fresh);
+      if (error <= 2 * budget + 1e-5 * std::abs(fresh) || timed == fresh || (std::isnan(timed) && std::isnan(fresh)))
+        continue;
+      verdict = {};
+      verdict.outcome = Outcome::kSuspicious;
+      verdict.reason = fmt::format(
+          "a timed call gave {} = {:.9g}, a fresh process gives {:.9g} on the same inputs: it does not compute every "
+          "time",
+          ElementName(tensor, i), timed, fresh);
+      verdict.evidence.draw = "timing, repeated";
+      verdict.evidence.output = tensor.name;
+      verdict.evidence.index = Unflatten(tensor.shape, i);
+      verdict.evidence.expected = fresh;
+      verdict.evidence.got = timed;
+      verdict.evidence.budget = budget;
+      return {};
+    }
+  }
+  return {};
+}
+
+}  // namespace hone

@@ -1,0 +1,200 @@
+#include "evaluate/local_evaluator.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <climits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "base/process.h"
+#include "target/cpu/compiler.h"
+
+namespace hone {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+// A judge that hangs is our bug or the machine's; its own walls end candidates long before.
+constexpr auto kJudgeWall = std::chrono::hours(6);
+
+double Ms(Clock::time_point begin) { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); }
+
+std::string OwnPath() {
+  char path[PATH_MAX];
+  const auto length = readlink("/proc/self/exe", path, sizeof path);
+  return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : "hone";
+}
+
+int AllowedCores() {
+  cpu_set_t allowed;
+  return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? std::max(1, CPU_COUNT(&allowed)) : 1;
+}
+
+class LocalEvaluator : public Evaluator {
+ public:
+  LocalEvaluator(const Problem& problem, EvaluatorOptions options)
+      : options_(std::move(options)), opening_(OpeningLine(problem, options_)) {}
+
+  Result<void> StartJudge() {
+    judge_.reset();
+    Command command{.argv = {options_.program, "judge"}, .environment = InheritedEnvironment()};
+    for (const char* name : {"HONE_CACHE", "HONE_DATA", "CXX"}) {
+      if (const char* value = std::getenv(name)) command.environment.push_back(fmt::format("{}={}", name, value));
+    }
+    judge_ = HONE_TRY(Child::Start(command));
+    auto opened = Ask(opening_);
+    if (!opened) return Rethrow(opened.error(), "cannot start the judge: ");
+    return {};
+  }
+
+  Result<Evaluation> Evaluate(const Candidate& candidate, const EvaluateRequest& request) override {
+    const auto begin = Clock::now();
+    interrupt_asked_ = false;
+    Evaluation evaluation;
+    auto compiled = HONE_TRY(Build(candidate, evaluation));
+    const double compile_ms = Ms(begin);
+    if (!compiled.empty()) {
+      if (interrupt_asked_) return Fail(ErrorKind::kTimeout, "interrupted");
+      const bool cached = evaluation.stages.compile_cached;
+      evaluation = HONE_TRY(AskJudge(compiled, request));
+      evaluation.stages.compile_cached = cached;
+    }
+    evaluation.stages.compile_ms = compile_ms;
+    evaluation.stages.total_ms = Ms(begin);
+    return evaluation;
+  }
+
+  void Interrupt() override {
+    interrupt_asked_ = true;
+    if (const pid_t pid = asking_; pid > 0) kill(pid, SIGUSR1);
+  }
+
+ private:
+  static std::string OpeningLine(const Problem& problem, const EvaluatorOptions& options) {
+    json outside = json::array();
+    for (const OutsideBaseline& one : options.outside) {
+      outside.push_back(
+          {{"name", one.name}, {"argv", one.argv}, {"environment", one.environment}, {"directory", one.directory}});
+    }
+    return json{{"open",
+                 {{"problem", ToJson(problem)},
+                  {"folder", problem.folder},
+                  {"program", options.program},
+                  {"threads", options.threads},
+                  {"seed", options.seed},
+                  {"sandbox", static_cast<int>(options.sandbox)},
+                  {"call_wall_ms", options.call_wall.count()},
+                  {"outside", std::move(outside)}}}}
+        .dump(-1, ' ', false, json::error_handler_t::replace);
+  }
+
+  // The path of the module; empty when the candidate does not get that far, with the verdict filled in.
+  Result<std::string> Build(const Candidate& candidate, Evaluation& evaluation) {
+    CompileRequest compile;
+    if (candidate.kind == CandidateKind::kProgram) {
+      if (!options_.lower) return Fail(ErrorKind::kUsage, "this evaluator knows no kernel language");
+      auto lowered = HONE_TRY(options_.lower(candidate));
+      if (auto* verdict = std::get_if<Verdict>(&lowered)) {
+        evaluation.verdict = std::move(*verdict);
+        return std::string();
+      }
+      compile.source = std::move(std::get<std::string>(lowered));
+    } else {
+      compile.source = candidate.text;
+    }
+    const Compiled compiled = HONE_TRY(CompileModule(compile));
+    evaluation.stages.compile_cached = compiled.cached;
+    if (compiled.ok()) return compiled.library;
+    Verdict& verdict = evaluation.verdict;
+    verdict.outcome = Outcome::kCompileError;
+    verdict.evidence.log = Printable(compiled.log);
+    if (compiled.timed_out) {
+      verdict.reason = fmt::format("the compiler did not end within {} s", compile.wall.count() / 1000);
+    } else if (!compiled.errors.empty()) {
+      const Diagnostic& first = compiled.errors.front();
+      verdict.evidence.line = first.line;
+      verdict.evidence.column = first.column;
+      verdict.evidence.detail = Printable(first.message);
+      verdict.reason = fmt::format("line {}: {}", first.line, verdict.evidence.detail);
+      if (candidate.kind == CandidateKind::kProgram) {
+        // Not the author's line and not his fault.
+        verdict.evidence.line = verdict.evidence.column = std::nullopt;
+        verdict.reason = "the C++ that this program becomes does not compile: " + verdict.evidence.detail;
+      }
+    } else {
+      verdict.reason = "the compiler failed: " + Printable(compiled.log.substr(0, 300));
+    }
+    return std::string();
+  }
+
+  // One line to the judge, and its answer's content.
+  Result<json> Ask(const std::string& line) {
+    HONE_TRY(judge_->WriteLine(line));
+    asking_ = judge_->pid();
+    if (interrupt_asked_) kill(judge_->pid(), SIGUSR1);
+    const auto answer = judge_->ReadLine(std::chrono::duration_cast<milliseconds>(kJudgeWall));
+    asking_ = -1;
+    if (!answer) return tl::unexpected<Error>(answer.error());
+    json content = json::parse(*answer, nullptr, false);
+    if (!content.is_object()) return Fail(ErrorKind::kCorrupt, "the judge answered " + answer->substr(0, 200));
+    if (const auto error = content.find("error"); error != content.end()) {
+      answered_ = true;
+      return Fail(static_cast<ErrorKind>(error->value("kind", static_cast<int>(ErrorKind::kTool))),
+                  error->value("message", ""));
+    }
+    return content;
+  }
+
+  Result<Evaluation> AskJudge(const std::string& library, const EvaluateRequest& request) {
+    const std::string line = json{{"evaluate",
+                                   {{"library", library},
+                                    {"time", request.time},
+                                    {"timing_budget_ms", request.timing_budget.count()},
+                                    {"confidence", request.confidence},
+                                    {"baselines", request.baselines},
+                                    {"fresh_draws", request.fresh_draws},
+                                    {"range_full", request.range_full},
+                                    {"bound_us", request.bound_us}}}}
+                                 .dump();
+    for (int attempt = 0;; ++attempt) {
+      if (!judge_ || !judge_->Running()) HONE_TRY(StartJudge());
+      answered_ = false;
+      auto content = Ask(line);
+      if (content) {
+        if (!content->contains("evaluation"))
+          return Fail(ErrorKind::kCorrupt, "the judge answered something else than an evaluation");
+        return ParseEvaluation((*content)["evaluation"]);
+      }
+      // An error that the judge reports is the answer; a judge that is gone gets one successor.
+      if (answered_ || interrupt_asked_) return tl::unexpected<Error>(content.error());
+      judge_.reset();
+      if (attempt == 1) return Rethrow(content.error(), "the judge was lost twice on this candidate: ");
+    }
+  }
+
+  EvaluatorOptions options_;
+  std::string opening_;
+  std::optional<Child> judge_;
+  bool answered_ = false;
+  std::atomic<pid_t> asking_ = -1;  // the judge, while it works
+  std::atomic<bool> interrupt_asked_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Evaluator>> StartEvaluator(const Problem& problem, EvaluatorOptions options) {
+  if (options.program.empty()) options.program = OwnPath();
+  if (options.threads <= 0) options.threads = AllowedCores();
+  auto evaluator = std::make_unique<LocalEvaluator>(problem, std::move(options));
+  HONE_TRY(evaluator->StartJudge());
+  return evaluator;
+}
+
+}  // namespace hone

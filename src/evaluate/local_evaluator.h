@@ -1,0 +1,44 @@
+// The evaluator on this machine: compiles a candidate, then asks a judge in a process of its own, which runs it in a
+// worker:
+//
+//   us (never runs candidates) --> judge (holds inputs and expected outputs, decides) --> worker (sandbox; runs the
+//   candidate)
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "candidate/candidate.h"
+#include "evaluate/evaluator.h"
+#include "evaluate/judge.h"
+#include "evaluate/verdict.h"
+#include "problem/problem.h"
+
+namespace hone {
+
+// A program of the kernel language as a module's source, or the verdict that it makes where it stands (kInvalid with
+// line and column). Fails when the world does.
+using Lowering = std::function<Result<std::variant<std::string, Verdict>>(const Candidate&)>;
+
+struct EvaluatorOptions {
+  int threads = 0;      // of candidates and baselines; 0 = the cores that we may use
+  std::string program;  // that has the verbs "judge" and "worker"; empty = ourselves
+  std::uint64_t seed = 1;
+  SandboxPolicy sandbox = SandboxPolicy::kAuto;
+  std::chrono::milliseconds call_wall{
+      10'000};                           // for one call of a candidate; raised for problems that take the oracle long
+  std::vector<OutsideBaseline> outside;  // baselines beside "naive", by name in EvaluateRequest::baselines
+  Lowering lower;                        // without it programs are refused with kUsage
+};
+
+// Starts the judge and compiles the oracle: fails when the problem cannot be defined. PDEATHSIG ties the judge to the
+// calling thread: it dies when that thread ends.
+Result<std::unique_ptr<Evaluator>> StartEvaluator(const Problem& problem, EvaluatorOptions options);
+
+}  // namespace hone

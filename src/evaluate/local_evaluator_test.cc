@@ -1,0 +1,280 @@
+// The evaluator against modules that are wrong, that crash, and that cheat (tests/data/hostile): each has to be refused
+// for the right reason, and leave the next evaluation unharmed.
+#include "evaluate/local_evaluator.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <thread>
+
+#include "base/bubblewrap.h"
+
+namespace hone {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr const char* kProblem = R"({
+  "hone_problem": 1, "name": "biased relu", "contract": "fp32",
+  "tensors": [
+    {"name": "x", "shape": [64, 1000], "dtype": "f32", "role": "input", "generator": {"kind": "normal", "mean": 0, "deviation": 1}},
+    {"name": "b", "shape": [1000], "dtype": "f32", "role": "parameter", "generator": {"kind": "uniform", "low": -1, "high": 1}},
+    {"name": "y", "shape": [64, 1000], "dtype": "f32", "role": "output"}
+  ],
+  "graph": [
+    {"op": "aten.add.Tensor", "args": {"self": "%x", "other": "%b"}, "outputs": ["sum"]},
+    {"op": "aten.relu", "args": {"self": "%sum"}, "outputs": ["y"]}
+  ]
+})";
+
+std::string Read(const std::string& path) {
+  std::ifstream file(path);
+  EXPECT_TRUE(file) << path;
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::string Folder() {
+  const char* source = std::getenv("HONE_SOURCE");
+  return std::string(source ? source : ".") + "/tests/data/hostile/";
+}
+
+Candidate Module(std::string text) { return {.kind = CandidateKind::kModule, .text = std::move(text)}; }
+
+// A module that brings all that it needs, and one before which the honest computation is pasted.
+Candidate Whole(const std::string& name) { return Module(Read(Folder() + name + ".cc")); }
+Candidate Hostile(const std::string& name) {
+  return Module(Read(Folder() + "compute.h") + Read(Folder() + name + ".cc"));
+}
+
+EvaluatorOptions Options() {
+  EvaluatorOptions options;
+  options.program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "evaluate_processes";
+  options.threads = 2;
+  options.call_wall = milliseconds(1500);
+  return options;
+}
+
+Problem SmallProblem() {
+  auto problem = ParseProblem(kProblem, "test");
+  EXPECT_TRUE(problem);
+  return *problem;
+}
+
+EvaluateRequest CheckOnly() { return {.time = false}; }
+EvaluateRequest Timed(int budget_ms = 200) { return {.time = true, .timing_budget = milliseconds(budget_ms)}; }
+
+// One evaluator for all tests of this file: draws and oracle are made once, as in a run.
+Evaluator& Shared() {
+  static std::unique_ptr<Evaluator> evaluator = [] {
+    if (!BubblewrapWorks()) std::cerr << "bubblewrap does not work here: only seccomp and limits hold the candidates\n";
+    auto started = StartEvaluator(SmallProblem(), Options());
+    EXPECT_TRUE(started) << started.error().message;
+    return std::move(*started);
+  }();
+  return *evaluator;
+}
+
+TEST(LocalEvaluatorTest, AnHonestModuleIsAcceptedAndTimedBesideTheNaiveBaseline) {
+  const auto evaluation = Shared().Evaluate(Whole("honest"), Timed());
+  ASSERT_TRUE(evaluation) << evaluation.error().message;
+  EXPECT_TRUE(evaluation->verdict.accepted()) << evaluation->verdict.reason;
+  EXPECT_LE(evaluation->verdict.error_over_budget, 1);
+  EXPECT_EQ(evaluation->verdict.range, "componentwise");
+  EXPECT_TRUE(evaluation->verdict.bit_reproducible);
+  EXPECT_EQ(evaluation->verdict.official_allclose, true);
+  EXPECT_EQ(evaluation->sandbox, BubblewrapWorks() ? "bubblewrap + seccomp" : "seccomp");
+  ASSERT_TRUE(evaluation->timing);
+  const Timing& timing = *evaluation->timing;
+  EXPECT_GT(timing.warm.median_us, 0.5);
+  EXPECT_LE(timing.warm.low_us, timing.warm.median_us);
+  EXPECT_GE(timing.warm.count, 5);
+  EXPECT_GE(timing.cold.count, 5);
+  ASSERT_EQ(timing.against.size(), 1u);
+  EXPECT_EQ(timing.against[0].baseline, "naive");
+  EXPECT_GT(timing.against[0].speedup, 0);
+  EXPECT_GE(timing.against[0].rounds, 1);
+}
+
+struct Row {
+  const char* file;
+  Outcome outcome;
+  const char* words;  // that the reason contains
+  bool time = false;  // only the timing shows it
+  bool whole = false;
+};
+
+constexpr Row kRows[] = {
+    {"returns_zeros", Outcome::kWrongResult, "all of them 0"},
+    {"writes_nothing", Outcome::kWrongResult, "never written"},
+    {"copies_input", Outcome::kWrongResult, "a copy of input 'x'"},
+    {"skips_tile", Outcome::kWrongResult, "1000 of 64000 elements of 'y' were never written"},
+    {"caches_first_output", Outcome::kWrongResult, "the outputs of an earlier call (inputs: seed 1)"},
+    {"stale_parameters", Outcome::kWrongResult, "inputs: seed 2"},
+    {"writes_nan", Outcome::kNonfinite, "y[12, 345] is nan"},
+    {"writes_past_end", Outcome::kOutOfBounds, "wrote 1 bytes past the end of output 'y' (4 bytes in all)"},
+    {"writes_before_start", Outcome::kOutOfBounds, "wrote 1 bytes before the start of output 'y' (4 bytes in all)"},
+    {"writes_far_past_end", Outcome::kOutOfBounds, "past the end of output 'y'"},
+    {"reads_past_end", Outcome::kNonfinite, "y[63, 999] is nan"},
+    {"modifies_inputs", Outcome::kInputModified, "wrote to input 'x' at byte 28"},
+    {"infinite_loop", Outcome::kTimeout, "1.5 s"},
+    {"infinite_loop_at_load", Outcome::kTimeout, "1.5 s"},
+    {"fork_bomb", Outcome::kSuspicious, "called clone"},
+    {"aborts", Outcome::kCrash, "SIGABRT: tile size 48 is not a power of two"},
+    {"exits", Outcome::kCrash, "exited with status 0 before returning"},
+    {"crashes", Outcome::kCrash, "SIGSEGV"},
+    {"throws", Outcome::kLaunchError, "no kernel for 1000 columns"},
+    {"returns_error", Outcome::kLaunchError, "hone_run returned 7"},
+    {"allocates_without_end", Outcome::kOutOfMemory, "std::bad_alloc"},
+    {"mallocs_without_end", Outcome::kOutOfMemory, "memory used up"},
+    {"opens_socket", Outcome::kSuspicious, "called socket"},
+    {"reads_file", Outcome::kSuspicious, "openat of /etc/passwd"},
+    {"reads_file_at_load", Outcome::kSuspicious, "openat of /etc/passwd"},
+    {"writes_file", Outcome::kSuspicious, "openat of /tmp/left-behind"},
+    {"runs_program", Outcome::kSuspicious, "called execve"},
+    {"hides_faults", Outcome::kSuspicious, "called rt_sigaction"},
+    {"forges_answer", Outcome::kSuspicious, "that the worker did not send"},
+    {"works_after_return", Outcome::kSuspicious, "hone_run returned before output 'y' was written"},
+    {"keeps_burning", Outcome::kSuspicious, "went on computing after hone_run had returned"},
+    {"races", Outcome::kNondeterministic, "right once and wrong once"},
+    {"right_at_first", Outcome::kWrongResult, "right in its first calls only"},
+    {"right_at_first_long", Outcome::kWrongResult, "no longer right after the timing", true},
+    {"caches_by_fingerprint", Outcome::kSuspicious, "it does not compute every time", true},
+    {"slows_clock", Outcome::kSuspicious, "the clock inside says", true},
+    {"no_entry", Outcome::kInvalid, "hone_run"},
+    {"wrong_version", Outcome::kInvalid, "hone_abi_version() is 99, not 1", false, true},
+    {"does_not_compile", Outcome::kCompileError, "expected ';' before '}'"},
+};
+
+class HostileTest : public testing::TestWithParam<Row> {};
+
+TEST_P(HostileTest, IsRefusedForTheRightReasonAndTheNextIsUnharmed) {
+  const Row& row = GetParam();
+  const auto candidate = row.whole ? Whole(row.file) : Hostile(row.file);
+  const auto evaluation = Shared().Evaluate(candidate, row.time ? Timed() : CheckOnly());
+  ASSERT_TRUE(evaluation) << evaluation.error().message;
+  EXPECT_EQ(Name(evaluation->verdict.outcome), Name(row.outcome)) << evaluation->verdict.reason;
+  EXPECT_NE(evaluation->verdict.reason.find(row.words), std::string::npos) << evaluation->verdict.reason;
+  EXPECT_FALSE(evaluation->timing);
+  const auto next = Shared().Evaluate(Whole("honest"), CheckOnly());
+  ASSERT_TRUE(next) << next.error().message;
+  EXPECT_TRUE(next->verdict.accepted()) << next->verdict.reason;
+}
+
+INSTANTIATE_TEST_SUITE_P(Modules, HostileTest, testing::ValuesIn(kRows),
+                         [](const auto& one) { return std::string(one.param.file); });
+
+TEST(LocalEvaluatorTest, AClockOfTheModulesOwnChangesNothing) {
+  const auto evaluation = Shared().Evaluate(Hostile("exports_clock"), Timed());
+  ASSERT_TRUE(evaluation) << evaluation.error().message;
+  ASSERT_TRUE(evaluation->verdict.accepted()) << evaluation->verdict.reason;
+  EXPECT_GT(evaluation->timing->warm.median_us, 0.5);
+}
+
+TEST(LocalEvaluatorTest, FasterThanTheBoundIsSuspicious) {
+  EvaluateRequest request = Timed(100);
+  request.bound_us = 1e6;
+  const auto evaluation = Shared().Evaluate(Whole("honest"), request);
+  ASSERT_TRUE(evaluation) << evaluation.error().message;
+  EXPECT_EQ(evaluation->verdict.outcome, Outcome::kSuspicious);
+  EXPECT_NE(evaluation->verdict.reason.find("faster than this machine can"), std::string::npos)
+      << evaluation->verdict.reason;
+}
+
+TEST(LocalEvaluatorTest, FreshDrawsAreOtherInputs) {
+  EvaluateRequest request = CheckOnly();
+  request.fresh_draws = true;
+  const auto evaluation = Shared().Evaluate(Whole("honest"), request);
+  ASSERT_TRUE(evaluation) << evaluation.error().message;
+  EXPECT_TRUE(evaluation->verdict.accepted()) << evaluation->verdict.reason;
+}
+
+TEST(LocalEvaluatorTest, WithoutBubblewrapSeccompStillRefuses) {
+  EvaluatorOptions options = Options();
+  options.sandbox = SandboxPolicy::kProcess;
+  auto evaluator = StartEvaluator(SmallProblem(), options);
+  ASSERT_TRUE(evaluator) << evaluator.error().message;
+  for (const auto& [file, outcome] : {std::pair{"reads_file", Outcome::kSuspicious},
+                                      {"fork_bomb", Outcome::kSuspicious},
+                                      {"infinite_loop", Outcome::kTimeout},
+                                      {"exits", Outcome::kCrash},
+                                      {"crashes", Outcome::kCrash}}) {
+    const auto evaluation = (*evaluator)->Evaluate(Hostile(file), CheckOnly());
+    ASSERT_TRUE(evaluation) << evaluation.error().message;
+    EXPECT_EQ(Name(evaluation->verdict.outcome), Name(outcome)) << file << ": " << evaluation->verdict.reason;
+    EXPECT_EQ(evaluation->sandbox, "seccomp");
+  }
+  const auto honest = (*evaluator)->Evaluate(Whole("honest"), CheckOnly());
+  ASSERT_TRUE(honest);
+  EXPECT_TRUE(honest->verdict.accepted()) << honest->verdict.reason;
+}
+
+TEST(LocalEvaluatorTest, AProgramGoesThroughTheLowering) {
+  EvaluatorOptions options = Options();
+  options.lower = [](const Candidate& candidate) -> Result<std::variant<std::string, Verdict>> {
+    if (candidate.text == "honest") return Whole("honest").text;
+    Verdict verdict;
+    verdict.outcome = Outcome::kInvalid;
+    verdict.reason = "line 1: no such family";
+    return verdict;
+  };
+  auto evaluator = StartEvaluator(SmallProblem(), options);
+  ASSERT_TRUE(evaluator) << evaluator.error().message;
+  const auto good = (*evaluator)->Evaluate({.kind = CandidateKind::kProgram, .text = "honest"}, CheckOnly());
+  ASSERT_TRUE(good) << good.error().message;
+  EXPECT_TRUE(good->verdict.accepted()) << good->verdict.reason;
+  const auto bad = (*evaluator)->Evaluate({.kind = CandidateKind::kProgram, .text = "magic"}, CheckOnly());
+  ASSERT_TRUE(bad);
+  EXPECT_EQ(bad->verdict.outcome, Outcome::kInvalid);
+  EXPECT_EQ(bad->verdict.reason, "line 1: no such family");
+}
+
+TEST(LocalEvaluatorTest, ABaselineMayBeAProgramOfItsOwn) {
+  EvaluatorOptions options = Options();
+  // Answers every question with three times of 5 ms.
+  options.outside.push_back(
+      {.name = "slowpoke",
+       .argv = {"/bin/sh", "-c", "while read line; do echo '{\"ns\": [5000000, 5000000, 5000000]}'; done"},
+       .environment = {},
+       .directory = ""});
+  auto evaluator = StartEvaluator(SmallProblem(), options);
+  ASSERT_TRUE(evaluator) << evaluator.error().message;
+  EvaluateRequest request = Timed(100);
+  request.baselines = {"naive", "slowpoke"};
+  const auto evaluation = (*evaluator)->Evaluate(Whole("honest"), request);
+  ASSERT_TRUE(evaluation) << evaluation.error().message;
+  ASSERT_TRUE(evaluation->timing) << evaluation->verdict.reason;
+  ASSERT_EQ(evaluation->timing->against.size(), 2u);
+  EXPECT_EQ(evaluation->timing->against[1].baseline_warm.median_us, 5000);
+  EXPECT_GT(evaluation->timing->against[1].speedup, 0);
+  request.baselines = {"eager"};
+  const auto unknown = (*evaluator)->Evaluate(Whole("honest"), request);
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().kind, ErrorKind::kUsage);
+}
+
+TEST(LocalEvaluatorTest, AnInterruptEndsTheEvaluationWithinASecond) {
+  std::thread interrupter([] {
+    std::this_thread::sleep_for(milliseconds(400));
+    Shared().Interrupt();
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  const auto evaluation =
+      Shared().Evaluate(Whole("honest"), {.time = true, .timing_budget = milliseconds(20'000), .confidence = 0});
+  const auto took = std::chrono::steady_clock::now() - begin;
+  interrupter.join();
+  ASSERT_FALSE(evaluation);
+  EXPECT_EQ(evaluation.error().kind, ErrorKind::kTimeout);
+  EXPECT_LT(took, milliseconds(1400));
+  const auto next = Shared().Evaluate(Whole("honest"), CheckOnly());
+  ASSERT_TRUE(next) << next.error().message;
+  EXPECT_TRUE(next->verdict.accepted()) << next->verdict.reason;
+}
+
+}  // namespace
+}  // namespace hone

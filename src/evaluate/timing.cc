@@ -1,0 +1,237 @@
+#include "evaluate/timing.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "evaluate/samples.h"
+
+namespace hone {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+constexpr double kSampleUs = 20;         // a sample lasts at least this long: reading the clock twice costs 0.05 us
+constexpr double kRehearseUpToUs = 100;  // below, waking up would be a part of the result
+constexpr double kDiscardUpToUs = 20e3;  // above, the first call of a turn is as good as any
+constexpr std::size_t kMostSamples = 500;
+constexpr double kClockCheckUs = 3000;
+constexpr double kClockTolerance = 0.1;
+constexpr int kClockShots = 20;  // the best counts: on a busy machine most may be disturbed
+
+}  // namespace
+
+ModuleParticipant::ModuleParticipant(WorkerProcess worker, const TrialMemory& memory, const SharedMemory& outputs,
+                                     const std::vector<std::vector<std::vector<std::byte>>>& pool,
+                                     milliseconds call_wall, std::uint64_t seed)
+    : worker_(std::move(worker)),
+      memory_(&memory),
+      outputs_(&outputs),
+      pool_(&pool),
+      call_wall_(call_wall),
+      random_(seed) {}
+
+void ModuleParticipant::Disturb(std::size_t slot) {
+  for (std::size_t i = 0; i < memory_->inputs(); ++i) {
+    const Tensor& tensor = memory_->input(i);
+    const auto count = static_cast<std::uint64_t>(ElementCount(tensor.shape));
+    if (count == 0) continue;
+    // A 64th of the tensor changes a sum over all of it by more than a budget; 2048 elements at most, to stay out of
+    // the caches' way.
+    const auto length = std::clamp<std::uint64_t>(count / 64, 1, 2048);
+    const auto begin = random_() % (count - length + 1);
+    const auto& from = (*pool_)[random_() % pool_->size()][memory_->InputIndex(i)];
+    const auto size = Bytes(tensor.dtype);
+    std::memcpy(memory_->Input(slot, i) + begin * size, from.data() + begin * size, length * size);
+  }
+  for (std::size_t i = 0; i < memory_->outputs(); ++i) {
+    const auto count = static_cast<std::uint64_t>(ElementCount(memory_->output(i).shape));
+    for (int spot = 0; spot < 4 && count > 0; ++spot) {
+      memory_->PoisonElement(*outputs_, slot, i, static_cast<std::int64_t>(random_() % count));
+    }
+  }
+}
+
+// Keeps one of all shots so far, each as likely as any other.
+void ModuleParticipant::MaybeKeep(std::size_t slot) {
+  if (random_() % ++shots_ != 0) return;
+  Kept kept;
+  for (std::size_t i = 0; i < memory_->inputs(); ++i) {
+    const auto* data = memory_->Input(slot, i);
+    kept.inputs.emplace_back(data, data + memory_->input(i).bytes());
+  }
+  for (std::size_t i = 0; i < memory_->outputs(); ++i) {
+    const auto* data = outputs_->At(memory_->OutputPlace(slot, i));
+    kept.outputs.emplace_back(data, data + memory_->output(i).bytes());
+  }
+  kept_ = std::move(kept);
+}
+
+Result<std::optional<ModuleParticipant::Shot>> ModuleParticipant::Shoot(Request request) {
+  request.ask = Ask::kTime;
+  request.view = 0;
+  for (std::uint32_t i = 0; i < request.count; ++i) Disturb(request.slots[i]);
+  if (request.rehearse >= 0) Disturb(static_cast<std::size_t>(request.rehearse));
+  const auto calls = request.count * request.repeats;
+  const WorkerAnswer answer = worker_.Ask(request, call_wall_ * (calls + 1));
+  if (!answer.reply) {  // gone, also when it was we who were interrupted
+    refused_ = answer.verdict;
+    refused_->evidence.draw = "timing";
+    if (answer.interrupted) return Fail(ErrorKind::kTimeout, "interrupted");
+    return std::nullopt;
+  }
+  MaybeKeep(request.slots[random_() % request.count]);
+  return Shot{static_cast<double>(answer.reply->nanoseconds) / 1000 / calls,
+              static_cast<double>(answer.wall_ns) / 1000};
+}
+
+Result<Turn> ModuleParticipant::Sample(microseconds slice, int cold) {
+  Turn turn;
+  worker_.Continue();
+  Request one;
+  if (call_us_ == 0) {  // a first idea; page faults and first-time work are in the first call
+    std::vector<double> first;
+    do {
+      const auto shot = HONE_TRY(Shoot(one));
+      if (!shot) return turn;
+      first.push_back(shot->call_us);
+    } while (first.size() < 3 && first[0] < 1e6);
+    call_us_ = *std::min_element(first.begin(), first.end());
+  }
+  Request request;
+  const auto slots = static_cast<std::uint32_t>(memory_->slots());
+  if (call_us_ < kRehearseUpToUs && slots > 2) {
+    request.rehearse = static_cast<std::int32_t>(slots - 1);
+    request.count =
+        std::clamp(static_cast<std::uint32_t>(std::ceil(kSampleUs / std::max(call_us_, 0.1))), 1u, slots - 1);
+  }
+  for (std::uint32_t i = 0; i < request.count; ++i) request.slots[i] = i;
+
+  if (call_us_ < kDiscardUpToUs && !HONE_TRY(Shoot(request))) return turn;
+  const auto begin = Clock::now();
+  do {
+    const auto shot = HONE_TRY(Shoot(request));
+    if (!shot) return turn;
+    turn.warm_us.push_back(shot->call_us);
+  } while (Clock::now() - begin < slice && turn.warm_us.size() < kMostSamples);
+  one.cold = 1;
+  while (static_cast<int>(turn.cold_us.size()) < cold) {
+    const auto shot = HONE_TRY(Shoot(one));
+    if (!shot) return turn;
+    turn.cold_us.push_back(shot->call_us);
+  }
+  worker_.Stop();
+  call_us_ = Median(turn.warm_us);
+  warm_us_.insert(warm_us_.end(), turn.warm_us.begin(), turn.warm_us.end());
+  return turn;
+}
+
+Result<void> ModuleParticipant::CheckClock() {
+  worker_.Continue();
+  std::vector<double> pings;
+  for (int i = 0; i < 5; ++i) {
+    Request ping;
+    const WorkerAnswer answer = worker_.Ask(ping, call_wall_);
+    if (answer.interrupted) return Fail(ErrorKind::kTimeout, "interrupted");
+    if (!answer.reply) {
+      refused_ = answer.verdict;
+      return {};
+    }
+    pings.push_back(static_cast<double>(answer.wall_ns) / 1000);
+  }
+  // The question's way there and back is not the worker's doing; being put aside by the system is not either, so the
+  // best of some.
+  const double allowed = 3 * Median(pings) + 100;
+  Request request;
+  request.repeats = static_cast<std::uint32_t>(std::clamp(kClockCheckUs / std::max(call_us_, 0.05), 1.0, 1e5));
+  const int shots = call_us_ > 100e3 ? 1 : kClockShots;
+  double least = HUGE_VAL, inside = 0, outside = 0;
+  for (int i = 0; i < shots && least > kClockTolerance * outside + allowed; ++i) {
+    const auto shot = HONE_TRY(Shoot(request));
+    if (!shot) return {};
+    const double claimed = shot->call_us * request.repeats;
+    if (const double off = std::abs(shot->outer_us - claimed); off < least) {
+      least = off;
+      inside = claimed;
+      outside = shot->outer_us;
+    }
+  }
+  const bool lies = least > kClockTolerance * outside + allowed;
+  // Repeated calls on the same data are no slower than single ones; who claims so lies only where it pays. Short enough
+  // not to be interrupted each time, and without the time that sleeping threads take to wake up.
+  request.repeats = std::max(1u, request.repeats / 10);
+  if (call_us_ < kDiscardUpToUs) request.rehearse = static_cast<std::int32_t>(memory_->slots() - 1);
+  const double single_us = Median(warm_us_);
+  double repeated_us = HUGE_VAL;
+  for (int i = 0; i < shots && repeated_us > 2 * single_us + 0.2; ++i) {
+    const auto shot = HONE_TRY(Shoot(request));
+    if (!shot) return {};
+    repeated_us = std::min(repeated_us, shot->call_us);
+  }
+  worker_.Stop();
+  Verdict verdict;
+  verdict.outcome = Outcome::kSuspicious;
+  if (lies) {
+    verdict.reason = fmt::format("the clock inside says {:.0f} us, outside {:.0f} us passed", inside, outside);
+    refused_ = std::move(verdict);
+  } else if (repeated_us > 2 * single_us + 0.2) {
+    verdict.reason = fmt::format(
+        "the clock inside says {:.2f} us for a single call, but {:.2f} us a call when many are timed together",
+        single_us, repeated_us);
+    refused_ = std::move(verdict);
+  }
+  return {};
+}
+
+Result<std::vector<double>> OutsideParticipant::Ask(int runs, bool cold) {
+  // Until its first answer it may import and compile for minutes.
+  const auto end = Clock::now() + std::chrono::minutes(10);
+  HONE_TRY(child_.WriteLine(nlohmann::json{{"runs", runs}, {"cold", cold}}.dump()));
+  while (true) {
+    const auto line = child_.ReadLine(milliseconds(200));
+    if (interrupt_ && interrupt_->load()) {
+      refused_ = Verdict{};  // its answer would come to the next question: it must not be asked again
+      return Fail(ErrorKind::kTimeout, "interrupted");
+    }
+    if (!line && line.error().kind == ErrorKind::kTimeout && Clock::now() < end) continue;
+    if (!line) return Rethrow(line.error(), fmt::format("baseline '{}': ", name_));
+    const auto answer = nlohmann::json::parse(*line, nullptr, false);
+    if (answer.is_object() && answer.contains("error")) {
+      return Fail(ErrorKind::kTool, fmt::format("baseline '{}': {}", name_, Printable(answer["error"].dump())));
+    }
+    std::vector<double> times;
+    if (answer.is_object() && answer.contains("ns") && answer["ns"].is_array()) {
+      for (const auto& one : answer["ns"]) {
+        if (one.is_number()) times.push_back(one.get<double>() / 1000);
+      }
+    }
+    if (times.empty())
+      return Fail(ErrorKind::kTool, fmt::format("baseline '{}' answered {}", name_, Printable(line->substr(0, 200))));
+    return times;
+  }
+}
+
+Result<Turn> OutsideParticipant::Sample(microseconds slice, int cold) {
+  Turn turn;
+  child_.Signal(SIGCONT);
+  if (call_us_ == 0) {
+    call_us_ = HONE_TRY(Ask(1, false)).back();
+    if (call_us_ < 1e6) call_us_ = HONE_TRY(Ask(3, false)).back();
+  }
+  const auto runs =
+      static_cast<int>(std::clamp(static_cast<double>(slice.count()) / std::max(call_us_, 1.0), 1.0, 500.0));
+  turn.warm_us = HONE_TRY(Ask(call_us_ < kDiscardUpToUs ? runs + 1 : runs, false));
+  if (turn.warm_us.size() > 1 && call_us_ < kDiscardUpToUs) turn.warm_us.erase(turn.warm_us.begin());
+  if (cold > 0) turn.cold_us = HONE_TRY(Ask(cold, true));
+  child_.Signal(SIGSTOP);
+  call_us_ = Median(turn.warm_us);
+  return turn;
+}
+
+}  // namespace hone

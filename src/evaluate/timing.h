@@ -1,0 +1,100 @@
+// Timing: participants take turns in rounds, in the same minute on the same machine, and those that are not at work are
+// stopped.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/process.h"
+#include "base/result.h"
+#include "evaluate/trial_memory.h"
+#include "evaluate/verdict.h"
+#include "evaluate/worker_process.h"
+
+namespace hone {
+
+// What one turn brought: times of single calls in microseconds.
+struct Turn {
+  std::vector<double> warm_us, cold_us;
+};
+
+// Who is timed. Not thread-safe.
+class Participant {
+ public:
+  virtual ~Participant() = default;
+  // Warms up and samples for about `slice`: at least one warm sample, and `cold` cold ones. Nothing when refused() is
+  // set.
+  virtual Result<Turn> Sample(std::chrono::microseconds slice, int cold) = 0;
+  // Why it is out of the race. Never ask it again then.
+  const std::optional<Verdict>& refused() const { return refused_; }
+  double call_us() const { return call_us_; }  // the last known time of one call, 0 before the first turn
+
+ protected:
+  std::optional<Verdict> refused_;
+  double call_us_ = 0;
+};
+
+// A module in a worker. Every timed call works on other inputs than the call before it: before each sample the judge
+// writes a run of elements from `pool` into each input and poison into some elements of each output. So nothing can be
+// gained by remembering.
+class ModuleParticipant : public Participant {
+ public:
+  // One timed call, kept to be repeated in a fresh process: one value a tensor.
+  struct Kept {
+    std::vector<std::vector<std::byte>> inputs, outputs;
+  };
+
+  // The worker is loaded and prepared; memory and outputs outlive this. pool: values of Problem::Inputs(), parameters
+  // empty.
+  ModuleParticipant(WorkerProcess worker, const TrialMemory& memory, const SharedMemory& outputs,
+                    const std::vector<std::vector<std::vector<std::byte>>>& pool, std::chrono::milliseconds call_wall,
+                    std::uint64_t seed);
+
+  Result<Turn> Sample(std::chrono::microseconds slice, int cold) override;
+
+  // Holds the worker's clock against ours over calls that last some milliseconds.
+  Result<void> CheckClock();
+  const std::optional<Kept>& kept() const { return kept_; }
+  WorkerProcess& worker() { return worker_; }
+
+ private:
+  struct Shot {
+    double call_us = 0;   // by the worker's clock
+    double outer_us = 0;  // the whole question, by ours
+  };
+  Result<std::optional<Shot>> Shoot(Request request);
+  void Disturb(std::size_t slot);
+  void MaybeKeep(std::size_t slot);
+
+  WorkerProcess worker_;
+  const TrialMemory* memory_;
+  const SharedMemory* outputs_;
+  const std::vector<std::vector<std::vector<std::byte>>>* pool_;
+  std::chrono::milliseconds call_wall_;
+  std::mt19937_64 random_;
+  std::vector<double> warm_us_;  // all samples so far
+  std::uint64_t shots_ = 0;
+  std::optional<Kept> kept_;
+};
+
+// A program that times itself and speaks lines of JSON (OutsideBaseline).
+class OutsideParticipant : public Participant {
+ public:
+  OutsideParticipant(std::string name, Child child, const std::atomic<bool>* interrupt)
+      : name_(std::move(name)), child_(std::move(child)), interrupt_(interrupt) {}
+  Result<Turn> Sample(std::chrono::microseconds slice, int cold) override;
+
+ private:
+  Result<std::vector<double>> Ask(int runs, bool cold);
+  std::string name_;
+  Child child_;
+  const std::atomic<bool>* interrupt_;
+};
+
+}  // namespace hone

@@ -1,0 +1,310 @@
+#include "evaluate/worker.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#ifdef __x86_64__
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
+
+#include "evaluate/protocol.h"
+#include "evaluate/sandbox.h"
+#include "hone/module.h"
+
+namespace hone {
+namespace {
+
+std::uint64_t Now() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+// A tensor as it is mapped here, for the fault handler.
+struct Mapped {
+  std::uint64_t begin, end;  // of the tensor itself
+  Zone zone;
+  std::uint32_t tensor;
+};
+
+// Read by the signal handler: filled before there is a candidate, constant after.
+std::vector<Mapped> mapped_tensors;
+
+void Locate(Reply& fault) {
+  std::int64_t nearest = kGuardBytes + 2 * kPageBytes;
+  for (const Mapped& one : mapped_tensors) {
+    const auto before = static_cast<std::int64_t>(one.begin - fault.address);
+    const auto after = static_cast<std::int64_t>(fault.address - one.end);
+    const std::int64_t distance = before > 0 ? before : after >= 0 ? after + 1 : 0;
+    if (distance >= nearest) continue;
+    nearest = distance;
+    fault.zone = one.zone;
+    fault.tensor = one.tensor;
+    fault.offset = -before;
+    fault.size = static_cast<std::int64_t>(one.end - one.begin);
+  }
+}
+
+DLDataType ToDlpack(DType dtype) {
+  std::uint8_t code = kDLInt;
+  if (IsFloat(dtype)) code = dtype == DType::kBF16 ? kDLBfloat : kDLFloat;
+  if (dtype == DType::kU8 || dtype == DType::kBool) code = kDLUInt;  // DLPack 0.6 has no bool: one byte, 0 or 1
+  return {code, static_cast<std::uint8_t>(8 * Bytes(dtype)), 1};
+}
+
+class Worker {
+ public:
+  explicit Worker(WorkerSetup setup) : setup_(std::move(setup)) {}
+
+  Result<void> Prepare() {
+    for (const auto& slot : setup_.input_slots) {
+      for (int view = 0; view < setup_.views; ++view)
+        inputs_.push_back(HONE_TRY(Map(slot, setup_.inputs, Zone::kInput)));
+    }
+    for (const auto& slot : setup_.output_slots) {
+      for (int view = 0; view < setup_.views; ++view)
+        outputs_.push_back(HONE_TRY(Map(slot, setup_.outputs, Zone::kOutput)));
+    }
+    parameters_ = HONE_TRY(Map(setup_.parameter_places, setup_.parameters, Zone::kParameter));
+    close(kInputsDescriptor);
+    close(kOutputsDescriptor);
+    sweep_.resize(static_cast<std::size_t>(setup_.flush_bytes) / sizeof(std::uint64_t));
+    const auto own = reserved_ + setup_.flush_bytes + (256 << 20);  // the program itself
+    return CloseSandbox({.library = setup_.library,
+                         .address_space_bytes = static_cast<std::uint64_t>(own + setup_.allowance_bytes),
+                         .allowance_bytes = static_cast<std::uint64_t>(setup_.allowance_bytes),
+                         .cpu_seconds = static_cast<std::uint64_t>(setup_.cpu_seconds)},
+                        Locate);
+  }
+
+  Reply WorkerAnswer(const Request& request) {
+    Reply reply;
+    SetReportNonce(request.nonce);
+    try {
+      switch (request.ask) {
+        case Ask::kLoad: Load(reply); break;
+        case Ask::kPrepare: CallPrepare(reply); break;
+        case Ask::kRun: Run(request, reply); break;
+        case Ask::kRelease:
+          if (release_) release_(state_);
+          state_ = nullptr;
+          break;
+        case Ask::kTime: Time(request, reply); break;
+        case Ask::kPing: break;
+      }
+    } catch (const std::bad_alloc&) {
+      reply.said = Said::kNoMemory;
+    } catch (const std::exception& error) {
+      Say(reply, Said::kThrew, error.what());
+    } catch (...) {
+      Say(reply, Said::kThrew, "something that is not a std::exception");
+    }
+    reply.nonce = request.nonce;
+    return reply;
+  }
+
+ private:
+  static void Say(Reply& reply, Said said, const char* text) {
+    reply.said = said;
+    std::strncpy(reply.text, text, sizeof reply.text - 1);
+  }
+
+  // One slot, at an address of its own: every tensor between two guards.
+  Result<std::vector<DLTensor>> Map(const std::vector<Place>& places, const std::vector<Tensor>& tensors, Zone zone) {
+    const bool output = zone == Zone::kOutput;
+    std::int64_t size = kGuardBytes;
+    for (const Place& place : places) size += place.total + kGuardBytes;
+    void* reserved =
+        mmap(nullptr, static_cast<std::size_t>(size), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (reserved == MAP_FAILED) return Fail(ErrorKind::kIo, "cannot reserve addresses for the tensors");
+    reserved_ += size;
+    std::vector<DLTensor> made;
+    auto* at = static_cast<char*>(reserved) + kGuardBytes;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const Place& place = places[i];
+      if (mmap(at, static_cast<std::size_t>(place.total), output ? PROT_READ | PROT_WRITE : PROT_READ,
+               MAP_SHARED | MAP_FIXED, output ? kOutputsDescriptor : kInputsDescriptor, place.offset) == MAP_FAILED) {
+        return Fail(ErrorKind::kIo, "cannot map a tensor");
+      }
+      const auto begin = reinterpret_cast<std::uint64_t>(at) + static_cast<std::uint64_t>(place.data);
+      mapped_tensors.push_back(
+          {begin, begin + static_cast<std::uint64_t>(place.bytes), zone, static_cast<std::uint32_t>(i)});
+      DLTensor tensor{};
+      tensor.data = at + place.data;
+      tensor.device = {kDLCPU, 0};
+      tensor.ndim = static_cast<int>(tensors[i].shape.size());
+      tensor.dtype = ToDlpack(tensors[i].dtype);
+      tensor.shape = const_cast<std::int64_t*>(tensors[i].shape.data());
+      made.push_back(tensor);
+      at += place.total + kGuardBytes;
+    }
+    return made;
+  }
+
+  HoneCall Call(std::size_t slot, std::size_t view) {
+    auto& inputs = inputs_[slot * static_cast<std::size_t>(setup_.views) + view];
+    auto& outputs = outputs_[slot * static_cast<std::size_t>(setup_.views) + view];
+    return {.inputs = inputs.data(),
+            .input_count = static_cast<std::int32_t>(inputs.size()),
+            .parameters = parameters_.data(),
+            .parameter_count = static_cast<std::int32_t>(parameters_.size()),
+            .outputs = outputs.data(),
+            .output_count = static_cast<std::int32_t>(outputs.size()),
+            .threads = setup_.threads,
+            .state = state_,
+            .stream = nullptr};
+  }
+
+  void Load(Reply& reply) {
+    void* library = dlopen(setup_.library.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library) return Say(reply, Said::kInvalid, dlerror());
+    const auto version = reinterpret_cast<decltype(&hone_abi_version)>(dlsym(library, "hone_abi_version"));
+    run_ = reinterpret_cast<decltype(run_)>(dlsym(library, "hone_run"));
+    prepare_ = reinterpret_cast<decltype(prepare_)>(dlsym(library, "hone_prepare"));
+    release_ = reinterpret_cast<decltype(release_)>(dlsym(library, "hone_release"));
+    if (!version) return Say(reply, Said::kInvalid, "it does not export hone_abi_version (extern \"C\", HONE_EXPORT)");
+    if (!run_) return Say(reply, Said::kInvalid, "it does not export hone_run (extern \"C\", HONE_EXPORT)");
+    if ((prepare_ == nullptr) != (release_ == nullptr)) {
+      return Say(reply, Said::kInvalid, "hone_prepare and hone_release come together or not at all");
+    }
+    if (const auto found = version(); found != HONE_ABI_VERSION) {
+      const auto text = "hone_abi_version() is " + std::to_string(found) + ", not " + std::to_string(HONE_ABI_VERSION);
+      return Say(reply, Said::kInvalid, text.c_str());
+    }
+  }
+
+  void CallPrepare(Reply& reply) {
+    if (!prepare_) return;
+    HoneCall call = Call(0, 0);
+    call.inputs = nullptr;
+    call.outputs = nullptr;
+    call.input_count = call.output_count = 0;
+    const auto begin = Now();
+    const auto status = prepare_(&call, &state_);
+    reply.nanoseconds = Now() - begin;
+    if (status != 0) {
+      reply.code = status;
+      Say(reply, Said::kReturned, "hone_prepare");
+    }
+  }
+
+  // False when the module says that it failed.
+  bool Once(const HoneCall& call, Reply& reply) {
+    const auto status = run_(&call);
+    if (status == 0) return true;
+    reply.code = status;
+    Say(reply, Said::kReturned, "hone_run");
+    return false;
+  }
+
+  void Run(const Request& request, Reply& reply) {
+    const HoneCall call = Call(request.slots[0], request.view);
+    const auto begin = Now();
+    for (std::uint32_t i = 0; i < request.count; ++i) {
+      if (!Once(call, reply)) return;
+    }
+    reply.nanoseconds = Now() - begin;
+  }
+
+  void Time(const Request& request, Reply& reply) {
+    HoneCall calls[kMaxSlots];
+    for (std::uint32_t i = 0; i < request.count; ++i) calls[i] = Call(request.slots[i], request.view);
+    if (request.rehearse >= 0 && !Once(Call(static_cast<std::size_t>(request.rehearse), request.view), reply)) return;
+    if (request.cold) Flush(calls[0]);
+    const auto begin = Now();
+    for (std::uint32_t repeat = 0; repeat < request.repeats; ++repeat) {
+      for (std::uint32_t i = 0; i < request.count; ++i) {
+        if (!Once(calls[i], reply)) return;
+      }
+    }
+    reply.nanoseconds = Now() - begin;
+  }
+
+  void Flush(const HoneCall& call) {
+    for (const auto& [tensors, count] : {std::pair{call.inputs, call.input_count},
+                                         {call.parameters, call.parameter_count},
+                                         {const_cast<const DLTensor*>(call.outputs), call.output_count}}) {
+      for (std::int32_t i = 0; i < count; ++i) FlushLines(tensors[i]);
+    }
+    for (std::uint64_t& word : sweep_) word += 1;
+  }
+
+#ifdef __x86_64__
+  __attribute__((target("clflushopt"))) static void FlushOptimized(const char* at, const char* end) {
+    for (; at < end; at += 64) _mm_clflushopt(const_cast<char*>(at));
+    _mm_sfence();
+  }
+  static void FlushLines(const DLTensor& tensor) {
+    std::size_t bytes = tensor.dtype.bits / 8;
+    for (int i = 0; i < tensor.ndim; ++i) bytes *= static_cast<std::size_t>(tensor.shape[i]);
+    const auto* at = static_cast<const char*>(tensor.data);
+    unsigned a, b = 0, c, d;
+    static const bool optimized = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & (1u << 23)) != 0;
+    if (optimized) return FlushOptimized(at, at + bytes);
+    for (const char* line = at; line < at + bytes; line += 64) _mm_clflush(line);
+    _mm_sfence();
+  }
+#else
+  static void FlushLines(const DLTensor&) {}  // the sweep does it
+#endif
+
+  WorkerSetup setup_;
+  std::vector<std::vector<DLTensor>> inputs_, outputs_;  // [slot * views + view][tensor]
+  std::vector<DLTensor> parameters_;
+  std::vector<std::uint64_t> sweep_;
+  std::int64_t reserved_ = 0;  // addresses that we use ourselves
+  decltype(&hone_run) run_ = nullptr;
+  decltype(&hone_prepare) prepare_ = nullptr;
+  decltype(&hone_release) release_ = nullptr;
+  void* state_ = nullptr;
+};
+
+std::string ReadSetup() {
+  std::string line;
+  char buffer[65536];
+  while (line.find('\n') == std::string::npos) {
+    const auto got = read(0, buffer, sizeof buffer);
+    if (got <= 0) break;
+    line.append(buffer, static_cast<std::size_t>(got));
+  }
+  return line;
+}
+
+}  // namespace
+
+int WorkerMain() {
+  auto setup = ParseWorkerSetup(ReadSetup());
+  if (!setup) {
+    std::fprintf(stderr, "hone worker is started by hone itself (%s)\n", setup.error().message.c_str());
+    return 2;
+  }
+  close(0);
+  dup2(2, 1);  // what the candidate prints is kept beside what it complains of
+  Worker worker(std::move(*setup));
+  if (const auto prepared = worker.Prepare(); !prepared) {
+    std::fprintf(stderr, "%s\n", prepared.error().message.c_str());
+    return 3;
+  }
+  Reply ready;
+  ready.said = Said::kReady;
+  if (send(kChannelDescriptor, &ready, sizeof ready, MSG_NOSIGNAL) != sizeof ready) return 4;
+  Request request;
+  while (recv(kChannelDescriptor, &request, sizeof request, 0) == sizeof request) {
+    const Reply reply = worker.WorkerAnswer(request);
+    if (send(kChannelDescriptor, &reply, sizeof reply, MSG_NOSIGNAL) != sizeof reply) break;
+  }
+  _exit(0);  // no destructors of the candidate's
+}
+
+}  // namespace hone

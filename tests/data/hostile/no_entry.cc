@@ -1,0 +1,2 @@
+// Not a module: nothing to run.
+int unused = 0;
