@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -114,6 +115,11 @@ class Checker {
     return DidYouMean(name, known);
   }
 
+  bool UnknownName(const Term& term) {
+    return Fail(term.at, buffers_.contains(term.name) ? fmt::format("output '{}' is read before it is written: move its statement up", term.name)
+                                                      : fmt::format("unknown name '{}'{}", term.name, Known(term.name)));
+  }
+
   bool Declarations() {
     int counts[3] = {};
     for (const auto& declaration : source_.declarations) {
@@ -220,7 +226,7 @@ class Checker {
   bool Broadcast(const TermPtr& term, Shape& shape, bool& any) {
     if (term->kind == Term::Kind::kName) {
       const auto it = names_.find(term->name);
-      if (it == names_.end()) return true;  // a let or `it`; a mistake is found when the term is converted
+      if (it == names_.end()) return term->name == "it" || UnknownName(*term);
       any = true;
       const Shape& other = it->second.shape;
       if (other.size() > shape.size()) shape.insert(shape.begin(), other.size() - shape.size(), 1);
@@ -243,7 +249,12 @@ class Checker {
   Expr Convert(const TermPtr& term, const Place& place) {
     if (failed_) return Expr(0.0);
     switch (term->kind) {
-      case Term::Kind::kNumber: return Expr(term->number);
+      case Term::Kind::kNumber: {
+        // A whole number is a real beside reals and a whole number beside whole numbers.
+        const double x = term->number;
+        const bool whole = x == std::trunc(x) && std::fabs(x) < 1 << 20 && !(x == 0 && std::signbit(x));
+        return whole ? Expr(static_cast<std::int64_t>(x)) : Expr(x);
+      }
       case Term::Kind::kName: return ConvertName(*term, place);
       case Term::Kind::kCall: break;
     }
@@ -288,9 +299,7 @@ class Checker {
     }
     const auto it = names_.find(term.name);
     if (it == names_.end()) {
-      Fail(term.at, buffers_.contains(term.name)
-                        ? fmt::format("output '{}' is read before it is written: move its statement up", term.name)
-                        : fmt::format("unknown name '{}'{}", term.name, Known(term.name)));
+      UnknownName(term);
       return Expr(0.0);
     }
     if (place.lets_only) {
@@ -330,6 +339,16 @@ class Checker {
     return Load(index, std::move(indices), ScalarOf(program_.buffers[At(named.buffer)].dtype));
   }
 
+  // Whole only for want of anything but numbers in it: select(x > 0, 1, 0).
+  static bool OnlyNumbersAreWhole(const Expr& expr) {
+    bool whole = false;
+    Visit(expr, [&](const ExprNode& node) {
+      whole |= node.type == ScalarType::kInt && (node.kind == Expr::Kind::kLoad || node.kind == Expr::Kind::kCast);
+    });
+    return expr->type == ScalarType::kInt && !whole;
+  }
+  static Expr RealIfOpen(const Expr& expr) { return OnlyNumbersAreWhole(expr) ? Cast(expr, ScalarType::kReal) : expr; }
+
   // --- Statements.
 
   static bool IsFold(const std::string& name, std::size_t arguments) {
@@ -364,7 +383,7 @@ class Checker {
     const std::string& fold = folds[0]->name;
     result.fold = fold == "prod" ? ReduceOp::kProd : fold == "max_over" ? ReduceOp::kMax : fold == "min_over" ? ReduceOp::kMin : ReduceOp::kSum;
     Place place{.kernel = &kernel, .dims = AllDims(kernel), .it = operand, .no_it = {}};
-    result.body = Convert(folds[0]->arguments[0], place);
+    result.body = RealIfOpen(Convert(folds[0]->arguments[0], place));
     if (failed_) return false;
     if (result.body->type == ScalarType::kBool) result.body = Cast(result.body, ScalarType::kInt);
     Expr folded = Load(kItOperand, {}, result.body->type);
@@ -376,7 +395,7 @@ class Checker {
     const TermPtr around = Replace(let.value, folds[0], hole);
     FindNames(around, "it", own_its);
     if (own_its.size() != 1) return Fail(let.at, "'it' outside of the fold: there a let may use numbers and earlier lets only");
-    result.finish = Convert(around, outside);
+    result.finish = RealIfOpen(Convert(around, outside));
     if (failed_) return false;
     let_types_.push_back(result.finish->type);
     kernel.lets.push_back(std::move(result));
@@ -512,7 +531,7 @@ class Checker {
     const bool is_element = statement.family == "map" || statement.family == "norm";  // `it` is the operand
     for (std::size_t i = 0; i < statement.operands.size(); ++i) {
       const Place place{.kernel = &kernel, .dims = operand_dims_[i], .it = {}, .no_it = "there is no 'it' among the operands: name a tensor"};
-      kernel.inputs.push_back(Convert(statement.operands[i], place));
+      kernel.inputs.push_back(RealIfOpen(Convert(statement.operands[i], place)));
       if (failed_) return false;
     }
     for (const auto& let : statement.lets) {
@@ -539,6 +558,7 @@ class Checker {
       return Fail(statement.at, fmt::format("'{}' cannot be stored as {}: its shape is {}, the counts of elements differ", statement.target,
                                             hone::ToString(shape), hone::ToString(kernel.result)));
     }
+    if (output < 0 || IsFloat(program_.buffers[At(output)].dtype)) kernel.epilogue = RealIfOpen(kernel.epilogue);
     const ScalarType type = kernel.epilogue->type;
     if (output >= 0) {
       const KernelBuffer& buffer = program_.buffers[At(output)];

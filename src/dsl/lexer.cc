@@ -89,7 +89,7 @@ class Lexer {
         ++at_;
         const char* const from = text_.data() + at_;
         const auto [to, error] = std::from_chars(from, end, whole);
-        if (error != std::errc() || !IsDigit(*from)) return "a tuple is whole numbers joined by x, such as 64x256x256";
+        if (error != std::errc() || !IsDigit(*from)) return "a number runs into a word: put an operator between them, or finish the tuple, such as 64x256";
         token.parts.push_back(whole);
         at_ += static_cast<std::size_t>(to - from);
       }

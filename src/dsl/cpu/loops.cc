@@ -67,7 +67,7 @@ std::string Loops::Element(const Writer& writer, int operand, const std::vector<
   const KernelBuffer& buffer = program_->buffers[static_cast<std::size_t>(view.buffer)];
   std::string text = fmt::format("{}[{}]", writer.BufferName(view.buffer), Address(index, strides, view.offset));
   const std::string type = writer.TypeName(ScalarOf(buffer.dtype));
-  const bool same = type == CppName(buffer.dtype);
+  const bool same = type == CppName(buffer.dtype) || buffer.dtype == DType::kI64;
   return same ? text : fmt::format("static_cast<{}>({})", type, text);
 }
 

@@ -99,7 +99,7 @@ std::string EmitCpu(const KernelProgram& program) {
   const bool keeps_state = intermediates || !writer.scratch().empty();
 
   std::string text = fmt::format("// {}: made from a program of the kernel language.\n#include <hone/module.h>\n", program.name);
-  if (keeps_state) text += "\n#include <cstdlib>\n";
+  text += keeps_state ? "\n#include <cstdint>\n#include <cstdlib>\n" : "\n#include <cstdint>\n";
   text += "\n";
   if (vectors_64) {
     text += "#if defined(__AVX512F__) && !defined(__clang__)\n"

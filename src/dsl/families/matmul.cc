@@ -707,6 +707,11 @@ class MatmulEmitter {
       if (edge) writer_.Line(fmt::format("const long filled = rows - i < {} ? rows - i : {};", mr_, mr_));
       if (Contiguous(kernel_.inputs[0], shape_.k.strides)) {
         writer_.Open(fmt::format("for (long r = 0; r < {}; ++r)", filled));
+        if (const int operand = OperandOf(kernel_.inputs[0]); operand >= 0 && !converts(kernel_.inputs[0])) {
+          writer_.Comment("The next panel's row: short rows far apart are more than the hardware foresees.");
+          writer_.Line(fmt::format("for (long k = 0; k < depth; k += {}) __builtin_prefetch(&{});", writer_.wide() ? 8 : 16,
+                                   Element(operand, shape_.Index(fmt::format("i0 + i + {} + r", mr_), "0", "k0 + k"))));
+        }
         writer_.Open("for (long k = 0; k < depth; ++k)");
         writer_.Line(fmt::format("to[k * {} + r] = {};", mr_, Text(kernel_.inputs[0], shape_.Index("i0 + i + r", "0", "k0 + k"))));
         writer_.Close();

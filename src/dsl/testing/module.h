@@ -58,6 +58,7 @@ class Module {
       return;
     }
     log_ = exit->error;
+    if (auto bytes = ReadFile(library)) symbols_ = std::move(*bytes);
     handle_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle_) log_ = dlerror();
   }
@@ -66,6 +67,7 @@ class Module {
   bool ok() const { return handle_ != nullptr; }
   const std::string& log() const { return log_; }
   const std::string& source() const { return source_; }
+  const std::string& symbols() const { return symbols_; }  // the library's bytes: names of what it calls stand in them
 
   // Runs on the given values (one vector a buffer; inputs and parameters are read) and gives the outputs by buffer.
   std::vector<std::vector<double>> Run(const std::vector<std::vector<double>>& values, int threads) {
@@ -172,7 +174,7 @@ class Module {
   };
 
   KernelProgram program_;
-  std::string source_, log_;
+  std::string source_, log_, symbols_;
   void* handle_ = nullptr;
 };
 
