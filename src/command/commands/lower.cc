@@ -1,0 +1,72 @@
+// hone lower: the C++ that a program of the kernel language becomes, and the settings that it was given.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "command/command.h"
+#include "dsl/family.h"
+#include "problem/problem.h"
+#include "target/machine.h"
+
+namespace hone {
+namespace {
+
+constexpr Positional kPositionals[] = {{.name = "program", .help = "a .hk file (docs/language.md)"}};
+constexpr Option kOptions[] = {
+    {.name = "problem", .value = "PATH", .help = "problem.json that the program's tensors have to agree with"},
+    {.name = "families", .type = ValueType::kFlag, .help = "list the operator families and their knobs as well"}};
+
+std::string Families() {
+  std::string text;
+  for (const dsl::Family* family : dsl::AllFamilies()) {
+    text += fmt::format("{:<9} {}\n          {}\n", family->name, family->grammar, family->doc);
+    for (const auto& knob : family->knobs) text += fmt::format("          {:<13} {}\n", knob.name, knob.doc);
+  }
+  return text;
+}
+
+Result<Answer> RunLower(VerbCall& call) {
+  const std::string path = call.Text("program");
+  const std::string text = HONE_TRY(ReadFile(path));
+  std::optional<Problem> problem;
+  if (call.Has("problem")) problem = HONE_TRY(LoadProblem(call.Text("problem")));
+  const auto parsed = dsl::Parse(text);
+  if (const auto* complaint = std::get_if<dsl::Complaint>(&parsed)) return Fail(ErrorKind::kUsage, path + ": " + ToString(*complaint));
+  const Machine machine = DescribeMachine();
+  const dsl::Limits limits{.threads = machine.threads,
+                           .vector_bytes = machine.vector_bytes,
+                           .l1_bytes = machine.l1_bytes,
+                           .l2_bytes = machine.l2_bytes,
+                           .l3_bytes = machine.l3_bytes};
+  const auto checked = dsl::Check(std::get<dsl::Program>(parsed), problem ? &*problem : nullptr, limits);
+  if (const auto* complaint = std::get_if<dsl::Complaint>(&checked)) return Fail(ErrorKind::kUsage, path + ": " + ToString(*complaint));
+  const auto& program = std::get<dsl::KernelProgram>(checked);
+  const std::string source = dsl::EmitCpu(program);
+  nlohmann::json kernels = nlohmann::json::array();
+  for (const auto& kernel : program.kernels) {
+    nlohmann::json settings = nlohmann::json::object();
+    for (const auto& [knob, setting] : kernel.settings) settings[knob] = ToString(setting);
+    kernels.push_back({{"target", program.buffers[static_cast<std::size_t>(kernel.target)].name},
+                       {"family", kernel.family->name},
+                       {"statement", kernel.text},
+                       {"settings", std::move(settings)},
+                       {"flops", kernel.family->flops(kernel)}});
+  }
+  return Answer({{"program", program.name}, {"kernels", std::move(kernels)}, {"source", source}},
+                call.Flag("families") ? Families() + "\n" + source : source);
+}
+
+}  // namespace
+
+HONE_VERB(lower){
+    .name = "lower",
+    .doc = "Print the C++ that a program of the kernel language becomes",
+    .help = "  hone lower layer_norm.hk\n  hone lower layer_norm.hk --problem layer_norm.json",
+    .positionals = kPositionals,
+    .options = kOptions,
+    .json = "program; kernels: target, family, statement, settings (as filled in for this machine), flops; source: the C++",
+    .run = RunLower,
+};
+
+}  // namespace hone
