@@ -200,7 +200,7 @@ class FoldEmitter {
   std::string Update(const FoldPass::Item& item, const std::string& into, const std::string& value) {
     if (item.fold == ReduceOp::kSum) return fmt::format("{} += {};", into, value);
     if (item.fold == ReduceOp::kProd) return fmt::format("{} *= {};", into, value);
-    return fmt::format("{} = {};", into, Join(item, into, value));
+    return fmt::format("{} = {};", into, Join(item, value, into));  // the test for a NaN is then not in the chain
   }
   // A balanced combination: (a + b) + (c + d).
   std::string JoinAll(const FoldPass::Item& item, std::vector<std::string> parts) {
@@ -280,6 +280,8 @@ class FoldEmitter {
   // Folds `known` (or `count`) elements from `begin` on, in `accumulators_` streams side by side.
   Folded RowBlock(const FoldPass& pass, const LoopDim& dim, std::size_t inner, const std::string& begin, std::optional<std::int64_t> known,
                   const std::string& count) {
+    const bool extreme = pass.items.size() == 1 && !Adds(pass.items[0]) && pass.items[0].body->type == ScalarType::kReal;
+    if (extreme && (!known || *known >= 2 * kLanes)) return {ExtremeBlock(pass, dim, inner, begin, known, count)};
     std::int64_t streams = accumulators_;
     while (known && streams > 1 && *known / streams < 2 * kLanes) streams /= 2;
     std::vector<std::vector<std::string>> names(pass.items.size());
@@ -341,6 +343,44 @@ class FoldEmitter {
     Folded folded;
     for (std::size_t i = 0; i < pass.items.size(); ++i) folded.push_back(JoinAll(pass.items[i], names[i]));
     return folded;
+  }
+
+  // The largest or smallest element. The compiler would join the lanes of its own reduction one by one, each with a test for NaN;
+  // an array of lanes is joined by halves.
+  std::string ExtremeBlock(const FoldPass& pass, const LoopDim& dim, std::size_t inner, const std::string& begin,
+                           std::optional<std::int64_t> known, const std::string& count) {
+    const FoldPass::Item& item = pass.items[0];
+    std::int64_t width = kLanes * accumulators_;
+    while (known && width > kLanes && width > *known / 2) width /= 2;
+    const std::string lanes = writer_.Fresh(item.name + "_lanes"), lane = writer_.Fresh("lane"), half = writer_.Fresh("half");
+    const std::string end = known ? Plus(begin, *known) : Plus(begin, count);
+    const std::string slot = fmt::format("{}[{}]", lanes, lane);
+    writer_.Line(fmt::format("alignas(64) {} {}[{}];", TypeOf(item), lanes, width));
+    writer_.Line(fmt::format("{} {} = {};", For(lane, width), slot, Start(item)));
+    const auto step = [&](const std::string& base, const std::string& below) {
+      writer_.Line("#pragma omp simd");
+      writer_.Open(fmt::format("for (long {} = 0; {} < {}; ++{})", lane, lane, below, lane));
+      std::vector<std::string> index = index_;
+      index[inner] = Plus(base, lane);
+      Step(pass, index, [&](std::size_t) { return slot; });
+      writer_.Close();
+    };
+    writer_.Open(fmt::format("for (long {} = {}; {} + {} <= {}; {} += {})", dim.var, begin, dim.var, width, end, dim.var, width));
+    step(dim.var, fmt::format("{}", width));
+    writer_.Close();
+    if (!known) {
+      const std::string rest = writer_.Fresh("rest");
+      writer_.Line(fmt::format("const long {} = {} % {};", rest, count, width));
+      step(fmt::format("{} - {}", end, rest), rest);
+    } else if (*known % width) {
+      step(Plus(begin, *known - *known % width), fmt::format("{}", *known % width));
+    }
+    writer_.Line("#pragma GCC unroll 8");
+    writer_.Open(fmt::format("for (long {} = {}; {} > 0; {} /= 2)", half, width / 2, half, half));
+    writer_.Line(fmt::format("for (long {} = 0; {} < {}; ++{}) {}", lane, lane, half, lane,
+                             Update(item, slot, fmt::format("{}[{} + {}]", lanes, lane, half))));
+    writer_.Close();
+    return lanes + "[0]";
   }
 
   // One element: its values into the accumulators, and what is kept into the target.

@@ -39,13 +39,15 @@ inline T FloorMod(T a, T b) {
     {"Max", R"(// The larger; a NaN on either side is the result.
 template <class T>
 inline T Max(T a, T b) {
-  return a > b || a != a ? a : b;
+  const T larger = a > b ? a : b;  // b if b is a NaN
+  return a != a ? a : larger;
 }
 )"},
     {"Min", R"(// The smaller; a NaN on either side is the result.
 template <class T>
 inline T Min(T a, T b) {
-  return a < b || a != a ? a : b;
+  const T smaller = a < b ? a : b;  // b if b is a NaN
+  return a != a ? a : smaller;
 }
 )"},
     {"Remainder", R"(inline long Remainder(long a, long b) { return a % b; }
