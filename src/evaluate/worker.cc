@@ -80,6 +80,8 @@ class Worker {
     close(kInputsDescriptor);
     close(kOutputsDescriptor);
     sweep_.resize(static_cast<std::size_t>(setup_.flush_bytes) / sizeof(std::uint64_t));
+    // What modules are linked with is loaded while files can still be opened. Absent ones are no loss: a module that needs them says so.
+    for (const char* runtime : {"libstdc++.so.6", "libm.so.6", "libmvec.so.1", "libgomp.so.1"}) dlopen(runtime, RTLD_NOW | RTLD_GLOBAL);
     const auto own = reserved_ + setup_.flush_bytes + (256 << 20);  // the program itself
     return CloseSandbox({.library = setup_.library,
                          .address_space_bytes = static_cast<std::uint64_t>(own + setup_.allowance_bytes),

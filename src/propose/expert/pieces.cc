@@ -441,7 +441,10 @@ std::optional<std::vector<Piece>> PiecesOf(const Graph& graph) {
   std::vector<Piece> pieces;
   std::set<int> outputs;
   for (std::size_t o = 0; o < graph.problem().Outputs().size(); ++o) outputs.insert(graph.Output(o));
-  for (const auto& stage : graph.stages()) {
+  const auto live = LiveStages(graph);
+  for (std::size_t s = 0; s < graph.stages().size(); ++s) {
+    if (!live[s]) continue;
+    const Stage& stage = graph.stages()[s];
     const Buffer& buffer = graph.buffers()[static_cast<std::size_t>(stage.buffer)];
     if (stage.reshape_of >= 0) {
       // Only a name; but an output that reshapes an input has to be copied, and two outputs cannot share their memory.

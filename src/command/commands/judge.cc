@@ -1,0 +1,20 @@
+// hone judge: a process of the evaluator's, started by the evaluator (evaluate/local_evaluator.h); see evaluate/judge_main.h.
+#include "evaluate/judge_main.h"
+
+#include <nlohmann/json.hpp>
+
+#include "command/command.h"
+
+namespace hone {
+namespace {
+
+Result<Answer> RunIt(VerbCall&) {
+  const int status = JudgeMain();
+  return Answer(nlohmann::json(), "", status == 0 ? ExitCode::kDone : ExitCode::kFailed);
+}
+
+}  // namespace
+
+HONE_VERB(judge){.name = "judge", .doc = "started by the evaluator (evaluate/local_evaluator.h)", .run = RunIt, .hidden = true, .owns_output = true};
+
+}  // namespace hone

@@ -1,0 +1,59 @@
+// hone propose: what the built-in expert would try first, without running any of it.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "command/command.h"
+#include "graph/graph.h"
+#include "problem/import/import.h"
+#include "propose/expert/expert.h"
+#include "propose/random.h"
+#include "target/machine.h"
+
+namespace hone {
+namespace {
+
+constexpr Positional kPositionals[] = {{.name = "problem", .help = "a KernelBench-style .py file, or problem.json"}};
+constexpr Option kOptions[] = {
+    {.name = "all", .type = ValueType::kFlag, .help = "every way to cut the problem into kernels, not only the first"},
+    {.name = "python", .value = "PATH", .help = "interpreter with PyTorch, for .py problems"},
+};
+
+Result<Answer> RunIt(VerbCall& call) {
+  ImportOptions import;
+  import.python = call.Text("python");
+  Problem problem = HONE_TRY(Import(call.Text("problem"), import));
+  Graph graph = HONE_TRY(Graph::Create(std::move(problem)));
+  auto machine = LoadCalibration();
+  const auto expert = MakeExpert(std::move(graph), machine ? *machine : DescribeMachine());
+  Random random(1);
+  auto proposals = HONE_TRY(expert->Start(random));
+  if (!call.Flag("all") && proposals.size() > 1) proposals.resize(1);
+  nlohmann::json document = nlohmann::json::array();
+  std::string text;
+  for (const auto& proposal : proposals) {
+    document.push_back({{"kind", Name(proposal.candidate.kind)},
+                        {"origin", proposal.origin},
+                        {"predicted_us", proposal.predicted_us},
+                        {"text", proposal.candidate.text}});
+    const std::string head = fmt::format("{}{}", proposal.origin, proposal.predicted_us > 0 ? fmt::format(", predicted {:.3g} us", proposal.predicted_us) : "");
+    text += fmt::format("{}{} {}\n{}", text.empty() ? "" : "\n", proposal.candidate.kind == CandidateKind::kProgram ? "#" : "//", head, proposal.candidate.text);
+  }
+  return Answer(document, text);
+}
+
+}  // namespace
+
+HONE_VERB(propose){.name = "propose",
+                   .doc = "show what the built-in expert would try first",
+                   .help =
+                       "Prints the expert's programs in the kernel language (docs/language.md), settings filled in for this\n"
+                       "machine. `hone evaluate PROBLEM PROGRAM.hk` runs one.\n"
+                       "\n"
+                       "  hone propose model.py > first.hk\n",
+                   .positionals = kPositionals,
+                   .options = kOptions,
+                   .json = "a list of proposals: kind (program or module), origin, predicted_us (0 = not known), text",
+                   .run = RunIt};
+
+}  // namespace hone

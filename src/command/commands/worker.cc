@@ -1,0 +1,20 @@
+// hone worker: a process of the evaluator's, started by the judge (evaluate/worker_process.h); see evaluate/worker.h.
+#include "evaluate/worker.h"
+
+#include <nlohmann/json.hpp>
+
+#include "command/command.h"
+
+namespace hone {
+namespace {
+
+Result<Answer> RunIt(VerbCall&) {
+  const int status = WorkerMain();
+  return Answer(nlohmann::json(), "", status == 0 ? ExitCode::kDone : ExitCode::kFailed);
+}
+
+}  // namespace
+
+HONE_VERB(worker){.name = "worker", .doc = "started by the judge (evaluate/worker_process.h)", .run = RunIt, .hidden = true, .owns_output = true};
+
+}  // namespace hone

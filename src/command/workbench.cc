@@ -1,0 +1,100 @@
+#include "command/workbench.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "base/process.h"
+#include "dsl/kernel.h"
+#include "dsl/program.h"
+#include "problem/import/bridge.h"
+#include "problem/import/import.h"
+#include "problem/import/python.h"
+
+namespace hone {
+namespace {
+
+Result<Machine> ThisMachine(VerbCall& call, const WorkbenchOptions& options) {
+  auto machine = LoadCalibration();
+  if (!machine && machine.error().kind == ErrorKind::kNotFound) {
+    if (!options.calibrate) return DescribeMachine();
+    call.Note("measuring what this machine can do, once (about ten seconds); `hone calibrate` repeats it");
+    machine = Calibrate();
+    if (machine) HONE_TRY(SaveCalibration(*machine));
+  }
+  return machine;
+}
+
+Verdict Refusal(const dsl::Complaint& complaint) {
+  Verdict verdict;
+  verdict.outcome = Outcome::kInvalid;
+  verdict.reason = dsl::ToString(complaint);
+  verdict.evidence.detail = complaint.message;
+  if (complaint.at.line > 0) {
+    verdict.evidence.line = complaint.at.line;
+    verdict.evidence.column = complaint.at.column;
+  }
+  return verdict;
+}
+
+Lowering LoweringFor(const Problem& problem, const Machine& machine) {
+  const dsl::Limits limits{machine.threads, machine.vector_bytes, machine.l1_bytes, machine.l2_bytes, machine.l3_bytes};
+  return [problem, limits](const Candidate& candidate) -> Result<std::variant<std::string, Verdict>> {
+    const auto parsed = dsl::Parse(candidate.text);
+    if (const auto* complaint = std::get_if<dsl::Complaint>(&parsed)) return Refusal(*complaint);
+    const auto checked = dsl::Check(std::get<dsl::Program>(parsed), &problem, limits);
+    if (const auto* complaint = std::get_if<dsl::Complaint>(&checked)) return Refusal(*complaint);
+    return dsl::EmitCpu(std::get<dsl::KernelProgram>(checked));
+  };
+}
+
+// Eager and, where torch has it, compiled PyTorch on the file that the problem was imported from.
+std::vector<OutsideBaseline> TorchBaselines(const Problem& problem, const Machine& machine, const WorkbenchOptions& options) {
+  const auto source = problem.provenance.find("source");
+  std::error_code ignored;
+  if (!options.torch || source == problem.provenance.end() || !source->second.ends_with(".py") || !std::filesystem::exists(source->second, ignored)) return {};
+  std::optional<PythonTorch> python;
+  if (!options.python.empty()) {
+    python = ProbePython(options.python);
+  } else if (auto found = FindPython()) {
+    python = std::move(*found);
+  }
+  if (!python) return {};
+  std::vector<OutsideBaseline> baselines;
+  for (const char* mode : {"eager", "compile"}) {
+    if (std::string_view(mode) == "compile" && python->torch_version.starts_with("1.")) continue;
+    OutsideBaseline baseline;
+    baseline.name = mode;
+    baseline.argv = {python->path, "-I", "-c", std::string(BaselineBridge()), std::filesystem::absolute(source->second).string(), mode, std::to_string(machine.threads),
+                     std::to_string(2 * machine.l2_bytes * machine.threads)};
+    baseline.environment = InheritedEnvironment();
+    baselines.push_back(std::move(baseline));
+  }
+  return baselines;
+}
+
+}  // namespace
+
+Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const WorkbenchOptions& options) {
+  ImportOptions import;
+  import.python = options.python;
+  Problem problem = HONE_TRY(Import(path, import));
+  Graph graph = HONE_TRY(Graph::Create(problem));
+  Machine machine = HONE_TRY(ThisMachine(call, options));
+  if (options.threads > 0) machine.threads = options.threads;
+  const Bound bound = SpeedOfLight(graph, machine);
+
+  EvaluatorOptions evaluator;
+  evaluator.threads = machine.threads;
+  evaluator.seed = options.seed;
+  evaluator.outside = TorchBaselines(problem, machine, options);
+  evaluator.lower = LoweringFor(problem, machine);
+  std::vector<std::string> baselines;
+  for (const auto& outside : evaluator.outside) baselines.push_back(outside.name);
+  baselines.emplace_back("naive");
+  auto started = HONE_TRY(StartEvaluator(problem, std::move(evaluator)));
+  return Workbench{std::move(problem), std::move(graph), std::move(machine), bound, std::move(baselines), std::move(started)};
+}
+
+}  // namespace hone
