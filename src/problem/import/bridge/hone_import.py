@@ -104,8 +104,8 @@ def dtype_name(tensor, what):
 class Origin:
     """How the elements of a storage came about: a generator where that is known, and whether chance was involved."""
 
-    def __init__(self, kind="unknown", a=0.0, b=0.0, random=False, value=None):
-        self.kind, self.a, self.b, self.random, self.value = kind, a, b, random, value
+    def __init__(self, kind="unknown", a=0.0, b=0.0, random=False, value=None, spread=False):
+        self.kind, self.a, self.b, self.random, self.value, self.spread = kind, a, b, random, value, spread
 
     def affine(self, scale, shift):
         if not (math.isfinite(scale) and math.isfinite(shift)) or scale == 0:
@@ -117,8 +117,10 @@ class Origin:
             return Origin("uniform", min(low, high), max(low, high), True)
         if self.kind == "normal":
             return Origin("normal", self.a * scale + shift, self.b * abs(scale), True)
-        if self.kind == "integer" and scale == 1 and shift == int(shift):
-            return Origin("integer", self.a + int(shift), self.b + int(shift), True)
+        if self.kind == "integer" and scale == int(scale) and shift == int(shift):
+            # Spread by more than 1, as in 2 * randint(0, 2) - 1: the range has values that the file does not draw.
+            ends = sorted((self.a * int(scale) + int(shift), (self.b - 1) * int(scale) + int(shift)))
+            return Origin("integer", ends[0], ends[1] + 1, True, spread=self.spread or abs(scale) != 1)
         return Origin(random=self.random)
 
     def generator(self):
@@ -743,6 +745,8 @@ class Importer:
         """tensor: maybe fake; real_tensor(): the same with data."""
         origin = self.built.recorder.of(tensor)
         found = origin.generator()
+        if origin.spread:
+            self.notes["note " + name] = "whole numbers with gaps: drawn from all between the least and the greatest"
         if found is not None and not (found["kind"] in ("uniform", "normal") and not tensor.dtype.is_floating_point):
             return found
         if origin.kind == "empty":
