@@ -1,10 +1,10 @@
 #include "evaluate/oracle.h"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
 #include <limits>
 
 #include "graph/loop_nest.h"
@@ -13,7 +13,8 @@
 namespace hone {
 
 struct Oracle::State {
-  using Function = void (*)(const void* const* in, double* const* value, double* const* scale, double* const* honest, int threads);
+  using Function = void (*)(const void* const* in, double* const* value, double* const* scale, double* const* honest,
+                            int threads);
   void* library = nullptr;
   Function function = nullptr;
   std::vector<std::int64_t> counts;  // elements of each output
@@ -35,14 +36,21 @@ Result<Oracle> Oracle::Compile(const Graph& graph) {
   request.trusted = true;
   const Compiled compiled = HONE_TRY(CompileModule(request));
   if (!compiled.ok()) {
-    return Fail(ErrorKind::kTool, fmt::format("the host compiler refuses the oracle of '{}': {}", graph.problem().name,
-                                              compiled.errors.empty() ? compiled.log.substr(0, 400) : compiled.errors[0].message));
+    return Fail(ErrorKind::kTool,
+                fmt::format("the host compiler refuses the oracle of '{}': {}", graph.problem().name,
+                            compiled.errors.empty() ? compiled.log.substr(0, 400) : compiled.errors[0].message));
   }
+  // The OpenMP runtime's threads outlive a parallel region. Were it unloaded with the last module that needs it, they
+  // would run on in memory that is gone: it stays.
+  static void* const runtimes[] = {dlopen("libgomp.so.1", RTLD_NOW | RTLD_NODELETE),
+                                   dlopen("libomp.so.5", RTLD_NOW | RTLD_NODELETE)};
+  static_cast<void>(runtimes);
   auto state = std::make_unique<State>();
   state->library = dlopen(compiled.library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!state->library) return Fail(ErrorKind::kTool, fmt::format("cannot load the oracle: {}", dlerror()));
   state->function = reinterpret_cast<State::Function>(dlsym(state->library, "hone_oracle"));
-  if (!state->function) return Fail(ErrorKind::kCorrupt, fmt::format("{} has no hone_oracle; remove it", compiled.library));
+  if (!state->function)
+    return Fail(ErrorKind::kCorrupt, fmt::format("{} has no hone_oracle; remove it", compiled.library));
   for (const Tensor* output : graph.problem().Outputs()) state->counts.push_back(ElementCount(output->shape));
   return Oracle(std::move(state));
 }
@@ -80,7 +88,8 @@ Result<std::vector<Expected>> Oracle::Run(const std::vector<const void*>& inputs
     out.honest_ratio = ratio;
     const double factor = kBudgetFactor * std::max(1.0, ratio);
     out.budget.resize(out.value.size());
-    for (std::size_t i = 0; i < out.value.size(); ++i) out.budget[i] = out.scale[i] > 0 ? factor * out.scale[i] + kTiny : 0;
+    for (std::size_t i = 0; i < out.value.size(); ++i)
+      out.budget[i] = out.scale[i] > 0 ? factor * out.scale[i] + kTiny : 0;
   }
   return outputs;
 }

@@ -1,10 +1,11 @@
-// The oracle: what the outputs of a problem are, in double precision, and how far from them an honest implementation at the
-// contract's precision may be. Compiled once per graph from the operators' element definitions (graph/loop_nest.h).
+// The oracle: what the outputs of a problem are, in double precision, and how far from them an honest implementation at
+// the contract's precision may be. Compiled once per graph from the operators' element definitions (graph/loop_nest.h).
 //
-// The budget of an element is measured, not guessed. A first-order error analysis runs beside the values and gives each element a
-// scale: the error that rounding every operation once would cause (for a sum of products, u * sum |a||b|). An honest
-// implementation (the same definitions in the contract's precision, sums in blocks) runs too, and its largest error on that scale,
-// at least 1, says how such errors really add up here. The budget is kBudgetFactor times that, times the scale.
+// The budget of an element is measured, not guessed. A first-order error analysis runs beside the values and gives each
+// element a scale: the error that rounding every operation once would cause (for a sum of products, u * sum |a||b|). An
+// honest implementation (the same definitions in the contract's precision, sums in blocks) runs too, and its largest
+// error on that scale, at least 1, says how such errors really add up here. The budget is kBudgetFactor times that,
+// times the scale.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,9 @@
 
 namespace hone {
 
-// A candidate may be this much worse than the honest implementation's worst element. 4: two independent summation orders differ by
-// up to twice each one's error, and vector math functions are good to 4 ulp where scalar ones are good to 1.
+// A candidate may be this much worse than the honest implementation's worst element. 4: two independent summation
+// orders differ by up to twice each one's error, and vector math functions are good to 4 ulp where scalar ones are good
+// to 1.
 inline constexpr double kBudgetFactor = 4;
 
 struct Expected {

@@ -1,8 +1,9 @@
 #include "graph/expr.h"
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <cmath>
-#include <fmt/format.h>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -11,10 +12,12 @@
 namespace hone {
 namespace {
 
-constexpr std::string_view kUnaryNames[] = {"neg",   "abs",  "exp",  "expm1", "log",   "log1p", "log2", "log10", "sqrt", "rsqrt", "reciprocal",
-                                            "sin",   "cos",  "tan",  "asin",  "acos",  "atan",  "sinh", "cosh",  "tanh", "asinh", "acosh",
-                                            "atanh", "erf",  "erfc", "floor", "ceil",  "trunc", "round", "sign", "isnan", "not"};
-constexpr std::string_view kBinaryNames[] = {"+", "-", "*", "/", "floordiv", "mod", "min", "max", "pow", "atan2", "fmod", "<", "<=", "==", "!=", "and", "or", "xor"};
+constexpr std::string_view kUnaryNames[] = {"neg",  "abs",   "exp",        "expm1", "log",   "log1p", "log2",  "log10",
+                                            "sqrt", "rsqrt", "reciprocal", "sin",   "cos",   "tan",   "asin",  "acos",
+                                            "atan", "sinh",  "cosh",       "tanh",  "asinh", "acosh", "atanh", "erf",
+                                            "erfc", "floor", "ceil",       "trunc", "round", "sign",  "isnan", "not"};
+constexpr std::string_view kBinaryNames[] = {"+",     "-",    "*", "/",  "floordiv", "mod", "min", "max", "pow",
+                                             "atan2", "fmod", "<", "<=", "==",       "!=",  "and", "or",  "xor"};
 constexpr std::string_view kReduceNames[] = {"sum", "prod", "max", "min", "any", "all", "argmax", "argmin"};
 
 Expr Make(ExprNode node) { return Expr(std::make_shared<const ExprNode>(std::move(node))); }
@@ -35,7 +38,8 @@ bool IsLogic(BinaryOp op) { return op >= BinaryOp::kAnd; }
 
 std::int64_t FloorDiv(std::int64_t a, std::int64_t b) { return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0); }
 
-// Index arithmetic folds and simplifies; it is exact. Real arithmetic is left as written: it is what the operator means.
+// Index arithmetic folds and simplifies; it is exact. Real arithmetic is left as written: it is what the operator
+// means.
 Expr SimplifyInt(BinaryOp op, const Expr& a, const Expr& b) {
   if (IsConst(a) && IsConst(b)) {
     const std::int64_t x = a->whole, y = b->whole;
@@ -45,8 +49,12 @@ Expr SimplifyInt(BinaryOp op, const Expr& a, const Expr& b) {
       case BinaryOp::kMul: return x * y;
       case BinaryOp::kMin: return std::min(x, y);
       case BinaryOp::kMax: return std::max(x, y);
-      case BinaryOp::kFloorDiv: if (y != 0) return FloorDiv(x, y); break;
-      case BinaryOp::kFloorMod: if (y != 0) return x - FloorDiv(x, y) * y; break;
+      case BinaryOp::kFloorDiv:
+        if (y != 0) return FloorDiv(x, y);
+        break;
+      case BinaryOp::kFloorMod:
+        if (y != 0) return x - FloorDiv(x, y) * y;
+        break;
       case BinaryOp::kLess: return Expr::Bool(x < y);
       case BinaryOp::kLessEqual: return Expr::Bool(x <= y);
       case BinaryOp::kEqual: return Expr::Bool(x == y);
@@ -116,7 +124,10 @@ Expr Apply(UnaryOp op, Expr x) {
       type = x->type;
       break;
     case UnaryOp::kNot: type = x->type; break;
-    case UnaryOp::kIsNan: type = ScalarType::kBool; x = Cast(x, ScalarType::kReal); break;
+    case UnaryOp::kIsNan:
+      type = ScalarType::kBool;
+      x = Cast(x, ScalarType::kReal);
+      break;
     case UnaryOp::kFloor:
     case UnaryOp::kCeil:
     case UnaryOp::kTrunc:
@@ -160,7 +171,7 @@ Expr Apply(BinaryOp op, Expr a, Expr b) {
 Expr Select(Expr condition, Expr then, Expr otherwise) {
   condition = Cast(std::move(condition), ScalarType::kBool);
   if (IsConst(condition)) return condition->whole ? then : otherwise;
-  const ScalarType type = then->type == otherwise->type                                              ? then->type
+  const ScalarType type = then->type == otherwise->type                                             ? then->type
                           : then->type == ScalarType::kReal || otherwise->type == ScalarType::kReal ? ScalarType::kReal
                                                                                                     : ScalarType::kInt;
   then = Cast(std::move(then), type);
@@ -205,7 +216,9 @@ Expr Min(Expr a, Expr b) { return Apply(BinaryOp::kMin, std::move(a), std::move(
 Expr Less(Expr a, Expr b) { return Apply(BinaryOp::kLess, std::move(a), std::move(b)); }
 Expr LessEqual(Expr a, Expr b) { return Apply(BinaryOp::kLessEqual, std::move(a), std::move(b)); }
 Expr Equal(Expr a, Expr b) { return Apply(BinaryOp::kEqual, std::move(a), std::move(b)); }
-Expr And(Expr a, Expr b) { return Apply(BinaryOp::kAnd, Cast(std::move(a), ScalarType::kBool), Cast(std::move(b), ScalarType::kBool)); }
+Expr And(Expr a, Expr b) {
+  return Apply(BinaryOp::kAnd, Cast(std::move(a), ScalarType::kBool), Cast(std::move(b), ScalarType::kBool));
+}
 Expr Exp(Expr x) { return Apply(UnaryOp::kExp, std::move(x)); }
 Expr Log(Expr x) { return Apply(UnaryOp::kLog, std::move(x)); }
 Expr Sqrt(Expr x) { return Apply(UnaryOp::kSqrt, std::move(x)); }
@@ -279,8 +292,12 @@ class Rewriter {
 
 }  // namespace
 
-Expr Substitute(const Expr& expr, const std::function<Expr(const IndexVar&)>& with) { return Rewriter(&with, nullptr).Do(expr); }
-Expr ReplaceLoads(const Expr& expr, const std::function<Expr(const ExprNode&)>& with) { return Rewriter(nullptr, &with).Do(expr); }
+Expr Substitute(const Expr& expr, const std::function<Expr(const IndexVar&)>& with) {
+  return Rewriter(&with, nullptr).Do(expr);
+}
+Expr ReplaceLoads(const Expr& expr, const std::function<Expr(const ExprNode&)>& with) {
+  return Rewriter(nullptr, &with).Do(expr);
+}
 
 void Visit(const Expr& expr, const std::function<void(const ExprNode&)>& visit) {
   std::unordered_set<const ExprNode*> seen;
@@ -297,7 +314,8 @@ namespace {
 bool Same(const Expr& a, const Expr& b, std::unordered_map<int, int>& index_of) {
   if (a->kind != b->kind || a->type != b->type || a->operands.size() != b->operands.size()) return false;
   switch (a->kind) {
-    case Expr::Kind::kConst: return a->whole == b->whole && (a->real == b->real || (std::isnan(a->real) && std::isnan(b->real)));
+    case Expr::Kind::kConst:
+      return a->whole == b->whole && (a->real == b->real || (std::isnan(a->real) && std::isnan(b->real)));
     case Expr::Kind::kIndex: {
       const auto it = index_of.find(a->index.id);
       return (it == index_of.end() ? a->index.id : it->second) == b->index.id;
@@ -356,7 +374,11 @@ std::string ToString(const Expr& expr, const std::function<std::string(int)>& bu
       case Expr::Kind::kSelect:
         return fmt::format("({} ? {} : {})", text(e->operands[0]), text(e->operands[1]), text(e->operands[2]));
       case Expr::Kind::kCast:
-        return fmt::format("{}({})", e->type == ScalarType::kReal ? "real" : e->type == ScalarType::kInt ? "int" : "bool", text(e->operands[0]));
+        return fmt::format("{}({})",
+                           e->type == ScalarType::kReal  ? "real"
+                           : e->type == ScalarType::kInt ? "int"
+                                                         : "bool",
+                           text(e->operands[0]));
       case Expr::Kind::kReduce: {
         std::string list;
         for (const auto& var : e->over) list += fmt::format("{}i{} < {}", list.empty() ? "" : ", ", var.id, var.extent);

@@ -1,5 +1,5 @@
-// The scalar language in which operators say what one element of their result is. An Expr is a small immutable tree over
-// loop indices, elements of buffers and constants; Reduce folds it over further indices:
+// The scalar language in which operators say what one element of their result is. An Expr is a small immutable tree
+// over loop indices, elements of buffers and constants; Reduce folds it over further indices:
 //
 //   matmul:   y[i, j] = Sum over k of a[i, k] * b[k, j]
 //   relu:     y[i]    = Max(x[i], 0)
@@ -21,17 +21,59 @@ namespace hone {
 enum class ScalarType : std::uint8_t { kReal, kInt, kBool };
 
 enum class UnaryOp : std::uint8_t {
-  kNeg, kAbs, kExp, kExpm1, kLog, kLog1p, kLog2, kLog10, kSqrt, kRsqrt, kReciprocal, kSin, kCos, kTan, kAsin, kAcos, kAtan,
-  kSinh, kCosh, kTanh, kAsinh, kAcosh, kAtanh, kErf, kErfc, kFloor, kCeil, kTrunc, kRound, kSign, kIsNan, kNot,
+  kNeg,
+  kAbs,
+  kExp,
+  kExpm1,
+  kLog,
+  kLog1p,
+  kLog2,
+  kLog10,
+  kSqrt,
+  kRsqrt,
+  kReciprocal,
+  kSin,
+  kCos,
+  kTan,
+  kAsin,
+  kAcos,
+  kAtan,
+  kSinh,
+  kCosh,
+  kTanh,
+  kAsinh,
+  kAcosh,
+  kAtanh,
+  kErf,
+  kErfc,
+  kFloor,
+  kCeil,
+  kTrunc,
+  kRound,
+  kSign,
+  kIsNan,
+  kNot,
 };
 
 enum class BinaryOp : std::uint8_t {
-  kAdd, kSub, kMul, kDiv,     // kDiv: reals
-  kFloorDiv, kFloorMod,       // towards minus infinity, as Python; kFloorMod of reals too
-  kMin, kMax,                 // a NaN on either side is the result
-  kPow, kAtan2, kFmod,
-  kLess, kLessEqual, kEqual, kNotEqual,  // -> kBool
-  kAnd, kOr, kXor,            // of kBool, or bitwise of kInt
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,  // kDiv: reals
+  kFloorDiv,
+  kFloorMod,  // towards minus infinity, as Python; kFloorMod of reals too
+  kMin,
+  kMax,  // a NaN on either side is the result
+  kPow,
+  kAtan2,
+  kFmod,
+  kLess,
+  kLessEqual,
+  kEqual,
+  kNotEqual,  // -> kBool
+  kAnd,
+  kOr,
+  kXor,  // of kBool, or bitwise of kInt
 };
 
 // kArgMax and kArgMin give the flat index (row-major over the reduced indices) of the first extreme; a NaN is extreme.
@@ -54,10 +96,10 @@ class Expr {
   enum class Kind : std::uint8_t { kConst, kIndex, kLoad, kUnary, kBinary, kSelect, kCast, kReduce };
 
   Expr() = default;
-  Expr(double real);           // NOLINT(google-explicit-constructor): arithmetic on expressions should read as arithmetic
-  Expr(int whole);             // NOLINT(google-explicit-constructor)
-  Expr(std::int64_t whole);    // NOLINT(google-explicit-constructor)
-  Expr(IndexVar index);        // NOLINT(google-explicit-constructor)
+  Expr(double real);         // NOLINT(google-explicit-constructor): arithmetic on expressions should read as arithmetic
+  Expr(int whole);           // NOLINT(google-explicit-constructor)
+  Expr(std::int64_t whole);  // NOLINT(google-explicit-constructor)
+  Expr(IndexVar index);      // NOLINT(google-explicit-constructor)
   static Expr Bool(bool value);
   explicit Expr(std::shared_ptr<const ExprNode> node) : node_(std::move(node)) {}
 
@@ -73,15 +115,15 @@ class Expr {
 struct ExprNode {
   Expr::Kind kind = Expr::Kind::kConst;
   ScalarType type = ScalarType::kReal;
-  double real = 0;              // kConst of kReal
-  std::int64_t whole = 0;       // kConst of kInt and kBool
-  IndexVar index;               // kIndex
-  int buffer = -1;              // kLoad: an id of the definition or graph that it belongs to
+  double real = 0;         // kConst of kReal
+  std::int64_t whole = 0;  // kConst of kInt and kBool
+  IndexVar index;          // kIndex
+  int buffer = -1;         // kLoad: an id of the definition or graph that it belongs to
   UnaryOp unary{};
   BinaryOp binary{};
   ReduceOp reduce{};
-  std::vector<IndexVar> over;   // kReduce
-  std::vector<Expr> operands;   // kLoad: one index a dimension; kSelect: condition, then, else; others: their arguments
+  std::vector<IndexVar> over;  // kReduce
+  std::vector<Expr> operands;  // kLoad: one index a dimension; kSelect: condition, then, else; others: their arguments
 };
 
 // Building. Real and int operands mix: the int is cast. Constants fold where that is exact.
@@ -91,7 +133,7 @@ Expr Apply(BinaryOp op, Expr a, Expr b);
 Expr Select(Expr condition, Expr then, Expr otherwise);  // only the taken side is evaluated
 Expr Cast(Expr x, ScalarType type);                      // real to int truncates
 Expr Reduce(ReduceOp op, std::vector<IndexVar> over, Expr body);
-IndexVar NewIndex(std::int64_t extent);                  // a fresh id
+IndexVar NewIndex(std::int64_t extent);  // a fresh id
 
 Expr operator+(Expr a, Expr b);
 Expr operator-(Expr a, Expr b);
@@ -109,15 +151,16 @@ Expr Log(Expr x);
 Expr Sqrt(Expr x);
 Expr Tanh(Expr x);
 Expr Abs(Expr x);
-Expr Sigmoid(Expr x);  // 1 / (1 + exp(-x))
-Expr Softplus(Expr x); // log1p(exp(-|x|)) + max(x, 0): no overflow
+Expr Sigmoid(Expr x);   // 1 / (1 + exp(-x))
+Expr Softplus(Expr x);  // log1p(exp(-|x|)) + max(x, 0): no overflow
 
 // A sum over fresh indices of the given extents: Fold(kSum, {n}, [&](auto k) { return x({i, k[0]}); }).
 Expr Fold(ReduceOp op, std::span<const std::int64_t> extents, const std::function<Expr(std::span<const Expr>)>& body);
 
 // `expr` with each index var id for which `with(id)` gives an expression replaced by it.
 Expr Substitute(const Expr& expr, const std::function<Expr(const IndexVar&)>& with);
-// `expr` with each load for which `with(load)` gives an expression replaced by it (the load's own indices are done first).
+// `expr` with each load for which `with(load)` gives an expression replaced by it (the load's own indices are done
+// first).
 Expr ReplaceLoads(const Expr& expr, const std::function<Expr(const ExprNode&)>& with);
 // Every node once, children first.
 void Visit(const Expr& expr, const std::function<void(const ExprNode&)>& visit);

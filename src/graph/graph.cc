@@ -1,6 +1,7 @@
 #include "graph/graph.h"
 
 #include <fmt/format.h>
+
 #include <map>
 
 #include "base/check.h"
@@ -16,7 +17,8 @@ int GraphBuilder::AddBuffer(std::string name, Shape shape, DType dtype, int stag
   return static_cast<int>(graph_.buffers_.size()) - 1;
 }
 
-int GraphBuilder::AddStage(std::string name, Shape shape, DType dtype, int node, std::vector<IndexVar> vars, Expr value, int reshape_of) {
+int GraphBuilder::AddStage(std::string name, Shape shape, DType dtype, int node, std::vector<IndexVar> vars, Expr value,
+                           int reshape_of) {
   const int stage = static_cast<int>(graph_.stages_.size());
   const int buffer = AddBuffer(std::move(name), std::move(shape), dtype, stage, -1);
   graph_.stages_.push_back({buffer, node, std::move(vars), std::move(value), reshape_of});
@@ -50,12 +52,16 @@ Result<void> GraphBuilder::Define(int index) {
   const Node& node = graph_.problem_.nodes[static_cast<std::size_t>(index)];
   const Op* op = FindOp(node.op);
   const std::string where = fmt::format("node {} ({})", index, node.op);
-  if (!op) return Fail(ErrorKind::kUsage, fmt::format("{}: hone does not know this operator; `hone graph --ops` lists those that it does", where));
+  if (!op)
+    return Fail(
+        ErrorKind::kUsage,
+        fmt::format("{}: hone does not know this operator; `hone graph --ops` lists those that it does", where));
   OpCall call(*this, node, index);
   op->define(call);
   if (!call.error_.empty()) return Fail(ErrorKind::kUsage, fmt::format("{}: {}", where, call.error_));
   if (call.results_.size() < node.outputs.size()) {
-    return Fail(ErrorKind::kUsage, fmt::format("{}: makes {} results but {} are named", where, call.results_.size(), node.outputs.size()));
+    return Fail(ErrorKind::kUsage,
+                fmt::format("{}: makes {} results but {} are named", where, call.results_.size(), node.outputs.size()));
   }
   graph_.node_outputs_.emplace_back();
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
@@ -63,7 +69,8 @@ Result<void> GraphBuilder::Define(int index) {
     if (node.outputs[i].empty()) continue;
     values_[node.outputs[i]] = call.results_[i];
     Buffer& made = graph_.buffers_[static_cast<std::size_t>(call.results_[i])];
-    if (made.stage >= 0 && graph_.stages_[static_cast<std::size_t>(made.stage)].node == index) made.name = node.outputs[i];
+    if (made.stage >= 0 && graph_.stages_[static_cast<std::size_t>(made.stage)].node == index)
+      made.name = node.outputs[i];
   }
   return {};
 }
@@ -74,10 +81,12 @@ Result<void> GraphBuilder::BindOutput(int index) {
   if (made < 0) return Fail(ErrorKind::kUsage, fmt::format("output '{}': no node makes it", tensor.name));
   const Buffer from = buffer(made);
   if (from.shape != tensor.shape || from.dtype != tensor.dtype) {
-    return Fail(ErrorKind::kUsage, fmt::format("output '{}' is declared {}{} but the graph makes {}{}", tensor.name, Name(tensor.dtype), ToString(tensor.shape),
-                                               Name(from.dtype), ToString(from.shape)));
+    return Fail(ErrorKind::kUsage,
+                fmt::format("output '{}' is declared {}{} but the graph makes {}{}", tensor.name, Name(tensor.dtype),
+                            ToString(tensor.shape), Name(from.dtype), ToString(from.shape)));
   }
-  if (from.stage < 0 || from.tensor >= 0) {  // an input handed through, or one value as two outputs: it has to be copied
+  if (from.stage < 0 ||
+      from.tensor >= 0) {  // an input handed through, or one value as two outputs: it has to be copied
     std::vector<IndexVar> vars;
     std::vector<Expr> indices;
     for (const auto extent : from.shape) {
@@ -93,5 +102,21 @@ Result<void> GraphBuilder::BindOutput(int index) {
 }
 
 Result<Graph> Graph::Create(Problem problem) { return GraphBuilder(std::move(problem)).Build(); }
+
+std::vector<bool> LiveStages(const Graph& graph) {
+  std::vector<bool> live(graph.stages().size(), false);
+  const auto need = [&](int buffer) {
+    const int stage = graph.buffers()[static_cast<std::size_t>(buffer)].stage;
+    if (stage >= 0) live[static_cast<std::size_t>(stage)] = true;
+  };
+  for (std::size_t i = 0; i < graph.problem().Outputs().size(); ++i) need(graph.Output(i));
+  for (std::size_t s = live.size(); s-- > 0;) {
+    if (!live[s]) continue;
+    Visit(graph.stages()[s].value, [&](const ExprNode& node) {
+      if (node.kind == Expr::Kind::kLoad) need(node.buffer);
+    });
+  }
+  return live;
+}
 
 }  // namespace hone

@@ -1,6 +1,7 @@
-// A Graph: a problem's operators, typed and defined. Each node's op (graph/ops/, one file each) says what one element of its
-// results is; Graph::Create runs them in order and keeps the stages, so that everything behind it (oracle, bound, expert)
-// works on element definitions and never asks which op it was. Immutable once made; safe to read from any thread.
+// A Graph: a problem's operators, typed and defined. Each node's op (graph/ops/, one file each) says what one element
+// of its results is; Graph::Create runs them in order and keeps the stages, so that everything behind it (oracle,
+// bound, expert) works on element definitions and never asks which op it was. Immutable once made; safe to read from
+// any thread.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,8 @@ struct Buffer {
   std::string name;
   Shape shape;
   DType dtype = DType::kF32;
-  int stage = -1;       // the stage that writes it; -1 for an input or parameter
-  int tensor = -1;      // the index in Problem::tensors of the input, parameter or output that it is, or -1
+  int stage = -1;   // the stage that writes it; -1 for an input or parameter
+  int tensor = -1;  // the index in Problem::tensors of the input, parameter or output that it is, or -1
 };
 
 // buffer[vars...] = value, for all values of vars: a loop nest, all of whose elements are independent.
@@ -28,7 +29,8 @@ struct Stage {
   int node = -1;               // of Graph::problem().nodes
   std::vector<IndexVar> vars;  // one a dimension of the buffer
   Expr value;
-  int reshape_of = -1;  // the buffer whose elements these are in the same row-major order: costs nothing but a name; -1 otherwise
+  int reshape_of =
+      -1;  // the buffer whose elements these are in the same row-major order: costs nothing but a name; -1 otherwise
 };
 
 class Graph {
@@ -52,5 +54,8 @@ class Graph {
   std::vector<int> outputs_;
   std::vector<std::vector<int>> node_outputs_;
 };
+
+// Which stages the outputs need, by index: an operator's unused results need not be computed.
+std::vector<bool> LiveStages(const Graph& graph);
 
 }  // namespace hone

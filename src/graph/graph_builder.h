@@ -14,7 +14,8 @@ class GraphBuilder {
   explicit GraphBuilder(Problem problem);
   Result<Graph> Build();
 
-  int AddStage(std::string name, Shape shape, DType dtype, int node, std::vector<IndexVar> vars, Expr value, int reshape_of = -1);  // its buffer
+  int AddStage(std::string name, Shape shape, DType dtype, int node, std::vector<IndexVar> vars, Expr value,
+               int reshape_of = -1);  // its buffer
   const Buffer& buffer(int id) const;
   int Value(const std::string& name) const;  // the buffer of a named value, -1 if there is none
 

@@ -1,7 +1,8 @@
 #include "graph/loop_nest.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -22,7 +23,8 @@ namespace {
 std::string Identifier(const std::string& name, int id) {
   std::string text;
   for (const char c : name) text += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  return fmt::format("{}_{}", std::isdigit(static_cast<unsigned char>(text.empty() ? '0' : text[0])) ? "v" + text : text, id);
+  return fmt::format("{}_{}",
+                     std::isdigit(static_cast<unsigned char>(text.empty() ? '0' : text[0])) ? "v" + text : text, id);
 }
 
 std::string FunctionName(std::string_view name) {
@@ -38,8 +40,12 @@ enum class Style { kOracle, kNaive };
 class NestWriter {
  public:
   NestWriter(const Graph& graph, Style style) : graph_(graph), style_(style) {
-    for (std::size_t i = 0; i < graph.buffers().size(); ++i) names_.push_back(Identifier(graph.buffers()[i].name, static_cast<int>(i)));
+    for (std::size_t i = 0; i < graph.buffers().size(); ++i)
+      names_.push_back(Identifier(graph.buffers()[i].name, static_cast<int>(i)));
+    exact_.assign(graph.buffers().size(), true);
     for (std::size_t s = 0; s < graph.stages().size(); ++s) {
+      const Stage& stage = graph.stages()[s];
+      exact_[static_cast<std::size_t>(stage.buffer)] = IsExact(stage.value);
       Visit(graph.stages()[s].value, [&](const ExprNode& node) {
         if (node.kind == Expr::Kind::kLoad) last_use_[Root(node.buffer)] = static_cast<int>(s);
       });
@@ -47,6 +53,23 @@ class NestWriter {
   }
 
   const std::string& name(int buffer) const { return names_[static_cast<std::size_t>(buffer)]; }
+
+  // Whether a buffer's values carry no rounding: inputs, and what only moves, compares and counts them.
+  bool exact(int buffer) const { return exact_[static_cast<std::size_t>(buffer)]; }
+
+  // The type of an element in the oracle's memory, in terms of R.
+  std::string MemoryType(int id) const {
+    const ScalarType type = ScalarTypeOf(graph_.buffers()[static_cast<std::size_t>(id)].dtype);
+    if (type == ScalarType::kReal) return exact(id) ? "typename TypesOf<R>::Exact" : "R";
+    if (type == ScalarType::kInt) return exact(id) ? "std::int64_t" : "typename TypesOf<R>::Whole";
+    return exact(id) ? "bool" : "typename TypesOf<R>::Truth";
+  }
+
+  // An output that no later stage reads goes straight to its place.
+  bool GoesStraight(int id) const {
+    return style_ == Style::kOracle && graph_.buffers()[static_cast<std::size_t>(id)].tensor >= 0 &&
+           !last_use_.count(id);
+  }
 
   // The buffer whose memory this one is: itself, or what it is a reshape of. An output has memory of its own.
   int Root(int buffer) const {
@@ -66,19 +89,26 @@ class NestWriter {
     Visit(stage.value, [&](const ExprNode& node) {
       for (const auto& operand : node.operands) ++used_[operand.get()];
     });
-    Line("// {} = {}", buffer.name, Shortened(ToString(stage.value, [&](int id) { return graph_.buffers()[static_cast<std::size_t>(id)].name; })));
+    Line("// {} = {}", buffer.name,
+         Shortened(ToString(stage.value, [&](int id) { return graph_.buffers()[static_cast<std::size_t>(id)].name; })));
     Line("{{");
     ++depth_;
     if (ElementCount(buffer.shape) > 0) {
-      if (style_ == Style::kOracle && LaneSum(stage.value)) WriteLaneNest(stage);
-      else WritePlainNest(stage);
+      const ExprNode* sum = style_ == Style::kOracle ? LaneSum(stage.value) : nullptr;
+      const Lanes lanes = sum ? ChooseLanes(stage, *sum) : Lanes::kNone;
+      if (lanes == Lanes::kNone)
+        WritePlainNest(stage);
+      else if (lanes == Lanes::kResult)
+        WriteLaneNest(stage, *sum);
+      else
+        WriteFoldNest(stage, *sum);
     }
     --depth_;
     Line("}}");
     if (style_ == Style::kOracle) {
       for (const auto& [used, last] : last_use_) {
         const Buffer& b = graph_.buffers()[static_cast<std::size_t>(used)];
-        if (last == static_cast<int>(index) && b.stage >= 0 && b.tensor < 0) Line("Release({}_memory);", name(used));
+        if (last == static_cast<int>(index) && b.stage >= 0 && b.tensor < 0) Line("{}_memory.Release();", name(used));
       }
     }
     return text_;
@@ -107,8 +137,35 @@ class NestWriter {
         found = &node;
       }
     });
-    if (count != 1 || found->reduce != ReduceOp::kSum || found->type != ScalarType::kReal || found->over.empty()) return nullptr;
+    if (count != 1 || found->reduce != ReduceOp::kSum || found->type != ScalarType::kReal || found->over.empty())
+      return nullptr;
     return found;
+  }
+
+  // Which index of a sum runs over vector lanes: the innermost of the result (many sums side by side), or the innermost
+  // that is summed (one sum in many parts), whichever leaves fewer operands to be gathered from afar.
+  enum class Lanes { kNone, kResult, kSummed };
+  Lanes ChooseLanes(const Stage& stage, const ExprNode& sum) const {
+    const IndexVar* result = nullptr;
+    for (const auto& var : stage.vars) {
+      if (var.extent > 1) result = &var;
+    }
+    const IndexVar& summed = sum.over.back();
+    int far_result = 0, far_summed = 0;
+    Visit(sum.operands[0], [&](const ExprNode& node) {
+      if (node.kind != Expr::Kind::kLoad) return;
+      for (std::size_t d = 0; d < node.operands.size(); ++d) {
+        const bool last = d + 1 == node.operands.size();
+        Visit(node.operands[d], [&](const ExprNode& index) {
+          if (index.kind != Expr::Kind::kIndex) return;
+          if (result && index.index.id == result->id && !last) ++far_result;
+          if (index.index.id == summed.id && !last) ++far_summed;
+        });
+      }
+    });
+    const bool enough_results = result && result->extent >= 16, enough_summed = summed.extent >= 32;
+    if (enough_results && (far_result <= far_summed || !enough_summed)) return Lanes::kResult;
+    return enough_summed ? Lanes::kSummed : enough_results ? Lanes::kResult : Lanes::kNone;
   }
 
   std::string IndexName(const IndexVar& var) const { return fmt::format("i{}", var.id); }
@@ -130,7 +187,8 @@ class NestWriter {
     std::int64_t stride = 1;
     for (std::size_t d = stage.vars.size(); d-- > 0;) {
       if (stage.vars[d].extent != 1) {
-        const std::string term = stride == 1 ? IndexName(stage.vars[d]) : fmt::format("{} * {}", IndexName(stage.vars[d]), stride);
+        const std::string term =
+            stride == 1 ? IndexName(stage.vars[d]) : fmt::format("{} * {}", IndexName(stage.vars[d]), stride);
         offset = offset.empty() ? term : term + " + " + offset;
       }
       stride *= stage.vars[d].extent;
@@ -140,10 +198,25 @@ class NestWriter {
 
   void WriteResult(const Stage& stage, const Expr& value) {
     const Buffer& buffer = graph_.buffers()[static_cast<std::size_t>(stage.buffer)];
-    const std::string text = Emit(value);
-    if (style_ == Style::kNaive) Line("{}[{}] = static_cast<{}>({});", name(stage.buffer), Offset(stage), CppName(buffer.dtype), text);
-    else Line("{}[{}] = {};", name(stage.buffer), Offset(stage), text);
+    std::string text = Emit(value);
+    if (style_ == Style::kNaive)
+      return Line("{}[{}] = static_cast<{}>({});", name(stage.buffer), Offset(stage), CppName(buffer.dtype), text);
+    if (value->type == ScalarType::kInt && buffer.dtype != DType::kI64)
+      text = fmt::format("Narrow<{}>({})", CppName(buffer.dtype), text);
+    if (GoesStraight(stage.buffer)) {
+      const auto& outputs = graph_.problem().tensors;
+      const auto position = std::count_if(outputs.begin(), outputs.begin() + buffer.tensor,
+                                          [](const Tensor& t) { return t.role == Role::kOutput; });
+      return Line("Store({0}, value[{1}] + ({2}), scale[{1}] + ({2}));", text, position, Offset(stage));
+    }
+    if (value->type == ScalarType::kReal && exact(stage.buffer))
+      text = fmt::format("static_cast<typename TypesOf<R>::Exact>({})", ExactText(text));
+    if (value->type == ScalarType::kBool && exact(stage.buffer)) text = fmt::format("Plain({})", text);
+    Line("{}[{}] = {};", name(stage.buffer), Offset(stage), text);
   }
+
+  // An expression of type R that carries no error, as a plain number.
+  static std::string ExactText(const std::string& text) { return fmt::format("Plain({})", text); }
 
   void WritePlainNest(const Stage& stage) {
     bool parallel = style_ == Style::kOracle;
@@ -158,15 +231,33 @@ class NestWriter {
     CloseLoops(loops);
   }
 
-  // for outer indices: for blocks of kLanes of the inner one: all lanes' sums grow together, so that every element of the operands
-  // is met in an order that caches like.
-  void WriteLaneNest(const Stage& stage) {
-    const ExprNode* sum = LaneSum(stage.value);
+  // The statement that adds one term of the sum in a lane.
+  void WriteTerm(const ExprNode& sum) {
+    const Expr& term = sum.operands[0];
+    Scope scope(*this, term);
+    if (IsExactProduct(term)) {
+      const std::string a = Emit(term->operands[0]);
+      const std::string b = Emit(term->operands[1]);
+      Line("sums.AddExactProduct(lane, {}, {});", ExactText(a), ExactText(b));
+    } else if (IsExact(term)) {
+      const std::string a = Emit(term);
+      Line("sums.AddExact(lane, {});", ExactText(a));
+    } else {
+      const std::string a = EmitTerm(term);
+      Line("sums.Add(lane, {});", a);
+    }
+  }
+  bool IsExactProduct(const Expr& e) const {
+    return e->kind == Expr::Kind::kBinary && e->binary == BinaryOp::kMul && e->type == ScalarType::kReal &&
+           IsExact(e->operands[0]) && IsExact(e->operands[1]);
+  }
+
+  // for outer indices: for blocks of kLanes of the inner one: all lanes' sums grow together, so that every element of
+  // the operands is met in an order that caches like.
+  void WriteLaneNest(const Stage& stage, const ExprNode& sum) {
     bool parallel = true;
-    std::size_t loops = 0;
-    // The lane index: the innermost that varies.
-    std::size_t lane = stage.vars.size();
-    for (std::size_t d = stage.vars.size(); d-- > 0 && lane == stage.vars.size();) {
+    std::size_t loops = 0, lane = 0;
+    for (std::size_t d = 0; d < stage.vars.size(); ++d) {
       if (stage.vars[d].extent > 1) lane = d;
     }
     for (std::size_t d = 0; d < stage.vars.size(); ++d) {
@@ -175,47 +266,77 @@ class NestWriter {
       if (stage.vars[d].extent > 1) parallel = false;
       ++loops;
     }
-    const std::int64_t lanes = lane < stage.vars.size() ? stage.vars[lane].extent : 1;
-    if (parallel && lanes > 1) Line("#pragma omp parallel for num_threads(threads)");
+    const std::int64_t lanes = stage.vars[lane].extent;
+    if (parallel) Line("#pragma omp parallel for num_threads(threads)");
     Line("for (std::int64_t first = 0; first < {}; first += kLanes) {{", lanes);
     ++depth_;
     Line("const int lanes = static_cast<int>(std::min<std::int64_t>(kLanes, {} - first));", lanes);
     Line("Sums<{}> sums;", real_);
-    for (std::size_t i = 0; i + 1 < sum->over.size(); ++i) OpenLoop(sum->over[i]);
-    const IndexVar& inner = sum->over.back();
+    for (std::size_t i = 0; i + 1 < sum.over.size(); ++i) OpenLoop(sum.over[i]);
+    const IndexVar& inner = sum.over.back();
     Line("for (std::int64_t block = 0; block < {}; block += kBlock) {{", inner.extent);
     ++depth_;
-    Line("for (std::int64_t {0} = block; {0} < std::min<std::int64_t>(block + kBlock, {1}); ++{0}) {{", IndexName(inner), inner.extent);
+    Line("for (std::int64_t {0} = block; {0} < std::min<std::int64_t>(block + kBlock, {1}); ++{0}) {{",
+         IndexName(inner), inner.extent);
     ++depth_;
     Line("for (int lane = 0; lane < lanes; ++lane) {{");
     ++depth_;
-    if (lane < stage.vars.size()) Line("const std::int64_t {} = first + lane;", IndexName(stage.vars[lane]));
-    {
-      Scope scope(*this, sum->operands[0]);
-      const std::string term = EmitTerm(sum->operands[0]);
-      Line("sums.Add(lane, {});", term);
-    }
+    Line("const std::int64_t {} = first + lane;", IndexName(stage.vars[lane]));
+    WriteTerm(sum);
     CloseLoops(2);
     Line("sums.Flush();");
-    CloseLoops(sum->over.size());
+    CloseLoops(sum.over.size());
+    if (IsExactProduct(sum.operands[0])) Line("sums.ScaleExactProducts();");
     Line("for (int lane = 0; lane < lanes; ++lane) {{");
     ++depth_;
-    if (lane < stage.vars.size()) Line("const std::int64_t {} = first + lane;", IndexName(stage.vars[lane]));
+    Line("const std::int64_t {} = first + lane;", IndexName(stage.vars[lane]));
     {
       Scope scope(*this, stage.value);
-      known_.insert({sum, "sums.Get(lane)"});
+      known_.insert({&sum, "sums.Get(lane)"});
       WriteResult(stage, stage.value);
     }
     CloseLoops(loops + 2);
   }
 
+  // for all of the result: one sum in kLanes parts, whose terms lie side by side.
+  void WriteFoldNest(const Stage& stage, const ExprNode& sum) {
+    bool parallel = true;
+    for (const auto& var : stage.vars) {
+      OpenLoop(var, parallel && var.extent > 1);
+      if (var.extent > 1) parallel = false;
+    }
+    Line("Sums<{}> sums;", real_);
+    Line("int blocks = 0;");
+    for (std::size_t i = 0; i + 1 < sum.over.size(); ++i) OpenLoop(sum.over[i]);
+    const IndexVar& inner = sum.over.back();
+    Line("for (std::int64_t first = 0; first < {}; first += kLanes) {{", inner.extent);
+    ++depth_;
+    Line("const int lanes = static_cast<int>(std::min<std::int64_t>(kLanes, {} - first));", inner.extent);
+    Line("for (int lane = 0; lane < lanes; ++lane) {{");
+    ++depth_;
+    Line("const std::int64_t {} = first + lane;", IndexName(inner));
+    WriteTerm(sum);
+    CloseLoops(1);
+    Line("if (++blocks % kBlock == 0) sums.Flush();");
+    CloseLoops(sum.over.size());
+    if (IsExactProduct(sum.operands[0])) Line("sums.ScaleExactProducts();");
+    {
+      Scope scope(*this, stage.value);
+      Line("const auto total = sums.Total();");
+      known_.insert({&sum, "total"});
+      WriteResult(stage, stage.value);
+    }
+    CloseLoops(stage.vars.size());
+  }
+
   // --- Expressions ---
 
-  // What is in sight while the statements of one block are written. Shared subtrees become named temporaries, if they are evaluated
-  // on every path: a load behind a select's guard must stay behind it.
+  // What is in sight while the statements of one block are written. Shared subtrees become named temporaries, if they
+  // are evaluated on every path: a load behind a select's guard must stay behind it.
   class Scope {
    public:
-    Scope(NestWriter& writer, const Expr& root) : writer_(writer), known_(writer.known_), unconditional_(writer.unconditional_) {
+    Scope(NestWriter& writer, const Expr& root)
+        : writer_(writer), known_(writer.known_), unconditional_(writer.unconditional_) {
       Walk(*root);
     }
     ~Scope() {
@@ -255,8 +376,8 @@ class NestWriter {
 
   // A sum's term: a product of two reals is a contraction's.
   std::string EmitTerm(const Expr& e) {
-    if (style_ == Style::kOracle && e->kind == Expr::Kind::kBinary && e->binary == BinaryOp::kMul && e->type == ScalarType::kReal &&
-        e->operands[0].get() != e->operands[1].get()) {
+    if (style_ == Style::kOracle && e->kind == Expr::Kind::kBinary && e->binary == BinaryOp::kMul &&
+        e->type == ScalarType::kReal && e->operands[0].get() != e->operands[1].get()) {
       const std::string a = Emit(e->operands[0]);
       const std::string b = Emit(e->operands[1]);
       return fmt::format("Product({}, {})", a, b);
@@ -264,17 +385,37 @@ class NestWriter {
     return Emit(e);
   }
 
-  // Whether a truth value may hang on rounding: then both sides of a select have to be known to the oracle.
-  bool Exact(const Expr& e) const {
+  // Whether a value carries no rounding. Loads, moves, comparisons and arithmetic of whole numbers are exact when their
+  // operands are.
+  bool IsExact(const Expr& e) const {
     bool exact = true;
-    Visit(e, [&](const ExprNode& node) {
-      if (node.kind == Expr::Kind::kBinary && node.type == ScalarType::kBool && node.operands[0]->type == ScalarType::kReal) exact = false;
-      if (node.kind == Expr::Kind::kCast && node.type == ScalarType::kBool && node.operands[0]->type == ScalarType::kReal) exact = false;
-      if (node.kind == Expr::Kind::kUnary && node.unary == UnaryOp::kIsNan) exact = false;
-      if (node.kind == Expr::Kind::kReduce) exact = false;
-      if (node.kind == Expr::Kind::kLoad && node.type == ScalarType::kBool && graph_.buffers()[static_cast<std::size_t>(Root(node.buffer))].stage >= 0) exact = false;
-    });
+    Visit(e, [&](const ExprNode& node) { exact = exact && KeepsExact(node); });
     return exact;
+  }
+  bool KeepsExact(const ExprNode& node) const {
+    const bool real = node.type == ScalarType::kReal;
+    switch (node.kind) {
+      case Expr::Kind::kConst:
+      case Expr::Kind::kIndex:
+      case Expr::Kind::kSelect:
+      case Expr::Kind::kCast: return true;
+      case Expr::Kind::kLoad: return exact_[static_cast<std::size_t>(node.buffer)];
+      case Expr::Kind::kUnary: {
+        constexpr UnaryOp kKeep[] = {UnaryOp::kNeg,  UnaryOp::kAbs,   UnaryOp::kSign, UnaryOp::kFloor,
+                                     UnaryOp::kCeil, UnaryOp::kTrunc, UnaryOp::kRound};
+        return !real || std::find(std::begin(kKeep), std::end(kKeep), node.unary) != std::end(kKeep);
+      }
+      case Expr::Kind::kBinary: return !real || node.binary == BinaryOp::kMax || node.binary == BinaryOp::kMin;
+      case Expr::Kind::kReduce: return !real || node.reduce == ReduceOp::kMax || node.reduce == ReduceOp::kMin;
+    }
+    return false;
+  }
+  static bool HangsOnData(const Expr& index) {
+    bool found = false;
+    Visit(index, [&](const ExprNode& node) {
+      found = found || node.kind == Expr::Kind::kLoad || node.kind == Expr::Kind::kReduce;
+    });
+    return found;
   }
 
   std::string RealConstant(double value) const {
@@ -308,21 +449,40 @@ class NestWriter {
   std::string EmitLoad(const ExprNode& e) {
     const Buffer& buffer = graph_.buffers()[static_cast<std::size_t>(e.buffer)];
     std::string offset;
+    std::vector<std::string> unsure;  // indices that hang on rounding
     std::int64_t stride = 1;
     for (std::size_t d = buffer.shape.size(); d-- > 0;) {
       const Expr& index = e.operands[d];
       const bool zero = index->kind == Expr::Kind::kConst && index->whole == 0;
       if (!zero) {
-        const std::string at = Emit(index);
+        std::string at = Emit(index);
+        if (HangsOnData(index)) {
+          if (style_ == Style::kOracle && !IsExact(index)) unsure.push_back(at);
+          at = fmt::format("Inside({}, {})", at, buffer.shape[d]);
+        }
         const std::string term = stride == 1 ? at : fmt::format("{} * {}", at, stride);
         offset = offset.empty() ? term : term + " + " + offset;
       }
       stride *= buffer.shape[d];
     }
     std::string element = fmt::format("{}[{}]", name(e.buffer), offset.empty() ? "0" : offset);
-    if (style_ == Style::kOracle && graph_.buffers()[static_cast<std::size_t>(Root(e.buffer))].stage >= 0) return element;  // already of the nest's own types
-    if (e.type == ScalarType::kReal) return fmt::format("{}({})", real_, buffer.dtype == DType::kF16 || buffer.dtype == DType::kBF16 ? "static_cast<float>(" + element + ")" : element);
-    return e.type == ScalarType::kInt ? fmt::format("std::int64_t{{{}}}", element) : element;
+    const bool made = graph_.buffers()[static_cast<std::size_t>(Root(e.buffer))].stage >= 0;
+    std::string text = element;  // what stages of the oracle make is of the nest's own types already
+    if (style_ == Style::kNaive || !made || (exact(e.buffer) && e.type == ScalarType::kReal)) {
+      const bool half =
+          (style_ == Style::kNaive || !made) && (buffer.dtype == DType::kF16 || buffer.dtype == DType::kBF16);
+      if (e.type == ScalarType::kReal)
+        text = fmt::format("{}({})", real_, half ? "static_cast<float>(" + element + ")" : element);
+      else if (e.type == ScalarType::kInt)
+        text = fmt::format("std::int64_t{{{}}}", element);
+    }
+    for (const auto& index : unsure) {
+      const char* type = e.type == ScalarType::kReal  ? "R"
+                         : e.type == ScalarType::kInt ? "typename TypesOf<R>::Whole"
+                                                      : "typename TypesOf<R>::Truth";
+      text = fmt::format("Picked({}, {}({}))", index, type, text);
+    }
+    return text;
   }
 
   std::string EmitBinary(const ExprNode& e) {
@@ -330,15 +490,25 @@ class NestWriter {
     const std::string b = Emit(e.operands[1]);
     const ScalarType operand = e.operands[0]->type;
     switch (e.binary) {
-      case BinaryOp::kAdd: case BinaryOp::kSub: case BinaryOp::kMul: case BinaryOp::kDiv: return fmt::format("({} {} {})", a, Name(e.binary), b);
+      case BinaryOp::kAdd:
+      case BinaryOp::kSub:
+      case BinaryOp::kMul:
+      case BinaryOp::kDiv: return fmt::format("({} {} {})", a, Name(e.binary), b);
       case BinaryOp::kFloorDiv: return fmt::format("FloorDiv({}, {})", a, b);
       case BinaryOp::kFloorMod: return fmt::format("FloorMod({}, {})", a, b);
       case BinaryOp::kLess: return fmt::format("Less({}, {})", a, b);
       case BinaryOp::kLessEqual: return fmt::format("LessEqual({}, {})", a, b);
       case BinaryOp::kEqual: return fmt::format("Equal({}, {})", a, b);
       case BinaryOp::kNotEqual: return fmt::format("NotEqual({}, {})", a, b);
-      case BinaryOp::kAnd: case BinaryOp::kOr: case BinaryOp::kXor:
-        if (operand == ScalarType::kInt) return fmt::format("({} {} {})", a, e.binary == BinaryOp::kAnd ? "&" : e.binary == BinaryOp::kOr ? "|" : "^", b);
+      case BinaryOp::kAnd:
+      case BinaryOp::kOr:
+      case BinaryOp::kXor:
+        if (operand == ScalarType::kInt)
+          return fmt::format("({} {} {})", a,
+                             e.binary == BinaryOp::kAnd  ? "&"
+                             : e.binary == BinaryOp::kOr ? "|"
+                                                         : "^",
+                             b);
         return fmt::format("{}({}, {})", FunctionName(Name(e.binary)), a, b);
       default: return fmt::format("{}({}, {})", FunctionName(Name(e.binary)), a, b);
     }
@@ -348,25 +518,28 @@ class NestWriter {
     const std::string condition = Emit(e.operands[0]);
     const std::string then = Emit(e.operands[1]);
     const std::string otherwise = Emit(e.operands[2]);
-    if (style_ == Style::kOracle && !Exact(e.operands[0])) return fmt::format("Choose({}, {}, {})", condition, then, otherwise);
-    return fmt::format("({} ? {} : {})", condition, then, otherwise);
+    if (style_ == Style::kOracle && !IsExact(e.operands[0]))
+      return fmt::format("Choose({}, {}, {})", condition, then, otherwise);
+    return fmt::format("(Plain({}) ? {} : {})", condition, then, otherwise);
   }
 
   std::string EmitCast(const ExprNode& e) {
     const std::string x = Emit(e.operands[0]);
     const ScalarType from = e.operands[0]->type;
-    if (e.type == ScalarType::kReal) return from == ScalarType::kBool ? fmt::format("FromTruth({}(0), {})", real_, x) : fmt::format("{}(static_cast<double>({}))", real_, x);
-    if (e.type == ScalarType::kInt) return fmt::format("static_cast<std::int64_t>(Plain({}))", x);
+    if (e.type == ScalarType::kReal)
+      return fmt::format("{}({}(0), {})", from == ScalarType::kBool ? "FromTruth" : "FromWhole", real_, x);
+    if (e.type == ScalarType::kInt) return fmt::format("ToWhole({})", x);
     return fmt::format("ToTruth({})", x);
   }
 
   // Statements before the current one; gives the name of the folded value.
   std::string EmitReduce(const ExprNode& e) {
     const int id = temporaries_++;
-    const std::string type = e.operands[0]->type == ScalarType::kReal  ? real_
-                             : e.operands[0]->type == ScalarType::kInt ? "std::int64_t"
-                             : style_ == Style::kOracle                ? "typename TruthOf<R>::type"
-                                                                       : "bool";
+    const std::string type = e.operands[0]->type == ScalarType::kReal ? real_
+                             : style_ == Style::kNaive
+                                 ? (e.operands[0]->type == ScalarType::kInt ? "std::int64_t" : "bool")
+                             : e.operands[0]->type == ScalarType::kInt ? "typename TypesOf<R>::Whole"
+                                                                       : "typename TypesOf<R>::Truth";
     const bool arg = e.reduce == ReduceOp::kArgMax || e.reduce == ReduceOp::kArgMin;
     const std::string name = fmt::format("r{}", id);
     switch (e.reduce) {
@@ -386,13 +559,25 @@ class NestWriter {
         case ReduceOp::kProd: Line("{0} = {0} * {1};", name, body); break;
         case ReduceOp::kAny: Line("{0} = Or({0}, {1});", name, body); break;
         case ReduceOp::kAll: Line("{0} = And({0}, {1});", name, body); break;
-        case ReduceOp::kMax: if (!arg && e.type == ScalarType::kReal) { Line("{0}.best = {0}_at++ == 0 ? {1} : Max({0}.best, {1});", name, body); break; } [[fallthrough]];
-        case ReduceOp::kMin: if (!arg && e.type == ScalarType::kReal) { Line("{0}.best = {0}_at++ == 0 ? {1} : Min({0}.best, {1});", name, body); break; } [[fallthrough]];
-        default: Line("{0}.Offer({1}, {0}_at++, {2});", name, body, e.reduce == ReduceOp::kArgMax || e.reduce == ReduceOp::kMax ? "true" : "false");
+        case ReduceOp::kMax:
+          if (!arg && e.type == ScalarType::kReal) {
+            Line("{0}.best = {0}_at++ == 0 ? {1} : Max({0}.best, {1});", name, body);
+            break;
+          }
+          [[fallthrough]];
+        case ReduceOp::kMin:
+          if (!arg && e.type == ScalarType::kReal) {
+            Line("{0}.best = {0}_at++ == 0 ? {1} : Min({0}.best, {1});", name, body);
+            break;
+          }
+          [[fallthrough]];
+        default:
+          Line("{0}.Offer({1}, {0}_at++, {2});", name, body,
+               e.reduce == ReduceOp::kArgMax || e.reduce == ReduceOp::kMax ? "true" : "false");
       }
     }
     CloseLoops(e.over.size());
-    if (arg) return name + ".at";
+    if (arg) return name + ".At()";
     if (e.reduce == ReduceOp::kSum) return name + ".Get()";
     if (e.reduce == ReduceOp::kMax || e.reduce == ReduceOp::kMin) return name + ".best";
     return name;
@@ -401,6 +586,7 @@ class NestWriter {
   const Graph& graph_;
   const Style style_;
   std::vector<std::string> names_;
+  std::vector<bool> exact_;      // by buffer
   std::map<int, int> last_use_;  // buffer -> stage
   std::string text_, real_;
   int depth_ = 0, temporaries_ = 0;
@@ -416,7 +602,8 @@ struct Honesty {
 };
 
 Honesty HonestyOf(const Problem& problem) {
-  const bool all_double = std::all_of(problem.tensors.begin(), problem.tensors.end(), [](const Tensor& t) { return !IsFloat(t.dtype) || t.dtype == DType::kF64; });
+  const bool all_double = std::all_of(problem.tensors.begin(), problem.tensors.end(),
+                                      [](const Tensor& t) { return !IsFloat(t.dtype) || t.dtype == DType::kF64; });
   switch (problem.contract) {
     case Precision::kFp64: return {"double", 0x1p-53, 0x1p-53};
     case Precision::kTorch:
@@ -436,43 +623,52 @@ bool IsOutput(const Graph& graph, const Buffer& buffer) {
 
 std::string OracleSource(const Graph& graph) {
   NestWriter writer(graph, Style::kOracle);
+  const auto live = LiveStages(graph);
   const Honesty honesty = HonestyOf(graph.problem());
   std::string text(kNumbersText);
-  fmt::format_to(std::back_inserter(text), "namespace {{\nconst double kUnit = {:a};\nconst double kOperandUnit = {:a};\n\n", honesty.unit, honesty.operand_unit);
-  text += "template <class R>\nvoid RunGraph(const void* const* in, double* const* value, double* const* scale, [[maybe_unused]] int threads) {\n";
+  fmt::format_to(
+      std::back_inserter(text),
+      "namespace {{\nconst double kUnit = {:a};\nconst double kOperandUnit = {:a};\nconst double kSmallest = {:a};\n\n",
+      honesty.unit, honesty.operand_unit, honesty.unit > 0x1p-50 ? 0x1p-126 : 0x1p-1022);
+  text +=
+      "template <class R>\nvoid RunGraph(const void* const* in, double* const* value, double* const* scale, "
+      "[[maybe_unused]] int threads) {\n";
   const auto& buffers = graph.buffers();
   int input = 0;
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     if (buffers[i].stage >= 0) continue;
-    fmt::format_to(std::back_inserter(text), "  [[maybe_unused]] const auto* {} = static_cast<const {}*>(in[{}]);\n", writer.name(static_cast<int>(i)), CppName(buffers[i].dtype), input++);
+    fmt::format_to(std::back_inserter(text), "  [[maybe_unused]] const auto* {} = static_cast<const {}*>(in[{}]);\n",
+                   writer.name(static_cast<int>(i)), CppName(buffers[i].dtype), input++);
   }
   for (std::size_t s = 0; s < graph.stages().size(); ++s) {
+    if (!live[s]) continue;
     const int id = graph.stages()[s].buffer;
     const Buffer& buffer = buffers[static_cast<std::size_t>(id)];
     if (const int root = writer.Root(id); root != id) {
-      fmt::format_to(std::back_inserter(text), "  [[maybe_unused]] const auto* {} = {};  // {}\n", writer.name(id), writer.name(root), ToString(buffer.shape));
+      fmt::format_to(std::back_inserter(text), "  [[maybe_unused]] const auto* {} = {};  // {}\n", writer.name(id),
+                     writer.name(root), ToString(buffer.shape));
       continue;
     }
-    const std::string_view type = ScalarTypeOf(buffer.dtype) == ScalarType::kReal  ? "R"
-                                  : ScalarTypeOf(buffer.dtype) == ScalarType::kInt ? "std::int64_t"
-                                                                                   : "typename TruthOf<R>::type";
-    // std::vector<bool> would be shared bits: a struct of one bool is not.
-    if (type == "typename TruthOf<R>::type") fmt::format_to(std::back_inserter(text), "  struct {0}_Cell {{ {1} cell; {0}_Cell& operator=({1} x) {{ cell = x; return *this; }} operator {1}() const {{ return cell; }} }};\n  std::vector<{0}_Cell> {0}_memory({2});\n", writer.name(id), type, ElementCount(buffer.shape));
-    else fmt::format_to(std::back_inserter(text), "  std::vector<{}> {}_memory({});\n", type, writer.name(id), ElementCount(buffer.shape));
-    fmt::format_to(std::back_inserter(text), "  auto* {0} = {0}_memory.data();\n", writer.name(id));
+    if (!writer.GoesStraight(id)) {
+      fmt::format_to(std::back_inserter(text), "  Memory<{1}> {0}_memory({2});\n  auto* {0} = {0}_memory.data();\n",
+                     writer.name(id), writer.MemoryType(id), ElementCount(buffer.shape));
+    }
     text += writer.WriteStage(s);
   }
   std::size_t outputs = graph.problem().Outputs().size();
   for (std::size_t o = 0; o < outputs; ++o) {
     const int id = graph.Output(o);
     const Buffer& buffer = buffers[static_cast<std::size_t>(id)];
-    const bool truth = buffer.dtype == DType::kBool;
-    fmt::format_to(std::back_inserter(text), "  for (std::int64_t i = 0; i < {0}; ++i) Store({1}{2}, &value[{3}][i], &scale[{3}][i]);\n", ElementCount(buffer.shape),
-                   truth ? fmt::format("static_cast<typename TruthOf<R>::type>({}[i])", writer.name(id)) : writer.name(id), truth ? "" : "[i]", o);
+    if (writer.GoesStraight(id)) continue;
+    fmt::format_to(std::back_inserter(text),
+                   "#pragma omp parallel for num_threads(threads)\n  for (std::int64_t i = 0; i < {0}; ++i) "
+                   "Store({1}[i], value[{2}] + i, scale[{2}] + i);\n",
+                   ElementCount(buffer.shape), writer.name(id), o);
   }
   fmt::format_to(std::back_inserter(text),
                  "}}\n}}  // namespace\n\n"
-                 "extern \"C\" __attribute__((visibility(\"default\"))) void hone_oracle(const void* const* in, double* const* value, double* const* scale, double* const* honest, int threads) {{\n"
+                 "extern \"C\" __attribute__((visibility(\"default\"))) void hone_oracle(const void* const* in, "
+                 "double* const* value, double* const* scale, double* const* honest, int threads) {{\n"
                  "  RunGraph<Honest<{}>>(in, honest, scale, threads);  // its zero scales are overwritten\n"
                  "  RunGraph<Tracked>(in, value, scale, threads);\n}}\n",
                  honesty.type);
@@ -481,31 +677,42 @@ std::string OracleSource(const Graph& graph) {
 
 std::string NaiveModule(const Graph& graph) {
   NestWriter writer(graph, Style::kNaive);
+  const auto live = LiveStages(graph);
   std::string text = "#include <hone/module.h>\n\n";
   text += kNumbersText;
-  text += "namespace {\nconst double kUnit = 0;\nconst double kOperandUnit = 0;\n}\n\nextern \"C\" int32_t hone_abi_version(void) { return HONE_ABI_VERSION; }\n\nextern \"C\" int32_t hone_run(const HoneCall* call) {\n";
+  text +=
+      "namespace {\nconst double kUnit = 0;\nconst double kOperandUnit = 0;\nconst double kSmallest = 0;\n}\n\nextern "
+      "\"C\" int32_t hone_abi_version(void) { return HONE_ABI_VERSION; }\n\nextern \"C\" int32_t hone_run(const "
+      "HoneCall* call) {\n";
   const auto& buffers = graph.buffers();
   const auto& problem = graph.problem();
   int inputs = 0, parameters = 0;
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     if (buffers[i].stage >= 0) continue;
     const bool parameter = problem.tensors[static_cast<std::size_t>(buffers[i].tensor)].role == Role::kParameter;
-    fmt::format_to(std::back_inserter(text), "  [[maybe_unused]] const auto* __restrict {} = static_cast<const {}*>(call->{}[{}].data);\n", writer.name(static_cast<int>(i)), CppName(buffers[i].dtype),
-                   parameter ? "parameters" : "inputs", parameter ? parameters++ : inputs++);
+    fmt::format_to(std::back_inserter(text),
+                   "  [[maybe_unused]] const auto* __restrict {} = static_cast<const {}*>(call->{}[{}].data);\n",
+                   writer.name(static_cast<int>(i)), CppName(buffers[i].dtype), parameter ? "parameters" : "inputs",
+                   parameter ? parameters++ : inputs++);
   }
   for (std::size_t s = 0; s < graph.stages().size(); ++s) {
+    if (!live[s]) continue;
     const int id = graph.stages()[s].buffer;
     const Buffer& buffer = buffers[static_cast<std::size_t>(id)];
     if (const int root = writer.Root(id); root != id) {
-      fmt::format_to(std::back_inserter(text), "  [[maybe_unused]] const auto* {} = {};  // {}\n", writer.name(id), writer.name(root), ToString(buffer.shape));
+      fmt::format_to(std::back_inserter(text), "  [[maybe_unused]] const auto* {} = {};  // {}\n", writer.name(id),
+                     writer.name(root), ToString(buffer.shape));
       continue;
     }
     if (IsOutput(graph, buffer)) {
       int position = 0;
       while (graph.Output(static_cast<std::size_t>(position)) != id) ++position;
-      fmt::format_to(std::back_inserter(text), "  auto* __restrict {} = static_cast<{}*>(call->outputs[{}].data);\n", writer.name(id), CppName(buffer.dtype), position);
+      fmt::format_to(std::back_inserter(text), "  auto* __restrict {} = static_cast<{}*>(call->outputs[{}].data);\n",
+                     writer.name(id), CppName(buffer.dtype), position);
     } else {
-      fmt::format_to(std::back_inserter(text), "  static {2}* const {0}_memory = new {2}[{1}];\n  {2}* __restrict {0} = {0}_memory;\n", writer.name(id), std::max<std::int64_t>(ElementCount(buffer.shape), 1), CppName(buffer.dtype));
+      fmt::format_to(std::back_inserter(text),
+                     "  static {2}* const {0}_memory = new {2}[{1}];\n  {2}* __restrict {0} = {0}_memory;\n",
+                     writer.name(id), std::max<std::int64_t>(ElementCount(buffer.shape), 1), CppName(buffer.dtype));
     }
     text += writer.WriteStage(s);
   }

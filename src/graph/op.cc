@@ -1,7 +1,8 @@
 #include "graph/op.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "graph/graph_builder.h"
 
@@ -30,7 +31,9 @@ DType Promote(DType a, DType b) {
 
 DType RealType(DType dtype) { return IsFloat(dtype) ? dtype : DType::kF32; }
 
-Expr Operand::operator()(std::vector<Expr> indices) const { return Load(buffer_, std::move(indices), ScalarTypeOf(dtype_)); }
+Expr Operand::operator()(std::vector<Expr> indices) const {
+  return Load(buffer_, std::move(indices), ScalarTypeOf(dtype_));
+}
 
 Expr Operand::Broadcast(Indices indices) const {
   std::vector<Expr> own;
@@ -102,7 +105,8 @@ std::vector<Operand> OpCall::Tensors(std::string_view name) {
     const auto* tensor = std::get_if<TensorName>(&item.value);
     const int value = tensor ? builder_.Value(tensor->name) : -1;
     if (value < 0) {
-      Fail(fmt::format("argument '{}': {}", name, tensor ? "no earlier node makes '" + tensor->name + "'" : "every item has to be a tensor"));
+      Fail(fmt::format("argument '{}': {}", name,
+                       tensor ? "no earlier node makes '" + tensor->name + "'" : "every item has to be a tensor"));
       return operands;
     }
     operands.emplace_back(value, builder_.buffer(value).shape, builder_.buffer(value).dtype);
@@ -203,7 +207,9 @@ int OpCall::WrapDim(std::int64_t dim, int rank) {
   return static_cast<int>(dim < 0 ? dim + reach : dim);
 }
 
-int OpCall::Dim(std::string_view name, int rank, std::optional<std::int64_t> otherwise) { return WrapDim(Int(name, otherwise), rank); }
+int OpCall::Dim(std::string_view name, int rank, std::optional<std::int64_t> otherwise) {
+  return WrapDim(Int(name, otherwise), rank);
+}
 
 std::vector<int> OpCall::Dims(std::string_view name, int rank) {
   std::vector<int> dims;
@@ -212,7 +218,8 @@ std::vector<int> OpCall::Dims(std::string_view name, int rank) {
     for (int i = 0; i < rank; ++i) dims.push_back(i);
   }
   std::sort(dims.begin(), dims.end());
-  if (std::adjacent_find(dims.begin(), dims.end()) != dims.end()) Fail(fmt::format("argument '{}' names a dimension twice", name));
+  if (std::adjacent_find(dims.begin(), dims.end()) != dims.end())
+    Fail(fmt::format("argument '{}' names a dimension twice", name));
   std::erase_if(dims, [&](int dim) { return dim >= rank; });  // dimension 0 of a scalar
   return dims;
 }
@@ -230,12 +237,14 @@ int OpCall::AddStage(std::string_view hint, Shape shape, DType dtype, const Elem
   Expr value = failed() ? Expr(0.0) : element(indices);
   const ScalarType type = ScalarTypeOf(dtype);
   if (failed()) value = Expr(0.0);
-  return builder_.AddStage(fmt::format("v{}_{}", node_index_, hint), std::move(shape), dtype, node_index_, std::move(vars), Cast(std::move(value), type), failed() ? -1 : reshape_of);
+  return builder_.AddStage(fmt::format("v{}_{}", node_index_, hint), std::move(shape), dtype, node_index_,
+                           std::move(vars), Cast(std::move(value), type), failed() ? -1 : reshape_of);
 }
 
 Operand OpCall::Reshape(const Operand& x, Shape shape) {
   if (shape == x.shape()) return x;
-  if (ElementCount(shape) != ElementCount(x.shape())) Fail(fmt::format("{} cannot be seen as {}", ToString(x.shape()), ToString(shape)));
+  if (ElementCount(shape) != ElementCount(x.shape()))
+    Fail(fmt::format("{} cannot be seen as {}", ToString(x.shape()), ToString(shape)));
   const auto element = [&](Indices at) {
     Expr flat = 0;
     for (std::size_t d = 0; d < shape.size(); ++d) flat = flat * shape[d] + at[d];
@@ -273,14 +282,17 @@ Shape OpCall::BroadcastShape(const std::vector<Operand>& operands) {
     const auto skip = shape.size() - other.size();
     for (std::size_t i = 0; i < other.size(); ++i) {
       auto& extent = shape[skip + i];
-      if (extent == 1) extent = other[i];
-      else if (other[i] != 1 && other[i] != extent) Fail(fmt::format("shapes {} and {} do not broadcast", ToString(shape), ToString(other)));
+      if (extent == 1)
+        extent = other[i];
+      else if (other[i] != 1 && other[i] != extent)
+        Fail(fmt::format("shapes {} and {} do not broadcast", ToString(shape), ToString(other)));
     }
   }
   return shape;
 }
 
-void OpCall::Elementwise(DType dtype, std::vector<Operand> operands, const std::function<Expr(std::span<const Expr>)>& element) {
+void OpCall::Elementwise(DType dtype, std::vector<Operand> operands,
+                         const std::function<Expr(std::span<const Expr>)>& element) {
   const Shape shape = BroadcastShape(operands);
   if (failed()) return;
   Output(shape, dtype, [&](Indices at) {
@@ -292,26 +304,27 @@ void OpCall::Elementwise(DType dtype, std::vector<Operand> operands, const std::
 
 void OpCall::Unary(ResultType type, const std::function<Expr(Expr)>& element) {
   const Operand x = Tensor("self");
-  const DType dtype = type == ResultType::kBool ? DType::kBool : type == ResultType::kReal ? RealType(x.dtype()) : x.dtype();
-  Elementwise(dtype, {x}, [&](auto v) { return element(type == ResultType::kReal ? Cast(v[0], ScalarType::kReal) : v[0]); });
+  const DType dtype = type == ResultType::kBool   ? DType::kBool
+                      : type == ResultType::kReal ? RealType(x.dtype())
+                                                  : x.dtype();
+  Elementwise(dtype, {x},
+              [&](auto v) { return element(type == ResultType::kReal ? Cast(v[0], ScalarType::kReal) : v[0]); });
 }
 
-void OpCall::Binary(ResultType type, const std::function<Expr(Expr, Expr)>& element, std::string_view a, std::string_view b) {
-  std::vector<Operand> operands;
-  Expr numbers[2];
-  // Categories in PyTorch's order: truth values, whole numbers, reals. A number or a rank-0 tensor matters only when it is of a higher
-  // category than every tensor with dimensions.
+DType OpCall::CommonType(std::initializer_list<std::string_view> names) {
   const auto category = [](DType dtype) { return IsFloat(dtype) ? 2 : dtype == DType::kBool ? 0 : 1; };
   std::optional<DType> with_dims, without_dims, number;
-  const std::string_view names[2] = {a, b};
-  for (int i = 0; i < 2; ++i) {
-    if (IsTensor(names[i])) {
-      operands.push_back(Tensor(names[i]));
-      auto& slot = operands.back().rank() > 0 ? with_dims : without_dims;
-      slot = slot ? Promote(*slot, operands.back().dtype()) : operands.back().dtype();
+  for (const auto name : names) {
+    if (!Has(name)) continue;
+    if (IsTensor(name)) {
+      const Operand operand = Tensor(name);
+      auto& slot = operand.rank() > 0 ? with_dims : without_dims;
+      slot = slot ? Promote(*slot, operand.dtype()) : operand.dtype();
     } else {
-      numbers[i] = Scalar(names[i]);
-      const DType own = numbers[i]->type == ScalarType::kReal ? DType::kF32 : numbers[i]->type == ScalarType::kBool ? DType::kBool : DType::kI64;
+      const ScalarType written = Scalar(name)->type;
+      const DType own = written == ScalarType::kReal   ? DType::kF32
+                        : written == ScalarType::kBool ? DType::kBool
+                                                       : DType::kI64;
       number = number ? Promote(*number, own) : own;
     }
   }
@@ -319,6 +332,21 @@ void OpCall::Binary(ResultType type, const std::function<Expr(Expr, Expr)>& elem
   for (const auto& weak : {without_dims, number}) {
     if (weak && category(*weak) > category(dtype)) dtype = *weak;
   }
+  return dtype;
+}
+
+void OpCall::Binary(ResultType type, const std::function<Expr(Expr, Expr)>& element, std::string_view a,
+                    std::string_view b) {
+  std::vector<Operand> operands;
+  Expr numbers[2];
+  const std::string_view names[2] = {a, b};
+  for (int i = 0; i < 2; ++i) {
+    if (IsTensor(names[i]))
+      operands.push_back(Tensor(names[i]));
+    else
+      numbers[i] = Scalar(names[i]);
+  }
+  DType dtype = CommonType({a, b});
   if (type == ResultType::kReal) dtype = RealType(dtype);
   const ScalarType scalar = ScalarTypeOf(dtype);
   Elementwise(type == ResultType::kBool ? DType::kBool : dtype, operands, [&](auto v) {
@@ -366,7 +394,8 @@ const Op* FindOp(std::string_view name) {
   if (name.starts_with("aten.")) name.remove_prefix(5);
   name = name.substr(0, name.find('.'));
   const auto ops = AllOps();
-  const auto it = std::lower_bound(ops.begin(), ops.end(), name, [](const Op* op, std::string_view wanted) { return op->name < wanted; });
+  const auto it = std::lower_bound(ops.begin(), ops.end(), name,
+                                   [](const Op* op, std::string_view wanted) { return op->name < wanted; });
   return it != ops.end() && (*it)->name == name ? *it : nullptr;
 }
 

@@ -1,4 +1,5 @@
-// How an operator is written: one file in graph/ops/, one HONE_OP, found by its file name (a generated table, cmake/Table.cmake).
+// How an operator is written: one file in graph/ops/, one HONE_OP, found by its file name (a generated table,
+// cmake/Table.cmake).
 //
 //   HONE_OP(relu, "max(x, 0); a NaN stays a NaN") {
 //     const Operand x = call.Tensor("self");
@@ -12,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -65,7 +67,7 @@ class OpCall {
   std::string String(std::string_view name, std::optional<std::string> otherwise = {});
   std::vector<std::int64_t> Ints(std::string_view name, std::optional<std::vector<std::int64_t>> otherwise = {});
   Expr Scalar(std::string_view name, std::optional<double> otherwise = {});  // a number, int or real as written
-  DType Type(std::string_view name, DType otherwise);                         // a dtype argument such as "f32"
+  DType Type(std::string_view name, DType otherwise);                        // a dtype argument such as "f32"
   // A dimension argument of a tensor of this rank, negative ones counted from the end, in range or an error.
   int Dim(std::string_view name, int rank, std::optional<std::int64_t> otherwise = {});
   // A list of dimensions, sorted; absent, None or empty = all.
@@ -81,15 +83,22 @@ class OpCall {
   void Output(Shape shape, DType dtype, const ElementFunction& element);
   void Output(const Operand& value);  // a Let, or an input unchanged
   // One output of the operands' broadcast shape: element(values of the operands at that place).
-  void Elementwise(DType dtype, std::vector<Operand> operands, const std::function<Expr(std::span<const Expr>)>& element);
-  // Reduces `x` over `dims`; `keep` leaves extents of 1. body sees all of x's indices; finish (if given) sees the result.
+  void Elementwise(DType dtype, std::vector<Operand> operands,
+                   const std::function<Expr(std::span<const Expr>)>& element);
+  // Reduces `x` over `dims`; `keep` leaves extents of 1. body sees all of x's indices; finish (if given) sees the
+  // result.
   void Reduction(ReduceOp op, DType dtype, const Operand& x, const std::vector<int>& dims, bool keep,
                  const std::function<Expr(Indices)>& body, const std::function<Expr(Expr)>& finish = {});
-  // The common element-wise forms. `self` (and `other`, a tensor or a number) broadcast; the result's type follows PyTorch's promotion:
-  // kSame keeps it, kReal makes whole numbers f32, kBool is a truth value.
+  // The common element-wise forms. `self` (and `other`, a tensor or a number) broadcast; the result's type follows
+  // PyTorch's promotion: kSame keeps it, kReal makes whole numbers f32, kBool is a truth value.
   enum class ResultType { kSame, kReal, kBool };
+  // The type of arguments together (tensors, numbers, absent ones skipped): as torch.result_type. A number or a rank-0
+  // tensor counts only when it is of a higher category (truth value, whole number, real) than every tensor with
+  // dimensions.
+  DType CommonType(std::initializer_list<std::string_view> names);
   void Unary(ResultType type, const std::function<Expr(Expr)>& element);
-  void Binary(ResultType type, const std::function<Expr(Expr, Expr)>& element, std::string_view a = "self", std::string_view b = "other");
+  void Binary(ResultType type, const std::function<Expr(Expr, Expr)>& element, std::string_view a = "self",
+              std::string_view b = "other");
   Shape BroadcastShape(const std::vector<Operand>& operands);
   static Shape ReducedShape(const Shape& shape, const std::vector<int>& dims, bool keep);
 
@@ -98,7 +107,8 @@ class OpCall {
 
  private:
   friend class GraphBuilder;
-  OpCall(class GraphBuilder& builder, const Node& node, int node_index) : builder_(builder), node_(node), node_index_(node_index) {}
+  OpCall(class GraphBuilder& builder, const Node& node, int node_index)
+      : builder_(builder), node_(node), node_index_(node_index) {}
   const Argument* Find(std::string_view name) const;
   int AddStage(std::string_view hint, Shape shape, DType dtype, const ElementFunction& element, int reshape_of = -1);
   class GraphBuilder& builder_;
@@ -114,7 +124,7 @@ struct Op {
   void (*define)(OpCall& call);
 };
 
-std::span<const Op* const> AllOps();              // sorted by name
+std::span<const Op* const> AllOps();                 // sorted by name
 const Op* FindOp(std::string_view name_in_problem);  // "relu", "aten.relu", "aten.relu.default"; nullptr if unknown
 
 }  // namespace hone

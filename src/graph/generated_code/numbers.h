@@ -1,9 +1,11 @@
-// The number types and functions that generated loop nests are written in (graph/loop_nest.cc embeds this text before them).
+// The number types and functions that generated loop nests are written in (graph/loop_nest.cc embeds this text before
+// them).
 //
 // A nest is a template over its real type R:
 //   float, double   plain arithmetic: the naive baseline
-//   Honest<T>       arithmetic in T, operands of contractions rounded to the contract's precision: the honest implementation
-//   Tracked         a double and a first-order bound of the error that rounding each operation once in the contract's precision
+//   Honest<T>       arithmetic in T, operands of contractions rounded to the contract's precision: the honest
+//   implementation Tracked         a double and a first-order bound of the error that rounding each operation once in
+//   the contract's precision
 //                   would cause: the oracle
 #pragma once
 
@@ -12,15 +14,17 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <vector>
+#include <new>
 
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-// Unit roundoff of ordinary operations and of the operands of contractions (sums of products); set by the generated code.
+// Unit roundoff of ordinary operations and of the operands of contractions (sums of products); set by the generated
+// code.
 extern const double kUnit;
 extern const double kOperandUnit;
+extern const double kSmallest;  // normal number of the contract's precision
 // Error of a transcendental function in units of kUnit: vector math libraries are good to 4 ulp, which is 8 units.
 constexpr double kFunctionUnits = 8;
 
@@ -39,14 +43,26 @@ struct Tracked {
   explicit Tracked(double value, double error = 0) : v(value), e(error) {}
 };
 
+// A whole number that may hang on rounding: the index of a largest element, a real rounded to a whole number.
+struct Whole {
+  std::int64_t v = 0;
+  bool sure = true;
+  Whole(std::int64_t value = 0, bool is_sure = true) : v(value), sure(is_sure) {}
+};
+
 inline double NoNan(double e) { return e == e ? e : kInf; }
-inline Tracked Rounded(double v, double e, double units = 1) { return Tracked(v, NoNan(e + std::abs(v) * (units * kUnit))); }
+// Below the smallest normal number a result may be flushed to zero: vector math libraries do.
+inline Tracked Rounded(double v, double e, double units = 1) {
+  const double size = std::abs(v);
+  return Tracked(v, NoNan(e + (size < kSmallest ? size : size * (units * kUnit))));
+}
 
 inline Tracked operator+(Tracked a, Tracked b) { return Rounded(a.v + b.v, a.e + b.e); }
 inline Tracked operator-(Tracked a, Tracked b) { return Rounded(a.v - b.v, a.e + b.e); }
 inline Tracked operator-(Tracked a) { return Tracked(-a.v, a.e); }
 inline Tracked operator*(Tracked a, Tracked b) {
-  const double e = (a.e > 0 ? a.e * std::abs(b.v) : 0) + (b.e > 0 ? b.e * std::abs(a.v) : 0) + (a.e > 0 && b.e > 0 ? a.e * b.e : 0);
+  const double e =
+      (a.e > 0 ? a.e * std::abs(b.v) : 0) + (b.e > 0 ? b.e * std::abs(a.v) : 0) + (a.e > 0 && b.e > 0 ? a.e * b.e : 0);
   return Rounded(a.v * b.v, e);
 }
 inline Tracked operator/(Tracked a, Tracked b) {
@@ -63,18 +79,29 @@ inline Tracked Product(Tracked a, Tracked b) {
 }
 
 // f with derivative bound d at a: |f(x) - f(a)| <= e * d to first order.
-inline Tracked Function(Tracked a, double v, double derivative) { return Rounded(v, a.e > 0 ? a.e * std::abs(derivative) : 0, kFunctionUnits); }
+inline Tracked Function(Tracked a, double v, double derivative) {
+  return Rounded(v, a.e > 0 ? a.e * std::abs(derivative) : 0, kFunctionUnits);
+}
 
 inline Tracked Abs(Tracked a) { return Tracked(std::abs(a.v), a.e); }
 inline Tracked Sign(Tracked a) { return Tracked((a.v > 0) - (a.v < 0), a.e > std::abs(a.v) ? 2 : 0); }
-inline Tracked Exp(Tracked a) { const double v = std::exp(a.v); return Rounded(v, a.e > 0 ? v * std::expm1(std::min(a.e, 700.0)) : 0, kFunctionUnits); }
-inline Tracked Expm1(Tracked a) { return Rounded(std::expm1(a.v), a.e > 0 ? std::exp(a.v) * std::expm1(std::min(a.e, 700.0)) : 0, kFunctionUnits); }
+inline Tracked Exp(Tracked a) {
+  const double v = std::exp(a.v);
+  return Rounded(v, a.e > 0 ? v * std::expm1(std::min(a.e, 700.0)) : 0, kFunctionUnits);
+}
+inline Tracked Expm1(Tracked a) {
+  return Rounded(std::expm1(a.v), a.e > 0 ? std::exp(a.v) * std::expm1(std::min(a.e, 700.0)) : 0, kFunctionUnits);
+}
 // Near 1 a logarithm is small but its argument's rounding is not: the error of x dominates, as it should.
-inline Tracked LogOf(Tracked a, double v, double scale) { return Rounded(v, a.e > 0 ? (a.v > a.e ? scale * a.e / (a.v - a.e) : kInf) : 0, kFunctionUnits); }
+inline Tracked LogOf(Tracked a, double v, double scale) {
+  return Rounded(v, a.e > 0 ? (a.v > a.e ? scale * a.e / (a.v - a.e) : kInf) : 0, kFunctionUnits);
+}
 inline Tracked Log(Tracked a) { return LogOf(a, std::log(a.v), 1); }
 inline Tracked Log2(Tracked a) { return LogOf(a, std::log2(a.v), 1.4426950408889634); }
 inline Tracked Log10(Tracked a) { return LogOf(a, std::log10(a.v), 0.4342944819032518); }
-inline Tracked Log1p(Tracked a) { return Rounded(std::log1p(a.v), a.e > 0 ? (1 + a.v > a.e ? a.e / (1 + a.v - a.e) : kInf) : 0, kFunctionUnits); }
+inline Tracked Log1p(Tracked a) {
+  return Rounded(std::log1p(a.v), a.e > 0 ? (1 + a.v > a.e ? a.e / (1 + a.v - a.e) : kInf) : 0, kFunctionUnits);
+}
 inline Tracked Sqrt(Tracked a) {
   const double v = std::sqrt(a.v);
   return Rounded(v, a.e > 0 ? std::max(std::sqrt(a.v + a.e) - v, v - std::sqrt(std::max(a.v - a.e, 0.0))) : 0);
@@ -86,13 +113,19 @@ inline Tracked Rsqrt(Tracked a) {
 inline Tracked Reciprocal(Tracked a) { return Tracked(1.0) / a; }
 inline Tracked Sin(Tracked a) { return Function(a, std::sin(a.v), 1); }
 inline Tracked Cos(Tracked a) { return Function(a, std::cos(a.v), 1); }
-inline Tracked Tan(Tracked a) { const double t = std::tan(a.v); return Function(a, t, 1 + t * t); }
+inline Tracked Tan(Tracked a) {
+  const double t = std::tan(a.v);
+  return Function(a, t, 1 + t * t);
+}
 inline Tracked Asin(Tracked a) { return Function(a, std::asin(a.v), 1 / std::sqrt(std::max(1 - a.v * a.v, 1e-300))); }
 inline Tracked Acos(Tracked a) { return Function(a, std::acos(a.v), 1 / std::sqrt(std::max(1 - a.v * a.v, 1e-300))); }
 inline Tracked Atan(Tracked a) { return Function(a, std::atan(a.v), 1 / (1 + a.v * a.v)); }
 inline Tracked Sinh(Tracked a) { return Function(a, std::sinh(a.v), std::cosh(a.v)); }
 inline Tracked Cosh(Tracked a) { return Function(a, std::cosh(a.v), std::sinh(std::abs(a.v))); }
-inline Tracked Tanh(Tracked a) { const double t = std::tanh(a.v); return Function(a, t, 1 - t * t); }
+inline Tracked Tanh(Tracked a) {
+  const double t = std::tanh(a.v);
+  return Function(a, t, 1 - t * t);
+}
 inline Tracked Asinh(Tracked a) { return Function(a, std::asinh(a.v), 1 / std::sqrt(1 + a.v * a.v)); }
 inline Tracked Acosh(Tracked a) { return Function(a, std::acosh(a.v), 1 / std::sqrt(std::max(a.v * a.v - 1, 1e-300))); }
 inline Tracked Atanh(Tracked a) { return Function(a, std::atanh(a.v), 1 / std::max(1 - a.v * a.v, 1e-300)); }
@@ -102,7 +135,9 @@ inline Tracked Step(Tracked a, double v, double low, double high) { return Track
 inline Tracked Floor(Tracked a) { return Step(a, std::floor(a.v), std::floor(a.v - a.e), std::floor(a.v + a.e)); }
 inline Tracked Ceil(Tracked a) { return Step(a, std::ceil(a.v), std::ceil(a.v - a.e), std::ceil(a.v + a.e)); }
 inline Tracked Trunc(Tracked a) { return Step(a, std::trunc(a.v), std::trunc(a.v - a.e), std::trunc(a.v + a.e)); }
-inline Tracked Round(Tracked a) { return Step(a, std::nearbyint(a.v), std::nearbyint(a.v - a.e), std::nearbyint(a.v + a.e)); }
+inline Tracked Round(Tracked a) {
+  return Step(a, std::nearbyint(a.v), std::nearbyint(a.v - a.e), std::nearbyint(a.v + a.e));
+}
 inline Tracked Pow(Tracked a, Tracked b) {
   const double v = std::pow(a.v, b.v);
   double e = 0;
@@ -110,17 +145,34 @@ inline Tracked Pow(Tracked a, Tracked b) {
   if (b.e > 0) e += std::abs(v * std::log(std::abs(a.v))) * b.e;
   return Rounded(v, e, 2 * kFunctionUnits);
 }
-inline Tracked Atan2(Tracked a, Tracked b) { return Rounded(std::atan2(a.v, b.v), (a.e + b.e) / std::max(std::hypot(a.v, b.v), 1e-300), kFunctionUnits); }
+inline Tracked Atan2(Tracked a, Tracked b) {
+  return Rounded(std::atan2(a.v, b.v), (a.e + b.e) / std::max(std::hypot(a.v, b.v), 1e-300), kFunctionUnits);
+}
 inline Tracked Fmod(Tracked a, Tracked b) {
   const double v = std::fmod(a.v, b.v), room = std::min(std::abs(v), std::abs(b.v) - std::abs(v));
-  return Tracked(v, a.e + b.e == 0 ? 0 : room > a.e + b.e * std::abs(a.v / b.v) ? a.e + b.e * std::abs(a.v / b.v) : kInf);
+  return Tracked(v, a.e + b.e == 0                           ? 0
+                    : room > a.e + b.e * std::abs(a.v / b.v) ? a.e + b.e * std::abs(a.v / b.v)
+                                                             : kInf);
 }
 inline Tracked FloorMod(Tracked a, Tracked b) {
   Tracked m = Fmod(a, b);
   if (m.v != 0 && (m.v < 0) != (b.v < 0)) m.v += b.v;
   return m;
 }
-inline Tracked FloorDiv(Tracked a, Tracked b) { return Floor(a / b); }
+// As Python: from the exact remainder, so that 3.0 // 0.1 is 29.
+inline double FloorQuotient(double a, double b) {
+  if (b == 0) return a / b;
+  const double remainder = std::fmod(a, b);
+  double quotient = (a - remainder) / b;
+  if (remainder != 0 && (b < 0) != (remainder < 0)) quotient -= 1;
+  if (quotient == 0) return std::copysign(0.0, a / b);
+  const double whole = std::floor(quotient);
+  return quotient - whole > 0.5 ? whole + 1 : whole;
+}
+inline Tracked FloorDiv(Tracked a, Tracked b) {
+  const Tracked q = a / b;
+  return Step(q, FloorQuotient(a.v, b.v), std::floor(q.v - q.e), std::floor(q.v + q.e));
+}
 inline Tracked Max(Tracked a, Tracked b) {
   if (a.v != a.v) return a;
   if (b.v != b.v) return b;
@@ -129,26 +181,37 @@ inline Tracked Max(Tracked a, Tracked b) {
   return Tracked(big.v, small.v + small.e > big.v - big.e ? std::max(a.e, b.e) : big.e);
 }
 inline Tracked Min(Tracked a, Tracked b) { return -Max(-a, -b); }
-inline Truth Compared(bool value, Tracked a, Tracked b) { return Truth(value, !(std::abs(a.v - b.v) <= a.e + b.e) || a.e + b.e == 0); }
+inline Truth Compared(bool value, Tracked a, Tracked b) {
+  return Truth(value, !(std::abs(a.v - b.v) <= a.e + b.e) || a.e + b.e == 0);
+}
 inline Truth Less(Tracked a, Tracked b) { return Compared(a.v < b.v, a, b); }
 inline Truth LessEqual(Tracked a, Tracked b) { return Compared(a.v <= b.v, a, b); }
 inline Truth Equal(Tracked a, Tracked b) { return Compared(a.v == b.v, a, b); }
 inline Truth NotEqual(Tracked a, Tracked b) { return Compared(a.v != b.v, a, b); }
 inline Truth IsNan(Tracked a) { return a.v != a.v; }
-inline Truth And(Truth a, Truth b) { return Truth(a.value && b.value, (a.sure && b.sure) || (a.sure && !a.value) || (b.sure && !b.value)); }
-inline Truth Or(Truth a, Truth b) { return Truth(a.value || b.value, (a.sure && b.sure) || (a.sure && a.value) || (b.sure && b.value)); }
+inline Truth And(Truth a, Truth b) {
+  return Truth(a.value && b.value, (a.sure && b.sure) || (a.sure && !a.value) || (b.sure && !b.value));
+}
+inline Truth Or(Truth a, Truth b) {
+  return Truth(a.value || b.value, (a.sure && b.sure) || (a.sure && a.value) || (b.sure && b.value));
+}
 inline Truth Xor(Truth a, Truth b) { return Truth(a.value != b.value, a.sure && b.sure); }
 inline Truth Not(Truth a) { return Truth(!a.value, a.sure); }
 inline Tracked Choose(Truth c, Tracked a, Tracked b) {
   const Tracked& taken = c.value ? a : b;
   return c.sure ? taken : Tracked(taken.v, NoNan(taken.e + std::abs(a.v - b.v) + std::max(a.e, b.e)));
 }
-inline std::int64_t Choose(Truth c, std::int64_t a, std::int64_t b) { return c.value ? a : b; }
-inline Truth Choose(Truth c, Truth a, Truth b) { return c.sure || a.value == b.value ? (c.value ? a : b) : Truth(c.value ? a.value : b.value, false); }
+inline Whole Choose(Truth c, Whole a, Whole b) {
+  return Whole(c.value ? a.v : b.v, (c.value ? a.sure : b.sure) && (c.sure || a.v == b.v));
+}
+inline Truth Choose(Truth c, Truth a, Truth b) {
+  return c.sure || a.value == b.value ? (c.value ? a : b) : Truth(c.value ? a.value : b.value, false);
+}
 inline Tracked FromTruth(Tracked, Truth t) { return Tracked(t.value, t.sure ? 0 : 1); }
 inline Truth ToTruth(Tracked a) { return NotEqual(a, Tracked(0)); }
 inline double Plain(Tracked a) { return a.v; }
 inline bool Plain(Truth t) { return t.value; }
+inline std::int64_t Plain(Whole a) { return a.v; }
 
 // --- Honest<T> ---
 
@@ -166,10 +229,24 @@ struct Honest {
   Honest() = default;
   explicit Honest(double value) : v(static_cast<T>(value)) {}
 };
-template <class T> Honest<T> Wrap(T v) { Honest<T> h; h.v = v; return h; }
-template <class T> Honest<T> Product(Honest<T> a, Honest<T> b) { return Wrap<T>(RoundOperand(a.v) * RoundOperand(b.v)); }
-template <class T> Honest<T> FromTruth(Honest<T>, bool t) { return Honest<T>(t); }
-template <class T> double Plain(Honest<T> a) { return static_cast<double>(a.v); }
+template <class T>
+Honest<T> Wrap(T v) {
+  Honest<T> h;
+  h.v = v;
+  return h;
+}
+template <class T>
+Honest<T> Product(Honest<T> a, Honest<T> b) {
+  return Wrap<T>(RoundOperand(a.v) * RoundOperand(b.v));
+}
+template <class T>
+Honest<T> FromTruth(Honest<T>, bool t) {
+  return Honest<T>(t);
+}
+template <class T>
+double Plain(Honest<T> a) {
+  return static_cast<double>(a.v);
+}
 
 // --- Plain numbers, and Honest through them ---
 
@@ -177,21 +254,37 @@ inline bool And(bool a, bool b) { return a && b; }
 inline bool Or(bool a, bool b) { return a || b; }
 inline bool Xor(bool a, bool b) { return a != b; }
 inline bool Not(bool a) { return !a; }
-inline std::int64_t FloorDiv(std::int64_t a, std::int64_t b) { return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0); }
-inline std::int64_t FloorMod(std::int64_t a, std::int64_t b) { return a - FloorDiv(a, b) * b; }
-inline std::int64_t IntPow(std::int64_t a, std::int64_t b) { return static_cast<std::int64_t>(std::pow(static_cast<double>(a), static_cast<double>(b))); }
-template <class T> T Product(T a, T b) { return a * b; }
-template <class T> T FromTruth(T, bool t) { return T(t); }
+// Division by zero has no meaning; it gives 0 rather than end the process. By -1 it is a negation, which wraps.
+inline std::int64_t Negated(std::int64_t a) { return static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(a)); }
+inline std::int64_t FloorDiv(std::int64_t a, std::int64_t b) {
+  if (b == 0 || b == -1) return b == 0 ? 0 : Negated(a);
+  return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
+}
+inline std::int64_t FloorMod(std::int64_t a, std::int64_t b) { return b == -1 ? 0 : a - FloorDiv(a, b) * b; }
+template <class T>
+T Product(T a, T b) {
+  return a * b;
+}
+template <class T>
+T FromTruth(T, bool t) {
+  return T(t);
+}
 inline double Plain(float a) { return static_cast<double>(a); }
 inline double Plain(double a) { return a; }
 inline bool Plain(bool a) { return a; }
 inline std::int64_t Plain(std::int64_t a) { return a; }
-template <class T> T Choose(bool c, T a, T b) { return c ? a : b; }
+template <class T>
+T Choose(bool c, T a, T b) {
+  return c ? a : b;
+}
 
-#define HONE_UNARY(NAME, EXPRESSION)                                         \
-  inline float NAME(float x) { return static_cast<float>(EXPRESSION); }      \
-  inline double NAME(double x) { return EXPRESSION; }                        \
-  template <class T> Honest<T> NAME(Honest<T> x) { return Wrap<T>(NAME(x.v)); }
+#define HONE_UNARY(NAME, EXPRESSION)                                    \
+  inline float NAME(float x) { return static_cast<float>(EXPRESSION); } \
+  inline double NAME(double x) { return EXPRESSION; }                   \
+  template <class T>                                                    \
+  Honest<T> NAME(Honest<T> x) {                                         \
+    return Wrap<T>(NAME(x.v));                                          \
+  }
 HONE_UNARY(Abs, std::abs(x))
 HONE_UNARY(Sign, (x > 0) - (x < 0))
 HONE_UNARY(Exp, std::exp(x))
@@ -226,104 +319,247 @@ inline std::int64_t Abs(std::int64_t x) { return x < 0 ? -x : x; }
 inline std::int64_t Sign(std::int64_t x) { return (x > 0) - (x < 0); }
 inline bool IsNan(float x) { return x != x; }
 inline bool IsNan(double x) { return x != x; }
-template <class T> bool IsNan(Honest<T> x) { return x.v != x.v; }
+template <class T>
+bool IsNan(Honest<T> x) {
+  return x.v != x.v;
+}
 
-#define HONE_BINARY(NAME, EXPRESSION)                                                            \
-  inline float NAME(float a, float b) { return static_cast<float>(EXPRESSION); }                \
-  inline double NAME(double a, double b) { return EXPRESSION; }                                 \
-  template <class T> Honest<T> NAME(Honest<T> a, Honest<T> b) { return Wrap<T>(NAME(a.v, b.v)); }
+#define HONE_BINARY(NAME, EXPRESSION)                                            \
+  inline float NAME(float a, float b) { return static_cast<float>(EXPRESSION); } \
+  inline double NAME(double a, double b) { return EXPRESSION; }                  \
+  template <class T>                                                             \
+  Honest<T> NAME(Honest<T> a, Honest<T> b) {                                     \
+    return Wrap<T>(NAME(a.v, b.v));                                              \
+  }
 HONE_BINARY(Max, a != a ? a : b != b ? b : (a > b ? a : b))
 HONE_BINARY(Min, a != a ? a : b != b ? b : (a < b ? a : b))
 HONE_BINARY(Pow, std::pow(a, b))
 HONE_BINARY(Atan2, std::atan2(a, b))
 HONE_BINARY(Fmod, std::fmod(a, b))
-HONE_BINARY(FloorDiv, std::floor(a / b))
+HONE_BINARY(FloorDiv, FloorQuotient(static_cast<double>(a), static_cast<double>(b)))
 HONE_BINARY(FloorMod, std::fmod(a, b) + (std::fmod(a, b) != 0 && (std::fmod(a, b) < 0) != (b < 0) ? b : 0))
 #undef HONE_BINARY
 inline std::int64_t Max(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
 inline std::int64_t Min(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
-inline std::int64_t Fmod(std::int64_t a, std::int64_t b) { return a % b; }
+inline std::int64_t Fmod(std::int64_t a, std::int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }
 
-#define HONE_OPERATOR(OP) \
-  template <class T> Honest<T> operator OP(Honest<T> a, Honest<T> b) { return Wrap<T>(a.v OP b.v); }
+#define HONE_OPERATOR(OP)                           \
+  template <class T>                                \
+  Honest<T> operator OP(Honest<T> a, Honest<T> b) { \
+    return Wrap<T>(a.v OP b.v);                     \
+  }
 HONE_OPERATOR(+)
 HONE_OPERATOR(-)
 HONE_OPERATOR(*)
 HONE_OPERATOR(/)
 #undef HONE_OPERATOR
-template <class T> Honest<T> operator-(Honest<T> a) { return Wrap<T>(-a.v); }
+template <class T>
+Honest<T> operator-(Honest<T> a) {
+  return Wrap<T>(-a.v);
+}
 
-#define HONE_COMPARE(NAME, OP)                                               \
-  inline bool NAME(float a, float b) { return a OP b; }                      \
-  inline bool NAME(double a, double b) { return a OP b; }                    \
-  inline bool NAME(std::int64_t a, std::int64_t b) { return a OP b; }        \
-  template <class T> bool NAME(Honest<T> a, Honest<T> b) { return a.v OP b.v; }
+#define HONE_COMPARE(NAME, OP)                                        \
+  inline bool NAME(float a, float b) { return a OP b; }               \
+  inline bool NAME(double a, double b) { return a OP b; }             \
+  inline bool NAME(std::int64_t a, std::int64_t b) { return a OP b; } \
+  template <class T>                                                  \
+  bool NAME(Honest<T> a, Honest<T> b) {                               \
+    return a.v OP b.v;                                                \
+  }
 HONE_COMPARE(Less, <)
 HONE_COMPARE(LessEqual, <=)
 HONE_COMPARE(Equal, ==)
 HONE_COMPARE(NotEqual, !=)
 #undef HONE_COMPARE
-template <class T> bool ToTruth(Honest<T> a) { return a.v != 0; }
+template <class T>
+bool ToTruth(Honest<T> a) {
+  return a.v != 0;
+}
 inline bool ToTruth(float a) { return a != 0; }
 inline bool ToTruth(double a) { return a != 0; }
 inline bool ToTruth(std::int64_t a) { return a != 0; }
 
-// The truth type that goes with a real type.
-template <class R> struct TruthOf { using type = bool; };
-template <> struct TruthOf<Tracked> { using type = Truth; };
+// The other types that go with a real type: of truth values and whole numbers that hang on rounding, and of reals that
+// do not.
+template <class R>
+struct TypesOf {
+  using Truth = bool;
+  using Whole = std::int64_t;
+  using Exact = R;
+};
+template <>
+struct TypesOf<Tracked> {
+  using Truth = ::Truth;
+  using Whole = ::Whole;
+  using Exact = double;
+};
+
+// --- Whole numbers ---
+
+inline std::int64_t ToWhole(double x) {
+  return x > -9.2e18 && x < 9.2e18 ? static_cast<std::int64_t>(x) : std::numeric_limits<std::int64_t>::min();
+}
+inline std::int64_t ToWhole(float x) { return ToWhole(static_cast<double>(x)); }
+inline std::int64_t ToWhole(bool x) { return x; }
+template <class T>
+std::int64_t ToWhole(Honest<T> x) {
+  return ToWhole(static_cast<double>(x.v));
+}
+inline Whole ToWhole(Tracked x) { return Whole(ToWhole(x.v), x.e == 0 || ToWhole(x.v - x.e) == ToWhole(x.v + x.e)); }
+inline Whole ToWhole(Truth x) { return Whole(x.value, x.sure); }
+template <class R>
+R FromWhole(R, std::int64_t x) {
+  return R(static_cast<double>(x));
+}
+inline Tracked FromWhole(Tracked, Whole x) { return Tracked(static_cast<double>(x.v), x.sure ? 0 : kInf); }
+inline float FromWhole(float, std::int64_t x) { return static_cast<float>(x); }
+inline Truth ToTruth(Whole x) { return Truth(x.v != 0, x.sure); }
+// As the narrower type would hold it.
+template <class N>
+std::int64_t Narrow(std::int64_t x) {
+  return static_cast<N>(x);
+}
+template <class N>
+Whole Narrow(Whole x) {
+  return Whole(static_cast<N>(x.v), x.sure);
+}
+
+#define HONE_WHOLE(SIGNATURE, EXPRESSION) \
+  inline Whole SIGNATURE(Whole a, Whole b) { return Whole(EXPRESSION, a.sure && b.sure); }
+HONE_WHOLE(operator+, a.v + b.v)
+HONE_WHOLE(operator-, a.v - b.v)
+HONE_WHOLE(operator*, a.v* b.v)
+HONE_WHOLE(operator&, a.v & b.v)
+HONE_WHOLE(operator|, a.v | b.v)
+HONE_WHOLE(operator^, a.v ^ b.v)
+HONE_WHOLE(FloorDiv, FloorDiv(a.v, b.v))
+HONE_WHOLE(FloorMod, FloorMod(a.v, b.v))
+HONE_WHOLE(Fmod, Fmod(a.v, b.v))
+HONE_WHOLE(Max, Max(a.v, b.v))
+HONE_WHOLE(Min, Min(a.v, b.v))
+#undef HONE_WHOLE
+inline Whole operator-(Whole a) { return Whole(-a.v, a.sure); }
+inline Whole operator~(Whole a) { return Whole(~a.v, a.sure); }
+inline Whole Abs(Whole a) { return Whole(Abs(a.v), a.sure); }
+inline Whole Sign(Whole a) { return Whole(Sign(a.v), a.sure); }
+inline Truth Less(Whole a, Whole b) { return Truth(a.v < b.v, a.sure && b.sure); }
+inline Truth LessEqual(Whole a, Whole b) { return Truth(a.v <= b.v, a.sure && b.sure); }
+inline Truth Equal(Whole a, Whole b) { return Truth(a.v == b.v, a.sure && b.sure); }
+inline Truth NotEqual(Whole a, Whole b) { return Truth(a.v != b.v, a.sure && b.sure); }
+
+// An index out of data: whatever it is, the load stays inside. Where the index is not sure, nor is what it picks.
+inline std::int64_t Inside(std::int64_t index, std::int64_t extent) {
+  return index < 0 ? 0 : index < extent ? index : extent - 1;
+}
+inline std::int64_t Inside(Whole index, std::int64_t extent) { return Inside(index.v, extent); }
+template <class T>
+T Picked(std::int64_t, T x) {
+  return x;
+}
+inline Tracked Picked(Whole index, Tracked x) { return index.sure ? x : Tracked(x.v, kInf); }
+inline Whole Picked(Whole index, Whole x) { return Whole(x.v, x.sure && index.sure); }
+inline Truth Picked(Whole index, Truth x) { return Truth(x.value, x.sure && index.sure); }
 
 // --- Sums ---
 
-// kLanes sums side by side. `Flush` ends a block of at most kBlock terms: an honest sum in T adds up in blocks, as every library does,
-// so that its error grows with kBlock + n / kBlock and not with n.
+// kLanes sums side by side. `Flush` ends a block of at most kBlock terms: an honest sum in T adds up in blocks, as
+// every library does, so that its error grows with kBlock + n / kBlock and not with n.
 constexpr int kLanes = 64;
 constexpr std::int64_t kBlock = 64;
 
-template <class R> struct Sums;  // only the three below
+template <class R>
+struct Sums;  // only the two below
 
-template <> struct Sums<Tracked> {
-  double v[kLanes] = {}, e[kLanes] = {};
+// Values and sums of magnitudes apart, so that both loops are vectors. The error is that of the terms, and one rounding
+// a term.
+template <>
+struct Sums<Tracked> {
+  double v[kLanes] = {}, e[kLanes] = {}, magnitude[kLanes] = {};
   void Add(int lane, Tracked t) {
     v[lane] += t.v;
-    e[lane] += t.e + std::abs(t.v) * kUnit;
+    e[lane] += t.e;
+    magnitude[lane] += std::abs(t.v);
+  }
+  // The product of two numbers without error: it rounds once itself, and its operands may be rounded to the contract's
+  // precision.
+  void AddExactProduct(int lane, double a, double b) {
+    const double p = a * b;
+    v[lane] += p;
+    e[lane] += std::abs(p);
+  }
+  void AddExact(int lane, double a) {
+    v[lane] += a;
+    magnitude[lane] += std::abs(a);
   }
   void Flush() {}
-  Tracked Get(int lane) const { return Tracked(v[lane], NoNan(e[lane])); }
+  void ScaleExactProducts() {
+    for (int i = 0; i < kLanes; ++i) e[i] *= 2 * kUnit + (kOperandUnit > kUnit ? 2 * kOperandUnit : 0);
+  }
+  Tracked Get(int lane) const { return Tracked(v[lane], NoNan(e[lane] + magnitude[lane] * kUnit)); }
+  Tracked Total() const {
+    Tracked sum;
+    for (int i = 0; i < kLanes; ++i) sum = Tracked(sum.v + v[i], sum.e + e[i] + magnitude[i] * kUnit);
+    return Tracked(sum.v, NoNan(sum.e));
+  }
 };
 
-template <class T> struct Sums<Honest<T>> {
+template <class T>
+struct Sums<Honest<T>> {
   T total[kLanes] = {}, block[kLanes] = {};
   void Add(int lane, Honest<T> t) { block[lane] += t.v; }
+  void AddExactProduct(int lane, T a, T b) { block[lane] += RoundOperand(a) * RoundOperand(b); }
+  void AddExact(int lane, T a) { block[lane] += a; }
   void Flush() {
     for (int i = 0; i < kLanes; ++i) {
       total[i] += block[i];
       block[i] = 0;
     }
   }
+  void ScaleExactProducts() {}
   Honest<T> Get(int lane) const { return Wrap<T>(total[lane] + block[lane]); }
+  Honest<T> Total() const {
+    T sum[kLanes];
+    for (int i = 0; i < kLanes; ++i) sum[i] = total[i] + block[i];
+    for (int width = kLanes / 2; width > 0; width /= 2) {
+      for (int i = 0; i < width; ++i) sum[i] += sum[i + width];
+    }
+    return Wrap<T>(sum[0]);
+  }
 };
 
 // One sum, for places where lanes do not fit.
-template <class R> struct Sum {
-  Sums<R> lanes;
-  std::int64_t count = 0;
-  void Add(R t) {
-    lanes.Add(0, t);
-    if (++count % kBlock == 0) lanes.Flush();
-  }
-  R Get() const { return lanes.Get(0); }
-};
-template <class T> struct PlainSum {
-  T total = 0;
-  void Add(T t) { total += t; }
+template <class T>
+struct Sum {
+  T total{};
+  void Add(T t) { total = total + t; }
   T Get() const { return total; }
 };
-template <> struct Sum<float> : PlainSum<float> {};
-template <> struct Sum<double> : PlainSum<double> {};
-template <> struct Sum<std::int64_t> : PlainSum<std::int64_t> {};
+template <class T>
+struct Sum<Honest<T>> {
+  T total = 0, block = 0;
+  std::int64_t count = 0;
+  void Add(Honest<T> t) {
+    block += t.v;
+    if (++count % kBlock != 0) return;
+    total += block;
+    block = 0;
+  }
+  Honest<T> Get() const { return Wrap<T>(total + block); }
+};
+template <>
+struct Sum<Tracked> {
+  double v = 0, e = 0;
+  void Add(Tracked t) {
+    v += t.v;
+    e += t.e + std::abs(t.v) * kUnit;
+  }
+  Tracked Get() const { return Tracked(v, NoNan(e)); }
+};
 
-// The first extreme; a NaN is extreme.
-template <class R> struct Best {
+// The first extreme; a NaN is extreme. `rival` is how near the runners-up come: where one is within the errors, the
+// index is not sure.
+template <class R>
+struct Best {
   R best{};
   std::int64_t at = -1;
   void Offer(R x, std::int64_t i, bool largest) {
@@ -333,14 +569,95 @@ template <class R> struct Best {
       at = i;
     }
   }
+  std::int64_t At() const { return at; }
+};
+template <>
+struct Best<Tracked> {
+  Tracked best;
+  std::int64_t at = -1;
+  double sign = 1, rival = -kInf,
+         rival_error = 0;  // rival: the largest v + e of those that lost, in the direction of the extreme
+  void Offer(Tracked x, std::int64_t i, bool largest) {
+    sign = largest ? 1 : -1;
+    if (at < 0 || (best.v == best.v && (x.v != x.v || sign * x.v > sign * best.v))) {
+      if (at >= 0) Lost(best);
+      best = x;
+      at = i;
+    } else {
+      Lost(x);
+    }
+  }
+  void Lost(Tracked x) {
+    if (sign * x.v + x.e >= rival) rival = sign * x.v + x.e;
+    rival_error = std::max(rival_error, x.e);
+  }
+  Whole At() const {
+    return Whole(at, best.v != best.v || best.e + rival_error == 0 || rival < sign * best.v - best.e);
+  }
+};
+template <>
+struct Best<Whole> {
+  Whole best;
+  std::int64_t at = -1;
+  bool sure = true;
+  void Offer(Whole x, std::int64_t i, bool largest) {
+    sure = sure && x.sure;
+    if (at < 0 || (largest ? x.v > best.v : x.v < best.v)) {
+      best = x;
+      at = i;
+    }
+    best.sure = sure;
+  }
+  Whole At() const { return Whole(at, sure); }
 };
 
-inline void Store(Tracked x, double* value, double* scale) { *value = x.v; *scale = x.e; }
-inline void Store(Truth x, double* value, double* scale) { *value = x.value; *scale = x.sure ? 0 : kInf; }
-inline void Store(std::int64_t x, double* value, double* scale) { *value = static_cast<double>(x); *scale = 0; }
-template <class T> void Store(Honest<T> x, double* value, double* scale) { *value = static_cast<double>(x.v); *scale = 0; }
-inline void Store(bool x, double* value, double* scale) { *value = x; *scale = 0; }
+inline void Store(Tracked x, double* value, double* scale) {
+  *value = x.v;
+  *scale = x.e;
+}
+inline void Store(Truth x, double* value, double* scale) {
+  *value = x.value;
+  *scale = x.sure ? 0 : kInf;
+}
+inline void Store(Whole x, double* value, double* scale) {
+  *value = static_cast<double>(x.v);
+  *scale = x.sure ? 0 : kInf;
+}
+inline void Store(std::int64_t x, double* value, double* scale) {
+  *value = static_cast<double>(x);
+  *scale = 0;
+}
+template <class T>
+void Store(Honest<T> x, double* value, double* scale) {
+  *value = static_cast<double>(x.v);
+  *scale = 0;
+}
+inline void Store(bool x, double* value, double* scale) {
+  *value = x;
+  *scale = 0;
+}
+inline void Store(double x, double* value, double* scale) {
+  *value = x;
+  *scale = 0;
+}
 
-template <class T> void Release(std::vector<T>& buffer) { std::vector<T>().swap(buffer); }
+// The values of one stage, not initialized: the nest writes each before another stage reads it.
+template <class T>
+class Memory {
+ public:
+  explicit Memory(std::int64_t count)
+      : data_(static_cast<T*>(::operator new(static_cast<std::size_t>(count) * sizeof(T) + 1))) {}
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  ~Memory() { Release(); }
+  void Release() {
+    ::operator delete(data_);
+    data_ = nullptr;
+  }
+  T* data() const { return data_; }
+
+ private:
+  T* data_;
+};
 
 }  // namespace

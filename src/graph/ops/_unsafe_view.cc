@@ -3,14 +3,7 @@
 namespace hone {
 
 HONE_OP(_unsafe_view, "the same elements in row-major order under another shape; one extent may be -1") {
-  const Operand x = call.Tensor("self");
-  Shape shape = call.Ints("size");
-  std::int64_t known = 1;
-  for (const auto extent : shape) known *= extent == -1 ? 1 : extent;
-  for (auto& extent : shape) {
-    if (extent == -1) extent = known > 0 ? ElementCount(x.shape()) / known : 0;
-  }
-  call.Output(call.Reshape(x, shape));
+  FindOp("view")->define(call);
 }
 
 }  // namespace hone

@@ -8,11 +8,12 @@ HONE_OP(addmm, "beta * self + alpha * mat1 @ mat2") {
   if (a.rank() != 2 || b.rank() != 2 || a.dim(1) != b.dim(0)) call.Fail("needs matrices [m, k] and [k, n]");
   if (c.rank() > 2) call.Fail("self has to broadcast to the product");
   call.Output({a.dim(0), b.dim(1)}, a.dtype(), [&](Indices at) {
-    Expr product = Fold(ReduceOp::kSum, std::vector<std::int64_t>{a.dim(1)}, [&](Indices k) { return a({at[0], k[0]}) * b({k[0], at[1]}); });
-    if (alpha != 1) product = product * alpha;
+    Expr product = Fold(ReduceOp::kSum, std::vector<std::int64_t>{a.dim(1)},
+                        [&](Indices k) { return a({at[0], k[0]}) * b({k[0], at[1]}); });
+    if (alpha != 1) product = product * Cast(Expr(alpha), ScalarTypeOf(a.dtype()));
     if (beta == 0) return product;
     const Expr added = c.Broadcast(at);
-    return product + (beta == 1 ? added : added * beta);
+    return product + (beta == 1 ? added : added * Cast(Expr(beta), ScalarTypeOf(a.dtype())));
   });
 }
 

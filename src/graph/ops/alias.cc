@@ -2,8 +2,6 @@
 
 namespace hone {
 
-HONE_OP(alias, "self") {
-  call.Output(call.Tensor("self"));
-}
+HONE_OP(alias, "self") { call.Output(call.Tensor("self")); }
 
 }  // namespace hone

@@ -1,13 +1,16 @@
-#include "graph/op.h"
 #include <cmath>
+
+#include "graph/op.h"
 
 namespace hone {
 
 HONE_OP(arange, "start, start + step, ... below end") {
-  const bool whole = call.Scalar("end")->type == ScalarType::kInt && call.Scalar("start", 0)->type == ScalarType::kInt;
+  bool whole = true;
+  for (const auto* name : {"start", "end", "step"})
+    whole = whole && (!call.Has(name) || call.Scalar(name)->type != ScalarType::kReal);
   const double start = call.Real("start", 0), end = call.Real("end"), step = call.Real("step", 1);
   if (step == 0 || (end - start) / step < 0) return call.Fail("step never reaches end");
-  const DType dtype = call.Type("dtype", whole || !call.Has("start") ? DType::kI64 : DType::kF32);
+  const DType dtype = call.Type("dtype", whole ? DType::kI64 : DType::kF32);
   const auto count = static_cast<std::int64_t>(std::ceil((end - start) / step));
   call.Output({count}, dtype, [&](Indices at) {
     if (IsFloat(dtype)) return at[0] * Expr(step) + Expr(start);

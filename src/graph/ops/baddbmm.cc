@@ -5,14 +5,16 @@ namespace hone {
 HONE_OP(baddbmm, "beta * self + alpha * batch1 @ batch2") {
   const Operand c = call.Tensor("self"), a = call.Tensor("batch1"), b = call.Tensor("batch2");
   const double alpha = call.Real("alpha", 1), beta = call.Real("beta", 1);
-  if (a.rank() != 3 || b.rank() != 3 || a.dim(0) != b.dim(0) || a.dim(2) != b.dim(1)) call.Fail("needs batches of matrices [n, m, k] and [n, k, p]");
+  if (a.rank() != 3 || b.rank() != 3 || a.dim(0) != b.dim(0) || a.dim(2) != b.dim(1))
+    call.Fail("needs batches of matrices [n, m, k] and [n, k, p]");
   if (c.rank() > 3) call.Fail("self has to broadcast to the product");
   call.Output({a.dim(0), a.dim(1), b.dim(2)}, a.dtype(), [&](Indices at) {
-    Expr product = Fold(ReduceOp::kSum, std::vector<std::int64_t>{a.dim(2)}, [&](Indices k) { return a({at[0], at[1], k[0]}) * b({at[0], k[0], at[2]}); });
-    if (alpha != 1) product = product * alpha;
+    Expr product = Fold(ReduceOp::kSum, std::vector<std::int64_t>{a.dim(2)},
+                        [&](Indices k) { return a({at[0], at[1], k[0]}) * b({at[0], k[0], at[2]}); });
+    if (alpha != 1) product = product * Cast(Expr(alpha), ScalarTypeOf(a.dtype()));
     if (beta == 0) return product;
     const Expr added = c.Broadcast(at);
-    return product + (beta == 1 ? added : added * beta);
+    return product + (beta == 1 ? added : added * Cast(Expr(beta), ScalarTypeOf(a.dtype())));
   });
 }
 

@@ -4,7 +4,9 @@ namespace hone {
 
 HONE_OP(cat, "tensors one after another along dim") {
   std::vector<Operand> parts = call.Tensors("tensors");
-  if (parts.size() > 1) std::erase_if(parts, [](const Operand& x) { return x.shape() == Shape{0}; });  // torch lets the empty vector through
+  if (parts.size() > 1)
+    std::erase_if(parts,
+                  [](const Operand& x) { return x.shape() == Shape{0}; });  // torch lets the empty vector through
   if (parts.empty()) return call.Fail("needs at least one tensor");
   const int dim = call.Dim("dim", parts[0].rank(), 0);
   Shape shape = parts[0].shape();

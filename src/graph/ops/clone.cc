@@ -2,8 +2,6 @@
 
 namespace hone {
 
-HONE_OP(clone, "self") {
-  call.Output(call.Tensor("self"));
-}
+HONE_OP(clone, "self") { call.Output(call.Tensor("self")); }
 
 }  // namespace hone

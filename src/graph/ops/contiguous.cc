@@ -2,8 +2,6 @@
 
 namespace hone {
 
-HONE_OP(contiguous, "self") {
-  call.Output(call.Tensor("self"));
-}
+HONE_OP(contiguous, "self") { call.Output(call.Tensor("self")); }
 
 }  // namespace hone

@@ -2,8 +2,6 @@
 
 namespace hone {
 
-HONE_OP(detach, "self") {
-  call.Output(call.Tensor("self"));
-}
+HONE_OP(detach, "self") { call.Output(call.Tensor("self")); }
 
 }  // namespace hone

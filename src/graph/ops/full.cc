@@ -4,7 +4,9 @@ namespace hone {
 
 HONE_OP(full, "fill_value everywhere") {
   const Expr value = call.Scalar("fill_value");
-  const DType dtype = call.Type("dtype", value->type == ScalarType::kReal ? DType::kF32 : value->type == ScalarType::kBool ? DType::kBool : DType::kI64);
+  const DType dtype = call.Type("dtype", value->type == ScalarType::kReal   ? DType::kF32
+                                         : value->type == ScalarType::kBool ? DType::kBool
+                                                                            : DType::kI64);
   call.Output(call.Ints("size"), dtype, [&](Indices) { return value; });
 }
 

@@ -1,36 +1,9 @@
 #include "graph/op.h"
-#include <algorithm>
 
 namespace hone {
 
 HONE_OP(group_norm, "(input - mean) * rsqrt(var + eps) * weight + bias over each group of channels") {
-  const Operand x = call.Tensor("input");
-  const std::int64_t groups = call.Int("num_groups");
-  const auto weight = call.MaybeTensor("weight"), bias = call.MaybeTensor("bias");
-  const double eps = call.Real("eps", 1e-5);
-  if (x.rank() < 2 || groups < 1 || x.dim(1) % groups != 0) return call.Fail("the channels have to divide into the groups");
-  const std::int64_t batch = x.dim(0), channels = x.dim(1) / groups, places = ElementCount(x.shape()) / std::max<std::int64_t>(batch * x.dim(1), 1);
-  const double count = static_cast<double>(channels * places);
-  // In the shape [batch, group, channel of the group, place] every index is affine.
-  const Operand grouped = call.Reshape(x, {batch, groups, channels, places});
-  const std::vector<std::int64_t> extents = {channels, places};
-  const Operand mean = call.Let("mean", {batch, groups}, x.dtype(), [&](Indices at) {
-    return Fold(ReduceOp::kSum, extents, [&](Indices k) { return grouped({at[0], at[1], k[0], k[1]}); }) / count;
-  });
-  const Operand rstd = call.Let("rstd", {batch, groups}, x.dtype(), [&](Indices at) {
-    const Expr squares = Fold(ReduceOp::kSum, extents, [&](Indices k) {
-      const Expr d = grouped({at[0], at[1], k[0], k[1]}) - mean({at[0], at[1]});
-      return d * d;
-    });
-    return Apply(UnaryOp::kRsqrt, squares / count + eps);
-  });
-  const Operand normal = call.Let("normal", {batch, groups, channels, places}, x.dtype(), [&](Indices at) {
-    Expr y = (grouped({at[0], at[1], at[2], at[3]}) - mean({at[0], at[1]})) * rstd({at[0], at[1]});
-    if (weight) y = y * (*weight)({at[1] * channels + at[2]});
-    if (bias) y = y + (*bias)({at[1] * channels + at[2]});
-    return y;
-  });
-  call.Output(call.Reshape(normal, x.shape()));
+  FindOp("native_group_norm")->define(call);  // its first result
 }
 
 }  // namespace hone

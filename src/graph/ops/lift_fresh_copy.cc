@@ -2,8 +2,6 @@
 
 namespace hone {
 
-HONE_OP(lift_fresh_copy, "self") {
-  call.Output(call.Tensor("self"));
-}
+HONE_OP(lift_fresh_copy, "self") { call.Output(call.Tensor("self")); }
 
 }  // namespace hone

@@ -1,10 +1,12 @@
-#include "graph/op.h"
 #include <limits>
+
+#include "graph/op.h"
 
 namespace hone {
 
 HONE_OP(logsumexp, "log(sum over dim of exp(self)), shifted by the largest element") {
   const Operand x = call.Tensor("self");
+  const DType dtype = RealType(x.dtype());
   const auto dims = call.Dims("dim", x.rank());
   const bool keep = call.Bool("keepdim", false);
   const Shape kept = OpCall::ReducedShape(x.shape(), dims, true);
@@ -16,11 +18,12 @@ HONE_OP(logsumexp, "log(sum over dim of exp(self)), shifted by the largest eleme
     return full;
   };
   // An infinite maximum must not make inf - inf.
-  const Operand most = call.Let("max", kept, x.dtype(), [&](Indices at) {
-    const Expr largest = Fold(ReduceOp::kMax, extents, [&](Indices k) { return x(inside(at, k)); });
+  const Operand most = call.Let("max", kept, dtype, [&](Indices at) {
+    const Expr largest =
+        Fold(ReduceOp::kMax, extents, [&](Indices k) { return Cast(x(inside(at, k)), ScalarType::kReal); });
     return Select(Equal(Abs(largest), std::numeric_limits<double>::infinity()), 0.0, largest);
   });
-  const Operand result = call.Let("logsumexp", kept, x.dtype(), [&](Indices at) {
+  const Operand result = call.Let("logsumexp", kept, dtype, [&](Indices at) {
     return Log(Fold(ReduceOp::kSum, extents, [&](Indices k) { return Exp(x(inside(at, k)) - most(at)); })) + most(at);
   });
   call.Output(keep ? result : call.Reshape(result, OpCall::ReducedShape(x.shape(), dims, false)));

@@ -7,8 +7,11 @@ HONE_OP(matmul, "matrix product with broadcast batch dimensions; vectors count a
   if (a.rank() < 1 || b.rank() < 1) return call.Fail("needs at least one dimension on both sides");
   const bool row = a.rank() == 1, column = b.rank() == 1;
   const std::int64_t k = a.dim(a.rank() - 1);
-  if (k != b.dim(column ? 0 : b.rank() - 2)) return call.Fail("the inner dimensions differ: " + ToString(a.shape()) + " and " + ToString(b.shape()));
-  const auto batch = [](const Operand& x) { return Operand(x.buffer(), x.rank() > 2 ? Shape(x.shape().begin(), x.shape().end() - 2) : Shape{}, x.dtype()); };
+  if (k != b.dim(column ? 0 : b.rank() - 2))
+    return call.Fail("the inner dimensions differ: " + ToString(a.shape()) + " and " + ToString(b.shape()));
+  const auto batch = [](const Operand& x) {
+    return Operand(x.buffer(), x.rank() > 2 ? Shape(x.shape().begin(), x.shape().end() - 2) : Shape{}, x.dtype());
+  };
   Shape shape = call.BroadcastShape({batch(a), batch(b)});
   const std::size_t batches = shape.size();
   if (!row) shape.push_back(a.dim(a.rank() - 2));

@@ -9,8 +9,8 @@ HONE_OP(mean, "mean over dim (all dimensions when absent)") {
   double count = 1;
   for (const int dim : dims) count *= static_cast<double>(x.dim(dim));
   call.Reduction(
-      ReduceOp::kSum, dtype, x, dims, call.Bool("keepdim", false), [&](Indices at) { return Cast(x(at), ScalarType::kReal); },
-      [&](Expr sum) { return sum / count; });
+      ReduceOp::kSum, dtype, x, dims, call.Bool("keepdim", false),
+      [&](Indices at) { return Cast(x(at), ScalarType::kReal); }, [&](Expr sum) { return sum / count; });
 }
 
 }  // namespace hone

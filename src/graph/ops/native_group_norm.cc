@@ -1,15 +1,18 @@
-#include "graph/op.h"
 #include <algorithm>
+
+#include "graph/op.h"
 
 namespace hone {
 
 HONE_OP(native_group_norm, "group_norm, and the mean and 1/deviation of each group") {
   const Operand x = call.Tensor("input");
-  const std::int64_t groups = call.Int("group");
+  const std::int64_t groups = call.Int(call.Has("num_groups") ? "num_groups" : "group");
   const auto weight = call.MaybeTensor("weight"), bias = call.MaybeTensor("bias");
   const double eps = call.Real("eps", 1e-5);
-  if (x.rank() < 2 || groups < 1 || x.dim(1) % groups != 0) return call.Fail("the channels have to divide into the groups");
-  const std::int64_t batch = x.dim(0), channels = x.dim(1) / groups, places = ElementCount(x.shape()) / std::max<std::int64_t>(batch * x.dim(1), 1);
+  if (x.rank() < 2 || groups < 1 || x.dim(1) % groups != 0)
+    return call.Fail("the channels have to divide into the groups");
+  const std::int64_t batch = x.dim(0), channels = x.dim(1) / groups,
+                     places = ElementCount(x.shape()) / std::max<std::int64_t>(batch * x.dim(1), 1);
   const double count = static_cast<double>(channels * places);
   // In the shape [batch, group, channel of the group, place] every index is affine.
   const Operand grouped = call.Reshape(x, {batch, groups, channels, places});

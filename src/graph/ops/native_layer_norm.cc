@@ -13,7 +13,8 @@ HONE_OP(native_layer_norm, "layer_norm, and the mean and 1/deviation that it use
   std::vector<std::int64_t> extents;
   double count = 1;
   for (int d = outer; d < x.rank(); ++d) {
-    if (normalized[static_cast<std::size_t>(d - outer)] != x.dim(d)) call.Fail("normalized_shape differs from the last dimensions of input");
+    if (normalized[static_cast<std::size_t>(d - outer)] != x.dim(d))
+      call.Fail("normalized_shape differs from the last dimensions of input");
     extents.push_back(x.dim(d));
     count *= static_cast<double>(x.dim(d));
     kept[static_cast<std::size_t>(d)] = 1;
@@ -28,7 +29,9 @@ HONE_OP(native_layer_norm, "layer_norm, and the mean and 1/deviation that it use
     full.resize(at.size(), Expr(0));
     return full;
   };
-  const Operand mean = call.Let("mean", kept, x.dtype(), [&](Indices at) { return Fold(ReduceOp::kSum, extents, [&](Indices k) { return x(inside(at, k)); }) / count; });
+  const Operand mean = call.Let("mean", kept, x.dtype(), [&](Indices at) {
+    return Fold(ReduceOp::kSum, extents, [&](Indices k) { return x(inside(at, k)); }) / count;
+  });
   const Operand rstd = call.Let("rstd", kept, x.dtype(), [&](Indices at) {
     const Expr squares = Fold(ReduceOp::kSum, extents, [&](Indices k) {
       const Expr d = x(inside(at, k)) - mean(at);

@@ -1,26 +1,7 @@
 #include "graph/op.h"
-#include <limits>
 
 namespace hone {
 
-HONE_OP(norm, "(sum over dim of |self|^p)^(1/p)") {
-  const Operand x = call.Tensor("self");
-  const auto ord = call.Has("p") ? call.Real("p") : 2.0;
-  const auto dims = call.Dims("dim", x.rank());
-  const bool keep = call.Bool("keepdim", false);
-  const auto element = [&](Indices at) { return Abs(x(at)); };
-  if (ord == std::numeric_limits<double>::infinity()) return call.Reduction(ReduceOp::kMax, x.dtype(), x, dims, keep, element);
-  if (ord == -std::numeric_limits<double>::infinity()) return call.Reduction(ReduceOp::kMin, x.dtype(), x, dims, keep, element);
-  if (ord == 0) {
-    return call.Reduction(ReduceOp::kSum, x.dtype(), x, dims, keep, [&](Indices at) { return Cast(Apply(BinaryOp::kNotEqual, x(at), 0.0), ScalarType::kReal); });
-  }
-  if (ord == 1) return call.Reduction(ReduceOp::kSum, x.dtype(), x, dims, keep, element);
-  if (ord == 2) {
-    return call.Reduction(ReduceOp::kSum, x.dtype(), x, dims, keep, [&](Indices at) { return x(at) * x(at); }, [](Expr sum) { return Sqrt(sum); });
-  }
-  call.Reduction(
-      ReduceOp::kSum, x.dtype(), x, dims, keep, [&](Indices at) { return Apply(BinaryOp::kPow, Abs(x(at)), ord); },
-      [&](Expr sum) { return Apply(BinaryOp::kPow, sum, 1 / ord); });
-}
+HONE_OP(norm, "(sum over dim of |self|^p)^(1/p)") { FindOp("linalg_vector_norm")->define(call); }
 
 }  // namespace hone

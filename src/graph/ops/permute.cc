@@ -1,5 +1,6 @@
-#include "graph/op.h"
 #include <algorithm>
+
+#include "graph/op.h"
 
 namespace hone {
 
@@ -10,7 +11,8 @@ HONE_OP(permute, "dimensions in the order of dims") {
   std::vector<int> sorted = from;
   std::sort(sorted.begin(), sorted.end());
   for (int d = 0; d < x.rank(); ++d) {
-    if (static_cast<int>(sorted.size()) != x.rank() || sorted[static_cast<std::size_t>(d)] != d) return call.Fail("dims has to name each dimension once");
+    if (static_cast<int>(sorted.size()) != x.rank() || sorted[static_cast<std::size_t>(d)] != d)
+      return call.Fail("dims has to name each dimension once");
   }
   Shape shape;
   for (const int d : from) shape.push_back(x.dim(d));

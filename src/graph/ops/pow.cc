@@ -12,7 +12,8 @@ HONE_OP(pow, "self to the power exponent; a small whole exponent is repeated mul
     if (exponent == 0.5) return call.Unary(OpCall::ResultType::kReal, [](Expr x) { return Sqrt(x); });
   }
   call.Binary(
-      OpCall::ResultType::kSame, [](Expr a, Expr b) { return Cast(Apply(BinaryOp::kPow, a, b), a->type); }, "self", "exponent");
+      OpCall::ResultType::kSame, [](Expr a, Expr b) { return Cast(Apply(BinaryOp::kPow, a, b), a->type); }, "self",
+      "exponent");
 }
 
 }  // namespace hone

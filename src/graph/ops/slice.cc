@@ -1,6 +1,7 @@
-#include "graph/op.h"
 #include <algorithm>
 #include <limits>
+
+#include "graph/op.h"
 
 namespace hone {
 
@@ -10,7 +11,8 @@ HONE_OP(slice, "elements start, start + step, ... below end along dim") {
   const int dim = call.Dim("dim", x.rank(), 0);
   const std::int64_t extent = x.dim(dim), step = call.Int("step", 1);
   const auto inside = [&](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + extent : at, 0, extent); };
-  const std::int64_t start = inside(call.Int("start", 0)), end = inside(call.Int("end", std::numeric_limits<std::int64_t>::max()));
+  const std::int64_t start = inside(call.Int("start", 0)),
+                     end = inside(call.Int("end", std::numeric_limits<std::int64_t>::max()));
   if (step < 1) return call.Fail("step has to be positive");
   Shape shape = x.shape();
   shape[static_cast<std::size_t>(dim)] = end > start ? (end - start + step - 1) / step : 0;

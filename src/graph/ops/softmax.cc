@@ -3,9 +3,9 @@
 namespace hone {
 
 HONE_OP(softmax, "exp(self - max) over its sum along dim") {
-  const Operand x = call.Tensor("self");
-  const int dim = call.Dim("dim", x.rank());
-  if (x.rank() == 0) return call.Output(x.shape(), RealType(x.dtype()), [&](Indices) { return Expr(1.0); });
+  const Operand self = call.Tensor("self");
+  const int dim = call.Dim("dim", self.rank());
+  const Operand x = self.rank() == 0 ? call.Reshape(self, {1}) : self;
   const DType dtype = RealType(call.Type("dtype", x.dtype()));
   const Shape rows = OpCall::ReducedShape(x.shape(), {dim}, true);
   const auto along = [&](Indices at, Expr k) {
@@ -21,7 +21,9 @@ HONE_OP(softmax, "exp(self - max) over its sum along dim") {
   const Operand sum = call.Let("sum", rows, dtype, [&](Indices at) {
     return Fold(ReduceOp::kSum, extent, [&](Indices k) { return Exp(x(along(at, k[0])) - most(row(at))); });
   });
-  call.Output(x.shape(), dtype, [&](Indices at) { return Exp(x(at) - most(row(at))) / sum(row(at)); });
+  const Operand result =
+      call.Let("result", x.shape(), dtype, [&](Indices at) { return Exp(x(at) - most(row(at))) / sum(row(at)); });
+  call.Output(call.Reshape(result, self.shape()));
 }
 
 }  // namespace hone

@@ -3,7 +3,12 @@
 namespace hone {
 
 HONE_OP(square, "self * self") {
-  call.Unary(OpCall::ResultType::kSame, [](Expr x) { return x * x; });
+  const Operand x = call.Tensor("self");
+  const DType dtype = x.dtype() == DType::kBool ? DType::kI64 : x.dtype();
+  call.Elementwise(dtype, {x}, [&](auto v) {
+    const Expr value = Cast(v[0], ScalarTypeOf(dtype));
+    return value * value;
+  });
 }
 
 }  // namespace hone

@@ -1,5 +1,6 @@
-#include "graph/op.h"
 #include <algorithm>
+
+#include "graph/op.h"
 
 namespace hone {
 

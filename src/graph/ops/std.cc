@@ -1,5 +1,6 @@
-#include "graph/op.h"
 #include <algorithm>
+
+#include "graph/op.h"
 
 namespace hone {
 
@@ -20,7 +21,9 @@ HONE_OP(std, "square root of var") {
     for (std::size_t i = 0; i < dims.size(); ++i) full[static_cast<std::size_t>(dims[i])] = reduced[i];
     return full;
   };
-  const Operand mean = call.Let("mean", kept, x.dtype(), [&](Indices at) { return Fold(ReduceOp::kSum, extents, [&](Indices k) { return x(inside(at, k)); }) / count; });
+  const Operand mean = call.Let("mean", kept, x.dtype(), [&](Indices at) {
+    return Fold(ReduceOp::kSum, extents, [&](Indices k) { return x(inside(at, k)); }) / count;
+  });
   const Operand deviation = call.Let("std", kept, x.dtype(), [&](Indices at) {
     const Expr squares = Fold(ReduceOp::kSum, extents, [&](Indices k) {
       const Expr d = x(inside(at, k)) - mean(at);

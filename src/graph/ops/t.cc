@@ -1,5 +1,6 @@
-#include "graph/op.h"
 #include <utility>
+
+#include "graph/op.h"
 
 namespace hone {
 

@@ -1,0 +1,143 @@
+// hone graph: what a problem computes, operator by operator, what that costs, and how fast it could be here.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "command/command.h"
+#include "graph/cost.h"
+#include "graph/op.h"
+#include "problem/import/import.h"
+#include "target/bound.h"
+
+namespace hone {
+namespace {
+
+constexpr Positional kPositionals[] = {
+    {.name = "problem", .help = "problem.json or a .py file", .presence = Presence::kOptional}};
+constexpr Option kOptions[] = {
+    {.name = "ops",
+     .type = ValueType::kFlag,
+     .help = "list the operators that hone knows, and what an element of each is"},
+};
+
+Answer ListOps() {
+  nlohmann::json rows = nlohmann::json::array();
+  std::string text;
+  for (const Op* op : AllOps()) {
+    rows.push_back({{"name", op->name}, {"doc", op->doc}});
+    text += fmt::format("{:<20} {}\n", op->name, op->doc);
+  }
+  return Answer({{"ops", std::move(rows)}}, std::move(text));
+}
+
+// 1234567 -> "1.23 M"
+std::string Count(double value) {
+  constexpr const char* kPrefixes[] = {"", " k", " M", " G", " T", " P"};
+  int prefix = 0;
+  while (value >= 999.5 && prefix < 5) {
+    value /= 1000;
+    ++prefix;
+  }
+  return fmt::format("{:.3g}{}", value, kPrefixes[prefix]);
+}
+
+nlohmann::json ToDocument(const Cost& cost) {
+  return {{"flops", cost.flops()},         {"multiply_adds", cost.multiply_adds},
+          {"arithmetic", cost.arithmetic}, {"transcendental", cost.transcendental},
+          {"bytes_read", cost.bytes_read}, {"bytes_written", cost.bytes_written}};
+}
+
+Result<Answer> RunGraph(VerbCall& call) {
+  if (call.Flag("ops")) return ListOps();
+  const std::string path = call.Text("problem");
+  if (path.empty())
+    return Fail(ErrorKind::kUsage, "hone graph needs a problem (a problem.json or a .py file), or --ops");
+  Problem imported = HONE_TRY(Import(path));
+  const Graph graph = HONE_TRY(Graph::Create(std::move(imported)));
+  const Problem& problem = graph.problem();
+
+  std::string text = fmt::format("{}, contract {}\n\n", problem.name, Name(problem.contract));
+  for (const auto& tensor : problem.tensors) {
+    const char* role = tensor.role == Role::kInput ? "input" : tensor.role == Role::kParameter ? "parameter" : "output";
+    text += fmt::format("{:<10} {:<24} {} {}\n", role, tensor.name, Name(tensor.dtype), ToString(tensor.shape));
+  }
+  text +=
+      fmt::format("\n{:>4}  {:<30} {:<24} {:>8} {:>10}  {}\n", "node", "operator", "result", "FLOP", "bytes", "value");
+  nlohmann::json nodes = nlohmann::json::array();
+  for (std::size_t i = 0; i < problem.nodes.size(); ++i) {
+    const Node& node = problem.nodes[i];
+    const Cost cost = NodeCost(graph, static_cast<int>(i));
+    nlohmann::json results = nlohmann::json::array();
+    bool first = true;
+    for (std::size_t o = 0; o < node.outputs.size(); ++o) {
+      if (node.outputs[o].empty()) continue;
+      const Buffer& buffer = graph.buffers()[static_cast<std::size_t>(graph.node_outputs()[i][o])];
+      const std::string type = fmt::format("{} {}", Name(buffer.dtype), ToString(buffer.shape));
+      if (first) {
+        text += fmt::format("{:>4}  {:<30} {:<24} {:>8} {:>10}  {}\n", i, node.op, type, Count(cost.flops()),
+                            Count(cost.bytes()), node.outputs[o]);
+      } else {
+        text += fmt::format("{:>4}  {:<30} {:<24} {:>8} {:>10}  {}\n", "", "", type, "", "", node.outputs[o]);
+      }
+      first = false;
+      results.push_back({{"name", node.outputs[o]}, {"dtype", Name(buffer.dtype)}, {"shape", buffer.shape}});
+    }
+    nlohmann::json row = ToDocument(cost);
+    row["op"] = node.op;
+    row["results"] = std::move(results);
+    nodes.push_back(std::move(row));
+  }
+
+  const Cost total = GraphCost(graph);
+  text += fmt::format(
+      "\ntotal  {} FLOP ({} multiply-adds, {} other, {} transcendental), {} bytes read, {} bytes written at least\n",
+      Count(total.flops()), Count(total.multiply_adds), Count(total.arithmetic), Count(total.transcendental),
+      Count(total.bytes_read), Count(total.bytes_written));
+  nlohmann::json document = {{"name", problem.name},
+                             {"identity", Identity(problem)},
+                             {"contract", Name(problem.contract)},
+                             {"nodes", std::move(nodes)},
+                             {"total", ToDocument(total)}};
+  const auto machine = LoadCalibration();
+  if (!machine && machine.error().kind != ErrorKind::kNotFound) return tl::unexpected(machine.error());
+  const Bound bound = SpeedOfLight(graph, machine ? *machine : DescribeMachine());
+  if (bound.us > 0) {
+    document["bound"] = {{"us", bound.us},
+                         {"bytes", bound.bytes},
+                         {"flops", bound.flops},
+                         {"bytes_us", bound.bytes_us},
+                         {"flops_us", bound.flops_us},
+                         {"limited_by", bound.limited_by},
+                         {"why", bound.why}};
+    text += fmt::format("bound  {:.4g} us, limited by {}. {}\n", bound.us, bound.limited_by, bound.why);
+  } else {
+    document["bound"] = nullptr;
+    text += fmt::format("bound  {}\n", machine ? "nothing to do" : bound.why);
+  }
+  return Answer(document, std::move(text));
+}
+
+}  // namespace
+
+HONE_VERB(graph){
+    .name = "graph",
+    .doc = "Show what a problem computes, what that costs and how fast it could be on this machine",
+    .help =
+        "FLOP and bytes of a node are those of it alone: what it reads once and what it writes. The total counts what "
+        "the outputs\n"
+        "need: inputs and parameters read once, outputs written once. The bound is the time that this takes at the "
+        "ceilings that\n"
+        "`hone calibrate` measured.",
+    .positionals = kPositionals,
+    .options = kOptions,
+    .json =
+        "name, identity, contract, nodes[]: op, results[] (name, dtype, shape), flops (multiply-adds count 2), "
+        "multiply_adds,\n"
+        "arithmetic, transcendental, bytes_read, bytes_written; total: the same; bound (null without calibration): us, "
+        "bytes, flops,\n"
+        "bytes_us, flops_us, limited_by, why. With --ops: ops[]: name, doc",
+    .run = RunGraph,
+};
+
+}  // namespace hone
