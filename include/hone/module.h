@@ -4,7 +4,8 @@
  * tensors: dense, row-major (strides may be NULL), byte_offset 0, data aligned to 64 bytes, on the device of the target (CPU here).
  *
  * Call order: hone_abi_version once; hone_prepare once if it is there; hone_run any number of times, never two at once; hone_release.
- * A module may keep threads and scratch memory between calls. What it must not do: write to inputs or parameters, keep pointers to
+ * The cycle from hone_prepare to hone_release may be repeated with other parameters.
+ * A module may keep threads and scratch memory between calls; its threads sleep while none is running. What it must not do: write to inputs or parameters, keep pointers to
  * inputs or outputs after hone_run has returned, read or write outside of the tensors, open files or sockets, start processes.
  * The parameters stay where they are and keep their values from hone_prepare to hone_release; inputs change from call to call.
  */

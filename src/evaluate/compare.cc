@@ -15,7 +15,8 @@ namespace hone {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kOfficial = 1e-4;  // absolute and relative: KernelBench's tolerance for fp32
+// KernelBench's tolerance, absolute and relative.
+double Official(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16 ? 1e-2 : 1e-4; }
 constexpr std::int64_t kParallelFrom = 1'000'000;
 
 struct Half {
@@ -68,8 +69,8 @@ bool IsPoison(const void* data, std::int64_t index, std::uint16_t poison) {
 }
 
 template <class Element>
-OutputCheck Check(const void* data, const Expected& expected, std::uint16_t poison, std::int64_t begin,
-                  std::int64_t end) {
+OutputCheck Check(const void* data, const Expected& expected, std::uint16_t poison, double tolerance,
+                  std::int64_t begin, std::int64_t end) {
   OutputCheck check;
   double worst = -1;
   double largest = 0;
@@ -80,7 +81,7 @@ OutputCheck Check(const void* data, const Expected& expected, std::uint16_t pois
     const double got = Load<Element>(data, i).Value();
     const double error = std::abs(got - want);
     if (error <= budget) [[likely]] {
-      official &= error <= kOfficial + kOfficial * std::abs(want);
+      official &= error <= tolerance + tolerance * std::abs(want);
       // An exact element has no part in the ratio, whatever its budget; nor has one that anything satisfies.
       if (error > 0 && budget < kInfinity) largest = std::max(largest, error / budget);
       continue;
@@ -126,16 +127,17 @@ void Merge(const OutputCheck& part, OutputCheck& whole) {
 
 OutputCheck CompareOutput(const Tensor& tensor, const void* got, const Expected& expected, std::uint16_t poison) {
   const std::int64_t count = ElementCount(tensor.shape);
+  const double tolerance = Official(tensor.dtype);
   return WithElement(tensor.dtype, [&](auto element) {
     using Element = decltype(element);
-    if (count < kParallelFrom) return Check<Element>(got, expected, poison, 0, count);
+    if (count < kParallelFrom) return Check<Element>(got, expected, poison, tolerance, 0, count);
     const auto pieces = static_cast<std::int64_t>(std::clamp(std::thread::hardware_concurrency(), 1u, 16u));
     std::vector<OutputCheck> checks(static_cast<std::size_t>(pieces));
     std::vector<std::thread> threads;
     for (std::int64_t p = 0; p < pieces; ++p) {
       threads.emplace_back([&, p] {
         checks[static_cast<std::size_t>(p)] =
-            Check<Element>(got, expected, poison, count * p / pieces, count * (p + 1) / pieces);
+            Check<Element>(got, expected, poison, tolerance, count * p / pieces, count * (p + 1) / pieces);
       });
     }
     OutputCheck whole;

@@ -18,7 +18,7 @@ struct OutputCheck {
   std::int64_t worst = -1;     // flat index of the wrong element with the largest error on the scale of its budget
   double expected = 0, got = 0, budget = 0;  // there
   double error_over_budget = 0;              // largest of all elements; infinity when something is not comparable
-  bool official = true;                      // all |got - expected| <= 1e-4 + 1e-4 |expected|
+  bool official = true;  // all |got - expected| <= t + t |expected|, t = 1e-4; 1e-2 for 16-bit types
   bool right() const { return wrong == 0; }
 };
 

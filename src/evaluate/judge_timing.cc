@@ -28,14 +28,63 @@ constexpr double kBoundSlack = 0.9;  // of the speed of light: it is measured to
 using Pool = std::vector<std::vector<std::vector<std::byte>>>;
 
 struct Series {
+  std::string name;  // "" for the candidate, who is the first
   Participant* participant = nullptr;
-  std::vector<double> warm_us, cold_us, ratios;
-  double last_round_us = 0;  // median of its last turn
+  bool gone = false;   // failed
+  bool known = false;  // there are times of this baseline beside earlier candidates
+  std::vector<double> warm_us{}, cold_us{}, ratios{};
+  double last_round_us = 0;  // median of its last turn, 0 if it had none in this round
   double spent_us = 0;
 };
 
 double UsSince(Clock::time_point begin) {
   return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+}
+
+Result<void> TakeTurn(Series& one, microseconds slice, int cold) {
+  const auto begin = Clock::now();
+  const Turn turn = HONE_TRY(one.participant->Sample(slice, cold));
+  one.spent_us += UsSince(begin);
+  if (one.participant->refused()) return {};
+  one.warm_us.insert(one.warm_us.end(), turn.warm_us.begin(), turn.warm_us.end());
+  one.cold_us.insert(one.cold_us.end(), turn.cold_us.begin(), turn.cold_us.end());
+  one.last_round_us = Median(turn.warm_us);
+  return {};
+}
+
+// All take turns until the candidate's time is sure enough or the time is up. A baseline that fails leaves, with a
+// note; the candidate's failing ends it.
+Result<void> RunRounds(std::vector<Series>& series, double budget_us, double confidence, int cold,
+                       std::vector<std::string>& notes) {
+  const double share_us = budget_us / static_cast<double>(series.size());
+  const auto slice = microseconds(static_cast<std::int64_t>(std::clamp(share_us / kRounds, 1e3, 40e3)));
+  const auto begin = Clock::now();
+  for (int round = 0;; ++round) {
+    for (std::size_t turn = 0; turn < series.size(); ++turn) {
+      const std::size_t who = round % 2 ? series.size() - 1 - turn : turn;  // nobody is always first
+      Series& one = series[who];
+      one.last_round_us = 0;
+      // A slow baseline is run less often: it gets its share of the budget, but at least one call in a run.
+      const bool slow = who != 0 && one.spent_us + one.participant->call_us() > share_us;
+      if (slow && (one.known || !one.warm_us.empty())) continue;
+      const auto taken = TakeTurn(one, slice, who == 0 ? cold : 0);
+      if (who == 0 && (!taken || one.participant->refused())) return taken;
+      if (!taken && taken.error().message == "interrupted") return taken;
+      if (taken && !one.participant->refused()) continue;
+      notes.push_back(fmt::format("baseline '{}' {}", one.name,
+                                  taken ? one.participant->refused()->reason : taken.error().message));
+      one.gone = true;
+    }
+    std::erase_if(series, [](const Series& one) { return one.gone; });
+    for (Series& one : series) {
+      if (&one != &series[0] && one.last_round_us > 0)
+        one.ratios.push_back(one.last_round_us / series[0].last_round_us);
+    }
+    const Samples now = Summarize(series[0].warm_us);
+    const bool sure = round + 1 >= kLeastRounds && now.high_us - now.low_us <= 2 * confidence * now.median_us;
+    const bool enough = now.count >= kLeastSamples || now.median_us > kSlowCallUs;
+    if (enough && (sure || UsSince(begin) > budget_us)) return {};
+  }
 }
 
 // The naive module with the memory that it owns.
@@ -80,9 +129,7 @@ Result<Participant*> Judge::Baseline(const std::string& name) {
     if (outside == options_.outside.end())
       return Fail(ErrorKind::kUsage, fmt::format("there is no baseline '{}' here", name));
     Command command{.argv = outside->argv, .environment = outside->environment, .directory = outside->directory};
-    auto child = Child::Start(command);
-    if (!child) return Rethrow(child.error(), fmt::format("baseline '{}': ", name));
-    made = std::make_unique<OutsideParticipant>(name, std::move(*child), interrupt_);
+    made = HONE_TRY(OutsideParticipant::Start(name, command, interrupt_));
   }
   return (baselines_[name] = std::move(made)).get();
 }
@@ -120,50 +167,34 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
   ModuleParticipant candidate(std::move(worker), memory_, memory_.output_memory(), *timing_pool_, call_wall_,
                               options_.seed + ++timings_);
 
-  // 2. Rounds, in which all take turns, until the result is sure enough or the time is up.
-  std::vector<Series> series(1);
-  series[0].participant = &candidate;
+  // 2. Rounds, in which all take turns, until the result is sure enough or the time is up. Baselines that are new here
+  // get ready first: PyTorch takes seconds to start, and compiles for up to minutes.
+  std::vector<Series> series{{.participant = &candidate}};
   for (const std::string& name : request.baselines) {
-    Series one;
-    one.participant = HONE_TRY(Baseline(name));
-    series.push_back(one);
+    const auto participant = Baseline(name);
+    Series one{.name = name, .known = !kept_[name].empty()};
+    Result<void> ready;
+    if (!participant) {
+      if (participant.error().kind == ErrorKind::kUsage) return tl::unexpected<Error>(participant.error());
+      ready = tl::unexpected<Error>(participant.error());
+    } else {
+      one.participant = *participant;
+      if (one.participant->call_us() == 0) ready = TakeTurn(one, microseconds(1), 0);
+    }
+    if (ready) {
+      one.spent_us = 0;
+      if (one.participant->call_us() <= budget_us) one.warm_us.clear();  // was not in turn with the candidate
+      series.push_back(std::move(one));
+      continue;
+    }
+    if (ready.error().message == "interrupted") return ready;
+    evaluation.notes.push_back(fmt::format("baseline '{}': {}", name, ready.error().message));
   }
-  const auto slice = microseconds(
-      static_cast<std::int64_t>(std::clamp(budget_us / kRounds / static_cast<double>(series.size()), 1e3, 40e3)));
-  const int cold = call_us < 1e3 ? 3 : 1;
-  const auto started = Clock::now();
-  for (int round = 0;; ++round) {
-    for (std::size_t turn = 0; turn < series.size(); ++turn) {
-      const std::size_t who = round % 2 ? series.size() - 1 - turn : turn;  // neither is always first
-      Series& one = series[who];
-      one.last_round_us = 0;
-      const double one_call = one.participant->call_us();
-      // A slow baseline is run less often: it gets its share of the budget, and at least one call in a run.
-      const double share = budget_us / static_cast<double>(series.size());
-      if (who != 0 && one_call > 0 && one.spent_us + one_call > share &&
-          !(round == 0 && kept_[request.baselines[who - 1]].empty()))
-        continue;
-      const auto turn_begin = Clock::now();
-      const Turn got = HONE_TRY(one.participant->Sample(slice, who == 0 ? cold : 0));
-      one.spent_us += UsSince(turn_begin);
-      if (one.participant->refused()) {
-        if (who != 0)
-          return Fail(ErrorKind::kTool, fmt::format("the baseline '{}' failed: {}", request.baselines[who - 1],
-                                                    one.participant->refused()->reason));
-        evaluation.verdict = *one.participant->refused();
-        return {};
-      }
-      one.warm_us.insert(one.warm_us.end(), got.warm_us.begin(), got.warm_us.end());
-      one.cold_us.insert(one.cold_us.end(), got.cold_us.begin(), got.cold_us.end());
-      one.last_round_us = Median(got.warm_us);
-    }
-    for (std::size_t i = 1; i < series.size(); ++i) {
-      if (series[i].last_round_us > 0) series[i].ratios.push_back(series[i].last_round_us / series[0].last_round_us);
-    }
-    const Samples now = Summarize(series[0].warm_us);
-    const bool sure = round + 1 >= kLeastRounds && now.high_us - now.low_us <= 2 * request.confidence * now.median_us;
-    const bool enough = now.count >= kLeastSamples || now.median_us > kSlowCallUs;
-    if (enough && (sure || UsSince(started) > budget_us)) break;
+  HONE_TRY(RunRounds(series, budget_us * static_cast<double>(std::max<std::size_t>(1, series.size() - 1)),
+                     request.confidence, call_us < 1e3 ? 3 : 1, evaluation.notes));
+  if (candidate.refused()) {
+    evaluation.verdict = *candidate.refused();
+    return {};
   }
 
   // 3. Is it still right, on inputs that it has not seen, at old addresses and new ones?
@@ -216,21 +247,22 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
     return {};
   }
   for (std::size_t i = 1; i < series.size(); ++i) {
-    // Of a baseline that was too slow for its share, what was measured for candidates before this one counts.
-    std::vector<double>& kept = kept_[request.baselines[i - 1]];
-    kept.insert(kept.end(), series[i].warm_us.begin(), series[i].warm_us.end());
+    const Series& one = series[i];
+    // Of a baseline that was too slow for its share, what was measured beside earlier candidates counts.
+    std::vector<double>& kept = kept_[one.name];
+    kept.insert(kept.end(), one.warm_us.begin(), one.warm_us.end());
     if (kept.size() > kKeptSamples) kept.erase(kept.begin(), kept.end() - kKeptSamples);
     Comparison comparison;
-    comparison.baseline = request.baselines[i - 1];
-    comparison.baseline_warm = Summarize(series[i].warm_us.empty() ? kept : series[i].warm_us);
-    comparison.rounds = static_cast<int>(series[i].ratios.size());
-    if (series[i].ratios.empty()) {
+    comparison.baseline = one.name;
+    comparison.baseline_warm = Summarize(one.warm_us.empty() ? kept : one.warm_us);
+    comparison.rounds = static_cast<int>(one.ratios.size());
+    if (one.ratios.empty()) {
       comparison.speedup = comparison.baseline_warm.median_us / timing.warm.median_us;
       comparison.speedup_low = comparison.baseline_warm.low_us / timing.warm.high_us;
       comparison.speedup_high = comparison.baseline_warm.high_us / timing.warm.low_us;
     } else {
-      comparison.speedup = Median(series[i].ratios);
-      const Interval interval = MedianInterval(series[i].ratios);
+      comparison.speedup = Median(one.ratios);
+      const Interval interval = MedianInterval(one.ratios);
       comparison.speedup_low = interval.low;
       comparison.speedup_high = interval.high;
     }

@@ -192,6 +192,9 @@ class LocalEvaluator : public Evaluator {
 Result<std::unique_ptr<Evaluator>> StartEvaluator(const Problem& problem, EvaluatorOptions options) {
   if (options.program.empty()) options.program = OwnPath();
   if (options.threads <= 0) options.threads = AllowedCores();
+  // Writing to a judge that is gone is an error to handle, not a reason to end.
+  struct sigaction now{};
+  if (sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) signal(SIGPIPE, SIG_IGN);
   auto evaluator = std::make_unique<LocalEvaluator>(problem, std::move(options));
   HONE_TRY(evaluator->StartJudge());
   return evaluator;

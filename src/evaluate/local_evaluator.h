@@ -39,6 +39,7 @@ struct EvaluatorOptions {
 
 // Starts the judge and compiles the oracle: fails when the problem cannot be defined. PDEATHSIG ties the judge to the
 // calling thread: it dies when that thread ends.
+// SIGPIPE is ignored from here on, unless it had a handler.
 Result<std::unique_ptr<Evaluator>> StartEvaluator(const Problem& problem, EvaluatorOptions options);
 
 }  // namespace hone

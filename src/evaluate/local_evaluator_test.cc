@@ -3,11 +3,16 @@
 #include "evaluate/local_evaluator.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <iterator>
+#include <map>
 #include <sstream>
 #include <thread>
 
@@ -242,6 +247,10 @@ TEST(LocalEvaluatorTest, ABaselineMayBeAProgramOfItsOwn) {
        .argv = {"/bin/sh", "-c", "while read line; do echo '{\"ns\": [5000000, 5000000, 5000000]}'; done"},
        .environment = {},
        .directory = ""});
+  options.outside.push_back({.name = "broken",
+                             .argv = {"/bin/sh", "-c", "echo '{\"error\": \"torch 1.13 has no torch.compile\"}'"},
+                             .environment = {},
+                             .directory = ""});
   auto evaluator = StartEvaluator(SmallProblem(), options);
   ASSERT_TRUE(evaluator) << evaluator.error().message;
   EvaluateRequest request = Timed(100);
@@ -252,6 +261,14 @@ TEST(LocalEvaluatorTest, ABaselineMayBeAProgramOfItsOwn) {
   ASSERT_EQ(evaluation->timing->against.size(), 2u);
   EXPECT_EQ(evaluation->timing->against[1].baseline_warm.median_us, 5000);
   EXPECT_GT(evaluation->timing->against[1].speedup, 0);
+  EXPECT_TRUE(evaluation->notes.empty()) << evaluation->notes[0];
+  request.baselines = {"naive", "broken"};
+  const auto without = (*evaluator)->Evaluate(Whole("honest"), request);
+  ASSERT_TRUE(without) << without.error().message;
+  ASSERT_TRUE(without->timing) << without->verdict.reason;
+  EXPECT_EQ(without->timing->against.size(), 1u);
+  ASSERT_EQ(without->notes.size(), 1u);
+  EXPECT_EQ(without->notes[0], "baseline 'broken': torch 1.13 has no torch.compile");
   request.baselines = {"eager"};
   const auto unknown = (*evaluator)->Evaluate(Whole("honest"), request);
   ASSERT_FALSE(unknown);
@@ -274,6 +291,97 @@ TEST(LocalEvaluatorTest, AnInterruptEndsTheEvaluationWithinASecond) {
   const auto next = Shared().Evaluate(Whole("honest"), CheckOnly());
   ASSERT_TRUE(next) << next.error().message;
   EXPECT_TRUE(next->verdict.accepted()) << next->verdict.reason;
+}
+
+// What hangs below this process: process ids of all descendants whose command line contains `words`.
+std::vector<int> Descendants(const std::string& words) {
+  std::map<int, int> parents;
+  std::map<int, std::string> lines;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const int pid = std::atoi(entry.path().filename().c_str());
+    if (pid == 0) continue;
+    std::ifstream status(entry.path() / "stat"), command(entry.path() / "cmdline");
+    std::string text, line((std::istreambuf_iterator<char>(command)), std::istreambuf_iterator<char>());
+    std::getline(status, text);
+    const auto name_end = text.rfind(')');
+    if (name_end == std::string::npos || name_end + 4 >= text.size()) continue;
+    parents[pid] = std::atoi(text.c_str() + name_end + 4);
+    std::replace(line.begin(), line.end(), '\0', ' ');
+    lines[pid] = line;
+  }
+  std::vector<int> found;
+  for (const auto& [pid, line] : lines) {
+    if (line.find(words) == std::string::npos) continue;
+    for (int up = pid; up > 1 && parents.count(up); up = parents[up]) {
+      if (parents[up] == getpid()) {
+        found.push_back(pid);
+        break;
+      }
+    }
+  }
+  return found;
+}
+
+std::int64_t ResidentPages(int pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/statm");
+  std::int64_t size = 0, resident = 0;
+  file >> size >> resident;
+  return resident;
+}
+
+std::ptrdiff_t OpenDescriptors(int pid) {
+  const std::filesystem::directory_iterator entries("/proc/" + std::to_string(pid) + "/fd");
+  return std::distance(begin(entries), end(entries));
+}
+
+TEST(LocalEvaluatorTest, AJudgeThatDiesIsReplaced) {
+  auto evaluator = StartEvaluator(SmallProblem(), Options());
+  ASSERT_TRUE(evaluator) << evaluator.error().message;
+  const auto before = Descendants("evaluate_processes judge");
+  ASSERT_TRUE((*evaluator)->Evaluate(Whole("honest"), CheckOnly()));
+  for (const int pid : before) kill(pid, SIGKILL);
+  const auto evaluation = (*evaluator)->Evaluate(Whole("honest"), CheckOnly());
+  ASSERT_TRUE(evaluation) << evaluation.error().message;
+  EXPECT_TRUE(evaluation->verdict.accepted()) << evaluation->verdict.reason;
+}
+
+// HONE_EVALUATIONS says how many; the test with the label "slow" takes 1,000.
+TEST(LeakTest, ManyEvaluationsLeaveNoProcessDescriptorOrMemoryBehind) {
+  const char* wish = std::getenv("HONE_EVALUATIONS");
+  const int count = wish ? std::atoi(wish) : 40;
+  std::vector<double> check_ms;
+  {
+    auto evaluator = StartEvaluator(SmallProblem(), Options());
+    ASSERT_TRUE(evaluator) << evaluator.error().message;
+    const auto candidates = {Whole("honest"), Hostile("exits"), Hostile("skips_tile"), Hostile("crashes"),
+                             Whole("honest")};
+    const auto once = [&] {
+      for (const auto& candidate : candidates) {
+        const auto evaluation = (*evaluator)->Evaluate(candidate, CheckOnly());
+        ASSERT_TRUE(evaluation) << evaluation.error().message;
+        if (evaluation->verdict.accepted())
+          check_ms.push_back(evaluation->stages.total_ms - evaluation->stages.compile_ms);
+      }
+    };
+    for (int i = 0; i < 3; ++i) once();  // draws, caches and allocators are warm then
+    const auto judges = Descendants("evaluate_processes judge");
+    ASSERT_EQ(judges.size(), 1u);
+    const int judge = judges[0];
+    const auto own_pages = ResidentPages(getpid()), judge_pages = ResidentPages(judge);
+    const auto own_open = OpenDescriptors(getpid()), judge_open = OpenDescriptors(judge);
+    check_ms.clear();
+    for (int i = 0; i < count / 5; ++i) once();
+    EXPECT_EQ(Descendants("worker").size(), 0u);
+    EXPECT_EQ(OpenDescriptors(getpid()), own_open);
+    EXPECT_EQ(OpenDescriptors(judge), judge_open);
+    EXPECT_LT(ResidentPages(getpid()) - own_pages, 512);  // 2 MiB
+    EXPECT_LT(ResidentPages(judge) - judge_pages, 512);
+  }
+  EXPECT_EQ(Descendants("evaluate_processes").size(), 0u);
+  std::sort(check_ms.begin(), check_ms.end());
+  ASSERT_FALSE(check_ms.empty());
+  std::cout << "evaluation beside compiling: median " << check_ms[check_ms.size() / 2] << " ms, best "
+            << check_ms.front() << " ms, of " << check_ms.size() << " accepted\n";
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -17,9 +19,10 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-constexpr double kSampleUs = 20;         // a sample lasts at least this long: reading the clock twice costs 0.05 us
-constexpr double kRehearseUpToUs = 100;  // below, waking up would be a part of the result
-constexpr double kDiscardUpToUs = 20e3;  // above, the first call of a turn is as good as any
+constexpr double kSampleUs = 20;          // a sample lasts at least this long: reading the clock twice costs 0.05 us
+constexpr double kRehearseUpToUs = 100;   // below, waking up would be a part of the result
+constexpr double kDiscardUpToUs = 20e3;   // above, the first call of a turn is as good as any
+constexpr double kPatientUpToUs = 100e3;  // above, the very first call is good enough to be a sample
 constexpr std::size_t kMostSamples = 500;
 constexpr double kClockCheckUs = 3000;
 constexpr double kClockTolerance = 0.1;
@@ -101,8 +104,13 @@ Result<Turn> ModuleParticipant::Sample(microseconds slice, int cold) {
       const auto shot = HONE_TRY(Shoot(one));
       if (!shot) return turn;
       first.push_back(shot->call_us);
-    } while (first.size() < 3 && first[0] < 1e6);
+    } while (first.size() < 3 && first[0] < kPatientUpToUs);
     call_us_ = *std::min_element(first.begin(), first.end());
+    if (call_us_ >= kPatientUpToUs) {
+      worker_.Stop();
+      turn.warm_us = warm_us_ = first;
+      return turn;
+    }
   }
   Request request;
   const auto slots = static_cast<std::uint32_t>(memory_->slots());
@@ -189,30 +197,60 @@ Result<void> ModuleParticipant::CheckClock() {
   return {};
 }
 
+Result<std::unique_ptr<OutsideParticipant>> OutsideParticipant::Start(std::string name, const Command& command,
+                                                                      const std::atomic<bool>* interrupt) {
+  const int log = memfd_create("hone-log", MFD_CLOEXEC);
+  auto child = Child::Start(command, log);
+  if (!child) {
+    close(log);
+    return tl::unexpected<Error>(child.error());
+  }
+  return std::unique_ptr<OutsideParticipant>(
+      new OutsideParticipant(std::move(name), std::move(*child), log, interrupt));
+}
+
+OutsideParticipant::~OutsideParticipant() {
+  if (log_ >= 0) close(log_);
+}
+
 Result<std::vector<double>> OutsideParticipant::Ask(int runs, bool cold) {
+  auto times = Answered(runs, cold);
+  if (!times) refused_ = Verdict{};  // an answer that comes too late would be taken for the next one's
+  return times;
+}
+
+Result<std::vector<double>> OutsideParticipant::Answered(int runs, bool cold) {
   // Until its first answer it may import and compile for minutes.
   const auto end = Clock::now() + std::chrono::minutes(10);
-  HONE_TRY(child_.WriteLine(nlohmann::json{{"runs", runs}, {"cold", cold}}.dump()));
+  // If it is gone it may have said why before: reading tells.
+  static_cast<void>(child_.WriteLine(nlohmann::json{{"runs", runs}, {"cold", cold}}.dump()));
   while (true) {
     const auto line = child_.ReadLine(milliseconds(200));
-    if (interrupt_ && interrupt_->load()) {
-      refused_ = Verdict{};  // its answer would come to the next question: it must not be asked again
-      return Fail(ErrorKind::kTimeout, "interrupted");
-    }
+    if (interrupt_ && interrupt_->load()) return Fail(ErrorKind::kTimeout, "interrupted");
     if (!line && line.error().kind == ErrorKind::kTimeout && Clock::now() < end) continue;
-    if (!line) return Rethrow(line.error(), fmt::format("baseline '{}': ", name_));
-    const auto answer = nlohmann::json::parse(*line, nullptr, false);
-    if (answer.is_object() && answer.contains("error")) {
-      return Fail(ErrorKind::kTool, fmt::format("baseline '{}': {}", name_, Printable(answer["error"].dump())));
+    if (!line) {
+      std::string said(4096, '\0');
+      const auto size = lseek(log_, 0, SEEK_END);
+      const auto got = pread(log_, said.data(), said.size(), std::max<off_t>(0, size - 4096));
+      said.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+      while (!said.empty() && said.back() == '\n') said.pop_back();
+      const std::string last = Printable(said.substr(said.rfind('\n') + 1));
+      return Fail(ErrorKind::kTool,
+                  last.empty() ? line.error().message : fmt::format("{}: {}", line.error().message, last));
     }
+    const auto answer = nlohmann::json::parse(*line, nullptr, false);
+    if (!answer.is_object()) return Fail(ErrorKind::kTool, "answered " + Printable(line->substr(0, 200)));
+    if (const auto error = answer.find("error"); error != answer.end() && error->is_string()) {
+      return Fail(ErrorKind::kTool, Printable(error->get<std::string>()));
+    }
+    if (answer.contains("ready")) continue;
     std::vector<double> times;
-    if (answer.is_object() && answer.contains("ns") && answer["ns"].is_array()) {
+    if (answer.contains("ns") && answer["ns"].is_array()) {
       for (const auto& one : answer["ns"]) {
         if (one.is_number()) times.push_back(one.get<double>() / 1000);
       }
     }
-    if (times.empty())
-      return Fail(ErrorKind::kTool, fmt::format("baseline '{}' answered {}", name_, Printable(line->substr(0, 200))));
+    if (times.empty()) return Fail(ErrorKind::kTool, "answered " + Printable(line->substr(0, 200)));
     return times;
   }
 }

@@ -86,14 +86,20 @@ class ModuleParticipant : public Participant {
 // A program that times itself and speaks lines of JSON (OutsideBaseline).
 class OutsideParticipant : public Participant {
  public:
-  OutsideParticipant(std::string name, Child child, const std::atomic<bool>* interrupt)
-      : name_(std::move(name)), child_(std::move(child)), interrupt_(interrupt) {}
+  // What the program says on its standard error is read only to explain its end.
+  static Result<std::unique_ptr<OutsideParticipant>> Start(std::string name, const Command& command,
+                                                           const std::atomic<bool>* interrupt);
+  ~OutsideParticipant() override;
   Result<Turn> Sample(std::chrono::microseconds slice, int cold) override;
 
  private:
+  OutsideParticipant(std::string name, Child child, int log, const std::atomic<bool>* interrupt)
+      : name_(std::move(name)), child_(std::move(child)), log_(log), interrupt_(interrupt) {}
   Result<std::vector<double>> Ask(int runs, bool cold);
+  Result<std::vector<double>> Answered(int runs, bool cold);
   std::string name_;
   Child child_;
+  int log_;
   const std::atomic<bool>* interrupt_;
 };
 

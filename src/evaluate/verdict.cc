@@ -177,6 +177,7 @@ json ToJson(const Evaluation& evaluation) {
     out["accuracy"] = std::move(accuracy);
   }
   if (evaluation.timing) out["timing"] = ToJson(*evaluation.timing);
+  if (!evaluation.notes.empty()) out["notes"] = evaluation.notes;
   return out;
 }
 
@@ -207,6 +208,7 @@ Result<Evaluation> ParseEvaluation(const json& from) {
       Get(stages, "compile_cached", evaluation.stages.compile_cached);
     }
     Get(from, "sandbox", evaluation.sandbox);
+    Get(from, "notes", evaluation.notes);
     return evaluation;
   } catch (const json::exception& error) {
     return Fail(ErrorKind::kCorrupt, std::string("not an evaluation: ") + error.what());

@@ -55,7 +55,8 @@ struct Verdict {
   double error_over_honest = 0;   // largest error / the honest implementation's largest error, on the same scale
   std::string range;              // "componentwise" or "normwise": how it fared on the very wide draw
   bool bit_reproducible = false;  // two runs on the same inputs gave the same bits
-  std::optional<bool> official_allclose;  // the benchmark's own check: |got - reference| <= 1e-4 + 1e-4 |reference|
+  std::optional<bool> official_allclose;  // the benchmark's own check: |got - reference| <= t + t |reference|,
+                                          // t = 1e-4 (1e-2 for 16-bit types), on the problem's own draws
   bool accepted() const { return outcome == Outcome::kAccepted; }
 };
 
@@ -94,7 +95,8 @@ struct Evaluation {
   Verdict verdict;
   std::optional<Timing> timing;  // accepted ones, when timing was asked for
   StageTimes stages;
-  std::string sandbox;  // "bubblewrap + seccomp", "seccomp", ...: what held the candidate
+  std::string sandbox;             // "bubblewrap + seccomp", "seccomp", ...: what held the candidate
+  std::vector<std::string> notes;  // what is missing in this evaluation: "baseline 'compile': no C compiler"
 };
 
 // JSON of docs/evaluation.md: the same in `hone evaluate --json`, the run store and reports.

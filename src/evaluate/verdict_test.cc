@@ -29,6 +29,7 @@ TEST(VerdictTest, AnEvaluationReadsBackAsItWasWritten) {
                              .against = {{.baseline = "naive", .speedup = 4, .rounds = 7}}};
   evaluation.stages.check_ms = 8;
   evaluation.sandbox = "bubblewrap + seccomp";
+  evaluation.notes = {"baseline 'compile': no C compiler"};
   const nlohmann::json written = ToJson(evaluation);
   const auto read = ParseEvaluation(written);
   ASSERT_TRUE(read);
