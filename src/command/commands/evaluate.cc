@@ -1,0 +1,160 @@
+// hone evaluate: is this candidate right, and how fast is it?
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "candidate/candidate.h"
+#include "command/command.h"
+#include "command/workbench.h"
+
+namespace hone {
+namespace {
+
+constexpr Positional kPositionals[] = {
+    {.name = "problem", .help = "problem.json, or a KernelBench-style .py file"},
+    {.name = "candidate", .help = "a program (.hk), or a C++ module (.cc; see include/hone/module.h)"},
+};
+constexpr Option kOptions[] = {
+    {.name = "no-time", .type = ValueType::kFlag, .help = "judge only, do not time"},
+    {.name = "baseline",
+     .value = "NAME",
+     .help = "naive, eager or compile; may be repeated (default: all that are here)"},
+    {.name = "budget",
+     .type = ValueType::kReal,
+     .value = "S",
+     .help = "seconds of timing beside each baseline",
+     .otherwise = "1",
+     .at_least = 0},
+    {.name = "threads",
+     .type = ValueType::kInteger,
+     .value = "N",
+     .help = "threads of the candidate and the baselines (default: all cores)",
+     .at_least = 1},
+    {.name = "seed",
+     .type = ValueType::kInteger,
+     .value = "S",
+     .help = "of the inputs",
+     .otherwise = "1",
+     .at_least = 0},
+    {.name = "range",
+     .value = "WHICH",
+     .help = "own, or full: being wrong on very wide inputs refuses, too",
+     .otherwise = "own"},
+    {.name = "python", .value = "PATH", .help = "interpreter with PyTorch, for .py problems and their baselines"},
+};
+
+// Ends an evaluation when the flag rises. A signal's handler may do nothing but raise it, so somebody has to look.
+class InterruptWatch {
+ public:
+  InterruptWatch(const std::atomic<bool>& flag, Evaluator& evaluator)
+      : thread_([&flag, &evaluator](std::stop_token stop) {
+          while (!stop.stop_requested()) {
+            if (flag) evaluator.Interrupt();
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+          }
+        }) {}
+
+ private:
+  std::jthread thread_;
+};
+
+std::string Time(double us) {
+  if (us >= 1e6) return fmt::format("{:.3g} s", us / 1e6);
+  if (us >= 1e3) return fmt::format("{:.4g} ms", us / 1e3);
+  return fmt::format("{:.4g} us", us);
+}
+
+std::string Describe(const Evaluation& evaluation) {
+  const Verdict& verdict = evaluation.verdict;
+  std::string text = verdict.accepted() ? "accepted\n" : fmt::format("{}: {}\n", Name(verdict.outcome), verdict.reason);
+  if (verdict.accepted()) {
+    text += fmt::format(
+        "  accuracy  largest error {:.2f} of its budget, {:.2f} of an honest implementation's; right {}{}\n",
+        verdict.error_over_budget, verdict.error_over_honest, verdict.range,
+        verdict.bit_reproducible ? "; the same bits each time" : "; not the same bits each time");
+    if (verdict.official_allclose) {
+      text += fmt::format("  allclose  {}, KernelBench's check\n", *verdict.official_allclose ? "passes" : "fails");
+    }
+  } else if (!verdict.evidence.log.empty()) {
+    text += verdict.evidence.log;
+    if (text.back() != '\n') text += '\n';
+  }
+  if (const auto& timing = evaluation.timing) {
+    text += fmt::format("  warm      {} ({} to {}, {} samples)\n", Time(timing->warm.median_us),
+                        Time(timing->warm.low_us), Time(timing->warm.high_us), timing->warm.count);
+    text += fmt::format("  cold      {}\n", Time(timing->cold.median_us));
+    if (timing->prepare_us > 1) text += fmt::format("  prepare   {}, once\n", Time(timing->prepare_us));
+    for (const Comparison& one : timing->against) {
+      text += fmt::format("  {:<9} {}: {:.3g} times as fast ({:.3g} to {:.3g})\n", one.baseline,
+                          Time(one.baseline_warm.median_us), one.speedup, one.speedup_low, one.speedup_high);
+    }
+  }
+  for (const std::string& note : evaluation.notes) text += fmt::format("  note      {}\n", note);
+  if (!evaluation.sandbox.empty()) text += fmt::format("  sandbox   {}\n", evaluation.sandbox);
+  text +=
+      fmt::format("  took      {:.0f} ms: compile {:.0f}{}, check {:.0f}, timing {:.0f}\n", evaluation.stages.total_ms,
+                  evaluation.stages.compile_ms, evaluation.stages.compile_cached ? " (cached)" : "",
+                  evaluation.stages.check_ms, evaluation.stages.timing_ms);
+  return text;
+}
+
+Result<Answer> RunIt(VerbCall& call) {
+  const std::string range = call.Text("range");
+  if (range != "own" && range != "full")
+    return Fail(ErrorKind::kUsage, fmt::format("--range {}: it is own or full", range));
+  const Candidate candidate = HONE_TRY(LoadCandidate(call.Text("candidate")));
+  const auto wanted = call.Texts("baseline");
+  const bool time = !call.Flag("no-time");
+  const bool torch = time && (wanted.empty() || wanted != std::vector<std::string>{"naive"});
+  Workbench bench = HONE_TRY(OpenWorkbench(call, call.Text("problem"),
+                                           {.python = call.Text("python"),
+                                            .torch = torch,
+                                            .threads = static_cast<int>(call.Int("threads")),
+                                            .seed = static_cast<std::uint64_t>(call.Int("seed")),
+                                            .calibrate = false}));
+  for (const std::string& name : wanted) {
+    if (std::find(bench.baselines.begin(), bench.baselines.end(), name) != bench.baselines.end()) continue;
+    return Fail(ErrorKind::kUsage,
+                fmt::format("--baseline {}: what can be timed here is {}", name, fmt::join(bench.baselines, ", ")));
+  }
+  const EvaluateRequest request{
+      .time = time,
+      .timing_budget = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * call.Real("budget"))),
+      .baselines = wanted.empty() ? bench.baselines : wanted,
+      .range_full = range == "full",
+      .bound_us = bench.bound.us};
+  const std::atomic<bool>& interrupted = call.CatchInterrupts();
+  const InterruptWatch watch(interrupted, *bench.evaluator);
+  const auto evaluation = bench.evaluator->Evaluate(candidate, request);
+  if (interrupted) return Answer({{"interrupted", true}}, "interrupted", ExitCode::kInterrupted);
+  if (!evaluation) return tl::unexpected<Error>(evaluation.error());
+  nlohmann::json document = ToJson(*evaluation);
+  document["candidate"] = candidate.Identity();
+  document["problem"] = Identity(bench.problem);
+  return Answer(document, Describe(*evaluation), evaluation->verdict.accepted() ? ExitCode::kDone : ExitCode::kNo);
+}
+
+}  // namespace
+
+HONE_VERB(evaluate){
+    .name = "evaluate",
+    .doc = "Say whether a candidate is right, and how fast it is",
+    .help =
+        "Runs the candidate in a sandbox on several draws of the problem's inputs, compares every element with an\n"
+        "oracle in double precision, and times what is right beside the baselines (docs/evaluation.md).\n"
+        "\n"
+        "  hone evaluate problem.json kernel.hk\n"
+        "  hone evaluate model.py kernel.cc --baseline eager --threads 4 --json\n",
+    .positionals = kPositionals,
+    .options = kOptions,
+    .json =
+        "outcome, reason, evidence, accuracy, timing (microseconds), stages (milliseconds), sandbox, notes, "
+        "candidate and problem (identities)",
+    .no = "the candidate is refused",
+    .run = RunIt};
+
+}  // namespace hone
