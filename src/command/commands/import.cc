@@ -1,0 +1,147 @@
+// hone import: a problem.json out of somebody else's file. Says at once whether hone knows all of its operators.
+#include "problem/import/import.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/files.h"
+#include "command/command.h"
+#include "graph/graph.h"
+
+namespace hone {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Positional kPositionals[] = {{.name = "file", .help = "model.py with Model and get_inputs, or problem.json"}};
+constexpr Option kOptions[] = {
+    {.name = "output",
+     .letter = 'o',
+     .value = "PATH",
+     .help = "write problem.json here, and values that need a file beside it (default: standard output)"},
+    {.name = "weights", .type = ValueType::kFlag, .help = "keep the parameters' exact values, not their distribution"},
+    {.name = "contract",
+     .value = "NAME",
+     .help = "how accurate: torch, fp64, fp32, tf32, bf16 or fp16",
+     .otherwise = "torch"},
+    {.name = "python", .value = "PATH", .help = "interpreter with PyTorch (default: $HONE_PYTHON, else python3)"}};
+
+std::string ValuesPath(const std::string& problem_path) {
+  return fs::path(problem_path).replace_extension(".safetensors").string();
+}
+
+// Files that the problem names keep being found from the folder that it is written to.
+void MoveTo(const fs::path& folder, Problem& problem) {
+  const auto absolute = [](const fs::path& path) {
+    std::error_code ignored;
+    return fs::absolute(path.empty() ? fs::path(".") : path, ignored).lexically_normal();
+  };
+  const fs::path to = absolute(folder), from = absolute(problem.folder);
+  for (Tensor& tensor : problem.tensors) {
+    auto* file = std::get_if<FromFile>(&tensor.generator);
+    if (file && fs::path(file->path).is_relative()) {
+      file->path = (from / file->path).lexically_normal().lexically_relative(to).string();
+    }
+  }
+  problem.folder = folder.string();
+}
+
+std::set<std::string> FilesOf(const Problem& problem) {
+  std::set<std::string> files;
+  for (const Tensor& tensor : problem.tensors) {
+    if (const auto* file = std::get_if<FromFile>(&tensor.generator)) files.insert(file->path);
+  }
+  return files;
+}
+
+int Count(const Problem& problem, Role role) {
+  int count = 0;
+  for (const Tensor& tensor : problem.tensors) count += tensor.role == role;
+  return count;
+}
+
+Result<Answer> RunImport(VerbCall& call) {
+  const std::string file = call.Text("file"), output = call.Text("output");
+  const auto contract = ParsePrecision(call.Text("contract"));
+  if (!contract) {
+    return Fail(ErrorKind::kUsage,
+                fmt::format("--contract {}: known are torch, fp64, fp32, tf32, bf16, fp16", call.Text("contract")));
+  }
+  if (call.Flag("weights") && output.empty()) {
+    return Fail(ErrorKind::kUsage, "--weights writes the values to a file beside problem.json: name it with -o p.json");
+  }
+  ImportOptions options;
+  options.python = call.Text("python");
+  options.weights = call.Flag("weights");
+  options.contract = *contract;
+  if (!output.empty()) {
+    const fs::path folder = fs::path(output).parent_path();
+    if (!folder.empty()) HONE_TRY(MakeDirectories(folder.string()));
+    options.weights_path = ValuesPath(output);
+  }
+  auto imported = Import(file, options);
+  if (!imported) {
+    // A file that is not there is a mistake in the command line, too.
+    Error error = imported.error();
+    std::error_code ignored;
+    if (error.kind == ErrorKind::kNotFound && !fs::exists(file, ignored)) error.kind = ErrorKind::kUsage;
+    return tl::unexpected<Error>(std::move(error));
+  }
+  Problem problem = std::move(*imported);
+  const auto graph = Graph::Create(problem);
+  if (!graph) call.Note(fmt::format("imported, but hone cannot optimize it yet: {}", graph.error().message));
+
+  if (output.empty()) {
+    if (const auto files = FilesOf(problem); !files.empty()) {
+      call.Note(fmt::format("it names {}, which is found from {} only; -o p.json keeps the path right", *files.begin(),
+                            problem.folder.empty() ? "." : problem.folder));
+    }
+    const std::string text = ToJson(problem);
+    return Answer::FromJsonText(text, text);
+  }
+  MoveTo(fs::path(output).parent_path(), problem);
+  HONE_TRY(WriteFileAtomically(output, ToJson(problem)));
+  const auto files = FilesOf(problem);
+  const int inputs = Count(problem, Role::kInput), parameters = Count(problem, Role::kParameter),
+            outputs = Count(problem, Role::kOutput);
+  std::string text = fmt::format("{}: {} operators, {} inputs, {} parameters, {} outputs, contract {}\n", output,
+                                 problem.nodes.size(), inputs, parameters, outputs, Name(problem.contract));
+  for (const auto& path : files) text += fmt::format("values in {}\n", path);
+  return Answer({{"problem", output},
+                 {"files", files},
+                 {"name", problem.name},
+                 {"identity", Identity(problem)},
+                 {"contract", Name(problem.contract)},
+                 {"operators", problem.nodes.size()},
+                 {"inputs", inputs},
+                 {"parameters", parameters},
+                 {"outputs", outputs},
+                 {"optimizable", graph.has_value()}},
+                std::move(text));
+}
+
+}  // namespace
+
+HONE_VERB(import){
+    .name = "import",
+    .doc = "Write the problem.json of a PyTorch module",
+    .help =
+        "Reads a KernelBench-style file (class Model, get_inputs, get_init_inputs) through PyTorch, in a child "
+        "process\n"
+        "under limits of time and memory. docs/problem.md says what is recorded.\n"
+        "\n"
+        "  hone import model.py -o p.json\n"
+        "  hone import model.py --weights --contract fp32 -o p.json",
+    .positionals = kPositionals,
+    .options = kOptions,
+    .json =
+        "without -o the problem itself; with it problem (its path), files[] (of values, from its folder), name, "
+        "identity,\n"
+        "contract, operators, inputs, parameters, outputs (counts), optimizable (hone knows all operators)",
+    .run = RunImport,
+};
+
+}  // namespace hone
