@@ -1,4 +1,6 @@
 // From the language to kernels: names become buffers and strides, terms become Exprs over the iteration space.
+#include "base/check.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,7 +8,6 @@
 #include <map>
 #include <set>
 
-#include "base/check.h"
 #include "base/text.h"
 #include "dsl/family.h"
 #include "dsl/functions.h"
@@ -24,7 +25,8 @@ std::vector<int> ResultDims(const Kernel& kernel) {
 
 DType ComputeType(const KernelProgram& program, const Kernel& kernel) {
   bool wide = kernel.target >= 0 && program.buffers[static_cast<std::size_t>(kernel.target)].dtype == DType::kF64;
-  for (const auto& operand : kernel.operands) wide |= program.buffers[static_cast<std::size_t>(operand.buffer)].dtype == DType::kF64;
+  for (const auto& operand : kernel.operands)
+    wide |= program.buffers[static_cast<std::size_t>(operand.buffer)].dtype == DType::kF64;
   return wide ? DType::kF64 : DType::kF32;
 }
 
@@ -54,7 +56,6 @@ std::string ToString(const Setting& setting) {
 namespace {
 
 std::size_t At(int i) { return static_cast<std::size_t>(i); }
-
 
 std::vector<std::int64_t> DenseStrides(const Shape& shape) {
   std::vector<std::int64_t> strides(shape.size());
@@ -89,13 +90,15 @@ class Checker {
     }
     for (const auto& view : source_.views) {
       if (!names_.contains(view.name)) {
-        Fail(view.at, fmt::format("view '{}' is of '{}', which nothing makes{}", view.name, view.base, Known(view.base)));
+        Fail(view.at,
+             fmt::format("view '{}' is of '{}', which nothing makes{}", view.name, view.base, Known(view.base)));
         return complaint_;
       }
     }
     for (const auto& declaration : source_.declarations) {
       if (declaration.role == Role::kOutput && !written_.contains(declaration.name)) {
-        Fail(declaration.at, fmt::format("output '{}' is never written: add a statement '{} = ...'", declaration.name, declaration.name));
+        Fail(declaration.at, fmt::format("output '{}' is never written: add a statement '{} = ...'", declaration.name,
+                                         declaration.name));
         return complaint_;
       }
     }
@@ -116,16 +119,17 @@ class Checker {
   }
 
   bool UnknownName(const Term& term) {
-    return Fail(term.at, buffers_.contains(term.name) ? fmt::format("output '{}' is read before it is written: move its statement up", term.name)
-                                                      : fmt::format("unknown name '{}'{}", term.name, Known(term.name)));
+    return Fail(term.at, buffers_.contains(term.name)
+                             ? fmt::format("output '{}' is read before it is written: move its statement up", term.name)
+                             : fmt::format("unknown name '{}'{}", term.name, Known(term.name)));
   }
 
   bool Declarations() {
     int counts[3] = {};
     for (const auto& declaration : source_.declarations) {
       if (declaration.dtype == DType::kF16 || declaration.dtype == DType::kBF16) {
-        return Fail(declaration.at, fmt::format("'{}' is {}, in which the CPU does not compute: use f32", declaration.name,
-                                                hone::Name(declaration.dtype)));
+        return Fail(declaration.at, fmt::format("'{}' is {}, in which the CPU does not compute: use f32",
+                                                declaration.name, hone::Name(declaration.dtype)));
       }
       KernelBuffer buffer{.name = declaration.name, .dtype = declaration.dtype, .shape = declaration.shape};
       buffer.home = declaration.role == Role::kInput       ? KernelBuffer::Home::kInput
@@ -133,9 +137,11 @@ class Checker {
                                                            : KernelBuffer::Home::kOutput;
       buffer.position = counts[static_cast<int>(declaration.role)]++;
       if (!buffers_.emplace(declaration.name, static_cast<int>(program_.buffers.size())).second) {
-        return Fail(declaration.at, fmt::format("'{}' is declared twice: give each tensor its own name", declaration.name));
+        return Fail(declaration.at,
+                    fmt::format("'{}' is declared twice: give each tensor its own name", declaration.name));
       }
-      if (declaration.role != Role::kOutput) AddName(declaration.name, static_cast<int>(program_.buffers.size()), declaration.shape);
+      if (declaration.role != Role::kOutput)
+        AddName(declaration.name, static_cast<int>(program_.buffers.size()), declaration.shape);
       program_.buffers.push_back(std::move(buffer));
     }
     return !problem_ || AgreesWithProblem();
@@ -148,7 +154,8 @@ class Checker {
     for (const auto& declaration : source_.declarations) {
       const Tensor* tensor = problem_->Find(declaration.name);
       if (!tensor) {
-        return Fail(declaration.at, fmt::format("the problem has no tensor '{}'{}", declaration.name, DidYouMean(declaration.name, known)));
+        return Fail(declaration.at, fmt::format("the problem has no tensor '{}'{}", declaration.name,
+                                                DidYouMean(declaration.name, known)));
       }
       if (tensor->role != declaration.role) {
         return Fail(declaration.at, fmt::format("'{}' is declared as {}; in the problem it is {}", declaration.name,
@@ -169,8 +176,8 @@ class Checker {
       if (it != buffers_.end()) {
         program_.buffers[At(it->second)].position = here;
       } else if (tensor.role == Role::kOutput) {
-        return Fail({1, 1}, fmt::format("the problem's output '{}' is not declared: add 'output {}: {}{}'", tensor.name, tensor.name,
-                                        hone::Name(tensor.dtype), hone::ToString(tensor.shape)));
+        return Fail({1, 1}, fmt::format("the problem's output '{}' is not declared: add 'output {}: {}{}'", tensor.name,
+                                        tensor.name, hone::Name(tensor.dtype), hone::ToString(tensor.shape)));
       }
     }
     return true;
@@ -189,8 +196,8 @@ class Checker {
         return Fail(view.at, fmt::format("'{}' is already the name of something else: choose another", view.name));
       }
       if (view_names_.contains(view.base)) {
-        return Fail(view.at, fmt::format("'{}' is itself a view: view '{}' instead, with strides in its elements", view.base,
-                                         view_names_.at(view.base)));
+        return Fail(view.at, fmt::format("'{}' is itself a view: view '{}' instead, with strides in its elements",
+                                         view.base, view_names_.at(view.base)));
       }
       const std::int64_t count = ElementCount(base->second.shape);
       std::int64_t low = view.offset, high = view.offset;
@@ -201,8 +208,8 @@ class Checker {
         (reach < 0 ? low : high) += reach;
       }
       if (!empty && (low < 0 || high >= count)) {
-        return Fail(view.at, fmt::format("view '{}' reaches element {} of '{}', which has {}: check strides and offset", view.name,
-                                         low < 0 ? low : high, view.base, count));
+        return Fail(view.at, fmt::format("view '{}' reaches element {} of '{}', which has {}: check strides and offset",
+                                         view.name, low < 0 ? low : high, view.base, count));
       }
       names_[view.name] = {base->second.buffer, view.shape, view.strides, view.offset};
       view_names_[view.name] = view.base;
@@ -216,10 +223,10 @@ class Checker {
   // Where a name may stand, and how its dimensions lie on the iteration space.
   struct Place {
     Kernel* kernel = nullptr;
-    std::vector<int> dims;            // of the space, to whose end a name's dimensions are aligned
-    Expr it;                          // what `it` is here, if anything
-    std::string_view no_it;           // why there is no `it` here
-    bool lets_only = false;           // outside of a let's fold: no tensors
+    std::vector<int> dims;   // of the space, to whose end a name's dimensions are aligned
+    Expr it;                 // what `it` is here, if anything
+    std::string_view no_it;  // why there is no `it` here
+    bool lets_only = false;  // outside of a let's fold: no tensors
   };
 
   // The shape to which all tensors in the term broadcast, starting from `shape`.
@@ -235,8 +242,10 @@ class Checker {
         if (mine == 1) {
           mine = other[d];
         } else if (other[d] != 1 && other[d] != mine) {
-          return Fail(term->at, fmt::format("'{}' of shape {} does not broadcast with {}: make the extents equal or 1, or take a view",
-                                            term->name, hone::ToString(other), hone::ToString(shape)));
+          return Fail(
+              term->at,
+              fmt::format("'{}' of shape {} does not broadcast with {}: make the extents equal or 1, or take a view",
+                          term->name, hone::ToString(other), hone::ToString(shape)));
         }
       }
     }
@@ -259,14 +268,15 @@ class Checker {
       case Term::Kind::kCall: break;
     }
     if (IsFold(term->name, term->arguments.size())) {
-      Fail(term->at, fmt::format("'{}' folds over axes: only a let of a norm may hold it, or the reduce family", term->name));
+      Fail(term->at,
+           fmt::format("'{}' folds over axes: only a let of a norm may hold it, or the reduce family", term->name));
       return Expr(0.0);
     }
     const Function* function = FindFunction(term->name, term->arguments.size());
     if (!function) {
       if (const Function* other = FindFunction(term->name)) {
-        Fail(term->at, fmt::format("'{}' takes {} argument{}, not {}: {}", term->name, other->arguments, other->arguments == 1 ? "" : "s",
-                                   term->arguments.size(), other->doc));
+        Fail(term->at, fmt::format("'{}' takes {} argument{}, not {}: {}", term->name, other->arguments,
+                                   other->arguments == 1 ? "" : "s", term->arguments.size(), other->doc));
       } else {
         std::vector<std::string_view> known;
         for (const auto& f : AllFunctions()) known.push_back(f.name);
@@ -280,7 +290,8 @@ class Checker {
     if (function->whole_only) {
       for (const auto& argument : arguments) {
         if (argument->type == ScalarType::kReal) {
-          Fail(term->at, fmt::format("'{}' wants bools or whole numbers, not reals: compare first, or use bool(x)", term->name));
+          Fail(term->at,
+               fmt::format("'{}' wants bools or whole numbers, not reals: compare first, or use bool(x)", term->name));
           return Expr(0.0);
         }
       }
@@ -303,12 +314,14 @@ class Checker {
       return Expr(0.0);
     }
     if (place.lets_only) {
-      Fail(term.at, fmt::format("'{}' outside of the fold: there a let may use numbers and earlier lets only", term.name));
+      Fail(term.at,
+           fmt::format("'{}' outside of the fold: there a let may use numbers and earlier lets only", term.name));
       return Expr(0.0);
     }
     const Named& named = it->second;
     Kernel& kernel = *place.kernel;
-    KernelOperand operand{.buffer = named.buffer, .strides = std::vector<std::int64_t>(kernel.space.size(), 0), .offset = named.offset};
+    KernelOperand operand{
+        .buffer = named.buffer, .strides = std::vector<std::int64_t>(kernel.space.size(), 0), .offset = named.offset};
     Shape want;
     for (const int d : place.dims) want.push_back(kernel.space[At(d)].extent);
     if (named.shape.size() > want.size()) {
@@ -320,8 +333,9 @@ class Checker {
       const std::size_t aligned = want.size() - named.shape.size() + d;
       if (named.shape[d] == 1) continue;
       if (named.shape[d] != want[aligned]) {
-        Fail(term.at, fmt::format("'{}' of shape {} does not broadcast to {} here: make the extents equal or 1, or take a view", term.name,
-                                  hone::ToString(named.shape), hone::ToString(want)));
+        Fail(term.at,
+             fmt::format("'{}' of shape {} does not broadcast to {} here: make the extents equal or 1, or take a view",
+                         term.name, hone::ToString(named.shape), hone::ToString(want)));
         return Expr(0.0);
       }
       operand.strides[At(place.dims[aligned])] = named.strides[d];
@@ -329,7 +343,8 @@ class Checker {
     int index = -1;
     for (std::size_t i = 0; i < kernel.operands.size() && index < 0; ++i) {
       const KernelOperand& other = kernel.operands[i];
-      if (other.buffer == operand.buffer && other.strides == operand.strides && other.offset == operand.offset) index = static_cast<int>(i);
+      if (other.buffer == operand.buffer && other.strides == operand.strides && other.offset == operand.offset)
+        index = static_cast<int>(i);
     }
     if (index < 0) {
       index = static_cast<int>(kernel.operands.size());
@@ -352,7 +367,8 @@ class Checker {
   // --- Statements.
 
   static bool IsFold(const std::string& name, std::size_t arguments) {
-    return arguments == 1 && (name == "sum" || name == "prod" || name == "mean" || name == "max_over" || name == "min_over");
+    return arguments == 1 &&
+           (name == "sum" || name == "prod" || name == "mean" || name == "max_over" || name == "min_over");
   }
 
   // The folds in a term; a fold inside of a fold counts too.
@@ -370,18 +386,24 @@ class Checker {
 
   bool AddLet(Kernel& kernel, const Let& let, const Expr& operand) {
     if (names_.contains(let.name) || buffers_.contains(let.name) ||
-        std::any_of(kernel.lets.begin(), kernel.lets.end(), [&](const KernelLet& other) { return other.name == let.name; })) {
+        std::any_of(kernel.lets.begin(), kernel.lets.end(),
+                    [&](const KernelLet& other) { return other.name == let.name; })) {
       return Fail(let.at, fmt::format("let '{}' has the name of something else: choose another", let.name));
     }
     std::vector<TermPtr> folds;
     FindFolds(let.value, folds);
     if (folds.size() != 1) {
-      return Fail(let.at, fmt::format("let '{}' holds {} folds: it must hold exactly one of sum, prod, mean, max_over, min_over", let.name,
-                                      folds.size()));
+      return Fail(
+          let.at,
+          fmt::format("let '{}' holds {} folds: it must hold exactly one of sum, prod, mean, max_over, min_over",
+                      let.name, folds.size()));
     }
     KernelLet result{.name = let.name, .fold = ReduceOp::kSum, .body = {}, .finish = {}};
     const std::string& fold = folds[0]->name;
-    result.fold = fold == "prod" ? ReduceOp::kProd : fold == "max_over" ? ReduceOp::kMax : fold == "min_over" ? ReduceOp::kMin : ReduceOp::kSum;
+    result.fold = fold == "prod"       ? ReduceOp::kProd
+                  : fold == "max_over" ? ReduceOp::kMax
+                  : fold == "min_over" ? ReduceOp::kMin
+                                       : ReduceOp::kSum;
     Place place{.kernel = &kernel, .dims = AllDims(kernel), .it = operand, .no_it = {}};
     result.body = RealIfOpen(Convert(folds[0]->arguments[0], place));
     if (failed_) return false;
@@ -394,7 +416,8 @@ class Checker {
     std::vector<TermPtr> own_its;
     const TermPtr around = Replace(let.value, folds[0], hole);
     FindNames(around, "it", own_its);
-    if (own_its.size() != 1) return Fail(let.at, "'it' outside of the fold: there a let may use numbers and earlier lets only");
+    if (own_its.size() != 1)
+      return Fail(let.at, "'it' outside of the fold: there a let may use numbers and earlier lets only");
     result.finish = RealIfOpen(Convert(around, outside));
     if (failed_) return false;
     let_types_.push_back(result.finish->type);
@@ -423,14 +446,17 @@ class Checker {
     if (!family) {
       std::vector<std::string_view> known;
       for (const Family* other : AllFamilies()) known.push_back(other->name);
-      return Fail(statement.at, fmt::format("unknown family '{}'{}", statement.family, DidYouMean(statement.family, known)));
+      return Fail(statement.at,
+                  fmt::format("unknown family '{}'{}", statement.family, DidYouMean(statement.family, known)));
     }
     const auto target = buffers_.find(statement.target);
     if (written_.contains(statement.target)) {
-      return Fail(statement.at, fmt::format("'{}' is written twice: give the second value its own name", statement.target));
+      return Fail(statement.at,
+                  fmt::format("'{}' is written twice: give the second value its own name", statement.target));
     }
     if (names_.contains(statement.target)) {
-      return Fail(statement.at, fmt::format("'{}' cannot be written: it is not an output; choose another name", statement.target));
+      return Fail(statement.at,
+                  fmt::format("'{}' cannot be written: it is not an output; choose another name", statement.target));
     }
     Kernel kernel;
     kernel.family = family;
@@ -444,7 +470,8 @@ class Checker {
       kernel.text = kernel.text.substr(kernel.text.find('\n') + 1);
       kernel.text.pop_back();
     }
-    if (!family->variants.empty() && std::find(family->variants.begin(), family->variants.end(), kernel.variant) == family->variants.end()) {
+    if (!family->variants.empty() &&
+        std::find(family->variants.begin(), family->variants.end(), kernel.variant) == family->variants.end()) {
       const std::vector<std::string_view> named(family->variants.begin(), family->variants.end());
       return Fail(statement.at, kernel.variant.empty()
                                     ? fmt::format("'{}' needs a variant: {}", family->name, fmt::join(named, ", "))
@@ -455,8 +482,9 @@ class Checker {
       return Fail(statement.at, fmt::format("'{}' has no variants: remove '{}'", family->name, kernel.variant));
     }
     if (static_cast<int>(statement.operands.size()) != family->operands) {
-      return Fail(statement.at, fmt::format("'{}' takes {} operand{}, not {}: {}", family->name, family->operands,
-                                            family->operands == 1 ? "" : "s", statement.operands.size(), family->grammar));
+      return Fail(statement.at,
+                  fmt::format("'{}' takes {} operand{}, not {}: {}", family->name, family->operands,
+                              family->operands == 1 ? "" : "s", statement.operands.size(), family->grammar));
     }
     if (family->takes_axes && statement.axes.empty()) {
       return Fail(statement.at, fmt::format("'{}' needs axes: write 'over [...]' after the operands", family->name));
@@ -482,7 +510,8 @@ class Checker {
 
   static std::string VariantList(const std::vector<std::string_view>& variants) {
     std::string list;
-    for (const auto variant : variants) list += fmt::format("{}{}", list.empty() ? "" : ", ", variant.empty() ? "none" : variant);
+    for (const auto variant : variants)
+      list += fmt::format("{}{}", list.empty() ? "" : ", ", variant.empty() ? "none" : variant);
     return list;
   }
 
@@ -507,7 +536,8 @@ class Checker {
         } else if (target != buffers_.end()) {
           shape = program_.buffers[At(target->second)].shape;
         } else {
-          return Fail(statement.at, fmt::format("the shape of '{}' is not known: write '{}: [...] = ...'", statement.target, statement.target));
+          return Fail(statement.at, fmt::format("the shape of '{}' is not known: write '{}: [...] = ...'",
+                                                statement.target, statement.target));
         }
       }
       shapes.push_back(std::move(shape));
@@ -520,7 +550,8 @@ class Checker {
     operand_dims_.push_back(AllDims(kernel));
     for (const int axis : statement.axes) {
       if (axis >= static_cast<int>(kernel.space.size())) {
-        return Fail(statement.at, fmt::format("axis {} is out of range: the operand's shape is {}", axis, hone::ToString(shapes[0])));
+        return Fail(statement.at,
+                    fmt::format("axis {} is out of range: the operand's shape is {}", axis, hone::ToString(shapes[0])));
       }
     }
     kernel.axes = statement.axes;
@@ -530,7 +561,10 @@ class Checker {
   bool Expressions(const Statement& statement, Kernel& kernel) {
     const bool is_element = statement.family == "map" || statement.family == "norm";  // `it` is the operand
     for (std::size_t i = 0; i < statement.operands.size(); ++i) {
-      const Place place{.kernel = &kernel, .dims = operand_dims_[i], .it = {}, .no_it = "there is no 'it' among the operands: name a tensor"};
+      const Place place{.kernel = &kernel,
+                        .dims = operand_dims_[i],
+                        .it = {},
+                        .no_it = "there is no 'it' among the operands: name a tensor"};
       kernel.inputs.push_back(RealIfOpen(Convert(statement.operands[i], place)));
       if (failed_) return false;
     }
@@ -539,7 +573,8 @@ class Checker {
     }
     ScalarType type = kernel.inputs[0]->type;
     if (statement.family == "reduce" && type == ScalarType::kBool) type = ScalarType::kInt;
-    if (kernel.variant == "mean" || statement.family == "softmax" || statement.family == "matmul") type = ScalarType::kReal;
+    if (kernel.variant == "mean" || statement.family == "softmax" || statement.family == "matmul")
+      type = ScalarType::kReal;
     Expr it = is_element ? kernel.inputs[0] : Load(kItOperand, {}, type);
     const std::vector<int> dims = ResultDims(kernel);
     for (const int d : dims) kernel.result.push_back(kernel.space[At(d)].extent);
@@ -555,31 +590,40 @@ class Checker {
   bool Target(const Statement& statement, Kernel& kernel, int output) {
     const Shape& shape = statement.has_target_shape ? statement.target_shape : kernel.result;
     if (ElementCount(shape) != ElementCount(kernel.result)) {
-      return Fail(statement.at, fmt::format("'{}' cannot be stored as {}: its shape is {}, the counts of elements differ", statement.target,
-                                            hone::ToString(shape), hone::ToString(kernel.result)));
+      return Fail(statement.at,
+                  fmt::format("'{}' cannot be stored as {}: its shape is {}, the counts of elements differ",
+                              statement.target, hone::ToString(shape), hone::ToString(kernel.result)));
     }
     if (output < 0 || IsFloat(program_.buffers[At(output)].dtype)) kernel.epilogue = RealIfOpen(kernel.epilogue);
     const ScalarType type = kernel.epilogue->type;
     if (output >= 0) {
       const KernelBuffer& buffer = program_.buffers[At(output)];
       if (buffer.shape != shape) {
-        return Fail(statement.at, fmt::format("output '{}' is {}, the statement makes {}{}", buffer.name, hone::ToString(buffer.shape),
-                                              hone::ToString(shape),
-                                              ElementCount(buffer.shape) == ElementCount(shape)
-                                                  ? fmt::format(": write '{}: {} = ...'", buffer.name, hone::ToString(buffer.shape))
-                                                  : std::string(": check axes and operands")));
+        return Fail(statement.at,
+                    fmt::format("output '{}' is {}, the statement makes {}{}", buffer.name,
+                                hone::ToString(buffer.shape), hone::ToString(shape),
+                                ElementCount(buffer.shape) == ElementCount(shape)
+                                    ? fmt::format(": write '{}: {} = ...'", buffer.name, hone::ToString(buffer.shape))
+                                    : std::string(": check axes and operands")));
       }
       if (type == ScalarType::kReal && !IsFloat(buffer.dtype)) {
-        return Fail(statement.at, fmt::format("output '{}' is {}, the statement makes reals: end the chain with '-> int(it)' or "
-                                              "'-> bool(it)'", buffer.name, hone::Name(buffer.dtype)));
+        return Fail(statement.at,
+                    fmt::format("output '{}' is {}, the statement makes reals: end the chain with '-> int(it)' or "
+                                "'-> bool(it)'",
+                                buffer.name, hone::Name(buffer.dtype)));
       }
       kernel.target = output;
       return true;
     }
-    DType dtype = type == ScalarType::kReal ? ComputeType(program_, kernel) : type == ScalarType::kInt ? DType::kI64 : DType::kBool;
+    DType dtype = type == ScalarType::kReal  ? ComputeType(program_, kernel)
+                  : type == ScalarType::kInt ? DType::kI64
+                                             : DType::kBool;
     kernel.target = static_cast<int>(program_.buffers.size());
     buffers_[statement.target] = kernel.target;
-    program_.buffers.push_back({.name = statement.target, .dtype = dtype, .shape = shape, .home = KernelBuffer::Home::kIntermediate,
+    program_.buffers.push_back({.name = statement.target,
+                                .dtype = dtype,
+                                .shape = shape,
+                                .home = KernelBuffer::Home::kIntermediate,
                                 .position = intermediates_++});
     return true;
   }
@@ -590,9 +634,10 @@ class Checker {
     for (const auto& knob : knobs) known.push_back(knob.name);
     for (const auto& [name, setting] : statement.settings) {
       if (std::find(known.begin(), known.end(), name) == known.end()) {
-        return Fail(setting.at, fmt::format("'{}' has no knob '{}'{}", kernel.family->name, name,
-                                            DidYouMean(name, known).empty() ? fmt::format(": it has {}", fmt::join(known, ", "))
-                                                                            : DidYouMean(name, known)));
+        return Fail(setting.at,
+                    fmt::format("'{}' has no knob '{}'{}", kernel.family->name, name,
+                                DidYouMean(name, known).empty() ? fmt::format(": it has {}", fmt::join(known, ", "))
+                                                                : DidYouMean(name, known)));
       }
       kernel.settings[name] = setting;
     }
@@ -608,7 +653,8 @@ class Checker {
     for (const auto& knob : knobs) {
       const Setting& setting = kernel.settings.at(std::string(knob.name));
       if (auto why = knob.check(kernel, setting)) {
-        return Fail(setting.at.line ? setting.at : statement.at, fmt::format("'{}' {}: {}", knob.name, ToString(setting), *why));
+        return Fail(setting.at.line ? setting.at : statement.at,
+                    fmt::format("'{}' {}: {}", knob.name, ToString(setting), *why));
       }
     }
     return true;
@@ -618,14 +664,14 @@ class Checker {
   const Problem* problem_;
   const Limits& limits_;
   KernelProgram program_;
-  std::map<std::string, int> buffers_;   // tensors and values that have a buffer, written or not
-  std::map<std::string, Named> names_;   // what may be read by now
+  std::map<std::string, int> buffers_;             // tensors and values that have a buffer, written or not
+  std::map<std::string, Named> names_;             // what may be read by now
   std::map<std::string, std::string> view_names_;  // view -> base
   std::set<const View*> views_;
   std::set<std::string> written_;
   int intermediates_ = 0;
-  std::vector<ScalarType> let_types_;              // of the current statement
-  std::vector<std::vector<int>> operand_dims_;     // likewise
+  std::vector<ScalarType> let_types_;           // of the current statement
+  std::vector<std::vector<int>> operand_dims_;  // likewise
   bool failed_ = false;
   Complaint complaint_;
 };

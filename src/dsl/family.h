@@ -16,7 +16,8 @@ namespace hone::dsl {
 struct Knob {
   std::string_view name;  // "tile"
   std::string_view doc;   // "rows x columns x depth of the block that stays in cache"
-  // The values worth trying for this kernel on this machine, the default first. The checker accepts more than these: see `check`.
+  // The values worth trying for this kernel on this machine, the default first. The checker accepts more than these:
+  // see `check`.
   std::vector<Setting> (*values)(const Kernel& kernel, const Limits& limits);
   // Why this value is not legal here, or nothing.
   std::optional<std::string> (*check)(const Kernel& kernel, const Setting& value);
@@ -26,15 +27,15 @@ class Writer;  // dsl/cpu/writer.h
 
 struct Family {
   std::string_view name;
-  std::string_view doc;       // a sentence for docs/language.md and --help
-  std::string_view grammar;   // "reduce sum|prod|max|min (EXPR) over [AXES]"
+  std::string_view doc;                        // a sentence for docs/language.md and --help
+  std::string_view grammar;                    // "reduce sum|prod|max|min (EXPR) over [AXES]"
   std::span<const std::string_view> variants;  // empty: none allowed
   int operands = 1;
   bool takes_axes = false, takes_lets = false;
   bool keeps_axes = false;  // the result has the reduced dimensions too, as softmax and norms have
   std::span<const Knob> knobs;
-  // Null: the space is the operands' broadcast shape. Otherwise sets kernel.space and kernel.axes from the operands' shapes and
-  // says which dimensions of the space each operand's dimensions are; or returns why the shapes do not fit.
+  // Null: the space is the operands' broadcast shape. Otherwise sets kernel.space and kernel.axes from the operands'
+  // shapes and says which dimensions of the space each operand's dimensions are; or returns why the shapes do not fit.
   std::optional<std::string> (*shape)(Kernel& kernel, const std::vector<Shape>& operand_shapes,
                                       std::vector<std::vector<int>>& operand_dims) = nullptr;
   // Null, or what else must hold of a kernel whose expressions are known: why it does not.
@@ -50,6 +51,6 @@ const Family* FindFamily(std::string_view name);
 
 }  // namespace hone::dsl
 
-#define HONE_FAMILY(id) \
+#define HONE_FAMILY(id)            \
   extern const Family family_##id; \
   constinit const Family family_##id

@@ -1,4 +1,5 @@
-// The functions that expressions may call: those of graph/expr.h by their names there, and composites that stand for several.
+// The functions that expressions may call: those of graph/expr.h by their names there, and composites that stand for
+// several.
 #pragma once
 
 #include <span>

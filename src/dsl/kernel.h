@@ -1,5 +1,6 @@
-// The typed form of a program, between the language and the back ends: names are resolved to buffers and views, shapes and types are
-// known, expressions are Exprs over loop indices. Check makes it; a family's back end reads it. A plain value.
+// The typed form of a program, between the language and the back ends: names are resolved to buffers and views, shapes
+// and types are known, expressions are Exprs over loop indices. Check makes it; a family's back end reads it. A plain
+// value.
 #pragma once
 
 #include <string>
@@ -11,7 +12,8 @@
 
 namespace hone::dsl {
 
-// Memory that a kernel reads or writes. Inputs, parameters and outputs are the caller's; the rest are intermediates of the program.
+// Memory that a kernel reads or writes. Inputs, parameters and outputs are the caller's; the rest are intermediates of
+// the program.
 struct KernelBuffer {
   std::string name;
   DType dtype = DType::kF32;
@@ -34,10 +36,10 @@ struct KernelOperand {
   std::int64_t offset = 0;
 };
 
-// One statement. Expressions hold Loads whose `buffer` is an index into `operands` and whose indices are the loop indices of the
-// iteration space (exactly `space`, in order). Values of lets and of the family itself (`it`) appear as Loads of the
-// pseudo-operands kItOperand and kLetOperand - i, with no indices. What a program writes as `it` for a value that is known (the
-// operand of a map or a norm, an earlier link of the chain) has been replaced by that value.
+// One statement. Expressions hold Loads whose `buffer` is an index into `operands` and whose indices are the loop
+// indices of the iteration space (exactly `space`, in order). Values of lets and of the family itself (`it`) appear as
+// Loads of the pseudo-operands kItOperand and kLetOperand - i, with no indices. What a program writes as `it` for a
+// value that is known (the operand of a map or a norm, an earlier link of the chain) has been replaced by that value.
 inline constexpr int kItOperand = -1;
 inline constexpr int kLetOperand = -2;  // let i is kLetOperand - i
 
@@ -51,17 +53,17 @@ struct KernelLet {
 struct Kernel {
   const struct Family* family = nullptr;
   std::string variant;
-  std::vector<IndexVar> space;          // iteration space: extents and the indices that expressions use
-  std::vector<int> axes;                // reduced dimensions of `space`, sorted
+  std::vector<IndexVar> space;  // iteration space: extents and the indices that expressions use
+  std::vector<int> axes;        // reduced dimensions of `space`, sorted
   std::vector<KernelOperand> operands;
-  std::vector<Expr> inputs;             // one a family operand, over `space` (matmul: see families/matmul.cc)
+  std::vector<Expr> inputs;  // one a family operand, over `space` (matmul: see families/matmul.cc)
   std::vector<KernelLet> lets;
-  Expr epilogue;                        // of `it`, operands and lets, over the result's dimensions; just `it` if there is none.
-                                        // map and norm: the whole element expression, without `it`
-  int target = -1;                      // buffer written, dense row-major over `result`
-  Shape result;                         // the family's result shape (before a target_shape annotation)
+  Expr epilogue;    // of `it`, operands and lets, over the result's dimensions; just `it` if there is none.
+                    // map and norm: the whole element expression, without `it`
+  int target = -1;  // buffer written, dense row-major over `result`
+  Shape result;     // the family's result shape (before a target_shape annotation)
   std::map<std::string, Setting> settings;  // complete: defaults filled in
-  std::string text;                     // the statement, for comments
+  std::string text;                         // the statement, for comments
   Position at;
 };
 
@@ -82,12 +84,13 @@ std::string WordSetting(const Kernel& kernel, const std::string& knob);  // "" i
 std::vector<std::int64_t> TupleSetting(const Kernel& kernel, const std::string& knob);
 std::string ToString(const Setting& setting);
 
-// Resolves names, infers shapes and types, checks settings against the families' knobs. `problem` (may be null) adds the check that
-// declarations agree with the problem's tensors by name, shape, type and role. Settings that the program leaves open are filled in
-// for a machine of these limits.
+// Resolves names, infers shapes and types, checks settings against the families' knobs. `problem` (may be null) adds
+// the check that declarations agree with the problem's tensors by name, shape, type and role. Settings that the program
+// leaves open are filled in for a machine of these limits.
 std::variant<KernelProgram, Complaint> Check(const Program& program, const Problem* problem, const Limits& limits = {});
 
-// The program as a C++ module for the CPU (include/hone/module.h): what a person would write with OpenMP and vector types.
+// The program as a C++ module for the CPU (include/hone/module.h): what a person would write with OpenMP and vector
+// types.
 std::string EmitCpu(const KernelProgram& program);
 
 }  // namespace hone::dsl

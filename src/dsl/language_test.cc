@@ -1,4 +1,5 @@
-// Laws of the language: what is printed parses to the same again, the page docs/language.md is true, the tables are complete.
+// Laws of the language: what is printed parses to the same again, the page docs/language.md is true, the tables are
+// complete.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -21,11 +22,15 @@ class Maker {
     Program program;
     program.name = Word();
     for (int i = Up(4); i-- > 0;) {
-      program.declarations.push_back({.role = static_cast<Role>(Up(3)), .name = Word(), .dtype = Up(2) ? DType::kF32 : DType::kI64,
-                                      .shape = Ints(0, 100), .at = {}});
+      program.declarations.push_back({.role = static_cast<Role>(Up(3)),
+                                      .name = Word(),
+                                      .dtype = Up(2) ? DType::kF32 : DType::kI64,
+                                      .shape = Ints(0, 100),
+                                      .at = {}});
     }
     for (int i = Up(3); i-- > 0;) {
-      View view{.name = Word(), .base = Word(), .shape = Ints(0, 50), .strides = {}, .offset = Up(3) ? 0 : Up(100), .at = {}};
+      View view{
+          .name = Word(), .base = Word(), .shape = Ints(0, 50), .strides = {}, .offset = Up(3) ? 0 : Up(100), .at = {}};
       for (std::size_t d = 0; d < view.shape.size(); ++d) view.strides.push_back(Up(40) - 10);
       program.views.push_back(std::move(view));
     }
@@ -36,7 +41,8 @@ class Maker {
  private:
   int Up(int below) { return static_cast<int>(random_() % static_cast<unsigned>(below)); }
   std::string Word() {
-    static const char* const kWords[] = {"x", "y", "z", "w", "input", "view", "let", "over", "with", "h_1", "map", "offset", "output", "program"};
+    static const char* const kWords[] = {"x",    "y",    "z",   "w",   "input",  "view",   "let",
+                                         "over", "with", "h_1", "map", "offset", "output", "program"};
     return kWords[Up(14)];
   }
   std::vector<std::int64_t> Ints(int low, int high) {
@@ -78,9 +84,12 @@ class Maker {
     }
     for (int i = Up(3); i-- > 0;) {
       Setting setting;
-      if (const int kind = Up(3); kind == 0) setting.value = std::int64_t{Up(100)};
-      else if (kind == 1) setting.value = std::string("both");
-      else setting.value = std::vector<std::int64_t>{Up(100), Up(100), 7};
+      if (const int kind = Up(3); kind == 0)
+        setting.value = std::int64_t{Up(100)};
+      else if (kind == 1)
+        setting.value = std::string("both");
+      else
+        setting.value = std::vector<std::int64_t>{Up(100), Up(100), 7};
       statement.settings[Word()] = setting;
     }
     for (int i = Up(3); i-- > 0;) statement.lets.push_back({.name = Word(), .value = MakeTerm(3), .at = {}});
@@ -153,8 +162,10 @@ TEST(LanguageTest, ThePageNamesEveryFamilyKnobAndFunction) {
   const std::string page = LanguagePage();
   ASSERT_FALSE(page.empty());
   for (const Family* family : AllFamilies()) {
-    EXPECT_NE(page.find(fmt::format("### {}\n\n`{}`\n\n{}\n", family->name, family->grammar, family->doc)), std::string::npos)
-        << "docs/language.md lacks:\n### " << family->name << "\n\n`" << family->grammar << "`\n\n" << family->doc;
+    EXPECT_NE(page.find(fmt::format("### {}\n\n`{}`\n\n{}\n", family->name, family->grammar, family->doc)),
+              std::string::npos)
+        << "docs/language.md lacks:\n### " << family->name << "\n\n`" << family->grammar << "`\n\n"
+        << family->doc;
     const std::size_t at = page.find(fmt::format("### {}\n", family->name));
     const std::string section = at == std::string::npos ? "" : page.substr(at, page.find("\n##", at + 1) - at);
     for (const auto& knob : family->knobs) {

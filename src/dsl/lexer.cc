@@ -79,8 +79,8 @@ class Lexer {
     const char* const end = text_.data() + text_.size();
     std::int64_t whole = 0;
     const auto [after_whole, whole_error] = std::from_chars(begin, end, whole);
-    const bool is_whole = whole_error == std::errc() && (after_whole == end || (*after_whole != '.' && *after_whole != 'e' &&
-                                                                             *after_whole != 'E'));
+    const bool is_whole = whole_error == std::errc() &&
+                          (after_whole == end || (*after_whole != '.' && *after_whole != 'e' && *after_whole != 'E'));
     if (is_whole && after_whole != end && *after_whole == 'x') {
       token.kind = Token::Kind::kTuple;
       token.parts.push_back(whole);
@@ -89,7 +89,8 @@ class Lexer {
         ++at_;
         const char* const from = text_.data() + at_;
         const auto [to, error] = std::from_chars(from, end, whole);
-        if (error != std::errc() || !IsDigit(*from)) return "a number runs into a word: put an operator between them, or finish the tuple, such as 64x256";
+        if (error != std::errc() || !IsDigit(*from))
+          return "a number runs into a word: put an operator between them, or finish the tuple, such as 64x256";
         token.parts.push_back(whole);
         at_ += static_cast<std::size_t>(to - from);
       }

@@ -14,11 +14,11 @@ namespace hone::dsl {
 struct Token {
   enum class Kind : std::uint8_t { kWord, kNumber, kTuple, kSymbol, kEnd };
   Kind kind = Kind::kEnd;
-  std::string_view text;              // into the source
-  double number = 0;                  // kNumber
-  std::int64_t whole = 0;             // kNumber without point or exponent
+  std::string_view text;   // into the source
+  double number = 0;       // kNumber
+  std::int64_t whole = 0;  // kNumber without point or exponent
   bool is_whole = false;
-  std::vector<std::int64_t> parts;    // kTuple: 64x256x7
+  std::vector<std::int64_t> parts;  // kTuple: 64x256x7
   Position at;
 };
 

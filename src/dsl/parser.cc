@@ -1,5 +1,5 @@
-// Recursive descent over the tokens; docs/language.md is the grammar. No word is reserved but it, inf and nan: what a word means
-// follows from where it stands, so that a tensor may be called `input` or `view`.
+// Recursive descent over the tokens; docs/language.md is the grammar. No word is reserved but it, inf and nan: what a
+// word means follows from where it stands, so that a tensor may be called `input` or `view`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -84,7 +84,8 @@ class Parser {
   std::string NewName(std::string_view what) {
     const Position at = Now().at;
     std::string name = Word(what);
-    if (name == "it" || name == "inf" || name == "nan") Fail(at, fmt::format("'{}' has a meaning of its own: choose another name", name));
+    if (name == "it" || name == "inf" || name == "nan")
+      Fail(at, fmt::format("'{}' has a meaning of its own: choose another name", name));
     return name;
   }
   std::int64_t Whole(std::string_view what) {
@@ -128,7 +129,8 @@ class Parser {
       } else if (AtWord() && (Is(Ahead(1), "=") || Is(Ahead(1), ":"))) {
         ParseStatement();
       } else if (two_words) {
-        Fail(Now().at, fmt::format("'{}' does not begin a line: one begins with input, param, output, view or NAME =", Now().text));
+        Fail(Now().at, fmt::format("'{}' does not begin a line: one begins with input, param, output, view or NAME =",
+                                   Now().text));
       } else {
         Expected("input, param, output, view or NAME =");
       }
@@ -170,8 +172,8 @@ class Parser {
     }
     view.strides = List("the strides");
     if (!failed_ && view.strides.size() != view.shape.size()) {
-      Fail(view.at, fmt::format("view '{}' has {} extents and {} strides: give one stride an extent", view.name, view.shape.size(),
-                                view.strides.size()));
+      Fail(view.at, fmt::format("view '{}' has {} extents and {} strides: give one stride an extent", view.name,
+                                view.shape.size(), view.strides.size()));
     }
     if (!failed_ && IsWord("offset") && Ahead(1).kind == Token::Kind::kNumber) {
       Step();
@@ -243,7 +245,8 @@ class Parser {
       } else {
         setting.value = Whole("a whole number, a word or a tuple such as 64x256x256");
       }
-      if (!statement.settings.emplace(knob, std::move(setting)).second) Fail(at, fmt::format("'{}' is set twice: set it once", knob));
+      if (!statement.settings.emplace(knob, std::move(setting)).second)
+        Fail(at, fmt::format("'{}' is set twice: set it once", knob));
     } while (Take(","));
     Need("}", "after the settings");
   }
@@ -260,7 +263,8 @@ class Parser {
   }
 
   TermPtr Expression(int least) {
-    if (++depth_ > kDeepest) Fail(Now().at, fmt::format("more than {} levels of nesting: name a part of it with a map first", kDeepest));
+    if (++depth_ > kDeepest)
+      Fail(Now().at, fmt::format("more than {} levels of nesting: name a part of it with a map first", kDeepest));
     TermPtr left = UnaryTerm();
     while (!failed_) {
       const Token op = Now();
@@ -269,7 +273,8 @@ class Parser {
       Step();
       TermPtr right = Expression(precedence + 1);
       left = MakeCall(op.at, std::string(op.text), {std::move(left), std::move(right)});
-      if (precedence == 0 && Precedence(Now()) == 0) Fail(Now().at, "comparisons do not chain: join two with and(a < b, b < c)");
+      if (precedence == 0 && Precedence(Now()) == 0)
+        Fail(Now().at, "comparisons do not chain: join two with and(a < b, b < c)");
     }
     --depth_;
     return left;

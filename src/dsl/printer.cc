@@ -45,7 +45,8 @@ std::string Text(const Term& term, int least) {
   } else if (term.name == "neg" && term.arguments.size() == 1) {
     // A minus before a number would read as the number: -(2) keeps them apart.
     const Term& operand = *term.arguments[0];
-    text = operand.kind == Term::Kind::kNumber ? fmt::format("-({})", NumberText(operand.number)) : "-" + Text(operand, 3);
+    text =
+        operand.kind == Term::Kind::kNumber ? fmt::format("-({})", NumberText(operand.number)) : "-" + Text(operand, 3);
   } else {
     std::string arguments;
     for (const auto& argument : term.arguments) arguments += (arguments.empty() ? "" : ", ") + Text(*argument, 0);
@@ -70,7 +71,8 @@ std::string_view RoleWord(Role role) {
 }
 
 std::string Text(const View& view) {
-  std::string text = fmt::format("view {} = {}: {} strides {}", view.name, view.base, List(view.shape), List(view.strides));
+  std::string text =
+      fmt::format("view {} = {}: {} strides {}", view.name, view.base, List(view.shape), List(view.strides));
   if (view.offset != 0) text += fmt::format(" offset {}", view.offset);
   return text + "\n";
 }

@@ -29,15 +29,16 @@ struct Position {
   int line = 0, column = 0;  // from 1; 0 when built, not parsed
 };
 
-// A scalar expression as written. Names are tensors, views, earlier values, lets or `it`; broadcasting is numpy's, aligned at the
-// last dimension of the statement's iteration space.
+// A scalar expression as written. Names are tensors, views, earlier values, lets or `it`; broadcasting is numpy's,
+// aligned at the last dimension of the statement's iteration space.
 struct Term;
 using TermPtr = std::shared_ptr<const Term>;
 struct Term {
   enum class Kind : std::uint8_t { kNumber, kName, kCall };
   Kind kind = Kind::kNumber;
   double number = 0;
-  std::string name;           // kName; kCall: the function ("exp", "select", "+", "<", "neg") or, in lets, a fold ("sum", "max_over")
+  std::string
+      name;  // kName; kCall: the function ("exp", "select", "+", "<", "neg") or, in lets, a fold ("sum", "max_over")
   std::vector<TermPtr> arguments;
   Position at;
 };
@@ -53,8 +54,9 @@ struct Declaration {
   Position at;
 };
 
-// Another way to index a tensor or an earlier value: element [i, j, ...] of the view is at offset + i * strides[0] + j * strides[1] ...
-// (in elements). Transposes, reshapes, broadcasts (stride 0) and slices are all views; they cost nothing by themselves.
+// Another way to index a tensor or an earlier value: element [i, j, ...] of the view is at offset + i * strides[0] + j
+// * strides[1] ... (in elements). Transposes, reshapes, broadcasts (stride 0) and slices are all views; they cost
+// nothing by themselves.
 struct View {
   std::string name, base;
   Shape shape;
@@ -86,7 +88,8 @@ struct Statement {
   std::map<std::string, Setting> settings;
   std::vector<Let> lets;
   std::vector<TermPtr> epilogue;  // each sees the one before as `it`
-  Shape target_shape;             // optional annotation `NAME: [shape] = ...`: the result is stored reshaped; empty = the family's shape
+  Shape target_shape;  // optional annotation `NAME: [shape] = ...`: the result is stored reshaped; empty = the family's
+                       // shape
   bool has_target_shape = false;
   Position at;
 };
@@ -94,7 +97,7 @@ struct Statement {
 struct Program {
   std::string name;
   std::vector<Declaration> declarations;
-  std::vector<View> views;          // in the order of the text, before the statements that use them
+  std::vector<View> views;  // in the order of the text, before the statements that use them
   std::vector<Statement> statements;
 };
 
@@ -103,7 +106,8 @@ struct Complaint {
   Position at;
   std::string message;  // "unknown family 'sofmax': did you mean 'softmax'?"
 };
-std::string ToString(const Complaint& complaint);  // "line 6, column 9: ..."; only the message when the program was not parsed
+std::string ToString(
+    const Complaint& complaint);  // "line 6, column 9: ..."; only the message when the program was not parsed
 
 // Canonical text: Parse(Print(p)) gives p again and printing that gives the same text.
 std::string Print(const Program& program);

@@ -13,7 +13,8 @@ class Draw {
   explicit Draw(unsigned seed) : random(seed) {}
   int Up(int below) { return static_cast<int>(random() % static_cast<unsigned>(below)); }
   std::int64_t Extent(std::int64_t most) {
-    static constexpr std::int64_t kExtents[] = {1, 2, 3, 5, 8, 16, 17, 31, 33, 64, 100, 130, 257, 300, 515, 1030, 2100, 5000};
+    static constexpr std::int64_t kExtents[] = {1,  2,   3,   5,   8,   16,  17,   31,   33,
+                                                64, 100, 130, 257, 300, 515, 1030, 2100, 5000};
     std::int64_t extent;
     do extent = kExtents[Up(std::size(kExtents))];
     while (extent > most);
@@ -47,7 +48,10 @@ void ExpectRightWithRandomSettings(Draw& draw, const std::string& text, double t
   auto parsed = Parse(text);
   ASSERT_TRUE(std::holds_alternative<Program>(parsed)) << ToString(std::get<Complaint>(parsed)) << "\n" << text;
   Program program = std::get<Program>(std::move(parsed));
-  Limits limits{.threads = 1 + draw.Up(4), .vector_bytes = draw.Up(2) ? 64 : 32, .l1_bytes = 32 << 10, .l2_bytes = draw.Up(2) ? 64 << 10 : 1 << 20};
+  Limits limits{.threads = 1 + draw.Up(4),
+                .vector_bytes = draw.Up(2) ? 64 : 32,
+                .l1_bytes = 32 << 10,
+                .l2_bytes = draw.Up(2) ? 64 << 10 : 1 << 20};
   auto checked = Check(program, nullptr, limits);
   ASSERT_TRUE(std::holds_alternative<KernelProgram>(checked)) << ToString(std::get<Complaint>(checked)) << "\n" << text;
   for (std::size_t i = 0; i < program.statements.size(); ++i) {
@@ -92,7 +96,8 @@ m = map(or(h > x, not(r <= s)))
 k = map(floordiv(n, 3) + mod(n, 7)) -> int(it) * 2
 d = map(exp(-abs(e)) + s + real(n))
 f: [{3}] = map(x) -> round(it * 3) + sign(it) + floor(it)
-)", a, b, c, a * b * c, b * c));
+)",
+                                                    a, b, c, a * b * c, b * c));
   }
 }
 
@@ -100,7 +105,8 @@ TEST(SettingsTest, Reduce) {
   Draw draw(12);
   for (int round = 0; round < 4; ++round) {
     const auto a = draw.Extent(33), b = draw.Extent(130), c = draw.Extent(a * b > 500 ? 64 : 5000);
-    ExpectRightWithRandomSettings(draw, fmt::format(R"(program reductions
+    ExpectRightWithRandomSettings(draw,
+                                  fmt::format(R"(program reductions
 input x: f32[{0}, {1}, {2}]
 input n: i32[{0}, {1}, {2}]
 output r2: f32[{0}, {1}]
@@ -123,7 +129,9 @@ all = reduce mean(abs(x)) over [0, 1, 2]
 count = reduce sum(x > 0) over [1]
 most = reduce max(n) over [2]
 wide = reduce sum(x) over [0, 1] -> it
-)", a, b, c), 5e-5);
+)",
+                                              a, b, c),
+                                  5e-5);
   }
 }
 
@@ -144,15 +152,18 @@ a1 = softmax(x + s) over [1]
 l2 = softmax log(x) over [2]
 l0 = softmax log(x) over [0] -> -it
 a12 = softmax(x) over [1, 2]
-)", a, b, c));
+)",
+                                                    a, b, c));
   }
 }
 
 TEST(SettingsTest, Norm) {
   Draw draw(14);
   for (int round = 0; round < 3; ++round) {
-    const auto a = draw.Extent(17), b = draw.Extent(64), c = std::max<std::int64_t>(2, draw.Extent(a * b > 300 ? 64 : 5000));
-    ExpectRightWithRandomSettings(draw, fmt::format(R"(program norms
+    const auto a = draw.Extent(17), b = draw.Extent(64),
+               c = std::max<std::int64_t>(2, draw.Extent(a * b > 300 ? 64 : 5000));
+    ExpectRightWithRandomSettings(draw,
+                                  fmt::format(R"(program norms
 input x: f32[{0}, {1}, {2}]
 param g: f32[{2}]
 param b: f32[{1}, 1]
@@ -176,7 +187,9 @@ n1 = norm(x) over [1]
 n012 = norm(x) over [0, 1, 2]
   let s = sum(it * it)
   -> it / sqrt(s + 1)
-)", a, b, c), 5e-5);
+)",
+                                              a, b, c),
+                                  5e-5);
   }
 }
 
@@ -184,7 +197,8 @@ TEST(SettingsTest, Matmul) {
   Draw draw(15);
   for (int round = 0; round < 6; ++round) {
     const auto batch = draw.Extent(3), m = draw.Extent(round < 2 ? 8 : 130), n = draw.Extent(130), k = draw.Extent(300);
-    ExpectRightWithRandomSettings(draw, fmt::format(R"(program products
+    ExpectRightWithRandomSettings(draw,
+                                  fmt::format(R"(program products
 input a: f32[{0}, {1}, {3}]
 input at: f32[{3}, {1}]
 param w: f32[{3}, {2}]
@@ -201,7 +215,9 @@ y = matmul(a, wv) -> it + b -> gelu(it)
 z = matmul(av, w)
 v = matmul(a, p) -> it * 0.5 + y
 u = matmul(relu(av), w * 2) -> max(it, b)
-)", batch, m, n, k), 1e-4);
+)",
+                                              batch, m, n, k),
+                                  1e-4);
   }
 }
 
@@ -234,7 +250,8 @@ soft = softmax(x) over [1]
 }
 
 TEST(SettingsTest, LibmIsCalledByVectors) {
-  testing::Module module(testing::MustCheck("program p\ninput x: f32[4096]\noutput y: f32[4096]\ny = map(exp(x) + tanh(x))\n"));
+  testing::Module module(
+      testing::MustCheck("program p\ninput x: f32[4096]\noutput y: f32[4096]\ny = map(exp(x) + tanh(x))\n"));
   ASSERT_TRUE(module.ok()) << module.log();
   EXPECT_NE(module.symbols().find("_ZGV"), std::string::npos) << "the loop does not call libmvec:\n" << module.source();
 }

@@ -1,4 +1,5 @@
-// Runs the text files of testdata/: a program and what becomes of it. With --rewrite the expected parts are written anew.
+// Runs the text files of testdata/: a program and what becomes of it. With --rewrite the expected parts are written
+// anew.
 //
 //   # what is shown
 //   --- program
@@ -48,7 +49,8 @@ std::string Become(const std::string& program, const std::string& kind) {
   auto parsed = Parse(program);
   if (auto* complaint = std::get_if<Complaint>(&parsed)) return ToString(*complaint) + "\n";
   if (kind == "print") return Print(std::get<Program>(parsed));
-  const auto checked = Check(std::get<Program>(parsed), nullptr, {.threads = 2, .vector_bytes = 64, .l1_bytes = 48 << 10, .l2_bytes = 2 << 20});
+  const auto checked = Check(std::get<Program>(parsed), nullptr,
+                             {.threads = 2, .vector_bytes = 64, .l1_bytes = 48 << 10, .l2_bytes = 2 << 20});
   if (auto* complaint = std::get_if<Complaint>(&checked)) return ToString(*complaint) + "\n";
   if (kind == "cpu") return EmitCpu(std::get<KernelProgram>(checked));
   return "no complaint\n";
@@ -70,7 +72,8 @@ TEST(TextTest, EveryFileGivesWhatItSays) {
       if (parts[i].kind == "program") {
         program = parts[i].text;
       } else {
-        ASSERT_TRUE(parts[i].kind == "complaint" || parts[i].kind == "print" || parts[i].kind == "cpu") << file << ": " << parts[i].kind;
+        ASSERT_TRUE(parts[i].kind == "complaint" || parts[i].kind == "print" || parts[i].kind == "cpu")
+            << file << ": " << parts[i].kind;
         const std::string got = Become(program, parts[i].kind);
         if (!rewrite) {
           EXPECT_EQ(got, parts[i].text) << file << "\n" << program;

@@ -32,7 +32,8 @@ Result<Answer> RunLower(VerbCall& call) {
   std::optional<Problem> problem;
   if (call.Has("problem")) problem = HONE_TRY(LoadProblem(call.Text("problem")));
   const auto parsed = dsl::Parse(text);
-  if (const auto* complaint = std::get_if<dsl::Complaint>(&parsed)) return Fail(ErrorKind::kUsage, path + ": " + ToString(*complaint));
+  if (const auto* complaint = std::get_if<dsl::Complaint>(&parsed))
+    return Fail(ErrorKind::kUsage, path + ": " + ToString(*complaint));
   const Machine machine = DescribeMachine();
   const dsl::Limits limits{.threads = machine.threads,
                            .vector_bytes = machine.vector_bytes,
@@ -40,7 +41,8 @@ Result<Answer> RunLower(VerbCall& call) {
                            .l2_bytes = machine.l2_bytes,
                            .l3_bytes = machine.l3_bytes};
   const auto checked = dsl::Check(std::get<dsl::Program>(parsed), problem ? &*problem : nullptr, limits);
-  if (const auto* complaint = std::get_if<dsl::Complaint>(&checked)) return Fail(ErrorKind::kUsage, path + ": " + ToString(*complaint));
+  if (const auto* complaint = std::get_if<dsl::Complaint>(&checked))
+    return Fail(ErrorKind::kUsage, path + ": " + ToString(*complaint));
   const auto& program = std::get<dsl::KernelProgram>(checked);
   const std::string source = dsl::EmitCpu(program);
   nlohmann::json kernels = nlohmann::json::array();
@@ -65,7 +67,8 @@ HONE_VERB(lower){
     .help = "  hone lower layer_norm.hk\n  hone lower layer_norm.hk --problem layer_norm.json",
     .positionals = kPositionals,
     .options = kOptions,
-    .json = "program; kernels: target, family, statement, settings (as filled in for this machine), flops; source: the C++",
+    .json =
+        "program; kernels: target, family, statement, settings (as filled in for this machine), flops; source: the C++",
     .run = RunLower,
 };
 

@@ -10,7 +10,8 @@
 namespace hone::dsl {
 namespace {
 
-// Elements that are summed in the accumulators before they go to a double: keeps the error of a sum at that of a short one.
+// Elements that are summed in the accumulators before they go to a double: keeps the error of a sum at that of a short
+// one.
 constexpr std::int64_t kRowBlock = 4096;
 constexpr std::int64_t kRowsPerFlush = 256;
 constexpr std::int64_t kLanes = 16;
@@ -41,7 +42,10 @@ bool IsAtom(const std::string& text) {
 class FoldEmitter {
  public:
   FoldEmitter(const KernelProgram& program, const Kernel& kernel, Writer& writer)
-      : kernel_(kernel), writer_(writer), loops_(program, kernel), target_type_(CppName(program.buffers[static_cast<std::size_t>(kernel.target)].dtype)) {
+      : kernel_(kernel),
+        writer_(writer),
+        loops_(program, kernel),
+        target_type_(CppName(program.buffers[static_cast<std::size_t>(kernel.target)].dtype)) {
     rows_ = loops_.dims.back().reduced;
     bool any = false;
     for (const auto& dim : loops_.dims) any |= dim.reduced;
@@ -112,10 +116,12 @@ class FoldEmitter {
     for (const auto d : kept_) {
       if (!rows_ && d + 1 == loops_.dims.size()) {
         start_ = Dim(d).var + "0";
-        writer_.Open(fmt::format("for (long {} = 0; {} < {}; {} += {})", start_, start_, Dim(d).extent, start_, columns_));
+        writer_.Open(
+            fmt::format("for (long {} = 0; {} < {}; {} += {})", start_, start_, Dim(d).extent, start_, columns_));
         if (!even_columns_) {
           width_ = width_.empty() ? writer_.Fresh("width") : width_;
-          writer_.Line(fmt::format("const long {} = {} - {} < {} ? {} - {} : {};", width_, Dim(d).extent, start_, columns_, Dim(d).extent, start_, columns_));
+          writer_.Line(fmt::format("const long {} = {} - {} < {} ? {} - {} : {};", width_, Dim(d).extent, start_,
+                                   columns_, Dim(d).extent, start_, columns_));
         } else {
           width_ = fmt::format("{}", columns_);
         }
@@ -144,14 +150,18 @@ class FoldEmitter {
 
   std::vector<Range> Ranges(std::optional<Range> chunk) const {
     std::vector<Range> ranges;
-    for (std::size_t d = 0; d < loops_.dims.size(); ++d) ranges.push_back(chunk && d == split_dim_ ? *chunk : Whole(Dim(d)));
+    for (std::size_t d = 0; d < loops_.dims.size(); ++d)
+      ranges.push_back(chunk && d == split_dim_ ? *chunk : Whole(Dim(d)));
     return ranges;
   }
   Range Chunk() const {
     const std::int64_t extent = Dim(split_dim_).extent;
-    return {.begin = chunk_begin_, .end = chunk_end_, .count = extent % chunk_ == 0 ? std::optional(chunk_) : std::nullopt};
+    return {
+        .begin = chunk_begin_, .end = chunk_end_, .count = extent % chunk_ == 0 ? std::optional(chunk_) : std::nullopt};
   }
-  std::string ColumnLoop() const { return fmt::format("for (long {} = 0; {} < {}; ++{})", column_, column_, width_, column_); }
+  std::string ColumnLoop() const {
+    return fmt::format("for (long {} = 0; {} < {}; ++{})", column_, column_, width_, column_);
+  }
 
   // --- Expressions.
 
@@ -161,7 +171,8 @@ class FoldEmitter {
     if (load.buffer == kKeptOperand) return loops_.TargetElement(writer_, index);
     return lets_.at(kLetOperand - load.buffer);
   }
-  std::vector<std::string> Texts(const std::vector<Expr>& exprs, const std::vector<std::string>& index, const std::string& it = "") {
+  std::vector<std::string> Texts(const std::vector<Expr>& exprs, const std::vector<std::string>& index,
+                                 const std::string& it = "") {
     ExprWriter expr(writer_, [&, index, it](const ExprNode& load) { return LoadText(load, index, it); });
     return expr.Texts(exprs);
   }
@@ -172,7 +183,8 @@ class FoldEmitter {
     const bool real = item.body->type == ScalarType::kReal;
     switch (item.fold) {
       case ReduceOp::kProd: return real ? writer_.Number(1) : "1";
-      case ReduceOp::kMax: return real ? "-__builtin_inf" + std::string(writer_.wide() ? "()" : "f()") : "(-__LONG_MAX__ - 1)";
+      case ReduceOp::kMax:
+        return real ? "-__builtin_inf" + std::string(writer_.wide() ? "()" : "f()") : "(-__LONG_MAX__ - 1)";
       case ReduceOp::kMin: return real ? "__builtin_inf" + std::string(writer_.wide() ? "()" : "f()") : "__LONG_MAX__";
       default: return real ? writer_.Number(0) : "0";
     }
@@ -258,13 +270,15 @@ class FoldEmitter {
     std::optional<std::int64_t> known = range.count;
     if (blocked) {
       begin = dim.var + "_block";
-      writer_.Open(fmt::format("for (long {} = {}; {} < {}; {} += {})", begin, range.begin, begin, range.end, begin, kRowBlock));
+      writer_.Open(
+          fmt::format("for (long {} = {}; {} < {}; {} += {})", begin, range.begin, begin, range.end, begin, kRowBlock));
       if (range.count && *range.count % kRowBlock == 0) {
         known = kRowBlock;
       } else {
         known.reset();
         count = writer_.Fresh("count");
-        writer_.Line(fmt::format("const long {} = {} - {} < {} ? {} - {} : {};", count, range.end, begin, kRowBlock, range.end, begin, kRowBlock));
+        writer_.Line(fmt::format("const long {} = {} - {} < {} ? {} - {} : {};", count, range.end, begin, kRowBlock,
+                                 range.end, begin, kRowBlock));
       }
     }
     folded = RowBlock(pass, dim, inner, begin, known, count);
@@ -278,9 +292,10 @@ class FoldEmitter {
   }
 
   // Folds `known` (or `count`) elements from `begin` on, in `accumulators_` streams side by side.
-  Folded RowBlock(const FoldPass& pass, const LoopDim& dim, std::size_t inner, const std::string& begin, std::optional<std::int64_t> known,
-                  const std::string& count) {
-    const bool extreme = pass.items.size() == 1 && !Adds(pass.items[0]) && pass.items[0].body->type == ScalarType::kReal;
+  Folded RowBlock(const FoldPass& pass, const LoopDim& dim, std::size_t inner, const std::string& begin,
+                  std::optional<std::int64_t> known, const std::string& count) {
+    const bool extreme =
+        pass.items.size() == 1 && !Adds(pass.items[0]) && pass.items[0].body->type == ScalarType::kReal;
     if (extreme && (!known || *known >= 2 * kLanes)) return {ExtremeBlock(pass, dim, inner, begin, known, count)};
     std::int64_t streams = accumulators_;
     while (known && streams > 1 && *known / streams < 2 * kLanes) streams /= 2;
@@ -288,7 +303,8 @@ class FoldEmitter {
     for (std::size_t i = 0; i < pass.items.size(); ++i) {
       std::string line;
       for (std::int64_t s = 0; s < streams; ++s) {
-        names[i].push_back(writer_.Fresh(streams == 1 ? pass.items[i].name + "_part" : fmt::format("{}_{}", pass.items[i].name, s)));
+        names[i].push_back(
+            writer_.Fresh(streams == 1 ? pass.items[i].name + "_part" : fmt::format("{}_{}", pass.items[i].name, s)));
         line += fmt::format("{}{} = {}", s ? ", " : "", names[i].back(), Start(pass.items[i]));
       }
       writer_.Line(fmt::format("{} {};", TypeOf(pass.items[i]), line));
@@ -314,7 +330,8 @@ class FoldEmitter {
     const auto clauses = [&](bool all) {
       std::string text;
       for (std::size_t i = 0; i < pass.items.size(); ++i) {
-        text += fmt::format(" reduction({} : {})", Clause(pass.items[i]), all ? fmt::format("{}", fmt::join(names[i], ", ")) : names[i][0]);
+        text += fmt::format(" reduction({} : {})", Clause(pass.items[i]),
+                            all ? fmt::format("{}", fmt::join(names[i], ", ")) : names[i][0]);
       }
       return text;
     };
@@ -326,16 +343,17 @@ class FoldEmitter {
     writer_.Line("#pragma omp simd" + clauses(true));
     writer_.Open(fmt::format("for (long {} = {}; {} < {}; ++{})", dim.var, begin, dim.var, main_end, dim.var));
     for (std::int64_t s = 0; s < streams; ++s) {
-      const std::string offset = s == 0     ? "0"
-                                 : known    ? fmt::format("{}", s * (*known / streams / kLanes * kLanes))
-                                 : s == 1   ? length
-                                            : fmt::format("{} * {}", s, length);
+      const std::string offset = s == 0   ? "0"
+                                 : known  ? fmt::format("{}", s * (*known / streams / kLanes * kLanes))
+                                 : s == 1 ? length
+                                          : fmt::format("{} * {}", s, length);
       element(Plus(dim.var, offset), static_cast<std::size_t>(s));
     }
     writer_.Close();
     if (rest) {
       writer_.Line("#pragma omp simd" + clauses(false));
-      const std::string from = known ? Plus(begin, *known / streams / kLanes * kLanes * streams) : Plus(begin, fmt::format("{} * {}", streams, length));
+      const std::string from = known ? Plus(begin, *known / streams / kLanes * kLanes * streams)
+                                     : Plus(begin, fmt::format("{} * {}", streams, length));
       writer_.Open(fmt::format("for (long {} = {}; {} < {}; ++{})", dim.var, from, dim.var, end, dim.var));
       element(dim.var, 0);
       writer_.Close();
@@ -345,14 +363,15 @@ class FoldEmitter {
     return folded;
   }
 
-  // The largest or smallest element. The compiler would join the lanes of its own reduction one by one, each with a test for NaN;
-  // an array of lanes is joined by halves.
+  // The largest or smallest element. The compiler would join the lanes of its own reduction one by one, each with a
+  // test for NaN; an array of lanes is joined by halves.
   std::string ExtremeBlock(const FoldPass& pass, const LoopDim& dim, std::size_t inner, const std::string& begin,
                            std::optional<std::int64_t> known, const std::string& count) {
     const FoldPass::Item& item = pass.items[0];
     std::int64_t width = kLanes * accumulators_;
     while (known && width > kLanes && width > *known / 2) width /= 2;
-    const std::string lanes = writer_.Fresh(item.name + "_lanes"), lane = writer_.Fresh("lane"), half = writer_.Fresh("half");
+    const std::string lanes = writer_.Fresh(item.name + "_lanes"), lane = writer_.Fresh("lane"),
+                      half = writer_.Fresh("half");
     const std::string end = known ? Plus(begin, *known) : Plus(begin, count);
     const std::string slot = fmt::format("{}[{}]", lanes, lane);
     writer_.Line(fmt::format("alignas(64) {} {}[{}];", TypeOf(item), lanes, width));
@@ -365,7 +384,8 @@ class FoldEmitter {
       Step(pass, index, [&](std::size_t) { return slot; });
       writer_.Close();
     };
-    writer_.Open(fmt::format("for (long {} = {}; {} + {} <= {}; {} += {})", dim.var, begin, dim.var, width, end, dim.var, width));
+    writer_.Open(fmt::format("for (long {} = {}; {} + {} <= {}; {} += {})", dim.var, begin, dim.var, width, end,
+                             dim.var, width));
     step(dim.var, fmt::format("{}", width));
     writer_.Close();
     if (!known) {
@@ -384,14 +404,16 @@ class FoldEmitter {
   }
 
   // One element: its values into the accumulators, and what is kept into the target.
-  void Step(const FoldPass& pass, const std::vector<std::string>& index, const std::function<std::string(std::size_t)>& accumulator) {
+  void Step(const FoldPass& pass, const std::vector<std::string>& index,
+            const std::function<std::string(std::size_t)>& accumulator) {
     std::vector<Expr> bodies;
     if (pass.keep) bodies.push_back(pass.keep);
     for (const auto& item : pass.items) bodies.push_back(item.body);
     const auto texts = Texts(bodies, index);
     std::size_t n = 0;
     if (pass.keep) writer_.Line(fmt::format("{} = {};", loops_.TargetElement(writer_, index), texts[n++]));
-    for (std::size_t i = 0; i < pass.items.size(); ++i) writer_.Line(Update(pass.items[i], accumulator(i), texts[n + i]));
+    for (std::size_t i = 0; i < pass.items.size(); ++i)
+      writer_.Line(Update(pass.items[i], accumulator(i), texts[n + i]));
   }
 
   Folded ColumnPass(const FoldPass& pass, const std::vector<Range>& ranges) {
@@ -410,7 +432,8 @@ class FoldEmitter {
     }
     const auto fill = [&](const std::vector<std::string>& arrays) {
       writer_.Open(ColumnLoop());
-      for (std::size_t i = 0; i < arrays.size(); ++i) writer_.Line(fmt::format("{}[{}] = {};", arrays[i], column_, Start(pass.items[i])));
+      for (std::size_t i = 0; i < arrays.size(); ++i)
+        writer_.Line(fmt::format("{}[{}] = {};", arrays[i], column_, Start(pass.items[i])));
       writer_.Close();
     };
     fill(several ? totals : parts);
@@ -419,7 +442,8 @@ class FoldEmitter {
     std::optional<std::int64_t> known = range.count;
     if (several) {
       begin = dim.var + "_block";
-      writer_.Open(fmt::format("for (long {} = {}; {} < {}; {} += {})", begin, range.begin, begin, range.end, begin, kRowsPerFlush));
+      writer_.Open(fmt::format("for (long {} = {}; {} < {}; {} += {})", begin, range.begin, begin, range.end, begin,
+                               kRowsPerFlush));
       if (known && *known % kRowsPerFlush == 0) {
         end = Plus(begin, kRowsPerFlush);
         known = kRowsPerFlush;
@@ -446,10 +470,12 @@ class FoldEmitter {
         const auto texts = Texts(bodies, index);
         std::size_t n = 0;
         if (pass.keep) writer_.Line(fmt::format("{} = {};", loops_.TargetElement(writer_, index), texts[n++]));
-        for (std::size_t i = 0; i < pass.items.size(); ++i) values[i].push_back(rows > 1 ? Named(pass.items[i], texts[n + i]) : texts[n + i]);
+        for (std::size_t i = 0; i < pass.items.size(); ++i)
+          values[i].push_back(rows > 1 ? Named(pass.items[i], texts[n + i]) : texts[n + i]);
       }
       for (std::size_t i = 0; i < pass.items.size(); ++i) {
-        writer_.Line(Update(pass.items[i], fmt::format("{}[{}]", parts[i], column_), JoinAll(pass.items[i], values[i])));
+        writer_.Line(
+            Update(pass.items[i], fmt::format("{}[{}]", parts[i], column_), JoinAll(pass.items[i], values[i])));
       }
       writer_.Close();
     };
@@ -461,8 +487,10 @@ class FoldEmitter {
       // The rows that are left over are the last ones.
       const std::string rest = known ? (*known % at_a_time ? fmt::format("{}", *known % at_a_time) : "")
                                      : fmt::format("({} - {}) % {}", end, begin, at_a_time);
-      writer_.Open(rest.empty() ? fmt::format("for (long {} = {}; {} < {}; {} += {})", dim.var, begin, dim.var, end, dim.var, at_a_time)
-                                : fmt::format("for (long {} = {}; {} + {} <= {}; {} += {})", dim.var, begin, dim.var, at_a_time, end, dim.var, at_a_time));
+      writer_.Open(rest.empty() ? fmt::format("for (long {} = {}; {} < {}; {} += {})", dim.var, begin, dim.var, end,
+                                              dim.var, at_a_time)
+                                : fmt::format("for (long {} = {}; {} + {} <= {}; {} += {})", dim.var, begin, dim.var,
+                                              at_a_time, end, dim.var, at_a_time));
       row(at_a_time);
       writer_.Close();
       if (!rest.empty()) {
@@ -474,7 +502,8 @@ class FoldEmitter {
     if (several) {
       writer_.Open(ColumnLoop());
       for (std::size_t i = 0; i < pass.items.size(); ++i) {
-        writer_.Line(Update(pass.items[i], fmt::format("{}[{}]", totals[i], column_), fmt::format("{}[{}]", parts[i], column_)));
+        writer_.Line(
+            Update(pass.items[i], fmt::format("{}[{}]", totals[i], column_), fmt::format("{}[{}]", parts[i], column_)));
       }
       writer_.Close();
       writer_.Close();
@@ -505,7 +534,8 @@ class FoldEmitter {
     const std::size_t opened = OpenReduced(ranges);
     const std::string begin = dim.var + "_block", end = writer_.Fresh(dim.var + "_end");
     const Range& range = ranges[inner];
-    writer_.Open(fmt::format("for (long {} = {}; {} < {}; {} += {})", begin, range.begin, begin, range.end, begin, kRowBlock));
+    writer_.Open(
+        fmt::format("for (long {} = {}; {} < {}; {} += {})", begin, range.begin, begin, range.end, begin, kRowBlock));
     writer_.Line(fmt::format("const long {} = {};", end, Lesser(Plus(begin, kRowBlock), range.end)));
     const std::string new_top = writer_.Fresh("new_top"), part = writer_.Fresh("part");
     writer_.Line(fmt::format("{} {} = {};", TypeOf(top_item), new_top, top));
@@ -581,7 +611,8 @@ class FoldEmitter {
     const std::size_t inner = reduced_.back();
     const std::string& var = Dim(inner).var;
     if (rows_) writer_.Line("#pragma omp simd");
-    writer_.Open(fmt::format("for (long {} = {}; {} < {}; ++{})", var, ranges[inner].begin, var, ranges[inner].end, var));
+    writer_.Open(
+        fmt::format("for (long {} = {}; {} < {}; ++{})", var, ranges[inner].begin, var, ranges[inner].end, var));
     if (!rows_) {
       writer_.Line("#pragma omp simd");
       writer_.Open(ColumnLoop());
@@ -601,7 +632,8 @@ class FoldEmitter {
   void EmitSplit(const std::vector<FoldPass>& passes, const Expr& result) {
     for (const auto& pass : passes) {
       std::vector<std::string> partials;
-      for (const auto& item : pass.items) partials.push_back(writer_.Scratch(item.name + "_parts", TotalType(item), split_ * kept_count_));
+      for (const auto& item : pass.items)
+        partials.push_back(writer_.Scratch(item.name + "_parts", TotalType(item), split_ * kept_count_));
       writer_.Comment("Each chunk on its own.");
       OpenKept(/*with_chunks=*/true);
       const Folded folded = Pass(pass, Ranges(Chunk()));
@@ -610,7 +642,8 @@ class FoldEmitter {
         writer_.Open(ColumnLoop());
       }
       for (std::size_t i = 0; i < pass.items.size(); ++i) {
-        writer_.Line(fmt::format("{}[{}] = {};", partials[i], Plus(fmt::format("{} * {}", chunk_var_, kept_count_), KeptAddress()), folded[i]));
+        writer_.Line(fmt::format("{}[{}] = {};", partials[i],
+                                 Plus(fmt::format("{} * {}", chunk_var_, kept_count_), KeptAddress()), folded[i]));
       }
       if (!rows_) writer_.Close();
       CloseKept();
@@ -639,7 +672,9 @@ class FoldEmitter {
     }
     writer_.Open(For(chunk_var_, split_));
     for (std::size_t i = 0; i < pass.items.size(); ++i) {
-      writer_.Line(Update(pass.items[i], folded[i], fmt::format("{}[{}]", partials[i], Plus(fmt::format("{} * {}", chunk_var_, kept_count_), KeptAddress()))));
+      writer_.Line(Update(
+          pass.items[i], folded[i],
+          fmt::format("{}[{}]", partials[i], Plus(fmt::format("{} * {}", chunk_var_, kept_count_), KeptAddress()))));
     }
     writer_.Close();
     for (std::size_t i = 0; i < pass.items.size(); ++i) {
@@ -670,7 +705,7 @@ class FoldEmitter {
   std::int64_t kept_count_ = 1, reduced_count_ = 1;
   std::size_t split_dim_ = 0;
   bool even_columns_ = true;
-  std::vector<std::string> index_;            // of each dimension, here
+  std::vector<std::string> index_;  // of each dimension, here
   std::map<int, std::string> lets_;
   std::string column_, start_, width_, chunk_var_, chunk_begin_, chunk_end_;
   std::size_t depth_ = 0;
@@ -699,11 +734,14 @@ NestShape ShapeOf(const Kernel& kernel) {
 
 bool FoldsRows(const Kernel& kernel) { return ShapeOf(kernel).rows; }
 
-void EmitFolds(const KernelProgram& program, const Kernel& kernel, Writer& writer, const std::vector<FoldPass>& passes, const Expr& result) {
+void EmitFolds(const KernelProgram& program, const Kernel& kernel, Writer& writer, const std::vector<FoldPass>& passes,
+               const Expr& result) {
   FoldEmitter(program, kernel, writer).Emit(passes, result);
 }
 
-std::vector<Setting> AccumulatorsValues(const Kernel&, const Limits&) { return {Whole(4), Whole(2), Whole(8), Whole(1)}; }
+std::vector<Setting> AccumulatorsValues(const Kernel&, const Limits&) {
+  return {Whole(4), Whole(2), Whole(8), Whole(1)};
+}
 std::optional<std::string> CheckAccumulators(const Kernel&, const Setting& value) {
   const auto* whole = std::get_if<std::int64_t>(&value.value);
   if (whole && (*whole == 1 || *whole == 2 || *whole == 4 || *whole == 8)) return std::nullopt;
@@ -713,14 +751,15 @@ std::optional<std::string> CheckAccumulators(const Kernel&, const Setting& value
 std::vector<Setting> ColumnsValues(const Kernel& kernel, const Limits& limits) {
   const NestShape shape = ShapeOf(kernel);
   if (shape.rows) return {Whole(256)};
-  // Wide enough that a row's piece is some cache lines; narrow enough that there is a block for every thread and, where later passes
-  // read the block again, that it stays in the second-level cache.
+  // Wide enough that a row's piece is some cache lines; narrow enough that there is a block for every thread and, where
+  // later passes read the block again, that it stays in the second-level cache.
   const double outer = shape.kept / static_cast<double>(std::max<std::int64_t>(1, shape.inner));
   std::vector<Setting> values;
   for (const std::int64_t width : {512, 256, 128, 64, 32, 16}) {
     const double blocks = outer * static_cast<double>((shape.inner + width - 1) / width);
     const bool enough = blocks >= 2.0 * limits.threads || shape.reduced > 64;
-    const bool fits = !kernel.family->keeps_axes || static_cast<double>(width) * shape.reduced * 4 <= static_cast<double>(limits.l2_bytes) / 2;
+    const bool fits = !kernel.family->keeps_axes ||
+                      static_cast<double>(width) * shape.reduced * 4 <= static_cast<double>(limits.l2_bytes) / 2;
     if (enough && fits) values.push_back(Whole(width));
     if (values.size() == 4) break;
   }
@@ -751,7 +790,8 @@ std::vector<Setting> SplitValues(const Kernel& kernel, const Limits& limits) {
   return values;
 }
 std::optional<std::string> CheckSplit(const Kernel& kernel, const Setting& value) {
-  return CheckRange(value, 1, std::max<std::int64_t>(1, static_cast<std::int64_t>(std::min(1e6, ShapeOf(kernel).reduced))));
+  return CheckRange(value, 1,
+                    std::max<std::int64_t>(1, static_cast<std::int64_t>(std::min(1e6, ShapeOf(kernel).reduced))));
 }
 
 }  // namespace hone::dsl

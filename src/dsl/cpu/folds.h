@@ -1,10 +1,12 @@
-// Loop nests that fold over axes and then use what they folded: reduce, softmax and norm are made of these. Two shapes of nest:
+// Loop nests that fold over axes and then use what they folded: reduce, softmax and norm are made of these. Two shapes
+// of nest:
 //
 //   rows     the innermost dimension is folded: one row after the other, several accumulators side by side
 //   columns  the innermost dimension stays: blocks of columns, accumulators for a whole block, streaming down the rows
 //
-// and, where there are fewer rows or blocks than threads, a split: the folded range is cut into chunks whose partial results are
-// combined at the end, in the order of the chunks, so that the result does not depend on the number of threads.
+// and, where there are fewer rows or blocks than threads, a split: the folded range is cut into chunks whose partial
+// results are combined at the end, in the order of the chunks, so that the result does not depend on the number of
+// threads.
 #pragma once
 
 #include <functional>
@@ -24,14 +26,14 @@ inline constexpr int kKeptOperand = -1000000;
 
 struct FoldPass {
   struct Item {
-    int let = 0;       // its value is Load(kLetOperand - let) from then on
+    int let = 0;  // its value is Load(kLetOperand - let) from then on
     ReduceOp fold = ReduceOp::kSum;
     Expr body;
     Expr finish;       // of `it`, the folded value
     std::string name;  // a hint for the variable
   };
   std::vector<Item> items;
-  Expr keep;           // written to the target at each element, if set
+  Expr keep;  // written to the target at each element, if set
   // Softmax's maximum (item 0) and sum of exp(body - maximum) (item 1) in one pass over memory, by blocks.
   bool online = false;
 };
@@ -39,9 +41,10 @@ struct FoldPass {
 // Which nest the kernel has on this machine-independent level; for knobs.
 bool FoldsRows(const Kernel& kernel);
 
-// Passes in order, then `result`: an expression over the whole space if the family keeps its axes, else over the result's dimensions.
-// Reads the settings threads, accumulators, columns and split.
-void EmitFolds(const KernelProgram& program, const Kernel& kernel, Writer& writer, const std::vector<FoldPass>& passes, const Expr& result);
+// Passes in order, then `result`: an expression over the whole space if the family keeps its axes, else over the
+// result's dimensions. Reads the settings threads, accumulators, columns and split.
+void EmitFolds(const KernelProgram& program, const Kernel& kernel, Writer& writer, const std::vector<FoldPass>& passes,
+               const Expr& result);
 
 // Knobs of all families that fold.
 std::vector<Setting> AccumulatorsValues(const Kernel& kernel, const Limits& limits);
@@ -50,10 +53,13 @@ std::vector<Setting> ColumnsValues(const Kernel& kernel, const Limits& limits);
 std::optional<std::string> CheckColumns(const Kernel& kernel, const Setting& value);
 std::vector<Setting> SplitValues(const Kernel& kernel, const Limits& limits);
 std::optional<std::string> CheckSplit(const Kernel& kernel, const Setting& value);
-inline constexpr Knob kAccumulatorsKnob{"accumulators", "independent sums a row (or rows added at a time): hides the adder's latency",
+inline constexpr Knob kAccumulatorsKnob{"accumulators",
+                                        "independent sums a row (or rows added at a time): hides the adder's latency",
                                         &AccumulatorsValues, &CheckAccumulators};
-inline constexpr Knob kColumnsKnob{"columns", "columns of a block, where the innermost dimension is not folded", &ColumnsValues, &CheckColumns};
-inline constexpr Knob kSplitKnob{"split", "chunks into which the folded range is cut, for more threads than rows; 1 = whole", &SplitValues,
-                                 &CheckSplit};
+inline constexpr Knob kColumnsKnob{"columns", "columns of a block, where the innermost dimension is not folded",
+                                   &ColumnsValues, &CheckColumns};
+inline constexpr Knob kSplitKnob{"split",
+                                 "chunks into which the folded range is cut, for more threads than rows; 1 = whole",
+                                 &SplitValues, &CheckSplit};
 
 }  // namespace hone::dsl

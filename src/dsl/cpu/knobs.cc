@@ -22,7 +22,8 @@ double OperationsPerElement(const Expr& expr) {
   Visit(expr, [&](const ExprNode& node) {
     if (node.kind == Expr::Kind::kUnary) {
       const bool cheap = node.unary == UnaryOp::kNeg || node.unary == UnaryOp::kAbs || node.unary == UnaryOp::kNot ||
-                         node.unary == UnaryOp::kSqrt || (node.unary >= UnaryOp::kFloor && node.unary <= UnaryOp::kIsNan);
+                         node.unary == UnaryOp::kSqrt ||
+                         (node.unary >= UnaryOp::kFloor && node.unary <= UnaryOp::kIsNan);
       count += cheap ? 1 : 20;
     } else if (node.kind == Expr::Kind::kBinary) {
       count += node.binary == BinaryOp::kPow || node.binary == BinaryOp::kAtan2 ? 20 : 1;
@@ -38,7 +39,8 @@ std::vector<Setting> ThreadsValues(const Kernel& kernel, const Limits& limits) {
   double work = SpaceCount(kernel);
   if (kernel.epilogue) work *= 1 + OperationsPerElement(kernel.epilogue) / 16;
   const bool small = work < 20e3;
-  std::vector<Setting> values = small ? std::vector<Setting>{Whole(1), Whole(0)} : std::vector<Setting>{Whole(0), Whole(1)};
+  std::vector<Setting> values =
+      small ? std::vector<Setting>{Whole(1), Whole(0)} : std::vector<Setting>{Whole(0), Whole(1)};
   if (limits.threads >= 4) values.push_back(Whole(limits.threads / 2));
   return values;
 }
@@ -46,7 +48,8 @@ std::vector<Setting> ThreadsValues(const Kernel& kernel, const Limits& limits) {
 std::optional<std::string> CheckRange(const Setting& value, std::int64_t low, std::int64_t high) {
   const auto* whole = std::get_if<std::int64_t>(&value.value);
   if (!whole) return fmt::format("it is one whole number; try {}", low);
-  if (*whole < low || *whole > high) return fmt::format("it goes from {} to {}; try {}", low, high, std::clamp(*whole, low, high));
+  if (*whole < low || *whole > high)
+    return fmt::format("it goes from {} to {}; try {}", low, high, std::clamp(*whole, low, high));
   return std::nullopt;
 }
 

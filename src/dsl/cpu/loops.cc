@@ -42,17 +42,25 @@ Loops::Loops(const KernelProgram& program, const Kernel& kernel) : program_(&pro
       dims.push_back(std::move(dim));
     }
   }
-  if (dims.empty()) dims.push_back({.extent = 1, .reduced = false, .strides = std::vector<std::int64_t>(kernel.operands.size(), 0), .target_stride = 1, .var = {}});
+  if (dims.empty())
+    dims.push_back({.extent = 1,
+                    .reduced = false,
+                    .strides = std::vector<std::int64_t>(kernel.operands.size(), 0),
+                    .target_stride = 1,
+                    .var = {}});
   static constexpr std::string_view kVars[] = {"i", "j", "k", "l"};
-  for (std::size_t d = 0; d < dims.size(); ++d) dims[d].var = d < std::size(kVars) ? std::string(kVars[d]) : fmt::format("i_{}", d);
+  for (std::size_t d = 0; d < dims.size(); ++d)
+    dims[d].var = d < std::size(kVars) ? std::string(kVars[d]) : fmt::format("i_{}", d);
 }
 
-std::string Address(const std::vector<std::string>& index, const std::vector<std::int64_t>& strides, std::int64_t offset) {
+std::string Address(const std::vector<std::string>& index, const std::vector<std::int64_t>& strides,
+                    std::int64_t offset) {
   std::string text;
   for (std::size_t d = 0; d < index.size(); ++d) {
     if (strides[d] == 0 || index[d] == "0") continue;
     const bool sum = index[d].find_first_of("+-") != std::string::npos;
-    std::string term = strides[d] == 1 ? index[d] : fmt::format("{} * {}", sum ? "(" + index[d] + ")" : index[d], strides[d]);
+    std::string term =
+        strides[d] == 1 ? index[d] : fmt::format("{} * {}", sum ? "(" + index[d] + ")" : index[d], strides[d]);
     text += (text.empty() ? "" : " + ") + term;
   }
   if (offset != 0) text = text.empty() ? fmt::format("{}", offset) : fmt::format("{} + {}", text, offset);
@@ -91,6 +99,8 @@ std::int64_t Loops::Count(bool reduced) const {
   return count;
 }
 
-std::string For(const std::string& var, std::int64_t extent) { return fmt::format("for (long {} = 0; {} < {}; ++{})", var, var, extent, var); }
+std::string For(const std::string& var, std::int64_t extent) {
+  return fmt::format("for (long {} = 0; {} < {}; ++{})", var, var, extent, var);
+}
 
 }  // namespace hone::dsl

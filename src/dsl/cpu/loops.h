@@ -1,5 +1,5 @@
-// The loop nest of a kernel: its iteration space with neighbouring dimensions merged wherever every operand allows it, and the text
-// of an element's address in it. What is left is what a person would loop over.
+// The loop nest of a kernel: its iteration space with neighbouring dimensions merged wherever every operand allows it,
+// and the text of an element's address in it. What is left is what a person would loop over.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct LoopDim {
   bool reduced = false;
   std::vector<std::int64_t> strides;  // one an operand
   std::int64_t target_stride = 0;
-  std::string var;                    // "i"
+  std::string var;  // "i"
 };
 
 class Loops {
@@ -37,7 +37,8 @@ class Loops {
 };
 
 // "i * 1024 + j", "0" if nothing is left.
-std::string Address(const std::vector<std::string>& index, const std::vector<std::int64_t>& strides, std::int64_t offset);
+std::string Address(const std::vector<std::string>& index, const std::vector<std::int64_t>& strides,
+                    std::int64_t offset);
 
 // "for (long i = 0; i < 1024; ++i)"
 std::string For(const std::string& var, std::int64_t extent);

@@ -1,4 +1,5 @@
-// A checked program as one C++ file behind include/hone/module.h: a function a kernel, and hone_run that calls them in order.
+// A checked program as one C++ file behind include/hone/module.h: a function a kernel, and hone_run that calls them in
+// order.
 #include <fmt/format.h>
 
 #include <set>
@@ -68,8 +69,12 @@ std::string EmitCpu(const KernelProgram& program) {
     std::string parameters, arguments;
     for (const int buffer : ReadBuffers(kernel)) {
       const std::string& name = writer.BufferName(buffer);
-      parameters += fmt::format("const {}* __restrict {}, ", CppName(program.buffers[static_cast<std::size_t>(buffer)].dtype), name);
-      arguments += (program.buffers[static_cast<std::size_t>(buffer)].home == KernelBuffer::Home::kIntermediate ? "scratch->" : "") + name + ", ";
+      parameters += fmt::format("const {}* __restrict {}, ",
+                                CppName(program.buffers[static_cast<std::size_t>(buffer)].dtype), name);
+      arguments +=
+          (program.buffers[static_cast<std::size_t>(buffer)].home == KernelBuffer::Home::kIntermediate ? "scratch->"
+                                                                                                       : "") +
+          name + ", ";
     }
     const std::string& target = writer.TargetName();
     const KernelBuffer& target_buffer = program.buffers[static_cast<std::size_t>(kernel.target)];
@@ -98,13 +103,15 @@ std::string EmitCpu(const KernelProgram& program) {
   for (const auto& buffer : program.buffers) intermediates |= buffer.home == KernelBuffer::Home::kIntermediate;
   const bool keeps_state = intermediates || !writer.scratch().empty();
 
-  std::string text = fmt::format("// {}: made from a program of the kernel language.\n#include <hone/module.h>\n", program.name);
+  std::string text =
+      fmt::format("// {}: made from a program of the kernel language.\n#include <hone/module.h>\n", program.name);
   text += keeps_state ? "\n#include <cstdint>\n#include <cstdlib>\n" : "\n#include <cstdint>\n";
   text += "\n";
   if (vectors_64) {
-    text += "#if defined(__AVX512F__) && !defined(__clang__)\n"
-            "#define VECTORS_64 __attribute__((target(\"prefer-vector-width=512\")))\n"
-            "#else\n#define VECTORS_64\n#endif\n\n";
+    text +=
+        "#if defined(__AVX512F__) && !defined(__clang__)\n"
+        "#define VECTORS_64 __attribute__((target(\"prefer-vector-width=512\")))\n"
+        "#else\n#define VECTORS_64\n#endif\n\n";
   }
   text += writer.Head();
   text += functions;
@@ -116,11 +123,12 @@ std::string EmitCpu(const KernelProgram& program) {
       text += fmt::format("  {}* {} = nullptr;\n", CppName(buffer.dtype), writer.BufferName(static_cast<int>(i)));
     }
     for (const auto& memory : writer.scratch()) text += fmt::format("  {}* {} = nullptr;\n", memory.type, memory.name);
-    text += "};\n\n"
-            "// `count` elements at a multiple of 64 bytes; the size is rounded up as aligned_alloc wants it.\n"
-            "template <class T>\nbool Allocate(T*& to, size_t count) {\n"
-            "  to = static_cast<T*>(std::aligned_alloc(64, (count * sizeof(T) + 63) / 64 * 64));\n"
-            "  return to != nullptr;\n}\n\n";
+    text +=
+        "};\n\n"
+        "// `count` elements at a multiple of 64 bytes; the size is rounded up as aligned_alloc wants it.\n"
+        "template <class T>\nbool Allocate(T*& to, size_t count) {\n"
+        "  to = static_cast<T*>(std::aligned_alloc(64, (count * sizeof(T) + 63) / 64 * 64));\n"
+        "  return to != nullptr;\n}\n\n";
   }
   text += "}  // namespace\n\nint32_t hone_abi_version(void) { return HONE_ABI_VERSION; }\n\n";
   if (keeps_state) {
@@ -129,12 +137,13 @@ std::string EmitCpu(const KernelProgram& program) {
       const KernelBuffer& buffer = program.buffers[i];
       if (buffer.home != KernelBuffer::Home::kIntermediate) continue;
       const std::string& name = writer.BufferName(static_cast<int>(i));
-      allocations += fmt::format("{}Allocate(scratch->{}, {})", allocations.empty() ? "" : " &&\n                  ", name,
-                                 std::max<std::int64_t>(1, ElementCount(buffer.shape)));
+      allocations += fmt::format("{}Allocate(scratch->{}, {})", allocations.empty() ? "" : " &&\n                  ",
+                                 name, std::max<std::int64_t>(1, ElementCount(buffer.shape)));
       releases += fmt::format("  std::free(scratch->{});\n", name);
     }
     for (const auto& memory : writer.scratch()) {
-      allocations += fmt::format("{}Allocate(scratch->{}, {})", allocations.empty() ? "" : " &&\n                  ", memory.name, memory.count);
+      allocations += fmt::format("{}Allocate(scratch->{}, {})", allocations.empty() ? "" : " &&\n                  ",
+                                 memory.name, memory.count);
       releases += fmt::format("  std::free(scratch->{});\n", memory.name);
     }
     std::string preparations;
@@ -143,15 +152,19 @@ std::string EmitCpu(const KernelProgram& program) {
       for (const int buffer : preparation.buffers) {
         arguments += (arguments.empty() ? "" : ", ") + Pointer(program, buffer, "call->parameters");
       }
-      for (const auto& memory : preparation.scratch) arguments += (arguments.empty() ? "" : ", ") + ("scratch->" + memory);
-      preparations += fmt::format("  {}({}, call->threads > 0 ? call->threads : 1);\n", preparation.function, arguments);
+      for (const auto& memory : preparation.scratch)
+        arguments += (arguments.empty() ? "" : ", ") + ("scratch->" + memory);
+      preparations +=
+          fmt::format("  {}({}, call->threads > 0 ? call->threads : 1);\n", preparation.function, arguments);
     }
-    text += fmt::format("int32_t hone_prepare([[maybe_unused]] const HoneCall* call, void** state) {{\n"
-                        "  auto* scratch = new Scratch;\n  *state = scratch;\n"
-                        "  const bool ok = {};\n  if (!ok) return 1;\n{}  return 0;\n}}\n\n"
-                        "void hone_release(void* state) {{\n  auto* scratch = static_cast<Scratch*>(state);\n  if (!scratch) return;\n{}"
-                        "  delete scratch;\n}}\n\n",
-                        allocations, preparations, releases);
+    text += fmt::format(
+        "int32_t hone_prepare([[maybe_unused]] const HoneCall* call, void** state) {{\n"
+        "  auto* scratch = new Scratch;\n  *state = scratch;\n"
+        "  const bool ok = {};\n  if (!ok) return 1;\n{}  return 0;\n}}\n\n"
+        "void hone_release(void* state) {{\n  auto* scratch = static_cast<Scratch*>(state);\n  if (!scratch) "
+        "return;\n{}"
+        "  delete scratch;\n}}\n\n",
+        allocations, preparations, releases);
   }
   text += "int32_t hone_run(const HoneCall* call) {\n";
   std::set<int> used;
@@ -162,7 +175,8 @@ std::string EmitCpu(const KernelProgram& program) {
   for (const int buffer : used) {
     const KernelBuffer& b = program.buffers[static_cast<std::size_t>(buffer)];
     if (b.home == KernelBuffer::Home::kIntermediate) continue;
-    text += fmt::format("  auto* {} = {};\n", writer.BufferName(buffer), Pointer(program, buffer, std::string(Home(b))));
+    text +=
+        fmt::format("  auto* {} = {};\n", writer.BufferName(buffer), Pointer(program, buffer, std::string(Home(b))));
   }
   if (keeps_state) text += "  auto* scratch = static_cast<Scratch*>(call->state);\n";
   for (const auto& call : calls) text += "  " + call + "\n";

@@ -12,14 +12,16 @@ namespace {
 
 constexpr std::string_view kReserved[] = {
     // C++
-    "alignas", "alignof", "and", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char", "class", "compl", "concept",
-    "const", "constexpr", "consteval", "constinit", "continue", "default", "delete", "do", "double", "else", "enum", "explicit", "export",
-    "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not",
-    "nullptr", "operator", "or", "private", "protected", "public", "register", "requires", "return", "short", "signed", "sizeof", "static",
-    "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using",
-    "virtual", "void", "volatile", "wchar_t", "while", "xor", "std", "linux", "unix", "main", "errno", "stdin", "stdout", "stderr",
+    "alignas", "alignof", "and", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char", "class",
+    "compl", "concept", "const", "constexpr", "consteval", "constinit", "continue", "default", "delete", "do", "double",
+    "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int",
+    "long", "mutable", "namespace", "new", "noexcept", "not", "nullptr", "operator", "or", "private", "protected",
+    "public", "register", "requires", "return", "short", "signed", "sizeof", "static", "struct", "switch", "template",
+    "this", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void",
+    "volatile", "wchar_t", "while", "xor", "std", "linux", "unix", "main", "errno", "stdin", "stdout", "stderr",
     // ours
-    "i", "j", "k", "l", "i0", "j0", "k0", "threads", "call", "state", "scratch", "Max", "Min", "Sign", "FloorDiv", "FloorMod", "f32x16", "f32x8"};
+    "i", "j", "k", "l", "i0", "j0", "k0", "threads", "call", "state", "scratch", "Max", "Min", "Sign", "FloorDiv",
+    "FloorMod", "f32x16", "f32x8"};
 
 struct HelperText {
   std::string_view name, text;
@@ -54,16 +56,25 @@ inline T Min(T a, T b) {
 inline float Remainder(float a, float b) { return __builtin_fmodf(a, b); }
 inline double Remainder(double a, double b) { return __builtin_fmod(a, b); }
 )"},
-    {"ReduceMax_float", "#pragma omp declare reduction(nanmax : float : omp_out = Max(omp_out, omp_in)) initializer(omp_priv = omp_orig)\n"},
-    {"ReduceMax_double", "#pragma omp declare reduction(nanmax : double : omp_out = Max(omp_out, omp_in)) initializer(omp_priv = omp_orig)\n"},
-    {"ReduceMin_float", "#pragma omp declare reduction(nanmin : float : omp_out = Min(omp_out, omp_in)) initializer(omp_priv = omp_orig)\n"},
-    {"ReduceMin_double", "#pragma omp declare reduction(nanmin : double : omp_out = Min(omp_out, omp_in)) initializer(omp_priv = omp_orig)\n"},
+    {"ReduceMax_float",
+     "#pragma omp declare reduction(nanmax : float : omp_out = Max(omp_out, omp_in)) initializer(omp_priv = "
+     "omp_orig)\n"},
+    {"ReduceMax_double",
+     "#pragma omp declare reduction(nanmax : double : omp_out = Max(omp_out, omp_in)) initializer(omp_priv = "
+     "omp_orig)\n"},
+    {"ReduceMin_float",
+     "#pragma omp declare reduction(nanmin : float : omp_out = Min(omp_out, omp_in)) initializer(omp_priv = "
+     "omp_orig)\n"},
+    {"ReduceMin_double",
+     "#pragma omp declare reduction(nanmin : double : omp_out = Min(omp_out, omp_in)) initializer(omp_priv = "
+     "omp_orig)\n"},
     {"Sign", R"(template <class T>
 inline T Sign(T x) {
   return T(x > 0) - T(x < 0);
 }
 )"},
-    {"Stream", R"(// Writes a block past the caches: nobody reads the output soon, and a line that is written whole need not be read first.
+    {"Stream",
+     R"(// Writes a block past the caches: nobody reads the output soon, and a line that is written whole need not be read first.
 #ifdef __AVX512F__
 typedef double Line __attribute__((vector_size(64)));
 inline void StreamLine(double* to, Line line) { __builtin_ia32_movntpd512(to, line); }
@@ -114,7 +125,8 @@ Writer::Writer(const KernelProgram& program) : program_(program) {
   for (const auto& buffer : program.buffers) {
     std::string name = buffer.name;
     // Names of libm functions and of our own kind stay free.
-    while (used.contains(name) || name.ends_with("_") || name.starts_with("_")) name = name.starts_with("_") ? "t" + name : name.ends_with("_") ? name + "v" : name + "_v";
+    while (used.contains(name) || name.ends_with("_") || name.starts_with("_"))
+      name = name.starts_with("_") ? "t" + name : name.ends_with("_") ? name + "v" : name + "_v";
     used.insert(name);
     names_.push_back(name);
   }
@@ -199,8 +211,8 @@ std::string Writer::ThreadsText() const {
 
 void Writer::ParallelFor(int collapse, std::string_view schedule) {
   if (!parallel_) return;
-  Line(fmt::format("#pragma omp parallel for{} num_threads({}) schedule({})", collapse > 1 ? fmt::format(" collapse({})", collapse) : "",
-                   ThreadsText(), schedule));
+  Line(fmt::format("#pragma omp parallel for{} num_threads({}) schedule({})",
+                   collapse > 1 ? fmt::format(" collapse({})", collapse) : "", ThreadsText(), schedule));
 }
 
 std::string Writer::Helper(std::string_view name) {
@@ -235,7 +247,8 @@ std::string Writer::Head() const {
     for (const auto& name : libm_) {
       const std::string type = name.ends_with("f") && name != "erf" ? "float" : "double";
       const bool two = name.starts_with("pow") || name.starts_with("atan2");
-      head += fmt::format("__attribute__((simd(\"notinbranch\"), const)) {} {}({}{});\n", type, name, type, two ? ", " + type : "");
+      head += fmt::format("__attribute__((simd(\"notinbranch\"), const)) {} {}({}{});\n", type, name, type,
+                          two ? ", " + type : "");
     }
     head += "}\n\n";
   }
@@ -255,16 +268,44 @@ std::string Writer::Head() const {
 namespace {
 
 // Binding strengths as in C++: the higher, the looser.
-enum Binding { kPrimary = 0, kUnary = 3, kTimes = 5, kPlus = 6, kCompare = 9, kEquality = 10, kBitAnd = 11, kBitXor = 12, kBitOr = 13, kLogicAnd = 14, kLogicOr = 15, kTernary = 16 };
+enum Binding {
+  kPrimary = 0,
+  kUnary = 3,
+  kTimes = 5,
+  kPlus = 6,
+  kCompare = 9,
+  kEquality = 10,
+  kBitAnd = 11,
+  kBitXor = 12,
+  kBitOr = 13,
+  kLogicAnd = 14,
+  kLogicOr = 15,
+  kTernary = 16
+};
 
 // Whether the function is a call into libm rather than an instruction or two.
 std::string_view LibmName(UnaryOp op) {
   switch (op) {
-    case UnaryOp::kExp: case UnaryOp::kExpm1: case UnaryOp::kLog: case UnaryOp::kLog1p: case UnaryOp::kLog2: case UnaryOp::kLog10:
-    case UnaryOp::kSin: case UnaryOp::kCos: case UnaryOp::kTan: case UnaryOp::kAsin: case UnaryOp::kAcos: case UnaryOp::kAtan:
-    case UnaryOp::kSinh: case UnaryOp::kCosh: case UnaryOp::kTanh: case UnaryOp::kAsinh: case UnaryOp::kAcosh: case UnaryOp::kAtanh:
-    case UnaryOp::kErf: case UnaryOp::kErfc:
-      return Name(op);
+    case UnaryOp::kExp:
+    case UnaryOp::kExpm1:
+    case UnaryOp::kLog:
+    case UnaryOp::kLog1p:
+    case UnaryOp::kLog2:
+    case UnaryOp::kLog10:
+    case UnaryOp::kSin:
+    case UnaryOp::kCos:
+    case UnaryOp::kTan:
+    case UnaryOp::kAsin:
+    case UnaryOp::kAcos:
+    case UnaryOp::kAtan:
+    case UnaryOp::kSinh:
+    case UnaryOp::kCosh:
+    case UnaryOp::kTanh:
+    case UnaryOp::kAsinh:
+    case UnaryOp::kAcosh:
+    case UnaryOp::kAtanh:
+    case UnaryOp::kErf:
+    case UnaryOp::kErfc: return Name(op);
     default: return "";
   }
 }
@@ -319,7 +360,9 @@ void ExprWriter::Count(int id) {
     }
     // A power is written as a product, a sign or a NaN test through a helper: only the product repeats its operand.
     if (power && *power != -1) Count(operands[0]);
-    if (nodes_[static_cast<std::size_t>(id)].expr->kind == Expr::Kind::kUnary && nodes_[static_cast<std::size_t>(id)].expr->unary == UnaryOp::kIsNan) Count(operands[0]);
+    if (nodes_[static_cast<std::size_t>(id)].expr->kind == Expr::Kind::kUnary &&
+        nodes_[static_cast<std::size_t>(id)].expr->unary == UnaryOp::kIsNan)
+      Count(operands[0]);
   }
 }
 
@@ -335,13 +378,14 @@ ExprWriter::Piece ExprWriter::Write(int id) {
   }
   Piece piece = Compose(id);
   Interned& node = nodes_[static_cast<std::size_t>(id)];
-  const bool leaf = node.expr->kind == Expr::Kind::kConst ||
-                    (node.expr->kind == Expr::Kind::kLoad && node.expr->buffer < 0);
+  const bool leaf =
+      node.expr->kind == Expr::Kind::kConst || (node.expr->kind == Expr::Kind::kLoad && node.expr->buffer < 0);
   if (leaf || (node.uses < 2 && !(IsLibm(node.expr) && !SmallPower(node.expr)))) return piece;
-  std::string hint = node.expr->kind == Expr::Kind::kLoad                            ? "v"
-                     : node.expr->kind == Expr::Kind::kUnary                         ? std::string(Name(node.expr->unary)) + "_v"
-                     : node.expr->kind == Expr::Kind::kBinary && IsLibm(node.expr)   ? std::string(Name(node.expr->binary)) + "_v"
-                                                                                     : "t";
+  std::string hint = node.expr->kind == Expr::Kind::kLoad    ? "v"
+                     : node.expr->kind == Expr::Kind::kUnary ? std::string(Name(node.expr->unary)) + "_v"
+                     : node.expr->kind == Expr::Kind::kBinary && IsLibm(node.expr)
+                         ? std::string(Name(node.expr->binary)) + "_v"
+                         : "t";
   node.name = writer_.Fresh(hint);
   made_constants_ = true;
   writer_.Line(fmt::format("const {} {} = {};", writer_.TypeName(node.expr->type), node.name, piece.text));
@@ -357,7 +401,9 @@ ExprWriter::Piece ExprWriter::Compose(int id) {
     for (const int operand : operands) arguments += (arguments.empty() ? "" : ", ") + Operand(operand, kTernary);
     return Piece{fmt::format("{}({})", function, arguments), kPrimary};
   };
-  const auto builtin = [&](const std::string& name) { return call(fmt::format("__builtin_{}{}", name, writer_.wide() ? "" : "f")); };
+  const auto builtin = [&](const std::string& name) {
+    return call(fmt::format("__builtin_{}{}", name, writer_.wide() ? "" : "f"));
+  };
   const auto infix = [&](std::string_view op, int binding) {
     // The right operand of - and / must bind tighter.
     const bool commutes = op == "+" || op == "*" || op == "&&" || op == "||";
@@ -389,7 +435,8 @@ ExprWriter::Piece ExprWriter::Compose(int id) {
           return call("__builtin_labs");
         case UnaryOp::kSqrt: return builtin("sqrt");
         case UnaryOp::kRsqrt: return {fmt::format("{} / {}", writer_.Number(1), builtin("sqrt").text), kTimes};
-        case UnaryOp::kReciprocal: return {fmt::format("{} / {}", writer_.Number(1), Operand(operands[0], kTimes - 1)), kTimes};
+        case UnaryOp::kReciprocal:
+          return {fmt::format("{} / {}", writer_.Number(1), Operand(operands[0], kTimes - 1)), kTimes};
         case UnaryOp::kFloor: return builtin("floor");
         case UnaryOp::kCeil: return builtin("ceil");
         case UnaryOp::kTrunc: return builtin("trunc");
@@ -399,7 +446,8 @@ ExprWriter::Piece ExprWriter::Compose(int id) {
           const std::string operand = Operand(operands[0], kEquality - 1);
           return {fmt::format("{} != {}", operand, operand), kEquality};
         }
-        case UnaryOp::kNot: return {(expr->type == ScalarType::kBool ? "!" : "~") + Operand(operands[0], kUnary), kUnary};
+        case UnaryOp::kNot:
+          return {(expr->type == ScalarType::kBool ? "!" : "~") + Operand(operands[0], kUnary), kUnary};
         default: break;
       }
       break;
@@ -411,7 +459,8 @@ ExprWriter::Piece ExprWriter::Compose(int id) {
         case BinaryOp::kMul: return infix("*", kTimes);
         case BinaryOp::kDiv: return infix("/", kTimes);
         case BinaryOp::kFloorDiv:
-          if (real) return {fmt::format("__builtin_floor{}({})", writer_.wide() ? "" : "f", infix("/", kTimes).text), kPrimary};
+          if (real)
+            return {fmt::format("__builtin_floor{}({})", writer_.wide() ? "" : "f", infix("/", kTimes).text), kPrimary};
           return call(writer_.Helper("FloorDiv"));
         case BinaryOp::kFloorMod: return call(writer_.Helper("FloorMod"));
         case BinaryOp::kMin: return call(writer_.Helper("Min"));
@@ -448,8 +497,10 @@ ExprWriter::Piece ExprWriter::Compose(int id) {
       return {fmt::format("{} ? {} : {}", condition, then, otherwise), kTernary};
     }
     case Expr::Kind::kCast:
-      if (expr->type == ScalarType::kBool) return {fmt::format("{} != 0", Operand(operands[0], kEquality - 1)), kEquality};
-      return {fmt::format("static_cast<{}>({})", writer_.TypeName(expr->type), Operand(operands[0], kTernary)), kPrimary};
+      if (expr->type == ScalarType::kBool)
+        return {fmt::format("{} != 0", Operand(operands[0], kEquality - 1)), kEquality};
+      return {fmt::format("static_cast<{}>({})", writer_.TypeName(expr->type), Operand(operands[0], kTernary)),
+              kPrimary};
     case Expr::Kind::kReduce: break;
   }
   HONE_CHECK(false, "an expression that kernels do not hold");

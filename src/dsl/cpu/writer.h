@@ -1,5 +1,6 @@
-// C++ text in the making: lines with indentation, names that do not clash, and a record of what the text leans on (helper
-// functions, libm functions, scratch memory), from which the module's head is written. One Writer a module; not thread-safe.
+// C++ text in the making: lines with indentation, names that do not clash, and a record of what the text leans on
+// (helper functions, libm functions, scratch memory), from which the module's head is written. One Writer a module; not
+// thread-safe.
 #pragma once
 
 #include <functional>
@@ -17,13 +18,13 @@ class Writer {
  public:
   explicit Writer(const KernelProgram& program);
 
-  void Line(std::string_view line);          // indented
-  void Open(std::string_view head);          // "head {"
-  void Close(std::string_view tail = "");    // "}tail"
-  void Indent() { ++depth_; }                // after a Close whose tail opens again: "} else {"
-  void Comment(std::string_view text);       // wrapped
+  void Line(std::string_view line);        // indented
+  void Open(std::string_view head);        // "head {"
+  void Close(std::string_view tail = "");  // "}tail"
+  void Indent() { ++depth_; }              // after a Close whose tail opens again: "} else {"
+  void Comment(std::string_view text);     // wrapped
   void Blank();
-  std::string Take();                        // the text so far; starts anew
+  std::string Take();  // the text so far; starts anew
   // What is written between these two is a function of its own, in front of the kernel's.
   void BeginFunction();
   void EndFunction();
@@ -33,10 +34,10 @@ class Writer {
   void Begin(const Kernel& kernel);
   const Kernel& kernel() const { return *kernel_; }
   const KernelProgram& program() const { return program_; }
-  const std::string& real() const { return real_; }          // "float" or "double"
+  const std::string& real() const { return real_; }  // "float" or "double"
   bool wide() const { return real_ == "double"; }
-  std::string TypeName(ScalarType type) const;                // of a value in a register
-  std::string Number(double value) const;                     // a literal of real()
+  std::string TypeName(ScalarType type) const;  // of a value in a register
+  std::string Number(double value) const;       // a literal of real()
   const std::string& BufferName(int buffer) const;
   const std::string& TargetName() const { return BufferName(kernel_->target); }
 
@@ -46,13 +47,14 @@ class Writer {
   // "#pragma omp parallel for ..." unless the kernel runs on one thread.
   void ParallelFor(int collapse, std::string_view schedule = "static");
   bool parallel() const { return parallel_; }
-  std::string ThreadsText() const;           // an int expression: how many threads this kernel may use
+  std::string ThreadsText() const;  // an int expression: how many threads this kernel may use
 
   // What the text leans on.
-  std::string Helper(std::string_view name);           // "Max": emits its definition at the head; gives the name back
-  std::string Libm(const std::string& function);       // "exp" -> "expf", declared with its vector versions
-  std::string MapMax(bool max);                        // the OpenMP reduction of max or min that keeps NaNs
-  // Memory of `count` elements of `type` that lives from hone_prepare to hone_release and is passed to this kernel by name.
+  std::string Helper(std::string_view name);      // "Max": emits its definition at the head; gives the name back
+  std::string Libm(const std::string& function);  // "exp" -> "expf", declared with its vector versions
+  std::string MapMax(bool max);                   // the OpenMP reduction of max or min that keeps NaNs
+  // Memory of `count` elements of `type` that lives from hone_prepare to hone_release and is passed to this kernel by
+  // name.
   std::string Scratch(const std::string& hint, const std::string& type, std::int64_t count);
   // A call to make in hone_prepare, on parameter buffers and scratch memory of this kernel.
   struct Preparation {
@@ -86,15 +88,16 @@ class Writer {
   std::vector<Preparation> preparations_;
 };
 
-// Writes expressions as C++. What is used twice, and what calls into libm, becomes a named constant in front of the statement that
-// needs it, so that libm calls stand outside of branches and the loop around them vectorises.
+// Writes expressions as C++. What is used twice, and what calls into libm, becomes a named constant in front of the
+// statement that needs it, so that libm calls stand outside of branches and the loop around them vectorises.
 class ExprWriter {
  public:
   // `load` gives the text of an operand's element, of `it` and of lets.
   using LoadText = std::function<std::string(const ExprNode& load)>;
   ExprWriter(Writer& writer, LoadText load) : writer_(writer), load_(std::move(load)) {}
 
-  // Lines for the constants, then the expression itself. Several expressions of one scope share what they have in common.
+  // Lines for the constants, then the expression itself. Several expressions of one scope share what they have in
+  // common.
   std::string Text(const Expr& expr);
   std::vector<std::string> Texts(const std::vector<Expr>& exprs);
   bool made_constants() const { return made_constants_; }

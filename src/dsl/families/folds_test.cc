@@ -24,7 +24,8 @@ whole = reduce sum(x) over [0, 1, 2] with {split: 5}
 largest = reduce max(x) over [2]
 lowest = reduce min(x) over [0, 1] with {split: 3, columns: 128}
 tall = reduce sum(w) over [0] with {split: 2, columns: 48, accumulators: 2}
-)"), 2, random);
+)"),
+                       2, random);
 }
 
 TEST(FoldsTest, SoftmaxInAllItsForms) {
@@ -42,7 +43,8 @@ columns = softmax(x) over [1] with {columns: 64} -> it * 3
 logs = softmax log(x) over [2]
 onlines = softmax(long) over [1] with {passes: online}
 splits = softmax log(long) over [1] with {split: 4}
-)"), 2, random);
+)"),
+                       2, random);
 }
 
 TEST(FoldsTest, NormsInAllTheirForms) {
@@ -83,7 +85,8 @@ middle = norm(x) over [1] with {split: 2, columns: 16}
   let m = mean(it)
   let v = mean(square(it - m))
   -> (it - m) * rsqrt(v + 1e-5)
-)"), 2, random);
+)"),
+                       2, random);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// map(EXPR): every element on its own. Memory-bound as a rule, so the knobs are about how memory is met: streaming stores save
-// reading the output's lines before they are written, and blocks give threads equal shares when the outer loops are short.
+// map(EXPR): every element on its own. Memory-bound as a rule, so the knobs are about how memory is met: streaming
+// stores save reading the output's lines before they are written, and blocks give threads equal shares when the outer
+// loops are short.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,17 +18,18 @@ constexpr std::int64_t kStreamBlock = 1024;  // elements that are computed in L1
 constexpr std::int64_t kFewOuter = 64;
 
 std::vector<Setting> StreamValues(const Kernel& kernel, const Limits& limits) {
-  // An output that outgrows the second-level cache may not be read from there by whoever comes next. Whether streaming is faster
-  // depends on the processor (on Sapphire Rapids one core writes faster through its caches): it is for trying, not a default.
+  // An output that outgrows the second-level cache may not be read from there by whoever comes next. Whether streaming
+  // is faster depends on the processor (on Sapphire Rapids one core writes faster through its caches): it is for
+  // trying, not a default.
   const double bytes = SpaceCount(kernel) * 4;
-  return bytes > static_cast<double>(limits.l2_bytes) ? std::vector<Setting>{Word("no"), Word("yes")} : std::vector<Setting>{Word("no")};
+  return bytes > static_cast<double>(limits.l2_bytes) ? std::vector<Setting>{Word("no"), Word("yes")}
+                                                      : std::vector<Setting>{Word("no")};
 }
-std::optional<std::string> CheckStream(const Kernel&, const Setting& value) {
-  return CheckWord(value, {"no", "yes"});
-}
+std::optional<std::string> CheckStream(const Kernel&, const Setting& value) { return CheckWord(value, {"no", "yes"}); }
 
 std::vector<Setting> BlockValues(const Kernel& kernel, const Limits& limits) {
-  // Several blocks a thread even out what the machine does beside us; a block of the inner loop of 4 to 64 KiB hides the loop's cost.
+  // Several blocks a thread even out what the machine does beside us; a block of the inner loop of 4 to 64 KiB hides
+  // the loop's cost.
   const double share = SpaceCount(kernel) / (4.0 * limits.threads);
   std::vector<Setting> values;
   for (const std::int64_t block : {std::int64_t{16384}, std::int64_t{4096}, std::int64_t{65536}}) {
@@ -35,7 +37,9 @@ std::vector<Setting> BlockValues(const Kernel& kernel, const Limits& limits) {
   }
   return values;
 }
-std::optional<std::string> CheckBlock(const Kernel&, const Setting& value) { return CheckRange(value, 16, std::int64_t{1} << 40); }
+std::optional<std::string> CheckBlock(const Kernel&, const Setting& value) {
+  return CheckRange(value, 16, std::int64_t{1} << 40);
+}
 
 double Flops(const Kernel& kernel) { return SpaceCount(kernel) * OperationsPerElement(kernel.epilogue); }
 
@@ -63,7 +67,8 @@ void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer)
     if (last.extent % block == 0) {
       writer.Line(fmt::format("const long {} = {} + {};", end, start, block));
     } else {
-      writer.Line(fmt::format("const long {} = {} + {} < {} ? {} + {} : {};", end, start, block, last.extent, start, block, last.extent));
+      writer.Line(fmt::format("const long {} = {} + {} < {} ? {} + {} : {};", end, start, block, last.extent, start,
+                              block, last.extent));
     }
   }
   const std::string& type = std::string(CppName(program.buffers[static_cast<std::size_t>(kernel.target)].dtype));
@@ -75,9 +80,11 @@ void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer)
     writer.Line(fmt::format("{} = {};", to.empty() ? loops.TargetElement(writer, vars) : to, value));
   };
   if (stream) {
-    const std::string from = writer.Fresh("from"), count = writer.Fresh("count"), part = writer.Fresh("part"), at = writer.Fresh("at");
+    const std::string from = writer.Fresh("from"), count = writer.Fresh("count"), part = writer.Fresh("part"),
+                      at = writer.Fresh("at");
     writer.Open(fmt::format("for (long {} = {}; {} < {}; {} += {})", from, begin, from, end, from, kStreamBlock));
-    writer.Line(fmt::format("const long {} = {} - {} < {} ? {} - {} : {};", count, end, from, kStreamBlock, end, from, kStreamBlock));
+    writer.Line(fmt::format("const long {} = {} - {} < {} ? {} - {} : {};", count, end, from, kStreamBlock, end, from,
+                            kStreamBlock));
     writer.Line(fmt::format("alignas(64) {} {}[{}];", type, part, kStreamBlock));
     writer.Line("#pragma omp simd");
     writer.Open(fmt::format("for (long {} = 0; {} < {}; ++{})", at, at, count, at));
@@ -85,8 +92,8 @@ void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer)
     writer.Close();
     std::vector<std::string> vars = loops.Vars();
     vars[inner] = from;
-    writer.Line(fmt::format("{}(&{}, {}, {} * static_cast<long>(sizeof({})));", writer.Helper("Stream"), loops.TargetElement(writer, vars), part,
-                            count, type));
+    writer.Line(fmt::format("{}(&{}, {}, {} * static_cast<long>(sizeof({})));", writer.Helper("Stream"),
+                            loops.TargetElement(writer, vars), part, count, type));
     writer.Close();
   } else {
     if (writer.parallel() && collapse == 0) {
@@ -106,7 +113,8 @@ constexpr Knob kKnobs[] = {
     kThreadsKnob,
     kVectorKnob,
     {"stream", "yes: write past the caches (for outputs much larger than they are)", StreamValues, CheckStream},
-    {"block", "elements of the inner loop that one thread takes at a time, where the outer loops are short", BlockValues, CheckBlock},
+    {"block", "elements of the inner loop that one thread takes at a time, where the outer loops are short",
+     BlockValues, CheckBlock},
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
-// matmul(A, B): products of the matrices in the last two dimensions, the others are batches. Three ways to go, by the knob `path`:
+// matmul(A, B): products of the matrices in the last two dimensions, the others are batches. Three ways to go, by the
+// knob `path`:
 //
-//   tile    for compute-bound sizes: A and B are packed into panels, a block of the result is held in registers (`micro`), blocks of
+//   tile    for compute-bound sizes: A and B are packed into panels, a block of the result is held in registers
+//   (`micro`), blocks of
 //           A stay in the second-level cache (`tile`), and the epilogue is applied while the block is still in L1
 //   dot     few rows or columns, both operands contiguous in K: dot products, bound by reading the larger operand once
 //   stream  few rows, B contiguous in N: rows of B stream by and are added into accumulators in L1
@@ -29,7 +31,8 @@ struct Shape3 {
     std::vector<LoopDim> dims;
     std::int64_t step = 1;
     for (std::size_t d = 0; d < rank; ++d) {
-      LoopDim dim{.extent = kernel.space[d].extent, .reduced = d + 1 == rank, .strides = {}, .target_stride = 0, .var = {}};
+      LoopDim dim{
+          .extent = kernel.space[d].extent, .reduced = d + 1 == rank, .strides = {}, .target_stride = 0, .var = {}};
       for (const auto& operand : kernel.operands) dim.strides.push_back(operand.strides[d]);
       dims.push_back(std::move(dim));
     }
@@ -41,7 +44,8 @@ struct Shape3 {
     while (!dims.empty()) {
       const LoopDim& last = dims.back();
       bool merges = true;
-      for (std::size_t i = 0; i < m.strides.size(); ++i) merges &= m.extent == 1 || last.strides[i] == m.strides[i] * m.extent;
+      for (std::size_t i = 0; i < m.strides.size(); ++i)
+        merges &= m.extent == 1 || last.strides[i] == m.strides[i] * m.extent;
       if (!merges && last.extent != 1) break;
       if (last.extent != 1) {
         const std::int64_t extent = m.extent * last.extent;
@@ -73,8 +77,8 @@ struct Shape3 {
   }
 };
 
-constexpr std::int64_t kFewRows = 8;       // up to here reading the other operand once is all that matters
-constexpr std::int64_t kDotBlock = 4096;   // products summed before they join the total: bounds the rounding error
+constexpr std::int64_t kFewRows = 8;      // up to here reading the other operand once is all that matters
+constexpr std::int64_t kDotBlock = 4096;  // products summed before they join the total: bounds the rounding error
 
 int OperandOf(const Expr& expr) { return expr->kind == Expr::Kind::kLoad && expr->buffer >= 0 ? expr->buffer : -1; }
 
@@ -89,16 +93,20 @@ bool Contiguous(const Expr& expr, const std::vector<std::int64_t>& strides_of_di
   return all;
 }
 
-std::optional<std::string> ShapeRule(Kernel& kernel, const std::vector<Shape>& shapes, std::vector<std::vector<int>>& operand_dims) {
+std::optional<std::string> ShapeRule(Kernel& kernel, const std::vector<Shape>& shapes,
+                                     std::vector<std::vector<int>>& operand_dims) {
   const Shape& a = shapes[0];
   const Shape& b = shapes[1];
   if (a.size() < 2 || b.size() < 2) {
-    return fmt::format("matmul wants matrices, not {} and {}: take views with two dimensions at least", hone::ToString(a), hone::ToString(b));
+    return fmt::format("matmul wants matrices, not {} and {}: take views with two dimensions at least",
+                       hone::ToString(a), hone::ToString(b));
   }
   const std::int64_t depth = a[a.size() - 1];
   if (depth != b[b.size() - 2]) {
-    return fmt::format("matmul of {} and {}: A's columns ({}) must be as many as B's rows ({}); a transpose is a view with swapped strides",
-                       hone::ToString(a), hone::ToString(b), depth, b[b.size() - 2]);
+    return fmt::format(
+        "matmul of {} and {}: A's columns ({}) must be as many as B's rows ({}); a transpose is a view with swapped "
+        "strides",
+        hone::ToString(a), hone::ToString(b), depth, b[b.size() - 2]);
   }
   const std::size_t batches = std::max(a.size(), b.size()) - 2;
   for (std::size_t d = 0; d < batches; ++d) {
@@ -132,8 +140,8 @@ std::optional<std::string> Check(const KernelProgram& program, const Kernel& ker
   }
   const DType target = program.buffers[static_cast<std::size_t>(kernel.target)].dtype;
   if (target != ComputeType(program, kernel)) {
-    return fmt::format("matmul computes in {} here and cannot write {}: convert in a map of its own", Name(ComputeType(program, kernel)),
-                       Name(target));
+    return fmt::format("matmul computes in {} here and cannot write {}: convert in a map of its own",
+                       Name(ComputeType(program, kernel)), Name(target));
   }
   return std::nullopt;
 }
@@ -148,7 +156,8 @@ double Flops(const Kernel& kernel) {
 
 std::vector<Setting> MatmulThreads(const Kernel& kernel, const Limits& limits) {
   const bool small = SpaceCount(kernel) < 300e3;  // ten microseconds of one core
-  std::vector<Setting> values = small ? std::vector<Setting>{Whole(1), Whole(0)} : std::vector<Setting>{Whole(0), Whole(1)};
+  std::vector<Setting> values =
+      small ? std::vector<Setting>{Whole(1), Whole(0)} : std::vector<Setting>{Whole(0), Whole(1)};
   if (limits.threads >= 4) values.push_back(Whole(limits.threads / 2));
   return values;
 }
@@ -161,7 +170,8 @@ std::vector<Setting> PathValues(const Kernel& kernel, const Limits&) {
   if (dots && std::min(shape.m.extent, shape.n.extent) <= kFewRows) values.push_back(Word("dot"));
   if (streams && shape.m.extent <= kFewRows) values.push_back(Word("stream"));
   values.push_back(Word("tile"));
-  if (values.size() == 1 && dots && std::min(shape.m.extent, shape.n.extent) <= 4 * kFewRows) values.push_back(Word("dot"));
+  if (values.size() == 1 && dots && std::min(shape.m.extent, shape.n.extent) <= 4 * kFewRows)
+    values.push_back(Word("dot"));
   return values;
 }
 std::optional<std::string> CheckPath(const Kernel& kernel, const Setting& value) {
@@ -183,7 +193,9 @@ std::vector<Setting> MicroValues(const Kernel& kernel, const Limits& limits) {
   }
   // The default wastes least in the last panels; ties go to the earlier, which does more products a load.
   const auto waste = [&](const std::array<std::int64_t, 2>& block) {
-    const auto padded = [](std::int64_t extent, std::int64_t step) { return static_cast<double>((extent + step - 1) / step * step); };
+    const auto padded = [](std::int64_t extent, std::int64_t step) {
+      return static_cast<double>((extent + step - 1) / step * step);
+    };
     const double used = padded(shape.m.extent, block[0]) * padded(shape.n.extent, block[1]) /
                         (static_cast<double>(shape.m.extent) * static_cast<double>(shape.n.extent));
     // Loads a product: one row of B and one broadcast each.
@@ -200,7 +212,8 @@ std::optional<std::string> CheckMicro(const Kernel&, const Setting& value) {
   if (!tuple || tuple->size() != 2) return "it is rows x columns; try 8x32";
   if ((*tuple)[0] < 1 || (*tuple)[0] > 32) return "the first goes from 1 to 32; try 8";
   if ((*tuple)[1] < 8 || (*tuple)[1] > 128 || (*tuple)[1] % 8 != 0) {
-    return fmt::format("the second must be a multiple of 8 up to 128; try {}", std::clamp<std::int64_t>(((*tuple)[1] + 7) / 8 * 8, 8, 128));
+    return fmt::format("the second must be a multiple of 8 up to 128; try {}",
+                       std::clamp<std::int64_t>(((*tuple)[1] + 7) / 8 * 8, 8, 128));
   }
   return std::nullopt;
 }
@@ -236,7 +249,8 @@ std::vector<Setting> TileValues(const Kernel& kernel, const Limits& limits) {
   std::vector<Setting> values = {Tuple({rows, columns, depth})};
   const auto add = [&](std::int64_t r, std::int64_t c, std::int64_t d) {
     const Setting setting = Tuple({r, c, d});
-    if (r * d <= kMostABlock && std::find(values.begin(), values.end(), setting) == values.end()) values.push_back(setting);
+    if (r * d <= kMostABlock && std::find(values.begin(), values.end(), setting) == values.end())
+      values.push_back(setting);
   };
   add(std::max(mr, rows / 2 / mr * mr), columns, depth);
   add(rows * 2, columns, depth);
@@ -253,10 +267,12 @@ std::optional<std::string> CheckTile(const Kernel& kernel, const Setting& value)
   }
   const auto micro = TupleSetting(kernel, "micro");
   if (micro.size() == 2 && (*tuple)[0] % micro[0] != 0) {
-    return fmt::format("the first must be a multiple of micro's {} rows; try {}", micro[0], ((*tuple)[0] + micro[0] - 1) / micro[0] * micro[0]);
+    return fmt::format("the first must be a multiple of micro's {} rows; try {}", micro[0],
+                       ((*tuple)[0] + micro[0] - 1) / micro[0] * micro[0]);
   }
   if (micro.size() == 2 && (*tuple)[1] % micro[1] != 0) {
-    return fmt::format("the second must be a multiple of micro's {} columns; try {}", micro[1], ((*tuple)[1] + micro[1] - 1) / micro[1] * micro[1]);
+    return fmt::format("the second must be a multiple of micro's {} columns; try {}", micro[1],
+                       ((*tuple)[1] + micro[1] - 1) / micro[1] * micro[1]);
   }
   if ((*tuple)[2] % 4 != 0) return fmt::format("the third must be a multiple of 4; try {}", ((*tuple)[2] + 3) / 4 * 4);
   if ((*tuple)[0] > kMostABlock || (*tuple)[2] > kMostABlock || (*tuple)[0] * (*tuple)[2] > kMostABlock) {
@@ -272,7 +288,8 @@ std::optional<std::string> CannotLie(const Kernel& kernel, int input) {
   if (input == 0) return std::nullopt;
   const Shape3 shape(kernel);
   const auto micro = TupleSetting(kernel, "micro");
-  if (shape.n.strides[static_cast<std::size_t>(operand)] != 1) return "B's columns are not contiguous: it has to be packed";
+  if (shape.n.strides[static_cast<std::size_t>(operand)] != 1)
+    return "B's columns are not contiguous: it has to be packed";
   if (micro.size() == 2 && shape.n.extent % micro[1] != 0) {
     return fmt::format("B's {} columns are no multiple of micro's {}: it has to be packed", shape.n.extent, micro[1]);
   }
@@ -300,7 +317,9 @@ std::optional<std::string> CheckPack(const Kernel& kernel, const Setting& value)
 }
 
 std::vector<Setting> PrepackValues(const Kernel&, const Limits&) { return {Word("auto"), Word("no")}; }
-std::optional<std::string> CheckPrepack(const Kernel&, const Setting& value) { return CheckWord(value, {"auto", "no"}); }
+std::optional<std::string> CheckPrepack(const Kernel&, const Setting& value) {
+  return CheckWord(value, {"auto", "no"});
+}
 
 // --- Emission.
 
@@ -320,12 +339,15 @@ class MatmulEmitter {
   std::string Element(int operand, const std::vector<std::string>& index) const {
     const KernelOperand& view = kernel_.operands[static_cast<std::size_t>(operand)];
     const DType dtype = program_.buffers[static_cast<std::size_t>(view.buffer)].dtype;
-    const std::string text = fmt::format("{}[{}]", writer_.BufferName(view.buffer), Address(index, shape_.strides[static_cast<std::size_t>(operand)], view.offset));
+    const std::string text =
+        fmt::format("{}[{}]", writer_.BufferName(view.buffer),
+                    Address(index, shape_.strides[static_cast<std::size_t>(operand)], view.offset));
     const std::string type = writer_.TypeName(ScalarOf(dtype));
     return type == CppName(dtype) ? text : fmt::format("static_cast<{}>({})", type, text);
   }
   std::string Text(const Expr& expr, const std::vector<std::string>& index, const std::string& it = "") {
-    ExprWriter text(writer_, [&](const ExprNode& load) { return load.buffer == kItOperand ? it : Element(load.buffer, index); });
+    ExprWriter text(writer_,
+                    [&](const ExprNode& load) { return load.buffer == kItOperand ? it : Element(load.buffer, index); });
     return text.Text(expr);
   }
   std::string Target(const std::string& i, const std::string& j) const {
@@ -343,7 +365,9 @@ class MatmulEmitter {
   void Dots(const std::string& i, std::int64_t rows, const std::string& j, std::int64_t columns) {
     const std::string& real = writer_.real();
     const auto sum = [](std::int64_t r, std::int64_t c) { return fmt::format("s{}{}", r, c); };
-    const auto at = [](const std::string& base, std::int64_t offset) { return offset ? fmt::format("{} + {}", base, offset) : base; };
+    const auto at = [](const std::string& base, std::int64_t offset) {
+      return offset ? fmt::format("{} + {}", base, offset) : base;
+    };
     std::vector<std::string> names, zeros;
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t c = 0; c < columns; ++c) {
@@ -358,7 +382,8 @@ class MatmulEmitter {
       for (const auto& name : names) totals.push_back("total_" + name);
       writer_.Line(fmt::format("double {} = 0;", fmt::join(totals, " = 0, ")));
       writer_.Open(fmt::format("for (long k0 = 0; k0 < {}; k0 += {})", shape_.k.extent, kDotBlock));
-      writer_.Line(fmt::format("const long k_end = k0 + {} < {} ? k0 + {} : {};", kDotBlock, shape_.k.extent, kDotBlock, shape_.k.extent));
+      writer_.Line(fmt::format("const long k_end = k0 + {} < {} ? k0 + {} : {};", kDotBlock, shape_.k.extent, kDotBlock,
+                               shape_.k.extent));
       begin = "k0";
       end = "k_end";
     }
@@ -368,15 +393,18 @@ class MatmulEmitter {
     std::vector<std::string> as, bs;
     for (std::int64_t r = 0; r < rows; ++r) {
       as.push_back(fmt::format("a{}", r));
-      writer_.Line(fmt::format("const {} {} = {};", real, as.back(), Text(kernel_.inputs[0], shape_.Index(at(i, r), "0", "k"))));
+      writer_.Line(
+          fmt::format("const {} {} = {};", real, as.back(), Text(kernel_.inputs[0], shape_.Index(at(i, r), "0", "k"))));
     }
     for (std::int64_t c = 0; c < columns; ++c) {
       bs.push_back(fmt::format("b_{}", c));
-      writer_.Line(fmt::format("const {} {} = {};", real, bs.back(), Text(kernel_.inputs[1], shape_.Index("0", at(j, c), "k"))));
+      writer_.Line(
+          fmt::format("const {} {} = {};", real, bs.back(), Text(kernel_.inputs[1], shape_.Index("0", at(j, c), "k"))));
     }
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t c = 0; c < columns; ++c) {
-        writer_.Line(fmt::format("{} += {} * {};", sum(r, c), as[static_cast<std::size_t>(r)], bs[static_cast<std::size_t>(c)]));
+        writer_.Line(
+            fmt::format("{} += {} * {};", sum(r, c), as[static_cast<std::size_t>(r)], bs[static_cast<std::size_t>(c)]));
       }
     }
     writer_.Close();
@@ -461,14 +489,16 @@ class MatmulEmitter {
       for (std::int64_t i = 0; i < m; ++i) {
         for (std::int64_t p = 0; p < rows; ++p) {
           const std::string at = p ? fmt::format("k + {}", p) : "k";
-          writer_.Line(fmt::format("const {} a{}_{} = {};", real, i, p, Text(kernel_.inputs[0], shape_.Index(fmt::format("{}", i), "0", at))));
+          writer_.Line(fmt::format("const {} a{}_{} = {};", real, i, p,
+                                   Text(kernel_.inputs[0], shape_.Index(fmt::format("{}", i), "0", at))));
         }
       }
       writer_.Line("#pragma omp simd");
       writer_.Open(loop);
       for (std::int64_t p = 0; p < rows; ++p) {
         const std::string at = p ? fmt::format("k + {}", p) : "k";
-        writer_.Line(fmt::format("const {} b_{} = {};", real, p, Text(kernel_.inputs[1], shape_.Index("0", "j0 + j", at))));
+        writer_.Line(
+            fmt::format("const {} b_{} = {};", real, p, Text(kernel_.inputs[1], shape_.Index("0", "j0 + j", at))));
       }
       for (std::int64_t i = 0; i < m; ++i) {
         std::string products;
@@ -524,7 +554,8 @@ class MatmulEmitter {
   bool Varies(const Expr& expr, std::size_t batch) const {
     bool varies = false;
     Visit(expr, [&](const ExprNode& node) {
-      if (node.kind == Expr::Kind::kLoad && node.buffer >= 0) varies |= shape_.batch[batch].strides[static_cast<std::size_t>(node.buffer)] != 0;
+      if (node.kind == Expr::Kind::kLoad && node.buffer >= 0)
+        varies |= shape_.batch[batch].strides[static_cast<std::size_t>(node.buffer)] != 0;
     });
     return varies;
   }
@@ -535,11 +566,15 @@ class MatmulEmitter {
     const std::int64_t n = shape_.n.extent, k = shape_.k.extent;
     std::string parameters;
     for (const int buffer : BuffersOf(b)) {
-      parameters += fmt::format("const {}* __restrict {}, ", CppName(program_.buffers[static_cast<std::size_t>(buffer)].dtype), writer_.BufferName(buffer));
+      parameters +=
+          fmt::format("const {}* __restrict {}, ", CppName(program_.buffers[static_cast<std::size_t>(buffer)].dtype),
+                      writer_.BufferName(buffer));
     }
     writer_.BeginFunction();
-    writer_.Comment(fmt::format("B as panels of {} columns, each in the order in which it is read, with zeros beyond the last column.", nr_));
-    writer_.Open(fmt::format("void PackB_{}({}{}* __restrict panels, [[maybe_unused]] int threads)", writer_.TargetName(), parameters, writer_.real()));
+    writer_.Comment(fmt::format(
+        "B as panels of {} columns, each in the order in which it is read, with zeros beyond the last column.", nr_));
+    writer_.Open(fmt::format("void PackB_{}({}{}* __restrict panels, [[maybe_unused]] int threads)",
+                             writer_.TargetName(), parameters, writer_.real()));
     int loops = 1;
     for (std::size_t d = 0; d < shape_.batch.size(); ++d) loops += Varies(b, d) ? 1 : 0;
     writer_.ParallelFor(loops);
@@ -602,7 +637,8 @@ class MatmulEmitter {
   }
   std::int64_t BCount() const {
     std::int64_t count = (shape_.n.extent + nr_ - 1) / nr_ * nr_ * shape_.k.extent;
-    for (std::size_t d = 0; d < shape_.batch.size(); ++d) count *= Varies(kernel_.inputs[1], d) ? shape_.batch[d].extent : 1;
+    for (std::size_t d = 0; d < shape_.batch.size(); ++d)
+      count *= Varies(kernel_.inputs[1], d) ? shape_.batch[d].extent : 1;
     return count;
   }
 
@@ -619,28 +655,38 @@ class MatmulEmitter {
     }
     writer_.BeginFunction();
     if (nr_ * element % 64 != 0) {
-      writer_.Line(fmt::format("typedef {} {} __attribute__((vector_size(32), aligned({}), may_alias));", real, vector, element));
+      writer_.Line(fmt::format("typedef {} {} __attribute__((vector_size(32), aligned({}), may_alias));", real, vector,
+                               element));
     }
-    writer_.Comment(fmt::format("tile = the products of {} rows of A and {} columns of B over `depth`, summed in registers.", mr_, nr_));
-    const std::string a = pack_a_ ? fmt::format("const {}* __restrict a", real) : fmt::format("const {}* const* __restrict a, long a_step", real);
-    writer_.Open(fmt::format("inline void Multiply_{}(long depth, {}, const {}* __restrict b, long b_step, {}* __restrict tile)", writer_.TargetName(), a,
-                             real, real));
-    writer_.Line(fmt::format("constexpr int kLanes = sizeof({}) / sizeof({}), kVectors = {} / kLanes;", vector, real, nr_));
+    writer_.Comment(fmt::format(
+        "tile = the products of {} rows of A and {} columns of B over `depth`, summed in registers.", mr_, nr_));
+    const std::string a = pack_a_ ? fmt::format("const {}* __restrict a", real)
+                                  : fmt::format("const {}* const* __restrict a, long a_step", real);
+    writer_.Open(
+        fmt::format("inline void Multiply_{}(long depth, {}, const {}* __restrict b, long b_step, {}* __restrict tile)",
+                    writer_.TargetName(), a, real, real));
+    writer_.Line(
+        fmt::format("constexpr int kLanes = sizeof({}) / sizeof({}), kVectors = {} / kLanes;", vector, real, nr_));
     writer_.Line(fmt::format("{} sum[{}][kVectors] = {{}};", vector, mr_));
     writer_.Open("for (long k = 0; k < depth; ++k)");
     writer_.Line(fmt::format("{} row[kVectors];", vector));
     writer_.Line("#pragma GCC unroll 16");
-    writer_.Line(fmt::format("for (int v = 0; v < kVectors; ++v) row[v] = *reinterpret_cast<const {}*>(b + k * b_step + v * kLanes);", vector));
+    writer_.Line(fmt::format(
+        "for (int v = 0; v < kVectors; ++v) row[v] = *reinterpret_cast<const {}*>(b + k * b_step + v * kLanes);",
+        vector));
     writer_.Line("#pragma GCC unroll 32");
     writer_.Open(fmt::format("for (int r = 0; r < {}; ++r)", mr_));
     writer_.Line("#pragma GCC unroll 16");
-    writer_.Line(fmt::format("for (int v = 0; v < kVectors; ++v) sum[r][v] += {} * row[v];", pack_a_ ? fmt::format("a[k * {} + r]", mr_) : "a[r][k * a_step]"));
+    writer_.Line(fmt::format("for (int v = 0; v < kVectors; ++v) sum[r][v] += {} * row[v];",
+                             pack_a_ ? fmt::format("a[k * {} + r]", mr_) : "a[r][k * a_step]"));
     writer_.Close();
     writer_.Close();
     writer_.Line("#pragma GCC unroll 32");
     writer_.Open(fmt::format("for (int r = 0; r < {}; ++r)", mr_));
     writer_.Line("#pragma GCC unroll 16");
-    writer_.Line(fmt::format("for (int v = 0; v < kVectors; ++v) *reinterpret_cast<{}*>(tile + r * {} + v * kLanes) = sum[r][v];", vector, nr_));
+    writer_.Line(fmt::format(
+        "for (int v = 0; v < kVectors; ++v) *reinterpret_cast<{}*>(tile + r * {} + v * kLanes) = sum[r][v];", vector,
+        nr_));
     writer_.Close();
     writer_.Close();
     writer_.EndFunction();
@@ -653,12 +699,16 @@ class MatmulEmitter {
     const std::int64_t m = shape_.m.extent, n = shape_.n.extent, k = shape_.k.extent;
     const std::string& real = writer_.real();
     const auto up = [](std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; };
-    const std::int64_t rows = std::min(tile[0], up(m, mr_)), columns = std::min(tile[1], up(n, nr_)), depth = std::min(tile[2], k);
+    const std::int64_t rows = std::min(tile[0], up(m, mr_)), columns = std::min(tile[1], up(n, nr_)),
+                       depth = std::min(tile[2], k);
     const std::string pack = WordSetting(kernel_, "pack");
     // What is of another type than the products is converted on the way into its panels.
     const auto converts = [&](const Expr& input) {
       const int operand = OperandOf(input);
-      return operand < 0 || CppName(program_.buffers[static_cast<std::size_t>(kernel_.operands[static_cast<std::size_t>(operand)].buffer)].dtype) != real;
+      return operand < 0 ||
+             CppName(
+                 program_.buffers[static_cast<std::size_t>(kernel_.operands[static_cast<std::size_t>(operand)].buffer)]
+                     .dtype) != real;
     };
     pack_a_ = pack == "both" || pack == "a" || converts(kernel_.inputs[0]);
     pack_b_ = pack == "both" || pack == "b" || converts(kernel_.inputs[1]);
@@ -671,7 +721,8 @@ class MatmulEmitter {
       WritePackB();
       const auto buffers = BuffersOf(kernel_.inputs[1]);
       prepared = WordSetting(kernel_, "prepack") == "auto" && !buffers.empty();
-      for (const int buffer : buffers) prepared &= program_.buffers[static_cast<std::size_t>(buffer)].home == KernelBuffer::Home::kParameter;
+      for (const int buffer : buffers)
+        prepared &= program_.buffers[static_cast<std::size_t>(buffer)].home == KernelBuffer::Home::kParameter;
       const std::string function = "PackB_" + writer_.TargetName();
       if (prepared) {
         writer_.Prepare({.function = function, .buffers = buffers, .scratch = {panels}});
@@ -690,7 +741,8 @@ class MatmulEmitter {
     writer_.Open(fmt::format("for (long j0 = 0; j0 < {}; j0 += {})", n, columns));
     const auto least = [](const std::string& name, std::int64_t whole, const std::string& from, std::int64_t most) {
       return whole % most == 0 ? fmt::format("constexpr long {} = {};", name, most)
-                               : fmt::format("const long {} = {} - {} < {} ? {} - {} : {};", name, whole, from, most, whole, from, most);
+                               : fmt::format("const long {} = {} - {} < {} ? {} - {} : {};", name, whole, from, most,
+                                             whole, from, most);
     };
     writer_.Line(least("rows", m, "i0", rows));
     writer_.Line(least("columns", n, "j0", columns));
@@ -709,17 +761,20 @@ class MatmulEmitter {
         writer_.Open(fmt::format("for (long r = 0; r < {}; ++r)", filled));
         if (const int operand = OperandOf(kernel_.inputs[0]); operand >= 0 && !converts(kernel_.inputs[0])) {
           writer_.Comment("The next panel's row: short rows far apart are more than the hardware foresees.");
-          writer_.Line(fmt::format("for (long k = 0; k < depth; k += {}) __builtin_prefetch(&{});", writer_.wide() ? 8 : 16,
+          writer_.Line(fmt::format("for (long k = 0; k < depth; k += {}) __builtin_prefetch(&{});",
+                                   writer_.wide() ? 8 : 16,
                                    Element(operand, shape_.Index(fmt::format("i0 + i + {} + r", mr_), "0", "k0 + k"))));
         }
         writer_.Open("for (long k = 0; k < depth; ++k)");
-        writer_.Line(fmt::format("to[k * {} + r] = {};", mr_, Text(kernel_.inputs[0], shape_.Index("i0 + i + r", "0", "k0 + k"))));
+        writer_.Line(fmt::format("to[k * {} + r] = {};", mr_,
+                                 Text(kernel_.inputs[0], shape_.Index("i0 + i + r", "0", "k0 + k"))));
         writer_.Close();
         writer_.Close();
       } else {
         writer_.Open("for (long k = 0; k < depth; ++k)");
         writer_.Open(fmt::format("for (long r = 0; r < {}; ++r)", filled));
-        writer_.Line(fmt::format("to[k * {} + r] = {};", mr_, Text(kernel_.inputs[0], shape_.Index("i0 + i + r", "0", "k0 + k"))));
+        writer_.Line(fmt::format("to[k * {} + r] = {};", mr_,
+                                 Text(kernel_.inputs[0], shape_.Index("i0 + i + r", "0", "k0 + k"))));
         writer_.Close();
         writer_.Close();
       }
@@ -743,7 +798,8 @@ class MatmulEmitter {
     writer_.Open(fmt::format("for (long i = 0; i < rows; i += {})", mr_));
     writer_.Line(fmt::format("alignas(64) {} tile[{}];", real, mr_ * nr_));
     if (pack_a_) {
-      writer_.Line(fmt::format("Multiply_{}(depth, a_panels + i * depth, b_panel, {}, tile);", writer_.TargetName(), b_step));
+      writer_.Line(
+          fmt::format("Multiply_{}(depth, a_panels + i * depth, b_panel, {}, tile);", writer_.TargetName(), b_step));
     } else {
       const int a_operand = OperandOf(kernel_.inputs[0]);
       writer_.Comment("Rows below the last are read as the last one, and not stored.");
@@ -812,13 +868,15 @@ class MatmulEmitter {
     if (edge_rows) whole = fmt::format("i + {} <= rows", mr_);
     if (edge_columns) whole += fmt::format("{}j + {} <= columns", whole.empty() ? "" : " && ", nr_);
     const auto part = [&](bool edge, const char* extent, const char* at, std::int64_t step) {
-      return edge ? fmt::format("({} - {} < {} ? {} - {} : {})", extent, at, step, extent, at, step) : fmt::format("{}", step);
+      return edge ? fmt::format("({} - {} < {} ? {} - {} : {})", extent, at, step, extent, at, step)
+                  : fmt::format("{}", step);
     };
     writer_.Open(fmt::format("if ({})", whole));
     writer_.Line(fmt::format("store({}, {});", mr_, nr_));
     writer_.Close(" else {");
     writer_.Indent();
-    writer_.Line(fmt::format("store({}, {});", part(edge_rows, "rows", "i", mr_), part(edge_columns, "columns", "j", nr_)));
+    writer_.Line(
+        fmt::format("store({}, {});", part(edge_rows, "rows", "i", mr_), part(edge_columns, "columns", "j", nr_)));
     writer_.Close();
   }
 
@@ -830,17 +888,23 @@ class MatmulEmitter {
   bool pack_a_ = true, pack_b_ = true;
 };
 
-void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer) { MatmulEmitter(program, kernel, writer).Emit(); }
+void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
+  MatmulEmitter(program, kernel, writer).Emit();
+}
 
 // In this order: a default may depend on those before it.
 constexpr Knob kKnobs[] = {
     {"threads", "how many threads share the work, 0 = all that the caller allows", MatmulThreads, CheckThreads},
     kVectorKnob,
-    {"path", "tile: packed and register-blocked; dot: dot products; stream: rows of B stream by", PathValues, CheckPath},
+    {"path", "tile: packed and register-blocked; dot: dot products; stream: rows of B stream by", PathValues,
+     CheckPath},
     {"micro", "rows x columns of the result in registers", MicroValues, CheckMicro},
-    {"tile", "rows x columns x depth of the block that a thread takes; rows x depth of A stay in L2", TileValues, CheckTile},
-    {"pack", "which operands are copied into the order in which they are read: both, a, b, none", PackValues, CheckPack},
-    {"prepack", "auto: B is packed once, in hone_prepare, when it is a parameter; no: on every run", PrepackValues, CheckPrepack},
+    {"tile", "rows x columns x depth of the block that a thread takes; rows x depth of A stay in L2", TileValues,
+     CheckTile},
+    {"pack", "which operands are copied into the order in which they are read: both, a, b, none", PackValues,
+     CheckPack},
+    {"prepack", "auto: B is packed once, in hone_prepare, when it is a parameter; no: on every run", PrepackValues,
+     CheckPrepack},
 };
 
 }  // namespace

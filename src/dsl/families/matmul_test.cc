@@ -28,7 +28,8 @@ few = matmul(s, wt) with {path: dot} -> relu(it + b)
 streamed = matmul(s, v) with {path: stream}
 batched = matmul(q, p * 2) with {micro: 8x24, tile: 16x24x8}
 parts = matmul(relu(x), wt) with {tile: 16x48x12, micro: 8x48, prepack: no, threads: 2} -> it + b
-)"), 2, random);
+)"),
+                       2, random);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
-// norm(EXPR) over [AXES] let ... -> EXPR: statistics over axes, then every element with them. Layer, RMS, group, instance and batch
-// normalisation, L1 and L2 normalisation are all this. Lets that do not need each other are folded in one pass; one that needs an
-// earlier one (a variance its mean) is a second pass over a row that sits in cache: exact, and nearly free.
+// norm(EXPR) over [AXES] let ... -> EXPR: statistics over axes, then every element with them. Layer, RMS, group,
+// instance and batch normalisation, L1 and L2 normalisation are all this. Lets that do not need each other are folded
+// in one pass; one that needs an earlier one (a variance its mean) is a second pass over a row that sits in cache:
+// exact, and nearly free.
 #include <algorithm>
 
 #include "dsl/cpu/folds.h"

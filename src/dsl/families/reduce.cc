@@ -12,7 +12,8 @@ double Flops(const Kernel& kernel) { return SpaceCount(kernel) * (1 + Operations
 
 std::optional<std::string> Check(const KernelProgram&, const Kernel& kernel) {
   for (const auto& index : kernel.space) {
-    if (index.extent == 0 && (kernel.variant == "max" || kernel.variant == "min")) return "there is no largest of nothing: an extent is 0";
+    if (index.extent == 0 && (kernel.variant == "max" || kernel.variant == "min"))
+      return "there is no largest of nothing: an extent is 0";
   }
   return std::nullopt;
 }

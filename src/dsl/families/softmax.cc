@@ -1,5 +1,5 @@
-// softmax(EXPR) over [AXES], softmax log(EXPR) over [AXES]. The maximum first, so that no exp overflows; then the sum of the exps,
-// which stay in the output's row (in cache) until they are scaled.
+// softmax(EXPR) over [AXES], softmax log(EXPR) over [AXES]. The maximum first, so that no exp overflows; then the sum
+// of the exps, which stay in the output's row (in cache) until they are scaled.
 #include <algorithm>
 
 #include "dsl/cpu/folds.h"
@@ -38,10 +38,15 @@ void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer)
   const bool log = kernel.variant == "log";
   const bool online = WordSetting(kernel, "passes") == "online";
   // The output can hold the exps if it has the type that they are computed in.
-  const bool keeps = !log && !online && program.buffers[static_cast<std::size_t>(kernel.target)].dtype == ComputeType(program, kernel);
+  const bool keeps =
+      !log && !online && program.buffers[static_cast<std::size_t>(kernel.target)].dtype == ComputeType(program, kernel);
   const FoldPass::Item max{.let = 0, .fold = ReduceOp::kMax, .body = x, .finish = it, .name = "top"};
   const Expr power = Exp(x - top);
-  const FoldPass::Item sum{.let = 1, .fold = ReduceOp::kSum, .body = power, .finish = log ? Log(it) : Expr(1.0) / it, .name = log ? "log_sum" : "scale"};
+  const FoldPass::Item sum{.let = 1,
+                           .fold = ReduceOp::kSum,
+                           .body = power,
+                           .finish = log ? Log(it) : Expr(1.0) / it,
+                           .name = log ? "log_sum" : "scale"};
   std::vector<FoldPass> passes;
   if (online) {
     passes.push_back({.items = {max, sum}, .keep = {}, .online = true});
@@ -50,14 +55,20 @@ void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer)
     passes.push_back({.items = {sum}, .keep = keeps ? power : Expr()});
   }
   const Expr value = log ? x - top - second : (keeps ? Load(kKeptOperand, {}, ScalarType::kReal) : power) * second;
-  const Expr result = ReplaceLoads(kernel.epilogue, [&](const ExprNode& load) { return load.buffer == kItOperand ? value : Expr(); });
+  const Expr result =
+      ReplaceLoads(kernel.epilogue, [&](const ExprNode& load) { return load.buffer == kItOperand ? value : Expr(); });
   EmitFolds(program, kernel, writer, passes, result);
 }
 
 constexpr Knob kKnobs[] = {
-    kThreadsKnob, kVectorKnob, kAccumulatorsKnob, kColumnsKnob, kSplitKnob,
-    {"passes", "three: maximum, sum, scale; online: maximum and sum in one pass over memory, for rows that outgrow the cache", PassesValues,
-     CheckPasses},
+    kThreadsKnob,
+    kVectorKnob,
+    kAccumulatorsKnob,
+    kColumnsKnob,
+    kSplitKnob,
+    {"passes",
+     "three: maximum, sum, scale; online: maximum and sum in one pass over memory, for rows that outgrow the cache",
+     PassesValues, CheckPasses},
 };
 
 }  // namespace

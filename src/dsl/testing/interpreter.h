@@ -16,7 +16,8 @@ namespace hone::dsl::testing {
 class Interpreter {
  public:
   // One vector of values a buffer; intermediates and outputs are filled by Run.
-  Interpreter(const KernelProgram& program, std::vector<std::vector<double>>& values) : program_(program), values_(values) {}
+  Interpreter(const KernelProgram& program, std::vector<std::vector<double>>& values)
+      : program_(program), values_(values) {}
 
   void Run() {
     for (const auto& kernel : program_.kernels) RunKernel(kernel);
@@ -34,7 +35,8 @@ class Interpreter {
     return values_[static_cast<std::size_t>(view.buffer)][static_cast<std::size_t>(address)];
   }
 
-  double Evaluate(const Kernel& kernel, const Expr& e, const Index& at, double it, const std::vector<double>& lets) const {
+  double Evaluate(const Kernel& kernel, const Expr& e, const Index& at, double it,
+                  const std::vector<double>& lets) const {
     const auto arg = [&](std::size_t i) { return Evaluate(kernel, e->operands[i], at, it, lets); };
     switch (e->kind) {
       case Expr::Kind::kConst: return e->type == ScalarType::kReal ? e->real : static_cast<double>(e->whole);
@@ -85,7 +87,8 @@ class Interpreter {
       case UnaryOp::kRound: return std::nearbyint(x);
       case UnaryOp::kSign: return (x > 0) - (x < 0);
       case UnaryOp::kIsNan: return std::isnan(x);
-      case UnaryOp::kNot: return e->type == ScalarType::kBool ? x == 0 : static_cast<double>(~static_cast<std::int64_t>(x));
+      case UnaryOp::kNot:
+        return e->type == ScalarType::kBool ? x == 0 : static_cast<double>(~static_cast<std::int64_t>(x));
     }
     return 0;
   }
@@ -116,7 +119,8 @@ class Interpreter {
   }
 
   // Calls `visit` for every point of the given dimensions, last one fastest; the others keep their place in `at`.
-  static void Each(const Kernel& kernel, const std::vector<int>& dims, Index& at, const std::function<void()>& visit, std::size_t d = 0) {
+  static void Each(const Kernel& kernel, const std::vector<int>& dims, Index& at, const std::function<void()>& visit,
+                   std::size_t d = 0) {
     if (d == dims.size()) return visit();
     const IndexVar& var = kernel.space[static_cast<std::size_t>(dims[d])];
     for (std::int64_t i = 0; i < var.extent; ++i) {
@@ -178,7 +182,8 @@ class Interpreter {
         lets.push_back(Evaluate(kernel, let.finish, at, folded, lets));
       }
       const auto write = [&] {
-        if (family == "softmax") it = kernel.variant == "log" ? input(0) - top - std::log(sum) : std::exp(input(0) - top) / sum;
+        if (family == "softmax")
+          it = kernel.variant == "log" ? input(0) - top - std::log(sum) : std::exp(input(0) - top) / sum;
         std::int64_t address = 0;
         for (const int d : result) {
           const IndexVar& var = kernel.space[static_cast<std::size_t>(d)];

@@ -21,9 +21,17 @@
 namespace hone::dsl::testing {
 
 inline const std::vector<std::string>& ModuleFlags() {
-  static const std::vector<std::string> flags = {"-std=c++20",           "-O3",       "-march=native",         "-fopenmp",
-                                                 "-fno-math-errno",      "-ffp-contract=fast", "-fno-trapping-math", "-shared",
-                                                 "-fPIC",                "-x",        "c++"};
+  static const std::vector<std::string> flags = {"-std=c++20",
+                                                 "-O3",
+                                                 "-march=native",
+                                                 "-fopenmp",
+                                                 "-fno-math-errno",
+                                                 "-ffp-contract=fast",
+                                                 "-fno-trapping-math",
+                                                 "-shared",
+                                                 "-fPIC",
+                                                 "-x",
+                                                 "c++"};
   return flags;
 }
 
@@ -51,7 +59,8 @@ class Module {
     std::vector<std::string> argv = {"g++"};
     argv.insert(argv.end(), ModuleFlags().begin(), ModuleFlags().end());
     const char* root = std::getenv("HONE_SOURCE");
-    argv.insert(argv.end(), {"-I" + std::string(root ? root : ".") + "/include", "-Wall", "-Wextra", "-Wno-unknown-pragmas", source, "-o", library});
+    argv.insert(argv.end(), {"-I" + std::string(root ? root : ".") + "/include", "-Wall", "-Wextra",
+                             "-Wno-unknown-pragmas", source, "-o", library});
     const auto exit = hone::Run({.argv = argv, .environment = InheritedEnvironment()});
     if (!exit || !exit->ok()) {
       log_ = exit ? exit->error : exit.error().message;
@@ -184,14 +193,18 @@ inline std::vector<double> RandomValues(std::mt19937& random, const KernelBuffer
   std::normal_distribution<double> normal;
   for (auto& value : values) {
     value = normal(random);
-    if (buffer.dtype == DType::kBool) value = value > 0;
-    else if (buffer.dtype == DType::kF32) value = static_cast<double>(static_cast<float>(value));
-    else if (!IsFloat(buffer.dtype)) value = buffer.dtype == DType::kU8 ? std::floor(std::fabs(value) * 10) : std::floor(value * 10);
+    if (buffer.dtype == DType::kBool)
+      value = value > 0;
+    else if (buffer.dtype == DType::kF32)
+      value = static_cast<double>(static_cast<float>(value));
+    else if (!IsFloat(buffer.dtype))
+      value = buffer.dtype == DType::kU8 ? std::floor(std::fabs(value) * 10) : std::floor(value * 10);
   }
   return values;
 }
 
-// Compiles, runs with the given threads and compares all outputs with the interpreter: |got - want| <= tolerance * (1 + |want|).
+// Compiles, runs with the given threads and compares all outputs with the interpreter: |got - want| <= tolerance * (1 +
+// |want|).
 inline void ExpectRight(const KernelProgram& program, int threads, std::mt19937& random, double tolerance = 2e-5) {
   Module module(program);
   ASSERT_TRUE(module.ok()) << module.log() << "\n" << module.source();
@@ -206,10 +219,12 @@ inline void ExpectRight(const KernelProgram& program, int threads, std::mt19937&
     int shown = 0;
     for (std::size_t i = 0; i < values[b].size() && shown < 3; ++i) {
       const double want = values[b][i], is = got[b][i];
-      const bool same = std::isnan(want) ? std::isnan(is) : want == is || std::fabs(is - want) <= tolerance * (1 + std::fabs(want));
+      const bool same =
+          std::isnan(want) ? std::isnan(is) : want == is || std::fabs(is - want) <= tolerance * (1 + std::fabs(want));
       if (same) continue;
       ++shown;
-      ADD_FAILURE() << program.buffers[b].name << "[" << i << "] is " << is << ", not " << want << ", on " << threads << " threads\n"
+      ADD_FAILURE() << program.buffers[b].name << "[" << i << "] is " << is << ", not " << want << ", on " << threads
+                    << " threads\n"
                     << (shown == 1 ? module.source() : "");
     }
     if (shown) return;
