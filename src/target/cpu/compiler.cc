@@ -110,30 +110,6 @@ Result<Compiler> HostCompiler() {
   return compiler;
 }
 
-// What every kernel and every baseline is compiled with, the same on every system whatever its compiler's defaults are.
-std::vector<std::string> StandardFlags(const Compiler& compiler) {
-  std::vector<std::string> flags = {
-      "-std=c++20", "-O3", "-march=native", "-fopenmp", "-fPIC", "-shared", "-pipe",
-      // Speed that costs no meaning: errno and trap flags are nobody's business in a kernel, and a*b+c may be one
-      // rounding. NaN, infinities, signed zeros and the order of additions stay as written (no -ffast-math: it would
-      // also link a start-up file that flushes denormals in the whole process).
-      "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast",
-      // Hardening that some distributions switch on by default would be timed as if it were the kernel.
-      "-fno-stack-protector", "-fno-stack-clash-protection", "-U_FORTIFY_SOURCE", "-fomit-frame-pointer",
-#if defined(__x86_64__)
-      "-fcf-protection=none",
-#endif
-      // Only what hone/module.h exports is seen, and what is missing is found now and not when the module is loaded.
-      "-fvisibility=hidden", "-Wl,-z,defs", "-fdiagnostics-color=never"};
-  if (compiler.clang) {
-    flags.insert(flags.end(), {"-ferror-limit=20"});
-  } else {
-    // Unique symbols would keep a module loaded after dlclose.
-    flags.insert(flags.end(), {"-fno-gnu-unique", "-fmax-errors=20"});
-  }
-  return flags;
-}
-
 // Puts the headers that modules include into the cache, once for each version of them; returns the folder for -I.
 Result<std::string> IncludeFolder(const std::string& cache) {
   static const std::string id = Sha256(fmt::format("{}\n{}", kModuleHeader, kDlpackHeader)).substr(0, 16);
@@ -223,10 +199,34 @@ bool IsSourceAtFault(const Exit& exit, const std::string& log) {
 
 }  // namespace
 
+// What every kernel and every baseline is compiled with, the same on every system whatever its compiler's defaults are.
+std::vector<std::string> StandardFlags(CompilerKind kind) {
+  std::vector<std::string> flags = {
+      "-std=c++20", "-O3", "-march=native", "-fopenmp", "-fPIC", "-shared", "-pipe",
+      // Speed that costs no meaning: errno and trap flags are nobody's business in a kernel, and a*b+c may be one
+      // rounding. NaN, infinities, signed zeros and the order of additions stay as written (no -ffast-math: it would
+      // also link a start-up file that flushes denormals in the whole process).
+      "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast",
+      // Hardening that some distributions switch on by default would be timed as if it were the kernel.
+      "-fno-stack-protector", "-fno-stack-clash-protection", "-U_FORTIFY_SOURCE", "-fomit-frame-pointer",
+#if defined(__x86_64__)
+      "-fcf-protection=none",
+#endif
+      // Only what hone/module.h exports is seen, and what is missing is found now and not when the module is loaded.
+      "-fvisibility=hidden", "-Wl,-z,defs", "-fdiagnostics-color=never"};
+  if (kind == CompilerKind::kClang) {
+    flags.insert(flags.end(), {"-ferror-limit=20"});
+  } else {
+    // Unique symbols would keep a module loaded after dlclose.
+    flags.insert(flags.end(), {"-fno-gnu-unique", "-fmax-errors=20"});
+  }
+  return flags;
+}
+
 Result<Compiled> CompileModule(const CompileRequest& request) {
   const auto start = Clock::now();
   const auto compiler = HONE_TRY(HostCompiler());
-  auto flags = StandardFlags(compiler);
+  auto flags = StandardFlags(compiler.clang ? CompilerKind::kClang : CompilerKind::kGcc);
   flags.insert(flags.end(), request.flags.begin(), request.flags.end());
 
   std::string material = compiler.identity;

@@ -36,6 +36,10 @@ struct Compiled {
 // Fails with kNotFound when there is no compiler, kIo when the cache cannot be written.
 Result<Compiled> CompileModule(const CompileRequest& request);
 
+// What every module is compiled with, for those who compile one without us (exports).
+enum class CompilerKind { kGcc, kClang };
+std::vector<std::string> StandardFlags(CompilerKind kind);
+
 // What the host compiler is, for doctor and cache keys: "g++ 12.2.0"; kNotFound names what to install.
 Result<std::string> HostCompilerVersion();
 

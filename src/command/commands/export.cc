@@ -1,0 +1,274 @@
+// hone export: an accepted attempt of a run as a folder that needs no hone.
+#include "report/export.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "base/sha256.h"
+#include "command/command.h"
+#include "command/evaluation_text.h"
+#include "dsl/kernel.h"
+#include "dsl/program.h"
+#include "evaluate/draws.h"
+#include "evaluate/oracle.h"
+#include "graph/graph.h"
+#include "problem/safetensors.h"
+#include "search/record.h"
+#include "store/store.h"
+#include "target/cpu/compiler.h"
+#include "target/machine.h"
+
+namespace hone {
+
+extern const std::string_view kModuleHeader, kDlpackHeader;  // what modules include; inside of hone_target
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kLargestSample = std::int64_t{64} << 20;  // bytes
+constexpr std::uint64_t kSampleSeed = 20'000;                    // far from the seeds that candidates are judged on
+
+constexpr Positional kPositionals[] = {
+    {.name = "run", .help = "a run's id or its first digits, as `hone runs` lists them"}};
+constexpr Option kOptions[] = {
+    {.name = "output", .letter = 'o', .value = "DIR", .help = "the folder to make; it must not exist or be empty"},
+    {.name = "attempt",
+     .type = ValueType::kInteger,
+     .value = "N",
+     .help = "another accepted attempt than the best",
+     .at_least = 1},
+    {.name = "form", .value = "NAME", .help = "bundle (all), or module (the C++ kernel alone)", .otherwise = "bundle"},
+    {.name = "model", .value = "PATH", .help = "the .py file of the problem, if it has moved"},
+    {.name = "values",
+     .value = "DIR",
+     .help = "where the files of values that the problem names lie, if they have moved"},
+    kStoreOption};
+
+Result<AttemptRecord> FindAttempt(Store& store, const RunRecord& run, std::int64_t wanted) {
+  const auto attempts = HONE_TRY(store.Attempts(run.id));
+  const std::int64_t number = wanted > 0 ? wanted : run.best_attempt;
+  std::string accepted;
+  for (const AttemptRecord& attempt : attempts) {
+    if (attempt.outcome == Name(Outcome::kAccepted)) accepted = fmt::format(", such as --attempt {}", attempt.number);
+  }
+  if (number == 0) {
+    return Fail(ErrorKind::kNotFound,
+                fmt::format("run {} has no best attempt yet; `hone show {}` says why", run.id, run.id));
+  }
+  const auto found =
+      std::find_if(attempts.begin(), attempts.end(), [&](const auto& attempt) { return attempt.number == number; });
+  if (found == attempts.end()) {
+    return Fail(ErrorKind::kUsage,
+                fmt::format("run {} has no attempt {}; it has 1 to {}", run.id, number, attempts.size()));
+  }
+  if (found->outcome != Name(Outcome::kAccepted)) {
+    return Fail(ErrorKind::kUsage,
+                fmt::format("attempt {} of run {} was not accepted ({}); export one that was{}", number, run.id,
+                            found->ended() ? found->outcome : "it has not ended", accepted));
+  }
+  return *found;
+}
+
+// Its own evaluation, or its latest confirmation's where that held.
+Result<void> SpeakFor(Store& store, ExportMaterial& material) {
+  material.evaluation = HONE_TRY(ReadAttempt(store, material.attempt)).evaluation;
+  material.measured_ms = material.attempt.ended_ms;
+  for (const ConfirmationRecord& confirmation : HONE_TRY(store.Confirmations(material.run.id))) {
+    if (confirmation.attempt != material.attempt.number || confirmation.outcome != Name(Outcome::kAccepted)) continue;
+    material.evaluation = HONE_TRY(ReadConfirmation(store, confirmation));
+    material.measured_ms = confirmation.ended_ms;
+    material.confirmed = true;
+  }
+  return {};
+}
+
+// The text of the file that the problem was imported from, if it is still the same file; else material.why_no_model.
+Result<void> FindModel(const std::string& named, ExportMaterial& material) {
+  const auto& provenance = material.problem.provenance;
+  const auto source = provenance.find("source"), sha = provenance.find("source_sha256");
+  const bool imported = source != provenance.end() && sha != provenance.end() && source->second.ends_with(".py");
+  if (!imported) {
+    if (!named.empty())
+      return Fail(ErrorKind::kUsage, fmt::format("--model {}: the problem was not imported from a .py file", named));
+    material.why_no_model = "The problem was not imported from a PyTorch module.";
+    return {};
+  }
+  const std::string path = named.empty() ? source->second : named;
+  material.model_name = fs::path(path).filename().string();
+  auto text = ReadFile(path);
+  if (text && Sha256(*text) == sha->second) {
+    material.model = std::move(*text);
+  } else if (!named.empty()) {
+    if (!text) return tl::unexpected<Error>(text.error());
+    return Fail(ErrorKind::kUsage,
+                fmt::format("--model {}: its content is not what the problem was imported from", named));
+  } else {
+    material.why_no_model = fmt::format("The module that the problem was imported from, {}, {}.", material.model_name,
+                                        text ? "has changed since" : "was not found");
+  }
+  return {};
+}
+
+// Sets problem.folder so that the files which the problem names are those of the run.
+Result<void> FindValues(const std::string& named, ExportMaterial& material) {
+  std::string missing;
+  for (const Tensor& tensor : material.problem.tensors) {
+    if (const auto* file = std::get_if<FromFile>(&tensor.generator)) missing = file->path;
+  }
+  if (missing.empty()) return {};
+  std::vector<std::string> folders = {named};
+  if (named.empty()) {
+    folders = {"."};
+    if (const auto source = material.problem.provenance.find("source"); source != material.problem.provenance.end()) {
+      folders.push_back(fs::path(source->second).parent_path().string());
+    }
+  }
+  for (const std::string& folder : folders) {
+    material.problem.folder = folder;
+    if (Identity(material.problem) == material.run.problem_identity) return {};
+  }
+  return Fail(ErrorKind::kNotFound,
+              fmt::format("the problem names {}, which is not in {} as the run used it; say where with --values DIR",
+                          missing, folders.front()));
+}
+
+Result<std::string> Lower(const Problem& problem, const Machine& machine, const std::string& program) {
+  const dsl::Limits limits{machine.threads, machine.vector_bytes, machine.l1_bytes, machine.l2_bytes, machine.l3_bytes};
+  const auto refuse = [](const dsl::Complaint& complaint) {
+    return Fail(ErrorKind::kUsage,
+                fmt::format("this hone does not take the program that was accepted: {}", dsl::ToString(complaint)));
+  };
+  const auto parsed = dsl::Parse(program);
+  if (const auto* complaint = std::get_if<dsl::Complaint>(&parsed)) return refuse(*complaint);
+  const auto checked = dsl::Check(std::get<dsl::Program>(parsed), &problem, limits);
+  if (const auto* complaint = std::get_if<dsl::Complaint>(&checked)) return refuse(*complaint);
+  return dsl::EmitCpu(std::get<dsl::KernelProgram>(checked));
+}
+
+// Inputs drawn afresh and what the oracle makes of them. Nothing if that were too large.
+Result<bool> WriteSample(const Problem& problem, int threads, const std::string& path) {
+  std::int64_t bytes = 0;
+  for (const Tensor& tensor : problem.tensors) {
+    bytes += tensor.role == Role::kOutput ? 2 * ElementCount(tensor.shape) * static_cast<std::int64_t>(sizeof(double))
+                                          : tensor.bytes();
+  }
+  if (bytes > kLargestSample) return false;
+  const Graph graph = HONE_TRY(Graph::Create(problem));
+  const Oracle oracle = HONE_TRY(Oracle::Compile(graph));
+  Draws draws(problem, oracle, kSampleSeed, threads);
+  const DrawnInputs* drawn = HONE_TRY(draws.Get(0));
+  std::vector<NamedData> tensors;
+  const auto inputs = problem.Inputs();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    tensors.push_back({inputs[i]->name, inputs[i]->dtype, inputs[i]->shape, drawn->values[i].data()});
+  }
+  const auto outputs = problem.Outputs();
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    tensors.push_back(
+        {"expected." + outputs[i]->name, DType::kF64, outputs[i]->shape, drawn->expected[i].value.data()});
+    tensors.push_back({"budget." + outputs[i]->name, DType::kF64, outputs[i]->shape, drawn->expected[i].budget.data()});
+  }
+  HONE_TRY(WriteSafetensors(path, tensors));
+  return true;
+}
+
+Result<Answer> RunExport(VerbCall& call) {
+  const std::string folder = call.Text("output");
+  if (folder.empty()) return Fail(ErrorKind::kUsage, "name the folder to make with -o DIR");
+  const ExportForm* form = HONE_TRY(FindExportForm(call.Text("form")));
+  Store store = HONE_TRY(Store::OpenExisting(StorePath(call)));
+
+  ExportMaterial material;
+  material.run = HONE_TRY(store.FindRun(call.Text("run")));
+  material.attempt = HONE_TRY(FindAttempt(store, material.run, call.Int("attempt")));
+  HONE_TRY(SpeakFor(store, material));
+  const std::string problem_json = HONE_TRY(store.Blob(material.run.problem_blob));
+  material.problem = HONE_TRY(ParseProblem(problem_json, fmt::format("the problem of run {}", material.run.id)));
+  HONE_TRY(FindModel(call.Text("model"), material));
+  HONE_TRY(FindValues(call.Text("values"), material));
+
+  Machine machine = LoadCalibration().value_or(DescribeMachine());
+  if (machine.id == material.run.machine) {
+    material.processor = machine.processor;
+  } else {
+    call.Note("the run was made on another machine: settings that a program leaves open are chosen for this one");
+  }
+  if (material.evaluation.timing) machine.threads = material.evaluation.timing->threads;
+  std::string source = HONE_TRY(store.Blob(material.attempt.source_blob));
+  if (material.attempt.kind == Name(CandidateKind::kProgram)) {
+    material.module = HONE_TRY(Lower(material.problem, machine, source));
+    material.program = std::move(source);
+  } else {
+    material.module = std::move(source);
+  }
+  material.hone_version = HONE_VERSION;
+  material.gcc_flags = StandardFlags(CompilerKind::kGcc);
+  material.clang_flags = StandardFlags(CompilerKind::kClang);
+  material.module_header = kModuleHeader;
+  material.dlpack_header = kDlpackHeader;
+
+  const TempDirectory scratch = HONE_TRY(TempDirectory::Create("export"));
+  bool too_large = false;
+  if (form->name == "bundle" && material.model.empty()) {
+    if (call.listener().live()) call.Progress("computing a sample in double precision ...");
+    const std::string path = scratch.path() + "/sample.safetensors";
+    too_large = !HONE_TRY(WriteSample(material.problem, machine.threads, path));
+    if (!too_large) material.sample_path = path;
+  }
+  const auto files = HONE_TRY(form->write(material));
+  HONE_TRY(WriteFolder(folder, files));
+
+  const Timing* timing = material.evaluation.timing ? &*material.evaluation.timing : nullptr;
+  std::string text = fmt::format("{}: attempt {} of run {}", folder, material.attempt.number, material.run.id);
+  if (timing) text += fmt::format(", {}", TimeText(timing->warm.median_us));
+  if (timing && !timing->against.empty())
+    text += fmt::format(", {} as fast as {}", SpeedupText(timing->against[0].speedup), timing->against[0].baseline);
+  text += '\n';
+  nlohmann::json paths = nlohmann::json::array();
+  for (const ExportedFile& file : files) paths.push_back(file.path);
+  if (form->name == "bundle") {
+    std::string verified = "against PyTorch";
+    if (material.model.empty())
+      verified = too_large ? "nothing: a sample would take more than 64 MB" : "against a stored sample";
+    if (!material.why_no_model.empty()) text += material.why_no_model + '\n';
+    text += fmt::format("check it again with `python {}/verify.py` ({})\n", folder, verified);
+  }
+  return Answer({{"folder", folder},
+                 {"form", form->name},
+                 {"run", material.run.id},
+                 {"attempt", material.attempt.number},
+                 {"files", std::move(paths)},
+                 {"model", !material.model.empty()},
+                 {"sample", !material.sample_path.empty()},
+                 {"warm_us", timing ? timing->warm.median_us : 0},
+                 {"speedup", timing && !timing->against.empty() ? timing->against[0].speedup : 0}},
+                std::move(text));
+}
+
+}  // namespace
+
+HONE_VERB(export){
+    .name = "export",
+    .doc = "Write the best kernel of a run as a folder that needs no hone",
+    .help =
+        "The folder holds the C++ kernel behind its C interface, a PyTorch module ModelNew that stands in for Model, "
+        "a\n"
+        "torch.library operator, and verify.py, which checks and times it again. docs/export.md says more.\n"
+        "\n"
+        "  hone export 3fa -o fast_softmax\n"
+        "  hone export 3fa --attempt 7 --form module -o kernel",
+    .positionals = kPositionals,
+    .options = kOptions,
+    .json =
+        "folder, form, run, attempt, files[] (paths in the folder), model (bool: the .py file is in it), sample "
+        "(bool),\n"
+        "warm_us, speedup (over the first baseline; 0 = not known)",
+    .run = RunExport,
+};
+
+}  // namespace hone

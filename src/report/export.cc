@@ -1,0 +1,172 @@
+#include "report/export.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/sha256.h"
+#include "base/text.h"
+#include "store/store.h"
+
+namespace hone {
+namespace {
+
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+// What a file of an export is, for its README.
+constexpr std::pair<std::string_view, std::string_view> kPurposes[] = {
+    {"kernel.cc", "the kernel: one C++ file"},
+    {"program.hk", "the program in hone's kernel language that it was written from"},
+    {"include/hone/module.h", "its C interface, documented"},
+    {"include/dlpack/dlpack.h", "the tensors of that interface"},
+    {"problem.json", "what is computed: shapes, types, operators, where it came from"},
+    {"model.py", "the PyTorch module that it stands in for, unchanged"},
+    {"hone_kernel.py", "`ModelNew` and the `torch.library` operator"},
+    {"hone_module.py", "builds, loads and calls the kernel from plain Python"},
+    {"verify.py", "checks and times it again, without hone"},
+    {"sample.safetensors", "inputs and results in double precision, for verify.py"},
+    {"export.json", "the same facts for programs"},
+};
+
+// Where the values of a FromFile lie in an export: all files of values right beside problem.json.
+std::map<std::string, std::string> ValueFiles(const Problem& problem) {
+  std::map<std::string, std::string> names;
+  for (const Tensor& tensor : problem.tensors) {
+    const auto* file = std::get_if<FromFile>(&tensor.generator);
+    if (!file || tensor.role == Role::kOutput || names.contains(file->path)) continue;
+    names[file->path] = names.empty() ? "values.safetensors" : fmt::format("values_{}.safetensors", names.size() + 1);
+  }
+  return names;
+}
+
+std::string Time(double us) {
+  if (us >= 1e6) return fmt::format("{:.3g} s", us / 1e6);
+  if (us >= 1e3) return fmt::format("{:.3g} ms", us / 1e3);
+  return fmt::format("{:.3g} us", us);
+}
+
+std::string Flags(const std::vector<std::string>& flags) { return fmt::format("{}", fmt::join(flags, " ")); }
+
+}  // namespace
+
+Result<const ExportForm*> FindExportForm(std::string_view name) {
+  std::vector<std::string_view> known;
+  for (const ExportForm* form : AllExportForms()) {
+    if (form->name == name) return form;
+    known.push_back(form->name);
+  }
+  return Fail(ErrorKind::kUsage, fmt::format("unknown form of export '{}'{}; known are {}", name,
+                                             DidYouMean(name, known), fmt::join(known, ", ")));
+}
+
+std::vector<ExportedFile> ModuleFiles(const ExportMaterial& material) {
+  Problem problem = material.problem;
+  const auto values = ValueFiles(problem);
+  for (Tensor& tensor : problem.tensors) {
+    if (auto* file = std::get_if<FromFile>(&tensor.generator); file && values.contains(file->path))
+      file->path = values.at(file->path);
+  }
+  std::vector<ExportedFile> files = {{"kernel.cc", material.module, {}}};
+  if (!material.program.empty()) files.push_back({"program.hk", material.program, {}});
+  files.push_back({"include/hone/module.h", std::string(material.module_header), {}});
+  files.push_back({"include/dlpack/dlpack.h", std::string(material.dlpack_header), {}});
+  files.push_back({"problem.json", ToJson(problem), {}});
+  for (const auto& [from, to] : values) files.push_back({to, {}, (fs::path(material.problem.folder) / from).string()});
+  return files;
+}
+
+std::string ExportFacts(const ExportMaterial& material) {
+  const auto& timing = material.evaluation.timing;
+  Json against = Json::array();
+  if (timing) {
+    for (const Comparison& comparison : timing->against) {
+      against.push_back({{"baseline", comparison.baseline},
+                         {"baseline_us", comparison.baseline_warm.median_us},
+                         {"speedup", comparison.speedup},
+                         {"low", comparison.speedup_low},
+                         {"high", comparison.speedup_high}});
+    }
+  }
+  const Json facts = {
+      {"hone_export", 1},
+      {"id", Sha256(material.module + '\0' + material.run.problem_identity).substr(0, 12)},
+      {"hone", material.hone_version},
+      {"run", material.run.id},
+      {"attempt", material.attempt.number},
+      {"problem", material.problem.name},
+      {"problem_identity", material.run.problem_identity},
+      {"target", material.run.target},
+      {"machine", material.run.machine},
+      {"processor", material.processor},
+      {"measured", UtcTime(material.measured_ms)},
+      {"confirmed", material.confirmed},
+      {"threads", timing ? timing->threads : 1},
+      {"warm_us", timing ? timing->warm.median_us : 0},
+      {"cold_us", timing ? timing->cold.median_us : 0},
+      {"prepare_us", timing ? timing->prepare_us : 0},
+      {"against", std::move(against)},
+      {"bound_us", material.run.bound_us},
+      {"error_over_budget", material.evaluation.verdict.error_over_budget},
+      {"flags", {{"gcc", material.gcc_flags}, {"clang", material.clang_flags}}},
+  };
+  return facts.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+std::string SpeedSection(const ExportMaterial& material) {
+  std::string text = fmt::format(
+      "Attempt {} of run {}, measured {} UTC on {}{}.\n", material.attempt.number, material.run.id,
+      UtcTime(material.measured_ms),
+      material.processor.empty() ? fmt::format("another machine ({})", material.run.machine) : material.processor,
+      material.confirmed ? ", confirmed on fresh inputs at the end of the run" : "");
+  if (const auto& timing = material.evaluation.timing) {
+    text += fmt::format("On {} thread{}: {} with warm caches, {} with cold ones (medians of {} and {} samples)",
+                        timing->threads, timing->threads == 1 ? "" : "s", Time(timing->warm.median_us),
+                        Time(timing->cold.median_us), timing->warm.count, timing->cold.count);
+    if (timing->prepare_us > 0)
+      text += fmt::format("; its parameters are prepared once, in {}", Time(timing->prepare_us));
+    if (material.run.bound_us > 0) text += fmt::format("; that machine's limit is {}", Time(material.run.bound_us));
+    text += ".\n";
+    if (!timing->against.empty()) text += "\n| compared with | takes | speed-up | 95 % interval |\n|---|---|---|---|\n";
+    for (const Comparison& comparison : timing->against) {
+      text += fmt::format("| {} | {} | {:.2f} | {:.2f} to {:.2f} |\n",
+                          comparison.baseline == "eager"     ? "PyTorch eager"
+                          : comparison.baseline == "compile" ? "torch.compile"
+                          : comparison.baseline == "naive"   ? "the naive loop nest, g++ -O3"
+                                                             : comparison.baseline,
+                          Time(comparison.baseline_warm.median_us), comparison.speedup, comparison.speedup_low,
+                          comparison.speedup_high);
+    }
+  } else {
+    text += "It was judged, but not timed.\n";
+  }
+  const Verdict& verdict = material.evaluation.verdict;
+  text += fmt::format(
+      "\nIt was accepted: every element of every output within an error budget measured for the contract `{}` against "
+      "double "
+      "precision, on several seeds, scales and with outliers. Largest error {:.2f} of its budget{}.\n",
+      Name(material.problem.contract), verdict.error_over_budget,
+      verdict.bit_reproducible ? "; the same bits each time" : "");
+  return text;
+}
+
+std::string FileTable(const std::vector<ExportedFile>& files) {
+  std::string text = "| file | what it is |\n|---|---|\n";
+  for (const ExportedFile& file : files) {
+    std::string_view purpose = "values that problem.json names";
+    for (const auto& [path, what] : kPurposes) {
+      if (path == file.path) purpose = what;
+    }
+    text += fmt::format("| `{}` | {} |\n", file.path, purpose);
+  }
+  return text;
+}
+
+std::string CompilerLine(const ExportMaterial& material) {
+  return fmt::format("g++ {} -I include kernel.cc -o kernel.so\n", Flags(material.gcc_flags));
+}
+
+}  // namespace hone

@@ -1,0 +1,256 @@
+"""The kernel of this folder for PyTorch: ModelNew, which stands in for the Model of model.py, and a torch.library operator.
+
+    from hone_kernel import ModelNew
+    model = ModelNew(...)                   # the constructor arguments of Model, the same parameters, the same state_dict
+    y = model(x)
+
+Needs the standard library, PyTorch (1.13 or newer) and a C++ compiler. It computes the shapes, types and constant arguments of
+problem.json, on the CPU, forward only, and refuses everything else with a KernelError of one line: nothing falls back to PyTorch.
+Inputs that are not contiguous, or not aligned to 64 bytes, are copied first.
+"""
+import hashlib
+import importlib.util
+import inspect
+import json
+import os
+import re
+import sys
+import threading
+from collections import OrderedDict
+
+import torch
+from torch.utils._pytree import tree_flatten
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def load(name):
+    """A file of this folder, as a module whose name no other folder's file has."""
+    full = "hone_%s_%s" % (hashlib.sha256(HERE.encode()).hexdigest()[:12], name)
+    if full not in sys.modules:
+        spec = importlib.util.spec_from_file_location(full, os.path.join(HERE, name + ".py"))
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[full] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[full]
+            raise
+    return sys.modules[full]
+
+
+hone_module = load("hone_module")
+KernelError = hone_module.KernelError
+PROBLEM, INPUTS, PARAMETERS, OUTPUTS = hone_module.PROBLEM, hone_module.INPUTS, hone_module.PARAMETERS, hone_module.OUTPUTS
+PROVENANCE = PROBLEM.get("provenance", {})
+DTYPES = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i64": torch.int64,
+          "i32": torch.int32, "i16": torch.int16, "i8": torch.int8, "u8": torch.uint8, "bool": torch.bool}
+KEPT_STATES = 8  # sets of prepared parameters, the oldest goes first; release() drops all
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Tensors in, tensors out.
+
+def check(given, specs, what):
+    if len(given) != len(specs):
+        raise KernelError("%s takes %d %ss (%s), got %d" % (PROBLEM["name"], len(specs), what, ", ".join(s["name"] for s in specs),
+                                                            len(given)))
+    for tensor, spec in zip(given, specs):
+        if tensor.device.type != "cpu":
+            raise KernelError("%s is on %s, the kernel computes on the CPU: move it with .cpu()" % (spec["name"], tensor.device))
+        if tensor.layout != torch.strided:
+            raise KernelError("%s is %s, the kernel takes dense tensors: use .to_dense()" % (spec["name"], tensor.layout))
+        if tensor.dtype != DTYPES[spec["dtype"]]:
+            raise KernelError("%s is of type %s, the kernel was made for %s: convert it, or optimize for that type" %
+                              (spec["name"], tensor.dtype, DTYPES[spec["dtype"]]))
+        if list(tensor.shape) != spec["shape"]:
+            raise KernelError("%s has the shape %s, the kernel was made for %s: optimize for that shape" %
+                              (spec["name"], list(tensor.shape), spec["shape"]))
+
+
+def ready(tensor):
+    """The same values, dense and aligned as include/hone/module.h promises."""
+    tensor = tensor.detach().contiguous()
+    return tensor if tensor.data_ptr() % hone_module.ALIGNMENT == 0 else tensor.clone()
+
+
+_states = OrderedDict()  # what the parameters were -> State
+
+
+def version(tensor):
+    # Inference tensors count no changes.
+    return None if tensor.is_inference() else tensor._version
+
+
+def state_of(kernel, parameters, threads):
+    """Prepared once, and again when a parameter was changed or replaced. A write through .data is not seen: call release()."""
+    places = tuple(parameter.data_ptr() for parameter in parameters)
+    versions = tuple(version(parameter) for parameter in parameters)
+    key = (places, versions, threads)
+    state = _states.get(key)
+    if state is not None and None not in versions:
+        _states.move_to_end(key)
+        return state
+    for other in [other for other in _states if other[0] == places]:
+        _states.pop(other).release()
+    while len(_states) >= KEPT_STATES:
+        _states.popitem(last=False)[1].release()
+    kept = [ready(parameter) for parameter in parameters]
+    # The state holds on to the memory, so that no other tensor comes to lie at the addresses in its key.
+    keep = (kept, [parameter.detach() for parameter in parameters])
+    state = _states[key] = kernel.prepare([tensor.data_ptr() for tensor in kept], threads, keep)
+    return state
+
+
+def release():
+    """Drops what was prepared; the next call prepares again."""
+    while _states:
+        _states.popitem()[1].release()
+
+
+def empty_outputs(like=None):
+    device = like.device if like is not None else "cpu"
+    return [torch.empty(spec["shape"], dtype=DTYPES[spec["dtype"]], device=device) for spec in OUTPUTS]
+
+
+_run_lock = threading.Lock()  # a state must not be released by one thread while another uses it
+
+
+def compute(inputs, parameters):
+    check(inputs, INPUTS, "input")
+    check(parameters, PARAMETERS, "parameter")
+    inputs = [ready(tensor) for tensor in inputs]
+    outputs = empty_outputs()
+    threads = torch.get_num_threads()
+    kernel = hone_module.kernel()
+    with _run_lock:
+        state = state_of(kernel, parameters, threads)
+        kernel.run(state, [t.data_ptr() for t in inputs], [t.data_ptr() for t in outputs], threads)
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+def fake(inputs, parameters):
+    outputs = empty_outputs((list(inputs) + list(parameters) + [None])[0])
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+def refuse_backward(context, *gradients):
+    raise KernelError("the kernel of %s computes forward only: use Model where gradients are needed" % PROBLEM["name"])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The operator: torch.ops.hone_ID.NAME(inputs, parameters).
+
+NAMESPACE = "hone_" + hone_module.EXPORT["id"]
+NAME = re.sub(r"\W", "_", "k_" + PROBLEM["name"] if not PROBLEM["name"][:1].isalpha() else PROBLEM["name"], flags=re.ASCII)
+SCHEMA = "(Tensor[] inputs, Tensor[] parameters) -> " + ("Tensor" if len(OUTPUTS) == 1 else "Tensor[]")
+NEW = hasattr(torch.library, "custom_op")  # torch 2.4
+
+if not hasattr(getattr(torch.ops, NAMESPACE), NAME):  # else another copy of this very export was loaded before
+    if NEW:
+        _definition = torch.library.custom_op("%s::%s" % (NAMESPACE, NAME), compute, mutates_args=(), schema=SCHEMA)
+        _definition.register_fake(fake)
+        _definition.register_autograd(refuse_backward)
+    else:
+        _library = torch.library.Library(NAMESPACE, "DEF")
+        _library.define(NAME + SCHEMA)
+        _library.impl(NAME, compute, "CompositeExplicitAutograd")
+        _library.impl(NAME, fake, "Meta")
+op = getattr(getattr(torch.ops, NAMESPACE), NAME).default
+
+
+class Forward(torch.autograd.Function):
+    """Tells autograd of the operator where the older interface cannot: results ask for gradients, and backward refuses."""
+
+    @staticmethod
+    def forward(context, input_count, *tensors):
+        made = op(list(tensors[:input_count]), list(tensors[input_count:]))
+        return made if len(OUTPUTS) == 1 else tuple(made)
+
+    backward = staticmethod(refuse_backward)
+
+
+def run(inputs, parameters):
+    """One tensor, or a tuple of them if the problem has several outputs."""
+    inputs, parameters = list(inputs), list(parameters)
+    if not inputs and not parameters:  # a dispatcher needs a tensor to go by
+        made = compute(inputs, parameters)
+    elif not NEW and torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs + parameters):
+        made = Forward.apply(len(inputs), *inputs, *parameters)
+    else:
+        made = op(inputs, parameters)
+    return made if len(OUTPUTS) == 1 else tuple(made)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# ModelNew.
+
+def read_values(path, name):
+    """One tensor of a safetensors file of this folder."""
+    with open(os.path.join(HERE, path), "rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        start = file.tell()
+        begin, end = header[name]["data_offsets"]
+        file.seek(start + begin)
+        return bytearray(file.read(end - begin))
+
+
+def constant(spec):
+    """A parameter that is part of the problem and not of Model: a mask or a table that forward makes."""
+    generator, dtype = spec["generator"], DTYPES[spec["dtype"]]
+    if generator["kind"] == "constant":
+        return torch.full(spec["shape"], float(generator["value"])).to(dtype)
+    if generator["kind"] != "file":
+        raise KernelError("%s: model.py does not say where this parameter comes from" % spec["name"])
+    values = read_values(generator["path"], generator["tensor"])
+    return torch.frombuffer(values, dtype=dtype).reshape(spec["shape"]) if values else torch.empty(spec["shape"], dtype=dtype)
+
+
+def find(model, dotted):
+    for name in dotted.split("."):
+        model = getattr(model, name)
+    return model
+
+
+if os.path.exists(os.path.join(HERE, "model.py")):
+    model = load("model")
+    KEYS = [PROVENANCE.get("parameter " + spec["name"]) for spec in PARAMETERS]  # dotted names in Model; None: a constant
+    CONSTANTS = [constant(spec) if key is None else None for key, spec in zip(KEYS, PARAMETERS)]
+    NUMBERS = PROVENANCE.get("constant arguments", "")
+
+    def check_numbers(flat, names):
+        given = ", ".join("%s = %r" % (names[i] if i < len(names) else "input_%d" % i, x) for i, x in enumerate(flat)
+                          if not isinstance(x, torch.Tensor))
+        if given != NUMBERS:
+            raise KernelError("the kernel was made for the arguments %s, got %s" % (NUMBERS or "that are tensors", given or "none"))
+
+    class ModelNew(model.Model):
+        """Model with another forward: made like it, with the same parameters from the same random numbers."""
+
+        def forward(self, *arguments, **named):
+            if named:
+                arguments = inspect.signature(model.Model.forward).bind(self, *arguments, **named).args[1:]
+            flat = tree_flatten(arguments)[0]
+            tensors = [x for x in flat if isinstance(x, torch.Tensor)]
+            if NUMBERS or len(tensors) != len(flat):
+                code = model.Model.forward.__code__
+                check_numbers(flat, code.co_varnames[1 : code.co_argcount])
+            parameters = [found if key is None else find(self, key) for key, found in zip(KEYS, CONSTANTS)]
+            return run(tensors, parameters)
+
+else:
+
+    class ModelNew(torch.nn.Module):
+        """The problem as a module; its parameters are given by name: ModelNew(weight=...)."""
+
+        def __init__(self, **parameters):
+            super().__init__()
+            wanted = [spec["name"] for spec in PARAMETERS]
+            if sorted(parameters) != sorted(wanted):
+                raise KernelError("ModelNew takes the parameters %s, got %s" % (", ".join(wanted) or "(none)",
+                                                                               ", ".join(parameters) or "none"))
+            for spec in PARAMETERS:
+                self.register_buffer(spec["name"], torch.as_tensor(parameters[spec["name"]]))
+
+        def forward(self, *inputs):
+            return run(list(inputs), [getattr(self, spec["name"]) for spec in PARAMETERS])

@@ -1,0 +1,313 @@
+"""Checks the kernel of this folder again, without hone, then times it.
+
+    python verify.py [--seconds S] [--threads N]
+
+With model.py it needs PyTorch: ModelNew is held against Model in float64, element by element, on fresh parameters and inputs of
+several seeds and scales, before and after the timing. Without model.py it needs nothing but Python: the kernel is held against the
+sample of inputs and double-precision results in sample.safetensors.
+Exit status: 0 right, 1 wrong, 2 it could not be checked.
+"""
+import argparse
+import array
+import copy
+import json
+import math
+import os
+import statistics
+import struct
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+try:
+    import hone_module
+except (OSError, ValueError, KeyError) as error:
+    print("%s is not whole: %s; export it again" % (HERE, error))
+    sys.exit(2)
+
+# An element may be off by FACTOR times the sum of: one rounding of the result; what rounding the inputs and parameters does to it; and
+# the error that PyTorch itself makes in this precision (root mean square over the tensor). Another order of summation differs from
+# PyTorch's by a few times these; a skipped element, a lower precision or a wrong operator by thousands.
+FACTOR = 16
+UNITS = {"fp64": 2.0**-53, "fp32": 2.0**-24, "tf32": 2.0**-11, "bf16": 2.0**-8, "fp16": 2.0**-11}  # of one rounding
+STORED = {"f64": 2.0**-53, "f32": 2.0**-24, "f16": 2.0**-11, "bf16": 2.0**-8}
+ROUNDINGS = 3  # random roundings of the inputs that are tried
+DRAWS = [("seed 1", 1, 1.0), ("seed 2", 2, 1.0), ("seed 3", 3, 1.0), ("scale 2^-10", 4, 2.0**-10), ("scale 2^10", 5, 2.0**10)]
+
+
+def contract_unit():
+    contract = hone_module.PROBLEM.get("contract", "torch")
+    if contract in UNITS:
+        return UNITS[contract]
+    reals = [STORED[tensor["dtype"]] for tensor in hone_module.PROBLEM["tensors"] if tensor["dtype"] in STORED]
+    return max(reals, default=STORED["f32"])
+
+
+def time_text(seconds):
+    for unit, scale in (("us", 1e6), ("ms", 1e3)):
+        if seconds * scale < 1000:
+            return "%.3g %s" % (seconds * scale, unit)
+    return "%.3g s" % seconds
+
+
+class Wrong(Exception):
+    """One line that says where the kernel is wrong."""
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Against Model.
+
+def verify_model(options):
+    try:
+        import torch
+    except ImportError as error:
+        return could_not("model.py needs PyTorch (pip install torch, or apt install python3-torch): %s" % error)
+    from torch.utils._pytree import tree_flatten
+
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    import hone_kernel
+
+    Model, ModelNew, source = hone_kernel.model.Model, hone_kernel.ModelNew, hone_kernel.model
+    unit = contract_unit()
+    print("%s, torch %s, %d threads" % (hone_module.PROBLEM["name"], torch.__version__, torch.get_num_threads()))
+    print("tolerance of an element: %d x (2^%g |reference| + the effect of rounding inputs and parameters + PyTorch's own error)" %
+          (FACTOR, math.log2(unit)))
+
+    def make(kind, seed):
+        torch.manual_seed(seed)
+        init = source.get_init_inputs() if hasattr(source, "get_init_inputs") else []
+        return kind(*init) if isinstance(init, (list, tuple)) else kind(**init)
+
+    def draw(seed, scale):
+        torch.manual_seed(1000 + seed)
+        return [x * scale if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in source.get_inputs()]
+
+    def tensors(result):
+        return [x for x in tree_flatten(result)[0] if isinstance(x, torch.Tensor)]
+
+    def rounded(tensor):
+        """A neighbour of each element, up or down by chance."""
+        return tensor * (1 + unit * (torch.randint(0, 2, tensor.shape).to(tensor.dtype) * 2 - 1))
+
+    def reference(model, inputs, dtype, rounding=None):
+        """Model in another precision; its own tensors are made in it, too."""
+        model = copy.deepcopy(model).to(dtype)
+        change = rounded if rounding is not None else lambda tensor: tensor
+        if rounding is not None:
+            torch.manual_seed(rounding)
+            for tensor in list(model.parameters()) + list(model.buffers()):
+                if tensor.is_floating_point():
+                    tensor.data = rounded(tensor.data)
+        inputs = [change(x.to(dtype)) if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in inputs]
+        usual = torch.get_default_dtype()
+        torch.set_default_dtype(dtype)
+        try:
+            return [x.detach() for x in tensors(model(*inputs))]
+        finally:
+            torch.set_default_dtype(usual)
+
+    def compare(what, model, inputs, got):
+        got = tensors(got)
+        exact = reference(model, inputs, torch.float64)
+        nearby = [reference(model, inputs, torch.float64, 77 + i) for i in range(ROUNDINGS)]
+        own = [x.detach() for x in tensors(copy.deepcopy(model)(*inputs))]
+        if [tuple(x.shape) for x in got] != [tuple(x.shape) for x in own] or [x.dtype for x in got] != [x.dtype for x in own]:
+            raise Wrong("%s: ModelNew gives %s, Model %s" % (what, [(tuple(x.shape), x.dtype) for x in got],
+                                                            [(tuple(x.shape), x.dtype) for x in own]))
+        worst = (0.0, "")
+        for i, spec in enumerate(hone_module.OUTPUTS):
+            if got[i].numel() == 0:
+                continue
+            if not got[i].is_floating_point():
+                # What a rounding of the inputs changes is not decided in this precision.
+                decided = torch.stack([other[i] == exact[i] for other in nearby] + [own[i] == exact[i]]).all(0)
+                bad = (got[i] != exact[i]) & decided
+                if bool(bad.any()):
+                    at = tuple(bad.nonzero()[0].tolist())
+                    raise Wrong("%s: %s%s is %s, expected %s" % (what, spec["name"], list(at), got[i][at].item(), exact[i][at].item()))
+                continue
+            value = got[i].double()
+            effect = torch.stack([(other[i] - exact[i]).abs() for other in nearby]).amax(0).nan_to_num(0.0, 0.0, 0.0)
+            finite = own[i].double().isfinite() & exact[i].isfinite()
+            difference = (own[i].double() - exact[i])[finite]
+            own_error = difference.pow(2).mean().sqrt().item() if difference.numel() else 0.0
+            one = max(unit, STORED[spec["dtype"]])
+            tolerance = FACTOR * (one * exact[i].abs() + effect + own_error + torch.finfo(own[i].dtype).tiny)
+            error = (value - exact[i]).abs()
+            ratio = error / tolerance
+            # Where PyTorch itself is not finite in this precision, the same is right, and so is the exact value.
+            same = (value == own[i].double()) | (value.isnan() & own[i].isnan())
+            ratio = torch.where(~finite & same, torch.zeros_like(ratio), ratio).nan_to_num(math.inf, math.inf, math.inf)
+            at = int(ratio.argmax())
+            index = []
+            for extent in reversed(ratio.shape):
+                index.insert(0, at % extent)
+                at //= extent
+            at = tuple(index)
+            text = "%s%s is %.9g, expected %.9g, tolerance %.3g" % (spec["name"], index, value[at].item(), exact[i][at].item(),
+                                                                   tolerance[at].item())
+            if not ratio[at].item() <= 1:
+                wrong = int((~(ratio <= 1)).sum())
+                raise Wrong("%s: %s; %d of %d elements are wrong" % (what, text, wrong, ratio.numel()))
+            if ratio[at].item() >= worst[0]:
+                worst = (ratio[at].item(), "off by %.3g at %s%s" % (error[at].item(), spec["name"], index))
+        print("  %-22s largest error %.3f of its tolerance%s" % (what, worst[0], "; " + worst[1] if worst[1] else ""))
+
+    def same_parameters(old, new):
+        ours, theirs = new.state_dict(), old.state_dict()
+        if list(ours) != list(theirs):
+            raise Wrong("ModelNew has other parameters than Model: %s, not %s" % (list(ours), list(theirs)))
+        for key, value in theirs.items():
+            if not torch.equal(value, ours[key]) and not bool(value.isnan().any()):
+                raise Wrong("ModelNew draws other values for %s than Model" % key)
+
+    with torch.no_grad():
+        for what, seed, scale in DRAWS:
+            old, new = make(Model, seed), make(ModelNew, seed)
+            same_parameters(old, new)
+            inputs = draw(seed, scale)
+            before = [x.clone() if isinstance(x, torch.Tensor) else x for x in inputs]
+            got = new(*inputs)
+            for x, y in zip(inputs, before):
+                if isinstance(x, torch.Tensor) and not torch.equal(x, y) and not bool(y.isnan().any()):
+                    raise Wrong("%s: an input was modified" % what)
+            compare(what, old, inputs, got)
+        # The same ModelNew with other parameters has to see them.
+        old = make(Model, 11)
+        new.load_state_dict(old.state_dict())
+        compare("changed parameters", old, draw(6, 1.0), new(*draw(6, 1.0)))
+
+        inputs = draw(7, 1.0)
+        ours, theirs = measure(options.seconds, lambda: new(*inputs), lambda: old(*inputs))
+        compare("after the timing", old, inputs, new(*inputs))
+        compare("after it, fresh inputs", old, draw(8, 1.0), new(*draw(8, 1.0)))
+    print("right")
+    median, other = statistics.median(ours), statistics.median(theirs)
+    print("ModelNew %s, Model %s: %.2fx as fast (medians of %d and %d calls, %d threads each)" %
+          (time_text(median), time_text(other), other / median, len(ours), len(theirs), torch.get_num_threads()))
+    return 0
+
+
+def measure(seconds, *functions):
+    """Seconds of each call, in alternating blocks, so that both see the same machine. The start of a block is not counted: threads
+    of the other function's library may still spin, and caches hold its data."""
+    times = [[] for _ in functions]
+    once = []
+    for function in functions:
+        function()
+        begin = time.perf_counter()
+        function()
+        once.append(time.perf_counter() - begin)
+    block = max(0.05, 4 * max(once))
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or not all(len(row) >= 5 for row in times):
+        for row, function in zip(times, functions):
+            start = time.perf_counter()
+            begin = start
+            while begin - start < block:
+                result = function()
+                now = time.perf_counter()
+                if begin - start >= block / 4 or now - begin > block / 4:
+                    row.append(now - begin)
+                del result
+                begin = time.perf_counter()
+    return times
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Against the stored sample.
+
+CODES = {"f64": "d", "f32": "f", "i64": "q", "i32": "i", "i16": "h", "i8": "b", "u8": "B", "bool": "B"}
+
+
+def numbers(dtype, data):
+    if dtype == "f16":
+        return struct.unpack("<%de" % (len(data) // 2), data)
+    if dtype == "bf16":
+        wide = array.array("I", (bits << 16 for bits in array.array("H", data)))
+        return array.array("f", wide.tobytes())
+    return array.array(CODES[dtype], data)
+
+
+def verify_sample(options):
+    path = os.path.join(HERE, "sample.safetensors")
+    if not os.path.exists(path):
+        return could_not("there is neither model.py nor sample.safetensors to check against: export it again with --model FILE.py")
+    with open(path, "rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        data = file.read()
+
+    def read(name):
+        begin, end = header[name]["data_offsets"]
+        return data[begin:end]
+
+    threads = options.threads or hone_module.EXPORT["threads"]
+    kernel = hone_module.kernel()
+    print("%s, Python %s alone, %d threads" % (hone_module.PROBLEM["name"], sys.version.split()[0], threads))
+    print("tolerance of an element: its error budget, stored with the sample")
+    inputs = [hone_module.Buffer(spec, read(spec["name"])) for spec in hone_module.INPUTS]
+    parameters = [hone_module.Buffer(spec, read(spec["name"])) for spec in hone_module.PARAMETERS]
+    outputs = [hone_module.Buffer(spec) for spec in hone_module.OUTPUTS]
+    state = kernel.prepare([buffer.pointer for buffer in parameters], threads)
+
+    def run():
+        kernel.run(state, [b.pointer for b in inputs], [b.pointer for b in outputs], threads)
+
+    def check(what):
+        for buffer in outputs:
+            buffer.view[:] = b"\xff" * len(buffer.view)
+        run()
+        for buffer, spec in zip(inputs + parameters, hone_module.INPUTS + hone_module.PARAMETERS):
+            if bytes(buffer.view) != read(spec["name"]):
+                raise Wrong("%s: %s was modified" % (what, spec["name"]))
+        worst = (0.0, "")
+        for buffer, spec in zip(outputs, hone_module.OUTPUTS):
+            values = numbers(spec["dtype"], bytes(buffer.view))
+            expected = numbers("f64", read("expected." + spec["name"]))
+            budget = numbers("f64", read("budget." + spec["name"]))
+            for i, (got, want, most) in enumerate(zip(values, expected, budget)):
+                error = abs(got - want)
+                if error <= most or got == want or most == math.inf or (got != got and want != want):
+                    if 0 < most < math.inf and error / most > worst[0]:
+                        worst = (error / most, "; off by %.3g at %s, element %d" % (error, spec["name"], i))
+                    continue
+                raise Wrong("%s: element %d of %s is %.9g, expected %.9g, tolerance %.3g" % (what, i, spec["name"], got, want, most))
+        print("  %-22s largest error %.3f of its tolerance%s" % (what, worst[0], worst[1]))
+
+    check("the sample")
+    (ours,) = measure(options.seconds, run)
+    check("after the timing")
+    print("right")
+    print("the kernel takes %s (median of %d calls, %d threads); there is no model.py to compare its speed with" %
+          (time_text(statistics.median(ours)), len(ours), threads))
+    return 0
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+
+def could_not(why):
+    print("not checked: %s" % why)
+    return 2
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=3.0, help="of timing (default 3)")
+    parser.add_argument("--threads", type=int, default=0, help="of both sides (default: PyTorch's number)")
+    options = parser.parse_args()
+    try:
+        if os.path.exists(os.path.join(HERE, "model.py")):
+            return verify_model(options)
+        return verify_sample(options)
+    except Wrong as wrong:
+        print("wrong: %s" % wrong)
+        return 1
+    except hone_module.KernelError as error:
+        return could_not(error)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
