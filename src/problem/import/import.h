@@ -17,7 +17,7 @@ struct ImportOptions {
   std::string python;                      // interpreter with torch; empty = FindPython()
   bool weights = false;                    // keep the parameters' exact values (seed 42), not their distribution
   std::string weights_path;                // the safetensors file for them and for constants that have no generator;
-                                           // written only if there are any. Empty: needing it is an error
+                                           // written only if there are any. Empty: one in our cache folder
   std::chrono::milliseconds wall{60'000};  // for code of the file that runs
   std::uint64_t memory_bytes = 4'000'000'000;  // data memory of that code
   Precision contract = Precision::kTorch;      // of files that do not state one
