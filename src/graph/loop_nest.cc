@@ -421,7 +421,7 @@ class NestWriter {
   std::string RealConstant(double value) const {
     if (std::isnan(value)) return fmt::format("{}(std::numeric_limits<double>::quiet_NaN())", real_);
     if (std::isinf(value)) return fmt::format("{}({}kInf)", real_, value < 0 ? "-" : "");
-    return fmt::format("{}({})", real_, value);
+    return style_ == Style::kOracle ? fmt::format("Constant<R>({})", value) : fmt::format("{}({})", real_, value);
   }
 
   std::string EmitNode(const ExprNode& e) {

@@ -57,6 +57,17 @@ inline Tracked Rounded(double v, double e, double units = 1) {
   return Tracked(v, NoNan(e + (size < kSmallest ? size : size * (units * kUnit))));
 }
 
+// A number as the problem writes it: in single precision it is rounded once.
+template <class R>
+R Constant(double v) {
+  return R(v);
+}
+template <>
+inline Tracked Constant<Tracked>(double v) {
+  const bool rounds = kUnit > 0x1p-50 && static_cast<double>(static_cast<float>(v)) != v;
+  return Tracked(v, rounds ? std::abs(v) * kUnit : 0);
+}
+
 inline Tracked operator+(Tracked a, Tracked b) { return Rounded(a.v + b.v, a.e + b.e); }
 inline Tracked operator-(Tracked a, Tracked b) { return Rounded(a.v - b.v, a.e + b.e); }
 inline Tracked operator-(Tracked a) { return Tracked(-a.v, a.e); }
@@ -181,8 +192,10 @@ inline Tracked Max(Tracked a, Tracked b) {
   return Tracked(big.v, small.v + small.e > big.v - big.e ? std::max(a.e, b.e) : big.e);
 }
 inline Tracked Min(Tracked a, Tracked b) { return -Max(-a, -b); }
+// Candidates are allowed a few times the error (kBudgetFactor), and so may fall on the other side that far away.
 inline Truth Compared(bool value, Tracked a, Tracked b) {
-  return Truth(value, !(std::abs(a.v - b.v) <= a.e + b.e) || a.e + b.e == 0);
+  const double errors = 4 * (a.e + b.e);
+  return Truth(value, !(std::abs(a.v - b.v) <= errors) || errors == 0);
 }
 inline Truth Less(Tracked a, Tracked b) { return Compared(a.v < b.v, a, b); }
 inline Truth LessEqual(Tracked a, Tracked b) { return Compared(a.v <= b.v, a, b); }
@@ -470,22 +483,35 @@ constexpr std::int64_t kBlock = 64;
 template <class R>
 struct Sums;  // only the two below
 
-// Values and sums of magnitudes apart, so that both loops are vectors. The error is that of the terms, and one rounding
-// a term.
+// How errors of terms add up: roundings of the sum itself as their magnitudes (it may be taken in any order, so partial
+// sums may be as large), those that the terms bring along as independent ones do, in quadrature, but in full as far as
+// all of one sign pull one way. Linear sums would be larger by the root of the number of terms, which in a few layers
+// lets anything pass. Where that is too small, the honest implementation shows it (evaluate/oracle.h).
+struct TermErrors {
+  double magnitude = 0;   // sum of |t|
+  double squares = 0;     // sum of e^2
+  double signed_sum = 0;  // sum of e with the sign of t
+  double Total() const { return NoNan(magnitude * kUnit + std::sqrt(squares) + std::abs(signed_sum)); }
+};
+
+// Values and errors apart, so that all loops over lanes are vectors.
 template <>
 struct Sums<Tracked> {
-  double v[kLanes] = {}, e[kLanes] = {}, magnitude[kLanes] = {};
+  double v[kLanes] = {}, magnitude[kLanes] = {}, squares[kLanes] = {}, signed_sum[kLanes] = {};
   void Add(int lane, Tracked t) {
     v[lane] += t.v;
-    e[lane] += t.e;
     magnitude[lane] += std::abs(t.v);
+    squares[lane] += t.e * t.e;
+    signed_sum[lane] += std::copysign(t.e, t.v);
   }
+  void AddProduct(int lane, Tracked a, Tracked b) { Add(lane, Product(a, b)); }
   // The product of two numbers without error: it rounds once itself, and its operands may be rounded to the contract's
   // precision.
   void AddExactProduct(int lane, double a, double b) {
     const double p = a * b;
     v[lane] += p;
-    e[lane] += std::abs(p);
+    magnitude[lane] += std::abs(p);
+    if (kOperandUnit > kUnit) squares[lane] += p * p;
   }
   void AddExact(int lane, double a) {
     v[lane] += a;
@@ -493,13 +519,27 @@ struct Sums<Tracked> {
   }
   void Flush() {}
   void ScaleExactProducts() {
-    for (int i = 0; i < kLanes; ++i) e[i] *= 2 * kUnit + (kOperandUnit > kUnit ? 2 * kOperandUnit : 0);
+    for (int i = 0; i < kLanes; ++i) {
+      magnitude[i] *= 2;
+      if (kOperandUnit > kUnit) {
+        squares[i] *= 4 * kOperandUnit * kOperandUnit;
+        signed_sum[i] = 2 * kOperandUnit * v[i];
+      }
+    }
   }
-  Tracked Get(int lane) const { return Tracked(v[lane], NoNan(e[lane] + magnitude[lane] * kUnit)); }
+  Tracked Get(int lane) const {
+    return Tracked(v[lane], TermErrors{magnitude[lane], squares[lane], signed_sum[lane]}.Total());
+  }
   Tracked Total() const {
-    Tracked sum;
-    for (int i = 0; i < kLanes; ++i) sum = Tracked(sum.v + v[i], sum.e + e[i] + magnitude[i] * kUnit);
-    return Tracked(sum.v, NoNan(sum.e));
+    double sum = 0;
+    TermErrors errors;
+    for (int i = 0; i < kLanes; ++i) {
+      sum += v[i];
+      errors.magnitude += magnitude[i];
+      errors.squares += squares[i];
+      errors.signed_sum += signed_sum[i];
+    }
+    return Tracked(sum, errors.Total());
   }
 };
 
@@ -548,12 +588,15 @@ struct Sum<Honest<T>> {
 };
 template <>
 struct Sum<Tracked> {
-  double v = 0, e = 0;
+  double v = 0;
+  TermErrors errors;
   void Add(Tracked t) {
     v += t.v;
-    e += t.e + std::abs(t.v) * kUnit;
+    errors.magnitude += std::abs(t.v);
+    errors.squares += t.e * t.e;
+    errors.signed_sum += std::copysign(t.e, t.v);
   }
-  Tracked Get() const { return Tracked(v, NoNan(e)); }
+  Tracked Get() const { return Tracked(v, errors.Total()); }
 };
 
 // The first extreme; a NaN is extreme. `rival` is how near the runners-up come: where one is within the errors, the
@@ -576,7 +619,7 @@ struct Best<Tracked> {
   Tracked best;
   std::int64_t at = -1;
   double sign = 1, rival = -kInf,
-         rival_error = 0;  // rival: the largest v + e of those that lost, in the direction of the extreme
+         rival_error = 0;  // rival: the largest v + 4 e of those that lost, in the direction of the extreme
   void Offer(Tracked x, std::int64_t i, bool largest) {
     sign = largest ? 1 : -1;
     if (at < 0 || (best.v == best.v && (x.v != x.v || sign * x.v > sign * best.v))) {
@@ -588,11 +631,11 @@ struct Best<Tracked> {
     }
   }
   void Lost(Tracked x) {
-    if (sign * x.v + x.e >= rival) rival = sign * x.v + x.e;
+    rival = std::max(rival, sign * x.v + 4 * x.e);
     rival_error = std::max(rival_error, x.e);
   }
   Whole At() const {
-    return Whole(at, best.v != best.v || best.e + rival_error == 0 || rival < sign * best.v - best.e);
+    return Whole(at, best.v != best.v || best.e + rival_error == 0 || rival < sign * best.v - 4 * best.e);
   }
 };
 template <>
