@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr std::int64_t kGiB = std::int64_t{1} << 30, kMiB = std::int64_t{1} << 20;
-constexpr int kCheckViews = 4;    // addresses at which the second run of a draw is made, in turn
+constexpr int kCheckViews = 5;    // addresses at which the second run of a draw is made, in turn
 constexpr double kSoakUs = 2000;  // calls in a row before the last check, for what is right only at first
 constexpr std::uint32_t kMostSoak = 64;
 constexpr auto kIdleWatch = milliseconds(2);
@@ -176,15 +176,15 @@ Result<bool> Judge::CheckDraw(Checking& checking, std::size_t which) {
   const DrawnInputs& drawn = *HONE_TRY(draws_.Get(which));
   memory_.LoadParameters(drawn.values);
   memory_.LoadInputs(0, drawn.values);
-  memory_.LoadInputs(1, drawn.values);
   memory_.Poison(0, kPoison);
   memory_.Poison(1, kOtherPoison);
   Request prepare, run, again, release;
   prepare.ask = Ask::kPrepare;
   run.ask = again.ask = Ask::kRun;
   release.ask = Ask::kRelease;
-  again.slots[0] = 1;
-  again.view = static_cast<std::uint32_t>(which % kCheckViews);  // an address where no inputs were before
+  // The same inputs at another address: for the first draws one where none were before.
+  again.slots[1] = 1;
+  again.view = static_cast<std::uint32_t>(1 + which % (kCheckViews - 1));
   if (!HONE_TRY(checking.Ask(prepare, call_wall_, drawn.name))) return false;
 
   // The same address for every draw: what remembers by address gives the first draw's outputs.

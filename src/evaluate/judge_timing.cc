@@ -209,7 +209,7 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
     memory_.Poison(view, kPoison);
     Request run;
     run.ask = Ask::kRun;
-    run.slots[0] = view;
+    run.slots[0] = run.slots[1] = view;
     run.view = view;
     WorkerAnswer answer = candidate.worker().Ask(run, call_wall_);
     if (answer.interrupted) return Fail(ErrorKind::kTimeout, "interrupted");

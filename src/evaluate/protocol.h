@@ -42,9 +42,9 @@ Result<WorkerSetup> ParseWorkerSetup(const std::string& line);
 enum class Ask : std::uint32_t {
   kLoad,     // dlopen and look for the symbols
   kPrepare,  // hone_prepare, if there is one
-  kRun,      // hone_run, `count` times on slots[0] and view
+  kRun,      // hone_run, `count` times, from slots[0] into slots[1]
   kRelease,  // hone_release, if there was a hone_prepare
-  kTime,     // rehearse if rehearse >= 0, then `repeats` times over slots[0 .. count)
+  kTime,     // from each slot into the same one: rehearse if rehearse >= 0, then `repeats` times over slots[0 .. count)
   kPing,     // nothing: how long a question takes
 };
 

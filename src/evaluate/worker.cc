@@ -80,8 +80,10 @@ class Worker {
     close(kInputsDescriptor);
     close(kOutputsDescriptor);
     sweep_.resize(static_cast<std::size_t>(setup_.flush_bytes) / sizeof(std::uint64_t));
-    // What modules are linked with is loaded while files can still be opened. Absent ones are no loss: a module that needs them says so.
-    for (const char* runtime : {"libstdc++.so.6", "libm.so.6", "libmvec.so.1", "libgomp.so.1"}) dlopen(runtime, RTLD_NOW | RTLD_GLOBAL);
+    // What modules are linked with is loaded while files can still be opened. Absent ones are no loss: a module that
+    // needs them says so.
+    for (const char* runtime : {"libstdc++.so.6", "libm.so.6", "libmvec.so.1", "libgomp.so.1"})
+      dlopen(runtime, RTLD_NOW | RTLD_GLOBAL);
     const auto own = reserved_ + setup_.flush_bytes + (256 << 20);  // the program itself
     return CloseSandbox({.library = setup_.library,
                          .address_space_bytes = static_cast<std::uint64_t>(own + setup_.allowance_bytes),
@@ -154,9 +156,11 @@ class Worker {
     return made;
   }
 
-  HoneCall Call(std::size_t slot, std::size_t view) {
-    auto& inputs = inputs_[slot * static_cast<std::size_t>(setup_.views) + view];
-    auto& outputs = outputs_[slot * static_cast<std::size_t>(setup_.views) + view];
+  HoneCall Call(std::size_t slot, std::size_t view) { return Call(slot, slot, view); }
+
+  HoneCall Call(std::size_t from, std::size_t into, std::size_t view) {
+    auto& inputs = inputs_[from * static_cast<std::size_t>(setup_.views) + view];
+    auto& outputs = outputs_[into * static_cast<std::size_t>(setup_.views) + view];
     return {.inputs = inputs.data(),
             .input_count = static_cast<std::int32_t>(inputs.size()),
             .parameters = parameters_.data(),
@@ -211,7 +215,7 @@ class Worker {
   }
 
   void Run(const Request& request, Reply& reply) {
-    const HoneCall call = Call(request.slots[0], request.view);
+    const HoneCall call = Call(request.slots[0], request.slots[1], request.view);
     const auto begin = Now();
     for (std::uint32_t i = 0; i < request.count; ++i) {
       if (!Once(call, reply)) return;
