@@ -275,7 +275,10 @@ Result<void> CloseSandbox(const SandboxRules& rules, void (*locate)(Reply& fault
   cookie |= 1ull << 63;
   if (!InstallHandlers())
     return Fail(ErrorKind::kIo, fmt::format("cannot install signal handlers: {}", std::strerror(errno)));
-  if (!Limit(RLIMIT_CORE, 0) || !Limit(RLIMIT_FSIZE, kOutputBytes) || !Limit(RLIMIT_AS, rules.address_space_bytes) ||
+#ifndef HONE_SANITIZED  // a sanitizer's shadow memory takes terabytes of addresses
+  if (!Limit(RLIMIT_AS, rules.address_space_bytes)) return Fail(ErrorKind::kIo, "cannot limit the address space");
+#endif
+  if (!Limit(RLIMIT_CORE, 0) || !Limit(RLIMIT_FSIZE, kOutputBytes) ||
       !Limit(RLIMIT_CPU, rules.cpu_seconds, rules.cpu_seconds + 5)) {  // SIGXCPU first, which says what it was
     return Fail(ErrorKind::kIo, fmt::format("cannot set limits: {}", std::strerror(errno)));
   }
