@@ -48,11 +48,12 @@ class Refused(Exception):
 class Drawer:
     def __init__(self, op, rng):
         self.rng = rng
-        extents = [1, 2, 3, 4, 5, 6] if rng.random() < 0.9 else [0, 1, 2, 3]
+        some_empty = rng.random() < 0.1
+        extents = [0, 1, 2, 3] if some_empty else [1, 2, 3, 4, 5, 6]
         self.pool = [rng.choice(extents) for _ in range(rng.choice([1, 2, 2, 3]))]
         self.shapes = []
         self.tensors = []
-        kind = rng.random()
+        kind = 0 if some_empty else rng.random()  # what PyTorch refuses of whole numbers it may take when there are none
         # One type for all tensors mostly; the others promote.
         self.dtypes = [torch.float64] if kind < 0.65 else [torch.int64] if kind < 0.75 else [torch.bool] if kind < 0.8 else \
             [torch.float64, torch.int64, torch.bool, torch.int32] if kind < 0.9 else \
@@ -231,7 +232,7 @@ class Drawer:
         if kind == "str":
             return rng.choice(["none", "tanh", "floor", "trunc"])
         if kind == "ScalarType":
-            return rng.choice([torch.float64, torch.int64, torch.float32, torch.int32, torch.bool])
+            return torch.float64 if 0 in self.pool else rng.choice([torch.float64, torch.int64, torch.float32, torch.int32, torch.bool])
         raise Refused
 
 

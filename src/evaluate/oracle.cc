@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <thread>
 
 #include "graph/loop_nest.h"
 #include "target/cpu/compiler.h"
@@ -55,42 +57,62 @@ Result<Oracle> Oracle::Compile(const Graph& graph) {
   return Oracle(std::move(state));
 }
 
-Result<std::vector<Expected>> Oracle::Run(const std::vector<const void*>& inputs, int threads) const {
-  std::vector<Expected> outputs(state_->counts.size());
-  std::vector<std::vector<double>> honest(outputs.size());
-  std::vector<double*> values, scales, honests;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const auto count = static_cast<std::size_t>(state_->counts[i]);
-    outputs[i].value.resize(count);
-    outputs[i].scale.resize(count);
-    honest[i].resize(count);
-    values.push_back(outputs[i].value.data());
-    scales.push_back(outputs[i].scale.data());
-    honests.push_back(honest[i].data());
-  }
-  state_->function(inputs.data(), values.data(), scales.data(), honests.data(), threads);
+namespace {
 
+// Calls work(begin, end) for parts of [0, count) on as many threads; small counts on this one.
+void InParts(std::size_t count, int threads, const std::function<void(int, std::size_t, std::size_t)>& work) {
+  const auto parts = static_cast<std::size_t>(count < (1u << 20) ? 1 : std::max(threads, 1));
+  std::vector<std::thread> others;
+  for (std::size_t part = 1; part < parts; ++part) {
+    others.emplace_back([=, &work] { work(static_cast<int>(part), count * part / parts, count * (part + 1) / parts); });
+  }
+  work(0, 0, count / parts);
+  for (auto& other : others) other.join();
+}
+
+// Turns the scales of one output into budgets; `out.budget` holds the honest implementation's values.
+void SetBudgets(Expected& out, int threads) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   // Results in the last bits of the smallest numbers carry an absolute error of about one such bit.
   constexpr double kTiny = std::numeric_limits<float>::denorm_min();
-  for (std::size_t o = 0; o < outputs.size(); ++o) {
-    Expected& out = outputs[o];
+  std::vector<double> ratios(static_cast<std::size_t>(std::max(threads, 1)));
+  InParts(out.value.size(), threads, [&](int part, std::size_t begin, std::size_t end) {
     double ratio = 0;
-    for (std::size_t i = 0; i < out.value.size(); ++i) {
-      const double error = std::abs(honest[o][i] - out.value[i]);
+    for (std::size_t i = begin; i < end; ++i) {
+      const double honest = out.budget[i];
       if (std::isnan(out.value[i])) continue;
-      if (!std::isfinite(honest[o][i]) && std::isfinite(out.value[i])) {
+      const double error = std::abs(honest - out.value[i]);
+      if (!std::isfinite(honest) && std::isfinite(out.value[i])) {
         out.scale[i] = kInfinity;  // an honest implementation overflows here
       } else if (std::isfinite(error) && std::isfinite(out.scale[i]) && out.scale[i] > 0) {
         ratio = std::max(ratio, (error - kTiny) / out.scale[i]);
       }
     }
-    out.honest_ratio = ratio;
-    const double factor = kBudgetFactor * std::max(1.0, ratio);
-    out.budget.resize(out.value.size());
-    for (std::size_t i = 0; i < out.value.size(); ++i)
-      out.budget[i] = out.scale[i] > 0 ? factor * out.scale[i] + kTiny : 0;
+    ratios[static_cast<std::size_t>(part)] = ratio;
+  });
+  out.honest_ratio = *std::max_element(ratios.begin(), ratios.end());
+  const double factor = kBudgetFactor * std::max(1.0, out.honest_ratio);
+  InParts(out.value.size(), threads, [&](int, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) out.budget[i] = out.scale[i] > 0 ? factor * out.scale[i] + kTiny : 0;
+  });
+}
+
+}  // namespace
+
+Result<std::vector<Expected>> Oracle::Run(const std::vector<const void*>& inputs, int threads) const {
+  std::vector<Expected> outputs(state_->counts.size());
+  std::vector<double*> values, scales, honests;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const auto count = static_cast<std::size_t>(state_->counts[i]);
+    outputs[i].value.resize(count);
+    outputs[i].scale.resize(count);
+    outputs[i].budget.resize(count);
+    values.push_back(outputs[i].value.data());
+    scales.push_back(outputs[i].scale.data());
+    honests.push_back(outputs[i].budget.data());
   }
+  state_->function(inputs.data(), values.data(), scales.data(), honests.data(), threads);
+  for (auto& output : outputs) SetBudgets(output, threads);
   return outputs;
 }
 

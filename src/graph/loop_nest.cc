@@ -34,25 +34,30 @@ std::string FunctionName(std::string_view name) {
   return text;
 }
 
-// Writes the nests of one graph. The text is a template body over R when `Style::kTemplate`, else in `real` itself.
+// Writes the nests of one graph: the oracle's over a real type R, the naive module's in the problem's own types.
 enum class Style { kOracle, kNaive };
 
 class NestWriter {
  public:
-  NestWriter(const Graph& graph, Style style) : graph_(graph), style_(style) {
+  NestWriter(const Graph& graph, Style style) : graph_(graph), style_(style), stages_(graph.stages()) {
     for (std::size_t i = 0; i < graph.buffers().size(); ++i)
       names_.push_back(Identifier(graph.buffers()[i].name, static_cast<int>(i)));
+    if (style == Style::kOracle) FuseChains();
     exact_.assign(graph.buffers().size(), true);
-    for (std::size_t s = 0; s < graph.stages().size(); ++s) {
-      const Stage& stage = graph.stages()[s];
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      const Stage& stage = stages_[s];
+      if (!stage.value) continue;
       exact_[static_cast<std::size_t>(stage.buffer)] = IsExact(stage.value);
-      Visit(graph.stages()[s].value, [&](const ExprNode& node) {
+      Visit(stage.value, [&](const ExprNode& node) {
         if (node.kind == Expr::Kind::kLoad) last_use_[Root(node.buffer)] = static_cast<int>(s);
       });
     }
   }
 
   const std::string& name(int buffer) const { return names_[static_cast<std::size_t>(buffer)]; }
+
+  // Whether a stage became part of the one that reads it.
+  bool Fused(std::size_t stage) const { return !stages_[stage].value; }
 
   // Whether a buffer's values carry no rounding: inputs, and what only moves, compares and counts them.
   bool exact(int buffer) const { return exact_[static_cast<std::size_t>(buffer)]; }
@@ -80,7 +85,7 @@ class NestWriter {
   }
 
   std::string WriteStage(std::size_t index) {
-    const Stage& stage = graph_.stages()[index];
+    const Stage& stage = stages_[index];
     const Buffer& buffer = graph_.buffers()[static_cast<std::size_t>(stage.buffer)];
     text_.clear();
     depth_ = 1;
@@ -115,6 +120,43 @@ class NestWriter {
   }
 
  private:
+  // An element-wise stage whose values one other element-wise stage reads, once each, becomes part of that one: what
+  // lies between would be 16 bytes an element.
+  void FuseChains() {
+    std::map<int, int> uses;  // loads of each buffer, reductions counting as many
+    for (const auto& stage : stages_) {
+      const int weight = HasReduce(stage.value) || stage.reshape_of >= 0 ? 2 : 1;
+      Visit(stage.value, [&](const ExprNode& node) {
+        if (node.kind == Expr::Kind::kLoad) uses[node.buffer] += weight;
+      });
+    }
+    for (auto& stage : stages_) {
+      if (HasReduce(stage.value) || stage.reshape_of >= 0) continue;
+      const auto elements = ElementCount(graph_.buffers()[static_cast<std::size_t>(stage.buffer)].shape);
+      stage.value = ReplaceLoads(stage.value, [&](const ExprNode& load) -> Expr {
+        const Buffer& buffer = graph_.buffers()[static_cast<std::size_t>(load.buffer)];
+        if (buffer.stage < 0 || buffer.tensor >= 0 || uses[load.buffer] != 1 || ElementCount(buffer.shape) < elements)
+          return {};
+        if (load.type == ScalarType::kInt && buffer.dtype != DType::kI64) return {};  // its store narrows
+        Stage& made = stages_[static_cast<std::size_t>(buffer.stage)];
+        if (!made.value || HasReduce(made.value) || made.reshape_of >= 0) return {};
+        const Expr value = Substitute(made.value, [&](const IndexVar& var) -> Expr {
+          for (std::size_t d = 0; d < made.vars.size(); ++d) {
+            if (made.vars[d].id == var.id) return load.operands[d];
+          }
+          return {};
+        });
+        made.value = Expr();
+        return value;
+      });
+    }
+  }
+  static bool HasReduce(const Expr& value) {
+    bool found = false;
+    if (value) Visit(value, [&](const ExprNode& node) { found = found || node.kind == Expr::Kind::kReduce; });
+    return found;
+  }
+
   template <class... Args>
   void Line(fmt::format_string<Args...> format, Args&&... args) {
     text_.append(static_cast<std::size_t>(depth_) * 2, ' ');
@@ -585,6 +627,7 @@ class NestWriter {
 
   const Graph& graph_;
   const Style style_;
+  std::vector<Stage> stages_;  // the graph's; without a value once fused
   std::vector<std::string> names_;
   std::vector<bool> exact_;      // by buffer
   std::map<int, int> last_use_;  // buffer -> stage
@@ -642,6 +685,7 @@ std::string OracleSource(const Graph& graph) {
   }
   for (std::size_t s = 0; s < graph.stages().size(); ++s) {
     if (!live[s]) continue;
+    if (writer.Fused(s)) continue;
     const int id = graph.stages()[s].buffer;
     const Buffer& buffer = buffers[static_cast<std::size_t>(id)];
     if (const int root = writer.Root(id); root != id) {

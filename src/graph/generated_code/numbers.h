@@ -142,7 +142,7 @@ inline Tracked Acosh(Tracked a) { return Function(a, std::acosh(a.v), 1 / std::s
 inline Tracked Atanh(Tracked a) { return Function(a, std::atanh(a.v), 1 / std::max(1 - a.v * a.v, 1e-300)); }
 inline Tracked Erf(Tracked a) { return Function(a, std::erf(a.v), 1.1283791670955126 * std::exp(-a.v * a.v)); }
 inline Tracked Erfc(Tracked a) { return Function(a, std::erfc(a.v), 1.1283791670955126 * std::exp(-a.v * a.v)); }
-inline Tracked Step(Tracked a, double v, double low, double high) { return Tracked(v, low == high ? 0 : high - low); }
+inline Tracked Step(Tracked, double v, double low, double high) { return Tracked(v, low == high ? 0 : high - low); }
 inline Tracked Floor(Tracked a) { return Step(a, std::floor(a.v), std::floor(a.v - a.e), std::floor(a.v + a.e)); }
 inline Tracked Ceil(Tracked a) { return Step(a, std::ceil(a.v), std::ceil(a.v - a.e), std::ceil(a.v + a.e)); }
 inline Tracked Trunc(Tracked a) { return Step(a, std::trunc(a.v), std::trunc(a.v - a.e), std::trunc(a.v + a.e)); }
@@ -228,12 +228,14 @@ inline std::int64_t Plain(Whole a) { return a.v; }
 
 // --- Honest<T> ---
 
+// To the contract's operand precision by Veltkamp's splitting: no bit tricks, so loops over it are vectors. What is too
+// large to be split stays as it is.
 template <class T>
 T RoundOperand(T x) {
-  if (kOperandUnit <= kUnit || x == 0 || !std::isfinite(x)) return x;
-  int exponent;
-  const double mantissa = std::frexp(static_cast<double>(x), &exponent);
-  return static_cast<T>(std::ldexp(std::nearbyint(mantissa / kOperandUnit) * kOperandUnit, exponent));
+  if (kOperandUnit <= kUnit) return x;
+  const T spread = x * static_cast<T>(kOperandUnit / kUnit + 1);
+  const T rounded = spread - (spread - x);
+  return std::abs(x) < static_cast<T>(1e30) ? rounded : x;
 }
 
 template <class T>

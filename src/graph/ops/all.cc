@@ -4,7 +4,10 @@ namespace hone {
 
 HONE_OP(all, "true where all elements over dim are nonzero") {
   const Operand x = call.Tensor("self");
-  call.Reduction(ReduceOp::kAll, x.dtype() == DType::kU8 ? DType::kU8 : DType::kBool, x, call.Dims("dim", x.rank()),
+  // An empty list of dimensions reduces none of them here, where other reductions take it for all.
+  const bool none = call.overload() == "dims" && call.Has("dim") && call.Ints("dim").empty();
+  const std::vector<int> dims = none ? std::vector<int>{} : call.Dims("dim", x.rank());
+  call.Reduction(ReduceOp::kAll, x.dtype() == DType::kU8 ? DType::kU8 : DType::kBool, x, dims,
                  call.Bool("keepdim", false), [&](Indices at) { return x(at); });
 }
 

@@ -1,0 +1,310 @@
+#include "evaluate/oracle.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <numeric>
+
+#include "graph/loop_nest.h"
+#include "graph/testing/small_problem.h"
+#include "hone/module.h"
+#include "problem/generate.h"
+#include "target/cpu/compiler.h"
+
+namespace hone {
+namespace {
+
+using testing::SmallGraph;
+using Floats = std::vector<float>;
+
+constexpr auto kProduct = R"([{"op": "mm", "args": {"self": "%a", "mat2": "%b"}, "outputs": ["y"]}])";
+constexpr auto kSoftmax = R"([{"op": "_softmax", "args": {"self": "%x", "dim": -1}, "outputs": ["y"]}])";
+constexpr auto kSum = R"([{"op": "sum", "args": {"self": "%x"}, "outputs": ["y"]}])";
+
+std::vector<Expected> Reference(const Graph& graph, const std::vector<const void*>& inputs) {
+  auto oracle = Oracle::Compile(graph);
+  EXPECT_TRUE(oracle.has_value()) << oracle.error().message;
+  if (!oracle) return {};
+  auto expected = oracle->Run(inputs, 2);
+  EXPECT_TRUE(expected.has_value());
+  return std::move(*expected);
+}
+
+// The largest error in units of the element's budget: a candidate passes at 1 or below.
+template <class T>
+double Worst(const Expected& expected, const std::vector<T>& got) {
+  double worst = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double error = std::abs(static_cast<double>(got[i]) - expected.value[i]);
+    if (error == 0 || std::isinf(expected.budget[i])) continue;
+    worst = std::max(worst, expected.budget[i] > 0 ? error / expected.budget[i] : HUGE_VAL);
+  }
+  return worst;
+}
+
+Floats Normals(std::size_t count, std::uint64_t seed, double mean = 0) {
+  Floats data(count);
+  const Tensor tensor{"x", {static_cast<std::int64_t>(count)}, DType::kF32, Role::kInput, Normal{mean, 1}};
+  EXPECT_TRUE(Fill(tensor, seed, 0, {}, data.data()).has_value());
+  return data;
+}
+
+// With the last `bits` of its 24 significant bits rounded away: 13 makes tf32 and fp16's, 16 bf16's.
+float WithoutBits(float x, int bits) {
+  const auto half = std::uint32_t{1} << (bits - 1);
+  return std::bit_cast<float>((std::bit_cast<std::uint32_t>(x) + half) & ~(2 * half - 1));
+}
+Floats WithoutBits(Floats data, int bits) {
+  for (auto& x : data) x = WithoutBits(x, bits);
+  return data;
+}
+
+constexpr int kM = 48, kK = 512, kN = 40;
+
+// In single precision, in an order of its own: from the back, in `parts` interleaved sums.
+Floats Product(const Floats& a, const Floats& b, int parts = 4) {
+  Floats y(kM * kN);
+  for (int i = 0; i < kM; ++i) {
+    for (int j = 0; j < kN; ++j) {
+      Floats sums(static_cast<std::size_t>(parts));
+      for (int k = kK; k-- > 0;)
+        sums[static_cast<std::size_t>(k % parts)] +=
+            a[static_cast<std::size_t>(i * kK + k)] * b[static_cast<std::size_t>(k * kN + j)];
+      y[static_cast<std::size_t>(i * kN + j)] = std::accumulate(sums.begin(), sums.end(), 0.0f);
+    }
+  }
+  return y;
+}
+
+class ProductTest : public ::testing::Test {
+ protected:
+  Expected Under(const char* contract) {
+    return Reference(SmallGraph(contract, "a f32 48x512, b f32 512x40", "y f32 48x40", kProduct),
+                     {a.data(), b.data()})[0];
+  }
+  const Floats a = Normals(kM * kK, 1), b = Normals(kK * kN, 2);
+};
+
+TEST_F(ProductTest, AnHonestProductPassesInAnyOrder) {
+  const Expected expected = Under("fp32");
+  EXPECT_LE(Worst(expected, Product(a, b, 1)), 1);
+  EXPECT_LE(Worst(expected, Product(a, b, 16)), 1);
+}
+
+TEST_F(ProductTest, ZerosAndSkippedTilesDoNotPass) {
+  const Expected expected = Under("fp32");
+  EXPECT_GT(Worst(expected, Floats(kM * kN)), 100);
+  Floats y = Product(a, b);
+  y[kM * kN - 1] = 0;
+  EXPECT_GT(Worst(expected, y), 100);
+}
+
+TEST_F(ProductTest, RoundedOperandsPassUnderTheirContractOnly) {
+  const Floats tf32 = Product(WithoutBits(a, 13), WithoutBits(b, 13)),
+               bf16 = Product(WithoutBits(a, 16), WithoutBits(b, 16));
+  EXPECT_GT(Worst(Under("fp32"), tf32), 2);
+  EXPECT_GT(Worst(Under("fp32"), bf16), 2);
+  EXPECT_LE(Worst(Under("tf32"), tf32), 1);
+  EXPECT_LE(Worst(Under("fp16"), tf32), 1);
+  EXPECT_GT(Worst(Under("tf32"), bf16), 1);
+  EXPECT_LE(Worst(Under("bf16"), bf16), 1);
+  EXPECT_GT(Worst(Under("bf16"), Floats(kM * kN)), 10);
+}
+
+TEST(OracleTest, ZerosDoNotPassAfterSeveralLayersEither) {
+  const Floats x = Normals(32 * 256, 11), w = Normals(256 * 256, 12);
+  const Expected expected =
+      Reference(SmallGraph("bf16", "x f32 32x256, w f32 256x256", "y f32 32x256",
+                           R"([{"op": "mm", "args": {"self": "%x", "mat2": "%w"}, "outputs": ["t"]},
+                                                     {"op": "relu", "args": {"self": "%t"}, "outputs": ["r"]},
+                                                     {"op": "mm", "args": {"self": "%r", "mat2": "%w"}, "outputs": ["u"]},
+                                                     {"op": "mm", "args": {"self": "%u", "mat2": "%w"}, "outputs": ["y"]}])"),
+                {x.data(), w.data()})[0];
+  EXPECT_GT(Worst(expected, Floats(x.size())), 4);
+}
+
+TEST(OracleTest, AnHonestSoftmaxPassesAndAConstantOneDoesNot) {
+  const Floats x = Normals(16 * 1000, 3);
+  const Expected expected = Reference(SmallGraph("fp32", "x f32 16x1000", "y f32 16x1000", kSoftmax), {x.data()})[0];
+  Floats y(x.size());
+  for (std::size_t row = 0; row < 16; ++row) {  // without the shift by the maximum, which the definition has
+    float sum = 0;
+    for (std::size_t i = 0; i < 1000; ++i) sum += std::exp(x[row * 1000 + i]);
+    for (std::size_t i = 0; i < 1000; ++i) y[row * 1000 + i] = std::exp(x[row * 1000 + i]) / sum;
+  }
+  EXPECT_LE(Worst(expected, y), 1);
+  EXPECT_GT(Worst(expected, Floats(x.size(), 1e-3f)), 100);
+  y[77] = 0;
+  EXPECT_GT(Worst(expected, y), 100) << "a probability is small, but so is its budget";
+}
+
+TEST(OracleTest, AOnePassLayerNormPassesWhereTheMeanIsSmall) {
+  const Floats x = Normals(32 * 256, 4);
+  const Expected expected = Reference(
+      SmallGraph("fp32", "x f32 32x256", "y f32 32x256",
+                 R"([{"op": "layer_norm", "args": {"input": "%x", "normalized_shape": [256]}, "outputs": ["y"]}])"),
+      {x.data()})[0];
+  Floats y(x.size());
+  for (std::size_t row = 0; row < 32; ++row) {
+    float sum = 0, squares = 0;
+    for (std::size_t i = 0; i < 256; ++i) {
+      sum += x[row * 256 + i];
+      squares += x[row * 256 + i] * x[row * 256 + i];
+    }
+    const float mean = sum / 256, scale = 1 / std::sqrt(squares / 256 - mean * mean + 1e-5f);
+    for (std::size_t i = 0; i < 256; ++i) y[row * 256 + i] = (x[row * 256 + i] - mean) * scale;
+  }
+  EXPECT_LE(Worst(expected, y), 1);
+  EXPECT_GT(Worst(expected, WithoutBits(y, 16)), 1);
+}
+
+TEST(OracleTest, ASumOfAMillionIsHeldToWhatBlocksReach) {
+  const Floats x = Normals(1'000'000, 5);
+  const Expected expected = Reference(SmallGraph("fp32", "x f32 1000000", "y f32 -", kSum), {x.data()})[0];
+  Floats parts(1024);
+  for (std::size_t i = 0; i < x.size(); ++i) parts[i % 1024] += x[i];
+  EXPECT_LE(Worst(expected, Floats{std::accumulate(parts.begin(), parts.end(), 0.0f)}), 1);
+  const double of_most = std::accumulate(x.begin(), x.end() - 1000, 0.0);
+  EXPECT_GT(Worst(expected, std::vector<double>{of_most}), 1) << "a thousandth is left out";
+  EXPECT_GT(Worst(expected, Floats{0}), 1);
+}
+
+TEST(OracleTest, WhatOverflowsSinglePrecisionIsOpen) {
+  const Floats x = {1, 100};
+  const Expected expected = Reference(
+      SmallGraph("fp32", "x f32 2", "y f32 2", R"([{"op": "exp", "args": {"self": "%x"}, "outputs": ["y"]}])"),
+      {x.data()})[0];
+  EXPECT_TRUE(std::isfinite(expected.budget[0]));
+  EXPECT_TRUE(std::isinf(expected.budget[1]));
+}
+
+TEST(OracleTest, ComparisonsOfInputsAreExact) {
+  const Floats x = {1, 2, 3}, z = {1, std::nextafter(2.0f, 3.0f), 2};
+  const Expected expected =
+      Reference(SmallGraph("fp32", "x f32 3, z f32 3", "y bool 3",
+                           R"([{"op": "lt", "args": {"self": "%x", "other": "%z"}, "outputs": ["y"]}])"),
+                {x.data(), z.data()})[0];
+  EXPECT_EQ(expected.value, (std::vector<double>{0, 1, 0}));
+  EXPECT_EQ(expected.budget, (std::vector<double>{0, 0, 0}));
+}
+
+TEST(OracleTest, ComparisonsWithinRoundingErrorAreOpen) {
+  const Floats x = {1, 2}, z = {static_cast<float>(std::exp(1.0)), 3};
+  const Expected expected = Reference(SmallGraph("fp32", "x f32 2, z f32 2", "y bool 2",
+                                                 R"([{"op": "exp", "args": {"self": "%x"}, "outputs": ["t"]},
+                                               {"op": "lt", "args": {"self": "%t", "other": "%z"}, "outputs": ["y"]}])"),
+                                      {x.data(), z.data()})[0];
+  EXPECT_TRUE(std::isinf(expected.budget[0]));
+  EXPECT_EQ(expected.budget[1], 0);
+}
+
+TEST(OracleTest, TheFirstOfEqualInputsIsTheLargest) {
+  const Floats x = {1, 3, 3, 2};
+  const Expected expected = Reference(
+      SmallGraph("fp32", "x f32 4", "y i64 -", R"([{"op": "argmax", "args": {"self": "%x"}, "outputs": ["y"]}])"),
+      {x.data()})[0];
+  EXPECT_EQ(expected.value[0], 1);
+  EXPECT_EQ(expected.budget[0], 0);
+}
+
+TEST(OracleTest, AnIndexThatHangsOnRoundingIsOpenAndSoIsWhatItPicks) {
+  const Floats near = {1, std::nextafter(1.0f, 2.0f), 0}, far = {1, 2, 0};
+  const auto nodes = R"([{"op": "exp", "args": {"self": "%x"}, "outputs": ["t"]},
+                         {"op": "argmax", "args": {"self": "%t"}, "outputs": ["i"]},
+                         {"op": "mul", "args": {"self": "%i", "other": 2}, "outputs": ["y"]}])";
+  const Graph graph = SmallGraph("fp32", "x f32 3", "i i64 -, y i64 -", nodes);
+  const auto open = Reference(graph, {near.data()}), sure = Reference(graph, {far.data()});
+  EXPECT_TRUE(std::isinf(open[0].budget[0]));
+  EXPECT_TRUE(std::isinf(open[1].budget[0]));
+  EXPECT_EQ(sure[1].value[0], 2);
+  EXPECT_EQ(sure[1].budget[0], 0);
+}
+
+TEST(OracleTest, CancellationWidensTheBudgetAsItWidensTheError) {
+  const Floats x = {1, 1e-3f};
+  const Expected expected = Reference(SmallGraph("fp32", "x f32 2", "y f32 2",
+                                                 R"([{"op": "exp", "args": {"self": "%x"}, "outputs": ["t"]},
+                                               {"op": "sub", "args": {"self": "%t", "other": 1.0}, "outputs": ["y"]}])"),
+                                      {x.data()})[0];
+  EXPECT_LE(Worst(expected, Floats{std::exp(1.0f) - 1, std::exp(1e-3f) - 1}), 1);
+  EXPECT_LE(Worst(expected, Floats{std::expm1(1.0f), std::expm1(1e-3f)}), 1);
+}
+
+TEST(OracleTest, EmptyResultsAreFine) {
+  const Floats x;
+  const auto expected = Reference(
+      SmallGraph(
+          "fp32", "x f32 0x4", "y f32 0x4, z f32 -",
+          R"([{"op": "exp", "args": {"self": "%x"}, "outputs": ["y"]}, {"op": "sum", "args": {"self": "%x"}, "outputs": ["z"]}])"),
+      {x.data()});
+  EXPECT_TRUE(expected[0].value.empty());
+  EXPECT_EQ(expected[1].value[0], 0);
+}
+
+// What a compiler makes of the definitions is right by the oracle's measure.
+TEST(OracleTest, NaiveModulesPass) {
+  struct Example {
+    const char *inputs, *output, *nodes;
+  };
+  const Example examples[] = {
+      {"a f32 48x64, b f32 64x40", "y f32 48x40", kProduct},
+      {"x f32 16x100", "y f32 16x100", kSoftmax},
+      {"x f32 5000", "y f32 -", kSum},
+      {"x f32 8x33", "y i64 8", R"([{"op": "argmax", "args": {"self": "%x", "dim": 1}, "outputs": ["y"]}])"},
+      {"x f32 8x33", "y bool 8x33", R"([{"op": "gt", "args": {"self": "%x", "other": 0.5}, "outputs": ["y"]}])"},
+      {"x f32 4x6x10", "y f32 4x6x10",
+       R"([{"op": "group_norm", "args": {"input": "%x", "num_groups": 3}, "outputs": ["y"]}])"},
+      {"x i32 7", "y i64 7", R"([{"op": "_to_copy", "args": {"self": "%x", "dtype": "i64"}, "outputs": ["y"]}])"},
+      {"x f32 4x8, z f32 4x8", "y f32 4x16",
+       R"([{"op": "cat", "args": {"tensors": ["%x", "%z"], "dim": 1}, "outputs": ["y"]}])"},
+  };
+  for (const auto& example : examples) {
+    const Graph graph = SmallGraph("fp32", example.inputs, std::string(example.output), example.nodes);
+    CompileRequest request;
+    request.source = NaiveModule(graph);
+    const auto compiled = CompileModule(request);
+    ASSERT_TRUE(compiled.has_value()) << compiled.error().message;
+    ASSERT_TRUE(compiled->ok()) << example.nodes << "\n" << compiled->log;
+    void* library = dlopen(compiled->library.c_str(), RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(library, nullptr) << dlerror();
+    const auto run = reinterpret_cast<int32_t (*)(const HoneCall*)>(dlsym(library, "hone_run"));
+    ASSERT_NE(run, nullptr);
+
+    std::vector<std::vector<std::byte>> data;
+    std::vector<const void*> pointers;
+    std::vector<DLTensor> tensors;
+    std::uint64_t stream = 0;
+    for (const Tensor* tensor : graph.problem().Inputs()) {
+      data.emplace_back(static_cast<std::size_t>(tensor->bytes()));
+      ASSERT_TRUE(Fill(*tensor, 7, stream++, {}, data.back().data()).has_value());
+      pointers.push_back(data.back().data());
+      tensors.emplace_back();
+      tensors.back().data = data.back().data();
+    }
+    const Tensor& output = *graph.problem().Outputs()[0];
+    std::vector<std::byte> made(static_cast<std::size_t>(output.bytes()));
+    DLTensor out{};
+    out.data = made.data();
+    HoneCall call{};
+    call.inputs = tensors.data();
+    call.outputs = &out;
+    call.threads = 1;
+    ASSERT_EQ(run(&call), 0);
+
+    const Expected expected = Reference(graph, pointers)[0];
+    const auto worst = [&]<class T>(T) {
+      const T* values = reinterpret_cast<const T*>(made.data());
+      return Worst(expected, std::vector<T>(values, values + expected.value.size()));
+    };
+    const double found = output.dtype == DType::kF32   ? worst(float{})
+                         : output.dtype == DType::kI64 ? worst(std::int64_t{})
+                                                       : worst(std::uint8_t{});
+    EXPECT_LE(found, 1) << example.nodes;
+    dlclose(library);
+  }
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,64 @@
+#include "graph/cost.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/testing/small_problem.h"
+
+namespace hone {
+namespace {
+
+using testing::SmallGraph;
+
+TEST(CostTest, AMatrixProductIsItsMultiplyAddsAndThreeMatrices) {
+  const Graph graph = SmallGraph("fp32", "a f32 8x16, b f32 16x4", "y f32 8x4",
+                                 R"([{"op": "mm", "args": {"self": "%a", "mat2": "%b"}, "outputs": ["y"]}])");
+  const Cost cost = GraphCost(graph);
+  EXPECT_EQ(cost.multiply_adds, 8 * 16 * 4);
+  EXPECT_EQ(cost.flops(), 2 * 8 * 16 * 4);
+  EXPECT_EQ(cost.bytes_read, 4 * (8 * 16 + 16 * 4));
+  EXPECT_EQ(cost.bytes_written, 4 * 8 * 4);
+}
+
+TEST(CostTest, WhatLiesBetweenTwoNodesIsNotCompulsory) {
+  const Graph graph = SmallGraph("fp32", "x f32 100", "y f32 100",
+                                 R"([{"op": "exp", "args": {"self": "%x"}, "outputs": ["t"]},
+                                     {"op": "relu", "args": {"self": "%t"}, "outputs": ["y"]}])");
+  EXPECT_EQ(GraphCost(graph).bytes(), 800);
+  EXPECT_EQ(GraphCost(graph).transcendental, 100);
+  EXPECT_EQ(GraphCost(graph).arithmetic, 100);
+  EXPECT_EQ(NodeCost(graph, 0).bytes(), 800);
+  EXPECT_EQ(NodeCost(graph, 1).bytes(), 800);
+}
+
+TEST(CostTest, OnlyThePartThatIsReadCounts) {
+  const Graph graph = SmallGraph("fp32", "x f32 100", "y f32 10",
+                                 R"([{"op": "slice", "args": {"self": "%x", "dim": 0, "end": 10}, "outputs": ["y"]}])");
+  EXPECT_EQ(GraphCost(graph).bytes_read, 40);
+}
+
+TEST(CostTest, ABroadcastOperandIsReadOnce) {
+  const Graph graph = SmallGraph("fp32", "x f32 64x8, b f32 8", "y f32 64x8",
+                                 R"([{"op": "add", "args": {"self": "%x", "other": "%b"}, "outputs": ["y"]}])");
+  EXPECT_EQ(GraphCost(graph).bytes_read, 4 * (64 * 8 + 8));
+}
+
+TEST(CostTest, ViewsAndUnusedNodesCostNothing) {
+  const Graph graph = SmallGraph("fp32", "x f32 4x6, z f32 1000", "y f32 24",
+                                 R"([{"op": "view", "args": {"self": "%x", "size": [24]}, "outputs": ["v"]},
+                                     {"op": "exp", "args": {"self": "%z"}, "outputs": ["unused"]},
+                                     {"op": "relu", "args": {"self": "%v"}, "outputs": ["y"]}])");
+  EXPECT_EQ(NodeCost(graph, 0).bytes(), 0);
+  EXPECT_EQ(GraphCost(graph).transcendental, 0);
+  EXPECT_EQ(GraphCost(graph).bytes(), 4 * 48);
+}
+
+TEST(CostTest, TwoHalvesOfOneInputAreAllOfIt) {
+  const Graph graph = SmallGraph("fp32", "x f32 8x32", "y f32 8x16",
+                                 R"([{"op": "slice", "args": {"self": "%x", "dim": 1, "end": 16}, "outputs": ["a"]},
+                                     {"op": "slice", "args": {"self": "%x", "dim": 1, "start": 16}, "outputs": ["b"]},
+                                     {"op": "mul", "args": {"self": "%a", "other": "%b"}, "outputs": ["y"]}])");
+  EXPECT_EQ(GraphCost(graph).bytes_read, 4 * 8 * 32);
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,94 @@
+#include "graph/expr.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace hone {
+namespace {
+
+std::string Text(const Expr& e) {
+  return ToString(e, [](int buffer) { return std::string(1, static_cast<char>('a' + buffer)); });
+}
+
+TEST(ExprTest, IndexArithmeticFolds) {
+  const Expr i = NewIndex(8);
+  EXPECT_EQ((i * 1 + 0).get(), i.get());
+  EXPECT_EQ((Expr(3) * 4 + 1)->whole, 13);
+  EXPECT_EQ((i * 0)->whole, 0);
+  EXPECT_EQ(Apply(BinaryOp::kFloorDiv, i, 8)->whole, 0);
+  EXPECT_EQ(Apply(BinaryOp::kFloorMod, i, 8).get(), i.get());
+  EXPECT_EQ(Apply(BinaryOp::kFloorMod, Expr(-7), 3)->whole, 2) << "as Python, not as C++";
+}
+
+TEST(ExprTest, RealArithmeticIsLeftAsWritten) {
+  const Expr x = Load(0, {}, ScalarType::kReal);
+  EXPECT_EQ((x * 1.0)->kind, Expr::Kind::kBinary);
+  EXPECT_EQ((x + 0.0)->kind, Expr::Kind::kBinary) << "-0 + 0 is 0";
+}
+
+TEST(ExprTest, MixedOperandsBecomeReal) {
+  const Expr i = NewIndex(8);
+  const Expr sum = i + 0.5;
+  EXPECT_EQ(sum->type, ScalarType::kReal);
+  EXPECT_EQ(sum->operands[0]->kind, Expr::Kind::kCast);
+  EXPECT_EQ((i / 2)->type, ScalarType::kReal);
+  EXPECT_EQ(Less(i, 2)->type, ScalarType::kBool);
+}
+
+TEST(ExprTest, ReducingTruthValuesCountsThem) {
+  const IndexVar k = NewIndex(4);
+  const Expr truth = Less(Load(0, {k}, ScalarType::kReal), 0.0);
+  EXPECT_EQ(Reduce(ReduceOp::kSum, {k}, truth)->type, ScalarType::kInt);
+  EXPECT_EQ(Reduce(ReduceOp::kAny, {k}, truth)->type, ScalarType::kBool);
+  EXPECT_EQ(Reduce(ReduceOp::kArgMax, {k}, Load(0, {k}, ScalarType::kReal))->type, ScalarType::kInt);
+}
+
+TEST(ExprTest, SubstituteReplacesIndicesAndSimplifies) {
+  const IndexVar i = NewIndex(8);
+  const Expr load = Load(0, {Expr(i) * 2 + 1}, ScalarType::kReal);
+  const Expr at_three = Substitute(load, [&](const IndexVar& var) { return var.id == i.id ? Expr(3) : Expr(); });
+  EXPECT_EQ(Text(at_three), "a[7]");
+}
+
+TEST(ExprTest, ReplaceLoadsFuses) {
+  const IndexVar i = NewIndex(8);
+  const Expr outer = Exp(Load(1, {i}, ScalarType::kReal));
+  const Expr fused = ReplaceLoads(outer, [](const ExprNode& load) {
+    return load.buffer == 1 ? Load(0, load.operands, ScalarType::kReal) + 1.0 : Expr();
+  });
+  EXPECT_EQ(Text(fused), "exp((a[i" + std::to_string(i.id) + "] + 1))");
+}
+
+TEST(ExprTest, ReducedIndicesMatchByPosition) {
+  const auto sum = [](std::int64_t extent, int buffer) {
+    const IndexVar k = NewIndex(extent);
+    return Reduce(ReduceOp::kSum, {k}, Load(buffer, {k}, ScalarType::kReal));
+  };
+  EXPECT_TRUE(SameExpr(sum(4, 0), sum(4, 0)));
+  EXPECT_FALSE(SameExpr(sum(4, 0), sum(5, 0)));
+  EXPECT_FALSE(SameExpr(sum(4, 0), sum(4, 1)));
+}
+
+TEST(ExprTest, NanConstantsAreTheSame) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(SameExpr(nan, nan));
+  EXPECT_FALSE(SameExpr(nan, 0.0));
+}
+
+TEST(ExprTest, AConditionThatIsKnownPicksASide) {
+  EXPECT_EQ(Select(Expr::Bool(true), 1.0, 2.0)->real, 1);
+  EXPECT_EQ(Select(Less(Expr(3), 2), 1.0, 2.0)->real, 2);
+}
+
+TEST(ExprTest, VisitMeetsASharedNodeOnce) {
+  const Expr x = Load(0, {}, ScalarType::kReal);
+  const Expr twice = x * x;
+  int loads = 0;
+  Visit(twice, [&](const ExprNode& node) { loads += node.kind == Expr::Kind::kLoad; });
+  EXPECT_EQ(loads, 1);
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,84 @@
+#include "graph/graph.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/testing/small_problem.h"
+
+namespace hone {
+namespace {
+
+using testing::SmallGraph;
+using testing::SmallProblem;
+
+std::string Complaint(const std::string& inputs, const std::string& outputs, const std::string& nodes) {
+  const auto graph = Graph::Create(SmallProblem("fp32", inputs, outputs, nodes));
+  if (graph) return "";
+  EXPECT_EQ(graph.error().kind, ErrorKind::kUsage);
+  return graph.error().message;
+}
+
+TEST(GraphTest, StagesComeInAnOrderInWhichTheyRun) {
+  const Graph graph = SmallGraph("fp32", "x f32 4x8", "y f32 4x8",
+                                 R"([{"op": "aten.exp.default", "args": {"self": "%x"}, "outputs": ["t"]},
+                                     {"op": "aten._softmax.default", "args": {"self": "%t", "dim": -1}, "outputs": ["y"]}])");
+  for (std::size_t s = 0; s < graph.stages().size(); ++s) {
+    Visit(graph.stages()[s].value, [&](const ExprNode& node) {
+      if (node.kind != Expr::Kind::kLoad) return;
+      EXPECT_LT(graph.buffers()[static_cast<std::size_t>(node.buffer)].stage, static_cast<int>(s));
+    });
+  }
+  EXPECT_EQ(graph.buffers()[static_cast<std::size_t>(graph.Output(0))].name, "y");
+}
+
+TEST(GraphTest, AnUnknownOperatorIsNamedWithItsNode) {
+  EXPECT_EQ(Complaint("x f32 4", "y f32 4", R"([{"op": "aten.frobnicate", "args": {"self": "%x"}, "outputs": ["y"]}])"),
+            "node 0 (aten.frobnicate): hone does not know this operator; `hone graph --ops` lists those that it does");
+}
+
+TEST(GraphTest, ABadArgumentIsNamedWithItsNode) {
+  EXPECT_EQ(
+      Complaint(
+          "x f32 4", "y f32 4",
+          R"([{"op": "exp", "args": {"self": "%x"}, "outputs": ["t"]}, {"op": "exp", "args": {}, "outputs": ["y"]}])"),
+      "node 1 (exp): argument 'self' is missing");
+  EXPECT_EQ(Complaint("x f32 4", "y f32 4", R"([{"op": "sum", "args": {"self": "%x", "dim": [3]}, "outputs": ["y"]}])"),
+            "node 0 (sum): dimension 3 is out of range for 1 dimensions");
+  EXPECT_EQ(Complaint("x f32 4, z f32 5", "y f32 4",
+                      R"([{"op": "add", "args": {"self": "%x", "other": "%z"}, "outputs": ["y"]}])"),
+            "node 0 (add): shapes [4] and [5] do not broadcast");
+  EXPECT_EQ(Complaint("x f32 4", "y f32 4",
+                      R"([{"op": "gelu", "args": {"self": "%x", "approximate": 3}, "outputs": ["y"]}])"),
+            "node 0 (gelu): argument 'approximate' has to be a string");
+}
+
+TEST(GraphTest, AnOutputOfAnotherShapeOrTypeIsRefused) {
+  EXPECT_EQ(Complaint("x f32 4", "y f32 5", R"([{"op": "exp", "args": {"self": "%x"}, "outputs": ["y"]}])"),
+            "output 'y' is declared f32[5] but the graph makes f32[4]");
+  EXPECT_EQ(Complaint("x f32 4", "y f64 4", R"([{"op": "exp", "args": {"self": "%x"}, "outputs": ["y"]}])"),
+            "output 'y' is declared f64[4] but the graph makes f32[4]");
+}
+
+TEST(GraphTest, AnInputHandedThroughIsCopied) {
+  const Graph graph =
+      SmallGraph("fp32", "x f32 4", "y f32 4", R"([{"op": "alias", "args": {"self": "%x"}, "outputs": ["y"]}])");
+  EXPECT_GE(graph.buffers()[static_cast<std::size_t>(graph.Output(0))].stage, 0);
+}
+
+TEST(GraphTest, MoreResultsThanTheOperatorMakesAreRefused) {
+  EXPECT_EQ(
+      Complaint("x f32 4", "y f32 4, z f32 4", R"([{"op": "exp", "args": {"self": "%x"}, "outputs": ["y", "z"]}])"),
+      "node 0 (exp): makes 1 results but 2 are named");
+}
+
+TEST(GraphTest, AReshapeSaysWhoseElementsItHas) {
+  const Graph graph =
+      SmallGraph("fp32", "x f32 4x6", "y f32 24",
+                 R"([{"op": "aten.view.default", "args": {"self": "%x", "size": [2, 12]}, "outputs": ["v"]},
+                                     {"op": "aten.view.default", "args": {"self": "%v", "size": [-1]}, "outputs": ["w"]},
+                                     {"op": "exp", "args": {"self": "%w"}, "outputs": ["y"]}])");
+  EXPECT_EQ(graph.stages()[0].reshape_of, 0);
+  EXPECT_EQ(graph.stages()[1].reshape_of, graph.stages()[0].buffer);
+}
+
+}  // namespace
+}  // namespace hone

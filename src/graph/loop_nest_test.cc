@@ -1,0 +1,40 @@
+#include "graph/loop_nest.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/testing/small_problem.h"
+
+namespace hone {
+namespace {
+
+using testing::SmallGraph;
+
+constexpr auto kChain = R"([{"op": "mm", "args": {"self": "%a", "mat2": "%b"}, "outputs": ["t"]},
+                            {"op": "relu", "args": {"self": "%t"}, "outputs": ["y"]}])";
+
+TEST(LoopNestTest, TheOracleFreesWhatNoLaterStageReads) {
+  const std::string source = OracleSource(SmallGraph("fp32", "a f32 8x16, b f32 16x32", "y f32 8x32", kChain));
+  EXPECT_NE(source.find("_memory.Release();"), std::string::npos);
+  EXPECT_EQ(source.find("y_3_memory"), std::string::npos) << "an output that nobody reads goes straight to its place";
+}
+
+TEST(LoopNestTest, ProductsOfInputsAreSummedWithoutErrorTerms) {
+  const std::string source = OracleSource(SmallGraph("fp32", "a f32 8x16, b f32 16x32", "y f32 8x32", kChain));
+  EXPECT_NE(source.find("sums.AddExactProduct("), std::string::npos);
+}
+
+TEST(LoopNestTest, LoopIndicesNeedNoGuard) {
+  const std::string source = NaiveModule(SmallGraph(
+      "fp32", "x f32 4x8", "y i64 4", R"([{"op": "argmax", "args": {"self": "%x", "dim": 1}, "outputs": ["y"]}])"));
+  EXPECT_EQ(source.find("Inside(", source.find("hone_run")), std::string::npos);
+}
+
+TEST(LoopNestTest, TheNaiveModuleHasTheAbiAndNoThreads) {
+  const std::string source = NaiveModule(SmallGraph("fp32", "a f32 8x16, b:parameter f32 16x32", "y f32 8x32", kChain));
+  EXPECT_NE(source.find("hone_run"), std::string::npos);
+  EXPECT_NE(source.find("call->parameters[0].data"), std::string::npos);
+  EXPECT_EQ(source.find("#pragma omp"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hone

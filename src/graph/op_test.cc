@@ -1,0 +1,53 @@
+#include "graph/op.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/testing/small_problem.h"
+
+namespace hone {
+namespace {
+
+using testing::SmallGraph;
+
+TEST(OpTest, OpsAreSortedAndSayWhatAnElementIs) {
+  std::string_view last;
+  for (const Op* op : AllOps()) {
+    EXPECT_LT(last, op->name);
+    EXPECT_FALSE(op->doc.empty()) << op->name;
+    last = op->name;
+  }
+}
+
+TEST(OpTest, AnOpIsFoundWithOrWithoutNamespaceAndOverload) {
+  for (const auto* name : {"relu", "aten.relu", "aten.relu.default"}) {
+    ASSERT_NE(FindOp(name), nullptr) << name;
+    EXPECT_EQ(FindOp(name)->name, "relu");
+  }
+  EXPECT_EQ(FindOp("reluu"), nullptr);
+  EXPECT_EQ(FindOp(""), nullptr);
+}
+
+TEST(OpTest, TypesPromoteAsInPyTorch) {
+  EXPECT_EQ(Promote(DType::kF16, DType::kBF16), DType::kF32);
+  EXPECT_EQ(Promote(DType::kI64, DType::kF16), DType::kF16);
+  EXPECT_EQ(Promote(DType::kU8, DType::kI8), DType::kI16);
+  EXPECT_EQ(Promote(DType::kU8, DType::kI32), DType::kI32);
+  EXPECT_EQ(Promote(DType::kBool, DType::kU8), DType::kU8);
+  EXPECT_EQ(Promote(DType::kF32, DType::kF64), DType::kF64);
+}
+
+TEST(OpTest, ANumberChangesTheTypeOnlyWhenItsCategoryIsHigher) {
+  const auto type = [](const std::string& input, const std::string& number, const std::string& made) {
+    return Graph::Create(testing::SmallProblem("fp32", "x " + input + " 4", "y " + made + " 4",
+                                               R"([{"op": "add", "args": {"self": "%x", "other": )" + number +
+                                                   R"(}, "outputs": ["y"]}])"))
+        .has_value();
+  };
+  EXPECT_TRUE(type("f32", "2.5", "f32"));
+  EXPECT_TRUE(type("i32", "2", "i32"));
+  EXPECT_TRUE(type("i32", "2.5", "f32"));
+  EXPECT_TRUE(type("bool", "2", "i64"));
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,58 @@
+#include "target/bound.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/testing/small_problem.h"
+
+namespace hone {
+namespace {
+
+using testing::SmallGraph;
+
+// 1 FLOP a ns in f32, half of it in f64; 1 byte a ns copied, 2 read.
+Machine SlowMachine() {
+  Machine machine;
+  machine.fma_flops_f32 = 1e9;
+  machine.fma_flops_f64 = 5e8;
+  machine.bandwidth = {{1 << 10, 1e9, 2e9}, {1 << 30, 1e9, 2e9}};
+  return machine;
+}
+
+TEST(BoundTest, ACopyIsLimitedByMemory) {
+  const Graph graph =
+      SmallGraph("fp32", "x f32 1000", "y f32 1000", R"([{"op": "relu", "args": {"self": "%x"}, "outputs": ["y"]}])");
+  const Bound bound = SpeedOfLight(graph, SlowMachine());
+  EXPECT_EQ(bound.limited_by, "memory");
+  EXPECT_DOUBLE_EQ(bound.bytes_us, 8);
+  EXPECT_DOUBLE_EQ(bound.flops_us, 1);
+  EXPECT_DOUBLE_EQ(bound.us, 8);
+}
+
+TEST(BoundTest, WhatIsReadBeyondACopyGoesAtThePaceOfReading) {
+  const Graph graph =
+      SmallGraph("fp32", "x f32 1000", "y f32 -", R"([{"op": "sum", "args": {"self": "%x"}, "outputs": ["y"]}])");
+  EXPECT_NEAR(SpeedOfLight(graph, SlowMachine()).bytes_us, 2 + 0.008 - 0.002, 1e-9);
+}
+
+TEST(BoundTest, AMatrixProductIsLimitedByArithmeticOfItsPrecision) {
+  const std::string product = R"([{"op": "mm", "args": {"self": "%a", "mat2": "%b"}, "outputs": ["y"]}])";
+  const Bound single =
+      SpeedOfLight(SmallGraph("fp32", "a f32 100x100, b f32 100x100", "y f32 100x100", product), SlowMachine());
+  EXPECT_EQ(single.limited_by, "arithmetic");
+  EXPECT_DOUBLE_EQ(single.us, 2000);
+  const Bound twice =
+      SpeedOfLight(SmallGraph("fp64", "a f32 100x100, b f32 100x100", "y f32 100x100", product), SlowMachine());
+  EXPECT_DOUBLE_EQ(twice.us, 4000);
+}
+
+TEST(BoundTest, WithoutCalibrationItSaysWhatToDo) {
+  const Graph graph =
+      SmallGraph("fp32", "x f32 1000", "y f32 1000", R"([{"op": "relu", "args": {"self": "%x"}, "outputs": ["y"]}])");
+  const Bound bound = SpeedOfLight(graph, Machine{});
+  EXPECT_EQ(bound.us, 0);
+  EXPECT_EQ(bound.limited_by, "unknown");
+  EXPECT_NE(bound.why.find("hone calibrate"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hone
