@@ -38,7 +38,9 @@ std::string Microseconds(double us) {
 
 // One line after each attempt on a plain stream; a line that is redrawn on a terminal.
 void Report(VerbCall& call, const SearchProgress& progress) {
-  if (progress.phase == SearchProgress::Phase::kConfirming) return call.Progress("confirming the winner on fresh inputs, beside all baselines");
+  if (progress.phase == SearchProgress::Phase::kConfirming) {
+    return call.Progress(fmt::format("confirming attempt {} on fresh inputs, beside all baselines", progress.attempt));
+  }
   std::string line = fmt::format("[{}/{}]", progress.attempt, progress.attempts_at_most);
   if (progress.best_us > 0) line += fmt::format(" best {}", Microseconds(progress.best_us));
   if (progress.best_speedup > 0) line += fmt::format(" = {:.2f}x", progress.best_speedup);

@@ -2,8 +2,8 @@
 
 namespace hone {
 
-HONE_OP(silu, "self * sigmoid(self)") {
-  call.Unary(OpCall::ResultType::kReal, [](Expr x) { return x * Sigmoid(x); });
+HONE_OP(silu, "self * sigmoid(self), which is self / (1 + exp(-self))") {
+  call.Unary(OpCall::ResultType::kReal, [](Expr x) { return x / (Expr(1.0) + Exp(-x)); });
 }
 
 }  // namespace hone

@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "dsl/functions.h"
+
 namespace hone::expert {
 namespace {
 
@@ -36,6 +38,57 @@ std::string_view FoldWord(ReduceOp op) {
     case ReduceOp::kMax: return "max";
     default: return "min";
   }
+}
+
+// --- Functions of the language that stand for several operations: an expression of their shape is written by their name. ---
+
+constexpr int kHole = -1000;  // the pseudo-buffer of a pattern's argument
+
+bool Matches(const Expr& pattern, const Expr& e, Expr& hole) {
+  if (pattern->kind == Expr::Kind::kLoad) {
+    if (!hole) hole = e;
+    return SameExpr(hole, e);
+  }
+  if (pattern->kind != e->kind || pattern->type != e->type || pattern->operands.size() != e->operands.size()) return false;
+  switch (e->kind) {
+    case Expr::Kind::kConst: return SameExpr(pattern, e);
+    case Expr::Kind::kUnary:
+      if (pattern->unary != e->unary) return false;
+      break;
+    case Expr::Kind::kBinary:
+      if (pattern->binary != e->binary) return false;
+      break;
+    case Expr::Kind::kSelect: break;
+    default: return false;
+  }
+  for (std::size_t i = 0; i < e->operands.size(); ++i) {
+    if (!Matches(pattern->operands[i], e->operands[i], hole)) return false;
+  }
+  return true;
+}
+
+struct Composite {
+  std::string_view name;
+  Expr pattern;
+  int size = 0;
+};
+
+// Largest first, so that mish is not written as the softplus in it.
+const std::vector<Composite>& Composites() {
+  static const std::vector<Composite> composites = [] {
+    std::vector<Composite> found;
+    const Expr hole = Load(kHole, {}, ScalarType::kReal);
+    for (const auto& function : dsl::AllFunctions()) {
+      if (function.arguments != 1 || function.whole_only) continue;
+      Composite composite{function.name, function.build(std::span(&hole, 1))};
+      Visit(composite.pattern, [&](const ExprNode&) { ++composite.size; });
+      const bool simple = composite.pattern->kind == Expr::Kind::kCast || composite.pattern->kind == Expr::Kind::kLoad || composite.pattern->kind == Expr::Kind::kUnary;
+      if (composite.pattern->type == ScalarType::kReal && (!simple || composite.size > 2)) found.push_back(std::move(composite));
+    }
+    std::stable_sort(found.begin(), found.end(), [](const Composite& a, const Composite& b) { return a.size > b.size; });
+    return found;
+  }();
+  return composites;
 }
 
 class ProgramWriter {
@@ -164,6 +217,13 @@ class ProgramWriter {
       case Expr::Kind::kReduce: return std::nullopt;
       case Expr::Kind::kCast: return TermOf(e->operands[0], space, special);  // the language's types follow by themselves
       default: break;
+    }
+    for (const auto& composite : Composites()) {
+      Expr argument;
+      if (!Matches(composite.pattern, e, argument)) continue;
+      auto inner = TermOf(argument, space, special);
+      if (!inner) return std::nullopt;
+      return Call(std::string(composite.name), {std::move(*inner)});
     }
     std::vector<TermPtr> arguments;
     for (const auto& operand : e->operands) {
