@@ -127,6 +127,7 @@ Result<void> FindValues(const std::string& named, ExportMaterial& material) {
     if (const auto source = material.problem.provenance.find("source"); source != material.problem.provenance.end()) {
       folders.push_back(fs::path(source->second).parent_path().string());
     }
+    folders.push_back(CacheDirectory() + "/imports");  // of a .py file that was optimized without an import first
   }
   for (const std::string& folder : folders) {
     material.problem.folder = folder;

@@ -95,9 +95,15 @@ Result<Answer> RunImport(VerbCall& call) {
   if (!graph) call.Note(fmt::format("imported, but hone cannot optimize it yet: {}", graph.error().message));
 
   if (output.empty()) {
+    // Nobody knows where the text will lie: paths have to hold anywhere.
+    for (Tensor& tensor : problem.tensors) {
+      auto* values = std::get_if<FromFile>(&tensor.generator);
+      if (!values || fs::path(values->path).is_absolute()) continue;
+      std::error_code ignored;
+      values->path = fs::absolute(fs::path(problem.folder) / values->path, ignored).lexically_normal().string();
+    }
     if (const auto files = FilesOf(problem); !files.empty()) {
-      call.Note(fmt::format("it names {}, which is found from {} only; -o p.json keeps the path right", *files.begin(),
-                            problem.folder.empty() ? "." : problem.folder));
+      call.Note(fmt::format("its values stay in {}; with -o p.json they lie beside it", *files.begin()));
     }
     const std::string text = ToJson(problem);
     return Answer::FromJsonText(text, text);

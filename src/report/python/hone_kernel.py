@@ -156,6 +156,7 @@ if not hasattr(getattr(torch.ops, NAMESPACE), NAME):  # else another copy of thi
         _library.define(NAME + SCHEMA)
         _library.impl(NAME, compute, "CompositeExplicitAutograd")
         _library.impl(NAME, fake, "Meta")
+        _library.impl(NAME, fake, "AutogradMeta")  # the other devices' autograd passes through by itself
 op = getattr(getattr(torch.ops, NAMESPACE), NAME).default
 
 
@@ -176,6 +177,7 @@ def run(inputs, parameters):
     if not inputs and not parameters:  # a dispatcher needs a tensor to go by
         made = compute(inputs, parameters)
     elif not NEW and torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs + parameters):
+        check(inputs, INPUTS, "input")  # before the dispatcher, whose own words for another device fill a page
         made = Forward.apply(len(inputs), *inputs, *parameters)
     else:
         made = op(inputs, parameters)
@@ -232,6 +234,8 @@ if os.path.exists(os.path.join(HERE, "model.py")):
                 arguments = inspect.signature(model.Model.forward).bind(self, *arguments, **named).args[1:]
             flat = tree_flatten(arguments)[0]
             tensors = [x for x in flat if isinstance(x, torch.Tensor)]
+            if len(tensors) != len(INPUTS):
+                check(tensors, INPUTS, "input")  # which says so
             if NUMBERS or len(tensors) != len(flat):
                 code = model.Model.forward.__code__
                 check_numbers(flat, code.co_varnames[1 : code.co_argcount])

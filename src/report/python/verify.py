@@ -17,6 +17,7 @@ import statistics
 import struct
 import sys
 import time
+import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -305,8 +306,11 @@ def main():
     except Wrong as wrong:
         print("wrong: %s" % wrong)
         return 1
-    except hone_module.KernelError as error:
-        return could_not(error)
+    except Exception as error:
+        if type(error).__name__ == "KernelError":  # of hone_kernel.py's own copy of hone_module.py, too
+            return could_not(error)
+        traceback.print_exc()
+        return could_not("%s: %s" % (type(error).__name__, error))
 
 
 if __name__ == "__main__":

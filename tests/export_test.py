@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+"""hone import and hone export end to end, with every PyTorch that is to be found. export_test.py HONE
+
+Exit status 77: skipped, no torch. Candidates are found by `hone optimize` with a small budget.
+"""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import tree
+
+HONE = os.path.abspath(sys.argv[1])
+PROBLEMS = tree.ROOT / "examples" / "problems"
+failures = []
+
+
+def expect(true, what):
+    if not true:
+        failures.append(f"tests/export_test.py:1: {what}")
+        print("FAILED", what)
+
+
+def pythons():
+    """One interpreter a torch version."""
+    found, versions = [], set()
+    for name in (os.environ.get("HONE_PYTHON"), tree.ROOT / "build/venv/bin/python", "python3", "/usr/bin/python3"):
+        path = shutil.which(name) if name else None
+        if not path:
+            continue
+        asked = subprocess.run([path, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True)
+        if asked.returncode == 0 and asked.stdout not in versions:
+            versions.add(asked.stdout)
+            found.append(path)
+    return found
+
+
+def run(*command, **more):
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600, **more)
+
+
+def hone(*arguments):
+    return run(HONE, *arguments)
+
+
+def one_line(done, code, *words):
+    """The call failed with this code and one line that holds the words."""
+    lines = done.stderr.strip().splitlines()
+    good = done.returncode == code and len(lines) == 1 and all(word in lines[0] for word in words) and not done.stdout
+    expect(good, f"{' '.join(done.args[1:])}: wanted code {code} and one line with {words}, got {done.returncode}: {done.stderr}")
+
+
+GOOD = """import torch
+import torch.nn as nn
+class Model(nn.Module):
+    def __init__(self, width, bias=True):
+        super().__init__()
+        self.linear = nn.Linear(width, 24, bias=bias)
+    def forward(self, x, slope):
+        return torch.nn.functional.leaky_relu(self.linear(x), slope) * torch.tensor([float(i % 5) for i in range(24)])
+def get_inputs():
+    return [torch.randn(16, 40), 0.125]
+def get_init_inputs():
+    return [40]
+"""
+
+BAD = {
+    "syntax": ("class Model(:\n", "bad.py:1", "SyntaxError"),
+    "no Model": ("x = 1\n", "no class Model"),
+    "no module": ("class Model: pass\ndef get_inputs(): return []\n", "bad.py:1", "Model is not a torch.nn.Module"),
+    "no inputs": ("import torch\nclass Model(torch.nn.Module):\n    def forward(self, x): return x\n", "no get_inputs()"),
+    "raises": (GOOD.replace("return [torch.randn(16, 40), 0.125]", "raise ValueError('no data today')"), "no data today", "bad.py:10"),
+    "missing import": ("import surely_not_there\n" + GOOD, "bad.py:1", "surely_not_there", "pip install"),
+    "exits": ("import sys\nsys.exit(3)\n", "bad.py:2", "sys.exit"),
+    "data dependent": (GOOD.replace("return torch.nn", "return x if x.sum() > 0 else torch.nn"), "bad.py"),
+    "not tensors": (GOOD.replace("return torch.nn.functional", "return 'text' or torch.nn.functional"), "bad.py"),
+}
+
+
+def test_import(folder, python):
+    good, bad, out = folder / "good.py", folder / "bad.py", folder / "p.json"
+    good.write_text(GOOD.split(" * torch.tensor")[0] + GOOD[GOOD.index("\ndef get_inputs"):])
+    done = hone("import", good, "--python", python)
+    expect(done.returncode == 0 and json.loads(done.stdout)["hone_problem"] == 1, f"import prints a problem: {done.stderr}")
+    good.write_text(GOOD)
+    done = hone("import", good, "--python", python)
+    named = [tensor["generator"]["path"] for tensor in json.loads(done.stdout)["tensors"] if tensor["name"] == "constant"]
+    expect(done.returncode == 0 and named[0] in done.stderr and os.path.isfile(named[0]), f"values are named: {done.stderr}")
+    done = hone("import", good, "--python", python, "-o", out, "--weights", "--json")
+    document = json.loads(done.stdout)
+    expect(done.returncode == 0 and document["files"] == ["p.safetensors"] and document["parameters"] == 3 and document["optimizable"],
+           f"import -o says what it wrote: {done.stdout} {done.stderr}")
+    again = hone("import", out, "-o", folder / "deep" / "q.json", "--json")
+    expect(json.loads(again.stdout)["identity"] == document["identity"], "values are still found from another folder")
+    one_line(hone("import", folder / "absent.py"), 2, "absent.py", "No such file")
+    one_line(hone("import", folder), 2, "no importer")
+    one_line(hone("import", good, "--contract", "fp13"), 2, "fp13", "fp16")
+    one_line(hone("import", good, "--weights"), 2, "-o")
+    (folder / "broken.json").write_text("{")
+    one_line(hone("import", folder / "broken.json"), 2, "broken.json:1")
+    for text, *words in BAD.values():
+        bad.write_text(text)
+        one_line(hone("import", bad, "--python", python), 2, *words)
+
+
+def optimized(folder, problem, *more):
+    """The id of a run with an accepted attempt."""
+    done = hone("optimize", problem, "--budget", 2, "--time", 60, "--store", folder / "runs.sqlite", "--no-torch", "--json", *more)
+    document = json.loads(done.stdout)
+    expect(document.get("best_attempt", 0) > 0, f"{problem} is optimized: {done.stderr}")
+    return document.get("run", "")
+
+
+USE = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import torch, hone_kernel
+from hone_kernel import ModelNew, KernelError, model
+def same(a, b): assert torch.allclose(a, b, rtol=1e-5, atol=1e-5), (a - b).abs().max()
+def refused(word, call):
+    try:
+        call()
+    except KernelError as error:
+        assert word in str(error) and "\\n" not in str(error), error
+    else:
+        raise AssertionError("not refused: " + word)
+torch.manual_seed(5); old = model.Model(40)
+torch.manual_seed(5); new = ModelNew(40)
+assert list(new.state_dict()) == list(old.state_dict())
+x = torch.randn(16, 40)
+same(new(x, 0.125), old(x, 0.125))
+same(new(x=x, slope=0.125), old(x, 0.125))
+same(new(torch.randn(40, 16).t(), 0.125).new_zeros(1), torch.zeros(1))          # not contiguous
+wide = torch.randn(16 * 40 + 1)[1:].reshape(16, 40)                             # not aligned
+same(new(wide, 0.125), old(wide, 0.125))
+with torch.no_grad():
+    for one in (new, old): one.linear.weight.mul_(0.5)                          # changed in place
+    same(new(x, 0.125), old(x, 0.125))
+    for one in (new, old): one.linear.bias = torch.nn.Parameter(torch.ones(24)) # replaced
+    same(new(x, 0.125), old(x, 0.125))
+with torch.inference_mode():
+    same(new(x, 0.125), old(x, 0.125))
+    other = ModelNew(40)                                                        # parameters that count no changes
+    for _ in range(2):
+        other.linear.weight.mul_(0.5)
+        old.load_state_dict(other.state_dict())
+        same(other(x, 0.125), old(x, 0.125))
+refused("shape", lambda: new(torch.randn(8, 40), 0.125))
+refused("type", lambda: new(x.double(), 0.125))
+refused("slope", lambda: new(x, 0.25))
+refused("takes 1 inputs", lambda: new(x, x, 0.125))
+if not hone_kernel.NEW:  # else such tensors are traced
+    refused("CPU", lambda: new(x.to("meta"), 0.125))
+made = new(x, 0.125)
+assert made.requires_grad
+refused("forward only", lambda: made.sum().backward())
+fake = hone_kernel.op([x.to("meta")], [p.to("meta") for p in (new.linear.weight, new.linear.bias, torch.ones(24))])
+assert fake.shape == made.shape and fake.device.type == "meta"
+if sys.argv[2:] == ["compile"] and hasattr(torch, "compile"):
+    with torch.no_grad():
+        same(torch.compile(new, fullgraph=True, backend="aot_eager")(x, 0.125), new(x, 0.125))
+        torch.library.opcheck(hone_kernel.op, ([x], [p.detach() for p in (new.linear.weight, new.linear.bias, torch.ones(24))]),
+                              test_utils=("test_schema", "test_faketensor"))
+print("used with torch", torch.__version__)
+"""
+
+
+def test_bundle(folder, interpreters):
+    model = folder / "good.py"
+    model.write_text(GOOD)
+    # Constants that forward makes are values of their own, for which the import wants a file.
+    done = hone("import", model, "--python", interpreters[0], "-o", folder / "good.json")
+    expect(done.returncode == 0, f"import: {done.stderr}")
+    store, run_id = folder / "runs.sqlite", optimized(folder, folder / "good.json")
+    out = folder / "out"
+    export = ["export", run_id, "--store", store]
+    one_line(hone(*export), 2, "-o DIR")
+    one_line(hone(*export, "-o", out, "--form", "bundel"), 2, "bundle")
+    one_line(hone(*export, "-o", out, "--attempt", 99), 2, "has no attempt 99")
+    one_line(hone("export", "nothing", "--store", store, "-o", out), 3, "nothing")
+    done = run(HONE, *export, "-o", out, "--json", cwd=folder)
+    document = json.loads(done.stdout)
+    expect(done.returncode == 0 and document["model"] and not document["sample"], f"export: {done.stdout} {done.stderr}")
+    one_line(run(HONE, *export, "-o", out, cwd=folder), 2, "not an empty folder")
+    expect(not [path for path in folder.iterdir() if path.name.startswith(".out")], "nothing unfinished is left")
+    moved = folder / "elsewhere" / "moved"
+    moved.parent.mkdir()
+    out.rename(moved)
+    for path in ("good.py", "good.json", "good.safetensors"):
+        (folder / path).rename(folder / ("away_" + path))  # it stands alone
+    for i, python in enumerate(interpreters):
+        used = run(python, "-c", USE, moved, *(["compile"] if i == 0 else []))
+        expect(used.returncode == 0, f"ModelNew with {python}: {used.stderr}")
+        verified = run(python, moved / "verify.py", "--seconds", 0.2)
+        expect(verified.returncode == 0 and "right" in verified.stdout, f"verify with {python}: {verified.stdout} {verified.stderr}")
+    # A wrong kernel is seen, and so is one that is wrong by less than a person would see.
+    kernel = (moved / "kernel.cc").read_text()
+    entry = "int32_t hone_run(const HoneCall* call)"
+    expect(entry in kernel, "the kernel's entry is found")
+    for what, change in (("one element", "y[100] *= 1.0005f;"), ("a tile", "for (int i = 300; i < 308; ++i) y[i] = 0;"),
+                         ("rounding", "for (int i = 0; i < 384; ++i) y[i] = (float)(_Float16)y[i];")):
+        wrong = kernel.replace(entry, "int32_t right_run(const HoneCall* call)")
+        wrong += ('\nextern "C" HONE_EXPORT %s {\n  int32_t code = right_run(call);\n  float* y = static_cast<float*>(call->outputs[0].data);\n'
+                  "  %s\n  return code;\n}\n" % (entry, change))
+        (moved / "kernel.cc").write_text(wrong)
+        verified = run(interpreters[0], moved / "verify.py", "--seconds", 0.1)
+        expect(verified.returncode == 1 and "wrong: " in verified.stdout, f"{what} is found: {verified.stdout} {verified.stderr}")
+    (moved / "kernel.cc").write_text("no kernel\n")
+    verified = run(interpreters[0], moved / "verify.py")
+    expect(verified.returncode == 2 and "does not build" in verified.stdout, f"a kernel that does not build: {verified.stdout}")
+    # Without model.py: a sample. The file of values has moved.
+    one_line(run(HONE, *export, "-o", out, cwd=folder), 3, "good.safetensors", "--values")
+    (folder / "away_good.safetensors").rename(folder / "good.safetensors")
+    done = hone(*export, "-o", out, "--values", folder, "--json")
+    expect(done.returncode == 0 and json.loads(done.stdout)["sample"], f"a sample stands in for model.py: {done.stderr}")
+    verified = run(sys.executable, out / "verify.py", "--seconds", 0.1)
+    expect(verified.returncode == 0, f"verify by sample: {verified.stdout} {verified.stderr}")
+    done = hone(*export, "-o", folder / "again", "--model", folder / "away_good.py", "--values", folder)
+    expect(done.returncode == 0 and (folder / "again" / "model.py").exists(), f"a model that moved: {done.stderr}")
+
+
+def test_json_problem(folder):
+    run_id = optimized(folder, PROBLEMS / "scaled_row_sum.json")
+    out = folder / "sums"
+    done = hone("export", run_id, "--store", folder / "runs.sqlite", "-o", out)
+    expect(done.returncode == 0, f"export of a JSON problem: {done.stderr}")
+    verified = run(sys.executable, out / "verify.py", "--seconds", 0.1)
+    expect(verified.returncode == 0, f"verify without torch: {verified.stdout} {verified.stderr}")
+    done = hone("export", run_id, "--store", folder / "runs.sqlite", "-o", folder / "module", "--form", "module")
+    expect(done.returncode == 0 and not (folder / "module" / "verify.py").exists(), f"--form module: {done.stderr}")
+    kernel = out / "kernel.cc"
+    text = kernel.read_text().replace("int32_t hone_run(const HoneCall* call)", "int32_t right_run(const HoneCall* call)")
+    kernel.write_text(text + '\nextern "C" HONE_EXPORT int32_t hone_run(const HoneCall* call) {\n  int32_t code = right_run(call);\n'
+                      "  static_cast<float*>(call->outputs[0].data)[7] += 0.01f;\n  return code;\n}\n")
+    verified = run(sys.executable, out / "verify.py", "--seconds", 0.1)
+    expect(verified.returncode == 1 and "element 7 of y" in verified.stdout, f"a wrong element is found: {verified.stdout}")
+
+
+def main():
+    interpreters = pythons()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        os.environ["HONE_CACHE"] = os.environ.get("HONE_CACHE") or str(folder / "cache")
+        os.environ["HONE_DATA"] = os.environ.get("HONE_DATA") or str(folder / "data")
+        test_json_problem(folder)
+        for i, python in enumerate(interpreters):
+            (folder / f"import_{i}").mkdir()
+            test_import(folder / f"import_{i}", python)
+        if interpreters:
+            test_bundle(folder, interpreters)
+    if not interpreters and not failures:
+        tree.skip("no Python with torch is installed")
+    tree.finish(failures, f"import and export with {len(interpreters)} torch versions")
+
+
+main()
