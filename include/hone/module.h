@@ -1,13 +1,15 @@
 /* The C ABI of a hone module: a shared object that computes one problem.
  *
- * A module exports hone_abi_version and hone_run; hone_prepare and hone_release come together or not at all. Tensors are DLPack
- * tensors: dense, row-major (strides may be NULL), byte_offset 0, data aligned to 64 bytes, on the device of the target (CPU here).
+ * A module exports hone_abi_version and hone_run; hone_prepare and hone_release come together or not at all. Tensors
+ * are DLPack tensors: dense, row-major (strides may be NULL), byte_offset 0, data aligned to 64 bytes, on the device of
+ * the target (CPU here).
  *
- * Call order: hone_abi_version once; hone_prepare once if it is there; hone_run any number of times, never two at once; hone_release.
- * The cycle from hone_prepare to hone_release may be repeated with other parameters.
- * A module may keep threads and scratch memory between calls; its threads sleep while none is running. What it must not do: write to inputs or parameters, keep pointers to
- * inputs or outputs after hone_run has returned, read or write outside of the tensors, open files or sockets, start processes.
- * The parameters stay where they are and keep their values from hone_prepare to hone_release; inputs change from call to call.
+ * Call order: hone_abi_version once; hone_prepare once if it is there; hone_run any number of times, never two at once;
+ * hone_release. The cycle from hone_prepare to hone_release may be repeated with other parameters. A module may keep
+ * threads and scratch memory between calls; its threads sleep while none is running. What it must not do: write to
+ * inputs or parameters, keep pointers to inputs or outputs after hone_run has returned, read or write outside of the
+ * tensors, open files or sockets, start processes. The parameters stay where they are and keep their values from
+ * hone_prepare to hone_release; inputs change from call to call.
  */
 #ifndef HONE_MODULE_H_
 #define HONE_MODULE_H_
@@ -37,12 +39,12 @@ typedef struct {
 /* Returns HONE_ABI_VERSION as the module was compiled with. */
 HONE_EXPORT int32_t hone_abi_version(void);
 
-/* Computes the outputs. 0 is success; anything else is reported as a launch error. On return the outputs are written in full
- * (on a CPU) or all work is queued on `stream` (CUDA). */
+/* Computes the outputs. 0 is success; anything else is reported as a launch error. On return the outputs are written in
+ * full (on a CPU) or all work is queued on `stream` (CUDA). */
 HONE_EXPORT int32_t hone_run(const HoneCall* call);
 
-/* Optional: work on the parameters that is done once, such as packing weights. Inputs and outputs are absent from `call`.
- * Stores what hone_run needs in *state. Its time is reported apart. */
+/* Optional: work on the parameters that is done once, such as packing weights. Inputs and outputs are absent from
+ * `call`. Stores what hone_run needs in *state. Its time is reported apart. */
 HONE_EXPORT int32_t hone_prepare(const HoneCall* call, void** state);
 HONE_EXPORT void hone_release(void* state);
 

@@ -10,7 +10,8 @@ namespace hone {
 
 }  // namespace hone
 
-#define HONE_CHECK(condition, message)                                                       \
-  do {                                                                                       \
-    if (!(condition)) [[unlikely]] ::hone::CheckFailed(#condition, message, __FILE__, __LINE__); \
+#define HONE_CHECK(condition, message)                              \
+  do {                                                              \
+    if (!(condition)) [[unlikely]]                                  \
+      ::hone::CheckFailed(#condition, message, __FILE__, __LINE__); \
   } while (false)

@@ -11,9 +11,9 @@ struct Row {
 
 // In the order of the enumeration.
 constexpr Row kRows[] = {
-    {"f64", "double", 8, true},          {"f32", "float", 4, true},          {"f16", "_Float16", 2, true},
-    {"bf16", "__bf16", 2, true},         {"i64", "std::int64_t", 8, false},  {"i32", "std::int32_t", 4, false},
-    {"i16", "std::int16_t", 2, false},   {"i8", "std::int8_t", 1, false},    {"u8", "std::uint8_t", 1, false},
+    {"f64", "double", 8, true},        {"f32", "float", 4, true},         {"f16", "_Float16", 2, true},
+    {"bf16", "__bf16", 2, true},       {"i64", "std::int64_t", 8, false}, {"i32", "std::int32_t", 4, false},
+    {"i16", "std::int16_t", 2, false}, {"i8", "std::int8_t", 1, false},   {"u8", "std::uint8_t", 1, false},
     {"bool", "bool", 1, false},
 };
 

@@ -1,6 +1,7 @@
 #include "base/process.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -13,7 +14,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <fmt/format.h>
 
 namespace hone {
 namespace {
@@ -46,8 +46,8 @@ struct Pipe {
 };
 
 // The child's side, between fork and exec: only async-signal-safe calls.
-[[noreturn]] void BecomeChild(const Command& command, const char* path, char* const* argv, char* const* envp, int in, int out,
-                              int err, int report) {
+[[noreturn]] void BecomeChild(const Command& command, const char* path, char* const* argv, char* const* envp, int in,
+                              int out, int err, int report) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   for (int signal = 1; signal < 32; ++signal) ::signal(signal, SIG_DFL);
@@ -133,7 +133,8 @@ std::string Exit::Describe() const {
 
 std::vector<std::string> InheritedEnvironment() {
   std::vector<std::string> lines;
-  for (const char* name : {"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "XDG_CACHE_HOME", "LD_LIBRARY_PATH", "OMP_NUM_THREADS"}) {
+  for (const char* name :
+       {"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "XDG_CACHE_HOME", "LD_LIBRARY_PATH", "OMP_NUM_THREADS"}) {
     if (const char* value = std::getenv(name)) lines.push_back(fmt::format("{}={}", name, value));
   }
   return lines;
@@ -155,7 +156,8 @@ std::optional<std::string> FindProgram(std::string_view name) {
 
 Result<Exit> Run(const Command& command) {
   Pipe in, out, err;
-  if (!in.Open() || !out.Open() || !err.Open()) return Fail(ErrorKind::kIo, fmt::format("pipe: {}", std::strerror(errno)));
+  if (!in.Open() || !out.Open() || !err.Open())
+    return Fail(ErrorKind::kIo, fmt::format("pipe: {}", std::strerror(errno)));
   const auto started = HONE_TRY(Spawn(command, in.read, out.write, err.write));
   CloseIfOpen(in.read);
   CloseIfOpen(out.write);

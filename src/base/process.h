@@ -1,5 +1,5 @@
-// Child processes: run one to its end under a wall, or keep one and talk to it. Every child leads a process group of its
-// own, so that a kill takes its children along. Thread-safe: no shared state.
+// Child processes: run one to its end under a wall, or keep one and talk to it. Every child leads a process group of
+// its own, so that a kill takes its children along. Thread-safe: no shared state.
 #pragma once
 
 #include <sys/types.h>
@@ -18,19 +18,19 @@ namespace hone {
 
 // What a child gets. Nothing of our environment is handed on but what `environment` names.
 struct Command {
-  std::vector<std::string> argv;              // argv[0] is looked up in our PATH
-  std::vector<std::string> environment;       // "NAME=value" lines; see InheritedEnvironment
-  std::string directory;                      // empty = ours
-  std::string input;                          // written to its standard input, which is then closed
-  std::chrono::milliseconds wall{60'000};     // then SIGKILL to the group
-  std::uint64_t address_space_bytes = 0;      // RLIMIT_AS, 0 = none
-  std::size_t max_output_bytes = 16u << 20;   // per stream; the rest is read and dropped
+  std::vector<std::string> argv;                 // argv[0] is looked up in our PATH
+  std::vector<std::string> environment;          // "NAME=value" lines; see InheritedEnvironment
+  std::string directory;                         // empty = ours
+  std::string input;                             // written to its standard input, which is then closed
+  std::chrono::milliseconds wall{60'000};        // then SIGKILL to the group
+  std::uint64_t address_space_bytes = 0;         // RLIMIT_AS, 0 = none
+  std::size_t max_output_bytes = 16u << 20;      // per stream; the rest is read and dropped
   std::vector<std::pair<int, int>> descriptors;  // {ours, theirs}: handed on beside 0, 1, 2
 };
 
 struct Exit {
-  int code = 0;       // exit status when signal == 0
-  int signal = 0;     // the signal that ended it, or 0
+  int code = 0;    // exit status when signal == 0
+  int signal = 0;  // the signal that ended it, or 0
   bool timed_out = false;
   std::string output;  // standard output
   std::string error;   // standard error
@@ -65,10 +65,10 @@ class Child {
   Result<std::string> ReadLine(std::chrono::milliseconds wall);
   Result<void> WriteLine(std::string_view line);
 
-  bool Running();                                       // reaps when it has ended
+  bool Running();                                            // reaps when it has ended
   std::optional<Exit> Wait(std::chrono::milliseconds wall);  // nothing if it still runs then
-  void Signal(int signal);                              // to the group
-  Exit Kill();                                          // SIGKILL to the group, then reap
+  void Signal(int signal);                                   // to the group
+  Exit Kill();                                               // SIGKILL to the group, then reap
 
  private:
   Child() = default;

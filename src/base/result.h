@@ -46,12 +46,12 @@ inline tl::unexpected<Error> Rethrow(Error error, const std::string& prefix) {
 }  // namespace hone
 
 // The value of a Result, or return its error from this function. Works for Result<void> and move-only values.
-#define HONE_TRY(expr)                                                       \
-  __extension__({                                                            \
-    auto hone_try_ = (expr);                                                 \
-    if (!hone_try_) [[unlikely]]                                             \
-      return tl::unexpected<::hone::Error>(std::move(hone_try_).error());    \
-    ::hone::internal::Unwrap(hone_try_);                                     \
+#define HONE_TRY(expr)                                                    \
+  __extension__({                                                         \
+    auto hone_try_ = (expr);                                              \
+    if (!hone_try_) [[unlikely]]                                          \
+      return tl::unexpected<::hone::Error>(std::move(hone_try_).error()); \
+    ::hone::internal::Unwrap(hone_try_);                                  \
   })
 
 namespace hone::internal {

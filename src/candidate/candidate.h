@@ -1,4 +1,5 @@
-// A Candidate: something that claims to compute a problem. Its text is all there is to it: the same text is the same candidate.
+// A Candidate: something that claims to compute a problem. Its text is all there is to it: the same text is the same
+// candidate.
 #pragma once
 
 #include <cstdint>

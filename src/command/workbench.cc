@@ -50,10 +50,13 @@ Lowering LoweringFor(const Problem& problem, const Machine& machine) {
 }
 
 // Eager and, where torch has it, compiled PyTorch on the file that the problem was imported from.
-std::vector<OutsideBaseline> TorchBaselines(const Problem& problem, const Machine& machine, const WorkbenchOptions& options) {
+std::vector<OutsideBaseline> TorchBaselines(const Problem& problem, const Machine& machine,
+                                            const WorkbenchOptions& options) {
   const auto source = problem.provenance.find("source");
   std::error_code ignored;
-  if (!options.torch || source == problem.provenance.end() || !source->second.ends_with(".py") || !std::filesystem::exists(source->second, ignored)) return {};
+  if (!options.torch || source == problem.provenance.end() || !source->second.ends_with(".py") ||
+      !std::filesystem::exists(source->second, ignored))
+    return {};
   std::optional<PythonTorch> python;
   if (!options.python.empty()) {
     python = ProbePython(options.python);
@@ -66,7 +69,13 @@ std::vector<OutsideBaseline> TorchBaselines(const Problem& problem, const Machin
     if (std::string_view(mode) == "compile" && python->torch_version.starts_with("1.")) continue;
     OutsideBaseline baseline;
     baseline.name = mode;
-    baseline.argv = {python->path, "-I", "-c", std::string(BaselineBridge()), std::filesystem::absolute(source->second).string(), mode, std::to_string(machine.threads),
+    baseline.argv = {python->path,
+                     "-I",
+                     "-c",
+                     std::string(BaselineBridge()),
+                     std::filesystem::absolute(source->second).string(),
+                     mode,
+                     std::to_string(machine.threads),
                      std::to_string(2 * machine.l2_bytes * machine.threads)};
     baseline.environment = InheritedEnvironment();
     baselines.push_back(std::move(baseline));
@@ -94,7 +103,8 @@ Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const W
   for (const auto& outside : evaluator.outside) baselines.push_back(outside.name);
   baselines.emplace_back("naive");
   auto started = HONE_TRY(StartEvaluator(problem, std::move(evaluator)));
-  return Workbench{std::move(problem), std::move(graph), std::move(machine), bound, std::move(baselines), std::move(started)};
+  return Workbench{std::move(problem),   std::move(graph),  std::move(machine), bound,
+                   std::move(baselines), std::move(started)};
 }
 
 }  // namespace hone

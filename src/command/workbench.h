@@ -1,5 +1,5 @@
-// What every verb that evaluates candidates sets up first: the problem with its graph, this machine, and an evaluator with the
-// baselines that can be had here.
+// What every verb that evaluates candidates sets up first: the problem with its graph, this machine, and an evaluator
+// with the baselines that can be had here.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,7 @@ struct Workbench {
   Problem problem;
   Graph graph;
   Machine machine;
-  Bound bound;  // us = 0 on a machine that was not calibrated
+  Bound bound;                         // us = 0 on a machine that was not calibrated
   std::vector<std::string> baselines;  // that the evaluator has; the first is the one that speed-ups are over
   std::unique_ptr<Evaluator> evaluator;
 };

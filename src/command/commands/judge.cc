@@ -1,9 +1,9 @@
-// hone judge: a process of the evaluator's, started by the evaluator (evaluate/local_evaluator.h); see evaluate/judge_main.h.
-#include "evaluate/judge_main.h"
-
+// hone judge: a process of the evaluator's, started by the evaluator (evaluate/local_evaluator.h); see
+// evaluate/judge_main.h.
 #include <nlohmann/json.hpp>
 
 #include "command/command.h"
+#include "evaluate/judge_main.h"
 
 namespace hone {
 namespace {
@@ -15,6 +15,10 @@ Result<Answer> RunIt(VerbCall&) {
 
 }  // namespace
 
-HONE_VERB(judge){.name = "judge", .doc = "started by the evaluator (evaluate/local_evaluator.h)", .run = RunIt, .hidden = true, .owns_output = true};
+HONE_VERB(judge){.name = "judge",
+                 .doc = "started by the evaluator (evaluate/local_evaluator.h)",
+                 .run = RunIt,
+                 .hidden = true,
+                 .owns_output = true};
 
 }  // namespace hone

@@ -19,14 +19,39 @@ using Json = nlohmann::json;
 constexpr Positional kPositionals[] = {{.name = "problem", .help = "a KernelBench-style .py file, or problem.json"}};
 constexpr Option kOptions[] = {
     {.name = "target", .value = "NAME", .help = "device to optimize for: cpu", .otherwise = "cpu"},
-    {.name = "budget", .type = ValueType::kInteger, .value = "N", .help = "attempts at most", .otherwise = "40", .at_least = 1},
-    {.name = "time", .type = ValueType::kReal, .value = "S", .help = "seconds at most, 0 = no limit", .otherwise = "120", .at_least = 0},
-    {.name = "headroom", .type = ValueType::kReal, .value = "F", .help = "stop when the best time is within this fraction of the bound", .otherwise = "0.02"},
-    {.name = "seed", .type = ValueType::kInteger, .value = "S", .help = "of every choice by chance", .otherwise = "1", .at_least = 0},
+    {.name = "budget",
+     .type = ValueType::kInteger,
+     .value = "N",
+     .help = "attempts at most",
+     .otherwise = "40",
+     .at_least = 1},
+    {.name = "time",
+     .type = ValueType::kReal,
+     .value = "S",
+     .help = "seconds at most, 0 = no limit",
+     .otherwise = "120",
+     .at_least = 0},
+    {.name = "headroom",
+     .type = ValueType::kReal,
+     .value = "F",
+     .help = "stop when the best time is within this fraction of the bound",
+     .otherwise = "0.02"},
+    {.name = "seed",
+     .type = ValueType::kInteger,
+     .value = "S",
+     .help = "of every choice by chance",
+     .otherwise = "1",
+     .at_least = 0},
     {.name = "search", .value = "NAME", .help = "strategy: greedy or random", .otherwise = "greedy"},
-    {.name = "threads", .type = ValueType::kInteger, .value = "N", .help = "threads that kernels and baselines may use (default: all cores)", .at_least = 1},
+    {.name = "threads",
+     .type = ValueType::kInteger,
+     .value = "N",
+     .help = "threads that kernels and baselines may use (default: all cores)",
+     .at_least = 1},
     {.name = "python", .value = "PATH", .help = "interpreter with PyTorch, for .py problems and their baselines"},
-    {.name = "no-torch", .type = ValueType::kFlag, .help = "do not time PyTorch: the baseline is the naive loop nest alone"},
+    {.name = "no-torch",
+     .type = ValueType::kFlag,
+     .help = "do not time PyTorch: the baseline is the naive loop nest alone"},
     kStoreOption,
 };
 
@@ -44,13 +69,15 @@ void Report(VerbCall& call, const SearchProgress& progress) {
   std::string line = fmt::format("[{}/{}]", progress.attempt, progress.attempts_at_most);
   if (progress.best_us > 0) line += fmt::format(" best {}", Microseconds(progress.best_us));
   if (progress.best_speedup > 0) line += fmt::format(" = {:.2f}x", progress.best_speedup);
-  if (progress.best_us > 0 && progress.headroom < 1) line += fmt::format(", headroom {:.0f} %", 100 * progress.headroom);
+  if (progress.best_us > 0 && progress.headroom < 1)
+    line += fmt::format(", headroom {:.0f} %", 100 * progress.headroom);
   if (progress.eta_s >= 0) line += fmt::format(", at most {:.0f} s more", progress.eta_s);
   if (const Attempt* last = progress.last) {
     line += fmt::format(" | {}", last->proposal.origin);
     if (progress.phase == SearchProgress::Phase::kTried) {
-      line += last->accepted() ? fmt::format(": {}", last->time_us() > 0 ? Microseconds(last->time_us()) : "accepted")
-                               : fmt::format(": {}: {}", Name(last->evaluation.verdict.outcome), last->evaluation.verdict.reason);
+      line += last->accepted()
+                  ? fmt::format(": {}", last->time_us() > 0 ? Microseconds(last->time_us()) : "accepted")
+                  : fmt::format(": {}: {}", Name(last->evaluation.verdict.outcome), last->evaluation.verdict.reason);
     }
   }
   if (progress.phase == SearchProgress::Phase::kTried && !call.listener().live()) return call.Note(line);
@@ -88,23 +115,28 @@ Json Document(const SearchOutcome& outcome, const Bound& bound, const Machine& m
 }
 
 std::string Text(const SearchOutcome& outcome, const Bound& bound, const Machine& machine) {
-  std::string text = fmt::format("{} on {} ({} thread{})\n", outcome.run.problem_name, machine.processor, machine.threads, machine.threads == 1 ? "" : "s");
+  std::string text = fmt::format("{} on {} ({} thread{})\n", outcome.run.problem_name, machine.processor,
+                                 machine.threads, machine.threads == 1 ? "" : "s");
   text += fmt::format("  bound    {}: {}\n", Microseconds(bound.us), bound.limited_by);
   text += fmt::format("  search   {} attempts, then stopped: {}\n", outcome.tree.attempts(), outcome.stop.reason);
   const Evaluation* best = Winning(outcome);
   if (!best) return text + "  best     none: no attempt was accepted; `hone show " + outcome.run.id + "` says why\n";
   if (best->timing) {
     const Timing& timing = *best->timing;
-    text += fmt::format("  best     attempt {}: {} warm, {} cold; {:.0f} % of the bound's speed\n", outcome.run.best_attempt, Microseconds(timing.warm.median_us),
+    text += fmt::format("  best     attempt {}: {} warm, {} cold; {:.0f} % of the bound's speed\n",
+                        outcome.run.best_attempt, Microseconds(timing.warm.median_us),
                         Microseconds(timing.cold.median_us), 100 * bound.us / timing.warm.median_us);
     for (const auto& comparison : timing.against) {
-      text += fmt::format("  faster   {:.2f}x than {} ({:.2f} to {:.2f}, {} rounds; {} there)\n", comparison.speedup, comparison.baseline, comparison.speedup_low, comparison.speedup_high,
-                          comparison.rounds, Microseconds(comparison.baseline_warm.median_us));
+      text += fmt::format("  faster   {:.2f}x than {} ({:.2f} to {:.2f}, {} rounds; {} there)\n", comparison.speedup,
+                          comparison.baseline, comparison.speedup_low, comparison.speedup_high, comparison.rounds,
+                          Microseconds(comparison.baseline_warm.median_us));
     }
   }
   const Verdict& verdict = best->verdict;
-  text += fmt::format("  proof    {}{}; largest error {:.2f} of its budget, {}; held by {}\n", Name(verdict.outcome), outcome.winner_confirmed ? " twice, the second time on fresh inputs" : "",
-                      verdict.error_over_budget, verdict.bit_reproducible ? "same bits each time" : "not the same bits each time", best->sandbox);
+  text +=
+      fmt::format("  proof    {}{}; largest error {:.2f} of its budget, {}; held by {}\n", Name(verdict.outcome),
+                  outcome.winner_confirmed ? " twice, the second time on fresh inputs" : "", verdict.error_over_budget,
+                  verdict.bit_reproducible ? "same bits each time" : "not the same bits each time", best->sandbox);
   text += fmt::format("  next     hone show {0} best; hone export {0} -o DIR\n", outcome.run.id);
   return text;
 }
@@ -116,12 +148,16 @@ Result<Answer> RunIt(VerbCall& call) {
   HONE_TRY(FindStrategy(call.Text("search")));
   const std::atomic<bool>& interrupt = call.CatchInterrupts();
   Workbench bench = HONE_TRY(OpenWorkbench(call, call.Text("problem"),
-                                           {.python = call.Text("python"), .torch = !call.Flag("no-torch"), .threads = static_cast<int>(call.Int("threads"))}));
+                                           {.python = call.Text("python"),
+                                            .torch = !call.Flag("no-torch"),
+                                            .threads = static_cast<int>(call.Int("threads"))}));
 
   SearchSettings settings;
   settings.run.seed = static_cast<std::uint64_t>(call.Int("seed"));
   settings.run.search = call.Text("search");
-  settings.budget = {.attempts = static_cast<int>(call.Int("budget")), .seconds = call.Real("time"), .headroom = call.Real("headroom")};
+  settings.budget = {.attempts = static_cast<int>(call.Int("budget")),
+                     .seconds = call.Real("time"),
+                     .headroom = call.Real("headroom")};
   settings.evaluate.baselines = {bench.baselines.front()};
   settings.evaluate.bound_us = bench.bound.us;
   settings.confirm.baselines = bench.baselines;
@@ -148,30 +184,35 @@ Result<Answer> RunIt(VerbCall& call) {
   const SearchOutcome outcome = HONE_TRY(RunSearch(store, opened.record, *expert, *bench.evaluator, settings, hooks));
 
   const Evaluation* best = Winning(outcome);
-  const bool faster = best && best->verdict.accepted() && best->timing && !best->timing->against.empty() && best->timing->against[0].speedup_low > 1;
-  const ExitCode code = outcome.stop.cause == Stop::Cause::kInterrupt ? ExitCode::kInterrupted : faster ? ExitCode::kDone : ExitCode::kNo;
-  return Answer(Document(outcome, bench.bound, bench.machine, store_path), Text(outcome, bench.bound, bench.machine), code);
+  const bool faster = best && best->verdict.accepted() && best->timing && !best->timing->against.empty() &&
+                      best->timing->against[0].speedup_low > 1;
+  const ExitCode code = outcome.stop.cause == Stop::Cause::kInterrupt ? ExitCode::kInterrupted
+                        : faster                                      ? ExitCode::kDone
+                                                                      : ExitCode::kNo;
+  return Answer(Document(outcome, bench.bound, bench.machine, store_path), Text(outcome, bench.bound, bench.machine),
+                code);
 }
 
 }  // namespace
 
-HONE_VERB(optimize){.name = "optimize",
-                    .doc = "make a problem faster: propose, compile, judge, time, search",
-                    .help =
-                        "Imports the problem, lets the built-in expert propose kernels, judges each in a sandbox against\n"
-                        "an oracle in double precision, times what is right beside the baseline, and searches on until\n"
-                        "the budget is spent or the time is at the bound. The winner is confirmed on fresh inputs.\n"
-                        "Every attempt is kept: the same command goes on where it was stopped.\n"
-                        "\n"
-                        "  hone optimize model.py\n"
-                        "  hone optimize p.json --budget 100 --time 300 --search random --seed 7\n",
-                    .positionals = kPositionals,
-                    .options = kOptions,
-                    .json =
-                        "run, problem, target, machine, store, attempts, replayed (taken from the store), stop (why), bound_us,\n"
-                        "bound_limited_by, best_attempt (0 = none), confirmed, best (an evaluation as in docs/evaluation.md, with\n"
-                        "kind and source of the candidate)",
-                    .no = "nothing was accepted, or nothing is faster than the baseline",
-                    .run = RunIt};
+HONE_VERB(optimize){
+    .name = "optimize",
+    .doc = "make a problem faster: propose, compile, judge, time, search",
+    .help =
+        "Imports the problem, lets the built-in expert propose kernels, judges each in a sandbox against\n"
+        "an oracle in double precision, times what is right beside the baseline, and searches on until\n"
+        "the budget is spent or the time is at the bound. The winner is confirmed on fresh inputs.\n"
+        "Every attempt is kept: the same command goes on where it was stopped.\n"
+        "\n"
+        "  hone optimize model.py\n"
+        "  hone optimize p.json --budget 100 --time 300 --search random --seed 7\n",
+    .positionals = kPositionals,
+    .options = kOptions,
+    .json =
+        "run, problem, target, machine, store, attempts, replayed (taken from the store), stop (why), bound_us,\n"
+        "bound_limited_by, best_attempt (0 = none), confirmed, best (an evaluation as in docs/evaluation.md, with\n"
+        "kind and source of the candidate)",
+    .no = "nothing was accepted, or nothing is faster than the baseline",
+    .run = RunIt};
 
 }  // namespace hone

@@ -36,24 +36,28 @@ Result<Answer> RunIt(VerbCall& call) {
                         {"origin", proposal.origin},
                         {"predicted_us", proposal.predicted_us},
                         {"text", proposal.candidate.text}});
-    const std::string head = fmt::format("{}{}", proposal.origin, proposal.predicted_us > 0 ? fmt::format(", predicted {:.3g} us", proposal.predicted_us) : "");
-    text += fmt::format("{}{} {}\n{}", text.empty() ? "" : "\n", proposal.candidate.kind == CandidateKind::kProgram ? "#" : "//", head, proposal.candidate.text);
+    const std::string head =
+        fmt::format("{}{}", proposal.origin,
+                    proposal.predicted_us > 0 ? fmt::format(", predicted {:.3g} us", proposal.predicted_us) : "");
+    text += fmt::format("{}{} {}\n{}", text.empty() ? "" : "\n",
+                        proposal.candidate.kind == CandidateKind::kProgram ? "#" : "//", head, proposal.candidate.text);
   }
   return Answer(document, text);
 }
 
 }  // namespace
 
-HONE_VERB(propose){.name = "propose",
-                   .doc = "show what the built-in expert would try first",
-                   .help =
-                       "Prints the expert's programs in the kernel language (docs/language.md), settings filled in for this\n"
-                       "machine. `hone evaluate PROBLEM PROGRAM.hk` runs one.\n"
-                       "\n"
-                       "  hone propose model.py > first.hk\n",
-                   .positionals = kPositionals,
-                   .options = kOptions,
-                   .json = "a list of proposals: kind (program or module), origin, predicted_us (0 = not known), text",
-                   .run = RunIt};
+HONE_VERB(propose){
+    .name = "propose",
+    .doc = "show what the built-in expert would try first",
+    .help =
+        "Prints the expert's programs in the kernel language (docs/language.md), settings filled in for this\n"
+        "machine. `hone evaluate PROBLEM PROGRAM.hk` runs one.\n"
+        "\n"
+        "  hone propose model.py > first.hk\n",
+    .positionals = kPositionals,
+    .options = kOptions,
+    .json = "a list of proposals: kind (program or module), origin, predicted_us (0 = not known), text",
+    .run = RunIt};
 
 }  // namespace hone

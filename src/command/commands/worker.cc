@@ -15,6 +15,10 @@ Result<Answer> RunIt(VerbCall&) {
 
 }  // namespace
 
-HONE_VERB(worker){.name = "worker", .doc = "started by the judge (evaluate/worker_process.h)", .run = RunIt, .hidden = true, .owns_output = true};
+HONE_VERB(worker){.name = "worker",
+                  .doc = "started by the judge (evaluate/worker_process.h)",
+                  .run = RunIt,
+                  .hidden = true,
+                  .owns_output = true};
 
 }  // namespace hone

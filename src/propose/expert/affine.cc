@@ -64,7 +64,8 @@ std::vector<std::int64_t> DenseStrides(const Shape& shape) {
   return strides;
 }
 
-std::optional<std::vector<Affine>> Unflatten(const Affine& flat, const std::vector<IndexVar>& vars, const Shape& extents) {
+std::optional<std::vector<Affine>> Unflatten(const Affine& flat, const std::vector<IndexVar>& vars,
+                                             const Shape& extents) {
   const auto strides = DenseStrides(extents);
   std::vector<Affine> indices(extents.size());
   std::vector<std::int64_t> reach(extents.size(), 0);  // the largest value of each index
@@ -79,7 +80,8 @@ std::optional<std::vector<Affine>> Unflatten(const Affine& flat, const std::vect
   for (const auto& var : vars) {
     const std::int64_t step = flat.of(var);
     if (step == 0) continue;
-    // The outermost dimension whose stride divides into the step: an extent of 1 has its neighbour's stride and must not take it.
+    // The outermost dimension whose stride divides into the step: an extent of 1 has its neighbour's stride and must
+    // not take it.
     std::size_t d = 0;
     while (d < extents.size() && (strides[d] > step || extents[d] == 1)) ++d;
     if (step < 0 || d == extents.size() || step % strides[d] != 0) return std::nullopt;

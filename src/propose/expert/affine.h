@@ -21,12 +21,14 @@ struct Affine {
   bool operator==(const Affine&) const = default;
 };
 
-std::optional<Affine> AffineOf(const Expr& expr);                        // nothing for floordiv, mod, loads ...
-Expr ToExpr(const Affine& affine, const std::vector<IndexVar>& vars);    // vars: all that may occur
-std::vector<std::int64_t> DenseStrides(const Shape& shape);              // row-major
+std::optional<Affine> AffineOf(const Expr& expr);                      // nothing for floordiv, mod, loads ...
+Expr ToExpr(const Affine& affine, const std::vector<IndexVar>& vars);  // vars: all that may occur
+std::vector<std::int64_t> DenseStrides(const Shape& shape);            // row-major
 
-// The indices (one affine form a dimension) at which the row-major `flat` position lies in `extents`, if each is affine in `vars`:
-// b * 12 + t * 4 + n lies at [3 b + t, n] of [6, 4] for t < 3, n < 4. Nothing if some index would need a division.
-std::optional<std::vector<Affine>> Unflatten(const Affine& flat, const std::vector<IndexVar>& vars, const Shape& extents);
+// The indices (one affine form a dimension) at which the row-major `flat` position lies in `extents`, if each is affine
+// in `vars`: b * 12 + t * 4 + n lies at [3 b + t, n] of [6, 4] for t < 3, n < 4. Nothing if some index would need a
+// division.
+std::optional<std::vector<Affine>> Unflatten(const Affine& flat, const std::vector<IndexVar>& vars,
+                                             const Shape& extents);
 
 }  // namespace hone::expert

@@ -27,7 +27,8 @@ std::vector<double> PredictKernels(const dsl::KernelProgram& program, const Mach
     const auto& target = program.buffers[static_cast<std::size_t>(kernel.target)];
     double bytes = static_cast<double>(ElementCount(target.shape)) * static_cast<double>(Bytes(target.dtype));
     for (const auto& operand : kernel.operands) bytes += OperandBytes(program, kernel, operand);
-    const double bandwidth = machine.bandwidth.empty() ? kAssumedBandwidth : machine.CopyBandwidth(static_cast<std::int64_t>(bytes));
+    const double bandwidth =
+        machine.bandwidth.empty() ? kAssumedBandwidth : machine.CopyBandwidth(static_cast<std::int64_t>(bytes));
     const double peak = machine.fma_flops_f32 > 0 ? machine.fma_flops_f32 : kAssumedFlops;
     const double flops = kernel.family->flops ? kernel.family->flops(kernel) : 0;
     times.push_back(1e6 * std::max(bytes / bandwidth, flops / peak) + machine.fork_join_us);

@@ -1,5 +1,6 @@
-// What a kernel program should take on a machine: for each kernel the larger of its bytes over the bandwidth at its working set and
-// its arithmetic over the peak, plus the cost of starting the threads. It ranks choices; it does not promise.
+// What a kernel program should take on a machine: for each kernel the larger of its bytes over the bandwidth at its
+// working set and its arithmetic over the peak, plus the cost of starting the threads. It ranks choices; it does not
+// promise.
 #pragma once
 
 #include <vector>

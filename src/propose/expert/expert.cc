@@ -1,7 +1,8 @@
 #include "propose/expert/expert.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <set>
 
 #include "dsl/family.h"
@@ -50,7 +51,8 @@ class Expert : public Proposer {
         proposals.push_back(std::move(*proposal));
       }
     }
-    std::stable_sort(proposals.begin(), proposals.end(), [](const Proposal& a, const Proposal& b) { return a.predicted_us < b.predicted_us; });
+    std::stable_sort(proposals.begin(), proposals.end(),
+                     [](const Proposal& a, const Proposal& b) { return a.predicted_us < b.predicted_us; });
     // What works for every graph that hone can define, should the language not say it.
     Proposal nest;
     nest.candidate = {CandidateKind::kModule, NaiveModule(graph_)};
@@ -60,7 +62,8 @@ class Expert : public Proposer {
     return proposals;
   }
 
-  // Every single change of a setting. The kernel that takes longest comes first, its first alternatives before its last.
+  // Every single change of a setting. The kernel that takes longest comes first, its first alternatives before its
+  // last.
   Result<std::vector<Proposal>> Next(const Attempt& from, int round, Random&) override {
     std::vector<Proposal> proposals;
     if (round > 0 || !from.accepted() || from.proposal.candidate.kind != CandidateKind::kProgram) return proposals;
@@ -88,7 +91,8 @@ class Expert : public Proposer {
           auto proposal = Propose(changed);
           if (!proposal) continue;
           const std::string before = current == kernel.settings.end() ? "unset" : dsl::ToString(current->second);
-          proposal->origin = fmt::format("expert: {}: {} {} -> {}", changed.statements[k].target, knob.name, before, dsl::ToString(values[v]));
+          proposal->origin = fmt::format("expert: {}: {} {} -> {}", changed.statements[k].target, knob.name, before,
+                                         dsl::ToString(values[v]));
           proposal->key = fmt::format("{}.{}={}", changed.statements[k].target, knob.name, dsl::ToString(values[v]));
           // A setting is worth at most a fraction of its kernel's share; earlier knobs and values matter more.
           const double share = total > 0 ? times[k] / total : 1;
@@ -98,7 +102,8 @@ class Expert : public Proposer {
         }
       }
     }
-    std::stable_sort(proposals.begin(), proposals.end(), [](const Proposal& a, const Proposal& b) { return a.predicted_us < b.predicted_us; });
+    std::stable_sort(proposals.begin(), proposals.end(),
+                     [](const Proposal& a, const Proposal& b) { return a.predicted_us < b.predicted_us; });
     return proposals;
   }
 
@@ -108,7 +113,8 @@ class Expert : public Proposer {
     const auto checked = dsl::Check(program, &graph_.problem(), limits_);
     const auto* kernels = std::get_if<dsl::KernelProgram>(&checked);
     if (!kernels) return std::nullopt;
-    for (std::size_t k = 0; k < kernels->kernels.size(); ++k) program.statements[k].settings = kernels->kernels[k].settings;
+    for (std::size_t k = 0; k < kernels->kernels.size(); ++k)
+      program.statements[k].settings = kernels->kernels[k].settings;
     Proposal proposal;
     proposal.candidate = {CandidateKind::kProgram, dsl::Print(program)};
     proposal.predicted_us = expert::Predict(*kernels, machine_);
@@ -122,6 +128,8 @@ class Expert : public Proposer {
 
 }  // namespace
 
-std::unique_ptr<Proposer> MakeExpert(Graph graph, Machine machine) { return std::make_unique<Expert>(std::move(graph), std::move(machine)); }
+std::unique_ptr<Proposer> MakeExpert(Graph graph, Machine machine) {
+  return std::make_unique<Expert>(std::move(graph), std::move(machine));
+}
 
 }  // namespace hone

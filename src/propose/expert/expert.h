@@ -1,5 +1,6 @@
-// The built-in expert: a proposer that needs no model and no network. It partitions the graph into fusion groups, writes them as a
-// program of the kernel language (dsl/), and improves programs by moves on their kernels' settings, best predicted first.
+// The built-in expert: a proposer that needs no model and no network. It partitions the graph into fusion groups,
+// writes them as a program of the kernel language (dsl/), and improves programs by moves on their kernels' settings,
+// best predicted first.
 #pragma once
 
 #include <memory>

@@ -12,7 +12,8 @@ namespace {
 
 // A problem from its tensors and nodes in JSON; everything f32.
 Problem Parse(const std::string& tensors, const std::string& nodes) {
-  const auto problem = ParseProblem(R"({"hone_problem": 1, "name": "test", "tensors": [)" + tensors + R"(], "graph": [)" + nodes + "]}", "test");
+  const auto problem = ParseProblem(
+      R"({"hone_problem": 1, "name": "test", "tensors": [)" + tensors + R"(], "graph": [)" + nodes + "]}", "test");
   EXPECT_TRUE(problem) << problem.error().message;
   return *problem;
 }
@@ -35,7 +36,8 @@ std::vector<Proposal> Start(const Problem& problem) {
 std::vector<dsl::Statement> Statements(const Proposal& proposal) {
   const auto parsed = dsl::Parse(proposal.candidate.text);
   EXPECT_TRUE(std::holds_alternative<dsl::Program>(parsed)) << proposal.candidate.text;
-  return std::holds_alternative<dsl::Program>(parsed) ? std::get<dsl::Program>(parsed).statements : std::vector<dsl::Statement>{};
+  return std::holds_alternative<dsl::Program>(parsed) ? std::get<dsl::Program>(parsed).statements
+                                                      : std::vector<dsl::Statement>{};
 }
 
 std::vector<std::string> Families(const Problem& problem) {
@@ -45,15 +47,17 @@ std::vector<std::string> Families(const Problem& problem) {
   EXPECT_EQ(proposals[0].candidate.kind, CandidateKind::kProgram) << proposals[0].candidate.text;
   if (proposals[0].candidate.kind != CandidateKind::kProgram) return families;
   SCOPED_TRACE(proposals[0].candidate.text);
-  for (const auto& statement : Statements(proposals[0])) families.push_back(statement.variant.empty() ? statement.family : statement.family + " " + statement.variant);
+  for (const auto& statement : Statements(proposals[0]))
+    families.push_back(statement.variant.empty() ? statement.family : statement.family + " " + statement.variant);
   return families;
 }
 
 using Names = std::vector<std::string>;
 
 TEST(ExpertTest, AChainOfElementwiseOpsIsOneMap) {
-  const Problem problem = Parse(In("x", "[8, 100]") + "," + In("b", "[100]", "parameter") + "," + In("y", "[8, 100]", "output"),
-                                R"({"op": "add", "args": {"self": "%x", "other": "%b"}, "outputs": ["s"]},
+  const Problem problem =
+      Parse(In("x", "[8, 100]") + "," + In("b", "[100]", "parameter") + "," + In("y", "[8, 100]", "output"),
+            R"({"op": "add", "args": {"self": "%x", "other": "%b"}, "outputs": ["s"]},
                                    {"op": "mish", "args": {"self": "%s"}, "outputs": ["m"]},
                                    {"op": "mul", "args": {"self": "%m", "other": "%x"}, "outputs": ["y"]})");
   EXPECT_EQ(Families(problem), Names{"map"});
@@ -68,32 +72,40 @@ TEST(ExpertTest, SoftmaxIsRecognisedWithWhatSurroundsIt) {
 }
 
 TEST(ExpertTest, LogSoftmaxOverAMiddleDimensionIsOneKernel) {
-  const Problem problem = Parse(In("x", "[4, 30, 7]") + "," + In("y", "[4, 30, 7]", "output"),
-                                R"({"op": "_log_softmax", "args": {"self": "%x", "dim": 1, "half_to_float": false}, "outputs": ["y"]})");
+  const Problem problem =
+      Parse(In("x", "[4, 30, 7]") + "," + In("y", "[4, 30, 7]", "output"),
+            R"({"op": "_log_softmax", "args": {"self": "%x", "dim": 1, "half_to_float": false}, "outputs": ["y"]})");
   EXPECT_EQ(Families(problem), Names{"softmax log"});
 }
 
 TEST(ExpertTest, LayerNormIsOneNorm) {
-  const Problem problem = Parse(In("x", "[4, 6, 50]") + "," + In("w", "[50]", "parameter") + "," + In("b", "[50]", "parameter") + "," + In("y", "[4, 6, 50]", "output"),
-                                R"({"op": "native_layer_norm", "args": {"input": "%x", "normalized_shape": [50], "weight": "%w", "bias": "%b", "eps": 1e-5}, "outputs": ["y", "", ""]})");
+  const Problem problem = Parse(
+      In("x", "[4, 6, 50]") + "," + In("w", "[50]", "parameter") + "," + In("b", "[50]", "parameter") + "," +
+          In("y", "[4, 6, 50]", "output"),
+      R"({"op": "native_layer_norm", "args": {"input": "%x", "normalized_shape": [50], "weight": "%w", "bias": "%b", "eps": 1e-5}, "outputs": ["y", "", ""]})");
   EXPECT_EQ(Families(problem), Names{"norm"});
 }
 
 TEST(ExpertTest, LayerNormOverTwoDimensionsIsOneNorm) {
-  const Problem problem = Parse(In("x", "[4, 6, 50]") + "," + In("w", "[6, 50]", "parameter") + "," + In("b", "[6, 50]", "parameter") + "," + In("y", "[4, 6, 50]", "output"),
-                                R"({"op": "native_layer_norm", "args": {"input": "%x", "normalized_shape": [6, 50], "weight": "%w", "bias": "%b", "eps": 1e-5}, "outputs": ["y", "", ""]})");
+  const Problem problem = Parse(
+      In("x", "[4, 6, 50]") + "," + In("w", "[6, 50]", "parameter") + "," + In("b", "[6, 50]", "parameter") + "," +
+          In("y", "[4, 6, 50]", "output"),
+      R"({"op": "native_layer_norm", "args": {"input": "%x", "normalized_shape": [6, 50], "weight": "%w", "bias": "%b", "eps": 1e-5}, "outputs": ["y", "", ""]})");
   EXPECT_EQ(Families(problem), Names{"norm"});
 }
 
 TEST(ExpertTest, GroupNormIsOneNorm) {
-  const Problem problem = Parse(In("x", "[2, 8, 5, 5]") + "," + In("w", "[8]", "parameter") + "," + In("b", "[8]", "parameter") + "," + In("y", "[2, 8, 5, 5]", "output"),
-                                R"({"op": "native_group_norm", "args": {"input": "%x", "weight": "%w", "bias": "%b", "N": 2, "C": 8, "HxW": 25, "group": 4, "eps": 1e-5}, "outputs": ["y", "", ""]})");
+  const Problem problem = Parse(
+      In("x", "[2, 8, 5, 5]") + "," + In("w", "[8]", "parameter") + "," + In("b", "[8]", "parameter") + "," +
+          In("y", "[2, 8, 5, 5]", "output"),
+      R"({"op": "native_group_norm", "args": {"input": "%x", "weight": "%w", "bias": "%b", "N": 2, "C": 8, "HxW": 25, "group": 4, "eps": 1e-5}, "outputs": ["y", "", ""]})");
   EXPECT_EQ(Families(problem), Names{"norm"});
 }
 
 TEST(ExpertTest, RmsNormWrittenOutIsOneNorm) {
-  const Problem problem = Parse(In("x", "[4, 64]") + "," + In("w", "[64]", "parameter") + "," + In("y", "[4, 64]", "output"),
-                                R"({"op": "pow", "args": {"self": "%x", "exponent": 2}, "outputs": ["sq"]},
+  const Problem problem =
+      Parse(In("x", "[4, 64]") + "," + In("w", "[64]", "parameter") + "," + In("y", "[4, 64]", "output"),
+            R"({"op": "pow", "args": {"self": "%x", "exponent": 2}, "outputs": ["sq"]},
                                    {"op": "mean", "args": {"self": "%sq", "dim": [-1], "keepdim": true}, "outputs": ["ms"]},
                                    {"op": "add", "args": {"self": "%ms", "other": 1e-6}, "outputs": ["e"]},
                                    {"op": "rsqrt", "args": {"self": "%e"}, "outputs": ["r"]},
@@ -103,22 +115,25 @@ TEST(ExpertTest, RmsNormWrittenOutIsOneNorm) {
 }
 
 TEST(ExpertTest, ALossIsOneReduction) {
-  const Problem problem = Parse(In("p", "[16, 40]") + "," + In("t", "[16, 40]") + "," + In("y", "[]", "output"),
-                                R"({"op": "smooth_l1_loss", "args": {"self": "%p", "target": "%t"}, "outputs": ["y"]})");
+  const Problem problem =
+      Parse(In("p", "[16, 40]") + "," + In("t", "[16, 40]") + "," + In("y", "[]", "output"),
+            R"({"op": "smooth_l1_loss", "args": {"self": "%p", "target": "%t"}, "outputs": ["y"]})");
   EXPECT_EQ(Families(problem), Names{"reduce sum"});
 }
 
 TEST(ExpertTest, LinearTakesItsEpilogue) {
-  const Problem problem = Parse(In("x", "[2, 5, 32]") + "," + In("w", "[48, 32]", "parameter") + "," + In("b", "[48]", "parameter") + "," + In("r", "[2, 5, 48]") + "," +
-                                    In("y", "[2, 5, 48]", "output"),
-                                R"({"op": "linear", "args": {"input": "%x", "weight": "%w", "bias": "%b"}, "outputs": ["h"]},
+  const Problem problem =
+      Parse(In("x", "[2, 5, 32]") + "," + In("w", "[48, 32]", "parameter") + "," + In("b", "[48]", "parameter") + "," +
+                In("r", "[2, 5, 48]") + "," + In("y", "[2, 5, 48]", "output"),
+            R"({"op": "linear", "args": {"input": "%x", "weight": "%w", "bias": "%b"}, "outputs": ["h"]},
                                    {"op": "gelu", "args": {"self": "%h"}, "outputs": ["g"]},
                                    {"op": "add", "args": {"self": "%g", "other": "%r"}, "outputs": ["y"]})");
   EXPECT_EQ(Families(problem), Names{"matmul"});
 }
 
 TEST(ExpertTest, AddmmThroughViewsTakesItsEpilogue) {
-  const Problem problem = Parse(In("x", "[2, 5, 32]") + "," + In("w", "[48, 32]", "parameter") + "," + In("b", "[48]", "parameter") + "," + In("y", "[2, 5, 48]", "output"),
+  const Problem problem = Parse(In("x", "[2, 5, 32]") + "," + In("w", "[48, 32]", "parameter") + "," +
+                                    In("b", "[48]", "parameter") + "," + In("y", "[2, 5, 48]", "output"),
                                 R"({"op": "permute", "args": {"self": "%w", "dims": [1, 0]}, "outputs": ["wt"]},
                                    {"op": "view", "args": {"self": "%x", "size": [10, 32]}, "outputs": ["xv"]},
                                    {"op": "addmm", "args": {"self": "%b", "mat1": "%xv", "mat2": "%wt"}, "outputs": ["h"]},
@@ -128,7 +143,8 @@ TEST(ExpertTest, AddmmThroughViewsTakesItsEpilogue) {
 }
 
 TEST(ExpertTest, AnMlpIsAMatmulALayer) {
-  const Problem problem = Parse(In("x", "[16, 32]") + "," + In("w", "[48, 32]", "parameter") + "," + In("v", "[8, 48]", "parameter") + "," + In("y", "[16, 8]", "output"),
+  const Problem problem = Parse(In("x", "[16, 32]") + "," + In("w", "[48, 32]", "parameter") + "," +
+                                    In("v", "[8, 48]", "parameter") + "," + In("y", "[16, 8]", "output"),
                                 R"({"op": "linear", "args": {"input": "%x", "weight": "%w"}, "outputs": ["h"]},
                                    {"op": "relu", "args": {"self": "%h"}, "outputs": ["g"]},
                                    {"op": "linear", "args": {"input": "%g", "weight": "%v"}, "outputs": ["y"]})");
@@ -136,8 +152,9 @@ TEST(ExpertTest, AnMlpIsAMatmulALayer) {
 }
 
 TEST(ExpertTest, BatchedMatmulIsAMatmul) {
-  const Problem problem = Parse(In("a", "[3, 16, 32]") + "," + In("b", "[3, 32, 8]") + "," + In("y", "[3, 16, 8]", "output"),
-                                R"({"op": "bmm", "args": {"self": "%a", "mat2": "%b"}, "outputs": ["y"]})");
+  const Problem problem =
+      Parse(In("a", "[3, 16, 32]") + "," + In("b", "[3, 32, 8]") + "," + In("y", "[3, 16, 8]", "output"),
+            R"({"op": "bmm", "args": {"self": "%a", "mat2": "%b"}, "outputs": ["y"]})");
   EXPECT_EQ(Families(problem), Names{"matmul"});
 }
 
@@ -160,7 +177,8 @@ TEST(ExpertTest, WhatTheLanguageCannotSayIsLeftToTheLoopNests) {
 }
 
 TEST(ExpertTest, EveryMoveChangesOneSettingAndIsALegalProgram) {
-  const Problem problem = Parse(In("x", "[64, 1000]") + "," + In("y", "[64, 1000]", "output"), R"({"op": "relu", "args": {"self": "%x"}, "outputs": ["y"]})");
+  const Problem problem = Parse(In("x", "[64, 1000]") + "," + In("y", "[64, 1000]", "output"),
+                                R"({"op": "relu", "args": {"self": "%x"}, "outputs": ["y"]})");
   auto graph = Graph::Create(problem);
   ASSERT_TRUE(graph);
   const auto expert = MakeExpert(*graph, Machine{.threads = 2});

@@ -55,9 +55,17 @@ bool IsExpensive(const Expr& expr) {
     if (node.kind == Expr::Kind::kBinary) expensive |= node.binary == BinaryOp::kPow || node.binary == BinaryOp::kAtan2;
     if (node.kind != Expr::Kind::kUnary) return;
     switch (node.unary) {
-      case UnaryOp::kNeg: case UnaryOp::kAbs: case UnaryOp::kNot: case UnaryOp::kIsNan: case UnaryOp::kSign:
-      case UnaryOp::kFloor: case UnaryOp::kCeil: case UnaryOp::kTrunc: case UnaryOp::kRound: case UnaryOp::kSqrt: case UnaryOp::kReciprocal:
-        break;
+      case UnaryOp::kNeg:
+      case UnaryOp::kAbs:
+      case UnaryOp::kNot:
+      case UnaryOp::kIsNan:
+      case UnaryOp::kSign:
+      case UnaryOp::kFloor:
+      case UnaryOp::kCeil:
+      case UnaryOp::kTrunc:
+      case UnaryOp::kRound:
+      case UnaryOp::kSqrt:
+      case UnaryOp::kReciprocal: break;
       default: expensive = true;
     }
   });
@@ -65,20 +73,24 @@ bool IsExpensive(const Expr& expr) {
 }
 
 void DropUnitDimensions(Piece& piece) {
-  const auto drop = [](std::vector<IndexVar>& vars) { std::erase_if(vars, [](const IndexVar& var) { return var.extent == 1; }); };
+  const auto drop = [](std::vector<IndexVar>& vars) {
+    std::erase_if(vars, [](const IndexVar& var) { return var.extent == 1; });
+  };
   drop(piece.space);
   if (piece.fold) drop(piece.fold->over);
 }
 
-// Neighbours in `vars` (the piece's space or its folded indices) become one wherever every load walks them as one and `may` agrees;
-// `became` hears of it.
-void MergeNeighbours(Piece& piece, std::vector<IndexVar>& vars, const std::function<bool(const IndexVar&, const IndexVar&)>& may = {},
+// Neighbours in `vars` (the piece's space or its folded indices) become one wherever every load walks them as one and
+// `may` agrees; `became` hears of it.
+void MergeNeighbours(Piece& piece, std::vector<IndexVar>& vars,
+                     const std::function<bool(const IndexVar&, const IndexVar&)>& may = {},
                      const std::function<void(const IndexVar& inner, const IndexVar& merged)>& became = {}) {
   for (std::size_t d = 0; d + 1 < vars.size();) {
     const IndexVar outer = vars[d], inner = vars[d + 1];
     bool as_one = !may || may(outer, inner);
     EachExpr(piece, [&](Expr& expr) {
-      for (const auto& load : LoadsOf(expr)) as_one &= load.position.of(outer) == load.position.of(inner) * inner.extent;
+      for (const auto& load : LoadsOf(expr))
+        as_one &= load.position.of(outer) == load.position.of(inner) * inner.extent;
     });
     if (!as_one) {
       ++d;
@@ -87,7 +99,9 @@ void MergeNeighbours(Piece& piece, std::vector<IndexVar>& vars, const std::funct
     const IndexVar merged = NewIndex(outer.extent * inner.extent);
     // outer -> 0 and inner -> merged: the outer's share is in the inner's stride.
     EachExpr(piece, [&](Expr& expr) {
-      expr = Substitute(expr, [&](const IndexVar& var) { return var.id == outer.id ? Expr(0) : var.id == inner.id ? Expr(merged) : Expr(); });
+      expr = Substitute(expr, [&](const IndexVar& var) {
+        return var.id == outer.id ? Expr(0) : var.id == inner.id ? Expr(merged) : Expr();
+      });
     });
     if (became) became(inner, merged);
     vars[d] = merged;
@@ -103,7 +117,8 @@ void MergeDimensions(Piece& piece) {
   std::set<int> folded;
   for (const int axis : piece.axes) folded.insert(piece.space[static_cast<std::size_t>(axis)].id);
   MergeNeighbours(
-      piece, piece.space, [&](const IndexVar& outer, const IndexVar& inner) { return folded.count(outer.id) == folded.count(inner.id); },
+      piece, piece.space,
+      [&](const IndexVar& outer, const IndexVar& inner) { return folded.count(outer.id) == folded.count(inner.id); },
       [&](const IndexVar& inner, const IndexVar& merged) {
         if (folded.count(inner.id)) folded.insert(merged.id);
       });
@@ -120,8 +135,8 @@ void MergeDimensions(Piece& piece) {
   }
 }
 
-// The map's element at the flat position, in the reader's indices; nothing if that needs a division. A map of fewer, merged dimensions
-// can be read by a reader whose own are merged.
+// The map's element at the flat position, in the reader's indices; nothing if that needs a division. A map of fewer,
+// merged dimensions can be read by a reader whose own are merged.
 std::optional<Expr> ElementAt(const Piece& map, const Affine& position, const std::vector<IndexVar>& reader_vars) {
   Piece merged = map;
   MergeDimensions(merged);
@@ -191,8 +206,8 @@ class Fuser {
     InlineWhere([&](const Piece& map, const Piece&) { return map.value->kind == Expr::Kind::kLoad; });
   }
 
-  // A map is worth recomputing in each reader if that costs less than a trip through memory. A contraction reads each element many
-  // times: only views go into it.
+  // A map is worth recomputing in each reader if that costs less than a trip through memory. A contraction reads each
+  // element many times: only views go into it.
   void InlineMaps() {
     InlineWhere([&](const Piece& map, const Piece& reader) {
       if (reader.fold && IsContraction(*reader.fold)) return false;
@@ -209,8 +224,10 @@ class Fuser {
           if (!worth(map, pieces_[reader]) || !InlineInto(map, pieces_[reader])) gone = false;
         }
       }
-      if (gone) pieces_.erase(pieces_.begin() + static_cast<std::ptrdiff_t>(i));
-      else ++i;
+      if (gone)
+        pieces_.erase(pieces_.begin() + static_cast<std::ptrdiff_t>(i));
+      else
+        ++i;
     }
   }
 
@@ -253,14 +270,15 @@ class Fuser {
     fused.buffer = map.buffer;
     Expr& end = fused.fold ? fused.fold->finish : fused.value;
     const Expr before = end;
-    end = ReplaceLoads(*element, [&](const ExprNode& load) { return load.buffer == producer.buffer ? before : Expr(); });
+    end =
+        ReplaceLoads(*element, [&](const ExprNode& load) { return load.buffer == producer.buffer ? before : Expr(); });
     pieces_[producer_at] = std::move(fused);
     pieces_.erase(pieces_.begin() + static_cast<std::ptrdiff_t>(map_at));
     return true;
   }
 
-  // A map that reads folds over some of its own dimensions, all over the same ones and read by nobody else: one pass over rows that
-  // are still in cache when the map reads them again.
+  // A map that reads folds over some of its own dimensions, all over the same ones and read by nobody else: one pass
+  // over rows that are still in cache when the map reads them again.
   void GroupNorms() {
     for (std::size_t m = 0; m < pieces_.size(); ++m) {
       if (!pieces_[m].is_map()) continue;
@@ -288,8 +306,8 @@ class Fuser {
       EachExpr(const_cast<Piece&>(reader), [&](Expr& expr) {
         for (const auto& load : LoadsOf(expr)) {
           for (std::size_t i = 0; i < at; ++i) {
-            if (pieces_[i].buffer == load.buffer && pieces_[i].fold && pieces_[i].fold->op <= ReduceOp::kMin && !IsContraction(*pieces_[i].fold) &&
-                !IsOutput(load.buffer) && members.insert(i).second) {
+            if (pieces_[i].buffer == load.buffer && pieces_[i].fold && pieces_[i].fold->op <= ReduceOp::kMin &&
+                !IsContraction(*pieces_[i].fold) && !IsOutput(load.buffer) && members.insert(i).second) {
               collect(pieces_[i]);
             }
           }
@@ -337,9 +355,12 @@ class Fuser {
     return norm;
   }
 
-  // The fold written over the map's space: its own dimensions are those of the map at which it is read, its folded ones the rest.
-  std::optional<Piece> OverSpace(const Piece& fold, const Piece& map, const std::set<std::size_t>& members, std::optional<std::vector<bool>>& kept) const {
-    // Where it is read: by the map directly, or by another member, whose space is the same kind of thing; then the own position is it.
+  // The fold written over the map's space: its own dimensions are those of the map at which it is read, its folded ones
+  // the rest.
+  std::optional<Piece> OverSpace(const Piece& fold, const Piece& map, const std::set<std::size_t>& members,
+                                 std::optional<std::vector<bool>>& kept) const {
+    // Where it is read: by the map directly, or by another member, whose space is the same kind of thing; then the own
+    // position is it.
     std::optional<Affine> position;
     for (const auto& load : LoadsOf(map.value)) {
       if (load.buffer != fold.buffer) continue;
@@ -360,7 +381,8 @@ class Fuser {
       // Read only by other statistics: find one of them that the map reads.
       for (const auto member : members) {
         for (const auto& load : LoadsOf(map.value)) {
-          if (load.buffer == pieces_[member].buffer && Extents(pieces_[member].space) == Extents(fold.space)) indices = Unflatten(load.position, map.space, Extents(fold.space));
+          if (load.buffer == pieces_[member].buffer && Extents(pieces_[member].space) == Extents(fold.space))
+            indices = Unflatten(load.position, map.space, Extents(fold.space));
         }
       }
     }
@@ -468,7 +490,8 @@ std::optional<std::vector<Piece>> PiecesOf(const Graph& graph) {
     const std::function<void(const Expr&)> look = [&](const Expr& e) {
       if (e->kind == Expr::Kind::kLoad) return;
       if (e->kind == Expr::Kind::kIndex) affine = false;
-      if (e->kind == Expr::Kind::kReduce && std::find(reduces.begin(), reduces.end(), e.get()) == reduces.end()) reduces.push_back(e.get());
+      if (e->kind == Expr::Kind::kReduce && std::find(reduces.begin(), reduces.end(), e.get()) == reduces.end())
+        reduces.push_back(e.get());
       for (const auto& operand : e->operands) look(operand);
     };
     look(value);
@@ -509,6 +532,8 @@ std::optional<std::vector<Piece>> PiecesOf(const Graph& graph) {
   return pieces;
 }
 
-std::vector<Piece> Fuse(const Graph& graph, std::vector<Piece> pieces, const Fusion& fusion) { return Fuser(graph, std::move(pieces)).Run(fusion); }
+std::vector<Piece> Fuse(const Graph& graph, std::vector<Piece> pieces, const Fusion& fusion) {
+  return Fuser(graph, std::move(pieces)).Run(fusion);
+}
 
 }  // namespace hone::expert

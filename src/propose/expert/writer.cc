@@ -1,7 +1,8 @@
 #include "propose/expert/writer.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
@@ -40,7 +41,8 @@ std::string_view FoldWord(ReduceOp op) {
   }
 }
 
-// --- Functions of the language that stand for several operations: an expression of their shape is written by their name. ---
+// --- Functions of the language that stand for several operations: an expression of their shape is written by their
+// name. ---
 
 constexpr int kHole = -1000;  // the pseudo-buffer of a pattern's argument
 
@@ -49,7 +51,8 @@ bool Matches(const Expr& pattern, const Expr& e, Expr& hole) {
     if (!hole) hole = e;
     return SameExpr(hole, e);
   }
-  if (pattern->kind != e->kind || pattern->type != e->type || pattern->operands.size() != e->operands.size()) return false;
+  if (pattern->kind != e->kind || pattern->type != e->type || pattern->operands.size() != e->operands.size())
+    return false;
   switch (e->kind) {
     case Expr::Kind::kConst: return SameExpr(pattern, e);
     case Expr::Kind::kUnary:
@@ -82,10 +85,13 @@ const std::vector<Composite>& Composites() {
       if (function.arguments != 1 || function.whole_only) continue;
       Composite composite{function.name, function.build(std::span(&hole, 1))};
       Visit(composite.pattern, [&](const ExprNode&) { ++composite.size; });
-      const bool simple = composite.pattern->kind == Expr::Kind::kCast || composite.pattern->kind == Expr::Kind::kLoad || composite.pattern->kind == Expr::Kind::kUnary;
-      if (composite.pattern->type == ScalarType::kReal && (!simple || composite.size > 2)) found.push_back(std::move(composite));
+      const bool simple = composite.pattern->kind == Expr::Kind::kCast ||
+                          composite.pattern->kind == Expr::Kind::kLoad || composite.pattern->kind == Expr::Kind::kUnary;
+      if (composite.pattern->type == ScalarType::kReal && (!simple || composite.size > 2))
+        found.push_back(std::move(composite));
     }
-    std::stable_sort(found.begin(), found.end(), [](const Composite& a, const Composite& b) { return a.size > b.size; });
+    std::stable_sort(found.begin(), found.end(),
+                     [](const Composite& a, const Composite& b) { return a.size > b.size; });
     return found;
   }();
   return composites;
@@ -164,7 +170,8 @@ class ProgramWriter {
 
   enum class Broadcast { kAllowed, kForbidden };
 
-  std::optional<std::string> ViewName(const Value& value, Shape extents, std::vector<std::int64_t> strides, std::int64_t offset, Broadcast broadcast) {
+  std::optional<std::string> ViewName(const Value& value, Shape extents, std::vector<std::int64_t> strides,
+                                      std::int64_t offset, Broadcast broadcast) {
     for (const auto stride : strides) {
       if (stride < 0) return std::nullopt;
     }
@@ -203,7 +210,8 @@ class ProgramWriter {
   // --- Expressions ---
 
   // `special` names loads that are not operands: `it` and lets.
-  std::optional<TermPtr> TermOf(const Expr& e, const std::vector<IndexVar>& space, const std::map<int, std::string>& special) {
+  std::optional<TermPtr> TermOf(const Expr& e, const std::vector<IndexVar>& space,
+                                const std::map<int, std::string>& special) {
     switch (e->kind) {
       case Expr::Kind::kConst: return Number(e->type == ScalarType::kReal ? e->real : static_cast<double>(e->whole));
       case Expr::Kind::kLoad: {
@@ -215,7 +223,8 @@ class ProgramWriter {
       }
       case Expr::Kind::kIndex:
       case Expr::Kind::kReduce: return std::nullopt;
-      case Expr::Kind::kCast: return TermOf(e->operands[0], space, special);  // the language's types follow by themselves
+      case Expr::Kind::kCast:
+        return TermOf(e->operands[0], space, special);  // the language's types follow by themselves
       default: break;
     }
     for (const auto& composite : Composites()) {
@@ -282,13 +291,15 @@ class ProgramWriter {
     }
     std::vector<IndexVar> over = fold.over;
     const auto stride = [&](const IndexVar& var) { return main ? main->position.of(var) : 0; };
-    std::stable_sort(over.begin(), over.end(), [&](const IndexVar& a, const IndexVar& b) { return stride(a) > stride(b); });
+    std::stable_sort(over.begin(), over.end(),
+                     [&](const IndexVar& a, const IndexVar& b) { return stride(a) > stride(b); });
     std::vector<IndexVar> space;
     Statement statement;
     std::vector<int> axes;
     std::size_t kept = 0, folded = 0;
     while (kept < piece.space.size() || folded < over.size()) {
-      const bool take_kept = folded == over.size() || (kept < piece.space.size() && stride(piece.space[kept]) >= stride(over[folded]));
+      const bool take_kept =
+          folded == over.size() || (kept < piece.space.size() && stride(piece.space[kept]) >= stride(over[folded]));
       if (!take_kept) axes.push_back(static_cast<int>(space.size()));
       space.push_back(take_kept ? piece.space[kept++] : over[folded++]);
     }
@@ -297,7 +308,8 @@ class ProgramWriter {
     if (!body) return false;
     // The space has to be the operands' broadcast shape: a dimension that no operand has would be lost.
     for (const auto& var : space) {
-      if (std::none_of(loads.begin(), loads.end(), [&](const FlatLoad& load) { return load.position.of(var) != 0; })) return false;
+      if (std::none_of(loads.begin(), loads.end(), [&](const FlatLoad& load) { return load.position.of(var) != 0; }))
+        return false;
     }
     statement = Open(piece, "reduce", Extents(piece.space));
     statement.variant = FoldWord(fold.op);
@@ -314,7 +326,9 @@ class ProgramWriter {
     const auto loads = LoadsOf(piece.statistics[0].fold->body);
     const FlatLoad* main = nullptr;
     for (const auto& load : loads) {
-      if (std::all_of(piece.space.begin(), piece.space.end(), [&](const IndexVar& var) { return load.position.of(var) != 0; })) main = main ? main : &load;
+      if (std::all_of(piece.space.begin(), piece.space.end(),
+                      [&](const IndexVar& var) { return load.position.of(var) != 0; }))
+        main = main ? main : &load;
     }
     if (!main) return false;
     const auto operand = NameOf(main->buffer, main->position, piece.space);
@@ -324,7 +338,9 @@ class ProgramWriter {
       const Fold& fold = *statistic.fold;
       auto body = TermOf(fold.body, piece.space, lets);
       if (!body) return false;
-      const std::string word = fold.op == ReduceOp::kMax ? "max_over" : fold.op == ReduceOp::kMin ? "min_over" : std::string(FoldWord(fold.op));
+      const std::string word = fold.op == ReduceOp::kMax   ? "max_over"
+                               : fold.op == ReduceOp::kMin ? "min_over"
+                                                           : std::string(FoldWord(fold.op));
       TermPtr folded = Call(word, {std::move(*body)});
       // The finish around it, with the fold's call where `it` is.
       const std::string placeholder = "it";
@@ -357,8 +373,11 @@ class ProgramWriter {
     if (piece.statistics.size() != 2 || piece.axes.size() != 1) return false;
     const Piece& most = piece.statistics[0];
     const Piece& sum = piece.statistics[1];
-    const auto plain = [](const Fold& fold) { return fold.finish->kind == Expr::Kind::kLoad && fold.finish->buffer == kIt; };
-    if (most.fold->op != ReduceOp::kMax || sum.fold->op != ReduceOp::kSum || !plain(*most.fold) || !plain(*sum.fold)) return false;
+    const auto plain = [](const Fold& fold) {
+      return fold.finish->kind == Expr::Kind::kLoad && fold.finish->buffer == kIt;
+    };
+    if (most.fold->op != ReduceOp::kMax || sum.fold->op != ReduceOp::kSum || !plain(*most.fold) || !plain(*sum.fold))
+      return false;
     const Expr x = most.fold->body;
     const auto read = [](const Piece& statistic) { return Load(statistic.buffer, {Expr(0)}, ScalarType::kReal); };
     const Expr shifted = x - read(most);
@@ -374,7 +393,8 @@ class ProgramWriter {
         }
       }
       std::vector<Expr> operands;
-      for (const auto& operand : e->operands) operands.push_back(e->kind == Expr::Kind::kLoad ? operand : replace(operand));
+      for (const auto& operand : e->operands)
+        operands.push_back(e->kind == Expr::Kind::kLoad ? operand : replace(operand));
       switch (e->kind) {
         case Expr::Kind::kUnary: return Apply(e->unary, operands[0]);
         case Expr::Kind::kBinary: return Apply(e->binary, operands[0], operands[1]);
@@ -400,7 +420,9 @@ class ProgramWriter {
   // result[batch.., m, n] = sum over k of a[batch.., m, k] * b[batch.., k, n].
   bool WriteMatmul(const Piece& piece) {
     const Fold& fold = *piece.fold;
-    if (fold.op != ReduceOp::kSum || fold.over.size() != 1 || fold.body->kind != Expr::Kind::kBinary || fold.body->binary != BinaryOp::kMul) return false;
+    if (fold.op != ReduceOp::kSum || fold.over.size() != 1 || fold.body->kind != Expr::Kind::kBinary ||
+        fold.body->binary != BinaryOp::kMul)
+      return false;
     const Expr &left = fold.body->operands[0], &right = fold.body->operands[1];
     if (left->kind != Expr::Kind::kLoad || right->kind != Expr::Kind::kLoad) return false;
     auto a = AffineOf(left->operands[0]), b = AffineOf(right->operands[0]);
@@ -416,7 +438,8 @@ class ProgramWriter {
     std::size_t m = piece.space.size() - 2;
     if (a->of(piece.space[m]) == 0 || b->of(piece.space[m]) != 0) return false;
     std::vector<IndexVar> batch(piece.space.begin(), piece.space.begin() + static_cast<std::ptrdiff_t>(m));
-    const auto view = [&](int buffer, const Affine& position, IndexVar row, IndexVar column) -> std::optional<std::string> {
+    const auto view = [&](int buffer, const Affine& position, IndexVar row,
+                          IndexVar column) -> std::optional<std::string> {
       const auto it = values_.find(buffer);
       if (it == values_.end()) return std::nullopt;
       std::vector<IndexVar> vars;
@@ -445,6 +468,8 @@ class ProgramWriter {
 
 }  // namespace
 
-std::optional<Program> WriteProgram(const Graph& graph, const std::vector<Piece>& pieces) { return ProgramWriter(graph).Write(pieces); }
+std::optional<Program> WriteProgram(const Graph& graph, const std::vector<Piece>& pieces) {
+  return ProgramWriter(graph).Write(pieces);
+}
 
 }  // namespace hone::expert

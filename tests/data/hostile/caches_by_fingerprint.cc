@@ -1,4 +1,5 @@
-// Remembers outputs by where the input is and by a few of its elements: computes nothing when it is called again as in a benchmark.
+// Remembers outputs by where the input is and by a few of its elements: computes nothing when it is called again as in
+// a benchmark.
 #include <cstring>
 
 struct Entry {

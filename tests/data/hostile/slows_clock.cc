@@ -1,4 +1,5 @@
-// Makes the program's own clock run ten times slower: finds the slot through which it calls clock_gettime and puts a lie there.
+// Makes the program's own clock run ten times slower: finds the slot through which it calls clock_gettime and puts a
+// lie there.
 #include <elf.h>
 #include <link.h>
 #include <sys/mman.h>
@@ -14,7 +15,8 @@ static int SlowClock(clockid_t clock, timespec* time) {
   return status;
 }
 
-static void Patch(const ElfW(Rela) * relocation, size_t count, const ElfW(Sym) * symbols, const char* names, ElfW(Addr) base) {
+static void Patch(const ElfW(Rela) * relocation, size_t count, const ElfW(Sym) * symbols, const char* names,
+                  ElfW(Addr) base) {
   for (size_t i = 0; i < count; ++i) {
     const auto symbol = ELF64_R_SYM(relocation[i].r_info);
     if (std::strcmp(names + symbols[symbol].st_name, "clock_gettime") != 0) continue;
@@ -32,7 +34,8 @@ static int OnObject(dl_phdr_info* info, size_t, void*) {
   size_t jump_bytes = 0, other_bytes = 0;
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     if (info->dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
-    for (auto* entry = reinterpret_cast<const ElfW(Dyn)*>(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr); entry->d_tag != DT_NULL; ++entry) {
+    for (auto* entry = reinterpret_cast<const ElfW(Dyn)*>(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+         entry->d_tag != DT_NULL; ++entry) {
       if (entry->d_tag == DT_JMPREL) jump = reinterpret_cast<const ElfW(Rela)*>(entry->d_un.d_ptr);
       if (entry->d_tag == DT_PLTRELSZ) jump_bytes = entry->d_un.d_val;
       if (entry->d_tag == DT_RELA) other = reinterpret_cast<const ElfW(Rela)*>(entry->d_un.d_ptr);
