@@ -210,6 +210,14 @@ TEST(OracleTest, TheFirstOfEqualInputsIsTheLargest) {
 }
 
 TEST(OracleTest, AnIndexThatHangsOnRoundingIsOpenAndSoIsWhatItPicks) {
+  // An index of inputs is exact, also where another stage reads it.
+  const Floats ties = {1, 2, 2};
+  const auto twice = Reference(SmallGraph("fp32", "x f32 3", "y i64 -",
+                                          R"([{"op": "argmax", "args": {"self": "%x"}, "outputs": ["i"]},
+                                              {"op": "sum", "args": {"self": "%i"}, "outputs": ["y"]}])"),
+                               {ties.data()});
+  EXPECT_EQ(twice[0].value[0], 1);
+  EXPECT_EQ(twice[0].budget[0], 0);
   const Floats near = {1, std::nextafter(1.0f, 2.0f), 0}, far = {1, 2, 0};
   const auto nodes = R"([{"op": "exp", "args": {"self": "%x"}, "outputs": ["t"]},
                          {"op": "argmax", "args": {"self": "%t"}, "outputs": ["i"]},

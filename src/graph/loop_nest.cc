@@ -253,7 +253,7 @@ class NestWriter {
     }
     if (value->type == ScalarType::kReal && exact(stage.buffer))
       text = fmt::format("static_cast<typename TypesOf<R>::Exact>({})", ExactText(text));
-    if (value->type == ScalarType::kBool && exact(stage.buffer)) text = fmt::format("Plain({})", text);
+    if (value->type != ScalarType::kReal && exact(stage.buffer)) text = fmt::format("Plain({})", text);
     Line("{}[{}] = {};", name(stage.buffer), Offset(stage), text);
   }
 

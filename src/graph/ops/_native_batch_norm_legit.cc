@@ -1,0 +1,9 @@
+#include "graph/op.h"
+
+namespace hone {
+
+HONE_OP(_native_batch_norm_legit, "native_batch_norm in the form that torch.export gives") {
+  FindOp("native_batch_norm")->define(call);
+}
+
+}  // namespace hone

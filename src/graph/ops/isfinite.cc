@@ -1,0 +1,13 @@
+#include <limits>
+
+#include "graph/op.h"
+
+namespace hone {
+
+HONE_OP(isfinite, "true where self is a finite number") {
+  call.Unary(OpCall::ResultType::kBool, [](Expr x) -> Expr {
+    return Less(Abs(Cast(x, ScalarType::kReal)), std::numeric_limits<double>::infinity());
+  });
+}
+
+}  // namespace hone

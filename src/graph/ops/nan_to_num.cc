@@ -1,0 +1,22 @@
+#include <limits>
+
+#include "graph/op.h"
+
+namespace hone {
+
+HONE_OP(nan_to_num, "self with NaN and infinities replaced by nan, posinf and neginf (0 and the type's extremes)") {
+  const Operand x = call.Tensor("self");
+  if (!IsFloat(x.dtype())) return call.Output(x);
+  const double largest = x.dtype() == DType::kF64    ? std::numeric_limits<double>::max()
+                         : x.dtype() == DType::kF16  ? 65504.0
+                         : x.dtype() == DType::kBF16 ? 0x1.fep127
+                                                     : static_cast<double>(std::numeric_limits<float>::max());
+  const double nan = call.Real("nan", 0), high = call.Real("posinf", largest), low = call.Real("neginf", -largest);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  call.Elementwise(x.dtype(), {x}, [&](auto v) {
+    return Select(Apply(UnaryOp::kIsNan, v[0]), nan,
+                  Select(Equal(v[0], kInfinity), high, Select(Equal(v[0], -kInfinity), low, v[0])));
+  });
+}
+
+}  // namespace hone
