@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "evaluate/compare.h"
+#include "evaluate/samples.h"
 #include "graph/loop_nest.h"
 #include "target/cpu/compiler.h"
 #include "target/machine.h"
@@ -26,6 +27,7 @@ constexpr std::uint32_t kMostSoak = 64;
 constexpr auto kIdleWatch = milliseconds(2);
 constexpr std::uint64_t kIdleNs =
     500'000;  // processor time that all threads together may use while nothing is asked of them
+constexpr double kAfterUs = 15, kAfterThreadUs = 10;
 constexpr auto kLateWatch = milliseconds(1), kQuietWall = milliseconds(500);
 
 double Ms(Clock::time_point begin) { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); }
@@ -128,6 +130,7 @@ struct Judge::Checking {
   bool reproducible = true, official = true;
   double over_budget = 0, over_honest = 0;
   double call_us = 0;
+  std::vector<double> after_us{};  // of each run
 
   // The reply, or the verdict filled in with where it happened.
   Result<std::optional<Reply>> Ask(const Request& question, milliseconds wall, const std::string& draw) {
@@ -191,6 +194,7 @@ Result<bool> Judge::CheckDraw(Checking& checking, std::size_t which) {
   const auto first_reply = HONE_TRY(checking.Ask(run, call_wall_, drawn.name));
   if (!first_reply) return false;
   checking.call_us = static_cast<double>(first_reply->nanoseconds) / 1000;
+  checking.after_us.push_back(static_cast<double>(first_reply->after_ns) / 1000);
   Verdict first;
   const bool first_right = CompareSlot(drawn, 0, kPoison, first);
   if (!first_right) {
@@ -213,7 +217,9 @@ Result<bool> Judge::CheckDraw(Checking& checking, std::size_t which) {
       return false;
     }
   }
-  if (!HONE_TRY(checking.Ask(again, call_wall_, drawn.name))) return false;
+  const auto second_reply = HONE_TRY(checking.Ask(again, call_wall_, drawn.name));
+  if (!second_reply) return false;
+  checking.after_us.push_back(static_cast<double>(second_reply->after_ns) / 1000);
   bool same = first_right;
   for (std::size_t i = 0; i < memory_.outputs() && same; ++i) {
     same = std::memcmp(memory_.Output(0, i), memory_.Output(1, i),
@@ -288,6 +294,16 @@ Result<bool> Judge::CheckSoak(Checking& checking) {
     checking.verdict.reason =
         fmt::format("went on computing after hone_run had returned: {:.1f} ms of processor time within {:.1f} ms",
                     static_cast<double>(idle) / 1e6, watched_ms);
+    return false;
+  }
+  // An OpenMP thread that lies down takes a few microseconds. A module that hands its work to a thread and returns
+  // takes as long as the work, and the clocks see nothing of it.
+  const double after_us = Median(checking.after_us);
+  if (after_us > kAfterUs + kAfterThreadUs * options_.threads && after_us > 0.1 * checking.call_us) {
+    checking.verdict = {};
+    checking.verdict.outcome = Outcome::kSuspicious;
+    checking.verdict.reason = fmt::format(
+        "went on computing after hone_run had returned: {:.0f} us of processor time in other threads", after_us);
     return false;
   }
   if (!right) {

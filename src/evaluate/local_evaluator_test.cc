@@ -144,7 +144,8 @@ constexpr Row kRows[] = {
     {"runs_program", Outcome::kSuspicious, "called execve"},
     {"hides_faults", Outcome::kSuspicious, "called rt_sigaction"},
     {"forges_answer", Outcome::kSuspicious, "that the worker did not send"},
-    {"works_after_return", Outcome::kSuspicious, "hone_run returned before output 'y' was written"},
+    {"works_after_return", Outcome::kSuspicious, "returned"},
+    {"works_after_return_quickly", Outcome::kSuspicious, "went on computing after hone_run had returned"},
     {"keeps_burning", Outcome::kSuspicious, "went on computing after hone_run had returned"},
     {"races", Outcome::kNondeterministic, "right once and wrong once"},
     {"right_at_first", Outcome::kWrongResult, "right in its first calls only"},
@@ -377,8 +378,10 @@ TEST(LeakTest, ManyEvaluationsLeaveNoProcessDescriptorOrMemoryBehind) {
     EXPECT_EQ(Descendants("worker").size(), 0u);
     EXPECT_EQ(OpenDescriptors(getpid()), own_open);
     EXPECT_EQ(OpenDescriptors(judge), judge_open);
+#ifndef HONE_SANITIZED                                    // AddressSanitizer keeps freed memory for a while
     EXPECT_LT(ResidentPages(getpid()) - own_pages, 512);  // 2 MiB
     EXPECT_LT(ResidentPages(judge) - judge_pages, 512);
+#endif
   }
   EXPECT_EQ(Descendants("evaluate_processes").size(), 0u);
   std::sort(check_ms.begin(), check_ms.end());

@@ -77,6 +77,7 @@ struct Reply {
   Said said = Said::kDone;
   std::int32_t code = 0;
   std::uint64_t nanoseconds = 0;  // of the calls asked for, by the worker's clock
+  std::uint64_t after_ns = 0;     // kRun of one call: processor time of other threads right after the return
   std::uint64_t address = 0;
   Zone zone = Zone::kNone;  // of a fault: the tensor whose memory or red zone it was
   std::uint32_t tensor = 0;

@@ -25,9 +25,11 @@
 namespace hone {
 namespace {
 
-std::uint64_t Now() {
+constexpr long kAfterNs = 100'000;  // how long other threads are watched once hone_run has returned
+
+std::uint64_t Now(clockid_t clock = CLOCK_MONOTONIC) {
   timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  clock_gettime(clock, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
@@ -221,6 +223,19 @@ class Worker {
       if (!Once(call, reply)) return;
     }
     reply.nanoseconds = Now() - begin;
+    if (request.count == 1) reply.after_ns = WorkOfOthers();
+  }
+
+  static std::uint64_t WorkOfOthers() {
+    // The thread's clock first: under RLIMIT_CPU the process's clock knows of a running thread only what it was told
+    // last, and reading the thread's tells it.
+    const auto own = Now(CLOCK_THREAD_CPUTIME_ID);
+    const auto all = Now(CLOCK_PROCESS_CPUTIME_ID);
+    const timespec time{0, kAfterNs};
+    nanosleep(&time, nullptr);
+    const auto mine = Now(CLOCK_THREAD_CPUTIME_ID) - own;
+    const auto others = Now(CLOCK_PROCESS_CPUTIME_ID) - all;
+    return others > mine ? others - mine : 0;
   }
 
   void Time(const Request& request, Reply& reply) {
