@@ -91,8 +91,11 @@ void DefineMaxPool(OpCall& call, int spatial) {
       rest = Apply(BinaryOp::kFloorDiv, rest, window.kernel[d]);
     }
     for (std::size_t d = 0; d < window.extents.size(); ++d) {
+      const Expr place = at[window.outer + d] * window.stride[d] + steps[d] * window.dilation[d] - window.padding[d];
+      // Only where all of the window lies outside, or holds nothing above the lowest number, is the first place the one
+      // that is found: then it is the first one inside that counts.
       flat = flat * window.extents[d] +
-             (at[window.outer + d] * window.stride[d] + steps[d] * window.dilation[d] - window.padding[d]);
+             Select(Less(place, 0), Apply(BinaryOp::kFloorMod, place, window.dilation[d]), place);
     }
     return flat;
   });

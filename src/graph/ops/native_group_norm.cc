@@ -18,7 +18,8 @@ HONE_OP(native_group_norm, "group_norm, and the mean and 1/deviation of each gro
   const Operand grouped = call.Reshape(x, {batch, groups, channels, places});
   const std::vector<std::int64_t> extents = {channels, places};
   const Operand mean = call.Let("mean", {batch, groups}, x.dtype(), [&](Indices at) {
-    return Fold(ReduceOp::kSum, extents, [&](Indices k) { return grouped({at[0], at[1], k[0], k[1]}); }) / count;
+    return Fold(ReduceOp::kSum, extents, [&](Indices k) { return grouped({at[0], at[1], k[0], k[1]}); }) /
+           std::max(count, 1.0);
   });
   const Operand rstd = call.Let("rstd", {batch, groups}, x.dtype(), [&](Indices at) {
     const Expr squares = Fold(ReduceOp::kSum, extents, [&](Indices k) {
