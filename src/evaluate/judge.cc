@@ -198,17 +198,13 @@ Result<bool> Judge::CheckDraw(Checking& checking, std::size_t which) {
   Verdict first;
   const bool first_right = CompareSlot(drawn, 0, kPoison, first);
   if (!first_right) {
-    std::vector<std::vector<std::byte>> before;
-    for (std::size_t i = 0; i < memory_.outputs(); ++i) {
-      before.emplace_back(memory_.Output(0, i), memory_.Output(0, i) + memory_.output(i).bytes());
-    }
     WaitUntilQuiet(checking.worker, kLateWatch);
-    for (std::size_t i = 0; i < memory_.outputs(); ++i) {
-      if (std::memcmp(before[i].data(), memory_.Output(0, i), before[i].size()) == 0) continue;
+    Verdict later;
+    if (CompareSlot(drawn, 0, kPoison, later) || later.evidence.wrong_elements != first.evidence.wrong_elements) {
       checking.verdict = {};
       checking.verdict.outcome = Outcome::kSuspicious;
       checking.verdict.reason = fmt::format(
-          "hone_run returned before output '{}' was written: it still changed afterwards", memory_.output(i).name);
+          "hone_run returned before output '{}' was written: it still changed afterwards", first.evidence.output);
       checking.verdict.evidence.draw = drawn.name;
       return false;
     }
