@@ -94,9 +94,11 @@ class Expert : public Proposer {
           proposal->origin = fmt::format("expert: {}: {} {} -> {}", changed.statements[k].target, knob.name, before,
                                          dsl::ToString(values[v]));
           proposal->key = fmt::format("{}.{}={}", changed.statements[k].target, knob.name, dsl::ToString(values[v]));
-          // A setting is worth at most a fraction of its kernel's share; earlier knobs and values matter more.
+          // A setting is worth at most a fraction of its kernel's share; earlier knobs and values matter more. Fewer
+          // threads help only kernels that are shorter than their start, so they come last.
           const double share = total > 0 ? times[k] / total : 1;
-          const double order = 1.0 / static_cast<double>(1 + n) / static_cast<double>(1 + v);
+          const bool fewer = knob.name == "threads" && times[k] > 20 * machine_.fork_join_us;
+          const double order = (fewer ? 0.01 : 1.0) / static_cast<double>(1 + n) / static_cast<double>(1 + v);
           proposal->predicted_us = from.time_us() * (1 - 0.3 * share * order);
           proposals.push_back(std::move(*proposal));
         }
