@@ -197,7 +197,7 @@ Result<Answer> RunIt(VerbCall& call) {
 
 HONE_VERB(optimize){
     .name = "optimize",
-    .doc = "make a problem faster: propose, compile, judge, time, search",
+    .doc = "Make a problem faster: propose, compile, judge, time, search",
     .help =
         "Imports the problem, lets the built-in expert propose kernels, judges each in a sandbox against\n"
         "an oracle in double precision, times what is right beside the baseline, and searches on until\n"

@@ -49,7 +49,7 @@ Result<Answer> RunIt(VerbCall& call) {
 
 HONE_VERB(propose){
     .name = "propose",
-    .doc = "show what the built-in expert would try first",
+    .doc = "Show what the built-in expert would try first",
     .help =
         "Prints the expert's programs in the kernel language (docs/language.md), settings filled in for this\n"
         "machine. `hone evaluate PROBLEM PROGRAM.hk` runs one.\n"
