@@ -755,7 +755,8 @@ std::string NaiveModule(const Graph& graph) {
                      writer.name(id), CppName(buffer.dtype), position);
     } else {
       fmt::format_to(std::back_inserter(text),
-                     "  static {2}* const {0}_memory = new {2}[{1}];\n  {2}* __restrict {0} = {0}_memory;\n",
+                     "  static const auto {0}_memory = std::make_unique_for_overwrite<{2}[]>({1});\n"
+                     "  {2}* __restrict {0} = {0}_memory.get();\n",
                      writer.name(id), std::max<std::int64_t>(ElementCount(buffer.shape), 1), CppName(buffer.dtype));
     }
     text += writer.WriteStage(s);
