@@ -11,6 +11,7 @@
 #include "problem/import/bridge.h"
 #include "problem/import/import.h"
 #include "problem/import/python.h"
+#include "propose/limits.h"
 
 namespace hone {
 namespace {
@@ -39,7 +40,7 @@ Verdict Refusal(const dsl::Complaint& complaint) {
 }
 
 Lowering LoweringFor(const Problem& problem, const Machine& machine) {
-  const dsl::Limits limits{machine.threads, machine.vector_bytes, machine.l1_bytes, machine.l2_bytes, machine.l3_bytes};
+  const dsl::Limits limits = LimitsOf(machine);
   return [problem, limits](const Candidate& candidate) -> Result<std::variant<std::string, Verdict>> {
     const auto parsed = dsl::Parse(candidate.text);
     if (const auto* complaint = std::get_if<dsl::Complaint>(&parsed)) return Refusal(*complaint);

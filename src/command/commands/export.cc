@@ -17,6 +17,7 @@
 #include "evaluate/oracle.h"
 #include "graph/graph.h"
 #include "problem/safetensors.h"
+#include "propose/limits.h"
 #include "search/record.h"
 #include "store/store.h"
 #include "target/cpu/compiler.h"
@@ -139,7 +140,7 @@ Result<void> FindValues(const std::string& named, ExportMaterial& material) {
 }
 
 Result<std::string> Lower(const Problem& problem, const Machine& machine, const std::string& program) {
-  const dsl::Limits limits{machine.threads, machine.vector_bytes, machine.l1_bytes, machine.l2_bytes, machine.l3_bytes};
+  const dsl::Limits limits = LimitsOf(machine);
   const auto refuse = [](const dsl::Complaint& complaint) {
     return Fail(ErrorKind::kUsage,
                 fmt::format("this hone does not take the program that was accepted: {}", dsl::ToString(complaint)));

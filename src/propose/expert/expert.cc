@@ -11,6 +11,7 @@
 #include "propose/expert/cost.h"
 #include "propose/expert/pieces.h"
 #include "propose/expert/writer.h"
+#include "propose/limits.h"
 
 namespace hone {
 namespace {
@@ -32,7 +33,7 @@ constexpr Cut kCuts[] = {
 class Expert : public Proposer {
  public:
   Expert(Graph graph, Machine machine) : graph_(std::move(graph)), machine_(std::move(machine)) {
-    limits_ = {machine_.threads, machine_.vector_bytes, machine_.l1_bytes, machine_.l2_bytes, machine_.l3_bytes};
+    limits_ = LimitsOf(machine_);
   }
 
   std::string_view name() const override { return "expert"; }
