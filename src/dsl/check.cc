@@ -265,6 +265,11 @@ class Checker {
         return whole ? Expr(static_cast<std::int64_t>(x)) : Expr(x);
       }
       case Term::Kind::kName: return ConvertName(*term, place);
+      case Term::Kind::kElement:
+      case Term::Kind::kFold:
+        Fail(term->at,
+             fmt::format("'{}[...]' is written in a nest only: elsewhere name the tensor or a view of it", term->name));
+        return Expr(0.0);
       case Term::Kind::kCall: break;
     }
     if (IsFold(term->name, term->arguments.size())) {
@@ -495,6 +500,19 @@ class Checker {
     if (!family->takes_lets && !statement.lets.empty()) {
       return Fail(statement.lets[0].at, fmt::format("'{}' takes no lets: use the norm family", family->name));
     }
+    if (!statement.loops.empty())
+      return Fail(statement.at, fmt::format("'{}' takes no indices: only a nest does", family->name));
+    for (const auto& [name, value] : statement.attributes) {
+      std::vector<std::string_view> known;
+      for (const auto& attribute : family->attributes) known.push_back(attribute.name);
+      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+      return Fail(statement.at,
+                  fmt::format("'{}' has no attribute '{}'{}", family->name, name,
+                              known.empty()                     ? std::string(": remove it")
+                              : DidYouMean(name, known).empty() ? fmt::format(": it has {}", fmt::join(known, ", "))
+                                                                : DidYouMean(name, known)));
+    }
+    kernel.attributes = statement.attributes;
     if (!Space(statement, kernel)) return false;
     if (!Expressions(statement, kernel)) return false;
     if (!Target(statement, kernel, target == buffers_.end() ? -1 : target->second)) return false;
@@ -543,6 +561,7 @@ class Checker {
       shapes.push_back(std::move(shape));
     }
     if (kernel.family->shape) {
+      kernel.axes = statement.axes;
       if (auto why = kernel.family->shape(kernel, shapes, operand_dims_)) return Fail(statement.at, *why);
       return true;
     }
@@ -572,9 +591,7 @@ class Checker {
       if (!AddLet(kernel, let, kernel.inputs[0])) return false;
     }
     ScalarType type = kernel.inputs[0]->type;
-    if (statement.family == "reduce" && type == ScalarType::kBool) type = ScalarType::kInt;
-    if (kernel.variant == "mean" || statement.family == "softmax" || statement.family == "matmul")
-      type = ScalarType::kReal;
+    if (kernel.family->type) type = kernel.family->type(kernel);
     Expr it = is_element ? kernel.inputs[0] : Load(kItOperand, {}, type);
     const std::vector<int> dims = ResultDims(kernel);
     for (const int d : dims) kernel.result.push_back(kernel.space[At(d)].extent);

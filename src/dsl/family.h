@@ -23,6 +23,12 @@ struct Knob {
   std::optional<std::string> (*check)(const Kernel& kernel, const Setting& value);
 };
 
+// A number, or one a dimension, that is part of what a kernel computes: a stride, a padding.
+struct Attribute {
+  std::string_view name;
+  std::string_view doc;
+};
+
 class Writer;  // dsl/cpu/writer.h
 
 struct Family {
@@ -34,12 +40,17 @@ struct Family {
   bool takes_axes = false, takes_lets = false;
   bool keeps_axes = false;  // the result has the reduced dimensions too, as softmax and norms have
   std::span<const Knob> knobs;
+  std::span<const Attribute> attributes = {};
   // Null: the space is the operands' broadcast shape. Otherwise sets kernel.space and kernel.axes from the operands'
-  // shapes and says which dimensions of the space each operand's dimensions are; or returns why the shapes do not fit.
+  // shapes, the attributes (to which it adds those left out) and the axes as written, and says which dimensions of the
+  // space each operand's dimensions are; or returns why the shapes do not fit. A dimension that is read at a computed
+  // place (the window of a convolution) is one of its own, among `axes`; the family's back end says where it stands.
   std::optional<std::string> (*shape)(Kernel& kernel, const std::vector<Shape>& operand_shapes,
                                       std::vector<std::vector<int>>& operand_dims) = nullptr;
   // Null, or what else must hold of a kernel whose expressions are known: why it does not.
   std::optional<std::string> (*check)(const KernelProgram& program, const Kernel& kernel) = nullptr;
+  // Null: `it` in the chain has the operand's type.
+  ScalarType (*type)(const Kernel& kernel) = nullptr;
   // Floating-point operations of one run, for the cost model.
   double (*flops)(const Kernel& kernel) = nullptr;
   // Writes the kernel's function body.

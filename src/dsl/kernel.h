@@ -53,6 +53,7 @@ struct KernelLet {
 struct Kernel {
   const struct Family* family = nullptr;
   std::string variant;
+  Attributes attributes;
   std::vector<IndexVar> space;  // iteration space: extents and the indices that expressions use
   std::vector<int> axes;        // reduced dimensions of `space`, sorted
   std::vector<KernelOperand> operands;

@@ -12,10 +12,18 @@
 
 namespace hone::dsl {
 
-TermPtr Number(double value) { return std::make_shared<Term>(Term{Term::Kind::kNumber, value, {}, {}, {}}); }
-TermPtr Name(std::string name) { return std::make_shared<Term>(Term{Term::Kind::kName, 0, std::move(name), {}, {}}); }
+TermPtr Number(double value) { return std::make_shared<Term>(Term{Term::Kind::kNumber, value, {}, {}, {}, {}}); }
+TermPtr Name(std::string name) {
+  return std::make_shared<Term>(Term{Term::Kind::kName, 0, std::move(name), {}, {}, {}});
+}
 TermPtr Call(std::string function, std::vector<TermPtr> arguments) {
-  return std::make_shared<Term>(Term{Term::Kind::kCall, 0, std::move(function), std::move(arguments), {}});
+  return std::make_shared<Term>(Term{Term::Kind::kCall, 0, std::move(function), std::move(arguments), {}, {}});
+}
+TermPtr Element(std::string name, std::vector<TermPtr> indices) {
+  return std::make_shared<Term>(Term{Term::Kind::kElement, 0, std::move(name), std::move(indices), {}, {}});
+}
+TermPtr FoldOver(std::string fold, std::vector<LoopIndex> over, TermPtr body) {
+  return std::make_shared<Term>(Term{Term::Kind::kFold, 0, std::move(fold), {std::move(body)}, {}, std::move(over)});
 }
 
 std::string ToString(const Complaint& complaint) {
@@ -193,6 +201,7 @@ class Parser {
     Need("=", "after the name");
     statement.family = Word("an operator family such as map or matmul");
     if (!failed_ && AtWord()) statement.variant = Word("a variant");
+    if (IsSymbol("[")) statement.loops = Loops();
     Need("(", "and the operands after the family");
     if (!IsSymbol(")")) {
       do statement.operands.push_back(Expression(0));
@@ -211,6 +220,7 @@ class Parser {
         Fail(at, "an axis is named twice: name each once");
       }
     }
+    if (!failed_ && IsWord("by") && Is(Ahead(1), "{")) ParseAttributes(statement);
     if (!failed_ && IsWord("with") && Is(Ahead(1), "{")) ParseSettings(statement);
     while (!failed_ && IsWord("let") && Ahead(1).kind == Token::Kind::kWord) {
       Step();
@@ -223,6 +233,46 @@ class Parser {
     }
     while (Take("->")) statement.epilogue.push_back(Expression(0));
     program_.statements.push_back(std::move(statement));
+  }
+
+  // [i < 8, j < 16]
+  std::vector<LoopIndex> Loops() {
+    std::vector<LoopIndex> loops;
+    Need("[", "before the indices");
+    if (Take("]")) return loops;
+    do {
+      LoopIndex loop;
+      const Position at = Now().at;
+      loop.name = NewName("an index such as i < 8");
+      Need("<", "and the index's extent after its name");
+      loop.extent = Whole("the index's extent");
+      if (loop.extent < 0) Fail(at, fmt::format("extent {} is negative: extents count from 0", loop.extent));
+      loops.push_back(std::move(loop));
+    } while (Take(","));
+    Need("]", "after the indices");
+    return loops;
+  }
+
+  void ParseAttributes(Statement& statement) {
+    Step();
+    Need("{", "before the attributes");
+    if (Take("}")) return;
+    do {
+      const Position at = Now().at;
+      const std::string name = Word("an attribute's name");
+      Need(":", "after the attribute's name");
+      if (failed_) return;
+      std::vector<std::int64_t> value;
+      if (Now().kind == Token::Kind::kTuple) {
+        value = Now().parts;
+        Step();
+      } else {
+        value = {Whole("a whole number or a tuple such as 2x2")};
+      }
+      if (!statement.attributes.emplace(name, std::move(value)).second)
+        Fail(at, fmt::format("'{}' is given twice: give it once", name));
+    } while (Take(","));
+    Need("}", "after the attributes");
   }
 
   void ParseSettings(Statement& statement) {
@@ -322,7 +372,24 @@ class Parser {
     Step();
     if (word == "inf") return MakeNumber(at, std::numeric_limits<double>::infinity());
     if (word == "nan") return MakeNumber(at, std::numeric_limits<double>::quiet_NaN());
-    if (!Take("(")) return std::make_shared<Term>(Term{Term::Kind::kName, 0, std::move(word), {}, at});
+    if (IsSymbol("[") && IsFoldAhead()) {
+      std::vector<LoopIndex> over = Loops();
+      Need("(", "and what is folded after the indices");
+      TermPtr body = Expression(0);
+      Need(")", "after what is folded");
+      return std::make_shared<Term>(
+          Term{Term::Kind::kFold, 0, std::move(word), {std::move(body)}, at, std::move(over)});
+    }
+    if (Take("[")) {
+      std::vector<TermPtr> indices;
+      if (!IsSymbol("]")) {
+        do indices.push_back(Expression(0));
+        while (Take(","));
+      }
+      Need("]", "after the indices");
+      return std::make_shared<Term>(Term{Term::Kind::kElement, 0, std::move(word), std::move(indices), at, {}});
+    }
+    if (!Take("(")) return std::make_shared<Term>(Term{Term::Kind::kName, 0, std::move(word), {}, at, {}});
     std::vector<TermPtr> arguments;
     if (!IsSymbol(")")) {
       do arguments.push_back(Expression(0));
@@ -332,11 +399,21 @@ class Parser {
     return MakeCall(at, std::move(word), std::move(arguments));
   }
 
+  // Whether `[` opens the indices of a fold: after its `]` stands what is folded, in parentheses. Nothing else does.
+  bool IsFoldAhead() const {
+    int depth = 0;
+    for (std::size_t n = 0; at_ + n < tokens_.size(); ++n) {
+      if (Is(Ahead(n), "[")) ++depth;
+      if (Is(Ahead(n), "]") && --depth == 0) return Is(Ahead(n + 1), "(");
+    }
+    return false;
+  }
+
   static TermPtr MakeNumber(Position at, double value) {
-    return std::make_shared<Term>(Term{Term::Kind::kNumber, value, {}, {}, at});
+    return std::make_shared<Term>(Term{Term::Kind::kNumber, value, {}, {}, at, {}});
   }
   static TermPtr MakeCall(Position at, std::string function, std::vector<TermPtr> arguments) {
-    return std::make_shared<Term>(Term{Term::Kind::kCall, 0, std::move(function), std::move(arguments), at});
+    return std::make_shared<Term>(Term{Term::Kind::kCall, 0, std::move(function), std::move(arguments), at, {}});
   }
 
   std::vector<Token> tokens_;

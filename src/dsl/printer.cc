@@ -10,6 +10,12 @@ namespace {
 
 constexpr std::size_t kLineWidth = 100;  // a longer statement has each -> on its own line
 
+std::string Loops(const std::vector<LoopIndex>& loops) {
+  std::string text;
+  for (const auto& loop : loops) text += fmt::format("{}{} < {}", text.empty() ? "" : ", ", loop.name, loop.extent);
+  return fmt::format(" [{}] ", text);
+}
+
 std::string List(const std::vector<std::int64_t>& values) { return fmt::format("[{}]", fmt::join(values, ", ")); }
 
 // The binding strength of an operator, as in the parser; 3 for everything that needs no parentheses.
@@ -31,10 +37,20 @@ std::string NumberText(double value) {
   return fmt::format("{}", value);
 }
 
+std::string Text(const Term& term, int least);
+
+std::string Arguments(const Term& term) {
+  std::string text;
+  for (const auto& argument : term.arguments) text += (text.empty() ? "" : ", ") + Text(*argument, 0);
+  return text;
+}
+
 std::string Text(const Term& term, int least) {
   switch (term.kind) {
     case Term::Kind::kNumber: return NumberText(term.number);
     case Term::Kind::kName: return term.name;
+    case Term::Kind::kFold: return fmt::format("{}{}({})", term.name, Loops(term.over), Text(*term.arguments[0], 0));
+    case Term::Kind::kElement: return fmt::format("{}[{}]", term.name, Arguments(term));
     case Term::Kind::kCall: break;
   }
   const int precedence = Precedence(term);
@@ -48,9 +64,7 @@ std::string Text(const Term& term, int least) {
     text =
         operand.kind == Term::Kind::kNumber ? fmt::format("-({})", NumberText(operand.number)) : "-" + Text(operand, 3);
   } else {
-    std::string arguments;
-    for (const auto& argument : term.arguments) arguments += (arguments.empty() ? "" : ", ") + Text(*argument, 0);
-    text = fmt::format("{}({})", term.name, arguments);
+    text = fmt::format("{}({})", term.name, Arguments(term));
   }
   return precedence < least ? "(" + text + ")" : text;
 }
@@ -82,10 +96,16 @@ std::string Text(const Statement& statement) {
   if (statement.has_target_shape) text += ": " + List(statement.target_shape);
   text += " = " + statement.family;
   if (!statement.variant.empty()) text += " " + statement.variant;
-  text += "(";
+  text += statement.loops.empty() ? "(" : Loops(statement.loops) + "(";
   for (std::size_t i = 0; i < statement.operands.size(); ++i) text += (i ? ", " : "") + Print(statement.operands[i]);
   text += ")";
   if (!statement.axes.empty()) text += fmt::format(" over [{}]", fmt::join(statement.axes, ", "));
+  if (!statement.attributes.empty()) {
+    std::string attributes;
+    for (const auto& [name, value] : statement.attributes)
+      attributes += fmt::format("{}{}: {}", attributes.empty() ? "" : ", ", name, fmt::join(value, "x"));
+    text += fmt::format(" by {{{}}}", attributes);
+  }
   if (!statement.settings.empty()) {
     std::string settings;
     for (const auto& [knob, setting] : statement.settings) {

@@ -29,22 +29,32 @@ struct Position {
   int line = 0, column = 0;  // from 1; 0 when built, not parsed
 };
 
+// A named index with its range: 0 <= name < extent.
+struct LoopIndex {
+  std::string name;
+  std::int64_t extent = 1;
+};
+
 // A scalar expression as written. Names are tensors, views, earlier values, lets or `it`; broadcasting is numpy's,
-// aligned at the last dimension of the statement's iteration space.
+// aligned at the last dimension of the statement's iteration space. In a nest, names are its indices, and elements and
+// folds are written out: x[i, j + 1], sum [k < 64] (a[i, k] * b[k, j]).
 struct Term;
 using TermPtr = std::shared_ptr<const Term>;
 struct Term {
-  enum class Kind : std::uint8_t { kNumber, kName, kCall };
+  enum class Kind : std::uint8_t { kNumber, kName, kCall, kElement, kFold };
   Kind kind = Kind::kNumber;
   double number = 0;
-  std::string
-      name;  // kName; kCall: the function ("exp", "select", "+", "<", "neg") or, in lets, a fold ("sum", "max_over")
-  std::vector<TermPtr> arguments;
+  std::string name;  // kName, kElement: what is read; kCall: the function ("exp", "select", "+", "<", "neg") or, in
+                     // lets, a fold ("sum", "max_over"); kFold: sum, prod, max, min, any, all, argmax, argmin
+  std::vector<TermPtr> arguments;  // kElement: one index a dimension; kFold: what is folded
   Position at;
+  std::vector<LoopIndex> over;  // kFold
 };
 TermPtr Number(double value);
 TermPtr Name(std::string name);
 TermPtr Call(std::string function, std::vector<TermPtr> arguments);
+TermPtr Element(std::string name, std::vector<TermPtr> indices);
+TermPtr FoldOver(std::string fold, std::vector<LoopIndex> over, TermPtr body);
 
 struct Declaration {
   Role role = Role::kInput;
@@ -72,20 +82,25 @@ struct Setting {
   bool operator==(const Setting& other) const { return value == other.value; }
 };
 
+// An attribute's value is one number or a tuple of them.
+using Attributes = std::map<std::string, std::vector<std::int64_t>>;
+
 struct Let {
   std::string name;
   TermPtr value;  // holds exactly one fold over the statement's axes: sum(...), prod(...), max_over(...), min_over(...)
   Position at;
 };
 
-// NAME = FAMILY(operands) over [axes] with {knobs} let ... -> expression -> expression
+// NAME = FAMILY [indices] (operands) over [axes] by {attributes} with {knobs} let ... -> expression -> expression
 struct Statement {
   std::string target;
   std::string family;             // a file of dsl/families/
   std::string variant;            // a word after the family: "reduce sum", "softmax log"; empty if none
+  std::vector<LoopIndex> loops;   // of a nest: one a dimension of the result
   std::vector<TermPtr> operands;  // expressions: a prologue is fused
   std::vector<int> axes;          // of the operands' broadcast shape, sorted; empty if the family takes none
-  std::map<std::string, Setting> settings;
+  Attributes attributes;          // what the family computes, beside its operands: {stride: 2x2, padding: 1x1}
+  std::map<std::string, Setting> settings;  // how; every legal one gives the same result up to rounding
   std::vector<Let> lets;
   std::vector<TermPtr> epilogue;  // each sees the one before as `it`
   Shape target_shape;  // optional annotation `NAME: [shape] = ...`: the result is stored reshaped; empty = the family's

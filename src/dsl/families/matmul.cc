@@ -918,6 +918,7 @@ HONE_FAMILY(matmul){
     .knobs = kKnobs,
     .shape = ShapeRule,
     .check = Check,
+    .type = [](const Kernel&) { return ScalarType::kReal; },
     .flops = Flops,
     .emit_cpu = EmitCpu,
 };

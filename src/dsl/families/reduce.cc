@@ -18,6 +18,13 @@ std::optional<std::string> Check(const KernelProgram&, const Kernel& kernel) {
   return std::nullopt;
 }
 
+// Bools are counted.
+ScalarType Type(const Kernel& kernel) {
+  if (kernel.variant == "mean") return ScalarType::kReal;
+  const ScalarType type = kernel.inputs[0]->type;
+  return type == ScalarType::kBool ? ScalarType::kInt : type;
+}
+
 void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
   FoldPass::Item item;
   item.fold = kernel.variant == "prod"  ? ReduceOp::kProd
@@ -51,6 +58,7 @@ HONE_FAMILY(reduce){
     .takes_axes = true,
     .knobs = kKnobs,
     .check = Check,
+    .type = Type,
     .flops = Flops,
     .emit_cpu = EmitCpu,
 };

@@ -82,6 +82,7 @@ HONE_FAMILY(softmax){
     .takes_axes = true,
     .keeps_axes = true,
     .knobs = kKnobs,
+    .type = [](const Kernel&) { return ScalarType::kReal; },
     .flops = Flops,
     .emit_cpu = EmitCpu,
 };
