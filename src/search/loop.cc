@@ -91,7 +91,7 @@ class Search {
       const std::optional<Attempt> next = HONE_TRY(Choose());  // 1 and 2
       if (HONE_TRY(Replay(next))) continue;
       if (!next) {
-        outcome_.stop = {Stop::Cause::kNothingLeft, "nothing is left to try"};
+        outcome_.stop = {Stop::Cause::kNothingLeft, std::string(strategy_->Ending(tree()))};
         return {};
       }
       if (!HONE_TRY(Try(*next))) return {};

@@ -29,6 +29,12 @@ class Strategy {
   // Which of node.waiting to try; there is at least one.
   virtual std::size_t SelectProposal(const TreeNode& node, Random& random) = 0;
 
+  // Why SelectNode gave nothing: one line, which becomes the run's reason to end.
+  virtual std::string_view Ending(const Tree& tree) const {
+    static_cast<void>(tree);
+    return "nothing is left to try";
+  }
+
   // The tree has a new last attempt with its verdict: for strategies that keep statistics.
   virtual void BackUp(const Tree& tree) { static_cast<void>(tree); }
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "dsl/family.h"
@@ -29,6 +30,11 @@ constexpr Cut kCuts[] = {
     {{.maps = true, .epilogues = false, .norms = true}, "epilogues apart"},
     {{.maps = false, .epilogues = false, .norms = false}, "one kernel a step"},
 };
+
+// A change that makes the time no longer than by this factor did no harm: attempts are timed to about 2 %.
+constexpr double kNeutral = 1.03;
+// So many of the best neutral changes are paired: at most 28 pairs, small beside a budget of 100.
+constexpr std::size_t kPaired = 8;
 
 class Expert : public Proposer {
  public:
@@ -63,22 +69,51 @@ class Expert : public Proposer {
     return proposals;
   }
 
-  // Every single change of a setting. The kernel that takes longest comes first, its first alternatives before its
-  // last.
+  // Round 0: every single change of a setting. Round 1: pairs of those changes that cost nothing on their own; two
+  // settings that only pay together are found so, which no single change shows.
   Result<std::vector<Proposal>> Next(const Attempt& from, int round, Random&) override {
     std::vector<Proposal> proposals;
-    if (round > 0 || !from.accepted() || from.proposal.candidate.kind != CandidateKind::kProgram) return proposals;
+    if (round > 1 || !from.accepted() || from.proposal.candidate.kind != CandidateKind::kProgram) return proposals;
     const auto parsed = dsl::Parse(from.proposal.candidate.text);
     const auto* program = std::get_if<dsl::Program>(&parsed);
     if (!program) return proposals;
-    const auto checked = dsl::Check(*program, &graph_.problem(), limits_);
+    auto changes = Changes(*program, from.time_us());
+    if (round == 1) {
+      proposals = Pairs(*program, changes, from.time_us());
+    } else {
+      for (Change& change : changes) proposals.push_back(std::move(change.proposal));
+    }
+    std::stable_sort(proposals.begin(), proposals.end(),
+                     [](const Proposal& a, const Proposal& b) { return a.predicted_us < b.predicted_us; });
+    return proposals;
+  }
+
+  void Observe(const Attempt& attempt) override {
+    if (attempt.time_us() > 0) times_us_[attempt.proposal.candidate.text] = attempt.time_us();
+  }
+
+ private:
+  struct Change {
+    std::size_t statement = 0;
+    std::string knob;
+    dsl::Setting value;
+    std::string words;
+    Proposal proposal;
+  };
+
+  // All changes of one setting. The kernel that takes longest is predicted to gain most, by its first alternatives more
+  // than by its last.
+  std::vector<Change> Changes(const dsl::Program& program, double time_us) const {
+    std::vector<Change> changes;
+    const auto checked = dsl::Check(program, &graph_.problem(), limits_);
     const auto* kernels = std::get_if<dsl::KernelProgram>(&checked);
-    if (!kernels) return proposals;
+    if (!kernels) return changes;
     const auto times = expert::PredictKernels(*kernels, machine_);
     double total = 0;
     for (const double time : times) total += time;
     for (std::size_t k = 0; k < kernels->kernels.size(); ++k) {
       const dsl::Kernel& kernel = kernels->kernels[k];
+      const std::string& target = program.statements[k].target;
       for (std::size_t n = 0; n < kernel.family->knobs.size(); ++n) {
         const dsl::Knob& knob = kernel.family->knobs[n];
         const std::string knob_name(knob.name);
@@ -87,30 +122,63 @@ class Expert : public Proposer {
           const auto current = kernel.settings.find(knob_name);
           if (current != kernel.settings.end() && current->second == values[v]) continue;
           if (knob.check && knob.check(kernel, values[v])) continue;
-          dsl::Program changed = *program;
+          dsl::Program changed = program;
           changed.statements[k].settings[knob_name] = values[v];
           auto proposal = Propose(changed);
           if (!proposal) continue;
           const std::string before = current == kernel.settings.end() ? "unset" : dsl::ToString(current->second);
-          proposal->origin = fmt::format("expert: {}: {} {} -> {}", changed.statements[k].target, knob.name, before,
-                                         dsl::ToString(values[v]));
-          proposal->key = fmt::format("{}.{}={}", changed.statements[k].target, knob.name, dsl::ToString(values[v]));
+          const std::string after = dsl::ToString(values[v]);
+          std::string words = fmt::format("{}: {} {} -> {}", target, knob.name, before, after);
+          proposal->origin = "expert: " + words;
+          proposal->key = fmt::format("{}.{}={}", target, knob.name, after);
           // A setting is worth at most a fraction of its kernel's share; earlier knobs and values matter more. Fewer
           // threads help only kernels that are shorter than their start, so they come last.
           const double share = total > 0 ? times[k] / total : 1;
           const bool fewer = knob.name == "threads" && times[k] > 20 * machine_.fork_join_us;
           const double order = (fewer ? 0.01 : 1.0) / static_cast<double>(1 + n) / static_cast<double>(1 + v);
-          proposal->predicted_us = from.time_us() * (1 - 0.3 * share * order);
-          proposals.push_back(std::move(*proposal));
+          proposal->predicted_us = time_us * (1 - 0.3 * share * order);
+          changes.push_back({k, knob_name, values[v], std::move(words), std::move(*proposal)});
         }
       }
     }
-    std::stable_sort(proposals.begin(), proposals.end(),
-                     [](const Proposal& a, const Proposal& b) { return a.predicted_us < b.predicted_us; });
+    return changes;
+  }
+
+  // Two changes at once, of those that were tried and did not make it slower. Predicted as if one did not matter to the
+  // other.
+  std::vector<Proposal> Pairs(const dsl::Program& program, const std::vector<Change>& changes, double time_us) const {
+    struct Neutral {
+      const Change* change;
+      double ratio;  // of the times, after / before
+    };
+    std::vector<Neutral> neutral;
+    for (const Change& change : changes) {
+      const auto tried = times_us_.find(change.proposal.candidate.text);
+      if (tried != times_us_.end() && tried->second <= kNeutral * time_us)
+        neutral.push_back({&change, tried->second / time_us});
+    }
+    std::stable_sort(neutral.begin(), neutral.end(),
+                     [](const Neutral& a, const Neutral& b) { return a.ratio < b.ratio; });
+    if (neutral.size() > kPaired) neutral.resize(kPaired);
+    std::vector<Proposal> proposals;
+    for (std::size_t i = 0; i < neutral.size(); ++i) {
+      for (std::size_t j = i + 1; j < neutral.size(); ++j) {
+        const Change &one = *neutral[i].change, &other = *neutral[j].change;
+        if (one.statement == other.statement && one.knob == other.knob) continue;
+        dsl::Program changed = program;
+        changed.statements[one.statement].settings[one.knob] = one.value;
+        changed.statements[other.statement].settings[other.knob] = other.value;
+        auto proposal = Propose(changed);
+        if (!proposal) continue;
+        proposal->origin = fmt::format("expert: {}; {}", one.words, other.words);
+        proposal->key = fmt::format("{} {}", one.proposal.key, other.proposal.key);
+        proposal->predicted_us = time_us * neutral[i].ratio * neutral[j].ratio;
+        proposals.push_back(std::move(*proposal));
+      }
+    }
     return proposals;
   }
 
- private:
   // The program with every setting written out, so that the text says all; nothing if the checker refuses it.
   std::optional<Proposal> Propose(dsl::Program program) const {
     const auto checked = dsl::Check(program, &graph_.problem(), limits_);
@@ -127,6 +195,7 @@ class Expert : public Proposer {
   Graph graph_;
   Machine machine_;
   dsl::Limits limits_;
+  std::map<std::string, double> times_us_;  // of accepted candidates, by text
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "dsl/program.h"
 #include "propose/expert/pieces.h"
 #include "propose/expert/writer.h"
@@ -198,6 +200,44 @@ TEST(ExpertTest, EveryMoveChangesOneSettingAndIsALegalProgram) {
     EXPECT_GT(move.predicted_us, 0);
     EXPECT_LT(move.predicted_us, 100);
   }
+}
+
+TEST(ExpertTest, ASecondRoundPairsTheChangesThatDidNoHarm) {
+  const Problem problem = Parse(In("x", "[64, 1000]") + "," + In("y", "[64, 1000]", "output"),
+                                R"({"op": "relu", "args": {"self": "%x"}, "outputs": ["y"]})");
+  auto graph = Graph::Create(problem);
+  ASSERT_TRUE(graph);
+  const auto expert = MakeExpert(*graph, Machine{.threads = 2});
+  Random random(1);
+  const auto start = expert->Start(random);
+  ASSERT_TRUE(start);
+  const auto tried = [](int number, const Proposal& proposal, double time_us) {
+    Attempt attempt{.number = number, .proposal = proposal};
+    attempt.evaluation.verdict.outcome = Outcome::kAccepted;
+    attempt.evaluation.timing = Timing{.warm = {.median_us = time_us}};
+    return attempt;
+  };
+  const Attempt from = tried(1, start->at(0), 100);
+  expert->Observe(from);
+  const auto moves = expert->Next(from, 0, random);
+  ASSERT_TRUE(moves);
+  const auto knob = [](const Proposal& move) { return move.key.substr(0, move.key.find('=')); };
+  // The first two of different settings do no harm, all others do.
+  const auto other =
+      std::find_if(moves->begin(), moves->end(), [&](const auto& move) { return knob(move) != knob(moves->at(0)); });
+  ASSERT_NE(other, moves->end());
+  int number = 1;
+  for (const auto& move : *moves) {
+    const bool harmless = &move == &moves->front() || &move == &*other;
+    expert->Observe(tried(++number, move, harmless ? 101 : 110));
+  }
+  const auto pairs = expert->Next(from, 1, random);
+  ASSERT_TRUE(pairs);
+  ASSERT_EQ(pairs->size(), 1u);
+  EXPECT_NE(pairs->at(0).key.find(moves->at(0).key), std::string::npos) << pairs->at(0).key;
+  EXPECT_NE(pairs->at(0).key.find(other->key), std::string::npos) << pairs->at(0).key;
+  EXPECT_NEAR(pairs->at(0).predicted_us, 100 * 1.01 * 1.01, 1e-9);
+  EXPECT_TRUE(expert->Next(from, 2, random)->empty());
 }
 
 }  // namespace
