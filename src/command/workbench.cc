@@ -6,8 +6,7 @@
 #include <utility>
 
 #include "base/process.h"
-#include "dsl/kernel.h"
-#include "dsl/program.h"
+#include "dsl/lower.h"
 #include "problem/import/bridge.h"
 #include "problem/import/import.h"
 #include "problem/import/python.h"
@@ -42,11 +41,9 @@ Verdict Refusal(const dsl::Complaint& complaint) {
 Lowering LoweringFor(const Problem& problem, const Machine& machine) {
   const dsl::Limits limits = LimitsOf(machine);
   return [problem, limits](const Candidate& candidate) -> Result<std::variant<std::string, Verdict>> {
-    const auto parsed = dsl::Parse(candidate.text);
-    if (const auto* complaint = std::get_if<dsl::Complaint>(&parsed)) return Refusal(*complaint);
-    const auto checked = dsl::Check(std::get<dsl::Program>(parsed), &problem, limits);
-    if (const auto* complaint = std::get_if<dsl::Complaint>(&checked)) return Refusal(*complaint);
-    return dsl::EmitCpu(std::get<dsl::KernelProgram>(checked));
+    const auto lowered = dsl::Lower(candidate.text, &problem, limits);
+    if (const auto* complaint = std::get_if<dsl::Complaint>(&lowered)) return Refusal(*complaint);
+    return dsl::EmitCpu(std::get<dsl::KernelProgram>(lowered));
   };
 }
 

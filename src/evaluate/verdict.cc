@@ -1,7 +1,9 @@
 #include "evaluate/verdict.h"
 
 #include <cmath>
+#include <concepts>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 namespace hone {
 namespace {
@@ -29,121 +31,143 @@ double ReadNumber(const json& value) {
   return word == "-inf" ? -HUGE_VAL : HUGE_VAL;
 }
 
-void Put(json& to, const char* key, const std::optional<double>& value) {
-  if (value) to[key] = Number(*value);
+// The fields of each struct, once for both directions: Fields(from, Writer(json)) writes them, Fields(to, Reader(json))
+// reads those that are there. `Of` is the struct, const when it is written.
+template <class Of, class As>
+concept Is = std::same_as<std::remove_const_t<Of>, As>;
+
+template <Is<Samples> Of>
+void Fields(Of& samples, auto field) {
+  field("median_us", samples.median_us);
+  field("low_us", samples.low_us);
+  field("high_us", samples.high_us);
+  field("p10_us", samples.p10_us);
+  field("p90_us", samples.p90_us);
+  field("count", samples.count);
 }
+
+template <Is<Comparison> Of>
+void Fields(Of& comparison, auto field) {
+  field("baseline", comparison.baseline);
+  field("baseline_warm", comparison.baseline_warm);
+  field("speedup", comparison.speedup);
+  field("speedup_low", comparison.speedup_low);
+  field("speedup_high", comparison.speedup_high);
+  field("rounds", comparison.rounds);
+}
+
+template <Is<Timing> Of>
+void Fields(Of& timing, auto field) {
+  field("warm", timing.warm);
+  field("cold", timing.cold);
+  field("prepare_us", timing.prepare_us);
+  field("threads", timing.threads);
+  field("against", timing.against);
+}
+
+template <Is<Evidence> Of>
+void Fields(Of& evidence, auto field) {
+  field("draw", evidence.draw);
+  field("output", evidence.output);
+  field("index", evidence.index);
+  field("expected", evidence.expected);
+  field("got", evidence.got);
+  field("budget", evidence.budget);
+  field("wrong_elements", evidence.wrong_elements);
+  field("elements", evidence.elements);
+  field("signal", evidence.signal);
+  field("exit_code", evidence.exit_code);
+  field("line", evidence.line);
+  field("column", evidence.column);
+  field("detail", evidence.detail);
+  field("log", evidence.log);
+}
+
+template <Is<StageTimes> Of>
+void Fields(Of& stages, auto field) {
+  field("compile_ms", stages.compile_ms);
+  field("check_ms", stages.check_ms);
+  field("timing_ms", stages.timing_ms);
+  field("total_ms", stages.total_ms);
+  field("compile_cached", stages.compile_cached);
+}
+
+// What is known of an accepted candidate; under "accuracy".
+template <Is<Verdict> Of>
+void Fields(Of& verdict, auto field) {
+  field("error_over_budget", verdict.error_over_budget);
+  field("error_over_honest", verdict.error_over_honest);
+  field("bit_reproducible", verdict.bit_reproducible);
+  field("range", verdict.range);
+  field("official_allclose", verdict.official_allclose);
+}
+
 template <class T>
-void Put(json& to, const char* key, const std::optional<T>& value) {
-  if (value) to[key] = *value;
-}
-void Put(json& to, const char* key, const std::string& value) {
-  if (!value.empty()) to[key] = value;
-}
+concept HasFields = requires(T& of, void (*field)()) { Fields(of, field); };
 
-void Get(const json& from, const char* key, std::optional<double>& value) {
-  if (from.contains(key)) value = ReadNumber(from[key]);
-}
-template <class T>
-void Get(const json& from, const char* key, std::optional<T>& value) {
-  if (from.contains(key)) value = from[key].get<T>();
-}
-template <class T>
-void Get(const json& from, const char* key, T& value) {
-  if (from.contains(key)) value = from[key].get<T>();
-}
-void Get(const json& from, const char* key, double& value) {
-  if (from.contains(key)) value = ReadNumber(from[key]);
-}
+// What is not set is not written: no value, no text, no index.
+class Writer {
+ public:
+  explicit Writer(json& to) : to_(to) {}
 
-json ToJson(const Samples& samples) {
-  return {{"median_us", samples.median_us}, {"low_us", samples.low_us}, {"high_us", samples.high_us},
-          {"p10_us", samples.p10_us},       {"p90_us", samples.p90_us}, {"count", samples.count}};
-}
-
-Samples ReadSamples(const json& from) {
-  Samples samples;
-  Get(from, "median_us", samples.median_us);
-  Get(from, "low_us", samples.low_us);
-  Get(from, "high_us", samples.high_us);
-  Get(from, "p10_us", samples.p10_us);
-  Get(from, "p90_us", samples.p90_us);
-  Get(from, "count", samples.count);
-  return samples;
-}
-
-json ToJson(const Evidence& evidence) {
-  json out = json::object();
-  Put(out, "draw", evidence.draw);
-  Put(out, "output", evidence.output);
-  if (!evidence.index.empty()) out["index"] = evidence.index;
-  Put(out, "expected", evidence.expected);
-  Put(out, "got", evidence.got);
-  Put(out, "budget", evidence.budget);
-  Put(out, "wrong_elements", evidence.wrong_elements);
-  Put(out, "elements", evidence.elements);
-  Put(out, "signal", evidence.signal);
-  Put(out, "exit_code", evidence.exit_code);
-  Put(out, "line", evidence.line);
-  Put(out, "column", evidence.column);
-  Put(out, "detail", evidence.detail);
-  Put(out, "log", evidence.log);
-  return out;
-}
-
-Evidence ReadEvidence(const json& from) {
-  Evidence evidence;
-  Get(from, "draw", evidence.draw);
-  Get(from, "output", evidence.output);
-  Get(from, "index", evidence.index);
-  Get(from, "expected", evidence.expected);
-  Get(from, "got", evidence.got);
-  Get(from, "budget", evidence.budget);
-  Get(from, "wrong_elements", evidence.wrong_elements);
-  Get(from, "elements", evidence.elements);
-  Get(from, "signal", evidence.signal);
-  Get(from, "exit_code", evidence.exit_code);
-  Get(from, "line", evidence.line);
-  Get(from, "column", evidence.column);
-  Get(from, "detail", evidence.detail);
-  Get(from, "log", evidence.log);
-  return evidence;
-}
-
-json ToJson(const Timing& timing) {
-  json against = json::array();
-  for (const Comparison& one : timing.against) {
-    against.push_back({{"baseline", one.baseline},
-                       {"baseline_warm", ToJson(one.baseline_warm)},
-                       {"speedup", one.speedup},
-                       {"speedup_low", one.speedup_low},
-                       {"speedup_high", one.speedup_high},
-                       {"rounds", one.rounds}});
+  void operator()(const char* key, double value) { to_[key] = Number(value); }
+  void operator()(const char* key, const std::string& value) {
+    if (!value.empty()) to_[key] = value;
   }
-  return {{"warm", ToJson(timing.warm)},
-          {"cold", ToJson(timing.cold)},
-          {"prepare_us", timing.prepare_us},
-          {"threads", timing.threads},
-          {"against", std::move(against)}};
-}
-
-Timing ReadTiming(const json& from) {
-  Timing timing;
-  if (from.contains("warm")) timing.warm = ReadSamples(from["warm"]);
-  if (from.contains("cold")) timing.cold = ReadSamples(from["cold"]);
-  Get(from, "prepare_us", timing.prepare_us);
-  Get(from, "threads", timing.threads);
-  for (const json& one : from.value("against", json::array())) {
-    Comparison comparison;
-    Get(one, "baseline", comparison.baseline);
-    if (one.contains("baseline_warm")) comparison.baseline_warm = ReadSamples(one["baseline_warm"]);
-    Get(one, "speedup", comparison.speedup);
-    Get(one, "speedup_low", comparison.speedup_low);
-    Get(one, "speedup_high", comparison.speedup_high);
-    Get(one, "rounds", comparison.rounds);
-    timing.against.push_back(std::move(comparison));
+  void operator()(const char* key, const std::vector<std::int64_t>& value) {
+    if (!value.empty()) to_[key] = value;
   }
-  return timing;
-}
+  void operator()(const char* key, const std::vector<Comparison>& value) {
+    to_[key] = json::array();
+    for (const Comparison& one : value) Fields(one, Writer(to_[key].emplace_back()));
+  }
+  template <class T>
+  void operator()(const char* key, const std::optional<T>& value) {
+    if (value) (*this)(key, *value);
+  }
+  template <class T>
+  void operator()(const char* key, const T& value) {
+    if constexpr (HasFields<const T>) {
+      to_[key] = json::object();
+      Fields(value, Writer(to_[key]));
+    } else {
+      to_[key] = value;
+    }
+  }
+
+ private:
+  json& to_;
+};
+
+// What is not there keeps its value.
+class Reader {
+ public:
+  explicit Reader(const json& from) : from_(from) {}
+
+  void operator()(const char* key, double& value) {
+    if (from_.contains(key)) value = ReadNumber(from_[key]);
+  }
+  void operator()(const char* key, std::vector<Comparison>& value) {
+    if (!from_.contains(key)) return;
+    for (const json& one : from_[key]) Fields(value.emplace_back(), Reader(one));
+  }
+  template <class T>
+  void operator()(const char* key, std::optional<T>& value) {
+    if (from_.contains(key)) (*this)(key, value.emplace());
+  }
+  template <class T>
+  void operator()(const char* key, T& value) {
+    if (!from_.contains(key)) return;
+    if constexpr (HasFields<T>) {
+      Fields(value, Reader(from_[key]));
+    } else {
+      value = from_[key].get<T>();
+    }
+  }
+
+ private:
+  const json& from_;
+};
 
 }  // namespace
 
@@ -158,25 +182,13 @@ std::optional<Outcome> ParseOutcome(std::string_view name) {
 
 json ToJson(const Evaluation& evaluation) {
   const Verdict& verdict = evaluation.verdict;
-  json out{{"outcome", Name(verdict.outcome)},
-           {"reason", verdict.reason},
-           {"evidence", ToJson(verdict.evidence)},
-           {"stages",
-            {{"compile_ms", evaluation.stages.compile_ms},
-             {"check_ms", evaluation.stages.check_ms},
-             {"timing_ms", evaluation.stages.timing_ms},
-             {"total_ms", evaluation.stages.total_ms},
-             {"compile_cached", evaluation.stages.compile_cached}}},
-           {"sandbox", evaluation.sandbox}};
-  if (verdict.accepted()) {
-    json accuracy{{"error_over_budget", Number(verdict.error_over_budget)},
-                  {"error_over_honest", Number(verdict.error_over_honest)},
-                  {"bit_reproducible", verdict.bit_reproducible}};
-    Put(accuracy, "range", verdict.range);
-    Put(accuracy, "official_allclose", verdict.official_allclose);
-    out["accuracy"] = std::move(accuracy);
-  }
-  if (evaluation.timing) out["timing"] = ToJson(*evaluation.timing);
+  json out{{"outcome", Name(verdict.outcome)}, {"reason", verdict.reason}};
+  Writer write(out);
+  write("evidence", verdict.evidence);
+  write("stages", evaluation.stages);
+  out["sandbox"] = evaluation.sandbox;
+  if (verdict.accepted()) write("accuracy", verdict);
+  write("timing", evaluation.timing);
   if (!evaluation.notes.empty()) out["notes"] = evaluation.notes;
   return out;
 }
@@ -188,27 +200,14 @@ Result<Evaluation> ParseEvaluation(const json& from) {
     const auto outcome = ParseOutcome(from.at("outcome").get_ref<const std::string&>());
     if (!outcome) return Fail(ErrorKind::kCorrupt, "an evaluation has the unknown outcome " + from["outcome"].dump());
     verdict.outcome = *outcome;
-    Get(from, "reason", verdict.reason);
-    if (from.contains("evidence")) verdict.evidence = ReadEvidence(from["evidence"]);
-    if (from.contains("accuracy")) {
-      const json& accuracy = from["accuracy"];
-      Get(accuracy, "error_over_budget", verdict.error_over_budget);
-      Get(accuracy, "error_over_honest", verdict.error_over_honest);
-      Get(accuracy, "bit_reproducible", verdict.bit_reproducible);
-      Get(accuracy, "range", verdict.range);
-      Get(accuracy, "official_allclose", verdict.official_allclose);
-    }
-    if (from.contains("timing")) evaluation.timing = ReadTiming(from["timing"]);
-    if (from.contains("stages")) {
-      const json& stages = from["stages"];
-      Get(stages, "compile_ms", evaluation.stages.compile_ms);
-      Get(stages, "check_ms", evaluation.stages.check_ms);
-      Get(stages, "timing_ms", evaluation.stages.timing_ms);
-      Get(stages, "total_ms", evaluation.stages.total_ms);
-      Get(stages, "compile_cached", evaluation.stages.compile_cached);
-    }
-    Get(from, "sandbox", evaluation.sandbox);
-    Get(from, "notes", evaluation.notes);
+    Reader read(from);
+    read("reason", verdict.reason);
+    read("evidence", verdict.evidence);
+    read("accuracy", verdict);
+    read("timing", evaluation.timing);
+    read("stages", evaluation.stages);
+    read("sandbox", evaluation.sandbox);
+    read("notes", evaluation.notes);
     return evaluation;
   } catch (const json::exception& error) {
     return Fail(ErrorKind::kCorrupt, std::string("not an evaluation: ") + error.what());

@@ -11,8 +11,7 @@
 #include "base/sha256.h"
 #include "command/command.h"
 #include "command/evaluation_text.h"
-#include "dsl/kernel.h"
-#include "dsl/program.h"
+#include "dsl/lower.h"
 #include "evaluate/draws.h"
 #include "evaluate/oracle.h"
 #include "graph/graph.h"
@@ -139,17 +138,13 @@ Result<void> FindValues(const std::string& named, ExportMaterial& material) {
                           missing, folders.front()));
 }
 
-Result<std::string> Lower(const Problem& problem, const Machine& machine, const std::string& program) {
-  const dsl::Limits limits = LimitsOf(machine);
-  const auto refuse = [](const dsl::Complaint& complaint) {
+Result<std::string> ModuleOf(const std::string& program, const Problem& problem, const Machine& machine) {
+  const auto lowered = dsl::Lower(program, &problem, LimitsOf(machine));
+  if (const auto* complaint = std::get_if<dsl::Complaint>(&lowered)) {
     return Fail(ErrorKind::kUsage,
-                fmt::format("this hone does not take the program that was accepted: {}", dsl::ToString(complaint)));
-  };
-  const auto parsed = dsl::Parse(program);
-  if (const auto* complaint = std::get_if<dsl::Complaint>(&parsed)) return refuse(*complaint);
-  const auto checked = dsl::Check(std::get<dsl::Program>(parsed), &problem, limits);
-  if (const auto* complaint = std::get_if<dsl::Complaint>(&checked)) return refuse(*complaint);
-  return dsl::EmitCpu(std::get<dsl::KernelProgram>(checked));
+                fmt::format("this hone does not take the program that was accepted: {}", dsl::ToString(*complaint)));
+  }
+  return dsl::EmitCpu(std::get<dsl::KernelProgram>(lowered));
 }
 
 // Inputs drawn afresh and what the oracle makes of them. Nothing if that were too large.
@@ -203,7 +198,7 @@ Result<Answer> RunExport(VerbCall& call) {
   if (material.evaluation.timing) machine.threads = material.evaluation.timing->threads;
   std::string source = HONE_TRY(store.Blob(material.attempt.source_blob));
   if (material.attempt.kind == Name(CandidateKind::kProgram)) {
-    material.module = HONE_TRY(Lower(material.problem, machine, source));
+    material.module = HONE_TRY(ModuleOf(source, material.problem, machine));
     material.program = std::move(source);
   } else {
     material.module = std::move(source);

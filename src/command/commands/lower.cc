@@ -1,4 +1,6 @@
 // hone lower: the C++ that a program of the kernel language becomes, and the settings that it was given.
+#include "dsl/lower.h"
+
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -7,7 +9,7 @@
 #include "command/command.h"
 #include "dsl/family.h"
 #include "problem/problem.h"
-#include "target/machine.h"
+#include "propose/limits.h"
 
 namespace hone {
 namespace {
@@ -31,19 +33,10 @@ Result<Answer> RunLower(VerbCall& call) {
   const std::string text = HONE_TRY(ReadFile(path));
   std::optional<Problem> problem;
   if (call.Has("problem")) problem = HONE_TRY(LoadProblem(call.Text("problem")));
-  const auto parsed = dsl::Parse(text);
-  if (const auto* complaint = std::get_if<dsl::Complaint>(&parsed))
+  const auto lowered = dsl::Lower(text, problem ? &*problem : nullptr, LimitsOf(DescribeMachine()));
+  if (const auto* complaint = std::get_if<dsl::Complaint>(&lowered))
     return Fail(ErrorKind::kUsage, path + ": " + ToString(*complaint));
-  const Machine machine = DescribeMachine();
-  const dsl::Limits limits{.threads = machine.threads,
-                           .vector_bytes = machine.vector_bytes,
-                           .l1_bytes = machine.l1_bytes,
-                           .l2_bytes = machine.l2_bytes,
-                           .l3_bytes = machine.l3_bytes};
-  const auto checked = dsl::Check(std::get<dsl::Program>(parsed), problem ? &*problem : nullptr, limits);
-  if (const auto* complaint = std::get_if<dsl::Complaint>(&checked))
-    return Fail(ErrorKind::kUsage, path + ": " + ToString(*complaint));
-  const auto& program = std::get<dsl::KernelProgram>(checked);
+  const auto& program = std::get<dsl::KernelProgram>(lowered);
   const std::string source = dsl::EmitCpu(program);
   nlohmann::json kernels = nlohmann::json::array();
   for (const auto& kernel : program.kernels) {
