@@ -8,9 +8,5 @@ install(TARGETS hone
   RUNTIME DESTINATION bin
   LIBRARY DESTINATION lib)
 install(DIRECTORY include/hone DESTINATION include)
-foreach(folder examples docs)
-  if(EXISTS ${CMAKE_SOURCE_DIR}/${folder})
-    install(DIRECTORY ${folder} DESTINATION share/hone PATTERN __pycache__ EXCLUDE)
-  endif()
-endforeach()
+install(DIRECTORY examples docs DESTINATION share/hone PATTERN __pycache__ EXCLUDE)
 install(FILES LICENSE README.md DESTINATION share/hone)
