@@ -37,10 +37,18 @@ void AppendSystem(Argv& argv) {
   for (const char* path : {"/etc/alternatives", "/etc/ld.so.cache"}) Append(argv, {"--ro-bind-try", path, path});
 }
 
-bool Probe(bool processes) {
+void AppendFiles(Argv& argv, bool whole_root) {
+  if (whole_root) {
+    Append(argv, {"--ro-bind", "/", "/"});
+  } else {
+    AppendSystem(argv);
+  }
+}
+
+bool Probe(bool processes, bool whole_root = false) {
   if (!FindProgram("bwrap")) return false;
   Argv argv{"bwrap", "--unshare-all", "--unshare-user", "--cap-drop", "ALL"};
-  AppendSystem(argv);
+  AppendFiles(argv, whole_root);
   if (processes) Append(argv, {"--proc", "/proc"});
   Append(argv, {"--", "/bin/true"});
   const auto exit = Run({.argv = std::move(argv), .wall = std::chrono::seconds(10)});
@@ -59,10 +67,15 @@ bool BubblewrapMountsProc() {
   return mounts;
 }
 
+bool BubblewrapBindsRoot() {
+  static const bool binds = BubblewrapWorks() && Probe(false, true);
+  return binds;
+}
+
 std::vector<std::string> BubblewrapArgv(const BubblewrapOptions& options) {
   Argv argv{"bwrap",         "--unshare-all", "--unshare-user", "--cap-drop", "ALL", "--die-with-parent",
             "--new-session", "--clearenv",    "--hostname",     "hone"};
-  AppendSystem(argv);
+  AppendFiles(argv, options.whole_root);
   if (options.devices) Append(argv, {"--dev", "/dev"});
   if (options.processes && BubblewrapMountsProc()) Append(argv, {"--proc", "/proc"});
   const auto size = std::to_string(options.tmpfs_bytes);

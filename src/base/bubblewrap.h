@@ -16,6 +16,7 @@ struct Bind {
 };
 
 struct BubblewrapOptions {
+  bool whole_root = false;                 // all of our files read-only, in place of the system's (BubblewrapBindsRoot)
   std::vector<Bind> read_only;             // a path that does not exist is left out
   std::vector<Bind> writable;              // must exist
   std::vector<std::string> tmpfs{"/tmp"};  // empty folders in memory, gone with the process
@@ -30,10 +31,11 @@ struct BubblewrapOptions {
 // milliseconds the first time.
 bool BubblewrapWorks();
 bool BubblewrapMountsProc();
+bool BubblewrapBindsRoot();
 
 // "bwrap ... --", to which the program's own argv is appended. Always: own user, PID, IPC, UTS and network namespaces,
 // no capabilities, a session of its own, killed with us. Killing bwrap itself kills all that runs inside. What is seen
-// of the system: /usr, /bin, /sbin, /lib*, /etc/alternatives and /etc/ld.so.cache.
+// of the system, unless `whole_root`: /usr, /bin, /sbin, /lib*, /etc/alternatives and /etc/ld.so.cache.
 std::vector<std::string> BubblewrapArgv(const BubblewrapOptions& options);
 
 }  // namespace hone

@@ -68,6 +68,15 @@ TEST_F(BubblewrapTest, WritableBindIsWritten) {
   EXPECT_EQ(access((folder_ + "/made").c_str(), F_OK), 0);
 }
 
+TEST_F(BubblewrapTest, WholeRootIsReadAndNotWritten) {
+  if (!BubblewrapBindsRoot()) GTEST_SKIP() << "the system does not let bubblewrap bind all of its files";
+  const BubblewrapOptions options{.whole_root = true, .read_only = {{folder_, ""}}};
+  EXPECT_TRUE(Shell(options, "test -r /etc/passwd").ok());
+  EXPECT_FALSE(Shell(options, "touch /etc/hone_was_here").ok());
+  EXPECT_EQ(Shell(options, "ls -A /tmp | wc -l").output, "1\n");  // a /tmp of its own, with what was given
+  EXPECT_TRUE(Shell(options, "touch /tmp/mine").ok());
+}
+
 TEST_F(BubblewrapTest, MissingReadOnlyPathIsLeftOut) {
   EXPECT_TRUE(Shell({.read_only = {{folder_ + "/nowhere", ""}}}, "true").ok());
 }

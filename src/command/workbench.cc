@@ -8,6 +8,7 @@
 #include "base/process.h"
 #include "dsl/lower.h"
 #include "problem/import/bridge.h"
+#include "problem/import/confine.h"
 #include "problem/import/import.h"
 #include "problem/import/python.h"
 #include "propose/limits.h"
@@ -87,6 +88,7 @@ Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const W
   ImportOptions import;
   import.python = options.python;
   Problem problem = HONE_TRY(Import(path, import));
+  if (!path.ends_with(".json") && !CanConfine()) call.Note(kNotConfined);
   Graph graph = HONE_TRY(Graph::Create(problem));
   Machine machine = HONE_TRY(ThisMachine(call, options));
   if (options.threads > 0) machine.threads = options.threads;

@@ -146,7 +146,7 @@ constexpr Check kChecks[] = {
     {"cache", true, ProbeCache, "builds cannot be kept", "name a writable folder with HONE_CACHE"},
     {"calibration", false, ProbeCalibration, "speed cannot be held against this machine's limit", "hone calibrate"},
     {"bubblewrap", false, ProbeBubblewrap,
-     "candidates run without namespaces: only limits and system call filters hold them",
+     "candidates run without namespaces, held by limits and system call filters; imported files by limits alone",
      "apt install bubblewrap, and allow user namespaces"},
     {"seccomp", false, ProbeSeccomp, "candidates' system calls are not filtered",
      "a kernel with CONFIG_SECCOMP_FILTER"},

@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "command/command.h"
 #include "graph/graph.h"
+#include "problem/import/confine.h"
 
 namespace hone {
 namespace {
@@ -91,6 +92,7 @@ Result<Answer> RunImport(VerbCall& call) {
     return tl::unexpected<Error>(std::move(error));
   }
   Problem problem = std::move(*imported);
+  if (!file.ends_with(".json") && !CanConfine()) call.Note(kNotConfined);
   const auto graph = Graph::Create(problem);
   if (!graph) call.Note(fmt::format("imported, but hone cannot optimize it yet: {}", graph.error().message));
 
@@ -137,7 +139,8 @@ HONE_VERB(import){
     .help =
         "Reads a KernelBench-style file (class Model, get_inputs, get_init_inputs) through PyTorch, in a child "
         "process\n"
-        "under limits of time and memory. docs/problem.md says what is recorded.\n"
+        "under limits of time and memory and, where bubblewrap works, without a network and with all files read-only.\n"
+        "docs/problem.md says what is recorded.\n"
         "\n"
         "  hone import model.py -o p.json\n"
         "  hone import model.py --weights --contract fp32 -o p.json",

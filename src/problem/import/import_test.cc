@@ -15,6 +15,7 @@
 #include "base/process.h"
 #include "problem/generate.h"
 #include "problem/import/bridge.h"
+#include "problem/import/confine.h"
 #include "problem/import/python.h"
 
 namespace hone {
@@ -141,6 +142,34 @@ TEST_F(ImportTest, TimeAndMemoryAreLimited) {
             "model.py:2: needs more than the 1.5 GB of memory that an import may take");
   const auto died = ErrorOf("import os\nos.abort()\n");
   EXPECT_NE(died.find("was killed by SIGABRT while importing it"), std::string::npos) << died;
+}
+
+TEST_F(ImportTest, TheFileMayReadAndNeitherWriteNorCallOut) {
+  NEEDS_TORCH();
+  if (!CanConfine()) GTEST_SKIP() << "bubblewrap is absent or may not make a sandbox here: only limits hold a file";
+  ASSERT_TRUE(WriteFileAtomically(folder_->path() + "/sibling.py", "width = 8\n"));
+  const std::string deeds = kHead + std::string(R"(
+import os, socket, sibling
+def deed(what, act):
+    try:
+        act()
+    except OSError:
+        return
+    raise RuntimeError(what)
+here = os.path.dirname(os.path.abspath(__file__))
+deed("wrote beside the file", lambda: open(here + "/written", "w"))
+deed("removed a file", lambda: os.remove(here + "/sibling.py"))
+deed("found a way out", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect(("192.0.2.1", 9)))
+open("/tmp/mine", "w").close()
+)");
+  for (const auto& python : Pythons()) {
+    const auto problem = Imported(deeds + Module("self.w = torch.ones(sibling.width)", "return x * self.w"), python);
+    ASSERT_TRUE(problem) << problem.error().message;
+    EXPECT_NE(access("/tmp/mine", F_OK), 0);
+    for (const auto& entry : std::filesystem::directory_iterator(folder_->path())) {
+      EXPECT_FALSE(entry.path().filename().string().starts_with(".hone-import")) << entry.path();
+    }
+  }
 }
 
 TEST_F(ImportTest, PrintsOfTheFileDoNotHarm) {

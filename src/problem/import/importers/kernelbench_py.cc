@@ -1,18 +1,25 @@
 // A KernelBench-style Python file: class Model, get_inputs(), get_init_inputs(). The file is code of a stranger, so it
-// runs in a child process under a time and a memory limit, where bridge/hone_import.py has PyTorch trace it.
+// runs in a child process under a time and a memory limit, confined where that works (confine.h), where
+// bridge/hone_import.py has PyTorch trace it.
 #include <fmt/format.h>
+#include <stdlib.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/process.h"
 #include "problem/import/bridge.h"
+#include "problem/import/confine.h"
 #include "problem/import/import.h"
 #include "problem/import/python.h"
 
 namespace hone {
 namespace {
 
+namespace fs = std::filesystem;
 using nlohmann::json;
 
 bool Accepts(std::string_view path) { return path.ends_with(".py"); }
@@ -25,6 +32,43 @@ std::string LastLine(const std::string& text) {
       .substr(0, 300);
 }
 
+// The one place that the file's code may write to: a folder beside the file of values, of which only that file is taken
+// over. Gone with all else when this ends.
+class ValuesFolder {
+ public:
+  static Result<ValuesFolder> BesideOf(const std::string& values_path) {
+    std::string path = (fs::path(values_path).parent_path() / ".hone-import-XXXXXX").string();
+    if (!mkdtemp(path.data())) {
+      return Fail(ErrorKind::kIo, fmt::format("cannot make a folder beside {}: {}", values_path, std::strerror(errno)));
+    }
+    return ValuesFolder(std::move(path), values_path);
+  }
+  ValuesFolder(ValuesFolder&& other) noexcept
+      : path_(std::exchange(other.path_, {})), values_path_(other.values_path_) {}
+  ValuesFolder& operator=(ValuesFolder&&) = delete;
+  ~ValuesFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+
+  const std::string& path() const { return path_; }
+  std::string file() const { return (fs::path(path_) / fs::path(values_path_).filename()).string(); }
+
+  // Nothing to do where no values were written.
+  Result<void> Take() const {
+    std::error_code error;
+    if (!fs::is_regular_file(fs::symlink_status(file(), error))) return {};
+    fs::rename(file(), values_path_, error);
+    if (error) return Fail(ErrorKind::kIo, fmt::format("cannot write {}: {}", values_path_, error.message()));
+    return {};
+  }
+
+ private:
+  ValuesFolder(std::string path, std::string values_path)
+      : path_(std::move(path)), values_path_(std::move(values_path)) {}
+  std::string path_, values_path_;
+};
+
 Result<Problem> Read(const std::string& path, const ImportOptions& options) {
   auto python = options.python;
   if (python.empty()) {
@@ -35,9 +79,10 @@ Result<Problem> Read(const std::string& path, const ImportOptions& options) {
   if (options.weights && options.weights_path.empty()) {
     return Fail(ErrorKind::kUsage, fmt::format("{}: exact weights need a file to be written to", path));
   }
+  const ValuesFolder values = HONE_TRY(ValuesFolder::BesideOf(options.weights_path));
   const json request = {{"path", path},
                         {"weights", options.weights},
-                        {"weights_path", options.weights_path},
+                        {"weights_path", values.file()},
                         {"memory_bytes", options.memory_bytes},
                         {"contract", std::string(Name(options.contract))}};
   Command command;
@@ -46,7 +91,10 @@ Result<Problem> Read(const std::string& path, const ImportOptions& options) {
   command.environment = InheritedEnvironment();
   command.wall = options.wall;
   command.max_output_bytes = std::size_t{64} << 20;
-  const auto exit = HONE_TRY(Run(command));
+  const bool confined = CanConfine();
+  if (confined) Confine(command, path, python, values.path());
+  const Exit ended = HONE_TRY(Run(command));
+  const Exit exit = confined ? ConfinedExit(ended) : ended;
   if (exit.timed_out) {
     return Fail(ErrorKind::kTimeout, fmt::format("{}: importing it ran past {} s; make it faster or raise the limit",
                                                  path, std::chrono::duration<double>(options.wall).count()));
@@ -61,7 +109,8 @@ Result<Problem> Read(const std::string& path, const ImportOptions& options) {
   }
   auto problem = ParseProblem(answer["problem"].dump(-1, ' ', false, json::error_handler_t::replace), path);
   if (!problem) return Rethrow(problem.error(), "what the import of the file gave is no problem: ");
-  problem->folder = std::filesystem::path(options.weights_path).parent_path().string();
+  HONE_TRY(values.Take());
+  problem->folder = fs::path(options.weights_path).parent_path().string();
   return problem;
 }
 
