@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "dsl/cpu/identities.h"
+#include "dsl/cpu/math.h"
 
 namespace hone::dsl {
 namespace {
@@ -21,13 +23,25 @@ constexpr std::string_view kReserved[] = {
     "volatile", "wchar_t", "while", "xor", "std", "linux", "unix", "main", "errno", "stdin", "stdout", "stderr",
     // ours
     "i", "j", "k", "l", "i0", "j0", "k0", "threads", "call", "state", "scratch", "Max", "Min", "Sign", "FloorDiv",
-    "FloorMod", "f32x16", "f32x8"};
+    "FloorMod", "f32x16", "f32x8", "AtLeast", "AtMost", "Capped", "Exp", "Expm1", "Log1p", "Tanh", "Erf"};
 
 struct HelperText {
   std::string_view name, text;
 };
 
 constexpr HelperText kHelpers[] = {
+    {"AtLeast", R"(// x, or the bound if x is below it; a NaN stays one.
+template <class T>
+inline T AtLeast(T x, T bound) {
+  return x < bound ? bound : x;
+}
+)"},
+    {"AtMost", R"(// x, or the bound if x is above it; a NaN stays one.
+template <class T>
+inline T AtMost(T x, T bound) {
+  return x > bound ? bound : x;
+}
+)"},
     {"FloorDiv", R"(// The quotient towards minus infinity.
 inline long FloorDiv(long a, long b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 )"},
@@ -222,6 +236,11 @@ std::string Writer::Helper(std::string_view name) {
 }
 
 std::string Writer::Libm(const std::string& function) {
+  if (const MathFunction* own = wide() ? nullptr : FindMathFunction(function)) {
+    helpers_.emplace(own->name);
+    if (!own->needs.empty()) helpers_.emplace(own->needs);
+    return std::string(own->name);
+  }
   const std::string name = function + (wide() ? "" : "f");
   libm_.insert(name);
   return name;
@@ -259,6 +278,9 @@ std::string Writer::Head() const {
       const bool early = helper.name == "Remainder" || helper.name == "Max" || helper.name == "Min";
       if (early == first && helpers_.contains(std::string(helper.name))) head += std::string(helper.text) + "\n";
     }
+  }
+  for (const auto& function : MathFunctions()) {
+    if (helpers_.contains(std::string(function.name))) head += std::string(function.text) + "\n";
   }
   return head;
 }
@@ -314,6 +336,8 @@ bool IsLibm(const Expr& e) {
   if (e->kind == Expr::Kind::kUnary) return !LibmName(e->unary).empty();
   return e->kind == Expr::Kind::kBinary && (e->binary == BinaryOp::kPow || e->binary == BinaryOp::kAtan2);
 }
+
+bool IsNumber(const Expr& e) { return e->kind == Expr::Kind::kConst && e->real == e->real; }
 
 // pow(x, n) for a small whole n is a product: exact for n = 2, and better rounded than a general pow for the others.
 std::optional<int> SmallPower(const Expr& e) {
@@ -463,8 +487,18 @@ ExprWriter::Piece ExprWriter::Compose(int id) {
             return {fmt::format("__builtin_floor{}({})", writer_.wide() ? "" : "f", infix("/", kTimes).text), kPrimary};
           return call(writer_.Helper("FloorDiv"));
         case BinaryOp::kFloorMod: return call(writer_.Helper("FloorMod"));
-        case BinaryOp::kMin: return call(writer_.Helper("Min"));
-        case BinaryOp::kMax: return call(writer_.Helper("Max"));
+        case BinaryOp::kMin:
+        case BinaryOp::kMax: {
+          const bool max = expr->binary == BinaryOp::kMax;
+          // Beside a constant one comparison does, not two.
+          for (const std::size_t constant : {1, 0}) {
+            if (!real || !IsNumber(expr->operands[constant])) continue;
+            return Piece{fmt::format("{}({}, {})", writer_.Helper(max ? "AtLeast" : "AtMost"),
+                                     Operand(operands[1 - constant], kTernary), Operand(operands[constant], kTernary)),
+                         kPrimary};
+          }
+          return call(writer_.Helper(max ? "Max" : "Min"));
+        }
         case BinaryOp::kPow: {
           if (const auto power = SmallPower(expr)) {
             const std::string x = Operand(operands[0], kTimes - 1);
@@ -509,7 +543,7 @@ ExprWriter::Piece ExprWriter::Compose(int id) {
 
 std::vector<std::string> ExprWriter::Texts(const std::vector<Expr>& exprs) {
   std::vector<int> ids;
-  for (const auto& expr : exprs) ids.push_back(Intern(expr));
+  for (const auto& expr : exprs) ids.push_back(Intern(writer_.wide() ? expr : SpareFunctions(expr)));
   for (const int id : ids) Count(id);
   std::vector<std::string> texts;
   for (const int id : ids) texts.push_back(Write(id).text);

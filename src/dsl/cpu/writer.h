@@ -50,9 +50,11 @@ class Writer {
   std::string ThreadsText() const;  // an int expression: how many threads this kernel may use
 
   // What the text leans on.
-  std::string Helper(std::string_view name);      // "Max": emits its definition at the head; gives the name back
-  std::string Libm(const std::string& function);  // "exp" -> "expf", declared with its vector versions
-  std::string MapMax(bool max);                   // the OpenMP reduction of max or min that keeps NaNs
+  std::string Helper(std::string_view name);  // "Max": emits its definition at the head; gives the name back
+  // "exp" -> "Exp" of dsl/cpu/math.h, where there is one for the kernel's type, else libm's "exp", declared with its
+  // vector versions.
+  std::string Libm(const std::string& function);
+  std::string MapMax(bool max);  // the OpenMP reduction of max or min that keeps NaNs
   // Memory of `count` elements of `type` that lives from hone_prepare to hone_release and is passed to this kernel by
   // name.
   std::string Scratch(const std::string& hint, const std::string& type, std::int64_t count);
