@@ -281,6 +281,9 @@ class Case:
             if drawn is None or (has_default and same(drawn, parameter.default_value)):
                 continue
             self.arguments[parameter.name] = drawn
+        narrowed = self.arguments.get("dtype")
+        if drawer.special and isinstance(narrowed, torch.dtype) and not narrowed.is_floating_point:
+            raise Refused  # what infinity is as a whole number is nobody's to say
         if OLD and self.arguments.get("beta", 1) == 0:  # torch 1.13 multiplies memory that it never wrote by it
             raise Refused
         self.overload = overload

@@ -166,20 +166,12 @@ Cost NodeCost(const Graph& graph, int node) {
 }
 
 Cost GraphCost(const Graph& graph) {
-  std::vector<bool> needed(graph.buffers().size(), false);
   std::set<int> results;
-  for (std::size_t o = 0; o < graph.problem().Outputs().size(); ++o) {
-    needed[static_cast<std::size_t>(graph.Output(o))] = true;
-    results.insert(graph.Output(o));
-  }
+  for (std::size_t o = 0; o < graph.problem().Outputs().size(); ++o) results.insert(graph.Output(o));
   std::vector<std::size_t> stages;
-  for (std::size_t s = graph.stages().size(); s-- > 0;) {
-    const Stage& stage = graph.stages()[s];
-    if (!needed[static_cast<std::size_t>(stage.buffer)]) continue;
-    stages.push_back(s);
-    Visit(stage.value, [&](const ExprNode& node) {
-      if (node.kind == Expr::Kind::kLoad) needed[static_cast<std::size_t>(node.buffer)] = true;
-    });
+  const auto live = LiveStages(graph);
+  for (std::size_t s = 0; s < live.size(); ++s) {
+    if (live[s]) stages.push_back(s);
   }
   Cost cost = CostOf(graph, stages, results);
   // An output that is a view of an input has to be copied.

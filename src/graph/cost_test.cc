@@ -60,5 +60,12 @@ TEST(CostTest, TwoHalvesOfOneInputAreAllOfIt) {
   EXPECT_EQ(GraphCost(graph).bytes_read, 4 * 8 * 32);
 }
 
+TEST(CostTest, AScanCostsOneOperationAnElement) {
+  const Graph graph = SmallGraph("fp32", "x f32 8x100", "y f32 8x100",
+                                 R"([{"op": "cumsum", "args": {"self": "%x", "dim": 1}, "outputs": ["y"]}])");
+  EXPECT_EQ(GraphCost(graph).arithmetic, 800);
+  EXPECT_EQ(GraphCost(graph).bytes(), 2 * 4 * 800);
+}
+
 }  // namespace
 }  // namespace hone

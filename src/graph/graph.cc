@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "base/check.h"
@@ -23,6 +24,26 @@ int GraphBuilder::AddStage(std::string name, Shape shape, DType dtype, int node,
   const int buffer = AddBuffer(std::move(name), std::move(shape), dtype, stage, -1);
   graph_.stages_.push_back({buffer, node, std::move(vars), std::move(value), reshape_of});
   return buffer;
+}
+
+int GraphBuilder::AddStep(std::string name, Shape shape, DType dtype, int node, int sequence, int along,
+                          bool reversed) {
+  std::vector<IndexVar> vars;
+  for (const auto extent : shape) vars.push_back(NewIndex(extent));
+  const int made = AddStage(std::move(name), std::move(shape), dtype, node, std::move(vars), Expr());
+  Stage& stage = graph_.stages_.back();
+  stage.sequence = sequence;
+  stage.along = along;
+  stage.reversed = reversed;
+  return made;
+}
+
+void GraphBuilder::DefineStep(int buffer, Expr value) {
+  graph_.stages_[static_cast<std::size_t>(this->buffer(buffer).stage)].value = std::move(value);
+}
+
+const Stage& GraphBuilder::stage_of(int buffer) const {
+  return graph_.stages_[static_cast<std::size_t>(this->buffer(buffer).stage)];
 }
 
 const Buffer& GraphBuilder::buffer(int id) const { return graph_.buffers_[static_cast<std::size_t>(id)]; }
@@ -57,7 +78,18 @@ Result<void> GraphBuilder::Define(int index) {
         ErrorKind::kUsage,
         fmt::format("{}: hone does not know this operator; `hone graph --ops` lists those that it does", where));
   OpCall call(*this, node, index);
+  const std::size_t before = graph_.stages_.size();
   op->define(call);
+  for (std::size_t s = before; s < graph_.stages_.size(); ++s) {
+    const Stage& stage = graph_.stages_[s];
+    HONE_CHECK(stage.value || !call.error_.empty(), "a step of a sequence without a definition");
+    if (!stage.value) continue;
+    const std::size_t end = SequenceEnd(graph_, s);
+    Visit(stage.value, [&](const ExprNode& part) {
+      HONE_CHECK(part.kind != Expr::Kind::kLoad || buffer(part.buffer).stage < static_cast<int>(end),
+                 "an element reads what is made later");
+    });
+  }
   if (!call.error_.empty()) return Fail(ErrorKind::kUsage, fmt::format("{}: {}", where, call.error_));
   if (call.results_.size() < node.outputs.size()) {
     return Fail(ErrorKind::kUsage,
@@ -103,6 +135,14 @@ Result<void> GraphBuilder::BindOutput(int index) {
 
 Result<Graph> Graph::Create(Problem problem) { return GraphBuilder(std::move(problem)).Build(); }
 
+std::size_t SequenceEnd(const Graph& graph, std::size_t stage) {
+  const auto& stages = graph.stages();
+  std::size_t end = stage + 1;
+  if (stages[stage].sequence < 0) return end;
+  while (end < stages.size() && stages[end].sequence == stages[stage].sequence) ++end;
+  return end;
+}
+
 std::vector<bool> LiveStages(const Graph& graph) {
   std::vector<bool> live(graph.stages().size(), false);
   const auto need = [&](int buffer) {
@@ -110,7 +150,16 @@ std::vector<bool> LiveStages(const Graph& graph) {
     if (stage >= 0) live[static_cast<std::size_t>(stage)] = true;
   };
   for (std::size_t i = 0; i < graph.problem().Outputs().size(); ++i) need(graph.Output(i));
+  const auto& stages = graph.stages();
   for (std::size_t s = live.size(); s-- > 0;) {
+    // Met from the back, where all who read the sequence from outside are known.
+    if (stages[s].sequence >= 0 && SequenceEnd(graph, s) == s + 1) {
+      std::size_t first = s;
+      while (first > 0 && stages[first - 1].sequence == stages[s].sequence) --first;
+      const auto begin = live.begin() + static_cast<std::ptrdiff_t>(first);
+      const auto end = live.begin() + static_cast<std::ptrdiff_t>(s + 1);
+      if (std::find(begin, end, true) != end) std::fill(begin, end, true);
+    }
     if (!live[s]) continue;
     Visit(graph.stages()[s].value, [&](const ExprNode& node) {
       if (node.kind == Expr::Kind::kLoad) need(node.buffer);

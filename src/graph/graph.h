@@ -24,6 +24,14 @@ struct Buffer {
 };
 
 // buffer[vars...] = value, for all values of vars: a loop nest, all of whose elements are independent.
+//
+// Scans and recurrences are sequences: consecutive stages with the same number `sequence` that run in lockstep,
+//
+//   for t = 0 .. T - 1 (T - 1 .. 0 if reversed): for each stage of the sequence: its nest with vars[along] = t
+//
+// where T is the extent of each one's vars[along]. Within a step elements are independent. A value may load an earlier
+// stage of its sequence at t, and any of them, itself too, at the step before: at t - 1 (t + 1 if reversed) in a
+// Select(t == first step, initial, load), so that nothing is read before it is made.
 struct Stage {
   int buffer = -1;
   int node = -1;               // of Graph::problem().nodes
@@ -31,6 +39,9 @@ struct Stage {
   Expr value;
   int reshape_of =
       -1;  // the buffer whose elements these are in the same row-major order: costs nothing but a name; -1 otherwise
+  int sequence = -1;      // the number of its sequence, -1 if it is in none
+  int along = 0;          // in a sequence: which of vars is the step
+  bool reversed = false;  // in a sequence: from the last step to the first; all of a sequence agree
 };
 
 class Graph {
@@ -55,7 +66,11 @@ class Graph {
   std::vector<std::vector<int>> node_outputs_;
 };
 
-// Which stages the outputs need, by index: an operator's unused results need not be computed.
+// The end of the run of stages that `stage` begins: of its whole sequence, or stage + 1.
+std::size_t SequenceEnd(const Graph& graph, std::size_t stage);
+
+// Which stages the outputs need, by index: an operator's unused results need not be computed. A sequence lives or dies
+// as one.
 std::vector<bool> LiveStages(const Graph& graph);
 
 }  // namespace hone

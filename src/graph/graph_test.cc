@@ -80,5 +80,16 @@ TEST(GraphTest, AReshapeSaysWhoseElementsItHas) {
   EXPECT_EQ(graph.stages()[1].reshape_of, graph.stages()[0].buffer);
 }
 
+TEST(GraphTest, ASequenceLivesOrDiesAsOne) {
+  const std::string nodes = R"([{"op": "cummax", "args": {"self": "%x", "dim": 1}, "outputs": ["v", "y"]}])";
+  const Graph used = SmallGraph("fp32", "x f32 4x8", "y i64 4x8", nodes);
+  EXPECT_EQ(LiveStages(used), (std::vector<bool>{true, true}));
+  EXPECT_EQ(SequenceEnd(used, 0), 2u);
+  const Graph unused =
+      SmallGraph("fp32", "x f32 4x8", "z f32 4x8",
+                 nodes.substr(0, nodes.size() - 1) + R"(, {"op": "exp", "args": {"self": "%x"}, "outputs": ["z"]}])");
+  EXPECT_EQ(LiveStages(unused), (std::vector<bool>{false, false, true}));
+}
+
 }  // namespace
 }  // namespace hone

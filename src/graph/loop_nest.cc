@@ -6,6 +6,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -47,7 +48,8 @@ class NestWriter {
     for (std::size_t s = 0; s < stages_.size(); ++s) {
       const Stage& stage = stages_[s];
       if (!stage.value) continue;
-      exact_[static_cast<std::size_t>(stage.buffer)] = IsExact(stage.value);
+      if (stage.sequence >= 0 && SequenceEnd(graph, s) == s + 1) FindExactSteps(s);
+      if (stage.sequence < 0) exact_[static_cast<std::size_t>(stage.buffer)] = IsExact(stage.value);
       Visit(stage.value, [&](const ExprNode& node) {
         if (node.kind == Expr::Kind::kLoad) last_use_[Root(node.buffer)] = static_cast<int>(s);
       });
@@ -84,42 +86,235 @@ class NestWriter {
     return base < 0 ? buffer : Root(base);
   }
 
-  std::string WriteStage(std::size_t index) {
-    const Stage& stage = stages_[index];
-    const Buffer& buffer = graph_.buffers()[static_cast<std::size_t>(stage.buffer)];
+  // Where the run of stages begins whose last one this is: what the run writes has to be declared by then.
+  std::optional<std::size_t> RunThatEnds(std::size_t stage) const {
+    if (SequenceEnd(graph_, stage) != stage + 1) return std::nullopt;
+    while (stages_[stage].sequence >= 0 && stage > 0 && stages_[stage - 1].sequence == stages_[stage].sequence) --stage;
+    return stage;
+  }
+
+  // The nest of a stage, or of the whole sequence that it begins.
+  std::string WriteRun(std::size_t first) {
+    const std::size_t end = SequenceEnd(graph_, first);
     text_.clear();
     depth_ = 1;
-    real_ = style_ == Style::kNaive ? (buffer.dtype == DType::kF64 ? "double" : "float") : "R";
-    used_.clear();
-    Visit(stage.value, [&](const ExprNode& node) {
-      for (const auto& operand : node.operands) ++used_[operand.get()];
-    });
-    Line("// {} = {}", buffer.name,
-         Shortened(ToString(stage.value, [&](int id) { return graph_.buffers()[static_cast<std::size_t>(id)].name; })));
+    for (std::size_t s = first; s < end; ++s) {
+      const auto name = [&](int id) { return graph_.buffers()[static_cast<std::size_t>(id)].name; };
+      Line("// {} = {}", name(stages_[s].buffer), Shortened(ToString(stages_[s].value, name)));
+    }
     Line("{{");
     ++depth_;
-    if (ElementCount(buffer.shape) > 0) {
-      const ExprNode* sum = style_ == Style::kOracle ? LaneSum(stage.value) : nullptr;
-      const Lanes lanes = sum ? ChooseLanes(stage, *sum) : Lanes::kNone;
-      if (lanes == Lanes::kNone)
-        WritePlainNest(stage);
-      else if (lanes == Lanes::kResult)
-        WriteLaneNest(stage, *sum);
-      else
-        WriteFoldNest(stage, *sum);
-    }
+    if (stages_[first].sequence >= 0)
+      WriteSequence(first, end);
+    else
+      WriteStage(stages_[first]);
     --depth_;
     Line("}}");
     if (style_ == Style::kOracle) {
       for (const auto& [used, last] : last_use_) {
         const Buffer& b = graph_.buffers()[static_cast<std::size_t>(used)];
-        if (last == static_cast<int>(index) && b.stage >= 0 && b.tensor < 0) Line("{}_memory.Release();", name(used));
+        if (last >= static_cast<int>(first) && last < static_cast<int>(end) && b.stage >= 0 && b.tensor < 0)
+          Line("{}_memory.Release();", name(used));
       }
     }
     return text_;
   }
 
  private:
+  void Prepare(const Stage& stage) {
+    const Buffer& buffer = graph_.buffers()[static_cast<std::size_t>(stage.buffer)];
+    real_ = style_ == Style::kNaive ? (buffer.dtype == DType::kF64 ? "double" : "float") : "R";
+    used_.clear();
+    Visit(stage.value, [&](const ExprNode& node) {
+      for (const auto& operand : node.operands) ++used_[operand.get()];
+    });
+  }
+
+  void WriteStage(const Stage& stage) {
+    Prepare(stage);
+    if (ElementCount(graph_.buffers()[static_cast<std::size_t>(stage.buffer)].shape) == 0) return;
+    const ExprNode* sum = style_ == Style::kOracle ? LaneSum(stage.value) : nullptr;
+    const Lanes lanes = sum ? ChooseLanes(stage, *sum) : Lanes::kNone;
+    if (lanes == Lanes::kNone)
+      WritePlainNest(stage);
+    else if (lanes == Lanes::kResult)
+      WriteLaneNest(stage, *sum);
+    else
+      WriteFoldNest(stage, *sum);
+  }
+
+  // --- Sequences ---
+
+  void WriteSequence(std::size_t first, std::size_t end) {
+    const Stage& stage = stages_[first];
+    if (ElementCount(graph_.buffers()[static_cast<std::size_t>(stage.buffer)].shape) == 0) return;
+    const Expr term = style_ == Style::kOracle && end == first + 1 ? RunningSumTerm(stage) : Expr();
+    if (term) return WriteRunningSum(stage, term);
+    if (IsScan(first, end)) return WriteScan(first, end);
+    OpenSteps(stage);
+    for (std::size_t s = first; s < end; ++s) {
+      const Stage& step = stages_[s];
+      Line("{{");
+      ++depth_;
+      Line("const std::int64_t {} = step;", IndexName(step.vars[static_cast<std::size_t>(step.along)]));
+      step_var_ = step.vars[static_cast<std::size_t>(step.along)].id;
+      small_step_ = StepTerms(step) < kTermsForThreads;
+      WriteStage(step);
+      step_var_ = -1;
+      small_step_ = false;
+      CloseLoops(1);
+    }
+    CloseLoops(1);
+  }
+
+  // Terms that one step of a stage adds up. Below kTermsForThreads a parallel region costs more than it saves: starting
+  // one takes some 5 us.
+  static constexpr double kTermsForThreads = 1 << 16;
+  static double StepTerms(const Stage& stage) {
+    double terms = 1;
+    for (std::size_t d = 0; d < stage.vars.size(); ++d) {
+      if (static_cast<int>(d) != stage.along) terms *= static_cast<double>(stage.vars[d].extent);
+    }
+    double summed = 1;
+    Visit(stage.value, [&](const ExprNode& node) {
+      for (const auto& var : node.over) summed *= static_cast<double>(var.extent);
+    });
+    return terms * summed;
+  }
+
+  void OpenSteps(const Stage& stage) {
+    const auto extent = stage.vars[static_cast<std::size_t>(stage.along)].extent;
+    if (stage.reversed)
+      Line("for (std::int64_t step = {}; step >= 0; --step) {{", extent - 1);
+    else
+      Line("for (std::int64_t step = 0; step < {}; ++step) {{", extent);
+    ++depth_;
+  }
+
+  // Whether all of a sequence advances element by element: each one reads the others only at its own place, apart from
+  // the step.
+  bool IsScan(std::size_t first, std::size_t end) const {
+    const Stage& leader = stages_[first];
+    std::set<int> members;
+    for (std::size_t s = first; s < end; ++s) members.insert(stages_[s].buffer);
+    bool scan = true;
+    for (std::size_t s = first; s < end; ++s) {
+      const Stage& stage = stages_[s];
+      scan = scan && stage.along == leader.along && stage.vars.size() == leader.vars.size();
+      for (std::size_t d = 0; scan && d < stage.vars.size(); ++d) scan = stage.vars[d].extent == leader.vars[d].extent;
+      Visit(stage.value, [&](const ExprNode& node) {
+        if (node.kind != Expr::Kind::kLoad || !members.count(node.buffer)) return;
+        for (std::size_t d = 0; scan && d < stage.vars.size(); ++d) {
+          const Expr& index = node.operands[d];
+          scan = static_cast<int>(d) == stage.along ||
+                 (index->kind == Expr::Kind::kIndex && index->index.id == stage.vars[d].id) ||
+                 (index->kind == Expr::Kind::kConst && stage.vars[d].extent == 1);
+        }
+      });
+    }
+    return scan;
+  }
+
+  // One nest in the order of memory, with the steps where their dimension is.
+  void WriteScan(std::size_t first, std::size_t end) {
+    const Stage& leader = stages_[first];
+    bool parallel = style_ == Style::kOracle;
+    std::size_t loops = 0;
+    for (std::size_t d = 0; d < leader.vars.size(); ++d, ++loops) {
+      const IndexVar& var = leader.vars[d];
+      if (static_cast<int>(d) == leader.along) {
+        OpenSteps(leader);
+        Line("const std::int64_t {} = step;", IndexName(var));
+        parallel = parallel && StepTerms(leader) >= kTermsForThreads;
+        continue;
+      }
+      OpenLoop(var, parallel && var.extent > 1);
+      if (var.extent > 1) parallel = false;
+    }
+    for (std::size_t s = first; s < end; ++s) {
+      Stage stage = stages_[s];
+      if (s != first) {
+        stage.value = Substitute(stage.value, [&](const IndexVar& var) -> Expr {
+          for (std::size_t d = 0; d < stage.vars.size(); ++d) {
+            if (stage.vars[d].id == var.id) return leader.vars[d];
+          }
+          return {};
+        });
+        stage.vars = leader.vars;
+      }
+      Prepare(stage);
+      Line("{{");
+      ++depth_;
+      {
+        Scope scope(*this, stage.value);
+        WriteResult(stage, stage.value);
+      }
+      CloseLoops(1);
+    }
+    CloseLoops(loops);
+  }
+
+  // The term of `y = (first step ? 0 : y one step before) + term`: such sums have the errors of sums, not of chains of
+  // additions, since whoever adds many terms adds them in blocks.
+  static Expr RunningSumTerm(const Stage& stage) {
+    const Expr& sum = stage.value;
+    if (sum->kind != Expr::Kind::kBinary || sum->binary != BinaryOp::kAdd || sum->type != ScalarType::kReal) return {};
+    const Expr& before = sum->operands[0];
+    if (before->kind != Expr::Kind::kSelect || before->operands[1]->kind != Expr::Kind::kConst ||
+        before->operands[1]->real != 0 || before->operands[2]->kind != Expr::Kind::kLoad ||
+        before->operands[2]->buffer != stage.buffer) {
+      return {};
+    }
+    for (std::size_t d = 0; d < stage.vars.size(); ++d) {
+      const Expr& index = before->operands[2]->operands[d];
+      const bool own = index->kind == Expr::Kind::kIndex && index->index.id == stage.vars[d].id;
+      if (static_cast<int>(d) != stage.along && !own) return {};
+    }
+    bool reads_itself = false;
+    Visit(sum->operands[1], [&](const ExprNode& node) {
+      reads_itself = reads_itself || (node.kind == Expr::Kind::kLoad && node.buffer == stage.buffer);
+    });
+    return reads_itself ? Expr() : sum->operands[1];
+  }
+
+  void WriteRunningSum(const Stage& stage, const Expr& term) {
+    Prepare(stage);
+    bool parallel = true;
+    std::size_t loops = 0;
+    for (std::size_t d = 0; d < stage.vars.size(); ++d) {
+      if (static_cast<int>(d) == stage.along) continue;
+      OpenLoop(stage.vars[d], parallel && stage.vars[d].extent > 1);
+      if (stage.vars[d].extent > 1) parallel = false;
+      ++loops;
+    }
+    Line("Sum<{}> sum;", real_);
+    OpenSteps(stage);
+    Line("const std::int64_t {} = step;", IndexName(stage.vars[static_cast<std::size_t>(stage.along)]));
+    {
+      Scope scope(*this, term);
+      Line("sum.Add({});", EmitTerm(term));
+    }
+    Scope scope(*this, stage.value);
+    known_.insert({stage.value.get(), "sum.Get()"});
+    WriteResult(stage, stage.value);
+    CloseLoops(loops + 1);
+  }
+
+  // Which values of the sequence that ends here carry no rounding: none that reads one which does.
+  void FindExactSteps(std::size_t last) {
+    std::size_t first = last;
+    while (first > 0 && stages_[first - 1].sequence == stages_[last].sequence) --first;
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (std::size_t s = first; s <= last; ++s) {
+        const auto buffer = static_cast<std::size_t>(stages_[s].buffer);
+        const bool exact = exact_[buffer] && IsExact(stages_[s].value);
+        changed = changed || exact != exact_[buffer];
+        exact_[buffer] = exact;
+      }
+    }
+  }
+
   // An element-wise stage whose values one other element-wise stage reads, once each, becomes part of that one: what
   // lies between would be 16 bytes an element.
   void FuseChains() {
@@ -139,7 +334,7 @@ class NestWriter {
           return {};
         if (load.type == ScalarType::kInt && buffer.dtype != DType::kI64) return {};  // its store narrows
         Stage& made = stages_[static_cast<std::size_t>(buffer.stage)];
-        if (!made.value || HasReduce(made.value) || made.reshape_of >= 0) return {};
+        if (!made.value || HasReduce(made.value) || made.reshape_of >= 0 || made.sequence >= 0) return {};
         const Expr value = Substitute(made.value, [&](const IndexVar& var) -> Expr {
           for (std::size_t d = 0; d < made.vars.size(); ++d) {
             if (made.vars[d].id == var.id) return load.operands[d];
@@ -190,7 +385,7 @@ class NestWriter {
   Lanes ChooseLanes(const Stage& stage, const ExprNode& sum) const {
     const IndexVar* result = nullptr;
     for (const auto& var : stage.vars) {
-      if (var.extent > 1) result = &var;
+      if (var.extent > 1 && var.id != step_var_) result = &var;
     }
     const IndexVar& summed = sum.over.back();
     int far_result = 0, far_summed = 0;
@@ -212,11 +407,18 @@ class NestWriter {
 
   std::string IndexName(const IndexVar& var) const { return fmt::format("i{}", var.id); }
 
+  // No loop where a sequence's steps give the index.
   void OpenLoop(const IndexVar& var, bool parallel = false) {
-    if (parallel) Line("#pragma omp parallel for num_threads(threads)");
+    if (var.id == step_var_) {
+      Line("{{");
+      ++depth_;
+      return;
+    }
+    if (parallel && !small_step_) Line("#pragma omp parallel for num_threads(threads)");
     Line("for (std::int64_t {0} = 0; {0} < {1}; ++{0}) {{", IndexName(var), var.extent);
     ++depth_;
   }
+  bool IsLoop(const IndexVar& var) const { return var.extent > 1 && var.id != step_var_; }
   void CloseLoops(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
       --depth_;
@@ -264,8 +466,8 @@ class NestWriter {
     bool parallel = style_ == Style::kOracle;
     std::size_t loops = 0;
     for (const auto& var : stage.vars) {
-      OpenLoop(var, parallel && var.extent > 1);
-      if (var.extent > 1) parallel = false;
+      OpenLoop(var, parallel && IsLoop(var));
+      if (IsLoop(var)) parallel = false;
       ++loops;
     }
     Scope scope(*this, stage.value);
@@ -300,16 +502,16 @@ class NestWriter {
     bool parallel = true;
     std::size_t loops = 0, lane = 0;
     for (std::size_t d = 0; d < stage.vars.size(); ++d) {
-      if (stage.vars[d].extent > 1) lane = d;
+      if (IsLoop(stage.vars[d])) lane = d;
     }
     for (std::size_t d = 0; d < stage.vars.size(); ++d) {
       if (d == lane) continue;
-      OpenLoop(stage.vars[d], parallel && stage.vars[d].extent > 1);
-      if (stage.vars[d].extent > 1) parallel = false;
+      OpenLoop(stage.vars[d], parallel && IsLoop(stage.vars[d]));
+      if (IsLoop(stage.vars[d])) parallel = false;
       ++loops;
     }
     const std::int64_t lanes = stage.vars[lane].extent;
-    if (parallel) Line("#pragma omp parallel for num_threads(threads)");
+    if (parallel && !small_step_) Line("#pragma omp parallel for num_threads(threads)");
     Line("for (std::int64_t first = 0; first < {}; first += kLanes) {{", lanes);
     ++depth_;
     Line("const int lanes = static_cast<int>(std::min<std::int64_t>(kLanes, {} - first));", lanes);
@@ -344,8 +546,8 @@ class NestWriter {
   void WriteFoldNest(const Stage& stage, const ExprNode& sum) {
     bool parallel = true;
     for (const auto& var : stage.vars) {
-      OpenLoop(var, parallel && var.extent > 1);
-      if (var.extent > 1) parallel = false;
+      OpenLoop(var, parallel && IsLoop(var));
+      if (IsLoop(var)) parallel = false;
     }
     Line("Sums<{}> sums;", real_);
     Line("int blocks = 0;");
@@ -633,6 +835,8 @@ class NestWriter {
   std::map<int, int> last_use_;  // buffer -> stage
   std::string text_, real_;
   int depth_ = 0, temporaries_ = 0;
+  int step_var_ = -1;        // the index that a sequence's step gives; -1 outside one
+  bool small_step_ = false;  // whether the nest is too small for threads
   std::unordered_map<const ExprNode*, int> used_;
   std::unordered_map<const ExprNode*, std::string> known_;
   std::unordered_set<const ExprNode*> unconditional_;
@@ -697,7 +901,7 @@ std::string OracleSource(const Graph& graph) {
       fmt::format_to(std::back_inserter(text), "  Memory<{1}> {0}_memory({2});\n  auto* {0} = {0}_memory.data();\n",
                      writer.name(id), writer.MemoryType(id), ElementCount(buffer.shape));
     }
-    text += writer.WriteStage(s);
+    if (const auto first = writer.RunThatEnds(s)) text += writer.WriteRun(*first);
   }
   std::size_t outputs = graph.problem().Outputs().size();
   for (std::size_t o = 0; o < outputs; ++o) {
@@ -759,7 +963,7 @@ std::string NaiveModule(const Graph& graph) {
                      "  {2}* __restrict {0} = {0}_memory.get();\n",
                      writer.name(id), std::max<std::int64_t>(ElementCount(buffer.shape), 1), CppName(buffer.dtype));
     }
-    text += writer.WriteStage(s);
+    if (const auto first = writer.RunThatEnds(s)) text += writer.WriteRun(*first);
   }
   text += "  return 0;\n}\n";
   return text;

@@ -36,5 +36,21 @@ TEST(LoopNestTest, TheNaiveModuleHasTheAbiAndNoThreads) {
   EXPECT_EQ(source.find("#pragma omp"), std::string::npos);
 }
 
+TEST(LoopNestTest, ARunningSumHasTheErrorsOfASum) {
+  const std::string source =
+      OracleSource(SmallGraph("fp32", "x f32 4x100", "y f32 4x100",
+                              R"([{"op": "cumsum", "args": {"self": "%x", "dim": 1}, "outputs": ["y"]}])"));
+  EXPECT_NE(source.find("sum.Add("), std::string::npos);
+}
+
+TEST(LoopNestTest, StagesOfOneSequenceShareTheirSteps) {
+  const std::string source =
+      NaiveModule(SmallGraph("fp32", "x f32 4x100", "v f32 4x100, y i64 4x100",
+                             R"([{"op": "cummax", "args": {"self": "%x", "dim": 1}, "outputs": ["v", "y"]}])"));
+  const auto first = source.find("for (std::int64_t step = 0; step < 100; ++step)");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(source.find("for (std::int64_t step", first + 1), std::string::npos);
+}
+
 }  // namespace
 }  // namespace hone

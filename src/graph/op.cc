@@ -268,6 +268,40 @@ Operand OpCall::Let(std::string_view hint, Shape shape, DType dtype, const Eleme
   return Operand(buffer, std::move(shape), dtype);
 }
 
+Operand OpCall::Scan(std::string_view hint, Shape shape, DType dtype, int dim, const Expr& initial,
+                     const std::function<Expr(Indices, const Expr&)>& element) {
+  if (shape.empty()) return Let(hint, shape, dtype, [&](Indices at) { return element(at, initial); });
+  Sequence steps(*this, Reversed::no);
+  const StepValue value = steps.Value(hint, std::move(shape), dtype, dim);
+  steps.Define(value, [&](Indices at) { return element(at, value.Before(at, initial)); });
+  return value;
+}
+
+Expr StepValue::Before(Indices at, Expr initial) const {
+  const auto along = static_cast<std::size_t>(along_);
+  std::vector<Expr> before(at.begin(), at.end());
+  const Expr step = at[along];
+  before[along] = reversed_ ? step + 1 : step - 1;
+  return Select(Equal(step, reversed_ ? shape()[along] - 1 : 0), std::move(initial), (*this)(before));
+}
+
+Sequence::Sequence(OpCall& call, Reversed reversed)
+    : call_(call), reversed_(reversed == Reversed::yes), number_(call.builder_.NewSequence()) {}
+
+StepValue Sequence::Value(std::string_view hint, Shape shape, DType dtype, int along) {
+  const int buffer = call_.builder_.AddStep(fmt::format("v{}_{}", call_.node_index_, hint), shape, dtype,
+                                            call_.node_index_, number_, along, reversed_);
+  return StepValue(Operand(buffer, std::move(shape), dtype), along, reversed_);
+}
+
+void Sequence::Define(const StepValue& value, const ElementFunction& element) {
+  const auto& vars = call_.builder_.stage_of(value.buffer()).vars;
+  const std::vector<Expr> indices(vars.begin(), vars.end());
+  Expr made = call_.failed() ? Expr(0.0) : element(indices);
+  if (call_.failed()) made = Expr(0.0);
+  call_.builder_.DefineStep(value.buffer(), Cast(std::move(made), ScalarTypeOf(value.dtype())));
+}
+
 void OpCall::Output(Shape shape, DType dtype, const ElementFunction& element) {
   results_.push_back(AddStage(fmt::format("out{}", results_.size()), std::move(shape), dtype, element));
 }

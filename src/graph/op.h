@@ -52,6 +52,42 @@ class Operand {
   DType dtype_ = DType::kF32;
 };
 
+// A value that advances step by step along one of its dimensions (class Sequence).
+class StepValue : public Operand {
+ public:
+  // Its element one step before `at`; `initial` at the first step.
+  Expr Before(Indices at, Expr initial) const;
+  Expr Before(std::initializer_list<Expr> at, Expr initial) const {
+    return Before(Indices(at.begin(), at.size()), std::move(initial));
+  }
+
+ private:
+  friend class Sequence;
+  StepValue(const Operand& value, int along, bool reversed) : Operand(value), along_(along), reversed_(reversed) {}
+  int along_;
+  bool reversed_;
+};
+
+// Scans and recurrences (see Stage in graph/graph.h): values that advance together, a step at a time. All of them are
+// declared first, in the order in which a step makes them, then each is defined; nothing else may be made in between.
+//
+//   Sequence steps(call, Reversed::no);
+//   const StepValue h = steps.Value("h", {t, n, d}, dtype, 0);
+//   steps.Define(h, [&](Indices at) { return Tanh(x(at) + h.Before(at, h0({at[1], at[2]}))); });
+enum class Reversed : bool { no, yes };
+class Sequence {
+ public:
+  Sequence(class OpCall& call, Reversed reversed);
+  // `along` is the dimension of its steps: of the same extent for all values of the sequence.
+  StepValue Value(std::string_view hint, Shape shape, DType dtype, int along);
+  void Define(const StepValue& value, const ElementFunction& element);
+
+ private:
+  class OpCall& call_;
+  bool reversed_;
+  int number_;
+};
+
 class OpCall {
  public:
   // --- Arguments. Names are the schema's; an absent one without a default is an error, None counts as absent.
@@ -77,6 +113,9 @@ class OpCall {
   // --- Results.
   // A value of this op's own that later elements read; `hint` names it in listings.
   Operand Let(std::string_view hint, Shape shape, DType dtype, const ElementFunction& element);
+  // A scan along `dim`: the element, given the one before it (`initial` at the first). A scalar is its own first step.
+  Operand Scan(std::string_view hint, Shape shape, DType dtype, int dim, const Expr& initial,
+               const std::function<Expr(Indices, const Expr& before)>& element);
   // The same elements in the same row-major order under another shape: free.
   Operand Reshape(const Operand& x, Shape shape);
   // The next output, in the order of the schema's results.
@@ -107,6 +146,7 @@ class OpCall {
 
  private:
   friend class GraphBuilder;
+  friend class Sequence;
   OpCall(class GraphBuilder& builder, const Node& node, int node_index)
       : builder_(builder), node_(node), node_index_(node_index) {}
   const Argument* Find(std::string_view name) const;
