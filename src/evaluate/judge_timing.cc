@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 
 constexpr int kRounds = 12;  // that the budget is divided into
 constexpr int kLeastRounds = 5;
-constexpr int kLeastSamples = 5;  // unless a call takes seconds
+constexpr std::size_t kLeastSamples = 5;  // warm ones and cold ones, unless a call takes seconds
 constexpr double kSlowCallUs = 2e6;
 constexpr std::size_t kKeptSamples = 2000;
 constexpr double kBoundSlack = 0.9;  // of the speed of light: it is measured too
@@ -82,7 +82,9 @@ Result<void> RunRounds(std::vector<Series>& series, double budget_us, double con
     }
     const Samples now = Summarize(series[0].warm_us);
     const bool sure = round + 1 >= kLeastRounds && now.high_us - now.low_us <= 2 * confidence * now.median_us;
-    const bool enough = now.count >= kLeastSamples || now.median_us > kSlowCallUs;
+    // On a busy machine few rounds fit into the budget: a median of fewer samples would say little.
+    const bool several = std::min(series[0].warm_us.size(), series[0].cold_us.size()) >= kLeastSamples;
+    const bool enough = several || now.median_us > kSlowCallUs;
     if (enough && (sure || UsSince(begin) > budget_us)) return {};
   }
 }
@@ -274,8 +276,9 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
 
 Result<void> Judge::Repeat(const JudgeRequest& request, const ModuleParticipant::Kept& kept, const DrawnInputs& after,
                            Verdict& verdict) {
-  for (std::size_t i = 0; i < memory_.inputs(); ++i)
-    std::memcpy(memory_.Input(0, i), kept.inputs[i].data(), kept.inputs[i].size());
+  for (std::size_t i = 0; i < memory_.inputs(); ++i) {
+    if (!kept.inputs[i].empty()) std::memcpy(memory_.Input(0, i), kept.inputs[i].data(), kept.inputs[i].size());
+  }
   for (std::size_t slot = 0; slot < memory_.slots(); ++slot) memory_.Poison(slot, kPoison);
   auto worker = HONE_TRY(StartWorker(request.library, IdleThreads::kSleep, 1, memory_.output_memory()));
   for (const Ask ask : {Ask::kLoad, Ask::kPrepare, Ask::kRun}) {
@@ -290,7 +293,9 @@ Result<void> Judge::Repeat(const JudgeRequest& request, const ModuleParticipant:
   }
   for (std::size_t o = 0; o < memory_.outputs(); ++o) {
     const Tensor& tensor = memory_.output(o);
-    if (std::memcmp(kept.outputs[o].data(), memory_.Output(0, o), kept.outputs[o].size()) == 0) continue;
+    if (kept.outputs[o].empty() ||
+        std::memcmp(kept.outputs[o].data(), memory_.Output(0, o), kept.outputs[o].size()) == 0)
+      continue;
     // Not bit for bit: as near as two right results can be. The budgets of other inputs of the same kind say how near
     // that is.
     double budget = 0;

@@ -185,8 +185,9 @@ TEST(GenerateTest, FilesGiveTheirValues) {
   const auto path = folder->path() + "/w.safetensors";
   const std::vector<float> values = {1, -2, 3, 0.5, 6, 7};
   const std::vector<std::int64_t> labels = {3, 1};
-  ASSERT_TRUE(WriteSafetensors(
-      path, {{"layer.weight", DType::kF32, {2, 3}, values.data()}, {"labels", DType::kI64, {2}, labels.data()}}));
+  ASSERT_TRUE(WriteSafetensors(path, {{"layer.weight", DType::kF32, {2, 3}, values.data()},
+                                      {"nothing", DType::kF32, {0, 3}, nullptr},
+                                      {"labels", DType::kI64, {2}, labels.data()}}));
   std::vector<float> read(6);
   auto tensor = Of({2, 3}, FromFile{"w.safetensors", "layer.weight"});
   ASSERT_TRUE(Fill(tensor, 1, 0, {}, read.data(), folder->path()));

@@ -131,7 +131,10 @@ Result<void> WriteSafetensors(const std::string& path, const std::vector<NamedDa
   std::FILE* file = std::fopen(path.c_str(), "wb");
   if (!file) return Fail(ErrorKind::kIo, fmt::format("cannot write {}: {}", path, std::strerror(errno)));
   bool ok = std::fwrite(&length, 8, 1, file) == 1 && std::fwrite(text.data(), 1, length, file) == length;
-  for (const auto& tensor : tensors) ok = ok && std::fwrite(tensor.data, 1, bytes_of(tensor), file) == bytes_of(tensor);
+  for (const auto& tensor : tensors) {
+    const auto bytes = bytes_of(tensor);  // of none, the data may be a null pointer, which fwrite must not get
+    ok = ok && (bytes == 0 || std::fwrite(tensor.data, 1, bytes, file) == bytes);
+  }
   ok = std::fclose(file) == 0 && ok;
   if (!ok) return Fail(ErrorKind::kIo, fmt::format("cannot write {}: {}", path, std::strerror(errno)));
   return {};
