@@ -19,7 +19,7 @@
 #include "base/process.h"
 #include "base/sha256.h"
 #include "target/cpu/diagnostics.h"
-#include "target/cpu/module_cache.h"
+#include "target/build_cache.h"
 
 namespace hone {
 
@@ -237,9 +237,9 @@ Result<Compiled> CompileModule(const CompileRequest& request) {
   material.append(kModuleHeader).append(kDlpackHeader).append(request.source);
   const auto key = Sha256(material);
 
-  const auto cache = HONE_TRY(ModuleCache::Open());
+  const auto cache = HONE_TRY(BuildCache::Open());
   const auto finish = [&](const CacheEntry& entry, bool cached) {
-    Compiled compiled{.library = entry.library, .log = entry.log, .cached = cached};
+    Compiled compiled{.library = entry.file, .log = entry.log, .cached = cached};
     if (!compiled.ok()) compiled.errors = ParseDiagnostics(compiled.log, kSourceName);
     if (!compiled.ok() && compiled.errors.empty())
       compiled.errors.push_back({.message = "the compiler failed without saying why"});

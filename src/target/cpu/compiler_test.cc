@@ -17,7 +17,7 @@
 
 #include "base/bubblewrap.h"
 #include "base/files.h"
-#include "target/cpu/module_cache.h"
+#include "target/build_cache.h"
 
 namespace hone {
 namespace {
@@ -46,11 +46,11 @@ class CompilerTest : public ::testing::Test {
     EXPECT_TRUE(compiled.has_value()) << compiled.error().message;
     return compiled ? *std::move(compiled) : Compiled{};
   }
-  std::string Modules() const { return folder_->path() + "/modules"; }
+  std::string Modules() const { return folder_->path() + "/builds"; }
   // Shared objects in the cache.
   int Count() const {
     int count = 0;
-    for (const auto& file : fs::recursive_directory_iterator(Modules())) count += file.path().extension() == ".so";
+    for (const auto& file : fs::recursive_directory_iterator(Modules())) count += file.path().extension() == ".built";
     return count;
   }
   bool NothingIsLeftInBuild() const { return fs::is_empty(Modules() + "/build"); }
@@ -59,7 +59,7 @@ class CompilerTest : public ::testing::Test {
     auto path = fs::path(compiled.library);
     const timespec then{.tv_sec = time(nullptr) - seconds, .tv_nsec = 0};
     const timespec times[] = {then, then};
-    for (const char* suffix : {".so", ".log"}) utimensat(AT_FDCWD, path.replace_extension(suffix).c_str(), times, 0);
+    for (const char* suffix : {".built", ".log"}) utimensat(AT_FDCWD, path.replace_extension(suffix).c_str(), times, 0);
   }
 
   std::optional<TempDirectory> folder_;

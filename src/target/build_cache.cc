@@ -1,4 +1,4 @@
-#include "target/cpu/module_cache.h"
+#include "target/build_cache.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kDefaultLimit = std::int64_t{2} << 30;
-constexpr std::string_view kMagic = "hone module ";
+constexpr std::string_view kMagic = "hone build ";
 constexpr std::time_t kRecentSeconds = 60;       // not evicted
 constexpr std::time_t kAbandonedSeconds = 3600;  // a build folder this old belongs to nobody
 
@@ -68,20 +68,20 @@ FileLock::~FileLock() {
   close(descriptor_);
 }
 
-Result<ModuleCache> ModuleCache::Open() {
+Result<BuildCache> BuildCache::Open() {
   std::error_code error;
-  const auto folder = fs::absolute(CacheDirectory() + "/modules", error);  // the compiler runs elsewhere
+  const auto folder = fs::absolute(CacheDirectory() + "/builds", error);  // the compiler runs elsewhere
   if (error) return Fail(ErrorKind::kIo, fmt::format("cannot tell where {} is: {}", CacheDirectory(), error.message()));
-  ModuleCache cache(folder.string(), Limit());
+  BuildCache cache(folder.string(), Limit());
   for (const char* sub : {"/build", "/locks"}) HONE_TRY(MakeDirectories(cache.folder_ + sub));
   return cache;
 }
 
-std::string ModuleCache::EntryPath(std::string_view key, std::string_view suffix) const {
+std::string BuildCache::EntryPath(std::string_view key, std::string_view suffix) const {
   return fmt::format("{}/{}/{}{}", folder_, key.substr(0, 2), key, suffix);
 }
 
-std::optional<CacheEntry> ModuleCache::Find(std::string_view key) const {
+std::optional<CacheEntry> BuildCache::Find(std::string_view key) const {
   const auto log_path = EntryPath(key, ".log");
   auto text = ReadFile(log_path);
   if (!text || !text->starts_with(kMagic)) return std::nullopt;
@@ -91,20 +91,20 @@ std::optional<CacheEntry> ModuleCache::Find(std::string_view key) const {
   std::from_chars(text->data() + kMagic.size(), text->data() + newline, bytes);
   CacheEntry entry;
   if (bytes != 0) {
-    entry.library = EntryPath(key, ".so");
+    entry.file = EntryPath(key, ".built");
     struct stat info{};
-    if (stat(entry.library.c_str(), &info) != 0 || info.st_size != bytes) return std::nullopt;
+    if (stat(entry.file.c_str(), &info) != 0 || info.st_size != bytes) return std::nullopt;
   }
   entry.log = text->substr(newline + 1);
   utimensat(AT_FDCWD, log_path.c_str(), nullptr, 0);
   return entry;
 }
 
-Result<FileLock> ModuleCache::Lock(std::string_view key) const {
+Result<FileLock> BuildCache::Lock(std::string_view key) const {
   return FileLock::Acquire(fmt::format("{}/locks/{}", folder_, key.substr(0, 3)));
 }
 
-Result<std::string> ModuleCache::MakeBuildFolder() const {
+Result<std::string> BuildCache::MakeBuildFolder() const {
   auto path = folder_ + "/build/XXXXXX";
   if (mkdtemp(path.data()) == nullptr) {
     return Fail(ErrorKind::kIo, fmt::format("cannot make a folder in {}/build: {}", folder_, std::strerror(errno)));
@@ -112,20 +112,20 @@ Result<std::string> ModuleCache::MakeBuildFolder() const {
   return path;
 }
 
-Result<CacheEntry> ModuleCache::Keep(std::string_view key, const std::string& library, std::string log) const {
+Result<CacheEntry> BuildCache::Keep(std::string_view key, const std::string& built, std::string log) const {
   CacheEntry entry;
   HONE_TRY(MakeDirectories(fmt::format("{}/{}", folder_, key.substr(0, 2))));
   std::int64_t added = 0, bytes = 0;
   struct stat info{};
-  if (!library.empty()) {
-    if (lstat(library.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size == 0) {
-      return Fail(ErrorKind::kIo, fmt::format("{} is not a shared object", library));
+  if (!built.empty()) {
+    if (lstat(built.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size == 0) {
+      return Fail(ErrorKind::kIo, fmt::format("{} is not a built file", built));
     }
     bytes = info.st_size;
     added += DiskBytes(info);
-    entry.library = EntryPath(key, ".so");
-    if (rename(library.c_str(), entry.library.c_str()) != 0) {
-      return Fail(ErrorKind::kIo, fmt::format("cannot write {}: {}", entry.library, std::strerror(errno)));
+    entry.file = EntryPath(key, ".built");
+    if (rename(built.c_str(), entry.file.c_str()) != 0) {
+      return Fail(ErrorKind::kIo, fmt::format("cannot write {}: {}", entry.file, std::strerror(errno)));
     }
   }
   const auto log_path = EntryPath(key, ".log");
@@ -146,7 +146,18 @@ Result<CacheEntry> ModuleCache::Keep(std::string_view key, const std::string& li
   return entry;
 }
 
-void ModuleCache::Account(std::int64_t added) const {
+Result<CacheEntry> BuildCache::KeepBytes(std::string_view key, std::string_view built, std::string log) const {
+  if (built.empty()) return Keep(key, "", std::move(log));
+  const auto folder = HONE_TRY(MakeBuildFolder());
+  const auto draft = folder + "/built";
+  HONE_TRY(WriteFileAtomically(draft, built));
+  auto entry = Keep(key, draft, std::move(log));
+  unlink(draft.c_str());
+  rmdir(folder.c_str());
+  return entry;
+}
+
+void BuildCache::Account(std::int64_t added) const {
   const auto lock = FileLock::Acquire(folder_ + "/usage");
   if (!lock) return;
   char text[32] = {};
@@ -162,9 +173,9 @@ void ModuleCache::Account(std::int64_t added) const {
 
 // Counts everything, drops the oldest if it is too much, and returns the bytes that stay. Called under the lock of
 // `usage`.
-std::int64_t ModuleCache::Evict() const {
+std::int64_t BuildCache::Evict() const {
   struct Found {
-    std::string stem;  // path without .so or .log
+    std::string stem;  // path without .built or .log
     std::int64_t bytes = 0;
     timespec used{};
   };
@@ -207,7 +218,7 @@ std::int64_t ModuleCache::Evict() const {
   for (const auto* found : order) {
     if (total <= goal || found->used.tv_sec > now - kRecentSeconds) break;
     unlink((found->stem + ".log").c_str());  // first: without it there is no entry
-    unlink((found->stem + ".so").c_str());
+    unlink((found->stem + ".built").c_str());
     total -= found->bytes;
   }
   return total;

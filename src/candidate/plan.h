@@ -1,0 +1,83 @@
+// A plan: device sources and a declarative list of what to launch with them. It has no host code, so it compiles in
+// milliseconds, cannot tamper with whoever runs it, and every launch is known before it happens. The in-memory form of
+// docs/plan.md. A plain value.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/result.h"
+
+namespace hone {
+
+struct PlanSource {
+  std::string name;  // "rows.cu"
+  std::string text;
+  std::vector<std::string> flags;
+};
+
+// Device memory that the plan has for itself, from before `prepare` until it is done with. Its content is kept between
+// runs; what it holds before the first write is undefined.
+struct PlanBuffer {
+  std::string name;
+  DType dtype = DType::kF32;
+  std::vector<std::int64_t> shape;
+};
+
+// An address: of a tensor of the problem or a buffer of the plan, `offset` elements from its beginning.
+struct BufferArgument {
+  std::string name;
+  std::int64_t offset = 0;
+};
+// A number, as the kernel's parameter declares it.
+struct NumberArgument {
+  enum class Type : std::uint8_t { kI8, kU8, kI16, kU16, kI32, kU32, kI64, kU64, kF32, kF64 };
+  Type type = Type::kI32;
+  std::variant<std::int64_t, std::uint64_t, double> value;
+};
+// A tensor map for the bulk copy engine (TMA), passed by value as a __grid_constant__ parameter. Extents are outermost
+// first, as everywhere in hone; the box lies in shared memory in the same order.
+struct TensorMapArgument {
+  std::string buffer;
+  std::int64_t offset = 0;
+  std::vector<std::int64_t> shape, strides, box;  // strides in elements; the last is 1
+  int swizzle = 0;                                // bytes: 0, 32, 64 or 128
+};
+using PlanArgument = std::variant<BufferArgument, NumberArgument, TensorMapArgument>;
+
+struct LaunchStep {
+  std::string kernel;  // its name in the source, or a template's instance: "rows<float, 4>"
+  std::size_t source = 0;
+  std::array<std::int64_t, 3> grid = {1, 1, 1}, block = {1, 1, 1}, cluster = {1, 1, 1};  // x, y, z
+  std::int64_t shared_bytes = 0;                                                         // dynamic
+  std::vector<PlanArgument> arguments;
+};
+struct MemsetStep {
+  std::string buffer;
+  int byte = 0;
+};
+using PlanStep = std::variant<LaunchStep, MemsetStep>;
+
+struct Plan {
+  std::string arch = "sm_90a";
+  std::vector<PlanSource> sources;
+  std::vector<PlanBuffer> buffers;
+  std::vector<PlanStep> prepare;  // once, on parameters and buffers
+  std::vector<PlanStep> steps;    // on every run, in order
+};
+
+// A bad plan is a candidate's fault, so it is no Error: the message says where (a JSON pointer, or line and column) and
+// what is wanted.
+struct PlanIssue {
+  std::string where;
+  std::string message;
+};
+std::variant<Plan, PlanIssue> ParsePlan(std::string_view json);
+std::string ToJson(const Plan& plan);  // parsed again it is the same plan; sources as lists of lines
+
+}  // namespace hone

@@ -1,0 +1,87 @@
+#include "candidate/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace hone {
+namespace {
+
+constexpr char kPlan[] = R"({
+ "hone_plan": 1,
+ "sources": [{"name": "a.cu", "text": ["line one", "line two"], "flags": ["-use_fast_math"]}, {"name": "b.cu", "text": "x"}],
+ "buffers": [{"name": "part", "dtype": "f32", "shape": [132, 2]}],
+ "prepare": [{"do": "memset", "buffer": "part", "byte": 255}],
+ "steps": [{"do": "launch", "kernel": "rows<float, 4>", "source": "b.cu", "grid": [128, 2], "block": [256], "cluster": [2],
+   "shared": 65536, "arguments": [
+     {"kind": "buffer", "name": "x"}, {"kind": "buffer", "name": "part", "offset": 2},
+     {"kind": "i32", "value": -5}, {"kind": "u64", "value": 18446744073709551615}, {"kind": "f32", "value": "-inf"},
+     {"kind": "tensor_map", "buffer": "x", "shape": [8, 64], "strides": [64, 1], "box": [8, 32], "swizzle": 128}]}]
+})";
+
+Plan Parsed(std::string_view text) {
+  auto parsed = ParsePlan(text);
+  if (const auto* issue = std::get_if<PlanIssue>(&parsed)) {
+    ADD_FAILURE() << issue->where << ": " << issue->message;
+    return {};
+  }
+  return std::get<Plan>(std::move(parsed));
+}
+
+// "where: message" of a plan with `from` in place of `what`.
+std::string Issue(std::string_view what, std::string_view from) {
+  std::string text = kPlan;
+  const auto at = text.find(what);
+  EXPECT_NE(at, std::string::npos) << what;
+  text.replace(at, what.size(), from);
+  const auto parsed = ParsePlan(text);
+  const auto* issue = std::get_if<PlanIssue>(&parsed);
+  return issue ? issue->where + ": " + issue->message : "accepted";
+}
+
+TEST(PlanTest, APlanIsReadAsWritten) {
+  const Plan plan = Parsed(kPlan);
+  EXPECT_EQ(plan.arch, "sm_90a");
+  ASSERT_EQ(plan.sources.size(), 2u);
+  EXPECT_EQ(plan.sources[0].text, "line one\nline two\n");
+  EXPECT_EQ(std::get<MemsetStep>(plan.prepare.at(0)).byte, 255);
+  const auto& launch = std::get<LaunchStep>(plan.steps.at(0));
+  EXPECT_EQ(launch.source, 1u);
+  EXPECT_EQ(launch.grid, (std::array<std::int64_t, 3>{128, 2, 1}));
+  EXPECT_EQ(launch.cluster, (std::array<std::int64_t, 3>{2, 1, 1}));
+  ASSERT_EQ(launch.arguments.size(), 6u);
+  EXPECT_EQ(std::get<BufferArgument>(launch.arguments[1]).offset, 2);
+  EXPECT_EQ(std::get<std::int64_t>(std::get<NumberArgument>(launch.arguments[2]).value), -5);
+  EXPECT_EQ(std::get<std::uint64_t>(std::get<NumberArgument>(launch.arguments[3]).value), UINT64_MAX);
+  EXPECT_EQ(std::get<double>(std::get<NumberArgument>(launch.arguments[4]).value), -HUGE_VAL);
+  EXPECT_EQ(std::get<TensorMapArgument>(launch.arguments[5]).swizzle, 128);
+}
+
+TEST(PlanTest, WhatIsWrittenIsReadAgain) {
+  const std::string once = ToJson(Parsed(kPlan));
+  EXPECT_EQ(ToJson(Parsed(once)), once);
+}
+
+TEST(PlanTest, AMistakeIsNamedWithItsPlace) {
+  EXPECT_EQ(Issue("\"i32\", \"value\": -5", "\"u8\", \"value\": 256"), "/steps/0/arguments/2: 256 is no u8");
+  EXPECT_EQ(Issue("\"i32\", \"value\": -5", "\"i8\", \"value\": 128"), "/steps/0/arguments/2: 128 is no i8");
+  EXPECT_EQ(Issue("\"source\": \"b.cu\"", "\"source\": \"c.cu\""), "/steps/0: there is no source 'c.cu'");
+  EXPECT_EQ(Issue("\"source\": \"b.cu\", ", ""), "/steps/0: which source is 'rows<float, 4>' in? Add \"source\"");
+  EXPECT_EQ(Issue("\"name\": \"b.cu\"", "\"name\": \"a.cu\""),
+            "/sources/1: two sources are called 'a.cu': give each its own name");
+  EXPECT_EQ(Issue("\"cluster\": [2]", "\"cluster\": [3]"),
+            "/steps/0: a grid of 128 blocks does not divide into clusters of 3");
+  EXPECT_EQ(Issue("\"strides\": [64, 1]", "\"strides\": [64]"),
+            "/steps/0/arguments/5: 2 extents, 1 strides and 2 box extents: give one a dimension");
+  EXPECT_NE(Issue("\"do\": \"launch\"", "\"do\": \"lunch\""), "accepted");
+  EXPECT_NE(Issue("\"shared\": 65536", "\"shared\": -1"), "accepted");
+  EXPECT_TRUE(Issue("\"hone_plan\": 1,", "\"hone_plan\": 1").starts_with("byte ")) << Issue("\"hone_plan\": 1,", "");
+}
+
+TEST(PlanTest, DeepBracketsAreRefusedWithoutRecursion) {
+  const auto parsed = ParsePlan(std::string(100000, '['));
+  EXPECT_TRUE(std::holds_alternative<PlanIssue>(parsed));
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,263 @@
+#include "target/cuda/built_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "base/text.h"
+#include "target/cuda/nvrtc.h"
+
+namespace hone::cuda {
+namespace {
+
+constexpr int kPointerBytes = 8, kTensorMapBytes = 128;
+constexpr std::int64_t kMapAlignment = 16;  // of a tensor map's base and strides, and of its box's rows
+
+std::int64_t ArgumentBytes(const PlanArgument& argument) {
+  if (std::holds_alternative<BufferArgument>(argument)) return kPointerBytes;
+  if (std::holds_alternative<TensorMapArgument>(argument)) return kTensorMapBytes;
+  switch (std::get<NumberArgument>(argument).type) {
+    case NumberArgument::Type::kI8:
+    case NumberArgument::Type::kU8: return 1;
+    case NumberArgument::Type::kI16:
+    case NumberArgument::Type::kU16: return 2;
+    case NumberArgument::Type::kI32:
+    case NumberArgument::Type::kU32:
+    case NumberArgument::Type::kF32: return 4;
+    case NumberArgument::Type::kI64:
+    case NumberArgument::Type::kU64:
+    case NumberArgument::Type::kF64: return 8;
+  }
+  return 0;
+}
+
+std::int64_t Product(const std::array<std::int64_t, 3>& extents) { return extents[0] * extents[1] * extents[2]; }
+
+class Builder {
+ public:
+  Builder(const Plan& plan, const Problem& problem, const DeviceLimits& limits)
+      : plan_(plan), problem_(problem), limits_(limits) {}
+
+  Result<std::variant<BuiltPlan, PlanRefusal>> Run() {
+    built_.plan = plan_;
+    for (const auto& buffer : plan_.buffers) {
+      if (problem_.Find(buffer.name) != nullptr)
+        Refuse("/buffers", fmt::format("'{}' is a tensor of the problem: call the buffer something else", buffer.name));
+    }
+    HONE_TRY(Compile());
+    Steps(plan_.prepare, "/prepare", true, built_.prepare);
+    Steps(plan_.steps, "/steps", false, built_.launches);
+    if (refusal_) return std::move(*refusal_);
+    return std::move(built_);
+  }
+
+ private:
+  struct Memory {
+    std::int64_t elements = 0;
+    DType dtype = DType::kF32;
+    std::optional<Role> role;  // of a tensor
+  };
+
+  void Refuse(std::string where, std::string message) {
+    if (!refusal_) refusal_ = PlanRefusal{.where = std::move(where), .message = std::move(message)};
+  }
+
+  Result<void> Compile() {
+    built_.cached = true;
+    for (std::size_t s = 0; s < plan_.sources.size() && !refusal_; ++s) {
+      const PlanSource& source = plan_.sources[s];
+      CubinRequest request{
+          .source = source.text, .name = source.name, .arch = plan_.arch, .instances = {}, .flags = source.flags};
+      EachLaunch([&](const LaunchStep& launch) {
+        if (launch.source != s || launch.kernel.find('<') == std::string::npos) return;
+        if (std::find(request.instances.begin(), request.instances.end(), launch.kernel) == request.instances.end())
+          request.instances.push_back(launch.kernel);
+      });
+      const CompiledCubin compiled = HONE_TRY(CompileCubin(request));
+      built_.cached &= compiled.cached;
+      built_.milliseconds += compiled.milliseconds;
+      built_.log += compiled.log;
+      if (!compiled.ok()) {
+        const CubinError& first = compiled.errors.front();
+        refusal_ = PlanRefusal{.compile_error = true,
+                               .where = source.name,
+                               .line = first.line,
+                               .message = first.message,
+                               .log = compiled.log};
+        return {};
+      }
+      auto& kernels = kernels_.emplace_back();
+      for (auto& facts : HONE_TRY(ReadCubin(compiled.cubin))) kernels[facts.name] = std::move(facts);
+      for (std::size_t i = 0; i < request.instances.size(); ++i)
+        kernels[request.instances[i]] = kernels[compiled.symbols[i]];
+      built_.cubins.push_back(compiled.cubin);
+    }
+    return {};
+  }
+
+  template <class Visit>
+  void EachLaunch(const Visit& visit) const {
+    for (const auto* steps : {&plan_.prepare, &plan_.steps}) {
+      for (const auto& step : *steps) {
+        if (const auto* launch = std::get_if<LaunchStep>(&step)) visit(*launch);
+      }
+    }
+  }
+
+  void Steps(const std::vector<PlanStep>& steps, std::string_view list, bool preparing,
+             std::vector<KernelFacts>& facts) {
+    for (std::size_t i = 0; i < steps.size() && !refusal_; ++i) {
+      const std::string where = fmt::format("{}/{}", list, i);
+      if (const auto* set = std::get_if<MemsetStep>(&steps[i])) {
+        Find(where, set->buffer, preparing, true);
+      } else if (const auto* kernel = Launch(where, std::get<LaunchStep>(steps[i]), preparing)) {
+        facts.push_back(*kernel);
+      }
+    }
+  }
+
+  // The memory of that name; refuses when there is none, or when the step may not have it.
+  std::optional<Memory> Find(const std::string& where, const std::string& name, bool preparing, bool written) {
+    for (const auto& buffer : plan_.buffers) {
+      if (buffer.name == name) return Memory{ElementCount(buffer.shape), buffer.dtype, {}};
+    }
+    const Tensor* tensor = problem_.Find(name);
+    if (tensor == nullptr) {
+      std::vector<std::string_view> known;
+      for (const auto& buffer : plan_.buffers) known.push_back(buffer.name);
+      for (const auto& other : problem_.tensors) known.push_back(other.name);
+      Refuse(where, fmt::format("neither the problem nor the plan has '{}'{}", name, DidYouMean(name, known)));
+      return std::nullopt;
+    }
+    if (preparing && tensor->role != Role::kParameter) {
+      Refuse(where, fmt::format("'{}' is not there yet when a plan prepares: parameters and buffers are", name));
+      return std::nullopt;
+    }
+    if (written && tensor->role != Role::kOutput) {
+      Refuse(where, fmt::format("'{}' is read only: set a buffer or an output", name));
+      return std::nullopt;
+    }
+    return Memory{ElementCount(tensor->shape), tensor->dtype, tensor->role};
+  }
+
+  const KernelFacts* Launch(const std::string& where, const LaunchStep& launch, bool preparing) {
+    const auto& kernels = kernels_[launch.source];
+    const auto found = kernels.find(launch.kernel);
+    if (found == kernels.end()) {
+      std::vector<std::string_view> known;
+      for (const auto& [name, facts] : kernels) known.push_back(name);
+      Refuse(where, fmt::format("{} has no kernel '{}'{}; an extern \"C\" kernel keeps its name",
+                                plan_.sources[launch.source].name, launch.kernel, DidYouMean(launch.kernel, known)));
+      return nullptr;
+    }
+    const KernelFacts& facts = found->second;
+    const std::int64_t threads = Product(launch.block), shared = launch.shared_bytes + facts.static_shared_bytes;
+    if (threads > limits_.block_threads) {
+      Refuse(where, fmt::format("a block of {} threads: {} is the most", threads, limits_.block_threads));
+    } else if (facts.max_threads > 0 && threads > facts.max_threads) {
+      Refuse(where, fmt::format("a block of {} threads, but {} is compiled for at most {} (__launch_bounds__)", threads,
+                                launch.kernel, facts.max_threads));
+    } else if (shared > limits_.block_shared_bytes) {
+      Refuse(where, fmt::format("{} bytes of shared memory ({} static, {} dynamic): {} is the most", shared,
+                                facts.static_shared_bytes, launch.shared_bytes, limits_.block_shared_bytes));
+    } else if (Product(launch.cluster) > limits_.cluster_blocks) {
+      Refuse(where,
+             fmt::format("a cluster of {} blocks: {} is the most", Product(launch.cluster), limits_.cluster_blocks));
+    } else if (launch.grid[1] > 65535 || launch.grid[2] > 65535) {
+      Refuse(where, "a grid has at most 65535 blocks along y and z");
+    } else if (OccupancyOf(facts, threads, launch.shared_bytes, limits_).blocks == 0) {
+      Refuse(where, fmt::format("{} threads of {} registers do not fit a multiprocessor", threads, facts.registers));
+    }
+    Arguments(where, launch, facts, preparing);
+    return &facts;
+  }
+
+  void Arguments(const std::string& where, const LaunchStep& launch, const KernelFacts& facts, bool preparing) {
+    if (launch.arguments.size() != facts.parameters.size()) {
+      return Refuse(where, fmt::format("'{}' has {} parameters, the step gives {} arguments", launch.kernel,
+                                       facts.parameters.size(), launch.arguments.size()));
+    }
+    for (std::size_t i = 0; i < launch.arguments.size(); ++i) {
+      const std::string here = fmt::format("{}/arguments/{}", where, i);
+      const PlanArgument& argument = launch.arguments[i];
+      if (const auto bytes = ArgumentBytes(argument); bytes != facts.parameters[i].bytes) {
+        return Refuse(here, fmt::format("parameter {} of '{}' has {} bytes, the argument {}", i, launch.kernel,
+                                        facts.parameters[i].bytes, bytes));
+      }
+      if (const auto* buffer = std::get_if<BufferArgument>(&argument)) {
+        const auto memory = Find(here, buffer->name, preparing, false);
+        if (memory && buffer->offset > 0 && buffer->offset >= memory->elements) {
+          Refuse(here, fmt::format("offset {} is beyond '{}', which has {} elements", buffer->offset, buffer->name,
+                                   memory->elements));
+        }
+      } else if (const auto* map = std::get_if<TensorMapArgument>(&argument)) {
+        TensorMap(here, *map, preparing);
+      }
+    }
+  }
+
+  void TensorMap(const std::string& where, const TensorMapArgument& map, bool preparing) {
+    const auto memory = Find(where, map.buffer, preparing, false);
+    if (!memory) return;
+    const auto element = static_cast<std::int64_t>(Bytes(memory->dtype));
+    std::int64_t last = map.offset;
+    for (std::size_t d = 0; d < map.shape.size(); ++d) {
+      last += (map.shape[d] - 1) * map.strides[d];
+      if (d + 1 < map.shape.size() && map.strides[d] * element % kMapAlignment != 0) {
+        return Refuse(where, fmt::format("stride {} of '{}' is {} bytes: the copy engine wants a multiple of {}",
+                                         map.strides[d], map.buffer, map.strides[d] * element, kMapAlignment));
+      }
+    }
+    const std::int64_t row = map.box.back() * element;
+    if (last >= memory->elements) {
+      Refuse(where,
+             fmt::format("the map reaches element {} of '{}', which has {}", last, map.buffer, memory->elements));
+    } else if (map.offset * element % kMapAlignment != 0) {
+      Refuse(where, fmt::format("offset {} is {} bytes: the copy engine wants a multiple of {}", map.offset,
+                                map.offset * element, kMapAlignment));
+    } else if (row % kMapAlignment != 0) {
+      Refuse(where,
+             fmt::format("a row of the box has {} bytes: the copy engine wants a multiple of {}", row, kMapAlignment));
+    } else if (map.swizzle > 0 && row > map.swizzle) {
+      Refuse(where, fmt::format("a row of the box has {} bytes, more than the swizzle's {}", row, map.swizzle));
+    }
+  }
+
+  const Plan& plan_;
+  const Problem& problem_;
+  const DeviceLimits& limits_;
+  std::vector<std::map<std::string, KernelFacts, std::less<>>> kernels_;  // of each source, by name
+  BuiltPlan built_;
+  std::optional<PlanRefusal> refusal_;
+};
+
+}  // namespace
+
+Occupancy OccupancyOf(const KernelFacts& kernel, std::int64_t threads, std::int64_t shared_bytes,
+                      const DeviceLimits& limits) {
+  constexpr int kWarp = 32, kRegisterUnit = 256, kSharedUnit = 128;
+  const auto up = [](std::int64_t x, std::int64_t unit) { return (x + unit - 1) / unit * unit; };
+  const std::int64_t warps = std::max<std::int64_t>(1, up(threads, kWarp) / kWarp);
+  const std::int64_t warp_registers = up(std::max(kernel.registers, 1) * kWarp, kRegisterUnit);
+  // Each of the four schedulers has a quarter of the registers and of the warps.
+  const std::int64_t warps_by_registers = limits.registers / 4 / warp_registers * 4;
+  const std::int64_t shared = up(shared_bytes + kernel.static_shared_bytes + limits.reserved_shared_bytes, kSharedUnit);
+  const std::pair<std::int64_t, std::string_view> most[] = {
+      {warps_by_registers / warps, "registers"},
+      {limits.shared_bytes / shared, "shared memory"},
+      {limits.warps / warps, "warps"},
+      {limits.blocks, "blocks"},
+  };
+  const auto least = *std::min_element(std::begin(most), std::end(most),
+                                       [](const auto& a, const auto& b) { return a.first < b.first; });
+  return {static_cast<int>(least.first), static_cast<int>(least.first * warps), least.second};
+}
+
+Result<std::variant<BuiltPlan, PlanRefusal>> BuildPlan(const Plan& plan, const Problem& problem,
+                                                       const DeviceLimits& limits) {
+  return Builder(plan, problem, limits).Run();
+}
+
+}  // namespace hone::cuda

@@ -1,0 +1,59 @@
+// A plan compiled and checked against the problem and against what its kernels turned out to be. No GPU needed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "candidate/plan.h"
+#include "problem/problem.h"
+#include "target/cuda/cubin.h"
+
+namespace hone::cuda {
+
+// What one multiprocessor and one block can have.
+struct DeviceLimits {
+  int multiprocessors = 132;
+  int warps = 64, blocks = 32, registers = 64 << 10;  // of a multiprocessor
+  int shared_bytes = 228 << 10;                       // of a multiprocessor
+  int block_shared_bytes = 227 << 10;                 // of a block, static and dynamic together
+  int reserved_shared_bytes = 1 << 10;                // that the system takes for each block
+  int block_threads = 1024;
+  int cluster_blocks = 8;  // that every device of the kind can place
+};
+inline constexpr DeviceLimits kHopper{};  // H100 and H200 SXM
+
+// How many blocks of a kernel one multiprocessor holds, and what ends it.
+struct Occupancy {
+  int blocks = 0;
+  int warps = 0;
+  std::string_view limit;  // "registers", "shared memory", "warps" or "blocks"
+};
+Occupancy OccupancyOf(const KernelFacts& kernel, std::int64_t threads, std::int64_t shared_bytes,
+                      const DeviceLimits& limits = kHopper);
+
+struct BuiltPlan {
+  Plan plan;
+  std::vector<std::string> cubins;             // one a source
+  std::vector<KernelFacts> prepare, launches;  // one a LaunchStep of plan.prepare and plan.steps, in order
+  std::string log;                             // what the compiler said
+  bool cached = false;                         // all of it was compiled before
+  double milliseconds = 0;
+};
+
+// Why a plan is refused: the text is at fault, or a step does not fit what it launches.
+struct PlanRefusal {
+  bool compile_error = false;  // else the plan itself is invalid
+  std::string where;           // "/steps/2/arguments/0", or the source's name
+  int line = 0;                // of the source, for a compile error
+  std::string message;         // one line: what, and the mend
+  std::string log;
+};
+
+// Fails when the world does: no NVRTC, no cache.
+Result<std::variant<BuiltPlan, PlanRefusal>> BuildPlan(const Plan& plan, const Problem& problem,
+                                                       const DeviceLimits& limits = kHopper);
+
+}  // namespace hone::cuda

@@ -1,0 +1,144 @@
+#include "target/cuda/built_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+
+#include "base/files.h"
+#include "target/cuda/nvrtc.h"
+
+namespace hone::cuda {
+namespace {
+
+// Registers a thread, threads a block and shared memory against the occupancy calculator of the CUDA documentation.
+TEST(OccupancyTest, TheScarcestResourceLimits) {
+  KernelFacts kernel;
+  kernel.registers = 32;
+  EXPECT_EQ(OccupancyOf(kernel, 256, 0).blocks, 8);
+  EXPECT_EQ(OccupancyOf(kernel, 256, 0).limit, "registers");  // as scarce as warps, and named first
+  kernel.registers = 168;
+  EXPECT_EQ(OccupancyOf(kernel, 384, 0).blocks, 1);
+  EXPECT_EQ(OccupancyOf(kernel, 384, 0).limit, "registers");
+  kernel.registers = 16;
+  EXPECT_EQ(OccupancyOf(kernel, 32, 0).blocks, 32);
+  EXPECT_EQ(OccupancyOf(kernel, 32, 0).limit, "blocks");
+  EXPECT_EQ(OccupancyOf(kernel, 128, 100 << 10).blocks, 2);
+  EXPECT_EQ(OccupancyOf(kernel, 128, 100 << 10).limit, "shared memory");
+  kernel.registers = 255;
+  EXPECT_EQ(OccupancyOf(kernel, 1024, 0).blocks, 0);
+}
+
+class BuiltPlanTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto version = NvrtcVersion(); !version) GTEST_SKIP() << version.error().message;
+    folder_ = std::make_unique<TempDirectory>(*TempDirectory::Create("plan"));
+    setenv("HONE_CACHE", folder_->path().c_str(), 1);
+    problem_.tensors = {{.name = "x", .shape = {64, 128}, .role = Role::kInput},
+                        {.name = "w", .shape = {128}, .role = Role::kParameter},
+                        {.name = "y", .shape = {64, 128}, .role = Role::kOutput}};
+    plan_.sources = {{"scale.cu",
+                      R"(
+extern "C" __global__ void __launch_bounds__(256) scale(const float* x, const float* w, float* y, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = x[i] * w[i % 128];
+}
+struct __align__(64) Map { char bytes[128]; };
+template <int N> __global__ void mapped(const __grid_constant__ Map map, float* y) { y[N] = map.bytes[3]; }
+)",
+                      {}}};
+    plan_.steps = {LaunchStep{.kernel = "scale",
+                              .grid = {32, 1, 1},
+                              .block = {256, 1, 1},
+                              .arguments = {BufferArgument{"x"}, BufferArgument{"w"}, BufferArgument{"y"},
+                                            NumberArgument{NumberArgument::Type::kI32, std::int64_t{8192}}}}};
+  }
+  void TearDown() override { unsetenv("HONE_CACHE"); }
+
+  LaunchStep& launch() { return std::get<LaunchStep>(plan_.steps[0]); }
+  std::string Refusal() const {
+    const auto built = BuildPlan(plan_, problem_);
+    if (!built) return built.error().message;
+    const auto* refusal = std::get_if<PlanRefusal>(&*built);
+    return refusal ? refusal->where + ": " + refusal->message : "built";
+  }
+
+  std::unique_ptr<TempDirectory> folder_;
+  Problem problem_;
+  Plan plan_;
+};
+
+TEST_F(BuiltPlanTest, AGoodPlanHasTheFactsOfItsLaunches) {
+  const auto built = BuildPlan(plan_, problem_);
+  ASSERT_TRUE(built) << built.error().message;
+  const auto* plan = std::get_if<BuiltPlan>(&*built);
+  ASSERT_NE(plan, nullptr) << Refusal();
+  ASSERT_EQ(plan->launches.size(), 1u);
+  EXPECT_EQ(plan->launches[0].parameters.size(), 4u);
+  EXPECT_EQ(plan->cubins.size(), 1u);
+}
+
+TEST_F(BuiltPlanTest, ACompileErrorHasItsSourceAndLine) {
+  plan_.sources[0].text = "\n\nextern \"C\" __global__ void scale() { nothing(); }";
+  const auto built = BuildPlan(plan_, problem_);
+  ASSERT_TRUE(built);
+  const auto* refusal = std::get_if<PlanRefusal>(&*built);
+  ASSERT_NE(refusal, nullptr);
+  EXPECT_TRUE(refusal->compile_error);
+  EXPECT_EQ(refusal->where, "scale.cu");
+  EXPECT_EQ(refusal->line, 3);
+}
+
+TEST_F(BuiltPlanTest, ArgumentsThatDoNotFitAreRefusedBeforeALaunch) {
+  launch().arguments.pop_back();
+  EXPECT_EQ(Refusal(), "/steps/0: 'scale' has 4 parameters, the step gives 3 arguments");
+  launch().arguments.push_back(NumberArgument{NumberArgument::Type::kI64, std::int64_t{8192}});
+  EXPECT_EQ(Refusal(), "/steps/0/arguments/3: parameter 3 of 'scale' has 4 bytes, the argument 8");
+  launch().arguments[0] = BufferArgument{"xx"};
+  EXPECT_EQ(Refusal(), "/steps/0/arguments/0: neither the problem nor the plan has 'xx'; did you mean 'x'?");
+  launch().arguments[0] = BufferArgument{"x", 8192};
+  EXPECT_EQ(Refusal(), "/steps/0/arguments/0: offset 8192 is beyond 'x', which has 8192 elements");
+}
+
+TEST_F(BuiltPlanTest, ALaunchThatTheDeviceCannotTakeIsRefused) {
+  launch().block = {512, 1, 1};
+  EXPECT_EQ(Refusal(), "/steps/0: a block of 512 threads, but scale is compiled for at most 256 (__launch_bounds__)");
+  launch().block = {256, 1, 1};
+  launch().shared_bytes = 228 << 10;
+  EXPECT_EQ(Refusal(), "/steps/0: 233472 bytes of shared memory (0 static, 233472 dynamic): 232448 is the most");
+  launch().shared_bytes = 0;
+  launch().kernel = "scala";
+  EXPECT_EQ(Refusal(),
+            "/steps/0: scale.cu has no kernel 'scala'; did you mean 'scale'?; an extern \"C\" kernel keeps its name");
+}
+
+TEST_F(BuiltPlanTest, PrepareSeesParametersAndBuffersOnly) {
+  plan_.buffers = {{"part", DType::kF32, {128}}};
+  plan_.prepare = {MemsetStep{"part", 0}, MemsetStep{"y", 0}};
+  EXPECT_EQ(Refusal(), "/prepare/1: 'y' is not there yet when a plan prepares: parameters and buffers are");
+  plan_.prepare.pop_back();
+  EXPECT_EQ(Refusal(), "built");
+  plan_.steps.insert(plan_.steps.begin(), MemsetStep{"x", 0});
+  EXPECT_EQ(Refusal(), "/steps/0: 'x' is read only: set a buffer or an output");
+}
+
+TEST_F(BuiltPlanTest, ATensorMapStaysInsideItsTensor) {
+  TensorMapArgument map{"x", 0, {64, 128}, {128, 1}, {8, 32}, 128};
+  const auto with = [&](TensorMapArgument changed) {
+    launch().kernel = "mapped<3>";
+    launch().arguments = {std::move(changed), BufferArgument{"y"}};
+    return Refusal();
+  };
+  EXPECT_EQ(with(map), "built");
+  map.shape = {65, 128};
+  EXPECT_EQ(with(map), "/steps/0/arguments/0: the map reaches element 8319 of 'x', which has 8192");
+  map.shape = {64, 127};
+  map.strides = {127, 1};
+  EXPECT_EQ(with(map), "/steps/0/arguments/0: stride 127 of 'x' is 508 bytes: the copy engine wants a multiple of 16");
+  map = {"x", 0, {64, 128}, {128, 1}, {8, 64}, 128};
+  EXPECT_EQ(with(map), "/steps/0/arguments/0: a row of the box has 256 bytes, more than the swizzle's 128");
+}
+
+}  // namespace
+}  // namespace hone::cuda

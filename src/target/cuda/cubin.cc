@@ -1,0 +1,226 @@
+#include "target/cuda/cubin.h"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+
+namespace hone::cuda {
+namespace {
+
+// Instructions are 128 bits. Memory and control instructions are told apart by the low 12 bits; those of the arithmetic
+// units by 9, since the next 3 say where the operands come from.
+struct Opcode {
+  int bits;
+  std::string_view name;
+  bool has_width = false;
+};
+constexpr Opcode kWhole[] = {
+    {0x981, "LDG", true}, {0x986, "STG", true}, {0x983, "LDL", true}, {0x387, "STL", true}, {0x984, "LDS", true},
+    {0x988, "STS", true}, {0x388, "STS", true}, {0xfae, "LDGSTS"},    {0x83b, "LDSM"},      {0x844, "STSM"},
+    {0x5b4, "UTMALDG"},   {0x3b5, "UTMASTG"},   {0x3ba, "UBLKCP"},    {0x9a8, "ATOMG"},     {0x9a6, "REDG"},
+    {0x98c, "ATOMS"},     {0xb1d, "BAR"},       {0xf89, "SHFL"},      {0x589, "SHFL"},      {0x989, "SHFL"},
+    {0x389, "SHFL"},      {0x992, "MEMBAR"},    {0x9f0, "HGMMA"},     {0x9f1, "IGMMA"},     {0x9f3, "QGMMA"},
+    {0x9c5, "WARPGROUP"}, {0x5a7, "SYNCS"},     {0x9a7, "SYNCS"},     {0x5b2, "SYNCS"},     {0x94d, "EXIT"},
+    {0x947, "BRA"},       {0x918, "NOP"},       {0xb82, "LDC"},       {0xab9, "ULDC"},      {0x3c4, "REDUX"},
+    {0x945, "BSSY"},      {0x941, "BSYNC"},
+};
+constexpr Opcode kArithmetic[] = {
+    {0x021, "FADD"}, {0x020, "FMUL"},  {0x023, "FFMA"},  {0x009, "FMNMX"},      {0x00b, "FSETP"},   {0x029, "DADD"},
+    {0x028, "DMUL"}, {0x02b, "DFMA"},  {0x031, "HFMA2"}, {0x035, "HFMA2.BF16"}, {0x03c, "HMMA"},    {0x037, "IMMA"},
+    {0x03f, "DMMA"}, {0x108, "MUFU"},  {0x104, "F2F"},   {0x105, "F2I"},        {0x106, "I2F"},     {0x045, "I2FP"},
+    {0x03e, "F2FP"}, {0x010, "IADD3"}, {0x024, "IMAD"},  {0x025, "IMAD.WIDE"},  {0x027, "IMAD.HI"}, {0x012, "LOP3"},
+    {0x011, "LEA"},  {0x019, "SHF"},   {0x00c, "ISETP"}, {0x016, "PRMT"},       {0x002, "MOV"},     {0x007, "SEL"},
+};
+constexpr std::array<std::string_view, 8> kWidths = {".U8", ".S8", ".U16", ".S16", ".32", ".64", ".128", ""};
+constexpr std::array<int, 8> kWidthBytes = {1, 1, 2, 2, 4, 8, 16, 0};
+
+// Records of .nv.info: format, attribute, size or value. Only what we read has a name.
+enum Attribute : int {
+  kMaxThreads = 0x05,     // three extents
+  kFrameSize = 0x11,      // symbol, bytes
+  kParameterInfo = 0x17,  // index (4), ordinal (2), offset (2), flags with the size in bits 18 and up (4)
+  kRegisterCount = 0x2f,  // symbol, registers
+  kBarriers = 0x4c,
+  kSpills = 0x55,  // pairs (1, offset of a spilling instruction)
+};
+constexpr int kSizedPayload = 4;
+constexpr int kReservedShared = 1024;
+
+class Reader {
+ public:
+  explicit Reader(std::string_view image) : image_(image) {}
+
+  Result<std::vector<KernelFacts>> Run() {
+    if (!ReadSections()) return Fail(ErrorKind::kCorrupt, "this is not a cubin: no ELF file for 64 bits, or cut short");
+    for (const auto& section : sections_) {
+      if (Name(section).starts_with(".text.")) {
+        KernelFacts facts;
+        facts.name = Name(section).substr(6);
+        CountInstructions(section, facts);
+        kernels_.push_back(std::move(facts));
+      }
+    }
+    for (const auto& section : sections_) {
+      const auto name = Name(section);
+      if (name.starts_with(".nv.shared.")) {
+        if (auto* facts = Find(name.substr(11)))
+          facts->static_shared_bytes = std::max(0, static_cast<int>(section.sh_size) - kReservedShared);
+      } else if (name == ".nv.info") {
+        EachRecord(section, [&](int attribute, std::string_view payload, int) { ReadShared(attribute, payload); });
+      } else if (name.starts_with(".nv.info.")) {
+        if (auto* facts = Find(name.substr(9)))
+          EachRecord(section, [&](int attribute, std::string_view payload, int value) {
+            ReadOwn(attribute, payload, value, *facts);
+          });
+      }
+    }
+    for (auto& facts : kernels_) {
+      std::sort(facts.parameters.begin(), facts.parameters.end(),
+                [](const KernelParameter& a, const KernelParameter& b) { return a.offset < b.offset; });
+    }
+    return std::move(kernels_);
+  }
+
+ private:
+  template <class T>
+  std::optional<T> At(std::size_t offset) const {
+    if (offset > image_.size() || image_.size() - offset < sizeof(T)) return std::nullopt;
+    T value;
+    std::memcpy(&value, image_.data() + offset, sizeof value);
+    return value;
+  }
+
+  bool ReadSections() {
+    const auto header = At<Elf64_Ehdr>(0);
+    if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64 ||
+        header->e_shentsize != sizeof(Elf64_Shdr))
+      return false;
+    for (int i = 0; i < header->e_shnum; ++i) {
+      const auto section = At<Elf64_Shdr>(header->e_shoff + static_cast<std::size_t>(i) * sizeof(Elf64_Shdr));
+      if (!section) return false;
+      const bool in_file = section->sh_type != SHT_NOBITS && section->sh_type != SHT_NULL;
+      if (in_file && (section->sh_offset > image_.size() || image_.size() - section->sh_offset < section->sh_size))
+        return false;
+      sections_.push_back(*section);
+    }
+    if (header->e_shstrndx >= sections_.size()) return false;
+    names_ = Content(sections_[header->e_shstrndx]);
+    for (const auto& section : sections_) {
+      if (section.sh_type != SHT_SYMTAB || section.sh_link >= sections_.size()) continue;
+      const auto strings = Content(sections_[section.sh_link]);
+      for (std::size_t at = 0; at + sizeof(Elf64_Sym) <= section.sh_size; at += sizeof(Elf64_Sym))
+        symbols_.push_back(String(strings, At<Elf64_Sym>(section.sh_offset + at)->st_name));
+    }
+    return true;
+  }
+
+  std::string_view Content(const Elf64_Shdr& section) const {
+    return section.sh_type == SHT_NOBITS ? std::string_view() : image_.substr(section.sh_offset, section.sh_size);
+  }
+  static std::string_view String(std::string_view table, std::size_t offset) {
+    if (offset >= table.size()) return {};
+    const auto text = table.substr(offset);
+    return text.substr(0, text.find('\0'));
+  }
+  std::string_view Name(const Elf64_Shdr& section) const { return String(names_, section.sh_name); }
+  KernelFacts* Find(std::string_view name) {
+    const auto it =
+        std::find_if(kernels_.begin(), kernels_.end(), [&](const KernelFacts& facts) { return facts.name == name; });
+    return it == kernels_.end() ? nullptr : &*it;
+  }
+
+  template <class Visit>
+  void EachRecord(const Elf64_Shdr& section, const Visit& visit) const {
+    std::string_view rest = Content(section);
+    while (rest.size() >= 4) {
+      const int format = static_cast<unsigned char>(rest[0]), attribute = static_cast<unsigned char>(rest[1]);
+      const int value = static_cast<unsigned char>(rest[2]) | static_cast<unsigned char>(rest[3]) << 8;
+      rest.remove_prefix(4);
+      std::string_view payload;
+      if (format == kSizedPayload) {
+        payload = rest.substr(0, static_cast<std::size_t>(value));
+        rest.remove_prefix(payload.size());
+      }
+      visit(attribute, payload, value);
+    }
+  }
+
+  template <class T>
+  static T In(std::string_view payload, std::size_t offset) {
+    T value{};
+    if (offset + sizeof value <= payload.size()) std::memcpy(&value, payload.data() + offset, sizeof value);
+    return value;
+  }
+
+  void ReadShared(int attribute, std::string_view payload) {
+    const auto symbol = In<std::uint32_t>(payload, 0);
+    auto* facts = symbol < symbols_.size() ? Find(symbols_[symbol]) : nullptr;
+    if (facts == nullptr) return;
+    if (attribute == kRegisterCount) facts->registers = In<std::int32_t>(payload, 4);
+    if (attribute == kFrameSize) facts->stack_bytes = In<std::int32_t>(payload, 4);
+  }
+
+  void ReadOwn(int attribute, std::string_view payload, int value, KernelFacts& facts) const {
+    switch (attribute) {
+      case kMaxThreads:
+        facts.max_threads = In<std::int32_t>(payload, 0) * In<std::int32_t>(payload, 4) * In<std::int32_t>(payload, 8);
+        break;
+      case kParameterInfo:
+        facts.parameters.push_back(
+            {In<std::uint16_t>(payload, 6), static_cast<int>(In<std::uint32_t>(payload, 8) >> 18)});
+        break;
+      case kBarriers: facts.barriers = value & 0xff; break;
+      case kSpills:
+        for (std::size_t at = 0; at + 8 <= payload.size(); at += 8)
+          CountSpill(In<std::uint32_t>(payload, at + 4), facts);
+        break;
+      default: break;
+    }
+  }
+
+  void CountSpill(std::uint32_t offset, KernelFacts& facts) const {
+    for (const auto& section : sections_) {
+      if (Name(section) != ".text." + facts.name) continue;
+      const auto low = At<std::uint64_t>(section.sh_offset + offset),
+                 high = At<std::uint64_t>(section.sh_offset + offset + 8);
+      if (!low || !high || offset + 16 > section.sh_size) return;
+      const int bytes = kWidthBytes[(*high >> 9) & 7];
+      if ((*low & 0xfff) == 0x983) facts.spill_load_bytes += bytes;
+      if ((*low & 0xfff) == 0x387) facts.spill_store_bytes += bytes;
+    }
+  }
+
+  void CountInstructions(const Elf64_Shdr& section, KernelFacts& facts) const {
+    const auto text = Content(section);
+    for (std::size_t at = 0; at + 16 <= text.size(); at += 16) {
+      const auto low = In<std::uint64_t>(text, at), high = In<std::uint64_t>(text, at + 8);
+      const int whole = static_cast<int>(low & 0xfff);
+      const Opcode* found = nullptr;
+      for (const auto& opcode : kWhole) {
+        if (opcode.bits == whole) found = &opcode;
+      }
+      for (const auto& opcode : kArithmetic) {
+        if (found == nullptr && opcode.bits == (whole & 0x1ff)) found = &opcode;
+      }
+      std::string name(found != nullptr ? found->name : "other");
+      if (name == "NOP") continue;
+      if (found != nullptr && found->has_width) name += kWidths[(high >> 9) & 7];
+      ++facts.instructions[name];
+    }
+  }
+
+  std::string_view image_;
+  std::vector<Elf64_Shdr> sections_;
+  std::string_view names_;
+  std::vector<std::string_view> symbols_;
+  std::vector<KernelFacts> kernels_;
+};
+
+}  // namespace
+
+Result<std::vector<KernelFacts>> ReadCubin(std::string_view image) { return Reader(image).Run(); }
+
+}  // namespace hone::cuda

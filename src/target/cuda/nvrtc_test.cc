@@ -1,0 +1,155 @@
+#include "target/cuda/nvrtc.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+
+#include "base/files.h"
+#include "target/cuda/cubin.h"
+
+namespace hone::cuda {
+namespace {
+
+class NvrtcTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto version = NvrtcVersion(); !version) GTEST_SKIP() << version.error().message;
+    folder_ = std::make_unique<TempDirectory>(*TempDirectory::Create("nvrtc"));
+    setenv("HONE_CACHE", folder_->path().c_str(), 1);
+  }
+  void TearDown() override { unsetenv("HONE_CACHE"); }
+
+  static CompiledCubin Compile(CubinRequest request) {
+    auto compiled = CompileCubin(request);
+    EXPECT_TRUE(compiled) << compiled.error().message;
+    return compiled ? std::move(*compiled) : CompiledCubin{};
+  }
+  static std::vector<KernelFacts> Facts(const CompiledCubin& compiled) {
+    auto facts = ReadCubin(compiled.cubin);
+    EXPECT_TRUE(facts) << facts.error().message;
+    return facts ? std::move(*facts) : std::vector<KernelFacts>{};
+  }
+
+  std::unique_ptr<TempDirectory> folder_;
+};
+
+constexpr char kScale[] = R"(
+struct Pair { float a; int b[5]; };
+extern "C" __global__ void __launch_bounds__(256) scale(const float4* __restrict__ x, float4* y, int n, Pair p) {
+  __shared__ float4 part[64];
+  const int i = blockIdx.x * 64 + threadIdx.x;
+  part[threadIdx.x] = i < n ? x[i] : float4{};
+  __syncthreads();
+  float4 v = part[threadIdx.x ^ 1];
+  v.x *= p.a; v.y *= p.b[2];
+  if (i < n) y[i] = v;
+}
+)";
+
+TEST_F(NvrtcTest, ACubinTellsItsKernelsFacts) {
+  const auto facts = Facts(Compile({.source = kScale}));
+  ASSERT_EQ(facts.size(), 1u);
+  EXPECT_EQ(facts[0].name, "scale");
+  EXPECT_GT(facts[0].registers, 0);
+  EXPECT_EQ(facts[0].static_shared_bytes, 64 * 16);
+  EXPECT_EQ(facts[0].max_threads, 256);
+  EXPECT_EQ(facts[0].barriers, 1);
+  EXPECT_EQ(facts[0].spill_load_bytes, 0);
+  ASSERT_EQ(facts[0].parameters.size(), 4u);
+  EXPECT_EQ(facts[0].parameters[2].offset, 16);
+  EXPECT_EQ(facts[0].parameters[2].bytes, 4);
+  EXPECT_EQ(facts[0].parameters[3].bytes, 24);
+  EXPECT_EQ(facts[0].instructions.at("LDG.128"), 1);
+  EXPECT_EQ(facts[0].instructions.at("STG.128"), 1);
+  EXPECT_GE(facts[0].instructions.at("BAR"), 1);
+}
+
+TEST_F(NvrtcTest, SpillsAreCountedAsPtxasCountsThem) {
+  // 64 values alive at once, in 32 registers.
+  const auto compiled = Compile({.source = R"(
+extern "C" __global__ void spill(float* x) {
+  float v[64];
+  for (int i = 0; i < 64; ++i) v[i] = x[i * 1024 + threadIdx.x];
+  __syncthreads();
+  for (int i = 0; i < 64; ++i) x[i * 1024 + threadIdx.x] = v[63 - i] * v[(i * 7) % 64];
+})",
+                                 .flags = {"--maxrregcount=32"}});
+  const auto facts = Facts(compiled);
+  ASSERT_EQ(facts.size(), 1u);
+  EXPECT_LE(facts[0].registers, 32);
+  EXPECT_GT(facts[0].spill_store_bytes, 0);
+  const auto said = std::to_string(facts[0].spill_store_bytes) + " bytes spill stores, " +
+                    std::to_string(facts[0].spill_load_bytes) + " bytes spill loads";
+  EXPECT_NE(compiled.log.find(said), std::string::npos) << said << "\n" << compiled.log;
+  EXPECT_GT(facts[0].stack_bytes, 0);
+}
+
+TEST_F(NvrtcTest, AnErrorHasItsLine) {
+  const auto compiled = Compile({.source = "__global__ void f(float* x) {\n  x[0] = y;\n}\n"});
+  EXPECT_FALSE(compiled.ok());
+  ASSERT_FALSE(compiled.errors.empty());
+  EXPECT_EQ(compiled.errors[0].line, 2);
+  EXPECT_NE(compiled.errors[0].message.find("\"y\""), std::string::npos) << compiled.errors[0].message;
+  EXPECT_FALSE(compiled.cached);
+  EXPECT_TRUE(Compile({.source = "__global__ void f(float* x) {\n  x[0] = y;\n}\n"}).cached);
+}
+
+TEST_F(NvrtcTest, AnInstanceOfATemplateKeepsItsSymbol) {
+  const CubinRequest request{.source = "template <class T, int N> __global__ void fill(T* x) { x[threadIdx.x] = N; }",
+                             .instances = {"fill<float, 3>", "fill<double, 4>"}};
+  for (const bool cached : {false, true}) {
+    const auto compiled = Compile(request);
+    EXPECT_EQ(compiled.cached, cached);
+    ASSERT_EQ(compiled.symbols.size(), 2u);
+    const auto facts = Facts(compiled);
+    for (const auto& symbol : compiled.symbols) {
+      EXPECT_TRUE(std::any_of(facts.begin(), facts.end(), [&](const auto& one) { return one.name == symbol; }))
+          << symbol;
+    }
+    EXPECT_NE(compiled.symbols[0], compiled.symbols[1]);
+  }
+}
+
+TEST_F(NvrtcTest, TheToolkitsHeadersAreFound) {
+  const auto compiled = Compile({.source = R"(
+#include <cuda_bf16.h>
+extern "C" __global__ void fill_half(__nv_bfloat16* x) { x[threadIdx.x] = __float2bfloat16(0.5f); })"});
+  EXPECT_TRUE(compiled.ok()) << compiled.log;
+}
+
+TEST_F(NvrtcTest, SeveralThreadsCompileAtOnce) {
+  std::vector<std::thread> threads;
+  std::vector<int> registers(4);
+  for (std::size_t i = 0; i < registers.size(); ++i) {
+    threads.emplace_back([&, i] {
+      const auto facts = Facts(Compile({.source = std::string(kScale) + "// " + std::to_string(i % 2)}));
+      if (!facts.empty()) registers[i] = facts[0].registers;
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  for (const int count : registers) EXPECT_EQ(count, registers[0]);
+  EXPECT_GT(registers[0], 0);
+}
+
+TEST(CubinTest, WhatIsNoCubinIsRefused) {
+  for (const std::string& text : {std::string(), std::string("not ELF"),
+                                  std::string("\x7f"
+                                              "ELF") +
+                                      std::string(60, '\0')})
+    EXPECT_FALSE(ReadCubin(text));
+}
+
+TEST_F(NvrtcTest, ACubinThatIsCutShortIsRefusedWithoutACrash) {
+  const auto compiled = Compile({.source = kScale});
+  for (std::size_t length = 0; length < compiled.cubin.size(); length += 41) {
+    const auto facts = ReadCubin(std::string_view(compiled.cubin).substr(0, length));
+    if (facts) {
+      EXPECT_EQ(facts->size(), 1u) << length;  // only the program headers, which nobody reads, were cut
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hone::cuda
