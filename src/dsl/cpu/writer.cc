@@ -25,6 +25,16 @@ constexpr std::string_view kReserved[] = {
     "i", "j", "k", "l", "i0", "j0", "k0", "threads", "call", "state", "scratch", "Max", "Min", "Sign", "FloorDiv",
     "FloorMod", "f32x16", "f32x8", "AtLeast", "AtMost", "Capped", "Exp", "Expm1", "Log1p", "Tanh", "Erf"};
 
+// Variables of the families' own text: no buffer is called so.
+constexpr std::string_view kLocals[] = {
+    "image",   "group",      "channel", "panel", "panels", "block",   "tile",    "tile_rows", "tile_columns", "rows",
+    "columns", "depth",      "outputs", "line",  "at",     "to",      "row",     "lane",      "filled",       "begin",
+    "end",     "low",        "high",    "room",  "start",  "shift",   "inside",  "straight",  "packed",       "place",
+    "value",   "total",      "sum",     "store", "width",  "product", "k_end",   "in_z",      "in_y",         "in_x",
+    "y0",      "x0",         "o0",      "p0",    "c0",     "oz",      "oy",      "ox",        "ix",           "tz",
+    "ty",      "tx",         "fy",      "fx",    "r",      "places",  "largest", "scores",    "weights",      "top",
+    "scale",   "top_before", "count",   "n_at",  "z_at",   "y_at",    "x_at"};
+
 struct HelperText {
   std::string_view name, text;
 };
@@ -136,6 +146,7 @@ typedef float FloatVector __attribute__((vector_size(32), aligned(4), may_alias)
 
 Writer::Writer(const KernelProgram& program) : program_(program) {
   std::set<std::string> used(std::begin(kReserved), std::end(kReserved));
+  used.insert(std::begin(kLocals), std::end(kLocals));
   for (const auto& buffer : program.buffers) {
     std::string name = buffer.name;
     // Names of libm functions and of our own kind stay free.

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "dsl/family.h"
 #include "dsl/kernel.h"
+#include "dsl/testing/windows.h"
 
 namespace hone::dsl::testing {
 
@@ -176,6 +177,13 @@ class Interpreter {
       } else if (family == "softmax") {
         top = Fold(kernel, ReduceOp::kMax, at, [&] { return input(0); });
         sum = Fold(kernel, ReduceOp::kSum, at, [&] { return std::exp(input(0) - top); });
+      } else if (const auto value = WindowFamily(family)) {
+        std::vector<std::int64_t> places;
+        for (const auto& var : kernel.space) places.push_back(at[var.id]);
+        it = value(kernel, places, [&](std::size_t i) {
+          for (std::size_t d = 0; d < places.size(); ++d) at[kernel.space[d].id] = places[d];
+          return input(i);
+        });
       }
       for (const auto& let : kernel.lets) {
         const double folded = Fold(kernel, let.fold, at, [&] { return Evaluate(kernel, let.body, at, 0, lets); });

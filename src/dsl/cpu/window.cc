@@ -1,0 +1,113 @@
+#include "dsl/cpu/window.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "dsl/cpu/knobs.h"
+#include "dsl/cpu/loops.h"
+
+namespace hone::dsl {
+
+std::int64_t Phase::Low() const { return offset + std::min<std::int64_t>(0, (taps - 1) * offset_step); }
+std::int64_t Phase::Span() const { return taps == 0 ? 0 : (taps - 1) * std::abs(offset_step); }
+bool Phase::Leaves() const {
+  return taps > 0 && positions > 0 && (Low() < 0 || Low() + Span() + (positions - 1) * in_step >= in);
+}
+
+Phase PhaseOf(const WindowDim& dim) {
+  return {.in = dim.in,
+          .positions = dim.out,
+          .out_start = 0,
+          .out_step = 1,
+          .in_step = dim.stride,
+          .taps = dim.window,
+          .first = 0,
+          .every = 1,
+          .offset = -dim.padding,
+          .offset_step = dim.dilation};
+}
+
+std::vector<Phase> TransposedPhases(const WindowDim& dim) {
+  // Output y gets w[k] * x[i] where i * stride = y + padding - k * dilation. With y = start + m * stride and y +
+  // padding = (m + q) * stride + r, those k count for which k * dilation - r is a multiple of the stride.
+  std::vector<Phase> phases;
+  const std::int64_t every = dim.stride / std::gcd(dim.stride, dim.dilation);
+  for (std::int64_t start = 0; start < std::min(dim.stride, dim.out); ++start) {
+    const std::int64_t r = (start + dim.padding) % dim.stride, q = (start + dim.padding) / dim.stride;
+    Phase phase{.in = dim.in,
+                .positions = (dim.out - start + dim.stride - 1) / dim.stride,
+                .out_start = start,
+                .out_step = dim.stride,
+                .in_step = 1,
+                .taps = 0,
+                .first = 0,
+                .every = every,
+                .offset = 0,
+                .offset_step = -(every * dim.dilation / dim.stride)};
+    for (std::int64_t k = 0; k < std::min(every, dim.window); ++k) {
+      if ((k * dim.dilation - r) % dim.stride != 0) continue;
+      phase.first = k;
+      phase.taps = (dim.window - k + every - 1) / every;
+      phase.offset = q - (k * dim.dilation - r) / dim.stride;
+    }
+    phases.push_back(phase);
+  }
+  return phases;
+}
+
+std::optional<std::string> FillAttribute(Attributes& attributes, const std::string& name, std::size_t count,
+                                         std::int64_t otherwise, std::int64_t least) {
+  auto& values = attributes[name];
+  if (values.empty()) values.assign(count, otherwise);
+  if (values.size() == 1) values.resize(count, values[0]);
+  if (values.size() != count) {
+    return fmt::format("'{}' has {} numbers and there are {} dimensions: write one number for all, or one each", name,
+                       values.size(), count);
+  }
+  for (const auto value : values) {
+    if (value < least || value > 1 << 30) return fmt::format("'{}' is {} at least, not {}", name, least, value);
+  }
+  return std::nullopt;
+}
+
+std::string ElementText(const KernelProgram& program, const Kernel& kernel, const Writer& writer, int operand,
+                        const std::vector<std::string>& index, const std::vector<std::int64_t>& strides,
+                        std::int64_t offset) {
+  const int buffer = kernel.operands[static_cast<std::size_t>(operand)].buffer;
+  const DType dtype = program.buffers[static_cast<std::size_t>(buffer)].dtype;
+  const std::string text = fmt::format("{}[{}]", writer.BufferName(buffer), Address(index, strides, offset));
+  const std::string type = writer.TypeName(ScalarOf(dtype));
+  return type == CppName(dtype) ? text : fmt::format("static_cast<{}>({})", type, text);
+}
+
+std::vector<int> OperandsOf(const std::vector<Expr>& exprs) {
+  std::vector<int> operands;
+  for (const auto& expr : exprs) {
+    Visit(expr, [&](const ExprNode& node) {
+      if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
+      if (std::find(operands.begin(), operands.end(), node.buffer) == operands.end()) operands.push_back(node.buffer);
+    });
+  }
+  return operands;
+}
+
+std::vector<int> BuffersOf(const Kernel& kernel, const Expr& expr) {
+  std::vector<int> buffers;
+  for (const int operand : OperandsOf({expr})) {
+    const int buffer = kernel.operands[static_cast<std::size_t>(operand)].buffer;
+    if (std::find(buffers.begin(), buffers.end(), buffer) == buffers.end()) buffers.push_back(buffer);
+  }
+  return buffers;
+}
+
+std::vector<Setting> ThreadsFor(double flops, const Limits& limits) {
+  // Ten microseconds of one core.
+  std::vector<Setting> values =
+      flops < 600e3 ? std::vector<Setting>{Whole(1), Whole(0)} : std::vector<Setting>{Whole(0), Whole(1)};
+  if (limits.threads >= 4) values.push_back(Whole(limits.threads / 2));
+  return values;
+}
+
+}  // namespace hone::dsl

@@ -1,0 +1,337 @@
+// conv(x, w): windows of the input multiplied with weights and summed, for one to three spatial dimensions; cpu/
+// convolution.h says how.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "dsl/cpu/convolution.h"
+#include "dsl/cpu/knobs.h"
+#include "dsl/cpu/window.h"
+#include "dsl/family.h"
+
+namespace hone::dsl {
+namespace {
+
+constexpr std::string_view kVariants[] = {"", "transposed"};
+
+std::optional<std::string> ShapeRule(Kernel& kernel, const std::vector<Shape>& shapes,
+                                     std::vector<std::vector<int>>& operand_dims) {
+  const Shape &x = shapes[0], &w = shapes[1];
+  const bool transposed = kernel.variant == "transposed";
+  if (x.size() < 3 || x.size() > 5 || w.size() != x.size()) {
+    return fmt::format(
+        "conv wants x [N, C, spatial..] and w of as many dimensions, with one to three spatial ones, not {} and {}",
+        hone::ToString(x), hone::ToString(w));
+  }
+  const std::size_t spatial = x.size() - 2;
+  auto& attributes = kernel.attributes;
+  for (const auto& [name, otherwise, least] :
+       {std::tuple<const char*, int, int>{"stride", 1, 1}, {"dilation", 1, 1}, {"padding", 0, 0}}) {
+    if (auto why = FillAttribute(attributes, name, spatial, otherwise, least)) return why;
+  }
+  if (auto why = FillAttribute(attributes, "groups", 1, 1, 1)) return why;
+  if (!transposed && attributes.contains("output_padding"))
+    return "'output_padding' is of 'conv transposed': write 'extent: ..' for the output's extents";
+  if (attributes.contains("output_padding") && attributes.contains("extent"))
+    return "'output_padding' and 'extent' both say how large the output is: write one of them";
+  if (transposed) {
+    if (auto why = FillAttribute(attributes, "output_padding", spatial, 0, 0)) return why;
+  }
+  for (const auto& shape : {x, w}) {
+    for (const auto extent : shape) {
+      if (extent < 1)
+        return fmt::format("conv of {} and {}: every extent must be 1 at least", hone::ToString(x), hone::ToString(w));
+    }
+  }
+  const std::int64_t groups = attributes["groups"][0];
+  const std::int64_t channels = x[1] / groups, made = transposed ? w[1] : w[0] / groups;
+  if (x[1] % groups != 0 || w[0] % groups != 0 || (transposed ? w[0] != x[1] : w[1] != channels)) {
+    return fmt::format("conv of {} and {} in {} group{}: w is {}, so that {}", hone::ToString(x), hone::ToString(w),
+                       groups, groups == 1 ? "" : "s",
+                       transposed ? "[C, O / groups, window..]" : "[O, C / groups, window..]",
+                       transposed ? fmt::format("its first extent must be {}", x[1])
+                                  : fmt::format("its second extent must be {}", channels));
+  }
+  Shape extent;
+  for (std::size_t d = 0; d < spatial; ++d) {
+    const std::int64_t stride = attributes["stride"][d], padding = attributes["padding"][d],
+                       reach = attributes["dilation"][d] * (w[d + 2] - 1) + 1;
+    const std::int64_t room = x[d + 2] + 2 * padding - reach;
+    extent.push_back(transposed ? (x[d + 2] - 1) * stride - 2 * padding + reach + attributes["output_padding"][d]
+                                : (room < 0 ? 0 : room / stride + 1));
+  }
+  if (attributes.contains("extent")) {
+    if (auto why = FillAttribute(attributes, "extent", spatial, 1, 1)) return why;
+    extent = attributes["extent"];
+  }
+  for (const auto out : extent) {
+    if (out < 1) {
+      return fmt::format("conv of {} and {}: the window does not fit, the output would be {}", hone::ToString(x),
+                         hone::ToString(w), hone::ToString(extent));
+    }
+  }
+  attributes["extent"] = extent;
+
+  operand_dims.assign(2, {});
+  std::vector<int>&x_dims = operand_dims[0], &w_dims = operand_dims[1];
+  const auto add = [&](std::int64_t size) {
+    kernel.space.push_back(NewIndex(size));
+    return static_cast<int>(kernel.space.size()) - 1;
+  };
+  x_dims.push_back(add(x[0]));
+  const int o = add(made * groups);
+  for (const auto out : extent) add(out);
+  const int c = add(channels), taps = c + 1;
+  for (std::size_t d = 0; d < spatial; ++d) add(w[d + 2]);
+  const int in = add(x[1]);
+  x_dims.push_back(in);
+  for (std::size_t d = 0; d < spatial; ++d) x_dims.push_back(add(x[d + 2]));
+  const int of_group = add(made);
+  w_dims = transposed ? std::vector<int>{in, of_group} : std::vector<int>{o, c};
+  for (std::size_t d = 0; d < spatial; ++d) w_dims.push_back(taps + static_cast<int>(d));
+  for (int d = c; d <= of_group; ++d) kernel.axes.push_back(d);
+  return std::nullopt;
+}
+
+std::optional<std::string> Check(const KernelProgram& program, const Kernel& kernel) {
+  for (const auto& input : kernel.inputs) {
+    if (input->type != ScalarType::kReal) return "conv multiplies reals: write real(x) around whole numbers";
+  }
+  const DType target = program.buffers[static_cast<std::size_t>(kernel.target)].dtype;
+  if (target != ComputeType(program, kernel)) {
+    return fmt::format("conv computes in {} here and cannot write {}: convert in a map of its own",
+                       Name(ComputeType(program, kernel)), Name(target));
+  }
+  return std::nullopt;
+}
+
+double Flops(const Kernel& kernel) {
+  double results = 1;
+  for (const auto extent : kernel.result) results *= static_cast<double>(extent);
+  return Convolution(kernel).Flops() + results * OperationsPerElement(kernel.epilogue);
+}
+
+// --- Knobs.
+
+constexpr std::int64_t kMostBlock = 1 << 18;  // elements of a block of inputs, which lies on the thread's stack
+
+std::int64_t Up(std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; }
+
+std::vector<Setting> ConvThreads(const Kernel& kernel, const Limits& limits) {
+  return ThreadsFor(Flops(kernel), limits);
+}
+
+// The largest phase: blocks and panels are made for it.
+std::array<Phase, 3> LargestPhase(const Convolution& conv) {
+  std::array<Phase, 3> largest;
+  for (std::size_t d = 0; d < 3; ++d) {
+    largest[d] = conv.phases[d][0];
+    for (const auto& phase : conv.phases[d]) {
+      if (phase.taps > largest[d].taps) largest[d] = phase;
+    }
+  }
+  return largest;
+}
+
+std::vector<Setting> PathValues(const Kernel& kernel, const Limits&) {
+  const Convolution conv(kernel);
+  const auto phase = LargestPhase(conv);
+  const Phase& x = phase[2];
+  // Direct computes what stands between the rows of its copy too; gemm copies every input once a tap.
+  const double waste = static_cast<double>(x.Span() / x.in_step) / static_cast<double>(x.positions);
+  const bool depthwise = conv.made < 4;
+  const bool direct = depthwise || (conv.Taps() > 1 && waste < 0.25);
+  return direct ? std::vector<Setting>{Word("direct"), Word("gemm")}
+                : std::vector<Setting>{Word("gemm"), Word("direct")};
+}
+std::optional<std::string> CheckPath(const Kernel&, const Setting& value) {
+  return CheckWord(value, {"direct", "gemm"});
+}
+
+std::vector<Setting> MicroValues(const Kernel& kernel, const Limits& limits) {
+  const Convolution conv(kernel);
+  // Output channels x pixels in registers: 32 of 16 floats with AVX-512, 16 of 8 with AVX2, less what the inputs and
+  // the broadcast weight need.
+  std::vector<std::array<std::int64_t, 2>> blocks;
+  if (limits.vector_bytes >= 64) {
+    blocks = {{8, 48}, {14, 32}, {12, 32}, {8, 32}, {6, 64}, {4, 96}, {2, 128}, {1, 128}, {16, 16}, {1, 32}};
+  } else {
+    blocks = {{6, 16}, {4, 24}, {4, 16}, {8, 8}, {2, 32}, {1, 64}, {1, 16}};
+  }
+  std::int64_t pixels = conv.batch * conv.Pixels();
+  if (kernel.settings.contains("path") && WordSetting(kernel, "path") == "direct") {
+    const auto phase = LargestPhase(conv);
+    const DirectBlock block(phase, phase[1].positions * phase[2].positions);
+    pixels = (block.rows - 1) * block.pitch + block.columns;
+  }
+  const auto waste = [&](const std::array<std::int64_t, 2>& block) {
+    const double used = static_cast<double>(Up(conv.made, block[0]) * Up(pixels, block[1])) /
+                        (static_cast<double>(conv.made) * static_cast<double>(pixels));
+    // Loads a product: the pixels' vectors, which lie across cache lines, and the weights.
+    const double loads = 1.0 / static_cast<double>(block[0]) + 16.0 / static_cast<double>(block[1]) * 0.2;
+    return used * (1 + 0.3 * loads);
+  };
+  std::stable_sort(blocks.begin(), blocks.end(), [&](const auto& a, const auto& b) { return waste(a) < waste(b); });
+  std::vector<Setting> values;
+  for (std::size_t i = 0; i < std::min<std::size_t>(blocks.size(), 6); ++i)
+    values.push_back(Tuple({blocks[i][0], blocks[i][1]}));
+  return values;
+}
+std::optional<std::string> CheckMicro(const Kernel&, const Setting& value) {
+  const auto* tuple = std::get_if<std::vector<std::int64_t>>(&value.value);
+  if (!tuple || tuple->size() != 2) return "it is output channels x pixels; try 8x32";
+  if ((*tuple)[0] < 1 || (*tuple)[0] > 32) return "the first goes from 1 to 32; try 8";
+  if ((*tuple)[1] < 8 || (*tuple)[1] > 128 || (*tuple)[1] % 8 != 0) {
+    return fmt::format("the second must be a multiple of 8 up to 128; try {}",
+                       std::clamp<std::int64_t>(Up((*tuple)[1], 8), 8, 128));
+  }
+  return std::nullopt;
+}
+
+// Elements of inputs that a thread copies for blocks of so many pixels and input channels.
+std::int64_t BlockCount(const Kernel& kernel, std::int64_t pixels, std::int64_t channels) {
+  const Convolution conv(kernel);
+  const auto micro = TupleSetting(kernel, "micro");
+  const std::int64_t nr = micro.size() == 2 ? micro[1] : 32;
+  channels = std::min(channels, conv.channels);
+  if (WordSetting(kernel, "path") != "direct") {
+    const auto phase = LargestPhase(conv);
+    const std::int64_t all = conv.batch * phase[0].positions * phase[1].positions * phase[2].positions;
+    return std::min(pixels, Up(all, nr)) * channels * phase[0].taps * phase[1].taps * phase[2].taps;
+  }
+  std::int64_t most = 0;
+  for (const auto& z : conv.phases[0]) {
+    for (const auto& y : conv.phases[1]) {
+      for (const auto& x : conv.phases[2]) {
+        const DirectBlock block({z, y, x}, pixels);
+        // Both factors are bounded, so that the product does not overflow.
+        if (block.cube > kMostBlock || channels > kMostBlock) return 2 * kMostBlock;
+        most = std::max(most, block.Count(channels, nr));
+      }
+    }
+  }
+  return most;
+}
+
+std::vector<Setting> TileValues(const Kernel& kernel, const Limits& limits) {
+  const Convolution conv(kernel);
+  const auto micro = TupleSetting(kernel, "micro");
+  const std::int64_t mr = micro.size() == 2 ? micro[0] : 8, nr = micro.size() == 2 ? micro[1] : 32;
+  const auto phase = LargestPhase(conv);
+  const bool direct = WordSetting(kernel, "path") == "direct";
+  const std::int64_t image = phase[1].positions * phase[2].positions;
+  const std::int64_t all = direct ? image : conv.batch * phase[0].positions * image;
+  const std::int64_t most = std::min(kMostBlock, limits.l2_bytes / 2 / 4);
+  // All channels at once if a few pixels of them fit; else equal parts.
+  std::int64_t channels = conv.channels;
+  for (std::int64_t parts = 2; BlockCount(kernel, nr, channels) > most && channels > 1; ++parts)
+    channels = (conv.channels + parts - 1) / parts;
+  // Enough blocks for the threads to share evenly, then as many pixels as fit.
+  const double others =
+      static_cast<double>(direct ? conv.batch * phase[0].positions : 1) * static_cast<double>(conv.groups);
+  const double wanted = limits.threads > 1 ? 4.0 * limits.threads / std::min(others, 4.0 * limits.threads) : 1;
+  const auto pixels_at_most = [&](std::int64_t budget) {
+    std::int64_t pixels = direct ? image : Up(all, nr);
+    while (BlockCount(kernel, pixels, channels) > budget && pixels > nr) pixels = Up(pixels / 2, nr);
+    return pixels;
+  };
+  const auto rows = [&](std::int64_t pixels) {  // direct blocks are whole rows
+    const std::int64_t width = phase[2].positions;
+    return direct && pixels >= width ? Up(pixels / width * width, nr) : Up(pixels, nr);
+  };
+  std::int64_t pixels = pixels_at_most(most);
+  const auto fair = static_cast<std::int64_t>(static_cast<double>(all) / wanted + 0.999);
+  // Blocks of some size even if fewer than wanted: their borders are copied twice.
+  pixels = std::min(pixels, std::max(fair, std::min<std::int64_t>(all, direct ? 2 * phase[2].positions : 2 * nr)));
+  const double blocks = static_cast<double>((all + pixels - 1) / pixels);
+  std::int64_t made = Up(conv.made, mr);
+  if (blocks * 2 < wanted) {
+    const auto pieces = static_cast<std::int64_t>(wanted / blocks + 0.999);
+    made = std::min(made, std::max(2 * mr, Up((conv.made + pieces - 1) / pieces, mr)));
+  }
+  pixels = rows(pixels);
+  std::vector<Setting> values = {Tuple({made, pixels, channels})};
+  const auto add = [&](std::int64_t m, std::int64_t p, std::int64_t c) {
+    const Setting setting = Tuple({m, p, c});
+    if (BlockCount(kernel, p, c) <= kMostBlock && std::find(values.begin(), values.end(), setting) == values.end())
+      values.push_back(setting);
+  };
+  add(made, rows(std::max(nr, pixels / 2)), channels);
+  add(made, rows(pixels * 2), channels);
+  add(std::max(mr, Up(made / 2, mr)), pixels, channels);
+  add(made, pixels, std::max<std::int64_t>(1, (channels + 1) / 2));
+  return values;
+}
+std::optional<std::string> CheckTile(const Kernel& kernel, const Setting& value) {
+  const auto* tuple = std::get_if<std::vector<std::int64_t>>(&value.value);
+  if (!tuple || tuple->size() != 3) return "it is output channels x pixels x input channels; try 64x256x64";
+  for (const auto part : *tuple) {
+    if (part < 1 || part > 1 << 30) return "each part is 1 at least; try 64x256x64";
+  }
+  const auto micro = TupleSetting(kernel, "micro");
+  if (micro.size() != 2) return std::nullopt;
+  if ((*tuple)[0] % micro[0] != 0) {
+    return fmt::format("the first must be a multiple of micro's {} output channels; try {}", micro[0],
+                       Up((*tuple)[0], micro[0]));
+  }
+  if ((*tuple)[1] % micro[1] != 0) {
+    return fmt::format("the second must be a multiple of micro's {} pixels; try {}", micro[1],
+                       Up((*tuple)[1], micro[1]));
+  }
+  if (BlockCount(kernel, (*tuple)[1], (*tuple)[2]) > kMostBlock) {
+    return fmt::format(
+        "the inputs of so many pixels and channels are a block on the stack, {} elements at most; try fewer",
+        kMostBlock);
+  }
+  return std::nullopt;
+}
+
+std::vector<Setting> PrepackValues(const Kernel&, const Limits&) { return {Word("auto"), Word("no")}; }
+std::optional<std::string> CheckPrepack(const Kernel&, const Setting& value) {
+  return CheckWord(value, {"auto", "no"});
+}
+
+// In this order: a default may depend on those before it.
+constexpr Knob kKnobs[] = {
+    {"threads", "how many threads share the work, 0 = all that the caller allows", ConvThreads, CheckThreads},
+    kVectorKnob,
+    {"path",
+     "direct: the window's taps read shifted rows of a copy with borders; gemm: the inputs under the windows are "
+     "packed "
+     "as a matrix",
+     PathValues, CheckPath},
+    {"micro", "output channels x pixels in registers", MicroValues, CheckMicro},
+    {"tile", "output channels x pixels x input channels of the block that a thread takes; its inputs stay in L2",
+     TileValues, CheckTile},
+    {"prepack", "auto: weights are packed once, in hone_prepare, when they are parameters; no: on every run",
+     PrepackValues, CheckPrepack},
+};
+
+constexpr Attribute kAttributes[] = {
+    {"stride", "how far the window moves, 1 if absent"},
+    {"padding", "zeros before the first element, 0 if absent"},
+    {"dilation", "how far apart the window's taps are, 1 if absent"},
+    {"groups", "channels in so many groups, each with outputs of its own"},
+    {"extent", "the output's spatial extents; if absent, as with the same padding behind the last element"},
+    {"output_padding", "of transposed: outputs behind the last"},
+};
+
+}  // namespace
+
+HONE_FAMILY(conv){
+    .name = "conv",
+    .doc = "The convolution of x [N, C, spatial..] with w [O, C / groups, window..], one to three spatial dimensions.",
+    .grammar = "conv [transposed](EXPR, EXPR) by {stride, padding, dilation, groups, extent, output_padding}",
+    .variants = kVariants,
+    .operands = 2,
+    .knobs = kKnobs,
+    .attributes = kAttributes,
+    .shape = ShapeRule,
+    .check = Check,
+    .type = [](const Kernel&) { return ScalarType::kReal; },
+    .flops = Flops,
+    .emit_cpu = EmitConvolution,
+};
+
+}  // namespace hone::dsl
