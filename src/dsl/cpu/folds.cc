@@ -105,10 +105,10 @@ class FoldEmitter {
 
   // --- Loops over what is not folded.
 
-  // Opens the loops over rows (or blocks of columns), shared out to the threads.
-  void OpenKept(bool with_chunks) {
+  // Opens the loops over rows (or blocks of columns), shared out to the threads or run by each.
+  void OpenKept(bool with_chunks, bool shared = true) {
     std::size_t count = kept_.size() + (with_chunks ? 1 : 0);
-    if (count > 0) writer_.ParallelFor(static_cast<int>(count));
+    if (count > 0 && shared) writer_.ParallelFor(static_cast<int>(count));
     if (with_chunks) {
       chunk_var_ = chunk_var_.empty() ? writer_.Fresh("s") : chunk_var_;
       writer_.Open(For(chunk_var_, split_));
@@ -131,17 +131,19 @@ class FoldEmitter {
       }
     }
     depth_ = count;
-    if (with_chunks) {
-      chunk_begin_ = chunk_begin_.empty() ? writer_.Fresh("begin") : chunk_begin_;
-      chunk_end_ = chunk_end_.empty() ? writer_.Fresh("end") : chunk_end_;
-      const std::int64_t extent = Dim(split_dim_).extent;
-      writer_.Line(fmt::format("const long {} = {} * {};", chunk_begin_, chunk_var_, chunk_));
-      if (extent % chunk_ == 0) {
-        writer_.Line(fmt::format("const long {} = {} + {};", chunk_end_, chunk_begin_, chunk_));
-      } else {
-        const std::string end = fmt::format("{} + {}", chunk_begin_, chunk_);
-        writer_.Line(fmt::format("const long {} = {};", chunk_end_, Lesser(end, fmt::format("{}", extent))));
-      }
+    if (with_chunks) WriteChunk();
+  }
+  // The bounds of this chunk.
+  void WriteChunk() {
+    chunk_begin_ = chunk_begin_.empty() ? writer_.Fresh("begin") : chunk_begin_;
+    chunk_end_ = chunk_end_.empty() ? writer_.Fresh("end") : chunk_end_;
+    const std::int64_t extent = Dim(split_dim_).extent;
+    writer_.Line(fmt::format("const long {} = {} * {};", chunk_begin_, chunk_var_, chunk_));
+    if (extent % chunk_ == 0) {
+      writer_.Line(fmt::format("const long {} = {} + {};", chunk_end_, chunk_begin_, chunk_));
+    } else {
+      const std::string end = fmt::format("{} + {}", chunk_begin_, chunk_);
+      writer_.Line(fmt::format("const long {} = {};", chunk_end_, Lesser(end, fmt::format("{}", extent))));
     }
   }
   void CloseKept() {
@@ -627,71 +629,126 @@ class FoldEmitter {
     writer_.Line(fmt::format("{} = {};", loops_.TargetElement(writer_, index_), value));
   }
 
-  // --- Split: every step is a parallel loop of its own, and what goes from step to step lies in scratch memory.
+  // --- Split: what goes from step to step lies in scratch memory.
+
+  std::vector<std::string> Partials(const FoldPass& pass) {
+    std::vector<std::string> partials;
+    for (const auto& item : pass.items)
+      partials.push_back(writer_.Scratch(item.name + "_parts", TotalType(item), split_ * kept_count_));
+    return partials;
+  }
+  std::string PartialAt(const std::string& partials) const {
+    return fmt::format("{}[{}]", partials, Plus(fmt::format("{} * {}", chunk_var_, kept_count_), KeptAddress()));
+  }
+  void StorePartials(const std::vector<std::string>& partials, const Folded& folded) {
+    if (!rows_) {
+      writer_.Line("#pragma omp simd");
+      writer_.Open(ColumnLoop());
+    }
+    for (std::size_t i = 0; i < partials.size(); ++i)
+      writer_.Line(fmt::format("{} = {};", PartialAt(partials[i]), folded[i]));
+    if (!rows_) writer_.Close();
+  }
 
   void EmitSplit(const std::vector<FoldPass>& passes, const Expr& result) {
+    if (kernel_.family->keeps_axes) return EmitSplitKept(passes, result);
     for (const auto& pass : passes) {
-      std::vector<std::string> partials;
-      for (const auto& item : pass.items)
-        partials.push_back(writer_.Scratch(item.name + "_parts", TotalType(item), split_ * kept_count_));
+      const std::vector<std::string> partials = Partials(pass);
       writer_.Comment("Each chunk on its own.");
       OpenKept(/*with_chunks=*/true);
-      const Folded folded = Pass(pass, Ranges(Chunk()));
-      if (!rows_) {
-        writer_.Line("#pragma omp simd");
-        writer_.Open(ColumnLoop());
-      }
-      for (std::size_t i = 0; i < pass.items.size(); ++i) {
-        writer_.Line(fmt::format("{}[{}] = {};", partials[i],
-                                 Plus(fmt::format("{} * {}", chunk_var_, kept_count_), KeptAddress()), folded[i]));
-      }
-      if (!rows_) writer_.Close();
+      StorePartials(partials, Pass(pass, Ranges(Chunk())));
       CloseKept();
       writer_.Comment("The chunks together, in order.");
-      Combine(pass, partials, &pass == &passes.back() && !kernel_.family->keeps_axes ? &result : nullptr);
+      OpenKept(/*with_chunks=*/false);
+      Combine(pass, partials, &result);
+      CloseKept();
     }
-    if (!kernel_.family->keeps_axes) return;
-    OpenKept(/*with_chunks=*/true);
+  }
+
+  // All threads work on the chunks of one row (or block of columns) after the other, so that a chunk's elements are
+  // still in its core's cache when the next step reads them. Combining is so little that every thread does it for
+  // itself.
+  void EmitSplitKept(const std::vector<FoldPass>& passes, const Expr& result) {
+    std::vector<std::vector<std::string>> partials;
+    for (const auto& pass : passes) partials.push_back(Partials(pass));
+    if (writer_.parallel()) {
+      writer_.Line(fmt::format("#pragma omp parallel num_threads({})", writer_.ThreadsText()));
+      writer_.Open("");
+    }
+    OpenKept(/*with_chunks=*/false, /*shared=*/false);
+    const std::size_t kept = depth_;
+    for (std::size_t i = 0; i < passes.size(); ++i) {
+      writer_.Comment("Each chunk on its own.");
+      OpenChunks(/*waits=*/true);
+      StorePartials(partials[i], Pass(passes[i], Ranges(Chunk())));
+      writer_.Close();
+      writer_.Comment("The chunks together, in order.");
+      Combine(passes[i], partials[i], nullptr);
+    }
+    OpenChunks(/*waits=*/false);
     Result(result, Ranges(Chunk()));
+    writer_.Close();
+    depth_ = kept;
     CloseKept();
+    if (writer_.parallel()) writer_.Close();
+  }
+  // The loop over chunks inside of a parallel region. The threads wait for each other behind it if someone else's
+  // chunks are read next.
+  void OpenChunks(bool waits) {
+    if (writer_.parallel()) writer_.Line(fmt::format("#pragma omp for schedule(static){}", waits ? "" : " nowait"));
+    chunk_var_ = chunk_var_.empty() ? writer_.Fresh("s") : chunk_var_;
+    writer_.Open(For(chunk_var_, split_));
+    WriteChunk();
   }
 
   std::string KeptAddress() const { return Address(index_, kept_strides_, 0); }
 
-  // Folds the partial results; leaves the lets in scratch memory, or the result in the target.
+  // Folds the partial results of this place and stores `result`; without one the lets are left, as Finish leaves them.
   void Combine(const FoldPass& pass, const std::vector<std::string>& partials, const Expr* result) {
     several_ = true;
-    OpenKept(/*with_chunks=*/false);
+    std::vector<std::string> arrays;
+    if (!result && !rows_) {
+      for (const auto& item : pass.items) {
+        arrays.push_back(writer_.Fresh(item.name));
+        writer_.Line(
+            fmt::format("alignas(64) {} {}[{}];", writer_.TypeName(item.finish->type), arrays.back(), columns_));
+      }
+    }
     if (!rows_) writer_.Open(ColumnLoop());
     Folded folded;
-    std::vector<std::string> arrays;
     for (const auto& item : pass.items) {
       folded.push_back(writer_.Fresh(item.name + "_all"));
       writer_.Line(fmt::format("{} {} = {};", TotalType(item), folded.back(), Start(item)));
-      if (!result) arrays.push_back(writer_.Scratch(item.name, writer_.TypeName(item.finish->type), kept_count_));
     }
-    writer_.Open(For(chunk_var_, split_));
-    for (std::size_t i = 0; i < pass.items.size(); ++i) {
-      writer_.Line(Update(
-          pass.items[i], folded[i],
-          fmt::format("{}[{}]", partials[i], Plus(fmt::format("{} * {}", chunk_var_, kept_count_), KeptAddress()))));
+    if (pass.online) {
+      // Sums of different maxima meet at the largest; a chunk of nothing but minus infinity has none to bring.
+      const FoldPass::Item& top = pass.items[0];
+      writer_.Line(fmt::format("{} {}", For(chunk_var_, split_), Update(top, folded[0], PartialAt(partials[0]))));
+      writer_.Open(For(chunk_var_, split_));
+      writer_.Line(fmt::format("if ({} == {}) continue;", PartialAt(partials[0]), Start(top)));
+      writer_.Line(fmt::format("{} += {} * {}({} - {});", folded[1], PartialAt(partials[1]), writer_.Libm("exp"),
+                               PartialAt(partials[0]), folded[0]));
+      writer_.Close();
+    } else {
+      writer_.Open(For(chunk_var_, split_));
+      for (std::size_t i = 0; i < pass.items.size(); ++i)
+        writer_.Line(Update(pass.items[i], folded[i], PartialAt(partials[i])));
+      writer_.Close();
     }
-    writer_.Close();
     for (std::size_t i = 0; i < pass.items.size(); ++i) {
       const auto& item = pass.items[i];
       const std::string value = Texts({item.finish}, index_, Narrow(item, folded[i]))[0];
-      if (result) {
+      if (arrays.empty()) {
         const std::string name = writer_.Fresh(item.name);
         writer_.Line(fmt::format("const {} {} = {};", writer_.TypeName(item.finish->type), name, value));
         lets_[item.let] = name;
       } else {
-        lets_[item.let] = fmt::format("{}[{}]", arrays[i], KeptAddress());
+        lets_[item.let] = fmt::format("{}[{}]", arrays[i], column_);
         writer_.Line(fmt::format("{} = {};", lets_[item.let], value));
       }
     }
     if (result) Store(*result);
     if (!rows_) writer_.Close();
-    CloseKept();
   }
 
   const Kernel& kernel_;
@@ -785,6 +842,13 @@ std::vector<Setting> SplitValues(const Kernel& kernel, const Limits& limits) {
       const auto split = static_cast<std::int64_t>(std::min(wanted / std::max(1.0, units) + 0.999, largest));
       if (split > 1 && static_cast<double>(split) <= shape.reduced) values.push_back(Whole(split));
     }
+  }
+  // A row that outgrows its core's cache, and is read again, fits when the cores share it.
+  const double row_bytes = shape.reduced * 4;
+  if (values.empty() && shape.rows && kernel.family->keeps_axes && limits.threads > 1 &&
+      row_bytes > static_cast<double>(limits.l2_bytes) / 4) {
+    values.push_back(Whole(limits.threads));
+    values.push_back(Whole(2 * limits.threads));
   }
   values.push_back(Whole(1));
   return values;

@@ -38,11 +38,13 @@ output columns: f32[5, 37, 301]
 output logs: f32[5, 37, 301]
 output onlines: f32[3, 10001]
 output splits: f32[3, 10001]
+output both: f32[3, 10001]
 rows = softmax(x * 2) over [2]
 columns = softmax(x) over [1] with {columns: 64} -> it * 3
 logs = softmax log(x) over [2]
 onlines = softmax(long) over [1] with {passes: online}
 splits = softmax log(long) over [1] with {split: 4}
+both = softmax(long * 3) over [1] with {passes: online, split: 3}
 )"),
                        2, random);
 }

@@ -17,8 +17,6 @@ std::vector<Setting> PassesValues(const Kernel& kernel, const Limits& limits) {
   if (!FoldsRows(kernel)) return {Word("three")};
   double row = 4;
   for (const int axis : kernel.axes) row *= static_cast<double>(kernel.space[static_cast<std::size_t>(axis)].extent);
-  const bool split = kernel.settings.contains("split") && IntSetting(kernel, "split") > 1;
-  if (split) return {Word("three")};
   // A row that does not stay in the second-level cache would come from memory three times.
   if (row > static_cast<double>(limits.l2_bytes) / 2) return {Word("online"), Word("three")};
   return {Word("three"), Word("online")};
@@ -27,7 +25,6 @@ std::optional<std::string> CheckPasses(const Kernel& kernel, const Setting& valu
   if (auto why = CheckWord(value, {"three", "online"})) return why;
   if (std::get<std::string>(value.value) != "online") return std::nullopt;
   if (!FoldsRows(kernel)) return "online runs over rows, and here the innermost dimension is not folded; try three";
-  if (IntSetting(kernel, "split") > 1) return "online does not go with a split row; try three, or split: 1";
   return std::nullopt;
 }
 
