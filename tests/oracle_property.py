@@ -251,6 +251,43 @@ class Drawer:
         raise Refused
 
 
+# Operators whose arguments hang together so closely that independent draws would hardly ever fit: {argument: value} by name.
+
+def draw_recurrent(op, drawer):
+    rng = drawer.rng
+    steps, rows, width, units = rng.randint(1, 5), rng.randint(1, 3), rng.randint(1, 4), rng.randint(1, 4)
+    layers, both, biased, first = rng.randint(1, 2), rng.random() < 0.3, rng.random() < 0.8, rng.random() < 0.5
+    gates = {"lstm": 4, "gru": 3}.get(op, 1)
+    outputs = rng.randint(1, 3) if op == "lstm" and rng.random() < 0.3 else units
+    data = lambda *shape: drawer.data(list(shape), torch.float64) * 0.7
+    params = []
+    for layer in range(layers):
+        for _ in range(1 + both):
+            params += [data(gates * units, width if layer == 0 else outputs * (1 + both)), data(gates * units, outputs)]
+            params += [data(gates * units), data(gates * units)] if biased else []
+            params += [data(outputs, units)] if outputs != units else []
+    states = [data(layers * (1 + both), rows, outputs)] + ([data(layers * (1 + both), rows, units)] if op == "lstm" else [])
+    return {"input": data(rows, steps, width) if first else data(steps, rows, width), "hx": states if op == "lstm" else states[0],
+            "params": params, "has_biases": biased, "num_layers": layers, "dropout": 0.0, "train": rng.random() < 0.5,
+            "bidirectional": both, "batch_first": first}
+
+
+def draw_cell(op, drawer):
+    rng = drawer.rng
+    rows, width, units, gates = rng.randint(1, 3), rng.randint(1, 4), rng.randint(1, 4), {"lstm_cell": 4, "gru_cell": 3}.get(op, 1)
+    data = lambda *shape: drawer.data(list(shape), torch.float64)
+    states = [data(rows, units), data(rows, units)]
+    made = {"input": data(rows, width), "hx": states if op == "lstm_cell" else states[0],
+            "w_ih": data(gates * units, width), "w_hh": data(gates * units, units)}
+    return made | ({"b_ih": data(gates * units), "b_hh": data(gates * units)} if rng.random() < 0.7 else {})
+
+
+DRAWN_WHOLE = {
+    **{op: draw_recurrent for op in ("lstm", "gru", "rnn_tanh", "rnn_relu")},
+    **{op: draw_cell for op in ("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell")},
+}
+
+
 class Case:
     """One call: its node for the problem, its tensors and what PyTorch says."""
 
@@ -260,10 +297,20 @@ class Case:
         drawer = Drawer(op, rng)
         positional, keywords, self.arguments, self.inputs = [], {}, {}, []
         lean = rng.random() < 0.3
+        whole = None
+        if op in DRAWN_WHOLE:
+            drawer.special = False
+            whole = DRAWN_WHOLE[op](op, drawer)
+            if any(name not in [p.name for p in schema.arguments] for name in whole):
+                raise Refused  # another overload's
         for parameter in schema.arguments:
             kind = str(parameter.type)
             has_default = parameter.has_default_value()
-            if any(word in kind for word in NOT_NUMBERS) or parameter.name in ("layout", "device", "pin_memory", "memory_format", "non_blocking",
+            if whole is not None:
+                if parameter.name not in whole and not has_default:
+                    raise Refused
+                drawn = whole.get(parameter.name, parameter.default_value)
+            elif any(word in kind for word in NOT_NUMBERS) or parameter.name in ("layout", "device", "pin_memory", "memory_format", "non_blocking",
                                                                                "generator", "requires_grad", "implicit"):
                 if not has_default:
                     raise Refused

@@ -1,0 +1,10 @@
+#include "graph/recurrent.h"
+
+namespace hone {
+
+HONE_OP(rnn_tanh,
+        "layers of h = tanh(W x + b + U h + c) over the steps of input: all hidden values, and the last ones") {
+  DefineRecurrent(call, Cell::kTanh);
+}
+
+}  // namespace hone
