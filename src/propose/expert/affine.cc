@@ -3,7 +3,6 @@
 #include <algorithm>
 
 namespace hone::expert {
-namespace {
 
 Affine Combine(Affine a, const Affine& b, std::int64_t factor) {
   a.constant += factor * b.constant;
@@ -14,8 +13,6 @@ Affine Combine(Affine a, const Affine& b, std::int64_t factor) {
   }
   return a;
 }
-
-}  // namespace
 
 std::optional<Affine> AffineOf(const Expr& e) {
   if (e->type != ScalarType::kInt) return std::nullopt;
@@ -62,6 +59,15 @@ std::vector<std::int64_t> DenseStrides(const Shape& shape) {
     stride *= shape[d];
   }
   return strides;
+}
+
+Range RangeOf(const Affine& affine, const std::vector<IndexVar>& vars) {
+  Range range{affine.constant, affine.constant};
+  for (const auto& var : vars) {
+    const std::int64_t reach = affine.of(var) * (var.extent - 1);
+    (reach < 0 ? range.low : range.high) += reach;
+  }
+  return range;
 }
 
 std::optional<std::vector<Affine>> Unflatten(const Affine& flat, const std::vector<IndexVar>& vars,

@@ -21,9 +21,16 @@ struct Affine {
   bool operator==(const Affine&) const = default;
 };
 
+Affine Combine(Affine a, const Affine& b, std::int64_t factor);        // a + factor * b
 std::optional<Affine> AffineOf(const Expr& expr);                      // nothing for floordiv, mod, loads ...
 Expr ToExpr(const Affine& affine, const std::vector<IndexVar>& vars);  // vars: all that may occur
 std::vector<std::int64_t> DenseStrides(const Shape& shape);            // row-major
+
+// The least and the largest value, all of `vars` running over their extents.
+struct Range {
+  std::int64_t low = 0, high = 0;
+};
+Range RangeOf(const Affine& affine, const std::vector<IndexVar>& vars);
 
 // The indices (one affine form a dimension) at which the row-major `flat` position lies in `extents`, if each is affine
 // in `vars`: b * 12 + t * 4 + n lies at [3 b + t, n] of [6, 4] for t < 3, n < 4. Nothing if some index would need a

@@ -47,16 +47,16 @@ class Expert : public Proposer {
   Result<std::vector<Proposal>> Start(Random&) override {
     std::vector<Proposal> proposals;
     std::set<std::string> seen;
-    if (const auto pieces = expert::PiecesOf(graph_)) {
-      for (const auto& cut : kCuts) {
-        const auto program = expert::WriteProgram(graph_, expert::Fuse(graph_, *pieces, cut.fusion));
-        if (!program) continue;
-        auto proposal = Propose(*program);
-        if (!proposal || !seen.insert(proposal->candidate.text).second) continue;
-        proposal->origin = fmt::format("expert: {}", cut.words);
-        proposal->key = fmt::format("cut {}", proposals.size());
-        proposals.push_back(std::move(*proposal));
-      }
+    const expert::Memory memory(graph_);
+    const auto pieces = expert::PiecesOf(memory);
+    for (const auto& cut : kCuts) {
+      const auto program = expert::WriteProgram(memory, expert::Fuse(memory, pieces, cut.fusion));
+      if (!program) continue;
+      auto proposal = Propose(*program);
+      if (!proposal || !seen.insert(proposal->candidate.text).second) continue;
+      proposal->origin = fmt::format("expert: {}", cut.words);
+      proposal->key = fmt::format("cut {}", proposals.size());
+      proposals.push_back(std::move(*proposal));
     }
     std::stable_sort(proposals.begin(), proposals.end(),
                      [](const Proposal& a, const Proposal& b) { return a.predicted_us < b.predicted_us; });

@@ -1,6 +1,7 @@
 #include "propose/expert/pieces.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "propose/expert/normalise.h"
 #include "propose/expert/rewrite.h"
@@ -29,8 +30,8 @@ std::optional<Fold> FoldOf(const Expr& value) {
   if (folds.size() != 1 || HasReduce(folds[0]->operands[0])) return std::nullopt;
   const Expr& reduce = folds[0];
   Fold fold{.over = reduce->over, .op = reduce->reduce, .body = reduce->operands[0], .finish = {}};
-  const Expr it = Load(kIt, {}, fold.op == ReduceOp::kAny || fold.op == ReduceOp::kAll ? ScalarType::kInt
-                                                                                        : reduce->type);
+  const Expr it =
+      Load(kIt, {}, fold.op == ReduceOp::kAny || fold.op == ReduceOp::kAll ? ScalarType::kInt : reduce->type);
   Expr made = it;
   if (fold.op == ReduceOp::kAny || fold.op == ReduceOp::kAll) {
     // Counted: any is "not none", all is "none that is not".
@@ -121,7 +122,7 @@ bool IsContraction(const Memory& memory, const Fold& fold) {
   return a && b && (memory.Root(a->buffer) != memory.Root(b->buffer) || memory.Position(*a) != memory.Position(*b));
 }
 
-bool IsWindow(const Memory& memory, const Piece& piece) {
+bool IsWindow(const Piece& piece) {
   if (!piece.fold) return false;
   const auto& over = piece.fold->over;
   const auto is_over = [&](const IndexVar& var) {
@@ -223,9 +224,9 @@ std::vector<Piece> PiecesOf(const Memory& memory) {
         piece.space.push_back(NewIndex(extent));
         indices.emplace_back(piece.space.back());
       }
-      const ScalarType type = stage.value->type;
-      piece.value = Load(stage.buffer, std::move(indices), type);
-      if (ElementCount(shape) == 0) piece.value = Cast(0, type);
+      Normal copy = Normalise(piece.space, Load(stage.buffer, std::move(indices), stage.value->type));
+      piece.space = std::move(copy.space);
+      piece.value = ElementCount(shape) == 0 ? Cast(0, stage.value->type) : std::move(copy.value);
       pieces.push_back(std::move(piece));
       continue;
     }
@@ -236,17 +237,19 @@ std::vector<Piece> PiecesOf(const Memory& memory) {
       continue;
     }
     // A sequence of one step is no sequence.
-    const bool steps =
-        stage.sequence >= 0 && stage.vars[static_cast<std::size_t>(stage.along)].extent > 1;
-    const int step = steps ? stage.vars[static_cast<std::size_t>(stage.along)].id : -1;
-    Normal normal = Normalise(stage.vars, stage.value, step);
-    piece.space = std::move(normal.space);
+    const bool steps = stage.sequence >= 0 && stage.vars[static_cast<std::size_t>(stage.along)].extent > 1;
     if (steps) {
+      piece.space = stage.vars;  // as they are: the steps of a sequence read one another by all of them
+      piece.value = Simplify(stage.value);
       piece.sequence = stage.sequence;
+      piece.along = stage.along;
       piece.reversed = stage.reversed;
-      while (piece.space[static_cast<std::size_t>(piece.along)].id != step) ++piece.along;
-      piece.value = std::move(normal.value);
-    } else if (auto fold = FoldOf(normal.value)) {
+      pieces.push_back(std::move(piece));
+      continue;
+    }
+    Normal normal = Normalise(stage.vars, stage.value);
+    piece.space = std::move(normal.space);
+    if (auto fold = FoldOf(normal.value)) {
       piece.fold = std::move(fold);
     } else {
       piece.value = std::move(normal.value);

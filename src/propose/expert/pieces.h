@@ -1,21 +1,22 @@
 // The expert's view of a graph: pieces of work that a kernel could do, made from the graph's stages and then fused. A
-// piece is a map (an element expression), a fold (one reduction with an expression before and after it) or a norm
-// (folds over one set of axes and an element expression that reads them). Which operators they came from no longer
-// matters.
+// piece is a map (an element expression), a fold (one reduction with an expression before and after it), a norm (folds
+// over one set of axes and an element expression that reads them) or a step of a sequence. Which operators they came
+// from no longer matters: what a piece is is seen from its expression.
+//
+//   normalise.h  index arithmetic made simple      pieces.cc  a stage becomes a piece
+//   fuse.cc      maps go into readers, and behind producers   norms.cc  folds and the map that reads them
+//   writer.h     pieces become statements of the language
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "graph/graph.h"
-#include "propose/expert/affine.h"
+#include "propose/expert/memory.h"
 
 namespace hone::expert {
-
-// In a piece's expressions a load is Load(buffer, {flat position}) of a buffer that is not a reshape of another, and
-// Load(kIt, {}) is the folded value.
-inline constexpr int kIt = -1;
 
 struct Fold {
   std::vector<IndexVar> over;
@@ -28,10 +29,13 @@ struct Piece {
   int buffer = -1;                // what it makes
   std::vector<IndexVar> space;    // the result's dimensions; row-major over them is the buffer's own order
   std::optional<Fold> fold;       // a fold
-  Expr value;                     // a map's or norm's element; not used by a fold
+  Expr value;                     // a map's, norm's or step's element; not used by a fold
   std::vector<Piece> statistics;  // a norm's folds in order; their spaces are `space` without `axes`
   std::vector<int> axes;          // of a norm: the dimensions of `space` that its statistics fold
-  bool is_map() const { return !fold && statistics.empty(); }
+  int sequence = -1;              // a step of the sequence of this number: Stage::sequence
+  int along = 0;                  // of a step: the dimension of `space` that is walked in order
+  bool reversed = false;          // of a step: from the last to the first
+  bool is_map() const { return !fold && statistics.empty() && sequence < 0; }
 };
 
 // What may be fused; each is a choice that the search can take back.
@@ -42,21 +46,45 @@ struct Fusion {
   bool operator==(const Fusion&) const = default;
 };
 
-// One piece a stage that does work, or nothing if some stage is beyond pieces (a gather, a scan: positions that are not
-// affine).
-std::optional<std::vector<Piece>> PiecesOf(const Graph& graph);
+// One piece a stage that does work.
+std::vector<Piece> PiecesOf(const Memory& memory);
+// Steps of a sequence stay neighbours.
+std::vector<Piece> Fuse(const Memory& memory, std::vector<Piece> pieces, const Fusion& fusion);
 
-std::vector<Piece> Fuse(const Graph& graph, std::vector<Piece> pieces, const Fusion& fusion);
+// --- For those who look at pieces ---
 
-// The buffer whose memory this one is (through reshapes).
-int RootBuffer(const Graph& graph, int buffer);
+// The expressions of a piece that are evaluated over its space (and, for `body`, its folded indices).
+void EachExpr(Piece& piece, const std::function<void(Expr&)>& visit);
+void EachExpr(const Piece& piece, const std::function<void(const Expr&)>& visit);
 
-// Every load of the expression with its position, in order of first meeting.
-struct FlatLoad {
-  int buffer = -1;
-  Affine position;
-  ScalarType type = ScalarType::kReal;
+Shape Extents(const std::vector<IndexVar>& vars);
+Affine OwnPosition(const std::vector<IndexVar>& space);  // where a piece writes: the row-major position of its space
+
+// All that it reads it reads at affine positions; no index is a value, as it is in a mask; it holds no further fold.
+bool IsPlain(const Memory& memory, const Piece& piece);
+// A sum of products of two elements, guarded or not: a matrix product, a convolution.
+bool IsContraction(const Memory& memory, const Fold& fold);
+// A fold that reads the same element for several of its results: convolution, pooling.
+bool IsWindow(const Piece& piece);
+
+// The map's element at the place of the load, in the reader's indices; nothing if that needs a division.
+std::optional<Expr> ElementAt(const Memory& memory, const Piece& map, const ExprNode& load);
+// Likewise at a row-major position.
+std::optional<Expr> ElementAt(const Memory& memory, const Piece& map, const Affine& position,
+                              const std::vector<IndexVar>& vars);
+
+// A plain piece in as few dimensions as its loads allow, the loads in their flat form. A norm's folded dimensions stay
+// apart from its kept ones.
+void MergeDimensions(const Memory& memory, Piece& piece);
+
+// Folds and the map at `map` that reads them as one norm, if they are one; `maker` gives the piece that makes a buffer
+// (-1: none) and `readers` those that read it. `members`: the folds that are inside.
+struct Norm {
+  Piece piece;
+  std::vector<std::size_t> members;
 };
-std::vector<FlatLoad> LoadsOf(const Expr& expr);
+std::optional<Norm> NormOf(const Memory& memory, const std::vector<Piece>& pieces, std::size_t map,
+                           const std::function<int(int buffer)>& maker,
+                           const std::function<std::vector<std::size_t>(int buffer)>& readers);
 
 }  // namespace hone::expert

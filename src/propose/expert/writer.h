@@ -5,12 +5,11 @@
 #include <vector>
 
 #include "dsl/program.h"
-#include "graph/graph.h"
 #include "propose/expert/pieces.h"
 
 namespace hone::expert {
 
 // Nothing if a piece has no form in the language.
-std::optional<dsl::Program> WriteProgram(const Graph& graph, const std::vector<Piece>& pieces);
+std::optional<dsl::Program> WriteProgram(const Memory& memory, const std::vector<Piece>& pieces);
 
 }  // namespace hone::expert

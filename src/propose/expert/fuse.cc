@@ -1,0 +1,243 @@
+// What goes into what. A piece is read by others; a map may vanish into them, or into the piece that it reads.
+#include <algorithm>
+#include <set>
+
+#include "propose/expert/normalise.h"
+#include "propose/expert/pieces.h"
+#include "propose/expert/rewrite.h"
+
+namespace hone::expert {
+namespace {
+
+// An expression written out is no longer than this: about what a person still reads, and a compiler soon compiles.
+constexpr int kLongestExpression = 400;
+
+class Fuser {
+ public:
+  Fuser(const Memory& memory, std::vector<Piece> pieces)
+      : memory_(memory), pieces_(std::move(pieces)), known_(pieces_.size()) {
+    const auto buffers = memory.graph().buffers().size();
+    maker_.assign(buffers, -1);
+    readers_.resize(buffers);
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      maker_[Id(pieces_[i].buffer)] = static_cast<int>(i);
+      Learn(i);
+    }
+  }
+
+  std::vector<Piece> Run(const Fusion& fusion) {
+    InlineViews();
+    if (fusion.epilogues) FuseEpilogues();  // before maps go the other way, where they would be computed more often
+    if (fusion.maps) InlineMaps();
+    if (fusion.norms) GroupNorms();
+    if (fusion.epilogues) FuseEpilogues();
+    std::vector<Piece> left;
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      if (known_[i].alive) left.push_back(std::move(pieces_[i]));
+    }
+    return left;
+  }
+
+ private:
+  // What is asked for again and again.
+  struct Known {
+    bool alive = true;
+    std::vector<int> reads;  // buffers, each once
+    bool plain = false, expensive = false, folds_inside = false, loads_nothing = false;
+    int size = 0;
+    std::int64_t count = 0;  // elements computed, folded ones too
+  };
+
+  static std::size_t Id(int buffer) { return static_cast<std::size_t>(buffer); }
+
+  void Learn(std::size_t at) {
+    Known& known = known_[at];
+    for (const int buffer : known.reads) readers_[Id(buffer)].erase(at);
+    known.reads.clear();
+    known.expensive = known.folds_inside = false;
+    known.size = 0;
+    const Piece& piece = pieces_[at];
+    EachExpr(piece, [&](const Expr& expr) {
+      Visit(expr, [&](const ExprNode& node) {
+        if (node.kind == Expr::Kind::kReduce) known.folds_inside = true;
+        if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
+        const int root = memory_.Root(node.buffer);
+        if (std::find(known.reads.begin(), known.reads.end(), root) == known.reads.end()) known.reads.push_back(root);
+      });
+      known.expensive |= IsExpensive(expr);
+      known.size = std::max(known.size, TreeSize(expr));
+    });
+    for (const int buffer : known.reads) readers_[Id(buffer)].insert(at);
+    known.loads_nothing = known.reads.empty();
+    known.plain = IsPlain(memory_, piece);
+    known.count = ElementCount(Extents(piece.space)) * (piece.fold ? ElementCount(Extents(piece.fold->over)) : 1);
+  }
+
+  void Kill(std::size_t at) {
+    for (const int buffer : known_[at].reads) readers_[Id(buffer)].erase(at);
+    known_[at].alive = false;
+    maker_[Id(pieces_[at].buffer)] = -1;
+  }
+
+  std::vector<std::size_t> Readers(int buffer) const {
+    const auto& readers = readers_[Id(buffer)];
+    return {readers.begin(), readers.end()};
+  }
+
+  bool IsSimpleMap(std::size_t at) const { return pieces_[at].is_map() && !known_[at].folds_inside; }
+  bool IsProduct(const Piece& piece) const { return piece.fold && IsContraction(memory_, *piece.fold); }
+
+  // --- Maps into their readers ---
+
+  // Replaces every load of the map's buffer in the reader by the map's expression. All or nothing.
+  bool InlineInto(std::size_t map_at, std::size_t reader_at) {
+    const Piece& map = pieces_[map_at];
+    Piece changed = pieces_[reader_at];
+    bool fits = true;
+    EachExpr(changed, [&](Expr& expr) {
+      if (!fits) return;
+      Expr after = ReplaceLoads(expr, [&](const ExprNode& load) -> Expr {
+        if (load.buffer < 0 || memory_.Root(load.buffer) != map.buffer) return {};
+        auto element = ElementAt(memory_, map, load);
+        fits &= element.has_value();
+        return element.value_or(Expr());
+      });
+      if (after.get() == expr.get()) return;
+      fits &= TreeSize(after) <= kLongestExpression;
+      if (fits) expr = Simplify(after);
+    });
+    if (!fits) return false;
+    pieces_[reader_at] = std::move(changed);
+    Learn(reader_at);
+    return true;
+  }
+
+  // A map that only moves elements (transpose, expand, slice) is another way to index its source.
+  void InlineViews() {
+    InlineWhere([&](std::size_t map, std::size_t) {
+      return pieces_[map].value->kind == Expr::Kind::kLoad && known_[map].plain;
+    });
+  }
+
+  // A map is worth recomputing in each reader if that costs less than a trip through memory.
+  void InlineMaps() {
+    InlineWhere([&](std::size_t map, std::size_t reader) { return IsWorth(map, reader); });
+  }
+
+  bool IsWorth(std::size_t map_at, std::size_t reader_at) const {
+    const Known &map = known_[map_at], &reader = known_[reader_at];
+    const Piece& into = pieces_[reader_at];
+    const bool only_reader = readers_[Id(pieces_[map_at].buffer)].size() == 1;
+    // A contraction or a window reads each element many times: only views go into it.
+    if (IsProduct(into) || IsWindow(into) || reader.folds_inside) return false;
+    if (into.fold && !reader.plain) return false;
+    if (!map.plain) {
+      // What is computed from indices, or gathered, makes a nest of its reader: worth it where the reader is a map of
+      // its own, and the element is not computed more often than before.
+      if (!IsSimpleMap(reader_at) || !only_reader || reader.count > map.count) return false;
+      if (map.loads_nothing && reader.plain) return false;
+      for (const int buffer : reader.reads) {
+        const int maker = maker_[Id(buffer)];
+        if (maker >= 0 && pieces_[static_cast<std::size_t>(maker)].fold && buffer != pieces_[map_at].buffer)
+          return false;
+      }
+      return true;
+    }
+    if (!map.expensive) return true;
+    return only_reader && reader.count <= map.count && LoadsOf(reader_at, pieces_[map_at].buffer) == 1;
+  }
+
+  // At how many places of the expression the buffer is read.
+  int LoadsOf(std::size_t at, int buffer) const {
+    int loads = 0;
+    EachExpr(pieces_[at], [&](const Expr& expr) {
+      for (const auto& load : memory_.Loads(expr)) loads += load.buffer == buffer ? 1 : 0;
+    });
+    return loads;
+  }
+
+  void InlineWhere(const std::function<bool(std::size_t map, std::size_t reader)>& worth) {
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      if (!known_[i].alive || !IsSimpleMap(i)) continue;
+      bool gone = !memory_.IsOutput(pieces_[i].buffer);
+      for (const auto reader : Readers(pieces_[i].buffer)) {
+        if (!worth(i, reader) || !InlineInto(i, reader)) gone = false;
+      }
+      if (gone) Kill(i);
+    }
+  }
+
+  // --- Maps behind what they read ---
+
+  // A map all of whose reads of a fold's (or norm's) result are at its own place becomes the end of that piece.
+  void FuseEpilogues() {
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      // The piece takes its reader's place and may be read by a map again.
+      for (bool changed = true; changed;) {
+        changed = false;
+        if (!known_[i].alive || IsSimpleMap(i) || pieces_[i].sequence >= 0 || memory_.IsOutput(pieces_[i].buffer))
+          continue;
+        const auto readers = Readers(pieces_[i].buffer);
+        changed = readers.size() == 1 && IsSimpleMap(readers[0]) && FuseEpilogue(i, readers[0]);
+      }
+    }
+  }
+
+  bool FuseEpilogue(std::size_t producer_at, std::size_t map_at) {
+    const Piece& producer = pieces_[producer_at];
+    const Piece& map = pieces_[map_at];
+    if (!known_[map_at].plain || ElementCount(Extents(producer.space)) != ElementCount(Extents(map.space)))
+      return false;
+    const Affine own = OwnPosition(map.space);
+    for (const auto& load : memory_.Loads(map.value)) {
+      if (load.buffer == producer.buffer && load.position != own) return false;
+      // Everything the map reads has to be there when the producer runs.
+      if (maker_[Id(load.buffer)] > static_cast<int>(producer_at)) return false;
+    }
+    const auto element = ElementAt(memory_, map, OwnPosition(producer.space), producer.space);
+    if (!element) return false;
+    const Expr before = producer.fold ? producer.fold->finish : producer.value;
+    Expr end = ReplaceLoads(*element, [&](const ExprNode& load) {
+      return load.buffer >= 0 && memory_.Root(load.buffer) == producer.buffer ? before : Expr();
+    });
+    if (TreeSize(end) > kLongestExpression) return false;
+    Piece fused = producer;
+    fused.buffer = map.buffer;
+    (fused.fold ? fused.fold->finish : fused.value) = std::move(end);
+    maker_[Id(producer.buffer)] = -1;
+    Kill(map_at);
+    pieces_[producer_at] = std::move(fused);
+    maker_[Id(pieces_[producer_at].buffer)] = static_cast<int>(producer_at);
+    Learn(producer_at);
+    return true;
+  }
+
+  // --- Folds and the map that reads them ---
+
+  void GroupNorms() {
+    for (std::size_t m = 0; m < pieces_.size(); ++m) {
+      if (!known_[m].alive || !IsSimpleMap(m)) continue;
+      auto norm = NormOf(
+          memory_, pieces_, m, [&](int buffer) { return maker_[Id(buffer)]; },
+          [&](int buffer) { return Readers(buffer); });
+      if (!norm) continue;
+      for (const auto member : norm->members) Kill(member);
+      pieces_[m] = std::move(norm->piece);
+      Learn(m);
+    }
+  }
+
+  const Memory& memory_;
+  std::vector<Piece> pieces_;
+  std::vector<Known> known_;                    // by piece
+  std::vector<int> maker_;                      // by buffer: the piece that makes it, -1 if none
+  std::vector<std::set<std::size_t>> readers_;  // by buffer
+};
+
+}  // namespace
+
+std::vector<Piece> Fuse(const Memory& memory, std::vector<Piece> pieces, const Fusion& fusion) {
+  return Fuser(memory, std::move(pieces)).Run(fusion);
+}
+
+}  // namespace hone::expert

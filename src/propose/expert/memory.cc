@@ -1,0 +1,68 @@
+#include "propose/expert/memory.h"
+
+#include <algorithm>
+
+#include "propose/expert/rewrite.h"
+
+namespace hone::expert {
+
+Memory::Memory(const Graph& graph) : graph_(&graph) {
+  for (std::size_t b = 0; b < graph.buffers().size(); ++b) {
+    const int stage = graph.buffers()[b].stage;
+    const int base = stage < 0 ? -1 : graph.stages()[static_cast<std::size_t>(stage)].reshape_of;
+    roots_.push_back(base < 0 ? static_cast<int>(b) : roots_[static_cast<std::size_t>(base)]);
+  }
+  for (std::size_t o = 0; o < graph.problem().Outputs().size(); ++o) {
+    const int root = Root(graph.Output(o));
+    const bool taken = graph.buffers()[static_cast<std::size_t>(root)].stage < 0 ||
+                       std::find(makers_.begin(), makers_.end(), root) != makers_.end();
+    makers_.push_back(taken ? graph.Output(o) : root);
+  }
+}
+
+bool Memory::IsOutput(int buffer) const { return std::find(makers_.begin(), makers_.end(), buffer) != makers_.end(); }
+
+std::optional<Affine> Memory::Position(const ExprNode& load) const {
+  const auto& indices = load.operands;
+  if (indices.empty()) return Affine{};
+  if (indices.size() == 1) return AffineOf(indices[0]);
+  const auto strides = DenseStrides(shape(load.buffer));
+  Affine flat;
+  for (std::size_t d = 0; d < indices.size(); ++d) {
+    const auto index = AffineOf(indices[d]);
+    if (!index) return std::nullopt;
+    flat = Combine(std::move(flat), *index, strides[d]);
+  }
+  return flat;
+}
+
+std::vector<FlatLoad> Memory::Loads(const Expr& expr) const {
+  std::vector<FlatLoad> loads;
+  Visit(expr, [&](const ExprNode& node) {
+    if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
+    FlatLoad load{Root(node.buffer), Position(node), node.type};
+    for (const auto& known : loads) {
+      if (known.buffer == load.buffer && known.position == load.position) return;
+    }
+    loads.push_back(std::move(load));
+  });
+  return loads;
+}
+
+Expr Memory::Flat(const Expr& expr) const {
+  return Rewrite(expr, [&](const Expr& e) -> Expr {
+    if (e->kind != Expr::Kind::kLoad || e->buffer < 0) return {};
+    const auto position = Position(*e);
+    if (!position) return {};
+    std::vector<IndexVar> vars;
+    for (const auto& index : e->operands) {
+      for (const auto& var : VarsOf(index)) {
+        if (std::none_of(vars.begin(), vars.end(), [&](const IndexVar& v) { return v.id == var.id; }))
+          vars.push_back(var);
+      }
+    }
+    return Load(Root(e->buffer), {ToExpr(*position, vars)}, e->type);
+  });
+}
+
+}  // namespace hone::expert

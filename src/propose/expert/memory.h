@@ -1,0 +1,48 @@
+// What the expert's expressions read. A load is written as in the graph, one index a dimension of the buffer (which may
+// be a reshape of another), or as Load(buffer, {flat}) with the row-major position alone.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "graph/graph.h"
+#include "propose/expert/affine.h"
+
+namespace hone::expert {
+
+// Load(kIt, {}) is the value that a fold has made.
+inline constexpr int kIt = -1;
+
+struct FlatLoad {
+  int buffer = -1;  // whose memory it is: not a reshape of another
+  std::optional<Affine> position;
+  ScalarType type = ScalarType::kReal;
+};
+
+// Of one graph, which has to outlive it.
+class Memory {
+ public:
+  explicit Memory(const Graph& graph);
+
+  const Graph& graph() const { return *graph_; }
+  const Shape& shape(int buffer) const { return graph_->buffers()[static_cast<std::size_t>(buffer)].shape; }
+  // The buffer whose elements this one has in the same order, through reshapes; itself if it is none. An output that
+  // needs memory of its own (because it would share an input's or another output's) reads from where it is copied.
+  int Root(int buffer) const { return buffer < 0 ? buffer : roots_[static_cast<std::size_t>(buffer)]; }
+  // The buffer of the piece that makes the output.
+  int Maker(std::size_t output) const { return makers_[output]; }
+  bool IsOutput(int buffer) const;
+
+  std::optional<Affine> Position(const ExprNode& load) const;  // row-major; nothing if it depends on data
+  // Every load of memory with its position, in order of first meeting.
+  std::vector<FlatLoad> Loads(const Expr& expr) const;
+  // The expression with each affine load in its flat form.
+  Expr Flat(const Expr& expr) const;
+
+ private:
+  const Graph* graph_;
+  std::vector<int> roots_;   // by buffer
+  std::vector<int> makers_;  // by output
+};
+
+}  // namespace hone::expert

@@ -1,0 +1,298 @@
+#include "propose/expert/names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "dsl/functions.h"
+#include "propose/expert/pieces.h"
+
+namespace hone::expert {
+namespace {
+
+using dsl::Number;
+using dsl::TermPtr;
+
+// --- Functions of the language that stand for several operations: an expression of their shape is written by their
+// name. ---
+
+constexpr int kHole = -1000;  // the pseudo-buffer of a pattern's argument
+
+bool Matches(const Expr& pattern, const Expr& e, Expr& hole) {
+  if (pattern->kind == Expr::Kind::kLoad) {
+    if (!hole) hole = e;
+    return SameExpr(hole, e);
+  }
+  if (pattern->kind != e->kind || pattern->type != e->type || pattern->operands.size() != e->operands.size())
+    return false;
+  switch (e->kind) {
+    case Expr::Kind::kConst: return SameExpr(pattern, e);
+    case Expr::Kind::kUnary:
+      if (pattern->unary != e->unary) return false;
+      break;
+    case Expr::Kind::kBinary:
+      if (pattern->binary != e->binary) return false;
+      break;
+    case Expr::Kind::kSelect: break;
+    default: return false;
+  }
+  for (std::size_t i = 0; i < e->operands.size(); ++i) {
+    if (!Matches(pattern->operands[i], e->operands[i], hole)) return false;
+  }
+  return true;
+}
+
+struct Composite {
+  std::string_view name;
+  Expr pattern;
+  int size = 0;
+};
+
+// Largest first, so that mish is not written as the softplus in it.
+const std::vector<Composite>& Composites() {
+  static const std::vector<Composite> composites = [] {
+    std::vector<Composite> found;
+    const Expr hole = Load(kHole, {}, ScalarType::kReal);
+    for (const auto& function : dsl::AllFunctions()) {
+      if (function.arguments != 1 || function.whole_only) continue;
+      Composite composite{function.name, function.build(std::span(&hole, 1))};
+      Visit(composite.pattern, [&](const ExprNode&) { ++composite.size; });
+      const bool simple = composite.pattern->kind == Expr::Kind::kCast ||
+                          composite.pattern->kind == Expr::Kind::kLoad || composite.pattern->kind == Expr::Kind::kUnary;
+      if (composite.pattern->type == ScalarType::kReal && (!simple || composite.size > 2))
+        found.push_back(std::move(composite));
+    }
+    std::stable_sort(found.begin(), found.end(),
+                     [](const Composite& a, const Composite& b) { return a.size > b.size; });
+    return found;
+  }();
+  return composites;
+}
+
+TermPtr Constant(const Expr& e) {
+  if (e->type == ScalarType::kReal) return Number(e->real);
+  const TermPtr number = Number(static_cast<double>(e->whole));
+  if (e->type == ScalarType::kBool) return dsl::Call("bool", {number});
+  // The language takes larger ones for reals.
+  return std::abs(e->whole) < 1 << 20 ? number : dsl::Call("int", {number});
+}
+
+// The expression as a term, its leaves (loads, indices, folds) by `leaf`.
+std::optional<TermPtr> Write(const Expr& e, const std::function<std::optional<TermPtr>(const Expr&)>& leaf) {
+  switch (e->kind) {
+    case Expr::Kind::kConst: return Constant(e);
+    case Expr::Kind::kLoad:
+    case Expr::Kind::kIndex:
+    case Expr::Kind::kReduce: return leaf(e);
+    default: break;
+  }
+  for (const auto& composite : Composites()) {
+    Expr argument;
+    if (!Matches(composite.pattern, e, argument)) continue;
+    auto inner = Write(argument, leaf);
+    if (!inner) return std::nullopt;
+    return dsl::Call(std::string(composite.name), {std::move(*inner)});
+  }
+  std::vector<TermPtr> arguments;
+  for (const auto& operand : e->operands) {
+    auto argument = Write(operand, leaf);
+    if (!argument) return std::nullopt;
+    arguments.push_back(std::move(*argument));
+  }
+  switch (e->kind) {
+    case Expr::Kind::kSelect: return dsl::Call("select", std::move(arguments));
+    case Expr::Kind::kUnary: return dsl::Call(std::string(Name(e->unary)), std::move(arguments));
+    case Expr::Kind::kCast: {
+      const std::string word = e->type == ScalarType::kReal ? "real" : e->type == ScalarType::kInt ? "int" : "bool";
+      return dsl::Call(word, std::move(arguments));
+    }
+    default: return dsl::Call(std::string(Name(e->binary)), std::move(arguments));
+  }
+}
+
+}  // namespace
+
+std::string Identifier(const std::string& name) {
+  std::string text;
+  for (const char c : name) text += std::isalnum(static_cast<unsigned char>(c)) || c == '_' ? c : '_';
+  if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0]))) text = "v" + text;
+  return text;
+}
+
+std::string_view FoldWord(ReduceOp op) { return Name(op); }
+
+Names::Names(const Memory& memory) : memory_(memory) {
+  for (const auto& tensor : memory.graph().problem().tensors) taken_.insert(tensor.name);
+  for (std::size_t b = 0; b < memory.graph().buffers().size(); ++b) {
+    const Buffer& buffer = memory.graph().buffers()[b];
+    if (buffer.stage < 0) Call(static_cast<int>(b), buffer.name, buffer.shape, buffer.dtype);
+  }
+}
+
+std::string Names::Fresh(const std::string& name) {
+  const std::string base = Identifier(name);
+  std::string fresh = base;
+  for (int i = 2; taken_.count(fresh) || fresh == "it" || fresh == "inf" || fresh == "nan"; ++i)
+    fresh = fmt::format("{}_{}", base, i);
+  taken_.insert(fresh);
+  return fresh;
+}
+
+void Names::Call(int buffer, const std::string& name, const Shape& shape, DType dtype) {
+  values_[buffer] = {name, shape, dtype};
+  buffers_[name] = buffer;
+}
+
+const Names::Value* Names::Find(const std::string& name) const {
+  const auto it = buffers_.find(name);
+  return it == buffers_.end() ? nullptr : &values_.at(it->second);
+}
+
+std::optional<std::string> Names::Operand(int buffer, const Affine& position, const std::vector<IndexVar>& space) {
+  std::vector<std::int64_t> strides;
+  std::set<int> known;
+  for (const auto& var : space) {
+    strides.push_back(position.of(var));
+    known.insert(var.id);
+  }
+  for (const auto& [id, coefficient] : position.coefficient) {
+    if (!known.count(id)) return std::nullopt;
+  }
+  return View(buffer, Extents(space), strides, position.constant, Broadcast::kAllowed);
+}
+
+std::optional<std::string> Names::View(int buffer, Shape extents, std::vector<std::int64_t> strides,
+                                       std::int64_t offset, Broadcast broadcast) {
+  const auto it = values_.find(buffer);
+  if (it == values_.end()) return std::nullopt;
+  const Value& value = it->second;
+  for (const auto stride : strides) {
+    if (stride < 0) return std::nullopt;
+  }
+  if (broadcast == Broadcast::kAllowed) {
+    for (std::size_t d = 0; d < extents.size(); ++d) {
+      if (strides[d] == 0) extents[d] = 1;
+    }
+    // Leading dimensions that do not vary need not be written.
+    while (!extents.empty() && extents[0] == 1) {
+      extents.erase(extents.begin());
+      strides.erase(strides.begin());
+    }
+    if (ElementCount(value.shape) == 1 && offset == 0) return value.name;
+  }
+  bool dense = offset == 0;
+  const auto natural = DenseStrides(extents);
+  for (std::size_t d = 0; d < extents.size(); ++d) dense &= extents[d] == 1 || strides[d] == natural[d];
+  if (dense && extents == value.shape) return value.name;
+  if (extents.empty()) {
+    extents = {1};
+    strides = {1};
+  }
+  const ViewKey key(value.name, extents, strides, offset);
+  if (const auto known = view_names_.find(key); known != view_names_.end()) return known->second;
+  dsl::View view{.name = Fresh(value.name + "_view"),
+                 .base = value.name,
+                 .shape = std::move(extents),
+                 .strides = std::move(strides),
+                 .offset = offset,
+                 .at = {}};
+  view_names_[key] = view.name;
+  views_.push_back(std::move(view));
+  return views_.back().name;
+}
+
+void Names::ForgetViews(std::size_t count) {
+  for (; views_.size() > count; views_.pop_back()) {
+    const dsl::View& view = views_.back();
+    view_names_.erase(ViewKey(view.base, view.shape, view.strides, view.offset));
+    taken_.erase(view.name);
+  }
+}
+
+std::optional<TermPtr> Names::Term(const Expr& expr, const std::vector<IndexVar>& space,
+                                   const std::map<int, std::string>& special) {
+  return Write(expr, [&](const Expr& e) -> std::optional<TermPtr> {
+    if (e->kind != Expr::Kind::kLoad) return std::nullopt;
+    if (const auto it = special.find(e->buffer); it != special.end()) return dsl::Name(it->second);
+    const auto position = memory_.Position(*e);
+    const auto name = position ? Operand(memory_.Root(e->buffer), *position, space) : std::nullopt;
+    if (!name) return std::nullopt;
+    return dsl::Name(*name);
+  });
+}
+
+std::vector<std::string> Names::IndexNames(std::size_t count, const std::map<int, std::string>& used) const {
+  std::set<std::string> there;
+  for (const auto& [id, name] : used) there.insert(name);
+  std::vector<std::string> names;
+  for (int round = 0; names.size() < count; ++round) {
+    for (char letter = 'i'; letter <= 't' && names.size() < count; ++letter) {
+      const std::string name = round == 0 ? std::string(1, letter) : fmt::format("{}{}", letter, round);
+      if (!taken_.count(name) && there.insert(name).second) names.push_back(name);
+    }
+  }
+  return names;
+}
+
+std::optional<TermPtr> Names::Nested(const Expr& expr, std::map<int, std::string> indices) {
+  return Write(expr, [&](const Expr& e) -> std::optional<TermPtr> {
+    if (e->kind == Expr::Kind::kIndex) {
+      const auto it = indices.find(e->index.id);
+      if (it == indices.end()) return std::nullopt;
+      return dsl::Name(it->second);
+    }
+    if (e->kind == Expr::Kind::kLoad) return Element(e, indices);
+    const auto names = IndexNames(e->over.size(), indices);
+    auto inside = indices;
+    std::vector<dsl::LoopIndex> over;
+    for (std::size_t d = 0; d < names.size(); ++d) {
+      inside[e->over[d].id] = names[d];
+      over.push_back({names[d], e->over[d].extent});
+    }
+    auto body = Nested(e->operands[0], std::move(inside));
+    if (!body) return std::nullopt;
+    return dsl::FoldOver(std::string(FoldWord(e->reduce)), std::move(over), std::move(*body));
+  });
+}
+
+std::optional<TermPtr> Names::Element(const Expr& load, const std::map<int, std::string>& indices) {
+  const int root = memory_.Root(load->buffer);
+  const auto it = values_.find(root);
+  if (it == values_.end()) return std::nullopt;
+  const Value value = it->second;
+  std::vector<Expr> at = load->operands;
+  Shape seen = at.size() == memory_.shape(load->buffer).size() ? memory_.shape(load->buffer) : Shape{};
+  if (seen.empty()) {
+    // The flat position, in the value's own dimensions where that needs no division.
+    std::vector<IndexVar> vars;
+    const Expr flat = at.empty() ? Expr(0) : at[0];
+    Visit(flat, [&](const ExprNode& node) {
+      if (node.kind == Expr::Kind::kIndex) vars.push_back(node.index);
+    });
+    const auto affine = AffineOf(flat);
+    std::sort(vars.begin(), vars.end(), [](const IndexVar& a, const IndexVar& b) { return a.id < b.id; });
+    vars.erase(std::unique(vars.begin(), vars.end(), [](const IndexVar& a, const IndexVar& b) { return a.id == b.id; }),
+               vars.end());
+    const auto own = affine && !value.shape.empty() ? Unflatten(*affine, vars, value.shape) : std::nullopt;
+    if (own) {
+      seen = value.shape;
+      at.clear();
+      for (const auto& index : *own) at.push_back(ToExpr(index, vars));
+    } else {
+      seen = {ElementCount(value.shape)};
+      at = {flat};
+    }
+  }
+  const auto name = View(root, seen, DenseStrides(seen), 0, Broadcast::kForbidden);
+  if (!name) return std::nullopt;
+  std::vector<TermPtr> terms;
+  for (const auto& index : at) {
+    auto term = Nested(index, indices);
+    if (!term) return std::nullopt;
+    terms.push_back(std::move(*term));
+  }
+  return dsl::Element(*name, std::move(terms));
+}
+
+}  // namespace hone::expert

@@ -1,0 +1,76 @@
+// How values are called in a program that is being written: tensors and intermediate values by name, other ways to
+// index them by views, expressions as terms over those.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "dsl/program.h"
+#include "propose/expert/memory.h"
+
+namespace hone::expert {
+
+// Whether dimensions along which a view does not vary may be left to broadcasting.
+enum class Broadcast : std::uint8_t { kAllowed, kForbidden };
+
+class Names {
+ public:
+  explicit Names(const Memory& memory);
+
+  const Memory& memory() const { return memory_; }
+
+  // A name that nothing else has.
+  std::string Fresh(const std::string& name);
+  // From now on the buffer is called so. `shape`: as the language knows it.
+  void Call(int buffer, const std::string& name, const Shape& shape, DType dtype);
+
+  // The load as something that broadcasts over `space`: the value itself where its own shape does, else a view. Nothing
+  // if it varies with other indices or the value is not made yet.
+  std::optional<std::string> Operand(int buffer, const Affine& position, const std::vector<IndexVar>& space);
+  std::optional<std::string> View(int buffer, Shape extents, std::vector<std::int64_t> strides, std::int64_t offset,
+                                  Broadcast broadcast);
+
+  // The expression over `space` with loads as operands. `special` names loads that are none: `it` and lets. Nothing if
+  // it has no such form: an index as a value, a position that depends on data, a fold.
+  std::optional<dsl::TermPtr> Term(const Expr& expr, const std::vector<IndexVar>& space,
+                                   const std::map<int, std::string>& special);
+  // Any expression, with elements and folds written out as in a nest. `indices` names the free ones, by id.
+  std::optional<dsl::TermPtr> Nested(const Expr& expr, std::map<int, std::string> indices);
+  // Names for a nest's indices, or a fold's in it: i, j, k ... that are no tensors and none of `used`.
+  std::vector<std::string> IndexNames(std::size_t count, const std::map<int, std::string>& used) const;
+
+  // --- What a program needs of them ---
+
+  struct Value {
+    std::string name;
+    Shape shape;
+    DType dtype = DType::kF32;
+  };
+  const Value* Find(const std::string& name) const;  // a tensor or an intermediate value
+  const std::vector<dsl::View>& views() const { return views_; }
+  // Views made since there were `count` of them are forgotten.
+  void ForgetViews(std::size_t count);
+
+ private:
+  using ViewKey = std::tuple<std::string, Shape, std::vector<std::int64_t>, std::int64_t>;
+
+  std::optional<dsl::TermPtr> Element(const Expr& load, const std::map<int, std::string>& indices);
+
+  const Memory& memory_;
+  std::map<int, Value> values_;         // by buffer
+  std::map<std::string, int> buffers_;  // by name
+  std::set<std::string> taken_;
+  std::vector<dsl::View> views_;
+  std::map<ViewKey, std::string> view_names_;
+};
+
+// A problem's name for a thing as a name of the language.
+std::string Identifier(const std::string& name);
+// "sum", "max" ... of the reduce family.
+std::string_view FoldWord(ReduceOp op);
+
+}  // namespace hone::expert

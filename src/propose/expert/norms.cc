@@ -1,0 +1,149 @@
+// A map that reads folds over some of its own dimensions, all over the same ones and read by nobody else: a norm. One
+// pass over rows that are still in cache when the map reads them again.
+#include <algorithm>
+#include <set>
+
+#include "propose/expert/pieces.h"
+
+namespace hone::expert {
+namespace {
+
+std::optional<std::vector<Expr>> FoldedIndices(const Piece& fold, const std::vector<IndexVar>& axes) {
+  if (ElementCount(Extents(fold.fold->over)) != ElementCount(Extents(axes))) return std::nullopt;
+  const auto indices = Unflatten(OwnPosition(axes), axes, Extents(fold.fold->over));
+  if (!indices) return std::nullopt;
+  std::vector<Expr> exprs;
+  for (const auto& index : *indices) exprs.push_back(ToExpr(index, axes));
+  return exprs;
+}
+
+// The fold written over the map's space: its own dimensions are those of the map at which it is read, its folded ones
+// the rest. `kept` says which are which; the first fold decides.
+std::optional<Piece> OverSpace(const std::vector<Piece>& pieces, const Piece& fold, const Piece& map,
+                               const std::vector<FlatLoad>& map_loads, const std::set<std::size_t>& members,
+                               std::optional<std::vector<bool>>& kept) {
+  // Where it is read: by the map directly, or by another member, whose space is the same kind of thing; then the own
+  // position is it.
+  std::optional<Affine> position;
+  for (const auto& load : map_loads) {
+    if (load.buffer != fold.buffer) continue;
+    if (position && *position != load.position) return std::nullopt;
+    position = load.position;
+  }
+  std::optional<std::vector<Affine>> indices;
+  if (position) {
+    indices = Unflatten(*position, map.space, Extents(fold.space));
+  } else if (kept) {
+    std::vector<IndexVar> rows;
+    for (std::size_t d = 0; d < map.space.size(); ++d) {
+      if ((*kept)[d]) rows.push_back(map.space[d]);
+    }
+    indices = Unflatten(OwnPosition(rows), rows, Extents(fold.space));
+  } else {
+    // Read only by other statistics: find one of them that the map reads.
+    for (const auto member : members) {
+      for (const auto& load : map_loads) {
+        if (load.buffer == pieces[member].buffer && Extents(pieces[member].space) == Extents(fold.space))
+          indices = Unflatten(*load.position, map.space, Extents(fold.space));
+      }
+    }
+  }
+  if (!indices) return std::nullopt;
+  // Each dimension of the map is either one that the fold keeps, with all its values, or one that it folds.
+  std::vector<bool> keeps(map.space.size(), false);
+  std::int64_t rows = 1;
+  for (std::size_t d = 0; d < map.space.size(); ++d) {
+    for (const auto& index : *indices) keeps[d] = keeps[d] || index.of(map.space[d]) != 0;
+    if (keeps[d]) rows *= map.space[d].extent;
+  }
+  if (rows != ElementCount(Extents(fold.space)) || (kept && *kept != keeps)) return std::nullopt;
+  kept = keeps;
+  std::vector<IndexVar> axes;
+  for (std::size_t d = 0; d < map.space.size(); ++d) {
+    if (!keeps[d]) axes.push_back(map.space[d]);
+  }
+  // The folded indices in the map's: the same extents, or one walk over all of them.
+  const auto folded = FoldedIndices(fold, axes);
+  if (!folded) return std::nullopt;
+  Piece statistic = fold;
+  EachExpr(statistic, [&](Expr& expr) {
+    expr = Substitute(expr, [&](const IndexVar& var) -> Expr {
+      for (std::size_t d = 0; d < fold.space.size(); ++d) {
+        if (fold.space[d].id == var.id) return ToExpr((*indices)[d], map.space);
+      }
+      for (std::size_t d = 0; d < fold.fold->over.size(); ++d) {
+        if (fold.fold->over[d].id == var.id) return (*folded)[d];
+      }
+      return {};
+    });
+  });
+  statistic.space.clear();
+  for (std::size_t d = 0; d < map.space.size(); ++d) {
+    if (keeps[d]) statistic.space.push_back(map.space[d]);
+  }
+  statistic.fold->over = axes;
+  return statistic;
+}
+
+}  // namespace
+
+std::optional<Norm> NormOf(const Memory& memory, const std::vector<Piece>& pieces, std::size_t map_at,
+                           const std::function<int(int buffer)>& maker,
+                           const std::function<std::vector<std::size_t>(int buffer)>& readers) {
+  const Piece& map = pieces[map_at];
+  if (!IsPlain(memory, map)) return std::nullopt;
+  // The folds that the map reads, and those that these read, as long as nobody outside does.
+  std::set<std::size_t> members;
+  const std::function<void(const Piece&)> collect = [&](const Piece& reader) {
+    EachExpr(reader, [&](const Expr& expr) {
+      for (const auto& load : memory.Loads(expr)) {
+        const int made = maker(load.buffer);
+        if (made < 0 || static_cast<std::size_t>(made) >= map_at || memory.IsOutput(load.buffer)) continue;
+        const Piece& fold = pieces[static_cast<std::size_t>(made)];
+        if (fold.fold && fold.fold->op <= ReduceOp::kMin && !IsContraction(memory, *fold.fold) &&
+            IsPlain(memory, fold) && !IsWindow(fold) && members.insert(static_cast<std::size_t>(made)).second)
+          collect(fold);
+      }
+    });
+  };
+  collect(map);
+  // Drop members that somebody outside reads, until none is left.
+  for (bool again = true; again;) {
+    again = false;
+    for (const auto member : members) {
+      const auto outside = readers(pieces[member].buffer);
+      if (std::all_of(outside.begin(), outside.end(),
+                      [&](std::size_t reader) { return reader == map_at || members.count(reader) > 0; }))
+        continue;
+      members.erase(member);
+      again = true;
+      break;
+    }
+  }
+  if (members.empty()) return std::nullopt;
+
+  Norm norm{map, {members.begin(), members.end()}};
+  const auto map_loads = memory.Loads(map.value);
+  std::optional<std::vector<bool>> kept;
+  for (const auto member : members) {
+    auto statistic = OverSpace(pieces, pieces[member], map, map_loads, members, kept);
+    if (!statistic) return std::nullopt;
+    norm.piece.statistics.push_back(std::move(*statistic));
+  }
+  for (std::size_t d = 0; d < map.space.size(); ++d) {
+    if (!(*kept)[d]) norm.piece.axes.push_back(static_cast<int>(d));
+  }
+  if (norm.piece.axes.empty()) return std::nullopt;
+  // Reads of a statistic carry no position any more.
+  EachExpr(norm.piece, [&](Expr& expr) {
+    expr = ReplaceLoads(expr, [&](const ExprNode& load) -> Expr {
+      for (const auto member : members) {
+        if (pieces[member].buffer == memory.Root(load.buffer)) return Load(pieces[member].buffer, {Expr(0)}, load.type);
+      }
+      return {};
+    });
+  });
+  return norm;
+}
+
+}  // namespace hone::expert

@@ -1,0 +1,34 @@
+// Each element from the same element of others: map.
+#include "propose/expert/recognise/recognise.h"
+
+namespace hone::expert {
+
+bool AddEpilogue(Names& names, dsl::Statement& statement, const Expr& finish, const std::vector<IndexVar>& space) {
+  if (finish->kind == Expr::Kind::kLoad && finish->buffer == kIt) return true;
+  auto term = names.Term(finish, space, {{kIt, "it"}});
+  if (term) statement.epilogue.push_back(std::move(*term));
+  return term.has_value();
+}
+
+std::optional<dsl::Statement> RecogniseMap(Names& names, const Piece& piece) {
+  if (!piece.is_map()) return std::nullopt;
+  auto term = names.Term(piece.value, piece.space, {});
+  if (!term) return std::nullopt;
+  dsl::Statement statement;
+  statement.family = "map";
+  statement.operands.push_back(std::move(*term));
+  // The space has to be the operands' broadcast shape: what no operand has is made by none of them.
+  Shape reached(piece.space.size(), 1);
+  bool loads_nothing = true;
+  for (const auto& load : names.memory().Loads(piece.value)) {
+    loads_nothing = false;
+    for (std::size_t d = 0; d < reached.size(); ++d) {
+      if (load.position->of(piece.space[d]) != 0) reached[d] = piece.space[d].extent;
+    }
+  }
+  if (!loads_nothing && reached != Extents(piece.space)) return std::nullopt;
+  statement.target_shape = Extents(piece.space);
+  return statement;
+}
+
+}  // namespace hone::expert

@@ -1,0 +1,104 @@
+#include "propose/expert/rewrite.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace hone::expert {
+namespace {
+
+Expr WithOperands(const Expr& e, std::vector<Expr> operands) {
+  switch (e->kind) {
+    case Expr::Kind::kLoad: return Load(e->buffer, std::move(operands), e->type);
+    case Expr::Kind::kUnary: return Apply(e->unary, operands[0]);
+    case Expr::Kind::kBinary: return Apply(e->binary, operands[0], operands[1]);
+    case Expr::Kind::kSelect: return Select(operands[0], operands[1], operands[2]);
+    case Expr::Kind::kCast: return Cast(operands[0], e->type);
+    case Expr::Kind::kReduce: return Reduce(e->reduce, e->over, operands[0]);
+    default: return e;
+  }
+}
+
+}  // namespace
+
+Expr Rewrite(const Expr& expr, const std::function<Expr(const Expr&)>& with) {
+  std::unordered_map<const ExprNode*, Expr> done;  // keys stay alive: they are nodes of `expr`
+  const std::function<Expr(const Expr&)> walk = [&](const Expr& e) -> Expr {
+    if (const auto it = done.find(e.get()); it != done.end()) return it->second;
+    std::vector<Expr> operands;
+    bool changed = false;
+    for (const auto& operand : e->operands) {
+      operands.push_back(walk(operand));
+      changed |= operands.back().get() != operand.get();
+    }
+    Expr result = changed ? WithOperands(e, std::move(operands)) : e;
+    if (Expr other = with(result)) result = std::move(other);
+    done.emplace(e.get(), result);
+    return result;
+  };
+  return walk(expr);
+}
+
+std::vector<IndexVar> VarsOf(const Expr& expr) {
+  std::vector<IndexVar> vars;
+  Visit(expr, [&](const ExprNode& node) {
+    if (node.kind != Expr::Kind::kIndex) return;
+    if (std::none_of(vars.begin(), vars.end(), [&](const IndexVar& var) { return var.id == node.index.id; }))
+      vars.push_back(node.index);
+  });
+  return vars;
+}
+
+bool HasReduce(const Expr& expr) {
+  bool has = false;
+  Visit(expr, [&](const ExprNode& node) { has |= node.kind == Expr::Kind::kReduce; });
+  return has;
+}
+
+bool IsExpensive(const Expr& expr) {
+  bool expensive = false;
+  Visit(expr, [&](const ExprNode& node) {
+    expensive |= node.kind == Expr::Kind::kReduce;
+    if (node.kind == Expr::Kind::kBinary) expensive |= node.binary == BinaryOp::kPow || node.binary == BinaryOp::kAtan2;
+    if (node.kind != Expr::Kind::kUnary) return;
+    switch (node.unary) {
+      case UnaryOp::kNeg:
+      case UnaryOp::kAbs:
+      case UnaryOp::kNot:
+      case UnaryOp::kIsNan:
+      case UnaryOp::kSign:
+      case UnaryOp::kFloor:
+      case UnaryOp::kCeil:
+      case UnaryOp::kTrunc:
+      case UnaryOp::kRound:
+      case UnaryOp::kSqrt:
+      case UnaryOp::kReciprocal: break;
+      default: expensive = true;
+    }
+  });
+  return expensive;
+}
+
+int TreeSize(const Expr& expr) {
+  std::unordered_map<const ExprNode*, int> sizes;
+  Visit(expr, [&](const ExprNode& node) {  // children first
+    int size = 1;
+    for (const auto& operand : node.operands) size = std::min(kLongest, size + sizes[operand.get()]);
+    sizes[&node] = size;
+  });
+  return sizes[expr.get()];
+}
+
+void VisitValues(const Expr& expr, const std::function<void(const ExprNode&)>& visit) {
+  std::unordered_set<const ExprNode*> seen;
+  const std::function<void(const ExprNode&)> walk = [&](const ExprNode& node) {
+    if (!seen.insert(&node).second) return;
+    if (node.kind != Expr::Kind::kLoad) {
+      for (const auto& operand : node.operands) walk(*operand);
+    }
+    visit(node);
+  };
+  walk(*expr);
+}
+
+}  // namespace hone::expert

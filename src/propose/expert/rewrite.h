@@ -1,0 +1,25 @@
+// Walks over expressions that the expert needs beside those of graph/expr.h.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "graph/expr.h"
+
+namespace hone::expert {
+
+// Bottom-up: `with` gets each node with its operands done and gives what takes its place, or nothing to keep it.
+Expr Rewrite(const Expr& expr, const std::function<Expr(const Expr&)>& with);
+
+std::vector<IndexVar> VarsOf(const Expr& expr);  // the indices that occur, each once; folded ones too
+bool HasReduce(const Expr& expr);
+bool IsExpensive(const Expr& expr);  // some function in it costs far more than an addition
+
+// How long it is when it is written out, every shared part as often as it occurs; at most kLongest.
+inline constexpr int kLongest = 1 << 20;
+int TreeSize(const Expr& expr);
+
+// Visits what is computed with, not where it is loaded from: positions of loads are left out.
+void VisitValues(const Expr& expr, const std::function<void(const ExprNode&)>& visit);
+
+}  // namespace hone::expert
