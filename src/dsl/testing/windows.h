@@ -48,9 +48,45 @@ inline double ConvolutionAt(const Kernel& kernel, std::vector<std::int64_t>& at,
   return sum;
 }
 
+// The interpreter's `it` of a pool: the windows' places as above.
+inline double PoolAt(const Kernel& kernel, std::vector<std::int64_t>& at,
+                     const std::function<double(std::size_t)>& input) {
+  const auto& attributes = kernel.attributes;
+  const std::size_t axes = attributes.at("over").size(), rank = kernel.space.size() - 2 * axes;
+  const bool largest = kernel.variant == "max" || kernel.variant == "argmax";
+  double value = largest ? -INFINITY : 0, place_of = -1, count = 0;
+  const std::function<void(std::size_t, bool, std::int64_t, bool)> visit = [&](std::size_t a, bool inside,
+                                                                               std::int64_t flat, bool counts) {
+    if (a == axes) {
+      const std::int64_t how = attributes.at("inside")[0];
+      count += how == 0 || (how == 1 && inside) || (how == 2 && counts) ? 1 : 0;
+      if (!inside) return;
+      const double x = input(0);
+      if (!largest) {
+        value += x;
+      } else if (place_of < 0 || x > value || (std::isnan(x) && !std::isnan(value))) {
+        value = x;
+        place_of = static_cast<double>(flat);
+      }
+      return;
+    }
+    const std::int64_t in = kernel.space[rank + axes + a].extent, padding = attributes.at("padding")[a];
+    for (std::int64_t k = 0; k < attributes.at("window")[a]; ++k) {
+      const std::int64_t place = at[static_cast<std::size_t>(attributes.at("over")[a])] * attributes.at("stride")[a] +
+                                 k * attributes.at("dilation")[a] - padding;
+      const bool here = place >= 0 && place < in;
+      at[rank + axes + a] = here ? place : 0;
+      visit(a + 1, inside && here, flat * in + place, counts && place < in + padding);
+    }
+  };
+  visit(0, true, 0, true);
+  return kernel.variant == "argmax" ? place_of : kernel.variant == "mean" ? value / count : value;
+}
+
 using WindowValue = double (*)(const Kernel&, std::vector<std::int64_t>&, const std::function<double(std::size_t)>&);
 inline WindowValue WindowFamily(std::string_view family) {
   if (family == "conv") return ConvolutionAt;
+  if (family == "pool") return PoolAt;
   return nullptr;
 }
 
