@@ -137,6 +137,7 @@ Result<WorkerProcess> WorkerProcess::Start(const WorkerOptions& options, WorkerS
   const auto ready = told ? worker.Receive(kStartWall, timed_out, interrupted, &worker.pid_) : std::nullopt;
   if (!ready || ready->said != Said::kReady || worker.pid_ <= 0) {
     worker.Kill();
+    if (interrupted) return Fail(ErrorKind::kTimeout, "interrupted");
     return Fail(ErrorKind::kTool,
                 fmt::format("a worker did not start{}: {}", timed_out ? " within 10 s" : "", LastLine(worker.Log())));
   }
