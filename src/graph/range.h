@@ -1,0 +1,48 @@
+// Between which numbers the elements of a buffer lie, given how the problem draws its inputs. Where inputs are normal,
+// or where a sum of many independent draws is told from its mean, the bounds hold with all but a vanishing probability
+// (kDeviations standard deviations) and not for certain.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "graph/expr.h"
+#include "graph/graph.h"
+#include "graph/symbolic.h"
+
+namespace hone {
+
+// One draw in 10^15 lies further out than 8 standard deviations.
+inline constexpr double kDeviations = 8;
+
+struct Range {
+  double low, high;                                   // infinite where unknown
+  bool maybe_nan = true;                              // some element may be NaN
+  bool nan = false;                                   // all are
+  bool point() const { return low == high && !nan; }  // one number, where it is a number at all
+};
+
+Range RangeOfInput(const Tensor& tensor);
+
+// Of a sum over independent draws of inputs: one expression of them a term.
+struct IndependentSum {
+  double mean = 0, deviation = 0;
+};
+// Nothing when the terms of `sum` are not independent as far as can be seen, or hang on anything but draws.
+std::optional<IndependentSum> SumOfDraws(const Graph& graph, const Symbolic& symbolic, const ExprNode& sum);
+
+class Ranges {
+ public:
+  Ranges(const Graph& graph, const Symbolic& symbolic);
+  // Works out one stage; in order, each once, after Symbolic::Define of it.
+  const Range& Define(std::size_t stage);
+  const Range& Of(int buffer) const { return ranges_[static_cast<std::size_t>(buffer)]; }
+
+ private:
+  friend class RangeVisitor;
+  const Graph* graph_;
+  const Symbolic* symbolic_;
+  std::vector<Range> ranges_;  // by buffer
+};
+
+}  // namespace hone

@@ -1,0 +1,805 @@
+#include "graph/symbolic.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <unordered_map>
+
+#include "graph/fold.h"
+
+namespace hone {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+bool IsConst(const Expr& e) { return e->kind == Expr::Kind::kConst; }
+bool IsReal(const Expr& e) { return e->type == ScalarType::kReal; }
+bool IsNumber(const Expr& e, double value) { return IsConst(e) && IsReal(e) && e->real == value; }
+bool IsBinary(const Expr& e, BinaryOp op) { return e->kind == Expr::Kind::kBinary && e->binary == op; }
+
+Expr ConstantOf(double value, ScalarType type) {
+  if (type == ScalarType::kReal) return value;
+  if (type == ScalarType::kBool) return Expr::Bool(value != 0);
+  return static_cast<std::int64_t>(value);
+}
+
+// --- Indices ---
+
+std::pair<double, double> RangeOf(const LinearIndex& sum) {
+  double low = static_cast<double>(sum.constant), high = low;
+  for (const auto& [atom, coefficient] : sum.atoms) {
+    const auto [a, b] = IndexRange(atom);
+    const auto c = static_cast<double>(coefficient);
+    low += c > 0 ? c * a : c * b;
+    high += c > 0 ? c * b : c * a;
+  }
+  return {low, high};
+}
+
+void AddTo(LinearIndex& sum, const LinearIndex& more, std::int64_t times) {
+  sum.constant += more.constant * times;
+  for (const auto& [atom, coefficient] : more.atoms) {
+    const auto same = std::find_if(sum.atoms.begin(), sum.atoms.end(),
+                                   [&atom = atom](const auto& other) { return SameExpr(other.first, atom); });
+    if (same == sum.atoms.end()) {
+      sum.atoms.emplace_back(atom, coefficient * times);
+    } else {
+      same->second += coefficient * times;
+    }
+  }
+  std::erase_if(sum.atoms, [](const auto& part) { return part.second == 0; });
+}
+
+Expr FromLinear(LinearIndex sum) {
+  // A place that does not hang on names as far as can be: two sums that differ in their indices only look alike.
+  std::stable_sort(sum.atoms.begin(), sum.atoms.end(), [](const auto& a, const auto& b) {
+    if (a.second != b.second) return a.second > b.second;
+    const bool a_index = a.first->kind == Expr::Kind::kIndex, b_index = b.first->kind == Expr::Kind::kIndex;
+    if (a_index != b_index) return a_index;
+    if (!a_index) return false;
+    if (a.first->index.extent != b.first->index.extent) return a.first->index.extent > b.first->index.extent;
+    return a.first->index.id < b.first->index.id;
+  });
+  Expr result;
+  for (const auto& [atom, coefficient] : sum.atoms) {
+    const Expr part = coefficient == 1 ? atom : atom * coefficient;
+    result = result ? result + part : part;
+  }
+  if (!result) return sum.constant;
+  return sum.constant == 0 ? result : result + sum.constant;
+}
+
+// The part of `sum` whose coefficients `divisor` divides, and the rest.
+std::pair<LinearIndex, LinearIndex> Split(const LinearIndex& sum, std::int64_t divisor) {
+  LinearIndex whole, rest;
+  const std::int64_t below = ((sum.constant % divisor) + divisor) % divisor;
+  whole.constant = sum.constant - below;
+  rest.constant = below;
+  for (const auto& part : sum.atoms) (part.second % divisor == 0 ? whole : rest).atoms.push_back(part);
+  return {whole, rest};
+}
+
+LinearIndex Over(LinearIndex sum, std::int64_t divisor) {
+  sum.constant /= divisor;
+  for (auto& part : sum.atoms) part.second /= divisor;
+  return sum;
+}
+
+bool Within(const LinearIndex& sum, std::int64_t end) {
+  const auto [low, high] = RangeOf(sum);
+  return low >= 0 && high < static_cast<double>(end);
+}
+
+// Divisors by which the whole part and the divisor can both be divided, largest first.
+std::vector<std::int64_t> CommonDivisors(const LinearIndex& sum, std::int64_t divisor) {
+  std::vector<std::int64_t> found;
+  for (const auto& part : sum.atoms) {
+    const std::int64_t g = std::gcd(part.second, divisor);
+    if (g > 1 && g < divisor) found.push_back(g);
+  }
+  std::sort(found.rbegin(), found.rend());
+  return found;
+}
+
+LinearIndex Atom(Expr e) { return {0, {{std::move(e), 1}}}; }
+
+LinearIndex DivideLinear(const LinearIndex& sum, std::int64_t divisor) {
+  const auto [whole, rest] = Split(sum, divisor);
+  if (Within(rest, divisor)) return Over(whole, divisor);
+  for (const std::int64_t g : CommonDivisors(rest, divisor)) {
+    const auto [coarse, fine] = Split(rest, g);
+    if (!Within(fine, g)) continue;
+    LinearIndex result = Over(whole, divisor);
+    AddTo(result, DivideLinear(Over(coarse, g), divisor / g), 1);
+    return result;
+  }
+  // floor(floor(x / a) / b) = floor(x / (a * b))
+  if (rest.constant == 0 && rest.atoms.size() == 1 && rest.atoms[0].second == 1 &&
+      IsBinary(rest.atoms[0].first, BinaryOp::kFloorDiv) && IsConst(rest.atoms[0].first->operands[1])) {
+    const Expr& inner = rest.atoms[0].first;
+    LinearIndex result = Over(whole, divisor);
+    AddTo(result, DivideLinear(ToLinear(inner->operands[0]), divisor * inner->operands[1]->whole), 1);
+    return result;
+  }
+  LinearIndex result = Over(whole, divisor);
+  AddTo(result, Atom(Apply(BinaryOp::kFloorDiv, FromLinear(rest), divisor)), 1);
+  return result;
+}
+
+LinearIndex ModuloLinear(const LinearIndex& sum, std::int64_t divisor) {
+  const auto [whole, rest] = Split(sum, divisor);
+  if (Within(rest, divisor)) return rest;
+  for (const std::int64_t g : CommonDivisors(rest, divisor)) {
+    const auto [coarse, fine] = Split(rest, g);
+    if (!Within(fine, g)) continue;
+    LinearIndex result = fine;
+    AddTo(result, ModuloLinear(Over(coarse, g), divisor / g), g);
+    return result;
+  }
+  return Atom(Apply(BinaryOp::kFloorMod, FromLinear(rest), divisor));
+}
+
+// k * m * (x / m) + k * (x mod m) = k * x
+void Recombine(LinearIndex& sum) {
+  for (bool again = true; again;) {
+    again = false;
+    for (std::size_t i = 0; i < sum.atoms.size() && !again; ++i) {
+      const auto [mod, k] = sum.atoms[i];
+      if (!IsBinary(mod, BinaryOp::kFloorMod) || !IsConst(mod->operands[1])) continue;
+      const std::int64_t m = mod->operands[1]->whole;
+      const LinearIndex x = ToLinear(mod->operands[0]);
+      const LinearIndex quotient = DivideLinear(x, m);
+      if (quotient.constant != 0 || quotient.atoms.size() != 1 || quotient.atoms[0].second != 1) continue;
+      for (std::size_t j = 0; j < sum.atoms.size(); ++j) {
+        if (sum.atoms[j].second != k * m || !SameExpr(sum.atoms[j].first, quotient.atoms[0].first)) continue;
+        sum.atoms.erase(sum.atoms.begin() + static_cast<std::ptrdiff_t>(std::max(i, j)));
+        sum.atoms.erase(sum.atoms.begin() + static_cast<std::ptrdiff_t>(std::min(i, j)));
+        AddTo(sum, x, k);
+        again = true;
+        break;
+      }
+    }
+  }
+}
+
+LinearIndex Linear(const Expr& e) {
+  if (IsConst(e)) return {e->whole, {}};
+  if (e->kind == Expr::Kind::kIndex) return e->index.extent == 1 ? LinearIndex{} : Atom(e);
+  if (e->kind == Expr::Kind::kUnary && e->unary == UnaryOp::kNeg && e->type == ScalarType::kInt) {
+    LinearIndex sum;
+    AddTo(sum, Linear(e->operands[0]), -1);
+    return sum;
+  }
+  if (e->kind != Expr::Kind::kBinary || e->type != ScalarType::kInt) return Atom(e);
+  const Expr &a = e->operands[0], &b = e->operands[1];
+  switch (e->binary) {
+    case BinaryOp::kAdd:
+    case BinaryOp::kSub: {
+      LinearIndex sum = Linear(a);
+      AddTo(sum, Linear(b), e->binary == BinaryOp::kAdd ? 1 : -1);
+      return sum;
+    }
+    case BinaryOp::kMul: {
+      const LinearIndex x = Linear(a), y = Linear(b);
+      if (!x.atoms.empty() && !y.atoms.empty()) return Atom(FromLinear(x) * FromLinear(y));
+      LinearIndex sum;
+      AddTo(sum, x.atoms.empty() ? y : x, x.atoms.empty() ? x.constant : y.constant);
+      return sum;
+    }
+    case BinaryOp::kFloorDiv:
+    case BinaryOp::kFloorMod: {
+      const LinearIndex x = ToLinear(a), y = Linear(b);
+      if (!y.atoms.empty() || y.constant <= 0) return Atom(e);
+      return e->binary == BinaryOp::kFloorDiv ? DivideLinear(x, y.constant) : ModuloLinear(x, y.constant);
+    }
+    case BinaryOp::kMin:
+    case BinaryOp::kMax: {
+      LinearIndex difference = ToLinear(a);
+      AddTo(difference, ToLinear(b), -1);
+      const auto [low, high] = RangeOf(difference);
+      const bool least = e->binary == BinaryOp::kMin;
+      if (high <= 0) return ToLinear(least ? a : b);
+      if (low >= 0) return ToLinear(least ? b : a);
+      return Atom(e);
+    }
+    default: return Atom(e);
+  }
+}
+
+}  // namespace
+
+LinearIndex ToLinear(const Expr& index) {
+  LinearIndex sum = Linear(index);
+  Recombine(sum);
+  return sum;
+}
+
+std::pair<double, double> IndexRange(const Expr& e) {
+  const std::pair<double, double> unknown = {-kInfinity, kInfinity};
+  if (e->type == ScalarType::kBool) return {0, 1};
+  if (e->kind == Expr::Kind::kConst) return {static_cast<double>(e->whole), static_cast<double>(e->whole)};
+  if (e->kind == Expr::Kind::kIndex) return {0, static_cast<double>(std::max<std::int64_t>(e->index.extent - 1, 0))};
+  if (e->kind != Expr::Kind::kBinary) return unknown;
+  const auto [a, b] = IndexRange(e->operands[0]);
+  const auto [c, d] = IndexRange(e->operands[1]);
+  switch (e->binary) {
+    case BinaryOp::kAdd: return {a + c, b + d};
+    case BinaryOp::kSub: return {a - d, b - c};
+    case BinaryOp::kMin: return {std::min(a, c), std::min(b, d)};
+    case BinaryOp::kMax: return {std::max(a, c), std::max(b, d)};
+    case BinaryOp::kMul:
+      if (c == d && std::isfinite(a) && std::isfinite(b)) return {std::min(a * c, b * c), std::max(a * c, b * c)};
+      if (a >= 0 && c >= 0 && std::isfinite(b) && std::isfinite(d)) return {a * c, b * d};
+      return unknown;
+    case BinaryOp::kFloorDiv:
+      if (c == d && c > 0) return {std::floor(a / c), std::floor(b / c)};
+      return unknown;
+    case BinaryOp::kFloorMod:
+      if (c == d && c > 0) return a >= 0 && b < c ? std::pair(a, b) : std::pair(0.0, c - 1);
+      return unknown;
+    default: return unknown;
+  }
+}
+
+bool HasReduce(const Expr& expr) {
+  bool found = false;
+  Visit(expr, [&](const ExprNode& node) { found |= node.kind == Expr::Kind::kReduce; });
+  return found;
+}
+bool HasLoad(const Expr& expr) {
+  bool found = false;
+  Visit(expr, [&](const ExprNode& node) { found |= node.kind == Expr::Kind::kLoad; });
+  return found;
+}
+bool UsesIndex(const Expr& expr, int id) {
+  bool found = false;
+  Visit(expr, [&](const ExprNode& node) { found |= node.kind == Expr::Kind::kIndex && node.index.id == id; });
+  return found;
+}
+
+bool IsPolynomial(const Expr& value) {
+  switch (value->kind) {
+    case Expr::Kind::kConst:
+    case Expr::Kind::kLoad:
+    case Expr::Kind::kSelect: return true;
+    case Expr::Kind::kUnary: return value->unary == UnaryOp::kNeg;
+    case Expr::Kind::kBinary: return value->binary <= BinaryOp::kDiv;
+    case Expr::Kind::kReduce: return value->reduce == ReduceOp::kSum;
+    default: return false;
+  }
+}
+
+// --- Folding ---
+
+namespace {
+
+class Simplifier {
+ public:
+  Simplifier(const Graph& graph, const std::vector<Expr>& values, const std::vector<std::optional<double>>& constants)
+      : graph_(graph), values_(values), constants_(constants) {}
+
+  Expr Do(const Expr& e) {
+    if (const auto it = done_.find(e.get()); it != done_.end()) return it->second;
+    Expr result = Fold(e);
+    done_.emplace(e.get(), result);
+    keep_.push_back(e);
+    return result;
+  }
+
+ private:
+  Expr Fold(const Expr& e) {
+    if (e->kind == Expr::Kind::kConst) return e;
+    if (e->kind == Expr::Kind::kIndex) return e->index.extent == 1 ? Expr(0) : e;
+    std::vector<Expr> operands;
+    for (const auto& operand : e->operands) operands.push_back(Do(operand));
+    switch (e->kind) {
+      case Expr::Kind::kLoad: return FoldLoad(*e, std::move(operands));
+      case Expr::Kind::kUnary: return FoldUnary(e->unary, operands[0]);
+      case Expr::Kind::kBinary: return FoldBinary(e->binary, operands[0], operands[1]);
+      case Expr::Kind::kSelect:
+        if (SameExpr(operands[1], operands[2])) return operands[1];
+        return Select(operands[0], operands[1], operands[2]);
+      case Expr::Kind::kCast: return Cast(operands[0], e->type);
+      case Expr::Kind::kReduce: return FoldReduce(*e, operands[0]);
+      default: return e;
+    }
+  }
+
+  Expr FoldLoad(const ExprNode& load, std::vector<Expr> indices) {
+    const auto buffer = static_cast<std::size_t>(load.buffer);
+    if (const auto constant = constants_[buffer]) return ConstantOf(*constant, load.type);
+    const int made_by = graph_.buffers()[buffer].stage;
+    if (made_by >= 0) {
+      const Stage& stage = graph_.stages()[static_cast<std::size_t>(made_by)];
+      const Expr& value = values_[static_cast<std::size_t>(made_by)];
+      if (value && value->kind == Expr::Kind::kLoad && value->buffer != load.buffer) {
+        return Do(Substitute(value, [&](const IndexVar& var) -> Expr {
+          for (std::size_t d = 0; d < stage.vars.size(); ++d) {
+            if (stage.vars[d].id == var.id) return indices[d];
+          }
+          return {};
+        }));
+      }
+    }
+    return Load(load.buffer, std::move(indices), load.type);
+  }
+
+  static Expr FoldUnary(UnaryOp op, const Expr& x) {
+    if (IsConst(x)) {
+      if (const auto value = Evaluate(op, x)) return *value;
+    }
+    if (op == UnaryOp::kLog && x->kind == Expr::Kind::kUnary && x->unary == UnaryOp::kExp) return x->operands[0];
+    if (op == UnaryOp::kNeg && x->kind == Expr::Kind::kUnary && x->unary == UnaryOp::kNeg) return x->operands[0];
+    return Apply(op, x);
+  }
+
+  static Expr FoldBinary(BinaryOp op, const Expr& a, const Expr& b) {
+    if (IsConst(a) && IsConst(b)) {
+      if (const auto value = Evaluate(op, a, b)) return *value;
+    }
+    if (a->type == ScalarType::kInt && b->type == ScalarType::kInt) {
+      if (op >= BinaryOp::kLess && op <= BinaryOp::kNotEqual) {
+        LinearIndex difference = ToLinear(a);
+        AddTo(difference, ToLinear(b), -1);
+        const auto [low, high] = RangeOf(difference);
+        if (op == BinaryOp::kLess && (high < 0 || low >= 0)) return Expr::Bool(high < 0);
+        if (op == BinaryOp::kLessEqual && (high <= 0 || low > 0)) return Expr::Bool(high <= 0);
+        if (op == BinaryOp::kEqual && (low > 0 || high < 0 || (low == 0 && high == 0))) return Expr::Bool(low == high);
+      } else if (const Expr plain = Apply(op, a, b); plain->type == ScalarType::kInt) {
+        return FromLinear(ToLinear(plain));
+      }
+    }
+    if (IsReal(a) && IsReal(b)) {
+      if (op == BinaryOp::kAdd && IsNumber(a, 0)) return b;
+      if ((op == BinaryOp::kAdd || op == BinaryOp::kSub) && IsNumber(b, 0)) return a;
+      if (op == BinaryOp::kMul && (IsNumber(a, 0) || IsNumber(b, 0))) return 0.0;
+      if (op == BinaryOp::kMul && IsNumber(a, 1)) return b;
+      if ((op == BinaryOp::kMul || op == BinaryOp::kDiv || op == BinaryOp::kPow) && IsNumber(b, 1)) return a;
+      if (op == BinaryOp::kDiv && IsNumber(a, 0) && !IsNumber(b, 0)) return 0.0;
+      if (op == BinaryOp::kSub && SameExpr(a, b)) return 0.0;
+      if (op == BinaryOp::kDiv && SameExpr(a, b)) return 1.0;
+      if ((op == BinaryOp::kMin || op == BinaryOp::kMax) && SameExpr(a, b)) return a;
+    }
+    return Apply(op, a, b);
+  }
+
+  Expr FoldReduce(const ExprNode& reduce, Expr body) {
+    const bool argument = reduce.reduce == ReduceOp::kArgMax || reduce.reduce == ReduceOp::kArgMin;
+    std::vector<IndexVar> over;
+    double count = 1;
+    for (const auto& var : reduce.over) {
+      if (var.extent != 1 || argument) over.push_back(var);
+      count *= static_cast<double>(var.extent);
+    }
+    if (count == 1) return argument ? Expr(0) : body;
+    if (count > 1 && IsConst(body)) {
+      switch (reduce.reduce) {
+        case ReduceOp::kSum:
+          if (IsReal(body)) return body->real * count;
+          break;
+        case ReduceOp::kMax:
+        case ReduceOp::kMin:
+        case ReduceOp::kAny:
+        case ReduceOp::kAll: return body;
+        case ReduceOp::kArgMax:
+        case ReduceOp::kArgMin: return 0;
+        default: break;
+      }
+    }
+    return Reduce(reduce.reduce, std::move(over), std::move(body));
+  }
+
+  const Graph& graph_;
+  const std::vector<Expr>& values_;
+  const std::vector<std::optional<double>>& constants_;
+  std::unordered_map<const ExprNode*, Expr> done_;
+  std::vector<Expr> keep_;
+};
+
+// --- Polynomials ---
+
+// Beyond these an expression is left alone: what is looked for is found in far smaller ones.
+constexpr std::size_t kTermsAtMost = 24;
+constexpr std::size_t kFactorsAtMost = 8;
+constexpr int kStepsAtMost = 400;
+constexpr int kDepthAtMost = 4;
+
+// Whether `a` is `b` when indices of `a` are renamed; `renamed` says how so far and grows. Indices that are not among
+// `free` have to be the same.
+class Matcher {
+ public:
+  Matcher(const std::vector<IndexVar>& free, const std::vector<IndexVar>& targets) : free_(free), targets_(targets) {}
+
+  bool Match(const Expr& a, const Expr& b) {
+    if (a->kind != b->kind || a->type != b->type || a->operands.size() != b->operands.size()) return false;
+    switch (a->kind) {
+      case Expr::Kind::kConst:
+        return a->whole == b->whole && (a->real == b->real || (std::isnan(a->real) && std::isnan(b->real)));
+      case Expr::Kind::kIndex: return MatchIndex(a->index, b->index);
+      case Expr::Kind::kLoad:
+        if (a->buffer != b->buffer) return false;
+        break;
+      case Expr::Kind::kUnary:
+        if (a->unary != b->unary) return false;
+        break;
+      case Expr::Kind::kBinary:
+        if (a->binary != b->binary) return false;
+        break;
+      case Expr::Kind::kReduce:
+        if (a->reduce != b->reduce || a->over.size() != b->over.size()) return false;
+        for (std::size_t i = 0; i < a->over.size(); ++i) {
+          if (a->over[i].extent != b->over[i].extent) return false;
+          bound_.emplace_back(a->over[i].id, b->over[i].id);
+        }
+        break;
+      default: break;
+    }
+    for (std::size_t i = 0; i < a->operands.size(); ++i) {
+      if (!Match(a->operands[i], b->operands[i])) return false;
+    }
+    return true;
+  }
+
+  // Every factor of `a` is a different one of `b`. Gives which, or nothing.
+  std::optional<std::vector<std::size_t>> MatchAll(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+    std::vector<std::size_t> chosen;
+    if (Assign(a, b, chosen)) return chosen;
+    return std::nullopt;
+  }
+
+  const std::vector<std::pair<int, int>>& renamed() const { return renamed_; }
+
+ private:
+  bool MatchIndex(const IndexVar& a, const IndexVar& b) {
+    for (const auto& [from, to] : bound_) {
+      if (from == a.id) return to == b.id;
+    }
+    const auto is = [](int id) { return [id](const IndexVar& var) { return var.id == id; }; };
+    if (std::none_of(free_.begin(), free_.end(), is(a.id))) return a.id == b.id;
+    for (const auto& [from, to] : renamed_) {
+      if (from == a.id) return to == b.id;
+      if (to == b.id) return false;
+    }
+    if (a.extent != b.extent || std::none_of(targets_.begin(), targets_.end(), is(b.id))) return false;
+    renamed_.emplace_back(a.id, b.id);
+    return true;
+  }
+
+  bool Assign(const std::vector<Expr>& a, const std::vector<Expr>& b, std::vector<std::size_t>& chosen) {
+    if (chosen.size() == a.size()) return true;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      if (std::find(chosen.begin(), chosen.end(), j) != chosen.end()) continue;
+      const auto renamed = renamed_;
+      if (Match(a[chosen.size()], b[j])) {
+        chosen.push_back(j);
+        if (Assign(a, b, chosen)) return true;
+        chosen.pop_back();
+      }
+      renamed_ = renamed;
+    }
+    return false;
+  }
+
+  const std::vector<IndexVar>& free_;
+  const std::vector<IndexVar>& targets_;
+  std::vector<std::pair<int, int>> renamed_, bound_;
+};
+
+bool SameTerm(const Term& a, const Term& b) {
+  if (a.factors.size() != b.factors.size() || a.over.size() != b.over.size()) return false;
+  return Matcher(a.over, b.over).MatchAll(a.factors, b.factors).has_value();
+}
+
+bool IsTruth(const Expr& e) {  // a factor that is 1 where a condition holds, else 0
+  return e->kind == Expr::Kind::kSelect && IsConst(e->operands[1]) && IsConst(e->operands[2]);
+}
+
+}  // namespace
+
+class Expander {
+ public:
+  Expander(Symbolic& symbolic, const Symbolic::Inlined& inlined) : symbolic_(symbolic), inlined_(inlined) {}
+
+  std::optional<Polynomial> Do(const Expr& e) {
+    Polynomial result = Visit(e);
+    Tidy(result);
+    if (failed_) return std::nullopt;
+    return result;
+  }
+
+ private:
+  Polynomial Fail() {
+    failed_ = true;
+    return {};
+  }
+
+  Polynomial Visit(const Expr& e) {
+    if (failed_ || ++steps_ > kStepsAtMost) return Fail();
+    if (IsConst(e) && IsReal(e)) {
+      if (!std::isfinite(e->real)) return Fail();
+      return e->real == 0 ? Polynomial{} : Polynomial{{e->real, {}, {}}};
+    }
+    if (!IsReal(e)) return {{1, {}, {e}}};
+    switch (e->kind) {
+      case Expr::Kind::kLoad: return VisitLoad(e);
+      case Expr::Kind::kUnary:
+        if (e->unary == UnaryOp::kNeg) return Scale(Visit(e->operands[0]), -1);
+        if (e->unary == UnaryOp::kReciprocal) return {{1, {}, {e}}};
+        break;
+      case Expr::Kind::kBinary: return VisitBinary(e);
+      case Expr::Kind::kSelect: return VisitSelect(e);
+      case Expr::Kind::kReduce: return VisitReduce(e);
+      default: break;
+    }
+    return {{1, {}, {e}}};
+  }
+
+  Polynomial VisitLoad(const Expr& e) {
+    const int made_by = symbolic_.graph_->buffers()[static_cast<std::size_t>(e->buffer)].stage;
+    if (made_by < 0 || !inlined_(e->buffer)) return {{1, {}, {e}}};
+    const Stage& stage = symbolic_.graph_->stages()[static_cast<std::size_t>(made_by)];
+    const Expr& value = symbolic_.Value(static_cast<std::size_t>(made_by));
+    if (!value || !IsPolynomial(value)) return {{1, {}, {e}}};
+    return Visit(symbolic_.Simplify(Substitute(value, [&](const IndexVar& var) -> Expr {
+      for (std::size_t d = 0; d < stage.vars.size(); ++d) {
+        if (stage.vars[d].id == var.id) return e->operands[d];
+      }
+      return {};
+    })));
+  }
+
+  Polynomial VisitBinary(const Expr& e) {
+    const Expr &a = e->operands[0], &b = e->operands[1];
+    switch (e->binary) {
+      case BinaryOp::kAdd:
+      case BinaryOp::kSub: {
+        Polynomial sum = Visit(a), more = Scale(Visit(b), e->binary == BinaryOp::kAdd ? 1 : -1);
+        sum.insert(sum.end(), more.begin(), more.end());
+        if (sum.size() > kTermsAtMost) Tidy(sum);
+        return sum.size() > kTermsAtMost ? Fail() : sum;
+      }
+      case BinaryOp::kMul: return Product(Visit(a), Visit(b));
+      case BinaryOp::kDiv:
+        if (IsConst(b)) return b->real == 0 ? Fail() : Scale(Visit(a), 1 / b->real);
+        return Product(Visit(a), {{1, {}, {Apply(UnaryOp::kReciprocal, b)}}});
+      default: return {{1, {}, {e}}};
+    }
+  }
+
+  // Both sides as products with truth values, if the condition does not hang on data.
+  Polynomial VisitSelect(const Expr& e) {
+    const Expr& condition = e->operands[0];
+    if (HasLoad(condition) || IsTruth(e)) return {{1, {}, {e}}};
+    for (int side = 1; side <= 2; ++side) {
+      const Expr& value = e->operands[static_cast<std::size_t>(side)];
+      if (IsConst(value) && !std::isfinite(value->real)) return {{1, {}, {e}}};
+    }
+    Polynomial sum = Product(Visit(e->operands[1]), {{1, {}, {Select(condition, 1.0, 0.0)}}});
+    Polynomial other = Product(Visit(e->operands[2]), {{1, {}, {Select(condition, 0.0, 1.0)}}});
+    sum.insert(sum.end(), other.begin(), other.end());
+    return sum.size() > kTermsAtMost ? Fail() : sum;
+  }
+
+  Polynomial VisitReduce(const Expr& e) {
+    if (e->reduce != ReduceOp::kSum) return {{1, {}, {e}}};
+    std::vector<IndexVar> fresh;
+    for (const auto& var : e->over) fresh.push_back(NewIndex(var.extent));
+    Polynomial sum = Visit(Substitute(e->operands[0], [&](const IndexVar& var) -> Expr {
+      for (std::size_t i = 0; i < fresh.size(); ++i) {
+        if (e->over[i].id == var.id) return fresh[i];
+      }
+      return {};
+    }));
+    for (auto& term : sum) term.over.insert(term.over.end(), fresh.begin(), fresh.end());
+    return sum;
+  }
+
+  static Polynomial Scale(Polynomial sum, double by) {
+    for (auto& term : sum) term.coefficient *= by;
+    return sum;
+  }
+
+  Polynomial Product(const Polynomial& a, const Polynomial& b) {
+    if (failed_ || a.size() * b.size() > kTermsAtMost) return Fail();
+    Polynomial result;
+    for (const auto& x : a) {
+      for (const auto& y : b) {
+        Term term{x.coefficient * y.coefficient, x.over, x.factors};
+        term.over.insert(term.over.end(), y.over.begin(), y.over.end());
+        for (const auto& factor : y.factors) {
+          const bool known = IsTruth(factor) && std::any_of(term.factors.begin(), term.factors.end(),
+                                                            [&](const Expr& f) { return SameExpr(f, factor); });
+          if (!known) term.factors.push_back(factor);
+        }
+        if (term.factors.size() > kFactorsAtMost) return Fail();
+        result.push_back(std::move(term));
+      }
+    }
+    return result;
+  }
+
+  // --- One form ---
+
+  void Tidy(Polynomial& sum) {
+    for (auto& term : sum) {
+      if (failed_) return;
+      SimplifyFactors(term);
+      SplitIndices(term);
+      DropUnused(term);
+      while (CancelReciprocal(term)) {
+      }
+    }
+    Polynomial merged;
+    for (auto& term : sum) {
+      if (term.coefficient == 0) continue;
+      const auto same =
+          std::find_if(merged.begin(), merged.end(), [&](const Term& other) { return SameTerm(other, term); });
+      if (same == merged.end()) {
+        merged.push_back(std::move(term));
+        continue;
+      }
+      const double size = std::abs(same->coefficient) + std::abs(term.coefficient);
+      same->coefficient += term.coefficient;
+      if (std::abs(same->coefficient) < 1e-12 * size) merged.erase(same);
+    }
+    sum = std::move(merged);
+  }
+
+  void SimplifyFactors(Term& term) {
+    std::vector<Expr> factors;
+    for (const auto& factor : term.factors) {
+      Expr simple = symbolic_.Simplify(factor);
+      if (IsConst(simple) && IsReal(simple)) {
+        term.coefficient *= simple->real;
+      } else {
+        factors.push_back(std::move(simple));
+      }
+    }
+    term.factors = std::move(factors);
+  }
+
+  // A summed index that is used as i / m and i mod m becomes two: i = m * a + b.
+  void SplitIndices(Term& term) {
+    for (int round = 0; round < 16; ++round) {
+      IndexVar split;
+      std::int64_t by = 0;
+      for (const auto& factor : term.factors) {
+        hone::Visit(factor, [&](const ExprNode& node) {
+          if (by != 0 || node.kind != Expr::Kind::kBinary) return;
+          if (node.binary != BinaryOp::kFloorDiv && node.binary != BinaryOp::kFloorMod) return;
+          const Expr &x = node.operands[0], &m = node.operands[1];
+          if (x->kind != Expr::Kind::kIndex || !IsConst(m) || m->whole <= 1 || x->index.extent % m->whole != 0) return;
+          if (std::none_of(term.over.begin(), term.over.end(),
+                           [&](const IndexVar& var) { return var.id == x->index.id; }))
+            return;
+          split = x->index;
+          by = m->whole;
+        });
+      }
+      if (by == 0) return;
+      const IndexVar coarse = NewIndex(split.extent / by), fine = NewIndex(by);
+      const Expr instead = Expr(coarse) * by + Expr(fine);
+      for (auto& factor : term.factors) {
+        factor = Substitute(factor, [&](const IndexVar& var) { return var.id == split.id ? instead : Expr(); });
+      }
+      std::erase_if(term.over, [&](const IndexVar& var) { return var.id == split.id; });
+      term.over.push_back(coarse);
+      term.over.push_back(fine);
+      SimplifyFactors(term);
+    }
+  }
+
+  static void DropUnused(Term& term) {
+    std::erase_if(term.over, [&](const IndexVar& var) {
+      const bool used =
+          std::any_of(term.factors.begin(), term.factors.end(), [&](const Expr& f) { return UsesIndex(f, var.id); });
+      if (!used) term.coefficient *= static_cast<double>(var.extent);
+      return !used;
+    });
+  }
+
+  // (Sum over k of f[k]) / s, where s is that sum: 1.
+  bool CancelReciprocal(Term& term) {
+    for (std::size_t r = 0; r < term.factors.size(); ++r) {
+      const Expr& factor = term.factors[r];
+      if (factor->kind != Expr::Kind::kUnary || factor->unary != UnaryOp::kReciprocal) continue;
+      const auto below = Expander(symbolic_, inlined_).Below(factor->operands[0], steps_);
+      if (!below || below->size() != 1 || below->front().coefficient == 0) continue;
+      const Term& divisor = below->front();
+      std::vector<Expr> others = term.factors;
+      others.erase(others.begin() + static_cast<std::ptrdiff_t>(r));
+      Matcher matcher(divisor.over, term.over);
+      const auto matched = matcher.MatchAll(divisor.factors, others);
+      if (!matched || matcher.renamed().size() != divisor.over.size()) continue;
+      std::vector<Expr> rest;
+      for (std::size_t i = 0; i < others.size(); ++i) {
+        if (std::find(matched->begin(), matched->end(), i) == matched->end()) rest.push_back(others[i]);
+      }
+      const auto summed = [&](const IndexVar& var) {
+        return std::any_of(matcher.renamed().begin(), matcher.renamed().end(),
+                           [&](const auto& pair) { return pair.second == var.id; });
+      };
+      bool used = false;
+      for (const auto& var : term.over) {
+        used |=
+            summed(var) && std::any_of(rest.begin(), rest.end(), [&](const Expr& f) { return UsesIndex(f, var.id); });
+      }
+      if (used) continue;
+      term.factors = std::move(rest);
+      term.coefficient /= divisor.coefficient;
+      std::erase_if(term.over, summed);
+      return true;
+    }
+    return false;
+  }
+
+  std::optional<Polynomial> Below(const Expr& e, int steps) {
+    steps_ = steps;
+    return Do(e);
+  }
+
+  Symbolic& symbolic_;
+  const Symbolic::Inlined& inlined_;
+  int steps_ = 0;
+  bool failed_ = false;
+};
+
+Symbolic::Symbolic(const Graph& graph)
+    : graph_(&graph), values_(graph.stages().size()), constants_(graph.buffers().size()) {
+  for (std::size_t b = 0; b < graph.buffers().size(); ++b) {
+    const Buffer& buffer = graph.buffers()[b];
+    if (buffer.stage >= 0 || buffer.tensor < 0) continue;
+    const Tensor& tensor = graph.problem().tensors[static_cast<std::size_t>(buffer.tensor)];
+    if (const auto* constant = std::get_if<struct Constant>(&tensor.generator)) constants_[b] = constant->value;
+  }
+}
+
+void Symbolic::SetConstant(int buffer, double value) { constants_[static_cast<std::size_t>(buffer)] = value; }
+
+Expr Symbolic::Simplify(const Expr& expr) { return Simplifier(*graph_, values_, constants_).Do(expr); }
+
+std::optional<Polynomial> Symbolic::Expand(const Expr& expr, const Inlined& inlined) {
+  return Expander(*this, inlined).Do(expr);
+}
+
+bool Symbolic::Define(std::size_t s) {
+  const Stage& stage = graph_->stages()[s];
+  values_[s] = Simplify(Substitute(stage.value, [&](const IndexVar& var) {
+    return var.extent == 1 ? Expr(0) : Expr();  // of the stage itself; reduced ones are the simplifier's
+  }));
+  const auto index = static_cast<std::size_t>(stage.buffer);
+  const Expr& value = values_[s];
+  if (IsConst(value)) {
+    constants_[index] = IsReal(value) ? value->real : static_cast<double>(value->whole);
+    return false;
+  }
+  if (!IsReal(value)) return false;
+  // What lies just before is looked through first: the nearer the cancelling parts are, the smaller the sums.
+  std::vector<bool> near(graph_->buffers().size(), false);
+  std::vector<int> edge = {stage.buffer};
+  for (int depth = 0; depth <= kDepthAtMost; ++depth) {
+    const auto sum = Expand(value, [&](int buffer) { return bool(near[static_cast<std::size_t>(buffer)]); });
+    if (!sum) return false;
+    if (sum->empty()) constants_[index] = 0;
+    if (sum->size() == 1 && sum->front().factors.empty()) constants_[index] = sum->front().coefficient;
+    if (constants_[index]) return true;
+    std::vector<int> next;
+    for (const int buffer : edge) {
+      const int made_by = graph_->buffers()[static_cast<std::size_t>(buffer)].stage;
+      if (made_by < 0 || !values_[static_cast<std::size_t>(made_by)]) continue;
+      Visit(values_[static_cast<std::size_t>(made_by)], [&](const ExprNode& node) {
+        if (node.kind != Expr::Kind::kLoad || near[static_cast<std::size_t>(node.buffer)]) return;
+        const int source = graph_->buffers()[static_cast<std::size_t>(node.buffer)].stage;
+        if (source < 0 || graph_->stages()[static_cast<std::size_t>(source)].sequence >= 0) return;
+        near[static_cast<std::size_t>(node.buffer)] = true;
+        next.push_back(node.buffer);
+      });
+    }
+    if (next.empty()) return false;
+    edge = std::move(next);
+  }
+  return false;
+}
+
+}  // namespace hone
