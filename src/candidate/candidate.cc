@@ -14,6 +14,7 @@ std::string_view Name(CandidateKind kind) {
   switch (kind) {
     case CandidateKind::kProgram: return "program";
     case CandidateKind::kModule: return "module";
+    case CandidateKind::kPlan: return "plan";
   }
   HONE_CHECK(false, "a candidate has a kind");
   return "";
@@ -28,9 +29,12 @@ Result<Candidate> LoadCandidate(const std::string& path) {
     candidate.kind = CandidateKind::kProgram;
   } else if (suffix == ".cc" || suffix == ".cpp" || suffix == ".cxx") {
     candidate.kind = CandidateKind::kModule;
+  } else if (suffix == ".json") {
+    candidate.kind = CandidateKind::kPlan;
   } else {
-    return Fail(ErrorKind::kUsage,
-                fmt::format("{}: a candidate is a program (.hk) or a C++ module (.cc, .cpp or .cxx)", path));
+    return Fail(
+        ErrorKind::kUsage,
+        fmt::format("{}: a candidate is a program (.hk), a C++ module (.cc, .cpp or .cxx) or a plan (.json)", path));
   }
   candidate.text = HONE_TRY(ReadFile(path));
   return candidate;

@@ -13,6 +13,7 @@ namespace hone {
 enum class CandidateKind : std::uint8_t {
   kProgram,  // the kernel language (.hk)
   kModule,   // C++ behind the C ABI of include/hone/module.h (.cc, .cpp, .cxx)
+  kPlan,     // device sources and their launches, for CUDA (.json; docs/plan.md)
 };
 
 std::string_view Name(CandidateKind kind);

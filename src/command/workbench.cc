@@ -12,6 +12,7 @@
 #include "problem/import/import.h"
 #include "problem/import/python.h"
 #include "propose/limits.h"
+#include "target/cuda/driver.h"
 
 namespace hone {
 namespace {
@@ -51,6 +52,14 @@ Lowering LoweringFor(const Problem& problem, const Machine& machine) {
 // Eager and, where torch has it, compiled PyTorch on the file that the problem was imported from.
 std::vector<OutsideBaseline> TorchBaselines(const Problem& problem, const Machine& machine,
                                             const WorkbenchOptions& options) {
+  std::vector<std::string_view> modes = {"eager", "compile"};
+  std::int64_t flush_bytes = 2 * machine.l2_bytes * machine.threads;
+  if (options.cuda) {
+    const auto devices = cuda::FindDevices();
+    if (!devices) return {};
+    modes = {"eager", "eager_tf32", "compile"};
+    flush_bytes = 2 * devices->front().l2_bytes + 1;
+  }
   const auto source = problem.provenance.find("source");
   std::error_code ignored;
   if (!options.torch || source == problem.provenance.end() || !source->second.ends_with(".py") ||
@@ -64,8 +73,8 @@ std::vector<OutsideBaseline> TorchBaselines(const Problem& problem, const Machin
   }
   if (!python) return {};
   std::vector<OutsideBaseline> baselines;
-  for (const char* mode : {"eager", "compile"}) {
-    if (std::string_view(mode) == "compile" && python->torch_version.starts_with("1.")) continue;
+  for (const auto mode : modes) {
+    if (mode == "compile" && python->torch_version.starts_with("1.")) continue;
     OutsideBaseline baseline;
     baseline.name = mode;
     baseline.argv = {python->path,
@@ -73,9 +82,10 @@ std::vector<OutsideBaseline> TorchBaselines(const Problem& problem, const Machin
                      "-c",
                      std::string(BaselineBridge()),
                      std::filesystem::absolute(source->second).string(),
-                     mode,
+                     std::string(mode),
                      std::to_string(machine.threads),
-                     std::to_string(2 * machine.l2_bytes * machine.threads)};
+                     std::to_string(flush_bytes),
+                     options.cuda ? "cuda" : "cpu"};
     baseline.environment = InheritedEnvironment();
     baselines.push_back(std::move(baseline));
   }
@@ -92,7 +102,7 @@ Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const W
   Graph graph = HONE_TRY(Graph::Create(problem));
   Machine machine = HONE_TRY(ThisMachine(call, options));
   if (options.threads > 0) machine.threads = options.threads;
-  const Bound bound = SpeedOfLight(graph, machine);
+  const Bound bound = options.cuda ? Bound{} : SpeedOfLight(graph, machine);  // no device is calibrated yet
 
   EvaluatorOptions evaluator;
   evaluator.threads = machine.threads;
@@ -101,7 +111,7 @@ Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const W
   evaluator.lower = LoweringFor(problem, machine);
   std::vector<std::string> baselines;
   for (const auto& outside : evaluator.outside) baselines.push_back(outside.name);
-  baselines.emplace_back("naive");
+  if (!options.cuda) baselines.emplace_back("naive");
   auto started = HONE_TRY(StartEvaluator(problem, std::move(evaluator)));
   return Workbench{std::move(problem),   std::move(graph),  std::move(machine), bound,
                    std::move(baselines), std::move(started)};

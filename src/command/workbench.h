@@ -21,6 +21,7 @@ struct WorkbenchOptions {
   bool torch = true;       // time PyTorch beside candidates where the problem is a .py file and torch is here
   int threads = 0;         // 0 = all cores
   std::uint64_t seed = 1;  // of the draws
+  bool cuda = false;       // candidates and baselines run on a CUDA device
   bool calibrate = true;   // measure this machine if that was never done; else work without its ceilings
 };
 

@@ -90,9 +90,10 @@ Judge::Judge(Graph graph, Oracle oracle, TrialMemory memory, JudgeOptions option
       interrupt_(interrupt),
       call_wall_(options_.call_wall) {}
 
-Result<WorkerProcess> Judge::StartWorker(const std::string& library, IdleThreads idle, int views,
+Result<WorkerProcess> Judge::StartWorker(Form form, const std::string& library, IdleThreads idle, int views,
                                          const SharedMemory& outputs) {
   WorkerSetup setup = memory_.setup();
+  setup.form = form;
   setup.library = library;
   setup.threads = options_.threads;
   setup.views = views;
@@ -319,10 +320,10 @@ Result<void> Judge::Check(const JudgeRequest& request, Evaluation& evaluation, d
   // Nobody shall find another candidate's outputs.
   for (std::size_t slot = 0; slot < memory_.slots(); ++slot) memory_.Poison(slot, kPoison);
 
-  Checking checking{
-      .request = request,
-      .worker = HONE_TRY(StartWorker(request.library, IdleThreads::kSleep, kCheckViews, memory_.output_memory())),
-      .verdict = evaluation.verdict};
+  Checking checking{.request = request,
+                    .worker = HONE_TRY(StartWorker(request.form, request.library, IdleThreads::kSleep, kCheckViews,
+                                                   memory_.output_memory())),
+                    .verdict = evaluation.verdict};
   evaluation.sandbox = checking.worker.sandbox();
   Request load;
   load.ask = Ask::kLoad;

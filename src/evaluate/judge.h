@@ -43,7 +43,8 @@ struct JudgeOptions {
 };
 
 struct JudgeRequest {
-  std::string library;  // a compiled module
+  Form form = Form::kModule;
+  std::string library;  // a compiled module, or a built plan
   bool time = true;
   std::chrono::milliseconds timing_budget{1000};
   double confidence = 0.02;
@@ -65,7 +66,7 @@ class Judge {
  private:
   struct Checking;
   Judge(Graph graph, Oracle oracle, TrialMemory memory, JudgeOptions options, const std::atomic<bool>* interrupt);
-  Result<WorkerProcess> StartWorker(const std::string& library, IdleThreads idle, int views,
+  Result<WorkerProcess> StartWorker(Form form, const std::string& library, IdleThreads idle, int views,
                                     const SharedMemory& outputs);
   Result<void> Check(const JudgeRequest& request, Evaluation& evaluation, double& call_us);
   // The two runs of one draw, compared; false when the candidate is refused.

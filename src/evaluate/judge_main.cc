@@ -39,6 +39,7 @@ Result<std::unique_ptr<Judge>> Open(const json& from) {
 
 JudgeRequest ReadRequest(const json& from) {
   JudgeRequest request;
+  request.form = from.at("form");
   request.library = from.at("library");
   request.time = from.at("time");
   request.timing_budget = std::chrono::milliseconds(from.at("timing_budget_ms").get<std::int64_t>());

@@ -117,7 +117,7 @@ Result<Participant*> Judge::Baseline(const std::string& name) {
     if (!compiled.ok())
       return Fail(ErrorKind::kTool, "the host compiler refuses the naive baseline: " + compiled.log.substr(0, 400));
     auto outputs = std::make_unique<SharedMemory>(HONE_TRY(memory_.MoreOutputs()));
-    auto worker = HONE_TRY(StartWorker(compiled.library, IdleThreads::kSpin, 1, *outputs));
+    auto worker = HONE_TRY(StartWorker(Form::kModule, compiled.library, IdleThreads::kSpin, 1, *outputs));
     Request load;
     load.ask = Ask::kLoad;
     const WorkerAnswer loaded = worker.Ask(load, call_wall_);
@@ -152,7 +152,7 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
   }
 
   // 1. A fresh worker, which has not seen the draws of the check.
-  auto worker = HONE_TRY(StartWorker(request.library, IdleThreads::kSpin, 2, memory_.output_memory()));
+  auto worker = HONE_TRY(StartWorker(request.form, request.library, IdleThreads::kSpin, 2, memory_.output_memory()));
   Timing timing;
   timing.threads = options_.threads;
   for (const Ask ask : {Ask::kLoad, Ask::kPrepare}) {
@@ -200,7 +200,7 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
   }
 
   // 3. Is it still right, on inputs that it has not seen, at old addresses and new ones?
-  HONE_TRY(candidate.CheckClock());
+  if (request.form == Form::kModule) HONE_TRY(candidate.CheckClock());  // a plan's clock is ours
   if (candidate.refused()) {
     evaluation.verdict = *candidate.refused();
     return {};
@@ -280,7 +280,7 @@ Result<void> Judge::Repeat(const JudgeRequest& request, const ModuleParticipant:
     if (!kept.inputs[i].empty()) std::memcpy(memory_.Input(0, i), kept.inputs[i].data(), kept.inputs[i].size());
   }
   for (std::size_t slot = 0; slot < memory_.slots(); ++slot) memory_.Poison(slot, kPoison);
-  auto worker = HONE_TRY(StartWorker(request.library, IdleThreads::kSleep, 1, memory_.output_memory()));
+  auto worker = HONE_TRY(StartWorker(request.form, request.library, IdleThreads::kSleep, 1, memory_.output_memory()));
   for (const Ask ask : {Ask::kLoad, Ask::kPrepare, Ask::kRun}) {
     Request question;
     question.ask = ask;

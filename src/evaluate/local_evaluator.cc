@@ -12,7 +12,12 @@
 #include <utility>
 
 #include "base/process.h"
+#include "base/sha256.h"
+#include "candidate/plan.h"
+#include "target/build_cache.h"
 #include "target/cpu/compiler.h"
+#include "target/cuda/built_plan.h"
+#include "target/cuda/driver.h"
 
 namespace hone {
 namespace {
@@ -40,7 +45,7 @@ int AllowedCores() {
 class LocalEvaluator : public Evaluator {
  public:
   LocalEvaluator(const Problem& problem, EvaluatorOptions options)
-      : options_(std::move(options)), opening_(OpeningLine(problem, options_)) {}
+      : problem_(problem), options_(std::move(options)), opening_(OpeningLine(problem, options_)) {}
 
   Result<void> StartJudge() {
     judge_.reset();
@@ -58,12 +63,13 @@ class LocalEvaluator : public Evaluator {
     const auto begin = Clock::now();
     interrupt_asked_ = false;
     Evaluation evaluation;
-    auto compiled = HONE_TRY(Build(candidate, evaluation));
+    const Form form = candidate.kind == CandidateKind::kPlan ? Form::kPlan : Form::kModule;
+    auto compiled = HONE_TRY(form == Form::kPlan ? BuildDevice(candidate, evaluation) : Build(candidate, evaluation));
     const double compile_ms = Ms(begin);
     if (!compiled.empty()) {
       if (interrupt_asked_) return Fail(ErrorKind::kTimeout, "interrupted");
       const bool cached = evaluation.stages.compile_cached;
-      evaluation = HONE_TRY(AskJudge(compiled, request));
+      evaluation = HONE_TRY(AskJudge(form, compiled, request));
       evaluation.stages.compile_cached = cached;
     }
     evaluation.stages.compile_ms = compile_ms;
@@ -134,6 +140,34 @@ class LocalEvaluator : public Evaluator {
     return std::string();
   }
 
+  // The path of the built plan; empty when the candidate does not get that far, with the verdict filled in.
+  Result<std::string> BuildDevice(const Candidate& candidate, Evaluation& evaluation) {
+    Verdict& verdict = evaluation.verdict;
+    verdict.outcome = Outcome::kInvalid;
+    const auto parsed = ParsePlan(candidate.text);
+    if (const auto* issue = std::get_if<PlanIssue>(&parsed)) {
+      verdict.reason = fmt::format("{}: {}", issue->where, issue->message);
+      return std::string();
+    }
+    const auto built = HONE_TRY(cuda::BuildPlan(std::get<Plan>(parsed), problem_));
+    if (const auto* refusal = std::get_if<cuda::PlanRefusal>(&built)) {
+      verdict.evidence.log = Printable(refusal->log);
+      verdict.evidence.detail = Printable(refusal->message);
+      if (refusal->compile_error) verdict.outcome = Outcome::kCompileError;
+      if (refusal->line > 0) verdict.evidence.line = refusal->line;
+      verdict.reason = refusal->line > 0
+                           ? fmt::format("{}, line {}: {}", refusal->where, refusal->line, verdict.evidence.detail)
+                           : fmt::format("{}: {}", refusal->where, verdict.evidence.detail);
+      return std::string();
+    }
+    HONE_TRY(cuda::FindDevices());
+    const auto& plan = std::get<cuda::BuiltPlan>(built);
+    evaluation.stages.compile_cached = plan.cached;
+    const auto cache = HONE_TRY(BuildCache::Open());
+    const std::string packed = cuda::Pack(plan);
+    return HONE_TRY(cache.KeepBytes(Sha256(packed), packed, "")).file;
+  }
+
   // One line to the judge, and its answer's content.
   Result<json> Ask(const std::string& line) {
     HONE_TRY(judge_->WriteLine(line));
@@ -152,9 +186,10 @@ class LocalEvaluator : public Evaluator {
     return content;
   }
 
-  Result<Evaluation> AskJudge(const std::string& library, const EvaluateRequest& request) {
+  Result<Evaluation> AskJudge(Form form, const std::string& library, const EvaluateRequest& request) {
     const std::string line = json{{"evaluate",
-                                   {{"library", library},
+                                   {{"form", form},
+                                    {"library", library},
                                     {"time", request.time},
                                     {"timing_budget_ms", request.timing_budget.count()},
                                     {"confidence", request.confidence},
@@ -179,6 +214,7 @@ class LocalEvaluator : public Evaluator {
     }
   }
 
+  Problem problem_;
   EvaluatorOptions options_;
   std::string opening_;
   std::optional<Child> judge_;

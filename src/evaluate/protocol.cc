@@ -21,7 +21,8 @@ std::vector<Place> ReadPlaces(const json& from) {
 
 json ToJson(const std::vector<Tensor>& tensors) {
   json out = json::array();
-  for (const Tensor& tensor : tensors) out.push_back({{"shape", tensor.shape}, {"dtype", Name(tensor.dtype)}});
+  for (const Tensor& tensor : tensors)
+    out.push_back({{"name", tensor.name}, {"shape", tensor.shape}, {"dtype", Name(tensor.dtype)}});
   return out;
 }
 
@@ -29,6 +30,7 @@ std::vector<Tensor> ReadTensors(const json& from) {
   std::vector<Tensor> tensors;
   for (const json& one : from) {
     Tensor tensor;
+    tensor.name = one.at("name");
     tensor.shape = one.at("shape").get<Shape>();
     tensor.dtype = ParseDType(one.at("dtype").get_ref<const std::string&>()).value_or(DType::kF32);
     tensors.push_back(std::move(tensor));
@@ -45,7 +47,8 @@ json ToJson(const std::vector<std::vector<Place>>& slots) {
 }  // namespace
 
 std::string ToJson(const WorkerSetup& setup) {
-  return json{{"library", setup.library},
+  return json{{"form", setup.form},
+              {"library", setup.library},
               {"threads", setup.threads},
               {"views", setup.views},
               {"allowance_bytes", setup.allowance_bytes},
@@ -64,6 +67,7 @@ Result<WorkerSetup> ParseWorkerSetup(const std::string& line) {
   try {
     const json from = json::parse(line);
     WorkerSetup setup;
+    setup.form = from.at("form");
     setup.library = from.at("library");
     setup.threads = from.at("threads");
     setup.views = from.at("views");

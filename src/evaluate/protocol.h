@@ -23,10 +23,15 @@ inline constexpr int kOutputsDescriptor = 5;  // outputs
 inline constexpr int kReportedExit = 120;     // status of a worker that has said over the channel why it ends
 inline constexpr std::size_t kMaxSlots = 16;
 
+// What a worker runs. A module is foreign code in the worker's process. A plan is not: all that the process does is
+// ours, the kernels can reach the device memory of its context alone.
+enum class Form : std::uint8_t { kModule, kPlan };
+
 // A slot is memory for one set of inputs, or of outputs. The worker maps each input and output slot `views` times, at
 // different addresses: the same data can so be given twice at different places.
 struct WorkerSetup {
-  std::string library;  // path as the worker sees it
+  Form form = Form::kModule;
+  std::string library;  // path as the worker sees it: a shared object, or a built plan
   int threads = 1;
   int views = 1;
   std::int64_t allowance_bytes = 0;                 // address space that the candidate may use
@@ -62,12 +67,14 @@ struct Request {
 enum class Said : std::uint32_t {
   kReady,  // set up, the sandbox is closed; comes once, unasked
   kDone,
-  kInvalid,    // not a module: `text` says why
-  kReturned,   // a function of the module returned `code`, not 0
-  kThrew,      // an exception left the module; `text` is its what()
-  kNoMemory,   // std::bad_alloc left the module
-  kFault,      // signal `code` at `address`
-  kForbidden,  // system call number `code`; `text` is the path, if it has one
+  kInvalid,     // not a module: `text` says why
+  kReturned,    // a function of the module returned `code`, not 0
+  kThrew,       // an exception left the module; `text` is its what()
+  kNoMemory,    // std::bad_alloc left the module
+  kFault,       // signal `code` at `address`
+  kForbidden,   // system call number `code`; `text` is the path, if it has one
+  kDevice,      // the device or its driver refuses with CUresult `code`; `text` says in which call
+  kWroteInput,  // a plan's kernels wrote to an input or a parameter: `zone`, `tensor`, `offset`
 };
 
 enum class Zone : std::uint32_t { kNone, kInput, kParameter, kOutput };

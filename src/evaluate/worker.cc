@@ -312,17 +312,22 @@ int WorkerMain() {
   }
   close(0);
   dup2(2, 1);  // what the candidate prints is kept beside what it complains of
+  if (setup->form == Form::kPlan) return PlanWorkerMain(std::move(*setup));
   Worker worker(std::move(*setup));
   if (const auto prepared = worker.Prepare(); !prepared) {
     std::fprintf(stderr, "%s\n", prepared.error().message.c_str());
     return 3;
   }
+  return ServeRequests([&](const Request& request) { return worker.WorkerAnswer(request); });
+}
+
+int ServeRequests(const std::function<Reply(const Request&)>& answer) {
   Reply ready;
   ready.said = Said::kReady;
   if (send(kChannelDescriptor, &ready, sizeof ready, MSG_NOSIGNAL) != sizeof ready) return 4;
   Request request;
   while (recv(kChannelDescriptor, &request, sizeof request, 0) == sizeof request) {
-    const Reply reply = worker.WorkerAnswer(request);
+    const Reply reply = answer(request);
     if (send(kChannelDescriptor, &reply, sizeof reply, MSG_NOSIGNAL) != sizeof reply) break;
   }
   _exit(0);  // no destructors of the candidate's

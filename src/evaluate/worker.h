@@ -1,10 +1,23 @@
 // The process that runs one candidate: `hone worker`, started by the judge (worker_process.h), never by hand.
 #pragma once
 
+#include <functional>
+
 namespace hone {
+
+struct Reply;
+struct Request;
+struct WorkerSetup;
 
 // Reads the WorkerSetup from standard input, maps the tensors, closes the sandbox and answers Requests until the
 // channel ends. Returns the exit status.
 int WorkerMain();
+
+// Says that it is ready, then answers every Request until the channel ends, and ends the process.
+int ServeRequests(const std::function<Reply(const Request&)>& answer);
+
+// The same for a plan (plan_worker.cc): device memory mirrors the tensors' places, red zones and poison included, and
+// goes to and fro around every run.
+int PlanWorkerMain(WorkerSetup setup);
 
 }  // namespace hone

@@ -87,8 +87,9 @@ std::string Printable(std::string text) {
 
 Result<WorkerProcess> WorkerProcess::Start(const WorkerOptions& options, WorkerSetup setup, int inputs_fd,
                                            int outputs_fd) {
-  const bool wrapped = options.sandbox != SandboxPolicy::kProcess && BubblewrapWorks();
-  if (options.sandbox == SandboxPolicy::kRequired && !wrapped) {
+  const bool foreign = setup.form == Form::kModule;
+  const bool wrapped = foreign && options.sandbox != SandboxPolicy::kProcess && BubblewrapWorks();
+  if (foreign && options.sandbox == SandboxPolicy::kRequired && !wrapped) {
     return Fail(ErrorKind::kNotFound,
                 "bubblewrap does not work here, and candidates shall not run without it; `hone doctor` says why");
   }
@@ -101,7 +102,12 @@ Result<WorkerProcess> WorkerProcess::Start(const WorkerOptions& options, WorkerS
   int log = memfd_create("hone-log", MFD_CLOEXEC);
 
   Command command;
-  const auto environment = Environment(setup.threads, options.idle);
+  auto environment = Environment(setup.threads, options.idle);
+  if (!foreign) {
+    for (const char* name : {"LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"}) {
+      if (const char* value = std::getenv(name)) environment.push_back(fmt::format("{}={}", name, value));
+    }
+  }
   const std::string library = setup.library;
   if (wrapped) {
     BubblewrapOptions bubble;
@@ -130,7 +136,7 @@ Result<WorkerProcess> WorkerProcess::Start(const WorkerOptions& options, WorkerS
   WorkerProcess worker(std::move(*child), std::move(setup));
   worker.channel_ = channel[0];
   worker.log_ = log;
-  worker.sandbox_ = wrapped ? "bubblewrap + seccomp" : "seccomp";
+  worker.sandbox_ = !foreign ? "a device context of its own" : wrapped ? "bubblewrap + seccomp" : "seccomp";
   worker.interrupt_ = options.interrupt;
   const auto told = worker.child_.WriteLine(ToJson(worker.setup_));
   bool timed_out = false, interrupted = false;
@@ -301,6 +307,24 @@ Verdict WorkerProcess::VerdictOf(const Reply& reply) const {
     return verdict;
   };
   switch (reply.said) {
+    case Said::kDevice: {
+      constexpr int kOutOfMemory = 2, kNotSupported = 801, kFirstFault = 700, kLastFault = 719;
+      constexpr int kOutOfResources = 701, kLaunchTimeout = 702;
+      if (reply.code == kOutOfMemory)
+        return say(Outcome::kOutOfMemory, "the device has no more memory beside the tensors: " + text);
+      if (reply.code == kLaunchTimeout) return say(Outcome::kTimeout, text);
+      const bool fault = reply.code >= kFirstFault && reply.code <= kLastFault && reply.code != kOutOfResources;
+      if (fault) return say(Outcome::kCrash, "a kernel faulted: " + text);
+      return say(Outcome::kLaunchError, reply.code == kNotSupported ? text + " on this device" : text);
+    }
+    case Said::kWroteInput: {
+      const bool input = reply.zone == Zone::kInput;
+      const auto& group = input ? setup_.inputs : setup_.parameters;
+      return say(
+          Outcome::kInputModified,
+          fmt::format("wrote to {} '{}' or around it, at byte {}; it is read-only", input ? "input" : "parameter",
+                      reply.tensor < group.size() ? group[reply.tensor].name : "?", reply.offset));
+    }
     case Said::kInvalid: return say(Outcome::kInvalid, "not a module: " + text);
     case Said::kReturned:
       verdict.evidence.exit_code = reply.code;

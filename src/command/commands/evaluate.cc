@@ -16,7 +16,8 @@ namespace {
 
 constexpr Positional kPositionals[] = {
     {.name = "problem", .help = "problem.json, or a KernelBench-style .py file"},
-    {.name = "candidate", .help = "a program (.hk), or a C++ module (.cc; see include/hone/module.h)"},
+    {.name = "candidate",
+     .help = "a program (.hk), a C++ module (.cc; see include/hone/module.h), or a plan for CUDA (.json; docs/plan.md)"},
 };
 constexpr Option kOptions[] = {
     {.name = "no-time", .type = ValueType::kFlag, .help = "judge only, do not time"},
@@ -115,6 +116,7 @@ Result<Answer> RunIt(VerbCall& call) {
                                             .torch = torch,
                                             .threads = static_cast<int>(call.Int("threads")),
                                             .seed = static_cast<std::uint64_t>(call.Int("seed")),
+                                            .cuda = candidate.kind == CandidateKind::kPlan,
                                             .calibrate = false}));
   for (const std::string& name : wanted) {
     if (std::find(bench.baselines.begin(), bench.baselines.end(), name) != bench.baselines.end()) continue;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/text.h"
@@ -233,7 +234,51 @@ class Builder {
   std::optional<PlanRefusal> refusal_;
 };
 
+using nlohmann::json;
+
+json Names(const std::vector<KernelFacts>& kernels) {
+  json names = json::array();
+  for (const auto& kernel : kernels) names.push_back(kernel.name);
+  return names;
+}
+
 }  // namespace
+
+// One line of JSON that says how long the cubins are, then the cubins.
+std::string Pack(const BuiltPlan& built) {
+  json head = {{"plan", ToJson(built.plan)}, {"prepare", Names(built.prepare)}, {"launches", Names(built.launches)}};
+  std::string cubins;
+  for (const auto& cubin : built.cubins) {
+    head["cubins"].push_back(cubin.size());
+    cubins += cubin;
+  }
+  return head.dump() + "\n" + cubins;
+}
+
+Result<BuiltPlan> Unpack(std::string_view bytes) {
+  const auto corrupt = [] { return Fail(ErrorKind::kCorrupt, "this is not a built plan"); };
+  const auto end = bytes.find('\n');
+  if (end == std::string_view::npos) return corrupt();
+  try {
+    const json head = json::parse(bytes.substr(0, end));
+    auto plan = ParsePlan(head.at("plan").get<std::string>());
+    if (!std::holds_alternative<Plan>(plan)) return corrupt();
+    BuiltPlan built{.plan = std::get<Plan>(std::move(plan))};
+    for (const auto& [names, kernels] : {std::pair{"prepare", &built.prepare}, {"launches", &built.launches}}) {
+      for (const auto& name : head.at(names)) kernels->emplace_back().name = name;
+    }
+    bytes.remove_prefix(end + 1);
+    for (const auto& size : head.at("cubins")) {
+      const auto length = size.get<std::size_t>();
+      if (bytes.size() < length) return corrupt();
+      built.cubins.emplace_back(bytes.substr(0, length));
+      bytes.remove_prefix(length);
+    }
+    return built;
+  } catch (const json::exception&) {
+    return corrupt();
+  }
+}
 
 Occupancy OccupancyOf(const KernelFacts& kernel, std::int64_t threads, std::int64_t shared_bytes,
                       const DeviceLimits& limits) {

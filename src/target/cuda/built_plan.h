@@ -43,6 +43,10 @@ struct BuiltPlan {
   double milliseconds = 0;
 };
 
+// A built plan as one string of bytes, from one process to another: what loading it needs, without the facts.
+std::string Pack(const BuiltPlan& built);
+Result<BuiltPlan> Unpack(std::string_view bytes);  // kCorrupt; `prepare` and `launches` have names alone
+
 // Why a plan is refused: the text is at fault, or a step does not fit what it launches.
 struct PlanRefusal {
   bool compile_error = false;  // else the plan itself is invalid

@@ -1,8 +1,9 @@
 """Times a KernelBench-style Model in PyTorch, eager or compiled, for as long as it is asked to.
 
-Run by hone as a child: python -I -c THIS FILE.py eager|compile THREADS FLUSH_BYTES. One JSON object a line:
+Run by hone as a child: python -I -c THIS FILE.py eager|eager_tf32|compile THREADS FLUSH_BYTES cpu|cuda. On a GPU the times are
+between two events of the device. One JSON object a line:
   first          {"ready": true, "torch": "2.13.0", "mode": "eager"}
-  for each line  {"runs": N, "cold": false}  ->  {"ns": [wall nanoseconds of each run]}
+  for each line  {"runs": N, "cold": false}  ->  {"ns": [nanoseconds of each run]}
   on failure     {"error": "one line"}, and it ends
 """
 import json
@@ -17,6 +18,7 @@ os.dup2(2, 1)
 
 PATH, MODE, THREADS = sys.argv[1], sys.argv[2], int(sys.argv[3])
 FLUSH_BYTES = int(sys.argv[4]) if len(sys.argv) > 4 else 256 << 20
+DEVICE = sys.argv[5] if len(sys.argv) > 5 else "cpu"
 
 
 def say(document):
@@ -50,15 +52,22 @@ def main():
     import torch
 
     torch.set_num_threads(THREADS)
-    if MODE not in ("eager", "compile"):
-        raise ValueError("mode is %s; known are eager, compile" % MODE)
+    if MODE not in ("eager", "eager_tf32", "compile"):
+        raise ValueError("mode is %s; known are eager, eager_tf32, compile" % MODE)
+    if MODE == "eager_tf32":
+        torch.backends.cuda.matmul.allow_tf32 = True
     if MODE == "compile" and not hasattr(torch, "compile"):
         raise RuntimeError("torch %s has no torch.compile; it needs torch 2" % torch.__version__)
     model, inputs = build(torch)
+    if DEVICE == "cuda":
+        model = model.cuda()
+        inputs = [one.cuda() if isinstance(one, torch.Tensor) else one for one in inputs]
     if MODE == "compile":
         model = torch.compile(model)
     flush = None
     clock = time.perf_counter_ns
+    if DEVICE == "cuda":
+        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     with torch.no_grad():
         for _ in range(3):
             model(*inputs)
@@ -67,16 +76,24 @@ def main():
             request = json.loads(line)
             cold = bool(request.get("cold"))
             if cold and flush is None:
-                flush = torch.zeros(max(FLUSH_BYTES, 64), dtype=torch.uint8)
+                flush = torch.zeros(max(FLUSH_BYTES, 64), dtype=torch.uint8, device=DEVICE)
             times = []
             for _ in range(int(request["runs"])):
                 if cold:
                     flush.add_(1)  # every cache line of it is written, so that the inputs' are gone
-                begin = clock()
-                result = model(*inputs)
-                end = clock()
+                if DEVICE == "cuda":
+                    torch.cuda.synchronize()
+                    start.record()
+                    result = model(*inputs)
+                    stop.record()
+                    stop.synchronize()
+                    times.append(int(start.elapsed_time(stop) * 1e6))
+                else:
+                    begin = clock()
+                    result = model(*inputs)
+                    end = clock()
+                    times.append(end - begin)
                 del result  # freed outside of the measured time
-                times.append(end - begin)
             say({"ns": times})
 
 

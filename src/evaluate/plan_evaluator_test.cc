@@ -1,0 +1,176 @@
+// Plans on a device: honest ones are accepted and timed, those of tests/data/hostile_cuda are refused for the right
+// reason, and leave the next evaluation unharmed. Skipped where there is no device.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include "base/files.h"
+#include "candidate/plan.h"
+#include "evaluate/local_evaluator.h"
+#include "target/cuda/driver.h"
+#include "target/cuda/nvrtc.h"
+
+namespace hone {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kProblem = R"({
+  "hone_problem": 1, "name": "scaled relu", "contract": "fp32",
+  "tensors": [
+    {"name": "x", "shape": [512, 1024], "dtype": "f32", "role": "input", "generator": {"kind": "normal", "mean": 0, "deviation": 1}},
+    {"name": "w", "shape": [1024], "dtype": "f32", "role": "parameter", "generator": {"kind": "uniform", "low": -1, "high": 1}},
+    {"name": "y", "shape": [512, 1024], "dtype": "f32", "role": "output"}
+  ],
+  "graph": [
+    {"op": "aten.mul.Tensor", "args": {"self": "%x", "other": "%w"}, "outputs": ["product"]},
+    {"op": "aten.relu", "args": {"self": "%product"}, "outputs": ["y"]}
+  ]
+})";
+
+LaunchStep Launch(std::string kernel, std::vector<PlanArgument> arguments) {
+  return {.kernel = std::move(kernel), .grid = {512, 1, 1}, .block = {256, 1, 1}, .arguments = std::move(arguments)};
+}
+
+Candidate Of(const Plan& plan) { return {.kind = CandidateKind::kPlan, .text = ToJson(plan)}; }
+
+Plan FromSource(std::string source) {
+  Plan plan;
+  plan.sources = {{"kernel.cu", std::move(source), {}}};
+  plan.steps = {Launch("kernel", {BufferArgument{"x"}, BufferArgument{"w"}, BufferArgument{"y"}})};
+  return plan;
+}
+
+std::string HostileFolder() {
+  const char* source = std::getenv("HONE_SOURCE");
+  return std::string(source ? source : ".") + "/tests/data/hostile_cuda";
+}
+
+class PlanEvaluatorTest : public testing::Test {
+ protected:
+  static Evaluator& Shared() {
+    static std::unique_ptr<Evaluator> evaluator = [] {
+      EvaluatorOptions options;
+      options.program = fs::read_symlink("/proc/self/exe").parent_path() / "evaluate_processes";
+      options.call_wall = std::chrono::milliseconds(1500);
+      auto started = StartEvaluator(*ParseProblem(kProblem, "test"), std::move(options));
+      EXPECT_TRUE(started) << started.error().message;
+      return std::move(*started);
+    }();
+    return *evaluator;
+  }
+
+  static Evaluation Evaluate(const Candidate& candidate, bool time = false) {
+    auto evaluation =
+        Shared().Evaluate(candidate, {.time = time, .timing_budget = std::chrono::milliseconds(300), .baselines = {}});
+    EXPECT_TRUE(evaluation) << evaluation.error().message;
+    return evaluation ? std::move(*evaluation) : Evaluation{};
+  }
+};
+
+class PlanOnDeviceTest : public PlanEvaluatorTest {
+ protected:
+  void SetUp() override {
+    if (const auto version = cuda::NvrtcVersion(); !version) GTEST_SKIP() << version.error().message;
+    if (const auto devices = cuda::FindDevices(); !devices) GTEST_SKIP() << devices.error().message;
+  }
+};
+
+TEST_F(PlanEvaluatorTest, WhatIsNoPlanIsInvalidWithItsPlace) {
+  const auto evaluation = Evaluate({.kind = CandidateKind::kPlan, .text = R"({"hone_plan": 1, "sources": []})"});
+  EXPECT_EQ(evaluation.verdict.outcome, Outcome::kInvalid);
+  EXPECT_FALSE(evaluation.verdict.reason.empty());
+}
+
+TEST_F(PlanEvaluatorTest, ASourceThatDoesNotCompileIsRefusedWithItsLine) {
+  if (const auto version = cuda::NvrtcVersion(); !version) GTEST_SKIP() << version.error().message;
+  const auto evaluation = Evaluate(Of(FromSource("\nextern \"C\" __global__ void kernel() { return 1; }\n")));
+  EXPECT_EQ(evaluation.verdict.outcome, Outcome::kCompileError);
+  EXPECT_EQ(evaluation.verdict.evidence.line, 2);
+}
+
+TEST_F(PlanOnDeviceTest, EveryHostileKernelIsRefusedForItsReason) {
+  std::vector<fs::path> files;
+  for (const auto& file : fs::directory_iterator(HostileFolder())) files.push_back(file.path());
+  std::sort(files.begin(), files.end());
+  ASSERT_GT(files.size(), 10u);
+  for (const auto& file : files) {
+    const auto source = ReadFile(file);
+    ASSERT_TRUE(source);
+    const std::string expected = source->substr(3, source->find('\n') - 3);
+    const auto evaluation = Evaluate(Of(FromSource(*source)));
+    EXPECT_EQ(Name(evaluation.verdict.outcome), expected) << file.filename() << ": " << evaluation.verdict.reason;
+    if (expected != "accepted") {
+      EXPECT_FALSE(evaluation.verdict.reason.empty()) << file.filename();
+    }
+  }
+  const auto honest = ReadFile(HostileFolder() + "/honest.cu");
+  EXPECT_TRUE(Evaluate(Of(FromSource(*honest))).verdict.accepted());
+}
+
+TEST_F(PlanOnDeviceTest, AnHonestPlanIsTimed) {
+  const auto evaluation = Evaluate(Of(FromSource(*ReadFile(HostileFolder() + "/honest.cu"))), true);
+  ASSERT_TRUE(evaluation.verdict.accepted()) << evaluation.verdict.reason;
+  ASSERT_TRUE(evaluation.timing);
+  EXPECT_GT(evaluation.timing->warm.median_us, 0.5);
+  EXPECT_LT(evaluation.timing->warm.median_us, 100);
+  EXPECT_GE(evaluation.timing->cold.median_us, evaluation.timing->warm.median_us * 0.8);
+}
+
+TEST_F(PlanOnDeviceTest, PrepareBuffersTemplatesAndTensorMapsWork) {
+  Plan plan;
+  plan.sources = {{"tma.cu",
+                   R"(
+struct __align__(64) Map { char bytes[128]; };
+template <int N> __global__ void twice(const float* w, float* packed) {
+  for (int i = threadIdx.x; i < N; i += blockDim.x) packed[i] = w[i] + packed[i];
+}
+extern "C" __global__ void __launch_bounds__(256) scale(const __grid_constant__ Map map, const float* packed, float* y) {
+  __shared__ alignas(128) float tile[8 * 32];
+  __shared__ alignas(8) unsigned long long full;
+  const unsigned bar = static_cast<unsigned>(__cvta_generic_to_shared(&full));
+  const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(tile));
+  const int column = blockIdx.x * 32, row = blockIdx.y * 8;
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(bar));
+    asm volatile("fence.proxy.async.shared::cta;");
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(8 * 32 * 4));
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(to),
+        "l"(&map), "r"(column), "r"(row), "r"(bar)
+        : "memory");
+  }
+  __syncthreads();
+  unsigned done = 0;
+  while (!done)
+    asm volatile(
+        "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }"
+        : "=r"(done)
+        : "r"(bar)
+        : "memory");
+  const int r = threadIdx.x / 32, c = threadIdx.x % 32;
+  y[(row + r) * 1024 + column + c] = fmaxf(tile[r * 32 + c] * packed[column + c], 0.0f);
+}
+)",
+                   {}}};
+  plan.buffers = {{"packed", DType::kF32, {1024}}};
+  LaunchStep pack = Launch("twice<1024>", {BufferArgument{"w"}, BufferArgument{"packed"}});
+  pack.grid = {1, 1, 1};
+  plan.prepare = {MemsetStep{"packed", 0}, pack};
+  LaunchStep scale = Launch("scale", {TensorMapArgument{"x", 0, {512, 1024}, {1024, 1}, {8, 32}, 0},
+                                      BufferArgument{"packed"}, BufferArgument{"y"}});
+  scale.grid = {32, 64, 1};
+  scale.cluster = {2, 1, 1};
+  plan.steps = {scale};
+  const auto evaluation = Evaluate(Of(plan), true);
+  EXPECT_TRUE(evaluation.verdict.accepted()) << evaluation.verdict.reason << "\n" << evaluation.verdict.evidence.log;
+  ASSERT_TRUE(evaluation.timing);
+  EXPECT_GT(evaluation.timing->prepare_us, 0);
+}
+
+}  // namespace
+}  // namespace hone

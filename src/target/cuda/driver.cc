@@ -1,0 +1,445 @@
+#include "target/cuda/driver.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "problem/problem.h"
+#include "target/cuda/shared_library.h"
+
+namespace hone::cuda {
+namespace {
+
+// The part of the driver's C interface that we use, as its documentation declares it. Every call gives a CUresult, an
+// int; 0 is success.
+struct LaunchAttribute {
+  int id;
+  char padding[4];
+  union {
+    struct {
+      unsigned x, y, z;
+    } cluster;
+    char all[64];
+  } value;
+};
+constexpr int kClusterDimension = 4;
+struct LaunchConfig {
+  unsigned grid[3], block[3];
+  unsigned shared_bytes;
+  void* stream;
+  LaunchAttribute* attributes;
+  unsigned attribute_count;
+};
+struct alignas(64) TensorMap {
+  std::uint64_t words[16];
+};
+struct Uuid {
+  unsigned char bytes[16];
+};
+
+struct Api {
+  int (*init)(unsigned flags);
+  int (*driver_version)(int* version);
+  int (*device_count)(int* count);
+  int (*device_get)(int* device, int ordinal);
+  int (*device_name)(char* name, int length, int device);
+  int (*device_uuid)(Uuid* uuid, int device);
+  int (*device_attribute)(int* value, int attribute, int device);
+  int (*device_memory)(std::size_t* bytes, int device);
+  int (*retain)(void** context, int device);
+  int (*release)(int device);
+  int (*set_current)(void* context);
+  int (*allocate)(Address* address, std::size_t bytes);
+  int (*free)(Address address);
+  int (*copy_in)(Address to, const void* from, std::size_t bytes, void* stream);
+  int (*copy_out)(void* to, Address from, std::size_t bytes, void* stream);
+  int (*set8)(Address at, unsigned char byte, std::size_t count, void* stream);
+  int (*stream_create)(void** stream, unsigned flags);
+  int (*stream_destroy)(void* stream);
+  int (*stream_wait)(void* stream);
+  int (*event_create)(void** event, unsigned flags);
+  int (*event_destroy)(void* event);
+  int (*event_record)(void* event, void* stream);
+  int (*event_wait)(void* event);
+  int (*event_elapsed)(float* milliseconds, void* begin, void* end);
+  int (*module_load)(void** module, const void* image);
+  int (*module_unload)(void* module);
+  int (*module_function)(void** function, void* module, const char* name);
+  int (*function_set)(void* function, int attribute, int value);
+  int (*launch)(const LaunchConfig* config, void* function, void** parameters, void** extra);
+  int (*encode_tiled)(TensorMap* map, int type, unsigned rank, void* address, const std::uint64_t* extents,
+                      const std::uint64_t* strides, const unsigned* box, const unsigned* element_strides,
+                      int interleave, int swizzle, int promotion, int fill);
+  int (*capture_begin)(void* stream, int mode);
+  int (*capture_end)(void* stream, void** graph);
+  int (*graph_instantiate)(void** exec, void* graph, unsigned long long flags);
+  int (*graph_launch)(void* exec, void* stream);
+  int (*graph_destroy)(void* graph);
+  int (*exec_destroy)(void* exec);
+  int (*error_name)(int code, const char** name);
+};
+
+Result<Api> OpenApi() {
+  const std::string names[] = {"libcuda.so.1", "libcuda.so"};
+  const auto library = SharedLibrary::Open(names);
+  if (!library)
+    return Fail(ErrorKind::kNotFound,
+                "there is no CUDA driver here (libcuda.so.1): CUDA kernels can be compiled and "
+                "inspected, but not run");
+  Api api{};
+  const auto load = [&](const char* symbol, auto*& function) { return library->Load(symbol, function); };
+  const bool all = load("cuInit", api.init) && load("cuDriverGetVersion", api.driver_version) &&
+                   load("cuDeviceGetCount", api.device_count) && load("cuDeviceGet", api.device_get) &&
+                   load("cuDeviceGetName", api.device_name) && load("cuDeviceGetUuid_v2", api.device_uuid) &&
+                   load("cuDeviceGetAttribute", api.device_attribute) &&
+                   load("cuDeviceTotalMem_v2", api.device_memory) && load("cuDevicePrimaryCtxRetain", api.retain) &&
+                   load("cuDevicePrimaryCtxRelease_v2", api.release) && load("cuCtxSetCurrent", api.set_current) &&
+                   load("cuMemAlloc_v2", api.allocate) && load("cuMemFree_v2", api.free) &&
+                   load("cuMemcpyHtoDAsync_v2", api.copy_in) && load("cuMemcpyDtoHAsync_v2", api.copy_out) &&
+                   load("cuMemsetD8Async", api.set8) && load("cuStreamCreate", api.stream_create) &&
+                   load("cuStreamDestroy_v2", api.stream_destroy) && load("cuStreamSynchronize", api.stream_wait) &&
+                   load("cuEventCreate", api.event_create) && load("cuEventDestroy_v2", api.event_destroy) &&
+                   load("cuEventRecord", api.event_record) && load("cuEventSynchronize", api.event_wait) &&
+                   load("cuEventElapsedTime", api.event_elapsed) && load("cuModuleLoadData", api.module_load) &&
+                   load("cuModuleUnload", api.module_unload) && load("cuModuleGetFunction", api.module_function) &&
+                   load("cuFuncSetAttribute", api.function_set) && load("cuLaunchKernelEx", api.launch) &&
+                   load("cuTensorMapEncodeTiled", api.encode_tiled) &&
+                   load("cuStreamBeginCapture_v2", api.capture_begin) && load("cuStreamEndCapture", api.capture_end) &&
+                   load("cuGraphInstantiateWithFlags", api.graph_instantiate) &&
+                   load("cuGraphLaunch", api.graph_launch) && load("cuGraphDestroy", api.graph_destroy) &&
+                   load("cuGraphExecDestroy", api.exec_destroy) && load("cuGetErrorName", api.error_name);
+  if (!all)
+    return Fail(ErrorKind::kDevice, fmt::format("{} is older than CUDA 12.0: install a newer driver", library->path()));
+  if (const int code = api.init(0)) {
+    const char* name = nullptr;
+    api.error_name(code, &name);
+    return Fail(ErrorKind::kNotFound,
+                fmt::format("the CUDA driver finds no device: {}", name != nullptr ? name : "unknown error"));
+  }
+  return api;
+}
+
+const Result<Api>& TheApi() {
+  static const Result<Api> api = OpenApi();
+  return api;
+}
+
+const Api& Driver() { return *TheApi(); }  // by whoever has a Context
+
+tl::unexpected<Failure> Failed(std::string_view call, int code) {
+  const char* name = nullptr;
+  if (TheApi()) Driver().error_name(code, &name);
+  return tl::unexpected<Failure>(
+      Failure{code, fmt::format("{}: {}", call, name != nullptr ? name : fmt::format("error {}", code))});
+}
+
+#define HONE_CUDA(call, ...)                                                       \
+  do {                                                                             \
+    if (const int code_ = Driver().call(__VA_ARGS__)) return Failed(#call, code_); \
+  } while (false)
+
+Device Describe(const Api& api, int ordinal) {
+  constexpr int kMajor = 75, kMinor = 76, kMultiprocessors = 16, kL2 = 38;
+  Device device{.ordinal = ordinal};
+  int handle = 0;
+  if (api.device_get(&handle, ordinal) != 0) return device;
+  char name[256] = {};
+  if (api.device_name(name, sizeof name - 1, handle) == 0) device.name = name;
+  Uuid uuid{};
+  if (api.device_uuid(&uuid, handle) == 0) {
+    device.uuid = "GPU-";
+    for (int i = 0; i < 16; ++i)
+      device.uuid += fmt::format("{}{:02x}", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid.bytes[i]);
+  }
+  int l2 = 0;
+  std::size_t bytes = 0;
+  api.device_attribute(&device.major, kMajor, handle);
+  api.device_attribute(&device.minor, kMinor, handle);
+  api.device_attribute(&device.multiprocessors, kMultiprocessors, handle);
+  api.device_attribute(&l2, kL2, handle);
+  api.device_memory(&bytes, handle);
+  api.driver_version(&device.driver);
+  device.l2_bytes = l2;
+  device.memory_bytes = static_cast<std::int64_t>(bytes);
+  return device;
+}
+
+}  // namespace
+
+Result<std::vector<Device>> FindDevices() {
+  const auto& api = TheApi();
+  if (!api) return tl::unexpected<Error>(api.error());
+  int count = 0;
+  if (api->device_count(&count) != 0 || count == 0)
+    return Fail(ErrorKind::kNotFound, "the CUDA driver is here, but no device");
+  std::vector<Device> devices;
+  for (int i = 0; i < count; ++i) devices.push_back(Describe(*api, i));
+  return devices;
+}
+
+Try<std::unique_ptr<Context>> Context::Open(int ordinal) {
+  if (const auto& api = TheApi(); !api) return tl::unexpected<Failure>(Failure{-1, api.error().message});
+  auto context = std::unique_ptr<Context>(new Context(Describe(Driver(), ordinal)));
+  int handle = 0;
+  HONE_CUDA(device_get, &handle, ordinal);
+  HONE_CUDA(retain, &context->context_, handle);
+  HONE_CUDA(set_current, context->context_);
+  constexpr unsigned kNonBlocking = 1;
+  HONE_CUDA(stream_create, &context->stream_, kNonBlocking);
+  return context;
+}
+
+Context::~Context() {
+  if (stream_ != nullptr) Driver().stream_destroy(stream_);
+  if (context_ != nullptr) Driver().release(device_.ordinal);
+}
+
+Try<Address> Context::Allocate(std::int64_t bytes) {
+  Address address = 0;
+  HONE_CUDA(allocate, &address, static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)));
+  return address;
+}
+
+Try<void> Context::CopyIn(Address to, const void* from, std::int64_t bytes) {
+  if (bytes > 0) HONE_CUDA(copy_in, to, from, static_cast<std::size_t>(bytes), stream_);
+  return {};
+}
+
+Try<void> Context::CopyOut(void* to, Address from, std::int64_t bytes) {
+  if (bytes > 0) HONE_CUDA(copy_out, to, from, static_cast<std::size_t>(bytes), stream_);
+  return Wait();
+}
+
+Try<void> Context::Set(Address at, int byte, std::int64_t bytes) {
+  if (bytes > 0) HONE_CUDA(set8, at, static_cast<unsigned char>(byte), static_cast<std::size_t>(bytes), stream_);
+  return {};
+}
+
+Try<void> Context::Wait() {
+  HONE_CUDA(stream_wait, stream_);
+  return {};
+}
+
+Try<GpuClock> GpuClock::Create(Context& context) {
+  GpuClock clock(context);
+  HONE_CUDA(event_create, &clock.begin_, 0u);
+  HONE_CUDA(event_create, &clock.end_, 0u);
+  return clock;
+}
+
+GpuClock::GpuClock(GpuClock&& other) noexcept
+    : context_(other.context_),
+      begin_(std::exchange(other.begin_, nullptr)),
+      end_(std::exchange(other.end_, nullptr)) {}
+
+GpuClock::~GpuClock() {
+  for (void* event : {begin_, end_}) {
+    if (event != nullptr) Driver().event_destroy(event);
+  }
+}
+
+Try<void> GpuClock::Start() {
+  HONE_CUDA(event_record, begin_, context_->stream_);
+  return {};
+}
+
+Try<double> GpuClock::Stop() {
+  HONE_CUDA(event_record, end_, context_->stream_);
+  HONE_CUDA(event_wait, end_);
+  float milliseconds = 0;
+  HONE_CUDA(event_elapsed, &milliseconds, begin_, end_);
+  return 1000.0 * static_cast<double>(milliseconds);
+}
+
+// A launch with its arguments in the bytes that the driver reads, or a memset.
+struct LoadedPlan::Step {
+  void* function = nullptr;  // null: a memset
+  LaunchConfig config{};
+  LaunchAttribute cluster{};
+  bool has_cluster = false;
+  std::vector<TensorMap> values;  // one an argument, in its first bytes
+  Address at = 0;
+  std::int64_t bytes = 0;
+  int byte = 0;
+};
+
+struct LoadedPlan::Bound {
+  std::vector<Step> steps;
+  void* exec = nullptr;  // as a CUDA graph
+};
+
+LoadedPlan::LoadedPlan(Context& context) : context_(context) {}
+
+Try<std::unique_ptr<LoadedPlan>> LoadedPlan::Load(Context& context, const BuiltPlan& built) {
+  auto loaded = std::unique_ptr<LoadedPlan>(new LoadedPlan(context));
+  loaded->plan_ = built.plan;
+  for (const auto& cubin : built.cubins) HONE_CUDA(module_load, &loaded->modules_.emplace_back(), cubin.data());
+  for (const auto& facts : built.prepare) loaded->prepare_symbols_.push_back(facts.name);
+  for (const auto& facts : built.launches) loaded->step_symbols_.push_back(facts.name);
+  for (const auto& buffer : built.plan.buffers) {
+    const auto bytes = ElementCount(buffer.shape) * static_cast<std::int64_t>(Bytes(buffer.dtype));
+    auto address = context.Allocate(bytes);
+    if (!address) return tl::unexpected<Failure>(address.error());
+    loaded->buffers_.push_back({buffer.name, *address, bytes, buffer.dtype});
+  }
+  return loaded;
+}
+
+LoadedPlan::~LoadedPlan() {
+  for (const auto& bound : bound_) {
+    if (bound->exec != nullptr) Driver().exec_destroy(bound->exec);
+  }
+  for (const auto& buffer : buffers_) Driver().free(buffer.address);
+  for (void* module : modules_) {
+    if (module != nullptr) Driver().module_unload(module);
+  }
+}
+
+Try<std::vector<LoadedPlan::Step>> LoadedPlan::Steps(const std::vector<PlanStep>& steps,
+                                                     std::span<const Binding> tensors) {
+  // BuildPlan has seen that every name is known.
+  const auto find = [&](const std::string& name) -> const Binding& {
+    for (const auto& buffer : buffers_) {
+      if (buffer.name == name) return buffer;
+    }
+    for (const auto& tensor : tensors) {
+      if (tensor.name == name) return tensor;
+    }
+    static const Binding none;
+    return none;
+  };
+  const auto& symbols = &steps == &plan_.prepare ? prepare_symbols_ : step_symbols_;
+  std::size_t launches = 0;
+  std::vector<Step> made;
+  for (const auto& step : steps) {
+    Step one;
+    if (const auto* set = std::get_if<MemsetStep>(&step)) {
+      one.at = find(set->buffer).address;
+      one.bytes = find(set->buffer).bytes;
+      one.byte = set->byte;
+      made.push_back(std::move(one));
+      continue;
+    }
+    const auto& launch = std::get<LaunchStep>(step);
+    HONE_CUDA(module_function, &one.function, modules_[launch.source], symbols[launches++].c_str());
+    constexpr int kMaxDynamicShared = 8;
+    if (launch.shared_bytes > 48 << 10)
+      HONE_CUDA(function_set, one.function, kMaxDynamicShared, static_cast<int>(launch.shared_bytes));
+    for (std::size_t d = 0; d < 3; ++d) {
+      one.config.grid[d] = static_cast<unsigned>(launch.grid[d]);
+      one.config.block[d] = static_cast<unsigned>(launch.block[d]);
+      one.has_cluster |= launch.cluster[d] > 1;
+    }
+    one.config.shared_bytes = static_cast<unsigned>(launch.shared_bytes);
+    one.cluster.id = kClusterDimension;
+    one.cluster.value.cluster = {static_cast<unsigned>(launch.cluster[0]), static_cast<unsigned>(launch.cluster[1]),
+                                 static_cast<unsigned>(launch.cluster[2])};
+    one.values.resize(launch.arguments.size());
+    for (std::size_t i = 0; i < launch.arguments.size(); ++i) {
+      TensorMap& value = one.values[i];
+      if (const auto* buffer = std::get_if<BufferArgument>(&launch.arguments[i])) {
+        const Binding& memory = find(buffer->name);
+        const Address address = memory.address + static_cast<Address>(buffer->offset) * Bytes(memory.dtype);
+        std::memcpy(&value, &address, sizeof address);
+      } else if (const auto* number = std::get_if<NumberArgument>(&launch.arguments[i])) {
+        if (const auto* real = std::get_if<double>(&number->value)) {
+          const auto narrow = static_cast<float>(*real);
+          if (number->type == NumberArgument::Type::kF32) {
+            std::memcpy(&value, &narrow, sizeof narrow);
+          } else {
+            std::memcpy(&value, real, sizeof *real);
+          }
+        } else if (const auto* whole = std::get_if<std::int64_t>(&number->value)) {
+          std::memcpy(&value, whole, sizeof *whole);  // little-endian: the narrow types are the first bytes
+        } else {
+          std::memcpy(&value, &std::get<std::uint64_t>(number->value), sizeof(std::uint64_t));
+        }
+      } else {
+        const auto& map = std::get<TensorMapArgument>(launch.arguments[i]);
+        const Binding& memory = find(map.buffer);
+        const auto element = Bytes(memory.dtype);
+        // The driver's dimensions count from the innermost.
+        std::array<std::uint64_t, 5> extents{}, strides{};
+        std::array<unsigned, 5> box{}, steps_of_one{1, 1, 1, 1, 1};
+        const std::size_t rank = map.shape.size();
+        for (std::size_t d = 0; d < rank; ++d) {
+          extents[d] = static_cast<std::uint64_t>(map.shape[rank - 1 - d]);
+          box[d] = static_cast<unsigned>(map.box[rank - 1 - d]);
+          if (d > 0) strides[d - 1] = static_cast<std::uint64_t>(map.strides[rank - 1 - d]) * element;
+        }
+        static const std::map<DType, int> types = {
+            {DType::kU8, 0},  {DType::kBool, 0}, {DType::kI8, 0},  {DType::kI16, 1}, {DType::kI32, 3},
+            {DType::kI64, 5}, {DType::kF16, 6},  {DType::kF32, 7}, {DType::kF64, 8}, {DType::kBF16, 9}};
+        constexpr int kPromote256 = 3;
+        const int swizzle = map.swizzle == 128 ? 3 : map.swizzle == 64 ? 2 : map.swizzle == 32 ? 1 : 0;
+        const Address address = memory.address + static_cast<Address>(map.offset) * element;
+        HONE_CUDA(encode_tiled, &value, types.at(memory.dtype), static_cast<unsigned>(rank),
+                  reinterpret_cast<void*>(address), extents.data(), strides.data(), box.data(), steps_of_one.data(), 0,
+                  swizzle, kPromote256, 0);
+      }
+    }
+    made.push_back(std::move(one));
+  }
+  return made;
+}
+
+Try<void> LoadedPlan::Launch(const std::vector<Step>& steps) {
+  for (const auto& step : steps) {
+    if (step.function == nullptr) {
+      if (auto set = context_.Set(step.at, step.byte, step.bytes); !set) return set;
+      continue;
+    }
+    LaunchConfig config = step.config;
+    config.stream = context_.stream_;
+    LaunchAttribute cluster = step.cluster;
+    if (step.has_cluster) {
+      config.attributes = &cluster;
+      config.attribute_count = 1;
+    }
+    std::vector<void*> parameters;
+    for (const auto& value : step.values) parameters.push_back(const_cast<TensorMap*>(&value));
+    HONE_CUDA(launch, &config, step.function, parameters.data(), nullptr);
+  }
+  return {};
+}
+
+Try<void> LoadedPlan::Prepare(std::span<const Binding> tensors) {
+  const auto steps = Steps(plan_.prepare, tensors);
+  if (!steps) return tl::unexpected<Failure>(steps.error());
+  if (auto launched = Launch(*steps); !launched) return launched;
+  return context_.Wait();
+}
+
+Try<int> LoadedPlan::Bind(std::span<const Binding> tensors) {
+  auto steps = Steps(plan_.steps, tensors);
+  if (!steps) return tl::unexpected<Failure>(steps.error());
+  bound_.push_back(std::make_unique<Bound>());
+  bound_.back()->steps = std::move(*steps);
+  return static_cast<int>(bound_.size()) - 1;
+}
+
+Try<void> LoadedPlan::Run(int binding) { return Launch(bound_[static_cast<std::size_t>(binding)]->steps); }
+
+Try<void> LoadedPlan::RunGraph(int binding) {
+  Bound& bound = *bound_[static_cast<std::size_t>(binding)];
+  if (bound.exec == nullptr) {
+    constexpr int kThreadLocal = 1;
+    HONE_CUDA(capture_begin, context_.stream_, kThreadLocal);
+    const auto launched = Launch(bound.steps);
+    void* graph = nullptr;
+    const int ended = Driver().capture_end(context_.stream_, &graph);
+    if (!launched) return launched;
+    if (ended != 0) return Failed("capture_end", ended);
+    const int made = Driver().graph_instantiate(&bound.exec, graph, 0);
+    Driver().graph_destroy(graph);
+    if (made != 0) return Failed("graph_instantiate", made);
+  }
+  HONE_CUDA(graph_launch, bound.exec, context_.stream_);
+  return {};
+}
+
+}  // namespace hone::cuda

@@ -1,0 +1,119 @@
+// The CUDA driver, opened at run time: the few calls that we make of it, with its errors as Results. One process uses
+// one device. Not thread-safe beyond what the driver is: a Context belongs to the thread that made it current.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "candidate/plan.h"
+#include "target/cuda/built_plan.h"
+
+namespace hone::cuda {
+
+struct Device {
+  int ordinal = 0;
+  std::string name;  // "NVIDIA H200"
+  std::string uuid;  // "GPU-..."
+  int major = 0, minor = 0;
+  int multiprocessors = 0;
+  std::int64_t memory_bytes = 0, l2_bytes = 0;
+  int driver = 0;  // 13000 = CUDA 13.0
+};
+
+// What this machine has, without making a context. kNotFound says in a line what is missing: the driver, or a device.
+Result<std::vector<Device>> FindDevices();
+
+using Address = std::uint64_t;  // of device memory
+
+// The error code of a failed call is the driver's CUresult.
+struct Failure {
+  int code = 0;
+  std::string message;  // "cuLaunchKernelEx: CUDA_ERROR_ILLEGAL_ADDRESS"
+};
+template <class T>
+using Try = tl::expected<T, Failure>;
+
+// The device's primary context, current in this thread. The destructor gives it back. Everything made of it must go
+// first.
+class Context {
+ public:
+  static Try<std::unique_ptr<Context>> Open(int ordinal);
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  const Device& device() const { return device_; }
+
+  Try<Address> Allocate(std::int64_t bytes);  // until the context goes
+  Try<void> CopyIn(Address to, const void* from, std::int64_t bytes);
+  Try<void> CopyOut(void* to, Address from, std::int64_t bytes);
+  Try<void> Set(Address at, int byte, std::int64_t bytes);  // in the order of the launches
+  Try<void> Wait();                                         // for all that was asked; errors of kernels come out here
+
+ private:
+  friend class LoadedPlan;
+  friend class GpuClock;
+  explicit Context(Device device) : device_(std::move(device)) {}
+  Device device_;
+  void* context_ = nullptr;
+  void* stream_ = nullptr;
+};
+
+// Two events on the context's stream.
+class GpuClock {
+ public:
+  static Try<GpuClock> Create(Context& context);
+  GpuClock(GpuClock&& other) noexcept;
+  GpuClock& operator=(GpuClock&&) = delete;
+  ~GpuClock();
+  Try<void> Start();
+  Try<double> Stop();  // waits; microseconds since Start, by the device
+
+ private:
+  explicit GpuClock(Context& context) : context_(&context) {}
+  Context* context_;
+  void *begin_ = nullptr, *end_ = nullptr;
+};
+
+// A built plan on the device: modules loaded, buffers allocated. Where the tensors lie is said anew for every binding.
+class LoadedPlan {
+ public:
+  static Try<std::unique_ptr<LoadedPlan>> Load(Context& context, const BuiltPlan& built);
+  ~LoadedPlan();
+  LoadedPlan(const LoadedPlan&) = delete;
+  LoadedPlan& operator=(const LoadedPlan&) = delete;
+
+  // Where a tensor lies and how its elements are; parameters alone for Prepare.
+  struct Binding {
+    std::string name;
+    Address address = 0;
+    std::int64_t bytes = 0;
+    DType dtype = DType::kF32;
+  };
+  Try<void> Prepare(std::span<const Binding> tensors);
+  // The launches of one run, asked for in order on the context's stream; returns before they are done. Run is given the
+  // handle of a binding that was made once.
+  Try<int> Bind(std::span<const Binding> tensors);
+  Try<void> Run(int binding);
+  // The same as one CUDA graph, captured on first use.
+  Try<void> RunGraph(int binding);
+
+ private:
+  struct Step;
+  struct Bound;
+  explicit LoadedPlan(Context& context);
+  Try<std::vector<Step>> Steps(const std::vector<PlanStep>& steps, std::span<const Binding> tensors);
+  Try<void> Launch(const std::vector<Step>& steps);
+  Context& context_;
+  Plan plan_;
+  std::vector<void*> modules_;                               // one a source
+  std::vector<std::string> prepare_symbols_, step_symbols_;  // of the launches, in order
+  std::vector<Binding> buffers_;
+  std::vector<std::unique_ptr<Bound>> bound_;
+};
+
+}  // namespace hone::cuda
