@@ -178,6 +178,89 @@ TEST(ExpertTest, WhatTheLanguageCannotSayIsLeftToTheLoopNests) {
   EXPECT_EQ(proposals[0].candidate.kind, CandidateKind::kModule);
 }
 
+// A convolution as torch traces it, without bias.
+std::string Conv(const std::string& from, const std::string& weight, const std::string& to, const std::string& rest) {
+  return R"({"op": "convolution", "args": {"input": "%)" + from + R"(", "weight": "%)" + weight + R"(", )" + rest +
+         R"(}, "outputs": [")" + to + R"("]})";
+}
+
+dsl::Attributes AttributesOf(const Problem& problem) {
+  const auto proposals = Start(problem);
+  const auto statements = Statements(proposals[0]);
+  return statements.empty() ? dsl::Attributes{} : statements[0].attributes;
+}
+
+TEST(ExpertTest, AConvolutionTakesBatchNormResidualAndActivation) {
+  const Problem problem = Parse(
+      In("x", "[2, 16, 20, 20]") + "," + In("w", "[32, 16, 3, 3]", "parameter") + "," + In("g", "[32]", "parameter") +
+          "," + In("b", "[32]", "parameter") + "," + In("m", "[32]", "parameter") + "," + In("v", "[32]", "parameter") +
+          "," + In("r", "[2, 32, 10, 10]") + "," + In("y", "[2, 32, 10, 10]", "output"),
+      Conv("x", "w", "h", R"("stride": [2, 2], "padding": [1, 1], "dilation": [1, 1])") + "," +
+          R"({"op": "native_batch_norm", "args": {"input": "%h", "weight": "%g", "bias": "%b", "running_mean": "%m",
+              "running_var": "%v", "training": false, "momentum": 0.1, "eps": 1e-5}, "outputs": ["n", "", ""]},
+             {"op": "add", "args": {"self": "%n", "other": "%r"}, "outputs": ["s"]},
+             {"op": "relu", "args": {"self": "%s"}, "outputs": ["y"]})");
+  EXPECT_EQ(Families(problem), (Names{"map", "conv"}));  // the map: 1 / deviation, once a channel
+}
+
+TEST(ExpertTest, GroupsDilationAndStrideOfAConvolutionAreSeenInItsIndices) {
+  const Problem problem =
+      Parse(In("x", "[2, 16, 20]") + "," + In("w", "[32, 4, 3]", "parameter") + "," + In("y", "[2, 32, 9]", "output"),
+            Conv("x", "w", "y", R"("stride": [2], "padding": [1], "dilation": [2], "groups": 4)"));
+  EXPECT_EQ(Families(problem), Names{"conv"});
+  EXPECT_EQ(AttributesOf(problem),
+            (dsl::Attributes{{"stride", {2}}, {"padding", {1}}, {"dilation", {2}}, {"groups", {4}}}));
+}
+
+TEST(ExpertTest, ATransposedConvolutionIsSeenInItsDivisions) {
+  const Problem problem = Parse(
+      In("x", "[2, 16, 10, 10]") + "," + In("w", "[16, 8, 3, 3]", "parameter") + "," +
+          In("y", "[2, 8, 20, 20]", "output"),
+      Conv("x", "w", "y", R"("stride": [2, 2], "padding": [1, 1], "output_padding": [1, 1], "transposed": true)"));
+  EXPECT_EQ(Families(problem), Names{"conv transposed"});
+  EXPECT_EQ(AttributesOf(problem).at("stride"), (std::vector<std::int64_t>{2, 2}));
+  EXPECT_EQ(AttributesOf(problem).at("extent"), (std::vector<std::int64_t>{20, 20}));
+}
+
+TEST(ExpertTest, APointwiseConvolutionIsAMatmul) {
+  const Problem problem = Parse(In("x", "[2, 16, 20, 20]") + "," + In("w", "[32, 16, 1, 1]", "parameter") + "," +
+                                    In("y", "[2, 32, 20, 20]", "output"),
+                                Conv("x", "w", "y", R"("stride": [1, 1], "padding": [0, 0])"));
+  EXPECT_EQ(Families(problem), Names{"matmul"});
+}
+
+TEST(ExpertTest, PoolsAreSeenWhateverTheyDivideBy) {
+  const auto mean = [](const std::string& rest) {
+    return Parse(
+        In("x", "[2, 4, 11, 11]") + "," + In("y", "[2, 4, 6, 6]", "output"),
+        R"({"op": "avg_pool2d", "args": {"self": "%x", "kernel_size": [3, 3], "stride": [2, 2], "padding": [1, 1])" +
+            rest + R"(}, "outputs": ["y"]})");
+  };
+  EXPECT_EQ(Families(mean("")), Names{"pool mean"});
+  EXPECT_EQ(AttributesOf(mean("")).count("inside"), 0u);
+  EXPECT_EQ(Families(mean(R"(, "count_include_pad": false)")), Names{"pool mean"});
+  EXPECT_EQ(AttributesOf(mean(R"(, "count_include_pad": false)")).at("inside"), std::vector<std::int64_t>{1});
+  const Problem most =
+      Parse(In("x", "[2, 4, 11, 11]") + "," + In("y", "[2, 4, 6, 6]", "output"),
+            R"({"op": "max_pool2d_with_indices", "args": {"self": "%x", "kernel_size": [3, 3], "stride": [2, 2],
+                "padding": [1, 1]}, "outputs": ["y", ""]})");
+  EXPECT_EQ(Families(most), Names{"pool max"});
+}
+
+TEST(ExpertTest, AnOutputThatIsTheInputSeenOtherwiseIsCopied) {
+  const Problem problem =
+      Parse(In("x", "[4, 100]") + "," + In("y", "[2, 200]", "output") + "," + In("z", "[400]", "output"),
+            R"({"op": "view", "args": {"self": "%x", "size": [2, 200]}, "outputs": ["y"]},
+               {"op": "view", "args": {"self": "%x", "size": [400]}, "outputs": ["z"]})");
+  EXPECT_EQ(Families(problem), (Names{"map", "map"}));
+}
+
+TEST(ExpertTest, AnEmptyOutputIsWritten) {
+  const Problem problem = Parse(In("x", "[4, 0]") + "," + In("y", "[4, 0]", "output"),
+                                R"({"op": "relu", "args": {"self": "%x"}, "outputs": ["y"]})");
+  EXPECT_EQ(Families(problem), Names{"map"});
+}
+
 TEST(ExpertTest, EveryMoveChangesOneSettingAndIsALegalProgram) {
   const Problem problem = Parse(In("x", "[64, 1000]") + "," + In("y", "[64, 1000]", "output"),
                                 R"({"op": "relu", "args": {"self": "%x"}, "outputs": ["y"]})");

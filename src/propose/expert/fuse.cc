@@ -169,47 +169,38 @@ class Fuser {
 
   // --- Maps behind what they read ---
 
-  // A map all of whose reads of a fold's (or norm's) result are at its own place becomes the end of that piece.
+  // A map all of whose reads of a fold's (or norm's) result are at its own place becomes the end of that piece. The
+  // piece is then where the map was: what the map reads beside is made by then.
   void FuseEpilogues() {
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
-      // The piece takes its reader's place and may be read by a map again.
-      for (bool changed = true; changed;) {
-        changed = false;
-        if (!known_[i].alive || IsSimpleMap(i) || pieces_[i].sequence >= 0 || memory_.IsOutput(pieces_[i].buffer))
-          continue;
-        const auto readers = Readers(pieces_[i].buffer);
-        changed = readers.size() == 1 && IsSimpleMap(readers[0]) && FuseEpilogue(i, readers[0]);
-      }
+      if (!known_[i].alive || IsSimpleMap(i) || pieces_[i].sequence >= 0 || memory_.IsOutput(pieces_[i].buffer))
+        continue;
+      const auto readers = Readers(pieces_[i].buffer);
+      if (readers.size() == 1 && IsSimpleMap(readers[0])) FuseEpilogue(i, readers[0]);
     }
   }
 
-  bool FuseEpilogue(std::size_t producer_at, std::size_t map_at) {
+  void FuseEpilogue(std::size_t producer_at, std::size_t map_at) {
     const Piece& producer = pieces_[producer_at];
     const Piece& map = pieces_[map_at];
-    if (!known_[map_at].plain || ElementCount(Extents(producer.space)) != ElementCount(Extents(map.space)))
-      return false;
+    if (!known_[map_at].plain || ElementCount(Extents(producer.space)) != ElementCount(Extents(map.space))) return;
     const Affine own = OwnPosition(map.space);
     for (const auto& load : memory_.Loads(map.value)) {
-      if (load.buffer == producer.buffer && load.position != own) return false;
-      // Everything the map reads has to be there when the producer runs.
-      if (maker_[Id(load.buffer)] > static_cast<int>(producer_at)) return false;
+      if (load.buffer == producer.buffer && load.position != own) return;
     }
     const auto element = ElementAt(memory_, map, OwnPosition(producer.space), producer.space);
-    if (!element) return false;
+    if (!element) return;
     const Expr before = producer.fold ? producer.fold->finish : producer.value;
     Expr end = ReplaceLoads(*element, [&](const ExprNode& load) {
       return load.buffer >= 0 && memory_.Root(load.buffer) == producer.buffer ? before : Expr();
     });
-    if (TreeSize(end) > kLongestExpression) return false;
+    if (TreeSize(end) > kLongestExpression) return;
     Piece fused = producer;
     fused.buffer = map.buffer;
     (fused.fold ? fused.fold->finish : fused.value) = std::move(end);
-    maker_[Id(producer.buffer)] = -1;
-    Kill(map_at);
-    pieces_[producer_at] = std::move(fused);
-    maker_[Id(pieces_[producer_at].buffer)] = static_cast<int>(producer_at);
-    Learn(producer_at);
-    return true;
+    Kill(producer_at);
+    pieces_[map_at] = std::move(fused);
+    Learn(map_at);
   }
 
   // --- Folds and the map that reads them ---

@@ -20,8 +20,8 @@ struct Kind {
   bool plain;  // of plain pieces only, in as few dimensions as they have
 };
 constexpr Kind kKinds[] = {
-    {RecogniseMatmul, true}, {RecogniseConv, false}, {RecogniseSoftmax, true}, {RecogniseNorm, true},
-    {RecogniseReduce, true}, {RecogniseMap, true},   {RecogniseNest, false},
+    {RecogniseMatmul, true}, {RecogniseConv, false},  {RecognisePool, false}, {RecogniseSoftmax, true},
+    {RecogniseNorm, true},   {RecogniseReduce, true}, {RecogniseMap, true},   {RecogniseNest, false},
 };
 
 void NamesIn(const dsl::TermPtr& term, std::set<std::string>& names) {
