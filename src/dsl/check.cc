@@ -395,6 +395,18 @@ class Checker {
                     [&](const KernelLet& other) { return other.name == let.name; })) {
       return Fail(let.at, fmt::format("let '{}' has the name of something else: choose another", let.name));
     }
+    if (kernel.family->let_dims) {
+      const Place place{.kernel = &kernel,
+                        .dims = kernel.family->let_dims(kernel),
+                        .it = Load(kItOperand, {}, ScalarType::kReal),
+                        .no_it = {}};
+      const Expr body = RealIfOpen(Convert(let.value, place));
+      if (failed_) return false;
+      let_types_.push_back(body->type);
+      kernel.lets.push_back(
+          {.name = let.name, .fold = ReduceOp::kSum, .body = body, .finish = Load(kItOperand, {}, body->type)});
+      return true;
+    }
     std::vector<TermPtr> folds;
     FindFolds(let.value, folds);
     if (folds.size() != 1) {

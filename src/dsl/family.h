@@ -47,6 +47,9 @@ struct Family {
   // place (the window of a convolution) is one of its own, among `axes`; the family's back end says where it stands.
   std::optional<std::string> (*shape)(Kernel& kernel, const std::vector<Shape>& operand_shapes,
                                       std::vector<std::vector<int>>& operand_dims) = nullptr;
+  // Null: lets fold over the axes. Else a let is an expression of `it`, a real of the family's, over these dimensions of
+  // the space.
+  std::vector<int> (*let_dims)(const Kernel& kernel) = nullptr;
   // Null, or what else must hold of a kernel whose expressions are known: why it does not.
   std::optional<std::string> (*check)(const KernelProgram& program, const Kernel& kernel) = nullptr;
   // Null: `it` in the chain has the operand's type.

@@ -27,15 +27,17 @@ constexpr std::string_view kReserved[] = {
 
 // Variables of the families' own text: no buffer is called so.
 constexpr std::string_view kLocals[] = {
-    "image",    "group",   "channel", "panel",   "panels",  "block", "tile",  "tile_rows",  "tile_columns",
-    "rows",     "columns", "depth",   "outputs", "line",    "at",    "to",    "row",        "lane",
-    "filled",   "begin",   "end",     "low",     "high",    "room",  "start", "shift",      "inside",
-    "straight", "packed",  "place",   "value",   "total",   "sum",   "store", "width",      "product",
-    "k_end",    "in_z",    "in_y",    "in_x",    "y0",      "x0",    "o0",    "p0",         "c0",
-    "oz",       "oy",      "ox",      "ix",      "tz",      "ty",    "tx",    "fy",         "fx",
-    "r",        "places",  "largest", "scores",  "weights", "top",   "scale", "top_before", "count",
-    "best",     "most",    "where",   "t",       "query",   "key",   "bias",  "softened",   "sums",
-    "tops",     "queries", "keys",    "blend",   "n_at",    "z_at",  "y_at",  "x_at"};
+    "image",    "group",      "channel", "panel",   "panels",  "block", "tile",  "tile_rows",  "tile_columns",
+    "rows",     "columns",    "depth",   "outputs", "line",    "at",    "to",    "row",        "lane",
+    "filled",   "begin",      "end",     "low",     "high",    "room",  "start", "shift",      "inside",
+    "straight", "packed",     "place",   "value",   "total",   "sum",   "store", "width",      "product",
+    "k_end",    "in_z",       "in_y",    "in_x",    "y0",      "x0",    "o0",    "p0",         "c0",
+    "oz",       "oy",         "ox",      "ix",      "tz",      "ty",    "tx",    "fy",         "fx",
+    "r",        "places",     "largest", "scores",  "weights", "top",   "scale", "top_before", "count",
+    "best",     "most",       "where",   "t",       "query",   "key",   "bias",  "softened",   "sums",
+    "tops",     "queries",    "keys",    "blend",   "before",  "part",  "none",  "weight",     "score",
+    "key_rows", "value_rows", "b0",      "b1",      "b2",      "b3",    "e",     "n_at",       "z_at",
+    "y_at",     "x_at"};
 
 struct HelperText {
   std::string_view name, text;

@@ -180,9 +180,9 @@ class Interpreter {
       } else if (const auto value = WindowFamily(family)) {
         std::vector<std::int64_t> places;
         for (const auto& var : kernel.space) places.push_back(at[var.id]);
-        it = value(kernel, places, [&](std::size_t i) {
+        it = value(kernel, places, [&](std::size_t i, double x) {
           for (std::size_t d = 0; d < places.size(); ++d) at[kernel.space[d].id] = places[d];
-          return input(i);
+          return i < kernel.inputs.size() ? input(i) : Evaluate(kernel, kernel.lets[0].body, at, x, lets);
         });
       }
       for (const auto& let : kernel.lets) {

@@ -12,9 +12,11 @@
 
 namespace hone::dsl::testing {
 
-// `at` has one place a dimension of the space, of which those of the result are set; `input(i)` is input i there.
-inline double ConvolutionAt(const Kernel& kernel, std::vector<std::int64_t>& at,
-                            const std::function<double(std::size_t)>& input) {
+// Input i at the places; behind the inputs comes the let, of the given `it`.
+using ReadInput = std::function<double(std::size_t i, double it)>;
+
+// `at` has one place a dimension of the space, of which those of the result are set.
+inline double ConvolutionAt(const Kernel& kernel, std::vector<std::int64_t>& at, const ReadInput& input) {
   const std::size_t spatial = (kernel.space.size() - 5) / 3;
   const std::size_t c = 2 + spatial, in = 3 + 2 * spatial, made = kernel.space.size() - 1;
   const auto extent = [&](std::size_t d) { return kernel.space[d].extent; };
@@ -23,7 +25,7 @@ inline double ConvolutionAt(const Kernel& kernel, std::vector<std::int64_t>& at,
   double sum = 0;
   const std::function<void(std::size_t)> visit = [&](std::size_t d) {
     if (d == spatial) {
-      sum += input(0) * input(1);
+      sum += input(0, 0) * input(1, 0);
       return;
     }
     const std::int64_t stride = kernel.attributes.at("stride")[d], padding = kernel.attributes.at("padding")[d],
@@ -49,8 +51,7 @@ inline double ConvolutionAt(const Kernel& kernel, std::vector<std::int64_t>& at,
 }
 
 // The interpreter's `it` of a pool: the windows' places as above.
-inline double PoolAt(const Kernel& kernel, std::vector<std::int64_t>& at,
-                     const std::function<double(std::size_t)>& input) {
+inline double PoolAt(const Kernel& kernel, std::vector<std::int64_t>& at, const ReadInput& input) {
   const auto& attributes = kernel.attributes;
   const std::size_t axes = attributes.at("over").size(), rank = kernel.space.size() - 2 * axes;
   const bool largest = kernel.variant == "max" || kernel.variant == "argmax";
@@ -61,7 +62,7 @@ inline double PoolAt(const Kernel& kernel, std::vector<std::int64_t>& at,
       const std::int64_t how = attributes.at("inside")[0];
       count += how == 0 || (how == 1 && inside) || (how == 2 && counts) ? 1 : 0;
       if (!inside) return;
-      const double x = input(0);
+      const double x = input(0, 0);
       if (!largest) {
         value += x;
       } else if (place_of < 0 || x > value || (std::isnan(x) && !std::isnan(value))) {
@@ -83,10 +84,35 @@ inline double PoolAt(const Kernel& kernel, std::vector<std::int64_t>& at,
   return kernel.variant == "argmax" ? place_of : kernel.variant == "mean" ? value / count : value;
 }
 
-using WindowValue = double (*)(const Kernel&, std::vector<std::int64_t>&, const std::function<double(std::size_t)>&);
+// The place of q's row i is the result's; every key's score first, then the values by their weights.
+inline double AttentionAt(const Kernel& kernel, std::vector<std::int64_t>& at, const ReadInput& input) {
+  const std::size_t rank = kernel.space.size(), m = rank - 4, n = rank - 2, d = rank - 1;
+  const bool causal = kernel.attributes.at("causal")[0] != 0;
+  std::vector<double> scores;
+  double top = -INFINITY, total = 0, value = 0;
+  for (at[n] = 0; at[n] < kernel.space[n].extent; ++at[n]) {
+    double score = 0;
+    for (at[d] = 0; at[d] < kernel.space[d].extent; ++at[d]) score += input(0, 0) * input(1, 0);
+    at[d] = 0;
+    if (!kernel.lets.empty()) score = input(3, score);
+    if (causal && at[n] > at[m]) score = -INFINITY;
+    scores.push_back(score);
+    top = std::fmax(top, score);
+  }
+  for (at[n] = 0; at[n] < kernel.space[n].extent; ++at[n]) {
+    const double weight = std::exp(scores[static_cast<std::size_t>(at[n])] - top);
+    total += weight;
+    if (weight != 0) value += weight * input(2, 0);
+  }
+  at[n] = 0;
+  return value / total;
+}
+
+using WindowValue = double (*)(const Kernel&, std::vector<std::int64_t>&, const ReadInput&);
 inline WindowValue WindowFamily(std::string_view family) {
   if (family == "conv") return ConvolutionAt;
   if (family == "pool") return PoolAt;
+  if (family == "attention") return AttentionAt;
   return nullptr;
 }
 

@@ -1,0 +1,343 @@
+#include "dsl/cpu/attend.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "dsl/cpu/loops.h"
+#include "dsl/cpu/window.h"
+
+namespace hone::dsl {
+namespace {
+
+class AttentionEmitter {
+ public:
+  AttentionEmitter(const KernelProgram& program, const Kernel& kernel, Writer& writer)
+      : program_(program), kernel_(kernel), writer_(writer) {
+    rank_ = kernel.space.size();
+    m_ = kernel.space[rank_ - 4].extent;
+    e_ = kernel.space[rank_ - 3].extent;
+    n_ = kernel.space[rank_ - 2].extent;
+    d_ = kernel.space[rank_ - 1].extent;
+    const auto micro = TupleSetting(kernel, "micro");
+    mr_ = micro[0];
+    lanes_ = micro[1];
+    keys_ = std::min(IntSetting(kernel, "keys"), n_);
+    causal_ = kernel.attributes.at("causal")[0] != 0;
+    score_ =
+        kernel.lets.empty() ? Load(kItOperand, {}, ScalarType::kReal) : Cast(kernel.lets[0].body, ScalarType::kReal);
+  }
+
+  void Emit() {
+    const std::string& real = writer_.real();
+    const std::string infinity = writer_.Number(INFINITY);
+    WriteScores();
+    WriteBlend();
+    writer_.Comment(fmt::format("Blocks of {} queries, whoever is free.", lanes_));
+    int loops = m_ > lanes_ ? 1 : 0;
+    for (std::size_t b = 0; b + 4 < rank_; ++b) loops += kernel_.space[b].extent > 1 ? 1 : 0;
+    if (loops > 0) writer_.ParallelFor(loops, "dynamic");
+    index_.assign(rank_, "0");
+    int open = 0;
+    for (std::size_t b = 0; b + 4 < rank_; ++b) {
+      if (kernel_.space[b].extent == 1) continue;
+      index_[b] = fmt::format("b{}", b);
+      writer_.Open(For(index_[b], kernel_.space[b].extent));
+      ++open;
+    }
+    if (m_ > lanes_) {
+      writer_.Open(fmt::format("for (long i0 = 0; i0 < {}; i0 += {})", m_, lanes_));
+      ++open;
+    }
+    if (open == 0) {
+      writer_.Open("");
+      ++open;
+    }
+    if (m_ <= lanes_) writer_.Line("constexpr long i0 = 0;");
+    writer_.Line(m_ % lanes_ == 0
+                     ? fmt::format("constexpr long filled = {};", lanes_)
+                     : fmt::format("const long filled = {} - i0 < {} ? {} - i0 : {};", m_, lanes_, m_, lanes_));
+    const std::int64_t e_up = (e_ + mr_ - 1) / mr_ * mr_, keys_up = (keys_ + mr_ - 1) / mr_ * mr_;
+    writer_.Line(fmt::format("alignas(64) {} queries[{}], scores[{}], sums[{}];", real, d_ * lanes_, keys_up * lanes_,
+                             e_up * lanes_));
+    writer_.Line(fmt::format("alignas(64) {} top[{}], total[{}], scale[{}];", real, lanes_, lanes_, lanes_));
+    writer_.Comment("A column a query; behind the last one, zeros.");
+    writer_.Line(fmt::format("__builtin_memset(queries, 0, sizeof(queries));"));
+    writer_.Open("for (long l = 0; l < filled; ++l)");
+    Copy(kernel_.inputs[0], rank_ - 4, "i0 + l", rank_ - 1, d_, fmt::format("queries[at * {} + l]", lanes_));
+    writer_.Close();
+    writer_.Line("__builtin_memset(sums, 0, sizeof(sums));");
+    writer_.Line(fmt::format("for (long l = 0; l < {}; ++l) top[l] = -{}, total[l] = 0;", lanes_, infinity));
+    std::string end = fmt::format("{}", n_);
+    if (causal_ && (m_ > lanes_ || m_ < n_)) {
+      writer_.Comment("Keys behind the last query count for none.");
+      writer_.Line(fmt::format("const long end = i0 + filled < {} ? i0 + filled : {};", n_, n_));
+      end = "end";
+    }
+    writer_.Open(fmt::format("for (long k0 = 0; k0 < {}; k0 += {})", end, keys_));
+    const bool whole = end != "end" && n_ % keys_ == 0;
+    writer_.Line(whole ? fmt::format("constexpr long count = {};", keys_)
+                       : fmt::format("const long count = {} - k0 < {} ? {} - k0 : {};", end, keys_, end, keys_));
+    const std::string keys = Rows(1), values = Rows(2);
+    writer_.Line(fmt::format("Scores_{}(count, {}, queries, scores);", writer_.TargetName(), keys));
+    writer_.Comment("The largest score of each query.");
+    writer_.Line(fmt::format("{} before[{}];", real, lanes_));
+    writer_.Line(fmt::format("for (long l = 0; l < {}; ++l) before[l] = top[l];", lanes_));
+    writer_.Open("for (long j = 0; j < count; ++j)");
+    writer_.Line(fmt::format("{}* row = scores + j * {};", real, lanes_));
+    const bool plain = kernel_.lets.empty() && !causal_;
+    writer_.Line("#pragma omp simd");
+    // Elements of other operands end with the queries.
+    writer_.Open(fmt::format("for (long l = 0; l < {}; ++l)",
+                             OperandsOf({score_}).empty() ? fmt::format("{}", lanes_) : std::string("filled")));
+    if (!plain) {
+      Index place = index_;
+      place[rank_ - 4] = "i0 + l";
+      place[rank_ - 2] = "k0 + j";
+      ExprWriter text(writer_, [&](const ExprNode& load) {
+        return load.buffer == kItOperand ? std::string("row[l]") : Element(load.buffer, place);
+      });
+      std::string value = text.Text(score_);
+      if (causal_) value = fmt::format("k0 + j > i0 + l ? -{} : {}", infinity, Bound(value));
+      writer_.Line(fmt::format("const {} score = {};", real, value));
+      writer_.Line("row[l] = score;");
+      writer_.Line("top[l] = score > top[l] ? score : top[l];");
+    } else {
+      writer_.Line("top[l] = row[l] > top[l] ? row[l] : top[l];");
+    }
+    writer_.Close();
+    writer_.Close();
+    writer_.Comment("What came before is scaled down to the new largest score. Where there is none yet, 0 stands in.");
+    writer_.Line("#pragma omp simd");
+    writer_.Open(fmt::format("for (long l = 0; l < {}; ++l)", lanes_));
+    const Expr top = Load(0, {}, ScalarType::kReal), before = Load(1, {}, ScalarType::kReal),
+               row = Load(2, {}, ScalarType::kReal);
+    const auto local = [&](const ExprNode& load) -> std::string {
+      static constexpr std::string_view kNames[] = {"top[l]", "before[l]", "row[l]"};
+      return std::string(kNames[static_cast<std::size_t>(load.buffer)]);
+    };
+    {
+      ExprWriter text(writer_, local);
+      writer_.Line(fmt::format("const bool none = top[l] == -{};", infinity));
+      const std::string factor = text.Text(Exp(before - top));
+      writer_.Line(fmt::format("scale[l] = none ? {} : {};", writer_.Number(1), Bound(factor)));
+      writer_.Line("total[l] *= scale[l];");
+      writer_.Line(fmt::format("before[l] = none ? {} : top[l];", writer_.Number(0)));
+    }
+    writer_.Close();
+    writer_.Line(fmt::format("{} part[{}] = {{}};", real, lanes_));
+    writer_.Open("for (long j = 0; j < count; ++j)");
+    writer_.Line(fmt::format("{}* row = scores + j * {};", real, lanes_));
+    writer_.Line("#pragma omp simd");
+    writer_.Open(fmt::format("for (long l = 0; l < {}; ++l)", lanes_));
+    {
+      ExprWriter text(writer_, local);
+      writer_.Line(fmt::format("const {} weight = {};", real, text.Text(Exp(row - before))));
+      writer_.Line("row[l] = weight;");
+      writer_.Line("part[l] += weight;");
+    }
+    writer_.Close();
+    writer_.Close();
+    writer_.Line(fmt::format("for (long l = 0; l < {}; ++l) total[l] += part[l];", lanes_));
+    writer_.Line(fmt::format("Blend_{}(count, {}, scores, scale, sums);", writer_.TargetName(), values));
+    writer_.Close();
+
+    writer_.Open("for (long l = 0; l < filled; ++l)");
+    writer_.Line("#pragma omp simd");
+    writer_.Open(fmt::format("for (long at = 0; at < {}; ++at)", e_));
+    writer_.Line(fmt::format("const {} value = sums[at * {} + l] / total[l];", real, lanes_));
+    Index place = index_;
+    place[rank_ - 4] = "i0 + l";
+    place[rank_ - 3] = "at";
+    ExprWriter text(writer_, [&](const ExprNode& load) {
+      return load.buffer == kItOperand ? std::string("value") : Element(load.buffer, place);
+    });
+    const std::string result = text.Text(kernel_.epilogue);
+    std::vector<std::int64_t> strides(rank_ - 2);
+    std::int64_t step = 1;
+    for (std::size_t d = rank_ - 2; d-- > 0; step *= kernel_.space[d].extent) strides[d] = step;
+    place.resize(rank_ - 2);
+    writer_.Line(fmt::format("{}[{}] = {};", writer_.TargetName(), Address(place, strides, 0), result));
+    writer_.Close();
+    writer_.Close();
+    for (; open > 0; --open) writer_.Close();
+  }
+
+ private:
+  using Index = std::vector<std::string>;
+
+  std::string Element(int operand, const Index& index) const {
+    const auto& view = kernel_.operands[static_cast<std::size_t>(operand)];
+    return ElementText(program_, kernel_, writer_, operand, index, view.strides, view.offset);
+  }
+  // to = the input's elements along dimension `along`, at `place` of dimension `fixed`.
+  void Copy(const Expr& input, std::size_t fixed, const std::string& place, std::size_t along, std::int64_t extent,
+            const std::string& to) {
+    Index index = index_;
+    index[fixed] = place;
+    index[along] = "at";
+    writer_.Open(fmt::format("for (long at = 0; at < {}; ++at)", extent));
+    ExprWriter text(writer_, [&](const ExprNode& load) { return Element(load.buffer, index); });
+    const std::string value = text.Text(input);
+    writer_.Line(fmt::format("{} = {};", to, value));
+    writer_.Close();
+  }
+  // In parentheses if it is more than a name.
+  static std::string Bound(const std::string& text) {
+    return text.find(' ') == std::string::npos ? text : "(" + text + ")";
+  }
+
+  // Whether the rows of K (input 1) or V (input 2) can be read where they lie.
+  bool Lies(std::size_t input) const {
+    const Expr& expr = kernel_.inputs[input];
+    if (expr->kind != Expr::Kind::kLoad || expr->buffer < 0) return false;
+    const auto& view = kernel_.operands[static_cast<std::size_t>(expr->buffer)];
+    return CppName(program_.buffers[static_cast<std::size_t>(view.buffer)].dtype) == writer_.real();
+  }
+  std::size_t Along(std::size_t input) const { return input == 1 ? rank_ - 1 : rank_ - 3; }
+  // Elements from key to key and along a key's row.
+  std::pair<std::int64_t, std::int64_t> Steps(std::size_t input) const {
+    if (!Lies(input)) return {input == 1 ? d_ : e_, 1};
+    const auto& strides = kernel_.operands[static_cast<std::size_t>(kernel_.inputs[input]->buffer)].strides;
+    return {strides[rank_ - 2], strides[Along(input)]};
+  }
+  // The address of the block's first key in K or V; an expression is computed into a copy of the block before.
+  std::string Rows(std::size_t input) {
+    if (Lies(input)) {
+      Index index = index_;
+      index[rank_ - 2] = "k0";
+      return "&" + Element(kernel_.inputs[input]->buffer, index);
+    }
+    const std::string name = input == 1 ? "key_rows" : "value_rows";
+    const std::int64_t width = input == 1 ? d_ : e_;
+    writer_.Line(fmt::format("alignas(64) {} {}[{}];", writer_.real(), name, keys_ * width));
+    writer_.Open("for (long j = 0; j < count; ++j)");
+    Copy(kernel_.inputs[input], rank_ - 2, "k0 + j", Along(input), width, fmt::format("{}[j * {} + at]", name, width));
+    writer_.Close();
+    return name;
+  }
+
+  std::string OpenFunction(const std::string& name, const std::string& parameters) {
+    const std::string& real = writer_.real();
+    const std::int64_t element = writer_.wide() ? 8 : 4;
+    std::string vector = writer_.wide() ? "DoubleVector" : "FloatVector";
+    if (lanes_ * element % 64 == 0) {
+      writer_.Helper("Vector_" + real);
+    } else {
+      vector = fmt::format("{}Vector_{}", name, writer_.TargetName());
+      writer_.Line(fmt::format("typedef {} {} __attribute__((vector_size(32), aligned({}), may_alias));", real, vector,
+                               element));
+    }
+    writer_.Open(fmt::format("inline void {}_{}(long count, {})", name, writer_.TargetName(), parameters));
+    writer_.Line(
+        fmt::format("constexpr int kLanes = sizeof({}) / sizeof({}), kVectors = {} / kLanes;", vector, real, lanes_));
+    return vector;
+  }
+  // A loop over rows of registers: `body` of row r, vector v.
+  void EachRegister(const std::string& body) {
+    writer_.Line("#pragma GCC unroll 32");
+    writer_.Open(fmt::format("for (int r = 0; r < {}; ++r)", mr_));
+    writer_.Line("#pragma GCC unroll 16");
+    writer_.Line(fmt::format("for (int v = 0; v < kVectors; ++v) {}", body));
+    writer_.Close();
+  }
+  // sum += element(r) * the vectors at `from`, over `index` < `extent`.
+  void Accumulate(const std::string& vector, const std::string& index, const std::string& extent,
+                  const std::string& from, const std::string& element) {
+    writer_.Open(fmt::format("for (long {} = 0; {} < {}; ++{})", index, index, extent, index));
+    writer_.Line(fmt::format("{} row[kVectors];", vector));
+    writer_.Line("#pragma GCC unroll 16");
+    writer_.Line(fmt::format(
+        "for (int v = 0; v < kVectors; ++v) row[v] = *reinterpret_cast<const {}*>({} + {} * {} + v * kLanes);", vector,
+        from, index, lanes_));
+    EachRegister(fmt::format("sum[r][v] += {} * row[v];", element));
+    writer_.Close();
+  }
+
+  // scores[key][query] = the products of `count` keys with the block's queries.
+  void WriteScores() {
+    const auto [key, step] = Steps(1);
+    const std::string& real = writer_.real();
+    writer_.BeginFunction();
+    writer_.Comment(fmt::format("The scores of `count` keys, {} x {} at a time in registers.", mr_, lanes_));
+    const std::string vector = OpenFunction(
+        "Scores",
+        fmt::format("const {0}* __restrict keys, const {0}* __restrict queries, {0}* __restrict scores", real));
+    const auto block = [&](const std::string& row) {
+      writer_.Line(fmt::format("{} sum[{}][kVectors] = {{}};", vector, mr_));
+      Accumulate(vector, "at", fmt::format("{}", d_), "queries",
+                 fmt::format("keys[{}]", Address({row, "at"}, {key, step}, 0)));
+      EachRegister(
+          fmt::format("*reinterpret_cast<{}*>(scores + (j + r) * {} + v * kLanes) = sum[r][v];", vector, lanes_));
+    };
+    writer_.Line("long j = 0;");
+    writer_.Open(fmt::format("for (; j + {} <= count; j += {})", mr_, mr_));
+    block("j + r");
+    writer_.Close();
+    if (mr_ > 1) {
+      writer_.Open("if (j < count)");
+      writer_.Comment("Behind the last key it is read again; what comes of it is not looked at.");
+      writer_.Line(fmt::format("long rows[{}];", mr_));
+      writer_.Line(fmt::format("for (int r = 0; r < {}; ++r) rows[r] = j + r < count ? j + r : count - 1;", mr_));
+      block("rows[r]");
+      writer_.Close();
+    }
+    writer_.Close();
+    writer_.EndFunction();
+  }
+
+  // sums[e][query] = sums * scale + the values of `count` keys by their weights.
+  void WriteBlend() {
+    const auto [key, step] = Steps(2);
+    const std::string& real = writer_.real();
+    writer_.BeginFunction();
+    writer_.Comment(
+        fmt::format("Scales what was summed and adds `count` keys' values by their weights, {} x {} at a "
+                    "time in registers.",
+                    mr_, lanes_));
+    const std::string vector = OpenFunction(
+        "Blend",
+        fmt::format("const {0}* __restrict values, const {0}* __restrict weights, const {0}* __restrict scale, "
+                    "{0}* __restrict sums",
+                    real));
+    const std::int64_t whole = e_ / mr_ * mr_;
+    const auto block = [&](const std::string& column) {
+      writer_.Line(fmt::format("{} sum[{}][kVectors];", vector, mr_));
+      const std::string sum = fmt::format("*reinterpret_cast<{}*>(sums + (e + r) * {} + v * kLanes)", vector, lanes_);
+      EachRegister(fmt::format("sum[r][v] = {} * *reinterpret_cast<const {}*>(scale + v * kLanes);", sum, vector));
+      Accumulate(vector, "j", "count", "weights", fmt::format("values[{}]", Address({"j", column}, {key, step}, 0)));
+      EachRegister(fmt::format("{} = sum[r][v];", sum));
+    };
+    if (whole > 0) {
+      writer_.Open(fmt::format("for (long e = 0; e < {}; e += {})", whole, mr_));
+      block("e + r");
+      writer_.Close();
+    }
+    if (whole < e_) {
+      writer_.Open("");
+      writer_.Line(fmt::format("constexpr long e = {};", whole));
+      // Rows behind the last read it again, and are not stored.
+      block(fmt::format("e + (r < {} ? r : {})", e_ - whole, e_ - whole - 1));
+      writer_.Close();
+    }
+    writer_.Close();
+    writer_.EndFunction();
+  }
+
+  const KernelProgram& program_;
+  const Kernel& kernel_;
+  Writer& writer_;
+  std::size_t rank_ = 4;
+  std::int64_t m_ = 1, n_ = 1, d_ = 1, e_ = 1, mr_ = 6, lanes_ = 64, keys_ = 64;
+  bool causal_ = false;
+  Expr score_;
+  Index index_;
+};
+
+}  // namespace
+
+void EmitAttention(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
+  AttentionEmitter(program, kernel, writer).Emit();
+}
+
+}  // namespace hone::dsl

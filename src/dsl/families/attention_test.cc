@@ -1,0 +1,63 @@
+#include <gtest/gtest.h>
+
+#include "dsl/testing/module.h"
+
+namespace hone::dsl {
+namespace {
+
+TEST(AttentionTest, MasksBlocksAndBroadcastsGiveTheInterpretersValues) {
+  std::mt19937 random(41);
+  testing::ExpectRight(testing::MustCheck(R"(program attentions
+input q: f32[2, 3, 37, 16]
+input k: f32[2, 3, 50, 16]
+input v: f32[2, 3, 50, 9]
+input m: f32[37, 50]
+input keep: bool[2, 1, 1, 50]
+input one: f32[2, 3, 1, 16]
+input r: f32[2, 3, 37, 9]
+output plain: f32[2, 3, 37, 9]
+output masked: f32[2, 3, 37, 9]
+output kept: f32[2, 3, 37, 9]
+output causal: f32[2, 3, 37, 9]
+output few: f32[2, 3, 1, 9]
+output shared: f32[2, 3, 37, 9]
+view kf = k: [2, 1, 50, 16] strides [2400, 0, 16, 1]
+plain = attention(q, k, v) with {threads: 0}
+masked = attention(q, k, v) with {micro: 8x16, keys: 16} let score = it * 0.25 + m -> it + r -> relu(it)
+kept = attention(q * 0.25, k + 1, v * 2) with {micro: 6x64, keys: 7} let score = select(keep, it, -inf)
+causal = attention(q, k, v) by {causal: 1} with {micro: 4x8, keys: 12} let score = it * 0.25
+few = attention(one, k, v) with {micro: 14x16} let score = it * 0.25
+shared = attention(q, kf, v) with {micro: 14x32, keys: 64} let score = it * 0.25
+)"),
+                       2, random, 5e-5);
+}
+
+TEST(AttentionTest, ScoresOfNothingButMinusInfinityBeforeOthersDoNotSpoilThem) {
+  std::mt19937 random(42);
+  testing::ExpectRight(testing::MustCheck(R"(program late
+input q: f32[5, 8]
+input k: f32[40, 8]
+input v: f32[40, 8]
+input i: i64[40]
+output y: f32[5, 8]
+y = attention(q, k, v) with {keys: 4} let score = select(i + 100 > 0, select(i > 0, it, -inf), it)
+)"),
+                       1, random, 5e-5);
+}
+
+TEST(AttentionTest, WhatDoesNotFitIsSaid) {
+  const auto complaint = [](const std::string& statement) {
+    auto parsed = Parse("program p\ninput q: f32[4, 8]\ninput k: f32[5, 8]\ninput v: f32[5, 3]\noutput y: f32[4, 3]\n" +
+                        statement);
+    auto checked = Check(std::get<Program>(parsed), nullptr);
+    return std::holds_alternative<Complaint>(checked) ? std::get<Complaint>(checked).message : "";
+  };
+  EXPECT_EQ(complaint("y = attention(q, v, k)"),
+            "attention of [4, 8], [5, 3] and [5, 8]: q's last extent (8) must be k's (3)");
+  EXPECT_EQ(complaint("y = attention(q, k, v) let score = it * 2 -> it + score"),
+            "'score' is a score: behind the values there is none any more");
+  EXPECT_EQ(complaint("y = attention(q, k, v) by {causal: 2}"), "'causal' is 0 or 1, not 2");
+}
+
+}  // namespace
+}  // namespace hone::dsl
