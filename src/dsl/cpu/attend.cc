@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "dsl/cpu/loops.h"
 #include "dsl/cpu/window.h"
@@ -29,31 +30,20 @@ class AttentionEmitter {
   }
 
   void Emit() {
+    if (WordSetting(kernel_, "path") == "rows") return EmitRows();
+    EmitLanes();
+  }
+
+ private:
+  using Index = std::vector<std::string>;
+
+  void EmitLanes() {
     const std::string& real = writer_.real();
     const std::string infinity = writer_.Number(INFINITY);
     WriteScores();
     WriteBlend();
     writer_.Comment(fmt::format("Blocks of {} queries, whoever is free.", lanes_));
-    int loops = m_ > lanes_ ? 1 : 0;
-    for (std::size_t b = 0; b + 4 < rank_; ++b) loops += kernel_.space[b].extent > 1 ? 1 : 0;
-    if (loops > 0) writer_.ParallelFor(loops, "dynamic");
-    index_.assign(rank_, "0");
-    int open = 0;
-    for (std::size_t b = 0; b + 4 < rank_; ++b) {
-      if (kernel_.space[b].extent == 1) continue;
-      index_[b] = fmt::format("b{}", b);
-      writer_.Open(For(index_[b], kernel_.space[b].extent));
-      ++open;
-    }
-    if (m_ > lanes_) {
-      writer_.Open(fmt::format("for (long i0 = 0; i0 < {}; i0 += {})", m_, lanes_));
-      ++open;
-    }
-    if (open == 0) {
-      writer_.Open("");
-      ++open;
-    }
-    if (m_ <= lanes_) writer_.Line("constexpr long i0 = 0;");
+    OpenTasks("i0", lanes_);
     writer_.Line(m_ % lanes_ == 0
                      ? fmt::format("constexpr long filled = {};", lanes_)
                      : fmt::format("const long filled = {} - i0 < {} ? {} - i0 : {};", m_, lanes_, m_, lanes_));
@@ -143,11 +133,140 @@ class AttentionEmitter {
     writer_.Close();
 
     writer_.Open("for (long l = 0; l < filled; ++l)");
+    Store("i0 + l", fmt::format("sums[at * {} + l]", lanes_), "total[l]");
+    writer_.Close();
+    CloseTasks();
+  }
+
+  // One query at a time: products along the rows of K, then the rows of V added up.
+  void EmitRows() {
+    const std::string& real = writer_.real();
+    const std::string infinity = writer_.Number(INFINITY);
+    OpenTasks("i0", 1);
+    writer_.Line(fmt::format("alignas(64) {} query[{}], scores[{}], sums[{}] = {{}};", real, d_, keys_, e_));
+    writer_.Line(fmt::format("{} top = -{}, total = 0;", real, infinity));
+    Copy(kernel_.inputs[0], rank_ - 4, "i0", rank_ - 1, d_, "query[at]");
+    std::string end = fmt::format("{}", n_);
+    if (causal_) {
+      writer_.Line(fmt::format("const long end = i0 + 1 < {} ? i0 + 1 : {};", n_, n_));
+      end = "end";
+    }
+    writer_.Open(fmt::format("for (long k0 = 0; k0 < {}; k0 += {})", end, keys_));
+    writer_.Line(!causal_ && n_ % keys_ == 0
+                     ? fmt::format("constexpr long count = {};", keys_)
+                     : fmt::format("const long count = {} - k0 < {} ? {} - k0 : {};", end, keys_, end, keys_));
+    writer_.Line(fmt::format("const {}* keys = {};", real, Rows(1)));
+    writer_.Line(fmt::format("const {}* values = {};", real, Rows(2)));
+    const auto [key, key_step] = Steps(1);
+    const auto [value_key, value_step] = Steps(2);
+    if (key == 1 && key_step != 1) {
+      writer_.Line("for (long j = 0; j < count; ++j) scores[j] = 0;");
+      writer_.Open(fmt::format("for (long at = 0; at < {}; ++at)", d_));
+      writer_.Line("#pragma omp simd");
+      writer_.Line(fmt::format("for (long j = 0; j < count; ++j) scores[j] += query[at] * keys[{}];",
+                               Address({"at", "j"}, {key_step, key}, 0)));
+      writer_.Close();
+    } else {
+      writer_.Open("for (long j = 0; j < count; ++j)");
+      writer_.Line(fmt::format("{} sum = 0;", real));
+      writer_.Line("#pragma omp simd reduction(+ : sum)");
+      writer_.Line(fmt::format("for (long at = 0; at < {}; ++at) sum += query[at] * keys[{}];", d_,
+                               Address({"j", "at"}, {key, key_step}, 0)));
+      writer_.Line("scores[j] = sum;");
+      writer_.Close();
+    }
+    writer_.Line(fmt::format("const {} before = top;", real));
+    writer_.Line("#pragma omp simd reduction(max : top)");
+    writer_.Open("for (long j = 0; j < count; ++j)");
+    {
+      Index place = index_;
+      place[rank_ - 4] = "i0";
+      place[rank_ - 2] = "k0 + j";
+      ExprWriter text(writer_, [&](const ExprNode& load) {
+        return load.buffer == kItOperand ? std::string("scores[j]") : Element(load.buffer, place);
+      });
+      const std::string value = text.Text(score_);
+      writer_.Line(fmt::format("const {} score = {};", real, value));
+      writer_.Line("scores[j] = score;");
+      writer_.Line("top = score > top ? score : top;");
+    }
+    writer_.Close();
+    writer_.Comment("No key counts yet. A NaN is none: it comes back in the total.");
+    writer_.Line(fmt::format("const {} base = top == -{} ? {} : top;", real, infinity, writer_.Number(0)));
+    {
+      const Expr first = Load(0, {}, ScalarType::kReal), second = Load(1, {}, ScalarType::kReal);
+      const auto names = [](std::string a, std::string b) {
+        return [a = std::move(a), b = std::move(b)](const ExprNode& load) { return load.buffer == 0 ? a : b; };
+      };
+      ExprWriter factor(writer_, names("before", "base"));
+      writer_.Line(fmt::format("const {} scale = {};", real, factor.Text(Exp(first - second))));
+      writer_.Line(fmt::format("{} part = 0;", real));
+      writer_.Line("#pragma omp simd reduction(+ : part)");
+      writer_.Open("for (long j = 0; j < count; ++j)");
+      ExprWriter power(writer_, names("scores[j]", "base"));
+      writer_.Line(fmt::format("const {} weight = {};", real, power.Text(Exp(first - second))));
+      writer_.Line("scores[j] = weight;");
+      writer_.Line("part += weight;");
+      writer_.Close();
+    }
+    writer_.Line("total = total * scale + part;");
+    writer_.Line(fmt::format("for (long at = 0; at < {}; ++at) sums[at] *= scale;", e_));
+    constexpr int kAtATime = 4;
+    const auto add = [&](int rows) {
+      std::string sum;
+      for (int r = 0; r < rows; ++r) {
+        const std::string j = r == 0 ? "j" : fmt::format("j + {}", r);
+        sum +=
+            fmt::format("{}scores[{}] * values[{}]", r ? " + " : "", j, Address({j, "at"}, {value_key, value_step}, 0));
+      }
+      writer_.Line("#pragma omp simd");
+      writer_.Line(fmt::format("for (long at = 0; at < {}; ++at) sums[at] += {};", e_, sum));
+    };
+    writer_.Line("long j = 0;");
+    writer_.Open(fmt::format("for (; j + {} <= count; j += {})", kAtATime, kAtATime));
+    add(kAtATime);
+    writer_.Close();
+    writer_.Open("for (; j < count; ++j)");
+    add(1);
+    writer_.Close();
+    writer_.Close();
+    Store("i0", "sums[at]", "total");
+    CloseTasks();
+  }
+
+  // Loops over batches and blocks of `step` queries from `i0` on.
+  void OpenTasks(const std::string& var, std::int64_t step) {
+    int loops = m_ > step ? 1 : 0;
+    for (std::size_t b = 0; b + 4 < rank_; ++b) loops += kernel_.space[b].extent > 1 ? 1 : 0;
+    if (loops > 0) writer_.ParallelFor(loops, "dynamic");
+    index_.assign(rank_, "0");
+    for (std::size_t b = 0; b + 4 < rank_; ++b) {
+      if (kernel_.space[b].extent == 1) continue;
+      index_[b] = fmt::format("b{}", b);
+      writer_.Open(For(index_[b], kernel_.space[b].extent));
+      ++open_;
+    }
+    if (m_ > step) {
+      writer_.Open(fmt::format("for (long {} = 0; {} < {}; {} += {})", var, var, m_, var, step));
+      ++open_;
+    }
+    if (open_ == 0) {
+      writer_.Open("");
+      ++open_;
+    }
+    if (m_ <= step) writer_.Line(fmt::format("constexpr long {} = 0;", var));
+  }
+  void CloseTasks() {
+    for (; open_ > 0; --open_) writer_.Close();
+  }
+
+  // The row of the result of the query at `place`.
+  void Store(const std::string& query, const std::string& sum, const std::string& total) {
     writer_.Line("#pragma omp simd");
     writer_.Open(fmt::format("for (long at = 0; at < {}; ++at)", e_));
-    writer_.Line(fmt::format("const {} value = sums[at * {} + l] / total[l];", real, lanes_));
+    writer_.Line(fmt::format("const {} value = {} / {};", writer_.real(), sum, total));
     Index place = index_;
-    place[rank_ - 4] = "i0 + l";
+    place[rank_ - 4] = query;
     place[rank_ - 3] = "at";
     ExprWriter text(writer_, [&](const ExprNode& load) {
       return load.buffer == kItOperand ? std::string("value") : Element(load.buffer, place);
@@ -159,12 +278,7 @@ class AttentionEmitter {
     place.resize(rank_ - 2);
     writer_.Line(fmt::format("{}[{}] = {};", writer_.TargetName(), Address(place, strides, 0), result));
     writer_.Close();
-    writer_.Close();
-    for (; open > 0; --open) writer_.Close();
   }
-
- private:
-  using Index = std::vector<std::string>;
 
   std::string Element(int operand, const Index& index) const {
     const auto& view = kernel_.operands[static_cast<std::size_t>(operand)];
@@ -332,6 +446,7 @@ class AttentionEmitter {
   bool causal_ = false;
   Expr score_;
   Index index_;
+  int open_ = 0;
 };
 
 }  // namespace

@@ -110,6 +110,14 @@ std::int64_t BlockCount(const Kernel& kernel, std::int64_t lanes, std::int64_t k
   return widths * lanes + (widths + lanes) * std::min(keys, kernel.space[rank - 2].extent);
 }
 
+std::vector<Setting> PathValues(const Kernel& kernel, const Limits&) {
+  const bool few = kernel.space[kernel.space.size() - 4].extent <= 4;
+  return few ? std::vector<Setting>{Word("rows"), Word("lanes")} : std::vector<Setting>{Word("lanes")};
+}
+std::optional<std::string> CheckPath(const Kernel&, const Setting& value) {
+  return CheckWord(value, {"lanes", "rows"});
+}
+
 std::vector<Setting> MicroValues(const Kernel& kernel, const Limits& limits) {
   const std::int64_t m = kernel.space[kernel.space.size() - 4].extent;
   // Rows of K or V x queries in registers: as for matmul, and few queries in few lanes.
@@ -168,6 +176,7 @@ std::optional<std::string> CheckKeys(const Kernel& kernel, const Setting& value)
 constexpr Knob kKnobs[] = {
     {"threads", "how many threads share the work, 0 = all that the caller allows", AttentionThreads, CheckThreads},
     kVectorKnob,
+    {"path", "lanes: a vector along queries; rows: one query at a time, for few of them", PathValues, CheckPath},
     {"micro", "rows of K or V x queries in registers; so many queries are a thread's block", MicroValues, CheckMicro},
     {"keys", "keys of a block, whose scores stay in cache", KeysValues, CheckKeys},
 };

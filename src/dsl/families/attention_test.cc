@@ -14,19 +14,27 @@ input v: f32[2, 3, 50, 9]
 input m: f32[37, 50]
 input keep: bool[2, 1, 1, 50]
 input one: f32[2, 3, 1, 16]
+input kc: f32[16, 50]
 input r: f32[2, 3, 37, 9]
 output plain: f32[2, 3, 37, 9]
 output masked: f32[2, 3, 37, 9]
 output kept: f32[2, 3, 37, 9]
 output causal: f32[2, 3, 37, 9]
 output few: f32[2, 3, 1, 9]
+output rows: f32[2, 3, 37, 9]
+output rows_masked: f32[2, 3, 37, 9]
+output columns: f32[2, 3, 37, 9]
 output shared: f32[2, 3, 37, 9]
+view kt = kc: [50, 16] strides [1, 50]
 view kf = k: [2, 1, 50, 16] strides [2400, 0, 16, 1]
 plain = attention(q, k, v) with {threads: 0}
 masked = attention(q, k, v) with {micro: 8x16, keys: 16} let score = it * 0.25 + m -> it + r -> relu(it)
 kept = attention(q * 0.25, k + 1, v * 2) with {micro: 6x64, keys: 7} let score = select(keep, it, -inf)
 causal = attention(q, k, v) by {causal: 1} with {micro: 4x8, keys: 12} let score = it * 0.25
-few = attention(one, k, v) with {micro: 14x16} let score = it * 0.25
+few = attention(one, k, v) with {path: lanes, micro: 14x16} let score = it * 0.25
+rows = attention(q, k, v) by {causal: 1} with {path: rows, keys: 11} let score = it * 0.25
+rows_masked = attention(q * 2, k, v + 1) with {path: rows, keys: 32} let score = select(keep, it, -inf) -> it + r
+columns = attention(q, kt, v) with {path: rows} let score = it * 0.25 + m
 shared = attention(q, kf, v) with {micro: 14x32, keys: 64} let score = it * 0.25
 )"),
                        2, random, 5e-5);
