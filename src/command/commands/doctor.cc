@@ -1,6 +1,5 @@
 // hone doctor: what hone leans on, whether it is here, what its absence costs and how to get it. Each row is a probe
 // that really tries the thing: a sandbox is started, a program is compiled.
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <linux/seccomp.h>
 #include <sys/syscall.h>
@@ -16,6 +15,8 @@
 #include "base/process.h"
 #include "command/command.h"
 #include "target/cpu/compiler.h"
+#include "target/cuda/driver.h"
+#include "target/cuda/nvrtc.h"
 #include "target/machine.h"
 
 namespace hone {
@@ -126,16 +127,17 @@ Finding ProbeWritable(const std::string& path) {
 Finding ProbeStore() { return ProbeWritable(DefaultStorePath()); }
 Finding ProbeCache() { return ProbeWritable(CacheDirectory()); }
 
+Finding ProbeNvrtc() {
+  const auto version = cuda::NvrtcVersion();
+  return version ? Present(*version) : Absent(FirstLine(version.error().message));
+}
+
 Finding ProbeCuda() {
-  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!library) return Absent("no libcuda.so.1");
-  using DriverGetVersion = int (*)(int*);
-  const auto get = reinterpret_cast<DriverGetVersion>(dlsym(library, "cuDriverGetVersion"));
-  int version = 0;
-  const bool known = get && get(&version) == 0;
-  dlclose(library);
-  return known ? Present(fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10))
-               : Absent("libcuda.so.1 does not answer");
+  const auto devices = cuda::FindDevices();
+  if (!devices) return Absent(devices.error().message);
+  const auto& first = devices->front();
+  return Present(fmt::format("{} x {}, compute capability {}.{}, driver for CUDA {}.{}", devices->size(), first.name,
+                             first.major, first.minor, first.driver / 1000, first.driver % 1000 / 10));
 }
 
 constexpr Check kChecks[] = {
@@ -152,7 +154,9 @@ constexpr Check kChecks[] = {
      "a kernel with CONFIG_SECCOMP_FILTER"},
     {"torch", false, ProbeTorch, "no import of .py problems and no PyTorch baselines; problem.json works",
      "apt install python3-torch, or name a Python that has it with HONE_PYTHON"},
-    {"cuda driver", false, ProbeCuda, "nothing yet: this version optimizes for the processor",
+    {"nvrtc", false, ProbeNvrtc, "plans for CUDA cannot be compiled or inspected",
+     "./dev cuda, or name the folder of a CUDA toolkit with HONE_CUDA"},
+    {"cuda device", false, ProbeCuda, "plans for CUDA cannot be run; compiling and inspecting them works",
      "an NVIDIA GPU and its driver"},
 };
 

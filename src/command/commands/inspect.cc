@@ -1,0 +1,144 @@
+// hone inspect: what the kernels of a plan or a .cu file are, without a GPU.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "candidate/plan.h"
+#include "command/command.h"
+#include "problem/problem.h"
+#include "target/cuda/built_plan.h"
+#include "target/cuda/nvrtc.h"
+
+namespace hone {
+namespace {
+
+constexpr Positional kPositionals[] = {{.name = "kernel", .help = "a plan (.json; docs/plan.md), or CUDA C++ (.cu)"}};
+constexpr Option kOptions[] = {
+    {.name = "problem", .value = "PATH", .help = "problem.json whose tensors a plan's launches name"},
+    {.name = "arch", .value = "SM", .help = "what a .cu is compiled for", .otherwise = "sm_90a"},
+};
+
+nlohmann::json ToJson(const cuda::KernelFacts& facts) {
+  nlohmann::json parameters = nlohmann::json::array();
+  for (const auto& parameter : facts.parameters) parameters.push_back(parameter.bytes);
+  return {{"kernel", facts.name},
+          {"registers", facts.registers},
+          {"stack_bytes", facts.stack_bytes},
+          {"spill_store_bytes", facts.spill_store_bytes},
+          {"spill_load_bytes", facts.spill_load_bytes},
+          {"static_shared_bytes", facts.static_shared_bytes},
+          {"barriers", facts.barriers},
+          {"max_threads", facts.max_threads},
+          {"parameter_bytes", std::move(parameters)},
+          {"instructions", facts.instructions}};
+}
+
+std::string Describe(const cuda::KernelFacts& facts) {
+  std::string text =
+      fmt::format("{}\n  {} registers, {} bytes of static shared memory, {} barrier{}", facts.name, facts.registers,
+                  facts.static_shared_bytes, facts.barriers, facts.barriers == 1 ? "" : "s");
+  if (facts.max_threads > 0) text += fmt::format(", at most {} threads", facts.max_threads);
+  text += facts.spill_store_bytes + facts.spill_load_bytes == 0
+              ? "\n  no spills"
+              : fmt::format("\n  spills: {} bytes stored, {} loaded", facts.spill_store_bytes, facts.spill_load_bytes);
+  std::vector<std::pair<int, std::string>> counts;
+  for (const auto& [name, count] : facts.instructions) counts.emplace_back(count, name);
+  std::sort(counts.rbegin(), counts.rend());
+  text += "\n  instructions:";
+  for (std::size_t i = 0; i < std::min<std::size_t>(counts.size(), 12); ++i)
+    text += fmt::format("{} {} {}", i == 0 ? "" : ",", counts[i].first, counts[i].second);
+  return text + "\n";
+}
+
+Result<Answer> InspectSource(const std::string& path, const std::string& arch) {
+  const std::string source = HONE_TRY(ReadFile(path));
+  const auto slash = path.rfind('/');
+  const auto compiled = HONE_TRY(cuda::CompileCubin(
+      {.source = source, .name = slash == std::string::npos ? path : path.substr(slash + 1), .arch = arch}));
+  if (!compiled.ok()) {
+    const auto& first = compiled.errors.front();
+    return Answer({{"compiles", false}, {"line", first.line}, {"message", first.message}, {"log", compiled.log}},
+                  fmt::format("line {}: {}\n{}", first.line, first.message, compiled.log), ExitCode::kNo);
+  }
+  nlohmann::json kernels = nlohmann::json::array();
+  std::string text;
+  for (const auto& facts : HONE_TRY(cuda::ReadCubin(compiled.cubin))) {
+    kernels.push_back(ToJson(facts));
+    text += Describe(facts);
+  }
+  if (kernels.empty()) text = "no kernels: a template is compiled when a plan names an instance of it\n";
+  return Answer({{"compiles", true}, {"kernels", std::move(kernels)}}, text);
+}
+
+Result<Answer> InspectPlan(const std::string& path, const std::string& problem_path) {
+  const auto parsed = ParsePlan(HONE_TRY(ReadFile(path)));
+  if (const auto* issue = std::get_if<PlanIssue>(&parsed))
+    return Fail(ErrorKind::kUsage, fmt::format("{}: {}: {}", path, issue->where, issue->message));
+  if (problem_path.empty())
+    return Fail(ErrorKind::kUsage, "a plan's launches name tensors: say whose with --problem problem.json");
+  const Problem problem = HONE_TRY(LoadProblem(problem_path));
+  const auto built = HONE_TRY(cuda::BuildPlan(std::get<Plan>(parsed), problem));
+  if (const auto* refusal = std::get_if<cuda::PlanRefusal>(&built)) {
+    const std::string line = refusal->line > 0 ? fmt::format(", line {}", refusal->line) : "";
+    return Answer({{"compiles", !refusal->compile_error},
+                   {"where", refusal->where},
+                   {"line", refusal->line},
+                   {"message", refusal->message},
+                   {"log", refusal->log}},
+                  fmt::format("{}{}: {}\n{}", refusal->where, line, refusal->message, refusal->log), ExitCode::kNo);
+  }
+  const auto& plan = std::get<cuda::BuiltPlan>(built);
+  nlohmann::json launches = nlohmann::json::array();
+  std::string text;
+  const auto add = [&](const std::vector<PlanStep>& steps, const std::vector<cuda::KernelFacts>& kernels,
+                       std::string_view when) {
+    std::size_t next = 0;
+    for (const auto& step : steps) {
+      const auto* launch = std::get_if<LaunchStep>(&step);
+      if (launch == nullptr) continue;
+      const auto& facts = kernels[next++];
+      const auto threads = launch->block[0] * launch->block[1] * launch->block[2];
+      const auto occupancy = cuda::OccupancyOf(facts, threads, launch->shared_bytes);
+      auto one = ToJson(facts);
+      one["when"] = when;
+      one["blocks_a_multiprocessor"] = occupancy.blocks;
+      one["occupancy"] = static_cast<double>(occupancy.warps) / cuda::kHopper.warps;
+      one["limited_by"] = occupancy.limit;
+      launches.push_back(std::move(one));
+      text += Describe(facts);
+      text += fmt::format(
+          "  {}: {} blocks of {} threads; a multiprocessor holds {} ({:.0f} % of its warps), limited by {}\n", when,
+          launch->grid[0] * launch->grid[1] * launch->grid[2], threads, occupancy.blocks,
+          100.0 * occupancy.warps / cuda::kHopper.warps, occupancy.limit);
+    }
+  };
+  add(plan.plan.prepare, plan.prepare, "prepare");
+  add(plan.plan.steps, plan.launches, "run");
+  return Answer({{"compiles", true}, {"launches", std::move(launches)}}, text);
+}
+
+Result<Answer> RunInspect(VerbCall& call) {
+  const std::string path = call.Text("kernel");
+  if (path.ends_with(".cu")) return InspectSource(path, call.Text("arch"));
+  if (path.ends_with(".json")) return InspectPlan(path, call.Text("problem"));
+  return Fail(ErrorKind::kUsage, fmt::format("{}: hone inspects plans (.json) and CUDA C++ (.cu)", path));
+}
+
+}  // namespace
+
+HONE_VERB(inspect){
+    .name = "inspect",
+    .doc = "Say what CUDA kernels are, without a GPU: registers, spills, shared memory, instructions, occupancy",
+    .help = "  hone inspect kernel.cu\n  hone inspect plan.json --problem problem.json\n",
+    .positionals = kPositionals,
+    .options = kOptions,
+    .json =
+        "compiles; of a .cu kernels[], of a plan launches[]: kernel, registers, spills, static_shared_bytes, barriers, "
+        "parameter_bytes, instructions (by name), and for launches occupancy and what limits it; or line and message",
+    .no = "it does not compile, or a launch does not fit its kernel",
+    .run = RunInspect,
+};
+
+}  // namespace hone
