@@ -22,6 +22,6 @@ function(hone_folder name)
     # Each folder's gtest results go to one file, so that ./dev test can count single tests.
     add_test(NAME ${name} COMMAND ${name}_test --gtest_output=xml:${CMAKE_BINARY_DIR}/test-results/${name}.xml)
     set_tests_properties(${name} PROPERTIES
-      ENVIRONMENT "HONE_SOURCE=${CMAKE_SOURCE_DIR};HONE_PROGRAM=${CMAKE_BINARY_DIR}/hone")
+      ENVIRONMENT "HONE_SOURCE=${CMAKE_SOURCE_DIR};HONE_PROGRAM=${CMAKE_BINARY_DIR}/hone;${HONE_TEST_ENVIRONMENT}")
   endif()
 endfunction()

@@ -33,3 +33,9 @@ if(HONE_SANITIZE)
   target_link_options(hone_settings INTERFACE -fsanitize=${HONE_SANITIZE})
   target_compile_definitions(hone_settings INTERFACE HONE_SANITIZED=1)
 endif()
+# For every test under ThreadSanitizer (CONTRIBUTING.md): a child that races ends at once, since its exit status alone
+# would be nobody's business; modules run on one thread, since libgomp's barriers are not seen.
+set(HONE_TEST_ENVIRONMENT "")
+if(HONE_SANITIZE MATCHES "thread")
+  set(HONE_TEST_ENVIRONMENT "TSAN_OPTIONS=halt_on_error=1" "OMP_THREAD_LIMIT=1")
+endif()

@@ -50,7 +50,11 @@ class LocalEvaluator : public Evaluator {
   Result<void> StartJudge() {
     judge_.reset();
     Command command{.argv = {options_.program, "judge"}, .environment = InheritedEnvironment()};
-    for (const char* name : {"HONE_CACHE", "HONE_DATA", "CXX"}) {
+    std::vector<const char*> names{"HONE_CACHE", "HONE_DATA", "CXX"};
+#ifdef __SANITIZE_THREAD__
+    names.insert(names.end(), {"TSAN_OPTIONS", "OMP_THREAD_LIMIT"});
+#endif
+    for (const char* name : names) {
       if (const char* value = std::getenv(name)) command.environment.push_back(fmt::format("{}={}", name, value));
     }
     judge_ = HONE_TRY(Child::Start(command));
