@@ -23,6 +23,16 @@ std::vector<int> ResultDims(const Kernel& kernel) {
   return dims;
 }
 
+std::size_t SequenceEnd(const KernelProgram& program, std::size_t kernel) {
+  const auto sequence = [&](std::size_t k) {
+    const auto it = program.kernels[k].attributes.find("sequence");
+    return it == program.kernels[k].attributes.end() ? -1 : it->second[0];
+  };
+  std::size_t end = kernel + 1;
+  while (sequence(kernel) >= 0 && end < program.kernels.size() && sequence(end) == sequence(kernel)) ++end;
+  return end;
+}
+
 DType ComputeType(const KernelProgram& program, const Kernel& kernel) {
   bool wide = kernel.target >= 0 && program.buffers[static_cast<std::size_t>(kernel.target)].dtype == DType::kF64;
   for (const auto& operand : kernel.operands)
@@ -85,8 +95,11 @@ class Checker {
     program_.name = source_.name;
     if (!Declarations()) return complaint_;
     if (!AddViews()) return complaint_;
-    for (const auto& statement : source_.statements) {
-      if (!AddStatement(statement) || !AddViews()) return complaint_;
+    for (std::size_t i = 0; i < source_.statements.size();) {
+      const std::size_t end = GroupEnd(i);
+      const bool added = SequenceOf(source_.statements[i]) < 0 ? AddStatement(source_.statements[i]) : AddGroup(i, end);
+      if (!added || !AddViews()) return complaint_;
+      i = end;
     }
     for (const auto& view : source_.views) {
       if (!names_.contains(view.name)) {
@@ -220,13 +233,25 @@ class Checker {
 
   // --- Expressions.
 
+  struct Scope;
   // Where a name may stand, and how its dimensions lie on the iteration space.
   struct Place {
     Kernel* kernel = nullptr;
-    std::vector<int> dims;   // of the space, to whose end a name's dimensions are aligned
-    Expr it;                 // what `it` is here, if anything
-    std::string_view no_it;  // why there is no `it` here
-    bool lets_only = false;  // outside of a let's fold: no tensors
+    std::vector<int> dims;         // of the space, to whose end a name's dimensions are aligned
+    Expr it;                       // what `it` is here, if anything
+    std::string_view no_it;        // why there is no `it` here
+    bool lets_only = false;        // outside of a let's fold: no tensors
+    bool nest = false;             // names are indices, scalars and elements
+    const Scope* scope = nullptr;  // in a nest: the indices in sight
+  };
+  struct Scope {
+    std::string name;
+    IndexVar index;
+    const Scope* outer = nullptr;
+    static const Scope* Find(const Scope* from, std::string_view name) {
+      while (from && from->name != name) from = from->outer;
+      return from;
+    }
   };
 
   // The shape to which all tensors in the term broadcast, starting from `shape`.
@@ -261,20 +286,30 @@ class Checker {
       case Term::Kind::kNumber: {
         // A whole number is a real beside reals and a whole number beside whole numbers.
         const double x = term->number;
-        const bool whole = x == std::trunc(x) && std::fabs(x) < 1 << 20 && !(x == 0 && std::signbit(x));
+        const double most = place.nest ? 0x1p53 : 0x1p20;
+        const bool whole = x == std::trunc(x) && std::fabs(x) < most && !(x == 0 && std::signbit(x));
         return whole ? Expr(static_cast<std::int64_t>(x)) : Expr(x);
       }
       case Term::Kind::kName: return ConvertName(*term, place);
       case Term::Kind::kElement:
-      case Term::Kind::kFold:
+        if (place.nest) return ConvertElement(*term, place);
         Fail(term->at,
              fmt::format("'{}[...]' is written in a nest only: elsewhere name the tensor or a view of it", term->name));
+        return Expr(0.0);
+      case Term::Kind::kFold:
+        if (place.nest) return ConvertFold(*term, place);
+        Fail(term->at, fmt::format("'{} [...] (...)' is written in a nest only: elsewhere use the reduce family or the "
+                                   "lets of a norm",
+                                   term->name));
         return Expr(0.0);
       case Term::Kind::kCall: break;
     }
     if (IsFold(term->name, term->arguments.size())) {
-      Fail(term->at,
-           fmt::format("'{}' folds over axes: only a let of a norm may hold it, or the reduce family", term->name));
+      Fail(term->at, place.nest
+                         ? fmt::format("'{}' in a nest folds over indices of its own: write {} [k < 8] (...)",
+                                       term->name, term->name)
+                         : fmt::format("'{}' folds over axes: only a let of a norm may hold it, or the reduce family",
+                                       term->name));
       return Expr(0.0);
     }
     const Function* function = FindFunction(term->name, term->arguments.size());
@@ -309,6 +344,10 @@ class Checker {
       if (place.it) return place.it;
       Fail(term.at, std::string(place.no_it.empty() ? "there is no 'it' here: name the tensor" : place.no_it));
       return Expr(0.0);
+    }
+    if (place.nest) {
+      if (const Scope* index = Scope::Find(place.scope, term.name)) return index->index;
+      return ConvertElement(term, place);
     }
     for (std::size_t i = 0; i < place.kernel->lets.size(); ++i) {
       if (place.kernel->lets[i].name == term.name) return Load(kLetOperand - static_cast<int>(i), {}, let_types_[i]);
@@ -345,27 +384,118 @@ class Checker {
       }
       operand.strides[At(place.dims[aligned])] = named.strides[d];
     }
-    int index = -1;
-    for (std::size_t i = 0; i < kernel.operands.size() && index < 0; ++i) {
-      const KernelOperand& other = kernel.operands[i];
-      if (other.buffer == operand.buffer && other.strides == operand.strides && other.offset == operand.offset)
-        index = static_cast<int>(i);
-    }
-    if (index < 0) {
-      index = static_cast<int>(kernel.operands.size());
-      kernel.operands.push_back(std::move(operand));
-    }
     std::vector<Expr> indices(kernel.space.begin(), kernel.space.end());
-    return Load(index, std::move(indices), ScalarOf(program_.buffers[At(named.buffer)].dtype));
+    return Load(AddOperand(kernel, std::move(operand)), std::move(indices),
+                ScalarOf(program_.buffers[At(named.buffer)].dtype));
+  }
+
+  // The operand's number in the kernel: each is held once.
+  static int AddOperand(Kernel& kernel, KernelOperand operand) {
+    for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
+      const KernelOperand& other = kernel.operands[i];
+      if (other.buffer == operand.buffer && other.strides == operand.strides && other.offset == operand.offset &&
+          other.extents == operand.extents)
+        return static_cast<int>(i);
+    }
+    kernel.operands.push_back(std::move(operand));
+    return static_cast<int>(kernel.operands.size()) - 1;
+  }
+
+  // --- Expressions of a nest.
+
+  // x[i, j + 1], or a scalar by its name alone.
+  Expr ConvertElement(const Term& term, const Place& place) {
+    const auto it = names_.find(term.name);
+    if (it == names_.end()) {
+      if (Scope::Find(place.scope, term.name)) {
+        Fail(term.at, fmt::format("'{}' is an index, a whole number: it has no elements", term.name));
+      } else if (buffers_.contains(term.name)) {
+        UnknownName(term);
+      } else {
+        std::vector<std::string_view> known;
+        for (const Scope* s = place.scope; s; s = s->outer) known.push_back(s->name);
+        for (const auto& [other, named] : names_) known.push_back(other);
+        Fail(term.at, fmt::format("unknown name '{}'{}", term.name, DidYouMean(term.name, known)));
+      }
+      return Expr(0.0);
+    }
+    const Named& named = it->second;
+    if (term.arguments.size() != named.shape.size()) {
+      const std::size_t rank = named.shape.size();
+      Fail(term.at,
+           term.kind == Term::Kind::kName
+               ? fmt::format("'{}' of shape {} stands in a nest without indices: write {}[{}]", term.name,
+                             hone::ToString(named.shape), term.name,
+                             rank == 1   ? "i"
+                             : rank == 2 ? "i, j"
+                                         : "i, j, ...")
+               : fmt::format("'{}' of shape {} takes {} ind{}, not {}: give one a dimension", term.name,
+                             hone::ToString(named.shape), rank, rank == 1 ? "ex" : "ices", term.arguments.size()));
+      return Expr(0.0);
+    }
+    std::vector<Expr> indices;
+    for (std::size_t d = 0; d < term.arguments.size(); ++d) {
+      Expr index = Convert(term.arguments[d], place);
+      if (failed_) return Expr(0.0);
+      if (index->type == ScalarType::kReal) {
+        Fail(term.arguments[d]->at,
+             fmt::format("index {} of '{}' is a real: indices are whole numbers, use int(...)", d, term.name));
+        return Expr(0.0);
+      }
+      indices.push_back(Cast(std::move(index), ScalarType::kInt));
+    }
+    KernelOperand operand{
+        .buffer = named.buffer, .strides = named.strides, .offset = named.offset, .extents = named.shape};
+    return Load(AddOperand(*place.kernel, std::move(operand)), std::move(indices),
+                ScalarOf(program_.buffers[At(named.buffer)].dtype));
+  }
+
+  // sum [k < 64] (...)
+  Expr ConvertFold(const Term& term, const Place& place) {
+    static constexpr ReduceOp kFolds[] = {ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMax,    ReduceOp::kMin,
+                                          ReduceOp::kAny, ReduceOp::kAll,  ReduceOp::kArgMax, ReduceOp::kArgMin};
+    std::vector<std::string_view> known;
+    for (const auto op : kFolds) known.push_back(hone::Name(op));
+    const auto found = std::find(known.begin(), known.end(), term.name);
+    if (found == known.end()) {
+      Fail(term.at, fmt::format("'{}' is no fold: use {}", term.name, fmt::join(known, ", ")));
+      return Expr(0.0);
+    }
+    const ReduceOp op = kFolds[found - known.begin()];
+    Place inner = place;
+    std::vector<Scope> scopes(term.over.size());
+    std::vector<IndexVar> over;
+    for (std::size_t i = 0; i < term.over.size(); ++i) {
+      if (!NewScope(term.over[i], term.at, *place.kernel, inner.scope, scopes[i])) return Expr(0.0);
+      inner.scope = &scopes[i];
+      over.push_back(scopes[i].index);
+    }
+    Expr body = Convert(term.arguments[0], inner);
+    if (failed_) return Expr(0.0);
+    return Reduce(op, std::move(over), std::move(body));
+  }
+
+  bool NewScope(const LoopIndex& loop, Position at, Kernel& kernel, const Scope* outer, Scope& scope) {
+    if (Scope::Find(outer, loop.name) || names_.contains(loop.name))
+      return Fail(at, fmt::format("index '{}' has the name of something else: choose another", loop.name));
+    scope = {.name = loop.name, .index = NewIndex(loop.extent), .outer = outer};
+    kernel.index_names[scope.index.id] = loop.name;
+    return true;
   }
 
   // Whole only for want of anything but numbers in it: select(x > 0, 1, 0).
   static bool OnlyNumbersAreWhole(const Expr& expr) {
-    bool whole = false;
-    Visit(expr, [&](const ExprNode& node) {
-      whole |= node.type == ScalarType::kInt && (node.kind == Expr::Kind::kLoad || node.kind == Expr::Kind::kCast);
-    });
-    return expr->type == ScalarType::kInt && !whole;
+    if (expr->type != ScalarType::kInt) return false;
+    switch (expr->kind) {
+      case Expr::Kind::kConst: return true;
+      case Expr::Kind::kSelect: return OnlyNumbersAreWhole(expr->operands[1]) && OnlyNumbersAreWhole(expr->operands[2]);
+      case Expr::Kind::kReduce:
+        if (expr->reduce == ReduceOp::kArgMax || expr->reduce == ReduceOp::kArgMin) return false;
+        [[fallthrough]];
+      case Expr::Kind::kUnary:
+      case Expr::Kind::kBinary: return std::all_of(expr->operands.begin(), expr->operands.end(), OnlyNumbersAreWhole);
+      default: return false;
+    }
   }
   static Expr RealIfOpen(const Expr& expr) { return OnlyNumbersAreWhole(expr) ? Cast(expr, ScalarType::kReal) : expr; }
 
@@ -458,15 +588,116 @@ class Checker {
     return count;
   }
 
-  bool AddStatement(const Statement& statement) {
-    const Family* family = FindFamily(statement.family);
-    if (!family) {
-      std::vector<std::string_view> known;
-      for (const Family* other : AllFamilies()) known.push_back(other->name);
-      return Fail(statement.at,
-                  fmt::format("unknown family '{}'{}", statement.family, DidYouMean(statement.family, known)));
+  // A statement's sequence, -1 if it is in none.
+  static std::int64_t SequenceOf(const Statement& statement) {
+    const auto it = statement.attributes.find("sequence");
+    return statement.family != "nest" || it == statement.attributes.end() || it->second.size() != 1 ? -1
+                                                                                                    : it->second[0];
+  }
+  std::size_t GroupEnd(std::size_t first) const {
+    const std::int64_t sequence = SequenceOf(source_.statements[first]);
+    std::size_t end = first + 1;
+    while (sequence >= 0 && end < source_.statements.size() && SequenceOf(source_.statements[end]) == sequence) ++end;
+    return end;
+  }
+
+  // Nests that run in lockstep. Each may read all of them, so that they are made known first, of the narrowest type;
+  // what they compute then says their types, from which follows what they compute: a few rounds settle it.
+  bool AddGroup(std::size_t first, std::size_t end) {
+    struct Member {
+      int buffer;
+      bool output;
+    };
+    std::vector<Member> members;
+    for (std::size_t i = first; i < end; ++i) {
+      const Statement& statement = source_.statements[i];
+      if (!MayWrite(statement)) return false;
+      const auto target = buffers_.find(statement.target);
+      const bool output = target != buffers_.end();
+      if (statement.has_target_shape)
+        return Fail(statement.at, "a nest of a sequence keeps its shape: remove the annotation");
+      Shape shape;
+      for (const auto& loop : statement.loops) shape.push_back(loop.extent);
+      const int buffer = output ? target->second : NewIntermediate(statement.target, DType::kBool, shape);
+      members.push_back({buffer, output});
+      written_.insert(statement.target);
+      AddName(statement.target, buffer, shape);
     }
-    const auto target = buffers_.find(statement.target);
+    for (const auto& earlier : program_.kernels) {
+      const auto it = earlier.attributes.find("sequence");
+      if (it != earlier.attributes.end() && it->second[0] == SequenceOf(source_.statements[first])) {
+        return Fail(source_.statements[first].at,
+                    fmt::format("sequence {} has ended: its statements stand one after another", it->second[0]));
+      }
+    }
+    const std::size_t before = program_.kernels.size();
+    bool settled = false;
+    for (int round = 0; !settled; ++round) {
+      HONE_CHECK(round < 16, "the types of a sequence do not settle");
+      settled = true;
+      program_.kernels.resize(before);
+      for (std::size_t i = first; i < end; ++i) {
+        const Member& member = members[i - first];
+        Kernel kernel;
+        if (!MakeKernel(source_.statements[i], member.buffer, kernel)) return false;
+        if (!member.output) {
+          DType& dtype = program_.buffers[At(member.buffer)].dtype;
+          kernel.target = -1;
+          const DType now = TypeOfResult(kernel);
+          settled &= now == dtype;
+          dtype = now;
+          kernel.target = member.buffer;
+        }
+        program_.kernels.push_back(std::move(kernel));
+      }
+    }
+    for (std::size_t i = before; i < program_.kernels.size(); ++i) {
+      if (!InStep(before, i)) return false;
+    }
+    return true;
+  }
+
+  // Whether a nest of a sequence (kernels from `first` on) reads of it only what has been made by then.
+  bool InStep(std::size_t first, std::size_t which) {
+    const Kernel& kernel = program_.kernels[which];
+    const auto attribute = [](const Kernel& k, const std::string& name) { return k.attributes.at(name)[0]; };
+    const Kernel& leader = program_.kernels[first];
+    const IndexVar& step = kernel.space[At(static_cast<int>(attribute(kernel, "along")))];
+    const IndexVar& leading = leader.space[At(static_cast<int>(attribute(leader, "along")))];
+    const bool reversed = attribute(kernel, "reversed") != 0;
+    if (step.extent != leading.extent) {
+      return Fail(kernel.at, fmt::format("this nest has {} steps, the first of its sequence {}: they run in lockstep",
+                                         step.extent, leading.extent));
+    }
+    if (reversed != (attribute(leader, "reversed") != 0))
+      return Fail(kernel.at, "all nests of a sequence run in one direction: make 'reversed' agree");
+    bool in_step = true;
+    Visit(kernel.epilogue, [&](const ExprNode& node) {
+      if (node.kind != Expr::Kind::kLoad || node.buffer < 0 || !in_step) return;
+      const KernelOperand& operand = kernel.operands[At(node.buffer)];
+      for (std::size_t m = first; m < program_.kernels.size(); ++m) {
+        const Kernel& member = program_.kernels[m];
+        if (member.target != operand.buffer) continue;
+        const Expr& at = node.operands[At(static_cast<int>(attribute(member, "along")))];
+        const Expr earlier = Apply(BinaryOp::kSub, Expr(step), Expr(1)), later = Expr(step) + Expr(1);
+        const Expr negative = Expr(step) + Expr(-1), minus = Apply(BinaryOp::kSub, Expr(step), Expr(-1));
+        const bool now = SameExpr(at, Expr(step));
+        const bool previous =
+            reversed ? SameExpr(at, later) || SameExpr(at, minus) : SameExpr(at, earlier) || SameExpr(at, negative);
+        if (previous || (now && m < which)) continue;
+        in_step = false;
+        const std::string index = kernel.index_names.at(step.id);
+        Fail(kernel.at,
+             fmt::format("'{}' is read at a step at which it is not made yet: dimension {} is indexed by "
+                         "{} {} 1{}",
+                         program_.buffers[At(operand.buffer)].name, attribute(member, "along"), index,
+                         reversed ? "+" : "-", m < which ? fmt::format(", or by {}", index) : std::string()));
+      }
+    });
+    return in_step;
+  }
+
+  bool MayWrite(const Statement& statement) {
     if (written_.contains(statement.target)) {
       return Fail(statement.at,
                   fmt::format("'{}' is written twice: give the second value its own name", statement.target));
@@ -475,7 +706,29 @@ class Checker {
       return Fail(statement.at,
                   fmt::format("'{}' cannot be written: it is not an output; choose another name", statement.target));
     }
+    return true;
+  }
+
+  bool AddStatement(const Statement& statement) {
+    if (!MayWrite(statement)) return false;
+    const auto target = buffers_.find(statement.target);
     Kernel kernel;
+    if (!MakeKernel(statement, target == buffers_.end() ? -1 : target->second, kernel)) return false;
+    written_.insert(statement.target);
+    AddName(statement.target, kernel.target, program_.buffers[At(kernel.target)].shape);
+    program_.kernels.push_back(std::move(kernel));
+    return true;
+  }
+
+  // `target` is the buffer that is written, -1 if there is none yet.
+  bool MakeKernel(const Statement& statement, int target, Kernel& kernel) {
+    const Family* family = FindFamily(statement.family);
+    if (!family) {
+      std::vector<std::string_view> known;
+      for (const Family* other : AllFamilies()) known.push_back(other->name);
+      return Fail(statement.at,
+                  fmt::format("unknown family '{}'{}", statement.family, DidYouMean(statement.family, known)));
+    }
     kernel.family = family;
     kernel.variant = statement.variant;
     kernel.at = statement.at;
@@ -512,7 +765,7 @@ class Checker {
     if (!family->takes_lets && !statement.lets.empty()) {
       return Fail(statement.lets[0].at, fmt::format("'{}' takes no lets: use the norm family", family->name));
     }
-    if (!statement.loops.empty())
+    if (!statement.loops.empty() && !family->takes_indices)
       return Fail(statement.at, fmt::format("'{}' takes no indices: only a nest does", family->name));
     for (const auto& [name, value] : statement.attributes) {
       std::vector<std::string_view> known;
@@ -527,15 +780,11 @@ class Checker {
     kernel.attributes = statement.attributes;
     if (!Space(statement, kernel)) return false;
     if (!Expressions(statement, kernel)) return false;
-    if (!Target(statement, kernel, target == buffers_.end() ? -1 : target->second)) return false;
+    if (!Target(statement, kernel, target)) return false;
     if (family->check) {
       if (auto why = family->check(program_, kernel)) return Fail(statement.at, *why);
     }
-    if (!Settings(statement, kernel)) return false;
-    written_.insert(statement.target);
-    AddName(statement.target, kernel.target, program_.buffers[At(kernel.target)].shape);
-    program_.kernels.push_back(std::move(kernel));
-    return true;
+    return Settings(statement, kernel);
   }
 
   static std::string VariantList(const std::vector<std::string_view>& variants) {
@@ -549,6 +798,17 @@ class Checker {
   bool Space(const Statement& statement, Kernel& kernel) {
     std::vector<Shape> shapes;
     operand_dims_.clear();
+    if (kernel.family->takes_indices) {
+      scopes_.assign(statement.loops.size(), {});
+      for (std::size_t i = 0; i < statement.loops.size(); ++i) {
+        const Scope* outer = i == 0 ? nullptr : &scopes_[i - 1];
+        if (!NewScope(statement.loops[i], statement.at, kernel, outer, scopes_[i])) return false;
+        kernel.space.push_back(scopes_[i].index);
+      }
+      operand_dims_.resize(statement.operands.size());
+      if (auto why = kernel.family->shape(kernel, {}, operand_dims_)) return Fail(statement.at, *why);
+      return true;
+    }
     for (const auto& operand : statement.operands) {
       Shape shape;
       bool any = false;
@@ -590,12 +850,17 @@ class Checker {
   }
 
   bool Expressions(const Statement& statement, Kernel& kernel) {
-    const bool is_element = statement.family == "map" || statement.family == "norm";  // `it` is the operand
+    const bool nest = kernel.family->takes_indices;
+    const Scope* scope = nest && !scopes_.empty() ? &scopes_.back() : nullptr;
+    // `it` is the operand
+    const bool is_element = statement.family == "map" || statement.family == "norm" || nest;
     for (std::size_t i = 0; i < statement.operands.size(); ++i) {
       const Place place{.kernel = &kernel,
                         .dims = operand_dims_[i],
                         .it = {},
-                        .no_it = "there is no 'it' among the operands: name a tensor"};
+                        .no_it = "there is no 'it' among the operands: name a tensor",
+                        .nest = nest,
+                        .scope = scope};
       kernel.inputs.push_back(RealIfOpen(Convert(statement.operands[i], place)));
       if (failed_) return false;
     }
@@ -608,7 +873,7 @@ class Checker {
     const std::vector<int> dims = ResultDims(kernel);
     for (const int d : dims) kernel.result.push_back(kernel.space[At(d)].extent);
     for (const auto& link : statement.epilogue) {
-      it = Convert(link, {.kernel = &kernel, .dims = dims, .it = it, .no_it = {}});
+      it = Convert(link, {.kernel = &kernel, .dims = dims, .it = it, .no_it = {}, .nest = nest, .scope = scope});
       if (failed_) return false;
     }
     kernel.epilogue = it;
@@ -623,8 +888,13 @@ class Checker {
                   fmt::format("'{}' cannot be stored as {}: its shape is {}, the counts of elements differ",
                               statement.target, hone::ToString(shape), hone::ToString(kernel.result)));
     }
-    if (output < 0 || IsFloat(program_.buffers[At(output)].dtype)) kernel.epilogue = RealIfOpen(kernel.epilogue);
+    const bool inner = output < 0 || program_.buffers[At(output)].home == KernelBuffer::Home::kIntermediate;
+    if (inner || IsFloat(program_.buffers[At(output)].dtype)) kernel.epilogue = RealIfOpen(kernel.epilogue);
     const ScalarType type = kernel.epilogue->type;
+    if (output >= 0 && inner) {
+      kernel.target = output;  // of a sequence, whose types are being settled
+      return true;
+    }
     if (output >= 0) {
       const KernelBuffer& buffer = program_.buffers[At(output)];
       if (buffer.shape != shape) {
@@ -644,17 +914,27 @@ class Checker {
       kernel.target = output;
       return true;
     }
-    DType dtype = type == ScalarType::kReal  ? ComputeType(program_, kernel)
-                  : type == ScalarType::kInt ? DType::kI64
-                                             : DType::kBool;
-    kernel.target = static_cast<int>(program_.buffers.size());
-    buffers_[statement.target] = kernel.target;
-    program_.buffers.push_back({.name = statement.target,
+    kernel.target = NewIntermediate(statement.target, TypeOfResult(kernel), shape);
+    return true;
+  }
+
+  // What an intermediate is stored as.
+  DType TypeOfResult(const Kernel& kernel) const {
+    const ScalarType type = kernel.epilogue->type;
+    return type == ScalarType::kReal  ? ComputeType(program_, kernel)
+           : type == ScalarType::kInt ? DType::kI64
+                                      : DType::kBool;
+  }
+
+  int NewIntermediate(const std::string& name, DType dtype, const Shape& shape) {
+    const int buffer = static_cast<int>(program_.buffers.size());
+    buffers_[name] = buffer;
+    program_.buffers.push_back({.name = name,
                                 .dtype = dtype,
                                 .shape = shape,
                                 .home = KernelBuffer::Home::kIntermediate,
                                 .position = intermediates_++});
-    return true;
+    return buffer;
   }
 
   bool Settings(const Statement& statement, Kernel& kernel) {
@@ -701,6 +981,7 @@ class Checker {
   int intermediates_ = 0;
   std::vector<ScalarType> let_types_;           // of the current statement
   std::vector<std::vector<int>> operand_dims_;  // likewise
+  std::vector<Scope> scopes_;                   // likewise: the indices of a nest
   bool failed_ = false;
   Complaint complaint_;
 };

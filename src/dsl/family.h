@@ -38,13 +38,15 @@ struct Family {
   std::span<const std::string_view> variants;  // empty: none allowed
   int operands = 1;
   bool takes_axes = false, takes_lets = false;
-  bool keeps_axes = false;  // the result has the reduced dimensions too, as softmax and norms have
+  bool takes_indices = false;  // a nest: its operand is an element expression over indices of its own
+  bool keeps_axes = false;     // the result has the reduced dimensions too, as softmax and norms have
   std::span<const Knob> knobs;
   std::span<const Attribute> attributes = {};
   // Null: the space is the operands' broadcast shape. Otherwise sets kernel.space and kernel.axes from the operands'
   // shapes, the attributes (to which it adds those left out) and the axes as written, and says which dimensions of the
   // space each operand's dimensions are; or returns why the shapes do not fit. A dimension that is read at a computed
   // place (the window of a convolution) is one of its own, among `axes`; the family's back end says where it stands.
+  // Where indices are taken, the space is known by then and there are no operand shapes.
   std::optional<std::string> (*shape)(Kernel& kernel, const std::vector<Shape>& operand_shapes,
                                       std::vector<std::vector<int>>& operand_dims) = nullptr;
   // Null: lets fold over the axes. Else a let is an expression of `it`, a real of the family's, over these dimensions of

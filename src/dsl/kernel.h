@@ -3,6 +3,7 @@
 // value.
 #pragma once
 
+#include <map>
 #include <string>
 #include <variant>
 #include <vector>
@@ -30,16 +31,24 @@ struct Limits {
 };
 
 // A buffer seen through strides, already broadcast to the kernel's iteration space (stride 0 where it does not vary).
+// In a nest: a buffer or a view of it in its own dimensions.
 struct KernelOperand {
   int buffer = -1;
-  std::vector<std::int64_t> strides;  // one a dimension of the iteration space
+  std::vector<std::int64_t> strides;  // one a dimension of the iteration space; in a nest, of the tensor or view
   std::int64_t offset = 0;
+  Shape extents = {};  // in a nest: of the tensor or view; empty elsewhere
 };
 
 // One statement. Expressions hold Loads whose `buffer` is an index into `operands` and whose indices are the loop
 // indices of the iteration space (exactly `space`, in order). Values of lets and of the family itself (`it`) appear as
 // Loads of the pseudo-operands kItOperand and kLetOperand - i, with no indices. What a program writes as `it` for a
 // value that is known (the operand of a map or a norm, an earlier link of the chain) has been replaced by that value.
+//
+// In a nest, `epilogue` is the whole element expression over `space`: a Load carries one index expression a dimension
+// of its operand (element [i, j] is at offset + i * strides[0] + j * strides[1]), Reduces stand anywhere. What is not
+// taken by a Select may lie out of range. Nests with the same attribute `sequence` stand one after another and run in
+// lockstep along space[along], backwards if `reversed`: as stages of graph/graph.h. They may read each other's targets,
+// so that a target may be among the operands, also of nests that come earlier.
 inline constexpr int kItOperand = -1;
 inline constexpr int kLetOperand = -2;  // let i is kLetOperand - i
 
@@ -54,8 +63,9 @@ struct Kernel {
   const struct Family* family = nullptr;
   std::string variant;
   Attributes attributes;
-  std::vector<IndexVar> space;  // iteration space: extents and the indices that expressions use
-  std::vector<int> axes;        // reduced dimensions of `space`, sorted
+  std::vector<IndexVar> space;             // iteration space: extents and the indices that expressions use
+  std::map<int, std::string> index_names;  // of a nest's indices, those of its folds too, by their ids
+  std::vector<int> axes;                   // reduced dimensions of `space`, sorted
   std::vector<KernelOperand> operands;
   std::vector<Expr> inputs;  // one a family operand, over `space` (matmul: see families/matmul.cc)
   std::vector<KernelLet> lets;
@@ -74,6 +84,8 @@ struct KernelProgram {
   std::vector<Kernel> kernels;
 };
 
+// The end of the run of kernels that `kernel` begins: of its whole sequence, or kernel + 1.
+std::size_t SequenceEnd(const KernelProgram& program, std::size_t kernel);
 // The dimensions of `space` that the result has, in order: all of them, or those that are not reduced.
 std::vector<int> ResultDims(const Kernel& kernel);
 // What reals are computed in: f64 if the target or an operand is f64, else f32.

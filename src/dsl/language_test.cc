@@ -61,7 +61,7 @@ class Maker {
     }
   }
   TermPtr MakeTerm(int depth) {
-    const int kind = depth == 0 ? Up(2) : Up(5);
+    const int kind = depth == 0 ? Up(2) : Up(7);
     if (kind == 0) return Number(Real());
     if (kind == 1) return Name(Up(4) ? Word() : "it");
     if (kind == 2) {
@@ -69,14 +69,24 @@ class Maker {
       return Call(kOps[Up(10)], {MakeTerm(depth - 1), MakeTerm(depth - 1)});
     }
     if (kind == 3) return Call("neg", {MakeTerm(depth - 1)});
+    if (kind == 4) return FoldOver(Up(2) ? "sum" : "argmax", Indices(), MakeTerm(depth - 1));
     std::vector<TermPtr> arguments;
     for (int i = Up(4); i-- > 0;) arguments.push_back(MakeTerm(depth - 1));
+    if (kind == 5) return Element(Word(), std::move(arguments));
     return Call(Up(2) ? "select" : "sum", std::move(arguments));
+  }
+  std::vector<LoopIndex> Indices() {
+    std::vector<LoopIndex> indices;
+    for (int i = Up(3); i-- > 0;) indices.push_back({.name = Word(), .extent = Up(9)});
+    return indices;
   }
   Statement MakeStatement() {
     Statement statement;
     statement.target = Word();
-    statement.family = Word();
+    statement.family = Up(3) ? Word() : "nest";
+    if (Up(2)) statement.loops = Indices();
+    if (Up(4) == 0) statement.attributes["sequence"] = {Up(3)};
+    if (Up(4) == 0) statement.attributes["along"] = {Up(3), Up(2)};
     if (Up(2)) statement.variant = "sum";
     for (int i = Up(3); i-- > 0;) statement.operands.push_back(MakeTerm(4));
     for (int axis = 0; axis < 5; ++axis) {
@@ -170,6 +180,10 @@ TEST(LanguageTest, ThePageNamesEveryFamilyKnobAndFunction) {
     const std::string section = at == std::string::npos ? "" : page.substr(at, page.find("\n##", at + 1) - at);
     for (const auto& knob : family->knobs) {
       const std::string row = fmt::format("| `{}` | {} |", knob.name, knob.doc);
+      EXPECT_NE(section.find(row), std::string::npos) << family->name << ": docs/language.md lacks the row\n" << row;
+    }
+    for (const auto& attribute : family->attributes) {
+      const std::string row = fmt::format("| `{}` | {} |", attribute.name, attribute.doc);
       EXPECT_NE(section.find(row), std::string::npos) << family->name << ": docs/language.md lacks the row\n" << row;
     }
   }

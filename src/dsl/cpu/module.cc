@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <set>
+#include <span>
 
 #include "dsl/cpu/writer.h"
 #include "dsl/family.h"
@@ -17,12 +18,20 @@ std::string FunctionName(const Writer& writer, const Kernel& kernel) {
   return name + "_" + writer.BufferName(kernel.target);
 }
 
-// The buffers that a kernel reads, in the order of their first use.
-std::vector<int> ReadBuffers(const Kernel& kernel) {
+// The buffers that kernels of one function write and those that they only read, in the order of their first use.
+std::vector<int> TargetBuffers(std::span<const Kernel> kernels) {
   std::vector<int> buffers;
-  std::set<int> seen;
-  for (const auto& operand : kernel.operands) {
-    if (seen.insert(operand.buffer).second) buffers.push_back(operand.buffer);
+  for (const auto& kernel : kernels) buffers.push_back(kernel.target);
+  return buffers;
+}
+std::vector<int> ReadBuffers(std::span<const Kernel> kernels) {
+  std::vector<int> buffers;
+  const std::vector<int> targets = TargetBuffers(kernels);
+  std::set<int> seen(targets.begin(), targets.end());
+  for (const auto& kernel : kernels) {
+    for (const auto& operand : kernel.operands) {
+      if (seen.insert(operand.buffer).second) buffers.push_back(operand.buffer);
+    }
   }
   return buffers;
 }
@@ -57,7 +66,12 @@ std::string EmitCpu(const KernelProgram& program) {
   std::string functions;
   std::vector<std::string> calls;
   bool vectors_64 = false;
-  for (const auto& kernel : program.kernels) {
+  for (std::size_t first = 0; first < program.kernels.size();) {
+    // One function a kernel, or a sequence of them.
+    const std::size_t end = SequenceEnd(program, first);
+    const std::span<const Kernel> run(program.kernels.data() + first, end - first);
+    const Kernel& kernel = run[0];
+    first = end;
     const std::size_t scratch_before = writer.scratch().size();
     writer.Begin(kernel);
     writer.Open("");  // the depth of a function's body
@@ -67,7 +81,7 @@ std::string EmitCpu(const KernelProgram& program) {
     body = body.substr(body.find('\n') + 1);
 
     std::string parameters, arguments;
-    for (const int buffer : ReadBuffers(kernel)) {
+    for (const int buffer : ReadBuffers(run)) {
       const std::string& name = writer.BufferName(buffer);
       parameters += fmt::format("const {}* __restrict {}, ",
                                 CppName(program.buffers[static_cast<std::size_t>(buffer)].dtype), name);
@@ -76,10 +90,13 @@ std::string EmitCpu(const KernelProgram& program) {
                                                                                                        : "") +
           name + ", ";
     }
-    const std::string& target = writer.TargetName();
-    const KernelBuffer& target_buffer = program.buffers[static_cast<std::size_t>(kernel.target)];
-    parameters += fmt::format("{}* __restrict {}", CppName(target_buffer.dtype), target);
-    arguments += (target_buffer.home == KernelBuffer::Home::kIntermediate ? "scratch->" : "") + target;
+    for (const int buffer : TargetBuffers(run)) {
+      const KernelBuffer& target = program.buffers[static_cast<std::size_t>(buffer)];
+      const std::string& name = writer.BufferName(buffer);
+      const std::string comma = buffer == kernel.target ? "" : ", ";
+      parameters += fmt::format("{}{}* __restrict {}", comma, CppName(target.dtype), name);
+      arguments += comma + (target.home == KernelBuffer::Home::kIntermediate ? "scratch->" : "") + name;
+    }
     for (std::size_t i = scratch_before; i < writer.scratch().size(); ++i) {
       const auto& memory = writer.scratch()[i];
       parameters += fmt::format(", {}* __restrict {}", memory.type, memory.name);
@@ -93,7 +110,10 @@ std::string EmitCpu(const KernelProgram& program) {
     vectors_64 |= !attribute.empty();
     std::string signature = fmt::format("{}void {}({})", attribute, FunctionName(writer, kernel), parameters);
     std::string comment;
-    for (const char c : kernel.text) comment += c == '\n' ? std::string("\n//") : std::string(1, c);
+    for (const auto& member : run) {
+      if (&member != &kernel) comment += "\n// ";
+      for (const char c : member.text) comment += c == '\n' ? std::string("\n//") : std::string(1, c);
+    }
     functions += writer.TakeFunctions();
     functions += fmt::format("// {}\n{} {{\n{}\n", comment, signature, body);
     calls.push_back(fmt::format("{}({});", FunctionName(writer, kernel), arguments));
@@ -169,7 +189,7 @@ std::string EmitCpu(const KernelProgram& program) {
   text += "int32_t hone_run(const HoneCall* call) {\n";
   std::set<int> used;
   for (const auto& kernel : program.kernels) {
-    for (const int buffer : ReadBuffers(kernel)) used.insert(buffer);
+    for (const auto& operand : kernel.operands) used.insert(operand.buffer);
     used.insert(kernel.target);
   }
   for (const int buffer : used) {

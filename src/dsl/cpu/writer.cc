@@ -379,9 +379,11 @@ int ExprWriter::Intern(const Expr& expr) {
   if (expr->kind != Expr::Kind::kLoad) {
     for (const auto& operand : expr->operands) {
       node.operands.push_back(Intern(operand));
+      node.stays |= nodes_[static_cast<std::size_t>(node.operands.back())].stays;
       key += fmt::format(" {}", node.operands.back());
     }
   }
+  node.stays |= stays_ && stays_(*expr);
   const auto [it, fresh] = ids_.emplace(key, static_cast<int>(nodes_.size()));
   if (fresh) nodes_.push_back(std::move(node));
   return it->second;
@@ -419,7 +421,9 @@ ExprWriter::Piece ExprWriter::Write(int id) {
   Interned& node = nodes_[static_cast<std::size_t>(id)];
   const bool leaf =
       node.expr->kind == Expr::Kind::kConst || (node.expr->kind == Expr::Kind::kLoad && node.expr->buffer < 0);
-  if (leaf || (node.uses < 2 && !(IsLibm(node.expr) && !SmallPower(node.expr)))) return piece;
+  if (leaf || in_place_ || (branches_ > 0 && node.stays) ||
+      (node.uses < 2 && !(IsLibm(node.expr) && !SmallPower(node.expr))))
+    return piece;
   std::string hint = node.expr->kind == Expr::Kind::kLoad    ? "v"
                      : node.expr->kind == Expr::Kind::kUnary ? std::string(Name(node.expr->unary)) + "_v"
                      : node.expr->kind == Expr::Kind::kBinary && IsLibm(node.expr)
@@ -541,8 +545,10 @@ ExprWriter::Piece ExprWriter::Compose(int id) {
       break;
     case Expr::Kind::kSelect: {
       const std::string condition = Operand(operands[0], kLogicOr);
+      ++branches_;
       const std::string then = Operand(operands[1], kLogicOr);
       const std::string otherwise = Operand(operands[2], kLogicOr);
+      --branches_;
       return {fmt::format("{} ? {} : {}", condition, then, otherwise), kTernary};
     }
     case Expr::Kind::kCast:

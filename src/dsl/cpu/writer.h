@@ -98,6 +98,12 @@ class ExprWriter {
   using LoadText = std::function<std::string(const ExprNode& load)>;
   ExprWriter(Writer& writer, LoadText load) : writer_(writer), load_(std::move(load)) {}
 
+  // What `stays` says of is evaluated only where the expression evaluates it: it, and all that holds it, is written in
+  // place inside of the branches of a select.
+  void KeepInBranches(std::function<bool(const ExprNode& node)> stays) { stays_ = std::move(stays); }
+  // No constants: all is written in place.
+  void KeepInPlace() { in_place_ = true; }
+
   // Lines for the constants, then the expression itself. Several expressions of one scope share what they have in
   // common.
   std::string Text(const Expr& expr);
@@ -120,12 +126,16 @@ class ExprWriter {
     std::vector<int> operands;
     int uses = 0;
     std::string name;  // once it is a constant
+    bool stays = false;
   };
   Writer& writer_;
   LoadText load_;
   std::map<std::string, int> ids_;
   std::vector<Interned> nodes_;
   bool made_constants_ = false;
+  std::function<bool(const ExprNode& node)> stays_;
+  bool in_place_ = false;
+  int branches_ = 0;  // around what is being written
 };
 
 }  // namespace hone::dsl

@@ -21,7 +21,16 @@ class Interpreter {
       : program_(program), values_(values) {}
 
   void Run() {
-    for (const auto& kernel : program_.kernels) RunKernel(kernel);
+    for (std::size_t k = 0; k < program_.kernels.size();) {
+      const std::size_t end = SequenceEnd(program_, k);
+      if (program_.kernels[k].attributes.contains("sequence"))
+        RunSequence(k, end);
+      else if (program_.kernels[k].family->takes_indices)
+        RunNest(program_.kernels[k], -1, 0);
+      else
+        RunKernel(program_.kernels[k]);
+      k = end;
+    }
   }
 
  private:
@@ -36,12 +45,92 @@ class Interpreter {
     return values_[static_cast<std::size_t>(view.buffer)][static_cast<std::size_t>(address)];
   }
 
+  // --- Nests.
+
+  void RunSequence(std::size_t first, std::size_t end) {
+    const auto number = [](const Kernel& kernel, const char* name) { return kernel.attributes.at(name)[0]; };
+    const Kernel& leader = program_.kernels[first];
+    const std::int64_t steps = leader.space[static_cast<std::size_t>(number(leader, "along"))].extent;
+    for (std::int64_t s = 0; s < steps; ++s) {
+      for (std::size_t k = first; k < end; ++k) {
+        const Kernel& kernel = program_.kernels[k];
+        RunNest(kernel, number(kernel, "along"), number(kernel, "reversed") ? steps - 1 - s : s);
+      }
+    }
+  }
+
+  // All elements, or those of one step.
+  void RunNest(const Kernel& kernel, std::int64_t along, std::int64_t step) {
+    auto& target = values_[static_cast<std::size_t>(kernel.target)];
+    target.resize(static_cast<std::size_t>(ElementCount(kernel.result)), std::nan(""));
+    std::vector<int> dims;
+    Index at;
+    for (int d = 0; d < static_cast<int>(kernel.space.size()); ++d) {
+      if (d != along)
+        dims.push_back(d);
+      else
+        at[kernel.space[static_cast<std::size_t>(d)].id] = step;
+    }
+    Each(kernel, dims, at, [&] {
+      std::int64_t address = 0;
+      for (const auto& index : kernel.space) address = address * index.extent + at[index.id];
+      double value = Evaluate(kernel, kernel.epilogue, at, 0, {});
+      if (program_.buffers[static_cast<std::size_t>(kernel.target)].dtype == DType::kBool) value = value != 0;
+      target[static_cast<std::size_t>(address)] = value;
+    });
+  }
+
+  double NestElement(const Kernel& kernel, const Expr& load, const Index& at) const {
+    const KernelOperand& view = kernel.operands[static_cast<std::size_t>(load->buffer)];
+    std::int64_t address = view.offset;
+    for (std::size_t d = 0; d < load->operands.size(); ++d) {
+      const auto index = static_cast<std::int64_t>(Evaluate(kernel, load->operands[d], at, 0, {}));
+      HONE_CHECK(0 <= index && index < view.extents[d], "a nest reads out of range");
+      address += index * view.strides[d];
+    }
+    return values_[static_cast<std::size_t>(view.buffer)][static_cast<std::size_t>(address)];
+  }
+
+  double NestFold(const Kernel& kernel, const Expr& fold, const Index& outer) const {
+    const ReduceOp op = fold->reduce;
+    const bool max = op == ReduceOp::kArgMax, arg = max || op == ReduceOp::kArgMin;
+    Index at = outer;
+    double value = op == ReduceOp::kAll ? 1 : arg ? (max ? -INFINITY : INFINITY) : FoldStart(op);
+    std::int64_t place = 0, flat = 0;
+    const std::function<void(std::size_t)> go = [&](std::size_t d) {
+      if (d < fold->over.size()) {
+        for (std::int64_t i = 0; i < fold->over[d].extent; ++i) {
+          at[fold->over[d].id] = i;
+          go(d + 1);
+        }
+        return;
+      }
+      const double x = Evaluate(kernel, fold->operands[0], at, 0, {});
+      if (arg) {
+        if ((max ? x > value : x < value) || (std::isnan(x) && !std::isnan(value))) {
+          value = x;
+          place = flat;
+        }
+      } else if (op == ReduceOp::kAny || op == ReduceOp::kAll) {
+        value = op == ReduceOp::kAny ? value != 0 || x != 0 : value != 0 && x != 0;
+      } else {
+        value = FoldStep(op, value, x);
+      }
+      ++flat;
+    };
+    go(0);
+    return arg ? static_cast<double>(place) : value;
+  }
+
   double Evaluate(const Kernel& kernel, const Expr& e, const Index& at, double it,
                   const std::vector<double>& lets) const {
     const auto arg = [&](std::size_t i) { return Evaluate(kernel, e->operands[i], at, it, lets); };
     switch (e->kind) {
       case Expr::Kind::kConst: return e->type == ScalarType::kReal ? e->real : static_cast<double>(e->whole);
+      case Expr::Kind::kIndex: return static_cast<double>(at.at(e->index.id));
+      case Expr::Kind::kReduce: return NestFold(kernel, e, at);
       case Expr::Kind::kLoad:
+        if (kernel.family->takes_indices) return NestElement(kernel, e, at);
         if (e->buffer >= 0) return Load(kernel, e->buffer, at);
         return e->buffer == kItOperand ? it : lets[static_cast<std::size_t>(kLetOperand - e->buffer)];
       case Expr::Kind::kSelect: return arg(0) != 0 ? arg(1) : arg(2);
@@ -51,8 +140,8 @@ class Interpreter {
       }
       case Expr::Kind::kUnary: return Unary(e, arg(0));
       case Expr::Kind::kBinary: return Binary(e, arg(0), arg(1));
-      default: HONE_CHECK(false, "not in a kernel");
     }
+    return 0;
   }
 
   static double Unary(const Expr& e, double x) {

@@ -1,0 +1,331 @@
+#include "dsl/cpu/element.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "base/check.h"
+#include "dsl/cpu/knobs.h"
+
+namespace hone::dsl {
+namespace {
+
+using Kind = Expr::Kind;
+
+void AddLinear(const Expr& e, std::int64_t times, LinearForm& form) {
+  if (e->type == ScalarType::kInt) {
+    if (e->kind == Kind::kConst) {
+      form.constant += times * e->whole;
+      return;
+    }
+    if (e->kind == Kind::kIndex) {
+      if ((form.indices[e->index.id] += times) == 0) form.indices.erase(e->index.id);
+      return;
+    }
+    if (e->kind == Kind::kUnary && e->unary == UnaryOp::kNeg) return AddLinear(e->operands[0], -times, form);
+    if (e->kind == Kind::kBinary && (e->binary == BinaryOp::kAdd || e->binary == BinaryOp::kSub)) {
+      AddLinear(e->operands[0], times, form);
+      return AddLinear(e->operands[1], e->binary == BinaryOp::kAdd ? times : -times, form);
+    }
+    if (e->kind == Kind::kBinary && e->binary == BinaryOp::kMul) {
+      for (const std::size_t constant : {1, 0}) {
+        if (e->operands[constant]->kind == Kind::kConst)
+          return AddLinear(e->operands[1 - constant], times * e->operands[constant]->whole, form);
+      }
+    }
+  }
+  form.rest.emplace_back(e, times);
+}
+
+bool Uses(const Expr& expr, int id) {
+  bool uses = false;
+  Visit(expr, [&](const ExprNode& node) { uses |= node.kind == Kind::kIndex && node.index.id == id; });
+  return uses;
+}
+
+// Whether every use of the two indices is in an address that steps by them as if they were one, the outer around the
+// inner.
+bool RunsThrough(const Expr& expr, const IndexVar& outer, const IndexVar& inner) {
+  bool runs = true;
+  std::set<const ExprNode*> seen;
+  const std::function<void(const Expr&)> walk = [&](const Expr& e) {
+    if (!runs || !seen.insert(e.get()).second) return;
+    if (e->kind == Kind::kIndex) runs &= e->index.id != outer.id && e->index.id != inner.id;
+    if (e->kind != Kind::kLoad) {
+      for (const auto& operand : e->operands) walk(operand);
+      return;
+    }
+    const LinearForm form = LinearOf(e->operands[0]);
+    const auto step = [&](int id) {
+      const auto it = form.indices.find(id);
+      return it == form.indices.end() ? 0 : it->second;
+    };
+    runs &= step(outer.id) == step(inner.id) * inner.extent;
+    for (const auto& [rest, times] : form.rest) runs &= !Uses(rest, outer.id) && !Uses(rest, inner.id);
+    for (const auto& [rest, times] : form.rest) walk(rest);
+  };
+  walk(expr);
+  return runs;
+}
+
+Expr Drop(const Expr& expr, const IndexVar& index) {
+  return Substitute(expr, [&](const IndexVar& other) { return other.id == index.id ? Expr(0) : Expr(); });
+}
+
+// One index instead of two.
+Expr Merge(const Expr& expr, const IndexVar& outer, const IndexVar& inner, const IndexVar& merged) {
+  return Substitute(expr, [&](const IndexVar& other) {
+    return other.id == outer.id ? Expr(0) : other.id == inner.id ? Expr(merged) : Expr();
+  });
+}
+
+class Preparer {
+ public:
+  explicit Preparer(const Kernel& kernel) : kernel_(kernel) {}
+
+  Expr Do(const Expr& e) {
+    if (const auto it = done_.find(e.get()); it != done_.end()) return it->second;
+    std::vector<Expr> operands;
+    for (const auto& operand : e->operands) operands.push_back(Do(operand));
+    Expr result = e->kind == Kind::kLoad     ? Flat(*e, operands)
+                  : e->kind == Kind::kReduce ? Simpler(*e, operands[0])
+                                             : WithOperands(*e, std::move(operands));
+    done_.emplace(e.get(), result);
+    return result;
+  }
+
+ private:
+  Expr Flat(const ExprNode& load, const std::vector<Expr>& indices) const {
+    const KernelOperand& operand = kernel_.operands[static_cast<std::size_t>(load.buffer)];
+    Expr address = operand.offset;
+    bool may_miss = false;
+    for (std::size_t d = 0; d < indices.size(); ++d) {
+      const auto range = RangeOf(indices[d]);
+      may_miss |= !range || range->low < 0 || range->high >= operand.extents[d];
+      address = address + indices[d] * operand.strides[d];
+    }
+    return Load(load.buffer + (may_miss ? kMayMiss : 0), {std::move(address)}, load.type);
+  }
+
+  static Expr Simpler(const ExprNode& fold, Expr body) {
+    std::vector<IndexVar> over;
+    for (const auto& index : fold.over) {
+      if (index.extent == 1)
+        body = Drop(body, index);
+      else
+        over.push_back(index);
+    }
+    const bool arg = fold.reduce == ReduceOp::kArgMax || fold.reduce == ReduceOp::kArgMin;
+    if (over.empty()) {
+      if (arg) return 0;
+      return body->type == ScalarType::kBool && fold.type == ScalarType::kInt ? Cast(body, ScalarType::kInt) : body;
+    }
+    for (std::size_t i = over.size() - 1; i-- > 0;) {
+      if (!RunsThrough(body, over[i], over[i + 1])) continue;
+      const IndexVar merged = {over[i + 1].id, over[i].extent * over[i + 1].extent};
+      body = Merge(body, over[i], over[i + 1], merged);
+      over[i] = merged;
+      over.erase(over.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    }
+    return Reduce(fold.reduce, std::move(over), std::move(body));
+  }
+
+  const Kernel& kernel_;
+  std::map<const ExprNode*, Expr> done_;
+};
+
+}  // namespace
+
+LinearForm LinearOf(const Expr& whole) {
+  LinearForm form;
+  AddLinear(whole, 1, form);
+  return form;
+}
+
+std::optional<WholeRange> RangeOf(const Expr& e) {
+  // Beyond this products are not looked at: they could overflow.
+  constexpr std::int64_t kFar = std::int64_t{1} << 31;
+  switch (e->kind) {
+    case Kind::kConst:
+      if (e->type == ScalarType::kReal) return std::nullopt;
+      return WholeRange{e->whole, e->whole};
+    case Kind::kIndex: return WholeRange{0, std::max<std::int64_t>(e->index.extent - 1, 0)};
+    case Kind::kCast:
+      if (e->type == ScalarType::kInt && e->operands[0]->type == ScalarType::kBool) return WholeRange{0, 1};
+      return std::nullopt;
+    case Kind::kReduce: {
+      if (e->reduce != ReduceOp::kArgMax && e->reduce != ReduceOp::kArgMin) return std::nullopt;
+      std::int64_t count = 1;
+      for (const auto& index : e->over) count *= index.extent;
+      return WholeRange{0, std::max<std::int64_t>(count - 1, 0)};
+    }
+    case Kind::kSelect: {
+      const auto a = RangeOf(e->operands[1]), b = RangeOf(e->operands[2]);
+      if (!a || !b) return std::nullopt;
+      return WholeRange{std::min(a->low, b->low), std::max(a->high, b->high)};
+    }
+    case Kind::kUnary: {
+      if (e->unary != UnaryOp::kNeg || e->type != ScalarType::kInt) return std::nullopt;
+      const auto a = RangeOf(e->operands[0]);
+      if (!a) return std::nullopt;
+      return WholeRange{-a->high, -a->low};
+    }
+    case Kind::kBinary: {
+      if (e->type != ScalarType::kInt) return std::nullopt;
+      const auto a = RangeOf(e->operands[0]), b = RangeOf(e->operands[1]);
+      if (e->binary == BinaryOp::kFloorMod && b && b->low == b->high && b->low > 0) {
+        if (a && a->low >= 0 && a->high < b->low) return a;
+        return WholeRange{0, b->low - 1};
+      }
+      if (!a || !b) return std::nullopt;
+      for (const auto end : {a->low, a->high, b->low, b->high}) {
+        if (end < -kFar || end > kFar) return std::nullopt;
+      }
+      switch (e->binary) {
+        case BinaryOp::kAdd: return WholeRange{a->low + b->low, a->high + b->high};
+        case BinaryOp::kSub: return WholeRange{a->low - b->high, a->high - b->low};
+        case BinaryOp::kMul: {
+          const std::int64_t ends[] = {a->low * b->low, a->low * b->high, a->high * b->low, a->high * b->high};
+          return WholeRange{*std::min_element(ends, ends + 4), *std::max_element(ends, ends + 4)};
+        }
+        case BinaryOp::kMin: return WholeRange{std::min(a->low, b->low), std::min(a->high, b->high)};
+        case BinaryOp::kMax: return WholeRange{std::max(a->low, b->low), std::max(a->high, b->high)};
+        case BinaryOp::kFloorDiv: {
+          if (b->low != b->high || b->low <= 0) return std::nullopt;
+          const auto quotient = [&](std::int64_t x) { return x / b->low - (x % b->low < 0 ? 1 : 0); };
+          return WholeRange{quotient(a->low), quotient(a->high)};
+        }
+        default: return std::nullopt;
+      }
+    }
+    default: return std::nullopt;
+  }
+}
+
+std::set<int> FreeIndices(const Expr& expr) {
+  std::set<int> used, folded;
+  Visit(expr, [&](const ExprNode& node) {
+    if (node.kind == Kind::kIndex) used.insert(node.index.id);
+    for (const auto& index : node.over) folded.insert(index.id);
+  });
+  for (const int id : folded) used.erase(id);
+  return used;
+}
+
+std::optional<std::int64_t> StrideAlong(const Expr& address, int index) {
+  const LinearForm form = LinearOf(address);
+  for (const auto& [rest, times] : form.rest) {
+    if (Uses(rest, index)) return std::nullopt;
+  }
+  const auto it = form.indices.find(index);
+  return it == form.indices.end() ? 0 : it->second;
+}
+
+Expr WithOperands(const ExprNode& node, std::vector<Expr> operands) {
+  switch (node.kind) {
+    case Kind::kConst:
+      return node.type == ScalarType::kReal   ? Expr(node.real)
+             : node.type == ScalarType::kBool ? Expr::Bool(node.whole != 0)
+                                              : Expr(node.whole);
+    case Kind::kIndex: return node.index;
+    case Kind::kLoad: return Load(node.buffer, std::move(operands), node.type);
+    case Kind::kUnary: return Apply(node.unary, operands[0]);
+    case Kind::kBinary: return Apply(node.binary, operands[0], operands[1]);
+    case Kind::kSelect: return Select(operands[0], operands[1], operands[2]);
+    case Kind::kCast: return Cast(operands[0], node.type);
+    case Kind::kReduce: return Reduce(node.reduce, node.over, operands[0]);
+  }
+  HONE_CHECK(false, "an expression of no kind");
+  return {};
+}
+
+Expr BothHold(const Expr& first, const Expr& second) {
+  if (!first) return second;
+  if (!second) return first;
+  bool plain = true;
+  Visit(second, [&](const ExprNode& node) { plain &= node.kind != Kind::kLoad && node.kind != Kind::kReduce; });
+  return plain ? Apply(BinaryOp::kAnd, first, second) : Select(first, second, Expr::Bool(false));
+}
+
+std::vector<GuardedFold> OuterFolds(const Expr& expr, const Expr& guard) {
+  std::vector<GuardedFold> folds;
+  const std::function<void(const Expr&, const Expr&)> walk = [&](const Expr& e, const Expr& under) {
+    switch (e->kind) {
+      case Kind::kReduce: folds.push_back({e, under}); return;
+      case Kind::kSelect:
+        walk(e->operands[0], under);
+        walk(e->operands[1], BothHold(under, e->operands[0]));
+        walk(e->operands[2], BothHold(under, Apply(UnaryOp::kNot, e->operands[0])));
+        return;
+      default:
+        for (const auto& operand : e->operands) walk(operand, under);
+    }
+  };
+  bool any = false;
+  Visit(expr, [&](const ExprNode& node) { any |= node.kind == Kind::kReduce; });
+  if (any) walk(expr, guard);
+  return folds;
+}
+
+FlatElement MakeFlat(const Kernel& kernel, const std::set<int>& fixed) {
+  FlatElement element;
+  element.value = kernel.epilogue;
+  element.value = Preparer(kernel).Do(element.value);
+  std::vector<std::size_t> dims;
+  for (std::size_t d = 0; d < kernel.space.size(); ++d) {
+    const IndexVar& index = kernel.space[d];
+    if (index.extent == 1 && !fixed.contains(index.id)) {
+      element.value = Drop(element.value, index);
+    } else {
+      // The dimensions that are left, in the target next to each other where nothing fixed lies between.
+      if (!fixed.contains(index.id)) element.indices.push_back(index);
+      dims.push_back(fixed.contains(index.id) ? 0 : 1);
+    }
+  }
+  // From the innermost on; a fixed dimension parts its neighbours, since addresses in the target step over it.
+  std::vector<IndexVar> merged;
+  std::size_t left = element.indices.size();
+  bool joins = false;
+  for (std::size_t d = dims.size(); d-- > 0;) {
+    if (dims[d] == 0) {
+      joins = false;
+      continue;
+    }
+    const IndexVar outer = element.indices[--left];
+    if (joins && RunsThrough(element.value, outer, merged.front())) {
+      const IndexVar both = {merged.front().id, outer.extent * merged.front().extent};
+      element.value = Merge(element.value, outer, merged.front(), both);
+      merged.front() = both;
+    } else {
+      merged.insert(merged.begin(), outer);
+    }
+    joins = true;
+  }
+  element.indices = std::move(merged);
+  return element;
+}
+
+double FoldedOperations(const Expr& expr) {
+  std::map<const ExprNode*, double> known;
+  const std::function<double(const Expr&)> cost = [&](const Expr& e) -> double {
+    if (const auto it = known.find(e.get()); it != known.end()) return it->second;
+    double sum = 0;
+    for (const auto& operand : e->operands) sum += cost(operand);
+    if (e->kind == Kind::kReduce) {
+      double count = 1;
+      for (const auto& index : e->over) count *= static_cast<double>(index.extent);
+      sum = (sum + 1) * count;
+    } else if (e->kind == Kind::kUnary || e->kind == Kind::kBinary || e->kind == Kind::kSelect) {
+      std::vector<Expr> leaves(e->operands.size(), Load(0, {}, ScalarType::kReal));
+      const bool real = e->type == ScalarType::kReal && e->operands.back()->type == ScalarType::kReal;
+      sum += real ? OperationsPerElement(
+                        WithOperands(*e, e->kind == Kind::kSelect
+                                             ? std::vector<Expr>{Load(1, {}, ScalarType::kBool), leaves[0], leaves[1]}
+                                             : leaves))
+                  : 0.0;
+    }
+    return known[e.get()] = sum;
+  };
+  return cost(expr);
+}
+
+}  // namespace hone::dsl

@@ -1,0 +1,65 @@
+// The element expressions of nests, made ready to be written: loads become flat addresses, indices that do nothing go,
+// neighbouring indices that every address runs through as one are merged. And what can be said of indices and addresses
+// without running anything.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "dsl/kernel.h"
+
+namespace hone::dsl {
+
+// A load that may lie out of range, where nothing guards it, has its operand's number plus this.
+inline constexpr int kMayMiss = 1 << 20;
+
+// A whole number as constant + sum of coefficient * index + sum of coefficient * what is not linear.
+struct LinearForm {
+  std::int64_t constant = 0;
+  std::map<int, std::int64_t> indices;  // by id; no zeros
+  std::vector<std::pair<Expr, std::int64_t>> rest;
+};
+LinearForm LinearOf(const Expr& whole);
+
+struct WholeRange {
+  std::int64_t low = 0, high = 0;  // both belong to it
+};
+// Where a whole number certainly lies, if that is known.
+std::optional<WholeRange> RangeOf(const Expr& whole);
+
+// The ids of indices that the expression uses and does not fold over itself.
+std::set<int> FreeIndices(const Expr& expr);
+
+// What the step of an address is along an index; nothing if it is not constant.
+std::optional<std::int64_t> StrideAlong(const Expr& address, int index);
+
+// The node with other operands.
+Expr WithOperands(const ExprNode& node, std::vector<Expr> operands);
+
+// A fold as it stands in an expression: under which condition it is wanted (none: always).
+struct GuardedFold {
+  Expr fold, guard;
+};
+// The folds of an expression that are not inside of another one, in the order in which they are needed.
+std::vector<GuardedFold> OuterFolds(const Expr& expr, const Expr& guard);
+// Both conditions, the second only where the first holds; one may be missing.
+Expr BothHold(const Expr& first, const Expr& second);
+
+// An element expression over `indices`, one a dimension of the result, outermost first.
+struct FlatElement {
+  Expr value;
+  std::vector<IndexVar> indices;  // what is left to loop over, outermost first; a merged one has the inner one's id
+};
+
+// Makes each Load one flat address of its operand, drops indices of extent 1, merges what runs through as one. `fixed`
+// are indices that are no loops of this element: they are left alone.
+FlatElement MakeFlat(const Kernel& kernel, const std::set<int>& fixed);
+
+// Operations of one evaluation, folds in full.
+double FoldedOperations(const Expr& expr);
+
+}  // namespace hone::dsl
