@@ -416,11 +416,12 @@ class AttentionEmitter {
                     real));
     const std::int64_t whole = e_ / mr_ * mr_;
     const auto block = [&](const std::string& column) {
-      writer_.Line(fmt::format("{} sum[{}][kVectors];", vector, mr_));
+      writer_.Line(fmt::format("{} sum[{}][kVectors] = {{}};", vector, mr_));
       const std::string sum = fmt::format("*reinterpret_cast<{}*>(sums + (e + r) * {} + v * kLanes)", vector, lanes_);
-      EachRegister(fmt::format("sum[r][v] = {} * *reinterpret_cast<const {}*>(scale + v * kLanes);", sum, vector));
       Accumulate(vector, "j", "count", "weights", fmt::format("values[{}]", Address({"j", column}, {key, step}, 0)));
-      EachRegister(fmt::format("{} = sum[r][v];", sum));
+      // A block's own sum joins the total at its end: fewer roundings pile up.
+      EachRegister(
+          fmt::format("{} = {} * *reinterpret_cast<const {}*>(scale + v * kLanes) + sum[r][v];", sum, sum, vector));
     };
     if (whole > 0) {
       writer_.Open(fmt::format("for (long e = 0; e < {}; e += {})", whole, mr_));

@@ -89,6 +89,8 @@ namespace {
 
 using Conv = Convolution;
 
+constexpr std::int64_t kChunk = 512;  // products that are summed one after the other
+
 class ConvEmitter {
  public:
   ConvEmitter(const KernelProgram& program, const Kernel& kernel, Writer& writer)
@@ -310,8 +312,19 @@ class ConvEmitter {
       writer_.Comment("Where the taps' pixels stand.");
       writer_.Line(fmt::format("static constexpr int kPlaces[{}] = {{{}}};", places.size(), fmt::join(places, ", ")));
     }
+    // A long sum is made of the sums of equal chunks, so that fewer roundings pile up.
+    const std::int64_t products = places.empty() ? 1 : static_cast<std::int64_t>(places.size());
+    const std::int64_t most = tile_channels_ * taps_ / products;
+    const std::int64_t chunks = (most * products + kChunk - 1) / kChunk;
+    const std::int64_t chunk = (most + chunks - 1) / chunks;
+    const bool chunked = chunk < most;
+    if (chunked) {
+      writer_.Open(fmt::format("for (long k0 = 0; k0 < depth; k0 += {})", chunk));
+      writer_.Line(fmt::format("const long k_end = k0 + {} < depth ? k0 + {} : depth;", chunk, chunk));
+    }
     writer_.Line(fmt::format("{} sum[{}][kVectors] = {{}};", vector, mr_));
-    writer_.Open(fmt::format("for (long k = 0; k < depth; ++k, x += {})", places.empty() ? nr_ : step));
+    writer_.Open(fmt::format("for (long k = {}; k < {}; ++k, x += {})", chunked ? "k0" : "0",
+                             chunked ? "k_end" : "depth", places.empty() ? nr_ : step));
     if (table) writer_.Open(fmt::format("for (int t = 0; t < {}; ++t, w += {})", places.size(), mr_));
     writer_.Line(fmt::format("{} row[kVectors];", vector));
     writer_.Line("#pragma GCC unroll 16");
@@ -331,13 +344,27 @@ class ConvEmitter {
       writer_.Line(fmt::format("w += {};", mr_));
     }
     writer_.Close();
-    writer_.Line("#pragma GCC unroll 32");
-    writer_.Open(fmt::format("for (int r = 0; r < {}; ++r)", mr_));
-    writer_.Line("#pragma GCC unroll 16");
-    writer_.Line(fmt::format(
-        "for (int v = 0; v < kVectors; ++v) *reinterpret_cast<{}*>(tile + r * {} + v * kLanes) = sum[r][v];", vector,
-        nr_));
-    writer_.Close();
+    const auto keep = [&](std::string_view how) {
+      writer_.Line("#pragma GCC unroll 32");
+      writer_.Open(fmt::format("for (int r = 0; r < {}; ++r)", mr_));
+      writer_.Line("#pragma GCC unroll 16");
+      writer_.Line(
+          fmt::format("for (int v = 0; v < kVectors; ++v) *reinterpret_cast<{}*>(tile + r * {} + v * kLanes) {} "
+                      "sum[r][v];",
+                      vector, nr_, how));
+      writer_.Close();
+    };
+    if (chunked) {
+      writer_.Open("if (k0 == 0)");
+      keep("=");
+      writer_.Close(" else {");
+      writer_.Indent();
+      keep("+=");
+      writer_.Close();
+      writer_.Close();
+    } else {
+      keep("=");
+    }
     writer_.Close();
     writer_.EndFunction();
   }

@@ -168,9 +168,9 @@ std::vector<Setting> MicroValues(const Kernel& kernel, const Limits& limits) {
   const auto waste = [&](const std::array<std::int64_t, 2>& block) {
     const double used = static_cast<double>(Up(conv.made, block[0]) * Up(pixels, block[1])) /
                         (static_cast<double>(conv.made) * static_cast<double>(pixels));
-    // Loads a product: the pixels' vectors, which lie across cache lines, and the weights.
-    const double loads = 1.0 / static_cast<double>(block[0]) + 16.0 / static_cast<double>(block[1]) * 0.2;
-    return used * (1 + 0.3 * loads);
+    // Vectors of pixels come from L2 once for all rows of the block, weights from L1 once for all of its vectors.
+    const double loads = 0.6 / static_cast<double>(block[0]) + 5.0 / static_cast<double>(block[1]);
+    return used * (1 + loads);
   };
   std::stable_sort(blocks.begin(), blocks.end(), [&](const auto& a, const auto& b) { return waste(a) < waste(b); });
   std::vector<Setting> values;

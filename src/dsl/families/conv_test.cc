@@ -36,6 +36,19 @@ far = conv(x, w) by {padding: 4} with {path: gemm}
                        2, random);
 }
 
+TEST(ConvTest, LongSumsAreMadeOfChunks) {
+  std::mt19937 random(24);
+  testing::ExpectRight(testing::MustCheck(R"(program longs
+input x: f32[1, 151, 6, 9]
+param w: f32[3, 151, 3, 3]
+output direct: f32[1, 3, 6, 9]
+output gemm: f32[1, 3, 6, 9]
+direct = conv(x, w) by {padding: 1} with {path: direct}
+gemm = conv(x, w) by {padding: 1} with {path: gemm}
+)"),
+                       2, random);
+}
+
 TEST(ConvTest, GroupsDepthwiseAndOnes) {
   std::mt19937 random(22);
   testing::ExpectRight(testing::MustCheck(R"(program groups
