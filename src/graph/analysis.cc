@@ -151,8 +151,8 @@ class Analyzer {
       flag.kind = FlagKind::kNearlyConstant;
       flag.within = kSpreadDeviations * deviation;
       flag.reason = fmt::format(
-          "when the inputs are drawn again and the parameters stay, its elements move by a standard deviation of {} at "
-          "most",
+          "when the inputs are drawn again and the parameters stay, its elements move by a standard deviation of about "
+          "{}",
           Number(deviation));
     } else {
       return true;

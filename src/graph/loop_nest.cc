@@ -608,7 +608,10 @@ class NestWriter {
       return name;
     }
     std::string text = EmitNode(*e);
-    const bool worth = e->kind != Expr::Kind::kConst && e->kind != Expr::Kind::kIndex && e->type != ScalarType::kInt;
+    // Index arithmetic is the compiler's to share; hashes of indices (graph/random.h) would grow without bound.
+    const bool hash = e->kind == Expr::Kind::kBinary && e->binary == BinaryOp::kXor;
+    const bool worth =
+        e->kind != Expr::Kind::kConst && e->kind != Expr::Kind::kIndex && (e->type != ScalarType::kInt || hash);
     if (worth && used_[e.get()] > 1 && unconditional_.count(e.get())) {
       std::string name = fmt::format("t{}", temporaries_++);
       Line("const auto {} = {};", name, text);

@@ -42,6 +42,31 @@ Expr Operand::Broadcast(Indices indices) const {
   return (*this)(std::move(own));
 }
 
+std::vector<Expr> Replaced(Indices at, int dim, Expr index) {
+  std::vector<Expr> full(at.begin(), at.end());
+  if (!full.empty()) full[static_cast<std::size_t>(dim)] = std::move(index);
+  return full;
+}
+
+std::vector<Expr> Unflatten(const Expr& flat, const Shape& shape) {
+  std::vector<Expr> at(shape.size());
+  std::int64_t stride = 1;
+  for (std::size_t d = at.size(); d-- > 0;) {
+    const std::int64_t extent = shape[d];
+    const Expr index = Apply(BinaryOp::kFloorDiv, flat, std::max<std::int64_t>(stride, 1));
+    at[d] = d == 0 ? index : Apply(BinaryOp::kFloorMod, index, std::max<std::int64_t>(extent, 1));
+    if (extent == 1) at[d] = 0;
+    stride *= extent;
+  }
+  return at;
+}
+
+Expr Flatten(Indices at, const Shape& shape) {
+  Expr flat = 0;
+  for (std::size_t d = 0; d < shape.size(); ++d) flat = flat * shape[d] + at[d];
+  return flat;
+}
+
 // --- Arguments ---
 
 const Argument* OpCall::Find(std::string_view name) const {
@@ -110,6 +135,25 @@ std::vector<Operand> OpCall::Tensors(std::string_view name) {
       return operands;
     }
     operands.emplace_back(value, builder_.buffer(value).shape, builder_.buffer(value).dtype);
+  }
+  return operands;
+}
+
+std::vector<std::optional<Operand>> OpCall::MaybeTensors(std::string_view name) {
+  std::vector<std::optional<Operand>> operands;
+  const Argument* argument = Find(name);
+  const auto* list = argument ? std::get_if<ArgumentList>(&argument->value) : nullptr;
+  if (!list) Fail(fmt::format("argument '{}' has to be a list of tensors", name));
+  for (const auto& item : list ? *list : ArgumentList{}) {
+    operands.emplace_back();
+    if (std::holds_alternative<std::monostate>(item.value)) continue;
+    const auto* tensor = std::get_if<TensorName>(&item.value);
+    const int value = tensor ? builder_.Value(tensor->name) : -1;
+    if (value < 0) {
+      Fail(fmt::format("argument '{}' has an item that is no tensor made before", name));
+      return operands;
+    }
+    operands.back() = Operand(value, builder_.buffer(value).shape, builder_.buffer(value).dtype);
   }
   return operands;
 }
@@ -191,6 +235,22 @@ std::vector<std::int64_t> OpCall::Ints(std::string_view name, std::optional<std:
   return values;
 }
 
+std::vector<double> OpCall::Reals(std::string_view name) {
+  std::vector<double> values;
+  const Argument* argument = Find(name);
+  const auto* list = argument ? std::get_if<ArgumentList>(&argument->value) : nullptr;
+  if (!list) Fail(fmt::format("argument '{}' has to be a list of numbers", name));
+  for (const auto& item : list ? *list : ArgumentList{}) {
+    if (const auto* real = std::get_if<double>(&item.value))
+      values.push_back(*real);
+    else if (const auto* whole = std::get_if<std::int64_t>(&item.value))
+      values.push_back(static_cast<double>(*whole));
+    else
+      Fail(fmt::format("argument '{}' has to be a list of numbers", name));
+  }
+  return values;
+}
+
 DType OpCall::Type(std::string_view name, DType otherwise) {
   if (!Has(name)) return otherwise;
   const auto dtype = ParseDType(String(name));
@@ -245,20 +305,7 @@ Operand OpCall::Reshape(const Operand& x, Shape shape) {
   if (shape == x.shape()) return x;
   if (ElementCount(shape) != ElementCount(x.shape()))
     Fail(fmt::format("{} cannot be seen as {}", ToString(x.shape()), ToString(shape)));
-  const auto element = [&](Indices at) {
-    Expr flat = 0;
-    for (std::size_t d = 0; d < shape.size(); ++d) flat = flat * shape[d] + at[d];
-    std::vector<Expr> from(x.shape().size());
-    std::int64_t stride = 1;
-    for (std::size_t d = from.size(); d-- > 0;) {
-      const std::int64_t extent = x.shape()[d];
-      Expr index = Apply(BinaryOp::kFloorDiv, flat, std::max<std::int64_t>(stride, 1));
-      from[d] = d == 0 ? index : Apply(BinaryOp::kFloorMod, index, std::max<std::int64_t>(extent, 1));
-      if (extent == 1) from[d] = 0;
-      stride *= extent;
-    }
-    return x(from);
-  };
+  const auto element = [&](Indices at) { return x(Unflatten(Flatten(at, shape), x.shape())); };
   const int buffer = AddStage("view", shape, x.dtype(), element, x.buffer());
   return Operand(buffer, std::move(shape), x.dtype());
 }

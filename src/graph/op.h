@@ -52,6 +52,12 @@ class Operand {
   DType dtype_ = DType::kF32;
 };
 
+// `at` with another index in dimension `dim`; with nothing to replace, `at` itself.
+std::vector<Expr> Replaced(Indices at, int dim, Expr index);
+// Indices into a tensor of this shape of its flat element number, and back.
+std::vector<Expr> Unflatten(const Expr& flat, const Shape& shape);
+Expr Flatten(Indices at, const Shape& shape);
+
 // A value that advances step by step along one of its dimensions (class Sequence).
 class StepValue : public Operand {
  public:
@@ -97,11 +103,13 @@ class OpCall {
   Operand Tensor(std::string_view name);
   std::optional<Operand> MaybeTensor(std::string_view name);
   std::vector<Operand> Tensors(std::string_view name);
+  std::vector<std::optional<Operand>> MaybeTensors(std::string_view name);  // a list with gaps
   std::int64_t Int(std::string_view name, std::optional<std::int64_t> otherwise = {});
   double Real(std::string_view name, std::optional<double> otherwise = {});  // an int is taken too
   bool Bool(std::string_view name, std::optional<bool> otherwise = {});
   std::string String(std::string_view name, std::optional<std::string> otherwise = {});
   std::vector<std::int64_t> Ints(std::string_view name, std::optional<std::vector<std::int64_t>> otherwise = {});
+  std::vector<double> Reals(std::string_view name);
   Expr Scalar(std::string_view name, std::optional<double> otherwise = {});  // a number, int or real as written
   DType Type(std::string_view name, DType otherwise);                        // a dtype argument such as "f32"
   // A dimension argument of a tensor of this rank, negative ones counted from the end, in range or an error.
@@ -143,6 +151,8 @@ class OpCall {
 
   void Fail(std::string message);
   bool failed() const { return !error_.empty(); }
+  // The number of this call among the problem's: what random operators draw by.
+  int node_index() const { return node_index_; }
 
  private:
   friend class GraphBuilder;

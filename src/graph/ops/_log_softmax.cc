@@ -1,7 +1,7 @@
-#include "graph/op.h"
+#include "graph/softmax.h"
 
 namespace hone {
 
-HONE_OP(_log_softmax, "self - max - log(sum of exp(self - max)) along dim") { FindOp("log_softmax")->define(call); }
+HONE_OP(_log_softmax, "self - max - log(sum of exp(self - max)) along dim") { DefineSoftmax(call, SoftmaxForm::kLog); }
 
 }  // namespace hone

@@ -1,7 +1,7 @@
-#include "graph/op.h"
+#include "graph/softmax.h"
 
 namespace hone {
 
-HONE_OP(_softmax, "exp(self - max) over its sum along dim") { FindOp("softmax")->define(call); }
+HONE_OP(_softmax, "exp(self - max) over its sum along dim") { DefineSoftmax(call, SoftmaxForm::kPlain); }
 
 }  // namespace hone

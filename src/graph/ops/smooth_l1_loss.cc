@@ -1,22 +1,12 @@
-#include "graph/op.h"
+#include "graph/loss.h"
 
 namespace hone {
 
 HONE_OP(smooth_l1_loss, "|d| < beta ? d^2 / (2 beta) : |d| - beta / 2 for d = self - target, reduced") {
-  const std::int64_t reduction = call.Int("reduction", 1);  // 0 none, 1 mean, 2 sum
-  const Operand x = call.Tensor("self"), target = call.Tensor("target");
-  const DType dtype = call.CommonType({"self", "target"});
-  const Shape shape = call.BroadcastShape({x, target});
-  if (reduction < 0 || reduction > 2) call.Fail("reduction has to be 0, 1 or 2");
   const double beta = call.Real("beta", 1);
-  const auto loss = [&](Indices at) {
-    const Expr d = Cast(x.Broadcast(at), ScalarTypeOf(dtype)) - Cast(target.Broadcast(at), ScalarTypeOf(dtype));
+  DefinePairLoss(call, [&](const Expr& x, const Expr& target) {
+    const Expr d = x - target;
     return beta == 0 ? Abs(d) : Select(Less(Abs(d), beta), Expr(0.5) * d * d / beta, Abs(d) - 0.5 * beta);
-  };
-  if (reduction == 0) return call.Output(shape, dtype, loss);
-  call.Output({}, dtype, [&](Indices) {
-    const Expr sum = Fold(ReduceOp::kSum, shape, loss);
-    return reduction == 1 ? sum / static_cast<double>(ElementCount(shape)) : sum;
   });
 }
 

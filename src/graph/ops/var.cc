@@ -1,9 +1,9 @@
-#include "graph/op.h"
+#include "graph/moments.h"
 
 namespace hone {
 
 HONE_OP(var, "mean square distance from the mean over dim, with Bessel correction unless told otherwise") {
-  FindOp("var_mean")->define(call);  // its first result
+  DefineMoments(call, Moment::kVar, false);
 }
 
 }  // namespace hone

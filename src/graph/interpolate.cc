@@ -1,0 +1,151 @@
+#include "graph/interpolate.h"
+
+#include <cmath>
+#include <numeric>
+
+namespace hone {
+namespace {
+
+struct Fraction {
+  std::int64_t over = 1, under = 1;
+};
+
+// The fraction with the smallest denominator within 1e-12 of x, found by its continued fraction.
+Fraction NearestFraction(double x) {
+  std::int64_t p0 = 0, q0 = 1, p1 = 1, q1 = 0;
+  double rest = x;
+  for (int i = 0; i < 40; ++i) {
+    const double whole = std::floor(rest);
+    if (whole > 1e9) break;
+    const auto a = static_cast<std::int64_t>(whole);
+    const std::int64_t p = a * p1 + p0, q = a * q1 + q0;
+    if (q > (1 << 24)) break;
+    p0 = p1, q0 = q1, p1 = p, q1 = q;
+    if (std::abs(static_cast<double>(p) / static_cast<double>(q) - x) <= 1e-12 * x || rest == whole) break;
+    rest = 1 / (rest - whole);
+  }
+  return {p1, q1};
+}
+
+// A place between elements: `whole` + `part` / `under`.
+struct Place {
+  Expr whole, part;
+  std::int64_t under = 1;
+  Expr Weight() const { return Cast(part, ScalarType::kReal) / static_cast<double>(under); }
+};
+
+struct Axis {
+  std::int64_t in = 1, out = 1;
+  Fraction step;  // of the source a step of the result
+};
+
+Place PlaceOf(const Axis& axis, const Expr& at, Interpolation how, bool align_corners) {
+  Expr over;
+  std::int64_t under = axis.step.under;
+  if (how == Interpolation::kNearest) {
+    over = at * axis.step.over;
+  } else if (how == Interpolation::kNearestExact) {
+    over = (at * 2 + 1) * axis.step.over;
+    under *= 2;
+  } else if (align_corners) {
+    over = at * (axis.out > 1 ? axis.in - 1 : 0);
+    under = axis.out > 1 ? axis.out - 1 : 1;
+  } else {
+    over = (at * 2 + 1) * axis.step.over - under;
+    under *= 2;
+    if (how == Interpolation::kLinear) over = Max(over, 0);
+  }
+  return {Apply(BinaryOp::kFloorDiv, over, under), Apply(BinaryOp::kFloorMod, over, under), under};
+}
+
+// The weight of the element at `distance` steps from the place: Keys' cubic with a = -0.75, as PyTorch has it.
+Expr CubicWeight(const Expr& t, int neighbour) {
+  constexpr double a = -0.75;
+  const auto near = [](const Expr& x) { return ((Expr(a + 2) * x - (a + 3)) * x) * x + 1.0; };
+  const auto far = [](const Expr& x) { return ((Expr(a) * x - 5 * a) * x + 8 * a) * x - 4 * a; };
+  switch (neighbour) {
+    case 0: return far(t + 1.0);
+    case 1: return near(t);
+    case 2: return near(Expr(1.0) - t);
+    default: return far(Expr(2.0) - t);
+  }
+}
+
+}  // namespace
+
+void DefineInterpolation(OpCall& call, Interpolation how, int spatial) {
+  const Operand x = call.Tensor(call.Has("self") ? "self" : "input");
+  const bool align_corners = call.Bool("align_corners", false);
+  if (call.failed()) return;
+  if (x.rank() != spatial + 2) return call.Fail("needs [n, c, ...]");
+  std::vector<std::optional<double>> scales(static_cast<std::size_t>(spatial));
+  constexpr std::string_view kNames[] = {"scales_d", "scales_h", "scales_w"};
+  for (int d = 0; d < spatial; ++d) {
+    const std::string_view name = spatial == 1 ? "scales" : kNames[d + 3 - spatial];
+    if (call.Has(name)) scales[static_cast<std::size_t>(d)] = call.Real(name);
+  }
+  if (call.Has("scale_factors")) {
+    const auto given = call.Reals("scale_factors");
+    if (given.size() != scales.size()) return call.Fail("scale_factors needs one number a spatial dimension");
+    std::copy(given.begin(), given.end(), scales.begin());
+  }
+  std::vector<std::int64_t> sizes;
+  if (call.Has("output_size")) sizes = call.Ints("output_size");
+  for (std::size_t d = 0; sizes.empty() && d < scales.size(); ++d) {
+    if (!scales[d]) return call.Fail("needs output_size or scale_factors");
+  }
+  if (sizes.empty()) {
+    for (int d = 0; d < spatial; ++d) {
+      sizes.push_back(static_cast<std::int64_t>(
+          std::floor(static_cast<double>(x.dim(d + 2)) * *scales[static_cast<std::size_t>(d)])));
+    }
+  }
+  if (static_cast<int>(sizes.size()) != spatial) return call.Fail("output_size needs one number a spatial dimension");
+  std::vector<Axis> axes;
+  Shape shape = {x.dim(0), x.dim(1)};
+  for (int d = 0; d < spatial; ++d) {
+    const auto i = static_cast<std::size_t>(d);
+    Axis axis{x.dim(d + 2), sizes[i], {}};
+    if (axis.in < 1 || axis.out < 1) return call.Fail("needs extents of at least 1");
+    if (scales[i] && *scales[i] > 0) {
+      axis.step = NearestFraction(1 / *scales[i]);
+    } else {
+      const std::int64_t common = std::gcd(axis.in, axis.out);
+      axis.step = {axis.in / common, axis.out / common};
+    }
+    if (how == Interpolation::kNearest && axis.in == axis.out) axis.step = {1, 1};
+    axes.push_back(axis);
+    shape.push_back(axis.out);
+  }
+  call.Output(shape, x.dtype(), [&](Indices at) {
+    std::vector<Expr> full(at.begin(), at.end());
+    // Separable: one dimension after another.
+    const std::function<Expr(std::size_t)> value = [&](std::size_t d) -> Expr {
+      if (d == axes.size()) return x(full);
+      const Place place = PlaceOf(axes[d], at[d + 2], how, align_corners);
+      const auto element = [&](const Expr& index) {
+        full[d + 2] = index;
+        return value(d + 1);
+      };
+      const std::int64_t last = axes[d].in - 1;
+      const auto inside = [&](const Expr& index) { return Max(Min(index, last), 0); };
+      if (how == Interpolation::kNearest || how == Interpolation::kNearestExact) return element(Min(place.whole, last));
+      const Expr t = place.Weight();
+      if (how == Interpolation::kLinear) {
+        // Past the last element there is no second one: half of the pair has no weight.
+        const Expr first = Min(place.whole, last);
+        const Expr second = Min(place.whole + 1, last);
+        return (Expr(1.0) - t) * element(first) + t * element(second);
+      }
+      Expr sum;
+      for (int i = 0; i < 4; ++i) {
+        const Expr term = CubicWeight(t, i) * element(inside(place.whole + (i - 1)));
+        sum = sum ? sum + term : term;
+      }
+      return sum;
+    };
+    return value(0);
+  });
+}
+
+}  // namespace hone

@@ -1,0 +1,13 @@
+// Resizing of the last dimensions of [n, c, ...]: nearest, linear and cubic. Places are exact fractions of whole
+// numbers, so that no rounding decides which element is read.
+#pragma once
+
+#include "graph/op.h"
+
+namespace hone {
+
+enum class Interpolation { kNearest, kNearestExact, kLinear, kCubic };
+// Arguments self (or input), output_size, scale_factors or scales_d, scales_h, scales_w (scales), align_corners.
+void DefineInterpolation(OpCall& call, Interpolation how, int spatial);
+
+}  // namespace hone

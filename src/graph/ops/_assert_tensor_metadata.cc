@@ -1,0 +1,9 @@
+#include "graph/op.h"
+
+namespace hone {
+
+HONE_OP(_assert_tensor_metadata, "nothing: it checks at run time what hone knows") {
+  call.Output({0}, DType::kF32, [](Indices) { return Expr(0.0); });
+}
+
+}  // namespace hone

@@ -1,0 +1,10 @@
+#include "graph/attention.h"
+
+namespace hone {
+
+HONE_OP(_scaled_dot_product_flash_attention,
+        "softmax(query key^T * scale + bias) value, and the log of each row's sum") {
+  DefineAttention(call, "attn_bias", true);
+}
+
+}  // namespace hone

@@ -1,0 +1,9 @@
+#include "graph/interpolate.h"
+
+namespace hone {
+
+HONE_OP(_upsample_nearest_exact2d, "the element at floor((place + 1/2) * in / out)") {
+  DefineInterpolation(call, Interpolation::kNearestExact, 2);
+}
+
+}  // namespace hone

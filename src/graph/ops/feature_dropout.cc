@@ -1,0 +1,7 @@
+#include "graph/random.h"
+
+namespace hone {
+
+HONE_OP(feature_dropout, "dropout of whole channels") { DefineDropout(call, call.Bool("train"), true, false); }
+
+}  // namespace hone

@@ -1,0 +1,7 @@
+#include "graph/window.h"
+
+namespace hone {
+
+HONE_OP(max_pool2d, "largest element of each window") { DefineMaxPool(call, 2); }
+
+}  // namespace hone

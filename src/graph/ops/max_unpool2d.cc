@@ -1,0 +1,7 @@
+#include "graph/window.h"
+
+namespace hone {
+
+HONE_OP(max_unpool2d, "self at the places that indices names, zero elsewhere") { DefineMaxUnpool(call, 2); }
+
+}  // namespace hone

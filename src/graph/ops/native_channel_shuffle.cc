@@ -1,0 +1,9 @@
+#include "graph/op.h"
+
+namespace hone {
+
+HONE_OP(native_channel_shuffle, "[n, groups * c, ...] with the channels of the groups taken in turn") {
+  FindOp("channel_shuffle")->define(call);
+}
+
+}  // namespace hone

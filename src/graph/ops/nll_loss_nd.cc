@@ -1,0 +1,7 @@
+#include "graph/loss.h"
+
+namespace hone {
+
+HONE_OP(nll_loss_nd, "-weight[target] self[target], reduced") { DefineNllLoss(call, false); }
+
+}  // namespace hone

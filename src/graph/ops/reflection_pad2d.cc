@@ -1,0 +1,9 @@
+#include "graph/padding.h"
+
+namespace hone {
+
+HONE_OP(reflection_pad2d, "self with its mirror image around it; padding counts from the last dimension") {
+  DefineEdgePadding(call, EdgePadding::kReflect, 2);
+}
+
+}  // namespace hone

@@ -1,0 +1,14 @@
+#include "graph/order.h"
+
+namespace hone {
+
+HONE_OP(topk, "the k largest (or smallest) elements along dim in order, and where they are; of equals the first") {
+  const Operand x = call.Tensor("self");
+  const int dim = call.Dim("dim", x.rank(), -1);
+  const std::int64_t k = call.Int("k");
+  if (k < 0 || k > x.dim(dim)) return call.Fail("k is out of range");
+  if (x.rank() == 0 && k != 1) return call.Fail("k is out of range");
+  OutputOrdered(call, x, dim, call.Bool("largest", true), k);
+}
+
+}  // namespace hone

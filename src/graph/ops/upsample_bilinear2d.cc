@@ -1,0 +1,9 @@
+#include "graph/interpolate.h"
+
+namespace hone {
+
+HONE_OP(upsample_bilinear2d, "the mean of the elements around each place, weighted by how near they are") {
+  DefineInterpolation(call, Interpolation::kLinear, 2);
+}
+
+}  // namespace hone

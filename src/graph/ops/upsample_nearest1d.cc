@@ -1,0 +1,9 @@
+#include "graph/interpolate.h"
+
+namespace hone {
+
+HONE_OP(upsample_nearest1d, "the element at floor(place * in / out)") {
+  DefineInterpolation(call, Interpolation::kNearest, 1);
+}
+
+}  // namespace hone

@@ -1,0 +1,9 @@
+#include "graph/interpolate.h"
+
+namespace hone {
+
+HONE_OP(upsample_trilinear3d, "the mean of the elements around each place, weighted by how near they are") {
+  DefineInterpolation(call, Interpolation::kLinear, 3);
+}
+
+}  // namespace hone

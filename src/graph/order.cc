@@ -1,0 +1,41 @@
+#include "graph/order.h"
+
+namespace hone {
+
+Operand OrderOf(OpCall& call, const Operand& self, int dim, bool descending, std::int64_t count) {
+  const Operand x = self.rank() == 0 ? call.Reshape(self, {1}) : self;
+  const auto along = static_cast<std::size_t>(dim);
+  const std::vector<std::int64_t> extent = {x.dim(dim)};
+  const auto comparable = [&](Indices at) { return x.dtype() == DType::kBool ? Cast(x(at), ScalarType::kInt) : x(at); };
+  const auto before = [&](const Expr& a, const Expr& b) {  // strictly
+    const Expr less = descending ? Less(b, a) : Less(a, b);
+    if (a->type != ScalarType::kReal) return less;
+    const Expr a_nan = Apply(UnaryOp::kIsNan, a), b_nan = Apply(UnaryOp::kIsNan, b);
+    return Apply(BinaryOp::kOr, less,
+                 descending ? And(a_nan, Apply(UnaryOp::kNot, b_nan)) : And(b_nan, Apply(UnaryOp::kNot, a_nan)));
+  };
+  const Operand rank = call.Let("rank", x.shape(), DType::kI64, [&](Indices at) {
+    return Fold(ReduceOp::kSum, extent, [&](Indices k) {
+      const Expr other = comparable(Replaced(at, dim, k[0])), own = comparable(at);
+      // Among equals, those with a smaller index.
+      const Expr first = Select(Less(k[0], at[along]), Apply(UnaryOp::kNot, before(own, other)), before(other, own));
+      return Cast(first, ScalarType::kInt);
+    });
+  });
+  Shape shape = x.shape();
+  shape[along] = count;
+  const Operand order = call.Let("order", shape, DType::kI64, [&](Indices at) {
+    return Fold(ReduceOp::kSum, extent, [&](Indices k) {
+      return Select(Equal(rank(Replaced(at, dim, k[0])), at[along]), k[0], std::int64_t{0});
+    });
+  });
+  return self.rank() == 0 ? call.Reshape(order, {}) : order;
+}
+
+void OutputOrdered(OpCall& call, const Operand& x, int dim, bool descending, std::int64_t count) {
+  const Operand order = OrderOf(call, x, dim, descending, count);
+  call.Output(order.shape(), x.dtype(), [&](Indices at) { return x(Replaced(at, dim, order(at))); });
+  call.Output(order);
+}
+
+}  // namespace hone
