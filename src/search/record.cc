@@ -57,6 +57,7 @@ Result<OpenedRun> OpenRun(Store& store, const RunRecord& wanted, const std::stri
   if (alike) record = HONE_TRY(store.FindRun(record.id));
   record.budget = wanted.budget;
   record.bound_us = wanted.bound_us;
+  record.flags = wanted.flags;
   return OpenedRun{std::move(record), std::move(*lock), alike.has_value()};
 }
 

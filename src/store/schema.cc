@@ -74,6 +74,9 @@ CREATE TABLE confirmation (
   FOREIGN KEY (run, attempt) REFERENCES attempt(run, number)
 );
 CREATE INDEX confirmation_of_run ON confirmation (run);
+)",
+    R"(
+ALTER TABLE run ADD COLUMN flags TEXT NOT NULL DEFAULT '[]';
 )"};
 
 // What the file says of itself, read at one moment: another process may be making the tables right now.

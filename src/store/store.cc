@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kRunColumns =
     "id, problem_name, problem_identity, problem_blob, target, machine, settings, budget, state, stop_reason, "
     "created_ms, "
-    "updated_ms, best_attempt, bound_us, baselines";
+    "updated_ms, best_attempt, bound_us, baselines, flags";
 
 RunState ParseState(const std::string& name) {
   // The table's CHECK lets nothing else in.
@@ -44,6 +44,7 @@ RunRecord ReadRun(const Statement& row) {
   run.best_attempt = static_cast<int>(row.Integer(12));
   run.bound_us = row.Real(13);
   run.baselines = row.Text(14);
+  run.flags = row.Text(15);
   return run;
 }
 
@@ -132,6 +133,7 @@ Result<RunRecord> Store::CreateRun(RunRecord run, std::string_view problem_json)
   run.problem_blob = HONE_TRY(PutBlob(problem_json));
   run.created_ms = run.updated_ms = UnixMilliseconds();
   if (run.baselines.empty()) run.baselines = "{}";
+  if (run.flags.empty()) run.flags = "[]";
   const std::int64_t next =
       HONE_TRY(connection_.Integer("SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'run'), 0) + 1"));
   // Short enough to type, and of the problem and a counter, so that two stores seldom use the same for different runs.
@@ -142,12 +144,13 @@ Result<RunRecord> Store::CreateRun(RunRecord run, std::string_view problem_json)
     clash.Bind(1, run.id);
     if (!HONE_TRY(clash.Step())) break;
   }
-  Statement insert = HONE_TRY(connection_.Prepare(fmt::format(
-      "INSERT INTO run ({}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)", kRunColumns)));
+  Statement insert = HONE_TRY(connection_.Prepare(
+      fmt::format("INSERT INTO run ({}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+                  kRunColumns)));
   insert.Bind(1, run.id).Bind(2, run.problem_name).Bind(3, run.problem_identity).Bind(4, run.problem_blob);
   insert.Bind(5, run.target).Bind(6, run.machine).Bind(7, run.settings).Bind(8, run.budget).Bind(9, Name(run.state));
   insert.Bind(10, run.stop_reason).Bind(11, run.created_ms).Bind(12, run.updated_ms).Bind(13, run.best_attempt);
-  insert.Bind(14, run.bound_us).Bind(15, run.baselines);
+  insert.Bind(14, run.bound_us).Bind(15, run.baselines).Bind(16, run.flags);
   HONE_TRY(insert.Run());
   HONE_TRY(transaction.Commit());
   return run;
@@ -191,13 +194,16 @@ Result<std::optional<RunRecord>> Store::FindAlike(const RunRecord& run) {
 Result<void> Store::WriteRun(const RunRecord& run) {
   Statement update = HONE_TRY(connection_.Prepare(
       "UPDATE run SET state = ?2, stop_reason = ?3, budget = ?4, best_attempt = ?5, bound_us = ?6, baselines = ?7, "
-      "updated_ms = ?8 WHERE id = ?1"));
+      "updated_ms = ?8, flags = ?9 WHERE id = ?1"));
   update.Bind(1, run.id)
       .Bind(2, Name(run.state))
       .Bind(3, run.stop_reason)
       .Bind(4, run.budget)
       .Bind(5, run.best_attempt);
-  update.Bind(6, run.bound_us).Bind(7, run.baselines).Bind(8, UnixMilliseconds());
+  update.Bind(6, run.bound_us)
+      .Bind(7, run.baselines)
+      .Bind(8, UnixMilliseconds())
+      .Bind(9, run.flags.empty() ? "[]" : run.flags);
   return update.Run();
 }
 

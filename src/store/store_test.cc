@@ -218,9 +218,27 @@ TEST_F(StoreTest, TooNewSchemaIsRefused) {
   const Result<Store> store = Store::Open(Path());
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error().kind, ErrorKind::kUsage);
-  EXPECT_NE(store.error().message.find("has schema 99 and this hone knows schemas 1 to 1: update hone"),
+  EXPECT_NE(store.error().message.find("has schema 99 and this hone knows schemas 1 to 2: update hone"),
             std::string::npos)
       << store.error().message;
+}
+
+TEST_F(StoreTest, AStoreFromBeforeFlagsIsBroughtUpAndKeepsItsRuns) {
+  std::string id;
+  {
+    Store store = Must(Store::Open(Path()));
+    id = Must(store.CreateRun(SomeRun(), "{}")).id;
+  }
+  {
+    Connection connection = Must(Connection::Open(Path(), IfAbsent::kFail));
+    Must(connection.Execute("ALTER TABLE run DROP COLUMN flags; PRAGMA user_version = 1"));
+  }
+  Store store = Must(Store::Open(Path()));
+  RunRecord run = Must(store.FindRun(id));
+  EXPECT_EQ(run.flags, "[]");
+  run.flags = R"([{"kind":"zero"}])";
+  Must(store.UpdateRun(run));
+  EXPECT_EQ(Must(store.FindRun(id)).flags, run.flags);
 }
 
 TEST_F(StoreTest, ADatabaseOfSomebodyElseIsRefusedAndLeftAlone) {
