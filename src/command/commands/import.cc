@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -28,6 +30,12 @@ constexpr Option kOptions[] = {
      .value = "NAME",
      .help = "how accurate: torch, fp64, fp32, tf32, bf16 or fp16",
      .otherwise = "torch"},
+    {.name = "shrink",
+     .type = ValueType::kReal,
+     .value = "MFLOP",
+     .help =
+         "cut sizes of a .py file, operators kept, to at most so many MFLOP and 8 MiB; 500 suits a CPU (0: as it is)",
+     .otherwise = "0"},
     {.name = "python", .value = "PATH", .help = "interpreter with PyTorch (default: $HONE_PYTHON, else python3)"}};
 
 std::string ValuesPath(const std::string& problem_path) {
@@ -64,6 +72,26 @@ int Count(const Problem& problem, Role role) {
   return count;
 }
 
+// What hone's operators say of each value's shape against what PyTorch traced: a graph that differs computes something
+// else.
+Result<void> CheckShapes(const Graph& graph, const std::map<std::string, Shape>& recorded, const std::string& file) {
+  const auto& nodes = graph.problem().nodes;
+  for (std::size_t n = 0; n < nodes.size(); ++n) {
+    for (std::size_t o = 0; o < nodes[n].outputs.size(); ++o) {
+      const auto found = recorded.find(nodes[n].outputs[o]);
+      if (found == recorded.end()) continue;
+      const Shape& ours = graph.buffers()[static_cast<std::size_t>(graph.node_outputs()[n][o])].shape;
+      if (ours == found->second) continue;
+      return Fail(
+          ErrorKind::kTool,
+          fmt::format("{}: {} gives %{} the shape {} here and {} in PyTorch; that is a mistake of hone's, please "
+                      "report it",
+                      file, nodes[n].op, found->first, ToString(ours), ToString(found->second)));
+    }
+  }
+  return {};
+}
+
 Result<Answer> RunImport(VerbCall& call) {
   const std::string file = call.Text("file"), output = call.Text("output");
   const auto contract = ParsePrecision(call.Text("contract"));
@@ -83,6 +111,16 @@ Result<Answer> RunImport(VerbCall& call) {
     if (!folder.empty()) HONE_TRY(MakeDirectories(folder.string()));
     options.weights_path = ValuesPath(output);
   }
+  options.shrink_mflop = call.Real("shrink");
+  if (options.shrink_mflop < 0 || !std::isfinite(options.shrink_mflop)) {
+    return Fail(ErrorKind::kUsage, "--shrink: is a number of MFLOP above 0; 500 suits a CPU");
+  }
+  if (options.shrink_mflop > 0 && !file.ends_with(".py")) {
+    return Fail(ErrorKind::kUsage, fmt::format("--shrink cuts the sizes in a .py file; {} is none", file));
+  }
+  if (options.shrink_mflop > 0) options.wall = std::chrono::minutes(5);  // up to 150 trials
+  std::map<std::string, Shape> recorded;
+  options.recorded_shapes = &recorded;
   auto imported = Import(file, options);
   if (!imported) {
     // A file that is not there is a mistake in the command line, too.
@@ -95,6 +133,7 @@ Result<Answer> RunImport(VerbCall& call) {
   if (!file.ends_with(".json") && !CanConfine()) call.Note(kNotConfined);
   const auto graph = Graph::Create(problem);
   if (!graph) call.Note(fmt::format("imported, but hone cannot optimize it yet: {}", graph.error().message));
+  if (graph) HONE_TRY(CheckShapes(*graph, recorded, file));
 
   if (output.empty()) {
     // Nobody knows where the text will lie: paths have to hold anywhere.
@@ -127,6 +166,7 @@ Result<Answer> RunImport(VerbCall& call) {
                  {"inputs", inputs},
                  {"parameters", parameters},
                  {"outputs", outputs},
+                 {"shapes_checked", graph ? recorded.size() : 0},
                  {"optimizable", graph.has_value()}},
                 std::move(text));
 }
@@ -149,7 +189,8 @@ HONE_VERB(import){
     .json =
         "without -o the problem itself; with it problem (its path), files[] (of values, from its folder), name, "
         "identity,\n"
-        "contract, operators, inputs, parameters, outputs (counts), optimizable (hone knows all operators)",
+        "contract, operators, inputs, parameters, outputs (counts), shapes_checked (values whose shape agrees\n"
+        "with what PyTorch recorded), optimizable (hone knows all operators)",
     .run = RunImport,
 };
 

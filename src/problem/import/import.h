@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,10 @@ struct ImportOptions {
   std::chrono::milliseconds wall{60'000};  // for code of the file that runs
   std::uint64_t memory_bytes = 4'000'000'000;  // data memory of that code
   Precision contract = Precision::kTorch;      // of files that do not state one
+  // > 0: cut batch, channels and spatial sizes of a .py file until it computes no more than this many MFLOP on no more
+  // than 8 MiB, its operators kept. The cut file is written beside weights_path, as .py, and is the problem's source.
+  double shrink_mflop = 0;
+  std::map<std::string, Shape>* recorded_shapes = nullptr;  // if given: what PyTorch recorded of each value it traced
 };
 
 struct Importer {

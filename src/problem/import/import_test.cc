@@ -1,5 +1,6 @@
 #include "problem/import/import.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -91,9 +92,10 @@ std::string Ops(const Problem& problem) {
 constexpr char kHead[] = "import torch\nimport torch.nn as nn\n";
 constexpr char kTail[] = "def get_inputs():\n    return [torch.rand(4, 8)]\ndef get_init_inputs():\n    return []\n";
 
-std::string Module(const std::string& init, const std::string& forward, const std::string& tail = kTail) {
+std::string Module(const std::string& init, const std::string& forward, const std::string& tail = kTail,
+                   const std::string& inputs = "x") {
   return kHead + ("class Model(nn.Module):\n    def __init__(self):\n        super().__init__()\n        " + init +
-                  "\n    def forward(self, x):\n        " + forward + "\n" + tail);
+                  "\n    def forward(self, " + inputs + "):\n        " + forward + "\n" + tail);
 }
 
 TEST_F(ImportTest, UnknownAndMissingFilesAreNamed) {
@@ -246,6 +248,120 @@ TEST_F(ImportTest, TrainingStateAndDropoutOfNothingAreDropped) {
     EXPECT_EQ(Ops(*problem), "aten.native_batch_norm.default");
     EXPECT_EQ(problem->Inputs().size(), 3u);  // x, weight and bias: no statistics
   }
+}
+
+TEST_F(ImportTest, RecurrentLayersStayWhole) {
+  NEEDS_TORCH();
+  for (const auto& python : Pythons()) {
+    const auto lstm = Imported(Module("self.r = nn.LSTM(8, 6, 2, batch_first=True, bidirectional=True)",
+                                      "y, (h, c) = self.r(x, (h, c)); return y, h, c",
+                                      "def get_inputs():\n    return [torch.rand(3, 500, 8), torch.rand(4, 3, 6), "
+                                      "torch.rand(4, 3, 6)]\n",
+                                      "x, h, c"),
+                               python);
+    ASSERT_TRUE(lstm) << lstm.error().message;
+    EXPECT_EQ(Ops(*lstm), "aten.lstm.input");
+    EXPECT_EQ(std::get<ArgumentList>(lstm->nodes[0].arguments.at("params").value).size(), 16u);
+    EXPECT_EQ(lstm->Outputs()[0]->shape, (Shape{3, 500, 12}));
+    EXPECT_NE(lstm->Find("r_weight_ih_l0"), nullptr);  // a parameter of its own, not a constant
+    for (const char* name : {"GRU", "RNN"}) {
+      const auto problem =
+          Imported(Module(fmt::format("self.r = nn.{}(8, 6)", name), "return self.r(x, h)[1]",
+                          "def get_inputs():\n    return [torch.rand(500, 3, 8), torch.rand(1, 3, 6)]\n", "x, h"),
+                   python);
+      ASSERT_TRUE(problem) << problem.error().message;
+      EXPECT_EQ(Ops(*problem), name == std::string("GRU") ? "aten.gru.input" : "aten.rnn_tanh.input");
+    }
+  }
+}
+
+TEST_F(ImportTest, StateThatIsNoBufferIsAParameter) {
+  NEEDS_TORCH();
+  for (const auto& python : Pythons()) {
+    const auto problem =
+        Imported(Module("self.state = torch.randn(4, 8)", "self.state.add_(x); return self.state * 2"), python);
+    ASSERT_TRUE(problem) << problem.error().message;
+    EXPECT_EQ(Ops(*problem), "aten.add.Tensor aten.mul.Tensor");
+    EXPECT_EQ(problem->Find("state")->role, Role::kParameter);
+    const auto given = Imported(
+        Module("self.state = torch.randn(4, 8)", "self.state.copy_(x); self.state = self.state * 2; return self.state"),
+        python);
+    ASSERT_TRUE(given) << given.error().message;
+    EXPECT_EQ(Ops(*given), "aten.mul.Tensor");
+    EXPECT_EQ(given->Inputs().size(), 1u);
+  }
+}
+
+// A convolution and a loop whose sizes are constants of the file, of the kinds that there are.
+constexpr char kLarge[] = R"(import torch
+import torch.nn as nn
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.conv = nn.Conv2d(width, 256, 3, padding=1, groups=2)
+        self.out = nn.Linear(256, 512 // 2)
+    def forward(self, x):
+        return self.out(torch.relu(self.conv(x)).mean(dim=(2, 3)))
+class Model(nn.Module):
+    def __init__(self, width, num_layers):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block(width) for _ in range(num_layers)])
+    def forward(self, x):
+        return sum(block(x) for block in self.blocks)
+batch_size = 128
+width = 64
+height, right = 8 * 64, 511
+num_layers = 4
+def get_inputs():
+    return [torch.rand(batch_size, width, height, right)]
+def get_init_inputs():
+    return [width, num_layers]
+)";
+
+TEST_F(ImportTest, ShrinkingCutsSizesAndKeepsTheOperators) {
+  NEEDS_TORCH();
+  for (const auto& python : Pythons()) {
+    ImportOptions options;
+    options.python = python.path;
+    options.weights_path = folder_->path() + "/small.safetensors";
+    const auto path = Write(kLarge);
+    const auto whole = Import(path, options);
+    ASSERT_TRUE(whole) << whole.error().message;
+    options.shrink_mflop = 100;
+    std::map<std::string, Shape> recorded;
+    options.recorded_shapes = &recorded;
+    const auto small = Import(path, options);
+    ASSERT_TRUE(small) << small.error().message;
+    EXPECT_EQ(Ops(*small), Ops(*whole));
+    std::int64_t bytes = 0;
+    for (const auto& tensor : small->tensors) bytes += tensor.bytes();
+    EXPECT_LE(bytes, 8 << 20);
+    const Shape& shape = small->Inputs()[0]->shape;
+    EXPECT_LT(ElementCount(shape), ElementCount(whole->Inputs()[0]->shape) / 16);
+    EXPECT_EQ(shape[3] % 2, 1);  // odd stays odd
+    for (const auto extent : shape) EXPECT_GE(extent, 2);
+    EXPECT_EQ(recorded.at("output"), small->Outputs()[0]->shape);
+    const auto& provenance = small->provenance;
+    EXPECT_NE(provenance.at("shrunk").find("height 512 -> "), std::string::npos) << provenance.at("shrunk");
+    EXPECT_EQ(provenance.at("shrunk_from"), path);
+    // What was cut is a file of its own, which imports as the same problem.
+    EXPECT_EQ(provenance.at("source"), folder_->path() + "/small.py");
+    options.shrink_mflop = 0;
+    const auto again = Import(folder_->path() + "/small.py", options);
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_EQ(Identity(*again), Identity(*small));
+  }
+}
+
+TEST_F(ImportTest, ShrinkingDoesNotReplaceTheFile) {
+  NEEDS_TORCH();
+  ImportOptions options;
+  options.shrink_mflop = 100;
+  options.weights_path = folder_->path() + "/model.safetensors";
+  const auto problem = Import(Write(kLarge), options);
+  ASSERT_FALSE(problem);
+  EXPECT_EQ(problem.error().message,
+            folder_->path() + "/model.py: the cut file would replace it; write to another name");
 }
 
 TEST_F(ImportTest, ScalarsAndSeveralOutputsWork) {

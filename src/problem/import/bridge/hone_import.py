@@ -280,12 +280,15 @@ def constant_of(tensor):
 # ---------------------------------------------------------------------------------------------------------------------
 # The user's file.
 
-def load_source():
+def read_source():
     try:
         with open(PATH, "rb") as file:
-            source = file.read()
+            return file.read()
     except OSError as error:
         raise Complaint("cannot be read: %s" % error.strerror)
+
+
+def load_source(source):
     try:
         code = compile(source, PATH, "exec")
     except SyntaxError as error:
@@ -317,7 +320,7 @@ def load_source():
 def fakes(wanted):
     """Fake tensors and what they need: initializers that look at data are replaced by ones that do not."""
     if not wanted:
-        yield
+        yield None
         return
     truncated = nn.init.trunc_normal_
 
@@ -334,21 +337,85 @@ def fakes(wanted):
 
     nn.init.trunc_normal_ = trunc_normal_
     try:
-        with (FakeTensorMode(allow_non_fake_inputs=True) if NEW else FakeTensorMode()):
-            yield
+        with (FakeTensorMode(allow_non_fake_inputs=True) if NEW else FakeTensorMode()) as mode:
+            yield mode
     finally:
         nn.init.trunc_normal_ = truncated
 
 
+# Recurrent layers are operators of PyTorch, but tracing takes them apart, step by step in time: tens of thousands of nodes.
+# While a model runs, its layers call operators of our own instead, which are nothing but a schema and shapes.
+RECURRENT = {
+    "lstm": "(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
+            "bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)",
+    "gru": "(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
+           "bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
+}
+RECURRENT["rnn_tanh"] = RECURRENT["rnn_relu"] = RECURRENT["gru"]
+LIBRARY = []  # torch.library keeps definitions as long as the library lives
+
+
+def define_recurrent():
+    if LIBRARY:
+        return
+    LIBRARY.append(torch.library.Library("hone_whole", "DEF"))
+    for name, schema in RECURRENT.items():
+        LIBRARY[0].define(name + schema)
+
+        def shapes(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+            states = list(hx) if isinstance(hx, (list, tuple)) else [hx]
+            out = input.new_empty(tuple(input.shape[:-1]) + (states[0].shape[-1] * (2 if bidirectional else 1),))
+            return tuple([out] + [torch.empty_like(state) for state in states])
+
+        LIBRARY[0].impl(name, shapes, "Meta")
+        packet = getattr(torch.ops.aten, name)
+        LIBRARY[0].impl(name, lambda *args, op=packet.input: op(*args), "CPU")
+
+
+@contextlib.contextmanager
+def recurrences_whole():
+    define_recurrent()
+    saved = {}
+
+    def divert(name, original):
+        op = getattr(torch.ops.hone_whole, name)
+
+        def call(*args):
+            if len(args) == 9 and not isinstance(args[3], torch.Tensor) and not isinstance(args[1], torch.Tensor) ^ (name != "lstm"):
+                return op(*args)
+            return original(*args)  # packed sequences
+
+        return call
+
+    for name in RECURRENT:
+        saved[name] = getattr(torch._VF, name)
+        setattr(torch._VF, name, divert(name, saved[name]))
+    try:
+        yield
+    finally:
+        for name in RECURRENT:
+            setattr(torch._VF, name, saved[name])
+
+
+def register_plain_tensors(model):
+    """Tensors that a module merely holds are state as buffers are: torch.export wants them registered."""
+    for part in model.modules():
+        for name, value in list(part.__dict__.items()):
+            if isinstance(value, torch.Tensor) and name not in part._buffers and name not in part._parameters:
+                del part.__dict__[name]
+                part.register_buffer(name, value, persistent=False)
+
+
 class Built:
-    def __init__(self, module, fake):
+    def __init__(self, module, fake, record=True):
         self.fake = fake
         self.recorder = Recorder()
         torch.manual_seed(SEED)
         init = module.get_init_inputs() if hasattr(module, "get_init_inputs") else []
-        with fakes(fake), self.recorder:
+        with fakes(fake) as self.mode, self.recorder if record else contextlib.nullcontext():
             self.model = module.Model(*init) if isinstance(init, (list, tuple)) else module.Model(**init)
             inputs = module.get_inputs()
+        register_plain_tensors(self.model)
         if not isinstance(inputs, (list, tuple)):
             raise Complaint("get_inputs() gives a %s, not a list" % type(inputs).__name__)
         self.inputs = list(inputs)
@@ -395,7 +462,7 @@ class Cell:
 
 SKIPPED_ARGUMENTS = ("device", "layout", "pin_memory", "memory_format", "generator", "implicit", "non_blocking")
 IDENTITIES = ("detach", "alias", "lift", "lift_fresh", "lift_fresh_copy", "clone", "contiguous", "detach_copy")
-SAME_SHAPE_IDENTITIES = ("view", "_unsafe_view", "reshape", "_reshape_alias", "expand", "view_copy", "expand_copy")
+SAME_SHAPE_IDENTITIES = ("slice", "view", "_unsafe_view", "reshape", "_reshape_alias", "expand", "view_copy", "expand_copy")
 
 
 class GraphWriter:
@@ -458,6 +525,18 @@ class GraphWriter:
             functional = getattr(torch.ops.aten, name, None)
             if functional is None or overload not in functional.overloads():
                 raise Complaint("%s_ works in place and has no functional form here; import with torch 2" % name)
+        if namespace == "hone_whole":
+            namespace, overload = "aten", "input"
+        if name == "copy" and isinstance(given.get("src"), torch.fx.Node):
+            source = tensor_of(given["src"])
+            if tuple(source.shape) == tuple(meta.shape) and source.dtype == meta.dtype:  # all of it is written anew
+                value = self.value(given["src"])
+                if in_place:
+                    self.cells[first].mutate(value, "aten.copy_")
+                    self.cells[node] = self.cells[first]
+                else:
+                    self.cells[node] = Cell(value)
+                return
         if self.is_identity(name, node, given, first, meta):
             if name in ("native_dropout",):
                 self.cells[node] = [self.cells[first], None]
@@ -634,6 +713,13 @@ def export_old(built):
     tensors = [t for t in flat_inputs if isinstance(t, torch.Tensor)]
     from torch.utils._pytree import tree_unflatten
 
+    def current_weights(part, _):  # a recurrent layer keeps a list of its own, past which functional_call puts new values
+        part._flat_weights = [getattr(part, name) for name in part._flat_weights_names]
+
+    for part in built.model.modules():
+        if isinstance(part, nn.RNNBase):
+            part.register_forward_pre_hook(current_weights)
+
     def run(parameters, *given):
         given = iter(given)
         inputs = tree_unflatten([next(given) if isinstance(t, torch.Tensor) else t for t in flat_inputs], structure)
@@ -649,7 +735,8 @@ def export_old(built):
 
 
 def trace(built):
-    module, sources, outputs = (export_new if NEW else export_old)(built)
+    with recurrences_whole():
+        module, sources, outputs = (export_new if NEW else export_old)(built)
     writer = GraphWriter()
     inputs, weights, constants = {}, {}, []
     for node in module.graph.nodes:
@@ -727,12 +814,12 @@ class Weights:
 
 
 class Importer:
-    def __init__(self, module, digest, built, graph):
+    def __init__(self, module, digest, built, graph, notes):
         self.module, self.digest, self.built = module, digest, built
         self.writer, self.inputs, self.weight_values, self.constants, self.outputs = graph
         self.weights = Weights(OPTIONS["weights_path"])
         self._real = None if built.fake else built
-        self.notes = {}
+        self.notes = dict(notes)
 
     def real(self, why):
         if self._real is None:
@@ -837,6 +924,8 @@ class Importer:
         provenance = {"source": PATH, "source_sha256": self.digest, "torch": torch.__version__.split("+")[0],
                       "importer": "kernelbench_py"}
         provenance.update(self.notes)
+        self.shapes = {v.name: [int(e) for e in v.tensor.shape] for _, _, results in calls for v in results
+                       if v is not None and v.name and isinstance(v.tensor, torch.Tensor)}
         base = os.path.splitext(os.path.basename(PATH))[0]
         return {"hone_problem": 1, "name": base, "tensors": tensors, "graph": graph, "contract": OPTIONS["contract"],
                 "provenance": provenance}
@@ -884,11 +973,28 @@ class Importer:
         return list(reversed(live))
 
 
+def traced(module, fake):
+    built = Built(module, fake)
+    return built, trace(built)
+
+
+def answer_of(importer, extra):
+    document = {"problem": importer.problem(), "shapes": importer.shapes}
+    document.update(extra)
+    return document
+
+
 def run():
-    module, digest = load_source()
+    source, extra, notes = read_source(), {}, {}
+    if OPTIONS.get("shrink_mflop"):
+        load_source(source)  # what is wrong with the file is said as ever
+        exec(compile(OPTIONS["shrink_program"], "hone_shrink.py", "exec"), globals())
+        source, notes = Shrinking(source, OPTIONS["shrink_mflop"] * 1e6).run()
+        extra["shrunk_source"] = source.decode("utf-8", "surrogateescape").encode("utf-8", "replace").decode()
+        notes["source"] = OPTIONS["shrunk_path"]
+    module, digest = load_source(source)
     try:
-        built = Built(module, True)
-        return Importer(module, digest, built, trace(built)).problem()
+        return answer_of(Importer(module, digest, *traced(module, True), notes), extra)
     except Complaint:
         raise
     except Exception as error:
@@ -897,8 +1003,7 @@ def run():
         fake_error = error
     try:
         # Whatever looks at data while it is built or traced: once more with real tensors, as far as they fit.
-        built = Built(module, False)
-        return Importer(module, digest, built, trace(built)).problem()
+        return answer_of(Importer(module, digest, *traced(module, False), notes), extra)
     except Complaint:
         raise
     except Exception as error:
@@ -922,4 +1027,4 @@ except SystemExit as error:
     fail("calls sys.exit(%s) while it is imported" % (error.code,), line_in_file(error))
 except BaseException as error:
     fail(describe_error(error), line_in_file(error))
-answer({"problem": document})
+answer(document)

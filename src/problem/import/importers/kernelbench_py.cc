@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/files.h"
 #include "base/process.h"
 #include "problem/import/bridge.h"
 #include "problem/import/confine.h"
@@ -69,6 +70,20 @@ class ValuesFolder {
   std::string path_, values_path_;
 };
 
+// {"name": [4, 8]}; what is none of that is left out.
+std::map<std::string, Shape> ShapesIn(const json& rows) {
+  std::map<std::string, Shape> shapes;
+  if (!rows.is_object()) return shapes;
+  for (const auto& [name, row] : rows.items()) {
+    Shape shape;
+    for (const auto& extent : row) {
+      if (extent.is_number_integer()) shape.push_back(extent.get<std::int64_t>());
+    }
+    if (row.is_array() && shape.size() == row.size()) shapes[name] = shape;
+  }
+  return shapes;
+}
+
 Result<Problem> Read(const std::string& path, const ImportOptions& options) {
   auto python = options.python;
   if (python.empty()) {
@@ -80,11 +95,21 @@ Result<Problem> Read(const std::string& path, const ImportOptions& options) {
     return Fail(ErrorKind::kUsage, fmt::format("{}: exact weights need a file to be written to", path));
   }
   const ValuesFolder values = HONE_TRY(ValuesFolder::BesideOf(options.weights_path));
-  const json request = {{"path", path},
-                        {"weights", options.weights},
-                        {"weights_path", values.file()},
-                        {"memory_bytes", options.memory_bytes},
-                        {"contract", std::string(Name(options.contract))}};
+  const std::string shrunk_path = fs::path(options.weights_path).replace_extension(".py").string();
+  std::error_code ignored;
+  if (options.shrink_mflop > 0 && fs::equivalent(path, shrunk_path, ignored)) {
+    return Fail(ErrorKind::kUsage, fmt::format("{}: the cut file would replace it; write to another name", path));
+  }
+  json request = {{"path", path},
+                  {"weights", options.weights},
+                  {"weights_path", values.file()},
+                  {"memory_bytes", options.memory_bytes},
+                  {"contract", std::string(Name(options.contract))}};
+  if (options.shrink_mflop > 0) {
+    request["shrink_mflop"] = options.shrink_mflop;
+    request["shrunk_path"] = shrunk_path;
+    request["shrink_program"] = ShrinkBridge();
+  }
   Command command;
   command.argv = {python, "-I", "-c", std::string(ImportBridge()),
                   request.dump(-1, ' ', false, json::error_handler_t::replace)};
@@ -110,6 +135,12 @@ Result<Problem> Read(const std::string& path, const ImportOptions& options) {
   auto problem = ParseProblem(answer["problem"].dump(-1, ' ', false, json::error_handler_t::replace), path);
   if (!problem) return Rethrow(problem.error(), "what the import of the file gave is no problem: ");
   HONE_TRY(values.Take());
+  if (answer.contains("shrunk_source") && answer["shrunk_source"].is_string()) {
+    HONE_TRY(WriteFileAtomically(shrunk_path, answer["shrunk_source"].get<std::string>()));
+  }
+  if (options.recorded_shapes && answer.contains("shapes")) {
+    *options.recorded_shapes = ShapesIn(answer["shapes"]);
+  }
   problem->folder = fs::path(options.weights_path).parent_path().string();
   return problem;
 }
