@@ -384,10 +384,19 @@ class ElementWriter {
       default: return type == ScalarType::kReal ? writer_.MapMax(IsMax(op)) : IsMax(op) ? "max" : "min";
     }
   }
-  static Expr FlatIndex(const std::vector<IndexVar>& over) {
+  // The place of what the loops stand at. Of a vector's worth of them, twice as many fit as int: its type is PlaceType.
+  std::string PlaceText(const std::vector<IndexVar>& over) {
     Expr flat = 0;
     for (const auto& index : over) flat = flat * index.extent + index;
-    return flat;
+    return fmt::format("static_cast<{}>({})", PlaceType(over), TextOf(flat, {}));
+  }
+  static std::int64_t Places(const std::vector<IndexVar>& over) {
+    std::int64_t count = 1;
+    for (const auto& index : over) count *= index.extent;
+    return count;
+  }
+  static std::string PlaceType(const std::vector<IndexVar>& over) {
+    return Places(over) <= std::numeric_limits<int>::max() ? "int" : "long";
   }
 
   // The loops of a fold around `leaf`; `reduction` is the innermost one's clause, if it vectorises.
@@ -429,24 +438,21 @@ class ElementWriter {
       const std::string best = writer_.Fresh("best");
       writer_.Line(fmt::format("{} {} = {};", cpp_type, best, Start(op, type)));
       const bool twice = plain && type == ScalarType::kReal && over.back().extent >= 64;
-      std::int64_t count = 1;
-      for (const auto& index : over) count *= index.extent;
-      writer_.Line(fmt::format("long {} = {};", name, twice ? count : 0));
+      writer_.Line(fmt::format("{} {} = {};", PlaceType(over), name, twice ? Places(over) : 0));
       OpenGuard(guard);
-      const Expr flat = FlatIndex(over);
       if (twice) {
         // The extreme first, then the first place that has it: both vectorise.
         FoldLoops(over, body, path, fmt::format("reduction({} : {})", Clause(op, type), best),
                   [&] { writer_.Line(Step(op, best, TextOf(body, path))); });
         FoldLoops(over, body, path, fmt::format("reduction(min : {})", name), [&] {
-          const std::string value = Constant(body, path, "value"), at = TextOf(flat, {});
+          const std::string value = Constant(body, path, "value"), at = PlaceText(over);
           const std::string hit = writer_.Fresh("hit");
           writer_.Line(fmt::format("const bool {} = ({} == {}) | ({} != {});", hit, value, best, value, value));
           writer_.Line(fmt::format("{} = {} & ({} < {}) ? {} : {};", name, hit, at, name, at, name));
         });
       } else {
         FoldLoops(over, body, path, "", [&] {
-          const std::string value = Constant(body, path, "value"), at = TextOf(flat, {});
+          const std::string value = Constant(body, path, "value"), at = PlaceText(over);
           writer_.Open(fmt::format(
               "if ({} {} {}{})", value, IsMax(op) ? ">" : "<", best,
               type == ScalarType::kReal ? fmt::format(" || ({} != {} && {} == {})", value, value, best, best) : ""));
@@ -457,7 +463,7 @@ class ElementWriter {
       }
       CloseGuard(guard);
       ready_.resize(known);
-      return name;
+      return fmt::format("static_cast<long>({})", name);
     }
     const bool parts = share_ == Share::kWake && writer_.parallel() && open_.empty() && lane_ < 0 &&
                        FoldedOperations(fold) > kLargeFold && over[0].extent >= 2 * kParts;
@@ -554,7 +560,7 @@ class ElementWriter {
     if (IsArg(op)) {
       best = writer_.Fresh("best");
       array(writer_.TypeName(type), best, Start(op, type));
-      array("long", name, "0");
+      array(PlaceType(fold->over), name, "0");
     } else {
       array(writer_.TypeName(type), name, Start(op, type));
     }
@@ -570,7 +576,7 @@ class ElementWriter {
                                      ? fmt::format(" | (({} != {}) & ({}{} == {}{}))", value, value, best, at, best, at)
                                      : ""));
         writer_.Line(fmt::format("{}{} = {} ? {} : {}{};", best, at, better, value, best, at));
-        const std::string place = TextOf(FlatIndex(fold->over), {});
+        const std::string place = PlaceText(fold->over);
         writer_.Line(fmt::format("{}{} = {} ? {} : {}{};", name, at, better, place, name, at));
       } else {
         writer_.Line(Step(op, name + at, TextOf(body, inside)));
@@ -580,7 +586,7 @@ class ElementWriter {
     });
     if (!by_lane) CloseGuard(guard);
     ready_.resize(known);
-    return name + at;
+    return IsArg(op) ? fmt::format("static_cast<long>({}{})", name, at) : name + at;
   }
 
   void OpenGuard(const Expr& guard) {
@@ -866,9 +872,10 @@ class SequenceWriter {
 }  // namespace
 
 void EmitNest(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
-  const auto which = static_cast<std::size_t>(&kernel - program.kernels.data());
-  if (kernel.attributes.contains("sequence"))
+  if (kernel.attributes.contains("sequence")) {
+    const auto which = static_cast<std::size_t>(&kernel - program.kernels.data());
     return SequenceWriter(program, which, SequenceEnd(program, which), writer).Write();
+  }
   for (const auto& index : kernel.space) {
     if (index.extent != 0) continue;
     if (writer.parallel()) writer.Line("(void)threads;");

@@ -7,6 +7,7 @@
 
 #include "dsl/cpu/knobs.h"
 #include "dsl/cpu/loops.h"
+#include "dsl/cpu/transpose.h"
 #include "dsl/cpu/writer.h"
 #include "dsl/family.h"
 
@@ -41,9 +42,22 @@ std::optional<std::string> CheckBlock(const Kernel&, const Setting& value) {
   return CheckRange(value, 16, std::int64_t{1} << 40);
 }
 
+std::vector<Setting> TileValues(const Kernel& kernel, const Limits&) {
+  if (!ReadsAcross(kernel)) return {Whole(0)};
+  return {Whole(32), Whole(64), Whole(16), Whole(0)};
+}
+std::optional<std::string> CheckTile(const Kernel& kernel, const Setting& value) {
+  const auto* edge = std::get_if<std::int64_t>(&value.value);
+  if (edge && *edge == 0) return std::nullopt;
+  if (!edge || *edge % 16 != 0 || *edge < 16 || *edge > 128) return "it is 0 or a multiple of 16 up to 128; try 32";
+  if (!ReadsAcross(kernel)) return "nothing is read across here; try 0";
+  return std::nullopt;
+}
+
 double Flops(const Kernel& kernel) { return SpaceCount(kernel) * OperationsPerElement(kernel.epilogue); }
 
 void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
+  if (EmitTiledMap(program, kernel, writer)) return;
   const Loops loops(program, kernel);
   const bool stream = WordSetting(kernel, "stream") == "yes";
   std::int64_t block = IntSetting(kernel, "block");
@@ -115,6 +129,8 @@ constexpr Knob kKnobs[] = {
     {"stream", "yes: write past the caches (for outputs much larger than they are)", StreamValues, CheckStream},
     {"block", "elements of the inner loop that one thread takes at a time, where the outer loops are short",
      BlockValues, CheckBlock},
+    {"tile", "edge of the squares in which what is read across is turned; 0 = element by element", TileValues,
+     CheckTile},
 };
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "dsl/testing/module.h"
@@ -19,6 +20,37 @@ y = map(gelu(h) - relu(x))
 z = map(xt) -> select(it > 0, exp(it), tanh(it)) -> it * it
 )");
   testing::ExpectRight(program, 2, random);
+}
+
+TEST(MapTest, WhatIsReadAcrossIsTurnedInTiles) {
+  for (const char* const settings : {"", " with {tile: 0}", " with {tile: 16}", " with {tile: 64, vector: 32}"}) {
+    std::mt19937 random(8);
+    const KernelProgram program = testing::MustCheck(fmt::format(R"(program turns
+input x: f32[3, 70, 133]
+input r: f32[70, 133]
+input d: f64[40, 50]
+input n: i64[40, 50]
+param w: f32[70]
+output swapped: f32[3, 133, 70]
+output summed: f32[133, 70]
+output outer: f32[133, 3, 70]
+output wide: f64[50, 40]
+output whole: i64[50, 40]
+view xt = x: [3, 133, 70] strides [9310, 1, 133]
+view rt = r: [133, 70] strides [1, 133]
+view xf = x: [133, 70] strides [1, 133]
+view xo = x: [133, 3, 70] strides [1, 9310, 133]
+view dt = d: [50, 40] strides [1, 50]
+view nt = n: [50, 40] strides [1, 50]
+swapped = map(xt){0} -> it
+summed = map(xf * w + rt){0} -> max(it, xf)
+outer = map(xo){0} -> exp(it)
+wide = map(dt){0} -> it * 2
+whole = map(nt){0} -> it
+)",
+                                                                 settings));
+    testing::ExpectRight(program, 2, random);
+  }
 }
 
 }  // namespace

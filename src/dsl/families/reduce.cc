@@ -1,18 +1,23 @@
-// reduce sum|prod|mean|max|min(EXPR) over [AXES]: one value a row, a column or the whole.
+// reduce sum|prod|mean|max|min|argmax|argmin(EXPR) over [AXES]: one value a row, a column or the whole.
+#include <fmt/format.h>
+
 #include "dsl/cpu/folds.h"
 #include "dsl/cpu/knobs.h"
+#include "dsl/cpu/nest.h"
 #include "dsl/family.h"
 
 namespace hone::dsl {
 namespace {
 
-constexpr std::string_view kVariants[] = {"sum", "prod", "mean", "max", "min"};
+constexpr std::string_view kVariants[] = {"sum", "prod", "mean", "max", "min", "argmax", "argmin"};
+
+bool IsPlace(const Kernel& kernel) { return kernel.variant == "argmax" || kernel.variant == "argmin"; }
 
 double Flops(const Kernel& kernel) { return SpaceCount(kernel) * (1 + OperationsPerElement(kernel.inputs[0])); }
 
 std::optional<std::string> Check(const KernelProgram&, const Kernel& kernel) {
   for (const auto& index : kernel.space) {
-    if (index.extent == 0 && (kernel.variant == "max" || kernel.variant == "min"))
+    if (index.extent == 0 && (kernel.variant == "max" || kernel.variant == "min" || IsPlace(kernel)))
       return "there is no largest of nothing: an extent is 0";
   }
   return std::nullopt;
@@ -21,11 +26,36 @@ std::optional<std::string> Check(const KernelProgram&, const Kernel& kernel) {
 // Bools are counted.
 ScalarType Type(const Kernel& kernel) {
   if (kernel.variant == "mean") return ScalarType::kReal;
+  if (IsPlace(kernel)) return ScalarType::kInt;
   const ScalarType type = kernel.inputs[0]->type;
   return type == ScalarType::kBool ? ScalarType::kInt : type;
 }
 
+// The place of an extreme is found as a nest's fold is.
+void EmitPlace(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
+  Kernel nest = kernel;
+  std::vector<IndexVar> over;
+  nest.space.clear();
+  for (std::size_t d = 0; d < kernel.space.size(); ++d) {
+    const bool folded = std::binary_search(kernel.axes.begin(), kernel.axes.end(), static_cast<int>(d));
+    (folded ? over : nest.space).push_back(kernel.space[d]);
+    static constexpr std::string_view kNames[] = {"i", "j", "k", "l"};
+    nest.index_names[kernel.space[d].id] = d < 4 ? std::string(kNames[d]) : fmt::format("i_{}", d);
+  }
+  for (auto& operand : nest.operands) {
+    for (const auto& index : kernel.space) operand.extents.push_back(index.extent);
+  }
+  const ReduceOp op = kernel.variant == "argmax" ? ReduceOp::kArgMax : ReduceOp::kArgMin;
+  const Expr place = Reduce(op, over, kernel.inputs[0]);
+  nest.epilogue =
+      ReplaceLoads(kernel.epilogue, [&](const ExprNode& load) { return load.buffer == kItOperand ? place : Expr(); });
+  nest.settings["inner"] = Word(FoldsRows(kernel) ? "fold" : "result");
+  nest.settings["block"] = Whole(64);
+  EmitNest(program, nest, writer);
+}
+
 void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
+  if (IsPlace(kernel)) return EmitPlace(program, kernel, writer);
   FoldPass::Item item;
   item.fold = kernel.variant == "prod"  ? ReduceOp::kProd
               : kernel.variant == "max" ? ReduceOp::kMax
@@ -51,8 +81,10 @@ constexpr Knob kKnobs[] = {kThreadsKnob, kVectorKnob, kAccumulatorsKnob, kColumn
 
 HONE_FAMILY(reduce){
     .name = "reduce",
-    .doc = "The sum, product, mean, maximum or minimum over axes; a NaN is both the largest and the smallest.",
-    .grammar = "reduce sum|prod|mean|max|min(EXPR) over [AXES]",
+    .doc =
+        "The sum, product, mean, maximum or minimum over axes, or its place; a NaN is both the largest and the "
+        "smallest.",
+    .grammar = "reduce sum|prod|mean|max|min|argmax|argmin(EXPR) over [AXES]",
     .variants = kVariants,
     .operands = 1,
     .takes_axes = true,

@@ -27,6 +27,8 @@ class Interpreter {
         RunSequence(k, end);
       else if (program_.kernels[k].family->takes_indices)
         RunNest(program_.kernels[k], -1, 0);
+      else if (program_.kernels[k].family->name == "scan")
+        RunScan(program_.kernels[k]);
       else
         RunKernel(program_.kernels[k]);
       k = end;
@@ -43,6 +45,37 @@ class Interpreter {
       if (view.strides[d] != 0) address += view.strides[d] * at.at(kernel.space[d].id);
     }
     return values_[static_cast<std::size_t>(view.buffer)][static_cast<std::size_t>(address)];
+  }
+
+  void RunScan(const Kernel& kernel) {
+    const auto says = [&](const char* name) {
+      const auto it = kernel.attributes.find(name);
+      return it != kernel.attributes.end() && it->second[0] != 0;
+    };
+    const ReduceOp op = kernel.variant == "prod"  ? ReduceOp::kProd
+                        : kernel.variant == "max" ? ReduceOp::kMax
+                        : kernel.variant == "min" ? ReduceOp::kMin
+                                                  : ReduceOp::kSum;
+    auto& target = values_[static_cast<std::size_t>(kernel.target)];
+    target.assign(static_cast<std::size_t>(ElementCount(kernel.result)), 0.0);
+    const IndexVar along = kernel.space[static_cast<std::size_t>(kernel.axes[0])];
+    std::vector<int> others;
+    for (int d = 0; d < static_cast<int>(kernel.space.size()); ++d) {
+      if (d != kernel.axes[0]) others.push_back(d);
+    }
+    Index at;
+    Each(kernel, others, at, [&] {
+      double value = FoldStart(op);
+      for (std::int64_t i = 0; i < along.extent; ++i) {
+        at[along.id] = says("reverse") ? along.extent - 1 - i : i;
+        const double next = FoldStep(op, value, Evaluate(kernel, kernel.inputs[0], at, 0, {}));
+        std::int64_t address = 0;
+        for (const auto& index : kernel.space) address = address * index.extent + at[index.id];
+        target[static_cast<std::size_t>(address)] =
+            Evaluate(kernel, kernel.epilogue, at, says("exclusive") ? value : next, {});
+        value = next;
+      }
+    });
   }
 
   // --- Nests.
@@ -235,6 +268,22 @@ class Interpreter {
     return value;
   }
 
+  // Of the first one, counted over the axes.
+  double PlaceOfExtreme(const Kernel& kernel, Index& at) const {
+    const bool max = kernel.variant == "argmax";
+    double best = max ? -INFINITY : INFINITY;
+    std::int64_t place = 0, flat = 0;
+    Each(kernel, kernel.axes, at, [&] {
+      const double x = Evaluate(kernel, kernel.inputs[0], at, 0, {});
+      if ((max ? x > best : x < best) || (std::isnan(x) && !std::isnan(best))) {
+        best = x;
+        place = flat;
+      }
+      ++flat;
+    });
+    return static_cast<double>(place);
+  }
+
   void RunKernel(const Kernel& kernel) {
     std::vector<int> kept;
     std::int64_t reduced_count = 1;
@@ -261,6 +310,7 @@ class Interpreter {
                                                       : ReduceOp::kSum;
         it = Fold(kernel, op, at, [&] { return input(0); });
         if (kernel.variant == "mean") it /= static_cast<double>(reduced_count);
+        if (kernel.variant == "argmax" || kernel.variant == "argmin") it = PlaceOfExtreme(kernel, at);
       } else if (family == "matmul") {
         it = Fold(kernel, ReduceOp::kSum, at, [&] { return input(0) * input(1); });
       } else if (family == "softmax") {
