@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "command/command.h"
+#include "command/flags.h"
 #include "graph/cost.h"
 #include "graph/op.h"
 #include "problem/import/import.h"
@@ -115,6 +116,9 @@ Result<Answer> RunGraph(VerbCall& call) {
     document["bound"] = nullptr;
     text += fmt::format("bound  {}\n", machine ? "nothing to do" : bound.why);
   }
+  const std::vector<Flag> flags = Analyze(graph);
+  document["flags"] = ToDocument(flags);
+  for (const Flag& flag : flags) text += fmt::format("flag   {}\n", Sentence(flag));
   return Answer(document, std::move(text));
 }
 
@@ -128,7 +132,8 @@ HONE_VERB(graph){
         "the outputs\n"
         "need: inputs and parameters read once, outputs written once. The bound is the time that this takes at the "
         "ceilings that\n"
-        "`hone calibrate` measured.",
+        "`hone calibrate` measured. Flags say what is degenerate: outputs that are zero, constant or blind to inputs "
+        "(nearly: to within what comparisons let pass), and work that algebra saves.",
     .positionals = kPositionals,
     .options = kOptions,
     .json =
@@ -136,7 +141,9 @@ HONE_VERB(graph){
         "multiply_adds,\n"
         "arithmetic, transcendental, bytes_read, bytes_written; total: the same; bound (null without calibration): us, "
         "bytes, flops,\n"
-        "bytes_us, flops_us, limited_by, why. With --ops: ops[]: name, doc",
+        "bytes_us, flops_us, limited_by, why; flags[]: kind, sentence, reason, and what the kind has (output, inputs, "
+        "value, within, "
+        "flops_written, flops_needed). With --ops: ops[]: name, doc",
     .run = RunGraph,
 };
 

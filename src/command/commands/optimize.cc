@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command/command.h"
+#include "command/flags.h"
 #include "command/workbench.h"
 #include "propose/expert/expert.h"
 #include "search/loop.h"
@@ -104,7 +105,8 @@ Json Document(const SearchOutcome& outcome, const Bound& bound, const Machine& m
                    {"bound_us", bound.us},
                    {"bound_limited_by", bound.limited_by},
                    {"best_attempt", outcome.run.best_attempt},
-                   {"confirmed", outcome.winner_confirmed}};
+                   {"confirmed", outcome.winner_confirmed},
+                   {"flags", FlagsOfRun(outcome.run.flags)}};
   if (const Evaluation* best = Winning(outcome)) {
     document["best"] = ToJson(*best);
     const Candidate& candidate = outcome.tree.node(outcome.run.best_attempt).attempt.proposal.candidate;
@@ -118,6 +120,9 @@ std::string Text(const SearchOutcome& outcome, const Bound& bound, const Machine
   std::string text = fmt::format("{} on {} ({} thread{})\n", outcome.run.problem_name, machine.processor,
                                  machine.threads, machine.threads == 1 ? "" : "s");
   text += fmt::format("  bound    {}: {}\n", Microseconds(bound.us), bound.limited_by);
+  for (const auto& flag : FlagsOfRun(outcome.run.flags)) {
+    text += fmt::format("  flagged  {}; times and speed-ups say little\n", flag.value("sentence", ""));
+  }
   text += fmt::format("  search   {} attempts, then stopped: {}\n", outcome.tree.attempts(), outcome.stop.reason);
   const Evaluation* best = Winning(outcome);
   if (!best) return text + "  best     none: no attempt was accepted; `hone show " + outcome.run.id + "` says why\n";
@@ -174,6 +179,7 @@ Result<Answer> RunIt(VerbCall& call) {
   wanted.budget = ToJson(settings.budget);
   wanted.bound_us = bench.bound.us;
   wanted.baselines = "{}";
+  wanted.flags = ToDocument(Analyze(bench.graph)).dump();
   const OpenedRun opened = HONE_TRY(OpenRun(store, wanted, ToJson(bench.problem)));
   if (opened.resumed) call.Note(fmt::format("going on with run {}", opened.record.id));
 
@@ -210,7 +216,8 @@ HONE_VERB(optimize){
     .options = kOptions,
     .json =
         "run, problem, target, machine, store, attempts, replayed (taken from the store), stop (why), bound_us,\n"
-        "bound_limited_by, best_attempt (0 = none), confirmed, best (an evaluation as in docs/evaluation.md, with\n"
+        "bound_limited_by, best_attempt (0 = none), confirmed, flags[] (as of `hone graph`), best (an evaluation as in "
+        "docs/evaluation.md, with\n"
         "kind and source of the candidate)",
     .no = "nothing was accepted, or nothing is faster than the baseline",
     .run = RunIt};

@@ -7,6 +7,7 @@
 
 #include "command/command.h"
 #include "command/evaluation_text.h"
+#include "command/flags.h"
 #include "search/record.h"
 #include "store/store.h"
 
@@ -27,6 +28,7 @@ Result<Answer> RunIt(VerbCall& call) {
   const std::vector<RunRecord> runs = HONE_TRY(store.Runs());
   std::size_t width = 7;
   for (const RunRecord& run : runs) width = std::max(width, run.problem_name.size());
+  std::string apart;  // runs of problems that are flagged
   std::string text =
       fmt::format("{:<7} {:<{}}  {:<8}  {:<11}  {:>8}  {:>9}  {:>8}  {:<8}  {:<10}  updated (UTC)\n", "run", "problem",
                   width, "target", "state", "attempts", "best", "speed-up", "search", "seed");
@@ -49,15 +51,19 @@ Result<Answer> RunIt(VerbCall& call) {
                     {"speedup", summary.best_speedup},
                     {"confirmed", summary.confirmed},
                     {"bound_us", run.bound_us},
+                    {"flags", FlagsOfRun(run.flags)},
                     {"search", settings.search},
                     {"proposer", settings.proposer},
                     {"seed", settings.seed},
                     {"created_ms", run.created_ms},
                     {"updated_ms", run.updated_ms}});
-    text += fmt::format("{:<7} {:<{}}  {:<8}  {:<11}  {:>8}  {:>9}  {:>8}  {:<8}  {:<10}  {}\n", run.id,
-                        run.problem_name, width, run.target, state, summary.attempts, TimeText(summary.best_us),
-                        SpeedupText(summary.best_speedup), settings.search, settings.seed, UtcTime(run.updated_ms));
+    const std::string flags = FlagNames(FlagsOfRun(run.flags));
+    (flags.empty() ? text : apart) += fmt::format(
+        "{:<7} {:<{}}  {:<8}  {:<11}  {:>8}  {:>9}  {:>8}  {:<8}  {:<10}  {}{}{}\n", run.id, run.problem_name, width,
+        run.target, state, summary.attempts, TimeText(summary.best_us), SpeedupText(summary.best_speedup),
+        settings.search, settings.seed, UtcTime(run.updated_ms), flags.empty() ? "" : "  ", flags);
   }
+  if (!apart.empty()) text += "\nof flagged problems, whose times and speed-ups say little:\n" + apart;
   if (runs.empty()) text = fmt::format("no runs yet in {}; `hone optimize` makes one", path);
   return Answer({{"store", path}, {"runs", std::move(rows)}}, std::move(text));
 }
@@ -75,7 +81,8 @@ HONE_VERB(runs){
         "store; runs[], newest first: id, problem, problem_identity, target, machine, state (running, done, "
         "interrupted, "
         "killed), stop_reason, attempts, accepted, best_attempt (0 = none), best_us (us), speedup (over the first "
-        "baseline), confirmed, bound_us (us, 0 = not known), search, proposer, seed, created_ms and updated_ms (since "
+        "baseline), confirmed, bound_us (us, 0 = not known), flags[] (as of `hone graph`), search, proposer, seed, "
+        "created_ms and updated_ms (since "
         "1970)",
     .run = RunIt,
 };

@@ -7,6 +7,7 @@
 
 #include "command/command.h"
 #include "command/evaluation_text.h"
+#include "command/flags.h"
 #include "search/record.h"
 #include "store/store.h"
 
@@ -58,6 +59,7 @@ Result<std::string> HeaderText(Store& store, const RunRecord& run, const RunSumm
   std::string text = fmt::format("run {} of {} on {}, {}\n", run.id, run.problem_name, run.target, state);
   text += fmt::format("{} search with seed {}, proposals by {}; {} attempts, {} accepted\n", settings.search,
                       settings.seed, settings.proposer, summary.attempts, summary.accepted);
+  for (const auto& flag : FlagsOfRun(run.flags)) text += fmt::format("flagged: {}\n", flag.value("sentence", ""));
   if (run.best_attempt != 0) {
     text +=
         fmt::format("best: attempt {} at {}, {} over the first baseline{}", run.best_attempt, TimeText(summary.best_us),
@@ -119,6 +121,7 @@ Result<Answer> ShowRun(Store& store, const RunRecord& run) {
                  {"confirmed", summary.confirmed},
                  {"bound_us", run.bound_us},
                  {"baselines", Object(run.baselines)},
+                 {"flags", FlagsOfRun(run.flags)},
                  {"created_ms", run.created_ms},
                  {"updated_ms", run.updated_ms},
                  {"attempts", std::move(rows)},
@@ -201,7 +204,8 @@ HONE_VERB(show){
     .json =
         "of a run: id, problem, problem_identity, target, machine, settings, budget, state, stop_reason, best_attempt, "
         "best_us, "
-        "speedup, confirmed, bound_us, baselines, created_ms, updated_ms, attempts[], confirmations[]; of an attempt: "
+        "speedup, confirmed, bound_us, baselines, flags[] (as of `hone graph`), created_ms, updated_ms, attempts[], "
+        "confirmations[]; of an attempt: "
         "number, "
         "parent, outcome, median_us (warm), cold_us, speedup, predicted_us, origin, key, kind, identity, started_ms, "
         "ended_ms, "

@@ -61,6 +61,24 @@ class ShowTest : public ::testing::Test {
   SearchOutcome outcome_;
 };
 
+TEST_F(ShowTest, RunsOfFlaggedProblemsAreListedApart) {
+  EXPECT_EQ(Call("runs", {})->text.find("flagged"), std::string::npos);
+  {
+    Result<Store> store = Store::Open(path_);
+    ASSERT_TRUE(store);
+    RunRecord run = *store->FindRun(outcome_.run.id);
+    run.flags = R"([{"kind": "zero", "sentence": "output y is zero: so it is"}])";
+    ASSERT_TRUE(store->UpdateRun(run));
+  }
+  const std::string text = Call("runs", {})->text;
+  const auto apart = text.find("\nof flagged problems, whose times and speed-ups say little:\n" + outcome_.run.id);
+  ASSERT_NE(apart, std::string::npos) << text;
+  EXPECT_EQ(text.find(outcome_.run.id), text.rfind(outcome_.run.id));
+  EXPECT_NE(text.find("  zero\n", apart), std::string::npos) << text;
+  EXPECT_NE(Call("show", {outcome_.run.id})->text.find("flagged: output y is zero: so it is\n"), std::string::npos);
+  EXPECT_EQ(Document("show", {outcome_.run.id})["flags"][0]["kind"], "zero");
+}
+
 TEST_F(ShowTest, RunsAreListedNewestFirst) {
   const Json document = Document("runs", {});
   ASSERT_EQ(document["runs"].size(), 2u);
