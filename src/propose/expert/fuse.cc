@@ -31,6 +31,7 @@ class Fuser {
     if (fusion.maps) InlineMaps();
     if (fusion.norms) GroupNorms();
     if (fusion.epilogues) FuseEpilogues();
+    if (fusion.attention) GroupAttention();
     std::vector<Piece> left;
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
       if (known_[i].alive) left.push_back(std::move(pieces_[i]));
@@ -215,6 +216,34 @@ class Fuser {
       for (const auto member : norm->members) Kill(member);
       pieces_[m] = std::move(norm->piece);
       Learn(m);
+    }
+  }
+
+  // A product of what a norm made of a product, both read by nobody else. Whether the norm is a softmax is for the
+  // recogniser to see.
+  void GroupAttention() {
+    const auto only = [&](int buffer, std::size_t reader) -> std::optional<std::size_t> {
+      const int maker = maker_[Id(buffer)];
+      if (maker < 0 || memory_.IsOutput(buffer) || Readers(buffer) != std::vector<std::size_t>{reader})
+        return std::nullopt;
+      return static_cast<std::size_t>(maker);
+    };
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      if (!known_[i].alive || !IsProduct(pieces_[i])) continue;
+      for (const int read : std::vector<int>(known_[i].reads)) {
+        const auto norm = only(read, i);
+        if (!norm || pieces_[*norm].statistics.size() != 2) continue;
+        for (const int scored : std::vector<int>(known_[*norm].reads)) {
+          const auto product = only(scored, *norm);
+          if (!product || !IsProduct(pieces_[*product])) continue;
+          pieces_[i].inside = {pieces_[*product], pieces_[*norm]};
+          Kill(*product);
+          Kill(*norm);
+          Learn(i);
+          break;
+        }
+        if (!pieces_[i].inside.empty()) break;
+      }
     }
   }
 

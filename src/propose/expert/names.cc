@@ -235,28 +235,28 @@ std::vector<std::string> Names::IndexNames(std::size_t count, const std::map<int
   return names;
 }
 
-std::optional<TermPtr> Names::Nested(const Expr& expr, std::map<int, std::string> indices) {
+std::optional<TermPtr> Names::Nested(const Expr& expr, const Indices& indices) {
   return Write(expr, [&](const Expr& e) -> std::optional<TermPtr> {
     if (e->kind == Expr::Kind::kIndex) {
-      const auto it = indices.find(e->index.id);
-      if (it == indices.end()) return std::nullopt;
+      const auto it = indices.names.find(e->index.id);
+      if (it == indices.names.end()) return std::nullopt;
       return dsl::Name(it->second);
     }
     if (e->kind == Expr::Kind::kLoad) return Element(e, indices);
-    const auto names = IndexNames(e->over.size(), indices);
+    const auto names = IndexNames(e->over.size(), indices.names);
     auto inside = indices;
     std::vector<dsl::LoopIndex> over;
     for (std::size_t d = 0; d < names.size(); ++d) {
-      inside[e->over[d].id] = names[d];
+      inside.names[e->over[d].id] = names[d];
       over.push_back({names[d], e->over[d].extent});
     }
-    auto body = Nested(e->operands[0], std::move(inside));
+    auto body = Nested(e->operands[0], inside);
     if (!body) return std::nullopt;
     return dsl::FoldOver(std::string(FoldWord(e->reduce)), std::move(over), std::move(*body));
   });
 }
 
-std::optional<TermPtr> Names::Element(const Expr& load, const std::map<int, std::string>& indices) {
+std::optional<TermPtr> Names::Element(const Expr& load, const Indices& indices) {
   const int root = memory_.Root(load->buffer);
   const auto it = values_.find(root);
   if (it == values_.end()) return std::nullopt;
@@ -283,6 +283,13 @@ std::optional<TermPtr> Names::Element(const Expr& load, const std::map<int, std:
       seen = {ElementCount(value.shape)};
       at = {flat};
     }
+  }
+  // Dimensions whose indices are written as one are one.
+  for (std::size_t d = at.size(); d-- > 0;) {
+    if (at[d]->kind != Expr::Kind::kIndex || !indices.joined.count(at[d]->index.id)) continue;
+    at.erase(at.begin() + static_cast<std::ptrdiff_t>(d));
+    seen[d + 1] *= seen[d];
+    seen.erase(seen.begin() + static_cast<std::ptrdiff_t>(d));
   }
   const auto name = View(root, seen, DenseStrides(seen), 0, Broadcast::kForbidden);
   if (!name) return std::nullopt;

@@ -38,8 +38,14 @@ class Names {
   // it has no such form: an index as a value, a position that depends on data, a fold.
   std::optional<dsl::TermPtr> Term(const Expr& expr, const std::vector<IndexVar>& space,
                                    const std::map<int, std::string>& special);
-  // Any expression, with elements and folds written out as in a nest. `indices` names the free ones, by id.
-  std::optional<dsl::TermPtr> Nested(const Expr& expr, std::map<int, std::string> indices);
+  // Any expression, with elements and folds written out as in a nest.
+  struct Indices {
+    std::map<int, std::string> names;  // of the free ones, by id
+    // By id: neighbours that every load has as such, in whole dimensions, and that are written as one under the name
+    // of the second.
+    std::map<int, int> joined;
+  };
+  std::optional<dsl::TermPtr> Nested(const Expr& expr, const Indices& indices);
   // Names for a nest's indices, or a fold's in it: i, j, k ... that are no tensors and none of `used`.
   std::vector<std::string> IndexNames(std::size_t count, const std::map<int, std::string>& used) const;
 
@@ -58,7 +64,7 @@ class Names {
  private:
   using ViewKey = std::tuple<std::string, Shape, std::vector<std::int64_t>, std::int64_t>;
 
-  std::optional<dsl::TermPtr> Element(const Expr& load, const std::map<int, std::string>& indices);
+  std::optional<dsl::TermPtr> Element(const Expr& load, const Indices& indices);
 
   const Memory& memory_;
   std::map<int, Value> values_;         // by buffer

@@ -76,6 +76,7 @@ void EachExpr(Piece& piece, const std::function<void(Expr&)>& visit) {
     visit(piece.value);
   }
   for (auto& statistic : piece.statistics) EachExpr(statistic, visit);
+  for (auto& part : piece.inside) EachExpr(part, visit);
 }
 
 void EachExpr(const Piece& piece, const std::function<void(const Expr&)>& visit) {
@@ -86,6 +87,7 @@ void EachExpr(const Piece& piece, const std::function<void(const Expr&)>& visit)
     visit(piece.value);
   }
   for (const auto& statistic : piece.statistics) EachExpr(statistic, visit);
+  for (const auto& part : piece.inside) EachExpr(part, visit);
 }
 
 Shape Extents(const std::vector<IndexVar>& vars) {
@@ -104,7 +106,7 @@ Affine OwnPosition(const std::vector<IndexVar>& space) {
 }
 
 bool IsPlain(const Memory& memory, const Piece& piece) {
-  if (piece.sequence >= 0) return false;
+  if (piece.sequence >= 0 || !piece.inside.empty()) return false;
   bool plain = true;
   EachExpr(piece, [&](const Expr& expr) {
     VisitValues(expr, [&](const ExprNode& node) {
@@ -128,13 +130,13 @@ bool IsWindow(const Piece& piece) {
   const auto is_over = [&](const IndexVar& var) {
     return std::any_of(over.begin(), over.end(), [&](const IndexVar& v) { return v.id == var.id; });
   };
-  bool window = false;
+  bool overlaps = false;
+  int side_by_side = 0, folded_alone = 0;
   Visit(piece.fold->body, [&](const ExprNode& node) {
-    if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
+    if (node.kind != Expr::Kind::kLoad || node.buffer < 0 || node.operands.size() < 2) return;
     for (const auto& index : node.operands) {
       const auto affine = AffineOf(index);
       if (!affine) continue;
-      // One dimension that both a kept and a folded index walk, overlapping: not the parts of a split one.
       std::int64_t kept_step = 0, folded_reach = 0;
       for (const auto& var : VarsOf(index)) {
         const std::int64_t step = std::abs(affine->of(var));
@@ -145,10 +147,14 @@ bool IsWindow(const Piece& piece) {
           kept_step = step;
         }
       }
-      window |= node.operands.size() > 1 && kept_step > 0 && folded_reach >= kept_step;
+      if (folded_reach == 0) continue;
+      overlaps |= kept_step > 0 && folded_reach >= kept_step;
+      ++(kept_step > 0 ? side_by_side : folded_alone);
     }
   });
-  return window;
+  // Windows side by side are the parts of a split dimension, too: of groups, whose other dimensions are folded as well.
+  return overlaps ||
+         (folded_alone == 0 && (side_by_side > 1 || (side_by_side == 1 && piece.fold->op == ReduceOp::kMax)));
 }
 
 std::optional<Expr> ElementAt(const Memory& memory, const Piece& map, const Affine& position,

@@ -32,6 +32,7 @@ struct Piece {
   Expr value;                     // a map's, norm's or step's element; not used by a fold
   std::vector<Piece> statistics;  // a norm's folds in order; their spaces are `space` without `axes`
   std::vector<int> axes;          // of a norm: the dimensions of `space` that its statistics fold
+  std::vector<Piece> inside;      // of attention, the fold of probabilities times values: its scores and their softmax
   int sequence = -1;              // a step of the sequence of this number: Stage::sequence
   int along = 0;                  // of a step: the dimension of `space` that is walked in order
   bool reversed = false;          // of a step: from the last to the first
@@ -43,6 +44,7 @@ struct Fusion {
   bool maps = true;       // maps into maps and into the bodies of folds
   bool epilogues = true;  // maps behind folds into them
   bool norms = true;      // folds and the map that reads them
+  bool attention = true;  // a product, its softmax and the product that reads it
   bool operator==(const Fusion&) const = default;
 };
 
@@ -64,7 +66,7 @@ Affine OwnPosition(const std::vector<IndexVar>& space);  // where a piece writes
 bool IsPlain(const Memory& memory, const Piece& piece);
 // A sum of products of two elements, guarded or not: a matrix product, a convolution.
 bool IsContraction(const Memory& memory, const Fold& fold);
-// A fold that reads the same element for several of its results: convolution, pooling.
+// A fold over places beside its own, in the same dimensions: convolution, pooling.
 bool IsWindow(const Piece& piece);
 
 // The map's element at the place of the load, in the reader's indices; nothing if that needs a division.

@@ -56,6 +56,12 @@ class ProgramWriter {
 
  private:
   bool WritePiece(const Piece& piece) {
+    if (!piece.inside.empty()) {
+      if (TryKind(RecogniseAttention, piece, piece)) return true;
+      Piece last = piece;
+      last.inside.clear();
+      return WritePiece(piece.inside[0]) && WritePiece(piece.inside[1]) && WritePiece(last);
+    }
     std::optional<Piece> merged;
     if (IsPlain(memory_, piece)) {
       merged = piece;
@@ -63,19 +69,24 @@ class ProgramWriter {
     }
     for (const Kind& kind : kKinds) {
       if (kind.plain && !merged) continue;
-      const std::size_t views = names_.views().size();
-      auto statement = kind.recognise(names_, kind.plain ? *merged : piece);
-      if (statement) {
-        std::vector<Statement> one{Aim(std::move(*statement), piece.buffer)};
-        if (const auto types = TypesOf(one)) {
-          names_.Call(piece.buffer, one[0].target, ShapeOf(one[0]), (*types)[0]);
-          program_.statements.push_back(std::move(one[0]));
-          return true;
-        }
-      }
-      names_.ForgetViews(views);
+      if (TryKind(*kind.recognise, kind.plain ? *merged : piece, piece)) return true;
     }
     return !piece.statistics.empty() && WriteApart(piece);
+  }
+
+  // `form`: the piece as the recogniser wants it.
+  bool TryKind(Recogniser& recognise, const Piece& form, const Piece& piece) {
+    const std::size_t views = names_.views().size();
+    if (auto statement = recognise(names_, form)) {
+      std::vector<Statement> one{Aim(std::move(*statement), piece.buffer)};
+      if (const auto types = TypesOf(one)) {
+        names_.Call(piece.buffer, one[0].target, ShapeOf(one[0]), (*types)[0]);
+        program_.statements.push_back(std::move(one[0]));
+        return true;
+      }
+    }
+    names_.ForgetViews(views);
+    return false;
   }
 
   // A norm that the language does not have: its statistics and its elements by themselves.

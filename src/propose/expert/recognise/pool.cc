@@ -83,7 +83,9 @@ std::optional<int> MeanOf(const Expr& divisor, const std::vector<Axis>& axes) {
 }  // namespace
 
 std::optional<dsl::Statement> RecognisePool(Names& names, const Piece& piece) {
-  if (!piece.fold || (piece.fold->op != ReduceOp::kMax && piece.fold->op != ReduceOp::kSum)) return std::nullopt;
+  if (!piece.fold || (!IsWindow(piece) && IsPlain(names.memory(), piece)) ||
+      (piece.fold->op != ReduceOp::kMax && piece.fold->op != ReduceOp::kSum))
+    return std::nullopt;
   const Fold& fold = *piece.fold;
   const auto x = ReadWindow(names.memory(), fold.body, piece.space, fold.over);
   if (!x) return std::nullopt;
