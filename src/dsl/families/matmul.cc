@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "dsl/cpu/knobs.h"
 #include "dsl/cpu/loops.h"
@@ -78,6 +79,10 @@ struct Shape3 {
 };
 
 constexpr std::int64_t kFewRows = 8;      // up to here reading the other operand once is all that matters
+constexpr std::int64_t kAhead = 64;       // rows of B's panel between what is multiplied and what is fetched
+constexpr std::int64_t kSlack = 16;       // elements behind A's last panel, for a vector that is longer than its row
+constexpr std::int64_t kPackRows = 32;    // of B that are packed at a time
+constexpr std::int64_t kSumDepth = 256;   // products summed in a register before they join the block's sum
 constexpr std::int64_t kDotBlock = 4096;  // products summed before they join the total: bounds the rounding error
 
 int OperandOf(const Expr& expr) { return expr->kind == Expr::Kind::kLoad && expr->buffer >= 0 ? expr->buffer : -1; }
@@ -196,7 +201,10 @@ std::vector<Setting> MicroValues(const Kernel& kernel, const Limits& limits) {
     const auto padded = [](std::int64_t extent, std::int64_t step) {
       return static_cast<double>((extent + step - 1) / step * step);
     };
-    const double used = padded(shape.m.extent, block[0]) * padded(shape.n.extent, block[1]) /
+    // The last panel has as many rows as are left, but fewer than four do not keep the multipliers busy.
+    const std::int64_t left = shape.m.extent % block[0];
+    const double rows = static_cast<double>(shape.m.extent - left + (left ? std::max<std::int64_t>(left, 4) : 0));
+    const double used = rows * padded(shape.n.extent, block[1]) /
                         (static_cast<double>(shape.m.extent) * static_cast<double>(shape.n.extent));
     // Loads a product: one row of B and one broadcast each.
     const double loads = 1.0 / static_cast<double>(block[0]) + 16.0 / static_cast<double>(block[1]) * 0.1;
@@ -220,31 +228,60 @@ std::optional<std::string> CheckMicro(const Kernel&, const Setting& value) {
 
 constexpr std::int64_t kMostABlock = 1 << 18;  // elements of A's block, which lies on the thread's stack
 
+// Cycles that the busiest thread spends on a product of depth 1 in blocks of rows x columns: two vectors of 16 products
+// a cycle, and for each block A's rows are packed and B's panels fetched. The factors are measured on a Xeon with
+// AVX-512 (2026-11); only their order of size matters.
+double BlockingCost(const Shape3& shape, double batches, std::int64_t rows, std::int64_t columns, int threads) {
+  const auto cost = [&](std::int64_t r, std::int64_t c) {
+    const auto height = static_cast<double>(r), width = static_cast<double>(c);
+    return height * width / 32 + height * 0.5 + width * 0.25 + 20;
+  };
+  const std::int64_t m = shape.m.extent, n = shape.n.extent;
+  const double down = static_cast<double>(m / rows), across = static_cast<double>(n / columns);
+  const double whole = cost(rows, columns), low = m % rows ? cost(m % rows, columns) : 0,
+               narrow = n % columns ? cost(rows, n % columns) : 0,
+               corner = m % rows && n % columns ? cost(m % rows, n % columns) : 0;
+  const double sum = batches * (down * across * whole + across * low + down * narrow + corner);
+  const double count = batches * static_cast<double>(((m + rows - 1) / rows) * ((n + columns - 1) / columns));
+  if (threads <= 1) return sum;
+  if (count > 64.0 * threads) return sum / threads + whole / 2;
+  // Blocks go to whoever is free, in order.
+  std::vector<double> busy(static_cast<std::size_t>(threads), 0);
+  for (double batch = 0; batch < batches; ++batch) {
+    for (std::int64_t i = 0; i < m; i += rows) {
+      for (std::int64_t j = 0; j < n; j += columns)
+        *std::min_element(busy.begin(), busy.end()) += cost(std::min(rows, m - i), std::min(columns, n - j));
+    }
+  }
+  return *std::max_element(busy.begin(), busy.end());
+}
+
 std::vector<Setting> TileValues(const Kernel& kernel, const Limits& limits) {
   const Shape3 shape(kernel);
   const auto micro = TupleSetting(kernel, "micro");
   const std::int64_t mr = micro.size() == 2 ? micro[0] : 8, nr = micro.size() == 2 ? micro[1] : 32;
   const auto up = [](std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; };
-  // Depth: a panel of B (nr columns) fills about half of L1, in equal parts of K.
+  // Depth, in equal parts of K: panels of A and B come from L2 anyway, and fewer parts spare reading the result.
   const auto depth_for = [&](std::int64_t most) {
     const std::int64_t parts = std::max<std::int64_t>(1, (shape.k.extent + most - 1) / most);
     return std::max<std::int64_t>(4, up((shape.k.extent + parts - 1) / parts, 4));
   };
-  const std::int64_t depth = depth_for(std::clamp<std::int64_t>(limits.l1_bytes * 2 / 3 / (nr * 4), 64, 512));
-  // Rows: A's block fills a quarter of L2 at most; fewer when there would not be four blocks a thread.
+  const std::int64_t depth = depth_for(512);
+  // Rows: A's block fills a quarter of L2 at most.
   double batches = 1;
   for (const auto& dim : shape.batch) batches *= static_cast<double>(dim.extent);
   const std::int64_t most_rows = std::max(mr, std::min(limits.l2_bytes / 4 / 4 / depth, kMostABlock / depth) / mr * mr);
-  const double wanted = 4.0 * limits.threads / std::max(1.0, std::min(batches, 4.0 * limits.threads));
-  std::int64_t rows = std::min(most_rows, up(shape.m.extent, mr));
-  const auto fair = static_cast<std::int64_t>(static_cast<double>(shape.m.extent) / wanted + 0.999);
-  rows = std::min(rows, std::max(std::min(up(shape.m.extent, mr), 4 * mr), up(fair, mr)));
-  std::int64_t columns = up(shape.n.extent, nr);
-  const double row_blocks = static_cast<double>((shape.m.extent + rows - 1) / rows);
-  if (row_blocks < wanted && limits.threads > 1) {
-    const auto pieces = static_cast<std::int64_t>(wanted / row_blocks + 0.999);
-    columns = std::max(4 * nr, up((shape.n.extent + pieces - 1) / pieces, nr));
-    columns = std::min(columns, up(shape.n.extent, nr));
+  std::int64_t rows = mr, columns = nr;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::int64_t r = mr; r <= std::min(most_rows, up(shape.m.extent, mr)); r += mr) {
+    for (std::int64_t pieces = 1; pieces <= 2 * limits.threads; ++pieces) {
+      const std::int64_t c = up((shape.n.extent + pieces - 1) / pieces, nr);
+      const double cost = BlockingCost(shape, batches, r, c, limits.threads);
+      if (cost >= least) continue;
+      rows = r;
+      columns = c;
+      least = cost;
+    }
   }
   std::vector<Setting> values = {Tuple({rows, columns, depth})};
   const auto add = [&](std::int64_t r, std::int64_t c, std::int64_t d) {
@@ -296,9 +333,14 @@ std::optional<std::string> CannotLie(const Kernel& kernel, int input) {
   return std::nullopt;
 }
 
-std::vector<Setting> PackValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> PackValues(const Kernel& kernel, const Limits& limits) {
+  const Shape3 shape(kernel);
+  // Batches of small matrices lie in the caches as they are: packing them is as much work as it spares.
+  const bool small =
+      !shape.batch.empty() && shape.m.extent <= 256 && shape.k.extent * shape.n.extent * 4 <= limits.l2_bytes / 8;
+  constexpr std::string_view kLarge[] = {"both", "b", "a", "none"}, kSmall[] = {"none", "b", "both", "a"};
   std::vector<Setting> values;
-  for (const std::string_view word : {"both", "b", "a", "none"}) {
+  for (const std::string_view word : small ? kSmall : kLarge) {
     const bool a = word == "both" || word == "a", b = word == "both" || word == "b";
     if ((a || !CannotLie(kernel, 0)) && (b || !CannotLie(kernel, 1))) values.push_back(Word(std::string(word)));
   }
@@ -581,14 +623,16 @@ class MatmulEmitter {
     for (std::size_t d = 0; d < shape_.batch.size(); ++d) {
       if (Varies(b, d)) writer_.Open(For(shape_.batch[d].var, shape_.batch[d].extent));
     }
-    writer_.Open(fmt::format("for (long j = 0; j < {}; j += {})", n, nr_));
-    writer_.Line(fmt::format("{}* __restrict to = panels + {};", writer_.real(), BAddress("j", "0")));
     const bool edge = n % nr_ != 0;
-    if (edge) writer_.Line(fmt::format("const long columns = {} - j < {} ? {} - j : {};", n, nr_, n, nr_));
     // Along the contiguous dimension: rows of B are copied, columns of a transposed B are read one after the other.
     const bool by_columns = !Contiguous(b, shape_.n.strides) && Contiguous(b, shape_.k.strides);
+    const std::string panel = fmt::format("{}* __restrict to = panels + {};", writer_.real(), BAddress("j", "0"));
+    const std::string count = fmt::format("const long columns = {} - j < {} ? {} - j : {};", n, nr_, n, nr_);
     if (by_columns) {
       // Blocks of k, so that the lines that the columns are written to stay in L1.
+      writer_.Open(fmt::format("for (long j = 0; j < {}; j += {})", n, nr_));
+      writer_.Line(panel);
+      if (edge) writer_.Line(count);
       writer_.Open(fmt::format("for (long k0 = 0; k0 < {}; k0 += 64)", k));
       writer_.Line(fmt::format("const long k_end = k0 + 64 < {} ? k0 + 64 : {};", k, k));
       writer_.Open(fmt::format("for (long c = 0; c < {}; ++c)", edge ? "columns" : fmt::format("{}", nr_)));
@@ -602,16 +646,28 @@ class MatmulEmitter {
         writer_.Close();
       }
       writer_.Close();
+      writer_.Close();
     } else {
-      writer_.Open(fmt::format("for (long k = 0; k < {}; ++k)", k));
+      writer_.Comment("Some rows at a time, panel after panel: as many pages as the processor keeps track of.");
+      writer_.Open(fmt::format("for (long k0 = 0; k0 < {}; k0 += {})", k, kPackRows));
+      if (k % kPackRows != 0) {
+        writer_.Line(fmt::format("const long k_end = k0 + {} < {} ? k0 + {} : {};", kPackRows, k, kPackRows, k));
+      } else {
+        writer_.Line(fmt::format("const long k_end = k0 + {};", kPackRows));
+      }
+      writer_.Open(fmt::format("for (long j = 0; j < {}; j += {})", n, nr_));
+      writer_.Line(panel);
+      if (edge) writer_.Line(count);
+      writer_.Open("for (long k = k0; k < k_end; ++k)");
       writer_.Line("#pragma omp simd");
       writer_.Open(fmt::format("for (long c = 0; c < {}; ++c)", edge ? "columns" : fmt::format("{}", nr_)));
       writer_.Line(fmt::format("to[k * {} + c] = {};", nr_, Text(b, shape_.Index("0", "j + c", "k"))));
       writer_.Close();
       if (edge) writer_.Line(fmt::format("for (long c = columns; c < {}; ++c) to[k * {} + c] = 0;", nr_, nr_));
       writer_.Close();
+      writer_.Close();
+      writer_.Close();
     }
-    writer_.Close();
     for (std::size_t d = 0; d < shape_.batch.size(); ++d) {
       if (Varies(b, d)) writer_.Close();
     }
@@ -642,7 +698,7 @@ class MatmulEmitter {
     return count;
   }
 
-  void WriteMultiply() {
+  void WriteMultiply(std::int64_t depth) {
     const std::string& real = writer_.real();
     const std::int64_t element = writer_.wide() ? 8 : 4;
     // Vectors as wide as the processor's where the block is a multiple of them, else of 32 bytes.
@@ -658,35 +714,146 @@ class MatmulEmitter {
       writer_.Line(fmt::format("typedef {} {} __attribute__((vector_size(32), aligned({}), may_alias));", real, vector,
                                element));
     }
-    writer_.Comment(fmt::format(
-        "tile = the products of {} rows of A and {} columns of B over `depth`, summed in registers.", mr_, nr_));
+    const std::int64_t parts = (depth + kSumDepth - 1) / kSumDepth, part = ((depth + parts - 1) / parts + 3) / 4 * 4;
+    writer_.Comment(
+        fmt::format("tile = the products of kRows rows of A and {} columns of B over `depth`, summed in "
+                    "registers{}.",
+                    nr_, parts > 1 ? fmt::format(", {} at a time", part) : ""));
     const std::string a = pack_a_ ? fmt::format("const {}* __restrict a", real)
                                   : fmt::format("const {}* const* __restrict a, long a_step", real);
+    writer_.Line("template <int kRows>");
     writer_.Open(
         fmt::format("inline void Multiply_{}(long depth, {}, const {}* __restrict b, long b_step, {}* __restrict tile)",
                     writer_.TargetName(), a, real, real));
     writer_.Line(
         fmt::format("constexpr int kLanes = sizeof({}) / sizeof({}), kVectors = {} / kLanes;", vector, real, nr_));
-    writer_.Line(fmt::format("{} sum[{}][kVectors] = {{}};", vector, mr_));
-    writer_.Open("for (long k = 0; k < depth; ++k)");
+    if (parts > 1) {
+      writer_.Open(fmt::format("for (long from = 0; from < depth; from += {})", part));
+      writer_.Line(fmt::format("const long to = from + {} < depth ? from + {} : depth;", part, part));
+    }
+    writer_.Line(fmt::format("{} sum[kRows][kVectors] = {{}};", vector));
+    writer_.Open(parts > 1 ? "for (long k = from; k < to; ++k)" : "for (long k = 0; k < depth; ++k)");
     writer_.Line(fmt::format("{} row[kVectors];", vector));
     writer_.Line("#pragma GCC unroll 16");
     writer_.Line(fmt::format(
         "for (int v = 0; v < kVectors; ++v) row[v] = *reinterpret_cast<const {}*>(b + k * b_step + v * kLanes);",
         vector));
+    if (pack_b_) {
+      writer_.Line("#pragma GCC unroll 16");
+      writer_.Line(fmt::format(
+          "for (int v = 0; v < kVectors; ++v) __builtin_prefetch(b + (k + {}) * b_step + v * kLanes);", kAhead));
+    }
     writer_.Line("#pragma GCC unroll 32");
-    writer_.Open(fmt::format("for (int r = 0; r < {}; ++r)", mr_));
+    writer_.Open("for (int r = 0; r < kRows; ++r)");
     writer_.Line("#pragma GCC unroll 16");
     writer_.Line(fmt::format("for (int v = 0; v < kVectors; ++v) sum[r][v] += {} * row[v];",
                              pack_a_ ? fmt::format("a[k * {} + r]", mr_) : "a[r][k * a_step]"));
     writer_.Close();
     writer_.Close();
     writer_.Line("#pragma GCC unroll 32");
-    writer_.Open(fmt::format("for (int r = 0; r < {}; ++r)", mr_));
+    writer_.Open("for (int r = 0; r < kRows; ++r)");
     writer_.Line("#pragma GCC unroll 16");
-    writer_.Line(fmt::format(
-        "for (int v = 0; v < kVectors; ++v) *reinterpret_cast<{}*>(tile + r * {} + v * kLanes) = sum[r][v];", vector,
-        nr_));
+    writer_.Open("for (int v = 0; v < kVectors; ++v)");
+    writer_.Line(fmt::format("auto* at = reinterpret_cast<{}*>(tile + r * {} + v * kLanes);", vector, nr_));
+    writer_.Line(parts > 1 ? "*at = from == 0 ? sum[r][v] : *at + sum[r][v];" : "*at = sum[r][v];");
+    writer_.Close();
+    writer_.Close();
+    if (parts > 1) writer_.Close();
+    writer_.Close();
+    writer_.EndFunction();
+  }
+
+  // What is of another type than the products is converted on the way into its panels.
+  bool Converts(const Expr& input) const {
+    const int operand = OperandOf(input);
+    if (operand < 0) return true;
+    const int buffer = kernel_.operands[static_cast<std::size_t>(operand)].buffer;
+    return CppName(program_.buffers[static_cast<std::size_t>(buffer)].dtype) != writer_.real();
+  }
+
+  // Rows i0.. and depth k0.. of A as panels of `mr` rows, [panel][k][mr]. What lies below the last row is not read.
+  void WritePackA(bool edge) {
+    const Expr& a = kernel_.inputs[0];
+    const std::string filled = edge ? "filled" : fmt::format("{}", mr_);
+    const std::string element = Text(a, shape_.Index("i0 + i + r", "0", "k0 + k"));
+    writer_.Comment(fmt::format("A as panels of {} rows.", mr_));
+    writer_.Open(fmt::format("for (long i = 0; i < rows; i += {})", mr_));
+    writer_.Line(fmt::format("{}* to = a_panels + i * depth;", writer_.real()));
+    if (edge) writer_.Line(fmt::format("const long filled = rows - i < {} ? rows - i : {};", mr_, mr_));
+    const int operand = OperandOf(a);
+    const bool by_rows = Contiguous(a, shape_.k.strides);
+    if (Turns()) {
+      writer_.Line("constexpr int kLanes = sizeof(FloatVector) / sizeof(float);");
+      writer_.Line("long k = 0;");
+      writer_.Open("for (; k + kLanes <= depth; k += kLanes)");
+      writer_.Comment(
+          "A vector of each row, turned. A row of the panel is shorter than the vector that it is written "
+          "with: the next one overwrites what is too much.");
+      writer_.Open(fmt::format("for (long r0 = {} / kLanes * kLanes; r0 >= 0; r0 -= kLanes)", mr_ - 1));
+      writer_.Line("FloatVector block[kLanes] = {};");
+      writer_.Line("#pragma GCC unroll 16");
+      writer_.Line(
+          fmt::format("for (long r = 0; r < kLanes; ++r) if (r0 + r < {}) block[r] = *reinterpret_cast<const "
+                      "FloatVector*>(&{});",
+                      filled, Text(a, shape_.Index("i0 + i + r0 + r", "0", "k0 + k"))));
+      writer_.Line(fmt::format("Turn_{}(block);", writer_.TargetName()));
+      writer_.Line("#pragma GCC unroll 16");
+      writer_.Line(fmt::format(
+          "for (int c = 0; c < kLanes; ++c) *reinterpret_cast<FloatVector*>(to + (k + c) * {} + r0) = block[c];", mr_));
+      writer_.Close();
+      writer_.Close();
+      writer_.Open("for (; k < depth; ++k)");
+      writer_.Line(fmt::format("for (long r = 0; r < {}; ++r) to[k * {} + r] = {};", filled, mr_, element));
+      writer_.Close();
+    } else {
+      const std::string rows = fmt::format("for (long r = 0; r < {}; ++r)", filled);
+      writer_.Open(by_rows ? rows : "for (long k = 0; k < depth; ++k)");
+      if (by_rows && !Converts(a)) {
+        writer_.Comment("The next panel's row: short rows far apart are more than the hardware foresees.");
+        writer_.Line(fmt::format("for (long k = 0; k < depth; k += {}) __builtin_prefetch(&{});",
+                                 writer_.wide() ? 8 : 16,
+                                 Element(operand, shape_.Index(fmt::format("i0 + i + {} + r", mr_), "0", "k0 + k"))));
+      }
+      writer_.Open(by_rows ? "for (long k = 0; k < depth; ++k)" : rows);
+      writer_.Line(fmt::format("to[k * {} + r] = {};", mr_, Text(a, shape_.Index("i0 + i + r", "0", "k0 + k"))));
+      writer_.Close();
+      writer_.Close();
+    }
+    writer_.Close();
+  }
+  // Whether A is packed by vectors along its rows.
+  bool Turns() const {
+    const int operand = OperandOf(kernel_.inputs[0]);
+    return operand >= 0 && !writer_.wide() && !Converts(kernel_.inputs[0]) &&
+           shape_.k.strides[static_cast<std::size_t>(operand)] == 1;
+  }
+  void WriteTurn() {
+    writer_.Helper("Vector_float");
+    writer_.BeginFunction();
+    writer_.Comment(
+        "A square block turned about its diagonal: interleaving its upper with its lower half as often as "
+        "its side can be halved.");
+    writer_.Line("template <int kLanes>");
+    writer_.Open(fmt::format("inline void Turn_{}(FloatVector (&rows)[kLanes])", writer_.TargetName()));
+    writer_.Line("#pragma GCC unroll 4");
+    writer_.Open("for (int step = 1; step < kLanes; step *= 2)");
+    writer_.Line("FloatVector next[kLanes];");
+    writer_.Line("#pragma GCC unroll 8");
+    writer_.Open("for (int r = 0; r < kLanes / 2; ++r)");
+    writer_.Line("const FloatVector upper = rows[r], lower = rows[r + kLanes / 2];");
+    writer_.Line("#ifdef __AVX512F__");
+    writer_.Line(
+        "next[2 * r] = __builtin_shufflevector(upper, lower, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);");
+    writer_.Line("next[2 * r + 1] =");
+    writer_.Line(
+        "__builtin_shufflevector(upper, lower, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);");
+    writer_.Line("#else");
+    writer_.Line("next[2 * r] = __builtin_shufflevector(upper, lower, 0, 8, 1, 9, 2, 10, 3, 11);");
+    writer_.Line("next[2 * r + 1] = __builtin_shufflevector(upper, lower, 4, 12, 5, 13, 6, 14, 7, 15);");
+    writer_.Line("#endif");
+    writer_.Close();
+    writer_.Line("#pragma GCC unroll 16");
+    writer_.Line("for (int r = 0; r < kLanes; ++r) rows[r] = next[r];");
     writer_.Close();
     writer_.Close();
     writer_.EndFunction();
@@ -702,16 +869,8 @@ class MatmulEmitter {
     const std::int64_t rows = std::min(tile[0], up(m, mr_)), columns = std::min(tile[1], up(n, nr_)),
                        depth = std::min(tile[2], k);
     const std::string pack = WordSetting(kernel_, "pack");
-    // What is of another type than the products is converted on the way into its panels.
-    const auto converts = [&](const Expr& input) {
-      const int operand = OperandOf(input);
-      return operand < 0 ||
-             CppName(
-                 program_.buffers[static_cast<std::size_t>(kernel_.operands[static_cast<std::size_t>(operand)].buffer)]
-                     .dtype) != real;
-    };
-    pack_a_ = pack == "both" || pack == "a" || converts(kernel_.inputs[0]);
-    pack_b_ = pack == "both" || pack == "b" || converts(kernel_.inputs[1]);
+    pack_a_ = pack == "both" || pack == "a" || Converts(kernel_.inputs[0]);
+    pack_b_ = pack == "both" || pack == "b" || Converts(kernel_.inputs[1]);
     const int b_operand = OperandOf(kernel_.inputs[1]);
 
     std::string panels;
@@ -732,7 +891,8 @@ class MatmulEmitter {
         writer_.Line(fmt::format("{}({}{}, {});", function, arguments, panels, writer_.parallel() ? "threads" : "1"));
       }
     }
-    WriteMultiply();
+    WriteMultiply(depth);
+    if (pack_a_ && Turns()) WriteTurn();
 
     // Blocks that threads take one after the other, whoever is free.
     writer_.ParallelFor(Batches() + 2, "dynamic");
@@ -747,43 +907,11 @@ class MatmulEmitter {
     writer_.Line(least("rows", m, "i0", rows));
     writer_.Line(least("columns", n, "j0", columns));
     const bool parts = depth < k;  // the sums over parts of K meet in the target
-    if (pack_a_) writer_.Line(fmt::format("alignas(64) {} a_panels[{}];", real, rows * depth));
+    if (pack_a_) writer_.Line(fmt::format("alignas(64) {} a_panels[{}];", real, rows * depth + kSlack));
     writer_.Open(fmt::format("for (long k0 = 0; k0 < {}; k0 += {})", k, depth));
     writer_.Line(least("depth", k, "k0", depth));
     if (pack_a_) {
-      writer_.Comment(fmt::format("A as panels of {} rows, with zeros below the last.", mr_));
-      writer_.Open(fmt::format("for (long i = 0; i < rows; i += {})", mr_));
-      writer_.Line(fmt::format("{}* to = a_panels + i * depth;", real));
-      const bool edge = m % mr_ != 0 || rows % mr_ != 0;
-      const std::string filled = edge ? "filled" : fmt::format("{}", mr_);
-      if (edge) writer_.Line(fmt::format("const long filled = rows - i < {} ? rows - i : {};", mr_, mr_));
-      if (Contiguous(kernel_.inputs[0], shape_.k.strides)) {
-        writer_.Open(fmt::format("for (long r = 0; r < {}; ++r)", filled));
-        if (const int operand = OperandOf(kernel_.inputs[0]); operand >= 0 && !converts(kernel_.inputs[0])) {
-          writer_.Comment("The next panel's row: short rows far apart are more than the hardware foresees.");
-          writer_.Line(fmt::format("for (long k = 0; k < depth; k += {}) __builtin_prefetch(&{});",
-                                   writer_.wide() ? 8 : 16,
-                                   Element(operand, shape_.Index(fmt::format("i0 + i + {} + r", mr_), "0", "k0 + k"))));
-        }
-        writer_.Open("for (long k = 0; k < depth; ++k)");
-        writer_.Line(fmt::format("to[k * {} + r] = {};", mr_,
-                                 Text(kernel_.inputs[0], shape_.Index("i0 + i + r", "0", "k0 + k"))));
-        writer_.Close();
-        writer_.Close();
-      } else {
-        writer_.Open("for (long k = 0; k < depth; ++k)");
-        writer_.Open(fmt::format("for (long r = 0; r < {}; ++r)", filled));
-        writer_.Line(fmt::format("to[k * {} + r] = {};", mr_,
-                                 Text(kernel_.inputs[0], shape_.Index("i0 + i + r", "0", "k0 + k"))));
-        writer_.Close();
-        writer_.Close();
-      }
-      if (edge) {
-        writer_.Open(fmt::format("for (long r = filled; r < {}; ++r)", mr_));
-        writer_.Line(fmt::format("for (long k = 0; k < depth; ++k) to[k * {} + r] = 0;", mr_));
-        writer_.Close();
-      }
-      writer_.Close();
+      WritePackA(m % mr_ != 0);
     }
     writer_.Open(fmt::format("for (long j = 0; j < columns; j += {})", nr_));
     std::string b_text, b_step;
@@ -797,21 +925,40 @@ class MatmulEmitter {
     writer_.Line(fmt::format("const {}* b_panel = {};", real, b_text));
     writer_.Open(fmt::format("for (long i = 0; i < rows; i += {})", mr_));
     writer_.Line(fmt::format("alignas(64) {} tile[{}];", real, mr_ * nr_));
-    if (pack_a_) {
-      writer_.Line(
-          fmt::format("Multiply_{}(depth, a_panels + i * depth, b_panel, {}, tile);", writer_.TargetName(), b_step));
+    const bool edge_columns = n % nr_ != 0 || columns % nr_ != 0;
+    WriteStore(parts, k, depth);
+    const auto block = [&](std::int64_t block_rows) {
+      const std::string lines = fmt::format("for (long r = 0; r < {}; ++r) __builtin_prefetch(", block_rows);
+      writer_.Comment("The lines of the result come while it is computed.");
+      for (std::int64_t c = 0; c < nr_; c += writer_.wide() ? 8 : 16)
+        writer_.Line(
+            fmt::format("{}&{}, 1);", lines, Target("i0 + i + r", c ? fmt::format("j0 + j + {}", c) : "j0 + j")));
+      std::string a_text = "a_panels + i * depth";
+      if (!pack_a_) {
+        const int a_operand = OperandOf(kernel_.inputs[0]);
+        writer_.Line(fmt::format("const {}* a_rows[{}];", real, block_rows));
+        writer_.Line(fmt::format("for (long r = 0; r < {}; ++r) a_rows[r] = &{};", block_rows,
+                                 Element(a_operand, shape_.Index("i0 + i + r", "0", "k0"))));
+        a_text = fmt::format("a_rows, {}", shape_.k.strides[static_cast<std::size_t>(a_operand)]);
+      }
+      writer_.Line(fmt::format("Multiply_{}<{}>(depth, {}, b_panel, {}, tile);", writer_.TargetName(), block_rows,
+                               a_text, b_step));
+      writer_.Line(fmt::format(
+          "store({}, {});", block_rows,
+          edge_columns ? fmt::format("columns - j < {} ? columns - j : {}", nr_, nr_) : fmt::format("{}", nr_)));
+    };
+    if (m % mr_ == 0) {
+      block(mr_);
+    } else if (m < mr_) {
+      block(m);
     } else {
-      const int a_operand = OperandOf(kernel_.inputs[0]);
-      writer_.Comment("Rows below the last are read as the last one, and not stored.");
-      writer_.Line(fmt::format("const {}* a_rows[{}];", real, mr_));
-      writer_.Open(fmt::format("for (long r = 0; r < {}; ++r)", mr_));
-      writer_.Line("const long row = i0 + (i + r < rows ? i + r : rows - 1);");
-      writer_.Line(fmt::format("a_rows[r] = &{};", Element(a_operand, shape_.Index("row", "0", "k0"))));
+      writer_.Open(fmt::format("if (i + {} <= rows)", mr_));
+      block(mr_);
+      writer_.Close(" else {");
+      writer_.Indent();
+      block(m % mr_);
       writer_.Close();
-      writer_.Line(fmt::format("Multiply_{}(depth, a_rows, {}, b_panel, {}, tile);", writer_.TargetName(),
-                               shape_.k.strides[static_cast<std::size_t>(a_operand)], b_step));
     }
-    WriteStore(parts, m % mr_ != 0 || rows % mr_ != 0, n % nr_ != 0 || columns % nr_ != 0, k, depth);
     writer_.Close();
     writer_.Close();
     writer_.Close();
@@ -820,8 +967,9 @@ class MatmulEmitter {
     CloseBatches();
   }
 
-  // From the tile to the target: adds what earlier parts of K left there, and applies the epilogue after the last.
-  void WriteStore(bool parts, bool edge_rows, bool edge_columns, std::int64_t k, std::int64_t depth) {
+  // `store`, from the tile to the target: adds what earlier parts of K left there, and applies the epilogue after the
+  // last.
+  void WriteStore(bool parts, std::int64_t k, std::int64_t depth) {
     const auto loops = [&](const std::function<void()>& body) {
       writer_.Open("for (long r = 0; r < tile_rows; ++r)");
       writer_.Line("#pragma omp simd");
@@ -860,24 +1008,6 @@ class MatmulEmitter {
       writer_.Close();
     }
     writer_.Close(";");
-    if (!edge_rows && !edge_columns) {
-      writer_.Line(fmt::format("store({}, {});", mr_, nr_));
-      return;
-    }
-    std::string whole;
-    if (edge_rows) whole = fmt::format("i + {} <= rows", mr_);
-    if (edge_columns) whole += fmt::format("{}j + {} <= columns", whole.empty() ? "" : " && ", nr_);
-    const auto part = [&](bool edge, const char* extent, const char* at, std::int64_t step) {
-      return edge ? fmt::format("({} - {} < {} ? {} - {} : {})", extent, at, step, extent, at, step)
-                  : fmt::format("{}", step);
-    };
-    writer_.Open(fmt::format("if ({})", whole));
-    writer_.Line(fmt::format("store({}, {});", mr_, nr_));
-    writer_.Close(" else {");
-    writer_.Indent();
-    writer_.Line(
-        fmt::format("store({}, {});", part(edge_rows, "rows", "i", mr_), part(edge_columns, "columns", "j", nr_)));
-    writer_.Close();
   }
 
   const KernelProgram& program_;
