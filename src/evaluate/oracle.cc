@@ -34,7 +34,8 @@ Result<Oracle> Oracle::Compile(const Graph& graph) {
   CompileRequest request;
   request.source = OracleSource(graph);
   // No contraction into fused multiply-adds: the honest implementation rounds where the definitions say so.
-  request.flags = {"-O2", "-ftree-vectorize", "-ffp-contract=off", "-w"};
+  // At -O2 the compiler takes to vectors only loops whose count it knows; those over lanes are worth it.
+  request.flags = {"-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "-ffp-contract=off", "-w"};
   request.trusted = true;
   const Compiled compiled = HONE_TRY(CompileModule(request));
   if (!compiled.ok()) {

@@ -314,5 +314,42 @@ TEST(OracleTest, NaiveModulesPass) {
   }
 }
 
+TEST(OracleTest, DropoutIsADrawThatIsTheSameEveryTime) {
+  const Graph graph = SmallGraph("fp32", "x f32 64x256", "y f32 64x256, kept bool 64x256",
+                                 R"([{"op": "native_dropout", "args": {"input": "%x", "p": 0.25, "train": true},
+                                      "outputs": ["y", "kept"]}])");
+  const Floats x(64 * 256, 3.0f);
+  const auto once = Reference(graph, {x.data()}), again = Reference(graph, {x.data()});
+  EXPECT_EQ(once[0].value, again[0].value);
+  EXPECT_EQ(*std::max_element(once[1].budget.begin(), once[1].budget.end()), 0);
+  const double kept = std::accumulate(once[1].value.begin(), once[1].value.end(), 0.0) / (64 * 256);
+  EXPECT_NEAR(kept, 0.75, 0.02);  // 6 standard deviations
+  for (std::size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(once[0].value[i], once[1].value[i] * 4.0, 1e-6);
+}
+
+TEST(OracleTest, ARecurrenceOfExactStepsIsExactWhateverItsLength) {
+  const Graph graph = SmallGraph("fp32", "x i64 3x500", "y i64 3x500",
+                                 R"([{"op": "cumsum", "args": {"self": "%x", "dim": 1}, "outputs": ["y"]}])");
+  std::vector<std::int64_t> x(3 * 500, 1);
+  const auto expected = Reference(graph, {x.data()});
+  EXPECT_EQ(expected[0].value[499], 500);
+  EXPECT_EQ(expected[0].value[1499], 500);
+  EXPECT_EQ(expected[0].budget[1499], 0);
+}
+
+TEST(OracleTest, AValueStoredInAHalfTypeMayBeOffByItsRounding) {
+  const Graph graph = SmallGraph("torch", "x f32 100", "y f32 100",
+                                 R"([{"op": "_to_copy", "args": {"self": "%x", "dtype": "bf16"}, "outputs": ["h"]},
+                                     {"op": "_to_copy", "args": {"self": "%h", "dtype": "f32"}, "outputs": ["y"]}])");
+  const Floats x = Normals(100, 1);
+  const auto expected = Reference(graph, {x.data()});
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    EXPECT_EQ(expected[0].value[i], static_cast<double>(x[i]));
+    EXPECT_GE(expected[0].budget[i], std::abs(x[i]) * 0x1p-8);
+    EXPECT_LE(expected[0].budget[i], std::abs(x[i]) * 0x1p-5);
+  }
+  EXPECT_LE(Worst(expected[0], WithoutBits(x, 16)), 1);
+}
+
 }  // namespace
 }  // namespace hone

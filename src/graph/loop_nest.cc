@@ -28,6 +28,9 @@ std::string Identifier(const std::string& name, int id) {
                      std::isdigit(static_cast<unsigned char>(text.empty() ? '0' : text[0])) ? "v" + text : text, id);
 }
 
+// The type of an element in memory. Not every compiler has bf16: g++ 12 lacks it.
+std::string_view ElementName(DType dtype) { return dtype == DType::kBF16 ? "BFloat16" : CppName(dtype); }
+
 std::string FunctionName(std::string_view name) {
   std::string text(name);
   text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
@@ -49,7 +52,7 @@ class NestWriter {
       const Stage& stage = stages_[s];
       if (!stage.value) continue;
       if (stage.sequence >= 0 && SequenceEnd(graph, s) == s + 1) FindExactSteps(s);
-      if (stage.sequence < 0) exact_[static_cast<std::size_t>(stage.buffer)] = IsExact(stage.value);
+      if (stage.sequence < 0) exact_[static_cast<std::size_t>(stage.buffer)] = IsExact(stage);
       Visit(stage.value, [&](const ExprNode& node) {
         if (node.kind == Expr::Kind::kLoad) last_use_[Root(node.buffer)] = static_cast<int>(s);
       });
@@ -102,6 +105,8 @@ class NestWriter {
       const auto name = [&](int id) { return graph_.buffers()[static_cast<std::size_t>(id)].name; };
       Line("// {} = {}", name(stages_[s].buffer), Shortened(ToString(stages_[s].value, name)));
     }
+    const std::string comment = std::move(text_);
+    text_.clear();
     Line("{{");
     ++depth_;
     if (stages_[first].sequence >= 0)
@@ -111,16 +116,78 @@ class NestWriter {
     --depth_;
     Line("}}");
     if (style_ == Style::kOracle) {
+      std::set<int> written;
+      for (std::size_t s = first; s < end; ++s) written.insert(stages_[s].buffer);
+      const std::string call = CallOf(std::move(text_), written);
+      text_ = comment;
+      Line("{}", call);
       for (const auto& [used, last] : last_use_) {
         const Buffer& b = graph_.buffers()[static_cast<std::size_t>(used)];
         if (last >= static_cast<int>(first) && last < static_cast<int>(end) && b.stage >= 0 && b.tensor < 0)
           Line("{}_memory.Release();", name(used));
       }
+      return text_;
     }
-    return text_;
+    return comment + text_;
   }
 
+  // The nests that WriteRun's results call, as functions: those of stages that differ only in what they read and write
+  // are one, since a deep network compiles in the time that its different layers take.
+  const std::string& functions() const { return functions_; }
+
  private:
+  // Makes a function of a nest and gives the call of it. Names of buffers become parameters and all other numbered
+  // names are counted anew, so that equal nests have equal texts.
+  std::string CallOf(const std::string& nest, const std::set<int>& written) {
+    std::unordered_map<std::string_view, int> buffers;
+    for (std::size_t b = 0; b < names_.size(); ++b) buffers[names_[b]] = static_cast<int>(b);
+    std::unordered_map<std::string, std::string> renamed;
+    std::map<char, int> counts;
+    std::string body, parameters, arguments;
+    const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+    for (std::size_t at = 0; at < nest.size();) {
+      std::size_t end = at;
+      while (end < nest.size() && is_word(nest[end])) ++end;
+      if (end == at) {
+        body += nest[at++];
+        continue;
+      }
+      const std::string word = nest.substr(at, end - at);
+      at = end;
+      const auto buffer = buffers.find(word);
+      const bool numbered = word.size() > 1 && (word[0] == 'i' || word[0] == 't' || word[0] == 'r') &&
+                            std::isdigit(static_cast<unsigned char>(word[1]));
+      if (buffer == buffers.end() && !numbered) {
+        body += word;
+        continue;
+      }
+      auto [it, fresh] = renamed.try_emplace(word);
+      if (fresh) {
+        const char kind = buffer == buffers.end() ? word[0] : 'p';
+        // r7 and r7_at are two names, and stay so.
+        it->second = fmt::format("{}{}", kind, counts[kind]++);
+        if (buffer != buffers.end()) {
+          const bool made = graph_.buffers()[static_cast<std::size_t>(Root(buffer->second))].stage >= 0;
+          const bool writes = written.count(buffer->second) > 0;
+          const auto type =
+              made ? MemoryType(Root(buffer->second))
+                   : std::string(ElementName(graph_.buffers()[static_cast<std::size_t>(buffer->second)].dtype));
+          parameters += fmt::format("{}{}* __restrict {}, ", writes ? "" : "const ", type, it->second);
+          arguments += word + ", ";
+        }
+      }
+      body += it->second;
+    }
+    const auto [it, fresh] = nests_.try_emplace(parameters + body, static_cast<int>(nests_.size()));
+    if (fresh) {
+      functions_ += fmt::format(
+          "template <class R>\n[[gnu::noinline]] void Nest{}({}[[maybe_unused]] double* const* value, [[maybe_unused]] "
+          "double* const* scale, [[maybe_unused]] int threads) {{\n{}}}\n\n",
+          it->second, parameters, body);
+    }
+    return fmt::format("Nest{}<R>({}value, scale, threads);", it->second, arguments);
+  }
+
   void Prepare(const Stage& stage) {
     const Buffer& buffer = graph_.buffers()[static_cast<std::size_t>(stage.buffer)];
     real_ = style_ == Style::kNaive ? (buffer.dtype == DType::kF64 ? "double" : "float") : "R";
@@ -167,9 +234,9 @@ class NestWriter {
     CloseLoops(1);
   }
 
-  // Terms that one step of a stage adds up. Below kTermsForThreads a parallel region costs more than it saves: starting
-  // one takes some 5 us.
-  static constexpr double kTermsForThreads = 1 << 16;
+  // Terms that one step of a stage adds up. Below kTermsForThreads, a millisecond or so, a parallel region at every
+  // step does not pay: starting one takes some 5 us, but where others use the cores its end is waited for far longer.
+  static constexpr double kTermsForThreads = 1 << 20;
   static double StepTerms(const Stage& stage) {
     double terms = 1;
     for (std::size_t d = 0; d < stage.vars.size(); ++d) {
@@ -308,7 +375,7 @@ class NestWriter {
       changed = false;
       for (std::size_t s = first; s <= last; ++s) {
         const auto buffer = static_cast<std::size_t>(stages_[s].buffer);
-        const bool exact = exact_[buffer] && IsExact(stages_[s].value);
+        const bool exact = exact_[buffer] && IsExact(stages_[s]);
         changed = changed || exact != exact_[buffer];
         exact_[buffer] = exact;
       }
@@ -333,6 +400,7 @@ class NestWriter {
         if (buffer.stage < 0 || buffer.tensor >= 0 || uses[load.buffer] != 1 || ElementCount(buffer.shape) < elements)
           return {};
         if (load.type == ScalarType::kInt && buffer.dtype != DType::kI64) return {};  // its store narrows
+        if (IsHalf(buffer.dtype)) return {};                                          // and this one rounds
         Stage& made = stages_[static_cast<std::size_t>(buffer.stage)];
         if (!made.value || HasReduce(made.value) || made.reshape_of >= 0 || made.sequence >= 0) return {};
         const Expr value = Substitute(made.value, [&](const IndexVar& var) -> Expr {
@@ -346,6 +414,25 @@ class NestWriter {
       });
     }
   }
+  static bool IsHalf(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
+
+  // Whether storing the value rounds it: results of half types that are more than elements moved from others of theirs.
+  bool StoreRounds(const Stage& stage) const {
+    const DType dtype = graph_.buffers()[static_cast<std::size_t>(stage.buffer)].dtype;
+    if (!IsHalf(dtype)) return false;
+    bool rounds = !IsExact(stage.value);
+    Visit(stage.value, [&](const ExprNode& node) {
+      if (node.type != ScalarType::kReal) return;
+      if (node.kind == Expr::Kind::kLoad)
+        rounds = rounds || graph_.buffers()[static_cast<std::size_t>(node.buffer)].dtype != dtype;
+      if (node.kind == Expr::Kind::kConst)
+        rounds = rounds || (std::isfinite(node.real) && std::trunc(node.real * 4) != node.real * 4);
+      if (node.kind == Expr::Kind::kCast) rounds = rounds || node.operands[0]->type == ScalarType::kInt;
+    });
+    return rounds;
+  }
+  bool IsExact(const Stage& stage) const { return IsExact(stage.value) && !StoreRounds(stage); }
+
   static bool HasReduce(const Expr& value) {
     bool found = false;
     if (value) Visit(value, [&](const ExprNode& node) { found = found || node.kind == Expr::Kind::kReduce; });
@@ -444,9 +531,11 @@ class NestWriter {
     const Buffer& buffer = graph_.buffers()[static_cast<std::size_t>(stage.buffer)];
     std::string text = Emit(value);
     if (style_ == Style::kNaive)
-      return Line("{}[{}] = static_cast<{}>({});", name(stage.buffer), Offset(stage), CppName(buffer.dtype), text);
+      return Line("{}[{}] = static_cast<{}>({});", name(stage.buffer), Offset(stage), ElementName(buffer.dtype), text);
     if (value->type == ScalarType::kInt && buffer.dtype != DType::kI64)
-      text = fmt::format("Narrow<{}>({})", CppName(buffer.dtype), text);
+      text = fmt::format("Narrow<{}>({})", ElementName(buffer.dtype), text);
+    if (StoreRounds(stage))
+      text = fmt::format("{}(R({}))", buffer.dtype == DType::kF16 ? "StoredF16" : "StoredBF16", text);
     if (GoesStraight(stage.buffer)) {
       const auto& outputs = graph_.problem().tensors;
       const auto position = std::count_if(outputs.begin(), outputs.begin() + buffer.tensor,
@@ -836,7 +925,8 @@ class NestWriter {
   std::vector<std::string> names_;
   std::vector<bool> exact_;      // by buffer
   std::map<int, int> last_use_;  // buffer -> stage
-  std::string text_, real_;
+  std::string text_, real_, functions_;
+  std::unordered_map<std::string, int> nests_;  // the functions' texts and numbers
   int depth_ = 0, temporaries_ = 0;
   int step_var_ = -1;        // the index that a sequence's step gives; -1 outside one
   bool small_step_ = false;  // whether the nest is too small for threads
@@ -875,12 +965,12 @@ std::string OracleSource(const Graph& graph) {
   NestWriter writer(graph, Style::kOracle);
   const auto live = LiveStages(graph);
   const Honesty honesty = HonestyOf(graph.problem());
-  std::string text(kNumbersText);
+  std::string head(kNumbersText);
   fmt::format_to(
-      std::back_inserter(text),
+      std::back_inserter(head),
       "namespace {{\nconst double kUnit = {:a};\nconst double kOperandUnit = {:a};\nconst double kSmallest = {:a};\n\n",
       honesty.unit, honesty.operand_unit, honesty.unit > 0x1p-50 ? 0x1p-126 : 0x1p-1022);
-  text +=
+  std::string text =
       "template <class R>\nvoid RunGraph(const void* const* in, double* const* value, double* const* scale, "
       "[[maybe_unused]] int threads) {\n";
   const auto& buffers = graph.buffers();
@@ -888,7 +978,7 @@ std::string OracleSource(const Graph& graph) {
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     if (buffers[i].stage >= 0) continue;
     fmt::format_to(std::back_inserter(text), "  [[maybe_unused]] const auto* {} = static_cast<const {}*>(in[{}]);\n",
-                   writer.name(static_cast<int>(i)), CppName(buffers[i].dtype), input++);
+                   writer.name(static_cast<int>(i)), ElementName(buffers[i].dtype), input++);
   }
   for (std::size_t s = 0; s < graph.stages().size(); ++s) {
     if (!live[s]) continue;
@@ -923,7 +1013,7 @@ std::string OracleSource(const Graph& graph) {
                  "  RunGraph<Honest<{}>>(in, honest, scale, threads);  // its zero scales are overwritten\n"
                  "  RunGraph<Tracked>(in, value, scale, threads);\n}}\n",
                  honesty.type);
-  return text;
+  return head + writer.functions() + text;
 }
 
 std::string NaiveModule(const Graph& graph) {
@@ -943,7 +1033,7 @@ std::string NaiveModule(const Graph& graph) {
     const bool parameter = problem.tensors[static_cast<std::size_t>(buffers[i].tensor)].role == Role::kParameter;
     fmt::format_to(std::back_inserter(text),
                    "  [[maybe_unused]] const auto* __restrict {} = static_cast<const {}*>(call->{}[{}].data);\n",
-                   writer.name(static_cast<int>(i)), CppName(buffers[i].dtype), parameter ? "parameters" : "inputs",
+                   writer.name(static_cast<int>(i)), ElementName(buffers[i].dtype), parameter ? "parameters" : "inputs",
                    parameter ? parameters++ : inputs++);
   }
   for (std::size_t s = 0; s < graph.stages().size(); ++s) {
@@ -959,12 +1049,12 @@ std::string NaiveModule(const Graph& graph) {
       int position = 0;
       while (graph.Output(static_cast<std::size_t>(position)) != id) ++position;
       fmt::format_to(std::back_inserter(text), "  auto* __restrict {} = static_cast<{}*>(call->outputs[{}].data);\n",
-                     writer.name(id), CppName(buffer.dtype), position);
+                     writer.name(id), ElementName(buffer.dtype), position);
     } else {
       fmt::format_to(std::back_inserter(text),
                      "  static const auto {0}_memory = std::make_unique_for_overwrite<{2}[]>({1});\n"
                      "  {2}* __restrict {0} = {0}_memory.get();\n",
-                     writer.name(id), std::max<std::int64_t>(ElementCount(buffer.shape), 1), CppName(buffer.dtype));
+                     writer.name(id), std::max<std::int64_t>(ElementCount(buffer.shape), 1), ElementName(buffer.dtype));
     }
     if (const auto first = writer.RunThatEnds(s)) text += writer.WriteRun(*first);
   }

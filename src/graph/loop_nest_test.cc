@@ -52,5 +52,27 @@ TEST(LoopNestTest, StagesOfOneSequenceShareTheirSteps) {
   EXPECT_EQ(source.find("for (std::int64_t step", first + 1), std::string::npos);
 }
 
+TEST(LoopNestTest, ValuesStoredInAHalfTypeAreRounded) {
+  const std::string nodes = R"([{"op": "exp", "args": {"self": "%x"}, "outputs": ["t"]},
+                               {"op": "neg", "args": {"self": "%t"}, "outputs": ["y"]}])";
+  const std::string half = OracleSource(SmallGraph("torch", "x bf16 100", "y bf16 100", nodes));
+  EXPECT_NE(half.find("StoredBF16(R(", half.find("void Nest0(")), std::string::npos);
+  const std::string moved = OracleSource(SmallGraph(
+      "torch", "x f16 100", "y f16 100", R"([{"op": "flip", "args": {"self": "%x", "dims": [0]}, "outputs": ["y"]}])"));
+  EXPECT_EQ(moved.find("StoredF16(R(", moved.find("void Nest0(")), std::string::npos);
+}
+
+TEST(LoopNestTest, EqualNestsAreOneFunction) {
+  const std::string source =
+      OracleSource(SmallGraph("fp32", "x f32 8x16, a f32 16x16, b f32 16x16, c f32 16x16", "y f32 8x16",
+                              R"([{"op": "mm", "args": {"self": "%x", "mat2": "%a"}, "outputs": ["s"]},
+                                                         {"op": "mm", "args": {"self": "%s", "mat2": "%b"}, "outputs": ["t"]},
+                                                         {"op": "mm", "args": {"self": "%t", "mat2": "%c"}, "outputs": ["u"]},
+                                                         {"op": "relu", "args": {"self": "%u"}, "outputs": ["y"]}])"));
+  EXPECT_NE(source.find("Nest1<R>(s"), std::string::npos)
+      << "the second product, whose operand has an error, and the third";
+  EXPECT_NE(source.find("Nest1<R>(t"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace hone

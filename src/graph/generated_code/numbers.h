@@ -29,6 +29,24 @@ extern const double kSmallest;  // normal number of the contract's precision
 // Error of a transcendental function in units of kUnit: vector math libraries are good to 4 ulp, which is 8 units.
 constexpr double kFunctionUnits = 8;
 
+// The upper half of a float.
+struct BFloat16 {
+  std::uint16_t bits = 0;
+  BFloat16() = default;
+  explicit BFloat16(float x) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, &x, sizeof word);
+    const std::uint32_t to_even = 0x7fff + (word >> 16 & 1);
+    bits = static_cast<std::uint16_t>((x != x ? word | 0x400000 : word + to_even) >> 16);
+  }
+  operator float() const {
+    const std::uint32_t word = std::uint32_t{bits} << 16;
+    float x = 0;
+    std::memcpy(&x, &word, sizeof x);
+    return x;
+  }
+};
+
 // --- Tracked ---
 
 // A truth value that may hang on rounding: `sure` is false when the compared numbers are closer than their errors.
@@ -89,6 +107,12 @@ inline Tracked Product(Tracked a, Tracked b) {
   if (kOperandUnit > kUnit) p.e += 2 * std::abs(p.v) * kOperandUnit;
   return p;
 }
+
+// What a half type holds of it; below the smallest normal number it holds steps of one size.
+inline Tracked StoredF16(Tracked a) {
+  return Tracked(a.v, NoNan(a.e + std::max(std::abs(a.v) * 0x1p-11, a.v == 0 ? 0 : 0x1p-25)));
+}
+inline Tracked StoredBF16(Tracked a) { return Tracked(a.v, NoNan(a.e + std::abs(a.v) * 0x1p-8)); }
 
 // f with derivative bound d at a: |f(x) - f(a)| <= e * d to first order.
 inline Tracked Function(Tracked a, double v, double derivative) {
@@ -229,14 +253,17 @@ inline std::int64_t Plain(Whole a) { return a.v; }
 
 // --- Honest<T> ---
 
-// To the contract's operand precision by Veltkamp's splitting: no bit tricks, so loops over it are vectors. What is too
+// To a type of unit roundoff `unit` by Veltkamp's splitting: no bit tricks, so loops over it are vectors. What is too
 // large to be split stays as it is.
 template <class T>
-T RoundOperand(T x) {
-  if (kOperandUnit <= kUnit) return x;
-  const T spread = x * static_cast<T>(kOperandUnit / kUnit + 1);
+T RoundTo(T x, double unit) {
+  const T spread = x * static_cast<T>(unit / (std::numeric_limits<T>::epsilon() / 2) + 1);
   const T rounded = spread - (spread - x);
   return std::abs(x) < static_cast<T>(1e30) ? rounded : x;
+}
+template <class T>
+T RoundOperand(T x) {
+  return kOperandUnit <= kUnit ? x : RoundTo(x, kOperandUnit);
 }
 
 template <class T>
@@ -250,6 +277,16 @@ Honest<T> Wrap(T v) {
   Honest<T> h;
   h.v = v;
   return h;
+}
+template <class T>
+Honest<T> StoredF16(Honest<T> a) {
+  constexpr T kStep = static_cast<T>(0x1p-24);
+  if (std::abs(a.v) >= static_cast<T>(65520)) return Wrap<T>(std::copysign(std::numeric_limits<T>::infinity(), a.v));
+  return Wrap<T>(std::abs(a.v) < static_cast<T>(0x1p-14) ? std::nearbyint(a.v / kStep) * kStep : RoundTo(a.v, 0x1p-11));
+}
+template <class T>
+Honest<T> StoredBF16(Honest<T> a) {
+  return Wrap<T>(RoundTo(a.v, 0x1p-8));
 }
 template <class T>
 Honest<T> Product(Honest<T> a, Honest<T> b) {
