@@ -98,6 +98,7 @@ class ConvEmitter {
     const auto micro = TupleSetting(kernel, "micro"), tile = TupleSetting(kernel, "tile");
     mr_ = micro[0];
     nr_ = micro[1];
+    channels_along_ = WordSetting(kernel, "along") == "channels";
     panels_ = (conv_.made + mr_ - 1) / mr_;
     tile_made_ = std::min(tile[0], panels_ * mr_);
     tile_pixels_ = tile[1];
@@ -191,7 +192,7 @@ class ConvEmitter {
   std::string Vector() {
     const std::string& real = writer_.real();
     const std::int64_t element = writer_.wide() ? 8 : 4;
-    if (nr_ * element % 64 == 0) {
+    if (VectorWidth() * element % 64 == 0) {
       writer_.Helper("Vector_" + real);
       return writer_.wide() ? "DoubleVector" : "FloatVector";
     }
@@ -305,8 +306,8 @@ class ConvEmitter {
         "inline void Multiply_{}(long depth, const {}* __restrict w, const {}* __restrict x, {}* __restrict "
         "tile)",
         name_, real, real, real));
-    writer_.Line(
-        fmt::format("constexpr int kLanes = sizeof({}) / sizeof({}), kVectors = {} / kLanes;", vector, real, nr_));
+    writer_.Line(fmt::format("constexpr int kLanes = sizeof({}) / sizeof({}), kVectors = {} / kLanes;", vector, real,
+                             VectorWidth()));
     const bool table = places.size() > 1;
     if (table) {
       writer_.Comment("Where the taps' pixels stand.");
@@ -322,21 +323,24 @@ class ConvEmitter {
       writer_.Open(fmt::format("for (long k0 = 0; k0 < depth; k0 += {})", chunk));
       writer_.Line(fmt::format("const long k_end = k0 + {} < depth ? k0 + {} : depth;", chunk, chunk));
     }
-    writer_.Line(fmt::format("{} sum[{}][kVectors] = {{}};", vector, mr_));
+    const std::int64_t rows = channels_along_ ? nr_ : mr_;
+    writer_.Line(fmt::format("{} sum[{}][kVectors] = {{}};", vector, rows));
     writer_.Open(fmt::format("for (long k = {}; k < {}; ++k, x += {})", chunked ? "k0" : "0",
                              chunked ? "k_end" : "depth", places.empty() ? nr_ : step));
     if (table) writer_.Open(fmt::format("for (int t = 0; t < {}; ++t, w += {})", places.size(), mr_));
     writer_.Line(fmt::format("{} row[kVectors];", vector));
     writer_.Line("#pragma GCC unroll 16");
-    writer_.Line(fmt::format(
-        "for (int v = 0; v < kVectors; ++v) row[v] = *reinterpret_cast<const {}*>(x + {}v * kLanes);", vector,
-        table                             ? "kPlaces[t] + "
-        : places.size() == 1 && places[0] ? fmt::format("{} + ", places[0])
-                                          : ""));
+    const std::string place = table                             ? "kPlaces[t] + "
+                              : places.size() == 1 && places[0] ? fmt::format("{} + ", places[0])
+                                                                : "";
+    // One side is read as vectors, of the other an element meets them all.
+    writer_.Line(fmt::format("for (int v = 0; v < kVectors; ++v) row[v] = *reinterpret_cast<const {}*>({}v * kLanes);",
+                             vector, channels_along_ ? "w + " : "x + " + place));
     writer_.Line("#pragma GCC unroll 32");
-    writer_.Open(fmt::format("for (int r = 0; r < {}; ++r)", mr_));
+    writer_.Open(fmt::format("for (int r = 0; r < {}; ++r)", rows));
     writer_.Line("#pragma GCC unroll 16");
-    writer_.Line("for (int v = 0; v < kVectors; ++v) sum[r][v] += w[r] * row[v];");
+    writer_.Line(fmt::format("for (int v = 0; v < kVectors; ++v) sum[r][v] += {} * row[v];",
+                             channels_along_ ? fmt::format("x[{}r]", place) : "w[r]"));
     writer_.Close();
     if (table) {
       writer_.Close();
@@ -346,12 +350,12 @@ class ConvEmitter {
     writer_.Close();
     const auto keep = [&](std::string_view how) {
       writer_.Line("#pragma GCC unroll 32");
-      writer_.Open(fmt::format("for (int r = 0; r < {}; ++r)", mr_));
+      writer_.Open(fmt::format("for (int r = 0; r < {}; ++r)", rows));
       writer_.Line("#pragma GCC unroll 16");
       writer_.Line(
           fmt::format("for (int v = 0; v < kVectors; ++v) *reinterpret_cast<{}*>(tile + r * {} + v * kLanes) {} "
                       "sum[r][v];",
-                      vector, nr_, how));
+                      vector, VectorWidth(), how));
       writer_.Close();
     };
     if (chunked) {
@@ -384,11 +388,17 @@ class ConvEmitter {
     ++open_;
   }
 
+  // Channel r, pixel l of the tile.
+  std::string TileElement() const {
+    return channels_along_ ? fmt::format("tile[l * {} + r]", mr_) : fmt::format("tile[r * {} + l]", nr_);
+  }
+  std::int64_t VectorWidth() const { return channels_along_ ? mr_ : nr_; }
+
   // Stores `count` columns from `tile` column `from` on; `place(r, q)` is where row r's column q belongs.
   void StoreColumns(const std::string& from, const std::string& to,
                     const std::function<Index(const std::string& row, const std::string& column)>& place) {
     const bool parts = tile_channels_ < conv_.channels;  // the sums over parts of the channels meet in the target
-    const std::string sum = fmt::format("tile[r * {} + l]", nr_);
+    const std::string sum = TileElement();
     const Index at = place("r", "l");
     const auto loops = [&](const std::function<void()>& body) {
       writer_.Open("for (long r = 0; r < tile_rows; ++r)");
@@ -530,11 +540,15 @@ class ConvEmitter {
     writer_.Open(fmt::format("for (long i = 0; i < {}; i += {})", outputs, mr_));
     TileRows();
     // Outputs row after row as the copy's rows lie: what stands between them is computed and dropped.
-    const bool one_row = block.rows == 1;
+    // Single pixels need not be neighbours: rows are then taken one by one and nothing is dropped.
+    const bool by_row = channels_along_ && block.rows > 1;
+    const bool one_row = block.rows == 1 || by_row;
+    if (by_row) writer_.Open("for (long oy = 0; oy < rows; ++oy)");
     const std::string flat_count = one_row ? "columns" : fmt::format("(rows - 1) * {} + columns", block.pitch);
     writer_.Open(fmt::format("for (long at = 0; at < {}; at += {})", flat_count, nr_));
     writer_.Line(fmt::format("alignas(64) {} tile[{}];", real, mr_ * nr_));
-    writer_.Line(fmt::format("Multiply_{}({}, {}, block + at, tile);", name_, depth, Weights()));
+    writer_.Line(fmt::format("Multiply_{}({}, {}, block + {}at, tile);", name_, depth, Weights(),
+                             by_row ? fmt::format("oy * {} + ", block.pitch) : ""));
     const auto spot = [&](const std::string& row, const std::string& y, const std::string& x) {
       Index index = Zeros();
       index[Conv::kN] = n;
@@ -546,8 +560,9 @@ class ConvEmitter {
     };
     if (one_row) {
       writer_.Line(fmt::format("const long end = columns - at < {} ? columns - at : {};", nr_, nr_));
-      StoreColumns("0", "end",
-                   [&](const std::string& r, const std::string& q) { return spot(r, "y0", "x0 + at + " + q); });
+      StoreColumns("0", "end", [&](const std::string& r, const std::string& q) {
+        return spot(r, by_row ? "y0 + oy" : "y0", "x0 + at + " + q);
+      });
     } else {
       writer_.Open(fmt::format("for (long oy = at / {}, begin = 0; oy < rows && begin < {}; ++oy)", block.pitch, nr_));
       writer_.Comment("The part of row oy that is among these pixels.");
@@ -560,6 +575,7 @@ class ConvEmitter {
       writer_.Close();
     }
     writer_.Close();
+    if (by_row) writer_.Close();
     writer_.Close();
     if (parts) writer_.Close();
     if (loops == 0) writer_.Close();
@@ -829,7 +845,7 @@ class ConvEmitter {
 
     const std::string to = fmt::format("{}[{}]", writer_.TargetName(), Address(index, strides.back(), offsets.back()));
     const bool parts = tile_channels_ < conv_.channels;
-    const std::string sum = fmt::format("tile[r * {} + l]", nr_);
+    const std::string sum = TileElement();
     const auto loops = [&](const std::function<void()>& body) {
       writer_.Open("for (long r = 0; r < tile_rows; ++r)");
       writer_.Line("#pragma omp simd");
@@ -875,7 +891,8 @@ class ConvEmitter {
   const Kernel& kernel_;
   Writer& writer_;
   Convolution conv_;
-  std::int64_t mr_ = 8, nr_ = 32, panels_ = 1;
+  std::int64_t mr_ = 8, nr_ = 32, panels_ = 1;  // output channels and pixels in registers
+  bool channels_along_ = false;                 // whether channels are the vectors
   std::int64_t tile_made_ = 8, tile_pixels_ = 32, tile_channels_ = 1;
   // The phase that is being written.
   std::array<Phase, 3> phase_;

@@ -138,10 +138,10 @@ std::vector<Setting> PathValues(const Kernel& kernel, const Limits&) {
   const Convolution conv(kernel);
   const auto phase = LargestPhase(conv);
   const Phase& x = phase[2];
-  // Direct computes what stands between the rows of its copy too; gemm copies every input once a tap.
+  // Direct computes what stands between the rows of its copy too, if pixels are the vectors; gemm copies every input
+  // once a tap.
   const double waste = static_cast<double>(x.Span() / x.in_step) / static_cast<double>(x.positions);
-  const bool depthwise = conv.made < 4;
-  const bool direct = depthwise || (conv.Taps() > 1 && waste < 0.25);
+  const bool direct = conv.made < 4 || (conv.Taps() > 1 && (waste < 0.25 || conv.made >= 32));
   return direct ? std::vector<Setting>{Word("direct"), Word("gemm")}
                 : std::vector<Setting>{Word("gemm"), Word("direct")};
 }
@@ -149,42 +149,92 @@ std::optional<std::string> CheckPath(const Kernel&, const Setting& value) {
   return CheckWord(value, {"direct", "gemm"});
 }
 
-std::vector<Setting> MicroValues(const Kernel& kernel, const Limits& limits) {
+bool Is(const Kernel& kernel, const std::string& knob, std::string_view word) {
+  return kernel.settings.contains(knob) && WordSetting(kernel, knob) == word;
+}
+
+using Block = std::array<std::int64_t, 2>;  // output channels x pixels in registers
+
+// The time of a product in such blocks, where 1 is what the processor could do.
+double MicroCost(const Kernel& kernel, const Convolution& conv, const Block& block, bool channels_along) {
+  const auto phase = LargestPhase(conv);
+  const bool direct = Is(kernel, "path", "direct");
+  const auto part = [](std::int64_t all, std::int64_t step) {
+    return static_cast<double>(Up(all, step)) / static_cast<double>(all);
+  };
+  double used = part(conv.made, block[0]);
+  if (!direct) {
+    used *= part(conv.batch * conv.Pixels(), block[1]);
+  } else if (channels_along) {
+    used *= part(phase[2].positions, block[1]);
+  } else {
+    const DirectBlock whole(phase, phase[1].positions * phase[2].positions);
+    used *= static_cast<double>(Up((whole.rows - 1) * whole.pitch + whole.columns, block[1])) /
+            static_cast<double>(whole.rows * whole.columns);
+    used *= 1.08;  // vectors that lie across cache lines
+  }
+  // The vectors come from L2 once for all rows of the block, the single elements from L1 once for all of its vectors.
+  const std::int64_t rows = channels_along ? block[1] : block[0], lanes = channels_along ? block[0] : block[1];
+  used *= 1 + 0.6 / static_cast<double>(rows) + 5.0 / static_cast<double>(lanes);
+  // Pixels that are not the vectors are gathered and stored one by one.
+  if (channels_along) used *= 1 + 40.0 / static_cast<double>(conv.channels * conv.Taps());
+  if (channels_along && !direct) used *= 1 + 24.0 / static_cast<double>(conv.made);
+  return used;
+}
+
+std::vector<Block> Blocks(const Kernel& kernel, const Limits& limits, bool channels_along) {
   const Convolution conv(kernel);
-  // Output channels x pixels in registers: 32 of 16 floats with AVX-512, 16 of 8 with AVX2, less what the inputs and
-  // the broadcast weight need.
-  std::vector<std::array<std::int64_t, 2>> blocks;
+  // 32 registers of 16 floats with AVX-512, 16 of 8 with AVX2, less what one side's vectors and the other's element
+  // need.
+  std::vector<Block> blocks;
   if (limits.vector_bytes >= 64) {
-    blocks = {{8, 48}, {14, 32}, {12, 32}, {8, 32}, {6, 64}, {4, 96}, {2, 128}, {1, 128}, {16, 16}, {1, 32}};
+    if (channels_along) {
+      blocks = {{64, 7},  {64, 6},  {64, 5},  {48, 9},  {48, 8}, {32, 14},
+                {32, 13}, {32, 12}, {32, 10}, {16, 28}, {16, 14}};
+    } else {
+      blocks = {{8, 48}, {14, 32}, {12, 32}, {8, 32}, {6, 64}, {4, 96}, {2, 128}, {1, 128}, {16, 16}, {1, 32}};
+    }
+  } else if (channels_along) {
+    blocks = {{16, 6}, {16, 7}, {16, 5}, {24, 4}, {8, 14}, {8, 12}};
   } else {
     blocks = {{6, 16}, {4, 24}, {4, 16}, {8, 8}, {2, 32}, {1, 64}, {1, 16}};
   }
-  std::int64_t pixels = conv.batch * conv.Pixels();
-  if (kernel.settings.contains("path") && WordSetting(kernel, "path") == "direct") {
-    const auto phase = LargestPhase(conv);
-    const DirectBlock block(phase, phase[1].positions * phase[2].positions);
-    pixels = (block.rows - 1) * block.pitch + block.columns;
-  }
-  const auto waste = [&](const std::array<std::int64_t, 2>& block) {
-    const double used = static_cast<double>(Up(conv.made, block[0]) * Up(pixels, block[1])) /
-                        (static_cast<double>(conv.made) * static_cast<double>(pixels));
-    // Vectors of pixels come from L2 once for all rows of the block, weights from L1 once for all of its vectors.
-    const double loads = 0.6 / static_cast<double>(block[0]) + 5.0 / static_cast<double>(block[1]);
-    return used * (1 + loads);
-  };
-  std::stable_sort(blocks.begin(), blocks.end(), [&](const auto& a, const auto& b) { return waste(a) < waste(b); });
+  std::stable_sort(blocks.begin(), blocks.end(), [&](const auto& a, const auto& b) {
+    return MicroCost(kernel, conv, a, channels_along) < MicroCost(kernel, conv, b, channels_along);
+  });
+  return blocks;
+}
+
+std::vector<Setting> AlongValues(const Kernel& kernel, const Limits& limits) {
+  const Convolution conv(kernel);
+  const bool channels = MicroCost(kernel, conv, Blocks(kernel, limits, true)[0], true) <
+                        MicroCost(kernel, conv, Blocks(kernel, limits, false)[0], false);
+  return channels ? std::vector<Setting>{Word("channels"), Word("pixels")}
+                  : std::vector<Setting>{Word("pixels"), Word("channels")};
+}
+std::optional<std::string> CheckAlong(const Kernel&, const Setting& value) {
+  return CheckWord(value, {"pixels", "channels"});
+}
+
+std::vector<Setting> MicroValues(const Kernel& kernel, const Limits& limits) {
+  const auto blocks = Blocks(kernel, limits, Is(kernel, "along", "channels"));
   std::vector<Setting> values;
   for (std::size_t i = 0; i < std::min<std::size_t>(blocks.size(), 6); ++i)
     values.push_back(Tuple({blocks[i][0], blocks[i][1]}));
   return values;
 }
-std::optional<std::string> CheckMicro(const Kernel&, const Setting& value) {
+std::optional<std::string> CheckMicro(const Kernel& kernel, const Setting& value) {
   const auto* tuple = std::get_if<std::vector<std::int64_t>>(&value.value);
   if (!tuple || tuple->size() != 2) return "it is output channels x pixels; try 8x32";
-  if ((*tuple)[0] < 1 || (*tuple)[0] > 32) return "the first goes from 1 to 32; try 8";
-  if ((*tuple)[1] < 8 || (*tuple)[1] > 128 || (*tuple)[1] % 8 != 0) {
-    return fmt::format("the second must be a multiple of 8 up to 128; try {}",
-                       std::clamp<std::int64_t>(Up((*tuple)[1], 8), 8, 128));
+  const bool channels_along = Is(kernel, "along", "channels");
+  const std::int64_t rows = (*tuple)[channels_along ? 1 : 0], lanes = (*tuple)[channels_along ? 0 : 1];
+  if (rows < 1 || rows > 32) {
+    return channels_along ? "along channels the second goes from 1 to 32; try 7" : "the first goes from 1 to 32; try 8";
+  }
+  if (lanes < 8 || lanes > 128 || lanes % 8 != 0) {
+    return fmt::format("the {} must be a multiple of 8 up to 128; try {}",
+                       channels_along ? "first, along channels," : "second",
+                       std::clamp<std::int64_t>(Up(lanes, 8), 8, 128));
   }
   return std::nullopt;
 }
@@ -222,7 +272,7 @@ std::vector<Setting> TileValues(const Kernel& kernel, const Limits& limits) {
   const bool direct = WordSetting(kernel, "path") == "direct";
   const std::int64_t image = phase[1].positions * phase[2].positions;
   const std::int64_t all = direct ? image : conv.batch * phase[0].positions * image;
-  const std::int64_t most = std::min(kMostBlock, limits.l2_bytes / 2 / 4);
+  const std::int64_t most = std::min(kMostBlock, limits.l2_bytes / 6 / 4);
   // All channels at once if a few pixels of them fit; else equal parts.
   std::int64_t channels = conv.channels;
   for (std::int64_t parts = 2; BlockCount(kernel, nr, channels) > most && channels > 1; ++parts)
@@ -241,16 +291,56 @@ std::vector<Setting> TileValues(const Kernel& kernel, const Limits& limits) {
     return direct && pixels >= width ? Up(pixels / width * width, nr) : Up(pixels, nr);
   };
   std::int64_t pixels = pixels_at_most(most);
-  const auto fair = static_cast<std::int64_t>(static_cast<double>(all) / wanted + 0.999);
+  std::int64_t made = Up(conv.made, mr);
+  const auto split_made = [&](double pieces) {
+    made = std::min(made,
+                    std::max(mr, Up(static_cast<std::int64_t>(static_cast<double>(conv.made) / pieces + 0.999), mr)));
+    return static_cast<double>((conv.made + made - 1) / made);
+  };
+  // Every block of pixels reads all of its weights, every block of output channels copies its inputs: what is larger is
+  // read less often.
+  const double weights = static_cast<double>(conv.made * conv.channels * conv.Taps());
+  const double inputs = static_cast<double>(all * conv.channels) *
+                        static_cast<double>(phase[1].in_step * phase[2].in_step * (direct ? 1 : conv.Taps()));
+  double shared = 1;  // into how many blocks of output channels
+  if (weights > 2 * inputs && 4 * weights > static_cast<double>(limits.l2_bytes) / 4) shared = split_made(wanted);
+  const double enough = shared * others >= 2 * limits.threads ? shared : wanted;
+  const auto fair = static_cast<std::int64_t>(static_cast<double>(all) * shared / enough + 0.999);
   // Blocks of some size even if fewer than wanted: their borders are copied twice.
   pixels = std::min(pixels, std::max(fair, std::min<std::int64_t>(all, direct ? 2 * phase[2].positions : 2 * nr)));
   const double blocks = static_cast<double>((all + pixels - 1) / pixels);
-  std::int64_t made = Up(conv.made, mr);
-  if (blocks * 2 < wanted) {
-    const auto pieces = static_cast<std::int64_t>(wanted / blocks + 0.999);
-    made = std::min(made, std::max(2 * mr, Up((conv.made + pieces - 1) / pieces, mr)));
-  }
+  if (shared * blocks * 2 < enough) split_made(wanted / blocks);
   pixels = rows(pixels);
+  if (direct && phase[2].positions < pixels) {
+    // Of the numbers of rows up to here, what computes and copies least, with blocks that the threads share evenly.
+    const auto most_rows = std::min(pixels / phase[2].positions, phase[1].positions);
+    double least = 0;
+    for (std::int64_t count = most_rows; count >= std::max<std::int64_t>(1, most_rows / 3); --count) {
+      const std::int64_t blocks_of_image = (phase[1].positions + count - 1) / count;
+      double lanes = 0;
+      for (std::int64_t row = 0; row < phase[1].positions; row += count) {
+        const std::int64_t here = std::min(count, phase[1].positions - row);
+        lanes += static_cast<double>(
+            Is(kernel, "along", "channels")
+                ? here * Up(phase[2].positions, nr)
+                : Up((here - 1) * (phase[2].positions + phase[2].Span() / phase[2].in_step) + phase[2].positions, nr));
+        // A copied row costs about what five channels' products of a tap do.
+        lanes +=
+            5.0 *
+            static_cast<double>((here * phase[1].in_step + phase[1].Span()) * phase[2].positions * phase[2].in_step) /
+            static_cast<double>(conv.made * conv.Taps());
+      }
+      const double tasks =
+          others * static_cast<double>(blocks_of_image) * static_cast<double>((conv.made + made - 1) / made);
+      const double rounds =
+          std::max(1.0, static_cast<double>(static_cast<std::int64_t>((tasks + limits.threads - 1) / limits.threads)));
+      const double cost = lanes * rounds * limits.threads / tasks;
+      if (least == 0 || cost < least) {
+        least = cost;
+        pixels = Up(count * phase[2].positions, nr);
+      }
+    }
+  }
   std::vector<Setting> values = {Tuple({made, pixels, channels})};
   const auto add = [&](std::int64_t m, std::int64_t p, std::int64_t c) {
     const Setting setting = Tuple({m, p, c});
@@ -301,6 +391,8 @@ constexpr Knob kKnobs[] = {
      "packed "
      "as a matrix",
      PathValues, CheckPath},
+    {"along", "pixels: vectors are neighbouring pixels; channels: output channels, for images narrower than a vector",
+     AlongValues, CheckAlong},
     {"micro", "output channels x pixels in registers", MicroValues, CheckMicro},
     {"tile", "output channels x pixels x input channels of the block that a thread takes; its inputs stay in L2",
      TileValues, CheckTile},

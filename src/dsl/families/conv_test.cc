@@ -21,16 +21,20 @@ output strided_gemm: f32[2, 7, 9, 13]
 output dilated: f32[2, 20, 15, 19]
 output parts: f32[2, 20, 19, 23]
 output parts_gemm: f32[2, 20, 19, 23]
+output along: f32[2, 20, 19, 23]
+output along_gemm: f32[2, 20, 19, 23]
 output whole: f32[2, 20, 17, 21]
 output far: f32[2, 20, 25, 29]
 direct = conv(x, w) by {padding: 1} with {path: direct, threads: 0} -> it + b -> relu(it + r)
 gemm = conv(x, w) by {padding: 1} with {path: gemm, threads: 0} -> it + b -> relu(it + r)
 strided = conv(x * 2, v) by {stride: 2, padding: 2x3, extent: 9x13} with {path: direct}
 strided_gemm = conv(x * 2, v) by {stride: 2, padding: 2x3, extent: 9x13} with {path: gemm}
-dilated = conv(x, w) by {dilation: 2} with {path: direct, micro: 6x16, tile: 12x48x5}
-parts = conv(x, w) by {padding: 1} with {path: direct, micro: 4x24, tile: 8x24x2} -> it + b
-parts_gemm = conv(x, w) by {padding: 1} with {path: gemm, micro: 4x24, tile: 8x72x2} -> it + b
-whole = conv(x, w) with {path: gemm, micro: 14x32}
+dilated = conv(x, w) by {dilation: 2} with {path: direct, along: pixels, micro: 6x16, tile: 12x48x5}
+parts = conv(x, w) by {padding: 1} with {path: direct, along: pixels, micro: 4x24, tile: 8x24x2} -> it + b
+parts_gemm = conv(x, w) by {padding: 1} with {path: gemm, along: pixels, micro: 4x24, tile: 8x72x2} -> it + b
+along = conv(x, w) by {padding: 1} with {path: direct, along: channels, micro: 16x7, tile: 16x49x5} -> it + b
+along_gemm = conv(x, w) by {padding: 1} with {path: gemm, along: channels, micro: 8x5, tile: 8x40x2} -> it + r
+whole = conv(x, w) with {path: gemm, along: pixels, micro: 14x32}
 far = conv(x, w) by {padding: 4} with {path: gemm}
 )"),
                        2, random);
@@ -93,7 +97,7 @@ output up: f32[2, 3, 12, 14]
 output up_gemm: f32[2, 3, 12, 14]
 output grouped: f32[2, 6, 17, 22]
 output thin: f32[2, 3, 16, 19]
-line = conv(a, u) by {padding: 1} with {path: direct, micro: 4x16, tile: 4x64x3} -> relu(it)
+line = conv(a, u) by {padding: 1} with {path: direct, along: pixels, micro: 4x16, tile: 4x64x3} -> relu(it)
 line_gemm = conv(a, u) by {padding: 1} with {path: gemm}
 cube = conv(x, w) by {stride: 2x1x1, padding: 1} with {path: direct}
 cube_gemm = conv(x, w) by {stride: 2x1x1, padding: 1} with {path: gemm}
