@@ -144,8 +144,26 @@ class Fuser {
       }
       return true;
     }
+    if (!only_reader && LosesItsNorm(map_at)) return false;
     if (!map.expensive) return true;
     return only_reader && reader.count <= map.count && LoadsOf(reader_at, pieces_[map_at].buffer) == 1;
+  }
+
+  // A map that would be a norm with the folds it reads, but is read by folds over other axes: put into those, it is no
+  // norm any more, and neither are they.
+  bool LosesItsNorm(std::size_t map_at) const {
+    for (const int buffer : known_[map_at].reads) {
+      const int maker = maker_[Id(buffer)];
+      if (maker < 0) continue;
+      const Piece& statistic = pieces_[static_cast<std::size_t>(maker)];
+      const std::int64_t rows = ElementCount(Extents(statistic.space));
+      if (!statistic.fold || IsProduct(statistic) || rows >= known_[map_at].count) continue;
+      for (const auto reader : readers_[Id(pieces_[map_at].buffer)]) {
+        const Piece& other = pieces_[reader];
+        if (other.fold && ElementCount(Extents(other.space)) != rows) return true;
+      }
+    }
+    return false;
   }
 
   // At how many places of the expression the buffer is read.

@@ -118,6 +118,7 @@ class ProgramWriter {
 
   // All or nothing: they name one another.
   bool WriteSequence(const std::vector<Piece>& steps) {
+    if (steps.size() == 1 && TryKind(RecogniseScan, steps[0], steps[0])) return true;
     std::vector<Statement> statements;
     for (const Piece& step : steps) {
       const Buffer& buffer = memory_.graph().buffers()[static_cast<std::size_t>(step.buffer)];
