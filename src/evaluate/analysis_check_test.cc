@@ -184,6 +184,10 @@ TEST(AnalysisCheckTest, ClaimsAboutTheExamplesHold) {
   if (!source) GTEST_SKIP() << "HONE_SOURCE is not set";
   int seen = 0;
   for (const auto& entry : std::filesystem::directory_iterator(std::string(source) + "/examples/problems")) {
+    // Importing takes seconds a file: all of them only when there is time.
+    const std::string name = entry.path().stem().string();
+    if (!std::getenv("HONE_THOROUGH") && name != "linear_collapse" && name != "group_norm" && name != "scaled_row_sum")
+      continue;
     const auto problem = Import(entry.path().string());
     if (!problem && entry.path().extension() == ".py" && seen == 0)
       GTEST_SKIP() << "no PyTorch to import with: " << problem.error().message;
