@@ -19,7 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr Positional kPositionals[] = {{.name = "file", .help = "model.py with Model and get_inputs, or problem.json"}};
+constexpr Positional kPositionals[] = {
+    {.name = "file", .help = "model.py with Model and get_inputs, program.pt2, a definition or problem.json"}};
 constexpr Option kOptions[] = {
     {.name = "output",
      .letter = 'o',
@@ -30,6 +31,9 @@ constexpr Option kOptions[] = {
      .value = "NAME",
      .help = "how accurate: torch, fp64, fp32, tf32, bf16 or fp16",
      .otherwise = "torch"},
+    {.name = "workload",
+     .value = "NAME",
+     .help = "of a definition with workloads: its uuid or its number from 0 (default: the first)"},
     {.name = "shrink",
      .type = ValueType::kReal,
      .value = "MFLOP",
@@ -111,6 +115,7 @@ Result<Answer> RunImport(VerbCall& call) {
     if (!folder.empty()) HONE_TRY(MakeDirectories(folder.string()));
     options.weights_path = ValuesPath(output);
   }
+  options.workload = call.Text("workload");
   options.shrink_mflop = call.Real("shrink");
   if (options.shrink_mflop < 0 || !std::isfinite(options.shrink_mflop)) {
     return Fail(ErrorKind::kUsage, "--shrink: is a number of MFLOP above 0; 500 suits a CPU");
@@ -177,7 +182,10 @@ HONE_VERB(import){
     .name = "import",
     .doc = "Write the problem.json of a PyTorch module",
     .help =
-        "Reads a KernelBench-style file (class Model, get_inputs, get_init_inputs) through PyTorch, in a child "
+        "Reads a KernelBench-style file (class Model, get_inputs, get_init_inputs), a program of torch.export (.pt2) "
+        "or "
+        "a\n"
+        "definition of SOL-ExecBench or FlashInfer-Bench (a folder or its definition.json) through PyTorch, in a child "
         "process\n"
         "under limits of time and memory and, where bubblewrap works, without a network and with all files read-only.\n"
         "docs/problem.md says what is recorded.\n"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -23,6 +24,15 @@ std::string DefaultWeightsPath(const std::string& path) {
 }
 
 }  // namespace
+
+bool NestsDeep(std::string_view json_text) {
+  int depth = 0, most = 0;
+  for (const char c : json_text) {
+    if (c == '[' || c == '{') most = std::max(most, ++depth);
+    if (c == ']' || c == '}') --depth;
+  }
+  return most > 60;
+}
 
 Result<Problem> Import(const std::string& path, const ImportOptions& options) {
   if (access(path.c_str(), R_OK) != 0) {

@@ -25,6 +25,7 @@ struct ImportOptions {
   // > 0: cut batch, channels and spatial sizes of a .py file until it computes no more than this many MFLOP on no more
   // than 8 MiB, its operators kept. The cut file is written beside weights_path, as .py, and is the problem's source.
   double shrink_mflop = 0;
+  std::string workload;  // of a definition with workloads: its uuid or its number from 0; empty = the first
   std::map<std::string, Shape>* recorded_shapes = nullptr;  // if given: what PyTorch recorded of each value it traced
 };
 
@@ -34,6 +35,10 @@ struct Importer {
   bool (*accepts)(std::string_view path);
   Result<Problem> (*import)(const std::string& path, const ImportOptions& options);
 };
+
+// Whether a text of JSON nests deeper than any that an importer reads (brackets within texts count too). Such a text is
+// not to be parsed by what recurses.
+bool NestsDeep(std::string_view json_text);
 
 std::span<const Importer* const> AllImporters();  // sorted by name
 

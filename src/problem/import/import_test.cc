@@ -106,10 +106,12 @@ TEST_F(ImportTest, UnknownAndMissingFilesAreNamed) {
   ASSERT_TRUE(WriteFileAtomically(path, "x"));
   const auto unknown = Import(path);
   ASSERT_FALSE(unknown);
-  EXPECT_EQ(unknown.error().message,
-            path +
-                ": no importer takes such a file; there are graph_json (FILE.json: a problem.json), "
-                "kernelbench_py (FILE.py: Model, get_inputs, get_init_inputs)");
+  EXPECT_EQ(
+      unknown.error().message,
+      path +
+          ": no importer takes such a file; there are definition (FOLDER or FILE.json: a definition of SOL-ExecBench "
+          "or FlashInfer-Bench), graph_json (FILE.json: a problem.json, or a plain graph), kernelbench_py (FILE.py: "
+          "Model, get_inputs, get_init_inputs), torch_pt2 (FILE.pt2: a program of torch.export)");
 }
 
 TEST_F(ImportTest, BadFilesGetOneLine) {

@@ -1,6 +1,7 @@
-"""Reads a KernelBench-style file with PyTorch and answers one JSON document: {"problem": ...} or {"error": "one line"}.
+"""Reads with PyTorch what only PyTorch can read, and answers one JSON document: {"problem": ...} or {"error": "one line"}.
 
-Run by hone as a child: python -I -c THIS OPTIONS, where OPTIONS is a JSON object (see import/importers/kernelbench_py.cc).
+A KernelBench-style file, a definition of SOL-ExecBench or FlashInfer-Bench, or a program that torch.export saved. Run by hone as
+a child: python -I -c THIS OPTIONS, where OPTIONS is a JSON object (see import/through_python.cc and import/importers/).
 Works with torch 2.x (torch.export) and with torch 1.13 (make_fx). Tensors are fake ones, without data, wherever that goes.
 """
 import contextlib
@@ -23,6 +24,8 @@ os.dup2(2, 1)
 
 OPTIONS = json.loads(sys.argv[1])
 PATH = OPTIONS["path"]
+KIND = OPTIONS.get("kind", "kernelbench_py")
+CODE = PATH + " (reference)" if KIND == "definition" else PATH  # the file name that tracebacks give the user's code
 
 
 class Complaint(Exception):
@@ -40,13 +43,13 @@ def answer(document):
 
 
 def fail(message, line=None):
-    place = PATH if line is None else "%s:%d" % (PATH, line)
+    place = PATH if line is None else "%s: line %d of the reference" % (PATH, line) if KIND == "definition" else "%s:%d" % (PATH, line)
     answer({"error": "%s: %s" % (place, " ".join(str(message).split())[:600])})
 
 
 def line_in_file(error):
     """The innermost line of the user's file that the error passed through, or None."""
-    lines = [row.lineno for row in traceback.extract_tb(error.__traceback__) if row.filename == PATH]
+    lines = [row.lineno for row in traceback.extract_tb(error.__traceback__) if row.filename == CODE]
     return lines[-1] if lines else None
 
 
@@ -288,13 +291,16 @@ def read_source():
         raise Complaint("cannot be read: %s" % error.strerror)
 
 
-def load_source(source):
+def run_source(source):
+    """The user's module, after its code has run."""
     try:
-        code = compile(source, PATH, "exec")
+        code = compile(source, CODE, "exec")
     except SyntaxError as error:
         raise Complaint("%s: %s" % (type(error).__name__, error.msg), error.lineno)
     except ValueError as error:
         raise Complaint("is no Python source: %s" % error)
+    except RecursionError:
+        raise Complaint("nests too deep for Python")
     linecache.checkcache(PATH)
     module = types.ModuleType("hone_problem_file")
     module.__file__ = PATH
@@ -302,6 +308,13 @@ def load_source(source):
     sys.path.insert(0, os.path.dirname(os.path.abspath(PATH)))
     torch.manual_seed(SEED)
     exec(code, module.__dict__)
+    return module
+
+
+def load_source(source):
+    if KIND == "definition":
+        return load_definition(source)
+    module = run_source(source)
     model = getattr(module, "Model", None)
     if model is None:
         raise Complaint("no class Model")
@@ -314,6 +327,198 @@ def load_source(source):
     if not callable(getattr(module, "get_inputs", None)):
         raise Complaint("no get_inputs()")
     return module, hashlib.sha256(source).hexdigest()
+
+
+# What a definition calls the types. Others, such as float8_e4m3fn, torch may know; hone does not.
+DEFINED_TYPES = {
+    "float64": torch.float64, "float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16, "int64": torch.int64,
+    "int32": torch.int32, "int16": torch.int16, "int8": torch.int8, "uint8": torch.uint8, "bool": torch.bool,
+}
+
+
+class Definition:
+    """A definition with one workload: axes have values, inputs a source."""
+
+    def __init__(self, document, workload, where):
+        self.document, self.where = document, where or PATH
+        self.workload = workload if isinstance(workload, dict) else {}
+        self.sources = self.workload.get("inputs", {})
+        if not isinstance(self.sources, dict) or not isinstance(self.workload.get("axes", {}), dict):
+            raise Complaint("%s: axes or inputs of the workload are no objects" % self.where)
+        self.axes = {}
+        for name, row in document["axes"].items():
+            if not isinstance(row, dict):
+                raise Complaint("/axes/%s: is not an object" % name)
+            if row.get("type") == "const":
+                self.axes[name] = self.extent(row.get("value"), "/axes/%s/value" % name)
+            elif row.get("type") == "var":
+                if name not in self.workload.get("axes", {}):
+                    raise Complaint("/axes/%s: is variable, and %s" % (
+                        name, "%s gives it no value" % self.where if self.workload else "there is no workload beside the file"))
+                self.axes[name] = self.extent(self.workload["axes"][name], "%s: axis %s" % (self.where, name))
+            elif row.get("type") != "expr":
+                raise Complaint("/axes/%s/type: is %r; known are const, var, expr" % (name, row.get("type")))
+        for name, row in document["axes"].items():
+            if row.get("type") == "expr":
+                place = "/axes/%s/expression" % name
+                self.axes[name] = self.extent(self.evaluate(row.get("expression"), place), place)
+
+    @staticmethod
+    def extent(value, place):
+        if isinstance(value, float) and value == int(value):
+            value = int(value)
+        if type(value) is not int or not 0 <= value < 1 << 40:
+            raise Complaint("%s: is %r, not a size" % (place, value))
+        return value
+
+    def evaluate(self, text, place):
+        import ast
+
+        def value(node, depth=0):
+            if depth > 50:
+                raise Complaint("%s: nests too deep" % place)
+            if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+                return node.value
+            if isinstance(node, ast.Name):
+                row = self.document["axes"].get(node.id)
+                if node.id in self.axes:
+                    return self.axes[node.id]
+                if isinstance(row, dict) and row.get("type") == "expr" and row.get("expression") != text:
+                    return value(ast.parse(str(row.get("expression")), mode="eval").body, depth + 1)
+                raise Complaint("%s: %s is no axis" % (place, node.id))
+            if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.UAdd, ast.USub)):
+                inner = value(node.operand, depth + 1)
+                return inner if isinstance(node.op, ast.UAdd) else -inner
+            operators = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+                         ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow}
+            if isinstance(node, ast.BinOp) and type(node.op) in operators:
+                left, right = value(node.left, depth + 1), value(node.right, depth + 1)
+                if isinstance(node.op, ast.Pow) and (abs(left) > 1 << 20 or abs(right) > 64):
+                    raise Complaint("%s: a power is too large" % place)
+                return operators[type(node.op)](left, right)
+            raise Complaint("%s: %r is no expression of axes; known are + - * / // %% ** and brackets" % (place, text))
+
+        try:
+            return value(ast.parse(str(text), mode="eval").body)
+        except (SyntaxError, ArithmeticError, RecursionError, MemoryError) as error:
+            raise Complaint("%s: %r: %s" % (place, text, error))
+
+    def shape(self, row, place):
+        """A list of extents, or None for a plain number."""
+        shape = row.get("shape") if isinstance(row, dict) else 0
+        if shape is None:
+            return None
+        if not isinstance(shape, list):
+            raise Complaint("%s/shape: is not a list of axes" % place)
+        for name in shape:
+            if not (isinstance(name, str) and name in self.axes):
+                raise Complaint("%s/shape: %r is no axis" % (place, name))
+        return [self.axes[name] for name in shape]
+
+    def dtype(self, row, place):
+        name = row.get("dtype") if isinstance(row, dict) else None
+        if name not in DEFINED_TYPES:
+            raise Complaint("%s/dtype: is %r, which hone does not know; it knows %s" % (place, name, ", ".join(DEFINED_TYPES)))
+        return DEFINED_TYPES[name]
+
+    def number(self, name, row):
+        source = self.sources.get(name)
+        if isinstance(source, dict) and source.get("type") == "scalar" and type(source.get("value")) in (int, float, bool):
+            return source["value"]
+        raise Complaint("%s: gives the number %s no value" % (self.where, name))
+
+    def stored(self, name, source, shape, dtype):
+        path = os.path.join(os.path.dirname(self.where.rsplit(":", 1)[0]), str(source.get("path")))
+        try:
+            with open(path, "rb") as file:
+                header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+                row = header[source.get("tensor_key")]
+                file.seek(-0, 1)
+                begin, end = row["data_offsets"]
+                file.seek(begin, 1)
+                data = bytearray(file.read(end - begin))
+            tensor = torch.frombuffer(data, dtype=dtype).reshape(shape)
+        except Complaint:
+            raise
+        except Exception as error:
+            raise Complaint("%s: input %s: %s cannot be read as %s: %s" % (self.where, name, path, shape, describe_error(error)))
+        return tensor
+
+    def inputs(self, module):
+        rows = self.document["inputs"]
+        if any(isinstance(s, dict) and s.get("type") == "custom" for s in self.sources.values()):
+            entry = getattr(module.source, str(self.document.get("custom_inputs_entrypoint")), None)
+            if not callable(entry):
+                raise Complaint("%s: wants custom inputs, and the reference has no function %s" % (
+                    self.where, self.document.get("custom_inputs_entrypoint")))
+            known = dict(self.axes)
+            known.update({name: source["value"] for name, source in self.sources.items()
+                          if isinstance(source, dict) and source.get("type") == "scalar" and "value" in source})
+            made = entry(known, torch.device("cpu"))
+            if not isinstance(made, dict) or any(name not in made for name in rows):
+                raise Complaint("/custom_inputs_entrypoint: gives no dict with all of %s" % ", ".join(rows))
+            return [made[name] for name in rows]
+        return [self.input(name, row) for name, row in rows.items()]
+
+    def input(self, name, row):
+        place = "/inputs/%s" % name
+        shape = self.shape(row, place)
+        if shape is None:
+            return self.number(name, row)
+        dtype, source = self.dtype(row, place), self.sources.get(name, {"type": "random"})
+        kind = source.get("type") if isinstance(source, dict) else None
+        if kind == "safetensors":
+            return self.stored(name, source, shape, dtype)
+        if kind != "random":
+            raise Complaint("%s: input %s comes from %r; known are random, scalar, safetensors, custom" % (self.where, name, kind))
+        if dtype == torch.bool:
+            return torch.randint(0, 2, shape).to(torch.bool)
+        if not dtype.is_floating_point:
+            return torch.randint(0, 2, shape, dtype=dtype)  # the one range that is valid as an index, too
+        # As the benchmark draws them: normal, but parameters at the scale that a trained model has.
+        if re.search(r"(^|_)(norm|ln|gamma|rms)\w*weight|norm_weight|^weight$", name) and len(shape) == 1:
+            return torch.ones(shape, dtype=dtype)
+        drawn = torch.randn(shape, dtype=dtype)
+        return drawn / math.sqrt(shape[-1]) if re.search(r"weight|proj|^w_", name) and len(shape) >= 2 and shape[-1] else drawn
+
+
+def load_definition(source):
+    try:
+        document = json.loads(source)
+    except (ValueError, RecursionError) as error:
+        raise Complaint("not JSON: %s" % error)
+    definition = Definition(document, OPTIONS.get("workload"), OPTIONS.get("workload_where"))
+    code = run_source(document["reference"])
+    run = getattr(code, "run", None)
+    if not callable(run):
+        raise Complaint("/reference: has no function run")
+    while hasattr(run, "__wrapped__"):  # torch.no_grad: nothing here asks for gradients
+        run = run.__wrapped__
+
+    class Model(nn.Module):
+        input_names = list(document["inputs"])
+        output_names = list(document["outputs"])
+
+        def forward(self, *inputs):
+            result = run(*inputs)
+            return [result[name] for name in document["outputs"]] if isinstance(result, dict) else result
+
+    module = types.SimpleNamespace(source=code, Model=Model, definition=definition, name=document.get("name"))
+    module.get_inputs = lambda: definition.inputs(module)
+    return module, hashlib.sha256(source).hexdigest()
+
+
+def check_outputs(definition, problem):
+    """The reference gives what the definition says that it gives."""
+    made = [row for row in problem["tensors"] if row["role"] == "output"]
+    rows = list(definition.document["outputs"].items())
+    if len(made) != len(rows):
+        raise Complaint("/outputs: names %d, and run() gives %d" % (len(rows), len(made)))
+    for (name, row), tensor in zip(rows, made):
+        place = "/outputs/%s" % name
+        shape, dtype = definition.shape(row, place) or [], DTYPES[definition.dtype(row, place)]
+        if tensor["shape"] != shape or tensor["dtype"] != dtype:
+            raise Complaint("%s: is %s %s, and run() gives %s %s" % (place, dtype, shape, tensor["dtype"], tensor["shape"]))
 
 
 @contextlib.contextmanager
@@ -412,6 +617,9 @@ class Built:
         self.recorder = Recorder()
         torch.manual_seed(SEED)
         init = module.get_init_inputs() if hasattr(module, "get_init_inputs") else []
+        if not NEW:
+            define_recurrent()
+            define_old_shapes()
         with fakes(fake) as self.mode, self.recorder if record else contextlib.nullcontext():
             self.model = module.Model(*init) if isinstance(init, (list, tuple)) else module.Model(**init)
             inputs = module.get_inputs()
@@ -421,6 +629,30 @@ class Built:
         self.inputs = list(inputs)
         self.weights = dict(self.model.named_parameters())
         self.weights.update(self.model.named_buffers())
+
+
+class Archive:
+    """What Built is, of a program that torch.export saved: its tensors are real, how they were drawn is not known."""
+
+    fake = False
+
+    def __init__(self):
+        if not NEW:
+            raise Complaint("is a program of torch.export, which torch %s cannot read; use torch 2" % torch.__version__)
+        try:
+            self.program = torch.export.load(PATH)
+        except Exception as error:
+            if out_of_memory(error):
+                raise
+            raise Complaint("is no program that torch %s can load: %s" % (torch.__version__.split("+")[0], describe_error(error)))
+        given, named = self.program.example_inputs or ((), {})
+        self.inputs = list(given) + list((named or {}).values())
+        self.weights = dict(self.program.state_dict)
+        drawn = {id(t) for t in tree_flatten(self.inputs)[0]}
+        drawn |= {id(self.weights[name]) for name in self.program.graph_signature.parameters if name in self.weights}
+        self.recorder = types.SimpleNamespace(of=lambda tensor: Origin(random=id(tensor) in drawn))
+        names = [spec.arg.name for spec in self.program.graph_signature.input_specs if spec.kind.name == "USER_INPUT"]
+        self.model = types.SimpleNamespace(input_names=names)
 
 
 def total_bytes(built):
@@ -633,6 +865,12 @@ def canonical(name, overload, given, first):
         given.setdefault("training", False)
     if name == "native_batch_norm" and given.get("training") is True:
         given = dict(given, running_mean=None, running_var=None)
+    if name in ("norm", "frobenius_norm") and "dtype" not in given:
+        p = given.get("p", 2) if name == "norm" else 2
+        given = {key: given[key] for key in ("self", "dim", "keepdim") if key in given}
+        if p not in (None, 2):
+            given["ord"] = p
+        return "linalg_vector_norm", "default", given
     if name == "sub" and isinstance(given.get("self"), (int, float)) and "alpha" not in given:
         return "rsub", "Scalar", {"self": given["other"], "other": given["self"]}
     return name, overload, given
@@ -651,13 +889,18 @@ class NeedsReal(Exception):
 
 
 def forward_names(model):
+    if hasattr(model, "input_names"):
+        return model.input_names
     code = getattr(type(model).forward, "__code__", None)
     return list(code.co_varnames[1 : code.co_argcount]) if code else []
 
 
 def export_new(built):
     """torch 2.x: {placeholder node: ("input", index) | ("weight", name) | ("constant", tensor)}, nodes and outputs."""
-    program = torch.export.export(built.model, tuple(built.inputs), strict=False)
+    if isinstance(built, Archive):
+        program = built.program
+    else:
+        program = torch.export.export(built.model, tuple(built.inputs), strict=False)
     table = torch.export.default_decompositions()
     for name in ("lstm.input", "gru.input", "rnn_tanh.input", "rnn_relu.input"):
         packet, overload = name.split(".")
@@ -688,8 +931,8 @@ def export_new(built):
 OLD_DECOMPOSED = (
     "smooth_l1_loss", "mse_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "l1_loss",
     "softplus", "mish", "silu", "hardswish", "hardsigmoid", "hardshrink", "softshrink", "selu", "celu", "log_sigmoid_forward",
-    "threshold", "addcmul", "addcdiv", "std", "logsumexp", "linalg_vector_norm", "_softmin", "kl_div", "cosine_similarity",
-    "hinge_embedding_loss", "margin_ranking_loss", "relu6", "frobenius_norm", "norm",
+    "threshold", "addcmul", "addcdiv", "std", "logsumexp", "_softmin", "kl_div", "cosine_similarity",
+    "hinge_embedding_loss", "margin_ranking_loss", "relu6",
 )
 
 
@@ -698,6 +941,62 @@ def smooth_l1_loss(self, target, reduction=1, beta=1.0):
     if beta > 0:
         distance = torch.where(distance < beta, distance**2 * 0.5 / beta, distance - 0.5 * beta)
     return distance.mean() if reduction == 1 else distance.sum() if reduction == 2 else distance
+
+
+def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None):
+    """scaled_dot_product_attention, which torch 2 has."""
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scores = query @ key.transpose(-2, -1) * scale
+    if is_causal:
+        attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=query.device).tril()
+    if attn_mask is not None:
+        scores = scores.masked_fill(~attn_mask, -math.inf) if attn_mask.dtype == torch.bool else scores + attn_mask
+    weights = torch.softmax(scores, -1)
+    return (nn.functional.dropout(weights, dropout_p) if dropout_p else weights) @ value
+
+
+@contextlib.contextmanager
+def old_gaps_filled():
+    """What torch 1.13 lacks, or traces into operators that work in place."""
+    functions = nn.functional
+    added = not hasattr(functions, "scaled_dot_product_attention")
+    dropout = functions.dropout
+    if added:
+        functions.scaled_dot_product_attention = attention
+
+    def functional_dropout(input, p=0.5, training=True, inplace=False):
+        return torch.native_dropout(input, p, training)[0] if training and p > 0 else input
+
+    functions.dropout = functional_dropout
+    try:
+        yield
+    finally:
+        functions.dropout = dropout
+        if added:
+            del functions.scaled_dot_product_attention
+
+
+def pooled_3d(input, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False):
+    """Shapes of max_pool3d_with_indices, which torch 1.13 has for real tensors only."""
+    def three(value):
+        value = list(value) if isinstance(value, (list, tuple)) else [value]
+        return value * 3 if len(value) == 1 else value
+
+    kernel, padding, dilation = three(kernel_size), three(padding), three(dilation)
+    stride = three(stride) if stride or isinstance(stride, int) else kernel
+    extents = []
+    for size, k, s, p, d in zip(input.shape[-3:], kernel, stride, padding, dilation):
+        reach = size + 2 * p - d * (k - 1) - 1
+        count = (-(-reach // s) if ceil_mode else reach // s) + 1
+        extents.append(count - 1 if ceil_mode and (count - 1) * s >= size + p else count)
+    shape = list(input.shape[:-3]) + extents
+    return input.new_empty(shape), input.new_empty(shape, dtype=torch.int64)
+
+
+def define_old_shapes():
+    if len(LIBRARY) < 2:
+        LIBRARY.append(torch.library.Library("aten", "IMPL", "Meta"))
+        LIBRARY[1].impl("max_pool3d_with_indices", pooled_3d)
 
 
 def export_old(built):
@@ -726,7 +1025,9 @@ def export_old(built):
         result = functional_call(built.model, parameters, tuple(inputs))
         return tree_flatten(result)[0]
 
-    module = make_fx(run, decomposition_table=table)(weights, *tensors)
+    # Within the fake mode, tensors that forward itself makes are fake like those that it is given.
+    with old_gaps_filled(), built.mode or contextlib.nullcontext():
+        module = make_fx(run, decomposition_table=table)(weights, *tensors)
     places = [("weight", name) for name in weights]
     places += [("input", i) for i, t in enumerate(flat_inputs) if isinstance(t, torch.Tensor)]
     sources = dict(zip([n for n in module.graph.nodes if n.op == "placeholder"], places))
@@ -909,7 +1210,8 @@ class Importer:
             add(value, "parameter", tensor,
                 {"kind": "constant", "value": constant} if constant is not None else self.weights.add(name, tensor))
         for i, value in enumerate(self.outputs):
-            name_it(value, "output" if len(self.outputs) == 1 else "output_%d" % i)
+            named = getattr(self.built.model, "output_names", [])
+            name_it(value, named[i] if i < len(named) else "output" if len(self.outputs) == 1 else "output_%d" % i)
             if value.tensor is None:
                 raise Complaint("torch %s does not tell the shape of output %d" % (torch.__version__, i))
             add(value, "output", value.tensor)
@@ -922,11 +1224,13 @@ class Importer:
                           "outputs": [v.name if v is not None and v.name else "" for v in results]})
         self.weights.write()
         provenance = {"source": PATH, "source_sha256": self.digest, "torch": torch.__version__.split("+")[0],
-                      "importer": "kernelbench_py"}
+                      "importer": KIND}
         provenance.update(self.notes)
         self.shapes = {v.name: [int(e) for e in v.tensor.shape] for _, _, results in calls for v in results
                        if v is not None and v.name and isinstance(v.tensor, torch.Tensor)}
-        base = os.path.splitext(os.path.basename(PATH))[0]
+        base = getattr(self.module, "name", None) or os.path.splitext(os.path.basename(PATH))[0]
+        if KIND == "definition" and isinstance(OPTIONS.get("workload"), dict):
+            provenance["workload"] = str(OPTIONS["workload"].get("uuid", OPTIONS.get("workload_where")))
         return {"hone_problem": 1, "name": base, "tensors": tensors, "graph": graph, "contract": OPTIONS["contract"],
                 "provenance": provenance}
 
@@ -980,11 +1284,18 @@ def traced(module, fake):
 
 def answer_of(importer, extra):
     document = {"problem": importer.problem(), "shapes": importer.shapes}
+    if KIND == "definition":
+        check_outputs(importer.module.definition, document["problem"])
     document.update(extra)
     return document
 
 
 def run():
+    if KIND == "torch_pt2":
+        built = Archive()
+        with open(PATH, "rb") as file:
+            digest = hashlib.sha256(file.read()).hexdigest()
+        return answer_of(Importer(None, digest, built, trace(built), {}), {})
     source, extra, notes = read_source(), {}, {}
     if OPTIONS.get("shrink_mflop"):
         load_source(source)  # what is wrong with the file is said as ever

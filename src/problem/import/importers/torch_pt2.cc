@@ -1,0 +1,21 @@
+// A program that torch.export.save wrote. Its parameters have values: --weights keeps them, otherwise a distribution is
+// fitted to each.
+#include <nlohmann/json.hpp>
+
+#include "problem/import/through_python.h"
+
+namespace hone {
+namespace {
+
+bool Accepts(std::string_view path) { return path.ends_with(".pt2"); }
+
+Result<Problem> Read(const std::string& path, const ImportOptions& options) {
+  return ImportThroughPython(path, {{"kind", "torch_pt2"}}, options);
+}
+
+}  // namespace
+
+extern const Importer importer_torch_pt2;
+constinit const Importer importer_torch_pt2{"torch_pt2", "FILE.pt2: a program of torch.export", &Accepts, &Read};
+
+}  // namespace hone
