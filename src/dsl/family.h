@@ -49,8 +49,8 @@ struct Family {
   // Where indices are taken, the space is known by then and there are no operand shapes.
   std::optional<std::string> (*shape)(Kernel& kernel, const std::vector<Shape>& operand_shapes,
                                       std::vector<std::vector<int>>& operand_dims) = nullptr;
-  // Null: lets fold over the axes. Else a let is an expression of `it`, a real of the family's, over these dimensions of
-  // the space.
+  // Null: lets fold over the axes. Else a let is an expression of `it`, a real of the family's, over these dimensions
+  // of the space.
   std::vector<int> (*let_dims)(const Kernel& kernel) = nullptr;
   // Null, or what else must hold of a kernel whose expressions are known: why it does not.
   std::optional<std::string> (*check)(const KernelProgram& program, const Kernel& kernel) = nullptr;

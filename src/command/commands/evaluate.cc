@@ -17,7 +17,8 @@ namespace {
 constexpr Positional kPositionals[] = {
     {.name = "problem", .help = "problem.json, or a KernelBench-style .py file"},
     {.name = "candidate",
-     .help = "a program (.hk), a C++ module (.cc; see include/hone/module.h), or a plan for CUDA (.json; docs/plan.md)"},
+     .help =
+         "a program (.hk), a C++ module (.cc; see include/hone/module.h), or a plan for CUDA (.json; docs/plan.md)"},
 };
 constexpr Option kOptions[] = {
     {.name = "no-time", .type = ValueType::kFlag, .help = "judge only, do not time"},

@@ -18,8 +18,8 @@
 #include "base/files.h"
 #include "base/process.h"
 #include "base/sha256.h"
-#include "target/cpu/diagnostics.h"
 #include "target/build_cache.h"
+#include "target/cpu/diagnostics.h"
 
 namespace hone {
 
