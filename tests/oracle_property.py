@@ -396,7 +396,7 @@ def draw_index(op, drawer):
     if all(i is None for i in indices):
         raise Refused
     x = drawer.data(shape, rng.choice([torch.float64, torch.int64]))
-    if op != "index_put":
+    if not op.endswith("index_put"):
         return {"self": x, "indices": indices}
     result = torch.ops.aten.index.Tensor(x, indices)
     accumulate = rng.random() < 0.6
@@ -545,6 +545,19 @@ def draw_strided(op, drawer):
     return {"self": reals(drawer, offset + sum((n - 1) * s for n, s in zip(size, stride)) + 1), "size": size, "stride": stride, "storage_offset": offset}
 
 
+def draw_rms(op, drawer):
+    rng = drawer.rng
+    shape = [rng.randint(1, 4) for _ in range(rng.randint(1, 3))]
+    normalized = shape[rng.randrange(len(shape)):]
+    return {"input": reals(drawer, *shape), "normalized_shape": normalized, "weight": None, "eps": 0.01} | some(drawer, weight=reals(drawer, *normalized))
+
+
+def draw_reshape(op, drawer):
+    shape = [drawer.rng.randint(1, 4) for _ in range(3)]
+    size = [shape[0] * shape[1], shape[2]]
+    return {"self": reals(drawer, *shape), "size": size, "stride": [size[1], 1]}
+
+
 def draw_prelu(op, drawer):
     rng = drawer.rng
     shape = [rng.randint(1, 4) for _ in range(rng.randint(1, 3))]
@@ -575,6 +588,14 @@ def draw_one_hot(op, drawer):
     return {"self": wholes(drawer, shape, 0, classes - 1), "num_classes": classes}
 
 
+def draw_grid(op, drawer):
+    rng = drawer.rng
+    n = rng.randint(1, 2)
+    x = reals(drawer, n, rng.randint(1, 2), rng.randint(1, 4), rng.randint(1, 4))
+    return {"input": x, "grid": torch.tensor([rng.uniform(-1.6, 1.6) for _ in range(n * 18)], dtype=torch.float64).reshape(n, 3, 3, 2),
+            "interpolation_mode": rng.randint(0, 1), "padding_mode": rng.randint(0, 2), "align_corners": rng.random() < 0.5}
+
+
 def by(draw, *ops):
     return dict.fromkeys(ops, draw)
 
@@ -591,7 +612,7 @@ DRAWN_WHOLE = {
     **by(draw_blocks, "im2col", "col2im"),
     **by(draw_attention, "scaled_dot_product_attention", "_scaled_dot_product_flash_attention_for_cpu"),
     **by(draw_scatter, "scatter", "scatter_add", "scatter_reduce"),
-    **by(draw_index, "index", "_unsafe_index", "index_put"),
+    **by(draw_index, "index", "_unsafe_index", "index_put", "_unsafe_index_put"),
     **by(draw_index_along, "index_add", "index_copy", "index_fill"),
     **by(draw_classes, "nll_loss", "nll_loss_forward", "nll_loss2d", "nll_loss2d_forward", "nll_loss_nd", "cross_entropy_loss", "multi_margin_loss"),
     **by(draw_pair, "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "triplet_margin_loss",
@@ -603,13 +624,17 @@ DRAWN_WHOLE = {
     **by(draw_shuffle, "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "native_channel_shuffle"),
     **by(draw_sizes, "split_with_sizes"),
     **by(draw_strided, "as_strided"),
+    **by(draw_rms, "rms_norm", "_fused_rms_norm"),
+    **by(draw_reshape, "_reshape_alias"),
     **by(draw_prelu, "prelu", "_prelu_kernel"),
     **by(draw_instance_norm, "instance_norm"),
     **by(draw_masked, "masked_scatter"),
     **by(draw_one_hot, "one_hot"),
+    **by(draw_grid, "grid_sampler_2d"),
 }
 # Their values are a known draw of hone's own, or they exist on a GPU only, or they have no value: tested elsewhere.
 NOT_COMPARED = {"native_dropout", "dropout", "feature_dropout", "bernoulli", "rand", "rand_like", "randn", "randn_like", "randint",
+                "randperm", "empty", "empty_like", "new_empty",
                 "_scaled_dot_product_efficient_attention", "_scaled_dot_product_flash_attention", "_scaled_dot_product_cudnn_attention",
                 "_assert_tensor_metadata"}
 # Functions that no library rounds to the last bit: their relative error is 1e-10, all others' 1e-12.

@@ -37,8 +37,11 @@ Expr Operand::operator()(std::vector<Expr> indices) const {
 
 Expr Operand::Broadcast(Indices indices) const {
   std::vector<Expr> own;
-  const auto skip = indices.size() - shape_.size();
-  for (std::size_t i = 0; i < shape_.size(); ++i) own.push_back(shape_[i] == 1 ? Expr(0) : indices[skip + i]);
+  // An operand with more dimensions is an error that the operator reports; nothing may be read beside `indices` before.
+  const auto more = shape_.size() > indices.size() ? shape_.size() - indices.size() : 0;
+  const auto skip = indices.size() + more - shape_.size();
+  for (std::size_t i = 0; i < shape_.size(); ++i)
+    own.push_back(shape_[i] == 1 || i < more ? Expr(0) : indices[skip + i - more]);
   return (*this)(std::move(own));
 }
 

@@ -19,6 +19,9 @@ HONE_OP(native_layer_norm, "layer_norm, and the mean and 1/deviation that it use
     count *= static_cast<double>(x.dim(d));
     kept[static_cast<std::size_t>(d)] = 1;
   }
+  for (const auto& given : {weight, bias}) {
+    if (given && given->shape() != normalized) return call.Fail("weight and bias need the shape normalized_shape");
+  }
   const auto inside = [&](Indices at, Indices reduced) {
     std::vector<Expr> full(at.begin(), at.begin() + outer);
     full.insert(full.end(), reduced.begin(), reduced.end());

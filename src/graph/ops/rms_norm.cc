@@ -1,32 +1,9 @@
-#include "graph/op.h"
+#include "graph/rms_norm.h"
 
 namespace hone {
 
 HONE_OP(rms_norm, "input * rsqrt(mean of input^2 + eps) * weight over the last dimensions") {
-  const Operand x = call.Tensor("input");
-  const auto weight = call.MaybeTensor("weight");
-  const auto normalized = call.Ints("normalized_shape");
-  // PyTorch's: of the type that it computes in.
-  const double eps = call.Real("eps", x.dtype() == DType::kF64 ? 0x1p-52 : 0x1p-23);
-  const int outer = x.rank() - static_cast<int>(normalized.size());
-  if (outer < 0 || normalized.empty()) return call.Fail("normalized_shape does not fit input");
-  for (int d = outer; d < x.rank(); ++d) {
-    if (normalized[static_cast<std::size_t>(d - outer)] != x.dim(d))
-      return call.Fail("normalized_shape differs from the last dimensions of input");
-  }
-  const Shape rows(x.shape().begin(), x.shape().begin() + outer);
-  const Operand scale = call.Let("rstd", rows, x.dtype(), [&](Indices at) {
-    const Expr squares = Fold(ReduceOp::kSum, normalized, [&](Indices k) {
-      std::vector<Expr> full(at.begin(), at.end());
-      full.insert(full.end(), k.begin(), k.end());
-      return x(full) * x(full);
-    });
-    return Apply(UnaryOp::kRsqrt, squares / static_cast<double>(ElementCount(normalized)) + eps);
-  });
-  call.Output(x.shape(), x.dtype(), [&](Indices at) {
-    const Expr y = x(at) * scale(at.first(static_cast<std::size_t>(outer)));
-    return weight ? y * weight->Broadcast(at) : y;
-  });
+  DefineRmsNorm(call, false);
 }
 
 }  // namespace hone

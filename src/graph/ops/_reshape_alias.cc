@@ -1,0 +1,10 @@
+#include "graph/op.h"
+
+namespace hone {
+
+HONE_OP(_reshape_alias, "self under another shape") {
+  const Operand x = call.Tensor("self");
+  call.Output(call.Reshape(x, call.Ints("size")));
+}
+
+}  // namespace hone
