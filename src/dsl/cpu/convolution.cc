@@ -85,6 +85,33 @@ std::int64_t DirectBlock::Count(std::int64_t channels, std::int64_t pixels_at_a_
   return channels * cube + pixels_at_a_time + pitch;
 }
 
+// Whether oneDNN can read both operands where they lie.
+bool LibraryTakes(const Kernel& kernel) {
+  if (kernel.variant == "transposed") return false;
+  const Convolution conv(kernel);
+  using C = Convolution;
+  const auto dense = [&](std::size_t input, const std::vector<std::pair<C::Dim, std::int64_t>>& dims) {
+    const Expr& expr = kernel.inputs[input];
+    if (expr->kind != Expr::Kind::kLoad || expr->buffer < 0) return false;
+    const auto operand = static_cast<std::size_t>(expr->buffer);
+    std::int64_t step = 1;
+    bool all = kernel.operands[operand].offset == 0;
+    for (std::size_t d = dims.size(); d-- > 0; step *= dims[d].second)
+      all &= dims[d].second == 1 || conv.strides[operand][dims[d].first] == step;
+    return all;
+  };
+  return dense(0, {{C::kN, conv.batch},
+                   {C::kIn, conv.groups * conv.channels},
+                   {C::kInZ, conv.dims[0].in},
+                   {C::kInY, conv.dims[1].in},
+                   {C::kInX, conv.dims[2].in}}) &&
+         dense(1, {{C::kO, conv.groups * conv.made},
+                   {C::kC, conv.channels},
+                   {C::kTapZ, conv.dims[0].window},
+                   {C::kTapY, conv.dims[1].window},
+                   {C::kTapX, conv.dims[2].window}});
+}
+
 namespace {
 
 using Conv = Convolution;
@@ -108,6 +135,7 @@ class ConvEmitter {
   void Emit() {
     const std::size_t all = conv_.phases[0].size() * conv_.phases[1].size() * conv_.phases[2].size();
     const bool direct = WordSetting(kernel_, "path") == "direct";
+    if (WordSetting(kernel_, "path") == "library") EmitLibrary();
     int number = 0;
     for (const auto& z : conv_.phases[0]) {
       for (const auto& y : conv_.phases[1]) {
@@ -203,7 +231,10 @@ class ConvEmitter {
   }
 
   // No tap reaches these outputs, or there are no channels: the sum is 0.
-  void EmitNothing() {
+  void EmitNothing() { EmitEpilogue(false); }
+
+  // The chain over all outputs of the phase, of `it` or of what stands in the target.
+  void EmitEpilogue(bool of_target) {
     writer_.ParallelFor(2);
     writer_.Open(For("image", conv_.batch));
     writer_.Open(For("channel", conv_.groups * conv_.made));
@@ -216,9 +247,228 @@ class ConvEmitter {
       writer_.Open(For(var, extent));
       at[static_cast<std::size_t>(Conv::kZ + d)] = Out(d, var);
     }
-    const std::string value = Epilogue(at, writer_.Number(0));
+    const std::string value = Epilogue(at, of_target ? Target(at) : writer_.Number(0));
     writer_.Line(fmt::format("{} = {};", Target(at), value));
     for (int i = 0; i < 5; ++i) writer_.Close();
+  }
+
+  void Lines(std::string_view text) {
+    while (!text.empty()) {
+      const std::size_t end = text.find('\n');
+      writer_.Line(text.substr(0, end));
+      text.remove_prefix(end + 1);
+    }
+  }
+
+  // oneDNN, if it is found when the module runs. Its header may be absent and no module is linked with it, so that what
+  // is called is declared here, as version 2 has it. What follows computes the kernel where the library is not there.
+  void EmitLibrary() {
+    if (!LibraryTakes(kernel_) || writer_.wide()) return;
+    const int x = kernel_.operands[static_cast<std::size_t>(kernel_.inputs[0]->buffer)].buffer,
+              w = kernel_.operands[static_cast<std::size_t>(kernel_.inputs[1]->buffer)].buffer;
+    for (const int buffer : {x, w}) {
+      if (program_.buffers[static_cast<std::size_t>(buffer)].dtype != DType::kF32) return;
+    }
+    const std::string& target = writer_.TargetName();
+    std::vector<std::int64_t> in = {conv_.batch, conv_.groups * conv_.channels},
+                              out = {conv_.batch, conv_.groups * conv_.made}, weights = {conv_.made, conv_.channels},
+                              stride, gap, before, behind;
+    if (conv_.groups > 1) weights.insert(weights.begin(), conv_.groups);
+    const std::size_t spatial = (kernel_.space.size() - 5) / 3;
+    for (std::size_t d = 3 - spatial; d < 3; ++d) {
+      const WindowDim& dim = conv_.dims[d];
+      in.push_back(dim.in);
+      out.push_back(dim.out);
+      weights.push_back(dim.window);
+      stride.push_back(dim.stride);
+      gap.push_back(dim.dilation - 1);
+      before.push_back(dim.padding);
+      behind.push_back((dim.out - 1) * dim.stride + (dim.window - 1) * dim.dilation + 1 - dim.in - dim.padding);
+    }
+    writer_.BeginFunction();
+    const auto list = [&](const char* name, const std::vector<std::int64_t>& values) {
+      writer_.Line(fmt::format("long {}[12] = {{{}}};", name, fmt::join(values, ", ")));
+    };
+    writer_.Line("}  // namespace");
+    writer_.Blank();
+    writer_.Line("#include <dlfcn.h>");
+    writer_.Line("#include <omp.h>");
+    writer_.Blank();
+    writer_.Line("namespace {");
+    writer_.Blank();
+    writer_.Comment(
+        "The convolution by oneDNN 2, in the layout that it likes best. Its objects live as long as the module.");
+    writer_.Open(fmt::format("struct Library_{}", target));
+    Lines(R"(struct Description {
+  alignas(64) char bytes[8192];  // larger than any of its plain structures
+};
+struct Argument {
+  int index;
+  void* memory;
+};
+bool tried = false, ready = false, failed = false;
+void *stream = nullptr, *convolution = nullptr, *pack = nullptr, *enter = nullptr, *leave = nullptr;
+void *x_plain = nullptr, *x_own = nullptr, *w_plain = nullptr, *w_own = nullptr, *y_plain = nullptr, *y_own = nullptr;
+int (*execute)(void*, void*, int, const Argument*) = nullptr;
+int (*wait)(void*) = nullptr;
+int (*set_handle)(void*, void*) = nullptr;
+
+template <class F>
+F Find(void* library, F, const char* name) {
+  void* function = dlsym(library, name);
+  if (!function) failed = true;
+  return reinterpret_cast<F>(function);
+}
+void Try(int status) { failed |= status != 0; }
+bool Open() {
+  tried = true;
+  void* library = dlopen("libdnnl.so.2", RTLD_NOW | RTLD_LOCAL);
+  if (!library) return false;
+  using Anything = void*;
+  const auto engine_create = Find(library, (int (*)(void**, int, unsigned long)) nullptr, "dnnl_engine_create");
+  const auto stream_create = Find(library, (int (*)(void**, void*, unsigned)) nullptr, "dnnl_stream_create");
+  const auto strided = Find(library, (int (*)(void*, int, const long*, int, const long*)) nullptr,
+                            "dnnl_memory_desc_init_by_strides");
+  const auto tagged =
+      Find(library, (int (*)(void*, int, const long*, int, int)) nullptr, "dnnl_memory_desc_init_by_tag");
+  const auto describe = Find(library,
+                             (int (*)(void*, int, int, const void*, const void*, const void*, const void*, const long*,
+                                      const long*, const long*, const long*)) nullptr,
+                             "dnnl_dilated_convolution_forward_desc_init");
+  const auto choose = Find(library, (int (*)(void**, const void*, const void*, void*, const void*)) nullptr,
+                           "dnnl_primitive_desc_create");
+  const auto chosen =
+      Find(library, (const void* (*)(const void*, int, int)) nullptr, "dnnl_primitive_desc_query_md");
+  const auto create = Find(library, (int (*)(void**, const void*)) nullptr, "dnnl_primitive_create");
+  const auto memory = Find(library, (int (*)(void**, const void*, void*, void*)) nullptr, "dnnl_memory_create");
+  const auto reorder = Find(library, (int (*)(void**, const void*, void*, const void*, void*, const void*)) nullptr,
+                            "dnnl_reorder_primitive_desc_create");
+  const auto equal = Find(library, (int (*)(const void*, const void*)) nullptr, "dnnl_memory_desc_equal");
+  execute = Find(library, execute, "dnnl_primitive_execute");
+  wait = Find(library, wait, "dnnl_stream_wait");
+  set_handle = Find(library, set_handle, "dnnl_memory_set_data_handle");
+  if (failed) return false;
+)");
+    writer_.Indent();
+    list("in", in);
+    list("out", out);
+    list("window", weights);
+    const auto dense = [](const std::vector<std::int64_t>& extents) {
+      std::vector<std::int64_t> steps(extents.size(), 1);
+      for (std::size_t d = extents.size() - 1; d-- > 0;) steps[d] = steps[d + 1] * extents[d + 1];
+      return steps;
+    };
+    list("in_steps", dense(in));
+    list("out_steps", dense(out));
+    list("window_steps", dense(weights));
+    list("stride", stride);
+    list("gap", gap);
+    list("before", before);
+    list("behind", behind);
+    // 3: f32; 1: any layout; 96, 1: forward inference, direct; 129, 131, 133: source, weights, destination.
+    const bool plain = conv_.Taps() == 1;
+    writer_.Line("constexpr int kFloat = 3, kAny = 1, kInference = 96, kDirect = 1, kSource = 129, kWeights = 131;");
+    writer_.Line("constexpr int kDestination = 133;");
+    writer_.Line("Description x_given, y_given, w_given, x_wanted, y_wanted, w_wanted, wanted;");
+    writer_.Line("Anything engine = nullptr, choice = nullptr, order = nullptr;");
+    writer_.Line("Try(engine_create(&engine, 1, 0));");
+    writer_.Line("if (failed) return false;");
+    writer_.Line("Try(stream_create(&stream, engine, 1));");
+    writer_.Line(fmt::format("Try(strided(&x_given, {}, in, kFloat, in_steps));", in.size()));
+    writer_.Line(fmt::format("Try(strided(&y_given, {}, out, kFloat, out_steps));", out.size()));
+    writer_.Line(fmt::format("Try(strided(&w_given, {}, window, kFloat, window_steps));", weights.size()));
+    if (plain) {
+      writer_.Line("x_wanted = x_given;");
+      writer_.Line("y_wanted = y_given;");
+    } else {
+      writer_.Line(fmt::format("Try(tagged(&x_wanted, {}, in, kFloat, kAny));", in.size()));
+      writer_.Line(fmt::format("Try(tagged(&y_wanted, {}, out, kFloat, kAny));", out.size()));
+    }
+    writer_.Line(fmt::format("Try(tagged(&w_wanted, {}, window, kFloat, kAny));", weights.size()));
+    Lines(
+        R"(Try(describe(&wanted, kInference, kDirect, &x_wanted, &w_wanted, nullptr, &y_wanted, stride, gap, before, behind));
+if (failed) return false;
+Try(choose(&choice, &wanted, nullptr, engine, nullptr));
+if (failed) return false;
+const void *x_chosen = chosen(choice, kSource, 0), *w_chosen = chosen(choice, kWeights, 0),
+           *y_chosen = chosen(choice, kDestination, 0);
+Anything const allocated = reinterpret_cast<void*>(~0ul);
+Try(create(&convolution, choice));
+Try(memory(&x_plain, &x_given, engine, nullptr));
+Try(memory(&y_plain, &y_given, engine, nullptr));
+Try(memory(&w_plain, &w_given, engine, nullptr));
+Try(memory(&w_own, w_chosen, engine, allocated));
+Try(reorder(&order, &w_given, engine, w_chosen, engine, nullptr));
+if (failed) return false;
+Try(create(&pack, order));
+x_own = x_plain;
+if (!equal(&x_given, x_chosen)) {
+  Try(memory(&x_own, x_chosen, engine, allocated));
+  Try(reorder(&order, &x_given, engine, x_chosen, engine, nullptr));
+  if (!failed) Try(create(&enter, order));
+}
+y_own = y_plain;
+if (!equal(&y_given, y_chosen)) {
+  Try(memory(&y_own, y_chosen, engine, allocated));
+  Try(reorder(&order, y_chosen, engine, &y_given, engine, nullptr));
+  if (!failed) Try(create(&leave, order));
+}
+ready = !failed;
+return ready;
+)");
+    writer_.Close();
+    Lines(R"(void Call(void* primitive, Argument from, Argument to, Argument weights = {}) {
+  const Argument arguments[] = {from, to, weights};
+  Try(execute(primitive, stream, weights.memory ? 3 : 2, arguments));
+}
+// The weights in the library's order; whether there is a library.
+bool Pack(const float* weights, int threads) {
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(threads);
+  if (!tried) Open();
+  if (ready) {
+    Try(set_handle(w_plain, const_cast<float*>(weights)));
+    Call(pack, {1, w_plain}, {17, w_own});
+    Try(wait(stream));
+  }
+  omp_set_num_threads(before);
+  return ready && !failed;
+}
+bool Run(const float* from, float* to, int threads) {
+  if (!ready || failed) return false;
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(threads);
+  Try(set_handle(x_plain, const_cast<float*>(from)));
+  Try(set_handle(y_plain, to));
+  if (enter) Call(enter, {1, x_plain}, {17, x_own});
+  Call(convolution, {1, x_own}, {17, y_own}, {33, w_own});
+  if (leave) Call(leave, {1, y_own}, {17, y_plain});
+  Try(wait(stream));
+  omp_set_num_threads(before);
+  return !failed;
+}
+)");
+    writer_.Close(";");
+    writer_.Line(fmt::format("Library_{} library_{};", target, target));
+    writer_.Blank();
+    writer_.Open(fmt::format("void PackLibrary_{}(const float* weights, int threads)", target));
+    writer_.Line(fmt::format("library_{}.Pack(weights, threads);", target));
+    writer_.Close();
+    writer_.EndFunction();
+    const std::string threads = writer_.parallel() ? writer_.ThreadsText() : "1";
+    if (WordSetting(kernel_, "prepack") == "auto" &&
+        program_.buffers[static_cast<std::size_t>(w)].home == KernelBuffer::Home::kParameter) {
+      writer_.Prepare({.function = "PackLibrary_" + target, .buffers = {w}, .scratch = {}});
+    } else {
+      writer_.Line(fmt::format("PackLibrary_{}({}, {});", target, writer_.BufferName(w), threads));
+    }
+    writer_.Open(fmt::format("if (library_{}.Run({}, {}, {}))", target, writer_.BufferName(x), target, threads));
+    if (kernel_.epilogue->kind != Expr::Kind::kLoad || kernel_.epilogue->buffer != kItOperand) {
+      for (std::size_t d = 0; d < 3; ++d) phase_[d] = conv_.phases[d][0];
+      EmitEpilogue(true);
+    }
+    writer_.Line("return;");
+    writer_.Close();
   }
 
   // Writes PackW_y: the weights as panels of `mr` output channels, [group][panel][channel][tap][mr], with zeros beyond

@@ -134,7 +134,7 @@ std::array<Phase, 3> LargestPhase(const Convolution& conv) {
   return largest;
 }
 
-std::vector<Setting> PathValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> PathValues(const Kernel& kernel, const Limits& limits) {
   const Convolution conv(kernel);
   const auto phase = LargestPhase(conv);
   const Phase& x = phase[2];
@@ -142,11 +142,16 @@ std::vector<Setting> PathValues(const Kernel& kernel, const Limits&) {
   // once a tap.
   const double waste = static_cast<double>(x.Span() / x.in_step) / static_cast<double>(x.positions);
   const bool direct = conv.made < 4 || (conv.Taps() > 1 && (waste < 0.25 || conv.made >= 32));
-  return direct ? std::vector<Setting>{Word("direct"), Word("gemm")}
-                : std::vector<Setting>{Word("gemm"), Word("direct")};
+  std::vector<Setting> values =
+      direct ? std::vector<Setting>{Word("direct"), Word("gemm")} : std::vector<Setting>{Word("gemm"), Word("direct")};
+  if (limits.has_onednn && LibraryTakes(kernel)) values.push_back(Word("library"));
+  return values;
 }
-std::optional<std::string> CheckPath(const Kernel&, const Setting& value) {
-  return CheckWord(value, {"direct", "gemm"});
+std::optional<std::string> CheckPath(const Kernel& kernel, const Setting& value) {
+  if (auto why = CheckWord(value, {"direct", "gemm", "library"})) return why;
+  if (std::get<std::string>(value.value) == "library" && !LibraryTakes(kernel))
+    return "the library reads operands only where they lie, dense, and no transposed ones; try gemm";
+  return std::nullopt;
 }
 
 bool Is(const Kernel& kernel, const std::string& knob, std::string_view word) {
@@ -389,7 +394,7 @@ constexpr Knob kKnobs[] = {
     {"path",
      "direct: the window's taps read shifted rows of a copy with borders; gemm: the inputs under the windows are "
      "packed "
-     "as a matrix",
+     "as a matrix; library: oneDNN, where it is found",
      PathValues, CheckPath},
     {"along", "pixels: vectors are neighbouring pixels; channels: output channels, for images narrower than a vector",
      AlongValues, CheckAlong},

@@ -53,6 +53,28 @@ gemm = conv(x, w) by {padding: 1} with {path: gemm}
                        2, random);
 }
 
+TEST(ConvTest, TheLibraryOrWhatStandsInForItGivesTheInterpretersValues) {
+  std::mt19937 random(25);
+  testing::ExpectRight(testing::MustCheck(R"(program library
+input x: f32[2, 6, 17, 12]
+input l: f32[1, 6, 50]
+param w: f32[20, 6, 3, 3]
+param g: f32[8, 3, 2, 3]
+param o: f32[9, 6, 1, 1]
+input u: f32[4, 6, 5]
+param b: f32[20, 1, 1]
+output plain: f32[2, 20, 9, 7]
+output grouped: f32[2, 8, 16, 12]
+output one: f32[2, 9, 17, 12]
+output line: f32[1, 4, 46]
+plain = conv(x, w) by {padding: 1, stride: 2, extent: 9x7} with {path: library} -> relu(it + b)
+grouped = conv(x, g) by {padding: 0x2, dilation: 1x2, groups: 2} with {path: library, threads: 0}
+one = conv(x, o) with {path: library}
+line = conv(l, u) with {path: library} -> it * 2
+)"),
+                       2, random);
+}
+
 TEST(ConvTest, GroupsDepthwiseAndOnes) {
   std::mt19937 random(22);
   testing::ExpectRight(testing::MustCheck(R"(program groups
