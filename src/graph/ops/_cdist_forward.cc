@@ -4,7 +4,7 @@ namespace hone {
 
 HONE_OP(_cdist_forward, "|x1[i] - x2[j]|_p") {
   const Operand a = call.Tensor("x1"), b = call.Tensor("x2");
-  const double p = call.Real("p");
+  const double p = call.Real("p", 2);
   if (a.rank() < 2 || b.rank() < 2) return call.Fail("needs two matrices");
   const auto rows = [&](const Operand& x, bool first) {
     Shape shape = x.shape();

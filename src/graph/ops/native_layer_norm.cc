@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "graph/op.h"
 
 namespace hone {
@@ -33,7 +35,8 @@ HONE_OP(native_layer_norm, "layer_norm, and the mean and 1/deviation that it use
     return full;
   };
   const Operand mean = call.Let("mean", kept, x.dtype(), [&](Indices at) {
-    return Fold(ReduceOp::kSum, extents, [&](Indices k) { return x(inside(at, k)); }) / count;
+    return Fold(ReduceOp::kSum, extents, [&](Indices k) { return x(inside(at, k)); }) /
+           std::max(count, 1.0);  // the mean of nothing is 0
   });
   const Operand rstd = call.Let("rstd", kept, x.dtype(), [&](Indices at) {
     const Expr squares = Fold(ReduceOp::kSum, extents, [&](Indices k) {

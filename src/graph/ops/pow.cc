@@ -12,8 +12,16 @@ HONE_OP(pow, "self to the power exponent; a small whole exponent is repeated mul
     if (exponent == 0.5) return call.Unary(OpCall::ResultType::kReal, [](Expr x) { return Sqrt(x); });
   }
   call.Binary(
-      OpCall::ResultType::kSame, [](Expr a, Expr b) { return Cast(Apply(BinaryOp::kPow, a, b), a->type); }, "self",
-      "exponent");
+      OpCall::ResultType::kSame,
+      [](Expr a, Expr b) {
+        const Expr power = Cast(Apply(BinaryOp::kPow, a, b), a->type);
+        if (a->type != ScalarType::kInt) return power;
+        // One over a whole number: only of 1 and -1 is anything left.
+        const Expr odd = Equal(Apply(BinaryOp::kFloorMod, b, 2), 1);
+        const Expr inverse = Select(Equal(a, 1), 1, Select(Equal(a, -1), Select(odd, -1, 1), 0));
+        return Select(Less(b, 0), inverse, power);
+      },
+      "self", "exponent");
 }
 
 }  // namespace hone
