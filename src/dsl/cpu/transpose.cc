@@ -119,13 +119,12 @@ bool EmitTiledMap(const KernelProgram& program, const Kernel& kernel, Writer& wr
   };
   writer.ParallelFor(static_cast<int>(loops.dims.size()));
   int open = 0;
+  // The next tile stands beside this one in what is read.
   for (std::size_t d = 0; d < last; ++d, ++open) {
-    if (d == p)
-      writer.Open(fmt::format("for (long {} = 0; {} < {}; {} += {})", row0, row0, row.extent, row0, edge));
-    else
-      writer.Open(For(loops.dims[d].var, loops.dims[d].extent));
+    if (d != p) writer.Open(For(loops.dims[d].var, loops.dims[d].extent));
   }
   writer.Open(fmt::format("for (long {} = 0; {} < {}; {} += {})", column0, column0, column.extent, column0, edge));
+  writer.Open(fmt::format("for (long {} = 0; {} < {}; {} += {})", row0, row0, row.extent, row0, edge));
   clip(row_end, row0, row.extent);
   clip(column_end, column0, column.extent);
   std::vector<std::string> tiles(kernel.operands.size());
@@ -138,13 +137,18 @@ bool EmitTiledMap(const KernelProgram& program, const Kernel& kernel, Writer& wr
     writer.Line(fmt::format("long {} = {};", column.var, column0));
     writer.Open(fmt::format("for (; {} + {} <= {}; {} += {})", column.var, lanes, column_end, column.var, lanes));
     writer.Line(fmt::format("long {} = {};", row.var, row0));
-    writer.Line(fmt::format(
-        "for (; {0} + {1} <= {2}; {0} += {1}) {3}(&{4}, {5}, {6} + ({0} - {7}) * {8} + {9} - {10}, "
-        "{8});",
-        row.var, lanes, row_end, turn, loops.Element(writer, o, vars), step, tile, row0, edge, column.var, column0));
+    writer.Open(fmt::format("for (; {0} + {1} <= {2}; {0} += {1})", row.var, lanes, row_end));
+    // The next tile's lines: short rows far apart are more than the hardware foresees.
+    const std::string lane = writer.Fresh("lane");
+    vars[p] = fmt::format("{} + {}", row.var, edge);
+    vars[last] = fmt::format("{} + {}", column.var, lane);
+    writer.Line(fmt::format("{} __builtin_prefetch(&{});", For(lane, lanes), loops.Element(writer, o, vars)));
+    vars = loops.Vars();
+    writer.Line(fmt::format("{3}(&{4}, {5}, {6} + ({0} - {7}) * {8} + {9} - {10}, {8});", row.var, lanes, row_end, turn,
+                            loops.Element(writer, o, vars), step, tile, row0, edge, column.var, column0));
+    writer.Close();
     // What does not fill a square.
     writer.Open(fmt::format("for (; {} < {}; ++{})", row.var, row_end, row.var));
-    const std::string lane = writer.Fresh("lane");
     vars[last] = fmt::format("{} + {}", column.var, lane);
     writer.Line(fmt::format("{} {}[({} - {}) * {} + {} - {} + {}] = {};", For(lane, lanes), tile, row.var, row0, edge,
                             column.var, column0, lane, loops.Element(writer, o, vars)));

@@ -44,12 +44,12 @@ std::optional<std::string> CheckBlock(const Kernel&, const Setting& value) {
 
 std::vector<Setting> TileValues(const Kernel& kernel, const Limits&) {
   if (!ReadsAcross(kernel)) return {Whole(0)};
-  return {Whole(32), Whole(64), Whole(16), Whole(0)};
+  return {Whole(64), Whole(32), Whole(16), Whole(0)};
 }
 std::optional<std::string> CheckTile(const Kernel& kernel, const Setting& value) {
   const auto* edge = std::get_if<std::int64_t>(&value.value);
   if (edge && *edge == 0) return std::nullopt;
-  if (!edge || *edge % 16 != 0 || *edge < 16 || *edge > 128) return "it is 0 or a multiple of 16 up to 128; try 32";
+  if (!edge || *edge % 16 != 0 || *edge < 16 || *edge > 128) return "it is 0 or a multiple of 16 up to 128; try 64";
   if (!ReadsAcross(kernel)) return "nothing is read across here; try 0";
   return std::nullopt;
 }

@@ -92,13 +92,27 @@ class ScanWriter {
     if (body_->type == ScalarType::kBool) body_ = Cast(body_, ScalarType::kInt);
     real_ = body_->type == ScalarType::kReal;
     type_ = writer.TypeName(body_->type);
-    lanes_ = type_ == "float" ? 16 : 8;
     reverse_ = Says(kernel, "reverse");
     exclusive_ = Says(kernel, "exclusive");
     max_ = kernel.variant == "max";
     for (std::size_t d = 0; d < loops_.dims.size(); ++d) {
       if (loops_.dims[d].reduced) axis_ = static_cast<int>(d);
     }
+    // What is read and written as it is goes from memory to registers and back; the rest through a buffer, in the width
+    // that the compiler's own loops have: what one store wrote in two parts is slow to load as a whole.
+    const KernelBuffer& target = program.buffers[static_cast<std::size_t>(kernel.target)];
+    writes_plain_ =
+        kernel.epilogue->kind == Expr::Kind::kLoad && kernel.epilogue->buffer == kItOperand && SameType(target.dtype);
+    if (body_->kind == Expr::Kind::kLoad) {
+      const KernelOperand& operand = kernel.operands[static_cast<std::size_t>(body_->buffer)];
+      reads_plain_ = loops_.dims.back().strides[static_cast<std::size_t>(body_->buffer)] == 1 &&
+                     SameType(program.buffers[static_cast<std::size_t>(operand.buffer)].dtype);
+    }
+    // What is carried along a row of floats is summed in double: one addition a vector, and the errors of a row of
+    // vectors rather than of elements go.
+    carry_type_ = type_ == "float" && kernel.variant == "sum" ? "double" : type_;
+    bytes_ = reads_plain_ && writes_plain_ && IntSetting(kernel, "vector") == 64 ? 64 : 32;
+    lanes_ = bytes_ / Bytes();
   }
 
   void Write() {
@@ -108,6 +122,10 @@ class ScanWriter {
   }
 
  private:
+  int Bytes() const { return type_ == "float" ? 4 : 8; }
+  bool SameType(DType dtype) const {
+    return ScalarOf(dtype) == body_->type && (type_ == CppName(dtype) || dtype == DType::kI64);
+  }
   std::string Start() const {
     if (kernel_.variant == "sum") return real_ ? writer_.Number(0) : "0";
     if (kernel_.variant == "prod") return real_ ? writer_.Number(1) : "1";
@@ -207,7 +225,8 @@ class ScanWriter {
     const LoopDim& row = loops_.dims[outer];
     const std::int64_t split = std::min(IntSetting(kernel_, "split"), std::max<std::int64_t>(1, row.extent / lanes_));
     lanes_type_ = writer_.Fresh("Lanes");
-    writer_.Line(fmt::format("typedef {} {} __attribute__((vector_size(64), may_alias));", type_, lanes_type_));
+    writer_.Line(fmt::format("typedef {} {} __attribute__((vector_size({}), aligned({}), may_alias));", type_,
+                             lanes_type_, bytes_, Bytes()));
     const std::string carry = writer_.Fresh("carry");
     if (split == 1) {
       if (outer > 0) {
@@ -216,7 +235,7 @@ class ScanWriter {
         Unshared();
       }
       for (std::size_t d = 0; d < outer; ++d) writer_.Open(For(loops_.dims[d].var, loops_.dims[d].extent));
-      writer_.Line(fmt::format("{} {} = {};", type_, carry, Start()));
+      writer_.Line(fmt::format("{} {} = {};", carry_type_, carry, Start()));
       WriteRow("0", fmt::format("{}", row.extent), carry);
       for (std::size_t d = 0; d < outer; ++d) writer_.Close();
       return;
@@ -235,9 +254,9 @@ class ScanWriter {
                                length, row.extent));
     };
     for (std::size_t d = 0; d < outer; ++d) writer_.Open(For(loops_.dims[d].var, loops_.dims[d].extent));
-    writer_.Line(fmt::format("{} {}[{}];", type_, before, parts));
+    writer_.Line(fmt::format("{} {}[{}];", carry_type_, before, parts));
     open_parts();
-    writer_.Line(fmt::format("{} {} = {};", type_, total, Start()));
+    writer_.Line(fmt::format("{} {} = {};", carry_type_, total, Start()));
     const std::string clause = kernel_.variant == "sum"    ? "+"
                                : kernel_.variant == "prod" ? "*"
                                : real_                     ? writer_.MapMax(max_)
@@ -251,15 +270,15 @@ class ScanWriter {
     writer_.Close();
     writer_.Line(fmt::format("{}[{}] = {};", before, part, total));
     writer_.Close();
-    writer_.Line(fmt::format("{} {} = {};", type_, running, Start()));
+    writer_.Line(fmt::format("{} {} = {};", carry_type_, running, Start()));
     writer_.Open(reverse_ ? fmt::format("for (long {} = {}; {} >= 0; --{})", part, parts - 1, part, part)
                           : For(part, parts));
-    writer_.Line(fmt::format("const {} {} = {}[{}];", type_, total, before, part));
+    writer_.Line(fmt::format("const {} {} = {}[{}];", carry_type_, total, before, part));
     writer_.Line(fmt::format("{}[{}] = {};", before, part, running));
     writer_.Line(fmt::format("{} = {};", running, Both(running, total)));
     writer_.Close();
     open_parts();
-    writer_.Line(fmt::format("{} {} = {}[{}];", type_, carry, before, part));
+    writer_.Line(fmt::format("{} {} = {}[{}];", carry_type_, carry, before, part));
     WriteRow(begin, end, carry);
     writer_.Close();
     for (std::size_t d = 0; d < outer; ++d) writer_.Close();
@@ -282,30 +301,38 @@ class ScanWriter {
       writer_.Open(fmt::format("for (; {} + {} <= {}; {} += {})", var, lanes_, end, var, lanes_));
     }
     const std::string at = fmt::format("{} + {}", reverse_ ? first : var, lane);
-    writer_.Line(fmt::format("alignas(64) {} {}[{}];", type_, part, lanes_));
-    writer_.Line("#pragma omp simd");
-    writer_.Open(For(lane, lanes_));
-    writer_.Line(fmt::format("{}[{}] = {};", part, lane, Body(Vars(at))));
-    writer_.Close();
-    writer_.Line(fmt::format("{} {} = *reinterpret_cast<const {}*>({});", lanes_type_, v, lanes_type_, part));
+    const std::vector<std::string> at_first = Vars(reverse_ ? first : var);
+    if (!reads_plain_ || !writes_plain_) writer_.Line(fmt::format("alignas(64) {} {}[{}];", type_, part, lanes_));
+    if (!reads_plain_) {
+      writer_.Line("#pragma omp simd");
+      writer_.Open(For(lane, lanes_));
+      writer_.Line(fmt::format("{}[{}] = {};", part, lane, Body(Vars(at))));
+      writer_.Close();
+    }
+    writer_.Line(fmt::format("{} {} = *reinterpret_cast<const {}*>({});", lanes_type_, v, lanes_type_,
+                             reads_plain_ ? "&" + loops_.Element(writer_, body_->buffer, at_first) : part));
     for (int distance = 1; distance < lanes_; distance *= 2) {
       const std::string other = writer_.Fresh("by");
       writer_.Line(fmt::format("const {} {} = {};", lanes_type_, other, Shifted(v, none, distance)));
       writer_.Line(fmt::format("{} = {};", v, BothVectors(v, other)));
     }
     const std::string from = writer_.Fresh("from");
-    writer_.Line(fmt::format("const {} {} = {} - {}{{}};", lanes_type_, from, carry, lanes_type_));
+    writer_.Line(fmt::format("const {} {} = {} - {}{{}};", lanes_type_, from, Carried(carry), lanes_type_));
     std::string scanned = v;
     if (exclusive_) {
       scanned = writer_.Fresh("earlier");
       writer_.Line(fmt::format("const {} {} = {};", lanes_type_, scanned, Shifted(v, none, 1)));
     }
-    writer_.Line(fmt::format("*reinterpret_cast<{}*>({}) = {};", lanes_type_, part, BothVectors(from, scanned)));
+    writer_.Line(fmt::format("*reinterpret_cast<{}*>({}) = {};", lanes_type_,
+                             writes_plain_ ? "&" + loops_.TargetElement(writer_, at_first) : part,
+                             BothVectors(from, scanned)));
     writer_.Line(fmt::format("{} = {};", carry, Both(carry, fmt::format("{}[{}]", v, reverse_ ? 0 : lanes_ - 1))));
-    writer_.Line("#pragma omp simd");
-    writer_.Open(For(lane, lanes_));
-    Store(Vars(at), fmt::format("{}[{}]", part, lane));
-    writer_.Close();
+    if (!writes_plain_) {
+      writer_.Line("#pragma omp simd");
+      writer_.Open(For(lane, lanes_));
+      Store(Vars(at), fmt::format("{}[{}]", part, lane));
+      writer_.Close();
+    }
     writer_.Close();
     // What is left, one by one.
     if (reverse_) {
@@ -317,9 +344,9 @@ class ScanWriter {
     const bool infix = kernel_.variant == "sum" || kernel_.variant == "prod";
     const std::string value = Body(vars), it = writer_.Fresh("it");
     const std::string next = Both(carry, infix ? "(" + value + ")" : value);
-    if (exclusive_) writer_.Line(fmt::format("const {} {} = {};", type_, it, carry));
+    if (exclusive_) writer_.Line(fmt::format("const {} {} = {};", type_, it, Carried(carry)));
     writer_.Line(fmt::format("{} = {};", carry, next));
-    Store(vars, exclusive_ ? it : carry);
+    Store(vars, exclusive_ ? it : Carried(carry));
     writer_.Close();
   }
 
@@ -333,6 +360,10 @@ class ScanWriter {
     return text + ")";
   }
 
+  std::string Carried(const std::string& carry) const {
+    return carry_type_ == type_ ? carry : fmt::format("static_cast<{}>({})", type_, carry);
+  }
+
   void Unshared() { writer_.Line("(void)threads;"); }
 
   const KernelProgram& program_;
@@ -341,8 +372,9 @@ class ScanWriter {
   Loops loops_;
   Expr body_;
   bool real_ = true, reverse_ = false, exclusive_ = false, max_ = false;
-  std::string type_, lanes_type_;
-  int lanes_ = 16;
+  std::string type_, carry_type_, lanes_type_;
+  int lanes_ = 16, bytes_ = 64;  // of a vector
+  bool reads_plain_ = false, writes_plain_ = false;
   int axis_ = -1;  // of the loops
 };
 
