@@ -248,7 +248,11 @@ Expr BothHold(const Expr& first, const Expr& second) {
 
 std::vector<GuardedFold> OuterFolds(const Expr& expr, const Expr& guard) {
   std::vector<GuardedFold> folds;
+  std::set<std::pair<const ExprNode*, const ExprNode*>> seen;  // what a chain repeats is met once
+  std::vector<Expr> kept;                                      // so that a freed condition's address is not met again
   const std::function<void(const Expr&, const Expr&)> walk = [&](const Expr& e, const Expr& under) {
+    if (!seen.emplace(e.get(), under.get()).second) return;
+    kept.push_back(under);
     switch (e->kind) {
       case Kind::kReduce: folds.push_back({e, under}); return;
       case Kind::kSelect:
