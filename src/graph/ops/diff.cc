@@ -8,7 +8,7 @@ HONE_OP(diff, "differences of neighbours along dim, n times") {
   const std::int64_t n = call.Int("n", 1);
   if (call.Has("prepend") || call.Has("append"))
     return call.Fail("hone does not define diff with prepend or append: cat them");
-  if (x.rank() == 0 || n < 0) return call.Fail("needs at least one dimension, and n of 0 or more");
+  if (x.rank() == 0) return call.Fail("needs at least one dimension");
   for (std::int64_t i = 0; i < n && x.dim(dim) > 0; ++i) {
     Shape shape = x.shape();
     --shape[static_cast<std::size_t>(dim)];
