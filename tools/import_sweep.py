@@ -170,7 +170,8 @@ def main():
     options.add_argument("kernelbench", type=pathlib.Path)
     options.add_argument("-o", "--output", required=True)
     options.add_argument("--python", action="append", required=True, metavar="NAME=PATH")
-    options.add_argument("--shrink", type=float, default=0, help="also import at a reduced size, under the first python")
+    options.add_argument("--shrink", type=float, default=0, help="also import at a reduced size of so many MFLOP")
+    options.add_argument("--shrink-python", default="", metavar="NAME", help="the python for that (default: the first)")
     options.add_argument("--only", default="")
     options.add_argument("--again", default="")
     options.add_argument("--state", type=pathlib.Path, default=pathlib.Path("build/import_sweep"))
@@ -185,7 +186,8 @@ def main():
     if given.only:
         rows = [r for r in rows if "L%d/%d" % r[:2] in given.only.split(",")]
     missing = {}
-    for name, python in pythons + ([("shrunk", pythons[0][1])] if given.shrink else []):
+    shrinking = dict(pythons).get(given.shrink_python or pythons[0][0])
+    for name, python in pythons + ([("shrunk", shrinking)] if given.shrink else []):
         folder = given.state / name
         folder.mkdir(exist_ok=True)
         if given.table_only:

@@ -33,6 +33,17 @@ std::string LineAndColumn(std::string_view text, std::size_t byte) {
   return fmt::format("{}:{}", line, column);
 }
 
+// What quotes a text of the file can be as long as that: the middle goes, the beginning says what, the end the mend.
+std::string Shortened(const std::string& text) {
+  constexpr std::size_t kHead = 220, kTail = 140;
+  if (text.size() <= kHead + kTail + 5) return text;
+  const auto boundary = [&](std::size_t at) {  // not within a character
+    while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) --at;
+    return at;
+  };
+  return text.substr(0, boundary(kHead)) + " ... " + text.substr(boundary(text.size() - kTail));
+}
+
 // The byte at which brackets nest too deep, or npos.
 std::size_t TooDeepAt(std::string_view text) {
   int depth = 0;
@@ -123,7 +134,8 @@ class Reader {
   }
 
   tl::unexpected<Error> Wrong(const std::string& pointer, const std::string& what) const {
-    return Fail(ErrorKind::kUsage, fmt::format("{}: {}: {}", where_, pointer.empty() ? "/" : pointer, what));
+    return Fail(ErrorKind::kUsage,
+                fmt::format("{}: {}: {}", where_, pointer.empty() ? "/" : Shortened(pointer), Shortened(what)));
   }
 
  private:
@@ -326,10 +338,20 @@ Result<Problem> ParseProblem(const std::string& json_text, const std::string& wh
     // place.
     std::string what = exception.what();
     if (const auto colon = what.find(": "); colon != std::string::npos) what.erase(0, colon + 2);
-    const auto* parse = dynamic_cast<const json::parse_error*>(&exception);
-    const auto byte = parse && parse->byte > 0 ? parse->byte - 1 : 0;
     std::replace(what.begin(), what.end(), '\n', ' ');
-    return Fail(ErrorKind::kUsage, fmt::format("{}:{}: not JSON: {}", where, LineAndColumn(json_text, byte), what));
+    std::size_t byte = 0;
+    if (const auto* parse = dynamic_cast<const json::parse_error*>(&exception)) {
+      byte = parse->byte > 0 ? parse->byte - 1 : 0;
+    } else if (const auto quote = what.find('\''); quote != std::string::npos) {
+      // "[json.exception.out_of_range.406] number overflow parsing '1e400'": has no place.
+      const auto found = json_text.find(what.substr(quote + 1, what.rfind('\'') - quote - 1));
+      if (found != std::string::npos) byte = found;
+    }
+    if (const auto bracket = what.find("] "); what.starts_with('[') && bracket != std::string::npos) {
+      what.erase(0, bracket + 2);
+    }
+    return Fail(ErrorKind::kUsage,
+                fmt::format("{}:{}: not JSON: {}", where, LineAndColumn(json_text, byte), Shortened(what)));
   }
   const Reader reader(where);
   if (document.is_object() && document.contains("hone_problem") && document["hone_problem"].is_number_integer() &&

@@ -15,6 +15,7 @@ CUT_IN_MODEL = 16           # constants inside of classes: those of channels are
 # Constants by whose names they are structure. (Sizes named like these would be found out by the trial; heads would not.)
 STRUCTURE = re.compile(r"(^|_)(n|num)_?(heads?|layers?|groups?|blocks?)$|^heads?$|^groups?$|kernel|stride|padding|dilation|patch|"
                        r"window|ratio|^depths?$|^layers$|^num_layers|block_config|repeat|reduction|divisor|padding|seed")
+SIZE_OF_INPUT = re.compile(r"img_?size|image_?size|resolution")
 # Arguments of operators that follow the sizes of tensors.
 SIZES = {"size", "sizes", "shape", "start", "end", "split_size", "split_sizes", "length", "index", "output_size", "repeats",
          "normalized_shape", "N", "C", "HxW", "group", "groups", "input_size", "self", "other", "value", "fill_value", "high", "low",
@@ -47,7 +48,8 @@ class Observer(TorchDispatchMode):
         step = [name] + [pattern(t) for t in reads + makes]
         for i, parameter in enumerate(func._schema.arguments):
             value = args[i] if i < len(args) else kwargs.get(parameter.name)
-            if parameter.name in SIZES or any(isinstance(v, (torch.Tensor, float)) for v in tree_flatten(value)[0]):
+            layout = parameter.name == "stride" and name.rstrip("_") in VIEWS  # of memory, which follows sizes
+            if parameter.name in SIZES or layout or any(isinstance(v, (torch.Tensor, float)) for v in tree_flatten(value)[0]):
                 continue
             step.append((parameter.name, str(value)))
         if name == "convolution":
@@ -80,12 +82,12 @@ class Variable:
     """One or several constants of the file that are cut together."""
 
     def __init__(self, name, sites, value):
-        self.name, self.sites, self.value, self.first = name, sites, value, value
+        self.name, self.sites, self.value, self.first, self.twins = name, sites, value, value, []
         self.least = 2 if "batch" in name else SMALLEST
 
     def halved(self):
         """Odd sizes stay odd: a problem of odd sizes is about them."""
-        half = self.value // 2 if self.value % 2 == 0 else (self.value // 2) | 1
+        half = self.value // 2 if self.first % 2 == 0 else (self.value // 2) | 1
         return half if self.least <= half < self.value else None
 
 
@@ -147,7 +149,7 @@ def sites_in(node, name=""):
 
 def variables_of(tree):
     """(those of the problem's sizes, sites inside of classes and functions)"""
-    variables, inner = [], []
+    variables, inner, images = [], [], []
     for statement in tree.body:
         if isinstance(statement, ast.Assign):
             groups = {}
@@ -162,8 +164,13 @@ def variables_of(tree):
                     groups.setdefault(value, []).append(node)
             variables += [Variable("%s's %d" % (statement.name, value), nodes, value) for value, nodes in groups.items()]
         elif isinstance(statement, (ast.ClassDef, ast.FunctionDef)):
-            inner += [(node, value) for name, node, value in sites_in(statement)
-                      if value >= CUT_IN_MODEL and value % 2 == 0 and not STRUCTURE.search(name)]
+            for name, node, value in sites_in(statement):
+                if SIZE_OF_INPUT.search(name):
+                    images.append((node, value))
+                elif value >= CUT_IN_MODEL and value % 2 == 0 and not STRUCTURE.search(name):
+                    inner.append((node, value))
+    for variable in variables:  # what a model has as the default of its image's size, and compares
+        variable.twins = [node for node, value in images if value == variable.first]
     return variables, inner
 
 
@@ -227,7 +234,7 @@ class Shrinking:
     def excess(self, size, flops):
         return max(size / MOST_BYTES, flops / self.most_flops)
 
-    def accept(self, useful):
+    def accept(self):
         """Whether the model with the values as they now are is the same one, smaller."""
         if self.trials >= MOST_TRIALS:
             return False
@@ -239,7 +246,7 @@ class Shrinking:
             if out_of_memory(error):
                 raise
             return False
-        if steps != self.steps or useful and self.excess(size, flops) > 0.99 * self.now:
+        if steps != self.steps or self.excess(size, flops) > 0.99 * self.now:
             return False
         self.size, self.flops, self.now = size, flops, self.excess(size, flops)
         return True
@@ -252,13 +259,17 @@ class Shrinking:
                 return
             variable = max(open_ones, key=lambda v: (v.value, v.name))
             before, variable.value = variable.value, variable.halved()
-            if self.accept(True):
+            if self.accept():
                 continue
+            if variable.twins:
+                variable.sites, variable.twins = variable.sites + variable.twins, []
+                if self.accept():
+                    continue
             # Perhaps sizes that are equal have to stay equal.
             equal = [v for v in open_ones if v is not variable and v.value == before]
             for other in equal:
                 other.value = variable.value
-            if equal and self.accept(True):
+            if equal and self.accept():
                 continue
             for other in equal + [variable]:
                 other.value = before
@@ -274,12 +285,12 @@ class Shrinking:
                 return
             before = self.divisor, self.divided
             self.divisor = divisor
-            if self.accept(False):
+            if self.accept():
                 continue
             # Perhaps one line holds other numbers than channels: a depth, a window.
             for line in units:
                 self.divided = [site for site in before[1] if site[0].lineno != line]
-                if len(self.divided) < len(before[1]) and self.accept(False):
+                if len(self.divided) < len(before[1]) and self.accept():
                     break
             else:
                 self.divisor, self.divided = before
