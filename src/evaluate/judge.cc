@@ -176,6 +176,20 @@ bool Judge::CompareSlot(const DrawnInputs& drawn, std::size_t slot, std::uint16_
   return true;
 }
 
+bool Judge::StillWrites(Checking& checking, const DrawnInputs& drawn, std::size_t slot, std::uint16_t poison,
+                        const Verdict& seen) const {
+  WaitUntilQuiet(checking.worker, kLateWatch);
+  Verdict later;
+  if (!CompareSlot(drawn, slot, poison, later) && later.evidence.wrong_elements == seen.evidence.wrong_elements)
+    return false;
+  checking.verdict = {};
+  checking.verdict.outcome = Outcome::kSuspicious;
+  checking.verdict.reason = fmt::format("hone_run returned before output '{}' was written: it still changed afterwards",
+                                        seen.evidence.output);
+  checking.verdict.evidence.draw = drawn.name;
+  return true;
+}
+
 Result<bool> Judge::CheckDraw(Checking& checking, std::size_t which) {
   const DrawnInputs& drawn = *HONE_TRY(draws_.Get(which));
   memory_.LoadParameters(drawn.values);
@@ -199,16 +213,7 @@ Result<bool> Judge::CheckDraw(Checking& checking, std::size_t which) {
   Verdict first;
   const bool first_right = CompareSlot(drawn, 0, kPoison, first);
   if (!first_right) {
-    WaitUntilQuiet(checking.worker, kLateWatch);
-    Verdict later;
-    if (CompareSlot(drawn, 0, kPoison, later) || later.evidence.wrong_elements != first.evidence.wrong_elements) {
-      checking.verdict = {};
-      checking.verdict.outcome = Outcome::kSuspicious;
-      checking.verdict.reason = fmt::format(
-          "hone_run returned before output '{}' was written: it still changed afterwards", first.evidence.output);
-      checking.verdict.evidence.draw = drawn.name;
-      return false;
-    }
+    if (StillWrites(checking, drawn, 0, kPoison, first)) return false;
     if (first.outcome == Outcome::kOutOfBounds) {
       checking.verdict = first;
       return false;
@@ -225,6 +230,7 @@ Result<bool> Judge::CheckDraw(Checking& checking, std::size_t which) {
   }
   Verdict second = first;
   const bool second_right = same || CompareSlot(drawn, 1, kOtherPoison, second);
+  if (!second_right && StillWrites(checking, drawn, 1, kOtherPoison, second)) return false;
   if (!HONE_TRY(checking.Ask(release, call_wall_, drawn.name))) return false;
 
   if (first_right && second_right) {

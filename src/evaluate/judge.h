@@ -71,6 +71,10 @@ class Judge {
   Result<void> Check(const JudgeRequest& request, Evaluation& evaluation, double& call_us);
   // The two runs of one draw, compared; false when the candidate is refused.
   Result<bool> CheckDraw(Checking& checking, std::size_t which);
+  // Looks again, later, at outputs that were refused as `seen`: when they have changed, the work went on after the
+  // return, which is then the verdict.
+  bool StillWrites(Checking& checking, const DrawnInputs& drawn, std::size_t slot, std::uint16_t poison,
+                   const Verdict& seen) const;
   Result<bool> CheckSoak(Checking& checking);
   Result<void> Time(const JudgeRequest& request, Evaluation& evaluation, double call_us);
   // The worst of all outputs in `slot` against `drawn`, or a trespass; fills the verdict and returns false when it
