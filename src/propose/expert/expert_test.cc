@@ -248,6 +248,36 @@ TEST(ExpertTest, PoolsAreSeenWhateverTheyDivideBy) {
   EXPECT_EQ(Families(most), Names{"pool max"});
 }
 
+TEST(ExpertTest, AScanIsSeenInItsStep) {
+  const Problem problem = Parse(In("x", "[4, 100]") + "," + In("y", "[4, 100]", "output"),
+                                R"({"op": "mul", "args": {"self": "%x", "other": 2.0}, "outputs": ["s"]},
+                                   {"op": "cumsum", "args": {"self": "%s", "dim": 1}, "outputs": ["y"]})");
+  EXPECT_EQ(Families(problem), Names{"scan sum"});
+}
+
+TEST(ExpertTest, MaskedAttentionOfHeadsSeenAsBatchesIsOneKernelInSomeCut) {
+  const Problem problem =
+      Parse(In("q", "[2, 4, 16, 8]") + "," + In("k", "[2, 4, 16, 8]") + "," + In("v", "[2, 4, 16, 8]") + "," +
+                In("m", "[16, 16]") + "," + In("y", "[2, 4, 16, 8]", "output"),
+            R"({"op": "permute", "args": {"self": "%k", "dims": [0, 1, 3, 2]}, "outputs": ["kt"]},
+         {"op": "view", "args": {"self": "%q", "size": [8, 16, 8]}, "outputs": ["q8"]},
+         {"op": "view", "args": {"self": "%kt", "size": [8, 8, 16]}, "outputs": ["k8"]},
+         {"op": "view", "args": {"self": "%v", "size": [8, 16, 8]}, "outputs": ["v8"]},
+         {"op": "bmm", "args": {"self": "%q8", "mat2": "%k8"}, "outputs": ["s"]},
+         {"op": "view", "args": {"self": "%s", "size": [2, 4, 16, 16]}, "outputs": ["s4"]},
+         {"op": "mul", "args": {"self": "%s4", "other": 0.25}, "outputs": ["scaled"]},
+         {"op": "add", "args": {"self": "%scaled", "other": "%m"}, "outputs": ["masked"]},
+         {"op": "_softmax", "args": {"self": "%masked", "dim": -1, "half_to_float": false}, "outputs": ["p"]},
+         {"op": "view", "args": {"self": "%p", "size": [8, 16, 16]}, "outputs": ["p8"]},
+         {"op": "bmm", "args": {"self": "%p8", "mat2": "%v8"}, "outputs": ["o"]},
+         {"op": "view", "args": {"self": "%o", "size": [2, 4, 16, 8]}, "outputs": ["y"]})");
+  const auto proposals = Start(problem);
+  EXPECT_TRUE(std::any_of(proposals.begin(), proposals.end(), [](const Proposal& proposal) {
+    return proposal.candidate.kind == CandidateKind::kProgram && Statements(proposal).size() == 1 &&
+           Statements(proposal)[0].family == "attention";
+  })) << proposals[0].candidate.text;
+}
+
 TEST(ExpertTest, AnOutputThatIsTheInputSeenOtherwiseIsCopied) {
   const Problem problem =
       Parse(In("x", "[4, 100]") + "," + In("y", "[2, 200]", "output") + "," + In("z", "[400]", "output"),

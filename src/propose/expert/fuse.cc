@@ -113,10 +113,11 @@ class Fuser {
     return true;
   }
 
-  // A map that only moves elements (transpose, expand, slice) is another way to index its source.
+  // A map that only moves elements (transpose, expand, slice) is another way to index its source; a number is itself.
   void InlineViews() {
     InlineWhere([&](std::size_t map, std::size_t) {
-      return pieces_[map].value->kind == Expr::Kind::kLoad && known_[map].plain;
+      const Expr::Kind kind = pieces_[map].value->kind;
+      return (kind == Expr::Kind::kLoad && known_[map].plain) || kind == Expr::Kind::kConst;
     });
   }
 
@@ -129,6 +130,8 @@ class Fuser {
     const Known &map = known_[map_at], &reader = known_[reader_at];
     const Piece& into = pieces_[reader_at];
     const bool only_reader = readers_[Id(pieces_[map_at].buffer)].size() == 1;
+    // What only the end of a fold reads is read once an element.
+    if (into.fold && map.plain && !map.expensive && !LoadsBuffer(into.fold->body, pieces_[map_at].buffer)) return true;
     // A contraction or a window reads each element many times: only views go into it.
     if (IsProduct(into) || IsWindow(into) || reader.folds_inside) return false;
     if (into.fold && !reader.plain) return false;
@@ -164,6 +167,14 @@ class Fuser {
       }
     }
     return false;
+  }
+
+  bool LoadsBuffer(const Expr& expr, int buffer) const {
+    bool loads = false;
+    Visit(expr, [&](const ExprNode& node) {
+      loads |= node.kind == Expr::Kind::kLoad && node.buffer >= 0 && memory_.Root(node.buffer) == buffer;
+    });
+    return loads;
   }
 
   // At how many places of the expression the buffer is read.

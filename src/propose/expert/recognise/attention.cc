@@ -8,18 +8,6 @@ namespace {
 
 bool IsIt(const Expr& e) { return e->kind == Expr::Kind::kLoad && e->buffer == kIt; }
 
-// The expression over `to`, having been over `from`: the same elements in the same order.
-std::optional<Expr> Over(const Expr& expr, const std::vector<IndexVar>& from, const std::vector<IndexVar>& to) {
-  const auto indices = Unflatten(OwnPosition(to), to, Extents(from));
-  if (!indices) return std::nullopt;
-  return Substitute(expr, [&](const IndexVar& var) -> Expr {
-    for (std::size_t d = 0; d < from.size(); ++d) {
-      if (from[d].id == var.id) return ToExpr((*indices)[d], to);
-    }
-    return {};
-  });
-}
-
 // What softmax(x) is of, if the norm is that and nothing more.
 std::optional<Expr> SoftmaxOf(const Piece& norm) {
   if (norm.statistics.size() != 2 || norm.axes != std::vector<int>{static_cast<int>(norm.space.size()) - 1})
@@ -77,7 +65,10 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Piec
   };
   const auto q_name = view(*q, scores.space, m, d), k_name = view(*k, scores.space, n, d),
              v_name = view(*v, outer.space, folded, e);
-  const auto score = Over(*x, softmax.space, scores.space);
+  Piece read;  // the scores as the softmax reads them, over their own space
+  read.space = softmax.space;
+  read.value = *x;
+  const auto score = ElementAt(memory, read, OwnPosition(scores.space), scores.space);
   if (!q_name || !k_name || !v_name || !score) return std::nullopt;
   bool own = true;
   const Expr scaled = ReplaceLoads(*score, [&](const ExprNode& node) -> Expr {
