@@ -155,7 +155,7 @@ TEST_P(LoopTest, AKillAtAnyMomentAndTheSameCommandAgainEndAsIfNothingHadHappened
       if (!store) _exit(1);
       ScriptedEvaluator evaluator(kSeed);
       evaluator.before = [](int) -> Result<void> {
-        std::this_thread::sleep_for(std::chrono::microseconds(500));
+        std::this_thread::sleep_for(std::chrono::milliseconds(3));
         return {};
       };
       const Result<SearchOutcome> outcome = RunScriptedSearch(*store, GetParam(), kSeed, Attempts(120), evaluator);

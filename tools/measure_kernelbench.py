@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Optimizes KernelBench's levels 1 to 3 at reduced sizes and writes what came of it (docs/measured/cpu_kernelbench.md).
+
+measure_kernelbench.py HONE KERNELBENCH -o FILE.md --python PATH [--shrink MFLOP] [--budget N] [--time S] [--limit S]
+                       [--only L1/5,L3/33] [--again REGEX] [--state FOLDER] [--no-compile]
+
+KERNELBENCH is a checkout of ScalingIntelligence/KernelBench, PATH a Python that has PyTorch. Each problem is imported with
+`hone import --shrink`, optimized by the built-in expert alone, and its best candidate is timed once more beside PyTorch: eager, and
+torch.compile if that is ready in time. Resumes: a finished problem is a line of STATE/rows.jsonl and is not done again, unless its
+error matches --again. Run it on an otherwise idle machine.
+"""
+import argparse
+import datetime
+import json
+import math
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def ask(command, limit):
+    """(answer or None, error text): what `hone ... --json` says within the limit; its whole process group is ended then."""
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    try:
+        out, err = child.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
+        return None, "not done within %d s" % limit
+    try:
+        answer = json.loads(out)
+    except ValueError:
+        return None, (err or out).decode(errors="replace").strip()[-300:] or "exit %d" % child.returncode
+    if isinstance(answer, dict) and "error" in answer:
+        return None, answer["error"].get("message", str(answer["error"]))
+    return answer, ""
+
+
+def problems(folder):
+    for level in (1, 2, 3):
+        files = (folder / "KernelBench" / ("level%d" % level)).glob("*.py")
+        for file in sorted(files, key=lambda f: int(f.name.split("_")[0])):
+            yield "L%d/%s" % (level, file.name.split("_")[0]), file
+
+
+def speedups(answer):
+    timing = (answer or {}).get("timing") or {}
+    return {one["baseline"]: one["speedup"] for one in timing.get("against", [])}
+
+
+def families(best):
+    """The kernels of the winner: {"conv": 2, "map": 1}, or the loop nests of the definitions."""
+    if best["kind"] != "program":
+        return {"loop nests": 1}
+    found = {}
+    for family in re.findall(r"^\w+(?:: \[[^\]]*\])? = (\w+)", best["source"], re.M):
+        found[family] = found.get(family, 0) + 1
+    return found
+
+
+def measure(name, file, given):
+    """One row: what came of one problem."""
+    state = pathlib.Path(given.state)
+    began = time.monotonic()
+    left = lambda: max(1, given.limit - (time.monotonic() - began))
+    row = {"name": name, "file": file.stem}
+    path = state / name.replace("/", "_") / "problem.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        answer, error = ask([given.hone, "import", str(file), "--shrink", str(given.shrink), "-o", str(path), "--python",
+                             given.python, "--json"], left())
+        if not answer:
+            return {**row, "error": "import: " + error}
+    graph, error = ask([given.hone, "graph", str(path), "--json"], left())
+    if not graph:
+        return {**row, "error": "graph: " + error}
+    row["flags"] = [flag.get("kind", "flagged") if isinstance(flag, dict) else str(flag) for flag in graph.get("flags", [])]
+    run, error = ask([given.hone, "optimize", str(path), "--no-torch", "--budget", str(given.budget), "--time", str(given.time),
+                      "--store", str(state / "runs.sqlite"), "--json"], left())
+    if not run:
+        return {**row, "error": "optimize: " + error}
+    row["attempts"] = run.get("attempts")
+    best = run.get("best")
+    if not best:
+        return {**row, "error": "nothing was accepted: " + str(run.get("why") or run.get("stop"))}
+    row["families"] = families(best)
+    row["warm_us"] = best["timing"]["warm"]["median_us"]
+    row["bound_us"] = run.get("bound_us")
+    row["speedups"] = speedups(best)
+    candidate = path.with_name("best.hk" if best["kind"] == "program" else "best.cc")
+    candidate.write_text(best["source"])
+    for baseline in ["eager"] if given.no_compile else ["eager", "compile"]:
+        answer, error = ask([given.hone, "evaluate", str(path), str(candidate), "--baseline", baseline, "--budget", "0.5", "--python",
+                             given.python, "--json"], left())
+        if answer and answer.get("outcome") == "accepted":
+            row["speedups"].update(speedups(answer))
+            row["allclose"] = (answer.get("accuracy") or {}).get("official_allclose")
+        else:
+            row.setdefault("notes", []).append("%s: %s" % (baseline, error or answer.get("reason")))
+    row["seconds"] = time.monotonic() - began
+    return row
+
+
+def geomean(values):
+    values = [v for v in values if v]
+    return "%.2f (%d)" % (math.exp(sum(map(math.log, values)) / len(values)), len(values)) if values else "-"
+
+
+def number(value, form="%.2f"):
+    return form % value if value else "-"
+
+
+def table(rows, given):
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=ROOT).stdout.strip()
+    solved = [row for row in rows if "error" not in row]
+    plain = [row for row in solved if not row["flags"]]
+    text = [
+        "# KernelBench at reduced sizes, CPU target, the expert alone",
+        "",
+        "Measured until %s at commit %s with" % (datetime.date.today().isoformat(), commit),
+        "",
+        "    tools/measure_kernelbench.py build/hone KERNELBENCH -o docs/measured/cpu_kernelbench.md --python PYTHON --shrink %g "
+        "--budget %d --time %g --limit %g%s" % (given.shrink, given.budget, given.time, given.limit,
+                                              " --no-compile" if given.no_compile else ""),
+        "",
+        "Solved: %d of %d (%s)." % (len(solved), len(rows), ", ".join(
+            "level %d: %d of %d" % (level, sum(r["name"].startswith("L%d" % level) for r in solved),
+                                    sum(r["name"].startswith("L%d" % level) for r in rows)) for level in (1, 2, 3))),
+        "Official allclose: %d of %d pass." % (sum(row.get("allclose") is True for row in solved),
+                                              sum(row.get("allclose") is not None for row in solved)),
+        "",
+        "Geomean of the speed-ups, flagged problems apart:",
+        "",
+        "| | over naive | over eager | over torch.compile |",
+        "|---|---|---|---|",
+    ]
+    for label, some in [("level %d" % level, [r for r in plain if r["name"].startswith("L%d" % level)]) for level in (1, 2, 3)] + [
+            ("all", plain), ("flagged", [r for r in solved if r["flags"]])]:
+        text.append("| %s | %s |" % (label, " | ".join(
+            geomean([row["speedups"].get(base) for row in some]) for base in ("naive", "eager", "compile"))))
+    text += ["", "| problem | time | over naive | over eager | over compile | allclose | kernels | flags | attempts |",
+             "|---|---|---|---|---|---|---|---|---|"]
+    for row in rows:
+        if "error" in row:
+            text.append("| %s %s | not solved: %s |" % (row["name"], row["file"], row["error"].replace("|", "/")) + " |" * 7)
+            continue
+        text.append("| %s %s | %s us | %s | %s | %s | %s | %s | %s | %s |" % (
+            row["name"], row["file"], number(row["warm_us"], "%.4g"), number(row["speedups"].get("naive")),
+            number(row["speedups"].get("eager")), number(row["speedups"].get("compile")),
+            {True: "yes", False: "no"}.get(row.get("allclose"), "-"),
+            ", ".join("%s%s" % (k, " x %d" % n if n > 1 else "") for k, n in row["families"].items()),
+            ", ".join(row["flags"]) or "-", row["attempts"]))
+    return "\n".join(text) + "\n"
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("hone")
+    options.add_argument("kernelbench", type=pathlib.Path)
+    options.add_argument("-o", "--output", required=True)
+    options.add_argument("--python", required=True)
+    options.add_argument("--shrink", type=float, default=100)
+    options.add_argument("--budget", type=int, default=6)
+    options.add_argument("--time", type=float, default=30)
+    options.add_argument("--limit", type=float, default=120)
+    options.add_argument("--only", default="")
+    options.add_argument("--again", default="")
+    options.add_argument("--state", default=str(ROOT / "build" / "kernelbench"))
+    options.add_argument("--no-compile", action="store_true")
+    given = options.parse_args()
+
+    state = pathlib.Path(given.state)
+    state.mkdir(parents=True, exist_ok=True)
+    done = {}
+    if (state / "rows.jsonl").exists():
+        for line in (state / "rows.jsonl").read_text().splitlines():
+            row = json.loads(line)
+            done[row["name"]] = row
+    rows = []
+    for name, file in problems(given.kernelbench):
+        if given.only and name not in given.only.split(","):
+            continue
+        row = done.get(name)
+        if not row or given.again and re.search(given.again, row.get("error", "")):
+            print(name, file.stem, file=sys.stderr, flush=True)
+            row = measure(name, file, given)
+            with open(state / "rows.jsonl", "a") as log:
+                log.write(json.dumps(row) + "\n")
+        rows.append(row)
+    pathlib.Path(given.output).write_text(table(rows, given))
+
+
+if __name__ == "__main__":
+    main()
