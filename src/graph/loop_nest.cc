@@ -746,10 +746,12 @@ class NestWriter {
     }
     return false;
   }
+  // Or on a real: where data was folded away, its type is still that of a number that may be unsure.
   static bool HangsOnData(const Expr& index) {
     bool found = false;
     Visit(index, [&](const ExprNode& node) {
-      found = found || node.kind == Expr::Kind::kLoad || node.kind == Expr::Kind::kReduce;
+      const bool from_real = node.kind == Expr::Kind::kCast && node.operands[0]->type != ScalarType::kInt;
+      found = found || node.kind == Expr::Kind::kLoad || node.kind == Expr::Kind::kReduce || from_real;
     });
     return found;
   }
