@@ -6,23 +6,27 @@
 #include <utility>
 
 #include "base/process.h"
+#include "candidate/plan.h"
 #include "dsl/lower.h"
 #include "problem/import/bridge.h"
 #include "problem/import/confine.h"
 #include "problem/import/import.h"
 #include "problem/import/python.h"
 #include "propose/limits.h"
+#include "target/cuda/device_machine.h"
 #include "target/cuda/driver.h"
 
 namespace hone {
 namespace {
 
 Result<Machine> ThisMachine(VerbCall& call, const WorkbenchOptions& options) {
-  auto machine = LoadCalibration();
+  const Machine described = options.cuda ? HONE_TRY(cuda::DescribeDevice()) : DescribeMachine();
+  auto machine = LoadCalibration(described);
   if (!machine && machine.error().kind == ErrorKind::kNotFound) {
-    if (!options.calibrate) return DescribeMachine();
-    call.Note("measuring what this machine can do, once (about ten seconds); `hone calibrate` repeats it");
-    machine = Calibrate();
+    if (!options.calibrate) return described;
+    call.Note(fmt::format("measuring what {} can do, once (about {} seconds); `hone calibrate` repeats it",
+                          options.cuda ? described.processor : "this machine", options.cuda ? "three" : "ten"));
+    machine = options.cuda ? cuda::CalibrateDevice() : Calibrate();
     if (machine) HONE_TRY(SaveCalibration(*machine));
   }
   return machine;
@@ -42,10 +46,12 @@ Verdict Refusal(const dsl::Complaint& complaint) {
 
 Lowering LoweringFor(const Problem& problem, const Machine& machine) {
   const dsl::Limits limits = LimitsOf(machine);
-  return [problem, limits](const Candidate& candidate) -> Result<std::variant<std::string, Verdict>> {
+  return [problem, limits](const Candidate& candidate) -> Result<std::variant<Candidate, Verdict>> {
     const auto lowered = dsl::Lower(candidate.text, &problem, limits);
     if (const auto* complaint = std::get_if<dsl::Complaint>(&lowered)) return Refusal(*complaint);
-    return dsl::EmitCpu(std::get<dsl::KernelProgram>(lowered));
+    const auto& program = std::get<dsl::KernelProgram>(lowered);
+    if (limits.device == dsl::Device::kCuda) return Candidate{CandidateKind::kPlan, ToJson(dsl::EmitCuda(program))};
+    return Candidate{CandidateKind::kModule, dsl::EmitCpu(program)};
   };
 }
 
@@ -101,11 +107,11 @@ Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const W
   if (!path.ends_with(".json") && !CanConfine()) call.Note(kNotConfined);
   Graph graph = HONE_TRY(Graph::Create(problem));
   Machine machine = HONE_TRY(ThisMachine(call, options));
-  if (options.threads > 0) machine.threads = options.threads;
-  const Bound bound = options.cuda ? Bound{} : SpeedOfLight(graph, machine);  // no device is calibrated yet
+  if (options.threads > 0 && !options.cuda) machine.threads = options.threads;
+  const Bound bound = SpeedOfLight(graph, machine);
 
   EvaluatorOptions evaluator;
-  evaluator.threads = machine.threads;
+  evaluator.threads = options.cuda ? DescribeMachine().threads : machine.threads;
   evaluator.seed = options.seed;
   evaluator.outside = TorchBaselines(problem, machine, options);
   evaluator.lower = LoweringFor(problem, machine);

@@ -140,7 +140,7 @@ class Checker {
   bool Declarations() {
     int counts[3] = {};
     for (const auto& declaration : source_.declarations) {
-      if (declaration.dtype == DType::kF16 || declaration.dtype == DType::kBF16) {
+      if (limits_.device == Device::kCpu && (declaration.dtype == DType::kF16 || declaration.dtype == DType::kBF16)) {
         return Fail(declaration.at, fmt::format("'{}' is {}, in which the CPU does not compute: use f32",
                                                 declaration.name, hone::Name(declaration.dtype)));
       }
@@ -938,13 +938,18 @@ class Checker {
   }
 
   bool Settings(const Statement& statement, Kernel& kernel) {
-    const auto knobs = kernel.family->knobs;
+    if (!kernel.family->Runs(limits_.device)) {
+      return Fail(statement.at,
+                  fmt::format("'{}' does not run on a CUDA device yet: write it as a nest", kernel.family->name));
+    }
+    const auto knobs = kernel.family->KnobsFor(limits_.device);
     std::vector<std::string_view> known;
     for (const auto& knob : knobs) known.push_back(knob.name);
     for (const auto& [name, setting] : statement.settings) {
       if (std::find(known.begin(), known.end(), name) == known.end()) {
         return Fail(setting.at,
-                    fmt::format("'{}' has no knob '{}'{}", kernel.family->name, name,
+                    fmt::format("'{}' has no knob '{}'{}{}", kernel.family->name, name,
+                                limits_.device == Device::kCuda ? " on CUDA" : "",
                                 DidYouMean(name, known).empty() ? fmt::format(": it has {}", fmt::join(known, ", "))
                                                                 : DidYouMean(name, known)));
       }

@@ -29,7 +29,8 @@ struct Attribute {
   std::string_view doc;
 };
 
-class Writer;  // dsl/cpu/writer.h
+class Writer;        // dsl/cpu/writer.h
+class DeviceWriter;  // dsl/cuda/writer.h
 
 struct Family {
   std::string_view name;
@@ -60,6 +61,16 @@ struct Family {
   double (*flops)(const Kernel& kernel) = nullptr;
   // Writes the kernel's function body.
   void (*emit_cpu)(const KernelProgram& program, const Kernel& kernel, Writer& writer) = nullptr;
+  // Null: the family has no back end for CUDA yet. Otherwise adds the kernels and launches of this statement, and what
+  // can be set on it there is another list of knobs.
+  void (*emit_cuda)(const KernelProgram& program, const Kernel& kernel, DeviceWriter& writer) = nullptr;
+  std::span<const Knob> (*cuda_knobs)() = nullptr;
+
+  std::span<const Knob> KnobsFor(Device device) const {
+    if (device == Device::kCpu) return knobs;
+    return cuda_knobs ? cuda_knobs() : std::span<const Knob>();
+  }
+  bool Runs(Device device) const { return device == Device::kCpu ? emit_cpu != nullptr : emit_cuda != nullptr; }
 };
 
 std::span<const Family* const> AllFamilies();

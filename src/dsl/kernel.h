@@ -11,6 +11,10 @@
 #include "dsl/program.h"
 #include "graph/expr.h"
 
+namespace hone {
+struct Plan;  // candidate/plan.h
+}
+
 namespace hone::dsl {
 
 // Memory that a kernel reads or writes. Inputs, parameters and outputs are the caller's; the rest are intermediates of
@@ -23,12 +27,16 @@ struct KernelBuffer {
   int position = 0;  // among those of its home
 };
 
+// What a program is to run on. The language is the same, the settings are the device's own.
+enum class Device : std::uint8_t { kCpu, kCuda };
+
 // What a machine offers, as far as legal and sensible settings depend on it.
 struct Limits {
   int threads = 1;
   int vector_bytes = 32;
   std::int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20, l3_bytes = 0;
   bool has_onednn = false;  // libdnnl.so.2 is there for modules to load
+  Device device = Device::kCpu;
 };
 
 // A buffer seen through strides, already broadcast to the kernel's iteration space (stride 0 where it does not vary).
@@ -106,5 +114,8 @@ std::variant<KernelProgram, Complaint> Check(const Program& program, const Probl
 // The program as a C++ module for the CPU (include/hone/module.h): what a person would write with OpenMP and vector
 // types.
 std::string EmitCpu(const KernelProgram& program);
+
+// The program as a plan for a CUDA device. It has to be checked for one (Limits::device).
+Plan EmitCuda(const KernelProgram& program);
 
 }  // namespace hone::dsl

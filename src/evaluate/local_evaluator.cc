@@ -67,8 +67,21 @@ class LocalEvaluator : public Evaluator {
     const auto begin = Clock::now();
     interrupt_asked_ = false;
     Evaluation evaluation;
-    const Form form = candidate.kind == CandidateKind::kPlan ? Form::kPlan : Form::kModule;
-    auto compiled = HONE_TRY(form == Form::kPlan ? BuildDevice(candidate, evaluation) : Build(candidate, evaluation));
+    Candidate lowered = candidate;
+    if (candidate.kind == CandidateKind::kProgram) {
+      if (!options_.lower) return Fail(ErrorKind::kUsage, "this evaluator knows no kernel language");
+      auto made = HONE_TRY(options_.lower(candidate));
+      if (auto* verdict = std::get_if<Verdict>(&made)) {
+        evaluation.verdict = std::move(*verdict);
+        evaluation.stages.compile_ms = evaluation.stages.total_ms = Ms(begin);
+        return evaluation;
+      }
+      lowered = std::move(std::get<Candidate>(made));
+    }
+    const bool ours = candidate.kind == CandidateKind::kProgram;
+    const Form form = lowered.kind == CandidateKind::kPlan ? Form::kPlan : Form::kModule;
+    auto compiled =
+        HONE_TRY(form == Form::kPlan ? BuildDevice(lowered, evaluation) : Build(lowered.text, ours, evaluation));
     const double compile_ms = Ms(begin);
     if (!compiled.empty()) {
       if (interrupt_asked_) return Fail(ErrorKind::kTimeout, "interrupted");
@@ -105,20 +118,11 @@ class LocalEvaluator : public Evaluator {
         .dump(-1, ' ', false, json::error_handler_t::replace);
   }
 
-  // The path of the module; empty when the candidate does not get that far, with the verdict filled in.
-  Result<std::string> Build(const Candidate& candidate, Evaluation& evaluation) {
+  // The path of the module; empty when the candidate does not get that far, with the verdict filled in. `ours`: made
+  // of a program, so what is wrong with it is not its author's fault.
+  Result<std::string> Build(const std::string& source, bool ours, Evaluation& evaluation) {
     CompileRequest compile;
-    if (candidate.kind == CandidateKind::kProgram) {
-      if (!options_.lower) return Fail(ErrorKind::kUsage, "this evaluator knows no kernel language");
-      auto lowered = HONE_TRY(options_.lower(candidate));
-      if (auto* verdict = std::get_if<Verdict>(&lowered)) {
-        evaluation.verdict = std::move(*verdict);
-        return std::string();
-      }
-      compile.source = std::move(std::get<std::string>(lowered));
-    } else {
-      compile.source = candidate.text;
-    }
+    compile.source = source;
     const Compiled compiled = HONE_TRY(CompileModule(compile));
     evaluation.stages.compile_cached = compiled.cached;
     if (compiled.ok()) return compiled.library;
@@ -133,8 +137,7 @@ class LocalEvaluator : public Evaluator {
       verdict.evidence.column = first.column;
       verdict.evidence.detail = Printable(first.message);
       verdict.reason = fmt::format("line {}: {}", first.line, verdict.evidence.detail);
-      if (candidate.kind == CandidateKind::kProgram) {
-        // Not the author's line and not his fault.
+      if (ours) {
         verdict.evidence.line = verdict.evidence.column = std::nullopt;
         verdict.reason = "the C++ that this program becomes does not compile: " + verdict.evidence.detail;
       }

@@ -22,9 +22,9 @@
 
 namespace hone {
 
-// A program of the kernel language as a module's source, or the verdict that it makes where it stands (kInvalid with
-// line and column). Fails when the world does.
-using Lowering = std::function<Result<std::variant<std::string, Verdict>>(const Candidate&)>;
+// A program of the kernel language as the module or the plan that it becomes, or the verdict that it makes where it
+// stands (kInvalid with line and column). Fails when the world does.
+using Lowering = std::function<Result<std::variant<Candidate, Verdict>>(const Candidate&)>;
 
 struct EvaluatorOptions {
   int threads = 0;      // of candidates and baselines; 0 = the cores that we may use

@@ -230,8 +230,8 @@ TEST(LocalEvaluatorTest, WithoutBubblewrapSeccompStillRefuses) {
 
 TEST(LocalEvaluatorTest, AProgramGoesThroughTheLowering) {
   EvaluatorOptions options = Options();
-  options.lower = [](const Candidate& candidate) -> Result<std::variant<std::string, Verdict>> {
-    if (candidate.text == "honest") return Whole("honest").text;
+  options.lower = [](const Candidate& candidate) -> Result<std::variant<Candidate, Verdict>> {
+    if (candidate.text == "honest") return Whole("honest");
     Verdict verdict;
     verdict.outcome = Outcome::kInvalid;
     verdict.reason = "line 1: no such family";

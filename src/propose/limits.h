@@ -8,7 +8,13 @@
 namespace hone {
 
 inline dsl::Limits LimitsOf(const Machine& machine) {
-  return {machine.threads, machine.vector_bytes, machine.l1_bytes, machine.l2_bytes, machine.l3_bytes};
+  return {machine.threads,
+          machine.vector_bytes,
+          machine.l1_bytes,
+          machine.l2_bytes,
+          machine.l3_bytes,
+          false,
+          machine.cuda ? dsl::Device::kCuda : dsl::Device::kCpu};
 }
 
 }  // namespace hone

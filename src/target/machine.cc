@@ -160,7 +160,9 @@ const Machine& DescribeMachine() {
   return described;
 }
 
-std::string CalibrationPath() { return fmt::format("{}/machines/{}.json", DataDirectory(), DescribeMachine().id); }
+std::string CalibrationPath(const Machine& described) {
+  return fmt::format("{}/machines/{}.json", DataDirectory(), described.id);
+}
 
 std::string ToJson(const Machine& machine) {
   nlohmann::ordered_json points = nlohmann::ordered_json::array();
@@ -172,6 +174,7 @@ std::string ToJson(const Machine& machine) {
   const nlohmann::ordered_json document = {{"schema", kSchema},
                                            {"id", machine.id},
                                            {"processor", machine.processor},
+                                           {"cuda", machine.cuda},
                                            {"threads", machine.threads},
                                            {"vector_bytes", machine.vector_bytes},
                                            {"l1_bytes", machine.l1_bytes},
@@ -196,6 +199,7 @@ Result<Machine> ParseMachine(std::string_view json) {
     Machine machine;
     document.at("id").get_to(machine.id);
     document.at("processor").get_to(machine.processor);
+    machine.cuda = document.value("cuda", false);
     document.at("threads").get_to(machine.threads);
     document.at("vector_bytes").get_to(machine.vector_bytes);
     document.at("l1_bytes").get_to(machine.l1_bytes);
@@ -224,8 +228,8 @@ Result<Machine> ParseMachine(std::string_view json) {
   }
 }
 
-Result<Machine> LoadCalibration() {
-  const auto path = CalibrationPath();
+Result<Machine> LoadCalibration(const Machine& described) {
+  const auto path = CalibrationPath(described);
   auto text = ReadFile(path);
   if (!text && text.error().kind == ErrorKind::kNotFound) {
     return Fail(ErrorKind::kNotFound, "this machine has not been measured: run `hone calibrate`");

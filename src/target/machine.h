@@ -20,7 +20,8 @@ struct BandwidthPoint {
 
 struct Machine {
   std::string id;         // hash of processor model, core count and vector width: the key of the calibration file
-  std::string processor;  // "AMD EPYC 9654 96-Core Processor"
+  std::string processor;  // "AMD EPYC 9654 96-Core Processor", "NVIDIA H200"
+  bool cuda = false;      // a CUDA device: `threads` are its multiprocessors, l2_bytes is shared by all of them
   int threads = 1;  // that we use: the physical cores of our affinity mask, no more than the control group's quota
   int vector_bytes = 16;  // widest vector of the processor that a compiler knows how to use
   std::int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20;  // of one core
@@ -57,9 +58,9 @@ Result<Machine> Calibrate(Effort effort = Effort::kFull, const std::function<voi
 
 // The kept calibration of this machine; kNotFound when `hone calibrate` has not run here, kCorrupt when the file is not
 // ours.
-Result<Machine> LoadCalibration();
+Result<Machine> LoadCalibration(const Machine& described = DescribeMachine());  // described: its id counts
 Result<void> SaveCalibration(const Machine& machine);
-std::string CalibrationPath();  // machines/ID.json in DataDirectory()
+std::string CalibrationPath(const Machine& described = DescribeMachine());  // machines/ID.json in DataDirectory()
 
 // One JSON document with the fields above by their names.
 std::string ToJson(const Machine& machine);

@@ -21,6 +21,10 @@ constexpr Positional kPositionals[] = {
          "a program (.hk), a C++ module (.cc; see include/hone/module.h), or a plan for CUDA (.json; docs/plan.md)"},
 };
 constexpr Option kOptions[] = {
+    {.name = "target",
+     .value = "NAME",
+     .help = "device that a program is for: cpu or cuda; modules run on cpu, plans on cuda",
+     .otherwise = "cpu"},
     {.name = "no-time", .type = ValueType::kFlag, .help = "judge only, do not time"},
     {.name = "baseline",
      .value = "NAME",
@@ -109,6 +113,11 @@ Result<Answer> RunIt(VerbCall& call) {
   if (range != "own" && range != "full")
     return Fail(ErrorKind::kUsage, fmt::format("--range {}: it is own or full", range));
   const Candidate candidate = HONE_TRY(LoadCandidate(call.Text("candidate")));
+  const std::string target = call.Text("target");
+  if (target != "cpu" && target != "cuda")
+    return Fail(ErrorKind::kUsage, fmt::format("--target {}: it is cpu or cuda", target));
+  const bool cuda =
+      candidate.kind == CandidateKind::kPlan || (candidate.kind == CandidateKind::kProgram && target == "cuda");
   const auto wanted = call.Texts("baseline");
   const bool time = !call.Flag("no-time");
   const bool torch = time && (wanted.empty() || wanted != std::vector<std::string>{"naive"});
@@ -117,7 +126,7 @@ Result<Answer> RunIt(VerbCall& call) {
                                             .torch = torch,
                                             .threads = static_cast<int>(call.Int("threads")),
                                             .seed = static_cast<std::uint64_t>(call.Int("seed")),
-                                            .cuda = candidate.kind == CandidateKind::kPlan,
+                                            .cuda = cuda,
                                             .calibrate = false}));
   for (const std::string& name : wanted) {
     if (std::find(bench.baselines.begin(), bench.baselines.end(), name) != bench.baselines.end()) continue;

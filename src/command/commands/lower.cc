@@ -6,10 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "candidate/plan.h"
 #include "command/command.h"
 #include "dsl/family.h"
 #include "problem/problem.h"
 #include "propose/limits.h"
+#include "target/cuda/device_machine.h"
 
 namespace hone {
 namespace {
@@ -17,13 +19,15 @@ namespace {
 constexpr Positional kPositionals[] = {{.name = "program", .help = "a .hk file (docs/language.md)"}};
 constexpr Option kOptions[] = {
     {.name = "problem", .value = "PATH", .help = "problem.json that the program's tensors have to agree with"},
+    {.name = "target", .value = "NAME", .help = "cpu, or cuda: the plan's device source", .otherwise = "cpu"},
+    {.name = "plan", .type = ValueType::kFlag, .help = "with --target cuda: the whole plan, as JSON"},
     {.name = "families", .type = ValueType::kFlag, .help = "list the operator families and their knobs as well"}};
 
-std::string Families() {
+std::string Families(dsl::Device device) {
   std::string text;
   for (const dsl::Family* family : dsl::AllFamilies()) {
     text += fmt::format("{:<9} {}\n          {}\n", family->name, family->grammar, family->doc);
-    for (const auto& knob : family->knobs) text += fmt::format("          {:<13} {}\n", knob.name, knob.doc);
+    for (const auto& knob : family->KnobsFor(device)) text += fmt::format("          {:<13} {}\n", knob.name, knob.doc);
   }
   return text;
 }
@@ -33,11 +37,22 @@ Result<Answer> RunLower(VerbCall& call) {
   const std::string text = HONE_TRY(ReadFile(path));
   std::optional<Problem> problem;
   if (call.Has("problem")) problem = HONE_TRY(LoadProblem(call.Text("problem")));
-  const auto lowered = dsl::Lower(text, problem ? &*problem : nullptr, LimitsOf(DescribeMachine()));
+  const std::string target = call.Text("target");
+  if (target != "cpu" && target != "cuda")
+    return Fail(ErrorKind::kUsage, fmt::format("--target {}: it is cpu or cuda", target));
+  const Machine machine = target == "cuda" ? cuda::TypicalDevice() : DescribeMachine();
+  const dsl::Limits limits = LimitsOf(machine);
+  const auto lowered = dsl::Lower(text, problem ? &*problem : nullptr, limits);
   if (const auto* complaint = std::get_if<dsl::Complaint>(&lowered))
     return Fail(ErrorKind::kUsage, path + ": " + ToString(*complaint));
   const auto& program = std::get<dsl::KernelProgram>(lowered);
-  const std::string source = dsl::EmitCpu(program);
+  std::string source;
+  if (machine.cuda) {
+    const Plan plan = dsl::EmitCuda(program);
+    source = call.Flag("plan") ? ToJson(plan) : plan.sources[0].text;
+  } else {
+    source = dsl::EmitCpu(program);
+  }
   nlohmann::json kernels = nlohmann::json::array();
   for (const auto& kernel : program.kernels) {
     nlohmann::json settings = nlohmann::json::object();
@@ -49,14 +64,14 @@ Result<Answer> RunLower(VerbCall& call) {
                        {"flops", kernel.family->flops(kernel)}});
   }
   return Answer({{"program", program.name}, {"kernels", std::move(kernels)}, {"source", source}},
-                call.Flag("families") ? Families() + "\n" + source : source);
+                call.Flag("families") ? Families(limits.device) + "\n" + source : source);
 }
 
 }  // namespace
 
 HONE_VERB(lower){
     .name = "lower",
-    .doc = "Print the C++ that a program of the kernel language becomes",
+    .doc = "Print the C++ or CUDA that a program of the kernel language becomes",
     .help = "  hone lower layer_norm.hk\n  hone lower layer_norm.hk --problem layer_norm.json",
     .positionals = kPositionals,
     .options = kOptions,

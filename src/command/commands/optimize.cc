@@ -19,7 +19,7 @@ using Json = nlohmann::json;
 
 constexpr Positional kPositionals[] = {{.name = "problem", .help = "a KernelBench-style .py file, or problem.json"}};
 constexpr Option kOptions[] = {
-    {.name = "target", .value = "NAME", .help = "device to optimize for: cpu", .otherwise = "cpu"},
+    {.name = "target", .value = "NAME", .help = "device to optimize for: cpu or cuda", .otherwise = "cpu"},
     {.name = "budget",
      .type = ValueType::kInteger,
      .value = "N",
@@ -147,15 +147,16 @@ std::string Text(const SearchOutcome& outcome, const Bound& bound, const Machine
 }
 
 Result<Answer> RunIt(VerbCall& call) {
-  if (call.Text("target") != "cpu") {
-    return Fail(ErrorKind::kUsage, fmt::format("--target {}: this build optimizes for cpu only", call.Text("target")));
-  }
+  const std::string target = call.Text("target");
+  if (target != "cpu" && target != "cuda")
+    return Fail(ErrorKind::kUsage, fmt::format("--target {}: it is cpu or cuda", target));
   HONE_TRY(FindStrategy(call.Text("search")));
   const std::atomic<bool>& interrupt = call.CatchInterrupts();
   Workbench bench = HONE_TRY(OpenWorkbench(call, call.Text("problem"),
                                            {.python = call.Text("python"),
                                             .torch = !call.Flag("no-torch"),
-                                            .threads = static_cast<int>(call.Int("threads"))}));
+                                            .threads = static_cast<int>(call.Int("threads")),
+                                            .cuda = target == "cuda"}));
 
   SearchSettings settings;
   settings.run.seed = static_cast<std::uint64_t>(call.Int("seed"));
@@ -163,7 +164,8 @@ Result<Answer> RunIt(VerbCall& call) {
   settings.budget = {.attempts = static_cast<int>(call.Int("budget")),
                      .seconds = call.Real("time"),
                      .headroom = call.Real("headroom")};
-  settings.evaluate.baselines = {bench.baselines.front()};
+  settings.evaluate.baselines.clear();
+  if (!bench.baselines.empty()) settings.evaluate.baselines = {bench.baselines.front()};
   settings.evaluate.bound_us = bench.bound.us;
   settings.confirm.baselines = bench.baselines;
   settings.confirm.bound_us = bench.bound.us;
@@ -173,7 +175,7 @@ Result<Answer> RunIt(VerbCall& call) {
   RunRecord wanted;
   wanted.problem_name = bench.problem.name;
   wanted.problem_identity = Identity(bench.problem);
-  wanted.target = "cpu";
+  wanted.target = target;
   wanted.machine = bench.machine.id;
   wanted.settings = ToJson(settings.run);
   wanted.budget = ToJson(settings.budget);

@@ -1,6 +1,8 @@
 // map(EXPR): every element on its own. Memory-bound as a rule, so the knobs are about how memory is met: streaming
 // stores save reading the output's lines before they are written, and blocks give threads equal shares when the outer
 // loops are short.
+#include "dsl/cuda/map.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -144,6 +146,8 @@ HONE_FAMILY(map){
     .knobs = kKnobs,
     .flops = Flops,
     .emit_cpu = EmitCpu,
+    .emit_cuda = EmitMapCuda,
+    .cuda_knobs = MapKnobsCuda,
 };
 
 }  // namespace hone::dsl

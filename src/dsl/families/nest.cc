@@ -6,6 +6,7 @@
 
 #include "dsl/cpu/element.h"
 #include "dsl/cpu/knobs.h"
+#include "dsl/cuda/nest.h"
 #include "dsl/family.h"
 
 namespace hone::dsl {
@@ -87,6 +88,8 @@ HONE_FAMILY(nest){
     .shape = Shape,
     .flops = Flops,
     .emit_cpu = EmitNest,
+    .emit_cuda = EmitNestCuda,
+    .cuda_knobs = NestKnobsCuda,
 };
 
 }  // namespace hone::dsl

@@ -6,6 +6,7 @@
 
 #include "dsl/cpu/folds.h"
 #include "dsl/cpu/knobs.h"
+#include "dsl/cuda/folds.h"
 #include "dsl/family.h"
 
 namespace hone::dsl {
@@ -38,7 +39,7 @@ std::vector<int> Levels(const Kernel& kernel) {
   return levels;
 }
 
-void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
+std::vector<FoldPass> Passes(const Kernel& kernel) {
   const std::vector<int> levels = Levels(kernel);
   std::vector<FoldPass> passes(static_cast<std::size_t>(*std::max_element(levels.begin(), levels.end())) + 1);
   for (std::size_t i = 0; i < kernel.lets.size(); ++i) {
@@ -46,7 +47,15 @@ void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer)
     passes[static_cast<std::size_t>(levels[i])].items.push_back(
         {.let = static_cast<int>(i), .fold = let.fold, .body = let.body, .finish = let.finish, .name = let.name});
   }
-  EmitFolds(program, kernel, writer, passes, kernel.epilogue);
+  return passes;
+}
+
+void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
+  EmitFolds(program, kernel, writer, Passes(kernel), kernel.epilogue);
+}
+
+void EmitCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& writer) {
+  EmitFoldsCuda(program, kernel, writer, Passes(kernel), kernel.epilogue);
 }
 
 constexpr Knob kKnobs[] = {kThreadsKnob, kVectorKnob, kAccumulatorsKnob, kColumnsKnob, kSplitKnob};
@@ -66,6 +75,8 @@ HONE_FAMILY(norm){
     .check = Check,
     .flops = Flops,
     .emit_cpu = EmitCpu,
+    .emit_cuda = EmitCuda,
+    .cuda_knobs = FoldKnobsCuda,
 };
 
 }  // namespace hone::dsl

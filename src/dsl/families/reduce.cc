@@ -4,6 +4,8 @@
 #include "dsl/cpu/folds.h"
 #include "dsl/cpu/knobs.h"
 #include "dsl/cpu/nest.h"
+#include "dsl/cuda/folds.h"
+#include "dsl/cuda/nest.h"
 #include "dsl/family.h"
 
 namespace hone::dsl {
@@ -32,7 +34,7 @@ ScalarType Type(const Kernel& kernel) {
 }
 
 // The place of an extreme is found as a nest's fold is.
-void EmitPlace(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
+Kernel AsNest(const Kernel& kernel) {
   Kernel nest = kernel;
   std::vector<IndexVar> over;
   nest.space.clear();
@@ -49,14 +51,16 @@ void EmitPlace(const KernelProgram& program, const Kernel& kernel, Writer& write
   const Expr place = Reduce(op, over, kernel.inputs[0]);
   nest.epilogue =
       ReplaceLoads(kernel.epilogue, [&](const ExprNode& load) { return load.buffer == kItOperand ? place : Expr(); });
-  nest.settings["inner"] = Word(FoldsRows(kernel) ? "fold" : "result");
-  nest.settings["block"] = Whole(64);
-  EmitNest(program, nest, writer);
+  return nest;
 }
 
-void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
-  if (IsPlace(kernel)) return EmitPlace(program, kernel, writer);
+struct OneFold {
   FoldPass::Item item;
+  Expr result;
+};
+OneFold FoldOf(const Kernel& kernel) {
+  OneFold one;
+  FoldPass::Item& item = one.item;
   item.fold = kernel.variant == "prod"  ? ReduceOp::kProd
               : kernel.variant == "max" ? ReduceOp::kMax
               : kernel.variant == "min" ? ReduceOp::kMin
@@ -69,10 +73,31 @@ void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer)
   item.finish = kernel.variant == "mean" ? it / count : it;
   item.name = kernel.variant;
   // The epilogue's `it` is the finished value.
-  const Expr result = ReplaceLoads(kernel.epilogue, [&](const ExprNode& load) {
+  one.result = ReplaceLoads(kernel.epilogue, [&](const ExprNode& load) {
     return load.buffer == kItOperand ? Load(kLetOperand, {}, load.type) : Expr();
   });
-  EmitFolds(program, kernel, writer, {{.items = {item}, .keep = {}}}, result);
+  return one;
+}
+
+void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
+  if (IsPlace(kernel)) {
+    Kernel nest = AsNest(kernel);
+    nest.settings["inner"] = Word(FoldsRows(kernel) ? "fold" : "result");
+    nest.settings["block"] = Whole(64);
+    return EmitNest(program, nest, writer);
+  }
+  const OneFold one = FoldOf(kernel);
+  EmitFolds(program, kernel, writer, {{.items = {one.item}, .keep = {}}}, one.result);
+}
+
+void EmitCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& writer) {
+  if (IsPlace(kernel)) {
+    Kernel nest = AsNest(kernel);
+    nest.settings["block"] = Whole(128);
+    return EmitNestCuda(program, nest, writer);
+  }
+  const OneFold one = FoldOf(kernel);
+  EmitFoldsCuda(program, kernel, writer, {{.items = {one.item}, .keep = {}}}, one.result);
 }
 
 constexpr Knob kKnobs[] = {kThreadsKnob, kVectorKnob, kAccumulatorsKnob, kColumnsKnob, kSplitKnob};
@@ -93,6 +118,8 @@ HONE_FAMILY(reduce){
     .type = Type,
     .flops = Flops,
     .emit_cpu = EmitCpu,
+    .emit_cuda = EmitCuda,
+    .cuda_knobs = FoldKnobsCuda,
 };
 
 }  // namespace hone::dsl

@@ -4,6 +4,7 @@
 
 #include "dsl/cpu/folds.h"
 #include "dsl/cpu/knobs.h"
+#include "dsl/cuda/folds.h"
 #include "dsl/family.h"
 
 namespace hone::dsl {
@@ -57,6 +58,25 @@ void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer)
   EmitFolds(program, kernel, writer, passes, result);
 }
 
+// Maximum, sum, scale: the row stays in registers where it fits.
+void EmitCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& writer) {
+  const Expr x = Cast(kernel.inputs[0], ScalarType::kReal);
+  const Expr it = Load(kItOperand, {}, ScalarType::kReal);
+  const Expr top = Load(kLetOperand, {}, ScalarType::kReal), second = Load(kLetOperand - 1, {}, ScalarType::kReal);
+  const bool log = kernel.variant == "log";
+  const Expr power = Exp(x - top);
+  const FoldPass::Item max{.let = 0, .fold = ReduceOp::kMax, .body = x, .finish = it, .name = "top"};
+  const FoldPass::Item sum{.let = 1,
+                           .fold = ReduceOp::kSum,
+                           .body = power,
+                           .finish = log ? Log(it) : Expr(1.0) / it,
+                           .name = log ? "log_sum" : "scale"};
+  const Expr value = log ? x - top - second : power * second;
+  const Expr result =
+      ReplaceLoads(kernel.epilogue, [&](const ExprNode& load) { return load.buffer == kItOperand ? value : Expr(); });
+  EmitFoldsCuda(program, kernel, writer, {{.items = {max}, .keep = {}}, {.items = {sum}, .keep = {}}}, result);
+}
+
 constexpr Knob kKnobs[] = {
     kThreadsKnob,
     kVectorKnob,
@@ -82,6 +102,8 @@ HONE_FAMILY(softmax){
     .type = [](const Kernel&) { return ScalarType::kReal; },
     .flops = Flops,
     .emit_cpu = EmitCpu,
+    .emit_cuda = EmitCuda,
+    .cuda_knobs = FoldKnobsCuda,
 };
 
 }  // namespace hone::dsl

@@ -56,7 +56,7 @@ class Expert : public Proposer {
     const expert::Memory memory(graph_);
     const auto pieces = expert::PiecesOf(memory);
     for (const auto& cut : kCuts) {
-      const auto program = expert::WriteProgram(memory, expert::Fuse(memory, pieces, cut.fusion));
+      const auto program = expert::WriteProgram(memory, expert::Fuse(memory, pieces, cut.fusion), limits_);
       if (!program) continue;
       auto proposal = Propose(*program);
       if (!proposal || !seen.insert(proposal->candidate.text).second) continue;
@@ -66,6 +66,7 @@ class Expert : public Proposer {
     }
     std::stable_sort(proposals.begin(), proposals.end(),
                      [](const Proposal& a, const Proposal& b) { return a.predicted_us < b.predicted_us; });
+    if (machine_.cuda) return proposals;
     // What works for every graph that hone can define, should no program do.
     Proposal nest;
     nest.candidate = {CandidateKind::kModule, NaiveModule(graph_)};
@@ -127,8 +128,9 @@ class Expert : public Proposer {
     for (const std::size_t k : slowest) {
       const dsl::Kernel& kernel = kernels->kernels[k];
       const std::string& target = program.statements[k].target;
-      for (std::size_t n = 0; n < kernel.family->knobs.size(); ++n) {
-        const dsl::Knob& knob = kernel.family->knobs[n];
+      const auto knobs = kernel.family->KnobsFor(limits_.device);
+      for (std::size_t n = 0; n < knobs.size(); ++n) {
+        const dsl::Knob& knob = knobs[n];
         const std::string knob_name(knob.name);
         const auto values = knob.values(kernel, limits_);
         for (std::size_t v = 0; v < values.size(); ++v) {

@@ -31,7 +31,7 @@ void NamesIn(const dsl::TermPtr& term, std::set<std::string>& names) {
 
 class ProgramWriter {
  public:
-  explicit ProgramWriter(const Memory& memory) : memory_(memory), names_(memory) {}
+  ProgramWriter(const Memory& memory, const dsl::Limits& limits) : memory_(memory), limits_(limits), names_(memory) {}
 
   std::optional<Program> Write(const std::vector<Piece>& pieces) {
     const Problem& problem = memory_.graph().problem();
@@ -192,7 +192,7 @@ class ProgramWriter {
     }
     for (const auto& name : used) declare(name);
     program.statements = statements;
-    const auto checked = dsl::Check(program, nullptr);
+    const auto checked = dsl::Check(program, nullptr, limits_);
     const auto* kernels = std::get_if<dsl::KernelProgram>(&checked);
     if (!kernels) return std::nullopt;
     std::vector<DType> types;
@@ -206,6 +206,7 @@ class ProgramWriter {
   }
 
   const Memory& memory_;
+  const dsl::Limits& limits_;
   Names names_;
   Program program_;
   std::map<int, std::string> targets_;  // names of intermediate values, by buffer
@@ -213,8 +214,8 @@ class ProgramWriter {
 
 }  // namespace
 
-std::optional<Program> WriteProgram(const Memory& memory, const std::vector<Piece>& pieces) {
-  return ProgramWriter(memory).Write(pieces);
+std::optional<Program> WriteProgram(const Memory& memory, const std::vector<Piece>& pieces, const dsl::Limits& limits) {
+  return ProgramWriter(memory, limits).Write(pieces);
 }
 
 }  // namespace hone::expert

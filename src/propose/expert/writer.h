@@ -4,12 +4,13 @@
 #include <optional>
 #include <vector>
 
-#include "dsl/program.h"
+#include "dsl/kernel.h"
 #include "propose/expert/pieces.h"
 
 namespace hone::expert {
 
-// Nothing if a piece has no form in the language.
-std::optional<dsl::Program> WriteProgram(const Memory& memory, const std::vector<Piece>& pieces);
+// For a device of these limits: of families, only those that run there. Nothing if a piece has no form in the language.
+std::optional<dsl::Program> WriteProgram(const Memory& memory, const std::vector<Piece>& pieces,
+                                         const dsl::Limits& limits);
 
 }  // namespace hone::expert

@@ -1,0 +1,735 @@
+#include "dsl/cuda/folds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "base/check.h"
+#include "dsl/cpu/knobs.h"
+#include "dsl/cuda/knobs.h"
+#include "dsl/cuda/map.h"
+
+namespace hone::dsl {
+namespace {
+
+constexpr std::int64_t kProcessors = 132;      // of an H100 or H200 SXM
+constexpr std::int64_t kMostKept = 64;         // floats of a row that a thread keeps in registers, at most
+constexpr std::int64_t kRegisters = 64 << 10;  // of a multiprocessor: half of a thread's may hold what it keeps
+constexpr std::int64_t kManyElements = 256;    // that one thread sums: beyond, it sums in double
+constexpr std::int64_t kFinishThreads = 128;   // that combine the chunks of a row
+constexpr std::int64_t kLeastChunk = 4096;     // elements of a chunk
+constexpr std::int64_t kRowThreads = 128;      // of a block, where a row has fewer
+
+struct Extents {
+  bool rows = true;  // the innermost dimension is folded
+  std::int64_t kept = 1, reduced = 1, inner = 1;
+};
+
+Extents ExtentsOf(const Kernel& kernel) {
+  Extents extents;
+  extents.rows = FoldsRows(kernel);
+  for (std::size_t d = 0; d < kernel.space.size(); ++d) {
+    const bool reduced = std::binary_search(kernel.axes.begin(), kernel.axes.end(), static_cast<int>(d));
+    (reduced ? extents.reduced : extents.kept) *= kernel.space[d].extent;
+    // The stretch of the innermost dimensions that are alike.
+    extents.inner = (reduced == extents.rows ? extents.inner : 1) * kernel.space[d].extent;
+    if (reduced != extents.rows) extents.inner = 1;
+  }
+  return extents;
+}
+
+std::int64_t PowerUp(std::int64_t x) {
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(x, 1))));
+}
+
+std::vector<Setting> Distinct(const std::vector<std::int64_t>& values) {
+  std::vector<Setting> settings;
+  for (const auto value : values) {
+    if (std::find(settings.begin(), settings.end(), Whole(value)) == settings.end()) settings.push_back(Whole(value));
+  }
+  return settings;
+}
+
+std::int64_t DefaultSplit(const Kernel& kernel) {
+  const Extents extents = ExtentsOf(kernel);
+  const std::int64_t units = extents.rows ? extents.kept : (extents.kept + 31) / 32;
+  if (units >= 2 * kProcessors) return 1;
+  const std::int64_t room = std::max<std::int64_t>(1, extents.reduced * (extents.rows ? 1 : 32) / kLeastChunk);
+  return std::min((4 * kProcessors + units - 1) / std::max<std::int64_t>(units, 1), room);
+}
+
+std::vector<Setting> LanesValues(const Kernel& kernel, const Limits&) {
+  const Extents extents = ExtentsOf(kernel);
+  if (!extents.rows) return Distinct({8, 16, 4, 32});
+  const std::int64_t share = extents.reduced / DefaultSplit(kernel);
+  const std::int64_t best = std::clamp<std::int64_t>(PowerUp((share + 15) / 16), 32, 1024);
+  return Distinct({best, std::clamp<std::int64_t>(best / 2, 32, 1024), std::clamp<std::int64_t>(best * 2, 32, 1024),
+                   std::clamp<std::int64_t>(best / 4, 32, 1024)});
+}
+std::optional<std::string> CheckLanes(const Kernel& kernel, const Setting& value) {
+  const auto* lanes = std::get_if<std::int64_t>(&value.value);
+  const bool rows = FoldsRows(kernel);
+  const std::int64_t least = rows ? 32 : 1, most = rows ? 1024 : 32;
+  if (lanes && *lanes >= least && *lanes <= most && std::has_single_bit(static_cast<std::uint64_t>(*lanes)))
+    return std::nullopt;
+  return fmt::format("it is a power of two from {} to {} here", least, most);
+}
+
+std::vector<Setting> KeepValues(const Kernel& kernel, const Limits&) {
+  const Extents extents = ExtentsOf(kernel);
+  if (!extents.rows || extents.reduced > 1024 * kMostKept || DefaultSplit(kernel) > 1) return {Word("no")};
+  return {Word("yes"), Word("no")};
+}
+std::optional<std::string> CheckKeep(const Kernel& kernel, const Setting& value) {
+  if (auto why = CheckWord(value, {"no", "yes"})) return why;
+  if (std::get<std::string>(value.value) == "yes" && !FoldsRows(kernel))
+    return "rows are kept, and here the innermost dimension is not folded; try no";
+  return std::nullopt;
+}
+
+std::vector<Setting> ChunksValues(const Kernel& kernel, const Limits&) {
+  const std::int64_t best = DefaultSplit(kernel);
+  if (best == 1) return {Whole(1)};
+  return Distinct({best, std::max<std::int64_t>(best / 2, 1), best * 2});
+}
+std::optional<std::string> CheckChunks(const Kernel&, const Setting& value) { return CheckRange(value, 1, 1 << 20); }
+
+constexpr Knob kKnobs[] = {
+    {"lanes", "threads that share a row (32 to 1024), or warps that share columns (1 to 32)", LanesValues, CheckLanes},
+    {"keep", "yes: a row is read once and stays in registers", KeepValues, CheckKeep},
+    kPackKnob,
+    {"split", "chunks of a row that have blocks of their own; 1 = whole", ChunksValues, CheckChunks},
+};
+
+class FoldWriter {
+ public:
+  FoldWriter(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
+      : program_(program), kernel_(kernel), out_(out), loops_(program, kernel), rows_(loops_.dims.back().reduced) {
+    for (std::size_t d = 0; d < loops_.dims.size(); ++d) (loops_.dims[d].reduced ? reduced_ : kept_).push_back(d);
+    pack_ = PackOf(loops_, IntSetting(kernel, "pack"));
+    lanes_ = IntSetting(kernel, "lanes");
+    row_count_ = loops_.Count(false);
+    const std::int64_t reduced = reduced_.empty() ? 1 : loops_.Count(true);
+    steps_ = rows_ ? reduced / pack_ : reduced;
+    column_packs_ = rows_ ? 0 : loops_.dims.back().extent / pack_;
+    keep_ = rows_ && WordSetting(kernel, "keep") == "yes";
+    split_ = std::min(IntSetting(kernel, "split"), std::max<std::int64_t>(steps_, 1));
+    if (split_ > 1) keep_ = false;
+    chunk_ = (steps_ + split_ - 1) / split_;
+    if (chunk_ > 0) split_ = (steps_ + chunk_ - 1) / chunk_;
+    places_.resize(loops_.dims.size());
+    // The dense number of a row among the rows.
+    row_strides_.assign(loops_.dims.size(), 0);
+    std::int64_t step = 1;
+    for (std::size_t n = kept_.size(); n-- > 0; step *= loops_.dims[kept_[n]].extent) row_strides_[kept_[n]] = step;
+  }
+
+  void Emit(const std::vector<FoldPass>& passes, const Expr& result) {
+    if (row_count_ == 0) return;
+    if (split_ > 1) return EmitSplit(passes, result);
+    ChooseKept(passes);
+    OpenUnit("fold");
+    if (per_lane_ > 0) LoadKept();
+    for (const auto& pass : passes) {
+      const auto accumulators = Accumulate(pass);
+      for (std::size_t i = 0; i < pass.items.size(); ++i)
+        Finish(pass.items[i], Combine(pass.items[i], accumulators[i]));
+    }
+    if (keeps_axes()) {
+      EachStep([&] { StoreElements(result); });
+    } else {
+      out_.Open(fmt::format("if ({} == 0{})", lane_, ragged_ ? " && " + valid_ : ""));
+      StoreRow(result);
+      out_.Close();
+    }
+    out_.Launch({.grid_x = Units(), .reads = Reads(), .writes = {kernel_.target}});
+  }
+
+ private:
+  bool keeps_axes() const { return kernel_.family->keeps_axes; }
+  const std::string& index() const { return out_.index_type(); }
+  std::int64_t lanes_wide() const { return pack_; }
+
+  std::vector<int> Reads() const {
+    std::vector<int> reads;
+    for (const auto& operand : kernel_.operands) {
+      if (std::find(reads.begin(), reads.end(), operand.buffer) == reads.end()) reads.push_back(operand.buffer);
+    }
+    return reads;
+  }
+
+  // --- The unit of a block: rows_a_block_ rows, or 32 packs of columns.
+
+  std::int64_t RowsABlock() const { return std::max<std::int64_t>(1, kRowThreads / lanes_); }
+  std::int64_t ColumnBlocks() const { return (column_packs_ + 31) / 32; }
+  std::int64_t Units() const {
+    if (rows_) return split_ > 1 ? row_count_ : (row_count_ + RowsABlock() - 1) / RowsABlock();
+    return row_count_ / (column_packs_ * pack_) * ColumnBlocks();
+  }
+
+  // Begins a kernel; its block knows its row or columns, and its chunk if the range is split.
+  void OpenUnit(const std::string& hint) {
+    const bool chunked = split_ > 1;
+    const std::int64_t rows_a_block = chunked ? 1 : RowsABlock();
+    out_.BeginKernel(hint, rows_ ? lanes_ * rows_a_block : 32 * lanes_);
+    let_names_.clear();
+    loaded_.clear();
+    std::string block = "blockIdx.x";
+    lane_ = out_.Fresh("lane");
+    if (chunked) {
+      chunk_name_ = out_.Fresh("chunk");
+      out_.Line(fmt::format("const {} {} = blockIdx.x % {};", index(), chunk_name_, split_));
+      block = fmt::format("(blockIdx.x / {})", split_);
+    }
+    ragged_ = false;
+    if (rows_) {
+      row_ = out_.Fresh("row");
+      ragged_ = row_count_ % rows_a_block != 0;
+      if (rows_a_block > 1) {
+        out_.Line(fmt::format("const int {} = threadIdx.x % {};", lane_, lanes_));
+        if (ragged_) {
+          // Those without a row go through the last one, since all threads meet at barriers; they store nothing.
+          const std::string wanted = out_.Fresh("wanted");
+          out_.Line(
+              fmt::format("const {} {} = {} * {} + threadIdx.x / {};", index(), wanted, block, rows_a_block, lanes_));
+          out_.Line(fmt::format("const {} {} = {} < {} ? {} : {};", index(), row_, wanted, row_count_, wanted,
+                                row_count_ - 1));
+          valid_ = fmt::format("{} < {}", wanted, row_count_);
+        } else {
+          out_.Line(
+              fmt::format("const {} {} = {} * {} + threadIdx.x / {};", index(), row_, block, rows_a_block, lanes_));
+        }
+      } else {
+        out_.Line(fmt::format("const int {} = threadIdx.x;", lane_));
+        out_.Line(fmt::format("const {} {} = {};", index(), row_, block));
+      }
+      NamePlaces(kept_, row_, 1);
+    } else {
+      const std::string column = out_.Fresh("column");
+      out_.Line(fmt::format("const int {} = threadIdx.x / 32;", lane_));
+      ragged_ = column_packs_ % 32 != 0;
+      const std::string wanted = ragged_ ? out_.Fresh("wanted") : column;
+      out_.Line(fmt::format("const {} {} = {} % {} * 32 + threadIdx.x % 32;", index(), wanted, block, ColumnBlocks()));
+      if (ragged_) {
+        out_.Line(fmt::format("const {} {} = {} < {} ? {} : {};", index(), column, wanted, column_packs_, wanted,
+                              column_packs_ - 1));
+        valid_ = fmt::format("{} < {}", wanted, column_packs_);
+      }
+      std::vector<std::size_t> outer = kept_;
+      outer.pop_back();
+      if (!outer.empty()) {
+        const std::string above = out_.Fresh("outer");
+        out_.Line(fmt::format("const {} {} = {} / {};", index(), above, block, ColumnBlocks()));
+        NamePlaces(outer, above, 1);
+      }
+      NamePlaces({kept_.back()}, column, pack_);
+    }
+  }
+
+  void NamePlaces(const std::vector<std::size_t>& dims, const std::string& at, std::int64_t pack) {
+    const auto names = OpenPlaces(out_, loops_, dims, at, pack);
+    for (std::size_t n = 0; n < dims.size(); ++n) places_[dims[n]] = names[n];
+  }
+
+  // --- Going through what is folded.
+
+  // Which operands stay in registers: those that passes read a row of, if they fit.
+  void ChooseKept(const std::vector<FoldPass>& passes) {
+    per_lane_ = 0;
+    kept_operands_.clear();
+    if (!keep_ || steps_ == 0) return;
+    const std::int64_t per_lane = (steps_ + lanes_ - 1) / lanes_;
+    for (const auto& pass : passes) {
+      for (const auto& item : pass.items) {
+        Visit(item.body, [&](const ExprNode& node) {
+          if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
+          const auto o = static_cast<std::size_t>(node.buffer);
+          const bool varies = std::any_of(reduced_.begin(), reduced_.end(),
+                                          [&](std::size_t d) { return loops_.dims[d].strides[o] != 0; });
+          const bool own =
+              std::any_of(kept_.begin(), kept_.end(), [&](std::size_t d) { return loops_.dims[d].strides[o] != 0; }) ||
+              row_count_ == 1;
+          if (varies && own && (pack_ == 1 || LoadsInPacks(loops_, kernel_, o, pack_))) kept_operands_[node.buffer];
+        });
+      }
+    }
+    if (kept_operands_.empty() || per_lane * pack_ * static_cast<std::int64_t>(kept_operands_.size()) >
+                                      std::min(kMostKept, kRegisters / lanes_ / 2)) {
+      kept_operands_.clear();
+      return;
+    }
+    per_lane_ = per_lane;
+  }
+
+  std::string PackType(int operand) {
+    const int buffer = kernel_.operands[static_cast<std::size_t>(operand)].buffer;
+    return fmt::format("{}<{}, {}>", out_.Helper("Pack"),
+                       DeviceType(program_.buffers[static_cast<std::size_t>(buffer)].dtype), pack_);
+  }
+  std::string OperandAddress(int operand, const std::vector<std::string>& places) const {
+    const auto o = static_cast<std::size_t>(operand);
+    std::vector<std::int64_t> strides;
+    for (const auto& dim : loops_.dims) strides.push_back(dim.strides[o]);
+    return Address(places, strides, kernel_.operands[o].offset);
+  }
+  std::string PackAt(int operand) {
+    return fmt::format("*reinterpret_cast<const {}*>({} + {})", PackType(operand),
+                       out_.BufferName(kernel_.operands[static_cast<std::size_t>(operand)].buffer),
+                       OperandAddress(operand, places_));
+  }
+
+  void LoadKept() {
+    for (auto& [operand, name] : kept_operands_) {
+      name = out_.Fresh(out_.BufferName(kernel_.operands[static_cast<std::size_t>(operand)].buffer) + "_row");
+      out_.Line(fmt::format("{} {}[{}];", PackType(operand), name, per_lane_));
+    }
+    EachStep([&] {
+      for (const auto& [operand, name] : kept_operands_)
+        out_.Line(fmt::format("{}[{}] = {};", name, step_, PackAt(operand)));
+    });
+  }
+
+  // `body` for each of this thread's packs of a row, or elements of its columns.
+  template <class Body>
+  void EachStep(const Body& body) {
+    const std::string q = out_.Fresh("q");
+    if (per_lane_ > 0) {
+      step_ = out_.Fresh("p");
+      out_.Unroll();
+      out_.Open(fmt::format("for (int {} = 0; {} < {}; ++{})", step_, step_, per_lane_, step_));
+      out_.Line(fmt::format("const int {} = {} + {} * {};", q, lane_, step_, lanes_));
+      if (steps_ % lanes_ != 0) out_.Line(fmt::format("if ({} >= {}) break;", q, steps_));
+    } else if (split_ > 1) {
+      const std::string end = out_.Fresh("end");
+      out_.Line(fmt::format("const {0} {1} = {2} * {3} + {3} < {4} ? {2} * {3} + {3} : {4};", index(), end, chunk_name_,
+                            chunk_, steps_));
+      out_.Line("#pragma unroll 4");
+      out_.Open(fmt::format("for ({} {} = {} * {} + {}; {} < {}; {} += {})", index(), q, chunk_name_, chunk_, lane_, q,
+                            end, q, lanes_));
+    } else {
+      out_.Line("#pragma unroll 4");
+      out_.Open(fmt::format("for ({} {} = {}; {} < {}; {} += {})", index(), q, lane_, q, steps_, q, lanes_));
+    }
+    if (!reduced_.empty()) NamePlaces(reduced_, q, pack_);
+    loaded_.clear();
+    body();
+    loaded_.clear();
+    out_.Close();
+  }
+
+  // Loads in front of the loop over a pack's elements.
+  void LoadPacks(const std::vector<Expr>& exprs) {
+    if (pack_ == 1) return;
+    std::set<int> used;
+    for (const auto& expr : exprs) {
+      Visit(expr, [&](const ExprNode& node) {
+        if (node.kind == Expr::Kind::kLoad && node.buffer >= 0) used.insert(node.buffer);
+      });
+    }
+    for (const int operand : used) {
+      if (per_lane_ > 0 && kept_operands_.contains(operand)) continue;
+      if (!LoadsInPacks(loops_, kernel_, static_cast<std::size_t>(operand), pack_)) continue;
+      const std::string name =
+          out_.Fresh(out_.BufferName(kernel_.operands[static_cast<std::size_t>(operand)].buffer) + "_pack");
+      out_.Line(fmt::format("const {} {} = {};", PackType(operand), name, PackAt(operand)));
+      loaded_[operand] = name;
+    }
+  }
+
+  // The text of a load where element `lane_of_pack` of the pack is meant.
+  std::string LoadText(const ExprNode& load, const std::string& element) {
+    if (load.buffer == kItOperand) return it_;
+    if (load.buffer < 0) {
+      const std::string& name = let_names_.at(kLetOperand - load.buffer);
+      return !rows_ && pack_ > 1 ? fmt::format("{}[{}]", name, element) : name;
+    }
+    const int buffer = kernel_.operands[static_cast<std::size_t>(load.buffer)].buffer;
+    if (per_lane_ > 0 && !step_.empty()) {
+      if (const auto it = kept_operands_.find(load.buffer); it != kept_operands_.end())
+        return LoadedText(out_, buffer,
+                          fmt::format("{}[{}].at[{}]", it->second, step_, element.empty() ? "0" : element));
+    }
+    if (const auto it = loaded_.find(load.buffer); it != loaded_.end())
+      return LoadedText(out_, buffer, fmt::format("{}.at[{}]", it->second, element));
+    std::vector<std::string> places = places_;
+    if (!element.empty() && element != "0") places.back() = fmt::format("{} + {}", places.back(), element);
+    return LoadedText(out_, buffer,
+                      fmt::format("{}[{}]", out_.BufferName(buffer), OperandAddress(load.buffer, places)));
+  }
+
+  // The loop over a pack's elements; gives the name of its variable, "" if there is one element only.
+  std::string OpenElements() {
+    if (pack_ == 1) return "";
+    const std::string e = out_.Fresh("e");
+    out_.Unroll();
+    out_.Open(fmt::format("for (int {} = 0; {} < {}; ++{})", e, e, pack_, e));
+    return e;
+  }
+  void CloseElements() {
+    if (pack_ > 1) out_.Close();
+  }
+
+  // --- Folding.
+
+  struct Accumulator {
+    std::string name, type;
+    DType dtype = DType::kF32;
+  };
+
+  static std::string_view How(ReduceOp op) {
+    switch (op) {
+      case ReduceOp::kSum: return "Adds";
+      case ReduceOp::kProd: return "Multiplies";
+      case ReduceOp::kMax: return "Larger";
+      case ReduceOp::kMin: return "Smaller";
+      case ReduceOp::kAny: return "Either";
+      case ReduceOp::kAll: return "Both";
+      default: break;
+    }
+    HONE_CHECK(false, "a fold that rows do not have");
+    return "";
+  }
+  std::string Neutral(ReduceOp op, ScalarType type) const {
+    const bool real = type == ScalarType::kReal;
+    switch (op) {
+      case ReduceOp::kProd:
+      case ReduceOp::kAll: return "1";
+      case ReduceOp::kMax:
+        return real ? out_.Number(-std::numeric_limits<double>::infinity()) : "(-9223372036854775807l - 1)";
+      case ReduceOp::kMin: return real ? out_.Number(std::numeric_limits<double>::infinity()) : "9223372036854775807l";
+      default: return "0";
+    }
+  }
+  // Of a fold's value in a thread. Long sums grow in double: their error is then that of the products alone.
+  Accumulator AccumulatorOf(const FoldPass::Item& item) const {
+    const ScalarType type = item.body->type;
+    const std::int64_t share = (split_ > 1 ? chunk_ : steps_) / lanes_ * (rows_ ? pack_ : 1);
+    const bool wide =
+        type == ScalarType::kReal &&
+        (out_.wide() || ((item.fold == ReduceOp::kSum || item.fold == ReduceOp::kProd) && share > kManyElements));
+    Accumulator one;
+    one.type = type == ScalarType::kReal ? (wide ? "double" : "float") : out_.Type(type);
+    one.dtype = type == ScalarType::kReal  ? (wide ? DType::kF64 : DType::kF32)
+                : type == ScalarType::kInt ? DType::kI64
+                                           : DType::kBool;
+    return one;
+  }
+
+  // This thread's share of every item.
+  std::vector<Accumulator> Accumulate(const FoldPass& pass) {
+    std::vector<Accumulator> accumulators;
+    const bool many = !rows_ && pack_ > 1;
+    std::vector<Expr> bodies;
+    for (const auto& item : pass.items) {
+      Accumulator one = AccumulatorOf(item);
+      one.name = out_.Fresh(item.name.empty() ? "part" : item.name + "_part");
+      const std::string neutral = Neutral(item.fold, item.body->type);
+      if (many) {
+        std::string list;
+        for (std::int64_t e = 0; e < pack_; ++e) list += (e ? ", " : "") + neutral;
+        out_.Line(fmt::format("{} {}[{}] = {{{}}};", one.type, one.name, pack_, list));
+      } else {
+        out_.Line(fmt::format("{} {} = {};", one.type, one.name, neutral));
+      }
+      accumulators.push_back(std::move(one));
+      bodies.push_back(item.body);
+    }
+    EachStep([&] {
+      LoadPacks(bodies);
+      const std::string e = OpenElements();
+      DeviceExpr expr(out_, [&](const ExprNode& load) { return LoadText(load, e); });
+      for (std::size_t i = 0; i < pass.items.size(); ++i) {
+        const std::string value = expr.Text(bodies[i]);
+        const std::string name = many ? fmt::format("{}[{}]", accumulators[i].name, e) : accumulators[i].name;
+        switch (pass.items[i].fold) {
+          case ReduceOp::kSum: out_.Line(fmt::format("{} += {};", name, value)); break;
+          case ReduceOp::kProd: out_.Line(fmt::format("{} *= {};", name, value)); break;
+          default: {
+            const std::string how = out_.Helper(How(pass.items[i].fold));
+            out_.Line(fmt::format("{0} = {1}::Of({0}, {2}({3}));", name, how, accumulators[i].type, value));
+          }
+        }
+      }
+      CloseElements();
+    });
+    step_.clear();
+    return accumulators;
+  }
+
+  // What all threads of the row or column got together, known to each of them; a value in a register of the fold's
+  // type.
+  std::string Combine(const FoldPass::Item& item, const Accumulator& accumulator) {
+    const std::string how = out_.Helper(How(item.fold));
+    const std::string type = out_.Type(item.body->type);
+    const std::string total = out_.Fresh(item.name.empty() ? "total" : item.name + "_all");
+    if (rows_) {
+      out_.Helper("Fold");
+      std::string shared = fmt::format("static_cast<{}*>(nullptr)", accumulator.type);
+      if (lanes_ > 32) {
+        shared = out_.Fresh(item.name + "_shared");
+        out_.Line(fmt::format("__shared__ {} {}[{}];", accumulator.type, shared,
+                              lanes_ * (split_ > 1 ? 1 : RowsABlock()) / 32));
+      }
+      out_.Line(fmt::format("const {0} {1} = static_cast<{0}>(Fold<{2}, {3}>({4}, {5}));", type, total, how, lanes_,
+                            accumulator.name, shared));
+      return total;
+    }
+    const std::string shared = out_.Fresh(item.name + "_shared"), y = out_.Fresh("y");
+    const bool many = pack_ > 1;
+    out_.Line(fmt::format("__shared__ {} {}[{}];", accumulator.type, shared, 32 * lanes_));
+    out_.Line(many ? fmt::format("{} {}[{}];", type, total, pack_) : fmt::format("{} {};", type, total));
+    const std::string e = OpenElements();
+    const std::string own = many ? fmt::format("{}[{}]", accumulator.name, e) : accumulator.name;
+    out_.Line("__syncthreads();");
+    out_.Line(fmt::format("{}[threadIdx.x] = {};", shared, own));
+    out_.Line("__syncthreads();");
+    const std::string folded = out_.Fresh("folded");
+    out_.Line(fmt::format("{} {} = {}[threadIdx.x % 32];", accumulator.type, folded, shared));
+    out_.Unroll();
+    out_.Line(fmt::format("for (int {0} = 1; {0} < {1}; ++{0}) {2} = {3}::Of({2}, {4}[{0} * 32 + threadIdx.x % 32]);",
+                          y, lanes_, folded, how, shared));
+    out_.Line(fmt::format("{}{} = static_cast<{}>({});", total, many ? "[" + e + "]" : "", type, folded));
+    CloseElements();
+    return total;
+  }
+
+  // Names the let that an item makes.
+  void Finish(const FoldPass::Item& item, const std::string& total) {
+    const std::string type = out_.Type(item.finish->type);
+    const std::string name = out_.Fresh(item.name.empty() ? "value" : item.name);
+    const bool many = !rows_ && pack_ > 1;
+    if (many) out_.Line(fmt::format("{} {}[{}];", type, name, pack_));
+    const std::string e = many ? OpenElements() : "";
+    it_ = many ? fmt::format("{}[{}]", total, e) : total;
+    DeviceExpr expr(out_, [&](const ExprNode& load) { return LoadText(load, e); });
+    const std::string value = expr.Text(item.finish);
+    if (many) {
+      out_.Line(fmt::format("{}[{}] = {};", name, e, value));
+      CloseElements();
+    } else {
+      out_.Line(fmt::format("const {} {} = {};", type, name, value));
+    }
+    let_names_[item.let] = name;
+  }
+
+  // --- What comes of it.
+
+  std::string TargetAddress() const {
+    std::vector<std::int64_t> strides;
+    for (const auto& dim : loops_.dims) strides.push_back(dim.target_stride);
+    std::vector<std::string> places = places_;
+    for (std::size_t d = 0; d < places.size(); ++d) {
+      if (strides[d] == 0) places[d] = "0";
+    }
+    return Address(places, strides, 0);
+  }
+
+  DType TargetType() const { return program_.buffers[static_cast<std::size_t>(kernel_.target)].dtype; }
+
+  // The result's elements of a pack, over the whole space.
+  void StoreElements(const Expr& result) {
+    LoadPacks({result});
+    const std::string type = DeviceType(TargetType());
+    if (pack_ == 1) {
+      DeviceExpr expr(out_, [&](const ExprNode& load) { return LoadText(load, ""); });
+      const std::string value = DeviceExpr::Stored(expr.Text(result), result->type, TargetType());
+      out_.Line(fmt::format("{}{}[{}] = {};", ragged_ ? "if (" + valid_ + ") " : "", out_.TargetName(), TargetAddress(),
+                            value));
+      return;
+    }
+    const std::string made = out_.Fresh("made");
+    out_.Line(fmt::format("{}<{}, {}> {};", out_.Helper("Pack"), type, pack_, made));
+    const std::string e = OpenElements();
+    DeviceExpr expr(out_, [&](const ExprNode& load) { return LoadText(load, e); });
+    const std::string value = DeviceExpr::Stored(expr.Text(result), result->type, TargetType());
+    out_.Line(fmt::format("{}.at[{}] = {};", made, e, value));
+    CloseElements();
+    out_.Line(fmt::format("{}*reinterpret_cast<Pack<{}, {}>*>({} + {}) = {};", ragged_ ? "if (" + valid_ + ") " : "",
+                          type, pack_, out_.TargetName(), TargetAddress(), made));
+  }
+
+  // The result of a row, or of a pack of columns.
+  void StoreRow(const Expr& result) {
+    const bool many = !rows_ && pack_ > 1;
+    const std::string e = many ? OpenElements() : "";
+    DeviceExpr expr(out_, [&](const ExprNode& load) { return LoadText(load, e); });
+    const std::string value = DeviceExpr::Stored(expr.Text(result), result->type, TargetType());
+    out_.Line(fmt::format("{}[{}{}] = {};", out_.TargetName(), TargetAddress(), many ? " + " + e : "", value));
+    if (many) CloseElements();
+  }
+
+  // --- Split ranges.
+
+  std::string RowNumber(const std::string& element) const {
+    std::vector<std::string> places = places_;
+    for (std::size_t d = 0; d < places.size(); ++d) {
+      if (row_strides_[d] == 0) places[d] = "0";
+    }
+    std::string text = Address(places, row_strides_, 0);
+    return element.empty() ? text : text + " + " + element;
+  }
+
+  // Lets that earlier passes have left in memory.
+  void ReadLets() {
+    for (const auto& [let, memory] : let_memory_) {
+      const std::string name = out_.Fresh(memory.hint);
+      const std::string type = out_.Type(memory.type);
+      if (!rows_ && pack_ > 1) {
+        out_.Line(fmt::format("{} {}[{}];", type, name, pack_));
+        const std::string e = OpenElements();
+        out_.Line(fmt::format("{}[{}] = {}[{}];", name, e, memory.buffer, RowNumber(e)));
+        CloseElements();
+      } else {
+        out_.Line(fmt::format("const {} {} = {}[{}];", type, name, memory.buffer, RowNumber("")));
+      }
+      let_names_[let] = name;
+    }
+  }
+  std::vector<std::string> LetBuffers() const {
+    std::vector<std::string> buffers;
+    for (const auto& [let, memory] : let_memory_) buffers.push_back(memory.buffer);
+    return buffers;
+  }
+
+  void EmitSplit(const std::vector<FoldPass>& passes, const Expr& result) {
+    for (std::size_t p = 0; p < passes.size(); ++p) {
+      const FoldPass& pass = passes[p];
+      const bool last = p + 1 == passes.size();
+      // 1. Every chunk by itself.
+      OpenUnit("chunks");
+      ReadLets();
+      const auto accumulators = Accumulate(pass);
+      std::vector<std::string> partial;
+      std::vector<std::string> totals;
+      for (std::size_t i = 0; i < pass.items.size(); ++i) {
+        totals.push_back(Combine(pass.items[i], accumulators[i]));
+        const ScalarType type = pass.items[i].body->type;
+        partial.push_back(out_.Scratch(pass.items[i].name + "_parts",
+                                       type == ScalarType::kReal  ? (out_.wide() ? DType::kF64 : DType::kF32)
+                                       : type == ScalarType::kInt ? DType::kI64
+                                                                  : DType::kBool,
+                                       split_ * row_count_));
+      }
+      out_.Open(fmt::format("if ({} == 0{})", lane_, ragged_ ? " && " + valid_ : ""));
+      const bool many = !rows_ && pack_ > 1;
+      const std::string e = many ? OpenElements() : "";
+      for (std::size_t i = 0; i < pass.items.size(); ++i)
+        out_.Line(fmt::format("{}[({}) * {} + {}] = {}{};", partial[i], RowNumber(e), split_, chunk_name_, totals[i],
+                              many ? "[" + e + "]" : ""));
+      if (many) CloseElements();
+      out_.Close();
+      const auto lets_before = LetBuffers();
+      out_.Launch(
+          {.grid_x = Units() * split_, .reads = Reads(), .scratch_reads = lets_before, .scratch_writes = partial});
+
+      // 2. The chunks of a row together.
+      WithoutPacks([&] {
+        out_.BeginKernel("finish", kFinishThreads);
+        let_names_.clear();
+        loaded_.clear();
+        lane_ = out_.Fresh("lane");
+        row_ = out_.Fresh("row");
+        out_.Line(fmt::format("const int {} = threadIdx.x;", lane_));
+        out_.Line(fmt::format("const {} {} = blockIdx.x;", index(), row_));
+        NamePlaces(kept_, row_, 1);
+        ReadLets();
+        std::vector<std::string> made;
+        std::map<int, LetMemory> fresh;
+        std::vector<std::string> values;
+        for (std::size_t i = 0; i < pass.items.size(); ++i) {
+          const FoldPass::Item& item = pass.items[i];
+          const bool sum =
+              item.body->type == ScalarType::kReal && (item.fold == ReduceOp::kSum || item.fold == ReduceOp::kProd);
+          const std::string type = sum ? "double" : out_.Type(item.body->type);
+          const std::string part = out_.Fresh("part"), shared = out_.Fresh("part_shared"), s = out_.Fresh("s"),
+                            total = out_.Fresh("total");
+          out_.Helper("Fold");
+          const std::string how = out_.Helper(How(item.fold));
+          out_.Line(fmt::format("__shared__ {} {}[{}];", type, shared, kFinishThreads / 32));
+          out_.Line(fmt::format("{} {} = {};", type, part, Neutral(item.fold, item.body->type)));
+          out_.Line(
+              fmt::format("for (int {0} = {1}; {0} < {2}; {0} += {3}) {4} = {5}::Of({4}, {6}({7}[{8} * {2} + {0}]));",
+                          s, lane_, split_, kFinishThreads, part, how, type, partial[i], row_));
+          out_.Line(fmt::format("const {0} {1} = static_cast<{0}>(Fold<{2}, {3}>({4}, {5}));",
+                                out_.Type(item.body->type), total, how, kFinishThreads, part, shared));
+          Finish(item, total);
+          values.push_back(let_names_.at(item.let));
+        }
+        const bool ends = last && !keeps_axes();
+        out_.Open(fmt::format("if ({} == 0)", lane_));
+        if (ends) {
+          StoreRow(result);
+        } else {
+          for (std::size_t i = 0; i < pass.items.size(); ++i) {
+            const FoldPass::Item& item = pass.items[i];
+            const ScalarType type = item.finish->type;
+            const DType dtype = type == ScalarType::kReal  ? (out_.wide() ? DType::kF64 : DType::kF32)
+                                : type == ScalarType::kInt ? DType::kI64
+                                                           : DType::kBool;
+            made.push_back(out_.Scratch(item.name.empty() ? "value" : item.name, dtype, row_count_));
+            fresh[item.let] = {made.back(), item.name.empty() ? "value" : item.name, type};
+            out_.Line(fmt::format("{}[{}] = {};", made.back(), row_, values[i]));
+          }
+        }
+        out_.Close();
+        auto reads = lets_before;
+        reads.insert(reads.end(), partial.begin(), partial.end());
+        DeviceWriter::LaunchShape shape{
+            .grid_x = row_count_, .reads = Reads(), .scratch_reads = reads, .scratch_writes = made};
+        if (ends) shape.writes = {kernel_.target};
+        out_.Launch(shape);
+        let_memory_.insert(fresh.begin(), fresh.end());
+      });
+    }
+    if (!keeps_axes()) return;
+    // 3. Every element with what was folded.
+    OpenUnit("result");
+    ReadLets();
+    EachStep([&] { StoreElements(result); });
+    out_.Launch(
+        {.grid_x = Units() * split_, .reads = Reads(), .writes = {kernel_.target}, .scratch_reads = LetBuffers()});
+  }
+
+  // A part of the text that knows no packs and no columns: a block for one row's number.
+  template <class Body>
+  void WithoutPacks(const Body& body) {
+    const std::int64_t pack = std::exchange(pack_, 1);
+    const bool rows = std::exchange(rows_, true);
+    body();
+    pack_ = pack;
+    rows_ = rows;
+  }
+
+  struct LetMemory {
+    std::string buffer, hint;
+    ScalarType type = ScalarType::kReal;
+  };
+
+  const KernelProgram& program_;
+  const Kernel& kernel_;
+  DeviceWriter& out_;
+  const Loops loops_;
+  bool rows_;
+  std::vector<std::size_t> kept_, reduced_;
+  std::int64_t pack_ = 1, lanes_ = 32, row_count_ = 1, steps_ = 1, column_packs_ = 0, split_ = 1, chunk_ = 1;
+  bool keep_ = false, ragged_ = false;
+  std::int64_t per_lane_ = 0;                 // packs of a row that a thread keeps; 0 = it keeps none
+  std::map<int, std::string> kept_operands_;  // and the registers they are in
+  std::vector<std::string> places_;           // of the dimensions, where the text stands
+  std::vector<std::int64_t> row_strides_;
+  std::string lane_, row_, valid_, chunk_name_, step_, it_;
+  std::map<int, std::string> let_names_, loaded_;
+  std::map<int, LetMemory> let_memory_;
+};
+
+}  // namespace
+
+std::span<const Knob> FoldKnobsCuda() { return kKnobs; }
+
+void EmitFoldsCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out,
+                   const std::vector<FoldPass>& passes, const Expr& result) {
+  FoldWriter(program, kernel, out).Emit(passes, result);
+}
+
+}  // namespace hone::dsl

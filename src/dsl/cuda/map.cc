@@ -1,0 +1,170 @@
+#include "dsl/cuda/map.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "dsl/cpu/knobs.h"
+#include "dsl/cuda/knobs.h"
+
+namespace hone::dsl {
+namespace {
+
+// How many packs a thread has: more loads are in flight, fewer blocks are started.
+std::vector<Setting> UnrollValues(const Kernel&, const Limits&) { return {Whole(1), Whole(2), Whole(4)}; }
+std::optional<std::string> CheckUnroll(const Kernel&, const Setting& value) { return CheckRange(value, 1, 16); }
+
+constexpr Knob kKnobs[] = {
+    kBlockThreadsKnob,
+    kPackKnob,
+    {"unroll", "packs of a thread, a block's width apart", UnrollValues, CheckUnroll},
+};
+
+}  // namespace
+
+std::vector<Setting> BlockThreadsValues(const Kernel&, const Limits&) { return {Whole(256), Whole(512), Whole(128)}; }
+std::optional<std::string> CheckBlockThreads(const Kernel&, const Setting& value) {
+  const auto* threads = std::get_if<std::int64_t>(&value.value);
+  if (!threads || *threads < 32 || *threads > 1024 || *threads % 32 != 0)
+    return "it is a multiple of 32 up to 1024; try 256";
+  return std::nullopt;
+}
+
+std::vector<Setting> PackValues(const Kernel&, const Limits&) { return {Whole(4), Whole(2), Whole(1)}; }
+std::optional<std::string> CheckPack(const Kernel&, const Setting& value) {
+  const auto* pack = std::get_if<std::int64_t>(&value.value);
+  if (!pack || (*pack != 1 && *pack != 2 && *pack != 4 && *pack != 8)) return "it is 1, 2, 4 or 8; try 4";
+  return std::nullopt;
+}
+
+std::span<const Knob> MapKnobsCuda() { return kKnobs; }
+
+std::int64_t PackOf(const Loops& loops, std::int64_t wanted) {
+  std::int64_t pack = wanted;
+  while (pack > 1 && loops.dims.back().extent % pack != 0) pack /= 2;
+  return pack;
+}
+
+bool LoadsInPacks(const Loops& loops, const Kernel& kernel, std::size_t operand, std::int64_t pack) {
+  if (pack == 1 || loops.dims.back().strides[operand] != 1 || kernel.operands[operand].offset % pack != 0) return false;
+  for (std::size_t d = 0; d + 1 < loops.dims.size(); ++d) {
+    if (loops.dims[d].strides[operand] % pack != 0) return false;
+  }
+  return true;
+}
+
+std::vector<std::string> OpenPlaces(DeviceWriter& out, const Loops& loops, const std::vector<std::size_t>& which,
+                                    const std::string& at, std::int64_t pack) {
+  std::vector<std::string> names(which.size());
+  std::string left = at;
+  for (std::size_t n = which.size(); n-- > 0;) {
+    const LoopDim& dim = loops.dims[which[n]];
+    const bool inner = which[n] + 1 == loops.dims.size();
+    const std::int64_t extent = inner ? dim.extent / pack : dim.extent;
+    std::string text = n == 0 ? left : fmt::format("{} % {}", left, extent);
+    if (inner && pack > 1) text = fmt::format("{} * {}", n == 0 ? left : text, pack);
+    if (text == left) {
+      names[n] = left;
+    } else {
+      names[n] = out.Fresh(dim.var);
+      out.Line(fmt::format("const {} {} = {};", out.index_type(), names[n], text));
+    }
+    if (n > 0)
+      left = left == at || !left.starts_with("(") ? fmt::format("({} / {})", left, extent)
+                                                  : fmt::format("({} / {})", left, extent);
+  }
+  return names;
+}
+
+void EmitMapCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
+  const Loops loops(program, kernel);
+  const KernelBuffer& target = program.buffers[static_cast<std::size_t>(kernel.target)];
+  const std::int64_t pack = PackOf(loops, IntSetting(kernel, "pack"));
+  const std::int64_t threads = IntSetting(kernel, "block");
+  const std::int64_t packs = loops.Count(false) / pack;
+  std::int64_t unroll = IntSetting(kernel, "unroll");
+  while (unroll > 1 && packs % (threads * unroll) != 0) unroll /= 2;
+  const std::int64_t blocks = (packs + threads * unroll - 1) / (threads * unroll);
+
+  out.BeginKernel("map", threads);
+  const std::string& index = out.index_type();
+  const std::string block = index == "long" ? "static_cast<long>(blockIdx.x)" : "static_cast<int>(blockIdx.x)";
+  const std::string thread = "static_cast<int>(threadIdx.x)";
+  std::string at = out.Fresh("at");
+  if (unroll > 1) {
+    const std::string first = out.Fresh("first"), u = out.Fresh("u");
+    out.Line(fmt::format("const {} {} = {} * {} + {};", index, first, block, threads * unroll, thread));
+    out.Unroll();
+    out.Open(fmt::format("for (int {} = 0; {} < {}; ++{})", u, u, unroll, u));
+    out.Line(fmt::format("const {} {} = {} + {} * {};", index, at, first, u, threads));
+  } else {
+    out.Line(fmt::format("const {} {} = {} * {} + {};", index, at, block, threads, thread));
+    if (packs % threads != 0) out.Line(fmt::format("if ({} >= {}) return;", at, packs));
+  }
+  std::vector<std::size_t> all(loops.dims.size());
+  for (std::size_t d = 0; d < all.size(); ++d) all[d] = d;
+  const std::vector<std::string> places = OpenPlaces(out, loops, all, at, pack);
+
+  // Packs that are loaded as one.
+  std::vector<std::string> loaded(kernel.operands.size());
+  std::set<int> used;
+  Visit(kernel.epilogue, [&](const ExprNode& node) {
+    if (node.kind == Expr::Kind::kLoad && node.buffer >= 0) used.insert(node.buffer);
+  });
+  std::vector<int> reads;
+  std::map<std::string, std::string> known;
+  for (const int operand : used) {
+    const auto o = static_cast<std::size_t>(operand);
+    const int buffer = kernel.operands[o].buffer;
+    reads.push_back(buffer);
+    if (!LoadsInPacks(loops, kernel, o, pack)) continue;
+    std::vector<std::int64_t> strides;
+    for (const auto& dim : loops.dims) strides.push_back(dim.strides[o]);
+    const std::string type = fmt::format("{}<{}, {}>", out.Helper("Pack"),
+                                         DeviceType(program.buffers[static_cast<std::size_t>(buffer)].dtype), pack);
+    const std::string text = fmt::format("*reinterpret_cast<const {}*>({} + {})", type, out.BufferName(buffer),
+                                         Address(places, strides, kernel.operands[o].offset));
+    auto [it, fresh] = known.emplace(text, "");
+    if (fresh) {
+      it->second = out.Fresh(out.BufferName(buffer) + "_pack");
+      out.Line(fmt::format("const {} {} = {};", type, it->second, text));
+    }
+    loaded[o] = it->second;
+  }
+  std::vector<std::int64_t> target_strides;
+  for (const auto& dim : loops.dims) target_strides.push_back(dim.target_stride);
+  const std::string to = Address(places, target_strides, 0);
+  std::string lane, made;
+  const std::string target_type = DeviceType(target.dtype);
+  if (pack > 1) {
+    made = out.Fresh("made");
+    lane = out.Fresh("e");
+    out.Line(fmt::format("{}<{}, {}> {};", out.Helper("Pack"), target_type, pack, made));
+    out.Unroll();
+    out.Open(fmt::format("for (int {} = 0; {} < {}; ++{})", lane, lane, pack, lane));
+  }
+  DeviceExpr expr(out, [&](const ExprNode& load) {
+    const auto o = static_cast<std::size_t>(load.buffer);
+    const int buffer = kernel.operands[o].buffer;
+    if (!loaded[o].empty()) return LoadedText(out, buffer, fmt::format("{}.at[{}]", loaded[o], lane));
+    std::vector<std::int64_t> strides;
+    for (const auto& dim : loops.dims) strides.push_back(dim.strides[o]);
+    std::vector<std::string> vars = places;
+    if (pack > 1) vars.back() = fmt::format("{} + {}", vars.back(), lane);
+    return LoadedText(out, buffer,
+                      fmt::format("{}[{}]", out.BufferName(buffer), Address(vars, strides, kernel.operands[o].offset)));
+  });
+  const std::string value = DeviceExpr::Stored(expr.Text(kernel.epilogue), kernel.epilogue->type, target.dtype);
+  if (pack > 1) {
+    out.Line(fmt::format("{}.at[{}] = {};", made, lane, value));
+    out.Close();
+    out.Line(
+        fmt::format("*reinterpret_cast<Pack<{}, {}>*>({} + {}) = {};", target_type, pack, out.TargetName(), to, made));
+  } else {
+    out.Line(fmt::format("{}[{}] = {};", out.TargetName(), to, value));
+  }
+  if (unroll > 1) out.Close();
+  out.Launch({.grid_x = blocks, .reads = reads, .writes = {kernel.target}});
+}
+
+}  // namespace hone::dsl

@@ -1,0 +1,19 @@
+// A checked program as a plan for a CUDA device: its kernels' sources and launches, one after the other.
+#include "candidate/plan.h"
+#include "dsl/cuda/writer.h"
+#include "dsl/family.h"
+
+namespace hone::dsl {
+
+Plan EmitCuda(const KernelProgram& program) {
+  DeviceWriter writer(program);
+  for (std::size_t first = 0; first < program.kernels.size();) {
+    const Kernel& kernel = program.kernels[first];
+    writer.Begin(kernel);
+    kernel.family->emit_cuda(program, kernel, writer);
+    first = SequenceEnd(program, first);
+  }
+  return writer.Finish();
+}
+
+}  // namespace hone::dsl

@@ -1,0 +1,594 @@
+#include "dsl/cuda/writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/check.h"
+#include "dsl/cpu/element.h"
+#include "dsl/cpu/identities.h"
+
+namespace hone::dsl {
+namespace {
+
+using Kind = Expr::Kind;
+
+struct HelperText {
+  std::string_view name, needs, text;
+};
+
+constexpr HelperText kHelpers[] = {
+    {"Max", "", R"(// The larger; a NaN on either side is the result.
+template <class T>
+T Max(T a, T b) {
+  return a != a || a > b ? a : b;
+}
+)"},
+    {"Min", "", R"(// The smaller; a NaN on either side is the result.
+template <class T>
+T Min(T a, T b) {
+  return a != a || a < b ? a : b;
+}
+)"},
+    {"Sign", "", R"(template <class T>
+T Sign(T x) {
+  return T(x > 0) - T(x < 0);
+}
+)"},
+    {"FloorDiv", "", R"(// The quotient towards minus infinity.
+template <class T>
+T FloorDiv(T a, T b) {
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+)"},
+    {"FloorMod", "", R"(// The remainder that has the sign of b.
+template <class T>
+T FloorMod(T a, T b) {
+  const T r = a % b;
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+float FloorMod(float a, float b) {
+  const float r = fmodf(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+double FloorMod(double a, double b) {
+  const double r = fmod(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+)"},
+    {"Pack", "", R"(// Neighbouring elements that are moved as one.
+template <class T, int N>
+struct alignas(sizeof(T) * N) Pack {
+  T at[N];
+};
+)"},
+    {"Adds", "", R"(struct Adds {
+  template <class T>
+  static T Of(T a, T b) { return a + b; }
+};
+)"},
+    {"Multiplies", "", R"(struct Multiplies {
+  template <class T>
+  static T Of(T a, T b) { return a * b; }
+};
+)"},
+    {"Larger", "Max", R"(struct Larger {
+  template <class T>
+  static T Of(T a, T b) { return Max(a, b); }
+};
+)"},
+    {"Smaller", "Min", R"(struct Smaller {
+  template <class T>
+  static T Of(T a, T b) { return Min(a, b); }
+};
+)"},
+    {"Either", "", R"(struct Either {
+  static bool Of(bool a, bool b) { return a || b; }
+};
+)"},
+    {"Both", "", R"(struct Both {
+  static bool Of(bool a, bool b) { return a && b; }
+};
+)"},
+    {"Fold", "",
+     R"(// The values of LANES neighbouring threads folded; every one of them gets the result. LANES is a power of two; above 32
+// all threads of the block must come here, and `shared` holds a value for each warp of it.
+template <class How, int LANES, class T>
+T Fold(T value, T* shared) {
+#pragma unroll
+  for (int step = (LANES < 32 ? LANES : 32) / 2; step > 0; step /= 2)
+    value = How::Of(value, __shfl_xor_sync(0xffffffffu, value, step));
+  if (LANES <= 32) return value;
+  const int warp = threadIdx.x / 32, first = threadIdx.x / LANES * (LANES / 32);
+  __syncthreads();
+  if (threadIdx.x % 32 == 0) shared[warp] = value;
+  __syncthreads();
+  value = shared[first];
+#pragma unroll
+  for (int i = 1; i < LANES / 32; ++i) value = How::Of(value, shared[first + i]);
+  return value;
+}
+)"},
+};
+
+constexpr std::string_view kReserved[] = {
+    "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "const", "continue",
+    "default", "delete", "do", "double", "else", "enum", "explicit", "export", "extern", "false", "float", "for",
+    "friend", "goto", "if", "inline", "int", "long", "namespace", "new", "not", "nullptr", "operator", "or", "private",
+    "protected", "public", "register", "return", "short", "signed", "sizeof", "static", "struct", "switch", "template",
+    "this", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void",
+    "volatile", "while", "xor", "linux", "unix",
+    // CUDA's
+    "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "fabsf", "fabs", "expf", "exp", "logf", "log", "sqrtf",
+    "sqrt", "rsqrtf", "erff", "erf", "tanhf", "tanh", "powf", "pow", "floorf", "floor", "ceilf", "ceil", "llabs",
+    // ours
+    "Max", "Min", "Sign", "FloorDiv", "FloorMod", "Pack", "Adds", "Multiplies", "Larger", "Smaller", "Either", "Both",
+    "Fold"};
+
+constexpr std::int64_t kMostInt = std::int64_t{1} << 31;
+
+bool IsAtom(const std::string& text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; });
+}
+// In parentheses, unless an operator may stand beside it as it is: a name, an element, a call.
+std::string Atom(const std::string& text) {
+  int depth = 0;
+  bool binds = !text.starts_with("-") && !text.starts_with("!") && !text.starts_with("~") && !text.starts_with("*");
+  for (const char c : text) {
+    if (c == '(' || c == '[') ++depth;
+    if (c == ')' || c == ']') --depth;
+    binds &= c != ' ' || depth > 0;
+  }
+  return binds ? text : "(" + text + ")";
+}
+
+bool IsArg(ReduceOp op) { return op == ReduceOp::kArgMax || op == ReduceOp::kArgMin; }
+
+// Whether evaluating it where it is not wanted could fault, or costs a loop.
+bool OnlyWhereWanted(const Expr& expr) {
+  bool only = false;
+  Visit(expr, [&](const ExprNode& node) {
+    only |= node.kind == Kind::kReduce || (node.kind == Kind::kLoad && node.buffer >= kMayMiss);
+  });
+  return only;
+}
+
+}  // namespace
+
+std::string DeviceType(DType dtype) {
+  switch (dtype) {
+    case DType::kF64: return "double";
+    case DType::kF32: return "float";
+    case DType::kF16: return "__half";
+    case DType::kBF16: return "__nv_bfloat16";
+    case DType::kI64: return "long";
+    case DType::kI32: return "int";
+    case DType::kI16: return "short";
+    case DType::kI8: return "signed char";
+    case DType::kU8: return "unsigned char";
+    case DType::kBool: return "bool";
+  }
+  return "";
+}
+
+std::string LoadedText(const DeviceWriter& writer, int buffer, const std::string& element) {
+  const DType dtype = writer.program().buffers[static_cast<std::size_t>(buffer)].dtype;
+  const std::string type = writer.Type(ScalarOf(dtype));
+  return type == DeviceType(dtype) ? element : fmt::format("static_cast<{}>({})", type, element);
+}
+
+DeviceWriter::DeviceWriter(const KernelProgram& program) : program_(program) {
+  std::set<std::string> used(std::begin(kReserved), std::end(kReserved));
+  for (const auto& buffer : program.buffers) {
+    std::string name = buffer.name;
+    while (used.contains(name) || name.starts_with("_")) name = name.starts_with("_") ? "t" + name : name + "_v";
+    used.insert(name);
+    names_.push_back(name);
+    if (ElementCount(buffer.shape) >= kMostInt) index_type_ = "long";
+    if (buffer.home == KernelBuffer::Home::kIntermediate)
+      plan_.buffers.push_back({buffer.name, buffer.dtype, {std::max<std::int64_t>(ElementCount(buffer.shape), 1)}});
+  }
+  for (const auto& kernel : program.kernels) {
+    double count = 1;
+    for (const auto& index : kernel.space) count *= static_cast<double>(index.extent);
+    if (count >= static_cast<double>(kMostInt)) index_type_ = "long";
+  }
+}
+
+void DeviceWriter::Line(std::string_view line) {
+  text_.append(static_cast<std::size_t>(depth_) * 2, ' ');
+  text_ += line;
+  text_ += '\n';
+}
+void DeviceWriter::Open(std::string_view head) {
+  Line(std::string(head) + (head.empty() ? "{" : " {"));
+  ++depth_;
+}
+void DeviceWriter::Close() {
+  --depth_;
+  Line("}");
+}
+
+std::string DeviceWriter::Fresh(const std::string& hint) {
+  std::string name = hint;
+  for (int n = 2; !taken_.insert(name).second; ++n) name = fmt::format("{}_{}", hint, n);
+  return name;
+}
+
+std::string DeviceWriter::Helper(std::string_view name) {
+  if (helpers_.emplace(name).second) {
+    const auto* helper =
+        std::find_if(std::begin(kHelpers), std::end(kHelpers), [&](const HelperText& one) { return one.name == name; });
+    HONE_CHECK(helper != std::end(kHelpers), "a helper that is not there");
+    if (!helper->needs.empty()) Helper(helper->needs);
+    head_.emplace_back(helper->text);
+  }
+  return std::string(name);
+}
+
+void DeviceWriter::Define(const std::string& text) {
+  if (functions_.insert(text).second) head_.push_back(text);
+}
+
+void DeviceWriter::Begin(const Kernel& kernel) {
+  kernel_ = &kernel;
+  wide_ = ComputeType(program_, kernel) == DType::kF64;
+  comment_ = "// ";
+  for (const char c : kernel.text) comment_ += c == '\n' ? std::string("\n//") : std::string(1, c);
+}
+
+std::string DeviceWriter::Type(ScalarType type) const {
+  return type == ScalarType::kReal ? (wide_ ? "double" : "float") : type == ScalarType::kInt ? "long" : "bool";
+}
+
+std::string DeviceWriter::Number(double value) const {
+  if (!wide_) value = static_cast<double>(static_cast<float>(value));
+  if (std::isnan(value)) return wide_ ? "__longlong_as_double(0x7ff8000000000000ll)" : "__int_as_float(0x7fc00000)";
+  if (std::isinf(value))
+    return std::string(value < 0 ? "-" : "") +
+           (wide_ ? "__longlong_as_double(0x7ff0000000000000ll)" : "__int_as_float(0x7f800000)");
+  std::string text = wide_ ? fmt::format("{}", value) : fmt::format("{}", static_cast<float>(value));
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text + (wide_ ? "" : "f");
+}
+
+std::string DeviceWriter::Scratch(const std::string& hint, DType dtype, std::int64_t count) {
+  const std::string base = fmt::format("{}_{}", BufferName(kernel_->target), hint);
+  std::string name = base;
+  const auto used = [&](const std::string& text) {
+    return scratch_.contains(text) || std::find(names_.begin(), names_.end(), text) != names_.end() ||
+           std::any_of(program_.buffers.begin(), program_.buffers.end(),
+                       [&](const KernelBuffer& buffer) { return buffer.name == text; });
+  };
+  for (int n = 2; used(name); ++n) name = fmt::format("{}_{}", base, n);
+  scratch_[name] = dtype;
+  plan_.buffers.push_back({name, dtype, {std::max<std::int64_t>(count, 1)}});
+  return name;
+}
+
+void DeviceWriter::BeginKernel(const std::string& hint, std::int64_t threads, int blocks_a_processor) {
+  const std::string base = BufferName(kernel_->target) + "_" + hint;
+  kernel_name_ = base;
+  for (int n = 2; !kernel_names_.insert(kernel_name_).second; ++n) kernel_name_ = fmt::format("{}_{}", base, n);
+  threads_ = threads;
+  blocks_a_processor_ = blocks_a_processor;
+  taken_ = {std::begin(kReserved), std::end(kReserved)};
+  taken_.insert(names_.begin(), names_.end());
+  for (const auto& [name, dtype] : scratch_) taken_.insert(name);
+  depth_ = 1;
+}
+
+void DeviceWriter::Launch(const LaunchShape& shape) {
+  LaunchStep step;
+  step.kernel = kernel_name_;
+  step.grid = {shape.grid_x, shape.grid_y, shape.grid_z};
+  step.block = {threads_, 1, 1};
+  step.shared_bytes = shape.shared_bytes;
+  std::string parameters;
+  const auto add = [&](const std::string& buffer, const std::string& name, DType dtype, bool constant) {
+    parameters += fmt::format("{}{}{}* __restrict__ {}", parameters.empty() ? "" : ", ", constant ? "const " : "",
+                              DeviceType(dtype), name);
+    step.arguments.emplace_back(BufferArgument{buffer, 0});
+  };
+  std::set<int> seen(shape.writes.begin(), shape.writes.end());
+  for (const int buffer : shape.reads) {
+    const KernelBuffer& b = program_.buffers[static_cast<std::size_t>(buffer)];
+    if (seen.insert(buffer).second) add(b.name, BufferName(buffer), b.dtype, true);
+  }
+  for (const auto& name : shape.scratch_reads) add(name, name, scratch_.at(name), true);
+  for (const int buffer : shape.writes) {
+    const KernelBuffer& b = program_.buffers[static_cast<std::size_t>(buffer)];
+    add(b.name, BufferName(buffer), b.dtype, false);
+  }
+  for (const auto& name : shape.scratch_writes) add(name, name, scratch_.at(name), false);
+  kernels_ += fmt::format("{}\nextern \"C\" __global__ void __launch_bounds__({}{}) {}({}) {{\n{}}}\n\n", comment_,
+                          threads_, blocks_a_processor_ > 0 ? fmt::format(", {}", blocks_a_processor_) : "",
+                          kernel_name_, parameters, text_);
+  text_.clear();
+  depth_ = 0;
+  AddStep(std::move(step), shape.prepare);
+}
+
+void DeviceWriter::Memset(const std::string& scratch, int byte) { AddStep(MemsetStep{scratch, byte}); }
+
+void DeviceWriter::AddStep(PlanStep step, bool prepare) {
+  (prepare ? plan_.prepare : plan_.steps).push_back(std::move(step));
+}
+
+Plan DeviceWriter::Finish() {
+  std::string text = fmt::format("// {}: made from a program of the kernel language.\n", program_.name);
+  for (const auto& buffer : program_.buffers) {
+    if (buffer.dtype == DType::kF16 || buffer.dtype == DType::kBF16) {
+      text += "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n";
+      break;
+    }
+  }
+  text += "\n";
+  if (!head_.empty()) {
+    text += "namespace {\n\n";
+    for (const auto& helper : head_) text += helper + "\n";
+    text += "}  // namespace\n\n";
+  }
+  text += kernels_;
+  plan_.sources.push_back({"program.cu", std::move(text), {"-default-device"}});
+  return std::move(plan_);
+}
+
+// --- Expressions.
+
+void DeviceExpr::Count(const Expr& expr) {
+  if (uses_[expr.get()]++ > 0) return;
+  if (expr->kind == Kind::kReduce) return;  // counted when it is written
+  for (const auto& operand : expr->operands) Count(operand);
+}
+
+std::string DeviceExpr::Text(const Expr& expr) {
+  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
+    if (const auto it = scope->find(expr.get()); it != scope->end()) return it->second;
+  }
+  if (!uses_.contains(expr.get())) {
+    kept_.push_back(expr);
+    Count(expr);
+  }
+  if (expr->kind == Kind::kConst || expr->kind == Kind::kIndex) return Compose(expr);
+  if (expr->kind == Kind::kLoad && expr->buffer < 0) return Compose(expr);
+  std::string text = Compose(expr);
+  if (expr->kind == Kind::kReduce || IsAtom(text)) {
+    scopes_.back()[expr.get()] = text;
+    return text;
+  }
+  if (uses_[expr.get()] < 2 && text.size() < 90) return text;
+  const std::string name = writer_.Fresh(expr->kind == Kind::kLoad ? "v" : "t");
+  writer_.Line(fmt::format("const {} {} = {};", writer_.Type(expr->type), name, text));
+  scopes_.back()[expr.get()] = name;
+  return name;
+}
+
+std::string DeviceExpr::Address(const Expr& expr) {
+  const bool before = std::exchange(in_address_, true);
+  std::string text = Text(expr);
+  in_address_ = before;
+  return text;
+}
+
+std::string DeviceExpr::Compose(const Expr& expr) {
+  const bool real = expr->type == ScalarType::kReal;
+  const auto text = [&](std::size_t operand) { return Text(expr->operands[operand]); };
+  const auto call = [&](const std::string& function) {
+    std::string arguments;
+    for (const auto& operand : expr->operands) arguments += (arguments.empty() ? "" : ", ") + Text(operand);
+    return fmt::format("{}({})", function, arguments);
+  };
+  const auto math = [&](std::string_view name) { return call(std::string(name) + (writer_.wide() ? "" : "f")); };
+  const auto infix = [&](std::string_view op) {
+    const std::string a = text(0), b = text(1);
+    return fmt::format("{} {} {}", Atom(a), op, Atom(b));
+  };
+  // A helper of two whole numbers or two reals: its template wants one type.
+  const auto helper = [&](std::string_view name) {
+    const std::string type = writer_.Type(expr->operands[0]->type);
+    writer_.Helper(name);
+    const std::string a = text(0), b = text(1);
+    return fmt::format("{}({}({}), {}({}))", name, type, a, type, b);
+  };
+  switch (expr->kind) {
+    case Kind::kConst:
+      if (real) return writer_.Number(expr->real);
+      if (expr->type == ScalarType::kBool) return expr->whole ? "true" : "false";
+      return fmt::format("{}", expr->whole) + (std::abs(expr->whole) >= kMostInt ? "l" : "");
+    case Kind::kIndex:
+      // Addresses fit into the index type, what else is computed of indices may not.
+      return in_address_ || writer_.index_type() == "long" ? indices_.at(expr->index.id)
+                                                           : fmt::format("long({})", indices_.at(expr->index.id));
+    case Kind::kLoad: return load_(*expr);
+    case Kind::kReduce: return Fold(*expr);
+    case Kind::kSelect: {
+      if (OnlyWhereWanted(expr->operands[1]) || OnlyWhereWanted(expr->operands[2])) return Branches(*expr);
+      const std::string condition = text(0), then = text(1), otherwise = text(2);
+      const std::string type = writer_.Type(expr->type);
+      return fmt::format("({} ? {}({}) : {}({}))", Atom(condition), type, then, type, otherwise);
+    }
+    case Kind::kCast:
+      if (expr->type == ScalarType::kBool) return fmt::format("{} != 0", Atom(text(0)));
+      return fmt::format("static_cast<{}>({})", writer_.Type(expr->type), text(0));
+    case Kind::kUnary:
+      switch (expr->unary) {
+        case UnaryOp::kNeg: return "-" + Atom(text(0));
+        case UnaryOp::kAbs: return real ? math("fabs") : call("llabs");
+        case UnaryOp::kReciprocal: return fmt::format("{} / {}", writer_.Number(1), Atom(text(0)));
+        case UnaryOp::kRound: return math("rint");
+        case UnaryOp::kSign:
+          writer_.Helper("Sign");
+          return fmt::format("Sign<{}>({})", writer_.Type(expr->type), text(0));
+        case UnaryOp::kIsNan: {
+          const std::string x = Atom(text(0));
+          return fmt::format("{} != {}", x, x);
+        }
+        case UnaryOp::kNot: return (expr->type == ScalarType::kBool ? "!" : "~") + Atom(text(0));
+        default: return math(hone::Name(expr->unary));
+      }
+    case Kind::kBinary:
+      switch (expr->binary) {
+        case BinaryOp::kAdd: return infix("+");
+        case BinaryOp::kSub: return infix("-");
+        case BinaryOp::kMul: return infix("*");
+        case BinaryOp::kDiv: return infix("/");
+        case BinaryOp::kFloorDiv:
+          return real ? fmt::format("floor{}({})", writer_.wide() ? "" : "f", infix("/")) : helper("FloorDiv");
+        case BinaryOp::kFloorMod: return helper("FloorMod");
+        case BinaryOp::kMin: return helper("Min");
+        case BinaryOp::kMax: return helper("Max");
+        case BinaryOp::kPow: {
+          const Expr& power = expr->operands[1];
+          const double n = power->kind != Kind::kConst        ? 0
+                           : power->type == ScalarType::kReal ? power->real
+                                                              : static_cast<double>(power->whole);
+          if (n == 2 || n == 3) {
+            std::string x = text(0);
+            if (!IsAtom(x)) {
+              const std::string name = writer_.Fresh("t");
+              writer_.Line(fmt::format("const {} {} = {};", writer_.Type(expr->type), name, x));
+              x = name;
+            }
+            return n == 2 ? fmt::format("{} * {}", x, x) : fmt::format("{} * {} * {}", x, x, x);
+          }
+          return math("pow");
+        }
+        case BinaryOp::kAtan2: return math("atan2");
+        case BinaryOp::kFmod: return real ? math("fmod") : infix("%");
+        case BinaryOp::kLess: return infix("<");
+        case BinaryOp::kLessEqual: return infix("<=");
+        case BinaryOp::kEqual: return infix("==");
+        case BinaryOp::kNotEqual: return infix("!=");
+        case BinaryOp::kAnd: return infix("&");
+        case BinaryOp::kOr: return infix("|");
+        case BinaryOp::kXor: return infix("^");
+      }
+  }
+  HONE_CHECK(false, "an expression of no kind");
+  return {};
+}
+
+std::string DeviceExpr::Branches(const ExprNode& select) {
+  const std::string condition = Text(select.operands[0]);
+  const std::string name = writer_.Fresh("t");
+  writer_.Line(fmt::format("{} {};", writer_.Type(select.type), name));
+  for (const std::size_t side : {1, 2}) {
+    writer_.Open(side == 1 ? fmt::format("if ({})", condition) : "else");
+    scopes_.emplace_back();
+    writer_.Line(fmt::format("{} = {};", name, Text(select.operands[side])));
+    scopes_.pop_back();
+    writer_.Close();
+  }
+  return name;
+}
+
+std::string DeviceExpr::Fold(const ExprNode& fold) {
+  // A long sum goes by parts, so that its rounding errors stay those of a tree.
+  constexpr std::int64_t kLongSum = 512;
+  const ScalarType type = fold.operands[0]->type;
+  const bool arg = IsArg(fold.reduce);
+  const bool max = fold.reduce == ReduceOp::kMax || fold.reduce == ReduceOp::kArgMax;
+  const bool least = max || fold.reduce == ReduceOp::kMin || fold.reduce == ReduceOp::kArgMin;
+  const std::string value_type =
+      fold.reduce == ReduceOp::kSum && type == ScalarType::kBool ? "long" : writer_.Type(type);
+  const std::string name = writer_.Fresh(fold.reduce == ReduceOp::kSum ? "sum" : "fold");
+  const bool starts = least;  // the first element is the beginning
+  writer_.Line(fmt::format("{} {} = {};", value_type, name,
+                           fold.reduce == ReduceOp::kProd || fold.reduce == ReduceOp::kAll ? "1" : "0"));
+  const std::string place = starts ? writer_.Fresh("place") : "";
+  const std::string best = arg ? writer_.Fresh("best") : "";
+  if (starts) writer_.Line(fmt::format("{} {} = 0;", arg ? "long" : "int", place));
+  if (arg) writer_.Line(fmt::format("long {} = 0;", best));
+  const std::string& index = writer_.index_type();
+  double count = 1;
+  for (const auto& over : fold.over) count *= static_cast<double>(over.extent);
+  const bool parts = fold.reduce == ReduceOp::kSum && type == ScalarType::kReal && count > kLongSum;
+  std::string part = name;
+  std::size_t part_depth = 0;  // the part is begun inside of so many loops
+  const bool cuts = parts && fold.over.back().extent > kLongSum;
+  if (parts) {
+    part = writer_.Fresh("part");
+    double inner = 1;
+    part_depth = fold.over.size();
+    while (part_depth > 0 && inner * static_cast<double>(fold.over[part_depth - 1].extent) <= kLongSum)
+      inner *= static_cast<double>(fold.over[--part_depth].extent);
+    if (cuts) part_depth = fold.over.size() - 1;
+  }
+  scopes_.emplace_back();
+  int loops = 0;
+  std::vector<int> close_part_at;
+  for (std::size_t d = 0; d < fold.over.size(); ++d) {
+    const IndexVar& over = fold.over[d];
+    const std::string var = writer_.Fresh("k");
+    indices_[over.id] = var;
+    if (parts && d == part_depth && cuts) {
+      const std::string begin = writer_.Fresh("k0");
+      writer_.Open(
+          fmt::format("for ({} {} = 0; {} < {}; {} += {})", index, begin, begin, over.extent, begin, kLongSum));
+      ++loops;
+      writer_.Line(fmt::format("{} {} = 0;", value_type, part));
+      close_part_at.push_back(loops);
+      writer_.Open(fmt::format("for ({} {} = {}; {} < {} && {} < {} + {}; ++{})", index, var, begin, var, over.extent,
+                               var, begin, kLongSum, var));
+    } else {
+      if (parts && d == part_depth) {
+        writer_.Line(fmt::format("{} {} = 0;", value_type, part));
+        close_part_at.push_back(loops);
+      }
+      if (over.extent <= 8) writer_.Unroll();
+      writer_.Open(fmt::format("for ({} {} = 0; {} < {}; ++{})", index, var, var, over.extent, var));
+    }
+    ++loops;
+  }
+  const std::string body = Text(fold.operands[0]);
+  switch (fold.reduce) {
+    case ReduceOp::kSum: writer_.Line(fmt::format("{} += {};", part, body)); break;
+    case ReduceOp::kProd: writer_.Line(fmt::format("{} *= {};", name, body)); break;
+    case ReduceOp::kAny: writer_.Line(fmt::format("{} |= {};", name, body)); break;
+    case ReduceOp::kAll: writer_.Line(fmt::format("{} &= {};", name, body)); break;
+    default: {
+      std::string value = body;
+      if (!IsAtom(value)) {
+        value = writer_.Fresh("t");
+        writer_.Line(fmt::format("const {} {} = {};", value_type, value, body));
+      }
+      // A NaN is the extreme, and the first one it is.
+      const std::string better =
+          fmt::format("({1} {2} {0} || {1} != {1}) && !({0} != {0})", name, value, max ? ">" : "<");
+      if (arg) {
+        writer_.Open(fmt::format("if ({} == 0 || ({}))", place, better));
+        writer_.Line(fmt::format("{} = {};", name, value));
+        writer_.Line(fmt::format("{} = {};", best, place));
+        writer_.Close();
+        writer_.Line(fmt::format("++{};", place));
+      } else {
+        writer_.Line(fmt::format("{0} = {1} == 0 || ({2}) ? {3} : {0};", name, place, better, value));
+        writer_.Line(fmt::format("{} = 1;", place));
+      }
+    }
+  }
+  while (loops > 0) {
+    writer_.Close();
+    --loops;
+    if (!close_part_at.empty() && close_part_at.back() == loops) {
+      writer_.Line(fmt::format("{} += {};", name, part));
+      close_part_at.pop_back();
+    }
+  }
+  scopes_.pop_back();
+  return arg ? best : name;
+}
+
+std::string DeviceExpr::Stored(const std::string& value, ScalarType type, DType dtype) {
+  const ScalarType held = ScalarOf(dtype);
+  if (held == ScalarType::kBool && type != ScalarType::kBool) return fmt::format("{} != 0", Atom(value));
+  if (dtype == DType::kF16) return fmt::format("__float2half(static_cast<float>({}))", value);
+  if (dtype == DType::kBF16) return fmt::format("__float2bfloat16(static_cast<float>({}))", value);
+  return fmt::format("static_cast<{}>({})", DeviceType(dtype), value);
+}
+
+}  // namespace hone::dsl

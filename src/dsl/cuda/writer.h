@@ -1,0 +1,121 @@
+// A plan in the making: CUDA C++ text with indentation, names that do not clash, and the buffers and launches that go
+// with it. One DeviceWriter a program; a family's back end writes kernels with it:
+//
+//   out.BeginKernel("rows", 256);                         // text of the body goes to Line, Open, Close
+//   out.Launch({.grid = rows, .reads = {0}, .writes = {1}});
+//
+// Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "candidate/plan.h"
+#include "dsl/kernel.h"
+
+namespace hone::dsl {
+
+class DeviceWriter {
+ public:
+  explicit DeviceWriter(const KernelProgram& program);
+
+  // --- Text.
+  void Line(std::string_view line);  // indented
+  void Open(std::string_view head);  // "head {"
+  void Close();
+  // "#pragma unroll" in front of what is opened next.
+  void Unroll() { Line("#pragma unroll"); }
+  std::string Fresh(const std::string& hint);  // a name of our own in this kernel: `hint`, or hint_2 ... if taken
+  const std::string& BufferName(int buffer) const { return names_[static_cast<std::size_t>(buffer)]; }
+  const std::string& TargetName() const { return BufferName(kernel_->target); }
+  // A function of the head, by its name; emits its definition and those it needs. Gives the name back.
+  std::string Helper(std::string_view name);
+  // Whole definitions of a family's own, once a text.
+  void Define(const std::string& text);
+
+  // --- Types.
+  void Begin(const Kernel& kernel);  // begins a statement: which reals it computes in
+  const KernelProgram& program() const { return program_; }
+  const Kernel& kernel() const { return *kernel_; }
+  bool wide() const { return wide_; }
+  std::string Type(ScalarType type) const;  // of a value in a register: "float", "long", "bool"
+  std::string Number(double value) const;
+  // The type of indices: "int" where every buffer of the program can be counted in it.
+  const std::string& index_type() const { return index_type_; }
+
+  // --- Memory and launches.
+  // Memory of the plan's own; the name to read and write it by.
+  std::string Scratch(const std::string& hint, DType dtype, std::int64_t count);
+  // What follows is the body of a kernel named after the statement's target and `hint`.
+  void BeginKernel(const std::string& hint, std::int64_t threads, int blocks_a_processor = 0);
+  struct LaunchShape {
+    std::int64_t grid_x = 1, grid_y = 1, grid_z = 1;
+    std::vector<int> reads, writes;                          // buffers of the program
+    std::vector<std::string> scratch_reads, scratch_writes;  // by the names that Scratch gave
+    std::int64_t shared_bytes = 0;                           // dynamic
+    bool prepare = false;                                    // on parameters, once
+  };
+  // Ends the kernel and has it launched.
+  void Launch(const LaunchShape& shape);
+  void Memset(const std::string& scratch, int byte = 0);
+  // For kernels whose text and launches are made elsewhere.
+  void AddText(const std::string& text) { kernels_ += text; }
+  void AddStep(PlanStep step, bool prepare = false);
+
+  Plan Finish();  // the plan; the writer is spent
+
+ private:
+  const KernelProgram& program_;
+  const Kernel* kernel_ = nullptr;
+  std::vector<std::string> names_;  // of buffers
+  std::string index_type_ = "int";
+  bool wide_ = false;
+  std::string text_, kernels_, kernel_name_, comment_;
+  std::int64_t threads_ = 0;
+  int blocks_a_processor_ = 0;
+  int depth_ = 0;
+  std::set<std::string> taken_, helpers_, functions_, kernel_names_;
+  std::vector<std::string> head_;  // helpers' definitions, in order
+  std::map<std::string, DType> scratch_;
+  Plan plan_;
+};
+
+// Writes expressions as CUDA C++: lines for what is used more than once, for folds and for what may only be looked at
+// under a condition; the rest in place.
+class DeviceExpr {
+ public:
+  // Gives the text of a load (its operands not yet written), of `it` and of lets.
+  using LoadText = std::function<std::string(const ExprNode& load)>;
+  DeviceExpr(DeviceWriter& writer, LoadText load) : writer_(writer), load_(std::move(load)) { scopes_.emplace_back(); }
+
+  void Call(const IndexVar& index, const std::string& name) { indices_[index.id] = name; }
+  const std::string& NameOf(int index) const { return indices_.at(index); }
+  std::string Text(const Expr& expr);
+  std::string Address(const Expr& expr);  // of a whole number that is a place in a buffer
+  // A text of type `type` for memory: conversion of a value to what a buffer holds.
+  static std::string Stored(const std::string& value, ScalarType type, DType dtype);
+
+ private:
+  void Count(const Expr& expr);
+  std::string Compose(const Expr& expr);
+  std::string Fold(const ExprNode& fold);
+  std::string Branches(const ExprNode& select);
+  DeviceWriter& writer_;
+  LoadText load_;
+  std::map<int, std::string> indices_;
+  std::map<const ExprNode*, int> uses_;
+  std::vector<std::map<const ExprNode*, std::string>> scopes_;
+  std::vector<Expr> kept_;  // so that addresses of nodes stay theirs
+  bool in_address_ = false;
+};
+
+// The element of a buffer as a value in a register.
+std::string LoadedText(const DeviceWriter& writer, int buffer, const std::string& element);
+std::string DeviceType(DType dtype);  // of one element in memory
+
+}  // namespace hone::dsl

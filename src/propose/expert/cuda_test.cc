@@ -1,0 +1,122 @@
+// The expert for a CUDA device: what it writes runs there by its families, becomes a plan, and that plan's kernels
+// compile and fit their launches. No device is needed.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "base/files.h"
+#include "candidate/plan.h"
+#include "dsl/lower.h"
+#include "propose/expert/expert.h"
+#include "propose/limits.h"
+#include "propose/random.h"
+#include "target/cuda/built_plan.h"
+#include "target/cuda/device_machine.h"
+#include "target/cuda/nvrtc.h"
+
+namespace hone {
+namespace {
+
+class CudaExpertTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto version = cuda::NvrtcVersion(); !version) GTEST_SKIP() << version.error().message;
+    folder_ = std::make_unique<TempDirectory>(*TempDirectory::Create("cuda_expert"));
+    setenv("HONE_CACHE", folder_->path().c_str(), 1);
+  }
+  void TearDown() override { unsetenv("HONE_CACHE"); }
+
+  static std::string In(const std::string& name, const std::string& shape, const std::string& role = "input") {
+    return R"({"name": ")" + name + R"(", "shape": )" + shape + R"(, "dtype": "f32", "role": ")" + role +
+           (role == "output" ? R"("})" : R"(", "generator": {"kind": "uniform", "low": 0, "high": 1}})");
+  }
+
+  // The launches of the first proposal's plan, with the facts of their kernels; every other proposal has to build, too.
+  static cuda::BuiltPlan Build(const std::string& tensors, const std::string& nodes) {
+    const auto problem = ParseProblem(
+        R"({"hone_problem": 1, "name": "test", "tensors": [)" + tensors + R"(], "graph": [)" + nodes + "]}", "test");
+    EXPECT_TRUE(problem) << problem.error().message;
+    auto graph = Graph::Create(*problem);
+    EXPECT_TRUE(graph) << graph.error().message;
+    const Machine machine = cuda::TypicalDevice();
+    Random random(1);
+    const auto proposals = MakeExpert(*graph, machine)->Start(random);
+    EXPECT_TRUE(proposals);
+    EXPECT_FALSE(proposals->empty());
+    cuda::BuiltPlan first;
+    for (const auto& proposal : *proposals) {
+      SCOPED_TRACE(proposal.candidate.text);
+      const auto lowered = dsl::Lower(proposal.candidate.text, &*problem, LimitsOf(machine));
+      const auto* program = std::get_if<dsl::KernelProgram>(&lowered);
+      EXPECT_NE(program, nullptr) << ToString(std::get<dsl::Complaint>(lowered));
+      if (!program) continue;
+      const auto built = cuda::BuildPlan(dsl::EmitCuda(*program), *problem);
+      EXPECT_TRUE(built) << built.error().message;
+      const auto* refusal = std::get_if<cuda::PlanRefusal>(&*built);
+      EXPECT_EQ(refusal, nullptr) << refusal->where << ": " << refusal->message << "\n" << refusal->log;
+      if (!refusal && first.launches.empty()) first = std::get<cuda::BuiltPlan>(*built);
+    }
+    return first;
+  }
+
+  std::unique_ptr<TempDirectory> folder_;
+};
+
+TEST_F(CudaExpertTest, AnElementwiseChainMovesSixteenBytesAtOnce) {
+  const auto built = Build(In("x", "[64, 1024]") + "," + In("y", "[64, 1024]", "output"),
+                           R"({"op": "gelu", "args": {"self": "%x"}, "outputs": ["y"]})");
+  ASSERT_EQ(built.launches.size(), 1u);
+  EXPECT_TRUE(built.launches[0].instructions.contains("LDG.128"));
+  EXPECT_TRUE(built.launches[0].instructions.contains("STG.128"));
+  EXPECT_EQ(built.launches[0].spill_load_bytes, 0);
+}
+
+TEST_F(CudaExpertTest, ARowOfASoftmaxIsReadOnce) {
+  const auto built =
+      Build(In("x", "[512, 4096]") + "," + In("y", "[512, 4096]", "output"),
+            R"({"op": "_softmax", "args": {"self": "%x", "dim": 1, "half_to_float": false}, "outputs": ["y"]})");
+  ASSERT_EQ(built.launches.size(), 1u);
+  EXPECT_EQ(built.launches[0].instructions.at("LDG.128"), 4);  // 256 threads, four packs of four each
+  EXPECT_EQ(built.launches[0].spill_load_bytes, 0);
+}
+
+TEST_F(CudaExpertTest, AFullReductionIsSplitAndNeedsNoAtomics) {
+  const auto built =
+      Build(In("x", "[8192, 8192]") + "," + In("y", "[]", "output"),
+            R"({"op": "sum", "args": {"self": "%x", "dim": null, "keepdim": false, "dtype": null}, "outputs": ["y"]})");
+  ASSERT_EQ(built.launches.size(), 2u);
+  const auto& chunks = std::get<LaunchStep>(built.plan.steps[0]);
+  EXPECT_GE(chunks.grid[0], 132);
+  for (const auto& kernel : built.launches) {
+    for (const auto& [name, count] : kernel.instructions)
+      EXPECT_FALSE(name.starts_with("ATOM") || name.starts_with("RED")) << name;
+  }
+}
+
+TEST_F(CudaExpertTest, AColumnReductionReadsNeighboursTogether) {
+  const auto built =
+      Build(In("x", "[16, 4096, 512]") + "," + In("y", "[16, 512]", "output"),
+            R"({"op": "sum", "args": {"self": "%x", "dim": [1], "keepdim": false, "dtype": null}, "outputs": ["y"]})");
+  ASSERT_FALSE(built.launches.empty());
+  EXPECT_TRUE(built.launches[0].instructions.contains("LDG.128"));
+}
+
+TEST_F(CudaExpertTest, WhatHasNoFamilyThereIsANest) {
+  const auto built = Build(
+      In("x", "[2, 8, 32, 32]") + "," + In("w", "[16, 8, 3, 3]", "parameter") + "," +
+          In("y", "[2, 16, 30, 30]", "output"),
+      R"({"op": "convolution", "args": {"input": "%x", "weight": "%w", "bias": null, "stride": [1, 1], "padding": [0, 0],
+          "dilation": [1, 1], "transposed": false, "output_padding": [0, 0], "groups": 1}, "outputs": ["y"]})");
+  ASSERT_EQ(built.launches.size(), 1u);
+}
+
+TEST_F(CudaExpertTest, ARecurrenceIsOneKernel) {
+  const auto built = Build(In("x", "[64, 1000]") + "," + In("y", "[64, 1000]", "output"),
+                           R"({"op": "cumsum", "args": {"self": "%x", "dim": 1, "dtype": null}, "outputs": ["y"]})");
+  EXPECT_EQ(built.launches.size(), 1u);
+}
+
+}  // namespace
+}  // namespace hone
