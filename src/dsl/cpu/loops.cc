@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <set>
 
 namespace hone::dsl {
 namespace {
@@ -67,13 +69,18 @@ std::string Address(const std::vector<std::string>& index, const std::vector<std
   return text.empty() ? "0" : text;
 }
 
-std::string Loops::Element(const Writer& writer, int operand, const std::vector<std::string>& index) const {
+std::string Loops::Place(const Writer& writer, int operand, const std::vector<std::string>& index) const {
   const auto o = static_cast<std::size_t>(operand);
   std::vector<std::int64_t> strides;
   for (const auto& dim : dims) strides.push_back(dim.strides[o]);
   const KernelOperand& view = kernel_->operands[o];
+  return fmt::format("{}[{}]", writer.BufferName(view.buffer), Address(index, strides, view.offset));
+}
+
+std::string Loops::Element(const Writer& writer, int operand, const std::vector<std::string>& index) const {
+  const KernelOperand& view = kernel_->operands[static_cast<std::size_t>(operand)];
   const KernelBuffer& buffer = program_->buffers[static_cast<std::size_t>(view.buffer)];
-  std::string text = fmt::format("{}[{}]", writer.BufferName(view.buffer), Address(index, strides, view.offset));
+  std::string text = Place(writer, operand, index);
   const std::string type = writer.TypeName(ScalarOf(buffer.dtype));
   const bool same = type == CppName(buffer.dtype) || buffer.dtype == DType::kI64;
   return same ? text : fmt::format("static_cast<{}>({})", type, text);
@@ -83,6 +90,43 @@ std::string Loops::TargetElement(const Writer& writer, const std::vector<std::st
   std::vector<std::int64_t> strides;
   for (const auto& dim : dims) strides.push_back(dim.target_stride);
   return fmt::format("{}[{}]", writer.TargetName(), Address(index, strides, 0));
+}
+
+namespace {
+
+// One line of each 64 bytes of `count` elements, where `place` gives the text of an element by its distance.
+void FetchLines(Writer& writer, DType dtype, std::int64_t count, bool writes,
+                const std::function<std::string(const std::string& distance)>& place) {
+  const auto step = static_cast<std::int64_t>(64 / Bytes(dtype));
+  writer.Line(fmt::format("for (long line = 0; line < {}; line += {}) __builtin_prefetch(&{}{});", count, step,
+                          place("line"), writes ? ", 1" : ""));
+}
+
+}  // namespace
+
+void Loops::FetchOperands(Writer& writer, const std::vector<std::string>& index, std::int64_t count) const {
+  std::set<std::string> seen;
+  for (std::size_t o = 0; o < kernel_->operands.size(); ++o) {
+    bool runs = dims.back().strides[o] == 1;
+    for (const auto& dim : dims) runs &= dim.strides[o] != 0;
+    if (!runs || !seen.insert(Place(writer, static_cast<int>(o), index)).second) continue;
+    FetchLines(writer, program_->buffers[static_cast<std::size_t>(kernel_->operands[o].buffer)].dtype, count, false,
+               [&](const std::string& distance) {
+                 std::vector<std::string> there = index;
+                 there.back() += " + " + distance;
+                 return Place(writer, static_cast<int>(o), there);
+               });
+  }
+}
+
+void Loops::FetchTarget(Writer& writer, const std::vector<std::string>& index, std::int64_t count) const {
+  if (dims.back().target_stride != 1) return;
+  FetchLines(writer, program_->buffers[static_cast<std::size_t>(kernel_->target)].dtype, count, true,
+             [&](const std::string& distance) {
+               std::vector<std::string> there = index;
+               there.back() += " + " + distance;
+               return TargetElement(writer, there);
+             });
 }
 
 std::vector<std::string> Loops::Vars() const {

@@ -28,10 +28,17 @@ class Loops {
   // "x[i * 1024 + j]": operand `operand` where each dimension d stands at `index[d]`, cast to the kernel's type.
   std::string Element(const Writer& writer, int operand, const std::vector<std::string>& index) const;
   std::string TargetElement(const Writer& writer, const std::vector<std::string>& index) const;
+  // Asks for the cache lines of `count` elements from `index` on, along the innermost dimension: of the operands that
+  // run through memory with the nest (one that stands still in some dimension comes again, and is in a cache by then),
+  // or of the target, to be written. What lies behind the end of a buffer does no harm.
+  void FetchOperands(Writer& writer, const std::vector<std::string>& index, std::int64_t count) const;
+  void FetchTarget(Writer& writer, const std::vector<std::string>& index, std::int64_t count) const;
   std::vector<std::string> Vars() const;
   std::int64_t Count(bool reduced) const;
 
  private:
+  std::string Place(const Writer& writer, int operand, const std::vector<std::string>& index) const;
+
   const KernelProgram* program_;
   const Kernel* kernel_;
 };

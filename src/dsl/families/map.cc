@@ -17,6 +17,7 @@ namespace hone::dsl {
 namespace {
 
 constexpr std::int64_t kStreamBlock = 1024;  // elements that are computed in L1 before they are streamed out
+constexpr std::int64_t kFetchBlock = 64;     // elements whose lines are asked for at once
 // Fewer outer iterations than this are not shared out as they are: threads would wait for each other.
 constexpr std::int64_t kFewOuter = 64;
 
@@ -29,6 +30,15 @@ std::vector<Setting> StreamValues(const Kernel& kernel, const Limits& limits) {
                                                       : std::vector<Setting>{Word("no")};
 }
 std::optional<std::string> CheckStream(const Kernel&, const Setting& value) { return CheckWord(value, {"no", "yes"}); }
+
+std::vector<Setting> PrefetchValues(const Kernel& kernel, const Limits& limits) {
+  // While a loop is busy with arithmetic its loads and stores do not run far enough ahead to keep memory busy. What
+  // fits into the caches has no such trouble.
+  if (SpaceCount(kernel) * 4 <= static_cast<double>(limits.l2_bytes)) return {Whole(0)};
+  if (OperationsPerElement(kernel.epilogue) < 16) return {Whole(0), Whole(2048)};
+  return {Whole(2048), Whole(0), Whole(1024)};
+}
+std::optional<std::string> CheckPrefetch(const Kernel&, const Setting& value) { return CheckRange(value, 0, 65536); }
 
 std::vector<Setting> BlockValues(const Kernel& kernel, const Limits& limits) {
   // Several blocks a thread even out what the machine does beside us; a block of the inner loop of 4 to 64 KiB hides
@@ -62,6 +72,7 @@ void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer)
   if (EmitTiledMap(program, kernel, writer)) return;
   const Loops loops(program, kernel);
   const bool stream = WordSetting(kernel, "stream") == "yes";
+  const std::int64_t fetch = IntSetting(kernel, "prefetch");
   std::int64_t block = IntSetting(kernel, "block");
   const std::size_t inner = loops.dims.size() - 1;
   const LoopDim& last = loops.dims[inner];
@@ -111,6 +122,29 @@ void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer)
     writer.Line(fmt::format("{}(&{}, {}, {} * static_cast<long>(sizeof({})));", writer.Helper("Stream"),
                             loops.TargetElement(writer, vars), part, count, type));
     writer.Close();
+  } else if (fetch && last.extent >= 4 * kFetchBlock && (blocked || inner > 0 || !writer.parallel())) {
+    const auto bytes = static_cast<std::int64_t>(Bytes(program.buffers[static_cast<std::size_t>(kernel.target)].dtype));
+    const bool even = last.extent % kFetchBlock == 0 && (!blocked || block % kFetchBlock == 0);
+    const std::string at = writer.Fresh("at");
+    writer.Open(fmt::format("for (long {} = {}; {} + {} <= {}; {} += {})", last.var, begin, last.var, kFetchBlock, end,
+                            last.var, kFetchBlock));
+    std::vector<std::string> ahead = loops.Vars();
+    ahead[inner] = fmt::format("{} + {}", last.var, fetch / bytes);
+    loops.FetchOperands(writer, ahead, kFetchBlock);
+    loops.FetchTarget(writer, ahead, kFetchBlock);
+    writer.Line("#pragma omp simd");
+    writer.Open(For(at, kFetchBlock));
+    body("", fmt::format("{} + {}", last.var, at));
+    writer.Close();
+    writer.Close();
+    if (!even) {
+      writer.Line("#pragma omp simd");
+      const std::string rest = blocked ? fmt::format("({} - {}) % {}", end, begin, kFetchBlock)
+                                       : fmt::format("{}", last.extent % kFetchBlock);
+      writer.Open(fmt::format("for (long {} = {} - {}; {} < {}; ++{})", last.var, end, rest, last.var, end, last.var));
+      body("", last.var);
+      writer.Close();
+    }
   } else {
     if (writer.parallel() && collapse == 0) {
       writer.Line(fmt::format("#pragma omp parallel for simd num_threads({}) schedule(static)", writer.ThreadsText()));
@@ -128,6 +162,8 @@ void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer)
 constexpr Knob kKnobs[] = {
     kThreadsKnob,
     kVectorKnob,
+    {"prefetch", "bytes from what is computed to what is asked for from memory meanwhile, read and written; 0 = none",
+     PrefetchValues, CheckPrefetch},
     {"stream", "yes: write past the caches (for outputs much larger than they are)", StreamValues, CheckStream},
     {"block", "elements of the inner loop that one thread takes at a time, where the outer loops are short",
      BlockValues, CheckBlock},

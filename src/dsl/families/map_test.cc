@@ -53,5 +53,33 @@ whole = map(nt){0} -> it
   }
 }
 
+TEST(MapTest, FetchingAheadChangesNoValue) {
+  for (const char* const settings :
+       {"{prefetch: 1024}", "{prefetch: 2048, block: 100}", "{prefetch: 64, threads: 1}"}) {
+    std::mt19937 random(9);
+    const KernelProgram program = testing::MustCheck(fmt::format(R"(program ahead
+input x: f32[5003]
+input m: f32[6, 300]
+input h: i64[6, 300]
+input d: f64[6, 512]
+param b: f32[300]
+output y: f32[5003]
+output z: f32[6, 300]
+output n: f64[6, 512]
+output p: bool[6, 300]
+y = map(exp(x)) with {0}
+z = map(m * b + real(h)) with {0}
+n = map(d * d) with {0}
+p = map(m < 0) with {0}
+)",
+                                                                 settings));
+    testing::ExpectRight(program, 2, random);
+    const std::string text = EmitCpu(program);
+    EXPECT_NE(text.find("__builtin_prefetch(&h["), std::string::npos) << text;
+    EXPECT_NE(text.find("__builtin_prefetch(&p["), std::string::npos) << text;
+    EXPECT_EQ(text.find("__builtin_prefetch(&b["), std::string::npos) << "b comes again with every row:\n" << text;
+  }
+}
+
 }  // namespace
 }  // namespace hone::dsl
