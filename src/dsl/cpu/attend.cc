@@ -204,6 +204,7 @@ class AttentionEmitter {
       writer_.Line("#pragma omp simd reduction(+ : part)");
       writer_.Open("for (long j = 0; j < count; ++j)");
       ExprWriter power(writer_, names("scores[j]", "base"));
+      power.KnowNotAboveZero([](const ExprNode&) { return true; });
       writer_.Line(fmt::format("const {} weight = {};", real, power.Text(Exp(first - second))));
       writer_.Line("scores[j] = weight;");
       writer_.Line("part += weight;");

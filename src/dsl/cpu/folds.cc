@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "dsl/cpu/identities.h"
 #include "dsl/cpu/knobs.h"
 
 namespace hone::dsl {
@@ -15,6 +16,11 @@ namespace {
 constexpr std::int64_t kRowBlock = 4096;
 constexpr std::int64_t kRowsPerFlush = 256;
 constexpr std::int64_t kLanes = 16;
+// What is fetched ahead: so many elements at a time, so many bytes ahead. A row longer than this would push itself out
+// of the first-level cache, were the next one fetched there.
+constexpr std::int64_t kFetchBlock = 64;
+constexpr std::int64_t kFetchAhead = 2048;
+constexpr std::int64_t kNearRow = 16 << 10;
 
 // A range of a loop: constants where they are known.
 struct Range {
@@ -81,6 +87,9 @@ class FoldEmitter {
     chunk_ = (chunk_ + grain - 1) / grain * grain;
     if (chunk_ > 0) split_ = (extent + chunk_ - 1) / chunk_;
     if (split_ < 1) split_ = 1;
+    const std::string fetch = kernel.family->keeps_axes && rows_ ? WordSetting(kernel, "prefetch") : "no";
+    if (fetch == "ahead") fetch_ = Fetch::kAhead;
+    if (fetch == "row" && !kept_.empty()) fetch_ = Fetch::kRow;
     if (!rows_) {
       const LoopDim& inner = loops_.dims.back();
       columns_ = std::min(columns_, inner.extent);
@@ -90,9 +99,16 @@ class FoldEmitter {
   }
 
   void Emit(const std::vector<FoldPass>& passes, const Expr& result) {
+    for (const auto& pass : passes) {
+      for (const auto& item : pass.items) {
+        const bool itself = item.finish->kind == Expr::Kind::kLoad && item.finish->buffer == kItOperand;
+        if (item.fold == ReduceOp::kMax && itself) maxima_[kLetOperand - item.let] = item.body;
+      }
+    }
     if (split_ > 1) return EmitSplit(passes, result);
     OpenKept(/*with_chunks=*/false);
     for (const auto& pass : passes) {
+      last_pass_ = &pass == &passes.back();
       const auto folded = Pass(pass, Ranges({}));
       Finish(pass, folded);
     }
@@ -176,6 +192,15 @@ class FoldEmitter {
   std::vector<std::string> Texts(const std::vector<Expr>& exprs, const std::vector<std::string>& index,
                                  const std::string& it = "") {
     ExprWriter expr(writer_, [&, index, it](const ExprNode& load) { return LoadText(load, index, it); });
+    // Nothing is above a maximum that was folded from the same.
+    expr.KnowNotAboveZero([&](const ExprNode& exp) {
+      const Expr& argument = exp.operands[0];
+      if (argument->kind != Expr::Kind::kBinary || argument->binary != BinaryOp::kSub) return false;
+      const Expr& top = argument->operands[1];
+      if (top->kind != Expr::Kind::kLoad) return false;
+      const auto maximum = maxima_.find(top->buffer);
+      return maximum != maxima_.end() && Same(maximum->second, argument->operands[0]);
+    });
     return expr.Texts(exprs);
   }
 
@@ -205,7 +230,7 @@ class FoldEmitter {
   std::string Join(const FoldPass::Item& item, const std::string& a, const std::string& b) {
     switch (item.fold) {
       case ReduceOp::kProd: return fmt::format("{} * {}", Wrap(a), Wrap(b));
-      case ReduceOp::kMax: return fmt::format("{}({}, {})", writer_.Helper("Max"), a, b);
+      case ReduceOp::kMax: return fmt::format("{}({}, {})", writer_.Helper(item.nans ? "Max" : "Larger"), a, b);
       case ReduceOp::kMin: return fmt::format("{}({}, {})", writer_.Helper("Min"), a, b);
       default: return fmt::format("{} + {}", a, Wrap(b));
     }
@@ -298,7 +323,9 @@ class FoldEmitter {
                   std::optional<std::int64_t> known, const std::string& count) {
     const bool extreme =
         pass.items.size() == 1 && !Adds(pass.items[0]) && pass.items[0].body->type == ScalarType::kReal;
-    if (extreme && (!known || *known >= 2 * kLanes)) return {ExtremeBlock(pass, dim, inner, begin, known, count)};
+    const bool fetches = fetch_ == Fetch::kAhead || (fetch_ == Fetch::kRow && last_pass_);
+    if (extreme ? !known || *known >= 2 * kLanes : fetches && (!known || *known >= kFetchBlock))
+      return LaneBlock(pass, dim, inner, begin, known, count, fetches);
     std::int64_t streams = accumulators_;
     while (known && streams > 1 && *known / streams < 2 * kLanes) streams /= 2;
     std::vector<std::vector<std::string>> names(pass.items.size());
@@ -365,29 +392,37 @@ class FoldEmitter {
     return folded;
   }
 
-  // The largest or smallest element. The compiler would join the lanes of its own reduction one by one, each with a
-  // test for NaN; an array of lanes is joined by halves.
-  std::string ExtremeBlock(const FoldPass& pass, const LoopDim& dim, std::size_t inner, const std::string& begin,
-                           std::optional<std::int64_t> known, const std::string& count) {
-    const FoldPass::Item& item = pass.items[0];
+  // An array of lanes for each item. For the largest or smallest element, as the compiler would join the lanes of its
+  // own reduction one by one, each with a test for NaN, and an array is joined by halves; and where memory is asked for
+  // between blocks of elements, as a reduction of the compiler's own would be joined after each block.
+  Folded LaneBlock(const FoldPass& pass, const LoopDim& dim, std::size_t inner, const std::string& begin,
+                   std::optional<std::int64_t> known, const std::string& count, bool fetches) {
     std::int64_t width = kLanes * accumulators_;
+    // A maximum is one long chain of dependent instructions in each vector.
+    if (!fetches) width = std::max(width, 4 * kLanes);
     while (known && width > kLanes && width > *known / 2) width /= 2;
-    const std::string lanes = writer_.Fresh(item.name + "_lanes"), lane = writer_.Fresh("lane"),
-                      half = writer_.Fresh("half");
+    const std::string lane = writer_.Fresh("lane"), half = writer_.Fresh("half");
     const std::string end = known ? Plus(begin, *known) : Plus(begin, count);
-    const std::string slot = fmt::format("{}[{}]", lanes, lane);
-    writer_.Line(fmt::format("alignas(64) {} {}[{}];", TypeOf(item), lanes, width));
-    writer_.Line(fmt::format("{} {} = {};", For(lane, width), slot, Start(item)));
+    std::vector<std::string> slots;
+    Folded folded;
+    for (const auto& item : pass.items) {
+      const std::string lanes = writer_.Fresh(item.name + "_lanes");
+      writer_.Line(fmt::format("alignas(64) {} {}[{}];", TypeOf(item), lanes, width));
+      slots.push_back(fmt::format("{}[{}]", lanes, lane));
+      writer_.Line(fmt::format("{} {} = {};", For(lane, width), slots.back(), Start(item)));
+      folded.push_back(lanes);
+    }
     const auto step = [&](const std::string& base, const std::string& below) {
       writer_.Line("#pragma omp simd");
       writer_.Open(fmt::format("for (long {} = 0; {} < {}; ++{})", lane, lane, below, lane));
       std::vector<std::string> index = index_;
       index[inner] = Plus(base, lane);
-      Step(pass, index, [&](std::size_t) { return slot; });
+      Step(pass, index, [&](std::size_t i) { return slots[i]; });
       writer_.Close();
     };
     writer_.Open(fmt::format("for (long {} = {}; {} + {} <= {}; {} += {})", dim.var, begin, dim.var, width, end,
                              dim.var, width));
+    if (fetches) loops_.FetchOperands(writer_, FetchedIndex(inner), width, FetchLevel());
     step(dim.var, fmt::format("{}", width));
     writer_.Close();
     if (!known) {
@@ -399,11 +434,28 @@ class FoldEmitter {
     }
     writer_.Line("#pragma GCC unroll 8");
     writer_.Open(fmt::format("for (long {} = {}; {} > 0; {} /= 2)", half, width / 2, half, half));
-    writer_.Line(fmt::format("for (long {} = 0; {} < {}; ++{}) {}", lane, lane, half, lane,
-                             Update(item, slot, fmt::format("{}[{} + {}]", lanes, lane, half))));
+    for (std::size_t i = 0; i < pass.items.size(); ++i) {
+      writer_.Line(fmt::format("for (long {} = 0; {} < {}; ++{}) {}", lane, lane, half, lane,
+                               Update(pass.items[i], slots[i], fmt::format("{}[{} + {}]", folded[i], lane, half))));
+    }
     writer_.Close();
-    return lanes + "[0]";
+    for (auto& lanes : folded) lanes += "[0]";
+    return folded;
   }
+
+  // --- Fetching ahead.
+
+  // Where the elements stand that are asked for while those at `index_` are computed.
+  std::vector<std::string> FetchedIndex(std::size_t inner) const {
+    std::vector<std::string> index = index_;
+    if (fetch_ == Fetch::kRow) {
+      index[kept_.back()] += " + 1";
+    } else {
+      index[inner] += fmt::format(" + {}", kFetchAhead / (writer_.wide() ? 8 : 4));
+    }
+    return index;
+  }
+  int FetchLevel() const { return fetch_ == Fetch::kRow && reduced_count_ * 4 > kNearRow ? 2 : 1; }
 
   // One element: its values into the accumulators, and what is kept into the target.
   void Step(const FoldPass& pass, const std::vector<std::string>& index,
@@ -612,9 +664,31 @@ class FoldEmitter {
     const std::size_t opened = OpenReduced(ranges);
     const std::size_t inner = reduced_.back();
     const std::string& var = Dim(inner).var;
+    const Range& range = ranges[inner];
+    std::string begin = range.begin;
+    if (fetch_ != Fetch::kNo && (!range.count || *range.count >= kFetchBlock)) {
+      writer_.Open(fmt::format("for (long {} = {}; {} + {} <= {}; {} += {})", var, begin, var, kFetchBlock, range.end,
+                               var, kFetchBlock));
+      const std::vector<std::string> fetched = FetchedIndex(inner);
+      if (fetch_ == Fetch::kAhead) loops_.FetchOperands(writer_, fetched, kFetchBlock);
+      loops_.FetchTarget(writer_, fetched, kFetchBlock);
+      const std::string at = writer_.Fresh("at");
+      writer_.Line("#pragma omp simd");
+      writer_.Open(For(at, kFetchBlock));
+      index_[inner] = Plus(var, at);
+      Store(result);
+      index_[inner] = var;
+      writer_.Close();
+      writer_.Close();
+      begin = range.count ? Plus(range.begin, *range.count / kFetchBlock * kFetchBlock)
+                          : fmt::format("{} - ({} - {}) % {}", range.end, range.end, range.begin, kFetchBlock);
+    }
+    if (begin == range.end) {
+      for (std::size_t n = 0; n < opened; ++n) writer_.Close();
+      return;
+    }
     if (rows_) writer_.Line("#pragma omp simd");
-    writer_.Open(
-        fmt::format("for (long {} = {}; {} < {}; ++{})", var, ranges[inner].begin, var, ranges[inner].end, var));
+    writer_.Open(fmt::format("for (long {} = {}; {} < {}; ++{})", var, begin, var, range.end, var));
     if (!rows_) {
       writer_.Line("#pragma omp simd");
       writer_.Open(ColumnLoop());
@@ -679,6 +753,7 @@ class FoldEmitter {
     const std::size_t kept = depth_;
     for (std::size_t i = 0; i < passes.size(); ++i) {
       writer_.Comment("Each chunk on its own.");
+      last_pass_ = i + 1 == passes.size();
       OpenChunks(/*waits=*/true);
       StorePartials(partials[i], Pass(passes[i], Ranges(Chunk())));
       writer_.Close();
@@ -764,8 +839,11 @@ class FoldEmitter {
   bool even_columns_ = true;
   std::vector<std::string> index_;  // of each dimension, here
   std::map<int, std::string> lets_;
+  std::map<int, Expr> maxima_;  // lets that are the largest of an expression, by their operand
   std::string column_, start_, width_, chunk_var_, chunk_begin_, chunk_end_;
   std::size_t depth_ = 0;
+  enum class Fetch { kNo, kRow, kAhead } fetch_ = Fetch::kNo;
+  bool last_pass_ = false;
   bool several_ = false;  // whether the last pass went through totals
 };
 
@@ -853,6 +931,19 @@ std::vector<Setting> SplitValues(const Kernel& kernel, const Limits& limits) {
   values.push_back(Whole(1));
   return values;
 }
+std::vector<Setting> FoldPrefetchValues(const Kernel& kernel, const Limits& limits) {
+  const NestShape shape = ShapeOf(kernel);
+  if (!shape.rows || shape.kept * shape.reduced * 4 <= static_cast<double>(limits.l2_bytes)) return {Word("no")};
+  // A row that stays in a cache is read from memory by the first pass only, which does little else; the next row can
+  // come during the later ones, which have arithmetic to do.
+  const double row = shape.reduced * 4;
+  if (row * 4 <= static_cast<double>(limits.l2_bytes)) return {Word("row"), Word("no"), Word("ahead")};
+  return {Word("no"), Word("ahead")};
+}
+std::optional<std::string> CheckFoldPrefetch(const Kernel&, const Setting& value) {
+  return CheckWord(value, {"no", "row", "ahead"});
+}
+
 std::optional<std::string> CheckSplit(const Kernel& kernel, const Setting& value) {
   return CheckRange(value, 1,
                     std::max<std::int64_t>(1, static_cast<std::int64_t>(std::min(1e6, ShapeOf(kernel).reduced))));

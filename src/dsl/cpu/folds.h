@@ -31,6 +31,7 @@ struct FoldPass {
     Expr body;
     Expr finish;       // of `it`, the folded value
     std::string name;  // a hint for the variable
+    bool nans = true;  // of a maximum: whether a NaN is one; not, where it comes into the result in another way
   };
   std::vector<Item> items;
   Expr keep;  // written to the target at each element, if set
@@ -42,7 +43,8 @@ struct FoldPass {
 bool FoldsRows(const Kernel& kernel);
 
 // Passes in order, then `result`: an expression over the whole space if the family keeps its axes, else over the
-// result's dimensions. Reads the settings threads, accumulators, columns and split.
+// result's dimensions. Reads the settings threads, accumulators, columns, split and, of families that keep their axes,
+// prefetch.
 void EmitFolds(const KernelProgram& program, const Kernel& kernel, Writer& writer, const std::vector<FoldPass>& passes,
                const Expr& result);
 
@@ -53,6 +55,8 @@ std::vector<Setting> ColumnsValues(const Kernel& kernel, const Limits& limits);
 std::optional<std::string> CheckColumns(const Kernel& kernel, const Setting& value);
 std::vector<Setting> SplitValues(const Kernel& kernel, const Limits& limits);
 std::optional<std::string> CheckSplit(const Kernel& kernel, const Setting& value);
+std::vector<Setting> FoldPrefetchValues(const Kernel& kernel, const Limits& limits);
+std::optional<std::string> CheckFoldPrefetch(const Kernel& kernel, const Setting& value);
 inline constexpr Knob kAccumulatorsKnob{"accumulators",
                                         "independent sums a row (or rows added at a time): hides the adder's latency",
                                         &AccumulatorsValues, &CheckAccumulators};
@@ -61,5 +65,8 @@ inline constexpr Knob kColumnsKnob{"columns", "columns of a block, where the inn
 inline constexpr Knob kSplitKnob{"split",
                                  "chunks into which the folded range is cut, for more threads than rows; 1 = whole",
                                  &SplitValues, &CheckSplit};
+inline constexpr Knob kFoldPrefetchKnob{
+    "prefetch", "what is asked for from memory meanwhile: row, the next row; ahead, what lies 2 KiB ahead; no, nothing",
+    &FoldPrefetchValues, &CheckFoldPrefetch};
 
 }  // namespace hone::dsl

@@ -9,32 +9,6 @@ bool Is(const Expr& e, UnaryOp op) { return e->kind == Kind::kUnary && e->unary 
 bool Is(const Expr& e, BinaryOp op) { return e->kind == Kind::kBinary && e->binary == op; }
 bool IsZero(const Expr& e) { return e->kind == Kind::kConst && e->type == ScalarType::kReal && e->real == 0; }
 
-bool Same(const Expr& a, const Expr& b) {
-  if (a.get() == b.get()) return true;
-  if (a->kind != b->kind || a->type != b->type || a->operands.size() != b->operands.size()) return false;
-  switch (a->kind) {
-    case Kind::kConst:
-      if (a->real != b->real || a->whole != b->whole) return false;
-      break;
-    case Kind::kIndex: return a->index.id == b->index.id;
-    case Kind::kLoad:
-      if (a->buffer != b->buffer) return false;
-      break;
-    case Kind::kUnary:
-      if (a->unary != b->unary) return false;
-      break;
-    case Kind::kBinary:
-      if (a->binary != b->binary) return false;
-      break;
-    case Kind::kReduce: return false;
-    default: break;
-  }
-  for (std::size_t i = 0; i < a->operands.size(); ++i) {
-    if (!Same(a->operands[i], b->operands[i])) return false;
-  }
-  return true;
-}
-
 // log1p(exp(x)): x, else nothing.
 Expr Log1pExp(const Expr& e) {
   if (!Is(e, UnaryOp::kLog1p) || !Is(e->operands[0], UnaryOp::kExp)) return {};
@@ -70,6 +44,32 @@ Expr SoftplusOf(const Expr& e) {
 }
 
 }  // namespace
+
+bool Same(const Expr& a, const Expr& b) {
+  if (a.get() == b.get()) return true;
+  if (a->kind != b->kind || a->type != b->type || a->operands.size() != b->operands.size()) return false;
+  switch (a->kind) {
+    case Kind::kConst:
+      if (a->real != b->real || a->whole != b->whole) return false;
+      break;
+    case Kind::kIndex: return a->index.id == b->index.id;
+    case Kind::kLoad:
+      if (a->buffer != b->buffer) return false;
+      break;
+    case Kind::kUnary:
+      if (a->unary != b->unary) return false;
+      break;
+    case Kind::kBinary:
+      if (a->binary != b->binary) return false;
+      break;
+    case Kind::kReduce: return false;
+    default: break;
+  }
+  for (std::size_t i = 0; i < a->operands.size(); ++i) {
+    if (!Same(a->operands[i], b->operands[i])) return false;
+  }
+  return true;
+}
 
 Expr SpareFunctions(const Expr& expr) {
   if (Is(expr, UnaryOp::kTanh)) {

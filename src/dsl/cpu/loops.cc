@@ -95,23 +95,23 @@ std::string Loops::TargetElement(const Writer& writer, const std::vector<std::st
 namespace {
 
 // One line of each 64 bytes of `count` elements, where `place` gives the text of an element by its distance.
-void FetchLines(Writer& writer, DType dtype, std::int64_t count, bool writes,
+void FetchLines(Writer& writer, DType dtype, std::int64_t count, std::string_view how,
                 const std::function<std::string(const std::string& distance)>& place) {
   const auto step = static_cast<std::int64_t>(64 / Bytes(dtype));
   writer.Line(fmt::format("for (long line = 0; line < {}; line += {}) __builtin_prefetch(&{}{});", count, step,
-                          place("line"), writes ? ", 1" : ""));
+                          place("line"), how));
 }
 
 }  // namespace
 
-void Loops::FetchOperands(Writer& writer, const std::vector<std::string>& index, std::int64_t count) const {
+void Loops::FetchOperands(Writer& writer, const std::vector<std::string>& index, std::int64_t count, int level) const {
   std::set<std::string> seen;
   for (std::size_t o = 0; o < kernel_->operands.size(); ++o) {
     bool runs = dims.back().strides[o] == 1;
     for (const auto& dim : dims) runs &= dim.strides[o] != 0;
     if (!runs || !seen.insert(Place(writer, static_cast<int>(o), index)).second) continue;
-    FetchLines(writer, program_->buffers[static_cast<std::size_t>(kernel_->operands[o].buffer)].dtype, count, false,
-               [&](const std::string& distance) {
+    FetchLines(writer, program_->buffers[static_cast<std::size_t>(kernel_->operands[o].buffer)].dtype, count,
+               level == 1 ? "" : ", 0, 2", [&](const std::string& distance) {
                  std::vector<std::string> there = index;
                  there.back() += " + " + distance;
                  return Place(writer, static_cast<int>(o), there);
@@ -121,7 +121,7 @@ void Loops::FetchOperands(Writer& writer, const std::vector<std::string>& index,
 
 void Loops::FetchTarget(Writer& writer, const std::vector<std::string>& index, std::int64_t count) const {
   if (dims.back().target_stride != 1) return;
-  FetchLines(writer, program_->buffers[static_cast<std::size_t>(kernel_->target)].dtype, count, true,
+  FetchLines(writer, program_->buffers[static_cast<std::size_t>(kernel_->target)].dtype, count, ", 1",
              [&](const std::string& distance) {
                std::vector<std::string> there = index;
                there.back() += " + " + distance;

@@ -30,8 +30,9 @@ class Loops {
   std::string TargetElement(const Writer& writer, const std::vector<std::string>& index) const;
   // Asks for the cache lines of `count` elements from `index` on, along the innermost dimension: of the operands that
   // run through memory with the nest (one that stands still in some dimension comes again, and is in a cache by then),
-  // or of the target, to be written. What lies behind the end of a buffer does no harm.
-  void FetchOperands(Writer& writer, const std::vector<std::string>& index, std::int64_t count) const;
+  // into the first-level cache or the second; or of the target, to be written. What lies behind the end of a buffer
+  // does no harm.
+  void FetchOperands(Writer& writer, const std::vector<std::string>& index, std::int64_t count, int level = 1) const;
   void FetchTarget(Writer& writer, const std::vector<std::string>& index, std::int64_t count) const;
   std::vector<std::string> Vars() const;
   std::int64_t Count(bool reduced) const;

@@ -2,8 +2,10 @@
 // every 1021st of all floats, NaNs and infinities among them, and on the ends of their ranges.
 #include "dsl/cpu/math.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -76,6 +78,35 @@ TEST(MathTest, EveryFunctionHoldsItsErrorForAllFloats) {
       ++at;
     }
   }
+}
+
+TEST(MathTest, ExpBelowAMaximumHoldsItsError) {
+  // Rows whose largest element is zero, of every 127th float below it and of the ends.
+  constexpr std::size_t kRow = 64;
+  std::vector<double> x;
+  std::uint32_t bits = 0x80000000u;
+  for (const double end : {-0.0, -87.33654, -87.33655, -88.0, -1e30, -std::numeric_limits<double>::infinity()}) {
+    for (std::size_t n = 0; n < kRow; ++n)
+      x.push_back(n == 0 ? 0 : n == 1 ? static_cast<double>(static_cast<float>(end)) : -1.0 / static_cast<double>(n));
+  }
+  while (bits < 0xff800000u) {
+    for (std::size_t n = 0; n < kRow; ++n, bits += 127)
+      x.push_back(n == 0 ? 0 : static_cast<double>(std::bit_cast<float>(std::min(bits, 0xff800000u))));
+  }
+  const KernelProgram program = testing::MustCheck(
+      fmt::format("program powers\ninput x: f32[{0}, {1}]\noutput y: f32[{0}, {1}]\ny = norm(x) over [1]\n  let top = "
+                  "max_over(it)\n  -> exp(it - top)\n",
+                  x.size() / kRow, kRow));
+  EXPECT_NE(EmitCpu(program).find("ExpDown("), std::string::npos);
+  testing::Module module(program);
+  ASSERT_TRUE(module.ok()) << module.log();
+  const auto got = module.Run({x, {}}, 2)[1];
+  double worst = 0, where = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double ulps = Ulps(got[i], std::exp(x[i]));
+    if (ulps > worst) worst = ulps, where = x[i];
+  }
+  EXPECT_LE(worst, FindMathFunction("exp")->ulp) << "exp(" << where << ")";
 }
 
 TEST(MathTest, TanhOfASoftplusIsOneFunction) {

@@ -23,7 +23,8 @@ constexpr std::string_view kReserved[] = {
     "volatile", "wchar_t", "while", "xor", "std", "linux", "unix", "main", "errno", "stdin", "stdout", "stderr",
     // ours
     "i", "j", "k", "l", "i0", "j0", "k0", "threads", "call", "state", "scratch", "Max", "Min", "Sign", "FloorDiv",
-    "FloorMod", "f32x16", "f32x8", "AtLeast", "AtMost", "Capped", "Exp", "Expm1", "Log1p", "Tanh", "Erf"};
+    "FloorMod", "f32x16", "f32x8", "AtLeast", "AtMost", "Capped", "Exp", "ExpDown", "Expm1", "Larger", "Log1p", "Tanh",
+    "Erf"};
 
 // Variables of the families' own text: no buffer is called so.
 constexpr std::string_view kLocals[] = {
@@ -64,6 +65,12 @@ template <class T>
 inline T FloorMod(T a, T b) {
   const T r = Remainder(a, b);
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+)"},
+    {"Larger", R"(// The larger; what comes of a NaN does not matter.
+template <class T>
+inline T Larger(T a, T b) {
+  return a > b ? a : b;
 }
 )"},
     {"Max", R"(// The larger; a NaN on either side is the result.
@@ -467,6 +474,8 @@ ExprWriter::Piece ExprWriter::Compose(int id) {
     case Expr::Kind::kIndex: break;
     case Expr::Kind::kUnary: {
       const std::string libm(LibmName(expr->unary));
+      if (expr->unary == UnaryOp::kExp && !writer_.wide() && not_above_zero_ && not_above_zero_(*expr))
+        return call(writer_.Helper("ExpDown"));
       if (!libm.empty()) return call(writer_.Libm(libm));
       switch (expr->unary) {
         case UnaryOp::kNeg: {

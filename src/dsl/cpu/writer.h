@@ -101,6 +101,8 @@ class ExprWriter {
   // What `stays` says of is evaluated only where the expression evaluates it: it, and all that holds it, is written in
   // place inside of the branches of a select.
   void KeepInBranches(std::function<bool(const ExprNode& node)> stays) { stays_ = std::move(stays); }
+  // `known` says of an exp that its argument is not above zero: it is written as one that cannot overflow.
+  void KnowNotAboveZero(std::function<bool(const ExprNode& exp)> known) { not_above_zero_ = std::move(known); }
   // No constants: all is written in place.
   void KeepInPlace() { in_place_ = true; }
 
@@ -133,7 +135,7 @@ class ExprWriter {
   std::map<std::string, int> ids_;
   std::vector<Interned> nodes_;
   bool made_constants_ = false;
-  std::function<bool(const ExprNode& node)> stays_;
+  std::function<bool(const ExprNode& node)> stays_, not_above_zero_;
   bool in_place_ = false;
   int branches_ = 0;  // around what is being written
 };

@@ -1,4 +1,9 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "dsl/testing/module.h"
 
@@ -47,6 +52,61 @@ splits = softmax log(long) over [1] with {split: 4}
 both = softmax(long * 3) over [1] with {passes: online, split: 3}
 )"),
                        2, random);
+}
+
+TEST(FoldsTest, FetchingAheadChangesNoValue) {
+  for (const char* const settings :
+       {"{prefetch: row}", "{prefetch: ahead}", "{prefetch: row, accumulators: 1, threads: 1}",
+        "{prefetch: ahead, split: 3, accumulators: 2}", "{prefetch: row, split: 2}"}) {
+    std::mt19937 random(6);
+    const KernelProgram program = testing::MustCheck(fmt::format(R"(program fetches
+input x: f32[5, 37, 301]
+input long: f32[3, 10001]
+input d: f64[7, 130]
+param g: f32[37, 1]
+output soft: f32[5, 37, 301]
+output logs: f32[3, 10001]
+output group: f32[5, 37, 301]
+output wide: f64[7, 130]
+soft = softmax(x * 2) over [2] with {0} -> it * g
+logs = softmax log(long) over [1] with {0}
+group = norm(x) over [1, 2] with {0}
+  let m = mean(it)
+  let v = mean(square(it - m))
+  -> (it - m) * rsqrt(v + 1e-5) * g
+wide = norm(d) over [1] with {0}
+  let s = sum(abs(it))
+  -> it / s
+)",
+                                                                 settings));
+    EXPECT_NE(EmitCpu(program).find("__builtin_prefetch(&soft["), std::string::npos) << settings;
+    testing::ExpectRight(program, 2, random);
+  }
+}
+
+TEST(FoldsTest, ANanInASoftmaxIsInItsWholeRow) {
+  for (const char* const settings : {"{passes: three}", "{passes: online}", "{passes: three, split: 2}"}) {
+    for (const char* const variant : {"", " log"}) {
+      const KernelProgram program = testing::MustCheck(
+          fmt::format("program nans\ninput x: f32[4, 100]\noutput y: f32[4, 100]\ny = softmax{}(x) over [1] with {}\n",
+                      variant, settings));
+      testing::Module module(program);
+      ASSERT_TRUE(module.ok()) << module.log();
+      constexpr double kInf = std::numeric_limits<double>::infinity();
+      std::vector<double> x(400, 0.5);
+      x[30] = std::nan("");  // row 0
+      x[150] = kInf;         // row 1
+      std::fill(x.begin() + 200, x.begin() + 300, -kInf);
+      x[305] = -kInf;  // row 3: one weight is zero
+      const auto y = module.Run({x, {}}, 2)[1];
+      for (std::size_t i = 0; i < 300; ++i) {
+        // The logarithm of a weight beside an infinite one is minus infinity, as PyTorch has it, or no number.
+        EXPECT_TRUE(std::isnan(y[i]) || (i >= 100 && i < 200 && y[i] == -kInf)) << variant << settings << " at " << i;
+      }
+      EXPECT_EQ(y[305], *variant ? -kInf : 0);
+      EXPECT_NEAR(y[306], *variant ? -std::log(99.0) : 1 / 99.0, 1e-5);
+    }
+  }
 }
 
 TEST(FoldsTest, NormsInAllTheirForms) {

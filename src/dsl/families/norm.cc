@@ -58,7 +58,7 @@ void EmitCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& 
   EmitFoldsCuda(program, kernel, writer, Passes(kernel), kernel.epilogue);
 }
 
-constexpr Knob kKnobs[] = {kThreadsKnob, kVectorKnob, kAccumulatorsKnob, kColumnsKnob, kSplitKnob};
+constexpr Knob kKnobs[] = {kThreadsKnob, kVectorKnob, kFoldPrefetchKnob, kAccumulatorsKnob, kColumnsKnob, kSplitKnob};
 
 }  // namespace
 

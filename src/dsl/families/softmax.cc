@@ -38,7 +38,8 @@ void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer)
   // The output can hold the exps if it has the type that they are computed in.
   const bool keeps =
       !log && !online && program.buffers[static_cast<std::size_t>(kernel.target)].dtype == ComputeType(program, kernel);
-  const FoldPass::Item max{.let = 0, .fold = ReduceOp::kMax, .body = x, .finish = it, .name = "top"};
+  // A NaN comes into the result with the sum; the online pass looks at the maximum alone to see whether there is one.
+  const FoldPass::Item max{.let = 0, .fold = ReduceOp::kMax, .body = x, .finish = it, .name = "top", .nans = online};
   const Expr power = Exp(x - top);
   const FoldPass::Item sum{.let = 1,
                            .fold = ReduceOp::kSum,
@@ -80,6 +81,7 @@ void EmitCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& 
 constexpr Knob kKnobs[] = {
     kThreadsKnob,
     kVectorKnob,
+    kFoldPrefetchKnob,
     kAccumulatorsKnob,
     kColumnsKnob,
     kSplitKnob,
