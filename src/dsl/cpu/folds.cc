@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "dsl/cpu/identities.h"
@@ -16,6 +17,7 @@ namespace {
 constexpr std::int64_t kRowBlock = 4096;
 constexpr std::int64_t kRowsPerFlush = 256;
 constexpr std::int64_t kLanes = 16;
+constexpr std::int64_t kOnlineBlock = 2048;  // read and written, and the next one fetched, in the first-level cache
 // What is fetched ahead: so many elements at a time, so many bytes ahead. A row longer than this would push itself out
 // of the first-level cache, were the next one fetched there.
 constexpr std::int64_t kFetchBlock = 64;
@@ -325,7 +327,9 @@ class FoldEmitter {
         pass.items.size() == 1 && !Adds(pass.items[0]) && pass.items[0].body->type == ScalarType::kReal;
     const bool fetches = fetch_ == Fetch::kAhead || (fetch_ == Fetch::kRow && last_pass_);
     if (extreme ? !known || *known >= 2 * kLanes : fetches && (!known || *known >= kFetchBlock))
-      return LaneBlock(pass, dim, inner, begin, known, count, fetches);
+      return LaneBlock(pass, dim, inner, begin, known, count, [&](std::int64_t width) {
+        if (fetches) loops_.FetchOperands(writer_, FetchedIndex(inner), width, FetchLevel());
+      });
     std::int64_t streams = accumulators_;
     while (known && streams > 1 && *known / streams < 2 * kLanes) streams /= 2;
     std::vector<std::vector<std::string>> names(pass.items.size());
@@ -396,10 +400,11 @@ class FoldEmitter {
   // own reduction one by one, each with a test for NaN, and an array is joined by halves; and where memory is asked for
   // between blocks of elements, as a reduction of the compiler's own would be joined after each block.
   Folded LaneBlock(const FoldPass& pass, const LoopDim& dim, std::size_t inner, const std::string& begin,
-                   std::optional<std::int64_t> known, const std::string& count, bool fetches) {
+                   std::optional<std::int64_t> known, const std::string& count,
+                   const std::function<void(std::int64_t width)>& fetch) {
     std::int64_t width = kLanes * accumulators_;
     // A maximum is one long chain of dependent instructions in each vector.
-    if (!fetches) width = std::max(width, 4 * kLanes);
+    if (!Adds(pass.items[0])) width = std::max(width, 4 * kLanes);
     while (known && width > kLanes && width > *known / 2) width /= 2;
     const std::string lane = writer_.Fresh("lane"), half = writer_.Fresh("half");
     const std::string end = known ? Plus(begin, *known) : Plus(begin, count);
@@ -422,7 +427,7 @@ class FoldEmitter {
     };
     writer_.Open(fmt::format("for (long {} = {}; {} + {} <= {}; {} += {})", dim.var, begin, dim.var, width, end,
                              dim.var, width));
-    if (fetches) loops_.FetchOperands(writer_, FetchedIndex(inner), width, FetchLevel());
+    fetch(width);
     step(dim.var, fmt::format("{}", width));
     writer_.Close();
     if (!known) {
@@ -447,12 +452,14 @@ class FoldEmitter {
 
   // Where the elements stand that are asked for while those at `index_` are computed.
   std::vector<std::string> FetchedIndex(std::size_t inner) const {
+    if (fetch_ == Fetch::kAhead) return IndexAhead(inner, kFetchAhead / (writer_.wide() ? 8 : 4));
     std::vector<std::string> index = index_;
-    if (fetch_ == Fetch::kRow) {
-      index[kept_.back()] += " + 1";
-    } else {
-      index[inner] += fmt::format(" + {}", kFetchAhead / (writer_.wide() ? 8 : 4));
-    }
+    index[kept_.back()] += " + 1";
+    return index;
+  }
+  std::vector<std::string> IndexAhead(std::size_t inner, std::int64_t elements) const {
+    std::vector<std::string> index = index_;
+    index[inner] += fmt::format(" + {}", elements);
     return index;
   }
   int FetchLevel() const { return fetch_ == Fetch::kRow && reduced_count_ * 4 > kNearRow ? 2 : 1; }
@@ -576,6 +583,8 @@ class FoldEmitter {
     return name;
   }
 
+  // By blocks that stay in the first-level cache: the largest so far, then the sum of the exps below it, scaled when a
+  // larger one comes. Exps that are kept are those below the largest of their time, which is noted for each block.
   Folded OnlinePass(const FoldPass& pass, const std::vector<Range>& ranges) {
     HONE_CHECK(rows_ && pass.items.size() == 2, "online softmax runs over rows");
     const FoldPass::Item& top_item = pass.items[0];
@@ -585,33 +594,72 @@ class FoldEmitter {
     const std::string top = writer_.Fresh("top"), sum = writer_.Fresh("sum");
     writer_.Line(fmt::format("{} {} = {};", TypeOf(top_item), top, Start(top_item)));
     writer_.Line(fmt::format("double {} = 0;", sum));
+    if (pass.keep) DeclareTops(/*anew=*/true);
     const std::size_t opened = OpenReduced(ranges);
-    const std::string begin = dim.var + "_block", end = writer_.Fresh(dim.var + "_end");
+    const std::string begin = dim.var + "_block";
     const Range& range = ranges[inner];
-    writer_.Open(
-        fmt::format("for (long {} = {}; {} < {}; {} += {})", begin, range.begin, begin, range.end, begin, kRowBlock));
-    writer_.Line(fmt::format("const long {} = {};", end, Lesser(Plus(begin, kRowBlock), range.end)));
-    const std::string new_top = writer_.Fresh("new_top"), part = writer_.Fresh("part");
-    writer_.Line(fmt::format("{} {} = {};", TypeOf(top_item), new_top, top));
-    writer_.Line(fmt::format("#pragma omp simd reduction({} : {})", Clause(top_item), new_top));
-    const std::string loop = fmt::format("for (long {} = {}; {} < {}; ++{})", dim.var, begin, dim.var, end, dim.var);
-    writer_.Open(loop);
-    const std::string x = Texts({top_item.body}, index_)[0];
-    writer_.Line(Update(top_item, new_top, x));
-    writer_.Close();
-    writer_.Comment("Nothing but minus infinity so far: there is no sum to scale yet.");
-    writer_.Line(fmt::format("if ({} == {}) continue;", new_top, Start(top_item)));
-    writer_.Line(fmt::format("{} {} = 0;", writer_.real(), part));
-    writer_.Line(fmt::format("#pragma omp simd reduction(+ : {})", part));
-    writer_.Open(loop);
-    lets_[top_item.let] = new_top;
-    writer_.Line(fmt::format("{} += {};", part, Texts({pass.items[1].body}, index_)[0]));
-    writer_.Close();
+    writer_.Open(fmt::format("for (long {} = {}; {} < {}; {} += {})", begin, range.begin, begin, range.end, begin,
+                             kOnlineBlock));
+    std::optional<std::int64_t> known;
+    std::string count;
+    if (range.count && *range.count % kOnlineBlock == 0) {
+      known = kOnlineBlock;
+    } else {
+      count = writer_.Fresh("count");
+      writer_.Line(fmt::format("const long {} = {};", count,
+                               Lesser(fmt::format("{} - {}", range.end, begin), fmt::format("{}", kOnlineBlock))));
+    }
+    const std::string largest =
+        LaneBlock({.items = {top_item}, .keep = {}}, dim, inner, begin, known, count, [](std::int64_t) {})[0];
+    const std::string new_top = writer_.Fresh("new_top");
+    writer_.Line(fmt::format("const {} {} = {};", TypeOf(top_item), new_top, Join(top_item, largest, top)));
+    const std::string nothing = fmt::format("{} == {}", new_top, Start(top_item));
+    if (pass.keep) {
+      writer_.Line(fmt::format("{}[{}] = {};", tops_, BlockNumber(begin, range.begin), new_top));
+      writer_.Comment("Nothing but minus infinity so far: its exps are zero.");
+      lets_[top_item.let] = writer_.Fresh("base");
+      writer_.Line(fmt::format("const {} {} = {} ? {} : {};", TypeOf(top_item), lets_[top_item.let], nothing,
+                               writer_.Number(0), new_top));
+    } else {
+      writer_.Comment("Nothing but minus infinity so far: there is no sum to scale yet.");
+      writer_.Line(fmt::format("if ({}) continue;", nothing));
+      lets_[top_item.let] = new_top;
+    }
+    // The next block comes while this one's exps are computed.
+    const std::string part = LaneBlock({.items = {pass.items[1]}, .keep = pass.keep}, dim, inner, begin, known, count,
+                                       [&](std::int64_t width) {
+                                         if (fetch_ == Fetch::kNo) return;
+                                         loops_.FetchOperands(writer_, IndexAhead(inner, kOnlineBlock), width);
+                                         if (pass.keep) loops_.FetchTarget(writer_, FetchedIndex(inner), width);
+                                       })[0];
+    if (pass.keep) writer_.Line(fmt::format("if ({}) continue;", nothing));
     writer_.Line(fmt::format("{} = {} * {}({} - {}) + {};", sum, sum, writer_.Libm("exp"), top, new_top, part));
     writer_.Line(fmt::format("{} = {};", top, new_top));
     writer_.Close();
     for (std::size_t n = 0; n < opened; ++n) writer_.Close();
     return {top, sum};
+  }
+  static std::string BlockNumber(const std::string& at, const std::string& begin) {
+    return begin == "0" ? fmt::format("{} / {}", at, kOnlineBlock)
+                        : fmt::format("({} - {}) / {}", at, begin, kOnlineBlock);
+  }
+  // What each block of this row was scaled by: an array of the row's, or this chunk's place in scratch memory. Not
+  // anew: again, where the chunks are come back to.
+  void DeclareTops(bool anew) {
+    if (split_ <= 1) {
+      if (!anew) return;
+      tops_ = writer_.Fresh("tops");
+      const std::int64_t blocks = (Dim(reduced_.back()).extent + kOnlineBlock - 1) / kOnlineBlock;
+      writer_.Line(fmt::format("{} {}[{}];", writer_.real(), tops_, blocks));
+      return;
+    }
+    const std::int64_t blocks = (chunk_ + kOnlineBlock - 1) / kOnlineBlock;
+    if (anew) {
+      all_tops_ = writer_.Scratch("tops", writer_.real(), split_ * kept_count_ * blocks);
+      tops_ = writer_.Fresh("tops");
+    }
+    const std::string row = Plus(fmt::format("{} * {}", chunk_var_, kept_count_), KeptAddress());
+    writer_.Line(fmt::format("{}* const {} = {} + ({}) * {};", writer_.real(), tops_, all_tops_, row, blocks));
   }
 
   // --- What was folded, finished.
@@ -661,6 +709,7 @@ class FoldEmitter {
       if (!rows_) writer_.Close();
       return;
     }
+    if (!tops_.empty()) return ResultByBlocks(result, ranges);
     const std::size_t opened = OpenReduced(ranges);
     const std::size_t inner = reduced_.back();
     const std::string& var = Dim(inner).var;
@@ -697,6 +746,25 @@ class FoldEmitter {
     if (!rows_) writer_.Close();
     writer_.Close();
     for (std::size_t n = 0; n < opened; ++n) writer_.Close();
+  }
+  // What an online pass kept, each block scaled by its own factor in place of the row's.
+  void ResultByBlocks(const Expr& result, const std::vector<Range>& ranges) {
+    DeclareTops(/*anew=*/false);
+    const std::string& var = Dim(reduced_.back()).var;
+    const Range& range = ranges[reduced_.back()];
+    const std::string begin = var + "_block", end = writer_.Fresh(var + "_end"), factor = writer_.Fresh("factor");
+    writer_.Open(fmt::format("for (long {} = {}; {} < {}; {} += {})", begin, range.begin, begin, range.end, begin,
+                             kOnlineBlock));
+    writer_.Line(fmt::format("const long {} = {};", end, Lesser(Plus(begin, kOnlineBlock), range.end)));
+    writer_.Line(fmt::format("const {} {} = {}({}[{}] - {}) * {};", writer_.real(), factor, writer_.Libm("exp"), tops_,
+                             BlockNumber(begin, range.begin), lets_.at(0), lets_.at(1)));
+    const std::string scale = std::exchange(lets_[1], factor);
+    writer_.Line("#pragma omp simd");
+    writer_.Open(fmt::format("for (long {} = {}; {} < {}; ++{})", var, begin, var, end, var));
+    Store(result);
+    writer_.Close();
+    writer_.Close();
+    lets_[1] = scale;
   }
   void Store(const Expr& result) {
     const std::string value = Texts({result}, index_)[0];
@@ -841,6 +909,7 @@ class FoldEmitter {
   std::map<int, std::string> lets_;
   std::map<int, Expr> maxima_;  // lets that are the largest of an expression, by their operand
   std::string column_, start_, width_, chunk_var_, chunk_begin_, chunk_end_;
+  std::string tops_, all_tops_;  // of blocks whose exps are kept, and the scratch memory that they lie in, if any
   std::size_t depth_ = 0;
   enum class Fetch { kNo, kRow, kAhead } fetch_ = Fetch::kNo;
   bool last_pass_ = false;
@@ -874,7 +943,11 @@ void EmitFolds(const KernelProgram& program, const Kernel& kernel, Writer& write
   FoldEmitter(program, kernel, writer).Emit(passes, result);
 }
 
-std::vector<Setting> AccumulatorsValues(const Kernel&, const Limits&) {
+std::vector<Setting> AccumulatorsValues(const Kernel& kernel, const Limits&) {
+  // Several exps side by side leave no registers for their coefficients; one after the other they overlap anyway.
+  const auto fetch = kernel.settings.find("prefetch");
+  if (kernel.settings.contains("passes") && fetch != kernel.settings.end() && fetch->second != Word("no"))
+    return {Whole(1), Whole(4), Whole(2)};
   return {Whole(4), Whole(2), Whole(8), Whole(1)};
 }
 std::optional<std::string> CheckAccumulators(const Kernel&, const Setting& value) {
@@ -931,6 +1004,12 @@ std::vector<Setting> SplitValues(const Kernel& kernel, const Limits& limits) {
   values.push_back(Whole(1));
   return values;
 }
+bool FoldsOneRange(const Kernel& kernel) {
+  static const KernelProgram kNone;
+  const Loops loops(kNone, kernel);
+  return std::count_if(loops.dims.begin(), loops.dims.end(), [](const LoopDim& dim) { return dim.reduced; }) <= 1;
+}
+
 std::vector<Setting> FoldPrefetchValues(const Kernel& kernel, const Limits& limits) {
   const NestShape shape = ShapeOf(kernel);
   if (!shape.rows || shape.kept * shape.reduced * 4 <= static_cast<double>(limits.l2_bytes)) return {Word("no")};
@@ -938,6 +1017,9 @@ std::vector<Setting> FoldPrefetchValues(const Kernel& kernel, const Limits& limi
   // come during the later ones, which have arithmetic to do.
   const double row = shape.reduced * 4;
   if (row * 4 <= static_cast<double>(limits.l2_bytes)) return {Word("row"), Word("no"), Word("ahead")};
+  const auto passes = kernel.settings.find("passes");
+  const bool once = passes != kernel.settings.end() && passes->second != Word("three");
+  if (once) return {Word("ahead"), Word("no")};
   return {Word("no"), Word("ahead")};
 }
 std::optional<std::string> CheckFoldPrefetch(const Kernel&, const Setting& value) {

@@ -35,12 +35,14 @@ struct FoldPass {
   };
   std::vector<Item> items;
   Expr keep;  // written to the target at each element, if set
-  // Softmax's maximum (item 0) and sum of exp(body - maximum) (item 1) in one pass over memory, by blocks.
+  // Softmax's maximum (item 0, let 0) and sum of exp(body - maximum) (item 1, let 1) in one pass over memory, by
+  // blocks. `keep` are then the same exps; the result sees let 1 times the factor that its block still lacks.
   bool online = false;
 };
 
 // Which nest the kernel has on this machine-independent level; for knobs.
 bool FoldsRows(const Kernel& kernel);
+bool FoldsOneRange(const Kernel& kernel);  // the folded dimensions are one in memory
 
 // Passes in order, then `result`: an expression over the whole space if the family keeps its axes, else over the
 // result's dimensions. Reads the settings threads, accumulators, columns, split and, of families that keep their axes,

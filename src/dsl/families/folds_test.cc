@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 #include "dsl/testing/module.h"
 
@@ -38,18 +39,25 @@ TEST(FoldsTest, SoftmaxInAllItsForms) {
   testing::ExpectRight(testing::MustCheck(R"(program softmaxes
 input x: f32[5, 37, 301]
 input long: f32[3, 10001]
+input square: f32[2, 3, 8192]
 output rows: f32[5, 37, 301]
 output columns: f32[5, 37, 301]
 output logs: f32[5, 37, 301]
 output onlines: f32[3, 10001]
 output splits: f32[3, 10001]
 output both: f32[3, 10001]
+output kept: f32[3, 10001]
+output even: f32[2, 3, 8192]
+output parts: f32[3, 10001]
 rows = softmax(x * 2) over [2]
 columns = softmax(x) over [1] with {columns: 64} -> it * 3
 logs = softmax log(x) over [2]
 onlines = softmax(long) over [1] with {passes: online}
 splits = softmax log(long) over [1] with {split: 4}
 both = softmax(long * 3) over [1] with {passes: online, split: 3}
+kept = softmax(long * 9) over [1] with {passes: blocks} -> it + long
+even = softmax(square) over [2] with {passes: blocks, prefetch: ahead, accumulators: 1}
+parts = softmax(long * 9) over [1] with {passes: blocks, split: 4, prefetch: ahead}
 )"),
                        2, random);
 }
@@ -85,8 +93,10 @@ wide = norm(d) over [1] with {0}
 }
 
 TEST(FoldsTest, ANanInASoftmaxIsInItsWholeRow) {
-  for (const char* const settings : {"{passes: three}", "{passes: online}", "{passes: three, split: 2}"}) {
+  for (const char* const settings : {"{passes: three}", "{passes: online}", "{passes: three, split: 2}",
+                                     "{passes: blocks}", "{passes: blocks, split: 3}"}) {
     for (const char* const variant : {"", " log"}) {
+      if (*variant && std::string_view(settings).find("blocks") != std::string_view::npos) continue;
       const KernelProgram program = testing::MustCheck(
           fmt::format("program nans\ninput x: f32[4, 100]\noutput y: f32[4, 100]\ny = softmax{}(x) over [1] with {}\n",
                       variant, settings));
@@ -106,6 +116,27 @@ TEST(FoldsTest, ANanInASoftmaxIsInItsWholeRow) {
       EXPECT_EQ(y[305], *variant ? -kInf : 0);
       EXPECT_NEAR(y[306], *variant ? -std::log(99.0) : 1 / 99.0, 1e-5);
     }
+  }
+}
+
+TEST(FoldsTest, BlocksOfMinusInfinityWeighNothing) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  for (const char* const settings : {"{passes: blocks}", "{passes: online}", "{passes: blocks, split: 3}"}) {
+    const KernelProgram program = testing::MustCheck(fmt::format(
+        "program masks\ninput x: f32[3, 9000]\noutput y: f32[3, 9000]\ny = softmax(x) over [1] with {}\n", settings));
+    testing::Module module(program);
+    ASSERT_TRUE(module.ok()) << module.log();
+    std::vector<double> x(27000, -200.0);
+    std::fill(x.begin(), x.begin() + 5000, -kInf);                 // the first blocks of row 0
+    std::fill(x.begin() + 9000 + 4100, x.begin() + 18000, -kInf);  // the last ones of row 1
+    x[18000 + 8999] = std::nan("");
+    const auto y = module.Run({x, {}}, 2)[1];
+    EXPECT_EQ(y[0], 0);
+    EXPECT_EQ(y[4999], 0);
+    EXPECT_NEAR(y[5000] * 4000, 1, 1e-5);
+    EXPECT_NEAR(y[9000] * 4100, 1, 1e-5);
+    EXPECT_EQ(y[17999], 0);
+    EXPECT_TRUE(std::isnan(y[18000])) << settings;
   }
 }
 

@@ -1,5 +1,7 @@
 // softmax(EXPR) over [AXES], softmax log(EXPR) over [AXES]. The maximum first, so that no exp overflows; then the sum
 // of the exps, which stay in the output's row (in cache) until they are scaled.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "dsl/cpu/folds.h"
@@ -14,19 +16,36 @@ constexpr std::string_view kVariants[] = {"", "log"};
 
 double Flops(const Kernel& kernel) { return SpaceCount(kernel) * (24 + OperationsPerElement(kernel.inputs[0])); }
 
+constexpr double kLongestRow = 1 << 24;  // of which blocks are scaled one by one: their factors are on the stack
+
+double RowOf(const Kernel& kernel) {
+  double row = 1;
+  for (const int axis : kernel.axes) row *= static_cast<double>(kernel.space[static_cast<std::size_t>(axis)].extent);
+  return row;
+}
+
+std::optional<std::string> CheckPasses(const Kernel& kernel, const Setting& value) {
+  if (auto why = CheckWord(value, {"three", "online", "blocks"})) return why;
+  const std::string& word = std::get<std::string>(value.value);
+  if (word == "three") return std::nullopt;
+  if (!FoldsRows(kernel)) {
+    return fmt::format("{} runs over rows, and here the innermost dimension is not folded; try three", word);
+  }
+  if (word == "online") return std::nullopt;
+  if (kernel.variant == "log") return "blocks keeps exps, of which a logarithm has no use; try online";
+  if (!FoldsOneRange(kernel)) return "blocks wants a row in one piece; try online";
+  if (RowOf(kernel) > kLongestRow) return fmt::format("blocks is for rows up to {} elements; try online", kLongestRow);
+  return std::nullopt;
+}
 std::vector<Setting> PassesValues(const Kernel& kernel, const Limits& limits) {
   if (!FoldsRows(kernel)) return {Word("three")};
-  double row = 4;
-  for (const int axis : kernel.axes) row *= static_cast<double>(kernel.space[static_cast<std::size_t>(axis)].extent);
-  // A row that does not stay in the second-level cache would come from memory three times.
-  if (row > static_cast<double>(limits.l2_bytes) / 2) return {Word("online"), Word("three")};
-  return {Word("three"), Word("online")};
-}
-std::optional<std::string> CheckPasses(const Kernel& kernel, const Setting& value) {
-  if (auto why = CheckWord(value, {"three", "online"})) return why;
-  if (std::get<std::string>(value.value) != "online") return std::nullopt;
-  if (!FoldsRows(kernel)) return "online runs over rows, and here the innermost dimension is not folded; try three";
-  return std::nullopt;
+  // A row that does not stay in the second-level cache would come from memory three times. If its threads' shares of
+  // the output do, one time is enough.
+  const double row = RowOf(kernel) * 4, cache = static_cast<double>(limits.l2_bytes) / 2;
+  if (row <= cache) return {Word("three"), Word("online")};
+  if (!CheckPasses(kernel, Word("blocks")) && row <= cache * limits.threads)
+    return {Word("blocks"), Word("three"), Word("online")};
+  return {Word("online"), Word("three")};
 }
 
 void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
@@ -34,10 +53,11 @@ void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer)
   const Expr it = Load(kItOperand, {}, ScalarType::kReal);
   const Expr top = Load(kLetOperand, {}, ScalarType::kReal), second = Load(kLetOperand - 1, {}, ScalarType::kReal);
   const bool log = kernel.variant == "log";
-  const bool online = WordSetting(kernel, "passes") == "online";
+  const std::string passes_setting = WordSetting(kernel, "passes");
+  const bool online = passes_setting != "three";
   // The output can hold the exps if it has the type that they are computed in.
-  const bool keeps =
-      !log && !online && program.buffers[static_cast<std::size_t>(kernel.target)].dtype == ComputeType(program, kernel);
+  const bool keeps = !log && passes_setting != "online" &&
+                     program.buffers[static_cast<std::size_t>(kernel.target)].dtype == ComputeType(program, kernel);
   // A NaN comes into the result with the sum; the online pass looks at the maximum alone to see whether there is one.
   const FoldPass::Item max{.let = 0, .fold = ReduceOp::kMax, .body = x, .finish = it, .name = "top", .nans = online};
   const Expr power = Exp(x - top);
@@ -48,7 +68,7 @@ void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer)
                            .name = log ? "log_sum" : "scale"};
   std::vector<FoldPass> passes;
   if (online) {
-    passes.push_back({.items = {max, sum}, .keep = {}, .online = true});
+    passes.push_back({.items = {max, sum}, .keep = keeps ? power : Expr(), .online = true});
   } else {
     passes.push_back({.items = {max}, .keep = {}});
     passes.push_back({.items = {sum}, .keep = keeps ? power : Expr()});
@@ -78,16 +98,18 @@ void EmitCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& 
   EmitFoldsCuda(program, kernel, writer, {{.items = {max}, .keep = {}}, {.items = {sum}, .keep = {}}}, result);
 }
 
+// In this order: what is fetched depends on the passes, and the accumulators on that.
 constexpr Knob kKnobs[] = {
     kThreadsKnob,
     kVectorKnob,
+    {"passes",
+     "three: maximum, sum, scale; online: maximum and sum in one pass over memory, for rows that outgrow the cache; "
+     "blocks: likewise, the exps kept in the output",
+     PassesValues, CheckPasses},
     kFoldPrefetchKnob,
     kAccumulatorsKnob,
     kColumnsKnob,
     kSplitKnob,
-    {"passes",
-     "three: maximum, sum, scale; online: maximum and sum in one pass over memory, for rows that outgrow the cache",
-     PassesValues, CheckPasses},
 };
 
 }  // namespace
