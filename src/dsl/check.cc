@@ -942,6 +942,9 @@ class Checker {
       return Fail(statement.at,
                   fmt::format("'{}' does not run on a CUDA device yet: write it as a nest", kernel.family->name));
     }
+    kernel.compute = ComputeType(program_, kernel);
+    for (const auto& operand : kernel.operands)
+      kernel.operand_types.push_back(program_.buffers[At(operand.buffer)].dtype);
     const auto knobs = kernel.family->KnobsFor(limits_.device);
     std::vector<std::string_view> known;
     for (const auto& knob : knobs) known.push_back(knob.name);

@@ -78,10 +78,12 @@ struct Kernel {
   std::vector<KernelOperand> operands;
   std::vector<Expr> inputs;  // one a family operand, over `space` (matmul: see families/matmul.cc)
   std::vector<KernelLet> lets;
-  Expr epilogue;    // of `it`, operands and lets, over the result's dimensions; just `it` if there is none.
-                    // map and norm: the whole element expression, without `it`
-  int target = -1;  // buffer written, dense row-major over `result`
-  Shape result;     // the family's result shape (before a target_shape annotation)
+  Expr epilogue;                // of `it`, operands and lets, over the result's dimensions; just `it` if there is none.
+                                // map and norm: the whole element expression, without `it`
+  int target = -1;              // buffer written, dense row-major over `result`
+  Shape result;                 // the family's result shape (before a target_shape annotation)
+  DType compute = DType::kF32;  // what reals are computed in
+  std::vector<DType> operand_types;         // one an operand: what its memory holds
   std::map<std::string, Setting> settings;  // complete: defaults filled in
   std::string text;                         // the statement, for comments
   Position at;

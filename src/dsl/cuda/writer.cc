@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "dsl/cpu/element.h"
 #include "dsl/cpu/identities.h"
+#include "dsl/family.h"
 
 namespace hone::dsl {
 namespace {
@@ -182,6 +183,11 @@ std::string LoadedText(const DeviceWriter& writer, int buffer, const std::string
 
 DeviceWriter::DeviceWriter(const KernelProgram& program) : program_(program) {
   std::set<std::string> used(std::begin(kReserved), std::end(kReserved));
+  for (const auto& kernel : program.kernels) {
+    if (!kernel.family->cuda_names) continue;
+    const auto own = kernel.family->cuda_names();
+    used.insert(own.begin(), own.end());
+  }
   for (const auto& buffer : program.buffers) {
     std::string name = buffer.name;
     while (used.contains(name) || name.starts_with("_")) name = name.starts_with("_") ? "t" + name : name + "_v";
@@ -277,6 +283,10 @@ void DeviceWriter::BeginKernel(const std::string& hint, std::int64_t threads, in
   blocks_a_processor_ = blocks_a_processor;
   taken_ = {std::begin(kReserved), std::end(kReserved)};
   taken_.insert(names_.begin(), names_.end());
+  if (kernel_->family->cuda_names) {
+    const auto own = kernel_->family->cuda_names();
+    taken_.insert(own.begin(), own.end());
+  }
   for (const auto& [name, dtype] : scratch_) taken_.insert(name);
   depth_ = 1;
 }
@@ -286,8 +296,13 @@ void DeviceWriter::Launch(const LaunchShape& shape) {
   step.kernel = kernel_name_;
   step.grid = {shape.grid_x, shape.grid_y, shape.grid_z};
   step.block = {threads_, 1, 1};
+  step.cluster = {shape.cluster_x, 1, 1};
   step.shared_bytes = shape.shared_bytes;
   std::string parameters;
+  for (const auto& [name, map] : shape.maps) {
+    parameters += fmt::format("{}const __grid_constant__ TensorMap {}", parameters.empty() ? "" : ", ", name);
+    step.arguments.emplace_back(map);
+  }
   const auto add = [&](const std::string& buffer, const std::string& name, DType dtype, bool constant) {
     parameters += fmt::format("{}{}{}* __restrict__ {}", parameters.empty() ? "" : ", ", constant ? "const " : "",
                               DeviceType(dtype), name);
@@ -320,12 +335,10 @@ void DeviceWriter::AddStep(PlanStep step, bool prepare) {
 
 Plan DeviceWriter::Finish() {
   std::string text = fmt::format("// {}: made from a program of the kernel language.\n", program_.name);
-  for (const auto& buffer : program_.buffers) {
-    if (buffer.dtype == DType::kF16 || buffer.dtype == DType::kBF16) {
-      text += "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n";
-      break;
-    }
-  }
+  const auto half = [](const auto& buffer) { return buffer.dtype == DType::kF16 || buffer.dtype == DType::kBF16; };
+  if (std::any_of(program_.buffers.begin(), program_.buffers.end(), half) ||
+      std::any_of(plan_.buffers.begin(), plan_.buffers.end(), half))
+    text += "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n";
   text += "\n";
   if (!head_.empty()) {
     text += "namespace {\n\n";

@@ -6,6 +6,8 @@
 //           A stay in the second-level cache (`tile`), and the epilogue is applied while the block is still in L1
 //   dot     few rows or columns, both operands contiguous in K: dot products, bound by reading the larger operand once
 //   stream  few rows, B contiguous in N: rows of B stream by and are added into accumulators in L1
+#include "dsl/cuda/matmul.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,67 +18,12 @@
 #include "dsl/cpu/loops.h"
 #include "dsl/cpu/writer.h"
 #include "dsl/family.h"
+#include "dsl/matmul_shape.h"
 
 namespace hone::dsl {
 namespace {
 
-// The matrices as loops see them: batches that all operands continue through have become rows.
-struct Shape3 {
-  std::vector<LoopDim> batch;
-  LoopDim m, n, k;
-  std::vector<std::vector<std::int64_t>> strides;  // operand -> batch..., m, n, k
-  std::vector<std::int64_t> target;                // likewise
-
-  explicit Shape3(const Kernel& kernel) {
-    const std::size_t rank = kernel.space.size();
-    std::vector<LoopDim> dims;
-    std::int64_t step = 1;
-    for (std::size_t d = 0; d < rank; ++d) {
-      LoopDim dim{
-          .extent = kernel.space[d].extent, .reduced = d + 1 == rank, .strides = {}, .target_stride = 0, .var = {}};
-      for (const auto& operand : kernel.operands) dim.strides.push_back(operand.strides[d]);
-      dims.push_back(std::move(dim));
-    }
-    for (std::size_t d = rank - 1; d-- > 0; step *= dims[d].extent) dims[d].target_stride = step;
-    k = dims[rank - 1];
-    n = dims[rank - 2];
-    m = dims[rank - 3];
-    dims.resize(rank - 3);
-    while (!dims.empty()) {
-      const LoopDim& last = dims.back();
-      bool merges = true;
-      for (std::size_t i = 0; i < m.strides.size(); ++i)
-        merges &= m.extent == 1 || last.strides[i] == m.strides[i] * m.extent;
-      if (!merges && last.extent != 1) break;
-      if (last.extent != 1) {
-        const std::int64_t extent = m.extent * last.extent;
-        if (m.extent == 1) m = last;
-        m.extent = extent;
-      }
-      dims.pop_back();
-    }
-    for (std::size_t d = 0; d < dims.size(); ++d) {
-      if (dims[d].extent == 1) continue;
-      dims[d].var = fmt::format("b{}", d);
-      batch.push_back(dims[d]);
-    }
-    for (std::size_t o = 0; o < kernel.operands.size(); ++o) {
-      std::vector<std::int64_t> all;
-      for (const auto& dim : batch) all.push_back(dim.strides[o]);
-      for (const auto* dim : {&m, &n, &k}) all.push_back(dim->strides[o]);
-      strides.push_back(std::move(all));
-    }
-    for (const auto& dim : batch) target.push_back(dim.target_stride);
-    for (const auto* dim : {&m, &n, &k}) target.push_back(dim->target_stride);
-  }
-
-  std::vector<std::string> Index(const std::string& i, const std::string& j, const std::string& p) const {
-    std::vector<std::string> index;
-    for (const auto& dim : batch) index.push_back(dim.var);
-    index.insert(index.end(), {i, j, p});
-    return index;
-  }
-};
+using Shape3 = MatmulShape;
 
 constexpr std::int64_t kFewRows = 8;      // up to here reading the other operand once is all that matters
 constexpr std::int64_t kAhead = 64;       // rows of B's panel between what is multiplied and what is fetched
@@ -144,7 +91,7 @@ std::optional<std::string> Check(const KernelProgram& program, const Kernel& ker
     if (input->type != ScalarType::kReal) return "matmul multiplies reals: write real(x) around whole numbers";
   }
   const DType target = program.buffers[static_cast<std::size_t>(kernel.target)].dtype;
-  if (target != ComputeType(program, kernel)) {
+  if (target != ComputeType(program, kernel) && target != DType::kF16 && target != DType::kBF16) {
     return fmt::format("matmul computes in {} here and cannot write {}: convert in a map of its own",
                        Name(ComputeType(program, kernel)), Name(target));
   }
@@ -1051,6 +998,9 @@ HONE_FAMILY(matmul){
     .type = [](const Kernel&) { return ScalarType::kReal; },
     .flops = Flops,
     .emit_cpu = EmitCpu,
+    .emit_cuda = EmitMatmulCuda,
+    .cuda_knobs = MatmulKnobsCuda,
+    .cuda_names = MatmulNamesCuda,
 };
 
 }  // namespace hone::dsl

@@ -103,6 +103,17 @@ TEST_F(CudaExpertTest, AColumnReductionReadsNeighboursTogether) {
   EXPECT_TRUE(built.launches[0].instructions.contains("LDG.128"));
 }
 
+TEST_F(CudaExpertTest, ALargeProductGoesToTheTensorCores) {
+  const auto built = Build(In("x", "[2048, 1024]") + "," + In("w", "[1024, 2048]", "parameter") + "," +
+                               In("b", "[2048]", "parameter") + "," + In("y", "[2048, 2048]", "output"),
+                           R"({"op": "mm", "args": {"self": "%x", "mat2": "%w"}, "outputs": ["h"]},
+                              {"op": "add.Tensor", "args": {"self": "%h", "other": "%b"}, "outputs": ["s"]},
+                              {"op": "relu", "args": {"self": "%s"}, "outputs": ["y"]})");
+  ASSERT_EQ(built.prepare.size(), 1u);  // the weights
+  ASSERT_EQ(built.launches.size(), 2u);
+  EXPECT_TRUE(built.launches[1].instructions.contains("HGMMA"));
+}
+
 TEST_F(CudaExpertTest, WhatHasNoFamilyThereIsANest) {
   const auto built = Build(
       In("x", "[2, 8, 32, 32]") + "," + In("w", "[16, 8, 3, 3]", "parameter") + "," +

@@ -1,0 +1,373 @@
+#include "dsl/cuda/matmul.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "dsl/cpu/knobs.h"
+#include "dsl/cuda/matmul_simt.h"
+#include "dsl/cuda/matmul_tensor.h"
+#include "dsl/matmul_shape.h"
+
+namespace hone::dsl {
+namespace {
+
+constexpr std::int64_t kProcessors = 132;  // multiprocessors of an H100 or H200 SXM
+constexpr std::int64_t kFew = 8;           // rows or columns up to which dot products are made
+// Products of a batch from which on the tensor cores are worth packing for: 512^3.
+constexpr double kWorthPacking = 1 << 27;
+
+bool Wide(const Kernel& kernel) { return kernel.compute == DType::kF64; }
+
+double Products(const MatmulShape& shape) {
+  double count =
+      static_cast<double>(shape.m.extent) * static_cast<double>(shape.n.extent) * static_cast<double>(shape.k.extent);
+  for (const auto& dim : shape.batch) count *= static_cast<double>(dim.extent);
+  return count;
+}
+std::int64_t BatchesOf(const MatmulShape& shape) {
+  std::int64_t count = 1;
+  for (const auto& dim : shape.batch) count *= dim.extent;
+  return count;
+}
+
+// Whether all that A and B are made of is held as `dtype`.
+bool AllAre(const Kernel& kernel, DType dtype) {
+  bool all = true, some = false;
+  for (const auto& input : kernel.inputs) {
+    Visit(input, [&](const ExprNode& node) {
+      if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
+      some = true;
+      all &= kernel.operand_types[static_cast<std::size_t>(node.buffer)] == dtype;
+    });
+  }
+  return all && some;
+}
+// Whether A and B are read along K in order.
+bool AlongK(const Kernel& kernel, const MatmulShape& shape) {
+  bool along = true;
+  for (const auto& input : kernel.inputs) {
+    Visit(input, [&](const ExprNode& node) {
+      if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
+      const std::int64_t stride = shape.k.strides[static_cast<std::size_t>(node.buffer)];
+      along &= stride == 1 || stride == 0;
+    });
+  }
+  return along;
+}
+
+std::string PrecisionOf(const Kernel& kernel) { return WordSetting(kernel, "precision"); }
+bool OnTensorCores(const Kernel& kernel) {
+  const std::string precision = PrecisionOf(kernel);
+  return precision == "f32x3" || precision == "f16" || precision == "bf16";
+}
+bool Promotes(const Kernel& kernel) {
+  const std::string precision = PrecisionOf(kernel);
+  return precision == "f32x3" || precision == "f16";
+}
+
+std::vector<Setting> PrecisionValues(const Kernel& kernel, const Limits&) {
+  const MatmulShape shape(kernel);
+  std::vector<Setting> values;
+  const std::int64_t few = std::min(shape.m.extent, shape.n.extent);
+  const bool dots = few <= kFew && AlongK(kernel, shape);
+  if (dots) values.push_back(Word("dot"));
+  if (!Wide(kernel)) {
+    const bool large = Products(shape) >= kWorthPacking && few > kFew;
+    const std::string half = AllAre(kernel, DType::kBF16) ? "bf16" : AllAre(kernel, DType::kF16) ? "f16" : "f32x3";
+    if (large) values.push_back(Word(half));
+    values.push_back(Word("simt"));
+    if (!large && few > kFew) values.push_back(Word(half));
+  } else {
+    values.push_back(Word("simt"));
+  }
+  return values;
+}
+std::optional<std::string> CheckPrecision(const Kernel& kernel, const Setting& value) {
+  if (auto why = CheckWord(value, {"f32x3", "f16", "bf16", "simt", "dot"})) return why;
+  const std::string& word = std::get<std::string>(value.value);
+  if (word == "simt" || word == "dot") return std::nullopt;
+  if (Wide(kernel)) return "the product is computed in f64, which halves cannot make; try simt";
+  if (word == "bf16" && !AllAre(kernel, DType::kBF16))
+    return "the operands are not bf16 and would be rounded to it; try f32x3";
+  return std::nullopt;
+}
+
+TensorSettings TensorSettingsOf(const Kernel& kernel) {
+  TensorSettings settings;
+  const std::string precision = PrecisionOf(kernel);
+  settings.precision = precision == "bf16"  ? TensorPrecision::kBF16
+                       : precision == "f16" ? TensorPrecision::kF16
+                                            : TensorPrecision::kF32x3;
+  const std::vector<std::int64_t> tile = TupleSetting(kernel, "tile");
+  if (tile.size() == 2) {
+    settings.tile_m = tile[0];
+    settings.tile_n = tile[1];
+  }
+  return settings;
+}
+
+std::vector<Setting> TileValues(const Kernel& kernel, const Limits&) {
+  const MatmulShape shape(kernel);
+  const std::int64_t m = shape.m.extent, n = shape.n.extent, batches = BatchesOf(shape);
+  const auto tiles = [&](std::int64_t rows, std::int64_t columns) {
+    return (m + rows - 1) / rows * ((n + columns - 1) / columns) * batches;
+  };
+  std::vector<std::array<std::int64_t, 2>> sizes;
+  const std::string precision = PrecisionOf(kernel);
+  if (precision == "dot") {
+    // Four of the longer side share what is read of the shorter one.
+    const std::int64_t few = std::min(m, n) <= 2 ? std::min(m, n) : 2;
+    if (n <= m) {
+      sizes = {
+          {std::min<std::int64_t>(m, 4), few}, {std::min<std::int64_t>(m, 2), std::min<std::int64_t>(n, 4)}, {1, 1}};
+    } else {
+      sizes = {
+          {few, std::min<std::int64_t>(n, 4)}, {std::min<std::int64_t>(m, 4), std::min<std::int64_t>(n, 2)}, {1, 1}};
+    }
+  } else if (precision == "simt") {
+    sizes = {{128, 128}, {64, 64}, {32, 32}};
+    if (Wide(kernel)) sizes.erase(sizes.begin());
+    // The largest that gives every multiprocessor a tile, or else the one that gives most.
+    while (sizes.size() > 1 && tiles(sizes[0][0], sizes[0][1]) < kProcessors && m * n * batches > 64 * 64)
+      std::rotate(sizes.begin(), sizes.begin() + 1, sizes.end()), sizes.pop_back();
+  } else {
+    if (precision == "bf16") {
+      sizes = {{128, 256}, {128, 128}, {64, 256}, {64, 128}, {128, 64}};
+    } else {
+      sizes = {{128, 128}, {64, 128}, {128, 64}, {64, 64}};
+    }
+    // Least work on what is not there, then the larger.
+    std::stable_sort(sizes.begin(), sizes.end(), [&](const auto& a, const auto& b) {
+      const auto area = [&](const auto& size) {
+        return static_cast<double>(tiles(size[0], size[1])) * static_cast<double>(size[0] * size[1]) *
+               (1 + 12.0 / static_cast<double>(size[0]) + 12.0 / static_cast<double>(size[1]));
+      };
+      return area(a) < area(b);
+    });
+  }
+  std::vector<Setting> values;
+  for (const auto& size : sizes) {
+    const Setting value = Tuple({size[0], size[1]});
+    if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+  }
+  return values;
+}
+std::optional<std::string> CheckTile(const Kernel& kernel, const Setting& value) {
+  const auto* tuple = std::get_if<std::vector<std::int64_t>>(&value.value);
+  if (!tuple || tuple->size() != 2) return "it is rows x columns; try 128x128";
+  const std::int64_t rows = (*tuple)[0], columns = (*tuple)[1];
+  const std::string precision = PrecisionOf(kernel);
+  if (precision == "dot") {
+    if (rows < 1 || columns < 1 || rows * columns > 16) return "a block of dot makes 1 to 16 elements; try 4x1";
+    return std::nullopt;
+  }
+  if (precision == "simt") {
+    if (rows != columns || (rows != 128 && rows != 64 && rows != 32))
+      return "simt has 32x32, 64x64 and 128x128; try 64x64";
+    if (rows == 128 && Wide(kernel)) return "sums of 128x128 in f64 do not fit into registers; try 64x64";
+    return std::nullopt;
+  }
+  if (rows != 64 && rows != 128) return "the rows are 64 a warpgroup, of one or two; try 128x128";
+  if (columns != 64 && columns != 128 && columns != 256) return "the columns are 64, 128 or 256; try 128x128";
+  if (Promotes(kernel) && columns > 128) return "256 columns leave no registers for promoted sums; try 128x128";
+  return std::nullopt;
+}
+
+std::vector<Setting> StagesValues(const Kernel& kernel, const Limits&) {
+  if (!OnTensorCores(kernel)) return {Whole(0)};
+  TensorSettings settings = TensorSettingsOf(kernel);
+  settings.stages = 6;
+  while (settings.stages > 2 && CheckTensor(settings)) --settings.stages;
+  std::vector<Setting> values = {Whole(settings.stages)};
+  if (settings.stages > 2) values.push_back(Whole(settings.stages - 1));
+  if (settings.stages > 3) values.push_back(Whole(2));
+  return values;
+}
+std::optional<std::string> CheckStages(const Kernel& kernel, const Setting& value) {
+  if (!OnTensorCores(kernel)) return CheckRange(value, 0, 0);
+  if (auto why = CheckRange(value, 2, 12)) return why;
+  TensorSettings settings = TensorSettingsOf(kernel);
+  settings.stages = static_cast<int>(std::get<std::int64_t>(value.value));
+  return CheckTensor(settings);
+}
+
+std::vector<Setting> PromoteValues(const Kernel& kernel, const Limits&) {
+  if (!Promotes(kernel)) return {Whole(0)};
+  return {Whole(128), Whole(256), Whole(64)};
+}
+std::optional<std::string> CheckPromote(const Kernel& kernel, const Setting& value) {
+  if (!Promotes(kernel)) return CheckRange(value, 0, 0);
+  const auto* whole = std::get_if<std::int64_t>(&value.value);
+  if (!whole || (*whole != 64 && *whole != 128 && *whole != 256 && *whole != 512))
+    return "it is 64, 128, 256 or 512; try 128";
+  return std::nullopt;
+}
+
+std::vector<Setting> ClusterValues(const Kernel& kernel, const Limits&) {
+  if (!OnTensorCores(kernel)) return {Whole(1)};
+  return {Whole(1), Whole(2)};
+}
+std::optional<std::string> CheckCluster(const Kernel& kernel, const Setting& value) {
+  return CheckRange(value, 1, OnTensorCores(kernel) ? 2 : 1);
+}
+
+std::vector<Setting> SplitValues(const Kernel& kernel, const Limits&) {
+  const MatmulShape shape(kernel);
+  const std::vector<std::int64_t> tile = TupleSetting(kernel, "tile");
+  if (tile.size() != 2) return {Whole(1)};
+  const std::int64_t tiles =
+      (shape.m.extent + tile[0] - 1) / tile[0] * ((shape.n.extent + tile[1] - 1) / tile[1]) * BatchesOf(shape);
+  const bool tensor = OnTensorCores(kernel);
+  // Blocks at a time, and the least of K that is worth a block.
+  const std::int64_t wanted = tensor ? kProcessors : PrecisionOf(kernel) == "dot" ? 8 * kProcessors : 2 * kProcessors;
+  const std::int64_t least = tensor ? 512 : PrecisionOf(kernel) == "dot" ? 4096 : 256;
+  const std::int64_t most = std::max<std::int64_t>(shape.k.extent / least, 1);
+  const std::int64_t split = tiles * 2 > wanted ? 1 : std::clamp<std::int64_t>(wanted / tiles, 1, most);
+  std::vector<Setting> values = {Whole(split)};
+  for (const std::int64_t other : {std::int64_t{1}, split * 2, split / 2}) {
+    if (other >= 1 && other <= most && std::find(values.begin(), values.end(), Whole(other)) == values.end())
+      values.push_back(Whole(other));
+  }
+  return values;
+}
+std::optional<std::string> CheckSplit(const Kernel&, const Setting& value) { return CheckRange(value, 1, 4096); }
+
+constexpr Knob kKnobs[] = {
+    {"precision",
+     "f32x3: as accurate as FP32, of three FP16 products on the tensor cores; f16: one product, as accurate as TF32; "
+     "bf16: for operands that are; simt: without tensor cores; dot: dot products, for few rows or columns",
+     PrecisionValues, CheckPrecision},
+    {"tile", "rows x columns of the result that a block makes at a time", TileValues, CheckTile},
+    {"stages", "tiles of both operands that are in flight in shared memory, 64 of K each; tensor cores only",
+     StagesValues, CheckStages},
+    {"promote", "elements of K after which the tensor cores' sums, which truncate, are added to sums in f32; 0 = never",
+     PromoteValues, CheckPromote},
+    {"cluster", "blocks that share what they read of B; tensor cores only", ClusterValues, CheckCluster},
+    {"split", "parts of K that are summed by blocks of their own", SplitValues, CheckSplit},
+};
+
+// Of tensor_core.cuh, and of the kernels' own variables.
+constexpr std::string_view kNames[] = {"TensorMap",
+                                       "SharedAddress",
+                                       "InitBarrier",
+                                       "PublishBarriers",
+                                       "ExpectBytes",
+                                       "Arrive",
+                                       "ArriveAt",
+                                       "WaitFor",
+                                       "WaitForCluster",
+                                       "BlockOfCluster",
+                                       "SyncCluster",
+                                       "CopyBox",
+                                       "CopyBoxToAll",
+                                       "FetchMap",
+                                       "TileDescriptor",
+                                       "BeginProducts",
+                                       "CommitProducts",
+                                       "WaitForProducts",
+                                       "TakeRegisters",
+                                       "GiveRegisters",
+                                       "Multiply",
+                                       "ScaleFor",
+                                       "SplitPair",
+                                       "HalfPair",
+                                       "BrainPair",
+                                       "kStages",
+                                       "kStageBytes",
+                                       "tiles",
+                                       "full",
+                                       "empty",
+                                       "stages",
+                                       "stage",
+                                       "phase",
+                                       "warpgroup",
+                                       "thread",
+                                       "member",
+                                       "item",
+                                       "batch",
+                                       "tile",
+                                       "group",
+                                       "in_group",
+                                       "height",
+                                       "m",
+                                       "n",
+                                       "k",
+                                       "m0",
+                                       "n0",
+                                       "k0",
+                                       "first_step",
+                                       "last_step",
+                                       "step",
+                                       "a_map",
+                                       "b_map",
+                                       "a_batch",
+                                       "b_batch",
+                                       "begin",
+                                       "end",
+                                       "block",
+                                       "barrier",
+                                       "to",
+                                       "a",
+                                       "b",
+                                       "d",
+                                       "i",
+                                       "j",
+                                       "e",
+                                       "sum",
+                                       "column",
+                                       "before",
+                                       "upper",
+                                       "lower",
+                                       "across",
+                                       "a_scale",
+                                       "b_scale",
+                                       "half",
+                                       "made",
+                                       "at_n",
+                                       "it",
+                                       "place",
+                                       "chunk",
+                                       "x",
+                                       "four",
+                                       "largest",
+                                       "most",
+                                       "inverse",
+                                       "scale",
+                                       "high",
+                                       "low",
+                                       "at_k",
+                                       "warp",
+                                       "row0",
+                                       "a_tile",
+                                       "b_tile",
+                                       "next_a",
+                                       "next_b",
+                                       "total",
+                                       "sums",
+                                       "v",
+                                       "min",
+                                       "max",
+                                       "fmaxf",
+                                       "fmaf"};
+
+}  // namespace
+
+std::span<const Knob> MatmulKnobsCuda() { return kKnobs; }
+std::span<const std::string_view> MatmulNamesCuda() { return kNames; }
+
+void EmitMatmulCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
+  const std::int64_t split = IntSetting(kernel, "split");
+  const std::vector<std::int64_t> tile = TupleSetting(kernel, "tile");
+  const std::string precision = PrecisionOf(kernel);
+  if (precision == "simt") return EmitMatmulSimt(program, kernel, out, tile[0], split);
+  if (precision == "dot") return EmitMatmulDot(program, kernel, out, tile[0], tile[1], split);
+  TensorSettings settings = TensorSettingsOf(kernel);
+  settings.stages = static_cast<int>(IntSetting(kernel, "stages"));
+  settings.promote = IntSetting(kernel, "promote");
+  settings.cluster = static_cast<int>(IntSetting(kernel, "cluster"));
+  settings.split = split;
+  EmitMatmulTensor(program, kernel, out, settings);
+}
+
+}  // namespace hone::dsl

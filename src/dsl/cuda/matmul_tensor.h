@@ -1,0 +1,46 @@
+// Matrix products on the tensor cores of compute capability 9.0: a warpgroup keeps a ring of shared-memory stages full
+// with the bulk copy engine, one or two others multiply what is in them (wgmma) and end the elements. Blocks stay and
+// take tile after tile.
+//
+//   f32x3  as accurate as FP32: each operand is packed before as the sum of two halves, high + low, scaled by a power
+//   of
+//          two for each row and `promote` elements of K, and three products are made of them: low * high, high * low,
+//          high * high. The tensor core's accumulator truncates, which over long K would be the largest error by far;
+//          so after every `promote` of K it is scaled back, added to a sum in registers and begun anew.
+//   f16    one product of scaled halves, promoted likewise: as accurate as TF32
+//   bf16   one product of bfloat16s, for operands that are such
+//
+// Operands that are such 16-bit numbers already, lie along K and are aligned are read where they are.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "dsl/cuda/matmul_text.h"
+#include "dsl/cuda/writer.h"
+
+namespace hone::dsl {
+
+enum class TensorPrecision : std::uint8_t { kF32x3, kF16, kBF16 };
+
+struct TensorSettings {
+  TensorPrecision precision = TensorPrecision::kF32x3;
+  std::int64_t tile_m = 128, tile_n = 128;  // 64 rows a warpgroup
+  int stages = 3;
+  std::int64_t promote = 128;  // of K; a multiple of 64
+  int cluster = 1;             // blocks, one above the other, that share their tiles of B
+  std::int64_t split = 1;      // parts of K, for blocks of their own; a second kernel adds them up in order
+};
+
+inline constexpr std::int64_t kTensorDepth = 64;  // elements of K in a stage
+
+// Dynamic shared memory of a block, in bytes.
+std::int64_t TensorSharedBytes(const TensorSettings& settings);
+// Why the settings cannot be, or nothing.
+std::optional<std::string> CheckTensor(const TensorSettings& settings);
+
+void EmitMatmulTensor(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out,
+                      const TensorSettings& settings);
+
+}  // namespace hone::dsl

@@ -1,0 +1,187 @@
+#include "dsl/cuda/matmul_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace hone::dsl {
+
+MatmulText::MatmulText(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
+    : shape(kernel), program_(program), kernel_(kernel), out_(out) {
+  constexpr std::int64_t kMostInt = (std::int64_t{1} << 31) - (1 << 16);  // tiles may go beyond the end
+  const auto look = [&](int buffer) {
+    if (ElementCount(program.buffers[static_cast<std::size_t>(buffer)].shape) >= kMostInt) index = "long";
+  };
+  for (const auto& operand : kernel.operands) look(operand.buffer);
+  look(kernel.target);
+}
+
+std::int64_t MatmulText::Batches() const {
+  std::int64_t count = 1;
+  for (const auto& dim : shape.batch) count *= dim.extent;
+  return count;
+}
+
+bool MatmulText::Varies(int input, std::size_t batch) const {
+  bool varies = false;
+  Visit(kernel_.inputs[static_cast<std::size_t>(input)], [&](const ExprNode& node) {
+    if (node.kind == Expr::Kind::kLoad && node.buffer >= 0)
+      varies |= shape.batch[batch].strides[static_cast<std::size_t>(node.buffer)] != 0;
+  });
+  return varies;
+}
+
+std::int64_t MatmulText::BatchesOf(int input) const {
+  std::int64_t count = 1;
+  for (std::size_t d = 0; d < shape.batch.size(); ++d) count *= Varies(input, d) ? shape.batch[d].extent : 1;
+  return count;
+}
+
+const KernelOperand* MatmulText::Plain(int input) const {
+  const Expr& expr = kernel_.inputs[static_cast<std::size_t>(input)];
+  if (expr->kind != Expr::Kind::kLoad || expr->buffer < 0) return nullptr;
+  return &kernel_.operands[static_cast<std::size_t>(expr->buffer)];
+}
+
+std::int64_t MatmulText::Stride(int input, bool along_k) const {
+  const LoopDim& dim = along_k ? shape.k : input == 0 ? shape.m : shape.n;
+  std::int64_t stride = 0;
+  Visit(kernel_.inputs[static_cast<std::size_t>(input)], [&](const ExprNode& node) {
+    if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
+    const std::int64_t here = dim.strides[static_cast<std::size_t>(node.buffer)];
+    if (here == 0) return;
+    stride = stride == 0 || stride == here ? here : -1;
+  });
+  return stride;
+}
+
+bool MatmulText::InPacks(int input, bool along_k) const {
+  const KernelOperand* operand = Plain(input);
+  if (!operand || program_.buffers[static_cast<std::size_t>(operand->buffer)].dtype != DType::kF32) return false;
+  const auto o = static_cast<std::size_t>(kernel_.inputs[static_cast<std::size_t>(input)]->buffer);
+  const LoopDim& rows = input == 0 ? shape.m : shape.n;
+  const LoopDim& inner = along_k ? shape.k : rows;
+  const LoopDim& outer = along_k ? rows : shape.k;
+  if (inner.strides[o] != 1 || inner.extent % 4 != 0 || outer.strides[o] % 4 != 0 || operand->offset % 4 != 0)
+    return false;
+  return std::all_of(shape.batch.begin(), shape.batch.end(),
+                     [&](const LoopDim& dim) { return dim.strides[o] % 4 == 0; });
+}
+
+bool MatmulText::Constant(int input) const {
+  const std::vector<int> buffers = BuffersOf(kernel_.inputs[static_cast<std::size_t>(input)]);
+  return std::all_of(buffers.begin(), buffers.end(), [&](int buffer) {
+    return program_.buffers[static_cast<std::size_t>(buffer)].home == KernelBuffer::Home::kParameter;
+  });
+}
+
+std::vector<int> MatmulText::BuffersOf(const Expr& expr) const {
+  std::vector<int> buffers;
+  Visit(expr, [&](const ExprNode& node) {
+    if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
+    const int buffer = kernel_.operands[static_cast<std::size_t>(node.buffer)].buffer;
+    if (std::find(buffers.begin(), buffers.end(), buffer) == buffers.end()) buffers.push_back(buffer);
+  });
+  return buffers;
+}
+
+std::vector<std::string> MatmulText::OpenBatches(const std::string& batch, int input) const {
+  std::vector<std::string> names(shape.batch.size(), "0");
+  std::vector<std::size_t> which;
+  for (std::size_t d = 0; d < shape.batch.size(); ++d) {
+    if (input < 0 || Varies(input, d)) which.push_back(d);
+  }
+  std::int64_t step = 1;
+  for (std::size_t i = which.size(); i-- > 0;) {
+    const LoopDim& dim = shape.batch[which[i]];
+    std::string text = step == 1 ? batch : fmt::format("{} / {}", batch, step);
+    if (i > 0) text += fmt::format(" % {}", dim.extent);
+    step *= dim.extent;
+    names[which[i]] = out_.Fresh(dim.var);
+    out_.Line(fmt::format("const {} {} = {};", index, names[which[i]], text));
+  }
+  return names;
+}
+
+std::string MatmulText::BatchOf(int input, const std::vector<std::string>& batches) const {
+  std::vector<std::int64_t> strides(batches.size(), 0);
+  std::int64_t step = 1;
+  for (std::size_t d = batches.size(); d-- > 0;) {
+    if (!Varies(input, d)) continue;
+    strides[d] = step;
+    step *= shape.batch[d].extent;
+  }
+  return Address(batches, strides, 0);
+}
+
+std::vector<std::string> MatmulText::Places(const std::vector<std::string>& batches, const std::string& m,
+                                            const std::string& n, const std::string& k) const {
+  std::vector<std::string> places = batches;
+  places.insert(places.end(), {m, n, k});
+  return places;
+}
+
+std::string MatmulText::Text(const Expr& expr, const std::vector<std::string>& places, const std::string& it) const {
+  DeviceExpr text(out_, [&](const ExprNode& load) {
+    if (load.buffer == kItOperand) return it;
+    const auto o = static_cast<std::size_t>(load.buffer);
+    const KernelOperand& operand = kernel_.operands[o];
+    return LoadedText(
+        out_, operand.buffer,
+        fmt::format("{}[{}]", out_.BufferName(operand.buffer), Address(places, shape.strides[o], operand.offset)));
+  });
+  return text.Text(expr);
+}
+
+std::string MatmulText::Element(int input, const std::vector<std::string>& batches, const std::string& row,
+                                const std::string& k) const {
+  return Text(kernel_.inputs[static_cast<std::size_t>(input)],
+              input == 0 ? Places(batches, row, "0", k) : Places(batches, "0", row, k), "");
+}
+
+std::string MatmulText::AddressOf(int input, const std::vector<std::string>& batches, const std::string& row,
+                                  const std::string& k) const {
+  const KernelOperand* operand = Plain(input);
+  const auto o = static_cast<std::size_t>(kernel_.inputs[static_cast<std::size_t>(input)]->buffer);
+  return fmt::format("{} + {}", out_.BufferName(operand->buffer),
+                     Address(input == 0 ? Places(batches, row, "0", k) : Places(batches, "0", row, k), shape.strides[o],
+                             operand->offset));
+}
+
+std::string MatmulText::Result(const std::vector<std::string>& batches, const std::string& m, const std::string& n,
+                               const std::string& it) const {
+  return DeviceExpr::Stored(Text(kernel_.epilogue, Places(batches, m, n, "0"), it), kernel_.epilogue->type,
+                            program_.buffers[static_cast<std::size_t>(kernel_.target)].dtype);
+}
+
+std::string MatmulText::Target(const std::vector<std::string>& batches, const std::string& m,
+                               const std::string& n) const {
+  return fmt::format("{}[{}]", out_.TargetName(), Address(Places(batches, m, n, "0"), shape.target, 0));
+}
+
+void MatmulText::EmitSums(const std::string& partial, std::int64_t parts) const {
+  const std::int64_t m = shape.m.extent, n = shape.n.extent, count = Batches() * m * n;
+  constexpr std::int64_t kThreads = 256;
+  out_.BeginKernel("sums", kThreads);
+  out_.Line(fmt::format("const {0} place = static_cast<{0}>(blockIdx.x) * {1} + threadIdx.x;", index, kThreads));
+  if (count % kThreads != 0) out_.Line(fmt::format("if (place >= {}) return;", count));
+  out_.Line(fmt::format("const {0} batch = place / {1}, m = place / {2} % {3}, n = place % {2};", index, m * n, n, m));
+  const std::vector<std::string> batches = OpenBatches("batch", -1);
+  out_.Line(fmt::format("{} it = 0;", out_.Type(ScalarType::kReal)));
+  out_.Line("#pragma unroll 8");
+  out_.Line(fmt::format("for (int i = 0; i < {}; ++i) it += {}[i * {}l + place];", parts, partial, count));
+  out_.Line(fmt::format("{} = {};", Target(batches, "m", "n"), Result(batches, "m", "n", "it")));
+  DeviceWriter::LaunchShape launch = Reading(kernel_.epilogue);
+  launch.grid_x = (count + kThreads - 1) / kThreads;
+  launch.writes = {kernel_.target};
+  launch.scratch_reads = {partial};
+  out_.Launch(launch);
+}
+
+DeviceWriter::LaunchShape MatmulText::Reading(const Expr& expr) const {
+  DeviceWriter::LaunchShape launch;
+  launch.reads = BuffersOf(expr);
+  return launch;
+}
+
+}  // namespace hone::dsl

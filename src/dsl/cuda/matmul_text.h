@@ -1,0 +1,71 @@
+// The pieces of text that all ways to multiply matrices on CUDA share: elements of A and B with what is applied to
+// them, and the end of an element of the result.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dsl/cuda/writer.h"
+#include "dsl/kernel.h"
+#include "dsl/matmul_shape.h"
+
+namespace hone::dsl {
+
+class MatmulText {
+ public:
+  MatmulText(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out);
+
+  MatmulShape shape;
+  // The type of indices: "int" where all that the statement reads or writes can be counted in it.
+  std::string index = "int";
+
+  std::int64_t Batches() const;
+  // Whether the operand (0: A, 1: B) is another one in each batch of a dimension, and how many it is of.
+  bool Varies(int input, std::size_t batch) const;
+  std::int64_t BatchesOf(int input) const;
+  std::int64_t RowsOf(int input) const { return input == 0 ? shape.m.extent : shape.n.extent; }
+  // The operand as it lies in memory, or null where it is an expression.
+  const KernelOperand* Plain(int input) const;
+  // What a step along its rows (0), along K (1) is, where the operand's expression has one for all that it reads:
+  // their strides, else -1.
+  std::int64_t Stride(int input, bool along_k) const;
+  // Whether four neighbours, along K or along the rows, can be read as one.
+  bool InPacks(int input, bool along_k) const;
+  // Whether all that the operand is made of are parameters.
+  bool Constant(int input) const;
+  std::vector<int> BuffersOf(const Expr& expr) const;
+
+  // Lines that declare the batch indices of the batch with the number `batch`; of those alone along which the operand
+  // varies, or of all (-1). One name a dimension, "0" where there is none.
+  std::vector<std::string> OpenBatches(const std::string& batch, int input) const;
+  // The number of the operand's batch, of all batch indices.
+  std::string BatchOf(int input, const std::vector<std::string>& batches) const;
+
+  // Each may write lines, and gives a text: the element of an operand, its row being m of A and n of B; the address of
+  // a plain operand's element; what becomes of the product `it` as the target holds it; where that is.
+  std::string Element(int input, const std::vector<std::string>& batches, const std::string& row,
+                      const std::string& k) const;
+  std::string AddressOf(int input, const std::vector<std::string>& batches, const std::string& row,
+                        const std::string& k) const;
+  std::string Result(const std::vector<std::string>& batches, const std::string& m, const std::string& n,
+                     const std::string& it) const;
+  std::string Target(const std::vector<std::string>& batches, const std::string& m, const std::string& n) const;
+
+  // A kernel that adds up products which were made in `parts` parts of K, in their order, and ends the elements:
+  // `partial` is [part, batch, m, n] in the type that is computed in.
+  void EmitSums(const std::string& partial, std::int64_t parts) const;
+
+  // A launch that reads what an expression does.
+  DeviceWriter::LaunchShape Reading(const Expr& expr) const;
+
+ private:
+  std::vector<std::string> Places(const std::vector<std::string>& batches, const std::string& m, const std::string& n,
+                                  const std::string& k) const;
+  std::string Text(const Expr& expr, const std::vector<std::string>& places, const std::string& it) const;
+
+  const KernelProgram& program_;
+  const Kernel& kernel_;
+  DeviceWriter& out_;
+};
+
+}  // namespace hone::dsl

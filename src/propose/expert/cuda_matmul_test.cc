@@ -1,0 +1,182 @@
+// Matrix products for a CUDA device: every way to make them, every setting and awkward shapes become plans whose
+// kernels compile and fit their launches. No device is needed.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "base/files.h"
+#include "candidate/plan.h"
+#include "dsl/lower.h"
+#include "target/cuda/built_plan.h"
+#include "target/cuda/nvrtc.h"
+
+namespace hone {
+namespace {
+
+class CudaMatmulTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto version = cuda::NvrtcVersion(); !version) GTEST_SKIP() << version.error().message;
+    folder_ = std::make_unique<TempDirectory>(*TempDirectory::Create("cuda_matmul"));
+    setenv("HONE_CACHE", folder_->path().c_str(), 1);
+  }
+  void TearDown() override { unsetenv("HONE_CACHE"); }
+
+  static dsl::Limits Limits() {
+    dsl::Limits limits;
+    limits.device = dsl::Device::kCuda;
+    return limits;
+  }
+  static std::string Complaint(const std::string& text) {
+    const auto lowered = dsl::Lower(text, nullptr, Limits());
+    const auto* complaint = std::get_if<dsl::Complaint>(&lowered);
+    return complaint ? complaint->message : "";
+  }
+  // The plan of a program, compiled; its tensors are the problem's.
+  static cuda::BuiltPlan Build(const std::string& text) {
+    SCOPED_TRACE(text);
+    const auto lowered = dsl::Lower(text, nullptr, Limits());
+    const auto* program = std::get_if<dsl::KernelProgram>(&lowered);
+    EXPECT_NE(program, nullptr) << ToString(std::get<dsl::Complaint>(lowered));
+    if (!program) return {};
+    Problem problem;
+    for (const auto& buffer : program->buffers) {
+      using Home = dsl::KernelBuffer::Home;
+      if (buffer.home == Home::kIntermediate) continue;
+      problem.tensors.push_back({.name = buffer.name,
+                                 .shape = buffer.shape,
+                                 .dtype = buffer.dtype,
+                                 .role = buffer.home == Home::kInput       ? Role::kInput
+                                         : buffer.home == Home::kParameter ? Role::kParameter
+                                                                           : Role::kOutput});
+    }
+    const auto built = cuda::BuildPlan(dsl::EmitCuda(*program), problem);
+    EXPECT_TRUE(built) << built.error().message;
+    const auto* refusal = std::get_if<cuda::PlanRefusal>(&*built);
+    EXPECT_EQ(refusal, nullptr) << refusal->where << ": " << refusal->message << "\n" << refusal->log;
+    if (refusal) return {};
+    const auto& plan = std::get<cuda::BuiltPlan>(*built);
+    for (const auto& kernel : plan.launches) {
+      if (kernel.name.find("tiles") != std::string::npos) continue;  // two blocks a multiprocessor are worth a few
+      EXPECT_EQ(kernel.spill_load_bytes + kernel.spill_store_bytes, 0) << kernel.name;
+    }
+    // ptxas says so where it has to wait after every wgmma, and where setmaxnreg does not count.
+    EXPECT_EQ(plan.log.find("C75"), std::string::npos) << plan.log;
+    return plan;
+  }
+  static std::string Product(std::int64_t m, std::int64_t k, std::int64_t n, const std::string& settings = "") {
+    return fmt::format(
+        "program p\ninput x: f32[{0}, {1}]\ninput w: f32[{1}, {2}]\noutput y: f32[{0}, {2}]\n"
+        "y = matmul(x, w){3}\n",
+        m, k, n, settings.empty() ? "" : " with {" + settings + "}");
+  }
+  static std::int64_t Count(const cuda::KernelFacts& kernel, const std::string& instruction) {
+    const auto it = kernel.instructions.find(instruction);
+    return it == kernel.instructions.end() ? 0 : it->second;
+  }
+  static bool Has(const cuda::BuiltPlan& plan, const std::string& kernel) {
+    return std::any_of(plan.launches.begin(), plan.launches.end(),
+                       [&](const cuda::KernelFacts& facts) { return facts.name.find(kernel) != std::string::npos; });
+  }
+
+  std::unique_ptr<TempDirectory> folder_;
+};
+
+TEST_F(CudaMatmulTest, ThreeProductsOfHalvesAreMadeOnTheTensorCores) {
+  const auto plan = Build(Product(4096, 4096, 4096));
+  ASSERT_EQ(plan.launches.size(), 3u);  // two operands packed, then multiplied
+  EXPECT_EQ(Count(plan.launches[0], "HGMMA"), 0);
+  EXPECT_EQ(Count(plan.launches[2], "HGMMA") % 12, 0);
+  EXPECT_GT(Count(plan.launches[2], "HGMMA"), 0);
+  EXPECT_GT(Count(plan.launches[2], "UTMALDG"), 0);
+}
+
+TEST_F(CudaMatmulTest, EveryTileBuildsWithoutSpills) {
+  for (const std::string tile : {"128x128", "64x128", "128x64", "64x64"}) {
+    for (const std::string rest : {"promote: 64", "promote: 256, cluster: 2", "promote: 512, stages: 2, split: 3"})
+      Build(Product(1000, 2000, 600, "precision: f32x3, tile: " + tile + ", " + rest));
+    Build(Product(512, 512, 512, "precision: f16, tile: " + tile));
+  }
+}
+
+TEST_F(CudaMatmulTest, OddShapesTransposesAndBatchesBuild) {
+  Build(Product(8205, 2949, 5921));
+  Build(Product(1, 7, 3, "precision: f32x3"));
+  Build(
+      "program p\ninput x: f32[5, 333, 200]\ninput w: f32[155, 333]\noutput y: f32[5, 200, 155]\n"
+      "view xt = x: [5, 200, 333] strides [66600, 1, 200]\nview wt = w: [333, 155] strides [1, 333]\n"
+      "y = matmul(xt, wt) with {precision: f32x3}\n");
+  Build(
+      "program p\ninput x: f32[3, 1, 64, 96]\ninput w: f32[1, 4, 96, 80]\noutput y: f32[3, 4, 64, 80]\n"
+      "y = matmul(x, w) with {precision: f32x3}\n");
+}
+
+TEST_F(CudaMatmulTest, WhatIsAroundAProductIsInItsKernels) {
+  const auto plan = Build(
+      "program p\ninput x: f32[512, 1024]\nparam w: f32[2048, 1024]\nparam b: f32[2048]\ninput r: f32[512, 2048]\n"
+      "output y: f32[512, 2048]\nview wt = w: [1024, 2048] strides [1, 1024]\n"
+      "y = matmul(relu(x), wt) with {precision: f32x3, split: 1} -> gelu(it + b) + r\n");
+  // The parameter is packed once, the input on every run.
+  ASSERT_EQ(plan.prepare.size(), 1u);
+  ASSERT_EQ(plan.launches.size(), 2u);
+}
+
+TEST_F(CudaMatmulTest, ALongDepthIsSplitAndAddedUpInOrder) {
+  const auto plan = Build(Product(256, 524288, 256));
+  ASSERT_EQ(plan.launches.size(), 4u);
+  EXPECT_GE(std::get<LaunchStep>(plan.plan.steps[2]).grid[0], 100);
+  for (const auto& kernel : plan.launches) {
+    for (const auto& [name, count] : kernel.instructions)
+      EXPECT_FALSE(name.starts_with("ATOM") || name.starts_with("RED")) << name;
+  }
+}
+
+TEST_F(CudaMatmulTest, BrainFloatsAreReadWhereTheyLie) {
+  const std::string head =
+      "program p\ninput x: bf16[1024, 512]\ninput w: bf16[2048, 512]\noutput y: bf16[1024, 2048]\n";
+  const auto plan = Build(head + "view wt = w: [512, 2048] strides [1, 512]\ny = matmul(x, wt)\n");
+  ASSERT_EQ(plan.launches.size(), 1u);
+  EXPECT_GT(Count(plan.launches[0], "HGMMA"), 0);
+  // Not along K: that operand is turned before.
+  const auto turned = Build(
+      "program p\ninput x: bf16[1024, 512]\ninput w: bf16[512, 2048]\noutput y: bf16[1024, 2048]\ny = matmul(x, w)\n");
+  EXPECT_EQ(turned.launches.size(), 2u);
+}
+
+TEST_F(CudaMatmulTest, AFewRowsAreDotProducts) {
+  const auto plan = Build(Product(2048, 1048576, 1));
+  EXPECT_TRUE(Has(plan, "dots"));
+  EXPECT_GT(Count(plan.launches[0], "LDG.128"), 0);
+  Build(Product(3, 1001, 5, "precision: dot"));
+}
+
+TEST_F(CudaMatmulTest, AnythingBuildsWithoutTensorCores) {
+  for (const std::string tile : {"32x32", "64x64", "128x128"})
+    Build(Product(301, 77, 155, "precision: simt, split: 2, tile: " + tile));
+  const std::string wide = "program p\ninput x: f64[300, 200]\ninput w: f64[200, 100]\noutput y: f64[300, 100]\n";
+  EXPECT_TRUE(Has(Build(wide + "y = matmul(x, w)\n"), "tiles"));
+  EXPECT_NE(Complaint(wide + "y = matmul(x, w) with {precision: f32x3}\n").find("try simt"), std::string::npos);
+}
+
+TEST_F(CudaMatmulTest, TensorsMayHaveTheNamesOfTheKernelsVariables) {
+  Build(
+      "program p\ninput stage: f32[600, 600]\ninput Multiply: f32[600, 600]\ninput sum: f32[600]\n"
+      "output TensorMap: f32[600, 600]\nTensorMap = matmul(stage, Multiply) with {precision: f32x3} -> it + sum\n");
+  Build(
+      "program p\ninput v: f32[600, 600]\ninput x: f32[600, 600]\ninput k: f32[600]\n"
+      "output it_: f32[600, 600]\nit_ = matmul(v, x * k) with {precision: simt} -> it + k\n");
+}
+
+TEST_F(CudaMatmulTest, WhatDoesNotFitIsSaid) {
+  EXPECT_NE(Complaint(Product(512, 512, 512, "precision: bf16")).find("try f32x3"), std::string::npos);
+  EXPECT_NE(Complaint(Product(512, 512, 512, "precision: f32x3, tile: 128x256")).find("registers"), std::string::npos);
+  EXPECT_NE(Complaint(Product(512, 512, 512, "precision: f32x3, stages: 8")).find("shared memory"), std::string::npos);
+  EXPECT_NE(Complaint(Product(512, 512, 512, "precision: simt, tile: 128x64")).find("try 64x64"), std::string::npos);
+  EXPECT_NE(Complaint(Product(512, 512, 512, "precision: simt, cluster: 2")), "");
+}
+
+}  // namespace
+}  // namespace hone
