@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "dsl/cpu/element.h"
 #include "dsl/cpu/identities.h"
 #include "dsl/cpu/knobs.h"
 
@@ -16,6 +17,8 @@ namespace {
 // one.
 constexpr std::int64_t kRowBlock = 4096;
 constexpr std::int64_t kRowsPerFlush = 256;
+constexpr std::int64_t kMomentRows = 64;  // whose columns are read twice: they stay in the second-level cache
+constexpr int kHoistedLet = 1000;         // lets of our own, beyond those that a program has
 constexpr std::int64_t kLanes = 16;
 constexpr std::int64_t kOnlineBlock = 2048;  // read and written, and the next one fetched, in the first-level cache
 // What is fetched ahead: so many elements at a time, so many bytes ahead. A row longer than this would push itself out
@@ -100,7 +103,11 @@ class FoldEmitter {
     }
   }
 
-  void Emit(const std::vector<FoldPass>& passes, const Expr& result) {
+  void Emit(const std::vector<FoldPass>& wanted, const Expr& wanted_result) {
+    std::vector<FoldPass> passes = wanted;
+    if (AreMoments(wanted)) passes = {{.items = {wanted[0].items[0], wanted[1].items[0]}, .keep = {}, .moments = true}};
+    const bool by_blocks = passes[0].online && passes[0].keep;
+    const Expr result = kernel_.family->keeps_axes && !by_blocks ? Hoist(wanted_result) : wanted_result;
     for (const auto& pass : passes) {
       for (const auto& item : pass.items) {
         const bool itself = item.finish->kind == Expr::Kind::kLoad && item.finish->buffer == kItOperand;
@@ -114,6 +121,7 @@ class FoldEmitter {
       const auto folded = Pass(pass, Ranges({}));
       Finish(pass, folded);
     }
+    WriteHoisted();
     Result(result, Ranges({}));
     CloseKept();
   }
@@ -268,6 +276,7 @@ class FoldEmitter {
 
   Folded Pass(const FoldPass& pass, const std::vector<Range>& ranges) {
     if (pass.online) return OnlinePass(pass, ranges);
+    if (pass.moments) return MomentsPass(pass, ranges);
     return rows_ ? RowPass(pass, ranges) : ColumnPass(pass, ranges);
   }
 
@@ -452,7 +461,7 @@ class FoldEmitter {
 
   // Where the elements stand that are asked for while those at `index_` are computed.
   std::vector<std::string> FetchedIndex(std::size_t inner) const {
-    if (fetch_ == Fetch::kAhead) return IndexAhead(inner, kFetchAhead / (writer_.wide() ? 8 : 4));
+    if (fetch_ == Fetch::kAhead) return IndexAhead(inner, ahead_.value_or(kFetchAhead / (writer_.wide() ? 8 : 4)));
     std::vector<std::string> index = index_;
     index[kept_.back()] += " + 1";
     return index;
@@ -515,7 +524,28 @@ class FoldEmitter {
       }
       fill(parts);
     }
-    // Rows are taken several at a time, and added up before they meet the accumulators.
+    ColumnRows(pass, begin, end, known, parts);
+    if (several) {
+      writer_.Open(ColumnLoop());
+      for (std::size_t i = 0; i < pass.items.size(); ++i) {
+        writer_.Line(
+            Update(pass.items[i], fmt::format("{}[{}]", totals[i], column_), fmt::format("{}[{}]", parts[i], column_)));
+      }
+      writer_.Close();
+      writer_.Close();
+    }
+    for (std::size_t n = 0; n < opened; ++n) writer_.Close();
+    Folded folded;
+    for (const auto& name : several ? totals : parts) folded.push_back(fmt::format("{}[{}]", name, column_));
+    return folded;
+  }
+
+  // Adds the rows from `begin` to `end` into the columns of `parts`, several rows at a time, which are added up before
+  // they meet the accumulators.
+  void ColumnRows(const FoldPass& pass, const std::string& begin, const std::string& end,
+                  std::optional<std::int64_t> known, const std::vector<std::string>& parts) {
+    const std::size_t inner = reduced_.back();
+    const LoopDim& dim = Dim(inner);
     const std::int64_t at_a_time = known ? std::min(accumulators_, std::max<std::int64_t>(1, *known)) : accumulators_;
     const auto row = [&](std::int64_t rows) {
       writer_.Line("#pragma omp simd");
@@ -560,19 +590,106 @@ class FoldEmitter {
         writer_.Close();
       }
     }
-    if (several) {
-      writer_.Open(ColumnLoop());
-      for (std::size_t i = 0; i < pass.items.size(); ++i) {
-        writer_.Line(
-            Update(pass.items[i], fmt::format("{}[{}]", totals[i], column_), fmt::format("{}[{}]", parts[i], column_)));
-      }
-      writer_.Close();
-      writer_.Close();
+  }
+
+  // A sum and the sum of the squared distances from its mean, in one pass over memory: each block's mean first, then
+  // its distances from that while the block is in the cache, and the two of all blocks so far put together (Chan,
+  // Golub and LeVeque 1979). As exact as two passes.
+  Folded MomentsPass(const FoldPass& pass, const std::vector<Range>& ranges) {
+    const FoldPass::Item &sum = pass.items[0], &squares = pass.items[1];
+    const std::size_t inner = reduced_.back();
+    const LoopDim& dim = Dim(inner);
+    const Range& range = ranges[inner];
+    several_ = true;
+    const std::string mean = writer_.Fresh("mean"), spread = writer_.Fresh("spread"), seen = writer_.Fresh("seen"),
+                      at = writer_.Fresh("at"), shift = writer_.Fresh("shift"), delta = writer_.Fresh("delta"),
+                      share = writer_.Fresh("share"), count = writer_.Fresh("count");
+    const std::string array = rows_ ? "" : fmt::format("[{}]", columns_), each = rows_ ? "" : "[" + column_ + "]";
+    const std::string& real = writer_.real();
+    writer_.Line(fmt::format("{}double {}{} = {{}}, {}{} = {{}}, {} = 0;", rows_ ? "" : "alignas(64) ", mean, array,
+                             spread, array, seen));
+    const std::size_t opened = OpenReduced(ranges);
+    const std::int64_t most = rows_ ? kRowBlock : kMomentRows;
+    const std::string begin = dim.var + "_block";
+    std::optional<std::int64_t> known;
+    writer_.Open(
+        fmt::format("for (long {} = {}; {} < {}; {} += {})", begin, range.begin, begin, range.end, begin, most));
+    if (range.count && *range.count % most == 0) {
+      known = most;
+      writer_.Line(fmt::format("constexpr long {} = {};", count, most));
+    } else {
+      writer_.Line(fmt::format("const long {} = {};", count,
+                               Lesser(fmt::format("{} - {}", range.end, begin), fmt::format("{}", most))));
     }
+    const auto fold = [&](const FoldPass::Item& item) {
+      const FoldPass one = {.items = {item}, .keep = {}};
+      if (rows_) return RowBlock(one, dim, inner, begin, known, count)[0];
+      const std::string part = writer_.Fresh(item.name + "_part");
+      writer_.Line(fmt::format("alignas(64) {} {}[{}] = {{}};", real, part, columns_));
+      ColumnRows(one, begin, fmt::format("{} + {}", begin, count), known, {part});
+      return part + each;
+    };
+    // What comes next from memory is asked for during the second fold, whose elements are in the cache.
+    const Fetch fetch = std::exchange(fetch_, Fetch::kNo);
+    const std::string first = fold(sum);
+    fetch_ = fetch;
+    if (rows_) {
+      writer_.Line(fmt::format("const double {} = static_cast<double>({}) / {};", at, first, count));
+      writer_.Line(fmt::format("const {} {} = static_cast<{}>({});", real, shift, real, at));
+    } else {
+      writer_.Line(fmt::format("alignas(64) {} {}[{}];", real, shift, columns_));
+      writer_.Line(fmt::format("{} {}{} = {} / {};", ColumnLoop(), shift, each, first, count));
+    }
+    lets_[sum.let] = shift + each;
+    ahead_ = most;
+    const std::string second = fold(squares);
+    ahead_.reset();
+    writer_.Line(fmt::format("const double {} = {} / ({} + {});", share, count, seen, count));
+    if (!rows_) writer_.Open(ColumnLoop());
+    writer_.Line(fmt::format("const double {} = {} - {}{};", delta,
+                             rows_ ? at : fmt::format("static_cast<double>({}) / {}", first, count), mean, each));
+    writer_.Line(fmt::format("{}{} += {} * {};", mean, each, delta, share));
+    writer_.Line(fmt::format("{}{} += {} + {} * {} * {} * {};", spread, each, second, delta, delta, share, seen));
+    if (!rows_) writer_.Close();
+    writer_.Line(fmt::format("{} += {};", seen, count));
+    writer_.Close();
     for (std::size_t n = 0; n < opened; ++n) writer_.Close();
-    Folded folded;
-    for (const auto& name : several ? totals : parts) folded.push_back(fmt::format("{}[{}]", name, column_));
-    return folded;
+    return {fmt::format("{}{} * {}", mean, each, seen), spread + each};
+  }
+  // How many elements the chunk at hand folds.
+  std::string ChunkCount() const {
+    const std::int64_t extent = Dim(split_dim_).extent, others = reduced_count_ / extent;
+    if (extent % chunk_ == 0) return fmt::format("{}", chunk_ * others);
+    const std::string left = fmt::format("{} - {} * {}", extent, chunk_var_, chunk_);
+    return fmt::format("({}) * {}", Lesser(left, fmt::format("{}", chunk_)), others);
+  }
+  // Whether the two passes are a mean and the squared distances from it, and memory is worth sparing.
+  bool AreMoments(const std::vector<FoldPass>& passes) const {
+    if (passes.size() != 2 || passes[0].items.size() != 1 || passes[1].items.size() != 1) return false;
+    if (passes[0].keep || passes[1].keep || passes[0].online) return false;
+    if (rows_ ? Dim(reduced_.back()).extent < kRowBlock / 8 || reduced_count_ <= kRowBlock
+              : Dim(reduced_.back()).extent < 4 * kMomentRows)
+      return false;
+    const FoldPass::Item &sum = passes[0].items[0], &squares = passes[1].items[0];
+    if (sum.fold != ReduceOp::kSum || squares.fold != ReduceOp::kSum) return false;
+    if (sum.body->type != ScalarType::kReal || squares.body->type != ScalarType::kReal) return false;
+    const auto is = [](const Expr& e, BinaryOp op) { return e->kind == Expr::Kind::kBinary && e->binary == op; };
+    const auto is_it = [](const Expr& e) { return e->kind == Expr::Kind::kLoad && e->buffer == kItOperand; };
+    const auto is_number = [](const Expr& e, double number) {
+      return e->kind == Expr::Kind::kConst && e->type == ScalarType::kReal && e->real == number;
+    };
+    const auto count = static_cast<double>(reduced_count_);
+    const Expr& mean = sum.finish;
+    const bool divides = is(mean, BinaryOp::kDiv) && is_it(mean->operands[0]) && is_number(mean->operands[1], count);
+    const bool times = is(mean, BinaryOp::kMul) && is_it(mean->operands[0]) && is_number(mean->operands[1], 1 / count);
+    if (!divides && !times) return false;
+    const Expr& square = squares.body;
+    const bool power = is(square, BinaryOp::kPow) && is_number(square->operands[1], 2);
+    const bool product = is(square, BinaryOp::kMul) && Same(square->operands[0], square->operands[1]);
+    if (!power && !product) return false;
+    const Expr& distance = square->operands[0];
+    return is(distance, BinaryOp::kSub) && Same(distance->operands[0], sum.body) &&
+           distance->operands[1]->kind == Expr::Kind::kLoad && distance->operands[1]->buffer == kLetOperand - sum.let;
   }
 
   // A value that is combined with others goes through a constant if it is more than a name.
@@ -690,6 +807,57 @@ class FoldEmitter {
       writer_.Line(fmt::format("{} = {};", lets_[item.let], value));
     }
     writer_.Close();
+  }
+
+  // The result with what depends on lets alone taken out, to be computed once a row or column and not once an element;
+  // a division by such becomes a product.
+  Expr Hoist(const Expr& e) {
+    if (e->kind == Expr::Kind::kLoad || e->kind == Expr::Kind::kConst || e->kind == Expr::Kind::kIndex) return e;
+    if (StandsStill(e) && e->type == ScalarType::kReal) return Hoisted(e);
+    if (e->kind == Expr::Kind::kBinary && e->binary == BinaryOp::kDiv && e->type == ScalarType::kReal &&
+        StandsStill(e->operands[1]))
+      return Hoist(e->operands[0]) * Hoisted(Expr(1.0) / e->operands[1]);
+    std::vector<Expr> operands;
+    for (const auto& operand : e->operands) operands.push_back(Hoist(operand));
+    return WithOperands(*e, std::move(operands));
+  }
+  Expr Hoisted(const Expr& e) {
+    for (const auto& [let, other] : hoisted_) {
+      if (Same(e, other)) return Load(kLetOperand - let, {}, ScalarType::kReal);
+    }
+    hoisted_.emplace_back(kHoistedLet + static_cast<int>(hoisted_.size()), e);
+    return Load(kLetOperand - hoisted_.back().first, {}, ScalarType::kReal);
+  }
+  // Whether it holds lets, and nothing that varies from element to element.
+  static bool StandsStill(const Expr& e) {
+    bool lets = false, still = true;
+    Visit(e, [&](const ExprNode& node) {
+      if (node.kind == Expr::Kind::kLoad) {
+        const bool let = node.buffer <= kLetOperand && node.buffer > kKeptOperand;
+        lets |= let;
+        still &= let;
+      }
+      if (node.kind == Expr::Kind::kIndex || node.kind == Expr::Kind::kReduce) still = false;
+    });
+    return lets && still;
+  }
+  void WriteHoisted() {
+    for (const auto& [let, expr] : hoisted_) {
+      const std::string name = writer_.Fresh("once");
+      if (rows_) {
+        const std::string value = Texts({expr}, index_)[0];
+        writer_.Line(fmt::format("const {} {} = {};", writer_.real(), name, value));
+        lets_[let] = name;
+        continue;
+      }
+      writer_.Line(fmt::format("alignas(64) {} {}[{}];", writer_.real(), name, columns_));
+      writer_.Line("#pragma omp simd");
+      writer_.Open(ColumnLoop());
+      const std::string value = Texts({expr}, index_)[0];
+      lets_[let] = fmt::format("{}[{}]", name, column_);
+      writer_.Line(fmt::format("{} = {};", lets_[let], value));
+      writer_.Close();
+    }
   }
 
   // The folded value as the kernel's type: totals are kept in double.
@@ -828,6 +996,7 @@ class FoldEmitter {
       writer_.Comment("The chunks together, in order.");
       Combine(passes[i], partials[i], nullptr);
     }
+    WriteHoisted();
     OpenChunks(/*waits=*/false);
     Result(result, Ranges(Chunk()));
     writer_.Close();
@@ -872,6 +1041,16 @@ class FoldEmitter {
       writer_.Line(fmt::format("{} += {} * {}({} - {});", folded[1], PartialAt(partials[1]), writer_.Libm("exp"),
                                PartialAt(partials[0]), folded[0]));
       writer_.Close();
+    } else if (pass.moments) {
+      writer_.Line(
+          fmt::format("{} {}", For(chunk_var_, split_), Update(pass.items[0], folded[0], PartialAt(partials[0]))));
+      const std::string count = writer_.Fresh("count"), delta = writer_.Fresh("delta");
+      writer_.Open(For(chunk_var_, split_));
+      writer_.Line(fmt::format("const double {} = {};", count, ChunkCount()));
+      writer_.Line(fmt::format("const double {} = {} / {} - {} / {};", delta, PartialAt(partials[0]), count, folded[0],
+                               reduced_count_));
+      writer_.Line(fmt::format("{} += {} + {} * {} * {};", folded[1], PartialAt(partials[1]), count, delta, delta));
+      writer_.Close();
     } else {
       writer_.Open(For(chunk_var_, split_));
       for (std::size_t i = 0; i < pass.items.size(); ++i)
@@ -913,7 +1092,9 @@ class FoldEmitter {
   std::size_t depth_ = 0;
   enum class Fetch { kNo, kRow, kAhead } fetch_ = Fetch::kNo;
   bool last_pass_ = false;
-  bool several_ = false;  // whether the last pass went through totals
+  std::optional<std::int64_t> ahead_;          // elements to fetch ahead, if other than usual
+  std::vector<std::pair<int, Expr>> hoisted_;  // lets of our own
+  bool several_ = false;                       // whether the last pass went through totals
 };
 
 // The kernel's nest without the program, for knobs: merging is the same for every program that holds the kernel.
@@ -972,6 +1153,15 @@ std::vector<Setting> ColumnsValues(const Kernel& kernel, const Limits& limits) {
     if (values.size() == 4) break;
   }
   if (values.empty()) values.push_back(Whole(64));
+  if (kernel.family->keeps_axes && shape.inner > 256 && std::get<std::int64_t>(values[0].value) < 256) {
+    // Pieces of far rows come slowly (every one from a page of its own), so narrow blocks lose more than staying in the
+    // cache gains them.
+    values.clear();
+    for (const std::int64_t width : {1024, 2048, 512}) {
+      if (width < 2 * shape.inner) values.push_back(Whole(width));
+    }
+    values.push_back(Whole(64));
+  }
   return values;
 }
 std::optional<std::string> CheckColumns(const Kernel&, const Setting& value) { return CheckRange(value, 1, 8192); }
@@ -1014,12 +1204,12 @@ std::vector<Setting> FoldPrefetchValues(const Kernel& kernel, const Limits& limi
   const NestShape shape = ShapeOf(kernel);
   if (!shape.rows || shape.kept * shape.reduced * 4 <= static_cast<double>(limits.l2_bytes)) return {Word("no")};
   // A row that stays in a cache is read from memory by the first pass only, which does little else; the next row can
-  // come during the later ones, which have arithmetic to do.
+  // come during the later ones, which have arithmetic to do. Passes that go by blocks fetch the next block.
   const double row = shape.reduced * 4;
-  if (row * 4 <= static_cast<double>(limits.l2_bytes)) return {Word("row"), Word("no"), Word("ahead")};
   const auto passes = kernel.settings.find("passes");
-  const bool once = passes != kernel.settings.end() && passes->second != Word("three");
-  if (once) return {Word("ahead"), Word("no")};
+  const bool by_blocks = passes == kernel.settings.end() ? row > 2 * kNearRow : passes->second != Word("three");
+  if (by_blocks) return {Word("ahead"), Word("no"), Word("row")};
+  if (row * 4 <= static_cast<double>(limits.l2_bytes)) return {Word("row"), Word("no"), Word("ahead")};
   return {Word("no"), Word("ahead")};
 }
 std::optional<std::string> CheckFoldPrefetch(const Kernel&, const Setting& value) {

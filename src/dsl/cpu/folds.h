@@ -38,6 +38,8 @@ struct FoldPass {
   // Softmax's maximum (item 0, let 0) and sum of exp(body - maximum) (item 1, let 1) in one pass over memory, by
   // blocks. `keep` are then the same exps; the result sees let 1 times the factor that its block still lacks.
   bool online = false;
+  // Item 1 is the sum of the squared distances from item 0's mean. Found out by EmitFolds.
+  bool moments = false;
 };
 
 // Which nest the kernel has on this machine-independent level; for knobs.

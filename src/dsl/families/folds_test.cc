@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <string_view>
 
 #include "dsl/testing/module.h"
@@ -180,6 +181,95 @@ middle = norm(x) over [1] with {split: 2, columns: 16}
   -> (it - m) * rsqrt(v + 1e-5)
 )"),
                        2, random);
+}
+
+// A mean and the squared distances from it are one pass where there are many elements.
+TEST(FoldsTest, MomentsInOnePass) {
+  std::mt19937 random(12);
+  const std::string text = R"(program moments
+input rows: f32[3, 9001]
+input tall: f32[700, 130]
+input image: f32[4, 3, 2100]
+input wide: f64[2, 600, 40]
+param w: f32[130]
+output na: f32[3, 9001]
+output nb: f32[700, 130]
+output nc: f32[4, 3, 2100]
+output nd: f64[2, 600, 40]
+output ne: f32[700, 130]
+output nf: f32[3, 9001]
+output ng: f32[700, 130]
+na = norm(rows) over [1]
+  let m = mean(it)
+  let v = mean(square(it - m))
+  -> (it - m) / sqrt(v + 1e-5)
+nb = norm(tall * w) over [0]
+  let m = mean(it)
+  let s = sqrt(mean(square(it - m)) + 1e-5)
+  -> (it - m) / s * w
+nc = norm(image) over [0, 2] with {prefetch: ahead}
+  let m = sum(it) / 8400
+  let v = sum((it - m) * (it - m)) / 8400
+  -> (it - m) * rsqrt(v + 1e-5)
+nd = norm(wide) over [1] with {columns: 16}
+  let m = mean(it)
+  let v = mean(square(it - m))
+  -> it * m / v
+ne = norm(tall) over [0] with {split: 3, columns: 100}
+  let m = mean(it)
+  let v = mean(square(it - m))
+  -> (it - m) / sqrt(v + 1e-5) + m
+nf = norm(rows) over [1] with {split: 2, prefetch: row}
+  let m = mean(it)
+  let v = mean(square(it - m))
+  -> (it - m) / sqrt(v + 1e-5) + exp(m)
+ng = norm(tall) over [0]
+  let m = mean(it)
+  let v = mean(square(it - m * 2))
+  -> (it - m) / sqrt(v + 1e-5)
+)";
+  const KernelProgram program = testing::MustCheck(text);
+  testing::ExpectRight(program, 2, random);
+  const std::string lowered = EmitCpu(program);
+  const auto function = [&](const std::string& name) {
+    const std::size_t begin = lowered.find("void Norm_n" + name + "(");
+    return lowered.substr(begin, lowered.find("\n}\n", begin) - begin);
+  };
+  for (const char* const name : {"a", "b", "c", "d", "e", "f"})
+    EXPECT_NE(function(name).find("spread"), std::string::npos) << function(name);
+  EXPECT_EQ(function("g").find("spread"), std::string::npos) << "not its mean:\n" << function("g");
+}
+
+TEST(FoldsTest, MomentsFarFromZeroAreExact) {
+  constexpr std::size_t kLong = 6000, kLines = 70;
+  for (const bool down : {true, false}) {
+    const std::string shape = down ? fmt::format("{}, {}", kLong, kLines) : fmt::format("{}, {}", kLines, kLong);
+    const KernelProgram program = testing::MustCheck(fmt::format(R"(program far
+input x: f32[{0}]
+output y: f32[{0}]
+y = norm(x) over [{1}]
+  let m = mean(it)
+  let v = mean(square(it - m))
+  -> it * 0 + v
+)",
+                                                                 shape, down ? 0 : 1));
+    testing::Module module(program);
+    ASSERT_TRUE(module.ok()) << module.log();
+    const auto place = [&](std::size_t line, std::size_t n) { return down ? n * kLines + line : line * kLong + n; };
+    std::vector<double> x(kLong * kLines);
+    for (std::size_t line = 0; line < kLines; ++line) {
+      // Steps of 1/32 around 4096: floats have them, and nothing much smaller.
+      for (std::size_t n = 0; n < kLong; ++n)
+        x[place(line, n)] = 4096 + static_cast<double>((n * 37 + n / 100 + line) % 64) / 32;
+    }
+    const auto y = module.Run({x, {}}, 2)[1];
+    for (std::size_t line = 0; line < kLines; ++line) {
+      double mean = 0, variance = 0;
+      for (std::size_t n = 0; n < kLong; ++n) mean += x[place(line, n)] / kLong;
+      for (std::size_t n = 0; n < kLong; ++n) variance += std::pow(x[place(line, n)] - mean, 2) / kLong;
+      EXPECT_NEAR(y[place(line, 0)], variance, 1e-5 * variance) << (down ? "down" : "along") << " " << line;
+    }
+  }
 }
 
 }  // namespace

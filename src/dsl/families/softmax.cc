@@ -16,6 +16,7 @@ constexpr std::string_view kVariants[] = {"", "log"};
 
 double Flops(const Kernel& kernel) { return SpaceCount(kernel) * (24 + OperationsPerElement(kernel.inputs[0])); }
 
+constexpr double kNearRow = 32 << 10;    // [bytes] up to here the next row comes in time, and three passes are cheap
 constexpr double kLongestRow = 1 << 24;  // of which blocks are scaled one by one: their factors are on the stack
 
 double RowOf(const Kernel& kernel) {
@@ -39,12 +40,12 @@ std::optional<std::string> CheckPasses(const Kernel& kernel, const Setting& valu
 }
 std::vector<Setting> PassesValues(const Kernel& kernel, const Limits& limits) {
   if (!FoldsRows(kernel)) return {Word("three")};
-  // A row that does not stay in the second-level cache would come from memory three times. If its threads' shares of
-  // the output do, one time is enough.
+  // A row that does not stay in the second-level cache would come from memory three times; one that does not stay in
+  // the first is met three times there. By blocks it is once, if its threads' shares of the output stay in the second.
   const double row = RowOf(kernel) * 4, cache = static_cast<double>(limits.l2_bytes) / 2;
-  if (row <= cache) return {Word("three"), Word("online")};
-  if (!CheckPasses(kernel, Word("blocks")) && row <= cache * limits.threads)
+  if (row > kNearRow && row <= cache * limits.threads && !CheckPasses(kernel, Word("blocks")))
     return {Word("blocks"), Word("three"), Word("online")};
+  if (row <= cache) return {Word("three"), Word("online")};
   return {Word("online"), Word("three")};
 }
 
