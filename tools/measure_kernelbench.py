@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Optimizes KernelBench's levels 1 to 3 at reduced sizes and writes what came of it (docs/measured/cpu_kernelbench.md).
 
-measure_kernelbench.py HONE KERNELBENCH -o FILE.md --python PATH [--shrink MFLOP] [--budget N] [--time S] [--limit S]
-                       [--only L1/5,L3/33] [--again REGEX] [--state FOLDER] [--no-compile]
+measure_kernelbench.py HONE KERNELBENCH -o FILE.md --python PATH [--target cpu|cuda] [--shrink MFLOP] [--budget N]
+                       [--time S] [--limit S] [--only L1/5,L3/33] [--again REGEX] [--state FOLDER] [--no-compile]
+                       [--lanes N --cores N]
 
 KERNELBENCH is a checkout of ScalingIntelligence/KernelBench, PATH a Python that has PyTorch. Each problem is imported with
 `hone import --shrink`, optimized by the built-in expert alone, and its best candidate is timed once more beside PyTorch: eager, and
 torch.compile if that is ready in time. Resumes: a finished problem is a line of STATE/rows.jsonl and is not done again, unless its
-error matches --again. Run it on an otherwise idle machine.
+error matches --again. Run it on an otherwise idle machine. --lanes measures so many problems side by side, each on --cores
+cores of its own. --shrink 0 keeps the sizes.
 """
 import argparse
 import datetime
@@ -19,13 +21,21 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
+LANE = threading.local()  # .cores: the processors of this lane, if it has some of its own
+
+
 def ask(command, limit):
     """(answer or None, error text): what `hone ... --json` says within the limit; its whole process group is ended then."""
+    cores = getattr(LANE, "cores", None)
+    if cores:
+        command = ["taskset", "-c", ",".join(map(str, cores))] + command
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
     try:
         out, err = child.communicate(timeout=limit)
@@ -73,16 +83,16 @@ def measure(name, file, given):
     path = state / name.replace("/", "_") / "problem.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
-        answer, error = ask([given.hone, "import", str(file), "--shrink", str(given.shrink), "-o", str(path), "--python",
-                             given.python, "--json"], left())
+        cut = ["--shrink", str(given.shrink)] if given.shrink else []
+        answer, error = ask([given.hone, "import", str(file), "-o", str(path), "--python", given.python, "--json"] + cut, left())
         if not answer:
             return {**row, "error": "import: " + error}
     graph, error = ask([given.hone, "graph", str(path), "--json"], left())
     if not graph:
         return {**row, "error": "graph: " + error}
     row["flags"] = [flag.get("kind", "flagged") if isinstance(flag, dict) else str(flag) for flag in graph.get("flags", [])]
-    run, error = ask([given.hone, "optimize", str(path), "--no-torch", "--budget", str(given.budget), "--time", str(given.time),
-                      "--store", str(state / "runs.sqlite"), "--json"], left())
+    run, error = ask([given.hone, "optimize", str(path), "--target", given.target, "--no-torch", "--budget", str(given.budget),
+                      "--time", str(given.time), "--store", str(path.with_name("runs.sqlite")), "--json"], left())
     if not run:
         return {**row, "error": "optimize: " + error}
     row["attempts"] = run.get("attempts")
@@ -96,8 +106,8 @@ def measure(name, file, given):
     candidate = path.with_name("best.hk" if best["kind"] == "program" else "best.cc")
     candidate.write_text(best["source"])
     for baseline in ["eager"] if given.no_compile else ["eager", "compile"]:
-        answer, error = ask([given.hone, "evaluate", str(path), str(candidate), "--baseline", baseline, "--budget", "0.5", "--python",
-                             given.python, "--json"], left())
+        answer, error = ask([given.hone, "evaluate", str(path), str(candidate), "--target", given.target, "--baseline", baseline,
+                             "--budget", "0.5", "--python", given.python, "--json"], left())
         if answer and answer.get("outcome") == "accepted":
             row["speedups"].update(speedups(answer))
             row["allclose"] = (answer.get("accuracy") or {}).get("official_allclose")
@@ -121,13 +131,16 @@ def table(rows, given):
     solved = [row for row in rows if "error" not in row]
     plain = [row for row in solved if not row["flags"]]
     text = [
-        "# KernelBench at reduced sizes, CPU target, the expert alone",
+        "# KernelBench%s, %s target, the expert alone" % (" at reduced sizes" if given.shrink else "", given.target.upper()),
         "",
-        "Measured until %s at commit %s with" % (datetime.date.today().isoformat(), commit),
+        "Measured until %s at commit %s%s with" % (datetime.date.today().isoformat(), commit,
+                                                   " on %s" % given.machine if given.machine else ""),
         "",
         "    tools/measure_kernelbench.py build/hone KERNELBENCH -o docs/measured/cpu_kernelbench.md --python PYTHON --shrink %g "
         "--budget %d --time %g --limit %g%s" % (given.shrink, given.budget, given.time, given.limit,
-                                              " --no-compile" if given.no_compile else ""),
+                                              (" --no-compile" if given.no_compile else "") +
+                                              (" --target cuda" if given.target == "cuda" else "") +
+                                              (" --lanes %d --cores %d" % (given.lanes, given.cores) if given.lanes > 1 else "")),
         "",
         "Solved: %d of %d (%s)." % (len(solved), len(rows), ", ".join(
             "level %d: %d of %d" % (level, sum(r["name"].startswith("L%d" % level) for r in solved),
@@ -173,6 +186,10 @@ def main():
     options.add_argument("--again", default="")
     options.add_argument("--state", default=str(ROOT / "build" / "kernelbench"))
     options.add_argument("--no-compile", action="store_true")
+    options.add_argument("--target", default="cpu")
+    options.add_argument("--lanes", type=int, default=1)
+    options.add_argument("--cores", type=int, default=2, help="of a lane, where there are several")
+    options.add_argument("--machine", default="", help="what the file's head says of the machine")
     given = options.parse_args()
 
     state = pathlib.Path(given.state)
@@ -182,17 +199,31 @@ def main():
         for line in (state / "rows.jsonl").read_text().splitlines():
             row = json.loads(line)
             done[row["name"]] = row
-    rows = []
-    for name, file in problems(given.kernelbench):
-        if given.only and name not in given.only.split(","):
-            continue
+    wanted = [(name, file) for name, file in problems(given.kernelbench) if not given.only or name in given.only.split(",")]
+    lock = threading.Lock()
+    lanes = iter(range(given.lanes))
+    cores = sorted(os.sched_getaffinity(0))
+
+    def begin_lane():
+        with lock:
+            lane = next(lanes)
+        if given.lanes > 1:
+            LANE.cores = cores[lane * given.cores:(lane + 1) * given.cores]
+
+    def one(problem):
+        name, file = problem
         row = done.get(name)
-        if not row or given.again and re.search(given.again, row.get("error", "")):
-            print(name, file.stem, file=sys.stderr, flush=True)
-            row = measure(name, file, given)
+        if row and not (given.again and re.search(given.again, row.get("error", ""))):
+            return row
+        row = measure(name, file, given)
+        with lock:
+            print(name, file.stem, row.get("error") or "ok", file=sys.stderr, flush=True)
             with open(state / "rows.jsonl", "a") as log:
                 log.write(json.dumps(row) + "\n")
-        rows.append(row)
+        return row
+
+    with ThreadPoolExecutor(given.lanes, initializer=begin_lane) as pool:
+        rows = list(pool.map(one, wanted))
     pathlib.Path(given.output).write_text(table(rows, given))
 
 

@@ -14,8 +14,7 @@ namespace hone::dsl {
 namespace {
 
 constexpr std::int64_t kProcessors = 132;      // of an H100 or H200 SXM
-constexpr std::int64_t kMostKept = 64;         // floats of a row that a thread keeps in registers, at most
-constexpr std::int64_t kRegisters = 64 << 10;  // of a multiprocessor: half of a thread's may hold what it keeps
+constexpr std::int64_t kRegisters = 64 << 10;  // of a multiprocessor
 constexpr std::int64_t kManyElements = 256;    // that one thread sums: beyond, it sums in double
 constexpr std::int64_t kFinishThreads = 128;   // that combine the chunks of a row
 constexpr std::int64_t kLeastChunk = 4096;     // elements of a chunk
@@ -43,6 +42,13 @@ std::int64_t PowerUp(std::int64_t x) {
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(x, 1))));
 }
 
+// Floats of a row that a thread of a block of so many can keep in registers: what is left serves the rest.
+std::int64_t MostKept(std::int64_t threads) {
+  const std::int64_t each = std::min<std::int64_t>(kRegisters / std::max<std::int64_t>(threads, kRowThreads), 255);
+  return std::min<std::int64_t>(each - 32, 96);
+}
+constexpr std::int64_t kClusterThreads = 512;  // of each block of a cluster
+
 std::vector<Setting> Distinct(const std::vector<std::int64_t>& values) {
   std::vector<Setting> settings;
   for (const auto value : values) {
@@ -59,26 +65,45 @@ std::int64_t DefaultSplit(const Kernel& kernel) {
   return std::min((4 * kProcessors + units - 1) / std::max<std::int64_t>(units, 1), room);
 }
 
+bool FindsPlace(const Kernel& kernel) { return kernel.variant == "argmax" || kernel.variant == "argmin"; }
+
+std::int64_t DefaultSplitOf(const Kernel& kernel) { return FindsPlace(kernel) ? 1 : DefaultSplit(kernel); }
+
+// Blocks that share a row which one block cannot keep in its registers; 1 if the row is short, or longer than what the
+// largest cluster keeps, or need not be kept because it is read once only.
+std::int64_t DefaultCluster(const Kernel& kernel) {
+  const Extents extents = ExtentsOf(kernel);
+  if (!extents.rows || !kernel.family->keeps_axes || DefaultSplitOf(kernel) > 1 ||
+      extents.reduced <= 1024 * MostKept(1024))
+    return 1;
+  const std::int64_t blocks = PowerUp((extents.reduced + kClusterThreads * MostKept(kClusterThreads) - 1) /
+                                      (kClusterThreads * MostKept(kClusterThreads)));
+  return blocks <= 8 ? blocks : 1;
+}
+
 std::vector<Setting> LanesValues(const Kernel& kernel, const Limits&) {
   const Extents extents = ExtentsOf(kernel);
   if (!extents.rows) return Distinct({8, 16, 4, 32});
-  const std::int64_t share = extents.reduced / DefaultSplit(kernel);
-  const std::int64_t best = std::clamp<std::int64_t>(PowerUp((share + 15) / 16), 32, 1024);
-  return Distinct({best, std::clamp<std::int64_t>(best / 2, 32, 1024), std::clamp<std::int64_t>(best * 2, 32, 1024),
-                   std::clamp<std::int64_t>(best / 4, 32, 1024)});
+  if (DefaultCluster(kernel) > 1) return Distinct({kClusterThreads, 1024, 256});
+  const std::int64_t share = extents.reduced / DefaultSplitOf(kernel);
+  const std::int64_t best = std::clamp<std::int64_t>(PowerUp((share + 15) / 16), 1, 1024);
+  return Distinct({best, std::clamp<std::int64_t>(best / 2, 1, 1024), std::clamp<std::int64_t>(best * 2, 1, 1024),
+                   std::clamp<std::int64_t>(best / 4, 1, 1024)});
 }
 std::optional<std::string> CheckLanes(const Kernel& kernel, const Setting& value) {
   const auto* lanes = std::get_if<std::int64_t>(&value.value);
   const bool rows = FoldsRows(kernel);
-  const std::int64_t least = rows ? 32 : 1, most = rows ? 1024 : 32;
-  if (lanes && *lanes >= least && *lanes <= most && std::has_single_bit(static_cast<std::uint64_t>(*lanes)))
+  const std::int64_t most = rows ? 1024 : 32;
+  if (lanes && *lanes >= 1 && *lanes <= most && std::has_single_bit(static_cast<std::uint64_t>(*lanes)))
     return std::nullopt;
-  return fmt::format("it is a power of two from {} to {} here", least, most);
+  return fmt::format("it is a power of two from 1 to {} here", most);
 }
 
 std::vector<Setting> KeepValues(const Kernel& kernel, const Limits&) {
   const Extents extents = ExtentsOf(kernel);
-  if (!extents.rows || extents.reduced > 1024 * kMostKept || DefaultSplit(kernel) > 1) return {Word("no")};
+  const std::int64_t most =
+      std::max(1024 * MostKept(1024), DefaultCluster(kernel) * kClusterThreads * MostKept(kClusterThreads));
+  if (!extents.rows || extents.reduced > most || DefaultSplitOf(kernel) > 1) return {Word("no")};
   return {Word("yes"), Word("no")};
 }
 std::optional<std::string> CheckKeep(const Kernel& kernel, const Setting& value) {
@@ -89,18 +114,104 @@ std::optional<std::string> CheckKeep(const Kernel& kernel, const Setting& value)
 }
 
 std::vector<Setting> ChunksValues(const Kernel& kernel, const Limits&) {
-  const std::int64_t best = DefaultSplit(kernel);
+  const std::int64_t best = DefaultSplitOf(kernel);
   if (best == 1) return {Whole(1)};
   return Distinct({best, std::max<std::int64_t>(best / 2, 1), best * 2});
 }
-std::optional<std::string> CheckChunks(const Kernel&, const Setting& value) { return CheckRange(value, 1, 1 << 20); }
+std::optional<std::string> CheckChunks(const Kernel& kernel, const Setting& value) {
+  if (FindsPlace(kernel) && value != Whole(1)) return "the place of an extreme is found in one piece; try 1";
+  return CheckRange(value, 1, 1 << 20);
+}
+
+std::vector<Setting> ClusterValues(const Kernel& kernel, const Limits&) {
+  const std::int64_t best = DefaultCluster(kernel);
+  if (best == 1) return {Whole(1)};
+  return Distinct({best, std::min<std::int64_t>(best * 2, 8), 1});
+}
+std::optional<std::string> CheckCluster(const Kernel& kernel, const Setting& value) {
+  const auto* blocks = std::get_if<std::int64_t>(&value.value);
+  if (!blocks || (*blocks != 1 && *blocks != 2 && *blocks != 4 && *blocks != 8)) return "it is 1, 2, 4 or 8; try 1";
+  if (*blocks == 1) return std::nullopt;
+  if (!FoldsRows(kernel)) return "blocks share rows, and here the innermost dimension is not folded; try 1";
+  if (IntSetting(kernel, "lanes") < kRowThreads)
+    return fmt::format("blocks that share a row have {} lanes or more; try 1", kRowThreads);
+  if (IntSetting(kernel, "split") > 1) return "a row that is split has no clusters; try 1";
+  return std::nullopt;
+}
 
 constexpr Knob kKnobs[] = {
-    {"lanes", "threads that share a row (32 to 1024), or warps that share columns (1 to 32)", LanesValues, CheckLanes},
+    {"lanes", "threads that share a row (1 to 1024), or warps that share columns (1 to 32)", LanesValues, CheckLanes},
     {"keep", "yes: a row is read once and stays in registers", KeepValues, CheckKeep},
     kPackKnob,
+    {"cluster", "blocks that share a row and tell each other what they folded", ClusterValues, CheckCluster},
     {"split", "chunks of a row that have blocks of their own; 1 = whole", ChunksValues, CheckChunks},
 };
+
+bool IsLet(const Expr& expr, int let) { return expr->kind == Expr::Kind::kLoad && expr->buffer == kLetOperand - let; }
+
+// Whether the item folds squares of what `mean` folds, less its mean: sum((x - m) * (x - m)).
+bool IsVariance(const FoldPass::Item& item, const FoldPass::Item& mean, std::int64_t count) {
+  using Kind = Expr::Kind;
+  if (item.fold != ReduceOp::kSum || mean.fold != ReduceOp::kSum || mean.body->type != ScalarType::kReal) return false;
+  // The mean is the sum over the count, and nothing else.
+  const Expr& m = mean.finish;
+  if (m->kind != Kind::kBinary || m->binary != BinaryOp::kDiv || m->operands[0]->kind != Kind::kLoad ||
+      m->operands[0]->buffer != kItOperand || m->operands[1]->kind != Kind::kConst)
+    return false;
+  const Expr& n = m->operands[1];
+  if ((n->type == ScalarType::kReal ? n->real : static_cast<double>(n->whole)) != static_cast<double>(count))
+    return false;
+  const Expr& square = item.body;
+  if (square->kind != Kind::kBinary) return false;
+  Expr difference;
+  if (square->binary == BinaryOp::kMul && SameExpr(square->operands[0], square->operands[1])) {
+    difference = square->operands[0];
+  } else if (square->binary == BinaryOp::kPow && square->operands[1]->kind == Kind::kConst) {
+    const Expr& power = square->operands[1];
+    if ((power->type == ScalarType::kReal ? power->real : static_cast<double>(power->whole)) != 2) return false;
+    difference = square->operands[0];
+  } else {
+    return false;
+  }
+  if (difference->kind != Kind::kBinary || difference->binary != BinaryOp::kSub) return false;
+  return (IsLet(difference->operands[1], mean.let) && SameExpr(difference->operands[0], mean.body)) ||
+         (IsLet(difference->operands[0], mean.let) && SameExpr(difference->operands[1], mean.body));
+}
+
+// A fold as it is done here.
+struct DevicePass {
+  std::vector<FoldPass::Item> items;
+  // Of an item: the earlier one of this pass whose sum's square over the count has to be taken from its own; -1: none.
+  // A variance is had so in the pass of its mean. Both are summed in double, whose spare bits are more than what
+  // taking two large sums from each other costs.
+  std::vector<int> centre;
+};
+
+std::vector<DevicePass> DevicePasses(const std::vector<FoldPass>& passes, std::int64_t count) {
+  std::vector<DevicePass> device;
+  for (const auto& pass : passes) {
+    DevicePass one;
+    for (const auto& item : pass.items) {
+      bool joined = false;
+      if (!device.empty() && pass.items.size() == 1) {
+        DevicePass& before = device.back();
+        for (std::size_t i = 0; i < before.items.size() && !joined; ++i) {
+          if (before.centre[i] >= 0 || !IsVariance(item, before.items[i], count)) continue;
+          FoldPass::Item squares = item;
+          squares.body = before.items[i].body;  // squared where it is added up
+          before.items.push_back(std::move(squares));
+          before.centre.push_back(static_cast<int>(i));
+          joined = true;
+        }
+      }
+      if (joined) continue;
+      one.items.push_back(item);
+      one.centre.push_back(-1);
+    }
+    if (!one.items.empty()) device.push_back(std::move(one));
+  }
+  return device;
+}
 
 class FoldWriter {
  public:
@@ -116,6 +227,8 @@ class FoldWriter {
     keep_ = rows_ && WordSetting(kernel, "keep") == "yes";
     split_ = std::min(IntSetting(kernel, "split"), std::max<std::int64_t>(steps_, 1));
     if (split_ > 1) keep_ = false;
+    if (rows_ && split_ == 1) cluster_ = IntSetting(kernel, "cluster");
+    stride_ = lanes_ * cluster_;  // of the threads that share a row
     chunk_ = (steps_ + split_ - 1) / split_;
     if (chunk_ > 0) split_ = (steps_ + chunk_ - 1) / chunk_;
     places_.resize(loops_.dims.size());
@@ -125,16 +238,18 @@ class FoldWriter {
     for (std::size_t n = kept_.size(); n-- > 0; step *= loops_.dims[kept_[n]].extent) row_strides_[kept_[n]] = step;
   }
 
-  void Emit(const std::vector<FoldPass>& passes, const Expr& result) {
+  void Emit(const std::vector<FoldPass>& given, const Expr& result) {
     if (row_count_ == 0) return;
+    const std::vector<DevicePass> passes = DevicePasses(given, reduced_.empty() ? 1 : loops_.Count(true));
     if (split_ > 1) return EmitSplit(passes, result);
     ChooseKept(passes);
     OpenUnit("fold");
     if (per_lane_ > 0) LoadKept();
     for (const auto& pass : passes) {
       const auto accumulators = Accumulate(pass);
-      for (std::size_t i = 0; i < pass.items.size(); ++i)
-        Finish(pass.items[i], Combine(pass.items[i], accumulators[i]));
+      std::vector<std::string> totals;
+      for (std::size_t i = 0; i < pass.items.size(); ++i) totals.push_back(Combine(pass.items[i], accumulators[i]));
+      FinishAll(pass, totals, accumulators);
     }
     if (keeps_axes()) {
       EachStep([&] { StoreElements(result); });
@@ -143,7 +258,9 @@ class FoldWriter {
       StoreRow(result);
       out_.Close();
     }
-    out_.Launch({.grid_x = Units(), .reads = Reads(), .writes = {kernel_.target}});
+    // A block stays until nobody reads its shared memory any more.
+    if (cluster_ > 1) out_.Line(out_.Helper("MeetCluster") + "();");
+    out_.Launch({.grid_x = Units() * cluster_, .cluster_x = cluster_, .reads = Reads(), .writes = {kernel_.target}});
   }
 
  private:
@@ -200,6 +317,9 @@ class FoldWriter {
           out_.Line(
               fmt::format("const {} {} = {} * {} + threadIdx.x / {};", index(), row_, block, rows_a_block, lanes_));
         }
+      } else if (cluster_ > 1) {
+        out_.Line(fmt::format("const int {} = blockIdx.x % {} * {} + threadIdx.x;", lane_, cluster_, lanes_));
+        out_.Line(fmt::format("const {} {} = blockIdx.x / {};", index(), row_, cluster_));
       } else {
         out_.Line(fmt::format("const int {} = threadIdx.x;", lane_));
         out_.Line(fmt::format("const {} {} = {};", index(), row_, block));
@@ -235,11 +355,11 @@ class FoldWriter {
   // --- Going through what is folded.
 
   // Which operands stay in registers: those that passes read a row of, if they fit.
-  void ChooseKept(const std::vector<FoldPass>& passes) {
+  void ChooseKept(const std::vector<DevicePass>& passes) {
     per_lane_ = 0;
     kept_operands_.clear();
     if (!keep_ || steps_ == 0) return;
-    const std::int64_t per_lane = (steps_ + lanes_ - 1) / lanes_;
+    const std::int64_t per_lane = (steps_ + stride_ - 1) / stride_;
     for (const auto& pass : passes) {
       for (const auto& item : pass.items) {
         Visit(item.body, [&](const ExprNode& node) {
@@ -254,8 +374,8 @@ class FoldWriter {
         });
       }
     }
-    if (kept_operands_.empty() || per_lane * pack_ * static_cast<std::int64_t>(kept_operands_.size()) >
-                                      std::min(kMostKept, kRegisters / lanes_ / 2)) {
+    if (kept_operands_.empty() ||
+        per_lane * pack_ * static_cast<std::int64_t>(kept_operands_.size()) > MostKept(lanes_)) {
       kept_operands_.clear();
       return;
     }
@@ -294,12 +414,13 @@ class FoldWriter {
   template <class Body>
   void EachStep(const Body& body) {
     const std::string q = out_.Fresh("q");
+    q_ = q;
     if (per_lane_ > 0) {
       step_ = out_.Fresh("p");
       out_.Unroll();
       out_.Open(fmt::format("for (int {} = 0; {} < {}; ++{})", step_, step_, per_lane_, step_));
-      out_.Line(fmt::format("const int {} = {} + {} * {};", q, lane_, step_, lanes_));
-      if (steps_ % lanes_ != 0) out_.Line(fmt::format("if ({} >= {}) break;", q, steps_));
+      out_.Line(fmt::format("const int {} = {} + {} * {};", q, lane_, step_, stride_));
+      if (steps_ % stride_ != 0) out_.Line(fmt::format("if ({} >= {}) break;", q, steps_));
     } else if (split_ > 1) {
       const std::string end = out_.Fresh("end");
       out_.Line(fmt::format("const {0} {1} = {2} * {3} + {3} < {4} ? {2} * {3} + {3} : {4};", index(), end, chunk_name_,
@@ -309,7 +430,7 @@ class FoldWriter {
                             end, q, lanes_));
     } else {
       out_.Line("#pragma unroll 4");
-      out_.Open(fmt::format("for ({} {} = {}; {} < {}; {} += {})", index(), q, lane_, q, steps_, q, lanes_));
+      out_.Open(fmt::format("for ({} {} = {}; {} < {}; {} += {})", index(), q, lane_, q, steps_, q, stride_));
     }
     if (!reduced_.empty()) NamePlaces(reduced_, q, pack_);
     loaded_.clear();
@@ -385,16 +506,20 @@ class FoldWriter {
       case ReduceOp::kMin: return "Smaller";
       case ReduceOp::kAny: return "Either";
       case ReduceOp::kAll: return "Both";
-      default: break;
+      case ReduceOp::kArgMax: return "FirstLarger";
+      case ReduceOp::kArgMin: return "FirstSmaller";
     }
-    HONE_CHECK(false, "a fold that rows do not have");
+    HONE_CHECK(false, "a fold of no kind");
     return "";
   }
+  static bool IsPlace(ReduceOp op) { return op == ReduceOp::kArgMax || op == ReduceOp::kArgMin; }
   std::string Neutral(ReduceOp op, ScalarType type) const {
     const bool real = type == ScalarType::kReal;
     switch (op) {
       case ReduceOp::kProd:
       case ReduceOp::kAll: return "1";
+      case ReduceOp::kArgMax:
+      case ReduceOp::kArgMin: return "{0, -1}";
       case ReduceOp::kMax:
         return real ? out_.Number(-std::numeric_limits<double>::infinity()) : "(-9223372036854775807l - 1)";
       case ReduceOp::kMin: return real ? out_.Number(std::numeric_limits<double>::infinity()) : "9223372036854775807l";
@@ -402,27 +527,35 @@ class FoldWriter {
     }
   }
   // Of a fold's value in a thread. Long sums grow in double: their error is then that of the products alone.
-  Accumulator AccumulatorOf(const FoldPass::Item& item) const {
+  Accumulator AccumulatorOf(const DevicePass& pass, std::size_t i) const {
+    const FoldPass::Item& item = pass.items[i];
     const ScalarType type = item.body->type;
-    const std::int64_t share = (split_ > 1 ? chunk_ : steps_) / lanes_ * (rows_ ? pack_ : 1);
+    const bool moments = pass.centre[i] >= 0 ||
+                         std::find(pass.centre.begin(), pass.centre.end(), static_cast<int>(i)) != pass.centre.end();
+    const std::int64_t share = (split_ > 1 ? chunk_ : steps_) / stride_ * (rows_ ? pack_ : 1);
+    const bool sums = item.fold == ReduceOp::kSum || item.fold == ReduceOp::kProd;
     const bool wide =
-        type == ScalarType::kReal &&
-        (out_.wide() || ((item.fold == ReduceOp::kSum || item.fold == ReduceOp::kProd) && share > kManyElements));
+        type == ScalarType::kReal && (out_.wide() || moments || (sums && (share > kManyElements || cluster_ > 1)));
     Accumulator one;
     one.type = type == ScalarType::kReal ? (wide ? "double" : "float") : out_.Type(type);
     one.dtype = type == ScalarType::kReal  ? (wide ? DType::kF64 : DType::kF32)
                 : type == ScalarType::kInt ? DType::kI64
                                            : DType::kBool;
+    if (IsPlace(item.fold)) {
+      one.type = fmt::format("{}<{}>", out_.Helper("Place"), one.type);
+      out_.Helper("AcrossPlace");
+    }
     return one;
   }
 
   // This thread's share of every item.
-  std::vector<Accumulator> Accumulate(const FoldPass& pass) {
+  std::vector<Accumulator> Accumulate(const DevicePass& pass) {
     std::vector<Accumulator> accumulators;
     const bool many = !rows_ && pack_ > 1;
     std::vector<Expr> bodies;
-    for (const auto& item : pass.items) {
-      Accumulator one = AccumulatorOf(item);
+    for (std::size_t i = 0; i < pass.items.size(); ++i) {
+      const FoldPass::Item& item = pass.items[i];
+      Accumulator one = AccumulatorOf(pass, i);
       one.name = out_.Fresh(item.name.empty() ? "part" : item.name + "_part");
       const std::string neutral = Neutral(item.fold, item.body->type);
       if (many) {
@@ -442,9 +575,22 @@ class FoldWriter {
       for (std::size_t i = 0; i < pass.items.size(); ++i) {
         const std::string value = expr.Text(bodies[i]);
         const std::string name = many ? fmt::format("{}[{}]", accumulators[i].name, e) : accumulators[i].name;
+        if (pass.centre[i] >= 0) {
+          const std::string x = out_.Fresh("x_wide");
+          out_.Line(fmt::format("const double {} = {};", x, value));
+          out_.Line(fmt::format("{} += {} * {};", name, x, x));
+          continue;
+        }
         switch (pass.items[i].fold) {
           case ReduceOp::kSum: out_.Line(fmt::format("{} += {};", name, value)); break;
           case ReduceOp::kProd: out_.Line(fmt::format("{} *= {};", name, value)); break;
+          case ReduceOp::kArgMax:
+          case ReduceOp::kArgMin: {
+            const std::string how = out_.Helper(How(pass.items[i].fold));
+            const std::string at = rows_ && pack_ > 1 ? fmt::format("{} * {} + {}", q_, pack_, e) : q_;
+            out_.Line(fmt::format("{0} = {1}::Of({0}, {2}{{{3}, {4}}});", name, how, accumulators[i].type, value, at));
+            break;
+          }
           default: {
             const std::string how = out_.Helper(How(pass.items[i].fold));
             out_.Line(fmt::format("{0} = {1}::Of({0}, {2}({3}));", name, how, accumulators[i].type, value));
@@ -457,27 +603,32 @@ class FoldWriter {
     return accumulators;
   }
 
-  // What all threads of the row or column got together, known to each of them; a value in a register of the fold's
-  // type.
+  // What all threads of the row or column got together, known to each of them, in the accumulator's type.
   std::string Combine(const FoldPass::Item& item, const Accumulator& accumulator) {
     const std::string how = out_.Helper(How(item.fold));
-    const std::string type = out_.Type(item.body->type);
+    const std::string& type = accumulator.type;
     const std::string total = out_.Fresh(item.name.empty() ? "total" : item.name + "_all");
     if (rows_) {
       out_.Helper("Fold");
-      std::string shared = fmt::format("static_cast<{}*>(nullptr)", accumulator.type);
+      std::string shared = fmt::format("static_cast<{}*>(nullptr)", type);
       if (lanes_ > 32) {
         shared = out_.Fresh(item.name + "_shared");
-        out_.Line(fmt::format("__shared__ {} {}[{}];", accumulator.type, shared,
-                              lanes_ * (split_ > 1 ? 1 : RowsABlock()) / 32));
+        out_.Line(fmt::format("__shared__ {} {}[{}];", type, shared, lanes_ * (split_ > 1 ? 1 : RowsABlock()) / 32));
       }
-      out_.Line(fmt::format("const {0} {1} = static_cast<{0}>(Fold<{2}, {3}>({4}, {5}));", type, total, how, lanes_,
-                            accumulator.name, shared));
+      const std::string folded = fmt::format("Fold<{}, {}>({}, {})", how, lanes_, accumulator.name, shared);
+      if (cluster_ == 1) {
+        out_.Line(fmt::format("const {} {} = {};", type, total, folded));
+        return total;
+      }
+      const std::string slot = out_.Fresh(item.name + "_slot");
+      out_.Line(fmt::format("__shared__ {} {};", type, slot));
+      out_.Line(fmt::format("const {} {} = {}<{}, {}>({}, &{});", type, total, out_.Helper("FoldCluster"), how,
+                            cluster_, folded, slot));
       return total;
     }
     const std::string shared = out_.Fresh(item.name + "_shared"), y = out_.Fresh("y");
     const bool many = pack_ > 1;
-    out_.Line(fmt::format("__shared__ {} {}[{}];", accumulator.type, shared, 32 * lanes_));
+    out_.Line(fmt::format("__shared__ {} {}[{}];", type, shared, 32 * lanes_));
     out_.Line(many ? fmt::format("{} {}[{}];", type, total, pack_) : fmt::format("{} {};", type, total));
     const std::string e = OpenElements();
     const std::string own = many ? fmt::format("{}[{}]", accumulator.name, e) : accumulator.name;
@@ -485,32 +636,46 @@ class FoldWriter {
     out_.Line(fmt::format("{}[threadIdx.x] = {};", shared, own));
     out_.Line("__syncthreads();");
     const std::string folded = out_.Fresh("folded");
-    out_.Line(fmt::format("{} {} = {}[threadIdx.x % 32];", accumulator.type, folded, shared));
+    out_.Line(fmt::format("{} {} = {}[threadIdx.x % 32];", type, folded, shared));
     out_.Unroll();
     out_.Line(fmt::format("for (int {0} = 1; {0} < {1}; ++{0}) {2} = {3}::Of({2}, {4}[{0} * 32 + threadIdx.x % 32]);",
                           y, lanes_, folded, how, shared));
-    out_.Line(fmt::format("{}{} = static_cast<{}>({});", total, many ? "[" + e + "]" : "", type, folded));
+    out_.Line(fmt::format("{}{} = {};", total, many ? "[" + e + "]" : "", folded));
     CloseElements();
     return total;
   }
 
-  // Names the let that an item makes.
-  void Finish(const FoldPass::Item& item, const std::string& total) {
-    const std::string type = out_.Type(item.finish->type);
-    const std::string name = out_.Fresh(item.name.empty() ? "value" : item.name);
+  // Names the lets that a pass makes of its totals, each in the type of its accumulator.
+  void FinishAll(const DevicePass& pass, const std::vector<std::string>& totals,
+                 const std::vector<Accumulator>& accumulators) {
     const bool many = !rows_ && pack_ > 1;
-    if (many) out_.Line(fmt::format("{} {}[{}];", type, name, pack_));
-    const std::string e = many ? OpenElements() : "";
-    it_ = many ? fmt::format("{}[{}]", total, e) : total;
-    DeviceExpr expr(out_, [&](const ExprNode& load) { return LoadText(load, e); });
-    const std::string value = expr.Text(item.finish);
-    if (many) {
-      out_.Line(fmt::format("{}[{}] = {};", name, e, value));
-      CloseElements();
-    } else {
-      out_.Line(fmt::format("const {} {} = {};", type, name, value));
+    for (std::size_t i = 0; i < pass.items.size(); ++i) {
+      const FoldPass::Item& item = pass.items[i];
+      const std::string type = out_.Type(item.finish->type);
+      const std::string name = out_.Fresh(item.name.empty() ? "value" : item.name);
+      if (many) out_.Line(fmt::format("{} {}[{}];", type, name, pack_));
+      const std::string e = many ? OpenElements() : "";
+      const auto at = [&](const std::string& total) { return many ? fmt::format("{}[{}]", total, e) : total; };
+      it_ = at(totals[i]);
+      if (pass.centre[i] >= 0) {
+        const std::string mean = at(totals[static_cast<std::size_t>(pass.centre[i])]), squares = out_.Fresh("squares");
+        out_.Line(fmt::format("const double {} = {} - {} * {} / {};", squares, it_, mean, mean, loops_.Count(true)));
+        it_ = fmt::format("static_cast<{}>({} < 0 ? 0 : {})", out_.Type(ScalarType::kReal), squares, squares);
+      } else if (IsPlace(item.fold)) {
+        it_ += ".at";
+      } else if (accumulators[i].type != out_.Type(item.body->type)) {
+        it_ = fmt::format("static_cast<{}>({})", out_.Type(item.body->type), it_);
+      }
+      DeviceExpr expr(out_, [&](const ExprNode& load) { return LoadText(load, e); });
+      const std::string value = expr.Text(item.finish);
+      if (many) {
+        out_.Line(fmt::format("{}[{}] = {};", name, e, value));
+        CloseElements();
+      } else {
+        out_.Line(fmt::format("const {} {} = {};", type, name, value));
+      }
+      let_names_[item.let] = name;
     }
-    let_names_[item.let] = name;
   }
 
   // --- What comes of it.
@@ -592,9 +757,9 @@ class FoldWriter {
     return buffers;
   }
 
-  void EmitSplit(const std::vector<FoldPass>& passes, const Expr& result) {
+  void EmitSplit(const std::vector<DevicePass>& passes, const Expr& result) {
     for (std::size_t p = 0; p < passes.size(); ++p) {
-      const FoldPass& pass = passes[p];
+      const DevicePass& pass = passes[p];
       const bool last = p + 1 == passes.size();
       // 1. Every chunk by itself.
       OpenUnit("chunks");
@@ -604,12 +769,7 @@ class FoldWriter {
       std::vector<std::string> totals;
       for (std::size_t i = 0; i < pass.items.size(); ++i) {
         totals.push_back(Combine(pass.items[i], accumulators[i]));
-        const ScalarType type = pass.items[i].body->type;
-        partial.push_back(out_.Scratch(pass.items[i].name + "_parts",
-                                       type == ScalarType::kReal  ? (out_.wide() ? DType::kF64 : DType::kF32)
-                                       : type == ScalarType::kInt ? DType::kI64
-                                                                  : DType::kBool,
-                                       split_ * row_count_));
+        partial.push_back(out_.Scratch(pass.items[i].name + "_parts", accumulators[i].dtype, split_ * row_count_));
       }
       out_.Open(fmt::format("if ({} == 0{})", lane_, ragged_ ? " && " + valid_ : ""));
       const bool many = !rows_ && pack_ > 1;
@@ -636,26 +796,27 @@ class FoldWriter {
         ReadLets();
         std::vector<std::string> made;
         std::map<int, LetMemory> fresh;
-        std::vector<std::string> values;
+        std::vector<std::string> values, all;
+        std::vector<Accumulator> types;
         for (std::size_t i = 0; i < pass.items.size(); ++i) {
           const FoldPass::Item& item = pass.items[i];
-          const bool sum =
-              item.body->type == ScalarType::kReal && (item.fold == ReduceOp::kSum || item.fold == ReduceOp::kProd);
-          const std::string type = sum ? "double" : out_.Type(item.body->type);
-          const std::string part = out_.Fresh("part"), shared = out_.Fresh("part_shared"), s = out_.Fresh("s"),
-                            total = out_.Fresh("total");
+          Accumulator& type = types.emplace_back(accumulators[i]);
+          if (type.type == "float" && (item.fold == ReduceOp::kSum || item.fold == ReduceOp::kProd))
+            type.type = "double";
+          const std::string part = out_.Fresh("part"), shared = out_.Fresh("part_shared"), s = out_.Fresh("s");
+          all.push_back(out_.Fresh("total"));
           out_.Helper("Fold");
           const std::string how = out_.Helper(How(item.fold));
-          out_.Line(fmt::format("__shared__ {} {}[{}];", type, shared, kFinishThreads / 32));
-          out_.Line(fmt::format("{} {} = {};", type, part, Neutral(item.fold, item.body->type)));
+          out_.Line(fmt::format("__shared__ {} {}[{}];", type.type, shared, kFinishThreads / 32));
+          out_.Line(fmt::format("{} {} = {};", type.type, part, Neutral(item.fold, item.body->type)));
           out_.Line(
               fmt::format("for (int {0} = {1}; {0} < {2}; {0} += {3}) {4} = {5}::Of({4}, {6}({7}[{8} * {2} + {0}]));",
-                          s, lane_, split_, kFinishThreads, part, how, type, partial[i], row_));
-          out_.Line(fmt::format("const {0} {1} = static_cast<{0}>(Fold<{2}, {3}>({4}, {5}));",
-                                out_.Type(item.body->type), total, how, kFinishThreads, part, shared));
-          Finish(item, total);
-          values.push_back(let_names_.at(item.let));
+                          s, lane_, split_, kFinishThreads, part, how, type.type, partial[i], row_));
+          out_.Line(fmt::format("const {} {} = Fold<{}, {}>({}, {});", type.type, all.back(), how, kFinishThreads, part,
+                                shared));
         }
+        FinishAll(pass, all, types);
+        for (const auto& item : pass.items) values.push_back(let_names_.at(item.let));
         const bool ends = last && !keeps_axes();
         out_.Open(fmt::format("if ({} == 0)", lane_));
         if (ends) {
@@ -712,13 +873,14 @@ class FoldWriter {
   const Loops loops_;
   bool rows_;
   std::vector<std::size_t> kept_, reduced_;
-  std::int64_t pack_ = 1, lanes_ = 32, row_count_ = 1, steps_ = 1, column_packs_ = 0, split_ = 1, chunk_ = 1;
+  std::int64_t pack_ = 1, lanes_ = 32, row_count_ = 1, steps_ = 1, column_packs_ = 0, split_ = 1, chunk_ = 1,
+               cluster_ = 1, stride_ = 1;
   bool keep_ = false, ragged_ = false;
   std::int64_t per_lane_ = 0;                 // packs of a row that a thread keeps; 0 = it keeps none
   std::map<int, std::string> kept_operands_;  // and the registers they are in
   std::vector<std::string> places_;           // of the dimensions, where the text stands
   std::vector<std::int64_t> row_strides_;
-  std::string lane_, row_, valid_, chunk_name_, step_, it_;
+  std::string lane_, row_, valid_, chunk_name_, step_, it_, q_;
   std::map<int, std::string> let_names_, loaded_;
   std::map<int, LetMemory> let_memory_;
 };

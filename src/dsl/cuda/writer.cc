@@ -93,14 +93,86 @@ struct alignas(sizeof(T) * N) Pack {
   static bool Of(bool a, bool b) { return a && b; }
 };
 )"},
-    {"Fold", "",
+    {"Place", "", R"(// An element and its number among those that are folded; -1: none yet.
+template <class T>
+struct Place {
+  T value;
+  long at;
+};
+)"},
+    {"FirstLarger", "Place", R"(// The first of the largest; a NaN is the largest.
+struct FirstLarger {
+  template <class T>
+  static Place<T> Of(Place<T> a, Place<T> b) {
+    if (a.at < 0 || b.at < 0) return a.at < 0 ? b : a;
+    const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
+    if (a_nan != b_nan) return a_nan ? a : b;
+    if (a_nan || a.value == b.value) return a.at < b.at ? a : b;
+    return a.value > b.value ? a : b;
+  }
+};
+)"},
+    {"FirstSmaller", "Place", R"(// The first of the smallest; a NaN is the smallest.
+struct FirstSmaller {
+  template <class T>
+  static Place<T> Of(Place<T> a, Place<T> b) {
+    if (a.at < 0 || b.at < 0) return a.at < 0 ? b : a;
+    const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
+    if (a_nan != b_nan) return a_nan ? a : b;
+    if (a_nan || a.value == b.value) return a.at < b.at ? a : b;
+    return a.value < b.value ? a : b;
+  }
+};
+)"},
+    {"MeetCluster", "",
+     R"(// All threads of the cluster come here before any goes on; what they wrote before is seen after.
+void MeetCluster() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;\n" ::: "memory");
+}
+)"},
+    {"FoldCluster", "MeetCluster",
+     R"(// The blocks' values folded in their order; `slot` is shared memory that each of them has for this alone.
+template <class How, int BLOCKS, class T>
+T FoldCluster(T value, T* slot) {
+  if (threadIdx.x == 0) *slot = value;
+  MeetCluster();
+  T all = value;
+#pragma unroll
+  for (int block = 0; block < BLOCKS; ++block) {
+    T other;
+    const unsigned own = static_cast<unsigned>(__cvta_generic_to_shared(slot));
+    unsigned there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(own), "r"(block));
+#pragma unroll
+    for (int word = 0; word < sizeof(T) / 4; ++word) {
+      asm volatile("ld.shared::cluster.u32 %0, [%1];"
+                   : "=r"(reinterpret_cast<unsigned*>(&other)[word])
+                   : "r"(there + 4 * word));
+    }
+    all = block == 0 ? other : How::Of(all, other);
+  }
+  return all;
+}
+)"},
+    {"Across", "", R"(// What the thread has that differs in these bits of its number.
+template <class T>
+T Across(T value, int bits) {
+  return __shfl_xor_sync(0xffffffffu, value, bits);
+}
+)"},
+    {"AcrossPlace", "Place", R"(template <class T>
+Place<T> Across(Place<T> place, int bits) {
+  return {__shfl_xor_sync(0xffffffffu, place.value, bits), __shfl_xor_sync(0xffffffffu, place.at, bits)};
+}
+)"},
+    {"Fold", "Across",
      R"(// The values of LANES neighbouring threads folded; every one of them gets the result. LANES is a power of two; above 32
 // all threads of the block must come here, and `shared` holds a value for each warp of it.
 template <class How, int LANES, class T>
 T Fold(T value, T* shared) {
 #pragma unroll
   for (int step = (LANES < 32 ? LANES : 32) / 2; step > 0; step /= 2)
-    value = How::Of(value, __shfl_xor_sync(0xffffffffu, value, step));
+    value = How::Of(value, Across(value, step));
   if (LANES <= 32) return value;
   const int warp = threadIdx.x / 32, first = threadIdx.x / LANES * (LANES / 32);
   __syncthreads();
@@ -126,7 +198,7 @@ constexpr std::string_view kReserved[] = {
     "sqrt", "rsqrtf", "erff", "erf", "tanhf", "tanh", "powf", "pow", "floorf", "floor", "ceilf", "ceil", "llabs",
     // ours
     "Max", "Min", "Sign", "FloorDiv", "FloorMod", "Pack", "Adds", "Multiplies", "Larger", "Smaller", "Either", "Both",
-    "Fold"};
+    "Fold", "Place", "FirstLarger", "FirstSmaller", "FoldCluster", "MeetCluster", "Across"};
 
 constexpr std::int64_t kMostInt = std::int64_t{1} << 31;
 

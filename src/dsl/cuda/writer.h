@@ -54,13 +54,12 @@ class DeviceWriter {
   // What follows is the body of a kernel named after the statement's target and `hint`.
   void BeginKernel(const std::string& hint, std::int64_t threads, int blocks_a_processor = 0);
   struct LaunchShape {
-    std::int64_t grid_x = 1, grid_y = 1, grid_z = 1;
+    std::int64_t grid_x = 1, grid_y = 1, grid_z = 1, cluster_x = 1;
     std::vector<int> reads, writes;                               // buffers of the program
     std::vector<std::string> scratch_reads, scratch_writes;       // by the names that Scratch gave
     std::int64_t shared_bytes = 0;                                // dynamic
     bool prepare = false;                                         // on parameters, once
     std::vector<std::pair<std::string, TensorMapArgument>> maps;  // the first parameters, by name
-    std::int64_t cluster_x = 1;
   };
   // Ends the kernel and has it launched.
   void Launch(const LaunchShape& shape);

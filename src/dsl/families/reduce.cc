@@ -5,7 +5,6 @@
 #include "dsl/cpu/knobs.h"
 #include "dsl/cpu/nest.h"
 #include "dsl/cuda/folds.h"
-#include "dsl/cuda/nest.h"
 #include "dsl/family.h"
 
 namespace hone::dsl {
@@ -91,12 +90,11 @@ void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer)
 }
 
 void EmitCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& writer) {
+  OneFold one = FoldOf(kernel);
   if (IsPlace(kernel)) {
-    Kernel nest = AsNest(kernel);
-    nest.settings["block"] = Whole(128);
-    return EmitNestCuda(program, nest, writer);
+    one.item.fold = kernel.variant == "argmax" ? ReduceOp::kArgMax : ReduceOp::kArgMin;
+    one.item.finish = Load(kItOperand, {}, ScalarType::kInt);
   }
-  const OneFold one = FoldOf(kernel);
   EmitFoldsCuda(program, kernel, writer, {{.items = {one.item}, .keep = {}}}, one.result);
 }
 

@@ -4,6 +4,8 @@
 //            log2(lanes) steps, and only one operation a vector waits for the one before. A long row may be cut: each
 //            part is folded, then each is scanned from what is before it.
 //   columns  it is another one: rows are combined element by element, a block of columns a thread.
+#include "dsl/cuda/scan.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -382,6 +384,19 @@ void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer)
   ScanWriter(program, kernel, writer).Write();
 }
 
+void EmitCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& writer) {
+  DeviceScan scan;
+  scan.fold = kernel.variant == "sum"    ? ReduceOp::kSum
+              : kernel.variant == "prod" ? ReduceOp::kProd
+              : kernel.variant == "max"  ? ReduceOp::kMax
+                                         : ReduceOp::kMin;
+  scan.body = kernel.inputs[0];
+  if (scan.body->type == ScalarType::kBool) scan.body = Cast(scan.body, ScalarType::kInt);
+  scan.reverse = Says(kernel, "reverse");
+  scan.exclusive = Says(kernel, "exclusive");
+  EmitScanCuda(program, kernel, scan, writer);
+}
+
 constexpr Knob kKnobs[] = {
     kThreadsKnob,
     kVectorKnob,
@@ -406,6 +421,8 @@ HONE_FAMILY(scan){
     .type = Type,
     .flops = Flops,
     .emit_cpu = EmitCpu,
+    .emit_cuda = EmitCuda,
+    .cuda_knobs = ScanKnobsCuda,
 };
 
 }  // namespace hone::dsl
