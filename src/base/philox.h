@@ -3,7 +3,9 @@
 // drawn on its own, on any thread, in any order. Plain C++ without library headers: device code includes this file too.
 #pragma once
 
+#ifndef __CUDACC_RTC__
 #include <cstdint>
+#endif
 
 #ifdef __CUDACC__
 #define HONE_PHILOX_INLINE __host__ __device__ inline

@@ -113,6 +113,7 @@ Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const W
   EvaluatorOptions evaluator;
   evaluator.threads = options.cuda ? DescribeMachine().threads : machine.threads;
   evaluator.seed = options.seed;
+  evaluator.form = options.cuda ? Form::kPlan : Form::kModule;
   evaluator.outside = TorchBaselines(problem, machine, options);
   evaluator.lower = LoweringFor(problem, machine);
   std::vector<std::string> baselines;

@@ -15,8 +15,6 @@ namespace hone {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// KernelBench's tolerance, absolute and relative.
-double Official(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16 ? 1e-2 : 1e-4; }
 constexpr std::int64_t kParallelFrom = 1'000'000;
 
 struct Half {
@@ -158,9 +156,11 @@ void Merge(const OutputCheck& part, OutputCheck& whole) {
 
 }  // namespace
 
+double OfficialTolerance(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16 ? 1e-2 : 1e-4; }
+
 OutputCheck CompareOutput(const Tensor& tensor, const void* got, const Expected& expected, std::uint16_t poison) {
   const std::int64_t count = ElementCount(tensor.shape);
-  const double tolerance = Official(tensor.dtype);
+  const double tolerance = OfficialTolerance(tensor.dtype);
   return WithElement(tensor.dtype, [&](auto element) {
     using Element = decltype(element);
     if (count < kParallelFrom) return Check<Element>(got, expected, poison, tolerance, 0, count);

@@ -26,6 +26,9 @@ struct OutputCheck {
 // infinite budget allows everything. `poison`: the 16-bit pattern that filled the tensor before the run.
 OutputCheck CompareOutput(const Tensor& tensor, const void* got, const Expected& expected, std::uint16_t poison);
 
+// KernelBench's tolerance, absolute and relative.
+double OfficialTolerance(DType dtype);
+
 // Element `index` of a tensor as a double.
 double ElementAsDouble(DType dtype, const void* data, std::int64_t index);
 

@@ -44,72 +44,65 @@ bool WaitUntilQuiet(const WorkerProcess& worker, milliseconds least) {
   return true;
 }
 
-// What a draw costs in memory: its inputs, and 16 bytes for each element of the outputs.
-std::int64_t NeededBytes(const Problem& problem) {
-  std::int64_t inputs = 0, outputs = 0, elements = 0;
-  for (const Tensor* tensor : problem.Inputs()) inputs += tensor->bytes();
-  for (const Tensor* tensor : problem.Outputs()) {
-    outputs += tensor->bytes();
-    elements += ElementCount(tensor->shape);
-  }
-  return static_cast<std::int64_t>(Draws::kCount + 5) * inputs + 6 * outputs +
-         static_cast<std::int64_t>(16 * Draws::kCount + 24) * elements;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Judge>> Judge::Open(Problem problem, JudgeOptions options, const std::atomic<bool>* interrupt) {
-  const auto memory_bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-  if (const auto needed = NeededBytes(problem); needed > memory_bytes / 10 * 8) {
-    return Fail(
-        ErrorKind::kUsage,
-        fmt::format("judging '{}' takes {:.1f} GiB of memory and this machine has {:.1f}: make the problem smaller",
-                    problem.name, static_cast<double>(needed) / kGiB, static_cast<double>(memory_bytes) / kGiB));
-  }
   Graph graph = HONE_TRY(Graph::Create(std::move(problem)));
-  Oracle oracle = HONE_TRY(Oracle::Compile(graph));
-  const Machine machine = DescribeMachine();
-  TrialMemory memory = HONE_TRY(TrialMemory::Create(graph.problem(), machine.l2_bytes));
-  auto judge = std::unique_ptr<Judge>(
-      new Judge(std::move(graph), std::move(oracle), std::move(memory), std::move(options), interrupt));
-#ifdef __x86_64__
-  judge->flush_bytes_ =
-      2 * machine.l2_bytes;  // tensors are flushed line by line; this is for code and the module's own memory
-#else
-  judge->flush_bytes_ = std::min<std::int64_t>(2 * std::max(machine.l2_bytes, machine.l3_bytes), 256 * kMiB);
-#endif
+  auto judge = std::unique_ptr<Judge>(new Judge(std::move(graph), std::move(options), interrupt));
+  HONE_TRY(judge->Enter(judge->options_.form));
   return judge;
 }
 
-Judge::Judge(Graph graph, Oracle oracle, TrialMemory memory, JudgeOptions options, const std::atomic<bool>* interrupt)
-    : graph_(std::move(graph)),
-      oracle_(std::move(oracle)),
-      draws_(graph_.problem(), oracle_, options.seed, options.threads),
-      memory_(std::move(memory)),
-      options_(std::move(options)),
-      interrupt_(interrupt),
-      call_wall_(options_.call_wall) {}
+Judge::Judge(Graph graph, JudgeOptions options, const std::atomic<bool>* interrupt)
+    : graph_(std::move(graph)), options_(std::move(options)), interrupt_(interrupt), call_wall_(options_.call_wall) {
+  const Machine machine = DescribeMachine();
+#ifdef __x86_64__
+  flush_bytes_ =
+      2 * machine.l2_bytes;  // tensors are flushed line by line; this is for code and the module's own memory
+#else
+  flush_bytes_ = std::min<std::int64_t>(2 * std::max(machine.l2_bytes, machine.l3_bytes), 256 * kMiB);
+#endif
+}
+
+Result<void> Judge::Enter(Form form) {
+  const std::uint64_t seed = options_.seed + 100'000 * renewals_;
+  if (form == Form::kModule) {
+    if (!host_) host_ = HONE_TRY(HostTrial::Create(graph_, seed, options_.threads));
+    trial_ = host_.get();
+  } else {
+    if (!device_) device_ = HONE_TRY(DeviceTrial::Create(graph_, seed));
+    trial_ = device_.get();
+  }
+  return {};
+}
 
 Result<WorkerProcess> Judge::StartWorker(Form form, const std::string& library, IdleThreads idle, int views,
-                                         const SharedMemory& outputs) {
-  WorkerSetup setup = memory_.setup();
+                                         int outputs_descriptor) {
+  WorkerSetup setup = trial_->setup();
   setup.form = form;
   setup.library = library;
   setup.threads = options_.threads;
   setup.views = views;
+  // A check tells what was written; in the timing loop nobody looks.
+  setup.guard_inputs = idle == IdleThreads::kSpin;
   // Scratch memory of a few times the problem, and what the C library reserves for each thread: a stack and an arena.
-  setup.allowance_bytes = 4 * memory_.problem_bytes() + kGiB + options_.threads * 160 * kMiB;
+  setup.allowance_bytes = 4 * trial_->problem_bytes() + kGiB + options_.threads * 160 * kMiB;
   setup.cpu_seconds = 3600;
   setup.flush_bytes = idle == IdleThreads::kSpin ? flush_bytes_ : 0;  // only who is timed is flushed
   const WorkerOptions options{
       .program = options_.program, .sandbox = options_.sandbox, .idle = idle, .interrupt = interrupt_};
-  return WorkerProcess::Start(options, std::move(setup), memory_.input_memory().read_only_descriptor(),
-                              outputs.descriptor());
+  return WorkerProcess::Start(options, std::move(setup), trial_->input_descriptor(), outputs_descriptor);
 }
 
 Result<Evaluation> Judge::Evaluate(const JudgeRequest& request) {
   const auto begin = Clock::now();
-  if (request.fresh_draws) draws_.Renew(options_.seed + 100'000 * ++renewals_);
+  HONE_TRY(Enter(request.form));
+  if (request.fresh_draws) {
+    ++renewals_;
+    if (host_) host_->Renew(options_.seed + 100'000 * renewals_);
+    if (device_) device_->Renew(options_.seed + 100'000 * renewals_);
+    baselines_.erase("naive");  // it works with the old inputs
+  }
   Evaluation evaluation;
   double call_us = 0;
   HONE_TRY(Check(request, evaluation, call_us));
@@ -144,10 +137,10 @@ struct Judge::Checking {
   }
 };
 
-bool Judge::CompareSlot(const DrawnInputs& drawn, std::size_t slot, std::uint16_t poison, Verdict& verdict) const {
-  for (std::size_t i = 0; i < memory_.outputs(); ++i) {
-    const Tensor& tensor = memory_.output(i);
-    if (const auto trespass = FindTrespass(memory_.output_memory(), memory_.OutputPlace(slot, i))) {
+Result<bool> Judge::CompareSlot(const DrawnInputs& drawn, std::size_t slot, std::uint16_t poison, Verdict& verdict) {
+  for (std::size_t i = 0; i < trial_->outputs(); ++i) {
+    const Tensor& tensor = trial_->output(i);
+    if (const auto trespass = HONE_TRY(trial_->FindTrespass(slot, i))) {
       verdict = Verdict{};
       verdict.outcome = Outcome::kOutOfBounds;
       verdict.evidence.draw = drawn.name;
@@ -160,27 +153,39 @@ bool Judge::CompareSlot(const DrawnInputs& drawn, std::size_t slot, std::uint16_
       return false;
     }
   }
-  for (std::size_t i = 0; i < memory_.outputs(); ++i) {
-    const auto check = CompareOutput(memory_.output(i), memory_.Output(slot, i), drawn.expected[i], poison);
+  for (std::size_t i = 0; i < trial_->outputs(); ++i) {
+    const auto check = HONE_TRY(trial_->Compare(drawn, slot, i, poison));
     verdict.error_over_budget = std::max(verdict.error_over_budget, check.error_over_budget);
-    const double honest = drawn.expected[i].honest_ratio;
+    const double honest = drawn.honest_ratio[i];
     verdict.error_over_honest =
         std::max(verdict.error_over_honest,
                  check.error_over_budget * kBudgetFactor * std::max(1.0, honest) / (honest > 0 ? honest : 1.0));
     if (drawn.own) verdict.official_allclose = verdict.official_allclose.value_or(true) && check.official;
     if (!check.right()) {
-      verdict = WrongVerdict(memory_.output(i), check, drawn.name);
+      verdict = WrongVerdict(trial_->output(i), check, drawn.name);
       return false;
     }
   }
   return true;
 }
 
-bool Judge::StillWrites(Checking& checking, const DrawnInputs& drawn, std::size_t slot, std::uint16_t poison,
-                        const Verdict& seen) const {
+Result<bool> Judge::InputsAreWhole(const DrawnInputs& drawn, std::size_t slot, Verdict& verdict) {
+  const auto changed = HONE_TRY(trial_->FindChangedInput(drawn, slot));
+  if (!changed) return true;
+  verdict = {};
+  verdict.outcome = Outcome::kInputModified;
+  verdict.reason = fmt::format("wrote to {} '{}' or around it, at byte {}; it is read-only",
+                               changed->parameter ? "parameter" : "input", changed->name, changed->offset);
+  verdict.evidence.draw = drawn.name;
+  return false;
+}
+
+Result<bool> Judge::StillWrites(Checking& checking, const DrawnInputs& drawn, std::size_t slot, std::uint16_t poison,
+                                const Verdict& seen) {
   WaitUntilQuiet(checking.worker, kLateWatch);
   Verdict later;
-  if (!CompareSlot(drawn, slot, poison, later) && later.evidence.wrong_elements == seen.evidence.wrong_elements)
+  if (!HONE_TRY(CompareSlot(drawn, slot, poison, later)) &&
+      later.evidence.wrong_elements == seen.evidence.wrong_elements)
     return false;
   checking.verdict = {};
   checking.verdict.outcome = Outcome::kSuspicious;
@@ -191,11 +196,11 @@ bool Judge::StillWrites(Checking& checking, const DrawnInputs& drawn, std::size_
 }
 
 Result<bool> Judge::CheckDraw(Checking& checking, std::size_t which) {
-  const DrawnInputs& drawn = *HONE_TRY(draws_.Get(which));
-  memory_.LoadParameters(drawn.values);
-  memory_.LoadInputs(0, drawn.values);
-  memory_.Poison(0, kPoison);
-  memory_.Poison(1, kOtherPoison);
+  const auto at_hand = HONE_TRY(trial_->Draw(which));
+  const DrawnInputs& drawn = *at_hand;
+  HONE_TRY(trial_->Load(drawn, 0));
+  HONE_TRY(trial_->Poison(0, kPoison));
+  HONE_TRY(trial_->Poison(1, kOtherPoison));
   Request prepare, run, again, release;
   prepare.ask = Ask::kPrepare;
   run.ask = again.ask = Ask::kRun;
@@ -210,10 +215,11 @@ Result<bool> Judge::CheckDraw(Checking& checking, std::size_t which) {
   if (!first_reply) return false;
   checking.call_us = static_cast<double>(first_reply->nanoseconds) / 1000;
   checking.after_us.push_back(static_cast<double>(first_reply->after_ns) / 1000);
+  if (!HONE_TRY(InputsAreWhole(drawn, 0, checking.verdict))) return false;
   Verdict first;
-  const bool first_right = CompareSlot(drawn, 0, kPoison, first);
+  const bool first_right = HONE_TRY(CompareSlot(drawn, 0, kPoison, first));
   if (!first_right) {
-    if (StillWrites(checking, drawn, 0, kPoison, first)) return false;
+    if (HONE_TRY(StillWrites(checking, drawn, 0, kPoison, first))) return false;
     if (first.outcome == Outcome::kOutOfBounds) {
       checking.verdict = first;
       return false;
@@ -222,15 +228,13 @@ Result<bool> Judge::CheckDraw(Checking& checking, std::size_t which) {
   const auto second_reply = HONE_TRY(checking.Ask(again, call_wall_, drawn.name));
   if (!second_reply) return false;
   checking.after_us.push_back(static_cast<double>(second_reply->after_ns) / 1000);
+  if (!HONE_TRY(InputsAreWhole(drawn, 0, checking.verdict))) return false;
   bool same = first_right;
-  for (std::size_t i = 0; i < memory_.outputs() && same; ++i) {
-    same = std::memcmp(memory_.Output(0, i), memory_.Output(1, i),
-                       static_cast<std::size_t>(memory_.output(i).bytes())) == 0 &&
-           !FindTrespass(memory_.output_memory(), memory_.OutputPlace(1, i));
-  }
+  for (std::size_t i = 0; i < trial_->outputs() && same; ++i)
+    same = HONE_TRY(trial_->SameOutput(0, 1, i)) && !HONE_TRY(trial_->FindTrespass(1, i));
   Verdict second = first;
-  const bool second_right = same || CompareSlot(drawn, 1, kOtherPoison, second);
-  if (!second_right && StillWrites(checking, drawn, 1, kOtherPoison, second)) return false;
+  const bool second_right = same || HONE_TRY(CompareSlot(drawn, 1, kOtherPoison, second));
+  if (!second_right && HONE_TRY(StillWrites(checking, drawn, 1, kOtherPoison, second))) return false;
   if (!HONE_TRY(checking.Ask(release, call_wall_, drawn.name))) return false;
 
   if (first_right && second_right) {
@@ -250,20 +254,17 @@ Result<bool> Judge::CheckDraw(Checking& checking, std::size_t which) {
   // What kind of wrong it is helps whoever has to mend it.
   for (std::size_t earlier = 0; earlier < which; ++earlier) {
     Verdict unused;
-    const DrawnInputs& other = *HONE_TRY(draws_.Get(earlier));
-    if (CompareSlot(other, 0, kPoison, unused)) {
-      checking.verdict.reason += fmt::format("; these are the outputs of an earlier call (inputs: {})", other.name);
+    const auto other = trial_->AtHand(earlier);
+    if (other && HONE_TRY(CompareSlot(*other, 0, kPoison, unused))) {
+      checking.verdict.reason += fmt::format("; these are the outputs of an earlier call (inputs: {})", other->name);
       return false;
     }
   }
-  for (std::size_t o = 0; o < memory_.outputs(); ++o) {
-    for (std::size_t i = 0; i < memory_.inputs(); ++i) {
-      const auto bytes = memory_.input(i).bytes();
-      if (bytes == memory_.output(o).bytes() &&
-          std::memcmp(memory_.Input(0, i), memory_.Output(0, o), static_cast<std::size_t>(bytes)) == 0) {
-        checking.verdict.reason += fmt::format("; the output is a copy of input '{}'", memory_.input(i).name);
-        return false;
-      }
+  for (std::size_t o = 0; o < trial_->outputs(); ++o) {
+    for (std::size_t i = 0; i < trial_->inputs(); ++i) {
+      if (!HONE_TRY(trial_->IsCopy(0, o, i))) continue;
+      checking.verdict.reason += fmt::format("; the output is a copy of input '{}'", trial_->input(i).name);
+      return false;
     }
   }
   return false;
@@ -271,9 +272,9 @@ Result<bool> Judge::CheckDraw(Checking& checking, std::size_t which) {
 
 // Many calls in a row, then one that is looked at; then a look at what the worker does when nothing is asked of it.
 Result<bool> Judge::CheckSoak(Checking& checking) {
-  const DrawnInputs& drawn = *HONE_TRY(draws_.Get(0));
-  memory_.LoadParameters(drawn.values);
-  memory_.LoadInputs(0, drawn.values);
+  const auto at_hand = HONE_TRY(trial_->Draw(0));
+  const DrawnInputs& drawn = *at_hand;
+  HONE_TRY(trial_->Load(drawn, 0));
   Request ask;
   ask.ask = Ask::kPrepare;
   if (!HONE_TRY(checking.Ask(ask, call_wall_, drawn.name))) return false;
@@ -281,13 +282,13 @@ Result<bool> Judge::CheckSoak(Checking& checking) {
   ask.count = static_cast<std::uint32_t>(
       std::clamp(kSoakUs / std::max(checking.call_us, 1.0), 2.0, static_cast<double>(kMostSoak)));
   if (!HONE_TRY(checking.Ask(ask, call_wall_ * ask.count, drawn.name))) return false;
-  memory_.Poison(0, kPoison);
+  HONE_TRY(trial_->Poison(0, kPoison));
   ask.count = 1;
   if (!HONE_TRY(checking.Ask(ask, call_wall_, drawn.name))) return false;
   const auto used = checking.worker.ProcessorNanoseconds();
   const auto since = Clock::now();
   Verdict seen;
-  const bool right = CompareSlot(drawn, 0, kPoison, seen);
+  const bool right = HONE_TRY(CompareSlot(drawn, 0, kPoison, seen));
   const bool quiet = WaitUntilQuiet(checking.worker, kIdleWatch);
   const auto idle = checking.worker.ProcessorNanoseconds() - used;
   const double watched_ms = Ms(since);
@@ -320,21 +321,21 @@ Result<bool> Judge::CheckSoak(Checking& checking) {
 
 Result<void> Judge::Check(const JudgeRequest& request, Evaluation& evaluation, double& call_us) {
   const auto drawing = Clock::now();
-  HONE_TRY(draws_.Get(0));
+  HONE_TRY(trial_->Draw(0));
   // What takes the oracle long may take a candidate long: it computes everything three times, but on all threads.
   call_wall_ = std::max(call_wall_, milliseconds(static_cast<std::int64_t>(4 * Ms(drawing))));
   // Nobody shall find another candidate's outputs.
-  for (std::size_t slot = 0; slot < memory_.slots(); ++slot) memory_.Poison(slot, kPoison);
+  for (std::size_t slot = 0; slot < trial_->slots(); ++slot) HONE_TRY(trial_->Poison(slot, kPoison));
 
   Checking checking{.request = request,
                     .worker = HONE_TRY(StartWorker(request.form, request.library, IdleThreads::kSleep, kCheckViews,
-                                                   memory_.output_memory())),
+                                                   trial_->output_descriptor())),
                     .verdict = evaluation.verdict};
   evaluation.sandbox = checking.worker.sandbox();
   Request load;
   load.ask = Ask::kLoad;
   if (!HONE_TRY(checking.Ask(load, call_wall_, ""))) return {};
-  for (std::size_t which = 0; which < Draws::kWide; ++which) {
+  for (std::size_t which = 0; which < kWideDraw; ++which) {
     if (!HONE_TRY(CheckDraw(checking, which))) return {};
   }
   if (!HONE_TRY(CheckSoak(checking))) return {};
@@ -346,7 +347,7 @@ Result<void> Judge::Check(const JudgeRequest& request, Evaluation& evaluation, d
   accepted.error_over_honest = checking.over_honest;
   accepted.official_allclose = checking.official;
   accepted.bit_reproducible = checking.reproducible;
-  const bool wide = HONE_TRY(CheckDraw(checking, Draws::kWide));
+  const bool wide = HONE_TRY(CheckDraw(checking, kWideDraw));
   const Outcome outcome = evaluation.verdict.outcome;
   const bool imprecise =
       outcome == Outcome::kWrongResult || outcome == Outcome::kNonfinite || outcome == Outcome::kNondeterministic;

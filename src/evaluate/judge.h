@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "evaluate/draws.h"
-#include "evaluate/oracle.h"
+#include "evaluate/device_trial.h"
+#include "evaluate/host_trial.h"
 #include "evaluate/timing.h"
-#include "evaluate/trial_memory.h"
+#include "evaluate/trial.h"
 #include "evaluate/verdict.h"
 #include "evaluate/worker_process.h"
 #include "graph/graph.h"
@@ -40,6 +40,7 @@ struct JudgeOptions {
   SandboxPolicy sandbox = SandboxPolicy::kAuto;
   std::chrono::milliseconds call_wall{10'000};  // for one call of a candidate; raised to 4 times the naive baseline's
   std::vector<OutsideBaseline> outside;
+  Form form = Form::kModule;  // of what is judged first, probably
 };
 
 struct JudgeRequest {
@@ -57,7 +58,8 @@ struct JudgeRequest {
 // Not thread-safe, apart from the interrupt flag.
 class Judge {
  public:
-  // Compiles the oracle. Draws and their expected values are made as they are needed.
+  // Compiles the oracle for candidates of options.form; that for others when the first one comes. Draws and their
+  // expected values are made as they are needed.
   static Result<std::unique_ptr<Judge>> Open(Problem problem, JudgeOptions options, const std::atomic<bool>* interrupt);
 
   // Fails with kTimeout "interrupted" when the flag is set.
@@ -65,36 +67,38 @@ class Judge {
 
  private:
   struct Checking;
-  Judge(Graph graph, Oracle oracle, TrialMemory memory, JudgeOptions options, const std::atomic<bool>* interrupt);
+  Judge(Graph graph, JudgeOptions options, const std::atomic<bool>* interrupt);
+  // Where candidates of this form run; `trial_` from then on.
+  Result<void> Enter(Form form);
   Result<WorkerProcess> StartWorker(Form form, const std::string& library, IdleThreads idle, int views,
-                                    const SharedMemory& outputs);
+                                    int outputs_descriptor);
   Result<void> Check(const JudgeRequest& request, Evaluation& evaluation, double& call_us);
   // The two runs of one draw, compared; false when the candidate is refused.
   Result<bool> CheckDraw(Checking& checking, std::size_t which);
   // Looks again, later, at outputs that were refused as `seen`: when they have changed, the work went on after the
   // return, which is then the verdict.
-  bool StillWrites(Checking& checking, const DrawnInputs& drawn, std::size_t slot, std::uint16_t poison,
-                   const Verdict& seen) const;
+  Result<bool> StillWrites(Checking& checking, const DrawnInputs& drawn, std::size_t slot, std::uint16_t poison,
+                           const Verdict& seen);
   Result<bool> CheckSoak(Checking& checking);
   Result<void> Time(const JudgeRequest& request, Evaluation& evaluation, double call_us);
   // The worst of all outputs in `slot` against `drawn`, or a trespass; fills the verdict and returns false when it
   // refuses.
-  bool CompareSlot(const DrawnInputs& drawn, std::size_t slot, std::uint16_t poison, Verdict& verdict) const;
-  // A timed call again in a fresh worker: the same inputs have to give the same outputs.
-  Result<void> Repeat(const JudgeRequest& request, const ModuleParticipant::Kept& kept, const DrawnInputs& after,
-                      Verdict& verdict);
+  Result<bool> CompareSlot(const DrawnInputs& drawn, std::size_t slot, std::uint16_t poison, Verdict& verdict);
+  // False, and the verdict, when the candidate has written to the inputs in `slot` or to the parameters.
+  Result<bool> InputsAreWhole(const DrawnInputs& drawn, std::size_t slot, Verdict& verdict);
+  // A timed call again, by a fresh worker or the oracle: the same inputs have to give the same outputs.
+  Result<void> Repeat(const JudgeRequest& request, const TimedSlots& slots, const DrawnInputs& after, Verdict& verdict);
   Result<Participant*> Baseline(const std::string& name);
 
   Graph graph_;
-  Oracle oracle_;
-  Draws draws_;
-  TrialMemory memory_;
+  std::unique_ptr<HostTrial> host_;
+  std::unique_ptr<DeviceTrial> device_;
+  Trial* trial_ = nullptr;  // one of them
   JudgeOptions options_;
   const std::atomic<bool>* interrupt_;
   std::uint64_t renewals_ = 0;
   std::int64_t flush_bytes_ = 0;
   std::chrono::milliseconds call_wall_;
-  std::shared_ptr<const std::vector<std::vector<std::vector<std::byte>>>> timing_pool_;  // inputs of the timing loop
   std::uint64_t timings_ = 0;
   std::map<std::string, std::unique_ptr<Participant>> baselines_;
   std::map<std::string, std::vector<double>> kept_;  // warm times of the baselines in microseconds, the latest last

@@ -31,6 +31,7 @@ Result<std::unique_ptr<Judge>> Open(const json& from) {
   options.seed = from.at("seed");
   options.sandbox = static_cast<SandboxPolicy>(from.at("sandbox").get<int>());
   options.call_wall = std::chrono::milliseconds(from.at("call_wall_ms").get<std::int64_t>());
+  options.form = from.at("form");
   for (const json& one : from.at("outside")) {
     options.outside.push_back({one.at("name"), one.at("argv"), one.at("environment"), one.at("directory")});
   }

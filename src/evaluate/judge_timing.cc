@@ -25,8 +25,6 @@ constexpr double kSlowCallUs = 2e6;
 constexpr std::size_t kKeptSamples = 2000;
 constexpr double kBoundSlack = 0.9;  // of the speed of light: it is measured too
 
-using Pool = std::vector<std::vector<std::vector<std::byte>>>;
-
 struct Series {
   std::string name;  // "" for the candidate, who is the first
   Participant* participant = nullptr;
@@ -90,17 +88,14 @@ Result<void> RunRounds(std::vector<Series>& series, double budget_us, double con
 }
 
 // The naive module with the memory that it owns.
-class NaiveParticipant : public ModuleParticipant {
+class NaiveParticipant : public WorkerParticipant {
  public:
-  NaiveParticipant(WorkerProcess worker, const TrialMemory& memory, std::unique_ptr<SharedMemory> outputs,
-                   std::shared_ptr<const Pool> pool, milliseconds wall)
-      : ModuleParticipant(std::move(worker), memory, *outputs, *pool, wall, 1),
-        outputs_(std::move(outputs)),
-        pool_(std::move(pool)) {}
+  NaiveParticipant(WorkerProcess worker, std::unique_ptr<TimedSlots> slots, std::unique_ptr<SharedMemory> outputs,
+                   milliseconds wall)
+      : WorkerParticipant(std::move(worker), std::move(slots), wall, 1), outputs_(std::move(outputs)) {}
 
  private:
   std::unique_ptr<SharedMemory> outputs_;
-  std::shared_ptr<const Pool> pool_;
 };
 
 }  // namespace
@@ -109,21 +104,24 @@ Result<Participant*> Judge::Baseline(const std::string& name) {
   if (const auto found = baselines_.find(name); found != baselines_.end() && !found->second->refused())
     return found->second.get();
   std::unique_ptr<Participant> made;
-  if (name == "naive") {
+  if (name == "naive" && trial_ != host_.get()) {
+    return Fail(ErrorKind::kUsage, "the naive baseline runs on the host: plans have none");
+  } else if (name == "naive") {
     CompileRequest request;
     request.source = NaiveModule(graph_);
     request.trusted = true;
     const Compiled compiled = HONE_TRY(CompileModule(request));
     if (!compiled.ok())
       return Fail(ErrorKind::kTool, "the host compiler refuses the naive baseline: " + compiled.log.substr(0, 400));
-    auto outputs = std::make_unique<SharedMemory>(HONE_TRY(memory_.MoreOutputs()));
-    auto worker = HONE_TRY(StartWorker(Form::kModule, compiled.library, IdleThreads::kSpin, 1, *outputs));
+    auto outputs = std::make_unique<SharedMemory>(HONE_TRY(host_->MoreOutputs()));
+    auto worker = HONE_TRY(StartWorker(Form::kModule, compiled.library, IdleThreads::kSpin, 1, outputs->descriptor()));
     Request load;
     load.ask = Ask::kLoad;
     const WorkerAnswer loaded = worker.Ask(load, call_wall_);
     if (loaded.interrupted) return Fail(ErrorKind::kTimeout, "interrupted");
     if (!loaded.reply) return Fail(ErrorKind::kTool, "the naive baseline does not load: " + loaded.verdict.reason);
-    made = std::make_unique<NaiveParticipant>(std::move(worker), memory_, std::move(outputs), timing_pool_,
+    auto slots = HONE_TRY(host_->MoreSlots(*outputs));
+    made = std::make_unique<NaiveParticipant>(std::move(worker), std::move(slots), std::move(outputs),
                                               std::max(call_wall_, milliseconds(600'000)));
   } else {
     const auto outside = std::find_if(options_.outside.begin(), options_.outside.end(),
@@ -138,21 +136,13 @@ Result<Participant*> Judge::Baseline(const std::string& name) {
 
 Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, double call_us) {
   const double budget_us = static_cast<double>(microseconds(request.timing_budget).count());
-  const DrawnInputs& after = *HONE_TRY(draws_.Get(Draws::kAfter));
-  if (!timing_pool_ || request.fresh_draws) {
-    auto pool = std::make_shared<Pool>();
-    for (std::size_t i = 0; i < 3; ++i) pool->push_back(HONE_TRY(draws_.Unjudged(i)));
-    timing_pool_ = std::move(pool);
-    baselines_.erase("naive");  // it works with the old ones
-  }
-  memory_.LoadParameters(after.values);
-  for (std::size_t slot = 0; slot < memory_.slots(); ++slot) {
-    memory_.LoadInputs(slot, (*timing_pool_)[slot % timing_pool_->size()]);
-    memory_.Poison(slot, kPoison);
-  }
+  const auto at_hand = HONE_TRY(trial_->Draw(kAfterDraw));
+  const DrawnInputs& after = *at_hand;
+  auto slots = HONE_TRY(trial_->StartTiming(after));
 
   // 1. A fresh worker, which has not seen the draws of the check.
-  auto worker = HONE_TRY(StartWorker(request.form, request.library, IdleThreads::kSpin, 2, memory_.output_memory()));
+  auto worker =
+      HONE_TRY(StartWorker(request.form, request.library, IdleThreads::kSpin, 2, trial_->output_descriptor()));
   Timing timing;
   timing.threads = options_.threads;
   for (const Ask ask : {Ask::kLoad, Ask::kPrepare}) {
@@ -166,8 +156,7 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
     }
     if (ask == Ask::kPrepare) timing.prepare_us = static_cast<double>(answer.reply->nanoseconds) / 1000;
   }
-  ModuleParticipant candidate(std::move(worker), memory_, memory_.output_memory(), *timing_pool_, call_wall_,
-                              options_.seed + ++timings_);
+  WorkerParticipant candidate(std::move(worker), std::move(slots), call_wall_, options_.seed + ++timings_);
 
   // 2. Rounds, in which all take turns, until the result is sure enough or the time is up. Baselines that are new here
   // get ready first: PyTorch takes seconds to start, and compiles for up to minutes.
@@ -207,8 +196,8 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
   }
   candidate.worker().Continue();
   for (const std::uint32_t view : {0u, 1u}) {
-    memory_.LoadInputs(view, after.values);
-    memory_.Poison(view, kPoison);
+    HONE_TRY(trial_->Load(after, view));
+    HONE_TRY(trial_->Poison(view, kPoison));
     Request run;
     run.ask = Ask::kRun;
     run.slots[0] = run.slots[1] = view;
@@ -221,7 +210,7 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
       evaluation.verdict.evidence.draw = after.name;
       return {};
     }
-    if (!CompareSlot(after, view, kPoison, seen)) {
+    if (!HONE_TRY(CompareSlot(after, view, kPoison, seen))) {
       seen.reason = "no longer right after the timing: " + seen.reason;
       evaluation.verdict = std::move(seen);
       return {};
@@ -229,9 +218,9 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
   }
   candidate.worker().Kill();
 
-  // 4. One of the timed calls again in a fresh process: what is gained by remembering is found out here.
-  if (candidate.kept()) {
-    HONE_TRY(Repeat(request, *candidate.kept(), after, evaluation.verdict));
+  // 4. One of the timed calls again: what is gained by remembering is found out here.
+  if (candidate.slots().kept()) {
+    HONE_TRY(Repeat(request, candidate.slots(), after, evaluation.verdict));
     if (!evaluation.verdict.accepted()) return {};
   }
 
@@ -243,8 +232,8 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
     verdict.reason = fmt::format(
         "faster than this machine can: {:.2f} us from cold caches, the bound is {:.2f} us (the tensors are {} bytes, "
         "which would be {:.1f} GB/s)",
-        timing.cold.median_us, request.bound_us, memory_.problem_bytes(),
-        static_cast<double>(memory_.problem_bytes()) / timing.cold.median_us / 1e3);
+        timing.cold.median_us, request.bound_us, trial_->problem_bytes(),
+        static_cast<double>(trial_->problem_bytes()) / timing.cold.median_us / 1e3);
     evaluation.verdict = std::move(verdict);
     return {};
   }
@@ -274,57 +263,24 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
   return {};
 }
 
-Result<void> Judge::Repeat(const JudgeRequest& request, const ModuleParticipant::Kept& kept, const DrawnInputs& after,
+Result<void> Judge::Repeat(const JudgeRequest& request, const TimedSlots& slots, const DrawnInputs& after,
                            Verdict& verdict) {
-  for (std::size_t i = 0; i < memory_.inputs(); ++i) {
-    if (!kept.inputs[i].empty()) std::memcpy(memory_.Input(0, i), kept.inputs[i].data(), kept.inputs[i].size());
-  }
-  for (std::size_t slot = 0; slot < memory_.slots(); ++slot) memory_.Poison(slot, kPoison);
-  auto worker = HONE_TRY(StartWorker(request.form, request.library, IdleThreads::kSleep, 1, memory_.output_memory()));
-  for (const Ask ask : {Ask::kLoad, Ask::kPrepare, Ask::kRun}) {
-    Request question;
-    question.ask = ask;
-    WorkerAnswer answer = worker.Ask(question, call_wall_);
-    if (answer.interrupted) return Fail(ErrorKind::kTimeout, "interrupted");
-    if (answer.reply) continue;
-    verdict = std::move(answer.verdict);
-    verdict.evidence.draw = "timing, repeated";
-    return {};
-  }
-  for (std::size_t o = 0; o < memory_.outputs(); ++o) {
-    const Tensor& tensor = memory_.output(o);
-    if (kept.outputs[o].empty() ||
-        std::memcmp(kept.outputs[o].data(), memory_.Output(0, o), kept.outputs[o].size()) == 0)
-      continue;
-    // Not bit for bit: as near as two right results can be. The budgets of other inputs of the same kind say how near
-    // that is.
-    double budget = 0;
-    for (const double one : after.expected[o].budget) {
-      if (std::isfinite(one)) budget = std::max(budget, one);
-    }
-    const std::int64_t count = ElementCount(tensor.shape);
-    for (std::int64_t i = 0; i < count; ++i) {
-      const double timed = ElementAsDouble(tensor.dtype, kept.outputs[o].data(), i);
-      const double fresh = ElementAsDouble(tensor.dtype, memory_.Output(0, o), i);
-      const double error = std::abs(timed - fresh);
-      if (error <= 2 * budget + 1e-5 * std::abs(fresh) || timed == fresh || (std::isnan(timed) && std::isnan(fresh)))
-        continue;
-      verdict = {};
-      verdict.outcome = Outcome::kSuspicious;
-      verdict.reason = fmt::format(
-          "a timed call gave {} = {:.9g}, a fresh process gives {:.9g} on the same inputs: it does not compute every "
-          "time",
-          ElementName(tensor, i), timed, fresh);
+  if (!trial_->by_oracle()) {
+    HONE_TRY(trial_->LoadKept(slots));
+    auto worker =
+        HONE_TRY(StartWorker(request.form, request.library, IdleThreads::kSleep, 1, trial_->output_descriptor()));
+    for (const Ask ask : {Ask::kLoad, Ask::kPrepare, Ask::kRun}) {
+      Request question;
+      question.ask = ask;
+      WorkerAnswer answer = worker.Ask(question, call_wall_);
+      if (answer.interrupted) return Fail(ErrorKind::kTimeout, "interrupted");
+      if (answer.reply) continue;
+      verdict = std::move(answer.verdict);
       verdict.evidence.draw = "timing, repeated";
-      verdict.evidence.output = tensor.name;
-      verdict.evidence.index = Unflatten(tensor.shape, i);
-      verdict.evidence.expected = fresh;
-      verdict.evidence.got = timed;
-      verdict.evidence.budget = budget;
       return {};
     }
   }
-  return {};
+  return trial_->CompareKept(slots, after, verdict);
 }
 
 }  // namespace hone

@@ -50,7 +50,7 @@ class LocalEvaluator : public Evaluator {
   Result<void> StartJudge() {
     judge_.reset();
     Command command{.argv = {options_.program, "judge"}, .environment = InheritedEnvironment()};
-    std::vector<const char*> names{"HONE_CACHE", "HONE_DATA", "CXX"};
+    std::vector<const char*> names{"HONE_CACHE", "HONE_DATA", "CXX", "HONE_CUDA", "CUDA_VISIBLE_DEVICES"};
 #ifdef __SANITIZE_THREAD__
     names.insert(names.end(), {"TSAN_OPTIONS", "OMP_THREAD_LIMIT"});
 #endif
@@ -114,6 +114,7 @@ class LocalEvaluator : public Evaluator {
                   {"seed", options.seed},
                   {"sandbox", static_cast<int>(options.sandbox)},
                   {"call_wall_ms", options.call_wall.count()},
+                  {"form", options.form},
                   {"outside", std::move(outside)}}}}
         .dump(-1, ' ', false, json::error_handler_t::replace);
   }

@@ -34,6 +34,7 @@ struct EvaluatorOptions {
   std::chrono::milliseconds call_wall{
       10'000};                           // for one call of a candidate; raised for problems that take the oracle long
   std::vector<OutsideBaseline> outside;  // baselines beside "naive", by name in EvaluateRequest::baselines
+  Form form = Form::kModule;             // what is evaluated first, probably: the judge gets ready for it
   Lowering lower;                        // without it programs are refused with kUsage
 };
 

@@ -1,11 +1,8 @@
 // The worker of a plan. Nothing of the candidate runs on the host, so what is said here is said by us; the kernels
-// reach the device memory of this process's context and nothing else.
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
+// reach the device memory of this process's context and nothing else: the slots that the judge shares with us, and
+// buffers of their own. The judge fills the slots before a run and looks at them afterwards.
 #include <algorithm>
-#include <cstdio>
+#include <array>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -24,6 +21,7 @@ namespace {
 
 using cuda::Address;
 using cuda::Context;
+using cuda::Exchange;
 using cuda::GpuClock;
 using cuda::LoadedPlan;
 template <class T>
@@ -54,20 +52,6 @@ namespace {
 class PlanWorker {
  public:
   explicit PlanWorker(WorkerSetup setup) : setup_(std::move(setup)) {}
-
-  // The judge's memory as a whole; false when it cannot be mapped.
-  bool Map() {
-    const auto map = [](int descriptor, int protection) -> std::byte* {
-      struct stat info{};
-      if (fstat(descriptor, &info) != 0) return nullptr;
-      void* at = mmap(nullptr, static_cast<std::size_t>(std::max<off_t>(info.st_size, 1)), protection, MAP_SHARED,
-                      descriptor, 0);
-      return at == MAP_FAILED ? nullptr : static_cast<std::byte*>(at);
-    };
-    inputs_ = map(kInputsDescriptor, PROT_READ);
-    outputs_ = map(kOutputsDescriptor, PROT_READ | PROT_WRITE);
-    return inputs_ != nullptr && outputs_ != nullptr;
-  }
 
   Reply Answer(const Request& request) {
     Reply reply;
@@ -107,109 +91,71 @@ class PlanWorker {
     context_ = HONE_GPU(Context::Open(0));
     clock_ = std::make_unique<GpuClock>(HONE_GPU(GpuClock::Create(*context_)));
     plan_ = HONE_GPU(LoadedPlan::Load(*context_, *built));
-    parameters_ = HONE_GPU(Mirror(setup_.parameters, setup_.parameter_places));
+    input_memory_ = HONE_GPU(Exchange::Open(*context_, kInputsDescriptor, setup_.input_bytes));
+    output_memory_ = HONE_GPU(Exchange::Open(*context_, kOutputsDescriptor, setup_.output_bytes));
+    const View at = HONE_GPU(Map(0));
+    parameters_ = TensorsAt(setup_.parameters, setup_.parameter_places, at.inputs);
     flush_bytes_ = 2 * context_->device().l2_bytes + 1;
     flush_ = HONE_GPU(context_->Allocate(flush_bytes_));
     return {};
   }
 
-  // One set of tensors in device memory: each with its whole place around it.
-  struct Set {
-    std::vector<Address> places;
-    std::vector<LoadedPlan::Binding> tensors;
+  // The judge's memory at addresses of its own for each view.
+  struct View {
+    Address inputs = 0, outputs = 0;
   };
-  Try<Set> Mirror(const std::vector<Tensor>& tensors, const std::vector<Place>& places) {
-    Set set;
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      set.places.push_back(HONE_GPU(context_->Allocate(places[i].total)));
-      set.tensors.push_back(
-          {tensors[i].name, set.places[i] + static_cast<Address>(places[i].data), places[i].bytes, tensors[i].dtype});
+  Try<View> Map(std::uint32_t view) {
+    while (views_.size() <= view) {
+      using Access = Exchange::Access;
+      View one;
+      one.inputs = HONE_GPU(input_memory_->Map(setup_.guard_inputs ? Access::kRead : Access::kReadWrite));
+      one.outputs = HONE_GPU(output_memory_->Map(Access::kReadWrite));
+      views_.push_back(one);
     }
-    return set;
+    return views_[view];
   }
 
-  Try<void> Upload(const Set& set, const std::vector<Place>& places, const std::byte* from) {
-    for (std::size_t i = 0; i < places.size(); ++i)
-      HONE_GPU(context_->CopyIn(set.places[i], from + places[i].offset, places[i].total));
-    return {};
-  }
-
-  // Inputs and outputs of a pair of slots at an address of its own for each view.
-  struct Bound {
-    Set inputs, outputs;
-    int handle = -1;
-  };
-  Try<Bound*> Bind(std::uint32_t from, std::uint32_t into, std::uint32_t view) {
-    Bound& bound = bound_[{from, into, view}];
-    if (bound.handle >= 0) return &bound;
-    bound.inputs = HONE_GPU(Mirror(setup_.inputs, setup_.input_slots[from]));
-    bound.outputs = HONE_GPU(Mirror(setup_.outputs, setup_.output_slots[into]));
-    auto tensors = bound.inputs.tensors;
-    tensors.insert(tensors.end(), parameters_.tensors.begin(), parameters_.tensors.end());
-    tensors.insert(tensors.end(), bound.outputs.tensors.begin(), bound.outputs.tensors.end());
-    bound.handle = HONE_GPU(plan_->Bind(tensors));
-    return &bound;
-  }
-
-  Try<void> Fill(const Bound& bound, std::uint32_t from, std::uint32_t into) {
-    HONE_GPU(Upload(bound.inputs, setup_.input_slots[from], inputs_));
-    HONE_GPU(Upload(bound.outputs, setup_.output_slots[into], outputs_));
-    return context_->Wait();
-  }
-
-  Try<void> Fetch(const Bound& bound, std::uint32_t into) {
-    const auto& places = setup_.output_slots[into];
-    for (std::size_t i = 0; i < places.size(); ++i)
-      HONE_GPU(context_->CopyOut(outputs_ + places[i].offset, bound.outputs.places[i], places[i].total));
-    return {};
-  }
-
-  // Whether what is read-only is as it was given, the red zones around it included.
-  Try<bool> Unchanged(const Set& set, const std::vector<Place>& places, Zone zone, Reply& reply) {
+  static std::vector<LoadedPlan::Binding> TensorsAt(const std::vector<Tensor>& tensors,
+                                                    const std::vector<Place>& places, Address base) {
+    std::vector<LoadedPlan::Binding> bindings;
     for (std::size_t i = 0; i < places.size(); ++i) {
-      seen_.resize(static_cast<std::size_t>(places[i].total));
-      HONE_GPU(context_->CopyOut(seen_.data(), set.places[i], places[i].total));
-      const auto* given = inputs_ + places[i].offset;
-      const auto differs = std::mismatch(seen_.begin(), seen_.end(), given).first;
-      if (differs == seen_.end()) continue;
-      reply.said = Said::kWroteInput;
-      reply.zone = zone;
-      reply.tensor = static_cast<std::uint32_t>(i);
-      reply.offset = differs - seen_.begin() - places[i].data;
-      reply.size = places[i].bytes;
-      return false;
+      const auto at = base + static_cast<Address>(places[i].offset + places[i].data);
+      bindings.push_back({tensors[i].name, at, places[i].bytes, tensors[i].dtype});
     }
-    return true;
+    return bindings;
+  }
+
+  // The handle of a pair of slots, in one view.
+  Try<int> Bind(std::uint32_t from, std::uint32_t into, std::uint32_t view) {
+    const auto found = bound_.find({from, into, view});
+    if (found != bound_.end()) return found->second;
+    const View at = HONE_GPU(Map(view));
+    auto tensors = TensorsAt(setup_.inputs, setup_.input_slots[from], at.inputs);
+    const auto outputs = TensorsAt(setup_.outputs, setup_.output_slots[into], at.outputs);
+    tensors.insert(tensors.end(), parameters_.begin(), parameters_.end());
+    tensors.insert(tensors.end(), outputs.begin(), outputs.end());
+    return bound_[{from, into, view}] = HONE_GPU(plan_->Bind(tensors));
   }
 
   Try<void> Prepare(Reply& reply) {
-    HONE_GPU(Upload(parameters_, setup_.parameter_places, inputs_));
-    HONE_GPU(context_->Wait());
     HONE_GPU(clock_->Start());
-    HONE_GPU(plan_->Prepare(parameters_.tensors));
+    HONE_GPU(plan_->Prepare(parameters_));
     reply.nanoseconds = static_cast<std::uint64_t>(1000 * HONE_GPU(clock_->Stop()));
-    HONE_GPU(Unchanged(parameters_, setup_.parameter_places, Zone::kParameter, reply));
     return {};
   }
 
   Try<void> Run(const Request& request, Reply& reply) {
-    const auto from = request.slots[0], into = request.slots[1];
-    const Bound& bound = *HONE_GPU(Bind(from, into, request.view));
-    HONE_GPU(Fill(bound, from, into));
+    const int bound = HONE_GPU(Bind(request.slots[0], request.slots[1], request.view));
     HONE_GPU(clock_->Start());
-    for (std::uint32_t i = 0; i < request.count; ++i) HONE_GPU(plan_->Run(bound.handle));
+    for (std::uint32_t i = 0; i < request.count; ++i) HONE_GPU(plan_->Run(bound));
     reply.nanoseconds = static_cast<std::uint64_t>(1000 * HONE_GPU(clock_->Stop()));
-    HONE_GPU(context_->Wait());
-    HONE_GPU(Fetch(bound, into));
-    if (HONE_GPU(Unchanged(bound.inputs, setup_.input_slots[from], Zone::kInput, reply)))
-      HONE_GPU(Unchanged(parameters_, setup_.parameter_places, Zone::kParameter, reply));
-    return {};
+    return context_->Wait();
   }
 
-  Try<void> Once(const Bound& bound) { return graph_ ? plan_->RunGraph(bound.handle) : plan_->Run(bound.handle); }
+  Try<void> Once(int bound) { return graph_ ? plan_->RunGraph(bound) : plan_->Run(bound); }
 
   // Which way of asking is faster for this plan, found once.
-  Try<void> ChooseWay(const Bound& bound) {
+  Try<void> ChooseWay(int bound) {
     double best[2] = {1e300, 1e300};
     for (int trial = 0; trial < kGraphTrials; ++trial) {
       for (const bool graph : {false, true}) {
@@ -227,38 +173,34 @@ class PlanWorker {
   }
 
   Try<void> Time(const Request& request, Reply& reply) {
-    std::vector<Bound*> bounds;
+    std::vector<int> bounds;
     for (std::uint32_t i = 0; i < request.count; ++i)
       bounds.push_back(HONE_GPU(Bind(request.slots[i], request.slots[i], request.view)));
-    for (std::uint32_t i = 0; i < request.count; ++i) HONE_GPU(Fill(*bounds[i], request.slots[i], request.slots[i]));
-    if (!chosen_) HONE_GPU(ChooseWay(*bounds[0]));
+    if (!chosen_) HONE_GPU(ChooseWay(bounds[0]));
+    // Both keep the device at work while the launches that are timed are still being asked for: on an idle device the
+    // clock would start before the first of them comes.
     if (request.rehearse >= 0) {
       const auto slot = static_cast<std::uint32_t>(request.rehearse);
-      const Bound& bound = *HONE_GPU(Bind(slot, slot, request.view));
-      HONE_GPU(Fill(bound, slot, slot));
+      const int bound = HONE_GPU(Bind(slot, slot, request.view));
       HONE_GPU(Once(bound));
-      HONE_GPU(context_->Wait());
-      HONE_GPU(Fetch(bound, slot));
     }
     if (request.cold) HONE_GPU(context_->Set(flush_, static_cast<int>(++flushes_ & 0xff), flush_bytes_));
-    HONE_GPU(context_->Wait());
     HONE_GPU(clock_->Start());
     for (std::uint32_t repeat = 0; repeat < request.repeats; ++repeat) {
-      for (const Bound* bound : bounds) HONE_GPU(Once(*bound));
+      for (const int bound : bounds) HONE_GPU(Once(bound));
     }
     reply.nanoseconds = static_cast<std::uint64_t>(1000 * HONE_GPU(clock_->Stop()));
-    for (std::uint32_t i = 0; i < request.count; ++i) HONE_GPU(Fetch(*bounds[i], request.slots[i]));
     return {};
   }
 
   WorkerSetup setup_;
-  std::byte *inputs_ = nullptr, *outputs_ = nullptr;  // the judge's memory
   std::unique_ptr<Context> context_;
+  std::unique_ptr<Exchange> input_memory_, output_memory_;  // the judge's
   std::unique_ptr<GpuClock> clock_;
   std::unique_ptr<LoadedPlan> plan_;
-  Set parameters_;
-  std::map<std::array<std::uint32_t, 3>, Bound> bound_;
-  std::vector<std::byte> seen_;
+  std::vector<View> views_;
+  std::vector<LoadedPlan::Binding> parameters_;
+  std::map<std::array<std::uint32_t, 3>, int> bound_;
   Address flush_ = 0;
   std::int64_t flush_bytes_ = 0;
   unsigned flushes_ = 0;
@@ -269,10 +211,6 @@ class PlanWorker {
 
 int PlanWorkerMain(WorkerSetup setup) {
   PlanWorker worker(std::move(setup));
-  if (!worker.Map()) {
-    std::fprintf(stderr, "cannot map the judge's memory\n");
-    return 3;
-  }
   return ServeRequests([&](const Request& request) { return worker.Answer(request); });
 }
 

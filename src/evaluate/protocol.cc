@@ -51,6 +51,9 @@ std::string ToJson(const WorkerSetup& setup) {
               {"library", setup.library},
               {"threads", setup.threads},
               {"views", setup.views},
+              {"guard_inputs", setup.guard_inputs},
+              {"input_bytes", setup.input_bytes},
+              {"output_bytes", setup.output_bytes},
               {"allowance_bytes", setup.allowance_bytes},
               {"cpu_seconds", setup.cpu_seconds},
               {"flush_bytes", setup.flush_bytes},
@@ -71,6 +74,9 @@ Result<WorkerSetup> ParseWorkerSetup(const std::string& line) {
     setup.library = from.at("library");
     setup.threads = from.at("threads");
     setup.views = from.at("views");
+    setup.guard_inputs = from.at("guard_inputs");
+    setup.input_bytes = from.at("input_bytes");
+    setup.output_bytes = from.at("output_bytes");
     setup.allowance_bytes = from.at("allowance_bytes");
     setup.cpu_seconds = from.at("cpu_seconds");
     setup.flush_bytes = from.at("flush_bytes");

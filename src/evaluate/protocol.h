@@ -34,6 +34,8 @@ struct WorkerSetup {
   std::string library;  // path as the worker sees it: a shared object, or a built plan
   int threads = 1;
   int views = 1;
+  bool guard_inputs = false;                        // of a plan: its kernels fault when they write to an input
+  std::int64_t input_bytes = 0, output_bytes = 0;   // of a plan: of the memory behind the two descriptors
   std::int64_t allowance_bytes = 0;                 // address space that the candidate may use
   std::int64_t cpu_seconds = 0;                     // RLIMIT_CPU
   std::int64_t flush_bytes = 0;                     // buffer that is swept before a cold call
@@ -67,14 +69,13 @@ struct Request {
 enum class Said : std::uint32_t {
   kReady,  // set up, the sandbox is closed; comes once, unasked
   kDone,
-  kInvalid,     // not a module: `text` says why
-  kReturned,    // a function of the module returned `code`, not 0
-  kThrew,       // an exception left the module; `text` is its what()
-  kNoMemory,    // std::bad_alloc left the module
-  kFault,       // signal `code` at `address`
-  kForbidden,   // system call number `code`; `text` is the path, if it has one
-  kDevice,      // the device or its driver refuses with CUresult `code`; `text` says in which call
-  kWroteInput,  // a plan's kernels wrote to an input or a parameter: `zone`, `tensor`, `offset`
+  kInvalid,    // not a module: `text` says why
+  kReturned,   // a function of the module returned `code`, not 0
+  kThrew,      // an exception left the module; `text` is its what()
+  kNoMemory,   // std::bad_alloc left the module
+  kFault,      // signal `code` at `address`
+  kForbidden,  // system call number `code`; `text` is the path, if it has one
+  kDevice,     // the device or its driver refuses with CUresult `code`; `text` says in which call
 };
 
 enum class Zone : std::uint32_t { kNone, kInput, kParameter, kOutput };

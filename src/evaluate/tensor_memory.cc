@@ -28,16 +28,17 @@ void Fill(std::byte* base, std::int64_t begin, std::int64_t end, std::uint16_t p
   for (; begin < end; ++begin) byte(begin);
 }
 
-bool Intact(const std::byte* base, std::int64_t at) {
-  return base[at] == static_cast<std::byte>(at % 2 != 0 ? kPattern >> 8 : kPattern & 0xff);
+// `at` counts from the place's beginning.
+bool Intact(std::byte byte, std::int64_t at) {
+  return byte == static_cast<std::byte>(at % 2 != 0 ? kPattern >> 8 : kPattern & 0xff);
 }
 
 }  // namespace
 
-std::vector<Place> PlaceTensors(const std::vector<std::int64_t>& bytes, std::int64_t& end) {
+std::vector<Place> PlaceTensors(const std::vector<std::int64_t>& bytes, std::int64_t& end, std::int64_t unit) {
   std::vector<Place> places;
   for (const std::int64_t size : bytes) {
-    const std::int64_t rounded = RoundUp(size, 64);
+    const std::int64_t rounded = RoundUp(size, unit);
     Place place{.offset = end, .total = 0, .data = kPageBytes + RoundUp(rounded, kPageBytes) - rounded, .bytes = size};
     place.total = place.data + rounded + kPageBytes;
     end += place.total;
@@ -103,16 +104,18 @@ void FillRedZones(const SharedMemory& memory, const Place& place) {
 
 std::optional<Trespass> FindTrespass(const SharedMemory& memory, const Place& place) {
   const std::byte* base = memory.base() + place.offset;
+  return FindTrespass(base, base + place.data + place.bytes, place);
+}
+
+std::optional<Trespass> FindTrespass(const std::byte* before, const std::byte* after, const Place& place) {
   Trespass found;
   for (std::int64_t at = place.data; at-- > 0;) {
-    if (!Intact(base, at) && found.count++ == 0) found.offset = at - place.data;
+    if (!Intact(before[at], at) && found.count++ == 0) found.offset = at - place.data;
   }
-  const std::int64_t before = found.count;
-  for (std::int64_t at = place.data + place.bytes; at < place.total; ++at) {
-    if (!Intact(base, at) && found.count++ == before &&
-        (before == 0 || at - place.data - place.bytes < -found.offset)) {
+  const std::int64_t in_front = found.count, end = place.data + place.bytes;
+  for (std::int64_t at = end; at < place.total; ++at) {
+    if (!Intact(after[at - end], at) && found.count++ == in_front && (in_front == 0 || at - end < -found.offset))
       found.offset = at - place.data;
-    }
   }
   if (found.count == 0) return std::nullopt;
   return found;

@@ -30,8 +30,9 @@ struct Place {
   std::int64_t offset = 0, total = 0, data = 0, bytes = 0;
 };
 
-// One after the other from `end` on, which is moved behind the last.
-std::vector<Place> PlaceTensors(const std::vector<std::int64_t>& bytes, std::int64_t& end);
+// One after the other from `end` on, which is moved behind the last. `unit`: what a tensor begins at a multiple of; a
+// power of two up to the page.
+std::vector<Place> PlaceTensors(const std::vector<std::int64_t>& bytes, std::int64_t& end, std::int64_t unit = 64);
 
 // The judge's side of one memory file. Movable; the destructor gives everything back.
 class SharedMemory {
@@ -64,5 +65,7 @@ struct Trespass {
   std::int64_t offset = 0, count = 0;
 };
 std::optional<Trespass> FindTrespass(const SharedMemory& memory, const Place& place);
+// The same of red zones that lie apart: place.data bytes, and those behind the tensor.
+std::optional<Trespass> FindTrespass(const std::byte* before, const std::byte* after, const Place& place);
 
 }  // namespace hone

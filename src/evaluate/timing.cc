@@ -30,57 +30,15 @@ constexpr int kClockShots = 20;  // the best counts: on a busy machine most may 
 
 }  // namespace
 
-ModuleParticipant::ModuleParticipant(WorkerProcess worker, const TrialMemory& memory, const SharedMemory& outputs,
-                                     const std::vector<std::vector<std::vector<std::byte>>>& pool,
-                                     milliseconds call_wall, std::uint64_t seed)
-    : worker_(std::move(worker)),
-      memory_(&memory),
-      outputs_(&outputs),
-      pool_(&pool),
-      call_wall_(call_wall),
-      random_(seed) {}
+WorkerParticipant::WorkerParticipant(WorkerProcess worker, std::unique_ptr<TimedSlots> slots, milliseconds call_wall,
+                                     std::uint64_t seed)
+    : worker_(std::move(worker)), slots_(std::move(slots)), call_wall_(call_wall), random_(seed) {}
 
-void ModuleParticipant::Disturb(std::size_t slot) {
-  for (std::size_t i = 0; i < memory_->inputs(); ++i) {
-    const Tensor& tensor = memory_->input(i);
-    const auto count = static_cast<std::uint64_t>(ElementCount(tensor.shape));
-    if (count == 0) continue;
-    // A 64th of the tensor changes a sum over all of it by more than a budget; 2048 elements at most, to stay out of
-    // the caches' way.
-    const auto length = std::clamp<std::uint64_t>(count / 64, 1, 2048);
-    const auto begin = random_() % (count - length + 1);
-    const auto& from = (*pool_)[random_() % pool_->size()][memory_->InputIndex(i)];
-    const auto size = Bytes(tensor.dtype);
-    std::memcpy(memory_->Input(slot, i) + begin * size, from.data() + begin * size, length * size);
-  }
-  for (std::size_t i = 0; i < memory_->outputs(); ++i) {
-    const auto count = static_cast<std::uint64_t>(ElementCount(memory_->output(i).shape));
-    for (int spot = 0; spot < 4 && count > 0; ++spot) {
-      memory_->PoisonElement(*outputs_, slot, i, static_cast<std::int64_t>(random_() % count));
-    }
-  }
-}
-
-// Keeps one of all shots so far, each as likely as any other.
-void ModuleParticipant::MaybeKeep(std::size_t slot) {
-  if (random_() % ++shots_ != 0) return;
-  Kept kept;
-  for (std::size_t i = 0; i < memory_->inputs(); ++i) {
-    const auto* data = memory_->Input(slot, i);
-    kept.inputs.emplace_back(data, data + memory_->input(i).bytes());
-  }
-  for (std::size_t i = 0; i < memory_->outputs(); ++i) {
-    const auto* data = outputs_->At(memory_->OutputPlace(slot, i));
-    kept.outputs.emplace_back(data, data + memory_->output(i).bytes());
-  }
-  kept_ = std::move(kept);
-}
-
-Result<std::optional<ModuleParticipant::Shot>> ModuleParticipant::Shoot(Request request) {
+Result<std::optional<WorkerParticipant::Shot>> WorkerParticipant::Shoot(Request request) {
   request.ask = Ask::kTime;
   request.view = 0;
-  for (std::uint32_t i = 0; i < request.count; ++i) Disturb(request.slots[i]);
-  if (request.rehearse >= 0) Disturb(static_cast<std::size_t>(request.rehearse));
+  for (std::uint32_t i = 0; i < request.count; ++i) HONE_TRY(slots_->Disturb(request.slots[i], random_));
+  if (request.rehearse >= 0) HONE_TRY(slots_->Disturb(static_cast<std::size_t>(request.rehearse), random_));
   const auto calls = request.count * request.repeats;
   const WorkerAnswer answer = worker_.Ask(request, call_wall_ * (calls + 1));
   if (!answer.reply) {  // gone, also when it was we who were interrupted
@@ -89,12 +47,13 @@ Result<std::optional<ModuleParticipant::Shot>> ModuleParticipant::Shoot(Request 
     if (answer.interrupted) return Fail(ErrorKind::kTimeout, "interrupted");
     return std::nullopt;
   }
-  MaybeKeep(request.slots[random_() % request.count]);
+  const auto slot = request.slots[random_() % request.count];
+  if (random_() % ++shots_ == 0) HONE_TRY(slots_->Keep(slot));
   return Shot{static_cast<double>(answer.reply->nanoseconds) / 1000 / calls,
               static_cast<double>(answer.wall_ns) / 1000};
 }
 
-Result<Turn> ModuleParticipant::Sample(microseconds slice, int cold) {
+Result<Turn> WorkerParticipant::Sample(microseconds slice, int cold) {
   Turn turn;
   worker_.Continue();
   Request one;
@@ -113,7 +72,7 @@ Result<Turn> ModuleParticipant::Sample(microseconds slice, int cold) {
     }
   }
   Request request;
-  const auto slots = static_cast<std::uint32_t>(memory_->slots());
+  const auto slots = static_cast<std::uint32_t>(slots_->count());
   if (call_us_ < kRehearseUpToUs && slots > 2) {
     request.rehearse = static_cast<std::int32_t>(slots - 1);
     request.count =
@@ -140,7 +99,7 @@ Result<Turn> ModuleParticipant::Sample(microseconds slice, int cold) {
   return turn;
 }
 
-Result<void> ModuleParticipant::CheckClock() {
+Result<void> WorkerParticipant::CheckClock() {
   worker_.Continue();
   std::vector<double> pings;
   for (int i = 0; i < 5; ++i) {
@@ -174,7 +133,7 @@ Result<void> ModuleParticipant::CheckClock() {
   // Repeated calls on the same data are no slower than single ones; who claims so lies only where it pays. Short enough
   // not to be interrupted each time, and without the time that sleeping threads take to wake up.
   request.repeats = std::max(1u, request.repeats / 10);
-  if (call_us_ < kDiscardUpToUs) request.rehearse = static_cast<std::int32_t>(memory_->slots() - 1);
+  if (call_us_ < kDiscardUpToUs) request.rehearse = static_cast<std::int32_t>(slots_->count() - 1);
   const double single_us = Median(warm_us_);
   double repeated_us = HUGE_VAL;
   for (int i = 0; i < shots && repeated_us > 2 * single_us + 0.2; ++i) {

@@ -13,7 +13,7 @@
 
 #include "base/process.h"
 #include "base/result.h"
-#include "evaluate/trial_memory.h"
+#include "evaluate/trial.h"
 #include "evaluate/verdict.h"
 #include "evaluate/worker_process.h"
 
@@ -40,27 +40,19 @@ class Participant {
   double call_us_ = 0;
 };
 
-// A module in a worker. Every timed call works on other inputs than the call before it: before each sample the judge
-// writes a run of elements from `pool` into each input and poison into some elements of each output. So nothing can be
-// gained by remembering.
-class ModuleParticipant : public Participant {
+// A candidate in a worker. Every timed call works on other inputs than the call before it (TimedSlots); one of them,
+// each as likely as any other, is kept.
+class WorkerParticipant : public Participant {
  public:
-  // One timed call, kept to be repeated in a fresh process: one value a tensor.
-  struct Kept {
-    std::vector<std::vector<std::byte>> inputs, outputs;
-  };
-
-  // The worker is loaded and prepared; memory and outputs outlive this. pool: values of Problem::Inputs(), parameters
-  // empty.
-  ModuleParticipant(WorkerProcess worker, const TrialMemory& memory, const SharedMemory& outputs,
-                    const std::vector<std::vector<std::vector<std::byte>>>& pool, std::chrono::milliseconds call_wall,
+  // The worker is loaded and prepared.
+  WorkerParticipant(WorkerProcess worker, std::unique_ptr<TimedSlots> slots, std::chrono::milliseconds call_wall,
                     std::uint64_t seed);
 
   Result<Turn> Sample(std::chrono::microseconds slice, int cold) override;
 
   // Holds the worker's clock against ours over calls that last some milliseconds.
   Result<void> CheckClock();
-  const std::optional<Kept>& kept() const { return kept_; }
+  const TimedSlots& slots() const { return *slots_; }
   WorkerProcess& worker() { return worker_; }
 
  private:
@@ -69,18 +61,13 @@ class ModuleParticipant : public Participant {
     double outer_us = 0;  // the whole question, by ours
   };
   Result<std::optional<Shot>> Shoot(Request request);
-  void Disturb(std::size_t slot);
-  void MaybeKeep(std::size_t slot);
 
   WorkerProcess worker_;
-  const TrialMemory* memory_;
-  const SharedMemory* outputs_;
-  const std::vector<std::vector<std::vector<std::byte>>>* pool_;
+  std::unique_ptr<TimedSlots> slots_;
   std::chrono::milliseconds call_wall_;
   std::mt19937_64 random_;
   std::vector<double> warm_us_;  // all samples so far
   std::uint64_t shots_ = 0;
-  std::optional<Kept> kept_;
 };
 
 // A program that times itself and speaks lines of JSON (OutsideBaseline).

@@ -5,33 +5,40 @@
 
 namespace hone {
 
-Result<TrialMemory> TrialMemory::Create(const Problem& problem, std::int64_t l2_bytes) {
-  TrialMemory memory;
+WorkerSetup LayOut(const Problem& problem, std::int64_t cache_bytes, std::int64_t unit, std::int64_t& input_end,
+                   std::int64_t& output_end) {
+  WorkerSetup setup;
   std::vector<std::int64_t> input_bytes, parameter_bytes, output_bytes;
-  const auto tensors = problem.Inputs();
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const bool input = tensors[i]->role == Role::kInput;
-    (input ? memory.setup_.inputs : memory.setup_.parameters).push_back(*tensors[i]);
-    (input ? input_bytes : parameter_bytes).push_back(tensors[i]->bytes());
-    (input ? memory.input_index_ : memory.parameter_index_).push_back(i);
+  for (const Tensor* tensor : problem.Inputs()) {
+    const bool input = tensor->role == Role::kInput;
+    (input ? setup.inputs : setup.parameters).push_back(*tensor);
+    (input ? input_bytes : parameter_bytes).push_back(tensor->bytes());
   }
   for (const Tensor* tensor : problem.Outputs()) {
-    memory.setup_.outputs.push_back(*tensor);
+    setup.outputs.push_back(*tensor);
     output_bytes.push_back(tensor->bytes());
   }
   std::int64_t set_bytes = 0;
   for (const auto bytes : input_bytes) set_bytes += bytes;
   for (const auto bytes : output_bytes) set_bytes += bytes;
-  memory.problem_bytes_ = set_bytes;
-  for (const auto bytes : parameter_bytes) memory.problem_bytes_ += bytes;
-
-  const auto slots = std::clamp<std::int64_t>(l2_bytes / 2 / std::max<std::int64_t>(set_bytes, 1), 2, kMaxSlots);
-  std::int64_t input_end = 0, output_end = 0;
+  const auto slots = std::clamp<std::int64_t>(cache_bytes / std::max<std::int64_t>(set_bytes, 1), 2, kMaxSlots);
+  input_end = output_end = 0;
   for (std::int64_t i = 0; i < slots; ++i) {
-    memory.setup_.input_slots.push_back(PlaceTensors(input_bytes, input_end));
-    memory.setup_.output_slots.push_back(PlaceTensors(output_bytes, output_end));
+    setup.input_slots.push_back(PlaceTensors(input_bytes, input_end, unit));
+    setup.output_slots.push_back(PlaceTensors(output_bytes, output_end, unit));
   }
-  memory.setup_.parameter_places = PlaceTensors(parameter_bytes, input_end);
+  setup.parameter_places = PlaceTensors(parameter_bytes, input_end, unit);
+  return setup;
+}
+
+Result<TrialMemory> TrialMemory::Create(const Problem& problem, std::int64_t l2_bytes) {
+  TrialMemory memory;
+  std::int64_t input_end = 0, output_end = 0;
+  memory.setup_ = LayOut(problem, l2_bytes / 2, 64, input_end, output_end);
+  const auto tensors = problem.Inputs();
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    (tensors[i]->role == Role::kInput ? memory.input_index_ : memory.parameter_index_).push_back(i);
+  for (const Tensor& tensor : problem.tensors) memory.problem_bytes_ += tensor.bytes();
   memory.output_bytes_ = output_end;
   memory.input_memory_ = HONE_TRY(SharedMemory::Create(input_end));
   memory.output_memory_ = HONE_TRY(SharedMemory::Create(output_end));

@@ -14,6 +14,11 @@
 
 namespace hone {
 
+// Tensors, and where they lie in the memory of the inputs and of the outputs, whose sizes come back: as many slots as
+// `cache_bytes` take, at least 2, at most kMaxSlots. `unit`: what a tensor begins at a multiple of.
+WorkerSetup LayOut(const Problem& problem, std::int64_t cache_bytes, std::int64_t unit, std::int64_t& input_bytes,
+                   std::int64_t& output_bytes);
+
 // Not thread-safe. A worker may run in it while the judge reads it; nothing of it is written then.
 class TrialMemory {
  public:

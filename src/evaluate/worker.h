@@ -16,8 +16,7 @@ int WorkerMain();
 // Says that it is ready, then answers every Request until the channel ends, and ends the process.
 int ServeRequests(const std::function<Reply(const Request&)>& answer);
 
-// The same for a plan (plan_worker.cc): device memory mirrors the tensors' places, red zones and poison included, and
-// goes to and fro around every run.
+// The same for a plan (plan_worker.cc), whose tensors lie in device memory that the judge shares.
 int PlanWorkerMain(WorkerSetup setup);
 
 }  // namespace hone

@@ -317,14 +317,6 @@ Verdict WorkerProcess::VerdictOf(const Reply& reply) const {
       if (fault) return say(Outcome::kCrash, "a kernel faulted: " + text);
       return say(Outcome::kLaunchError, reply.code == kNotSupported ? text + " on this device" : text);
     }
-    case Said::kWroteInput: {
-      const bool input = reply.zone == Zone::kInput;
-      const auto& group = input ? setup_.inputs : setup_.parameters;
-      return say(
-          Outcome::kInputModified,
-          fmt::format("wrote to {} '{}' or around it, at byte {}; it is read-only", input ? "input" : "parameter",
-                      reply.tensor < group.size() ? group[reply.tensor].name : "?", reply.offset));
-    }
     case Said::kInvalid: return say(Outcome::kInvalid, "not a module: " + text);
     case Said::kReturned:
       verdict.evidence.exit_code = reply.code;

@@ -3,16 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <map>
-#include <optional>
 #include <set>
 #include <unordered_map>
-#include <unordered_set>
 
-#include "base/check.h"
-#include "graph/op.h"
+#include "graph/nest_text.h"
 
 namespace hone {
 
@@ -20,93 +16,18 @@ extern const std::string_view kNumbersText;  // generated_code/numbers.h
 
 namespace {
 
-// C++ names of buffers: the problem's own where they are identifiers.
-std::string Identifier(const std::string& name, int id) {
-  std::string text;
-  for (const char c : name) text += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  return fmt::format("{}_{}",
-                     std::isdigit(static_cast<unsigned char>(text.empty() ? '0' : text[0])) ? "v" + text : text, id);
-}
+using Style = NestText::Style;
 
-// The type of an element in memory. Not every compiler has bf16: g++ 12 lacks it.
-std::string_view ElementName(DType dtype) { return dtype == DType::kBF16 ? "BFloat16" : CppName(dtype); }
-
-std::string FunctionName(std::string_view name) {
-  std::string text(name);
-  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
-  if (text == "Isnan") return "IsNan";
-  return text;
-}
-
-// Writes the nests of one graph: the oracle's over a real type R, the naive module's in the problem's own types.
-enum class Style { kOracle, kNaive };
-
-class NestWriter {
+// Serial nests, or over the host's threads with lanes that run side by side.
+class NestWriter : public NestText {
  public:
-  NestWriter(const Graph& graph, Style style) : graph_(graph), style_(style), stages_(graph.stages()) {
-    for (std::size_t i = 0; i < graph.buffers().size(); ++i)
-      names_.push_back(Identifier(graph.buffers()[i].name, static_cast<int>(i)));
-    if (style == Style::kOracle) FuseChains();
-    exact_.assign(graph.buffers().size(), true);
-    for (std::size_t s = 0; s < stages_.size(); ++s) {
-      const Stage& stage = stages_[s];
-      if (!stage.value) continue;
-      if (stage.sequence >= 0 && SequenceEnd(graph, s) == s + 1) FindExactSteps(s);
-      if (stage.sequence < 0) exact_[static_cast<std::size_t>(stage.buffer)] = IsExact(stage);
-      Visit(stage.value, [&](const ExprNode& node) {
-        if (node.kind == Expr::Kind::kLoad) last_use_[Root(node.buffer)] = static_cast<int>(s);
-      });
-    }
-  }
-
-  const std::string& name(int buffer) const { return names_[static_cast<std::size_t>(buffer)]; }
-
-  // Whether a stage became part of the one that reads it.
-  bool Fused(std::size_t stage) const { return !stages_[stage].value; }
-
-  // Whether a buffer's values carry no rounding: inputs, and what only moves, compares and counts them.
-  bool exact(int buffer) const { return exact_[static_cast<std::size_t>(buffer)]; }
-
-  // The type of an element in the oracle's memory, in terms of R.
-  std::string MemoryType(int id) const {
-    const ScalarType type = ScalarTypeOf(graph_.buffers()[static_cast<std::size_t>(id)].dtype);
-    if (type == ScalarType::kReal) return exact(id) ? "typename TypesOf<R>::Exact" : "R";
-    if (type == ScalarType::kInt) return exact(id) ? "std::int64_t" : "typename TypesOf<R>::Whole";
-    return exact(id) ? "bool" : "typename TypesOf<R>::Truth";
-  }
-
-  // An output that no later stage reads goes straight to its place.
-  bool GoesStraight(int id) const {
-    return style_ == Style::kOracle && graph_.buffers()[static_cast<std::size_t>(id)].tensor >= 0 &&
-           !last_use_.count(id);
-  }
-
-  // The buffer whose memory this one is: itself, or what it is a reshape of. An output has memory of its own.
-  int Root(int buffer) const {
-    const Buffer& b = graph_.buffers()[static_cast<std::size_t>(buffer)];
-    if (b.stage < 0 || b.tensor >= 0) return buffer;
-    const int base = graph_.stages()[static_cast<std::size_t>(b.stage)].reshape_of;
-    return base < 0 ? buffer : Root(base);
-  }
-
-  // Where the run of stages begins whose last one this is: what the run writes has to be declared by then.
-  std::optional<std::size_t> RunThatEnds(std::size_t stage) const {
-    if (SequenceEnd(graph_, stage) != stage + 1) return std::nullopt;
-    while (stages_[stage].sequence >= 0 && stage > 0 && stages_[stage - 1].sequence == stages_[stage].sequence) --stage;
-    return stage;
-  }
+  NestWriter(const Graph& graph, Style style) : NestText(graph, style) {}
 
   // The nest of a stage, or of the whole sequence that it begins.
   std::string WriteRun(std::size_t first) {
     const std::size_t end = SequenceEnd(graph_, first);
     text_.clear();
     depth_ = 1;
-    for (std::size_t s = first; s < end; ++s) {
-      const auto name = [&](int id) { return graph_.buffers()[static_cast<std::size_t>(id)].name; };
-      Line("// {} = {}", name(stages_[s].buffer), Shortened(ToString(stages_[s].value, name)));
-    }
-    const std::string comment = std::move(text_);
-    text_.clear();
     Line("{{");
     ++depth_;
     if (stages_[first].sequence >= 0)
@@ -119,7 +40,7 @@ class NestWriter {
       std::set<int> written;
       for (std::size_t s = first; s < end; ++s) written.insert(stages_[s].buffer);
       const std::string call = CallOf(std::move(text_), written);
-      text_ = comment;
+      text_ = Comment(first, end);
       Line("{}", call);
       for (const auto& [used, last] : last_use_) {
         const Buffer& b = graph_.buffers()[static_cast<std::size_t>(used)];
@@ -128,7 +49,7 @@ class NestWriter {
       }
       return text_;
     }
-    return comment + text_;
+    return Comment(first, end) + text_;
   }
 
   // The nests that WriteRun's results call, as functions: those of stages that differ only in what they read and write
@@ -136,65 +57,22 @@ class NestWriter {
   const std::string& functions() const { return functions_; }
 
  private:
-  // Makes a function of a nest and gives the call of it. Names of buffers become parameters and all other numbered
-  // names are counted anew, so that equal nests have equal texts.
+  // Makes a function of a nest and gives the call of it.
   std::string CallOf(const std::string& nest, const std::set<int>& written) {
-    std::unordered_map<std::string_view, int> buffers;
-    for (std::size_t b = 0; b < names_.size(); ++b) buffers[names_[b]] = static_cast<int>(b);
-    std::unordered_map<std::string, std::string> renamed;
-    std::map<char, int> counts;
-    std::string body, parameters, arguments;
-    const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-    for (std::size_t at = 0; at < nest.size();) {
-      std::size_t end = at;
-      while (end < nest.size() && is_word(nest[end])) ++end;
-      if (end == at) {
-        body += nest[at++];
-        continue;
-      }
-      const std::string word = nest.substr(at, end - at);
-      at = end;
-      const auto buffer = buffers.find(word);
-      const bool numbered = word.size() > 1 && (word[0] == 'i' || word[0] == 't' || word[0] == 'r') &&
-                            std::isdigit(static_cast<unsigned char>(word[1]));
-      if (buffer == buffers.end() && !numbered) {
-        body += word;
-        continue;
-      }
-      auto [it, fresh] = renamed.try_emplace(word);
-      if (fresh) {
-        const char kind = buffer == buffers.end() ? word[0] : 'p';
-        // r7 and r7_at are two names, and stay so.
-        it->second = fmt::format("{}{}", kind, counts[kind]++);
-        if (buffer != buffers.end()) {
-          const bool made = graph_.buffers()[static_cast<std::size_t>(Root(buffer->second))].stage >= 0;
-          const bool writes = written.count(buffer->second) > 0;
-          const auto type =
-              made ? MemoryType(Root(buffer->second))
-                   : std::string(ElementName(graph_.buffers()[static_cast<std::size_t>(buffer->second)].dtype));
-          parameters += fmt::format("{}{}* __restrict {}, ", writes ? "" : "const ", type, it->second);
-          arguments += word + ", ";
-        }
-      }
-      body += it->second;
+    const Function function = Renamed(nest, written);
+    std::string parameters, arguments;
+    for (const auto& one : function.parameters) {
+      parameters += fmt::format("{} __restrict {}, ", one.type, one.name);
+      arguments += one.given + ", ";
     }
-    const auto [it, fresh] = nests_.try_emplace(parameters + body, static_cast<int>(nests_.size()));
+    const auto [it, fresh] = nests_.try_emplace(parameters + function.body, static_cast<int>(nests_.size()));
     if (fresh) {
       functions_ += fmt::format(
           "template <class R>\n[[gnu::noinline]] void Nest{}({}[[maybe_unused]] double* const* value, [[maybe_unused]] "
           "double* const* scale, [[maybe_unused]] int threads) {{\n{}}}\n\n",
-          it->second, parameters, body);
+          it->second, parameters, function.body);
     }
     return fmt::format("Nest{}<R>({}value, scale, threads);", it->second, arguments);
-  }
-
-  void Prepare(const Stage& stage) {
-    const Buffer& buffer = graph_.buffers()[static_cast<std::size_t>(stage.buffer)];
-    real_ = style_ == Style::kNaive ? (buffer.dtype == DType::kF64 ? "double" : "float") : "R";
-    used_.clear();
-    Visit(stage.value, [&](const ExprNode& node) {
-      for (const auto& operand : node.operands) ++used_[operand.get()];
-    });
   }
 
   void WriteStage(const Stage& stage) {
@@ -237,17 +115,6 @@ class NestWriter {
   // Terms that one step of a stage adds up. Below kTermsForThreads, a millisecond or so, a parallel region at every
   // step does not pay: starting one takes some 5 us, but where others use the cores its end is waited for far longer.
   static constexpr double kTermsForThreads = 1 << 20;
-  static double StepTerms(const Stage& stage) {
-    double terms = 1;
-    for (std::size_t d = 0; d < stage.vars.size(); ++d) {
-      if (static_cast<int>(d) != stage.along) terms *= static_cast<double>(stage.vars[d].extent);
-    }
-    double summed = 1;
-    Visit(stage.value, [&](const ExprNode& node) {
-      for (const auto& var : node.over) summed *= static_cast<double>(var.extent);
-    });
-    return terms * summed;
-  }
 
   void OpenSteps(const Stage& stage) {
     const auto extent = stage.vars[static_cast<std::size_t>(stage.along)].extent;
@@ -256,30 +123,6 @@ class NestWriter {
     else
       Line("for (std::int64_t step = 0; step < {}; ++step) {{", extent);
     ++depth_;
-  }
-
-  // Whether all of a sequence advances element by element: each one reads the others only at its own place, apart from
-  // the step.
-  bool IsScan(std::size_t first, std::size_t end) const {
-    const Stage& leader = stages_[first];
-    std::set<int> members;
-    for (std::size_t s = first; s < end; ++s) members.insert(stages_[s].buffer);
-    bool scan = true;
-    for (std::size_t s = first; s < end; ++s) {
-      const Stage& stage = stages_[s];
-      scan = scan && stage.along == leader.along && stage.vars.size() == leader.vars.size();
-      for (std::size_t d = 0; scan && d < stage.vars.size(); ++d) scan = stage.vars[d].extent == leader.vars[d].extent;
-      Visit(stage.value, [&](const ExprNode& node) {
-        if (node.kind != Expr::Kind::kLoad || !members.count(node.buffer)) return;
-        for (std::size_t d = 0; scan && d < stage.vars.size(); ++d) {
-          const Expr& index = node.operands[d];
-          scan = static_cast<int>(d) == stage.along ||
-                 (index->kind == Expr::Kind::kIndex && index->index.id == stage.vars[d].id) ||
-                 (index->kind == Expr::Kind::kConst && stage.vars[d].extent == 1);
-        }
-      });
-    }
-    return scan;
   }
 
   // One nest in the order of memory, with the steps where their dimension is.
@@ -299,16 +142,7 @@ class NestWriter {
       if (var.extent > 1) parallel = false;
     }
     for (std::size_t s = first; s < end; ++s) {
-      Stage stage = stages_[s];
-      if (s != first) {
-        stage.value = Substitute(stage.value, [&](const IndexVar& var) -> Expr {
-          for (std::size_t d = 0; d < stage.vars.size(); ++d) {
-            if (stage.vars[d].id == var.id) return leader.vars[d];
-          }
-          return {};
-        });
-        stage.vars = leader.vars;
-      }
+      const Stage stage = WithIndicesOf(leader, stages_[s]);
       Prepare(stage);
       Line("{{");
       ++depth_;
@@ -319,29 +153,6 @@ class NestWriter {
       CloseLoops(1);
     }
     CloseLoops(loops);
-  }
-
-  // The term of `y = (first step ? 0 : y one step before) + term`: such sums have the errors of sums, not of chains of
-  // additions, since whoever adds many terms adds them in blocks.
-  static Expr RunningSumTerm(const Stage& stage) {
-    const Expr& sum = stage.value;
-    if (sum->kind != Expr::Kind::kBinary || sum->binary != BinaryOp::kAdd || sum->type != ScalarType::kReal) return {};
-    const Expr& before = sum->operands[0];
-    if (before->kind != Expr::Kind::kSelect || before->operands[1]->kind != Expr::Kind::kConst ||
-        before->operands[1]->real != 0 || before->operands[2]->kind != Expr::Kind::kLoad ||
-        before->operands[2]->buffer != stage.buffer) {
-      return {};
-    }
-    for (std::size_t d = 0; d < stage.vars.size(); ++d) {
-      const Expr& index = before->operands[2]->operands[d];
-      const bool own = index->kind == Expr::Kind::kIndex && index->index.id == stage.vars[d].id;
-      if (static_cast<int>(d) != stage.along && !own) return {};
-    }
-    bool reads_itself = false;
-    Visit(sum->operands[1], [&](const ExprNode& node) {
-      reads_itself = reads_itself || (node.kind == Expr::Kind::kLoad && node.buffer == stage.buffer);
-    });
-    return reads_itself ? Expr() : sum->operands[1];
   }
 
   void WriteRunningSum(const Stage& stage, const Expr& term) {
@@ -365,90 +176,6 @@ class NestWriter {
     known_.insert({stage.value.get(), "sum.Get()"});
     WriteResult(stage, stage.value);
     CloseLoops(loops + 1);
-  }
-
-  // Which values of the sequence that ends here carry no rounding: none that reads one which does.
-  void FindExactSteps(std::size_t last) {
-    std::size_t first = last;
-    while (first > 0 && stages_[first - 1].sequence == stages_[last].sequence) --first;
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (std::size_t s = first; s <= last; ++s) {
-        const auto buffer = static_cast<std::size_t>(stages_[s].buffer);
-        const bool exact = exact_[buffer] && IsExact(stages_[s]);
-        changed = changed || exact != exact_[buffer];
-        exact_[buffer] = exact;
-      }
-    }
-  }
-
-  // An element-wise stage whose values one other element-wise stage reads, once each, becomes part of that one: what
-  // lies between would be 16 bytes an element.
-  void FuseChains() {
-    std::map<int, int> uses;  // loads of each buffer, reductions counting as many
-    for (const auto& stage : stages_) {
-      const int weight = HasReduce(stage.value) || stage.reshape_of >= 0 ? 2 : 1;
-      Visit(stage.value, [&](const ExprNode& node) {
-        if (node.kind == Expr::Kind::kLoad) uses[node.buffer] += weight;
-      });
-    }
-    for (auto& stage : stages_) {
-      if (HasReduce(stage.value) || stage.reshape_of >= 0) continue;
-      const auto elements = ElementCount(graph_.buffers()[static_cast<std::size_t>(stage.buffer)].shape);
-      stage.value = ReplaceLoads(stage.value, [&](const ExprNode& load) -> Expr {
-        const Buffer& buffer = graph_.buffers()[static_cast<std::size_t>(load.buffer)];
-        if (buffer.stage < 0 || buffer.tensor >= 0 || uses[load.buffer] != 1 || ElementCount(buffer.shape) < elements)
-          return {};
-        if (load.type == ScalarType::kInt && buffer.dtype != DType::kI64) return {};  // its store narrows
-        if (IsHalf(buffer.dtype)) return {};                                          // and this one rounds
-        Stage& made = stages_[static_cast<std::size_t>(buffer.stage)];
-        if (!made.value || HasReduce(made.value) || made.reshape_of >= 0 || made.sequence >= 0) return {};
-        const Expr value = Substitute(made.value, [&](const IndexVar& var) -> Expr {
-          for (std::size_t d = 0; d < made.vars.size(); ++d) {
-            if (made.vars[d].id == var.id) return load.operands[d];
-          }
-          return {};
-        });
-        made.value = Expr();
-        return value;
-      });
-    }
-  }
-  static bool IsHalf(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
-
-  // Whether storing the value rounds it: results of half types that are more than elements moved from others of theirs.
-  bool StoreRounds(const Stage& stage) const {
-    const DType dtype = graph_.buffers()[static_cast<std::size_t>(stage.buffer)].dtype;
-    if (!IsHalf(dtype)) return false;
-    bool rounds = !IsExact(stage.value);
-    Visit(stage.value, [&](const ExprNode& node) {
-      if (node.type != ScalarType::kReal) return;
-      if (node.kind == Expr::Kind::kLoad)
-        rounds = rounds || graph_.buffers()[static_cast<std::size_t>(node.buffer)].dtype != dtype;
-      if (node.kind == Expr::Kind::kConst)
-        rounds = rounds || (std::isfinite(node.real) && std::trunc(node.real * 4) != node.real * 4);
-      if (node.kind == Expr::Kind::kCast) rounds = rounds || node.operands[0]->type == ScalarType::kInt;
-    });
-    return rounds;
-  }
-  bool IsExact(const Stage& stage) const { return IsExact(stage.value) && !StoreRounds(stage); }
-
-  static bool HasReduce(const Expr& value) {
-    bool found = false;
-    if (value) Visit(value, [&](const ExprNode& node) { found = found || node.kind == Expr::Kind::kReduce; });
-    return found;
-  }
-
-  template <class... Args>
-  void Line(fmt::format_string<Args...> format, Args&&... args) {
-    text_.append(static_cast<std::size_t>(depth_) * 2, ' ');
-    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
-    text_ += '\n';
-  }
-
-  static std::string Shortened(std::string text) {
-    if (text.size() > 160) text = text.substr(0, 157) + "...";
-    return text;
   }
 
   // The only sum of the stage, when lanes can run side by side over the innermost index of the result.
@@ -492,10 +219,8 @@ class NestWriter {
     return enough_summed ? Lanes::kSummed : enough_results ? Lanes::kResult : Lanes::kNone;
   }
 
-  std::string IndexName(const IndexVar& var) const { return fmt::format("i{}", var.id); }
-
   // No loop where a sequence's steps give the index.
-  void OpenLoop(const IndexVar& var, bool parallel = false) {
+  void OpenLoop(const IndexVar& var, bool parallel = false) override {
     if (var.id == step_var_) {
       Line("{{");
       ++depth_;
@@ -506,51 +231,6 @@ class NestWriter {
     ++depth_;
   }
   bool IsLoop(const IndexVar& var) const { return var.extent > 1 && var.id != step_var_; }
-  void CloseLoops(std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) {
-      --depth_;
-      Line("}}");
-    }
-  }
-
-  std::string Offset(const Stage& stage) const {
-    std::string offset;
-    std::int64_t stride = 1;
-    for (std::size_t d = stage.vars.size(); d-- > 0;) {
-      if (stage.vars[d].extent != 1) {
-        const std::string term =
-            stride == 1 ? IndexName(stage.vars[d]) : fmt::format("{} * {}", IndexName(stage.vars[d]), stride);
-        offset = offset.empty() ? term : term + " + " + offset;
-      }
-      stride *= stage.vars[d].extent;
-    }
-    return offset.empty() ? "0" : offset;
-  }
-
-  void WriteResult(const Stage& stage, const Expr& value) {
-    const Buffer& buffer = graph_.buffers()[static_cast<std::size_t>(stage.buffer)];
-    std::string text = Emit(value);
-    if (style_ == Style::kNaive)
-      return Line("{}[{}] = static_cast<{}>({});", name(stage.buffer), Offset(stage), ElementName(buffer.dtype), text);
-    if (value->type == ScalarType::kInt && buffer.dtype != DType::kI64)
-      text = fmt::format("Narrow<{}>({})", ElementName(buffer.dtype), text);
-    if (StoreRounds(stage))
-      text = fmt::format("{}(R({}))", buffer.dtype == DType::kF16 ? "StoredF16" : "StoredBF16", text);
-    if (GoesStraight(stage.buffer)) {
-      const auto& outputs = graph_.problem().tensors;
-      const auto position = std::count_if(outputs.begin(), outputs.begin() + buffer.tensor,
-                                          [](const Tensor& t) { return t.role == Role::kOutput; });
-      return Line("Store({0}, value[{1}] + ({2}), scale[{1}] + ({2}));", text, position, Offset(stage));
-    }
-    if (value->type == ScalarType::kReal && exact(stage.buffer))
-      text = fmt::format("static_cast<typename TypesOf<R>::Exact>({})", ExactText(text));
-    if (value->type != ScalarType::kReal && exact(stage.buffer)) text = fmt::format("Plain({})", text);
-    Line("{}[{}] = {};", name(stage.buffer), Offset(stage), text);
-  }
-
-  // An expression of type R that carries no error, as a plain number.
-  static std::string ExactText(const std::string& text) { return fmt::format("Plain({})", text); }
-
   void WritePlainNest(const Stage& stage) {
     bool parallel = style_ == Style::kOracle;
     std::size_t loops = 0;
@@ -579,10 +259,6 @@ class NestWriter {
       const std::string a = EmitTerm(term);
       Line("sums.Add(lane, {});", a);
     }
-  }
-  bool IsExactProduct(const Expr& e) const {
-    return e->kind == Expr::Kind::kBinary && e->binary == BinaryOp::kMul && e->type == ScalarType::kReal &&
-           IsExact(e->operands[0]) && IsExact(e->operands[1]);
   }
 
   // for outer indices: for blocks of kLanes of the inner one: all lanes' sums grow together, so that every element of
@@ -662,300 +338,14 @@ class NestWriter {
     CloseLoops(stage.vars.size());
   }
 
-  // --- Expressions ---
-
-  // What is in sight while the statements of one block are written. Shared subtrees become named temporaries, if they
-  // are evaluated on every path: a load behind a select's guard must stay behind it.
-  class Scope {
-   public:
-    Scope(NestWriter& writer, const Expr& root)
-        : writer_(writer), known_(writer.known_), unconditional_(writer.unconditional_) {
-      Walk(*root);
-    }
-    ~Scope() {
-      writer_.known_ = std::move(known_);
-      writer_.unconditional_ = std::move(unconditional_);
-    }
-
-   private:
-    void Walk(const ExprNode& node) {
-      if (!writer_.unconditional_.insert(&node).second) return;
-      if (node.kind == Expr::Kind::kReduce) return;  // a block of its own
-      if (node.kind == Expr::Kind::kSelect) return Walk(*node.operands[0]);
-      for (const auto& operand : node.operands) Walk(*operand);
-    }
-    NestWriter& writer_;
-    std::unordered_map<const ExprNode*, std::string> known_;
-    std::unordered_set<const ExprNode*> unconditional_;
-  };
-
-  std::string Emit(const Expr& e) {
-    if (const auto it = known_.find(e.get()); it != known_.end()) return it->second;
-    if (e->kind == Expr::Kind::kReduce) {
-      std::string name = EmitReduce(*e);
-      if (unconditional_.count(e.get())) known_[e.get()] = name;
-      return name;
-    }
-    std::string text = EmitNode(*e);
-    // Index arithmetic is the compiler's to share; hashes of indices (graph/random.h) would grow without bound.
-    const bool hash = e->kind == Expr::Kind::kBinary && e->binary == BinaryOp::kXor;
-    const bool worth =
-        e->kind != Expr::Kind::kConst && e->kind != Expr::Kind::kIndex && (e->type != ScalarType::kInt || hash);
-    if (worth && used_[e.get()] > 1 && unconditional_.count(e.get())) {
-      std::string name = fmt::format("t{}", temporaries_++);
-      Line("const auto {} = {};", name, text);
-      known_[e.get()] = name;
-      return name;
-    }
-    return text;
+  std::string StoreText(const std::string& value, std::ptrdiff_t output, const std::string& offset) const override {
+    return fmt::format("Store({0}, value[{1}] + ({2}), scale[{1}] + ({2}));", value, output, offset);
   }
 
-  // A sum's term: a product of two reals is a contraction's.
-  std::string EmitTerm(const Expr& e) {
-    if (style_ == Style::kOracle && e->kind == Expr::Kind::kBinary && e->binary == BinaryOp::kMul &&
-        e->type == ScalarType::kReal && e->operands[0].get() != e->operands[1].get()) {
-      const std::string a = Emit(e->operands[0]);
-      const std::string b = Emit(e->operands[1]);
-      return fmt::format("Product({}, {})", a, b);
-    }
-    return Emit(e);
-  }
-
-  // Whether a value carries no rounding. Loads, moves, comparisons and arithmetic of whole numbers are exact when their
-  // operands are.
-  bool IsExact(const Expr& e) const {
-    bool exact = true;
-    Visit(e, [&](const ExprNode& node) { exact = exact && KeepsExact(node); });
-    return exact;
-  }
-  bool KeepsExact(const ExprNode& node) const {
-    const bool real = node.type == ScalarType::kReal;
-    switch (node.kind) {
-      case Expr::Kind::kConst:
-      case Expr::Kind::kIndex:
-      case Expr::Kind::kSelect:
-      case Expr::Kind::kCast: return true;
-      case Expr::Kind::kLoad: return exact_[static_cast<std::size_t>(node.buffer)];
-      case Expr::Kind::kUnary: {
-        constexpr UnaryOp kKeep[] = {UnaryOp::kNeg,  UnaryOp::kAbs,   UnaryOp::kSign, UnaryOp::kFloor,
-                                     UnaryOp::kCeil, UnaryOp::kTrunc, UnaryOp::kRound};
-        return !real || std::find(std::begin(kKeep), std::end(kKeep), node.unary) != std::end(kKeep);
-      }
-      case Expr::Kind::kBinary: return !real || node.binary == BinaryOp::kMax || node.binary == BinaryOp::kMin;
-      case Expr::Kind::kReduce: return !real || node.reduce == ReduceOp::kMax || node.reduce == ReduceOp::kMin;
-    }
-    return false;
-  }
-  // Or on a real: where data was folded away, its type is still that of a number that may be unsure.
-  static bool HangsOnData(const Expr& index) {
-    bool found = false;
-    Visit(index, [&](const ExprNode& node) {
-      const bool from_real = node.kind == Expr::Kind::kCast && node.operands[0]->type != ScalarType::kInt;
-      found = found || node.kind == Expr::Kind::kLoad || node.kind == Expr::Kind::kReduce || from_real;
-    });
-    return found;
-  }
-
-  std::string RealConstant(double value) const {
-    if (std::isnan(value)) return fmt::format("{}(std::numeric_limits<double>::quiet_NaN())", real_);
-    if (std::isinf(value)) return fmt::format("{}({}kInf)", real_, value < 0 ? "-" : "");
-    return style_ == Style::kOracle ? fmt::format("Constant<R>({})", value) : fmt::format("{}({})", real_, value);
-  }
-
-  std::string EmitNode(const ExprNode& e) {
-    switch (e.kind) {
-      case Expr::Kind::kConst:
-        if (e.type == ScalarType::kReal) return RealConstant(e.real);
-        if (e.type == ScalarType::kBool) return e.whole ? "true" : "false";
-        return fmt::format("std::int64_t{{{}}}", e.whole);
-      case Expr::Kind::kIndex: return IndexName(e.index);
-      case Expr::Kind::kLoad: return EmitLoad(e);
-      case Expr::Kind::kUnary: {
-        const std::string x = Emit(e.operands[0]);
-        if (e.unary == UnaryOp::kNeg) return fmt::format("(-{})", x);
-        if (e.unary == UnaryOp::kNot && e.type == ScalarType::kInt) return fmt::format("(~{})", x);
-        return fmt::format("{}({})", FunctionName(Name(e.unary)), x);
-      }
-      case Expr::Kind::kBinary: return EmitBinary(e);
-      case Expr::Kind::kSelect: return EmitSelect(e);
-      case Expr::Kind::kCast: return EmitCast(e);
-      case Expr::Kind::kReduce: break;
-    }
-    HONE_CHECK(false, "a reduction is not a plain node");
-  }
-
-  std::string EmitLoad(const ExprNode& e) {
-    const Buffer& buffer = graph_.buffers()[static_cast<std::size_t>(e.buffer)];
-    std::string offset;
-    std::vector<std::string> unsure;  // indices that hang on rounding
-    std::int64_t stride = 1;
-    for (std::size_t d = buffer.shape.size(); d-- > 0;) {
-      const Expr& index = e.operands[d];
-      const bool zero = index->kind == Expr::Kind::kConst && index->whole == 0;
-      if (!zero) {
-        std::string at = Emit(index);
-        if (HangsOnData(index)) {
-          if (style_ == Style::kOracle && !IsExact(index)) unsure.push_back(at);
-          at = fmt::format("Inside({}, {})", at, buffer.shape[d]);
-        }
-        const std::string term = stride == 1 ? at : fmt::format("{} * {}", at, stride);
-        offset = offset.empty() ? term : term + " + " + offset;
-      }
-      stride *= buffer.shape[d];
-    }
-    std::string element = fmt::format("{}[{}]", name(e.buffer), offset.empty() ? "0" : offset);
-    const bool made = graph_.buffers()[static_cast<std::size_t>(Root(e.buffer))].stage >= 0;
-    std::string text = element;  // what stages of the oracle make is of the nest's own types already
-    if (style_ == Style::kNaive || !made || (exact(e.buffer) && e.type == ScalarType::kReal)) {
-      const bool half =
-          (style_ == Style::kNaive || !made) && (buffer.dtype == DType::kF16 || buffer.dtype == DType::kBF16);
-      if (e.type == ScalarType::kReal)
-        text = fmt::format("{}({})", real_, half ? "static_cast<float>(" + element + ")" : element);
-      else if (e.type == ScalarType::kInt)
-        text = fmt::format("std::int64_t{{{}}}", element);
-    }
-    for (const auto& index : unsure) {
-      const char* type = e.type == ScalarType::kReal  ? "R"
-                         : e.type == ScalarType::kInt ? "typename TypesOf<R>::Whole"
-                                                      : "typename TypesOf<R>::Truth";
-      text = fmt::format("Picked({}, {}({}))", index, type, text);
-    }
-    return text;
-  }
-
-  std::string EmitBinary(const ExprNode& e) {
-    const std::string a = Emit(e.operands[0]);
-    const std::string b = Emit(e.operands[1]);
-    const ScalarType operand = e.operands[0]->type;
-    switch (e.binary) {
-      case BinaryOp::kAdd:
-      case BinaryOp::kSub:
-      case BinaryOp::kMul:
-      case BinaryOp::kDiv: return fmt::format("({} {} {})", a, Name(e.binary), b);
-      case BinaryOp::kFloorDiv: return fmt::format("FloorDiv({}, {})", a, b);
-      case BinaryOp::kFloorMod: return fmt::format("FloorMod({}, {})", a, b);
-      case BinaryOp::kLess: return fmt::format("Less({}, {})", a, b);
-      case BinaryOp::kLessEqual: return fmt::format("LessEqual({}, {})", a, b);
-      case BinaryOp::kEqual: return fmt::format("Equal({}, {})", a, b);
-      case BinaryOp::kNotEqual: return fmt::format("NotEqual({}, {})", a, b);
-      case BinaryOp::kAnd:
-      case BinaryOp::kOr:
-      case BinaryOp::kXor:
-        if (operand == ScalarType::kInt)
-          return fmt::format("({} {} {})", a,
-                             e.binary == BinaryOp::kAnd  ? "&"
-                             : e.binary == BinaryOp::kOr ? "|"
-                                                         : "^",
-                             b);
-        return fmt::format("{}({}, {})", FunctionName(Name(e.binary)), a, b);
-      default: return fmt::format("{}({}, {})", FunctionName(Name(e.binary)), a, b);
-    }
-  }
-
-  std::string EmitSelect(const ExprNode& e) {
-    const std::string condition = Emit(e.operands[0]);
-    const std::string then = Emit(e.operands[1]);
-    const std::string otherwise = Emit(e.operands[2]);
-    if (style_ == Style::kOracle && !IsExact(e.operands[0]))
-      return fmt::format("Choose({}, {}, {})", condition, then, otherwise);
-    return fmt::format("(Plain({}) ? {} : {})", condition, then, otherwise);
-  }
-
-  std::string EmitCast(const ExprNode& e) {
-    const std::string x = Emit(e.operands[0]);
-    const ScalarType from = e.operands[0]->type;
-    if (e.type == ScalarType::kReal)
-      return fmt::format("{}({}(0), {})", from == ScalarType::kBool ? "FromTruth" : "FromWhole", real_, x);
-    if (e.type == ScalarType::kInt) return fmt::format("ToWhole({})", x);
-    return fmt::format("ToTruth({})", x);
-  }
-
-  // Statements before the current one; gives the name of the folded value.
-  std::string EmitReduce(const ExprNode& e) {
-    const int id = temporaries_++;
-    const std::string type = e.operands[0]->type == ScalarType::kReal ? real_
-                             : style_ == Style::kNaive
-                                 ? (e.operands[0]->type == ScalarType::kInt ? "std::int64_t" : "bool")
-                             : e.operands[0]->type == ScalarType::kInt ? "typename TypesOf<R>::Whole"
-                                                                       : "typename TypesOf<R>::Truth";
-    const bool arg = e.reduce == ReduceOp::kArgMax || e.reduce == ReduceOp::kArgMin;
-    const std::string name = fmt::format("r{}", id);
-    switch (e.reduce) {
-      case ReduceOp::kSum: Line("Sum<{}> {};", type, name); break;
-      case ReduceOp::kProd: Line("{} {}(1);", type, name); break;
-      case ReduceOp::kAny: Line("{} {} = false;", type, name); break;
-      case ReduceOp::kAll: Line("{} {} = true;", type, name); break;
-      default: Line("Best<{}> {};", type, name); break;
-    }
-    if (arg || e.reduce == ReduceOp::kMax || e.reduce == ReduceOp::kMin) Line("std::int64_t {}_at = 0;", name);
-    for (const auto& var : e.over) OpenLoop(var);
-    {
-      Scope scope(*this, e.operands[0]);
-      const std::string body = e.reduce == ReduceOp::kSum ? EmitTerm(e.operands[0]) : Emit(e.operands[0]);
-      switch (e.reduce) {
-        case ReduceOp::kSum: Line("{}.Add({});", name, body); break;
-        case ReduceOp::kProd: Line("{0} = {0} * {1};", name, body); break;
-        case ReduceOp::kAny: Line("{0} = Or({0}, {1});", name, body); break;
-        case ReduceOp::kAll: Line("{0} = And({0}, {1});", name, body); break;
-        case ReduceOp::kMax:
-          if (!arg && e.type == ScalarType::kReal) {
-            Line("{0}.best = {0}_at++ == 0 ? {1} : Max({0}.best, {1});", name, body);
-            break;
-          }
-          [[fallthrough]];
-        case ReduceOp::kMin:
-          if (!arg && e.type == ScalarType::kReal) {
-            Line("{0}.best = {0}_at++ == 0 ? {1} : Min({0}.best, {1});", name, body);
-            break;
-          }
-          [[fallthrough]];
-        default:
-          Line("{0}.Offer({1}, {0}_at++, {2});", name, body,
-               e.reduce == ReduceOp::kArgMax || e.reduce == ReduceOp::kMax ? "true" : "false");
-      }
-    }
-    CloseLoops(e.over.size());
-    if (arg) return name + ".At()";
-    if (e.reduce == ReduceOp::kSum) return name + ".Get()";
-    if (e.reduce == ReduceOp::kMax || e.reduce == ReduceOp::kMin) return name + ".best";
-    return name;
-  }
-
-  const Graph& graph_;
-  const Style style_;
-  std::vector<Stage> stages_;  // the graph's; without a value once fused
-  std::vector<std::string> names_;
-  std::vector<bool> exact_;      // by buffer
-  std::map<int, int> last_use_;  // buffer -> stage
-  std::string text_, real_, functions_;
+  std::string functions_;
   std::unordered_map<std::string, int> nests_;  // the functions' texts and numbers
-  int depth_ = 0, temporaries_ = 0;
-  int step_var_ = -1;        // the index that a sequence's step gives; -1 outside one
-  bool small_step_ = false;  // whether the nest is too small for threads
-  std::unordered_map<const ExprNode*, int> used_;
-  std::unordered_map<const ExprNode*, std::string> known_;
-  std::unordered_set<const ExprNode*> unconditional_;
+  bool small_step_ = false;                     // whether the nest is too small for threads
 };
-
-// Which types and roundings the contract means for this problem.
-struct Honesty {
-  std::string type = "float";
-  double unit = 0x1p-24, operand_unit = 0x1p-24;
-};
-
-Honesty HonestyOf(const Problem& problem) {
-  const bool all_double = std::all_of(problem.tensors.begin(), problem.tensors.end(),
-                                      [](const Tensor& t) { return !IsFloat(t.dtype) || t.dtype == DType::kF64; });
-  switch (problem.contract) {
-    case Precision::kFp64: return {"double", 0x1p-53, 0x1p-53};
-    case Precision::kTorch:
-    case Precision::kFp32: return all_double ? Honesty{"double", 0x1p-53, 0x1p-53} : Honesty{};
-    case Precision::kTf32:
-    case Precision::kFp16: return {"float", 0x1p-24, 0x1p-11};
-    case Precision::kBf16: return {"float", 0x1p-24, 0x1p-8};
-  }
-  return {};
-}
 
 bool IsOutput(const Graph& graph, const Buffer& buffer) {
   return buffer.tensor >= 0 && graph.problem().tensors[static_cast<std::size_t>(buffer.tensor)].role == Role::kOutput;
@@ -971,7 +361,7 @@ std::string OracleSource(const Graph& graph) {
   fmt::format_to(
       std::back_inserter(head),
       "namespace {{\nconst double kUnit = {:a};\nconst double kOperandUnit = {:a};\nconst double kSmallest = {:a};\n\n",
-      honesty.unit, honesty.operand_unit, honesty.unit > 0x1p-50 ? 0x1p-126 : 0x1p-1022);
+      honesty.unit, honesty.operand_unit, honesty.smallest);
   std::string text =
       "template <class R>\nvoid RunGraph(const void* const* in, double* const* value, double* const* scale, "
       "[[maybe_unused]] int threads) {\n";
@@ -980,7 +370,7 @@ std::string OracleSource(const Graph& graph) {
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     if (buffers[i].stage >= 0) continue;
     fmt::format_to(std::back_inserter(text), "  [[maybe_unused]] const auto* {} = static_cast<const {}*>(in[{}]);\n",
-                   writer.name(static_cast<int>(i)), ElementName(buffers[i].dtype), input++);
+                   writer.name(static_cast<int>(i)), writer.ElementName(buffers[i].dtype), input++);
   }
   for (std::size_t s = 0; s < graph.stages().size(); ++s) {
     if (!live[s]) continue;
@@ -1035,8 +425,8 @@ std::string NaiveModule(const Graph& graph) {
     const bool parameter = problem.tensors[static_cast<std::size_t>(buffers[i].tensor)].role == Role::kParameter;
     fmt::format_to(std::back_inserter(text),
                    "  [[maybe_unused]] const auto* __restrict {} = static_cast<const {}*>(call->{}[{}].data);\n",
-                   writer.name(static_cast<int>(i)), ElementName(buffers[i].dtype), parameter ? "parameters" : "inputs",
-                   parameter ? parameters++ : inputs++);
+                   writer.name(static_cast<int>(i)), writer.ElementName(buffers[i].dtype),
+                   parameter ? "parameters" : "inputs", parameter ? parameters++ : inputs++);
   }
   for (std::size_t s = 0; s < graph.stages().size(); ++s) {
     if (!live[s]) continue;
@@ -1051,12 +441,13 @@ std::string NaiveModule(const Graph& graph) {
       int position = 0;
       while (graph.Output(static_cast<std::size_t>(position)) != id) ++position;
       fmt::format_to(std::back_inserter(text), "  auto* __restrict {} = static_cast<{}*>(call->outputs[{}].data);\n",
-                     writer.name(id), ElementName(buffer.dtype), position);
+                     writer.name(id), writer.ElementName(buffer.dtype), position);
     } else {
       fmt::format_to(std::back_inserter(text),
                      "  static const auto {0}_memory = std::make_unique_for_overwrite<{2}[]>({1});\n"
                      "  {2}* __restrict {0} = {0}_memory.get();\n",
-                     writer.name(id), std::max<std::int64_t>(ElementCount(buffer.shape), 1), ElementName(buffer.dtype));
+                     writer.name(id), std::max<std::int64_t>(ElementCount(buffer.shape), 1),
+                     writer.ElementName(buffer.dtype));
     }
     if (const auto first = writer.RunThatEnds(s)) text += writer.WriteRun(*first);
   }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "problem/drawing.h"
 #include "problem/problem.h"
 
 namespace hone {
@@ -15,7 +16,11 @@ struct Draw {
   std::string name = "own";
   double scale = 1;       // every element times this
   bool outliers = false;  // one element in 10^4, and at least one a tensor, a thousand times larger
+  int widen = 0;          // every element times a power of two from 2^-widen to 2^widen, another for each
 };
+
+// The tensor's own generator with the variation, for host and device alike; of FromFile the variation alone.
+Drawing DrawingOf(const Tensor& tensor, std::uint64_t seed, std::uint64_t stream, const Draw& draw);
 
 // Writes the tensor.bytes() bytes at `data`. An element depends on (seed, stream) and its own index only, not on
 // threads or on what was drawn before; give each tensor of a problem its own stream. Reals are drawn in double and

@@ -8,6 +8,8 @@
 #include <set>
 
 #include "base/files.h"
+#include "base/philox.h"
+#include "base/sha256.h"
 #include "problem/safetensors.h"
 
 namespace hone {
@@ -53,6 +55,31 @@ TEST(GenerateTest, AnElementDependsOnSeedStreamAndIndexOnly) {
     EXPECT_NE(small, Drawn<float>(Of({1001}, generator), 1, 1));
     EXPECT_NE(large[1'500'002], 0);
   }
+}
+
+TEST(GenerateTest, ItsOwnLogarithmAndCircleAreThoseOfTheLibraryToTheLastBits) {
+  for (std::uint32_t i = 0; i < 100'000; ++i) {
+    const std::uint32_t word = Philox(7, 0, i).word[0] >> (i % 31);
+    const double x = (word + 1.0) / 4294967296.0;
+    EXPECT_NEAR(drawing::LogOfUnit(x), std::log(x), 4e-16 * std::max(1.0, -std::log(x))) << x;
+    double sine = 0, cosine = 0;
+    drawing::SinCosOfTurn(word, sine, cosine);
+    const double angle = 2 * std::acos(-1.0) * (word / 4294967296.0);
+    EXPECT_NEAR(sine, std::sin(angle), 1e-15);
+    EXPECT_NEAR(cosine, std::cos(angle), 1e-15);
+  }
+}
+
+// Held here because other machines and devices have to draw the same.
+TEST(GenerateTest, DrawsAreTheSameEverywhere) {
+  const auto print = [](const auto& data) {
+    return Sha256(std::string_view(reinterpret_cast<const char*>(data.data()), data.size() * sizeof data[0]))
+        .substr(0, 16);
+  };
+  EXPECT_EQ(print(Drawn<double>(Of({10'001}, Normal{}, DType::kF64))), "3575e6004e6ddfba");
+  EXPECT_EQ(print(Drawn<float>(Of({10'001}, Uniform{-1, 3}))), "e4d6417bd2d6ab8a");
+  const Draw wide{.name = "wide", .scale = 3, .outliers = true, .widen = 20};
+  EXPECT_EQ(print(Drawn<std::uint16_t>(Of({10'001}, Normal{}, DType::kF16), 1, 0, wide)), "1afd01bdfa42a8b9");
 }
 
 TEST(GenerateTest, UniformHasItsMomentsAndBounds) {

@@ -12,9 +12,9 @@
 #include "command/command.h"
 #include "command/evaluation_text.h"
 #include "dsl/lower.h"
-#include "evaluate/draws.h"
 #include "evaluate/oracle.h"
 #include "graph/graph.h"
+#include "problem/generate.h"
 #include "problem/safetensors.h"
 #include "propose/limits.h"
 #include "search/record.h"
@@ -157,18 +157,21 @@ Result<bool> WriteSample(const Problem& problem, int threads, const std::string&
   if (bytes > kLargestSample) return false;
   const Graph graph = HONE_TRY(Graph::Create(problem));
   const Oracle oracle = HONE_TRY(Oracle::Compile(graph));
-  Draws draws(problem, oracle, kSampleSeed, threads);
-  const DrawnInputs* drawn = HONE_TRY(draws.Get(0));
-  std::vector<NamedData> tensors;
   const auto inputs = problem.Inputs();
+  std::vector<std::vector<std::byte>> values;
+  std::vector<const void*> pointers;
+  std::vector<NamedData> tensors;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    tensors.push_back({inputs[i]->name, inputs[i]->dtype, inputs[i]->shape, drawn->values[i].data()});
+    auto& data = values.emplace_back(static_cast<std::size_t>(inputs[i]->bytes()));
+    HONE_TRY(Fill(*inputs[i], kSampleSeed + 1, i, {}, data.data(), problem.folder));
+    pointers.push_back(data.data());
+    tensors.push_back({inputs[i]->name, inputs[i]->dtype, inputs[i]->shape, data.data()});
   }
+  const auto expected = HONE_TRY(oracle.Run(pointers, threads));
   const auto outputs = problem.Outputs();
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    tensors.push_back(
-        {"expected." + outputs[i]->name, DType::kF64, outputs[i]->shape, drawn->expected[i].value.data()});
-    tensors.push_back({"budget." + outputs[i]->name, DType::kF64, outputs[i]->shape, drawn->expected[i].budget.data()});
+    tensors.push_back({"expected." + outputs[i]->name, DType::kF64, outputs[i]->shape, expected[i].value.data()});
+    tensors.push_back({"budget." + outputs[i]->name, DType::kF64, outputs[i]->shape, expected[i].budget.data()});
   }
   HONE_TRY(WriteSafetensors(path, tensors));
   return true;

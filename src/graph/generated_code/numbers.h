@@ -7,8 +7,12 @@
 //   implementation Tracked         a double and a first-order bound of the error that rounding each operation once in
 //   the contract's precision
 //                   would cause: the oracle
+//
+// Device code that NVRTC compiles takes this text too, behind base/device_std.h. It is then in no namespace: a type
+// without linkage cannot be an argument of a kernel's template.
 #pragma once
 
+#ifndef __CUDACC_RTC__
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -18,14 +22,17 @@
 #include <new>
 
 namespace {
+#endif
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-// Unit roundoff of ordinary operations and of the operands of contractions (sums of products); set by the generated
-// code.
+// Unit roundoff of ordinary operations and of the operands of contractions (sums of products), and the smallest normal
+// number of the contract's precision; set by the generated code, behind this text or before it.
+#ifndef HONE_UNITS_ARE_SET
 extern const double kUnit;
 extern const double kOperandUnit;
-extern const double kSmallest;  // normal number of the contract's precision
+extern const double kSmallest;
+#endif
 // Error of a transcendental function in units of kUnit: vector math libraries are good to 4 ulp, which is 8 units.
 constexpr double kFunctionUnits = 8;
 
@@ -607,11 +614,12 @@ struct Sums<Honest<T>> {
   }
 };
 
-// One sum, for places where lanes do not fit.
+// One sum, for places where lanes do not fit. Merge adds another's terms: sums in parts.
 template <class T>
 struct Sum {
   T total{};
   void Add(T t) { total = total + t; }
+  void Merge(const Sum& other) { total = total + other.total; }
   T Get() const { return total; }
 };
 template <class T>
@@ -622,6 +630,13 @@ struct Sum<Honest<T>> {
     block += t.v;
     if (++count % kBlock != 0) return;
     total += block;
+    block = 0;
+  }
+  void AddExactProduct(T a, T b) { Add(Wrap<T>(RoundOperand(a) * RoundOperand(b))); }
+  void AddExact(T a) { Add(Wrap<T>(a)); }
+  void ScaleExactProducts() {}
+  void Merge(const Sum& other) {
+    total = (total + block) + (other.total + other.block);
     block = 0;
   }
   Honest<T> Get() const { return Wrap<T>(total + block); }
@@ -635,6 +650,30 @@ struct Sum<Tracked> {
     errors.magnitude += std::abs(t.v);
     errors.squares += t.e * t.e;
     errors.signed_sum += std::copysign(t.e, t.v);
+  }
+  // As in Sums: of numbers without error, whose products' errors ScaleExactProducts adds in the end.
+  void AddExactProduct(double a, double b) {
+    const double p = a * b;
+    v += p;
+    errors.magnitude += std::abs(p);
+    if (kOperandUnit > kUnit) errors.squares += p * p;
+  }
+  void AddExact(double a) {
+    v += a;
+    errors.magnitude += std::abs(a);
+  }
+  void ScaleExactProducts() {
+    errors.magnitude *= 2;
+    if (kOperandUnit > kUnit) {
+      errors.squares *= 4 * kOperandUnit * kOperandUnit;
+      errors.signed_sum = 2 * kOperandUnit * v;
+    }
+  }
+  void Merge(const Sum& other) {
+    v += other.v;
+    errors.magnitude += other.errors.magnitude;
+    errors.squares += other.errors.squares;
+    errors.signed_sum += other.errors.signed_sum;
   }
   Tracked Get() const { return Tracked(v, errors.Total()); }
 };
@@ -651,6 +690,14 @@ struct Best {
       best = x;
       at = i;
     }
+  }
+  void Merge(const Best& other, bool largest) {
+    const bool later = at >= 0 && other.at > at;  // of two that are equal the first counts
+    if (other.at < 0) return;
+    if (later) return Offer(other.best, other.at, largest);
+    Best first = other;
+    if (at >= 0) first.Offer(best, at, largest);
+    *this = first;
   }
   std::int64_t At() const { return at; }
 };
@@ -674,6 +721,19 @@ struct Best<Tracked> {
     rival = std::max(rival, sign * x.v + 4 * x.e);
     rival_error = std::max(rival_error, x.e);
   }
+  void Merge(const Best& other, bool largest) {
+    if (other.at < 0) return;
+    if (at < 0) {
+      *this = other;
+      return;
+    }
+    Best first = other.at > at ? *this : other;
+    const Best& second = other.at > at ? other : *this;
+    first.Offer(second.best, second.at, largest);
+    first.rival = std::max(first.rival, second.rival);
+    first.rival_error = std::max(first.rival_error, second.rival_error);
+    *this = first;
+  }
   Whole At() const {
     return Whole(at, best.v != best.v || best.e + rival_error == 0 || rival < sign * best.v - 4 * best.e);
   }
@@ -690,6 +750,19 @@ struct Best<Whole> {
       at = i;
     }
     best.sure = sure;
+  }
+  void Merge(const Best& other, bool largest) {
+    if (other.at < 0) return;
+    const bool all = sure && other.sure;
+    if (at < 0) {
+      *this = other;
+    } else {
+      Best first = other.at > at ? *this : other;
+      const Best& second = other.at > at ? other : *this;
+      first.Offer(second.best, second.at, largest);
+      *this = first;
+    }
+    sure = best.sure = all;
   }
   Whole At() const { return Whole(at, sure); }
 };
@@ -724,6 +797,7 @@ inline void Store(double x, double* value, double* scale) {
   *scale = 0;
 }
 
+#ifndef __CUDACC_RTC__
 // The values of one stage, not initialized: the nest writes each before another stage reads it.
 template <class T>
 class Memory {
@@ -744,3 +818,4 @@ class Memory {
 };
 
 }  // namespace
+#endif

@@ -1,7 +1,10 @@
 #include "target/cuda/driver.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <map>
@@ -40,6 +43,20 @@ struct alignas(64) TensorMap {
 struct Uuid {
   unsigned char bytes[16];
 };
+struct MemoryLocation {
+  int type, id;
+};
+struct AllocationProperties {
+  int type, handle_types;
+  MemoryLocation location;
+  void* unused;
+  unsigned char flags[8];
+};
+struct AccessDescription {
+  MemoryLocation location;
+  int flags;
+};
+constexpr int kPinned = 1, kOnDevice = 1, kFileDescriptor = 1;
 
 struct Api {
   int (*init)(unsigned flags);
@@ -57,6 +74,20 @@ struct Api {
   int (*free)(Address address);
   int (*copy_in)(Address to, const void* from, std::size_t bytes, void* stream);
   int (*copy_out)(void* to, Address from, std::size_t bytes, void* stream);
+  int (*copy)(Address to, Address from, std::size_t bytes, void* stream);
+  int (*memory_info)(std::size_t* free_bytes, std::size_t* bytes);
+  int (*set16)(Address at, unsigned short pattern, std::size_t count, void* stream);
+  int (*create_memory)(unsigned long long* handle, std::size_t bytes, const AllocationProperties* properties,
+                       unsigned long long flags);
+  int (*release_memory)(unsigned long long handle);
+  int (*export_memory)(void* descriptor, unsigned long long handle, int type, unsigned long long flags);
+  int (*import_memory)(unsigned long long* handle, void* descriptor, int type);
+  int (*reserve)(Address* address, std::size_t bytes, std::size_t alignment, Address wish, unsigned long long flags);
+  int (*free_reserved)(Address address, std::size_t bytes);
+  int (*map)(Address address, std::size_t bytes, std::size_t offset, unsigned long long handle,
+             unsigned long long flags);
+  int (*unmap)(Address address, std::size_t bytes);
+  int (*set_access)(Address address, std::size_t bytes, const AccessDescription* access, std::size_t count);
   int (*set8)(Address at, unsigned char byte, std::size_t count, void* stream);
   int (*stream_create)(void** stream, unsigned flags);
   int (*stream_destroy)(void* stream);
@@ -92,26 +123,31 @@ Result<Api> OpenApi() {
                 "inspected, but not run");
   Api api{};
   const auto load = [&](const char* symbol, auto*& function) { return library->Load(symbol, function); };
-  const bool all = load("cuInit", api.init) && load("cuDriverGetVersion", api.driver_version) &&
-                   load("cuDeviceGetCount", api.device_count) && load("cuDeviceGet", api.device_get) &&
-                   load("cuDeviceGetName", api.device_name) && load("cuDeviceGetUuid_v2", api.device_uuid) &&
-                   load("cuDeviceGetAttribute", api.device_attribute) &&
-                   load("cuDeviceTotalMem_v2", api.device_memory) && load("cuDevicePrimaryCtxRetain", api.retain) &&
-                   load("cuDevicePrimaryCtxRelease_v2", api.release) && load("cuCtxSetCurrent", api.set_current) &&
-                   load("cuMemAlloc_v2", api.allocate) && load("cuMemFree_v2", api.free) &&
-                   load("cuMemcpyHtoDAsync_v2", api.copy_in) && load("cuMemcpyDtoHAsync_v2", api.copy_out) &&
-                   load("cuMemsetD8Async", api.set8) && load("cuStreamCreate", api.stream_create) &&
-                   load("cuStreamDestroy_v2", api.stream_destroy) && load("cuStreamSynchronize", api.stream_wait) &&
-                   load("cuEventCreate", api.event_create) && load("cuEventDestroy_v2", api.event_destroy) &&
-                   load("cuEventRecord", api.event_record) && load("cuEventSynchronize", api.event_wait) &&
-                   load("cuEventElapsedTime", api.event_elapsed) && load("cuModuleLoadData", api.module_load) &&
-                   load("cuModuleUnload", api.module_unload) && load("cuModuleGetFunction", api.module_function) &&
-                   load("cuFuncSetAttribute", api.function_set) && load("cuLaunchKernelEx", api.launch) &&
-                   load("cuTensorMapEncodeTiled", api.encode_tiled) &&
-                   load("cuStreamBeginCapture_v2", api.capture_begin) && load("cuStreamEndCapture", api.capture_end) &&
-                   load("cuGraphInstantiateWithFlags", api.graph_instantiate) &&
-                   load("cuGraphLaunch", api.graph_launch) && load("cuGraphDestroy", api.graph_destroy) &&
-                   load("cuGraphExecDestroy", api.exec_destroy) && load("cuGetErrorName", api.error_name);
+  const bool all =
+      load("cuInit", api.init) && load("cuDriverGetVersion", api.driver_version) &&
+      load("cuDeviceGetCount", api.device_count) && load("cuDeviceGet", api.device_get) &&
+      load("cuDeviceGetName", api.device_name) && load("cuDeviceGetUuid_v2", api.device_uuid) &&
+      load("cuDeviceGetAttribute", api.device_attribute) && load("cuDeviceTotalMem_v2", api.device_memory) &&
+      load("cuDevicePrimaryCtxRetain", api.retain) && load("cuDevicePrimaryCtxRelease_v2", api.release) &&
+      load("cuCtxSetCurrent", api.set_current) && load("cuMemAlloc_v2", api.allocate) &&
+      load("cuMemFree_v2", api.free) && load("cuMemcpyHtoDAsync_v2", api.copy_in) &&
+      load("cuMemcpyDtoHAsync_v2", api.copy_out) && load("cuMemsetD8Async", api.set8) &&
+      load("cuMemcpyDtoDAsync_v2", api.copy) && load("cuMemGetInfo_v2", api.memory_info) &&
+      load("cuMemsetD16Async", api.set16) && load("cuMemCreate", api.create_memory) &&
+      load("cuMemRelease", api.release_memory) && load("cuMemExportToShareableHandle", api.export_memory) &&
+      load("cuMemImportFromShareableHandle", api.import_memory) && load("cuMemAddressReserve", api.reserve) &&
+      load("cuMemAddressFree", api.free_reserved) && load("cuMemMap", api.map) && load("cuMemUnmap", api.unmap) &&
+      load("cuMemSetAccess", api.set_access) && load("cuStreamCreate", api.stream_create) &&
+      load("cuStreamDestroy_v2", api.stream_destroy) && load("cuStreamSynchronize", api.stream_wait) &&
+      load("cuEventCreate", api.event_create) && load("cuEventDestroy_v2", api.event_destroy) &&
+      load("cuEventRecord", api.event_record) && load("cuEventSynchronize", api.event_wait) &&
+      load("cuEventElapsedTime", api.event_elapsed) && load("cuModuleLoadData", api.module_load) &&
+      load("cuModuleUnload", api.module_unload) && load("cuModuleGetFunction", api.module_function) &&
+      load("cuFuncSetAttribute", api.function_set) && load("cuLaunchKernelEx", api.launch) &&
+      load("cuTensorMapEncodeTiled", api.encode_tiled) && load("cuStreamBeginCapture_v2", api.capture_begin) &&
+      load("cuStreamEndCapture", api.capture_end) && load("cuGraphInstantiateWithFlags", api.graph_instantiate) &&
+      load("cuGraphLaunch", api.graph_launch) && load("cuGraphDestroy", api.graph_destroy) &&
+      load("cuGraphExecDestroy", api.exec_destroy) && load("cuGetErrorName", api.error_name);
   if (!all)
     return Fail(ErrorKind::kDevice, fmt::format("{} is older than CUDA 12.0: install a newer driver", library->path()));
   if (const int code = api.init(0)) {
@@ -219,9 +255,108 @@ Try<void> Context::Set(Address at, int byte, std::int64_t bytes) {
   return {};
 }
 
+void Context::Free(Address address) {
+  if (address != 0) Driver().free(address);
+}
+
+Try<std::int64_t> Context::FreeBytes() {
+  std::size_t free_bytes = 0, bytes = 0;
+  HONE_CUDA(memory_info, &free_bytes, &bytes);
+  return static_cast<std::int64_t>(free_bytes);
+}
+
+Try<void> Context::Copy(Address to, Address from, std::int64_t bytes) {
+  if (bytes > 0) HONE_CUDA(copy, to, from, static_cast<std::size_t>(bytes), stream_);
+  return {};
+}
+
+Try<void> Context::Set16(Address at, std::uint16_t pattern, std::int64_t count) {
+  if (count > 0) HONE_CUDA(set16, at, pattern, static_cast<std::size_t>(count), stream_);
+  return {};
+}
+
+Try<void> Context::Launch(void* function, std::int64_t blocks, int threads, std::span<void* const> arguments) {
+  LaunchConfig config{};
+  config.grid[0] = static_cast<unsigned>(blocks);
+  config.block[0] = static_cast<unsigned>(threads);
+  config.grid[1] = config.grid[2] = config.block[1] = config.block[2] = 1;
+  config.stream = stream_;
+  HONE_CUDA(launch, &config, function, const_cast<void**>(arguments.data()), nullptr);
+  return {};
+}
+
 Try<void> Context::Wait() {
   HONE_CUDA(stream_wait, stream_);
   return {};
+}
+
+Try<Module> Module::Load(Context&, const std::string& cubin) {
+  Module module(nullptr);
+  HONE_CUDA(module_load, &module.module_, cubin.data());
+  return module;
+}
+
+Module::Module(Module&& other) noexcept : module_(std::exchange(other.module_, nullptr)) {}
+
+Module::~Module() {
+  if (module_ != nullptr) Driver().module_unload(module_);
+}
+
+Try<void*> Module::Find(const std::string& symbol) const {
+  void* function = nullptr;
+  HONE_CUDA(module_function, &function, module_, symbol.c_str());
+  return function;
+}
+
+namespace {
+
+// Memory is mapped in pages of this size on every device that we know (the driver's minimum granularity).
+constexpr std::int64_t kMappedPage = 2 << 20;
+
+std::size_t Mapped(std::int64_t bytes) {
+  return static_cast<std::size_t>((std::max<std::int64_t>(bytes, 1) + kMappedPage - 1) / kMappedPage * kMappedPage);
+}
+
+}  // namespace
+
+Try<std::unique_ptr<Exchange>> Exchange::Create(Context& context, std::int64_t bytes) {
+  auto exchange = std::unique_ptr<Exchange>(new Exchange(context, static_cast<std::int64_t>(Mapped(bytes))));
+  const AllocationProperties properties{
+      .type = kPinned, .handle_types = kFileDescriptor, .location = {kOnDevice, context.device_.ordinal}};
+  HONE_CUDA(create_memory, &exchange->handle_, Mapped(bytes), &properties, 0);
+  HONE_CUDA(export_memory, &exchange->descriptor_, exchange->handle_, kFileDescriptor, 0);
+  fcntl(exchange->descriptor_, F_SETFD, FD_CLOEXEC);
+  return exchange;
+}
+
+Try<std::unique_ptr<Exchange>> Exchange::Open(Context& context, int descriptor, std::int64_t bytes) {
+  auto exchange = std::unique_ptr<Exchange>(new Exchange(context, static_cast<std::int64_t>(Mapped(bytes))));
+  HONE_CUDA(import_memory, &exchange->handle_, reinterpret_cast<void*>(static_cast<std::intptr_t>(descriptor)),
+            kFileDescriptor);
+  return exchange;
+}
+
+Exchange::~Exchange() {
+  for (const Address address : reserved_) {
+    Driver().unmap(address + kMappedPage, Mapped(bytes_));
+    Driver().free_reserved(address, Mapped(bytes_ + 2 * kMappedPage));
+  }
+  if (handle_ != 0) Driver().release_memory(handle_);
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+Try<Address> Exchange::Map(Access access) {
+  Address address = 0;
+  HONE_CUDA(reserve, &address, Mapped(bytes_ + 2 * kMappedPage), 0, 0, 0);
+  if (const int code = Driver().map(address + kMappedPage, Mapped(bytes_), 0, handle_, 0)) {
+    Driver().free_reserved(address, Mapped(bytes_ + 2 * kMappedPage));
+    return Failed("map", code);
+  }
+  reserved_.push_back(address);
+  const AccessDescription description{.location = {kOnDevice, context_.device_.ordinal},
+                                      .flags = access == Access::kRead ? 1 : 3};
+  HONE_CUDA(set_access, address + kMappedPage, Mapped(bytes_), &description, 1);
+  return address + kMappedPage;
 }
 
 Try<GpuClock> GpuClock::Create(Context& context) {

@@ -48,19 +48,64 @@ class Context {
 
   const Device& device() const { return device_; }
 
-  Try<Address> Allocate(std::int64_t bytes);  // until the context goes
+  Try<Address> Allocate(std::int64_t bytes);  // until it is freed or the context goes
+  void Free(Address address);                 // waits for what runs
+  Try<std::int64_t> FreeBytes();              // that the device still has
   Try<void> CopyIn(Address to, const void* from, std::int64_t bytes);
   Try<void> CopyOut(void* to, Address from, std::int64_t bytes);
-  Try<void> Set(Address at, int byte, std::int64_t bytes);  // in the order of the launches
-  Try<void> Wait();                                         // for all that was asked; errors of kernels come out here
+  Try<void> Copy(Address to, Address from, std::int64_t bytes);  // the four in the order of the launches
+  Try<void> Set(Address at, int byte, std::int64_t bytes);
+  Try<void> Set16(Address at, std::uint16_t pattern, std::int64_t count);
+  // `arguments` point at the kernel's, which are read before this returns.
+  Try<void> Launch(void* function, std::int64_t blocks, int threads, std::span<void* const> arguments);
+  Try<void> Wait();  // for all that was asked; errors of kernels come out here
 
  private:
   friend class LoadedPlan;
   friend class GpuClock;
+  friend class Exchange;
   explicit Context(Device device) : device_(std::move(device)) {}
   Device device_;
   void* context_ = nullptr;
   void* stream_ = nullptr;
+};
+
+// Kernels of ours, from a cubin.
+class Module {
+ public:
+  static Try<Module> Load(Context& context, const std::string& cubin);
+  Module(Module&& other) noexcept;
+  Module& operator=(Module&&) = delete;
+  ~Module();
+  Try<void*> Find(const std::string& symbol) const;  // for Context::Launch
+
+ private:
+  explicit Module(void* module) : module_(module) {}
+  void* module_ = nullptr;
+};
+
+// Device memory that two processes share: one makes it and hands on its descriptor, the other opens that. Each maps it
+// as often as it likes, at another address every time. The context has to outlive it.
+class Exchange {
+ public:
+  static Try<std::unique_ptr<Exchange>> Create(Context& context, std::int64_t bytes);  // rounded up, see bytes()
+  static Try<std::unique_ptr<Exchange>> Open(Context& context, int descriptor, std::int64_t bytes);
+  ~Exchange();
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  enum class Access { kRead, kReadWrite };
+  Try<Address> Map(Access access);  // what lies before and behind is no memory; until this goes
+  int descriptor() const { return descriptor_; }
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  Exchange(Context& context, std::int64_t bytes) : context_(context), bytes_(bytes) {}
+  Context& context_;
+  std::int64_t bytes_;
+  unsigned long long handle_ = 0;
+  int descriptor_ = -1;
+  std::vector<Address> reserved_;
 };
 
 // Two events on the context's stream.

@@ -1,0 +1,161 @@
+// The judge's kernels on a device (evaluate/device_kernels.h calls them): they draw inputs, turn the oracle's scales
+// into budgets, compare outputs with them, and find differences. NVRTC compiles this text behind base/device_std.h,
+// base/philox.h and problem/drawing.h. Grids are of any size: every kernel loops over what is left.
+
+using hone::Drawing;
+using std::int64_t;
+using std::uint64_t;
+using BFloat16 = hone::drawing::BFloat16;
+using Half = hone::drawing::Half;
+template <class T>
+using Plain = hone::drawing::Plain<T>;
+
+constexpr int kThreads = 256;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+inline int64_t First() { return int64_t{blockIdx.x} * blockDim.x + threadIdx.x; }
+inline int64_t Stride() { return int64_t{gridDim.x} * blockDim.x; }
+
+// Elements [begin, end) of a drawing, at their places in `data`.
+template <class Element>
+__global__ void Draw(Element* data, Drawing drawing, int64_t begin, int64_t end) {
+  for (int64_t block = begin / 4 + First(); 4 * block < end; block += Stride()) {
+    Element four[4];
+    hone::drawing::DrawFour(drawing, static_cast<uint64_t>(block), four);
+    for (int i = 0; i < 4; ++i) {
+      const int64_t at = 4 * block + i;
+      if (at >= begin && at < end) data[at] = four[i];
+    }
+  }
+}
+
+// Some elements, chosen by `seed`, become all ones.
+__global__ void Spoil(unsigned char* data, int64_t elements, int64_t bytes, uint64_t seed) {
+  const uint64_t word = hone::Philox(seed, 0, threadIdx.x).word[0];
+  const int64_t at = static_cast<int64_t>((word * static_cast<uint64_t>(elements)) >> 32);
+  for (int64_t i = 0; i < bytes; ++i) data[at * bytes + i] = 0xff;
+}
+
+// The largest honest error on the scale, over all elements: one number a block. Where an honest implementation
+// overflows, the scale becomes infinite.
+__global__ void Settle(const double* value, double* scale, const double* honest, int64_t count, double* ratios) {
+  constexpr double kTiny = 0x1p-149;  // results in the last bits of the smallest numbers carry an error of about that
+  double ratio = 0;
+  for (int64_t i = First(); i < count; i += Stride()) {
+    const double v = value[i], h = honest[i];
+    if (v != v) continue;
+    const double error = std::abs(h - v);
+    if (!std::isfinite(h) && std::isfinite(v)) {
+      scale[i] = kInfinity;
+    } else if (std::isfinite(error) && std::isfinite(scale[i]) && scale[i] > 0) {
+      ratio = std::max(ratio, (error - kTiny) / scale[i]);
+    }
+  }
+  __shared__ double all[kThreads];
+  all[threadIdx.x] = ratio;
+  for (unsigned width = blockDim.x / 2; width > 0; width /= 2) {
+    __syncthreads();
+    if (threadIdx.x < width) all[threadIdx.x] = std::max(all[threadIdx.x], all[threadIdx.x + width]);
+  }
+  if (threadIdx.x == 0) ratios[blockIdx.x] = all[0];
+}
+
+// As OutputCheck of evaluate/compare.h.
+struct Check {
+  int64_t wrong, unwritten, nonfinite, zero, worst;
+  double expected, got, budget, ratio, largest;
+  int64_t unofficial;
+};
+
+inline Check Merged(Check a, const Check& b) {
+  const bool take = b.worst >= 0 && (a.worst < 0 || b.ratio > a.ratio || (b.ratio == a.ratio && b.worst < a.worst));
+  if (take) {
+    a.worst = b.worst;
+    a.expected = b.expected;
+    a.got = b.got;
+    a.budget = b.budget;
+    a.ratio = b.ratio;
+  }
+  a.wrong += b.wrong;
+  a.unwritten += b.unwritten;
+  a.nonfinite += b.nonfinite;
+  a.zero += b.zero;
+  a.largest = std::max(a.largest, b.largest);
+  a.unofficial += b.unofficial;
+  return a;
+}
+
+template <class Element>
+bool IsPoison(const Element* data, int64_t index, int64_t poison) {
+  const unsigned char* bytes = reinterpret_cast<const unsigned char*>(data + index);
+  for (int i = 0; i < static_cast<int>(sizeof(Element)); ++i) {
+    const bool odd = (index * static_cast<int64_t>(sizeof(Element)) + i) % 2 != 0;
+    if (bytes[i] != (odd ? poison >> 8 : poison & 0xff)) return false;
+  }
+  return true;
+}
+
+// What a candidate wrote beside what is expected; budget = factor * scale + tiny, or 0 where the scale is 0. One check
+// a block.
+template <class Element>
+__global__ void Compare(const Element* data, const double* value, const double* scale, int64_t count, double factor,
+                        double tolerance, int64_t poison, Check* checks) {
+  constexpr double kTiny = 0x1p-149;
+  Check check{};
+  check.worst = -1;
+  for (int64_t i = First(); i < count; i += Stride()) {
+    const double want = value[i], budget = scale[i] > 0 ? factor * scale[i] + kTiny : 0;
+    const double got = data[i].Value();
+    const double error = std::abs(got - want);
+    if (error <= budget) {
+      check.unofficial += error > tolerance + tolerance * std::abs(want);
+      if (error > 0) check.largest = std::max(check.largest, error / budget);
+      continue;
+    }
+    // What does not compare: the same infinity, both NaN; an infinite budget allows all.
+    if (got == want || (got != got && want != want) || budget == kInfinity) continue;
+    ++check.unofficial;
+    ++check.wrong;
+    const bool unwritten = IsPoison(data, i, poison);
+    check.unwritten += unwritten;
+    check.nonfinite += !unwritten && !std::isfinite(got) && std::isfinite(want);
+    check.zero += got == 0;
+    const double ratio = error != error ? kInfinity : budget > 0 ? error / budget : std::min(1e300, 1e16 * error);
+    if (check.worst < 0 || ratio > check.ratio) {
+      check.ratio = ratio;
+      check.worst = i;
+      check.expected = want;
+      check.got = got;
+      check.budget = budget;
+    }
+  }
+  alignas(8) __shared__ unsigned char bytes[kThreads * sizeof(Check)];
+  Check* all = reinterpret_cast<Check*>(bytes);
+  all[threadIdx.x] = check;
+  for (unsigned width = blockDim.x / 2; width > 0; width /= 2) {
+    __syncthreads();
+    if (threadIdx.x < width) all[threadIdx.x] = Merged(all[threadIdx.x], all[threadIdx.x + width]);
+  }
+  if (threadIdx.x == 0) checks[blockIdx.x] = all[0];
+}
+
+// The first byte at which two pieces of memory differ, at `least`, which holds their size before; words of 8 bytes, so
+// both begin at a multiple of 8.
+__global__ void Differ(const unsigned char* a, const unsigned char* b, int64_t bytes, unsigned long long* least) {
+  const int64_t words = bytes / 8;
+  int64_t found = bytes;
+  for (int64_t i = First(); i < words; i += Stride()) {
+    const uint64_t difference =
+        reinterpret_cast<const uint64_t*>(a)[i] ^ reinterpret_cast<const uint64_t*>(b)[i];
+    if (difference != 0) {
+      found = 8 * i + (__ffsll(static_cast<long long>(difference)) - 1) / 8;
+      break;
+    }
+  }
+  if (First() == 0) {
+    for (int64_t i = 8 * words; i < bytes && found == bytes; ++i) {
+      if (a[i] != b[i]) found = i;
+    }
+  }
+  if (found < bytes) atomicMin(least, static_cast<unsigned long long>(found));
+}

@@ -1,0 +1,103 @@
+#include "evaluate/device_oracle.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace hone {
+
+Result<cuda::CompiledCubin> CompileNests(const CudaNests& nests, const std::string& name, const std::string& arch) {
+  cuda::CubinRequest request;
+  request.source = nests.source;
+  request.name = "oracle.cu";
+  request.arch = arch;
+  // The honest implementation rounds where the definitions say so.
+  request.flags = {"--fmad=false"};
+  for (const auto& type : {std::string("Tracked"), nests.honest}) {
+    for (const auto& kernel : nests.kernels) request.instances.push_back(fmt::format("{}<{}>", kernel, type));
+  }
+  auto compiled = HONE_TRY(cuda::CompileCubin(request));
+  if (!compiled.ok()) {
+    return Fail(ErrorKind::kTool, fmt::format("NVRTC refuses the oracle of '{}': line {}: {}", name,
+                                              compiled.errors.front().line, compiled.errors.front().message));
+  }
+  return compiled;
+}
+
+Result<std::unique_ptr<DeviceOracle>> DeviceOracle::Create(DeviceKernels& kernels, const Graph& graph) {
+  CudaNests nests = WriteCudaNests(graph);
+  const auto compiled = HONE_TRY(CompileNests(nests, graph.problem().name, ArchOf(kernels.context().device())));
+  auto module = HONE_TRY(FromDevice(cuda::Module::Load(kernels.context(), compiled.cubin)));
+  const std::size_t count = nests.kernels.size();
+  auto oracle = std::unique_ptr<DeviceOracle>(new DeviceOracle(kernels, std::move(nests), std::move(module)));
+  for (std::size_t i = 0; i < 2 * count; ++i)
+    (i < count ? oracle->tracked_ : oracle->honest_)
+        .push_back(HONE_TRY(FromDevice(oracle->module_.Find(compiled.symbols[i]))));
+  for (const Tensor* output : graph.problem().Outputs()) oracle->counts_.push_back(ElementCount(output->shape));
+  return oracle;
+}
+
+Result<void> DeviceOracle::Pass(std::span<const cuda::Address> inputs, bool tracked,
+                                std::span<const cuda::Address> value, std::span<const cuda::Address> scale) {
+  using Kind = CudaNests::Argument::Kind;
+  std::vector<DeviceArray> memories(nests_.memories.size());
+  for (const auto& run : nests_.runs) {
+    DeviceArray scratch;
+    std::int64_t scratch_bytes = 0;
+    for (const auto& launch : run.launches) scratch_bytes = std::max(scratch_bytes, launch.scratch_bytes);
+    if (scratch_bytes > 0) scratch = HONE_TRY(kernels_.heap().Take(scratch_bytes));
+    std::vector<std::vector<cuda::Address>> addresses;
+    for (const auto& launch : run.launches) {
+      auto& of_launch = addresses.emplace_back();
+      for (const auto& argument : launch.arguments) {
+        const auto index = static_cast<std::size_t>(argument.index);
+        if (argument.kind == Kind::kMemory && memories[index].address() == 0) {
+          const auto& memory = nests_.memories[index];
+          memories[index] =
+              HONE_TRY(kernels_.heap().Take(memory.elements * (tracked ? memory.tracked_bytes : memory.honest_bytes)));
+        }
+        of_launch.push_back(argument.kind == Kind::kInput    ? inputs[index]
+                            : argument.kind == Kind::kMemory ? memories[index].address()
+                            : argument.kind == Kind::kValue  ? value[index]
+                            : argument.kind == Kind::kScale  ? scale[index]
+                                                             : scratch.address());
+      }
+    }
+    for (std::int64_t i = 0; i < run.steps; ++i) {
+      std::int64_t step = run.reversed ? run.steps - 1 - i : i;
+      for (std::size_t l = 0; l < run.launches.size(); ++l) {
+        const auto& launch = run.launches[l];
+        std::vector<void*> arguments;
+        for (auto& address : addresses[l]) arguments.push_back(&address);
+        arguments.push_back(&step);
+        const auto kernel = static_cast<std::size_t>(launch.kernel);
+        HONE_TRY(FromDevice(kernels_.context().Launch(tracked ? tracked_[kernel] : honest_[kernel], launch.blocks,
+                                                      launch.threads, arguments)));
+      }
+    }
+    // What comes next runs behind this on the same stream, and may have its memory.
+    for (const int memory : run.done) memories[static_cast<std::size_t>(memory)].Release();
+  }
+  return {};
+}
+
+Result<std::vector<DeviceExpected>> DeviceOracle::Run(std::span<const cuda::Address> inputs) {
+  constexpr std::int64_t kDouble = 8;
+  std::vector<DeviceExpected> outputs(counts_.size());
+  std::vector<DeviceArray> honest;
+  std::vector<cuda::Address> values, scales, honests;
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    outputs[o].value = HONE_TRY(kernels_.heap().Take(kDouble * counts_[o]));
+    outputs[o].scale = HONE_TRY(kernels_.heap().Take(kDouble * counts_[o]));
+    honest.push_back(HONE_TRY(kernels_.heap().Take(kDouble * counts_[o])));
+    values.push_back(outputs[o].value.address());
+    scales.push_back(outputs[o].scale.address());
+    honests.push_back(honest.back().address());
+  }
+  HONE_TRY(Pass(inputs, false, honests, scales));  // its zero scales are overwritten
+  HONE_TRY(Pass(inputs, true, values, scales));
+  for (std::size_t o = 0; o < outputs.size(); ++o) HONE_TRY(kernels_.Settle(outputs[o], honests[o], counts_[o]));
+  return outputs;
+}
+
+}  // namespace hone

@@ -1,0 +1,41 @@
+// The oracle (oracle.h) on a device: the same definitions and budgets, as kernels (graph/cuda_nest.h).
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "evaluate/device_kernels.h"
+#include "graph/cuda_nest.h"
+#include "graph/graph.h"
+#include "target/cuda/nvrtc.h"
+
+namespace hone {
+
+// No device is needed to compile it. Symbols: those of all kernels for Tracked, then those for the honest type.
+Result<cuda::CompiledCubin> CompileNests(const CudaNests& nests, const std::string& name, const std::string& arch);
+
+// Not thread-safe. `kernels` outlives it.
+class DeviceOracle {
+ public:
+  static Result<std::unique_ptr<DeviceOracle>> Create(DeviceKernels& kernels, const Graph& graph);
+  // inputs: one a tensor of Problem::Inputs(), on the device. One result an output; what it takes beside them is given
+  // back.
+  Result<std::vector<DeviceExpected>> Run(std::span<const cuda::Address> inputs);
+
+ private:
+  DeviceOracle(DeviceKernels& kernels, CudaNests nests, cuda::Module module)
+      : kernels_(kernels), nests_(std::move(nests)), module_(std::move(module)) {}
+  Result<void> Pass(std::span<const cuda::Address> inputs, bool tracked, std::span<const cuda::Address> value,
+                    std::span<const cuda::Address> scale);
+
+  DeviceKernels& kernels_;
+  CudaNests nests_;
+  cuda::Module module_;
+  std::vector<void*> tracked_, honest_;  // by kernel
+  std::vector<std::int64_t> counts_;     // elements of each output
+};
+
+}  // namespace hone

@@ -1,0 +1,286 @@
+#include "evaluate/device_trial.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "evaluate/trial_memory.h"
+
+namespace hone {
+namespace {
+
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+constexpr std::int64_t kAlignment = 512;          // of tensors, as the driver's own allocations have it
+constexpr std::uint64_t kOtherSeeds = 1'000'000;  // from here on: of what Disturb draws
+// Of the device's memory: for draws at hand, and what judging may take at all. A worker's context takes 0.5 GiB, and a
+// plan may have buffers.
+constexpr double kDrawShare = 0.3, kMostShare = 0.9;
+
+}  // namespace
+
+struct DeviceTrial::Drawn : DrawnInputs {
+  using DrawnInputs::DrawnInputs;
+  std::vector<DeviceArray> values;  // one a tensor of Problem::Inputs()
+  std::vector<DeviceExpected> expected;
+  std::int64_t bytes() const {
+    std::int64_t sum = 0;
+    for (const auto& one : values) sum += one.bytes();
+    for (const auto& one : expected) sum += one.value.bytes() + one.scale.bytes();
+    return sum;
+  }
+};
+
+class DeviceTrial::Slots : public TimedSlots {
+ public:
+  explicit Slots(DeviceTrial& trial) : trial_(trial) {}
+
+  std::size_t count() const override { return trial_.slots(); }
+
+  Result<void> Disturb(std::size_t slot, std::mt19937_64& random) override {
+    for (std::size_t i = 0; i < trial_.inputs(); ++i) {
+      const Tensor& tensor = trial_.input(i);
+      const auto count = static_cast<std::uint64_t>(ElementCount(tensor.shape));
+      if (count == 0 || std::holds_alternative<FromFile>(tensor.generator)) continue;
+      const auto length = std::clamp<std::uint64_t>(count / 64, 1, 2048);
+      const auto begin = static_cast<std::int64_t>(random() % (count - length + 1));
+      const auto drawing = DrawingOf(tensor, trial_.seed_ + kOtherSeeds + random() % kOtherSeeds, i, {});
+      HONE_TRY(trial_.kernels_->Draw(tensor, drawing, trial_.Input(slot, i), begin,
+                                     begin + static_cast<std::int64_t>(length)));
+    }
+    for (std::size_t o = 0; o < trial_.outputs(); ++o)
+      HONE_TRY(trial_.kernels_->Spoil(trial_.output(o), trial_.Output(slot, o), random()));
+    return FromDevice(trial_.context_->Wait());
+  }
+
+  Result<void> Keep(std::size_t slot) override {
+    if (!kept()) {
+      for (std::size_t i = 0; i < trial_.inputs(); ++i)
+        inputs_.push_back(HONE_TRY(trial_.heap_->Take(trial_.input(i).bytes())));
+      for (std::size_t o = 0; o < trial_.outputs(); ++o)
+        outputs_.push_back(HONE_TRY(trial_.heap_->Take(trial_.output(o).bytes())));
+    }
+    for (std::size_t i = 0; i < trial_.inputs(); ++i)
+      HONE_TRY(FromDevice(trial_.context_->Copy(inputs_[i].address(), trial_.Input(slot, i), trial_.input(i).bytes())));
+    for (std::size_t o = 0; o < trial_.outputs(); ++o)
+      HONE_TRY(
+          FromDevice(trial_.context_->Copy(outputs_[o].address(), trial_.Output(slot, o), trial_.output(o).bytes())));
+    return FromDevice(trial_.context_->Wait());
+  }
+
+  bool kept() const override { return !outputs_.empty(); }
+
+  DeviceTrial& trial_;
+  std::vector<DeviceArray> inputs_, outputs_;  // of the kept call
+};
+
+Result<std::unique_ptr<DeviceTrial>> DeviceTrial::Create(const Graph& graph, std::uint64_t seed) {
+  auto context = HONE_TRY(FromDevice(cuda::Context::Open(0)));
+  auto trial = std::unique_ptr<DeviceTrial>(new DeviceTrial(graph, std::move(context), seed));
+  HONE_TRY(trial->SetUp());
+  return trial;
+}
+
+DeviceTrial::DeviceTrial(const Graph& graph, std::unique_ptr<cuda::Context> context, std::uint64_t seed)
+    : graph_(graph), seed_(seed), context_(std::move(context)), heap_(std::make_unique<DeviceHeap>(*context_)) {
+  const auto tensors = graph.problem().Inputs();
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    (tensors[i]->role == Role::kInput ? input_index_ : parameter_index_).push_back(i);
+  for (const Tensor& tensor : graph.problem().tensors) problem_bytes_ += tensor.bytes();
+}
+
+Result<void> DeviceTrial::SetUp() {
+  std::int64_t input_bytes = 0, output_bytes = 0, expected_bytes = 0, given_bytes = 0;
+  setup_ = LayOut(graph_.problem(), context_->device().l2_bytes / 2, kAlignment, input_bytes, output_bytes);
+  setup_.input_bytes = input_bytes;
+  setup_.output_bytes = output_bytes;
+  for (const Tensor* tensor : graph_.problem().Outputs()) expected_bytes += 24 * ElementCount(tensor->shape);
+  for (const Tensor* tensor : graph_.problem().Inputs()) given_bytes += tensor->bytes();
+  const auto total = static_cast<double>(context_->device().memory_bytes);
+  // One draw with what the oracle needs at the least, beside the slots and a kept call.
+  const double needed = static_cast<double>(input_bytes + output_bytes + expected_bytes + given_bytes + problem_bytes_);
+  if (needed > kMostShare * total) {
+    return Fail(
+        ErrorKind::kUsage,
+        fmt::format("judging '{}' takes {:.1f} GiB of device memory and {} has {:.1f}: make the problem smaller",
+                    graph_.problem().name, needed / kGiB, context_->device().name, total / kGiB));
+  }
+  room_ = static_cast<std::int64_t>(std::min(kDrawShare * total, kMostShare * total - needed));
+  kernels_ = HONE_TRY(DeviceKernels::Load(*context_, *heap_));
+  oracle_ = HONE_TRY(DeviceOracle::Create(*kernels_, graph_));
+  using Access = cuda::Exchange::Access;
+  input_memory_ = HONE_TRY(FromDevice(cuda::Exchange::Create(*context_, input_bytes)));
+  output_memory_ = HONE_TRY(FromDevice(cuda::Exchange::Create(*context_, output_bytes)));
+  inputs_at_ = HONE_TRY(FromDevice(input_memory_->Map(Access::kReadWrite)));
+  outputs_at_ = HONE_TRY(FromDevice(output_memory_->Map(Access::kReadWrite)));
+  for (const auto& slot : setup_.input_slots) {
+    for (const Place& place : slot) HONE_TRY(FillRedZones(inputs_at_, place));
+  }
+  for (const Place& place : setup_.parameter_places) HONE_TRY(FillRedZones(inputs_at_, place));
+  return {};
+}
+
+void DeviceTrial::Renew(std::uint64_t seed) {
+  seed_ = seed;
+  for (auto& drawn : drawn_) drawn.reset();
+}
+
+Result<void> DeviceTrial::DrawTensor(std::size_t which, std::uint64_t seed, const hone::Draw& draw, cuda::Address to) {
+  const Tensor& tensor = *graph_.problem().Inputs()[which];
+  if (!std::holds_alternative<FromFile>(tensor.generator))
+    return kernels_->Draw(tensor, DrawingOf(tensor, seed, which, draw), to, 0, ElementCount(tensor.shape));
+  std::vector<std::byte> data(static_cast<std::size_t>(tensor.bytes()));
+  HONE_TRY(Fill(tensor, seed, which, draw, data.data(), graph_.problem().folder));
+  HONE_TRY(FromDevice(context_->CopyIn(to, data.data(), tensor.bytes())));
+  return FromDevice(context_->Wait());
+}
+
+// Draws give way to the next one, the oldest first, when they would take more than their share.
+void DeviceTrial::MakeRoom(std::size_t but_for) {
+  std::int64_t used = 0, largest = 0;
+  for (const auto& drawn : drawn_) {
+    if (!drawn) continue;
+    const auto bytes = static_cast<const Drawn&>(*drawn).bytes();
+    used += bytes;
+    largest = std::max(largest, bytes);
+  }
+  for (std::size_t i = 0; i < kDraws && used + largest > room_; ++i) {
+    if (!drawn_[i] || i == but_for) continue;
+    used -= static_cast<const Drawn&>(*drawn_[i]).bytes();
+    drawn_[i].reset();
+  }
+}
+
+Result<std::shared_ptr<const DrawnInputs>> DeviceTrial::Draw(std::size_t which) {
+  if (drawn_[which]) return drawn_[which];
+  MakeRoom(which);
+  const DrawSpec& spec = DrawSpecOf(which);
+  auto drawn = std::make_shared<Drawn>(spec);
+  const auto tensors = graph_.problem().Inputs();
+  std::vector<cuda::Address> addresses;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    drawn->values.push_back(HONE_TRY(heap_->Take(tensors[i]->bytes())));
+    addresses.push_back(drawn->values[i].address());
+    HONE_TRY(DrawTensor(i, seed_ + spec.seed, spec.draw, addresses[i]));
+  }
+  drawn->expected = HONE_TRY(oracle_->Run(addresses));
+  for (const auto& expected : drawn->expected) drawn->honest_ratio.push_back(expected.honest_ratio);
+  // What the oracle took for itself may be more than a worker leaves: large pieces go back.
+  if (heap_->spare() > room_ / 4) {
+    HONE_TRY(FromDevice(context_->Wait()));
+    heap_->Trim();
+  }
+  drawn_[which] = std::move(drawn);
+  return drawn_[which];
+}
+
+Result<void> DeviceTrial::Load(const DrawnInputs& drawn, std::size_t slot) {
+  const auto& values = static_cast<const Drawn&>(drawn).values;
+  for (std::size_t i = 0; i < inputs(); ++i)
+    HONE_TRY(FromDevice(context_->Copy(Input(slot, i), values[input_index_[i]].address(), input(i).bytes())));
+  for (std::size_t p = 0; p < parameter_index_.size(); ++p)
+    HONE_TRY(FromDevice(context_->Copy(At(inputs_at_, setup_.parameter_places[p]),
+                                       values[parameter_index_[p]].address(), setup_.parameters[p].bytes())));
+  return FromDevice(context_->Wait());
+}
+
+Result<void> DeviceTrial::FillRedZones(cuda::Address base, const Place& place) {
+  const auto at = base + static_cast<cuda::Address>(place.offset);
+  const auto end = place.data + place.bytes;
+  HONE_TRY(kernels_->Poison(at, place.data, kPattern));
+  if (end % 2 == 0) return kernels_->Poison(at + static_cast<cuda::Address>(end), place.total - end, kPattern);
+  HONE_TRY(FromDevice(context_->Set(at + static_cast<cuda::Address>(end), kPattern >> 8, 1)));
+  return kernels_->Poison(at + static_cast<cuda::Address>(end) + 1, place.total - end - 1, kPattern);
+}
+
+Result<void> DeviceTrial::Poison(std::size_t slot, std::uint16_t pattern) {
+  for (std::size_t o = 0; o < outputs(); ++o) {
+    HONE_TRY(kernels_->Poison(Output(slot, o), output(o).bytes(), pattern));
+    HONE_TRY(FillRedZones(outputs_at_, setup_.output_slots[slot][o]));
+  }
+  return FromDevice(context_->Wait());
+}
+
+Result<std::optional<Trespass>> DeviceTrial::LookAround(cuda::Address base, const Place& place) {
+  const auto end = place.data + place.bytes;
+  std::vector<std::byte> before(static_cast<std::size_t>(place.data)),
+      after(static_cast<std::size_t>(place.total - end));
+  const auto at = base + static_cast<cuda::Address>(place.offset);
+  HONE_TRY(FromDevice(context_->CopyOut(before.data(), at, place.data)));
+  HONE_TRY(FromDevice(context_->CopyOut(after.data(), at + static_cast<cuda::Address>(end), place.total - end)));
+  return hone::FindTrespass(before.data(), after.data(), place);
+}
+
+Result<std::optional<Trespass>> DeviceTrial::FindTrespass(std::size_t slot, std::size_t output) {
+  return LookAround(outputs_at_, setup_.output_slots[slot][output]);
+}
+
+Result<OutputCheck> DeviceTrial::Compare(const DrawnInputs& drawn, std::size_t slot, std::size_t o,
+                                         std::uint16_t poison) {
+  return kernels_->Compare(output(o), Output(slot, o), static_cast<const Drawn&>(drawn).expected[o], poison);
+}
+
+Result<bool> DeviceTrial::SameOutput(std::size_t slot, std::size_t other, std::size_t o) {
+  return !HONE_TRY(kernels_->FirstDifference(Output(slot, o), Output(other, o), output(o).bytes())).has_value();
+}
+
+Result<bool> DeviceTrial::IsCopy(std::size_t slot, std::size_t o, std::size_t i) {
+  if (input(i).bytes() != output(o).bytes()) return false;
+  return !HONE_TRY(kernels_->FirstDifference(Output(slot, o), Input(slot, i), output(o).bytes())).has_value();
+}
+
+Result<std::optional<ChangedInput>> DeviceTrial::FindChangedInput(const DrawnInputs& drawn, std::size_t slot) {
+  const auto& values = static_cast<const Drawn&>(drawn).values;
+  for (const bool parameter : {false, true}) {
+    const auto& tensors = parameter ? setup_.parameters : setup_.inputs;
+    const auto& places = parameter ? setup_.parameter_places : setup_.input_slots[slot];
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const auto& value = values[parameter ? parameter_index_[i] : input_index_[i]];
+      const auto differs =
+          HONE_TRY(kernels_->FirstDifference(At(inputs_at_, places[i]), value.address(), tensors[i].bytes()));
+      if (differs) return std::optional(ChangedInput{tensors[i].name, parameter, *differs});
+      if (const auto trespass = HONE_TRY(LookAround(inputs_at_, places[i]))) {
+        HONE_TRY(FillRedZones(inputs_at_, places[i]));  // for the next candidate
+        return std::optional(ChangedInput{tensors[i].name, parameter, trespass->offset});
+      }
+    }
+  }
+  return std::optional<ChangedInput>();
+}
+
+Result<std::unique_ptr<TimedSlots>> DeviceTrial::StartTiming(const DrawnInputs& parameters) {
+  const auto& values = static_cast<const Drawn&>(parameters).values;
+  for (std::size_t slot = 0; slot < slots(); ++slot) {
+    for (std::size_t i = 0; i < inputs(); ++i)
+      HONE_TRY(DrawTensor(input_index_[i], seed_ + kUnjudgedSeed + slot, {}, Input(slot, i)));
+    HONE_TRY(Poison(slot, kPoison));
+  }
+  for (std::size_t p = 0; p < parameter_index_.size(); ++p)
+    HONE_TRY(FromDevice(context_->Copy(At(inputs_at_, setup_.parameter_places[p]),
+                                       values[parameter_index_[p]].address(), setup_.parameters[p].bytes())));
+  HONE_TRY(FromDevice(context_->Wait()));
+  return std::unique_ptr<TimedSlots>(std::make_unique<Slots>(*this));
+}
+
+Result<void> DeviceTrial::LoadKept(const TimedSlots&) { return {}; }
+
+Result<void> DeviceTrial::CompareKept(const TimedSlots& timed, const DrawnInputs& like, Verdict& verdict) {
+  const auto& slots = static_cast<const Slots&>(timed);
+  const auto& values = static_cast<const Drawn&>(like).values;
+  std::vector<cuda::Address> addresses(values.size());
+  for (std::size_t i = 0; i < inputs(); ++i) addresses[input_index_[i]] = slots.inputs_[i].address();
+  for (const std::size_t p : parameter_index_) addresses[p] = values[p].address();
+  const auto expected = HONE_TRY(oracle_->Run(addresses));
+  for (std::size_t o = 0; o < outputs(); ++o) {
+    const auto check = HONE_TRY(kernels_->Compare(output(o), slots.outputs_[o].address(), expected[o], kPoison));
+    if (check.right()) continue;
+    verdict = WrongVerdict(output(o), check, "timing");
+    verdict.outcome = Outcome::kSuspicious;
+    verdict.reason = "a timed call was wrong: " + verdict.reason;
+    return {};
+  }
+  return {};
+}
+
+}  // namespace hone

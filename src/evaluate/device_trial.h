@@ -1,0 +1,74 @@
+// Trials on a device, for plans: everything stays there. The slots lie in memory that judge and worker share; draws,
+// expected values and what is kept of a timed call in memory of the judge's own, which no worker ever sees. What a
+// worker has had in its hands is believed in nothing: red zones, inputs and outputs are looked at from here.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "evaluate/device_kernels.h"
+#include "evaluate/device_oracle.h"
+#include "evaluate/trial.h"
+#include "graph/graph.h"
+#include "target/cuda/driver.h"
+
+namespace hone {
+
+class DeviceTrial : public Trial {
+ public:
+  // Opens the first device and compiles the oracle for it. The graph outlives it. Fails with kUsage when the problem is
+  // too large for the device's memory.
+  static Result<std::unique_ptr<DeviceTrial>> Create(const Graph& graph, std::uint64_t seed);
+
+  Result<std::shared_ptr<const DrawnInputs>> Draw(std::size_t which) override;
+  std::shared_ptr<const DrawnInputs> AtHand(std::size_t which) const override { return drawn_[which]; }
+  void Renew(std::uint64_t seed) override;
+  int input_descriptor() const override { return input_memory_->descriptor(); }
+  int output_descriptor() const override { return output_memory_->descriptor(); }
+  Result<void> Load(const DrawnInputs& drawn, std::size_t slot) override;
+  Result<void> Poison(std::size_t slot, std::uint16_t pattern) override;
+  Result<std::optional<Trespass>> FindTrespass(std::size_t slot, std::size_t output) override;
+  Result<OutputCheck> Compare(const DrawnInputs& drawn, std::size_t slot, std::size_t output,
+                              std::uint16_t poison) override;
+  Result<bool> SameOutput(std::size_t slot, std::size_t other, std::size_t output) override;
+  Result<bool> IsCopy(std::size_t slot, std::size_t output, std::size_t input) override;
+  Result<std::optional<ChangedInput>> FindChangedInput(const DrawnInputs& drawn, std::size_t slot) override;
+  Result<std::unique_ptr<TimedSlots>> StartTiming(const DrawnInputs& parameters) override;
+  bool by_oracle() const override { return true; }
+  Result<void> LoadKept(const TimedSlots& slots) override;
+  Result<void> CompareKept(const TimedSlots& slots, const DrawnInputs& like, Verdict& verdict) override;
+
+ private:
+  struct Drawn;
+  class Slots;
+  DeviceTrial(const Graph& graph, std::unique_ptr<cuda::Context> context, std::uint64_t seed);
+  Result<void> SetUp();
+  // One tensor of Problem::Inputs() as a draw makes it, at `to`.
+  Result<void> DrawTensor(std::size_t which, std::uint64_t seed, const hone::Draw& draw, cuda::Address to);
+  void MakeRoom(std::size_t but_for);
+  cuda::Address At(const cuda::Address base, const Place& place) const {
+    return base + static_cast<cuda::Address>(place.offset + place.data);
+  }
+  cuda::Address Input(std::size_t slot, std::size_t i) const { return At(inputs_at_, setup_.input_slots[slot][i]); }
+  cuda::Address Output(std::size_t slot, std::size_t i) const { return At(outputs_at_, setup_.output_slots[slot][i]); }
+  Result<void> FillRedZones(cuda::Address base, const Place& place);
+  Result<std::optional<Trespass>> LookAround(cuda::Address base, const Place& place);
+
+  const Graph& graph_;
+  std::uint64_t seed_;
+  std::vector<std::size_t> input_index_, parameter_index_;  // in Problem::Inputs()
+  // In this order: what comes later uses what comes before.
+  std::unique_ptr<cuda::Context> context_;
+  std::unique_ptr<DeviceHeap> heap_;
+  std::unique_ptr<DeviceKernels> kernels_;
+  std::unique_ptr<DeviceOracle> oracle_;
+  std::unique_ptr<cuda::Exchange> input_memory_, output_memory_;
+  cuda::Address inputs_at_ = 0, outputs_at_ = 0;
+  std::int64_t room_ = 0;  // for draws that are at hand, in bytes
+  std::shared_ptr<const DrawnInputs> drawn_[kDraws];
+};
+
+}  // namespace hone

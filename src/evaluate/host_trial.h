@@ -1,0 +1,62 @@
+// Trials in host memory, for modules: draws and expected values in the judge's own, slots in files that the worker
+// maps, inputs read-only.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "evaluate/oracle.h"
+#include "evaluate/trial.h"
+#include "evaluate/trial_memory.h"
+#include "graph/graph.h"
+
+namespace hone {
+
+class HostTrial : public Trial {
+ public:
+  // Compiles the oracle. The graph outlives it. threads: for the oracle.
+  static Result<std::unique_ptr<HostTrial>> Create(const Graph& graph, std::uint64_t seed, int threads);
+
+  Result<std::shared_ptr<const DrawnInputs>> Draw(std::size_t which) override;
+  std::shared_ptr<const DrawnInputs> AtHand(std::size_t which) const override { return drawn_[which]; }
+  void Renew(std::uint64_t seed) override;
+  int input_descriptor() const override { return memory_.input_memory().read_only_descriptor(); }
+  int output_descriptor() const override { return memory_.output_memory().descriptor(); }
+  Result<void> Load(const DrawnInputs& drawn, std::size_t slot) override;
+  Result<void> Poison(std::size_t slot, std::uint16_t pattern) override;
+  Result<std::optional<Trespass>> FindTrespass(std::size_t slot, std::size_t output) override;
+  Result<OutputCheck> Compare(const DrawnInputs& drawn, std::size_t slot, std::size_t output,
+                              std::uint16_t poison) override;
+  Result<bool> SameOutput(std::size_t slot, std::size_t other, std::size_t output) override;
+  Result<bool> IsCopy(std::size_t slot, std::size_t output, std::size_t input) override;
+  Result<std::optional<ChangedInput>> FindChangedInput(const DrawnInputs& drawn, std::size_t slot) override;
+  Result<std::unique_ptr<TimedSlots>> StartTiming(const DrawnInputs& parameters) override;
+  bool by_oracle() const override { return false; }
+  Result<void> LoadKept(const TimedSlots& slots) override;
+  Result<void> CompareKept(const TimedSlots& slots, const DrawnInputs& like, Verdict& verdict) override;
+
+  // For a baseline that runs in turn with a candidate: outputs of its own beside the same inputs, which are those of
+  // the last StartTiming.
+  Result<std::unique_ptr<TimedSlots>> MoreSlots(const SharedMemory& outputs) const;
+  Result<SharedMemory> MoreOutputs() const { return memory_.MoreOutputs(); }
+
+ private:
+  using Values = std::vector<std::vector<std::byte>>;  // one a tensor of Problem::Inputs()
+  using Pool = std::vector<Values>;
+  struct Drawn;
+  class Slots;
+  HostTrial(const Graph& graph, Oracle oracle, TrialMemory memory, std::uint64_t seed, int threads);
+  Result<Values> Unjudged(std::size_t which) const;
+
+  const Graph& graph_;
+  Oracle oracle_;
+  TrialMemory memory_;
+  std::uint64_t seed_;
+  int threads_;
+  std::shared_ptr<const DrawnInputs> drawn_[kDraws];
+  std::shared_ptr<const Pool> pool_;  // inputs of the timing loop
+};
+
+}  // namespace hone

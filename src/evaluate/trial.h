@@ -1,0 +1,115 @@
+// Where the trials of one problem take place: the inputs that are drawn, what the oracle expects of them, and the slots
+// of memory in which candidates run. The judge decides by this interface alone; host_trial.h keeps all of it in host
+// memory, for modules, device_trial.h on a device, for plans. Not thread-safe. Failures are the world's: a candidate is
+// never at fault here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "evaluate/compare.h"
+#include "evaluate/protocol.h"
+#include "evaluate/tensor_memory.h"
+#include "evaluate/verdict.h"
+#include "problem/generate.h"
+#include "problem/problem.h"
+
+namespace hone {
+
+// The draws on which a candidate is judged.
+inline constexpr std::size_t kWideDraw = 6;   // very wide: says whether a result holds componentwise
+inline constexpr std::size_t kAfterDraw = 7;  // the problem's own, for after the timing
+inline constexpr std::size_t kDraws = 8;      // [0, kWideDraw) decide
+
+struct DrawSpec {
+  const char* name;    // "seed 1", "scale 2^10"
+  std::uint64_t seed;  // beside the run's own
+  Draw draw;
+  bool own() const { return draw.scale == 1 && !draw.outliers && draw.widen == 0; }  // the problem's own generator
+};
+const DrawSpec& DrawSpecOf(std::size_t which);
+inline constexpr std::uint64_t kUnjudgedSeed = 1000;  // and more: the inputs of the timing loop
+
+struct DrawnInputs {
+  explicit DrawnInputs(const DrawSpec& spec) : name(spec.name), own(spec.own()) {}
+  virtual ~DrawnInputs() = default;
+  std::string name;
+  bool own = false;                  // the problem's own generator, unchanged
+  std::vector<double> honest_ratio;  // one an output
+};
+
+// An input or a parameter that a candidate has written to.
+struct ChangedInput {
+  std::string name;
+  bool parameter = false;
+  std::int64_t offset = 0;  // the first byte that changed, from the tensor's first
+};
+
+// What is timed works in these slots: every call on other inputs than the call before it, and with poison in some
+// elements of its outputs. So nothing can be gained by remembering.
+class TimedSlots {
+ public:
+  virtual ~TimedSlots() = default;
+  virtual std::size_t count() const = 0;
+  // A run of elements of each input becomes another, elements of each output poison.
+  virtual Result<void> Disturb(std::size_t slot, std::mt19937_64& random) = 0;
+  // Keeps the call that was last made in the slot, instead of what was kept before.
+  virtual Result<void> Keep(std::size_t slot) = 0;
+  virtual bool kept() const = 0;
+};
+
+class Trial {
+ public:
+  virtual ~Trial() = default;
+
+  // --- Draws, made when first asked for, and kept as long as there is room
+  virtual Result<std::shared_ptr<const DrawnInputs>> Draw(std::size_t which) = 0;
+  virtual std::shared_ptr<const DrawnInputs> AtHand(std::size_t which) const = 0;  // null if it has to be made
+  virtual void Renew(std::uint64_t seed) = 0;  // forgets all and draws from another seed
+
+  // --- Slots
+  std::size_t slots() const { return setup_.input_slots.size(); }
+  std::size_t inputs() const { return setup_.inputs.size(); }
+  std::size_t outputs() const { return setup_.outputs.size(); }
+  const Tensor& input(std::size_t i) const { return setup_.inputs[i]; }
+  const Tensor& output(std::size_t i) const { return setup_.outputs[i]; }
+  std::int64_t problem_bytes() const { return problem_bytes_; }  // of all tensors once
+  // What a worker is told of it; library, threads, views and limits are the caller's.
+  const WorkerSetup& setup() const { return setup_; }
+  virtual int input_descriptor() const = 0;  // of the memory that the worker maps
+  virtual int output_descriptor() const = 0;
+
+  // The inputs of a slot, and the parameters, of which there is one set.
+  virtual Result<void> Load(const DrawnInputs& drawn, std::size_t slot) = 0;
+  virtual Result<void> Poison(std::size_t slot, std::uint16_t pattern) = 0;
+  virtual Result<std::optional<Trespass>> FindTrespass(std::size_t slot, std::size_t output) = 0;
+  virtual Result<OutputCheck> Compare(const DrawnInputs& drawn, std::size_t slot, std::size_t output,
+                                      std::uint16_t poison) = 0;
+  virtual Result<bool> SameOutput(std::size_t slot, std::size_t other, std::size_t output) = 0;  // bit for bit
+  virtual Result<bool> IsCopy(std::size_t slot, std::size_t output, std::size_t input) = 0;
+  // Whether the slot's inputs and the parameters are still as they were loaded.
+  virtual Result<std::optional<ChangedInput>> FindChangedInput(const DrawnInputs& drawn, std::size_t slot) = 0;
+
+  // --- Timing
+  // All slots with inputs of the problem's own kind that nobody has judged, `parameters` and poison. The inputs are the
+  // same every time, until Renew.
+  virtual Result<std::unique_ptr<TimedSlots>> StartTiming(const DrawnInputs& parameters) = 0;
+  // A kept call is held against a second one: the oracle's where `by_oracle` says that it is quick enough to be asked
+  // about any inputs, else that of a fresh worker, for which LoadKept prepares slot 0.
+  virtual bool by_oracle() const = 0;
+  virtual Result<void> LoadKept(const TimedSlots& slots) = 0;
+  // Fills the verdict where the two differ by more than two right results can; `like` are inputs of the same kind.
+  virtual Result<void> CompareKept(const TimedSlots& slots, const DrawnInputs& like, Verdict& verdict) = 0;
+
+ protected:
+  WorkerSetup setup_;
+  std::int64_t problem_bytes_ = 0;
+};
+
+}  // namespace hone

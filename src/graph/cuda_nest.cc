@@ -1,0 +1,480 @@
+#include "graph/cuda_nest.h"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "graph/nest_text.h"
+#include "graph/op.h"
+
+namespace hone {
+
+extern const std::string_view kDeviceStdText;  // base/device_std.h
+extern const std::string_view kNumbersText, kCudaNestsText;
+
+namespace {
+
+constexpr int kThreads = 256;                  // of a block; kMostThreads of generated_code/cuda_nests.cuh
+constexpr std::int64_t kMostBlocks = 1 << 20;  // loops over the grid take the rest
+// From so many results on, a thread each fills a device: 132 multiprocessors with 512 threads.
+constexpr std::int64_t kManyResults = 1 << 16;
+constexpr std::int64_t kLongFold = 64;  // below, a block's threads would have nothing to share
+// Few results of very long folds are split over several blocks.
+constexpr std::int64_t kFewResults = 256, kPartFold = 1 << 14, kMostParts = 1024;
+constexpr std::int64_t kScratchBytes = 64;  // of a part; no accumulator is larger
+
+std::int64_t Extent(const std::vector<IndexVar>& vars) {
+  std::int64_t product = 1;
+  for (const auto& var : vars) product *= var.extent;
+  return product;
+}
+
+class CudaWriter : public NestText {
+ public:
+  explicit CudaWriter(const Graph& graph) : NestText(graph, Style::kOracle) {
+    int input = 0;
+    for (std::size_t i = 0; i < graph.buffers().size(); ++i) {
+      if (graph.buffers()[i].stage < 0) inputs_[static_cast<int>(i)] = input++;
+    }
+  }
+
+  void Write(CudaNests& nests) {
+    nests_ = &nests;
+    const auto live = LiveStages(graph_);
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      if (!live[s] || Fused(s)) continue;
+      const int id = stages_[s].buffer;
+      if (Root(id) != id) continue;
+      if (!GoesStraight(id)) {
+        memories_[id] = static_cast<int>(nests.memories.size());
+        nests.memories.push_back({Elements(id), ElementBytes(id, true), ElementBytes(id, false)});
+      }
+      if (const auto first = RunThatEnds(s)) WriteRun(*first);
+    }
+    for (std::size_t o = 0; o < graph_.problem().Outputs().size(); ++o) {
+      const int id = graph_.Output(o);
+      if (GoesStraight(id) || Elements(id) == 0) continue;
+      nests.runs.emplace_back();
+      OpenResults({}, Elements(id));
+      Line("{}", StoreText(fmt::format("{}[at]", name(id)), static_cast<std::ptrdiff_t>(o), "at"));
+      CloseLoops(1);
+      Finish({}, Elements(id), kThreads);
+    }
+  }
+
+ private:
+  // How the results of a stage are shared out.
+  enum class Shares { kThread, kBlock, kBlocks };
+
+  std::int64_t Elements(int id) const { return ElementCount(graph_.buffers()[static_cast<std::size_t>(id)].shape); }
+
+  // As the compiler lays out the types that MemoryType names.
+  int ElementBytes(int id, bool tracked) const {
+    const ScalarType type = ScalarTypeOf(graph_.buffers()[static_cast<std::size_t>(id)].dtype);
+    if (type == ScalarType::kReal)
+      return tracked ? (exact(id) ? 8 : 16) : HonestyOf(graph_.problem()).type == "double" ? 8 : 4;
+    if (type == ScalarType::kInt) return exact(id) || !tracked ? 8 : 16;
+    return exact(id) || !tracked ? 1 : 2;
+  }
+
+  std::string_view ElementName(DType dtype) const override {
+    return dtype == DType::kF16 ? "Float16" : NestText::ElementName(dtype);
+  }
+
+  std::string StoreText(const std::string& value, std::ptrdiff_t output, const std::string& offset) const override {
+    return fmt::format("Store({0}, value{1} + ({2}), scale{1} + ({2}));", value, output, offset);
+  }
+
+  void OpenLoop(const IndexVar& var, bool) override {
+    Line("for (std::int64_t {0} = 0; {0} < {1}; ++{0}) {{", IndexName(var), var.extent);
+    ++depth_;
+  }
+
+  // `flat` taken apart into indices, the last of which runs fastest.
+  void Indices(const std::vector<IndexVar>& vars, std::string flat) {
+    std::int64_t left = Extent(vars), stride = 1;
+    for (std::size_t d = vars.size(); d-- > 0;) {
+      const std::string quotient = stride == 1 ? flat : fmt::format("{} / {}", flat, stride);
+      left /= vars[d].extent;
+      if (vars[d].extent == 1)
+        Line("constexpr std::int64_t {} = 0;", IndexName(vars[d]));
+      else
+        Line("const std::int64_t {} = {};", IndexName(vars[d]),
+             left == 1 ? quotient : fmt::format("{} % {}", quotient, vars[d].extent));
+      stride *= vars[d].extent;
+    }
+  }
+
+  void Begin() {
+    text_.clear();
+    depth_ = 1;
+  }
+
+  // for all results: a thread each, or a block each.
+  void OpenResults(const std::vector<IndexVar>& vars, std::int64_t count, bool blocks = false) {
+    Begin();
+    if (blocks)
+      Line("for (std::int64_t at = blockIdx.x; at < {}; at += gridDim.x) {{", count);
+    else
+      Line(
+          "for (std::int64_t at = std::int64_t{{blockIdx.x}} * blockDim.x + threadIdx.x; at < {}; at += "
+          "std::int64_t{{gridDim.x}} * blockDim.x) {{",
+          count);
+    ++depth_;
+    Indices(vars, "at");
+  }
+
+  // Makes a kernel of the text, or finds the one that is the same, and its launch for `count` threads or blocks.
+  void Finish(const std::set<int>& written, std::int64_t count, int threads, bool blocks = false,
+              std::int64_t scratch_bytes = 0) {
+    const Function function = Renamed(text_, written);
+    CudaNests::Launch launch;
+    std::string parameters;
+    for (const auto& one : function.parameters) {
+      parameters += fmt::format("{} __restrict {}, ", one.type, one.name);
+      using Kind = CudaNests::Argument::Kind;
+      if (one.buffer >= 0) {
+        const int root = Root(one.buffer);
+        const auto input = inputs_.find(root);
+        launch.arguments.push_back(input != inputs_.end() ? CudaNests::Argument{Kind::kInput, input->second}
+                                                          : CudaNests::Argument{Kind::kMemory, memories_.at(root)});
+      } else {
+        const Kind kind = one.given[0] == 'v' ? Kind::kValue : Kind::kScale;
+        launch.arguments.push_back({kind, std::stoi(one.given.substr(5))});
+      }
+    }
+    if (!scratch_.empty()) {
+      parameters += scratch_ + "* __restrict scratch, ";
+      launch.arguments.push_back({CudaNests::Argument::Kind::kScratch, 0});
+    }
+    parameters += "std::int64_t step";
+    const auto [it, fresh] = kernels_.try_emplace(parameters + function.body, static_cast<int>(nests_->kernels.size()));
+    if (fresh) {
+      nests_->kernels.push_back(fmt::format("Nest{}", it->second));
+      nests_->source +=
+          fmt::format("template <class R>\n__global__ void __launch_bounds__(kMostThreads) Nest{}({}) {{\n{}}}\n\n",
+                      it->second, parameters, function.body);
+    }
+    launch.kernel = it->second;
+    launch.threads = threads;
+    launch.blocks = std::clamp<std::int64_t>(blocks ? count : (count + threads - 1) / threads, 1, kMostBlocks);
+    launch.scratch_bytes = scratch_bytes;
+    nests_->runs.back().launches.push_back(std::move(launch));
+  }
+
+  void WriteRun(std::size_t first) {
+    const std::size_t end = SequenceEnd(graph_, first);
+    if (Elements(stages_[first].buffer) == 0) return;
+    auto& run = nests_->runs.emplace_back();
+    nests_->source += Comment(first, end);
+    if (stages_[first].sequence < 0)
+      WriteStage(stages_[first]);
+    else
+      WriteSequence(first, end);
+    for (const auto& [used, last] : last_use_) {
+      const Buffer& b = graph_.buffers()[static_cast<std::size_t>(used)];
+      if (last >= static_cast<int>(first) && last < static_cast<int>(end) && b.stage >= 0 && b.tensor < 0)
+        run.done.push_back(memories_.at(used));
+    }
+  }
+
+  void WriteStage(const Stage& stage) {
+    std::vector<IndexVar> vars;
+    for (const auto& var : stage.vars) {
+      if (var.id != step_var_) vars.push_back(var);
+    }
+    const std::int64_t results = Extent(vars);
+    const auto folds = OuterFolds(stage.value);
+    std::int64_t longest = 0;
+    for (const ExprNode* fold : folds) longest = std::max(longest, Extent(fold->over));
+    Shares shares = Shares::kThread;
+    if (results < kManyResults && longest >= kLongFold) shares = Shares::kBlock;
+    if (results < kFewResults && longest >= 2 * kPartFold && folds.size() == 1) shares = Shares::kBlocks;
+    int threads = kThreads;
+    while (shares == Shares::kBlock && threads > 32 && threads > longest) threads /= 2;
+
+    Prepare(stage);
+    std::string parts_name;
+    if (shares == Shares::kBlocks) {
+      const std::int64_t parts = std::clamp<std::int64_t>(longest / kPartFold, 2, kMostParts / results + 1);
+      OpenResults({}, results * parts, true);
+      Line("const std::int64_t part = at % {};", parts);
+      Indices(vars, fmt::format("(at / {})", parts));
+      OpenStep();
+      shared_fold_ = fmt::format("part * blockDim.x + threadIdx.x|{} * std::int64_t{{blockDim.x}}", parts);
+      scratch_.clear();
+      const std::string made = WriteSharedFold(*folds[0], true);
+      Line("if (threadIdx.x == 0) scratch[at] = {};", made);
+      Line("static_assert(sizeof *scratch <= {});", kScratchBytes);
+      shared_fold_.clear();
+      CloseLoops(1);
+      scratch_ = AccumulatorType(*folds[0]);
+      Finish({}, results * parts, kThreads, true, results * parts * kScratchBytes);
+      OpenResults(vars, results);
+      OpenStep();
+      scratch_ = "const " + scratch_;
+      parts_name = fmt::format("r{}", temporaries_++);
+      Line("auto {} = scratch[at * {}];", parts_name, parts);
+      Line("for (int part = 1; part < {0}; ++part) {1} = ({2})({1}, scratch[at * {0} + part]);", parts, parts_name,
+           MergeText(*folds[0]));
+      WriteScaling(*folds[0], parts_name);
+    } else {
+      OpenResults(vars, results, shares == Shares::kBlock);
+      OpenStep();
+      if (shares == Shares::kBlock) shared_fold_ = "threadIdx.x|blockDim.x";
+    }
+    {
+      Scope scope(*this, stage.value);
+      if (!parts_name.empty()) known_.insert({folds[0], AccumulatorResult(*folds[0], parts_name)});
+      if (shares == Shares::kBlock) {
+        const std::string before = std::exchange(guard_, "if (threadIdx.x == 0) ");
+        WriteGuarded(stage);
+        guard_ = before;
+      } else {
+        WriteResult(stage, stage.value);
+      }
+    }
+    shared_fold_.clear();
+    CloseLoops(1);
+    Finish({stage.buffer}, results, threads, shares == Shares::kBlock);
+    scratch_.clear();
+  }
+
+  // The statement that stores is the last line that WriteResult writes: one thread makes it.
+  void WriteGuarded(const Stage& stage) {
+    WriteResult(stage, stage.value);
+    const auto line = text_.rfind('\n', text_.size() - 2) + 1;
+    text_.insert(text_.find_first_not_of(' ', line), guard_);
+  }
+
+  void OpenStep() {
+    if (step_var_ >= 0) Line("const std::int64_t i{} = step;", step_var_);
+  }
+
+  void WriteSequence(std::size_t first, std::size_t end) {
+    const Stage& leader = stages_[first];
+    if (const Expr term = end == first + 1 ? RunningSumTerm(leader) : Expr()) return WriteRunningSum(leader, term);
+    if (IsScan(first, end)) return WriteScan(first, end);
+    auto& run = nests_->runs.back();
+    run.steps = leader.vars[static_cast<std::size_t>(leader.along)].extent;
+    run.reversed = leader.reversed;
+    for (std::size_t s = first; s < end; ++s) {
+      step_var_ = stages_[s].vars[static_cast<std::size_t>(stages_[s].along)].id;
+      WriteStage(stages_[s]);
+      step_var_ = -1;
+    }
+  }
+
+  std::vector<IndexVar> Lanes(const Stage& stage) const {
+    std::vector<IndexVar> vars;
+    for (std::size_t d = 0; d < stage.vars.size(); ++d) {
+      if (static_cast<int>(d) != stage.along) vars.push_back(stage.vars[d]);
+    }
+    return vars;
+  }
+
+  void OpenSteps(const Stage& stage) {
+    const auto& var = stage.vars[static_cast<std::size_t>(stage.along)];
+    if (stage.reversed)
+      Line("for (std::int64_t {0} = {1}; {0} >= 0; --{0}) {{", IndexName(var), var.extent - 1);
+    else
+      Line("for (std::int64_t {0} = 0; {0} < {1}; ++{0}) {{", IndexName(var), var.extent);
+    ++depth_;
+  }
+
+  void WriteScan(std::size_t first, std::size_t end) {
+    const Stage& leader = stages_[first];
+    const auto lanes = Lanes(leader);
+    OpenResults(lanes, Extent(lanes));
+    OpenSteps(leader);
+    std::set<int> written;
+    for (std::size_t s = first; s < end; ++s) {
+      const Stage stage = WithIndicesOf(leader, stages_[s]);
+      written.insert(stage.buffer);
+      Prepare(stage);
+      Line("{{");
+      ++depth_;
+      {
+        Scope scope(*this, stage.value);
+        WriteResult(stage, stage.value);
+      }
+      CloseLoops(1);
+    }
+    CloseLoops(2);
+    Finish(written, Extent(lanes), SmallBlock(Extent(lanes)));
+  }
+
+  void WriteRunningSum(const Stage& stage, const Expr& term) {
+    const auto lanes = Lanes(stage);
+    Prepare(stage);
+    OpenResults(lanes, Extent(lanes));
+    Line("Sum<{}> sum;", real_);
+    OpenSteps(stage);
+    {
+      Scope scope(*this, term);
+      Line("sum.Add({});", EmitTerm(term));
+    }
+    {
+      Scope scope(*this, stage.value);
+      known_.insert({stage.value.get(), "sum.Get()"});
+      WriteResult(stage, stage.value);
+    }
+    CloseLoops(2);
+    Finish({stage.buffer}, Extent(lanes), SmallBlock(Extent(lanes)));
+  }
+
+  // Long work of few threads is spread over the multiprocessors.
+  static int SmallBlock(std::int64_t count) { return count < kManyResults ? 32 : kThreads; }
+
+  // --- Folds ---
+
+  // The folds that are in no other.
+  static std::vector<const ExprNode*> OuterFolds(const Expr& value) {
+    std::vector<const ExprNode*> folds;
+    std::unordered_set<const ExprNode*> seen;
+    const auto walk = [&](const auto& self, const ExprNode& node) -> void {
+      if (!seen.insert(&node).second) return;
+      if (node.kind == Expr::Kind::kReduce) {
+        folds.push_back(&node);
+        return;
+      }
+      for (const auto& operand : node.operands) self(self, *operand);
+    };
+    walk(walk, *value);
+    return folds;
+  }
+
+  static bool IsLargest(const ExprNode& e) { return e.reduce == ReduceOp::kMax || e.reduce == ReduceOp::kArgMax; }
+  static bool IsExtreme(const ExprNode& e) {
+    return (e.reduce == ReduceOp::kMax || e.reduce == ReduceOp::kMin) && e.type == ScalarType::kReal;
+  }
+  static bool HasPlainAccumulator(const ExprNode& e) {
+    return e.reduce == ReduceOp::kProd || e.reduce == ReduceOp::kAny || e.reduce == ReduceOp::kAll;
+  }
+
+  std::string AccumulatorType(const ExprNode& e) const {
+    const std::string type = FoldType(e);
+    if (HasPlainAccumulator(e)) return type;
+    return fmt::format("{}<{}>", e.reduce == ReduceOp::kSum ? "Sum" : IsExtreme(e) ? "Extreme" : "Best", type);
+  }
+
+  static std::string MergeText(const ExprNode& e) {
+    switch (e.reduce) {
+      case ReduceOp::kProd: return "[](auto a, auto b) { return a * b; }";
+      case ReduceOp::kAny: return "[](auto a, auto b) { return Or(a, b); }";
+      case ReduceOp::kAll: return "[](auto a, auto b) { return And(a, b); }";
+      case ReduceOp::kSum: return "[](auto a, auto b) { a.Merge(b); return a; }";
+      default: return fmt::format("[](auto a, auto b) {{ a.Merge(b, {}); return a; }}", IsLargest(e));
+    }
+  }
+
+  std::string AccumulatorResult(const ExprNode& e, const std::string& name) { return FoldResult(e, name); }
+
+  // A sum's term without its error, where it has none.
+  bool WriteExactTerm(const ExprNode& e, const std::string& name) {
+    if (e.reduce != ReduceOp::kSum || e.type != ScalarType::kReal) return false;
+    const Expr& term = e.operands[0];
+    const bool product = IsExactProduct(term);
+    if (!product && !IsExact(term)) return false;
+    Scope scope(*this, term);
+    if (product) {
+      const std::string a = Emit(term->operands[0]);
+      const std::string b = Emit(term->operands[1]);
+      Line("{}.AddExactProduct({}, {});", name, ExactText(a), ExactText(b));
+    } else {
+      const std::string a = Emit(term);
+      Line("{}.AddExact({});", name, ExactText(a));
+    }
+    return true;
+  }
+
+  // Declares `name` and adds all terms from the loops that `open` opens; `at` is the term's number.
+  template <class Open>
+  void WriteFold(const ExprNode& e, const std::string& name, const std::string& at, const Open& open) {
+    const std::string start = e.reduce == ReduceOp::kProd  ? "(1)"
+                              : e.reduce == ReduceOp::kAny ? " = false"
+                              : e.reduce == ReduceOp::kAll ? " = true"
+                                                           : "";
+    Line("{} {}{};", AccumulatorType(e), name, start);
+    const std::string outer = std::exchange(shared_fold_, "");  // what is folded within is the thread's own
+    const std::size_t loops = open();
+    if (!WriteExactTerm(e, name)) {
+      if (e.reduce == ReduceOp::kSum || HasPlainAccumulator(e)) {
+        WriteFoldTerm(e, name);
+      } else {
+        Scope scope(*this, e.operands[0]);
+        const std::string body = Emit(e.operands[0]);
+        if (IsExtreme(e))
+          Line("{}.Take({}, {});", name, body, IsLargest(e));
+        else
+          Line("{}.Offer({}, {}, {});", name, body, at, IsLargest(e));
+      }
+    }
+    CloseLoops(loops);
+    shared_fold_ = outer;
+  }
+
+  void WriteScaling(const ExprNode& e, const std::string& name) {
+    if (e.reduce == ReduceOp::kSum && e.type == ScalarType::kReal && IsExactProduct(e.operands[0]))
+      Line("{}.ScaleExactProducts();", name);
+  }
+
+  // By all threads of the block; shared_fold_ says where each begins and how far it steps. As a part, what comes of it
+  // is merged with others' later.
+  std::string WriteSharedFold(const ExprNode& e, bool part) {
+    const std::string name = fmt::format("r{}", temporaries_++);
+    const auto bar = shared_fold_.find('|');
+    const std::string from = shared_fold_.substr(0, bar), step = shared_fold_.substr(bar + 1);
+    WriteFold(e, name, "fold", [&]() -> std::size_t {
+      Line("for (std::int64_t fold = {}; fold < {}; fold += {}) {{", from, Extent(e.over), step);
+      ++depth_;
+      Indices(e.over, "fold");
+      return 1;
+    });
+    const std::string all = fmt::format("r{}", temporaries_++);
+    Line("auto {} = OverBlock({}, {});", all, name, MergeText(e));
+    if (!part) WriteScaling(e, all);
+    return all;
+  }
+
+  std::string EmitReduce(const ExprNode& e) override {
+    if (!shared_fold_.empty()) return AccumulatorResult(e, WriteSharedFold(e, false));
+    const std::string name = fmt::format("r{}", temporaries_++);
+    const bool counts = !HasPlainAccumulator(e) && e.reduce != ReduceOp::kSum && !IsExtreme(e);
+    if (counts) Line("std::int64_t {}_at = 0;", name);
+    WriteFold(e, name, name + "_at++", [&] {
+      for (const auto& var : e.over) OpenLoop(var, false);
+      return e.over.size();
+    });
+    WriteScaling(e, name);
+    return AccumulatorResult(e, name);
+  }
+
+  CudaNests* nests_ = nullptr;
+  std::map<int, int> inputs_, memories_;  // buffer -> index
+  std::unordered_map<std::string, int> kernels_;
+  std::string shared_fold_;  // "where a thread begins|how far it steps" while folds are a whole block's
+  std::string scratch_;      // the type of the parts that a kernel leaves or reads, empty if it does neither
+  std::string guard_;
+};
+
+}  // namespace
+
+CudaNests WriteCudaNests(const Graph& graph) {
+  CudaNests nests;
+  const Honesty honesty = HonestyOf(graph.problem());
+  nests.honest = fmt::format("Honest<{}>", honesty.type);
+  CudaWriter(graph).Write(nests);
+  std::string head(kDeviceStdText);
+  fmt::format_to(std::back_inserter(head),
+                 "#define HONE_UNITS_ARE_SET\nconstexpr double kUnit = {:a};\nconstexpr double kOperandUnit = "
+                 "{:a};\nconstexpr double kSmallest = {:a};\n\n",
+                 honesty.unit, honesty.operand_unit, honesty.smallest);
+  head += kNumbersText;
+  head += kCudaNestsText;
+  nests.source = head + nests.source;
+  return nests;
+}
+
+}  // namespace hone

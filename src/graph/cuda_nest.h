@@ -1,0 +1,53 @@
+// The oracle of a graph for a device: the same element definitions and number types as on the host (loop_nest.h), as
+// kernels and the order in which they run. evaluate/device_oracle.h runs them.
+//
+//   many results         a thread makes a result, with all that it adds up
+//   few, of long sums    a block makes a result; or several blocks, whose parts a second kernel puts together
+//   scans                a thread goes along the steps of its own elements
+//   other sequences      kernels at every step
+//
+// So sums are taken in another order than on the host, as any right implementation may.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace hone {
+
+struct CudaNests {
+  // Values that a kernel leaves for others. Bytes of an element in the tracked pass and in the honest one.
+  struct Memory {
+    std::int64_t elements = 0;
+    int tracked_bytes = 0, honest_bytes = 0;
+  };
+  struct Argument {
+    enum class Kind { kInput, kMemory, kValue, kScale, kScratch } kind = Kind::kInput;
+    int index = 0;  // of Problem::Inputs(), of `memories`, of Problem::Outputs(); scratch has none
+  };
+  struct Launch {
+    int kernel = 0;
+    std::vector<Argument> arguments;  // pointers; the step, an int64, comes behind them
+    std::int64_t blocks = 0;
+    int threads = 0;
+    std::int64_t scratch_bytes = 0;  // for this launch and the next
+  };
+  // The launches in order, at every step again; then nobody needs the memories in `done` any more.
+  struct Run {
+    std::vector<Launch> launches;
+    std::int64_t steps = 1;
+    bool reversed = false;
+    std::vector<int> done;
+  };
+  std::string source;                // for NVRTC, without contraction into fused multiply-adds
+  std::vector<std::string> kernels;  // templates: instances are kernel<Tracked> and kernel<honest>
+  std::string honest;                // "Honest<float>"
+  std::vector<Memory> memories;
+  std::vector<Run> runs;
+};
+
+CudaNests WriteCudaNests(const Graph& graph);
+
+}  // namespace hone

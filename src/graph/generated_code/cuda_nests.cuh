@@ -1,0 +1,49 @@
+// What nests on a device need beside numbers.h (graph/cuda_nest.cc embeds this text behind it): for NVRTC, and for
+// tests that run a nest's blocks one after the other on the host.
+#pragma once
+
+// The largest or smallest of what was taken so far.
+template <class R>
+struct Extreme {
+  R best{};
+  bool any = false;
+  void Take(R x, bool largest) {
+    best = !any ? x : largest ? Max(best, x) : Min(best, x);
+    any = true;
+  }
+  void Merge(const Extreme& other, bool largest) {
+    if (other.any) Take(other.best, largest);
+  }
+};
+
+#ifdef __CUDACC_RTC__
+struct Float16 {
+  unsigned short bits = 0;
+  Float16() = default;
+  explicit Float16(float x) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x)); }
+  operator float() const {
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+    return x;
+  }
+};
+#else
+using Float16 = _Float16;
+#endif
+
+constexpr int kMostThreads = 256;
+
+// One value of each thread of a block merged into one, which all get. All threads have to call it.
+template <class T, class Merge>
+T OverBlock(const T& mine, const Merge& merge) {
+  alignas(16) __shared__ unsigned char bytes[kMostThreads * sizeof(T)];
+  T* all = reinterpret_cast<T*>(bytes);
+  __syncthreads();
+  all[threadIdx.x] = mine;
+  for (unsigned width = blockDim.x / 2; width > 0; width /= 2) {
+    __syncthreads();
+    if (threadIdx.x < width) all[threadIdx.x] = merge(all[threadIdx.x], all[threadIdx.x + width]);
+  }
+  __syncthreads();
+  return all[0];
+}
