@@ -13,12 +13,15 @@
 namespace hone::dsl {
 namespace {
 
-constexpr std::int64_t kProcessors = 132;      // of an H100 or H200 SXM
-constexpr std::int64_t kRegisters = 64 << 10;  // of a multiprocessor
-constexpr std::int64_t kManyElements = 256;    // that one thread sums: beyond, it sums in double
-constexpr std::int64_t kFinishThreads = 128;   // that combine the chunks of a row
-constexpr std::int64_t kLeastChunk = 4096;     // elements of a chunk
-constexpr std::int64_t kRowThreads = 128;      // of a block, where a row has fewer
+constexpr std::int64_t kProcessors = 132;         // of an H100 or H200 SXM
+constexpr std::int64_t kRegisters = 64 << 10;     // of a multiprocessor
+constexpr std::int64_t kManyElements = 256;       // that one thread sums: beyond, it sums in double
+constexpr std::int64_t kResultThreads = 256;      // that compute the elements of a split row
+constexpr std::int64_t kSharedBytes = 220 << 10;  // that a block may have for what is on its way
+constexpr std::int64_t kLargeRow = 32 << 10;      // bytes of a row, or of a block's part of it
+constexpr std::int64_t kFinishThreads = 128;      // that combine the chunks of a row
+constexpr std::int64_t kLeastChunk = 4096;        // elements of a chunk
+constexpr std::int64_t kRowThreads = 128;         // of a block, where a row has fewer
 
 struct Extents {
   bool rows = true;  // the innermost dimension is folded
@@ -99,19 +102,21 @@ std::optional<std::string> CheckLanes(const Kernel& kernel, const Setting& value
   return fmt::format("it is a power of two from 1 to {} here", most);
 }
 
+// What is read again is worth keeping; a fold that reads its elements once has nothing of it.
 std::vector<Setting> KeepValues(const Kernel& kernel, const Limits&) {
   const Extents extents = ExtentsOf(kernel);
+  if (DefaultSplitOf(kernel) > 1) return {Word("no")};
+  if (!extents.rows) {
+    // A warp of each lane: 8 lanes of four columns.
+    if (!kernel.family->keeps_axes || extents.reduced > 8 * MostKept(256) / 4) return {Word("no")};
+    return {Word("yes"), Word("no")};
+  }
   const std::int64_t most =
       std::max(1024 * MostKept(1024), DefaultCluster(kernel) * kClusterThreads * MostKept(kClusterThreads));
-  if (!extents.rows || extents.reduced > most || DefaultSplitOf(kernel) > 1) return {Word("no")};
+  if (extents.reduced > most) return {Word("no")};
   return {Word("yes"), Word("no")};
 }
-std::optional<std::string> CheckKeep(const Kernel& kernel, const Setting& value) {
-  if (auto why = CheckWord(value, {"no", "yes"})) return why;
-  if (std::get<std::string>(value.value) == "yes" && !FoldsRows(kernel))
-    return "rows are kept, and here the innermost dimension is not folded; try no";
-  return std::nullopt;
-}
+std::optional<std::string> CheckKeep(const Kernel&, const Setting& value) { return CheckWord(value, {"no", "yes"}); }
 
 std::vector<Setting> ChunksValues(const Kernel& kernel, const Limits&) {
   const std::int64_t best = DefaultSplitOf(kernel);
@@ -139,10 +144,24 @@ std::optional<std::string> CheckCluster(const Kernel& kernel, const Setting& val
   return std::nullopt;
 }
 
+// Where a block holds much of a multiprocessor, no other block loads while it computes.
+std::vector<Setting> AheadValues(const Kernel& kernel, const Limits&) {
+  const Extents extents = ExtentsOf(kernel);
+  if (!extents.rows || !kernel.family->keeps_axes || DefaultSplitOf(kernel) > 1) return {Whole(1)};
+  const bool large = 4 * extents.reduced / DefaultCluster(kernel) >= kLargeRow;
+  // Blocks enough that the last ones do not run alone.
+  const std::int64_t best = std::clamp<std::int64_t>(extents.kept * DefaultCluster(kernel) / (4 * kProcessors), 1, 16);
+  return large ? Distinct({best, 1, std::max<std::int64_t>(best / 4, 1)})
+               : Distinct({1, std::min<std::int64_t>(best, 4)});
+}
+std::optional<std::string> CheckAhead(const Kernel&, const Setting& value) { return CheckRange(value, 1, 1024); }
+
 constexpr Knob kKnobs[] = {
     {"lanes", "threads that share a row (1 to 1024), or warps that share columns (1 to 32)", LanesValues, CheckLanes},
     {"keep", "yes: a row is read once and stays in registers", KeepValues, CheckKeep},
     kPackKnob,
+    {"ahead", "rows that a block takes in turn, each one's elements on their way while it works on the one before",
+     AheadValues, CheckAhead},
     {"cluster", "blocks that share a row and tell each other what they folded", ClusterValues, CheckCluster},
     {"split", "chunks of a row that have blocks of their own; 1 = whole", ChunksValues, CheckChunks},
 };
@@ -224,10 +243,11 @@ class FoldWriter {
     const std::int64_t reduced = reduced_.empty() ? 1 : loops_.Count(true);
     steps_ = rows_ ? reduced / pack_ : reduced;
     column_packs_ = rows_ ? 0 : loops_.dims.back().extent / pack_;
-    keep_ = rows_ && WordSetting(kernel, "keep") == "yes";
+    keep_ = WordSetting(kernel, "keep") == "yes";
     split_ = std::min(IntSetting(kernel, "split"), std::max<std::int64_t>(steps_, 1));
     if (split_ > 1) keep_ = false;
     if (rows_ && split_ == 1) cluster_ = IntSetting(kernel, "cluster");
+    if (rows_ && split_ == 1) ahead_ = IntSetting(kernel, "ahead");
     stride_ = lanes_ * cluster_;  // of the threads that share a row
     chunk_ = (steps_ + split_ - 1) / split_;
     if (chunk_ > 0) split_ = (steps_ + chunk_ - 1) / chunk_;
@@ -243,6 +263,7 @@ class FoldWriter {
     const std::vector<DevicePass> passes = DevicePasses(given, reduced_.empty() ? 1 : loops_.Count(true));
     if (split_ > 1) return EmitSplit(passes, result);
     ChooseKept(passes);
+    if (per_lane_ == 0 || RowsABlock() > 1 || !rows_ || AheadBytes() > kSharedBytes) ahead_ = 1;
     OpenUnit("fold");
     if (per_lane_ > 0) LoadKept();
     for (const auto& pass : passes) {
@@ -258,9 +279,14 @@ class FoldWriter {
       StoreRow(result);
       out_.Close();
     }
-    // A block stays until nobody reads its shared memory any more.
+    // A block stays, and its shared memory as it is, until nobody reads it any more.
     if (cluster_ > 1) out_.Line(out_.Helper("MeetCluster") + "();");
-    out_.Launch({.grid_x = Units() * cluster_, .cluster_x = cluster_, .reads = Reads(), .writes = {kernel_.target}});
+    if (ahead_ > 1) out_.Close();
+    out_.Launch({.grid_x = (Units() + ahead_ - 1) / ahead_ * cluster_,
+                 .cluster_x = cluster_,
+                 .reads = Reads(),
+                 .writes = {kernel_.target},
+                 .shared_bytes = ahead_ > 1 ? AheadBytes() : 0});
   }
 
  private:
@@ -317,6 +343,26 @@ class FoldWriter {
           out_.Line(
               fmt::format("const {} {} = {} * {} + threadIdx.x / {};", index(), row_, block, rows_a_block, lanes_));
         }
+      } else if (ahead_ > 1) {
+        out_.Line(cluster_ > 1
+                      ? fmt::format("const int {} = blockIdx.x % {} * {} + threadIdx.x;", lane_, cluster_, lanes_)
+                      : fmt::format("const int {} = threadIdx.x;", lane_));
+        const std::string first = out_.Fresh("first");
+        end_row_ = out_.Fresh("end_row");
+        out_.Line(fmt::format("const {} {} = blockIdx.x{} * {};", index(), first,
+                              cluster_ > 1 ? fmt::format(" / {}", cluster_) : "", ahead_));
+        out_.Line(fmt::format("const {0} {1} = {2} + {3} < {4} ? {2} + {3} : {4};", index(), end_row_, first, ahead_,
+                              row_count_));
+        DeclareAhead();
+        fetch_ = out_.Fresh("fetch");
+        const std::string next = out_.Fresh("next");
+        out_.Line(fmt::format("// The elements of a row, on their way to this thread's own place in shared memory."));
+        out_.Open(fmt::format("const auto {} = [&]({} {})", fetch_, index(), next));
+        NamePlaces(kept_, next, 1);
+        FetchAhead();
+        out_.CloseWith(";");
+        out_.Line(fmt::format("{}({});", fetch_, first));
+        out_.Open(fmt::format("for ({0} {1} = {2}; {1} < {3}; ++{1})", index(), row_, first, end_row_));
       } else if (cluster_ > 1) {
         out_.Line(fmt::format("const int {} = blockIdx.x % {} * {} + threadIdx.x;", lane_, cluster_, lanes_));
         out_.Line(fmt::format("const {} {} = blockIdx.x / {};", index(), row_, cluster_));
@@ -375,7 +421,7 @@ class FoldWriter {
       }
     }
     if (kept_operands_.empty() ||
-        per_lane * pack_ * static_cast<std::int64_t>(kept_operands_.size()) > MostKept(lanes_)) {
+        per_lane * pack_ * static_cast<std::int64_t>(kept_operands_.size()) > MostKept(rows_ ? lanes_ : 32 * lanes_)) {
       kept_operands_.clear();
       return;
     }
@@ -399,15 +445,53 @@ class FoldWriter {
                        OperandAddress(operand, places_));
   }
 
+  std::int64_t AheadBytes() const {
+    std::int64_t bytes = 0;
+    for (const auto& [operand, name] : kept_operands_) bytes += per_lane_ * lanes_ * pack_ * ElementBytes(operand);
+    return bytes;
+  }
+  std::int64_t ElementBytes(int operand) const {
+    const int buffer = kernel_.operands[static_cast<std::size_t>(operand)].buffer;
+    return static_cast<std::int64_t>(Bytes(program_.buffers[static_cast<std::size_t>(buffer)].dtype));
+  }
+  // Each thread has places of its own for what it keeps, so that no barrier is needed.
+  void DeclareAhead() {
+    const std::string memory = out_.Fresh("memory");
+    out_.Line(fmt::format("extern __shared__ __align__(16) unsigned char {}[];", memory));
+    std::int64_t offset = 0;
+    for (const auto& [operand, unused] : kept_operands_) {
+      const std::string name =
+          out_.Fresh(out_.BufferName(kernel_.operands[static_cast<std::size_t>(operand)].buffer) + "_ahead");
+      out_.Line(fmt::format("{0}* const {1} = reinterpret_cast<{0}*>({2} + {3}) + threadIdx.x;", PackType(operand),
+                            name, memory, offset));
+      offset += per_lane_ * lanes_ * pack_ * ElementBytes(operand);
+      ahead_names_[operand] = name;
+    }
+  }
+  void FetchAhead() {
+    EachStep([&] {
+      for (const auto& [operand, name] : ahead_names_) {
+        std::string from = PackAt(operand);  // "*reinterpret_cast<const T*>(...)"
+        out_.Line(fmt::format("{}({} + {} * {}, {});", out_.Helper("CopyAhead"), name, step_, lanes_, from.substr(1)));
+      }
+    });
+    step_.clear();
+  }
+
   void LoadKept() {
     for (auto& [operand, name] : kept_operands_) {
       name = out_.Fresh(out_.BufferName(kernel_.operands[static_cast<std::size_t>(operand)].buffer) + "_row");
       out_.Line(fmt::format("{} {}[{}];", PackType(operand), name, per_lane_));
     }
+    if (ahead_ > 1) out_.Line(out_.Helper("WaitForCopies") + "();");
     EachStep([&] {
-      for (const auto& [operand, name] : kept_operands_)
-        out_.Line(fmt::format("{}[{}] = {};", name, step_, PackAt(operand)));
+      for (const auto& [operand, name] : kept_operands_) {
+        out_.Line(ahead_ > 1
+                      ? fmt::format("{}[{}] = {}[{} * {}];", name, step_, ahead_names_.at(operand), step_, lanes_)
+                      : fmt::format("{}[{}] = {};", name, step_, PackAt(operand)));
+      }
     });
+    if (ahead_ > 1) out_.Line(fmt::format("if ({0} + 1 < {1}) {2}({0} + 1);", row_, end_row_, fetch_));
   }
 
   // `body` for each of this thread's packs of a row, or elements of its columns.
@@ -588,7 +672,7 @@ class FoldWriter {
           case ReduceOp::kArgMin: {
             const std::string how = out_.Helper(How(pass.items[i].fold));
             const std::string at = rows_ && pack_ > 1 ? fmt::format("{} * {} + {}", q_, pack_, e) : q_;
-            out_.Line(fmt::format("{0} = {1}::Of({0}, {2}{{{3}, {4}}});", name, how, accumulators[i].type, value, at));
+            out_.Line(fmt::format("{}::Take({}, {}, {});", how, name, value, at));
             break;
           }
           default: {
@@ -844,12 +928,25 @@ class FoldWriter {
       });
     }
     if (!keeps_axes()) return;
-    // 3. Every element with what was folded.
-    OpenUnit("result");
+    // 3. Every element with what was folded, a pack a thread.
+    const std::int64_t packs = row_count_ * loops_.Count(true) / pack_;
+    out_.BeginKernel("result", kResultThreads);
+    let_names_.clear();
+    loaded_.clear();
+    ragged_ = false;
+    const std::string at = out_.Fresh("at");
+    out_.Line(fmt::format("const {0} {1} = static_cast<{0}>(blockIdx.x) * {2} + static_cast<int>(threadIdx.x);",
+                          index(), at, kResultThreads));
+    if (packs % kResultThreads != 0) out_.Line(fmt::format("if ({} >= {}) return;", at, packs));
+    std::vector<std::size_t> all(loops_.dims.size());
+    for (std::size_t d = 0; d < all.size(); ++d) all[d] = d;
+    NamePlaces(all, at, pack_);
     ReadLets();
-    EachStep([&] { StoreElements(result); });
-    out_.Launch(
-        {.grid_x = Units() * split_, .reads = Reads(), .writes = {kernel_.target}, .scratch_reads = LetBuffers()});
+    StoreElements(result);
+    out_.Launch({.grid_x = (packs + kResultThreads - 1) / kResultThreads,
+                 .reads = Reads(),
+                 .writes = {kernel_.target},
+                 .scratch_reads = LetBuffers()});
   }
 
   // A part of the text that knows no packs and no columns: a block for one row's number.
@@ -874,7 +971,7 @@ class FoldWriter {
   bool rows_;
   std::vector<std::size_t> kept_, reduced_;
   std::int64_t pack_ = 1, lanes_ = 32, row_count_ = 1, steps_ = 1, column_packs_ = 0, split_ = 1, chunk_ = 1,
-               cluster_ = 1, stride_ = 1;
+               cluster_ = 1, stride_ = 1, ahead_ = 1;
   bool keep_ = false, ragged_ = false;
   std::int64_t per_lane_ = 0;                 // packs of a row that a thread keeps; 0 = it keeps none
   std::map<int, std::string> kept_operands_;  // and the registers they are in
@@ -882,6 +979,8 @@ class FoldWriter {
   std::vector<std::int64_t> row_strides_;
   std::string lane_, row_, valid_, chunk_name_, step_, it_, q_;
   std::map<int, std::string> let_names_, loaded_;
+  std::map<int, std::string> ahead_names_;  // of kept operands: their places in shared memory
+  std::string end_row_, fetch_;
   std::map<int, LetMemory> let_memory_;
 };
 

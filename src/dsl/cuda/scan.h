@@ -1,6 +1,6 @@
 // Writes scans for CUDA. Along the innermost dimension a block goes through its row by tiles: a thread's neighbouring
-// elements, then threads of a warp, then warps, then what the tiles before it made. Along another one a thread goes down
-// a column.
+// elements, then threads of a warp, then warps, then what the tiles before it made. Along another one a thread goes
+// down a column.
 #pragma once
 
 #include "dsl/cuda/writer.h"

@@ -93,22 +93,28 @@ struct alignas(sizeof(T) * N) Pack {
   static bool Of(bool a, bool b) { return a && b; }
 };
 )"},
-    {"Place", "", R"(// An element and its number among those that are folded; -1: none yet.
+    {"Place", "",
+     R"(// An element and its number among those that are folded; kNowhere: none that is better than nothing.
+constexpr int kNowhere = 0x7fffffff;
 template <class T>
 struct Place {
   T value;
-  long at;
+  int at;
 };
 )"},
     {"FirstLarger", "Place", R"(// The first of the largest; a NaN is the largest.
 struct FirstLarger {
   template <class T>
   static Place<T> Of(Place<T> a, Place<T> b) {
-    if (a.at < 0 || b.at < 0) return a.at < 0 ? b : a;
     const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
     if (a_nan != b_nan) return a_nan ? a : b;
     if (a_nan || a.value == b.value) return a.at < b.at ? a : b;
     return a.value > b.value ? a : b;
+  }
+  // A later element than all that `best` has seen.
+  template <class T>
+  static void Take(Place<T>& best, T value, int at) {
+    if (!(value <= best.value) && best.value == best.value) best = {value, at};
   }
 };
 )"},
@@ -116,11 +122,15 @@ struct FirstLarger {
 struct FirstSmaller {
   template <class T>
   static Place<T> Of(Place<T> a, Place<T> b) {
-    if (a.at < 0 || b.at < 0) return a.at < 0 ? b : a;
     const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
     if (a_nan != b_nan) return a_nan ? a : b;
     if (a_nan || a.value == b.value) return a.at < b.at ? a : b;
     return a.value < b.value ? a : b;
+  }
+  // A later element than all that `best` has seen.
+  template <class T>
+  static void Take(Place<T>& best, T value, int at) {
+    if (!(value >= best.value) && best.value == best.value) best = {value, at};
   }
 };
 )"},
@@ -153,6 +163,21 @@ T FoldCluster(T value, T* slot) {
   }
   return all;
 }
+)"},
+    {"CopyAhead", "", R"(// Begins to copy 4, 8 or 16 bytes to shared memory; they are there after WaitForCopies.
+template <class T>
+void CopyAhead(T* to, const T* from) {
+  const unsigned there = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  if (sizeof(T) == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(there), "l"(from) : "memory");
+  else if (sizeof(T) == 8)
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(there), "l"(from) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(there), "l"(from) : "memory");
+}
+)"},
+    {"WaitForCopies", "", R"(// For all copies that this thread has begun.
+void WaitForCopies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 )"},
     {"Across", "", R"(// What the thread has that differs in these bits of its number.
 template <class T>
@@ -198,7 +223,8 @@ constexpr std::string_view kReserved[] = {
     "sqrt", "rsqrtf", "erff", "erf", "tanhf", "tanh", "powf", "pow", "floorf", "floor", "ceilf", "ceil", "llabs",
     // ours
     "Max", "Min", "Sign", "FloorDiv", "FloorMod", "Pack", "Adds", "Multiplies", "Larger", "Smaller", "Either", "Both",
-    "Fold", "Place", "FirstLarger", "FirstSmaller", "FoldCluster", "MeetCluster", "Across"};
+    "Fold", "Place", "FirstLarger", "FirstSmaller", "FoldCluster", "MeetCluster", "Across", "CopyAhead",
+    "WaitForCopies"};
 
 constexpr std::int64_t kMostInt = std::int64_t{1} << 31;
 
@@ -285,9 +311,10 @@ void DeviceWriter::Open(std::string_view head) {
   Line(std::string(head) + (head.empty() ? "{" : " {"));
   ++depth_;
 }
-void DeviceWriter::Close() {
+void DeviceWriter::Close() { CloseWith(""); }
+void DeviceWriter::CloseWith(std::string_view tail) {
   --depth_;
-  Line("}");
+  Line(fmt::format("}}{}", tail));
 }
 
 std::string DeviceWriter::Fresh(const std::string& hint) {

@@ -28,6 +28,7 @@ class DeviceWriter {
   void Line(std::string_view line);  // indented
   void Open(std::string_view head);  // "head {"
   void Close();
+  void CloseWith(std::string_view tail);  // "}tail"
   // "#pragma unroll" in front of what is opened next.
   void Unroll() { Line("#pragma unroll"); }
   std::string Fresh(const std::string& hint);  // a name of our own in this kernel: `hint`, or hint_2 ... if taken
