@@ -19,6 +19,7 @@ constexpr std::int64_t kManyElements = 256;       // that one thread sums: beyon
 constexpr std::int64_t kResultThreads = 256;      // that compute the elements of a split row
 constexpr std::int64_t kSharedBytes = 220 << 10;  // that a block may have for what is on its way
 constexpr std::int64_t kLargeRow = 32 << 10;      // bytes of a row, or of a block's part of it
+constexpr std::int64_t kSideBySide = 64;          // rows
 constexpr std::int64_t kFinishThreads = 128;      // that combine the chunks of a row
 constexpr std::int64_t kLeastChunk = 4096;        // elements of a chunk
 constexpr std::int64_t kRowThreads = 128;         // of a block, where a row has fewer
@@ -144,15 +145,12 @@ std::optional<std::string> CheckCluster(const Kernel& kernel, const Setting& val
   return std::nullopt;
 }
 
-// Where a block holds much of a multiprocessor, no other block loads while it computes.
+// Copies on their way beside the work cost more than they hide on most rows; for trying, not a default.
 std::vector<Setting> AheadValues(const Kernel& kernel, const Limits&) {
   const Extents extents = ExtentsOf(kernel);
-  if (!extents.rows || !kernel.family->keeps_axes || DefaultSplitOf(kernel) > 1) return {Whole(1)};
   const bool large = 4 * extents.reduced / DefaultCluster(kernel) >= kLargeRow;
-  // Blocks enough that the last ones do not run alone.
-  const std::int64_t best = std::clamp<std::int64_t>(extents.kept * DefaultCluster(kernel) / (4 * kProcessors), 1, 16);
-  return large ? Distinct({best, 1, std::max<std::int64_t>(best / 4, 1)})
-               : Distinct({1, std::min<std::int64_t>(best, 4)});
+  if (!extents.rows || !kernel.family->keeps_axes || DefaultSplitOf(kernel) > 1 || !large) return {Whole(1)};
+  return {Whole(1), Whole(4), Whole(16)};
 }
 std::optional<std::string> CheckAhead(const Kernel&, const Setting& value) { return CheckRange(value, 1, 1024); }
 
@@ -602,8 +600,8 @@ class FoldWriter {
     switch (op) {
       case ReduceOp::kProd:
       case ReduceOp::kAll: return "1";
-      case ReduceOp::kArgMax:
-      case ReduceOp::kArgMin: return "{0, -1}";
+      case ReduceOp::kArgMax: return fmt::format("{{{}, kNowhere}}", Neutral(ReduceOp::kMax, type));
+      case ReduceOp::kArgMin: return fmt::format("{{{}, kNowhere}}", Neutral(ReduceOp::kMin, type));
       case ReduceOp::kMax:
         return real ? out_.Number(-std::numeric_limits<double>::infinity()) : "(-9223372036854775807l - 1)";
       case ReduceOp::kMin: return real ? out_.Number(std::numeric_limits<double>::infinity()) : "9223372036854775807l";
@@ -746,7 +744,7 @@ class FoldWriter {
         out_.Line(fmt::format("const double {} = {} - {} * {} / {};", squares, it_, mean, mean, loops_.Count(true)));
         it_ = fmt::format("static_cast<{}>({} < 0 ? 0 : {})", out_.Type(ScalarType::kReal), squares, squares);
       } else if (IsPlace(item.fold)) {
-        it_ += ".at";
+        it_ = fmt::format("({0}.at == kNowhere ? 0 : {0}.at)", it_);  // all alike: the first
       } else if (accumulators[i].type != out_.Type(item.body->type)) {
         it_ = fmt::format("static_cast<{}>({})", out_.Type(item.body->type), it_);
       }
@@ -934,13 +932,24 @@ class FoldWriter {
     let_names_.clear();
     loaded_.clear();
     ragged_ = false;
+    // What all rows read alike is best read by blocks next to each other: it stays in the cache.
+    const bool side_by_side = rows_ && row_count_ <= kSideBySide && steps_ % kResultThreads == 0;
     const std::string at = out_.Fresh("at");
-    out_.Line(fmt::format("const {0} {1} = static_cast<{0}>(blockIdx.x) * {2} + static_cast<int>(threadIdx.x);",
-                          index(), at, kResultThreads));
-    if (packs % kResultThreads != 0) out_.Line(fmt::format("if ({} >= {}) return;", at, packs));
-    std::vector<std::size_t> all(loops_.dims.size());
-    for (std::size_t d = 0; d < all.size(); ++d) all[d] = d;
-    NamePlaces(all, at, pack_);
+    if (side_by_side) {
+      row_ = out_.Fresh("row");
+      out_.Line(fmt::format("const {} {} = blockIdx.x % {};", index(), row_, row_count_));
+      out_.Line(fmt::format("const {0} {1} = static_cast<{0}>(blockIdx.x / {2}) * {3} + static_cast<int>(threadIdx.x);",
+                            index(), at, row_count_, kResultThreads));
+      NamePlaces(kept_, row_, 1);
+      NamePlaces(reduced_, at, pack_);
+    } else {
+      out_.Line(fmt::format("const {0} {1} = static_cast<{0}>(blockIdx.x) * {2} + static_cast<int>(threadIdx.x);",
+                            index(), at, kResultThreads));
+      if (packs % kResultThreads != 0) out_.Line(fmt::format("if ({} >= {}) return;", at, packs));
+      std::vector<std::size_t> all(loops_.dims.size());
+      for (std::size_t d = 0; d < all.size(); ++d) all[d] = d;
+      NamePlaces(all, at, pack_);
+    }
     ReadLets();
     StoreElements(result);
     out_.Launch({.grid_x = (packs + kResultThreads - 1) / kResultThreads,
