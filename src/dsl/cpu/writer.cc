@@ -23,8 +23,8 @@ constexpr std::string_view kReserved[] = {
     "volatile", "wchar_t", "while", "xor", "std", "linux", "unix", "main", "errno", "stdin", "stdout", "stderr",
     // ours
     "i", "j", "k", "l", "i0", "j0", "k0", "threads", "call", "state", "scratch", "Max", "Min", "Sign", "FloorDiv",
-    "FloorMod", "f32x16", "f32x8", "AtLeast", "AtMost", "Capped", "Exp", "ExpDown", "Expm1", "Larger", "Log1p", "Tanh",
-    "Erf"};
+    "FloorMod", "f32x16", "f32x8", "AtLeast", "AtMost", "Capped", "Exp", "ExpDown", "ExpPart", "Expm1", "Horner",
+    "UpToOne", "Larger", "Log1p", "Tanh", "Erf"};
 
 // Variables of the families' own text: no buffer is called so.
 constexpr std::string_view kLocals[] = {
@@ -253,15 +253,18 @@ void Writer::ParallelFor(int collapse, std::string_view schedule) {
 
 std::string Writer::Helper(std::string_view name) {
   if (name == "FloorMod") Helper("Remainder");
+  if (const MathFunction* own = FindOwnFunction(name)) {
+    for (const auto& other : own->needs) {
+      if (!other.empty()) helpers_.emplace(other);
+    }
+  }
   helpers_.emplace(name);
   return std::string(name);
 }
 
 std::string Writer::Libm(const std::string& function) {
   if (const MathFunction* own = wide() ? nullptr : FindMathFunction(function)) {
-    helpers_.emplace(own->name);
-    if (!own->needs.empty()) helpers_.emplace(own->needs);
-    return std::string(own->name);
+    return Helper(own->name);
   }
   const std::string name = function + (wide() ? "" : "f");
   libm_.insert(name);
