@@ -7,7 +7,6 @@
 
 #include "base/check.h"
 #include "dsl/cpu/element.h"
-#include "dsl/cpu/identities.h"
 #include "dsl/cpu/knobs.h"
 
 namespace hone::dsl {
@@ -209,7 +208,7 @@ class FoldEmitter {
       const Expr& top = argument->operands[1];
       if (top->kind != Expr::Kind::kLoad) return false;
       const auto maximum = maxima_.find(top->buffer);
-      return maximum != maxima_.end() && Same(maximum->second, argument->operands[0]);
+      return maximum != maxima_.end() && SameExpr(maximum->second, argument->operands[0]);
     });
     return expr.Texts(exprs);
   }
@@ -685,10 +684,10 @@ class FoldEmitter {
     if (!divides && !times) return false;
     const Expr& square = squares.body;
     const bool power = is(square, BinaryOp::kPow) && is_number(square->operands[1], 2);
-    const bool product = is(square, BinaryOp::kMul) && Same(square->operands[0], square->operands[1]);
+    const bool product = is(square, BinaryOp::kMul) && SameExpr(square->operands[0], square->operands[1]);
     if (!power && !product) return false;
     const Expr& distance = square->operands[0];
-    return is(distance, BinaryOp::kSub) && Same(distance->operands[0], sum.body) &&
+    return is(distance, BinaryOp::kSub) && SameExpr(distance->operands[0], sum.body) &&
            distance->operands[1]->kind == Expr::Kind::kLoad && distance->operands[1]->buffer == kLetOperand - sum.let;
   }
 
@@ -823,7 +822,7 @@ class FoldEmitter {
   }
   Expr Hoisted(const Expr& e) {
     for (const auto& [let, other] : hoisted_) {
-      if (Same(e, other)) return Load(kLetOperand - let, {}, ScalarType::kReal);
+      if (SameExpr(e, other)) return Load(kLetOperand - let, {}, ScalarType::kReal);
     }
     hoisted_.emplace_back(kHoistedLet + static_cast<int>(hoisted_.size()), e);
     return Load(kLetOperand - hoisted_.back().first, {}, ScalarType::kReal);

@@ -28,7 +28,7 @@ Expr SoftplusOf(const Expr& e) {
     const Expr& threshold = above->operands[0];
     const Expr inner = Log1pExp(e->operands[2]);
     const bool far = threshold->kind == Kind::kConst && threshold->real >= kTanhIsOne;
-    return inner && far && Same(inner, x) && Same(above->operands[1], x) ? x : Expr();
+    return inner && far && SameExpr(inner, x) && SameExpr(above->operands[1], x) ? x : Expr();
   }
   if (!Is(e, BinaryOp::kAdd)) return {};
   for (const std::size_t i : {0, 1}) {  // log1p(exp(-abs(x))) + max(x, 0), without overflow
@@ -37,39 +37,13 @@ Expr SoftplusOf(const Expr& e) {
     const Expr& x = inner->operands[0]->operands[0];
     if (!Is(most, BinaryOp::kMax)) continue;
     for (const std::size_t j : {0, 1}) {
-      if (IsZero(most->operands[j]) && Same(most->operands[1 - j], x)) return x;
+      if (IsZero(most->operands[j]) && SameExpr(most->operands[1 - j], x)) return x;
     }
   }
   return {};
 }
 
 }  // namespace
-
-bool Same(const Expr& a, const Expr& b) {
-  if (a.get() == b.get()) return true;
-  if (a->kind != b->kind || a->type != b->type || a->operands.size() != b->operands.size()) return false;
-  switch (a->kind) {
-    case Kind::kConst:
-      if (a->real != b->real || a->whole != b->whole) return false;
-      break;
-    case Kind::kIndex: return a->index.id == b->index.id;
-    case Kind::kLoad:
-      if (a->buffer != b->buffer) return false;
-      break;
-    case Kind::kUnary:
-      if (a->unary != b->unary) return false;
-      break;
-    case Kind::kBinary:
-      if (a->binary != b->binary) return false;
-      break;
-    case Kind::kReduce: return false;
-    default: break;
-  }
-  for (std::size_t i = 0; i < a->operands.size(); ++i) {
-    if (!Same(a->operands[i], b->operands[i])) return false;
-  }
-  return true;
-}
 
 Expr SpareFunctions(const Expr& expr) {
   if (Is(expr, UnaryOp::kTanh)) {

@@ -10,7 +10,4 @@ namespace hone::dsl {
 //   tanh(softplus(x)) = n / (n + 2), n = e^x * (e^x + 2)     one function instead of three (Mish)
 Expr SpareFunctions(const Expr& expr);
 
-// Whether two expressions are the same, term by term.
-bool Same(const Expr& a, const Expr& b);
-
 }  // namespace hone::dsl
