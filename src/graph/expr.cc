@@ -247,11 +247,7 @@ class Rewriter {
   Rewriter(const Leaf* leaf, const LoadRule* load) : leaf_(leaf), load_(load) {}
 
   Expr Do(const Expr& e) {
-    if (const auto it = done_.find(e.get()); it != done_.end()) return it->second;
-    Expr result = Rebuild(e);
-    done_.emplace(e.get(), result);
-    keep_.push_back(e);
-    return result;
+    return memo_.Do(e, [this](const Expr& node) { return Rebuild(node); });
   }
 
  private:
@@ -286,8 +282,7 @@ class Rewriter {
   }
   const Leaf* leaf_;
   const LoadRule* load_;
-  std::unordered_map<const ExprNode*, Expr> done_;
-  std::vector<Expr> keep_;  // so that a freed node's address is not met again
+  ExprMemo memo_;
 };
 
 }  // namespace

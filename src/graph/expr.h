@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace hone {
@@ -165,6 +166,23 @@ Expr ReplaceLoads(const Expr& expr, const std::function<Expr(const ExprNode&)>& 
 // Every node once, children first.
 void Visit(const Expr& expr, const std::function<void(const ExprNode&)>& visit);
 bool SameExpr(const Expr& a, const Expr& b);  // structurally; reduced indices match by position
+
+// What each node became in a rewriting of expressions that share nodes: every one is rewritten once. Not thread-safe.
+class ExprMemo {
+ public:
+  template <class Rewrite>
+  Expr Do(const Expr& e, const Rewrite& rewrite) {
+    if (const auto it = done_.find(e.get()); it != done_.end()) return it->second;
+    Expr result = rewrite(e);
+    done_.emplace(e.get(), result);
+    keep_.push_back(e);
+    return result;
+  }
+
+ private:
+  std::unordered_map<const ExprNode*, Expr> done_;
+  std::vector<Expr> keep_;  // so that a freed node's address is not met again
+};
 
 // One line for a person: "max(x[i0, i1], 0)". `buffer_name` names loads.
 std::string ToString(const Expr& expr, const std::function<std::string(int)>& buffer_name);

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <unordered_map>
 
 #include "graph/fold.h"
 
@@ -280,11 +279,7 @@ class Simplifier {
       : graph_(graph), values_(values), constants_(constants) {}
 
   Expr Do(const Expr& e) {
-    if (const auto it = done_.find(e.get()); it != done_.end()) return it->second;
-    Expr result = Fold(e);
-    done_.emplace(e.get(), result);
-    keep_.push_back(e);
-    return result;
+    return memo_.Do(e, [this](const Expr& node) { return Fold(node); });
   }
 
  private:
@@ -393,8 +388,7 @@ class Simplifier {
   const Graph& graph_;
   const std::vector<Expr>& values_;
   const std::vector<std::optional<double>>& constants_;
-  std::unordered_map<const ExprNode*, Expr> done_;
-  std::vector<Expr> keep_;
+  ExprMemo memo_;
 };
 
 // --- Polynomials ---
