@@ -6,10 +6,11 @@
  *
  * Call order: hone_abi_version once; hone_prepare once if it is there; hone_run any number of times, never two at once;
  * hone_release. The cycle from hone_prepare to hone_release may be repeated with other parameters. A module may keep
- * threads and scratch memory between calls; its threads sleep while none is running. What it must not do: write to
- * inputs or parameters, keep pointers to inputs or outputs after hone_run has returned, read or write outside of the
- * tensors, open files or sockets, start processes. The parameters stay where they are and keep their values from
- * hone_prepare to hone_release; inputs change from call to call.
+ * threads and scratch memory between calls; its threads sleep while none is running. It may load shared libraries of
+ * the system by name (dlopen), and has to do without one that is absent. What it must not do: write to inputs or
+ * parameters, keep pointers to inputs or outputs after hone_run has returned, read or write outside of the tensors,
+ * open files other than such libraries or sockets, start processes. The parameters stay where they are and keep their
+ * values from hone_prepare to hone_release; inputs change from call to call.
  */
 #ifndef HONE_MODULE_H_
 #define HONE_MODULE_H_
