@@ -182,6 +182,10 @@ TEST(LanguageTest, ThePageNamesEveryFamilyKnobAndFunction) {
       const std::string row = fmt::format("| `{}` | {} |", knob.name, knob.doc);
       EXPECT_NE(section.find(row), std::string::npos) << family->name << ": docs/language.md lacks the row\n" << row;
     }
+    for (const auto& knob : family->KnobsFor(Device::kCuda)) {
+      const std::string row = fmt::format("| `{}` | {} |", knob.name, knob.doc);
+      EXPECT_NE(section.find(row), std::string::npos) << family->name << ": docs/language.md lacks the row\n" << row;
+    }
     for (const auto& attribute : family->attributes) {
       const std::string row = fmt::format("| `{}` | {} |", attribute.name, attribute.doc);
       EXPECT_NE(section.find(row), std::string::npos) << family->name << ": docs/language.md lacks the row\n" << row;

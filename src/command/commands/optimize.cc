@@ -1,6 +1,8 @@
 // hone optimize: the loop, from a problem to the fastest candidate that was proved right.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "command/command.h"
@@ -50,6 +52,10 @@ constexpr Option kOptions[] = {
      .help = "threads that kernels and baselines may use (default: all cores)",
      .at_least = 1},
     {.name = "python", .value = "PATH", .help = "interpreter with PyTorch, for .py problems and their baselines"},
+    {.name = "baseline",
+     .value = "NAME",
+     .help = "what to compare with, the first during the search, all at its end; may be repeated (default: all that "
+             "are here: eager, eager_tf32 on cuda, compile, naive on cpu)"},
     {.name = "no-torch",
      .type = ValueType::kFlag,
      .help = "do not time PyTorch: the baseline is the naive loop nest alone"},
@@ -158,6 +164,14 @@ Result<Answer> RunIt(VerbCall& call) {
                                             .threads = static_cast<int>(call.Int("threads")),
                                             .cuda = target == "cuda"}));
 
+  std::vector<std::string> baselines = call.Texts("baseline");
+  for (const std::string& name : baselines) {
+    if (std::find(bench.baselines.begin(), bench.baselines.end(), name) != bench.baselines.end()) continue;
+    return Fail(ErrorKind::kUsage,
+                fmt::format("--baseline {}: what can be timed here is {}", name, fmt::join(bench.baselines, ", ")));
+  }
+  if (baselines.empty()) baselines = bench.baselines;
+
   SearchSettings settings;
   settings.run.seed = static_cast<std::uint64_t>(call.Int("seed"));
   settings.run.search = call.Text("search");
@@ -165,9 +179,9 @@ Result<Answer> RunIt(VerbCall& call) {
                      .seconds = call.Real("time"),
                      .headroom = call.Real("headroom")};
   settings.evaluate.baselines.clear();
-  if (!bench.baselines.empty()) settings.evaluate.baselines = {bench.baselines.front()};
+  if (!baselines.empty()) settings.evaluate.baselines = {baselines.front()};
   settings.evaluate.bound_us = bench.bound.us;
-  settings.confirm.baselines = bench.baselines;
+  settings.confirm.baselines = baselines;
   settings.confirm.bound_us = bench.bound.us;
 
   const std::string store_path = StorePath(call);

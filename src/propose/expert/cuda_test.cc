@@ -123,10 +123,38 @@ TEST_F(CudaExpertTest, WhatHasNoFamilyThereIsANest) {
   ASSERT_EQ(built.launches.size(), 1u);
 }
 
+TEST_F(CudaExpertTest, AVarianceIsFoldedInThePassOfItsMean) {
+  const auto built = Build(
+      In("x", "[64, 3000000]") + "," + In("y", "[64, 1]", "output"),
+      R"({"op": "var", "args": {"self": "%x", "dim": [1], "unbiased": false, "keepdim": true}, "outputs": ["y"]})");
+  ASSERT_FALSE(built.launches.empty());
+  // One kernel for the chunks and one for their sums, not two of each.
+  EXPECT_LE(built.launches.size(), 2u);
+}
+
+TEST_F(CudaExpertTest, ALongRowOfASoftmaxIsSharedByACluster) {
+  const auto built =
+      Build(In("x", "[1024, 393216]") + "," + In("y", "[1024, 393216]", "output"),
+            R"({"op": "_softmax", "args": {"self": "%x", "dim": 1, "half_to_float": false}, "outputs": ["y"]})");
+  ASSERT_EQ(built.launches.size(), 1u);
+  EXPECT_EQ(std::get<LaunchStep>(built.plan.steps[0]).cluster[0], 8);
+  EXPECT_EQ(built.launches[0].instructions.at("LDG.128"), 24);
+  EXPECT_EQ(built.launches[0].spill_load_bytes, 0);
+}
+
+TEST_F(CudaExpertTest, ThePlaceOfAnExtremeIsFoldedLikeAValue) {
+  const auto built =
+      Build(In("x", "[64, 5000]") + R"(, {"name": "y", "shape": [64], "dtype": "i64", "role": "output"})",
+            R"({"op": "argmax", "args": {"self": "%x", "dim": 1, "keepdim": false}, "outputs": ["y"]})");
+  ASSERT_EQ(built.launches.size(), 1u);
+  EXPECT_TRUE(built.launches[0].instructions.contains("SHFL"));
+}
+
 TEST_F(CudaExpertTest, ARecurrenceIsOneKernel) {
   const auto built = Build(In("x", "[64, 1000]") + "," + In("y", "[64, 1000]", "output"),
                            R"({"op": "cumsum", "args": {"self": "%x", "dim": 1, "dtype": null}, "outputs": ["y"]})");
-  EXPECT_EQ(built.launches.size(), 1u);
+  ASSERT_EQ(built.launches.size(), 1u);
+  EXPECT_TRUE(built.launches[0].instructions.contains("SHFL"));  // a scan, not a thread's loop
 }
 
 }  // namespace
