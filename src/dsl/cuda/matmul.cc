@@ -126,8 +126,7 @@ std::vector<Setting> TileValues(const Kernel& kernel, const Limits&) {
           {few, std::min<std::int64_t>(n, 4)}, {std::min<std::int64_t>(m, 4), std::min<std::int64_t>(n, 2)}, {1, 1}};
     }
   } else if (precision == "simt") {
-    sizes = {{128, 128}, {64, 64}, {32, 32}};
-    if (Wide(kernel)) sizes.erase(sizes.begin());
+    sizes = {{64, 64}, {32, 32}};
     // The largest that gives every multiprocessor a tile, or else the one that gives most.
     while (sizes.size() > 1 && tiles(sizes[0][0], sizes[0][1]) < kProcessors && m * n * batches > 64 * 64)
       std::rotate(sizes.begin(), sizes.begin() + 1, sizes.end()), sizes.pop_back();
@@ -163,9 +162,7 @@ std::optional<std::string> CheckTile(const Kernel& kernel, const Setting& value)
     return std::nullopt;
   }
   if (precision == "simt") {
-    if (rows != columns || (rows != 128 && rows != 64 && rows != 32))
-      return "simt has 32x32, 64x64 and 128x128; try 64x64";
-    if (rows == 128 && Wide(kernel)) return "sums of 128x128 in f64 do not fit into registers; try 64x64";
+    if (rows != columns || (rows != 64 && rows != 32)) return "simt has 32x32 and 64x64; try 64x64";
     return std::nullopt;
   }
   if (rows != 64 && rows != 128) return "the rows are 64 a warpgroup, of one or two; try 128x128";
@@ -194,13 +191,14 @@ std::optional<std::string> CheckStages(const Kernel& kernel, const Setting& valu
 
 std::vector<Setting> PromoteValues(const Kernel& kernel, const Limits&) {
   if (!Promotes(kernel)) return {Whole(0)};
-  return {Whole(128), Whole(256), Whole(64)};
+  if (PrecisionOf(kernel) == "f16") return {Whole(256), Whole(128)};
+  return {Whole(64), Whole(128)};
 }
 std::optional<std::string> CheckPromote(const Kernel& kernel, const Setting& value) {
   if (!Promotes(kernel)) return CheckRange(value, 0, 0);
   const auto* whole = std::get_if<std::int64_t>(&value.value);
   if (!whole || (*whole != 64 && *whole != 128 && *whole != 256 && *whole != 512))
-    return "it is 64, 128, 256 or 512; try 128";
+    return "it is 64, 128, 256 or 512; try 64";
   return std::nullopt;
 }
 
@@ -256,7 +254,6 @@ constexpr std::string_view kNames[] = {"TensorMap",
                                        "Arrive",
                                        "ArriveAt",
                                        "WaitFor",
-                                       "WaitForCluster",
                                        "BlockOfCluster",
                                        "SyncCluster",
                                        "CopyBox",
@@ -266,6 +263,8 @@ constexpr std::string_view kNames[] = {"TensorMap",
                                        "BeginProducts",
                                        "CommitProducts",
                                        "WaitForProducts",
+                                       "TakeTurn",
+                                       "GiveTurn",
                                        "TakeRegisters",
                                        "GiveRegisters",
                                        "Multiply",

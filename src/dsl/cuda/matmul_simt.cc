@@ -8,6 +8,9 @@ namespace hone::dsl {
 namespace {
 
 constexpr std::int64_t kThreads = 256;
+// Products that are summed before they join a total: rounding errors then grow with the number of such sums, and a sum
+// of FP32 is as accurate as a good one of the host. A multiple of a tile's depth.
+constexpr std::int64_t kSumDepth = 128;
 
 // Parts of K, each a multiple of `step` long: how many there are and how long.
 struct Cut {
@@ -27,14 +30,14 @@ class SimtEmitter {
 
   void Tiles(std::int64_t tile, std::int64_t split) {
     const std::int64_t m = text_.shape.m.extent, n = text_.shape.n.extent, k = text_.shape.k.extent;
-    const std::int64_t micro = tile / 16, depth = tile >= 128 ? 8 : 16;
+    const std::int64_t micro = tile / 16, depth = 16;
     const std::int64_t vector = std::min<std::int64_t>(micro, 4), loads = tile * depth / kThreads;
     const std::int64_t tiles_m = (m + tile - 1) / tile, tiles_n = (n + tile - 1) / tile, batches = text_.Batches();
     const Cut cut = CutOf(k, split, depth);
     if (cut.parts > 1) BeginParts(cut.parts);
 
     const std::string& index = text_.index;
-    out_.BeginKernel("tiles", kThreads, out_.wide() ? 0 : 2);
+    out_.BeginKernel("tiles", kThreads);
     out_.Line("const int thread = threadIdx.x;");
     out_.Line(fmt::format("__shared__ __align__(16) {} a_tile[2][{}][{}], b_tile[2][{}][{}];", real_, depth, tile + 4,
                           depth, tile + 4));
@@ -42,7 +45,7 @@ class SimtEmitter {
     out_.Line(fmt::format("const {} m0 = blockIdx.x / {} % {} * {};", index, tiles_n, tiles_m, tile));
     OpenWork(tiles_m * tiles_n, cut, k);
     const std::vector<std::string> at = text_.OpenBatches("batch", -1);
-    out_.Line(fmt::format("{} sum[{}][{}] = {{}};", real_, micro, micro));
+    out_.Line(fmt::format("{0} total[{1}][{1}] = {{}}, sum[{1}][{1}] = {{}};", real_, micro));
     out_.Line(fmt::format("{} next_a[{}], next_b[{}];", real_, loads, loads));
     // Neighbouring threads read neighbours in memory.
     const auto fetch = [&](const std::string& k0) {
@@ -101,6 +104,13 @@ class SimtEmitter {
     out_.Line(fmt::format("for (int j = 0; j < {}; ++j) sum[i][j] += a[i] * b[j];", micro));
     out_.Close();
     out_.Close();
+    out_.Open(fmt::format("if ((k0 - begin) % {} == {} || k0 + {} >= end)", kSumDepth, kSumDepth - depth, depth));
+    out_.Unroll();
+    out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", micro * micro));
+    out_.Line(fmt::format("total[i / {0}][i % {0}] += sum[i / {0}][i % {0}];", micro));
+    out_.Line(fmt::format("sum[i / {0}][i % {0}] = 0;", micro));
+    out_.Close();
+    out_.Close();
     out_.Open(fmt::format("if (k0 + {} < end)", depth));
     out_.Line("half ^= 1;");
     keep("half");
@@ -117,7 +127,7 @@ class SimtEmitter {
     out_.Line(fmt::format("const {} n = n0 + thread % 16 * {} + j % {} + j / {} * {};", index, vector, vector, vector,
                           16 * vector));
     if (n % tile != 0) out_.Line(fmt::format("if (n >= {}) continue;", n));
-    Finish(cut.parts, at, "sum[i][j]");
+    Finish(cut.parts, at, "total[i][j]");
     out_.Close();
     out_.Close();
     Launch(tiles_m * tiles_n * batches * cut.parts, cut.parts);
@@ -140,8 +150,11 @@ class SimtEmitter {
     OpenWork(blocks_m * blocks_n, cut, k);
     const std::vector<std::string> at = text_.OpenBatches("batch", -1);
     out_.Line(fmt::format("{} sum[{}] = {{}};", real_, rows * columns));
+    out_.Open(fmt::format("for ({0} first = begin; first < end; first += {1})", index, kSumDepth * stride / vector));
+    out_.Line(fmt::format("{} part_sum[{}] = {{}};", real_, rows * columns));
+    out_.Line(fmt::format("const {} last = min(first + {}, end);", index, kSumDepth * stride / vector));
     out_.Line("#pragma unroll 2");
-    out_.Open(fmt::format("for ({0} k0 = begin + thread * {1}; k0 < end; k0 += {2})", index, vector, stride));
+    out_.Open(fmt::format("for ({0} k0 = first + thread * {1}; k0 < last; k0 += {2})", index, vector, stride));
     // The last block may lie beyond the last row; it reads that row again.
     const auto read = [&](int input) {
       const std::int64_t count = input == 0 ? rows : columns, extent = text_.RowsOf(input);
@@ -171,9 +184,12 @@ class SimtEmitter {
     out_.Unroll();
     out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", rows * columns));
     out_.Unroll();
-    out_.Line(
-        fmt::format("for (int v = 0; v < {}; ++v) sum[i] += a[i / {}][v] * b[i % {}][v];", vector, columns, columns));
+    out_.Line(fmt::format("for (int v = 0; v < {}; ++v) part_sum[i] += a[i / {}][v] * b[i % {}][v];", vector, columns,
+                          columns));
     out_.Close();
+    out_.Close();
+    out_.Unroll();
+    out_.Line(fmt::format("for (int i = 0; i < {}; ++i) sum[i] += part_sum[i];", rows * columns));
     out_.Close();
     out_.Unroll();
     out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", rows * columns));

@@ -13,7 +13,7 @@
 
 namespace hone::dsl {
 
-// Where K is cut into `split` parts, a second kernel adds them up in their order. `tile` is 32, 64 or 128: the side of
+// Where K is cut into `split` parts, a second kernel adds them up in their order. `tile` is 32 or 64: the side of
 // the square of the result that a block makes.
 void EmitMatmulSimt(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out, std::int64_t tile,
                     std::int64_t split);

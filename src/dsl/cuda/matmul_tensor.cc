@@ -15,7 +15,17 @@ namespace {
 constexpr std::int64_t kProcessors = 132;               // multiprocessors of an H100 or H200 SXM
 constexpr std::int64_t kSharedOfBlock = 227 << 10;      // bytes, with what is static
 constexpr std::int64_t kSharedOfProcessor = 227 << 10;  // likewise
-constexpr std::int64_t kRowGroup = 8;     // tiles of rows that blocks go through together, so that B's tiles stay in L2
+// Tiles of rows that blocks go through together, so that what they read of B stays in L2. Where both operands are so
+// small that they stay there anyway, what is written counts: then blocks go along the rows of the result.
+constexpr std::int64_t kRowGroup = 8;
+constexpr std::int64_t kSmallOperands = 24 << 20;  // bytes of both
+// A warp's sums on their way out: 16 rows of so many columns, padded so that pairs of eight rows lie in different
+// banks.
+constexpr std::int64_t kEndColumns = 32, kEndStride = 40;
+// A result of so many bytes would only drive the operands out of L2. Measured on an H200: 32768 x 64 x 32768 takes 1.27
+// ms then, not 1.50 (docs/measured/cuda_matmul.md).
+constexpr std::int64_t kStreamed = 128 << 20;
+constexpr std::int64_t kLine = 64;        // halves of a cache line
 constexpr std::int64_t kScaleRows = 256;  // scales are padded to a multiple of every tile
 
 std::int64_t RoundUp(std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; }
@@ -124,7 +134,7 @@ class TensorEmitter {
   Operand Packed(int input) {
     const std::int64_t parts = Parts(settings_), batches = text_.BatchesOf(input), rows = text_.RowsOf(input);
     // Rows begin where cache lines do: a box row of 128 bytes is one line then.
-    const std::int64_t width = RoundUp(text_.shape.k.extent, kTensorDepth);
+    const std::int64_t width = RoundUp(text_.shape.k.extent, kLine);
     const std::string_view name = input == 0 ? "a" : "b";
     Operand made;
     made.buffer =
@@ -164,25 +174,25 @@ class TensorEmitter {
   }
   std::int64_t PackDepth() const { return scaled_ ? chunk_ : 128; }
 
-  // A warp takes a row's elements of one chunk.
+  // A warp takes 128 of K of a row, or a chunk where that is more.
   void PackAlong(int input, const Operand& made) {
     const std::int64_t rows = made.shape[2], width = made.shape[3], k = text_.shape.k.extent;
-    const std::int64_t depth = PackDepth(), vector = depth >= 128 ? 4 : 2, groups = depth / 32 / vector;
-    const std::int64_t chunks = (k + depth - 1) / depth, row_blocks = (rows + 7) / 8;
+    const std::int64_t depth = PackDepth(), groups = std::max<std::int64_t>(depth / 128, 1), span = groups * 128;
+    const std::int64_t spans = (k + span - 1) / span, row_blocks = (rows + 7) / 8;
     const std::int64_t part = made.strides[0];
     out_.BeginKernel(input == 0 ? "pack_a" : "pack_b", 256);
     const std::string& index = text_.index;
     out_.Line("const int lane = threadIdx.x % 32;");
-    out_.Line(fmt::format("const int chunk = blockIdx.x % {};", chunks));
-    out_.Line(fmt::format("const {} row = blockIdx.x / {} % {} * 8 + threadIdx.x / 32;", index, chunks, row_blocks));
-    out_.Line(fmt::format("const {} batch = blockIdx.x / {};", index, chunks * row_blocks));
+    out_.Line(fmt::format("const {} k0 = blockIdx.x % {} * {} + lane * 4;", index, spans, span));
+    out_.Line(fmt::format("const {} row = blockIdx.x / {} % {} * 8 + threadIdx.x / 32;", index, spans, row_blocks));
+    out_.Line(fmt::format("const {} batch = blockIdx.x / {};", index, spans * row_blocks));
     out_.Line(fmt::format("if (row >= {}) return;", rows));
     const std::vector<std::string> batches = text_.OpenBatches("batch", input);
-    out_.Line(fmt::format("float x[{}];", groups * vector));
+    out_.Line(fmt::format("float x[{}];", groups * 4));
     out_.Unroll();
     out_.Open(fmt::format("for (int group = 0; group < {}; ++group)", groups));
-    out_.Line(fmt::format("const {} k = chunk * {} + group * {} + lane * {};", index, depth, 32 * vector, vector));
-    if (vector == 4 && text_.InPacks(input, true)) {
+    out_.Line(fmt::format("const {} k = k0 + group * 128;", index));
+    if (text_.InPacks(input, true)) {
       out_.Line("float4 four = make_float4(0.0f, 0.0f, 0.0f, 0.0f);");
       out_.Line(fmt::format("if (k < {}) four = *reinterpret_cast<const float4*>({});", k,
                             text_.AddressOf(input, batches, "row", "k")));
@@ -190,47 +200,45 @@ class TensorEmitter {
         out_.Line(fmt::format("x[group * 4 + {}] = four.{};", i, std::string_view("xyzw").substr(std::size_t(i), 1)));
     } else {
       out_.Unroll();
-      out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", vector));
+      out_.Open("for (int i = 0; i < 4; ++i)");
       out_.Line(fmt::format("const {} at_k = k + i;", index));
-      ReadElement(input, batches, fmt::format("x[group * {} + i]", vector), "row", "at_k", fmt::format("at_k < {}", k));
+      ReadElement(input, batches, "x[group * 4 + i]", "row", "at_k", fmt::format("at_k < {}", k));
       out_.Close();
     }
     out_.Close();
     if (scaled_) {
+      const std::int64_t lanes = std::min<std::int64_t>(depth / 4, 32);  // that share a chunk
       out_.Line("float largest = 0.0f;");
       out_.Unroll();
-      out_.Line(fmt::format("for (int i = 0; i < {}; ++i) largest = fmaxf(largest, fabsf(x[i]));", groups * vector));
+      out_.Line(fmt::format("for (int i = 0; i < {}; ++i) largest = fmaxf(largest, fabsf(x[i]));", groups * 4));
       out_.Unroll();
-      out_.Line(
-          "for (int step = 16; step > 0; step /= 2) largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, step));");
+      out_.Line(fmt::format(
+          "for (int step = {}; step > 0; step /= 2) largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, step));",
+          lanes / 2));
       out_.Line("float inverse;");
       out_.Line("const float scale = ScaleFor(largest, inverse);");
-      out_.Line(fmt::format("if (lane == 0) {}[(batch * {} + chunk) * {} + row] = inverse;", made.scales, steps_,
-                            RoundUp(rows, kScaleRows)));
+      out_.Line(fmt::format("if (lane % {} == 0 && k0 < {}) {}[(batch * {} + k0 / {}) * {} + row] = inverse;", lanes, k,
+                            made.scales, steps_, depth, RoundUp(rows, kScaleRows)));
       out_.Unroll();
-      out_.Line(fmt::format("for (int i = 0; i < {}; ++i) x[i] *= scale;", groups * vector));
+      out_.Line(fmt::format("for (int i = 0; i < {}; ++i) x[i] *= scale;", groups * 4));
     }
     out_.Line(
         fmt::format("auto* const to = {} + (static_cast<long>(batch) * {} + row) * {};", made.buffer, rows, width));
     out_.Unroll();
     out_.Open(fmt::format("for (int group = 0; group < {}; ++group)", groups));
-    out_.Line(fmt::format("const int k = chunk * {} + group * {} + lane * {};", depth, 32 * vector, vector));
-    if (width % depth != 0) out_.Line(fmt::format("if (k >= {}) continue;", width));
+    out_.Line(fmt::format("const {} k = k0 + group * 128;", index));
+    if (width % span != 0) out_.Line(fmt::format("if (k >= {}) continue;", width));
     const bool two = Parts(settings_) == 2;
-    out_.Line(fmt::format("unsigned high[{}]{};", vector / 2, two ? fmt::format(", low[{}]", vector / 2) : ""));
-    for (std::int64_t i = 0; i < vector / 2; ++i) {
-      const std::string pair = fmt::format("x[group * {0} + {1}], x[group * {0} + {2}]", vector, 2 * i, 2 * i + 1);
+    out_.Line(fmt::format("unsigned high[2]{};", two ? ", low[2]" : ""));
+    for (int i = 0; i < 2; ++i) {
+      const std::string pair = fmt::format("x[group * 4 + {}], x[group * 4 + {}]", 2 * i, 2 * i + 1);
       out_.Line(two ? fmt::format("high[{0}] = SplitPair({1}, low[{0}]);", i, pair)
                     : fmt::format("high[{0}] = {2}({1});", i, pair, PairText()));
     }
-    for (int p = 0; p < (two ? 2 : 1); ++p) {
-      const std::string from = p == 0 ? "high" : "low", place = fmt::format("to + k + {}l", p * part);
-      out_.Line(vector == 4
-                    ? fmt::format("*reinterpret_cast<uint2*>({}) = make_uint2({}[0], {}[1]);", place, from, from)
-                    : fmt::format("*reinterpret_cast<unsigned*>({}) = {}[0];", place, from));
-    }
+    out_.Line("*reinterpret_cast<uint2*>(to + k) = make_uint2(high[0], high[1]);");
+    if (two) out_.Line(fmt::format("*reinterpret_cast<uint2*>(to + k + {}l) = make_uint2(low[0], low[1]);", part));
     out_.Close();
-    PackedLaunch(input, made, chunks * row_blocks * made.shape[1]);
+    PackedLaunch(input, made, spans * row_blocks * made.shape[1]);
   }
 
   // A thread takes 4 rows x 8 of K; four neighbours 16 rows, so that reads are of 64 bytes, eight times that 64 of K,
@@ -335,6 +343,7 @@ class TensorEmitter {
     const std::int64_t items = tiles_m * tiles_n * text_.Batches() * splits_;
     const std::int64_t a_bytes = tile_m * kTensorDepth * 2, b_bytes = tile_n * kTensorDepth * 2;
     const std::int64_t resident = BlocksAProcessor(settings_);
+    const std::int64_t row_group = (m + n) * k * parts * 2 <= kSmallOperands ? 1 : kRowGroup;
     const std::string& index = text_.index;
     const std::int64_t blocks_a_step = scaled_ ? chunk_ / kTensorDepth : 1;
 
@@ -369,9 +378,9 @@ class TensorEmitter {
           splits_ > 1 ? fmt::format("item % {} / {}", per_split, per_batch) : fmt::format("item / {}", per_batch);
       out_.Line(fmt::format("const int batch = {};", text_.Batches() > 1 ? batch : "0"));
       out_.Line(fmt::format("const int tile = item % {};", per_batch));
-      out_.Line(fmt::format("const int group = tile / {0}, in_group = tile % {0};", kRowGroup * tiles_n));
-      out_.Line(fmt::format("const int height = min({0}, {1} - group * {0});", kRowGroup, tiles_m));
-      out_.Line(fmt::format("const {} m0 = ((group * {} + in_group % height) * {}{}) * {};", index, kRowGroup, cluster,
+      out_.Line(fmt::format("const int group = tile / {0}, in_group = tile % {0};", row_group * tiles_n));
+      out_.Line(fmt::format("const int height = min({0}, {1} - group * {0});", row_group, tiles_m));
+      out_.Line(fmt::format("const {} m0 = ((group * {} + in_group % height) * {}{}) * {};", index, row_group, cluster,
                             cluster > 1 ? " + member" : "", tile_m));
       out_.Line(fmt::format("const {} n0 = in_group / height * {};", index, tile_n));
       out_.Line(fmt::format(
@@ -402,7 +411,7 @@ class TensorEmitter {
     out_.Line(fmt::format("const int end = {};", last_block));
     out_.Open(fmt::format("for (int block = {}; block < end; ++block)", first_block));
     out_.Line("const unsigned barrier = SharedAddress(&full[stage]), to = stages + stage * kStageBytes;");
-    out_.Line(fmt::format("{}(SharedAddress(&empty[stage]), phase);", cluster > 1 ? "WaitForCluster" : "WaitFor"));
+    out_.Line("WaitFor(SharedAddress(&empty[stage]), phase);");
     out_.Line("ExpectBytes(barrier, kStageBytes);");
     for (std::int64_t p = 0; p < parts; ++p)
       out_.Line(
@@ -426,6 +435,13 @@ class TensorEmitter {
     // The consumers: 64 rows each.
     out_.Open("else");
     out_.Line(fmt::format("TakeRegisters<{}>();", consumers == 1 ? 200 : 224));
+    out_.Line(
+        fmt::format("float* const mine = reinterpret_cast<float*>(tiles + (stages - SharedAddress(tiles)) + {}) + "
+                    "threadIdx.x / 32 * {};",
+                    settings_.stages * StageBytes(settings_), 16 * kEndStride));
+    // Where every stage is promoted, a consumer waits for its products each time.
+    const bool each = scaled_ && blocks_a_step == 1, turns = each && consumers == 2 && parts == 2;
+    if (turns) out_.Line("if (warpgroup == 1) GiveTurn(0);");
     place();
     const std::string sums = scaled_ ? "sum" : "d";
     out_.Line(fmt::format("float d[{}];", tile_n / 2));
@@ -435,7 +451,8 @@ class TensorEmitter {
       out_.Line(fmt::format("for (int i = 0; i < {}; ++i) sum[i] = 0.0f;", tile_n / 2));
     }
     const std::vector<std::string> at = text_.OpenBatches("batch", -1);
-    out_.Line(fmt::format("const {} row = m0 + warpgroup * 64 + thread / 32 * 16 + thread % 32 / 4;", index));
+    out_.Line(
+        fmt::format("const {} row0 = m0 + warpgroup * 64 + thread / 32 * 16, row = row0 + thread % 32 / 4;", index));
     out_.Line("const int column = thread % 4 * 2;");
     if (scaled_) {
       out_.Line(fmt::format("const float* a_scale = {} + (static_cast<long>({}) * {} + first_step) * {} + row;",
@@ -447,45 +464,8 @@ class TensorEmitter {
     } else {
       out_.Line("const int begin = first_step, end = last_step;");
     }
-    out_.Line("int before = 0;");
-    out_.Open("for (int block = begin; block < end; ++block)");
-    out_.Line("WaitFor(SharedAddress(&full[stage]), phase);");
-    out_.Line(
-        fmt::format("const unsigned a = stages + stage * kStageBytes + warpgroup * {}, b = stages + stage * "
-                    "kStageBytes + {};",
-                    64 * kTensorDepth * 2, parts * a_bytes));
-    out_.Line("BeginProducts();");
-    out_.Unroll();
-    out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", kTensorDepth * 2 / 32));
-    const auto product = [&](std::int64_t a_part, std::int64_t b_part, const std::string& add) {
-      out_.Line(fmt::format("Multiply(d, TileDescriptor(a + {} + i * 32), TileDescriptor(b + {} + i * 32), {});",
-                            a_part * a_bytes, b_part * b_bytes, add));
-    };
-    const std::string add = "block > begin || i > 0";
-    if (parts == 2) {
-      product(1, 0, add);
-      product(0, 1, "1");
-      product(0, 0, "1");
-    } else {
-      product(0, 0, add);
-    }
-    out_.Close();
-    out_.Line("CommitProducts();");
-    out_.Line("WaitForProducts<1>();");
-    const auto release = [&](const std::string& condition, const std::string& which) {
-      if (cluster > 1) {
-        out_.Line(
-            fmt::format("if ({}thread < {}) ArriveAt(SharedAddress(&empty[{}]), thread);", condition, cluster, which));
-      } else {
-        out_.Line(fmt::format("if ({}thread == 0) Arrive(SharedAddress(&empty[{}]));", condition, which));
-      }
-    };
-    release("block > begin && ", "before");
-    out_.Line("before = stage;");
-    advance();
-    out_.Close();
     if (scaled_) {
-      // Read while the products are made.
+      // Asked for early: they come while the products are made.
       out_.Line("const float upper = a_scale[0], lower = a_scale[8];");
       out_.Line(fmt::format("float2 across[{}];", tile_n / 8));
       out_.Unroll();
@@ -494,6 +474,48 @@ class TensorEmitter {
       out_.Line(fmt::format("a_scale += {};", RoundUp(m, kScaleRows)));
       out_.Line(fmt::format("b_scale += {};", RoundUp(n, kScaleRows)));
     }
+    out_.Line("int before = 0;");
+    out_.Open("for (int block = begin; block < end; ++block)");
+    out_.Line("WaitFor(SharedAddress(&full[stage]), phase);");
+    out_.Line(
+        fmt::format("const unsigned a = stages + stage * kStageBytes + warpgroup * {}, b = stages + stage * "
+                    "kStageBytes + {};",
+                    64 * kTensorDepth * 2, parts * a_bytes));
+    if (turns) out_.Line("TakeTurn(warpgroup);");
+    out_.Line("BeginProducts();");
+    const auto product = [&](std::int64_t a_part, std::int64_t b_part, const std::string& add) {
+      out_.Line(fmt::format("Multiply(d, TileDescriptor(a + {} + i * 32), TileDescriptor(b + {} + i * 32), {});",
+                            a_part * a_bytes, b_part * b_bytes, add));
+    };
+    const std::string add = "block > begin || i > 0";
+    out_.Unroll();
+    out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", kTensorDepth * 2 / 32));
+    product(parts - 1, 0, add);
+    if (parts == 2) {
+      product(0, 1, "1");
+      out_.Close();
+      // The other consumer may begin when all but these are done: the tensor cores never wait, nor mix the two.
+      if (turns) out_.Line("CommitProducts();");
+      out_.Unroll();
+      out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", kTensorDepth * 2 / 32));
+      product(0, 0, "1");
+    }
+    out_.Close();
+    out_.Line("CommitProducts();");
+    if (turns || !each) out_.Line("WaitForProducts<1>();");
+    if (turns) out_.Line("GiveTurn(1 - warpgroup);");
+    const auto release = [&](const std::string& condition, const std::string& which) {
+      if (cluster > 1) {
+        out_.Line(
+            fmt::format("if ({}thread < {}) ArriveAt(SharedAddress(&empty[{}]), thread);", condition, cluster, which));
+      } else {
+        out_.Line(fmt::format("if ({}thread == 0) Arrive(SharedAddress(&empty[{}]));", condition, which));
+      }
+    };
+    if (!each) release("block > begin && ", "before");
+    out_.Line("before = stage;");
+    advance();
+    out_.Close();
     out_.Line("WaitForProducts<0>();");
     release("", "before");
     if (scaled_) {
@@ -526,45 +548,67 @@ class TensorEmitter {
     out_.Launch(launch);
   }
 
-  // What is done with a thread's sums: pairs of neighbours in a row.
+  // What is done with a thread's sums. As wgmma leaves them, a warp would write 32 bytes a row; they go through shared
+  // memory, 16 rows x 32 columns of a warp at a time, so that it reads and writes whole lines.
   void End(const std::string& sums, const std::vector<std::string>& batches) {
     const std::int64_t m = text_.shape.m.extent, n = text_.shape.n.extent;
     const std::string& index = text_.index;
     const DType target = program_.buffers[static_cast<std::size_t>(kernel_.target)].dtype;
     const std::string type = splits_ > 1 ? "float" : DeviceType(target);
+    const std::int64_t vector = n % 4 == 0 ? 4 : 1, rows = 4 * 4 / vector;
+    const std::int64_t lanes = kEndColumns / vector, at_a_time = 32 / lanes;
     out_.Unroll();
-    out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", settings_.tile_n / 8));
-    out_.Line(fmt::format("const {} n = n0 + i * 8 + column;", index));
-    if (n % settings_.tile_n != 0) out_.Line(fmt::format("if (n >= {}) continue;", n));
+    out_.Open(fmt::format("for (int part_n = 0; part_n < {}; ++part_n)", settings_.tile_n / kEndColumns));
     out_.Unroll();
-    out_.Open("for (int half = 0; half < 2; ++half)");
-    out_.Line(fmt::format("const {} m = row + half * 8;", index));
-    if (m % (settings_.tile_m * settings_.cluster) != 0) out_.Line(fmt::format("if (m >= {}) continue;", m));
-    out_.Line(fmt::format("{} made[2];", type));
+    out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", kEndColumns / 8));
+    for (const int half : {0, 1}) {
+      out_.Line(
+          fmt::format("*reinterpret_cast<float2*>(mine + (thread % 32 / 4 + {0}) * {1} + i * 8 + column) = "
+                      "make_float2({2}[(part_n * {3} + i) * 4 + {4}], {2}[(part_n * {3} + i) * 4 + {5}]);",
+                      half * 8, kEndStride, sums, kEndColumns / 8, half * 2, half * 2 + 1));
+    }
+    out_.Close();
+    out_.Line("__syncwarp();");
+    out_.Line(fmt::format("const {} n = n0 + part_n * {} + thread % {} * {};", index, kEndColumns, lanes, vector));
     out_.Unroll();
-    out_.Open("for (int e = 0; e < 2; ++e)");
-    const std::string it = fmt::format("{}[i * 4 + half * 2 + e]", sums);
+    out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", rows));
+    out_.Line(fmt::format("const int below = i * {} + thread % 32 / {};", at_a_time, lanes));
+    out_.Line(fmt::format("const {} m = row0 + below;", index));
+    std::string guard;
+    if (m % (settings_.tile_m * settings_.cluster) != 0) guard = fmt::format("m < {}", m);
+    if (n % settings_.tile_n != 0) guard += fmt::format("{}n < {}", guard.empty() ? "" : " && ", n);
+    out_.Open(guard.empty() ? "" : fmt::format("if ({})", guard));
+    if (vector == 4) {
+      out_.Line(
+          fmt::format("const float4 four = *reinterpret_cast<const float4*>(mine + below * {} + thread % {} * 4);",
+                      kEndStride, lanes));
+      out_.Line("const float its[4] = {four.x, four.y, four.z, four.w};");
+    } else {
+      out_.Line(fmt::format("const float its[1] = {{mine[below * {} + thread % 32]}};", kEndStride));
+    }
+    out_.Line(fmt::format("{}<{}, {}> made;", out_.Helper("Pack"), type, vector));
+    out_.Unroll();
+    out_.Open(fmt::format("for (int e = 0; e < {}; ++e)", vector));
     if (splits_ > 1) {
-      out_.Line(fmt::format("made[e] = {};", it));
+      out_.Line("made.at[e] = its[e];");
     } else {
       out_.Line(fmt::format("const {} at_n = n + e;", index));
-      if (n % 2 != 0) out_.Line(fmt::format("if (at_n >= {}) break;", n));
-      out_.Line(fmt::format("const float it = {};", it));
-      out_.Line(fmt::format("made[e] = {};", text_.Result(batches, "m", "at_n", "it")));
+      out_.Line("const float it = its[e];");
+      out_.Line(fmt::format("made.at[e] = {};", text_.Result(batches, "m", "at_n", "it")));
     }
     out_.Close();
     const std::string to = splits_ > 1 ? fmt::format("{}[((static_cast<long>(part) * {} + batch) * {} + m) * {} + n]",
                                                      partial_, text_.Batches(), m, n)
                                        : text_.Target(batches, "m", "n");
-    if (n % 2 == 0) {
-      out_.Helper("Pack");
-      out_.Line(
-          fmt::format("*reinterpret_cast<Pack<{0}, 2>*>(&{1}) = *reinterpret_cast<Pack<{0}, 2>*>(made);", type, to));
+    const std::int64_t bytes = text_.Batches() * m * n * static_cast<std::int64_t>(Bytes(target));
+    if (type == "float" && vector == 4 && bytes >= kStreamed) {
+      out_.Line(fmt::format("__stcs(reinterpret_cast<float4*>(&{}), *reinterpret_cast<float4*>(&made));", to));
     } else {
-      out_.Line(fmt::format("(&{})[0] = made[0];", to));
-      out_.Line(fmt::format("if (n + 1 < {}) (&{})[1] = made[1];", n, to));
+      out_.Line(fmt::format("*reinterpret_cast<Pack<{}, {}>*>(&{}) = made;", type, vector, to));
     }
     out_.Close();
+    out_.Close();
+    out_.Line("__syncwarp();");
     out_.Close();
   }
 
@@ -583,7 +627,8 @@ class TensorEmitter {
 }  // namespace
 
 std::int64_t TensorSharedBytes(const TensorSettings& settings) {
-  return settings.stages * StageBytes(settings) + 1024;  // where the first stage begins is rounded up
+  // Where the first stage begins is rounded up; behind the stages are the consumers' sums on their way out.
+  return settings.stages * StageBytes(settings) + 1024 + settings.tile_m * kEndStride * 4;
 }
 
 std::optional<std::string> CheckTensor(const TensorSettings& settings) {
@@ -595,7 +640,7 @@ std::optional<std::string> CheckTensor(const TensorSettings& settings) {
   if (TensorSharedBytes(settings) + kStatic > kSharedOfBlock) {
     return fmt::format("{} stages of {} bytes are more than a block's {} bytes of shared memory; try {}",
                        settings.stages, StageBytes(settings), kSharedOfBlock,
-                       (kSharedOfBlock - kStatic - 1024) / StageBytes(settings));
+                       (kSharedOfBlock - kStatic - 1024 - settings.tile_m * kEndStride * 4) / StageBytes(settings));
   }
   return std::nullopt;
 }

@@ -5,8 +5,10 @@
 //   f32x3  as accurate as FP32: each operand is packed before as the sum of two halves, high + low, scaled by a power
 //   of
 //          two for each row and `promote` elements of K, and three products are made of them: low * high, high * low,
-//          high * high. The tensor core's accumulator truncates, which over long K would be the largest error by far;
-//          so after every `promote` of K it is scaled back, added to a sum in registers and begun anew.
+//          high * high. The tensor core's accumulator truncates whenever something is added to it, which over long K
+//          would be the largest error by far; so the small products come first, and after every `promote` of K it is
+//          scaled back, added to a sum in registers and begun anew. Two consumers take turns then, so that one's
+//          products hide the other's sums.
 //   f16    one product of scaled halves, promoted likewise: as accurate as TF32
 //   bf16   one product of bfloat16s, for operands that are such
 //
@@ -28,9 +30,9 @@ struct TensorSettings {
   TensorPrecision precision = TensorPrecision::kF32x3;
   std::int64_t tile_m = 128, tile_n = 128;  // 64 rows a warpgroup
   int stages = 3;
-  std::int64_t promote = 128;  // of K; a multiple of 64
-  int cluster = 1;             // blocks, one above the other, that share their tiles of B
-  std::int64_t split = 1;      // parts of K, for blocks of their own; a second kernel adds them up in order
+  std::int64_t promote = 64;  // of K; a multiple of 64
+  int cluster = 1;            // blocks, one above the other, that share their tiles of B
+  std::int64_t split = 1;     // parts of K, for blocks of their own; a second kernel adds them up in order
 };
 
 inline constexpr std::int64_t kTensorDepth = 64;  // elements of K in a stage

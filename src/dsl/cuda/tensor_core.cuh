@@ -22,25 +22,18 @@ __forceinline__ void ExpectBytes(unsigned barrier, unsigned bytes) {
 __forceinline__ void Arrive(unsigned barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
-// Arrives at the same barrier of another block of the cluster.
+// Arrives at the same barrier of another block of the cluster. What is told by it is that a tile has been read by wgmma,
+// whose end has been waited for; a release for the whole cluster would cost a sixth of the kernel's time.
 __forceinline__ void ArriveAt(unsigned barrier, unsigned block) {
   asm volatile(
       "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
-      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(barrier),
+      "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(barrier),
       "r"(block)
       : "memory");
 }
 __forceinline__ void WaitFor(unsigned barrier, unsigned phase) {
   asm volatile(
       "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-      "@done bra out;\nbra again;\nout:\n}" ::"r"(barrier),
-      "r"(phase)
-      : "memory");
-}
-// The same where other blocks of the cluster arrive.
-__forceinline__ void WaitForCluster(unsigned barrier, unsigned phase) {
-  asm volatile(
-      "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
       "@done bra out;\nbra again;\nout:\n}" ::"r"(barrier),
       "r"(phase)
       : "memory");
@@ -53,6 +46,10 @@ __forceinline__ unsigned BlockOfCluster() {
 __forceinline__ void SyncCluster() {
   asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
+
+// Two warpgroups take turns: one goes on when the other has given it the turn.
+__forceinline__ void TakeTurn(int warpgroup) { asm volatile("bar.sync %0, 256;" ::"r"(warpgroup + 1) : "memory"); }
+__forceinline__ void GiveTurn(int warpgroup) { asm volatile("bar.arrive %0, 256;" ::"r"(warpgroup + 1) : "memory"); }
 
 // --- Copies of boxes of a [part, batch, row, k] tensor to shared memory; `barrier` counts their bytes.
 

@@ -60,7 +60,6 @@ class CudaMatmulTest : public testing::Test {
     if (refusal) return {};
     const auto& plan = std::get<cuda::BuiltPlan>(*built);
     for (const auto& kernel : plan.launches) {
-      if (kernel.name.find("tiles") != std::string::npos) continue;  // two blocks a multiprocessor are worth a few
       EXPECT_EQ(kernel.spill_load_bytes + kernel.spill_store_bytes, 0) << kernel.name;
     }
     // ptxas says so where it has to wait after every wgmma, and where setmaxnreg does not count.
@@ -96,7 +95,7 @@ TEST_F(CudaMatmulTest, ThreeProductsOfHalvesAreMadeOnTheTensorCores) {
 
 TEST_F(CudaMatmulTest, EveryTileBuildsWithoutSpills) {
   for (const std::string tile : {"128x128", "64x128", "128x64", "64x64"}) {
-    for (const std::string rest : {"promote: 64", "promote: 256, cluster: 2", "promote: 512, stages: 2, split: 3"})
+    for (const std::string rest : {"promote: 64", "promote: 256, cluster: 2", "promote: 128, stages: 2, split: 3"})
       Build(Product(1000, 2000, 600, "precision: f32x3, tile: " + tile + ", " + rest));
     Build(Product(512, 512, 512, "precision: f16, tile: " + tile));
   }
@@ -154,7 +153,7 @@ TEST_F(CudaMatmulTest, AFewRowsAreDotProducts) {
 }
 
 TEST_F(CudaMatmulTest, AnythingBuildsWithoutTensorCores) {
-  for (const std::string tile : {"32x32", "64x64", "128x128"})
+  for (const std::string tile : {"32x32", "64x64"})
     Build(Product(301, 77, 155, "precision: simt, split: 2, tile: " + tile));
   const std::string wide = "program p\ninput x: f64[300, 200]\ninput w: f64[200, 100]\noutput y: f64[300, 100]\n";
   EXPECT_TRUE(Has(Build(wide + "y = matmul(x, w)\n"), "tiles"));
