@@ -91,8 +91,10 @@ def measure(name, file, given):
     if not graph:
         return {**row, "error": "graph: " + error}
     row["flags"] = [flag.get("kind", "flagged") if isinstance(flag, dict) else str(flag) for flag in graph.get("flags", [])]
-    run, error = ask([given.hone, "optimize", str(path), "--target", given.target, "--no-torch", "--budget", str(given.budget),
-                      "--time", str(given.time), "--store", str(path.with_name("runs.sqlite")), "--json"], left())
+    # On a device PyTorch is timed during the search: starting it once costs more than a search does.
+    beside = [word for name in given.beside.split(",") for word in ("--baseline", name)] if given.beside else ["--no-torch"]
+    run, error = ask([given.hone, "optimize", str(path), "--target", given.target, "--budget", str(given.budget), "--time",
+                      str(given.time), "--store", str(path.with_name("runs.sqlite")), "--python", given.python, "--json"] + beside, left())
     if not run:
         return {**row, "error": "optimize: " + error}
     row["attempts"] = run.get("attempts")
@@ -105,7 +107,8 @@ def measure(name, file, given):
     row["speedups"] = speedups(best)
     candidate = path.with_name("best.hk" if best["kind"] == "program" else "best.cc")
     candidate.write_text(best["source"])
-    for baseline in ["eager"] if given.no_compile else ["eager", "compile"]:
+    row["allclose"] = (best.get("accuracy") or {}).get("official_allclose")
+    for baseline in [] if given.beside else ["eager"] if given.no_compile else ["eager", "compile"]:
         answer, error = ask([given.hone, "evaluate", str(path), str(candidate), "--target", given.target, "--baseline", baseline,
                              "--budget", "0.5", "--python", given.python, "--json"], left())
         if answer and answer.get("outcome") == "accepted":
@@ -130,6 +133,7 @@ def table(rows, given):
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=ROOT).stdout.strip()
     solved = [row for row in rows if "error" not in row]
     plain = [row for row in solved if not row["flags"]]
+    bases = [base for base in ("naive", "eager", "eager_tf32", "compile") if any(base in row["speedups"] for row in solved)]
     text = [
         "# KernelBench%s, %s target, the expert alone" % (" at reduced sizes" if given.shrink else "", given.target.upper()),
         "",
@@ -139,7 +143,7 @@ def table(rows, given):
         "    tools/measure_kernelbench.py build/hone KERNELBENCH -o docs/measured/cpu_kernelbench.md --python PYTHON --shrink %g "
         "--budget %d --time %g --limit %g%s" % (given.shrink, given.budget, given.time, given.limit,
                                               (" --no-compile" if given.no_compile else "") +
-                                              (" --target cuda" if given.target == "cuda" else "") +
+                                              (" --target cuda --beside %s" % given.beside if given.target == "cuda" else "") +
                                               (" --lanes %d --cores %d" % (given.lanes, given.cores) if given.lanes > 1 else "")),
         "",
         "Solved: %d of %d (%s)." % (len(solved), len(rows), ", ".join(
@@ -150,22 +154,24 @@ def table(rows, given):
         "",
         "Geomean of the speed-ups, flagged problems apart:",
         "",
-        "| | over naive | over eager | over torch.compile |",
-        "|---|---|---|---|",
+        "| | %s |" % " | ".join("over " + base for base in bases),
+        "|---|" + "---|" * len(bases),
     ]
     for label, some in [("level %d" % level, [r for r in plain if r["name"].startswith("L%d" % level)]) for level in (1, 2, 3)] + [
             ("all", plain), ("flagged", [r for r in solved if r["flags"]])]:
-        text.append("| %s | %s |" % (label, " | ".join(
-            geomean([row["speedups"].get(base) for row in some]) for base in ("naive", "eager", "compile"))))
-    text += ["", "| problem | time | over naive | over eager | over compile | allclose | kernels | flags | attempts |",
-             "|---|---|---|---|---|---|---|---|---|"]
+        if some:
+            text.append("| %s | %s |" % (label, " | ".join(geomean([row["speedups"].get(base) for row in some]) for base in bases)))
+    text += ["", "| problem | time | of the bound | %s | allclose | kernels | flags | attempts |" % " | ".join("over " + b for b in bases),
+             "|---|---|---|" + "---|" * (len(bases) + 4)]
     for row in rows:
         if "error" in row:
-            text.append("| %s %s | not solved: %s |" % (row["name"], row["file"], row["error"].replace("|", "/")) + " |" * 7)
+            text.append("| %s %s | not solved: %s |" % (row["name"], row["file"], row["error"].replace("|", "/")) +
+                        " |" * (len(bases) + 5))
             continue
-        text.append("| %s %s | %s us | %s | %s | %s | %s | %s | %s | %s |" % (
-            row["name"], row["file"], number(row["warm_us"], "%.4g"), number(row["speedups"].get("naive")),
-            number(row["speedups"].get("eager")), number(row["speedups"].get("compile")),
+        bound = row.get("bound_us")
+        text.append("| %s %s | %s us | %s | %s | %s | %s | %s | %s |" % (
+            row["name"], row["file"], number(row["warm_us"], "%.4g"), "%.0f %%" % (100 * bound / row["warm_us"]) if bound else "-",
+            " | ".join(number(row["speedups"].get(base)) for base in bases),
             {True: "yes", False: "no"}.get(row.get("allclose"), "-"),
             ", ".join("%s%s" % (k, " x %d" % n if n > 1 else "") for k, n in row["families"].items()),
             ", ".join(row["flags"]) or "-", row["attempts"]))
@@ -189,6 +195,7 @@ def main():
     options.add_argument("--target", default="cpu")
     options.add_argument("--lanes", type=int, default=1)
     options.add_argument("--cores", type=int, default=2, help="of a lane, where there are several")
+    options.add_argument("--beside", default="", help="baselines timed during the search, instead of once after it: eager,eager_tf32")
     options.add_argument("--machine", default="", help="what the file's head says of the machine")
     given = options.parse_args()
 

@@ -20,6 +20,7 @@ constexpr std::int64_t kResultThreads = 256;      // that compute the elements o
 constexpr std::int64_t kSharedBytes = 220 << 10;  // that a block may have for what is on its way
 constexpr std::int64_t kLargeRow = 32 << 10;      // bytes of a row, or of a block's part of it
 constexpr std::int64_t kSideBySide = 64;          // rows
+constexpr std::int64_t kShortFold = 32;           // elements
 constexpr std::int64_t kFinishThreads = 128;      // that combine the chunks of a row
 constexpr std::int64_t kLeastChunk = 4096;        // elements of a chunk
 constexpr std::int64_t kRowThreads = 128;         // of a block, where a row has fewer
@@ -87,6 +88,10 @@ std::int64_t DefaultCluster(const Kernel& kernel) {
 
 std::vector<Setting> LanesValues(const Kernel& kernel, const Limits&) {
   const Extents extents = ExtentsOf(kernel);
+  // A short fold is a thread's own.
+  if (extents.reduced <= kShortFold && extents.kept >= 32 * kProcessors && !kernel.family->keeps_axes &&
+      !FindsPlace(kernel))
+    return Distinct({1, extents.rows ? 4 : 2, 8});
   if (!extents.rows) return Distinct({8, 16, 4, 32});
   if (DefaultCluster(kernel) > 1) return Distinct({kClusterThreads, 1024, 256});
   const std::int64_t share = extents.reduced / DefaultSplitOf(kernel);

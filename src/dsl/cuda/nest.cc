@@ -14,7 +14,55 @@ namespace {
 
 using Kind = Expr::Kind;
 
-constexpr Knob kKnobs[] = {kBlockThreadsKnob};
+// Whether windows of neighbouring results along `index` share elements: some address steps by it as by an index that is
+// folded over.
+bool SharesWindows(const Expr& value, int index) {
+  bool shares = false;
+  std::set<int> folded;
+  Visit(value, [&](const ExprNode& node) {
+    for (const auto& over : node.over) folded.insert(over.id);
+  });
+  Visit(value, [&](const ExprNode& node) {
+    if (node.kind != Kind::kLoad || node.operands.size() != 1) return;
+    const LinearForm form = LinearOf(node.operands[0]);
+    const auto own = form.indices.find(index);
+    if (own == form.indices.end()) return;
+    for (const auto& [other, step] : form.indices)
+      shares |= other != index && folded.contains(other) && step == own->second;
+  });
+  return shares;
+}
+
+// Results of a thread, along the index before the innermost one, so that a warp's loads stay next to each other.
+std::vector<Setting> ResultsValues(const Kernel& kernel, const Limits&) {
+  if (kernel.attributes.contains("sequence")) return {Whole(1)};
+  const FlatElement element = MakeFlat(kernel, {});
+  if (element.indices.size() < 2) return {Whole(1)};
+  const IndexVar& index = element.indices[element.indices.size() - 2];
+  if (!SharesWindows(element.value, index.id)) return {Whole(1)};
+  std::vector<Setting> values;
+  for (const std::int64_t results : {6, 4, 5, 8, 2, 3}) {
+    if (index.extent % results == 0 && values.size() < 3) values.push_back(Whole(results));
+  }
+  values.push_back(Whole(1));
+  return values;
+}
+std::optional<std::string> CheckResults(const Kernel& kernel, const Setting& value) {
+  if (auto why = CheckRange(value, 1, 64)) return why;
+  const std::int64_t results = std::get<std::int64_t>(value.value);
+  if (results == 1) return std::nullopt;
+  if (kernel.attributes.contains("sequence")) return "a step of a sequence has one; try 1";
+  const FlatElement element = MakeFlat(kernel, {});
+  if (element.indices.size() < 2 || element.indices[element.indices.size() - 2].extent % results != 0)
+    return "it divides the extent of the index before the innermost; try 1";
+  return std::nullopt;
+}
+
+constexpr Knob kKnobs[] = {
+    kBlockThreadsKnob,
+    {"results", "neighbours along the index before the innermost that a thread computes: their windows overlap",
+     ResultsValues, CheckResults},
+};
 
 // Of a sequence whose members look at each other's elements: threads of the block that takes it through time.
 constexpr std::int64_t kSequenceThreads = 512;
@@ -88,20 +136,35 @@ void WriteElement(DeviceWriter& out, const Kernel& kernel, const FlatElement& el
   out.Line(fmt::format("{}[{}] = {};", out.BufferName(kernel.target), at.empty() ? "0" : at, value));
 }
 
-void EmitElements(const KernelProgram&, const Kernel& kernel, DeviceWriter& out) {
+void EmitElements(const Kernel& kernel, DeviceWriter& out) {
   std::int64_t count = 1;
   for (const auto& index : kernel.space) count *= index.extent;
   if (count == 0) return;
   const FlatElement element = MakeFlat(kernel, {});
-  const std::int64_t threads = IntSetting(kernel, "block");
+  const std::int64_t threads = IntSetting(kernel, "block"), results = IntSetting(kernel, "results");
+  std::vector<IndexVar> indices = element.indices;
+  IndexVar* shared = results > 1 ? &indices[indices.size() - 2] : nullptr;
+  if (shared) {
+    shared->extent /= results;
+    count /= results;
+  }
   out.BeginKernel("nest", threads);
   const std::string at = out.Fresh("at");
   out.Line(fmt::format("const {0} {1} = static_cast<{0}>(blockIdx.x) * {2} + static_cast<int>(threadIdx.x);",
                        out.index_type(), at, threads));
   if (count % threads != 0) out.Line(fmt::format("if ({} >= {}) return;", at, count));
   std::map<int, std::string> names;
-  NamePlaces(out, kernel, element.indices, at, names);
+  NamePlaces(out, kernel, indices, at, names);
+  if (shared) {
+    const std::string result = out.Fresh("result"), place = out.Fresh("place");
+    out.Unroll();
+    out.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", result, results));
+    out.Line(
+        fmt::format("const {} {} = {} * {} + {};", out.index_type(), place, names.at(shared->id), results, result));
+    names[shared->id] = place;
+  }
   WriteElement(out, kernel, element, names);
+  if (shared) out.Close();
   out.Launch({.grid_x = (count + threads - 1) / threads, .reads = Reads({&kernel, 1}), .writes = {kernel.target}});
 }
 
@@ -208,8 +271,12 @@ void EmitSequence(std::span<const Kernel> members, DeviceWriter& out) {
 
 std::span<const Knob> NestKnobsCuda() { return kKnobs; }
 
+void SetNestDefaults(Kernel& nest) {
+  for (const Knob& knob : kKnobs) nest.settings[std::string(knob.name)] = knob.values(nest, {})[0];
+}
+
 void EmitNestCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
-  if (!kernel.attributes.contains("sequence")) return EmitElements(program, kernel, out);
+  if (!kernel.attributes.contains("sequence")) return EmitElements(kernel, out);
   const auto first = static_cast<std::size_t>(&kernel - program.kernels.data());
   EmitSequence({&kernel, SequenceEnd(program, first) - first}, out);
 }

@@ -295,10 +295,14 @@ DeviceWriter::DeviceWriter(const KernelProgram& program) : program_(program) {
     if (buffer.home == KernelBuffer::Home::kIntermediate)
       plan_.buffers.push_back({buffer.name, buffer.dtype, {std::max<std::int64_t>(ElementCount(buffer.shape), 1)}});
   }
+  // Nothing counts folded and kept dimensions in one number.
   for (const auto& kernel : program.kernels) {
-    double count = 1;
-    for (const auto& index : kernel.space) count *= static_cast<double>(index.extent);
-    if (count >= static_cast<double>(kMostInt)) index_type_ = "long";
+    double kept = 1, folded = 1;
+    for (std::size_t d = 0; d < kernel.space.size(); ++d) {
+      const bool reduced = std::binary_search(kernel.axes.begin(), kernel.axes.end(), static_cast<int>(d));
+      (reduced && !kernel.family->keeps_axes ? folded : kept) *= static_cast<double>(kernel.space[d].extent);
+    }
+    if (std::max(kept, folded) >= static_cast<double>(kMostInt)) index_type_ = "long";
   }
 }
 

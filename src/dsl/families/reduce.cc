@@ -5,6 +5,7 @@
 #include "dsl/cpu/knobs.h"
 #include "dsl/cpu/nest.h"
 #include "dsl/cuda/folds.h"
+#include "dsl/cuda/nest.h"
 #include "dsl/family.h"
 
 namespace hone::dsl {
@@ -32,27 +33,6 @@ ScalarType Type(const Kernel& kernel) {
   return type == ScalarType::kBool ? ScalarType::kInt : type;
 }
 
-// The place of an extreme is found as a nest's fold is.
-Kernel AsNest(const Kernel& kernel) {
-  Kernel nest = kernel;
-  std::vector<IndexVar> over;
-  nest.space.clear();
-  for (std::size_t d = 0; d < kernel.space.size(); ++d) {
-    const bool folded = std::binary_search(kernel.axes.begin(), kernel.axes.end(), static_cast<int>(d));
-    (folded ? over : nest.space).push_back(kernel.space[d]);
-    static constexpr std::string_view kNames[] = {"i", "j", "k", "l"};
-    nest.index_names[kernel.space[d].id] = d < 4 ? std::string(kNames[d]) : fmt::format("i_{}", d);
-  }
-  for (auto& operand : nest.operands) {
-    for (const auto& index : kernel.space) operand.extents.push_back(index.extent);
-  }
-  const ReduceOp op = kernel.variant == "argmax" ? ReduceOp::kArgMax : ReduceOp::kArgMin;
-  const Expr place = Reduce(op, over, kernel.inputs[0]);
-  nest.epilogue =
-      ReplaceLoads(kernel.epilogue, [&](const ExprNode& load) { return load.buffer == kItOperand ? place : Expr(); });
-  return nest;
-}
-
 struct OneFold {
   FoldPass::Item item;
   Expr result;
@@ -78,6 +58,34 @@ OneFold FoldOf(const Kernel& kernel) {
   return one;
 }
 
+// The same as a nest.
+Kernel AsNest(const Kernel& kernel) {
+  Kernel nest = kernel;
+  std::vector<IndexVar> over;
+  nest.space.clear();
+  for (std::size_t d = 0; d < kernel.space.size(); ++d) {
+    const bool folded = std::binary_search(kernel.axes.begin(), kernel.axes.end(), static_cast<int>(d));
+    (folded ? over : nest.space).push_back(kernel.space[d]);
+    static constexpr std::string_view kNames[] = {"i", "j", "k", "l"};
+    nest.index_names[kernel.space[d].id] = d < 4 ? std::string(kNames[d]) : fmt::format("i_{}", d);
+  }
+  for (auto& operand : nest.operands) {
+    for (const auto& index : kernel.space) operand.extents.push_back(index.extent);
+  }
+  Expr folded;
+  if (IsPlace(kernel)) {
+    folded = Reduce(kernel.variant == "argmax" ? ReduceOp::kArgMax : ReduceOp::kArgMin, over, kernel.inputs[0]);
+  } else {
+    const OneFold one = FoldOf(kernel);
+    const Expr fold = Reduce(one.item.fold, over, one.item.body);
+    folded =
+        ReplaceLoads(one.item.finish, [&](const ExprNode& load) { return load.buffer == kItOperand ? fold : Expr(); });
+  }
+  nest.epilogue =
+      ReplaceLoads(kernel.epilogue, [&](const ExprNode& load) { return load.buffer == kItOperand ? folded : Expr(); });
+  return nest;
+}
+
 void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
   if (IsPlace(kernel)) {
     Kernel nest = AsNest(kernel);
@@ -90,6 +98,11 @@ void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer)
 }
 
 void EmitCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& writer) {
+  if (IntSetting(kernel, "lanes") == 1 && !IsPlace(kernel)) {
+    Kernel nest = AsNest(kernel);
+    SetNestDefaults(nest);
+    return EmitNestCuda(program, nest, writer);
+  }
   OneFold one = FoldOf(kernel);
   if (IsPlace(kernel)) {
     one.item.fold = kernel.variant == "argmax" ? ReduceOp::kArgMax : ReduceOp::kArgMin;
