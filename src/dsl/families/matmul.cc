@@ -668,10 +668,11 @@ class MatmulEmitter {
                     nr_, parts > 1 ? fmt::format(", {} at a time", part) : ""));
     const std::string a = pack_a_ ? fmt::format("const {}* __restrict a", real)
                                   : fmt::format("const {}* const* __restrict a, long a_step", real);
+    // On its own, so that nothing of the loops around it takes one of the registers, which the sums fill.
     writer_.Line("template <int kRows>");
-    writer_.Open(
-        fmt::format("inline void Multiply_{}(long depth, {}, const {}* __restrict b, long b_step, {}* __restrict tile)",
-                    writer_.TargetName(), a, real, real));
+    writer_.Open(fmt::format(
+        "[[gnu::noinline]] void Multiply_{}(long depth, {}, const {}* __restrict b, long b_step, {}* __restrict tile)",
+        writer_.TargetName(), a, real, real));
     writer_.Line(
         fmt::format("constexpr int kLanes = sizeof({}) / sizeof({}), kVectors = {} / kLanes;", vector, real, nr_));
     if (parts > 1) {
