@@ -134,6 +134,11 @@ std::optional<std::string> CheckPath(const Kernel& kernel, const Setting& value)
   return std::nullopt;
 }
 
+// Batches of small matrices lie in the caches as they are: packing them is as much work as it spares.
+bool StaysUnpacked(const Shape3& shape, const Limits& limits) {
+  return !shape.batch.empty() && shape.m.extent <= 256 && shape.k.extent * shape.n.extent * 4 <= limits.l2_bytes / 8;
+}
+
 std::vector<Setting> MicroValues(const Kernel& kernel, const Limits& limits) {
   const Shape3 shape(kernel);
   // Rows x columns in registers: 32 of 16 floats with AVX-512, 16 of 8 with AVX2, less what B and the broadcast need.
@@ -158,6 +163,11 @@ std::vector<Setting> MicroValues(const Kernel& kernel, const Limits& limits) {
     return used * (1 + 0.3 * loads);
   };
   std::stable_sort(blocks.begin(), blocks.end(), [&](const auto& a, const auto& b) { return waste(a) < waste(b); });
+  // Rows of A that lie apart want a register each for their addresses: few rows, and more columns for it.
+  if (limits.vector_bytes >= 64 && StaysUnpacked(shape, limits) && shape.n.extent % 64 == 0) {
+    std::stable_partition(blocks.begin(), blocks.end(),
+                          [](const auto& block) { return block[0] == 6 && block[1] == 64; });
+  }
   std::vector<Setting> values;
   for (const auto& block : blocks) values.push_back(Tuple({block[0], block[1]}));
   return values;
@@ -282,9 +292,7 @@ std::optional<std::string> CannotLie(const Kernel& kernel, int input) {
 
 std::vector<Setting> PackValues(const Kernel& kernel, const Limits& limits) {
   const Shape3 shape(kernel);
-  // Batches of small matrices lie in the caches as they are: packing them is as much work as it spares.
-  const bool small =
-      !shape.batch.empty() && shape.m.extent <= 256 && shape.k.extent * shape.n.extent * 4 <= limits.l2_bytes / 8;
+  const bool small = StaysUnpacked(shape, limits);
   constexpr std::string_view kLarge[] = {"both", "b", "a", "none"}, kSmall[] = {"none", "b", "both", "a"};
   std::vector<Setting> values;
   for (const std::string_view word : small ? kSmall : kLarge) {
