@@ -903,9 +903,12 @@ class FoldEmitter {
       for (std::size_t n = 0; n < opened; ++n) writer_.Close();
       return;
     }
-    if (rows_) writer_.Line("#pragma omp simd");
-    writer_.Open(fmt::format("for (long {} = {}; {} < {}; ++{})", var, begin, var, range.end, var));
-    if (!rows_) {
+    if (rows_) {
+      writer_.Line("#pragma omp simd");
+      writer_.Open(fmt::format("for (long {} = {}; {} < {}; ++{})", var, begin, var, range.end, var));
+    } else {
+      // Upwards: the rows that were read last are in the cache yet.
+      writer_.Open(fmt::format("for (long {} = {} - 1; {} >= {}; --{})", var, range.end, var, begin, var));
       writer_.Line("#pragma omp simd");
       writer_.Open(ColumnLoop());
     }
@@ -1178,7 +1181,10 @@ std::vector<Setting> SplitValues(const Kernel& kernel, const Limits& limits) {
   const double largest = shape.kept * shape.reduced / 16384;
   std::vector<Setting> values;
   if (units < 2.0 * limits.threads && limits.threads > 1) {
-    for (const double wanted : {4.0 * limits.threads, 1.0 * limits.threads, 16.0 * limits.threads}) {
+    // One chunk a thread where it comes back to its rows, from the last to the first.
+    const double few = 1.0 * limits.threads, more = 4.0 * limits.threads;
+    const bool comes_back = !shape.rows && kernel.family->keeps_axes;
+    for (const double wanted : {comes_back ? few : more, comes_back ? more : few, 16.0 * limits.threads}) {
       const auto split = static_cast<std::int64_t>(std::min(wanted / std::max(1.0, units) + 0.999, largest));
       if (split > 1 && static_cast<double>(split) <= shape.reduced) values.push_back(Whole(split));
     }
