@@ -168,7 +168,8 @@ std::optional<std::string> Names::View(int buffer, Shape extents, std::vector<st
   if (it == values_.end()) return std::nullopt;
   const Value& value = it->second;
   for (const auto stride : strides) {
-    if (stride < 0) return std::nullopt;
+    // What goes backwards is read as it comes by whoever reads elements; others step through memory.
+    if (stride < 0 && broadcast == Broadcast::kForbidden) return std::nullopt;
   }
   if (broadcast == Broadcast::kAllowed) {
     for (std::size_t d = 0; d < extents.size(); ++d) {
