@@ -93,6 +93,20 @@ std::optional<std::string> CheckPrecision(const Kernel& kernel, const Setting& v
   return std::nullopt;
 }
 
+std::int64_t TilesOf(const MatmulShape& shape, std::int64_t rows, std::int64_t columns) {
+  return (shape.m.extent + rows - 1) / rows * ((shape.n.extent + columns - 1) / columns) * BatchesOf(shape);
+}
+// Into how many parts K is cut where there are too few tiles for the device.
+std::int64_t SplitOf(const Kernel& kernel, const MatmulShape& shape, std::int64_t rows, std::int64_t columns) {
+  const std::int64_t tiles = TilesOf(shape, rows, columns);
+  // Blocks at a time, and the least of K that is worth a block.
+  const bool tensor = OnTensorCores(kernel), dot = PrecisionOf(kernel) == "dot";
+  const std::int64_t wanted = tensor ? kProcessors : dot ? 8 * kProcessors : 2 * kProcessors;
+  const std::int64_t least = tensor ? 512 : dot ? 4096 : 256;
+  if (tiles * 2 > wanted) return 1;
+  return std::clamp<std::int64_t>(wanted / tiles, 1, std::max<std::int64_t>(shape.k.extent / least, 1));
+}
+
 TensorSettings TensorSettingsOf(const Kernel& kernel) {
   TensorSettings settings;
   const std::string precision = PrecisionOf(kernel);
@@ -110,9 +124,7 @@ TensorSettings TensorSettingsOf(const Kernel& kernel) {
 std::vector<Setting> TileValues(const Kernel& kernel, const Limits&) {
   const MatmulShape shape(kernel);
   const std::int64_t m = shape.m.extent, n = shape.n.extent, batches = BatchesOf(shape);
-  const auto tiles = [&](std::int64_t rows, std::int64_t columns) {
-    return (m + rows - 1) / rows * ((n + columns - 1) / columns) * batches;
-  };
+  const auto tiles = [&](std::int64_t rows, std::int64_t columns) { return TilesOf(shape, rows, columns); };
   std::vector<std::array<std::int64_t, 2>> sizes;
   const std::string precision = PrecisionOf(kernel);
   if (precision == "dot") {
@@ -136,13 +148,15 @@ std::vector<Setting> TileValues(const Kernel& kernel, const Limits&) {
     } else {
       sizes = {{128, 128}, {64, 128}, {128, 64}, {64, 64}};
     }
-    // Least work on what is not there, then the larger.
+    // What the busiest multiprocessor has to do: small tiles read more for each product, parts of K are added up later.
     std::stable_sort(sizes.begin(), sizes.end(), [&](const auto& a, const auto& b) {
-      const auto area = [&](const auto& size) {
-        return static_cast<double>(tiles(size[0], size[1])) * static_cast<double>(size[0] * size[1]) *
+      const auto cost = [&](const auto& size) {
+        const std::int64_t split = SplitOf(kernel, shape, size[0], size[1]);
+        const std::int64_t waves = (tiles(size[0], size[1]) * split + kProcessors - 1) / kProcessors;
+        return static_cast<double>(waves * size[0] * size[1]) / static_cast<double>(split) * (split > 1 ? 1.15 : 1) *
                (1 + 12.0 / static_cast<double>(size[0]) + 12.0 / static_cast<double>(size[1]));
       };
-      return area(a) < area(b);
+      return cost(a) < cost(b);
     });
   }
   std::vector<Setting> values;
@@ -178,7 +192,13 @@ std::vector<Setting> StagesValues(const Kernel& kernel, const Limits&) {
   while (settings.stages > 2 && CheckTensor(settings)) --settings.stages;
   std::vector<Setting> values = {Whole(settings.stages)};
   if (settings.stages > 2) values.push_back(Whole(settings.stages - 1));
-  if (settings.stages > 3) values.push_back(Whole(2));
+  // As many as leave room for a second block, which comes first where there are tiles for it.
+  const std::int64_t most = settings.stages;
+  while (settings.stages > 2 && TensorBlocksAProcessor(settings) < 2) --settings.stages;
+  if (TensorBlocksAProcessor(settings) == 2 && settings.stages + 1 < most) {
+    const bool many = TilesOf(MatmulShape(kernel), settings.tile_m, settings.tile_n) > kProcessors;
+    values.insert(many ? values.begin() : values.end(), Whole(settings.stages));
+  }
   return values;
 }
 std::optional<std::string> CheckStages(const Kernel& kernel, const Setting& value) {
@@ -214,17 +234,11 @@ std::vector<Setting> SplitValues(const Kernel& kernel, const Limits&) {
   const MatmulShape shape(kernel);
   const std::vector<std::int64_t> tile = TupleSetting(kernel, "tile");
   if (tile.size() != 2) return {Whole(1)};
-  const std::int64_t tiles =
-      (shape.m.extent + tile[0] - 1) / tile[0] * ((shape.n.extent + tile[1] - 1) / tile[1]) * BatchesOf(shape);
-  const bool tensor = OnTensorCores(kernel);
-  // Blocks at a time, and the least of K that is worth a block.
-  const std::int64_t wanted = tensor ? kProcessors : PrecisionOf(kernel) == "dot" ? 8 * kProcessors : 2 * kProcessors;
-  const std::int64_t least = tensor ? 512 : PrecisionOf(kernel) == "dot" ? 4096 : 256;
-  const std::int64_t most = std::max<std::int64_t>(shape.k.extent / least, 1);
-  const std::int64_t split = tiles * 2 > wanted ? 1 : std::clamp<std::int64_t>(wanted / tiles, 1, most);
+  const std::int64_t split = SplitOf(kernel, shape, tile[0], tile[1]);
   std::vector<Setting> values = {Whole(split)};
   for (const std::int64_t other : {std::int64_t{1}, split * 2, split / 2}) {
-    if (other >= 1 && other <= most && std::find(values.begin(), values.end(), Whole(other)) == values.end())
+    if (other >= 1 && other * 256 <= shape.k.extent &&
+        std::find(values.begin(), values.end(), Whole(other)) == values.end())
       values.push_back(Whole(other));
   }
   return values;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "dsl/cuda/matmul_pack.h"
+
 namespace hone {
 extern const std::string_view kTensorCoreText;  // dsl/cuda/tensor_core.cuh
 }
@@ -12,7 +14,9 @@ extern const std::string_view kTensorCoreText;  // dsl/cuda/tensor_core.cuh
 namespace hone::dsl {
 namespace {
 
-constexpr std::int64_t kProcessors = 132;               // multiprocessors of an H100 or H200 SXM
+constexpr std::int64_t kProcessors = 132;  // multiprocessors of an H100 or H200 SXM
+// Registers of a thread, which warpgroups hand to one another: 504 for three, 256 for two of which two blocks fit.
+constexpr int kProducerRegisters = 56, kConsumerRegisters = 224, kOneConsumerRegisters = 200;
 constexpr std::int64_t kSharedOfBlock = 227 << 10;      // bytes, with what is static
 constexpr std::int64_t kSharedOfProcessor = 227 << 10;  // likewise
 // Tiles of rows that blocks go through together, so that what they read of B stays in L2. Where both operands are so
@@ -25,23 +29,17 @@ constexpr std::int64_t kEndColumns = 32, kEndStride = 40;
 // A result of so many bytes would only drive the operands out of L2. Measured on an H200: 32768 x 64 x 32768 takes 1.27
 // ms then, not 1.50 (docs/measured/cuda_matmul.md).
 constexpr std::int64_t kStreamed = 128 << 20;
-constexpr std::int64_t kLine = 64;        // halves of a cache line
-constexpr std::int64_t kScaleRows = 256;  // scales are padded to a multiple of every tile
 
-std::int64_t RoundUp(std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; }
 std::int64_t Parts(const TensorSettings& settings) { return settings.precision == TensorPrecision::kF32x3 ? 2 : 1; }
 std::int64_t Consumers(const TensorSettings& settings) { return settings.tile_m / 64; }
 DType ElementType(TensorPrecision precision) {
   return precision == TensorPrecision::kBF16 ? DType::kBF16 : DType::kF16;
 }
+// Of a chunk's scales, of the rows of A and of B that are in a tile; there is room for them also where there are none.
+std::int64_t ScaleBytes(const TensorSettings& settings) { return (settings.tile_m + settings.tile_n) * 4; }
 std::int64_t StageBytes(const TensorSettings& settings) {
   return (settings.tile_m + settings.tile_n) * kTensorDepth * 2 * Parts(settings);
 }
-// Two blocks share a multiprocessor where they have one consumer each and fit.
-std::int64_t BlocksAProcessor(const TensorSettings& settings) {
-  return Consumers(settings) == 1 && 2 * (TensorSharedBytes(settings) + 2048) <= kSharedOfProcessor ? 2 : 1;
-}
-
 // wgmma for tiles of 64 x n x 16: its operands are named one by one.
 std::string ProductText(std::int64_t n, TensorPrecision precision) {
   const std::string_view type = precision == TensorPrecision::kBF16 ? "bf16" : "f16";
@@ -82,20 +80,15 @@ class TensorEmitter {
     const std::int64_t split = std::clamp<std::int64_t>(settings_.split, 1, steps_);
     steps_of_split_ = (steps_ + split - 1) / split;
     splits_ = (steps_ + steps_of_split_ - 1) / steps_of_split_;
-    for (const int input : {0, 1}) operands_[input] = Direct(input) && !scaled_ ? InPlace(input) : Packed(input);
+    const Packing packing{.parts = Parts(settings_), .element = ElementType(settings_.precision), .chunk = chunk_};
+    for (const int input : {0, 1}) {
+      operands_[input] = Direct(input) && !scaled_ ? InPlace(input) : PackOperand(kernel_, text_, out_, input, packing);
+    }
     Products();
     if (splits_ > 1) text_.EmitSums(partial_, splits_);
   }
 
  private:
-  // An operand as the copy engine reads it: [part, batch, row, k].
-  struct Operand {
-    std::string buffer;  // a plan's or a tensor's name
-    std::int64_t offset = 0;
-    std::vector<std::int64_t> shape, strides;
-    std::string scales;  // of [batch, chunk, row]: what to multiply with to undo the scaling
-  };
-
   // Whether the operand can be read where it lies.
   bool Direct(int input) const {
     const KernelOperand* operand = text_.Plain(input);
@@ -114,7 +107,7 @@ class TensorEmitter {
     }
     return true;
   }
-  Operand InPlace(int input) const {
+  PackedOperand InPlace(int input) const {
     const KernelOperand* operand = text_.Plain(input);
     const auto o = static_cast<std::size_t>(kernel_.inputs[static_cast<std::size_t>(input)]->buffer);
     const LoopDim& rows = input == 0 ? text_.shape.m : text_.shape.n;
@@ -129,203 +122,9 @@ class TensorEmitter {
             .scales = ""};
   }
 
-  // --- Packing.
-
-  Operand Packed(int input) {
-    const std::int64_t parts = Parts(settings_), batches = text_.BatchesOf(input), rows = text_.RowsOf(input);
-    // Rows begin where cache lines do: a box row of 128 bytes is one line then.
-    const std::int64_t width = RoundUp(text_.shape.k.extent, kLine);
-    const std::string_view name = input == 0 ? "a" : "b";
-    Operand made;
-    made.buffer =
-        out_.Scratch(fmt::format("{}_packed", name), ElementType(settings_.precision), parts * batches * rows * width);
-    made.shape = {parts, batches, rows, width};
-    made.strides = {batches * rows * width, rows * width, width, 1};
-    if (scaled_)
-      made.scales =
-          out_.Scratch(fmt::format("{}_scales", name), DType::kF32, batches * steps_ * RoundUp(rows, kScaleRows));
-    // Neighbouring threads go along K where that is how the operand lies, else along its rows.
-    const std::int64_t along_k = text_.Stride(input, true), along_rows = text_.Stride(input, false);
-    const bool by_rows = along_rows == 1 || (along_k != 1 && along_rows > 0 && along_k > along_rows);
-    if (by_rows) {
-      PackAcross(input, made);
-    } else {
-      PackAlong(input, made);
-    }
-    return made;
-  }
-
-  // The element, 0 beyond K.
-  void ReadElement(int input, const std::vector<std::string>& batches, const std::string& to, const std::string& row,
-                   const std::string& k, const std::string& condition) {
-    out_.Line(fmt::format("{} = 0.0f;", to));
-    out_.Open(fmt::format("if ({})", condition));
-    out_.Line(fmt::format("{} = {};", to, text_.Element(input, batches, row, k)));
-    out_.Close();
-  }
-  std::string PairText() const { return settings_.precision == TensorPrecision::kBF16 ? "BrainPair" : "HalfPair"; }
-  void PackedLaunch(int input, const Operand& made, std::int64_t grid) {
-    DeviceWriter::LaunchShape launch = text_.Reading(kernel_.inputs[static_cast<std::size_t>(input)]);
-    launch.grid_x = grid;
-    launch.scratch_writes = {made.buffer};
-    if (scaled_) launch.scratch_writes.push_back(made.scales);
-    launch.prepare = text_.Constant(input);
-    out_.Launch(launch);
-  }
-  std::int64_t PackDepth() const { return scaled_ ? chunk_ : 128; }
-
-  // A warp takes 128 of K of a row, or a chunk where that is more.
-  void PackAlong(int input, const Operand& made) {
-    const std::int64_t rows = made.shape[2], width = made.shape[3], k = text_.shape.k.extent;
-    const std::int64_t depth = PackDepth(), groups = std::max<std::int64_t>(depth / 128, 1), span = groups * 128;
-    const std::int64_t spans = (k + span - 1) / span, row_blocks = (rows + 7) / 8;
-    const std::int64_t part = made.strides[0];
-    out_.BeginKernel(input == 0 ? "pack_a" : "pack_b", 256);
-    const std::string& index = text_.index;
-    out_.Line("const int lane = threadIdx.x % 32;");
-    out_.Line(fmt::format("const {} k0 = blockIdx.x % {} * {} + lane * 4;", index, spans, span));
-    out_.Line(fmt::format("const {} row = blockIdx.x / {} % {} * 8 + threadIdx.x / 32;", index, spans, row_blocks));
-    out_.Line(fmt::format("const {} batch = blockIdx.x / {};", index, spans * row_blocks));
-    out_.Line(fmt::format("if (row >= {}) return;", rows));
-    const std::vector<std::string> batches = text_.OpenBatches("batch", input);
-    out_.Line(fmt::format("float x[{}];", groups * 4));
-    out_.Unroll();
-    out_.Open(fmt::format("for (int group = 0; group < {}; ++group)", groups));
-    out_.Line(fmt::format("const {} k = k0 + group * 128;", index));
-    if (text_.InPacks(input, true)) {
-      out_.Line("float4 four = make_float4(0.0f, 0.0f, 0.0f, 0.0f);");
-      out_.Line(fmt::format("if (k < {}) four = *reinterpret_cast<const float4*>({});", k,
-                            text_.AddressOf(input, batches, "row", "k")));
-      for (int i = 0; i < 4; ++i)
-        out_.Line(fmt::format("x[group * 4 + {}] = four.{};", i, std::string_view("xyzw").substr(std::size_t(i), 1)));
-    } else {
-      out_.Unroll();
-      out_.Open("for (int i = 0; i < 4; ++i)");
-      out_.Line(fmt::format("const {} at_k = k + i;", index));
-      ReadElement(input, batches, "x[group * 4 + i]", "row", "at_k", fmt::format("at_k < {}", k));
-      out_.Close();
-    }
-    out_.Close();
-    if (scaled_) {
-      const std::int64_t lanes = std::min<std::int64_t>(depth / 4, 32);  // that share a chunk
-      out_.Line("float largest = 0.0f;");
-      out_.Unroll();
-      out_.Line(fmt::format("for (int i = 0; i < {}; ++i) largest = fmaxf(largest, fabsf(x[i]));", groups * 4));
-      out_.Unroll();
-      out_.Line(fmt::format(
-          "for (int step = {}; step > 0; step /= 2) largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, step));",
-          lanes / 2));
-      out_.Line("float inverse;");
-      out_.Line("const float scale = ScaleFor(largest, inverse);");
-      out_.Line(fmt::format("if (lane % {} == 0 && k0 < {}) {}[(batch * {} + k0 / {}) * {} + row] = inverse;", lanes, k,
-                            made.scales, steps_, depth, RoundUp(rows, kScaleRows)));
-      out_.Unroll();
-      out_.Line(fmt::format("for (int i = 0; i < {}; ++i) x[i] *= scale;", groups * 4));
-    }
-    out_.Line(
-        fmt::format("auto* const to = {} + (static_cast<long>(batch) * {} + row) * {};", made.buffer, rows, width));
-    out_.Unroll();
-    out_.Open(fmt::format("for (int group = 0; group < {}; ++group)", groups));
-    out_.Line(fmt::format("const {} k = k0 + group * 128;", index));
-    if (width % span != 0) out_.Line(fmt::format("if (k >= {}) continue;", width));
-    const bool two = Parts(settings_) == 2;
-    out_.Line(fmt::format("unsigned high[2]{};", two ? ", low[2]" : ""));
-    for (int i = 0; i < 2; ++i) {
-      const std::string pair = fmt::format("x[group * 4 + {}], x[group * 4 + {}]", 2 * i, 2 * i + 1);
-      out_.Line(two ? fmt::format("high[{0}] = SplitPair({1}, low[{0}]);", i, pair)
-                    : fmt::format("high[{0}] = {2}({1});", i, pair, PairText()));
-    }
-    out_.Line("*reinterpret_cast<uint2*>(to + k) = make_uint2(high[0], high[1]);");
-    if (two) out_.Line(fmt::format("*reinterpret_cast<uint2*>(to + k + {}l) = make_uint2(low[0], low[1]);", part));
-    out_.Close();
-    PackedLaunch(input, made, spans * row_blocks * made.shape[1]);
-  }
-
-  // A thread takes 4 rows x 8 of K; four neighbours 16 rows, so that reads are of 64 bytes, eight times that 64 of K,
-  // so that writes are of 128.
-  void PackAcross(int input, const Operand& made) {
-    const std::int64_t rows = made.shape[2], width = made.shape[3], k = text_.shape.k.extent;
-    const std::int64_t depth = PackDepth(), deep = depth / 64;
-    const std::int64_t chunks = (k + depth - 1) / depth, row_blocks = (rows + 63) / 64;
-    const std::int64_t part = made.strides[0];
-    const std::string& index = text_.index;
-    out_.BeginKernel(input == 0 ? "pack_a" : "pack_b", 128 * deep);
-    out_.Line("const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;");
-    out_.Line(fmt::format("const int group = warp / {} * 16 + lane % 4 * 4;", deep));
-    out_.Line(fmt::format("const {} row0 = blockIdx.x % {} * 64 + group;", index, row_blocks));
-    out_.Line(fmt::format("const int chunk = blockIdx.x / {} % {};", row_blocks, chunks));
-    out_.Line(fmt::format("const {} batch = blockIdx.x / {};", index, row_blocks * chunks));
-    out_.Line(fmt::format("const {} k0 = chunk * {} + warp % {} * 64 + lane / 4 * 8;", index, depth, deep));
-    const std::vector<std::string> batches = text_.OpenBatches("batch", input);
-    out_.Line("float x[8][4];");
-    out_.Unroll();
-    out_.Open("for (int i = 0; i < 8; ++i)");
-    out_.Line(fmt::format("const {} k = k0 + i;", index));
-    if (text_.InPacks(input, false)) {
-      out_.Line("float4 four = make_float4(0.0f, 0.0f, 0.0f, 0.0f);");
-      out_.Line(fmt::format("if (row0 < {} && k < {}) four = *reinterpret_cast<const float4*>({});", rows, k,
-                            text_.AddressOf(input, batches, "row0", "k")));
-      for (int i = 0; i < 4; ++i)
-        out_.Line(fmt::format("x[i][{}] = four.{};", i, std::string_view("xyzw").substr(std::size_t(i), 1)));
-    } else {
-      out_.Unroll();
-      out_.Open("for (int j = 0; j < 4; ++j)");
-      out_.Line(fmt::format("const {} row = row0 + j;", index));
-      ReadElement(input, batches, "x[i][j]", "row", "k", fmt::format("row < {} && k < {}", rows, k));
-      out_.Close();
-    }
-    out_.Close();
-    if (scaled_) {
-      if (deep > 1) out_.Line(fmt::format("__shared__ float most[{}][64];", deep));
-      out_.Line("float largest[4];");
-      out_.Unroll();
-      out_.Open("for (int j = 0; j < 4; ++j)");
-      out_.Line("largest[j] = 0.0f;");
-      out_.Unroll();
-      out_.Line("for (int i = 0; i < 8; ++i) largest[j] = fmaxf(largest[j], fabsf(x[i][j]));");
-      out_.Unroll();
-      out_.Line(
-          "for (int step = 4; step < 32; step *= 2) largest[j] = fmaxf(largest[j], __shfl_xor_sync(~0u, largest[j], "
-          "step));");
-      if (deep > 1) out_.Line(fmt::format("if (lane < 4) most[warp % {}][group + j] = largest[j];", deep));
-      out_.Close();
-      if (deep > 1) out_.Line("__syncthreads();");
-      out_.Unroll();
-      out_.Open("for (int j = 0; j < 4; ++j)");
-      if (deep > 1) {
-        out_.Unroll();
-        out_.Line(
-            fmt::format("for (int i = 0; i < {}; ++i) largest[j] = fmaxf(largest[j], most[i][group + j]);", deep));
-      }
-      out_.Line("float inverse;");
-      out_.Line("const float scale = ScaleFor(largest[j], inverse);");
-      out_.Line(fmt::format("if (lane < 4 && warp % {} == 0) {}[(batch * {} + chunk) * {} + row0 + j] = inverse;", deep,
-                            made.scales, steps_, RoundUp(rows, kScaleRows)));
-      out_.Unroll();
-      out_.Line("for (int i = 0; i < 8; ++i) x[i][j] *= scale;");
-      out_.Close();
-    }
-    out_.Unroll();
-    out_.Open("for (int j = 0; j < 4; ++j)");
-    out_.Line(fmt::format("if (row0 + j >= {} || k0 >= {}) continue;", rows, width));
-    const bool two = Parts(settings_) == 2;
-    out_.Line(fmt::format("unsigned high[4]{};", two ? ", low[4]" : ""));
-    out_.Unroll();
-    out_.Line(two ? "for (int i = 0; i < 4; ++i) high[i] = SplitPair(x[2 * i][j], x[2 * i + 1][j], low[i]);"
-                  : fmt::format("for (int i = 0; i < 4; ++i) high[i] = {}(x[2 * i][j], x[2 * i + 1][j]);", PairText()));
-    out_.Line(fmt::format("auto* const to = {} + (static_cast<long>(batch) * {} + row0 + j) * {} + k0;", made.buffer,
-                          rows, width));
-    for (int p = 0; p < (two ? 2 : 1); ++p) {
-      out_.Line(fmt::format("*reinterpret_cast<uint4*>(to + {0}l) = make_uint4({1}[0], {1}[1], {1}[2], {1}[3]);",
-                            p * part, p == 0 ? "high" : "low"));
-    }
-    out_.Close();
-    PackedLaunch(input, made, chunks * row_blocks * made.shape[1]);
-  }
-
   // --- Products.
 
-  TensorMapArgument Map(const Operand& operand, std::int64_t rows) const {
+  TensorMapArgument Map(const PackedOperand& operand, std::int64_t rows) const {
     return {.buffer = operand.buffer,
             .offset = operand.offset,
             .shape = operand.shape,
@@ -336,21 +135,54 @@ class TensorEmitter {
 
   void Products() {
     const std::int64_t m = text_.shape.m.extent, n = text_.shape.n.extent, k = text_.shape.k.extent;
-    const std::int64_t tile_m = settings_.tile_m, tile_n = settings_.tile_n, consumers = Consumers(settings_);
-    const std::int64_t cluster = settings_.cluster, parts = Parts(settings_);
-    const std::int64_t blocks_k = (k + kTensorDepth - 1) / kTensorDepth;
-    const std::int64_t tiles_m = (m + tile_m * cluster - 1) / (tile_m * cluster), tiles_n = (n + tile_n - 1) / tile_n;
-    const std::int64_t items = tiles_m * tiles_n * text_.Batches() * splits_;
-    const std::int64_t a_bytes = tile_m * kTensorDepth * 2, b_bytes = tile_n * kTensorDepth * 2;
-    const std::int64_t resident = BlocksAProcessor(settings_);
-    const std::int64_t row_group = (m + n) * k * parts * 2 <= kSmallOperands ? 1 : kRowGroup;
-    const std::string& index = text_.index;
-    const std::int64_t blocks_a_step = scaled_ ? chunk_ / kTensorDepth : 1;
-
+    const std::int64_t cluster = settings_.cluster, resident = TensorBlocksAProcessor(settings_);
+    blocks_k_ = (k + kTensorDepth - 1) / kTensorDepth;
+    blocks_a_step_ = scaled_ ? chunk_ / kTensorDepth : 1;
+    tiles_m_ = (m + settings_.tile_m * cluster - 1) / (settings_.tile_m * cluster);
+    tiles_n_ = (n + settings_.tile_n - 1) / settings_.tile_n;
+    items_ = tiles_m_ * tiles_n_ * text_.Batches() * splits_;
     if (splits_ > 1) partial_ = out_.Scratch("parts", DType::kF32, splits_ * text_.Batches() * m * n);
-    out_.BeginKernel("products", 128 * (consumers + 1), static_cast<int>(resident));
+
+    out_.BeginKernel("products", 128 * (Consumers(settings_) + 1), static_cast<int>(resident));
+    OpenRing();
+    out_.Open(fmt::format("if (warpgroup == {})", Consumers(settings_)));
+    Produce();
+    out_.Close();
+    out_.Open("else");
+    Consume();
+    out_.Close();
+    if (cluster > 1) out_.Line("SyncCluster();");
+
+    DeviceWriter::LaunchShape launch;
+    if (splits_ == 1) {
+      launch = text_.Reading(kernel_.epilogue);
+      launch.writes = {kernel_.target};
+    } else {
+      launch.scratch_writes = {partial_};
+    }
+    if (scaled_) launch.scratch_reads = {operands_[0].scales, operands_[1].scales};
+    launch.maps = {{"a_map", Map(operands_[0], settings_.tile_m)},
+                   {"b_map", Map(operands_[1], settings_.tile_n / cluster)}};
+    launch.cluster_x = cluster;
+    launch.grid_x = std::min(items_, kProcessors * resident / cluster) * cluster;
+    launch.shared_bytes = TensorSharedBytes(settings_);
+    out_.Launch(launch);
+  }
+
+  std::int64_t PartBytes(int input) const {
+    return (input == 0 ? settings_.tile_m : settings_.tile_n) * kTensorDepth * 2;
+  }
+
+  // The stages with their barriers, and which warpgroup the thread is of.
+  void OpenRing() {
+    const std::int64_t cluster = settings_.cluster, consumers = Consumers(settings_);
     out_.Line(fmt::format("constexpr int kStages = {};", settings_.stages));
     out_.Line(fmt::format("constexpr unsigned kStageBytes = {};", StageBytes(settings_)));
+    if (scaled_) {
+      // Scales of a chunk, in a ring of their own: as many chunks as stages may be ahead of one whose sums are made.
+      out_.Line("constexpr int kScales = kStages + 1;");
+      out_.Line(fmt::format("constexpr unsigned kScaleBytes = {};", ScaleBytes(settings_)));
+    }
     out_.Line("extern __shared__ unsigned char tiles[];");
     out_.Line("__shared__ __align__(8) unsigned long full[kStages], empty[kStages];");
     out_.Line("const unsigned stages = (SharedAddress(tiles) + 1023) & ~1023u;");
@@ -364,188 +196,217 @@ class TensorEmitter {
     out_.Line("PublishBarriers();");
     out_.Close();
     out_.Line(cluster > 1 ? "SyncCluster();" : "__syncthreads();");
-    out_.Line("int stage = 0;");
+    out_.Line(scaled_ ? "int stage = 0, scales = 0;" : "int stage = 0;");
     out_.Line(fmt::format("unsigned phase = warpgroup == {} ? 1 : 0;", consumers));
-    const std::string first = cluster > 1 ? fmt::format("blockIdx.x / {}", cluster) : std::string("blockIdx.x");
-    const std::string stride = cluster > 1 ? fmt::format("gridDim.x / {}", cluster) : std::string("gridDim.x");
+  }
+  void Advance() {
+    out_.Open("if (++stage == kStages)");
+    out_.Line("stage = 0;");
+    out_.Line("phase ^= 1;");
+    out_.Close();
+  }
 
-    // Which tile of which batch and part of K: rows go in groups, so that what runs at a time shares operands.
-    const std::int64_t per_split = tiles_m * tiles_n * text_.Batches(), per_batch = tiles_m * tiles_n;
-    const auto place = [&] {
-      out_.Open(fmt::format("for (int item = {}; item < {}; item += {})", first, items, stride));
-      if (splits_ > 1) out_.Line(fmt::format("const int part = item / {};", per_split));
-      const std::string batch =
-          splits_ > 1 ? fmt::format("item % {} / {}", per_split, per_batch) : fmt::format("item / {}", per_batch);
-      out_.Line(fmt::format("const int batch = {};", text_.Batches() > 1 ? batch : "0"));
-      out_.Line(fmt::format("const int tile = item % {};", per_batch));
-      out_.Line(fmt::format("const int group = tile / {0}, in_group = tile % {0};", row_group * tiles_n));
-      out_.Line(fmt::format("const int height = min({0}, {1} - group * {0});", row_group, tiles_m));
-      out_.Line(fmt::format("const {} m0 = ((group * {} + in_group % height) * {}{}) * {};", index, row_group, cluster,
-                            cluster > 1 ? " + member" : "", tile_m));
-      out_.Line(fmt::format("const {} n0 = in_group / height * {};", index, tile_n));
-      out_.Line(fmt::format(
-          "const int first_step = {}, last_step = {};", splits_ > 1 ? fmt::format("part * {}", steps_of_split_) : "0",
-          splits_ > 1 ? fmt::format("min(first_step + {}, {})", steps_of_split_, steps_) : fmt::format("{}", steps_)));
-    };
-    const auto advance = [&] {
-      out_.Open("if (++stage == kStages)");
-      out_.Line("stage = 0;");
-      out_.Line("phase ^= 1;");
-      out_.Close();
-    };
+  // A loop over what the block makes: tiles of batches and parts of K. Rows go in groups, so that what runs at a time
+  // shares operands.
+  void OpenItems() {
+    const std::int64_t cluster = settings_.cluster, per_batch = tiles_m_ * tiles_n_,
+                       per_split = per_batch * text_.Batches();
+    const std::int64_t operand_bytes =
+        (text_.shape.m.extent + text_.shape.n.extent) * text_.shape.k.extent * Parts(settings_) * 2;
+    const std::int64_t row_group = operand_bytes <= kSmallOperands ? 1 : kRowGroup;
+    const std::string of_cluster = cluster > 1 ? fmt::format(" / {}", cluster) : "";
+    const std::string& index = text_.index;
+    out_.Open(fmt::format("for (int item = blockIdx.x{0}; item < {1}; item += gridDim.x{0})", of_cluster, items_));
+    if (splits_ > 1) out_.Line(fmt::format("const int part = item / {};", per_split));
+    out_.Line(fmt::format("const int batch = {};", text_.Batches() == 1 ? "0"
+                                                   : splits_ > 1 ? fmt::format("item % {} / {}", per_split, per_batch)
+                                                                 : fmt::format("item / {}", per_batch)));
+    out_.Line(fmt::format("const int tile = item % {};", per_batch));
+    out_.Line(fmt::format("const int group = tile / {0}, in_group = tile % {0};", row_group * tiles_n_));
+    out_.Line(fmt::format("const int height = min({0}, {1} - group * {0});", row_group, tiles_m_));
+    out_.Line(fmt::format("const {} m0 = ((group * {} + in_group % height) * {}{}) * {};", index, row_group, cluster,
+                          cluster > 1 ? " + member" : "", settings_.tile_m));
+    out_.Line(fmt::format("const {} n0 = in_group / height * {};", index, settings_.tile_n));
+    if (splits_ > 1) {
+      out_.Line(fmt::format("const int first_step = part * {0}, last_step = min(first_step + {0}, {1});",
+                            steps_of_split_, steps_));
+    } else {
+      out_.Line(fmt::format("const int first_step = 0, last_step = {};", steps_));
+    }
+  }
 
-    // The producer: one thread.
-    out_.Open(fmt::format("if (warpgroup == {})", consumers));
-    out_.Line("GiveRegisters<56>();");
+  // The producer, one thread: fills stage after stage as they become free.
+  void Produce() {
+    const std::int64_t cluster = settings_.cluster, parts = Parts(settings_);
+    out_.Line(fmt::format("GiveRegisters<{}>();", kProducerRegisters));
     out_.Open("if (thread == 0)");
     out_.Line("FetchMap(&a_map);");
     out_.Line("FetchMap(&b_map);");
-    place();
+    OpenItems();
     const std::vector<std::string> batches = text_.OpenBatches("batch", -1);
     out_.Line(
         fmt::format("const int a_batch = {}, b_batch = {};", text_.BatchOf(0, batches), text_.BatchOf(1, batches)));
-    const std::string last_block =
-        blocks_a_step > 1 ? fmt::format("min(last_step * {}, {})", blocks_a_step, blocks_k) : std::string("last_step");
-    const std::string first_block =
-        blocks_a_step > 1 ? fmt::format("first_step * {}", blocks_a_step) : std::string("first_step");
-    out_.Line(fmt::format("const int end = {};", last_block));
-    out_.Open(fmt::format("for (int block = {}; block < end; ++block)", first_block));
+    out_.Line(fmt::format("const int end = min(last_step * {}, {});", blocks_a_step_, blocks_k_));
+    out_.Open(fmt::format("for (int block = first_step * {}; block < end; ++block)", blocks_a_step_));
     out_.Line("const unsigned barrier = SharedAddress(&full[stage]), to = stages + stage * kStageBytes;");
     out_.Line("WaitFor(SharedAddress(&empty[stage]), phase);");
-    out_.Line("ExpectBytes(barrier, kStageBytes);");
-    for (std::int64_t p = 0; p < parts; ++p)
-      out_.Line(
-          fmt::format("CopyBox(to + {}, &a_map, block * {}, m0, a_batch, {}, barrier);", p * a_bytes, kTensorDepth, p));
+    if (scaled_) {
+      // A chunk's scales come with its last stage.
+      out_.Line(blocks_a_step_ == 1 ? "constexpr bool last = true;"
+                                    : fmt::format("const bool last = block % {} == {} || block + 1 == end;",
+                                                  blocks_a_step_, blocks_a_step_ - 1));
+      out_.Line("ExpectBytes(barrier, kStageBytes + (last ? kScaleBytes : 0));");
+      out_.Open("if (last)");
+      out_.Line("const unsigned scales_to = stages + kStages * kStageBytes + scales * kScaleBytes;");
+      for (const int input : {0, 1}) {
+        const std::int64_t tile = input == 0 ? settings_.tile_m : settings_.tile_n;
+        out_.Line(fmt::format(
+            "CopyBytes(scales_to{}, {} + (static_cast<long>({}_batch) * {} + block / {}) * {} + {}, {}, barrier);",
+            input == 0 ? "" : fmt::format(" + {}", settings_.tile_m * 4), operands_[input].scales,
+            input == 0 ? "a" : "b", steps_, blocks_a_step_, ScaleRows(text_.RowsOf(input)), input == 0 ? "m0" : "n0",
+            tile * 4));
+      }
+      out_.Line("if (++scales == kScales) scales = 0;");
+      out_.Close();
+    } else {
+      out_.Line("ExpectBytes(barrier, kStageBytes);");
+    }
     for (std::int64_t p = 0; p < parts; ++p) {
-      const std::int64_t at = parts * a_bytes + p * b_bytes;
+      out_.Line(fmt::format("CopyBox(to + {}, &a_map, block * {}, m0, a_batch, {}, barrier);", p * PartBytes(0),
+                            kTensorDepth, p));
+    }
+    for (std::int64_t p = 0; p < parts; ++p) {
+      const std::int64_t at = parts * PartBytes(0) + p * PartBytes(1);
       if (cluster > 1) {
         out_.Line(fmt::format(
             "CopyBoxToAll(to + {} + member * {}, &b_map, block * {}, n0 + member * {}, b_batch, {}, barrier, {});", at,
-            b_bytes / cluster, kTensorDepth, tile_n / cluster, p, (1 << cluster) - 1));
+            PartBytes(1) / cluster, kTensorDepth, settings_.tile_n / cluster, p, (1 << cluster) - 1));
       } else {
         out_.Line(fmt::format("CopyBox(to + {}, &b_map, block * {}, n0, b_batch, {}, barrier);", at, kTensorDepth, p));
       }
     }
-    advance();
+    Advance();
     out_.Close();
     out_.Close();
     out_.Close();
-    out_.Close();
+  }
 
-    // The consumers: 64 rows each.
-    out_.Open("else");
-    out_.Line(fmt::format("TakeRegisters<{}>();", consumers == 1 ? 200 : 224));
+  // The consumers: 64 rows of the tile each.
+  void Consume() {
+    const std::int64_t tile_n = settings_.tile_n;
+    const std::string& index = text_.index;
     out_.Line(
-        fmt::format("float* const mine = reinterpret_cast<float*>(tiles + (stages - SharedAddress(tiles)) + {}) + "
-                    "threadIdx.x / 32 * {};",
-                    settings_.stages * StageBytes(settings_), 16 * kEndStride));
-    // Where every stage is promoted, a consumer waits for its products each time.
-    const bool each = scaled_ && blocks_a_step == 1, turns = each && consumers == 2 && parts == 2;
-    if (turns) out_.Line("if (warpgroup == 1) GiveTurn(0);");
-    place();
-    const std::string sums = scaled_ ? "sum" : "d";
+        fmt::format("TakeRegisters<{}>();", Consumers(settings_) == 1 ? kOneConsumerRegisters : kConsumerRegisters));
+    out_.Line("unsigned char* const ring = tiles + (stages - SharedAddress(tiles));");
+    out_.Line(fmt::format("float* const mine = reinterpret_cast<float*>(ring + {}) + threadIdx.x / 32 * {};",
+                          settings_.stages * StageBytes(settings_) + (settings_.stages + 1) * ScaleBytes(settings_),
+                          16 * kEndStride));
+    if (TakesTurns()) out_.Line("if (warpgroup == 1) GiveTurn(0);");
+    OpenItems();
     out_.Line(fmt::format("float d[{}];", tile_n / 2));
     if (scaled_) {
       out_.Line(fmt::format("float sum[{}];", tile_n / 2));
       out_.Unroll();
       out_.Line(fmt::format("for (int i = 0; i < {}; ++i) sum[i] = 0.0f;", tile_n / 2));
     }
-    const std::vector<std::string> at = text_.OpenBatches("batch", -1);
-    out_.Line(
-        fmt::format("const {} row0 = m0 + warpgroup * 64 + thread / 32 * 16, row = row0 + thread % 32 / 4;", index));
+    const std::vector<std::string> batches = text_.OpenBatches("batch", -1);
+    out_.Line(fmt::format("const {} row0 = m0 + warpgroup * 64 + thread / 32 * 16;", index));
     out_.Line("const int column = thread % 4 * 2;");
     if (scaled_) {
-      out_.Line(fmt::format("const float* a_scale = {} + (static_cast<long>({}) * {} + first_step) * {} + row;",
-                            operands_[0].scales, text_.BatchOf(0, at), steps_, RoundUp(m, kScaleRows)));
-      out_.Line(fmt::format("const float* b_scale = {} + (static_cast<long>({}) * {} + first_step) * {} + n0 + column;",
-                            operands_[1].scales, text_.BatchOf(1, at), steps_, RoundUp(n, kScaleRows)));
       out_.Open("for (int step = first_step; step < last_step; ++step)");
-      out_.Line(fmt::format("const int begin = step * {0}, end = min(begin + {0}, {1});", blocks_a_step, blocks_k));
+      out_.Line(fmt::format("const int begin = step * {0}, end = min(begin + {0}, {1});", blocks_a_step_, blocks_k_));
     } else {
       out_.Line("const int begin = first_step, end = last_step;");
     }
-    if (scaled_) {
-      // Asked for early: they come while the products are made.
-      out_.Line("const float upper = a_scale[0], lower = a_scale[8];");
-      out_.Line(fmt::format("float2 across[{}];", tile_n / 8));
-      out_.Unroll();
-      out_.Line(fmt::format(
-          "for (int i = 0; i < {}; ++i) across[i] = *reinterpret_cast<const float2*>(b_scale + i * 8);", tile_n / 8));
-      out_.Line(fmt::format("a_scale += {};", RoundUp(m, kScaleRows)));
-      out_.Line(fmt::format("b_scale += {};", RoundUp(n, kScaleRows)));
-    }
     out_.Line("int before = 0;");
     out_.Open("for (int block = begin; block < end; ++block)");
+    MultiplyStage();
+    out_.Close();
+    if (scaled_) {
+      ReadScales();
+      out_.Line("WaitForProducts<0>();");
+      Release("", "before");
+      Promote();
+      out_.Close();
+      End("sum", batches);
+    } else {
+      out_.Line("WaitForProducts<0>();");
+      Release("", "before");
+      End("d", batches);
+    }
+    out_.Close();
+  }
+
+  // Whether a consumer waits for its products after every stage, because they are promoted then; and whether two of
+  // them take turns, which is worth it where a stage has products enough to hide the other's sums.
+  bool PromotesEach() const { return scaled_ && blocks_a_step_ == 1; }
+  bool TakesTurns() const { return PromotesEach() && Consumers(settings_) == 2 && Parts(settings_) == 2; }
+
+  void Release(const std::string& condition, const std::string& which) {
+    if (settings_.cluster > 1) {
+      out_.Line(fmt::format("if ({}thread < {}) ArriveAt(SharedAddress(&empty[{}]), thread);", condition,
+                            settings_.cluster, which));
+    } else {
+      out_.Line(fmt::format("if ({}thread == 0) Arrive(SharedAddress(&empty[{}]));", condition, which));
+    }
+  }
+
+  void MultiplyStage() {
+    const std::int64_t parts = Parts(settings_);
     out_.Line("WaitFor(SharedAddress(&full[stage]), phase);");
-    out_.Line(
-        fmt::format("const unsigned a = stages + stage * kStageBytes + warpgroup * {}, b = stages + stage * "
-                    "kStageBytes + {};",
-                    64 * kTensorDepth * 2, parts * a_bytes));
-    if (turns) out_.Line("TakeTurn(warpgroup);");
+    out_.Line(fmt::format("const unsigned a = stages + stage * kStageBytes + warpgroup * {};", 64 * kTensorDepth * 2));
+    out_.Line(fmt::format("const unsigned b = stages + stage * kStageBytes + {};", parts * PartBytes(0)));
+    if (TakesTurns()) out_.Line("TakeTurn(warpgroup);");
     out_.Line("BeginProducts();");
     const auto product = [&](std::int64_t a_part, std::int64_t b_part, const std::string& add) {
       out_.Line(fmt::format("Multiply(d, TileDescriptor(a + {} + i * 32), TileDescriptor(b + {} + i * 32), {});",
-                            a_part * a_bytes, b_part * b_bytes, add));
+                            a_part * PartBytes(0), b_part * PartBytes(1), add));
     };
-    const std::string add = "block > begin || i > 0";
-    out_.Unroll();
-    out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", kTensorDepth * 2 / 32));
-    product(parts - 1, 0, add);
+    const auto open = [&] {
+      out_.Unroll();
+      out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", kTensorDepth * 2 / 32));
+    };
+    open();
+    product(parts - 1, 0, "block > begin || i > 0");
     if (parts == 2) {
       product(0, 1, "1");
       out_.Close();
       // The other consumer may begin when all but these are done: the tensor cores never wait, nor mix the two.
-      if (turns) out_.Line("CommitProducts();");
-      out_.Unroll();
-      out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", kTensorDepth * 2 / 32));
+      if (TakesTurns()) out_.Line("CommitProducts();");
+      open();
       product(0, 0, "1");
     }
     out_.Close();
     out_.Line("CommitProducts();");
-    if (turns || !each) out_.Line("WaitForProducts<1>();");
-    if (turns) out_.Line("GiveTurn(1 - warpgroup);");
-    const auto release = [&](const std::string& condition, const std::string& which) {
-      if (cluster > 1) {
-        out_.Line(
-            fmt::format("if ({}thread < {}) ArriveAt(SharedAddress(&empty[{}]), thread);", condition, cluster, which));
-      } else {
-        out_.Line(fmt::format("if ({}thread == 0) Arrive(SharedAddress(&empty[{}]));", condition, which));
-      }
-    };
-    if (!each) release("block > begin && ", "before");
+    if (TakesTurns() || !PromotesEach()) out_.Line("WaitForProducts<1>();");
+    if (TakesTurns()) out_.Line("GiveTurn(1 - warpgroup);");
+    if (!PromotesEach()) Release("block > begin && ", "before");
     out_.Line("before = stage;");
-    advance();
-    out_.Close();
-    out_.Line("WaitForProducts<0>();");
-    release("", "before");
-    if (scaled_) {
-      out_.Unroll();
-      out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", tile_n / 8));
-      out_.Line("sum[i * 4] = fmaf(d[i * 4], upper * across[i].x, sum[i * 4]);");
-      out_.Line("sum[i * 4 + 1] = fmaf(d[i * 4 + 1], upper * across[i].y, sum[i * 4 + 1]);");
-      out_.Line("sum[i * 4 + 2] = fmaf(d[i * 4 + 2], lower * across[i].x, sum[i * 4 + 2]);");
-      out_.Line("sum[i * 4 + 3] = fmaf(d[i * 4 + 3], lower * across[i].y, sum[i * 4 + 3]);");
-      out_.Close();
-      out_.Close();
-    }
-    End(sums, at);
-    out_.Close();
-    out_.Close();
-    if (cluster > 1) out_.Line("SyncCluster();");
+    Advance();
+  }
 
-    DeviceWriter::LaunchShape launch;
-    if (splits_ == 1) {
-      launch = text_.Reading(kernel_.epilogue);
-      launch.writes = {kernel_.target};
-    } else {
-      launch.scratch_writes = {partial_};
+  void ReadScales() {
+    const std::int64_t tile_n = settings_.tile_n;
+    out_.Line(
+        "const float* const scale = reinterpret_cast<const float*>(ring + kStages * kStageBytes + scales * "
+        "kScaleBytes);");
+    out_.Line("if (++scales == kScales) scales = 0;");
+    out_.Line("const float* const rows = scale + warpgroup * 64 + thread / 32 * 16 + thread % 32 / 4;");
+    out_.Line("const float upper = rows[0], lower = rows[8];");
+    out_.Line(fmt::format("float2 across[{}];", tile_n / 8));
+    out_.Unroll();
+    out_.Line(fmt::format(
+        "for (int i = 0; i < {}; ++i) across[i] = *reinterpret_cast<const float2*>(scale + {} + i * 8 + column);",
+        tile_n / 8, settings_.tile_m));
+  }
+  void Promote() {
+    out_.Unroll();
+    out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", settings_.tile_n / 8));
+    for (int e = 0; e < 4; ++e) {
+      out_.Line(fmt::format("sum[i * 4 + {0}] = fmaf(d[i * 4 + {0}], {1} * across[i].{2}, sum[i * 4 + {0}]);", e,
+                            e < 2 ? "upper" : "lower", e % 2 == 0 ? "x" : "y"));
     }
-    if (scaled_) launch.scratch_reads = {operands_[0].scales, operands_[1].scales};
-    launch.maps = {{"a_map", Map(operands_[0], tile_m)}, {"b_map", Map(operands_[1], tile_n / cluster)}};
-    launch.cluster_x = cluster;
-    launch.grid_x = std::min(items, kProcessors * resident / cluster) * cluster;
-    launch.shared_bytes = TensorSharedBytes(settings_);
-    out_.Launch(launch);
+    out_.Close();
   }
 
   // What is done with a thread's sums. As wgmma leaves them, a warp would write 32 bytes a row; they go through shared
@@ -618,9 +479,11 @@ class TensorEmitter {
   const TensorSettings settings_;
   MatmulText text_;
   bool scaled_ = false;
+  std::int64_t tiles_m_ = 1, tiles_n_ = 1, items_ = 1;        // rows of tiles are counted in clusters
+  std::int64_t blocks_k_ = 1, blocks_a_step_ = 1;             // a block is what a stage holds of K
   std::int64_t chunk_ = 0;                                    // of K between two promotions, 0 = never
   std::int64_t steps_ = 1, steps_of_split_ = 1, splits_ = 1;  // a step is a chunk, or a stage where nothing is promoted
-  Operand operands_[2];
+  PackedOperand operands_[2];
   std::string partial_;
 };
 
@@ -628,7 +491,12 @@ class TensorEmitter {
 
 std::int64_t TensorSharedBytes(const TensorSettings& settings) {
   // Where the first stage begins is rounded up; behind the stages are the consumers' sums on their way out.
-  return settings.stages * StageBytes(settings) + 1024 + settings.tile_m * kEndStride * 4;
+  return settings.stages * StageBytes(settings) + 1024 + (settings.stages + 1) * ScaleBytes(settings) +
+         settings.tile_m * kEndStride * 4;
+}
+
+std::int64_t TensorBlocksAProcessor(const TensorSettings& settings) {
+  return Consumers(settings) == 1 && 2 * (TensorSharedBytes(settings) + 2048) <= kSharedOfProcessor ? 2 : 1;
 }
 
 std::optional<std::string> CheckTensor(const TensorSettings& settings) {
@@ -640,7 +508,8 @@ std::optional<std::string> CheckTensor(const TensorSettings& settings) {
   if (TensorSharedBytes(settings) + kStatic > kSharedOfBlock) {
     return fmt::format("{} stages of {} bytes are more than a block's {} bytes of shared memory; try {}",
                        settings.stages, StageBytes(settings), kSharedOfBlock,
-                       (kSharedOfBlock - kStatic - 1024 - settings.tile_m * kEndStride * 4) / StageBytes(settings));
+                       (kSharedOfBlock - kStatic - 1024 - ScaleBytes(settings) - settings.tile_m * kEndStride * 4) /
+                           (StageBytes(settings) + ScaleBytes(settings)));
   }
   return std::nullopt;
 }

@@ -39,6 +39,8 @@ inline constexpr std::int64_t kTensorDepth = 64;  // elements of K in a stage
 
 // Dynamic shared memory of a block, in bytes.
 std::int64_t TensorSharedBytes(const TensorSettings& settings);
+// 2 where two blocks of one consumer fit into a multiprocessor, else 1.
+std::int64_t TensorBlocksAProcessor(const TensorSettings& settings);
 // Why the settings cannot be, or nothing.
 std::optional<std::string> CheckTensor(const TensorSettings& settings);
 

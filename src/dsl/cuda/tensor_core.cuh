@@ -70,6 +70,12 @@ __forceinline__ void CopyBoxToAll(unsigned to, const TensorMap* map, int k, int 
       "l"(reinterpret_cast<unsigned long>(map)), "r"(barrier), "r"(k), "r"(row), "r"(batch), "r"(part), "h"(blocks)
       : "memory");
 }
+// `bytes` from memory to shared memory, as they lie; both at multiples of 16, as the count.
+__forceinline__ void CopyBytes(unsigned to, const void* from, unsigned bytes, unsigned barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+               "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(barrier)
+               : "memory");
+}
 __forceinline__ void FetchMap(const TensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(reinterpret_cast<unsigned long>(map)) : "memory");
 }
