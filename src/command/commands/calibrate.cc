@@ -4,13 +4,16 @@
 #include <nlohmann/json.hpp>
 
 #include "command/command.h"
+#include "command/target.h"
+#include "target/cuda/device_machine.h"
 #include "target/machine.h"
 
 namespace hone {
 namespace {
 
 constexpr Option kOptions[] = {
-    {.name = "fast", .type = ValueType::kFlag, .help = "rough figures within a second, which are not kept"},
+    kTargetOption,
+    {.name = "fast", .type = ValueType::kFlag, .help = "cpu: rough figures within a second, which are not kept"},
 };
 
 std::string Size(std::int64_t bytes) {
@@ -20,7 +23,26 @@ std::string Size(std::int64_t bytes) {
   return fmt::format("{} KiB", bytes >> 10);
 }
 
+void AddBandwidth(const Machine& machine, std::string& text) {
+  text += fmt::format("{:>12}  {:>11}  {:>11}\n", "working set", "copy GB/s", "read GB/s");
+  for (const auto& point : machine.bandwidth) {
+    text += fmt::format("{:>12}  {:>11.1f}  {:>11.1f}\n", Size(point.working_set_bytes),
+                        point.copy_bytes_per_second / 1e9, point.read_bytes_per_second / 1e9);
+  }
+}
+
+std::string DeviceTable(const Machine& machine) {
+  auto text =
+      fmt::format("{}, {} multiprocessors, {} L2\n", machine.processor, machine.threads, Size(machine.l2_bytes));
+  text += fmt::format("arithmetic          {:.1f} TFLOP/s as accurate as f32, {:.1f} TFLOP/s f64\n",
+                      machine.fma_flops_f32 / 1e12, machine.fma_flops_f64 / 1e12);
+  text += fmt::format("launch in a graph   {:.2f} us\n\n", machine.fork_join_us);
+  AddBandwidth(machine, text);
+  return text;
+}
+
 std::string Table(const Machine& machine) {
+  if (machine.cuda) return DeviceTable(machine);
   auto text = fmt::format("{}, {} thread{}, {}-byte vectors\n", machine.processor, machine.threads,
                           machine.threads == 1 ? "" : "s", machine.vector_bytes);
   text += fmt::format("caches              {} L1 and {} L2 a core{}\n", Size(machine.l1_bytes), Size(machine.l2_bytes),
@@ -28,22 +50,21 @@ std::string Table(const Machine& machine) {
   text += fmt::format("fused multiply-add  {:.1f} GFLOP/s f32, {:.1f} GFLOP/s f64\n", machine.fma_flops_f32 / 1e9,
                       machine.fma_flops_f64 / 1e9);
   text += fmt::format("fork and join       {:.2f} us\n\n", machine.fork_join_us);
-  text += fmt::format("{:>12}  {:>11}  {:>11}\n", "working set", "copy GB/s", "read GB/s");
-  for (const auto& point : machine.bandwidth) {
-    text += fmt::format("{:>12}  {:>11.1f}  {:>11.1f}\n", Size(point.working_set_bytes),
-                        point.copy_bytes_per_second / 1e9, point.read_bytes_per_second / 1e9);
-  }
+  AddBandwidth(machine, text);
   return text;
 }
 
 Result<Answer> RunCalibrate(VerbCall& call) {
   const bool fast = call.Flag("fast");
-  const auto machine =
-      HONE_TRY(Calibrate(fast ? Effort::kFast : Effort::kFull, [&](std::string_view what) { call.Progress(what); }));
+  const bool cuda = HONE_TRY(WantsCuda(call));
+  if (cuda && fast) return Fail(ErrorKind::kUsage, "--fast is of the cpu: measuring a device takes a few seconds");
+  const auto machine = HONE_TRY(
+      cuda ? cuda::CalibrateDevice()
+           : Calibrate(fast ? Effort::kFast : Effort::kFull, [&](std::string_view what) { call.Progress(what); }));
   auto text = Table(machine);
   if (!fast) {
     HONE_TRY(SaveCalibration(machine));
-    text += fmt::format("\nkept in {}\n", CalibrationPath());
+    text += fmt::format("\nkept in {}\n", CalibrationPath(machine));
   }
   return Answer::FromJsonText(ToJson(machine), std::move(text));
 }
@@ -55,7 +76,8 @@ HONE_VERB(calibrate){
     .doc = "Measure this machine's ceilings: arithmetic, memory bandwidth by working set, fork and join",
     .help =
         "Takes about ten seconds on all cores; let nothing else run meanwhile. Speed-of-light bounds and headroom are\n"
-        "stated against these figures. They are kept for this machine, in $HONE_DATA, else $XDG_DATA_HOME/hone, else\n"
+        "stated against these figures. With --target cuda the first device is measured, by plans of our own. They are "
+        "kept for this machine, in $HONE_DATA, else $XDG_DATA_HOME/hone, else\n"
         "~/.local/share/hone. The bandwidth of a copy counts the bytes read and the bytes written.",
     .options = kOptions,
     .json =

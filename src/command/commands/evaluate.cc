@@ -9,6 +9,7 @@
 
 #include "candidate/candidate.h"
 #include "command/command.h"
+#include "command/target.h"
 #include "command/workbench.h"
 
 namespace hone {
@@ -21,10 +22,7 @@ constexpr Positional kPositionals[] = {
          "a program (.hk), a C++ module (.cc; see include/hone/module.h), or a plan for CUDA (.json; docs/plan.md)"},
 };
 constexpr Option kOptions[] = {
-    {.name = "target",
-     .value = "NAME",
-     .help = "device that a program is for: cpu or cuda; modules run on cpu, plans on cuda",
-     .otherwise = "cpu"},
+    kTargetOption,
     {.name = "no-time", .type = ValueType::kFlag, .help = "judge only, do not time"},
     {.name = "baseline",
      .value = "NAME",
@@ -113,11 +111,9 @@ Result<Answer> RunIt(VerbCall& call) {
   if (range != "own" && range != "full")
     return Fail(ErrorKind::kUsage, fmt::format("--range {}: it is own or full", range));
   const Candidate candidate = HONE_TRY(LoadCandidate(call.Text("candidate")));
-  const std::string target = call.Text("target");
-  if (target != "cpu" && target != "cuda")
-    return Fail(ErrorKind::kUsage, fmt::format("--target {}: it is cpu or cuda", target));
-  const bool cuda =
-      candidate.kind == CandidateKind::kPlan || (candidate.kind == CandidateKind::kProgram && target == "cuda");
+  // A module runs on the processor and a plan on a device, whatever the target.
+  const bool named = HONE_TRY(WantsCuda(call));
+  const bool cuda = candidate.kind == CandidateKind::kPlan || (candidate.kind == CandidateKind::kProgram && named);
   const auto wanted = call.Texts("baseline");
   const bool time = !call.Flag("no-time");
   const bool torch = time && (wanted.empty() || wanted != std::vector<std::string>{"naive"});

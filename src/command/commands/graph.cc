@@ -6,6 +6,7 @@
 
 #include "command/command.h"
 #include "command/flags.h"
+#include "command/target.h"
 #include "graph/cost.h"
 #include "graph/op.h"
 #include "problem/import/import.h"
@@ -20,6 +21,7 @@ constexpr Option kOptions[] = {
     {.name = "ops",
      .type = ValueType::kFlag,
      .help = "list the operators that hone knows, and what an element of each is"},
+    kTargetOption,
 };
 
 Answer ListOps() {
@@ -100,9 +102,7 @@ Result<Answer> RunGraph(VerbCall& call) {
                              {"contract", Name(problem.contract)},
                              {"nodes", std::move(nodes)},
                              {"total", ToDocument(total)}};
-  const auto machine = LoadCalibration();
-  if (!machine && machine.error().kind != ErrorKind::kNotFound) return tl::unexpected(machine.error());
-  const Bound bound = SpeedOfLight(graph, machine ? *machine : DescribeMachine());
+  const Bound bound = SpeedOfLight(graph, HONE_TRY(KnownMachine(call)));
   if (bound.us > 0) {
     document["bound"] = {{"us", bound.us},
                          {"bytes", bound.bytes},
@@ -114,7 +114,7 @@ Result<Answer> RunGraph(VerbCall& call) {
     text += fmt::format("bound  {:.4g} us, limited by {}. {}\n", bound.us, bound.limited_by, bound.why);
   } else {
     document["bound"] = nullptr;
-    text += fmt::format("bound  {}\n", machine ? "nothing to do" : bound.why);
+    text += fmt::format("bound  {}\n", bound.why.empty() ? "nothing to do" : bound.why);
   }
   const std::vector<Flag> flags = Analyze(graph);
   document["flags"] = ToDocument(flags);

@@ -8,10 +8,10 @@
 #include "base/files.h"
 #include "candidate/plan.h"
 #include "command/command.h"
+#include "command/target.h"
 #include "dsl/family.h"
 #include "problem/problem.h"
 #include "propose/limits.h"
-#include "target/cuda/device_machine.h"
 
 namespace hone {
 namespace {
@@ -19,7 +19,7 @@ namespace {
 constexpr Positional kPositionals[] = {{.name = "program", .help = "a .hk file (docs/language.md)"}};
 constexpr Option kOptions[] = {
     {.name = "problem", .value = "PATH", .help = "problem.json that the program's tensors have to agree with"},
-    {.name = "target", .value = "NAME", .help = "cpu, or cuda: the plan's device source", .otherwise = "cpu"},
+    kTargetOption,
     {.name = "plan", .type = ValueType::kFlag, .help = "with --target cuda: the whole plan, as JSON"},
     {.name = "families", .type = ValueType::kFlag, .help = "list the operator families and their knobs as well"}};
 
@@ -37,10 +37,7 @@ Result<Answer> RunLower(VerbCall& call) {
   const std::string text = HONE_TRY(ReadFile(path));
   std::optional<Problem> problem;
   if (call.Has("problem")) problem = HONE_TRY(LoadProblem(call.Text("problem")));
-  const std::string target = call.Text("target");
-  if (target != "cpu" && target != "cuda")
-    return Fail(ErrorKind::kUsage, fmt::format("--target {}: it is cpu or cuda", target));
-  const Machine machine = target == "cuda" ? cuda::TypicalDevice() : DescribeMachine();
+  const Machine machine = HONE_TRY(KnownMachine(call));
   const dsl::Limits limits = LimitsOf(machine);
   const auto lowered = dsl::Lower(text, problem ? &*problem : nullptr, limits);
   if (const auto* complaint = std::get_if<dsl::Complaint>(&lowered))

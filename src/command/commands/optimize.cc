@@ -7,6 +7,7 @@
 
 #include "command/command.h"
 #include "command/flags.h"
+#include "command/target.h"
 #include "command/workbench.h"
 #include "propose/expert/expert.h"
 #include "search/loop.h"
@@ -21,7 +22,7 @@ using Json = nlohmann::json;
 
 constexpr Positional kPositionals[] = {{.name = "problem", .help = "a KernelBench-style .py file, or problem.json"}};
 constexpr Option kOptions[] = {
-    {.name = "target", .value = "NAME", .help = "device to optimize for: cpu or cuda", .otherwise = "cpu"},
+    kTargetOption,
     {.name = "budget",
      .type = ValueType::kInteger,
      .value = "N",
@@ -153,16 +154,14 @@ std::string Text(const SearchOutcome& outcome, const Bound& bound, const Machine
 }
 
 Result<Answer> RunIt(VerbCall& call) {
-  const std::string target = call.Text("target");
-  if (target != "cpu" && target != "cuda")
-    return Fail(ErrorKind::kUsage, fmt::format("--target {}: it is cpu or cuda", target));
+  const bool cuda = HONE_TRY(WantsCuda(call));
   HONE_TRY(FindStrategy(call.Text("search")));
   const std::atomic<bool>& interrupt = call.CatchInterrupts();
   Workbench bench = HONE_TRY(OpenWorkbench(call, call.Text("problem"),
                                            {.python = call.Text("python"),
                                             .torch = !call.Flag("no-torch"),
                                             .threads = static_cast<int>(call.Int("threads")),
-                                            .cuda = target == "cuda"}));
+                                            .cuda = cuda}));
 
   std::vector<std::string> baselines = call.Texts("baseline");
   for (const std::string& name : baselines) {
@@ -189,7 +188,7 @@ Result<Answer> RunIt(VerbCall& call) {
   RunRecord wanted;
   wanted.problem_name = bench.problem.name;
   wanted.problem_identity = Identity(bench.problem);
-  wanted.target = target;
+  wanted.target = call.Text("target");
   wanted.machine = bench.machine.id;
   wanted.settings = ToJson(settings.run);
   wanted.budget = ToJson(settings.budget);

@@ -4,19 +4,18 @@
 #include <nlohmann/json.hpp>
 
 #include "command/command.h"
+#include "command/target.h"
 #include "graph/graph.h"
 #include "problem/import/import.h"
 #include "propose/expert/expert.h"
 #include "propose/random.h"
-#include "target/cuda/device_machine.h"
-#include "target/machine.h"
 
 namespace hone {
 namespace {
 
 constexpr Positional kPositionals[] = {{.name = "problem", .help = "a KernelBench-style .py file, or problem.json"}};
 constexpr Option kOptions[] = {
-    {.name = "target", .value = "NAME", .help = "device to write for: cpu or cuda", .otherwise = "cpu"},
+    kTargetOption,
     {.name = "all", .type = ValueType::kFlag, .help = "every way to cut the problem into kernels, not only the first"},
     {.name = "python", .value = "PATH", .help = "interpreter with PyTorch, for .py problems"},
 };
@@ -26,12 +25,7 @@ Result<Answer> RunIt(VerbCall& call) {
   import.python = call.Text("python");
   Problem problem = HONE_TRY(Import(call.Text("problem"), import));
   Graph graph = HONE_TRY(Graph::Create(std::move(problem)));
-  const std::string target = call.Text("target");
-  if (target != "cpu" && target != "cuda")
-    return Fail(ErrorKind::kUsage, fmt::format("--target {}: it is cpu or cuda", target));
-  Machine described = DescribeMachine();
-  if (target == "cuda") described = cuda::DescribeDevice().value_or(cuda::TypicalDevice());
-  const auto expert = MakeExpert(std::move(graph), LoadCalibration(described).value_or(described));
+  const auto expert = MakeExpert(std::move(graph), HONE_TRY(KnownMachine(call)));
   Random random(1);
   auto proposals = HONE_TRY(expert->Start(random));
   if (!call.Flag("all") && proposals.size() > 1) proposals.resize(1);
