@@ -40,6 +40,9 @@ std::int64_t ScaleBytes(const TensorSettings& settings) { return (settings.tile_
 std::int64_t StageBytes(const TensorSettings& settings) {
   return (settings.tile_m + settings.tile_n) * kTensorDepth * 2 * Parts(settings);
 }
+// Of what multiplies: a program may do so in both types, with tiles of the same size.
+std::string_view Suffix(TensorPrecision precision) { return precision == TensorPrecision::kBF16 ? "Brains" : "Halves"; }
+
 // wgmma for tiles of 64 x n x 16: its operands are named one by one.
 std::string ProductText(std::int64_t n, TensorPrecision precision) {
   const std::string_view type = precision == TensorPrecision::kBF16 ? "bf16" : "f16";
@@ -51,7 +54,7 @@ std::string ProductText(std::int64_t n, TensorPrecision precision) {
   }
   return fmt::format(
       R"(// d = a * b, and what d was where `add` is not 0: a of 64 x 16, b of {0} x 16, both by their descriptors.
-__forceinline__ void Multiply(float (&d)[{1}], unsigned long a, unsigned long b, int add) {{
+__forceinline__ void Multiply{8}(float (&d)[{1}], unsigned long a, unsigned long b, int add) {{
   asm volatile(
       "{{\n.reg .pred add;\nsetp.ne.b32 add, %{2}, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{3}.{3} {{{4}}}, %{5}, %{6}, add, 1, 1, 0, 0;\n}}"
@@ -59,7 +62,7 @@ __forceinline__ void Multiply(float (&d)[{1}], unsigned long a, unsigned long b,
       : "l"(a), "l"(b), "r"(add));
 }}
 )",
-      n, registers, registers + 2, type, names, registers, registers + 1, values);
+      n, registers, registers + 2, type, names, registers, registers + 1, values, Suffix(precision));
 }
 
 class TensorEmitter {
@@ -359,8 +362,8 @@ class TensorEmitter {
     if (TakesTurns()) out_.Line("TakeTurn(warpgroup);");
     out_.Line("BeginProducts();");
     const auto product = [&](std::int64_t a_part, std::int64_t b_part, const std::string& add) {
-      out_.Line(fmt::format("Multiply(d, TileDescriptor(a + {} + i * 32), TileDescriptor(b + {} + i * 32), {});",
-                            a_part * PartBytes(0), b_part * PartBytes(1), add));
+      out_.Line(fmt::format("Multiply{}(d, TileDescriptor(a + {} + i * 32), TileDescriptor(b + {} + i * 32), {});",
+                            Suffix(settings_.precision), a_part * PartBytes(0), b_part * PartBytes(1), add));
     };
     const auto open = [&] {
       out_.Unroll();

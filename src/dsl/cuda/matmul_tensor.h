@@ -9,6 +9,7 @@
 //          would be the largest error by far; so the small products come first, and after every `promote` of K it is
 //          scaled back, added to a sum in registers and begun anew. Two consumers take turns then, so that one's
 //          products hide the other's sums.
+//          An infinity or a NaN makes NaNs of its row or column, also where FP32 has an infinity.
 //   f16    one product of scaled halves, promoted likewise: as accurate as TF32
 //   bf16   one product of bfloat16s, for operands that are such
 //

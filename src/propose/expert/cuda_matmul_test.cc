@@ -104,6 +104,8 @@ TEST_F(CudaMatmulTest, EveryTileBuildsWithoutSpills) {
 TEST_F(CudaMatmulTest, OddShapesTransposesAndBatchesBuild) {
   Build(Product(8205, 2949, 5921));
   Build(Product(1, 7, 3, "precision: f32x3"));
+  EXPECT_TRUE(Build(Product(0, 7, 3)).launches.empty());
+  EXPECT_EQ(Build(Product(40, 0, 30)).launches.size(), 1u);  // zeros
   Build(
       "program p\ninput x: f32[5, 333, 200]\ninput w: f32[155, 333]\noutput y: f32[5, 200, 155]\n"
       "view xt = x: [5, 200, 333] strides [66600, 1, 200]\nview wt = w: [333, 155] strides [1, 333]\n"
@@ -145,6 +147,17 @@ TEST_F(CudaMatmulTest, BrainFloatsAreReadWhereTheyLie) {
   EXPECT_EQ(turned.launches.size(), 2u);
 }
 
+TEST_F(CudaMatmulTest, OneProgramMultipliesInBothTypes) {
+  const auto plan = Build(
+      "program p\ninput x: f32[600, 512]\ninput w: f32[512, 600]\ninput u: bf16[600, 512]\ninput v: bf16[600, 512]\n"
+      "output y: f32[600, 600]\noutput z: bf16[600, 600]\nview vt = v: [512, 600] strides [1, 512]\n"
+      "y = matmul(x, w) with {precision: f32x3, tile: 128x128}\n"
+      "z = matmul(u, vt) with {precision: bf16, tile: 128x128} -> it * 2\n");
+  EXPECT_EQ(std::count_if(plan.launches.begin(), plan.launches.end(),
+                          [](const cuda::KernelFacts& kernel) { return Count(kernel, "HGMMA") > 0; }),
+            2);
+}
+
 TEST_F(CudaMatmulTest, AFewRowsAreDotProducts) {
   const auto plan = Build(Product(2048, 1048576, 1));
   EXPECT_TRUE(Has(plan, "dots"));
@@ -162,8 +175,9 @@ TEST_F(CudaMatmulTest, AnythingBuildsWithoutTensorCores) {
 
 TEST_F(CudaMatmulTest, TensorsMayHaveTheNamesOfTheKernelsVariables) {
   Build(
-      "program p\ninput stage: f32[600, 600]\ninput Multiply: f32[600, 600]\ninput sum: f32[600]\n"
-      "output TensorMap: f32[600, 600]\nTensorMap = matmul(stage, Multiply) with {precision: f32x3} -> it + sum\n");
+      "program p\ninput stage: f32[600, 600]\ninput MultiplyHalves: f32[600, 600]\ninput sum: f32[600]\n"
+      "output TensorMap: f32[600, 600]\nTensorMap = matmul(stage, MultiplyHalves) with {precision: f32x3} -> it + "
+      "sum\n");
   Build(
       "program p\ninput v: f32[600, 600]\ninput x: f32[600, 600]\ninput k: f32[600]\n"
       "output it_: f32[600, 600]\nit_ = matmul(v, x * k) with {precision: simt} -> it + k\n");
