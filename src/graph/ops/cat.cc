@@ -1,4 +1,5 @@
 #include "graph/op.h"
+#include "graph/parts.h"
 
 namespace hone {
 
@@ -20,18 +21,16 @@ HONE_OP(cat, "tensors one after another along dim") {
     dtype = Promote(dtype, parts[p].dtype());
   }
   call.Output(shape, dtype, [&](Indices at) {
-    // From the last part backwards: at < begin of the part -> the parts before it.
-    std::int64_t end = shape[static_cast<std::size_t>(dim)];
-    Expr value;
-    for (std::size_t p = parts.size(); p-- > 0;) {
-      const std::int64_t begin = end - parts[p].dim(dim);
+    std::int64_t begin = 0;
+    std::vector<std::int64_t> ends;
+    std::vector<Expr> elements;
+    for (const auto& part : parts) {
       std::vector<Expr> full(at.begin(), at.end());
       full[static_cast<std::size_t>(dim)] = at[static_cast<std::size_t>(dim)] - begin;
-      const Expr element = Cast(parts[p](full), ScalarTypeOf(dtype));
-      value = value ? Select(LessEqual(end, at[static_cast<std::size_t>(dim)]), value, element) : element;
-      end = begin;
+      elements.push_back(Cast(part(full), ScalarTypeOf(dtype)));
+      ends.push_back(begin += part.dim(dim));
     }
-    return value;
+    return ElementOfPart(at[static_cast<std::size_t>(dim)], ends, elements);
   });
 }
 

@@ -1,4 +1,5 @@
 #include "graph/op.h"
+#include "graph/parts.h"
 
 namespace hone {
 
@@ -16,12 +17,13 @@ HONE_OP(stack, "tensors side by side along a new dimension dim") {
   call.Output(shape, dtype, [&](Indices at) {
     std::vector<Expr> full(at.begin(), at.end());
     full.erase(full.begin() + dim);
-    Expr value = Cast(parts.back()(full), ScalarTypeOf(dtype));
-    for (std::size_t p = parts.size() - 1; p-- > 0;) {
-      value = Select(LessEqual(at[static_cast<std::size_t>(dim)], static_cast<std::int64_t>(p)),
-                     Cast(parts[p](full), ScalarTypeOf(dtype)), value);
+    std::vector<std::int64_t> ends;
+    std::vector<Expr> elements;
+    for (const auto& part : parts) {
+      elements.push_back(Cast(part(full), ScalarTypeOf(dtype)));
+      ends.push_back(static_cast<std::int64_t>(elements.size()));
     }
-    return value;
+    return ElementOfPart(at[static_cast<std::size_t>(dim)], ends, elements);
   });
 }
 
