@@ -24,6 +24,7 @@ class DeviceOracle {
   // inputs: one a tensor of Problem::Inputs(), on the device. One result an output; what it takes beside them is given
   // back.
   Result<std::vector<DeviceExpected>> Run(std::span<const cuda::Address> inputs);
+  const CudaNests& nests() const { return nests_; }
 
  private:
   DeviceOracle(DeviceKernels& kernels, CudaNests nests, cuda::Module module)

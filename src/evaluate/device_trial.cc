@@ -91,15 +91,17 @@ DeviceTrial::DeviceTrial(const Graph& graph, std::unique_ptr<cuda::Context> cont
 }
 
 Result<void> DeviceTrial::SetUp() {
-  std::int64_t input_bytes = 0, output_bytes = 0, expected_bytes = 0, given_bytes = 0;
+  std::int64_t input_bytes = 0, output_bytes = 0, expected_bytes = 0;
   setup_ = LayOut(graph_.problem(), context_->device().l2_bytes / 2, kAlignment, input_bytes, output_bytes);
   setup_.input_bytes = input_bytes;
   setup_.output_bytes = output_bytes;
   for (const Tensor* tensor : graph_.problem().Outputs()) expected_bytes += 24 * ElementCount(tensor->shape);
-  for (const Tensor* tensor : graph_.problem().Inputs()) given_bytes += tensor->bytes();
   const auto total = static_cast<double>(context_->device().memory_bytes);
-  // One draw with what the oracle needs at the least, beside the slots and a kept call.
-  const double needed = static_cast<double>(input_bytes + output_bytes + expected_bytes + given_bytes + problem_bytes_);
+  kernels_ = HONE_TRY(DeviceKernels::Load(*context_, *heap_));
+  oracle_ = HONE_TRY(DeviceOracle::Create(*kernels_, graph_));
+  // At the least one draw, while the oracle makes it, beside the slots; or a kept call instead of the draw's inputs.
+  const double needed =
+      static_cast<double>(input_bytes + output_bytes + expected_bytes + problem_bytes_ + oracle_->nests().PeakBytes());
   if (needed > kMostShare * total) {
     return Fail(
         ErrorKind::kUsage,
@@ -107,8 +109,6 @@ Result<void> DeviceTrial::SetUp() {
                     graph_.problem().name, needed / kGiB, context_->device().name, total / kGiB));
   }
   room_ = static_cast<std::int64_t>(std::min(kDrawShare * total, kMostShare * total - needed));
-  kernels_ = HONE_TRY(DeviceKernels::Load(*context_, *heap_));
-  oracle_ = HONE_TRY(DeviceOracle::Create(*kernels_, graph_));
   using Access = cuda::Exchange::Access;
   input_memory_ = HONE_TRY(FromDevice(cuda::Exchange::Create(*context_, input_bytes)));
   output_memory_ = HONE_TRY(FromDevice(cuda::Exchange::Create(*context_, output_bytes)));
@@ -137,7 +137,7 @@ Result<void> DeviceTrial::DrawTensor(std::size_t which, std::uint64_t seed, cons
 }
 
 // Draws give way to the next one, the oldest first, when they would take more than their share.
-void DeviceTrial::MakeRoom(std::size_t but_for) {
+void DeviceTrial::MakeRoom() {
   std::int64_t used = 0, largest = 0;
   for (const auto& drawn : drawn_) {
     if (!drawn) continue;
@@ -146,7 +146,7 @@ void DeviceTrial::MakeRoom(std::size_t but_for) {
     largest = std::max(largest, bytes);
   }
   for (std::size_t i = 0; i < kDraws && used + largest > room_; ++i) {
-    if (!drawn_[i] || i == but_for) continue;
+    if (!drawn_[i]) continue;
     used -= static_cast<const Drawn&>(*drawn_[i]).bytes();
     drawn_[i].reset();
   }
@@ -154,7 +154,7 @@ void DeviceTrial::MakeRoom(std::size_t but_for) {
 
 Result<std::shared_ptr<const DrawnInputs>> DeviceTrial::Draw(std::size_t which) {
   if (drawn_[which]) return drawn_[which];
-  MakeRoom(which);
+  MakeRoom();
   const DrawSpec& spec = DrawSpecOf(which);
   auto drawn = std::make_shared<Drawn>(spec);
   const auto tensors = graph_.problem().Inputs();
@@ -265,12 +265,16 @@ Result<std::unique_ptr<TimedSlots>> DeviceTrial::StartTiming(const DrawnInputs& 
 
 Result<void> DeviceTrial::LoadKept(const TimedSlots&) { return {}; }
 
-Result<void> DeviceTrial::CompareKept(const TimedSlots& timed, const DrawnInputs& like, Verdict& verdict) {
+Result<void> DeviceTrial::CompareKept(const TimedSlots& timed, std::shared_ptr<const DrawnInputs> like,
+                                      Verdict& verdict) {
+  like.reset();  // it may be as large as what the oracle needs
+  MakeRoom();
   const auto& slots = static_cast<const Slots&>(timed);
-  const auto& values = static_cast<const Drawn&>(like).values;
-  std::vector<cuda::Address> addresses(values.size());
+  std::vector<cuda::Address> addresses(inputs() + parameter_index_.size());
   for (std::size_t i = 0; i < inputs(); ++i) addresses[input_index_[i]] = slots.inputs_[i].address();
-  for (const std::size_t p : parameter_index_) addresses[p] = values[p].address();
+  // The parameters are as they were loaded: a worker that is timed cannot write to them.
+  for (std::size_t p = 0; p < parameter_index_.size(); ++p)
+    addresses[parameter_index_[p]] = At(inputs_at_, setup_.parameter_places[p]);
   const auto expected = HONE_TRY(oracle_->Run(addresses));
   for (std::size_t o = 0; o < outputs(); ++o) {
     const auto check = HONE_TRY(kernels_->Compare(output(o), slots.outputs_[o].address(), expected[o], kPoison));

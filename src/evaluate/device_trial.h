@@ -39,7 +39,7 @@ class DeviceTrial : public Trial {
   Result<std::unique_ptr<TimedSlots>> StartTiming(const DrawnInputs& parameters) override;
   bool by_oracle() const override { return true; }
   Result<void> LoadKept(const TimedSlots& slots) override;
-  Result<void> CompareKept(const TimedSlots& slots, const DrawnInputs& like, Verdict& verdict) override;
+  Result<void> CompareKept(const TimedSlots& slots, std::shared_ptr<const DrawnInputs> like, Verdict& verdict) override;
 
  private:
   struct Drawn;
@@ -48,7 +48,7 @@ class DeviceTrial : public Trial {
   Result<void> SetUp();
   // One tensor of Problem::Inputs() as a draw makes it, at `to`.
   Result<void> DrawTensor(std::size_t which, std::uint64_t seed, const hone::Draw& draw, cuda::Address to);
-  void MakeRoom(std::size_t but_for);
+  void MakeRoom();
   cuda::Address At(const cuda::Address base, const Place& place) const {
     return base + static_cast<cuda::Address>(place.offset + place.data);
   }

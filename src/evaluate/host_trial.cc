@@ -216,7 +216,8 @@ Result<void> HostTrial::LoadKept(const TimedSlots& slots) {
   return {};
 }
 
-Result<void> HostTrial::CompareKept(const TimedSlots& slots, const DrawnInputs& like, Verdict& verdict) {
+Result<void> HostTrial::CompareKept(const TimedSlots& slots, std::shared_ptr<const DrawnInputs> like,
+                                    Verdict& verdict) {
   const auto& kept = *static_cast<const Slots&>(slots).call();
   for (std::size_t o = 0; o < memory_.outputs(); ++o) {
     const Tensor& tensor = memory_.output(o);
@@ -226,7 +227,7 @@ Result<void> HostTrial::CompareKept(const TimedSlots& slots, const DrawnInputs& 
     // Not bit for bit: as near as two right results can be. The budgets of other inputs of the same kind say how near
     // that is.
     double budget = 0;
-    for (const double one : static_cast<const Drawn&>(like).expected[o].budget) {
+    for (const double one : static_cast<const Drawn&>(*like).expected[o].budget) {
       if (std::isfinite(one)) budget = std::max(budget, one);
     }
     const std::int64_t count = ElementCount(tensor.shape);

@@ -35,7 +35,7 @@ class HostTrial : public Trial {
   Result<std::unique_ptr<TimedSlots>> StartTiming(const DrawnInputs& parameters) override;
   bool by_oracle() const override { return false; }
   Result<void> LoadKept(const TimedSlots& slots) override;
-  Result<void> CompareKept(const TimedSlots& slots, const DrawnInputs& like, Verdict& verdict) override;
+  Result<void> CompareKept(const TimedSlots& slots, std::shared_ptr<const DrawnInputs> like, Verdict& verdict) override;
 
   // For a baseline that runs in turn with a candidate: outputs of its own beside the same inputs, which are those of
   // the last StartTiming.

@@ -87,7 +87,8 @@ class Judge {
   // False, and the verdict, when the candidate has written to the inputs in `slot` or to the parameters.
   Result<bool> InputsAreWhole(const DrawnInputs& drawn, std::size_t slot, Verdict& verdict);
   // A timed call again, by a fresh worker or the oracle: the same inputs have to give the same outputs.
-  Result<void> Repeat(const JudgeRequest& request, const TimedSlots& slots, const DrawnInputs& after, Verdict& verdict);
+  Result<void> Repeat(const JudgeRequest& request, const TimedSlots& slots, std::shared_ptr<const DrawnInputs> after,
+                      Verdict& verdict);
   Result<Participant*> Baseline(const std::string& name);
 
   Graph graph_;

@@ -136,7 +136,7 @@ Result<Participant*> Judge::Baseline(const std::string& name) {
 
 Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, double call_us) {
   const double budget_us = static_cast<double>(microseconds(request.timing_budget).count());
-  const auto at_hand = HONE_TRY(trial_->Draw(kAfterDraw));
+  auto at_hand = HONE_TRY(trial_->Draw(kAfterDraw));
   const DrawnInputs& after = *at_hand;
   auto slots = HONE_TRY(trial_->StartTiming(after));
 
@@ -220,7 +220,7 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
 
   // 4. One of the timed calls again: what is gained by remembering is found out here.
   if (candidate.slots().kept()) {
-    HONE_TRY(Repeat(request, candidate.slots(), after, evaluation.verdict));
+    HONE_TRY(Repeat(request, candidate.slots(), std::move(at_hand), evaluation.verdict));
     if (!evaluation.verdict.accepted()) return {};
   }
 
@@ -263,8 +263,8 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
   return {};
 }
 
-Result<void> Judge::Repeat(const JudgeRequest& request, const TimedSlots& slots, const DrawnInputs& after,
-                           Verdict& verdict) {
+Result<void> Judge::Repeat(const JudgeRequest& request, const TimedSlots& slots,
+                           std::shared_ptr<const DrawnInputs> after, Verdict& verdict) {
   if (!trial_->by_oracle()) {
     HONE_TRY(trial_->LoadKept(slots));
     auto worker =
@@ -280,7 +280,7 @@ Result<void> Judge::Repeat(const JudgeRequest& request, const TimedSlots& slots,
       return {};
     }
   }
-  return trial_->CompareKept(slots, after, verdict);
+  return trial_->CompareKept(slots, std::move(after), verdict);
 }
 
 }  // namespace hone

@@ -104,8 +104,10 @@ class Trial {
   // about any inputs, else that of a fresh worker, for which LoadKept prepares slot 0.
   virtual bool by_oracle() const = 0;
   virtual Result<void> LoadKept(const TimedSlots& slots) = 0;
-  // Fills the verdict where the two differ by more than two right results can; `like` are inputs of the same kind.
-  virtual Result<void> CompareKept(const TimedSlots& slots, const DrawnInputs& like, Verdict& verdict) = 0;
+  // Fills the verdict where the two differ by more than two right results can; `like` are inputs of the same kind, and
+  // the last ones that were loaded.
+  virtual Result<void> CompareKept(const TimedSlots& slots, std::shared_ptr<const DrawnInputs> like,
+                                   Verdict& verdict) = 0;
 
  protected:
   WorkerSetup setup_;

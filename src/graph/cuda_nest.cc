@@ -461,6 +461,28 @@ class CudaWriter : public NestText {
 
 }  // namespace
 
+std::int64_t CudaNests::PeakBytes() const {
+  std::int64_t peak = 0, now = 0;
+  std::set<int> held;
+  for (const Run& run : runs) {
+    std::int64_t scratch = 0;
+    for (const Launch& launch : run.launches) {
+      scratch = std::max(scratch, launch.scratch_bytes);
+      for (const Argument& argument : launch.arguments) {
+        if (argument.kind != Argument::Kind::kMemory || !held.insert(argument.index).second) continue;
+        const Memory& memory = memories[static_cast<std::size_t>(argument.index)];
+        now += memory.elements * std::max(memory.tracked_bytes, memory.honest_bytes);
+      }
+    }
+    peak = std::max(peak, now + scratch);
+    for (const int done : run.done) {
+      const Memory& memory = memories[static_cast<std::size_t>(done)];
+      if (held.erase(done) > 0) now -= memory.elements * std::max(memory.tracked_bytes, memory.honest_bytes);
+    }
+  }
+  return peak;
+}
+
 CudaNests WriteCudaNests(const Graph& graph) {
   CudaNests nests;
   const Honesty honesty = HonestyOf(graph.problem());

@@ -46,6 +46,9 @@ struct CudaNests {
   std::string honest;                // "Honest<float>"
   std::vector<Memory> memories;
   std::vector<Run> runs;
+
+  // The most that memories and scratch take at one time, in the pass that needs more.
+  std::int64_t PeakBytes() const;
 };
 
 CudaNests WriteCudaNests(const Graph& graph);

@@ -1,0 +1,74 @@
+#include "graph/cuda_nest.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "graph/testing/small_problem.h"
+
+namespace hone {
+namespace {
+
+using testing::SmallGraph;
+
+constexpr auto kTwoProducts = R"([{"op": "mm", "args": {"self": "%a", "mat2": "%b"}, "outputs": ["t"]},
+                                  {"op": "mm", "args": {"self": "%t", "mat2": "%b"}, "outputs": ["y"]}])";
+constexpr auto kSum = R"([{"op": "sum.dim_IntList", "args": {"self": "%x", "dim": [1]}, "outputs": ["y"]}])";
+
+TEST(CudaNestTest, OnlyWhatLiesBetweenKernelsTakesMemory) {
+  const auto nests = WriteCudaNests(SmallGraph("fp32", "a f32 8x32, b f32 32x32", "y f32 8x32", kTwoProducts));
+  ASSERT_EQ(nests.memories.size(), 1u);
+  EXPECT_EQ(nests.memories[0].elements, 8 * 32);
+  EXPECT_EQ(nests.memories[0].tracked_bytes, 16);
+  EXPECT_EQ(nests.memories[0].honest_bytes, 4);
+  EXPECT_EQ(nests.PeakBytes(), 16 * 8 * 32);
+}
+
+TEST(CudaNestTest, WhatNobodyNeedsAnyMoreIsNotCountedWithWhatComesLater) {
+  const auto nests =
+      WriteCudaNests(SmallGraph("fp32", "x f32 64x64", "y f32 64x64",
+                                R"([{"op": "_softmax", "args": {"self": "%x", "dim": 1}, "outputs": ["s"]},
+          {"op": "_softmax", "args": {"self": "%s", "dim": 1}, "outputs": ["u"]},
+          {"op": "_softmax", "args": {"self": "%u", "dim": 1}, "outputs": ["y"]}])"));
+  std::int64_t all = 0;
+  for (const auto& memory : nests.memories) all += memory.elements * memory.tracked_bytes;
+  EXPECT_LT(nests.PeakBytes(), all);
+}
+
+TEST(CudaNestTest, ManyResultsAreAThreadEachAndFewABlockEach) {
+  const auto many = WriteCudaNests(SmallGraph("fp32", "x f32 70000x100", "y f32 70000", kSum));
+  const auto few = WriteCudaNests(SmallGraph("fp32", "x f32 700x100", "y f32 700", kSum));
+  EXPECT_EQ(many.source.find("OverBlock(r"), std::string::npos);
+  EXPECT_NE(few.source.find("OverBlock(r"), std::string::npos);
+  EXPECT_EQ(few.runs[0].launches[0].blocks, 700);
+}
+
+TEST(CudaNestTest, TheLongSumOfAFewIsSplitAndPutTogether) {
+  const auto nests = WriteCudaNests(SmallGraph("fp32", "x f32 2x1000000", "y f32 2", kSum));
+  ASSERT_EQ(nests.runs[0].launches.size(), 2u);
+  const auto& parts = nests.runs[0].launches[0];
+  EXPECT_GT(parts.blocks, 64);
+  EXPECT_GE(parts.scratch_bytes, parts.blocks * 48);
+  EXPECT_EQ(nests.runs[0].launches[1].arguments.back().kind, CudaNests::Argument::Kind::kScratch);
+}
+
+TEST(CudaNestTest, EqualNestsAreOneKernel) {
+  const auto nests =
+      WriteCudaNests(SmallGraph("fp32", "x f32 300x40", "y f32 300x40, z f32 300x40",
+                                R"([{"op": "_softmax", "args": {"self": "%x", "dim": 1}, "outputs": ["y"]},
+          {"op": "_softmax", "args": {"self": "%x", "dim": 1}, "outputs": ["z"]}])"));
+  std::size_t launches = 0;
+  for (const auto& run : nests.runs) launches += run.launches.size();
+  EXPECT_EQ(launches, 2 * nests.kernels.size());
+}
+
+TEST(CudaNestTest, ARunningSumIsOneThreadAlongItsSteps) {
+  const auto nests = WriteCudaNests(SmallGraph(
+      "fp32", "x f32 5x9", "y f32 5x9", R"([{"op": "cumsum", "args": {"self": "%x", "dim": 1}, "outputs": ["y"]}])"));
+  EXPECT_EQ(nests.runs[0].launches.size(), 1u);
+  EXPECT_EQ(nests.runs[0].steps, 1);
+  EXPECT_NE(nests.source.find("sum.Add("), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hone
