@@ -94,7 +94,8 @@ void ExpectSame(const std::vector<Expected>& host, const Given& device, const st
       if (!same && ++wrong) ADD_FAILURE() << "output " << o << ", element " << i << ": " << got << " for " << want;
       const double honest = device.honest[o][i];
       const bool overflow = std::isinf(scale) && !std::isfinite(honest);
-      const bool near = overflow || other == scale || std::abs(other - scale) <= slack * scale + 1e-300;
+      const bool near = overflow || (std::isnan(want) && std::isnan(honest)) || other == scale ||
+                        std::abs(other - scale) <= slack * scale + 1e-300;
       if (!near && ++loose)
         ADD_FAILURE() << "output " << o << ", element " << i << ": scale " << other << " for " << scale;
       if (std::isfinite(other) && other > 0 && std::isfinite(honest))

@@ -72,19 +72,25 @@ Result<void> Judge::Enter(Form form) {
   } else {
     if (!device_) device_ = HONE_TRY(DeviceTrial::Create(graph_, seed));
     trial_ = device_.get();
+    StartSpare();
   }
   return {};
 }
 
 Result<WorkerProcess> Judge::StartWorker(Form form, const std::string& library, IdleThreads idle, int views,
                                          int outputs_descriptor) {
+  if (form == Form::kPlan && spare_) {
+    WorkerProcess spare = std::move(*spare_);
+    spare_.reset();
+    const WorkerAnswer alive = spare.Ask({}, call_wall_);
+    if (alive.interrupted) return Fail(ErrorKind::kTimeout, "interrupted");
+    if (alive.reply) return spare;
+  }
   WorkerSetup setup = trial_->setup();
   setup.form = form;
-  setup.library = library;
+  if (form == Form::kModule) setup.library = library;
   setup.threads = options_.threads;
   setup.views = views;
-  // A check tells what was written; in the timing loop nobody looks.
-  setup.guard_inputs = idle == IdleThreads::kSpin;
   // Scratch memory of a few times the problem, and what the C library reserves for each thread: a stack and an arena.
   setup.allowance_bytes = 4 * trial_->problem_bytes() + kGiB + options_.threads * 160 * kMiB;
   setup.cpu_seconds = 3600;
@@ -92,6 +98,22 @@ Result<WorkerProcess> Judge::StartWorker(Form form, const std::string& library, 
   const WorkerOptions options{
       .program = options_.program, .sandbox = options_.sandbox, .idle = idle, .interrupt = interrupt_};
   return WorkerProcess::Start(options, std::move(setup), trial_->input_descriptor(), outputs_descriptor);
+}
+
+void Judge::StartSpare() {
+  if (trial_ != device_.get() || spare_) return;
+  auto spare = StartWorker(Form::kPlan, "", IdleThreads::kSpin, kCheckViews, trial_->output_descriptor());
+  if (spare) spare_ = std::move(*spare);  // if not, who needs one says why
+}
+
+Result<Request> Judge::Loading(const std::string& library, bool guard_inputs) {
+  Request load;
+  load.ask = Ask::kLoad;
+  load.guard_inputs = guard_inputs;
+  if (library.size() >= sizeof load.library)
+    return Fail(ErrorKind::kUsage, "the path of the build cache is too long: set HONE_CACHE to a shorter one");
+  std::strncpy(load.library, library.c_str(), sizeof load.library - 1);
+  return load;
 }
 
 Result<Evaluation> Judge::Evaluate(const JudgeRequest& request) {
@@ -113,6 +135,7 @@ Result<Evaluation> Judge::Evaluate(const JudgeRequest& request) {
     evaluation.stages.timing_ms = Ms(timing);
     if (!evaluation.verdict.accepted()) evaluation.timing.reset();
   }
+  StartSpare();
   evaluation.stages.total_ms = Ms(begin);
   return evaluation;
 }
@@ -332,8 +355,8 @@ Result<void> Judge::Check(const JudgeRequest& request, Evaluation& evaluation, d
                                                    trial_->output_descriptor())),
                     .verdict = evaluation.verdict};
   evaluation.sandbox = checking.worker.sandbox();
-  Request load;
-  load.ask = Ask::kLoad;
+  if (request.time) StartSpare();
+  const Request load = HONE_TRY(Loading(request.library, false));
   if (!HONE_TRY(checking.Ask(load, call_wall_, ""))) return {};
   for (std::size_t which = 0; which < kWideDraw; ++which) {
     if (!HONE_TRY(CheckDraw(checking, which))) return {};

@@ -70,6 +70,11 @@ class Judge {
   Judge(Graph graph, JudgeOptions options, const std::atomic<bool>* interrupt);
   // Where candidates of this form run; `trial_` from then on.
   Result<void> Enter(Form form);
+  // The question that loads a candidate. Of a plan whose inputs shall be guarded a write to them is a fault; otherwise
+  // it is found, and named, afterwards.
+  static Result<Request> Loading(const std::string& library, bool guard_inputs);
+  // A worker for a plan is started before it is needed: opening a device takes it a tenth of a second.
+  void StartSpare();
   Result<WorkerProcess> StartWorker(Form form, const std::string& library, IdleThreads idle, int views,
                                     int outputs_descriptor);
   Result<void> Check(const JudgeRequest& request, Evaluation& evaluation, double& call_us);
@@ -101,6 +106,7 @@ class Judge {
   std::int64_t flush_bytes_ = 0;
   std::chrono::milliseconds call_wall_;
   std::uint64_t timings_ = 0;
+  std::optional<WorkerProcess> spare_;  // for a plan; has seen none
   std::map<std::string, std::unique_ptr<Participant>> baselines_;
   std::map<std::string, std::vector<double>> kept_;  // warm times of the baselines in microseconds, the latest last
 };

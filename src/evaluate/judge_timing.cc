@@ -147,6 +147,7 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
   timing.threads = options_.threads;
   for (const Ask ask : {Ask::kLoad, Ask::kPrepare}) {
     Request question;
+    if (ask == Ask::kLoad) question = HONE_TRY(Loading(request.library, true));
     question.ask = ask;
     WorkerAnswer answer = worker.Ask(question, call_wall_);
     if (answer.interrupted) return Fail(ErrorKind::kTimeout, "interrupted");

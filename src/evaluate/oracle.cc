@@ -81,7 +81,11 @@ void SetBudgets(Expected& out, int threads) {
     double ratio = 0;
     for (std::size_t i = begin; i < end; ++i) {
       const double honest = out.budget[i];
-      if (std::isnan(out.value[i])) continue;
+      if (std::isnan(out.value[i])) {
+        // Of a NaN's error nothing can be said, but where both have one it is what the definitions say.
+        if (std::isnan(honest)) out.scale[i] = 0;
+        continue;
+      }
       const double error = std::abs(honest - out.value[i]);
       if (!std::isfinite(honest) && std::isfinite(out.value[i])) {
         out.scale[i] = kInfinity;  // an honest implementation overflows here

@@ -27,7 +27,8 @@ inline constexpr double kBudgetFactor = 4;
 struct Expected {
   std::vector<double> value;   // of one output, row-major; ints and bools as doubles
   std::vector<double> budget;  // absolute, >= 0; infinity where the contract's precision cannot decide the element
-                               // (overflow of the honest implementation, a comparison within rounding error)
+                               // (overflow of the honest implementation, a comparison within rounding error); 0 where
+                               // that and the value are NaN
   std::vector<double> scale;   // budget / (kBudgetFactor * max(1, honest_ratio))
   double honest_ratio = 0;     // largest honest error / scale
 };

@@ -351,5 +351,16 @@ TEST(OracleTest, AValueStoredInAHalfTypeMayBeOffByItsRounding) {
   EXPECT_LE(Worst(expected[0], WithoutBits(x, 16)), 1);
 }
 
+TEST(OracleTest, WhereTheDefinitionsGiveANanNothingElseIsRight) {
+  const Graph graph =
+      SmallGraph("fp32", "x f32 4", "y f32 4", R"([{"op": "log", "args": {"self": "%x"}, "outputs": ["y"]}])");
+  const Floats x = {-1, 2, -3, 4};
+  const auto expected = Reference(graph, {x.data()});
+  ASSERT_EQ(expected.size(), 1u);
+  EXPECT_TRUE(std::isnan(expected[0].value[0]));
+  EXPECT_EQ(expected[0].budget[0], 0);
+  EXPECT_GT(expected[0].budget[1], 0);
+}
+
 }  // namespace
 }  // namespace hone

@@ -53,11 +53,15 @@ class PlanWorker {
  public:
   explicit PlanWorker(WorkerSetup setup) : setup_(std::move(setup)) {}
 
+  // What no candidate is needed for. A failure is the answer to whatever is asked.
+  void GetReady() { ready_ = Open(); }
+
   Reply Answer(const Request& request) {
     Reply reply;
     const auto done = [&]() -> Try<void> {
+      if (!ready_) return ready_;
       switch (request.ask) {
-        case Ask::kLoad: return Load(reply);
+        case Ask::kLoad: return Load(request, reply);
         case Ask::kPrepare: return Prepare(reply);
         case Ask::kRun: return Run(request, reply);
         case Ask::kTime: return Time(request, reply);
@@ -80,23 +84,28 @@ class PlanWorker {
     std::strncpy(reply.text, text.c_str(), sizeof reply.text - 1);
   }
 
-  Try<void> Load(Reply& reply) {
-    const auto bytes = ReadFile(setup_.library);
+  Try<void> Open() {
+    context_ = HONE_GPU(Context::Open(0));
+    clock_ = std::make_unique<GpuClock>(HONE_GPU(GpuClock::Create(*context_)));
+    input_memory_ = HONE_GPU(Exchange::Open(*context_, kInputsDescriptor, setup_.input_bytes));
+    output_memory_ = HONE_GPU(Exchange::Open(*context_, kOutputsDescriptor, setup_.output_bytes));
+    flush_bytes_ = 2 * context_->device().l2_bytes + 1;
+    flush_ = HONE_GPU(context_->Allocate(flush_bytes_));
+    return {};
+  }
+
+  Try<void> Load(const Request& request, Reply& reply) {
+    const auto bytes = ReadFile(request.library);
     auto built = bytes ? cuda::Unpack(*bytes) : tl::unexpected<Error>(bytes.error());
     if (!built) {
       reply.said = Said::kInvalid;
       Say(reply, built.error().message);
       return {};
     }
-    context_ = HONE_GPU(Context::Open(0));
-    clock_ = std::make_unique<GpuClock>(HONE_GPU(GpuClock::Create(*context_)));
+    guard_inputs_ = request.guard_inputs != 0;
     plan_ = HONE_GPU(LoadedPlan::Load(*context_, *built));
-    input_memory_ = HONE_GPU(Exchange::Open(*context_, kInputsDescriptor, setup_.input_bytes));
-    output_memory_ = HONE_GPU(Exchange::Open(*context_, kOutputsDescriptor, setup_.output_bytes));
     const View at = HONE_GPU(Map(0));
     parameters_ = TensorsAt(setup_.parameters, setup_.parameter_places, at.inputs);
-    flush_bytes_ = 2 * context_->device().l2_bytes + 1;
-    flush_ = HONE_GPU(context_->Allocate(flush_bytes_));
     return {};
   }
 
@@ -108,7 +117,7 @@ class PlanWorker {
     while (views_.size() <= view) {
       using Access = Exchange::Access;
       View one;
-      one.inputs = HONE_GPU(input_memory_->Map(setup_.guard_inputs ? Access::kRead : Access::kReadWrite));
+      one.inputs = HONE_GPU(input_memory_->Map(guard_inputs_ ? Access::kRead : Access::kReadWrite));
       one.outputs = HONE_GPU(output_memory_->Map(Access::kReadWrite));
       views_.push_back(one);
     }
@@ -204,14 +213,15 @@ class PlanWorker {
   Address flush_ = 0;
   std::int64_t flush_bytes_ = 0;
   unsigned flushes_ = 0;
-  bool graph_ = false, chosen_ = false;
+  Try<void> ready_;
+  bool guard_inputs_ = false, graph_ = false, chosen_ = false;
 };
 
 }  // namespace
 
 int PlanWorkerMain(WorkerSetup setup) {
   PlanWorker worker(std::move(setup));
-  return ServeRequests([&](const Request& request) { return worker.Answer(request); });
+  return ServeRequests([&] { worker.GetReady(); }, [&](const Request& request) { return worker.Answer(request); });
 }
 
 }  // namespace hone

@@ -51,7 +51,6 @@ std::string ToJson(const WorkerSetup& setup) {
               {"library", setup.library},
               {"threads", setup.threads},
               {"views", setup.views},
-              {"guard_inputs", setup.guard_inputs},
               {"input_bytes", setup.input_bytes},
               {"output_bytes", setup.output_bytes},
               {"allowance_bytes", setup.allowance_bytes},
@@ -74,7 +73,6 @@ Result<WorkerSetup> ParseWorkerSetup(const std::string& line) {
     setup.library = from.at("library");
     setup.threads = from.at("threads");
     setup.views = from.at("views");
-    setup.guard_inputs = from.at("guard_inputs");
     setup.input_bytes = from.at("input_bytes");
     setup.output_bytes = from.at("output_bytes");
     setup.allowance_bytes = from.at("allowance_bytes");

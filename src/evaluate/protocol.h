@@ -31,10 +31,9 @@ enum class Form : std::uint8_t { kModule, kPlan };
 // different addresses: the same data can so be given twice at different places.
 struct WorkerSetup {
   Form form = Form::kModule;
-  std::string library;  // path as the worker sees it: a shared object, or a built plan
+  std::string library;  // path as the worker sees it, of a shared object; a plan's comes with Ask::kLoad
   int threads = 1;
   int views = 1;
-  bool guard_inputs = false;                        // of a plan: its kernels fault when they write to an input
   std::int64_t input_bytes = 0, output_bytes = 0;   // of a plan: of the memory behind the two descriptors
   std::int64_t allowance_bytes = 0;                 // address space that the candidate may use
   std::int64_t cpu_seconds = 0;                     // RLIMIT_CPU
@@ -47,7 +46,7 @@ std::string ToJson(const WorkerSetup& setup);  // one line
 Result<WorkerSetup> ParseWorkerSetup(const std::string& line);
 
 enum class Ask : std::uint32_t {
-  kLoad,     // dlopen and look for the symbols
+  kLoad,     // dlopen and look for the symbols; of a plan, load `library`
   kPrepare,  // hone_prepare, if there is one
   kRun,      // hone_run, `count` times, from slots[0] into slots[1]
   kRelease,  // hone_release, if there was a hone_prepare
@@ -64,6 +63,8 @@ struct Request {
   std::uint32_t cold = 0;      // flush slots[0] and the parameters from all caches before the clock starts
   std::uint32_t view = 0;
   std::uint32_t slots[kMaxSlots] = {};
+  std::uint32_t guard_inputs = 0;  // kLoad of a plan: its kernels fault when they write to an input
+  char library[1024] = {};         // kLoad of a plan: path of the built plan
 };
 
 enum class Said : std::uint32_t {

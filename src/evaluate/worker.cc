@@ -318,13 +318,14 @@ int WorkerMain() {
     std::fprintf(stderr, "%s\n", prepared.error().message.c_str());
     return 3;
   }
-  return ServeRequests([&](const Request& request) { return worker.WorkerAnswer(request); });
+  return ServeRequests([] {}, [&](const Request& request) { return worker.WorkerAnswer(request); });
 }
 
-int ServeRequests(const std::function<Reply(const Request&)>& answer) {
+int ServeRequests(const std::function<void()>& get_ready, const std::function<Reply(const Request&)>& answer) {
   Reply ready;
   ready.said = Said::kReady;
   if (send(kChannelDescriptor, &ready, sizeof ready, MSG_NOSIGNAL) != sizeof ready) return 4;
+  get_ready();
   Request request;
   while (recv(kChannelDescriptor, &request, sizeof request, 0) == sizeof request) {
     const Reply reply = answer(request);

@@ -13,8 +13,9 @@ struct WorkerSetup;
 // channel ends. Returns the exit status.
 int WorkerMain();
 
-// Says that it is ready, then answers every Request until the channel ends, and ends the process.
-int ServeRequests(const std::function<Reply(const Request&)>& answer);
+// Says that it is ready, gets ready for what takes longer, then answers every Request until the channel ends, and ends
+// the process.
+int ServeRequests(const std::function<void()>& get_ready, const std::function<Reply(const Request&)>& answer);
 
 // The same for a plan (plan_worker.cc), whose tensors lie in device memory that the judge shares.
 int PlanWorkerMain(WorkerSetup setup);

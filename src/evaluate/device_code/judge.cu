@@ -43,7 +43,10 @@ __global__ void Settle(const double* value, double* scale, const double* honest,
   double ratio = 0;
   for (int64_t i = First(); i < count; i += Stride()) {
     const double v = value[i], h = honest[i];
-    if (v != v) continue;
+    if (v != v) {
+      if (h != h) scale[i] = 0;  // of a NaN's error nothing can be said, but here it is what the definitions say
+      continue;
+    }
     const double error = std::abs(h - v);
     if (!std::isfinite(h) && std::isfinite(v)) {
       scale[i] = kInfinity;
