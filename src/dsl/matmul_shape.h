@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "dsl/cpu/loops.h"
 #include "dsl/kernel.h"
+#include "dsl/loops.h"
 
 namespace hone::dsl {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "dsl/cpu/loops.h"
 #include "dsl/cpu/window.h"
+#include "dsl/loops.h"
 
 namespace hone::dsl {
 namespace {

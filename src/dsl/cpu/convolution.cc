@@ -6,9 +6,9 @@
 #include <functional>
 
 #include "base/check.h"
-#include "dsl/cpu/knobs.h"
-#include "dsl/cpu/loops.h"
 #include "dsl/family.h"
+#include "dsl/knobs.h"
+#include "dsl/loops.h"
 
 namespace hone::dsl {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "dsl/cpu/element.h"
-#include "dsl/cpu/knobs.h"
+#include "dsl/element.h"
+#include "dsl/knobs.h"
 
 namespace hone::dsl {
 namespace {
@@ -669,26 +669,7 @@ class FoldEmitter {
     if (rows_ ? Dim(reduced_.back()).extent < kRowBlock / 8 || reduced_count_ <= kRowBlock
               : Dim(reduced_.back()).extent < 4 * kMomentRows)
       return false;
-    const FoldPass::Item &sum = passes[0].items[0], &squares = passes[1].items[0];
-    if (sum.fold != ReduceOp::kSum || squares.fold != ReduceOp::kSum) return false;
-    if (sum.body->type != ScalarType::kReal || squares.body->type != ScalarType::kReal) return false;
-    const auto is = [](const Expr& e, BinaryOp op) { return e->kind == Expr::Kind::kBinary && e->binary == op; };
-    const auto is_it = [](const Expr& e) { return e->kind == Expr::Kind::kLoad && e->buffer == kItOperand; };
-    const auto is_number = [](const Expr& e, double number) {
-      return e->kind == Expr::Kind::kConst && e->type == ScalarType::kReal && e->real == number;
-    };
-    const auto count = static_cast<double>(reduced_count_);
-    const Expr& mean = sum.finish;
-    const bool divides = is(mean, BinaryOp::kDiv) && is_it(mean->operands[0]) && is_number(mean->operands[1], count);
-    const bool times = is(mean, BinaryOp::kMul) && is_it(mean->operands[0]) && is_number(mean->operands[1], 1 / count);
-    if (!divides && !times) return false;
-    const Expr& square = squares.body;
-    const bool power = is(square, BinaryOp::kPow) && is_number(square->operands[1], 2);
-    const bool product = is(square, BinaryOp::kMul) && SameExpr(square->operands[0], square->operands[1]);
-    if (!power && !product) return false;
-    const Expr& distance = square->operands[0];
-    return is(distance, BinaryOp::kSub) && SameExpr(distance->operands[0], sum.body) &&
-           distance->operands[1]->kind == Expr::Kind::kLoad && distance->operands[1]->buffer == kLetOperand - sum.let;
+    return IsVariance(passes[1].items[0], passes[0].items[0], reduced_count_);
   }
 
   // A value that is combined with others goes through a constant if it is more than a name.
@@ -1118,8 +1099,6 @@ NestShape ShapeOf(const Kernel& kernel) {
 }
 
 }  // namespace
-
-bool FoldsRows(const Kernel& kernel) { return ShapeOf(kernel).rows; }
 
 void EmitFolds(const KernelProgram& program, const Kernel& kernel, Writer& writer, const std::vector<FoldPass>& passes,
                const Expr& result) {

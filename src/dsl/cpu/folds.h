@@ -14,36 +14,14 @@
 #include <string>
 #include <vector>
 
-#include "dsl/cpu/loops.h"
 #include "dsl/cpu/writer.h"
 #include "dsl/family.h"
+#include "dsl/fold_pass.h"
 #include "dsl/kernel.h"
+#include "dsl/loops.h"
 
 namespace hone::dsl {
 
-// In expressions of passes: the element of the target at this place, which an earlier pass has left there.
-inline constexpr int kKeptOperand = -1000000;
-
-struct FoldPass {
-  struct Item {
-    int let = 0;  // its value is Load(kLetOperand - let) from then on
-    ReduceOp fold = ReduceOp::kSum;
-    Expr body;
-    Expr finish;       // of `it`, the folded value
-    std::string name;  // a hint for the variable
-    bool nans = true;  // of a maximum: whether a NaN is one; not, where it comes into the result in another way
-  };
-  std::vector<Item> items;
-  Expr keep;  // written to the target at each element, if set
-  // Softmax's maximum (item 0, let 0) and sum of exp(body - maximum) (item 1, let 1) in one pass over memory, by
-  // blocks. `keep` are then the same exps; the result sees let 1 times the factor that its block still lacks.
-  bool online = false;
-  // Item 1 is the sum of the squared distances from item 0's mean. Found out by EmitFolds.
-  bool moments = false;
-};
-
-// Which nest the kernel has on this machine-independent level; for knobs.
-bool FoldsRows(const Kernel& kernel);
 bool FoldsOneRange(const Kernel& kernel);  // the folded dimensions are one in memory
 
 // Passes in order, then `result`: an expression over the whole space if the family keeps its axes, else over the

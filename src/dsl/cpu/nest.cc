@@ -8,9 +8,9 @@
 #include <limits>
 
 #include "base/check.h"
-#include "dsl/cpu/element.h"
-#include "dsl/cpu/loops.h"
+#include "dsl/element.h"
 #include "dsl/family.h"
+#include "dsl/loops.h"
 
 namespace hone::dsl {
 namespace {

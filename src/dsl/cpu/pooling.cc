@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "dsl/cpu/knobs.h"
-#include "dsl/cpu/loops.h"
+#include "dsl/knobs.h"
+#include "dsl/loops.h"
 
 namespace hone::dsl {
 

@@ -4,8 +4,8 @@
 
 #include <optional>
 
-#include "dsl/cpu/loops.h"
 #include "dsl/family.h"
+#include "dsl/loops.h"
 
 namespace hone::dsl {
 namespace {

@@ -6,9 +6,9 @@
 #include <bit>
 
 #include "base/check.h"
-#include "dsl/cpu/knobs.h"
 #include "dsl/cuda/knobs.h"
 #include "dsl/cuda/map.h"
+#include "dsl/knobs.h"
 
 namespace hone::dsl {
 namespace {
@@ -168,37 +168,6 @@ constexpr Knob kKnobs[] = {
     {"cluster", "blocks that share a row and tell each other what they folded", ClusterValues, CheckCluster},
     {"split", "chunks of a row that have blocks of their own; 1 = whole", ChunksValues, CheckChunks},
 };
-
-bool IsLet(const Expr& expr, int let) { return expr->kind == Expr::Kind::kLoad && expr->buffer == kLetOperand - let; }
-
-// Whether the item folds squares of what `mean` folds, less its mean: sum((x - m) * (x - m)).
-bool IsVariance(const FoldPass::Item& item, const FoldPass::Item& mean, std::int64_t count) {
-  using Kind = Expr::Kind;
-  if (item.fold != ReduceOp::kSum || mean.fold != ReduceOp::kSum || mean.body->type != ScalarType::kReal) return false;
-  // The mean is the sum over the count, and nothing else.
-  const Expr& m = mean.finish;
-  if (m->kind != Kind::kBinary || m->binary != BinaryOp::kDiv || m->operands[0]->kind != Kind::kLoad ||
-      m->operands[0]->buffer != kItOperand || m->operands[1]->kind != Kind::kConst)
-    return false;
-  const Expr& n = m->operands[1];
-  if ((n->type == ScalarType::kReal ? n->real : static_cast<double>(n->whole)) != static_cast<double>(count))
-    return false;
-  const Expr& square = item.body;
-  if (square->kind != Kind::kBinary) return false;
-  Expr difference;
-  if (square->binary == BinaryOp::kMul && SameExpr(square->operands[0], square->operands[1])) {
-    difference = square->operands[0];
-  } else if (square->binary == BinaryOp::kPow && square->operands[1]->kind == Kind::kConst) {
-    const Expr& power = square->operands[1];
-    if ((power->type == ScalarType::kReal ? power->real : static_cast<double>(power->whole)) != 2) return false;
-    difference = square->operands[0];
-  } else {
-    return false;
-  }
-  if (difference->kind != Kind::kBinary || difference->binary != BinaryOp::kSub) return false;
-  return (IsLet(difference->operands[1], mean.let) && SameExpr(difference->operands[0], mean.body)) ||
-         (IsLet(difference->operands[0], mean.let) && SameExpr(difference->operands[1], mean.body));
-}
 
 // A fold as it is done here.
 struct DevicePass {

@@ -12,9 +12,9 @@
 
 #include <vector>
 
-#include "dsl/cpu/folds.h"
 #include "dsl/cuda/writer.h"
 #include "dsl/family.h"
+#include "dsl/fold_pass.h"
 
 namespace hone::dsl {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "dsl/cpu/knobs.h"
 #include "dsl/cuda/knobs.h"
+#include "dsl/knobs.h"
 
 namespace hone::dsl {
 namespace {

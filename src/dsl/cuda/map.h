@@ -1,9 +1,9 @@
 // Writes maps for CUDA: a thread a pack of neighbouring elements, as many threads as there are packs.
 #pragma once
 
-#include "dsl/cpu/loops.h"
 #include "dsl/cuda/writer.h"
 #include "dsl/family.h"
+#include "dsl/loops.h"
 
 namespace hone::dsl {
 

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "dsl/cpu/knobs.h"
 #include "dsl/cuda/matmul_simt.h"
 #include "dsl/cuda/matmul_tensor.h"
+#include "dsl/knobs.h"
 #include "dsl/matmul_shape.h"
 
 namespace hone::dsl {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "dsl/cpu/element.h"
-#include "dsl/cpu/knobs.h"
 #include "dsl/cuda/knobs.h"
+#include "dsl/element.h"
+#include "dsl/knobs.h"
 
 namespace hone::dsl {
 namespace {

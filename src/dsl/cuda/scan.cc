@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "dsl/cpu/knobs.h"
 #include "dsl/cuda/knobs.h"
 #include "dsl/cuda/map.h"
+#include "dsl/knobs.h"
 
 namespace hone::dsl {
 namespace {

@@ -7,8 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "dsl/cpu/element.h"
-#include "dsl/cpu/identities.h"
+#include "dsl/element.h"
 #include "dsl/family.h"
 
 namespace hone::dsl {

@@ -6,9 +6,9 @@
 #include <array>
 
 #include "dsl/cpu/convolution.h"
-#include "dsl/cpu/knobs.h"
 #include "dsl/cpu/window.h"
 #include "dsl/family.h"
+#include "dsl/knobs.h"
 
 namespace hone::dsl {
 namespace {

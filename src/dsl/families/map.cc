@@ -7,11 +7,11 @@
 
 #include <algorithm>
 
-#include "dsl/cpu/knobs.h"
-#include "dsl/cpu/loops.h"
 #include "dsl/cpu/transpose.h"
 #include "dsl/cpu/writer.h"
 #include "dsl/family.h"
+#include "dsl/knobs.h"
+#include "dsl/loops.h"
 
 namespace hone::dsl {
 namespace {

@@ -14,10 +14,10 @@
 #include <array>
 #include <limits>
 
-#include "dsl/cpu/knobs.h"
-#include "dsl/cpu/loops.h"
 #include "dsl/cpu/writer.h"
 #include "dsl/family.h"
+#include "dsl/knobs.h"
+#include "dsl/loops.h"
 #include "dsl/matmul_shape.h"
 
 namespace hone::dsl {

@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "dsl/cpu/element.h"
-#include "dsl/cpu/knobs.h"
 #include "dsl/cuda/nest.h"
+#include "dsl/element.h"
 #include "dsl/family.h"
+#include "dsl/knobs.h"
 
 namespace hone::dsl {
 namespace {

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include "dsl/cpu/folds.h"
-#include "dsl/cpu/knobs.h"
 #include "dsl/cpu/nest.h"
 #include "dsl/cuda/folds.h"
 #include "dsl/cuda/nest.h"
 #include "dsl/family.h"
+#include "dsl/knobs.h"
 
 namespace hone::dsl {
 namespace {

@@ -11,10 +11,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "dsl/cpu/knobs.h"
-#include "dsl/cpu/loops.h"
 #include "dsl/cpu/writer.h"
 #include "dsl/family.h"
+#include "dsl/knobs.h"
+#include "dsl/loops.h"
 
 namespace hone::dsl {
 namespace {

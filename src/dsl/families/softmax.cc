@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "dsl/cpu/folds.h"
-#include "dsl/cpu/knobs.h"
 #include "dsl/cuda/folds.h"
 #include "dsl/family.h"
+#include "dsl/knobs.h"
 
 namespace hone::dsl {
 namespace {

@@ -1,10 +1,10 @@
-#include "dsl/cpu/element.h"
+#include "dsl/element.h"
 
 #include <algorithm>
 #include <functional>
 
 #include "base/check.h"
-#include "dsl/cpu/knobs.h"
+#include "dsl/knobs.h"
 
 namespace hone::dsl {
 namespace {

@@ -1,4 +1,4 @@
-#include "dsl/cpu/loops.h"
+#include "dsl/loops.h"
 
 #include <fmt/format.h>
 

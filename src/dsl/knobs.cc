@@ -1,4 +1,4 @@
-#include "dsl/cpu/knobs.h"
+#include "dsl/knobs.h"
 
 #include <fmt/format.h>
 

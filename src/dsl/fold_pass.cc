@@ -1,0 +1,36 @@
+#include "dsl/fold_pass.h"
+
+#include "dsl/loops.h"
+
+namespace hone::dsl {
+
+bool FoldsRows(const Kernel& kernel) {
+  static const KernelProgram kNone;
+  return Loops(kNone, kernel).dims.back().reduced;
+}
+
+bool IsVariance(const FoldPass::Item& squares, const FoldPass::Item& sum, std::int64_t count) {
+  if (sum.fold != ReduceOp::kSum || squares.fold != ReduceOp::kSum) return false;
+  if (sum.body->type != ScalarType::kReal || squares.body->type != ScalarType::kReal) return false;
+  const auto is = [](const Expr& e, BinaryOp op) { return e->kind == Expr::Kind::kBinary && e->binary == op; };
+  const auto reads = [](const Expr& e, int buffer) { return e->kind == Expr::Kind::kLoad && e->buffer == buffer; };
+  const auto is_number = [](const Expr& e, double number) {
+    return e->kind == Expr::Kind::kConst && e->type == ScalarType::kReal && e->real == number;
+  };
+  const auto n = static_cast<double>(count);
+  const Expr& mean = sum.finish;
+  const bool divides =
+      is(mean, BinaryOp::kDiv) && reads(mean->operands[0], kItOperand) && is_number(mean->operands[1], n);
+  const bool times =
+      is(mean, BinaryOp::kMul) && reads(mean->operands[0], kItOperand) && is_number(mean->operands[1], 1 / n);
+  if (!divides && !times) return false;
+  const Expr& square = squares.body;
+  const bool power = is(square, BinaryOp::kPow) && is_number(square->operands[1], 2);
+  const bool product = is(square, BinaryOp::kMul) && SameExpr(square->operands[0], square->operands[1]);
+  if (!power && !product) return false;
+  const Expr& distance = square->operands[0];
+  return is(distance, BinaryOp::kSub) && SameExpr(distance->operands[0], sum.body) &&
+         reads(distance->operands[1], kLetOperand - sum.let);
+}
+
+}  // namespace hone::dsl
