@@ -3,9 +3,12 @@
 
 Exit status 77: skipped, no torch. Candidates are found by `hone optimize` with a small budget.
 """
+import ast
+import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -239,6 +242,71 @@ def test_json_problem(folder):
     expect(verified.returncode == 1 and "element 7 of y" in verified.stdout, f"a wrong element is found: {verified.stdout}")
 
 
+CUDA = {  # name: (tensors, operators)
+    "softmax": ([("x", [64, 512], "input"), ("y", [64, 512], "output")],
+                [("aten._softmax.default", {"self": "%x", "dim": 1, "half_to_float": False}, ["y"])]),
+    "matmul": ([("a", [512, 512], "input"), ("b", [512, 512], "input"), ("y", [512, 512], "output")],
+               [("aten.mm.default", {"self": "%a", "mat2": "%b"}, ["y"])]),
+    "cumsum": ([("x", [64, 512], "input"), ("y", [64, 512], "output")],
+               [("aten.cumsum.default", {"self": "%x", "dim": 1}, ["y"])]),
+    "argmax": ([("x", [64, 512, 8], "input"), ("y", [64, 8], "output")],
+               [("aten.argmax.default", {"self": "%x", "dim": 1}, ["y"])]),
+}
+CUDA_MODEL = """import torch
+class Model(torch.nn.Module):
+    \"\"\"The forward pass.\"\"\"
+    def __init__(self):
+        super(Model, self).__init__()
+    def forward(self, *tensors):
+        raise NotImplementedError
+"""
+
+
+def test_cuda(folder):
+    """What the expert writes for CUDA is one Python file whose kernels nvcc takes, without a device."""
+    model = folder / "model.py"
+    model.write_text(CUDA_MODEL)
+    sha = hashlib.sha256(CUDA_MODEL.encode()).hexdigest()
+    for name, (tensors, operators) in CUDA.items():
+        described = []
+        for tensor, shape, role in tensors:
+            dtype = "i64" if name == "argmax" and role == "output" else "f32"
+            described.append({"name": tensor, "shape": shape, "dtype": dtype, "role": role})
+            if role != "output":
+                described[-1]["generator"] = {"kind": "uniform", "low": 0, "high": 1}
+        problem, program, out = folder / f"{name}.json", folder / f"{name}.hk", folder / f"{name}_cuda"
+        problem.write_text(json.dumps({"hone_problem": 1, "name": name, "contract": "torch", "tensors": described,
+                                       "provenance": {"source": str(model), "source_sha256": sha},
+                                       "graph": [{"op": op, "args": args, "outputs": made} for op, args, made in operators]}))
+        done = hone("propose", problem, "--target", "cuda")
+        expect(done.returncode == 0, f"propose {name} for CUDA: {done.stderr}")
+        program.write_text(done.stdout)
+        done = hone("export", "--problem", problem, "--program", program, "-o", out)
+        expect(done.returncode == 0, f"export {name} for CUDA: {done.stderr}")
+        if done.returncode != 0:
+            continue
+        plan, text = json.loads((out / "plan.json").read_text()), (out / "model_new.py").read_text()
+        names = {node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ClassDef)}
+        expect(names == {"ModelNew"}, f"{name}: the classes of model_new.py are {names}")
+        for step in plan.get("prepare", []) + plan["steps"]:
+            if step["do"] == "launch":
+                grid = ", ".join(map(str, (step["grid"] + [1, 1])[:3]))
+                launch = f"reinterpret_cast<const void*>(&{step['kernel']}), dim3({grid}),"
+                expect(launch in text, f"{name}: {launch} is not in model_new.py")
+        plain = re.sub(r"(#|//).*", "", text)  # as KernelBench's checker reads it
+        expect(not re.search(r"\bpass\b|\btry\s*:|\bexcept\b", plain), f"{name}: a word that KernelBench forbids")
+        expect("__global__" in plain and "load_inline" in plain, f"{name}: what KernelBench asks for is not in it")
+        if shutil.which("nvcc"):
+            source = folder / f"{name}.cu"
+            source.write_text(text.split("hone_cuda = r'''\n")[1].split("'''\n")[0])
+            done = run("nvcc", "-gencode=arch=compute_90a,code=sm_90a", "-std=c++17", "-c", source, "-o", folder / f"{name}.o")
+            expect(done.returncode == 0, f"nvcc on {name}: {done.stderr[:500]}")
+    done = hone("export", "--problem", problem, "--program", program, "-o", folder / "none", "--form", "module")
+    one_line(done, 2, "--form bundle")
+    done = hone("export", "-o", folder / "none")
+    one_line(done, 2, "--program")
+
+
 def main():
     interpreters = pythons()
     with tempfile.TemporaryDirectory() as name:
@@ -246,6 +314,7 @@ def main():
         os.environ["HONE_CACHE"] = os.environ.get("HONE_CACHE") or str(folder / "cache")
         os.environ["HONE_DATA"] = os.environ.get("HONE_DATA") or str(folder / "data")
         test_json_problem(folder)
+        test_cuda(folder)
         for i, python in enumerate(interpreters):
             (folder / f"import_{i}").mkdir()
             test_import(folder / f"import_{i}", python)

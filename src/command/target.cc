@@ -13,9 +13,11 @@ Result<bool> WantsCuda(VerbCall& call) {
   return target == "cuda";
 }
 
-Result<Machine> KnownMachine(VerbCall& call) {
+Result<Machine> KnownMachine(VerbCall& call) { return KnownMachine(HONE_TRY(WantsCuda(call))); }
+
+Result<Machine> KnownMachine(bool cuda) {
   Machine described = DescribeMachine();
-  if (HONE_TRY(WantsCuda(call))) described = cuda::DescribeDevice().value_or(cuda::TypicalDevice());
+  if (cuda) described = cuda::DescribeDevice().value_or(cuda::TypicalDevice());
   auto kept = LoadCalibration(described);
   if (!kept && kept.error().kind != ErrorKind::kNotFound) return kept;
   return kept ? std::move(kept) : Result<Machine>(std::move(described));

@@ -16,5 +16,6 @@ Result<bool> WantsCuda(VerbCall& call);
 // What is known of the device that --target names without running anything on it: its kept calibration, else its facts;
 // of cuda without a device, a typical one's.
 Result<Machine> KnownMachine(VerbCall& call);
+Result<Machine> KnownMachine(bool cuda);
 
 }  // namespace hone

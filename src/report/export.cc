@@ -9,6 +9,7 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
+#include "candidate/plan.h"
 #include "store/store.h"
 
 namespace hone {
@@ -20,6 +21,7 @@ namespace fs = std::filesystem;
 // What a file of an export is, for its README.
 constexpr std::pair<std::string_view, std::string_view> kPurposes[] = {
     {"kernel.cc", "the kernel: one C++ file"},
+    {"plan.json", "the kernels for the device and their launches"},
     {"program.hk", "the program in hone's kernel language that it was written from"},
     {"include/hone/module.h", "its C interface, documented"},
     {"include/dlpack/dlpack.h", "the tensors of that interface"},
@@ -29,6 +31,7 @@ constexpr std::pair<std::string_view, std::string_view> kPurposes[] = {
     {"hone_module.py", "builds, loads and calls the kernel from plain Python"},
     {"verify.py", "checks and times it again, without hone"},
     {"sample.safetensors", "inputs and results in double precision, for verify.py"},
+    {"model_new.py", "`ModelNew` as one file, for PyTorch and for KernelBench's evaluator"},
     {"export.json", "the same facts for programs"},
 };
 
@@ -70,10 +73,20 @@ std::vector<ExportedFile> ModuleFiles(const ExportMaterial& material) {
     if (auto* file = std::get_if<FromFile>(&tensor.generator); file && values.contains(file->path))
       file->path = values.at(file->path);
   }
-  std::vector<ExportedFile> files = {{"kernel.cc", material.module, {}}};
+  std::vector<ExportedFile> files;
+  if (material.plan.empty()) {
+    files.push_back({"kernel.cc", material.module, {}});
+    files.push_back({"include/hone/module.h", std::string(material.module_header), {}});
+    files.push_back({"include/dlpack/dlpack.h", std::string(material.dlpack_header), {}});
+  } else {
+    files.push_back({"plan.json", material.plan, {}});
+    const auto plan = ParsePlan(material.plan);
+    if (const auto* parsed = std::get_if<Plan>(&plan)) {
+      for (const PlanSource& source : parsed->sources)
+        files.push_back({"kernels/" + fs::path(source.name).filename().string(), source.text, {}});
+    }
+  }
   if (!material.program.empty()) files.push_back({"program.hk", material.program, {}});
-  files.push_back({"include/hone/module.h", std::string(material.module_header), {}});
-  files.push_back({"include/dlpack/dlpack.h", std::string(material.dlpack_header), {}});
   files.push_back({"problem.json", ToJson(problem), {}});
   for (const auto& [from, to] : values) files.push_back({to, {}, (fs::path(material.problem.folder) / from).string()});
   return files;
@@ -93,7 +106,8 @@ std::string ExportFacts(const ExportMaterial& material) {
   }
   const Json facts = {
       {"hone_export", 1},
-      {"id", Sha256(material.module + '\0' + material.run.problem_identity).substr(0, 12)},
+      {"id", Sha256((material.plan.empty() ? material.module : material.plan) + '\0' + material.run.problem_identity)
+                 .substr(0, 12)},
       {"hone", material.hone_version},
       {"run", material.run.id},
       {"attempt", material.attempt.number},
@@ -117,15 +131,18 @@ std::string ExportFacts(const ExportMaterial& material) {
 }
 
 std::string SpeedSection(const ExportMaterial& material) {
+  if (material.run.id.empty()) return "It belongs to no run: it was neither judged nor timed.\n";
   std::string text = fmt::format(
       "Attempt {} of run {}, measured {} UTC on {}{}.\n", material.attempt.number, material.run.id,
       UtcTime(material.measured_ms),
       material.processor.empty() ? fmt::format("another machine ({})", material.run.machine) : material.processor,
       material.confirmed ? ", confirmed on fresh inputs at the end of the run" : "");
   if (const auto& timing = material.evaluation.timing) {
-    text += fmt::format("On {} thread{}: {} with warm caches, {} with cold ones (medians of {} and {} samples)",
-                        timing->threads, timing->threads == 1 ? "" : "s", Time(timing->warm.median_us),
-                        Time(timing->cold.median_us), timing->warm.count, timing->cold.count);
+    text += fmt::format(
+        "{}{} with warm caches, {} with cold ones (medians of {} and {} samples)",
+        material.plan.empty() ? fmt::format("On {} thread{}: ", timing->threads, timing->threads == 1 ? "" : "s")
+                              : "On the device: ",
+        Time(timing->warm.median_us), Time(timing->cold.median_us), timing->warm.count, timing->cold.count);
     if (timing->prepare_us > 0)
       text += fmt::format("; its parameters are prepared once, in {}", Time(timing->prepare_us));
     if (material.run.bound_us > 0) text += fmt::format("; that machine's limit is {}", Time(material.run.bound_us));
@@ -157,6 +174,7 @@ std::string FileTable(const std::vector<ExportedFile>& files) {
   std::string text = "| file | what it is |\n|---|---|\n";
   for (const ExportedFile& file : files) {
     std::string_view purpose = "values that problem.json names";
+    if (file.path.starts_with("kernels/")) purpose = "the kernels' source, as it stands in plan.json";
     for (const auto& [path, what] : kPurposes) {
       if (path == file.path) purpose = what;
     }

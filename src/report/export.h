@@ -20,12 +20,13 @@ namespace hone {
 struct ExportMaterial {
   Problem problem;      // files that it names start at problem.folder
   std::string module;   // C++ behind include/hone/module.h
-  std::string program;  // in the kernel language; empty if the candidate is a module
+  std::string plan;     // JSON (docs/plan.md), for a CUDA device, instead of a module; empty for a CPU
+  std::string program;  // in the kernel language; empty if the candidate is a module or a plan
   std::string model;  // the .py file that the problem was imported from, as it was then; empty if that is not to be had
   std::string model_name;    // its file name
   std::string why_no_model;  // one line; empty if there is one
   std::string sample_path;   // safetensors: inputs, parameters, expected.NAME and budget.NAME; empty if there is none
-  RunRecord run;
+  RunRecord run;             // its id is empty if what is exported belongs to no run
   AttemptRecord attempt;
   Evaluation evaluation;         // the one that speaks for it: of its confirmation if there is one
   std::int64_t measured_ms = 0;  // when that ended
@@ -58,7 +59,8 @@ Result<void> WriteFolder(const std::string& folder, const std::vector<ExportedFi
 
 // Parts that forms share.
 
-// kernel.cc, program.hk, the headers that kernel.cc includes, and problem.json with the files of values that it names.
+// kernel.cc and the headers that it includes, or plan.json and its sources; program.hk, and problem.json with the files
+// of values that it names.
 std::vector<ExportedFile> ModuleFiles(const ExportMaterial& material);
 // export.json: what a program wants to know of the export. Its "id" is of kernel and problem.
 std::string ExportFacts(const ExportMaterial& material);

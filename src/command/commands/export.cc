@@ -9,8 +9,11 @@
 
 #include "base/files.h"
 #include "base/sha256.h"
+#include "candidate/candidate.h"
+#include "candidate/plan.h"
 #include "command/command.h"
 #include "command/evaluation_text.h"
+#include "command/target.h"
 #include "dsl/lower.h"
 #include "evaluate/oracle.h"
 #include "graph/graph.h"
@@ -33,8 +36,9 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kLargestSample = std::int64_t{64} << 20;  // bytes
 constexpr std::uint64_t kSampleSeed = 20'000;                    // far from the seeds that candidates are judged on
 
-constexpr Positional kPositionals[] = {
-    {.name = "run", .help = "a run's id or its first digits, as `hone runs` lists them"}};
+constexpr Positional kPositionals[] = {{.name = "run",
+                                        .help = "a run's id or its first digits, as `hone runs` lists them",
+                                        .presence = Presence::kOptional}};
 constexpr Option kOptions[] = {
     {.name = "output", .letter = 'o', .value = "DIR", .help = "the folder to make; it must not exist or be empty"},
     {.name = "attempt",
@@ -42,7 +46,14 @@ constexpr Option kOptions[] = {
      .value = "N",
      .help = "another accepted attempt than the best",
      .at_least = 1},
-    {.name = "form", .value = "NAME", .help = "bundle (all), or module (the C++ kernel alone)", .otherwise = "bundle"},
+    {.name = "form",
+     .value = "NAME",
+     .help = "bundle (all), module (the C++ kernel alone) or kernelbench (one Python file)",
+     .otherwise = "bundle"},
+    {.name = "problem", .value = "PATH", .help = "with --program, instead of a run: problem.json"},
+    {.name = "program",
+     .value = "PATH",
+     .help = "a program (.hk) or a plan (.json) for a CUDA device, exported as it is"},
     {.name = "model", .value = "PATH", .help = "the .py file of the problem, if it has moved"},
     {.name = "values",
      .value = "DIR",
@@ -138,13 +149,40 @@ Result<void> FindValues(const std::string& named, ExportMaterial& material) {
                           missing, folders.front()));
 }
 
-Result<std::string> ModuleOf(const std::string& program, const Problem& problem, const Machine& machine) {
-  const auto lowered = dsl::Lower(program, &problem, LimitsOf(machine));
-  if (const auto* complaint = std::get_if<dsl::Complaint>(&lowered)) {
-    return Fail(ErrorKind::kUsage,
-                fmt::format("this hone does not take the program that was accepted: {}", dsl::ToString(*complaint)));
+// Sets module or plan, and program if the candidate is one.
+Result<void> SetKernel(std::string_view kind, std::string text, const Machine& machine, ExportMaterial& material) {
+  if (kind == Name(CandidateKind::kModule)) {
+    material.module = std::move(text);
+  } else if (kind == Name(CandidateKind::kPlan)) {
+    material.plan = std::move(text);
+  } else {
+    const auto lowered = dsl::Lower(text, &material.problem, LimitsOf(machine));
+    if (const auto* complaint = std::get_if<dsl::Complaint>(&lowered)) {
+      return Fail(ErrorKind::kUsage, fmt::format("this hone does not take the program: {}", dsl::ToString(*complaint)));
+    }
+    const auto& program = std::get<dsl::KernelProgram>(lowered);
+    (machine.cuda ? material.plan : material.module) =
+        machine.cuda ? ToJson(dsl::EmitCuda(program)) : dsl::EmitCpu(program);
+    material.program = std::move(text);
   }
-  return dsl::EmitCpu(std::get<dsl::KernelProgram>(lowered));
+  return {};
+}
+
+void SetTools(ExportMaterial& material) {
+  material.hone_version = HONE_VERSION;
+  material.gcc_flags = StandardFlags(CompilerKind::kGcc);
+  material.clang_flags = StandardFlags(CompilerKind::kClang);
+  material.module_header = kModuleHeader;
+  material.dlpack_header = kDlpackHeader;
+}
+
+Result<std::vector<std::string>> WriteForm(const ExportForm& form, const ExportMaterial& material,
+                                           const std::string& folder) {
+  const auto files = HONE_TRY(form.write(material));
+  HONE_TRY(WriteFolder(folder, files));
+  std::vector<std::string> paths;
+  for (const ExportedFile& file : files) paths.push_back(file.path);
+  return paths;
 }
 
 // Inputs drawn afresh and what the oracle makes of them. Nothing if that were too large.
@@ -177,10 +215,42 @@ Result<bool> WriteSample(const Problem& problem, int threads, const std::string&
   return true;
 }
 
+// A candidate that belongs to no run.
+Result<Answer> ExportProgram(VerbCall& call, const ExportForm& form, const std::string& folder) {
+  const std::string path = call.Text("program");
+  if (path.empty() || call.Text("problem").empty())
+    return Fail(ErrorKind::kUsage, "name a run, or a candidate with --problem problem.json and --program FILE");
+  if (call.Has("run") || call.Has("attempt")) return Fail(ErrorKind::kUsage, "name a run or a program, not both");
+  ExportMaterial material;
+  material.problem = HONE_TRY(LoadProblem(call.Text("problem")));
+  HONE_TRY(FindModel(call.Text("model"), material));
+  Candidate candidate = HONE_TRY(LoadCandidate(path));
+  if (candidate.kind == CandidateKind::kModule)
+    return Fail(ErrorKind::kUsage,
+                fmt::format("{}: a program (.hk) or a plan (.json) for a CUDA device is wanted", path));
+  const Machine machine = HONE_TRY(KnownMachine(true));
+  HONE_TRY(SetKernel(Name(candidate.kind), std::move(candidate.text), machine, material));
+  material.run.problem_identity = Identity(material.problem);
+  material.run.target = "cuda";
+  SetTools(material);
+  const auto paths = HONE_TRY(WriteForm(form, material, folder));
+  return Answer({{"folder", folder},
+                 {"form", form.name},
+                 {"run", ""},
+                 {"attempt", 0},
+                 {"files", paths},
+                 {"model", !material.model.empty()},
+                 {"sample", false},
+                 {"warm_us", 0},
+                 {"speedup", 0}},
+                fmt::format("{}: {}, neither judged nor timed\n", folder, path));
+}
+
 Result<Answer> RunExport(VerbCall& call) {
   const std::string folder = call.Text("output");
   if (folder.empty()) return Fail(ErrorKind::kUsage, "name the folder to make with -o DIR");
   const ExportForm* form = HONE_TRY(FindExportForm(call.Text("form")));
+  if (!call.Has("run") || call.Has("program")) return ExportProgram(call, *form, folder);
   Store store = HONE_TRY(Store::OpenExisting(StorePath(call)));
 
   ExportMaterial material;
@@ -192,36 +262,27 @@ Result<Answer> RunExport(VerbCall& call) {
   HONE_TRY(FindModel(call.Text("model"), material));
   HONE_TRY(FindValues(call.Text("values"), material));
 
-  Machine machine = LoadCalibration().value_or(DescribeMachine());
+  const bool on_cuda = material.run.target == "cuda";
+  Machine machine = HONE_TRY(KnownMachine(on_cuda));
   if (machine.id == material.run.machine) {
     material.processor = machine.processor;
   } else {
     call.Note("the run was made on another machine: settings that a program leaves open are chosen for this one");
   }
-  if (material.evaluation.timing) machine.threads = material.evaluation.timing->threads;
+  if (material.evaluation.timing && !on_cuda) machine.threads = material.evaluation.timing->threads;
   std::string source = HONE_TRY(store.Blob(material.attempt.source_blob));
-  if (material.attempt.kind == Name(CandidateKind::kProgram)) {
-    material.module = HONE_TRY(ModuleOf(source, material.problem, machine));
-    material.program = std::move(source);
-  } else {
-    material.module = std::move(source);
-  }
-  material.hone_version = HONE_VERSION;
-  material.gcc_flags = StandardFlags(CompilerKind::kGcc);
-  material.clang_flags = StandardFlags(CompilerKind::kClang);
-  material.module_header = kModuleHeader;
-  material.dlpack_header = kDlpackHeader;
+  HONE_TRY(SetKernel(material.attempt.kind, std::move(source), machine, material));
+  SetTools(material);
 
   const TempDirectory scratch = HONE_TRY(TempDirectory::Create("export"));
   bool too_large = false;
-  if (form->name == "bundle" && material.model.empty()) {
+  if (form->name == "bundle" && !on_cuda && material.model.empty()) {
     if (call.listener().live()) call.Progress("computing a sample in double precision ...");
     const std::string path = scratch.path() + "/sample.safetensors";
     too_large = !HONE_TRY(WriteSample(material.problem, machine.threads, path));
     if (!too_large) material.sample_path = path;
   }
-  const auto files = HONE_TRY(form->write(material));
-  HONE_TRY(WriteFolder(folder, files));
+  const auto paths = HONE_TRY(WriteForm(*form, material, folder));
 
   const Timing* timing = material.evaluation.timing ? &*material.evaluation.timing : nullptr;
   std::string text = fmt::format("{}: attempt {} of run {}", folder, material.attempt.number, material.run.id);
@@ -229,9 +290,7 @@ Result<Answer> RunExport(VerbCall& call) {
   if (timing && !timing->against.empty())
     text += fmt::format(", {} as fast as {}", SpeedupText(timing->against[0].speedup), timing->against[0].baseline);
   text += '\n';
-  nlohmann::json paths = nlohmann::json::array();
-  for (const ExportedFile& file : files) paths.push_back(file.path);
-  if (form->name == "bundle") {
+  if (form->name == "bundle" && !on_cuda) {
     std::string verified = "against PyTorch";
     if (material.model.empty())
       verified = too_large ? "nothing: a sample would take more than 64 MB" : "against a stored sample";
@@ -242,7 +301,7 @@ Result<Answer> RunExport(VerbCall& call) {
                  {"form", form->name},
                  {"run", material.run.id},
                  {"attempt", material.attempt.number},
-                 {"files", std::move(paths)},
+                 {"files", paths},
                  {"model", !material.model.empty()},
                  {"sample", !material.sample_path.empty()},
                  {"warm_us", timing ? timing->warm.median_us : 0},
@@ -258,15 +317,20 @@ HONE_VERB(export){
     .help =
         "The folder holds the C++ kernel behind its C interface, a PyTorch module ModelNew that stands in for Model, "
         "a\n"
-        "torch.library operator, and verify.py, which checks and times it again. docs/export.md says more.\n"
+        "torch.library operator, and verify.py, which checks and times it again. Of a run for CUDA it holds the plan "
+        "with its\n"
+        "sources, and model_new.py, ModelNew as one file, which KernelBench's evaluator takes too. docs/export.md says "
+        "more.\n"
         "\n"
         "  hone export 3fa -o fast_softmax\n"
-        "  hone export 3fa --attempt 7 --form module -o kernel",
+        "  hone export 3fa --attempt 7 --form module -o kernel\n"
+        "  hone export --problem problem.json --program fast.hk --form kernelbench -o solution",
     .positionals = kPositionals,
     .options = kOptions,
     .json =
-        "folder, form, run, attempt, files[] (paths in the folder), model (bool: the .py file is in it), sample "
-        "(bool),\n"
+        "folder, form, run (empty: none), attempt, files[] (paths in the folder), model (bool: the .py file was "
+        "found), "
+        "sample\n(bool), "
         "warm_us, speedup (over the first baseline; 0 = not known)",
     .run = RunExport,
 };

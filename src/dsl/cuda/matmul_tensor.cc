@@ -54,7 +54,7 @@ std::string ProductText(std::int64_t n, TensorPrecision precision) {
   }
   return fmt::format(
       R"(// d = a * b, and what d was where `add` is not 0: a of 64 x 16, b of {0} x 16, both by their descriptors.
-__forceinline__ void Multiply{8}(float (&d)[{1}], unsigned long a, unsigned long b, int add) {{
+__device__ __forceinline__ void Multiply{8}(float (&d)[{1}], unsigned long a, unsigned long b, int add) {{
   asm volatile(
       "{{\n.reg .pred add;\nsetp.ne.b32 add, %{2}, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{3}.{3} {{{4}}}, %{5}, %{6}, add, 1, 1, 0, 0;\n}}"

@@ -16,7 +16,7 @@ constexpr Knob kKnobs[] = {kBlockThreadsKnob, kPackKnob};
 constexpr std::string_view kScanBlock =
     R"(// What How makes of the values of all threads before this one, and `total` of all; `shared` holds a value for each warp.
 template <class How, int THREADS, class T>
-T ScanBlock(T value, T neutral, T* shared, T& total) {
+__device__ T ScanBlock(T value, T neutral, T* shared, T& total) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   T upto = value;
 #pragma unroll

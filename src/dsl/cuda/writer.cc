@@ -22,38 +22,38 @@ struct HelperText {
 constexpr HelperText kHelpers[] = {
     {"Max", "", R"(// The larger; a NaN on either side is the result.
 template <class T>
-T Max(T a, T b) {
+__device__ T Max(T a, T b) {
   return a != a || a > b ? a : b;
 }
 )"},
     {"Min", "", R"(// The smaller; a NaN on either side is the result.
 template <class T>
-T Min(T a, T b) {
+__device__ T Min(T a, T b) {
   return a != a || a < b ? a : b;
 }
 )"},
     {"Sign", "", R"(template <class T>
-T Sign(T x) {
+__device__ T Sign(T x) {
   return T(x > 0) - T(x < 0);
 }
 )"},
     {"FloorDiv", "", R"(// The quotient towards minus infinity.
 template <class T>
-T FloorDiv(T a, T b) {
+__device__ T FloorDiv(T a, T b) {
   return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 )"},
     {"FloorMod", "", R"(// The remainder that has the sign of b.
 template <class T>
-T FloorMod(T a, T b) {
+__device__ T FloorMod(T a, T b) {
   const T r = a % b;
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
-float FloorMod(float a, float b) {
+__device__ float FloorMod(float a, float b) {
   const float r = fmodf(a, b);
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
-double FloorMod(double a, double b) {
+__device__ double FloorMod(double a, double b) {
   const double r = fmod(a, b);
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
@@ -66,30 +66,30 @@ struct alignas(sizeof(T) * N) Pack {
 )"},
     {"Adds", "", R"(struct Adds {
   template <class T>
-  static T Of(T a, T b) { return a + b; }
+  __device__ static T Of(T a, T b) { return a + b; }
 };
 )"},
     {"Multiplies", "", R"(struct Multiplies {
   template <class T>
-  static T Of(T a, T b) { return a * b; }
+  __device__ static T Of(T a, T b) { return a * b; }
 };
 )"},
     {"Larger", "Max", R"(struct Larger {
   template <class T>
-  static T Of(T a, T b) { return Max(a, b); }
+  __device__ static T Of(T a, T b) { return Max(a, b); }
 };
 )"},
     {"Smaller", "Min", R"(struct Smaller {
   template <class T>
-  static T Of(T a, T b) { return Min(a, b); }
+  __device__ static T Of(T a, T b) { return Min(a, b); }
 };
 )"},
     {"Either", "", R"(struct Either {
-  static bool Of(bool a, bool b) { return a || b; }
+  __device__ static bool Of(bool a, bool b) { return a || b; }
 };
 )"},
     {"Both", "", R"(struct Both {
-  static bool Of(bool a, bool b) { return a && b; }
+  __device__ static bool Of(bool a, bool b) { return a && b; }
 };
 )"},
     {"Place", "",
@@ -104,7 +104,7 @@ struct Place {
     {"FirstLarger", "Place", R"(// The first of the largest; a NaN is the largest.
 struct FirstLarger {
   template <class T>
-  static Place<T> Of(Place<T> a, Place<T> b) {
+  __device__ static Place<T> Of(Place<T> a, Place<T> b) {
     const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
     if (a_nan != b_nan) return a_nan ? a : b;
     if (a_nan || a.value == b.value) return a.at < b.at ? a : b;
@@ -112,7 +112,7 @@ struct FirstLarger {
   }
   // A later element than all that `best` has seen.
   template <class T>
-  static void Take(Place<T>& best, T value, int at) {
+  __device__ static void Take(Place<T>& best, T value, int at) {
     if (!(value <= best.value) && best.value == best.value) best = {value, at};
   }
 };
@@ -120,7 +120,7 @@ struct FirstLarger {
     {"FirstSmaller", "Place", R"(// The first of the smallest; a NaN is the smallest.
 struct FirstSmaller {
   template <class T>
-  static Place<T> Of(Place<T> a, Place<T> b) {
+  __device__ static Place<T> Of(Place<T> a, Place<T> b) {
     const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
     if (a_nan != b_nan) return a_nan ? a : b;
     if (a_nan || a.value == b.value) return a.at < b.at ? a : b;
@@ -128,21 +128,21 @@ struct FirstSmaller {
   }
   // A later element than all that `best` has seen.
   template <class T>
-  static void Take(Place<T>& best, T value, int at) {
+  __device__ static void Take(Place<T>& best, T value, int at) {
     if (!(value >= best.value) && best.value == best.value) best = {value, at};
   }
 };
 )"},
     {"MeetCluster", "",
      R"(// All threads of the cluster come here before any goes on; what they wrote before is seen after.
-void MeetCluster() {
+__device__ void MeetCluster() {
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;\n" ::: "memory");
 }
 )"},
     {"FoldCluster", "MeetCluster",
      R"(// The blocks' values folded in their order; `slot` is shared memory that each of them has for this alone.
 template <class How, int BLOCKS, class T>
-T FoldCluster(T value, T* slot) {
+__device__ T FoldCluster(T value, T* slot) {
   if (threadIdx.x == 0) *slot = value;
   MeetCluster();
   T all = value;
@@ -165,7 +165,7 @@ T FoldCluster(T value, T* slot) {
 )"},
     {"CopyAhead", "", R"(// Begins to copy 4, 8 or 16 bytes to shared memory; they are there after WaitForCopies.
 template <class T>
-void CopyAhead(T* to, const T* from) {
+__device__ void CopyAhead(T* to, const T* from) {
   const unsigned there = static_cast<unsigned>(__cvta_generic_to_shared(to));
   if (sizeof(T) == 16)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(there), "l"(from) : "memory");
@@ -176,16 +176,16 @@ void CopyAhead(T* to, const T* from) {
 }
 )"},
     {"WaitForCopies", "", R"(// For all copies that this thread has begun.
-void WaitForCopies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+__device__ void WaitForCopies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 )"},
     {"Across", "", R"(// What the thread has that differs in these bits of its number.
 template <class T>
-T Across(T value, int bits) {
+__device__ T Across(T value, int bits) {
   return __shfl_xor_sync(0xffffffffu, value, bits);
 }
 )"},
     {"AcrossPlace", "Place", R"(template <class T>
-Place<T> Across(Place<T> place, int bits) {
+__device__ Place<T> Across(Place<T> place, int bits) {
   return {__shfl_xor_sync(0xffffffffu, place.value, bits), __shfl_xor_sync(0xffffffffu, place.at, bits)};
 }
 )"},
@@ -193,7 +193,7 @@ Place<T> Across(Place<T> place, int bits) {
      R"(// The values of LANES neighbouring threads folded; every one of them gets the result. LANES is a power of two; above 32
 // all threads of the block must come here, and `shared` holds a value for each warp of it.
 template <class How, int LANES, class T>
-T Fold(T value, T* shared) {
+__device__ T Fold(T value, T* shared) {
 #pragma unroll
   for (int step = (LANES < 32 ? LANES : 32) / 2; step > 0; step /= 2)
     value = How::Of(value, Across(value, step));

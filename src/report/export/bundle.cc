@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "report/export.h"
+#include "report/model_new.h"
 
 namespace hone {
 
@@ -30,7 +31,36 @@ std::string Usage(const ExportMaterial& material) {
                      arguments, material.why_no_model);
 }
 
+// For a CUDA device: the plan for programs, ModelNew for PyTorch.
+Result<std::vector<ExportedFile>> WriteCuda(const ExportMaterial& material) {
+  std::vector<ExportedFile> files = ModuleFiles(material);
+  std::string usage;
+  if (auto text = ModelNewText(material)) {
+    files.push_back({"model_new.py", std::move(*text), {}});
+    if (!material.model.empty()) files.push_back({"model.py", material.model, {}});
+    usage =
+        "```python\nfrom model_new import ModelNew\nmodel = ModelNew(...).cuda()\nwith torch.no_grad():\n    y = "
+        "model(x)\n```\n"
+        "It needs PyTorch 2.6 or newer and the CUDA toolkit, whose nvcc compiles the kernels when it is imported. It "
+        "computes exactly\n"
+        "the shapes and types of `problem.json`, forward only, on the current stream, one stream at a time for a "
+        "module; anything else is\n"
+        "refused with one line. Parameters may change between calls (not through `.data`).\n" +
+        (material.why_no_model.empty() ? "" : material.why_no_model + '\n');
+  } else {
+    usage = "There is no model_new.py: " + text.error().message + ".\n";
+  }
+  files.push_back({"export.json", ExportFacts(material), {}});
+  std::string readme = fmt::format("# {}: a kernel for a CUDA device\n\n", material.problem.name);
+  readme += "## How fast\n" + SpeedSection(material) + "\n## How to use it\n" + usage;
+  readme += "`plan.json` is the same for other programs: sources, and what to launch with them.\n";
+  readme += "\n## Files\n" + FileTable(files);
+  files.push_back({"README.md", std::move(readme), {}});
+  return files;
+}
+
 Result<std::vector<ExportedFile>> Write(const ExportMaterial& material) {
+  if (!material.plan.empty()) return WriteCuda(material);
   std::vector<ExportedFile> files = ModuleFiles(material);
   if (!material.model.empty()) files.push_back({"model.py", material.model, {}});
   files.push_back({"hone_kernel.py", std::string(kPythonKernel), {}});

@@ -7,6 +7,8 @@ namespace hone {
 namespace {
 
 Result<std::vector<ExportedFile>> Write(const ExportMaterial& material) {
+  if (!material.plan.empty())
+    return Fail(ErrorKind::kUsage, "the kernel is a plan for a CUDA device and no C++ module: use --form bundle");
   std::vector<ExportedFile> files = ModuleFiles(material);
   files.push_back({"export.json", ExportFacts(material), {}});
   std::string readme = fmt::format("# {}: a kernel\n\n", material.problem.name);

@@ -1,0 +1,392 @@
+#include "report/model_new.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/sha256.h"
+#include "candidate/plan.h"
+#include "report/reference_text.h"
+
+namespace hone {
+
+extern const std::string_view kPythonCuda;
+
+namespace {
+
+std::string_view TorchType(DType dtype) {
+  switch (dtype) {
+    case DType::kF64: return "torch.float64";
+    case DType::kF32: return "torch.float32";
+    case DType::kF16: return "torch.float16";
+    case DType::kBF16: return "torch.bfloat16";
+    case DType::kI64: return "torch.int64";
+    case DType::kI32: return "torch.int32";
+    case DType::kI16: return "torch.int16";
+    case DType::kI8: return "torch.int8";
+    case DType::kU8: return "torch.uint8";
+    case DType::kBool: return "torch.bool";
+  }
+  return "";
+}
+
+std::string_view MapType(DType dtype) {
+  switch (dtype) {
+    case DType::kF64: return "CU_TENSOR_MAP_DATA_TYPE_FLOAT64";
+    case DType::kF32: return "CU_TENSOR_MAP_DATA_TYPE_FLOAT32";
+    case DType::kF16: return "CU_TENSOR_MAP_DATA_TYPE_FLOAT16";
+    case DType::kBF16: return "CU_TENSOR_MAP_DATA_TYPE_BFLOAT16";
+    case DType::kI64: return "CU_TENSOR_MAP_DATA_TYPE_INT64";
+    case DType::kI32: return "CU_TENSOR_MAP_DATA_TYPE_INT32";
+    case DType::kI16: return "CU_TENSOR_MAP_DATA_TYPE_UINT16";
+    case DType::kI8:
+    case DType::kU8:
+    case DType::kBool: return "CU_TENSOR_MAP_DATA_TYPE_UINT8";
+  }
+  return "";
+}
+
+std::string Tuple(const Shape& shape) {
+  std::string text = "(";
+  for (const auto extent : shape) text += fmt::format("{}, ", extent);
+  if (shape.size() > 1) text.resize(text.size() - 2);
+  if (shape.size() == 1) text.pop_back();
+  return text + ")";
+}
+
+std::string Quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text)
+    out += c == '"' || c == '\\' ? std::string("\\") + c : c == '\n' ? "\\n" : std::string(1, c);
+  return out + '"';
+}
+
+// As a raw string of Python's, which three such quotes would end: they can only stand in a comment.
+std::string RawString(std::string text) {
+  for (std::size_t at = 0; (at = text.find("'''", at)) != std::string::npos;) text.replace(at, 3, "' '");
+  return "r'''\n" + text + "'''\n";
+}
+
+std::string NumberText(const NumberArgument& number, const std::string& name) {
+  using Type = NumberArgument::Type;
+  static const std::map<Type, std::string_view> types = {
+      {Type::kI8, "signed char"}, {Type::kU8, "unsigned char"}, {Type::kI16, "short"}, {Type::kU16, "unsigned short"},
+      {Type::kI32, "int"},        {Type::kU32, "unsigned"},     {Type::kI64, "long"},  {Type::kU64, "unsigned long"},
+      {Type::kF32, "float"},      {Type::kF64, "double"}};
+  const std::string_view type = types.at(number.type);
+  std::string value;
+  if (const auto* real = std::get_if<double>(&number.value)) {
+    value = std::isnan(*real)   ? "NAN"
+            : std::isinf(*real) ? (*real < 0 ? "-INFINITY" : "INFINITY")
+                                : fmt::format("{:a}", *real);
+  } else if (const auto* whole = std::get_if<std::int64_t>(&number.value)) {
+    value =
+        *whole == std::numeric_limits<std::int64_t>::min() ? "-9223372036854775807l - 1" : fmt::format("{}l", *whole);
+  } else {
+    value = fmt::format("{}ul", std::get<std::uint64_t>(number.value));
+  }
+  return fmt::format("{0} {1} = static_cast<{0}>({2});\n", type, name, value);
+}
+
+// The host's part of the source: it launches the plan's steps.
+class HostText {
+ public:
+  HostText(const Plan& plan, const Problem& problem) : plan_(plan) {
+    for (const Role role : {Role::kInput, Role::kParameter, Role::kOutput}) {
+      for (const Tensor& tensor : problem.tensors) {
+        if (tensor.role == role) Add(tensor.name, tensor.dtype, ElementCount(tensor.shape));
+      }
+    }
+    for (const PlanBuffer& buffer : plan.buffers) Add(buffer.name, buffer.dtype, ElementCount(buffer.shape));
+  }
+
+  std::string Text() {
+    std::string steps = "  if (prepare) {\n";
+    for (const PlanStep& step : plan_.prepare) steps += StepText(step, "    ");
+    if (plan_.prepare.empty()) {
+      steps.clear();
+    } else {
+      steps += "    return;\n  }\n";
+    }
+    for (const PlanStep& step : plan_.steps) steps += StepText(step, "  ");
+    std::string text =
+        "// --- The host's part: the launches of the plan.\n\n"
+        "namespace hone_host {\n\n"
+        "void Check(cudaError_t code, const char* what) {\n"
+        "  if (code != cudaSuccess) throw std::runtime_error(std::string(what) + \": \" + cudaGetErrorString(code));\n"
+        "}\n\n"
+        "void Launch(const char* name, const void* kernel, dim3 grid, dim3 block, dim3 cluster, int shared, void** "
+        "arguments,\n"
+        "            cudaStream_t stream) {\n"
+        "  if (shared > 48 << 10)\n"
+        "    Check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared), name);\n"
+        "  cudaLaunchAttribute attribute{};\n"
+        "  attribute.id = cudaLaunchAttributeClusterDimension;\n"
+        "  attribute.val.clusterDim.x = cluster.x;\n"
+        "  attribute.val.clusterDim.y = cluster.y;\n"
+        "  attribute.val.clusterDim.z = cluster.z;\n"
+        "  cudaLaunchConfig_t config{};\n"
+        "  config.gridDim = grid;\n"
+        "  config.blockDim = block;\n"
+        "  config.dynamicSmemBytes = static_cast<size_t>(shared);\n"
+        "  config.stream = stream;\n"
+        "  config.attrs = &attribute;\n"
+        "  config.numAttrs = cluster.x * cluster.y * cluster.z > 1 ? 1 : 0;\n"
+        "  Check(cudaLaunchKernelExC(&config, kernel, arguments), name);\n"
+        "}\n\n";
+    if (maps_) {
+      text +=
+          "// The driver's function, without linking the driver.\n"
+          "decltype(&cuTensorMapEncodeTiled) EncodeTiled() {\n"
+          "  void* function = nullptr;\n"
+          "  cudaDriverEntryPointQueryResult found{};\n"
+          "#if CUDART_VERSION >= 12050\n"
+          "  Check(cudaGetDriverEntryPointByVersion(\"cuTensorMapEncodeTiled\", &function, 12000, cudaEnableDefault, "
+          "&found),\n"
+          "        \"cuTensorMapEncodeTiled\");\n"
+          "#else\n"
+          "  Check(cudaGetDriverEntryPoint(\"cuTensorMapEncodeTiled\", &function, cudaEnableDefault, &found),\n"
+          "        \"cuTensorMapEncodeTiled\");\n"
+          "#endif\n"
+          "  if (function == nullptr) throw std::runtime_error(\"the driver is older than CUDA 12.0\");\n"
+          "  return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);\n"
+          "}\n\n"
+          "// Extents, strides (bytes, from the second dimension on) and box count from the innermost dimension.\n"
+          "template <unsigned RANK>\n"
+          "CUtensorMap MapOf(void* address, CUtensorMapDataType type, const cuuint64_t (&extents)[RANK],\n"
+          "                  const cuuint64_t (&strides)[RANK], const cuuint32_t (&box)[RANK], CUtensorMapSwizzle "
+          "swizzle) {\n"
+          "  static const auto encode = EncodeTiled();\n"
+          "  cuuint32_t ones[RANK];\n"
+          "  for (unsigned d = 0; d < RANK; ++d) ones[d] = 1;\n"
+          "  CUtensorMap map;\n"
+          "  if (encode(&map, type, RANK, address, extents, strides, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE, "
+          "swizzle,\n"
+          "             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)\n"
+          "    throw std::runtime_error(\"the driver refuses a tensor map\");\n"
+          "  return map;\n"
+          "}\n\n";
+    }
+    text +=
+        "}  // namespace hone_host\n\n"
+        "// `at`: the addresses of inputs, parameters, outputs and buffers, in the order of the lists in Python.\n"
+        "void hone_launch(const std::vector<std::int64_t>& at, bool prepare, std::int64_t on) {\n"
+        "  const auto stream = reinterpret_cast<cudaStream_t>(on);\n";
+    text += plan_.prepare.empty() ? "  if (prepare) return;\n" : "";
+    return text + steps + "}\n";
+  }
+
+ private:
+  struct Memory {
+    std::size_t position = 0;
+    DType dtype = DType::kF32;
+    std::int64_t bytes = 0;
+  };
+
+  void Add(const std::string& name, DType dtype, std::int64_t count) {
+    const std::size_t position = memory_.size();
+    memory_[name] = {position, dtype, count * static_cast<std::int64_t>(Bytes(dtype))};
+  }
+
+  std::string Address(const std::string& name, std::int64_t offset) const {
+    const Memory& memory = memory_.at(name);
+    const std::int64_t bytes = offset * static_cast<std::int64_t>(Bytes(memory.dtype));
+    return fmt::format("reinterpret_cast<void*>(at[{}]{})", memory.position,
+                       bytes == 0 ? "" : fmt::format(" + {}", bytes));
+  }
+
+  std::string MapText(const TensorMapArgument& map) {
+    maps_ = true;
+    const auto element = static_cast<std::int64_t>(Bytes(memory_.at(map.buffer).dtype));
+    std::string extents, strides, box;
+    for (std::size_t d = map.shape.size(); d-- > 0;) {
+      const std::string_view comma = extents.empty() ? "" : ", ";
+      extents += fmt::format("{}{}", comma, map.shape[d]);
+      box += fmt::format("{}{}", comma, map.box[d]);
+      // Of the dimension outside this one; the outermost has none.
+      strides += fmt::format("{}{}", comma, d > 0 ? map.strides[d - 1] * element : 0);
+    }
+    return fmt::format("hone_host::MapOf<{}>({}, {}, {{{}}}, {{{}}}, {{{}}}, {})", map.shape.size(),
+                       Address(map.buffer, map.offset), MapType(memory_.at(map.buffer).dtype), extents, strides, box,
+                       map.swizzle == 0 ? std::string("CU_TENSOR_MAP_SWIZZLE_NONE")
+                                        : fmt::format("CU_TENSOR_MAP_SWIZZLE_{}B", map.swizzle));
+  }
+
+  std::string StepText(const PlanStep& step, const std::string& indent) {
+    if (const auto* set = std::get_if<MemsetStep>(&step)) {
+      return fmt::format("{}hone_host::Check(cudaMemsetAsync({}, {}, {}, stream), \"memset\");\n", indent,
+                         Address(set->buffer, 0), set->byte, memory_.at(set->buffer).bytes);
+    }
+    const auto& launch = std::get<LaunchStep>(step);
+    std::string text = indent + "{\n", arguments;
+    for (std::size_t i = 0; i < launch.arguments.size(); ++i) {
+      const std::string name = fmt::format("a{}", i);
+      text += indent + "  ";
+      if (const auto* buffer = std::get_if<BufferArgument>(&launch.arguments[i])) {
+        text += fmt::format("void* {} = {};\n", name, Address(buffer->name, buffer->offset));
+      } else if (const auto* number = std::get_if<NumberArgument>(&launch.arguments[i])) {
+        text += NumberText(*number, name);
+      } else {
+        text += fmt::format("CUtensorMap {} = {};\n", name, MapText(std::get<TensorMapArgument>(launch.arguments[i])));
+      }
+      arguments += fmt::format("{}&{}", arguments.empty() ? "" : ", ", name);
+    }
+    const auto extents = [](const std::array<std::int64_t, 3>& of) {
+      return fmt::format("dim3({}, {}, {})", of[0], of[1], of[2]);
+    };
+    text += fmt::format("{}  void* arguments[] = {{{}}};\n", indent, arguments.empty() ? "nullptr" : arguments);
+    text += fmt::format(
+        "{}  hone_host::Launch({}, reinterpret_cast<const void*>(&{}), {}, {}, {}, {}, arguments, stream);\n", indent,
+        Quoted(launch.kernel), launch.kernel, extents(launch.grid), extents(launch.block), extents(launch.cluster),
+        launch.shared_bytes);
+    return text + indent + "}\n";
+  }
+
+  const Plan& plan_;
+  std::map<std::string, Memory> memory_;
+  bool maps_ = false;
+};
+
+std::string SourceText(const Plan& plan, const Problem& problem) {
+  HostText host(plan, problem);
+  // PyTorch takes halves' operators away.
+  std::string text;
+  for (const std::string_view name : {"HALF_OPERATORS", "HALF_CONVERSIONS", "HALF2_OPERATORS", "BFLOAT16_CONVERSIONS"})
+    text += fmt::format("#undef __CUDA_NO_{}__\n", name);
+  text +=
+      "#include <cuda.h>\n#include <cuda_runtime.h>\n\n#include <cmath>\n#include <cstdint>\n#include <stdexcept>\n"
+      "#include <string>\n#include <vector>\n\n";
+  return text + plan.sources[0].text + "\n" + host.Text();
+}
+
+constexpr std::string_view kBinding = R"(#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <cstdint>
+#include <vector>
+
+void hone_launch(const std::vector<std::int64_t>& at, bool prepare, std::int64_t on);
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) { module.def("hone_launch", &hone_launch); }
+)";
+
+// nvcc's flags: those that NVRTC alone knows go.
+std::string FlagsText(const Plan& plan) {
+  std::string text = "\"-O3\", \"-DNDEBUG\"";
+  for (const std::string& flag : plan.sources[0].flags) {
+    if (flag != "-default-device" && flag != "--device-as-default-execution-space") text += ", " + Quoted(flag);
+  }
+  return text;
+}
+
+Result<std::string> TablesText(const ExportMaterial& material, const Plan& plan) {
+  std::string inputs, parameters, outputs, buffers;
+  const auto& provenance = material.problem.provenance;
+  for (const Tensor& tensor : material.problem.tensors) {
+    const std::string type = fmt::format("{}, {}", TorchType(tensor.dtype), Tuple(tensor.shape));
+    if (tensor.role == Role::kInput) inputs += fmt::format("    ({}, {}),\n", Quoted(tensor.name), type);
+    if (tensor.role == Role::kOutput) outputs += fmt::format("    ({}, {}),\n", Quoted(tensor.name), type);
+    if (tensor.role != Role::kParameter) continue;
+    std::string key = tensor.name, fill = "None";
+    if (!material.model.empty()) {
+      const auto found = provenance.find("parameter " + tensor.name);
+      const auto* constant = std::get_if<Constant>(&tensor.generator);
+      if (found == provenance.end() && !constant) {
+        return Fail(ErrorKind::kUsage, fmt::format("the values of {} are no parameter of {} and lie in a file: they do "
+                                                   "not go into one Python file",
+                                                   tensor.name, material.model_name));
+      }
+      key = found == provenance.end() ? "" : found->second;
+      if (key.empty()) fill = fmt::format("float(\"{}\")", constant->value);
+    }
+    parameters +=
+        fmt::format("    ({}, {}, {}, {}),\n", Quoted(tensor.name), key.empty() ? "None" : Quoted(key), fill, type);
+  }
+  for (const PlanBuffer& buffer : plan.buffers)
+    buffers += fmt::format("    ({}, {}),  # {}\n", TorchType(buffer.dtype), Tuple(buffer.shape), buffer.name);
+  const auto list = [](std::string_view name, const std::string& rows) {
+    return fmt::format("{} = [{}{}]\n", name, rows.empty() ? "" : "\n", rows);
+  };
+  const auto numbers = provenance.find("constant arguments");
+  return list("hone_inputs", inputs) + list("hone_parameters", parameters) + list("hone_outputs", outputs) +
+         list("hone_buffers", buffers) +
+         fmt::format("hone_prepares = {}\nhone_constant_arguments = {}\n", plan.prepare.empty() ? "False" : "True",
+                     numbers == provenance.end() ? "\"\"" : Quoted(numbers->second));
+}
+
+std::string ModelByNames(const Problem& problem) {
+  std::string arguments, registers;
+  for (const Tensor& tensor : problem.tensors) {
+    if (tensor.role != Role::kParameter) continue;
+    arguments += ", " + tensor.name;
+    registers += fmt::format("        self.register_buffer(\"{0}\", torch.as_tensor({0}))\n", tensor.name);
+  }
+  return fmt::format(
+      "\n\nclass ModelNew(torch.nn.Module):\n"
+      "    def __init__(self{}):\n"
+      "        super().__init__()\n{}\n"
+      "    def forward(self, *inputs):\n"
+      "        return hone_run(self, inputs, [])\n",
+      arguments, registers);
+}
+
+}  // namespace
+
+Result<std::string> ModelNewText(const ExportMaterial& material) {
+  const auto parsed = ParsePlan(material.plan);
+  if (const auto* issue = std::get_if<PlanIssue>(&parsed))
+    return Fail(ErrorKind::kUsage, fmt::format("the plan is not valid: {}: {}", issue->where, issue->message));
+  const Plan& plan = std::get<Plan>(parsed);
+  if (plan.sources.size() != 1) {
+    return Fail(ErrorKind::kUsage,
+                fmt::format("the plan has {} sources; a Python file holds one", plan.sources.size()));
+  }
+  std::string arch = plan.arch.starts_with("sm_") ? plan.arch.substr(3) : plan.arch;  // "90a" is 9.0a
+  arch.insert(std::min(arch.find_last_of("0123456789"), arch.size()), ".");
+  const std::string source = SourceText(plan, material.problem);
+  std::string text = fmt::format(
+      "# {}: a kernel for a CUDA device of compute capability {}, exported by hone {}.\n"
+      "# ModelNew stands in for Model: the same constructor and parameters; its forward launches the kernels below "
+      "and\n"
+      "# nothing else. Needs PyTorch 2.6 or newer and the CUDA toolkit; the kernels are compiled on import.\n",
+      material.problem.name, arch, material.hone_version);
+  text += "import os\n\nimport torch\nfrom torch.utils.cpp_extension import load_inline\n\n";
+  text += "hone_cuda = " + RawString(source) + "\nhone_cpp = " + RawString(std::string(kBinding));
+  text += "\n# name, type and shape; of parameters also their name in the module, or the value that fills them\n" +
+          HONE_TRY(TablesText(material, plan));
+  text += fmt::format(
+      "\nhone_before = os.environ.get(\"TORCH_CUDA_ARCH_LIST\")\n"
+      "os.environ[\"TORCH_CUDA_ARCH_LIST\"] = \"{}\"\n"
+      "hone_extension = load_inline(name=\"hone_{}\", cpp_sources=hone_cpp, cuda_sources=hone_cuda,\n"
+      "                             extra_cuda_cflags=[{}], no_implicit_headers=True)\n"
+      "if hone_before is None:\n"
+      "    del os.environ[\"TORCH_CUDA_ARCH_LIST\"]\n"
+      "else:\n"
+      "    os.environ[\"TORCH_CUDA_ARCH_LIST\"] = hone_before\n\n\n",
+      arch, Sha256(source + FlagsText(plan)).substr(0, 12), FlagsText(plan));
+  text += kPythonCuda;
+  if (material.model.empty()) return text + ModelByNames(material.problem);
+
+  const ReferenceText reference = HONE_TRY(ConstructorOnly(material.model, material.model_name));
+  std::string arguments, names;
+  for (std::string argument : reference.arguments) {
+    const bool spread = argument.starts_with("*");
+    argument.erase(0, argument.find_first_not_of('*'));
+    arguments += fmt::format("{}{}", arguments.empty() ? "" : ", ", spread ? "*" + argument : argument);
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", Quoted(argument));
+  }
+  if (reference.arguments.size() == 1) arguments += ",";
+  text += fmt::format("\n\n# What follows is {}'s, without what it computed.\n", material.model_name);
+  text += reference.before;
+  text += fmt::format("{}return hone_run(self, ({}), [{}])\n", reference.indent, arguments, names);
+  text += reference.after;
+  return text;
+}
+
+}  // namespace hone

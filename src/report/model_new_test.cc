@@ -1,0 +1,209 @@
+#include "report/model_new.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <regex>
+
+#include "base/files.h"
+#include "report/reference_text.h"
+
+namespace hone {
+namespace {
+
+constexpr std::string_view kModel = R"py("""The forward pass of a test."""
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+WIDTH = 64  # try: this
+
+class Scale(nn.Module):
+    def __init__(self, width):
+        """Only this."""
+        super(Scale, self).__init__()
+        self.weight = nn.Parameter(torch.rand(width))
+
+    @torch.no_grad()
+    def forward(self, x):
+        return x * self.weight
+
+class Empty(nn.Module):
+    """Nothing but words."""
+
+class Model(nn.Module):
+    def __init__(self, width: int = WIDTH):
+        super(Model, self).__init__()
+        self.scale = Scale(width)
+        self.word = "Model # not a comment"
+        if width < 0:
+            pass
+
+    def forward(self, x: torch.Tensor,
+                times: float = 2.0) -> torch.Tensor:
+        """Does a pass."""
+        def inner(y):
+            return F.relu(y)
+        return inner(self.scale(x)) * times
+
+    def extra_repr(self):
+        return "width"
+
+batch = 128
+
+def get_inputs():
+    return [torch.rand(batch, WIDTH), 2.0]
+
+def get_init_inputs():
+    return [WIDTH]
+)py";
+
+constexpr std::string_view kPlan = R"json({
+  "hone_plan": 1,
+  "sources": [{"name": "scale.cu", "flags": ["-default-device", "--use_fast_math"], "text": [
+    "#include <cuda_fp16.h>",
+    "struct __align__(64) TensorMap { unsigned long opaque[16]; };",
+    "__device__ float Twice(__half x) { return 2 * static_cast<float>(x); }  // '''quotes'''",
+    "extern \"C\" __global__ void pack(const float* weight, __half* packed) { packed[threadIdx.x] = weight[threadIdx.x]; }",
+    "template <class T, int N>",
+    "__global__ void scale(const __grid_constant__ TensorMap map, const T* x, const __half* packed, T* y, double by, int n) {",
+    "  const int i = blockIdx.x * blockDim.x + threadIdx.x;",
+    "  if (i < n) y[i] = x[i] * Twice(packed[i % N]) * T(by) + T(map.opaque[0] == 0);",
+    "}"]}],
+  "buffers": [{"name": "packed", "dtype": "f16", "shape": [64]}],
+  "prepare": [{"do": "launch", "kernel": "pack", "grid": [1], "block": [64], "arguments": [
+    {"kind": "buffer", "name": "scale_weight"}, {"kind": "buffer", "name": "packed"}]}],
+  "steps": [
+    {"do": "memset", "buffer": "y", "byte": 255},
+    {"do": "launch", "kernel": "scale<float, 64>", "grid": [32, 1, 1], "block": [256], "cluster": [2], "shared": 65536,
+     "arguments": [
+      {"kind": "tensor_map", "buffer": "x", "shape": [128, 64], "strides": [64, 1], "box": [8, 32], "swizzle": 128},
+      {"kind": "buffer", "name": "x"}, {"kind": "buffer", "name": "packed", "offset": 0},
+      {"kind": "buffer", "name": "y"}, {"kind": "f64", "value": 0.1}, {"kind": "i32", "value": 8192}]}]
+})json";
+
+ExportMaterial Material() {
+  ExportMaterial material;
+  material.problem.name = "scale";
+  material.problem.tensors = {{"x", {128, 64}}, {"scale_weight", {64}}, {"y", {128, 64}}};
+  material.problem.tensors[1].role = Role::kParameter;
+  material.problem.tensors[2].role = Role::kOutput;
+  material.problem.provenance = {{"parameter scale_weight", "scale.weight"}, {"constant arguments", "times = 2.0"}};
+  material.plan = kPlan;
+  material.model = kModel;
+  material.model_name = "scale.py";
+  material.hone_version = "1";
+  return material;
+}
+
+bool Holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+// What KernelBench's checker does before it looks for words.
+std::string WithoutComments(const std::string& text) {
+  return std::regex_replace(text, std::regex("(#|//)[^\n]*"), "");
+}
+
+std::string Between(const std::string& text, const std::string& begin, const std::string& end) {
+  const std::size_t from = text.find(begin) + begin.size();
+  return text.substr(from, text.find(end, from) - from);
+}
+
+TEST(ModelNewTest, ConstructorsStayAndWhatIsComputedGoes) {
+  const auto reference = ConstructorOnly(std::string(kModel), "scale.py");
+  ASSERT_TRUE(reference) << reference.error().message;
+  const std::string text = reference->before + reference->after;
+  EXPECT_TRUE(Holds(reference->before, "class ModelNew(nn.Module):\n"));
+  EXPECT_TRUE(Holds(reference->before, "super(ModelNew, self).__init__()"));
+  EXPECT_TRUE(Holds(reference->before, "self.scale = Scale_(width)"));
+  EXPECT_TRUE(Holds(reference->before, "\"Model # not a comment\"")) << "a string was changed";
+  EXPECT_TRUE(Holds(reference->before, "        if width < 0:\n            ...\n"));
+  EXPECT_TRUE(Holds(reference->before, "class Empty_(nn.Module):\n    ...\n"));
+  EXPECT_TRUE(reference->before.ends_with("times: float = 2.0) -> torch.Tensor:\n")) << reference->before;
+  EXPECT_TRUE(Holds(reference->after, "def extra_repr(self):"));
+  for (const char* gone : {"F.relu", "x * self.weight", "get_inputs", "Only this", "no_grad", "functional"})
+    EXPECT_FALSE(Holds(text, gone)) << gone;
+  EXPECT_EQ(reference->arguments, (std::vector<std::string>{"x", "times"}));
+  EXPECT_EQ(reference->indent, "        ");
+}
+
+TEST(ModelNewTest, ModuleWithoutForwardIsRefused) {
+  const auto none = ConstructorOnly("import torch\nclass Model(torch.nn.Module):\n    x = 1\n", "m.py");
+  ASSERT_FALSE(none);
+  EXPECT_TRUE(Holds(none.error().message, "m.py has no class Model")) << none.error().message;
+  EXPECT_FALSE(ConstructorOnly("x = 'a\n", "m.py"));
+}
+
+TEST(ModelNewTest, EveryStepIsLaunchedAsThePlanSays) {
+  const auto text = ModelNewText(Material());
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_TRUE(Holds(*text, "reinterpret_cast<const void*>(&pack), dim3(1, 1, 1), dim3(64, 1, 1), dim3(1, 1, 1), 0,"));
+  EXPECT_TRUE(Holds(*text, "dim3(32, 1, 1), dim3(256, 1, 1), dim3(2, 1, 1), 65536,")) << *text;
+  EXPECT_TRUE(Holds(*text, "cudaMemsetAsync(reinterpret_cast<void*>(at[2]), 255, 32768, stream)"));
+  EXPECT_TRUE(Holds(*text,
+                    "MapOf<2>(reinterpret_cast<void*>(at[0]), CU_TENSOR_MAP_DATA_TYPE_FLOAT32, {64, 128}, "
+                    "{256, 0}, {32, 8}, CU_TENSOR_MAP_SWIZZLE_128B)"))
+      << *text;
+  EXPECT_TRUE(Holds(*text, "(\"scale_weight\", \"scale.weight\", None, torch.float32, (64,)),"));
+  EXPECT_TRUE(Holds(*text, "return hone_run(self, (x, times), [\"x\", \"times\"])"));
+  EXPECT_TRUE(Holds(*text, "hone_constant_arguments = \"times = 2.0\""));
+  EXPECT_TRUE(Holds(*text, "\"TORCH_CUDA_ARCH_LIST\"] = \"9.0a\""));
+  EXPECT_TRUE(Holds(*text, "--use_fast_math"));
+  EXPECT_FALSE(Holds(*text, "-default-device"));
+}
+
+TEST(ModelNewTest, KernelBenchsCheckerFindsNothingForbidden) {
+  const auto made = ModelNewText(Material());
+  ASSERT_TRUE(made);
+  const std::string text = WithoutComments(*made);
+  EXPECT_FALSE(std::regex_search(text, std::regex("\\bpass\\b")));
+  EXPECT_FALSE(std::regex_search(text, std::regex("\\btry\\s*:|\\bexcept\\b")));
+  EXPECT_FALSE(Holds(text, "torch.nn.functional"));
+  EXPECT_TRUE(Holds(text, "__global__"));
+  EXPECT_TRUE(Holds(text, "load_inline"));
+}
+
+TEST(ModelNewTest, WithoutTheModuleParametersAreGivenByName) {
+  ExportMaterial material = Material();
+  material.model.clear();
+  material.problem.provenance.clear();
+  const auto text = ModelNewText(material);
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_TRUE(Holds(*text, "def __init__(self, scale_weight):"));
+  EXPECT_TRUE(Holds(*text, "(\"scale_weight\", \"scale_weight\", None,"));
+}
+
+TEST(ModelNewTest, ParameterOfNeitherModuleNorConstantIsRefused) {
+  ExportMaterial material = Material();
+  material.problem.provenance.erase("parameter scale_weight");
+  EXPECT_FALSE(ModelNewText(material));
+  material.problem.tensors[1].generator = Constant{0.5};
+  const auto text = ModelNewText(material);
+  ASSERT_TRUE(text);
+  EXPECT_TRUE(Holds(*text, "(\"scale_weight\", None, float(\"0.5\"), torch.float32, (64,)),"));
+}
+
+TEST(ModelNewTest, PythonReadsIt) {
+  const auto text = ModelNewText(Material());
+  ASSERT_TRUE(text);
+  const auto scratch = TempDirectory::Create("model_new");
+  ASSERT_TRUE(scratch);
+  ASSERT_TRUE(WriteFileAtomically(scratch->path() + "/m.py", *text));
+  if (std::system("python3 -c '' 2> /dev/null") != 0) GTEST_SKIP() << "no python3";
+  EXPECT_EQ(std::system(("python3 -m py_compile " + scratch->path() + "/m.py").c_str()), 0);
+}
+
+TEST(ModelNewTest, NvccCompilesTheSource) {
+  if (std::system("nvcc --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no nvcc";
+  const auto text = ModelNewText(Material());
+  ASSERT_TRUE(text);
+  const auto scratch = TempDirectory::Create("model_new");
+  ASSERT_TRUE(scratch);
+  ASSERT_TRUE(WriteFileAtomically(scratch->path() + "/m.cu", Between(*text, "hone_cuda = r'''\n", "'''\n")));
+  const std::string command =
+      "nvcc -gencode=arch=compute_90a,code=sm_90a -std=c++17 -D__CUDA_NO_HALF_CONVERSIONS__ -c " + scratch->path() +
+      "/m.cu -o " + scratch->path() + "/m.o";
+  EXPECT_EQ(std::system(command.c_str()), 0) << *text;
+}
+
+}  // namespace
+}  // namespace hone

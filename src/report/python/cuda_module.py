@@ -1,0 +1,66 @@
+def hone_flatten(values):
+    flat = []
+    for value in values:
+        flat.extend(hone_flatten(value) if isinstance(value, (list, tuple)) else [value])
+    return flat
+
+
+def hone_ready(name, tensor, dtype, shape, device):
+    """The same values, dense, where a kernel may read them in large words."""
+    if tensor.device != device or not tensor.is_cuda:
+        raise RuntimeError("%s is on %s, the kernel computes on one CUDA device: move it there" % (name, tensor.device))
+    if tensor.dtype != dtype or tuple(tensor.shape) != shape:
+        raise RuntimeError("%s is %s %s, the kernel was made for %s %s" % (name, tensor.dtype, tuple(tensor.shape), dtype, shape))
+    tensor = tensor.contiguous()
+    return tensor if tensor.data_ptr() % 512 == 0 else tensor.clone()
+
+
+def hone_parameter(model, name, key, fill, dtype, shape, device):
+    if key is None:  # part of the problem, and not of the module
+        return torch.full(shape, fill, dtype=dtype, device=device)
+    for part in key.split("."):
+        model = getattr(model, part)
+    return model
+
+
+def hone_state(model, device, stream):
+    """Parameters and workspace of a module, and what the plan prepares: once, and again when a parameter has changed."""
+    places = [None if key is None else hone_parameter(model, name, key, fill, dtype, shape, device)
+              for name, key, fill, dtype, shape in hone_parameters]
+    found = [None if place is None else (place.data_ptr(), place._version) for place in places]
+    state = model.__dict__.get("hone_state")
+    if state is None or state[0] != (device, found):
+        parameters = [hone_ready(row[0], place if place is not None else hone_parameter(model, *row, device), *row[3:], device)
+                      for place, row in zip(places, hone_parameters)]
+        buffers = [torch.empty(shape, dtype=dtype, device=device) for dtype, shape in hone_buffers]
+        if hone_prepares:
+            hone_extension.hone_launch(
+                [0] * len(hone_inputs) + [tensor.data_ptr() for tensor in parameters] + [0] * len(hone_outputs) +
+                [tensor.data_ptr() for tensor in buffers], True, stream)
+            torch.cuda.synchronize()
+        # It holds on to the parameters' memory, so that nothing else comes to lie at those addresses.
+        state = ((device, found), parameters, buffers, places)
+        model.__dict__["hone_state"] = state
+    return state
+
+
+def hone_run(model, arguments, names):
+    flat = hone_flatten(arguments)
+    numbers = ", ".join("%s = %r" % (names[i] if i < len(names) else "input_%d" % i, value)
+                        for i, value in enumerate(flat) if not isinstance(value, torch.Tensor))
+    if numbers != hone_constant_arguments:
+        raise RuntimeError("the kernel was made for the arguments %s, got %s" %
+                           (hone_constant_arguments or "that are tensors", numbers or "none"))
+    tensors = [value for value in flat if isinstance(value, torch.Tensor)]
+    if len(tensors) != len(hone_inputs):
+        raise RuntimeError("the kernel takes %d tensors, got %d" % (len(hone_inputs), len(tensors)))
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
+        raise RuntimeError("the kernel computes forward only: use it under torch.no_grad()")
+    device = tensors[0].device if tensors else torch.device("cuda", torch.cuda.current_device())
+    inputs = [hone_ready(name, tensor, dtype, shape, device) for tensor, (name, dtype, shape) in zip(tensors, hone_inputs)]
+    with torch.cuda.device(device):
+        stream = torch.cuda.current_stream().cuda_stream
+        _, parameters, buffers, _ = hone_state(model, device, stream)
+        outputs = [torch.empty(shape, dtype=dtype, device=device) for _, dtype, shape in hone_outputs]
+        hone_extension.hone_launch([tensor.data_ptr() for tensor in inputs + parameters + outputs + buffers], False, stream)
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
