@@ -30,6 +30,16 @@ TEST(GraphTest, StagesComeInAnOrderInWhichTheyRun) {
   EXPECT_EQ(graph.buffers()[static_cast<std::size_t>(graph.Output(0))].name, "y");
 }
 
+TEST(GraphTest, NumbersAreNotConcatenatedAndRealsHaveNoBits) {
+  EXPECT_EQ(Complaint("x f32 4x6", "y f32 4",
+                      R"([{"op": "sum", "args": {"self": "%x"}, "outputs": ["s"]},
+                          {"op": "cat", "args": {"tensors": ["%s", "%s"], "dim": 0}, "outputs": ["y"]}])"),
+            "node 1 (cat): needs tensors of at least one dimension");
+  EXPECT_EQ(Complaint("x f32 4", "y f32 4",
+                      R"([{"op": "bitwise_and", "args": {"self": "%x", "other": "%x"}, "outputs": ["y"]}])"),
+            "node 0 (bitwise_and): reals have no bits to combine: cast them first");
+}
+
 TEST(GraphTest, AnUnknownOperatorIsNamedWithItsNode) {
   EXPECT_EQ(Complaint("x f32 4", "y f32 4", R"([{"op": "aten.frobnicate", "args": {"self": "%x"}, "outputs": ["y"]}])"),
             "node 0 (aten.frobnicate): hone does not know this operator; `hone graph --ops` lists those that it does");

@@ -388,6 +388,7 @@ void OpCall::Elementwise(DType dtype, std::vector<Operand> operands,
 
 void OpCall::Unary(ResultType type, const std::function<Expr(Expr)>& element) {
   const Operand x = Tensor("self");
+  if (type == ResultType::kWhole && IsFloat(x.dtype())) return Fail("reals have no bits to flip: cast them first");
   const DType dtype = type == ResultType::kBool   ? DType::kBool
                       : type == ResultType::kReal ? RealType(x.dtype())
                                                   : x.dtype();
@@ -432,6 +433,7 @@ void OpCall::Binary(ResultType type, const std::function<Expr(Expr, Expr)>& elem
   }
   DType dtype = CommonType({a, b});
   if (type == ResultType::kReal) dtype = RealType(dtype);
+  if (type == ResultType::kWhole && IsFloat(dtype)) return Fail("reals have no bits to combine: cast them first");
   const ScalarType scalar = ScalarTypeOf(dtype);
   Elementwise(type == ResultType::kBool ? DType::kBool : dtype, operands, [&](auto v) {
     std::size_t next = 0;

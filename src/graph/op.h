@@ -137,8 +137,9 @@ class OpCall {
   void Reduction(ReduceOp op, DType dtype, const Operand& x, const std::vector<int>& dims, bool keep,
                  const std::function<Expr(Indices)>& body, const std::function<Expr(Expr)>& finish = {});
   // The common element-wise forms. `self` (and `other`, a tensor or a number) broadcast; the result's type follows
-  // PyTorch's promotion: kSame keeps it, kReal makes whole numbers f32, kBool is a truth value.
-  enum class ResultType { kSame, kReal, kBool };
+  // PyTorch's promotion: kSame keeps it, kWhole too, but refuses reals, kReal makes whole numbers f32, kBool is a truth
+  // value.
+  enum class ResultType { kSame, kWhole, kReal, kBool };
   // The type of arguments together (tensors, numbers, absent ones skipped): as torch.result_type. A number or a rank-0
   // tensor counts only when it is of a higher category (truth value, whole number, real) than every tensor with
   // dimensions.

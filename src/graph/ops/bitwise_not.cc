@@ -3,7 +3,7 @@
 namespace hone {
 
 HONE_OP(bitwise_not, "each bit flipped; logical for truth values") {
-  call.Unary(OpCall::ResultType::kSame, [](Expr x) { return Apply(UnaryOp::kNot, x); });
+  call.Unary(OpCall::ResultType::kWhole, [](Expr x) { return Apply(UnaryOp::kNot, x); });
 }
 
 }  // namespace hone

@@ -3,7 +3,7 @@
 namespace hone {
 
 HONE_OP(bitwise_or, "bitwise or; logical for truth values") {
-  call.Binary(OpCall::ResultType::kSame, [](Expr a, Expr b) { return Apply(BinaryOp::kOr, a, b); });
+  call.Binary(OpCall::ResultType::kWhole, [](Expr a, Expr b) { return Apply(BinaryOp::kOr, a, b); });
 }
 
 }  // namespace hone

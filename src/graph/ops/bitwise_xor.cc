@@ -3,7 +3,7 @@
 namespace hone {
 
 HONE_OP(bitwise_xor, "bitwise xor; logical for truth values") {
-  call.Binary(OpCall::ResultType::kSame, [](Expr a, Expr b) { return Apply(BinaryOp::kXor, a, b); });
+  call.Binary(OpCall::ResultType::kWhole, [](Expr a, Expr b) { return Apply(BinaryOp::kXor, a, b); });
 }
 
 }  // namespace hone

@@ -9,6 +9,7 @@ HONE_OP(cat, "tensors one after another along dim") {
     std::erase_if(parts,
                   [](const Operand& x) { return x.shape() == Shape{0}; });  // torch lets the empty vector through
   if (parts.empty()) return call.Fail("needs at least one tensor");
+  if (parts[0].rank() == 0) return call.Fail("needs tensors of at least one dimension");
   const int dim = call.Dim("dim", parts[0].rank(), 0);
   Shape shape = parts[0].shape();
   DType dtype = parts[0].dtype();
