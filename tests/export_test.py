@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -305,6 +306,24 @@ def test_cuda(folder):
     one_line(done, 2, "--form bundle")
     done = hone("export", "-o", folder / "none")
     one_line(done, 2, "--program")
+
+    # A run for CUDA needs a device: one for the CPU becomes one in the store.
+    run_id = optimized(folder, folder / "softmax.json")
+    done = hone("export", run_id, "--store", folder / "runs.sqlite", "-o", folder / "none", "--form", "kernelbench")
+    one_line(done, 2, "C++ for a CPU")
+    program = (folder / "softmax.hk").read_bytes()
+    key = hashlib.sha256(program).hexdigest()
+    with sqlite3.connect(folder / "runs.sqlite") as store:
+        store.execute("INSERT INTO blob VALUES (?, ?)", (key, program))
+        number, = store.execute("SELECT sequence FROM run WHERE id = ?", (run_id,)).fetchone()
+        store.execute("UPDATE run SET target = 'cuda' WHERE sequence = ?", (number,))
+        store.execute("UPDATE attempt SET kind = 'program', source_blob = ? WHERE run = ?", (key, number))
+    store.close()
+    done = hone("export", run_id, "--store", folder / "runs.sqlite", "-o", folder / "of_run")
+    expect(done.returncode == 0, f"export of a run for CUDA: {done.stderr}")
+    for name in ("plan.json", "program.hk", "model_new.py", "problem.json"):
+        expect(done.returncode != 0 or (folder / "of_run" / name).read_bytes() == (folder / "softmax_cuda" / name).read_bytes(),
+               f"{name} of a run is that of its program")
 
 
 def main():

@@ -104,7 +104,7 @@ std::string ExportFacts(const ExportMaterial& material) {
                          {"high", comparison.speedup_high}});
     }
   }
-  const Json facts = {
+  Json facts = {
       {"hone_export", 1},
       {"id", Sha256((material.plan.empty() ? material.module : material.plan) + '\0' + material.run.problem_identity)
                  .substr(0, 12)},
@@ -125,8 +125,8 @@ std::string ExportFacts(const ExportMaterial& material) {
       {"against", std::move(against)},
       {"bound_us", material.run.bound_us},
       {"error_over_budget", material.evaluation.verdict.error_over_budget},
-      {"flags", {{"gcc", material.gcc_flags}, {"clang", material.clang_flags}}},
   };
+  if (material.plan.empty()) facts["flags"] = {{"gcc", material.gcc_flags}, {"clang", material.clang_flags}};
   return facts.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
@@ -150,10 +150,11 @@ std::string SpeedSection(const ExportMaterial& material) {
     if (!timing->against.empty()) text += "\n| compared with | takes | speed-up | 95 % interval |\n|---|---|---|---|\n";
     for (const Comparison& comparison : timing->against) {
       text += fmt::format("| {} | {} | {:.2f} | {:.2f} to {:.2f} |\n",
-                          comparison.baseline == "eager"     ? "PyTorch eager"
-                          : comparison.baseline == "compile" ? "torch.compile"
-                          : comparison.baseline == "naive"   ? "the naive loop nest, g++ -O3"
-                                                             : comparison.baseline,
+                          comparison.baseline == "eager"        ? "PyTorch eager"
+                          : comparison.baseline == "compile"    ? "torch.compile"
+                          : comparison.baseline == "eager_tf32" ? "PyTorch eager, TF32"
+                          : comparison.baseline == "naive"      ? "the naive loop nest, g++ -O3"
+                                                                : comparison.baseline,
                           Time(comparison.baseline_warm.median_us), comparison.speedup, comparison.speedup_low,
                           comparison.speedup_high);
     }
