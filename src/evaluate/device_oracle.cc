@@ -2,19 +2,29 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
+#include <thread>
 #include <utility>
 
 namespace hone {
 
-Result<cuda::CompiledCubin> CompileNests(const CudaNests& nests, const std::string& name, const std::string& arch) {
+namespace {
+
+// Few enough to compile within a second, many enough that parsing what comes before them does not count.
+constexpr std::size_t kPartKernels = 16;
+
+Result<cuda::CompiledCubin> CompilePart(const CudaNests& nests, std::size_t first, std::size_t end,
+                                        const std::string& name, const std::string& arch) {
   cuda::CubinRequest request;
-  request.source = nests.source;
+  request.source = nests.Source(first, end);
   request.name = "oracle.cu";
   request.arch = arch;
   // The honest implementation rounds where the definitions say so.
   request.flags = {"--fmad=false"};
   for (const auto& type : {std::string("Tracked"), nests.honest}) {
-    for (const auto& kernel : nests.kernels) request.instances.push_back(fmt::format("{}<{}>", kernel, type));
+    for (std::size_t k = first; k < end; ++k)
+      request.instances.push_back(fmt::format("{}<{}>", nests.kernels[k].name, type));
   }
   auto compiled = HONE_TRY(cuda::CompileCubin(request));
   if (!compiled.ok()) {
@@ -24,15 +34,37 @@ Result<cuda::CompiledCubin> CompileNests(const CudaNests& nests, const std::stri
   return compiled;
 }
 
+}  // namespace
+
+Result<std::vector<cuda::CompiledCubin>> CompileNests(const CudaNests& nests, const std::string& name,
+                                                      const std::string& arch) {
+  const std::size_t count = nests.kernels.size(), parts = (count + kPartKernels - 1) / kPartKernels;
+  std::vector<Result<cuda::CompiledCubin>> made(parts, cuda::CompiledCubin{});
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t part = next++; part < parts; part = next++)
+      made[part] = CompilePart(nests, part * kPartKernels, std::min(count, (part + 1) * kPartKernels), name, arch);
+  };
+  std::vector<std::thread> others;
+  for (std::size_t i = 1; i < std::min<std::size_t>(parts, std::max(1u, std::thread::hardware_concurrency())); ++i)
+    others.emplace_back(work);
+  work();
+  for (auto& other : others) other.join();
+  std::vector<cuda::CompiledCubin> compiled;
+  for (auto& part : made) compiled.push_back(HONE_TRY(std::move(part)));
+  return compiled;
+}
+
 Result<std::unique_ptr<DeviceOracle>> DeviceOracle::Create(DeviceKernels& kernels, const Graph& graph) {
-  CudaNests nests = WriteCudaNests(graph);
-  const auto compiled = HONE_TRY(CompileNests(nests, graph.problem().name, ArchOf(kernels.context().device())));
-  auto module = HONE_TRY(FromDevice(cuda::Module::Load(kernels.context(), compiled.cubin)));
-  const std::size_t count = nests.kernels.size();
-  auto oracle = std::unique_ptr<DeviceOracle>(new DeviceOracle(kernels, std::move(nests), std::move(module)));
-  for (std::size_t i = 0; i < 2 * count; ++i)
-    (i < count ? oracle->tracked_ : oracle->honest_)
-        .push_back(HONE_TRY(FromDevice(oracle->module_.Find(compiled.symbols[i]))));
+  auto oracle = std::unique_ptr<DeviceOracle>(new DeviceOracle(kernels, WriteCudaNests(graph)));
+  const auto parts = HONE_TRY(CompileNests(oracle->nests_, graph.problem().name, ArchOf(kernels.context().device())));
+  for (const auto& part : parts) {
+    oracle->modules_.push_back(HONE_TRY(FromDevice(cuda::Module::Load(kernels.context(), part.cubin))));
+    const std::size_t count = part.symbols.size() / 2;
+    for (std::size_t i = 0; i < 2 * count; ++i)
+      (i < count ? oracle->tracked_ : oracle->honest_)
+          .push_back(HONE_TRY(FromDevice(oracle->modules_.back().Find(part.symbols[i]))));
+  }
   for (const Tensor* output : graph.problem().Outputs()) oracle->counts_.push_back(ElementCount(output->shape));
   return oracle;
 }

@@ -14,8 +14,10 @@
 
 namespace hone {
 
-// No device is needed to compile it. Symbols: those of all kernels for Tracked, then those for the honest type.
-Result<cuda::CompiledCubin> CompileNests(const CudaNests& nests, const std::string& name, const std::string& arch);
+// In parts of so many kernels each, in order, which compile side by side: a deep network has hundreds of them. Symbols
+// of a part: those of all its kernels for Tracked, then those for the honest type. No device is needed to compile them.
+Result<std::vector<cuda::CompiledCubin>> CompileNests(const CudaNests& nests, const std::string& name,
+                                                      const std::string& arch);
 
 // Not thread-safe. `kernels` outlives it.
 class DeviceOracle {
@@ -27,14 +29,13 @@ class DeviceOracle {
   const CudaNests& nests() const { return nests_; }
 
  private:
-  DeviceOracle(DeviceKernels& kernels, CudaNests nests, cuda::Module module)
-      : kernels_(kernels), nests_(std::move(nests)), module_(std::move(module)) {}
+  DeviceOracle(DeviceKernels& kernels, CudaNests nests) : kernels_(kernels), nests_(std::move(nests)) {}
   Result<void> Pass(std::span<const cuda::Address> inputs, bool tracked, std::span<const cuda::Address> value,
                     std::span<const cuda::Address> scale);
 
   DeviceKernels& kernels_;
   CudaNests nests_;
-  cuda::Module module_;
+  std::vector<cuda::Module> modules_;
   std::vector<void*> tracked_, honest_;  // by kernel
   std::vector<std::int64_t> counts_;     // elements of each output
 };

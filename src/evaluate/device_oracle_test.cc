@@ -136,7 +136,7 @@ std::string Emulation(const CudaNests& nests) {
       "struct Place { unsigned x; };\n"
       "static const Place threadIdx{0}, blockIdx{0}, blockDim{1}, gridDim{1};\n"
       "#define __global__\n#define __launch_bounds__(n)\n#define __shared__ static\n#define __syncthreads()\n";
-  text += nests.source;
+  text += nests.Source(0, nests.kernels.size());
   text +=
       "#include <vector>\nstruct Any { const void* at; template <class T> operator T*() const { return (T*)at; } };\n"
       "template <class R, bool tracked> void Pass(const void* const* in, double* const* value, double* const* scale) "
@@ -152,7 +152,7 @@ std::string Emulation(const CudaNests& nests) {
                         run.reversed ? fmt::format("{} - i", run.steps - 1) : "i");
     for (const auto& launch : run.launches) {
       if (launch.scratch_bytes > 0) text += fmt::format("    scratch.resize({});\n", launch.scratch_bytes);
-      text += fmt::format("    {}<R>(", nests.kernels[static_cast<std::size_t>(launch.kernel)]);
+      text += fmt::format("    {}<R>(", nests.kernels[static_cast<std::size_t>(launch.kernel)].name);
       for (const auto& argument : launch.arguments) {
         using Kind = CudaNests::Argument::Kind;
         const char* format = argument.kind == Kind::kInput    ? "Any{{in[{}]}}, "

@@ -56,6 +56,7 @@ class CudaWriter : public NestText {
       const int id = graph_.Output(o);
       if (GoesStraight(id) || Elements(id) == 0) continue;
       nests.runs.emplace_back();
+      comment_.clear();
       OpenResults({}, Elements(id));
       Line("{}", StoreText(fmt::format("{}[at]", name(id)), static_cast<std::ptrdiff_t>(o), "at"));
       CloseLoops(1);
@@ -151,10 +152,11 @@ class CudaWriter : public NestText {
     parameters += "std::int64_t step";
     const auto [it, fresh] = kernels_.try_emplace(parameters + function.body, static_cast<int>(nests_->kernels.size()));
     if (fresh) {
-      nests_->kernels.push_back(fmt::format("Nest{}", it->second));
-      nests_->source +=
-          fmt::format("template <class R>\n__global__ void __launch_bounds__(kMostThreads) Nest{}({}) {{\n{}}}\n\n",
-                      it->second, parameters, function.body);
+      std::string name = fmt::format("Nest{}", it->second);
+      std::string text =
+          fmt::format("{}template <class R>\n__global__ void __launch_bounds__(kMostThreads) {}({}) {{\n{}}}\n\n",
+                      comment_, name, parameters, function.body);
+      nests_->kernels.push_back({std::move(name), std::move(text)});
     }
     launch.kernel = it->second;
     launch.threads = threads;
@@ -167,7 +169,7 @@ class CudaWriter : public NestText {
     const std::size_t end = SequenceEnd(graph_, first);
     if (Elements(stages_[first].buffer) == 0) return;
     auto& run = nests_->runs.emplace_back();
-    nests_->source += Comment(first, end);
+    comment_ = Comment(first, end);
     if (stages_[first].sequence < 0)
       WriteStage(stages_[first]);
     else
@@ -457,6 +459,7 @@ class CudaWriter : public NestText {
   std::string shared_fold_;  // "where a thread begins|how far it steps" while folds are a whole block's
   std::string scratch_;      // the type of the parts that a kernel leaves or reads, empty if it does neither
   std::string guard_;
+  std::string comment_;  // what is being written
 };
 
 }  // namespace
@@ -483,6 +486,12 @@ std::int64_t CudaNests::PeakBytes() const {
   return peak;
 }
 
+std::string CudaNests::Source(std::size_t first, std::size_t end) const {
+  std::string source = head;
+  for (std::size_t k = first; k < end; ++k) source += kernels[k].text;
+  return source;
+}
+
 CudaNests WriteCudaNests(const Graph& graph) {
   CudaNests nests;
   const Honesty honesty = HonestyOf(graph.problem());
@@ -495,7 +504,7 @@ CudaNests WriteCudaNests(const Graph& graph) {
                  honesty.unit, honesty.operand_unit, honesty.smallest);
   head += kNumbersText;
   head += kCudaNestsText;
-  nests.source = head + nests.source;
+  nests.head = std::move(head);
   return nests;
 }
 

@@ -41,12 +41,18 @@ struct CudaNests {
     bool reversed = false;
     std::vector<int> done;
   };
-  std::string source;                // for NVRTC, without contraction into fused multiply-adds
-  std::vector<std::string> kernels;  // templates: instances are kernel<Tracked> and kernel<honest>
-  std::string honest;                // "Honest<float>"
+  struct Kernel {
+    std::string name;  // of a template: its instances are name<Tracked> and name<honest>
+    std::string text;
+  };
+  std::string head;  // what every kernel needs before it
+  std::vector<Kernel> kernels;
+  std::string honest;  // "Honest<float>"
   std::vector<Memory> memories;
   std::vector<Run> runs;
 
+  // Kernels [first, end), for NVRTC, which must not contract into fused multiply-adds.
+  std::string Source(std::size_t first, std::size_t end) const;
   // The most that memories and scratch take at one time, in the pass that needs more.
   std::int64_t PeakBytes() const;
 };
