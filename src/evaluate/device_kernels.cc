@@ -45,7 +45,7 @@ constexpr DType kTypes[] = {DType::kF64, DType::kF32, DType::kF16, DType::kBF16,
                             DType::kI32, DType::kI16, DType::kI8,  DType::kU8,   DType::kBool};
 
 std::vector<std::string> Instances() {
-  std::vector<std::string> instances{"Spoil", "Settle", "Differ"};
+  std::vector<std::string> instances{"Spoil", "Undecided", "Decide", "Settle", "Differ"};
   for (const DType dtype : kTypes) {
     instances.push_back(fmt::format("Draw<{}>", ElementOf(dtype)));
     if (dtype != DType::kBool) instances.push_back(fmt::format("Compare<{}>", ElementOf(dtype)));
@@ -159,8 +159,22 @@ Result<void> DeviceKernels::Poison(cuda::Address at, std::int64_t bytes, std::ui
   return FromDevice(context_.Set(at + static_cast<cuda::Address>(bytes) - 1, pattern & 0xff, 1));
 }
 
-Result<void> DeviceKernels::Settle(DeviceExpected& expected, cuda::Address honest, std::int64_t count) {
+Result<void> DeviceKernels::Settle(DeviceExpected& expected, cuda::Address honest, std::int64_t count, bool real) {
   const std::int64_t blocks = Blocks(count);
+  if (real) {
+    HONE_TRY(Launch("Undecided", blocks, kThreads, expected.value.address(), expected.scale.address(), honest, count,
+                    results_.address()));
+    std::vector<double> found(static_cast<std::size_t>(2 * blocks));
+    HONE_TRY(FromDevice(context_.CopyOut(found.data(), results_.address(), 16 * blocks)));
+    double undecided = 0, worst = 0;
+    for (std::size_t i = 0; i < found.size(); i += 2) {
+      undecided += found[i];
+      worst = std::max(worst, found[i + 1]);
+    }
+    if (2 * undecided > static_cast<double>(count))
+      HONE_TRY(Launch("Decide", blocks, kThreads, expected.value.address(), expected.scale.address(), honest, count,
+                      UndecidedScale(worst, 0)));
+  }
   HONE_TRY(Launch("Settle", blocks, kThreads, expected.value.address(), expected.scale.address(), honest, count,
                   results_.address()));
   std::vector<double> ratios(static_cast<std::size_t>(blocks));

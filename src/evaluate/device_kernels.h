@@ -98,8 +98,8 @@ class DeviceKernels {
   Result<void> Spoil(const Tensor& tensor, cuda::Address at, std::uint64_t seed);
   // 16 bits repeated from `at` on, which is even.
   Result<void> Poison(cuda::Address at, std::int64_t bytes, std::uint16_t pattern);
-  // Sets the honest ratio and the factor, from the honest implementation's values.
-  Result<void> Settle(DeviceExpected& expected, cuda::Address honest, std::int64_t count);
+  // Sets the honest ratio and the factor, from the honest implementation's values. real: the output is of a real type.
+  Result<void> Settle(DeviceExpected& expected, cuda::Address honest, std::int64_t count, bool real);
   Result<OutputCheck> Compare(const Tensor& tensor, cuda::Address got, const DeviceExpected& expected,
                               std::uint16_t poison);
   // The first byte that differs. Both addresses are multiples of 8.

@@ -65,7 +65,10 @@ Result<std::unique_ptr<DeviceOracle>> DeviceOracle::Create(DeviceKernels& kernel
       (i < count ? oracle->tracked_ : oracle->honest_)
           .push_back(HONE_TRY(FromDevice(oracle->modules_.back().Find(part.symbols[i]))));
   }
-  for (const Tensor* output : graph.problem().Outputs()) oracle->counts_.push_back(ElementCount(output->shape));
+  for (const Tensor* output : graph.problem().Outputs()) {
+    oracle->counts_.push_back(ElementCount(output->shape));
+    oracle->real_.push_back(IsFloat(output->dtype));
+  }
   return oracle;
 }
 
@@ -128,7 +131,8 @@ Result<std::vector<DeviceExpected>> DeviceOracle::Run(std::span<const cuda::Addr
   }
   HONE_TRY(Pass(inputs, false, honests, scales));  // its zero scales are overwritten
   HONE_TRY(Pass(inputs, true, values, scales));
-  for (std::size_t o = 0; o < outputs.size(); ++o) HONE_TRY(kernels_.Settle(outputs[o], honests[o], counts_[o]));
+  for (std::size_t o = 0; o < outputs.size(); ++o)
+    HONE_TRY(kernels_.Settle(outputs[o], honests[o], counts_[o], real_[o]));
   return outputs;
 }
 

@@ -38,6 +38,7 @@ class DeviceOracle {
   std::vector<cuda::Module> modules_;
   std::vector<void*> tracked_, honest_;  // by kernel
   std::vector<std::int64_t> counts_;     // elements of each output
+  std::vector<bool> real_;               // whether it is of a real type
 };
 
 }  // namespace hone

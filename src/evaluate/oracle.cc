@@ -20,6 +20,7 @@ struct Oracle::State {
   void* library = nullptr;
   Function function = nullptr;
   std::vector<std::int64_t> counts;  // elements of each output
+  std::vector<bool> real;            // whether it is of a real type
   ~State() {
     if (library) dlclose(library);
   }
@@ -54,9 +55,14 @@ Result<Oracle> Oracle::Compile(const Graph& graph) {
   state->function = reinterpret_cast<State::Function>(dlsym(state->library, "hone_oracle"));
   if (!state->function)
     return Fail(ErrorKind::kCorrupt, fmt::format("{} has no hone_oracle; remove it", compiled.library));
-  for (const Tensor* output : graph.problem().Outputs()) state->counts.push_back(ElementCount(output->shape));
+  for (const Tensor* output : graph.problem().Outputs()) {
+    state->counts.push_back(ElementCount(output->shape));
+    state->real.push_back(IsFloat(output->dtype));
+  }
   return Oracle(std::move(state));
 }
+
+double UndecidedScale(double worst, double value) { return std::max(2 * worst, 2.5e-5) * (1 + std::abs(value)); }
 
 namespace {
 
@@ -71,8 +77,28 @@ void InParts(std::size_t count, int threads, const std::function<void(int, std::
   for (auto& other : others) other.join();
 }
 
+// Bounds of errors that grow through a deep network may end at infinity everywhere, and let anything pass. Where that
+// is so of most of an output, the honest implementation's own largest error, relative to 1 + |value|, is the scale.
+void Decide(Expected& out) {
+  std::size_t undecided = 0;
+  double worst = 0;
+  const auto is_undecided = [&](std::size_t i) {
+    return std::isinf(out.scale[i]) && std::isfinite(out.value[i]) && std::isfinite(out.budget[i]);
+  };
+  for (std::size_t i = 0; i < out.value.size(); ++i) {
+    if (!is_undecided(i)) continue;
+    ++undecided;
+    worst = std::max(worst, std::abs(out.budget[i] - out.value[i]) / (1 + std::abs(out.value[i])));
+  }
+  if (2 * undecided <= out.value.size()) return;
+  for (std::size_t i = 0; i < out.value.size(); ++i) {
+    if (is_undecided(i)) out.scale[i] = UndecidedScale(worst, out.value[i]);
+  }
+}
+
 // Turns the scales of one output into budgets; `out.budget` holds the honest implementation's values.
-void SetBudgets(Expected& out, int threads) {
+void SetBudgets(Expected& out, bool real, int threads) {
+  if (real) Decide(out);
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   // Results in the last bits of the smallest numbers carry an absolute error of about one such bit.
   constexpr double kTiny = std::numeric_limits<float>::denorm_min();
@@ -117,7 +143,7 @@ Result<std::vector<Expected>> Oracle::Run(const std::vector<const void*>& inputs
     honests.push_back(outputs[i].budget.data());
   }
   state_->function(inputs.data(), values.data(), scales.data(), honests.data(), threads);
-  for (auto& output : outputs) SetBudgets(output, threads);
+  for (std::size_t i = 0; i < outputs.size(); ++i) SetBudgets(outputs[i], state_->real[i], threads);
   return outputs;
 }
 

@@ -24,6 +24,11 @@ namespace hone {
 // to 1.
 inline constexpr double kBudgetFactor = 4;
 
+// The scale of an element about which the error analysis says nothing, in an output of which that is so of most
+// (oracle.cc): `worst` is the honest implementation's largest error there, relative to 1 + |value|. With kBudgetFactor
+// no stricter than KernelBench's tolerance of 1e-4.
+double UndecidedScale(double worst, double value);
+
 struct Expected {
   std::vector<double> value;   // of one output, row-major; ints and bools as doubles
   std::vector<double> budget;  // absolute, >= 0; infinity where the contract's precision cannot decide the element

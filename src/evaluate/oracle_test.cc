@@ -362,5 +362,21 @@ TEST(OracleTest, WhereTheDefinitionsGiveANanNothingElseIsRight) {
   EXPECT_GT(expected[0].budget[1], 0);
 }
 
+// (s + 1) - s with a large s: the bound of its error is larger than it, that of the quotient infinite, and zeros would
+// pass.
+TEST(OracleTest, WhereBoundsEndAtInfinityEverywhereTheHonestErrorDecides) {
+  const Graph graph = SmallGraph("fp32", "x f32 64, b f32 8", "y f32 64",
+                                 R"([{"op": "sum", "args": {"self": "%b"}, "outputs": ["s"]},
+                                     {"op": "add.Scalar", "args": {"self": "%s", "other": 1}, "outputs": ["t"]},
+                                     {"op": "sub.Tensor", "args": {"self": "%t", "other": "%s"}, "outputs": ["d"]},
+                                     {"op": "div.Tensor", "args": {"self": "%x", "other": "%d"}, "outputs": ["y"]}])");
+  const Floats x(64, 3), b(8, 1e6f);
+  const auto expected = Reference(graph, {x.data(), b.data()});
+  ASSERT_EQ(expected.size(), 1u);
+  EXPECT_DOUBLE_EQ(expected[0].value[5], 3);
+  EXPECT_GT(expected[0].budget[5], 1e-4);
+  EXPECT_LT(expected[0].budget[5], 1e-3);
+}
+
 }  // namespace
 }  // namespace hone

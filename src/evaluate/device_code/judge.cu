@@ -36,6 +36,40 @@ __global__ void Spoil(unsigned char* data, int64_t elements, int64_t bytes, uint
   for (int64_t i = 0; i < bytes; ++i) data[at * bytes + i] = 0xff;
 }
 
+// How many elements the error analysis says nothing about though all are finite, and the honest implementation's largest
+// error there relative to 1 + |value|: two numbers a block.
+__global__ void Undecided(const double* value, const double* scale, const double* honest, int64_t count,
+                          double* found) {
+  double most = 0, worst = 0;
+  for (int64_t i = First(); i < count; i += Stride()) {
+    if (scale[i] != kInfinity || !std::isfinite(value[i]) || !std::isfinite(honest[i])) continue;
+    most += 1;
+    worst = std::max(worst, std::abs(honest[i] - value[i]) / (1 + std::abs(value[i])));
+  }
+  __shared__ double counts[kThreads], errors[kThreads];
+  counts[threadIdx.x] = most;
+  errors[threadIdx.x] = worst;
+  for (unsigned width = blockDim.x / 2; width > 0; width /= 2) {
+    __syncthreads();
+    if (threadIdx.x < width) {
+      counts[threadIdx.x] += counts[threadIdx.x + width];
+      errors[threadIdx.x] = std::max(errors[threadIdx.x], errors[threadIdx.x + width]);
+    }
+  }
+  if (threadIdx.x == 0) {
+    found[2 * blockIdx.x] = counts[0];
+    found[2 * blockIdx.x + 1] = errors[0];
+  }
+}
+
+// Gives those the scale `unit` times 1 + |value|.
+__global__ void Decide(const double* value, double* scale, const double* honest, int64_t count, double unit) {
+  for (int64_t i = First(); i < count; i += Stride()) {
+    if (scale[i] == kInfinity && std::isfinite(value[i]) && std::isfinite(honest[i]))
+      scale[i] = unit * (1 + std::abs(value[i]));
+  }
+}
+
 // The largest honest error on the scale, over all elements: one number a block. Where an honest implementation
 // overflows, the scale becomes infinite.
 __global__ void Settle(const double* value, double* scale, const double* honest, int64_t count, double* ratios) {
