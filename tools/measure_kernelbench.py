@@ -188,7 +188,7 @@ def main():
     options.add_argument("--budget", type=int, default=6)
     options.add_argument("--time", type=float, default=30)
     options.add_argument("--limit", type=float, default=120)
-    options.add_argument("--only", default="")
+    options.add_argument("--only", default="", help="these alone, in this order")
     options.add_argument("--again", default="")
     options.add_argument("--state", default=str(ROOT / "build" / "kernelbench"))
     options.add_argument("--no-compile", action="store_true")
@@ -207,6 +207,9 @@ def main():
             row = json.loads(line)
             done[row["name"]] = row
     wanted = [(name, file) for name, file in problems(given.kernelbench) if not given.only or name in given.only.split(",")]
+    order = given.only.split(",") if given.only else []
+    if order:
+        wanted.sort(key=lambda problem: order.index(problem[0]))
     lock = threading.Lock()
     lanes = iter(range(given.lanes))
     cores = sorted(os.sched_getaffinity(0))
