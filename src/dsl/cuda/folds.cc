@@ -3,171 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "base/check.h"
-#include "dsl/cuda/knobs.h"
+#include "dsl/cuda/expr.h"
+#include "dsl/cuda/fold_knobs.h"
 #include "dsl/cuda/map.h"
 #include "dsl/knobs.h"
 
 namespace hone::dsl {
 namespace {
 
-constexpr std::int64_t kProcessors = 132;         // of an H100 or H200 SXM
-constexpr std::int64_t kRegisters = 64 << 10;     // of a multiprocessor
 constexpr std::int64_t kManyElements = 256;       // that one thread sums: beyond, it sums in double
 constexpr std::int64_t kResultThreads = 256;      // that compute the elements of a split row
 constexpr std::int64_t kSharedBytes = 220 << 10;  // that a block may have for what is on its way
-constexpr std::int64_t kLargeRow = 32 << 10;      // bytes of a row, or of a block's part of it
 constexpr std::int64_t kSideBySide = 64;          // rows
-constexpr std::int64_t kShortFold = 32;           // elements
 constexpr std::int64_t kFinishThreads = 128;      // that combine the chunks of a row
-constexpr std::int64_t kLeastChunk = 4096;        // elements of a chunk
-constexpr std::int64_t kRowThreads = 128;         // of a block, where a row has fewer
-
-struct Extents {
-  bool rows = true;  // the innermost dimension is folded
-  std::int64_t kept = 1, reduced = 1, inner = 1;
-};
-
-Extents ExtentsOf(const Kernel& kernel) {
-  Extents extents;
-  extents.rows = FoldsRows(kernel);
-  for (std::size_t d = 0; d < kernel.space.size(); ++d) {
-    const bool reduced = std::binary_search(kernel.axes.begin(), kernel.axes.end(), static_cast<int>(d));
-    (reduced ? extents.reduced : extents.kept) *= kernel.space[d].extent;
-    // The stretch of the innermost dimensions that are alike.
-    extents.inner = (reduced == extents.rows ? extents.inner : 1) * kernel.space[d].extent;
-    if (reduced != extents.rows) extents.inner = 1;
-  }
-  return extents;
-}
-
-std::int64_t PowerUp(std::int64_t x) {
-  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(x, 1))));
-}
-
-// Floats of a row that a thread of a block of so many can keep in registers: what is left serves the rest.
-std::int64_t MostKept(std::int64_t threads) {
-  const std::int64_t each = std::min<std::int64_t>(kRegisters / std::max<std::int64_t>(threads, kRowThreads), 255);
-  return std::min<std::int64_t>(each - 32, 96);
-}
-constexpr std::int64_t kClusterThreads = 512;  // of each block of a cluster
-
-std::vector<Setting> Distinct(const std::vector<std::int64_t>& values) {
-  std::vector<Setting> settings;
-  for (const auto value : values) {
-    if (std::find(settings.begin(), settings.end(), Whole(value)) == settings.end()) settings.push_back(Whole(value));
-  }
-  return settings;
-}
-
-std::int64_t DefaultSplit(const Kernel& kernel) {
-  const Extents extents = ExtentsOf(kernel);
-  const std::int64_t units = extents.rows ? extents.kept : (extents.kept + 31) / 32;
-  if (units >= 2 * kProcessors) return 1;
-  const std::int64_t room = std::max<std::int64_t>(1, extents.reduced * (extents.rows ? 1 : 32) / kLeastChunk);
-  return std::min((4 * kProcessors + units - 1) / std::max<std::int64_t>(units, 1), room);
-}
-
-bool FindsPlace(const Kernel& kernel) { return kernel.variant == "argmax" || kernel.variant == "argmin"; }
-
-std::int64_t DefaultSplitOf(const Kernel& kernel) { return FindsPlace(kernel) ? 1 : DefaultSplit(kernel); }
-
-// Blocks that share a row which one block cannot keep in its registers; 1 if the row is short, or longer than what the
-// largest cluster keeps, or need not be kept because it is read once only.
-std::int64_t DefaultCluster(const Kernel& kernel) {
-  const Extents extents = ExtentsOf(kernel);
-  if (!extents.rows || !kernel.family->keeps_axes || DefaultSplitOf(kernel) > 1 ||
-      extents.reduced <= 1024 * MostKept(1024))
-    return 1;
-  const std::int64_t blocks = PowerUp((extents.reduced + kClusterThreads * MostKept(kClusterThreads) - 1) /
-                                      (kClusterThreads * MostKept(kClusterThreads)));
-  return blocks <= 8 ? blocks : 1;
-}
-
-std::vector<Setting> LanesValues(const Kernel& kernel, const Limits&) {
-  const Extents extents = ExtentsOf(kernel);
-  // A short fold is a thread's own.
-  if (extents.reduced <= kShortFold && extents.kept >= 32 * kProcessors && !kernel.family->keeps_axes &&
-      !FindsPlace(kernel))
-    return Distinct({1, extents.rows ? 4 : 2, 8});
-  if (!extents.rows) return Distinct({8, 16, 4, 32});
-  if (DefaultCluster(kernel) > 1) return Distinct({kClusterThreads, 1024, 256});
-  const std::int64_t share = extents.reduced / DefaultSplitOf(kernel);
-  const std::int64_t best = std::clamp<std::int64_t>(PowerUp((share + 15) / 16), 1, 1024);
-  return Distinct({best, std::clamp<std::int64_t>(best / 2, 1, 1024), std::clamp<std::int64_t>(best * 2, 1, 1024),
-                   std::clamp<std::int64_t>(best / 4, 1, 1024)});
-}
-std::optional<std::string> CheckLanes(const Kernel& kernel, const Setting& value) {
-  const auto* lanes = std::get_if<std::int64_t>(&value.value);
-  const bool rows = FoldsRows(kernel);
-  const std::int64_t most = rows ? 1024 : 32;
-  if (lanes && *lanes >= 1 && *lanes <= most && std::has_single_bit(static_cast<std::uint64_t>(*lanes)))
-    return std::nullopt;
-  return fmt::format("it is a power of two from 1 to {} here", most);
-}
-
-// What is read again is worth keeping; a fold that reads its elements once has nothing of it.
-std::vector<Setting> KeepValues(const Kernel& kernel, const Limits&) {
-  const Extents extents = ExtentsOf(kernel);
-  if (DefaultSplitOf(kernel) > 1) return {Word("no")};
-  if (!extents.rows) {
-    // A warp of each lane: 8 lanes of four columns.
-    if (!kernel.family->keeps_axes || extents.reduced > 8 * MostKept(256) / 4) return {Word("no")};
-    return {Word("yes"), Word("no")};
-  }
-  const std::int64_t most =
-      std::max(1024 * MostKept(1024), DefaultCluster(kernel) * kClusterThreads * MostKept(kClusterThreads));
-  if (extents.reduced > most) return {Word("no")};
-  return {Word("yes"), Word("no")};
-}
-std::optional<std::string> CheckKeep(const Kernel&, const Setting& value) { return CheckWord(value, {"no", "yes"}); }
-
-std::vector<Setting> ChunksValues(const Kernel& kernel, const Limits&) {
-  const std::int64_t best = DefaultSplitOf(kernel);
-  if (best == 1) return {Whole(1)};
-  return Distinct({best, std::max<std::int64_t>(best / 2, 1), best * 2});
-}
-std::optional<std::string> CheckChunks(const Kernel& kernel, const Setting& value) {
-  if (FindsPlace(kernel) && value != Whole(1)) return "the place of an extreme is found in one piece; try 1";
-  return CheckRange(value, 1, 1 << 20);
-}
-
-std::vector<Setting> ClusterValues(const Kernel& kernel, const Limits&) {
-  const std::int64_t best = DefaultCluster(kernel);
-  if (best == 1) return {Whole(1)};
-  return Distinct({best, std::min<std::int64_t>(best * 2, 8), 1});
-}
-std::optional<std::string> CheckCluster(const Kernel& kernel, const Setting& value) {
-  const auto* blocks = std::get_if<std::int64_t>(&value.value);
-  if (!blocks || (*blocks != 1 && *blocks != 2 && *blocks != 4 && *blocks != 8)) return "it is 1, 2, 4 or 8; try 1";
-  if (*blocks == 1) return std::nullopt;
-  if (!FoldsRows(kernel)) return "blocks share rows, and here the innermost dimension is not folded; try 1";
-  if (IntSetting(kernel, "lanes") < kRowThreads)
-    return fmt::format("blocks that share a row have {} lanes or more; try 1", kRowThreads);
-  if (IntSetting(kernel, "split") > 1) return "a row that is split has no clusters; try 1";
-  return std::nullopt;
-}
-
-// Copies on their way beside the work cost more than they hide on most rows; for trying, not a default.
-std::vector<Setting> AheadValues(const Kernel& kernel, const Limits&) {
-  const Extents extents = ExtentsOf(kernel);
-  const bool large = 4 * extents.reduced / DefaultCluster(kernel) >= kLargeRow;
-  if (!extents.rows || !kernel.family->keeps_axes || DefaultSplitOf(kernel) > 1 || !large) return {Whole(1)};
-  return {Whole(1), Whole(4), Whole(16)};
-}
-std::optional<std::string> CheckAhead(const Kernel&, const Setting& value) { return CheckRange(value, 1, 1024); }
-
-constexpr Knob kKnobs[] = {
-    {"lanes", "threads that share a row (1 to 1024), or warps that share columns (1 to 32)", LanesValues, CheckLanes},
-    {"keep", "yes: a row is read once and stays in registers", KeepValues, CheckKeep},
-    kPackKnob,
-    {"ahead", "rows that a block takes in turn, each one's elements on their way while it works on the one before",
-     AheadValues, CheckAhead},
-    {"cluster", "blocks that share a row and tell each other what they folded", ClusterValues, CheckCluster},
-    {"split", "chunks of a row that have blocks of their own; 1 = whole", ChunksValues, CheckChunks},
-};
 
 // A fold as it is done here.
 struct DevicePass {
@@ -264,7 +114,6 @@ class FoldWriter {
  private:
   bool keeps_axes() const { return kernel_.family->keeps_axes; }
   const std::string& index() const { return out_.index_type(); }
-  std::int64_t lanes_wide() const { return pack_; }
 
   std::vector<int> Reads() const {
     std::vector<int> reads;
@@ -968,8 +817,6 @@ class FoldWriter {
 };
 
 }  // namespace
-
-std::span<const Knob> FoldKnobsCuda() { return kKnobs; }
 
 void EmitFoldsCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out,
                    const std::vector<FoldPass>& passes, const Expr& result) {

@@ -21,6 +21,5 @@ namespace hone::dsl {
 // As EmitFolds (dsl/cpu/folds.h); `keep` and `online` of passes are not looked at.
 void EmitFoldsCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out,
                    const std::vector<FoldPass>& passes, const Expr& result);
-std::span<const Knob> FoldKnobsCuda();
 
 }  // namespace hone::dsl

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "dsl/cuda/expr.h"
+
 namespace hone::dsl {
 
 MatmulText::MatmulText(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "dsl/cuda/expr.h"
 #include "dsl/cuda/knobs.h"
 #include "dsl/element.h"
 #include "dsl/knobs.h"

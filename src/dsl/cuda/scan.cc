@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "dsl/cuda/expr.h"
 #include "dsl/cuda/knobs.h"
 #include "dsl/cuda/map.h"
 #include "dsl/knobs.h"

@@ -87,35 +87,6 @@ class DeviceWriter {
   Plan plan_;
 };
 
-// Writes expressions as CUDA C++: lines for what is used more than once, for folds and for what may only be looked at
-// under a condition; the rest in place.
-class DeviceExpr {
- public:
-  // Gives the text of a load (its operands not yet written), of `it` and of lets.
-  using LoadText = std::function<std::string(const ExprNode& load)>;
-  DeviceExpr(DeviceWriter& writer, LoadText load) : writer_(writer), load_(std::move(load)) { scopes_.emplace_back(); }
-
-  void Call(const IndexVar& index, const std::string& name) { indices_[index.id] = name; }
-  const std::string& NameOf(int index) const { return indices_.at(index); }
-  std::string Text(const Expr& expr);
-  std::string Address(const Expr& expr);  // of a whole number that is a place in a buffer
-  // A text of type `type` for memory: conversion of a value to what a buffer holds.
-  static std::string Stored(const std::string& value, ScalarType type, DType dtype);
-
- private:
-  void Count(const Expr& expr);
-  std::string Compose(const Expr& expr);
-  std::string Fold(const ExprNode& fold);
-  std::string Branches(const ExprNode& select);
-  DeviceWriter& writer_;
-  LoadText load_;
-  std::map<int, std::string> indices_;
-  std::map<const ExprNode*, int> uses_;
-  std::vector<std::map<const ExprNode*, std::string>> scopes_;
-  std::vector<Expr> kept_;  // so that addresses of nodes stay theirs
-  bool in_address_ = false;
-};
-
 // The element of a buffer as a value in a register.
 std::string LoadedText(const DeviceWriter& writer, int buffer, const std::string& element);
 std::string DeviceType(DType dtype);  // of one element in memory

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "dsl/cpu/folds.h"
+#include "dsl/cuda/fold_knobs.h"
 #include "dsl/cuda/folds.h"
 #include "dsl/family.h"
 #include "dsl/knobs.h"

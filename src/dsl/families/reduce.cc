@@ -3,6 +3,7 @@
 
 #include "dsl/cpu/folds.h"
 #include "dsl/cpu/nest.h"
+#include "dsl/cuda/fold_knobs.h"
 #include "dsl/cuda/folds.h"
 #include "dsl/cuda/nest.h"
 #include "dsl/family.h"

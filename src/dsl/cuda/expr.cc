@@ -1,0 +1,301 @@
+#include "dsl/cuda/expr.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+
+#include "base/check.h"
+#include "dsl/element.h"
+
+namespace hone::dsl {
+namespace {
+
+using Kind = Expr::Kind;
+
+constexpr std::int64_t kMostInt = std::int64_t{1} << 31;
+
+bool IsAtom(const std::string& text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; });
+}
+
+// In parentheses, unless an operator may stand beside it as it is: a name, an element, a call.
+std::string Atom(const std::string& text) {
+  int depth = 0;
+  bool binds = !text.starts_with("-") && !text.starts_with("!") && !text.starts_with("~") && !text.starts_with("*");
+  for (const char c : text) {
+    if (c == '(' || c == '[') ++depth;
+    if (c == ')' || c == ']') --depth;
+    binds &= c != ' ' || depth > 0;
+  }
+  return binds ? text : "(" + text + ")";
+}
+
+bool IsArg(ReduceOp op) { return op == ReduceOp::kArgMax || op == ReduceOp::kArgMin; }
+
+// Whether evaluating it where it is not wanted could fault, or costs a loop.
+bool OnlyWhereWanted(const Expr& expr) {
+  bool only = false;
+  Visit(expr, [&](const ExprNode& node) {
+    only |= node.kind == Kind::kReduce || (node.kind == Kind::kLoad && node.buffer >= kMayMiss);
+  });
+  return only;
+}
+
+}  // namespace
+
+void DeviceExpr::Count(const Expr& expr) {
+  if (uses_[expr.get()]++ > 0) return;
+  if (expr->kind == Kind::kReduce) return;  // counted when it is written
+  for (const auto& operand : expr->operands) Count(operand);
+}
+
+std::string DeviceExpr::Text(const Expr& expr) {
+  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
+    if (const auto it = scope->find(expr.get()); it != scope->end()) return it->second;
+  }
+  if (!uses_.contains(expr.get())) {
+    kept_.push_back(expr);
+    Count(expr);
+  }
+  if (expr->kind == Kind::kConst || expr->kind == Kind::kIndex) return Compose(expr);
+  if (expr->kind == Kind::kLoad && expr->buffer < 0) return Compose(expr);
+  std::string text = Compose(expr);
+  if (expr->kind == Kind::kReduce || IsAtom(text)) {
+    scopes_.back()[expr.get()] = text;
+    return text;
+  }
+  if (uses_[expr.get()] < 2 && text.size() < 90) return text;
+  const std::string name = writer_.Fresh(expr->kind == Kind::kLoad ? "v" : "t");
+  writer_.Line(fmt::format("const {} {} = {};", writer_.Type(expr->type), name, text));
+  scopes_.back()[expr.get()] = name;
+  return name;
+}
+
+std::string DeviceExpr::Address(const Expr& expr) {
+  const bool before = std::exchange(in_address_, true);
+  std::string text = Text(expr);
+  in_address_ = before;
+  return text;
+}
+
+std::string DeviceExpr::Compose(const Expr& expr) {
+  const bool real = expr->type == ScalarType::kReal;
+  const auto text = [&](std::size_t operand) { return Text(expr->operands[operand]); };
+  const auto call = [&](const std::string& function) {
+    std::string arguments;
+    for (const auto& operand : expr->operands) arguments += (arguments.empty() ? "" : ", ") + Text(operand);
+    return fmt::format("{}({})", function, arguments);
+  };
+  const auto math = [&](std::string_view name) { return call(std::string(name) + (writer_.wide() ? "" : "f")); };
+  const auto infix = [&](std::string_view op) {
+    const std::string a = text(0), b = text(1);
+    return fmt::format("{} {} {}", Atom(a), op, Atom(b));
+  };
+  // A helper of two whole numbers or two reals: its template wants one type.
+  const auto helper = [&](std::string_view name) {
+    const std::string type = writer_.Type(expr->operands[0]->type);
+    writer_.Helper(name);
+    const std::string a = text(0), b = text(1);
+    return fmt::format("{}({}({}), {}({}))", name, type, a, type, b);
+  };
+  switch (expr->kind) {
+    case Kind::kConst:
+      if (real) return writer_.Number(expr->real);
+      if (expr->type == ScalarType::kBool) return expr->whole ? "true" : "false";
+      return fmt::format("{}", expr->whole) + (std::abs(expr->whole) >= kMostInt ? "l" : "");
+    case Kind::kIndex:
+      // Addresses fit into the index type, what else is computed of indices may not.
+      return in_address_ || writer_.index_type() == "long" ? indices_.at(expr->index.id)
+                                                           : fmt::format("long({})", indices_.at(expr->index.id));
+    case Kind::kLoad: return load_(*expr);
+    case Kind::kReduce: return Fold(*expr);
+    case Kind::kSelect: {
+      if (OnlyWhereWanted(expr->operands[1]) || OnlyWhereWanted(expr->operands[2])) return Branches(*expr);
+      const std::string condition = text(0), then = text(1), otherwise = text(2);
+      const std::string type = writer_.Type(expr->type);
+      return fmt::format("({} ? {}({}) : {}({}))", Atom(condition), type, then, type, otherwise);
+    }
+    case Kind::kCast:
+      if (expr->type == ScalarType::kBool) return fmt::format("{} != 0", Atom(text(0)));
+      return fmt::format("static_cast<{}>({})", writer_.Type(expr->type), text(0));
+    case Kind::kUnary:
+      switch (expr->unary) {
+        case UnaryOp::kNeg: return "-" + Atom(text(0));
+        case UnaryOp::kAbs: return real ? math("fabs") : call("llabs");
+        case UnaryOp::kReciprocal: return fmt::format("{} / {}", writer_.Number(1), Atom(text(0)));
+        case UnaryOp::kRound: return math("rint");
+        case UnaryOp::kSign:
+          writer_.Helper("Sign");
+          return fmt::format("Sign<{}>({})", writer_.Type(expr->type), text(0));
+        case UnaryOp::kIsNan: {
+          const std::string x = Atom(text(0));
+          return fmt::format("{} != {}", x, x);
+        }
+        case UnaryOp::kNot: return (expr->type == ScalarType::kBool ? "!" : "~") + Atom(text(0));
+        default: return math(hone::Name(expr->unary));
+      }
+    case Kind::kBinary:
+      switch (expr->binary) {
+        case BinaryOp::kAdd: return infix("+");
+        case BinaryOp::kSub: return infix("-");
+        case BinaryOp::kMul: return infix("*");
+        case BinaryOp::kDiv: return infix("/");
+        case BinaryOp::kFloorDiv:
+          return real ? fmt::format("floor{}({})", writer_.wide() ? "" : "f", infix("/")) : helper("FloorDiv");
+        case BinaryOp::kFloorMod: return helper("FloorMod");
+        case BinaryOp::kMin: return helper("Min");
+        case BinaryOp::kMax: return helper("Max");
+        case BinaryOp::kPow: {
+          const Expr& power = expr->operands[1];
+          const double n = power->kind != Kind::kConst        ? 0
+                           : power->type == ScalarType::kReal ? power->real
+                                                              : static_cast<double>(power->whole);
+          if (n == 2 || n == 3) {
+            std::string x = text(0);
+            if (!IsAtom(x)) {
+              const std::string name = writer_.Fresh("t");
+              writer_.Line(fmt::format("const {} {} = {};", writer_.Type(expr->type), name, x));
+              x = name;
+            }
+            return n == 2 ? fmt::format("{} * {}", x, x) : fmt::format("{} * {} * {}", x, x, x);
+          }
+          return math("pow");
+        }
+        case BinaryOp::kAtan2: return math("atan2");
+        case BinaryOp::kFmod: return real ? math("fmod") : infix("%");
+        case BinaryOp::kLess: return infix("<");
+        case BinaryOp::kLessEqual: return infix("<=");
+        case BinaryOp::kEqual: return infix("==");
+        case BinaryOp::kNotEqual: return infix("!=");
+        case BinaryOp::kAnd: return infix("&");
+        case BinaryOp::kOr: return infix("|");
+        case BinaryOp::kXor: return infix("^");
+      }
+  }
+  HONE_CHECK(false, "an expression of no kind");
+  return {};
+}
+
+std::string DeviceExpr::Branches(const ExprNode& select) {
+  const std::string condition = Text(select.operands[0]);
+  const std::string name = writer_.Fresh("t");
+  writer_.Line(fmt::format("{} {};", writer_.Type(select.type), name));
+  for (const std::size_t side : {1, 2}) {
+    writer_.Open(side == 1 ? fmt::format("if ({})", condition) : "else");
+    scopes_.emplace_back();
+    writer_.Line(fmt::format("{} = {};", name, Text(select.operands[side])));
+    scopes_.pop_back();
+    writer_.Close();
+  }
+  return name;
+}
+
+std::string DeviceExpr::Fold(const ExprNode& fold) {
+  // A long sum goes by parts, so that its rounding errors stay those of a tree.
+  constexpr std::int64_t kLongSum = 512;
+  const ScalarType type = fold.operands[0]->type;
+  const bool arg = IsArg(fold.reduce);
+  const bool max = fold.reduce == ReduceOp::kMax || fold.reduce == ReduceOp::kArgMax;
+  const bool least = max || fold.reduce == ReduceOp::kMin || fold.reduce == ReduceOp::kArgMin;
+  const std::string value_type =
+      fold.reduce == ReduceOp::kSum && type == ScalarType::kBool ? "long" : writer_.Type(type);
+  const std::string name = writer_.Fresh(fold.reduce == ReduceOp::kSum ? "sum" : "fold");
+  const bool starts = least;  // the first element is the beginning
+  writer_.Line(fmt::format("{} {} = {};", value_type, name,
+                           fold.reduce == ReduceOp::kProd || fold.reduce == ReduceOp::kAll ? "1" : "0"));
+  const std::string place = starts ? writer_.Fresh("place") : "";
+  const std::string best = arg ? writer_.Fresh("best") : "";
+  if (starts) writer_.Line(fmt::format("{} {} = 0;", arg ? "long" : "int", place));
+  if (arg) writer_.Line(fmt::format("long {} = 0;", best));
+  const std::string& index = writer_.index_type();
+  double count = 1;
+  for (const auto& over : fold.over) count *= static_cast<double>(over.extent);
+  const bool parts = fold.reduce == ReduceOp::kSum && type == ScalarType::kReal && count > kLongSum;
+  std::string part = name;
+  std::size_t part_depth = 0;  // the part is begun inside of so many loops
+  const bool cuts = parts && fold.over.back().extent > kLongSum;
+  if (parts) {
+    part = writer_.Fresh("part");
+    double inner = 1;
+    part_depth = fold.over.size();
+    while (part_depth > 0 && inner * static_cast<double>(fold.over[part_depth - 1].extent) <= kLongSum)
+      inner *= static_cast<double>(fold.over[--part_depth].extent);
+    if (cuts) part_depth = fold.over.size() - 1;
+  }
+  scopes_.emplace_back();
+  int loops = 0;
+  std::vector<int> close_part_at;
+  for (std::size_t d = 0; d < fold.over.size(); ++d) {
+    const IndexVar& over = fold.over[d];
+    const std::string var = writer_.Fresh("k");
+    indices_[over.id] = var;
+    if (parts && d == part_depth && cuts) {
+      const std::string begin = writer_.Fresh("k0");
+      writer_.Open(
+          fmt::format("for ({} {} = 0; {} < {}; {} += {})", index, begin, begin, over.extent, begin, kLongSum));
+      ++loops;
+      writer_.Line(fmt::format("{} {} = 0;", value_type, part));
+      close_part_at.push_back(loops);
+      writer_.Open(fmt::format("for ({} {} = {}; {} < {} && {} < {} + {}; ++{})", index, var, begin, var, over.extent,
+                               var, begin, kLongSum, var));
+    } else {
+      if (parts && d == part_depth) {
+        writer_.Line(fmt::format("{} {} = 0;", value_type, part));
+        close_part_at.push_back(loops);
+      }
+      if (over.extent <= 8) writer_.Unroll();
+      writer_.Open(fmt::format("for ({} {} = 0; {} < {}; ++{})", index, var, var, over.extent, var));
+    }
+    ++loops;
+  }
+  const std::string body = Text(fold.operands[0]);
+  switch (fold.reduce) {
+    case ReduceOp::kSum: writer_.Line(fmt::format("{} += {};", part, body)); break;
+    case ReduceOp::kProd: writer_.Line(fmt::format("{} *= {};", name, body)); break;
+    case ReduceOp::kAny: writer_.Line(fmt::format("{} |= {};", name, body)); break;
+    case ReduceOp::kAll: writer_.Line(fmt::format("{} &= {};", name, body)); break;
+    default: {
+      std::string value = body;
+      if (!IsAtom(value)) {
+        value = writer_.Fresh("t");
+        writer_.Line(fmt::format("const {} {} = {};", value_type, value, body));
+      }
+      // A NaN is the extreme, and the first one it is.
+      const std::string better =
+          fmt::format("({1} {2} {0} || {1} != {1}) && !({0} != {0})", name, value, max ? ">" : "<");
+      if (arg) {
+        writer_.Open(fmt::format("if ({} == 0 || ({}))", place, better));
+        writer_.Line(fmt::format("{} = {};", name, value));
+        writer_.Line(fmt::format("{} = {};", best, place));
+        writer_.Close();
+        writer_.Line(fmt::format("++{};", place));
+      } else {
+        writer_.Line(fmt::format("{0} = {1} == 0 || ({2}) ? {3} : {0};", name, place, better, value));
+        writer_.Line(fmt::format("{} = 1;", place));
+      }
+    }
+  }
+  while (loops > 0) {
+    writer_.Close();
+    --loops;
+    if (!close_part_at.empty() && close_part_at.back() == loops) {
+      writer_.Line(fmt::format("{} += {};", name, part));
+      close_part_at.pop_back();
+    }
+  }
+  scopes_.pop_back();
+  return arg ? best : name;
+}
+
+std::string DeviceExpr::Stored(const std::string& value, ScalarType type, DType dtype) {
+  const ScalarType held = ScalarOf(dtype);
+  if (held == ScalarType::kBool && type != ScalarType::kBool) return fmt::format("{} != 0", Atom(value));
+  if (dtype == DType::kF16) return fmt::format("__float2half(static_cast<float>({}))", value);
+  if (dtype == DType::kBF16) return fmt::format("__float2bfloat16(static_cast<float>({}))", value);
+  return fmt::format("static_cast<{}>({})", DeviceType(dtype), value);
+}
+
+}  // namespace hone::dsl
