@@ -54,6 +54,9 @@ gemm = conv(x, w) by {padding: 1} with {path: gemm}
 }
 
 TEST(ConvTest, TheLibraryOrWhatStandsInForItGivesTheInterpretersValues) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "LeakSanitizer ends with a fault of its own where oneDNN's threads still wait at the program's end";
+#endif
   std::mt19937 random(25);
   testing::ExpectRight(testing::MustCheck(R"(program library
 input x: f32[2, 6, 17, 12]
