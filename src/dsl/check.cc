@@ -15,6 +15,16 @@
 
 namespace hone::dsl {
 
+std::vector<int> BuffersOf(const Kernel& kernel, const Expr& expr) {
+  std::vector<int> buffers;
+  Visit(expr, [&](const ExprNode& node) {
+    if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
+    const int buffer = kernel.operands[static_cast<std::size_t>(node.buffer)].buffer;
+    if (std::find(buffers.begin(), buffers.end(), buffer) == buffers.end()) buffers.push_back(buffer);
+  });
+  return buffers;
+}
+
 std::vector<int> ResultDims(const Kernel& kernel) {
   std::vector<int> dims;
   for (int d = 0; d < static_cast<int>(kernel.space.size()); ++d) {

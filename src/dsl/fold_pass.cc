@@ -4,6 +4,13 @@
 
 namespace hone::dsl {
 
+ReduceOp FoldOfVariant(std::string_view variant) {
+  return variant == "prod"  ? ReduceOp::kProd
+         : variant == "max" ? ReduceOp::kMax
+         : variant == "min" ? ReduceOp::kMin
+                            : ReduceOp::kSum;
+}
+
 bool FoldsRows(const Kernel& kernel) {
   static const KernelProgram kNone;
   return Loops(kNone, kernel).dims.back().reduced;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "dsl/kernel.h"
@@ -28,6 +29,9 @@ struct FoldPass {
   // Item 1 is the sum of the squared distances from item 0's mean. Found out by EmitFolds.
   bool moments = false;
 };
+
+// The fold that a variant of reduce or scan names: "prod", "max", "min"; else it is a sum.
+ReduceOp FoldOfVariant(std::string_view variant);
 
 // Whether the innermost loop of the kernel's nest, as Loops merges it, is one that is folded.
 bool FoldsRows(const Kernel& kernel);

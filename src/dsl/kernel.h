@@ -99,6 +99,8 @@ struct KernelProgram {
 std::size_t SequenceEnd(const KernelProgram& program, std::size_t kernel);
 // The dimensions of `space` that the result has, in order: all of them, or those that are not reduced.
 std::vector<int> ResultDims(const Kernel& kernel);
+// The buffers that an expression of the kernel loads, each once, in order.
+std::vector<int> BuffersOf(const Kernel& kernel, const Expr& expr);
 // What reals are computed in: f64 if the target or an operand is f64, else f32.
 DType ComputeType(const KernelProgram& program, const Kernel& kernel);
 ScalarType ScalarOf(DType dtype);

@@ -93,15 +93,6 @@ std::vector<int> OperandsOf(const std::vector<Expr>& exprs) {
   return operands;
 }
 
-std::vector<int> BuffersOf(const Kernel& kernel, const Expr& expr) {
-  std::vector<int> buffers;
-  for (const int operand : OperandsOf({expr})) {
-    const int buffer = kernel.operands[static_cast<std::size_t>(operand)].buffer;
-    if (std::find(buffers.begin(), buffers.end(), buffer) == buffers.end()) buffers.push_back(buffer);
-  }
-  return buffers;
-}
-
 std::vector<Setting> ThreadsFor(double flops, const Limits& limits) {
   // Ten microseconds of one core.
   std::vector<Setting> values =

@@ -44,8 +44,6 @@ std::string ElementText(const KernelProgram& program, const Kernel& kernel, cons
 
 // The operands that the expressions load, each once, in order.
 std::vector<int> OperandsOf(const std::vector<Expr>& exprs);
-// Their buffers, each once.
-std::vector<int> BuffersOf(const Kernel& kernel, const Expr& expr);
 
 // "threads" of kernels that do `flops` operations.
 std::vector<Setting> ThreadsFor(double flops, const Limits& limits);

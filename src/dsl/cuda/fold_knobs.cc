@@ -48,7 +48,10 @@ std::vector<Setting> Distinct(const std::vector<std::int64_t>& values) {
   return settings;
 }
 
+bool FindsPlace(const Kernel& kernel) { return kernel.variant == "argmax" || kernel.variant == "argmin"; }
+
 std::int64_t DefaultSplit(const Kernel& kernel) {
+  if (FindsPlace(kernel)) return 1;  // in one piece
   const Extents extents = ExtentsOf(kernel);
   const std::int64_t units = extents.rows ? extents.kept : (extents.kept + 31) / 32;
   if (units >= 2 * kProcessors) return 1;
@@ -56,15 +59,11 @@ std::int64_t DefaultSplit(const Kernel& kernel) {
   return std::min((4 * kProcessors + units - 1) / std::max<std::int64_t>(units, 1), room);
 }
 
-bool FindsPlace(const Kernel& kernel) { return kernel.variant == "argmax" || kernel.variant == "argmin"; }
-
-std::int64_t DefaultSplitOf(const Kernel& kernel) { return FindsPlace(kernel) ? 1 : DefaultSplit(kernel); }
-
 // Blocks that share a row which one block cannot keep in its registers; 1 if the row is short, or longer than what the
 // largest cluster keeps, or need not be kept because it is read once only.
 std::int64_t DefaultCluster(const Kernel& kernel) {
   const Extents extents = ExtentsOf(kernel);
-  if (!extents.rows || !kernel.family->keeps_axes || DefaultSplitOf(kernel) > 1 ||
+  if (!extents.rows || !kernel.family->keeps_axes || DefaultSplit(kernel) > 1 ||
       extents.reduced <= 1024 * MostKept(1024))
     return 1;
   const std::int64_t blocks = PowerUp((extents.reduced + kClusterThreads * MostKept(kClusterThreads) - 1) /
@@ -80,7 +79,7 @@ std::vector<Setting> LanesValues(const Kernel& kernel, const Limits&) {
     return Distinct({1, extents.rows ? 4 : 2, 8});
   if (!extents.rows) return Distinct({8, 16, 4, 32});
   if (DefaultCluster(kernel) > 1) return Distinct({kClusterThreads, 1024, 256});
-  const std::int64_t share = extents.reduced / DefaultSplitOf(kernel);
+  const std::int64_t share = extents.reduced / DefaultSplit(kernel);
   const std::int64_t best = std::clamp<std::int64_t>(PowerUp((share + 15) / 16), 1, 1024);
   return Distinct({best, std::clamp<std::int64_t>(best / 2, 1, 1024), std::clamp<std::int64_t>(best * 2, 1, 1024),
                    std::clamp<std::int64_t>(best / 4, 1, 1024)});
@@ -97,7 +96,7 @@ std::optional<std::string> CheckLanes(const Kernel& kernel, const Setting& value
 // What is read again is worth keeping; a fold that reads its elements once has nothing of it.
 std::vector<Setting> KeepValues(const Kernel& kernel, const Limits&) {
   const Extents extents = ExtentsOf(kernel);
-  if (DefaultSplitOf(kernel) > 1) return {Word("no")};
+  if (DefaultSplit(kernel) > 1) return {Word("no")};
   if (!extents.rows) {
     // A warp of each lane: 8 lanes of four columns.
     if (!kernel.family->keeps_axes || extents.reduced > 8 * MostKept(256) / 4) return {Word("no")};
@@ -111,7 +110,7 @@ std::vector<Setting> KeepValues(const Kernel& kernel, const Limits&) {
 std::optional<std::string> CheckKeep(const Kernel&, const Setting& value) { return CheckWord(value, {"no", "yes"}); }
 
 std::vector<Setting> ChunksValues(const Kernel& kernel, const Limits&) {
-  const std::int64_t best = DefaultSplitOf(kernel);
+  const std::int64_t best = DefaultSplit(kernel);
   if (best == 1) return {Whole(1)};
   return Distinct({best, std::max<std::int64_t>(best / 2, 1), best * 2});
 }
@@ -140,7 +139,7 @@ std::optional<std::string> CheckCluster(const Kernel& kernel, const Setting& val
 std::vector<Setting> AheadValues(const Kernel& kernel, const Limits&) {
   const Extents extents = ExtentsOf(kernel);
   const bool large = 4 * extents.reduced / DefaultCluster(kernel) >= kLargeRow;
-  if (!extents.rows || !kernel.family->keeps_axes || DefaultSplitOf(kernel) > 1 || !large) return {Whole(1)};
+  if (!extents.rows || !kernel.family->keeps_axes || DefaultSplit(kernel) > 1 || !large) return {Whole(1)};
   return {Whole(1), Whole(4), Whole(16)};
 }
 std::optional<std::string> CheckAhead(const Kernel&, const Setting& value) { return CheckRange(value, 1, 1024); }

@@ -115,13 +115,7 @@ class FoldWriter {
   bool keeps_axes() const { return kernel_.family->keeps_axes; }
   const std::string& index() const { return out_.index_type(); }
 
-  std::vector<int> Reads() const {
-    std::vector<int> reads;
-    for (const auto& operand : kernel_.operands) {
-      if (std::find(reads.begin(), reads.end(), operand.buffer) == reads.end()) reads.push_back(operand.buffer);
-    }
-    return reads;
-  }
+  std::vector<int> Reads() const { return OperandBuffers({&kernel_, 1}); }
 
   // --- The unit of a block: rows_a_block_ rows, or 32 packs of columns.
 
@@ -403,34 +397,7 @@ class FoldWriter {
     DType dtype = DType::kF32;
   };
 
-  static std::string_view How(ReduceOp op) {
-    switch (op) {
-      case ReduceOp::kSum: return "Adds";
-      case ReduceOp::kProd: return "Multiplies";
-      case ReduceOp::kMax: return "Larger";
-      case ReduceOp::kMin: return "Smaller";
-      case ReduceOp::kAny: return "Either";
-      case ReduceOp::kAll: return "Both";
-      case ReduceOp::kArgMax: return "FirstLarger";
-      case ReduceOp::kArgMin: return "FirstSmaller";
-    }
-    HONE_CHECK(false, "a fold of no kind");
-    return "";
-  }
   static bool IsPlace(ReduceOp op) { return op == ReduceOp::kArgMax || op == ReduceOp::kArgMin; }
-  std::string Neutral(ReduceOp op, ScalarType type) const {
-    const bool real = type == ScalarType::kReal;
-    switch (op) {
-      case ReduceOp::kProd:
-      case ReduceOp::kAll: return "1";
-      case ReduceOp::kArgMax: return fmt::format("{{{}, kNowhere}}", Neutral(ReduceOp::kMax, type));
-      case ReduceOp::kArgMin: return fmt::format("{{{}, kNowhere}}", Neutral(ReduceOp::kMin, type));
-      case ReduceOp::kMax:
-        return real ? out_.Number(-std::numeric_limits<double>::infinity()) : "(-9223372036854775807l - 1)";
-      case ReduceOp::kMin: return real ? out_.Number(std::numeric_limits<double>::infinity()) : "9223372036854775807l";
-      default: return "0";
-    }
-  }
   // Of a fold's value in a thread. Long sums grow in double: their error is then that of the products alone.
   Accumulator AccumulatorOf(const DevicePass& pass, std::size_t i) const {
     const FoldPass::Item& item = pass.items[i];
@@ -462,7 +429,7 @@ class FoldWriter {
       const FoldPass::Item& item = pass.items[i];
       Accumulator one = AccumulatorOf(pass, i);
       one.name = out_.Fresh(item.name.empty() ? "part" : item.name + "_part");
-      const std::string neutral = Neutral(item.fold, item.body->type);
+      const std::string neutral = out_.Neutral(item.fold, item.body->type);
       if (many) {
         std::string list;
         for (std::int64_t e = 0; e < pack_; ++e) list += (e ? ", " : "") + neutral;
@@ -491,13 +458,13 @@ class FoldWriter {
           case ReduceOp::kProd: out_.Line(fmt::format("{} *= {};", name, value)); break;
           case ReduceOp::kArgMax:
           case ReduceOp::kArgMin: {
-            const std::string how = out_.Helper(How(pass.items[i].fold));
+            const std::string how = out_.How(pass.items[i].fold);
             const std::string at = rows_ && pack_ > 1 ? fmt::format("{} * {} + {}", q_, pack_, e) : q_;
             out_.Line(fmt::format("{}::Take({}, {}, {});", how, name, value, at));
             break;
           }
           default: {
-            const std::string how = out_.Helper(How(pass.items[i].fold));
+            const std::string how = out_.How(pass.items[i].fold);
             out_.Line(fmt::format("{0} = {1}::Of({0}, {2}({3}));", name, how, accumulators[i].type, value));
           }
         }
@@ -510,7 +477,7 @@ class FoldWriter {
 
   // What all threads of the row or column got together, known to each of them, in the accumulator's type.
   std::string Combine(const FoldPass::Item& item, const Accumulator& accumulator) {
-    const std::string how = out_.Helper(How(item.fold));
+    const std::string how = out_.How(item.fold);
     const std::string& type = accumulator.type;
     const std::string total = out_.Fresh(item.name.empty() ? "total" : item.name + "_all");
     if (rows_) {
@@ -711,9 +678,9 @@ class FoldWriter {
           const std::string part = out_.Fresh("part"), shared = out_.Fresh("part_shared"), s = out_.Fresh("s");
           all.push_back(out_.Fresh("total"));
           out_.Helper("Fold");
-          const std::string how = out_.Helper(How(item.fold));
+          const std::string how = out_.How(item.fold);
           out_.Line(fmt::format("__shared__ {} {}[{}];", type.type, shared, kFinishThreads / 32));
-          out_.Line(fmt::format("{} {} = {};", type.type, part, Neutral(item.fold, item.body->type)));
+          out_.Line(fmt::format("{} {} = {};", type.type, part, out_.Neutral(item.fold, item.body->type)));
           out_.Line(
               fmt::format("for (int {0} = {1}; {0} < {2}; {0} += {3}) {4} = {5}::Of({4}, {6}({7}[{8} * {2} + {0}]));",
                           s, lane_, split_, kFinishThreads, part, how, type.type, partial[i], row_));
@@ -757,8 +724,8 @@ class FoldWriter {
     ragged_ = false;
     // What all rows read alike is best read by blocks next to each other: it stays in the cache.
     const bool side_by_side = rows_ && row_count_ <= kSideBySide && steps_ % kResultThreads == 0;
-    const std::string at = out_.Fresh("at");
     if (side_by_side) {
+      const std::string at = out_.Fresh("at");
       row_ = out_.Fresh("row");
       out_.Line(fmt::format("const {} {} = blockIdx.x % {};", index(), row_, row_count_));
       out_.Line(fmt::format("const {0} {1} = static_cast<{0}>(blockIdx.x / {2}) * {3} + static_cast<int>(threadIdx.x);",
@@ -766,9 +733,7 @@ class FoldWriter {
       NamePlaces(kept_, row_, 1);
       NamePlaces(reduced_, at, pack_);
     } else {
-      out_.Line(fmt::format("const {0} {1} = static_cast<{0}>(blockIdx.x) * {2} + static_cast<int>(threadIdx.x);",
-                            index(), at, kResultThreads));
-      if (packs % kResultThreads != 0) out_.Line(fmt::format("if ({} >= {}) return;", at, packs));
+      const std::string at = out_.OpenThreads("at", packs);
       std::vector<std::size_t> all(loops_.dims.size());
       for (std::size_t d = 0; d < all.size(); ++d) all[d] = d;
       NamePlaces(all, at, pack_);

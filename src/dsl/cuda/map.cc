@@ -91,16 +91,16 @@ void EmitMapCuda(const KernelProgram& program, const Kernel& kernel, DeviceWrite
   const std::string& index = out.index_type();
   const std::string block = index == "long" ? "static_cast<long>(blockIdx.x)" : "static_cast<int>(blockIdx.x)";
   const std::string thread = "static_cast<int>(threadIdx.x)";
-  std::string at = out.Fresh("at");
+  std::string at;
   if (unroll > 1) {
+    at = out.Fresh("at");
     const std::string first = out.Fresh("first"), u = out.Fresh("u");
     out.Line(fmt::format("const {} {} = {} * {} + {};", index, first, block, threads * unroll, thread));
     out.Unroll();
     out.Open(fmt::format("for (int {} = 0; {} < {}; ++{})", u, u, unroll, u));
     out.Line(fmt::format("const {} {} = {} + {} * {};", index, at, first, u, threads));
   } else {
-    out.Line(fmt::format("const {} {} = {} * {} + {};", index, at, block, threads, thread));
-    if (packs % threads != 0) out.Line(fmt::format("if ({} >= {}) return;", at, packs));
+    at = out.OpenThreads("at", packs);
   }
   std::vector<std::size_t> all(loops.dims.size());
   for (std::size_t d = 0; d < all.size(); ++d) all[d] = d;

@@ -242,7 +242,7 @@ class SimtEmitter {
     DeviceWriter::LaunchShape launch;
     for (const Expr* expr : {&kernel_.inputs[0], &kernel_.inputs[1], &kernel_.epilogue}) {
       if (parts > 1 && expr == &kernel_.epilogue) continue;
-      for (const int buffer : text_.BuffersOf(*expr)) {
+      for (const int buffer : BuffersOf(kernel_, *expr)) {
         if (std::find(launch.reads.begin(), launch.reads.end(), buffer) == launch.reads.end())
           launch.reads.push_back(buffer);
       }

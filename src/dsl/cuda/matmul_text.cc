@@ -71,20 +71,10 @@ bool MatmulText::InPacks(int input, bool along_k) const {
 }
 
 bool MatmulText::Constant(int input) const {
-  const std::vector<int> buffers = BuffersOf(kernel_.inputs[static_cast<std::size_t>(input)]);
+  const std::vector<int> buffers = BuffersOf(kernel_, kernel_.inputs[static_cast<std::size_t>(input)]);
   return std::all_of(buffers.begin(), buffers.end(), [&](int buffer) {
     return program_.buffers[static_cast<std::size_t>(buffer)].home == KernelBuffer::Home::kParameter;
   });
-}
-
-std::vector<int> MatmulText::BuffersOf(const Expr& expr) const {
-  std::vector<int> buffers;
-  Visit(expr, [&](const ExprNode& node) {
-    if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
-    const int buffer = kernel_.operands[static_cast<std::size_t>(node.buffer)].buffer;
-    if (std::find(buffers.begin(), buffers.end(), buffer) == buffers.end()) buffers.push_back(buffer);
-  });
-  return buffers;
 }
 
 std::vector<std::string> MatmulText::OpenBatches(const std::string& batch, int input) const {
@@ -182,7 +172,7 @@ void MatmulText::EmitSums(const std::string& partial, std::int64_t parts) const 
 
 DeviceWriter::LaunchShape MatmulText::Reading(const Expr& expr) const {
   DeviceWriter::LaunchShape launch;
-  launch.reads = BuffersOf(expr);
+  launch.reads = BuffersOf(kernel_, expr);
   return launch;
 }
 

@@ -33,7 +33,6 @@ class MatmulText {
   bool InPacks(int input, bool along_k) const;
   // Whether all that the operand is made of are parameters.
   bool Constant(int input) const;
-  std::vector<int> BuffersOf(const Expr& expr) const;
 
   // Lines that declare the batch indices of the batch with the number `batch`; of those alone along which the operand
   // varies, or of all (-1). One name a dimension, "0" where there is none.

@@ -90,17 +90,6 @@ std::string ElementText(DeviceWriter& out, DeviceExpr& expr, const Kernel& kerne
   return LoadedText(out, buffer, fmt::format("{}[{}]", out.BufferName(buffer), text));
 }
 
-// Buffers that the kernels read, without repeats.
-std::vector<int> Reads(std::span<const Kernel> kernels) {
-  std::vector<int> reads;
-  for (const auto& kernel : kernels) {
-    for (const auto& operand : kernel.operands) {
-      if (std::find(reads.begin(), reads.end(), operand.buffer) == reads.end()) reads.push_back(operand.buffer);
-    }
-  }
-  return reads;
-}
-
 // Lines that declare where `at` stands in a space of these indices.
 void NamePlaces(DeviceWriter& out, const Kernel& kernel, const std::vector<IndexVar>& indices, const std::string& at,
                 std::map<int, std::string>& names) {
@@ -150,10 +139,7 @@ void EmitElements(const Kernel& kernel, DeviceWriter& out) {
     count /= results;
   }
   out.BeginKernel("nest", threads);
-  const std::string at = out.Fresh("at");
-  out.Line(fmt::format("const {0} {1} = static_cast<{0}>(blockIdx.x) * {2} + static_cast<int>(threadIdx.x);",
-                       out.index_type(), at, threads));
-  if (count % threads != 0) out.Line(fmt::format("if ({} >= {}) return;", at, count));
+  const std::string at = out.OpenThreads("at", count);
   std::map<int, std::string> names;
   NamePlaces(out, kernel, indices, at, names);
   if (shared) {
@@ -166,7 +152,8 @@ void EmitElements(const Kernel& kernel, DeviceWriter& out) {
   }
   WriteElement(out, kernel, element, names);
   if (shared) out.Close();
-  out.Launch({.grid_x = (count + threads - 1) / threads, .reads = Reads({&kernel, 1}), .writes = {kernel.target}});
+  out.Launch(
+      {.grid_x = (count + threads - 1) / threads, .reads = OperandBuffers({&kernel, 1}), .writes = {kernel.target}});
 }
 
 std::size_t Along(const Kernel& kernel) { return static_cast<std::size_t>(kernel.attributes.at("along")[0]); }
@@ -220,12 +207,11 @@ void EmitSequence(std::span<const Kernel> members, DeviceWriter& out) {
   });
   const std::int64_t threads = apart ? std::min<std::int64_t>(IntSetting(leader, "block"), 128) : kSequenceThreads;
   out.BeginKernel("sequence", threads);
-  const std::string lane = out.Fresh("lane");
+  std::string lane;
   if (apart) {
-    out.Line(fmt::format("const {0} {1} = static_cast<{0}>(blockIdx.x) * {2} + static_cast<int>(threadIdx.x);",
-                         out.index_type(), lane, threads));
-    if (lane_count % threads != 0) out.Line(fmt::format("if ({} >= {}) return;", lane, lane_count));
+    lane = out.OpenThreads("lane", lane_count);
   } else {
+    lane = out.Fresh("lane");
     out.Line(fmt::format("const {} {} = blockIdx.x;", out.index_type(), lane));
   }
   std::map<int, std::string> lane_names;
@@ -264,8 +250,9 @@ void EmitSequence(std::span<const Kernel> members, DeviceWriter& out) {
   out.Begin(leader);
   std::vector<int> writes;
   for (const auto& member : members) writes.push_back(member.target);
-  out.Launch(
-      {.grid_x = apart ? (lane_count + threads - 1) / threads : lane_count, .reads = Reads(members), .writes = writes});
+  out.Launch({.grid_x = apart ? (lane_count + threads - 1) / threads : lane_count,
+              .reads = OperandBuffers(members),
+              .writes = writes});
 }
 
 }  // namespace

@@ -53,17 +53,12 @@ class ScanWriterCuda {
         kept_.push_back(d);
     }
     type_ = out.Type(scan.body->type);
-    how_ = out.Helper(scan.fold == ReduceOp::kSum    ? "Adds"
-                      : scan.fold == ReduceOp::kProd ? "Multiplies"
-                      : scan.fold == ReduceOp::kMax  ? "Larger"
-                                                     : "Smaller");
+    how_ = out.How(scan.fold);
     // What is carried from tile to tile, or down a column, is summed in double: the errors are those of a tile.
     carry_type_ = type_ == "float" && scan.fold == ReduceOp::kSum ? "double" : type_;
-    neutral_ = Neutral();
+    neutral_ = out.Neutral(scan.fold, scan.body->type);
+    if (scan.fold == ReduceOp::kSum || scan.fold == ReduceOp::kProd) neutral_ = fmt::format("{}({})", type_, neutral_);
     places_.resize(loops_.dims.size());
-    for (const auto& operand : kernel.operands) {
-      if (std::find(reads_.begin(), reads_.end(), operand.buffer) == reads_.end()) reads_.push_back(operand.buffer);
-    }
   }
 
   void Write() {
@@ -73,17 +68,6 @@ class ScanWriterCuda {
   }
 
  private:
-  std::string Neutral() const {
-    const bool real = scan_.body->type == ScalarType::kReal;
-    switch (scan_.fold) {
-      case ReduceOp::kProd: return type_ + "(1)";
-      case ReduceOp::kMax:
-        return real ? out_.Number(-std::numeric_limits<double>::infinity()) : "(-9223372036854775807l - 1)";
-      case ReduceOp::kMin: return real ? out_.Number(std::numeric_limits<double>::infinity()) : "9223372036854775807l";
-      default: return type_ + "(0)";
-    }
-  }
-
   std::string OperandText(int operand) const {
     const auto o = static_cast<std::size_t>(operand);
     std::vector<std::int64_t> strides;
@@ -111,10 +95,7 @@ class ScanWriterCuda {
     const bool single = kept_.size() == loops_.dims.size();  // along an extent of 1
     const std::int64_t threads = IntSetting(kernel_, "block"), count = loops_.Count(false);
     out_.BeginKernel("scan", threads);
-    const std::string at = out_.Fresh("at");
-    out_.Line(fmt::format("const {0} {1} = static_cast<{0}>(blockIdx.x) * {2} + static_cast<int>(threadIdx.x);",
-                          out_.index_type(), at, threads));
-    if (count % threads != 0) out_.Line(fmt::format("if ({} >= {}) return;", at, count));
+    const std::string at = out_.OpenThreads("at", count);
     const auto names = OpenPlaces(out_, loops_, kept_, at, 1);
     for (std::size_t n = 0; n < kept_.size(); ++n) places_[kept_[n]] = names[n];
     const std::string carry = out_.Fresh("carry");
@@ -128,7 +109,9 @@ class ScanWriterCuda {
     }
     WriteElement(carry);
     if (!single) out_.Close();
-    out_.Launch({.grid_x = (count + threads - 1) / threads, .reads = reads_, .writes = {kernel_.target}});
+    out_.Launch({.grid_x = (count + threads - 1) / threads,
+                 .reads = OperandBuffers({&kernel_, 1}),
+                 .writes = {kernel_.target}});
   }
 
   // Takes the element at hand into `carry` and stores what is scanned so far.
@@ -232,7 +215,7 @@ class ScanWriterCuda {
     if (!even) out_.Close();
     out_.Line(fmt::format("{0} = {1}::Of({0}, static_cast<{2}>({3}));", carry, how_, carry_type_, total));
     out_.Close();
-    out_.Launch({.grid_x = rows, .reads = reads_, .writes = {kernel_.target}});
+    out_.Launch({.grid_x = rows, .reads = OperandBuffers({&kernel_, 1}), .writes = {kernel_.target}});
   }
 
   // Over a thread's elements in the order of the scan; `element_` is where one stands in its pack.
@@ -252,7 +235,6 @@ class ScanWriterCuda {
   const Loops loops_;
   std::size_t axis_ = 0;
   std::vector<std::size_t> kept_;
-  std::vector<int> reads_;
   std::vector<std::string> places_;
   std::string type_, carry_type_, how_, neutral_, element_;
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -243,6 +244,16 @@ std::string DeviceType(DType dtype) {
   return "";
 }
 
+std::vector<int> OperandBuffers(std::span<const Kernel> kernels) {
+  std::vector<int> buffers;
+  for (const auto& kernel : kernels) {
+    for (const auto& operand : kernel.operands) {
+      if (std::find(buffers.begin(), buffers.end(), operand.buffer) == buffers.end()) buffers.push_back(operand.buffer);
+    }
+  }
+  return buffers;
+}
+
 std::string LoadedText(const DeviceWriter& writer, int buffer, const std::string& element) {
   const DType dtype = writer.program().buffers[static_cast<std::size_t>(buffer)].dtype;
   const std::string type = writer.Type(ScalarOf(dtype));
@@ -334,6 +345,35 @@ std::string DeviceWriter::Number(double value) const {
   return text + (wide_ ? "" : "f");
 }
 
+std::string DeviceWriter::How(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::kSum: return Helper("Adds");
+    case ReduceOp::kProd: return Helper("Multiplies");
+    case ReduceOp::kMax: return Helper("Larger");
+    case ReduceOp::kMin: return Helper("Smaller");
+    case ReduceOp::kAny: return Helper("Either");
+    case ReduceOp::kAll: return Helper("Both");
+    case ReduceOp::kArgMax: return Helper("FirstLarger");
+    case ReduceOp::kArgMin: return Helper("FirstSmaller");
+  }
+  HONE_CHECK(false, "a fold of no kind");
+  return "";
+}
+
+std::string DeviceWriter::Neutral(ReduceOp op, ScalarType type) const {
+  const bool real = type == ScalarType::kReal;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  switch (op) {
+    case ReduceOp::kProd:
+    case ReduceOp::kAll: return "1";
+    case ReduceOp::kArgMax: return fmt::format("{{{}, kNowhere}}", Neutral(ReduceOp::kMax, type));
+    case ReduceOp::kArgMin: return fmt::format("{{{}, kNowhere}}", Neutral(ReduceOp::kMin, type));
+    case ReduceOp::kMax: return real ? Number(-kInfinity) : "(-9223372036854775807l - 1)";
+    case ReduceOp::kMin: return real ? Number(kInfinity) : "9223372036854775807l";
+    default: return "0";
+  }
+}
+
 std::string DeviceWriter::Scratch(const std::string& hint, DType dtype, std::int64_t count) {
   const std::string base = fmt::format("{}_{}", BufferName(kernel_->target), hint);
   std::string name = base;
@@ -362,6 +402,14 @@ void DeviceWriter::BeginKernel(const std::string& hint, std::int64_t threads, in
   }
   for (const auto& [name, dtype] : scratch_) taken_.insert(name);
   depth_ = 1;
+}
+
+std::string DeviceWriter::OpenThreads(const std::string& hint, std::int64_t count) {
+  const std::string at = Fresh(hint);
+  Line(fmt::format("const {0} {1} = static_cast<{0}>(blockIdx.x) * {2} + static_cast<int>(threadIdx.x);", index_type_,
+                   at, threads_));
+  if (count % threads_ != 0) Line(fmt::format("if ({} >= {}) return;", at, count));
+  return at;
 }
 
 void DeviceWriter::Launch(const LaunchShape& shape) {
@@ -397,13 +445,7 @@ void DeviceWriter::Launch(const LaunchShape& shape) {
                           kernel_name_, parameters, text_);
   text_.clear();
   depth_ = 0;
-  AddStep(std::move(step), shape.prepare);
-}
-
-void DeviceWriter::Memset(const std::string& scratch, int byte) { AddStep(MemsetStep{scratch, byte}); }
-
-void DeviceWriter::AddStep(PlanStep step, bool prepare) {
-  (prepare ? plan_.prepare : plan_.steps).push_back(std::move(step));
+  (shape.prepare ? plan_.prepare : plan_.steps).emplace_back(std::move(step));
 }
 
 Plan DeviceWriter::Finish() {

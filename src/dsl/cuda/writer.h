@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,9 @@ class DeviceWriter {
   bool wide() const { return wide_; }
   std::string Type(ScalarType type) const;  // of a value in a register: "float", "long", "bool"
   std::string Number(double value) const;
+  // How two values are folded, as a type of the head, and what changes nothing; of "argmax" and "argmin" for a Place.
+  std::string How(ReduceOp op);
+  std::string Neutral(ReduceOp op, ScalarType type) const;
   // The type of indices: "int" where every buffer of the program can be counted in it.
   const std::string& index_type() const { return index_type_; }
 
@@ -54,6 +58,8 @@ class DeviceWriter {
   std::string Scratch(const std::string& hint, DType dtype, std::int64_t count);
   // What follows is the body of a kernel named after the statement's target and `hint`.
   void BeginKernel(const std::string& hint, std::int64_t threads, int blocks_a_processor = 0);
+  // First in a kernel's body: each thread's number among `count`, those beyond it return. Gives its name.
+  std::string OpenThreads(const std::string& hint, std::int64_t count);
   struct LaunchShape {
     std::int64_t grid_x = 1, grid_y = 1, grid_z = 1, cluster_x = 1;
     std::vector<int> reads, writes;                               // buffers of the program
@@ -64,10 +70,6 @@ class DeviceWriter {
   };
   // Ends the kernel and has it launched.
   void Launch(const LaunchShape& shape);
-  void Memset(const std::string& scratch, int byte = 0);
-  // For kernels whose text and launches are made elsewhere.
-  void AddText(const std::string& text) { kernels_ += text; }
-  void AddStep(PlanStep step, bool prepare = false);
 
   Plan Finish();  // the plan; the writer is spent
 
@@ -87,6 +89,8 @@ class DeviceWriter {
   Plan plan_;
 };
 
+// Buffers that the kernels read, without repeats.
+std::vector<int> OperandBuffers(std::span<const Kernel> kernels);
 // The element of a buffer as a value in a register.
 std::string LoadedText(const DeviceWriter& writer, int buffer, const std::string& element);
 std::string DeviceType(DType dtype);  // of one element in memory

@@ -538,16 +538,6 @@ class MatmulEmitter {
 
   // --- Tiles.
 
-  // The buffers that an input reads, in order, as parameters and as arguments.
-  std::vector<int> BuffersOf(const Expr& expr) const {
-    std::vector<int> buffers;
-    Visit(expr, [&](const ExprNode& node) {
-      if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
-      const int buffer = kernel_.operands[static_cast<std::size_t>(node.buffer)].buffer;
-      if (std::find(buffers.begin(), buffers.end(), buffer) == buffers.end()) buffers.push_back(buffer);
-    });
-    return buffers;
-  }
   bool Varies(const Expr& expr, std::size_t batch) const {
     bool varies = false;
     Visit(expr, [&](const ExprNode& node) {
@@ -562,7 +552,7 @@ class MatmulEmitter {
     const Expr& b = kernel_.inputs[1];
     const std::int64_t n = shape_.n.extent, k = shape_.k.extent;
     std::string parameters;
-    for (const int buffer : BuffersOf(b)) {
+    for (const int buffer : BuffersOf(kernel_, b)) {
       parameters +=
           fmt::format("const {}* __restrict {}, ", CppName(program_.buffers[static_cast<std::size_t>(buffer)].dtype),
                       writer_.BufferName(buffer));
@@ -834,7 +824,7 @@ class MatmulEmitter {
     if (pack_b_) {
       panels = writer_.Scratch("b_panels", real, BCount());
       WritePackB();
-      const auto buffers = BuffersOf(kernel_.inputs[1]);
+      const auto buffers = BuffersOf(kernel_, kernel_.inputs[1]);
       prepared = WordSetting(kernel_, "prepack") == "auto" && !buffers.empty();
       for (const int buffer : buffers)
         prepared &= program_.buffers[static_cast<std::size_t>(buffer)].home == KernelBuffer::Home::kParameter;

@@ -41,10 +41,7 @@ struct OneFold {
 OneFold FoldOf(const Kernel& kernel) {
   OneFold one;
   FoldPass::Item& item = one.item;
-  item.fold = kernel.variant == "prod"  ? ReduceOp::kProd
-              : kernel.variant == "max" ? ReduceOp::kMax
-              : kernel.variant == "min" ? ReduceOp::kMin
-                                        : ReduceOp::kSum;
+  item.fold = FoldOfVariant(kernel.variant);
   item.body = kernel.inputs[0];
   if (item.body->type == ScalarType::kBool) item.body = Cast(item.body, ScalarType::kInt);
   const Expr it = Load(kItOperand, {}, item.body->type);

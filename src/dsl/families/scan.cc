@@ -13,6 +13,7 @@
 
 #include "dsl/cpu/writer.h"
 #include "dsl/family.h"
+#include "dsl/fold_pass.h"
 #include "dsl/knobs.h"
 #include "dsl/loops.h"
 
@@ -386,10 +387,7 @@ void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer)
 
 void EmitCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& writer) {
   DeviceScan scan;
-  scan.fold = kernel.variant == "sum"    ? ReduceOp::kSum
-              : kernel.variant == "prod" ? ReduceOp::kProd
-              : kernel.variant == "max"  ? ReduceOp::kMax
-                                         : ReduceOp::kMin;
+  scan.fold = FoldOfVariant(kernel.variant);
   scan.body = kernel.inputs[0];
   if (scan.body->type == ScalarType::kBool) scan.body = Cast(scan.body, ScalarType::kInt);
   scan.reverse = Says(kernel, "reverse");
