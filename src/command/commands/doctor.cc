@@ -17,6 +17,7 @@
 #include "target/cpu/compiler.h"
 #include "target/cuda/driver.h"
 #include "target/cuda/nvrtc.h"
+#include "target/cuda/toolkit.h"
 #include "target/machine.h"
 
 namespace hone {
@@ -140,6 +141,14 @@ Finding ProbeCuda() {
                              first.major, first.minor, first.driver / 1000, first.driver % 1000 / 10));
 }
 
+Finding ProbeLibrary(cuda::Library library) {
+  const auto path = cuda::FindLibrary(library);
+  if (path) return Present(*path);
+  return Absent(library == cuda::Library::kCublasLt ? "no libcublasLt.so.13 or .12" : "no libcudnn.so.9");
+}
+Finding ProbeCublasLt() { return ProbeLibrary(cuda::Library::kCublasLt); }
+Finding ProbeCudnn() { return ProbeLibrary(cuda::Library::kCudnn); }
+
 constexpr Check kChecks[] = {
     {"compiler", true, ProbeCompiler, "nothing can be built", "apt install g++, or name a compiler with HONE_CXX"},
     {"openmp", true, ProbeOpenMp, "kernels cannot use all cores", "apt install g++ (or libomp-dev for clang++)"},
@@ -158,6 +167,10 @@ constexpr Check kChecks[] = {
      "./dev cuda, or name the folder of a CUDA toolkit with HONE_CUDA"},
     {"cuda device", false, ProbeCuda, "plans for CUDA cannot be run; compiling and inspecting them works",
      "an NVIDIA GPU and its driver"},
+    {"cublaslt", false, ProbeCublasLt, "no library products in plans, and the expert does not try them",
+     "a CUDA toolkit, or the Python package nvidia-cublas in HONE_PYTHON"},
+    {"cudnn", false, ProbeCudnn, "no library convolutions in plans: convolutions on CUDA are slow loops",
+     "the Python package nvidia-cudnn-cu13 in HONE_PYTHON; a PyTorch for CUDA brings it"},
 };
 
 Result<Answer> RunDoctor(VerbCall& call) {

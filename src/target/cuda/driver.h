@@ -60,6 +60,8 @@ class Context {
   Try<void> Launch(void* function, std::int64_t blocks, int threads, std::span<void* const> arguments);
   Try<void> Wait();  // for all that was asked; errors of kernels come out here
 
+  void* stream() const { return stream_; }  // that all of this goes to, for libraries that take one
+
  private:
   friend class LoadedPlan;
   friend class GpuClock;

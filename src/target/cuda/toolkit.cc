@@ -2,11 +2,15 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <climits>
 #include <cstdlib>
 #include <filesystem>
+#include <span>
+#include <sstream>
 #include <string_view>
 
+#include "base/process.h"
 #include "target/cuda/shared_library.h"
 
 namespace hone::cuda {
@@ -17,6 +21,9 @@ namespace fs = std::filesystem;
 // A toolkit's own layout, and those of its parts as Python packages (the oldest one a folder a package).
 constexpr std::string_view kLibraryFolders[] = {"lib64", "lib", "nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"};
 constexpr std::string_view kIncludeFolders[] = {"include", "nvidia/cu13/include", "nvidia/cuda_runtime/include"};
+constexpr std::string_view kLibraryPackages[] = {"nvidia/cu13/lib", "nvidia/cudnn/lib", "nvidia/cublas/lib"};
+constexpr std::string_view kCublasNames[] = {"libcublasLt.so.13", "libcublasLt.so.12"};
+constexpr std::string_view kCudnnNames[] = {"libcudnn.so.9"};
 constexpr std::string_view kNvrtcNames[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
 
 std::vector<fs::path> Roots() {
@@ -36,6 +43,53 @@ std::vector<fs::path> Roots() {
   }
   roots.emplace_back("/usr/local/cuda");
   return roots;
+}
+
+// Where the interpreter that has PyTorch looks for packages; empty where there is none.
+std::vector<fs::path> PackageFolders() {
+  const char* named = std::getenv("HONE_PYTHON");
+  Command command{.argv = {named != nullptr && *named != '\0' ? named : "python3", "-I", "-c",
+                           "import sys; print(*sys.path, sep='\\n')"},
+                  .environment = InheritedEnvironment(),
+                  .wall = std::chrono::seconds(20)};  // a cold disk
+  std::vector<fs::path> folders;
+  const auto exit = Run(command);
+  if (!exit || !exit->ok()) return folders;
+  std::istringstream lines(exit->output);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty()) folders.emplace_back(line);
+  }
+  return folders;
+}
+
+Result<std::string> Look(std::span<const std::string_view> names, std::string_view missing) {
+  const auto in = [&](const fs::path& root, std::span<const std::string_view> folders) -> std::string {
+    for (const auto folder : folders) {
+      for (const auto name : names) {
+        std::error_code error;
+        const fs::path library = root / folder / name;
+        if (fs::exists(library, error)) return library.string();
+      }
+    }
+    return {};
+  };
+  auto roots = Roots();
+  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
+    if (const char* home = std::getenv(variable); home != nullptr && *home != '\0') roots.emplace_back(home);
+  }
+  for (const auto& root : roots) {
+    for (const auto folders : {std::span<const std::string_view>(kLibraryFolders), {kLibraryPackages}}) {
+      if (auto found = in(root, folders); !found.empty()) return found;
+    }
+  }
+  for (const auto& folder : PackageFolders()) {
+    if (auto found = in(folder, kLibraryPackages); !found.empty()) return found;
+  }
+  for (const auto name : names) {
+    const std::string wanted(name);
+    if (const auto library = SharedLibrary::Open({&wanted, 1})) return library->path();
+  }
+  return Fail(ErrorKind::kNotFound, std::string(missing));
 }
 
 std::vector<std::string> IncludesIn(const fs::path& root) {
@@ -74,6 +128,21 @@ Result<Toolkit> FindToolkit() {
   return Fail(ErrorKind::kNotFound,
               "there is no NVRTC, which compiles CUDA kernels: `./dev cuda` brings it, or set HONE_CUDA to the folder "
               "of a CUDA 12.8 or newer toolkit");
+}
+
+Result<std::string> FindLibrary(Library library) {
+  if (library == Library::kCublasLt) {
+    static const auto found = Look(
+        kCublasNames,
+        "there is no cuBLASLt (libcublasLt.so.13 or .12), which steps of this plan call: install a CUDA toolkit or "
+        "the Python package nvidia-cublas, and name the toolkit with HONE_CUDA or the Python with HONE_PYTHON");
+    return found;
+  }
+  static const auto found =
+      Look(kCudnnNames,
+           "there is no cuDNN (libcudnn.so.9), which steps of this plan call: install it or the Python package "
+           "nvidia-cudnn-cu13, which a PyTorch for CUDA brings, and name its Python with HONE_PYTHON");
+  return found;
 }
 
 }  // namespace hone::cuda

@@ -2,6 +2,7 @@
 // `./dev cuda` puts it), the toolkit of nvcc on the PATH, /usr/local/cuda, and what the loader finds by itself.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,5 +18,14 @@ struct Toolkit {
 
 // The first that has NVRTC. kNotFound names the mend.
 Result<Toolkit> FindToolkit();
+
+// NVIDIA's libraries that plans may call. They are large and not of the toolkit's smallest part: absent on many
+// machines, and in Python's packages where PyTorch brought them.
+enum class Library : std::uint8_t { kCublasLt, kCudnn };
+
+// Its path, or the name that the loader knows it by. Looked for in the toolkit's folders, under CUDA_HOME, in the
+// `nvidia` packages of HONE_PYTHON (else python3), and where the loader looks by itself. Looks once a process.
+// Thread-safe. kNotFound names the mend.
+Result<std::string> FindLibrary(Library library);
 
 }  // namespace hone::cuda
