@@ -6,6 +6,7 @@ between two events of the device. One JSON object a line:
   for each line  {"runs": N, "cold": false}  ->  {"ns": [nanoseconds of each run]}
   on failure     {"error": "one line"}, and it ends
 """
+import ctypes
 import json
 import os
 import sys
@@ -30,6 +31,17 @@ def fail(error):
     first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
     say({"error": " ".join(("%s: %s: %s" % (PATH, type(error).__name__, first)).split())[:600]})
     os._exit(1)
+
+
+def lend_vector_functions():
+    """What Inductor writes for a CPU calls SLEEF, which some builds of PyTorch keep to themselves: then the code that it
+    tries does not load, and it writes scalar code, which flatters whoever is compared with it."""
+    sleef = "libsleef.so.3"
+    try:
+        ctypes.CDLL(sleef, mode=ctypes.RTLD_GLOBAL)
+    except OSError:
+        return
+    os.environ["LD_PRELOAD"] = " ".join(filter(None, (sleef, os.environ.get("LD_PRELOAD"))))  # the trial is a child's
 
 
 def build(torch):
@@ -63,6 +75,8 @@ def main():
         model = model.cuda()
         inputs = [one.cuda() if isinstance(one, torch.Tensor) else one for one in inputs]
     if MODE == "compile":
+        if DEVICE == "cpu":
+            lend_vector_functions()
         model = torch.compile(model)
     flush = None
     clock = time.perf_counter_ns
