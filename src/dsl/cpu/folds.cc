@@ -904,8 +904,16 @@ class FoldEmitter {
     const std::string& var = Dim(reduced_.back()).var;
     const Range& range = ranges[reduced_.back()];
     const std::string begin = var + "_block", end = writer_.Fresh(var + "_end"), factor = writer_.Fresh("factor");
-    writer_.Open(fmt::format("for (long {} = {}; {} < {}; {} += {})", begin, range.begin, begin, range.end, begin,
-                             kOnlineBlock));
+    // Backwards: the blocks that were kept last are in the cache yet, those kept first may have left it.
+    const std::int64_t extent = Dim(reduced_.back()).extent;
+    const bool divides = range.count && *range.count % kOnlineBlock == 0;
+    const std::string last = range.begin == "0" && range.count
+                                 ? fmt::format("{}", (extent - 1) / kOnlineBlock * kOnlineBlock)
+                             : divides ? fmt::format("{} - {}", range.end, kOnlineBlock)
+                                       : fmt::format("{} + ({} - {} - 1) / {} * {}", range.begin, range.end,
+                                                     range.begin, kOnlineBlock, kOnlineBlock);
+    writer_.Open(
+        fmt::format("for (long {} = {}; {} >= {}; {} -= {})", begin, last, begin, range.begin, begin, kOnlineBlock));
     writer_.Line(fmt::format("const long {} = {};", end, Lesser(Plus(begin, kOnlineBlock), range.end)));
     writer_.Line(fmt::format("const {} {} = {}({}[{}] - {}) * {};", writer_.real(), factor, writer_.Libm("exp"), tops_,
                              BlockNumber(begin, range.begin), lets_.at(0), lets_.at(1)));
