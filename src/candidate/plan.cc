@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 
 #include "base/json_schema.h"
 
@@ -19,6 +20,8 @@ namespace {
 using nlohmann::json;
 using NumberType = NumberArgument::Type;
 
+constexpr std::string_view kComputeNames[] = {"f32", "tf32", "f16", "bf16", "f64"};
+constexpr std::string_view kActivationNames[] = {"none", "relu", "gelu"};
 constexpr std::string_view kNumberNames[] = {"i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64"};
 
 std::string Text(const json& text) {
@@ -86,6 +89,10 @@ class Reader {
       const Scope scope(*this, list, steps.size());
       if (step["do"] == "memset") {
         steps.emplace_back(MemsetStep{step["buffer"], step["byte"]});
+      } else if (step["do"] == "cublaslt_matmul") {
+        steps.emplace_back(Matmul(step));
+      } else if (step["do"] == "cudnn_convolution") {
+        steps.emplace_back(Convolution(step));
       } else {
         steps.emplace_back(Launch(step));
       }
@@ -123,6 +130,78 @@ class Reader {
       launch.arguments.push_back(Argument(argument));
     }
     return launch;
+  }
+
+  template <std::size_t N>
+  static int NumberOf(const std::string& word, const std::string_view (&words)[N]) {
+    return static_cast<int>(std::find(std::begin(words), std::end(words), word) - std::begin(words));
+  }
+  // What both libraries' steps have.
+  template <class Step>
+  static void Common(const json& from, Step& step) {
+    if (from.contains("bias"))
+      step.bias = BufferArgument{from["bias"]["buffer"], from["bias"].value("offset", std::int64_t{0})};
+    step.compute = static_cast<LibraryCompute>(NumberOf(from.value("compute", "f32"), kComputeNames));
+    step.activation = static_cast<Activation>(NumberOf(from.value("activation", "none"), kActivationNames));
+    step.algorithm = from.value("algorithm", 0);
+    step.workspace = from.value("workspace", "");
+  }
+
+  static MatrixArgument Matrix(const json& from) {
+    return {from["buffer"],
+            from.value("offset", std::int64_t{0}),
+            {from["strides"][0], from["strides"][1]},
+            from.value("batch_stride", std::int64_t{0})};
+  }
+
+  MatmulStep Matmul(const json& from) {
+    MatmulStep step{.m = from["m"],
+                    .n = from["n"],
+                    .k = from["k"],
+                    .batch = from.value("batch", std::int64_t{1}),
+                    .a = Matrix(from["a"]),
+                    .b = Matrix(from["b"]),
+                    .d = Matrix(from["d"])};
+    if (from.contains("c")) step.c = Matrix(from["c"]);
+    step.alpha = from.value("alpha", 1.0);
+    step.beta = from.value("beta", 0.0);
+    if ((step.beta != 0) != step.c.has_value())
+      Fail(step.c ? "with \"c\" goes a \"beta\" that is not 0" : "with \"beta\" goes a matrix \"c\"");
+    Common(from, step);
+    return step;
+  }
+
+  StridedArgument Strided(const json& from, std::string_view name) {
+    StridedArgument one{from["buffer"], from.value("offset", std::int64_t{0}), from["shape"], {}};
+    if (from.contains("strides")) {
+      one.strides = from["strides"].get<std::vector<std::int64_t>>();
+    } else {
+      one.strides.resize(one.shape.size());
+      std::int64_t step = 1;
+      for (std::size_t d = one.shape.size(); d-- > 0; step *= one.shape[d]) one.strides[d] = step;
+    }
+    if (one.strides.size() != one.shape.size())
+      Fail(fmt::format("{}: {} extents and {} strides: give one a dimension", name, one.shape.size(),
+                       one.strides.size()));
+    return one;
+  }
+
+  ConvolutionStep Convolution(const json& from) {
+    ConvolutionStep step{.x = Strided(from["x"], "x"), .w = Strided(from["w"], "w"), .y = Strided(from["y"], "y")};
+    const std::size_t spatial = step.x.shape.size() - 2;
+    if (step.w.shape.size() != spatial + 2 || step.y.shape.size() != spatial + 2)
+      Fail("x, w and y differ in dimensions");
+    for (const auto& [name, to, otherwise] :
+         {std::tuple{"stride", &step.stride, 1}, {"padding", &step.padding, 0}, {"dilation", &step.dilation, 1}}) {
+      *to = from.contains(name) ? from[name].get<std::vector<std::int64_t>>()
+                                : std::vector<std::int64_t>(spatial, otherwise);
+      if (to->size() != spatial)
+        Fail(fmt::format("{} has {} numbers for {} spatial dimensions", name, to->size(), spatial));
+    }
+    step.groups = from.value("groups", std::int64_t{1});
+    step.transposed = from.value("transposed", false);
+    Common(from, step);
+    return step;
   }
 
   PlanArgument Argument(const json& from) {
@@ -197,7 +276,55 @@ json ToJson(const PlanArgument& argument) {
   return out;
 }
 
+json ToJson(const MatrixArgument& matrix) {
+  json out = {{"buffer", matrix.buffer}, {"strides", matrix.strides}};
+  if (matrix.offset != 0) out["offset"] = matrix.offset;
+  if (matrix.batch_stride != 0) out["batch_stride"] = matrix.batch_stride;
+  return out;
+}
+
+template <class Step>
+void AddCommon(const Step& step, json& out) {
+  out["compute"] = kComputeNames[static_cast<std::size_t>(step.compute)];
+  if (step.bias) {
+    out["bias"] = {{"buffer", step.bias->name}};
+    if (step.bias->offset != 0) out["bias"]["offset"] = step.bias->offset;
+  }
+  if (step.activation != Activation::kNone)
+    out["activation"] = kActivationNames[static_cast<std::size_t>(step.activation)];
+  if (step.algorithm != 0) out["algorithm"] = step.algorithm;
+  if (!step.workspace.empty()) out["workspace"] = step.workspace;
+}
+
+json ToJson(const MatmulStep& step) {
+  json out = {{"do", "cublaslt_matmul"}, {"m", step.m},         {"n", step.n},        {"k", step.k},
+              {"a", ToJson(step.a)},     {"b", ToJson(step.b)}, {"d", ToJson(step.d)}};
+  if (step.batch != 1) out["batch"] = step.batch;
+  if (step.c) out["c"] = ToJson(*step.c);
+  if (step.alpha != 1) out["alpha"] = step.alpha;
+  if (step.beta != 0) out["beta"] = step.beta;
+  AddCommon(step, out);
+  return out;
+}
+
+json ToJson(const StridedArgument& tensor) {
+  json out = {{"buffer", tensor.buffer}, {"shape", tensor.shape}, {"strides", tensor.strides}};
+  if (tensor.offset != 0) out["offset"] = tensor.offset;
+  return out;
+}
+
+json ToJson(const ConvolutionStep& step) {
+  json out = {{"do", "cudnn_convolution"}, {"x", ToJson(step.x)},   {"w", ToJson(step.w)},
+              {"y", ToJson(step.y)},       {"stride", step.stride}, {"padding", step.padding},
+              {"dilation", step.dilation}, {"groups", step.groups}};
+  if (step.transposed) out["transposed"] = true;
+  AddCommon(step, out);
+  return out;
+}
+
 json ToJson(const Plan& plan, const PlanStep& step) {
+  if (const auto* matmul = std::get_if<MatmulStep>(&step)) return ToJson(*matmul);
+  if (const auto* convolution = std::get_if<ConvolutionStep>(&step)) return ToJson(*convolution);
   if (const auto* set = std::get_if<MemsetStep>(&step))
     return {{"do", "memset"}, {"buffer", set->buffer}, {"byte", set->byte}};
   const auto& launch = std::get<LaunchStep>(step);
@@ -211,6 +338,15 @@ json ToJson(const Plan& plan, const PlanStep& step) {
 }
 
 }  // namespace
+
+bool CallsLibraries(const Plan& plan) {
+  const auto any = [](const std::vector<PlanStep>& steps) {
+    return std::any_of(steps.begin(), steps.end(), [](const PlanStep& step) {
+      return std::holds_alternative<MatmulStep>(step) || std::holds_alternative<ConvolutionStep>(step);
+    });
+  };
+  return any(plan.prepare) || any(plan.steps);
+}
 
 std::variant<Plan, PlanIssue> ParsePlan(std::string_view text) {
   constexpr int kDeepest = 16;

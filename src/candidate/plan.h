@@ -1,10 +1,11 @@
-// A plan: device sources and a declarative list of what to launch with them. It has no host code, so it compiles in
-// milliseconds, cannot tamper with whoever runs it, and every launch is known before it happens. The in-memory form of
-// docs/plan.md. A plain value.
+// A plan: device sources and a declarative list of what to launch with them, and of NVIDIA's libraries' calls. It has
+// no host code, so it compiles in milliseconds, cannot tamper with whoever runs it, and every launch is known before it
+// happens. The in-memory form of docs/plan.md. A plain value.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -61,7 +62,52 @@ struct MemsetStep {
   std::string buffer;
   int byte = 0;
 };
-using PlanStep = std::variant<LaunchStep, MemsetStep>;
+
+// What a library makes products of f32 in; products of 16-bit types are summed in f32 whatever this says.
+enum class LibraryCompute : std::uint8_t { kF32, kTf32, kF16, kBf16, kF64 };
+enum class Activation : std::uint8_t { kNone, kRelu, kGelu };  // gelu is the form with tanh
+
+// A matrix in a tensor or buffer, or a batch of them. Strides in elements; one of the two is 1.
+struct MatrixArgument {
+  std::string buffer;
+  std::int64_t offset = 0;
+  std::array<std::int64_t, 2> strides = {0, 1};  // of rows, of columns
+  std::int64_t batch_stride = 0;
+};
+// By cuBLASLt: d = activation(alpha a b + beta c + bias), a being [m, k] and b [k, n]. c and d lie in rows, the n
+// elements of the bias along them.
+struct MatmulStep {
+  std::int64_t m = 1, n = 1, k = 1, batch = 1;
+  MatrixArgument a, b, d;
+  std::optional<MatrixArgument> c;
+  std::optional<BufferArgument> bias;
+  LibraryCompute compute = LibraryCompute::kF32;
+  Activation activation = Activation::kNone;
+  double alpha = 1, beta = 0;
+  int algorithm = 0;      // which of the library's proposals that fit the workspace, its best first
+  std::string workspace;  // a buffer of the plan; empty: none
+};
+
+// A tensor in a tensor or buffer, [batch, channels, spatial..]. Strides in elements.
+struct StridedArgument {
+  std::string buffer;
+  std::int64_t offset = 0;
+  std::vector<std::int64_t> shape, strides;
+};
+// By cuDNN: y = activation(conv(x, w) + bias), one to three spatial dimensions. w is [O, C / groups, window..], of a
+// transposed convolution [C, O / groups, window..].
+struct ConvolutionStep {
+  StridedArgument x, w, y;
+  std::vector<std::int64_t> stride, padding, dilation;  // one a spatial dimension
+  std::int64_t groups = 1;
+  bool transposed = false;  // then without bias and activation
+  std::optional<BufferArgument> bias;
+  LibraryCompute compute = LibraryCompute::kF32;
+  Activation activation = Activation::kNone;  // kNone or kRelu
+  int algorithm = 0;
+  std::string workspace;
+};
+using PlanStep = std::variant<LaunchStep, MemsetStep, MatmulStep, ConvolutionStep>;
 
 struct Plan {
   std::string arch = "sm_90a";
@@ -70,6 +116,8 @@ struct Plan {
   std::vector<PlanStep> prepare;  // once, on parameters and buffers
   std::vector<PlanStep> steps;    // on every run, in order
 };
+
+bool CallsLibraries(const Plan& plan);  // whether a step is one of a library
 
 // A bad plan is a candidate's fault, so it is no Error: the message says where (a JSON pointer, or line and column) and
 // what is wanted.

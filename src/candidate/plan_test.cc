@@ -57,6 +57,53 @@ TEST(PlanTest, APlanIsReadAsWritten) {
   EXPECT_EQ(std::get<TensorMapArgument>(launch.arguments[5]).swizzle, 128);
 }
 
+constexpr char kCalls[] = R"({
+ "hone_plan": 1, "sources": [],
+ "buffers": [{"name": "ws", "dtype": "u8", "shape": [4096]}],
+ "steps": [
+   {"do": "cublaslt_matmul", "m": 8, "n": 16, "k": 32, "batch": 2, "compute": "tf32", "activation": "relu",
+    "a": {"buffer": "x", "strides": [32, 1], "batch_stride": 256}, "b": {"buffer": "w", "offset": 4, "strides": [1, 32]},
+    "c": {"buffer": "r", "strides": [16, 1]}, "beta": 0.5, "d": {"buffer": "y", "strides": [16, 1], "batch_stride": 128},
+    "bias": {"buffer": "b"}, "algorithm": 3, "workspace": "ws"},
+   {"do": "cudnn_convolution", "x": {"buffer": "x", "shape": [2, 4, 9]}, "w": {"buffer": "w", "shape": [6, 2, 3]},
+    "y": {"buffer": "y", "shape": [2, 6, 9], "strides": [54, 1, 6]}, "padding": [1], "groups": 2}]
+})";
+
+TEST(PlanTest, CallsOfLibrariesAreReadAsWritten) {
+  const Plan plan = Parsed(kCalls);
+  EXPECT_TRUE(CallsLibraries(plan));
+  EXPECT_FALSE(CallsLibraries(Parsed(kPlan)));
+  const auto& matmul = std::get<MatmulStep>(plan.steps.at(0));
+  EXPECT_EQ(matmul.batch, 2);
+  EXPECT_EQ(matmul.compute, LibraryCompute::kTf32);
+  EXPECT_EQ(matmul.activation, Activation::kRelu);
+  EXPECT_EQ(matmul.b.strides, (std::array<std::int64_t, 2>{1, 32}));
+  EXPECT_EQ(matmul.b.offset, 4);
+  EXPECT_EQ(matmul.beta, 0.5);
+  EXPECT_EQ(matmul.workspace, "ws");
+  const auto& convolution = std::get<ConvolutionStep>(plan.steps.at(1));
+  EXPECT_EQ(convolution.x.strides, (std::vector<std::int64_t>{36, 9, 1}));
+  EXPECT_EQ(convolution.y.strides, (std::vector<std::int64_t>{54, 1, 6}));
+  EXPECT_EQ(convolution.stride, std::vector<std::int64_t>{1});
+  EXPECT_EQ(convolution.groups, 2);
+  EXPECT_EQ(ToJson(Parsed(ToJson(plan))), ToJson(plan));
+}
+
+TEST(PlanTest, CallsThatSayHalfAreRefused) {
+  const auto issue = [](std::string_view what, std::string_view with) {
+    std::string text = kCalls;
+    text.replace(text.find(what), what.size(), with);
+    const auto parsed = ParsePlan(text);
+    const auto* found = std::get_if<PlanIssue>(&parsed);
+    return found ? found->where + ": " + found->message : "accepted";
+  };
+  EXPECT_EQ(issue(R"("beta": 0.5, )", ""), R"(/steps/0: with "c" goes a "beta" that is not 0)");
+  EXPECT_EQ(issue(R"("padding": [1])", R"("padding": [1, 1])"),
+            "/steps/1: padding has 2 numbers for 1 spatial dimensions");
+  EXPECT_NE(issue(R"("compute": "tf32")", R"("compute": "tf23")"), "accepted");
+  EXPECT_NE(issue(R"("m": 8, )", ""), "accepted");
+}
+
 TEST(PlanTest, WhatIsWrittenIsReadAgain) {
   const std::string once = ToJson(Parsed(kPlan));
   EXPECT_EQ(ToJson(Parsed(once)), once);

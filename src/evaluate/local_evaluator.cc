@@ -18,6 +18,7 @@
 #include "target/cpu/compiler.h"
 #include "target/cuda/built_plan.h"
 #include "target/cuda/driver.h"
+#include "target/cuda/library_steps.h"
 
 namespace hone {
 namespace {
@@ -157,7 +158,7 @@ class LocalEvaluator : public Evaluator {
       verdict.reason = fmt::format("{}: {}", issue->where, issue->message);
       return std::string();
     }
-    const auto built = HONE_TRY(cuda::BuildPlan(std::get<Plan>(parsed), problem_));
+    auto built = HONE_TRY(cuda::BuildPlan(std::get<Plan>(parsed), problem_));
     if (const auto* refusal = std::get_if<cuda::PlanRefusal>(&built)) {
       verdict.evidence.log = Printable(refusal->log);
       verdict.evidence.detail = Printable(refusal->message);
@@ -169,7 +170,8 @@ class LocalEvaluator : public Evaluator {
       return std::string();
     }
     HONE_TRY(cuda::FindDevices());
-    const auto& plan = std::get<cuda::BuiltPlan>(built);
+    auto& plan = std::get<cuda::BuiltPlan>(built);
+    plan.libraries = HONE_TRY(cuda::FindLibrariesOf(plan.plan));
     evaluation.stages.compile_cached = plan.cached;
     const auto cache = HONE_TRY(BuildCache::Open());
     const std::string packed = cuda::Pack(plan);

@@ -343,6 +343,12 @@ Result<std::string> ModelNewText(const ExportMaterial& material) {
   if (const auto* issue = std::get_if<PlanIssue>(&parsed))
     return Fail(ErrorKind::kUsage, fmt::format("the plan is not valid: {}: {}", issue->where, issue->message));
   const Plan& plan = std::get<Plan>(parsed);
+  if (CallsLibraries(plan)) {
+    return Fail(
+        ErrorKind::kUsage,
+        "steps of the plan call cuBLASLt or cuDNN, which hone runs and a Python file does not hold: plan.json of "
+        "the bundle has all of it");
+  }
   if (plan.sources.size() != 1) {
     return Fail(ErrorKind::kUsage,
                 fmt::format("the plan has {} sources; a Python file holds one", plan.sources.size()));

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "target/cuda/library_steps.h"
 #include "target/cuda/nvrtc.h"
 
 namespace hone::cuda {
@@ -113,10 +114,27 @@ class Builder {
       const std::string where = fmt::format("{}/{}", list, i);
       if (const auto* set = std::get_if<MemsetStep>(&steps[i])) {
         Find(where, set->buffer, preparing, true);
+      } else if (const auto* matmul = std::get_if<MatmulStep>(&steps[i])) {
+        LibraryStep(where, *matmul, preparing);
+      } else if (const auto* convolution = std::get_if<ConvolutionStep>(&steps[i])) {
+        LibraryStep(where, *convolution, preparing);
       } else if (const auto* kernel = Launch(where, std::get<LaunchStep>(steps[i]), preparing)) {
         facts.push_back(*kernel);
       }
     }
+  }
+
+  template <class Step>
+  void LibraryStep(const std::string& where, const Step& step, bool preparing) {
+    const auto issue =
+        CheckStep(step, [&](std::string_view part, const std::string& name, bool written) -> std::optional<PlanMemory> {
+          const auto memory = Find(fmt::format("{}{}", where, part), name, preparing, written);
+          if (!memory) return std::nullopt;
+          return PlanMemory{memory->elements, memory->dtype};
+        });
+    if (issue) Refuse(where + issue->part, issue->message);
+    if (!step.workspace.empty() && problem_.Find(step.workspace) != nullptr)
+      Refuse(where + "/workspace", "a workspace is a buffer of the plan");
   }
 
   // The memory of that name; refuses when there is none, or when the step may not have it.
@@ -246,7 +264,9 @@ json Names(const std::vector<KernelFacts>& kernels) {
 
 // One line of JSON that says how long the cubins are, then the cubins.
 std::string Pack(const BuiltPlan& built) {
-  json head = {{"plan", ToJson(built.plan)}, {"prepare", Names(built.prepare)}, {"launches", Names(built.launches)}};
+  json head = {{"plan", ToJson(built.plan)},        {"prepare", Names(built.prepare)},
+               {"launches", Names(built.launches)}, {"cublas_lt", built.libraries.cublas_lt},
+               {"cudnn", built.libraries.cudnn},    {"cubins", json::array()}};
   std::string cubins;
   for (const auto& cubin : built.cubins) {
     head["cubins"].push_back(cubin.size());
@@ -263,7 +283,8 @@ Result<BuiltPlan> Unpack(std::string_view bytes) {
     const json head = json::parse(bytes.substr(0, end));
     auto plan = ParsePlan(head.at("plan").get<std::string>());
     if (!std::holds_alternative<Plan>(plan)) return corrupt();
-    BuiltPlan built{.plan = std::get<Plan>(std::move(plan))};
+    BuiltPlan built{.plan = std::get<Plan>(std::move(plan)),
+                    .libraries = {head.at("cublas_lt").get<std::string>(), head.at("cudnn").get<std::string>()}};
     for (const auto& [names, kernels] : {std::pair{"prepare", &built.prepare}, {"launches", &built.launches}}) {
       for (const auto& name : head.at(names)) kernels->emplace_back().name = name;
     }

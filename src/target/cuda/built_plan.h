@@ -34,8 +34,14 @@ struct Occupancy {
 Occupancy OccupancyOf(const KernelFacts& kernel, std::int64_t threads, std::int64_t shared_bytes,
                       const DeviceLimits& limits = kHopper);
 
+// Of the libraries that a plan's steps call; empty where none does.
+struct LibraryPaths {
+  std::string cublas_lt, cudnn;
+};
+
 struct BuiltPlan {
   Plan plan;
+  LibraryPaths libraries;                      // filled in by whoever is going to run it: FindLibrariesOf
   std::vector<std::string> cubins;             // one a source
   std::vector<KernelFacts> prepare, launches;  // one a LaunchStep of plan.prepare and plan.steps, in order
   std::string log;                             // what the compiler said

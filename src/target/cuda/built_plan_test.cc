@@ -123,6 +123,69 @@ TEST_F(BuiltPlanTest, PrepareSeesParametersAndBuffersOnly) {
   EXPECT_EQ(Refusal(), "/steps/0: 'x' is read only: set a buffer or an output");
 }
 
+class LibraryPlanTest : public BuiltPlanTest {
+ protected:
+  void SetUp() override {
+    problem_.tensors = {{.name = "x", .shape = {64, 128}, .role = Role::kInput},
+                        {.name = "w", .shape = {32, 128}, .role = Role::kParameter},
+                        {.name = "b", .shape = {32}, .role = Role::kParameter},
+                        {.name = "h", .shape = {32}, .dtype = DType::kF16, .role = Role::kParameter},
+                        {.name = "y", .shape = {64, 32}, .role = Role::kOutput}};
+    plan_.buffers = {{"ws", DType::kU8, {1024}}};
+  }
+};
+
+TEST_F(LibraryPlanTest, AProductThatDoesNotFitItsTensorsIsRefused) {
+  MatmulStep step{.m = 64, .n = 32, .k = 128};
+  step.a = {"x", 0, {128, 1}, 0};
+  step.b = {"w", 0, {1, 128}, 0};
+  step.d = {"y", 0, {32, 1}, 0};
+  step.bias = BufferArgument{"b", 0};
+  step.workspace = "ws";
+  const auto with = [&](auto change) {
+    MatmulStep changed = step;
+    change(changed);
+    plan_.steps = {changed};
+    return Refusal();
+  };
+  EXPECT_EQ(with([](MatmulStep&) {}), "built");
+  EXPECT_EQ(with([](MatmulStep& s) { s.m = 65; }), "/steps/0/a: it reaches element 8319 of 'x', which has 8192");
+  EXPECT_EQ(with([](MatmulStep& s) { s.a.strides = {128, 2}; }),
+            "/steps/0/a: strides 128 and 2 of a 64 x 128 matrix: one is 1, the other 128 or 64 at least");
+  EXPECT_EQ(with([](MatmulStep& s) { s.d.buffer = "x"; }), "/steps/0/d: 'x' is read only: set a buffer or an output");
+  EXPECT_EQ(with([](MatmulStep& s) { s.bias->name = "h"; }), "/steps/0/bias: 'h' is f16 and what is written f32");
+  EXPECT_EQ(with([](MatmulStep& s) { s.bias->offset = 1; }),
+            "/steps/0/bias: it reaches element 32 of 'b', which has 32");
+  EXPECT_EQ(with([](MatmulStep& s) { s.workspace = "y"; }), "/steps/0/workspace: a workspace is a buffer of the plan");
+  EXPECT_EQ(with([](MatmulStep& s) { s.compute = LibraryCompute::kF64; }),
+            "/steps/0: f32 goes with \"compute\": \"f32\"");
+}
+
+TEST_F(LibraryPlanTest, AConvolutionThatDoesNotFitItsTensorsIsRefused) {
+  ConvolutionStep step;
+  step.x = {"x", 0, {2, 4, 32, 32}, {4096, 1024, 32, 1}};
+  step.w = {"w", 0, {2, 4, 3, 3}, {36, 9, 3, 1}};
+  step.y = {"y", 0, {2, 2, 16, 16}, {512, 256, 16, 1}};
+  step.stride = {2, 2};
+  step.padding = {1, 1};
+  step.dilation = {1, 1};
+  const auto with = [&](auto change) {
+    ConvolutionStep changed = step;
+    change(changed);
+    plan_.steps = {changed};
+    return Refusal();
+  };
+  EXPECT_EQ(with([](ConvolutionStep&) {}), "built");
+  EXPECT_EQ(with([](ConvolutionStep& s) { s.groups = 2; }),
+            "/steps/0/w: 2 x 4 filters in 2 groups do not go from 4 to 2 channels");
+  EXPECT_EQ(with([](ConvolutionStep& s) { s.padding = {1, 0}; }),
+            "/steps/0/y: extent 16 along spatial dimension 1: it would be 15");
+  EXPECT_EQ(with([](ConvolutionStep& s) { s.w.strides = {36, 9, 1, 3}; }),
+            "/steps/0/w: filters lie densely, or with their channels last");
+  EXPECT_EQ(with([](ConvolutionStep& s) { s.activation = Activation::kRelu; }),
+            "/steps/0: an activation goes with a bias: one of zeros will do");
+}
+
 TEST_F(BuiltPlanTest, ATensorMapStaysInsideItsTensor) {
   TensorMapArgument map{"x", 0, {64, 128}, {128, 1}, {8, 32}, 128};
   const auto with = [&](TensorMapArgument changed) {

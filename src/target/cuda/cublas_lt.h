@@ -13,9 +13,7 @@
 
 namespace hone::cuda {
 
-// What products of f32 are made in; halves are always summed in f32.
-enum class MatmulCompute : std::uint8_t { kF32, kTf32, kF16, kBf16, kF64 };
-enum class Activation : std::uint8_t { kNone, kRelu, kGelu };  // gelu is the library's own: the form with tanh
+using MatmulCompute = LibraryCompute;
 
 // A matrix in device memory, or a batch of them. Strides in elements; one of the two is 1.
 struct DeviceMatrix {

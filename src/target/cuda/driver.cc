@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "problem/problem.h"
+#include "target/cuda/library_steps.h"
 #include "target/cuda/shared_library.h"
 
 namespace hone::cuda {
@@ -390,8 +391,9 @@ Try<double> GpuClock::Stop() {
   return 1000.0 * static_cast<double>(milliseconds);
 }
 
-// A launch with its arguments in the bytes that the driver reads, or a memset.
+// A launch with its arguments in the bytes that the driver reads, a library's call, or a memset.
 struct LoadedPlan::Step {
+  Libraries::Call call;      // empty: not a library's
   void* function = nullptr;  // null: a memset
   LaunchConfig config{};
   LaunchAttribute cluster{};
@@ -412,6 +414,7 @@ LoadedPlan::LoadedPlan(Context& context) : context_(context) {}
 Try<std::unique_ptr<LoadedPlan>> LoadedPlan::Load(Context& context, const BuiltPlan& built) {
   auto loaded = std::unique_ptr<LoadedPlan>(new LoadedPlan(context));
   loaded->plan_ = built.plan;
+  loaded->libraries_ = std::make_unique<Libraries>(context, built.libraries);
   for (const auto& cubin : built.cubins) HONE_CUDA(module_load, &loaded->modules_.emplace_back(), cubin.data());
   for (const auto& facts : built.prepare) loaded->prepare_symbols_.push_back(facts.name);
   for (const auto& facts : built.launches) loaded->step_symbols_.push_back(facts.name);
@@ -457,6 +460,21 @@ Try<std::vector<LoadedPlan::Step>> LoadedPlan::Steps(const std::vector<PlanStep>
       one.bytes = find(set->buffer).bytes;
       one.byte = set->byte;
       made.push_back(std::move(one));
+      continue;
+    }
+    const auto call = [&](const auto& of) -> Try<void> {
+      auto ready = libraries_->Prepare(of, find);
+      if (!ready) return tl::unexpected<Failure>(ready.error());
+      one.call = std::move(*ready);
+      made.push_back(std::move(one));
+      return {};
+    };
+    if (const auto* matmul = std::get_if<MatmulStep>(&step)) {
+      if (auto called = call(*matmul); !called) return tl::unexpected<Failure>(called.error());
+      continue;
+    }
+    if (const auto* convolution = std::get_if<ConvolutionStep>(&step)) {
+      if (auto called = call(*convolution); !called) return tl::unexpected<Failure>(called.error());
       continue;
     }
     const auto& launch = std::get<LaunchStep>(step);
@@ -524,6 +542,10 @@ Try<std::vector<LoadedPlan::Step>> LoadedPlan::Steps(const std::vector<PlanStep>
 
 Try<void> LoadedPlan::Launch(const std::vector<Step>& steps) {
   for (const auto& step : steps) {
+    if (step.call) {
+      if (auto called = step.call(); !called) return called;
+      continue;
+    }
     if (step.function == nullptr) {
       if (auto set = context_.Set(step.at, step.byte, step.bytes); !set) return set;
       continue;

@@ -72,6 +72,8 @@ class Context {
   void* stream_ = nullptr;
 };
 
+class Libraries;  // target/cuda/library_steps.h
+
 // Kernels of ours, from a cubin.
 class Module {
  public:
@@ -160,6 +162,7 @@ class LoadedPlan {
   std::vector<void*> modules_;                               // one a source
   std::vector<std::string> prepare_symbols_, step_symbols_;  // of the launches, in order
   std::vector<Binding> buffers_;
+  std::unique_ptr<Libraries> libraries_;  // outlives the calls in bound_
   std::vector<std::unique_ptr<Bound>> bound_;
 };
 
