@@ -24,11 +24,21 @@ template <class T>
 __device__ T Max(T a, T b) {
   return a != a || a > b ? a : b;
 }
+__device__ float Max(float a, float b) {
+  float most;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(a), "f"(b));
+  return most;
+}
 )"},
     {"Min", "", R"(// The smaller; a NaN on either side is the result.
 template <class T>
 __device__ T Min(T a, T b) {
   return a != a || a < b ? a : b;
+}
+__device__ float Min(float a, float b) {
+  float least;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(least) : "f"(a), "f"(b));
+  return least;
 }
 )"},
     {"Sign", "", R"(template <class T>

@@ -1,4 +1,7 @@
-// pool max|sum|mean|argmax(EXPR) over [AXES] by {window, ..}: one value a window; cpu/pooling.h says how.
+// pool max|sum|mean|argmax(EXPR) over [AXES] by {window, ..}: one value a window; cpu/pooling.h and
+// cuda/pool.h say how.
+#include "dsl/cuda/pool.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -125,6 +128,8 @@ HONE_FAMILY(pool){
     .type = Type,
     .flops = Flops,
     .emit_cpu = EmitPooling,
+    .emit_cuda = EmitPoolCuda,
+    .cuda_knobs = PoolKnobsCuda,
 };
 
 }  // namespace hone::dsl

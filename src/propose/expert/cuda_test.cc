@@ -142,6 +142,18 @@ TEST_F(CudaExpertTest, ALongRowOfASoftmaxIsSharedByACluster) {
   EXPECT_EQ(built.launches[0].spill_load_bytes, 0);
 }
 
+TEST_F(CudaExpertTest, APoolReadsEachRowOfItsOverlappingWindowsOnce) {
+  const auto built =
+      Build(In("x", "[4, 8, 64, 64]") + "," + In("y", "[4, 8, 63, 63]", "output") +
+                R"(, {"name": "i", "shape": [4, 8, 63, 63], "dtype": "i64", "role": "output"})",
+            R"({"op": "max_pool2d_with_indices", "args": {"self": "%x", "kernel_size": [4, 4], "stride": [1, 1],
+                               "padding": [1, 1], "dilation": [1, 1], "ceil_mode": false}, "outputs": ["y", "i"]})");
+  ASSERT_FALSE(built.launches.empty());
+  EXPECT_EQ(built.launches[0].instructions.at("LDG.128"), 7);  // of four windows of four rows
+  EXPECT_TRUE(built.launches[0].instructions.contains("LDS.32"));
+  EXPECT_EQ(built.launches[0].spill_load_bytes, 0);
+}
+
 TEST_F(CudaExpertTest, ThePlaceOfAnExtremeIsFoldedLikeAValue) {
   const auto built =
       Build(In("x", "[64, 5000]") + R"(, {"name": "y", "shape": [64], "dtype": "i64", "role": "output"})",
