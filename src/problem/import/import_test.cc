@@ -226,6 +226,31 @@ TEST_F(ImportTest, DistributionsAreRecorded) {
   }
 }
 
+TEST_F(ImportTest, WhatIsTooLargeToBeMeasuredStaysInItsRange) {
+  NEEDS_TORCH();
+  for (const auto& python : Pythons()) {
+    ImportOptions options;
+    options.python = python.path;
+    options.memory_bytes = 1'000'000'000;
+    const auto problem =
+        Import(Write(Module("pass", "return torch.log(x) + torch.sqrt(y)",
+                            "def get_inputs():\n    x = torch.rand(16384, 16384) * torch.rand(())\n"
+                            "    return [x.softmax(dim=-1), torch.randn(16384, 16384).abs().clamp(max=2) + 0.5]\n",
+                            "x, y")),
+               options);
+    ASSERT_TRUE(problem) << problem.error().message;
+    const auto* x = std::get_if<Uniform>(&problem->Find("x")->generator);
+    ASSERT_TRUE(x);
+    EXPECT_GT(x->low, 0.3 / 16384);
+    EXPECT_LT(x->low, x->high);
+    EXPECT_LT(x->high, 3.0 / 16384);
+    const auto* y = std::get_if<Uniform>(&problem->Find("y")->generator);
+    ASSERT_TRUE(y);
+    EXPECT_GE(y->low, 0.5);
+    EXPECT_LE(y->high, 2.5);
+  }
+}
+
 TEST_F(ImportTest, InPlaceOperatorsBecomeFunctional) {
   NEEDS_TORCH();
   for (const auto& python : Pythons()) {
@@ -352,6 +377,30 @@ TEST_F(ImportTest, ShrinkingCutsSizesAndKeepsTheOperators) {
     const auto again = Import(folder_->path() + "/small.py", options);
     ASSERT_TRUE(again) << again.error().message;
     EXPECT_EQ(Identity(*again), Identity(*small));
+  }
+}
+
+TEST_F(ImportTest, ShrinkingKnowsWhatAnOldTorchLacks) {
+  NEEDS_TORCH();
+  for (const auto& python : Pythons()) {
+    ImportOptions options;
+    options.python = python.path;
+    options.weights_path = folder_->path() + "/small.safetensors";
+    options.shrink_mflop = 10;
+    const auto problem = Import(Write(kHead + std::string(R"(
+class Model(nn.Module):
+    def forward(self, q, k, v):
+        return nn.functional.scaled_dot_product_attention(q, k, v)
+batch_size = 32
+length = 512
+def get_inputs():
+    return [torch.rand(batch_size, 8, length, 64) for _ in range(3)]
+def get_init_inputs():
+    return []
+)")),
+                                options);
+    ASSERT_TRUE(problem) << problem.error().message;
+    EXPECT_LT(problem->Inputs()[0]->shape[2], 512);
   }
 }
 

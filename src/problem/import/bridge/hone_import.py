@@ -81,6 +81,7 @@ except ImportError as error:
 
 import torch.nn as nn
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.utils._mode_utils import no_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
@@ -105,10 +106,28 @@ def dtype_name(tensor, what):
 # Where values come from. Fake tensors have no data, so what is drawn into them is written down as it happens.
 
 class Origin:
-    """How the elements of a storage came about: a generator where that is known, and whether chance was involved."""
+    """How the elements of a storage came about: a generator where that is known, and whether chance was involved.
 
-    def __init__(self, kind="unknown", a=0.0, b=0.0, random=False, value=None, spread=False):
-        self.kind, self.a, self.b, self.random, self.value, self.spread = kind, a, b, random, value, spread
+    `sample`: some elements as operators on such draws would make them, where no generator says it: a softmax of uniform numbers.
+    """
+
+    def __init__(self, kind="unknown", a=0.0, b=0.0, random=False, value=None, spread=False, sample=None):
+        self.kind, self.a, self.b, self.random, self.value, self.spread, self.sample = kind, a, b, random, value, spread, sample
+
+    def drawn(self, count, seed):
+        """`count` real elements, or None."""
+        chance = torch.Generator().manual_seed(seed)
+        if self.sample is not None:
+            return self.sample[:count]
+        if self.kind == "constant":
+            return torch.full((count,), float(self.a), dtype=torch.float64)
+        if self.kind == "uniform":
+            return self.a + (self.b - self.a) * torch.rand(count, generator=chance, dtype=torch.float64)
+        if self.kind == "normal":
+            return self.a + self.b * torch.randn(count, generator=chance, dtype=torch.float64)
+        if self.kind == "integer" and not self.spread:
+            return torch.randint(int(self.a), int(self.b), (count,), generator=chance).double()
+        return None
 
     def affine(self, scale, shift):
         if not (math.isfinite(scale) and math.isfinite(shift)) or scale == 0:
@@ -124,7 +143,7 @@ class Origin:
             # Spread by more than 1, as in 2 * randint(0, 2) - 1: the range has values that the file does not draw.
             ends = sorted((self.a * int(scale) + int(shift), (self.b - 1) * int(scale) + int(shift)))
             return Origin("integer", ends[0], ends[1] + 1, True, spread=self.spread or abs(scale) != 1)
-        return Origin(random=self.random)
+        return Origin(random=self.random, sample=None if self.sample is None else real(lambda: self.sample * scale + shift))
 
     def generator(self):
         if self.kind == "constant":
@@ -147,6 +166,59 @@ def number(value):
 def storage_of(tensor):
     storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
     return storage._cdata, storage.nbytes()
+
+
+SAMPLE = 1 << 14  # elements
+# Operators that a sample goes through: element by element, of one or of two tensors.
+OF_ONE = {"abs", "exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "square", "reciprocal", "sigmoid", "tanh", "relu", "softplus",
+          "sin", "cos", "floor", "ceil", "round", "neg"}
+OF_TWO = {"mul", "add", "sub", "div", "maximum", "minimum", "pow"}
+
+
+def real(work):
+    """work() on real tensors, whatever modes are on."""
+    with no_dispatch():
+        return work()
+
+
+def sampled(name, args, kwargs, origins, made):
+    """What an operator makes of samples of what it reads, or None."""
+    def draws(position, tensor):
+        return origins[position].drawn(1 if tensor.numel() == 1 else SAMPLE, 1 + position)
+
+    def work():
+        tensors = [a for a in args if isinstance(a, torch.Tensor)]
+        if not made.dtype.is_floating_point or len(tensors) != len(origins) or not any(o.random for o in origins):
+            return None
+        samples = [draws(i, tensor) for i, tensor in enumerate(tensors)]
+        if any(sample is None for sample in samples):
+            return None
+        if name in ("_softmax", "softmax", "_log_softmax", "log_softmax") and len(samples) == 1 and len(args) > 1:
+            extent, sample = int(made.shape[args[1]]), samples[0]
+            powers = (sample - sample.max()).exp()
+            if extent * 4 <= sample.numel():
+                powers = powers[: sample.numel() // extent * extent].reshape(-1, extent)
+                parts = (powers / powers.sum(1, keepdim=True)).reshape(-1)
+            else:
+                parts = powers / (powers.mean() * extent)
+            return parts.log() if "log" in name else parts
+        scalars = [a for a in args if isinstance(a, (int, float)) and not isinstance(a, bool)]
+        if name in OF_ONE and len(args) == 1:
+            return getattr(nn.functional if name == "softplus" else torch, name)(samples[0])
+        if name in ("clamp", "clamp_min", "clamp_max") and len(samples) == 1:
+            ends = (args[1:] + (None,))[:2] if name == "clamp" else (args[1], None) if name == "clamp_min" else (None, args[1])
+            low, high = kwargs.get("min", ends[0]), kwargs.get("max", ends[1])
+            return samples[0].clamp(low, high)
+        if name in OF_TWO and not kwargs and len(args) == 2 and len(samples) + len(scalars) == 2:
+            both = [samples.pop(0) if isinstance(a, torch.Tensor) else torch.tensor(float(a), dtype=torch.float64) for a in args]
+            return getattr(torch, name)(*both)
+        return None
+
+    def finite():
+        sample = work()
+        return sample if sample is not None and bool(torch.isfinite(sample).all()) else None
+
+    return real(finite)
 
 
 RANDOM = re.compile(r"rand|bernoulli|multinomial|normal|uniform|exponential|cauchy|geometric|poisson|dropout|random_")
@@ -243,7 +315,8 @@ class Recorder(TorchDispatchMode):
                     return source.affine(-1.0, s)
             if name == "neg":
                 return source.affine(-1.0, 0.0)
-        return Origin(random=any(o.random for o in origins) or bool(RANDOM.search(name)))
+        return Origin(random=any(o.random for o in origins) or bool(RANDOM.search(name)),
+                      sample=sampled(name, args, kwargs, origins, made) if origins else None)
 
 
 def measured(tensor):
@@ -267,6 +340,10 @@ def measured(tensor):
     short = lambda x: float("%.5g" % x)
     if kurtosis < 2.2:
         return {"kind": "uniform", "low": short(low), "high": short(high)}
+    if (low >= 0 or high <= 0) and abs(mean) < 5 * deviation:
+        # A normal would leave the side of zero that all lie on, which a logarithm or a root may need.
+        reach = math.sqrt(3) * deviation
+        return {"kind": "uniform", "low": short(max(low, mean - reach)), "high": short(min(high, mean + reach))}
     return {"kind": "normal", "mean": short(mean), "deviation": short(deviation)}
 
 
@@ -1145,6 +1222,9 @@ class Importer:
             if tuple(values.shape) != tuple(tensor.shape):
                 values = real_tensor()
         elif origin.random and self.built.fake and total_bytes(self.built) > OPTIONS["memory_bytes"] // 2:
+            if origin.sample is not None:
+                self.notes["note " + name] = "too large to be measured: as a sample of it is"
+                return measured(origin.sample)
             self.notes["note " + name] = "too large to be measured: drawn from a normal distribution"
             return {"kind": "normal", "mean": 0.0, "deviation": 1.0}
         else:

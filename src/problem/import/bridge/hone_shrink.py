@@ -213,7 +213,7 @@ class Shrinking:
             mode = built.mode
         else:  # real weights still run on shapes alone, where torch can mix
             mode = FakeTensorMode(allow_non_fake_inputs=True) if NEW else contextlib.nullcontext()
-        with torch.no_grad(), recurrences_whole(), mode, observer:
+        with torch.no_grad(), recurrences_whole(), contextlib.nullcontext() if NEW else old_gaps_filled(), mode, observer:
             result = built.model(*built.inputs)
         size = total_bytes(built) + sum(t.numel() * t.element_size() for t in tree_flatten(result)[0] if isinstance(t, torch.Tensor))
         return observer.steps, size, observer.flops
