@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -19,14 +20,16 @@
 namespace hone {
 namespace {
 
-Result<Machine> ThisMachine(VerbCall& call, const WorkbenchOptions& options) {
-  const Machine described = options.cuda ? HONE_TRY(cuda::DescribeDevice()) : DescribeMachine();
+Result<Machine> ThisMachine(VerbCall& call, const WorkbenchOptions& options,
+                            const std::vector<cuda::LockedDevice>& devices) {
+  const int ordinal = devices.empty() ? 0 : devices.front().device.ordinal;
+  const Machine described = options.cuda ? HONE_TRY(cuda::DescribeDevice(ordinal)) : DescribeMachine();
   auto machine = LoadCalibration(described);
   if (!machine && machine.error().kind == ErrorKind::kNotFound) {
     if (!options.calibrate) return described;
     call.Note(fmt::format("measuring what {} can do, once (about {} seconds); `hone calibrate` repeats it",
                           options.cuda ? described.processor : "this machine", options.cuda ? "three" : "ten"));
-    machine = options.cuda ? cuda::CalibrateDevice() : Calibrate();
+    machine = options.cuda ? cuda::CalibrateDevice(ordinal) : Calibrate();
     if (machine) HONE_TRY(SaveCalibration(*machine));
   }
   return machine;
@@ -106,12 +109,19 @@ Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const W
   Problem problem = HONE_TRY(Import(path, import));
   if (!path.ends_with(".json") && !CanConfine()) call.Note(kNotConfined);
   Graph graph = HONE_TRY(Graph::Create(problem));
-  Machine machine = HONE_TRY(ThisMachine(call, options));
+  std::vector<cuda::LockedDevice> devices;
+  if (options.cuda) {
+    devices = HONE_TRY(cuda::LockDevices(
+        options.devices, [&](std::string_view what) { call.Note(what); },
+        [&] { return options.interrupt != nullptr && options.interrupt->load(); }));
+  }
+  Machine machine = HONE_TRY(ThisMachine(call, options, devices));
   if (options.threads > 0 && !options.cuda) machine.threads = options.threads;
   const Bound bound = SpeedOfLight(graph, machine);
 
+  const int cores = DescribeMachine().threads;
   EvaluatorOptions evaluator;
-  evaluator.threads = options.cuda ? DescribeMachine().threads : machine.threads;
+  evaluator.threads = options.cuda ? cores : machine.threads;
   evaluator.seed = options.seed;
   evaluator.form = options.cuda ? Form::kPlan : Form::kModule;
   evaluator.outside = TorchBaselines(problem, machine, options);
@@ -119,9 +129,20 @@ Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const W
   std::vector<std::string> baselines;
   for (const auto& outside : evaluator.outside) baselines.push_back(outside.name);
   if (!options.cuda) baselines.emplace_back("naive");
-  auto started = HONE_TRY(StartEvaluator(problem, std::move(evaluator)));
-  return Workbench{std::move(problem),   std::move(graph),  std::move(machine), bound,
-                   std::move(baselines), std::move(started)};
+  // One pool of compilers: what it makes lies in the build cache, which all share.
+  if (options.cuda) evaluator.jobs = options.jobs < 0 ? std::max(1, cores - 2) : options.jobs;
+  std::vector<std::unique_ptr<Evaluator>> evaluators;
+  for (std::size_t i = 0; i < std::max<std::size_t>(1, devices.size()); ++i) {
+    EvaluatorOptions one = evaluator;
+    if (i > 0) one.jobs = 0;
+    if (!devices.empty()) {
+      one.device = devices[i].device.uuid;
+      for (OutsideBaseline& outside : one.outside) outside.environment.push_back("CUDA_VISIBLE_DEVICES=" + one.device);
+    }
+    evaluators.push_back(HONE_TRY(StartEvaluator(problem, std::move(one))));
+  }
+  return Workbench{std::move(problem),   std::move(graph),   std::move(machine),   bound,
+                   std::move(baselines), std::move(devices), std::move(evaluators)};
 }
 
 }  // namespace hone

@@ -2,6 +2,7 @@
 // with the baselines that can be had here.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "graph/graph.h"
 #include "problem/problem.h"
 #include "target/bound.h"
+#include "target/cuda/device_lock.h"
 #include "target/machine.h"
 
 namespace hone {
@@ -22,16 +24,22 @@ struct WorkbenchOptions {
   int threads = 0;         // 0 = all cores
   std::uint64_t seed = 1;  // of the draws
   bool cuda = false;       // candidates and baselines run on a CUDA device
-  bool calibrate = true;   // measure this machine if that was never done; else work without its ceilings
+  std::string devices;     // on cuda: "all", UUIDs with commas between them, or empty for one that is free
+  int jobs = 0;            // on cuda: threads that compile ahead; < 0 = all cores but two
+  const std::atomic<bool>* interrupt = nullptr;  // ends the waiting for a device
+  bool calibrate = true;  // measure this machine if that was never done; else work without its ceilings
 };
 
 struct Workbench {
   Problem problem;
   Graph graph;
   Machine machine;
-  Bound bound;                         // us = 0 on a machine that was not calibrated
-  std::vector<std::string> baselines;  // that the evaluator has; the first is the one that speed-ups are over
-  std::unique_ptr<Evaluator> evaluator;
+  Bound bound;                              // us = 0 on a machine that was not calibrated
+  std::vector<std::string> baselines;       // that the evaluator has; the first is the one that speed-ups are over
+  std::vector<cuda::LockedDevice> devices;  // ours alone, as long as this lives; empty on the processor
+  // One a device, or one for the processor. The first is the one that the machine and its bound are of.
+  std::vector<std::unique_ptr<Evaluator>> evaluators;
+  Evaluator& evaluator() { return *evaluators.front(); }
 };
 
 // `path`: whatever Import takes. Says through `call` what takes long.

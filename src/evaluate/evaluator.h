@@ -22,6 +22,7 @@ struct EvaluateRequest {
   bool fresh_draws = false;                        // new seeds: to confirm a winner
   bool range_full = false;                         // being wrong on the very wide draw refuses, too
   double bound_us = 0;  // speed of light on this machine; who is faster is suspicious. 0 = unknown
+  double best_us = 0;   // the fastest so far: who is clearly slower is timed no longer than that takes. 0 = none
 };
 
 // Not thread-safe: one evaluator, one caller. Evaluate blocks.
@@ -31,6 +32,9 @@ class Evaluator {
   // Fails only when the world does (no compiler, judge lost twice in a row), or with kTimeout "interrupted"; a bad
   // candidate is a verdict.
   virtual Result<Evaluation> Evaluate(const Candidate& candidate, const EvaluateRequest& request) = 0;
+  // Candidates that may come next, the likeliest first, in place of those that were foreseen before. Whoever can get
+  // them ready meanwhile does; no verdict depends on it.
+  virtual void Foresee(std::vector<Candidate> likely) { static_cast<void>(likely); }
   // Asks the evaluation in flight to end soon; called from another thread or a signal's self-pipe.
   virtual void Interrupt() = 0;
 };

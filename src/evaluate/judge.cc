@@ -28,6 +28,9 @@ constexpr auto kIdleWatch = milliseconds(2);
 constexpr std::uint64_t kIdleNs =
     500'000;  // processor time that all threads together may use while nothing is asked of them
 constexpr double kAfterUs = 15, kAfterThreadUs = 10;
+// A worker has an hour of processor time and a plan takes a second of it at most: long before, it is replaced. An odd
+// number, so that of two workers that take turns it meets both.
+constexpr int kMostServed = 201;
 constexpr auto kLateWatch = milliseconds(1), kQuietWall = milliseconds(500);
 
 double Ms(Clock::time_point begin) { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); }
@@ -79,12 +82,12 @@ Result<void> Judge::Enter(Form form) {
 
 Result<WorkerProcess> Judge::StartWorker(Form form, const std::string& library, IdleThreads idle, int views,
                                          int outputs_descriptor) {
-  if (form == Form::kPlan && spare_) {
-    WorkerProcess spare = std::move(*spare_);
-    spare_.reset();
-    const WorkerAnswer alive = spare.Ask({}, call_wall_);
+  while (form == Form::kPlan && !idle_.empty()) {
+    WorkerProcess idle_one = std::move(idle_.front());
+    idle_.pop_front();
+    const WorkerAnswer alive = idle_one.Ask({}, call_wall_);
     if (alive.interrupted) return Fail(ErrorKind::kTimeout, "interrupted");
-    if (alive.reply) return spare;
+    if (alive.reply) return idle_one;
   }
   WorkerSetup setup = trial_->setup();
   setup.form = form;
@@ -101,9 +104,16 @@ Result<WorkerProcess> Judge::StartWorker(Form form, const std::string& library, 
 }
 
 void Judge::StartSpare() {
-  if (trial_ != device_.get() || spare_) return;
+  if (trial_ != device_.get() || !idle_.empty()) return;
   auto spare = StartWorker(Form::kPlan, "", IdleThreads::kSpin, kCheckViews, trial_->output_descriptor());
-  if (spare) spare_ = std::move(*spare);  // if not, who needs one says why
+  if (spare) idle_.push_back(std::move(*spare));  // if not, who needs one says why
+}
+
+void Judge::TakeBack(WorkerProcess worker, const JudgeRequest& request) {
+  if (request.form != Form::kPlan || request.fresh_draws || ++served_ % kMostServed == 0) return;
+  Request unload;
+  unload.ask = Ask::kUnload;
+  if (worker.Ask(unload, call_wall_).reply) idle_.push_back(std::move(worker));
 }
 
 Result<Request> Judge::Loading(const std::string& library, bool guard_inputs) {
@@ -124,6 +134,8 @@ Result<Evaluation> Judge::Evaluate(const JudgeRequest& request) {
     if (host_) host_->Renew(options_.seed + 100'000 * renewals_);
     if (device_) device_->Renew(options_.seed + 100'000 * renewals_);
     baselines_.erase("naive");  // it works with the old inputs
+    idle_.clear();              // they have seen other plans
+    StartSpare();
   }
   Evaluation evaluation;
   double call_us = 0;
@@ -295,7 +307,8 @@ Result<bool> Judge::CheckDraw(Checking& checking, std::size_t which) {
 
 // Many calls in a row, then one that is looked at; then a look at what the worker does when nothing is asked of it.
 Result<bool> Judge::CheckSoak(Checking& checking) {
-  const auto at_hand = HONE_TRY(trial_->Draw(0));
+  // Which draw does not matter: where memory is scarce, the one that was checked last rather than one made anew.
+  const auto at_hand = HONE_TRY(trial_->Draw(trial_->AtHand(0) ? 0 : kWideDraw - 1));
   const DrawnInputs& drawn = *at_hand;
   HONE_TRY(trial_->Load(drawn, 0));
   Request ask;
@@ -377,6 +390,7 @@ Result<void> Judge::Check(const JudgeRequest& request, Evaluation& evaluation, d
   if (!wide && (request.range_full || !imprecise)) return {};  // a crash is a crash on any inputs
   accepted.range = wide ? "componentwise" : "normwise";
   evaluation.verdict = std::move(accepted);
+  TakeBack(std::move(checking.worker), request);
   return {};
 }
 

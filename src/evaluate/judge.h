@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -52,6 +53,7 @@ struct JudgeRequest {
   std::vector<std::string> baselines;
   bool fresh_draws = false;
   bool range_full = false;  // the very wide draw refuses, too
+  double best_us = 0;       // of EvaluateRequest
   double bound_us = 0;      // speed of light, 0 = unknown
 };
 
@@ -75,6 +77,9 @@ class Judge {
   static Result<Request> Loading(const std::string& library, bool guard_inputs);
   // A worker for a plan is started before it is needed: opening a device takes it a tenth of a second.
   void StartSpare();
+  // A worker that has served a plan to its end serves the next one: all that its process runs is ours, and unloading
+  // leaves nothing of a plan behind. Not when a winner is confirmed: that is done by workers that have seen nothing.
+  void TakeBack(WorkerProcess worker, const JudgeRequest& request);
   Result<WorkerProcess> StartWorker(Form form, const std::string& library, IdleThreads idle, int views,
                                     int outputs_descriptor);
   Result<void> Check(const JudgeRequest& request, Evaluation& evaluation, double& call_us);
@@ -106,7 +111,8 @@ class Judge {
   std::int64_t flush_bytes_ = 0;
   std::chrono::milliseconds call_wall_;
   std::uint64_t timings_ = 0;
-  std::optional<WorkerProcess> spare_;  // for a plan; has seen none
+  std::deque<WorkerProcess> idle_;  // for plans; who waits longest is the next to work
+  int served_ = 0;                  // plans that such workers have served to their end
   std::map<std::string, std::unique_ptr<Participant>> baselines_;
   std::map<std::string, std::vector<double>> kept_;  // warm times of the baselines in microseconds, the latest last
 };

@@ -49,6 +49,7 @@ JudgeRequest ReadRequest(const json& from) {
   request.fresh_draws = from.at("fresh_draws");
   request.range_full = from.at("range_full");
   request.bound_us = from.at("bound_us");
+  request.best_us = from.at("best_us");
   return request;
 }
 

@@ -22,6 +22,10 @@ constexpr int kRounds = 12;  // that the budget is divided into
 constexpr int kLeastRounds = 5;
 constexpr std::size_t kLeastSamples = 5;  // warm ones and cold ones, unless a call takes seconds
 constexpr double kSlowCallUs = 2e6;
+// Who is slower than the fastest so far by this factor, with 95 % confidence after so many rounds, is not timed more
+// exactly: no strategy improves on an attempt that is further away (greedy.cc: 1.4).
+constexpr double kClearlySlower = 1.5;
+constexpr int kSlowRounds = 2;
 constexpr std::size_t kKeptSamples = 2000;
 constexpr double kBoundSlack = 0.9;  // of the speed of light: it is measured too
 
@@ -51,8 +55,9 @@ Result<void> TakeTurn(Series& one, microseconds slice, int cold) {
 }
 
 // All take turns until the candidate's time is sure enough or the time is up. A baseline that fails leaves, with a
-// note; the candidate's failing ends it.
-Result<void> RunRounds(std::vector<Series>& series, double budget_us, double confidence, int cold,
+// note; the candidate's failing ends it. True if it ended since the candidate is clearly slower than `best_us`, 0 =
+// there is none.
+Result<bool> RunRounds(std::vector<Series>& series, double budget_us, double confidence, int cold, double best_us,
                        std::vector<std::string>& notes) {
   const double share_us = budget_us / static_cast<double>(series.size());
   const auto slice = microseconds(static_cast<std::int64_t>(std::clamp(share_us / kRounds, 1e3, 40e3)));
@@ -66,8 +71,8 @@ Result<void> RunRounds(std::vector<Series>& series, double budget_us, double con
       const bool slow = who != 0 && one.spent_us + one.participant->call_us() > share_us;
       if (slow && (one.known || !one.warm_us.empty())) continue;
       const auto taken = TakeTurn(one, slice, who == 0 ? cold : 0);
-      if (who == 0 && (!taken || one.participant->refused())) return taken;
-      if (!taken && taken.error().message == "interrupted") return taken;
+      if (!taken && (who == 0 || taken.error().message == "interrupted")) return tl::unexpected<Error>(taken.error());
+      if (who == 0 && one.participant->refused()) return false;
       if (taken && !one.participant->refused()) continue;
       notes.push_back(fmt::format("baseline '{}' {}", one.name,
                                   taken ? one.participant->refused()->reason : taken.error().message));
@@ -83,7 +88,9 @@ Result<void> RunRounds(std::vector<Series>& series, double budget_us, double con
     // On a busy machine few rounds fit into the budget: a median of fewer samples would say little.
     const bool several = std::min(series[0].warm_us.size(), series[0].cold_us.size()) >= kLeastSamples;
     const bool enough = several || now.median_us > kSlowCallUs;
-    if (enough && (sure || UsSince(begin) > budget_us)) return {};
+    if (enough && (sure || UsSince(begin) > budget_us)) return false;
+    const bool slower = best_us > 0 && now.low_us > kClearlySlower * best_us;
+    if (slower && round + 1 >= kSlowRounds && series[0].warm_us.size() >= kLeastSamples) return true;
   }
 }
 
@@ -182,8 +189,9 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
     if (ready.error().message == "interrupted") return ready;
     evaluation.notes.push_back(fmt::format("baseline '{}': {}", name, ready.error().message));
   }
-  HONE_TRY(RunRounds(series, budget_us * static_cast<double>(std::max<std::size_t>(1, series.size() - 1)),
-                     request.confidence, call_us < 1e3 ? 3 : 1, evaluation.notes));
+  timing.ended_early =
+      HONE_TRY(RunRounds(series, budget_us * static_cast<double>(std::max<std::size_t>(1, series.size() - 1)),
+                         request.confidence, call_us < 1e3 ? 3 : 1, request.best_us, evaluation.notes));
   if (candidate.refused()) {
     evaluation.verdict = *candidate.refused();
     return {};
@@ -217,7 +225,11 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
       return {};
     }
   }
-  candidate.worker().Kill();
+  if (request.form == Form::kPlan) {
+    TakeBack(std::move(candidate.worker()), request);
+  } else {
+    candidate.worker().Kill();
+  }
 
   // 4. One of the timed calls again: what is gained by remembering is found out here.
   if (candidate.slots().kept()) {

@@ -14,6 +14,7 @@
 #include "base/process.h"
 #include "base/sha256.h"
 #include "candidate/plan.h"
+#include "evaluate/compile_ahead.h"
 #include "target/build_cache.h"
 #include "target/cpu/compiler.h"
 #include "target/cuda/built_plan.h"
@@ -56,8 +57,10 @@ class LocalEvaluator : public Evaluator {
     names.insert(names.end(), {"TSAN_OPTIONS", "OMP_THREAD_LIMIT"});
 #endif
     for (const char* name : names) {
+      if (!options_.device.empty() && name == std::string_view("CUDA_VISIBLE_DEVICES")) continue;
       if (const char* value = std::getenv(name)) command.environment.push_back(fmt::format("{}={}", name, value));
     }
+    if (!options_.device.empty()) command.environment.push_back("CUDA_VISIBLE_DEVICES=" + options_.device);
     judge_ = HONE_TRY(Child::Start(command));
     auto opened = Ask(opening_);
     if (!opened) return Rethrow(opened.error(), "cannot start the judge: ");
@@ -68,31 +71,29 @@ class LocalEvaluator : public Evaluator {
     const auto begin = Clock::now();
     interrupt_asked_ = false;
     Evaluation evaluation;
-    Candidate lowered = candidate;
-    if (candidate.kind == CandidateKind::kProgram) {
-      if (!options_.lower) return Fail(ErrorKind::kUsage, "this evaluator knows no kernel language");
-      auto made = HONE_TRY(options_.lower(candidate));
-      if (auto* verdict = std::get_if<Verdict>(&made)) {
-        evaluation.verdict = std::move(*verdict);
-        evaluation.stages.compile_ms = evaluation.stages.total_ms = Ms(begin);
-        return evaluation;
-      }
-      lowered = std::move(std::get<Candidate>(made));
-    }
-    const bool ours = candidate.kind == CandidateKind::kProgram;
-    const Form form = lowered.kind == CandidateKind::kPlan ? Form::kPlan : Form::kModule;
-    auto compiled =
-        HONE_TRY(form == Form::kPlan ? BuildDevice(lowered, evaluation) : Build(lowered.text, ours, evaluation));
+    const CompiledCandidate compiled = HONE_TRY(Compile(candidate, evaluation));
     const double compile_ms = Ms(begin);
-    if (!compiled.empty()) {
+    if (!compiled.file.empty()) {
       if (interrupt_asked_) return Fail(ErrorKind::kTimeout, "interrupted");
       const bool cached = evaluation.stages.compile_cached;
-      evaluation = HONE_TRY(AskJudge(form, compiled, request));
+      evaluation = HONE_TRY(AskJudge(compiled.form, compiled.file, request));
       evaluation.stages.compile_cached = cached;
     }
     evaluation.stages.compile_ms = compile_ms;
     evaluation.stages.total_ms = Ms(begin);
     return evaluation;
+  }
+
+  void Foresee(std::vector<Candidate> likely) override {
+    if (ahead_) ahead_->Want(std::move(likely));
+  }
+
+  void StartCompilers() {
+    if (options_.jobs <= 0) return;
+    ahead_ = std::make_unique<CompileAhead>(options_.jobs, [this](const Candidate& candidate) {
+      Evaluation unused;
+      auto compiled = Compile(candidate, unused);  // what is wrong with it is found again, and said, in its turn
+    });
   }
 
   void Interrupt() override {
@@ -101,6 +102,30 @@ class LocalEvaluator : public Evaluator {
   }
 
  private:
+  struct CompiledCandidate {
+    Form form = Form::kModule;
+    std::string file;  // empty when the candidate does not get that far
+  };
+
+  // From the build cache or into it; the verdict is filled in when it goes wrong. Any number of threads may do so.
+  Result<CompiledCandidate> Compile(const Candidate& candidate, Evaluation& evaluation) const {
+    Candidate lowered = candidate;
+    if (candidate.kind == CandidateKind::kProgram) {
+      if (!options_.lower) return Fail(ErrorKind::kUsage, "this evaluator knows no kernel language");
+      auto made = HONE_TRY(options_.lower(candidate));
+      if (auto* verdict = std::get_if<Verdict>(&made)) {
+        evaluation.verdict = std::move(*verdict);
+        return CompiledCandidate();
+      }
+      lowered = std::move(std::get<Candidate>(made));
+    }
+    const bool ours = candidate.kind == CandidateKind::kProgram;
+    const Form form = lowered.kind == CandidateKind::kPlan ? Form::kPlan : Form::kModule;
+    auto file =
+        HONE_TRY(form == Form::kPlan ? BuildDevice(lowered, evaluation) : Build(lowered.text, ours, evaluation));
+    return CompiledCandidate{form, std::move(file)};
+  }
+
   static std::string OpeningLine(const Problem& problem, const EvaluatorOptions& options) {
     json outside = json::array();
     for (const OutsideBaseline& one : options.outside) {
@@ -122,7 +147,7 @@ class LocalEvaluator : public Evaluator {
 
   // The path of the module; empty when the candidate does not get that far, with the verdict filled in. `ours`: made
   // of a program, so what is wrong with it is not its author's fault.
-  Result<std::string> Build(const std::string& source, bool ours, Evaluation& evaluation) {
+  Result<std::string> Build(const std::string& source, bool ours, Evaluation& evaluation) const {
     CompileRequest compile;
     compile.source = source;
     const Compiled compiled = HONE_TRY(CompileModule(compile));
@@ -150,7 +175,7 @@ class LocalEvaluator : public Evaluator {
   }
 
   // The path of the built plan; empty when the candidate does not get that far, with the verdict filled in.
-  Result<std::string> BuildDevice(const Candidate& candidate, Evaluation& evaluation) {
+  Result<std::string> BuildDevice(const Candidate& candidate, Evaluation& evaluation) const {
     Verdict& verdict = evaluation.verdict;
     verdict.outcome = Outcome::kInvalid;
     const auto parsed = ParsePlan(candidate.text);
@@ -206,7 +231,8 @@ class LocalEvaluator : public Evaluator {
                                     {"baselines", request.baselines},
                                     {"fresh_draws", request.fresh_draws},
                                     {"range_full", request.range_full},
-                                    {"bound_us", request.bound_us}}}}
+                                    {"bound_us", request.bound_us},
+                                    {"best_us", request.best_us}}}}
                                  .dump();
     for (int attempt = 0;; ++attempt) {
       if (!judge_ || !judge_->Running()) HONE_TRY(StartJudge());
@@ -231,6 +257,7 @@ class LocalEvaluator : public Evaluator {
   bool answered_ = false;
   std::atomic<pid_t> asking_ = -1;  // the judge, while it works
   std::atomic<bool> interrupt_asked_ = false;
+  std::unique_ptr<CompileAhead> ahead_;  // gone first: it compiles with all of the above
 };
 
 }  // namespace
@@ -243,6 +270,7 @@ Result<std::unique_ptr<Evaluator>> StartEvaluator(const Problem& problem, Evalua
   if (sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) signal(SIGPIPE, SIG_IGN);
   auto evaluator = std::make_unique<LocalEvaluator>(problem, std::move(options));
   HONE_TRY(evaluator->StartJudge());
+  evaluator->StartCompilers();
   return evaluator;
 }
 

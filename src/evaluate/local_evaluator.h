@@ -35,6 +35,8 @@ struct EvaluatorOptions {
       10'000};                           // for one call of a candidate; raised for problems that take the oracle long
   std::vector<OutsideBaseline> outside;  // baselines beside "naive", by name in EvaluateRequest::baselines
   Form form = Form::kModule;             // what is evaluated first, probably: the judge gets ready for it
+  std::string device;                    // UUID of the CUDA device that is meant; empty = the first
+  int jobs = 0;                          // threads that compile what is foreseen; 0 = nothing is
   Lowering lower;                        // without it programs are refused with kUsage
 };
 

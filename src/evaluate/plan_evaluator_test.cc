@@ -112,6 +112,38 @@ TEST_F(PlanOnDeviceTest, EveryHostileKernelIsRefusedForItsReason) {
   EXPECT_TRUE(Evaluate(Of(FromSource(*honest))).verdict.accepted());
 }
 
+// A worker serves one plan after the other: a buffer that has never been written holds nothing of the plan before.
+TEST_F(PlanOnDeviceTest, APlanFindsNothingOfTheOneBefore) {
+  const auto with_buffer = [](std::string body) {
+    Plan plan = FromSource(
+        "extern \"C\" __global__ void kernel(const float* x, const float* w, float* y, float* kept) {\n"
+        "  for (int i = blockIdx.x * 256 + threadIdx.x; i < 512 * 1024; i += 512 * 256) {" +
+        std::move(body) + "}\n}\n");
+    plan.buffers = {{"kept", DType::kF32, {512 * 1024}}};
+    plan.steps = {
+        Launch("kernel", {BufferArgument{"x"}, BufferArgument{"w"}, BufferArgument{"y"}, BufferArgument{"kept"}})};
+    return Of(plan);
+  };
+  const auto honest = with_buffer("kept[i] = y[i] = fmaxf(x[i] * w[i % 1024], 0);");
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_TRUE(Evaluate(honest, true).verdict.accepted());
+    const auto thief = Evaluate(with_buffer("y[i] = kept[i];"));
+    EXPECT_EQ(thief.verdict.outcome, Outcome::kNonfinite) << thief.verdict.reason;
+  }
+}
+
+TEST_F(PlanOnDeviceTest, WhoIsClearlySlowerThanTheFastestIsTimedLess) {
+  const auto honest = Of(FromSource(*ReadFile(HostileFolder() + "/honest.cu")));
+  EvaluateRequest request{.timing_budget = std::chrono::milliseconds(300), .baselines = {}};
+  const auto whole = Shared().Evaluate(honest, request);
+  request.best_us = 0.01;
+  const auto early = Shared().Evaluate(honest, request);
+  ASSERT_TRUE(whole && early && whole->timing && early->timing);
+  EXPECT_FALSE(whole->timing->ended_early);
+  EXPECT_TRUE(early->timing->ended_early);
+  EXPECT_LT(early->timing->warm.count, whole->timing->warm.count);
+}
+
 TEST_F(PlanOnDeviceTest, AnHonestPlanIsTimed) {
   const auto evaluation = Evaluate(Of(FromSource(*ReadFile(HostileFolder() + "/honest.cu"))), true);
   ASSERT_TRUE(evaluation.verdict.accepted()) << evaluation.verdict.reason;

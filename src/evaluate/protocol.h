@@ -52,6 +52,7 @@ enum class Ask : std::uint32_t {
   kRelease,  // hone_release, if there was a hone_prepare
   kTime,     // from each slot into the same one: rehearse if rehearse >= 0, then `repeats` times over slots[0 .. count)
   kPing,     // nothing: how long a question takes
+  kUnload,   // of a plan: its buffers wiped and freed, its kernels gone; another may be loaded then
 };
 
 struct Request {

@@ -62,6 +62,7 @@ void Fields(Of& timing, auto field) {
   field("cold", timing.cold);
   field("prepare_us", timing.prepare_us);
   field("threads", timing.threads);
+  field("ended_early", timing.ended_early);
   field("against", timing.against);
 }
 

@@ -82,6 +82,7 @@ struct Timing {
   Samples cold;           // tensors flushed from all caches before each call
   double prepare_us = 0;  // hone_prepare, once
   int threads = 1;
+  bool ended_early = false;  // clearly slower than the fastest so far, so timed less exactly
   std::vector<Comparison> against;
 };
 

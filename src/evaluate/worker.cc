@@ -107,6 +107,7 @@ class Worker {
           state_ = nullptr;
           break;
         case Ask::kTime: Time(request, reply); break;
+        case Ask::kUnload:
         case Ask::kPing: break;
       }
     } catch (const std::bad_alloc&) {

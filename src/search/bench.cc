@@ -13,9 +13,18 @@ namespace hone {
 
 Result<SearchOutcome> RunScriptedSearch(Store& store, const std::string& strategy, std::uint64_t seed,
                                         const Budget& budget, Evaluator& evaluator, const SearchHooks& hooks) {
+  return RunScriptedSearch(store, strategy, seed, budget, std::vector<Evaluator*>{&evaluator}, hooks);
+}
+
+Result<SearchOutcome> RunScriptedSearch(Store& store, const std::string& strategy, std::uint64_t seed,
+                                        const Budget& budget, const std::vector<Evaluator*>& evaluators,
+                                        const SearchHooks& hooks) {
   testing::ScriptedProposer proposer;
   SearchSettings settings;
-  settings.run = {.seed = seed, .search = strategy, .proposer = std::string(proposer.name())};
+  settings.run = {.seed = seed,
+                  .search = strategy,
+                  .proposer = std::string(proposer.name()),
+                  .lanes = static_cast<int>(evaluators.size())};
   settings.budget = budget;
   RunRecord wanted;
   wanted.problem_name = "scripted space";
@@ -26,7 +35,7 @@ Result<SearchOutcome> RunScriptedSearch(Store& store, const std::string& strateg
   wanted.budget = ToJson(budget);
   wanted.bound_us = static_cast<double>(testing::ScriptedOptimumNanoseconds()) / 1000;
   OpenedRun opened = HONE_TRY(OpenRun(store, wanted, "{\"scripted\": true}\n"));
-  return RunSearch(store, std::move(opened.record), proposer, evaluator, settings, hooks);
+  return RunSearch(store, std::move(opened.record), proposer, evaluators, settings, hooks);
 }
 
 Result<Bench> RunBench(const BenchSettings& settings) {

@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <deque>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
 
 #include "base/check.h"
+#include "search/lane.h"
 #include "search/search.h"
 
 namespace hone {
@@ -19,17 +22,21 @@ double SteadySeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Passes an interrupt on to the evaluation in flight. Again and again, since one may come just before an evaluation
+// So many of what waits are foreseen: more than a machine compiles while one is timed.
+constexpr std::size_t kForeseen = 64;
+
+// Passes an interrupt on to the evaluations in flight. Again and again, since one may come just before an evaluation
 // begins.
 class InterruptRelay {
  public:
-  InterruptRelay(const std::atomic<bool>* interrupt, Evaluator& evaluator) {
+  InterruptRelay(const std::atomic<bool>* interrupt, const std::vector<Evaluator*>& evaluators) {
     if (interrupt == nullptr) return;
-    thread_ = std::thread([this, interrupt, &evaluator] {
+    thread_ = std::thread([this, interrupt, evaluators] {
       std::unique_lock lock(mutex_);
       // 20 ms: far below the second within which a user expects the end, and no load.
       while (!wake_.wait_for(lock, std::chrono::milliseconds(20), [this] { return ended_; })) {
-        if (interrupt->load()) evaluator.Interrupt();
+        if (!interrupt->load()) continue;
+        for (Evaluator* evaluator : evaluators) evaluator->Interrupt();
       }
     });
   }
@@ -54,25 +61,33 @@ class InterruptRelay {
 
 class Search {
  public:
-  Search(Store& store, RunRecord run, Proposer& proposer, Evaluator& evaluator, const SearchSettings& settings,
-         const SearchHooks& hooks)
+  Search(Store& store, RunRecord run, Proposer& proposer, const std::vector<Evaluator*>& evaluators,
+         const SearchSettings& settings, const SearchHooks& hooks)
       : store_(store),
         proposer_(proposer),
-        evaluator_(evaluator),
+        evaluators_(evaluators),
         settings_(settings),
         hooks_(hooks),
         stoppers_(MakeStoppers(settings.budget, hooks.interrupt)),
         random_(settings.run.seed) {
     outcome_.run = std::move(run);
     begun_s_ = Seconds();
+    HONE_CHECK(static_cast<int>(evaluators.size()) == settings.run.lanes, "a search has an evaluator for each lane");
+    for (Evaluator* evaluator : evaluators) {
+      lanes_.push_back(
+          std::make_unique<Lane>(*evaluator, evaluators.size() > 1 ? Lane::Where::kThread : Lane::Where::kHere));
+    }
   }
 
   Result<SearchOutcome> Run() {
     strategy_ = HONE_TRY(FindStrategy(settings_.run.search))->make();
     HONE_TRY(LoadRecords());
     HONE_TRY(MarkRunning());
-    const InterruptRelay relay(hooks_.interrupt, evaluator_);
+    const InterruptRelay relay(hooks_.interrupt, evaluators_);
+    const double searched_s = Seconds();
     Result<void> ended = Loop();
+    outcome_.search_s = Seconds() - searched_s;
+    evaluators_.front()->Foresee({});
     if (ended && outcome_.stop.cause != Stop::Cause::kInterrupt) ended = Confirm();  // 7
     if (!ended) {
       outcome_.stop = {Stop::Cause::kInterrupt, ended.error().message};
@@ -85,18 +100,32 @@ class Search {
   }
 
  private:
+  // An attempt that was chosen and is not backed up yet.
+  struct Flight {
+    Attempt attempt;
+    AttemptRecord record;
+    bool replayed = false;  // the store has its evaluation
+  };
+
   Result<void> Loop() {
     HONE_TRY(ProposeFrom(0));
-    while (!Stopped()) {                                       // 6
-      const std::optional<Attempt> next = HONE_TRY(Choose());  // 1 and 2
-      if (HONE_TRY(Replay(next))) continue;
-      if (!next) {
-        outcome_.stop = {Stop::Cause::kNothingLeft, std::string(strategy_->Ending(tree()))};
+    for (;;) {
+      std::optional<Attempt> next;
+      if (flights_.size() < lanes_.size() && outcome_.stop.reason.empty() && !Stopped()) {  // 6
+        next = HONE_TRY(Choose());                                                          // 1 and 2
+        // The record of what was chosen when less was known to wait, or by another version.
+        if (next || (Replaying() && flights_.empty())) {
+          HONE_TRY(Begin(std::move(next)));
+          continue;
+        }
+      }
+      if (flights_.empty()) {
+        if (outcome_.stop.reason.empty())
+          outcome_.stop = {Stop::Cause::kNothingLeft, std::string(strategy_->Ending(tree()))};
         return {};
       }
-      if (!HONE_TRY(Try(*next))) return {};
+      if (!HONE_TRY(End())) return {};
     }
-    return {};
   }
 
   // 1 select a node and one of its proposals, 2 asking the proposer for more where none waits. Nothing: none is left.
@@ -113,7 +142,7 @@ class Search {
       const std::size_t index = strategy_->SelectProposal(node, random_);
       HONE_CHECK(index < node.waiting.size(), "a strategy selected a proposal that is not there");
       Attempt attempt;
-      attempt.number = tree().attempts() + 1;
+      attempt.number = Begun() + 1;
       attempt.parent = *selected;
       attempt.proposal = node.waiting[index].proposal;
       return attempt;
@@ -127,42 +156,88 @@ class Search {
     return {};
   }
 
-  // Takes the next attempt from the store if it is there; false if not. `chosen` is what the loop would do.
-  Result<bool> Replay(const std::optional<Attempt>& chosen) {
-    if (!Replaying()) return false;
-    const AttemptRecord& record = records_[static_cast<std::size_t>(tree().attempts())];
-    Attempt recorded = HONE_TRY(ReadAttempt(store_, record));
-    if (chosen && chosen->parent == recorded.parent &&
-        chosen->proposal.candidate.Identity() == recorded.proposal.candidate.Identity()) {
-      recorded.proposal = chosen->proposal;
+  // The store's next attempt, or else `chosen`, is in flight from here on.
+  Result<void> Begin(std::optional<Attempt> chosen) {
+    Flight flight;
+    if (Replaying()) {
+      flight.record = records_[static_cast<std::size_t>(Begun())];
+      flight.replayed = true;
+      flight.attempt = HONE_TRY(ReadAttempt(store_, flight.record));
+      if (chosen && chosen->parent == flight.attempt.parent &&
+          chosen->proposal.candidate.Identity() == flight.attempt.proposal.candidate.Identity()) {
+        flight.attempt.proposal = std::move(chosen->proposal);
+      } else {
+        outcome_.diverged = true;
+      }
     } else {
-      outcome_.diverged = true;
+      flight.attempt = std::move(*chosen);
+      flight.record = StartedRecord(outcome_.run.id, flight.attempt);
+      HONE_TRY(store_.BeginAttempt(flight.record, flight.attempt.proposal.candidate.text));
+      Tell(SearchProgress::Phase::kTrying, &flight.attempt, false);
     }
-    ++outcome_.replayed;
-    BackUp(std::move(recorded));
-    Tell(SearchProgress::Phase::kTried, &tree().nodes().back().attempt, true);
-    return true;
+    const Candidate& candidate = flight.attempt.proposal.candidate;
+    outcome_.tree.Take(candidate.Identity());
+    if (!flight.replayed) {
+      EvaluateRequest request = settings_.evaluate;
+      request.best_us = tree().best_us();
+      Foresee();
+      LaneOf(flight).Begin(candidate, std::move(request));
+    }
+    flights_.push_back(std::move(flight));
+    return {};
   }
 
-  // 3, 4 and 5. False when the run was interrupted meanwhile: what came back is then not a measurement, and the attempt
-  // stays in the store as started.
-  Result<bool> Try(Attempt attempt) {
-    AttemptRecord record = StartedRecord(outcome_.run.id, attempt);
-    HONE_TRY(store_.BeginAttempt(record, attempt.proposal.candidate.text));
-    Tell(SearchProgress::Phase::kTrying, &attempt, false);
-    Result<Evaluation> evaluation = evaluator_.Evaluate(attempt.proposal.candidate, settings_.evaluate);  // 3
+  // 3, 4 and 5 of the attempt that is in flight for longest. False when the run was interrupted meanwhile: what came
+  // back is then not a measurement, and what is in flight stays in the store as started.
+  Result<bool> End() {
+    if (flights_.front().replayed) {
+      Flight flight = TakeFirst();
+      ++outcome_.replayed;
+      BackUp(std::move(flight.attempt));
+      Tell(SearchProgress::Phase::kTried, &tree().nodes().back().attempt, true);
+      return true;
+    }
+    Result<Evaluation> evaluation = LaneOf(flights_.front()).End();  // 3
+    Flight flight = TakeFirst();
     if (Interrupted()) {
       static_cast<void>(Stopped());
       return false;
     }
-    attempt.evaluation = HONE_TRY(std::move(evaluation));
-    Complete(record, attempt.evaluation);
-    NoteBaselines(attempt.evaluation, outcome_.run);
-    const std::string log = attempt.evaluation.verdict.evidence.log;
-    BackUp(std::move(attempt));                                         // 4
-    HONE_TRY(store_.EndAttempt(std::move(record), log, outcome_.run));  // 5
+    flight.attempt.evaluation = HONE_TRY(std::move(evaluation));
+    Complete(flight.record, flight.attempt.evaluation);
+    NoteBaselines(flight.attempt.evaluation, outcome_.run);
+    const std::string log = flight.attempt.evaluation.verdict.evidence.log;
+    BackUp(std::move(flight.attempt));                                         // 4
+    HONE_TRY(store_.EndAttempt(std::move(flight.record), log, outcome_.run));  // 5
     Tell(SearchProgress::Phase::kTried, &tree().nodes().back().attempt, false);
     return true;
+  }
+
+  Flight TakeFirst() {
+    Flight flight = std::move(flights_.front());
+    flights_.pop_front();
+    return flight;
+  }
+
+  // Of as many attempts in a row as there are lanes, each has another.
+  Lane& LaneOf(const Flight& flight) {
+    return *lanes_[static_cast<std::size_t>(flight.attempt.number) % lanes_.size()];
+  }
+
+  // What waits: at the fastest, at the start, then at the others, the latest first.
+  void Foresee() {
+    std::vector<Candidate> likely;
+    const auto add = [&](int number) {
+      for (const WaitingProposal& waiting : tree().node(number).waiting) {
+        if (likely.size() < kForeseen) likely.push_back(waiting.proposal.candidate);
+      }
+    };
+    if (tree().best() != 0) add(tree().best());
+    add(0);
+    for (int number = tree().attempts(); number > 0; --number) {
+      if (number != tree().best()) add(number);
+    }
+    evaluators_.front()->Foresee(std::move(likely));
   }
 
   // 4 back up: the tree, then all who keep something of their own.
@@ -176,7 +251,8 @@ class Search {
   // 6 ask the stoppers. What is in the store is a fact: nobody is asked before all of it is in the tree.
   bool Stopped() {
     if (Replaying()) return false;
-    const SearchState state = State();
+    SearchState state = State();
+    state.attempts = Begun();
     for (const std::unique_ptr<Stopper>& stopper : stoppers_) {
       if (std::optional<Stop> stop = stopper->Ask(state)) {
         outcome_.stop = std::move(*stop);
@@ -197,7 +273,7 @@ class Search {
       if (i >= static_cast<std::size_t>(settings_.confirm_candidates) && best_us > 0) break;
       const Attempt& attempt = tree().node(ranked[i]).attempt;
       Tell(SearchProgress::Phase::kConfirming, &attempt, false);
-      Result<Evaluation> evaluation = evaluator_.Evaluate(attempt.proposal.candidate, settings_.confirm);
+      Result<Evaluation> evaluation = evaluators_.front()->Evaluate(attempt.proposal.candidate, settings_.confirm);
       if (Interrupted()) {
         // The fastest in search stays the answer, as it was before; the confirmation is made anew on resume.
         outcome_.run.best_attempt = tree().best();
@@ -237,7 +313,7 @@ class Search {
 
   Result<void> LoadRecords() {
     records_ = HONE_TRY(store_.Attempts(outcome_.run.id));
-    if (!records_.empty() && !records_.back().ended()) records_.pop_back();
+    while (!records_.empty() && !records_.back().ended()) records_.pop_back();  // they were in flight
     for (std::size_t i = 0; i < records_.size(); ++i) {
       if (records_[i].number == static_cast<int>(i) + 1 && records_[i].ended()) continue;
       return Fail(ErrorKind::kCorrupt,
@@ -311,13 +387,14 @@ class Search {
   }
 
   const Tree& tree() const { return outcome_.tree; }
-  bool Replaying() const { return static_cast<std::size_t>(tree().attempts()) < records_.size(); }
+  int Begun() const { return tree().attempts() + static_cast<int>(flights_.size()); }
+  bool Replaying() const { return static_cast<std::size_t>(Begun()) < records_.size(); }
   bool Interrupted() const { return hooks_.interrupt != nullptr && hooks_.interrupt->load(); }
   double Seconds() const { return hooks_.seconds ? hooks_.seconds() : SteadySeconds(); }
 
   Store& store_;
   Proposer& proposer_;
-  Evaluator& evaluator_;
+  const std::vector<Evaluator*> evaluators_;  // one a lane
   const SearchSettings& settings_;
   const SearchHooks& hooks_;
   const std::vector<std::unique_ptr<Stopper>> stoppers_;
@@ -329,13 +406,21 @@ class Search {
   double earlier_s_ = 0;  // of earlier sessions
   double begun_s_ = 0;
   SearchOutcome outcome_;
+  std::deque<Flight> flights_;                // by number
+  std::vector<std::unique_ptr<Lane>> lanes_;  // gone first: they are at work
 };
 
 }  // namespace
 
+Result<SearchOutcome> RunSearch(Store& store, RunRecord run, Proposer& proposer,
+                                const std::vector<Evaluator*>& evaluators, const SearchSettings& settings,
+                                const SearchHooks& hooks) {
+  return Search(store, std::move(run), proposer, evaluators, settings, hooks).Run();
+}
+
 Result<SearchOutcome> RunSearch(Store& store, RunRecord run, Proposer& proposer, Evaluator& evaluator,
                                 const SearchSettings& settings, const SearchHooks& hooks) {
-  return Search(store, std::move(run), proposer, evaluator, settings, hooks).Run();
+  return RunSearch(store, std::move(run), proposer, std::vector<Evaluator*>{&evaluator}, settings, hooks);
 }
 
 }  // namespace hone

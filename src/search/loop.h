@@ -5,6 +5,10 @@
 //        '----------------------------------------------------------------------------- no -----------+-- yes --> 7
 //        confirm the winner
 //
+// With several evaluators (lanes, one a device) as many attempts are in flight: attempt n is chosen as soon as attempt
+// n - lanes is backed up, knowing nothing of those between. They are backed up in the order of their numbers, so the
+// decisions do not depend on who is done first. Meanwhile the evaluator is told what waits: it may compile that ahead.
+//
 // A run is resumed by running the same loop: as long as the store has the attempt that comes next, its recorded
 // evaluation takes the place of step 3 and step 5 is done already. So after a resume the tree, the generator and all
 // that proposer and strategy remember are what they would have been. Where the decision differs from the record
@@ -70,6 +74,7 @@ struct SearchOutcome {
   std::vector<Confirmed> confirmed;  // in the order of measuring
   bool winner_confirmed = false;     // false after an interrupt, or when nothing was accepted
   int replayed = 0;                  // attempts taken from the store
+  double search_s = 0;               // this session's time from its first choice to its last verdict
   bool diverged = false;             // some decision differed from the record
 };
 
@@ -77,5 +82,9 @@ struct SearchOutcome {
 // the run's lock (OpenRun) and all of the arguments.
 Result<SearchOutcome> RunSearch(Store& store, RunRecord run, Proposer& proposer, Evaluator& evaluator,
                                 const SearchSettings& settings, const SearchHooks& hooks = {});
+// With as many lanes as settings.run.lanes says; the first confirms the winners.
+Result<SearchOutcome> RunSearch(Store& store, RunRecord run, Proposer& proposer,
+                                const std::vector<Evaluator*>& evaluators, const SearchSettings& settings,
+                                const SearchHooks& hooks = {});
 
 }  // namespace hone

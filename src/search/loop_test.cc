@@ -7,6 +7,7 @@
 #include <chrono>
 #include <csignal>
 #include <random>
+#include <set>
 #include <thread>
 
 #include "base/files.h"
@@ -91,6 +92,84 @@ TEST_P(LoopTest, AnInterruptedRunEndsAsIfItHadNotBeen) {
   EXPECT_EQ(rest.run.best_attempt, whole.run.best_attempt);
   EXPECT_EQ(rest.replayed, 0 + 3 + 19);
   EXPECT_FALSE(rest.diverged);
+}
+
+// Lanes of which the first is the slower, or the second.
+struct TwoLanes {
+  explicit TwoLanes(int slow) : one(kSeed), two(kSeed) {
+    (slow == 0 ? one : two).before = [](int) -> Result<void> {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      return {};
+    };
+  }
+  std::vector<Evaluator*> both() { return {&one, &two}; }
+  ScriptedEvaluator one, two;
+};
+
+TEST_P(LoopTest, TwoLanesDecideTheSameWhicheverIsSlower) {
+  std::set<std::string> signatures;
+  for (const int slow : {0, 1}) {
+    Store store = Must(Store::Open(":memory:"));
+    TwoLanes lanes(slow);
+    const SearchOutcome outcome = Must(RunScriptedSearch(store, GetParam(), kSeed, Attempts(40), lanes.both()));
+    signatures.insert(outcome.tree.Signature());
+    EXPECT_LE(outcome.tree.attempts(), 40);
+    EXPECT_GT(lanes.one.evaluations, 10);
+    EXPECT_GT(lanes.two.evaluations, 10);
+    EXPECT_TRUE(outcome.winner_confirmed);
+  }
+  EXPECT_EQ(signatures.size(), 1u);
+}
+
+TEST_P(LoopTest, TwoLanesThatWereInterruptedEndAsIfTheyHadNotBeen) {
+  Store whole_store = Must(Store::Open(":memory:"));
+  TwoLanes whole_lanes(0);
+  const SearchOutcome whole = Must(RunScriptedSearch(whole_store, GetParam(), kSeed, Attempts(40), whole_lanes.both()));
+  Store store = Must(Store::Open(":memory:"));
+  for (const int at : {1, 3, 9}) {
+    std::atomic<bool> interrupt = false;
+    TwoLanes lanes(1);
+    lanes.one.before = [&](int evaluation) -> Result<void> {
+      if (evaluation == at) interrupt = true;
+      return {};
+    };
+    SearchHooks hooks;
+    hooks.interrupt = &interrupt;
+    const SearchOutcome part = Must(RunScriptedSearch(store, GetParam(), kSeed, Attempts(40), lanes.both(), hooks));
+    EXPECT_EQ(part.stop.cause, Stop::Cause::kInterrupt);
+  }
+  TwoLanes lanes(0);
+  const SearchOutcome rest = Must(RunScriptedSearch(store, GetParam(), kSeed, Attempts(40), lanes.both()));
+  EXPECT_EQ(rest.tree.Signature(), whole.tree.Signature());
+  EXPECT_EQ(rest.run.best_attempt, whole.run.best_attempt);
+  EXPECT_FALSE(rest.diverged);
+  EXPECT_GT(rest.replayed, 3);
+}
+
+// Keeps what is foreseen.
+class Foreseeing final : public Evaluator {
+ public:
+  Result<Evaluation> Evaluate(const Candidate& candidate, const EvaluateRequest& request) override {
+    if (!request.fresh_draws && seen_.contains(candidate.text)) ++foreseen;
+    return scripted_.Evaluate(candidate, request);
+  }
+  void Foresee(std::vector<Candidate> likely) override {
+    for (const Candidate& one : likely) seen_.insert(one.text);
+  }
+  void Interrupt() override {}
+  int foreseen = 0;  // attempts that were
+
+ private:
+  ScriptedEvaluator scripted_{kSeed};
+  std::set<std::string> seen_;
+};
+
+TEST_P(LoopTest, WhatWaitsIsForeseen) {
+  Store store = Must(Store::Open(":memory:"));
+  Foreseeing evaluator;
+  const SearchOutcome outcome = Must(RunScriptedSearch(store, GetParam(), kSeed, Attempts(60), evaluator));
+  EXPECT_EQ(outcome.tree.Signature(), Whole(GetParam(), 60).tree.Signature());
+  EXPECT_GT(evaluator.foreseen, 20);  // greedy goes on from what has just become the best
 }
 
 TEST_P(LoopTest, EveryAttemptIsRecordedAsItWas) {

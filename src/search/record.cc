@@ -29,12 +29,17 @@ Result<Candidate> ReadCandidate(Store& store, const AttemptRecord& record) {
 }  // namespace
 
 std::string ToJson(const RunSettings& settings) {
-  return Dump({{"seed", settings.seed}, {"search", settings.search}, {"proposer", settings.proposer}});
+  Json json = {{"seed", settings.seed}, {"search", settings.search}, {"proposer", settings.proposer}};
+  if (settings.lanes > 1) json["lanes"] = settings.lanes;  // runs of one lane are written as before there were others
+  return Dump(json);
 }
 
 Result<RunSettings> ParseRunSettings(const std::string& json) try {
   const Json parsed = Json::parse(json);
-  return RunSettings{.seed = parsed.at("seed"), .search = parsed.at("search"), .proposer = parsed.at("proposer")};
+  return RunSettings{.seed = parsed.at("seed"),
+                     .search = parsed.at("search"),
+                     .proposer = parsed.at("proposer"),
+                     .lanes = parsed.value("lanes", 1)};
 } catch (const Json::exception& error) {
   return Fail(ErrorKind::kCorrupt, fmt::format("the run's settings {} are not ours: {}", json, error.what()));
 }

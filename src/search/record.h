@@ -18,6 +18,7 @@ struct RunSettings {
   std::uint64_t seed = 1;
   std::string search = "greedy";    // a strategy's name
   std::string proposer = "expert";  // Proposer::name
+  int lanes = 1;                    // attempts in flight at a time: a choice does not know how those will end
 };
 std::string ToJson(const RunSettings& settings);
 Result<RunSettings> ParseRunSettings(const std::string& json);

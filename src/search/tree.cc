@@ -30,15 +30,18 @@ void Tree::AddProposals(int number, std::vector<Proposal> proposals) {
   }
 }
 
-void Tree::AddAttempt(Attempt attempt) {
-  HONE_CHECK(attempt.number == attempts() + 1, "an attempt was added out of turn");
-  HONE_CHECK(attempt.parent >= 0 && attempt.parent < attempt.number, "an attempt without a parent was added");
-  const int number = attempt.number;
-  const std::string identity = attempt.proposal.candidate.Identity();
+void Tree::Take(const std::string& identity) {
   for (TreeNode& node : nodes_) {
     std::erase_if(node.waiting, [&](const WaitingProposal& waiting) { return waiting.identity == identity; });
   }
   tried_.insert(identity);
+}
+
+void Tree::AddAttempt(Attempt attempt) {
+  HONE_CHECK(attempt.number == attempts() + 1, "an attempt was added out of turn");
+  HONE_CHECK(attempt.parent >= 0 && attempt.parent < attempt.number, "an attempt without a parent was added");
+  const int number = attempt.number;
+  Take(attempt.proposal.candidate.Identity());
   nodes_[static_cast<std::size_t>(attempt.parent)].children.push_back(number);
   const double time_us = attempt.time_us();
   nodes_.emplace_back().attempt = std::move(attempt);

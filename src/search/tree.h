@@ -47,6 +47,8 @@ class Tree {
 
   // The answer to one more round. An empty one exhausts the node; the root has one round only.
   void AddProposals(int number, std::vector<Proposal> proposals);
+  // A candidate that is in work: it waits nowhere any more, and is not taken up again.
+  void Take(const std::string& identity);
   // The attempt with the next number; takes its candidate out of all that waits.
   void AddAttempt(Attempt attempt);
 

@@ -58,6 +58,19 @@ Result<FileLock> FileLock::Acquire(const std::string& path) {
   return FileLock(fd);
 }
 
+Result<std::optional<FileLock>> FileLock::TryAcquire(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (fd < 0) return Fail(ErrorKind::kIo, fmt::format("cannot open {}: {}", path, std::strerror(errno)));
+  while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    const int failure = errno;
+    close(fd);
+    if (failure == EWOULDBLOCK) return std::nullopt;
+    return Fail(ErrorKind::kIo, fmt::format("cannot lock {}: {}", path, std::strerror(failure)));
+  }
+  return FileLock(fd);
+}
+
 FileLock::FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 FileLock::~FileLock() {

@@ -28,7 +28,8 @@ struct CacheEntry {
 // An advisory lock on a file, held until destruction or the end of the process.
 class FileLock {
  public:
-  static Result<FileLock> Acquire(const std::string& path);  // waits; creates the file
+  static Result<FileLock> Acquire(const std::string& path);                    // waits; creates the file
+  static Result<std::optional<FileLock>> TryAcquire(const std::string& path);  // nothing if somebody else has it
   FileLock(FileLock&& other) noexcept;
   FileLock& operator=(FileLock&&) = delete;
   ~FileLock();

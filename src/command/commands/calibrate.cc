@@ -5,6 +5,7 @@
 
 #include "command/command.h"
 #include "command/target.h"
+#include "target/cuda/device_lock.h"
 #include "target/cuda/device_machine.h"
 #include "target/machine.h"
 
@@ -13,6 +14,7 @@ namespace {
 
 constexpr Option kOptions[] = {
     kTargetOption,
+    {.name = "devices", .value = "UUID", .help = "cuda: the device that is meant (default: the first that is free)"},
     {.name = "fast", .type = ValueType::kFlag, .help = "cpu: rough figures within a second, which are not kept"},
 };
 
@@ -58,8 +60,14 @@ Result<Answer> RunCalibrate(VerbCall& call) {
   const bool fast = call.Flag("fast");
   const bool cuda = HONE_TRY(WantsCuda(call));
   if (cuda && fast) return Fail(ErrorKind::kUsage, "--fast is of the cpu: measuring a device takes a few seconds");
+  std::vector<cuda::LockedDevice> locked;
+  if (cuda) {
+    const auto say = [&](std::string_view what) { call.Note(what); };
+    locked = HONE_TRY(cuda::LockDevices(call.Text("devices"), say, [] { return false; }));
+    if (locked.size() != 1) return Fail(ErrorKind::kUsage, "--devices: one device is measured at a time");
+  }
   const auto machine = HONE_TRY(
-      cuda ? cuda::CalibrateDevice()
+      cuda ? cuda::CalibrateDevice(locked.front().device.ordinal)
            : Calibrate(fast ? Effort::kFast : Effort::kFull, [&](std::string_view what) { call.Progress(what); }));
   auto text = Table(machine);
   if (!fast) {
@@ -76,7 +84,7 @@ HONE_VERB(calibrate){
     .doc = "Measure this machine's ceilings: arithmetic, memory bandwidth by working set, fork and join",
     .help =
         "Takes about ten seconds on all cores; let nothing else run meanwhile. Speed-of-light bounds and headroom are\n"
-        "stated against these figures. With --target cuda the first device is measured, by plans of our own. They are "
+        "stated against these figures. With --target cuda a device is measured, by plans of our own. They are "
         "kept for this machine, in $HONE_DATA, else $XDG_DATA_HOME/hone, else\n"
         "~/.local/share/hone. The bandwidth of a copy counts the bytes read and the bytes written.",
     .options = kOptions,

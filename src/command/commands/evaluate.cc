@@ -136,8 +136,8 @@ Result<Answer> RunIt(VerbCall& call) {
       .range_full = range == "full",
       .bound_us = bench.bound.us};
   const std::atomic<bool>& interrupted = call.CatchInterrupts();
-  const InterruptWatch watch(interrupted, *bench.evaluator);
-  const auto evaluation = bench.evaluator->Evaluate(candidate, request);
+  const InterruptWatch watch(interrupted, bench.evaluator());
+  const auto evaluation = bench.evaluator().Evaluate(candidate, request);
   if (interrupted) return Answer({{"interrupted", true}}, "interrupted", ExitCode::kInterrupted);
   if (!evaluation) return tl::unexpected<Error>(evaluation.error());
   nlohmann::json document = ToJson(*evaluation);

@@ -47,6 +47,16 @@ constexpr Option kOptions[] = {
      .otherwise = "1",
      .at_least = 0},
     {.name = "search", .value = "NAME", .help = "strategy: greedy or random", .otherwise = "greedy"},
+    {.name = "devices",
+     .value = "UUIDS",
+     .help =
+         "cuda: all, or UUIDs with commas between them; each evaluates attempts of its own (default: one, the first "
+         "that is free)"},
+    {.name = "jobs",
+     .type = ValueType::kInteger,
+     .value = "N",
+     .help = "cuda: threads that compile ahead of the search (default: all cores but two)",
+     .at_least = 1},
     {.name = "threads",
      .type = ValueType::kInteger,
      .value = "N",
@@ -100,7 +110,8 @@ const Evaluation* Winning(const SearchOutcome& outcome) {
   return outcome.run.best_attempt > 0 ? &outcome.tree.node(outcome.run.best_attempt).attempt.evaluation : nullptr;
 }
 
-Json Document(const SearchOutcome& outcome, const Bound& bound, const Machine& machine, const std::string& store) {
+Json Document(const SearchOutcome& outcome, const Bound& bound, const Machine& machine, const std::string& store,
+              std::size_t lanes) {
   Json document = {{"run", outcome.run.id},
                    {"problem", outcome.run.problem_name},
                    {"target", outcome.run.target},
@@ -108,6 +119,8 @@ Json Document(const SearchOutcome& outcome, const Bound& bound, const Machine& m
                    {"store", store},
                    {"attempts", outcome.tree.attempts()},
                    {"replayed", outcome.replayed},
+                   {"search_s", outcome.search_s},
+                   {"lanes", lanes},
                    {"stop", outcome.stop.reason},
                    {"bound_us", bound.us},
                    {"bound_limited_by", bound.limited_by},
@@ -130,7 +143,12 @@ std::string Text(const SearchOutcome& outcome, const Bound& bound, const Machine
   for (const auto& flag : FlagsOfRun(outcome.run.flags)) {
     text += fmt::format("  flagged  {}; times and speed-ups say little\n", flag.value("sentence", ""));
   }
-  text += fmt::format("  search   {} attempts, then stopped: {}\n", outcome.tree.attempts(), outcome.stop.reason);
+  const int tried = outcome.tree.attempts() - outcome.replayed;
+  const std::string rate = tried > 1 && outcome.search_s > 0
+                               ? fmt::format(" ({:.0f} a minute)", 60 * tried / outcome.search_s)
+                               : std::string();
+  text +=
+      fmt::format("  search   {} attempts{}, then stopped: {}\n", outcome.tree.attempts(), rate, outcome.stop.reason);
   const Evaluation* best = Winning(outcome);
   if (!best) return text + "  best     none: no attempt was accepted; `hone show " + outcome.run.id + "` says why\n";
   if (best->timing) {
@@ -155,13 +173,20 @@ std::string Text(const SearchOutcome& outcome, const Bound& bound, const Machine
 
 Result<Answer> RunIt(VerbCall& call) {
   const bool cuda = HONE_TRY(WantsCuda(call));
+  for (const char* name : {"devices", "jobs"}) {
+    const bool given = name == std::string_view("jobs") ? call.Int(name) > 0 : !call.Text(name).empty();
+    if (given && !cuda) return Fail(ErrorKind::kUsage, fmt::format("--{} is of --target cuda", name));
+  }
   HONE_TRY(FindStrategy(call.Text("search")));
   const std::atomic<bool>& interrupt = call.CatchInterrupts();
   Workbench bench = HONE_TRY(OpenWorkbench(call, call.Text("problem"),
                                            {.python = call.Text("python"),
                                             .torch = !call.Flag("no-torch"),
                                             .threads = static_cast<int>(call.Int("threads")),
-                                            .cuda = cuda}));
+                                            .cuda = cuda,
+                                            .devices = call.Text("devices"),
+                                            .jobs = call.Int("jobs") > 0 ? static_cast<int>(call.Int("jobs")) : -1,
+                                            .interrupt = &interrupt}));
 
   std::vector<std::string> baselines = call.Texts("baseline");
   for (const std::string& name : baselines) {
@@ -177,6 +202,9 @@ Result<Answer> RunIt(VerbCall& call) {
   settings.budget = {.attempts = static_cast<int>(call.Int("budget")),
                      .seconds = call.Real("time"),
                      .headroom = call.Real("headroom")};
+  settings.run.lanes = static_cast<int>(bench.evaluators.size());
+  // On a device samples scatter little, and an attempt's check takes less than the default would.
+  if (cuda) settings.evaluate.timing_budget = std::chrono::milliseconds(300);
   settings.evaluate.baselines.clear();
   if (!baselines.empty()) settings.evaluate.baselines = {baselines.front()};
   settings.evaluate.bound_us = bench.bound.us;
@@ -202,7 +230,9 @@ Result<Answer> RunIt(VerbCall& call) {
   SearchHooks hooks;
   hooks.interrupt = &interrupt;
   hooks.progress = [&](const SearchProgress& progress) { Report(call, progress); };
-  const SearchOutcome outcome = HONE_TRY(RunSearch(store, opened.record, *expert, *bench.evaluator, settings, hooks));
+  std::vector<Evaluator*> evaluators;
+  for (const auto& evaluator : bench.evaluators) evaluators.push_back(evaluator.get());
+  const SearchOutcome outcome = HONE_TRY(RunSearch(store, opened.record, *expert, evaluators, settings, hooks));
 
   const Evaluation* best = Winning(outcome);
   const bool faster = best && best->verdict.accepted() && best->timing && !best->timing->against.empty() &&
@@ -210,8 +240,8 @@ Result<Answer> RunIt(VerbCall& call) {
   const ExitCode code = outcome.stop.cause == Stop::Cause::kInterrupt ? ExitCode::kInterrupted
                         : faster                                      ? ExitCode::kDone
                                                                       : ExitCode::kNo;
-  return Answer(Document(outcome, bench.bound, bench.machine, store_path), Text(outcome, bench.bound, bench.machine),
-                code);
+  return Answer(Document(outcome, bench.bound, bench.machine, store_path, bench.evaluators.size()),
+                Text(outcome, bench.bound, bench.machine), code);
 }
 
 }  // namespace
@@ -230,7 +260,8 @@ HONE_VERB(optimize){
     .positionals = kPositionals,
     .options = kOptions,
     .json =
-        "run, problem, target, machine, store, attempts, replayed (taken from the store), stop (why), bound_us,\n"
+        "run, problem, target, machine, store, attempts, replayed (taken from the store), search_s (of\n"
+        "this session), lanes (attempts in flight at a time), stop (why), bound_us,\n"
         "bound_limited_by, best_attempt (0 = none), confirmed, flags[] (as of `hone graph`), best (an evaluation as in "
         "docs/evaluation.md, with\n"
         "kind and source of the candidate)",

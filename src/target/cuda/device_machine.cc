@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/check.h"
 #include "base/sha256.h"
 #include "target/cuda/built_plan.h"
 #include "target/cuda/driver.h"
@@ -118,9 +119,9 @@ Result<void> AsResult(const Try<void>& done) {
 
 class Measurer {
  public:
-  static Result<Measurer> Create() {
+  static Result<Measurer> Create(int ordinal) {
     Measurer one;
-    one.context_ = HONE_TRY(AsResult(Context::Open(0)));
+    one.context_ = HONE_TRY(AsResult(Context::Open(ordinal)));
     one.clock_ = std::make_unique<GpuClock>(HONE_TRY(AsResult(GpuClock::Create(*one.context_))));
     return one;
   }
@@ -167,9 +168,10 @@ NumberArgument Int(std::int64_t value) { return {NumberArgument::Type::kI32, val
 
 }  // namespace
 
-Result<Machine> DescribeDevice() {
+Result<Machine> DescribeDevice(int ordinal) {
   const auto devices = HONE_TRY(FindDevices());
-  const Device& device = devices.front();
+  HONE_CHECK(ordinal >= 0 && static_cast<std::size_t>(ordinal) < devices.size(), "a device is one of those found");
+  const Device& device = devices[static_cast<std::size_t>(ordinal)];
   Machine machine;
   machine.processor = device.name;
   machine.cuda = true;
@@ -193,9 +195,9 @@ Machine TypicalDevice() {
   return machine;
 }
 
-Result<Machine> CalibrateDevice() {
-  Machine machine = HONE_TRY(DescribeDevice());
-  Measurer measurer = HONE_TRY(Measurer::Create());
+Result<Machine> CalibrateDevice(int ordinal) {
+  Machine machine = HONE_TRY(DescribeDevice(ordinal));
+  Measurer measurer = HONE_TRY(Measurer::Create(ordinal));
   constexpr int kSerial = 10;  // runs in one turn, so that a launch's own time is small beside it
   for (const std::int64_t bytes : kWorkingSets) {
     const std::int64_t half = bytes / 2, packs = half / 16;

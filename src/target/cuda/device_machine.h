@@ -6,18 +6,18 @@
 
 namespace hone::cuda {
 
-// The first device's facts, without making a context and without ceilings. kNotFound says in a line what is missing.
-Result<Machine> DescribeDevice();
+// A device's facts, without making a context and without ceilings. kNotFound says in a line what is missing.
+Result<Machine> DescribeDevice(int ordinal = 0);
 
 // What is written for when no device is here: an H100 or H200, without ceilings.
 Machine TypicalDevice();
 
-// Measures the first device, in this process: copy and read bandwidth by working set, multiply-adds in single and
+// Measures a device, in this process: copy and read bandwidth by working set, multiply-adds in single and
 // double precision, and the time that a launch in a graph takes at least (fork_join_us). A few seconds; nothing else
 // should run there meanwhile.
 //
 // fma_flops_f32 is what single precision can be had for: the ordinary units', or a third of the tensor cores' rate in
 // half precision if that is more, since three products of halves make one in single precision.
-Result<Machine> CalibrateDevice();
+Result<Machine> CalibrateDevice(int ordinal = 0);
 
 }  // namespace hone::cuda

@@ -437,6 +437,13 @@ LoadedPlan::~LoadedPlan() {
   }
 }
 
+Try<void> LoadedPlan::FillBuffers(int byte) {
+  for (const auto& buffer : buffers_) {
+    if (auto set = context_.Set(buffer.address, byte, buffer.bytes); !set) return set;
+  }
+  return {};
+}
+
 Try<std::vector<LoadedPlan::Step>> LoadedPlan::Steps(const std::vector<PlanStep>& steps,
                                                      std::span<const Binding> tensors) {
   // BuildPlan has seen that every name is known.

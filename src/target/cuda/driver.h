@@ -136,6 +136,8 @@ class LoadedPlan {
   LoadedPlan(const LoadedPlan&) = delete;
   LoadedPlan& operator=(const LoadedPlan&) = delete;
 
+  Try<void> FillBuffers(int byte);  // all of them, in the order of the launches
+
   // Where a tensor lies and how its elements are; parameters alone for Prepare.
   struct Binding {
     std::string name;

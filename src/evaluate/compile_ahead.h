@@ -1,0 +1,45 @@
+// Threads that compile what may be asked for soon, so that it lies in the build cache when it is. What they find out is
+// not kept but there.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "candidate/candidate.h"
+
+namespace hone {
+
+// Want and the destructor belong to one thread.
+class CompileAhead {
+ public:
+  // `compile` is called from `threads` threads at once, at a lower priority than the caller's.
+  CompileAhead(int threads, std::function<void(const Candidate&)> compile);
+  CompileAhead(const CompileAhead&) = delete;
+  CompileAhead& operator=(const CompileAhead&) = delete;
+  ~CompileAhead();  // waits for what is being compiled
+
+  // In place of all that was wanted before and is not begun. Nothing is compiled twice.
+  void Want(std::vector<Candidate> candidates);
+  int compiled() const { return compiled_; }
+
+ private:
+  void Work();
+
+  const std::function<void(const Candidate&)> compile_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Candidate> waiting_;
+  std::set<std::string> begun_;  // identities
+  bool closing_ = false;
+  std::atomic<int> compiled_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace hone
