@@ -1,10 +1,13 @@
 #include "graph/cost.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <unordered_set>
 #include <vector>
+
+#include "graph/fold.h"
 
 namespace hone {
 namespace {
@@ -29,6 +32,29 @@ bool IsTranscendental(UnaryOp op) {
 
 bool IsRealProduct(const ExprNode& node) {
   return node.kind == Expr::Kind::kBinary && node.binary == BinaryOp::kMul && node.type == ScalarType::kReal;
+}
+
+double Identity(ReduceOp op) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return op == ReduceOp::kMax ? -kInfinity : op == ReduceOp::kMin ? kInfinity : op == ReduceOp::kProd ? 1 : 0;
+}
+
+// Of a reduction's terms, the share that is not left out: where a window reaches over the edge, or a transposed
+// convolution falls between two elements, there is nothing to add.
+double ShareOfTerms(const ExprNode& reduce) {
+  const Expr& term = reduce.operands[0];
+  std::vector<Expr> conditions;
+  const auto keep = [&](const Expr& e, double otherwise) {
+    if (e->kind != Expr::Kind::kSelect || e->operands[2]->kind != Expr::Kind::kConst) return;
+    const ExprNode& left = *e->operands[2];
+    if ((left.type == ScalarType::kReal ? left.real : static_cast<double>(left.whole)) == otherwise)
+      conditions.push_back(e->operands[0]);
+  };
+  keep(term, Identity(reduce.reduce));
+  if (reduce.reduce == ReduceOp::kSum && IsRealProduct(*term)) {
+    for (const auto& factor : term->operands) keep(factor, 0);
+  }
+  return ShareTrue(conditions);
 }
 
 // Counts the work of one element; work inside a reduction is done once a term.
@@ -58,6 +84,7 @@ class Counter {
  private:
   void CountReduce(const ExprNode& node, double times) {
     for (const auto& var : node.over) times *= static_cast<double>(var.extent);
+    times *= ShareOfTerms(node);
     const ExprNode& term = *node.operands[0];
     if (node.reduce == ReduceOp::kSum && IsRealProduct(term)) {
       cost_.multiply_adds += times;

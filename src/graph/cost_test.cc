@@ -60,6 +60,40 @@ TEST(CostTest, TwoHalvesOfOneInputAreAllOfIt) {
   EXPECT_EQ(GraphCost(graph).bytes_read, 4 * 8 * 32);
 }
 
+TEST(CostTest, WhatATransposedConvolutionLeavesOutIsNotCounted) {
+  // Every element of x meets every element of w once, but for what the padding cuts off: 1 of 3 places at either end.
+  const Graph graph = SmallGraph("fp32", "x f32 1x1x8, w f32 1x1x3", "y f32 1x1x15",
+                                 R"([{"op": "convolution", "args": {"input": "%x", "weight": "%w", "bias": null,
+                                     "stride": [2], "padding": [1], "dilation": [1], "transposed": true,
+                                     "output_padding": [0], "groups": 1}, "outputs": ["y"]}])");
+  EXPECT_DOUBLE_EQ(GraphCost(graph).multiply_adds, 8 * 3 - 2);
+}
+
+TEST(CostTest, WhatLiesInThePaddingIsNotCounted) {
+  const Graph graph = SmallGraph("fp32", "x f32 1x1x8x8, w f32 1x1x3x3", "y f32 1x1x8x8",
+                                 R"([{"op": "convolution", "args": {"input": "%x", "weight": "%w", "bias": null,
+                                     "stride": [1, 1], "padding": [1, 1], "dilation": [1, 1], "transposed": false,
+                                     "output_padding": [0, 0], "groups": 1}, "outputs": ["y"]}])");
+  EXPECT_DOUBLE_EQ(GraphCost(graph).multiply_adds, (3 * 8 - 2) * (3 * 8 - 2));
+}
+
+TEST(CostTest, OfManyPlacesTheShareIsTakenFromASample) {
+  const Graph graph = SmallGraph("fp32", "x f32 1x1x300000, w f32 1x1x3", "y f32 1x1x1199999",
+                                 R"([{"op": "convolution", "args": {"input": "%x", "weight": "%w", "bias": null,
+                                     "stride": [4], "padding": [0], "dilation": [1], "transposed": true,
+                                     "output_padding": [0], "groups": 1}, "outputs": ["y"]}])");
+  EXPECT_LE(GraphCost(graph).multiply_adds, 3 * 300000);
+  EXPECT_GE(GraphCost(graph).multiply_adds, 0.95 * 3 * 300000);
+}
+
+TEST(CostTest, WhatHangsOnDataIsCounted) {
+  const Graph graph =
+      SmallGraph("fp32", "x f32 8, m bool 8", "y f32 ",
+                 R"([{"op": "where", "args": {"condition": "%m", "self": "%x", "other": 0.0}, "outputs": ["t"]},
+                                     {"op": "sum", "args": {"self": "%t"}, "outputs": ["y"]}])");
+  EXPECT_EQ(GraphCost(graph).arithmetic, 8);
+}
+
 TEST(CostTest, AScanCostsOneOperationAnElement) {
   const Graph graph = SmallGraph("fp32", "x f32 8x100", "y f32 8x100",
                                  R"([{"op": "cumsum", "args": {"self": "%x", "dim": 1}, "outputs": ["y"]}])");

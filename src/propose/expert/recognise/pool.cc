@@ -3,38 +3,13 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/fold.h"
 #include "propose/expert/recognise/recognise.h"
 #include "propose/expert/recognise/window.h"
 #include "propose/expert/rewrite.h"
 
 namespace hone::expert {
 namespace {
-
-// The value of an expression of indices alone; nothing if there is anything else in it.
-std::optional<double> Evaluate(const Expr& e, const std::map<int, std::int64_t>& at) {
-  if (e->kind == Expr::Kind::kConst) return e->type == ScalarType::kReal ? e->real : static_cast<double>(e->whole);
-  if (e->kind == Expr::Kind::kIndex) {
-    const auto it = at.find(e->index.id);
-    if (it == at.end()) return std::nullopt;
-    return static_cast<double>(it->second);
-  }
-  if (e->kind == Expr::Kind::kCast && e->type != ScalarType::kBool) {
-    const auto x = Evaluate(e->operands[0], at);
-    return x && e->type == ScalarType::kInt ? std::trunc(*x) : x;
-  }
-  if (e->kind != Expr::Kind::kBinary) return std::nullopt;
-  const auto a = Evaluate(e->operands[0], at), b = Evaluate(e->operands[1], at);
-  if (!a || !b) return std::nullopt;
-  switch (e->binary) {
-    case BinaryOp::kAdd: return *a + *b;
-    case BinaryOp::kSub: return *a - *b;
-    case BinaryOp::kMul: return *a * *b;
-    case BinaryOp::kDiv: return *a / *b;
-    case BinaryOp::kMin: return std::min(*a, *b);
-    case BinaryOp::kMax: return std::max(*a, *b);
-    default: return std::nullopt;
-  }
-}
 
 // One pooled axis.
 struct Axis {
@@ -66,7 +41,7 @@ std::optional<int> MeanOf(const Expr& divisor, const std::vector<Axis>& axes) {
         count *= static_cast<double>(inside == 0 ? axes[a].window
                                                  : axes[a].Inside(at[a], inside == 1 ? 0 : axes[a].padding));
       }
-      const auto value = Evaluate(divisor, indices);
+      const auto value = ValueAt(divisor, indices);
       if (!value) return std::nullopt;
       same = *value == count;
       more = false;

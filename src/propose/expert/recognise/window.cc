@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/fold.h"
 #include "propose/expert/normalise.h"
 #include "propose/expert/rewrite.h"
 
@@ -32,14 +33,6 @@ std::optional<Divided> DividedOf(const Expr& e) {
   // floor(p / d) + q = floor((p + d q) / d).
   Affine sum = Combine({}, a->value, a->divisor > 1 ? 1 : divisor);
   return Divided{Combine(std::move(sum), b->value, (minus ? -1 : 1) * (b->divisor > 1 ? 1 : divisor)), divisor};
-}
-
-void Conjuncts(const Expr& condition, std::vector<Expr>& all) {
-  if (condition->kind == Expr::Kind::kBinary && condition->binary == BinaryOp::kAnd) {
-    for (const auto& operand : condition->operands) Conjuncts(operand, all);
-  } else {
-    all.push_back(condition);
-  }
 }
 
 // Whether the condition is `divides`: mod(p, d) == 0 with p the dimension's place up to multiples of d.
@@ -96,7 +89,7 @@ std::optional<WindowLoad> ReadWindow(const Memory& memory, const Expr& expr, con
     if (window.conditions && outside != window.outside) return std::nullopt;
     window.outside = outside;
     window.conditions = true;
-    Conjuncts(load->operands[0], conditions);
+    for (auto& one : Conjuncts(load->operands[0])) conditions.push_back(std::move(one));
     load = load->operands[1];
   }
   if (load->kind != Expr::Kind::kLoad || load->buffer < 0) return std::nullopt;
