@@ -953,7 +953,7 @@ def main():
         failures += ["%s: torch %s has no such operator: it is not tested" % (op, torch.__version__) for op in absent]
     # Each problem holds some of every operator, so that one bad operator does not sink a whole problem's turn.
     count = max(1, -(-len(cases) // NODES_A_PROBLEM))
-    with concurrent.futures.ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         for complaints in pool.map(hone.check, range(count), [cases[i::count] for i in range(count)]):
             failures += ["%s\n    %s" % (case, complaint) for case, complaint in complaints]
     for failure in sorted(failures):

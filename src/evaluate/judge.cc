@@ -291,7 +291,7 @@ Result<bool> Judge::CheckDraw(Checking& checking, std::size_t which) {
     Verdict unused;
     const auto other = trial_->AtHand(earlier);
     if (other && HONE_TRY(CompareSlot(*other, 0, kPoison, unused))) {
-      checking.verdict.reason += fmt::format("; these are the outputs of an earlier call (inputs: {})", other->name);
+      checking.verdict.reason += fmt::format("; these would be right as the outputs of an earlier call (inputs: {})", other->name);
       return false;
     }
   }
