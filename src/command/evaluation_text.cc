@@ -46,9 +46,11 @@ void AppendTiming(std::string& text, const Timing& timing) {
   Line(text, "threads", std::to_string(timing.threads));
   for (const Comparison& comparison : timing.against) {
     Line(text, "speed-up",
-         fmt::format("{} over {} at {} (95 % interval {} to {}, {} rounds)", SpeedupText(comparison.speedup),
+         fmt::format("{} over {} at {} (95 % interval {} to {}, {})", SpeedupText(comparison.speedup),
                      comparison.baseline, TimeText(comparison.baseline_warm.median_us),
-                     SpeedupText(comparison.speedup_low), SpeedupText(comparison.speedup_high), comparison.rounds));
+                     SpeedupText(comparison.speedup_low), SpeedupText(comparison.speedup_high),
+                     comparison.measured_on.empty() ? fmt::format("{} rounds", comparison.rounds)
+                                                    : "measured on " + comparison.measured_on));
   }
 }
 

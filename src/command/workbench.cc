@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/files.h"
 #include "base/process.h"
+#include "base/sha256.h"
 #include "candidate/plan.h"
 #include "dsl/lower.h"
 #include "problem/import/bridge.h"
@@ -58,45 +60,60 @@ Lowering LoweringFor(const Problem& problem, const Machine& machine) {
   };
 }
 
-// Eager and, where torch has it, compiled PyTorch on the file that the problem was imported from.
-std::vector<OutsideBaseline> TorchBaselines(const Problem& problem, const Machine& machine,
-                                            const WorkbenchOptions& options) {
-  std::vector<std::string_view> modes = {"eager", "compile"};
+// PyTorch on the file that the problem was imported from, in the ways that it has.
+struct TorchBaselines {
+  std::vector<OutsideBaseline> modes;
+  std::vector<std::string> usual;  // that are timed if nobody says which
+  std::string kept, about;         // EvaluatorOptions::kept_baselines and kept_about
+};
+
+TorchBaselines FindTorch(const Problem& problem, const Machine& machine, const WorkbenchOptions& options) {
+  TorchBaselines baselines;
+  std::vector<std::string> modes = {"eager", "compile"};
   std::int64_t flush_bytes = 2 * machine.l2_bytes * machine.threads;
   if (options.cuda) {
-    const auto devices = cuda::FindDevices();
-    if (!devices) return {};
-    modes = {"eager", "eager_tf32", "compile"};
-    flush_bytes = 2 * devices->front().l2_bytes + 1;
+    modes = {"eager", "eager_tf32", "eager_graph", "compile", "compile_max_autotune"};
+    flush_bytes = 2 * machine.l2_bytes + 1;
   }
   const auto source = problem.provenance.find("source");
-  std::error_code ignored;
-  if (!options.torch || source == problem.provenance.end() || !source->second.ends_with(".py") ||
-      !std::filesystem::exists(source->second, ignored))
-    return {};
+  if (!options.torch || source == problem.provenance.end() || !source->second.ends_with(".py")) return baselines;
+  const auto text = ReadFile(source->second);
+  if (!text) return baselines;
   std::optional<PythonTorch> python;
   if (!options.python.empty()) {
     python = ProbePython(options.python);
   } else if (auto found = FindPython()) {
     python = std::move(*found);
   }
-  if (!python) return {};
-  std::vector<OutsideBaseline> baselines;
-  for (const auto mode : modes) {
-    if (mode == "compile" && python->torch_version.starts_with("1.")) continue;
-    OutsideBaseline baseline;
-    baseline.name = mode;
-    baseline.argv = {python->path,
-                     "-I",
-                     "-c",
-                     std::string(BaselineBridge()),
-                     std::filesystem::absolute(source->second).string(),
-                     std::string(mode),
-                     std::to_string(machine.threads),
-                     std::to_string(flush_bytes),
-                     options.cuda ? "cuda" : "cpu"};
-    baseline.environment = InheritedEnvironment();
-    baselines.push_back(std::move(baseline));
+  if (!python) return baselines;
+  OutsideBaseline baseline;
+  baseline.argv = {python->path,
+                   "-I",
+                   "-c",
+                   std::string(BaselineBridge()),
+                   std::filesystem::absolute(source->second).string(),
+                   "eager",
+                   std::to_string(machine.threads),
+                   std::to_string(flush_bytes),
+                   options.cuda ? "cuda" : "cpu"};
+  baseline.environment = InheritedEnvironment();
+  for (const std::string& mode : modes) {
+    if (mode.starts_with("compile") && python->torch_version.starts_with("1.")) continue;
+    baseline.name = baseline.mode = mode;
+    baselines.modes.push_back(baseline);
+    if (mode != "compile_max_autotune") baselines.usual.push_back(mode);  // that takes minutes to get ready
+  }
+  // A processor's times depend on what else it does at that minute; a device's do not, so they are kept. machine.id is
+  // of the device's UUID and its driver.
+  if (options.cuda) {
+    const std::string file = Sha256(*text);
+    const std::string key =
+        Sha256(fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n", Identity(problem), file, machine.id, machine.threads,
+                           python->torch_version, python->python_version, Sha256(BaselineBridge())));
+    baselines.kept = fmt::format("{}/baselines/{}.json", DataDirectory(), key.substr(0, 32));
+    baselines.about = fmt::format(
+        R"({{"problem": "{}", "file_sha256": "{}", "device": "{}", "machine": "{}", "torch": "{}", "python": "{}"}})",
+        Identity(problem), file, machine.processor, machine.id, python->torch_version, python->python_version);
   }
   return baselines;
 }
@@ -124,11 +141,17 @@ Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const W
   evaluator.threads = options.cuda ? cores : machine.threads;
   evaluator.seed = options.seed;
   evaluator.form = options.cuda ? Form::kPlan : Form::kModule;
-  evaluator.outside = TorchBaselines(problem, machine, options);
+  TorchBaselines torch = FindTorch(problem, machine, options);
+  evaluator.outside = torch.modes;
+  evaluator.kept_baselines = torch.kept;
+  evaluator.kept_about = torch.about;
   evaluator.lower = LoweringFor(problem, machine);
   std::vector<std::string> baselines;
   for (const auto& outside : evaluator.outside) baselines.push_back(outside.name);
-  if (!options.cuda) baselines.emplace_back("naive");
+  if (!options.cuda) {
+    baselines.emplace_back("naive");
+    torch.usual.emplace_back("naive");
+  }
   // One pool of compilers: what it makes lies in the build cache, which all share.
   if (options.cuda) evaluator.jobs = options.jobs < 0 ? std::max(1, cores - 2) : options.jobs;
   std::vector<std::unique_ptr<Evaluator>> evaluators;
@@ -141,8 +164,8 @@ Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const W
     }
     evaluators.push_back(HONE_TRY(StartEvaluator(problem, std::move(one))));
   }
-  return Workbench{std::move(problem),   std::move(graph),   std::move(machine),   bound,
-                   std::move(baselines), std::move(devices), std::move(evaluators)};
+  return Workbench{std::move(problem),   std::move(graph),       std::move(machine), bound,
+                   std::move(baselines), std::move(torch.usual), std::move(devices), std::move(evaluators)};
 }
 
 }  // namespace hone

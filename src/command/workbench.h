@@ -34,8 +34,10 @@ struct Workbench {
   Problem problem;
   Graph graph;
   Machine machine;
-  Bound bound;                              // us = 0 on a machine that was not calibrated
-  std::vector<std::string> baselines;       // that the evaluator has; the first is the one that speed-ups are over
+  Bound bound;                         // us = 0 on a machine that was not calibrated
+  std::vector<std::string> baselines;  // that the evaluator has
+  // Of them those that are timed if nobody says which; speed-ups are over the first.
+  std::vector<std::string> usual;
   std::vector<cuda::LockedDevice> devices;  // ours alone, as long as this lives; empty on the processor
   // One a device, or one for the processor. The first is the one that the machine and its bound are of.
   std::vector<std::unique_ptr<Evaluator>> evaluators;

@@ -19,10 +19,11 @@ struct EvaluateRequest {
   std::chrono::milliseconds timing_budget{1000};   // for one candidate's timing beside one baseline
   double confidence = 0.02;                        // stop when the 95 % interval is within this fraction of the median
   std::vector<std::string> baselines = {"naive"};  // to compare with, of those that the evaluator has
-  bool fresh_draws = false;                        // new seeds: to confirm a winner
-  bool range_full = false;                         // being wrong on the very wide draw refuses, too
-  double bound_us = 0;  // speed of light on this machine; who is faster is suspicious. 0 = unknown
-  double best_us = 0;   // the fastest so far: who is clearly slower is timed no longer than that takes. 0 = none
+  std::vector<std::string> in_turn;  // of them: those that take turns with the candidate also if their time is known
+  bool fresh_draws = false;          // new seeds: to confirm a winner
+  bool range_full = false;           // being wrong on the very wide draw refuses, too
+  double bound_us = 0;               // speed of light on this machine; who is faster is suspicious. 0 = unknown
+  double best_us = 0;  // the fastest so far: who is clearly slower is timed no longer than that takes. 0 = none
 };
 
 // Not thread-safe: one evaluator, one caller. Evaluate blocks.

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "evaluate/device_trial.h"
 #include "evaluate/host_trial.h"
+#include "evaluate/outside_baseline.h"
 #include "evaluate/timing.h"
 #include "evaluate/trial.h"
 #include "evaluate/verdict.h"
@@ -23,16 +24,6 @@
 #include "problem/problem.h"
 
 namespace hone {
-
-// A baseline that is a program of its own, such as PyTorch: it reads lines {"runs": N, "cold": false} and answers each
-// with
-// {"ns": [N times]} or {"error": "..."}.
-struct OutsideBaseline {
-  std::string name;  // "eager"
-  std::vector<std::string> argv;
-  std::vector<std::string> environment;
-  std::string directory;
-};
 
 struct JudgeOptions {
   std::string program;  // that has the verb "worker"
@@ -52,9 +43,10 @@ struct JudgeRequest {
   double confidence = 0.02;
   std::vector<std::string> baselines;
   bool fresh_draws = false;
-  bool range_full = false;  // the very wide draw refuses, too
-  double best_us = 0;       // of EvaluateRequest
-  double bound_us = 0;      // speed of light, 0 = unknown
+  bool range_full = false;                     // the very wide draw refuses, too
+  double best_us = 0;                          // of EvaluateRequest
+  std::map<std::string, KnownBaseline> known;  // of `baselines`: these are not timed
+  double bound_us = 0;                         // speed of light, 0 = unknown
 };
 
 // Not thread-safe, apart from the interrupt flag.
@@ -100,6 +92,7 @@ class Judge {
   Result<void> Repeat(const JudgeRequest& request, const TimedSlots& slots, std::shared_ptr<const DrawnInputs> after,
                       Verdict& verdict);
   Result<Participant*> Baseline(const std::string& name);
+  Result<std::shared_ptr<OutsideProcess>> Process(const OutsideBaseline& baseline);
 
   Graph graph_;
   std::unique_ptr<HostTrial> host_;
@@ -114,6 +107,7 @@ class Judge {
   std::deque<WorkerProcess> idle_;  // for plans; who waits longest is the next to work
   int served_ = 0;                  // plans that such workers have served to their end
   std::map<std::string, std::unique_ptr<Participant>> baselines_;
+  std::map<std::vector<std::string>, std::shared_ptr<OutsideProcess>> outside_;  // by what they were started with
   std::map<std::string, std::vector<double>> kept_;  // warm times of the baselines in microseconds, the latest last
 };
 

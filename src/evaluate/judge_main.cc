@@ -33,12 +33,13 @@ Result<std::unique_ptr<Judge>> Open(const json& from) {
   options.call_wall = std::chrono::milliseconds(from.at("call_wall_ms").get<std::int64_t>());
   options.form = from.at("form");
   for (const json& one : from.at("outside")) {
-    options.outside.push_back({one.at("name"), one.at("argv"), one.at("environment"), one.at("directory")});
+    options.outside.push_back(
+        {one.at("name"), one.at("mode"), one.at("argv"), one.at("environment"), one.at("directory")});
   }
   return Judge::Open(std::move(problem), std::move(options), &interrupted);
 }
 
-JudgeRequest ReadRequest(const json& from) {
+Result<JudgeRequest> ReadRequest(const json& from) {
   JudgeRequest request;
   request.form = from.at("form");
   request.library = from.at("library");
@@ -50,6 +51,7 @@ JudgeRequest ReadRequest(const json& from) {
   request.range_full = from.at("range_full");
   request.bound_us = from.at("bound_us");
   request.best_us = from.at("best_us");
+  for (const auto& [name, one] : from.at("known").items()) request.known[name] = HONE_TRY(ParseKnownBaseline(one));
   return request;
 }
 
@@ -63,7 +65,9 @@ json Serve(const std::string& line, std::unique_ptr<Judge>& judge) {
       return {{"open", true}};
     }
     if (!judge) return ErrorLine({ErrorKind::kUsage, "no problem is open", {}});
-    const auto evaluation = judge->Evaluate(ReadRequest(from.at("evaluate")));
+    const auto request = ReadRequest(from.at("evaluate"));
+    if (!request) return ErrorLine(request.error());
+    const auto evaluation = judge->Evaluate(*request);
     if (!evaluation) return ErrorLine(evaluation.error());
     return {{"evaluation", ToJson(*evaluation)}};
   } catch (const json::exception& error) {

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <climits>
 #include <nlohmann/json.hpp>
@@ -15,6 +16,7 @@
 #include "base/sha256.h"
 #include "candidate/plan.h"
 #include "evaluate/compile_ahead.h"
+#include "evaluate/kept_baselines.h"
 #include "target/build_cache.h"
 #include "target/cpu/compiler.h"
 #include "target/cuda/built_plan.h"
@@ -47,7 +49,10 @@ int AllowedCores() {
 class LocalEvaluator : public Evaluator {
  public:
   LocalEvaluator(const Problem& problem, EvaluatorOptions options)
-      : problem_(problem), options_(std::move(options)), opening_(OpeningLine(problem, options_)) {}
+      : problem_(problem),
+        options_(std::move(options)),
+        opening_(OpeningLine(problem, options_)),
+        kept_(options_.kept_baselines, options_.kept_about) {}
 
   Result<void> StartJudge() {
     judge_.reset();
@@ -129,8 +134,11 @@ class LocalEvaluator : public Evaluator {
   static std::string OpeningLine(const Problem& problem, const EvaluatorOptions& options) {
     json outside = json::array();
     for (const OutsideBaseline& one : options.outside) {
-      outside.push_back(
-          {{"name", one.name}, {"argv", one.argv}, {"environment", one.environment}, {"directory", one.directory}});
+      outside.push_back({{"name", one.name},
+                         {"mode", one.mode},
+                         {"argv", one.argv},
+                         {"environment", one.environment},
+                         {"directory", one.directory}});
     }
     return json{{"open",
                  {{"problem", ToJson(problem)},
@@ -221,6 +229,27 @@ class LocalEvaluator : public Evaluator {
     return content;
   }
 
+  // Of the wanted baselines those that need not be measured.
+  json Known(const EvaluateRequest& request) const {
+    json known = json::object();
+    if (options_.kept_baselines.empty()) return known;
+    for (const std::string& name : request.baselines) {
+      const bool in_turn = std::find(request.in_turn.begin(), request.in_turn.end(), name) != request.in_turn.end();
+      if (const KnownBaseline* one = in_turn ? nullptr : kept_.Find(name)) known[name] = ToJson(*one);
+    }
+    return known;
+  }
+
+  Result<void> KeepBaselines(const Evaluation& evaluation) {
+    if (options_.kept_baselines.empty() || !evaluation.timing) return {};
+    for (const Comparison& one : evaluation.timing->against) {
+      const auto outside = [&](const OutsideBaseline& baseline) { return baseline.name == one.baseline; };
+      if (one.rounds > 0 && std::any_of(options_.outside.begin(), options_.outside.end(), outside))
+        HONE_TRY(kept_.Keep(one.baseline, one.baseline_warm));
+    }
+    return {};
+  }
+
   Result<Evaluation> AskJudge(Form form, const std::string& library, const EvaluateRequest& request) {
     const std::string line = json{{"evaluate",
                                    {{"form", form},
@@ -232,7 +261,8 @@ class LocalEvaluator : public Evaluator {
                                     {"fresh_draws", request.fresh_draws},
                                     {"range_full", request.range_full},
                                     {"bound_us", request.bound_us},
-                                    {"best_us", request.best_us}}}}
+                                    {"best_us", request.best_us},
+                                    {"known", Known(request)}}}}
                                  .dump();
     for (int attempt = 0;; ++attempt) {
       if (!judge_ || !judge_->Running()) HONE_TRY(StartJudge());
@@ -241,7 +271,9 @@ class LocalEvaluator : public Evaluator {
       if (content) {
         if (!content->contains("evaluation"))
           return Fail(ErrorKind::kCorrupt, "the judge answered something else than an evaluation");
-        return ParseEvaluation((*content)["evaluation"]);
+        auto evaluation = HONE_TRY(ParseEvaluation((*content)["evaluation"]));
+        HONE_TRY(KeepBaselines(evaluation));
+        return evaluation;
       }
       // An error that the judge reports is the answer; a judge that is gone gets one successor.
       if (answered_ || interrupt_asked_) return tl::unexpected<Error>(content.error());
@@ -253,6 +285,7 @@ class LocalEvaluator : public Evaluator {
   Problem problem_;
   EvaluatorOptions options_;
   std::string opening_;
+  KeptBaselines kept_;
   std::optional<Child> judge_;
   bool answered_ = false;
   std::atomic<pid_t> asking_ = -1;  // the judge, while it works

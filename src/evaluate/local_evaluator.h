@@ -34,10 +34,12 @@ struct EvaluatorOptions {
   std::chrono::milliseconds call_wall{
       10'000};                           // for one call of a candidate; raised for problems that take the oracle long
   std::vector<OutsideBaseline> outside;  // baselines beside "naive", by name in EvaluateRequest::baselines
-  Form form = Form::kModule;             // what is evaluated first, probably: the judge gets ready for it
-  std::string device;                    // UUID of the CUDA device that is meant; empty = the first
-  int jobs = 0;                          // threads that compile what is foreseen; 0 = nothing is
-  Lowering lower;                        // without it programs are refused with kUsage
+  // Where the times of those are kept, which are then not measured with each candidate; empty: nowhere, and they are.
+  std::string kept_baselines, kept_about;  // of KeptBaselines
+  Form form = Form::kModule;               // what is evaluated first, probably: the judge gets ready for it
+  std::string device;                      // UUID of the CUDA device that is meant; empty = the first
+  int jobs = 0;                            // threads that compile what is foreseen; 0 = nothing is
+  Lowering lower;                          // without it programs are refused with kUsage
 };
 
 // Starts the judge and compiles the oracle: fails when the problem cannot be defined. PDEATHSIG ties the judge to the

@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "base/bubblewrap.h"
+#include "base/files.h"
 
 namespace hone {
 namespace {
@@ -282,6 +283,66 @@ TEST(LocalEvaluatorTest, ABaselineMayBeAProgramOfItsOwn) {
   const auto unknown = (*evaluator)->Evaluate(Whole("honest"), request);
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().kind, ErrorKind::kUsage);
+}
+
+// Answers every question with a time that its mode says, and writes down that it was started.
+OutsideBaseline Modal(const std::string& mode, const std::string& starts) {
+  return {
+      .name = mode,
+      .mode = mode,
+      .argv = {"/bin/sh", "-c",
+               "echo started >> " + starts +
+                   "; while read line; do case \"$line\" in *slow*) echo '{\"ns\": [5000000]}';; *broken*) echo "
+                   "'{\"error\": \"no such mode\", \"goes_on\": true}';; *) echo '{\"ns\": [3000000]}';; esac; done"},
+      .environment = {},
+      .directory = ""};
+}
+
+TEST(LocalEvaluatorTest, OneProcessServesTheModesOfABaseline) {
+  const auto folder = TempDirectory::Create("modes");
+  ASSERT_TRUE(folder);
+  EvaluatorOptions options = Options();
+  for (const char* mode : {"slow", "broken", "fast"})
+    options.outside.push_back(Modal(mode, folder->path() + "/starts"));
+  auto evaluator = StartEvaluator(SmallProblem(), options);
+  ASSERT_TRUE(evaluator) << evaluator.error().message;
+  EvaluateRequest request = Timed(100);
+  request.baselines = {"slow", "broken", "fast"};
+  const auto evaluation = (*evaluator)->Evaluate(Whole("honest"), request);
+  ASSERT_TRUE(evaluation && evaluation->timing);
+  ASSERT_EQ(evaluation->timing->against.size(), 2u);
+  EXPECT_EQ(evaluation->timing->against[0].baseline_warm.median_us, 5000);
+  EXPECT_EQ(evaluation->timing->against[1].baseline_warm.median_us, 3000);
+  EXPECT_EQ(evaluation->timing->OverBest()->baseline, "fast");
+  ASSERT_EQ(evaluation->notes.size(), 1u);
+  EXPECT_EQ(evaluation->notes[0], "baseline 'broken': no such mode");
+  EXPECT_EQ(*ReadFile(folder->path() + "/starts"), "started\n");
+}
+
+TEST(LocalEvaluatorTest, AKeptBaselineIsMeasuredAgainOnlyInTurn) {
+  const auto folder = TempDirectory::Create("kept");
+  ASSERT_TRUE(folder);
+  EvaluatorOptions options = Options();
+  options.outside.push_back(Modal("fast", folder->path() + "/starts"));
+  options.kept_baselines = folder->path() + "/kept.json";
+  options.kept_about = R"({"problem": "small"})";
+  EvaluateRequest request = Timed(100);
+  request.baselines = {"naive", "fast"};
+  for (const int round : {0, 1, 2}) {
+    auto evaluator = StartEvaluator(SmallProblem(), options);
+    ASSERT_TRUE(evaluator) << evaluator.error().message;
+    request.in_turn = round == 2 ? request.baselines : std::vector<std::string>();
+    const auto evaluation = (*evaluator)->Evaluate(Whole("honest"), request);
+    ASSERT_TRUE(evaluation && evaluation->timing);
+    ASSERT_EQ(evaluation->timing->against.size(), 2u);
+    const Comparison& fast = evaluation->timing->against[1];
+    EXPECT_EQ(fast.baseline, "fast");
+    EXPECT_EQ(fast.baseline_warm.median_us, 3000);
+    EXPECT_EQ(fast.measured_on.empty(), round != 1);
+    EXPECT_EQ(fast.rounds == 0, round == 1);
+    EXPECT_GT(fast.speedup, 1);
+  }
+  EXPECT_EQ(*ReadFile(folder->path() + "/starts"), "started\nstarted\n");
 }
 
 TEST(LocalEvaluatorTest, AnInterruptEndsTheEvaluationWithinASecond) {

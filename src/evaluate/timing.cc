@@ -1,14 +1,9 @@
 #include "evaluate/timing.h"
 
 #include <fmt/format.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "evaluate/samples.h"
 
@@ -154,81 +149,6 @@ Result<void> WorkerParticipant::CheckClock() {
     refused_ = std::move(verdict);
   }
   return {};
-}
-
-Result<std::unique_ptr<OutsideParticipant>> OutsideParticipant::Start(std::string name, const Command& command,
-                                                                      const std::atomic<bool>* interrupt) {
-  const int log = memfd_create("hone-log", MFD_CLOEXEC);
-  auto child = Child::Start(command, log);
-  if (!child) {
-    close(log);
-    return tl::unexpected<Error>(child.error());
-  }
-  return std::unique_ptr<OutsideParticipant>(
-      new OutsideParticipant(std::move(name), std::move(*child), log, interrupt));
-}
-
-OutsideParticipant::~OutsideParticipant() {
-  if (log_ >= 0) close(log_);
-}
-
-Result<std::vector<double>> OutsideParticipant::Ask(int runs, bool cold) {
-  auto times = Answered(runs, cold);
-  if (!times) refused_ = Verdict{};  // an answer that comes too late would be taken for the next one's
-  return times;
-}
-
-Result<std::vector<double>> OutsideParticipant::Answered(int runs, bool cold) {
-  // Until its first answer it may import and compile for minutes.
-  const auto end = Clock::now() + std::chrono::minutes(10);
-  // If it is gone it may have said why before: reading tells.
-  static_cast<void>(child_.WriteLine(nlohmann::json{{"runs", runs}, {"cold", cold}}.dump()));
-  while (true) {
-    const auto line = child_.ReadLine(milliseconds(200));
-    if (interrupt_ && interrupt_->load()) return Fail(ErrorKind::kTimeout, "interrupted");
-    if (!line && line.error().kind == ErrorKind::kTimeout && Clock::now() < end) continue;
-    if (!line) {
-      std::string said(4096, '\0');
-      const auto size = lseek(log_, 0, SEEK_END);
-      const auto got = pread(log_, said.data(), said.size(), std::max<off_t>(0, size - 4096));
-      said.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-      while (!said.empty() && said.back() == '\n') said.pop_back();
-      const std::string last = Printable(said.substr(said.rfind('\n') + 1));
-      return Fail(ErrorKind::kTool,
-                  last.empty() ? line.error().message : fmt::format("{}: {}", line.error().message, last));
-    }
-    const auto answer = nlohmann::json::parse(*line, nullptr, false);
-    if (!answer.is_object()) return Fail(ErrorKind::kTool, "answered " + Printable(line->substr(0, 200)));
-    if (const auto error = answer.find("error"); error != answer.end() && error->is_string()) {
-      return Fail(ErrorKind::kTool, Printable(error->get<std::string>()));
-    }
-    if (answer.contains("ready")) continue;
-    std::vector<double> times;
-    if (answer.contains("ns") && answer["ns"].is_array()) {
-      for (const auto& one : answer["ns"]) {
-        if (one.is_number()) times.push_back(one.get<double>() / 1000);
-      }
-    }
-    if (times.empty()) return Fail(ErrorKind::kTool, "answered " + Printable(line->substr(0, 200)));
-    return times;
-  }
-}
-
-Result<Turn> OutsideParticipant::Sample(microseconds slice, int cold) {
-  Turn turn;
-  child_.Signal(SIGCONT);
-  if (call_us_ == 0) {
-    call_us_ = HONE_TRY(Ask(1, false)).back();
-    if (call_us_ < 1e6) call_us_ = HONE_TRY(Ask(3, false)).back();
-  }
-  const auto runs =
-      static_cast<int>(std::clamp(static_cast<double>(slice.count()) / std::max(call_us_, 1.0), 1.0, 500.0));
-  turn.warm_us = HONE_TRY(Ask(call_us_ < kDiscardUpToUs ? runs + 1 : runs, false));
-  if (turn.warm_us.size() > 1 && call_us_ < kDiscardUpToUs) turn.warm_us.erase(turn.warm_us.begin());
-  if (cold > 0) turn.cold_us = HONE_TRY(Ask(cold, true));
-  child_.Signal(SIGSTOP);
-  call_us_ = Median(turn.warm_us);
-  return turn;
 }
 
 }  // namespace hone

@@ -2,16 +2,13 @@
 // stopped.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <random>
-#include <string>
 #include <vector>
 
-#include "base/process.h"
 #include "base/result.h"
 #include "evaluate/trial.h"
 #include "evaluate/verdict.h"
@@ -68,26 +65,6 @@ class WorkerParticipant : public Participant {
   std::mt19937_64 random_;
   std::vector<double> warm_us_;  // all samples so far
   std::uint64_t shots_ = 0;
-};
-
-// A program that times itself and speaks lines of JSON (OutsideBaseline).
-class OutsideParticipant : public Participant {
- public:
-  // What the program says on its standard error is read only to explain its end.
-  static Result<std::unique_ptr<OutsideParticipant>> Start(std::string name, const Command& command,
-                                                           const std::atomic<bool>* interrupt);
-  ~OutsideParticipant() override;
-  Result<Turn> Sample(std::chrono::microseconds slice, int cold) override;
-
- private:
-  OutsideParticipant(std::string name, Child child, int log, const std::atomic<bool>* interrupt)
-      : name_(std::move(name)), child_(std::move(child)), log_(log), interrupt_(interrupt) {}
-  Result<std::vector<double>> Ask(int runs, bool cold);
-  Result<std::vector<double>> Answered(int runs, bool cold);
-  std::string name_;
-  Child child_;
-  int log_;
-  const std::atomic<bool>* interrupt_;
 };
 
 }  // namespace hone

@@ -1,5 +1,6 @@
 #include "evaluate/verdict.h"
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <nlohmann/json.hpp>
@@ -54,6 +55,13 @@ void Fields(Of& comparison, auto field) {
   field("speedup_low", comparison.speedup_low);
   field("speedup_high", comparison.speedup_high);
   field("rounds", comparison.rounds);
+  field("measured_on", comparison.measured_on);
+}
+
+template <Is<KnownBaseline> Of>
+void Fields(Of& known, auto field) {
+  field("warm", known.warm);
+  field("measured_on", known.measured_on);
 }
 
 template <Is<Timing> Of>
@@ -179,6 +187,26 @@ std::optional<Outcome> ParseOutcome(std::string_view name) {
     if (kOutcomes[i] == name) return static_cast<Outcome>(i);
   }
   return std::nullopt;
+}
+
+const Comparison* Timing::OverBest() const {
+  const auto best = std::min_element(against.begin(), against.end(),
+                                     [](const Comparison& a, const Comparison& b) { return a.speedup < b.speedup; });
+  return best == against.end() ? nullptr : &*best;
+}
+
+json ToJson(const KnownBaseline& known) {
+  json out = json::object();
+  Fields(known, Writer(out));
+  return out;
+}
+
+Result<KnownBaseline> ParseKnownBaseline(const json& from) try {
+  KnownBaseline known;
+  Fields(known, Reader(from));
+  return known;
+} catch (const json::exception& error) {
+  return Fail(ErrorKind::kCorrupt, std::string("not a baseline's times: ") + error.what());
 }
 
 json ToJson(const Evaluation& evaluation) {

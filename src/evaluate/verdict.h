@@ -74,16 +74,26 @@ struct Comparison {
   Samples baseline_warm;
   double speedup = 0;                        // median over rounds of baseline time / candidate time, warm; 1 = equal
   double speedup_low = 0, speedup_high = 0;  // 95 % confidence interval
-  int rounds = 0;
+  int rounds = 0;                            // in which both took turns; 0 = not in the same minute
+  std::string measured_on;  // the day on which the baseline was timed, when that was in an earlier evaluation
 };
+
+// What is known of a baseline from earlier.
+struct KnownBaseline {
+  Samples warm;
+  std::string measured_on;  // "2026-11-21"
+};
+nlohmann::json ToJson(const KnownBaseline& known);
+Result<KnownBaseline> ParseKnownBaseline(const nlohmann::json& json);
 
 struct Timing {
   Samples warm;           // inputs and code as the last call left them in the caches
   Samples cold;           // tensors flushed from all caches before each call
   double prepare_us = 0;  // hone_prepare, once
   int threads = 1;
-  bool ended_early = false;  // clearly slower than the fastest so far, so timed less exactly
-  std::vector<Comparison> against;
+  bool ended_early = false;            // clearly slower than the fastest so far, so timed less exactly
+  std::vector<Comparison> against;     // the headline's baseline first
+  const Comparison* OverBest() const;  // beside the fastest of the baselines; null without any
 };
 
 // What one evaluation costs besides the candidate's own running, in milliseconds.

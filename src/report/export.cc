@@ -150,11 +150,13 @@ std::string SpeedSection(const ExportMaterial& material) {
     if (!timing->against.empty()) text += "\n| compared with | takes | speed-up | 95 % interval |\n|---|---|---|---|\n";
     for (const Comparison& comparison : timing->against) {
       text += fmt::format("| {} | {} | {:.2f} | {:.2f} to {:.2f} |\n",
-                          comparison.baseline == "eager"        ? "PyTorch eager"
-                          : comparison.baseline == "compile"    ? "torch.compile"
-                          : comparison.baseline == "eager_tf32" ? "PyTorch eager, TF32"
-                          : comparison.baseline == "naive"      ? "the naive loop nest, g++ -O3"
-                                                                : comparison.baseline,
+                          comparison.baseline == "eager"                  ? "PyTorch eager"
+                          : comparison.baseline == "compile"              ? "torch.compile"
+                          : comparison.baseline == "eager_tf32"           ? "PyTorch eager, TF32"
+                          : comparison.baseline == "eager_graph"          ? "PyTorch eager in a CUDA graph"
+                          : comparison.baseline == "compile_max_autotune" ? "torch.compile, max-autotune"
+                          : comparison.baseline == "naive"                ? "the naive loop nest, g++ -O3"
+                                                                          : comparison.baseline,
                           Time(comparison.baseline_warm.median_us), comparison.speedup, comparison.speedup_low,
                           comparison.speedup_high);
     }

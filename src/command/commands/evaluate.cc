@@ -132,7 +132,7 @@ Result<Answer> RunIt(VerbCall& call) {
   const EvaluateRequest request{
       .time = time,
       .timing_budget = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * call.Real("budget"))),
-      .baselines = wanted.empty() ? bench.baselines : wanted,
+      .baselines = wanted.empty() ? bench.usual : wanted,
       .range_full = range == "full",
       .bound_us = bench.bound.us};
   const std::atomic<bool>& interrupted = call.CatchInterrupts();

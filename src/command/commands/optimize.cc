@@ -65,8 +65,9 @@ constexpr Option kOptions[] = {
     {.name = "python", .value = "PATH", .help = "interpreter with PyTorch, for .py problems and their baselines"},
     {.name = "baseline",
      .value = "NAME",
-     .help = "what to compare with, the first during the search, all at its end; may be repeated (default: all that "
-             "are here: eager, eager_tf32 on cuda, compile, naive on cpu)"},
+     .help =
+         "what to compare with, the first during the search, all at its end; may be repeated (default: those that "
+         "are here of eager, compile, on cuda eager_tf32 and eager_graph, on cpu naive; also: compile_max_autotune)"},
     {.name = "no-torch",
      .type = ValueType::kFlag,
      .help = "do not time PyTorch: the baseline is the naive loop nest alone"},
@@ -102,6 +103,10 @@ void Report(VerbCall& call, const SearchProgress& progress) {
   if (call.listener().live()) call.Progress(line);
 }
 
+std::string MeasuredOn(const Comparison& comparison) {
+  return comparison.measured_on.empty() ? "" : fmt::format(", measured on {}", comparison.measured_on);
+}
+
 // The evaluation that speaks for the run: the winner's confirmation if there is one, else its own.
 const Evaluation* Winning(const SearchOutcome& outcome) {
   for (auto it = outcome.confirmed.rbegin(); it != outcome.confirmed.rend(); ++it) {
@@ -129,6 +134,11 @@ Json Document(const SearchOutcome& outcome, const Bound& bound, const Machine& m
                    {"flags", FlagsOfRun(outcome.run.flags)}};
   if (const Evaluation* best = Winning(outcome)) {
     document["best"] = ToJson(*best);
+    if (best->timing && !best->timing->against.empty()) {
+      const Comparison &headline = best->timing->against.front(), &honest = *best->timing->OverBest();
+      document["headline"] = {{"baseline", headline.baseline}, {"speedup", headline.speedup}};
+      document["honest"] = {{"baseline", honest.baseline}, {"speedup", honest.speedup}};
+    }
     const Candidate& candidate = outcome.tree.node(outcome.run.best_attempt).attempt.proposal.candidate;
     document["best"]["kind"] = Name(candidate.kind);
     document["best"]["source"] = candidate.text;
@@ -157,9 +167,14 @@ std::string Text(const SearchOutcome& outcome, const Bound& bound, const Machine
                         outcome.run.best_attempt, Microseconds(timing.warm.median_us),
                         Microseconds(timing.cold.median_us), 100 * bound.us / timing.warm.median_us);
     for (const auto& comparison : timing.against) {
-      text += fmt::format("  faster   {:.2f}x than {} ({:.2f} to {:.2f}, {} rounds; {} there)\n", comparison.speedup,
+      text += fmt::format("  faster   {:.2f}x than {} ({:.2f} to {:.2f}, {} rounds; {} there{})\n", comparison.speedup,
                           comparison.baseline, comparison.speedup_low, comparison.speedup_high, comparison.rounds,
-                          Microseconds(comparison.baseline_warm.median_us));
+                          Microseconds(comparison.baseline_warm.median_us), MeasuredOn(comparison));
+    }
+    if (timing.against.size() > 1) {
+      const Comparison& honest = *timing.OverBest();
+      text += fmt::format("  honest   {:.2f}x than the fastest of these {}: {}\n", honest.speedup,
+                          timing.against.size(), honest.baseline);
     }
   }
   const Verdict& verdict = best->verdict;
@@ -194,7 +209,7 @@ Result<Answer> RunIt(VerbCall& call) {
     return Fail(ErrorKind::kUsage,
                 fmt::format("--baseline {}: what can be timed here is {}", name, fmt::join(bench.baselines, ", ")));
   }
-  if (baselines.empty()) baselines = bench.baselines;
+  if (baselines.empty()) baselines = bench.usual;
 
   SearchSettings settings;
   settings.run.seed = static_cast<std::uint64_t>(call.Int("seed"));
@@ -209,6 +224,7 @@ Result<Answer> RunIt(VerbCall& call) {
   if (!baselines.empty()) settings.evaluate.baselines = {baselines.front()};
   settings.evaluate.bound_us = bench.bound.us;
   settings.confirm.baselines = baselines;
+  settings.confirm.in_turn = settings.evaluate.baselines;
   settings.confirm.bound_us = bench.bound.us;
 
   const std::string store_path = StorePath(call);
@@ -264,7 +280,8 @@ HONE_VERB(optimize){
         "this session), lanes (attempts in flight at a time), stop (why), bound_us,\n"
         "bound_limited_by, best_attempt (0 = none), confirmed, flags[] (as of `hone graph`), best (an evaluation as in "
         "docs/evaluation.md, with\n"
-        "kind and source of the candidate)",
+        "kind and source of the candidate), headline (baseline and speedup over the first one), honest (the same over\n"
+        "the fastest of all that were measured)",
     .no = "nothing was accepted, or nothing is faster than the baseline",
     .run = RunIt};
 

@@ -12,10 +12,12 @@ std::string_view ImportBridge();
 // What the import bridge runs beside itself when sizes are to be cut: the text goes along as "shrink_program".
 std::string_view ShrinkBridge();
 
-// ARGUMENTS: FILE.py eager|compile THREADS FLUSH_BYTES. A long-lived child that times the file's Model:
-//   on its start    {"ready": true, "torch": "2.13.0", "mode": "eager"} after warm-up (a compile may take a minute)
-//   per input line  {"runs": N, "cold": false}  ->  {"ns": [...]}: wall nanoseconds of each run
-//   on failure      {"error": "one line"}, and it ends
+// ARGUMENTS: FILE.py MODE THREADS FLUSH_BYTES cpu|cuda. A long-lived child that times the file's Model, in one mode of
+// bridge/hone_baseline.py or in several:
+//   on its start    {"ready": true, "torch": "2.13.0", "mode": "eager"}
+//   per input line  {"runs": N, "cold": false, "mode": "eager"}  ->  {"ns": [...]}: nanoseconds of each run; a mode's
+//                   first may take minutes
+//   on failure      {"error": "one line"}, and it ends; with "goes_on": true only that mode cannot be had
 std::string_view BaselineBridge();
 
 }  // namespace hone

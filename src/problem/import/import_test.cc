@@ -547,6 +547,16 @@ TEST_F(ImportTest, TheBaselineTimesTheModel) {
       EXPECT_EQ(times.size(), nlohmann::json::parse(request).at("runs"));
       for (const auto& time : times) EXPECT_GT(time.get<std::int64_t>(), 0);
     }
+    // A mode that cannot be had does not end the others.
+    ASSERT_TRUE(child->WriteLine(R"({"runs": 1, "cold": false, "mode": "eager_graph"})"));
+    const auto refused = child->ReadLine(seconds(20));
+    ASSERT_TRUE(refused) << refused.error().message;
+    EXPECT_EQ(nlohmann::json::parse(*refused).at("goes_on"), true);
+    EXPECT_NE(refused->find("ValueError: a CUDA graph needs a GPU"), std::string::npos) << *refused;
+    ASSERT_TRUE(child->WriteLine(R"({"runs": 1, "cold": false, "mode": "eager"})"));
+    const auto last = child->ReadLine(seconds(20));
+    ASSERT_TRUE(last) << last.error().message;
+    EXPECT_TRUE(nlohmann::json::parse(*last).contains("ns"));
   }
 }
 

@@ -1,12 +1,16 @@
-"""Times a KernelBench-style Model in PyTorch, eager or compiled, for as long as it is asked to.
+"""Times a KernelBench-style Model in PyTorch, in one mode or in several, for as long as it is asked to.
 
-Run by hone as a child: python -I -c THIS FILE.py eager|eager_tf32|compile THREADS FLUSH_BYTES cpu|cuda. On a GPU the times are
-between two events of the device. One JSON object a line:
+Run by hone as a child: python -I -c THIS FILE.py MODE THREADS FLUSH_BYTES cpu|cuda. MODE is that of requests that name none:
+  eager                 PyTorch's defaults
+  eager_tf32            matrix products in TF32 as well
+  eager_graph           eager, captured in a CUDA graph
+  compile               torch.compile
+  compile_max_autotune  torch.compile(mode="max-autotune"); getting ready may take minutes
+A mode gets ready when it is first asked for. On a GPU the times are between two events of the device. One JSON object a line:
   first          {"ready": true, "torch": "2.13.0", "mode": "eager"}
-  for each line  {"runs": N, "cold": false}  ->  {"ns": [nanoseconds of each run]}
-  on failure     {"error": "one line"}, and it ends
+  for each line  {"runs": N, "cold": false, "mode": "eager"}  ->  {"ns": [nanoseconds of each run]}
+  on failure     {"error": "one line"}, and it ends, or {"error": "one line", "goes_on": true}: this mode cannot be had
 """
-import ctypes
 import json
 import os
 import sys
@@ -20,6 +24,7 @@ os.dup2(2, 1)
 PATH, MODE, THREADS = sys.argv[1], sys.argv[2], int(sys.argv[3])
 FLUSH_BYTES = int(sys.argv[4]) if len(sys.argv) > 4 else 256 << 20
 DEVICE = sys.argv[5] if len(sys.argv) > 5 else "cpu"
+MODES = ("eager", "eager_tf32", "eager_graph", "compile", "compile_max_autotune")
 
 
 def say(document):
@@ -27,21 +32,14 @@ def say(document):
     ANSWER.flush()
 
 
-def fail(error):
+def words(error):
     first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-    say({"error": " ".join(("%s: %s: %s" % (PATH, type(error).__name__, first)).split())[:600]})
+    return " ".join(("%s: %s: %s" % (PATH, type(error).__name__, first)).split())[:600]
+
+
+def fail(error):
+    say({"error": words(error)})
     os._exit(1)
-
-
-def lend_vector_functions():
-    """What Inductor writes for a CPU calls SLEEF, which some builds of PyTorch keep to themselves: then the code that it
-    tries does not load, and it writes scalar code, which flatters whoever is compared with it."""
-    sleef = "libsleef.so.3"
-    try:
-        ctypes.CDLL(sleef, mode=ctypes.RTLD_GLOBAL)
-    except OSError:
-        return
-    os.environ["LD_PRELOAD"] = " ".join(filter(None, (sleef, os.environ.get("LD_PRELOAD"))))  # the trial is a child's
 
 
 def build(torch):
@@ -60,34 +58,67 @@ def build(torch):
     return model, list(module.get_inputs())
 
 
+def captured(torch, model, inputs):
+    """The model as one CUDA graph on the inputs where they are."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            model(*inputs)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = model(*inputs)
+    return lambda *ignored: (graph.replay(), result)[1]
+
+
+def ready(torch, mode, model, inputs):
+    """What runs once in this mode."""
+    if mode not in MODES:
+        raise ValueError("mode is %s; known are %s" % (mode, ", ".join(MODES)))
+    if mode.startswith("compile") and not hasattr(torch, "compile"):
+        raise RuntimeError("torch %s has no torch.compile; it needs torch 2" % torch.__version__)
+    if mode == "eager_graph":
+        if DEVICE != "cuda":
+            raise ValueError("a CUDA graph needs a GPU")
+        return captured(torch, model, inputs)
+    if mode == "compile":
+        model = torch.compile(model)
+    if mode == "compile_max_autotune":
+        model = torch.compile(model, mode="max-autotune")
+    for _ in range(3):
+        model(*inputs)
+    return model
+
+
 def main():
     import torch
 
     torch.set_num_threads(THREADS)
-    if MODE not in ("eager", "eager_tf32", "compile"):
-        raise ValueError("mode is %s; known are eager, eager_tf32, compile" % MODE)
-    if MODE == "eager_tf32":
-        torch.backends.cuda.matmul.allow_tf32 = True
-    if MODE == "compile" and not hasattr(torch, "compile"):
-        raise RuntimeError("torch %s has no torch.compile; it needs torch 2" % torch.__version__)
     model, inputs = build(torch)
     if DEVICE == "cuda":
         model = model.cuda()
         inputs = [one.cuda() if isinstance(one, torch.Tensor) else one for one in inputs]
-    if MODE == "compile":
-        if DEVICE == "cpu":
-            lend_vector_functions()
-        model = torch.compile(model)
     flush = None
     clock = time.perf_counter_ns
     if DEVICE == "cuda":
         start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    modes, failed = {}, {}
     with torch.no_grad():
-        for _ in range(3):
-            model(*inputs)
         say({"ready": True, "torch": torch.__version__.split("+")[0], "mode": MODE})
         for line in sys.stdin:
             request = json.loads(line)
+            mode = request.get("mode", MODE)
+            torch.backends.cuda.matmul.allow_tf32 = mode == "eager_tf32"
+            if mode not in modes and mode not in failed:
+                try:
+                    modes[mode] = ready(torch, mode, model, inputs)
+                except Exception as error:
+                    failed[mode] = words(error)
+            if mode in failed:
+                say({"error": failed[mode], "goes_on": True})
+                continue
+            run = modes[mode]
             cold = bool(request.get("cold"))
             if cold and flush is None:
                 flush = torch.zeros(max(FLUSH_BYTES, 64), dtype=torch.uint8, device=DEVICE)
@@ -98,13 +129,13 @@ def main():
                 if DEVICE == "cuda":
                     torch.cuda.synchronize()
                     start.record()
-                    result = model(*inputs)
+                    result = run(*inputs)
                     stop.record()
                     stop.synchronize()
                     times.append(int(start.elapsed_time(stop) * 1e6))
                 else:
                     begin = clock()
-                    result = model(*inputs)
+                    result = run(*inputs)
                     end = clock()
                     times.append(end - begin)
                 del result  # freed outside of the measured time
