@@ -254,6 +254,24 @@ TEST(ExpertTest, AScanIsSeenInItsStep) {
   EXPECT_EQ(Families(problem), Names{"scan sum"});
 }
 
+TEST(ExpertTest, AScanThatIsOnlyTurnedOrShiftedIsOneScan) {
+  const std::string turned = R"({"op": "flip", "args": {"self": "%x", "dims": [1]}, "outputs": ["f"]},
+                                {"op": "cumsum", "args": {"self": "%f", "dim": 1}, "outputs": ["s"]},
+                                {"op": "flip", "args": {"self": "%s", "dims": [1]}, "outputs": ["y"]})";
+  EXPECT_EQ(Families(Parse(In("x", "[4, 100]") + "," + In("y", "[4, 100]", "output"), turned)), Names{"scan sum"});
+  const std::string shifted =
+      R"({"op": "slice.Tensor", "args": {"self": "%x", "dim": 1, "start": 0, "end": 99}, "outputs": ["p"]},
+         {"op": "cumsum", "args": {"self": "%p", "dim": 1}, "outputs": ["s"]},
+         {"op": "zeros", "args": {"size": [4, 1]}, "outputs": ["z"]},
+         {"op": "cat", "args": {"tensors": ["%z", "%s"], "dim": 1}, "outputs": ["y"]})";
+  EXPECT_EQ(Families(Parse(In("x", "[4, 100]") + "," + In("y", "[4, 100]", "output"), shifted)), Names{"scan sum"});
+  // Of an operand that ends there, the last element of a scan without its own would lie beyond it.
+  const std::string whole = R"({"op": "cumsum", "args": {"self": "%x", "dim": 1}, "outputs": ["s"]},
+         {"op": "zeros", "args": {"size": [4, 1]}, "outputs": ["z"]},
+         {"op": "cat", "args": {"tensors": ["%z", "%s"], "dim": 1}, "outputs": ["y"]})";
+  EXPECT_NE(Families(Parse(In("x", "[4, 100]") + "," + In("y", "[4, 101]", "output"), whole)), Names{"scan sum"});
+}
+
 TEST(ExpertTest, MaskedAttentionOfHeadsSeenAsBatchesIsOneKernelInSomeCut) {
   const Problem problem =
       Parse(In("q", "[2, 4, 16, 8]") + "," + In("k", "[2, 4, 16, 8]") + "," + In("v", "[2, 4, 16, 8]") + "," +

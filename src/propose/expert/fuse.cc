@@ -26,7 +26,9 @@ class Fuser {
   }
 
   std::vector<Piece> Run(const Fusion& fusion) {
+    if (fusion.epilogues) FuseScans();  // before a view goes into what reads it
     InlineViews();
+    if (fusion.epilogues) FuseScans();
     if (fusion.epilogues) FuseEpilogues();  // before maps go the other way, where they would be computed more often
     if (fusion.maps) InlineMaps();
     if (fusion.norms) GroupNorms();
@@ -231,6 +233,28 @@ class Fuser {
     Kill(producer_at);
     pieces_[map_at] = std::move(fused);
     Learn(map_at);
+  }
+
+  // A scan that is looked at in another order only.
+  void FuseScans() {
+    for (std::size_t m = 0; m < pieces_.size(); ++m) {
+      if (!known_[m].alive || !IsSimpleMap(m) || known_[m].reads.size() != 1) continue;
+      const int maker = maker_[Id(known_[m].reads[0])];
+      if (maker < 0) continue;
+      const auto step = static_cast<std::size_t>(maker);
+      const int sequence = pieces_[step].sequence;
+      const bool alone = std::count_if(pieces_.begin(), pieces_.end(),
+                                       [&](const Piece& piece) { return piece.sequence == sequence; }) == 1;
+      if (sequence < 0 || !alone || memory_.IsOutput(pieces_[step].buffer) ||
+          Readers(pieces_[step].buffer).size() != 2)  // itself, too
+        continue;
+      auto scan = ScanThrough(memory_, pieces_[step], pieces_[m]);
+      if (!scan) continue;
+      Kill(step);
+      pieces_[step].sequence = -1;
+      pieces_[m] = std::move(*scan);
+      Learn(m);
+    }
   }
 
   // --- Folds and the map that reads them ---

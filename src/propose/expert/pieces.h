@@ -5,12 +5,14 @@
 //
 //   normalise.h  index arithmetic made simple      pieces.cc  a stage becomes a piece
 //   fuse.cc      maps go into readers, and behind producers   norms.cc  folds and the map that reads them
+//   scans.cc     scans, and maps that only move what they made
 //   writer.h     pieces become statements of the language
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/graph.h"
@@ -88,5 +90,18 @@ struct Norm {
 std::optional<Norm> NormOf(const Memory& memory, const std::vector<Piece>& pieces, std::size_t map,
                            const std::function<int(int buffer)>& maker,
                            const std::function<std::vector<std::size_t>(int buffer)>& readers);
+
+// A step that combines the one before with an element; the first with what changes nothing.
+struct Scan {
+  BinaryOp op = BinaryOp::kAdd;
+  std::string_view word;  // "sum"
+  double identity = 0;
+  Expr element;            // over the step's space
+  bool exclusive = false;  // a step has the elements before its own
+};
+std::optional<Scan> ScanOf(const Piece& step);
+// The scan as `map` shows it, if all that map does is to show it from its last step to its first, or each step one
+// place later, behind what changes nothing: then that is a scan, too.
+std::optional<Piece> ScanThrough(const Memory& memory, const Piece& step, const Piece& map);
 
 }  // namespace hone::expert
