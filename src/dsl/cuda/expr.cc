@@ -142,7 +142,10 @@ std::string DeviceExpr::Compose(const Expr& expr) {
         case BinaryOp::kAdd: return infix("+");
         case BinaryOp::kSub: return infix("-");
         case BinaryOp::kMul: return infix("*");
-        case BinaryOp::kDiv: return infix("/");
+        case BinaryOp::kDiv:
+          if (const std::string known = real && reciprocal_ ? reciprocal_(expr->operands[1]) : ""; !known.empty())
+            return fmt::format("{} * {}", Atom(text(0)), known);
+          return infix("/");
         case BinaryOp::kFloorDiv:
           return real ? fmt::format("floor{}({})", writer_.wide() ? "" : "f", infix("/")) : helper("FloorDiv");
         case BinaryOp::kFloorMod: return helper("FloorMod");

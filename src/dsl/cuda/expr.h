@@ -20,6 +20,9 @@ class DeviceExpr {
   using LoadText = std::function<std::string(const ExprNode& load)>;
   DeviceExpr(DeviceWriter& writer, LoadText load) : writer_(writer), load_(std::move(load)) { scopes_.emplace_back(); }
 
+  // Gives the name of 1 / divisor where somebody has computed that once and for all, or "".
+  void Reciprocals(std::function<std::string(const Expr& divisor)> known) { reciprocal_ = std::move(known); }
+
   void Call(const IndexVar& index, const std::string& name) { indices_[index.id] = name; }
   const std::string& NameOf(int index) const { return indices_.at(index); }
   std::string Text(const Expr& expr);
@@ -34,6 +37,7 @@ class DeviceExpr {
   std::string Branches(const ExprNode& select);
   DeviceWriter& writer_;
   LoadText load_;
+  std::function<std::string(const Expr&)> reciprocal_;
   std::map<int, std::string> indices_;
   std::map<const ExprNode*, int> uses_;
   std::vector<std::map<const ExprNode*, std::string>> scopes_;

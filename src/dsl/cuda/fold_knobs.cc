@@ -38,7 +38,7 @@ std::int64_t PowerUp(std::int64_t x) {
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(x, 1))));
 }
 
-constexpr std::int64_t kClusterThreads = 512;  // of each block of a cluster
+constexpr std::int64_t kMostBlocks = 8;  // of a cluster that every device of the kind can place
 
 std::vector<Setting> Distinct(const std::vector<std::int64_t>& values) {
   std::vector<Setting> settings;
@@ -56,19 +56,29 @@ std::int64_t DefaultSplit(const Kernel& kernel) {
   const std::int64_t units = extents.rows ? extents.kept : (extents.kept + 31) / 32;
   if (units >= 2 * kProcessors) return 1;
   const std::int64_t room = std::max<std::int64_t>(1, extents.reduced * (extents.rows ? 1 : 32) / kLeastChunk);
-  return std::min((4 * kProcessors + units - 1) / std::max<std::int64_t>(units, 1), room);
+  // A single row is read best by as many blocks as the device holds.
+  const std::int64_t waves = extents.rows && units == 1 ? 8 : 4;
+  return std::min((waves * kProcessors + units - 1) / std::max<std::int64_t>(units, 1), room);
 }
 
-// Blocks that share a row which one block cannot keep in its registers; 1 if the row is short, or longer than what the
-// largest cluster keeps, or need not be kept because it is read once only.
-std::int64_t DefaultCluster(const Kernel& kernel) {
+// Blocks that share a row which one block cannot keep in its registers, and the threads of each; one block if the row
+// is short, or longer than what the largest cluster keeps, or need not be kept because it is read once only. Several
+// small blocks of different rows are on a multiprocessor where that is possible: some load while others store.
+struct Cluster {
+  std::int64_t blocks = 1, threads = 0;
+};
+Cluster DefaultCluster(const Kernel& kernel) {
   const Extents extents = ExtentsOf(kernel);
   if (!extents.rows || !kernel.family->keeps_axes || DefaultSplit(kernel) > 1 ||
       extents.reduced <= 1024 * MostKept(1024))
-    return 1;
-  const std::int64_t blocks = PowerUp((extents.reduced + kClusterThreads * MostKept(kClusterThreads) - 1) /
-                                      (kClusterThreads * MostKept(kClusterThreads)));
-  return blocks <= 8 ? blocks : 1;
+    return {};
+  constexpr std::int64_t kFew = 64;  // floats of a thread
+  const auto blocks_for = [&](std::int64_t threads, std::int64_t kept) {
+    return PowerUp((extents.reduced + threads * kept - 1) / (threads * kept));
+  };
+  if (blocks_for(256, kFew) <= kMostBlocks) return {blocks_for(256, kFew), 256};
+  if (blocks_for(512, MostKept(512)) <= kMostBlocks) return {kMostBlocks, 512};
+  return {};
 }
 
 std::vector<Setting> LanesValues(const Kernel& kernel, const Limits&) {
@@ -78,7 +88,8 @@ std::vector<Setting> LanesValues(const Kernel& kernel, const Limits&) {
       !FindsPlace(kernel))
     return Distinct({1, extents.rows ? 4 : 2, 8});
   if (!extents.rows) return Distinct({8, 16, 4, 32});
-  if (DefaultCluster(kernel) > 1) return Distinct({kClusterThreads, 1024, 256});
+  if (const Cluster cluster = DefaultCluster(kernel); cluster.blocks > 1)
+    return Distinct({cluster.threads, cluster.threads == 256 ? 512 : 256, 1024});
   const std::int64_t share = extents.reduced / DefaultSplit(kernel);
   const std::int64_t best = std::clamp<std::int64_t>(PowerUp((share + 15) / 16), 1, 1024);
   return Distinct({best, std::clamp<std::int64_t>(best / 2, 1, 1024), std::clamp<std::int64_t>(best * 2, 1, 1024),
@@ -102,9 +113,7 @@ std::vector<Setting> KeepValues(const Kernel& kernel, const Limits&) {
     if (!kernel.family->keeps_axes || extents.reduced > 8 * MostKept(256) / 4) return {Word("no")};
     return {Word("yes"), Word("no")};
   }
-  const std::int64_t most =
-      std::max(1024 * MostKept(1024), DefaultCluster(kernel) * kClusterThreads * MostKept(kClusterThreads));
-  if (extents.reduced > most) return {Word("no")};
+  if (extents.reduced > 1024 * MostKept(1024) && DefaultCluster(kernel).blocks == 1) return {Word("no")};
   return {Word("yes"), Word("no")};
 }
 std::optional<std::string> CheckKeep(const Kernel&, const Setting& value) { return CheckWord(value, {"no", "yes"}); }
@@ -120,7 +129,7 @@ std::optional<std::string> CheckChunks(const Kernel& kernel, const Setting& valu
 }
 
 std::vector<Setting> ClusterValues(const Kernel& kernel, const Limits&) {
-  const std::int64_t best = DefaultCluster(kernel);
+  const std::int64_t best = DefaultCluster(kernel).blocks;
   if (best == 1) return {Whole(1)};
   return Distinct({best, std::min<std::int64_t>(best * 2, 8), 1});
 }
@@ -138,7 +147,7 @@ std::optional<std::string> CheckCluster(const Kernel& kernel, const Setting& val
 // Copies on their way beside the work cost more than they hide on most rows; for trying, not a default.
 std::vector<Setting> AheadValues(const Kernel& kernel, const Limits&) {
   const Extents extents = ExtentsOf(kernel);
-  const bool large = 4 * extents.reduced / DefaultCluster(kernel) >= kLargeRow;
+  const bool large = 4 * extents.reduced / DefaultCluster(kernel).blocks >= kLargeRow;
   if (!extents.rows || !kernel.family->keeps_axes || DefaultSplit(kernel) > 1 || !large) return {Whole(1)};
   return {Whole(1), Whole(4), Whole(16)};
 }

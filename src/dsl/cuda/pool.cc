@@ -34,7 +34,9 @@ std::int64_t RowsFor(const WindowDim& dim, std::int64_t down) { return (down - 1
 std::vector<Setting> DownValues(const Kernel& kernel, const Limits&) {
   const WindowDim dim = DownOf(Pooling(kernel));
   std::vector<Setting> values;
-  for (const std::int64_t down : {4, 8, 2}) {
+  // More outputs of a thread save fewer loads the further apart their windows are. Measured on an H200, 2026-11-21.
+  const bool apart = dim.stride > 1 && dim.dilation == 1;
+  for (const std::int64_t down : {apart ? 2 : 4, apart ? 4 : 2}) {
     if (Reach(dim) > dim.stride && down <= dim.out && RowsFor(dim, down) <= kMostRows) values.push_back(Whole(down));
   }
   values.push_back(Whole(1));

@@ -148,27 +148,34 @@ __device__ void MeetCluster() {
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;\n" ::: "memory");
 }
 )"},
+    {"ArriveCluster", "", R"(// The first half of a meeting: the block is there. AwaitCluster is the other half.
+__device__ void ArriveCluster() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+)"},
+    {"AwaitCluster", "ArriveCluster", R"(__device__ void AwaitCluster() {
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+)"},
     {"FoldCluster", "MeetCluster",
-     R"(// The blocks' values folded in their order; `slot` is shared memory that each of them has for this alone.
+     R"(// The blocks' values folded in their order. `slots` is shared memory for this alone, into which every block puts its
+// value in all of them; the blocks have to be there.
 template <class How, int BLOCKS, class T>
-__device__ T FoldCluster(T value, T* slot) {
-  if (threadIdx.x == 0) *slot = value;
-  MeetCluster();
-  T all = value;
-#pragma unroll
-  for (int block = 0; block < BLOCKS; ++block) {
-    T other;
-    const unsigned own = static_cast<unsigned>(__cvta_generic_to_shared(slot));
-    unsigned there;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(own), "r"(block));
+__device__ T FoldCluster(T value, T* slots) {
+  if (threadIdx.x < BLOCKS) {
+    unsigned rank, there;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    const unsigned own = static_cast<unsigned>(__cvta_generic_to_shared(slots + rank));
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(own), "r"(static_cast<unsigned>(threadIdx.x)));
 #pragma unroll
     for (int word = 0; word < sizeof(T) / 4; ++word) {
-      asm volatile("ld.shared::cluster.u32 %0, [%1];"
-                   : "=r"(reinterpret_cast<unsigned*>(&other)[word])
-                   : "r"(there + 4 * word));
+      asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(there + 4 * word),
+                   "r"(reinterpret_cast<const unsigned*>(&value)[word])
+                   : "memory");
     }
-    all = block == 0 ? other : How::Of(all, other);
   }
+  MeetCluster();
+  T all = slots[0];
+#pragma unroll 4
+  for (int block = 1; block < BLOCKS; ++block) all = How::Of(all, slots[block]);
   return all;
 }
 )"},
@@ -211,9 +218,9 @@ __device__ T Fold(T value, T* shared) {
   __syncthreads();
   if (threadIdx.x % 32 == 0) shared[warp] = value;
   __syncthreads();
-  value = shared[first];
+  value = shared[first + threadIdx.x % (LANES / 32)];
 #pragma unroll
-  for (int i = 1; i < LANES / 32; ++i) value = How::Of(value, shared[first + i]);
+  for (int step = LANES / 64; step > 0; step /= 2) value = How::Of(value, Across(value, step));
   return value;
 }
 )"},
@@ -231,8 +238,8 @@ constexpr std::string_view kReserved[] = {
     "sqrt", "rsqrtf", "erff", "erf", "tanhf", "tanh", "powf", "pow", "floorf", "floor", "ceilf", "ceil", "llabs",
     // ours
     "Max", "Min", "Sign", "FloorDiv", "FloorMod", "Pack", "Adds", "Multiplies", "Larger", "Smaller", "Either", "Both",
-    "Fold", "Place", "FirstLarger", "FirstSmaller", "FoldCluster", "MeetCluster", "Across", "CopyAhead",
-    "WaitForCopies"};
+    "Fold", "Place", "FirstLarger", "FirstSmaller", "FoldCluster", "MeetCluster", "ArriveCluster", "AwaitCluster",
+    "Across", "CopyAhead", "WaitForCopies"};
 
 constexpr std::int64_t kMostInt = std::int64_t{1} << 31;
 

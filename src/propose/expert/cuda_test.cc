@@ -142,6 +142,18 @@ TEST_F(CudaExpertTest, ALongRowOfASoftmaxIsSharedByACluster) {
   EXPECT_EQ(built.launches[0].spill_load_bytes, 0);
 }
 
+TEST_F(CudaExpertTest, ARowThatDividesIntoNothingIsLoadedWithoutABranchAnElement) {
+  const auto built = Build(In("x", "[1024, 65535]") + "," + In("y", "[1024, 65535]", "output"),
+                           R"({"op": "abs", "args": {"self": "%x"}, "outputs": ["a"]},
+                              {"op": "mean.dim", "args": {"self": "%a", "dim": [1], "keepdim": true}, "outputs": ["m"]},
+                              {"op": "div.Tensor", "args": {"self": "%x", "other": "%m"}, "outputs": ["y"]})");
+  ASSERT_EQ(built.launches.size(), 1u);
+  EXPECT_EQ(std::get<LaunchStep>(built.plan.steps[0]).cluster[0], 4);
+  EXPECT_EQ(built.launches[0].instructions.at("LDG.32"), 64);
+  EXPECT_LT(built.launches[0].instructions.at("BRA"), 64);
+  EXPECT_EQ(built.launches[0].spill_load_bytes, 0);
+}
+
 TEST_F(CudaExpertTest, APoolReadsEachRowOfItsOverlappingWindowsOnce) {
   const auto built =
       Build(In("x", "[4, 8, 64, 64]") + "," + In("y", "[4, 8, 63, 63]", "output") +

@@ -1,0 +1,221 @@
+// Writes kernels that fold (folds.h): the class, which its parts in several files share. folds.cc has the unit of a
+// block, what it keeps and what it stores; fold_accumulate.cc folds; fold_split.cc cuts ranges for several blocks.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dsl/cuda/expr.h"
+#include "dsl/cuda/fold_knobs.h"
+#include "dsl/cuda/map.h"
+#include "dsl/cuda/writer.h"
+#include "dsl/fold_pass.h"
+#include "dsl/loops.h"
+
+namespace hone::dsl {
+
+// A fold as it is done here.
+struct DevicePass {
+  std::vector<FoldPass::Item> items;
+  // Of an item: the earlier one of this pass whose sum's square over the count has to be taken from its own; -1: none.
+  // A variance is had so in the pass of its mean. Both are summed in double, whose spare bits are more than what
+  // taking two large sums from each other costs.
+  std::vector<int> centre;
+};
+
+class FoldWriter {
+ public:
+  FoldWriter(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out);
+
+  void Emit(const std::vector<FoldPass>& given, const Expr& result);
+
+ private:
+  bool keeps_axes() const { return kernel_.family->keeps_axes; }
+  const std::string& index() const { return out_.index_type(); }
+
+  std::vector<int> Reads() const { return OperandBuffers({&kernel_, 1}); }
+
+  // --- The unit of a block: rows_a_block_ rows, or 32 packs of columns.
+
+  std::int64_t RowsABlock() const { return std::max<std::int64_t>(1, kRowThreads / lanes_); }
+  std::int64_t ColumnBlocks() const { return (column_packs_ + 31) / 32; }
+  std::int64_t Units() const {
+    if (rows_) return split_ > 1 ? row_count_ : (row_count_ + RowsABlock() - 1) / RowsABlock();
+    return row_count_ / (column_packs_ * pack_) * ColumnBlocks();
+  }
+
+  // Begins a kernel; its block knows its row or columns, and its chunk if the range is split.
+  void OpenUnit(const std::string& hint);
+
+  void NamePlaces(const std::vector<std::size_t>& dims, const std::string& at, std::int64_t pack) {
+    const auto names = OpenPlaces(out_, loops_, dims, at, pack);
+    for (std::size_t n = 0; n < dims.size(); ++n) places_[dims[n]] = names[n];
+  }
+
+  // --- Going through what is folded.
+
+  // Which operands stay in registers: those that passes read a row of, if they fit.
+  void ChooseKept(const std::vector<DevicePass>& passes);
+
+  std::string PackType(int operand);
+  std::string OperandAddress(int operand, const std::vector<std::string>& places) const;
+  std::string PackAt(int operand);
+
+  std::int64_t AheadBytes() const {
+    std::int64_t bytes = 0;
+    for (const auto& [operand, name] : kept_operands_) bytes += per_lane_ * lanes_ * pack_ * ElementBytes(operand);
+    return bytes;
+  }
+  std::int64_t ElementBytes(int operand) const {
+    const int buffer = kernel_.operands[static_cast<std::size_t>(operand)].buffer;
+    return static_cast<std::int64_t>(Bytes(program_.buffers[static_cast<std::size_t>(buffer)].dtype));
+  }
+  // Each thread has places of its own for what it keeps, so that no barrier is needed.
+  void DeclareAhead();
+  void FetchAhead();
+
+  void LoadKept();
+
+  // `body` for each of this thread's packs of a row, or elements of its columns.
+  template <class Body>
+  void EachStep(const Body& body) {
+    const std::string q = out_.Fresh("q");
+    q_ = q;
+    if (per_lane_ > 0) {
+      step_ = out_.Fresh("p");
+      out_.Unroll();
+      out_.Open(fmt::format("for (int {} = 0; {} < {}; ++{})", step_, step_, per_lane_, step_));
+      out_.Line(fmt::format("const int {} = {} + {} * {};", q, lane_, step_, stride_));
+      // Only the last one may be beyond the end: the others' loads wait for no branch.
+      if (steps_ % stride_ != 0)
+        out_.Line(fmt::format("if ({} == {} && {} >= {}) break;", step_, per_lane_ - 1, q, steps_));
+    } else if (split_ > 1) {
+      const std::string end = out_.Fresh("end");
+      out_.Line(fmt::format("const {0} {1} = {2} * {3} + {3} < {4} ? {2} * {3} + {3} : {4};", index(), end, chunk_name_,
+                            chunk_, steps_));
+      out_.Line("#pragma unroll 4");
+      out_.Open(fmt::format("for ({} {} = {} * {} + {}; {} < {}; {} += {})", index(), q, chunk_name_, chunk_, lane_, q,
+                            end, q, lanes_));
+    } else {
+      out_.Line("#pragma unroll 4");
+      out_.Open(fmt::format("for ({} {} = {}; {} < {}; {} += {})", index(), q, lane_, q, steps_, q, stride_));
+    }
+    if (!reduced_.empty()) NamePlaces(reduced_, q, pack_);
+    loaded_.clear();
+    body();
+    loaded_.clear();
+    out_.Close();
+  }
+
+  // Loads in front of the loop over a pack's elements.
+  void LoadPacks(const std::vector<Expr>& exprs);
+
+  // The text of a load where element `lane_of_pack` of the pack is meant.
+  std::string LoadText(const ExprNode& load, const std::string& element);
+
+  // The loop over a pack's elements; gives the name of its variable, "" if there is one element only.
+  std::string OpenElements();
+  void CloseElements() {
+    if (pack_ > 1) out_.Close();
+  }
+
+  // --- Folding.
+
+  struct Accumulator {
+    std::string name, type;
+    DType dtype = DType::kF32;
+    bool near = false;  // a thread's own few are summed in float first
+  };
+
+  // A thread of a cluster keeps few elements of a row: their sum in float is as good as one in double, which takes as
+  // long as reading them. Squares are so of the distances from one of them, whose size is that of the row's deviation.
+  bool SumsNear(const DevicePass& pass, std::size_t i) const;
+  static bool IsMoment(const DevicePass& pass, std::size_t i);
+  // The kept operand whose elements themselves the moment is of; -1: it is of something else.
+  int Pivot(const DevicePass& pass, std::size_t i) const;
+
+  static bool IsPlace(ReduceOp op) { return op == ReduceOp::kArgMax || op == ReduceOp::kArgMin; }
+  // Of a fold's value in a thread. Long sums grow in double: their error is then that of the products alone.
+  Accumulator AccumulatorOf(const DevicePass& pass, std::size_t i) const;
+
+  // This thread's share of every item.
+  std::vector<Accumulator> Accumulate(const DevicePass& pass);
+
+  // What all threads of the row or column got together, known to each of them, in the accumulator's type.
+  std::string Combine(const FoldPass::Item& item, const Accumulator& accumulator);
+
+  // Names the lets that a pass makes of its totals, each in the type of its accumulator.
+  void FinishAll(const DevicePass& pass, const std::vector<std::string>& totals,
+                 const std::vector<Accumulator>& accumulators);
+
+  // --- What comes of it.
+
+  // The lets by which each element is divided.
+  void FindDivisors(const Expr& result);
+  static bool IsLet(const Expr& e) { return e->kind == Expr::Kind::kLoad && e->buffer <= kLetOperand; }
+  std::string Reciprocal(const Expr& divisor) const;
+
+  std::string TargetAddress() const;
+
+  DType TargetType() const { return program_.buffers[static_cast<std::size_t>(kernel_.target)].dtype; }
+
+  // The result's elements of a pack, over the whole space.
+  void StoreElements(const Expr& result);
+
+  // The result of a row, or of a pack of columns.
+  void StoreRow(const Expr& result);
+
+  // --- Split ranges.
+
+  std::string RowNumber(const std::string& element) const;
+
+  // Lets that earlier passes have left in memory.
+  void ReadLets();
+  std::vector<std::string> LetBuffers() const;
+
+  void EmitSplit(const std::vector<DevicePass>& passes, const Expr& result);
+
+  // A part of the text that knows no packs and no columns: a block for one row's number.
+  template <class Body>
+  void WithoutPacks(const Body& body) {
+    const std::int64_t pack = std::exchange(pack_, 1);
+    const bool rows = std::exchange(rows_, true);
+    body();
+    pack_ = pack;
+    rows_ = rows;
+  }
+
+  struct LetMemory {
+    std::string buffer, hint;
+    ScalarType type = ScalarType::kReal;
+  };
+
+  const KernelProgram& program_;
+  const Kernel& kernel_;
+  DeviceWriter& out_;
+  const Loops loops_;
+  bool rows_;
+  std::vector<std::size_t> kept_, reduced_;
+  std::int64_t pack_ = 1, lanes_ = 32, row_count_ = 1, steps_ = 1, column_packs_ = 0, split_ = 1, chunk_ = 1,
+               cluster_ = 1, stride_ = 1, ahead_ = 1;
+  bool keep_ = false, ragged_ = false;
+  std::int64_t per_lane_ = 0;                 // packs of a row that a thread keeps; 0 = it keeps none
+  std::map<int, std::string> kept_operands_;  // and the registers they are in
+  std::vector<std::string> places_;           // of the dimensions, where the text stands
+  std::vector<std::int64_t> row_strides_;
+  std::string lane_, row_, valid_, chunk_name_, step_, it_, q_;
+  std::map<int, std::string> let_names_, loaded_;
+  std::set<int> divisors_;                  // lets
+  std::map<int, std::string> reciprocals_;  // by let
+  std::map<int, std::string> ahead_names_;  // of kept operands: their places in shared memory
+  std::string end_row_, fetch_;
+  std::map<int, LetMemory> let_memory_;
+};
+
+}  // namespace hone::dsl
