@@ -7,23 +7,36 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "graph/loop_nest.h"
 #include "target/cpu/compiler.h"
 
 namespace hone {
 
-struct Oracle::State {
-  using Function = void (*)(const void* const* in, double* const* value, double* const* scale, double* const* honest,
-                            int threads);
+namespace {
+
+// A compiled half of the oracle.
+struct Half {
+  using Function = void (*)(const void* const* in, double* const* value, double* const* scale, int threads);
   void* library = nullptr;
   Function function = nullptr;
-  std::vector<std::int64_t> counts;  // elements of each output
-  std::vector<bool> real;            // whether it is of a real type
-  ~State() {
+  Half() = default;
+  Half(const Half&) = delete;
+  Half& operator=(const Half&) = delete;
+  ~Half() {
     if (library) dlclose(library);
   }
+};
+
+}  // namespace
+
+struct Oracle::State {
+  Half values, honest;
+  std::vector<std::int64_t> counts;  // elements of each output
+  std::vector<bool> real;            // whether it is of a real type
 };
 
 Oracle::Oracle(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -31,30 +44,50 @@ Oracle::Oracle(Oracle&&) noexcept = default;
 Oracle& Oracle::operator=(Oracle&&) noexcept = default;
 Oracle::~Oracle() = default;
 
-Result<Oracle> Oracle::Compile(const Graph& graph) {
+namespace {
+
+Result<Compiled> CompileHalf(std::string source) {
   CompileRequest request;
-  request.source = OracleSource(graph);
+  request.source = std::move(source);
   // No contraction into fused multiply-adds: the honest implementation rounds where the definitions say so.
   // At -O2 the compiler takes to vectors only loops whose count it knows; those over lanes are worth it.
   request.flags = {"-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "-ffp-contract=off", "-w"};
   request.trusted = true;
-  const Compiled compiled = HONE_TRY(CompileModule(request));
+  return CompileModule(request);
+}
+
+Result<void> LoadHalf(const Compiled& compiled, const std::string& problem, Half& half) {
   if (!compiled.ok()) {
     return Fail(ErrorKind::kTool,
-                fmt::format("the host compiler refuses the oracle of '{}': {}", graph.problem().name,
+                fmt::format("the host compiler refuses the oracle of '{}': {}", problem,
                             compiled.errors.empty() ? compiled.log.substr(0, 400) : compiled.errors[0].message));
   }
+  half.library = dlopen(compiled.library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!half.library) return Fail(ErrorKind::kTool, fmt::format("cannot load the oracle: {}", dlerror()));
+  half.function = reinterpret_cast<Half::Function>(dlsym(half.library, "hone_oracle"));
+  if (!half.function)
+    return Fail(ErrorKind::kCorrupt, fmt::format("{} has no hone_oracle; remove it", compiled.library));
+  return {};
+}
+
+}  // namespace
+
+Result<Oracle> Oracle::Compile(const Graph& graph) {
+  OracleSources sources = SourcesOfOracle(graph);
+  std::optional<Result<Compiled>> honest;
+  std::thread other([&] { honest = CompileHalf(std::move(sources.honest)); });
+  auto values = CompileHalf(std::move(sources.values));
+  other.join();
   // The OpenMP runtime's threads outlive a parallel region. Were it unloaded with the last module that needs it, they
   // would run on in memory that is gone: it stays.
   static void* const runtimes[] = {dlopen("libgomp.so.1", RTLD_NOW | RTLD_NODELETE),
                                    dlopen("libomp.so.5", RTLD_NOW | RTLD_NODELETE)};
   static_cast<void>(runtimes);
   auto state = std::make_unique<State>();
-  state->library = dlopen(compiled.library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!state->library) return Fail(ErrorKind::kTool, fmt::format("cannot load the oracle: {}", dlerror()));
-  state->function = reinterpret_cast<State::Function>(dlsym(state->library, "hone_oracle"));
-  if (!state->function)
-    return Fail(ErrorKind::kCorrupt, fmt::format("{} has no hone_oracle; remove it", compiled.library));
+  const Compiled compiled_values = HONE_TRY(std::move(values));
+  HONE_TRY(LoadHalf(compiled_values, graph.problem().name, state->values));
+  const Compiled compiled_honest = HONE_TRY(std::move(*honest));
+  HONE_TRY(LoadHalf(compiled_honest, graph.problem().name, state->honest));
   for (const Tensor* output : graph.problem().Outputs()) {
     state->counts.push_back(ElementCount(output->shape));
     state->real.push_back(IsFloat(output->dtype));
@@ -142,7 +175,8 @@ Result<std::vector<Expected>> Oracle::Run(const std::vector<const void*>& inputs
     scales.push_back(outputs[i].scale.data());
     honests.push_back(outputs[i].budget.data());
   }
-  state_->function(inputs.data(), values.data(), scales.data(), honests.data(), threads);
+  state_->honest.function(inputs.data(), honests.data(), scales.data(), threads);
+  state_->values.function(inputs.data(), values.data(), scales.data(), threads);
   for (std::size_t i = 0; i < outputs.size(); ++i) SetBudgets(outputs[i], state_->real[i], threads);
   return outputs;
 }

@@ -39,7 +39,11 @@ class NestWriter : public NestText {
     if (style_ == Style::kOracle) {
       std::set<int> written;
       for (std::size_t s = first; s < end; ++s) written.insert(stages_[s].buffer);
-      const std::string call = CallOf(std::move(text_), written);
+      const Stage& stage = stages_[first];
+      const auto steps =
+          static_cast<double>(stage.vars.empty() ? 1 : stage.vars[static_cast<std::size_t>(stage.along)].extent);
+      const bool small = stage.sequence < 0 && StepTerms(stage) * steps < kTermsForThreads / 8;
+      const std::string call = CallOf(std::move(text_), written, small ? "1" : "threads");
       text_ = Comment(first, end);
       Line("{}", call);
       for (const auto& [used, last] : last_use_) {
@@ -57,10 +61,14 @@ class NestWriter : public NestText {
   const std::string& functions() const { return functions_; }
 
  private:
-  // Makes a function of a nest and gives the call of it.
-  std::string CallOf(const std::string& nest, const std::set<int>& written) {
-    const Function function = Renamed(nest, written);
+  // Makes a function of a nest and gives the call of it, on so many threads.
+  std::string CallOf(const std::string& nest, const std::set<int>& written, std::string_view threads) {
+    Function function = Renamed(nest, written);
     std::string parameters, arguments;
+    for (const auto& [name, number] : NumbersAsParameters(function.body)) {
+      parameters += fmt::format("const std::int64_t {}, ", name);
+      arguments += fmt::format("{}, ", number);
+    }
     for (const auto& one : function.parameters) {
       parameters += fmt::format("{} __restrict {}, ", one.type, one.name);
       arguments += one.given + ", ";
@@ -72,7 +80,41 @@ class NestWriter : public NestText {
           "double* const* scale, [[maybe_unused]] int threads) {{\n{}}}\n\n",
           it->second, parameters, function.body);
     }
-    return fmt::format("Nest{}<R>({}value, scale, threads);", it->second, arguments);
+    return fmt::format("Nest{}<R>({}value, scale, {});", it->second, arguments, threads);
+  }
+
+  // Extents and strides become parameters, so that layers that differ in their sizes are one function. Small extents of
+  // what is summed stay, those of windows above all: loops over them unroll. Gives the parameters' names and values.
+  static std::vector<std::pair<std::string, std::string>> NumbersAsParameters(std::string& body) {
+    constexpr std::int64_t kStays = 8;
+    constexpr std::string_view kBefore[] = {"< ", "* ", "(kLanes, ", "(block + kBlock, ", "Constant<R>("};
+    const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+    const std::size_t fold = std::min({body.find("Sum<"), body.find("Sums<"), body.find("Best<")});
+    std::vector<std::pair<std::string, std::string>> found;
+    std::string text;
+    for (std::size_t at = 0; at < body.size();) {
+      std::size_t end = at;
+      while (end < body.size() && is_digit(body[end])) ++end;
+      if (end == at) {
+        text += body[at++];
+        continue;
+      }
+      const std::string number = body.substr(at, end - at);
+      const bool place = std::any_of(std::begin(kBefore), std::end(kBefore),
+                                     [&](std::string_view before) { return text.ends_with(before); });
+      const bool whole = end == body.size() || std::string_view(";)] ,").find(body[end]) != std::string_view::npos;
+      const bool window = at > fold && text.ends_with("< ");
+      at = end;
+      if (!place || !whole || number.size() > 15 || std::stoll(number) < (window ? kStays : 2)) {
+        text += number;
+        continue;
+      }
+      auto one = std::find_if(found.begin(), found.end(), [&](const auto& f) { return f.second == number; });
+      if (one == found.end()) one = found.insert(found.end(), {fmt::format("n{}", found.size()), number});
+      text += one->first;
+    }
+    body = std::move(text);
+    return found;
   }
 
   void WriteStage(const Stage& stage) {
@@ -112,8 +154,9 @@ class NestWriter : public NestText {
     CloseLoops(1);
   }
 
-  // Terms that one step of a stage adds up. Below kTermsForThreads, a millisecond or so, a parallel region at every
-  // step does not pay: starting one takes some 5 us, but where others use the cores its end is waited for far longer.
+  // Terms that a nest, or one step of a sequence, adds up. Below kTermsForThreads, a millisecond or so, a parallel
+  // region at every step does not pay: starting one takes some 5 us, but where others use the cores its end is waited
+  // for far longer.
   static constexpr double kTermsForThreads = 1 << 20;
 
   void OpenSteps(const Stage& stage) {
@@ -244,9 +287,93 @@ class NestWriter : public NestText {
     CloseLoops(loops);
   }
 
-  // The statement that adds one term of the sum in a lane.
-  void WriteTerm(const ExprNode& sum) {
+  // --- Terms that are zero and can be passed over ---
+
+  // A sum's term without the conditions outside of which it is zero and that indices alone decide. Of a transposed
+  // convolution, written as a gather, they leave one term in as many as the strides have places.
+  struct Guarded {
+    std::vector<std::pair<std::size_t, Expr>> conditions;  // and the loop over a summed index that is to test it
+    Expr term;
+  };
+  Guarded GuardsOf(const ExprNode& sum, int lane) const {
     const Expr& term = sum.operands[0];
+    const auto is_guarded = [](const Expr& e) {
+      return e->kind == Expr::Kind::kSelect && e->type == ScalarType::kReal &&
+             e->operands[2]->kind == Expr::Kind::kConst && e->operands[2]->real == 0;
+    };
+    Guarded guarded{.conditions = {}, .term = term};
+    if (is_guarded(term)) {
+      const Expr left = WithoutGuards(term->operands[0], sum, lane, guarded);
+      guarded.term = left ? Select(left, term->operands[1], 0.0) : term->operands[1];
+    } else if (term->kind == Expr::Kind::kBinary && term->binary == BinaryOp::kMul) {
+      const std::size_t side = is_guarded(term->operands[0]) ? 0 : 1;
+      const Expr& select = term->operands[side];
+      const Expr& factor = term->operands[1 - side];
+      // What a zero is multiplied with has to be finite.
+      if (!is_guarded(select) || !IsDrawn(factor)) return guarded;
+      const Expr left = WithoutGuards(select->operands[0], sum, lane, guarded);
+      const Expr value = left ? Select(left, select->operands[1], 0.0) : select->operands[1];
+      guarded.term = side == 0 ? value * factor : factor * value;
+    }
+    return guarded;
+  }
+  bool IsDrawn(const Expr& e) const {
+    if (e->kind != Expr::Kind::kLoad) return false;
+    const Buffer& buffer = graph_.buffers()[static_cast<std::size_t>(e->buffer)];
+    return buffer.stage < 0 && buffer.tensor >= 0 &&
+           !std::holds_alternative<FromFile>(
+               graph_.problem().tensors[static_cast<std::size_t>(buffer.tensor)].generator);
+  }
+  // What is left of a condition, nothing if all of it moves to `guarded`.
+  static Expr WithoutGuards(const Expr& condition, const ExprNode& sum, int lane, Guarded& guarded) {
+    if (condition->kind == Expr::Kind::kBinary && condition->binary == BinaryOp::kAnd) {
+      const Expr a = WithoutGuards(condition->operands[0], sum, lane, guarded);
+      const Expr b = WithoutGuards(condition->operands[1], sum, lane, guarded);
+      return a && b ? And(a, b) : a ? a : b;
+    }
+    bool indices = true;
+    std::size_t loop = 0;
+    Visit(condition, [&](const ExprNode& node) {
+      indices = indices && node.kind != Expr::Kind::kLoad && node.kind != Expr::Kind::kReduce;
+      if (node.kind != Expr::Kind::kIndex) return;
+      indices = indices && node.index.id != lane;
+      for (std::size_t i = 0; i < sum.over.size(); ++i) {
+        if (sum.over[i].id == node.index.id) loop = std::max(loop, i);
+      }
+    });
+    if (!indices) return condition;
+    guarded.conditions.emplace_back(loop, condition);
+    return {};
+  }
+  // At the start of the body of the loop over a summed index.
+  void WriteGuards(const Guarded& guarded, std::size_t loop) {
+    std::string all;
+    for (const auto& [at, condition] : guarded.conditions) {
+      if (at == loop) all += fmt::format("{}Plain({})", all.empty() ? "" : " && ", Emit(condition));
+    }
+    if (!all.empty()) Line("if (!({})) continue;", all);
+  }
+
+  std::string EmitReduce(const ExprNode& e) override {
+    const bool sum = style_ == Style::kOracle && e.reduce == ReduceOp::kSum && e.type == ScalarType::kReal;
+    const Guarded guarded = sum ? GuardsOf(e, -1) : Guarded{};
+    if (guarded.conditions.empty()) return NestText::EmitReduce(e);
+    const auto known = known_;
+    const Expr folded = Reduce(e.reduce, e.over, guarded.term);
+    const std::string name = fmt::format("r{}", temporaries_++);
+    DeclareFold(*folded, name);
+    for (std::size_t i = 0; i < e.over.size(); ++i) {
+      OpenLoop(e.over[i]);
+      WriteGuards(guarded, i);
+    }
+    WriteFoldTerm(*folded, name);
+    CloseLoops(e.over.size());
+    known_ = known;
+    return FoldResult(*folded, name);
+  }
+
+  // The statement that adds one term of the sum in a lane.
+  void WriteTerm(const Expr& term) {
     Scope scope(*this, term);
     if (IsExactProduct(term)) {
       const std::string a = Emit(term->operands[0]);
@@ -280,22 +407,29 @@ class NestWriter : public NestText {
     Line("for (std::int64_t first = 0; first < {}; first += kLanes) {{", lanes);
     ++depth_;
     Line("const int lanes = static_cast<int>(std::min<std::int64_t>(kLanes, {} - first));", lanes);
+    const Guarded guarded = GuardsOf(sum, stage.vars[lane].id);
+    const auto known = known_;
     Line("Sums<{}> sums;", real_);
-    for (std::size_t i = 0; i + 1 < sum.over.size(); ++i) OpenLoop(sum.over[i]);
+    for (std::size_t i = 0; i + 1 < sum.over.size(); ++i) {
+      OpenLoop(sum.over[i]);
+      WriteGuards(guarded, i);
+    }
     const IndexVar& inner = sum.over.back();
     Line("for (std::int64_t block = 0; block < {}; block += kBlock) {{", inner.extent);
     ++depth_;
     Line("for (std::int64_t {0} = block; {0} < std::min<std::int64_t>(block + kBlock, {1}); ++{0}) {{",
          IndexName(inner), inner.extent);
     ++depth_;
+    WriteGuards(guarded, sum.over.size() - 1);
     Line("for (int lane = 0; lane < lanes; ++lane) {{");
     ++depth_;
     Line("const std::int64_t {} = first + lane;", IndexName(stage.vars[lane]));
-    WriteTerm(sum);
+    WriteTerm(guarded.term);
     CloseLoops(2);
     Line("sums.Flush();");
     CloseLoops(sum.over.size());
-    if (IsExactProduct(sum.operands[0])) Line("sums.ScaleExactProducts();");
+    known_ = known;
+    if (IsExactProduct(guarded.term)) Line("sums.ScaleExactProducts();");
     Line("for (int lane = 0; lane < lanes; ++lane) {{");
     ++depth_;
     Line("const std::int64_t {} = first + lane;", IndexName(stage.vars[lane]));
@@ -324,7 +458,7 @@ class NestWriter : public NestText {
     Line("for (int lane = 0; lane < lanes; ++lane) {{");
     ++depth_;
     Line("const std::int64_t {} = first + lane;", IndexName(inner));
-    WriteTerm(sum);
+    WriteTerm(sum.operands[0]);
     CloseLoops(1);
     Line("if (++blocks % kBlock == 0) sums.Flush();");
     CloseLoops(sum.over.size());
@@ -353,7 +487,7 @@ bool IsOutput(const Graph& graph, const Buffer& buffer) {
 
 }  // namespace
 
-std::string OracleSource(const Graph& graph) {
+OracleSources SourcesOfOracle(const Graph& graph) {
   NestWriter writer(graph, Style::kOracle);
   const auto live = LiveStages(graph);
   const Honesty honesty = HonestyOf(graph.problem());
@@ -362,8 +496,14 @@ std::string OracleSource(const Graph& graph) {
       std::back_inserter(head),
       "namespace {{\nconst double kUnit = {:a};\nconst double kOperandUnit = {:a};\nconst double kSmallest = {:a};\n\n",
       honesty.unit, honesty.operand_unit, honesty.smallest);
+  // Nothing but calls: to optimize the hundreds of a deep network would take as long as the nests themselves.
   std::string text =
-      "template <class R>\nvoid RunGraph(const void* const* in, double* const* value, double* const* scale, "
+      "template <class R, class T>\nvoid StoreAll(const T* from, std::int64_t count, double* value, double* scale, "
+      "[[maybe_unused]] int threads) {\n#pragma omp parallel for num_threads(threads)\n"
+      "  for (std::int64_t i = 0; i < count; ++i) Store(from[i], value + i, scale + i);\n}\n\n"
+      "#ifdef __clang__\n#define PLAINLY [[clang::optnone]]\n#else\n#define PLAINLY "
+      "__attribute__((optimize(\"O0\")))\n#endif\n"
+      "template <class R>\nPLAINLY void RunGraph(const void* const* in, double* const* value, double* const* scale, "
       "[[maybe_unused]] int threads) {\n";
   const auto& buffers = graph.buffers();
   int input = 0;
@@ -393,19 +533,18 @@ std::string OracleSource(const Graph& graph) {
     const int id = graph.Output(o);
     const Buffer& buffer = buffers[static_cast<std::size_t>(id)];
     if (writer.GoesStraight(id)) continue;
-    fmt::format_to(std::back_inserter(text),
-                   "#pragma omp parallel for num_threads(threads)\n  for (std::int64_t i = 0; i < {0}; ++i) "
-                   "Store({1}[i], value[{2}] + i, scale[{2}] + i);\n",
+    fmt::format_to(std::back_inserter(text), "  StoreAll<R>({1}, {0}, value[{2}], scale[{2}], threads);\n",
                    ElementCount(buffer.shape), writer.name(id), o);
   }
-  fmt::format_to(std::back_inserter(text),
-                 "}}\n}}  // namespace\n\n"
-                 "extern \"C\" __attribute__((visibility(\"default\"))) void hone_oracle(const void* const* in, "
-                 "double* const* value, double* const* scale, double* const* honest, int threads) {{\n"
-                 "  RunGraph<Honest<{}>>(in, honest, scale, threads);  // its zero scales are overwritten\n"
-                 "  RunGraph<Tracked>(in, value, scale, threads);\n}}\n",
-                 honesty.type);
-  return head + writer.functions() + text;
+  text += "}\n}  // namespace\n\n";
+  head += writer.functions() + text;
+  const auto entry = [&](const std::string& type) {
+    return fmt::format(
+        "{}extern \"C\" __attribute__((visibility(\"default\"))) void hone_oracle(const void* const* in, double* "
+        "const* value, double* const* scale, int threads) {{\n  RunGraph<{}>(in, value, scale, threads);\n}}\n",
+        head, type);
+  };
+  return {.values = entry("Tracked"), .honest = entry(fmt::format("Honest<{}>", honesty.type))};
 }
 
 std::string NaiveModule(const Graph& graph) {

@@ -11,10 +11,14 @@ namespace hone {
 // compiler makes of the definitions with -O3 is the naive baseline.
 std::string NaiveModule(const Graph& graph);
 
-// The oracle's source: exports
-//   void hone_oracle(const void* const* in, double* const* value, double* const* scale, double* const* honest, int
-//   threads)
-// with `in` in the order of Problem::Inputs() and one array an output.
-std::string OracleSource(const Graph& graph);
+// The oracle's two halves: the values with the bounds of their errors, and the honest implementation, whose scales mean
+// nothing. Either exports
+//   void hone_oracle(const void* const* in, double* const* value, double* const* scale, int threads)
+// with `in` in the order of Problem::Inputs() and one array an output. They are apart so that they compile side by
+// side.
+struct OracleSources {
+  std::string values, honest;
+};
+OracleSources SourcesOfOracle(const Graph& graph);
 
 }  // namespace hone
