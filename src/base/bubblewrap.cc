@@ -77,6 +77,7 @@ std::vector<std::string> BubblewrapArgv(const BubblewrapOptions& options) {
             "--new-session", "--clearenv",    "--hostname",     "hone"};
   AppendFiles(argv, options.whole_root);
   if (options.devices) Append(argv, {"--dev", "/dev"});
+  for (const auto& node : options.nodes) Append(argv, {"--dev-bind-try", node, node});
   if (options.processes && BubblewrapMountsProc()) Append(argv, {"--proc", "/proc"});
   const auto size = std::to_string(options.tmpfs_bytes);
   for (const auto& path : options.tmpfs) Append(argv, {"--size", size, "--tmpfs", path});

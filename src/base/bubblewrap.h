@@ -19,6 +19,7 @@ struct BubblewrapOptions {
   bool whole_root = false;                 // all of our files read-only, in place of the system's (BubblewrapBindsRoot)
   std::vector<Bind> read_only;             // a path that does not exist is left out
   std::vector<Bind> writable;              // must exist
+  std::vector<std::string> nodes;          // of the machine's /dev, as they are; one that does not exist is left out
   std::vector<std::string> tmpfs{"/tmp"};  // empty folders in memory, gone with the process
   std::uint64_t tmpfs_bytes = 1u << 30;    // the most that each of them may hold
   std::vector<std::string> environment;    // "NAME=value"; there is nothing else in it

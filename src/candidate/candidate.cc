@@ -15,6 +15,7 @@ std::string_view Name(CandidateKind kind) {
     case CandidateKind::kProgram: return "program";
     case CandidateKind::kModule: return "module";
     case CandidateKind::kPlan: return "plan";
+    case CandidateKind::kCudaModule: return "cuda_module";
   }
   HONE_CHECK(false, "a candidate has a kind");
   return "";
@@ -29,12 +30,16 @@ Result<Candidate> LoadCandidate(const std::string& path) {
     candidate.kind = CandidateKind::kProgram;
   } else if (suffix == ".cc" || suffix == ".cpp" || suffix == ".cxx") {
     candidate.kind = CandidateKind::kModule;
+  } else if (suffix == ".cu") {
+    candidate.kind = CandidateKind::kCudaModule;
   } else if (suffix == ".json") {
     candidate.kind = CandidateKind::kPlan;
   } else {
     return Fail(
         ErrorKind::kUsage,
-        fmt::format("{}: a candidate is a program (.hk), a C++ module (.cc, .cpp or .cxx) or a plan (.json)", path));
+        fmt::format("{}: a candidate is a program (.hk), a module of C++ (.cc, .cpp or .cxx) or CUDA C++ (.cu), or a "
+                    "plan (.json)",
+                    path));
   }
   candidate.text = HONE_TRY(ReadFile(path));
   return candidate;

@@ -11,9 +11,10 @@
 namespace hone {
 
 enum class CandidateKind : std::uint8_t {
-  kProgram,  // the kernel language (.hk)
-  kModule,   // C++ behind the C ABI of include/hone/module.h (.cc, .cpp, .cxx)
-  kPlan,     // device sources and their launches, for CUDA (.json; docs/plan.md)
+  kProgram,     // the kernel language (.hk)
+  kModule,      // C++ behind the C ABI of include/hone/module.h, for a CPU (.cc, .cpp, .cxx)
+  kPlan,        // device sources and their launches, for CUDA (.json; docs/plan.md)
+  kCudaModule,  // CUDA C++ behind the same ABI: kernels and the host code that launches them (.cu)
 };
 
 std::string_view Name(CandidateKind kind);

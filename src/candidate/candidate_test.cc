@@ -13,6 +13,7 @@ TEST(CandidateTest, SuffixSaysTheKind) {
   for (const auto& [name, kind] : {std::pair{"a.hk", CandidateKind::kProgram},
                                    {"a.cc", CandidateKind::kModule},
                                    {"a.cpp", CandidateKind::kModule},
+                                   {"a.cu", CandidateKind::kCudaModule},
                                    {"a.b.cxx", CandidateKind::kModule}}) {
     const auto path = folder->path() + "/" + name;
     ASSERT_TRUE(WriteFileAtomically(path, "text\n").has_value());
@@ -24,7 +25,7 @@ TEST(CandidateTest, SuffixSaysTheKind) {
 }
 
 TEST(CandidateTest, UnknownSuffixIsRefusedBeforeReading) {
-  for (const char* path : {"/nowhere/a.cu", "/nowhere/a", "/nowhere.hk/a"}) {
+  for (const char* path : {"/nowhere/a.ptx", "/nowhere/a", "/nowhere.hk/a"}) {
     const auto candidate = LoadCandidate(path);
     ASSERT_FALSE(candidate.has_value());
     EXPECT_EQ(candidate.error().kind, ErrorKind::kUsage) << path;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "evaluate/device_room.h"
 #include "evaluate/trial_memory.h"
 
 namespace hone {
@@ -69,10 +70,17 @@ class DeviceTrial::Slots : public TimedSlots {
     return FromDevice(trial_.context_->Wait());
   }
 
+  Result<void> Touch() override {
+    if (touched_.bytes() == 0) touched_ = HONE_TRY(trial_.heap_->Take(1));
+    HONE_TRY(FromDevice(trial_.context_->Set(touched_.address(), 0, touched_.bytes())));
+    return FromDevice(trial_.context_->Wait());
+  }
+
   bool kept() const override { return !outputs_.empty(); }
 
   DeviceTrial& trial_;
   std::vector<DeviceArray> inputs_, outputs_;  // of the kept call
+  DeviceArray touched_;
 };
 
 Result<std::unique_ptr<DeviceTrial>> DeviceTrial::Create(const Graph& graph, std::uint64_t seed) {
@@ -93,6 +101,7 @@ DeviceTrial::DeviceTrial(const Graph& graph, std::unique_ptr<cuda::Context> cont
 Result<void> DeviceTrial::SetUp() {
   std::int64_t input_bytes = 0, output_bytes = 0, expected_bytes = 0;
   setup_ = LayOut(graph_.problem(), context_->device().l2_bytes / 2, kAlignment, input_bytes, output_bytes);
+  setup_.kernels = HONE_TRY(CompileWorkerKernels(ArchOf(context_->device())));
   setup_.input_bytes = input_bytes;
   setup_.output_bytes = output_bytes;
   for (const Tensor* tensor : graph_.problem().Outputs()) expected_bytes += 24 * ElementCount(tensor->shape);

@@ -22,6 +22,7 @@ struct EvaluateRequest {
   std::vector<std::string> in_turn;  // of them: those that take turns with the candidate also if their time is known
   bool fresh_draws = false;          // new seeds: to confirm a winner
   bool range_full = false;           // being wrong on the very wide draw refuses, too
+  bool certify = false;              // what is accepted goes through compute-sanitizer, too (certify.h)
   double bound_us = 0;               // speed of light on this machine; who is faster is suspicious. 0 = unknown
   double best_us = 0;  // the fastest so far: who is clearly slower is timed no longer than that takes. 0 = none
 };

@@ -69,6 +69,8 @@ class HostTrial::Slots : public TimedSlots {
     return {};
   }
 
+  Result<void> Touch() override { return {}; }
+
   Result<void> Keep(std::size_t slot) override {
     Kept kept;
     for (std::size_t i = 0; i < memory_.inputs(); ++i) {

@@ -31,6 +31,7 @@ constexpr double kAfterUs = 15, kAfterThreadUs = 10;
 // A worker has an hour of processor time and a plan takes a second of it at most: long before, it is replaced. An odd
 // number, so that of two workers that take turns it meets both.
 constexpr int kMostServed = 201;
+constexpr double kAfterDeviceUs = 20;
 constexpr auto kLateWatch = milliseconds(1), kQuietWall = milliseconds(500);
 
 double Ms(Clock::time_point begin) { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); }
@@ -68,14 +69,15 @@ Judge::Judge(Graph graph, JudgeOptions options, const std::atomic<bool>* interru
 }
 
 Result<void> Judge::Enter(Form form) {
+  form_ = form;
   const std::uint64_t seed = options_.seed + 100'000 * renewals_;
-  if (form == Form::kModule) {
+  if (!OnDevice(form)) {
     if (!host_) host_ = HONE_TRY(HostTrial::Create(graph_, seed, options_.threads));
     trial_ = host_.get();
   } else {
     if (!device_) device_ = HONE_TRY(DeviceTrial::Create(graph_, seed));
     trial_ = device_.get();
-    StartSpare();
+    if (form == Form::kPlan) StartSpare();
   }
   return {};
 }
@@ -91,7 +93,7 @@ Result<WorkerProcess> Judge::StartWorker(Form form, const std::string& library, 
   }
   WorkerSetup setup = trial_->setup();
   setup.form = form;
-  if (form == Form::kModule) setup.library = library;
+  if (IsForeign(form)) setup.library = library;
   setup.threads = options_.threads;
   setup.views = views;
   // Scratch memory of a few times the problem, and what the C library reserves for each thread: a stack and an arena.
@@ -100,11 +102,31 @@ Result<WorkerProcess> Judge::StartWorker(Form form, const std::string& library, 
   setup.flush_bytes = idle == IdleThreads::kSpin ? flush_bytes_ : 0;  // only who is timed is flushed
   const WorkerOptions options{
       .program = options_.program, .sandbox = options_.sandbox, .idle = idle, .interrupt = interrupt_};
+  if (form == Form::kCudaModule) return StartOnDevice(options, setup, outputs_descriptor);
   return WorkerProcess::Start(options, std::move(setup), trial_->input_descriptor(), outputs_descriptor);
 }
 
+Result<WorkerProcess> Judge::StartOnDevice(WorkerOptions options, const WorkerSetup& setup, int outputs_descriptor) {
+  const bool required = options.sandbox == SandboxPolicy::kRequired;
+  if (!device_wraps_ && !required) options.sandbox = SandboxPolicy::kProcess;
+  auto worker = WorkerProcess::Start(options, setup, trial_->input_descriptor(), outputs_descriptor);
+  std::string why;
+  if (worker) {
+    WorkerAnswer alive = worker->Ask({}, call_wall_);
+    if (alive.interrupted) return Fail(ErrorKind::kTimeout, "interrupted");
+    if (alive.reply) return worker;
+    why = alive.verdict.reason;
+  } else {
+    why = worker.error().message;
+  }
+  const bool wrapped = options.sandbox == SandboxPolicy::kAuto && device_wraps_;
+  if (!wrapped) return Fail(ErrorKind::kDevice, "a worker cannot open the device: " + why);
+  device_wraps_ = false;
+  return StartOnDevice(options, setup, outputs_descriptor);
+}
+
 void Judge::StartSpare() {
-  if (trial_ != device_.get() || !idle_.empty()) return;
+  if (form_ != Form::kPlan || !idle_.empty()) return;
   auto spare = StartWorker(Form::kPlan, "", IdleThreads::kSpin, kCheckViews, trial_->output_descriptor());
   if (spare) idle_.push_back(std::move(*spare));  // if not, who needs one says why
 }
@@ -116,10 +138,11 @@ void Judge::TakeBack(WorkerProcess worker, const JudgeRequest& request) {
   if (worker.Ask(unload, call_wall_).reply) idle_.push_back(std::move(worker));
 }
 
-Result<Request> Judge::Loading(const std::string& library, bool guard_inputs) {
+Result<Request> Judge::Loading(Form form, const std::string& library, bool guard_inputs) {
   Request load;
   load.ask = Ask::kLoad;
   load.guard_inputs = guard_inputs;
+  if (IsForeign(form)) return load;  // its worker knows it from its start
   if (library.size() >= sizeof load.library)
     return Fail(ErrorKind::kUsage, "the path of the build cache is too long: set HONE_CACHE to a shorter one");
   std::strncpy(load.library, library.c_str(), sizeof load.library - 1);
@@ -250,6 +273,14 @@ Result<bool> Judge::CheckDraw(Checking& checking, std::size_t which) {
   if (!first_reply) return false;
   checking.call_us = static_cast<double>(first_reply->nanoseconds) / 1000;
   checking.after_us.push_back(static_cast<double>(first_reply->after_ns) / 1000);
+  if (first_reply->persisting_bytes > 0) {
+    checking.verdict = {};
+    checking.verdict.outcome = Outcome::kSuspicious;
+    checking.verdict.reason = fmt::format(
+        "set {} bytes of the second-level cache aside: what lies there is not as cold as a cold call has to find it",
+        first_reply->persisting_bytes);
+    return false;
+  }
   if (!HONE_TRY(InputsAreWhole(drawn, 0, checking.verdict))) return false;
   Verdict first;
   const bool first_right = HONE_TRY(CompareSlot(drawn, 0, kPoison, first));
@@ -270,6 +301,9 @@ Result<bool> Judge::CheckDraw(Checking& checking, std::size_t which) {
   Verdict second = first;
   const bool second_right = same || HONE_TRY(CompareSlot(drawn, 1, kOtherPoison, second));
   if (!second_right && HONE_TRY(StillWrites(checking, drawn, 1, kOtherPoison, second))) return false;
+  if (which == 0 && first_right && second_right && checking.request.form == Form::kCudaModule &&
+      !HONE_TRY(CheckOrder(checking, drawn)))
+    return false;
   if (!HONE_TRY(checking.Ask(release, call_wall_, drawn.name))) return false;
 
   if (first_right && second_right) {
@@ -280,21 +314,27 @@ Result<bool> Judge::CheckDraw(Checking& checking, std::size_t which) {
     return true;
   }
   checking.verdict = first_right ? second : first;
+  if (!first_right && first.outcome == Outcome::kWrongResult) {
+    // At this address were the earlier draws' inputs: what remembers by address is right at the new one.
+    for (std::size_t earlier = 0; earlier < which; ++earlier) {
+      Verdict unused;
+      const auto other = trial_->AtHand(earlier);
+      if (!other || !HONE_TRY(CompareSlot(*other, 0, kPoison, unused))) continue;
+      checking.verdict.reason +=
+          fmt::format("; these would be right as the outputs of an earlier call (inputs: {})", other->name);
+      return false;
+    }
+  }
   if (first_right != second_right && checking.verdict.outcome != Outcome::kOutOfBounds) {
     checking.verdict.reason = fmt::format("right once and wrong once on the same inputs: {}", checking.verdict.reason);
     checking.verdict.outcome = Outcome::kNondeterministic;
     return false;
   }
+  const bool wrong =
+      checking.verdict.outcome == Outcome::kWrongResult || checking.verdict.outcome == Outcome::kNonfinite;
+  if (wrong && OnDevice(checking.request.form)) HONE_TRY(TrySharedMemory(checking, drawn));
   if (checking.verdict.outcome != Outcome::kWrongResult) return false;
   // What kind of wrong it is helps whoever has to mend it.
-  for (std::size_t earlier = 0; earlier < which; ++earlier) {
-    Verdict unused;
-    const auto other = trial_->AtHand(earlier);
-    if (other && HONE_TRY(CompareSlot(*other, 0, kPoison, unused))) {
-      checking.verdict.reason += fmt::format("; these would be right as the outputs of an earlier call (inputs: {})", other->name);
-      return false;
-    }
-  }
   for (std::size_t o = 0; o < trial_->outputs(); ++o) {
     for (std::size_t i = 0; i < trial_->inputs(); ++i) {
       if (!HONE_TRY(trial_->IsCopy(0, o, i))) continue;
@@ -303,6 +343,46 @@ Result<bool> Judge::CheckDraw(Checking& checking, std::size_t which) {
     }
   }
   return false;
+}
+
+Result<bool> Judge::CheckOrder(Checking& checking, const DrawnInputs& drawn) {
+  HONE_TRY(trial_->Load(drawn, 0));
+  HONE_TRY(trial_->Poison(0, kPoison));
+  HONE_TRY(trial_->Poison(1, kPoison));
+  Request run;
+  run.ask = Ask::kRun;
+  run.held = 1;
+  const auto reply = HONE_TRY(checking.Ask(run, call_wall_, drawn.name));
+  if (!reply) return false;
+  bool untouched = true;  // slot 1 is
+  for (std::size_t i = 0; i < trial_->outputs() && untouched; ++i) untouched = HONE_TRY(trial_->SameOutput(0, 1, i));
+  Request ping;
+  if (!HONE_TRY(checking.Ask(ping, call_wall_, drawn.name))) return false;
+  // A module that waits in hone_run has been let go by then: it pays for the wait in its time.
+  if (untouched || reply->held == 0) return true;
+  checking.verdict = {};
+  checking.verdict.outcome = Outcome::kSuspicious;
+  checking.verdict.reason =
+      "wrote outputs before its stream came to it: work on other streams has to wait for call->stream, too";
+  checking.verdict.evidence.draw = drawn.name;
+  return false;
+}
+
+Result<void> Judge::TrySharedMemory(Checking& checking, const DrawnInputs& drawn) {
+  HONE_TRY(trial_->Load(drawn, 0));
+  HONE_TRY(trial_->Poison(0, kPoison));
+  Request prepare, run;
+  prepare.ask = Ask::kPrepare;
+  run.ask = Ask::kRun;
+  run.keep_shared = 1;
+  const WorkerAnswer prepared = checking.worker.Ask(prepare, call_wall_);
+  if (!prepared.reply || !checking.worker.Ask(run, call_wall_).reply) return {};  // the verdict stands
+  Verdict unused;
+  if (HONE_TRY(CompareSlot(drawn, 0, kPoison, unused))) {
+    checking.verdict.reason +=
+        "; right when shared memory is not filled with NaNs before the call: it reads some that it has not written";
+  }
+  return {};
 }
 
 // Many calls in a row, then one that is looked at; then a look at what the worker does when nothing is asked of it.
@@ -339,7 +419,17 @@ Result<bool> Judge::CheckSoak(Checking& checking) {
   // An OpenMP thread that lies down takes a few microseconds. A module that hands its work to a thread and returns
   // takes as long as the work, and the clocks see nothing of it.
   const double after_us = Median(checking.after_us);
-  if (after_us > kAfterUs + kAfterThreadUs * options_.threads && after_us > 0.1 * checking.call_us) {
+  if (OnDevice(checking.request.form) && after_us > kAfterDeviceUs && after_us > 0.1 * checking.call_us) {
+    checking.verdict = {};
+    checking.verdict.outcome = Outcome::kSuspicious;
+    checking.verdict.reason = fmt::format(
+        "the device worked for {:.0f} us after the stream was done: all work belongs on call->stream, or on streams "
+        "that it waits for",
+        after_us);
+    return false;
+  }
+  if (!OnDevice(checking.request.form) && after_us > kAfterUs + kAfterThreadUs * options_.threads &&
+      after_us > 0.1 * checking.call_us) {
     checking.verdict = {};
     checking.verdict.outcome = Outcome::kSuspicious;
     checking.verdict.reason = fmt::format(
@@ -369,7 +459,7 @@ Result<void> Judge::Check(const JudgeRequest& request, Evaluation& evaluation, d
                     .verdict = evaluation.verdict};
   evaluation.sandbox = checking.worker.sandbox();
   if (request.time) StartSpare();
-  const Request load = HONE_TRY(Loading(request.library, false));
+  const Request load = HONE_TRY(Loading(request.form, request.library, false));
   if (!HONE_TRY(checking.Ask(load, call_wall_, ""))) return {};
   for (std::size_t which = 0; which < kWideDraw; ++which) {
     if (!HONE_TRY(CheckDraw(checking, which))) return {};

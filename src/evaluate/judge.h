@@ -66,12 +66,14 @@ class Judge {
   Result<void> Enter(Form form);
   // The question that loads a candidate. Of a plan whose inputs shall be guarded a write to them is a fault; otherwise
   // it is found, and named, afterwards.
-  static Result<Request> Loading(const std::string& library, bool guard_inputs);
+  static Result<Request> Loading(Form form, const std::string& library, bool guard_inputs);
   // A worker for a plan is started before it is needed: opening a device takes it a tenth of a second.
   void StartSpare();
   // A worker that has served a plan to its end serves the next one: all that its process runs is ours, and unloading
   // leaves nothing of a plan behind. Not when a winner is confirmed: that is done by workers that have seen nothing.
   void TakeBack(WorkerProcess worker, const JudgeRequest& request);
+  // A worker of a module on a device that answers: in bubblewrap, and where the driver does not work in there, without.
+  Result<WorkerProcess> StartOnDevice(WorkerOptions options, const WorkerSetup& setup, int outputs_descriptor);
   Result<WorkerProcess> StartWorker(Form form, const std::string& library, IdleThreads idle, int views,
                                     int outputs_descriptor);
   Result<void> Check(const JudgeRequest& request, Evaluation& evaluation, double& call_us);
@@ -86,6 +88,10 @@ class Judge {
   // The worst of all outputs in `slot` against `drawn`, or a trespass; fills the verdict and returns false when it
   // refuses.
   Result<bool> CompareSlot(const DrawnInputs& drawn, std::size_t slot, std::uint16_t poison, Verdict& verdict);
+  // Whether a module on a device waits for its stream: what it does before, no clock sees. False when it is refused.
+  Result<bool> CheckOrder(Checking& checking, const DrawnInputs& drawn);
+  // Whether wrong outputs become right when shared memory is left as it was: says so in the verdict.
+  Result<void> TrySharedMemory(Checking& checking, const DrawnInputs& drawn);
   // False, and the verdict, when the candidate has written to the inputs in `slot` or to the parameters.
   Result<bool> InputsAreWhole(const DrawnInputs& drawn, std::size_t slot, Verdict& verdict);
   // A timed call again, by a fresh worker or the oracle: the same inputs have to give the same outputs.
@@ -97,7 +103,8 @@ class Judge {
   Graph graph_;
   std::unique_ptr<HostTrial> host_;
   std::unique_ptr<DeviceTrial> device_;
-  Trial* trial_ = nullptr;  // one of them
+  Trial* trial_ = nullptr;     // one of them
+  Form form_ = Form::kModule;  // of what is judged
   JudgeOptions options_;
   const std::atomic<bool>* interrupt_;
   std::uint64_t renewals_ = 0;
@@ -106,6 +113,7 @@ class Judge {
   std::uint64_t timings_ = 0;
   std::deque<WorkerProcess> idle_;  // for plans; who waits longest is the next to work
   int served_ = 0;                  // plans that such workers have served to their end
+  bool device_wraps_ = true;        // bubblewrap and the device's driver go together, for all that we know
   std::map<std::string, std::unique_ptr<Participant>> baselines_;
   std::map<std::vector<std::string>, std::shared_ptr<OutsideProcess>> outside_;  // by what they were started with
   std::map<std::string, std::vector<double>> kept_;  // warm times of the baselines in microseconds, the latest last

@@ -165,7 +165,7 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
   timing.threads = options_.threads;
   for (const Ask ask : {Ask::kLoad, Ask::kPrepare}) {
     Request question;
-    if (ask == Ask::kLoad) question = HONE_TRY(Loading(request.library, true));
+    if (ask == Ask::kLoad) question = HONE_TRY(Loading(request.form, request.library, true));
     question.ask = ask;
     WorkerAnswer answer = worker.Ask(question, call_wall_);
     if (answer.interrupted) return Fail(ErrorKind::kTimeout, "interrupted");
@@ -210,7 +210,7 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
   }
 
   // 3. Is it still right, on inputs that it has not seen, at old addresses and new ones?
-  if (request.form == Form::kModule) HONE_TRY(candidate.CheckClock());  // a plan's clock is ours
+  if (IsForeign(request.form)) HONE_TRY(candidate.CheckClock());  // a plan's clock is ours
   if (candidate.refused()) {
     evaluation.verdict = *candidate.refused();
     return {};

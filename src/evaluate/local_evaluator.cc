@@ -15,13 +15,16 @@
 #include "base/process.h"
 #include "base/sha256.h"
 #include "candidate/plan.h"
+#include "evaluate/certify.h"
 #include "evaluate/compile_ahead.h"
+#include "evaluate/device_kernels.h"
 #include "evaluate/kept_baselines.h"
 #include "target/build_cache.h"
 #include "target/cpu/compiler.h"
 #include "target/cuda/built_plan.h"
 #include "target/cuda/driver.h"
 #include "target/cuda/library_steps.h"
+#include "target/cuda/nvcc.h"
 
 namespace hone {
 namespace {
@@ -44,6 +47,16 @@ std::string OwnPath() {
 int AllowedCores() {
   cpu_set_t allowed;
   return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? std::max(1, CPU_COUNT(&allowed)) : 1;
+}
+
+Form FormOf(CandidateKind kind) {
+  switch (kind) {
+    case CandidateKind::kPlan: return Form::kPlan;
+    case CandidateKind::kCudaModule: return Form::kCudaModule;
+    case CandidateKind::kProgram:
+    case CandidateKind::kModule: return Form::kModule;
+  }
+  return Form::kModule;
 }
 
 class LocalEvaluator : public Evaluator {
@@ -83,6 +96,7 @@ class LocalEvaluator : public Evaluator {
       const bool cached = evaluation.stages.compile_cached;
       evaluation = HONE_TRY(AskJudge(compiled.form, compiled.file, request));
       evaluation.stages.compile_cached = cached;
+      if (request.certify && evaluation.verdict.accepted()) HONE_TRY(CertifyIt(compiled, evaluation));
     }
     evaluation.stages.compile_ms = compile_ms;
     evaluation.stages.total_ms = Ms(begin);
@@ -125,9 +139,9 @@ class LocalEvaluator : public Evaluator {
       lowered = std::move(std::get<Candidate>(made));
     }
     const bool ours = candidate.kind == CandidateKind::kProgram;
-    const Form form = lowered.kind == CandidateKind::kPlan ? Form::kPlan : Form::kModule;
+    const Form form = FormOf(lowered.kind);
     auto file =
-        HONE_TRY(form == Form::kPlan ? BuildDevice(lowered, evaluation) : Build(lowered.text, ours, evaluation));
+        HONE_TRY(form == Form::kPlan ? BuildDevice(lowered, evaluation) : Build(form, lowered.text, ours, evaluation));
     return CompiledCandidate{form, std::move(file)};
   }
 
@@ -153,25 +167,39 @@ class LocalEvaluator : public Evaluator {
         .dump(-1, ' ', false, json::error_handler_t::replace);
   }
 
-  // The path of the module; empty when the candidate does not get that far, with the verdict filled in. `ours`: made
-  // of a program, so what is wrong with it is not its author's fault.
-  Result<std::string> Build(const std::string& source, bool ours, Evaluation& evaluation) const {
+  static Result<Compiled> CompileForHost(const std::string& source) {
     CompileRequest compile;
     compile.source = source;
-    const Compiled compiled = HONE_TRY(CompileModule(compile));
+    return CompileModule(compile);
+  }
+
+  // For the device that is here, if one is.
+  static Result<Compiled> CompileForDevice(const std::string& source) {
+    cuda::CudaModuleRequest compile;
+    compile.source = source;
+    if (const auto devices = cuda::FindDevices()) compile.arch = ArchOf(devices->front());
+    return cuda::CompileCudaModule(compile);
+  }
+
+  // The path of the module; empty when the candidate does not get that far, with the verdict filled in. `ours`: made
+  // of a program, so what is wrong with it is not its author's fault.
+  Result<std::string> Build(Form form, const std::string& source, bool ours, Evaluation& evaluation) const {
+    const Compiled compiled = HONE_TRY(form == Form::kCudaModule ? CompileForDevice(source) : CompileForHost(source));
     evaluation.stages.compile_cached = compiled.cached;
+    if (compiled.ok() && form == Form::kCudaModule) HONE_TRY(cuda::FindDevices());
     if (compiled.ok()) return compiled.library;
     Verdict& verdict = evaluation.verdict;
     verdict.outcome = Outcome::kCompileError;
     verdict.evidence.log = Printable(compiled.log);
     if (compiled.timed_out) {
-      verdict.reason = fmt::format("the compiler did not end within {} s", compile.wall.count() / 1000);
+      verdict.reason = compiled.errors.front().message;
     } else if (!compiled.errors.empty()) {
       const Diagnostic& first = compiled.errors.front();
-      verdict.evidence.line = first.line;
-      verdict.evidence.column = first.column;
+      if (first.line > 0) verdict.evidence.line = first.line;
+      if (first.column > 0) verdict.evidence.column = first.column;
       verdict.evidence.detail = Printable(first.message);
-      verdict.reason = fmt::format("line {}: {}", first.line, verdict.evidence.detail);
+      verdict.reason =
+          first.line > 0 ? fmt::format("line {}: {}", first.line, verdict.evidence.detail) : verdict.evidence.detail;
       if (ours) {
         verdict.evidence.line = verdict.evidence.column = std::nullopt;
         verdict.reason = "the C++ that this program becomes does not compile: " + verdict.evidence.detail;
@@ -209,6 +237,15 @@ class LocalEvaluator : public Evaluator {
     const auto cache = HONE_TRY(BuildCache::Open());
     const std::string packed = cuda::Pack(plan);
     return HONE_TRY(cache.KeepBytes(Sha256(packed), packed, "")).file;
+  }
+
+  Result<void> CertifyIt(const CompiledCandidate& compiled, Evaluation& evaluation) const {
+    return Certify({.problem = problem_,
+                    .form = compiled.form,
+                    .built = compiled.file,
+                    .program = options_.program,
+                    .device = options_.device},
+                   evaluation);
   }
 
   // One line to the judge, and its answer's content.

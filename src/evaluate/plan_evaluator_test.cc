@@ -6,10 +6,12 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
 #include <memory>
 
 #include "base/files.h"
 #include "candidate/plan.h"
+#include "evaluate/certify.h"
 #include "evaluate/local_evaluator.h"
 #include "target/cuda/driver.h"
 #include "target/cuda/nvrtc.h"
@@ -45,10 +47,12 @@ Plan FromSource(std::string source) {
   return plan;
 }
 
-std::string HostileFolder() {
+std::string DataFolder(const std::string& name) {
   const char* source = std::getenv("HONE_SOURCE");
-  return std::string(source ? source : ".") + "/tests/data/hostile_cuda";
+  return std::string(source ? source : ".") + "/tests/data/" + name;
 }
+
+std::string HostileFolder() { return DataFolder("hostile_cuda"); }
 
 class PlanEvaluatorTest : public testing::Test {
  protected:
@@ -64,9 +68,10 @@ class PlanEvaluatorTest : public testing::Test {
     return *evaluator;
   }
 
-  static Evaluation Evaluate(const Candidate& candidate, bool time = false) {
-    auto evaluation =
-        Shared().Evaluate(candidate, {.time = time, .timing_budget = std::chrono::milliseconds(300), .baselines = {}});
+  static Evaluation Evaluate(const Candidate& candidate, bool time = false, bool certify = false) {
+    auto evaluation = Shared().Evaluate(
+        candidate,
+        {.time = time, .timing_budget = std::chrono::milliseconds(300), .baselines = {}, .certify = certify});
     EXPECT_TRUE(evaluation) << evaluation.error().message;
     return evaluation ? std::move(*evaluation) : Evaluation{};
   }
@@ -103,6 +108,8 @@ TEST_F(PlanOnDeviceTest, EveryHostileKernelIsRefusedForItsReason) {
     ASSERT_TRUE(source);
     const std::string expected = source->substr(3, source->find('\n') - 3);
     const auto evaluation = Evaluate(Of(FromSource(*source)));
+    std::cout << file.stem().string() << " | " << Name(evaluation.verdict.outcome) << " | " << evaluation.verdict.reason
+              << " | " << evaluation.stages.check_ms << " ms check\n";
     EXPECT_EQ(Name(evaluation.verdict.outcome), expected) << file.filename() << ": " << evaluation.verdict.reason;
     if (expected != "accepted") {
       EXPECT_FALSE(evaluation.verdict.reason.empty()) << file.filename();
@@ -142,6 +149,32 @@ TEST_F(PlanOnDeviceTest, WhoIsClearlySlowerThanTheFastestIsTimedLess) {
   EXPECT_FALSE(whole->timing->ended_early);
   EXPECT_TRUE(early->timing->ended_early);
   EXPECT_LT(early->timing->warm.count, whole->timing->warm.count);
+}
+
+// Accepted by its outputs, and refused for what compute-sanitizer sees.
+TEST_F(PlanOnDeviceTest, WhatComputeSanitizerFindsIsRefused) {
+  if (const auto version = SanitizerVersion(); !version) GTEST_SKIP() << version.error().message;
+  for (const auto& file : fs::directory_iterator(DataFolder("certified_cuda"))) {
+    const auto source = ReadFile(file.path());
+    ASSERT_TRUE(source);
+    const std::string expected = source->substr(3, source->find('\n') - 3);
+    EXPECT_TRUE(Evaluate(Of(FromSource(*source))).verdict.accepted()) << file.path();
+    const auto evaluation = Evaluate(Of(FromSource(*source)), false, true);
+    std::cout << file.path().stem().string() << " | " << Name(evaluation.verdict.outcome) << " | "
+              << evaluation.verdict.reason << '\n';
+    for (const auto& line : evaluation.certificate) std::cout << "  " << line << '\n';
+    EXPECT_EQ(Name(evaluation.verdict.outcome), expected) << file.path() << ": " << evaluation.verdict.reason;
+    EXPECT_FALSE(evaluation.certificate.empty());
+  }
+}
+
+TEST_F(PlanOnDeviceTest, WhatHoldsTheCacheIsColdAllTheSame) {
+  const auto honest = Evaluate(Of(FromSource(*ReadFile(HostileFolder() + "/honest.cu"))), true);
+  const auto holds = Evaluate(Of(FromSource(*ReadFile(HostileFolder() + "/holds_the_cache.cu"))), true);
+  ASSERT_TRUE(honest.timing && holds.timing) << honest.verdict.reason << holds.verdict.reason;
+  std::cout << "cold: honest " << honest.timing->cold.median_us << " us, holds the cache "
+            << holds.timing->cold.median_us << " us\n";
+  EXPECT_GT(holds.timing->cold.median_us, 0.8 * honest.timing->cold.median_us);
 }
 
 TEST_F(PlanOnDeviceTest, AnHonestPlanIsTimed) {

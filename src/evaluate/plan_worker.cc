@@ -11,46 +11,25 @@
 #include <vector>
 
 #include "base/files.h"
+#include "evaluate/device_room.h"
 #include "evaluate/protocol.h"
 #include "evaluate/worker.h"
 #include "target/cuda/built_plan.h"
 #include "target/cuda/driver.h"
+#include "target/cuda/try.h"
 
 namespace hone {
 namespace {
 
 using cuda::Address;
-using cuda::Context;
-using cuda::Exchange;
-using cuda::GpuClock;
 using cuda::LoadedPlan;
 template <class T>
 using Try = cuda::Try<T>;
-
-// Like HONE_TRY, for the driver's failures.
-#define HONE_GPU(expr)                                             \
-  __extension__({                                                  \
-    auto try_ = (expr);                                            \
-    if (!try_) return tl::unexpected<cuda::Failure>(try_.error()); \
-    internal::Unwrap(try_);                                        \
-  })
 
 // To choose the way of asking. A launch takes microseconds: of a plan that runs for milliseconds few trials tell.
 constexpr int kGraphTrials = 5;
 constexpr double kGraphTrialUs = 2000, kGraphTrialsUs = 20'000;
 constexpr int kBufferPoison = 0xff;  // a NaN in every real type, -1 in the others
-
-}  // namespace
-
-namespace internal {
-template <class T>
-T Unwrap(Try<T>& result) {
-  return std::move(*result);
-}
-inline void Unwrap(Try<void>&) {}
-}  // namespace internal
-
-namespace {
 
 class PlanWorker {
  public:
@@ -89,12 +68,7 @@ class PlanWorker {
   }
 
   Try<void> Open() {
-    context_ = HONE_GPU(Context::Open(0));
-    clock_ = std::make_unique<GpuClock>(HONE_GPU(GpuClock::Create(*context_)));
-    input_memory_ = HONE_GPU(Exchange::Open(*context_, kInputsDescriptor, setup_.input_bytes));
-    output_memory_ = HONE_GPU(Exchange::Open(*context_, kOutputsDescriptor, setup_.output_bytes));
-    flush_bytes_ = 2 * context_->device().l2_bytes + 1;
-    flush_ = HONE_GPU(context_->Allocate(flush_bytes_));
+    room_ = HONE_GPU(DeviceRoom::Open(setup_));
     return {};
   }
 
@@ -107,10 +81,10 @@ class PlanWorker {
       return {};
     }
     HONE_GPU(Unload());
-    guard_inputs_ = request.guard_inputs != 0;
-    plan_ = HONE_GPU(LoadedPlan::Load(*context_, *built));
+    room_->GuardInputs(request.guard_inputs != 0);
+    plan_ = HONE_GPU(LoadedPlan::Load(room_->context(), *built));
     HONE_GPU(plan_->FillBuffers(kBufferPoison));
-    const View at = HONE_GPU(Map(0));
+    const auto at = HONE_GPU(room_->Map(0));
     parameters_ = TensorsAt(setup_.parameters, setup_.parameter_places, at.inputs);
     return {};
   }
@@ -121,33 +95,16 @@ class PlanWorker {
     graph_ = chosen_ = false;
     if (!plan_) return {};
     HONE_GPU(plan_->FillBuffers(kBufferPoison));  // the next plan shall find nothing that this one has computed
-    HONE_GPU(context_->Wait());
+    HONE_GPU(room_->context().Wait());
     plan_.reset();
     return {};
-  }
-
-  // The judge's memory at addresses of its own for each view.
-  struct View {
-    Address inputs = 0, outputs = 0;
-  };
-  Try<View> Map(std::uint32_t view) {
-    auto& views = views_[guard_inputs_];
-    while (views.size() <= view) {
-      using Access = Exchange::Access;
-      View one;
-      one.inputs = HONE_GPU(input_memory_->Map(guard_inputs_ ? Access::kRead : Access::kReadWrite));
-      one.outputs = HONE_GPU(output_memory_->Map(Access::kReadWrite));
-      views.push_back(one);
-    }
-    return views[view];
   }
 
   static std::vector<LoadedPlan::Binding> TensorsAt(const std::vector<Tensor>& tensors,
                                                     const std::vector<Place>& places, Address base) {
     std::vector<LoadedPlan::Binding> bindings;
     for (std::size_t i = 0; i < places.size(); ++i) {
-      const auto at = base + static_cast<Address>(places[i].offset + places[i].data);
-      bindings.push_back({tensors[i].name, at, places[i].bytes, tensors[i].dtype});
+      bindings.push_back({tensors[i].name, DeviceRoom::At(base, places[i]), places[i].bytes, tensors[i].dtype});
     }
     return bindings;
   }
@@ -156,7 +113,7 @@ class PlanWorker {
   Try<int> Bind(std::uint32_t from, std::uint32_t into, std::uint32_t view) {
     const auto found = bound_.find({from, into, view});
     if (found != bound_.end()) return found->second;
-    const View at = HONE_GPU(Map(view));
+    const auto at = HONE_GPU(room_->Map(view));
     auto tensors = TensorsAt(setup_.inputs, setup_.input_slots[from], at.inputs);
     const auto outputs = TensorsAt(setup_.outputs, setup_.output_slots[into], at.outputs);
     tensors.insert(tensors.end(), parameters_.begin(), parameters_.end());
@@ -165,18 +122,27 @@ class PlanWorker {
   }
 
   Try<void> Prepare(Reply& reply) {
-    HONE_GPU(clock_->Start());
+    HONE_GPU(room_->clock().Start());
     HONE_GPU(plan_->Prepare(parameters_));
-    reply.nanoseconds = static_cast<std::uint64_t>(1000 * HONE_GPU(clock_->Stop()));
+    reply.nanoseconds = static_cast<std::uint64_t>(1000 * HONE_GPU(room_->clock().Stop()));
     return {};
   }
 
   Try<void> Run(const Request& request, Reply& reply) {
     const int bound = HONE_GPU(Bind(request.slots[0], request.slots[1], request.view));
-    HONE_GPU(clock_->Start());
-    for (std::uint32_t i = 0; i < request.count; ++i) HONE_GPU(plan_->Run(bound));
-    reply.nanoseconds = static_cast<std::uint64_t>(1000 * HONE_GPU(clock_->Stop()));
-    return context_->Wait();
+    // Before every kernel: what one leaves behind is nothing that the next may count on.
+    const bool fill = request.count == 1 && request.keep_shared == 0;
+    if (fill) plan_->BeforeKernels([this] { return room_->FillShared(); });
+    const auto done = RunOften(bound, request.count, reply);
+    plan_->BeforeKernels(nullptr);
+    return done;
+  }
+
+  Try<void> RunOften(int bound, std::uint32_t count, Reply& reply) {
+    HONE_GPU(room_->clock().Start());
+    for (std::uint32_t i = 0; i < count; ++i) HONE_GPU(plan_->Run(bound));
+    reply.nanoseconds = static_cast<std::uint64_t>(1000 * HONE_GPU(room_->clock().Stop()));
+    return room_->context().Wait();
   }
 
   Try<void> Once(int bound) { return graph_ ? plan_->RunGraph(bound) : plan_->Run(bound); }
@@ -188,13 +154,13 @@ class PlanWorker {
     for (int trial = 0; trial < kGraphTrials && spent_us < kGraphTrialsUs; ++trial) {
       for (const bool graph : {false, true}) {
         graph_ = graph;
-        HONE_GPU(clock_->Start());
+        HONE_GPU(room_->clock().Start());
         HONE_GPU(Once(bound));
-        const double first_us = HONE_GPU(clock_->Stop());
+        const double first_us = HONE_GPU(room_->clock().Stop());
         if (trial == 0) calls = std::clamp(static_cast<int>(kGraphTrialUs / std::max(first_us, 1.0)), 1, kGraphTrials);
-        HONE_GPU(clock_->Start());
+        HONE_GPU(room_->clock().Start());
         for (int i = 0; i < calls; ++i) HONE_GPU(Once(bound));
-        const double us = HONE_GPU(clock_->Stop());
+        const double us = HONE_GPU(room_->clock().Stop());
         spent_us += first_us + us;
         best[graph] = std::min(best[graph], us / calls);
       }
@@ -216,28 +182,22 @@ class PlanWorker {
       const int bound = HONE_GPU(Bind(slot, slot, request.view));
       HONE_GPU(Once(bound));
     }
-    if (request.cold) HONE_GPU(context_->Set(flush_, static_cast<int>(++flushes_ & 0xff), flush_bytes_));
-    HONE_GPU(clock_->Start());
+    if (request.cold) HONE_GPU(room_->SweepCache());
+    HONE_GPU(room_->clock().Start());
     for (std::uint32_t repeat = 0; repeat < request.repeats; ++repeat) {
       for (const int bound : bounds) HONE_GPU(Once(bound));
     }
-    reply.nanoseconds = static_cast<std::uint64_t>(1000 * HONE_GPU(clock_->Stop()));
+    reply.nanoseconds = static_cast<std::uint64_t>(1000 * HONE_GPU(room_->clock().Stop()));
     return {};
   }
 
   WorkerSetup setup_;
-  std::unique_ptr<Context> context_;
-  std::unique_ptr<Exchange> input_memory_, output_memory_;  // the judge's
-  std::unique_ptr<GpuClock> clock_;
+  std::unique_ptr<DeviceRoom> room_;
   std::unique_ptr<LoadedPlan> plan_;
-  std::vector<View> views_[2];  // with the inputs writable, and guarded
   std::vector<LoadedPlan::Binding> parameters_;
   std::map<std::array<std::uint32_t, 3>, int> bound_;
-  Address flush_ = 0;
-  std::int64_t flush_bytes_ = 0;
-  unsigned flushes_ = 0;
   Try<void> ready_;
-  bool guard_inputs_ = false, graph_ = false, chosen_ = false;
+  bool graph_ = false, chosen_ = false;
 };
 
 }  // namespace

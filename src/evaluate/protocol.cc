@@ -1,11 +1,30 @@
 #include "evaluate/protocol.h"
 
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 namespace hone {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::string_view kDigits = "0123456789abcdef";
+
+std::string InHex(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) {
+    text += kDigits[static_cast<unsigned char>(c) >> 4];
+    text += kDigits[static_cast<unsigned char>(c) & 15];
+  }
+  return text;
+}
+
+std::string FromHex(std::string_view text) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < text.size(); i += 2)
+    bytes += static_cast<char>(kDigits.find(text[i]) << 4 | kDigits.find(text[i + 1]));
+  return bytes;
+}
 
 json ToJson(const std::vector<Place>& places) {
   json out = json::array();
@@ -49,6 +68,7 @@ json ToJson(const std::vector<std::vector<Place>>& slots) {
 std::string ToJson(const WorkerSetup& setup) {
   return json{{"form", setup.form},
               {"library", setup.library},
+              {"kernels", InHex(setup.kernels)},
               {"threads", setup.threads},
               {"views", setup.views},
               {"input_bytes", setup.input_bytes},
@@ -71,6 +91,7 @@ Result<WorkerSetup> ParseWorkerSetup(const std::string& line) {
     WorkerSetup setup;
     setup.form = from.at("form");
     setup.library = from.at("library");
+    setup.kernels = FromHex(from.at("kernels").get<std::string>());
     setup.threads = from.at("threads");
     setup.views = from.at("views");
     setup.input_bytes = from.at("input_bytes");

@@ -23,18 +23,22 @@ inline constexpr int kOutputsDescriptor = 5;  // outputs
 inline constexpr int kReportedExit = 120;     // status of a worker that has said over the channel why it ends
 inline constexpr std::size_t kMaxSlots = 16;
 
-// What a worker runs. A module is foreign code in the worker's process. A plan is not: all that the process does is
-// ours, the kernels can reach the device memory of its context alone.
-enum class Form : std::uint8_t { kModule, kPlan };
+// What a worker runs. A module is foreign code in the worker's process, with its tensors in host memory (kModule) or on
+// a device (kCudaModule). A plan is not: all that the process does is ours, the kernels can reach the device memory of
+// its context alone.
+enum class Form : std::uint8_t { kModule, kPlan, kCudaModule };
+inline bool OnDevice(Form form) { return form != Form::kModule; }
+inline bool IsForeign(Form form) { return form != Form::kPlan; }
 
 // A slot is memory for one set of inputs, or of outputs. The worker maps each input and output slot `views` times, at
 // different addresses: the same data can so be given twice at different places.
 struct WorkerSetup {
   Form form = Form::kModule;
   std::string library;  // path as the worker sees it, of a shared object; a plan's comes with Ask::kLoad
+  std::string kernels;  // on a device: the cubin of the worker's own kernels
   int threads = 1;
   int views = 1;
-  std::int64_t input_bytes = 0, output_bytes = 0;   // of a plan: of the memory behind the two descriptors
+  std::int64_t input_bytes = 0, output_bytes = 0;   // on a device: of the memory behind the two descriptors
   std::int64_t allowance_bytes = 0;                 // address space that the candidate may use
   std::int64_t cpu_seconds = 0;                     // RLIMIT_CPU
   std::int64_t flush_bytes = 0;                     // buffer that is swept before a cold call
@@ -46,7 +50,7 @@ std::string ToJson(const WorkerSetup& setup);  // one line
 Result<WorkerSetup> ParseWorkerSetup(const std::string& line);
 
 enum class Ask : std::uint32_t {
-  kLoad,     // dlopen and look for the symbols; of a plan, load `library`
+  kLoad,     // dlopen and look for the symbols; of a plan, load Request::library
   kPrepare,  // hone_prepare, if there is one
   kRun,      // hone_run, `count` times, from slots[0] into slots[1]
   kRelease,  // hone_release, if there was a hone_prepare
@@ -64,7 +68,9 @@ struct Request {
   std::uint32_t cold = 0;      // flush slots[0] and the parameters from all caches before the clock starts
   std::uint32_t view = 0;
   std::uint32_t slots[kMaxSlots] = {};
-  std::uint32_t guard_inputs = 0;  // kLoad of a plan: its kernels fault when they write to an input
+  std::uint32_t guard_inputs = 0;  // kLoad, on a device: kernels fault when they write to an input
+  std::uint32_t held = 0;          // kRun of a CUDA module: its stream is busy until the next question
+  std::uint32_t keep_shared = 0;   // kRun, on a device: shared memory is not filled with NaNs before
   char library[1024] = {};         // kLoad of a plan: path of the built plan
 };
 
@@ -87,7 +93,11 @@ struct Reply {
   Said said = Said::kDone;
   std::int32_t code = 0;
   std::uint64_t nanoseconds = 0;  // of the calls asked for, by the worker's clock
-  std::uint64_t after_ns = 0;     // kRun of one call: processor time of other threads right after the return
+  // kRun of one call: what went on after the return, as processor time of other threads or, on a device, as time until
+  // it stood still once the stream was done.
+  std::uint64_t after_ns = 0;
+  std::uint32_t held = 0;             // kRun with `held`: it still is
+  std::int64_t persisting_bytes = 0;  // of the device's second-level cache that the module has set aside
   std::uint64_t address = 0;
   Zone zone = Zone::kNone;  // of a fault: the tensor whose memory or red zone it was
   std::uint32_t tensor = 0;

@@ -28,6 +28,7 @@ char library_path[4096];
 std::uint64_t cookie = 0;
 std::uint64_t probe_bytes = 0;
 void (*locate_fault)(Reply&) = nullptr;
+bool has_device = false;
 volatile std::uint64_t report_nonce = 0;
 alignas(64) char signal_stack[64 << 10];
 
@@ -63,6 +64,7 @@ bool StartsWith(const char* text, const char* start) { return std::strncmp(text,
 
 // Opens for reading that a library or the C library itself may need; all others are the candidate's own wish.
 bool MayOpen(const char* path, std::uint64_t flags) {
+  if (has_device && StartsWith(path, "/dev/nvidia") && !std::strstr(path, "..")) return true;
   if ((flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)) != 0 || (flags & O_TMPFILE) == O_TMPFILE)
     return false;
   if (std::strcmp(path, library_path) == 0) return true;
@@ -70,6 +72,17 @@ bool MayOpen(const char* path, std::uint64_t flags) {
   for (const char* start :
        {"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "/usr/local/lib/", "/etc/ld.so.", "/sys/devices/system/"}) {
     if (StartsWith(path, start)) return true;
+  }
+  if (has_device) {
+    for (const char* start :
+         {"/usr/local/cuda", "/opt/nvidia/", "/sys/", "/proc/driver/nvidia", "/proc/sys/", "/etc/nvidia"}) {
+      if (StartsWith(path, start)) return true;
+    }
+    for (const char* whole :
+         {"/proc/devices", "/proc/modules", "/proc/self/stat", "/proc/self/cmdline", "/proc/self/mounts",
+          "/proc/self/mountinfo", "/proc/filesystems", "/dev/null", "/dev/zero", "/dev/urandom"}) {
+      if (std::strcmp(path, whole) == 0) return true;
+    }
   }
   for (const char* whole : {"/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/self/maps", "/proc/self/status",
                             "/proc/self/cgroup", "/proc/sys/vm/overcommit_memory"}) {
@@ -145,12 +158,16 @@ bool Limit(int resource, std::uint64_t value, std::uint64_t hard = 0) {
 
 class Filter {
  public:
-  Filter() : context_(seccomp_init(SCMP_ACT_TRAP)) {}
+  explicit Filter(std::uint32_t otherwise) : context_(seccomp_init(otherwise)) {}
   ~Filter() { seccomp_release(context_); }
 
   template <class... Tests>
   void Allow(int number, Tests... tests) {
     Add(SCMP_ACT_ALLOW, number, tests...);
+  }
+  template <class... Tests>
+  void Forbid(int number, Tests... tests) {
+    Add(SCMP_ACT_TRAP, number, tests...);
   }
   template <class... Tests>
   void Refuse(int error, int number, Tests... tests) {
@@ -175,8 +192,102 @@ scmp_arg_cmp Has(unsigned argument, std::uint64_t mask, std::uint64_t value) {
   return {argument, SCMP_CMP_MASKED_EQ, mask, value};
 }
 
+// For a candidate on a device: what its driver calls is its own business, and differs from version to version.
+int LoadDeviceFilter() {
+  Filter filter(SCMP_ACT_ALLOW);
+  for (const int number : {SCMP_SYS(execve),
+                           SCMP_SYS(execveat),
+                           SCMP_SYS(fork),
+                           SCMP_SYS(vfork),
+                           SCMP_SYS(clone),
+                           SCMP_SYS(open),
+                           SCMP_SYS(openat2),
+                           SCMP_SYS(open_by_handle_at),
+                           SCMP_SYS(creat),
+                           SCMP_SYS(socket),
+                           SCMP_SYS(socketpair),
+                           SCMP_SYS(connect),
+                           SCMP_SYS(bind),
+                           SCMP_SYS(listen),
+                           SCMP_SYS(accept),
+                           SCMP_SYS(accept4),
+                           SCMP_SYS(sendmsg),
+                           SCMP_SYS(sendmmsg),
+                           SCMP_SYS(recvmsg),
+                           SCMP_SYS(recvmmsg),
+                           SCMP_SYS(kill),
+                           SCMP_SYS(tkill),
+                           SCMP_SYS(rt_sigqueueinfo),
+                           SCMP_SYS(rt_tgsigqueueinfo),
+                           SCMP_SYS(pidfd_open),
+                           SCMP_SYS(pidfd_send_signal),
+                           SCMP_SYS(pidfd_getfd),
+                           SCMP_SYS(ptrace),
+                           SCMP_SYS(process_vm_readv),
+                           SCMP_SYS(process_vm_writev),
+                           SCMP_SYS(shmget),
+                           SCMP_SYS(shmat),
+                           SCMP_SYS(msgget),
+                           SCMP_SYS(semget),
+                           SCMP_SYS(mq_open),
+                           SCMP_SYS(timer_create),
+                           SCMP_SYS(timerfd_create),
+                           SCMP_SYS(setitimer),
+                           SCMP_SYS(alarm),
+                           SCMP_SYS(rename),
+                           SCMP_SYS(renameat),
+                           SCMP_SYS(renameat2),
+                           SCMP_SYS(unlink),
+                           SCMP_SYS(unlinkat),
+                           SCMP_SYS(rmdir),
+                           SCMP_SYS(mkdir),
+                           SCMP_SYS(mkdirat),
+                           SCMP_SYS(mknod),
+                           SCMP_SYS(mknodat),
+                           SCMP_SYS(link),
+                           SCMP_SYS(linkat),
+                           SCMP_SYS(symlink),
+                           SCMP_SYS(symlinkat),
+                           SCMP_SYS(chmod),
+                           SCMP_SYS(fchmod),
+                           SCMP_SYS(fchmodat),
+                           SCMP_SYS(chown),
+                           SCMP_SYS(fchown),
+                           SCMP_SYS(fchownat),
+                           SCMP_SYS(truncate),
+                           SCMP_SYS(mount),
+                           SCMP_SYS(umount2),
+                           SCMP_SYS(pivot_root),
+                           SCMP_SYS(chroot),
+                           SCMP_SYS(unshare),
+                           SCMP_SYS(setns),
+                           SCMP_SYS(bpf),
+                           SCMP_SYS(perf_event_open),
+                           SCMP_SYS(userfaultfd),
+                           SCMP_SYS(io_uring_setup),
+                           SCMP_SYS(keyctl),
+                           SCMP_SYS(add_key),
+                           SCMP_SYS(request_key),
+                           SCMP_SYS(seccomp),
+                           SCMP_SYS(personality),
+                           SCMP_SYS(setrlimit),
+                           SCMP_SYS(inotify_init1),
+                           SCMP_SYS(fanotify_init),
+                           SCMP_SYS(acct),
+                           SCMP_SYS(quotactl)}) {
+    filter.Forbid(number);
+  }
+  filter.Forbid(SCMP_SYS(openat), scmp_arg_cmp{4, SCMP_CMP_NE, cookie, 0});
+  filter.Forbid(SCMP_SYS(sendto), scmp_arg_cmp{0, SCMP_CMP_NE, kChannelDescriptor, 0});
+  filter.Forbid(SCMP_SYS(prlimit64), scmp_arg_cmp{2, SCMP_CMP_NE, 0, 0});
+  filter.Forbid(SCMP_SYS(tgkill), scmp_arg_cmp{0, SCMP_CMP_NE, static_cast<std::uint64_t>(getpid()), 0});
+  filter.Forbid(SCMP_SYS(rt_sigaction), scmp_arg_cmp{0, SCMP_CMP_LT, 32, 0}, scmp_arg_cmp{1, SCMP_CMP_NE, 0, 0});
+  filter.Refuse(ENOSYS, SCMP_SYS(clone3));  // the C library then asks clone, which is forbidden
+  return filter.Load();
+}
+
 int LoadFilter() {
-  Filter filter;
+  Filter filter(SCMP_ACT_TRAP);
   for (const int number : {SCMP_SYS(read),
                            SCMP_SYS(readv),
                            SCMP_SYS(pread64),
@@ -275,13 +386,16 @@ Result<void> CloseSandbox(const SandboxRules& rules, void (*locate)(Reply& fault
   std::strncpy(library_path, rules.library.c_str(), sizeof library_path - 1);
   probe_bytes = std::max<std::uint64_t>(rules.allowance_bytes / 2, 1 << 20);
   locate_fault = locate;
+  has_device = rules.device;
   if (getrandom(&cookie, sizeof cookie, 0) != sizeof cookie) return Fail(ErrorKind::kIo, "getrandom failed");
   // The arguments of system calls are compared as they are: never the 0 that an ordinary call happens to leave there.
   cookie |= 1ull << 63;
   if (!InstallHandlers())
     return Fail(ErrorKind::kIo, fmt::format("cannot install signal handlers: {}", std::strerror(errno)));
 #ifndef HONE_SANITIZED  // a sanitizer's shadow memory takes terabytes of addresses
-  if (!Limit(RLIMIT_AS, rules.address_space_bytes)) return Fail(ErrorKind::kIo, "cannot limit the address space");
+  if ((rules.address_space_bytes > 0 && !Limit(RLIMIT_AS, rules.address_space_bytes)) ||
+      (rules.data_bytes > 0 && !Limit(RLIMIT_DATA, rules.data_bytes)))
+    return Fail(ErrorKind::kIo, "cannot limit the address space");
 #endif
   if (!Limit(RLIMIT_CORE, 0) || !Limit(RLIMIT_FSIZE, kOutputBytes) ||
       !Limit(RLIMIT_CPU, rules.cpu_seconds, rules.cpu_seconds + 5)) {  // SIGXCPU first, which says what it was
@@ -289,7 +403,7 @@ Result<void> CloseSandbox(const SandboxRules& rules, void (*locate)(Reply& fault
   }
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
     return Fail(ErrorKind::kIo, "the kernel knows no PR_SET_NO_NEW_PRIVS");
-  if (const int error = LoadFilter(); error != 0) {
+  if (const int error = has_device ? LoadDeviceFilter() : LoadFilter(); error != 0) {
     return Fail(ErrorKind::kTool, fmt::format("cannot load the system call filter: {}", std::strerror(-error)));
   }
   return {};

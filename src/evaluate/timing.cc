@@ -29,7 +29,7 @@ WorkerParticipant::WorkerParticipant(WorkerProcess worker, std::unique_ptr<Timed
                                      std::uint64_t seed)
     : worker_(std::move(worker)), slots_(std::move(slots)), call_wall_(call_wall), random_(seed) {}
 
-Result<std::optional<WorkerParticipant::Shot>> WorkerParticipant::Shoot(Request request) {
+Result<std::optional<WorkerParticipant::Shot>> WorkerParticipant::Shoot(Request request, bool touch) {
   request.ask = Ask::kTime;
   request.view = 0;
   for (std::uint32_t i = 0; i < request.count; ++i) HONE_TRY(slots_->Disturb(request.slots[i], random_));
@@ -42,10 +42,17 @@ Result<std::optional<WorkerParticipant::Shot>> WorkerParticipant::Shoot(Request 
     if (answer.interrupted) return Fail(ErrorKind::kTimeout, "interrupted");
     return std::nullopt;
   }
+  double outer_us = static_cast<double>(answer.wall_ns) / 1000;
+  if (touch) outer_us += HONE_TRY(Touch());
   const auto slot = request.slots[random_() % request.count];
   if (random_() % ++shots_ == 0) HONE_TRY(slots_->Keep(slot));
-  return Shot{static_cast<double>(answer.reply->nanoseconds) / 1000 / calls,
-              static_cast<double>(answer.wall_ns) / 1000};
+  return Shot{static_cast<double>(answer.reply->nanoseconds) / 1000 / calls, outer_us};
+}
+
+Result<double> WorkerParticipant::Touch() {
+  const auto begin = Clock::now();
+  HONE_TRY(slots_->Touch());
+  return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
 }
 
 Result<Turn> WorkerParticipant::Sample(microseconds slice, int cold) {
@@ -105,7 +112,7 @@ Result<void> WorkerParticipant::CheckClock() {
       refused_ = answer.verdict;
       return {};
     }
-    pings.push_back(static_cast<double>(answer.wall_ns) / 1000);
+    pings.push_back(static_cast<double>(answer.wall_ns) / 1000 + HONE_TRY(Touch()));
   }
   // The question's way there and back is not the worker's doing; being put aside by the system is not either, so the
   // best of some.
@@ -115,7 +122,7 @@ Result<void> WorkerParticipant::CheckClock() {
   const int shots = call_us_ > 100e3 ? 1 : kClockShots;
   double least = HUGE_VAL, inside = 0, outside = 0;
   for (int i = 0; i < shots && least > kClockTolerance * outside + allowed; ++i) {
-    const auto shot = HONE_TRY(Shoot(request));
+    const auto shot = HONE_TRY(Shoot(request, true));
     if (!shot) return {};
     const double claimed = shot->call_us * request.repeats;
     if (const double off = std::abs(shot->outer_us - claimed); off < least) {

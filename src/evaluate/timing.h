@@ -57,7 +57,10 @@ class WorkerParticipant : public Participant {
     double call_us = 0;   // by the worker's clock
     double outer_us = 0;  // the whole question, by ours
   };
-  Result<std::optional<Shot>> Shoot(Request request);
+  // `touch`: the question is over when the slots' device has done something for us after it.
+  Result<std::optional<Shot>> Shoot(Request request, bool touch = false);
+
+  Result<double> Touch();  // microseconds by our clock
 
   WorkerProcess worker_;
   std::unique_ptr<TimedSlots> slots_;

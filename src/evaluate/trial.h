@@ -61,6 +61,9 @@ class TimedSlots {
   virtual Result<void> Disturb(std::size_t slot, std::mt19937_64& random) = 0;
   // Keeps the call that was last made in the slot, instead of what was kept before.
   virtual Result<void> Keep(std::size_t slot) = 0;
+  // Has the device do next to nothing for us, and waits for it: as long as others keep it at work, that takes longer.
+  // On a host it is nothing at all.
+  virtual Result<void> Touch() = 0;
   virtual bool kept() const = 0;
 };
 

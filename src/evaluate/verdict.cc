@@ -218,6 +218,7 @@ json ToJson(const Evaluation& evaluation) {
   out["sandbox"] = evaluation.sandbox;
   if (verdict.accepted()) write("accuracy", verdict);
   write("timing", evaluation.timing);
+  if (!evaluation.certificate.empty()) out["certificate"] = evaluation.certificate;
   if (!evaluation.notes.empty()) out["notes"] = evaluation.notes;
   return out;
 }
@@ -236,6 +237,7 @@ Result<Evaluation> ParseEvaluation(const json& from) {
     read("timing", evaluation.timing);
     read("stages", evaluation.stages);
     read("sandbox", evaluation.sandbox);
+    read("certificate", evaluation.certificate);
     read("notes", evaluation.notes);
     return evaluation;
   } catch (const json::exception& error) {

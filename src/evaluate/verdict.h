@@ -106,7 +106,9 @@ struct Evaluation {
   Verdict verdict;
   std::optional<Timing> timing;  // accepted ones, when timing was asked for
   StageTimes stages;
-  std::string sandbox;             // "bubblewrap + seccomp", "seccomp", ...: what held the candidate
+  std::string sandbox;  // "bubblewrap + seccomp", "seccomp", ...: what held the candidate
+  // What compute-sanitizer says of it, one line a tool: "memcheck: no accesses out of bounds, 2.1 s".
+  std::vector<std::string> certificate;
   std::vector<std::string> notes;  // what is missing in this evaluation: "baseline 'compile': no C compiler"
 };
 

@@ -8,8 +8,6 @@
 
 #include <cstdio>
 #include <cstring>
-#include <exception>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -18,6 +16,7 @@
 #include <immintrin.h>
 #endif
 
+#include "evaluate/loaded_module.h"
 #include "evaluate/protocol.h"
 #include "evaluate/sandbox.h"
 #include "hone/module.h"
@@ -58,11 +57,17 @@ void Locate(Reply& fault) {
   }
 }
 
-DLDataType ToDlpack(DType dtype) {
-  std::uint8_t code = kDLInt;
-  if (IsFloat(dtype)) code = dtype == DType::kBF16 ? kDLBfloat : kDLFloat;
-  if (dtype == DType::kU8 || dtype == DType::kBool) code = kDLUInt;  // DLPack 0.6 has no bool: one byte, 0 or 1
-  return {code, static_cast<std::uint8_t>(8 * Bytes(dtype)), 1};
+// What other threads do while this one sleeps for a moment, as nanoseconds of processor time.
+std::uint64_t WorkOfOtherThreads() {
+  // The thread's clock first: under RLIMIT_CPU the process's clock knows of a running thread only what it was told
+  // last, and reading the thread's tells it.
+  const auto own = Now(CLOCK_THREAD_CPUTIME_ID);
+  const auto all = Now(CLOCK_PROCESS_CPUTIME_ID);
+  const timespec time{0, kAfterNs};
+  nanosleep(&time, nullptr);
+  const auto mine = Now(CLOCK_THREAD_CPUTIME_ID) - own;
+  const auto others = Now(CLOCK_PROCESS_CPUTIME_ID) - all;
+  return others > mine ? others - mine : 0;
 }
 
 class Worker {
@@ -95,38 +100,20 @@ class Worker {
   }
 
   Reply WorkerAnswer(const Request& request) {
-    Reply reply;
-    SetReportNonce(request.nonce);
-    try {
+    return LoadedModule::Guarded(request, [&](Reply& reply) {
       switch (request.ask) {
-        case Ask::kLoad: Load(reply); break;
-        case Ask::kPrepare: CallPrepare(reply); break;
+        case Ask::kLoad: module_.Load(setup_.library, reply); break;
+        case Ask::kPrepare: Prepare(reply); break;
         case Ask::kRun: Run(request, reply); break;
-        case Ask::kRelease:
-          if (release_) release_(state_);
-          state_ = nullptr;
-          break;
+        case Ask::kRelease: module_.Release(); break;
         case Ask::kTime: Time(request, reply); break;
         case Ask::kUnload:
         case Ask::kPing: break;
       }
-    } catch (const std::bad_alloc&) {
-      reply.said = Said::kNoMemory;
-    } catch (const std::exception& error) {
-      Say(reply, Said::kThrew, error.what());
-    } catch (...) {
-      Say(reply, Said::kThrew, "something that is not a std::exception");
-    }
-    reply.nonce = request.nonce;
-    return reply;
+    });
   }
 
  private:
-  static void Say(Reply& reply, Said said, const char* text) {
-    reply.said = said;
-    std::strncpy(reply.text, text, sizeof reply.text - 1);
-  }
-
   // One slot, at an address of its own: every tensor between two guards.
   Result<std::vector<DLTensor>> Map(const std::vector<Place>& places, const std::vector<Tensor>& tensors, Zone zone) {
     const bool output = zone == Zone::kOutput;
@@ -147,13 +134,7 @@ class Worker {
       const auto begin = reinterpret_cast<std::uint64_t>(at) + static_cast<std::uint64_t>(place.data);
       mapped_tensors.push_back(
           {begin, begin + static_cast<std::uint64_t>(place.bytes), zone, static_cast<std::uint32_t>(i)});
-      DLTensor tensor{};
-      tensor.data = at + place.data;
-      tensor.device = {kDLCPU, 0};
-      tensor.ndim = static_cast<int>(tensors[i].shape.size());
-      tensor.dtype = ToDlpack(tensors[i].dtype);
-      tensor.shape = const_cast<std::int64_t*>(tensors[i].shape.data());
-      made.push_back(tensor);
+      made.push_back(ViewOf(tensors[i], at + place.data, kDLCPU));
       at += place.total + kGuardBytes;
     }
     return made;
@@ -171,83 +152,36 @@ class Worker {
             .outputs = outputs.data(),
             .output_count = static_cast<std::int32_t>(outputs.size()),
             .threads = setup_.threads,
-            .state = state_,
+            .state = module_.state(),
             .stream = nullptr};
   }
 
-  void Load(Reply& reply) {
-    void* library = dlopen(setup_.library.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library) return Say(reply, Said::kInvalid, dlerror());
-    const auto version = reinterpret_cast<decltype(&hone_abi_version)>(dlsym(library, "hone_abi_version"));
-    run_ = reinterpret_cast<decltype(run_)>(dlsym(library, "hone_run"));
-    prepare_ = reinterpret_cast<decltype(prepare_)>(dlsym(library, "hone_prepare"));
-    release_ = reinterpret_cast<decltype(release_)>(dlsym(library, "hone_release"));
-    if (!version) return Say(reply, Said::kInvalid, "it does not export hone_abi_version (extern \"C\", HONE_EXPORT)");
-    if (!run_) return Say(reply, Said::kInvalid, "it does not export hone_run (extern \"C\", HONE_EXPORT)");
-    if ((prepare_ == nullptr) != (release_ == nullptr)) {
-      return Say(reply, Said::kInvalid, "hone_prepare and hone_release come together or not at all");
-    }
-    if (const auto found = version(); found != HONE_ABI_VERSION) {
-      const auto text = "hone_abi_version() is " + std::to_string(found) + ", not " + std::to_string(HONE_ABI_VERSION);
-      return Say(reply, Said::kInvalid, text.c_str());
-    }
-  }
-
-  void CallPrepare(Reply& reply) {
-    if (!prepare_) return;
-    HoneCall call = Call(0, 0);
-    call.inputs = nullptr;
-    call.outputs = nullptr;
-    call.input_count = call.output_count = 0;
+  void Prepare(Reply& reply) {
+    if (!module_.prepares()) return;
     const auto begin = Now();
-    const auto status = prepare_(&call, &state_);
-    reply.nanoseconds = Now() - begin;
-    if (status != 0) {
-      reply.code = status;
-      Say(reply, Said::kReturned, "hone_prepare");
-    }
-  }
-
-  // False when the module says that it failed.
-  bool Once(const HoneCall& call, Reply& reply) {
-    const auto status = run_(&call);
-    if (status == 0) return true;
-    reply.code = status;
-    Say(reply, Said::kReturned, "hone_run");
-    return false;
+    if (module_.Prepare(Call(0, 0), reply)) reply.nanoseconds = Now() - begin;
   }
 
   void Run(const Request& request, Reply& reply) {
     const HoneCall call = Call(request.slots[0], request.slots[1], request.view);
     const auto begin = Now();
     for (std::uint32_t i = 0; i < request.count; ++i) {
-      if (!Once(call, reply)) return;
+      if (!module_.Run(call, reply)) return;
     }
     reply.nanoseconds = Now() - begin;
-    if (request.count == 1) reply.after_ns = WorkOfOthers();
-  }
-
-  static std::uint64_t WorkOfOthers() {
-    // The thread's clock first: under RLIMIT_CPU the process's clock knows of a running thread only what it was told
-    // last, and reading the thread's tells it.
-    const auto own = Now(CLOCK_THREAD_CPUTIME_ID);
-    const auto all = Now(CLOCK_PROCESS_CPUTIME_ID);
-    const timespec time{0, kAfterNs};
-    nanosleep(&time, nullptr);
-    const auto mine = Now(CLOCK_THREAD_CPUTIME_ID) - own;
-    const auto others = Now(CLOCK_PROCESS_CPUTIME_ID) - all;
-    return others > mine ? others - mine : 0;
+    if (request.count == 1) reply.after_ns = WorkOfOtherThreads();
   }
 
   void Time(const Request& request, Reply& reply) {
     HoneCall calls[kMaxSlots];
     for (std::uint32_t i = 0; i < request.count; ++i) calls[i] = Call(request.slots[i], request.view);
-    if (request.rehearse >= 0 && !Once(Call(static_cast<std::size_t>(request.rehearse), request.view), reply)) return;
+    if (request.rehearse >= 0 && !module_.Run(Call(static_cast<std::size_t>(request.rehearse), request.view), reply))
+      return;
     if (request.cold) Flush(calls[0]);
     const auto begin = Now();
     for (std::uint32_t repeat = 0; repeat < request.repeats; ++repeat) {
       for (std::uint32_t i = 0; i < request.count; ++i) {
-        if (!Once(calls[i], reply)) return;
+        if (!module_.Run(calls[i], reply)) return;
       }
     }
     reply.nanoseconds = Now() - begin;
@@ -286,10 +220,7 @@ class Worker {
   std::vector<DLTensor> parameters_;
   std::vector<std::uint64_t> sweep_;
   std::int64_t reserved_ = 0;  // addresses that we use ourselves
-  decltype(&hone_run) run_ = nullptr;
-  decltype(&hone_prepare) prepare_ = nullptr;
-  decltype(&hone_release) release_ = nullptr;
-  void* state_ = nullptr;
+  LoadedModule module_;
 };
 
 std::string ReadSetup() {
@@ -314,6 +245,7 @@ int WorkerMain() {
   close(0);
   dup2(2, 1);  // what the candidate prints is kept beside what it complains of
   if (setup->form == Form::kPlan) return PlanWorkerMain(std::move(*setup));
+  if (setup->form == Form::kCudaModule) return CudaModuleWorkerMain(std::move(*setup));
   Worker worker(std::move(*setup));
   if (const auto prepared = worker.Prepare(); !prepared) {
     std::fprintf(stderr, "%s\n", prepared.error().message.c_str());

@@ -20,4 +20,7 @@ int ServeRequests(const std::function<void()>& get_ready, const std::function<Re
 // The same for a plan (plan_worker.cc), whose tensors lie in device memory that the judge shares.
 int PlanWorkerMain(WorkerSetup setup);
 
+// And for a module that runs there (cuda_module_worker.cc).
+int CudaModuleWorkerMain(WorkerSetup setup);
+
 }  // namespace hone

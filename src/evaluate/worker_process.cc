@@ -12,15 +12,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
-#include "base/bubblewrap.h"
 #include "evaluate/sandbox.h"
 
 namespace hone {
@@ -78,6 +79,22 @@ Verdict Say(Outcome outcome, std::string reason) {
 
 }  // namespace
 
+void SeeTheDevice(BubblewrapOptions& bubble) {
+  std::error_code failed;
+  for (const auto& node : std::filesystem::directory_iterator("/dev", failed)) {
+    if (node.path().filename().string().starts_with("nvidia")) bubble.nodes.push_back(node.path().string());
+  }
+  bubble.processes = true;
+  bubble.read_only.push_back({"/sys", ""});
+  const char* folders = std::getenv("LD_LIBRARY_PATH");
+  std::string_view rest = folders ? folders : "";
+  while (!rest.empty()) {
+    const auto folder = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
+    if (folder.starts_with('/') && !folder.starts_with("/usr/")) bubble.read_only.push_back({std::string(folder), ""});
+  }
+}
+
 std::string Printable(std::string text) {
   for (char& c : text) {
     if ((c < 32 && c != '\n' && c != '\t') || c == 127) c = '?';
@@ -87,8 +104,10 @@ std::string Printable(std::string text) {
 
 Result<WorkerProcess> WorkerProcess::Start(const WorkerOptions& options, WorkerSetup setup, int inputs_fd,
                                            int outputs_fd) {
-  const bool foreign = setup.form == Form::kModule;
-  const bool wrapped = foreign && options.sandbox != SandboxPolicy::kProcess && BubblewrapWorks();
+  const bool foreign = IsForeign(setup.form), device = OnDevice(setup.form);
+  // A driver reads what the kernel says of its device in /proc.
+  const bool wraps = BubblewrapWorks() && (!device || BubblewrapMountsProc());
+  const bool wrapped = foreign && options.sandbox != SandboxPolicy::kProcess && wraps;
   if (foreign && options.sandbox == SandboxPolicy::kRequired && !wrapped) {
     return Fail(ErrorKind::kNotFound,
                 "bubblewrap does not work here, and candidates shall not run without it; `hone doctor` says why");
@@ -103,10 +122,12 @@ Result<WorkerProcess> WorkerProcess::Start(const WorkerOptions& options, WorkerS
 
   Command command;
   auto environment = Environment(setup.threads, options.idle);
-  if (!foreign) {
+  if (device) {
     for (const char* name : {"LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"}) {
       if (const char* value = std::getenv(name)) environment.push_back(fmt::format("{}={}", name, value));
     }
+    // All of a module is loaded at once, and nothing that the driver compiles is left in files.
+    if (foreign) environment.insert(environment.end(), {"CUDA_MODULE_LOADING=EAGER", "CUDA_CACHE_DISABLE=1"});
   }
   const std::string library = setup.library;
   if (wrapped) {
@@ -115,7 +136,8 @@ Result<WorkerProcess> WorkerProcess::Start(const WorkerOptions& options, WorkerS
     bubble.tmpfs = {};
     bubble.directory = "/";
     bubble.environment = environment;
-    bubble.devices = false;
+    bubble.devices = device;
+    if (device) SeeTheDevice(bubble);
     command.argv = BubblewrapArgv(bubble);
     command.argv.insert(command.argv.end(), {"/hone", "worker"});
     setup.library = "/module.so";
@@ -137,6 +159,7 @@ Result<WorkerProcess> WorkerProcess::Start(const WorkerOptions& options, WorkerS
   worker.channel_ = channel[0];
   worker.log_ = log;
   worker.sandbox_ = !foreign ? "a device context of its own" : wrapped ? "bubblewrap + seccomp" : "seccomp";
+  worker.wrapped_ = wrapped;
   worker.interrupt_ = options.interrupt;
   const auto told = worker.child_.WriteLine(ToJson(worker.setup_));
   bool timed_out = false, interrupted = false;
@@ -155,6 +178,7 @@ WorkerProcess::WorkerProcess(WorkerProcess&& other) noexcept
     : child_(std::move(other.child_)),
       setup_(std::move(other.setup_)),
       sandbox_(std::move(other.sandbox_)),
+      wrapped_(other.wrapped_),
       interrupt_(other.interrupt_),
       channel_(std::exchange(other.channel_, -1)),
       log_(std::exchange(other.log_, -1)),
@@ -168,6 +192,7 @@ WorkerProcess& WorkerProcess::operator=(WorkerProcess&& other) noexcept {
   child_ = std::move(other.child_);
   setup_ = std::move(other.setup_);
   sandbox_ = std::move(other.sandbox_);
+  wrapped_ = other.wrapped_;
   interrupt_ = other.interrupt_;
   channel_ = std::exchange(other.channel_, -1);
   log_ = std::exchange(other.log_, -1);
@@ -376,9 +401,7 @@ Verdict WorkerProcess::VerdictOfEnd() {
   Kill();
   if (!exit) return Say(Outcome::kCrash, "closed the channel to the judge");
   // bubblewrap hands a signal on as 128 + its number.
-  const int signal = exit->signal != 0                           ? exit->signal
-                     : exit->code > 128 && sandbox_ != "seccomp" ? exit->code - 128
-                                                                 : 0;
+  const int signal = exit->signal != 0 ? exit->signal : exit->code > 128 && wrapped_ ? exit->code - 128 : 0;
   Verdict verdict;
   if (signal == 0) {
     verdict = Say(Outcome::kCrash, fmt::format("exited with status {} before returning", exit->code));
@@ -389,6 +412,14 @@ Verdict WorkerProcess::VerdictOfEnd() {
     verdict = Say(Outcome::kTimeout, fmt::format("used {} s of processor time", setup_.cpu_seconds));
   } else if (signal == SIGKILL) {
     verdict = Say(Outcome::kOutOfMemory, "killed by the system, which does that when the machine runs out of memory");
+  } else if (signal == SIGSYS) {
+    // The handler that would have named it was blocked: that is how the C library makes threads.
+    verdict =
+        Say(Outcome::kSuspicious,
+            OnDevice(setup_.form)
+                ? "called what a candidate may not with its signals blocked, as making a thread does: on a device "
+                  "it makes none"
+                : "called what a candidate may not with its signals blocked");
   } else {
     verdict = Say(Outcome::kCrash, fmt::format("crashed with {}", SignalName(signal)));
   }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "base/bubblewrap.h"
 #include "base/process.h"
 #include "base/result.h"
 #include "evaluate/protocol.h"
@@ -64,6 +65,7 @@ class WorkerProcess {
   // Whether any of its threads computes, or would if it were given a processor.
   bool Busy() const;
   std::string sandbox() const { return sandbox_; }  // "bubblewrap + seccomp"
+  bool wrapped() const { return wrapped_; }         // in bubblewrap
   std::string Log() const;                          // what it has printed so far, printable characters only
   void Kill();
 
@@ -76,12 +78,17 @@ class WorkerProcess {
   Child child_;
   WorkerSetup setup_;
   std::string sandbox_;
+  bool wrapped_ = false;  // in bubblewrap
   const std::atomic<bool>* interrupt_ = nullptr;
   int channel_ = -1;
   int log_ = -1;
   pid_t pid_ = -1;  // of the worker itself, which is not child_ inside bubblewrap
   int pidfd_ = -1;
 };
+
+// What a device's driver needs to see inside: its nodes, what the kernel says of the device, and the libraries that lie
+// elsewhere than in the system's folders.
+void SeeTheDevice(BubblewrapOptions& bubble);
 
 // Printable ASCII and line breaks; other bytes become '?': what a candidate says ends in JSON and on terminals.
 std::string Printable(std::string text);

@@ -14,8 +14,10 @@
 #include "base/files.h"
 #include "base/process.h"
 #include "command/command.h"
+#include "evaluate/certify.h"
 #include "target/cpu/compiler.h"
 #include "target/cuda/driver.h"
+#include "target/cuda/nvcc.h"
 #include "target/cuda/nvrtc.h"
 #include "target/cuda/toolkit.h"
 #include "target/machine.h"
@@ -133,6 +135,22 @@ Finding ProbeNvrtc() {
   return version ? Present(*version) : Absent(FirstLine(version.error().message));
 }
 
+Finding ProbeNvcc() {
+  const auto version = cuda::NvccVersion();
+  return version ? Present(*version) : Absent(version.error().message.substr(0, version.error().message.find(':')));
+}
+
+Finding ProbeCutlass() {
+  const auto cutlass = cuda::FindCutlass();
+  if (!cutlass) return Absent(cutlass.error().message.substr(0, cutlass.error().message.find(':')));
+  return Present(fmt::format("CUTLASS {} in {}", cutlass->version, cutlass->includes.front()));
+}
+
+Finding ProbeSanitizer() {
+  const auto version = SanitizerVersion();
+  return version ? Present("compute-sanitizer " + *version) : Absent("compute-sanitizer is not here");
+}
+
 Finding ProbeCuda() {
   const auto devices = cuda::FindDevices();
   if (!devices) return Absent(devices.error().message);
@@ -165,6 +183,12 @@ constexpr Check kChecks[] = {
      "apt install python3-torch, or name a Python that has it with HONE_PYTHON"},
     {"nvrtc", false, ProbeNvrtc, "plans for CUDA cannot be compiled or inspected",
      "./dev cuda, or name the folder of a CUDA toolkit with HONE_CUDA"},
+    {"nvcc", false, ProbeNvcc, "modules for CUDA (.cu) cannot be compiled; plans and programs do without it",
+     "a CUDA 12.8 or newer toolkit, on the PATH or named by CUDA_HOME"},
+    {"cutlass", false, ProbeCutlass, "modules for CUDA cannot include CUTLASS",
+     "pip install nvidia-cutlass, or name the folder of a checkout with HONE_CUTLASS"},
+    {"sanitizer", false, ProbeSanitizer, "--certify has nothing to look with; everything else works",
+     "compute-sanitizer of a CUDA toolkit, on the PATH or in the folder that CUDA_HOME names"},
     {"cuda device", false, ProbeCuda, "plans for CUDA cannot be run; compiling and inspecting them works",
      "an NVIDIA GPU and its driver"},
     {"cublaslt", false, ProbeCublasLt, "no library products in plans, and the expert does not try them",

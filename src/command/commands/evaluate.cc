@@ -18,8 +18,8 @@ namespace {
 constexpr Positional kPositionals[] = {
     {.name = "problem", .help = "problem.json, or a KernelBench-style .py file"},
     {.name = "candidate",
-     .help =
-         "a program (.hk), a C++ module (.cc; see include/hone/module.h), or a plan for CUDA (.json; docs/plan.md)"},
+     .help = "a program (.hk), a module of C++ (.cc) or CUDA C++ (.cu; both include/hone/module.h), or a plan for CUDA "
+             "(.json; docs/plan.md)"},
 };
 constexpr Option kOptions[] = {
     kTargetOption,
@@ -48,6 +48,9 @@ constexpr Option kOptions[] = {
      .value = "WHICH",
      .help = "own, or full: being wrong on very wide inputs refuses, too",
      .otherwise = "own"},
+    {.name = "certify",
+     .type = ValueType::kFlag,
+     .help = "what is accepted on a CUDA device goes through compute-sanitizer, too"},
     {.name = "python", .value = "PATH", .help = "interpreter with PyTorch, for .py problems and their baselines"},
 };
 
@@ -97,6 +100,7 @@ std::string Describe(const Evaluation& evaluation) {
                           Time(one.baseline_warm.median_us), one.speedup, one.speedup_low, one.speedup_high);
     }
   }
+  for (const std::string& line : evaluation.certificate) text += fmt::format("  certified {}\n", line);
   for (const std::string& note : evaluation.notes) text += fmt::format("  note      {}\n", note);
   if (!evaluation.sandbox.empty()) text += fmt::format("  sandbox   {}\n", evaluation.sandbox);
   text +=
@@ -113,7 +117,8 @@ Result<Answer> RunIt(VerbCall& call) {
   const Candidate candidate = HONE_TRY(LoadCandidate(call.Text("candidate")));
   // A module runs on the processor and a plan on a device, whatever the target.
   const bool named = HONE_TRY(WantsCuda(call));
-  const bool cuda = candidate.kind == CandidateKind::kPlan || (candidate.kind == CandidateKind::kProgram && named);
+  const bool cuda = candidate.kind == CandidateKind::kPlan || candidate.kind == CandidateKind::kCudaModule ||
+                    (candidate.kind == CandidateKind::kProgram && named);
   const auto wanted = call.Texts("baseline");
   const bool time = !call.Flag("no-time");
   const bool torch = time && (wanted.empty() || wanted != std::vector<std::string>{"naive"});
@@ -134,6 +139,7 @@ Result<Answer> RunIt(VerbCall& call) {
       .timing_budget = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * call.Real("budget"))),
       .baselines = wanted.empty() ? bench.usual : wanted,
       .range_full = range == "full",
+      .certify = call.Flag("certify"),
       .bound_us = bench.bound.us};
   const std::atomic<bool>& interrupted = call.CatchInterrupts();
   const InterruptWatch watch(interrupted, bench.evaluator());
@@ -156,11 +162,13 @@ HONE_VERB(evaluate){
         "oracle in double precision, and times what is right beside the baselines (docs/evaluation.md).\n"
         "\n"
         "  hone evaluate problem.json kernel.hk\n"
-        "  hone evaluate model.py kernel.cc --baseline eager --threads 4 --json\n",
+        "  hone evaluate model.py kernel.cc --baseline eager --threads 4 --json\n"
+        "  hone evaluate problem.json kernel.cu\n",
     .positionals = kPositionals,
     .options = kOptions,
     .json =
         "outcome, reason, evidence, accuracy, timing (microseconds), stages (milliseconds), sandbox, notes, "
+        "certificate (lines, with --certify), "
         "candidate and problem (identities)",
     .no = "the candidate is refused",
     .run = RunIt};

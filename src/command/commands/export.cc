@@ -225,7 +225,7 @@ Result<Answer> ExportProgram(VerbCall& call, const ExportForm& form, const std::
   material.problem = HONE_TRY(LoadProblem(call.Text("problem")));
   HONE_TRY(FindModel(call.Text("model"), material));
   Candidate candidate = HONE_TRY(LoadCandidate(path));
-  if (candidate.kind == CandidateKind::kModule)
+  if (candidate.kind == CandidateKind::kModule || candidate.kind == CandidateKind::kCudaModule)
     return Fail(ErrorKind::kUsage,
                 fmt::format("{}: a program (.hk) or a plan (.json) for a CUDA device is wanted", path));
   const Machine machine = HONE_TRY(KnownMachine(true));

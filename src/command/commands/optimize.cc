@@ -71,6 +71,9 @@ constexpr Option kOptions[] = {
     {.name = "no-torch",
      .type = ValueType::kFlag,
      .help = "do not time PyTorch: the baseline is the naive loop nest alone"},
+    {.name = "certify",
+     .type = ValueType::kFlag,
+     .help = "the winner on a CUDA device goes through compute-sanitizer, too"},
     kStoreOption,
 };
 
@@ -182,6 +185,7 @@ std::string Text(const SearchOutcome& outcome, const Bound& bound, const Machine
       fmt::format("  proof    {}{}; largest error {:.2f} of its budget, {}; held by {}\n", Name(verdict.outcome),
                   outcome.winner_confirmed ? " twice, the second time on fresh inputs" : "", verdict.error_over_budget,
                   verdict.bit_reproducible ? "same bits each time" : "not the same bits each time", best->sandbox);
+  for (const auto& line : best->certificate) text += fmt::format("  certified {}\n", line);
   text += fmt::format("  next     hone show {0} best; hone export {0} -o DIR\n", outcome.run.id);
   return text;
 }
@@ -226,6 +230,7 @@ Result<Answer> RunIt(VerbCall& call) {
   settings.confirm.baselines = baselines;
   settings.confirm.in_turn = settings.evaluate.baselines;
   settings.confirm.bound_us = bench.bound.us;
+  settings.confirm.certify = call.Flag("certify");
 
   const std::string store_path = StorePath(call);
   Store store = HONE_TRY(Store::Open(store_path));

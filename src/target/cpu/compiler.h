@@ -1,6 +1,4 @@
-// The host compiler behind a content-addressed cache: the same source, flags, compiler and machine are the same shared
-// object. Thread- and process-safe: an entry appears whole or not at all, and two who want the same one do not disturb
-// each other.
+// The host compiler, for modules on a CPU (target/module_build.h does the rest). Thread- and process-safe.
 #pragma once
 
 #include <chrono>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "target/module_build.h"
 
 namespace hone {
 
@@ -16,21 +15,6 @@ struct CompileRequest {
   std::vector<std::string> flags;  // after the standard ones
   bool trusted = false;            // ours (oracle): compiled outside of the sandbox
   std::chrono::milliseconds wall{120'000};
-};
-
-struct Diagnostic {
-  int line = 0, column = 0;  // of CompileRequest::source
-  std::string message;       // "expected ';' before '}' token"
-};
-
-struct Compiled {
-  std::string library;             // path of the shared object; empty when the source does not compile
-  std::vector<Diagnostic> errors;  // the first is the one to show
-  std::string log;                 // all that the compiler said
-  bool cached = false;
-  bool timed_out = false;
-  double milliseconds = 0;
-  bool ok() const { return !library.empty(); }
 };
 
 // Fails with kNotFound when there is no compiler, kIo when the cache cannot be written.

@@ -57,6 +57,9 @@ struct AccessDescription {
   MemoryLocation location;
   int flags;
 };
+constexpr int kMaxDynamicShared = 8;       // a function's attribute
+constexpr int kOrdinaryShared = 48 << 10;  // above, a function has to say so
+constexpr int kPersistingLimit = 6;
 constexpr int kPinned = 1, kOnDevice = 1, kFileDescriptor = 1;
 
 struct Api {
@@ -93,6 +96,12 @@ struct Api {
   int (*stream_create)(void** stream, unsigned flags);
   int (*stream_destroy)(void* stream);
   int (*stream_wait)(void* stream);
+  int (*stream_query)(void* stream);
+  int (*context_wait)();
+  int (*host_allocate)(void** memory, std::size_t bytes, unsigned flags);
+  int (*get_limit)(std::size_t* value, int limit);
+  int (*reset_persisting)();
+  int (*host_function)(void* stream, void (*function)(void*), void* data);
   int (*event_create)(void** event, unsigned flags);
   int (*event_destroy)(void* event);
   int (*event_record)(void* event, void* stream);
@@ -145,6 +154,9 @@ Result<Api> OpenApi() {
       load("cuEventElapsedTime", api.event_elapsed) && load("cuModuleLoadData", api.module_load) &&
       load("cuModuleUnload", api.module_unload) && load("cuModuleGetFunction", api.module_function) &&
       load("cuFuncSetAttribute", api.function_set) && load("cuLaunchKernelEx", api.launch) &&
+      load("cuStreamQuery", api.stream_query) && load("cuCtxSynchronize", api.context_wait) &&
+      load("cuMemHostAlloc", api.host_allocate) && load("cuCtxGetLimit", api.get_limit) &&
+      load("cuCtxResetPersistingL2Cache", api.reset_persisting) && load("cuLaunchHostFunc", api.host_function) &&
       load("cuTensorMapEncodeTiled", api.encode_tiled) && load("cuStreamBeginCapture_v2", api.capture_begin) &&
       load("cuStreamEndCapture", api.capture_end) && load("cuGraphInstantiateWithFlags", api.graph_instantiate) &&
       load("cuGraphLaunch", api.graph_launch) && load("cuGraphDestroy", api.graph_destroy) &&
@@ -180,7 +192,7 @@ tl::unexpected<Failure> Failed(std::string_view call, int code) {
   } while (false)
 
 Device Describe(const Api& api, int ordinal) {
-  constexpr int kMajor = 75, kMinor = 76, kMultiprocessors = 16, kL2 = 38;
+  constexpr int kMajor = 75, kMinor = 76, kMultiprocessors = 16, kL2 = 38, kShared = 97;
   Device device{.ordinal = ordinal};
   int handle = 0;
   if (api.device_get(&handle, ordinal) != 0) return device;
@@ -198,6 +210,7 @@ Device Describe(const Api& api, int ordinal) {
   api.device_attribute(&device.minor, kMinor, handle);
   api.device_attribute(&device.multiprocessors, kMultiprocessors, handle);
   api.device_attribute(&l2, kL2, handle);
+  api.device_attribute(&device.shared_bytes, kShared, handle);
   api.device_memory(&bytes, handle);
   api.driver_version(&device.driver);
   device.l2_bytes = l2;
@@ -276,8 +289,11 @@ Try<void> Context::Set16(Address at, std::uint16_t pattern, std::int64_t count) 
   return {};
 }
 
-Try<void> Context::Launch(void* function, std::int64_t blocks, int threads, std::span<void* const> arguments) {
+Try<void> Context::Launch(void* function, std::int64_t blocks, int threads, std::span<void* const> arguments,
+                          int shared_bytes) {
   LaunchConfig config{};
+  if (shared_bytes > kOrdinaryShared) HONE_CUDA(function_set, function, kMaxDynamicShared, shared_bytes);
+  config.shared_bytes = static_cast<unsigned>(shared_bytes);
   config.grid[0] = static_cast<unsigned>(blocks);
   config.block[0] = static_cast<unsigned>(threads);
   config.grid[1] = config.grid[2] = config.block[1] = config.block[2] = 1;
@@ -289,6 +305,41 @@ Try<void> Context::Launch(void* function, std::int64_t blocks, int threads, std:
 Try<void> Context::Wait() {
   HONE_CUDA(stream_wait, stream_);
   return {};
+}
+
+Try<bool> Context::Done() {
+  constexpr int kNotReady = 600;
+  const int code = Driver().stream_query(stream_);
+  if (code != 0 && code != kNotReady) return Failed("stream_query", code);
+  return code == 0;
+}
+
+Try<void> Context::WaitAll() {
+  HONE_CUDA(context_wait);
+  return {};
+}
+
+Try<void*> Context::AllocateHost(std::int64_t bytes) {
+  constexpr unsigned kMapped = 2;
+  void* memory = nullptr;
+  HONE_CUDA(host_allocate, &memory, static_cast<std::size_t>(bytes), kMapped);
+  return memory;
+}
+
+Try<std::int64_t> Context::PersistingBytes() {
+  std::size_t bytes = 0;
+  HONE_CUDA(get_limit, &bytes, kPersistingLimit);
+  return static_cast<std::int64_t>(bytes);
+}
+
+Try<void> Context::ResetPersisting() {
+  HONE_CUDA(reset_persisting);
+  return {};
+}
+
+Try<void> Context::WarmUp() {
+  HONE_CUDA(host_function, stream_, [](void*) {}, nullptr);
+  return Wait();
 }
 
 Try<Module> Module::Load(Context&, const std::string& cubin) {
@@ -486,8 +537,7 @@ Try<std::vector<LoadedPlan::Step>> LoadedPlan::Steps(const std::vector<PlanStep>
     }
     const auto& launch = std::get<LaunchStep>(step);
     HONE_CUDA(module_function, &one.function, modules_[launch.source], symbols[launches++].c_str());
-    constexpr int kMaxDynamicShared = 8;
-    if (launch.shared_bytes > 48 << 10)
+    if (launch.shared_bytes > kOrdinaryShared)
       HONE_CUDA(function_set, one.function, kMaxDynamicShared, static_cast<int>(launch.shared_bytes));
     for (std::size_t d = 0; d < 3; ++d) {
       one.config.grid[d] = static_cast<unsigned>(launch.grid[d]);
@@ -556,6 +606,9 @@ Try<void> LoadedPlan::Launch(const std::vector<Step>& steps) {
     if (step.function == nullptr) {
       if (auto set = context_.Set(step.at, step.byte, step.bytes); !set) return set;
       continue;
+    }
+    if (before_) {
+      if (auto called = before_(); !called) return called;
     }
     LaunchConfig config = step.config;
     config.stream = context_.stream_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,7 +22,8 @@ struct Device {
   int major = 0, minor = 0;
   int multiprocessors = 0;
   std::int64_t memory_bytes = 0, l2_bytes = 0;
-  int driver = 0;  // 13000 = CUDA 13.0
+  int shared_bytes = 0;  // that a block may have, dynamic
+  int driver = 0;        // 13000 = CUDA 13.0
 };
 
 // What this machine has, without making a context. kNotFound says in a line what is missing: the driver, or a device.
@@ -56,9 +58,20 @@ class Context {
   Try<void> Copy(Address to, Address from, std::int64_t bytes);  // the four in the order of the launches
   Try<void> Set(Address at, int byte, std::int64_t bytes);
   Try<void> Set16(Address at, std::uint16_t pattern, std::int64_t count);
-  // `arguments` point at the kernel's, which are read before this returns.
-  Try<void> Launch(void* function, std::int64_t blocks, int threads, std::span<void* const> arguments);
-  Try<void> Wait();  // for all that was asked; errors of kernels come out here
+  // `arguments` point at the kernel's, which are read before this returns. `shared_bytes` of dynamic shared memory.
+  Try<void> Launch(void* function, std::int64_t blocks, int threads, std::span<void* const> arguments,
+                   int shared_bytes = 0);
+  Try<void> Wait();     // for all that was asked here; errors of kernels come out
+  Try<bool> Done();     // whether all that was asked here is; waits for nothing
+  Try<void> WaitAll();  // for all that anybody asked in this context, on whatever stream
+
+  // Host memory that kernels see at the same address, until the context goes.
+  Try<void*> AllocateHost(std::int64_t bytes);
+  // The part of the second-level cache that may be set aside, in bytes, and making all that lies there ordinary again.
+  Try<std::int64_t> PersistingBytes();
+  Try<void> ResetPersisting();
+  // Starts what the driver starts on first use: its thread for callbacks.
+  Try<void> WarmUp();
 
   void* stream() const { return stream_; }  // that all of this goes to, for libraries that take one
 
@@ -150,6 +163,8 @@ class LoadedPlan {
   // handle of a binding that was made once.
   Try<int> Bind(std::span<const Binding> tensors);
   Try<void> Run(int binding);
+  // Called before every kernel that Run asks for; null: nothing is.
+  void BeforeKernels(std::function<Try<void>()> hook) { before_ = std::move(hook); }
   // The same as one CUDA graph, captured on first use.
   Try<void> RunGraph(int binding);
 
@@ -166,6 +181,7 @@ class LoadedPlan {
   std::vector<Binding> buffers_;
   std::unique_ptr<Libraries> libraries_;  // outlives the calls in bound_
   std::vector<std::unique_ptr<Bound>> bound_;
+  std::function<Try<void>()> before_;
 };
 
 }  // namespace hone::cuda

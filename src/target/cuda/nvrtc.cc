@@ -143,7 +143,7 @@ Result<CompiledCubin> Compile(const Nvrtc& nvrtc, const CubinRequest& request, c
   if (nvrtc.log_size(owned.program, &bytes) == 0 && bytes > 1) {
     compiled.log.resize(bytes);
     nvrtc.log(owned.program, compiled.log.data());
-    compiled.log.resize(bytes - 1);  // it ends in a zero
+    std::erase(compiled.log, '\0');  // it ends in one, and what ptxas says begins and ends in others
   }
   constexpr int kCompilation = 6;  // NVRTC_ERROR_COMPILATION: the source's fault
   if (code != 0 && code != kCompilation)

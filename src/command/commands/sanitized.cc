@@ -1,0 +1,23 @@
+// hone sanitized: a process of the evaluator's, started under compute-sanitizer (evaluate/certify.h).
+#include <nlohmann/json.hpp>
+
+#include "command/command.h"
+#include "evaluate/certify.h"
+
+namespace hone {
+namespace {
+
+Result<Answer> RunIt(VerbCall&) {
+  const int status = SanitizedMain();
+  return Answer(nlohmann::json(), "", status == 0 ? ExitCode::kDone : ExitCode::kFailed);
+}
+
+}  // namespace
+
+HONE_VERB(sanitized){.name = "sanitized",
+                     .doc = "started under compute-sanitizer (evaluate/certify.h)",
+                     .run = RunIt,
+                     .hidden = true,
+                     .owns_output = true};
+
+}  // namespace hone

@@ -1,0 +1,1 @@
+// invalid: it does not export hone_run
