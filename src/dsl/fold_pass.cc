@@ -1,8 +1,29 @@
 #include "dsl/fold_pass.h"
 
+#include <algorithm>
+
 #include "dsl/loops.h"
 
 namespace hone::dsl {
+namespace {
+
+// The pass in which each let can be folded, from 0.
+std::vector<int> Levels(const Kernel& kernel) {
+  std::vector<int> levels(kernel.lets.size(), 0);
+  for (std::size_t i = 0; i < kernel.lets.size(); ++i) {
+    const auto raise = [&](const Expr& expr, int by) {
+      Visit(expr, [&](const ExprNode& node) {
+        if (node.kind != Expr::Kind::kLoad || node.buffer > kLetOperand) return;
+        levels[i] = std::max(levels[i], levels[static_cast<std::size_t>(kLetOperand - node.buffer)] + by);
+      });
+    };
+    raise(kernel.lets[i].body, 1);
+    raise(kernel.lets[i].finish, 0);
+  }
+  return levels;
+}
+
+}  // namespace
 
 ReduceOp FoldOfVariant(std::string_view variant) {
   return variant == "prod"  ? ReduceOp::kProd
@@ -14,6 +35,18 @@ ReduceOp FoldOfVariant(std::string_view variant) {
 bool FoldsRows(const Kernel& kernel) {
   static const KernelProgram kNone;
   return Loops(kNone, kernel).dims.back().reduced;
+}
+
+std::vector<FoldPass> LetPasses(const Kernel& kernel) {
+  if (kernel.lets.empty()) return {};
+  const std::vector<int> levels = Levels(kernel);
+  std::vector<FoldPass> passes(static_cast<std::size_t>(*std::max_element(levels.begin(), levels.end())) + 1);
+  for (std::size_t i = 0; i < kernel.lets.size(); ++i) {
+    const KernelLet& let = kernel.lets[i];
+    passes[static_cast<std::size_t>(levels[i])].items.push_back(
+        {.let = static_cast<int>(i), .fold = let.fold, .body = let.body, .finish = let.finish, .name = let.name});
+  }
+  return passes;
 }
 
 bool IsVariance(const FoldPass::Item& squares, const FoldPass::Item& sum, std::int64_t count) {

@@ -36,6 +36,9 @@ ReduceOp FoldOfVariant(std::string_view variant);
 // Whether the innermost loop of the kernel's nest, as Loops merges it, is one that is folded.
 bool FoldsRows(const Kernel& kernel);
 
+// The folds of the kernel's lets, each in the first pass in which what it needs is known.
+std::vector<FoldPass> LetPasses(const Kernel& kernel);
+
 // Whether `squares` sums the squared distances from what `sum` finishes as the mean of `count` elements:
 // sum((x - m) * (x - m)) with m = sum(x) / count.
 bool IsVariance(const FoldPass::Item& squares, const FoldPass::Item& sum, std::int64_t count);

@@ -35,6 +35,32 @@ tall = reduce sum(w) over [0] with {split: 2, columns: 48, accumulators: 2}
                        2, random);
 }
 
+TEST(FoldsTest, AReductionsChainSeesOtherFolds) {
+  std::mt19937 random(12);
+  testing::ExpectRight(testing::MustCheck(R"(program folds
+input x: f32[7, 1003]
+input y: f32[7, 1003]
+output rows: f32[7]
+output columns: f32[1003]
+output apart: f32[7]
+output split: f32[7]
+rows = reduce max(x) over [1]
+  let m = max_over(x)
+  let s = sum(exp(x - m))
+  -> it + log(s)
+columns = reduce sum(square(x - y)) over [0]
+  let other = sum(abs(x))
+  -> it - other
+apart = reduce mean(x * y) over [1]
+  let other = sqrt(sum(square(x)))
+  -> it / other
+split = reduce sum(x) over [1] with {split: 3}
+  let m = max_over(y)
+  -> it + m
+)"),
+                       2, random);
+}
+
 TEST(FoldsTest, SoftmaxInAllItsForms) {
   std::mt19937 random(3);
   testing::ExpectRight(testing::MustCheck(R"(program softmaxes

@@ -254,6 +254,27 @@ TEST(ExpertTest, AScanIsSeenInItsStep) {
   EXPECT_EQ(Families(problem), Names{"scan sum"});
 }
 
+TEST(ExpertTest, FoldsOfTheSameRowsAreOneStatement) {
+  // relu(|a - b| + 1 - |a|), per row
+  EXPECT_EQ(Families(Parse(In("a", "[8, 64]") + "," + In("b", "[8, 64]") + "," + In("y", "[8]", "output"),
+                           R"({"op": "sub", "args": {"self": "%a", "other": "%b"}, "outputs": ["d"]},
+         {"op": "mul", "args": {"self": "%d", "other": "%d"}, "outputs": ["dd"]},
+         {"op": "sum", "args": {"self": "%dd", "dim": [1]}, "outputs": ["p"]},
+         {"op": "mul", "args": {"self": "%a", "other": "%a"}, "outputs": ["aa"]},
+         {"op": "sum", "args": {"self": "%aa", "dim": [1]}, "outputs": ["n"]},
+         {"op": "sub", "args": {"self": "%p", "other": "%n"}, "outputs": ["s"]},
+         {"op": "relu", "args": {"self": "%s"}, "outputs": ["y"]})")),
+            Names{"reduce sum"});
+  // The logarithm of a softmax at one place of each row: the row's part of it, and what is taken there.
+  EXPECT_EQ(Families(Parse(
+                In("x", "[8, 64]") + R"(, {"name": "t", "shape": [8, 1], "dtype": "i64", "role": "input",
+                             "generator": {"kind": "integer", "low": 0, "high": 64}},)" +
+                    In("y", "[8, 1]", "output"),
+                R"({"op": "_log_softmax", "args": {"self": "%x", "dim": 1, "half_to_float": false}, "outputs": ["l"]},
+         {"op": "gather", "args": {"self": "%l", "dim": 1, "index": "%t"}, "outputs": ["y"]})")),
+            (Names{"reduce max", "nest"}));
+}
+
 TEST(ExpertTest, AScanThatIsOnlyTurnedOrShiftedIsOneScan) {
   const std::string turned = R"({"op": "flip", "args": {"self": "%x", "dims": [1]}, "outputs": ["f"]},
                                 {"op": "cumsum", "args": {"self": "%f", "dim": 1}, "outputs": ["s"]},

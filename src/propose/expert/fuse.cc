@@ -33,6 +33,7 @@ class Fuser {
     if (fusion.maps) InlineMaps();
     if (fusion.norms) GroupNorms();
     if (fusion.epilogues) FuseEpilogues();
+    if (fusion.norms) GroupFolds();
     if (fusion.attention) GroupAttention();
     std::vector<Piece> left;
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
@@ -269,6 +270,51 @@ class Fuser {
       for (const auto member : norm->members) Kill(member);
       pieces_[m] = std::move(norm->piece);
       Learn(m);
+    }
+  }
+
+  // Folds over the same rows: each row is read once.
+  void GroupFolds() {
+    for (std::size_t s = 0; s < pieces_.size(); ++s) {
+      if (!known_[s].alive || !pieces_[s].fold) continue;
+      for (const int read : std::vector<int>(known_[s].reads)) {
+        const int maker = maker_[Id(read)];
+        if (maker < 0 || memory_.IsOutput(read) || !pieces_[static_cast<std::size_t>(maker)].fold) continue;
+        const auto other = static_cast<std::size_t>(maker);
+        const auto readers = Readers(read);
+        if (readers.size() == 1) {
+          if (auto joined = JoinFolds(memory_, pieces_[s], pieces_[other])) {
+            Kill(other);
+            pieces_[s] = std::move(*joined);
+            Learn(s);
+            break;
+          }
+        }
+        // The largest of a row, the sum of its exponentials, and one who reads both.
+        const auto of_sum = Readers(pieces_[s].buffer);
+        if (readers.size() != 2 || of_sum.size() != 1 || memory_.IsOutput(pieces_[s].buffer)) continue;
+        const std::size_t last = of_sum[0];
+        if (std::find(readers.begin(), readers.end(), last) == readers.end() || pieces_[last].sequence >= 0) continue;
+        auto log_sum = LogSum(memory_, pieces_[other], pieces_[s]);
+        if (!log_sum) continue;
+        Piece changed = pieces_[last];
+        bool fits = true;
+        EachExpr(changed, [&](Expr& expr) {
+          auto after = WithLogSum(memory_, expr, pieces_[other].buffer, pieces_[s].buffer);
+          if (after) {
+            expr = std::move(*after);
+          } else {
+            fits &= !LoadsBuffer(expr, pieces_[other].buffer) && !LoadsBuffer(expr, pieces_[s].buffer);
+          }
+        });
+        if (!fits) continue;
+        Kill(other);
+        pieces_[s] = std::move(*log_sum);
+        Learn(s);
+        pieces_[last] = std::move(changed);
+        Learn(last);
+        break;
+      }
     }
   }
 

@@ -43,7 +43,14 @@ void MergeNeighbours(const Memory& memory, Piece& piece, std::vector<IndexVar>& 
 void MergeDimensions(const Memory& memory, Piece& piece) {
   EachExpr(piece, [&](Expr& expr) { expr = memory.Flat(expr); });
   if (piece.fold) MergeNeighbours(memory, piece, piece.fold->over);
-  if (piece.statistics.empty()) return MergeNeighbours(memory, piece, piece.space);
+  if (piece.fold || piece.statistics.empty()) {
+    MergeNeighbours(memory, piece, piece.space);
+    for (auto& statistic : piece.statistics) {
+      statistic.space = piece.space;
+      statistic.fold->over = piece.fold->over;
+    }
+    return;
+  }
   std::set<int> folded;
   for (const int axis : piece.axes) folded.insert(piece.space[static_cast<std::size_t>(axis)].id);
   MergeNeighbours(

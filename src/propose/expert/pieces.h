@@ -5,7 +5,7 @@
 //
 //   normalise.h  index arithmetic made simple      pieces.cc  a stage becomes a piece
 //   fuse.cc      maps go into readers, and behind producers   norms.cc  folds and the map that reads them
-//   scans.cc     scans, and maps that only move what they made
+//   scans.cc     scans, and maps that only move what they made   folds.cc  folds of the same rows
 //   writer.h     pieces become statements of the language
 #pragma once
 
@@ -32,7 +32,8 @@ struct Piece {
   std::vector<IndexVar> space;    // the result's dimensions; row-major over them is the buffer's own order
   std::optional<Fold> fold;       // a fold
   Expr value;                     // a map's, norm's or step's element; not used by a fold
-  std::vector<Piece> statistics;  // a norm's folds in order; their spaces are `space` without `axes`
+  std::vector<Piece> statistics;  // a norm's folds in order; their spaces are `space` without `axes`. Of a fold: others
+                                  // over the same indices that its finish reads
   std::vector<int> axes;          // of a norm: the dimensions of `space` that its statistics fold
   std::vector<Piece> inside;      // of attention, the fold of probabilities times values: its scores and their softmax
   int sequence = -1;              // a step of the sequence of this number: Stage::sequence
@@ -54,6 +55,14 @@ struct Fusion {
 std::vector<Piece> PiecesOf(const Memory& memory);
 // Steps of a sequence stay neighbours.
 std::vector<Piece> Fuse(const Memory& memory, std::vector<Piece> pieces, const Fusion& fusion);
+
+// Folds of the same rows as one fold with statistics. JoinFolds: `reader` finishes with what `fold` makes, each at its
+// own place. LogSum: the logarithm of a sum of exponentials, of `largest` and `sum` of exp(x - largest); it takes the
+// sum's place. Nothing if they are not that. WithLogSum: an expression in which (a - largest) - log(sum) are all its
+// reads of the two, with a - (what LogSum makes) instead.
+std::optional<Piece> JoinFolds(const Memory& memory, const Piece& reader, const Piece& fold);
+std::optional<Piece> LogSum(const Memory& memory, const Piece& largest, const Piece& sum);
+std::optional<Expr> WithLogSum(const Memory& memory, const Expr& expr, int largest, int sum);
 
 // --- For those who look at pieces ---
 

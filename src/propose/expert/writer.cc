@@ -91,6 +91,9 @@ class ProgramWriter {
 
   // A norm that the language does not have: its statistics and its elements by themselves.
   bool WriteApart(const Piece& norm) {
+    // Some are there only as parts of it.
+    if (std::any_of(norm.statistics.begin(), norm.statistics.end(), [](const Piece& fold) { return fold.buffer < 0; }))
+      return false;
     for (const auto& statistic : norm.statistics) {
       Piece fold = statistic;
       AtOwnPlace(norm, fold);

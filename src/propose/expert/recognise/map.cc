@@ -3,9 +3,11 @@
 
 namespace hone::expert {
 
-bool AddEpilogue(Names& names, dsl::Statement& statement, const Expr& finish, const std::vector<IndexVar>& space) {
+bool AddEpilogue(Names& names, dsl::Statement& statement, const Expr& finish, const std::vector<IndexVar>& space,
+                 std::map<int, std::string> lets) {
   if (finish->kind == Expr::Kind::kLoad && finish->buffer == kIt) return true;
-  auto term = names.Term(finish, space, {{kIt, "it"}});
+  lets[kIt] = "it";
+  auto term = names.Term(finish, space, lets);
   if (term) statement.epilogue.push_back(std::move(*term));
   return term.has_value();
 }

@@ -18,8 +18,32 @@ TermPtr ReplaceName(const TermPtr& term, const std::string& name, const TermPtr&
 
 }  // namespace
 
+std::optional<dsl::Let> LetOf(Names& names, const Piece& statistic, const std::vector<IndexVar>& space,
+                              std::map<int, std::string>& lets) {
+  const Fold& fold = *statistic.fold;
+  auto body = names.Term(fold.body, space, lets);
+  if (!body) return std::nullopt;
+  const std::string word = fold.op == ReduceOp::kMax   ? "max_over"
+                           : fold.op == ReduceOp::kMin ? "min_over"
+                                                       : std::string(FoldWord(fold.op));
+  const TermPtr folded = dsl::Call(word, {std::move(*body)});
+  // The finish around it, with the fold's call where `it` is.
+  const std::string placeholder = "it";
+  std::map<int, std::string> inside = lets;
+  inside[kIt] = placeholder;
+  auto finish = names.Term(fold.finish, space, inside);
+  if (!finish) return std::nullopt;
+  dsl::Let let;
+  const auto& buffers = names.memory().graph().buffers();
+  let.name =
+      names.Fresh(statistic.buffer < 0 ? std::string(word) : buffers[static_cast<std::size_t>(statistic.buffer)].name);
+  let.value = ReplaceName(*finish, placeholder, folded);
+  lets[statistic.buffer] = let.name;
+  return let;
+}
+
 std::optional<dsl::Statement> RecogniseNorm(Names& names, const Piece& piece) {
-  if (piece.statistics.empty()) return std::nullopt;
+  if (piece.statistics.empty() || piece.fold) return std::nullopt;
   dsl::Statement statement;
   statement.family = "norm";
   statement.axes = piece.axes;
@@ -36,24 +60,9 @@ std::optional<dsl::Statement> RecogniseNorm(Names& names, const Piece& piece) {
   if (!operand) return std::nullopt;
   statement.operands.push_back(dsl::Name(*operand));
   for (const auto& statistic : piece.statistics) {
-    const Fold& fold = *statistic.fold;
-    auto body = names.Term(fold.body, piece.space, lets);
-    if (!body) return std::nullopt;
-    const std::string word = fold.op == ReduceOp::kMax   ? "max_over"
-                             : fold.op == ReduceOp::kMin ? "min_over"
-                                                         : std::string(FoldWord(fold.op));
-    const TermPtr folded = dsl::Call(word, {std::move(*body)});
-    // The finish around it, with the fold's call where `it` is.
-    const std::string placeholder = "it";
-    std::map<int, std::string> inside = lets;
-    inside[kIt] = placeholder;
-    auto finish = names.Term(fold.finish, piece.space, inside);
-    if (!finish) return std::nullopt;
-    dsl::Let let;
-    let.name = names.Fresh(names.memory().graph().buffers()[static_cast<std::size_t>(statistic.buffer)].name);
-    let.value = ReplaceName(*finish, placeholder, folded);
-    lets[statistic.buffer] = let.name;
-    statement.lets.push_back(std::move(let));
+    auto let = LetOf(names, statistic, piece.space, lets);
+    if (!let) return std::nullopt;
+    statement.lets.push_back(std::move(*let));
   }
   auto element = names.Term(piece.value, piece.space, lets);
   if (!element) return std::nullopt;

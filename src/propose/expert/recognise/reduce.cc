@@ -52,7 +52,13 @@ std::optional<dsl::Statement> RecogniseReduce(Names& names, const Piece& piece) 
   statement.operands.push_back(std::move(*body));
   statement.axes = axes;
   statement.target_shape = Extents(piece.space);
-  if (!AddEpilogue(names, statement, fold.finish, piece.space)) return std::nullopt;
+  std::map<int, std::string> lets;
+  for (const auto& statistic : piece.statistics) {
+    auto let = LetOf(names, statistic, space, lets);
+    if (!let) return std::nullopt;
+    statement.lets.push_back(std::move(*let));
+  }
+  if (!AddEpilogue(names, statement, fold.finish, piece.space, lets)) return std::nullopt;
   return statement;
 }
 

@@ -1,0 +1,125 @@
+// Folds over the same indices, of which one reads the others: they go through the rows together.
+#include <algorithm>
+
+#include "propose/expert/pieces.h"
+#include "propose/expert/rewrite.h"
+
+namespace hone::expert {
+namespace {
+
+constexpr int kOnlyInside = -1000;  // the buffer of a statistic that nobody else has
+
+bool IsIt(const Expr& e) { return e->kind == Expr::Kind::kLoad && e->buffer == kIt; }
+
+bool Reads(const Memory& memory, const Expr& e, int buffer) {
+  return e->kind == Expr::Kind::kLoad && e->buffer >= 0 && memory.Root(e->buffer) == buffer;
+}
+
+// `fold` over the indices of `other`, if they go over the same rows in the same way.
+std::optional<Piece> Over(const Piece& fold, const Piece& other) {
+  if (Extents(fold.space) != Extents(other.space) || Extents(fold.fold->over) != Extents(other.fold->over))
+    return std::nullopt;
+  Piece moved = fold;
+  EachExpr(moved, [&](Expr& expr) {
+    expr = Substitute(expr, [&](const IndexVar& var) -> Expr {
+      for (std::size_t d = 0; d < fold.space.size(); ++d) {
+        if (fold.space[d].id == var.id) return Expr(other.space[d]);
+      }
+      for (std::size_t d = 0; d < fold.fold->over.size(); ++d) {
+        if (fold.fold->over[d].id == var.id) return Expr(other.fold->over[d]);
+      }
+      return {};
+    });
+  });
+  moved.space = other.space;
+  moved.fold->over = other.fold->over;
+  return moved;
+}
+
+bool Joins(const Memory& memory, const Piece& piece) {
+  return piece.fold && piece.statistics.empty() && piece.inside.empty() && piece.fold->op <= ReduceOp::kMin &&
+         !IsContraction(memory, *piece.fold) && !IsWindow(piece) && IsPlain(memory, piece);
+}
+
+// Statistics are read without a position.
+Expr Statistic(int buffer, ScalarType type) { return Load(buffer, {Expr(0)}, type); }
+
+}  // namespace
+
+std::optional<Piece> JoinFolds(const Memory& memory, const Piece& reader, const Piece& fold) {
+  if (!Joins(memory, reader) || !Joins(memory, fold)) return std::nullopt;
+  auto statistic = Over(fold, reader);
+  if (!statistic) return std::nullopt;
+  const Affine own = OwnPosition(reader.space);
+  for (const auto& load : memory.Loads(reader.fold->body)) {
+    if (load.buffer == fold.buffer) return std::nullopt;
+  }
+  for (const auto& load : memory.Loads(reader.fold->finish)) {
+    if (load.buffer == fold.buffer && load.position != own) return std::nullopt;
+  }
+  // A let finishes with numbers and other lets only.
+  for (const auto& load : memory.Loads(statistic->fold->finish)) {
+    if (load.buffer >= 0) return std::nullopt;
+  }
+  Piece joined = reader;
+  joined.fold->finish = ReplaceLoads(reader.fold->finish, [&](const ExprNode& load) {
+    return load.buffer >= 0 && memory.Root(load.buffer) == fold.buffer ? Statistic(fold.buffer, load.type) : Expr();
+  });
+  joined.statistics.push_back(std::move(*statistic));
+  return joined;
+}
+
+std::optional<Piece> LogSum(const Memory& memory, const Piece& largest, const Piece& sum) {
+  if (!Joins(memory, largest) || !Joins(memory, sum)) return std::nullopt;
+  if (largest.fold->op != ReduceOp::kMax || sum.fold->op != ReduceOp::kSum || !IsIt(largest.fold->finish) ||
+      !IsIt(sum.fold->finish))
+    return std::nullopt;
+  auto top = Over(largest, sum);
+  const Expr& power = sum.fold->body;
+  if (!top || power->kind != Expr::Kind::kUnary || power->unary != UnaryOp::kExp) return std::nullopt;
+  const Expr& distance = power->operands[0];
+  if (distance->kind != Expr::Kind::kBinary || distance->binary != BinaryOp::kSub ||
+      !SameExpr(distance->operands[0], top->fold->body) || !Reads(memory, distance->operands[1], largest.buffer) ||
+      memory.Position(*distance->operands[1]) != OwnPosition(sum.space))
+    return std::nullopt;
+  const ScalarType type = sum.fold->finish->type;
+  Piece inside = sum;
+  inside.buffer = kOnlyInside;
+  inside.fold->body = Exp(distance->operands[0] - Statistic(largest.buffer, type));
+  Piece made = *top;
+  made.buffer = sum.buffer;
+  made.fold->finish = made.fold->finish + Log(Statistic(kOnlyInside, type));
+  made.statistics = {std::move(*top), std::move(inside)};
+  return made;
+}
+
+std::optional<Expr> WithLogSum(const Memory& memory, const Expr& expr, int largest, int sum) {
+  bool all = true, any = false;
+  const auto is = [](const Expr& e, BinaryOp op) { return e->kind == Expr::Kind::kBinary && e->binary == op; };
+  const Expr made = Rewrite(expr, [&](const Expr& e) -> Expr {
+    if (!is(e, BinaryOp::kSub) || !is(e->operands[0], BinaryOp::kSub)) return {};
+    const Expr &log = e->operands[1], &top = e->operands[0]->operands[1];
+    if (log->kind != Expr::Kind::kUnary || log->unary != UnaryOp::kLog || !Reads(memory, log->operands[0], sum) ||
+        !Reads(memory, top, largest))
+      return {};
+    const auto at = memory.Position(*log->operands[0]);
+    if (!at || at != memory.Position(*top)) return {};
+    any = true;
+    // Marked, so that what else reads them is seen.
+    return e->operands[0]->operands[0] - Cast(Load(kOnlyInside, log->operands[0]->operands, log->type), log->type);
+  });
+  int alias = -1;
+  Visit(expr, [&](const ExprNode& node) {
+    if (node.kind == Expr::Kind::kLoad && node.buffer >= 0 && memory.Root(node.buffer) == sum) alias = node.buffer;
+  });
+  Visit(made, [&](const ExprNode& node) {
+    if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
+    all &= memory.Root(node.buffer) != sum && memory.Root(node.buffer) != largest;
+  });
+  if (!all || !any) return std::nullopt;
+  return ReplaceLoads(made, [&](const ExprNode& load) {
+    return load.buffer == kOnlyInside ? Load(alias, load.operands, load.type) : Expr();
+  });
+}
+
+}  // namespace hone::expert
