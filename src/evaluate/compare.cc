@@ -5,16 +5,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <thread>
 #include <vector>
 
+#include "evaluate/element_check.h"
 #include "problem/generate.h"
 
 namespace hone {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kParallelFrom = 1'000'000;
 
 struct Half {
@@ -56,16 +55,6 @@ Element Load(const void* data, std::int64_t index) {
   return element;
 }
 
-template <class Element>
-bool IsPoison(const void* data, std::int64_t index, std::uint16_t poison) {
-  const auto* bytes = static_cast<const unsigned char*>(data) + index * static_cast<std::int64_t>(sizeof(Element));
-  for (std::size_t i = 0; i < sizeof(Element); ++i) {
-    const bool odd = (index * static_cast<std::int64_t>(sizeof(Element)) + static_cast<std::int64_t>(i)) % 2 != 0;
-    if (bytes[i] != (odd ? poison >> 8 : poison & 0xff)) return false;
-  }
-  return true;
-}
-
 // Elements looked at together, without a branch, so that the compiler makes vectors of them.
 constexpr int kLanes = 8;
 
@@ -94,67 +83,38 @@ bool AllRight(const void* data, const Expected& expected, double tolerance, std:
 }
 
 template <class Element>
-OutputCheck Check(const void* data, const Expected& expected, std::uint16_t poison, double tolerance,
-                  std::int64_t begin, std::int64_t end) {
-  OutputCheck check;
-  double worst = -1;
-  double largest = 0;
-  std::int64_t unofficial = 0;
+PartCheck Check(const void* data, const Expected& expected, std::uint16_t poison, double tolerance, std::int64_t begin,
+                std::int64_t end) {
+  PartCheck check;
   const auto one = [&](std::int64_t i) {
     const auto at = static_cast<std::size_t>(i);
-    const double want = expected.value[at], budget = expected.budget[at];
-    const double got = Load<Element>(data, i).Value();
-    const double error = std::abs(got - want);
-    if (error <= budget) {
-      unofficial += error > tolerance + tolerance * std::abs(want);
-      if (error > 0) largest = std::max(largest, error / budget);
-      return;
-    }
-    // What does not compare: the same infinity, both NaN; an infinite budget allows all.
-    if (got == want || (std::isnan(got) && std::isnan(want)) || budget == kInfinity) return;
-    ++unofficial;
-    ++check.wrong;
-    const bool unwritten = IsPoison<Element>(data, i, poison);
-    check.unwritten += unwritten;
-    check.nonfinite += !unwritten && !std::isfinite(got) && std::isfinite(want);
-    check.zero += got == 0;
-    const double ratio = std::isnan(error) ? kInfinity : budget > 0 ? error / budget : std::min(1e300, 1e16 * error);
-    if (ratio > worst) {
-      worst = ratio;
-      check.worst = i;
-      check.expected = want;
-      check.got = got;
-      check.budget = budget;
-    }
+    CheckElement(static_cast<const unsigned char*>(data) + at * sizeof(Element), sizeof(Element), i,
+                 Load<Element>(data, i).Value(), expected.value[at], expected.budget[at], tolerance, poison, check);
   };
   std::int64_t i = begin;
   for (; i + kLanes <= end; i += kLanes) {
-    if (AllRight<Element>(data, expected, tolerance, i, largest, unofficial)) [[likely]]
+    if (AllRight<Element>(data, expected, tolerance, i, check.largest, check.unofficial)) [[likely]]
       continue;
     for (int lane = 0; lane < kLanes; ++lane) one(i + lane);
   }
   for (; i < end; ++i) one(i);
-  check.error_over_budget = std::max(worst, largest);
-  check.official = unofficial == 0;
   return check;
 }
 
-void Merge(const OutputCheck& part, OutputCheck& whole) {
-  if (part.wrong > 0 && (whole.wrong == 0 || part.error_over_budget > whole.error_over_budget)) {
-    whole.worst = part.worst;
-    whole.expected = part.expected;
-    whole.got = part.got;
-    whole.budget = part.budget;
-  }
-  whole.wrong += part.wrong;
-  whole.unwritten += part.unwritten;
-  whole.nonfinite += part.nonfinite;
-  whole.zero += part.zero;
-  whole.error_over_budget = std::max(whole.error_over_budget, part.error_over_budget);
-  whole.official = whole.official && part.official;
-}
-
 }  // namespace
+
+OutputCheck ToOutputCheck(const PartCheck& whole) {
+  return {.wrong = whole.wrong,
+          .unwritten = whole.unwritten,
+          .nonfinite = whole.nonfinite,
+          .zero = whole.zero,
+          .worst = whole.worst,
+          .expected = whole.expected,
+          .got = whole.got,
+          .budget = whole.budget,
+          .error_over_budget = whole.worst < 0 ? whole.largest : std::max(whole.ratio, whole.largest),
+          .official = whole.unofficial == 0};
+}
 
 double OfficialTolerance(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16 ? 1e-2 : 1e-4; }
 
@@ -163,9 +123,9 @@ OutputCheck CompareOutput(const Tensor& tensor, const void* got, const Expected&
   const double tolerance = OfficialTolerance(tensor.dtype);
   return WithElement(tensor.dtype, [&](auto element) {
     using Element = decltype(element);
-    if (count < kParallelFrom) return Check<Element>(got, expected, poison, tolerance, 0, count);
+    if (count < kParallelFrom) return ToOutputCheck(Check<Element>(got, expected, poison, tolerance, 0, count));
     const auto pieces = static_cast<std::int64_t>(std::clamp(std::thread::hardware_concurrency(), 1u, 16u));
-    std::vector<OutputCheck> checks(static_cast<std::size_t>(pieces));
+    std::vector<PartCheck> checks(static_cast<std::size_t>(pieces));
     std::vector<std::thread> threads;
     for (std::int64_t p = 0; p < pieces; ++p) {
       threads.emplace_back([&, p] {
@@ -173,12 +133,12 @@ OutputCheck CompareOutput(const Tensor& tensor, const void* got, const Expected&
             Check<Element>(got, expected, poison, tolerance, count * p / pieces, count * (p + 1) / pieces);
       });
     }
-    OutputCheck whole;
+    PartCheck whole;
     for (std::int64_t p = 0; p < pieces; ++p) {
       threads[static_cast<std::size_t>(p)].join();
-      Merge(checks[static_cast<std::size_t>(p)], whole);
+      whole = Merged(whole, checks[static_cast<std::size_t>(p)]);
     }
-    return whole;
+    return ToOutputCheck(whole);
   });
 }
 

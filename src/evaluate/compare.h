@@ -22,8 +22,12 @@ struct OutputCheck {
   bool right() const { return wrong == 0; }
 };
 
+struct PartCheck;  // element_check.h
+OutputCheck ToOutputCheck(const PartCheck& whole);
+
 // `got` are tensor.bytes() bytes. NaN is expected where the oracle has NaN, an infinity where it has the same one; an
-// infinite budget allows everything. `poison`: the 16-bit pattern that filled the tensor before the run.
+// infinite budget allows everything but the poison, which no computation makes. `poison`: the 16-bit pattern that
+// filled the tensor before the run.
 OutputCheck CompareOutput(const Tensor& tensor, const void* got, const Expected& expected, std::uint16_t poison);
 
 // KernelBench's tolerance, absolute and relative.

@@ -44,6 +44,14 @@ TEST(CompareTest, TheSameInfinityIsRightAndAnInfiniteBudgetAllowsAll) {
   EXPECT_EQ(check.worst, 1);
 }
 
+TEST(CompareTest, WhatIsNotWrittenIsWrongWhateverTheBudget) {
+  const std::uint16_t words[6] = {kPoison, kPoison, kPoison, kPoison, 0, 0};
+  const Expected expected{.value = {1, std::nan(""), 5}, .budget = {kInfinity, 1, kInfinity}};
+  const auto check = CompareOutput(Output({3}), words, expected, kPoison);
+  EXPECT_EQ(check.wrong, 2);
+  EXPECT_EQ(check.unwritten, 2);
+}
+
 TEST(CompareTest, PoisonThatIsLeftIsCalledUnwritten) {
   std::uint16_t words[6] = {kPoison, kPoison, 0, 0, kPoison, kPoison};
   const Expected expected{.value = {1, 0, 1}, .budget = {0.1, 0.1, 0.1}};

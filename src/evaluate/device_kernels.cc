@@ -6,21 +6,16 @@
 #include <cmath>
 #include <string_view>
 
+#include "evaluate/element_check.h"
+
 namespace hone {
 
-extern const std::string_view kDeviceStdText, kPhiloxText, kDrawingText, kJudgeKernelsText;
+extern const std::string_view kDeviceStdText, kPhiloxText, kDrawingText, kElementCheckText, kJudgeKernelsText;
 
 namespace {
 
 constexpr int kThreads = 256;  // as in device_code/judge.cu
 constexpr std::int64_t kSpoiled = 4;
-
-// Check of device_code/judge.cu.
-struct DeviceCheck {
-  std::int64_t wrong, unwritten, nonfinite, zero, worst;
-  double expected, got, budget, ratio, largest;
-  std::int64_t unofficial;
-};
 
 std::string ElementOf(DType dtype) {
   switch (dtype) {
@@ -63,7 +58,8 @@ Result<cuda::CompiledCubin> CompileJudgeKernels(const std::string& arch) {
   cuda::CubinRequest request;
   request.name = "judge.cu";
   request.arch = arch;
-  for (const auto text : {kDeviceStdText, kPhiloxText, kDrawingText, kJudgeKernelsText}) request.source += text;
+  for (const auto text : {kDeviceStdText, kPhiloxText, kDrawingText, kElementCheckText, kJudgeKernelsText})
+    request.source += text;
   request.instances = Instances();
   request.flags = {"--fmad=false"};
   auto compiled = HONE_TRY(cuda::CompileCubin(request));
@@ -124,7 +120,7 @@ Result<std::unique_ptr<DeviceKernels>> DeviceKernels::Load(cuda::Context& contex
   for (std::size_t i = 0; i < instances.size(); ++i)
     kernels->functions_[instances[i]] = HONE_TRY(FromDevice(kernels->module_.Find(compiled.symbols[i])));
   kernels->results_ =
-      HONE_TRY(heap.Take(kernels->Blocks(INT64_MAX / 2) * static_cast<std::int64_t>(sizeof(DeviceCheck))));
+      HONE_TRY(heap.Take(kernels->Blocks(INT64_MAX / 2) * static_cast<std::int64_t>(sizeof(PartCheck))));
   return kernels;
 }
 
@@ -187,33 +183,16 @@ Result<void> DeviceKernels::Settle(DeviceExpected& expected, cuda::Address hones
 Result<OutputCheck> DeviceKernels::Compare(const Tensor& tensor, cuda::Address got, const DeviceExpected& expected,
                                            std::uint16_t poison) {
   const std::int64_t count = ElementCount(tensor.shape), blocks = Blocks(count);
-  OutputCheck check;
-  if (count == 0) return check;
+  if (count == 0) return OutputCheck{};
   HONE_TRY(Launch(fmt::format("Compare<{}>", ComparedAs(tensor.dtype)), blocks, kThreads, got, expected.value.address(),
                   expected.scale.address(), count, expected.factor, OfficialTolerance(tensor.dtype),
                   std::int64_t{poison}, results_.address()));
-  std::vector<DeviceCheck> parts(static_cast<std::size_t>(blocks));
+  std::vector<PartCheck> parts(static_cast<std::size_t>(blocks));
   HONE_TRY(FromDevice(
-      context_.CopyOut(parts.data(), results_.address(), blocks * static_cast<std::int64_t>(sizeof(DeviceCheck)))));
-  double worst = -1;
-  for (const DeviceCheck& part : parts) {
-    check.wrong += part.wrong;
-    check.unwritten += part.unwritten;
-    check.nonfinite += part.nonfinite;
-    check.zero += part.zero;
-    check.error_over_budget = std::max(check.error_over_budget, part.largest);
-    check.official = check.official && part.unofficial == 0;
-    if (part.worst < 0 ||
-        (check.worst >= 0 && (part.ratio < worst || (part.ratio == worst && part.worst > check.worst))))
-      continue;
-    worst = part.ratio;
-    check.worst = part.worst;
-    check.expected = part.expected;
-    check.got = part.got;
-    check.budget = part.budget;
-  }
-  check.error_over_budget = std::max(check.error_over_budget, worst);
-  return check;
+      context_.CopyOut(parts.data(), results_.address(), blocks * static_cast<std::int64_t>(sizeof(PartCheck)))));
+  PartCheck whole;
+  for (const PartCheck& part : parts) whole = Merged(whole, part);
+  return ToOutputCheck(whole);
 }
 
 Result<std::optional<std::int64_t>> DeviceKernels::FirstDifference(cuda::Address a, cuda::Address b,

@@ -1,8 +1,9 @@
 // The judge's kernels on a device (evaluate/device_kernels.h calls them): they draw inputs, turn the oracle's scales
 // into budgets, compare outputs with them, and find differences. NVRTC compiles this text behind base/device_std.h,
-// base/philox.h and problem/drawing.h. Grids are of any size: every kernel loops over what is left.
+// base/philox.h, problem/drawing.h and evaluate/element_check.h. Grids are of any size: every kernel loops over what is left.
 
 using hone::Drawing;
+using hone::PartCheck;
 using std::int64_t;
 using std::uint64_t;
 using BFloat16 = hone::drawing::BFloat16;
@@ -97,81 +98,24 @@ __global__ void Settle(const double* value, double* scale, const double* honest,
   if (threadIdx.x == 0) ratios[blockIdx.x] = all[0];
 }
 
-// As OutputCheck of evaluate/compare.h.
-struct Check {
-  int64_t wrong, unwritten, nonfinite, zero, worst;
-  double expected, got, budget, ratio, largest;
-  int64_t unofficial;
-};
-
-inline Check Merged(Check a, const Check& b) {
-  const bool take = b.worst >= 0 && (a.worst < 0 || b.ratio > a.ratio || (b.ratio == a.ratio && b.worst < a.worst));
-  if (take) {
-    a.worst = b.worst;
-    a.expected = b.expected;
-    a.got = b.got;
-    a.budget = b.budget;
-    a.ratio = b.ratio;
-  }
-  a.wrong += b.wrong;
-  a.unwritten += b.unwritten;
-  a.nonfinite += b.nonfinite;
-  a.zero += b.zero;
-  a.largest = std::max(a.largest, b.largest);
-  a.unofficial += b.unofficial;
-  return a;
-}
-
-template <class Element>
-bool IsPoison(const Element* data, int64_t index, int64_t poison) {
-  const unsigned char* bytes = reinterpret_cast<const unsigned char*>(data + index);
-  for (int i = 0; i < static_cast<int>(sizeof(Element)); ++i) {
-    const bool odd = (index * static_cast<int64_t>(sizeof(Element)) + i) % 2 != 0;
-    if (bytes[i] != (odd ? poison >> 8 : poison & 0xff)) return false;
-  }
-  return true;
-}
-
 // What a candidate wrote beside what is expected; budget = factor * scale + tiny, or 0 where the scale is 0. One check
 // a block.
 template <class Element>
 __global__ void Compare(const Element* data, const double* value, const double* scale, int64_t count, double factor,
-                        double tolerance, int64_t poison, Check* checks) {
+                        double tolerance, int64_t poison, PartCheck* checks) {
   constexpr double kTiny = 0x1p-149;
-  Check check{};
-  check.worst = -1;
+  PartCheck check;
   for (int64_t i = First(); i < count; i += Stride()) {
-    const double want = value[i], budget = scale[i] > 0 ? factor * scale[i] + kTiny : 0;
-    const double got = data[i].Value();
-    const double error = std::abs(got - want);
-    if (error <= budget) {
-      check.unofficial += error > tolerance + tolerance * std::abs(want);
-      if (error > 0) check.largest = std::max(check.largest, error / budget);
-      continue;
-    }
-    // What does not compare: the same infinity, both NaN; an infinite budget allows all.
-    if (got == want || (got != got && want != want) || budget == kInfinity) continue;
-    ++check.unofficial;
-    ++check.wrong;
-    const bool unwritten = IsPoison(data, i, poison);
-    check.unwritten += unwritten;
-    check.nonfinite += !unwritten && !std::isfinite(got) && std::isfinite(want);
-    check.zero += got == 0;
-    const double ratio = error != error ? kInfinity : budget > 0 ? error / budget : std::min(1e300, 1e16 * error);
-    if (check.worst < 0 || ratio > check.ratio) {
-      check.ratio = ratio;
-      check.worst = i;
-      check.expected = want;
-      check.got = got;
-      check.budget = budget;
-    }
+    const double budget = scale[i] > 0 ? factor * scale[i] + kTiny : 0;
+    hone::CheckElement(reinterpret_cast<const unsigned char*>(data + i), sizeof(Element), i, data[i].Value(), value[i],
+                       budget, tolerance, poison, check);
   }
-  alignas(8) __shared__ unsigned char bytes[kThreads * sizeof(Check)];
-  Check* all = reinterpret_cast<Check*>(bytes);
+  alignas(8) __shared__ unsigned char bytes[kThreads * sizeof(PartCheck)];
+  PartCheck* all = reinterpret_cast<PartCheck*>(bytes);
   all[threadIdx.x] = check;
   for (unsigned width = blockDim.x / 2; width > 0; width /= 2) {
     __syncthreads();
-    if (threadIdx.x < width) all[threadIdx.x] = Merged(all[threadIdx.x], all[threadIdx.x + width]);
+    if (threadIdx.x < width) all[threadIdx.x] = hone::Merged(all[threadIdx.x], all[threadIdx.x + width]);
   }
   if (threadIdx.x == 0) checks[blockIdx.x] = all[0];
 }

@@ -1,0 +1,81 @@
+// What an element of an output is beside what is expected of it, and what many of them add up to: once, for the host
+// (compare.cc) and for a device (device_code/judge.cu). Plain C++ without library headers: device code includes this
+// file too, behind base/device_std.h.
+#pragma once
+
+#ifndef __CUDACC_RTC__
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#endif
+
+namespace hone {
+
+// Of some elements; OutputCheck (compare.h) says what the counts mean. Of the same layout on host and device.
+struct PartCheck {
+  std::int64_t wrong = 0, unwritten = 0, nonfinite = 0, zero = 0;
+  std::int64_t worst = -1;                   // the wrong element with the largest ratio, the first of several
+  double expected = 0, got = 0, budget = 0;  // there
+  double ratio = 0;                          // there: error over budget
+  double largest = 0;                        // error over budget of the right ones
+  std::int64_t unofficial = 0;               // elements that the official check would refuse
+};
+
+inline PartCheck Merged(PartCheck a, const PartCheck& b) {
+  if (b.worst >= 0 && (a.worst < 0 || b.ratio > a.ratio || (b.ratio == a.ratio && b.worst < a.worst))) {
+    a.worst = b.worst;
+    a.expected = b.expected;
+    a.got = b.got;
+    a.budget = b.budget;
+    a.ratio = b.ratio;
+  }
+  a.wrong += b.wrong;
+  a.unwritten += b.unwritten;
+  a.nonfinite += b.nonfinite;
+  a.zero += b.zero;
+  a.largest = std::max(a.largest, b.largest);
+  a.unofficial += b.unofficial;
+  return a;
+}
+
+// Whether the element of `bytes` bytes at `data`, the index-th of its tensor, holds what the tensor was filled with.
+inline bool HoldsPoison(const unsigned char* data, std::int64_t bytes, std::int64_t index, std::int64_t poison) {
+  for (std::int64_t i = 0; i < bytes; ++i) {
+    const bool odd = (index * bytes + i) % 2 != 0;
+    if (data[i] != (odd ? poison >> 8 : poison & 0xff)) return false;
+  }
+  return true;
+}
+
+// Adds the element at `data` to `check`, whose value is `got`.
+inline void CheckElement(const unsigned char* data, std::int64_t bytes, std::int64_t index, double got, double want,
+                         double budget, double tolerance, std::int64_t poison, PartCheck& check) {
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  const double error = std::abs(got - want);
+  if (error <= budget) {
+    check.unofficial += error > tolerance + tolerance * std::abs(want);
+    if (error > 0) check.largest = std::max(check.largest, error / budget);
+    return;
+  }
+  // What does not compare: the same infinity, both NaN; an infinite budget allows all that is written.
+  if (got == want) return;
+  const bool unwritten = HoldsPoison(data, bytes, index, poison);
+  if (!unwritten && ((got != got && want != want) || budget == kInfinite)) return;
+  ++check.unofficial;
+  ++check.wrong;
+  check.unwritten += unwritten;
+  check.nonfinite += !unwritten && !std::isfinite(got) && std::isfinite(want);
+  check.zero += got == 0;
+  const double ratio = error != error ? kInfinite : budget > 0 ? error / budget : std::min(1e300, 1e16 * error);
+  if (check.worst < 0 || ratio > check.ratio) {
+    check.ratio = ratio;
+    check.worst = index;
+    check.expected = want;
+    check.got = got;
+    check.budget = budget;
+  }
+}
+
+}  // namespace hone
