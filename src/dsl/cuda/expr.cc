@@ -126,6 +126,8 @@ std::string DeviceExpr::Compose(const Expr& expr) {
         case UnaryOp::kNeg: return "-" + Atom(text(0));
         case UnaryOp::kAbs: return real ? math("fabs") : call("llabs");
         case UnaryOp::kReciprocal: return fmt::format("{} / {}", writer_.Number(1), Atom(text(0)));
+        case UnaryOp::kRsqrt:
+          return takes_time_ ? fmt::format("{} / {}", writer_.Number(1), math("sqrt")) : math("rsqrt");
         case UnaryOp::kRound: return math("rint");
         case UnaryOp::kSign:
           writer_.Helper("Sign");

@@ -20,6 +20,9 @@ class DeviceExpr {
   using LoadText = std::function<std::string(const ExprNode& load)>;
   DeviceExpr(DeviceWriter& writer, LoadText load) : writer_(writer), load_(std::move(load)) { scopes_.emplace_back(); }
 
+  // What is computed once a row may take longer: a reciprocal root in two operations, each rounded right, is half as
+  // far off as the device's own.
+  void TakeTime() { takes_time_ = true; }
   // Gives the name of 1 / divisor where somebody has computed that once and for all, or "".
   void Reciprocals(std::function<std::string(const Expr& divisor)> known) { reciprocal_ = std::move(known); }
 
@@ -42,7 +45,7 @@ class DeviceExpr {
   std::map<const ExprNode*, int> uses_;
   std::vector<std::map<const ExprNode*, std::string>> scopes_;
   std::vector<Expr> kept_;  // so that addresses of nodes stay theirs
-  bool in_address_ = false;
+  bool in_address_ = false, takes_time_ = false;
 };
 
 }  // namespace hone::dsl

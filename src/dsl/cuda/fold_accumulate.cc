@@ -225,6 +225,7 @@ void FoldWriter::FinishAll(const DevicePass& pass, const std::vector<std::string
       it_ = fmt::format("static_cast<{}>({})", out_.Type(item.body->type), it_);
     }
     DeviceExpr expr(out_, [&](const ExprNode& load) { return LoadText(load, e); });
+    if (!many) expr.TakeTime();
     const std::string value = expr.Text(item.finish);
     if (many) {
       out_.Line(fmt::format("{}[{}] = {};", name, e, value));
