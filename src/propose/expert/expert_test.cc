@@ -275,6 +275,19 @@ TEST(ExpertTest, FoldsOfTheSameRowsAreOneStatement) {
             (Names{"reduce max", "nest"}));
 }
 
+TEST(ExpertTest, ARecurrentLayersWeightsAreTurnedOnceBeforeItsSteps) {
+  const Problem problem =
+      Parse(In("x", "[20, 4, 32]") + "," + In("h", "[1, 4, 32]") + "," + In("wi", "[96, 32]", "parameter") + "," +
+                In("wh", "[96, 32]", "parameter") + "," + In("y", "[20, 4, 32]", "output"),
+            R"({"op": "aten.gru.input", "outputs": ["y", ""],
+          "args": {"input": "%x", "hx": "%h", "params": ["%wi", "%wh"], "has_biases": false, "num_layers": 1,
+                   "dropout": 0.0, "train": false, "bidirectional": false, "batch_first": false}})");
+  EXPECT_EQ(Families(problem), (Names{"matmul", "nest", "nest", "nest"}));
+  const std::string text = Start(problem)[0].candidate.text;
+  EXPECT_NE(text.find("wh_turned = nest [i < 32, j < 96] (wh[j, i])"), std::string::npos) << text;
+  EXPECT_NE(text.find("* wh_turned[l, k]"), std::string::npos) << text;
+}
+
 TEST(ExpertTest, AScanThatIsOnlyTurnedOrShiftedIsOneScan) {
   const std::string turned = R"({"op": "flip", "args": {"self": "%x", "dims": [1]}, "outputs": ["f"]},
                                 {"op": "cumsum", "args": {"self": "%f", "dim": 1}, "outputs": ["s"]},

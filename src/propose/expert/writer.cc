@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <set>
 
 #include "dsl/kernel.h"
 #include "propose/expert/names.h"
 #include "propose/expert/recognise/recognise.h"
+#include "propose/expert/turn.h"
 
 namespace hone::expert {
 namespace {
@@ -137,6 +139,11 @@ class ProgramWriter {
       statement->has_target_shape = statements[i].has_target_shape;
       statement->target_shape = statements[i].target_shape;
       statements[i] = std::move(*statement);
+    }
+    if (limits_.device == dsl::Device::kCpu) {
+      std::vector<Statement> turning = TurnFactors(names_, statements);
+      statements.insert(statements.begin(), std::make_move_iterator(turning.begin()),
+                        std::make_move_iterator(turning.end()));
     }
     if (!TypesOf(statements)) return false;
     for (auto& statement : statements) program_.statements.push_back(std::move(statement));
