@@ -10,6 +10,7 @@
 #include "base/process.h"
 #include "base/sha256.h"
 #include "candidate/plan.h"
+#include "command/target.h"
 #include "dsl/lower.h"
 #include "problem/import/bridge.h"
 #include "problem/import/confine.h"
@@ -119,6 +120,15 @@ TorchBaselines FindTorch(const Problem& problem, const Machine& machine, const W
 }
 
 }  // namespace
+
+Result<Evaluation> EvaluateWithoutDevice(const std::string& path, const std::string& python,
+                                         const Candidate& candidate) {
+  ImportOptions import;
+  import.python = python;
+  const Problem problem = HONE_TRY(Import(path, import));
+  const Machine machine = HONE_TRY(KnownMachine(true));
+  return CompileOnly(problem, LoweringFor(problem, machine), candidate);
+}
 
 Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const WorkbenchOptions& options) {
   ImportOptions import;

@@ -103,6 +103,14 @@ class LocalEvaluator : public Evaluator {
     return evaluation;
   }
 
+  Result<Evaluation> CompileIt(const Candidate& candidate) const {
+    const auto begin = Clock::now();
+    Evaluation evaluation;
+    HONE_TRY(Compile(candidate, evaluation));
+    evaluation.stages.compile_ms = evaluation.stages.total_ms = Ms(begin);
+    return evaluation;
+  }
+
   void Foresee(std::vector<Candidate> likely) override {
     if (ahead_) ahead_->Want(std::move(likely));
   }
@@ -331,6 +339,12 @@ class LocalEvaluator : public Evaluator {
 };
 
 }  // namespace
+
+Result<Evaluation> CompileOnly(const Problem& problem, Lowering lower, const Candidate& candidate) {
+  EvaluatorOptions options;
+  options.lower = std::move(lower);
+  return LocalEvaluator(problem, std::move(options)).CompileIt(candidate);
+}
 
 Result<std::unique_ptr<Evaluator>> StartEvaluator(const Problem& problem, EvaluatorOptions options) {
   if (options.program.empty()) options.program = OwnPath();

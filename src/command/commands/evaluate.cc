@@ -11,6 +11,7 @@
 #include "command/command.h"
 #include "command/target.h"
 #include "command/workbench.h"
+#include "target/cuda/driver.h"
 
 namespace hone {
 namespace {
@@ -117,17 +118,27 @@ Result<Answer> RunIt(VerbCall& call) {
   const Candidate candidate = HONE_TRY(LoadCandidate(call.Text("candidate")));
   // A module runs on the processor and a plan on a device, whatever the target.
   const bool named = HONE_TRY(WantsCuda(call));
-  const bool cuda = candidate.kind == CandidateKind::kPlan || candidate.kind == CandidateKind::kCudaModule ||
-                    (candidate.kind == CandidateKind::kProgram && named);
+  const bool on_cuda = candidate.kind == CandidateKind::kPlan || candidate.kind == CandidateKind::kCudaModule ||
+                       (candidate.kind == CandidateKind::kProgram && named);
   const auto wanted = call.Texts("baseline");
   const bool time = !call.Flag("no-time");
   const bool torch = time && (wanted.empty() || wanted != std::vector<std::string>{"naive"});
+  const auto answer = [&](const Evaluation& evaluation, const std::string& problem) {
+    nlohmann::json document = ToJson(evaluation);
+    document["candidate"] = candidate.Identity();
+    if (!problem.empty()) document["problem"] = problem;
+    return Answer(document, Describe(evaluation), evaluation.verdict.accepted() ? ExitCode::kDone : ExitCode::kNo);
+  };
+  if (on_cuda && !cuda::FindDevices()) {
+    const Evaluation evaluation = HONE_TRY(EvaluateWithoutDevice(call.Text("problem"), call.Text("python"), candidate));
+    return answer(evaluation, "");
+  }
   Workbench bench = HONE_TRY(OpenWorkbench(call, call.Text("problem"),
                                            {.python = call.Text("python"),
                                             .torch = torch,
                                             .threads = static_cast<int>(call.Int("threads")),
                                             .seed = static_cast<std::uint64_t>(call.Int("seed")),
-                                            .cuda = cuda,
+                                            .cuda = on_cuda,
                                             .calibrate = false}));
   for (const std::string& name : wanted) {
     if (std::find(bench.baselines.begin(), bench.baselines.end(), name) != bench.baselines.end()) continue;
@@ -146,10 +157,7 @@ Result<Answer> RunIt(VerbCall& call) {
   const auto evaluation = bench.evaluator().Evaluate(candidate, request);
   if (interrupted) return Answer({{"interrupted", true}}, "interrupted", ExitCode::kInterrupted);
   if (!evaluation) return tl::unexpected<Error>(evaluation.error());
-  nlohmann::json document = ToJson(*evaluation);
-  document["candidate"] = candidate.Identity();
-  document["problem"] = Identity(bench.problem);
-  return Answer(document, Describe(*evaluation), evaluation->verdict.accepted() ? ExitCode::kDone : ExitCode::kNo);
+  return answer(*evaluation, Identity(bench.problem));
 }
 
 }  // namespace
