@@ -23,6 +23,7 @@ class DeviceTrial : public Trial {
   // too large for the device's memory.
   static Result<std::unique_ptr<DeviceTrial>> Create(const Graph& graph, std::uint64_t seed);
 
+  const cuda::Device& device() const { return context_->device(); }
   Result<std::shared_ptr<const DrawnInputs>> Draw(std::size_t which) override;
   std::shared_ptr<const DrawnInputs> AtHand(std::size_t which) const override { return drawn_[which]; }
   void Renew(std::uint64_t seed) override;

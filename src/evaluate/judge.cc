@@ -75,7 +75,10 @@ Result<void> Judge::Enter(Form form) {
     if (!host_) host_ = HONE_TRY(HostTrial::Create(graph_, seed, options_.threads));
     trial_ = host_.get();
   } else {
-    if (!device_) device_ = HONE_TRY(DeviceTrial::Create(graph_, seed));
+    if (!device_) {
+      device_ = HONE_TRY(DeviceTrial::Create(graph_, seed));
+      if (auto nvml = cuda::Nvml::Open(device_->device().uuid)) nvml_ = *nvml;
+    }
     trial_ = device_.get();
     if (form == Form::kPlan) StartSpare();
   }

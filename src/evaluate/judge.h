@@ -22,6 +22,7 @@
 #include "evaluate/worker_process.h"
 #include "graph/graph.h"
 #include "problem/problem.h"
+#include "target/cuda/nvml.h"
 
 namespace hone {
 
@@ -112,6 +113,7 @@ class Judge {
   std::chrono::milliseconds call_wall_;
   std::uint64_t timings_ = 0;
   std::deque<WorkerProcess> idle_;  // for plans; who waits longest is the next to work
+  std::optional<cuda::Nvml> nvml_;  // of the device, where it is to be had
   int served_ = 0;                  // plans that such workers have served to their end
   bool device_wraps_ = true;        // bubblewrap and the device's driver go together, for all that we know
   std::map<std::string, std::unique_ptr<Participant>> baselines_;

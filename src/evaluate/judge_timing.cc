@@ -54,11 +54,31 @@ Result<void> TakeTurn(Series& one, microseconds slice, int cold) {
   return {};
 }
 
+// Of a round that was slow for no fault of the candidate so many are tried again; if it goes on, that is how the device
+// is.
+constexpr int kMostDiscarded = 20;
+
+// Looks at the device after a turn of the candidate; false if it was slowed down and the turn is not to count.
+bool LookAtClocks(const cuda::Nvml& nvml, Clocks& clocks) {
+  const auto state = nvml.State();
+  if (!state) return true;
+  const int mhz = static_cast<int>(state->sm_mhz);
+  clocks.sm_mhz_low = clocks.sm_mhz_high == 0 ? mhz : std::min(clocks.sm_mhz_low, mhz);
+  clocks.sm_mhz_high = std::max(clocks.sm_mhz_high, mhz);
+  for (const auto words : cuda::LimitsInWords(state->limits)) {
+    if (std::find(clocks.limits.begin(), clocks.limits.end(), words) == clocks.limits.end())
+      clocks.limits.emplace_back(words);
+  }
+  if (!state->slowed() || clocks.discarded_rounds >= kMostDiscarded) return true;
+  ++clocks.discarded_rounds;
+  return false;
+}
+
 // All take turns until the candidate's time is sure enough or the time is up. A baseline that fails leaves, with a
 // note; the candidate's failing ends it. True if it ended since the candidate is clearly slower than `best_us`, 0 =
 // there is none.
 Result<bool> RunRounds(std::vector<Series>& series, double budget_us, double confidence, int cold, double best_us,
-                       std::vector<std::string>& notes) {
+                       const cuda::Nvml* nvml, Clocks& clocks, std::vector<std::string>& notes) {
   const double share_us = budget_us / static_cast<double>(series.size());
   const auto slice = microseconds(static_cast<std::int64_t>(std::clamp(share_us / kRounds, 1e3, 40e3)));
   const auto begin = Clock::now();
@@ -70,7 +90,13 @@ Result<bool> RunRounds(std::vector<Series>& series, double budget_us, double con
       // A slow baseline is run less often: it gets its share of the budget, but at least one call in a run.
       const bool slow = who != 0 && one.spent_us + one.participant->call_us() > share_us;
       if (slow && (one.known || !one.warm_us.empty())) continue;
+      const std::size_t warm_before = one.warm_us.size(), cold_before = one.cold_us.size();
       const auto taken = TakeTurn(one, slice, who == 0 ? cold : 0);
+      if (who == 0 && taken && nvml != nullptr && !LookAtClocks(*nvml, clocks)) {
+        one.warm_us.resize(warm_before);
+        one.cold_us.resize(cold_before);
+        one.last_round_us = 0;
+      }
       if (!taken && (who == 0 || taken.error().message == "interrupted")) return tl::unexpected<Error>(taken.error());
       if (who == 0 && one.participant->refused()) return false;
       if (taken && !one.participant->refused()) continue;
@@ -80,9 +106,10 @@ Result<bool> RunRounds(std::vector<Series>& series, double budget_us, double con
     }
     std::erase_if(series, [](const Series& one) { return one.gone; });
     for (Series& one : series) {
-      if (&one != &series[0] && one.last_round_us > 0)
+      if (&one != &series[0] && one.last_round_us > 0 && series[0].last_round_us > 0)
         one.ratios.push_back(one.last_round_us / series[0].last_round_us);
     }
+    if (series[0].warm_us.empty()) continue;  // all of it was discarded so far
     const Samples now = Summarize(series[0].warm_us);
     const bool sure = round + 1 >= kLeastRounds && now.high_us - now.low_us <= 2 * confidence * now.median_us;
     // On a busy machine few rounds fit into the budget: a median of fewer samples would say little.
@@ -201,9 +228,12 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
     if (ready.error().message == "interrupted") return ready;
     evaluation.notes.push_back(fmt::format("baseline '{}': {}", name, ready.error().message));
   }
+  Clocks clocks;
   timing.ended_early =
       HONE_TRY(RunRounds(series, budget_us * static_cast<double>(std::max<std::size_t>(1, series.size() - 1)),
-                         request.confidence, call_us < 1e3 ? 3 : 1, request.best_us, evaluation.notes));
+                         request.confidence, call_us < 1e3 ? 3 : 1, request.best_us,
+                         request.form != Form::kModule && nvml_ ? &*nvml_ : nullptr, clocks, evaluation.notes));
+  if (clocks.sm_mhz_high > 0) timing.clocks = std::move(clocks);
   if (candidate.refused()) {
     evaluation.verdict = *candidate.refused();
     return {};

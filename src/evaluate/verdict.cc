@@ -64,6 +64,14 @@ void Fields(Of& known, auto field) {
   field("measured_on", known.measured_on);
 }
 
+template <Is<Clocks> Of>
+void Fields(Of& clocks, auto field) {
+  field("sm_mhz_low", clocks.sm_mhz_low);
+  field("sm_mhz_high", clocks.sm_mhz_high);
+  field("limits", clocks.limits);
+  field("discarded_rounds", clocks.discarded_rounds);
+}
+
 template <Is<Timing> Of>
 void Fields(Of& timing, auto field) {
   field("warm", timing.warm);
@@ -71,6 +79,7 @@ void Fields(Of& timing, auto field) {
   field("prepare_us", timing.prepare_us);
   field("threads", timing.threads);
   field("ended_early", timing.ended_early);
+  field("clocks", timing.clocks);
   field("against", timing.against);
 }
 

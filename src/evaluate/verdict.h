@@ -86,12 +86,20 @@ struct KnownBaseline {
 nlohmann::json ToJson(const KnownBaseline& known);
 Result<KnownBaseline> ParseKnownBaseline(const nlohmann::json& json);
 
+// What a device's clocks did while a candidate was timed, looked at after each of its turns.
+struct Clocks {
+  int sm_mhz_low = 0, sm_mhz_high = 0;
+  std::vector<std::string> limits;  // what held them down: "power cap", "heat"
+  int discarded_rounds = 0;         // of the candidate, in which heat or the power supply slowed the device
+};
+
 struct Timing {
   Samples warm;           // inputs and code as the last call left them in the caches
   Samples cold;           // tensors flushed from all caches before each call
   double prepare_us = 0;  // hone_prepare, once
   int threads = 1;
   bool ended_early = false;            // clearly slower than the fastest so far, so timed less exactly
+  std::optional<Clocks> clocks;        // of a device that says
   std::vector<Comparison> against;     // the headline's baseline first
   const Comparison* OverBest() const;  // beside the fastest of the baselines; null without any
 };

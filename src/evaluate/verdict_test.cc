@@ -27,6 +27,8 @@ TEST(VerdictTest, AnEvaluationReadsBackAsItWasWritten) {
                              .prepare_us = 3,
                              .threads = 2,
                              .against = {{.baseline = "naive", .speedup = 4, .rounds = 7}}};
+  evaluation.timing->clocks =
+      Clocks{.sm_mhz_low = 1700, .sm_mhz_high = 1980, .limits = {"power cap"}, .discarded_rounds = 2};
   evaluation.stages.check_ms = 8;
   evaluation.sandbox = "bubblewrap + seccomp";
   evaluation.notes = {"baseline 'compile': no C compiler"};
@@ -35,6 +37,10 @@ TEST(VerdictTest, AnEvaluationReadsBackAsItWasWritten) {
   ASSERT_TRUE(read);
   EXPECT_EQ(ToJson(*read), written);
   EXPECT_EQ(read->timing->against.at(0).speedup, 4);
+  ASSERT_TRUE(read->timing->clocks);
+  EXPECT_EQ(read->timing->clocks->sm_mhz_low, 1700);
+  EXPECT_EQ(read->timing->clocks->limits, (std::vector<std::string>{"power cap"}));
+  EXPECT_EQ(read->timing->clocks->discarded_rounds, 2);
 }
 
 TEST(VerdictTest, NonfiniteEvidenceSurvivesJson) {
@@ -54,6 +60,15 @@ TEST(VerdictTest, AnUnknownOutcomeIsCorruptData) {
   const auto read = ParseEvaluation(nlohmann::json{{"outcome", "lovely"}});
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().kind, ErrorKind::kCorrupt);
+}
+
+TEST(VerdictTest, TheFastestBaselineIsTheOneThatIsBeatenLeast) {
+  Timing timing;
+  EXPECT_EQ(timing.OverBest(), nullptr);
+  timing.against = {{.baseline = "eager", .speedup = 3},
+                    {.baseline = "compile", .speedup = 1.2},
+                    {.baseline = "eager_graph", .speedup = 2}};
+  EXPECT_EQ(timing.OverBest()->baseline, "compile");
 }
 
 }  // namespace

@@ -171,21 +171,28 @@ std::string ToJson(const Machine& machine) {
                       {"copy_bytes_per_second", point.copy_bytes_per_second},
                       {"read_bytes_per_second", point.read_bytes_per_second}});
   }
-  const nlohmann::ordered_json document = {{"schema", kSchema},
-                                           {"id", machine.id},
-                                           {"processor", machine.processor},
-                                           {"cuda", machine.cuda},
-                                           {"threads", machine.threads},
-                                           {"vector_bytes", machine.vector_bytes},
-                                           {"l1_bytes", machine.l1_bytes},
-                                           {"l2_bytes", machine.l2_bytes},
-                                           {"l3_bytes", machine.l3_bytes},
-                                           {"fma_flops_f32", machine.fma_flops_f32},
-                                           {"fma_flops_f64", machine.fma_flops_f64},
-                                           {"fork_join_us", machine.fork_join_us},
-                                           {"measured_on", machine.measured_on},
-                                           {"compiler", machine.compiler},
-                                           {"bandwidth", std::move(points)}};
+  nlohmann::ordered_json document = {{"schema", kSchema},
+                                     {"id", machine.id},
+                                     {"processor", machine.processor},
+                                     {"cuda", machine.cuda},
+                                     {"threads", machine.threads},
+                                     {"vector_bytes", machine.vector_bytes},
+                                     {"l1_bytes", machine.l1_bytes},
+                                     {"l2_bytes", machine.l2_bytes},
+                                     {"l3_bytes", machine.l3_bytes},
+                                     {"fma_flops_f32", machine.fma_flops_f32},
+                                     {"fma_flops_f64", machine.fma_flops_f64},
+                                     {"fork_join_us", machine.fork_join_us},
+                                     {"measured_on", machine.measured_on},
+                                     {"compiler", machine.compiler},
+                                     {"bandwidth", std::move(points)}};
+  if (machine.cuda) {
+    document["matmul_flops"] = machine.matmul_flops;
+    document["vector_flops_f32"] = machine.vector_flops_f32;
+    document["stream_launch_us"] = machine.stream_launch_us;
+    document["energy_tick_ms"] = machine.energy_tick_ms;
+    document["idle_watts"] = machine.idle_watts;
+  }
   return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -210,6 +217,11 @@ Result<Machine> ParseMachine(std::string_view json) {
     document.at("fork_join_us").get_to(machine.fork_join_us);
     document.at("measured_on").get_to(machine.measured_on);
     document.at("compiler").get_to(machine.compiler);
+    machine.matmul_flops = document.value("matmul_flops", machine.matmul_flops);
+    machine.vector_flops_f32 = document.value("vector_flops_f32", 0.0);
+    machine.stream_launch_us = document.value("stream_launch_us", 0.0);
+    machine.energy_tick_ms = document.value("energy_tick_ms", 0.0);
+    machine.idle_watts = document.value("idle_watts", 0.0);
     for (const auto& point : document.at("bandwidth")) {
       machine.bandwidth.push_back({.working_set_bytes = point.at("working_set_bytes"),
                                    .copy_bytes_per_second = point.at("copy_bytes_per_second"),

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,8 +32,13 @@ struct Machine {
   double fma_flops_f64 = 0;
   double fork_join_us = 0;                // an empty parallel region of all threads
   std::vector<BandwidthPoint> bandwidth;  // by rising working set
-  std::string measured_on;                // date, "2025-01-31"
-  std::string compiler;                   // "g++ 12.2.0"
+  // Of a CUDA device; empty and 0 where they could not be measured.
+  std::map<std::string, double> matmul_flops;  // FLOP/s of cuBLASLt's large products, by the type they are made in
+  double vector_flops_f32 = 0;                 // FLOP/s without tensor cores
+  double stream_launch_us = 0;                 // of a kernel that does nothing, in a stream
+  double energy_tick_ms = 0, idle_watts = 0;   // how often the energy counter moves; at rest
+  std::string measured_on;                     // date, "2025-01-31"
+  std::string compiler;                        // "g++ 12.2.0"
 
   // Linear in the logarithm of the working set between the points, level beyond them; 0 without points.
   double CopyBandwidth(std::int64_t working_set_bytes) const;

@@ -38,7 +38,15 @@ std::string DeviceTable(const Machine& machine) {
       fmt::format("{}, {} multiprocessors, {} L2\n", machine.processor, machine.threads, Size(machine.l2_bytes));
   text += fmt::format("arithmetic          {:.1f} TFLOP/s as accurate as f32, {:.1f} TFLOP/s f64\n",
                       machine.fma_flops_f32 / 1e12, machine.fma_flops_f64 / 1e12);
-  text += fmt::format("launch in a graph   {:.2f} us\n\n", machine.fork_join_us);
+  text += fmt::format("vector units        {:.1f} TFLOP/s f32\n", machine.vector_flops_f32 / 1e12);
+  for (const auto& [type, flops] : machine.matmul_flops)
+    text += fmt::format("cuBLASLt            {:.1f} TFLOP/s {}\n", flops / 1e12, type);
+  text += fmt::format("launch              {:.2f} us in a graph, {:.2f} us in a stream\n", machine.fork_join_us,
+                      machine.stream_launch_us);
+  if (machine.energy_tick_ms > 0)
+    text += fmt::format("energy              {:.0f} W at rest, counted every {:.0f} ms\n", machine.idle_watts,
+                        machine.energy_tick_ms);
+  text += '\n';
   AddBandwidth(machine, text);
   return text;
 }
@@ -91,7 +99,9 @@ HONE_VERB(calibrate){
     .json =
         "id, processor, threads, vector_bytes, l1_bytes, l2_bytes (a core), l3_bytes, fma_flops_f32, fma_flops_f64\n"
         "(FLOP/s of all threads), fork_join_us, measured_on, compiler, bandwidth[]: working_set_bytes,\n"
-        "copy_bytes_per_second, read_bytes_per_second",
+        "copy_bytes_per_second, read_bytes_per_second; of a device also matmul_flops (cuBLASLt, by type), "
+        "vector_flops_f32\n"
+        "(without tensor cores), stream_launch_us, energy_tick_ms and idle_watts",
     .run = RunCalibrate,
 };
 

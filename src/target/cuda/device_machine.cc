@@ -12,7 +12,9 @@
 #include "base/sha256.h"
 #include "target/cuda/built_plan.h"
 #include "target/cuda/driver.h"
+#include "target/cuda/nvml.h"
 #include "target/cuda/nvrtc.h"
+#include "target/cuda/toolkit.h"
 
 namespace hone::cuda {
 namespace {
@@ -163,6 +165,39 @@ LaunchStep Launch(const std::string& kernel, std::int64_t blocks, std::int64_t t
   step.arguments = std::move(arguments);
   return step;
 }
+// Products large enough that more would not be faster, small enough for milliseconds.
+struct LibraryRate {
+  std::string_view name;
+  DType dtype;
+  LibraryCompute compute;
+  std::int64_t size;
+};
+constexpr LibraryRate kLibraryRates[] = {{"f16", DType::kF16, LibraryCompute::kF32, 8192},
+                                         {"bf16", DType::kBF16, LibraryCompute::kF32, 8192},
+                                         {"tf32", DType::kF32, LibraryCompute::kTf32, 8192},
+                                         {"f32", DType::kF32, LibraryCompute::kF32, 4096},
+                                         {"f64", DType::kF64, LibraryCompute::kF64, 4096}};
+constexpr std::int64_t kWorkspaceBytes = 32 * kMiB;  // cuBLAS's own default on this kind of device
+
+std::vector<PlanBuffer> SquareBuffers(const LibraryRate& rate) {
+  const std::vector<std::int64_t> shape = {rate.size, rate.size};
+  return {{"a", rate.dtype, shape},
+          {"b", rate.dtype, shape},
+          {"d", rate.dtype, shape},
+          {"space", DType::kU8, {kWorkspaceBytes}}};
+}
+
+MatmulStep SquareProduct(const LibraryRate& rate) {
+  MatmulStep step;
+  step.m = step.n = step.k = rate.size;
+  step.a = {.buffer = "a", .strides = {rate.size, 1}};
+  step.b = {.buffer = "b", .strides = {1, rate.size}};  // columns: the layout that the library is fastest in
+  step.d = {.buffer = "d", .strides = {rate.size, 1}};
+  step.compute = rate.compute;
+  step.workspace = "space";
+  return step;
+}
+
 NumberArgument Long(std::int64_t value) { return {NumberArgument::Type::kI64, value}; }
 NumberArgument Int(std::int64_t value) { return {NumberArgument::Type::kI32, value}; }
 
@@ -221,13 +256,36 @@ Result<Machine> CalibrateDevice(int ordinal) {
         HONE_TRY(measurer.Best(one, {Launch(kernel, blocks, kThreads, {BufferArgument{"to", 0}, Int(kRounds)})}, true));
     return static_cast<double>(blocks * kThreads * kRounds) * a_thread_round / us * 1e6;
   };
-  const double f32 = HONE_TRY(flops("MultiplyF32", 8, 2.0 * 16 * 8));
+  machine.vector_flops_f32 = HONE_TRY(flops("MultiplyF32", 8, 2.0 * 16 * 8));
   machine.fma_flops_f64 = HONE_TRY(flops("MultiplyF64", 8, 2.0 * 16 * 8));
   const double halves = HONE_TRY(flops("MultiplyTensor", 2, 4 * 2.0 * 64 * 256 * 16 / 128));
-  machine.fma_flops_f32 = std::max(f32, halves / 3);
   constexpr int kLaunches = 100;
   machine.fork_join_us =
       HONE_TRY(measurer.Best(one, std::vector<PlanStep>(kLaunches, Launch("Nothing", 1, 32, {})), true)) / kLaunches;
+  machine.stream_launch_us =
+      HONE_TRY(measurer.Best(one, std::vector<PlanStep>(kLaunches, Launch("Nothing", 1, 32, {})), false)) / kLaunches;
+  if (const auto nvml = Nvml::Open(measurer.device().uuid)) {
+    if (const auto tick = MeasureEnergyTick(*nvml)) {
+      machine.energy_tick_ms = tick->tick_ms;
+      machine.idle_watts = tick->watts;
+    }
+  }
+  // Last: should the library leave the device in an error, all else is measured.
+  if (FindLibrary(Library::kCublasLt)) {
+    for (const LibraryRate& rate : kLibraryRates) {
+      // A type that the library does not make on this device is left out.
+      if (const auto us = measurer.Best(SquareBuffers(rate), {SquareProduct(rate)}, true)) {
+        const auto n = static_cast<double>(rate.size);
+        machine.matmul_flops[std::string(rate.name)] = 2 * n * n * n / *us * 1e6;
+      }
+    }
+  }
+  const auto library = [&](const char* name) {
+    const auto found = machine.matmul_flops.find(name);
+    return found == machine.matmul_flops.end() ? 0.0 : found->second;
+  };
+  machine.fma_flops_f32 = std::max({machine.vector_flops_f32, library("f32"), std::max(halves, library("f16")) / 3});
+  machine.fma_flops_f64 = std::max(machine.fma_flops_f64, library("f64"));
   const std::time_t now = std::time(nullptr);
   char date[16];
   std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));

@@ -16,8 +16,10 @@ Machine TypicalDevice();
 // double precision, and the time that a launch in a graph takes at least (fork_join_us). A few seconds; nothing else
 // should run there meanwhile.
 //
-// fma_flops_f32 is what single precision can be had for: the ordinary units', or a third of the tensor cores' rate in
-// half precision if that is more, since three products of halves make one in single precision.
+// fma_flops_f32 is what single precision can be had for: the ordinary units', cuBLASLt's, or a third of the tensor
+// cores' rate in half precision if that is more, since three products of halves make one in single precision.
+// fma_flops_f64 is the faster of the ordinary units and cuBLASLt, which has tensor cores for it. Without the library
+// its rates are left out; so is energy without NVML.
 Result<Machine> CalibrateDevice(int ordinal = 0);
 
 }  // namespace hone::cuda
