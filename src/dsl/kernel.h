@@ -37,6 +37,7 @@ struct Limits {
   std::int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20, l3_bytes = 0;
   bool has_onednn = false;  // libdnnl.so.2 is there for modules to load
   Device device = Device::kCpu;
+  bool has_cublaslt = false, has_cudnn = false;  // where plans will run: what is proposed may call them
 };
 
 // A buffer seen through strides, already broadcast to the kernel's iteration space (stride 0 where it does not vary).

@@ -38,12 +38,19 @@ Result<cuda::CompiledCubin> CompilePart(const CudaNests& nests, std::size_t firs
 
 Result<std::vector<cuda::CompiledCubin>> CompileNests(const CudaNests& nests, const std::string& name,
                                                       const std::string& arch) {
-  const std::size_t count = nests.kernels.size(), parts = (count + kPartKernels - 1) / kPartKernels;
+  const auto& kernels = nests.kernels;
+  std::vector<std::size_t> begins;  // of parts, and where the last ends
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    if (k == 0 || k - begins.back() == kPartKernels || kernels[k].operand_unit != kernels[k - 1].operand_unit)
+      begins.push_back(k);
+  }
+  const std::size_t parts = begins.size();
+  begins.push_back(kernels.size());
   std::vector<Result<cuda::CompiledCubin>> made(parts, cuda::CompiledCubin{});
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
     for (std::size_t part = next++; part < parts; part = next++)
-      made[part] = CompilePart(nests, part * kPartKernels, std::min(count, (part + 1) * kPartKernels), name, arch);
+      made[part] = CompilePart(nests, begins[part], begins[part + 1], name, arch);
   };
   std::vector<std::thread> others;
   for (std::size_t i = 1; i < std::min<std::size_t>(parts, std::max(1u, std::thread::hardware_concurrency())); ++i)
@@ -56,7 +63,7 @@ Result<std::vector<cuda::CompiledCubin>> CompileNests(const CudaNests& nests, co
 }
 
 Result<std::unique_ptr<DeviceOracle>> DeviceOracle::Create(DeviceKernels& kernels, const Graph& graph) {
-  auto oracle = std::unique_ptr<DeviceOracle>(new DeviceOracle(kernels, WriteCudaNests(graph)));
+  auto oracle = std::unique_ptr<DeviceOracle>(new DeviceOracle(kernels, WriteCudaNests(graph, TorchProducts::kTf32)));
   const auto parts = HONE_TRY(CompileNests(oracle->nests_, graph.problem().name, ArchOf(kernels.context().device())));
   for (const auto& part : parts) {
     oracle->modules_.push_back(HONE_TRY(FromDevice(cuda::Module::Load(kernels.context(), part.cubin))));

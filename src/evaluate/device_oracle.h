@@ -14,7 +14,7 @@
 
 namespace hone {
 
-// In parts of so many kernels each, in order, which compile side by side: a deep network has hundreds of them. Symbols
+// In parts of a few kernels each, in order, which compile side by side: a deep network has hundreds of them. Symbols
 // of a part: those of all its kernels for Tracked, then those for the honest type. No device is needed to compile them.
 Result<std::vector<cuda::CompiledCubin>> CompileNests(const CudaNests& nests, const std::string& name,
                                                       const std::string& arch);

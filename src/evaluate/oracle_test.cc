@@ -240,6 +240,20 @@ TEST(OracleTest, CancellationWidensTheBudgetAsItWidensTheError) {
   EXPECT_LE(Worst(expected, Floats{std::expm1(1.0f), std::expm1(1e-3f)}), 1);
 }
 
+TEST(OracleTest, ARectifierLeavesRoomWhereItsArgumentMayComeOutAboveZero) {
+  // The sum is rounded by up to 6, and candidates may be four times as far off: -15 can become 9, -47 stays below.
+  const Graph graph = SmallGraph("fp32", "a f32 2, b f32 2, c f32 2", "y f32 2",
+                                 R"([{"op": "add.Tensor", "args": {"self": "%a", "other": "%b"}, "outputs": ["s"]},
+          {"op": "sub.Tensor", "args": {"self": "%s", "other": "%c"}, "outputs": ["d"]},
+          {"op": "relu", "args": {"self": "%d"}, "outputs": ["y"]}])");
+  const Floats a = {1e8f, 1e8f}, b = {1, 1}, c = {100000016, 100000048};
+  const auto expected = Reference(graph, {a.data(), b.data(), c.data()});
+  ASSERT_EQ(expected.size(), 1u);
+  EXPECT_EQ(expected[0].value, (std::vector<double>{0, 0}));
+  EXPECT_NEAR(expected[0].budget[0], 9, 1);
+  EXPECT_EQ(expected[0].budget[1], 0);
+}
+
 TEST(OracleTest, EmptyResultsAreFine) {
   const Floats x;
   const auto expected = Reference(

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/check.h"
 #include "graph/nest_text.h"
 #include "graph/op.h"
 
@@ -32,7 +33,8 @@ std::int64_t Extent(const std::vector<IndexVar>& vars) {
 
 class CudaWriter : public NestText {
  public:
-  explicit CudaWriter(const Graph& graph) : NestText(graph, Style::kOracle) {
+  CudaWriter(const Graph& graph, TorchProducts products)
+      : NestText(graph, Style::kOracle), products_(products), operand_unit_(HonestyOf(graph.problem()).operand_unit) {
     int input = 0;
     for (std::size_t i = 0; i < graph.buffers().size(); ++i) {
       if (graph.buffers()[i].stage < 0) inputs_[static_cast<int>(i)] = input++;
@@ -57,6 +59,7 @@ class CudaWriter : public NestText {
       if (GoesStraight(id) || Elements(id) == 0) continue;
       nests.runs.emplace_back();
       comment_.clear();
+      operand_unit_ = HonestyOf(graph_.problem()).operand_unit;
       OpenResults({}, Elements(id));
       Line("{}", StoreText(fmt::format("{}[at]", name(id)), static_cast<std::ptrdiff_t>(o), "at"));
       CloseLoops(1);
@@ -150,13 +153,18 @@ class CudaWriter : public NestText {
       launch.arguments.push_back({CudaNests::Argument::Kind::kScratch, 0});
     }
     parameters += "std::int64_t step";
-    const auto [it, fresh] = kernels_.try_emplace(parameters + function.body, static_cast<int>(nests_->kernels.size()));
+    // Where nothing is multiplied any roundoff will do: that of the kernel before, to be compiled with it.
+    const bool multiplies = function.body.find("Product") != std::string::npos;
+    const double unit = multiplies || nests_->kernels.empty() ? operand_unit_ : nests_->kernels.back().operand_unit;
+    const auto [it, fresh] =
+        kernels_.try_emplace(fmt::format("{} {}{}", multiplies ? unit : 0, parameters, function.body),
+                             static_cast<int>(nests_->kernels.size()));
     if (fresh) {
       std::string name = fmt::format("Nest{}", it->second);
       std::string text =
           fmt::format("{}template <class R>\n__global__ void __launch_bounds__(kMostThreads) {}({}) {{\n{}}}\n\n",
                       comment_, name, parameters, function.body);
-      nests_->kernels.push_back({std::move(name), std::move(text)});
+      nests_->kernels.push_back({std::move(name), std::move(text), unit});
     }
     launch.kernel = it->second;
     launch.threads = threads;
@@ -170,6 +178,7 @@ class CudaWriter : public NestText {
     if (Elements(stages_[first].buffer) == 0) return;
     auto& run = nests_->runs.emplace_back();
     comment_ = Comment(first, end);
+    operand_unit_ = OperandUnit(first, end);
     if (stages_[first].sequence < 0)
       WriteStage(stages_[first]);
     else
@@ -179,6 +188,22 @@ class CudaWriter : public NestText {
       if (last >= static_cast<int>(first) && last < static_cast<int>(end) && b.stage >= 0 && b.tensor < 0)
         run.done.push_back(memories_.at(used));
     }
+  }
+
+  // Of what the stages multiply.
+  double OperandUnit(std::size_t first, std::size_t end) const {
+    constexpr double kTf32Unit = 0x1p-11;
+    const double unit = HonestyOf(graph_.problem()).operand_unit;
+    if (products_ == TorchProducts::kF32 || graph_.problem().contract != Precision::kTorch) return unit;
+    for (std::size_t s = first; s < end; ++s) {
+      const Buffer& buffer = graph_.buffers()[static_cast<std::size_t>(stages_[s].buffer)];
+      if (stages_[s].node < 0 || buffer.dtype != DType::kF32) continue;
+      const std::string& op = graph_.problem().nodes[static_cast<std::size_t>(stages_[s].node)].op;
+      for (const std::string_view cudnn : {"convolution", "lstm", "gru", "rnn_tanh", "rnn_relu"}) {
+        if (op.find(cudnn) != std::string::npos) return std::max(unit, kTf32Unit);
+      }
+    }
+    return unit;
   }
 
   void WriteStage(const Stage& stage) {
@@ -460,6 +485,8 @@ class CudaWriter : public NestText {
   std::string scratch_;      // the type of the parts that a kernel leaves or reads, empty if it does neither
   std::string guard_;
   std::string comment_;  // what is being written
+  TorchProducts products_;
+  double operand_unit_;  // of it
 };
 
 }  // namespace
@@ -487,24 +514,29 @@ std::int64_t CudaNests::PeakBytes() const {
 }
 
 std::string CudaNests::Source(std::size_t first, std::size_t end) const {
-  std::string source = head;
-  for (std::size_t k = first; k < end; ++k) source += kernels[k].text;
+  std::string source = standard;
+  fmt::format_to(std::back_inserter(source),
+                 "#define HONE_UNITS_ARE_SET\nconstexpr double kUnit = {:a};\nconstexpr double kOperandUnit = "
+                 "{:a};\nconstexpr double kSmallest = {:a};\n\n",
+                 unit, first < end ? kernels[first].operand_unit : unit, smallest);
+  source += head;
+  for (std::size_t k = first; k < end; ++k) {
+    HONE_CHECK(kernels[k].operand_unit == kernels[first].operand_unit, "kernels of one source have one roundoff");
+    source += kernels[k].text;
+  }
   return source;
 }
 
-CudaNests WriteCudaNests(const Graph& graph) {
+CudaNests WriteCudaNests(const Graph& graph, TorchProducts products) {
   CudaNests nests;
   const Honesty honesty = HonestyOf(graph.problem());
   nests.honest = fmt::format("Honest<{}>", honesty.type);
-  CudaWriter(graph).Write(nests);
-  std::string head(kDeviceStdText);
-  fmt::format_to(std::back_inserter(head),
-                 "#define HONE_UNITS_ARE_SET\nconstexpr double kUnit = {:a};\nconstexpr double kOperandUnit = "
-                 "{:a};\nconstexpr double kSmallest = {:a};\n\n",
-                 honesty.unit, honesty.operand_unit, honesty.smallest);
-  head += kNumbersText;
-  head += kCudaNestsText;
-  nests.head = std::move(head);
+  nests.unit = honesty.unit;
+  nests.smallest = honesty.smallest;
+  nests.standard = kDeviceStdText;
+  nests.head = kNumbersText;
+  nests.head += kCudaNestsText;
+  CudaWriter(graph, products).Write(nests);
   return nests;
 }
 

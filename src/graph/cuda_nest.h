@@ -44,19 +44,24 @@ struct CudaNests {
   struct Kernel {
     std::string name;  // of a template: its instances are name<Tracked> and name<honest>
     std::string text;
+    double operand_unit = 0;  // roundoff of what is multiplied in it
   };
-  std::string head;  // what every kernel needs before it
+  std::string standard, head;     // what every kernel needs before it; the units of roundoff stand between the two
+  double unit = 0, smallest = 0;  // of ordinary operations
   std::vector<Kernel> kernels;
   std::string honest;  // "Honest<float>"
   std::vector<Memory> memories;
   std::vector<Run> runs;
 
-  // Kernels [first, end), for NVRTC, which must not contract into fused multiply-adds.
+  // Kernels [first, end), for NVRTC, which must not contract into fused multiply-adds. All have one operand_unit.
   std::string Source(std::size_t first, std::size_t end) const;
   // The most that memories and scratch take at one time, in the pass that needs more.
   std::int64_t PeakBytes() const;
 };
 
-CudaNests WriteCudaNests(const Graph& graph);
+// What the contract `torch` means for convolutions and recurrent layers of f32: PyTorch's defaults make their products
+// in f32 on a processor and in TF32 on a device.
+enum class TorchProducts : std::uint8_t { kF32, kTf32 };
+CudaNests WriteCudaNests(const Graph& graph, TorchProducts products = TorchProducts::kF32);
 
 }  // namespace hone

@@ -26,6 +26,25 @@ TEST(CudaNestTest, OnlyWhatLiesBetweenKernelsTakesMemory) {
   EXPECT_EQ(nests.PeakBytes(), 16 * 8 * 32);
 }
 
+TEST(CudaNestTest, ConvolutionsMultiplyInTf32WherePyTorchDoes) {
+  constexpr auto kBoth = R"([{"op": "convolution", "args": {"input": "%x", "weight": "%w", "bias": null, "stride": [1],
+     "padding": [0], "dilation": [1], "transposed": false, "output_padding": [0], "groups": 1}, "outputs": ["t"]},
+    {"op": "relu", "args": {"self": "%t"}, "outputs": ["u"]},
+    {"op": "matmul", "args": {"self": "%u", "other": "%m"}, "outputs": ["y"]}])";
+  const auto units = [&](const std::string& contract, TorchProducts products) {
+    const auto nests =
+        WriteCudaNests(SmallGraph(contract, "x f32 2x8x40, w f32 4x8x3, m f32 38x16", "y f32 2x4x16", kBoth), products);
+    std::vector<double> all;
+    for (const auto& kernel : nests.kernels) {
+      if (kernel.text.find("Product") != std::string::npos) all.push_back(kernel.operand_unit);
+    }
+    return all;
+  };
+  EXPECT_EQ(units("torch", TorchProducts::kTf32), (std::vector<double>{0x1p-11, 0x1p-24}));
+  EXPECT_EQ(units("torch", TorchProducts::kF32), (std::vector<double>{0x1p-24, 0x1p-24}));
+  EXPECT_EQ(units("fp32", TorchProducts::kTf32), (std::vector<double>{0x1p-24, 0x1p-24}));
+}
+
 TEST(CudaNestTest, WhatNobodyNeedsAnyMoreIsNotCountedWithWhatComesLater) {
   const auto nests =
       WriteCudaNests(SmallGraph("fp32", "x f32 64x64", "y f32 64x64",

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "dsl/kernel.h"
+#include "target/cuda/toolkit.h"
 #include "target/machine.h"
 
 namespace hone {
@@ -14,7 +15,9 @@ inline dsl::Limits LimitsOf(const Machine& machine) {
           machine.l2_bytes,
           machine.l3_bytes,
           false,
-          machine.cuda ? dsl::Device::kCuda : dsl::Device::kCpu};
+          machine.cuda ? dsl::Device::kCuda : dsl::Device::kCpu,
+          machine.cuda && cuda::FindLibrary(cuda::Library::kCublasLt).has_value(),
+          machine.cuda && cuda::FindLibrary(cuda::Library::kCudnn).has_value()};
 }
 
 }  // namespace hone

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "dsl/cuda/matmul_library.h"
 #include "dsl/cuda/matmul_simt.h"
 #include "dsl/cuda/matmul_tensor.h"
 #include "dsl/knobs.h"
@@ -66,7 +67,13 @@ bool Promotes(const Kernel& kernel) {
   return precision == "f32x3" || precision == "f16";
 }
 
-std::vector<Setting> PrecisionValues(const Kernel& kernel, const Limits&) {
+// By cuBLASLt, which decides all else.
+bool ByLibrary(const Kernel& kernel) {
+  const std::string precision = PrecisionOf(kernel);
+  return precision == "library" || precision == "library_tf32";
+}
+
+std::vector<Setting> PrecisionValues(const Kernel& kernel, const Limits& limits) {
   const MatmulShape shape(kernel);
   std::vector<Setting> values;
   const std::int64_t few = std::min(shape.m.extent, shape.n.extent);
@@ -81,11 +88,18 @@ std::vector<Setting> PrecisionValues(const Kernel& kernel, const Limits&) {
   } else {
     values.push_back(Word("simt"));
   }
+  // Three products of halves beat the library's FP32 from there on (docs/measured/cuda_matmul.md).
+  const bool ours = AllAre(kernel, DType::kF32) && Products(shape) >= kWorthPacking * 8;
+  if (limits.has_cublaslt && !ours && LibraryMultiplies(kernel)) values.insert(values.begin() + 1, Word("library"));
   return values;
 }
 std::optional<std::string> CheckPrecision(const Kernel& kernel, const Setting& value) {
-  if (auto why = CheckWord(value, {"f32x3", "f16", "bf16", "simt", "dot"})) return why;
+  if (auto why = CheckWord(value, {"f32x3", "f16", "bf16", "simt", "dot", "library", "library_tf32"})) return why;
   const std::string& word = std::get<std::string>(value.value);
+  if (word.starts_with("library")) {
+    if (LibraryMultiplies(kernel)) return std::nullopt;
+    return "cuBLASLt reads both operands where they lie, as matrices in one batch dimension at most; try simt";
+  }
   if (word == "simt" || word == "dot") return std::nullopt;
   if (Wide(kernel)) return "the product is computed in f64, which halves cannot make; try simt";
   if (word == "bf16" && !AllAre(kernel, DType::kBF16))
@@ -128,6 +142,7 @@ std::vector<Setting> TileValues(const Kernel& kernel, const Limits&) {
   const auto tiles = [&](std::int64_t rows, std::int64_t columns) { return TilesOf(shape, rows, columns); };
   std::vector<std::array<std::int64_t, 2>> sizes;
   const std::string precision = PrecisionOf(kernel);
+  if (ByLibrary(kernel)) return {Tuple({0, 0})};
   if (precision == "dot") {
     // Four of the longer side share what is read of the shorter one.
     const std::int64_t few = std::min(m, n) <= 2 ? std::min(m, n) : 2;
@@ -172,6 +187,7 @@ std::optional<std::string> CheckTile(const Kernel& kernel, const Setting& value)
   if (!tuple || tuple->size() != 2) return "it is rows x columns; try 128x128";
   const std::int64_t rows = (*tuple)[0], columns = (*tuple)[1];
   const std::string precision = PrecisionOf(kernel);
+  if (ByLibrary(kernel)) return std::nullopt;
   if (precision == "dot") {
     if (rows < 1 || columns < 1 || rows * columns > 16) return "a block of dot makes 1 to 16 elements; try 4x1";
     return std::nullopt;
@@ -236,7 +252,7 @@ std::optional<std::string> CheckCluster(const Kernel& kernel, const Setting& val
 std::vector<Setting> SplitValues(const Kernel& kernel, const Limits&) {
   const MatmulShape shape(kernel);
   const std::vector<std::int64_t> tile = TupleSetting(kernel, "tile");
-  if (tile.size() != 2) return {Whole(1)};
+  if (tile.size() != 2 || ByLibrary(kernel)) return {Whole(1)};
   const std::int64_t split = SplitOf(kernel, shape, tile[0], tile[1]);
   std::vector<Setting> values = {Whole(split)};
   for (const std::int64_t other : {std::int64_t{1}, split * 2, split / 2}) {
@@ -246,12 +262,24 @@ std::vector<Setting> SplitValues(const Kernel& kernel, const Limits&) {
   }
   return values;
 }
-std::optional<std::string> CheckSplit(const Kernel&, const Setting& value) { return CheckRange(value, 1, 4096); }
+std::optional<std::string> CheckSplit(const Kernel& kernel, const Setting& value) {
+  return CheckRange(value, 1, ByLibrary(kernel) ? 1 : 4096);
+}
+
+std::vector<Setting> AlgorithmValues(const Kernel& kernel, const Limits&) {
+  if (!ByLibrary(kernel)) return {Whole(0)};
+  return {Whole(0), Whole(1), Whole(2), Whole(3)};
+}
+std::optional<std::string> CheckAlgorithm(const Kernel& kernel, const Setting& value) {
+  return CheckRange(value, 0, ByLibrary(kernel) ? 255 : 0);
+}
 
 constexpr Knob kKnobs[] = {
     {"precision",
      "f32x3: as accurate as FP32, of three FP16 products on the tensor cores; f16: one product, as accurate as TF32; "
-     "bf16: for operands that are; simt: without tensor cores; dot: dot products, for few rows or columns",
+     "bf16: for operands that are; simt: without tensor cores; dot: dot products, for few rows or columns; library: "
+     "cuBLASLt in the operands' own "
+     "precision, library_tf32: in TF32",
      PrecisionValues, CheckPrecision},
     {"tile", "rows x columns of the result that a block makes at a time", TileValues, CheckTile},
     {"stages", "tiles of both operands that are in flight in shared memory, 64 of K each; tensor cores only",
@@ -260,6 +288,7 @@ constexpr Knob kKnobs[] = {
      PromoteValues, CheckPromote},
     {"cluster", "blocks that share what they read of B; tensor cores only", ClusterValues, CheckCluster},
     {"split", "parts of K that are summed by blocks of their own", SplitValues, CheckSplit},
+    {"algorithm", "which of cuBLASLt's proposals, its best first; library only", AlgorithmValues, CheckAlgorithm},
 };
 
 // Of tensor_core.cuh, and of the kernels' own variables.
@@ -378,6 +407,7 @@ void EmitMatmulCuda(const KernelProgram& program, const Kernel& kernel, DeviceWr
   const std::int64_t split = IntSetting(kernel, "split");
   const std::vector<std::int64_t> tile = TupleSetting(kernel, "tile");
   const std::string precision = PrecisionOf(kernel);
+  if (ByLibrary(kernel)) return EmitMatmulLibrary(program, kernel, out, precision == "library_tf32");
   if (precision == "simt") return EmitMatmulSimt(program, kernel, out, tile[0], split);
   if (precision == "dot") return EmitMatmulDot(program, kernel, out, tile[0], tile[1], split);
   TensorSettings settings = TensorSettingsOf(kernel);

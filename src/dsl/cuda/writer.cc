@@ -465,7 +465,20 @@ void DeviceWriter::Launch(const LaunchShape& shape) {
   (shape.prepare ? plan_.prepare : plan_.steps).emplace_back(std::move(step));
 }
 
+void DeviceWriter::Call(PlanStep step, bool prepare) {
+  (prepare ? plan_.prepare : plan_.steps).push_back(std::move(step));
+}
+
+std::string DeviceWriter::Workspace(std::int64_t bytes) {
+  if (workspace_.empty()) workspace_ = Scratch("workspace", DType::kU8, bytes);
+  for (PlanBuffer& buffer : plan_.buffers) {
+    if (buffer.name == workspace_) buffer.shape[0] = std::max(buffer.shape[0], bytes);
+  }
+  return workspace_;
+}
+
 Plan DeviceWriter::Finish() {
+  if (kernels_.empty() && !plan_.steps.empty()) return std::move(plan_);  // libraries alone
   std::string text = fmt::format("// {}: made from a program of the kernel language.\n", program_.name);
   const auto half = [](const auto& buffer) { return buffer.dtype == DType::kF16 || buffer.dtype == DType::kBF16; };
   if (std::any_of(program_.buffers.begin(), program_.buffers.end(), half) ||

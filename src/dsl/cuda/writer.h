@@ -71,6 +71,11 @@ class DeviceWriter {
   // Ends the kernel and has it launched.
   void Launch(const LaunchShape& shape);
 
+  // A library's call, after the launches so far.
+  void Call(PlanStep step, bool prepare = false);
+  // Memory of so many bytes that calls of libraries share one after the other; its name.
+  std::string Workspace(std::int64_t bytes);
+
   Plan Finish();  // the plan; the writer is spent
 
  private:
@@ -86,6 +91,7 @@ class DeviceWriter {
   std::set<std::string> taken_, helpers_, functions_, kernel_names_;
   std::vector<std::string> head_;  // helpers' definitions, in order
   std::map<std::string, DType> scratch_;
+  std::string workspace_;  // its name; empty: none so far
   Plan plan_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "dsl/cpu/convolution.h"
 #include "dsl/cpu/window.h"
+#include "dsl/cuda/convolution.h"
 #include "dsl/family.h"
 #include "dsl/knobs.h"
 
@@ -429,6 +430,8 @@ HONE_FAMILY(conv){
     .type = [](const Kernel&) { return ScalarType::kReal; },
     .flops = Flops,
     .emit_cpu = EmitConvolution,
+    .emit_cuda = EmitConvolutionCuda,
+    .cuda_knobs = ConvolutionKnobsCuda,
 };
 
 }  // namespace hone::dsl

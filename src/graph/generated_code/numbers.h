@@ -216,15 +216,17 @@ inline Tracked FloorDiv(Tracked a, Tracked b) {
   const Tracked q = a / b;
   return Step(q, FloorQuotient(a.v, b.v), std::floor(q.v - q.e), std::floor(q.v + q.e));
 }
+// Candidates are allowed a few times the error (kBudgetFactor): the smaller may come out above the larger by as much of
+// that as the gap between them leaves.
 inline Tracked Max(Tracked a, Tracked b) {
   if (a.v != a.v) return a;
   if (b.v != b.v) return b;
   const Tracked& big = a.v >= b.v ? a : b;
   const Tracked& small = a.v >= b.v ? b : a;
-  return Tracked(big.v, small.v + small.e > big.v - big.e ? std::max(a.e, b.e) : big.e);
+  return Tracked(big.v, std::max(big.e, small.e - (big.v - small.v) / 4));
 }
 inline Tracked Min(Tracked a, Tracked b) { return -Max(-a, -b); }
-// Candidates are allowed a few times the error (kBudgetFactor), and so may fall on the other side that far away.
+// Likewise they may fall on the other side that far away.
 inline Truth Compared(bool value, Tracked a, Tracked b) {
   const double errors = 4 * (a.e + b.e);
   return Truth(value, !(std::abs(a.v - b.v) <= errors) || errors == 0);

@@ -140,6 +140,12 @@ class Expert : public Proposer {
           dsl::Program changed = program;
           changed.statements[k].settings[knob_name] = values[v];
           auto proposal = Propose(changed);
+          if (!proposal) {
+            // What was chosen for the old value may not go with the new one.
+            for (std::size_t later = n + 1; later < knobs.size(); ++later)
+              changed.statements[k].settings.erase(std::string(knobs[later].name));
+            proposal = Propose(changed);
+          }
           if (!proposal) continue;
           const std::string before = current == kernel.settings.end() ? "unset" : dsl::ToString(current->second);
           const std::string after = dsl::ToString(values[v]);

@@ -79,7 +79,11 @@ class ProgramWriter {
   // `form`: the piece as the recogniser wants it.
   bool TryKind(Recogniser& recognise, const Piece& form, const Piece& piece) {
     const std::size_t views = names_.views().size();
-    if (auto statement = recognise(names_, form)) {
+    auto statement = recognise(names_, form);
+    if (statement && limits_.device == dsl::Device::kCuda && statement->family == "conv" &&
+        !OnDevice(*statement, piece))
+      statement.reset();
+    if (statement) {
       std::vector<Statement> one{Aim(std::move(*statement), piece.buffer)};
       if (const auto types = TypesOf(one)) {
         names_.Call(piece.buffer, one[0].target, ShapeOf(one[0]), (*types)[0]);
@@ -89,6 +93,22 @@ class ProgramWriter {
     }
     names_.ForgetViews(views);
     return false;
+  }
+
+  // Whether a convolution is the library's on a device, with the precision that the contract allows it. Depthwise ones
+  // are faster as folds of our own.
+  bool OnDevice(Statement& statement, const Piece& piece) const {
+    if (!limits_.has_cudnn) return false;
+    const auto groups = statement.attributes.find("groups");
+    if (groups != statement.attributes.end() && groups->second[0] > 1 && groups->second[0] == statement.target_shape[1])
+      return false;
+    const Graph& graph = memory_.graph();
+    if (graph.buffers()[static_cast<std::size_t>(piece.buffer)].dtype == DType::kF32) {
+      const Precision contract = graph.problem().contract;
+      const bool exact = contract == Precision::kFp32 || contract == Precision::kFp64;
+      statement.settings["precision"] = {exact ? "f32" : "tf32"};
+    }
+    return true;
   }
 
   // A norm that the language does not have: its statistics and its elements by themselves.

@@ -184,6 +184,8 @@ TEST_F(LibraryPlanTest, AConvolutionThatDoesNotFitItsTensorsIsRefused) {
             "/steps/0/w: filters lie densely, or with their channels last");
   EXPECT_EQ(with([](ConvolutionStep& s) { s.activation = Activation::kRelu; }),
             "/steps/0: an activation goes with a bias: one of zeros will do");
+  EXPECT_EQ(with([](ConvolutionStep& s) { s.compute = LibraryCompute::kF16; }),
+            "/steps/0: cuDNN makes products of f32 in f32 or tf32");
 }
 
 TEST_F(BuiltPlanTest, ATensorMapStaysInsideItsTensor) {

@@ -132,6 +132,8 @@ std::optional<StepIssue> CheckStep(const ConvolutionStep& step, const FindMemory
     return StepIssue{"", fmt::format("x, w and y are {}, {} and {}: all have one type", Name(types[0]), Name(types[1]),
                                      Name(types[2]))};
   if (auto issue = CheckTypes(types[0], step.compute)) return issue;
+  if (step.compute == LibraryCompute::kF16 || step.compute == LibraryCompute::kBf16)
+    return StepIssue{"", "cuDNN makes products of f32 in f32 or tf32"};
   if (step.activation == Activation::kGelu) return StepIssue{"", "cuDNN ends a convolution with relu or none"};
   const bool ends = step.bias || step.activation != Activation::kNone;
   if (step.transposed && ends)

@@ -1,0 +1,179 @@
+#include "dsl/cuda/convolution.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "dsl/cpu/convolution.h"
+#include "dsl/cuda/library.h"
+#include "dsl/knobs.h"
+
+namespace hone::dsl {
+namespace {
+
+constexpr std::int64_t kLeastWorkspace = 64 << 20, kMostWorkspace = std::int64_t{8} << 30;
+
+std::size_t SpatialOf(const Kernel& kernel) { return (kernel.space.size() - 5) / 3; }
+
+// The operand as the library sees it; nothing if it is an expression or is repeated along a dimension.
+std::optional<StridedArgument> OperandOf(const Kernel& kernel, int input) {
+  using C = Convolution;
+  const Expr& expr = kernel.inputs[static_cast<std::size_t>(input)];
+  if (expr->kind != Expr::Kind::kLoad || expr->buffer < 0) return std::nullopt;
+  const Convolution conv(kernel);
+  const auto o = static_cast<std::size_t>(expr->buffer);
+  std::vector<std::pair<C::Dim, std::int64_t>> dims;
+  if (input == 0) {
+    dims = {{C::kN, conv.batch}, {C::kIn, conv.groups * conv.channels}};
+  } else if (conv.transposed) {
+    dims = {{C::kIn, conv.groups * conv.channels}, {C::kMade, conv.made}};
+  } else {
+    dims = {{C::kO, conv.groups * conv.made}, {C::kC, conv.channels}};
+  }
+  const C::Dim last = input == 0 ? C::kInX : C::kTapX;
+  for (std::size_t d = 3 - SpatialOf(kernel); d < 3; ++d) {
+    dims.emplace_back(static_cast<C::Dim>(static_cast<std::size_t>(last) - 2 + d),
+                      input == 0 ? conv.dims[d].in : conv.dims[d].window);
+  }
+  StridedArgument tensor{.offset = kernel.operands[o].offset};
+  tensor.shape.resize(dims.size());
+  tensor.strides.resize(dims.size());
+  std::int64_t natural = 1;
+  for (std::size_t d = dims.size(); d-- > 0; natural *= dims[d].second) {
+    tensor.shape[d] = dims[d].second;
+    tensor.strides[d] = dims[d].second == 1 ? natural : conv.strides[o][dims[d].first];
+    if (tensor.strides[d] < 1) return std::nullopt;
+    if (input == 1 && tensor.strides[d] != natural) return std::nullopt;
+  }
+  return tensor;
+}
+
+std::vector<Setting> PrecisionValues(const Kernel& kernel, const Limits&) {
+  std::vector<Setting> values = {Word("f32")};
+  if (kernel.operand_types[static_cast<std::size_t>(std::max(kernel.inputs[0]->buffer, 0))] == DType::kF32)
+    values.push_back(Word("tf32"));
+  return values;
+}
+std::optional<std::string> CheckPrecision(const Kernel& kernel, const Setting& value) {
+  if (auto why = CheckWord(value, {"f32", "tf32"})) return why;
+  if (!LibraryConvolves(kernel)) {
+    return "cuDNN reads both operands where they lie, filters densely, and wants the window to end with the padding: "
+           "write a nest";
+  }
+  return std::nullopt;
+}
+
+bool IsTransposed(const Kernel& kernel) { return kernel.variant == "transposed"; }
+
+// max(it + bias, 0) or it + bias, the bias being one number a channel.
+std::optional<LibraryEnd> OwnEnd(const Kernel& kernel) {
+  if (IsTransposed(kernel)) return std::nullopt;
+  const auto end = EndOf(
+      kernel,
+      [&](int operand) {
+        const auto o = static_cast<std::size_t>(operand);
+        const auto& strides = kernel.operands[o].strides;
+        bool rest = true;
+        for (std::size_t d = 0; d < 2 + SpatialOf(kernel); ++d)
+          rest &= d == 1 ? strides[d] == 1 : strides[d] == 0 || kernel.space[d].extent == 1;
+        return rest &&
+               kernel.operand_types[o] == kernel.operand_types[static_cast<std::size_t>(kernel.inputs[0]->buffer)];
+      },
+      [](int) { return false; });
+  return end && end->bias >= 0 ? end : std::nullopt;
+}
+
+std::vector<Setting> EndValues(const Kernel& kernel, const Limits&) {
+  const auto end = OwnEnd(kernel);
+  if (!end) return {Word("map")};
+  // With a bias alone the library has one algorithm, which is seldom its best.
+  if (end->relu) return {Word("library"), Word("map")};
+  return {Word("map"), Word("library")};
+}
+std::optional<std::string> CheckEnd(const Kernel& kernel, const Setting& value) {
+  if (auto why = CheckWord(value, {"library", "map"})) return why;
+  if (std::get<std::string>(value.value) == "library" && !OwnEnd(kernel))
+    return "cuDNN ends a convolution with a bias a channel, or that and ReLU, if it is not transposed; try map";
+  return std::nullopt;
+}
+
+std::vector<Setting> AlgorithmValues(const Kernel&, const Limits&) { return {Whole(0), Whole(1), Whole(2)}; }
+std::optional<std::string> CheckAlgorithm(const Kernel&, const Setting& value) { return CheckRange(value, 0, 15); }
+
+constexpr Knob kKnobs[] = {
+    {"precision", "what cuDNN makes products of f32 in: f32, tf32", PrecisionValues, CheckPrecision},
+    {"end", "library: bias and ReLU are cuDNN's own; map: the chain is a kernel that goes over the result", EndValues,
+     CheckEnd},
+    {"algorithm", "which of cuDNN's proposals, its best first", AlgorithmValues, CheckAlgorithm},
+};
+
+}  // namespace
+
+std::span<const Knob> ConvolutionKnobsCuda() { return kKnobs; }
+
+bool LibraryConvolves(const Kernel& kernel) {
+  if (!OperandOf(kernel, 0) || !OperandOf(kernel, 1) || ElementCount(kernel.result) == 0) return false;
+  const auto type = [&](int input) {
+    return kernel.operand_types[static_cast<std::size_t>(kernel.inputs[static_cast<std::size_t>(input)]->buffer)];
+  };
+  if (type(0) != type(1) || !IsFloat(type(0)) || (type(0) == DType::kF64) != (kernel.compute == DType::kF64))
+    return false;
+  const Convolution conv(kernel);
+  for (std::size_t d = 3 - SpatialOf(kernel); d < 3; ++d) {
+    const auto& dim = conv.dims[d];
+    const std::int64_t from = conv.transposed ? dim.out : dim.in, to = conv.transposed ? dim.in : dim.out;
+    const std::int64_t room = from + 2 * dim.padding - dim.dilation * (dim.window - 1) - 1;
+    if (room < 0 || room / dim.stride + 1 != to) return false;
+  }
+  return true;
+}
+
+void EmitConvolutionCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
+  auto x = OperandOf(kernel, 0), w = OperandOf(kernel, 1);
+  HONE_CHECK(x && w, "the checker lets no other convolution come here");
+  const auto buffer_of = [&](int input) -> const KernelBuffer& {
+    const auto o = static_cast<std::size_t>(kernel.inputs[static_cast<std::size_t>(input)]->buffer);
+    return program.buffers[static_cast<std::size_t>(kernel.operands[o].buffer)];
+  };
+  const KernelBuffer& target = program.buffers[static_cast<std::size_t>(kernel.target)];
+  const Convolution conv(kernel);
+  ConvolutionStep step;
+  step.x = std::move(*x);
+  step.x.buffer = buffer_of(0).name;
+  step.w = std::move(*w);
+  step.w.buffer = buffer_of(1).name;
+  step.y = {.buffer = target.name, .offset = 0, .shape = {conv.batch, conv.groups * conv.made}, .strides = {}};
+  for (std::size_t d = 3 - SpatialOf(kernel); d < 3; ++d) {
+    step.y.shape.push_back(conv.dims[d].out);
+    step.stride.push_back(conv.dims[d].stride);
+    step.padding.push_back(conv.dims[d].padding);
+    step.dilation.push_back(conv.dims[d].dilation);
+  }
+  step.y.strides.resize(step.y.shape.size());
+  std::int64_t natural = 1;
+  for (std::size_t d = step.y.shape.size(); d-- > 0; natural *= step.y.shape[d]) step.y.strides[d] = natural;
+  step.groups = conv.groups;
+  step.transposed = conv.transposed;
+  step.compute = target.dtype == DType::kF64                                                 ? LibraryCompute::kF64
+                 : target.dtype == DType::kF32 && WordSetting(kernel, "precision") == "tf32" ? LibraryCompute::kTf32
+                                                                                             : LibraryCompute::kF32;
+  step.algorithm = static_cast<int>(IntSetting(kernel, "algorithm"));
+  // Copies of everything in another layout, and as much again.
+  const std::int64_t bytes = static_cast<std::int64_t>(Bytes(target.dtype)) *
+                             (ElementCount(step.x.shape) + ElementCount(step.w.shape) + ElementCount(step.y.shape));
+  step.workspace = out.Workspace(std::clamp(2 * bytes, kLeastWorkspace, kMostWorkspace));
+  const auto end = OwnEnd(kernel);
+  const bool own = WordSetting(kernel, "end") == "library" && end;
+  if (own) {
+    const KernelOperand& bias = kernel.operands[static_cast<std::size_t>(end->bias)];
+    step.bias = BufferArgument{program.buffers[static_cast<std::size_t>(bias.buffer)].name, bias.offset};
+    if (end->relu) step.activation = Activation::kRelu;
+  }
+  out.Call(std::move(step));
+  const bool plain = kernel.epilogue->kind == Expr::Kind::kLoad && kernel.epilogue->buffer == kItOperand;
+  if (!own && !plain) EmitEnd(program, kernel, out);
+}
+
+}  // namespace hone::dsl

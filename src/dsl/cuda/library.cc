@@ -1,0 +1,99 @@
+#include "dsl/cuda/library.h"
+
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "dsl/cuda/map.h"
+#include "dsl/family.h"
+
+namespace hone::dsl {
+namespace {
+
+// Adds up what a sum adds; false where something else stands.
+bool Terms(const Expr& expr, bool& it, std::vector<int>& operands) {
+  if (expr->kind == Expr::Kind::kBinary && expr->binary == BinaryOp::kAdd)
+    return Terms(expr->operands[0], it, operands) && Terms(expr->operands[1], it, operands);
+  if (expr->kind != Expr::Kind::kLoad || expr->type != ScalarType::kReal) return false;
+  if (expr->buffer == kItOperand) {
+    const bool first = !it;
+    it = true;
+    return first;
+  }
+  if (expr->buffer < 0) return false;
+  operands.push_back(expr->buffer);
+  return true;
+}
+
+bool IsZero(const Expr& expr) { return expr->kind == Expr::Kind::kConst && expr->real == 0 && expr->whole == 0; }
+
+}  // namespace
+
+std::optional<LibraryEnd> EndOf(const Kernel& kernel, const std::function<bool(int operand)>& is_bias,
+                                const std::function<bool(int operand)>& is_added) {
+  LibraryEnd end;
+  Expr sum = kernel.epilogue;
+  if (sum->kind == Expr::Kind::kBinary && sum->binary == BinaryOp::kMax) {
+    for (const std::size_t side : {0u, 1u}) {
+      if (end.relu || !IsZero(sum->operands[side])) continue;
+      end.relu = true;
+      sum = sum->operands[1 - side];
+    }
+    if (!end.relu) return std::nullopt;
+  }
+  bool it = false;
+  std::vector<int> operands;
+  if (!Terms(sum, it, operands) || !it) return std::nullopt;
+  for (const int operand : operands) {
+    if (end.bias < 0 && is_bias(operand)) {
+      end.bias = operand;
+    } else if (end.added < 0 && is_added(operand)) {
+      end.added = operand;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return end;
+}
+
+void EmitEnd(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
+  Kernel map;
+  map.family = FindFamily("map");
+  map.target = kernel.target;
+  map.result = kernel.result;
+  map.compute = kernel.compute;
+  map.operands = kernel.operands;
+  map.operand_types = kernel.operand_types;
+  const std::vector<int> dims = ResultDims(kernel);
+  for (const int d : dims) map.space.push_back(kernel.space[static_cast<std::size_t>(d)]);
+  std::set<int> used;
+  Visit(kernel.epilogue, [&](const ExprNode& node) {
+    if (node.kind == Expr::Kind::kLoad) used.insert(node.buffer);
+  });
+  for (std::size_t o = 0; o < map.operands.size(); ++o) {
+    // What is not read shall not keep dimensions apart.
+    std::vector<std::int64_t> strides(dims.size(), 0);
+    for (std::size_t d = 0; d < dims.size() && used.contains(static_cast<int>(o)); ++d)
+      strides[d] = map.operands[o].strides[static_cast<std::size_t>(dims[d])];
+    map.operands[o].strides = std::move(strides);
+  }
+  // The target is one more operand.
+  const DType dtype = program.buffers[static_cast<std::size_t>(kernel.target)].dtype;
+  const int made = static_cast<int>(map.operands.size());
+  KernelOperand own{.buffer = kernel.target, .strides = std::vector<std::int64_t>(dims.size())};
+  std::int64_t step = 1;
+  for (std::size_t d = dims.size(); d-- > 0; step *= map.space[d].extent) own.strides[d] = step;
+  map.operands.push_back(std::move(own));
+  map.operand_types.push_back(dtype);
+  std::vector<Expr> place;
+  for (const auto& index : map.space) place.emplace_back(index);
+  const Expr loaded = Load(made, place, ScalarType::kReal);
+  map.epilogue =
+      ReplaceLoads(kernel.epilogue, [&](const ExprNode& load) { return load.buffer == kItOperand ? loaded : Expr(); });
+  const Limits limits{.device = Device::kCuda};
+  for (const Knob& knob : map.family->KnobsFor(Device::kCuda))
+    map.settings[std::string(knob.name)] = knob.values(map, limits)[0];
+  EmitMapCuda(program, map, out);
+}
+
+}  // namespace hone::dsl
