@@ -25,8 +25,8 @@ namespace hone {
 inline constexpr double kBudgetFactor = 4;
 
 // The scale of an element about which the error analysis says nothing, in an output of which that is so of most
-// (oracle.cc): `worst` is the honest implementation's largest error there, relative to 1 + |value|. With kBudgetFactor
-// no stricter than KernelBench's tolerance of 1e-4.
+// (oracle.cc): `worst` is the honest implementation's largest error there, relative to 1 + |value|, on the inputs and
+// on some that differ from them in the last bit. With kBudgetFactor no stricter than KernelBench's tolerance of 1e-4.
 double UndecidedScale(double worst, double value);
 
 struct Expected {
@@ -50,6 +50,8 @@ class Oracle {
 
  private:
   struct State;
+  // Gives outputs about which the error analysis says nothing a scale.
+  void DecideOutputs(const std::vector<const void*>& inputs, std::vector<Expected>& outputs, int threads) const;
   explicit Oracle(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

@@ -376,6 +376,21 @@ TEST(OracleTest, WhereTheDefinitionsGiveANanNothingElseIsRight) {
   EXPECT_GT(expected[0].budget[1], 0);
 }
 
+// (s + 1) - r with large and equal s and r: exact for these inputs, and far from it for their neighbours.
+TEST(OracleTest, WhereTheHonestErrorIsSmallByLuckNeighbouringInputsDecide) {
+  const Graph graph = SmallGraph("fp32", "x f32 64, b f32 8, c f32 8", "y f32 64",
+                                 R"([{"op": "sum", "args": {"self": "%b"}, "outputs": ["s"]},
+                                     {"op": "sum", "args": {"self": "%c"}, "outputs": ["r"]},
+                                     {"op": "add.Scalar", "args": {"self": "%s", "other": 1}, "outputs": ["t"]},
+                                     {"op": "sub.Tensor", "args": {"self": "%t", "other": "%r"}, "outputs": ["d"]},
+                                     {"op": "div.Tensor", "args": {"self": "%x", "other": "%d"}, "outputs": ["y"]}])");
+  const Floats x(64, 3), b(8, 1572864), c(8, 1572864);
+  const auto expected = Reference(graph, {x.data(), b.data(), c.data()});
+  ASSERT_EQ(expected.size(), 1u);
+  EXPECT_DOUBLE_EQ(expected[0].value[5], 3);
+  EXPECT_GT(expected[0].budget[5], 0.1);
+}
+
 // (s + 1) - s with a large s: the bound of its error is larger than it, that of the quotient infinite, and zeros would
 // pass.
 TEST(OracleTest, WhereBoundsEndAtInfinityEverywhereTheHonestErrorDecides) {
