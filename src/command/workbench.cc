@@ -168,6 +168,8 @@ Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const W
   for (std::size_t i = 0; i < std::max<std::size_t>(1, devices.size()); ++i) {
     EvaluatorOptions one = evaluator;
     if (i > 0) one.jobs = 0;
+    if (i > 0 && !one.kept_baselines.empty())  // its name is of the first device
+      one.kept_baselines.insert(one.kept_baselines.rfind('.'), "-" + devices[i].device.uuid);
     if (!devices.empty()) {
       one.device = devices[i].device.uuid;
       for (OutsideBaseline& outside : one.outside) outside.environment.push_back("CUDA_VISIBLE_DEVICES=" + one.device);
