@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <unordered_map>
@@ -270,15 +271,7 @@ class Rewriter {
       if (Expr with = (*load_)(node)) return with;
     }
     if (!changed) return e;
-    switch (e->kind) {
-      case Expr::Kind::kLoad: return Load(e->buffer, std::move(operands), e->type);
-      case Expr::Kind::kUnary: return Apply(e->unary, operands[0]);
-      case Expr::Kind::kBinary: return Apply(e->binary, operands[0], operands[1]);
-      case Expr::Kind::kSelect: return Select(operands[0], operands[1], operands[2]);
-      case Expr::Kind::kCast: return Cast(operands[0], e->type);
-      case Expr::Kind::kReduce: return Reduce(e->reduce, e->over, operands[0]);
-      default: return e;
-    }
+    return WithOperands(e, std::move(operands));
   }
   const Leaf* leaf_;
   const LoadRule* load_;
@@ -286,6 +279,39 @@ class Rewriter {
 };
 
 }  // namespace
+
+Expr WithOperands(const Expr& e, std::vector<Expr> operands) {
+  switch (e->kind) {
+    case Expr::Kind::kLoad: return Load(e->buffer, std::move(operands), e->type);
+    case Expr::Kind::kUnary: return Apply(e->unary, operands[0]);
+    case Expr::Kind::kBinary: return Apply(e->binary, operands[0], operands[1]);
+    case Expr::Kind::kSelect: return Select(operands[0], operands[1], operands[2]);
+    case Expr::Kind::kCast: return Cast(operands[0], e->type);
+    case Expr::Kind::kReduce: return Reduce(e->reduce, e->over, operands[0]);
+    case Expr::Kind::kConst:
+    case Expr::Kind::kIndex: return e;
+  }
+  return e;
+}
+
+bool SameNode(const ExprNode& a, const ExprNode& b) {
+  if (a.kind != b.kind || a.type != b.type || a.operands.size() != b.operands.size()) return false;
+  switch (a.kind) {
+    case Expr::Kind::kConst:
+      return a.whole == b.whole && (a.real == b.real || (std::isnan(a.real) && std::isnan(b.real)));
+    case Expr::Kind::kLoad: return a.buffer == b.buffer;
+    case Expr::Kind::kUnary: return a.unary == b.unary;
+    case Expr::Kind::kBinary: return a.binary == b.binary;
+    case Expr::Kind::kReduce:
+      return a.reduce == b.reduce &&
+             std::equal(a.over.begin(), a.over.end(), b.over.begin(), b.over.end(),
+                        [](const IndexVar& x, const IndexVar& y) { return x.extent == y.extent; });
+    case Expr::Kind::kIndex:
+    case Expr::Kind::kSelect:
+    case Expr::Kind::kCast: return true;
+  }
+  return false;
+}
 
 Expr Substitute(const Expr& expr, const std::function<Expr(const IndexVar&)>& with) {
   return Rewriter(&with, nullptr).Do(expr);
@@ -307,32 +333,12 @@ void Visit(const Expr& expr, const std::function<void(const ExprNode&)>& visit) 
 namespace {
 
 bool Same(const Expr& a, const Expr& b, std::unordered_map<int, int>& index_of) {
-  if (a->kind != b->kind || a->type != b->type || a->operands.size() != b->operands.size()) return false;
-  switch (a->kind) {
-    case Expr::Kind::kConst:
-      return a->whole == b->whole && (a->real == b->real || (std::isnan(a->real) && std::isnan(b->real)));
-    case Expr::Kind::kIndex: {
-      const auto it = index_of.find(a->index.id);
-      return (it == index_of.end() ? a->index.id : it->second) == b->index.id;
-    }
-    case Expr::Kind::kLoad:
-      if (a->buffer != b->buffer) return false;
-      break;
-    case Expr::Kind::kUnary:
-      if (a->unary != b->unary) return false;
-      break;
-    case Expr::Kind::kBinary:
-      if (a->binary != b->binary) return false;
-      break;
-    case Expr::Kind::kReduce:
-      if (a->reduce != b->reduce || a->over.size() != b->over.size()) return false;
-      for (std::size_t i = 0; i < a->over.size(); ++i) {
-        if (a->over[i].extent != b->over[i].extent) return false;
-        index_of[a->over[i].id] = b->over[i].id;
-      }
-      break;
-    default: break;
+  if (!SameNode(*a, *b)) return false;
+  if (a->kind == Expr::Kind::kIndex) {
+    const auto it = index_of.find(a->index.id);
+    return (it == index_of.end() ? a->index.id : it->second) == b->index.id;
   }
+  for (std::size_t i = 0; i < a->over.size(); ++i) index_of[a->over[i].id] = b->over[i].id;
   for (std::size_t i = 0; i < a->operands.size(); ++i) {
     if (a->operands[i].get() == b->operands[i].get() && index_of.empty()) continue;
     if (!Same(a->operands[i], b->operands[i], index_of)) return false;

@@ -158,6 +158,11 @@ Expr Softplus(Expr x);  // log1p(exp(-|x|)) + max(x, 0): no overflow
 // A sum over fresh indices of the given extents: Fold(kSum, {n}, [&](auto k) { return x({i, k[0]}); }).
 Expr Fold(ReduceOp op, std::span<const std::int64_t> extents, const std::function<Expr(std::span<const Expr>)>& body);
 
+// The node with other operands. Constants fold where that is exact.
+Expr WithOperands(const Expr& e, std::vector<Expr> operands);
+// Whether two nodes are the same but for their operands and for which indices they name; extents are compared.
+bool SameNode(const ExprNode& a, const ExprNode& b);
+
 // `expr` with each index var id for which `with(id)` gives an expression replaced by it.
 Expr Substitute(const Expr& expr, const std::function<Expr(const IndexVar&)>& with);
 // `expr` with each load for which `with(load)` gives an expression replaced by it (the load's own indices are done

@@ -406,29 +406,9 @@ class Matcher {
   Matcher(const std::vector<IndexVar>& free, const std::vector<IndexVar>& targets) : free_(free), targets_(targets) {}
 
   bool Match(const Expr& a, const Expr& b) {
-    if (a->kind != b->kind || a->type != b->type || a->operands.size() != b->operands.size()) return false;
-    switch (a->kind) {
-      case Expr::Kind::kConst:
-        return a->whole == b->whole && (a->real == b->real || (std::isnan(a->real) && std::isnan(b->real)));
-      case Expr::Kind::kIndex: return MatchIndex(a->index, b->index);
-      case Expr::Kind::kLoad:
-        if (a->buffer != b->buffer) return false;
-        break;
-      case Expr::Kind::kUnary:
-        if (a->unary != b->unary) return false;
-        break;
-      case Expr::Kind::kBinary:
-        if (a->binary != b->binary) return false;
-        break;
-      case Expr::Kind::kReduce:
-        if (a->reduce != b->reduce || a->over.size() != b->over.size()) return false;
-        for (std::size_t i = 0; i < a->over.size(); ++i) {
-          if (a->over[i].extent != b->over[i].extent) return false;
-          bound_.emplace_back(a->over[i].id, b->over[i].id);
-        }
-        break;
-      default: break;
-    }
+    if (!SameNode(*a, *b)) return false;
+    if (a->kind == Expr::Kind::kIndex) return MatchIndex(a->index, b->index);
+    for (std::size_t i = 0; i < a->over.size(); ++i) bound_.emplace_back(a->over[i].id, b->over[i].id);
     for (std::size_t i = 0; i < a->operands.size(); ++i) {
       if (!Match(a->operands[i], b->operands[i])) return false;
     }

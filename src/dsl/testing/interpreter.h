@@ -11,6 +11,7 @@
 #include "dsl/family.h"
 #include "dsl/kernel.h"
 #include "dsl/testing/windows.h"
+#include "graph/fold.h"
 
 namespace hone::dsl::testing {
 
@@ -178,67 +179,19 @@ class Interpreter {
   }
 
   static double Unary(const Expr& e, double x) {
-    switch (e->unary) {
-      case UnaryOp::kNeg: return -x;
-      case UnaryOp::kAbs: return std::fabs(x);
-      case UnaryOp::kExp: return std::exp(x);
-      case UnaryOp::kExpm1: return std::expm1(x);
-      case UnaryOp::kLog: return std::log(x);
-      case UnaryOp::kLog1p: return std::log1p(x);
-      case UnaryOp::kLog2: return std::log2(x);
-      case UnaryOp::kLog10: return std::log10(x);
-      case UnaryOp::kSqrt: return std::sqrt(x);
-      case UnaryOp::kRsqrt: return 1 / std::sqrt(x);
-      case UnaryOp::kReciprocal: return 1 / x;
-      case UnaryOp::kSin: return std::sin(x);
-      case UnaryOp::kCos: return std::cos(x);
-      case UnaryOp::kTan: return std::tan(x);
-      case UnaryOp::kAsin: return std::asin(x);
-      case UnaryOp::kAcos: return std::acos(x);
-      case UnaryOp::kAtan: return std::atan(x);
-      case UnaryOp::kSinh: return std::sinh(x);
-      case UnaryOp::kCosh: return std::cosh(x);
-      case UnaryOp::kTanh: return std::tanh(x);
-      case UnaryOp::kAsinh: return std::asinh(x);
-      case UnaryOp::kAcosh: return std::acosh(x);
-      case UnaryOp::kAtanh: return std::atanh(x);
-      case UnaryOp::kErf: return std::erf(x);
-      case UnaryOp::kErfc: return std::erfc(x);
-      case UnaryOp::kFloor: return std::floor(x);
-      case UnaryOp::kCeil: return std::ceil(x);
-      case UnaryOp::kTrunc: return std::trunc(x);
-      case UnaryOp::kRound: return std::nearbyint(x);
-      case UnaryOp::kSign: return (x > 0) - (x < 0);
-      case UnaryOp::kIsNan: return std::isnan(x);
-      case UnaryOp::kNot:
-        return e->type == ScalarType::kBool ? x == 0 : static_cast<double>(~static_cast<std::int64_t>(x));
-    }
-    return 0;
+    if (e->unary == UnaryOp::kNot && e->type == ScalarType::kInt)
+      return static_cast<double>(~static_cast<std::int64_t>(x));
+    return ValueOf(e->unary, x);
   }
 
   static double Binary(const Expr& e, double a, double b) {
     const auto whole = [](double x) { return static_cast<std::int64_t>(x); };
-    switch (e->binary) {
-      case BinaryOp::kAdd: return a + b;
-      case BinaryOp::kSub: return a - b;
-      case BinaryOp::kMul: return a * b;
-      case BinaryOp::kDiv: return a / b;
-      case BinaryOp::kFloorDiv: return std::floor(a / b);
-      case BinaryOp::kFloorMod: return a - b * std::floor(a / b);
-      case BinaryOp::kMin: return std::isnan(a) || std::isnan(b) ? std::nan("") : std::min(a, b);
-      case BinaryOp::kMax: return std::isnan(a) || std::isnan(b) ? std::nan("") : std::max(a, b);
-      case BinaryOp::kPow: return std::pow(a, b);
-      case BinaryOp::kAtan2: return std::atan2(a, b);
-      case BinaryOp::kFmod: return std::fmod(a, b);
-      case BinaryOp::kLess: return a < b;
-      case BinaryOp::kLessEqual: return a <= b;
-      case BinaryOp::kEqual: return a == b;
-      case BinaryOp::kNotEqual: return a != b;
+    switch (e->binary) {  // of whole numbers they work on bits
       case BinaryOp::kAnd: return static_cast<double>(whole(a) & whole(b));
       case BinaryOp::kOr: return static_cast<double>(whole(a) | whole(b));
       case BinaryOp::kXor: return static_cast<double>(whole(a) ^ whole(b));
+      default: return ValueOf(e->binary, a, b);
     }
-    return 0;
   }
 
   // Calls `visit` for every point of the given dimensions, last one fastest; the others keep their place in `at`.

@@ -5,21 +5,6 @@
 #include <unordered_set>
 
 namespace hone::expert {
-namespace {
-
-Expr WithOperands(const Expr& e, std::vector<Expr> operands) {
-  switch (e->kind) {
-    case Expr::Kind::kLoad: return Load(e->buffer, std::move(operands), e->type);
-    case Expr::Kind::kUnary: return Apply(e->unary, operands[0]);
-    case Expr::Kind::kBinary: return Apply(e->binary, operands[0], operands[1]);
-    case Expr::Kind::kSelect: return Select(operands[0], operands[1], operands[2]);
-    case Expr::Kind::kCast: return Cast(operands[0], e->type);
-    case Expr::Kind::kReduce: return Reduce(e->reduce, e->over, operands[0]);
-    default: return e;
-  }
-}
-
-}  // namespace
 
 Expr Rewrite(const Expr& expr, const std::function<Expr(const Expr&)>& with) {
   std::unordered_map<const ExprNode*, Expr> done;  // keys stay alive: they are nodes of `expr`
