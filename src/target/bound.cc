@@ -3,19 +3,57 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
+#include <iterator>
+#include <string_view>
 
 #include "graph/cost.h"
 
 namespace hone {
 namespace {
 
-// The arithmetic units that the contract asks for: a processor has them for f32 and f64; what may be less exact uses
-// those of f32.
-bool NeedsDouble(const Problem& problem) {
-  if (problem.contract == Precision::kFp64) return true;
-  if (problem.contract != Precision::kTorch && problem.contract != Precision::kFp32) return false;
-  return std::all_of(problem.tensors.begin(), problem.tensors.end(),
-                     [](const Tensor& t) { return !IsFloat(t.dtype) || t.dtype == DType::kF64; });
+// The arithmetic units that the contract asks for.
+struct Ceiling {
+  double flops = 0;  // FLOP/s
+  std::string_view name;
+};
+
+bool IsHalf(const Tensor& tensor) { return tensor.dtype == DType::kF16 || tensor.dtype == DType::kBF16; }
+
+// PyTorch's default lets cuDNN make these in TF32 (docs/problem.md), and so may candidates on a device.
+bool HasTf32Nodes(const Problem& problem) {
+  return std::any_of(problem.nodes.begin(), problem.nodes.end(), [](const Node& node) {
+    constexpr std::string_view kCudnn[] = {"convolution", "lstm", "gru", "rnn_tanh", "rnn_relu"};
+    return std::any_of(std::begin(kCudnn), std::end(kCudnn),
+                       [&](std::string_view op) { return node.op.find(op) != std::string::npos; });
+  });
+}
+
+// A processor has units for f32 and f64; what may be less exact uses those of f32. A device has tensor cores too: its
+// ceiling in f32 is at least a third of their rate in halves, and TF32 has half of that rate.
+Ceiling CeilingOf(const Problem& problem, const Machine& machine) {
+  const bool as_stored = problem.contract == Precision::kTorch;
+  const auto& tensors = problem.tensors;
+  if (problem.contract == Precision::kFp64 || ((as_stored || problem.contract == Precision::kFp32) &&
+                                               std::all_of(tensors.begin(), tensors.end(), [](const Tensor& t) {
+                                                 return !IsFloat(t.dtype) || t.dtype == DType::kF64;
+                                               })))
+    return {machine.fma_flops_f64, "f64"};
+  if (!machine.cuda) return {machine.fma_flops_f32, "f32"};
+  const auto of_library = [&](std::initializer_list<const char*> names) {
+    double most = 0;
+    for (const char* name : names) {
+      if (const auto it = machine.matmul_flops.find(name); it != machine.matmul_flops.end())
+        most = std::max(most, it->second);
+    }
+    return most;
+  };
+  if (problem.contract == Precision::kFp16 || problem.contract == Precision::kBf16 ||
+      (as_stored && std::any_of(tensors.begin(), tensors.end(), IsHalf)))
+    return {std::max(3 * machine.fma_flops_f32, of_library({"f16", "bf16"})), "halves"};
+  if (problem.contract == Precision::kTf32 || (as_stored && HasTf32Nodes(problem)))
+    return {std::max(1.5 * machine.fma_flops_f32, of_library({"tf32"})), "tf32"};
+  return {machine.fma_flops_f32, "f32"};
 }
 
 }  // namespace
@@ -25,8 +63,7 @@ Bound SpeedOfLight(const Graph& graph, const Machine& machine) {
   Bound bound;
   bound.bytes = cost.bytes();
   bound.flops = 2 * cost.multiply_adds + cost.arithmetic + kTranscendentalFlops * cost.transcendental;
-  const bool wide = NeedsDouble(graph.problem());
-  const double peak = wide ? machine.fma_flops_f64 : machine.fma_flops_f32;
+  const auto [peak, precision] = CeilingOf(graph.problem(), machine);
   const auto working_set = static_cast<std::int64_t>(bound.bytes);
   const double copy = machine.CopyBandwidth(working_set);
   const double read = std::max(copy, machine.ReadBandwidth(working_set));
@@ -47,7 +84,7 @@ Bound SpeedOfLight(const Graph& graph, const Machine& machine) {
       "{:.1f} GFLOP/s, the multiply-add ceiling in {}.",
       cost.bytes_read / 1e6, cost.bytes_written / 1e6, bound.bytes_us,
       bound.bytes_us > 0 ? bound.bytes / bound.bytes_us / 1e3 : copy / 1e9, bound.flops / 1e6, bound.flops_us,
-      peak / 1e9, wide ? "f64" : "f32");
+      peak / 1e9, precision);
   return bound;
 }
 

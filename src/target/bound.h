@@ -14,7 +14,7 @@ struct Bound {
   double bytes = 0;        // compulsory: inputs and parameters that are read, and outputs, each once
   double flops = 0;        // a fused multiply-add is 2, a transcendental function kTranscendentalFlops
   double bytes_us = 0;     // at the bandwidth of a working set of all inputs and outputs
-  double flops_us = 0;     // at the multiply-add ceiling of the contract's precision
+  double flops_us = 0;     // at the multiply-add ceiling of the least exact units that the contract allows
   std::string limited_by;  // "memory", "arithmetic", or "unknown" when the machine is not calibrated
   std::string why;         // the terms in a sentence or two, for people
 };

@@ -45,6 +45,26 @@ TEST(BoundTest, AMatrixProductIsLimitedByArithmeticOfItsPrecision) {
   EXPECT_DOUBLE_EQ(twice.us, 4000);
 }
 
+TEST(BoundTest, OnADeviceTheContractSaysWhichTensorCoresMayBeUsed) {
+  Machine device = SlowMachine();
+  device.cuda = true;
+  device.matmul_flops = {{"bf16", 4e9}, {"tf32", 1e9}};
+  const auto microseconds = [&](const std::string& contract, const std::string& dtype) {
+    const std::string product = R"([{"op": "mm", "args": {"self": "%a", "mat2": "%b"}, "outputs": ["y"]}])";
+    const std::string shape = " " + dtype + " 100x100";
+    return SpeedOfLight(SmallGraph(contract, "a" + shape + ", b" + shape, "y" + shape, product), device).flops_us;
+  };
+  EXPECT_DOUBLE_EQ(microseconds("torch", "f32"), 2000);
+  EXPECT_DOUBLE_EQ(microseconds("tf32", "f32"), 2000 / 1.5);
+  EXPECT_DOUBLE_EQ(microseconds("bf16", "f32"), 500);
+  EXPECT_DOUBLE_EQ(microseconds("torch", "f16"), 500);
+  const Graph convolution = SmallGraph("torch", "x f32 1x8x10, w f32 8x8x1", "y f32 1x8x10",
+                                       R"([{"op": "convolution", "args": {"input": "%x", "weight": "%w", "bias": null,
+                                           "stride": [1], "padding": [0], "dilation": [1], "transposed": false,
+                                           "output_padding": [0], "groups": 1}, "outputs": ["y"]}])");
+  EXPECT_DOUBLE_EQ(SpeedOfLight(convolution, device).flops_us, 1.28 / 1.5);
+}
+
 TEST(BoundTest, WithoutCalibrationItSaysWhatToDo) {
   const Graph graph =
       SmallGraph("fp32", "x f32 1000", "y f32 1000", R"([{"op": "relu", "args": {"self": "%x"}, "outputs": ["y"]}])");
