@@ -11,6 +11,7 @@ A mode gets ready when it is first asked for. On a GPU the times are between two
   for each line  {"runs": N, "cold": false, "mode": "eager"}  ->  {"ns": [nanoseconds of each run]}
   on failure     {"error": "one line"}, and it ends, or {"error": "one line", "goes_on": true}: this mode cannot be had
 """
+import ctypes
 import json
 import os
 import sys
@@ -58,6 +59,17 @@ def build(torch):
     return model, list(module.get_inputs())
 
 
+def lend_vector_functions():
+    """What Inductor writes for a CPU calls SLEEF, which some builds of PyTorch keep to themselves: then the code that it
+    tries does not load, and it writes scalar code, which flatters whoever is compared with it."""
+    sleef = "libsleef.so.3"
+    try:
+        ctypes.CDLL(sleef, mode=ctypes.RTLD_GLOBAL)
+    except OSError:
+        return
+    os.environ["LD_PRELOAD"] = " ".join(filter(None, (sleef, os.environ.get("LD_PRELOAD"))))  # the trial is a child's
+
+
 def captured(torch, model, inputs):
     """The model as one CUDA graph on the inputs where they are."""
     side = torch.cuda.Stream()
@@ -82,6 +94,8 @@ def ready(torch, mode, model, inputs):
         if DEVICE != "cuda":
             raise ValueError("a CUDA graph needs a GPU")
         return captured(torch, model, inputs)
+    if mode.startswith("compile") and DEVICE == "cpu":
+        lend_vector_functions()
     if mode == "compile":
         model = torch.compile(model)
     if mode == "compile_max_autotune":
