@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <climits>
+#include <filesystem>
+#include <iterator>
 
 #include "base/process.h"
 
@@ -70,6 +72,12 @@ bool BubblewrapMountsProc() {
 bool BubblewrapBindsRoot() {
   static const bool binds = BubblewrapWorks() && Probe(false, true);
   return binds;
+}
+
+std::string InstallationOf(const std::string& program) {
+  const std::filesystem::path path = program, root = path.parent_path().parent_path();
+  const bool apart = path.is_absolute() && root.has_relative_path() && *std::next(root.begin()) != "usr";
+  return apart ? root.string() : std::string();
 }
 
 std::vector<std::string> BubblewrapArgv(const BubblewrapOptions& options) {

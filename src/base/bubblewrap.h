@@ -34,6 +34,10 @@ bool BubblewrapWorks();
 bool BubblewrapMountsProc();
 bool BubblewrapBindsRoot();
 
+// The folder that a program outside of /usr brings along and has to see: /opt/gcc-14 of /opt/gcc-14/bin/g++. Empty for
+// the system's, and for a name without a folder.
+std::string InstallationOf(const std::string& program);
+
 // "bwrap ... --", to which the program's own argv is appended. Always: own user, PID, IPC, UTS and network namespaces,
 // no capabilities, a session of its own, killed with us. Killing bwrap itself kills all that runs inside. What is seen
 // of the system, unless `whole_root`: /usr, /bin, /sbin, /lib*, /etc/alternatives and /etc/ld.so.cache.

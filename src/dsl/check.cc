@@ -77,13 +77,6 @@ namespace {
 
 std::size_t At(int i) { return static_cast<std::size_t>(i); }
 
-std::vector<std::int64_t> DenseStrides(const Shape& shape) {
-  std::vector<std::int64_t> strides(shape.size());
-  std::int64_t step = 1;
-  for (std::size_t d = shape.size(); d-- > 0; step *= shape[d]) strides[d] = step;
-  return strides;
-}
-
 std::string_view RoleName(Role role) {
   return role == Role::kInput ? "input" : role == Role::kParameter ? "param" : "output";
 }
@@ -500,7 +493,7 @@ class Checker {
       case Expr::Kind::kConst: return true;
       case Expr::Kind::kSelect: return OnlyNumbersAreWhole(expr->operands[1]) && OnlyNumbersAreWhole(expr->operands[2]);
       case Expr::Kind::kReduce:
-        if (expr->reduce == ReduceOp::kArgMax || expr->reduce == ReduceOp::kArgMin) return false;
+        if (IsArg(expr->reduce)) return false;
         [[fallthrough]];
       case Expr::Kind::kUnary:
       case Expr::Kind::kBinary: return std::all_of(expr->operands.begin(), expr->operands.end(), OnlyNumbersAreWhole);

@@ -114,7 +114,7 @@ class Preparer {
       else
         over.push_back(index);
     }
-    const bool arg = fold.reduce == ReduceOp::kArgMax || fold.reduce == ReduceOp::kArgMin;
+    const bool arg = IsArg(fold.reduce);
     if (over.empty()) {
       if (arg) return 0;
       return body->type == ScalarType::kBool && fold.type == ScalarType::kInt ? Cast(body, ScalarType::kInt) : body;
@@ -153,7 +153,7 @@ std::optional<WholeRange> RangeOf(const Expr& e) {
       if (e->type == ScalarType::kInt && e->operands[0]->type == ScalarType::kBool) return WholeRange{0, 1};
       return std::nullopt;
     case Kind::kReduce: {
-      if (e->reduce != ReduceOp::kArgMax && e->reduce != ReduceOp::kArgMin) return std::nullopt;
+      if (!IsArg(e->reduce)) return std::nullopt;
       std::int64_t count = 1;
       for (const auto& index : e->over) count *= index.extent;
       return WholeRange{0, std::max<std::int64_t>(count - 1, 0)};

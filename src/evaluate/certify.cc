@@ -64,9 +64,8 @@ Command SanitizerCommand(const std::string& sanitizer, const Tool& tool, const C
     BubblewrapOptions bubble;
     std::error_code ignored;
     bubble.read_only = {{request.program, ""}, {request.built, ""}};
-    // A toolkit outside of /usr brings its installation along.
-    const auto root = fs::canonical(sanitizer, ignored).parent_path().parent_path();
-    if (root.has_relative_path() && *std::next(root.begin()) != "usr") bubble.read_only.push_back({root.string(), ""});
+    const auto toolkit = InstallationOf(fs::canonical(sanitizer, ignored));
+    if (!toolkit.empty()) bubble.read_only.push_back({toolkit, ""});
     bubble.writable = {{folder, folder}};
     bubble.environment = command.environment;
     bubble.directory = "/";

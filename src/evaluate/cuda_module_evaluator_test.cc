@@ -18,6 +18,7 @@
 #include "base/files.h"
 #include "evaluate/certify.h"
 #include "evaluate/local_evaluator.h"
+#include "evaluate/testing/scaled_relu.h"
 #include "target/cuda/driver.h"
 #include "target/cuda/nvcc.h"
 
@@ -26,23 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kProblem = R"({
-  "hone_problem": 1, "name": "scaled relu", "contract": "fp32",
-  "tensors": [
-    {"name": "x", "shape": [512, 1024], "dtype": "f32", "role": "input", "generator": {"kind": "normal", "mean": 0, "deviation": 1}},
-    {"name": "w", "shape": [1024], "dtype": "f32", "role": "parameter", "generator": {"kind": "uniform", "low": -1, "high": 1}},
-    {"name": "y", "shape": [512, 1024], "dtype": "f32", "role": "output"}
-  ],
-  "graph": [
-    {"op": "aten.mul.Tensor", "args": {"self": "%x", "other": "%w"}, "outputs": ["product"]},
-    {"op": "aten.relu", "args": {"self": "%product"}, "outputs": ["y"]}
-  ]
-})";
-
-std::string Folder() {
-  const char* source = std::getenv("HONE_SOURCE");
-  return std::string(source ? source : ".") + "/tests/data/hostile_cuda_modules/";
-}
+std::string Folder() { return DataFolder("hostile_cuda_modules/"); }
 
 // "// outcome: words of the reason", then "// timed" where only the timing shows it.
 struct HostileModule {
@@ -84,7 +69,7 @@ class CudaModuleTest : public testing::Test {
       options.program = fs::read_symlink("/proc/self/exe").parent_path() / "evaluate_processes";
       options.call_wall = std::chrono::milliseconds(1500);
       options.form = Form::kCudaModule;
-      auto started = StartEvaluator(*ParseProblem(kProblem, "test"), std::move(options));
+      auto started = StartEvaluator(ScaledRelu(), std::move(options));
       EXPECT_TRUE(started) << started.error().message;
       return std::move(*started);
     }();

@@ -13,6 +13,7 @@
 #include "candidate/plan.h"
 #include "evaluate/certify.h"
 #include "evaluate/local_evaluator.h"
+#include "evaluate/testing/scaled_relu.h"
 #include "target/cuda/driver.h"
 #include "target/cuda/nvrtc.h"
 
@@ -20,19 +21,6 @@ namespace hone {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kProblem = R"({
-  "hone_problem": 1, "name": "scaled relu", "contract": "fp32",
-  "tensors": [
-    {"name": "x", "shape": [512, 1024], "dtype": "f32", "role": "input", "generator": {"kind": "normal", "mean": 0, "deviation": 1}},
-    {"name": "w", "shape": [1024], "dtype": "f32", "role": "parameter", "generator": {"kind": "uniform", "low": -1, "high": 1}},
-    {"name": "y", "shape": [512, 1024], "dtype": "f32", "role": "output"}
-  ],
-  "graph": [
-    {"op": "aten.mul.Tensor", "args": {"self": "%x", "other": "%w"}, "outputs": ["product"]},
-    {"op": "aten.relu", "args": {"self": "%product"}, "outputs": ["y"]}
-  ]
-})";
 
 LaunchStep Launch(std::string kernel, std::vector<PlanArgument> arguments) {
   return {.kernel = std::move(kernel), .grid = {512, 1, 1}, .block = {256, 1, 1}, .arguments = std::move(arguments)};
@@ -47,11 +35,6 @@ Plan FromSource(std::string source) {
   return plan;
 }
 
-std::string DataFolder(const std::string& name) {
-  const char* source = std::getenv("HONE_SOURCE");
-  return std::string(source ? source : ".") + "/tests/data/" + name;
-}
-
 std::string HostileFolder() { return DataFolder("hostile_cuda"); }
 
 class PlanEvaluatorTest : public testing::Test {
@@ -61,7 +44,7 @@ class PlanEvaluatorTest : public testing::Test {
       EvaluatorOptions options;
       options.program = fs::read_symlink("/proc/self/exe").parent_path() / "evaluate_processes";
       options.call_wall = std::chrono::milliseconds(1500);
-      auto started = StartEvaluator(*ParseProblem(kProblem, "test"), std::move(options));
+      auto started = StartEvaluator(ScaledRelu(), std::move(options));
       EXPECT_TRUE(started) << started.error().message;
       return std::move(*started);
     }();

@@ -1,7 +1,6 @@
 #include "graph/cost.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <set>
 #include <unordered_set>
@@ -34,11 +33,6 @@ bool IsRealProduct(const ExprNode& node) {
   return node.kind == Expr::Kind::kBinary && node.binary == BinaryOp::kMul && node.type == ScalarType::kReal;
 }
 
-double Identity(ReduceOp op) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  return op == ReduceOp::kMax ? -kInfinity : op == ReduceOp::kMin ? kInfinity : op == ReduceOp::kProd ? 1 : 0;
-}
-
 // Of a reduction's terms, the share that is not left out: where a window reaches over the edge, or a transposed
 // convolution falls between two elements, there is nothing to add.
 double ShareOfTerms(const ExprNode& reduce) {
@@ -46,11 +40,9 @@ double ShareOfTerms(const ExprNode& reduce) {
   std::vector<Expr> conditions;
   const auto keep = [&](const Expr& e, double otherwise) {
     if (e->kind != Expr::Kind::kSelect || e->operands[2]->kind != Expr::Kind::kConst) return;
-    const ExprNode& left = *e->operands[2];
-    if ((left.type == ScalarType::kReal ? left.real : static_cast<double>(left.whole)) == otherwise)
-      conditions.push_back(e->operands[0]);
+    if (NumberOf(*e->operands[2]) == otherwise) conditions.push_back(e->operands[0]);
   };
-  keep(term, Identity(reduce.reduce));
+  keep(term, IdentityOf(reduce.reduce));
   if (reduce.reduce == ReduceOp::kSum && IsRealProduct(*term)) {
     for (const auto& factor : term->operands) keep(factor, 0);
   }

@@ -198,10 +198,8 @@ class CudaWriter : public NestText {
     for (std::size_t s = first; s < end; ++s) {
       const Buffer& buffer = graph_.buffers()[static_cast<std::size_t>(stages_[s].buffer)];
       if (stages_[s].node < 0 || buffer.dtype != DType::kF32) continue;
-      const std::string& op = graph_.problem().nodes[static_cast<std::size_t>(stages_[s].node)].op;
-      for (const std::string_view cudnn : {"convolution", "lstm", "gru", "rnn_tanh", "rnn_relu"}) {
-        if (op.find(cudnn) != std::string::npos) return std::max(unit, kTf32Unit);
-      }
+      if (TorchMultipliesInTf32(graph_.problem().nodes[static_cast<std::size_t>(stages_[s].node)]))
+        return std::max(unit, kTf32Unit);
     }
     return unit;
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <limits>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -193,7 +194,7 @@ Expr Cast(Expr x, ScalarType type) {
 
 Expr Reduce(ReduceOp op, std::vector<IndexVar> over, Expr body) {
   ScalarType type = body->type;
-  if (op == ReduceOp::kArgMax || op == ReduceOp::kArgMin) type = ScalarType::kInt;
+  if (IsArg(op)) type = ScalarType::kInt;
   if (op == ReduceOp::kAny || op == ReduceOp::kAll) {
     body = Cast(std::move(body), ScalarType::kBool);
     type = ScalarType::kBool;
@@ -279,6 +280,17 @@ class Rewriter {
 };
 
 }  // namespace
+
+double NumberOf(const ExprNode& constant) {
+  return constant.type == ScalarType::kReal ? constant.real : static_cast<double>(constant.whole);
+}
+
+bool IsArg(ReduceOp op) { return op == ReduceOp::kArgMax || op == ReduceOp::kArgMin; }
+
+double IdentityOf(ReduceOp op) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return op == ReduceOp::kMax ? -kInfinity : op == ReduceOp::kMin ? kInfinity : op == ReduceOp::kProd ? 1 : 0;
+}
 
 Expr WithOperands(const Expr& e, std::vector<Expr> operands) {
   switch (e->kind) {

@@ -127,6 +127,10 @@ struct ExprNode {
   std::vector<Expr> operands;  // kLoad: one index a dimension; kSelect: condition, then, else; others: their arguments
 };
 
+double NumberOf(const ExprNode& constant);  // a truth value's is 0 or 1
+bool IsArg(ReduceOp op);                    // kArgMax, kArgMin
+double IdentityOf(ReduceOp op);             // what changes nothing: of kSum 0, of kMax minus infinity
+
 // Building. Real and int operands mix: the int is cast. Constants fold where that is exact.
 Expr Load(int buffer, std::vector<Expr> indices, ScalarType type);
 Expr Apply(UnaryOp op, Expr x);

@@ -91,7 +91,7 @@ std::optional<Expr> Evaluate(BinaryOp op, const Expr& a, const Expr& b) {
 
 std::optional<double> ValueAt(const Expr& e, const std::map<int, std::int64_t>& indices) {
   switch (e->kind) {
-    case Expr::Kind::kConst: return e->type == ScalarType::kReal ? e->real : static_cast<double>(e->whole);
+    case Expr::Kind::kConst: return NumberOf(*e);
     case Expr::Kind::kIndex: {
       const auto it = indices.find(e->index.id);
       if (it == indices.end()) return std::nullopt;

@@ -8,6 +8,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "graph/fold.h"
 #include "graph/nest_text.h"
 
 namespace hone {
@@ -326,24 +327,24 @@ class NestWriter : public NestText {
   }
   // What is left of a condition, nothing if all of it moves to `guarded`.
   static Expr WithoutGuards(const Expr& condition, const ExprNode& sum, int lane, Guarded& guarded) {
-    if (condition->kind == Expr::Kind::kBinary && condition->binary == BinaryOp::kAnd) {
-      const Expr a = WithoutGuards(condition->operands[0], sum, lane, guarded);
-      const Expr b = WithoutGuards(condition->operands[1], sum, lane, guarded);
-      return a && b ? And(a, b) : a ? a : b;
+    Expr left;
+    for (const Expr& one : Conjuncts(condition)) {
+      bool indices = true;
+      std::size_t loop = 0;
+      Visit(one, [&](const ExprNode& node) {
+        indices = indices && node.kind != Expr::Kind::kLoad && node.kind != Expr::Kind::kReduce;
+        if (node.kind != Expr::Kind::kIndex) return;
+        indices = indices && node.index.id != lane;
+        for (std::size_t i = 0; i < sum.over.size(); ++i) {
+          if (sum.over[i].id == node.index.id) loop = std::max(loop, i);
+        }
+      });
+      if (indices)
+        guarded.conditions.emplace_back(loop, one);
+      else
+        left = left ? And(left, one) : one;
     }
-    bool indices = true;
-    std::size_t loop = 0;
-    Visit(condition, [&](const ExprNode& node) {
-      indices = indices && node.kind != Expr::Kind::kLoad && node.kind != Expr::Kind::kReduce;
-      if (node.kind != Expr::Kind::kIndex) return;
-      indices = indices && node.index.id != lane;
-      for (std::size_t i = 0; i < sum.over.size(); ++i) {
-        if (sum.over[i].id == node.index.id) loop = std::max(loop, i);
-      }
-    });
-    if (!indices) return condition;
-    guarded.conditions.emplace_back(loop, condition);
-    return {};
+    return left;
   }
   // At the start of the body of the loop over a summed index.
   void WriteGuards(const Guarded& guarded, std::size_t loop) {

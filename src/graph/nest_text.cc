@@ -31,7 +31,7 @@ std::string Shortened(std::string text) {
 
 bool IsHalf(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
 
-bool IsArg(const ExprNode& e) { return e.reduce == ReduceOp::kArgMax || e.reduce == ReduceOp::kArgMin; }
+bool IsArg(const ExprNode& e) { return hone::IsArg(e.reduce); }
 
 }  // namespace
 

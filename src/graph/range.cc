@@ -197,7 +197,7 @@ class DrawFunction {
 
   double Value(const Expr& e, const std::vector<double>& values) const {
     switch (e->kind) {
-      case Expr::Kind::kConst: return IsReal(e) ? e->real : static_cast<double>(e->whole);
+      case Expr::Kind::kConst: return NumberOf(*e);
       case Expr::Kind::kLoad:
         for (std::size_t i = 0; i < draws_.size(); ++i) {
           if (SameExpr(draws_[i], e)) return values[i];
@@ -370,7 +370,7 @@ class RangeVisitor {
   Range Visit(const Expr& e) {
     switch (e->kind) {
       case Expr::Kind::kConst: {
-        const double value = IsReal(e) ? e->real : static_cast<double>(e->whole);
+        const double value = NumberOf(*e);
         return std::isnan(value) ? Range{-kInfinity, kInfinity, true, true} : Plain(value, value);
       }
       case Expr::Kind::kIndex: return Plain(0, static_cast<double>(std::max<std::int64_t>(e->index.extent - 1, 0)));

@@ -360,7 +360,7 @@ class Simplifier {
   }
 
   Expr FoldReduce(const ExprNode& reduce, Expr body) {
-    const bool argument = reduce.reduce == ReduceOp::kArgMax || reduce.reduce == ReduceOp::kArgMin;
+    const bool argument = IsArg(reduce.reduce);
     std::vector<IndexVar> over;
     double count = 1;
     for (const auto& var : reduce.over) {
@@ -745,7 +745,7 @@ bool Symbolic::Define(std::size_t s) {
   const auto index = static_cast<std::size_t>(stage.buffer);
   const Expr& value = values_[s];
   if (IsConst(value)) {
-    constants_[index] = IsReal(value) ? value->real : static_cast<double>(value->whole);
+    constants_[index] = NumberOf(*value);
     return false;
   }
   if (!IsReal(value)) return false;

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace hone {
 namespace {
 
@@ -15,7 +18,20 @@ std::int64_t ElementCount(const Shape& shape) {
   return count;
 }
 
+std::vector<std::int64_t> DenseStrides(const Shape& shape) {
+  std::vector<std::int64_t> strides(shape.size());
+  std::int64_t step = 1;
+  for (std::size_t d = shape.size(); d-- > 0; step *= shape[d]) strides[d] = step;
+  return strides;
+}
+
 std::string ToString(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+
+bool TorchMultipliesInTf32(const Node& node) {
+  constexpr std::string_view kByCudnn[] = {"convolution", "lstm", "gru", "rnn_tanh", "rnn_relu"};
+  return std::any_of(std::begin(kByCudnn), std::end(kByCudnn),
+                     [&](std::string_view op) { return node.op.find(op) != std::string::npos; });
+}
 
 std::string_view Name(Precision precision) { return kPrecisions[static_cast<std::size_t>(precision)]; }
 

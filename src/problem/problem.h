@@ -17,6 +17,8 @@ namespace hone {
 using Shape = std::vector<std::int64_t>;
 std::int64_t ElementCount(const Shape& shape);  // 1 for a scalar, 0 if any extent is 0
 std::string ToString(const Shape& shape);       // "[4, 1024]"
+// Of elements that lie in rows without gaps: the last dimension's is 1.
+std::vector<std::int64_t> DenseStrides(const Shape& shape);
 
 enum class Role { kInput, kParameter, kOutput };
 
@@ -68,6 +70,7 @@ struct Node {
 // PyTorch's defaults give it on the target; on a CPU that is fp32 throughout, on a CUDA device convolutions and
 // recurrent layers multiply in tf32.
 enum class Precision { kTorch, kFp64, kFp32, kTf32, kBf16, kFp16 };
+bool TorchMultipliesInTf32(const Node& node);  // on a CUDA device, where its operands are f32
 std::string_view Name(Precision precision);
 std::optional<Precision> ParsePrecision(std::string_view name);
 

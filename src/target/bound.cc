@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <initializer_list>
-#include <iterator>
 #include <string_view>
 
 #include "graph/cost.h"
@@ -19,15 +18,6 @@ struct Ceiling {
 };
 
 bool IsHalf(const Tensor& tensor) { return tensor.dtype == DType::kF16 || tensor.dtype == DType::kBF16; }
-
-// PyTorch's default lets cuDNN make these in TF32 (docs/problem.md), and so may candidates on a device.
-bool HasTf32Nodes(const Problem& problem) {
-  return std::any_of(problem.nodes.begin(), problem.nodes.end(), [](const Node& node) {
-    constexpr std::string_view kCudnn[] = {"convolution", "lstm", "gru", "rnn_tanh", "rnn_relu"};
-    return std::any_of(std::begin(kCudnn), std::end(kCudnn),
-                       [&](std::string_view op) { return node.op.find(op) != std::string::npos; });
-  });
-}
 
 // A processor has units for f32 and f64; what may be less exact uses those of f32. A device has tensor cores too: its
 // ceiling in f32 is at least a third of their rate in halves, and TF32 has half of that rate.
@@ -51,7 +41,8 @@ Ceiling CeilingOf(const Problem& problem, const Machine& machine) {
   if (problem.contract == Precision::kFp16 || problem.contract == Precision::kBf16 ||
       (as_stored && std::any_of(tensors.begin(), tensors.end(), IsHalf)))
     return {std::max(3 * machine.fma_flops_f32, of_library({"f16", "bf16"})), "halves"};
-  if (problem.contract == Precision::kTf32 || (as_stored && HasTf32Nodes(problem)))
+  if (problem.contract == Precision::kTf32 ||
+      (as_stored && std::any_of(problem.nodes.begin(), problem.nodes.end(), TorchMultipliesInTf32)))
     return {std::max(1.5 * machine.fma_flops_f32, of_library({"tf32"})), "tf32"};
   return {machine.fma_flops_f32, "f32"};
 }

@@ -83,12 +83,9 @@ Command CompileCommand(const ModuleCompiler& compiler, const std::string& includ
     options.directory = "/build";
     options.environment = command.environment;
     options.tmpfs_bytes = kLargestFile;
-    // A compiler outside of /usr brings its installation along: /opt/gcc-14/bin/g++ needs /opt/gcc-14.
     std::error_code error;
     for (const auto& path : {fs::path(compiler.path), fs::canonical(compiler.path, error)}) {
-      const auto root = path.parent_path().parent_path();
-      if (path.is_absolute() && root.has_relative_path() && *std::next(root.begin()) != "usr")
-        options.read_only.push_back({root, ""});
+      if (const auto folder = InstallationOf(path); !folder.empty()) options.read_only.push_back({folder, ""});
     }
     for (const auto& folder : compiler.needs) options.read_only.push_back({folder, ""});
     const auto sandbox = BubblewrapArgv(options);

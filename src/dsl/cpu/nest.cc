@@ -29,7 +29,6 @@ constexpr std::int64_t kParts = 32;
 // In what is handed to ExprWriter, numbers of texts: of memory, and of names.
 constexpr int kMemoryText = 1 << 24, kNameText = -(1 << 24);
 
-bool IsArg(ReduceOp op) { return op == ReduceOp::kArgMax || op == ReduceOp::kArgMin; }
 bool IsMax(ReduceOp op) { return op == ReduceOp::kArgMax || op == ReduceOp::kMax; }
 
 // A whole number's division, where a zero would stop the program.

@@ -369,7 +369,7 @@ std::optional<int> SmallPower(const Expr& e) {
   if (e->kind != Expr::Kind::kBinary || e->binary != BinaryOp::kPow) return std::nullopt;
   const Expr& power = e->operands[1];
   if (power->kind != Expr::Kind::kConst) return std::nullopt;
-  const double n = power->type == ScalarType::kReal ? power->real : static_cast<double>(power->whole);
+  const double n = NumberOf(*power);
   if (n == 2 || n == 3 || n == 4 || n == -1 || n == -2) return static_cast<int>(n);
   return std::nullopt;
 }

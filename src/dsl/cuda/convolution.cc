@@ -38,15 +38,14 @@ std::optional<StridedArgument> OperandOf(const Kernel& kernel, int input) {
                       input == 0 ? conv.dims[d].in : conv.dims[d].window);
   }
   StridedArgument tensor{.offset = kernel.operands[o].offset};
-  tensor.shape.resize(dims.size());
-  tensor.strides.resize(dims.size());
-  std::int64_t natural = 1;
-  for (std::size_t d = dims.size(); d-- > 0; natural *= dims[d].second) {
-    tensor.shape[d] = dims[d].second;
-    tensor.strides[d] = dims[d].second == 1 ? natural : conv.strides[o][dims[d].first];
+  for (const auto& [dim, extent] : dims) tensor.shape.push_back(extent);
+  const auto natural = DenseStrides(tensor.shape);
+  tensor.strides = natural;
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d].second != 1) tensor.strides[d] = conv.strides[o][dims[d].first];
     if (tensor.strides[d] < 1) return std::nullopt;
-    if (input == 1 && tensor.strides[d] != natural) return std::nullopt;
   }
+  if (input == 1 && tensor.strides != natural) return std::nullopt;
   return tensor;
 }
 
@@ -151,9 +150,7 @@ void EmitConvolutionCuda(const KernelProgram& program, const Kernel& kernel, Dev
     step.padding.push_back(conv.dims[d].padding);
     step.dilation.push_back(conv.dims[d].dilation);
   }
-  step.y.strides.resize(step.y.shape.size());
-  std::int64_t natural = 1;
-  for (std::size_t d = step.y.shape.size(); d-- > 0; natural *= step.y.shape[d]) step.y.strides[d] = natural;
+  step.y.strides = DenseStrides(step.y.shape);
   step.groups = conv.groups;
   step.transposed = conv.transposed;
   step.compute = target.dtype == DType::kF64                                                 ? LibraryCompute::kF64

@@ -33,8 +33,6 @@ std::string Atom(const std::string& text) {
   return binds ? text : "(" + text + ")";
 }
 
-bool IsArg(ReduceOp op) { return op == ReduceOp::kArgMax || op == ReduceOp::kArgMin; }
-
 // Whether evaluating it where it is not wanted could fault, or costs a loop.
 bool OnlyWhereWanted(const Expr& expr) {
   bool only = false;
@@ -155,9 +153,7 @@ std::string DeviceExpr::Compose(const Expr& expr) {
         case BinaryOp::kMax: return helper("Max");
         case BinaryOp::kPow: {
           const Expr& power = expr->operands[1];
-          const double n = power->kind != Kind::kConst        ? 0
-                           : power->type == ScalarType::kReal ? power->real
-                                                              : static_cast<double>(power->whole);
+          const double n = power->kind == Kind::kConst ? NumberOf(*power) : 0;
           if (n == 2 || n == 3) {
             std::string x = text(0);
             if (!IsAtom(x)) {

@@ -42,7 +42,7 @@ FoldWriter::Accumulator FoldWriter::AccumulatorOf(const DevicePass& pass, std::s
               : type == ScalarType::kInt ? DType::kI64
                                          : DType::kBool;
   one.near = one.type == "double" && SumsNear(pass, i);
-  if (IsPlace(item.fold)) {
+  if (IsArg(item.fold)) {
     one.type = fmt::format("{}<{}>", out_.Helper("Place"), one.type);
     out_.Helper("AcrossPlace");
   }
@@ -219,7 +219,7 @@ void FoldWriter::FinishAll(const DevicePass& pass, const std::vector<std::string
       const std::string mean = at(totals[static_cast<std::size_t>(pass.centre[i])]), squares = out_.Fresh("squares");
       out_.Line(fmt::format("const double {} = {} - {} * {} / {};", squares, it_, mean, mean, loops_.Count(true)));
       it_ = fmt::format("static_cast<{}>({} < 0 ? 0 : {})", out_.Type(ScalarType::kReal), squares, squares);
-    } else if (IsPlace(item.fold)) {
+    } else if (IsArg(item.fold)) {
       it_ = fmt::format("({0}.at == kNowhere ? 0 : {0}.at)", it_);  // all alike: the first
     } else if (accumulators[i].type != out_.Type(item.body->type)) {
       it_ = fmt::format("static_cast<{}>({})", out_.Type(item.body->type), it_);

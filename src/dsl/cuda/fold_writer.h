@@ -140,7 +140,6 @@ class FoldWriter {
   // The kept operand whose elements themselves the moment is of; -1: it is of something else.
   int Pivot(const DevicePass& pass, std::size_t i) const;
 
-  static bool IsPlace(ReduceOp op) { return op == ReduceOp::kArgMax || op == ReduceOp::kArgMin; }
   // Of a fold's value in a thread. Long sums grow in double: their error is then that of the products alone.
   Accumulator AccumulatorOf(const DevicePass& pass, std::size_t i) const;
 

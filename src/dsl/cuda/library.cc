@@ -80,10 +80,9 @@ void EmitEnd(const KernelProgram& program, const Kernel& kernel, DeviceWriter& o
   // The target is one more operand.
   const DType dtype = program.buffers[static_cast<std::size_t>(kernel.target)].dtype;
   const int made = static_cast<int>(map.operands.size());
-  KernelOperand own{.buffer = kernel.target, .strides = std::vector<std::int64_t>(dims.size())};
-  std::int64_t step = 1;
-  for (std::size_t d = dims.size(); d-- > 0; step *= map.space[d].extent) own.strides[d] = step;
-  map.operands.push_back(std::move(own));
+  Shape extents;
+  for (const auto& index : map.space) extents.push_back(index.extent);
+  map.operands.push_back({.buffer = kernel.target, .strides = DenseStrides(extents)});
   map.operand_types.push_back(dtype);
   std::vector<Expr> place;
   for (const auto& index : map.space) place.emplace_back(index);

@@ -66,7 +66,7 @@ class Interpreter {
     }
     Index at;
     Each(kernel, others, at, [&] {
-      double value = FoldStart(op);
+      double value = IdentityOf(op);
       for (std::int64_t i = 0; i < along.extent; ++i) {
         at[along.id] = says("reverse") ? along.extent - 1 - i : i;
         const double next = FoldStep(op, value, Evaluate(kernel, kernel.inputs[0], at, 0, {}));
@@ -129,7 +129,7 @@ class Interpreter {
     const ReduceOp op = fold->reduce;
     const bool max = op == ReduceOp::kArgMax, arg = max || op == ReduceOp::kArgMin;
     Index at = outer;
-    double value = op == ReduceOp::kAll ? 1 : arg ? (max ? -INFINITY : INFINITY) : FoldStart(op);
+    double value = op == ReduceOp::kAll ? 1 : arg ? (max ? -INFINITY : INFINITY) : IdentityOf(op);
     std::int64_t place = 0, flat = 0;
     const std::function<void(std::size_t)> go = [&](std::size_t d) {
       if (d < fold->over.size()) {
@@ -160,7 +160,7 @@ class Interpreter {
                   const std::vector<double>& lets) const {
     const auto arg = [&](std::size_t i) { return Evaluate(kernel, e->operands[i], at, it, lets); };
     switch (e->kind) {
-      case Expr::Kind::kConst: return e->type == ScalarType::kReal ? e->real : static_cast<double>(e->whole);
+      case Expr::Kind::kConst: return NumberOf(*e);
       case Expr::Kind::kIndex: return static_cast<double>(at.at(e->index.id));
       case Expr::Kind::kReduce: return NestFold(kernel, e, at);
       case Expr::Kind::kLoad:
@@ -205,9 +205,6 @@ class Interpreter {
     }
   }
 
-  static double FoldStart(ReduceOp op) {
-    return op == ReduceOp::kProd ? 1 : op == ReduceOp::kMax ? -INFINITY : op == ReduceOp::kMin ? INFINITY : 0;
-  }
   static double FoldStep(ReduceOp op, double a, double x) {
     if (op == ReduceOp::kSum) return a + x;
     if (op == ReduceOp::kProd) return a * x;
@@ -216,7 +213,7 @@ class Interpreter {
   }
 
   double Fold(const Kernel& kernel, ReduceOp op, Index& at, const std::function<double()>& body) const {
-    double value = FoldStart(op);
+    double value = IdentityOf(op);
     Each(kernel, kernel.axes, at, [&] { value = FoldStep(op, value, body()); });
     return value;
   }

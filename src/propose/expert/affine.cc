@@ -51,16 +51,6 @@ Expr ToExpr(const Affine& affine, const std::vector<IndexVar>& vars) {
   return sum + affine.constant;
 }
 
-std::vector<std::int64_t> DenseStrides(const Shape& shape) {
-  std::vector<std::int64_t> strides(shape.size());
-  std::int64_t stride = 1;
-  for (std::size_t d = shape.size(); d-- > 0;) {
-    strides[d] = stride;
-    stride *= shape[d];
-  }
-  return strides;
-}
-
 Range RangeOf(const Affine& affine, const std::vector<IndexVar>& vars) {
   Range range{affine.constant, affine.constant};
   for (const auto& var : vars) {

@@ -24,7 +24,6 @@ struct Affine {
 Affine Combine(Affine a, const Affine& b, std::int64_t factor);        // a + factor * b
 std::optional<Affine> AffineOf(const Expr& expr);                      // nothing for floordiv, mod, loads ...
 Expr ToExpr(const Affine& affine, const std::vector<IndexVar>& vars);  // vars: all that may occur
-std::vector<std::int64_t> DenseStrides(const Shape& shape);            // row-major
 
 // The least and the largest value, all of `vars` running over their extents.
 struct Range {

@@ -1,6 +1,5 @@
 // Scans: a step that combines the one before with an element, and what it becomes behind a map that only moves it.
 #include <algorithm>
-#include <limits>
 
 #include "propose/expert/normalise.h"
 #include "propose/expert/pieces.h"
@@ -11,19 +10,14 @@ namespace {
 
 struct Combination {
   BinaryOp op;
-  std::string_view word;
-  double identity;
+  ReduceOp fold;
 };
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
-constexpr Combination kCombinations[] = {{BinaryOp::kAdd, "sum", 0},
-                                         {BinaryOp::kMul, "prod", 1},
-                                         {BinaryOp::kMax, "max", -kInfinite},
-                                         {BinaryOp::kMin, "min", kInfinite}};
+constexpr Combination kCombinations[] = {{BinaryOp::kAdd, ReduceOp::kSum},
+                                         {BinaryOp::kMul, ReduceOp::kProd},
+                                         {BinaryOp::kMax, ReduceOp::kMax},
+                                         {BinaryOp::kMin, ReduceOp::kMin}};
 
-bool IsNumber(const Expr& e, double number) {
-  return e->kind == Expr::Kind::kConst &&
-         (e->type == ScalarType::kReal ? e->real : static_cast<double>(e->whole)) == number;
-}
+bool IsNumber(const Expr& e, double number) { return e->kind == Expr::Kind::kConst && NumberOf(*e) == number; }
 
 const IndexVar& Along(const Piece& step) { return step.space[static_cast<std::size_t>(step.along)]; }
 
@@ -68,22 +62,21 @@ Expr Moved(const Expr& expr, const IndexVar& index, const Expr& to) {
 std::optional<Scan> ScanOf(const Piece& step) {
   if (step.sequence < 0) return std::nullopt;
   const Expr& value = step.value;
-  for (const auto& combination : kCombinations) {
-    Scan scan{.op = combination.op, .word = combination.word, .identity = combination.identity, .element = {}};
-    if (value->kind == Expr::Kind::kBinary && value->binary == combination.op) {
+  for (const auto& [op, fold] : kCombinations) {
+    Scan scan{.op = op, .word = Name(fold), .identity = IdentityOf(fold), .element = {}};
+    if (value->kind == Expr::Kind::kBinary && value->binary == op) {
       for (const std::size_t first : {std::size_t{0}, std::size_t{1}}) {
-        if (!IsBefore(value->operands[first], step, combination.identity)) continue;
+        if (!IsBefore(value->operands[first], step, scan.identity)) continue;
         scan.element = value->operands[1 - first];
         return scan;
       }
     }
     // select(t == first, identity, self[.., t - 1, ..] + element at t - 1)
-    if (value->kind != Expr::Kind::kSelect || !IsNumber(value->operands[1], combination.identity) ||
+    if (value->kind != Expr::Kind::kSelect || !IsNumber(value->operands[1], scan.identity) ||
         !SameExpr(value->operands[0], IsFirst(step)))
       continue;
     const Expr& both = value->operands[2];
-    if (both->kind != Expr::Kind::kBinary || both->binary != combination.op || !IsStepBefore(both->operands[0], step))
-      continue;
+    if (both->kind != Expr::Kind::kBinary || both->binary != op || !IsStepBefore(both->operands[0], step)) continue;
     scan.exclusive = true;
     scan.element = Simplify(Moved(both->operands[1], Along(step), Expr(Along(step)) + (step.reversed ? -1 : 1)));
     return scan;

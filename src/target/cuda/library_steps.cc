@@ -175,6 +175,27 @@ Result<LibraryPaths> FindLibrariesOf(const Plan& plan) {
   return paths;
 }
 
+namespace {
+
+Address AddressOf(const LoadedPlan::Binding& memory, std::int64_t offset) {
+  return memory.address + static_cast<Address>(offset) * Bytes(memory.dtype);
+}
+
+// What both libraries' calls have.
+template <class Step, class Call>
+void AddCommon(const Step& step, const Libraries::FindAddress& find, Call& call) {
+  call.compute = step.compute;
+  call.activation = step.activation;
+  call.algorithm = step.algorithm;
+  if (step.bias) call.bias = AddressOf(find(step.bias->name), step.bias->offset);
+  if (step.workspace.empty()) return;
+  const auto& workspace = find(step.workspace);
+  call.workspace = workspace.address;
+  call.workspace_bytes = workspace.bytes;
+}
+
+}  // namespace
+
 Try<Libraries::Call> Libraries::Prepare(const MatmulStep& step, const FindAddress& find) {
   if (!cublas_) {
     auto opened = CublasLt::Open(paths_.cublas_lt);
@@ -183,8 +204,7 @@ Try<Libraries::Call> Libraries::Prepare(const MatmulStep& step, const FindAddres
   }
   const auto at = [&](const MatrixArgument& matrix) {
     const auto& memory = find(matrix.buffer);
-    return DeviceMatrix{memory.address + static_cast<Address>(matrix.offset) * Bytes(memory.dtype), memory.dtype,
-                        matrix.strides, matrix.batch_stride};
+    return DeviceMatrix{AddressOf(memory, matrix.offset), memory.dtype, matrix.strides, matrix.batch_stride};
   };
   MatmulCall call{.m = step.m,
                   .n = step.n,
@@ -193,20 +213,10 @@ Try<Libraries::Call> Libraries::Prepare(const MatmulStep& step, const FindAddres
                   .a = at(step.a),
                   .b = at(step.b),
                   .d = at(step.d),
-                  .compute = step.compute,
                   .alpha = step.alpha,
-                  .beta = step.beta,
-                  .activation = step.activation,
-                  .algorithm = step.algorithm};
+                  .beta = step.beta};
   if (step.c) call.c = at(*step.c);
-  if (step.bias) {
-    const auto& memory = find(step.bias->name);
-    call.bias = memory.address + static_cast<Address>(step.bias->offset) * Bytes(memory.dtype);
-  }
-  if (!step.workspace.empty()) {
-    call.workspace = find(step.workspace).address;
-    call.workspace_bytes = find(step.workspace).bytes;
-  }
+  AddCommon(step, find, call);
   auto prepared = cublas_->Prepare(call);
   if (!prepared) return tl::unexpected<Failure>(prepared.error());
   return [this, ready = std::move(*prepared)] { return cublas_->Run(context_, *ready); };
@@ -226,8 +236,7 @@ Try<Libraries::Call> Libraries::Prepare(const ConvolutionStep& step, const FindA
   }
   const auto at = [&](const StridedArgument& tensor) {
     const auto& memory = find(tensor.buffer);
-    return DeviceTensor{memory.address + static_cast<Address>(tensor.offset) * Bytes(memory.dtype), memory.dtype,
-                        tensor.shape, tensor.strides};
+    return DeviceTensor{AddressOf(memory, tensor.offset), memory.dtype, tensor.shape, tensor.strides};
   };
   ConvolutionCall call{.x = at(step.x),
                        .w = at(step.w),
@@ -236,18 +245,8 @@ Try<Libraries::Call> Libraries::Prepare(const ConvolutionStep& step, const FindA
                        .padding = step.padding,
                        .dilation = step.dilation,
                        .groups = step.groups,
-                       .transposed = step.transposed,
-                       .compute = step.compute,
-                       .activation = step.activation,
-                       .algorithm = step.algorithm};
-  if (step.bias) {
-    const auto& memory = find(step.bias->name);
-    call.bias = memory.address + static_cast<Address>(step.bias->offset) * Bytes(memory.dtype);
-  }
-  if (!step.workspace.empty()) {
-    call.workspace = find(step.workspace).address;
-    call.workspace_bytes = find(step.workspace).bytes;
-  }
+                       .transposed = step.transposed};
+  AddCommon(step, find, call);
   auto prepared = cudnn_->Prepare(call);
   if (!prepared) return tl::unexpected<Failure>(prepared.error());
   return [this, ready = std::move(*prepared)] { return cudnn_->Run(context_, *ready); };

@@ -9,9 +9,11 @@
 #include <map>
 #include <mutex>
 
+#include "base/bubblewrap.h"
 #include "base/files.h"
 #include "base/process.h"
 #include "target/cpu/diagnostics.h"
+#include "target/cuda/toolkit.h"
 
 namespace hone::cuda {
 namespace {
@@ -103,14 +105,8 @@ Result<Cutlass> LookForCutlass() {
     if (auto found = CutlassIn(named)) return std::move(*found);
     return Fail(ErrorKind::kNotFound, fmt::format("HONE_CUTLASS is {}, where there is no include/cutlass", named));
   }
-  const auto python = Variable("HONE_PYTHON");
-  const auto exit = Run(
-      {.argv = {python.empty() ? "python3" : python, "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])"},
-       .environment = InheritedEnvironment(),
-       .wall = std::chrono::seconds(20)});
-  if (exit && exit->ok()) {
-    const fs::path packages = exit->output.substr(0, exit->output.find('\n'));
-    if (auto found = CutlassIn(packages / "cutlass_library" / "source")) return std::move(*found);
+  for (const auto& folder : PackageFolders()) {
+    if (auto found = CutlassIn(fs::path(folder) / "cutlass_library" / "source")) return std::move(*found);
   }
   return Fail(ErrorKind::kNotFound,
               "there is no CUTLASS: `pip install nvidia-cutlass` into the Python that HONE_PYTHON names, or name the "
@@ -184,8 +180,8 @@ Result<Compiled> CompileCudaModule(const CudaModuleRequest& request) {
   // A wrapper on the PATH may start a toolkit that lies elsewhere.
   for (const auto& place : Places()) {
     std::error_code ignored;
-    const auto root = fs::canonical(place, ignored).parent_path().parent_path();
-    if (root.has_relative_path() && *std::next(root.begin()) != "usr") compiler.needs.push_back(root.string());
+    if (auto folder = InstallationOf(fs::canonical(place, ignored)); !folder.empty())
+      compiler.needs.push_back(std::move(folder));
   }
   std::string lost;
   if (WantsCutlass(request.source)) {

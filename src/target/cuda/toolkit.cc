@@ -6,6 +6,8 @@
 #include <climits>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <span>
 #include <sstream>
 #include <string_view>
@@ -43,23 +45,6 @@ std::vector<fs::path> Roots() {
   }
   roots.emplace_back("/usr/local/cuda");
   return roots;
-}
-
-// Where the interpreter that has PyTorch looks for packages; empty where there is none.
-std::vector<fs::path> PackageFolders() {
-  const char* named = std::getenv("HONE_PYTHON");
-  Command command{.argv = {named != nullptr && *named != '\0' ? named : "python3", "-I", "-c",
-                           "import sys; print(*sys.path, sep='\\n')"},
-                  .environment = InheritedEnvironment(),
-                  .wall = std::chrono::seconds(20)};  // a cold disk
-  std::vector<fs::path> folders;
-  const auto exit = Run(command);
-  if (!exit || !exit->ok()) return folders;
-  std::istringstream lines(exit->output);
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.empty()) folders.emplace_back(line);
-  }
-  return folders;
 }
 
 Result<std::string> Look(std::span<const std::string_view> names, std::string_view missing) {
@@ -128,6 +113,25 @@ Result<Toolkit> FindToolkit() {
   return Fail(ErrorKind::kNotFound,
               "there is no NVRTC, which compiles CUDA kernels: `./dev cuda` brings it, or set HONE_CUDA to the folder "
               "of a CUDA 12.8 or newer toolkit");
+}
+
+std::vector<std::string> PackageFolders() {
+  static std::mutex mutex;
+  static std::map<std::string, std::vector<std::string>> known;  // by the interpreter
+  const char* named = std::getenv("HONE_PYTHON");
+  const std::string python = named != nullptr && *named != '\0' ? named : "python3";
+  const std::lock_guard lock(mutex);
+  const auto [entry, fresh] = known.try_emplace(python);
+  if (!fresh) return entry->second;
+  const auto exit = Run({.argv = {python, "-I", "-c", "import sys; print(*sys.path, sep='\\n')"},
+                         .environment = InheritedEnvironment(),
+                         .wall = std::chrono::seconds(20)});  // a cold disk
+  if (!exit || !exit->ok()) return {};
+  std::istringstream lines(exit->output);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty()) entry->second.push_back(line);
+  }
+  return entry->second;
 }
 
 Result<std::string> FindLibrary(Library library) {

@@ -28,4 +28,8 @@ enum class Library : std::uint8_t { kCublasLt, kCudnn };
 // Thread-safe. kNotFound names the mend.
 Result<std::string> FindLibrary(Library library);
 
+// Where the interpreter HONE_PYTHON (else python3) looks for packages, without the user's own; empty where there is
+// none. Asks it once a process. Thread-safe.
+std::vector<std::string> PackageFolders();
+
 }  // namespace hone::cuda

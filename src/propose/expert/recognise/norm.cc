@@ -35,8 +35,7 @@ std::optional<dsl::Let> LetOf(Names& names, const Piece& statistic, const std::v
   if (!finish) return std::nullopt;
   dsl::Let let;
   const auto& buffers = names.memory().graph().buffers();
-  let.name =
-      names.Fresh(statistic.buffer < 0 ? std::string(word) : buffers[static_cast<std::size_t>(statistic.buffer)].name);
+  let.name = names.Fresh(statistic.buffer < 0 ? word : buffers[static_cast<std::size_t>(statistic.buffer)].name);
   let.value = ReplaceName(*finish, placeholder, folded);
   lets[statistic.buffer] = let.name;
   return let;

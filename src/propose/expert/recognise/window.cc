@@ -84,8 +84,7 @@ std::optional<WindowLoad> ReadWindow(const Memory& memory, const Expr& expr, con
   Expr load = expr;
   while (load->kind == Expr::Kind::kSelect) {
     if (load->operands[2]->kind != Expr::Kind::kConst) return std::nullopt;
-    const ExprNode& otherwise = *load->operands[2];
-    const double outside = otherwise.type == ScalarType::kReal ? otherwise.real : static_cast<double>(otherwise.whole);
+    const double outside = NumberOf(*load->operands[2]);
     if (window.conditions && outside != window.outside) return std::nullopt;
     window.outside = outside;
     window.conditions = true;
