@@ -143,6 +143,16 @@ std::int64_t Loops::Count(bool reduced) const {
   return count;
 }
 
+std::string ElementText(const KernelProgram& program, const Kernel& kernel, const Writer& writer, int operand,
+                        const std::vector<std::string>& index, const std::vector<std::int64_t>& strides,
+                        std::int64_t offset) {
+  const int buffer = kernel.operands[static_cast<std::size_t>(operand)].buffer;
+  const DType dtype = program.buffers[static_cast<std::size_t>(buffer)].dtype;
+  const std::string text = fmt::format("{}[{}]", writer.BufferName(buffer), Address(index, strides, offset));
+  const std::string type = writer.TypeName(ScalarOf(dtype));
+  return type == CppName(dtype) ? text : fmt::format("static_cast<{}>({})", type, text);
+}
+
 std::string For(const std::string& var, std::int64_t extent) {
   return fmt::format("for (long {} = 0; {} < {}; ++{})", var, var, extent, var);
 }

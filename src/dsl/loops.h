@@ -48,6 +48,11 @@ class Loops {
 std::string Address(const std::vector<std::string>& index, const std::vector<std::int64_t>& strides,
                     std::int64_t offset);
 
+// "y[...]": an operand's element, cast to the type of the kernel's registers. `index` has a text a stride.
+std::string ElementText(const KernelProgram& program, const Kernel& kernel, const Writer& writer, int operand,
+                        const std::vector<std::string>& index, const std::vector<std::int64_t>& strides,
+                        std::int64_t offset);
+
 // "for (long i = 0; i < 1024; ++i)"
 std::string For(const std::string& var, std::int64_t extent);
 

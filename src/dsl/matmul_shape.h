@@ -22,4 +22,9 @@ struct MatmulShape {
   std::vector<std::string> Index(const std::string& i, const std::string& j, const std::string& p) const;
 };
 
+// The operand that the expression is, -1 if it is more than that.
+int OperandOf(const Expr& expr);
+// Whether every operand of the expression is contiguous in, or does not vary along, the dimension.
+bool Contiguous(const Expr& expr, const std::vector<std::int64_t>& strides_of_dim);
+
 }  // namespace hone::dsl

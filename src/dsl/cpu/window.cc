@@ -72,16 +72,6 @@ std::optional<std::string> FillAttribute(Attributes& attributes, const std::stri
   return std::nullopt;
 }
 
-std::string ElementText(const KernelProgram& program, const Kernel& kernel, const Writer& writer, int operand,
-                        const std::vector<std::string>& index, const std::vector<std::int64_t>& strides,
-                        std::int64_t offset) {
-  const int buffer = kernel.operands[static_cast<std::size_t>(operand)].buffer;
-  const DType dtype = program.buffers[static_cast<std::size_t>(buffer)].dtype;
-  const std::string text = fmt::format("{}[{}]", writer.BufferName(buffer), Address(index, strides, offset));
-  const std::string type = writer.TypeName(ScalarOf(dtype));
-  return type == CppName(dtype) ? text : fmt::format("static_cast<{}>({})", type, text);
-}
-
 std::vector<int> OperandsOf(const std::vector<Expr>& exprs) {
   std::vector<int> operands;
   for (const auto& expr : exprs) {

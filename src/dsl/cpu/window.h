@@ -37,11 +37,6 @@ std::vector<Phase> TransposedPhases(const WindowDim& dim);
 std::optional<std::string> FillAttribute(Attributes& attributes, const std::string& name, std::size_t count,
                                          std::int64_t otherwise, std::int64_t least);
 
-// "y[...]": an operand's element, cast to the type of the kernel's registers. `index` has a text a stride.
-std::string ElementText(const KernelProgram& program, const Kernel& kernel, const Writer& writer, int operand,
-                        const std::vector<std::string>& index, const std::vector<std::int64_t>& strides,
-                        std::int64_t offset);
-
 // The operands that the expressions load, each once, in order.
 std::vector<int> OperandsOf(const std::vector<Expr>& exprs);
 

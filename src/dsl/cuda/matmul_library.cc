@@ -30,8 +30,6 @@ std::optional<MatrixArgument> MatrixOf(const KernelProgram* program, const Kerne
   return matrix;
 }
 
-int OperandOf(const Expr& input) { return input->kind == Expr::Kind::kLoad ? input->buffer : -1; }
-
 }  // namespace
 
 bool LibraryMultiplies(const Kernel& kernel) {

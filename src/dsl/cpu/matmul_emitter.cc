@@ -1,0 +1,32 @@
+#include "dsl/cpu/matmul_emitter.h"
+
+#include <fmt/format.h>
+
+#include "dsl/loops.h"
+
+namespace hone::dsl {
+
+std::string MatmulEmitter::Element(int operand, const std::vector<std::string>& index) const {
+  const auto o = static_cast<std::size_t>(operand);
+  return ElementText(program_, kernel_, writer_, operand, index, shape_.strides[o], kernel_.operands[o].offset);
+}
+
+std::string MatmulEmitter::Text(const Expr& expr, const std::vector<std::string>& index, const std::string& it) {
+  ExprWriter text(writer_,
+                  [&](const ExprNode& load) { return load.buffer == kItOperand ? it : Element(load.buffer, index); });
+  return text.Text(expr);
+}
+
+std::string MatmulEmitter::Target(const std::string& i, const std::string& j) const {
+  return fmt::format("{}[{}]", writer_.TargetName(), Address(shape_.Index(i, j, "0"), shape_.target, 0));
+}
+
+void MatmulEmitter::OpenBatches() {
+  for (const auto& dim : shape_.batch) writer_.Open(For(dim.var, dim.extent));
+}
+
+void MatmulEmitter::CloseBatches() {
+  for (std::size_t i = 0; i < shape_.batch.size(); ++i) writer_.Close();
+}
+
+}  // namespace hone::dsl

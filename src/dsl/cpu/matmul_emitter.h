@@ -1,0 +1,38 @@
+// What all ways to multiply matrices on the CPU write alike: elements of the operands and of the result, and the loops
+// over batches. Each way is a class of its own over this one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dsl/cpu/writer.h"
+#include "dsl/kernel.h"
+#include "dsl/matmul_shape.h"
+
+namespace hone::dsl {
+
+class MatmulEmitter {
+ public:
+  MatmulEmitter(const KernelProgram& program, const Kernel& kernel, Writer& writer)
+      : program_(program), kernel_(kernel), writer_(writer), shape_(kernel) {}
+
+ protected:
+  // "y[i * 64 + j]": an operand's element, cast to the type of the kernel's registers. `index` as MatmulShape::Index
+  // has it.
+  std::string Element(int operand, const std::vector<std::string>& index) const;
+  // An expression of elements there; `it` is the product. May write lines.
+  std::string Text(const Expr& expr, const std::vector<std::string>& index, const std::string& it = "");
+  // Where the result's element is stored.
+  std::string Target(const std::string& i, const std::string& j) const;
+  // The loops over batches around all else.
+  void OpenBatches();
+  void CloseBatches();
+  int Batches() const { return static_cast<int>(shape_.batch.size()); }
+
+  const KernelProgram& program_;
+  const Kernel& kernel_;
+  Writer& writer_;
+  MatmulShape shape_;
+};
+
+}  // namespace hone::dsl
