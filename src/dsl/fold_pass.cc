@@ -37,6 +37,12 @@ bool FoldsRows(const Kernel& kernel) {
   return Loops(kNone, kernel).dims.back().reduced;
 }
 
+bool FoldsOneRange(const Kernel& kernel) {
+  static const KernelProgram kNone;
+  const Loops loops(kNone, kernel);
+  return std::count_if(loops.dims.begin(), loops.dims.end(), [](const LoopDim& dim) { return dim.reduced; }) <= 1;
+}
+
 std::vector<FoldPass> LetPasses(const Kernel& kernel) {
   if (kernel.lets.empty()) return {};
   const std::vector<int> levels = Levels(kernel);

@@ -36,6 +36,9 @@ ReduceOp FoldOfVariant(std::string_view variant);
 // Whether the innermost loop of the kernel's nest, as Loops merges it, is one that is folded.
 bool FoldsRows(const Kernel& kernel);
 
+// Whether the folded dimensions are one in memory.
+bool FoldsOneRange(const Kernel& kernel);
+
 // The folds of the kernel's lets, each in the first pass in which what it needs is known.
 std::vector<FoldPass> LetPasses(const Kernel& kernel);
 
