@@ -122,6 +122,9 @@ class Loop(unittest.TestCase):
         verdict = json.loads(refused.stdout)
         self.assertEqual(verdict["outcome"], "invalid")
         self.assertIn("did you mean 'softmax'", verdict["reason"])
+        both = json.loads(self.hone("evaluate", self.problem, self.folder / "first.hk", wrong, "--no-time", "--json", code=1).stdout)
+        self.assertEqual([(pathlib.Path(one["path"]).name, one["outcome"]) for one in both["evaluations"]],
+                         [("first.hk", "accepted"), ("wrong.hk", "wrong_result")])
 
     def test_6_bad_words_are_one_line_and_exit_code_2(self):
         for arguments in (["optimize"], ["optimize", "absent.py"], ["optimize", self.problem, "--budget", "many"],

@@ -20,7 +20,8 @@ constexpr Positional kPositionals[] = {
     {.name = "problem", .help = "problem.json, or a KernelBench-style .py file"},
     {.name = "candidate",
      .help = "a program (.hk), a module of C++ (.cc) or CUDA C++ (.cu; both include/hone/module.h), or a plan for CUDA "
-             "(.json; docs/plan.md)"},
+             "(.json; docs/plan.md); several are evaluated one after another by one judge",
+     .presence = Presence::kRepeated},
 };
 constexpr Option kOptions[] = {
     kTargetOption,
@@ -111,27 +112,86 @@ std::string Describe(const Evaluation& evaluation) {
   return text;
 }
 
+struct Subject {
+  std::string path;
+  Candidate candidate;
+};
+
+// One candidate's answer is its evaluation; that of several is a list of them, and yes if all are accepted.
+class Report {
+ public:
+  Report(std::string problem, bool several) : problem_(std::move(problem)), several_(several) {}
+
+  void Add(const Subject& subject, const Evaluation& evaluation) {
+    nlohmann::json document = ToJson(evaluation);
+    document["candidate"] = subject.candidate.Identity();
+    if (!problem_.empty()) document["problem"] = problem_;
+    if (several_) document["path"] = subject.path;
+    documents_.push_back(std::move(document));
+    text_ += (several_ ? subject.path + ": " : "") + Describe(evaluation);
+    if (!evaluation.verdict.accepted()) code_ = ExitCode::kNo;
+  }
+
+  Answer Take(bool interrupted) {
+    if (interrupted) {
+      nlohmann::json document{{"interrupted", true}};
+      if (!documents_.empty()) document["evaluations"] = documents_;
+      return Answer(document, text_ + "interrupted", ExitCode::kInterrupted);
+    }
+    return Answer(several_ ? nlohmann::json{{"evaluations", documents_}} : documents_.front(), text_, code_);
+  }
+
+ private:
+  std::string problem_, text_;
+  bool several_;
+  std::vector<nlohmann::json> documents_;
+  ExitCode code_ = ExitCode::kDone;
+};
+
+Result<std::vector<Subject>> LoadSubjects(VerbCall& call) {
+  std::vector<Subject> subjects;
+  for (const std::string& path : call.Texts("candidate"))
+    subjects.push_back({.path = path, .candidate = HONE_TRY(LoadCandidate(path))});
+  if (subjects.empty()) {
+    return Fail(ErrorKind::kUsage,
+                "CANDIDATE is missing: hone evaluate PROBLEM CANDIDATE; `hone propose PROBLEM` writes one");
+  }
+  return subjects;
+}
+
+// A module runs on the processor and a plan on a device, whatever the target.
+Result<bool> RunOnCuda(VerbCall& call, const std::vector<Subject>& subjects) {
+  const bool named = HONE_TRY(WantsCuda(call));
+  const auto on_cuda = [named](const Subject& subject) {
+    const CandidateKind kind = subject.candidate.kind;
+    return kind == CandidateKind::kPlan || kind == CandidateKind::kCudaModule ||
+           (kind == CandidateKind::kProgram && named);
+  };
+  const bool first = on_cuda(subjects.front());
+  for (const Subject& one : subjects) {
+    if (on_cuda(one) == first) continue;
+    return Fail(ErrorKind::kUsage, fmt::format("{} runs on {}, {} does not: evaluate them apart", subjects.front().path,
+                                               first ? "a CUDA device" : "the processor", one.path));
+  }
+  return first;
+}
+
 Result<Answer> RunIt(VerbCall& call) {
   const std::string range = call.Text("range");
   if (range != "own" && range != "full")
     return Fail(ErrorKind::kUsage, fmt::format("--range {}: it is own or full", range));
-  const Candidate candidate = HONE_TRY(LoadCandidate(call.Text("candidate")));
-  // A module runs on the processor and a plan on a device, whatever the target.
-  const bool named = HONE_TRY(WantsCuda(call));
-  const bool on_cuda = candidate.kind == CandidateKind::kPlan || candidate.kind == CandidateKind::kCudaModule ||
-                       (candidate.kind == CandidateKind::kProgram && named);
+  const auto subjects = HONE_TRY(LoadSubjects(call));
+  const bool several = subjects.size() > 1;
+  const bool on_cuda = HONE_TRY(RunOnCuda(call, subjects));
   const auto wanted = call.Texts("baseline");
   const bool time = !call.Flag("no-time");
   const bool torch = time && (wanted.empty() || wanted != std::vector<std::string>{"naive"});
-  const auto answer = [&](const Evaluation& evaluation, const std::string& problem) {
-    nlohmann::json document = ToJson(evaluation);
-    document["candidate"] = candidate.Identity();
-    if (!problem.empty()) document["problem"] = problem;
-    return Answer(document, Describe(evaluation), evaluation.verdict.accepted() ? ExitCode::kDone : ExitCode::kNo);
-  };
   if (on_cuda && !cuda::FindDevices()) {
-    const Evaluation evaluation = HONE_TRY(EvaluateWithoutDevice(call.Text("problem"), call.Text("python"), candidate));
-    return answer(evaluation, "");
+    Report report("", several);
+    for (const Subject& one : subjects) {
+      report.Add(one, HONE_TRY(EvaluateWithoutDevice(call.Text("problem"), call.Text("python"), one.candidate)));
+    }
+    return report.Take(false);
   }
   Workbench bench = HONE_TRY(OpenWorkbench(call, call.Text("problem"),
                                            {.python = call.Text("python"),
@@ -154,10 +214,15 @@ Result<Answer> RunIt(VerbCall& call) {
       .bound_us = bench.bound.us};
   const std::atomic<bool>& interrupted = call.CatchInterrupts();
   const InterruptWatch watch(interrupted, bench.evaluator());
-  const auto evaluation = bench.evaluator().Evaluate(candidate, request);
-  if (interrupted) return Answer({{"interrupted", true}}, "interrupted", ExitCode::kInterrupted);
-  if (!evaluation) return tl::unexpected<Error>(evaluation.error());
-  return answer(*evaluation, Identity(bench.problem));
+  Report report(Identity(bench.problem), several);
+  for (const Subject& one : subjects) {
+    if (several) call.Progress(one.path);
+    const auto evaluation = bench.evaluator().Evaluate(one.candidate, request);
+    if (interrupted) return report.Take(true);
+    if (!evaluation) return tl::unexpected<Error>(evaluation.error());
+    report.Add(one, *evaluation);
+  }
+  return report.Take(false);
 }
 
 }  // namespace
@@ -171,14 +236,15 @@ HONE_VERB(evaluate){
         "\n"
         "  hone evaluate problem.json kernel.hk\n"
         "  hone evaluate model.py kernel.cc --baseline eager --threads 4 --json\n"
-        "  hone evaluate problem.json kernel.cu\n",
+        "  hone evaluate problem.json kernel.cu\n"
+        "  hone evaluate problem.json plans/*.json --no-time\n",
     .positionals = kPositionals,
     .options = kOptions,
     .json =
         "outcome, reason, evidence, accuracy, timing (microseconds), stages (milliseconds), sandbox, notes, "
         "certificate (lines, with --certify), "
-        "candidate and problem (identities)",
-    .no = "the candidate is refused",
+        "candidate and problem (identities); of several candidates: evaluations[], each with its path",
+    .no = "a candidate is refused",
     .run = RunIt};
 
 }  // namespace hone

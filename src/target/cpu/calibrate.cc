@@ -231,10 +231,13 @@ double RoundRate(Team& team, const Pace& pace, int threads, std::int64_t span, W
   return BestRate(pace, static_cast<double>(window) * threads, pace.point_seconds, go);
 }
 
-// Raises the point's figures to what is measured now, if that is more.
-void MeasurePoint(const Kernels& kernels, Team& team, char* memory, std::int64_t stride, const Pace& pace,
+// Raises the point's figures to what is measured now, if that is more. All threads together are never slower than one
+// alone; where they seem so, others keep them from running at the same time, and the one's figure is nearer the truth.
+void MeasurePoint(const Kernels& kernels, Team& team, Team& lone, char* memory, std::int64_t stride, const Pace& pace,
                   const Machine& machine, BandwidthPoint& point) {
   const auto each = point.working_set_bytes / machine.threads;
+  Pace brief = pace;
+  brief.point_seconds = 0;  // as few trials as there may be
   for (const int around : {0, 1}) {
     if (around == 1 && each <= machine.l2_bytes)
       continue;  // stores around the caches pay only where the set does not fit
@@ -245,11 +248,13 @@ void MeasurePoint(const Kernels& kernels, Team& team, char* memory, std::int64_t
       kernels.copy(memory + thread * stride + each / 2 + offset, from, bytes, passes, around);
     };
     KeepBest(point.copy_bytes_per_second, 2 * RoundRate(team, pace, machine.threads, each / 2, copy));
+    KeepBest(point.copy_bytes_per_second, 2 * RoundRate(lone, brief, 1, each / 2, copy));
   }
   const auto read = [&](int thread, std::int64_t offset, std::int64_t bytes, std::int64_t passes) {
     kernels.read(memory + thread * stride + offset, bytes, passes);
   };
   KeepBest(point.read_bytes_per_second, RoundRate(team, pace, machine.threads, each, read));
+  KeepBest(point.read_bytes_per_second, RoundRate(lone, brief, 1, each, read));
 }
 
 std::string Today() {
@@ -277,7 +282,7 @@ Result<Machine> Calibrate(Effort effort, const std::function<void(std::string_vi
   const Memory memory(static_cast<std::size_t>(stride) * static_cast<std::size_t>(threads));
   if (memory.data() == nullptr)
     return Fail(ErrorKind::kIo, fmt::format("no memory for a working set of {} MiB", sets.back() >> 20));
-  Team team(threads);
+  Team team(threads), lone(1);
   // First touched by the thread that will use it, where memory has a home.
   team.Run([&](int thread) { std::memset(memory.data() + thread * stride, 1, static_cast<std::size_t>(stride)); });
   for (const auto set : sets) machine.bandwidth.push_back({.working_set_bytes = set});
@@ -298,6 +303,10 @@ Result<Machine> Calibrate(Effort effort, const std::function<void(std::string_vi
           return team.Run([&](int) { kernel(n * kRounds, wide); });
         };
         KeepBest(*best, BestRate(pace, kernel(kRounds, wide) * threads, fma_seconds, seconds));
+        const auto alone = [&, kernel = kernel](std::int64_t n) {
+          return lone.Run([&](int) { kernel(n * kRounds, wide); });
+        };
+        KeepBest(*best, BestRate(pace, kernel(kRounds, wide), pace.point_seconds, alone));
       }
     }
     say("fork and join");
@@ -309,7 +318,8 @@ Result<Machine> Calibrate(Effort effort, const std::function<void(std::string_vi
       fork_join_seconds = std::min(fork_join_seconds, Seconds(start) / kRegions);
     }
     say("memory bandwidth");
-    for (auto& point : machine.bandwidth) MeasurePoint(kernels, team, memory.data(), stride, pace, machine, point);
+    for (auto& point : machine.bandwidth)
+      MeasurePoint(kernels, team, lone, memory.data(), stride, pace, machine, point);
   }
   // Nearer memory is hardly slower than farther memory, and the farthest is much like its neighbour: where it seems
   // otherwise, something disturbed every sweep. Look again.
@@ -325,7 +335,7 @@ Result<Machine> Calibrate(Effort effort, const std::function<void(std::string_vi
           point->read_bytes_per_second < 0.9 * beyond.read_bytes_per_second) {
         if (progress)
           progress(fmt::format("measuring memory bandwidth again at {} KiB", point->working_set_bytes >> 10));
-        MeasurePoint(kernels, team, memory.data(), stride, pace, machine, *point);
+        MeasurePoint(kernels, team, lone, memory.data(), stride, pace, machine, *point);
       }
       KeepBest(beyond.copy_bytes_per_second, point->copy_bytes_per_second);
       KeepBest(beyond.read_bytes_per_second, point->read_bytes_per_second);
