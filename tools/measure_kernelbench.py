@@ -3,13 +3,13 @@
 
 measure_kernelbench.py HONE KERNELBENCH -o FILE.md --python PATH [--target cpu|cuda] [--shrink MFLOP] [--budget N]
                        [--time S] [--limit S] [--only L1/5,L3/33] [--again REGEX] [--state FOLDER] [--no-compile]
-                       [--lanes N --cores N]
+                       [--lanes N --cores N] [--devices N]
 
 KERNELBENCH is a checkout of ScalingIntelligence/KernelBench, PATH a Python that has PyTorch. Each problem is imported with
 `hone import --shrink`, optimized by the built-in expert alone, and its best candidate is timed once more beside PyTorch: eager, and
 torch.compile if that is ready in time. Resumes: a finished problem is a line of STATE/rows.jsonl and is not done again, unless its
 error matches --again. Run it on an otherwise idle machine. --lanes measures so many problems side by side, each on --cores
-cores of its own. --shrink 0 keeps the sizes.
+cores of its own, and on one of --devices CUDA devices. --shrink 0 keeps the sizes.
 """
 import argparse
 import datetime
@@ -29,7 +29,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 TORCH = ("eager", "eager_tf32", "eager_graph", "compile", "compile_max_autotune")  # the baselines that are PyTorch's
-LANE = threading.local()  # .cores: the processors of this lane, if it has some of its own
+LANE = threading.local()  # .cores, .device: the processors and the CUDA device of this lane, if it has some of its own
 
 
 def ask(command, limit):
@@ -37,7 +37,9 @@ def ask(command, limit):
     cores = getattr(LANE, "cores", None)
     if cores:
         command = ["taskset", "-c", ",".join(map(str, cores))] + command
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    device = getattr(LANE, "device", None)
+    environment = dict(os.environ, CUDA_VISIBLE_DEVICES=str(device)) if device is not None else None
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, start_new_session=True)
     try:
         out, err = child.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
@@ -147,11 +149,12 @@ def table(rows, given):
         "Measured until %s at commit %s%s with" % (datetime.date.today().isoformat(), commit,
                                                    " on %s" % given.machine if given.machine else ""),
         "",
-        "    tools/measure_kernelbench.py build/hone KERNELBENCH -o docs/measured/cpu_kernelbench.md --python PYTHON --shrink %g "
-        "--budget %d --time %g --limit %g%s" % (given.shrink, given.budget, given.time, given.limit,
+        "    tools/measure_kernelbench.py build/hone KERNELBENCH -o docs/measured/%s_kernelbench.md --python PYTHON --shrink %g "
+        "--budget %d --time %g --limit %g%s" % (given.target, given.shrink, given.budget, given.time, given.limit,
                                               (" --no-compile" if given.no_compile else "") +
                                               (" --target cuda --beside %s" % given.beside if given.target == "cuda" else "") +
-                                              (" --lanes %d --cores %d" % (given.lanes, given.cores) if given.lanes > 1 else "")),
+                                              (" --lanes %d --cores %d" % (given.lanes, given.cores) if given.lanes > 1 else "") +
+                                              (" --devices %d" % given.devices if given.devices else "")),
         "",
         "Solved: %d of %d (%s)." % (len(solved), len(rows), ", ".join(
             "level %d: %d of %d" % (level, sum(r["name"].startswith("L%d" % level) for r in solved),
@@ -202,6 +205,7 @@ def main():
     options.add_argument("--target", default="cpu")
     options.add_argument("--lanes", type=int, default=1)
     options.add_argument("--cores", type=int, default=2, help="of a lane, where there are several")
+    options.add_argument("--devices", type=int, default=0, help="CUDA devices that the lanes share")
     options.add_argument("--beside", default="", help="baselines timed during the search, instead of once after it, the headline's first: eager,eager_tf32,eager_graph,compile")
     options.add_argument("--machine", default="", help="what the file's head says of the machine")
     given = options.parse_args()
@@ -226,6 +230,8 @@ def main():
             lane = next(lanes)
         if given.lanes > 1:
             LANE.cores = cores[lane * given.cores:(lane + 1) * given.cores]
+        if given.devices:
+            LANE.device = lane % given.devices
 
     def one(problem):
         name, file = problem

@@ -28,7 +28,9 @@ constexpr Option kOptions[] = {
     {.name = "no-time", .type = ValueType::kFlag, .help = "judge only, do not time"},
     {.name = "baseline",
      .value = "NAME",
-     .help = "naive, eager or compile; may be repeated (default: all that are here)"},
+     .help = "eager or compile; naive on the processor; eager_tf32, eager_graph or compile_max_autotune on a device; "
+             "may be repeated (default: all that are here, but compile_max_autotune)"},
+    {.name = "no-torch", .type = ValueType::kFlag, .help = "do not time PyTorch"},
     {.name = "budget",
      .type = ValueType::kReal,
      .value = "S",
@@ -185,7 +187,7 @@ Result<Answer> RunIt(VerbCall& call) {
   const bool on_cuda = HONE_TRY(RunOnCuda(call, subjects));
   const auto wanted = call.Texts("baseline");
   const bool time = !call.Flag("no-time");
-  const bool torch = time && (wanted.empty() || wanted != std::vector<std::string>{"naive"});
+  const bool torch = time && !call.Flag("no-torch") && wanted != std::vector<std::string>{"naive"};
   if (on_cuda && !cuda::FindDevices()) {
     Report report("", several);
     for (const Subject& one : subjects) {

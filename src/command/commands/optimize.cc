@@ -256,8 +256,10 @@ Result<Answer> RunIt(VerbCall& call) {
   const SearchOutcome outcome = HONE_TRY(RunSearch(store, opened.record, *expert, evaluators, settings, hooks));
 
   const Evaluation* best = Winning(outcome);
-  const bool faster = best && best->verdict.accepted() && best->timing && !best->timing->against.empty() &&
-                      best->timing->against[0].speedup_low > 1;
+  // With --no-torch on a device there is nothing to be faster than.
+  const bool faster =
+      best && best->verdict.accepted() && best->timing &&
+      (baselines.empty() || (!best->timing->against.empty() && best->timing->against[0].speedup_low > 1));
   const ExitCode code = outcome.stop.cause == Stop::Cause::kInterrupt ? ExitCode::kInterrupted
                         : faster                                      ? ExitCode::kDone
                                                                       : ExitCode::kNo;
