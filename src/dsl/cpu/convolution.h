@@ -2,8 +2,8 @@
 // paths:
 //
 //   direct  rows of the input are copied once, with zeros around, the columns of a stride side by side; every tap of
-//   the
-//           window then reads them as contiguous vectors, and a block of output channels x pixels stays in registers
+//           the window then reads them as contiguous vectors, and a block of output channels x pixels stays in
+//           registers
 //   gemm    the inputs under the windows of a block of pixels are packed as a matrix, a column a pixel (im2col, but for
 //           a block that stays in L2), which is multiplied with the weights
 //   library oneDNN 2, loaded when the module is prepared, then the chain; where it is absent, as gemm
@@ -49,9 +49,6 @@ struct DirectBlock {
   std::int64_t part = 1, plane = 1, cube = 1;  // elements of one phase, one depth, one channel
   std::int64_t Count(std::int64_t channels, std::int64_t pixels_at_a_time) const;  // with what is read beyond the end
 };
-
-// Whether oneDNN can read both operands where they lie.
-bool LibraryTakes(const Kernel& kernel);
 
 void EmitConvolution(const KernelProgram& program, const Kernel& kernel, Writer& writer);
 

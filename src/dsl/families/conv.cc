@@ -6,6 +6,7 @@
 #include <array>
 
 #include "dsl/cpu/convolution.h"
+#include "dsl/cpu/convolution_library.h"
 #include "dsl/cpu/window.h"
 #include "dsl/cuda/convolution.h"
 #include "dsl/family.h"
