@@ -47,9 +47,15 @@ void AppendFiles(Argv& argv, bool whole_root) {
   }
 }
 
+// By its path: who starts a sandbox may do so with another PATH than ours. Empty: it is not here.
+const std::string& Program() {
+  static const std::string path = FindProgram("bwrap").value_or("");
+  return path;
+}
+
 bool Probe(bool processes, bool whole_root = false) {
-  if (!FindProgram("bwrap")) return false;
-  Argv argv{"bwrap", "--unshare-all", "--unshare-user", "--cap-drop", "ALL"};
+  if (Program().empty()) return false;
+  Argv argv{Program(), "--unshare-all", "--unshare-user", "--cap-drop", "ALL"};
   AppendFiles(argv, whole_root);
   if (processes) Append(argv, {"--proc", "/proc"});
   Append(argv, {"--", "/bin/true"});
@@ -81,8 +87,8 @@ std::string InstallationOf(const std::string& program) {
 }
 
 std::vector<std::string> BubblewrapArgv(const BubblewrapOptions& options) {
-  Argv argv{"bwrap",         "--unshare-all", "--unshare-user", "--cap-drop", "ALL", "--die-with-parent",
-            "--new-session", "--clearenv",    "--hostname",     "hone"};
+  Argv argv{Program(),           "--unshare-all", "--unshare-user", "--cap-drop", "ALL",
+            "--die-with-parent", "--new-session", "--clearenv",     "--hostname", "hone"};
   AppendFiles(argv, options.whole_root);
   if (options.devices) Append(argv, {"--dev", "/dev"});
   for (const auto& node : options.nodes) Append(argv, {"--dev-bind-try", node, node});

@@ -51,6 +51,15 @@ class BubblewrapTest : public ::testing::Test {
   std::string folder_;
 };
 
+TEST_F(BubblewrapTest, ItIsStartedByItsPathWhateverTheStartersPathIs) {
+  std::vector<std::string> argv{"/usr/bin/env", "-i", "PATH=/nowhere"};
+  for (const auto& word : BubblewrapArgv({})) argv.push_back(word);
+  argv.insert(argv.end(), {"/bin/echo", "inside"});
+  const auto exit = hone::Run({.argv = std::move(argv)});
+  ASSERT_TRUE(exit) << exit.error().message;
+  EXPECT_EQ(exit->output, "inside\n");
+}
+
 TEST_F(BubblewrapTest, FilesOutsideAreNotSeen) {
   EXPECT_FALSE(Shell({}, "cat /etc/passwd").ok());
   EXPECT_FALSE(Shell({}, "cat " + folder_ + "/file").ok());
