@@ -98,8 +98,11 @@ struct KernelProgram {
 
 // The end of the run of kernels that `kernel` begins: of its whole sequence, or kernel + 1.
 std::size_t SequenceEnd(const KernelProgram& program, std::size_t kernel);
+std::vector<int> AllDims(const Kernel& kernel);  // 0, 1, ... of `space`
 // The dimensions of `space` that the result has, in order: all of them, or those that are not reduced.
 std::vector<int> ResultDims(const Kernel& kernel);
+// The operands that the expressions load, each once, in order.
+std::vector<int> OperandsOf(const std::vector<Expr>& exprs);
 // The buffers that an expression of the kernel loads, each once, in order.
 std::vector<int> BuffersOf(const Kernel& kernel, const Expr& expr);
 // What reals are computed in: f64 if the target or an operand is f64, else f32.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "dsl/cpu/window.h"
 #include "dsl/loops.h"
 
 namespace hone::dsl {

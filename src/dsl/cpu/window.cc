@@ -72,17 +72,6 @@ std::optional<std::string> FillAttribute(Attributes& attributes, const std::stri
   return std::nullopt;
 }
 
-std::vector<int> OperandsOf(const std::vector<Expr>& exprs) {
-  std::vector<int> operands;
-  for (const auto& expr : exprs) {
-    Visit(expr, [&](const ExprNode& node) {
-      if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
-      if (std::find(operands.begin(), operands.end(), node.buffer) == operands.end()) operands.push_back(node.buffer);
-    });
-  }
-  return operands;
-}
-
 std::vector<Setting> ThreadsFor(double flops, const Limits& limits) {
   // Ten microseconds of one core.
   std::vector<Setting> values =

@@ -37,9 +37,6 @@ std::vector<Phase> TransposedPhases(const WindowDim& dim);
 std::optional<std::string> FillAttribute(Attributes& attributes, const std::string& name, std::size_t count,
                                          std::int64_t otherwise, std::int64_t least);
 
-// The operands that the expressions load, each once, in order.
-std::vector<int> OperandsOf(const std::vector<Expr>& exprs);
-
 // "threads" of kernels that do `flops` operations.
 std::vector<Setting> ThreadsFor(double flops, const Limits& limits);
 

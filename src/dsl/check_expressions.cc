@@ -1,0 +1,339 @@
+// From terms to Exprs over a kernel's iteration space.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "base/text.h"
+#include "dsl/checker.h"
+#include "dsl/functions.h"
+
+namespace hone::dsl {
+namespace {
+
+// The operand's number in the kernel: each is held once.
+int AddOperand(Kernel& kernel, KernelOperand operand) {
+  for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
+    const KernelOperand& other = kernel.operands[i];
+    if (other.buffer == operand.buffer && other.strides == operand.strides && other.offset == operand.offset &&
+        other.extents == operand.extents)
+      return static_cast<int>(i);
+  }
+  kernel.operands.push_back(std::move(operand));
+  return static_cast<int>(kernel.operands.size()) - 1;
+}
+
+// Whole only for want of anything but numbers in it: select(x > 0, 1, 0).
+bool OnlyNumbersAreWhole(const Expr& expr) {
+  if (expr->type != ScalarType::kInt) return false;
+  switch (expr->kind) {
+    case Expr::Kind::kConst: return true;
+    case Expr::Kind::kSelect: return OnlyNumbersAreWhole(expr->operands[1]) && OnlyNumbersAreWhole(expr->operands[2]);
+    case Expr::Kind::kReduce:
+      if (IsArg(expr->reduce)) return false;
+      [[fallthrough]];
+    case Expr::Kind::kUnary:
+    case Expr::Kind::kBinary: return std::all_of(expr->operands.begin(), expr->operands.end(), OnlyNumbersAreWhole);
+    default: return false;
+  }
+}
+
+bool IsFold(const std::string& name, std::size_t arguments) {
+  return arguments == 1 &&
+         (name == "sum" || name == "prod" || name == "mean" || name == "max_over" || name == "min_over");
+}
+
+// The folds in a term; a fold inside of a fold counts too.
+void FindFolds(const TermPtr& term, std::vector<TermPtr>& folds) {
+  if (term->kind == Term::Kind::kCall && IsFold(term->name, term->arguments.size())) folds.push_back(term);
+  for (const auto& argument : term->arguments) FindFolds(argument, folds);
+}
+
+TermPtr Replace(const TermPtr& term, const TermPtr& what, const TermPtr& with) {
+  if (term == what) return with;
+  auto copy = std::make_shared<Term>(*term);
+  for (auto& argument : copy->arguments) argument = Replace(argument, what, with);
+  return copy;
+}
+
+void FindNames(const TermPtr& term, std::string_view name, std::vector<TermPtr>& found) {
+  if (term->kind == Term::Kind::kName && term->name == name) found.push_back(term);
+  for (const auto& argument : term->arguments) FindNames(argument, name, found);
+}
+
+std::int64_t ReducedCount(const Kernel& kernel) {
+  std::int64_t count = 1;
+  for (const int axis : kernel.axes) count *= kernel.space[static_cast<std::size_t>(axis)].extent;
+  return count;
+}
+
+}  // namespace
+
+bool Checker::Broadcast(const TermPtr& term, Shape& shape, bool& any) {
+  if (term->kind == Term::Kind::kName) {
+    const auto it = names_.find(term->name);
+    if (it == names_.end()) return term->name == "it" || UnknownName(*term);
+    any = true;
+    const Shape& other = it->second.shape;
+    if (other.size() > shape.size()) shape.insert(shape.begin(), other.size() - shape.size(), 1);
+    for (std::size_t d = 0; d < other.size(); ++d) {
+      std::int64_t& mine = shape[shape.size() - other.size() + d];
+      if (mine == 1) {
+        mine = other[d];
+      } else if (other[d] != 1 && other[d] != mine) {
+        return Fail(
+            term->at,
+            fmt::format("'{}' of shape {} does not broadcast with {}: make the extents equal or 1, or take a view",
+                        term->name, hone::ToString(other), hone::ToString(shape)));
+      }
+    }
+  }
+  for (const auto& argument : term->arguments) {
+    if (!Broadcast(argument, shape, any)) return false;
+  }
+  return true;
+}
+
+Expr Checker::Convert(const TermPtr& term, const Place& place) {
+  if (failed_) return Expr(0.0);
+  switch (term->kind) {
+    case Term::Kind::kNumber: {
+      // A whole number is a real beside reals and a whole number beside whole numbers.
+      const double x = term->number;
+      const double most = place.nest ? 0x1p53 : 0x1p20;
+      const bool whole = x == std::trunc(x) && std::fabs(x) < most && !(x == 0 && std::signbit(x));
+      return whole ? Expr(static_cast<std::int64_t>(x)) : Expr(x);
+    }
+    case Term::Kind::kName: return ConvertName(*term, place);
+    case Term::Kind::kElement:
+      if (place.nest) return ConvertElement(*term, place);
+      Fail(term->at,
+           fmt::format("'{}[...]' is written in a nest only: elsewhere name the tensor or a view of it", term->name));
+      return Expr(0.0);
+    case Term::Kind::kFold:
+      if (place.nest) return ConvertFold(*term, place);
+      Fail(term->at, fmt::format("'{} [...] (...)' is written in a nest only: elsewhere use the reduce family or the "
+                                 "lets of a norm",
+                                 term->name));
+      return Expr(0.0);
+    case Term::Kind::kCall: break;
+  }
+  if (IsFold(term->name, term->arguments.size())) {
+    Fail(term->at,
+         place.nest
+             ? fmt::format("'{}' in a nest folds over indices of its own: write {} [k < 8] (...)", term->name,
+                           term->name)
+             : fmt::format("'{}' folds over axes: only a let of a norm may hold it, or the reduce family", term->name));
+    return Expr(0.0);
+  }
+  const Function* function = FindFunction(term->name, term->arguments.size());
+  if (!function) {
+    if (const Function* other = FindFunction(term->name)) {
+      Fail(term->at, fmt::format("'{}' takes {} argument{}, not {}: {}", term->name, other->arguments,
+                                 other->arguments == 1 ? "" : "s", term->arguments.size(), other->doc));
+    } else {
+      std::vector<std::string_view> known;
+      for (const auto& f : AllFunctions()) known.push_back(f.name);
+      Fail(term->at, fmt::format("unknown function '{}'{}", term->name, DidYouMean(term->name, known)));
+    }
+    return Expr(0.0);
+  }
+  std::vector<Expr> arguments;
+  for (const auto& argument : term->arguments) arguments.push_back(Convert(argument, place));
+  if (failed_) return Expr(0.0);
+  if (function->whole_only) {
+    for (const auto& argument : arguments) {
+      if (argument->type == ScalarType::kReal) {
+        Fail(term->at,
+             fmt::format("'{}' wants bools or whole numbers, not reals: compare first, or use bool(x)", term->name));
+        return Expr(0.0);
+      }
+    }
+  }
+  return function->build(arguments);
+}
+
+Expr Checker::ConvertName(const Term& term, const Place& place) {
+  if (term.name == "it") {
+    if (place.it) return place.it;
+    Fail(term.at, std::string(place.no_it.empty() ? "there is no 'it' here: name the tensor" : place.no_it));
+    return Expr(0.0);
+  }
+  if (place.nest) {
+    if (const Scope* index = Scope::Find(place.scope, term.name)) return index->index;
+    return ConvertElement(term, place);
+  }
+  for (std::size_t i = 0; i < place.kernel->lets.size(); ++i) {
+    if (place.kernel->lets[i].name == term.name) return Load(kLetOperand - static_cast<int>(i), {}, let_types_[i]);
+  }
+  const auto it = names_.find(term.name);
+  if (it == names_.end()) {
+    UnknownName(term);
+    return Expr(0.0);
+  }
+  if (place.lets_only) {
+    Fail(term.at,
+         fmt::format("'{}' outside of the fold: there a let may use numbers and earlier lets only", term.name));
+    return Expr(0.0);
+  }
+  const Named& named = it->second;
+  Kernel& kernel = *place.kernel;
+  KernelOperand operand{
+      .buffer = named.buffer, .strides = std::vector<std::int64_t>(kernel.space.size(), 0), .offset = named.offset};
+  Shape want;
+  for (const int d : place.dims) want.push_back(kernel.space[At(d)].extent);
+  if (named.shape.size() > want.size()) {
+    Fail(term.at, fmt::format("'{}' of shape {} has more dimensions than {} here: take a view of it", term.name,
+                              hone::ToString(named.shape), hone::ToString(want)));
+    return Expr(0.0);
+  }
+  for (std::size_t d = 0; d < named.shape.size(); ++d) {
+    const std::size_t aligned = want.size() - named.shape.size() + d;
+    if (named.shape[d] == 1) continue;
+    if (named.shape[d] != want[aligned]) {
+      Fail(term.at,
+           fmt::format("'{}' of shape {} does not broadcast to {} here: make the extents equal or 1, or take a view",
+                       term.name, hone::ToString(named.shape), hone::ToString(want)));
+      return Expr(0.0);
+    }
+    operand.strides[At(place.dims[aligned])] = named.strides[d];
+  }
+  std::vector<Expr> indices(kernel.space.begin(), kernel.space.end());
+  return Load(AddOperand(kernel, std::move(operand)), std::move(indices),
+              ScalarOf(program_.buffers[At(named.buffer)].dtype));
+}
+
+Expr Checker::ConvertElement(const Term& term, const Place& place) {
+  const auto it = names_.find(term.name);
+  if (it == names_.end()) {
+    if (Scope::Find(place.scope, term.name)) {
+      Fail(term.at, fmt::format("'{}' is an index, a whole number: it has no elements", term.name));
+    } else if (buffers_.contains(term.name)) {
+      UnknownName(term);
+    } else {
+      std::vector<std::string_view> known;
+      for (const Scope* s = place.scope; s; s = s->outer) known.push_back(s->name);
+      for (const auto& [other, named] : names_) known.push_back(other);
+      Fail(term.at, fmt::format("unknown name '{}'{}", term.name, DidYouMean(term.name, known)));
+    }
+    return Expr(0.0);
+  }
+  const Named& named = it->second;
+  if (term.arguments.size() != named.shape.size()) {
+    const std::size_t rank = named.shape.size();
+    Fail(term.at,
+         term.kind == Term::Kind::kName
+             ? fmt::format("'{}' of shape {} stands in a nest without indices: write {}[{}]", term.name,
+                           hone::ToString(named.shape), term.name,
+                           rank == 1   ? "i"
+                           : rank == 2 ? "i, j"
+                                       : "i, j, ...")
+             : fmt::format("'{}' of shape {} takes {} ind{}, not {}: give one a dimension", term.name,
+                           hone::ToString(named.shape), rank, rank == 1 ? "ex" : "ices", term.arguments.size()));
+    return Expr(0.0);
+  }
+  std::vector<Expr> indices;
+  for (std::size_t d = 0; d < term.arguments.size(); ++d) {
+    Expr index = Convert(term.arguments[d], place);
+    if (failed_) return Expr(0.0);
+    if (index->type == ScalarType::kReal) {
+      Fail(term.arguments[d]->at,
+           fmt::format("index {} of '{}' is a real: indices are whole numbers, use int(...)", d, term.name));
+      return Expr(0.0);
+    }
+    indices.push_back(Cast(std::move(index), ScalarType::kInt));
+  }
+  KernelOperand operand{
+      .buffer = named.buffer, .strides = named.strides, .offset = named.offset, .extents = named.shape};
+  return Load(AddOperand(*place.kernel, std::move(operand)), std::move(indices),
+              ScalarOf(program_.buffers[At(named.buffer)].dtype));
+}
+
+Expr Checker::ConvertFold(const Term& term, const Place& place) {
+  static constexpr ReduceOp kFolds[] = {ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMax,    ReduceOp::kMin,
+                                        ReduceOp::kAny, ReduceOp::kAll,  ReduceOp::kArgMax, ReduceOp::kArgMin};
+  std::vector<std::string_view> known;
+  for (const auto op : kFolds) known.push_back(hone::Name(op));
+  const auto found = std::find(known.begin(), known.end(), term.name);
+  if (found == known.end()) {
+    Fail(term.at, fmt::format("'{}' is no fold: use {}", term.name, fmt::join(known, ", ")));
+    return Expr(0.0);
+  }
+  const ReduceOp op = kFolds[found - known.begin()];
+  Place inner = place;
+  std::vector<Scope> scopes(term.over.size());
+  std::vector<IndexVar> over;
+  for (std::size_t i = 0; i < term.over.size(); ++i) {
+    if (!NewScope(term.over[i], term.at, *place.kernel, inner.scope, scopes[i])) return Expr(0.0);
+    inner.scope = &scopes[i];
+    over.push_back(scopes[i].index);
+  }
+  Expr body = Convert(term.arguments[0], inner);
+  if (failed_) return Expr(0.0);
+  return Reduce(op, std::move(over), std::move(body));
+}
+
+bool Checker::NewScope(const LoopIndex& loop, Position at, Kernel& kernel, const Scope* outer, Scope& scope) {
+  if (Scope::Find(outer, loop.name) || names_.contains(loop.name))
+    return Fail(at, fmt::format("index '{}' has the name of something else: choose another", loop.name));
+  scope = {.name = loop.name, .index = NewIndex(loop.extent), .outer = outer};
+  kernel.index_names[scope.index.id] = loop.name;
+  return true;
+}
+
+Expr Checker::RealIfOpen(const Expr& expr) { return OnlyNumbersAreWhole(expr) ? Cast(expr, ScalarType::kReal) : expr; }
+
+bool Checker::AddLet(Kernel& kernel, const Let& let, const Expr& operand) {
+  if (names_.contains(let.name) || buffers_.contains(let.name) ||
+      std::any_of(kernel.lets.begin(), kernel.lets.end(),
+                  [&](const KernelLet& other) { return other.name == let.name; })) {
+    return Fail(let.at, fmt::format("let '{}' has the name of something else: choose another", let.name));
+  }
+  if (kernel.family->let_dims) {
+    const Place place{.kernel = &kernel,
+                      .dims = kernel.family->let_dims(kernel),
+                      .it = Load(kItOperand, {}, ScalarType::kReal),
+                      .no_it = {}};
+    const Expr body = RealIfOpen(Convert(let.value, place));
+    if (failed_) return false;
+    let_types_.push_back(body->type);
+    kernel.lets.push_back(
+        {.name = let.name, .fold = ReduceOp::kSum, .body = body, .finish = Load(kItOperand, {}, body->type)});
+    return true;
+  }
+  std::vector<TermPtr> folds;
+  FindFolds(let.value, folds);
+  if (folds.size() != 1) {
+    return Fail(let.at,
+                fmt::format("let '{}' holds {} folds: it must hold exactly one of sum, prod, mean, max_over, min_over",
+                            let.name, folds.size()));
+  }
+  KernelLet result{.name = let.name, .fold = ReduceOp::kSum, .body = {}, .finish = {}};
+  const std::string& fold = folds[0]->name;
+  result.fold = fold == "prod"       ? ReduceOp::kProd
+                : fold == "max_over" ? ReduceOp::kMax
+                : fold == "min_over" ? ReduceOp::kMin
+                                     : ReduceOp::kSum;
+  Place place{.kernel = &kernel, .dims = AllDims(kernel), .it = operand, .no_it = {}};
+  result.body = RealIfOpen(Convert(folds[0]->arguments[0], place));
+  if (failed_) return false;
+  if (result.body->type == ScalarType::kBool) result.body = Cast(result.body, ScalarType::kInt);
+  Expr folded = Load(kItOperand, {}, result.body->type);
+  if (fold == "mean") folded = folded / static_cast<double>(ReducedCount(kernel));
+  // The term around the fold, in which the folded value is the only `it`.
+  Place outside{.kernel = &kernel, .dims = {}, .it = folded, .no_it = {}, .lets_only = true};
+  const TermPtr hole = hone::dsl::Name("it");
+  std::vector<TermPtr> own_its;
+  const TermPtr around = Replace(let.value, folds[0], hole);
+  FindNames(around, "it", own_its);
+  if (own_its.size() != 1)
+    return Fail(let.at, "'it' outside of the fold: there a let may use numbers and earlier lets only");
+  result.finish = RealIfOpen(Convert(around, outside));
+  if (failed_) return false;
+  let_types_.push_back(result.finish->type);
+  kernel.lets.push_back(std::move(result));
+  return true;
+}
+
+}  // namespace hone::dsl

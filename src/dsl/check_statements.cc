@@ -1,0 +1,290 @@
+// From statements to kernels.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/text.h"
+#include "dsl/checker.h"
+
+namespace hone::dsl {
+namespace {
+
+std::string VariantList(const std::vector<std::string_view>& variants) {
+  std::string list;
+  for (const auto variant : variants)
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", variant.empty() ? "none" : variant);
+  return list;
+}
+
+}  // namespace
+
+bool Checker::MayWrite(const Statement& statement) {
+  if (written_.contains(statement.target)) {
+    return Fail(statement.at,
+                fmt::format("'{}' is written twice: give the second value its own name", statement.target));
+  }
+  if (names_.contains(statement.target)) {
+    return Fail(statement.at,
+                fmt::format("'{}' cannot be written: it is not an output; choose another name", statement.target));
+  }
+  return true;
+}
+
+bool Checker::AddStatement(const Statement& statement) {
+  if (!MayWrite(statement)) return false;
+  const auto target = buffers_.find(statement.target);
+  Kernel kernel;
+  if (!MakeKernel(statement, target == buffers_.end() ? -1 : target->second, kernel)) return false;
+  written_.insert(statement.target);
+  AddName(statement.target, kernel.target, program_.buffers[At(kernel.target)].shape);
+  program_.kernels.push_back(std::move(kernel));
+  return true;
+}
+
+bool Checker::MakeKernel(const Statement& statement, int target, Kernel& kernel) {
+  const Family* family = FindFamily(statement.family);
+  if (!family) {
+    std::vector<std::string_view> known;
+    for (const Family* other : AllFamilies()) known.push_back(other->name);
+    return Fail(statement.at,
+                fmt::format("unknown family '{}'{}", statement.family, DidYouMean(statement.family, known)));
+  }
+  kernel.family = family;
+  kernel.variant = statement.variant;
+  kernel.at = statement.at;
+  let_types_.clear();
+  {
+    Program only;
+    only.statements.push_back(statement);
+    kernel.text = Print(only);
+    kernel.text = kernel.text.substr(kernel.text.find('\n') + 1);
+    kernel.text.pop_back();
+  }
+  if (!family->variants.empty() &&
+      std::find(family->variants.begin(), family->variants.end(), kernel.variant) == family->variants.end()) {
+    const std::vector<std::string_view> named(family->variants.begin(), family->variants.end());
+    return Fail(statement.at, kernel.variant.empty()
+                                  ? fmt::format("'{}' needs a variant: {}", family->name, fmt::join(named, ", "))
+                                  : fmt::format("'{}' has no variant '{}'{}: use {}", family->name, kernel.variant,
+                                                DidYouMean(kernel.variant, named), VariantList(named)));
+  }
+  if (family->variants.empty() && !kernel.variant.empty()) {
+    return Fail(statement.at, fmt::format("'{}' has no variants: remove '{}'", family->name, kernel.variant));
+  }
+  if (static_cast<int>(statement.operands.size()) != family->operands) {
+    return Fail(statement.at,
+                fmt::format("'{}' takes {} operand{}, not {}: {}", family->name, family->operands,
+                            family->operands == 1 ? "" : "s", statement.operands.size(), family->grammar));
+  }
+  if (family->takes_axes && statement.axes.empty()) {
+    return Fail(statement.at, fmt::format("'{}' needs axes: write 'over [...]' after the operands", family->name));
+  }
+  if (!family->takes_axes && !statement.axes.empty()) {
+    return Fail(statement.at, fmt::format("'{}' takes no axes: remove 'over [...]'", family->name));
+  }
+  if (!family->takes_lets && !statement.lets.empty()) {
+    return Fail(statement.lets[0].at, fmt::format("'{}' takes no lets: use the norm family", family->name));
+  }
+  if (!statement.loops.empty() && !family->takes_indices)
+    return Fail(statement.at, fmt::format("'{}' takes no indices: only a nest does", family->name));
+  for (const auto& [name, value] : statement.attributes) {
+    std::vector<std::string_view> known;
+    for (const auto& attribute : family->attributes) known.push_back(attribute.name);
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    return Fail(statement.at,
+                fmt::format("'{}' has no attribute '{}'{}", family->name, name,
+                            known.empty()                     ? std::string(": remove it")
+                            : DidYouMean(name, known).empty() ? fmt::format(": it has {}", fmt::join(known, ", "))
+                                                              : DidYouMean(name, known)));
+  }
+  kernel.attributes = statement.attributes;
+  if (!Space(statement, kernel)) return false;
+  if (!Expressions(statement, kernel)) return false;
+  if (!Target(statement, kernel, target)) return false;
+  if (family->check) {
+    if (auto why = family->check(program_, kernel)) return Fail(statement.at, *why);
+  }
+  return Settings(statement, kernel);
+}
+
+bool Checker::Space(const Statement& statement, Kernel& kernel) {
+  std::vector<Shape> shapes;
+  operand_dims_.clear();
+  if (kernel.family->takes_indices) {
+    scopes_.assign(statement.loops.size(), {});
+    for (std::size_t i = 0; i < statement.loops.size(); ++i) {
+      const Scope* outer = i == 0 ? nullptr : &scopes_[i - 1];
+      if (!NewScope(statement.loops[i], statement.at, kernel, outer, scopes_[i])) return false;
+      kernel.space.push_back(scopes_[i].index);
+    }
+    operand_dims_.resize(statement.operands.size());
+    if (auto why = kernel.family->shape(kernel, {}, operand_dims_)) return Fail(statement.at, *why);
+    return true;
+  }
+  for (const auto& operand : statement.operands) {
+    Shape shape;
+    bool any = false;
+    if (!Broadcast(operand, shape, any)) return false;
+    if (!kernel.family->takes_axes && !kernel.family->shape) {  // map: everything named takes part
+      for (const auto& link : statement.epilogue) {
+        if (!Broadcast(link, shape, any)) return false;
+      }
+    }
+    if (!any) {
+      // Nothing but numbers: the target says how many.
+      const auto target = buffers_.find(statement.target);
+      if (statement.has_target_shape) {
+        shape = statement.target_shape;
+      } else if (target != buffers_.end()) {
+        shape = program_.buffers[At(target->second)].shape;
+      } else {
+        return Fail(statement.at, fmt::format("the shape of '{}' is not known: write '{}: [...] = ...'",
+                                              statement.target, statement.target));
+      }
+    }
+    shapes.push_back(std::move(shape));
+  }
+  if (kernel.family->shape) {
+    kernel.axes = statement.axes;
+    if (auto why = kernel.family->shape(kernel, shapes, operand_dims_)) return Fail(statement.at, *why);
+    return true;
+  }
+  for (const auto extent : shapes[0]) kernel.space.push_back(NewIndex(extent));
+  operand_dims_.push_back(AllDims(kernel));
+  for (const int axis : statement.axes) {
+    if (axis >= static_cast<int>(kernel.space.size())) {
+      return Fail(statement.at,
+                  fmt::format("axis {} is out of range: the operand's shape is {}", axis, hone::ToString(shapes[0])));
+    }
+  }
+  kernel.axes = statement.axes;
+  return true;
+}
+
+bool Checker::Expressions(const Statement& statement, Kernel& kernel) {
+  const bool nest = kernel.family->takes_indices;
+  const Scope* scope = nest && !scopes_.empty() ? &scopes_.back() : nullptr;
+  // `it` is the operand
+  const bool is_element = statement.family == "map" || statement.family == "norm" || nest;
+  for (std::size_t i = 0; i < statement.operands.size(); ++i) {
+    const Place place{.kernel = &kernel,
+                      .dims = operand_dims_[i],
+                      .it = {},
+                      .no_it = "there is no 'it' among the operands: name a tensor",
+                      .nest = nest,
+                      .scope = scope};
+    kernel.inputs.push_back(RealIfOpen(Convert(statement.operands[i], place)));
+    if (failed_) return false;
+  }
+  for (const auto& let : statement.lets) {
+    if (!AddLet(kernel, let, kernel.inputs[0])) return false;
+  }
+  ScalarType type = kernel.inputs[0]->type;
+  if (kernel.family->type) type = kernel.family->type(kernel);
+  Expr it = is_element ? kernel.inputs[0] : Load(kItOperand, {}, type);
+  const std::vector<int> dims = ResultDims(kernel);
+  for (const int d : dims) kernel.result.push_back(kernel.space[At(d)].extent);
+  for (const auto& link : statement.epilogue) {
+    it = Convert(link, {.kernel = &kernel, .dims = dims, .it = it, .no_it = {}, .nest = nest, .scope = scope});
+    if (failed_) return false;
+  }
+  kernel.epilogue = it;
+  return true;
+}
+
+bool Checker::Target(const Statement& statement, Kernel& kernel, int output) {
+  const Shape& shape = statement.has_target_shape ? statement.target_shape : kernel.result;
+  if (ElementCount(shape) != ElementCount(kernel.result)) {
+    return Fail(statement.at, fmt::format("'{}' cannot be stored as {}: its shape is {}, the counts of elements differ",
+                                          statement.target, hone::ToString(shape), hone::ToString(kernel.result)));
+  }
+  const bool inner = output < 0 || program_.buffers[At(output)].home == KernelBuffer::Home::kIntermediate;
+  if (inner || IsFloat(program_.buffers[At(output)].dtype)) kernel.epilogue = RealIfOpen(kernel.epilogue);
+  const ScalarType type = kernel.epilogue->type;
+  if (output >= 0 && inner) {
+    kernel.target = output;  // of a sequence, whose types are being settled
+    return true;
+  }
+  if (output >= 0) {
+    const KernelBuffer& buffer = program_.buffers[At(output)];
+    if (buffer.shape != shape) {
+      return Fail(statement.at,
+                  fmt::format("output '{}' is {}, the statement makes {}{}", buffer.name, hone::ToString(buffer.shape),
+                              hone::ToString(shape),
+                              ElementCount(buffer.shape) == ElementCount(shape)
+                                  ? fmt::format(": write '{}: {} = ...'", buffer.name, hone::ToString(buffer.shape))
+                                  : std::string(": check axes and operands")));
+    }
+    if (type == ScalarType::kReal && !IsFloat(buffer.dtype)) {
+      return Fail(statement.at,
+                  fmt::format("output '{}' is {}, the statement makes reals: end the chain with '-> int(it)' or "
+                              "'-> bool(it)'",
+                              buffer.name, hone::Name(buffer.dtype)));
+    }
+    kernel.target = output;
+    return true;
+  }
+  kernel.target = NewIntermediate(statement.target, TypeOfResult(kernel), shape);
+  return true;
+}
+
+DType Checker::TypeOfResult(const Kernel& kernel) const {
+  const ScalarType type = kernel.epilogue->type;
+  return type == ScalarType::kReal  ? ComputeType(program_, kernel)
+         : type == ScalarType::kInt ? DType::kI64
+                                    : DType::kBool;
+}
+
+int Checker::NewIntermediate(const std::string& name, DType dtype, const Shape& shape) {
+  const int buffer = static_cast<int>(program_.buffers.size());
+  buffers_[name] = buffer;
+  program_.buffers.push_back({.name = name,
+                              .dtype = dtype,
+                              .shape = shape,
+                              .home = KernelBuffer::Home::kIntermediate,
+                              .position = intermediates_++});
+  return buffer;
+}
+
+bool Checker::Settings(const Statement& statement, Kernel& kernel) {
+  if (!kernel.family->Runs(limits_.device)) {
+    return Fail(statement.at,
+                fmt::format("'{}' does not run on a CUDA device yet: write it as a nest", kernel.family->name));
+  }
+  kernel.compute = ComputeType(program_, kernel);
+  for (const auto& operand : kernel.operands)
+    kernel.operand_types.push_back(program_.buffers[At(operand.buffer)].dtype);
+  const auto knobs = kernel.family->KnobsFor(limits_.device);
+  std::vector<std::string_view> known;
+  for (const auto& knob : knobs) known.push_back(knob.name);
+  for (const auto& [name, setting] : statement.settings) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      return Fail(setting.at,
+                  fmt::format("'{}' has no knob '{}'{}{}", kernel.family->name, name,
+                              limits_.device == Device::kCuda ? " on CUDA" : "",
+                              DidYouMean(name, known).empty() ? fmt::format(": it has {}", fmt::join(known, ", "))
+                                                              : DidYouMean(name, known)));
+    }
+    kernel.settings[name] = setting;
+  }
+  for (const auto& knob : knobs) {
+    const std::string name(knob.name);
+    const auto given = statement.settings.find(name);
+    if (given == statement.settings.end()) {
+      const auto values = knob.values(kernel, limits_);
+      HONE_CHECK(!values.empty(), "a knob without values");
+      kernel.settings[name] = values[0];
+    }
+  }
+  for (const auto& knob : knobs) {
+    const Setting& setting = kernel.settings.at(std::string(knob.name));
+    if (auto why = knob.check(kernel, setting)) {
+      return Fail(setting.at.line ? setting.at : statement.at,
+                  fmt::format("'{}' {}: {}", knob.name, ToString(setting), *why));
+    }
+  }
+  return true;
+}
+
+}  // namespace hone::dsl

@@ -1,0 +1,132 @@
+// From the language to kernels (dsl/kernel.h): the class behind Check, which its parts in several files share. check.cc
+// knows names: declarations, views, what the problem says of them. check_expressions.cc makes Exprs of terms,
+// check_statements.cc kernels of statements, check_sequences.cc those of nests that run in lockstep. One use each.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "dsl/family.h"
+#include "dsl/kernel.h"
+#include "dsl/program.h"
+
+namespace hone::dsl {
+
+class Checker {
+ public:
+  Checker(const Program& program, const Problem* problem, const Limits& limits)
+      : source_(program), problem_(problem), limits_(limits) {}
+
+  // The kernels, or the first complaint.
+  std::variant<KernelProgram, Complaint> Run();
+
+ private:
+  static std::size_t At(int i) { return static_cast<std::size_t>(i); }
+  // Keeps the first complaint; false, so that whoever complains can return it.
+  bool Fail(Position at, std::string message);
+
+  // --- Names.
+
+  // What a name stands for.
+  struct Named {
+    int buffer = -1;
+    Shape shape;
+    std::vector<std::int64_t> strides;
+    std::int64_t offset = 0;
+  };
+  // What a name may have been meant for: ": did you mean ..."; empty if nothing is near.
+  std::string Known(const std::string& name) const;
+  bool UnknownName(const Term& term);
+  bool Declarations();
+  bool AgreesWithProblem();
+  void AddName(const std::string& name, int buffer, const Shape& shape);
+  // Adds the views whose base is known by now.
+  bool AddViews();
+
+  // --- Expressions.
+
+  struct Scope;
+  // Where a name may stand, and how its dimensions lie on the iteration space.
+  struct Place {
+    Kernel* kernel = nullptr;
+    std::vector<int> dims;         // of the space, to whose end a name's dimensions are aligned
+    Expr it;                       // what `it` is here, if anything
+    std::string_view no_it;        // why there is no `it` here
+    bool lets_only = false;        // outside of a let's fold: no tensors
+    bool nest = false;             // names are indices, scalars and elements
+    const Scope* scope = nullptr;  // in a nest: the indices in sight
+  };
+  struct Scope {
+    std::string name;
+    IndexVar index;
+    const Scope* outer = nullptr;
+    static const Scope* Find(const Scope* from, std::string_view name) {
+      while (from && from->name != name) from = from->outer;
+      return from;
+    }
+  };
+  // The shape to which all tensors in the term broadcast, starting from `shape`.
+  bool Broadcast(const TermPtr& term, Shape& shape, bool& any);
+  Expr Convert(const TermPtr& term, const Place& place);
+  Expr ConvertName(const Term& term, const Place& place);
+  // x[i, j + 1], or a scalar by its name alone.
+  Expr ConvertElement(const Term& term, const Place& place);
+  // sum [k < 64] (...)
+  Expr ConvertFold(const Term& term, const Place& place);
+  bool NewScope(const LoopIndex& loop, Position at, Kernel& kernel, const Scope* outer, Scope& scope);
+  // As a real, if it is whole only for want of anything but numbers in it: select(x > 0, 1, 0).
+  static Expr RealIfOpen(const Expr& expr);
+  bool AddLet(Kernel& kernel, const Let& let, const Expr& operand);
+
+  // --- Statements.
+
+  bool MayWrite(const Statement& statement);
+  bool AddStatement(const Statement& statement);
+  // `target` is the buffer that is written, -1 if there is none yet.
+  bool MakeKernel(const Statement& statement, int target, Kernel& kernel);
+  // Iteration space and axes.
+  bool Space(const Statement& statement, Kernel& kernel);
+  bool Expressions(const Statement& statement, Kernel& kernel);
+  // The buffer that is written: a declared output or a new intermediate.
+  bool Target(const Statement& statement, Kernel& kernel, int output);
+  // What an intermediate is stored as.
+  DType TypeOfResult(const Kernel& kernel) const;
+  int NewIntermediate(const std::string& name, DType dtype, const Shape& shape);
+  bool Settings(const Statement& statement, Kernel& kernel);
+
+  // --- Sequences.
+
+  // A statement's sequence, -1 if it is in none.
+  static std::int64_t SequenceOf(const Statement& statement);
+  // The end of the run of statements that `first` begins: of its sequence, or first + 1.
+  std::size_t GroupEnd(std::size_t first) const;
+  // Nests that run in lockstep. Each may read all of them, so that they are made known first, of the narrowest type;
+  // what they compute then says their types, from which follows what they compute: a few rounds settle it.
+  bool AddGroup(std::size_t first, std::size_t end);
+  // Whether a nest of a sequence (kernels from `first` on) reads of it only what has been made by then.
+  bool InStep(std::size_t first, std::size_t which);
+
+  const Program& source_;
+  const Problem* problem_;
+  const Limits& limits_;
+  KernelProgram program_;
+  std::map<std::string, int> buffers_;             // tensors and values that have a buffer, written or not
+  std::map<std::string, Named> names_;             // what may be read by now
+  std::map<std::string, std::string> view_names_;  // view -> base
+  std::set<const View*> views_;
+  std::set<std::string> written_;
+  int intermediates_ = 0;
+  std::vector<ScalarType> let_types_;           // of the current statement
+  std::vector<std::vector<int>> operand_dims_;  // likewise
+  std::vector<Scope> scopes_;                   // likewise: the indices of a nest
+  bool failed_ = false;
+  Complaint complaint_;
+};
+
+}  // namespace hone::dsl
