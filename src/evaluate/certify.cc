@@ -1,7 +1,6 @@
 #include "evaluate/certify.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -13,6 +12,7 @@
 #include "base/files.h"
 #include "base/process.h"
 #include "evaluate/worker_process.h"
+#include "target/cuda/toolkit.h"
 
 namespace hone {
 namespace {
@@ -36,15 +36,8 @@ constexpr Tool kTools[] = {
 constexpr std::size_t kLongestLog = 16 << 10;
 
 Result<std::string> FindSanitizer() {
-  if (const auto found = FindProgram("compute-sanitizer")) return *found;
-  for (const char* name : {"HONE_CUDA", "CUDA_HOME"}) {
-    const char* root = std::getenv(name);
-    if (root == nullptr) continue;
-    const auto path = fmt::format("{}/bin/compute-sanitizer", root);
-    if (access(path.c_str(), X_OK) == 0) return path;
-  }
-  const std::string usual = "/usr/local/cuda/bin/compute-sanitizer";
-  if (access(usual.c_str(), X_OK) == 0) return usual;
+  auto found = cuda::ToolkitPrograms("compute-sanitizer");
+  if (!found.empty()) return std::move(found.front());
   return Fail(ErrorKind::kNotFound,
               "compute-sanitizer is not here: it comes with the CUDA toolkit, on the PATH or named by CUDA_HOME");
 }

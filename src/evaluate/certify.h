@@ -13,7 +13,7 @@
 
 namespace hone {
 
-// "2025.3.1", for doctor. Looked for on the PATH, then in the toolkits (HONE_CUDA, CUDA_HOME, /usr/local/cuda).
+// "2025.3.1", for doctor. Of the first toolkit that has one (target/cuda/toolkit.h).
 Result<std::string> SanitizerVersion();
 
 struct CertifyRequest {

@@ -70,7 +70,8 @@ class LocalEvaluator : public Evaluator {
   Result<void> StartJudge() {
     judge_.reset();
     Command command{.argv = {options_.program, "judge"}, .environment = InheritedEnvironment()};
-    std::vector<const char*> names{"HONE_CACHE", "HONE_DATA", "CXX", "HONE_CUDA", "CUDA_VISIBLE_DEVICES"};
+    std::vector<const char*> names{"HONE_CACHE", "HONE_DATA", "CXX", "CUDA_VISIBLE_DEVICES"};
+    names.insert(names.end(), {"HONE_CUDA", "CUDA_HOME", "CUDA_PATH"});  // target/cuda/toolkit.h
 #ifdef __SANITIZE_THREAD__
     names.insert(names.end(), {"TSAN_OPTIONS", "OMP_THREAD_LIMIT"});
 #endif

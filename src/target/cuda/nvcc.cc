@@ -33,43 +33,31 @@ std::string Variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-std::vector<std::string> Places() {
-  std::vector<std::string> places;
-  // A toolkit's own layout, and that of its Python packages.
-  if (const auto named = Variable("HONE_CUDA"); !named.empty()) {
-    places.push_back(named + "/bin/nvcc");
-    places.push_back(named + "/nvidia/cu13/bin/nvcc");
-  }
-  if (const auto found = FindProgram("nvcc")) places.push_back(*found);
-  if (const auto named = Variable("CUDA_HOME"); !named.empty()) places.push_back(named + "/bin/nvcc");
-  places.emplace_back("/usr/local/cuda/bin/nvcc");
-  return places;
-}
-
-// Found once per process for each set of places.
+// Found once per process for each path.
 Result<Nvcc> TheNvcc() {
   static std::mutex mutex;
   static std::map<std::string, Nvcc> known;
-  for (const auto& path : Places()) {
-    if (access(path.c_str(), X_OK) != 0) continue;
-    const std::lock_guard lock(mutex);
-    if (const auto found = known.find(path); found != known.end()) return found->second;
-    const auto exit = HONE_TRY(
-        Run({.argv = {path, "--version"}, .environment = InheritedEnvironment(), .wall = std::chrono::seconds(20)}));
-    if (!exit.ok()) return Fail(ErrorKind::kTool, fmt::format("{} --version {}", path, exit.Describe()));
-    // "Cuda compilation tools, release 13.0, V13.0.88"
-    const auto at = exit.output.find("release ");
-    const auto version = at == std::string::npos ? "?" : exit.output.substr(at + 8, exit.output.find(',', at) - at - 8);
-    Nvcc nvcc{path, "nvcc " + version, fmt::format("{}\n{}\n", path, exit.output)};
-    // What it hands the host's part to.
-    const auto host = Run({.argv = {"g++", "--version"}, .environment = InheritedEnvironment()});
-    if (host && host->ok()) nvcc.identity += host->output.substr(0, host->output.find('\n')) + '\n';
-    known.emplace(path, nvcc);
-    return nvcc;
+  const auto programs = ToolkitPrograms("nvcc");
+  if (programs.empty()) {
+    return Fail(ErrorKind::kNotFound,
+                "there is no nvcc, which compiles modules for CUDA (.cu): install a CUDA 12.8 or newer toolkit, or "
+                "name its folder with CUDA_HOME; plans (.json) and programs (.hk) do without it");
   }
-  return Fail(ErrorKind::kNotFound,
-              "there is no nvcc, which compiles modules for CUDA (.cu): install a CUDA 12.8 or newer toolkit, or name "
-              "its folder with CUDA_HOME; plans (.json) and programs (.hk) do without it");
+  const std::string& path = programs.front();
+  const std::lock_guard lock(mutex);
+  if (const auto found = known.find(path); found != known.end()) return found->second;
+  const auto exit = HONE_TRY(
+      Run({.argv = {path, "--version"}, .environment = InheritedEnvironment(), .wall = std::chrono::seconds(20)}));
+  if (!exit.ok()) return Fail(ErrorKind::kTool, fmt::format("{} --version {}", path, exit.Describe()));
+  // "Cuda compilation tools, release 13.0, V13.0.88"
+  const auto at = exit.output.find("release ");
+  const auto version = at == std::string::npos ? "?" : exit.output.substr(at + 8, exit.output.find(',', at) - at - 8);
+  Nvcc nvcc{path, "nvcc " + version, fmt::format("{}\n{}\n", path, exit.output)};
+  // What it hands the host's part to.
+  const auto host = Run({.argv = {"g++", "--version"}, .environment = InheritedEnvironment()});
+  if (host && host->ok()) nvcc.identity += host->output.substr(0, host->output.find('\n')) + '\n';
+  known.emplace(path, nvcc);
+  return nvcc;
 }
 
 // "#define CUTLASS_MAJOR 4" and so on; empty where CUTLASS is not.
@@ -178,7 +166,7 @@ Result<Compiled> CompileCudaModule(const CudaModuleRequest& request) {
       .wall = request.wall,
       .parse = ParseNvccDiagnostics};
   // A wrapper on the PATH may start a toolkit that lies elsewhere.
-  for (const auto& place : Places()) {
+  for (const auto& place : ToolkitPrograms("nvcc")) {
     std::error_code ignored;
     if (auto folder = InstallationOf(fs::canonical(place, ignored)); !folder.empty())
       compiler.needs.push_back(std::move(folder));

@@ -1,5 +1,5 @@
 // nvcc, for modules on a CUDA device: C++ with kernels and the host code that launches them, CUTLASS if it is here
-// (target/module_build.h does the rest). Thread- and process-safe.
+// (target/module_build.h does the rest). It is the first that target/cuda/toolkit.h finds. Thread- and process-safe.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,7 @@ struct CudaModuleRequest {
 // Fails with kNotFound when there is no nvcc (the message says how to get it), kIo when the cache cannot be written.
 Result<Compiled> CompileCudaModule(const CudaModuleRequest& request);
 
-// "nvcc 13.0", for doctor. The first of: HONE_CUDA, the PATH, CUDA_HOME, /usr/local/cuda.
+// "nvcc 13.0", for doctor.
 Result<std::string> NvccVersion();
 
 // Folders to include from for CUTLASS: of HONE_CUTLASS, or of the Python package nvidia-cutlass of the interpreter that

@@ -23,17 +23,34 @@ namespace fs = std::filesystem;
 // A toolkit's own layout, and those of its parts as Python packages (the oldest one a folder a package).
 constexpr std::string_view kLibraryFolders[] = {"lib64", "lib", "nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"};
 constexpr std::string_view kIncludeFolders[] = {"include", "nvidia/cu13/include", "nvidia/cuda_runtime/include"};
+constexpr std::string_view kProgramFolders[] = {"bin", "nvidia/cu13/bin"};
 constexpr std::string_view kLibraryPackages[] = {"nvidia/cu13/lib", "nvidia/cudnn/lib", "nvidia/cublas/lib"};
 constexpr std::string_view kCublasNames[] = {"libcublasLt.so.13", "libcublasLt.so.12"};
 constexpr std::string_view kCudnnNames[] = {"libcudnn.so.9"};
 constexpr std::string_view kNvrtcNames[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
 
-std::vector<fs::path> Roots() {
+void AddNamed(std::vector<fs::path>& roots, const char* variable) {
+  if (const char* folder = std::getenv(variable); folder != nullptr && *folder != '\0') roots.emplace_back(folder);
+}
+
+// What comes before the PATH, and what after it.
+std::vector<fs::path> FirstRoots() {
   std::vector<fs::path> roots;
-  if (const char* named = std::getenv("HONE_CUDA"); named != nullptr && *named != '\0') return {named};
+  AddNamed(roots, "HONE_CUDA");
   char self[PATH_MAX];
   if (const auto length = readlink("/proc/self/exe", self, sizeof self); length > 0)
     roots.push_back(fs::path(std::string_view(self, static_cast<std::size_t>(length))).parent_path() / "cuda");
+  return roots;
+}
+std::vector<fs::path> LastRoots() {
+  std::vector<fs::path> roots;
+  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) AddNamed(roots, variable);
+  roots.emplace_back("/usr/local/cuda");
+  return roots;
+}
+
+std::vector<fs::path> Roots() {
+  std::vector<fs::path> roots = FirstRoots();
   const char* path = std::getenv("PATH");
   std::string_view rest = path != nullptr ? path : "";
   while (!rest.empty()) {
@@ -43,7 +60,7 @@ std::vector<fs::path> Roots() {
     if (!error) roots.push_back(nvcc.parent_path().parent_path());
     rest = colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
   }
-  roots.emplace_back("/usr/local/cuda");
+  for (auto& root : LastRoots()) roots.push_back(std::move(root));
   return roots;
 }
 
@@ -58,11 +75,7 @@ Result<std::string> Look(std::span<const std::string_view> names, std::string_vi
     }
     return {};
   };
-  auto roots = Roots();
-  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
-    if (const char* home = std::getenv(variable); home != nullptr && *home != '\0') roots.emplace_back(home);
-  }
-  for (const auto& root : roots) {
+  for (const auto& root : Roots()) {
     for (const auto folders : {std::span<const std::string_view>(kLibraryFolders), {kLibraryPackages}}) {
       if (auto found = in(root, folders); !found.empty()) return found;
     }
@@ -113,6 +126,22 @@ Result<Toolkit> FindToolkit() {
   return Fail(ErrorKind::kNotFound,
               "there is no NVRTC, which compiles CUDA kernels: `./dev cuda` brings it, or set HONE_CUDA to the folder "
               "of a CUDA 12.8 or newer toolkit");
+}
+
+std::vector<std::string> ToolkitPrograms(std::string_view name) {
+  std::vector<std::string> programs;
+  const auto add = [&](const std::vector<fs::path>& roots) {
+    for (const auto& root : roots) {
+      for (const auto folder : kProgramFolders) {
+        const std::string program = (root / folder / name).string();
+        if (access(program.c_str(), X_OK) == 0) programs.push_back(program);
+      }
+    }
+  };
+  add(FirstRoots());
+  if (const auto found = FindProgram(name)) programs.push_back(*found);
+  add(LastRoots());
+  return programs;
 }
 
 std::vector<std::string> PackageFolders() {
