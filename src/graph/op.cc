@@ -359,10 +359,11 @@ void OpCall::Output(Shape shape, DType dtype, const ElementFunction& element) {
 void OpCall::Output(const Operand& value) { results_.push_back(value.buffer()); }
 
 Shape OpCall::BroadcastShape(const std::vector<Operand>& operands) {
-  Shape shape;
+  std::size_t rank = 0;
+  for (const auto& operand : operands) rank = std::max(rank, operand.shape().size());
+  Shape shape(rank, 1);
   for (const auto& operand : operands) {
     const Shape& other = operand.shape();
-    if (other.size() > shape.size()) shape.insert(shape.begin(), other.size() - shape.size(), 1);
     const auto skip = shape.size() - other.size();
     for (std::size_t i = 0; i < other.size(); ++i) {
       auto& extent = shape[skip + i];
