@@ -38,9 +38,9 @@ bool BubblewrapBindsRoot();
 // the system's, and for a name without a folder.
 std::string InstallationOf(const std::string& program);
 
-// "/usr/bin/bwrap ... --", to which the program's own argv is appended. Always: own user, PID, IPC, UTS and network namespaces,
-// no capabilities, a session of its own, killed with us. Killing bwrap itself kills all that runs inside. What is seen
-// of the system, unless `whole_root`: /usr, /bin, /sbin, /lib*, /etc/alternatives and /etc/ld.so.cache.
+// "/usr/bin/bwrap ... --", to which the program's own argv is appended. Always: own user, PID, IPC, UTS and network
+// namespaces, no capabilities, a session of its own, killed with us. Killing bwrap itself kills all that runs inside.
+// What is seen of the system, unless `whole_root`: /usr, /bin, /sbin, /lib*, /etc/alternatives and /etc/ld.so.cache.
 std::vector<std::string> BubblewrapArgv(const BubblewrapOptions& options);
 
 }  // namespace hone

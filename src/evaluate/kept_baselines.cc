@@ -1,25 +1,16 @@
 #include "evaluate/kept_baselines.h"
 
-#include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/date.h"
 #include "base/files.h"
 
 namespace hone {
 namespace {
 
 using nlohmann::json;
-
-std::string Today() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char date[16];
-  std::strftime(date, sizeof date, "%Y-%m-%d", &utc);
-  return date;
-}
 
 }  // namespace
 

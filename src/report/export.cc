@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/date.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "candidate/plan.h"

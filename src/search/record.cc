@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/date.h"
+
 namespace hone {
 namespace {
 

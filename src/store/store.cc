@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <ctime>
 #include <filesystem>
 
 #include "base/check.h"
+#include "base/date.h"
 #include "base/files.h"
 #include "base/sha256.h"
 #include "store/schema.h"
@@ -57,19 +56,6 @@ std::string_view Name(RunState state) {
     case RunState::kInterrupted: return "interrupted";
   }
   return "running";
-}
-
-std::int64_t UnixMilliseconds() {
-  const auto since = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
-}
-
-std::string UtcTime(std::int64_t unix_milliseconds) {
-  const std::time_t seconds = unix_milliseconds / 1000;
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
-                     parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
 Result<Store> Store::Prepare(const std::string& path, IfAbsent if_absent) {

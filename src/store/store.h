@@ -74,7 +74,4 @@ class Store {
   Connection connection_;
 };
 
-std::int64_t UnixMilliseconds();                      // now
-std::string UtcTime(std::int64_t unix_milliseconds);  // "2026-03-01 14:05:09"
-
 }  // namespace hone

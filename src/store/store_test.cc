@@ -15,6 +15,7 @@
 #include <random>
 #include <thread>
 
+#include "base/date.h"
 #include "base/files.h"
 #include "base/sha256.h"
 #include "store/schema.h"

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/date.h"
 #include "command/command.h"
 #include "command/evaluation_text.h"
 #include "command/flags.h"

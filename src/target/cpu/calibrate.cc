@@ -12,12 +12,12 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <ctime>
 #include <functional>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/date.h"
 #include "target/cpu/compiler.h"
 #include "target/machine.h"
 
@@ -255,15 +255,6 @@ void MeasurePoint(const Kernels& kernels, Team& team, Team& lone, char* memory, 
   };
   KeepBest(point.read_bytes_per_second, RoundRate(team, pace, machine.threads, each, read));
   KeepBest(point.read_bytes_per_second, RoundRate(lone, brief, 1, each, read));
-}
-
-std::string Today() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  char text[16] = {};
-  localtime_r(&now, &parts);
-  std::strftime(text, sizeof text, "%Y-%m-%d", &parts);
-  return text;
 }
 
 }  // namespace

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <ctime>
 #include <memory>
 #include <utility>
 
 #include "base/check.h"
+#include "base/date.h"
 #include "base/sha256.h"
 #include "target/cuda/built_plan.h"
 #include "target/cuda/driver.h"
@@ -286,10 +285,7 @@ Result<Machine> CalibrateDevice(int ordinal) {
   };
   machine.fma_flops_f32 = std::max({machine.vector_flops_f32, library("f32"), std::max(halves, library("f16")) / 3});
   machine.fma_flops_f64 = std::max(machine.fma_flops_f64, library("f64"));
-  const std::time_t now = std::time(nullptr);
-  char date[16];
-  std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));
-  machine.measured_on = date;
+  machine.measured_on = Today();
   machine.compiler = HONE_TRY(NvrtcVersion());
   return machine;
 }
