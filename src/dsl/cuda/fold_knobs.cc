@@ -18,6 +18,8 @@ constexpr std::int64_t kRegisters = 64 << 10;  // of a multiprocessor
 constexpr std::int64_t kLargeRow = 32 << 10;   // bytes of a row, or of a block's part of it
 constexpr std::int64_t kShortFold = 32;        // elements
 constexpr std::int64_t kLeastChunk = 4096;     // elements of a chunk
+constexpr std::int64_t kChunk = 128 << 10;     // elements of a chunk of a single row (docs/measured/cuda_rows.md)
+constexpr std::int64_t kMostChunks = 8192;     // which one block folds
 
 struct Extents {
   bool rows = true;  // the innermost dimension is folded
@@ -56,9 +58,10 @@ std::int64_t DefaultSplit(const Kernel& kernel) {
   const std::int64_t units = extents.rows ? extents.kept : (extents.kept + 31) / 32;
   if (units >= 2 * kProcessors) return 1;
   const std::int64_t room = std::max<std::int64_t>(1, extents.reduced * (extents.rows ? 1 : 32) / kLeastChunk);
-  // A single row is read best by as many blocks as the device holds.
-  const std::int64_t waves = extents.rows && units == 1 ? 8 : 4;
-  return std::min((waves * kProcessors + units - 1) / std::max<std::int64_t>(units, 1), room);
+  // A single row is read best in many short chunks: what is read at a time then lies close together in memory.
+  if (extents.rows && units == 1)
+    return std::min(std::clamp(extents.reduced / kChunk, 8 * kProcessors, kMostChunks), room);
+  return std::min((4 * kProcessors + units - 1) / std::max<std::int64_t>(units, 1), room);
 }
 
 // Blocks that share a row which one block cannot keep in its registers, and the threads of each; one block if the row
@@ -90,8 +93,9 @@ std::vector<Setting> LanesValues(const Kernel& kernel, const Limits&) {
   if (!extents.rows) return Distinct({8, 16, 4, 32});
   if (const Cluster cluster = DefaultCluster(kernel); cluster.blocks > 1)
     return Distinct({cluster.threads, cluster.threads == 256 ? 512 : 256, 1024});
-  const std::int64_t share = extents.reduced / DefaultSplit(kernel);
-  const std::int64_t best = std::clamp<std::int64_t>(PowerUp((share + 15) / 16), 1, 1024);
+  const std::int64_t split = DefaultSplit(kernel);
+  const std::int64_t most = split > 1 ? 512 : 1024;
+  const std::int64_t best = std::clamp<std::int64_t>(PowerUp((extents.reduced / split + 15) / 16), 1, most);
   return Distinct({best, std::clamp<std::int64_t>(best / 2, 1, 1024), std::clamp<std::int64_t>(best * 2, 1, 1024),
                    std::clamp<std::int64_t>(best / 4, 1, 1024)});
 }
