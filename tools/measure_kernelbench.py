@@ -29,6 +29,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 TORCH = ("eager", "eager_tf32", "eager_graph", "compile", "compile_max_autotune")  # the baselines that are PyTorch's
+# TF32's products are less accurate than the contract asks for; without products eager_tf32 is eager.
+BEST = {"the best as accurate": [mode for mode in TORCH if mode != "eager_tf32"], "the best of all": TORCH}
 LANE = threading.local()  # .cores, .device: the processors and the CUDA device of this lane, if it has some of its own
 
 
@@ -138,11 +140,11 @@ def table(rows, given):
     plain = [row for row in solved if not row["flags"]]
     bases = [base for base in ("naive",) + TORCH if any(base in row["speedups"] for row in solved)]
     for row in solved:
-        of_torch = [row["speedups"][base] for base in TORCH if row["speedups"].get(base)]
-        if len(of_torch) > 1:
-            row["speedups"]["the best of PyTorch's"] = min(of_torch)
-    if any("the best of PyTorch's" in row["speedups"] for row in solved):
-        bases.append("the best of PyTorch's")
+        for best, some in BEST.items():
+            of_torch = [row["speedups"][base] for base in some if row["speedups"].get(base)]
+            if len(of_torch) > 1:
+                row["speedups"][best] = min(of_torch)
+    bases += [best for best in BEST if any(best in row["speedups"] for row in solved)]
     text = [
         "# KernelBench%s, %s target, the expert alone" % (" at reduced sizes" if given.shrink else "", given.target.upper()),
         "",

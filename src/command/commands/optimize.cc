@@ -176,8 +176,9 @@ std::string Text(const SearchOutcome& outcome, const Bound& bound, const Machine
     }
     if (timing.against.size() > 1) {
       const Comparison& honest = *timing.OverBest();
-      text += fmt::format("  honest   {:.2f}x than the fastest of these {}: {}\n", honest.speedup,
-                          timing.against.size(), honest.baseline);
+      text +=
+          fmt::format("  honest   {:.2f}x than the fastest of these {}: {}{}\n", honest.speedup, timing.against.size(),
+                      honest.baseline, honest.baseline == "eager_tf32" ? ", in TF32 where it multiplies" : "");
     }
   }
   const Verdict& verdict = best->verdict;
