@@ -111,7 +111,8 @@ class Reader {
                       .grid = Extents(step, "grid"),
                       .block = Extents(step, "block"),
                       .cluster = Extents(step, "cluster"),
-                      .shared_bytes = step.value("shared", std::int64_t{0})};
+                      .shared_bytes = step.value("shared", std::int64_t{0}),
+                      .together = step.value("together", std::int64_t{1})};
     if (step.contains("source")) {
       const std::string name = step["source"];
       const auto found = std::find_if(plan_.sources.begin(), plan_.sources.end(),
@@ -125,6 +126,8 @@ class Reader {
       if (launch.grid[d] % launch.cluster[d] != 0)
         Fail(fmt::format("a grid of {} blocks does not divide into clusters of {}", launch.grid[d], launch.cluster[d]));
     }
+    if (launch.together > launch.grid[0] * launch.grid[1] * launch.grid[2])
+      Fail(fmt::format("{} blocks that wait for each other, in a grid of fewer", launch.together));
     for (const auto& argument : step["arguments"]) {
       const Scope scope(*this, "/arguments", launch.arguments.size());
       launch.arguments.push_back(Argument(argument));
@@ -332,6 +335,7 @@ json ToJson(const Plan& plan, const PlanStep& step) {
   if (plan.sources.size() > 1) out["source"] = plan.sources[launch.source].name;
   if (launch.cluster != std::array<std::int64_t, 3>{1, 1, 1}) out["cluster"] = launch.cluster;
   if (launch.shared_bytes != 0) out["shared"] = launch.shared_bytes;
+  if (launch.together > 1) out["together"] = launch.together;
   out["arguments"] = json::array();
   for (const auto& argument : launch.arguments) out["arguments"].push_back(ToJson(argument));
   return out;

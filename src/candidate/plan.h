@@ -56,6 +56,9 @@ struct LaunchStep {
   std::size_t source = 0;
   std::array<std::int64_t, 3> grid = {1, 1, 1}, block = {1, 1, 1}, cluster = {1, 1, 1};  // x, y, z
   std::int64_t shared_bytes = 0;                                                         // dynamic
+  // So many blocks that follow each other in the order in which they begin may wait for one another: where a device
+  // holds fewer at once, the launch is refused, because it would never end.
+  std::int64_t together = 1;
   std::vector<PlanArgument> arguments;
 };
 struct MemsetStep {

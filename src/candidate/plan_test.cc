@@ -13,7 +13,7 @@ constexpr char kPlan[] = R"({
  "buffers": [{"name": "part", "dtype": "f32", "shape": [132, 2]}],
  "prepare": [{"do": "memset", "buffer": "part", "byte": 255}],
  "steps": [{"do": "launch", "kernel": "rows<float, 4>", "source": "b.cu", "grid": [128, 2], "block": [256], "cluster": [2],
-   "shared": 65536, "arguments": [
+   "shared": 65536, "together": 8, "arguments": [
      {"kind": "buffer", "name": "x"}, {"kind": "buffer", "name": "part", "offset": 2},
      {"kind": "i32", "value": -5}, {"kind": "u64", "value": 18446744073709551615}, {"kind": "f32", "value": "-inf"},
      {"kind": "tensor_map", "buffer": "x", "shape": [8, 64], "strides": [64, 1], "box": [8, 32], "swizzle": 128}]}]
@@ -49,6 +49,7 @@ TEST(PlanTest, APlanIsReadAsWritten) {
   EXPECT_EQ(launch.source, 1u);
   EXPECT_EQ(launch.grid, (std::array<std::int64_t, 3>{128, 2, 1}));
   EXPECT_EQ(launch.cluster, (std::array<std::int64_t, 3>{2, 1, 1}));
+  EXPECT_EQ(launch.together, 8);
   ASSERT_EQ(launch.arguments.size(), 6u);
   EXPECT_EQ(std::get<BufferArgument>(launch.arguments[1]).offset, 2);
   EXPECT_EQ(std::get<std::int64_t>(std::get<NumberArgument>(launch.arguments[2]).value), -5);
@@ -118,6 +119,8 @@ TEST(PlanTest, AMistakeIsNamedWithItsPlace) {
             "/sources/1: two sources are called 'a.cu': give each its own name");
   EXPECT_EQ(Issue("\"cluster\": [2]", "\"cluster\": [3]"),
             "/steps/0: a grid of 128 blocks does not divide into clusters of 3");
+  EXPECT_EQ(Issue("\"together\": 8", "\"together\": 257"),
+            "/steps/0: 257 blocks that wait for each other, in a grid of fewer");
   EXPECT_EQ(Issue("\"strides\": [64, 1]", "\"strides\": [64]"),
             "/steps/0/arguments/5: 2 extents, 1 strides and 2 box extents: give one a dimension");
   EXPECT_NE(Issue("\"do\": \"launch\"", "\"do\": \"lunch\""), "accepted");

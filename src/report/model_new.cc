@@ -121,11 +121,21 @@ class HostText {
         "void Check(cudaError_t code, const char* what) {\n"
         "  if (code != cudaSuccess) throw std::runtime_error(std::string(what) + \": \" + cudaGetErrorString(code));\n"
         "}\n\n"
-        "void Launch(const char* name, const void* kernel, dim3 grid, dim3 block, dim3 cluster, int shared, void** "
-        "arguments,\n"
-        "            cudaStream_t stream) {\n"
+        "void Launch(const char* name, const void* kernel, dim3 grid, dim3 block, dim3 cluster, int shared, int "
+        "together,\n"
+        "            void** arguments, cudaStream_t stream) {\n"
         "  if (shared > 48 << 10)\n"
         "    Check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared), name);\n"
+        "  if (together > 1) {  // blocks that wait for each other\n"
+        "    int device = 0, processors = 0, blocks = 0;\n"
+        "    Check(cudaGetDevice(&device), name);\n"
+        "    Check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), name);\n"
+        "    Check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, block.x * block.y * block.z, "
+        "shared), "
+        "name);\n"
+        "    if (blocks * processors < together)\n"
+        "      throw std::runtime_error(std::string(name) + \": the device holds too few of its blocks at once\");\n"
+        "  }\n"
         "  cudaLaunchAttribute attribute{};\n"
         "  attribute.id = cudaLaunchAttributeClusterDimension;\n"
         "  attribute.val.clusterDim.x = cluster.x;\n"
@@ -242,9 +252,9 @@ class HostText {
     };
     text += fmt::format("{}  void* arguments[] = {{{}}};\n", indent, arguments.empty() ? "nullptr" : arguments);
     text += fmt::format(
-        "{}  hone_host::Launch({}, reinterpret_cast<const void*>(&{}), {}, {}, {}, {}, arguments, stream);\n", indent,
-        Quoted(launch.kernel), launch.kernel, extents(launch.grid), extents(launch.block), extents(launch.cluster),
-        launch.shared_bytes);
+        "{}  hone_host::Launch({}, reinterpret_cast<const void*>(&{}), {}, {}, {}, {}, {}, arguments, stream);\n",
+        indent, Quoted(launch.kernel), launch.kernel, extents(launch.grid), extents(launch.block),
+        extents(launch.cluster), launch.shared_bytes, launch.together);
     return text + indent + "}\n";
   }
 

@@ -76,7 +76,7 @@ constexpr std::string_view kPlan = R"json({
   "steps": [
     {"do": "memset", "buffer": "y", "byte": 255},
     {"do": "launch", "kernel": "scale<float, 64>", "grid": [32, 1, 1], "block": [256], "cluster": [2], "shared": 65536,
-     "arguments": [
+     "together": 16, "arguments": [
       {"kind": "tensor_map", "buffer": "x", "shape": [128, 64], "strides": [64, 1], "box": [8, 32], "swizzle": 128},
       {"kind": "buffer", "name": "x"}, {"kind": "buffer", "name": "packed", "offset": 0},
       {"kind": "buffer", "name": "y"}, {"kind": "f64", "value": 0.1}, {"kind": "i32", "value": 8192}]}]
@@ -137,7 +137,7 @@ TEST(ModelNewTest, EveryStepIsLaunchedAsThePlanSays) {
   const auto text = ModelNewText(Material());
   ASSERT_TRUE(text) << text.error().message;
   EXPECT_TRUE(Holds(*text, "reinterpret_cast<const void*>(&pack), dim3(1, 1, 1), dim3(64, 1, 1), dim3(1, 1, 1), 0,"));
-  EXPECT_TRUE(Holds(*text, "dim3(32, 1, 1), dim3(256, 1, 1), dim3(2, 1, 1), 65536,")) << *text;
+  EXPECT_TRUE(Holds(*text, "dim3(32, 1, 1), dim3(256, 1, 1), dim3(2, 1, 1), 65536, 16,")) << *text;
   EXPECT_TRUE(Holds(*text, "cudaMemsetAsync(reinterpret_cast<void*>(at[2]), 255, 32768, stream)"));
   EXPECT_TRUE(Holds(*text,
                     "MapOf<2>(reinterpret_cast<void*>(at[0]), CU_TENSOR_MAP_DATA_TYPE_FLOAT32, {64, 128}, "

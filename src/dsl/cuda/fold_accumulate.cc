@@ -13,7 +13,8 @@ constexpr std::int64_t kManyElements = 256;  // that one thread sums: beyond, it
 }  // namespace
 
 bool FoldWriter::SumsNear(const DevicePass& pass, std::size_t i) const {
-  if (cluster_ == 1 || per_lane_ == 0 || out_.wide() || pass.items[i].body->type != ScalarType::kReal) return false;
+  if (cluster_ * team_ == 1 || per_lane_ == 0 || out_.wide() || pass.items[i].body->type != ScalarType::kReal)
+    return false;
   if (pass.items[i].fold != ReduceOp::kSum) return false;
   return !IsMoment(pass, i) || Pivot(pass, i) >= 0;
 }
@@ -34,8 +35,8 @@ FoldWriter::Accumulator FoldWriter::AccumulatorOf(const DevicePass& pass, std::s
   const bool moments = IsMoment(pass, i);
   const std::int64_t share = (split_ > 1 ? chunk_ : steps_) / stride_ * (rows_ ? pack_ : 1);
   const bool sums = item.fold == ReduceOp::kSum || item.fold == ReduceOp::kProd;
-  const bool wide =
-      type == ScalarType::kReal && (out_.wide() || moments || (sums && (share > kManyElements || cluster_ > 1)));
+  const bool wide = type == ScalarType::kReal &&
+                    (out_.wide() || moments || (sums && (share > kManyElements || cluster_ * team_ > 1)));
   Accumulator one;
   one.type = type == ScalarType::kReal ? (wide ? "double" : "float") : out_.Type(type);
   one.dtype = type == ScalarType::kReal  ? (wide ? DType::kF64 : DType::kF32)
@@ -163,18 +164,30 @@ std::vector<FoldWriter::Accumulator> FoldWriter::Accumulate(const DevicePass& pa
   return accumulators;
 }
 
+std::string FoldWriter::InBlock(const FoldPass::Item& item, const Accumulator& accumulator) {
+  out_.Helper("Fold");
+  std::string shared = fmt::format("static_cast<{}*>(nullptr)", accumulator.type);
+  if (lanes_ > 32) {
+    shared = out_.Fresh(item.name + "_shared");
+    out_.Line(
+        fmt::format("__shared__ {} {}[{}];", accumulator.type, shared, lanes_ * (split_ > 1 ? 1 : RowsABlock()) / 32));
+  }
+  return fmt::format("Fold<{}, {}>({}, {})", out_.How(item.fold), lanes_, accumulator.name, shared);
+}
+
+std::vector<std::string> FoldWriter::CombineAll(const DevicePass& pass, const std::vector<Accumulator>& accumulators) {
+  if (team_ > 1) return CombineTeam(pass, accumulators);
+  std::vector<std::string> totals;
+  for (std::size_t i = 0; i < pass.items.size(); ++i) totals.push_back(Combine(pass.items[i], accumulators[i]));
+  return totals;
+}
+
 std::string FoldWriter::Combine(const FoldPass::Item& item, const Accumulator& accumulator) {
   const std::string how = out_.How(item.fold);
   const std::string& type = accumulator.type;
   const std::string total = out_.Fresh(item.name.empty() ? "total" : item.name + "_all");
   if (rows_) {
-    out_.Helper("Fold");
-    std::string shared = fmt::format("static_cast<{}*>(nullptr)", type);
-    if (lanes_ > 32) {
-      shared = out_.Fresh(item.name + "_shared");
-      out_.Line(fmt::format("__shared__ {} {}[{}];", type, shared, lanes_ * (split_ > 1 ? 1 : RowsABlock()) / 32));
-    }
-    const std::string folded = fmt::format("Fold<{}, {}>({}, {})", how, lanes_, accumulator.name, shared);
+    const std::string folded = InBlock(item, accumulator);
     if (cluster_ == 1) {
       out_.Line(fmt::format("const {} {} = {};", type, total, folded));
       return total;

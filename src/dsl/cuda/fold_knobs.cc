@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 
 #include "dsl/cuda/knobs.h"
 #include "dsl/fold_pass.h"
@@ -20,6 +21,10 @@ constexpr std::int64_t kShortFold = 32;        // elements
 constexpr std::int64_t kLeastChunk = 4096;     // elements of a chunk
 constexpr std::int64_t kChunk = 128 << 10;     // elements of a chunk of a single row (docs/measured/cuda_rows.md)
 constexpr std::int64_t kMostChunks = 8192;     // which one block folds
+// What a block of a team keeps of a row, and its threads: three small ones on a multiprocessor; of rows that take many,
+// two that keep as much as there is room for, so that more rows are under way while blocks wait for each other.
+constexpr std::int64_t kTeamBytes = 96 << 10, kTeamThreads = 256, kSmallTeam = 32;
+constexpr std::int64_t kLargeTeamBytes = 160 << 10, kLargeTeamThreads = 512, kMostTeam = 66;
 
 struct Extents {
   bool rows = true;  // the innermost dimension is folded
@@ -52,8 +57,15 @@ std::vector<Setting> Distinct(const std::vector<std::int64_t>& values) {
 
 bool FindsPlace(const Kernel& kernel) { return kernel.variant == "argmax" || kernel.variant == "argmin"; }
 
+// What a statement says itself, or what has been decided before; 0: nothing.
+std::int64_t Said(const Kernel& kernel, const std::string& knob) {
+  const auto found = kernel.settings.find(knob);
+  const auto* number = found == kernel.settings.end() ? nullptr : std::get_if<std::int64_t>(&found->second.value);
+  return number ? *number : 0;
+}
+
 std::int64_t DefaultSplit(const Kernel& kernel) {
-  if (FindsPlace(kernel)) return 1;  // in one piece
+  if (FindsPlace(kernel) || Said(kernel, "team") > 1) return 1;  // in one piece
   const Extents extents = ExtentsOf(kernel);
   const std::int64_t units = extents.rows ? extents.kept : (extents.kept + 31) / 32;
   if (units >= 2 * kProcessors) return 1;
@@ -64,13 +76,39 @@ std::int64_t DefaultSplit(const Kernel& kernel) {
   return std::min((4 * kProcessors + units - 1) / std::max<std::int64_t>(units, 1), room);
 }
 
+// Bytes of a row, of all that is folded and differs from row to row.
+std::int64_t RowBytes(const Kernel& kernel) {
+  const Extents extents = ExtentsOf(kernel);
+  std::set<int> folded;
+  const auto look = [&](const Expr& expr) {
+    Visit(expr, [&](const ExprNode& node) {
+      if (node.kind == Expr::Kind::kLoad && node.buffer >= 0) folded.insert(node.buffer);
+    });
+  };
+  for (const auto& input : kernel.inputs) look(input);
+  for (const auto& let : kernel.lets) look(let.body);
+  std::int64_t bytes = 0;
+  for (const int operand : folded) {
+    const auto o = static_cast<std::size_t>(operand);
+    bool along = false, across = extents.kept == 1;
+    for (std::size_t d = 0; d < kernel.space.size(); ++d) {
+      if (kernel.space[d].extent == 1 || kernel.operands[o].strides[d] == 0) continue;
+      (std::binary_search(kernel.axes.begin(), kernel.axes.end(), static_cast<int>(d)) ? along : across) = true;
+    }
+    if (along && across) bytes += static_cast<std::int64_t>(Bytes(kernel.operand_types[o])) * extents.reduced;
+  }
+  return bytes;
+}
+
 // Blocks that share a row which one block cannot keep in its registers, and the threads of each; one block if the row
-// is short, or longer than what the largest cluster keeps, or need not be kept because it is read once only. Several
-// small blocks of different rows are on a multiprocessor where that is possible: some load while others store.
-struct Cluster {
-  std::int64_t blocks = 1, threads = 0;
+// is short, or longer than what blocks keep, or need not be kept because it is read once only. Several small blocks of
+// different rows are on a multiprocessor where that is possible: some load while others store. Beyond what a cluster
+// keeps in half of its registers, blocks that meet in memory are better: they are placed one by one, and shared memory
+// keeps as much as registers (docs/measured/cuda_rows.md).
+struct Sharing {
+  std::int64_t cluster = 1, team = 1, threads = 0;
 };
-Cluster DefaultCluster(const Kernel& kernel) {
+Sharing DefaultSharing(const Kernel& kernel) {
   const Extents extents = ExtentsOf(kernel);
   if (!extents.rows || !kernel.family->keeps_axes || DefaultSplit(kernel) > 1 ||
       extents.reduced <= 1024 * MostKept(1024))
@@ -79,8 +117,17 @@ Cluster DefaultCluster(const Kernel& kernel) {
   const auto blocks_for = [&](std::int64_t threads, std::int64_t kept) {
     return PowerUp((extents.reduced + threads * kept - 1) / (threads * kept));
   };
-  if (blocks_for(256, kFew) <= kMostBlocks) return {blocks_for(256, kFew), 256};
-  if (blocks_for(512, MostKept(512)) <= kMostBlocks) return {kMostBlocks, 512};
+  if (Said(kernel, "team") <= 1 && blocks_for(256, kFew) <= kMostBlocks)
+    return {.cluster = blocks_for(256, kFew), .threads = 256};
+  if (Said(kernel, "team") != 1 && Said(kernel, "cluster") <= 1) {
+    const auto team_of = [&](std::int64_t bytes) { return (RowBytes(kernel) + bytes - 1) / bytes; };
+    if (const std::int64_t team = team_of(kTeamBytes); team > 1 && team <= kSmallTeam)
+      return {.team = team, .threads = kTeamThreads};
+    if (const std::int64_t team = team_of(kLargeTeamBytes); team > 1 && team <= kMostTeam)
+      return {.team = team, .threads = kLargeTeamThreads};
+  }
+  if (Said(kernel, "team") <= 1 && blocks_for(512, MostKept(512)) <= kMostBlocks)
+    return {.cluster = kMostBlocks, .threads = 512};
   return {};
 }
 
@@ -91,8 +138,8 @@ std::vector<Setting> LanesValues(const Kernel& kernel, const Limits&) {
       !FindsPlace(kernel))
     return Distinct({1, extents.rows ? 4 : 2, 8});
   if (!extents.rows) return Distinct({8, 16, 4, 32});
-  if (const Cluster cluster = DefaultCluster(kernel); cluster.blocks > 1)
-    return Distinct({cluster.threads, cluster.threads == 256 ? 512 : 256, 1024});
+  if (const Sharing sharing = DefaultSharing(kernel); sharing.threads > 0)
+    return Distinct({sharing.threads, sharing.threads == 256 ? 512 : 256, 1024});
   const std::int64_t split = DefaultSplit(kernel);
   const std::int64_t most = split > 1 ? 512 : 1024;
   const std::int64_t best = std::clamp<std::int64_t>(PowerUp((extents.reduced / split + 15) / 16), 1, most);
@@ -117,7 +164,8 @@ std::vector<Setting> KeepValues(const Kernel& kernel, const Limits&) {
     if (!kernel.family->keeps_axes || extents.reduced > 8 * MostKept(256) / 4) return {Word("no")};
     return {Word("yes"), Word("no")};
   }
-  if (extents.reduced > 1024 * MostKept(1024) && DefaultCluster(kernel).blocks == 1) return {Word("no")};
+  if (extents.reduced > 1024 * MostKept(1024) && DefaultSharing(kernel).threads == 0 && Said(kernel, "team") <= 1)
+    return {Word("no")};
   return {Word("yes"), Word("no")};
 }
 std::optional<std::string> CheckKeep(const Kernel&, const Setting& value) { return CheckWord(value, {"no", "yes"}); }
@@ -133,7 +181,7 @@ std::optional<std::string> CheckChunks(const Kernel& kernel, const Setting& valu
 }
 
 std::vector<Setting> ClusterValues(const Kernel& kernel, const Limits&) {
-  const std::int64_t best = DefaultCluster(kernel).blocks;
+  const std::int64_t best = DefaultSharing(kernel).cluster;
   if (best == 1) return {Whole(1)};
   return Distinct({best, std::min<std::int64_t>(best * 2, 8), 1});
 }
@@ -148,10 +196,31 @@ std::optional<std::string> CheckCluster(const Kernel& kernel, const Setting& val
   return std::nullopt;
 }
 
+std::vector<Setting> TeamValues(const Kernel& kernel, const Limits&) {
+  const std::int64_t best = DefaultSharing(kernel).team;
+  if (best == 1) return {Whole(1)};
+  return Distinct({best, best + (best + 2) / 3, best * 2, 1});
+}
+std::optional<std::string> CheckTeam(const Kernel& kernel, const Setting& value) {
+  if (value == Whole(1)) return std::nullopt;
+  if (auto why = CheckRange(value, 1, kProcessors)) return why;
+  const std::int64_t blocks = std::get<std::int64_t>(value.value);
+  if (!FoldsRows(kernel)) return "blocks share rows, and here the innermost dimension is not folded; try 1";
+  const std::int64_t lanes = IntSetting(kernel, "lanes");
+  if (lanes < kRowThreads || lanes < blocks)
+    return fmt::format("each thread of a block hears one of its team: {} lanes or more; try 1",
+                       std::max(kRowThreads, blocks));
+  if (IntSetting(kernel, "split") > 1) return "the chunks of a row that is split have no teams; try 1";
+  if (IntSetting(kernel, "cluster") > 1) return "the blocks of a row are a cluster or a team; try 1";
+  if (IntSetting(kernel, "ahead") > 1) return "a block of a team has one row, and fetches none ahead; try 1";
+  return std::nullopt;
+}
+
 // Copies on their way beside the work cost more than they hide on most rows; for trying, not a default.
 std::vector<Setting> AheadValues(const Kernel& kernel, const Limits&) {
   const Extents extents = ExtentsOf(kernel);
-  const bool large = 4 * extents.reduced / DefaultCluster(kernel).blocks >= kLargeRow;
+  const Sharing sharing = DefaultSharing(kernel);
+  const bool large = 4 * extents.reduced / sharing.cluster >= kLargeRow && sharing.team == 1;
   if (!extents.rows || !kernel.family->keeps_axes || DefaultSplit(kernel) > 1 || !large) return {Whole(1)};
   return {Whole(1), Whole(4), Whole(16)};
 }
@@ -164,6 +233,8 @@ constexpr Knob kKnobs[] = {
     {"ahead", "rows that a block takes in turn, each one's elements on their way while it works on the one before",
      AheadValues, CheckAhead},
     {"cluster", "blocks that share a row and tell each other what they folded", ClusterValues, CheckCluster},
+    {"team", "blocks that share a row, wherever they are, and meet in memory; registers and shared memory keep it",
+     TeamValues, CheckTeam},
     {"split", "chunks of a row that have blocks of their own; 1 = whole", ChunksValues, CheckChunks},
 };
 

@@ -1,5 +1,6 @@
 // Writes kernels that fold (folds.h): the class, which its parts in several files share. folds.cc has the unit of a
-// block, what it keeps and what it stores; fold_accumulate.cc folds; fold_split.cc cuts ranges for several blocks.
+// block, what it keeps and what it stores; fold_accumulate.cc folds; fold_split.cc cuts ranges for several blocks;
+// fold_team.cc has rows that several blocks keep and fold together.
 #pragma once
 
 #include <fmt/format.h>
@@ -76,6 +77,13 @@ class FoldWriter {
     const int buffer = kernel_.operands[static_cast<std::size_t>(operand)].buffer;
     return static_cast<std::int64_t>(Bytes(program_.buffers[static_cast<std::size_t>(buffer)].dtype));
   }
+  // Whether copies to shared memory can have the size of every kept operand's packs.
+  bool CopiesPacks() const {
+    return std::all_of(kept_operands_.begin(), kept_operands_.end(), [&](const auto& kept) {
+      const std::int64_t bytes = pack_ * ElementBytes(kept.first);
+      return bytes == 4 || bytes == 8 || bytes == 16;
+    });
+  }
   // Each thread has places of its own for what it keeps, so that no barrier is needed.
   void DeclareAhead();
   void FetchAhead();
@@ -85,17 +93,17 @@ class FoldWriter {
   // `body` for each of this thread's packs of a row, or elements of its columns.
   template <class Body>
   void EachStep(const Body& body) {
-    const std::string q = out_.Fresh("q");
-    q_ = q;
     if (per_lane_ > 0) {
-      step_ = out_.Fresh("p");
-      out_.Unroll();
-      out_.Open(fmt::format("for (int {} = 0; {} < {}; ++{})", step_, step_, per_lane_, step_));
-      out_.Line(fmt::format("const int {} = {} + {} * {};", q, lane_, step_, stride_));
-      // Only the last one may be beyond the end: the others' loads wait for no branch.
-      if (steps_ % stride_ != 0)
-        out_.Line(fmt::format("if ({} == {} && {} >= {}) break;", step_, per_lane_ - 1, q, steps_));
-    } else if (split_ > 1) {
+      EachKept(0, per_lane_ - shared_packs_, body);
+      if (shared_packs_ == 0) return;
+      if (std::exchange(copies_under_way_, false)) out_.Line(out_.Helper("WaitForCopies") + "();");
+      in_shared_ = true;
+      EachKept(per_lane_ - shared_packs_, shared_packs_, body);
+      in_shared_ = false;
+      return;
+    }
+    const std::string q = out_.Fresh("q");
+    if (split_ > 1) {
       const std::string end = out_.Fresh("end");
       out_.Line(fmt::format("const {0} {1} = {2} * {3} + {3} < {4} ? {2} * {3} + {3} : {4};", index(), end, chunk_name_,
                             chunk_, steps_));
@@ -106,6 +114,33 @@ class FoldWriter {
       out_.Line("#pragma unroll 4");
       out_.Open(fmt::format("for ({} {} = {}; {} < {}; {} += {})", index(), q, lane_, q, steps_, q, stride_));
     }
+    AtStep(q, body);
+  }
+
+  // Of the packs that a thread keeps, `count` from number `first` on.
+  template <class Body>
+  void EachKept(std::int64_t first, std::int64_t count, const Body& body) {
+    constexpr std::int64_t kUnrolledShared = 4;
+    const std::string q = out_.Fresh("q");
+    step_ = out_.Fresh("p");
+    if (in_shared_ && count > kUnrolledShared) {
+      out_.Line(fmt::format("#pragma unroll {}", kUnrolledShared));
+    } else {
+      out_.Unroll();
+    }
+    out_.Open(fmt::format("for (int {} = 0; {} < {}; ++{})", step_, step_, count, step_));
+    const std::string number = first > 0 ? fmt::format("({} + {})", step_, first) : step_;
+    out_.Line(fmt::format("const int {} = {} + {} * {};", q, lane_, number, stride_));
+    // Only the last one may be beyond the end: the others' loads wait for no branch.
+    if (steps_ % stride_ != 0 && first + count == per_lane_)
+      out_.Line(fmt::format("if ({} == {} && {} >= {}) break;", step_, count - 1, q, steps_));
+    AtStep(q, body);
+  }
+
+  // The inside of a loop over steps, and its end.
+  template <class Body>
+  void AtStep(const std::string& q, const Body& body) {
+    q_ = q;
     if (!reduced_.empty()) NamePlaces(reduced_, q, pack_);
     loaded_.clear();
     body();
@@ -149,9 +184,37 @@ class FoldWriter {
   // What all threads of the row or column got together, known to each of them, in the accumulator's type.
   std::string Combine(const FoldPass::Item& item, const Accumulator& accumulator);
 
+  // The same for all items of a pass.
+  std::vector<std::string> CombineAll(const DevicePass& pass, const std::vector<Accumulator>& accumulators);
+  // The text of what the threads of this block got together of a row.
+  std::string InBlock(const FoldPass::Item& item, const Accumulator& accumulator);
+
   // Names the lets that a pass makes of its totals, each in the type of its accumulator.
   void FinishAll(const DevicePass& pass, const std::vector<std::string>& totals,
                  const std::vector<Accumulator>& accumulators);
+
+  // --- Rows that several blocks keep and fold together, wherever on the device they are (fold_team.cc).
+
+  // How much of a thread's share of a row is in registers and how much in shared memory; false: it fits nowhere.
+  bool ShareOut(std::int64_t per_lane);
+  std::int64_t SharedBytes() const;  // of a block, for what ShareOut found
+  // The block's number, its row, and this thread's among those of the row.
+  void OpenTeam();
+  // Begins to copy what is kept in shared memory and loads what is kept in registers.
+  void LoadShares();
+  // What the blocks of the row tell each other; gives the name of each value's total.
+  struct Told {
+    std::string type, own, neutral;
+  };
+  // Of a struct of these: where each value is in what this thread has heard, one block a thread.
+  std::vector<std::string> TellAndHear(const std::vector<Told>& values);
+  std::vector<std::string> CombineTeam(const DevicePass& pass, const std::vector<Accumulator>& accumulators);
+  // Whether `sum` adds up exp(body - its maximum), which `top` folds: then blocks tell each other both at once, each
+  // block's sum by its own maximum.
+  bool IsSumOfPowers(const DevicePass& top, const DevicePass& sum) const;
+  void FoldPowers(const DevicePass& top, const DevicePass& sum);
+  // Memory in which `passes` meet; the name of it.
+  void PrepareMeeting(const std::vector<DevicePass>& passes);
 
   // --- What comes of it.
 
@@ -202,13 +265,20 @@ class FoldWriter {
   bool rows_;
   std::vector<std::size_t> kept_, reduced_;
   std::int64_t pack_ = 1, lanes_ = 32, row_count_ = 1, steps_ = 1, column_packs_ = 0, split_ = 1, chunk_ = 1,
-               cluster_ = 1, stride_ = 1, ahead_ = 1;
+               cluster_ = 1, team_ = 1, stride_ = 1, ahead_ = 1;
   bool keep_ = false, ragged_ = false;
   std::int64_t per_lane_ = 0;                 // packs of a row that a thread keeps; 0 = it keeps none
   std::map<int, std::string> kept_operands_;  // and the registers they are in
+  std::int64_t shared_packs_ = 0;             // of a thread of a team: the last so many are in shared memory
+  std::map<int, std::string> shared_names_;   // of kept operands: a thread's own places there
+  bool in_shared_ = false;                    // of what is kept, the text is about those
+  bool copies_under_way_ = false;             // they have not been waited for
+  std::int64_t blocks_a_processor_ = 0;       // that the shares of a team leave room for; 0 = as it comes
+  std::string meeting_;                       // memory of a team
+  std::int64_t meeting_at_ = 0;               // in 64 bits: where the next exchange has its place
   std::vector<std::string> places_;           // of the dimensions, where the text stands
   std::vector<std::int64_t> row_strides_;
-  std::string lane_, row_, valid_, chunk_name_, step_, it_, q_;
+  std::string lane_, row_, member_, valid_, chunk_name_, step_, it_, q_;
   std::map<int, std::string> let_names_, loaded_;
   std::set<int> divisors_;                  // lets
   std::map<int, std::string> reciprocals_;  // by let

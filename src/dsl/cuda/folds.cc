@@ -54,8 +54,9 @@ FoldWriter::FoldWriter(const KernelProgram& program, const Kernel& kernel, Devic
   split_ = std::min(IntSetting(kernel, "split"), std::max<std::int64_t>(steps_, 1));
   if (split_ > 1) keep_ = false;
   if (rows_ && split_ == 1) cluster_ = IntSetting(kernel, "cluster");
+  if (rows_ && split_ == 1) team_ = IntSetting(kernel, "team");
   if (rows_ && split_ == 1) ahead_ = IntSetting(kernel, "ahead");
-  stride_ = lanes_ * cluster_;  // of the threads that share a row
+  stride_ = lanes_ * cluster_ * team_;  // of the threads that share a row
   chunk_ = (steps_ + split_ - 1) / split_;
   if (chunk_ > 0) split_ = (steps_ + chunk_ - 1) / chunk_;
   places_.resize(loops_.dims.size());
@@ -70,16 +71,21 @@ void FoldWriter::Emit(const std::vector<FoldPass>& given, const Expr& result) {
   const std::vector<DevicePass> passes = DevicePasses(given, reduced_.empty() ? 1 : loops_.Count(true));
   if (split_ > 1) return EmitSplit(passes, result);
   ChooseKept(passes);
-  if (per_lane_ == 0 || RowsABlock() > 1 || !rows_ || AheadBytes() > kSharedBytes) ahead_ = 1;
+  if (per_lane_ == 0 || RowsABlock() > 1 || !rows_ || team_ > 1 || !CopiesPacks() || AheadBytes() > kSharedBytes)
+    ahead_ = 1;
   FindDivisors(result);
+  if (team_ > 1) PrepareMeeting(passes);
   OpenUnit("fold");
   if (per_lane_ > 0) LoadKept();
   if (cluster_ > 1 && ahead_ == 1) out_.Line(out_.Helper("AwaitCluster") + "();");
-  for (const auto& pass : passes) {
-    const auto accumulators = Accumulate(pass);
-    std::vector<std::string> totals;
-    for (std::size_t i = 0; i < pass.items.size(); ++i) totals.push_back(Combine(pass.items[i], accumulators[i]));
-    FinishAll(pass, totals, accumulators);
+  for (std::size_t p = 0; p < passes.size(); ++p) {
+    if (team_ > 1 && p + 1 < passes.size() && IsSumOfPowers(passes[p], passes[p + 1])) {
+      FoldPowers(passes[p], passes[p + 1]);
+      ++p;
+      continue;
+    }
+    const auto accumulators = Accumulate(passes[p]);
+    FinishAll(passes[p], CombineAll(passes[p], accumulators), accumulators);
   }
   if (keeps_axes()) {
     EachStep([&] { StoreElements(result); });
@@ -91,17 +97,20 @@ void FoldWriter::Emit(const std::vector<FoldPass>& given, const Expr& result) {
   // Nobody writes the next row's values before all have read this one's.
   if (cluster_ > 1 && ahead_ > 1) out_.Line(out_.Helper("MeetCluster") + "();");
   if (ahead_ > 1) out_.Close();
-  out_.Launch({.grid_x = (Units() + ahead_ - 1) / ahead_ * cluster_,
+  if (team_ > 1) out_.Call(MemsetStep{.buffer = meeting_});
+  out_.Launch({.grid_x = (Units() + ahead_ - 1) / ahead_ * cluster_ * team_,
                .cluster_x = cluster_,
                .reads = Reads(),
                .writes = {kernel_.target},
-               .shared_bytes = ahead_ > 1 ? AheadBytes() : 0});
+               .scratch_writes = team_ > 1 ? std::vector{meeting_} : std::vector<std::string>(),
+               .shared_bytes = ahead_ > 1 ? AheadBytes() : SharedBytes(),
+               .together = team_});
 }
 
 void FoldWriter::OpenUnit(const std::string& hint) {
   const bool chunked = split_ > 1;
   const std::int64_t rows_a_block = chunked ? 1 : RowsABlock();
-  out_.BeginKernel(hint, rows_ ? lanes_ * rows_a_block : 32 * lanes_);
+  out_.BeginKernel(hint, rows_ ? lanes_ * rows_a_block : 32 * lanes_, static_cast<int>(blocks_a_processor_));
   let_names_.clear();
   reciprocals_.clear();
   loaded_.clear();
@@ -157,6 +166,8 @@ void FoldWriter::OpenUnit(const std::string& hint) {
       out_.CloseWith(";");
       out_.Line(fmt::format("{}({});", fetch_, first));
       out_.Open(fmt::format("for ({0} {1} = {2}; {1} < {3}; ++{1})", index(), row_, first, end_row_));
+    } else if (team_ > 1) {
+      OpenTeam();
     } else if (cluster_ > 1) {
       out_.Line(fmt::format("const int {} = blockIdx.x % {} * {} + threadIdx.x;", lane_, cluster_, lanes_));
       out_.Line(fmt::format("const {} {} = blockIdx.x / {};", index(), row_, cluster_));
@@ -205,6 +216,14 @@ void FoldWriter::ChooseKept(const std::vector<DevicePass>& passes) {
         if (varies && own && (pack_ == 1 || LoadsInPacks(loops_, kernel_, o, pack_))) kept_operands_[node.buffer];
       });
     }
+  }
+  if (team_ > 1 && !kept_operands_.empty()) {
+    if (ShareOut(per_lane)) {
+      per_lane_ = per_lane;
+    } else {
+      kept_operands_.clear();
+    }
+    return;
   }
   if (kept_operands_.empty() ||
       per_lane * pack_ * static_cast<std::int64_t>(kept_operands_.size()) > MostKept(rows_ ? lanes_ : 32 * lanes_)) {
@@ -258,6 +277,7 @@ void FoldWriter::FetchAhead() {
 }
 
 void FoldWriter::LoadKept() {
+  if (team_ > 1) return LoadShares();
   for (auto& [operand, name] : kept_operands_) {
     name = out_.Fresh(out_.BufferName(kernel_.operands[static_cast<std::size_t>(operand)].buffer) + "_row");
     out_.Line(fmt::format("{} {}[{}];", PackType(operand), name, per_lane_));
@@ -281,7 +301,14 @@ void FoldWriter::LoadPacks(const std::vector<Expr>& exprs) {
     });
   }
   for (const int operand : used) {
-    if (per_lane_ > 0 && kept_operands_.contains(operand)) continue;
+    if (per_lane_ > 0 && kept_operands_.contains(operand)) {
+      if (!in_shared_) continue;
+      loaded_[operand] =
+          out_.Fresh(out_.BufferName(kernel_.operands[static_cast<std::size_t>(operand)].buffer) + "_pack");
+      out_.Line(fmt::format("const {} {} = {}[{} * {}];", PackType(operand), loaded_.at(operand),
+                            shared_names_.at(operand), step_, lanes_));
+      continue;
+    }
     if (!LoadsInPacks(loops_, kernel_, static_cast<std::size_t>(operand), pack_)) continue;
     const std::string name =
         out_.Fresh(out_.BufferName(kernel_.operands[static_cast<std::size_t>(operand)].buffer) + "_pack");
@@ -297,7 +324,13 @@ std::string FoldWriter::LoadText(const ExprNode& load, const std::string& elemen
     return !rows_ && pack_ > 1 ? fmt::format("{}[{}]", name, element) : name;
   }
   const int buffer = kernel_.operands[static_cast<std::size_t>(load.buffer)].buffer;
-  if (per_lane_ > 0 && !step_.empty()) {
+  if (in_shared_ && !loaded_.contains(load.buffer)) {
+    if (const auto it = shared_names_.find(load.buffer); it != shared_names_.end()) {
+      return LoadedText(out_, buffer,
+                        fmt::format("{}[{} * {}].at[{}]", it->second, step_, lanes_, element.empty() ? "0" : element));
+    }
+  }
+  if (per_lane_ > 0 && !in_shared_ && !step_.empty()) {
     if (const auto it = kept_operands_.find(load.buffer); it != kept_operands_.end())
       return LoadedText(out_, buffer, fmt::format("{}[{}].at[{}]", it->second, step_, element.empty() ? "0" : element));
   }

@@ -179,6 +179,47 @@ __device__ T FoldCluster(T value, T* slots) {
   return all;
 }
 )"},
+    {"NextNumber", "", R"(// Numbers the blocks in the order in which they begin.
+__device__ int NextNumber(long* counter) {
+  __shared__ int number;
+  if (threadIdx.x == 0) number = static_cast<int>(atomicAdd(reinterpret_cast<unsigned*>(counter), 1u));
+  __syncthreads();
+  return number;
+}
+)"},
+    {"Tell", "",
+     R"(// Puts a value where other blocks look for it, 32 bits at a time, each beside a mark that it is there: `to` held zeros.
+template <class T>
+__device__ void Tell(long* to, const T& value) {
+  unsigned words[sizeof(T) / 4];
+  memcpy(words, &value, sizeof(T));
+#pragma unroll
+  for (int i = 0; i < sizeof(T) / 4; ++i)
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to + i), "l"(1ull << 32 | words[i]) : "memory");
+}
+)"},
+    {"Hear", "Tell", R"(// Waits for what another block tells.
+template <class T>
+__device__ T Hear(const long* from) {
+  constexpr int kWords = sizeof(T) / 4;
+  unsigned long long marked[kWords];
+  bool there;
+  do {
+    there = true;
+#pragma unroll
+    for (int i = 0; i < kWords; ++i)
+      asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(marked[i]) : "l"(from + i) : "memory");
+#pragma unroll
+    for (int i = 0; i < kWords; ++i) there &= marked[i] >> 32 == 1;
+  } while (!there);
+  unsigned words[kWords];
+#pragma unroll
+  for (int i = 0; i < kWords; ++i) words[i] = static_cast<unsigned>(marked[i]);
+  T value;
+  memcpy(&value, words, sizeof(T));
+  return value;
+}
+)"},
     {"CopyAhead", "", R"(// Begins to copy 4, 8 or 16 bytes to shared memory; they are there after WaitForCopies.
 template <class T>
 __device__ void CopyAhead(T* to, const T* from) {
@@ -239,7 +280,7 @@ constexpr std::string_view kReserved[] = {
     // ours
     "Max", "Min", "Sign", "FloorDiv", "FloorMod", "Pack", "Adds", "Multiplies", "Larger", "Smaller", "Either", "Both",
     "Fold", "Place", "FirstLarger", "FirstSmaller", "FoldCluster", "MeetCluster", "ArriveCluster", "AwaitCluster",
-    "Across", "CopyAhead", "WaitForCopies"};
+    "Across", "CopyAhead", "WaitForCopies", "NextNumber", "Tell", "Hear", "memcpy", "atomicAdd"};
 
 constexpr std::int64_t kMostInt = std::int64_t{1} << 31;
 
@@ -436,6 +477,7 @@ void DeviceWriter::Launch(const LaunchShape& shape) {
   step.block = {threads_, 1, 1};
   step.cluster = {shape.cluster_x, 1, 1};
   step.shared_bytes = shape.shared_bytes;
+  step.together = shape.together;
   std::string parameters;
   for (const auto& [name, map] : shape.maps) {
     parameters += fmt::format("{}const __grid_constant__ TensorMap {}", parameters.empty() ? "" : ", ", name);

@@ -65,6 +65,7 @@ class DeviceWriter {
     std::vector<int> reads, writes;                               // buffers of the program
     std::vector<std::string> scratch_reads, scratch_writes;       // by the names that Scratch gave
     std::int64_t shared_bytes = 0;                                // dynamic
+    std::int64_t together = 1;                                    // blocks that wait for each other
     bool prepare = false;                                         // on parameters, once
     std::vector<std::pair<std::string, TensorMapArgument>> maps;  // the first parameters, by name
   };

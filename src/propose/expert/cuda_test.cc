@@ -130,13 +130,32 @@ TEST_F(CudaExpertTest, AVarianceIsFoldedInThePassOfItsMean) {
   EXPECT_EQ(built.launches.size(), 3u);
 }
 
-TEST_F(CudaExpertTest, ALongRowOfASoftmaxIsSharedByACluster) {
+// Registers and shared memory of sixteen blocks keep it: each element is read once, and three blocks are on a
+// multiprocessor.
+TEST_F(CudaExpertTest, ALongRowOfASoftmaxIsKeptByATeam) {
   const auto built =
       Build(In("x", "[1024, 393216]") + "," + In("y", "[1024, 393216]", "output"),
             R"({"op": "_softmax", "args": {"self": "%x", "dim": 1, "half_to_float": false}, "outputs": ["y"]})");
   ASSERT_EQ(built.launches.size(), 1u);
-  EXPECT_EQ(std::get<LaunchStep>(built.plan.steps[0]).cluster[0], 8);
-  EXPECT_EQ(built.launches[0].instructions.at("LDG.128"), 24);
+  ASSERT_EQ(built.plan.steps.size(), 2u);
+  EXPECT_EQ(std::get<MemsetStep>(built.plan.steps[0]).byte, 0);  // where the blocks meet
+  const auto& launch = std::get<LaunchStep>(built.plan.steps[1]);
+  EXPECT_EQ(launch.together, 16);
+  EXPECT_EQ(launch.grid[0], 16 * 1024);
+  EXPECT_EQ(cuda::OccupancyOf(built.launches[0], launch.block[0], launch.shared_bytes).blocks, 3);
+  EXPECT_EQ(built.launches[0].instructions.at("LDG.128"), 12);
+  EXPECT_TRUE(built.launches[0].instructions.contains("LDGSTS"));
+  EXPECT_EQ(built.launches[0].spill_load_bytes, 0);
+}
+
+TEST_F(CudaExpertTest, AGroupOfManyChannelsIsKeptByATeam) {
+  const auto built =
+      Build(In("x", "[112, 64, 512, 512]") + "," + In("w", "[64]", "parameter") + "," + In("b", "[64]", "parameter") +
+                "," + In("y", "[112, 64, 512, 512]", "output"),
+            R"({"op": "group_norm", "args": {"input": "%x", "num_groups": 8, "weight": "%w", "bias": "%b", "eps": 1e-5,
+          "cudnn_enabled": false}, "outputs": ["y"]})");
+  ASSERT_EQ(built.launches.size(), 1u);
+  EXPECT_EQ(std::get<LaunchStep>(built.plan.steps[1]).together, 52);
   EXPECT_EQ(built.launches[0].spill_load_bytes, 0);
 }
 

@@ -188,6 +188,14 @@ class Builder {
       Refuse(where, "a grid has at most 65535 blocks along y and z");
     } else if (OccupancyOf(facts, threads, launch.shared_bytes, limits_).blocks == 0) {
       Refuse(where, fmt::format("{} threads of {} registers do not fit a multiprocessor", threads, facts.registers));
+    } else if (const std::int64_t most =
+                   limits_.multiprocessors *
+                   static_cast<std::int64_t>(OccupancyOf(facts, threads, launch.shared_bytes, limits_).blocks);
+               launch.together > most) {
+      Refuse(where,
+             fmt::format(
+                 "{} blocks of '{}' wait for each other, and a device holds {} of them at once: it would never end",
+                 launch.together, launch.kernel, most));
     }
     Arguments(where, launch, facts, preparing);
     return &facts;

@@ -108,6 +108,14 @@ TEST_F(BuiltPlanTest, ALaunchThatTheDeviceCannotTakeIsRefused) {
   launch().shared_bytes = 228 << 10;
   EXPECT_EQ(Refusal(), "/steps/0: 233472 bytes of shared memory (0 static, 233472 dynamic): 232448 is the most");
   launch().shared_bytes = 0;
+  launch().grid = {4096, 1, 1};
+  launch().together = 132 * 8;
+  EXPECT_EQ(Refusal(), "built");
+  launch().together = 132 * 8 + 1;
+  EXPECT_EQ(Refusal(),
+            "/steps/0: 1057 blocks of 'scale' wait for each other, and a device holds 1056 of them at once: it would "
+            "never end");
+  launch().together = 1;
   launch().kernel = "scala";
   EXPECT_EQ(Refusal(),
             "/steps/0: scale.cu has no kernel 'scala'; did you mean 'scale'?; an extern \"C\" kernel keeps its name");

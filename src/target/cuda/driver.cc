@@ -111,6 +111,7 @@ struct Api {
   int (*module_unload)(void* module);
   int (*module_function)(void** function, void* module, const char* name);
   int (*function_set)(void* function, int attribute, int value);
+  int (*function_blocks)(int* blocks, void* function, int threads, std::size_t shared_bytes);
   int (*launch)(const LaunchConfig* config, void* function, void** parameters, void** extra);
   int (*encode_tiled)(TensorMap* map, int type, unsigned rank, void* address, const std::uint64_t* extents,
                       const std::uint64_t* strides, const unsigned* box, const unsigned* element_strides,
@@ -153,14 +154,16 @@ Result<Api> OpenApi() {
       load("cuEventRecord", api.event_record) && load("cuEventSynchronize", api.event_wait) &&
       load("cuEventElapsedTime", api.event_elapsed) && load("cuModuleLoadData", api.module_load) &&
       load("cuModuleUnload", api.module_unload) && load("cuModuleGetFunction", api.module_function) &&
-      load("cuFuncSetAttribute", api.function_set) && load("cuLaunchKernelEx", api.launch) &&
-      load("cuStreamQuery", api.stream_query) && load("cuCtxSynchronize", api.context_wait) &&
-      load("cuMemHostAlloc", api.host_allocate) && load("cuCtxGetLimit", api.get_limit) &&
-      load("cuCtxResetPersistingL2Cache", api.reset_persisting) && load("cuLaunchHostFunc", api.host_function) &&
-      load("cuTensorMapEncodeTiled", api.encode_tiled) && load("cuStreamBeginCapture_v2", api.capture_begin) &&
-      load("cuStreamEndCapture", api.capture_end) && load("cuGraphInstantiateWithFlags", api.graph_instantiate) &&
-      load("cuGraphLaunch", api.graph_launch) && load("cuGraphDestroy", api.graph_destroy) &&
-      load("cuGraphExecDestroy", api.exec_destroy) && load("cuGetErrorName", api.error_name);
+      load("cuFuncSetAttribute", api.function_set) &&
+      load("cuOccupancyMaxActiveBlocksPerMultiprocessor", api.function_blocks) &&
+      load("cuLaunchKernelEx", api.launch) && load("cuStreamQuery", api.stream_query) &&
+      load("cuCtxSynchronize", api.context_wait) && load("cuMemHostAlloc", api.host_allocate) &&
+      load("cuCtxGetLimit", api.get_limit) && load("cuCtxResetPersistingL2Cache", api.reset_persisting) &&
+      load("cuLaunchHostFunc", api.host_function) && load("cuTensorMapEncodeTiled", api.encode_tiled) &&
+      load("cuStreamBeginCapture_v2", api.capture_begin) && load("cuStreamEndCapture", api.capture_end) &&
+      load("cuGraphInstantiateWithFlags", api.graph_instantiate) && load("cuGraphLaunch", api.graph_launch) &&
+      load("cuGraphDestroy", api.graph_destroy) && load("cuGraphExecDestroy", api.exec_destroy) &&
+      load("cuGetErrorName", api.error_name);
   if (!all)
     return Fail(ErrorKind::kDevice, fmt::format("{} is older than CUDA 12.0: install a newer driver", library->path()));
   if (const int code = api.init(0)) {
@@ -539,6 +542,18 @@ Try<std::vector<LoadedPlan::Step>> LoadedPlan::Steps(const std::vector<PlanStep>
     HONE_CUDA(module_function, &one.function, modules_[launch.source], symbols[launches++].c_str());
     if (launch.shared_bytes > kOrdinaryShared)
       HONE_CUDA(function_set, one.function, kMaxDynamicShared, static_cast<int>(launch.shared_bytes));
+    if (launch.together > 1) {
+      int blocks = 0;
+      const std::int64_t threads = launch.block[0] * launch.block[1] * launch.block[2];
+      HONE_CUDA(function_blocks, &blocks, one.function, static_cast<int>(threads),
+                static_cast<std::size_t>(launch.shared_bytes));
+      if (const std::int64_t most = std::int64_t{blocks} * context_.device().multiprocessors; launch.together > most) {
+        constexpr int kTooLarge = 720;  // CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
+        return tl::unexpected<Failure>(
+            Failure{kTooLarge, fmt::format("{} blocks of '{}' wait for each other, and this device holds {} at once",
+                                           launch.together, launch.kernel, most)});
+      }
+    }
     for (std::size_t d = 0; d < 3; ++d) {
       one.config.grid[d] = static_cast<unsigned>(launch.grid[d]);
       one.config.block[d] = static_cast<unsigned>(launch.block[d]);

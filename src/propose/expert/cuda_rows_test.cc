@@ -1,0 +1,244 @@
+// Rows that a team of blocks keeps: every kind of them compiles and fits the device, and computes what the program
+// says. The latter is skipped where there is no device.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <random>
+
+#include "base/files.h"
+#include "dsl/lower.h"
+#include "dsl/testing/interpreter.h"
+#include "target/cuda/built_plan.h"
+#include "target/cuda/driver.h"
+#include "target/cuda/nvrtc.h"
+
+namespace hone {
+namespace {
+
+using dsl::KernelBuffer;
+using dsl::KernelProgram;
+
+// Rows that divide into the team's threads and rows that do not, in packs of four and of one, of one operand and two,
+// of f32 and f64; statistics in one pass and in two; a row in registers alone, and one that is kept nowhere.
+constexpr std::string_view kPrograms[] = {
+    "input x: f32[9, 6144]\noutput y: f32[9, 6144]\ny = softmax(x * 3) over [1] with {lanes: 128, team: 3}",
+    "input x: f32[9, 6100]\noutput y: f32[9, 6100]\ny = softmax log(x) over [1] with {lanes: 128, team: 5}",
+    "input x: f32[9, 6101]\noutput y: f32[9, 6101]\ny = softmax(x) over [1] with {lanes: 256, team: 2} -> it + x",
+    "input x: f32[9, 6100]\ninput r: f32[9, 6100]\nparam g: f32[6100]\noutput y: f32[9, 6100]\n"
+    "y = norm(x + r) over [1] with {lanes: 128, team: 4}\n  let m = mean(it)\n  let v = mean(square(it - m))\n"
+    "  -> (it - m) * rsqrt(v + 1e-5) * g",
+    "input x: f32[4, 6, 40, 64]\nparam g: f32[6]\noutput y: f32[4, 6, 40, 64]\nview v = x: [4, 2, 3, 2560] strides "
+    "[15360, 7680, 2560, 1]\nview w = g: [2, 3, 1] strides [3, 1, 0]\ny: [4, 6, 40, 64] = norm(v) over [2, 3] with "
+    "{lanes: 128, team: 3}\n  let m = mean(it)\n  let d = mean(square(it - m))\n  -> (it - m) * rsqrt(d + 1e-5) * w",
+    "input x: f32[9, 70001]\noutput y: f32[9, 70001]\ny = norm(x) over [1] with {lanes: 256, team: 7, pack: 1}\n"
+    "  let s = sum(abs(it))\n  let t = max_over(it)\n  -> it / s + t",
+    "input x: f64[9, 6100]\noutput y: f64[9, 6100]\ny = norm(x) over [1] with {lanes: 128, team: 4, pack: 2}\n"
+    "  let m = mean(it)\n  let v = mean(square(it - m))\n  -> (it - m) * rsqrt(v + 1e-5)",
+    "input x: f32[9, 512]\noutput y: f32[9, 512]\ny = norm(x) over [1] with {lanes: 128, team: 8}\n"
+    "  let s = sum(it * it)\n  let t = min_over(it)\n  -> it / s + t",
+    "input x: f32[9, 6100]\noutput y: f32[9, 6100]\ny = norm(x) over [1] with {keep: no, lanes: 128, team: 4}\n"
+    "  let s = sum(abs(it))\n  -> it / s",
+    "input x: f32[9, 6100]\noutput y: f32[9]\ny = reduce sum(x) over [1] with {lanes: 128, team: 4}",
+};
+constexpr std::string_view kHalf =
+    "input x: f16[9, 6100]\noutput y: f16[9, 6100]\ny = softmax(x) over [1] with {lanes: 128, team: 4}";
+
+class CudaRowsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto version = cuda::NvrtcVersion(); !version) GTEST_SKIP() << version.error().message;
+    folder_ = std::make_unique<TempDirectory>(*TempDirectory::Create("cuda_rows"));
+    setenv("HONE_CACHE", folder_->path().c_str(), 1);
+  }
+  void TearDown() override { unsetenv("HONE_CACHE"); }
+
+  static std::variant<KernelProgram, dsl::Complaint> Lowered(std::string_view text) {
+    return dsl::Lower(fmt::format("program rows\n{}\n", text), nullptr, {.device = dsl::Device::kCuda});
+  }
+
+  static cuda::BuiltPlan Build(const KernelProgram& program) {
+    Problem problem;
+    for (const auto& buffer : program.buffers) {
+      if (buffer.home == KernelBuffer::Home::kIntermediate) continue;
+      problem.tensors.push_back({.name = buffer.name,
+                                 .shape = buffer.shape,
+                                 .dtype = buffer.dtype,
+                                 .role = buffer.home == KernelBuffer::Home::kInput       ? Role::kInput
+                                         : buffer.home == KernelBuffer::Home::kParameter ? Role::kParameter
+                                                                                         : Role::kOutput});
+    }
+    auto built = cuda::BuildPlan(dsl::EmitCuda(program), problem);
+    EXPECT_TRUE(built) << built.error().message;
+    const auto* refusal = std::get_if<cuda::PlanRefusal>(&*built);
+    EXPECT_EQ(refusal, nullptr) << refusal->where << ": " << refusal->message << "\n" << refusal->log;
+    return refusal ? cuda::BuiltPlan{} : std::get<cuda::BuiltPlan>(std::move(*built));
+  }
+
+  std::unique_ptr<TempDirectory> folder_;
+};
+
+TEST_F(CudaRowsTest, EveryKindOfTeamCompilesAndFits) {
+  std::vector<std::string_view> programs(std::begin(kPrograms), std::end(kPrograms));
+  programs.push_back(kHalf);
+  for (const auto text : programs) {
+    SCOPED_TRACE(text);
+    const auto lowered = Lowered(text);
+    ASSERT_TRUE(std::holds_alternative<KernelProgram>(lowered)) << ToString(std::get<dsl::Complaint>(lowered));
+    const auto built = Build(std::get<KernelProgram>(lowered));
+    ASSERT_EQ(built.plan.steps.size(), 2u);
+    EXPECT_GT(std::get<LaunchStep>(built.plan.steps[1]).together, 1);
+    EXPECT_EQ(built.launches.at(0).spill_load_bytes, 0);
+  }
+}
+
+TEST_F(CudaRowsTest, ATeamThatCannotMeetIsRefusedInALine) {
+  const auto complaint = [&](std::string_view with, std::string_view axis = "1") {
+    const auto lowered = Lowered(fmt::format(
+        "input x: f32[64, 6000]\noutput y: f32[64, 6000]\ny = softmax(x) over [{}] with {{{}}}", axis, with));
+    const auto* said = std::get_if<dsl::Complaint>(&lowered);
+    return said ? said->message : std::string("taken");
+  };
+  EXPECT_EQ(complaint("lanes: 128, team: 4"), "taken");
+  EXPECT_NE(complaint("lanes: 64, team: 4").find("128 lanes or more"), std::string::npos);
+  EXPECT_NE(complaint("lanes: 128, team: 130").find("130 lanes or more"), std::string::npos);
+  EXPECT_NE(complaint("lanes: 128, team: 4, split: 2").find("no teams"), std::string::npos);
+  EXPECT_NE(complaint("lanes: 128, team: 4, cluster: 2").find("a cluster or a team"), std::string::npos);
+  EXPECT_NE(complaint("lanes: 128, team: 4, ahead: 4").find("fetches none ahead"), std::string::npos);
+  EXPECT_NE(complaint("lanes: 16, team: 4", "0").find("innermost dimension is not folded"), std::string::npos);
+}
+
+class RowsOnDeviceTest : public CudaRowsTest {
+ protected:
+  void SetUp() override {
+    CudaRowsTest::SetUp();
+    if (IsSkipped()) return;
+    if (const auto devices = cuda::FindDevices(); !devices) GTEST_SKIP() << devices.error().message;
+    auto context = cuda::Context::Open(0);
+    ASSERT_TRUE(context) << context.error().message;
+    context_ = std::move(*context);
+  }
+
+  // What the device makes of the values, twice over the same memory and once as a graph; buffers by their numbers.
+  std::vector<std::vector<double>> Run(const KernelProgram& program, const std::vector<std::vector<double>>& values) {
+    const auto built = Build(program);
+    auto plan = cuda::LoadedPlan::Load(*context_, built);
+    EXPECT_TRUE(plan) << plan.error().message;
+    EXPECT_TRUE((*plan)->FillBuffers(0xff));
+    std::vector<cuda::LoadedPlan::Binding> bindings;
+    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+      const KernelBuffer& buffer = program.buffers[b];
+      const auto bytes = ElementCount(buffer.shape) * static_cast<std::int64_t>(Bytes(buffer.dtype));
+      const auto address = context_->Allocate(bytes);
+      EXPECT_TRUE(address) << address.error().message;
+      bindings.push_back({buffer.name, *address, bytes, buffer.dtype});
+      std::vector<char> memory(static_cast<std::size_t>(bytes), '\xff');
+      for (std::size_t i = 0; i < values[b].size(); ++i) {
+        const auto single = static_cast<float>(values[b][i]);
+        if (buffer.dtype == DType::kF64) {
+          std::memcpy(&memory[8 * i], &values[b][i], 8);
+        } else {
+          std::memcpy(&memory[4 * i], &single, 4);
+        }
+      }
+      EXPECT_TRUE(context_->CopyIn(*address, memory.data(), bytes));
+    }
+    EXPECT_TRUE((*plan)->Prepare({}));
+    const auto bound = (*plan)->Bind(bindings);
+    EXPECT_TRUE(bound) << bound.error().message;
+    EXPECT_TRUE((*plan)->Run(*bound));
+    EXPECT_TRUE((*plan)->Run(*bound));
+    const auto replayed = (*plan)->RunGraph(*bound);
+    EXPECT_TRUE(replayed) << replayed.error().message;
+    const auto done = context_->Wait();
+    EXPECT_TRUE(done) << done.error().message;
+    std::vector<std::vector<double>> got(program.buffers.size());
+    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+      std::vector<char> memory(static_cast<std::size_t>(bindings[b].bytes));
+      EXPECT_TRUE(context_->CopyOut(memory.data(), bindings[b].address, bindings[b].bytes));
+      EXPECT_TRUE(context_->Wait());
+      got[b].resize(static_cast<std::size_t>(ElementCount(program.buffers[b].shape)));
+      for (std::size_t i = 0; i < got[b].size(); ++i) {
+        float single = 0;
+        if (program.buffers[b].dtype == DType::kF64) {
+          std::memcpy(&got[b][i], &memory[8 * i], 8);
+        } else {
+          std::memcpy(&single, &memory[4 * i], 4);
+          got[b][i] = single;
+        }
+      }
+      context_->Free(bindings[b].address);
+    }
+    return got;
+  }
+
+  std::unique_ptr<cuda::Context> context_;
+};
+
+TEST_F(RowsOnDeviceTest, ATeamComputesWhatItsProgramSays) {
+  std::mt19937 random(5);
+  for (const auto text : kPrograms) {
+    SCOPED_TRACE(text);
+    const auto lowered = Lowered(text);
+    const auto& program = std::get<KernelProgram>(lowered);
+    std::vector<std::vector<double>> values(program.buffers.size());
+    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+      if (program.buffers[b].home > KernelBuffer::Home::kParameter) continue;
+      values[b].resize(static_cast<std::size_t>(ElementCount(program.buffers[b].shape)));
+      for (double& value : values[b]) value = static_cast<double>(static_cast<int>(random() % 4096) - 1024) / 512;
+    }
+    const auto got = Run(program, values);
+    dsl::testing::Interpreter(program, values).Run();
+    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+      if (program.buffers[b].home != KernelBuffer::Home::kOutput) continue;
+      double size = 0;
+      for (const double want : values[b]) size += std::fabs(want) / static_cast<double>(values[b].size());
+      int wrong = 0;
+      for (std::size_t i = 0; i < values[b].size() && wrong < 3; ++i) {
+        const double want = values[b][i], is = got[b][i];
+        if (std::fabs(is - want) <= 1e-5 * (size + std::fabs(want))) continue;
+        ++wrong;
+        ADD_FAILURE() << program.buffers[b].name << "[" << i << "] is " << is << ", not " << want;
+      }
+    }
+  }
+}
+
+// The parts of a row that hold minus infinity weigh nothing; a NaN or infinity is in its whole row and in no other.
+TEST_F(RowsOnDeviceTest, ExtremesOfASoftmaxStayInTheirRows) {
+  constexpr std::size_t kWidth = 6144;
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  const auto lowered = Lowered(kPrograms[0]);
+  const auto& program = std::get<KernelProgram>(lowered);
+  std::vector<std::vector<double>> values(program.buffers.size());
+  auto& x = values[0];
+  x.assign(9 * kWidth, -200);
+  x[5] = std::nan("");                                                                        // row 0
+  x[kWidth + 5000] = kInf;                                                                    // row 1
+  std::fill(x.begin() + 2 * kWidth, x.begin() + 3 * kWidth, -kInf);                           // row 2
+  for (std::size_t i = 0; i < kWidth; ++i) x[3 * kWidth + i] = i / 512 % 3 == 1 ? 0 : -kInf;  // one block's of row 3
+  const auto y = Run(program, values)[1];
+  for (std::size_t i = 0; i < 3 * kWidth; ++i) ASSERT_TRUE(std::isnan(y[i])) << i;
+  for (std::size_t i = 3 * kWidth; i < 4 * kWidth; ++i)
+    ASSERT_NEAR(y[i] * kWidth / 3, i % kWidth / 512 % 3 == 1, 1e-5) << i;
+  for (std::size_t i = 4 * kWidth; i < 9 * kWidth; ++i) ASSERT_NEAR(y[i] * kWidth, 1, 1e-5) << i;
+}
+
+TEST_F(RowsOnDeviceTest, MoreBlocksThanTheDeviceHoldsAreRefusedBeforeTheyHang) {
+  const auto lowered = Lowered(kPrograms[0]);
+  const auto& program = std::get<KernelProgram>(lowered);
+  auto built = Build(program);
+  std::get<LaunchStep>(built.plan.steps[1]).together = 1 << 20;
+  auto plan = cuda::LoadedPlan::Load(*context_, built);
+  ASSERT_TRUE(plan) << plan.error().message;
+  const auto bound = (*plan)->Bind({});
+  ASSERT_FALSE(bound);
+  EXPECT_NE(bound.error().message.find("wait for each other"), std::string::npos) << bound.error().message;
+}
+
+}  // namespace
+}  // namespace hone
