@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "evaluate/device_room.h"
-#include "evaluate/trial_memory.h"
 
 namespace hone {
 namespace {
@@ -44,11 +43,10 @@ class DeviceTrial::Slots : public TimedSlots {
       const Tensor& tensor = trial_.input(i);
       const auto count = static_cast<std::uint64_t>(ElementCount(tensor.shape));
       if (count == 0 || std::holds_alternative<FromFile>(tensor.generator)) continue;
-      const auto length = std::clamp<std::uint64_t>(count / 64, 1, 2048);
-      const auto begin = static_cast<std::int64_t>(random() % (count - length + 1));
+      const auto [begin, length] = RunToDisturb(count, random);
       const auto drawing = DrawingOf(tensor, trial_.seed_ + kOtherSeeds + random() % kOtherSeeds, i, {});
-      HONE_TRY(trial_.kernels_->Draw(tensor, drawing, trial_.Input(slot, i), begin,
-                                     begin + static_cast<std::int64_t>(length)));
+      HONE_TRY(trial_.kernels_->Draw(tensor, drawing, trial_.Input(slot, i), static_cast<std::int64_t>(begin),
+                                     static_cast<std::int64_t>(begin + length)));
     }
     for (std::size_t o = 0; o < trial_.outputs(); ++o)
       HONE_TRY(trial_.kernels_->Spoil(trial_.output(o), trial_.Output(slot, o), random()));
@@ -85,22 +83,21 @@ class DeviceTrial::Slots : public TimedSlots {
 
 Result<std::unique_ptr<DeviceTrial>> DeviceTrial::Create(const Graph& graph, std::uint64_t seed) {
   auto context = HONE_TRY(FromDevice(cuda::Context::Open(0)));
-  auto trial = std::unique_ptr<DeviceTrial>(new DeviceTrial(graph, std::move(context), seed));
-  HONE_TRY(trial->SetUp());
+  TrialLayout layout = LayOut(graph.problem(), context->device().l2_bytes / 2, kAlignment);
+  const std::int64_t input_bytes = layout.input_bytes, output_bytes = layout.output_bytes;
+  auto trial = std::unique_ptr<DeviceTrial>(new DeviceTrial(graph, std::move(layout), std::move(context), seed));
+  HONE_TRY(trial->SetUp(input_bytes, output_bytes));
   return trial;
 }
 
-DeviceTrial::DeviceTrial(const Graph& graph, std::unique_ptr<cuda::Context> context, std::uint64_t seed)
-    : graph_(graph), seed_(seed), context_(std::move(context)), heap_(std::make_unique<DeviceHeap>(*context_)) {
-  const auto tensors = graph.problem().Inputs();
-  for (std::size_t i = 0; i < tensors.size(); ++i)
-    (tensors[i]->role == Role::kInput ? input_index_ : parameter_index_).push_back(i);
-  for (const Tensor& tensor : graph.problem().tensors) problem_bytes_ += tensor.bytes();
-}
+DeviceTrial::DeviceTrial(const Graph& graph, TrialLayout layout, std::unique_ptr<cuda::Context> context,
+                         std::uint64_t seed)
+    : Trial(graph, std::move(layout), seed),
+      context_(std::move(context)),
+      heap_(std::make_unique<DeviceHeap>(*context_)) {}
 
-Result<void> DeviceTrial::SetUp() {
-  std::int64_t input_bytes = 0, output_bytes = 0, expected_bytes = 0;
-  setup_ = LayOut(graph_.problem(), context_->device().l2_bytes / 2, kAlignment, input_bytes, output_bytes);
+Result<void> DeviceTrial::SetUp(std::int64_t input_bytes, std::int64_t output_bytes) {
+  std::int64_t expected_bytes = 0;
   setup_.kernels = HONE_TRY(CompileWorkerKernels(ArchOf(context_->device())));
   setup_.input_bytes = input_bytes;
   setup_.output_bytes = output_bytes;
@@ -130,11 +127,6 @@ Result<void> DeviceTrial::SetUp() {
   return {};
 }
 
-void DeviceTrial::Renew(std::uint64_t seed) {
-  seed_ = seed;
-  for (auto& drawn : drawn_) drawn.reset();
-}
-
 Result<void> DeviceTrial::DrawTensor(std::size_t which, std::uint64_t seed, const hone::Draw& draw, cuda::Address to) {
   const Tensor& tensor = *graph_.problem().Inputs()[which];
   if (!std::holds_alternative<FromFile>(tensor.generator))
@@ -161,10 +153,8 @@ void DeviceTrial::MakeRoom() {
   }
 }
 
-Result<std::shared_ptr<const DrawnInputs>> DeviceTrial::Draw(std::size_t which) {
-  if (drawn_[which]) return drawn_[which];
+Result<std::shared_ptr<const DrawnInputs>> DeviceTrial::MakeDraw(const DrawSpec& spec) {
   MakeRoom();
-  const DrawSpec& spec = DrawSpecOf(which);
   auto drawn = std::make_shared<Drawn>(spec);
   const auto tensors = graph_.problem().Inputs();
   std::vector<cuda::Address> addresses;
@@ -180,18 +170,23 @@ Result<std::shared_ptr<const DrawnInputs>> DeviceTrial::Draw(std::size_t which) 
     HONE_TRY(FromDevice(context_->Wait()));
     heap_->Trim();
   }
-  drawn_[which] = std::move(drawn);
-  return drawn_[which];
+  return drawn;
 }
 
 Result<void> DeviceTrial::Load(const DrawnInputs& drawn, std::size_t slot) {
   const auto& values = static_cast<const Drawn&>(drawn).values;
   for (std::size_t i = 0; i < inputs(); ++i)
     HONE_TRY(FromDevice(context_->Copy(Input(slot, i), values[input_index_[i]].address(), input(i).bytes())));
+  HONE_TRY(LoadParameters(drawn));
+  return FromDevice(context_->Wait());
+}
+
+Result<void> DeviceTrial::LoadParameters(const DrawnInputs& drawn) {
+  const auto& values = static_cast<const Drawn&>(drawn).values;
   for (std::size_t p = 0; p < parameter_index_.size(); ++p)
     HONE_TRY(FromDevice(context_->Copy(At(inputs_at_, setup_.parameter_places[p]),
                                        values[parameter_index_[p]].address(), setup_.parameters[p].bytes())));
-  return FromDevice(context_->Wait());
+  return {};
 }
 
 Result<void> DeviceTrial::FillRedZones(cuda::Address base, const Place& place) {
@@ -259,15 +254,12 @@ Result<std::optional<ChangedInput>> DeviceTrial::FindChangedInput(const DrawnInp
 }
 
 Result<std::unique_ptr<TimedSlots>> DeviceTrial::StartTiming(const DrawnInputs& parameters) {
-  const auto& values = static_cast<const Drawn&>(parameters).values;
   for (std::size_t slot = 0; slot < slots(); ++slot) {
     for (std::size_t i = 0; i < inputs(); ++i)
       HONE_TRY(DrawTensor(input_index_[i], seed_ + kUnjudgedSeed + slot, {}, Input(slot, i)));
     HONE_TRY(Poison(slot, kPoison));
   }
-  for (std::size_t p = 0; p < parameter_index_.size(); ++p)
-    HONE_TRY(FromDevice(context_->Copy(At(inputs_at_, setup_.parameter_places[p]),
-                                       values[parameter_index_[p]].address(), setup_.parameters[p].bytes())));
+  HONE_TRY(LoadParameters(parameters));
   HONE_TRY(FromDevice(context_->Wait()));
   return std::unique_ptr<TimedSlots>(std::make_unique<Slots>(*this));
 }

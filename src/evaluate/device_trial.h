@@ -24,9 +24,6 @@ class DeviceTrial : public Trial {
   static Result<std::unique_ptr<DeviceTrial>> Create(const Graph& graph, std::uint64_t seed);
 
   const cuda::Device& device() const { return context_->device(); }
-  Result<std::shared_ptr<const DrawnInputs>> Draw(std::size_t which) override;
-  std::shared_ptr<const DrawnInputs> AtHand(std::size_t which) const override { return drawn_[which]; }
-  void Renew(std::uint64_t seed) override;
   int input_descriptor() const override { return input_memory_->descriptor(); }
   int output_descriptor() const override { return output_memory_->descriptor(); }
   Result<void> Load(const DrawnInputs& drawn, std::size_t slot) override;
@@ -45,8 +42,9 @@ class DeviceTrial : public Trial {
  private:
   struct Drawn;
   class Slots;
-  DeviceTrial(const Graph& graph, std::unique_ptr<cuda::Context> context, std::uint64_t seed);
-  Result<void> SetUp();
+  DeviceTrial(const Graph& graph, TrialLayout layout, std::unique_ptr<cuda::Context> context, std::uint64_t seed);
+  Result<void> SetUp(std::int64_t input_bytes, std::int64_t output_bytes);
+  Result<std::shared_ptr<const DrawnInputs>> MakeDraw(const DrawSpec& spec) override;
   // One tensor of Problem::Inputs() as a draw makes it, at `to`.
   Result<void> DrawTensor(std::size_t which, std::uint64_t seed, const hone::Draw& draw, cuda::Address to);
   void MakeRoom();
@@ -55,12 +53,10 @@ class DeviceTrial : public Trial {
   }
   cuda::Address Input(std::size_t slot, std::size_t i) const { return At(inputs_at_, setup_.input_slots[slot][i]); }
   cuda::Address Output(std::size_t slot, std::size_t i) const { return At(outputs_at_, setup_.output_slots[slot][i]); }
+  Result<void> LoadParameters(const DrawnInputs& drawn);
   Result<void> FillRedZones(cuda::Address base, const Place& place);
   Result<std::optional<Trespass>> LookAround(cuda::Address base, const Place& place);
 
-  const Graph& graph_;
-  std::uint64_t seed_;
-  std::vector<std::size_t> input_index_, parameter_index_;  // in Problem::Inputs()
   // In this order: what comes later uses what comes before.
   std::unique_ptr<cuda::Context> context_;
   std::unique_ptr<DeviceHeap> heap_;
@@ -69,7 +65,6 @@ class DeviceTrial : public Trial {
   std::unique_ptr<cuda::Exchange> input_memory_, output_memory_;
   cuda::Address inputs_at_ = 0, outputs_at_ = 0;
   std::int64_t room_ = 0;  // for draws that are at hand, in bytes
-  std::shared_ptr<const DrawnInputs> drawn_[kDraws];
 };
 
 }  // namespace hone

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::int64_t kGiB = std::int64_t{1} << 30;
 constexpr std::size_t kPool = 3;
+constexpr std::int64_t kAlignment = 64;  // of tensors
 
 // What a draw costs in memory: its inputs, and 16 bytes for each element of the outputs.
 std::int64_t NeededBytes(const Problem& problem) {
@@ -37,8 +38,8 @@ struct HostTrial::Drawn : DrawnInputs {
 
 class HostTrial::Slots : public TimedSlots {
  public:
-  Slots(const TrialMemory& memory, const SharedMemory& outputs, std::shared_ptr<const Pool> pool)
-      : memory_(memory), outputs_(outputs), pool_(std::move(pool)) {}
+  Slots(const HostTrial& trial, const SharedMemory& outputs)
+      : trial_(trial), memory_(trial.memory_), outputs_(outputs), pool_(trial.pool_) {}
 
   // One timed call: one value a tensor.
   struct Kept {
@@ -46,23 +47,20 @@ class HostTrial::Slots : public TimedSlots {
   };
   const std::optional<Kept>& call() const { return kept_; }
 
-  std::size_t count() const override { return memory_.slots(); }
+  std::size_t count() const override { return trial_.slots(); }
 
   Result<void> Disturb(std::size_t slot, std::mt19937_64& random) override {
-    for (std::size_t i = 0; i < memory_.inputs(); ++i) {
-      const Tensor& tensor = memory_.input(i);
+    for (std::size_t i = 0; i < trial_.inputs(); ++i) {
+      const Tensor& tensor = trial_.input(i);
       const auto count = static_cast<std::uint64_t>(ElementCount(tensor.shape));
       if (count == 0) continue;
-      // A 64th of the tensor changes a sum over all of it by more than a budget; 2048 elements at most, to stay out of
-      // the caches' way.
-      const auto length = std::clamp<std::uint64_t>(count / 64, 1, 2048);
-      const auto begin = random() % (count - length + 1);
-      const auto& from = (*pool_)[random() % pool_->size()][memory_.InputIndex(i)];
+      const auto [begin, length] = RunToDisturb(count, random);
+      const auto& from = (*pool_)[random() % pool_->size()][trial_.input_index_[i]];
       const auto size = Bytes(tensor.dtype);
       std::memcpy(memory_.Input(slot, i) + begin * size, from.data() + begin * size, length * size);
     }
-    for (std::size_t i = 0; i < memory_.outputs(); ++i) {
-      const auto count = static_cast<std::uint64_t>(ElementCount(memory_.output(i).shape));
+    for (std::size_t i = 0; i < trial_.outputs(); ++i) {
+      const auto count = static_cast<std::uint64_t>(ElementCount(trial_.output(i).shape));
       for (int spot = 0; spot < 4 && count > 0; ++spot)
         memory_.PoisonElement(outputs_, slot, i, static_cast<std::int64_t>(random() % count));
     }
@@ -73,13 +71,13 @@ class HostTrial::Slots : public TimedSlots {
 
   Result<void> Keep(std::size_t slot) override {
     Kept kept;
-    for (std::size_t i = 0; i < memory_.inputs(); ++i) {
+    for (std::size_t i = 0; i < trial_.inputs(); ++i) {
       const auto* data = memory_.Input(slot, i);
-      kept.inputs.emplace_back(data, data + memory_.input(i).bytes());
+      kept.inputs.emplace_back(data, data + trial_.input(i).bytes());
     }
-    for (std::size_t i = 0; i < memory_.outputs(); ++i) {
+    for (std::size_t i = 0; i < trial_.outputs(); ++i) {
       const auto* data = outputs_.At(memory_.OutputPlace(slot, i));
-      kept.outputs.emplace_back(data, data + memory_.output(i).bytes());
+      kept.outputs.emplace_back(data, data + trial_.output(i).bytes());
     }
     kept_ = std::move(kept);
     return {};
@@ -88,6 +86,7 @@ class HostTrial::Slots : public TimedSlots {
   bool kept() const override { return kept_.has_value(); }
 
  private:
+  const HostTrial& trial_;
   const TrialMemory& memory_;
   const SharedMemory& outputs_;
   std::shared_ptr<const Pool> pool_;
@@ -104,25 +103,20 @@ Result<std::unique_ptr<HostTrial>> HostTrial::Create(const Graph& graph, std::ui
                             static_cast<double>(memory_bytes) / kGiB));
   }
   Oracle oracle = HONE_TRY(Oracle::Compile(graph));
-  TrialMemory memory = HONE_TRY(TrialMemory::Create(graph.problem(), DescribeMachine().l2_bytes));
+  TrialMemory memory =
+      HONE_TRY(TrialMemory::Create(LayOut(graph.problem(), DescribeMachine().l2_bytes / 2, kAlignment)));
   return std::unique_ptr<HostTrial>(new HostTrial(graph, std::move(oracle), std::move(memory), seed, threads));
 }
 
 HostTrial::HostTrial(const Graph& graph, Oracle oracle, TrialMemory memory, std::uint64_t seed, int threads)
-    : graph_(graph), oracle_(std::move(oracle)), memory_(std::move(memory)), seed_(seed), threads_(threads) {
-  setup_ = memory_.setup();
-  problem_bytes_ = memory_.problem_bytes();
-}
+    : Trial(graph, memory.layout(), seed), oracle_(std::move(oracle)), memory_(std::move(memory)), threads_(threads) {}
 
 void HostTrial::Renew(std::uint64_t seed) {
-  seed_ = seed;
-  for (auto& drawn : drawn_) drawn.reset();
+  Trial::Renew(seed);
   pool_.reset();
 }
 
-Result<std::shared_ptr<const DrawnInputs>> HostTrial::Draw(std::size_t which) {
-  if (drawn_[which]) return drawn_[which];
-  const DrawSpec& spec = DrawSpecOf(which);
+Result<std::shared_ptr<const DrawnInputs>> HostTrial::MakeDraw(const DrawSpec& spec) {
   auto drawn = std::make_shared<Drawn>(spec);
   const auto tensors = graph_.problem().Inputs();
   std::vector<const void*> pointers;
@@ -137,8 +131,7 @@ Result<std::shared_ptr<const DrawnInputs>> HostTrial::Draw(std::size_t which) {
     expected.scale.clear();
     expected.scale.shrink_to_fit();
   }
-  drawn_[which] = std::move(drawn);
-  return drawn_[which];
+  return drawn;
 }
 
 // Number `which` of an endless row, all different from the draws. Parameters are left empty.
@@ -165,25 +158,24 @@ Result<void> HostTrial::Poison(std::size_t slot, std::uint16_t pattern) {
   return {};
 }
 
-Result<std::optional<Trespass>> HostTrial::FindTrespass(std::size_t slot, std::size_t output) {
-  return hone::FindTrespass(memory_.output_memory(), memory_.OutputPlace(slot, output));
+Result<std::optional<Trespass>> HostTrial::FindTrespass(std::size_t slot, std::size_t o) {
+  return hone::FindTrespass(memory_.output_memory(), memory_.OutputPlace(slot, o));
 }
 
-Result<OutputCheck> HostTrial::Compare(const DrawnInputs& drawn, std::size_t slot, std::size_t output,
+Result<OutputCheck> HostTrial::Compare(const DrawnInputs& drawn, std::size_t slot, std::size_t o,
                                        std::uint16_t poison) {
-  return CompareOutput(memory_.output(output), memory_.Output(slot, output),
-                       static_cast<const Drawn&>(drawn).expected[output], poison);
+  return CompareOutput(output(o), memory_.Output(slot, o), static_cast<const Drawn&>(drawn).expected[o], poison);
 }
 
-Result<bool> HostTrial::SameOutput(std::size_t slot, std::size_t other, std::size_t output) {
-  return std::memcmp(memory_.Output(slot, output), memory_.Output(other, output),
-                     static_cast<std::size_t>(memory_.output(output).bytes())) == 0;
+Result<bool> HostTrial::SameOutput(std::size_t slot, std::size_t other, std::size_t o) {
+  return std::memcmp(memory_.Output(slot, o), memory_.Output(other, o), static_cast<std::size_t>(output(o).bytes())) ==
+         0;
 }
 
-Result<bool> HostTrial::IsCopy(std::size_t slot, std::size_t output, std::size_t input) {
-  const auto bytes = memory_.input(input).bytes();
-  return bytes == memory_.output(output).bytes() &&
-         std::memcmp(memory_.Input(slot, input), memory_.Output(slot, output), static_cast<std::size_t>(bytes)) == 0;
+Result<bool> HostTrial::IsCopy(std::size_t slot, std::size_t o, std::size_t i) {
+  const auto bytes = input(i).bytes();
+  return bytes == output(o).bytes() &&
+         std::memcmp(memory_.Input(slot, i), memory_.Output(slot, o), static_cast<std::size_t>(bytes)) == 0;
 }
 
 // The worker maps them read-only: who writes to them crashes there.
@@ -198,7 +190,7 @@ Result<std::unique_ptr<TimedSlots>> HostTrial::StartTiming(const DrawnInputs& pa
     pool_ = std::move(pool);
   }
   memory_.LoadParameters(static_cast<const Drawn&>(parameters).values);
-  for (std::size_t slot = 0; slot < memory_.slots(); ++slot) {
+  for (std::size_t slot = 0; slot < slots(); ++slot) {
     memory_.LoadInputs(slot, (*pool_)[slot % pool_->size()]);
     memory_.Poison(slot, kPoison);
   }
@@ -206,23 +198,23 @@ Result<std::unique_ptr<TimedSlots>> HostTrial::StartTiming(const DrawnInputs& pa
 }
 
 Result<std::unique_ptr<TimedSlots>> HostTrial::MoreSlots(const SharedMemory& outputs) const {
-  return std::unique_ptr<TimedSlots>(std::make_unique<Slots>(memory_, outputs, pool_));
+  return std::unique_ptr<TimedSlots>(std::make_unique<Slots>(*this, outputs));
 }
 
-Result<void> HostTrial::LoadKept(const TimedSlots& slots) {
-  const auto& kept = *static_cast<const Slots&>(slots).call();
-  for (std::size_t i = 0; i < memory_.inputs(); ++i) {
+Result<void> HostTrial::LoadKept(const TimedSlots& timed) {
+  const auto& kept = *static_cast<const Slots&>(timed).call();
+  for (std::size_t i = 0; i < inputs(); ++i) {
     if (!kept.inputs[i].empty()) std::memcpy(memory_.Input(0, i), kept.inputs[i].data(), kept.inputs[i].size());
   }
-  for (std::size_t slot = 0; slot < memory_.slots(); ++slot) memory_.Poison(slot, kPoison);
+  for (std::size_t slot = 0; slot < slots(); ++slot) memory_.Poison(slot, kPoison);
   return {};
 }
 
 Result<void> HostTrial::CompareKept(const TimedSlots& slots, std::shared_ptr<const DrawnInputs> like,
                                     Verdict& verdict) {
   const auto& kept = *static_cast<const Slots&>(slots).call();
-  for (std::size_t o = 0; o < memory_.outputs(); ++o) {
-    const Tensor& tensor = memory_.output(o);
+  for (std::size_t o = 0; o < outputs(); ++o) {
+    const Tensor& tensor = output(o);
     if (kept.outputs[o].empty() ||
         std::memcmp(kept.outputs[o].data(), memory_.Output(0, o), kept.outputs[o].size()) == 0)
       continue;

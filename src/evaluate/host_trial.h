@@ -19,8 +19,6 @@ class HostTrial : public Trial {
   // Compiles the oracle. The graph outlives it. threads: for the oracle.
   static Result<std::unique_ptr<HostTrial>> Create(const Graph& graph, std::uint64_t seed, int threads);
 
-  Result<std::shared_ptr<const DrawnInputs>> Draw(std::size_t which) override;
-  std::shared_ptr<const DrawnInputs> AtHand(std::size_t which) const override { return drawn_[which]; }
   void Renew(std::uint64_t seed) override;
   int input_descriptor() const override { return memory_.input_memory().read_only_descriptor(); }
   int output_descriptor() const override { return memory_.output_memory().descriptor(); }
@@ -48,14 +46,12 @@ class HostTrial : public Trial {
   struct Drawn;
   class Slots;
   HostTrial(const Graph& graph, Oracle oracle, TrialMemory memory, std::uint64_t seed, int threads);
+  Result<std::shared_ptr<const DrawnInputs>> MakeDraw(const DrawSpec& spec) override;
   Result<Values> Unjudged(std::size_t which) const;
 
-  const Graph& graph_;
   Oracle oracle_;
   TrialMemory memory_;
-  std::uint64_t seed_;
   int threads_;
-  std::shared_ptr<const DrawnInputs> drawn_[kDraws];
   std::shared_ptr<const Pool> pool_;  // inputs of the timing loop
 };
 

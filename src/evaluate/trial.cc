@@ -1,5 +1,8 @@
 #include "evaluate/trial.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace hone {
 namespace {
 
@@ -21,5 +24,56 @@ const DrawSpec kSpecs[kDraws] = {
 }  // namespace
 
 const DrawSpec& DrawSpecOf(std::size_t which) { return kSpecs[which]; }
+
+TrialLayout LayOut(const Problem& problem, std::int64_t cache_bytes, std::int64_t unit) {
+  TrialLayout layout;
+  WorkerSetup& setup = layout.setup;
+  std::vector<std::int64_t> input_bytes, parameter_bytes, output_bytes;
+  const auto tensors = problem.Inputs();
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const bool input = tensors[i]->role == Role::kInput;
+    (input ? setup.inputs : setup.parameters).push_back(*tensors[i]);
+    (input ? input_bytes : parameter_bytes).push_back(tensors[i]->bytes());
+    (input ? layout.input_index : layout.parameter_index).push_back(i);
+  }
+  for (const Tensor* tensor : problem.Outputs()) {
+    setup.outputs.push_back(*tensor);
+    output_bytes.push_back(tensor->bytes());
+  }
+  for (const Tensor& tensor : problem.tensors) layout.problem_bytes += tensor.bytes();
+  std::int64_t set_bytes = 0;
+  for (const auto bytes : input_bytes) set_bytes += bytes;
+  for (const auto bytes : output_bytes) set_bytes += bytes;
+  const auto slots = std::clamp<std::int64_t>(cache_bytes / std::max<std::int64_t>(set_bytes, 1), 2, kMaxSlots);
+  for (std::int64_t i = 0; i < slots; ++i) {
+    setup.input_slots.push_back(PlaceTensors(input_bytes, layout.input_bytes, unit));
+    setup.output_slots.push_back(PlaceTensors(output_bytes, layout.output_bytes, unit));
+  }
+  setup.parameter_places = PlaceTensors(parameter_bytes, layout.input_bytes, unit);
+  return layout;
+}
+
+ElementRun RunToDisturb(std::uint64_t count, std::mt19937_64& random) {
+  const auto length = std::clamp<std::uint64_t>(count / 64, 1, 2048);
+  return {.begin = random() % (count - length + 1), .length = length};
+}
+
+Trial::Trial(const Graph& graph, TrialLayout layout, std::uint64_t seed)
+    : graph_(graph),
+      seed_(seed),
+      setup_(std::move(layout.setup)),
+      problem_bytes_(layout.problem_bytes),
+      input_index_(std::move(layout.input_index)),
+      parameter_index_(std::move(layout.parameter_index)) {}
+
+Result<std::shared_ptr<const DrawnInputs>> Trial::Draw(std::size_t which) {
+  if (!drawn_[which]) drawn_[which] = HONE_TRY(MakeDraw(DrawSpecOf(which)));
+  return drawn_[which];
+}
+
+void Trial::Renew(std::uint64_t seed) {
+  seed_ = seed;
+  for (auto& drawn : drawn_) drawn.reset();
+}
 
 }  // namespace hone

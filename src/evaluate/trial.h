@@ -22,6 +22,8 @@
 
 namespace hone {
 
+class Graph;
+
 // The draws on which a candidate is judged.
 inline constexpr std::size_t kWideDraw = 6;   // very wide: says whether a result holds componentwise
 inline constexpr std::size_t kAfterDraw = 7;  // the problem's own, for after the timing
@@ -35,6 +37,16 @@ struct DrawSpec {
 };
 const DrawSpec& DrawSpecOf(std::size_t which);
 inline constexpr std::uint64_t kUnjudgedSeed = 1000;  // and more: the inputs of the timing loop
+
+// Where the tensors of a problem lie in two memories, of the inputs and of the outputs.
+struct TrialLayout {
+  WorkerSetup setup;                                      // tensors, and their places in slots
+  std::int64_t input_bytes = 0, output_bytes = 0;         // of the memories
+  std::int64_t problem_bytes = 0;                         // of all tensors once
+  std::vector<std::size_t> input_index, parameter_index;  // which of Problem::Inputs() each is
+};
+// As many slots as `cache_bytes` take, at least 2, at most kMaxSlots. `unit`: what a tensor begins at a multiple of.
+TrialLayout LayOut(const Problem& problem, std::int64_t cache_bytes, std::int64_t unit);
 
 struct DrawnInputs {
   explicit DrawnInputs(const DrawSpec& spec) : name(spec.name), own(spec.own()) {}
@@ -50,6 +62,13 @@ struct ChangedInput {
   bool parameter = false;
   std::int64_t offset = 0;  // the first byte that changed, from the tensor's first
 };
+
+// The run of a tensor's `count` elements that a call is disturbed by: a 64th of the tensor changes a sum over all of it
+// by more than a budget; 2048 elements at most, to stay out of the caches' way.
+struct ElementRun {
+  std::uint64_t begin = 0, length = 0;
+};
+ElementRun RunToDisturb(std::uint64_t count, std::mt19937_64& random);
 
 // What is timed works in these slots: every call on other inputs than the call before it, and with poison in some
 // elements of its outputs. So nothing can be gained by remembering.
@@ -72,9 +91,9 @@ class Trial {
   virtual ~Trial() = default;
 
   // --- Draws, made when first asked for, and kept as long as there is room
-  virtual Result<std::shared_ptr<const DrawnInputs>> Draw(std::size_t which) = 0;
-  virtual std::shared_ptr<const DrawnInputs> AtHand(std::size_t which) const = 0;  // null if it has to be made
-  virtual void Renew(std::uint64_t seed) = 0;  // forgets all and draws from another seed
+  Result<std::shared_ptr<const DrawnInputs>> Draw(std::size_t which);
+  std::shared_ptr<const DrawnInputs> AtHand(std::size_t which) const { return drawn_[which]; }  // null: it is not made
+  virtual void Renew(std::uint64_t seed);  // forgets all and draws from another seed
 
   // --- Slots
   std::size_t slots() const { return setup_.input_slots.size(); }
@@ -113,8 +132,17 @@ class Trial {
                                    Verdict& verdict) = 0;
 
  protected:
+  Trial(const Graph& graph, TrialLayout layout, std::uint64_t seed);
+
+  // Draws the inputs and has the oracle say what is expected of them.
+  virtual Result<std::shared_ptr<const DrawnInputs>> MakeDraw(const DrawSpec& spec) = 0;
+
+  const Graph& graph_;
+  std::uint64_t seed_;
   WorkerSetup setup_;
-  std::int64_t problem_bytes_ = 0;
+  std::int64_t problem_bytes_;
+  std::vector<std::size_t> input_index_, parameter_index_;  // in Problem::Inputs()
+  std::shared_ptr<const DrawnInputs> drawn_[kDraws];
 };
 
 }  // namespace hone
