@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kRegisters = 64 << 10, kSharedBytes = 228 << 10, kThreads = 2048;  // of a multiprocessor
 constexpr std::int64_t kMostRegisters = 255;                                              // of a thread
-constexpr std::int64_t kOwnRegisters = 30;         // of them, what does not hold elements of the row
+constexpr std::int64_t kOwnRegisters = 34;         // of them, what does not hold elements of the row
 constexpr std::int64_t kMostBlocks = 8;            // of a multiprocessor
 constexpr std::int64_t kOwnSharedBytes = 3 << 10;  // of a block: what the system takes, and what is folded
 constexpr std::int64_t kCounterWords = 16;         // 64 bits each, in front of what is told: the counter of the blocks
@@ -107,60 +107,106 @@ void FoldWriter::LoadShares() {
     name = out_.Fresh(out_.BufferName(kernel_.operands[static_cast<std::size_t>(operand)].buffer) + "_row");
     out_.Line(fmt::format("{} {}[{}];", PackType(operand), name, per_lane_ - shared_packs_));
   }
+  // What all rows read is to stay in the first-level cache.
+  const bool shares = kept_operands_.size() < kernel_.operands.size();
   EachKept(0, per_lane_ - shared_packs_, [&] {
-    for (const auto& [operand, name] : kept_operands_)
-      out_.Line(fmt::format("{}[{}] = {};", name, step_, PackAt(operand)));
+    for (const auto& [operand, name] : kept_operands_) {
+      const std::string from = PackAt(operand);
+      out_.Line(shares ? fmt::format("{}[{}] = {}({});", name, step_, out_.Helper("LoadOnce"), from.substr(1))
+                       : fmt::format("{}[{}] = {};", name, step_, from));
+    }
   });
   step_.clear();
 }
 
-std::vector<std::string> FoldWriter::TellAndHear(const std::vector<Told>& values) {
-  const std::string folded = out_.Fresh("Folded"), own = out_.Fresh("own"), other = out_.Fresh("other");
-  std::vector<std::string> types, heard;
-  std::string fields, mine, neutrals;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::string type = values[i].type == "bool" ? "int" : values[i].type;
-    types.push_back(type);
-    fields += fmt::format("{}{} of_{};", i ? " " : "", type, i);
-    mine += fmt::format("{}{}", i ? ", " : "", values[i].own);
-    neutrals += fmt::format("{}{}", i ? ", " : "", values[i].neutral);
-    heard.push_back(fmt::format("{}.of_{}", other, i));
+void FoldWriter::DeclareTold(const std::vector<Told>& values) {
+  std::vector<std::string> types;
+  std::string fields;
+  for (const auto& value : values) {
+    types.push_back(value.type == "bool" ? "int" : value.type);
+    fields += fmt::format("{}{} {};", fields.empty() ? "" : " ", types.back(), value.name);
   }
-  const std::int64_t words = MarkedWords(types);
-  const std::string place = out_.Fresh("place");
-  out_.Helper("Hear");
-  out_.Open(fmt::format("struct {}", folded));
+  told_words_ = MarkedWords(types);
+  told_ = out_.Fresh("Told");
+  out_.Open(fmt::format("struct {}", told_));
   out_.Line(fields);
   out_.CloseWith(";");
-  out_.Line(fmt::format("long* const {} = {} + {} + static_cast<long>({}) * {};", place, meeting_, meeting_at_, row_,
-                        team_ * words));
-  out_.Line(fmt::format("const {} {} = {{{}}};", folded, own, mine));
-  out_.Line(fmt::format("if (threadIdx.x == 0) Tell({} + {} * {}, {});", place, member_, words, own));
-  out_.Line(fmt::format("{} {} = {{{}}};", folded, other, neutrals));
-  out_.Line(
-      fmt::format("if (threadIdx.x < {}) {} = Hear<{}>({} + threadIdx.x * {});", team_, other, folded, place, words));
-  meeting_at_ += words * team_ * row_count_;
-  return heard;
+}
+
+std::string FoldWriter::Nothing(const std::vector<Told>& values) {
+  std::string neutrals;
+  for (const auto& value : values) neutrals += (neutrals.empty() ? "" : ", ") + value.neutral;
+  return fmt::format("{}{{{}}}", told_, neutrals);
+}
+
+void FoldWriter::FoldWarp(const std::string& name, const std::vector<Told>& values, std::int64_t lanes) {
+  out_.Helper("Across");
+  const std::string step = out_.Fresh("step");
+  out_.Unroll();
+  out_.Open(fmt::format("for (int {0} = {1}; {0} > 0; {0} /= 2)", step, lanes / 2));
+  for (const auto& value : values)
+    out_.Line(fmt::format("{0}.{1} = {2}::Of({0}.{1}, Across({0}.{1}, {3}));", name, value.name, value.how, step));
+  out_.Close();
+}
+
+void FoldWriter::Tell(const std::string& own, const std::vector<Told>& values) {
+  const std::int64_t warps = lanes_ / 32;
+  const std::string of_warps = out_.Fresh("of_warps");
+  out_.Line(fmt::format("__shared__ {} {}[{}];", told_, of_warps, warps));
+  FoldWarp(own, values, 32);
+  out_.Line(fmt::format("if (threadIdx.x % 32 == 0) {}[threadIdx.x / 32] = {};", of_warps, own));
+  out_.Line("__syncthreads();");
+  out_.Open("if (threadIdx.x < 32)");
+  out_.Line(fmt::format("{} = {}[threadIdx.x % {}];", own, of_warps, warps));
+  FoldWarp(own, values, warps);
+  out_.Line(fmt::format("if (threadIdx.x == 0) {}({} + {} + (static_cast<long>({}) * {} + {}) * {}, {});",
+                        out_.Helper("Tell"), meeting_, meeting_at_, row_, team_, member_, told_words_, own));
+  out_.Close();
+}
+
+std::string FoldWriter::OpenHearing(const std::vector<Told>& values) {
+  const std::string other = out_.Fresh("other");
+  of_team_ = out_.Fresh("of_team");
+  out_.Line(fmt::format("__shared__ {} {}[{}];", told_, of_team_, HearingWarps()));
+  out_.Open(fmt::format("if (threadIdx.x < {})", 32 * HearingWarps()));
+  out_.Line(fmt::format("{} {} = {};", told_, other, Nothing(values)));
+  out_.Line(fmt::format("{}{} = {}<{}>({} + {} + (static_cast<long>({}) * {} + threadIdx.x) * {});",
+                        team_ % 32 == 0 ? "" : fmt::format("if (threadIdx.x < {}) ", team_), other, out_.Helper("Hear"),
+                        told_, meeting_, meeting_at_, row_, team_, told_words_));
+  meeting_at_ += told_words_ * team_ * row_count_;
+  return other;
+}
+
+void FoldWriter::CloseHearing(const std::string& other) {
+  out_.Line(fmt::format("if (threadIdx.x % 32 == 0) {}[threadIdx.x / 32] = {};", of_team_, other));
+  out_.Close();
+  out_.Line("__syncthreads();");
 }
 
 std::vector<std::string> FoldWriter::CombineTeam(const DevicePass& pass, const std::vector<Accumulator>& accumulators) {
   std::vector<Told> values;
+  std::string parts;
   for (std::size_t i = 0; i < pass.items.size(); ++i) {
     const FoldPass::Item& item = pass.items[i];
-    const std::string own = out_.Fresh(item.name.empty() ? "block" : item.name + "_block");
-    out_.Line(fmt::format("const {} {} = {};", accumulators[i].type, own, InBlock(item, accumulators[i])));
-    values.push_back({accumulators[i].type, own, out_.Neutral(item.fold, item.body->type)});
+    values.push_back(
+        {fmt::format("of_{}", i), accumulators[i].type, out_.How(item.fold), out_.Neutral(item.fold, item.body->type)});
+    parts += (i ? ", " : "") + accumulators[i].name;
   }
-  const std::vector<std::string> heard = TellAndHear(values);
+  DeclareTold(values);
+  const std::string own = out_.Fresh("own");
+  out_.Line(fmt::format("{} {} = {{{}}};", told_, own, parts));
+  Tell(own, values);
+  const std::string other = OpenHearing(values);
+  FoldWarp(other, values, 32);
+  CloseHearing(other);
   std::vector<std::string> totals;
   for (std::size_t i = 0; i < pass.items.size(); ++i) {
     const FoldPass::Item& item = pass.items[i];
-    Accumulator of_blocks = accumulators[i];
-    of_blocks.name = out_.Fresh(item.name.empty() ? "of_blocks" : item.name + "_of_blocks");
-    out_.Line(fmt::format("const {} {} = {};", of_blocks.type, of_blocks.name, heard[i]));
-    const std::string total = out_.Fresh(item.name.empty() ? "total" : item.name + "_all");
-    out_.Line(fmt::format("const {} {} = {};", of_blocks.type, total, InBlock(item, of_blocks)));
-    totals.push_back(total);
+    std::string text = fmt::format("{}[0].{}", of_team_, values[i].name);
+    for (std::int64_t warp = 1; warp < HearingWarps(); ++warp)
+      text = fmt::format("{}::Of({}, {}[{}].{})", values[i].how, text, of_team_, warp, values[i].name);
+    totals.push_back(out_.Fresh(item.name.empty() ? "total" : item.name + "_all"));
+    out_.Line(fmt::format("const {} {} = {};", accumulators[i].type, totals.back(), text));
   }
   return totals;
 }
@@ -188,20 +234,37 @@ void FoldWriter::FoldPowers(const DevicePass& top, const DevicePass& sum) {
   out_.Line(fmt::format("const {} {} = {} == {} ? {} : {};", real, by, block, low, out_.Number(0), block));
   let_names_[max.let] = by;
   const auto sums = Accumulate(sum);
-  const std::string powers = out_.Fresh(adds.name + "_block");
-  out_.Line(fmt::format("const {} {} = {};", sums[0].type, powers, InBlock(adds, sums[0])));
-  const auto heard = TellAndHear({{sums[0].type, powers, "0"}, {real, block, low}});
-
-  Accumulator of_blocks = tops[0];
-  of_blocks.name = heard[1];
-  const std::string top_all = out_.Fresh(max.name + "_all");
-  out_.Line(fmt::format("const {} {} = {};", real, top_all, InBlock(max, of_blocks)));
-  of_blocks = sums[0];
-  of_blocks.name = out_.Fresh(adds.name + "_of_blocks");
-  out_.Line(fmt::format("const {0} {1} = {2} == {3} ? 0 : {4} * static_cast<{0}>({5}({2} - {6}));", sums[0].type,
-                        of_blocks.name, heard[1], low, heard[0], out_.wide() ? "exp" : "expf", top_all));
-  const std::string sum_all = out_.Fresh(adds.name + "_all");
-  out_.Line(fmt::format("const {} {} = {};", sums[0].type, sum_all, InBlock(adds, of_blocks)));
+  const std::string wide = sums[0].type, exp = out_.wide() ? "exp" : "expf";
+  const std::vector<Told> values = {{"top", real, out_.How(ReduceOp::kMax), low},
+                                    {"sum", wide, out_.How(ReduceOp::kSum), "0"}};
+  DeclareTold(values);
+  const std::string own = out_.Fresh("own");
+  out_.Line(fmt::format("{} {} = {{{}, {}}};", told_, own, block, sums[0].name));
+  Tell(own, values);
+  const std::string other = OpenHearing(values);
+  // Sums by their own maxima become sums by the largest of them.
+  const auto lower = [&](const std::string& one, const std::string& to) {
+    return fmt::format("{0}.top == {1} ? 0 : {0}.sum * static_cast<{2}>({3}({0}.top - {4}))", one, low, wide, exp, to);
+  };
+  const std::string top_warp = out_.Fresh(max.name + "_warp");
+  out_.Line(fmt::format("{} {} = {}.top;", real, top_warp, other));
+  const std::string step = out_.Fresh("step");
+  out_.Unroll();
+  out_.Line(fmt::format("for (int {0} = 16; {0} > 0; {0} /= 2) {1} = {2}::Of({1}, Across({1}, {0}));", step, top_warp,
+                        values[0].how));
+  out_.Line(fmt::format("{}.sum = {};", other, lower(other, top_warp)));
+  out_.Line(fmt::format("{}.top = {};", other, top_warp));
+  FoldWarp(other, {values[1]}, 32);
+  CloseHearing(other);
+  std::string text = fmt::format("{}[0].top", of_team_);
+  for (std::int64_t warp = 1; warp < HearingWarps(); ++warp)
+    text = fmt::format("{}::Of({}, {}[{}].top)", values[0].how, text, of_team_, warp);
+  const std::string top_all = out_.Fresh(max.name + "_all"), sum_all = out_.Fresh(adds.name + "_all");
+  out_.Line(fmt::format("const {} {} = {};", real, top_all, text));
+  text.clear();
+  for (std::int64_t warp = 0; warp < HearingWarps(); ++warp)
+    text += fmt::format("{}({})", warp ? " + " : "", lower(fmt::format("{}[{}]", of_team_, warp), top_all));
+  out_.Line(fmt::format("const {} {} = {};", wide, sum_all, text));
   FinishAll(top, {top_all}, tops);
   FinishAll(sum, {sum_all}, sums);
 }

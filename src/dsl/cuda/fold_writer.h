@@ -202,12 +202,22 @@ class FoldWriter {
   void OpenTeam();
   // Begins to copy what is kept in shared memory and loads what is kept in registers.
   void LoadShares();
-  // What the blocks of the row tell each other; gives the name of each value's total.
+  // A value that the blocks of the row tell each other, as a field of a struct of theirs.
   struct Told {
-    std::string type, own, neutral;
+    std::string name, type, how, neutral;
   };
-  // Of a struct of these: where each value is in what this thread has heard, one block a thread.
-  std::vector<std::string> TellAndHear(const std::vector<Told>& values);
+  void DeclareTold(const std::vector<Told>& values);
+  std::string Nothing(const std::vector<Told>& values);
+  // Folds the fields of the struct `name` over so many neighbouring threads; they have it all.
+  void FoldWarp(const std::string& name, const std::vector<Told>& values, std::int64_t lanes);
+  // Folds what the threads of the block have, and lets the others know. `own` is spent.
+  void Tell(const std::string& own, const std::vector<Told>& values);
+  // Opens what the warps do that hear the blocks of the row, one a thread; gives the name of what a thread has heard.
+  std::string OpenHearing(const std::vector<Told>& values);
+  // Ends it: of what was heard, folded over each warp, all threads of the block know of_team_, an array of
+  // HearingWarps().
+  void CloseHearing(const std::string& other);
+  std::int64_t HearingWarps() const { return (team_ + 31) / 32; }
   std::vector<std::string> CombineTeam(const DevicePass& pass, const std::vector<Accumulator>& accumulators);
   // Whether `sum` adds up exp(body - its maximum), which `top` folds: then blocks tell each other both at once, each
   // block's sum by its own maximum.
@@ -276,6 +286,8 @@ class FoldWriter {
   std::int64_t blocks_a_processor_ = 0;       // that the shares of a team leave room for; 0 = as it comes
   std::string meeting_;                       // memory of a team
   std::int64_t meeting_at_ = 0;               // in 64 bits: where the next exchange has its place
+  std::string told_, of_team_;                // the type of what is exchanged, and what came of it
+  std::int64_t told_words_ = 0;               // 64 bits of it
   std::vector<std::string> places_;           // of the dimensions, where the text stands
   std::vector<std::int64_t> row_strides_;
   std::string lane_, row_, member_, valid_, chunk_name_, step_, it_, q_;

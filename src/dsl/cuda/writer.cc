@@ -220,6 +220,22 @@ __device__ T Hear(const long* from) {
   return value;
 }
 )"},
+    {"LoadOnce", "", R"(// What nobody reads again takes no place in the first-level cache.
+template <class T>
+__device__ T LoadOnce(const T* from) {
+  if constexpr (sizeof(T) != 16) {
+    return *from;
+  } else {
+    unsigned words[4];
+    asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+        : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+        : "l"(from));
+    T value;
+    memcpy(&value, words, sizeof(T));
+    return value;
+  }
+}
+)"},
     {"CopyAhead", "", R"(// Begins to copy 4, 8 or 16 bytes to shared memory; they are there after WaitForCopies.
 template <class T>
 __device__ void CopyAhead(T* to, const T* from) {
@@ -280,7 +296,7 @@ constexpr std::string_view kReserved[] = {
     // ours
     "Max", "Min", "Sign", "FloorDiv", "FloorMod", "Pack", "Adds", "Multiplies", "Larger", "Smaller", "Either", "Both",
     "Fold", "Place", "FirstLarger", "FirstSmaller", "FoldCluster", "MeetCluster", "ArriveCluster", "AwaitCluster",
-    "Across", "CopyAhead", "WaitForCopies", "NextNumber", "Tell", "Hear", "memcpy", "atomicAdd"};
+    "Across", "CopyAhead", "WaitForCopies", "NextNumber", "Tell", "Hear", "LoadOnce", "memcpy", "atomicAdd"};
 
 constexpr std::int64_t kMostInt = std::int64_t{1} << 31;
 
