@@ -42,6 +42,8 @@ void AppendEvidence(std::string& text, const Evidence& evidence) {
 void AppendTiming(std::string& text, const Timing& timing) {
   Line(text, "warm", SamplesText(timing.warm));
   Line(text, "cold", SamplesText(timing.cold));
+  if (!timing.launched.empty())
+    Line(text, "launched", timing.launched == "graph" ? "as one CUDA graph" : "one after the other, on a stream");
   if (timing.prepare_us > 0) Line(text, "prepare", TimeText(timing.prepare_us) + " once");
   Line(text, "threads", std::to_string(timing.threads));
   for (const Comparison& comparison : timing.against) {

@@ -234,6 +234,7 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
                          request.confidence, call_us < 1e3 ? 3 : 1, request.best_us,
                          request.form != Form::kModule && nvml_ ? &*nvml_ : nullptr, clocks, evaluation.notes));
   if (clocks.sm_mhz_high > 0) timing.clocks = std::move(clocks);
+  if (request.form == Form::kPlan) timing.launched = candidate.as_graph() ? "graph" : "stream";
   if (candidate.refused()) {
     evaluation.verdict = *candidate.refused();
     return {};

@@ -218,6 +218,7 @@ extern "C" __global__ void __launch_bounds__(256) scale(const __grid_constant__ 
   EXPECT_TRUE(evaluation.verdict.accepted()) << evaluation.verdict.reason << "\n" << evaluation.verdict.evidence.log;
   ASSERT_TRUE(evaluation.timing);
   EXPECT_GT(evaluation.timing->prepare_us, 0);
+  EXPECT_TRUE(evaluation.timing->launched == "graph" || evaluation.timing->launched == "stream");
 }
 
 }  // namespace

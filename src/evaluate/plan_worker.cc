@@ -187,6 +187,7 @@ class PlanWorker {
     for (std::uint32_t repeat = 0; repeat < request.repeats; ++repeat) {
       for (const int bound : bounds) HONE_GPU(Once(bound));
     }
+    reply.as_graph = graph_;
     reply.nanoseconds = static_cast<std::uint64_t>(1000 * HONE_GPU(room_->clock().Stop()));
     return {};
   }

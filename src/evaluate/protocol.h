@@ -97,6 +97,7 @@ struct Reply {
   // it stood still once the stream was done.
   std::uint64_t after_ns = 0;
   std::uint32_t held = 0;             // kRun with `held`: it still is
+  std::uint32_t as_graph = 0;         // kTime of a plan: its launches were asked for as one CUDA graph
   std::int64_t persisting_bytes = 0;  // of the device's second-level cache that the module has set aside
   std::uint64_t address = 0;
   Zone zone = Zone::kNone;  // of a fault: the tensor whose memory or red zone it was

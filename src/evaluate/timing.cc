@@ -42,6 +42,7 @@ Result<std::optional<WorkerParticipant::Shot>> WorkerParticipant::Shoot(Request 
     if (answer.interrupted) return Fail(ErrorKind::kTimeout, "interrupted");
     return std::nullopt;
   }
+  as_graph_ = answer.reply->as_graph != 0;
   double outer_us = static_cast<double>(answer.wall_ns) / 1000;
   if (touch) outer_us += HONE_TRY(Touch());
   const auto slot = request.slots[random_() % request.count];

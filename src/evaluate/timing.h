@@ -51,6 +51,7 @@ class WorkerParticipant : public Participant {
   Result<void> CheckClock();
   const TimedSlots& slots() const { return *slots_; }
   WorkerProcess& worker() { return worker_; }
+  bool as_graph() const { return as_graph_; }  // Reply::as_graph of the last shot
 
  private:
   struct Shot {
@@ -68,6 +69,7 @@ class WorkerParticipant : public Participant {
   std::mt19937_64 random_;
   std::vector<double> warm_us_;  // all samples so far
   std::uint64_t shots_ = 0;
+  bool as_graph_ = false;
 };
 
 }  // namespace hone

@@ -79,6 +79,7 @@ void Fields(Of& timing, auto field) {
   field("prepare_us", timing.prepare_us);
   field("threads", timing.threads);
   field("ended_early", timing.ended_early);
+  field("launched", timing.launched);
   field("clocks", timing.clocks);
   field("against", timing.against);
 }

@@ -99,6 +99,7 @@ struct Timing {
   double prepare_us = 0;  // hone_prepare, once
   int threads = 1;
   bool ended_early = false;            // clearly slower than the fastest so far, so timed less exactly
+  std::string launched;                // a plan's steps: "graph", "stream", whichever is faster; empty for others
   std::optional<Clocks> clocks;        // of a device that says
   std::vector<Comparison> against;     // the headline's baseline first
   const Comparison* OverBest() const;  // beside the fastest of the baselines; null without any

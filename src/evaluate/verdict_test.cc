@@ -26,6 +26,7 @@ TEST(VerdictTest, AnEvaluationReadsBackAsItWasWritten) {
                              .cold = {.median_us = 80},
                              .prepare_us = 3,
                              .threads = 2,
+                             .launched = "graph",
                              .against = {{.baseline = "naive", .speedup = 4, .rounds = 7}}};
   evaluation.timing->clocks =
       Clocks{.sm_mhz_low = 1700, .sm_mhz_high = 1980, .limits = {"power cap"}, .discarded_rounds = 2};
@@ -37,6 +38,7 @@ TEST(VerdictTest, AnEvaluationReadsBackAsItWasWritten) {
   ASSERT_TRUE(read);
   EXPECT_EQ(ToJson(*read), written);
   EXPECT_EQ(read->timing->against.at(0).speedup, 4);
+  EXPECT_EQ(read->timing->launched, "graph");
   ASSERT_TRUE(read->timing->clocks);
   EXPECT_EQ(read->timing->clocks->sm_mhz_low, 1700);
   EXPECT_EQ(read->timing->clocks->limits, (std::vector<std::string>{"power cap"}));

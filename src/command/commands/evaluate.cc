@@ -79,6 +79,11 @@ std::string Time(double us) {
   return fmt::format("{:.4g} us", us);
 }
 
+std::string AsLaunched(const Timing& timing) {
+  if (timing.launched.empty()) return "";
+  return timing.launched == "graph" ? ", as one CUDA graph" : ", one launch after the other";
+}
+
 std::string Describe(const Evaluation& evaluation) {
   const Verdict& verdict = evaluation.verdict;
   std::string text = verdict.accepted() ? "accepted\n" : fmt::format("{}: {}\n", Name(verdict.outcome), verdict.reason);
@@ -95,8 +100,8 @@ std::string Describe(const Evaluation& evaluation) {
     if (text.back() != '\n') text += '\n';
   }
   if (const auto& timing = evaluation.timing) {
-    text += fmt::format("  warm      {} ({} to {}, {} samples)\n", Time(timing->warm.median_us),
-                        Time(timing->warm.low_us), Time(timing->warm.high_us), timing->warm.count);
+    text += fmt::format("  warm      {} ({} to {}, {} samples{})\n", Time(timing->warm.median_us),
+                        Time(timing->warm.low_us), Time(timing->warm.high_us), timing->warm.count, AsLaunched(*timing));
     text += fmt::format("  cold      {}\n", Time(timing->cold.median_us));
     if (timing->prepare_us > 1) text += fmt::format("  prepare   {}, once\n", Time(timing->prepare_us));
     for (const Comparison& one : timing->against) {

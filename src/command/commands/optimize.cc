@@ -166,9 +166,10 @@ std::string Text(const SearchOutcome& outcome, const Bound& bound, const Machine
   if (!best) return text + "  best     none: no attempt was accepted; `hone show " + outcome.run.id + "` says why\n";
   if (best->timing) {
     const Timing& timing = *best->timing;
-    text += fmt::format("  best     attempt {}: {} warm, {} cold; {:.0f} % of the bound's speed\n",
-                        outcome.run.best_attempt, Microseconds(timing.warm.median_us),
-                        Microseconds(timing.cold.median_us), 100 * bound.us / timing.warm.median_us);
+    text +=
+        fmt::format("  best     attempt {}: {} warm, {} cold; {:.0f} % of the bound's speed{}\n",
+                    outcome.run.best_attempt, Microseconds(timing.warm.median_us), Microseconds(timing.cold.median_us),
+                    100 * bound.us / timing.warm.median_us, timing.launched == "graph" ? "; as one CUDA graph" : "");
     for (const auto& comparison : timing.against) {
       text += fmt::format("  faster   {:.2f}x than {} ({:.2f} to {:.2f}, {} rounds; {} there{})\n", comparison.speedup,
                           comparison.baseline, comparison.speedup_low, comparison.speedup_high, comparison.rounds,

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "command/command.h"
+#include "command/target.h"
+#include "evaluate/device_reference.h"
 #include "evaluate/oracle.h"
 #include "problem/generate.h"
 #include "problem/import/import.h"
@@ -32,6 +34,7 @@ constexpr Option kOptions[] = {
     {.name = "inputs",
      .value = "FILE",
      .help = "a safetensors file that holds inputs and parameters by name; what it lacks is drawn"},
+    {.name = "target", .value = "NAME", .help = "where it is computed: cpu or cuda", .otherwise = "cpu"},
 };
 
 using Bytes = std::vector<std::byte>;
@@ -64,6 +67,15 @@ Result<std::vector<Bytes>> Inputs(const VerbCall& call, const Problem& problem) 
   return inputs;
 }
 
+Result<std::vector<Expected>> Compute(VerbCall& call, const Graph& graph, const std::vector<Bytes>& inputs) {
+  std::vector<const void*> pointers;
+  for (const auto& input : inputs) pointers.push_back(input.data());
+  call.Progress("computing");
+  if (HONE_TRY(WantsCuda(call))) return ComputeOnDevice(graph, pointers);
+  const Oracle oracle = HONE_TRY(Oracle::Compile(graph));
+  return oracle.Run(pointers, DescribeMachine().threads);
+}
+
 Result<Answer> RunReference(VerbCall& call) {
   const std::string output = call.Text("output");
   if (output.empty()) return Fail(ErrorKind::kUsage, "hone reference needs -o FILE: the safetensors file to write");
@@ -73,12 +85,7 @@ Result<Answer> RunReference(VerbCall& call) {
   const Problem problem = HONE_TRY(Import(call.Text("problem"), options));
   const Graph graph = HONE_TRY(Graph::Create(problem));
   const auto inputs = HONE_TRY(Inputs(call, problem));
-  call.Progress("compiling the oracle");
-  const Oracle oracle = HONE_TRY(Oracle::Compile(graph));
-  std::vector<const void*> pointers;
-  for (const auto& input : inputs) pointers.push_back(input.data());
-  call.Progress("computing");
-  const auto expected = HONE_TRY(oracle.Run(pointers, DescribeMachine().threads));
+  const auto expected = HONE_TRY(Compute(call, graph, inputs));
 
   std::vector<NamedData> tensors;
   std::set<std::string> names;
@@ -115,7 +122,7 @@ HONE_VERB(reference){
     .help =
         "The file holds every input and parameter as it was drawn, every output NAME as f64, and as NAME.budget how "
         "far from it\n"
-        "an element may be under the problem's contract.",
+        "an element may be under the problem's contract. --target cuda computes them on the device, as its judge does.",
     .positionals = kPositionals,
     .options = kOptions,
     .json =
