@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "base/files.h"
 #include "base/process.h"
 
 namespace hone {
@@ -95,6 +96,19 @@ TEST_F(CliTest, OutputThatCannotBeWrittenIsAFailure) {
   const auto exit = hone::Run({.argv = {"/bin/sh", "-c", "\"$0\" --help > /dev/full", program}});
   ASSERT_TRUE(exit);
   EXPECT_EQ(exit->code, 3) << exit->error;
+}
+
+TEST_F(CliTest, LoweringAProgramOfNothingButLibraryCallsSaysSo) {
+  const auto folder = TempDirectory::Create("lower");
+  ASSERT_TRUE(folder);
+  const std::string program = folder->path() + "/conv.hk";
+  ASSERT_TRUE(WriteFileAtomically(program,
+                                  "program one\ninput x: f32[1, 8, 6, 9]\nparam w: f32[3, 8, 3, 3]\n"
+                                  "output y: f32[1, 3, 6, 9]\ny = conv(x, w) by {padding: 1}\n"));
+  const Exit exit = Hone({"lower", program, "--target", "cuda"});
+  EXPECT_EQ(exit.code, 0) << exit.error;
+  EXPECT_EQ(exit.output, "// No kernels: every step is a library's call; --plan shows them.\n");
+  EXPECT_NE(Hone({"lower", program, "--target", "cuda", "--plan"}).output.find("\"sources\": []"), std::string::npos);
 }
 
 }  // namespace

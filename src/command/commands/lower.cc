@@ -46,7 +46,9 @@ Result<Answer> RunLower(VerbCall& call) {
   std::string source;
   if (machine.cuda) {
     const Plan plan = dsl::EmitCuda(program);
-    source = call.Flag("plan") ? ToJson(plan) : plan.sources[0].text;
+    for (const PlanSource& one : plan.sources) source += one.text;
+    if (plan.sources.empty()) source = "// No kernels: every step is a library's call; --plan shows them.\n";
+    if (call.Flag("plan")) source = ToJson(plan);
   } else {
     source = dsl::EmitCpu(program);
   }
