@@ -314,18 +314,8 @@ class CudaWriter : public NestText {
     OpenResults(lanes, Extent(lanes));
     OpenSteps(leader);
     std::set<int> written;
-    for (std::size_t s = first; s < end; ++s) {
-      const Stage stage = WithIndicesOf(leader, stages_[s]);
-      written.insert(stage.buffer);
-      Prepare(stage);
-      Line("{{");
-      ++depth_;
-      {
-        Scope scope(*this, stage.value);
-        WriteResult(stage, stage.value);
-      }
-      CloseLoops(1);
-    }
+    for (std::size_t s = first; s < end; ++s) written.insert(stages_[s].buffer);
+    WriteStep(first, end);
     CloseLoops(2);
     Finish(written, Extent(lanes), SmallBlock(Extent(lanes)));
   }

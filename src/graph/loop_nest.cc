@@ -185,17 +185,7 @@ class NestWriter : public NestText {
       OpenLoop(var, parallel && var.extent > 1);
       if (var.extent > 1) parallel = false;
     }
-    for (std::size_t s = first; s < end; ++s) {
-      const Stage stage = WithIndicesOf(leader, stages_[s]);
-      Prepare(stage);
-      Line("{{");
-      ++depth_;
-      {
-        Scope scope(*this, stage.value);
-        WriteResult(stage, stage.value);
-      }
-      CloseLoops(1);
-    }
+    WriteStep(first, end);
     CloseLoops(loops);
   }
 
@@ -482,6 +472,11 @@ class NestWriter : public NestText {
   bool small_step_ = false;                     // whether the nest is too small for threads
 };
 
+// A reshape: another name for the memory of what it is of.
+std::string Alias(const std::string& name, const std::string& of, const Shape& shape) {
+  return fmt::format("  [[maybe_unused]] const auto* {} = {};  // {}\n", name, of, ToString(shape));
+}
+
 bool IsOutput(const Graph& graph, const Buffer& buffer) {
   return buffer.tensor >= 0 && graph.problem().tensors[static_cast<std::size_t>(buffer.tensor)].role == Role::kOutput;
 }
@@ -519,8 +514,7 @@ OracleSources SourcesOfOracle(const Graph& graph) {
     const int id = graph.stages()[s].buffer;
     const Buffer& buffer = buffers[static_cast<std::size_t>(id)];
     if (const int root = writer.Root(id); root != id) {
-      fmt::format_to(std::back_inserter(text), "  [[maybe_unused]] const auto* {} = {};  // {}\n", writer.name(id),
-                     writer.name(root), ToString(buffer.shape));
+      text += Alias(writer.name(id), writer.name(root), buffer.shape);
       continue;
     }
     if (!writer.GoesStraight(id)) {
@@ -573,8 +567,7 @@ std::string NaiveModule(const Graph& graph) {
     const int id = graph.stages()[s].buffer;
     const Buffer& buffer = buffers[static_cast<std::size_t>(id)];
     if (const int root = writer.Root(id); root != id) {
-      fmt::format_to(std::back_inserter(text), "  [[maybe_unused]] const auto* {} = {};  // {}\n", writer.name(id),
-                     writer.name(root), ToString(buffer.shape));
+      text += Alias(writer.name(id), writer.name(root), buffer.shape);
       continue;
     }
     if (IsOutput(graph, buffer)) {

@@ -551,6 +551,20 @@ void NestText::CloseLoops(std::size_t count) {
   }
 }
 
+void NestText::WriteStep(std::size_t first, std::size_t end) {
+  for (std::size_t s = first; s < end; ++s) {
+    const Stage stage = WithIndicesOf(stages_[first], stages_[s]);
+    Prepare(stage);
+    Line("{{");
+    ++depth_;
+    {
+      Scope scope(*this, stage.value);
+      WriteResult(stage, stage.value);
+    }
+    CloseLoops(1);
+  }
+}
+
 Stage NestText::WithIndicesOf(const Stage& leader, Stage stage) {
   stage.value = Substitute(stage.value, [&](const IndexVar& var) -> Expr {
     for (std::size_t d = 0; d < stage.vars.size(); ++d) {

@@ -75,6 +75,8 @@ class NestText {
   bool IsScan(std::size_t first, std::size_t end) const;
   // A stage of a scan with the indices of the one that leads it.
   static Stage WithIndicesOf(const Stage& leader, Stage stage);
+  // What one step of a scan, the stages [first, end), computes, in the indices of the first.
+  void WriteStep(std::size_t first, std::size_t end);
   // The term of `y = (first step ? 0 : y one step before) + term`: such sums have the errors of sums, not of chains of
   // additions, since whoever adds many terms adds them in blocks.
   static Expr RunningSumTerm(const Stage& stage);

@@ -6,10 +6,12 @@
 
 namespace hone::dsl {
 
+std::size_t SpatialOf(const Kernel& kernel) { return (kernel.space.size() - 5) / 3; }
+
 Convolution::Convolution(const Kernel& kernel) : transposed(kernel.variant == "transposed") {
   const auto& space = kernel.space;
   // N, O, s.., C', s.., C, s.., O'
-  const std::size_t spatial = (space.size() - 5) / 3;
+  const std::size_t spatial = SpatialOf(kernel);
   std::vector<Dim> order = {kN, kO};
   const auto add = [&](Dim last_of_three) {
     for (std::size_t d = 0; d < spatial; ++d)

@@ -19,6 +19,8 @@
 
 namespace hone::dsl {
 
+std::size_t SpatialOf(const Kernel& kernel);  // how many spatial dimensions: one to three
+
 // conv's iteration space is [N, O, spatial.. | C / groups, window.. | C, input spatial.., O / groups]; what stands
 // behind the first bar is folded, behind the second are the places at which operands are read.
 struct Convolution {

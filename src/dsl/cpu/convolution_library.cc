@@ -141,8 +141,7 @@ void WriteLibrary(const Kernel& kernel, const Convolution& conv, Writer& writer)
   std::vector<std::int64_t> in = {conv.batch, conv.groups * conv.channels}, out = {conv.batch, conv.groups * conv.made},
                             weights = {conv.made, conv.channels}, stride, gap, before, behind;
   if (conv.groups > 1) weights.insert(weights.begin(), conv.groups);
-  const std::size_t spatial = (kernel.space.size() - 5) / 3;
-  for (std::size_t d = 3 - spatial; d < 3; ++d) {
+  for (std::size_t d = 3 - SpatialOf(kernel); d < 3; ++d) {
     const WindowDim& dim = conv.dims[d];
     in.push_back(dim.in);
     out.push_back(dim.out);

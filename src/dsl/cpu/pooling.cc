@@ -10,7 +10,11 @@
 
 namespace hone::dsl {
 
-Pooling::Pooling(const Kernel& kernel) {
+Pooling::Pooling(const Kernel& kernel) : input(kernel.inputs[0]) {
+  arg = kernel.variant == "argmax";
+  largest = arg || kernel.variant == "max";
+  if (input->type == ScalarType::kBool) input = Cast(input, ScalarType::kInt);
+  if (kernel.variant == "mean") input = Cast(input, ScalarType::kReal);
   for (const auto axis : kernel.attributes.at("over")) axes.push_back(static_cast<std::size_t>(axis));
   rank = kernel.space.size() - 2 * axes.size();
   inside = static_cast<int>(kernel.attributes.at("inside")[0]);
@@ -45,12 +49,7 @@ class PoolEmitter {
  public:
   PoolEmitter(const KernelProgram& program, const Kernel& kernel, Writer& writer)
       : program_(program), kernel_(kernel), writer_(writer), pool_(kernel) {
-    arg_ = kernel.variant == "argmax";
-    largest_ = arg_ || kernel.variant == "max";
-    input_ = kernel.inputs[0];
-    if (input_->type == ScalarType::kBool) input_ = Cast(input_, ScalarType::kInt);
-    if (kernel.variant == "mean") input_ = Cast(input_, ScalarType::kReal);
-    type_ = writer.TypeName(input_->type);
+    type_ = writer.TypeName(pool_.input->type);
     last_ = pool_.AxisOf(pool_.rank - 1);
   }
 
@@ -85,11 +84,11 @@ class PoolEmitter {
     }
     Limits();
     writer_.Line(fmt::format("alignas(64) {} best[{}];", type_, row));
-    if (arg_) writer_.Line(fmt::format("alignas(64) int place[{}];", row));
+    if (pool_.arg) writer_.Line(fmt::format("alignas(64) int place[{}];", row));
     const std::string least =
-        input_->type == ScalarType::kReal ? writer_.Number(-INFINITY) : "-0x7fffffffffffffffl - 1";
-    writer_.Line(fmt::format("for (long l = 0; l < width; ++l) best[l] = {};", largest_ ? least : "0"));
-    if (arg_) writer_.Line("for (long l = 0; l < width; ++l) place[l] = -1;");
+        pool_.input->type == ScalarType::kReal ? writer_.Number(-INFINITY) : "-0x7fffffffffffffffl - 1";
+    writer_.Line(fmt::format("for (long l = 0; l < width; ++l) best[l] = {};", pool_.largest ? least : "0"));
+    if (pool_.arg) writer_.Line("for (long l = 0; l < width; ++l) place[l] = -1;");
     int windows = 0;
     for (std::size_t a = 0; a < pool_.axes.size(); ++a) {
       if (last_ && a == *last_) continue;
@@ -117,7 +116,7 @@ class PoolEmitter {
     writer_.Open("for (long l = 0; l < width; ++l)");
     index_[inner] = "x0 + l";
     std::string it = "best[l]";
-    if (arg_) it = "static_cast<long>(place[l])";
+    if (pool_.arg) it = "static_cast<long>(place[l])";
     if (kernel_.variant == "mean") {
       writer_.Line(fmt::format("const {} count = {};", writer_.real(), Divisor()));
       writer_.Line(fmt::format("const {} value = best[l] / count;", writer_.real()));
@@ -186,13 +185,13 @@ class PoolEmitter {
   // Takes the input's element at `index_` into the value (and place) of an output.
   void Take(const std::string& best, const std::string& place) {
     ExprWriter text(writer_, [&](const ExprNode& load) { return Element(load.buffer); });
-    const std::string value = text.Text(input_);
-    if (!largest_) {
+    const std::string value = text.Text(pool_.input);
+    if (!pool_.largest) {
       writer_.Line(fmt::format("{} += {};", best, value));
       return;
     }
-    if (!arg_) {
-      const bool real = input_->type == ScalarType::kReal;
+    if (!pool_.arg) {
+      const bool real = pool_.input->type == ScalarType::kReal;
       const std::string taken = writer_.Fresh("taken");
       writer_.Line(fmt::format("const {} {} = {};", type_, taken, value));
       writer_.Line(real ? fmt::format("{} = {}({}, {});", best, writer_.Helper("Max"), best, taken)
@@ -249,7 +248,7 @@ class PoolEmitter {
       writer_.Line("#pragma omp simd");
       writer_.Open(fmt::format("for (long l = {}; l < {}; ++l)", bound(low), bound(high)));
       writer_.Line(fmt::format("{} most = best[l];", type_));
-      if (arg_) writer_.Line("int where = place[l];");
+      if (pool_.arg) writer_.Line("int where = place[l];");
       if (dim.window > kMostUnrolled) {
         SetPlace(a, "x0 + l", "t");
         Take("most", "where");
@@ -260,7 +259,7 @@ class PoolEmitter {
         }
       }
       writer_.Line("best[l] = most;");
-      if (arg_) writer_.Line("place[l] = where;");
+      if (pool_.arg) writer_.Line("place[l] = where;");
       writer_.Close();
       if (dim.window > kMostUnrolled) writer_.Close();
     }
@@ -306,8 +305,6 @@ class PoolEmitter {
   const Kernel& kernel_;
   Writer& writer_;
   Pooling pool_;
-  bool largest_ = false, arg_ = false;
-  Expr input_;
   std::string type_;
   std::optional<std::size_t> last_;  // the axis that is innermost, if it is pooled
   std::vector<std::string> index_, low_, high_, start_;

@@ -19,6 +19,9 @@ struct Pooling {
   std::vector<std::size_t> axes;  // of the result, sorted
   std::vector<WindowDim> dims;    // one an axis
   int inside = 0;                 // what a mean divides by: 0 = the window, 1 = places in the input, 2 = and padding
+  bool largest = false;           // folds by the largest, not the sum
+  bool arg = false;               // and gives its place
+  Expr input;                     // an element as it is folded
 
   std::size_t Window(std::size_t axis) const { return rank + axis; }
   std::size_t Place(std::size_t axis) const { return rank + axes.size() + axis; }

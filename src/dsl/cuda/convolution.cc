@@ -15,8 +15,6 @@ namespace {
 
 constexpr std::int64_t kLeastWorkspace = 64 << 20, kMostWorkspace = std::int64_t{8} << 30;
 
-std::size_t SpatialOf(const Kernel& kernel) { return (kernel.space.size() - 5) / 3; }
-
 // The operand as the library sees it; nothing if it is an expression or is repeated along a dimension.
 std::optional<StridedArgument> OperandOf(const Kernel& kernel, int input) {
   using C = Convolution;

@@ -61,11 +61,6 @@ class PoolWriterCuda {
  public:
   PoolWriterCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
       : program_(program), kernel_(kernel), out_(out), pool_(kernel) {
-    arg_ = kernel.variant == "argmax";
-    largest_ = arg_ || kernel.variant == "max";
-    input_ = kernel.inputs[0];
-    if (input_->type == ScalarType::kBool) input_ = Cast(input_, ScalarType::kInt);
-    if (kernel.variant == "mean") input_ = Cast(input_, ScalarType::kReal);
     x_axis_ = pool_.AxisOf(pool_.rank - 1);
     const std::int64_t width = kernel.space[pool_.rank - 1].extent;
     x_ = x_axis_ ? pool_.dims[*x_axis_] : WindowDim{.in = width, .out = width};
@@ -73,14 +68,14 @@ class PoolWriterCuda {
       if (!x_axis_ || a != *x_axis_) y_axis_ = a;
     }
     y_ = DownOf(pool_);
-    const ReduceOp op = largest_ ? ReduceOp::kMax : ReduceOp::kSum;
-    value_type_ = out.Type(input_->type);
-    if (!largest_ && value_type_ == "float" && pool_.WindowCount() > static_cast<double>(kManyElements))
+    const ReduceOp op = pool_.largest ? ReduceOp::kMax : ReduceOp::kSum;
+    value_type_ = out.Type(pool_.input->type);
+    if (!pool_.largest && value_type_ == "float" && pool_.WindowCount() > static_cast<double>(kManyElements))
       value_type_ = "double";
-    how_ = out.How(arg_ ? ReduceOp::kArgMax : op);
-    neutral_ = out.Neutral(arg_ ? ReduceOp::kArgMax : op, input_->type);
-    type_ = arg_ ? fmt::format("Place<{}>", value_type_) : value_type_;
-    neutral_ = arg_ ? type_ + neutral_ : fmt::format("{}({})", type_, neutral_);
+    how_ = out.How(pool_.arg ? ReduceOp::kArgMax : op);
+    neutral_ = out.Neutral(pool_.arg ? ReduceOp::kArgMax : op, pool_.input->type);
+    type_ = pool_.arg ? fmt::format("Place<{}>", value_type_) : value_type_;
+    neutral_ = pool_.arg ? type_ + neutral_ : fmt::format("{}({})", type_, neutral_);
     Cut();
   }
 
@@ -147,7 +142,7 @@ class PoolWriterCuda {
     pack_ = IntSetting(kernel_, "pack");
     while (pack_ > 1 && x_.in % pack_ != 0) pack_ /= 2;
     down_ = std::min(IntSetting(kernel_, "down"), y_.out);
-    const std::int64_t element = value_type_ == "float" ? (arg_ ? 8 : 4) : arg_ ? 16 : 8;
+    const std::int64_t element = value_type_ == "float" ? (pool_.arg ? 8 : 4) : pool_.arg ? 16 : 8;
     shift_ = (pack_ - x_.padding % pack_) % pack_;
     const auto columns_for = [&](std::int64_t outputs) {
       return (shift_ + (outputs - 1) * x_.stride + Reach(x_) + pack_ - 1) / pack_ * pack_;
@@ -368,7 +363,7 @@ class PoolWriterCuda {
   void Take(const std::string& best, const std::string& row, const std::string& inside) {
     std::map<int, std::string> packs;
     if (pack_ > 1) {
-      Visit(input_, [&](const ExprNode& node) {
+      Visit(pool_.input, [&](const ExprNode& node) {
         if (node.kind != Expr::Kind::kLoad || node.buffer < 0 || packs.contains(node.buffer)) return;
         if (!LoadsPacks(node.buffer)) return;
         const int buffer = kernel_.operands[static_cast<std::size_t>(node.buffer)].buffer;
@@ -395,9 +390,9 @@ class PoolWriterCuda {
       inner = before;
       return LoadedText(out_, buffer, text);
     });
-    const std::string value = expr.Text(input_), taken = out_.Fresh("taken");
+    const std::string value = expr.Text(pool_.input), taken = out_.Fresh("taken");
     std::string made = fmt::format("{}({})", value_type_, value);
-    if (arg_) made = fmt::format("{}{{{}, {}}}", type_, made, Flat(pack_ > 1 ? " + " + e : ""));
+    if (pool_.arg) made = fmt::format("{}{{{}, {}}}", type_, made, Flat(pack_ > 1 ? " + " + e : ""));
     if (!inside.empty()) made = fmt::format("{} ? {} : {}", inside, made, neutral_);
     out_.Line(fmt::format("const {} {} = {};", type_, taken, made));
     if (down_ == 1) {
@@ -527,9 +522,10 @@ class PoolWriterCuda {
 
   // What is stored of a window's value.
   std::string Finished(const std::string& all) {
-    std::string it =
-        value_type_ == out_.Type(input_->type) ? all : fmt::format("static_cast<{}>({})", out_.Type(input_->type), all);
-    if (arg_) it = fmt::format("long({0}.at == kNowhere ? -1 : {0}.at)", all);
+    std::string it = value_type_ == out_.Type(pool_.input->type)
+                         ? all
+                         : fmt::format("static_cast<{}>({})", out_.Type(pool_.input->type), all);
+    if (pool_.arg) it = fmt::format("long({0}.at == kNowhere ? -1 : {0}.at)", all);
     if (kernel_.variant == "mean") {
       const std::string count = Divisor(), mean = out_.Fresh("mean");
       out_.Line(fmt::format("const {} {} = {} / {};", out_.Type(ScalarType::kReal), mean, all, count));
@@ -584,8 +580,7 @@ class PoolWriterCuda {
   const Kernel& kernel_;
   DeviceWriter& out_;
   const Pooling pool_;
-  bool arg_ = false, largest_ = false, ragged_ = false;
-  Expr input_;
+  bool ragged_ = false;
   std::optional<std::size_t> x_axis_, y_axis_;  // of pool_.axes: the innermost dimension's, the last of the others
   WindowDim x_, y_;
   std::string value_type_, type_, how_, neutral_;
