@@ -25,6 +25,7 @@ constexpr std::int64_t kMostChunks = 8192;     // which one block folds
 // two that keep as much as there is room for, so that more rows are under way while blocks wait for each other.
 constexpr std::int64_t kTeamBytes = 96 << 10, kTeamThreads = 256, kSmallTeam = 32;
 constexpr std::int64_t kLargeTeamBytes = 160 << 10, kLargeTeamThreads = 512, kMostTeam = 66;
+constexpr std::int64_t kSeveralTeamBytes = 144 << 10;  // of several operands: a thread keeps whole packs of each
 
 struct Extents {
   bool rows = true;  // the innermost dimension is folded
@@ -76,8 +77,11 @@ std::int64_t DefaultSplit(const Kernel& kernel) {
   return std::min((4 * kProcessors + units - 1) / std::max<std::int64_t>(units, 1), room);
 }
 
-// Bytes of a row, of all that is folded and differs from row to row.
-std::int64_t RowBytes(const Kernel& kernel) {
+// A row of all that is folded and differs from row to row.
+struct FoldedRow {
+  std::int64_t bytes = 0, operands = 0;
+};
+FoldedRow RowOf(const Kernel& kernel) {
   const Extents extents = ExtentsOf(kernel);
   std::set<int> folded;
   const auto look = [&](const Expr& expr) {
@@ -87,7 +91,7 @@ std::int64_t RowBytes(const Kernel& kernel) {
   };
   for (const auto& input : kernel.inputs) look(input);
   for (const auto& let : kernel.lets) look(let.body);
-  std::int64_t bytes = 0;
+  FoldedRow row;
   for (const int operand : folded) {
     const auto o = static_cast<std::size_t>(operand);
     bool along = false, across = extents.kept == 1;
@@ -95,9 +99,11 @@ std::int64_t RowBytes(const Kernel& kernel) {
       if (kernel.space[d].extent == 1 || kernel.operands[o].strides[d] == 0) continue;
       (std::binary_search(kernel.axes.begin(), kernel.axes.end(), static_cast<int>(d)) ? along : across) = true;
     }
-    if (along && across) bytes += static_cast<std::int64_t>(Bytes(kernel.operand_types[o])) * extents.reduced;
+    if (!along || !across) continue;
+    row.bytes += static_cast<std::int64_t>(Bytes(kernel.operand_types[o])) * extents.reduced;
+    ++row.operands;
   }
-  return bytes;
+  return row;
 }
 
 // Blocks that share a row which one block cannot keep in its registers, and the threads of each; one block if the row
@@ -120,10 +126,12 @@ Sharing DefaultSharing(const Kernel& kernel) {
   if (Said(kernel, "team") <= 1 && blocks_for(256, kFew) <= kMostBlocks)
     return {.cluster = blocks_for(256, kFew), .threads = 256};
   if (Said(kernel, "team") != 1 && Said(kernel, "cluster") <= 1) {
-    const auto team_of = [&](std::int64_t bytes) { return (RowBytes(kernel) + bytes - 1) / bytes; };
+    const FoldedRow row = RowOf(kernel);
+    const auto team_of = [&](std::int64_t bytes) { return (row.bytes + bytes - 1) / bytes; };
     if (const std::int64_t team = team_of(kTeamBytes); team > 1 && team <= kSmallTeam)
       return {.team = team, .threads = kTeamThreads};
-    if (const std::int64_t team = team_of(kLargeTeamBytes); team > 1 && team <= kMostTeam)
+    if (const std::int64_t team = team_of(row.operands == 1 ? kLargeTeamBytes : kSeveralTeamBytes);
+        team > 1 && team <= kMostTeam)
       return {.team = team, .threads = kLargeTeamThreads};
   }
   if (Said(kernel, "team") <= 1 && blocks_for(512, MostKept(512)) <= kMostBlocks)

@@ -9,13 +9,15 @@
 
 #include "base/check.h"
 #include "dsl/cuda/fold_writer.h"
+#include "dsl/knobs.h"
 
 namespace hone::dsl {
 namespace {
 
 constexpr std::int64_t kRegisters = 64 << 10, kSharedBytes = 228 << 10, kThreads = 2048;  // of a multiprocessor
 constexpr std::int64_t kMostRegisters = 255;                                              // of a thread
-constexpr std::int64_t kOwnRegisters = 34;         // of them, what does not hold elements of the row
+constexpr std::int64_t kOwnRegisters = 34;         // of them, what does not hold elements of the row, at least
+constexpr std::int64_t kManyRegisters = 48;        // the same where much is computed
 constexpr std::int64_t kMostBlocks = 8;            // of a multiprocessor
 constexpr std::int64_t kOwnSharedBytes = 3 << 10;  // of a block: what the system takes, and what is folded
 constexpr std::int64_t kCounterWords = 16;         // 64 bits each, in front of what is told: the counter of the blocks
@@ -34,6 +36,13 @@ std::int64_t MarkedWords(const std::vector<std::string>& types) {
 
 }  // namespace
 
+bool FoldWriter::ComputesMuch() const {
+  constexpr double kFew = 8;  // operations
+  double operations = OperationsPerElement(kernel_.epilogue);
+  for (const auto& input : kernel_.inputs) operations += OperationsPerElement(input);
+  return operations > kFew || kept_operands_.size() < kernel_.operands.size();
+}
+
 bool FoldWriter::ShareOut(std::int64_t per_lane) {
   std::int64_t bytes = 0, words = 0;  // of a pack of each operand
   for (const auto& [operand, name] : kept_operands_) {
@@ -45,9 +54,10 @@ bool FoldWriter::ShareOut(std::int64_t per_lane) {
     const std::int64_t room = (kSharedBytes / blocks - kOwnSharedBytes) / (lanes_ * bytes);
     const std::int64_t most = std::min(per_lane, registers / words);
     if (most < 1 || per_lane - most > (CopiesPacks() ? room : 0)) continue;
-    // Half and half: fewer registers leave some for what is computed.
-    const std::int64_t half = std::max((per_lane + 1) / 2, per_lane - room);
-    shared_packs_ = CopiesPacks() ? per_lane - std::min(most, half) : 0;
+    // Half and half, and less in registers where others need them and shared memory has room.
+    const std::int64_t half =
+        std::min((per_lane + 1) / 2, ComputesMuch() ? (registers + kOwnRegisters - kManyRegisters) / words : most);
+    shared_packs_ = CopiesPacks() ? per_lane - std::clamp(half, std::max<std::int64_t>(per_lane - room, 1), most) : 0;
     blocks_a_processor_ = blocks;
     return true;
   }

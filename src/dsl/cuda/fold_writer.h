@@ -197,6 +197,7 @@ class FoldWriter {
 
   // How much of a thread's share of a row is in registers and how much in shared memory; false: it fits nowhere.
   bool ShareOut(std::int64_t per_lane);
+  bool ComputesMuch() const;         // beside folding a plain row: weights are read, or more than a few operations done
   std::int64_t SharedBytes() const;  // of a block, for what ShareOut found
   // The block's number, its row, and this thread's among those of the row.
   void OpenTeam();
