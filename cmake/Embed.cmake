@@ -1,9 +1,13 @@
-# hone_embed(<library> <symbol> <file>): the text of <file> as `extern const std::string_view hone::<symbol>`, declared by whoever
-# uses it. Follows the file: a change is picked up by the next build.
-function(hone_embed library symbol file)
-  cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
-  file(READ ${file} text)
+# hone_embed(<library> <symbol> <files...>): the text of the files, one after the other, as `extern const std::string_view
+# hone::<symbol>`, declared by whoever uses it. Follows the files: a change is picked up by the next build.
+function(hone_embed library symbol)
+  set(text "")
+  foreach(file IN LISTS ARGN)
+    cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    file(READ ${file} one)
+    string(APPEND text "${one}")
+  endforeach()
   # A raw string literal may hold 64 KiB at most by the standard's minimum; compilers take more, adjacent pieces are safe.
   string(LENGTH "${text}" length)
   set(pieces "")

@@ -249,6 +249,13 @@ for line in sys.stdin:
 '''
 
 
+def import_program():
+    """The bridge as it is embedded: its files, one after the other."""
+    folder = ROOT / "src" / "problem"
+    files = re.search(r"hone_embed\(hone_problem kImportBridge ([^)]*)\)", (folder / "CMakeLists.txt").read_text())[1].split()
+    return "".join((folder / name).read_text() for name in files)
+
+
 class Fuzzer:
     def __init__(self, given):
         self.given, self.rng = given, random.Random(given.seed)
@@ -260,7 +267,8 @@ class Fuzzer:
         if given.python:
             bridge = ROOT / "src" / "problem" / "import" / "bridge"
             (self.folder / "server.py").write_text(SERVER)
-            self.server = subprocess.Popen([given.python, str(self.folder / "server.py"), str(bridge / "hone_import.py"), str(bridge / "hone_shrink.py")],
+            (self.folder / "hone_import.py").write_text(import_program())
+            self.server = subprocess.Popen([given.python, str(self.folder / "server.py"), str(self.folder / "hone_import.py"), str(bridge / "hone_shrink.py")],
                                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
     def count(self, what):

@@ -1,0 +1,28 @@
+"""The user's file: a program that torch.export saved.
+
+Part of hone_import.py, whose names it uses.
+"""
+
+
+class Archive:
+    """What Built is, of a program that torch.export saved: its tensors are real, how they were drawn is not known."""
+
+    fake = False
+
+    def __init__(self):
+        if not NEW:
+            raise Complaint("is a program of torch.export, which torch %s cannot read; use torch 2" % torch.__version__)
+        try:
+            self.program = torch.export.load(PATH)
+        except Exception as error:
+            if out_of_memory(error):
+                raise
+            raise Complaint("is no program that torch %s can load: %s" % (torch.__version__.split("+")[0], describe_error(error)))
+        given, named = self.program.example_inputs or ((), {})
+        self.inputs = list(given) + list((named or {}).values())
+        self.weights = dict(self.program.state_dict)
+        drawn = {id(t) for t in tree_flatten(self.inputs)[0]}
+        drawn |= {id(self.weights[name]) for name in self.program.graph_signature.parameters if name in self.weights}
+        self.recorder = types.SimpleNamespace(of=lambda tensor: Origin(random=id(tensor) in drawn))
+        names = [spec.arg.name for spec in self.program.graph_signature.input_specs if spec.kind.name == "USER_INPUT"]
+        self.model = types.SimpleNamespace(input_names=names)

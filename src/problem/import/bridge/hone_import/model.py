@@ -1,0 +1,119 @@
+"""The model and its inputs, on fake tensors where that goes.
+
+Part of hone_import.py, whose names it uses.
+"""
+
+
+@contextlib.contextmanager
+def fakes(wanted):
+    """Fake tensors and what they need: initializers that look at data are replaced by ones that do not."""
+    if not wanted:
+        yield None
+        return
+    truncated = nn.init.trunc_normal_
+
+    def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
+        # The deviation of a normal cut at a and b; what is recorded is the normal with that deviation.
+        density = lambda x: math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+        share = lambda x: (1 + math.erf(x / math.sqrt(2))) / 2
+        low, high = (a - mean) / std, (b - mean) / std
+        mass = max(share(high) - share(low), 1e-12)
+        shift = (density(low) - density(high)) / mass
+        spread = 1 + (low * density(low) - high * density(high)) / mass - shift * shift
+        with torch.no_grad():
+            return tensor.normal_(mean + std * shift, std * math.sqrt(max(spread, 1e-12)))
+
+    nn.init.trunc_normal_ = trunc_normal_
+    try:
+        with (FakeTensorMode(allow_non_fake_inputs=True) if NEW else FakeTensorMode()) as mode:
+            yield mode
+    finally:
+        nn.init.trunc_normal_ = truncated
+
+
+# Recurrent layers are operators of PyTorch, but tracing takes them apart, step by step in time: tens of thousands of nodes.
+# While a model runs, its layers call operators of our own instead, which are nothing but a schema and shapes.
+RECURRENT = {
+    "lstm": "(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
+            "bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)",
+    "gru": "(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
+           "bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
+}
+RECURRENT["rnn_tanh"] = RECURRENT["rnn_relu"] = RECURRENT["gru"]
+LIBRARY = []  # torch.library keeps definitions as long as the library lives
+
+
+def define_recurrent():
+    if LIBRARY:
+        return
+    LIBRARY.append(torch.library.Library("hone_whole", "DEF"))
+    for name, schema in RECURRENT.items():
+        LIBRARY[0].define(name + schema)
+
+        def shapes(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+            states = list(hx) if isinstance(hx, (list, tuple)) else [hx]
+            out = input.new_empty(tuple(input.shape[:-1]) + (states[0].shape[-1] * (2 if bidirectional else 1),))
+            return tuple([out] + [torch.empty_like(state) for state in states])
+
+        LIBRARY[0].impl(name, shapes, "Meta")
+        packet = getattr(torch.ops.aten, name)
+        LIBRARY[0].impl(name, lambda *args, op=packet.input: op(*args), "CPU")
+
+
+@contextlib.contextmanager
+def recurrences_whole():
+    define_recurrent()
+    saved = {}
+
+    def divert(name, original):
+        op = getattr(torch.ops.hone_whole, name)
+
+        def call(*args):
+            if len(args) == 9 and not isinstance(args[3], torch.Tensor) and not isinstance(args[1], torch.Tensor) ^ (name != "lstm"):
+                return op(*args)
+            return original(*args)  # packed sequences
+
+        return call
+
+    for name in RECURRENT:
+        saved[name] = getattr(torch._VF, name)
+        setattr(torch._VF, name, divert(name, saved[name]))
+    try:
+        yield
+    finally:
+        for name in RECURRENT:
+            setattr(torch._VF, name, saved[name])
+
+
+def register_plain_tensors(model):
+    """Tensors that a module merely holds are state as buffers are: torch.export wants them registered."""
+    for part in model.modules():
+        for name, value in list(part.__dict__.items()):
+            if isinstance(value, torch.Tensor) and name not in part._buffers and name not in part._parameters:
+                del part.__dict__[name]
+                part.register_buffer(name, value, persistent=False)
+
+
+class Built:
+    def __init__(self, module, fake, record=True):
+        self.fake = fake
+        self.recorder = Recorder()
+        torch.manual_seed(SEED)
+        init = module.get_init_inputs() if hasattr(module, "get_init_inputs") else []
+        if not NEW:
+            define_recurrent()
+            define_old_shapes()
+        with fakes(fake) as self.mode, self.recorder if record else contextlib.nullcontext():
+            self.model = module.Model(*init) if isinstance(init, (list, tuple)) else module.Model(**init)
+            inputs = module.get_inputs()
+        register_plain_tensors(self.model)
+        if not isinstance(inputs, (list, tuple)):
+            raise Complaint("get_inputs() gives a %s, not a list" % type(inputs).__name__)
+        self.inputs = list(inputs)
+        self.weights = dict(self.model.named_parameters())
+        self.weights.update(self.model.named_buffers())
+
+
+def total_bytes(built):
+    tensors = [t for t in tree_flatten(built.inputs)[0] if isinstance(t, torch.Tensor)] + list(built.weights.values())
+    return sum(t.numel() * t.element_size() for t in tensors)

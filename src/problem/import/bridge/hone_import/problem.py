@@ -1,0 +1,200 @@
+"""The problem, put together from what the other parts found.
+
+Part of hone_import.py, whose names it uses.
+"""
+
+
+class Weights:
+    """Exact values, to be written as one safetensors file beside the problem."""
+
+    def __init__(self, path):
+        self.path, self.tensors = path, []
+
+    def add(self, name, tensor):
+        if not self.path:
+            raise Complaint("%s holds values that no generator gives; name a file for them with -o or --weights" % name)
+        self.tensors.append((name, tensor.detach().cpu().contiguous()))
+        return {"kind": "file", "path": os.path.basename(self.path), "tensor": name}
+
+    def write(self):
+        if not self.tensors:
+            return
+        header, offset = {}, 0
+        for name, tensor in self.tensors:
+            size = tensor.numel() * tensor.element_size()
+            header[name] = {"dtype": SAFETENSORS[DTYPES[tensor.dtype]], "shape": list(tensor.shape),
+                            "data_offsets": [offset, offset + size]}
+            offset += size
+        text = json.dumps(header).encode()
+        text += b" " * (-len(text) % 8)
+        with open(self.path, "wb") as file:
+            file.write(len(text).to_bytes(8, "little") + text)
+            for _, tensor in self.tensors:
+                size = tensor.numel() * tensor.element_size()
+                file.write(memoryview((ctypes.c_char * size).from_address(tensor.data_ptr())) if size else b"")
+
+
+class Importer:
+    def __init__(self, module, digest, built, graph, notes):
+        self.module, self.digest, self.built = module, digest, built
+        self.writer, self.inputs, self.weight_values, self.constants, self.outputs = graph
+        self.weights = Weights(OPTIONS["weights_path"])
+        self._real = None if built.fake else built
+        self.notes = dict(notes)
+
+    def real(self, why):
+        if self._real is None:
+            if total_bytes(self.built) > OPTIONS["memory_bytes"] // 2:
+                raise Complaint("%s needs real values, and they do not fit the memory that an import may take" % why)
+            self._real = Built(self.module, False)
+        return self._real
+
+    def generator(self, name, tensor, real_tensor):
+        """tensor: maybe fake; real_tensor(): the same with data."""
+        origin = self.built.recorder.of(tensor)
+        found = origin.generator()
+        if origin.spread:
+            self.notes["note " + name] = "whole numbers with gaps: drawn from all between the least and the greatest"
+        if found is not None and not (found["kind"] in ("uniform", "normal") and not tensor.dtype.is_floating_point):
+            return found
+        if origin.kind == "empty":
+            self.notes["note " + name] = "made by torch.empty and never filled: drawn from a normal distribution"
+            return {"kind": "normal", "mean": 0.0, "deviation": 1.0}
+        if origin.value is not None:
+            values = origin.value.expand(tensor.shape) if origin.value.numel() == 1 else origin.value
+            if tuple(values.shape) != tuple(tensor.shape):
+                values = real_tensor()
+        elif origin.random and self.built.fake and total_bytes(self.built) > OPTIONS["memory_bytes"] // 2:
+            if origin.sample is not None:
+                self.notes["note " + name] = "too large to be measured: as a sample of it is"
+                return measured(origin.sample)
+            self.notes["note " + name] = "too large to be measured: drawn from a normal distribution"
+            return {"kind": "normal", "mean": 0.0, "deviation": 1.0}
+        else:
+            values = real_tensor()
+        if origin.random:
+            return measured(values)
+        constant = constant_of(values)
+        if constant is not None:
+            return {"kind": "constant", "value": constant}
+        return self.weights.add(name, values)
+
+    def problem(self):
+        calls = self.live_calls()
+        taken, tensors = set(), []
+
+        def name_it(value, wanted):
+            wanted, name, count = sanitized(wanted), sanitized(wanted), 0
+            while name in taken:
+                count += 1
+                name = "%s_%d" % (wanted, count)
+            taken.add(name)
+            value.name = name
+            return name
+
+        def add(value, role, tensor, generator=None):
+            row = {"name": value.name, "shape": [int(e) for e in tensor.shape], "dtype": dtype_name(tensor, value.name), "role": role}
+            if generator is not None:
+                row["generator"] = generator
+            tensors.append(row)
+
+        flat_inputs = tree_flatten(self.built.inputs)[0]
+        names = forward_names(self.built.model)
+        for i, value in sorted(self.inputs.items()):
+            tensor = flat_inputs[i]
+            flat = len(flat_inputs) == len(self.built.inputs) and i < len(names)
+            name = name_it(value, names[i] if flat else "input_%d" % i)
+            add(value, "input", tensor,
+                self.generator(name, tensor, lambda i=i: tree_flatten(self.real(name).inputs)[0][i]))
+        numbers = ["%s = %r" % (names[i] if i < len(names) else "input_%d" % i, x) for i, x in enumerate(flat_inputs)
+                   if not isinstance(x, torch.Tensor)]
+        if numbers:
+            self.notes["constant arguments"] = ", ".join(numbers)
+        used = self.used_values(calls)
+        for key in self.built.weights:
+            value = self.weight_values.get(key)
+            if value is None or value not in used:
+                continue
+            tensor = self.built.weights[key]
+            name = name_it(value, key.replace(".", "_"))
+            self.notes["parameter " + name] = key
+            if OPTIONS["weights"]:
+                generator = self.weights.add(key, self.real(key).weights[key])
+            else:
+                generator = self.generator(name, tensor, lambda key=key: self.real(key).weights[key])
+            add(value, "parameter", tensor, generator)
+        for value, tensor in self.constants:
+            if value not in used:
+                continue
+            if isinstance(tensor, FakeTensor):
+                raise NeedsReal("a constant that forward makes")
+            name = name_it(value, "constant")
+            constant = constant_of(tensor)
+            add(value, "parameter", tensor,
+                {"kind": "constant", "value": constant} if constant is not None else self.weights.add(name, tensor))
+        for i, value in enumerate(self.outputs):
+            named = getattr(self.built.model, "output_names", [])
+            name_it(value, named[i] if i < len(named) else "output" if len(self.outputs) == 1 else "output_%d" % i)
+            if value.tensor is None:
+                raise Complaint("torch %s does not tell the shape of output %d" % (torch.__version__, i))
+            add(value, "output", value.tensor)
+        graph = []
+        for op, arguments, results in calls:
+            for value in results:
+                if value is not None and value.name is None and value in used:
+                    name_it(value, value.hint)
+            graph.append({"op": op, "args": {key: self.reference(a) for key, a in arguments.items()},
+                          "outputs": [v.name if v is not None and v.name else "" for v in results]})
+        self.weights.write()
+        provenance = {"source": PATH, "source_sha256": self.digest, "torch": torch.__version__.split("+")[0],
+                      "importer": KIND}
+        provenance.update(self.notes)
+        self.shapes = {v.name: [int(e) for e in v.tensor.shape] for _, _, results in calls for v in results
+                       if v is not None and v.name and isinstance(v.tensor, torch.Tensor)}
+        base = getattr(self.module, "name", None) or os.path.splitext(os.path.basename(PATH))[0]
+        if KIND == "definition" and isinstance(OPTIONS.get("workload"), dict):
+            provenance["workload"] = str(OPTIONS["workload"].get("uuid", OPTIONS.get("workload_where")))
+        return {"hone_problem": 1, "name": base, "tensors": tensors, "graph": graph, "contract": OPTIONS["contract"],
+                "provenance": provenance}
+
+    def reference(self, argument):
+        if isinstance(argument, Value):
+            return "%" + argument.name
+        if isinstance(argument, list):
+            return [self.reference(item) for item in argument]
+        return argument
+
+    @staticmethod
+    def values_in(argument):
+        if isinstance(argument, Value):
+            yield argument
+        elif isinstance(argument, list):
+            for item in argument:
+                yield from Importer.values_in(item)
+
+    def used_values(self, calls):
+        used = set(self.outputs)
+        for _, arguments, _ in calls:
+            for argument in arguments.values():
+                used.update(self.values_in(argument))
+        return used
+
+    def live_calls(self):
+        # An output that is an input, or that is given twice, is a copy of its own.
+        made = {v for _, _, results in self.writer.calls for v in results if v is not None}
+        seen, outputs = set(), []
+        for value in self.outputs:
+            if value not in made or value in seen:
+                copy = Value("clone", value.tensor)
+                self.writer.calls.append(("aten.clone.default", {"self": value}, [copy]))
+                value = copy
+            seen.add(value)
+            outputs.append(value)
+        self.outputs = outputs
+        needed, live = set(outputs), []
+        for call in reversed(self.writer.calls):
+            if any(v in needed for v in call[2] if v is not None):
+                live.append(call)
+                for argument in call[1].values():
+                    needed.update(self.values_in(argument))
+        return list(reversed(live))

@@ -1,0 +1,201 @@
+"""Tracing: with torch.export, or with make_fx where torch is 1.13.
+
+Part of hone_import.py, whose names it uses.
+"""
+
+
+class NeedsReal(Exception):
+    """Fake tensors do not do: values are needed."""
+
+
+def forward_names(model):
+    if hasattr(model, "input_names"):
+        return model.input_names
+    code = getattr(type(model).forward, "__code__", None)
+    return list(code.co_varnames[1 : code.co_argcount]) if code else []
+
+
+def export_new(built):
+    """torch 2.x: {placeholder node: ("input", index) | ("weight", name) | ("constant", tensor)}, nodes and outputs."""
+    if isinstance(built, Archive):
+        program = built.program
+    else:
+        program = torch.export.export(built.model, tuple(built.inputs), strict=False)
+    table = torch.export.default_decompositions()
+    for name in ("lstm.input", "gru.input", "rnn_tanh.input", "rnn_relu.input"):
+        packet, overload = name.split(".")
+        op = getattr(getattr(torch.ops.aten, packet), overload)
+        for entry in [key for key in table if key == op]:
+            table.pop(entry)
+    program = program.run_decompositions(table)
+    from torch.export.graph_signature import InputKind, OutputKind
+
+    sources, index = {}, 0
+    flat_inputs = tree_flatten(built.inputs)[0]
+    for spec, node in zip(program.graph_signature.input_specs, [n for n in program.graph.nodes if n.op == "placeholder"]):
+        if spec.kind == InputKind.USER_INPUT:
+            sources[node] = ("input", index)
+            index += 1
+        elif spec.kind in (InputKind.PARAMETER, InputKind.BUFFER):
+            sources[node] = ("weight", spec.target)
+        else:
+            sources[node] = ("constant", program.constants[spec.target])
+    if index != len(flat_inputs):
+        raise Complaint("torch.export sees %d inputs where get_inputs() gives %d" % (index, len(flat_inputs)))
+    results = next(n for n in program.graph.nodes if n.op == "output").args[0]
+    outputs = [result for spec, result in zip(program.graph_signature.output_specs, results) if spec.kind == OutputKind.USER_OUTPUT]
+    return program.graph_module, sources, outputs
+
+
+# What torch 1.13 keeps whole and core ATen takes apart.
+OLD_DECOMPOSED = (
+    "smooth_l1_loss", "mse_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "l1_loss",
+    "softplus", "mish", "silu", "hardswish", "hardsigmoid", "hardshrink", "softshrink", "selu", "celu", "log_sigmoid_forward",
+    "threshold", "addcmul", "addcdiv", "std", "logsumexp", "_softmin", "kl_div", "cosine_similarity",
+    "hinge_embedding_loss", "margin_ranking_loss", "relu6",
+)
+
+
+def smooth_l1_loss(self, target, reduction=1, beta=1.0):
+    distance = (self - target).abs()
+    if beta > 0:
+        distance = torch.where(distance < beta, distance**2 * 0.5 / beta, distance - 0.5 * beta)
+    return distance.mean() if reduction == 1 else distance.sum() if reduction == 2 else distance
+
+
+def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None):
+    """scaled_dot_product_attention, which torch 2 has."""
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scores = query @ key.transpose(-2, -1) * scale
+    if is_causal:
+        attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=query.device).tril()
+    if attn_mask is not None:
+        scores = scores.masked_fill(~attn_mask, -math.inf) if attn_mask.dtype == torch.bool else scores + attn_mask
+    weights = torch.softmax(scores, -1)
+    return (nn.functional.dropout(weights, dropout_p) if dropout_p else weights) @ value
+
+
+@contextlib.contextmanager
+def old_gaps_filled():
+    """What torch 1.13 lacks, or traces into operators that work in place."""
+    functions = nn.functional
+    added = not hasattr(functions, "scaled_dot_product_attention")
+    dropout = functions.dropout
+    if added:
+        functions.scaled_dot_product_attention = attention
+
+    def functional_dropout(input, p=0.5, training=True, inplace=False):
+        return torch.native_dropout(input, p, training)[0] if training and p > 0 else input
+
+    functions.dropout = functional_dropout
+    try:
+        yield
+    finally:
+        functions.dropout = dropout
+        if added:
+            del functions.scaled_dot_product_attention
+
+
+def pooled_3d(input, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False):
+    """Shapes of max_pool3d_with_indices, which torch 1.13 has for real tensors only."""
+    def three(value):
+        value = list(value) if isinstance(value, (list, tuple)) else [value]
+        return value * 3 if len(value) == 1 else value
+
+    kernel, padding, dilation = three(kernel_size), three(padding), three(dilation)
+    stride = three(stride) if stride or isinstance(stride, int) else kernel
+    extents = []
+    for size, k, s, p, d in zip(input.shape[-3:], kernel, stride, padding, dilation):
+        reach = size + 2 * p - d * (k - 1) - 1
+        count = (-(-reach // s) if ceil_mode else reach // s) + 1
+        extents.append(count - 1 if ceil_mode and (count - 1) * s >= size + p else count)
+    shape = list(input.shape[:-3]) + extents
+    return input.new_empty(shape), input.new_empty(shape, dtype=torch.int64)
+
+
+def define_old_shapes():
+    if len(LIBRARY) < 2:
+        LIBRARY.append(torch.library.Library("aten", "IMPL", "Meta"))
+        LIBRARY[1].impl("max_pool3d_with_indices", pooled_3d)
+
+
+def export_old(built):
+    from torch._decomp import decomposition_table
+    from torch.fx.experimental.proxy_tensor import make_fx
+    from torch.nn.utils.stateless import functional_call
+
+    table = {op: rule for op, rule in decomposition_table.items()
+             if op._schema.name.split("::")[-1] in OLD_DECOMPOSED and not op._schema.overload_name.endswith("out")}
+    table.setdefault(torch.ops.aten.smooth_l1_loss.default, smooth_l1_loss)
+    weights = {name: tensor.detach() for name, tensor in built.weights.items()}
+    flat_inputs, structure = tree_flatten(built.inputs)
+    tensors = [t for t in flat_inputs if isinstance(t, torch.Tensor)]
+    from torch.utils._pytree import tree_unflatten
+
+    def current_weights(part, _):  # a recurrent layer keeps a list of its own, past which functional_call puts new values
+        part._flat_weights = [getattr(part, name) for name in part._flat_weights_names]
+
+    for part in built.model.modules():
+        if isinstance(part, nn.RNNBase):
+            part.register_forward_pre_hook(current_weights)
+
+    def run(parameters, *given):
+        given = iter(given)
+        inputs = tree_unflatten([next(given) if isinstance(t, torch.Tensor) else t for t in flat_inputs], structure)
+        result = functional_call(built.model, parameters, tuple(inputs))
+        return tree_flatten(result)[0]
+
+    # Within the fake mode, tensors that forward itself makes are fake like those that it is given.
+    with old_gaps_filled(), built.mode or contextlib.nullcontext():
+        module = make_fx(run, decomposition_table=table)(weights, *tensors)
+    places = [("weight", name) for name in weights]
+    places += [("input", i) for i, t in enumerate(flat_inputs) if isinstance(t, torch.Tensor)]
+    sources = dict(zip([n for n in module.graph.nodes if n.op == "placeholder"], places))
+    results = next(n for n in module.graph.nodes if n.op == "output").args[0]
+    return module, sources, list(results)
+
+
+def trace(built):
+    with recurrences_whole():
+        module, sources, outputs = (export_new if NEW else export_old)(built)
+    writer = GraphWriter()
+    inputs, weights, constants = {}, {}, []
+    for node in module.graph.nodes:
+        if node.op == "placeholder":
+            kind, what = sources[node]
+            value = Value(node.name, tensor_of(node))
+            if kind == "input":
+                if not isinstance(tree_flatten(built.inputs)[0][what], torch.Tensor):
+                    continue  # a number: the trace holds its value
+                inputs[what] = value
+            elif kind == "weight":
+                weights[what] = value
+            else:
+                constants.append((value, what))
+            writer.cells[node] = Cell(value)
+        elif node.op == "get_attr":
+            tensor = getattr(module, node.target)
+            node.meta.setdefault("val", tensor)
+            value = Value("constant", tensor)
+            constants.append((value, tensor))
+            writer.cells[node] = Cell(value)
+        elif node.op == "call_function":
+            if node.target is operator.getitem:
+                parts = writer.cells[node.args[0]]
+                writer.cells[node] = parts[node.args[1]]
+            elif hasattr(node.target, "_schema"):
+                writer.call(node)
+            elif not isinstance(tensor_of(node), torch.Tensor):
+                continue  # arithmetic on sizes, whose results are constants by now
+            else:
+                raise Complaint("the trace calls %s, which is no operator" % (node.target,))
+    values = []
+    for node in outputs:
+        if node is None:
+            continue
+        if not isinstance(node, torch.fx.Node):
+            raise Complaint("forward gives a %s beside tensors; hone checks tensors only" % type(node).__name__)
+        values.append(writer.value(node))
+    if not values:
+        raise Complaint("forward gives no tensor")
+    return writer, inputs, weights, constants, values

@@ -1,0 +1,256 @@
+"""Where values come from. Fake tensors have no data, so what is drawn into them is written down as it happens.
+
+Part of hone_import.py, whose names it uses.
+"""
+
+
+class Origin:
+    """How the elements of a storage came about: a generator where that is known, and whether chance was involved.
+
+    `sample`: some elements as operators on such draws would make them, where no generator says it: a softmax of uniform numbers.
+    """
+
+    def __init__(self, kind="unknown", a=0.0, b=0.0, random=False, value=None, spread=False, sample=None):
+        self.kind, self.a, self.b, self.random, self.value, self.spread, self.sample = kind, a, b, random, value, spread, sample
+
+    def drawn(self, count, seed):
+        """`count` real elements, or None."""
+        chance = torch.Generator().manual_seed(seed)
+        if self.sample is not None:
+            return self.sample[:count]
+        if self.kind == "constant":
+            return torch.full((count,), float(self.a), dtype=torch.float64)
+        if self.kind == "uniform":
+            return self.a + (self.b - self.a) * torch.rand(count, generator=chance, dtype=torch.float64)
+        if self.kind == "normal":
+            return self.a + self.b * torch.randn(count, generator=chance, dtype=torch.float64)
+        if self.kind == "integer" and not self.spread:
+            return torch.randint(int(self.a), int(self.b), (count,), generator=chance).double()
+        return None
+
+    def affine(self, scale, shift):
+        if not (math.isfinite(scale) and math.isfinite(shift)) or scale == 0:
+            return Origin(random=self.random)
+        if self.kind == "constant":
+            return Origin("constant", self.a * scale + shift)
+        if self.kind == "uniform":
+            low, high = self.a * scale + shift, self.b * scale + shift
+            return Origin("uniform", min(low, high), max(low, high), True)
+        if self.kind == "normal":
+            return Origin("normal", self.a * scale + shift, self.b * abs(scale), True)
+        if self.kind == "integer" and scale == int(scale) and shift == int(shift):
+            # Spread by more than 1, as in 2 * randint(0, 2) - 1: the range has values that the file does not draw.
+            ends = sorted((self.a * int(scale) + int(shift), (self.b - 1) * int(scale) + int(shift)))
+            return Origin("integer", ends[0], ends[1] + 1, True, spread=self.spread or abs(scale) != 1)
+        return Origin(random=self.random, sample=None if self.sample is None else real(lambda: self.sample * scale + shift))
+
+    def generator(self):
+        if self.kind == "constant":
+            return {"kind": "constant", "value": number(float(self.a))}
+        if self.kind == "uniform" and self.a < self.b:
+            return {"kind": "uniform", "low": self.a, "high": self.b}
+        if self.kind == "normal":
+            return {"kind": "normal", "mean": self.a, "deviation": self.b}
+        if self.kind == "integer":
+            return {"kind": "integer", "low": int(self.a), "high": int(self.b)}
+        return None
+
+
+def number(value):
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    return value
+
+
+def storage_of(tensor):
+    storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
+    return storage._cdata, storage.nbytes()
+
+
+SAMPLE = 1 << 14  # elements
+# Operators that a sample goes through: element by element, of one or of two tensors.
+OF_ONE = {"abs", "exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "square", "reciprocal", "sigmoid", "tanh", "relu", "softplus",
+          "sin", "cos", "floor", "ceil", "round", "neg"}
+OF_TWO = {"mul", "add", "sub", "div", "maximum", "minimum", "pow"}
+
+
+def real(work):
+    """work() on real tensors, whatever modes are on."""
+    with no_dispatch():
+        return work()
+
+
+def sampled(name, args, kwargs, origins, made):
+    """What an operator makes of samples of what it reads, or None."""
+    def draws(position, tensor):
+        return origins[position].drawn(1 if tensor.numel() == 1 else SAMPLE, 1 + position)
+
+    def work():
+        tensors = [a for a in args if isinstance(a, torch.Tensor)]
+        if not made.dtype.is_floating_point or len(tensors) != len(origins) or not any(o.random for o in origins):
+            return None
+        samples = [draws(i, tensor) for i, tensor in enumerate(tensors)]
+        if any(sample is None for sample in samples):
+            return None
+        if name in ("_softmax", "softmax", "_log_softmax", "log_softmax") and len(samples) == 1 and len(args) > 1:
+            extent, sample = int(made.shape[args[1]]), samples[0]
+            powers = (sample - sample.max()).exp()
+            if extent * 4 <= sample.numel():
+                powers = powers[: sample.numel() // extent * extent].reshape(-1, extent)
+                parts = (powers / powers.sum(1, keepdim=True)).reshape(-1)
+            else:
+                parts = powers / (powers.mean() * extent)
+            return parts.log() if "log" in name else parts
+        scalars = [a for a in args if isinstance(a, (int, float)) and not isinstance(a, bool)]
+        if name in OF_ONE and len(args) == 1:
+            return getattr(nn.functional if name == "softplus" else torch, name)(samples[0])
+        if name in ("clamp", "clamp_min", "clamp_max") and len(samples) == 1:
+            ends = (args[1:] + (None,))[:2] if name == "clamp" else (args[1], None) if name == "clamp_min" else (None, args[1])
+            low, high = kwargs.get("min", ends[0]), kwargs.get("max", ends[1])
+            return samples[0].clamp(low, high)
+        if name in OF_TWO and not kwargs and len(args) == 2 and len(samples) + len(scalars) == 2:
+            both = [samples.pop(0) if isinstance(a, torch.Tensor) else torch.tensor(float(a), dtype=torch.float64) for a in args]
+            return getattr(torch, name)(*both)
+        return None
+
+    def finite():
+        sample = work()
+        return sample if sample is not None and bool(torch.isfinite(sample).all()) else None
+
+    return real(finite)
+
+
+RANDOM = re.compile(r"rand|bernoulli|multinomial|normal|uniform|exponential|cauchy|geometric|poisson|dropout|random_")
+
+
+class Recorder(TorchDispatchMode):
+    """Sees every operator while the model and its inputs are made."""
+
+    def __init__(self):
+        super().__init__()
+        self.origins = {}
+        self.keep = []  # storages that are alive keep their addresses to themselves
+
+    def of(self, tensor):
+        return self.origins.get(storage_of(tensor)[0]) or Origin()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        read = [t for t in tree_flatten((args, kwargs))[0] if isinstance(t, torch.Tensor)]
+        origins = [self.of(t) for t in read]
+        places = {storage_of(t)[0] for t in read}
+        out = func(*args, **kwargs)
+        name = func._schema.name.split("::")[-1]
+        if name.endswith("_") and not name.endswith("__") and read:
+            target = args[0]
+            place, size = storage_of(target)
+            whole = target.numel() * target.element_size() == size
+            origin = self.result(name[:-1], args, kwargs, origins, target)
+            self.origins[place] = origin if whole else Origin(random=origin.random or origins[0].random)
+        else:
+            for made in tree_flatten(out)[0]:
+                if isinstance(made, torch.Tensor) and storage_of(made)[0] not in places:
+                    self.keep.append(made)
+                    self.origins[storage_of(made)[0]] = self.result(name, args, kwargs, origins, made)
+                elif isinstance(made, torch.Tensor) and name.startswith("lift") and not isinstance(args[0], FakeTensor):
+                    self.origins[storage_of(made)[0]] = Origin(value=args[0])
+        return out
+
+    @staticmethod
+    def result(name, args, kwargs, origins, made):
+        def arg(i, key, default):
+            return args[i] if len(args) > i else kwargs.get(key, default)
+
+        base = name[:-5] if name.endswith("_like") else name
+        if name in ("uniform",):
+            return Origin("uniform", float(arg(1, "from", 0.0)), float(arg(2, "to", 1.0)), True)
+        if name == "normal" and origins:
+            return Origin("normal", float(arg(1, "mean", 0.0)), float(arg(2, "std", 1.0)), True)
+        if base == "rand":
+            return Origin("uniform", 0.0, 1.0, True)
+        if base == "randn":
+            return Origin("normal", 0.0, 1.0, True)
+        if base == "randint":
+            numbers = [a for a in args if isinstance(a, int) and not isinstance(a, bool)]
+            low, high = (0, numbers[0]) if len(numbers) == 1 else numbers[:2]
+            return Origin("integer", low, high, True)
+        if name == "random" and len(args) >= 2 and all(isinstance(a, int) for a in args[1:3]):
+            low, high = (0, args[1]) if len(args) == 2 else args[1:3]
+            return Origin("integer", low, high, True)
+        if base in ("ones", "new_ones"):
+            return Origin("constant", 1.0)
+        if base in ("zeros", "zero", "new_zeros"):
+            return Origin("constant", 0.0)
+        if base in ("full", "new_full", "fill", "scalar_tensor"):
+            value = arg(0 if base == "scalar_tensor" else 2 if base == "new_full" else 1, "value", None)
+            if isinstance(value, (int, float)):
+                return Origin("constant", float(value))
+        if base.startswith(("empty", "new_empty")):
+            return Origin("empty")
+        if name.startswith("lift") and not isinstance(args[0], FakeTensor):
+            return Origin(value=args[0])
+        source = origins[0] if origins else None
+        if source is not None:
+            if name in ("clone", "lift_fresh", "lift_fresh_copy", "contiguous", "repeat", "expand_copy"):
+                return source
+            if name == "copy" and len(origins) > 1:
+                return origins[1]
+            if name == "_to_copy":
+                to_float = made.dtype.is_floating_point
+                keeps = to_float or source.kind == "constant" and source.a == int(source.a) or source.kind == "integer"
+                return source if keeps and made.dtype != torch.bool else Origin(random=source.random)
+            scalars = [a for a in args if isinstance(a, (int, float)) and not isinstance(a, bool)]
+            if len(origins) == 1 and len(args) == 2 and len(scalars) == 1 and not kwargs:
+                s = float(scalars[0])
+                if name == "mul":
+                    return source.affine(s, 0.0)
+                if name == "div" and s != 0:
+                    return source.affine(1.0 / s, 0.0)
+                if name == "add":
+                    return source.affine(1.0, s)
+                if name == "sub" and isinstance(args[0], torch.Tensor):
+                    return source.affine(1.0, -s)
+                if name == "rsub":
+                    return source.affine(-1.0, s)
+            if name == "neg":
+                return source.affine(-1.0, 0.0)
+        return Origin(random=any(o.random for o in origins) or bool(RANDOM.search(name)),
+                      sample=sampled(name, args, kwargs, origins, made) if origins else None)
+
+
+def measured(tensor):
+    """A generator that resembles real data of which chance was a part."""
+    if tensor.numel() == 0:
+        return {"kind": "constant", "value": 0}
+    flat = tensor.detach().reshape(-1)
+    if flat.numel() > 1 << 22:
+        flat = flat[:: flat.numel() >> 22]
+    real = flat.double()
+    low, high = real.min().item(), real.max().item()
+    if low == high:
+        return {"kind": "constant", "value": number(low)}
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise Complaint("a tensor that is drawn at random holds infinities or NaN; import it with --weights")
+    if not tensor.dtype.is_floating_point or (bool((real == real.round()).all()) and high - low < 1 << 20):
+        return {"kind": "integer", "low": int(low), "high": int(high) + 1}
+    mean, deviation = real.mean().item(), real.std().item()
+    # The fourth moment tells a uniform (1.8) from a normal (3).
+    kurtosis = ((real - mean) / deviation).pow(4).mean().item()
+    short = lambda x: float("%.5g" % x)
+    if kurtosis < 2.2:
+        return {"kind": "uniform", "low": short(low), "high": short(high)}
+    if (low >= 0 or high <= 0) and abs(mean) < 5 * deviation:
+        # A normal would leave the side of zero that all lie on, which a logarithm or a root may need.
+        reach = math.sqrt(3) * deviation
+        return {"kind": "uniform", "low": short(max(low, mean - reach)), "high": short(min(high, mean + reach))}
+    return {"kind": "normal", "mean": short(mean), "deviation": short(deviation)}
+
+
+def constant_of(tensor):
+    """The one value that all elements have, or None."""
+    if tensor.numel() == 0:
+        return 0
+    flat = tensor.detach().reshape(-1)
+    first = flat[0]
+    same = bool((flat == first).all()) or bool(torch.isnan(flat.double()).all())
+    return number(float(first.item())) if same else None
