@@ -31,6 +31,19 @@ DType Promote(DType a, DType b) {
 
 DType RealType(DType dtype) { return IsFloat(dtype) ? dtype : DType::kF32; }
 
+Expr Held(const Expr& x, DType dtype) {
+  const Expr value = Cast(x, ScalarTypeOf(dtype));
+  if (value->type != ScalarType::kInt || dtype == DType::kI64) return value;
+  const std::int64_t count = std::int64_t{1} << 8 * Bytes(dtype);
+  const std::int64_t below = dtype == DType::kU8 ? 0 : count / 2;  // how many of them are negative
+  if (value->kind == Expr::Kind::kConst && value->whole >= -below && value->whole < count - below) return value;
+  return Apply(BinaryOp::kFloorMod, value + below, count) - below;
+}
+
+Expr Held(const Expr& x, DType own, DType dtype) {
+  return Promote(own, dtype) == dtype ? Cast(x, ScalarTypeOf(dtype)) : Held(x, dtype);
+}
+
 Expr Operand::operator()(std::vector<Expr> indices) const {
   return Load(buffer_, std::move(indices), ScalarTypeOf(dtype_));
 }
@@ -435,11 +448,13 @@ void OpCall::Binary(ResultType type, const std::function<Expr(Expr, Expr)>& elem
   DType dtype = CommonType({a, b});
   if (type == ResultType::kReal) dtype = RealType(dtype);
   if (type == ResultType::kWhole && IsFloat(dtype)) return Fail("reals have no bits to combine: cast them first");
-  const ScalarType scalar = ScalarTypeOf(dtype);
   Elementwise(type == ResultType::kBool ? DType::kBool : dtype, operands, [&](auto v) {
     std::size_t next = 0;
     Expr values[2];
-    for (int i = 0; i < 2; ++i) values[i] = Cast(numbers[i] ? numbers[i] : v[next++], scalar);
+    for (int i = 0; i < 2; ++i) {
+      values[i] = numbers[i] ? Held(numbers[i], dtype) : Held(v[next], operands[next].dtype(), dtype);
+      if (!numbers[i]) ++next;
+    }
     return element(values[0], values[1]);
   });
 }

@@ -31,6 +31,11 @@ using ElementFunction = std::function<Expr(Indices)>;
 ScalarType ScalarTypeOf(DType dtype);
 DType Promote(DType a, DType b);  // as torch.result_type of two tensors
 DType RealType(DType dtype);      // itself if it is a float type, else f32
+// `x` as an element of this type holds it: whole numbers wrap around where it is narrower, reals lose their fraction.
+// The store of a result wraps sums, differences and products; where anything else follows, the operands have to be
+// wrapped.
+Expr Held(const Expr& x, DType dtype);
+Expr Held(const Expr& x, DType own, DType dtype);  // of an element of type `own`: nothing to do where it fits
 
 // A value that an op reads: x({i, j}) is one element. Scalars have rank 0: x({}).
 class Operand {

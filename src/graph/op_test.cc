@@ -49,5 +49,23 @@ TEST(OpTest, ANumberChangesTheTypeOnlyWhenItsCategoryIsHigher) {
   EXPECT_TRUE(type("bool", "2", "i64"));
 }
 
+TEST(OpTest, ANarrowTypeHoldsAWholeNumberAsWhatItWrapsAroundTo) {
+  const auto held = [](std::int64_t number, DType dtype) { return Held(number, dtype)->whole; };
+  EXPECT_EQ(held(-2, DType::kU8), 254);
+  EXPECT_EQ(held(300, DType::kU8), 44);
+  EXPECT_EQ(held(255, DType::kU8), 255);
+  EXPECT_EQ(held(128, DType::kI8), -128);
+  EXPECT_EQ(held(-129, DType::kI8), 127);
+  EXPECT_EQ(held(1 << 20, DType::kI64), 1 << 20);
+  EXPECT_EQ(Held(-2.7, DType::kI16)->whole, -2);
+  EXPECT_EQ(Held(-2, DType::kF32)->real, -2);
+}
+
+TEST(OpTest, AnElementIsWrappedOnlyWhereItMayNotFit) {
+  const Expr element = Load(0, {}, ScalarType::kInt);
+  EXPECT_EQ(Held(element, DType::kU8, DType::kI32).get(), element.get());
+  EXPECT_NE(Held(element, DType::kI32, DType::kU8).get(), element.get());
+}
+
 }  // namespace
 }  // namespace hone

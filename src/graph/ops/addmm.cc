@@ -2,7 +2,7 @@
 
 namespace hone {
 
-HONE_OP(addmm, "beta * self + alpha * mat1 @ mat2") {
+HONE_OP(addmm, "beta * self + alpha * mat1 @ mat2; an alpha or beta of 0 leaves out what it would scale, NaN or not") {
   const Operand c = call.Tensor("self"), a = call.Tensor("mat1"), b = call.Tensor("mat2");
   const double alpha = call.Real("alpha", 1), beta = call.Real("beta", 1);
   if (a.rank() != 2 || b.rank() != 2 || a.dim(1) != b.dim(0)) call.Fail("needs matrices [m, k] and [k, n]");
@@ -10,10 +10,12 @@ HONE_OP(addmm, "beta * self + alpha * mat1 @ mat2") {
   call.Output({a.dim(0), b.dim(1)}, a.dtype(), [&](Indices at) {
     Expr product = Fold(ReduceOp::kSum, std::vector<std::int64_t>{a.dim(1)},
                         [&](Indices k) { return a({at[0], k[0]}) * b({k[0], at[1]}); });
-    if (alpha != 1) product = product * Cast(Expr(alpha), ScalarTypeOf(a.dtype()));
+    const ScalarType type = ScalarTypeOf(a.dtype());
+    if (alpha == 0) product = Cast(0, type);
+    if (alpha != 0 && alpha != 1) product = product * Cast(Expr(alpha), type);
     if (beta == 0) return product;
     const Expr added = c.Broadcast(at);
-    return product + (beta == 1 ? added : added * Cast(Expr(beta), ScalarTypeOf(a.dtype())));
+    return product + (beta == 1 ? added : added * Cast(Expr(beta), type));
   });
 }
 

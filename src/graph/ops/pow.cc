@@ -7,7 +7,11 @@ HONE_OP(pow, "self to the power exponent; a small whole exponent is repeated mul
   if (call.Has("exponent") && !call.IsTensor("exponent")) {
     const double exponent = call.Real("exponent");
     if (exponent == 2 || exponent == 3) {
-      return call.Unary(OpCall::ResultType::kSame, [&](Expr x) { return exponent == 2 ? x * x : x * x * x; });
+      const DType dtype = call.CommonType({"self", "exponent"});  // 2.0 makes a real of a whole number
+      return call.Elementwise(dtype, {call.Tensor("self")}, [&](auto v) {
+        const Expr x = Cast(v[0], ScalarTypeOf(dtype));
+        return exponent == 2 ? x * x : x * x * x;
+      });
     }
     if (exponent == 0.5) return call.Unary(OpCall::ResultType::kReal, [](Expr x) { return Sqrt(x); });
   }

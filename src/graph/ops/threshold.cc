@@ -3,8 +3,9 @@
 namespace hone {
 
 HONE_OP(threshold, "self > threshold ? self : value") {
-  const Expr limit = call.Scalar("threshold"), value = call.Scalar("value");
-  call.Unary(OpCall::ResultType::kSame, [&](Expr x) { return Select(LessEqual(x, limit), Cast(value, x->type), x); });
+  const DType dtype = call.Tensor("self").dtype();
+  const Expr limit = Held(call.Scalar("threshold"), dtype), value = Held(call.Scalar("value"), dtype);
+  call.Unary(OpCall::ResultType::kSame, [&](Expr x) { return Select(LessEqual(x, limit), value, x); });
 }
 
 }  // namespace hone
