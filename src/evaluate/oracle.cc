@@ -54,7 +54,8 @@ Result<Compiled> CompileHalf(std::string source) {
   request.source = std::move(source);
   // No contraction into fused multiply-adds: the honest implementation rounds where the definitions say so.
   // At -O2 the compiler takes to vectors only loops whose count it knows; those over lanes are worth it.
-  request.flags = {"-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "-ffp-contract=off", "-w"};
+  // C++17's headers are read in half the time.
+  request.flags = {"-std=c++17", "-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "-ffp-contract=off", "-w"};
   request.trusted = true;
   return CompileModule(request);
 }

@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <set>
-#include <unordered_map>
 
 #include "graph/fold.h"
+#include "graph/nest_functions.h"
 #include "graph/nest_text.h"
 
 namespace hone {
@@ -24,98 +25,111 @@ class NestWriter : public NestText {
  public:
   NestWriter(const Graph& graph, Style style) : NestText(graph, style) {}
 
-  // The nest of a stage, or of the whole sequence that it begins.
+  // The nest of a stage, or of the whole sequence that it begins; in the oracle a stand-in for its call (functions()).
   std::string WriteRun(std::size_t first) {
     const std::size_t end = SequenceEnd(graph_, first);
+    if (style_ == Style::kNaive) return Comment(first, end) + Nest(first, end);
+    std::string text = Comment(first, end);
+    const auto call = [&](const std::string& nest, double terms) {
+      std::set<int> written;
+      for (std::size_t s = first; s < end; ++s) written.insert(stages_[s].buffer);
+      const Function function = Renamed(nest, written);
+      std::vector<NestFunctions::Parameter> parameters;
+      for (const auto& one : function.parameters) parameters.push_back({one.type, one.name, one.given});
+      text += "  " + functions_.Call(function.body, parameters, terms < kTermsForThreads / 8 ? "1" : "threads") + '\n';
+    };
+    const Stage& stage = stages_[first];
+    if (const auto parts = stage.sequence < 0 ? PartsOf(stage) : std::vector<Part>{}; !parts.empty()) {
+      for (const Part& part : parts) {
+        begin_ = {part.dimension, part.begin};
+        call(Nest(part.stage), Terms(part.stage));
+      }
+      begin_ = {};
+    } else {
+      call(Nest(first, end), stage.sequence < 0 ? Terms(stage) : kTermsForThreads);
+    }
+    for (const auto& [used, last] : last_use_) {
+      const Buffer& b = graph_.buffers()[static_cast<std::size_t>(used)];
+      if (last >= static_cast<int>(first) && last < static_cast<int>(end) && b.stage >= 0 && b.tensor < 0)
+        text += fmt::format("  {}_memory.Release();\n", name(used));
+    }
+    return text;
+  }
+
+  // What the calls in WriteRun's results call.
+  const NestFunctions& functions() const { return functions_; }
+
+ private:
+  static double Terms(const Stage& stage) {
+    const auto steps = stage.vars.empty() ? 1 : stage.vars[static_cast<std::size_t>(stage.along)].extent;
+    return StepTerms(stage) * static_cast<double>(steps);
+  }
+
+  std::string Nest(std::size_t first, std::size_t end) {
+    if (stages_[first].sequence < 0) return Nest(stages_[first]);
+    return Block([&] { WriteSequence(first, end); });
+  }
+  std::string Nest(const Stage& stage) {
+    return Block([&] { WriteStage(stage); });
+  }
+  template <class Write>
+  std::string Block(const Write& write) {
     text_.clear();
     depth_ = 1;
     Line("{{");
     ++depth_;
-    if (stages_[first].sequence >= 0)
-      WriteSequence(first, end);
-    else
-      WriteStage(stages_[first]);
-    --depth_;
-    Line("}}");
-    if (style_ == Style::kOracle) {
-      std::set<int> written;
-      for (std::size_t s = first; s < end; ++s) written.insert(stages_[s].buffer);
-      const Stage& stage = stages_[first];
-      const auto steps =
-          static_cast<double>(stage.vars.empty() ? 1 : stage.vars[static_cast<std::size_t>(stage.along)].extent);
-      const bool small = stage.sequence < 0 && StepTerms(stage) * steps < kTermsForThreads / 8;
-      const std::string call = CallOf(std::move(text_), written, small ? "1" : "threads");
-      text_ = Comment(first, end);
-      Line("{}", call);
-      for (const auto& [used, last] : last_use_) {
-        const Buffer& b = graph_.buffers()[static_cast<std::size_t>(used)];
-        if (last >= static_cast<int>(first) && last < static_cast<int>(end) && b.stage >= 0 && b.tensor < 0)
-          Line("{}_memory.Release();", name(used));
-      }
-      return text_;
-    }
-    return Comment(first, end) + text_;
+    write();
+    CloseLoops(1);
+    return std::move(text_);
   }
 
-  // The nests that WriteRun's results call, as functions: those of stages that differ only in what they read and write
-  // are one, since a deep network compiles in the time that its different layers take.
-  const std::string& functions() const { return functions_; }
+  // --- Parts ---
 
- private:
-  // Makes a function of a nest and gives the call of it, on so many threads.
-  std::string CallOf(const std::string& nest, const std::set<int>& written, std::string_view threads) {
-    Function function = Renamed(nest, written);
-    std::string parameters, arguments;
-    for (const auto& [name, number] : NumbersAsParameters(function.body)) {
-      parameters += fmt::format("const std::int64_t {}, ", name);
-      arguments += fmt::format("{}, ", number);
-    }
-    for (const auto& one : function.parameters) {
-      parameters += fmt::format("{} __restrict {}, ", one.type, one.name);
-      arguments += one.given + ", ";
-    }
-    const auto [it, fresh] = nests_.try_emplace(parameters + function.body, static_cast<int>(nests_.size()));
-    if (fresh) {
-      functions_ += fmt::format(
-          "template <class R>\n[[gnu::noinline]] void Nest{}({}[[maybe_unused]] double* const* value, [[maybe_unused]] "
-          "double* const* scale, [[maybe_unused]] int threads) {{\n{}}}\n\n",
-          it->second, parameters, function.body);
-    }
-    return fmt::format("Nest{}<R>({}value, scale, {});", it->second, arguments, threads);
+  // A part of a stage along one dimension, from an element on.
+  struct Part {
+    Stage stage;
+    int dimension = 0;
+    std::int64_t begin = 0;
+  };
+  // Of a choice between values by where along a dimension an element is, such as tensors side by side (graph/parts.h),
+  // a part for each value; nothing of another stage. A part knows of no other one: those of a DenseNet's
+  // concatenations, each of more tensors than the one before, are one function.
+  static std::vector<Part> PartsOf(const Stage& stage) {
+    std::vector<Part> parts;
+    const int dimension = ChoosesAlong(stage.value, stage);
+    if (dimension < 0) return parts;
+    const auto d = static_cast<std::size_t>(dimension);
+    const std::function<void(const Expr&, std::int64_t, std::int64_t)> add = [&](const Expr& e, std::int64_t begin,
+                                                                                 std::int64_t end) {
+      if (begin >= end) return;
+      if (ChoosesAlong(e, stage) == dimension) {
+        const std::int64_t at = e->operands[0]->operands[0]->whole;
+        add(e->operands[2], begin, std::min(end, at));
+        return add(e->operands[1], std::max(begin, at), end);
+      }
+      Part part{.stage = stage, .dimension = dimension, .begin = begin};
+      part.stage.vars[d] = NewIndex(end - begin);
+      const Expr index = Expr(part.stage.vars[d]) + begin;
+      part.stage.value =
+          Substitute(e, [&](const IndexVar& var) { return var.id == stage.vars[d].id ? index : Expr(); });
+      parts.push_back(std::move(part));
+    };
+    add(stage.value, 0, stage.vars[d].extent);
+    return parts;
   }
-
-  // Extents and strides become parameters, so that layers that differ in their sizes are one function. Small extents of
-  // what is summed stay, those of windows above all: loops over them unroll. Gives the parameters' names and values.
-  static std::vector<std::pair<std::string, std::string>> NumbersAsParameters(std::string& body) {
-    constexpr std::int64_t kStays = 8;
-    constexpr std::string_view kBefore[] = {"< ", "* ", "(kLanes, ", "(block + kBlock, ", "Constant<R>("};
-    const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
-    const std::size_t fold = std::min({body.find("Sum<"), body.find("Sums<"), body.find("Best<")});
-    std::vector<std::pair<std::string, std::string>> found;
-    std::string text;
-    for (std::size_t at = 0; at < body.size();) {
-      std::size_t end = at;
-      while (end < body.size() && is_digit(body[end])) ++end;
-      if (end == at) {
-        text += body[at++];
-        continue;
-      }
-      const std::string number = body.substr(at, end - at);
-      const bool place = std::any_of(std::begin(kBefore), std::end(kBefore),
-                                     [&](std::string_view before) { return text.ends_with(before); });
-      const bool whole = end == body.size() || std::string_view(";)] ,").find(body[end]) != std::string_view::npos;
-      const bool window = at > fold && text.ends_with("< ");
-      at = end;
-      if (!place || !whole || number.size() > 15 || std::stoll(number) < (window ? kStays : 2)) {
-        text += number;
-        continue;
-      }
-      auto one = std::find_if(found.begin(), found.end(), [&](const auto& f) { return f.second == number; });
-      if (one == found.end()) one = found.insert(found.end(), {fmt::format("n{}", found.size()), number});
-      text += one->first;
+  // The dimension of which `e` is Select(LessEqual(number, its index), ...), -1 if there is none.
+  static int ChoosesAlong(const Expr& e, const Stage& stage) {
+    if (e->kind != Expr::Kind::kSelect) return -1;
+    const ExprNode& condition = *e->operands[0];
+    if (condition.kind != Expr::Kind::kBinary || condition.binary != BinaryOp::kLessEqual ||
+        condition.operands[0]->kind != Expr::Kind::kConst || condition.operands[0]->type != ScalarType::kInt ||
+        condition.operands[1]->kind != Expr::Kind::kIndex) {
+      return -1;
     }
-    body = std::move(text);
-    return found;
+    for (std::size_t d = 0; d < stage.vars.size(); ++d) {
+      if (stage.vars[d].id == condition.operands[1]->index.id) return static_cast<int>(d);
+    }
+    return -1;
   }
 
   void WriteStage(const Stage& stage) {
@@ -467,9 +481,8 @@ class NestWriter : public NestText {
     return fmt::format("Store({0}, value[{1}] + ({2}), scale[{1}] + ({2}));", value, output, offset);
   }
 
-  std::string functions_;
-  std::unordered_map<std::string, int> nests_;  // the functions' texts and numbers
-  bool small_step_ = false;                     // whether the nest is too small for threads
+  NestFunctions functions_;
+  bool small_step_ = false;  // whether the nest is too small for threads
 };
 
 // A reshape: another name for the memory of what it is of.
@@ -532,7 +545,7 @@ OracleSources SourcesOfOracle(const Graph& graph) {
                    ElementCount(buffer.shape), writer.name(id), o);
   }
   text += "}\n}  // namespace\n\n";
-  head += writer.functions() + text;
+  head += writer.functions().Definitions() + writer.functions().WithCalls(text);
   const auto entry = [&](const std::string& type) {
     return fmt::format(
         "{}extern \"C\" __attribute__((visibility(\"default\"))) void hone_oracle(const void* const* in, double* "

@@ -78,6 +78,18 @@ TEST(LoopNestTest, NestsThatDifferInSizesAreOneFunction) {
   EXPECT_TRUE(std::regex_search(source, std::regex("Nest1<R>\\([0-9, ]*t_")));
 }
 
+TEST(LoopNestTest, TensorsSideBySideAreOneFunctionHoweverManyTheyAre) {
+  const std::string source =
+      OracleValues(SmallGraph("fp32", "a f32 4x16, b f32 4x24, c f32 4x40", "t f32 4x40, y f32 4x80",
+                              R"([{"op": "cat", "args": {"tensors": ["%a", "%b"], "dim": 1}, "outputs": ["t"]},
+                     {"op": "cat", "args": {"tensors": ["%a", "%b", "%c"], "dim": 1}, "outputs": ["y"]}])"));
+  const auto nests = source.find("void Nest0(");
+  EXPECT_EQ(source.find("LessEqual", nests), std::string::npos);
+  EXPECT_EQ(source.find("void Nest2("), std::string::npos) << "one of what begins at 0, and one of what lies behind";
+  for (const auto* name : {"a_0", "b_1", "c_2"})
+    EXPECT_TRUE(std::regex_search(source, std::regex(std::string("Nest[01]<R>\\([^;]*") + name))) << name;
+}
+
 TEST(LoopNestTest, TermsThatAreZeroArePassedOver) {
   const std::string text = OracleValues(SmallGraph("fp32", "x f32 1x4x9x9, w f32 4x3x5x5", "y f32 1x3x19x19",
                                                    R"([{"op": "convolution", "outputs": ["y"],

@@ -216,15 +216,18 @@ bool NestText::IsExactProduct(const Expr& e) const {
 }
 
 std::string NestText::Offset(const Stage& stage) const {
+  const Shape& shape = graph_.buffers()[static_cast<std::size_t>(stage.buffer)].shape;
   std::string offset;
   std::int64_t stride = 1;
   for (std::size_t d = stage.vars.size(); d-- > 0;) {
-    if (stage.vars[d].extent != 1) {
-      const std::string term =
-          stride == 1 ? IndexName(stage.vars[d]) : fmt::format("{} * {}", IndexName(stage.vars[d]), stride);
+    if (shape[d] != 1) {
+      std::string at = IndexName(stage.vars[d]);
+      if (static_cast<int>(d) == begin_.dimension && begin_.at > 0)
+        at = fmt::format("({} + std::int64_t{{{}}})", at, begin_.at);
+      const std::string term = stride == 1 ? at : fmt::format("{} * {}", at, stride);
       offset = offset.empty() ? term : term + " + " + offset;
     }
-    stride *= stage.vars[d].extent;
+    stride *= shape[d];
   }
   return offset.empty() ? "0" : offset;
 }

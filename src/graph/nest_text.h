@@ -143,6 +143,11 @@ class NestText {
   std::string text_, real_;
   int depth_ = 0, temporaries_ = 0;
   int step_var_ = -1;  // the index that a sequence's step gives; -1 outside one
+  // Where in its buffer the result of the stage that is written begins, if that is a part along one dimension.
+  struct {
+    int dimension = -1;
+    std::int64_t at = 0;
+  } begin_;
   std::unordered_map<const ExprNode*, std::string> known_;
 
  private:
