@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "dsl/cpu/index_text.h"
 #include "dsl/loops.h"
 
 namespace hone::dsl {
@@ -43,9 +44,7 @@ class AttentionEmitter {
     WriteBlend();
     writer_.Comment(fmt::format("Blocks of {} queries, whoever is free.", lanes_));
     OpenTasks("i0", lanes_);
-    writer_.Line(m_ % lanes_ == 0
-                     ? fmt::format("constexpr long filled = {};", lanes_)
-                     : fmt::format("const long filled = {} - i0 < {} ? {} - i0 : {};", m_, lanes_, m_, lanes_));
+    writer_.Line(Left("filled", m_, "i0", lanes_));
     const std::int64_t e_up = (e_ + mr_ - 1) / mr_ * mr_, keys_up = (keys_ + mr_ - 1) / mr_ * mr_;
     writer_.Line(fmt::format("alignas(64) {} queries[{}], scores[{}], sums[{}];", real, d_ * lanes_, keys_up * lanes_,
                              e_up * lanes_));
@@ -64,9 +63,7 @@ class AttentionEmitter {
       end = "end";
     }
     writer_.Open(fmt::format("for (long k0 = 0; k0 < {}; k0 += {})", end, keys_));
-    const bool whole = end != "end" && n_ % keys_ == 0;
-    writer_.Line(whole ? fmt::format("constexpr long count = {};", keys_)
-                       : fmt::format("const long count = {} - k0 < {} ? {} - k0 : {};", end, keys_, end, keys_));
+    writer_.Line(end == "end" ? Left("count", end, "k0", keys_) : Left("count", n_, "k0", keys_));
     const std::string keys = Rows(1), values = Rows(2);
     writer_.Line(fmt::format("Scores_{}(count, {}, queries, scores);", writer_.TargetName(), keys));
     writer_.Comment("The largest score of each query.");
@@ -151,9 +148,7 @@ class AttentionEmitter {
       end = "end";
     }
     writer_.Open(fmt::format("for (long k0 = 0; k0 < {}; k0 += {})", end, keys_));
-    writer_.Line(!causal_ && n_ % keys_ == 0
-                     ? fmt::format("constexpr long count = {};", keys_)
-                     : fmt::format("const long count = {} - k0 < {} ? {} - k0 : {};", end, keys_, end, keys_));
+    writer_.Line(causal_ ? Left("count", end, "k0", keys_) : Left("count", n_, "k0", keys_));
     writer_.Line(fmt::format("const {}* keys = {};", real, Rows(1)));
     writer_.Line(fmt::format("const {}* values = {};", real, Rows(2)));
     const auto [key, key_step] = Steps(1);

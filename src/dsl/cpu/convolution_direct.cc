@@ -42,9 +42,9 @@ void ConvEmitter::EmitDirect() {
   });
   if (loops == 0) writer_.Open("");
   for (const auto& [var, extent] : tasks) OpenTasks(var, extent.first, extent.second);
-  Least("rows", py.positions, "y0", block.rows);
-  Least("columns", px.positions, "x0", block.columns);
-  if (tile_made_ < conv_.made) Least("outputs", conv_.made, "o0", tile_made_);
+  writer_.Line(Left("rows", py.positions, "y0", block.rows));
+  writer_.Line(Left("columns", px.positions, "x0", block.columns));
+  if (tile_made_ < conv_.made) writer_.Line(Left("outputs", conv_.made, "o0", tile_made_));
   const std::string outputs = tile_made_ < conv_.made ? "outputs" : fmt::format("{}", conv_.made);
   const std::int64_t count = block.Count(tile_channels_, nr_);
   writer_.Line(fmt::format("alignas(64) {} block[{}];", real, count));
@@ -54,7 +54,7 @@ void ConvEmitter::EmitDirect() {
   const bool parts = tile_channels_ < conv_.channels;
   if (parts) {
     writer_.Open(fmt::format("for (long c0 = 0; c0 < {}; c0 += {})", conv_.channels, tile_channels_));
-    Least("depth", conv_.channels, "c0", tile_channels_);
+    writer_.Line(Left("depth", conv_.channels, "c0", tile_channels_));
   }
   const std::string depth = parts ? "depth" : fmt::format("{}", conv_.channels);
 
@@ -76,7 +76,7 @@ void ConvEmitter::EmitDirect() {
                           {block.cube, block.plane, block.phases_x * block.part, block.part, block.pitch}, 0)));
   Index at = Zeros();
   at[Conv::kN] = n;
-  at[Conv::kIn] = Group(parts ? Sum("c0", c) : c, conv_.channels);
+  at[Conv::kIn] = Group(parts ? Plus("c0", c) : c, conv_.channels);
   std::vector<std::string> inside;
   const auto place = [&](std::size_t d, const std::string& value) {
     if (phase_[d].in == 1 && !phase_[d].Leaves()) return;
@@ -87,17 +87,17 @@ void ConvEmitter::EmitDirect() {
     const bool spare = d == 1 && phase_[d].in_step > 1;
     if (phase_[d].Leaves() || spare) inside.push_back(fmt::format("{} >= 0 && {} < {}", var, var, phase_[d].in));
   };
-  place(0, Plus(Sum(Scaled(z, pz.in_step), Scaled(tz, pz.offset_step)), pz.offset));
-  place(1, Plus(Sum(Scaled(Sum("y0", line), py.in_step), fy), py.Low()));
+  place(0, Plus(Plus(Scaled(z, pz.in_step), Scaled(tz, pz.offset_step)), pz.offset));
+  place(1, Plus(Plus(Scaled(Plus("y0", line), py.in_step), fy), py.Low()));
   const std::string width = Plus("columns", block.pitch - block.columns);
-  writer_.Line(fmt::format("const long in_x = {};", Plus(Sum(Scaled("x0", px.in_step), fx), px.Low())));
+  writer_.Line(fmt::format("const long in_x = {};", Plus(Plus(Scaled("x0", px.in_step), fx), px.Low())));
   const std::string up = px.in_step > 1 ? fmt::format(" + {}) / {}", px.in_step - 1, px.in_step) : ")";
   writer_.Line(fmt::format("const long room = in_x < {} ? ({} - in_x{} : 0;", px.in, px.in, up));
   writer_.Line(fmt::format("const long high = {}room < {} ? room : {};",
                            inside.empty() ? "" : fmt::format("!({}) ? 0 : ", fmt::join(inside, " && ")), width, width));
   writer_.Line(fmt::format("const long start = in_x < 0 ? (-in_x{} : 0;", up));
   writer_.Line("const long low = start < high ? start : high;");
-  at[Conv::kInX] = Sum("in_x", Scaled("ix", px.in_step));
+  at[Conv::kInX] = Plus("in_x", Scaled("ix", px.in_step));
   writer_.Line("for (long ix = 0; ix < low; ++ix) to[ix] = 0;");
   writer_.Line("#pragma omp simd");
   writer_.Open("for (long ix = low; ix < high; ++ix)");
@@ -109,7 +109,7 @@ void ConvEmitter::EmitDirect() {
   for (; copies > 0; --copies) writer_.Close();
 
   writer_.Open(fmt::format("for (long i = 0; i < {}; i += {})", outputs, mr_));
-  TileRows();
+  writer_.Line(TileRows());
   // Outputs row after row as the copy's rows lie: what stands between them is computed and dropped.
   // Single pixels need not be neighbours: rows are then taken one by one and nothing is dropped.
   const bool by_row = channels_along_ && block.rows > 1;

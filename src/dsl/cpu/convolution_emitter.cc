@@ -80,29 +80,13 @@ std::string ConvEmitter::Epilogue(const Index& index, const std::string& it) {
   return text.Text(kernel_.epilogue);
 }
 
-std::string ConvEmitter::Scaled(const std::string& text, std::int64_t by) {
-  if (by == 1 || text == "0") return text;
-  const bool sum = text.find_first_of("+-") != std::string::npos;
-  return fmt::format("{} * {}", sum ? "(" + text + ")" : text, by);
-}
-
-std::string ConvEmitter::Plus(const std::string& text, std::int64_t offset) {
-  if (offset == 0) return text;
-  if (text == "0") return fmt::format("{}", offset);
-  return offset > 0 ? fmt::format("{} + {}", text, offset) : fmt::format("{} - {}", text, -offset);
-}
-
-std::string ConvEmitter::Sum(const std::string& a, const std::string& b) {
-  return a == "0" ? b : b == "0" ? a : fmt::format("{} + {}", a, b);
-}
-
 std::string ConvEmitter::Out(int d, const std::string& m) const {
   const Phase& phase = phase_[static_cast<std::size_t>(d)];
   return Plus(Scaled(m, phase.out_step), phase.out_start);
 }
 
 std::string ConvEmitter::Group(const std::string& channel, std::int64_t extent) const {
-  return conv_.groups == 1 ? channel : Sum(extent == 1 ? "group" : fmt::format("group * {}", extent), channel);
+  return conv_.groups == 1 ? channel : Plus(extent == 1 ? "group" : fmt::format("group * {}", extent), channel);
 }
 
 std::string ConvEmitter::Open(const std::string& var, std::int64_t extent) {
@@ -182,10 +166,10 @@ void ConvEmitter::PackWeights() {
   for (std::size_t d = 0; d < 3; ++d) {
     const std::string var = Open(fmt::format("t{}", "zyx"[d]), phase_[d].taps);
     at[Conv::kTapZ + d] = Plus(Scaled(var, phase_[d].every), phase_[d].first);
-    tap = Sum(Scaled(tap, phase_[d].taps), var);
+    tap = Plus(Scaled(tap, phase_[d].taps), var);
   }
   const std::string r = Open("r", mr_);
-  const std::string o = Sum(Scaled(panel, mr_), r);
+  const std::string o = Plus(Scaled(panel, mr_), r);
   const bool edge = conv_.made % mr_ != 0;
   if (edge) writer_.Open(fmt::format("if ({} < {})", o, conv_.made));
   at[Conv::kC] = c;
@@ -304,12 +288,6 @@ void ConvEmitter::WriteMultiply(const std::vector<std::int64_t>& places, std::in
   writer_.EndFunction();
 }
 
-void ConvEmitter::Least(const std::string& name, std::int64_t whole, const std::string& from, std::int64_t most) {
-  writer_.Line(whole % most == 0 ? fmt::format("constexpr long {} = {};", name, most)
-                                 : fmt::format("const long {} = {} - {} < {} ? {} - {} : {};", name, whole, from, most,
-                                               whole, from, most));
-}
-
 void ConvEmitter::OpenTasks(const std::string& var, std::int64_t extent, std::int64_t step) {
   if (step >= extent) {
     writer_.Line(fmt::format("constexpr long {} = 0;", var));
@@ -351,15 +329,6 @@ void ConvEmitter::StoreSums(const std::string& begin, const std::string& end, co
   writer_.Indent();
   finish(fmt::format("{} + {}", target, sum));
   writer_.Close();
-}
-
-void ConvEmitter::TileRows() {
-  if (conv_.made % mr_ == 0) {
-    writer_.Line(fmt::format("constexpr long tile_rows = {};", mr_));
-  } else {
-    writer_.Line(
-        fmt::format("const long tile_rows = {} - o0 - i < {} ? {} - o0 - i : {};", conv_.made, mr_, conv_.made, mr_));
-  }
 }
 
 void EmitConvolution(const KernelProgram& program, const Kernel& kernel, Writer& writer) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "dsl/cpu/convolution.h"
+#include "dsl/cpu/index_text.h"
 #include "dsl/cpu/window.h"
 #include "dsl/cpu/writer.h"
 #include "dsl/kernel.h"
@@ -33,9 +34,6 @@ class ConvEmitter {
   std::string Element(int operand, const Index& index) const;
   std::string Target(const Index& index) const;
   std::string Epilogue(const Index& index, const std::string& it);
-  static std::string Scaled(const std::string& text, std::int64_t by);
-  static std::string Plus(const std::string& text, std::int64_t offset);
-  static std::string Sum(const std::string& a, const std::string& b);
   // The output's place of position `m` of the current phase.
   std::string Out(int d, const std::string& m) const;
   // The channel of all, of one of this group's `extent`.
@@ -67,17 +65,15 @@ class ConvEmitter {
   // `places`: where a tap's pixels stand in a channel's block, `step` elements from channel to channel.
   void WriteMultiply(const std::vector<std::int64_t>& places, std::int64_t step);
 
-  // `rows` and the like: a constant, or less at the end.
-  void Least(const std::string& name, std::int64_t whole, const std::string& from, std::int64_t most);
   // Opens a loop over blocks of `step`; where one is all, `var` becomes a constant.
   void OpenTasks(const std::string& var, std::int64_t extent, std::int64_t step);
 
+  // How many channels the tile has.
+  std::string TileRows() const { return Left("tile_rows", conv_.made, "o0 - i", mr_); }
   // Channel r, pixel l of the tile.
   std::string TileElement() const;
   std::int64_t VectorWidth() const { return channels_along_ ? mr_ : nr_; }
 
-  // How many channels of the tile there are.
-  void TileRows();
   // Stores the tile's sums, pixels from `begin` to `end`, at `target`, which names channel r's pixel l. Where the
   // channels come in parts their sums meet there. What is whole goes through the chain: `chain` gives its text for
   // `total`, and may write lines.

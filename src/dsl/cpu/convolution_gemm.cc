@@ -25,14 +25,14 @@ void ConvEmitter::EmitGemm() {
   if (made_first) OpenTasks("o0", conv_.made, tile_made_);
   OpenTasks("p0", all, pixels);
   if (!made_first) OpenTasks("o0", conv_.made, tile_made_);
-  Least("columns", all, "p0", pixels);
-  if (made_first) Least("outputs", conv_.made, "o0", tile_made_);
+  writer_.Line(Left("columns", all, "p0", pixels));
+  if (made_first) writer_.Line(Left("outputs", conv_.made, "o0", tile_made_));
   const std::string outputs = made_first ? "outputs" : fmt::format("{}", conv_.made);
   writer_.Line(fmt::format("alignas(64) {} panels[{}];", real, pixels * tile_channels_ * taps_));
   const bool parts = tile_channels_ < conv_.channels;
   if (parts) {
     writer_.Open(fmt::format("for (long c0 = 0; c0 < {}; c0 += {})", conv_.channels, tile_channels_));
-    Least("depth", conv_.channels, "c0", tile_channels_);
+    writer_.Line(Left("depth", conv_.channels, "c0", tile_channels_));
   }
   const std::string depth = parts ? "depth" : fmt::format("{}", conv_.channels);
   const std::string products = taps_ == 1 ? depth
@@ -42,7 +42,7 @@ void ConvEmitter::EmitGemm() {
   writer_.Open(fmt::format("for (long j = 0; j < columns; j += {})", nr_));
   writer_.Line(fmt::format("const {}* panel = panels + j * {};", real, products));
   writer_.Open(fmt::format("for (long i = 0; i < {}; i += {})", outputs, mr_));
-  TileRows();
+  writer_.Line(TileRows());
   writer_.Line(fmt::format("alignas(64) {} tile[{}];", real, mr_ * nr_));
   writer_.Line(fmt::format("Multiply_{}({}, {}, panel, tile);", name_, products, Weights()));
   writer_.Line(fmt::format("const long filled = columns - j < {} ? columns - j : {};", nr_, nr_));
@@ -112,7 +112,7 @@ void ConvEmitter::PackPixels(const std::string& depth, const std::string& produc
       ++nested;
     }
     tap_of[d] = Plus(Scaled(var, phase_[d].offset_step), phase_[d].offset);
-    tap = Sum(Scaled(tap, taps), var);
+    tap = Plus(Scaled(tap, taps), var);
   }
   // Where each operand's element stands, but for the channel.
   std::vector<std::string> names;
@@ -131,7 +131,7 @@ void ConvEmitter::PackPixels(const std::string& depth, const std::string& produc
   Index at = Zeros();
   at[Conv::kN] = conv_.batch > 1 ? "n_at[l]" : "0";
   for (std::size_t d = 0; d < 3; ++d) {
-    const std::string place = Sum(phase_[d].positions > 1 ? fmt::format("{}_at[l]", vars[d]) : "0", tap_of[d]);
+    const std::string place = Plus(phase_[d].positions > 1 ? fmt::format("{}_at[l]", vars[d]) : "0", tap_of[d]);
     if (conv_.dims[d].in == 1 && !phase_[d].Leaves()) continue;
     const std::string var = fmt::format("in_{}", vars[d]);
     writer_.Line(fmt::format("const {} {} = {};", whole, var, place));

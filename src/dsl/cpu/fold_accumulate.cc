@@ -120,8 +120,7 @@ FoldEmitter::Folded FoldEmitter::RowPass(const FoldPass& pass, const std::vector
     } else {
       known.reset();
       count = writer_.Fresh("count");
-      writer_.Line(fmt::format("const long {} = {} - {} < {} ? {} - {} : {};", count, range.end, begin, kRowBlock,
-                               range.end, begin, kRowBlock));
+      writer_.Line(Left(count, range.end, begin, kRowBlock));
     }
   }
   folded = RowBlock(pass, dim, inner, begin, known, count);
@@ -407,8 +406,7 @@ FoldEmitter::Folded FoldEmitter::MomentsPass(const FoldPass& pass, const std::ve
     known = most;
     writer_.Line(fmt::format("constexpr long {} = {};", count, most));
   } else {
-    writer_.Line(fmt::format("const long {} = {};", count,
-                             Lesser(fmt::format("{} - {}", range.end, begin), fmt::format("{}", most))));
+    writer_.Line(Left(count, range.end, begin, most));
   }
   const auto fold = [&](const FoldPass::Item& item) {
     const FoldPass one = {.items = {item}, .keep = {}};
@@ -474,8 +472,7 @@ FoldEmitter::Folded FoldEmitter::OnlinePass(const FoldPass& pass, const std::vec
     known = kOnlineBlock;
   } else {
     count = writer_.Fresh("count");
-    writer_.Line(fmt::format("const long {} = {};", count,
-                             Lesser(fmt::format("{} - {}", range.end, begin), fmt::format("{}", kOnlineBlock))));
+    writer_.Line(Left(count, range.end, begin, kOnlineBlock));
   }
   const std::string largest =
       LaneBlock({.items = {top_item}, .keep = {}}, dim, inner, begin, known, count, [](std::int64_t) {})[0];

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "dsl/cpu/fold_knobs.h"
+#include "dsl/cpu/index_text.h"
 #include "dsl/cpu/writer.h"
 #include "dsl/fold_pass.h"
 #include "dsl/kernel.h"
@@ -43,13 +44,6 @@ class FoldEmitter {
   };
   static Range Whole(const LoopDim& dim) {
     return {.begin = "0", .end = fmt::format("{}", dim.extent), .count = dim.extent};
-  }
-  static std::string Plus(const std::string& a, const std::string& b) {
-    return a == "0" ? b : b == "0" ? a : a + " + " + b;
-  }
-  static std::string Plus(const std::string& a, std::int64_t b) { return Plus(a, fmt::format("{}", b)); }
-  static std::string Lesser(const std::string& a, const std::string& b) {
-    return fmt::format("{} < {} ? {} : {}", a, b, a, b);
   }
   // Whether an operator may stand beside the text without parentheses: nothing but a name, an element or a call.
   static bool IsAtom(const std::string& text);

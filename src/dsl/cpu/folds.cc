@@ -109,8 +109,7 @@ void FoldEmitter::OpenKept(bool with_chunks, bool shared) {
           fmt::format("for (long {} = 0; {} < {}; {} += {})", start_, start_, Dim(d).extent, start_, columns_));
       if (!even_columns_) {
         width_ = width_.empty() ? writer_.Fresh("width") : width_;
-        writer_.Line(fmt::format("const long {} = {} - {} < {} ? {} - {} : {};", width_, Dim(d).extent, start_,
-                                 columns_, Dim(d).extent, start_, columns_));
+        writer_.Line(Left(width_, Dim(d).extent, start_, columns_));
       } else {
         width_ = fmt::format("{}", columns_);
       }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "dsl/cpu/index_text.h"
 #include "dsl/cpu/matmul_emitter.h"
 #include "dsl/cpu/matmul_tile.h"
 #include "dsl/loops.h"
@@ -137,7 +138,7 @@ class StreamEmitter : MatmulEmitter {
     std::string columns = fmt::format("{}", width);
     if (n % width) {
       columns = "width";
-      writer_.Line(fmt::format("const long width = {} - j0 < {} ? {} - j0 : {};", n, width, n, width));
+      writer_.Line(Left("width", n, "j0", width));
     }
     const std::string loop = fmt::format("for (long j = 0; j < {}; ++j)", columns);
     writer_.Line(fmt::format("alignas(64) {} sum[{}][{}] = {{}};", real, m, width));

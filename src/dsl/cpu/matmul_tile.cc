@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "dsl/cpu/index_text.h"
 #include "dsl/cpu/matmul_emitter.h"
 #include "dsl/loops.h"
 
@@ -60,17 +61,12 @@ class TileEmitter : MatmulEmitter {
     OpenBatches();
     writer_.Open(fmt::format("for (long i0 = 0; i0 < {}; i0 += {})", m, rows));
     writer_.Open(fmt::format("for (long j0 = 0; j0 < {}; j0 += {})", n, columns));
-    const auto least = [](const std::string& name, std::int64_t whole, const std::string& from, std::int64_t most) {
-      return whole % most == 0 ? fmt::format("constexpr long {} = {};", name, most)
-                               : fmt::format("const long {} = {} - {} < {} ? {} - {} : {};", name, whole, from, most,
-                                             whole, from, most);
-    };
-    writer_.Line(least("rows", m, "i0", rows));
-    writer_.Line(least("columns", n, "j0", columns));
+    writer_.Line(Left("rows", m, "i0", rows));
+    writer_.Line(Left("columns", n, "j0", columns));
     const bool parts = depth < k;  // the sums over parts of K meet in the target
     if (pack_a_) writer_.Line(fmt::format("alignas(64) {} a_panels[{}];", real, rows * depth + kSlack));
     writer_.Open(fmt::format("for (long k0 = 0; k0 < {}; k0 += {})", k, depth));
-    writer_.Line(least("depth", k, "k0", depth));
+    writer_.Line(Left("depth", k, "k0", depth));
     if (pack_a_) {
       WritePackA(m % mr_ != 0);
     }
@@ -163,7 +159,7 @@ class TileEmitter : MatmulEmitter {
     // Along the contiguous dimension: rows of B are copied, columns of a transposed B are read one after the other.
     const bool by_columns = !Contiguous(b, shape_.n.strides) && Contiguous(b, shape_.k.strides);
     const std::string panel = fmt::format("{}* __restrict to = panels + {};", writer_.real(), BAddress("j", "0"));
-    const std::string count = fmt::format("const long columns = {} - j < {} ? {} - j : {};", n, nr_, n, nr_);
+    const std::string count = Left("columns", n, "j", nr_);
     if (by_columns) {
       // Blocks of k, so that the lines that the columns are written to stay in L1.
       writer_.Open(fmt::format("for (long j = 0; j < {}; j += {})", n, nr_));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "dsl/cpu/index_text.h"
 #include "dsl/knobs.h"
 #include "dsl/loops.h"
 
@@ -77,11 +78,7 @@ class PoolEmitter {
       ++open;
     }
     if (row == extent) writer_.Line("constexpr long x0 = 0;");
-    if (extent % row == 0) {
-      writer_.Line(fmt::format("constexpr long width = {};", row));
-    } else {
-      writer_.Line(fmt::format("const long width = {} - x0 < {} ? {} - x0 : {};", extent, row, extent, row));
-    }
+    writer_.Line(Left("width", extent, "x0", row));
     Limits();
     writer_.Line(fmt::format("alignas(64) {} best[{}];", type_, row));
     if (pool_.arg) writer_.Line(fmt::format("alignas(64) int place[{}];", row));
@@ -164,13 +161,7 @@ class PoolEmitter {
   // Sets the index of the input along axis a: output `o`, place `k` of the window.
   void SetPlace(std::size_t a, const std::string& o, const std::string& k) {
     const WindowDim& dim = pool_.dims[a];
-    const auto scaled = [](const std::string& text, std::int64_t by) {
-      if (text == "0" || by == 1) return text;
-      const bool sum = text.find_first_of("+-") != std::string::npos;
-      return fmt::format("{} * {}", sum ? "(" + text + ")" : text, by);
-    };
-    const std::string first = scaled(o, dim.stride), second = scaled(k, dim.dilation);
-    std::string place = first == "0" ? second : second == "0" ? first : first + " + " + second;
+    std::string place = Plus(Scaled(o, dim.stride), Scaled(k, dim.dilation));
     if (dim.padding) place += fmt::format(" - {}", dim.padding);
     if (dim.in == 1) place = "0";
     index_[pool_.Window(a)] = k;

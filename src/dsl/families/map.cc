@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "dsl/cpu/index_text.h"
 #include "dsl/cpu/transpose.h"
 #include "dsl/cpu/writer.h"
 #include "dsl/family.h"
@@ -110,8 +111,7 @@ void EmitCpu(const KernelProgram& program, const Kernel& kernel, Writer& writer)
     const std::string from = writer.Fresh("from"), count = writer.Fresh("count"), part = writer.Fresh("part"),
                       at = writer.Fresh("at");
     writer.Open(fmt::format("for (long {} = {}; {} < {}; {} += {})", from, begin, from, end, from, kStreamBlock));
-    writer.Line(fmt::format("const long {} = {} - {} < {} ? {} - {} : {};", count, end, from, kStreamBlock, end, from,
-                            kStreamBlock));
+    writer.Line(Left(count, end, from, kStreamBlock));
     writer.Line(fmt::format("alignas(64) {} {}[{}];", type, part, kStreamBlock));
     writer.Line("#pragma omp simd");
     writer.Open(fmt::format("for (long {} = 0; {} < {}; ++{})", at, at, count, at));
