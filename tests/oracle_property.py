@@ -82,6 +82,8 @@ class Drawer:
             if len(self.first()) < 2 or math.prod(self.first()) == 0:
                 raise Refused
             return [self.first()[1]]
+        if "convolution" in self.op and self.first()[1:2] == [0]:  # of no channels PyTorch makes none, whatever the weight's
+            raise Refused
         if "convolution" in self.op and way < 0.8:
             if len(self.first()) < 3:
                 raise Refused
@@ -737,7 +739,7 @@ class Case:
             finally:
                 torch.set_default_dtype(torch.float32)
             results = list(results) if isinstance(results, (list, tuple)) else [results]
-            if not all(isinstance(r, torch.Tensor) and r.dtype in DTYPES for r in results):
+            if not results or not all(isinstance(r, torch.Tensor) and r.dtype in DTYPES for r in results):
                 raise Refused
             if OLD and self.op == "max_pool1d" and not results[0].numel():  # gives nothing where no window fits
                 raise Refused
@@ -902,6 +904,9 @@ class Hone:
                 done = self.run("reference", path, "--inputs", os.path.join(folder, "in.safetensors"), "-o", os.path.join(folder, "out.safetensors"))
                 if done.returncode == 0:
                     break
+                if "compiling took longer than" in done.stderr and len(cases) > 1:  # on a busy machine
+                    half = len(cases) // 2
+                    return complaints + self.check(number, cases[:half]) + self.check(number, cases[half:])
                 culprit = re.search(r"node (\d+) \(", done.stderr) or re.search(r"output 'c(\d+)_", done.stderr)
                 if not culprit:
                     return complaints + [(cases[0], "the whole problem fails with status %d: %s" % (done.returncode, done.stderr.strip()[-2000:]))]
