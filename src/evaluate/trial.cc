@@ -73,6 +73,10 @@ Result<std::shared_ptr<const DrawnInputs>> Trial::Draw(std::size_t which) {
 
 void Trial::Renew(std::uint64_t seed) {
   seed_ = seed;
+  ForgetDraws();
+}
+
+void Trial::ForgetDraws() {
   for (auto& drawn : drawn_) drawn.reset();
 }
 

@@ -134,6 +134,9 @@ class Trial {
  protected:
   Trial(const Graph& graph, TrialLayout layout, std::uint64_t seed);
 
+  // For whoever keeps draws in memory of its own, which goes before they would.
+  void ForgetDraws();
+
   // Draws the inputs and has the oracle say what is expected of them.
   virtual Result<std::shared_ptr<const DrawnInputs>> MakeDraw(const DrawSpec& spec) = 0;
 
