@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Holds the oracle as a CUDA device computes it against the processor's and against PyTorch in float64 on the same device.
 
-check_device_oracle.py HONE KERNELBENCH PROBLEMS -o FILE.md [--jobs N]
+check_device_oracle.py HONE PROBLEMS -o FILE.md [--jobs N]
 
-KERNELBENCH is a checkout of ScalingIntelligence/KernelBench; PROBLEMS a folder of L1_5.json ..., imported from it
-(`hone import --shrink 20` keeps them small). Run it with a Python that has PyTorch with CUDA, and safetensors.
+PROBLEMS is a folder of L1_5.json ... as `hone import --shrink 20` writes them, each with its cut .py file beside it. Run it with a
+Python that has PyTorch with CUDA, and safetensors.
 """
 import argparse
 import collections
@@ -36,12 +36,11 @@ def by_torch(source, document, data):
     model = module["Model"](*module["get_init_inputs"]()).double().cuda()
     drawn = {tensor["name"]: data[tensor["name"]] for tensor in document["tensors"] if tensor["role"] in ("input", "parameter")}
     state = model.state_dict()
-    for name in state:
-        key = next((k for k in (name.replace(".", "_"), name) if k in drawn), None)
-        if key is not None and drawn[key].shape == state[name].shape:
-            state[name] = drawn[key].to(state[name].dtype)
-        elif state[name].is_floating_point():
-            return None, "the graph has no '%s' of the model's shape" % name
+    names = {key.split(" ", 1)[1]: name for key, name in document["provenance"].items() if key.startswith("parameter ")}
+    for key, name in names.items():
+        if name not in state or drawn[key].shape != state[name].shape:
+            return None, "the model has no '%s' of the graph's shape" % name
+        state[name] = drawn[key].to(state[name].dtype)
     model.load_state_dict(state)
     inputs = [drawn[tensor["name"]].cuda() for tensor in document["tensors"] if tensor["role"] == "input"]
     given = module["get_inputs"]()
@@ -69,8 +68,7 @@ def apart(got, want):
 
 def check(given, problem):
     document = json.loads(problem.read_text())
-    level, number = re.fullmatch(r"L(\d)_(\d+)", problem.stem).groups()
-    source = next((given.kernelbench / "KernelBench" / ("level" + level)).glob(number + "_*.py"))
+    source = problem.parent / document["provenance"]["source"]
     row = {"name": problem.stem.replace("_", "/", 1)}
     with tempfile.TemporaryDirectory() as folder:
         device, error = reference(given.hone, problem, "cuda", folder)
@@ -98,7 +96,6 @@ def check(given, problem):
 def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("hone")
-    options.add_argument("kernelbench", type=pathlib.Path)
     options.add_argument("problems", type=pathlib.Path)
     options.add_argument("-o", "--output", required=True, type=pathlib.Path)
     options.add_argument("--jobs", type=int, default=4)
