@@ -97,6 +97,10 @@ Result<DeviceArray> DeviceHeap::Take(std::int64_t bytes) {
     Trim();
     made = context_.Allocate(bytes);
   }
+  if (!made && give_way_) {
+    give_way_();
+    made = context_.Allocate(bytes);
+  }
   const cuda::Address address = HONE_TRY(FromDevice(std::move(made)));
   return DeviceArray(this, address, bytes);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -63,6 +64,8 @@ class DeviceHeap {
   DeviceHeap(const DeviceHeap&) = delete;
   DeviceHeap& operator=(const DeviceHeap&) = delete;
   Result<DeviceArray> Take(std::int64_t bytes);
+  // Called when the device is full, before Take fails: whoever else can give memory back then does.
+  void WhenFull(std::function<void()> give_way) { give_way_ = std::move(give_way); }
   void Trim();                 // to the driver
   std::int64_t spare() const;  // kept for nobody yet, in bytes
 
@@ -70,6 +73,7 @@ class DeviceHeap {
   friend class DeviceArray;
   cuda::Context& context_;
   std::multimap<std::int64_t, cuda::Address> spare_;
+  std::function<void()> give_way_;
 };
 
 // What the oracle expects of one output, on the device: the budget of an element is factor * scale + tiny, 0 where the

@@ -38,6 +38,15 @@ class DeviceTrial::Slots : public TimedSlots {
 
   std::size_t count() const override { return trial_.slots(); }
 
+  // The room for a kept call, while there is some: what baselines take of the device they keep.
+  Result<void> Reserve() {
+    for (std::size_t i = 0; i < trial_.inputs(); ++i)
+      inputs_.push_back(HONE_TRY(trial_.heap_->Take(trial_.input(i).bytes())));
+    for (std::size_t o = 0; o < trial_.outputs(); ++o)
+      outputs_.push_back(HONE_TRY(trial_.heap_->Take(trial_.output(o).bytes())));
+    return {};
+  }
+
   Result<void> Disturb(std::size_t slot, std::mt19937_64& random) override {
     for (std::size_t i = 0; i < trial_.inputs(); ++i) {
       const Tensor& tensor = trial_.input(i);
@@ -54,12 +63,7 @@ class DeviceTrial::Slots : public TimedSlots {
   }
 
   Result<void> Keep(std::size_t slot) override {
-    if (!kept()) {
-      for (std::size_t i = 0; i < trial_.inputs(); ++i)
-        inputs_.push_back(HONE_TRY(trial_.heap_->Take(trial_.input(i).bytes())));
-      for (std::size_t o = 0; o < trial_.outputs(); ++o)
-        outputs_.push_back(HONE_TRY(trial_.heap_->Take(trial_.output(o).bytes())));
-    }
+    kept_ = true;
     for (std::size_t i = 0; i < trial_.inputs(); ++i)
       HONE_TRY(FromDevice(trial_.context_->Copy(inputs_[i].address(), trial_.Input(slot, i), trial_.input(i).bytes())));
     for (std::size_t o = 0; o < trial_.outputs(); ++o)
@@ -74,10 +78,11 @@ class DeviceTrial::Slots : public TimedSlots {
     return FromDevice(trial_.context_->Wait());
   }
 
-  bool kept() const override { return !outputs_.empty(); }
+  bool kept() const override { return kept_; }
 
   DeviceTrial& trial_;
   std::vector<DeviceArray> inputs_, outputs_;  // of the kept call
+  bool kept_ = false;
   DeviceArray touched_;
 };
 
@@ -261,7 +266,9 @@ Result<std::unique_ptr<TimedSlots>> DeviceTrial::StartTiming(const DrawnInputs& 
   }
   HONE_TRY(LoadParameters(parameters));
   HONE_TRY(FromDevice(context_->Wait()));
-  return std::unique_ptr<TimedSlots>(std::make_unique<Slots>(*this));
+  auto made = std::make_unique<Slots>(*this);
+  HONE_TRY(made->Reserve());
+  return std::unique_ptr<TimedSlots>(std::move(made));
 }
 
 Result<void> DeviceTrial::LoadKept(const TimedSlots&) { return {}; }

@@ -77,6 +77,11 @@ Result<void> Judge::Enter(Form form) {
   } else {
     if (!device_) {
       device_ = HONE_TRY(DeviceTrial::Create(graph_, seed));
+      // Baselines of tensors of gigabytes fill what the judge leaves. What they have measured is here; they start
+      // again.
+      device_->WhenFull([this] {
+        for (const auto& [key, process] : outside_) process->End();
+      });
       if (auto nvml = cuda::Nvml::Open(device_->device().uuid)) nvml_ = *nvml;
     }
     trial_ = device_.get();

@@ -39,6 +39,11 @@ OutsideProcess::~OutsideProcess() {
   if (log_ >= 0) close(log_);
 }
 
+void OutsideProcess::End() {
+  child_.Kill();
+  lost_ = true;
+}
+
 void OutsideProcess::Stop() { child_.Signal(SIGSTOP); }
 void OutsideProcess::Continue() { child_.Signal(SIGCONT); }
 

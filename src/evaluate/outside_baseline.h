@@ -37,6 +37,8 @@ class OutsideProcess {
   Result<std::vector<double>> Ask(const std::string& mode, int runs, bool cold);
   // No answer is to be had any more: it has ended, or an answer that comes too late would be taken for the next one's.
   bool lost() const { return lost_; }
+  // Ends it, whatever it does: it is lost then.
+  void End();
   void Stop();
   void Continue();
 

@@ -149,7 +149,7 @@ std::vector<Setting> LanesValues(const Kernel& kernel, const Limits&) {
   if (const Sharing sharing = DefaultSharing(kernel); sharing.threads > 0)
     return Distinct({sharing.threads, sharing.threads == 256 ? 512 : 256, 1024});
   const std::int64_t split = DefaultSplit(kernel);
-  const std::int64_t most = split > 1 ? 512 : 1024;
+  const std::int64_t most = split > 1 && extents.kept == 1 ? 512 : 1024;
   const std::int64_t best = std::clamp<std::int64_t>(PowerUp((extents.reduced / split + 15) / 16), 1, most);
   return Distinct({best, std::clamp<std::int64_t>(best / 2, 1, 1024), std::clamp<std::int64_t>(best * 2, 1, 1024),
                    std::clamp<std::int64_t>(best / 4, 1, 1024)});
