@@ -66,9 +66,10 @@ std::vector<FoldWriter::Accumulator> FoldWriter::Accumulate(const DevicePass& pa
         pivot = out_.Fresh("pivot");
         const int buffer = kernel_.operands[static_cast<std::size_t>(operand)].buffer;
         const std::string first = LoadedText(out_, buffer, fmt::format("{}[0].at[0]", kept_operands_.at(operand)));
-        out_.Line(stride_ <= steps_
-                      ? fmt::format("const float {} = {};", pivot, first)
-                      : fmt::format("const float {} = {} < {} ? {} : 0.0f;", pivot, lane_, steps_, first));
+        // An outlier would make all squares about it large, and what they differ by small beside their rounding.
+        const std::string own = stride_ <= steps_ ? first : fmt::format("{} < {} ? {} : 0.0f", lane_, steps_, first);
+        out_.Line(lanes_ >= 32 ? fmt::format("const float {} = {}({});", pivot, out_.Helper("Common"), own)
+                               : fmt::format("const float {} = {};", pivot, own));
       }
       near[i] = out_.Fresh(one.name + "_near");
       out_.Line(fmt::format("{} {} = 0;", pass.centre[i] >= 0 ? "double" : "float", near[i]));

@@ -262,6 +262,13 @@ __device__ Place<T> Across(Place<T> place, int bits) {
   return {__shfl_xor_sync(0xffffffffu, place.value, bits), __shfl_xor_sync(0xffffffffu, place.at, bits)};
 }
 )"},
+    {"Common", "", R"(// The middle one of what three threads of the warp have: one of them may be far off.
+__device__ float Common(float value) {
+  const float a = __shfl_sync(0xffffffffu, value, 0), b = __shfl_sync(0xffffffffu, value, 1),
+              c = __shfl_sync(0xffffffffu, value, 2);
+  return fmaxf(fminf(a, b), fminf(fmaxf(a, b), c));
+}
+)"},
     {"Fold", "Across",
      R"(// The values of LANES neighbouring threads folded; every one of them gets the result. LANES is a power of two; above 32
 // all threads of the block must come here, and `shared` holds a value for each warp of it.
@@ -296,7 +303,7 @@ constexpr std::string_view kReserved[] = {
     // ours
     "Max", "Min", "Sign", "FloorDiv", "FloorMod", "Pack", "Adds", "Multiplies", "Larger", "Smaller", "Either", "Both",
     "Fold", "Place", "FirstLarger", "FirstSmaller", "FoldCluster", "MeetCluster", "ArriveCluster", "AwaitCluster",
-    "Across", "CopyAhead", "WaitForCopies", "NextNumber", "Tell", "Hear", "LoadOnce", "memcpy", "atomicAdd"};
+    "Across", "CopyAhead", "WaitForCopies", "NextNumber", "Tell", "Hear", "LoadOnce", "Common", "memcpy", "atomicAdd"};
 
 constexpr std::int64_t kMostInt = std::int64_t{1} << 31;
 

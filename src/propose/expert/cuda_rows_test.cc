@@ -228,6 +228,27 @@ TEST_F(RowsOnDeviceTest, ExtremesOfASoftmaxStayInTheirRows) {
   for (std::size_t i = 4 * kWidth; i < 9 * kWidth; ++i) ASSERT_NEAR(y[i] * kWidth, 1, 1e-5) << i;
 }
 
+// Squares are folded about an element that the threads of a warp have in common: about an outlier their sum would be
+// large, and wrong in what it says of the others.
+TEST_F(RowsOnDeviceTest, AnOutlierDoesNotSpoilItsRow) {
+  constexpr std::size_t kWidth = 24000;
+  const auto lowered = Lowered(
+      "input x: f32[2, 24000]\noutput y: f32[2, 24000]\ny = norm(x) over [1] with {lanes: 128, team: 3}\n"
+      "  let m = mean(it)\n  let v = mean(square(it - m))\n  -> (it - m) * rsqrt(v + 1e-5)");
+  const auto& program = std::get<KernelProgram>(lowered);
+  std::mt19937 random(5);
+  std::vector<std::vector<double>> values(program.buffers.size());
+  values[0].resize(2 * kWidth);
+  for (std::size_t i = 0; i < values[0].size(); ++i)
+    values[0][i] = static_cast<double>(random() % 65536) / 65536 * (i % 1009 == 3 ? 1000 : 1);
+  const auto got = Run(program, values)[1];
+  dsl::testing::Interpreter(program, values).Run();
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double want = values[1][i];
+    if (std::fabs(want) > 1) ASSERT_NEAR(got[i] / want, 1, 0x1p-22) << i;
+  }
+}
+
 TEST_F(RowsOnDeviceTest, MoreBlocksThanTheDeviceHoldsAreRefusedBeforeTheyHang) {
   const auto lowered = Lowered(kPrograms[0]);
   const auto& program = std::get<KernelProgram>(lowered);
