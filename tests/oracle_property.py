@@ -724,7 +724,9 @@ class Case:
             raise Refused
         self.overload = overload
         self.call = (positional, keywords)
-        self.tensors = drawer.tensors
+        drawn_whole = whole.values() if whole else []
+        self.tensors = drawer.tensors + [t for drawn in drawn_whole for t in (drawn if isinstance(drawn, list) else [drawn])
+                                         if isinstance(t, torch.Tensor)]
 
     def run(self):
         """PyTorch's results with reals in double, and the types that it gives them by default."""
