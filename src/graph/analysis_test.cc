@@ -195,6 +195,10 @@ TEST(AnalysisTest, ASumOfWhatIsNotLinearIsLeftAlone) {
     {"op": "relu", "args": {"self": "%l"}, "outputs": ["h"]},
     {"op": "sum", "args": {"self": "%h", "dim": [1]}, "outputs": ["y"]}])"),
             "");
+  EXPECT_EQ(KindsOf("x f32 64x512", "y f32 64x512", R"([
+    {"op": "sigmoid", "args": {"self": "%x"}, "outputs": ["s"]},
+    {"op": "mul", "args": {"self": "%x", "other": "%s"}, "outputs": ["y"]}])"),
+            "");
   // Nor where the product itself is an output.
   EXPECT_EQ(KindsOf("x f32 64x512, w:parameter f32 256x512", "y f32 64, l f32 64x256", R"([
     {"op": "linear", "args": {"input": "%x", "weight": "%w"}, "outputs": ["l"]},
@@ -218,6 +222,20 @@ TEST(AnalysisTest, PoolingAfterAConvolutionCanGoFirst) {
      "dilation": [1, 1], "transposed": false, "output_padding": [0, 0], "groups": 1}, "outputs": ["c"]},
     {"op": "avg_pool2d", "args": {"self": "%c", "kernel_size": [4, 4]}, "outputs": ["y"]}])"),
             "collapsible");
+}
+
+TEST(AnalysisTest, APoolOverATransposedConvolutionIsAConvolution) {
+  const auto flags = Analyze(SmallGraph("fp32", "x f32 1x8x32x32, w:parameter f32 8x32x3x3", "y f32 1x32x31x31", R"([
+    {"op": "convolution", "args": {"input": "%x", "weight": "%w", "bias": null, "stride": [2, 2], "padding": [1, 1],
+     "dilation": [1, 1], "transposed": true, "output_padding": [0, 0], "groups": 1}, "outputs": ["c"]},
+    {"op": "avg_pool2d", "args": {"self": "%c", "kernel_size": [2, 2]}, "outputs": ["y"]}])"));
+  ASSERT_EQ(Names(flags), "collapsible");
+  EXPECT_EQ(
+      flags[0].reason,
+      "node 0 (convolution) and node 1 (avg_pool2d) are one linear map: with their parameters multiplied out each "
+      "result sums fewer elements");
+  // Four elements of each of eight channels instead of nine, and 32 x 8 x 9 x 4 products of parameters.
+  EXPECT_NEAR(flags[0].flops_needed, 2.0 * 31 * 31 * 32 * 8 * 4 + 2.0 * 32 * 8 * 9 * 4, 1e4);
 }
 
 // --- The forms themselves, on numbers ---

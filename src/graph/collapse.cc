@@ -9,6 +9,7 @@
 #include <set>
 
 #include "graph/cost.h"
+#include "graph/linear_map.h"
 
 namespace hone {
 namespace {
@@ -296,7 +297,8 @@ class Finder {
     });
     if (!form) return std::nullopt;
     const auto cost = CostOf(*form, graph_.stages()[s].vars);
-    collapse.flops_needed = cost.flops;
+    const double folded = LinearMapFlops(graph_, *form, graph_.stages()[s].vars);
+    collapse.flops_needed = std::min(cost.flops, folded);
     if (2 * collapse.flops_needed > collapse.flops_written) return std::nullopt;
     collapse.form = *form;
     // The sum that is named is the one that was written last, be it followed by a few steps.
@@ -305,7 +307,11 @@ class Finder {
       if (*it != heaviest) summing = *it;
     }
     const std::string here = NodeName(summing), there = NodeName(heaviest);
-    if (cost.alone >= 0) {
+    if (folded < cost.flops) {
+      collapse.reason = fmt::format(
+          "{} and {} are one linear map: with their parameters multiplied out each result sums fewer elements", there,
+          here);
+    } else if (cost.alone >= 0) {
       const std::string& factor = graph_.buffers()[static_cast<std::size_t>(cost.alone)].name;
       collapse.reason = fmt::format("the sum over {:.0f} elements in {} reaches only {} of the contraction in {}",
                                     cost.alone_over, here, factor, there);
