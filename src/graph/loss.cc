@@ -9,7 +9,8 @@ void OutputLoss(OpCall& call, const Shape& shape, DType dtype, const ElementFunc
   const std::int64_t reduction = call.Int("reduction", 1);
   if (reduction < 0 || reduction > 2) return call.Fail("reduction has to be 0, 1 or 2");
   if (reduction == 0) return call.Output(shape, dtype, loss);
-  call.Output({}, dtype, [&](Indices) {
+  // A sum of whole numbers is as wide as sums are.
+  call.Output({}, IsFloat(dtype) ? dtype : DType::kI64, [&](Indices) {
     const Expr sum = Fold(ReduceOp::kSum, shape, loss);
     return reduction == 1 ? sum / static_cast<double>(ElementCount(shape)) : sum;
   });

@@ -3,7 +3,8 @@
 namespace hone {
 
 HONE_OP(l1_loss, "|self - target|, reduced") {
-  DefinePairLoss(call, [](const Expr& x, const Expr& target) { return Abs(x - target); });
+  const DType dtype = call.CommonType({"self", "target"});
+  DefinePairLoss(call, [&](const Expr& x, const Expr& target) { return Abs(Held(x - target, dtype)); });
 }
 
 }  // namespace hone
