@@ -8,9 +8,11 @@ HONE_OP(arange, "start, start + step, ... below end") {
   bool whole = true;
   for (const auto* name : {"start", "end", "step"})
     whole = whole && (!call.Has(name) || call.Scalar(name)->type != ScalarType::kReal);
-  const double start = call.Real("start", 0), end = call.Real("end"), step = call.Real("step", 1);
-  if (step == 0 || (end - start) / step < 0) return call.Fail("step never reaches end");
   const DType dtype = call.Type("dtype", whole ? DType::kI64 : DType::kF32);
+  // As 64-bit numbers, and as no others, all three lose their fractions before the elements are counted.
+  const auto held = [&](double x) { return dtype == DType::kI64 ? std::trunc(x) : x; };
+  const double start = held(call.Real("start", 0)), end = held(call.Real("end")), step = held(call.Real("step", 1));
+  if (step == 0 || (end - start) / step < 0) return call.Fail("step never reaches end");
   const auto count = static_cast<std::int64_t>(std::ceil((end - start) / step));
   call.Output({count}, dtype, [&](Indices at) {
     if (IsFloat(dtype)) return at[0] * Expr(step) + Expr(start);
