@@ -22,7 +22,7 @@ class DeviceTrial : public Trial {
   // Opens the first device and compiles the oracle for it. The graph outlives it. Fails with kUsage when the problem is
   // too large for the device's memory.
   static Result<std::unique_ptr<DeviceTrial>> Create(const Graph& graph, std::uint64_t seed);
-  ~DeviceTrial() override { ForgetDraws(); }  // they are the heap's
+  ~DeviceTrial() override { ForgetDraws(); }                                               // they are the heap's
   void WhenFull(std::function<void()> give_way) { heap_->WhenFull(std::move(give_way)); }  // of DeviceHeap
 
   const cuda::Device& device() const { return context_->device(); }
