@@ -1,8 +1,7 @@
 #include "evaluate/device_reference.h"
 
-#include <limits>
-
 #include "evaluate/device_oracle.h"
+#include "evaluate/element_check.h"
 
 namespace hone {
 namespace {
@@ -17,8 +16,7 @@ Result<Expected> FromThere(cuda::Context& context, const DeviceExpected& there, 
   HONE_TRY(FromDevice(context.CopyOut(here.value.data(), there.value.address(), bytes)));
   HONE_TRY(FromDevice(context.CopyOut(here.scale.data(), there.scale.address(), bytes)));
   HONE_TRY(FromDevice(context.Wait()));
-  constexpr double kTiny = std::numeric_limits<float>::denorm_min();
-  for (std::size_t i = 0; i < size; ++i) here.budget[i] = here.scale[i] > 0 ? there.factor * here.scale[i] + kTiny : 0;
+  for (std::size_t i = 0; i < size; ++i) here.budget[i] = BudgetOf(there.factor, here.scale[i]);
   return here;
 }
 

@@ -13,6 +13,12 @@
 
 namespace hone {
 
+// Results in the last bits of the smallest numbers carry an absolute error of about one such bit.
+inline constexpr double kTinyError = 0x1p-149;
+
+// How far from what is expected an element of this scale may be.
+inline double BudgetOf(double factor, double scale) { return scale > 0 ? factor * scale + kTinyError : 0; }
+
 // Of some elements; OutputCheck (compare.h) says what the counts mean. Of the same layout on host and device.
 struct PartCheck {
   std::int64_t wrong = 0, unwritten = 0, nonfinite = 0, zero = 0;

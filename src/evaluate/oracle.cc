@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/philox.h"
+#include "evaluate/element_check.h"
 #include "graph/loop_nest.h"
 #include "target/cpu/compiler.h"
 
@@ -160,8 +161,6 @@ std::vector<float> Nudged(const void* values, std::size_t count, std::uint64_t s
 // Turns the scales of one output into budgets; `out.budget` holds the honest implementation's values.
 void SetBudgets(Expected& out, int threads) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  // Results in the last bits of the smallest numbers carry an absolute error of about one such bit.
-  constexpr double kTiny = std::numeric_limits<float>::denorm_min();
   std::vector<double> ratios(static_cast<std::size_t>(std::max(threads, 1)));
   InParts(out.value.size(), threads, [&](int part, std::size_t begin, std::size_t end) {
     double ratio = 0;
@@ -176,7 +175,7 @@ void SetBudgets(Expected& out, int threads) {
       if (!std::isfinite(honest) && std::isfinite(out.value[i])) {
         out.scale[i] = kInfinity;  // an honest implementation overflows here
       } else if (std::isfinite(error) && std::isfinite(out.scale[i]) && out.scale[i] > 0) {
-        ratio = std::max(ratio, (error - kTiny) / out.scale[i]);
+        ratio = std::max(ratio, (error - kTinyError) / out.scale[i]);
       }
     }
     ratios[static_cast<std::size_t>(part)] = ratio;
@@ -184,7 +183,7 @@ void SetBudgets(Expected& out, int threads) {
   out.honest_ratio = *std::max_element(ratios.begin(), ratios.end());
   const double factor = kBudgetFactor * std::max(1.0, out.honest_ratio);
   InParts(out.value.size(), threads, [&](int, std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) out.budget[i] = out.scale[i] > 0 ? factor * out.scale[i] + kTiny : 0;
+    for (std::size_t i = begin; i < end; ++i) out.budget[i] = BudgetOf(factor, out.scale[i]);
   });
 }
 

@@ -18,11 +18,6 @@ constexpr std::size_t kVarsAtMost = 32;   // indices of one product
 constexpr std::size_t kOrdersAtMost = 6;  // groups of indices whose orders are all tried: 720 orders
 constexpr int kReachAtMost = 8;           // steps back from a stage
 
-bool IsTruth(const Expr& e) {
-  return e->kind == Expr::Kind::kSelect && e->operands[1]->kind == Expr::Kind::kConst &&
-         e->operands[2]->kind == Expr::Kind::kConst;
-}
-
 // --- What a sum of products costs ---
 
 struct Factor {

@@ -31,9 +31,8 @@ struct Product {
 std::optional<Product> Split(const Graph& graph, const Term& term) {
   Product product;
   for (const auto& factor : term.factors) {
-    if (factor->kind == Expr::Kind::kSelect && !HasLoad(factor)) {
-      const auto one = ValueAt(factor->operands[1], {}), other = ValueAt(factor->operands[2], {});
-      if (one != 1 || other != 0) return std::nullopt;
+    if (IsTruth(factor) && !HasLoad(factor)) {
+      if (NumberOf(*factor->operands[1]) != 1 || NumberOf(*factor->operands[2]) != 0) return std::nullopt;
       product.conditions.push_back(factor->operands[0]);
     } else if (factor->kind != Expr::Kind::kLoad) {
       return std::nullopt;
@@ -55,10 +54,10 @@ class Reach {
       const auto uses = [&](const Expr& e) { return UsesIndex(e, var.id); };
       const auto in_places = std::count_if(places.begin(), places.end(), uses);
       const bool in_conditions = std::any_of(conditions_.begin(), conditions_.end(), uses);
-      const auto plain = std::find_if(places.begin(), places.end(), [&](const Expr& e) {
+      const bool plain = std::any_of(places.begin(), places.end(), [&](const Expr& e) {
         return e->kind == Expr::Kind::kIndex && e->index.id == var.id;
       });
-      if (in_places == 1 && plain != places.end() && !in_conditions) {
+      if (in_places == 1 && plain && !in_conditions) {
         alone_ *= static_cast<double>(var.extent);  // each of its values is another element
       } else if (in_places > 0 || in_conditions) {
         tried_.push_back(var);
@@ -73,7 +72,6 @@ class Reach {
 
   std::optional<double> From(std::map<int, std::int64_t> indices) const {
     std::set<std::vector<double>> seen;
-    for (const auto& var : tried_) indices[var.id] = 0;
     for (std::int64_t n = 0; n < count_; ++n) {
       std::int64_t rest = n;
       for (const auto& var : tried_) {

@@ -465,11 +465,11 @@ bool SameTerm(const Term& a, const Term& b) {
   return Matcher(a.over, b.over).MatchAll(a.factors, b.factors).has_value();
 }
 
-bool IsTruth(const Expr& e) {  // a factor that is 1 where a condition holds, else 0
-  return e->kind == Expr::Kind::kSelect && IsConst(e->operands[1]) && IsConst(e->operands[2]);
-}
-
 }  // namespace
+
+bool IsTruth(const Expr& factor) {
+  return factor->kind == Expr::Kind::kSelect && IsConst(factor->operands[1]) && IsConst(factor->operands[2]);
+}
 
 class Expander {
  public:

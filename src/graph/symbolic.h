@@ -38,6 +38,7 @@ std::pair<double, double> IndexRange(const Expr& index);
 bool HasReduce(const Expr& expr);
 bool HasLoad(const Expr& expr);
 bool UsesIndex(const Expr& expr, int id);
+bool IsTruth(const Expr& factor);  // a number where a condition holds, another one (1 and 0 as a rule) elsewhere
 // A number, a load, or a sum, product or choice of such at the top: looking into it brings its parts into reach.
 bool IsPolynomial(const Expr& value);
 

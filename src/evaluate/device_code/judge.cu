@@ -74,7 +74,6 @@ __global__ void Decide(const double* value, double* scale, const double* honest,
 // The largest honest error on the scale, over all elements: one number a block. Where an honest implementation
 // overflows, the scale becomes infinite.
 __global__ void Settle(const double* value, double* scale, const double* honest, int64_t count, double* ratios) {
-  constexpr double kTiny = 0x1p-149;  // results in the last bits of the smallest numbers carry an error of about that
   double ratio = 0;
   for (int64_t i = First(); i < count; i += Stride()) {
     const double v = value[i], h = honest[i];
@@ -86,7 +85,7 @@ __global__ void Settle(const double* value, double* scale, const double* honest,
     if (!std::isfinite(h) && std::isfinite(v)) {
       scale[i] = kInfinity;
     } else if (std::isfinite(error) && std::isfinite(scale[i]) && scale[i] > 0) {
-      ratio = std::max(ratio, (error - kTiny) / scale[i]);
+      ratio = std::max(ratio, (error - hone::kTinyError) / scale[i]);
     }
   }
   __shared__ double all[kThreads];
@@ -98,17 +97,14 @@ __global__ void Settle(const double* value, double* scale, const double* honest,
   if (threadIdx.x == 0) ratios[blockIdx.x] = all[0];
 }
 
-// What a candidate wrote beside what is expected; budget = factor * scale + tiny, or 0 where the scale is 0. One check
-// a block.
+// What a candidate wrote beside what is expected. One check a block.
 template <class Element>
 __global__ void Compare(const Element* data, const double* value, const double* scale, int64_t count, double factor,
                         double tolerance, int64_t poison, PartCheck* checks) {
-  constexpr double kTiny = 0x1p-149;
   PartCheck check;
   for (int64_t i = First(); i < count; i += Stride()) {
-    const double budget = scale[i] > 0 ? factor * scale[i] + kTiny : 0;
     hone::CheckElement(reinterpret_cast<const unsigned char*>(data + i), sizeof(Element), i, data[i].Value(), value[i],
-                       budget, tolerance, poison, check);
+                       hone::BudgetOf(factor, scale[i]), tolerance, poison, check);
   }
   alignas(8) __shared__ unsigned char bytes[kThreads * sizeof(PartCheck)];
   PartCheck* all = reinterpret_cast<PartCheck*>(bytes);
