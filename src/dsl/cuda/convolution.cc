@@ -7,6 +7,8 @@
 
 #include "base/check.h"
 #include "dsl/cpu/convolution.h"
+#include "dsl/cuda/depthwise.h"
+#include "dsl/cuda/knobs.h"
 #include "dsl/cuda/library.h"
 #include "dsl/knobs.h"
 
@@ -47,19 +49,39 @@ std::optional<StridedArgument> OperandOf(const Kernel& kernel, int input) {
   return tensor;
 }
 
-std::vector<Setting> PrecisionValues(const Kernel& kernel, const Limits&) {
-  std::vector<Setting> values = {Word("f32")};
-  if (kernel.operand_types[static_cast<std::size_t>(std::max(kernel.inputs[0]->buffer, 0))] == DType::kF32)
-    values.push_back(Word("tf32"));
+// Whether cuDNN makes it, or a kernel of our own.
+bool ByLibrary(const Kernel& kernel) { return WordSetting(kernel, "path") != "own"; }
+
+std::vector<Setting> PathValues(const Kernel& kernel, const Limits& limits) {
+  if (!IsDepthwise(kernel)) return {Word("library")};
+  std::vector<Setting> values = {Word("own")};
+  if (limits.has_cudnn && LibraryConvolves(kernel))
+    values.insert(ReadsAlongRows(kernel) ? values.end() : values.begin(), Word("library"));
   return values;
 }
-std::optional<std::string> CheckPrecision(const Kernel& kernel, const Setting& value) {
-  if (auto why = CheckWord(value, {"f32", "tf32"})) return why;
-  if (!LibraryConvolves(kernel)) {
+std::optional<std::string> CheckPath(const Kernel& kernel, const Setting& value) {
+  if (auto why = CheckWord(value, {"own", "library"})) return why;
+  const bool own = std::get<std::string>(value.value) == "own";
+  if (own && !IsDepthwise(kernel)) {
+    return "our own kernel makes convolutions of one input channel a group, not transposed, whose window is not too "
+           "large for shared memory; try library";
+  }
+  if (!own && !LibraryConvolves(kernel)) {
     return "cuDNN reads both operands where they lie, filters densely, and wants the window to end with the padding: "
            "write a nest";
   }
   return std::nullopt;
+}
+
+std::vector<Setting> PrecisionValues(const Kernel& kernel, const Limits&) {
+  std::vector<Setting> values = {Word("f32")};
+  if (!ByLibrary(kernel)) return values;
+  if (kernel.operand_types[static_cast<std::size_t>(std::max(kernel.inputs[0]->buffer, 0))] == DType::kF32)
+    values.push_back(Word("tf32"));
+  return values;
+}
+std::optional<std::string> CheckPrecision(const Kernel&, const Setting& value) {
+  return CheckWord(value, {"f32", "tf32"});
 }
 
 bool IsTransposed(const Kernel& kernel) { return kernel.variant == "transposed"; }
@@ -83,6 +105,7 @@ std::optional<LibraryEnd> OwnEnd(const Kernel& kernel) {
 }
 
 std::vector<Setting> EndValues(const Kernel& kernel, const Limits&) {
+  if (!ByLibrary(kernel)) return {Word("map")};
   const auto end = OwnEnd(kernel);
   if (!end) return {Word("map")};
   // With a bias alone the library has one algorithm, which is seldom its best.
@@ -91,19 +114,47 @@ std::vector<Setting> EndValues(const Kernel& kernel, const Limits&) {
 }
 std::optional<std::string> CheckEnd(const Kernel& kernel, const Setting& value) {
   if (auto why = CheckWord(value, {"library", "map"})) return why;
-  if (std::get<std::string>(value.value) == "library" && !OwnEnd(kernel))
+  if (std::get<std::string>(value.value) == "library" && ByLibrary(kernel) && !OwnEnd(kernel))
     return "cuDNN ends a convolution with a bias a channel, or that and ReLU, if it is not transposed; try map";
   return std::nullopt;
 }
 
-std::vector<Setting> AlgorithmValues(const Kernel&, const Limits&) { return {Whole(0), Whole(1), Whole(2)}; }
+std::vector<Setting> AlgorithmValues(const Kernel& kernel, const Limits&) {
+  if (!ByLibrary(kernel)) return {Whole(0)};
+  return {Whole(0), Whole(1), Whole(2)};
+}
 std::optional<std::string> CheckAlgorithm(const Kernel&, const Setting& value) { return CheckRange(value, 0, 15); }
 
+// What only our own kernel has: one value if it is the library's.
+std::vector<Setting> Own(const Kernel& kernel, std::vector<Setting> values) {
+  if (ByLibrary(kernel)) values.resize(1);
+  return values;
+}
+std::vector<Setting> RowsValues(const Kernel& kernel, const Limits&) {
+  return Own(kernel, DepthwiseRowsValues(kernel));
+}
+std::vector<Setting> AcrossValues(const Kernel& kernel, const Limits&) {
+  return Own(kernel, DepthwiseAcrossValues(kernel));
+}
+std::vector<Setting> BlockValues(const Kernel& kernel, const Limits& limits) {
+  return Own(kernel, BlockThreadsValues(kernel, limits));
+}
+std::vector<Setting> OwnPackValues(const Kernel& kernel, const Limits& limits) {
+  return Own(kernel, PackValues(kernel, limits));
+}
+
+// In this order: a default may depend on those before it.
 constexpr Knob kKnobs[] = {
+    {"path", "own: a kernel of our own, for one input channel a group (depthwise); library: cuDNN", PathValues,
+     CheckPath},
     {"precision", "what cuDNN makes products of f32 in: f32, tf32", PrecisionValues, CheckPrecision},
     {"end", "library: bias and ReLU are cuDNN's own; map: the chain is a kernel that goes over the result", EndValues,
      CheckEnd},
     {"algorithm", "which of cuDNN's proposals, its best first", AlgorithmValues, CheckAlgorithm},
+    {"rows", "own: rows of outputs of a tile, all of them a thread's", RowsValues, CheckDepthwiseRows},
+    {"across", "own: outputs of a thread side by side, stored at once", AcrossValues, CheckDepthwiseAcross},
+    {"block", "own: threads of a block", BlockValues, CheckBlockThreads},
+    {"pack", "own: neighbouring elements that are copied to shared memory at once", OwnPackValues, CheckPack},
 };
 
 }  // namespace
@@ -128,6 +179,7 @@ bool LibraryConvolves(const Kernel& kernel) {
 }
 
 void EmitConvolutionCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
+  if (!ByLibrary(kernel)) return EmitDepthwiseCuda(program, kernel, out);
   auto x = OperandOf(kernel, 0), w = OperandOf(kernel, 1);
   HONE_CHECK(x && w, "the checker lets no other convolution come here");
   const auto buffer_of = [&](int input) -> const KernelBuffer& {

@@ -248,6 +248,19 @@ __device__ void CopyAhead(T* to, const T* from) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(there), "l"(from) : "memory");
 }
 )"},
+    {"CopyAheadOrZero", "", R"(// The same, but zeros if there is nothing there; it has to be memory all the same.
+template <class T>
+__device__ void CopyAheadOrZero(T* to, const T* from, bool is_there) {
+  const unsigned there = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  const int bytes = is_there ? static_cast<int>(sizeof(T)) : 0;
+  if (sizeof(T) == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(there), "l"(from), "r"(bytes) : "memory");
+  else if (sizeof(T) == 8)
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(there), "l"(from), "r"(bytes) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(there), "l"(from), "r"(bytes) : "memory");
+}
+)"},
     {"WaitForCopies", "", R"(// For all copies that this thread has begun.
 __device__ void WaitForCopies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 )"},
@@ -303,7 +316,8 @@ constexpr std::string_view kReserved[] = {
     // ours
     "Max", "Min", "Sign", "FloorDiv", "FloorMod", "Pack", "Adds", "Multiplies", "Larger", "Smaller", "Either", "Both",
     "Fold", "Place", "FirstLarger", "FirstSmaller", "FoldCluster", "MeetCluster", "ArriveCluster", "AwaitCluster",
-    "Across", "CopyAhead", "WaitForCopies", "NextNumber", "Tell", "Hear", "LoadOnce", "Common", "memcpy", "atomicAdd"};
+    "Across", "CopyAhead", "CopyAheadOrZero", "WaitForCopies", "NextNumber", "Tell", "Hear", "LoadOnce", "Common",
+    "memcpy", "atomicAdd"};
 
 constexpr std::int64_t kMostInt = std::int64_t{1} << 31;
 

@@ -20,9 +20,9 @@ std::string Replaced(std::string text, const std::string& what, const std::strin
   return text.replace(text.find(what), what.size(), with);
 }
 
-// The families of the program, and the first statement's precision.
-std::string Written(const std::string& contract, bool has_cudnn) {
-  const auto problem = ParseProblem(Replaced(kConvolution, "CONTRACT", contract), "test");
+// The family of the first statement, and its precision if that is set.
+std::string Written(const std::string& contract, bool has_cudnn, const std::string& text = kConvolution) {
+  const auto problem = ParseProblem(Replaced(text, "CONTRACT", contract), "test");
   EXPECT_TRUE(problem) << problem.error().message;
   const auto graph = Graph::Create(*problem);
   EXPECT_TRUE(graph) << graph.error().message;
@@ -40,6 +40,17 @@ TEST(ExpertLibraryTest, ConvolutionsAreCudnnsWhereItIsInThePrecisionThatTheContr
   EXPECT_EQ(Written("tf32", true), "conv tf32");
   EXPECT_EQ(Written("fp32", true), "conv f32");
   EXPECT_EQ(Written("torch", false).find("conv"), std::string::npos);
+}
+
+TEST(ExpertLibraryTest, ADepthwiseConvolutionIsOurOwnWithOrWithoutCudnn) {
+  std::string depthwise = Replaced(kConvolution, "[16, 8, 3, 3]", "[16, 1, 3, 3]");
+  depthwise = Replaced(depthwise, R"("groups": 1)", R"("groups": 8)");
+  EXPECT_EQ(Written("torch", true, depthwise), "conv");
+  EXPECT_EQ(Written("torch", false, depthwise), "conv");
+  const std::string grouped =
+      Replaced(Replaced(kConvolution, "[16, 8, 3, 3]", "[16, 2, 3, 3]"), R"("groups": 1)", R"("groups": 4)");
+  EXPECT_EQ(Written("torch", true, grouped), "conv tf32");
+  EXPECT_EQ(Written("torch", false, grouped).find("conv"), std::string::npos);
 }
 
 }  // namespace

@@ -95,13 +95,13 @@ class ProgramWriter {
     return false;
   }
 
-  // Whether a convolution is the library's on a device, with the precision that the contract allows it. Depthwise ones
-  // are faster as folds of our own.
-  bool OnDevice(Statement& statement, const Piece& piece) const {
+  // Whether a convolution runs on a device: one with one input channel a group by a kernel of ours, another by the
+  // library, with the precision that the contract allows it.
+  bool OnDevice(Statement& statement, const Piece& piece) {
+    Statement own = statement;
+    own.settings["path"] = {"own"};
+    if (TypesOf({Aim(std::move(own), piece.buffer)})) return true;
     if (!limits_.has_cudnn) return false;
-    const auto groups = statement.attributes.find("groups");
-    if (groups != statement.attributes.end() && groups->second[0] > 1 && groups->second[0] == statement.target_shape[1])
-      return false;
     const Graph& graph = memory_.graph();
     if (graph.buffers()[static_cast<std::size_t>(piece.buffer)].dtype == DType::kF32) {
       const Precision contract = graph.problem().contract;

@@ -1,0 +1,160 @@
+// Programs of the language as plans for a CUDA device: tests that compile them, where NVRTC is, and tests that run them
+// there and hold what they make against the interpreter. Each is skipped where its tool or device is not.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/files.h"
+#include "dsl/lower.h"
+#include "dsl/testing/interpreter.h"
+#include "target/cuda/built_plan.h"
+#include "target/cuda/driver.h"
+#include "target/cuda/nvrtc.h"
+
+namespace hone::testing {
+
+using dsl::KernelBuffer;
+using dsl::KernelProgram;
+
+class CudaProgramTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto version = cuda::NvrtcVersion(); !version) GTEST_SKIP() << version.error().message;
+    folder_ = std::make_unique<TempDirectory>(*TempDirectory::Create("cuda_program"));
+    setenv("HONE_CACHE", folder_->path().c_str(), 1);
+  }
+  void TearDown() override { unsetenv("HONE_CACHE"); }
+
+  // The body of a program of the language, for a device.
+  static std::variant<KernelProgram, dsl::Complaint> Lowered(std::string_view text) {
+    return dsl::Lower(fmt::format("program p\n{}\n", text), nullptr, {.device = dsl::Device::kCuda});
+  }
+
+  // Its plan, compiled, with the facts of its kernels; a plan that does not fit the device fails the test.
+  static cuda::BuiltPlan Build(const KernelProgram& program) {
+    Problem problem;
+    for (const auto& buffer : program.buffers) {
+      if (buffer.home == KernelBuffer::Home::kIntermediate) continue;
+      problem.tensors.push_back({.name = buffer.name,
+                                 .shape = buffer.shape,
+                                 .dtype = buffer.dtype,
+                                 .role = buffer.home == KernelBuffer::Home::kInput       ? Role::kInput
+                                         : buffer.home == KernelBuffer::Home::kParameter ? Role::kParameter
+                                                                                         : Role::kOutput});
+    }
+    auto built = cuda::BuildPlan(dsl::EmitCuda(program), problem);
+    EXPECT_TRUE(built) << built.error().message;
+    const auto* refusal = std::get_if<cuda::PlanRefusal>(&*built);
+    EXPECT_EQ(refusal, nullptr) << refusal->where << ": " << refusal->message << "\n" << refusal->log;
+    return refusal ? cuda::BuiltPlan{} : std::get<cuda::BuiltPlan>(std::move(*built));
+  }
+
+  std::unique_ptr<TempDirectory> folder_;
+};
+
+class ProgramOnDeviceTest : public CudaProgramTest {
+ protected:
+  void SetUp() override {
+    CudaProgramTest::SetUp();
+    if (IsSkipped()) return;
+    if (const auto devices = cuda::FindDevices(); !devices) GTEST_SKIP() << devices.error().message;
+    auto context = cuda::Context::Open(0);
+    ASSERT_TRUE(context) << context.error().message;
+    context_ = std::move(*context);
+  }
+
+  // What the device makes of the values, twice over the same memory and once as a graph; buffers by their numbers.
+  std::vector<std::vector<double>> Run(const KernelProgram& program, const std::vector<std::vector<double>>& values) {
+    const auto built = Build(program);
+    auto plan = cuda::LoadedPlan::Load(*context_, built);
+    EXPECT_TRUE(plan) << plan.error().message;
+    EXPECT_TRUE((*plan)->FillBuffers(0xff));
+    std::vector<cuda::LoadedPlan::Binding> bindings;
+    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+      const KernelBuffer& buffer = program.buffers[b];
+      const auto bytes = ElementCount(buffer.shape) * static_cast<std::int64_t>(Bytes(buffer.dtype));
+      const auto address = context_->Allocate(bytes);
+      EXPECT_TRUE(address) << address.error().message;
+      bindings.push_back({buffer.name, *address, bytes, buffer.dtype});
+      std::vector<char> memory(static_cast<std::size_t>(bytes), '\xff');
+      for (std::size_t i = 0; i < values[b].size(); ++i) {
+        const auto single = static_cast<float>(values[b][i]);
+        if (buffer.dtype == DType::kF64) {
+          std::memcpy(&memory[8 * i], &values[b][i], 8);
+        } else {
+          std::memcpy(&memory[4 * i], &single, 4);
+        }
+      }
+      EXPECT_TRUE(context_->CopyIn(*address, memory.data(), bytes));
+    }
+    EXPECT_TRUE((*plan)->Prepare({}));
+    const auto bound = (*plan)->Bind(bindings);
+    EXPECT_TRUE(bound) << bound.error().message;
+    EXPECT_TRUE((*plan)->Run(*bound));
+    EXPECT_TRUE((*plan)->Run(*bound));
+    const auto replayed = (*plan)->RunGraph(*bound);
+    EXPECT_TRUE(replayed) << replayed.error().message;
+    const auto done = context_->Wait();
+    EXPECT_TRUE(done) << done.error().message;
+    std::vector<std::vector<double>> got(program.buffers.size());
+    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+      std::vector<char> memory(static_cast<std::size_t>(bindings[b].bytes));
+      EXPECT_TRUE(context_->CopyOut(memory.data(), bindings[b].address, bindings[b].bytes));
+      EXPECT_TRUE(context_->Wait());
+      got[b].resize(static_cast<std::size_t>(ElementCount(program.buffers[b].shape)));
+      for (std::size_t i = 0; i < got[b].size(); ++i) {
+        float single = 0;
+        if (program.buffers[b].dtype == DType::kF64) {
+          std::memcpy(&got[b][i], &memory[8 * i], 8);
+        } else {
+          std::memcpy(&single, &memory[4 * i], 4);
+          got[b][i] = single;
+        }
+      }
+      context_->Free(bindings[b].address);
+    }
+    return got;
+  }
+
+  // Runs it on random numbers; every output has to be the interpreter's.
+  void ExpectWhatItSays(std::string_view text) {
+    std::mt19937 random(5);
+    const auto lowered = Lowered(text);
+    const auto& program = std::get<KernelProgram>(lowered);
+    std::vector<std::vector<double>> values(program.buffers.size());
+    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+      if (program.buffers[b].home > KernelBuffer::Home::kParameter) continue;
+      values[b].resize(static_cast<std::size_t>(ElementCount(program.buffers[b].shape)));
+      for (double& value : values[b]) value = static_cast<double>(static_cast<int>(random() % 4096) - 1024) / 512;
+    }
+    const auto got = Run(program, values);
+    dsl::testing::Interpreter(program, values).Run();
+    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+      if (program.buffers[b].home != KernelBuffer::Home::kOutput) continue;
+      double size = 0;
+      for (const double want : values[b]) size += std::fabs(want) / static_cast<double>(values[b].size());
+      int wrong = 0;
+      for (std::size_t i = 0; i < values[b].size() && wrong < 3; ++i) {
+        const double want = values[b][i], is = got[b][i];
+        if (std::fabs(is - want) <= 1e-5 * (size + std::fabs(want))) continue;
+        ++wrong;
+        ADD_FAILURE() << program.buffers[b].name << "[" << i << "] is " << is << ", not " << want;
+      }
+    }
+  }
+
+  std::unique_ptr<cuda::Context> context_;
+};
+
+}  // namespace hone::testing
