@@ -101,6 +101,25 @@ PartCheck Check(const void* data, const Expected& expected, std::uint16_t poison
   return check;
 }
 
+// work(begin, end) of all parts of [0, count), merged; large counts on several threads.
+template <class Part, class Work>
+Part InPieces(std::int64_t count, const Work& work) {
+  if (count < kParallelFrom) return work(std::int64_t{0}, count);
+  const auto pieces = static_cast<std::int64_t>(std::clamp(std::thread::hardware_concurrency(), 1u, 16u));
+  std::vector<Part> parts(static_cast<std::size_t>(pieces));
+  std::vector<std::thread> threads;
+  for (std::int64_t p = 0; p < pieces; ++p) {
+    threads.emplace_back(
+        [&, p] { parts[static_cast<std::size_t>(p)] = work(count * p / pieces, count * (p + 1) / pieces); });
+  }
+  Part whole;
+  for (std::int64_t p = 0; p < pieces; ++p) {
+    threads[static_cast<std::size_t>(p)].join();
+    whole = Merged(whole, parts[static_cast<std::size_t>(p)]);
+  }
+  return whole;
+}
+
 }  // namespace
 
 OutputCheck ToOutputCheck(const PartCheck& whole) {
@@ -123,22 +142,18 @@ OutputCheck CompareOutput(const Tensor& tensor, const void* got, const Expected&
   const double tolerance = OfficialTolerance(tensor.dtype);
   return WithElement(tensor.dtype, [&](auto element) {
     using Element = decltype(element);
-    if (count < kParallelFrom) return ToOutputCheck(Check<Element>(got, expected, poison, tolerance, 0, count));
-    const auto pieces = static_cast<std::int64_t>(std::clamp(std::thread::hardware_concurrency(), 1u, 16u));
-    std::vector<PartCheck> checks(static_cast<std::size_t>(pieces));
-    std::vector<std::thread> threads;
-    for (std::int64_t p = 0; p < pieces; ++p) {
-      threads.emplace_back([&, p] {
-        checks[static_cast<std::size_t>(p)] =
-            Check<Element>(got, expected, poison, tolerance, count * p / pieces, count * (p + 1) / pieces);
-      });
+    OutputCheck check = ToOutputCheck(InPieces<PartCheck>(count, [&](std::int64_t begin, std::int64_t end) {
+      return Check<Element>(got, expected, poison, tolerance, begin, end);
+    }));
+    if (expected.whole) {
+      check.unlike = UnlikeWhole(*expected.whole, InPieces<Totals>(count, [&](std::int64_t begin, std::int64_t end) {
+        Totals totals;
+        for (std::int64_t i = begin; i < end; ++i)
+          totals.Add(Load<Element>(got, i).Value(), expected.value[static_cast<std::size_t>(i)]);
+        return totals;
+      }));
     }
-    PartCheck whole;
-    for (std::int64_t p = 0; p < pieces; ++p) {
-      threads[static_cast<std::size_t>(p)].join();
-      whole = Merged(whole, checks[static_cast<std::size_t>(p)]);
-    }
-    return ToOutputCheck(whole);
+    return check;
   });
 }
 
@@ -165,12 +180,20 @@ Verdict WrongVerdict(const Tensor& tensor, const OutputCheck& check, const std::
   Verdict verdict;
   verdict.evidence.draw = draw;
   verdict.evidence.output = tensor.name;
+  verdict.evidence.elements = count;
+  if (check.wrong == 0) {
+    verdict.outcome = Outcome::kWrongResult;
+    verdict.reason = fmt::format(
+        "'{}' as a whole is not what is expected: {}; rounding decides its elements one by one "
+        "(inputs: {})",
+        tensor.name, check.unlike.value_or(""), draw);
+    return verdict;
+  }
   verdict.evidence.index = Unflatten(tensor.shape, check.worst);
   verdict.evidence.expected = check.expected;
   verdict.evidence.got = check.got;
   verdict.evidence.budget = check.budget;
   verdict.evidence.wrong_elements = check.wrong;
-  verdict.evidence.elements = count;
   verdict.outcome = check.nonfinite > 0 ? Outcome::kNonfinite : Outcome::kWrongResult;
   if (check.unwritten == check.wrong) {
     verdict.outcome = Outcome::kWrongResult;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "evaluate/oracle.h"
@@ -18,8 +19,9 @@ struct OutputCheck {
   std::int64_t worst = -1;     // flat index of the wrong element with the largest error on the scale of its budget
   double expected = 0, got = 0, budget = 0;  // there
   double error_over_budget = 0;              // largest of all elements; infinity when something is not comparable
-  bool official = true;  // all |got - expected| <= t + t |expected|, t = 1e-4; 1e-2 for 16-bit types
-  bool right() const { return wrong == 0; }
+  bool official = true;                 // all |got - expected| <= t + t |expected|, t = 1e-4; 1e-2 for 16-bit types
+  std::optional<std::string> unlike{};  // why the output as a whole is not what is expected (whole_output.h)
+  bool right() const { return wrong == 0 && !unlike; }
 };
 
 struct PartCheck;  // element_check.h

@@ -92,5 +92,59 @@ TEST(CompareTest, LargeTensorsAreComparedWhole) {
   EXPECT_EQ(check.worst, 1'999'999);
 }
 
+// 64 elements of +1 and -1, of which honest implementations get about as much right as wrong.
+struct Noisy {
+  Noisy() {
+    expected.value.resize(64);
+    expected.budget.assign(64, 3);
+    UndecidedPart run;
+    for (std::size_t i = 0; i < 64; ++i) {
+      expected.value[i] = i % 2 ? 1 : -1;
+      run.Add(expected.value[i], 1, i % 4 < 2 ? expected.value[i] : -expected.value[i]);
+    }
+    expected.whole = WholeOf(run.expected, std::vector<Totals>{run.honest});
+  }
+  OutputCheck Check(const std::vector<float>& got) const {
+    return CompareOutput(Output({64}), got.data(), expected, kPoison);
+  }
+  Expected expected;
+};
+
+TEST(CompareTest, ZerosWithinEveryBudgetAreNotTheOutputAsAWhole) {
+  const Noisy noisy;
+  ASSERT_TRUE(noisy.expected.whole.has_value());
+  EXPECT_TRUE(noisy.expected.whole->spread_holds);
+  const auto check = noisy.Check(std::vector<float>(64));
+  EXPECT_EQ(check.wrong, 0);
+  EXPECT_FALSE(check.right());
+  const auto verdict = WrongVerdict(Output({64}), check, "seed 1");
+  EXPECT_EQ(verdict.outcome, Outcome::kWrongResult);
+  EXPECT_NE(verdict.reason.find("0 +- 0, expected are 0 +- 1"), std::string::npos) << verdict.reason;
+}
+
+TEST(CompareTest, OtherSignsOfTheSameSpreadAreRightWhereNobodyKnowsThem) {
+  std::vector<float> got(64);
+  for (std::size_t i = 0; i < 64; ++i) got[i] = i < 32 ? 1.1f : -1.1f;
+  EXPECT_TRUE(Noisy().Check(got).right());
+}
+
+TEST(CompareTest, AnErrorThatIsSmallForEachAndLargeForAllIsNotTheOutputAsAWhole) {
+  Noisy noisy;
+  noisy.expected.whole->error = 0.01;
+  std::vector<float> got(64);
+  for (std::size_t i = 0; i < 64; ++i) got[i] = i < 32 ? 1.f : -1.f;
+  const auto check = noisy.Check(got);
+  ASSERT_TRUE(check.unlike.has_value());
+  EXPECT_NE(check.unlike->find("root mean square"), std::string::npos) << *check.unlike;
+}
+
+TEST(CompareTest, AnOutputWithoutSpreadIsNotHeldToOne) {
+  UndecidedPart run;
+  for (int i = 0; i < 64; ++i) run.Add(5, 1, 5 + i % 2);
+  const auto whole = WholeOf(run.expected, std::vector<Totals>{run.honest});
+  ASSERT_TRUE(whole.has_value());
+  EXPECT_FALSE(whole->spread_holds);
+}
+
 }  // namespace
 }  // namespace hone

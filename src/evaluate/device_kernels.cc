@@ -6,11 +6,10 @@
 #include <cmath>
 #include <string_view>
 
-#include "evaluate/element_check.h"
-
 namespace hone {
 
-extern const std::string_view kDeviceStdText, kPhiloxText, kDrawingText, kElementCheckText, kJudgeKernelsText;
+extern const std::string_view kDeviceStdText, kPhiloxText, kDrawingText, kElementCheckText, kNudgeText,
+    kJudgeKernelsText;
 
 namespace {
 
@@ -36,14 +35,19 @@ std::string ElementOf(DType dtype) {
 // A bool that is neither 0 nor 1 is not right: compared as the byte that it is.
 std::string ComparedAs(DType dtype) { return ElementOf(dtype == DType::kBool ? DType::kU8 : dtype); }
 
+// Of the largest part that a block writes.
+constexpr std::int64_t kPartBytes = std::max({sizeof(PartCheck), sizeof(UndecidedPart), sizeof(Totals)});
+
 constexpr DType kTypes[] = {DType::kF64, DType::kF32, DType::kF16, DType::kBF16, DType::kI64,
                             DType::kI32, DType::kI16, DType::kI8,  DType::kU8,   DType::kBool};
 
 std::vector<std::string> Instances() {
-  std::vector<std::string> instances{"Spoil", "Undecided", "Decide", "Settle", "Differ"};
+  std::vector<std::string> instances{"Spoil", "Undecided", "Nudge", "Decide", "Settle", "Differ"};
   for (const DType dtype : kTypes) {
     instances.push_back(fmt::format("Draw<{}>", ElementOf(dtype)));
-    if (dtype != DType::kBool) instances.push_back(fmt::format("Compare<{}>", ElementOf(dtype)));
+    if (dtype == DType::kBool) continue;
+    instances.push_back(fmt::format("Compare<{}>", ElementOf(dtype)));
+    instances.push_back(fmt::format("Sum<{}>", ElementOf(dtype)));
   }
   return instances;
 }
@@ -58,7 +62,7 @@ Result<cuda::CompiledCubin> CompileJudgeKernels(const std::string& arch) {
   cuda::CubinRequest request;
   request.name = "judge.cu";
   request.arch = arch;
-  for (const auto text : {kDeviceStdText, kPhiloxText, kDrawingText, kElementCheckText, kJudgeKernelsText})
+  for (const auto text : {kDeviceStdText, kPhiloxText, kDrawingText, kElementCheckText, kNudgeText, kJudgeKernelsText})
     request.source += text;
   request.instances = Instances();
   request.flags = {"--fmad=false"};
@@ -123,8 +127,7 @@ Result<std::unique_ptr<DeviceKernels>> DeviceKernels::Load(cuda::Context& contex
   const auto instances = Instances();
   for (std::size_t i = 0; i < instances.size(); ++i)
     kernels->functions_[instances[i]] = HONE_TRY(FromDevice(kernels->module_.Find(compiled.symbols[i])));
-  kernels->results_ =
-      HONE_TRY(heap.Take(kernels->Blocks(INT64_MAX / 2) * static_cast<std::int64_t>(sizeof(PartCheck))));
+  kernels->results_ = HONE_TRY(heap.Take(kernels->Blocks(INT64_MAX / 2) * kPartBytes));
   return kernels;
 }
 
@@ -159,22 +162,31 @@ Result<void> DeviceKernels::Poison(cuda::Address at, std::int64_t bytes, std::ui
   return FromDevice(context_.Set(at + static_cast<cuda::Address>(bytes) - 1, pattern & 0xff, 1));
 }
 
-Result<void> DeviceKernels::Settle(DeviceExpected& expected, cuda::Address honest, std::int64_t count, bool real) {
+template <class Part, class... Arguments>
+Result<Part> DeviceKernels::Merge(const std::string& kernel, std::int64_t count, Arguments... arguments) {
+  static_assert(sizeof(Part) <= kPartBytes);
   const std::int64_t blocks = Blocks(count);
-  if (real) {
-    HONE_TRY(Launch("Undecided", blocks, kThreads, expected.value.address(), expected.scale.address(), honest, count,
-                    results_.address()));
-    std::vector<double> found(static_cast<std::size_t>(2 * blocks));
-    HONE_TRY(FromDevice(context_.CopyOut(found.data(), results_.address(), 16 * blocks)));
-    double undecided = 0, worst = 0;
-    for (std::size_t i = 0; i < found.size(); i += 2) {
-      undecided += found[i];
-      worst = std::max(worst, found[i + 1]);
-    }
-    if (2 * undecided > static_cast<double>(count))
-      HONE_TRY(Launch("Decide", blocks, kThreads, expected.value.address(), expected.scale.address(), honest, count,
-                      UndecidedScale(worst, 0)));
-  }
+  HONE_TRY(Launch(kernel, blocks, kThreads, arguments..., results_.address()));
+  std::vector<Part> parts(static_cast<std::size_t>(blocks));
+  HONE_TRY(
+      FromDevice(context_.CopyOut(parts.data(), results_.address(), blocks * static_cast<std::int64_t>(sizeof(Part)))));
+  Part whole;
+  for (const Part& part : parts) whole = Merged(whole, part);
+  return whole;
+}
+
+Result<UndecidedPart> DeviceKernels::FindUndecided(const DeviceExpected& expected, cuda::Address honest,
+                                                   std::int64_t count) {
+  return Merge<UndecidedPart>("Undecided", count, expected.value.address(), expected.scale.address(), honest, count);
+}
+
+Result<void> DeviceKernels::Decide(DeviceExpected& expected, cuda::Address honest, std::int64_t count, double worst) {
+  return Launch("Decide", Blocks(count), kThreads, expected.value.address(), expected.scale.address(), honest, count,
+                UndecidedScale(worst, 0));
+}
+
+Result<void> DeviceKernels::Settle(DeviceExpected& expected, cuda::Address honest, std::int64_t count) {
+  const std::int64_t blocks = Blocks(count);
   HONE_TRY(Launch("Settle", blocks, kThreads, expected.value.address(), expected.scale.address(), honest, count,
                   results_.address()));
   std::vector<double> ratios(static_cast<std::size_t>(blocks));
@@ -184,19 +196,25 @@ Result<void> DeviceKernels::Settle(DeviceExpected& expected, cuda::Address hones
   return {};
 }
 
+Result<void> DeviceKernels::Nudge(cuda::Address from, cuda::Address to, std::int64_t count, int run,
+                                  std::uint64_t tensor) {
+  return Launch("Nudge", Blocks(count), kThreads, from, to, count, run, tensor);
+}
+
 Result<OutputCheck> DeviceKernels::Compare(const Tensor& tensor, cuda::Address got, const DeviceExpected& expected,
                                            std::uint16_t poison) {
-  const std::int64_t count = ElementCount(tensor.shape), blocks = Blocks(count);
+  const std::int64_t count = ElementCount(tensor.shape);
   if (count == 0) return OutputCheck{};
-  HONE_TRY(Launch(fmt::format("Compare<{}>", ComparedAs(tensor.dtype)), blocks, kThreads, got, expected.value.address(),
-                  expected.scale.address(), count, expected.factor, OfficialTolerance(tensor.dtype),
-                  std::int64_t{poison}, results_.address()));
-  std::vector<PartCheck> parts(static_cast<std::size_t>(blocks));
-  HONE_TRY(FromDevice(
-      context_.CopyOut(parts.data(), results_.address(), blocks * static_cast<std::int64_t>(sizeof(PartCheck)))));
-  PartCheck whole;
-  for (const PartCheck& part : parts) whole = Merged(whole, part);
-  return ToOutputCheck(whole);
+  const std::string element = ComparedAs(tensor.dtype);
+  OutputCheck check = ToOutputCheck(HONE_TRY(Merge<PartCheck>(
+      fmt::format("Compare<{}>", element), count, got, expected.value.address(), expected.scale.address(), count,
+      expected.factor, OfficialTolerance(tensor.dtype), std::int64_t{poison})));
+  if (expected.whole) {
+    const auto totals =
+        HONE_TRY(Merge<Totals>(fmt::format("Sum<{}>", element), count, got, expected.value.address(), count));
+    check.unlike = UnlikeWhole(*expected.whole, totals);
+  }
+  return check;
 }
 
 Result<std::optional<std::int64_t>> DeviceKernels::FirstDifference(cuda::Address a, cuda::Address b,

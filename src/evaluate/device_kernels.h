@@ -13,6 +13,8 @@
 
 #include "base/result.h"
 #include "evaluate/compare.h"
+#include "evaluate/element_check.h"
+#include "evaluate/whole_output.h"
 #include "problem/generate.h"
 #include "problem/problem.h"
 #include "target/cuda/driver.h"
@@ -82,6 +84,7 @@ struct DeviceExpected {
   DeviceArray value, scale;  // doubles
   double honest_ratio = 0;
   double factor = 0;
+  std::optional<ExpectedWhole> whole;
 };
 
 // The module of the judge's kernels for a device of this architecture ("sm_90a"): no device is needed to make it.
@@ -102,8 +105,15 @@ class DeviceKernels {
   Result<void> Spoil(const Tensor& tensor, cuda::Address at, std::uint64_t seed);
   // 16 bits repeated from `at` on, which is even.
   Result<void> Poison(cuda::Address at, std::int64_t bytes, std::uint16_t pattern);
-  // Sets the honest ratio and the factor, from the honest implementation's values. real: the output is of a real type.
-  Result<void> Settle(DeviceExpected& expected, cuda::Address honest, std::int64_t count, bool real);
+  // What one run of the honest implementation is beside the expected values.
+  Result<UndecidedPart> FindUndecided(const DeviceExpected& expected, cuda::Address honest, std::int64_t count);
+  // Gives elements about which the error analysis says nothing a scale; `worst` is the honest runs' largest error
+  // there.
+  Result<void> Decide(DeviceExpected& expected, cuda::Address honest, std::int64_t count, double worst);
+  // Sets the honest ratio and the factor, from the honest implementation's values.
+  Result<void> Settle(DeviceExpected& expected, cuda::Address honest, std::int64_t count);
+  // `to` becomes neighbours of the floats at `from` (nudge.h).
+  Result<void> Nudge(cuda::Address from, cuda::Address to, std::int64_t count, int run, std::uint64_t tensor);
   Result<OutputCheck> Compare(const Tensor& tensor, cuda::Address got, const DeviceExpected& expected,
                               std::uint16_t poison);
   // The first byte that differs. Both addresses are multiples of 8.
@@ -112,6 +122,9 @@ class DeviceKernels {
  private:
   DeviceKernels(cuda::Context& context, DeviceHeap& heap, cuda::Module module)
       : context_(context), heap_(heap), module_(std::move(module)) {}
+  // Runs a kernel that writes a part a block, and merges them.
+  template <class Part, class... Arguments>
+  Result<Part> Merge(const std::string& kernel, std::int64_t count, Arguments... arguments);
   template <class... Arguments>
   Result<void> Launch(const std::string& kernel, std::int64_t blocks, int threads, Arguments... arguments);
   std::int64_t Blocks(std::int64_t count) const;

@@ -7,9 +7,13 @@
 #include <thread>
 #include <utility>
 
+#include "evaluate/nudge.h"
+
 namespace hone {
 
 namespace {
+
+constexpr std::int64_t kFloat = 4, kDouble = 8;  // bytes
 
 // Few enough to compile within a second, many enough that parsing what comes before them does not count.
 constexpr std::size_t kPartKernels = 16;
@@ -76,6 +80,8 @@ Result<std::unique_ptr<DeviceOracle>> DeviceOracle::Create(DeviceKernels& kernel
     oracle->counts_.push_back(ElementCount(output->shape));
     oracle->real_.push_back(IsFloat(output->dtype));
   }
+  for (const Tensor* input : graph.problem().Inputs())
+    oracle->floats_.push_back(input->dtype == DType::kF32 ? ElementCount(input->shape) : -1);
   return oracle;
 }
 
@@ -124,7 +130,6 @@ Result<void> DeviceOracle::Pass(std::span<const cuda::Address> inputs, bool trac
 }
 
 Result<std::vector<DeviceExpected>> DeviceOracle::Run(std::span<const cuda::Address> inputs) {
-  constexpr std::int64_t kDouble = 8;
   std::vector<DeviceExpected> outputs(counts_.size());
   std::vector<DeviceArray> honest;
   std::vector<cuda::Address> values, scales, honests;
@@ -138,9 +143,59 @@ Result<std::vector<DeviceExpected>> DeviceOracle::Run(std::span<const cuda::Addr
   }
   HONE_TRY(Pass(inputs, false, honests, scales));  // its zero scales are overwritten
   HONE_TRY(Pass(inputs, true, values, scales));
-  for (std::size_t o = 0; o < outputs.size(); ++o)
-    HONE_TRY(kernels_.Settle(outputs[o], honests[o], counts_[o], real_[o]));
+  HONE_TRY(Decide(inputs, outputs, honests));
+  for (std::size_t o = 0; o < outputs.size(); ++o) HONE_TRY(kernels_.Settle(outputs[o], honests[o], counts_[o]));
   return outputs;
+}
+
+// As Oracle::DecideOutputs does in host memory.
+Result<void> DeviceOracle::Decide(std::span<const cuda::Address> inputs, std::vector<DeviceExpected>& outputs,
+                                  std::span<const cuda::Address> honests) {
+  struct Undecided {
+    std::size_t output;
+    double worst;
+    Totals expected;
+    std::vector<Totals> honest;
+  };
+  std::vector<Undecided> undecided;
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    if (!real_[o]) continue;
+    const auto all = HONE_TRY(kernels_.FindUndecided(outputs[o], honests[o], counts_[o]));
+    if (2 * all.count > static_cast<double>(counts_[o]))
+      undecided.push_back({o, all.worst, all.expected, {all.honest}});
+  }
+  if (undecided.empty()) return {};
+  std::vector<DeviceArray> floats, values, scales;
+  std::vector<cuda::Address> nudged(inputs.begin(), inputs.end()), values_at, scales_at;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (floats_[i] < 0) continue;
+    floats.push_back(HONE_TRY(kernels_.heap().Take(kFloat * floats_[i])));
+    nudged[i] = floats.back().address();
+  }
+  for (const std::int64_t count : counts_) {
+    values.push_back(HONE_TRY(kernels_.heap().Take(kDouble * count)));
+    scales.push_back(HONE_TRY(kernels_.heap().Take(kDouble * count)));
+    values_at.push_back(values.back().address());
+    scales_at.push_back(scales.back().address());
+  }
+  for (int run = 0; run < kNudgedRuns; ++run) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (floats_[i] >= 0) HONE_TRY(kernels_.Nudge(inputs[i], nudged[i], floats_[i], run, i));
+    }
+    HONE_TRY(Pass(nudged, false, values_at, scales_at));
+    for (auto& one : undecided) {
+      const std::size_t o = one.output;
+      const auto all = HONE_TRY(kernels_.FindUndecided(outputs[o], values_at[o], counts_[o]));
+      one.worst = std::max(one.worst, all.worst);
+      one.honest.push_back(all.honest);
+    }
+  }
+  for (const auto& one : undecided) {
+    DeviceExpected& out = outputs[one.output];
+    out.whole = WholeOf(one.expected, one.honest);
+    HONE_TRY(kernels_.Decide(out, honests[one.output], counts_[one.output], one.worst));
+  }
+  return {};
 }
 
 }  // namespace hone

@@ -32,6 +32,9 @@ class DeviceOracle {
   DeviceOracle(DeviceKernels& kernels, CudaNests nests) : kernels_(kernels), nests_(std::move(nests)) {}
   Result<void> Pass(std::span<const cuda::Address> inputs, bool tracked, std::span<const cuda::Address> value,
                     std::span<const cuda::Address> scale);
+  // Gives outputs about which the error analysis says nothing a scale.
+  Result<void> Decide(std::span<const cuda::Address> inputs, std::vector<DeviceExpected>& outputs,
+                      std::span<const cuda::Address> honests);
 
   DeviceKernels& kernels_;
   CudaNests nests_;
@@ -39,6 +42,7 @@ class DeviceOracle {
   std::vector<void*> tracked_, honest_;  // by kernel
   std::vector<std::int64_t> counts_;     // elements of each output
   std::vector<bool> real_;               // whether it is of a real type
+  std::vector<std::int64_t> floats_;     // elements of each input of type f32, -1 of others
 };
 
 }  // namespace hone

@@ -84,4 +84,49 @@ inline void CheckElement(const unsigned char* data, std::int64_t bytes, std::int
   }
 }
 
+// The elements of an output taken together: sums over those that are finite and expected to be.
+struct Totals {
+  double count = 0, sum = 0, squares = 0, error_squares = 0;
+  void Add(double got, double want) {
+    if (!std::isfinite(got) || !std::isfinite(want)) return;
+    count += 1;
+    sum += got;
+    squares += got * got;
+    error_squares += (got - want) * (got - want);
+  }
+  double Mean() const { return sum / count; }
+  double Deviation() const { return std::sqrt(std::max(squares / count - Mean() * Mean(), 0.0)); }
+  double RootError() const { return std::sqrt(error_squares / count); }
+};
+
+inline Totals Merged(Totals a, const Totals& b) {
+  a.count += b.count;
+  a.sum += b.sum;
+  a.squares += b.squares;
+  a.error_squares += b.error_squares;
+  return a;
+}
+
+// Elements beside one run of the honest implementation.
+struct UndecidedPart {
+  double count = 0;         // of those about which the error analysis says nothing, though they are finite
+  double worst = 0;         // the run's largest error there, relative to 1 + |value|
+  Totals expected, honest;  // of all elements
+  void Add(double value, double scale, double run) {
+    expected.Add(value, value);
+    honest.Add(run, value);
+    if (!(scale == std::numeric_limits<double>::infinity()) || !std::isfinite(value)) return;
+    count += 1;
+    if (std::isfinite(run)) worst = std::max(worst, std::abs(run - value) / (1 + std::abs(value)));
+  }
+};
+
+inline UndecidedPart Merged(UndecidedPart a, const UndecidedPart& b) {
+  a.count += b.count;
+  a.worst = std::max(a.worst, b.worst);
+  a.expected = Merged(a.expected, b.expected);
+  a.honest = Merged(a.honest, b.honest);
+  return a;
+}
+
 }  // namespace hone

@@ -14,6 +14,7 @@
 
 #include "base/philox.h"
 #include "evaluate/element_check.h"
+#include "evaluate/nudge.h"
 #include "graph/loop_nest.h"
 #include "target/cpu/compiler.h"
 
@@ -106,9 +107,6 @@ double UndecidedScale(double worst, double value) { return std::max(2 * worst, 2
 
 namespace {
 
-constexpr int kNudgedRuns = 3;
-constexpr std::uint64_t kNudges = 0x6e75646765;  // the seed; any other would do
-
 // Calls work(begin, end) for parts of [0, count) on as many threads; small counts on this one.
 void InParts(std::size_t count, int threads, const std::function<void(int, std::size_t, std::size_t)>& work) {
   const auto parts = static_cast<std::size_t>(count < (1u << 20) ? 1 : std::max(threads, 1));
@@ -130,33 +128,35 @@ bool IsUndecided(const Expected& out) {
   return 2 * count > out.value.size();
 }
 
-// The largest error of an honest implementation's values there, relative to 1 + |value|.
-double WorstUndecided(const Expected& out, const std::vector<double>& honest) {
-  double worst = 0;
-  for (std::size_t i = 0; i < out.value.size(); ++i) {
-    if (IsUndecided(out, i) && std::isfinite(honest[i]))
-      worst = std::max(worst, std::abs(honest[i] - out.value[i]) / (1 + std::abs(out.value[i])));
-  }
-  return worst;
-}
-
 void Decide(Expected& out, double worst) {
   for (std::size_t i = 0; i < out.value.size(); ++i) {
     if (IsUndecided(out, i) && std::isfinite(out.budget[i])) out.scale[i] = UndecidedScale(worst, out.value[i]);
   }
 }
 
-// Each number a neighbour of what it was, up or down by chance; zeros stay.
-std::vector<float> Nudged(const void* values, std::size_t count, std::uint64_t stream) {
-  std::vector<float> nudged(count);
+std::vector<float> NudgedInputs(const void* values, std::size_t count, int run, std::uint64_t tensor) {
+  std::vector<std::uint32_t> nudged(count);
   std::memcpy(nudged.data(), values, count * sizeof(float));
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint32_t word = Philox(kNudges, stream, i / 128).word[i / 32 % 4];
-    if (nudged[i] != 0) nudged[i] = std::nextafter(nudged[i], word >> (i % 32) & 1 ? kInfinity : -kInfinity);
-  }
-  return nudged;
+  for (std::size_t i = 0; i < count; ++i) nudged[i] = Nudged(nudged[i], run, tensor, i);
+  std::vector<float> floats(count);
+  std::memcpy(floats.data(), nudged.data(), count * sizeof(float));
+  return floats;
 }
+
+// An output about most of which the error analysis says nothing, and what runs of the honest implementation say.
+struct Undecided {
+  std::size_t output;
+  double worst = 0;
+  Totals expected = {};
+  std::vector<Totals> honest = {};
+  void Add(const Expected& out, const std::vector<double>& run) {
+    UndecidedPart all;
+    for (std::size_t i = 0; i < run.size(); ++i) all.Add(out.value[i], out.scale[i], run[i]);
+    worst = std::max(worst, all.worst);
+    expected = all.expected;
+    honest.push_back(all.honest);
+  }
+};
 
 // Turns the scales of one output into budgets; `out.budget` holds the honest implementation's values.
 void SetBudgets(Expected& out, int threads) {
@@ -209,11 +209,13 @@ Result<std::vector<Expected>> Oracle::Run(const std::vector<const void*>& inputs
 }
 
 void Oracle::DecideOutputs(const std::vector<const void*>& inputs, std::vector<Expected>& outputs, int threads) const {
-  std::vector<double> worst(outputs.size(), -1);  // by output; those that need no such decision keep a negative one
+  std::vector<Undecided> undecided;
   for (std::size_t o = 0; o < outputs.size(); ++o) {
-    if (state_->real[o] && IsUndecided(outputs[o])) worst[o] = WorstUndecided(outputs[o], outputs[o].budget);
+    if (!state_->real[o] || !IsUndecided(outputs[o])) continue;
+    undecided.push_back({.output = o});
+    undecided.back().Add(outputs[o], outputs[o].budget);
   }
-  if (std::all_of(worst.begin(), worst.end(), [](double w) { return w < 0; })) return;
+  if (undecided.empty()) return;
   // One run's errors say too little where rounding decides the size of what follows: other runs, from inputs that
   // differ in the last bit, show how far results may lie apart.
   for (int run = 0; run < kNudgedRuns; ++run) {
@@ -221,8 +223,7 @@ void Oracle::DecideOutputs(const std::vector<const void*>& inputs, std::vector<E
     std::vector<const void*> from = inputs;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (state_->floats[i] < 0) continue;
-      nudged[i] =
-          Nudged(inputs[i], static_cast<std::size_t>(state_->floats[i]), static_cast<std::uint64_t>(run) << 32 | i);
+      nudged[i] = NudgedInputs(inputs[i], static_cast<std::size_t>(state_->floats[i]), run, i);
       from[i] = nudged[i].data();
     }
     std::vector<std::vector<double>> values, scales;
@@ -232,12 +233,12 @@ void Oracle::DecideOutputs(const std::vector<const void*>& inputs, std::vector<E
       scale.push_back(scales.emplace_back(output.value.size()).data());
     }
     state_->honest.function(from.data(), value.data(), scale.data(), threads);
-    for (std::size_t o = 0; o < outputs.size(); ++o) {
-      if (worst[o] >= 0) worst[o] = std::max(worst[o], WorstUndecided(outputs[o], values[o]));
-    }
+    for (auto& one : undecided) one.Add(outputs[one.output], values[one.output]);
   }
-  for (std::size_t o = 0; o < outputs.size(); ++o) {
-    if (worst[o] >= 0) Decide(outputs[o], worst[o]);
+  for (const auto& one : undecided) {
+    Expected& out = outputs[one.output];
+    out.whole = WholeOf(one.expected, one.honest);
+    Decide(out, one.worst);
   }
 }
 

@@ -11,10 +11,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "evaluate/whole_output.h"
 #include "graph/graph.h"
 
 namespace hone {
@@ -36,6 +38,7 @@ struct Expected {
                                // that and the value are NaN
   std::vector<double> scale;   // budget / (kBudgetFactor * max(1, honest_ratio))
   double honest_ratio = 0;     // largest honest error / scale
+  std::optional<ExpectedWhole> whole;  // where the error analysis says nothing about most of the elements
 };
 
 // Not thread-safe: one Run at a time.

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "evaluate/compare.h"
 #include "graph/loop_nest.h"
 #include "graph/testing/small_problem.h"
 #include "hone/module.h"
@@ -389,6 +390,30 @@ TEST(OracleTest, WhereTheHonestErrorIsSmallByLuckNeighbouringInputsDecide) {
   ASSERT_EQ(expected.size(), 1u);
   EXPECT_DOUBLE_EQ(expected[0].value[5], 3);
   EXPECT_GT(expected[0].budget[5], 0.1);
+}
+
+// The same with a spread of x, which the whole has then.
+TEST(OracleTest, WhatTheAnalysisSaysNothingAboutIsJudgedAsAWholeToo) {
+  const Graph graph = SmallGraph("fp32", "x f32 64, b f32 64, c f32 64", "y f32 64",
+                                 R"([{"op": "sum", "args": {"self": "%b"}, "outputs": ["s"]},
+                                     {"op": "sum", "args": {"self": "%c"}, "outputs": ["r"]},
+                                     {"op": "add.Scalar", "args": {"self": "%s", "other": 2}, "outputs": ["t"]},
+                                     {"op": "sub.Tensor", "args": {"self": "%t", "other": "%r"}, "outputs": ["d"]},
+                                     {"op": "div.Tensor", "args": {"self": "%x", "other": "%d"}, "outputs": ["y"]}])");
+  Floats x(64);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = i % 2 ? 1.f : -1.f;
+  const Floats b(64, 196608), c(64, 196608);
+  const auto expected = Reference(graph, {x.data(), b.data(), c.data()});
+  ASSERT_EQ(expected.size(), 1u);
+  ASSERT_TRUE(expected[0].whole.has_value());
+  EXPECT_NEAR(expected[0].whole->mean, 0, 1e-9);
+  EXPECT_NEAR(expected[0].whole->deviation, 1.0 / 2, 1e-9);
+  const Tensor& y = *graph.problem().Outputs()[0];
+  Floats got(64);
+  for (std::size_t i = 0; i < x.size(); ++i) got[i] = x[i] / 2;
+  EXPECT_TRUE(CompareOutput(y, got.data(), expected[0], 0xbeef).right());
+  const Floats zeros(64);
+  EXPECT_TRUE(CompareOutput(y, zeros.data(), expected[0], 0xbeef).unlike.has_value());
 }
 
 // (s + 1) - s with a large s: the bound of its error is larger than it, that of the quotient infinite, and zeros would

@@ -1,10 +1,11 @@
 // The judge's kernels on a device (evaluate/device_kernels.h calls them): they draw inputs, turn the oracle's scales
 // into budgets, compare outputs with them, and find differences. NVRTC compiles this text behind base/device_std.h,
-// base/philox.h, problem/drawing.h and evaluate/element_check.h. Grids are of any size: every kernel loops over what is left.
+// base/philox.h, problem/drawing.h, evaluate/element_check.h and evaluate/nudge.h. Grids are of any size: every kernel loops over what is left.
 
 using hone::Drawing;
 using hone::PartCheck;
 using std::int64_t;
+using std::uint32_t;
 using std::uint64_t;
 using BFloat16 = hone::drawing::BFloat16;
 using Half = hone::drawing::Half;
@@ -37,33 +38,33 @@ __global__ void Spoil(unsigned char* data, int64_t elements, int64_t bytes, uint
   for (int64_t i = 0; i < bytes; ++i) data[at * bytes + i] = 0xff;
 }
 
-// How many elements the error analysis says nothing about though all are finite, and the honest implementation's largest
-// error there relative to 1 + |value|: two numbers a block.
-__global__ void Undecided(const double* value, const double* scale, const double* honest, int64_t count,
-                          double* found) {
-  double most = 0, worst = 0;
-  for (int64_t i = First(); i < count; i += Stride()) {
-    if (scale[i] != kInfinity || !std::isfinite(value[i]) || !std::isfinite(honest[i])) continue;
-    most += 1;
-    worst = std::max(worst, std::abs(honest[i] - value[i]) / (1 + std::abs(value[i])));
-  }
-  __shared__ double counts[kThreads], errors[kThreads];
-  counts[threadIdx.x] = most;
-  errors[threadIdx.x] = worst;
+// Merges what the block's threads found, into its place of `parts`.
+template <class Part>
+__device__ void WriteBlock(const Part& part, Part* parts) {
+  alignas(8) __shared__ unsigned char bytes[kThreads * sizeof(Part)];
+  Part* all = reinterpret_cast<Part*>(bytes);
+  all[threadIdx.x] = part;
   for (unsigned width = blockDim.x / 2; width > 0; width /= 2) {
     __syncthreads();
-    if (threadIdx.x < width) {
-      counts[threadIdx.x] += counts[threadIdx.x + width];
-      errors[threadIdx.x] = std::max(errors[threadIdx.x], errors[threadIdx.x + width]);
-    }
+    if (threadIdx.x < width) all[threadIdx.x] = Merged(all[threadIdx.x], all[threadIdx.x + width]);
   }
-  if (threadIdx.x == 0) {
-    found[2 * blockIdx.x] = counts[0];
-    found[2 * blockIdx.x + 1] = errors[0];
-  }
+  if (threadIdx.x == 0) parts[blockIdx.x] = all[0];
 }
 
-// Gives those the scale `unit` times 1 + |value|.
+// One part a block.
+__global__ void Undecided(const double* value, const double* scale, const double* honest, int64_t count,
+                          hone::UndecidedPart* parts) {
+  hone::UndecidedPart part;
+  for (int64_t i = First(); i < count; i += Stride()) part.Add(value[i], scale[i], honest[i]);
+  WriteBlock(part, parts);
+}
+
+// Neighbours of floats, as bits.
+__global__ void Nudge(const uint32_t* from, uint32_t* to, int64_t count, int run, uint64_t tensor) {
+  for (int64_t i = First(); i < count; i += Stride()) to[i] = hone::Nudged(from[i], run, tensor, static_cast<uint64_t>(i));
+}
+
+// Gives elements about which the error analysis says nothing, though they are finite, the scale `unit` times 1 + |value|.
 __global__ void Decide(const double* value, double* scale, const double* honest, int64_t count, double unit) {
   for (int64_t i = First(); i < count; i += Stride()) {
     if (scale[i] == kInfinity && std::isfinite(value[i]) && std::isfinite(honest[i]))
@@ -106,14 +107,15 @@ __global__ void Compare(const Element* data, const double* value, const double* 
     hone::CheckElement(reinterpret_cast<const unsigned char*>(data + i), sizeof(Element), i, data[i].Value(), value[i],
                        hone::BudgetOf(factor, scale[i]), tolerance, poison, check);
   }
-  alignas(8) __shared__ unsigned char bytes[kThreads * sizeof(PartCheck)];
-  PartCheck* all = reinterpret_cast<PartCheck*>(bytes);
-  all[threadIdx.x] = check;
-  for (unsigned width = blockDim.x / 2; width > 0; width /= 2) {
-    __syncthreads();
-    if (threadIdx.x < width) all[threadIdx.x] = hone::Merged(all[threadIdx.x], all[threadIdx.x + width]);
-  }
-  if (threadIdx.x == 0) checks[blockIdx.x] = all[0];
+  WriteBlock(check, checks);
+}
+
+// The same taken together. One part a block.
+template <class Element>
+__global__ void Sum(const Element* data, const double* value, int64_t count, hone::Totals* parts) {
+  hone::Totals part;
+  for (int64_t i = First(); i < count; i += Stride()) part.Add(data[i].Value(), value[i]);
+  WriteBlock(part, parts);
 }
 
 // The first byte at which two pieces of memory differ, at `least`, which holds their size before; words of 8 bytes, so

@@ -1,0 +1,26 @@
+// Inputs that differ in the last bit: what results look like from there says how far rounding alone takes them apart.
+// Plain C++ without library headers: device code includes this file too, behind base/device_std.h and base/philox.h.
+#pragma once
+
+#ifndef __CUDACC_RTC__
+#include <cstdint>
+
+#include "base/philox.h"
+#endif
+
+namespace hone {
+
+inline constexpr int kNudgedRuns = 3;
+
+// The bits of a float, of which element `index` of tensor `tensor` is a neighbour, up or down by chance, another one in
+// each run; zeros stay, and so does what is not finite.
+inline std::uint32_t Nudged(std::uint32_t bits, int run, std::uint64_t tensor, std::uint64_t index) {
+  constexpr std::uint64_t kSeed = 0x6e75646765;  // any other would do
+  const std::uint32_t magnitude = bits & 0x7fffffffu;
+  if (magnitude == 0 || magnitude >= 0x7f7fffffu) return bits;
+  const std::uint64_t stream = static_cast<std::uint64_t>(run) << 32 | tensor;
+  const std::uint32_t word = Philox(kSeed, stream, index / 128).word[index / 32 % 4];
+  return (word >> (index % 32) & 1) != 0 ? bits + 1 : bits - 1;
+}
+
+}  // namespace hone
