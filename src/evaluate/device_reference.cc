@@ -12,7 +12,8 @@ Result<Expected> FromThere(cuda::Context& context, const DeviceExpected& there, 
   Expected here{.value = std::vector<double>(size),
                 .budget = std::vector<double>(size),
                 .scale = std::vector<double>(size),
-                .honest_ratio = there.honest_ratio};
+                .honest_ratio = there.honest_ratio,
+                .whole = there.whole};
   HONE_TRY(FromDevice(context.CopyOut(here.value.data(), there.value.address(), bytes)));
   HONE_TRY(FromDevice(context.CopyOut(here.scale.data(), there.scale.address(), bytes)));
   HONE_TRY(FromDevice(context.Wait()));

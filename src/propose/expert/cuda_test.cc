@@ -64,6 +64,23 @@ class CudaExpertTest : public testing::Test {
   std::unique_ptr<TempDirectory> folder_;
 };
 
+TEST(CudaCostTest, ADeviceThatWasNeverMeasuredIsNotTakenForAProcessor) {
+  const auto problem = ParseProblem(R"({"hone_problem": 1, "name": "test", "tensors": [
+      {"name": "x", "shape": [16384, 8192], "dtype": "f32", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+      {"name": "y", "shape": [16384, 8192], "dtype": "f32", "role": "output"}],
+      "graph": [{"op": "relu", "args": {"self": "%x"}, "outputs": ["y"]}]})",
+                                    "test");
+  ASSERT_TRUE(problem) << problem.error().message;
+  auto graph = Graph::Create(*problem);
+  ASSERT_TRUE(graph) << graph.error().message;
+  Random random(1);
+  const auto proposals = MakeExpert(*graph, cuda::TypicalDevice())->Start(random);
+  ASSERT_TRUE(proposals);
+  ASSERT_FALSE(proposals->empty());
+  EXPECT_GT(proposals->front().predicted_us, 200);  // 1.07 GB at 5.4 TB/s
+  EXPECT_LT(proposals->front().predicted_us, 540);  // and at 2 TB/s
+}
+
 TEST_F(CudaExpertTest, AnElementwiseChainMovesSixteenBytesAtOnce) {
   const auto built = Build(In("x", "[64, 1024]") + "," + In("y", "[64, 1024]", "output"),
                            R"({"op": "gelu", "args": {"self": "%x"}, "outputs": ["y"]})");
