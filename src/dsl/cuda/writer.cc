@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -400,6 +401,7 @@ void DeviceWriter::CloseWith(std::string_view tail) {
 std::string DeviceWriter::Fresh(const std::string& hint) {
   std::string name = hint;
   for (int n = 2; !taken_.insert(name).second; ++n) name = fmt::format("{}_{}", hint, n);
+  fresh_.push_back(name);
   return name;
 }
 
@@ -489,6 +491,7 @@ void DeviceWriter::BeginKernel(const std::string& hint, std::int64_t threads, in
   for (int n = 2; !kernel_names_.insert(kernel_name_).second; ++n) kernel_name_ = fmt::format("{}_{}", base, n);
   threads_ = threads;
   blocks_a_processor_ = blocks_a_processor;
+  fresh_.clear();
   taken_ = {std::begin(kReserved), std::end(kReserved)};
   taken_.insert(names_.begin(), names_.end());
   if (kernel_->family->cuda_names) {
@@ -507,22 +510,47 @@ std::string DeviceWriter::OpenThreads(const std::string& hint, std::int64_t coun
   return at;
 }
 
+std::string DeviceWriter::WithoutNames(const std::string& definition, std::vector<std::string> names) const {
+  names.insert(names.end(), fresh_.begin(), fresh_.end());
+  std::map<std::string_view, std::size_t> numbers;
+  for (const auto& name : names) numbers.emplace(name, numbers.size());
+  const auto in_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  std::string text;
+  for (std::size_t at = 0; at < definition.size();) {
+    std::size_t end = at;
+    while (end < definition.size() && in_name(definition[end])) ++end;
+    const std::string_view word = std::string_view(definition).substr(at, end - at);
+    // A member keeps its name: one that is called as a variable is another thing.
+    const auto number = at > 0 && definition[at - 1] == '.' ? numbers.end() : numbers.find(word);
+    if (number != numbers.end()) {
+      text += fmt::format("${}", number->second);
+    } else {
+      text += word;
+    }
+    if (end < definition.size()) text += definition[end++];
+    at = end;
+  }
+  return text;
+}
+
 void DeviceWriter::Launch(const LaunchShape& shape) {
   LaunchStep step;
-  step.kernel = kernel_name_;
   step.grid = {shape.grid_x, shape.grid_y, shape.grid_z};
   step.block = {threads_, 1, 1};
   step.cluster = {shape.cluster_x, 1, 1};
   step.shared_bytes = shape.shared_bytes;
   step.together = shape.together;
   std::string parameters;
+  std::vector<std::string> names;
   for (const auto& [name, map] : shape.maps) {
     parameters += fmt::format("{}const __grid_constant__ TensorMap {}", parameters.empty() ? "" : ", ", name);
+    names.push_back(name);
     step.arguments.emplace_back(map);
   }
   const auto add = [&](const std::string& buffer, const std::string& name, DType dtype, bool constant) {
     parameters += fmt::format("{}{}{}* __restrict__ {}", parameters.empty() ? "" : ", ", constant ? "const " : "",
                               DeviceType(dtype), name);
+    names.push_back(name);
     step.arguments.emplace_back(BufferArgument{buffer, 0});
   };
   std::set<int> seen(shape.writes.begin(), shape.writes.end());
@@ -536,9 +564,17 @@ void DeviceWriter::Launch(const LaunchShape& shape) {
     add(b.name, BufferName(buffer), b.dtype, false);
   }
   for (const auto& name : shape.scratch_writes) add(name, name, scratch_.at(name), false);
-  kernels_ += fmt::format("{}\nextern \"C\" __global__ void __launch_bounds__({}{}) {}({}) {{\n{}}}\n\n", comment_,
-                          threads_, blocks_a_processor_ > 0 ? fmt::format(", {}", blocks_a_processor_) : "",
-                          kernel_name_, parameters, text_);
+  const std::string bounds =
+      fmt::format("{}{}", threads_, blocks_a_processor_ > 0 ? fmt::format(", {}", blocks_a_processor_) : "");
+  const auto [same, is_new] = same_text_.emplace(
+      WithoutNames(fmt::format("{}) {}\n{}", parameters, bounds, text_), std::move(names)), kernel_name_);
+  step.kernel = same->second;
+  if (is_new) {
+    kernels_ += fmt::format("{}\nextern \"C\" __global__ void __launch_bounds__({}) {}({}) {{\n{}}}\n\n", comment_,
+                            bounds, kernel_name_, parameters, text_);
+  } else {
+    kernel_names_.erase(kernel_name_);
+  }
   text_.clear();
   depth_ = 0;
   (shape.prepare ? plan_.prepare : plan_.steps).emplace_back(std::move(step));

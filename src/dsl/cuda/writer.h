@@ -69,7 +69,8 @@ class DeviceWriter {
     bool prepare = false;                                         // on parameters, once
     std::vector<std::pair<std::string, TensorMapArgument>> maps;  // the first parameters, by name
   };
-  // Ends the kernel and has it launched.
+  // Ends the kernel and has it launched. One that differs from an earlier kernel of the program by its names alone is
+  // that kernel: the layers of a deep network are compiled once.
   void Launch(const LaunchShape& shape);
 
   // A library's call, after the launches so far.
@@ -89,8 +90,14 @@ class DeviceWriter {
   std::int64_t threads_ = 0;
   int blocks_a_processor_ = 0;
   int depth_ = 0;
+  // The kernel under way as another that differs by its names alone has it: its parameters and the names that Fresh
+  // gave are numbers. `definition` begins with the parameters.
+  std::string WithoutNames(const std::string& definition, std::vector<std::string> names) const;
+
   std::set<std::string> taken_, helpers_, functions_, kernel_names_;
-  std::vector<std::string> head_;  // helpers' definitions, in order
+  std::vector<std::string> fresh_;                // in this kernel
+  std::map<std::string, std::string> same_text_;  // what WithoutNames made of a kernel, its name
+  std::vector<std::string> head_;                 // helpers' definitions, in order
   std::map<std::string, DType> scratch_;
   std::string workspace_;  // its name; empty: none so far
   Plan plan_;

@@ -15,6 +15,7 @@ namespace hone::cuda {
 namespace {
 
 constexpr int kPointerBytes = 8, kTensorMapBytes = 128;
+constexpr int kManyKernels = 8;             // of a source: their code is made by several threads then
 constexpr std::int64_t kMapAlignment = 16;  // of a tensor map's base and strides, and of its box's rows
 
 std::int64_t ArgumentBytes(const PlanArgument& argument) {
@@ -33,6 +34,12 @@ std::int64_t ArgumentBytes(const PlanArgument& argument) {
     case NumberArgument::Type::kF64: return 8;
   }
   return 0;
+}
+
+int Count(std::string_view text, std::string_view word) {
+  int count = 0;
+  for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + word.size())) ++count;
+  return count;
 }
 
 std::int64_t Product(const std::array<std::int64_t, 3>& extents) { return extents[0] * extents[1] * extents[2]; }
@@ -72,6 +79,7 @@ class Builder {
       const PlanSource& source = plan_.sources[s];
       CubinRequest request{
           .source = source.text, .name = source.name, .arch = plan_.arch, .instances = {}, .flags = source.flags};
+      if (Count(source.text, "__global__") >= kManyKernels) request.flags.emplace_back("--split-compile=0");
       EachLaunch([&](const LaunchStep& launch) {
         if (launch.source != s || launch.kernel.find('<') == std::string::npos) return;
         if (std::find(request.instances.begin(), request.instances.end(), launch.kernel) == request.instances.end())

@@ -1,0 +1,59 @@
+// Plans as a whole: which kernels a program's statements share.
+#include "dsl/cuda/writer.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "candidate/plan.h"
+#include "dsl/lower.h"
+
+namespace hone::dsl {
+namespace {
+
+Plan PlanOf(const std::string& statements) {
+  const auto lowered =
+      Lower("program p\ninput x: f32[64, 96]\ninput v: f32[64, 96]\noutput y: f32[64, 96]\noutput z: f32[64, 96]\n" +
+                statements,
+            nullptr, {.device = Device::kCuda});
+  const auto* program = std::get_if<KernelProgram>(&lowered);
+  EXPECT_NE(program, nullptr) << ToString(std::get<Complaint>(lowered));
+  return program ? EmitCuda(*program) : Plan{};
+}
+
+std::size_t Kernels(const Plan& plan) {
+  std::size_t count = 0;
+  const std::string& text = plan.sources.at(0).text;
+  for (auto at = text.find("__global__"); at != std::string::npos; at = text.find("__global__", at + 1)) ++count;
+  return count;
+}
+
+std::string Buffer(const LaunchStep& launch, std::size_t argument) {
+  return std::get<BufferArgument>(launch.arguments.at(argument)).name;
+}
+
+TEST(DeviceWriterTest, LayersOfTheSameTextAreOneKernelWithBuffersOfTheirOwn) {
+  const Plan plan = PlanOf("y = softmax(x * 2) over [1]\nz = softmax(v * 2) over [1]\n");
+  EXPECT_EQ(Kernels(plan), 1u);
+  ASSERT_EQ(plan.steps.size(), 2u);
+  const auto &first = std::get<LaunchStep>(plan.steps[0]), &second = std::get<LaunchStep>(plan.steps[1]);
+  EXPECT_EQ(first.kernel, second.kernel);
+  EXPECT_EQ(Buffer(first, 0), "x");
+  EXPECT_EQ(Buffer(first, 1), "y");
+  EXPECT_EQ(Buffer(second, 0), "v");
+  EXPECT_EQ(Buffer(second, 1), "z");
+}
+
+TEST(DeviceWriterTest, AnotherConstantOrAnotherFunctionIsAnotherKernel) {
+  EXPECT_EQ(Kernels(PlanOf("y = softmax(x * 2) over [1]\nz = softmax(v * 3) over [1]\n")), 2u);
+  EXPECT_EQ(Kernels(PlanOf("y = map(tanh(x))\nz = map(exp(v))\n")), 2u);
+}
+
+TEST(DeviceWriterTest, TheOrderInWhichAKernelReadsCounts) {
+  EXPECT_EQ(Kernels(PlanOf("y = map(x - v)\nz = map(v - x)\n")), 1u);  // the same, with the other buffer first
+  EXPECT_EQ(Kernels(PlanOf("y = map(x - v)\nz = map(x - y)\n")), 1u);
+  EXPECT_EQ(Kernels(PlanOf("y = map(x - v)\nz = map(x - x)\n")), 2u);
+}
+
+}  // namespace
+}  // namespace hone::dsl
