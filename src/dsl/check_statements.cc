@@ -255,6 +255,7 @@ bool Checker::Settings(const Statement& statement, Kernel& kernel) {
   kernel.compute = ComputeType(program_, kernel);
   for (const auto& operand : kernel.operands)
     kernel.operand_types.push_back(program_.buffers[At(operand.buffer)].dtype);
+  kernel.target_type = program_.buffers[At(kernel.target)].dtype;
   const auto knobs = kernel.family->KnobsFor(limits_.device);
   std::vector<std::string_view> known;
   for (const auto& knob : knobs) known.push_back(knob.name);

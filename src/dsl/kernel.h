@@ -85,6 +85,7 @@ struct Kernel {
   Shape result;                 // the family's result shape (before a target_shape annotation)
   DType compute = DType::kF32;  // what reals are computed in
   std::vector<DType> operand_types;         // one an operand: what its memory holds
+  DType target_type = DType::kF32;          // what the target's memory holds
   std::map<std::string, Setting> settings;  // complete: defaults filled in
   std::string text;                         // the statement, for comments
   Position at;

@@ -1,5 +1,7 @@
 #include "dsl/cpu/convolution.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/check.h"
@@ -60,6 +62,12 @@ double Convolution::Flops() const {
   double products = static_cast<double>(batch * groups * channels) * static_cast<double>(made * Taps());
   for (const auto& dim : dims) products *= static_cast<double>(transposed ? dim.in : dim.out);
   return 2 * products;
+}
+
+std::optional<std::string> WhyNotWritten(const Kernel& kernel) {
+  if (kernel.target_type == kernel.compute) return std::nullopt;
+  return fmt::format("conv computes in {} here and cannot write {}: convert in a map of its own",
+                     hone::Name(kernel.compute), hone::Name(kernel.target_type));
 }
 
 DirectBlock::DirectBlock(const std::array<Phase, 3>& phase, std::int64_t pixels) {

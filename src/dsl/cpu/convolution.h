@@ -41,6 +41,9 @@ struct Convolution {
   double Flops() const;
 };
 
+// Why sums that are made in the target's memory cannot be, or nothing.
+std::optional<std::string> WhyNotWritten(const Kernel& kernel);
+
 // A direct block: rows of up to `columns` outputs of one image, and the shape of the copy of the inputs that they need.
 struct DirectBlock {
   DirectBlock(const std::array<Phase, 3>& phase, std::int64_t pixels);

@@ -70,7 +70,7 @@ std::optional<std::string> CheckPath(const Kernel& kernel, const Setting& value)
     return "cuDNN reads both operands where they lie, filters densely, and wants the window to end with the padding: "
            "write a nest";
   }
-  return std::nullopt;
+  return own ? std::nullopt : WhyNotWritten(kernel);
 }
 
 std::vector<Setting> PrecisionValues(const Kernel& kernel, const Limits&) {
@@ -139,8 +139,8 @@ std::vector<Setting> AcrossValues(const Kernel& kernel, const Limits&) {
 std::vector<Setting> BlockValues(const Kernel& kernel, const Limits& limits) {
   return Own(kernel, BlockThreadsValues(kernel, limits));
 }
-std::vector<Setting> OwnPackValues(const Kernel& kernel, const Limits& limits) {
-  return Own(kernel, PackValues(kernel, limits));
+std::vector<Setting> OwnPackValues(const Kernel& kernel, const Limits&) {
+  return Own(kernel, DepthwisePackValues(kernel));
 }
 
 // In this order: a default may depend on those before it.

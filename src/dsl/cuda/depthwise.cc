@@ -267,12 +267,19 @@ class DepthwiseWriter {
   }
 
   void CopyRows(const std::string& own) {
-    const std::int64_t packs = cut_.pitch / cut_.pack, all = z().window * cut_.lines * packs;
+    // A whole row: what stands outside of the input is the same packs for all, zeros.
+    const bool whole = Strips() == 1;
+    const std::int64_t before = cut_.shift + x().padding, pitch = cut_.pitch / cut_.pack;
+    const std::int64_t first = whole ? std::min(before / cut_.pack, pitch) : 0;
+    const std::int64_t packs = whole ? std::min(x().in / cut_.pack, pitch - first) : pitch;
+    if (packs < pitch) ZeroOutside(own, first, packs);
+    if (packs == 0) return;
+    const std::int64_t all = z().window * cut_.lines * packs;
     const std::string pack = out_.Fresh("pack");
     out_.Line("#pragma unroll 8");
     out_.Open(fmt::format("for (int {0} = {1}; {0} < {2}; {0} += {3})", pack, lane_, all, cut_.group));
     std::string line, inside;
-    if (at_.Has(kY)) {
+    if (at_.Has(kY)) {  // else there is one
       line = out_.Fresh("line");
       out_.Line(fmt::format("const int {} = {} / {};", line, pack, packs));
     }
@@ -288,15 +295,18 @@ class DepthwiseWriter {
       PutIn(kY, Inside("y", Plus(Times(tile_, cut_.rows * y().stride) + " + " + row, -y().padding), y(),
                        y().padding > 0 || end > y().in, inside));
     }
-    const std::int64_t before = cut_.shift + x().padding;
     const std::int64_t end = (Strips() - 1) * cut_.strip * x().stride + cut_.pitch - before;
     const std::string column = Inside(
         "column",
         Plus(Times(strip_, cut_.strip * x().stride) + " + " + Times(fmt::format("{} % {}", pack, packs), cut_.pack),
-             -before),
-        x(), before > 0 || end > x().in, inside);
+             first * cut_.pack - before),
+        x(), !whole && (before > 0 || end > x().in), inside);
     PutIn(kX, column);
-    const std::string to = fmt::format("{} + {}", own, Times(pack, cut_.pack));
+    const std::string to =
+        packs == pitch || line.empty()
+            ? fmt::format("{} + {}", own, Plus(Times(pack, cut_.pack), first * cut_.pack))
+            : fmt::format("{} + {} * {} + {}", own, line, cut_.pitch,
+                          Plus(Times(fmt::format("{} % {}", pack, packs), cut_.pack), first * cut_.pack));
     if (cut_.copied) {
       const int operand = PlainInput(kernel_);
       const std::string from = fmt::format(
@@ -310,6 +320,18 @@ class DepthwiseWriter {
     } else {
       ComputeRows(to, column, inside);
     }
+    out_.Close();
+  }
+
+  // The packs of every line that are not the `packs` from `first` on.
+  void ZeroOutside(const std::string& own, std::int64_t first, std::int64_t packs) {
+    const std::int64_t outside = (cut_.pitch / cut_.pack - packs) * cut_.pack, from = first * cut_.pack;
+    const std::string place = out_.Fresh("outside"), column = out_.Fresh("column");
+    out_.Open(fmt::format("for (int {0} = {1}; {0} < {2}; {0} += {3})", place, lane_, z().window * cut_.lines * outside,
+                          cut_.group));
+    out_.Line(fmt::format("const int {} = {} % {};", column, place, outside));
+    out_.Line(fmt::format("{0}[{1} / {2} * {3} + {4} + ({4} < {5} ? 0 : {6})] = {7}(0.0f);", own, place, outside,
+                          cut_.pitch, column, from, packs * cut_.pack, held_type_));
     out_.Close();
   }
 
@@ -637,10 +659,19 @@ std::vector<Setting> DepthwiseRowsValues(const Kernel& kernel) {
 std::vector<Setting> DepthwiseAcrossValues(const Kernel& kernel) {
   const Convolution conv(kernel);
   std::vector<Setting> values;
-  for (const std::int64_t across : {2, 4, 1}) {
+  // Four halves are as many bytes as two numbers.
+  const bool half = Bytes(kernel.target_type) == 2;
+  for (const std::int64_t across : {half ? 4 : 2, half ? 2 : 4, 1}) {
     if (conv.dims[kX].out % across == 0) values.push_back(Whole(across));
   }
   return values;
+}
+
+std::vector<Setting> DepthwisePackValues(const Kernel& kernel) {
+  const int plain = PlainInput(kernel);
+  if (plain >= 0 && Bytes(kernel.operand_types[static_cast<std::size_t>(plain)]) == 2)
+    return {Whole(8), Whole(4), Whole(2), Whole(1)};
+  return {Whole(4), Whole(2), Whole(1)};
 }
 
 std::optional<std::string> CheckDepthwiseRows(const Kernel&, const Setting& value) { return CheckRange(value, 1, 64); }

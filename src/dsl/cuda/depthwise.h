@@ -26,9 +26,10 @@ bool ReadsAlongRows(const Kernel& kernel);
 
 void EmitDepthwiseCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out);
 
-// Of `rows` and `across`.
+// Of `rows`, `across` and `pack`.
 std::vector<Setting> DepthwiseRowsValues(const Kernel& kernel);
 std::vector<Setting> DepthwiseAcrossValues(const Kernel& kernel);
+std::vector<Setting> DepthwisePackValues(const Kernel& kernel);
 std::optional<std::string> CheckDepthwiseRows(const Kernel& kernel, const Setting& value);
 std::optional<std::string> CheckDepthwiseAcross(const Kernel& kernel, const Setting& value);
 

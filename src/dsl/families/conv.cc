@@ -96,14 +96,9 @@ std::optional<std::string> ShapeRule(Kernel& kernel, const std::vector<Shape>& s
   return std::nullopt;
 }
 
-std::optional<std::string> Check(const KernelProgram& program, const Kernel& kernel) {
+std::optional<std::string> Check(const KernelProgram&, const Kernel& kernel) {
   for (const auto& input : kernel.inputs) {
     if (input->type != ScalarType::kReal) return "conv multiplies reals: write real(x) around whole numbers";
-  }
-  const DType target = program.buffers[static_cast<std::size_t>(kernel.target)].dtype;
-  if (target != ComputeType(program, kernel)) {
-    return fmt::format("conv computes in {} here and cannot write {}: convert in a map of its own",
-                       Name(ComputeType(program, kernel)), Name(target));
   }
   return std::nullopt;
 }
@@ -153,7 +148,7 @@ std::optional<std::string> CheckPath(const Kernel& kernel, const Setting& value)
   if (auto why = CheckWord(value, {"direct", "gemm", "library"})) return why;
   if (std::get<std::string>(value.value) == "library" && !LibraryTakes(kernel))
     return "the library reads operands only where they lie, dense, and no transposed ones; try gemm";
-  return std::nullopt;
+  return WhyNotWritten(kernel);
 }
 
 bool Is(const Kernel& kernel, const std::string& knob, std::string_view word) {

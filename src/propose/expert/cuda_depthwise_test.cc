@@ -41,16 +41,19 @@ constexpr std::string_view kPrograms[] = {
     "input x: f32[4, 1, 30, 30]\nparam w: f32[16, 1, 5, 5]\noutput y: f32[4, 16, 30, 30]\n"
     "y = conv(x, w) by {padding: 2} with {path: own, pack: 1}",
 };
-constexpr std::string_view kHalf =
-    "input x: f16[3, 5, 37, 52]\nparam w: f16[5, 1, 3, 3]\noutput y: f32[3, 5, 37, 52]\n"
-    "y = conv(x, w) by {padding: 1, groups: 5} with {path: own}";
+constexpr std::string_view kHalves[] = {
+    "input x: f16[3, 5, 37, 56]\nparam w: f16[5, 1, 3, 3]\noutput y: f16[3, 5, 37, 56]\n"
+    "y = conv(x, w) by {padding: 1, groups: 5} with {path: own} -> relu(it)",
+    "input x: bf16[3, 5, 37, 51]\nparam w: bf16[5, 1, 3, 3]\noutput y: bf16[3, 5, 37, 51]\n"
+    "y = conv(x, w) by {padding: 1, groups: 5} with {path: own}",
+};
 
 using CudaDepthwiseTest = testing::CudaProgramTest;
 using DepthwiseOnDeviceTest = testing::ProgramOnDeviceTest;
 
 TEST_F(CudaDepthwiseTest, EveryKindCompilesAndFits) {
   std::vector<std::string_view> programs(std::begin(kPrograms), std::end(kPrograms));
-  programs.push_back(kHalf);
+  programs.insert(programs.end(), std::begin(kHalves), std::end(kHalves));
   for (const auto text : programs) {
     SCOPED_TRACE(text);
     const auto lowered = Lowered(text);
@@ -60,6 +63,15 @@ TEST_F(CudaDepthwiseTest, EveryKindCompilesAndFits) {
     EXPECT_EQ(built.launches[0].spill_load_bytes, 0);
     EXPECT_EQ(built.launches[0].spill_store_bytes, 0);
   }
+}
+
+TEST_F(CudaDepthwiseTest, HalvesAreCopiedAndStoredAsHalves) {
+  const auto lowered = Lowered(kHalves[0]);
+  const auto built = Build(std::get<dsl::KernelProgram>(lowered));
+  ASSERT_EQ(built.launches.size(), 1u);
+  EXPECT_TRUE(built.launches[0].instructions.contains("STG.64"));
+  EXPECT_TRUE(built.launches[0].instructions.contains("LDGSTS"));
+  EXPECT_LT(built.launches[0].static_shared_bytes, 16 * 10 * (8 + 56 + 8) * 4);  // sixteen tiles of ten rows, in floats
 }
 
 // What is written out is: sums are in registers, each element is read from shared memory once a thread, and goes there
@@ -97,6 +109,12 @@ TEST_F(CudaDepthwiseTest, WhatItCannotDoIsRefusedInALine) {
       complaint("[8, 1, 3, 3]", " transposed(x, w) by {padding: 1, groups: 8} with {path: own}").find("transposed"),
       std::string::npos);
   EXPECT_NE(complaint("[8, 1, 3, 3]", "(x, w) by {padding: 1, groups: 8} with {across: 2}").find("do not divide"),
+            std::string::npos);
+  const auto half = Lowered(
+      "input x: f16[2, 8, 30, 31]\nparam w: f16[8, 1, 3, 3]\noutput y: f16[2, 8, 30, 31]\n"
+      "y = conv(x, w) by {padding: 1, groups: 8} with {path: library}");
+  ASSERT_TRUE(std::holds_alternative<dsl::Complaint>(half));
+  EXPECT_NE(std::get<dsl::Complaint>(half).message.find("computes in f32 here and cannot write f16"),
             std::string::npos);
 }
 

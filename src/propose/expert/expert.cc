@@ -18,6 +18,7 @@ namespace hone {
 namespace {
 
 using expert::Fusion;
+using expert::Products;
 
 // The ways to cut a graph, most fused first.
 struct Cut {
@@ -56,13 +57,17 @@ class Expert : public Proposer {
     const expert::Memory memory(graph_);
     const auto pieces = expert::PiecesOf(memory);
     for (const auto& cut : kCuts) {
-      const auto program = expert::WriteProgram(memory, expert::Fuse(memory, pieces, cut.fusion), limits_);
-      if (!program) continue;
-      auto proposal = Propose(*program);
-      if (!proposal || !seen.insert(proposal->candidate.text).second) continue;
-      proposal->origin = fmt::format("expert: {}", cut.words);
-      proposal->key = fmt::format("cut {}", proposals.size());
-      proposals.push_back(std::move(*proposal));
+      const auto fused = expert::Fuse(memory, pieces, cut.fusion);
+      for (const Products products : {Products::kF32, Products::kTf32}) {
+        if (products == Products::kTf32 && !machine_.cuda) continue;
+        const auto program = expert::WriteProgram(memory, fused, limits_, products);
+        if (!program) continue;
+        auto proposal = Propose(*program);
+        if (!proposal || !seen.insert(proposal->candidate.text).second) continue;
+        proposal->origin = fmt::format("expert: {}{}", cut.words, products == Products::kTf32 ? ", in TF32" : "");
+        proposal->key = fmt::format("cut {}", proposals.size());
+        proposals.push_back(std::move(*proposal));
+      }
     }
     std::stable_sort(proposals.begin(), proposals.end(),
                      [](const Proposal& a, const Proposal& b) { return a.predicted_us < b.predicted_us; });

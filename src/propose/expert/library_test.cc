@@ -21,14 +21,15 @@ std::string Replaced(std::string text, const std::string& what, const std::strin
 }
 
 // The family of the first statement, and its precision if that is set.
-std::string Written(const std::string& contract, bool has_cudnn, const std::string& text = kConvolution) {
+std::string Written(const std::string& contract, bool has_cudnn, const std::string& text = kConvolution,
+                    Products products = Products::kF32) {
   const auto problem = ParseProblem(Replaced(text, "CONTRACT", contract), "test");
   EXPECT_TRUE(problem) << problem.error().message;
   const auto graph = Graph::Create(*problem);
   EXPECT_TRUE(graph) << graph.error().message;
   const Memory memory(*graph);
-  const dsl::Limits limits{.device = dsl::Device::kCuda, .has_cudnn = has_cudnn};
-  const auto program = WriteProgram(memory, Fuse(memory, PiecesOf(memory), {}), limits);
+  const dsl::Limits limits{.device = dsl::Device::kCuda, .has_cublaslt = true, .has_cudnn = has_cudnn};
+  const auto program = WriteProgram(memory, Fuse(memory, PiecesOf(memory), {}), limits, products);
   EXPECT_TRUE(program);
   const dsl::Statement& first = program->statements.at(0);
   const auto precision = first.settings.find("precision");
@@ -51,6 +52,30 @@ TEST(ExpertLibraryTest, ADepthwiseConvolutionIsOurOwnWithOrWithoutCudnn) {
       Replaced(Replaced(kConvolution, "[16, 8, 3, 3]", "[16, 2, 3, 3]"), R"("groups": 1)", R"("groups": 4)");
   EXPECT_EQ(Written("torch", true, grouped), "conv tf32");
   EXPECT_EQ(Written("torch", false, grouped).find("conv"), std::string::npos);
+}
+
+// PyTorch makes them in TF32 as all its convolutions, its matrix products not.
+TEST(ExpertLibraryTest, AConvolutionOfOnePlaceIsAProductThatMayBeInTf32) {
+  std::string one = Replaced(kConvolution, "[16, 8, 3, 3]", "[16, 8, 1, 1]");
+  one = Replaced(one, R"("padding": [1, 1])", R"("padding": [0, 0])");
+  EXPECT_EQ(Written("torch", true, one), "matmul");
+  EXPECT_EQ(Written("torch", true, one, Products::kTf32), "matmul library_tf32");
+  EXPECT_EQ(Written("tf32", true, one, Products::kTf32), "matmul library_tf32");
+  EXPECT_EQ(Written("fp32", true, one, Products::kTf32), "matmul");
+  constexpr char kProduct[] = R"({"hone_problem": 1, "name": "test", "contract": "CONTRACT", "tensors": [
+    {"name": "x", "shape": [64, 32], "dtype": "f32", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+    {"name": "w", "shape": [32, 64], "dtype": "f32", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+    {"name": "y", "shape": [64, 64], "dtype": "f32", "role": "output"}],
+   "graph": [{"op": "mm", "args": {"self": "%x", "mat2": "%w"}, "outputs": ["y"]}]})";
+  EXPECT_EQ(Written("torch", true, kProduct, Products::kTf32), "matmul");
+  EXPECT_EQ(Written("tf32", true, kProduct, Products::kTf32), "matmul library_tf32");
+}
+
+TEST(ExpertLibraryTest, ADepthwiseConvolutionOfHalvesIsOurOwn) {
+  std::string half = Replaced(kConvolution, "[16, 8, 3, 3]", "[16, 1, 3, 3]");
+  half = Replaced(half, R"("groups": 1)", R"("groups": 8)");
+  for (int i = 0; i < 3; ++i) half = Replaced(half, R"("f32")", R"("f16")");
+  EXPECT_EQ(Written("torch", true, half), "conv");
 }
 
 }  // namespace

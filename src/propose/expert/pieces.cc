@@ -29,7 +29,8 @@ std::optional<Fold> FoldOf(const Expr& value) {
   const auto folds = OuterFolds(value);
   if (folds.size() != 1 || HasReduce(folds[0]->operands[0])) return std::nullopt;
   const Expr& reduce = folds[0];
-  Fold fold{.over = reduce->over, .op = reduce->reduce, .body = reduce->operands[0], .finish = {}};
+  Fold fold{
+      .over = reduce->over, .op = reduce->reduce, .body = reduce->operands[0], .finish = {}, .torch_in_tf32 = false};
   const Expr it =
       Load(kIt, {}, fold.op == ReduceOp::kAny || fold.op == ReduceOp::kAll ? ScalarType::kInt : reduce->type);
   Expr made = it;
@@ -257,6 +258,8 @@ std::vector<Piece> PiecesOf(const Memory& memory) {
     piece.space = std::move(normal.space);
     if (auto fold = FoldOf(normal.value)) {
       piece.fold = std::move(fold);
+      piece.fold->torch_in_tf32 =
+          stage.node >= 0 && TorchMultipliesInTf32(graph.problem().nodes[static_cast<std::size_t>(stage.node)]);
     } else {
       piece.value = std::move(normal.value);
     }

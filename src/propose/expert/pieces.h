@@ -23,8 +23,9 @@ namespace hone::expert {
 struct Fold {
   std::vector<IndexVar> over;
   ReduceOp op = ReduceOp::kSum;
-  Expr body;    // over the piece's space and `over`
-  Expr finish;  // of kIt, over the piece's space
+  Expr body;                   // over the piece's space and `over`
+  Expr finish;                 // of kIt, over the piece's space
+  bool torch_in_tf32 = false;  // a contraction that PyTorch makes in TF32 on a device, by its defaults
 };
 
 struct Piece {

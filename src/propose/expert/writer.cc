@@ -33,7 +33,8 @@ void NamesIn(const dsl::TermPtr& term, std::set<std::string>& names) {
 
 class ProgramWriter {
  public:
-  ProgramWriter(const Memory& memory, const dsl::Limits& limits) : memory_(memory), limits_(limits), names_(memory) {}
+  ProgramWriter(const Memory& memory, const dsl::Limits& limits, Products products)
+      : memory_(memory), limits_(limits), products_(products), names_(memory) {}
 
   std::optional<Program> Write(const std::vector<Piece>& pieces) {
     const Problem& problem = memory_.graph().problem();
@@ -83,6 +84,7 @@ class ProgramWriter {
     if (statement && limits_.device == dsl::Device::kCuda && statement->family == "conv" &&
         !OnDevice(*statement, piece))
       statement.reset();
+    if (statement && statement->family == "matmul") InTf32(*statement, piece);
     if (statement) {
       std::vector<Statement> one{Aim(std::move(*statement), piece.buffer)};
       if (const auto types = TypesOf(one)) {
@@ -109,6 +111,19 @@ class ProgramWriter {
       statement.settings["precision"] = {exact ? "f32" : "tf32"};
     }
     return true;
+  }
+
+  // Has a product made in TF32 where that is wanted, allowed and possible.
+  void InTf32(Statement& statement, const Piece& piece) {
+    if (products_ != Products::kTf32 || limits_.device != dsl::Device::kCuda || !limits_.has_cublaslt) return;
+    const Graph& graph = memory_.graph();
+    const Precision contract = graph.problem().contract;
+    const bool allowed =
+        contract == Precision::kTf32 || (contract == Precision::kTorch && piece.fold && piece.fold->torch_in_tf32);
+    if (!allowed || graph.buffers()[static_cast<std::size_t>(piece.buffer)].dtype != DType::kF32) return;
+    Statement changed = statement;
+    changed.settings["precision"] = {"library_tf32"};
+    if (TypesOf({Aim(changed, piece.buffer)})) statement = std::move(changed);
   }
 
   // A norm that the language does not have: its statistics and its elements by themselves.
@@ -237,6 +252,7 @@ class ProgramWriter {
 
   const Memory& memory_;
   const dsl::Limits& limits_;
+  const Products products_;
   Names names_;
   Program program_;
   std::map<int, std::string> targets_;  // names of intermediate values, by buffer
@@ -244,8 +260,9 @@ class ProgramWriter {
 
 }  // namespace
 
-std::optional<Program> WriteProgram(const Memory& memory, const std::vector<Piece>& pieces, const dsl::Limits& limits) {
-  return ProgramWriter(memory, limits).Write(pieces);
+std::optional<Program> WriteProgram(const Memory& memory, const std::vector<Piece>& pieces, const dsl::Limits& limits,
+                                    Products products) {
+  return ProgramWriter(memory, limits, products).Write(pieces);
 }
 
 }  // namespace hone::expert

@@ -1,6 +1,7 @@
 // Fused pieces as a program of the kernel language.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -9,8 +10,13 @@
 
 namespace hone::expert {
 
+// How matrix products of f32 are made on a device: as accurately as f32, or by cuBLASLt in TF32 where that reads their
+// operands and the contract allows it: in `torch` those that PyTorch makes in TF32, which are convolutions of one
+// place.
+enum class Products : std::uint8_t { kF32, kTf32 };
+
 // For a device of these limits: of families, only those that run there. Nothing if a piece has no form in the language.
 std::optional<dsl::Program> WriteProgram(const Memory& memory, const std::vector<Piece>& pieces,
-                                         const dsl::Limits& limits);
+                                         const dsl::Limits& limits, Products products = Products::kF32);
 
 }  // namespace hone::expert
