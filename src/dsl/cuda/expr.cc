@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <optional>
+#include <utility>
 
 #include "base/check.h"
 #include "dsl/element.h"
@@ -40,6 +42,40 @@ bool OnlyWhereWanted(const Expr& expr) {
     only |= node.kind == Kind::kReduce || (node.kind == Kind::kLoad && node.buffer >= kMayMiss);
   });
   return only;
+}
+
+// Between which numbers a whole number that hangs on indices alone lies; nothing if it is no such, or too large to be
+// computed as an int.
+struct Span {
+  std::int64_t low = 0, high = 0;
+};
+std::optional<Span> SpanOf(const Expr& expr) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 30;
+  const auto fits = [](std::int64_t low, std::int64_t high) -> std::optional<Span> {
+    if (low < -kMost || high > kMost) return std::nullopt;
+    return Span{low, high};
+  };
+  if (expr->type != ScalarType::kInt) return std::nullopt;
+  if (expr->kind == Kind::kConst) return fits(expr->whole, expr->whole);
+  if (expr->kind == Kind::kIndex) return fits(0, expr->index.extent - 1);
+  if (expr->kind != Kind::kBinary) return std::nullopt;
+  const auto a = SpanOf(expr->operands[0]), b = SpanOf(expr->operands[1]);
+  if (!a || !b) return std::nullopt;
+  switch (expr->binary) {
+    case BinaryOp::kAdd: return fits(a->low + b->low, a->high + b->high);
+    case BinaryOp::kSub: return fits(a->low - b->high, a->high - b->low);
+    case BinaryOp::kMul: {
+      const auto [low, high] = std::minmax({a->low * b->low, a->low * b->high, a->high * b->low, a->high * b->high});
+      return fits(low, high);
+    }
+    case BinaryOp::kFloorDiv:
+      if (b->low < 1) return std::nullopt;
+      return fits(std::min<std::int64_t>(a->low, 0), std::max<std::int64_t>(a->high, 0));
+    case BinaryOp::kFloorMod:
+      if (b->low < 1) return std::nullopt;
+      return fits(0, b->high - 1);
+    default: return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -92,9 +128,17 @@ std::string DeviceExpr::Compose(const Expr& expr) {
     const std::string a = text(0), b = text(1);
     return fmt::format("{} {} {}", Atom(a), op, Atom(b));
   };
+  const auto small = [&] { return SpanOf(expr->operands[0]) && SpanOf(expr->operands[1]); };
+  // Where an element stands is compared as what an address is made of: 64 bits cost several instructions.
+  const auto compare = [&](std::string_view op) {
+    const bool before = std::exchange(in_address_, in_address_ || small());
+    std::string made = infix(op);
+    in_address_ = before;
+    return made;
+  };
   // A helper of two whole numbers or two reals: its template wants one type.
   const auto helper = [&](std::string_view name) {
-    const std::string type = writer_.Type(expr->operands[0]->type);
+    const std::string type = in_address_ && small() ? writer_.index_type() : writer_.Type(expr->operands[0]->type);
     writer_.Helper(name);
     const std::string a = text(0), b = text(1);
     return fmt::format("{}({}({}), {}({}))", name, type, a, type, b);
@@ -167,10 +211,10 @@ std::string DeviceExpr::Compose(const Expr& expr) {
         }
         case BinaryOp::kAtan2: return math("atan2");
         case BinaryOp::kFmod: return real ? math("fmod") : infix("%");
-        case BinaryOp::kLess: return infix("<");
-        case BinaryOp::kLessEqual: return infix("<=");
-        case BinaryOp::kEqual: return infix("==");
-        case BinaryOp::kNotEqual: return infix("!=");
+        case BinaryOp::kLess: return compare("<");
+        case BinaryOp::kLessEqual: return compare("<=");
+        case BinaryOp::kEqual: return compare("==");
+        case BinaryOp::kNotEqual: return compare("!=");
         case BinaryOp::kAnd: return infix("&");
         case BinaryOp::kOr: return infix("|");
         case BinaryOp::kXor: return infix("^");
@@ -226,6 +270,14 @@ std::string DeviceExpr::Fold(const ExprNode& fold) {
       inner *= static_cast<double>(fold.over[--part_depth].extent);
     if (cuts) part_depth = fold.over.size() - 1;
   }
+  // The innermost short loops are written out, as long as that does not make a long text of them.
+  constexpr std::int64_t kShortLoop = 8, kMostCopies = 128;
+  auto unrolled_from = static_cast<int>(fold.over.size());
+  for (std::int64_t copies = 1; unrolled_from > 0; --unrolled_from) {
+    const std::int64_t extent = fold.over[static_cast<std::size_t>(unrolled_from) - 1].extent;
+    copies *= extent;
+    if (extent > kShortLoop || copies > kMostCopies) break;
+  }
   scopes_.emplace_back();
   int loops = 0;
   std::vector<int> close_part_at;
@@ -247,7 +299,7 @@ std::string DeviceExpr::Fold(const ExprNode& fold) {
         writer_.Line(fmt::format("{} {} = 0;", value_type, part));
         close_part_at.push_back(loops);
       }
-      if (over.extent <= 8) writer_.Unroll();
+      if (static_cast<int>(d) >= unrolled_from) writer_.Unroll();
       writer_.Open(fmt::format("for ({} {} = 0; {} < {}; ++{})", index, var, var, over.extent, var));
     }
     ++loops;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "dsl/cuda/matmul_pack.h"
+#include "dsl/knobs.h"
 
 namespace hone {
 extern const std::string_view kTensorCoreText;  // dsl/cuda/tensor_core.cuh
@@ -434,7 +435,9 @@ class TensorEmitter {
     out_.Close();
     out_.Line("__syncwarp();");
     out_.Line(fmt::format("const {} n = n0 + part_n * {} + thread % {} * {};", index, kEndColumns, lanes, vector));
-    out_.Unroll();
+    // What a long chain takes hides the loop, and as many copies of it as there are rows would take long to compile.
+    constexpr double kLongChain = 60;  // operations
+    out_.Line(OperationsPerElement(kernel_.epilogue) > kLongChain ? "#pragma unroll 1" : "#pragma unroll");
     out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", rows));
     out_.Line(fmt::format("const int below = i * {} + thread % 32 / {};", at_a_time, lanes));
     out_.Line(fmt::format("const {} m = row0 + below;", index));
