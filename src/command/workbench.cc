@@ -12,6 +12,7 @@
 #include "candidate/plan.h"
 #include "command/target.h"
 #include "dsl/lower.h"
+#include "evaluate/device_oracle.h"
 #include "problem/import/bridge.h"
 #include "problem/import/confine.h"
 #include "problem/import/import.h"
@@ -140,7 +141,14 @@ Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const W
   if (options.cuda) {
     devices = HONE_TRY(cuda::LockDevices(
         options.devices, [&](std::string_view what) { call.Note(what); },
-        [&] { return options.interrupt != nullptr && options.interrupt->load(); }));
+        [&] { return options.interrupt != nullptr && options.interrupt->load(); },
+        [&] {
+          const auto likely = KnownMachine(true);
+          // Into the build cache; what is wrong with a candidate is found again in its turn.
+          for (std::size_t i = 0; likely && i < options.meanwhile.size(); ++i)
+            static_cast<void>(CompileOnly(problem, LoweringFor(problem, *likely), options.meanwhile[i]));
+          static_cast<void>(DeviceOracle::CompileAhead(graph, ArchOf(cuda::FindDevices()->front())));
+        }));
   }
   Machine machine = HONE_TRY(ThisMachine(call, options, devices));
   if (options.threads > 0 && !options.cuda) machine.threads = options.threads;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "candidate/candidate.h"
 #include "command/command.h"
 #include "evaluate/local_evaluator.h"
 #include "graph/graph.h"
@@ -27,6 +28,7 @@ struct WorkbenchOptions {
   std::string devices;     // on cuda: "all", UUIDs with commas between them, or empty for one that is free
   int jobs = 0;            // on cuda: threads that compile ahead; < 0 = all cores but two
   const std::atomic<bool>* interrupt = nullptr;  // ends the waiting for a device
+  std::vector<Candidate> meanwhile = {};         // on cuda: compiled while somebody else has the device
   bool calibrate = true;  // measure this machine if that was never done; else work without its ceilings
 };
 

@@ -66,6 +66,11 @@ Result<std::vector<cuda::CompiledCubin>> CompileNests(const CudaNests& nests, co
   return compiled;
 }
 
+Result<void> DeviceOracle::CompileAhead(const Graph& graph, const std::string& arch) {
+  HONE_TRY(CompileNests(WriteCudaNests(graph, TorchProducts::kTf32), graph.problem().name, arch));
+  return {};
+}
+
 Result<std::unique_ptr<DeviceOracle>> DeviceOracle::Create(DeviceKernels& kernels, const Graph& graph) {
   auto oracle = std::unique_ptr<DeviceOracle>(new DeviceOracle(kernels, WriteCudaNests(graph, TorchProducts::kTf32)));
   const auto parts = HONE_TRY(CompileNests(oracle->nests_, graph.problem().name, ArchOf(kernels.context().device())));

@@ -23,6 +23,8 @@ Result<std::vector<cuda::CompiledCubin>> CompileNests(const CudaNests& nests, co
 class DeviceOracle {
  public:
   static Result<std::unique_ptr<DeviceOracle>> Create(DeviceKernels& kernels, const Graph& graph);
+  // Has what Create compiles in the build cache; no device is needed.
+  static Result<void> CompileAhead(const Graph& graph, const std::string& arch);
   // inputs: one a tensor of Problem::Inputs(), on the device. One result an output; what it takes beside them is given
   // back.
   Result<std::vector<DeviceExpected>> Run(std::span<const cuda::Address> inputs);

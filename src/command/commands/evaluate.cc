@@ -166,6 +166,12 @@ Result<std::vector<Subject>> LoadSubjects(VerbCall& call) {
   return subjects;
 }
 
+std::vector<Candidate> Candidates(const std::vector<Subject>& subjects) {
+  std::vector<Candidate> candidates;
+  for (const Subject& one : subjects) candidates.push_back(one.candidate);
+  return candidates;
+}
+
 // A module runs on the processor and a plan on a device, whatever the target.
 Result<bool> RunOnCuda(VerbCall& call, const std::vector<Subject>& subjects) {
   const bool named = HONE_TRY(WantsCuda(call));
@@ -206,6 +212,7 @@ Result<Answer> RunIt(VerbCall& call) {
                                             .threads = static_cast<int>(call.Int("threads")),
                                             .seed = static_cast<std::uint64_t>(call.Int("seed")),
                                             .cuda = on_cuda,
+                                            .meanwhile = Candidates(subjects),
                                             .calibrate = false}));
   for (const std::string& name : wanted) {
     if (std::find(bench.baselines.begin(), bench.baselines.end(), name) != bench.baselines.end()) continue;

@@ -45,7 +45,8 @@ Result<std::optional<FileLock>> TryLock(const Device& device) {
 }
 
 Result<std::vector<LockedDevice>> LockDevices(std::string_view wanted, const std::function<void(std::string_view)>& say,
-                                              const std::function<bool()>& interrupted) {
+                                              const std::function<bool()>& interrupted,
+                                              const std::function<void()>& meanwhile) {
   const auto here = HONE_TRY(FindDevices());
   const auto devices = HONE_TRY(ChooseDevices(here, wanted));
   const std::size_t count = wanted.empty() ? 1 : devices.size();
@@ -71,7 +72,10 @@ Result<std::vector<LockedDevice>> LockDevices(std::string_view wanted, const std
         locked.push_back({*order[i], std::move(*lock)});
         break;
       }
-      if (!said) say(fmt::format("another hone is at work on {}: waiting until it is done", Name(*order[i])));
+      if (!said) {
+        say(fmt::format("another hone is at work on {}: waiting until it is done", Name(*order[i])));
+        meanwhile();
+      }
       if (interrupted()) return Fail(ErrorKind::kTimeout, "interrupted");
       std::this_thread::sleep_for(kLook);
     }
