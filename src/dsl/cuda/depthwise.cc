@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <map>
 #include <utility>
@@ -21,6 +22,8 @@ constexpr std::int64_t kMostProducts = 2048;     // of a thread that are written
 constexpr std::int64_t kMostUnrolled = 32;       // taps of a row of the window, where only that is written out
 constexpr std::int64_t kMostRead = 48;           // neighbours that a thread reads as packs
 constexpr std::int64_t kNarrow = 64;             // a strip of fewer outputs is worth fewer rows
+constexpr std::int64_t kNarrowImage = 32;        // outputs of a row, up to which threads are idle or tiles small
+constexpr std::int64_t kManyTaps = 25;           // beyond, weights take most registers
 
 constexpr std::size_t kZ = 0, kY = 1, kX = 2;
 
@@ -267,19 +270,12 @@ class DepthwiseWriter {
   }
 
   void CopyRows(const std::string& own) {
-    // A whole row: what stands outside of the input is the same packs for all, zeros.
-    const bool whole = Strips() == 1;
-    const std::int64_t before = cut_.shift + x().padding, pitch = cut_.pitch / cut_.pack;
-    const std::int64_t first = whole ? std::min(before / cut_.pack, pitch) : 0;
-    const std::int64_t packs = whole ? std::min(x().in / cut_.pack, pitch - first) : pitch;
-    if (packs < pitch) ZeroOutside(own, first, packs);
-    if (packs == 0) return;
-    const std::int64_t all = z().window * cut_.lines * packs;
+    const std::int64_t packs = cut_.pitch / cut_.pack, all = z().window * cut_.lines * packs;
     const std::string pack = out_.Fresh("pack");
     out_.Line("#pragma unroll 8");
     out_.Open(fmt::format("for (int {0} = {1}; {0} < {2}; {0} += {3})", pack, lane_, all, cut_.group));
     std::string line, inside;
-    if (at_.Has(kY)) {  // else there is one
+    if (at_.Has(kY)) {
       line = out_.Fresh("line");
       out_.Line(fmt::format("const int {} = {} / {};", line, pack, packs));
     }
@@ -295,18 +291,15 @@ class DepthwiseWriter {
       PutIn(kY, Inside("y", Plus(Times(tile_, cut_.rows * y().stride) + " + " + row, -y().padding), y(),
                        y().padding > 0 || end > y().in, inside));
     }
+    const std::int64_t before = cut_.shift + x().padding;
     const std::int64_t end = (Strips() - 1) * cut_.strip * x().stride + cut_.pitch - before;
     const std::string column = Inside(
         "column",
         Plus(Times(strip_, cut_.strip * x().stride) + " + " + Times(fmt::format("{} % {}", pack, packs), cut_.pack),
-             first * cut_.pack - before),
-        x(), !whole && (before > 0 || end > x().in), inside);
+             -before),
+        x(), before > 0 || end > x().in, inside);
     PutIn(kX, column);
-    const std::string to =
-        packs == pitch || line.empty()
-            ? fmt::format("{} + {}", own, Plus(Times(pack, cut_.pack), first * cut_.pack))
-            : fmt::format("{} + {} * {} + {}", own, line, cut_.pitch,
-                          Plus(Times(fmt::format("{} % {}", pack, packs), cut_.pack), first * cut_.pack));
+    const std::string to = fmt::format("{} + {}", own, Times(pack, cut_.pack));
     if (cut_.copied) {
       const int operand = PlainInput(kernel_);
       const std::string from = fmt::format(
@@ -320,18 +313,6 @@ class DepthwiseWriter {
     } else {
       ComputeRows(to, column, inside);
     }
-    out_.Close();
-  }
-
-  // The packs of every line that are not the `packs` from `first` on.
-  void ZeroOutside(const std::string& own, std::int64_t first, std::int64_t packs) {
-    const std::int64_t outside = (cut_.pitch / cut_.pack - packs) * cut_.pack, from = first * cut_.pack;
-    const std::string place = out_.Fresh("outside"), column = out_.Fresh("column");
-    out_.Open(fmt::format("for (int {0} = {1}; {0} < {2}; {0} += {3})", place, lane_, z().window * cut_.lines * outside,
-                          cut_.group));
-    out_.Line(fmt::format("const int {} = {} % {};", column, place, outside));
-    out_.Line(fmt::format("{0}[{1} / {2} * {3} + {4} + ({4} < {5} ? 0 : {6})] = {7}(0.0f);", own, place, outside,
-                          cut_.pitch, column, from, packs * cut_.pack, held_type_));
     out_.Close();
   }
 
@@ -642,26 +623,37 @@ bool ReadsAlongRows(const Kernel& kernel) {
   return along;
 }
 
+// What is best depends on little: measured on an H200, 2026-11-21 (docs/measured/cuda_depthwise.md).
 std::vector<Setting> DepthwiseRowsValues(const Kernel& kernel) {
   const Convolution conv(kernel);
   const WindowDim& y = conv.dims[kY];
   // Few rows leave room for more blocks; many pay for a window's weights, and for its rows that are copied twice.
-  // Measured on an H200, 2026-11-21 (docs/measured/cuda_depthwise.md).
-  const bool small = conv.Taps() <= 9 && Reach(y) <= 4;
-  std::vector<Setting> values;
-  for (const std::int64_t rows : {small ? 8 : 16, small ? 16 : 32, small ? 4 : 8}) {
-    if (rows <= y.out) values.push_back(Whole(rows));
+  std::array<std::int64_t, 3> wanted = {16, 32, 8};
+  if (conv.Taps() > kManyTaps && conv.Taps() <= kMostHeld) {
+    wanted = {32, 16, 8};
+  } else if (conv.Taps() <= 9 && Reach(y) <= 4 && conv.dims[kX].out > kNarrowImage) {
+    wanted = {8, 16, 4};
   }
-  if (values.empty()) values.push_back(Whole(y.out));
+  std::vector<Setting> values;
+  for (const std::int64_t rows : wanted) {
+    const Setting value = Whole(std::min(rows, y.out));
+    if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+  }
   return values;
 }
 
 std::vector<Setting> DepthwiseAcrossValues(const Kernel& kernel) {
   const Convolution conv(kernel);
+  // Two are stored as 8 bytes, of halves four. Registers that hold many weights have no room for more sums; where
+  // products are not all written out, a weight that is read again should serve many.
+  std::array<std::int64_t, 3> wanted = {2, 4, 1};
+  if (conv.Taps() > kMostHeld || Bytes(kernel.target_type) == 2) {
+    wanted = {4, 2, 1};
+  } else if (conv.Taps() > kManyTaps || conv.dims[kX].out <= kNarrowImage) {
+    wanted = {1, 2, 4};
+  }
   std::vector<Setting> values;
-  // Four halves are as many bytes as two numbers.
-  const bool half = Bytes(kernel.target_type) == 2;
-  for (const std::int64_t across : {half ? 4 : 2, half ? 2 : 4, 1}) {
+  for (const std::int64_t across : wanted) {
     if (conv.dims[kX].out % across == 0) values.push_back(Whole(across));
   }
   return values;

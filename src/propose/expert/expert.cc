@@ -58,16 +58,24 @@ class Expert : public Proposer {
     const auto pieces = expert::PiecesOf(memory);
     for (const auto& cut : kCuts) {
       const auto fused = expert::Fuse(memory, pieces, cut.fusion);
-      for (const Products products : {Products::kF32, Products::kTf32}) {
-        if (products == Products::kTf32 && !machine_.cuda) continue;
-        const auto program = expert::WriteProgram(memory, fused, limits_, products);
-        if (!program) continue;
-        auto proposal = Propose(*program);
-        if (!proposal || !seen.insert(proposal->candidate.text).second) continue;
-        proposal->origin = fmt::format("expert: {}{}", cut.words, products == Products::kTf32 ? ", in TF32" : "");
+      const auto add = [&](std::optional<Proposal> proposal, std::string_view products) {
+        if (!proposal || !seen.insert(proposal->candidate.text).second) return;
+        proposal->origin = fmt::format("expert: {}{}", cut.words, products);
         proposal->key = fmt::format("cut {}", proposals.size());
         proposals.push_back(std::move(*proposal));
+      };
+      const auto written = [&](Products products) {
+        const auto program = expert::WriteProgram(memory, fused, limits_, products);
+        return program ? Propose(*program) : std::nullopt;
+      };
+      auto exact = written(Products::kF32);
+      if (machine_.cuda) {
+        // First, where the contract allows it: it is faster, and of the largest problems only one is tried.
+        auto rounded = written(Products::kTf32);
+        if (rounded && !(exact && exact->candidate.text == rounded->candidate.text))
+          add(std::move(rounded), ", products in TF32");
       }
+      add(std::move(exact), "");
     }
     std::stable_sort(proposals.begin(), proposals.end(),
                      [](const Proposal& a, const Proposal& b) { return a.predicted_us < b.predicted_us; });
