@@ -18,6 +18,7 @@
 #include "evaluate/loaded_module.h"
 #include "evaluate/protocol.h"
 #include "evaluate/sandbox.h"
+#include "evaluate/serve_requests.h"
 #include "evaluate/worker.h"
 #include "target/cuda/driver.h"
 #include "target/cuda/try.h"

@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "evaluate/device_room.h"
 #include "evaluate/protocol.h"
+#include "evaluate/serve_requests.h"
 #include "evaluate/worker.h"
 #include "target/cuda/built_plan.h"
 #include "target/cuda/driver.h"
