@@ -44,6 +44,16 @@ bool OnlyWhereWanted(const Expr& expr) {
   return only;
 }
 
+// A long sum goes by parts, so that its rounding errors stay those of a tree.
+constexpr std::int64_t kLongSum = 512;
+constexpr std::int64_t kWarp = 32;
+
+// Whether the threads of a warp may share the terms.
+bool Shares(const ExprNode& fold) {
+  return fold.kind == Kind::kReduce && fold.reduce == ReduceOp::kSum && fold.operands[0]->type == ScalarType::kReal &&
+         fold.over.back().extent >= kWarp;
+}
+
 // Between which numbers a whole number that hangs on indices alone lies; nothing if it is no such, or too large to be
 // computed as an int.
 struct Span {
@@ -238,9 +248,20 @@ std::string DeviceExpr::Branches(const ExprNode& select) {
   return name;
 }
 
+bool DeviceExpr::HasSumsToShare(const Expr& expr) {
+  bool some = false, fit = true;
+  Visit(expr, [&](const ExprNode& node) {
+    if (node.kind != Kind::kReduce) return;
+    double count = 1;
+    for (const auto& over : node.over) count *= static_cast<double>(over.extent);
+    some |= Shares(node);
+    fit &= count <= static_cast<double>(kLongSum * kWarp);
+  });
+  return some && fit;
+}
+
 std::string DeviceExpr::Fold(const ExprNode& fold) {
-  // A long sum goes by parts, so that its rounding errors stay those of a tree.
-  constexpr std::int64_t kLongSum = 512;
+  const bool shared = !lane_.empty() && fold_depth_ == 0 && Shares(fold);
   const ScalarType type = fold.operands[0]->type;
   const bool arg = IsArg(fold.reduce);
   const bool max = fold.reduce == ReduceOp::kMax || fold.reduce == ReduceOp::kArgMax;
@@ -258,6 +279,7 @@ std::string DeviceExpr::Fold(const ExprNode& fold) {
   const std::string& index = writer_.index_type();
   double count = 1;
   for (const auto& over : fold.over) count *= static_cast<double>(over.extent);
+  if (shared) count /= kWarp;
   const bool parts = fold.reduce == ReduceOp::kSum && type == ScalarType::kReal && count > kLongSum;
   std::string part = name;
   std::size_t part_depth = 0;  // the part is begun inside of so many loops
@@ -274,7 +296,9 @@ std::string DeviceExpr::Fold(const ExprNode& fold) {
   constexpr std::int64_t kShortLoop = 8, kMostCopies = 128;
   auto unrolled_from = static_cast<int>(fold.over.size());
   for (std::int64_t copies = 1; unrolled_from > 0; --unrolled_from) {
-    const std::int64_t extent = fold.over[static_cast<std::size_t>(unrolled_from) - 1].extent;
+    const auto d = static_cast<std::size_t>(unrolled_from) - 1;
+    std::int64_t extent = fold.over[d].extent;
+    if (shared && d + 1 == fold.over.size()) extent = (extent + kWarp - 1) / kWarp;
     copies *= extent;
     if (extent > kShortLoop || copies > kMostCopies) break;
   }
@@ -300,11 +324,17 @@ std::string DeviceExpr::Fold(const ExprNode& fold) {
         close_part_at.push_back(loops);
       }
       if (static_cast<int>(d) >= unrolled_from) writer_.Unroll();
-      writer_.Open(fmt::format("for ({} {} = 0; {} < {}; ++{})", index, var, var, over.extent, var));
+      if (shared && d + 1 == fold.over.size())
+        writer_.Open(
+            fmt::format("for ({} {} = {}; {} < {}; {} += {})", index, var, lane_, var, over.extent, var, kWarp));
+      else
+        writer_.Open(fmt::format("for ({} {} = 0; {} < {}; ++{})", index, var, var, over.extent, var));
     }
     ++loops;
   }
+  ++fold_depth_;
   const std::string body = Text(fold.operands[0]);
+  --fold_depth_;
   switch (fold.reduce) {
     case ReduceOp::kSum: writer_.Line(fmt::format("{} += {};", part, body)); break;
     case ReduceOp::kProd: writer_.Line(fmt::format("{} *= {};", name, body)); break;
@@ -340,6 +370,12 @@ std::string DeviceExpr::Fold(const ExprNode& fold) {
     }
   }
   scopes_.pop_back();
+  if (shared) {
+    const std::string step = writer_.Fresh("step");
+    writer_.Unroll();
+    writer_.Line(fmt::format("for (int {0} = {1}; {0} > 0; {0} /= 2) {2} += {3}({2}, {0});", step, kWarp / 2, name,
+                             writer_.Helper("Across")));
+  }
   return arg ? best : name;
 }
 

@@ -26,6 +26,12 @@ class DeviceExpr {
   // Gives the name of 1 / divisor where somebody has computed that once and for all, or "".
   void Reciprocals(std::function<std::string(const Expr& divisor)> known) { reciprocal_ = std::move(known); }
 
+  // From here on a warp writes one and the same element: the terms of its sums are shared among the threads, `lane`
+  // being the thread's number in the warp, and every thread has the totals. What conditions hang on is the same for
+  // all.
+  void ShareSums(const std::string& lane) { lane_ = lane; }
+  // Whether that is worth it: some sum of reals is as long as a warp, and none so long that it goes by parts.
+  static bool HasSumsToShare(const Expr& expr);
   void Call(const IndexVar& index, const std::string& name) { indices_[index.id] = name; }
   const std::string& NameOf(int index) const { return indices_.at(index); }
   std::string Text(const Expr& expr);
@@ -46,6 +52,8 @@ class DeviceExpr {
   std::vector<std::map<const ExprNode*, std::string>> scopes_;
   std::vector<Expr> kept_;  // so that addresses of nodes stay theirs
   bool in_address_ = false, takes_time_ = false;
+  std::string lane_;  // empty: a thread has its elements for itself
+  int fold_depth_ = 0;
 };
 
 }  // namespace hone::dsl

@@ -65,8 +65,9 @@ constexpr Knob kKnobs[] = {
      ResultsValues, CheckResults},
 };
 
-// Of a sequence whose members look at each other's elements: threads of the block that takes it through time.
-constexpr std::int64_t kSequenceThreads = 512;
+// Of a sequence whose members look at each other's elements: threads of the block that takes it through time. More
+// where warps read weights, since that many loads are under way then.
+constexpr std::int64_t kSequenceThreads = 512, kSharingThreads = 1024;
 
 // "x[i * 1024 + j]" as a value in a register.
 std::string ElementText(DeviceWriter& out, DeviceExpr& expr, const Kernel& kernel, const ExprNode& load) {
@@ -105,14 +106,15 @@ void NamePlaces(DeviceWriter& out, const Kernel& kernel, const std::vector<Index
   }
 }
 
-// One element of a kernel's target, its indices named.
+// One element of a kernel's target, its indices named; by a whole warp if `lane`, the thread's number in it, is given.
 void WriteElement(DeviceWriter& out, const Kernel& kernel, const FlatElement& element,
-                  const std::map<int, std::string>& names) {
+                  const std::map<int, std::string>& names, const std::string& lane = "") {
   const KernelBuffer& target = out.program().buffers[static_cast<std::size_t>(kernel.target)];
   DeviceExpr* self = nullptr;
   DeviceExpr expr(out, [&](const ExprNode& load) { return ElementText(out, *self, kernel, load); });
   self = &expr;
   for (const auto& [id, name] : names) expr.Call({id, 1}, name);
+  expr.ShareSums(lane);
   const std::string value = DeviceExpr::Stored(expr.Text(element.value), element.value->type, target.dtype);
   // The target is dense over the space; merged indices stand for the dimensions that they swallowed.
   std::string at;
@@ -123,7 +125,8 @@ void WriteElement(DeviceWriter& out, const Kernel& kernel, const FlatElement& el
       at = (step == 1 ? it->second : fmt::format("{} * {}", it->second, step)) + (at.empty() ? "" : " + " + at);
     step *= kernel.space[d].extent;
   }
-  out.Line(fmt::format("{}[{}] = {};", out.BufferName(kernel.target), at.empty() ? "0" : at, value));
+  out.Line(fmt::format("{}{}[{}] = {};", lane.empty() ? "" : fmt::format("if ({} == 0) ", lane),
+                       out.BufferName(kernel.target), at.empty() ? "0" : at, value));
 }
 
 void EmitElements(const Kernel& kernel, DeviceWriter& out) {
@@ -205,7 +208,11 @@ void EmitSequence(std::span<const Kernel> members, DeviceWriter& out) {
     }
     return rest == 1;
   });
-  const std::int64_t threads = apart ? std::min<std::int64_t>(IntSetting(leader, "block"), 128) : kSequenceThreads;
+  const bool shares = std::any_of(members.begin(), members.end(),
+                                  [](const Kernel& member) { return DeviceExpr::HasSumsToShare(member.epilogue); });
+  const std::int64_t threads = apart    ? std::min<std::int64_t>(IntSetting(leader, "block"), 128)
+                               : shares ? kSharingThreads
+                                        : kSequenceThreads;
   out.BeginKernel("sequence", threads);
   std::string lane;
   if (apart) {
@@ -234,15 +241,24 @@ void EmitSequence(std::span<const Kernel> members, DeviceWriter& out) {
     const FlatElement element = MakeFlat(member, fixed);
     std::int64_t count = 1;
     for (const auto& index : element.indices) count *= index.extent;
+    std::string warp_lane;
     if (apart) {
       out.Open("");
       for (const auto& index : element.indices) names[index.id] = "0";
     } else {
       const std::string at = out.Fresh("at");
-      out.Open(fmt::format("for (int {0} = threadIdx.x; {0} < {1}; {0} += {2})", at, count, threads));
+      if (DeviceExpr::HasSumsToShare(element.value)) {
+        // A row of weights each: a warp reads what lies side by side.
+        warp_lane = out.Fresh("lane");
+        out.Line(fmt::format("const int {} = threadIdx.x % 32;", warp_lane));
+        out.Line("#pragma unroll 2");
+        out.Open(fmt::format("for (int {0} = threadIdx.x / 32; {0} < {1}; {0} += {2})", at, count, threads / 32));
+      } else {
+        out.Open(fmt::format("for (int {0} = threadIdx.x; {0} < {1}; {0} += {2})", at, count, threads));
+      }
       NamePlaces(out, member, element.indices, at, names);
     }
-    WriteElement(out, member, element, names);
+    WriteElement(out, member, element, names, warp_lane);
     out.Close();
     if (!apart) out.Line("__syncthreads();");
   }

@@ -1,0 +1,54 @@
+// Recurrences as one kernel for a device: what goes through time together, and that it computes what the program says.
+// The latter is skipped where there is no device.
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+#include "propose/expert/testing/device_program.h"
+
+namespace hone {
+namespace {
+
+// A layer whose steps multiply with weights: rows that are no multiple of a warp, rows as long as a part of a sum and
+// longer, a step backwards, and rows too short to be shared.
+constexpr std::string_view kPrograms[] = {
+    "input x: f32[4, 2, 70]\ninput h: f32[2, 70]\nparam w: f32[70, 70]\noutput y: f32[4, 2, 70]\n"
+    "g = nest [i < 4, j < 2, k < 70] (x[i, j, k] + sum [l < 70] (select(i == 0, h[j, l], y[i - 1, j, l]) * w[k, l])) "
+    "by {along: 0, reversed: 0, sequence: 0}\n"
+    "y = nest [i < 4, j < 2, k < 70] (tanh(g[i, j, k] * 0.01)) by {along: 0, reversed: 0, sequence: 0}",
+    "input x: f32[3, 1, 640]\ninput h: f32[1, 640]\nparam w: f32[640, 640]\noutput y: f32[3, 1, 640]\n"
+    "g = nest [i < 3, j < 1, k < 640] (x[i, j, k] + sum [l < 640] (select(i == 2, h[j, l], y[i + 1, j, l]) * w[k, l])) "
+    "by {along: 0, reversed: 1, sequence: 0}\n"
+    "y = nest [i < 3, j < 1, k < 640] (tanh(g[i, j, k] * 0.001)) by {along: 0, reversed: 1, sequence: 0}",
+    "input x: f32[5, 3, 9]\ninput h: f32[3, 9]\nparam w: f32[9, 9]\noutput y: f32[5, 3, 9]\n"
+    "g = nest [i < 5, j < 3, k < 9] (x[i, j, k] + sum [l < 9] (select(i == 0, h[j, l], y[i - 1, j, l]) * w[k, l])) "
+    "by {along: 0, reversed: 0, sequence: 0}\n"
+    "y = nest [i < 5, j < 3, k < 9] (tanh(g[i, j, k])) by {along: 0, reversed: 0, sequence: 0}",
+};
+
+using CudaSequenceTest = testing::CudaProgramTest;
+using SequenceOnDeviceTest = testing::ProgramOnDeviceTest;
+
+TEST_F(CudaSequenceTest, AWarpReadsARowOfWeights) {
+  for (const std::size_t n : {0, 1, 2}) {
+    SCOPED_TRACE(kPrograms[n]);
+    const auto lowered = Lowered(kPrograms[n]);
+    const auto* program = std::get_if<dsl::KernelProgram>(&lowered);
+    ASSERT_NE(program, nullptr) << ToString(std::get<dsl::Complaint>(lowered));
+    const auto built = Build(*program);
+    ASSERT_EQ(built.launches.size(), 1u);
+    EXPECT_EQ(built.launches[0].instructions.contains("SHFL"), n < 2);
+    EXPECT_EQ(built.launches[0].spill_load_bytes, 0);
+    EXPECT_EQ(std::get<LaunchStep>(built.plan.steps[0]).block[0], n < 2 ? 1024 : 512);
+  }
+}
+
+TEST_F(SequenceOnDeviceTest, ItComputesWhatItsProgramSays) {
+  for (const auto text : kPrograms) {
+    SCOPED_TRACE(text);
+    ExpectWhatItSays(text);
+  }
+}
+
+}  // namespace
+}  // namespace hone
