@@ -5,8 +5,8 @@ namespace hone {
 
 struct WorkerSetup;
 
-// Reads the WorkerSetup from standard input and becomes the worker of its form: maps the tensors, closes the sandbox and
-// answers Requests until the channel ends. Returns the exit status.
+// Reads the WorkerSetup from standard input and becomes the worker of its form: maps the tensors, closes the sandbox
+// and answers Requests until the channel ends. Returns the exit status.
 int WorkerMain();
 
 int HostModuleWorkerMain(WorkerSetup setup);  // a module in host memory
