@@ -6,6 +6,7 @@
 
 #include "dsl/cuda/expr.h"
 #include "dsl/cuda/knobs.h"
+#include "dsl/cuda/turned_map.h"
 #include "dsl/knobs.h"
 
 namespace hone::dsl {
@@ -19,6 +20,8 @@ constexpr Knob kKnobs[] = {
     kBlockThreadsKnob,
     kPackKnob,
     {"unroll", "packs of a thread, a block's width apart", UnrollValues, CheckUnroll},
+    {"tile", "edge of the squares in which what is read across is turned; 0 = element by element", TurnedTileValues,
+     CheckTurnedTile},
 };
 
 }  // namespace
@@ -78,6 +81,7 @@ std::vector<std::string> OpenPlaces(DeviceWriter& out, const Loops& loops, const
 }
 
 void EmitMapCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
+  if (EmitTurnedMap(program, kernel, out)) return;
   const Loops loops(program, kernel);
   const KernelBuffer& target = program.buffers[static_cast<std::size_t>(kernel.target)];
   const std::int64_t pack = PackOf(loops, IntSetting(kernel, "pack"));
