@@ -265,6 +265,19 @@ __device__ void CopyAheadOrZero(T* to, const T* from, bool is_there) {
     {"WaitForCopies", "", R"(// For all copies that this thread has begun.
 __device__ void WaitForCopies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 )"},
+    {"MeetAll", "", R"(// Waits until the blocks have come here `times` times in all, and sees what they wrote before.
+__device__ void MeetAll(int* counter, int times) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    atomicAdd(counter, 1);
+    while (*static_cast<volatile int*>(counter) < times) {
+    }
+    __threadfence();
+  }
+  __syncthreads();
+}
+)"},
     {"Across", "", R"(// What the thread has that differs in these bits of its number.
 template <class T>
 __device__ T Across(T value, int bits) {
@@ -317,8 +330,8 @@ constexpr std::string_view kReserved[] = {
     // ours
     "Max", "Min", "Sign", "FloorDiv", "FloorMod", "Pack", "Adds", "Multiplies", "Larger", "Smaller", "Either", "Both",
     "Fold", "Place", "FirstLarger", "FirstSmaller", "FoldCluster", "MeetCluster", "ArriveCluster", "AwaitCluster",
-    "Across", "CopyAhead", "CopyAheadOrZero", "WaitForCopies", "NextNumber", "Tell", "Hear", "LoadOnce", "Common",
-    "memcpy", "atomicAdd"};
+    "Across", "CopyAhead", "CopyAheadOrZero", "WaitForCopies", "NextNumber", "Tell", "Hear", "MeetAll", "LoadOnce",
+    "Common", "memcpy", "atomicAdd"};
 
 constexpr std::int64_t kMostInt = std::int64_t{1} << 31;
 

@@ -10,7 +10,7 @@ namespace hone {
 namespace {
 
 // A layer whose steps multiply with weights: rows that are no multiple of a warp, rows as long as a part of a sum and
-// longer, a step backwards, and rows too short to be shared.
+// longer, a step backwards, rows too short to be shared, and steps that all blocks share.
 constexpr std::string_view kPrograms[] = {
     "input x: f32[4, 2, 70]\ninput h: f32[2, 70]\nparam w: f32[70, 70]\noutput y: f32[4, 2, 70]\n"
     "g = nest [i < 4, j < 2, k < 70] (x[i, j, k] + sum [l < 70] (select(i == 0, h[j, l], y[i - 1, j, l]) * w[k, l])) "
@@ -24,6 +24,11 @@ constexpr std::string_view kPrograms[] = {
     "g = nest [i < 5, j < 3, k < 9] (x[i, j, k] + sum [l < 9] (select(i == 0, h[j, l], y[i - 1, j, l]) * w[k, l])) "
     "by {along: 0, reversed: 0, sequence: 0}\n"
     "y = nest [i < 5, j < 3, k < 9] (tanh(g[i, j, k])) by {along: 0, reversed: 0, sequence: 0}",
+    "input x: f32[6, 3, 66]\ninput h: f32[3, 33]\nparam w: f32[66, 33]\noutput y: f32[6, 3, 33]\n"
+    "g = nest [i < 6, j < 3, k < 66] (x[i, j, k] + sum [l < 33] (select(i == 0, h[j, l], y[i - 1, j, l]) * w[k, l])) "
+    "by {along: 0, reversed: 0, sequence: 0} with {spread: yes}\n"
+    "c = nest [i < 6, j < 3, k < 33] (tanh(g[i, j, k + 33] * 0.1)) by {along: 0, reversed: 0, sequence: 0}\n"
+    "y = nest [i < 6, j < 3, k < 33] (tanh(g[i, j, k] * 0.1) * c[i, j, k]) by {along: 0, reversed: 0, sequence: 0}",
 };
 
 using CudaSequenceTest = testing::CudaProgramTest;
@@ -41,6 +46,27 @@ TEST_F(CudaSequenceTest, AWarpReadsARowOfWeights) {
     EXPECT_EQ(built.launches[0].spill_load_bytes, 0);
     EXPECT_EQ(std::get<LaunchStep>(built.plan.steps[0]).block[0], n < 2 ? 1024 : 512);
   }
+}
+
+TEST_F(CudaSequenceTest, BlocksThatShareAStepMeetWhereTheyReadEachOther) {
+  const auto lowered = Lowered(kPrograms[3]);
+  const auto* program = std::get_if<dsl::KernelProgram>(&lowered);
+  ASSERT_NE(program, nullptr) << ToString(std::get<dsl::Complaint>(lowered));
+  const auto built = Build(*program);
+  ASSERT_EQ(built.plan.steps.size(), 2u);
+  EXPECT_TRUE(std::holds_alternative<MemsetStep>(built.plan.steps[0]));  // of the counter
+  const auto& launch = std::get<LaunchStep>(built.plan.steps[1]);
+  EXPECT_EQ(launch.grid[0], 13);  // 3 x 66 sums, 16 warps a block
+  EXPECT_EQ(launch.together, 13);
+  // After the sums and at the end of the step; c is read by the thread that wrote it.
+  const std::string& text = built.plan.sources[0].text;
+  std::size_t meetings = 0;
+  for (auto at = text.find("MeetAll("); at != std::string::npos; at = text.find("MeetAll(", at + 1)) ++meetings;
+  EXPECT_EQ(meetings, 3u);  // and where it is defined
+  const auto wrong =
+      Lowered("input x: f32[4, 9]\noutput y: f32[4, 9]\ny = nest [i < 4, j < 9] (x[i, j] * 2) with {spread: yes}");
+  ASSERT_TRUE(std::holds_alternative<dsl::Complaint>(wrong));
+  EXPECT_NE(std::get<dsl::Complaint>(wrong).message.find("only a sequence has steps"), std::string::npos);
 }
 
 TEST_F(SequenceOnDeviceTest, ItComputesWhatItsProgramSays) {
