@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "dsl/element.h"
+#include "dsl/knobs.h"
 
 namespace hone::dsl {
 namespace {
@@ -43,6 +44,8 @@ bool OnlyWhereWanted(const Expr& expr) {
   });
   return only;
 }
+
+constexpr double kLong = 20;  // operations: those of a function
 
 // A long sum goes by parts, so that its rounding errors stay those of a tree.
 constexpr std::int64_t kLongSum = 512;
@@ -166,7 +169,15 @@ std::string DeviceExpr::Compose(const Expr& expr) {
     case Kind::kReduce: return Fold(*expr);
     case Kind::kSelect: {
       if (OnlyWhereWanted(expr->operands[1]) || OnlyWhereWanted(expr->operands[2])) return Branches(*expr);
-      const std::string condition = text(0), then = text(1), otherwise = text(2);
+      // What takes long is computed before it is chosen, or the compiler makes a branch of it.
+      const auto side = [&](std::size_t operand) {
+        std::string value = text(operand);
+        if (IsAtom(value) || OperationsPerElement(expr->operands[operand]) < kLong) return value;
+        const std::string name = writer_.Fresh("t");
+        writer_.Line(fmt::format("const {} {} = {};", writer_.Type(expr->type), name, value));
+        return name;
+      };
+      const std::string condition = text(0), then = side(1), otherwise = side(2);
       const std::string type = writer_.Type(expr->type);
       return fmt::format("({} ? {}({}) : {}({}))", Atom(condition), type, then, type, otherwise);
     }
@@ -188,6 +199,7 @@ std::string DeviceExpr::Compose(const Expr& expr) {
           const std::string x = Atom(text(0));
           return fmt::format("{} != {}", x, x);
         }
+        case UnaryOp::kLog: return writer_.wide() ? call("log") : call(writer_.Helper("Log"));
         case UnaryOp::kNot: return (expr->type == ScalarType::kBool ? "!" : "~") + Atom(text(0));
         default: return math(hone::Name(expr->unary));
       }
