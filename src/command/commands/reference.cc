@@ -109,6 +109,13 @@ Result<Answer> RunReference(VerbCall& call) {
     text += fmt::format("{:<20} {:<20} honest error {:.2f} of its scale{}\n", tensor.name, ToString(tensor.shape),
                         expected[o].honest_ratio,
                         free ? fmt::format(", {} elements that the contract leaves open", free) : "");
+    if (const auto& whole = expected[o].whole) {
+      rows.back()["whole"] = {{"mean", whole->mean}, {"deviation", whole->deviation}, {"honest_error", whole->error}};
+      text += fmt::format(
+          "{:<41} rounding decides most elements, so it is judged as a whole, too: {:.3g} +- {:.3g}, honest error "
+          "{:.3g}\n",
+          "", whole->mean, whole->deviation, whole->error);
+    }
   }
   HONE_TRY(WriteSafetensors(output, tensors));
   return Answer({{"file", output}, {"outputs", std::move(rows)}}, std::move(text));
@@ -128,7 +135,10 @@ HONE_VERB(reference){
     .json =
         "file, outputs[]: name, shape, honest_ratio (largest error of the honest implementation over its scale), "
         "undecided\n"
-        "(elements whose budget is infinite)",
+        "(elements whose budget is infinite), whole (mean, deviation and honest_error, in the root mean square, where "
+        "an "
+        "output is\n"
+        "judged as a whole, too)",
     .run = RunReference,
 };
 
