@@ -136,19 +136,35 @@ class TurnedMap {
   }
 
   // Opens a loop over the square, `fast` being the dimension along which neighbouring threads stand, and names the
-  // places in the square and in the tensors.
+  // places in the square and in the tensors. Where whole rows of the square are a block's width, a thread stays in its
+  // column, and its addresses are one and constants.
   void OpenSquare(std::size_t fast, bool written_out) {
     const std::size_t slow = fast == across_ ? inner() : across_;
     const std::int64_t count = edge_across_ * edge_inner_;
-    const std::string begin = out_.Fresh("begin"), at = out_.Fresh("at");
-    out_.Line(written_out ? "#pragma unroll" : "#pragma unroll 1");
-    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; {0} += {2})", begin, count, threads_));
-    out_.Line(fmt::format("const int {} = {} + static_cast<int>(threadIdx.x);", at, begin));
-    std::string inside = count % threads_ == 0 ? "" : fmt::format("{} < {}", at, count);
+    const std::string thread = "static_cast<int>(threadIdx.x)";
+    const auto name = [&](std::size_t d) { return out_.Fresh(d == across_ ? "across" : "along"); };
+    const std::string quick = name(fast), still = name(slow), begin = out_.Fresh("begin");
+    std::string inside;
+    if (threads_ % edge(fast) == 0) {
+      const std::int64_t rows = threads_ / edge(fast);
+      const std::string first = out_.Fresh("first");
+      out_.Line(
+          fmt::format("const int {} = {} % {}, {} = {} / {};", quick, thread, edge(fast), first, thread, edge(fast)));
+      out_.Line(written_out ? "#pragma unroll" : "#pragma unroll 1");
+      out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; {0} += {2})", begin, edge(slow), rows));
+      out_.Line(fmt::format("const int {} = {} + {};", still, begin, first));
+      if (edge(slow) % rows != 0) inside = fmt::format("{} < {}", still, edge(slow));
+    } else {
+      const std::string at = out_.Fresh("at");
+      out_.Line(written_out ? "#pragma unroll" : "#pragma unroll 1");
+      out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; {0} += {2})", begin, count, threads_));
+      out_.Line(fmt::format("const int {} = {} + {};", at, begin, thread));
+      out_.Line(fmt::format("const int {} = {} % {}, {} = {} / {};", quick, at, edge(fast), still, at, edge(fast)));
+      if (count % threads_ != 0) inside = fmt::format("{} < {}", at, count);
+    }
     vars_ = places_;
     for (const std::size_t d : {fast, slow}) {
-      const std::string local = out_.Fresh(d == across_ ? "across" : "along");
-      out_.Line(fmt::format("const int {} = {} {} {};", local, at, d == fast ? '%' : '/', edge(fast)));
+      const std::string& local = d == fast ? quick : still;
       const std::string place = out_.Fresh(loops_.dims[d].var);
       out_.Line(fmt::format("const {} {} = {} + {};", out_.index_type(), place, places_[d], local));
       if (loops_.dims[d].extent % edge(d) != 0)
