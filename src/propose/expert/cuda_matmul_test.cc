@@ -4,61 +4,31 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
+#include <string>
 
-#include "base/files.h"
 #include "candidate/plan.h"
 #include "dsl/lower.h"
+#include "propose/expert/testing/device_program.h"
 #include "target/cuda/built_plan.h"
-#include "target/cuda/nvrtc.h"
 
 namespace hone {
 namespace {
 
-class CudaMatmulTest : public testing::Test {
+class CudaMatmulTest : public testing::CudaProgramTest {
  protected:
-  void SetUp() override {
-    if (const auto version = cuda::NvrtcVersion(); !version) GTEST_SKIP() << version.error().message;
-    folder_ = std::make_unique<TempDirectory>(*TempDirectory::Create("cuda_matmul"));
-    setenv("HONE_CACHE", folder_->path().c_str(), 1);
-  }
-  void TearDown() override { unsetenv("HONE_CACHE"); }
-
-  static dsl::Limits Limits() {
-    dsl::Limits limits;
-    limits.device = dsl::Device::kCuda;
-    return limits;
-  }
   static std::string Complaint(const std::string& text) {
-    const auto lowered = dsl::Lower(text, nullptr, Limits());
+    const auto lowered = dsl::Lower(text, nullptr, {.device = dsl::Device::kCuda});
     const auto* complaint = std::get_if<dsl::Complaint>(&lowered);
     return complaint ? complaint->message : "";
   }
   // The plan of a program, compiled; its tensors are the problem's.
   static cuda::BuiltPlan Build(const std::string& text) {
     SCOPED_TRACE(text);
-    const auto lowered = dsl::Lower(text, nullptr, Limits());
+    const auto lowered = dsl::Lower(text, nullptr, {.device = dsl::Device::kCuda});
     const auto* program = std::get_if<dsl::KernelProgram>(&lowered);
     EXPECT_NE(program, nullptr) << ToString(std::get<dsl::Complaint>(lowered));
     if (!program) return {};
-    Problem problem;
-    for (const auto& buffer : program->buffers) {
-      using Home = dsl::KernelBuffer::Home;
-      if (buffer.home == Home::kIntermediate) continue;
-      problem.tensors.push_back({.name = buffer.name,
-                                 .shape = buffer.shape,
-                                 .dtype = buffer.dtype,
-                                 .role = buffer.home == Home::kInput       ? Role::kInput
-                                         : buffer.home == Home::kParameter ? Role::kParameter
-                                                                           : Role::kOutput});
-    }
-    const auto built = cuda::BuildPlan(dsl::EmitCuda(*program), problem);
-    EXPECT_TRUE(built) << built.error().message;
-    const auto* refusal = std::get_if<cuda::PlanRefusal>(&*built);
-    EXPECT_EQ(refusal, nullptr) << refusal->where << ": " << refusal->message << "\n" << refusal->log;
-    if (refusal) return {};
-    const auto& plan = std::get<cuda::BuiltPlan>(*built);
+    cuda::BuiltPlan plan = CudaProgramTest::Build(*program);
     for (const auto& kernel : plan.launches) {
       EXPECT_EQ(kernel.spill_load_bytes + kernel.spill_store_bytes, 0) << kernel.name;
     }
@@ -80,8 +50,6 @@ class CudaMatmulTest : public testing::Test {
     return std::any_of(plan.launches.begin(), plan.launches.end(),
                        [&](const cuda::KernelFacts& facts) { return facts.name.find(kernel) != std::string::npos; });
   }
-
-  std::unique_ptr<TempDirectory> folder_;
 };
 
 TEST_F(CudaMatmulTest, ThreeProductsOfHalvesAreMadeOnTheTensorCores) {

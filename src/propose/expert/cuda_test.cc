@@ -3,31 +3,22 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
+#include <string>
 
-#include "base/files.h"
 #include "candidate/plan.h"
 #include "dsl/lower.h"
 #include "propose/expert/expert.h"
+#include "propose/expert/testing/device_program.h"
 #include "propose/limits.h"
 #include "propose/random.h"
 #include "target/cuda/built_plan.h"
 #include "target/cuda/device_machine.h"
-#include "target/cuda/nvrtc.h"
 
 namespace hone {
 namespace {
 
-class CudaExpertTest : public testing::Test {
+class CudaExpertTest : public testing::CudaProgramTest {
  protected:
-  void SetUp() override {
-    if (const auto version = cuda::NvrtcVersion(); !version) GTEST_SKIP() << version.error().message;
-    folder_ = std::make_unique<TempDirectory>(*TempDirectory::Create("cuda_expert"));
-    setenv("HONE_CACHE", folder_->path().c_str(), 1);
-  }
-  void TearDown() override { unsetenv("HONE_CACHE"); }
-
   static std::string In(const std::string& name, const std::string& shape, const std::string& role = "input") {
     return R"({"name": ")" + name + R"(", "shape": )" + shape + R"(, "dtype": "f32", "role": ")" + role +
            (role == "output" ? R"("})" : R"(", "generator": {"kind": "uniform", "low": 0, "high": 1}})");
@@ -60,8 +51,6 @@ class CudaExpertTest : public testing::Test {
     }
     return first;
   }
-
-  std::unique_ptr<TempDirectory> folder_;
 };
 
 TEST(CudaCostTest, ADeviceThatWasNeverMeasuredIsNotTakenForAProcessor) {
