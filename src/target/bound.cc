@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "graph/cost.h"
+#include "graph/reread.h"
 
 namespace hone {
 namespace {
@@ -47,10 +48,23 @@ Ceiling CeilingOf(const Problem& problem, const Machine& machine) {
   return {machine.fma_flops_f32, "f32"};
 }
 
+// What can stay near the arithmetic of a machine, in bytes of f32: caches, and on a device registers and shared memory,
+// if half of the bits are enough.
+double KeptBytes(const Machine& machine) {
+  constexpr double kHalf = 2;                      // as many elements
+  constexpr double kOfMultiprocessor = 512 << 10;  // 256 KiB of registers, and as much that is shared memory and cache
+  const auto cores = static_cast<double>(machine.threads);
+  if (machine.cuda) return kHalf * (static_cast<double>(machine.l2_bytes) + cores * kOfMultiprocessor);
+  return kHalf *
+         (static_cast<double>(machine.l3_bytes) + cores * static_cast<double>(machine.l1_bytes + machine.l2_bytes));
+}
+
 }  // namespace
 
 Bound SpeedOfLight(const Graph& graph, const Machine& machine) {
-  const Cost cost = GraphCost(graph);
+  Cost cost = GraphCost(graph);
+  const double kept = KeptBytes(machine), again = RereadBytes(graph, kept);
+  cost.bytes_read += again;
   Bound bound;
   bound.bytes = cost.bytes();
   bound.flops = 2 * cost.multiply_adds + cost.arithmetic + kTranscendentalFlops * cost.transcendental;
@@ -76,6 +90,11 @@ Bound SpeedOfLight(const Graph& graph, const Machine& machine) {
       cost.bytes_read / 1e6, cost.bytes_written / 1e6, bound.bytes_us,
       bound.bytes_us > 0 ? bound.bytes / bound.bytes_us / 1e3 : copy / 1e9, bound.flops / 1e6, bound.flops_us,
       peak / 1e9, precision);
+  if (again > 0) {
+    bound.why += fmt::format(
+        " {:.3g} MB are read twice: a sum needs them before any result is known, and no more than {:.3g} MB stay near.",
+        again / 1e6, kept / 1e6);
+  }
   return bound;
 }
 

@@ -11,7 +11,8 @@ namespace hone {
 
 struct Bound {
   double us = 0;           // the larger of the two below; 0 when the machine is not calibrated
-  double bytes = 0;        // compulsory: inputs and parameters that are read, and outputs, each once
+  double bytes = 0;        // compulsory: inputs and parameters that are read, outputs, and what no memory near the
+                           // arithmetic can keep until it is needed again (graph/reread.h)
   double flops = 0;        // a fused multiply-add is 2, a transcendental function kTranscendentalFlops
   double bytes_us = 0;     // at the bandwidth of a working set of all inputs and outputs
   double flops_us = 0;     // at the multiply-add ceiling of the least exact units that the contract allows

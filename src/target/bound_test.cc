@@ -34,6 +34,22 @@ TEST(BoundTest, WhatIsReadBeyondACopyGoesAtThePaceOfReading) {
   EXPECT_NEAR(SpeedOfLight(graph, SlowMachine()).bytes_us, 2 + 0.008 - 0.002, 1e-9);
 }
 
+TEST(BoundTest, WhatNoCacheKeepsUntilItsSumIsKnownIsReadTwice) {
+  const Graph graph = SmallGraph("fp32", "x f32 1000000", "y f32 1000000",
+                                 R"([{"op": "sum", "args": {"self": "%x"}, "outputs": ["s"]},
+                                     {"op": "div.Tensor", "args": {"self": "%x", "other": "%s"}, "outputs": ["y"]}])");
+  Machine machine = SlowMachine();
+  machine.threads = 1;
+  machine.l1_bytes = 0;
+  machine.l2_bytes = 500'000;  // of halves as many as a million bytes of f32
+  const Bound bound = SpeedOfLight(graph, machine);
+  EXPECT_DOUBLE_EQ(bound.bytes, 8e6 + 3e6);
+  EXPECT_NEAR(bound.bytes_us, 8000 + 3000 / 2.0, 1e-6);
+  EXPECT_NE(bound.why.find("3 MB are read twice"), std::string::npos) << bound.why;
+  machine.l2_bytes = 2'000'000;
+  EXPECT_DOUBLE_EQ(SpeedOfLight(graph, machine).bytes, 8e6);
+}
+
 TEST(BoundTest, AMatrixProductIsLimitedByArithmeticOfItsPrecision) {
   const std::string product = R"([{"op": "mm", "args": {"self": "%a", "mat2": "%b"}, "outputs": ["y"]}])";
   const Bound single =
