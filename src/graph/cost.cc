@@ -121,14 +121,6 @@ double BufferBytes(const Graph& graph, int buffer) {
          ElementBytes(graph, buffer);
 }
 
-// A view's elements are its source's: reading it is reading that.
-int Source(const Graph& graph, int buffer) {
-  const int stage = graph.buffers()[static_cast<std::size_t>(buffer)].stage;
-  if (stage < 0) return buffer;
-  const int base = graph.stages()[static_cast<std::size_t>(stage)].reshape_of;
-  return base < 0 ? buffer : Source(graph, base);
-}
-
 Cost Work(const Graph& graph, const Stage& stage) {
   Cost cost;
   const auto elements =
@@ -151,7 +143,8 @@ Cost CostOf(const Graph& graph, const std::vector<std::size_t>& stages, const st
     cost.arithmetic += work.arithmetic;
     cost.transcendental += work.transcendental;
     for (const auto& [buffer, count] : Touched(graph, stage)) {
-      const int source = Source(graph, buffer);
+      // Reading a view is reading what it is of.
+      const int source = SourceOf(graph, buffer);
       if (made.count(source)) continue;
       auto& sum = read[source];
       sum = std::min(static_cast<double>(ElementCount(graph.buffers()[static_cast<std::size_t>(source)].shape)),
@@ -178,7 +171,7 @@ Cost NodeCost(const Graph& graph, int node) {
   const Node& call = graph.problem().nodes[static_cast<std::size_t>(node)];
   const auto& outputs = graph.node_outputs()[static_cast<std::size_t>(node)];
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const int source = Source(graph, outputs[i]);
+    const int source = SourceOf(graph, outputs[i]);
     if (!call.outputs[i].empty() && made.count(source)) results.insert(source);
   }
   return CostOf(graph, stages, results);
@@ -195,7 +188,7 @@ Cost GraphCost(const Graph& graph) {
   Cost cost = CostOf(graph, stages, results);
   // An output that is a view of an input has to be copied.
   for (const int buffer : results) {
-    const int source = Source(graph, buffer);
+    const int source = SourceOf(graph, buffer);
     if (source != buffer && graph.buffers()[static_cast<std::size_t>(source)].stage < 0)
       cost.bytes_read += BufferBytes(graph, buffer);
   }

@@ -143,6 +143,12 @@ std::size_t SequenceEnd(const Graph& graph, std::size_t stage) {
   return end;
 }
 
+int SourceOf(const Graph& graph, int buffer) {
+  const int stage = graph.buffers()[static_cast<std::size_t>(buffer)].stage;
+  const int base = stage < 0 ? -1 : graph.stages()[static_cast<std::size_t>(stage)].reshape_of;
+  return base < 0 ? buffer : SourceOf(graph, base);
+}
+
 std::vector<bool> LiveStages(const Graph& graph) {
   std::vector<bool> live(graph.stages().size(), false);
   const auto need = [&](int buffer) {

@@ -69,6 +69,9 @@ class Graph {
 // The end of the run of stages that `stage` begins: of its whole sequence, or stage + 1.
 std::size_t SequenceEnd(const Graph& graph, std::size_t stage);
 
+// The buffer whose elements these are: a reshape is another name for them.
+int SourceOf(const Graph& graph, int buffer);
+
 // Which stages the outputs need, by index: an operator's unused results need not be computed. A sequence lives or dies
 // as one.
 std::vector<bool> LiveStages(const Graph& graph);

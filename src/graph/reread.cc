@@ -114,16 +114,8 @@ class Finder {
 double RereadBytes(const Graph& graph, double kept_bytes) {
   std::map<int, double> again;
   for (std::size_t o = 0; o < graph.problem().Outputs().size(); ++o) {
-    // A reshape is another name for the same elements.
-    int buffer = graph.Output(o);
-    for (int stage = graph.buffers()[static_cast<std::size_t>(buffer)].stage; stage >= 0;) {
-      const int base = graph.stages()[static_cast<std::size_t>(stage)].reshape_of;
-      if (base < 0) break;
-      buffer = base;
-      stage = graph.buffers()[static_cast<std::size_t>(buffer)].stage;
-    }
     Finder finder(graph);
-    finder.Follow(buffer, true);
+    finder.Follow(SourceOf(graph, graph.Output(o)), true);
     for (const auto& [input, count] : finder.under) {
       if (!finder.at_own_place.contains(input) || count == 0) continue;
       const Buffer& tensor = graph.buffers()[static_cast<std::size_t>(input)];

@@ -7,11 +7,7 @@
 namespace hone::expert {
 
 Memory::Memory(const Graph& graph) : graph_(&graph) {
-  for (std::size_t b = 0; b < graph.buffers().size(); ++b) {
-    const int stage = graph.buffers()[b].stage;
-    const int base = stage < 0 ? -1 : graph.stages()[static_cast<std::size_t>(stage)].reshape_of;
-    roots_.push_back(base < 0 ? static_cast<int>(b) : roots_[static_cast<std::size_t>(base)]);
-  }
+  for (std::size_t b = 0; b < graph.buffers().size(); ++b) roots_.push_back(SourceOf(graph, static_cast<int>(b)));
   for (std::size_t o = 0; o < graph.problem().Outputs().size(); ++o) {
     const int root = Root(graph.Output(o));
     const bool taken = graph.buffers()[static_cast<std::size_t>(root)].stage < 0 ||
