@@ -102,7 +102,9 @@ struct Noisy {
       expected.value[i] = i % 2 ? 1 : -1;
       run.Add(expected.value[i], 1, i % 4 < 2 ? expected.value[i] : -expected.value[i]);
     }
-    expected.whole = WholeOf(run.expected, std::vector<Totals>{run.honest});
+    HonestRuns runs;
+    runs.Add(run);
+    expected.whole = WholeOf(runs);
   }
   OutputCheck Check(const std::vector<float>& got) const {
     return CompareOutput(Output({64}), got.data(), expected, kPoison);
@@ -141,7 +143,9 @@ TEST(CompareTest, AnErrorThatIsSmallForEachAndLargeForAllIsNotTheOutputAsAWhole)
 TEST(CompareTest, AnOutputWithoutSpreadIsNotHeldToOne) {
   UndecidedPart run;
   for (int i = 0; i < 64; ++i) run.Add(5, 1, 5 + i % 2);
-  const auto whole = WholeOf(run.expected, std::vector<Totals>{run.honest});
+  HonestRuns runs;
+  runs.Add(run);
+  const auto whole = WholeOf(runs);
   ASSERT_TRUE(whole.has_value());
   EXPECT_FALSE(whole->spread_holds);
 }

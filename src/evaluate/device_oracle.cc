@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <thread>
 #include <utility>
 
@@ -156,18 +157,11 @@ Result<std::vector<DeviceExpected>> DeviceOracle::Run(std::span<const cuda::Addr
 // As Oracle::DecideOutputs does in host memory.
 Result<void> DeviceOracle::Decide(std::span<const cuda::Address> inputs, std::vector<DeviceExpected>& outputs,
                                   std::span<const cuda::Address> honests) {
-  struct Undecided {
-    std::size_t output;
-    double worst;
-    Totals expected;
-    std::vector<Totals> honest;
-  };
-  std::vector<Undecided> undecided;
+  std::map<std::size_t, HonestRuns> undecided;  // by output
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     if (!real_[o]) continue;
     const auto all = HONE_TRY(kernels_.FindUndecided(outputs[o], honests[o], counts_[o]));
-    if (2 * all.count > static_cast<double>(counts_[o]))
-      undecided.push_back({o, all.worst, all.expected, {all.honest}});
+    if (2 * all.count > static_cast<double>(counts_[o])) undecided[o].Add(all);
   }
   if (undecided.empty()) return {};
   std::vector<DeviceArray> floats, values, scales;
@@ -188,17 +182,11 @@ Result<void> DeviceOracle::Decide(std::span<const cuda::Address> inputs, std::ve
       if (floats_[i] >= 0) HONE_TRY(kernels_.Nudge(inputs[i], nudged[i], floats_[i], run, i));
     }
     HONE_TRY(Pass(nudged, false, values_at, scales_at));
-    for (auto& one : undecided) {
-      const std::size_t o = one.output;
-      const auto all = HONE_TRY(kernels_.FindUndecided(outputs[o], values_at[o], counts_[o]));
-      one.worst = std::max(one.worst, all.worst);
-      one.honest.push_back(all.honest);
-    }
+    for (auto& [o, runs] : undecided) runs.Add(HONE_TRY(kernels_.FindUndecided(outputs[o], values_at[o], counts_[o])));
   }
-  for (const auto& one : undecided) {
-    DeviceExpected& out = outputs[one.output];
-    out.whole = WholeOf(one.expected, one.honest);
-    HONE_TRY(kernels_.Decide(out, honests[one.output], counts_[one.output], one.worst));
+  for (const auto& [o, runs] : undecided) {
+    outputs[o].whole = WholeOf(runs);
+    HONE_TRY(kernels_.Decide(outputs[o], honests[o], counts_[o], runs.worst));
   }
   return {};
 }

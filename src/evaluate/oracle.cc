@@ -4,15 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <thread>
 #include <utility>
 
-#include "base/philox.h"
 #include "evaluate/element_check.h"
 #include "evaluate/nudge.h"
 #include "graph/loop_nest.h"
@@ -135,28 +136,18 @@ void Decide(Expected& out, double worst) {
 }
 
 std::vector<float> NudgedInputs(const void* values, std::size_t count, int run, std::uint64_t tensor) {
-  std::vector<std::uint32_t> nudged(count);
+  std::vector<float> nudged(count);
   std::memcpy(nudged.data(), values, count * sizeof(float));
-  for (std::size_t i = 0; i < count; ++i) nudged[i] = Nudged(nudged[i], run, tensor, i);
-  std::vector<float> floats(count);
-  std::memcpy(floats.data(), nudged.data(), count * sizeof(float));
-  return floats;
+  for (std::size_t i = 0; i < count; ++i)
+    nudged[i] = std::bit_cast<float>(Nudged(std::bit_cast<std::uint32_t>(nudged[i]), run, tensor, i));
+  return nudged;
 }
 
-// An output about most of which the error analysis says nothing, and what runs of the honest implementation say.
-struct Undecided {
-  std::size_t output;
-  double worst = 0;
-  Totals expected = {};
-  std::vector<Totals> honest = {};
-  void Add(const Expected& out, const std::vector<double>& run) {
-    UndecidedPart all;
-    for (std::size_t i = 0; i < run.size(); ++i) all.Add(out.value[i], out.scale[i], run[i]);
-    worst = std::max(worst, all.worst);
-    expected = all.expected;
-    honest.push_back(all.honest);
-  }
-};
+UndecidedPart Beside(const Expected& out, const std::vector<double>& run) {
+  UndecidedPart all;
+  for (std::size_t i = 0; i < run.size(); ++i) all.Add(out.value[i], out.scale[i], run[i]);
+  return all;
+}
 
 // Turns the scales of one output into budgets; `out.budget` holds the honest implementation's values.
 void SetBudgets(Expected& out, int threads) {
@@ -209,11 +200,10 @@ Result<std::vector<Expected>> Oracle::Run(const std::vector<const void*>& inputs
 }
 
 void Oracle::DecideOutputs(const std::vector<const void*>& inputs, std::vector<Expected>& outputs, int threads) const {
-  std::vector<Undecided> undecided;
+  std::map<std::size_t, HonestRuns> undecided;  // by output
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     if (!state_->real[o] || !IsUndecided(outputs[o])) continue;
-    undecided.push_back({.output = o});
-    undecided.back().Add(outputs[o], outputs[o].budget);
+    undecided[o].Add(Beside(outputs[o], outputs[o].budget));
   }
   if (undecided.empty()) return;
   // One run's errors say too little where rounding decides the size of what follows: other runs, from inputs that
@@ -233,12 +223,11 @@ void Oracle::DecideOutputs(const std::vector<const void*>& inputs, std::vector<E
       scale.push_back(scales.emplace_back(output.value.size()).data());
     }
     state_->honest.function(from.data(), value.data(), scale.data(), threads);
-    for (auto& one : undecided) one.Add(outputs[one.output], values[one.output]);
+    for (auto& [o, runs] : undecided) runs.Add(Beside(outputs[o], values[o]));
   }
-  for (const auto& one : undecided) {
-    Expected& out = outputs[one.output];
-    out.whole = WholeOf(one.expected, one.honest);
-    Decide(out, one.worst);
+  for (const auto& [o, runs] : undecided) {
+    outputs[o].whole = WholeOf(runs);
+    Decide(outputs[o], runs.worst);
   }
 }
 

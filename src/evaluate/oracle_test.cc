@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <string>
 
 #include "evaluate/compare.h"
 #include "graph/loop_nest.h"
@@ -377,14 +378,21 @@ TEST(OracleTest, WhereTheDefinitionsGiveANanNothingElseIsRight) {
   EXPECT_GT(expected[0].budget[1], 0);
 }
 
+// x / ((s + more) - r), where s and r are sums of `count` numbers each.
+Graph DividedByADifference(int count, int more) {
+  const std::string n = std::to_string(count);
+  return SmallGraph("fp32", "x f32 64, b f32 " + n + ", c f32 " + n, "y f32 64",
+                    R"([{"op": "sum", "args": {"self": "%b"}, "outputs": ["s"]},
+                        {"op": "sum", "args": {"self": "%c"}, "outputs": ["r"]},
+                        {"op": "add.Scalar", "args": {"self": "%s", "other": )" +
+                        std::to_string(more) + R"(}, "outputs": ["t"]},
+                        {"op": "sub.Tensor", "args": {"self": "%t", "other": "%r"}, "outputs": ["d"]},
+                        {"op": "div.Tensor", "args": {"self": "%x", "other": "%d"}, "outputs": ["y"]}])");
+}
+
 // (s + 1) - r with large and equal s and r: exact for these inputs, and far from it for their neighbours.
 TEST(OracleTest, WhereTheHonestErrorIsSmallByLuckNeighbouringInputsDecide) {
-  const Graph graph = SmallGraph("fp32", "x f32 64, b f32 8, c f32 8", "y f32 64",
-                                 R"([{"op": "sum", "args": {"self": "%b"}, "outputs": ["s"]},
-                                     {"op": "sum", "args": {"self": "%c"}, "outputs": ["r"]},
-                                     {"op": "add.Scalar", "args": {"self": "%s", "other": 1}, "outputs": ["t"]},
-                                     {"op": "sub.Tensor", "args": {"self": "%t", "other": "%r"}, "outputs": ["d"]},
-                                     {"op": "div.Tensor", "args": {"self": "%x", "other": "%d"}, "outputs": ["y"]}])");
+  const Graph graph = DividedByADifference(8, 1);
   const Floats x(64, 3), b(8, 1572864), c(8, 1572864);
   const auto expected = Reference(graph, {x.data(), b.data(), c.data()});
   ASSERT_EQ(expected.size(), 1u);
@@ -394,12 +402,7 @@ TEST(OracleTest, WhereTheHonestErrorIsSmallByLuckNeighbouringInputsDecide) {
 
 // The same with a spread of x, which the whole has then.
 TEST(OracleTest, WhatTheAnalysisSaysNothingAboutIsJudgedAsAWholeToo) {
-  const Graph graph = SmallGraph("fp32", "x f32 64, b f32 64, c f32 64", "y f32 64",
-                                 R"([{"op": "sum", "args": {"self": "%b"}, "outputs": ["s"]},
-                                     {"op": "sum", "args": {"self": "%c"}, "outputs": ["r"]},
-                                     {"op": "add.Scalar", "args": {"self": "%s", "other": 2}, "outputs": ["t"]},
-                                     {"op": "sub.Tensor", "args": {"self": "%t", "other": "%r"}, "outputs": ["d"]},
-                                     {"op": "div.Tensor", "args": {"self": "%x", "other": "%d"}, "outputs": ["y"]}])");
+  const Graph graph = DividedByADifference(64, 2);
   Floats x(64);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = i % 2 ? 1.f : -1.f;
   const Floats b(64, 196608), c(64, 196608);

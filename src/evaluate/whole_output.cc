@@ -20,15 +20,21 @@ bool SpreadsAs(const ExpectedWhole& expected, const Totals& got, double factor) 
 
 }  // namespace
 
-std::optional<ExpectedWhole> WholeOf(const Totals& expected, std::span<const Totals> honest) {
-  ExpectedWhole whole{.mean = expected.Mean(), .deviation = expected.Deviation()};
-  for (const Totals& run : honest) {
+void HonestRuns::Add(const UndecidedPart& run) {
+  worst = std::max(worst, run.worst);
+  expected = run.expected;
+  honest.push_back(run.honest);
+}
+
+std::optional<ExpectedWhole> WholeOf(const HonestRuns& runs) {
+  ExpectedWhole whole{.mean = runs.expected.Mean(), .deviation = runs.expected.Deviation()};
+  for (const Totals& run : runs.honest) {
     if (!(run.count >= kFewest) || !std::isfinite(run.RootError())) return std::nullopt;
     whole.error = std::max(whole.error, run.RootError());
   }
   if (!std::isfinite(whole.mean) || !std::isfinite(whole.deviation)) return std::nullopt;
   whole.spread_holds = whole.deviation > kLeastSpread * std::abs(whole.mean);
-  for (const Totals& run : honest) whole.spread_holds &= SpreadsAs(whole, run, kHonestSpread);
+  for (const Totals& run : runs.honest) whole.spread_holds &= SpreadsAs(whole, run, kHonestSpread);
   return whole;
 }
 

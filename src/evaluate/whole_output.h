@@ -4,8 +4,8 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
+#include <vector>
 
 #include "evaluate/element_check.h"
 
@@ -17,9 +17,16 @@ struct ExpectedWhole {
   bool spread_holds = false;       // all of these have about this mean and deviation, so a candidate has, too
 };
 
-// `expected`: of the expected values beside themselves; `honest`: of each run beside them. Nothing if these are no
-// numbers, or too few to say anything.
-std::optional<ExpectedWhole> WholeOf(const Totals& expected, std::span<const Totals> honest);
+// What runs of the honest implementation say of one output.
+struct HonestRuns {
+  double worst = 0;                 // largest error where the error analysis says nothing, relative to 1 + |value|
+  Totals expected = {};             // the expected values beside themselves
+  std::vector<Totals> honest = {};  // each run beside them
+  void Add(const UndecidedPart& run);
+};
+
+// Nothing if the runs' values are no numbers, or too few to say anything.
+std::optional<ExpectedWhole> WholeOf(const HonestRuns& runs);
 
 // Why what was got is not that, or nothing.
 std::optional<std::string> UnlikeWhole(const ExpectedWhole& expected, const Totals& got);
