@@ -143,6 +143,39 @@ std::int64_t Loops::Count(bool reduced) const {
   return count;
 }
 
+std::optional<std::size_t> AcrossDim(const std::vector<std::int64_t>& strides, const std::vector<std::int64_t>& extents,
+                                     const Shortest& shortest) {
+  const std::size_t last = extents.size() - 1;
+  if (extents[last] < shortest.inner || strides[last] == 0 || strides[last] == 1) return std::nullopt;
+  for (std::size_t d = last; d-- > 0;) {
+    if (strides[d] == 1 && extents[d] >= shortest.across) return d;
+  }
+  return std::nullopt;
+}
+
+bool ReadsAcross(const Kernel& kernel, const Shortest& shortest) {
+  std::vector<std::int64_t> extents;
+  std::vector<std::size_t> dims;
+  for (std::size_t d = 0; d < kernel.space.size(); ++d) {
+    if (kernel.space[d].extent == 1) continue;
+    extents.push_back(kernel.space[d].extent);
+    dims.push_back(d);
+  }
+  if (extents.empty()) return false;
+  return std::any_of(kernel.operands.begin(), kernel.operands.end(), [&](const KernelOperand& operand) {
+    std::vector<std::int64_t> strides;
+    for (const auto d : dims) strides.push_back(operand.strides[d]);
+    return AcrossDim(strides, extents, shortest).has_value();
+  });
+}
+
+std::string DenseAddress(const Kernel& kernel, const std::vector<std::string>& index) {
+  std::vector<std::int64_t> strides(index.size());
+  std::int64_t step = 1;
+  for (std::size_t d = index.size(); d-- > 0; step *= kernel.space[d].extent) strides[d] = step;
+  return Address(index, strides, 0);
+}
+
 std::string ElementText(const KernelProgram& program, const Kernel& kernel, const Writer& writer, int operand,
                         const std::vector<std::string>& index, const std::vector<std::int64_t>& strides,
                         std::int64_t offset) {

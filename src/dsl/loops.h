@@ -2,6 +2,7 @@
 // and the text of an element's address in it. What is left is what a person would loop over.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,9 +45,23 @@ class Loops {
   const Kernel* kernel_;
 };
 
+// Extents from which on dimensions are worth turning.
+struct Shortest {
+  std::int64_t inner = 1;   // the innermost of the result
+  std::int64_t across = 1;  // the one along which an operand lies side by side
+};
+// The dimension along which an operand with these strides lies side by side, if that is not the innermost one.
+std::optional<std::size_t> AcrossDim(const std::vector<std::int64_t>& strides, const std::vector<std::int64_t>& extents,
+                                     const Shortest& shortest);
+// Whether some operand of the kernel has such a dimension.
+bool ReadsAcross(const Kernel& kernel, const Shortest& shortest);
+
 // "i * 1024 + j", "0" if nothing is left.
 std::string Address(const std::vector<std::string>& index, const std::vector<std::int64_t>& strides,
                     std::int64_t offset);
+
+// The same of a dense tensor over the first dimensions of the kernel's space, as many as `index` has.
+std::string DenseAddress(const Kernel& kernel, const std::vector<std::string>& index);
 
 // "y[...]": an operand's element, cast to the type of the kernel's registers. `index` has a text a stride.
 std::string ElementText(const KernelProgram& program, const Kernel& kernel, const Writer& writer, int operand,

@@ -10,17 +10,7 @@
 namespace hone::dsl {
 namespace {
 
-constexpr std::int64_t kShortest = 16;  // a dimension shorter than a vector is not turned
-
-// The dimension along which the operand lies side by side, if that is not the innermost one.
-std::optional<std::size_t> Across(const std::vector<std::int64_t>& strides, const std::vector<std::int64_t>& extents) {
-  const std::size_t last = extents.size() - 1;
-  if (extents[last] < kShortest || strides[last] == 0 || strides[last] == 1) return std::nullopt;
-  for (std::size_t d = last; d-- > 0;) {
-    if (strides[d] == 1 && extents[d] >= kShortest) return d;
-  }
-  return std::nullopt;
-}
+constexpr Shortest kShortest{.inner = 16, .across = 16};  // a dimension shorter than a vector is not turned
 
 // A function that turns a square of `lanes` x `lanes` elements. Interleaving the first half of the rows with the second
 // moves one bit of an element's row number to its column number; as many times as there are bits, and it is turned.
@@ -64,22 +54,7 @@ void WriteTurn(Writer& writer, const std::string& name, const std::string& type,
 
 }  // namespace
 
-bool ReadsAcross(const Kernel& kernel) {
-  std::vector<std::int64_t> extents;
-  std::vector<std::size_t> dims;
-  for (std::size_t d = 0; d < kernel.space.size(); ++d) {
-    if (kernel.space[d].extent == 1) continue;
-    extents.push_back(kernel.space[d].extent);
-    dims.push_back(d);
-  }
-  if (extents.empty()) return false;
-  for (const auto& operand : kernel.operands) {
-    std::vector<std::int64_t> strides;
-    for (const auto d : dims) strides.push_back(operand.strides[d]);
-    if (Across(strides, extents)) return true;
-  }
-  return false;
-}
+bool ReadsAcross(const Kernel& kernel) { return hone::dsl::ReadsAcross(kernel, kShortest); }
 
 bool EmitTiledMap(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
   const std::int64_t edge = IntSetting(kernel, "tile");
@@ -94,7 +69,7 @@ bool EmitTiledMap(const KernelProgram& program, const Kernel& kernel, Writer& wr
   for (std::size_t o = 0; o < kernel.operands.size(); ++o) {
     std::vector<std::int64_t> strides;
     for (const auto& dim : loops.dims) strides.push_back(dim.strides[o]);
-    const auto along = Across(strides, extents);
+    const auto along = AcrossDim(strides, extents, kShortest);
     const DType dtype = program.buffers[static_cast<std::size_t>(kernel.operands[o].buffer)].dtype;
     const std::string cpp_type(CppName(dtype));
     if (!along || (across && *across != *along) || cpp_type != writer.real() || (!type.empty() && type != cpp_type))

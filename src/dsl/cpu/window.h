@@ -15,6 +15,7 @@ namespace hone::dsl {
 // One dimension of a window: output o reads the input at o * stride + k * dilation - padding for 0 <= k < window.
 struct WindowDim {
   std::int64_t in = 1, out = 1, window = 1, stride = 1, dilation = 1, padding = 0;
+  std::int64_t Reach() const { return (window - 1) * dilation + 1; }  // places of the input from its first to its last
 };
 
 // One dimension of a loop in which the input moves on by a fixed step: position m writes the output at out_start + m *

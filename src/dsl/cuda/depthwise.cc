@@ -27,7 +27,6 @@ constexpr std::int64_t kManyTaps = 25;           // beyond, weights take most re
 
 constexpr std::size_t kZ = 0, kY = 1, kX = 2;
 
-std::int64_t Reach(const WindowDim& dim) { return (dim.window - 1) * dim.dilation + 1; }
 std::int64_t Up(std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; }
 std::int64_t Over(std::int64_t value, std::int64_t step) { return (value + step - 1) / step; }
 
@@ -85,7 +84,7 @@ Cut::Cut(const Kernel& kernel, const Convolution& conv, std::int64_t rows_wanted
   const WindowDim &z = conv.dims[kZ], &y = conv.dims[kY], &x = conv.dims[kX];
   const std::int64_t real = kernel.compute == DType::kF64 ? 8 : 4, taps = conv.Taps();
   element = real;
-  while (across > 1 && (x.out % across != 0 || (across - 1) * x.stride + Reach(x) > kMostRead)) across /= 2;
+  while (across > 1 && (x.out % across != 0 || (across - 1) * x.stride + x.Reach() > kMostRead)) across /= 2;
   while (pack > 1 && x.in % pack != 0) pack /= 2;
   if (const int plain = PlainInput(kernel); plain >= 0) {
     const auto bytes = static_cast<std::int64_t>(Bytes(kernel.operand_types[static_cast<std::size_t>(plain)]));
@@ -106,8 +105,8 @@ Cut::Cut(const Kernel& kernel, const Convolution& conv, std::int64_t rows_wanted
   const auto measure = [&](std::int64_t outputs) {
     strip = outputs;
     shift = (pack - x.padding % pack) % pack;
-    pitch = Up(shift + (outputs - 1) * x.stride + Reach(x), std::max(pack, across));
-    lines = (rows - 1) * y.stride + Reach(y);
+    pitch = Up(shift + (outputs - 1) * x.stride + x.Reach(), std::max(pack, across));
+    lines = (rows - 1) * y.stride + y.Reach();
     tile = Up(z.window * lines * pitch, std::max<std::int64_t>(16 / element, pack));
     return tile * element + weights <= kSharedBytes;
   };
@@ -165,7 +164,7 @@ class DepthwiseWriter {
         index_(kernel.space.size(), "0") {
     held_type_ = cut_.copied ? DeviceType(kernel.operand_types[static_cast<std::size_t>(PlainInput(kernel))]) : type_;
     lead_ = cut_.shift % cut_.across;
-    read_ = cut_.across == 1 ? x().window : Up(lead_ + (cut_.across - 1) * x().stride + Reach(x()), cut_.across);
+    read_ = cut_.across == 1 ? x().window : Up(lead_ + (cut_.across - 1) * x().stride + x().Reach(), cut_.across);
   }
 
   void Write() {
@@ -280,7 +279,7 @@ class DepthwiseWriter {
       out_.Line(fmt::format("const int {} = {} / {};", line, pack, packs));
     }
     if (at_.Has(kZ)) {
-      const bool leaves = z().padding > 0 || (z().out - 1) * z().stride + Reach(z()) > z().in;
+      const bool leaves = z().padding > 0 || (z().out - 1) * z().stride + z().Reach() > z().in;
       const std::string tap = z().window == 1 ? "0" : fmt::format("{} / {}", line, cut_.lines);
       PutIn(kZ, Inside("z", Plus(Times(plane_, z().stride) + " + " + Times(tap, z().dilation), -z().padding), z(),
                        leaves, inside));
@@ -470,7 +469,7 @@ class DepthwiseWriter {
     out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", row, cut_.lines));
     const std::string read = ReadLine(from, plane.empty() ? row : fmt::format("{} * {} + {}", plane, cut_.lines, row));
     // The outputs whose windows may be open here.
-    const std::int64_t open = (Reach(y()) - 1) / y().stride + 1;
+    const std::int64_t open = (y().Reach() - 1) / y().stride + 1;
     out_.Unroll();
     out_.Open(fmt::format("for (int {0} = {1}; {0} >= 0; --{0})", back, open - 1));
     out_.Line(fmt::format("const int {} = {} - {};", d, y().stride == 1 ? row : fmt::format("{} / {}", row, y().stride),
@@ -485,7 +484,7 @@ class DepthwiseWriter {
            plane.empty() ? Times(line, x().window)
                          : fmt::format("({} * {} + {}) * {}", plane, y().window, line, x().window));
     if (plane.empty()) {
-      out_.Open(fmt::format("if ({} == {})", step, Reach(y()) - 1));
+      out_.Open(fmt::format("if ({} == {})", step, y().Reach() - 1));
       Store(sums, d);
       out_.Close();
     }
@@ -579,11 +578,7 @@ class DepthwiseWriter {
     if (!condition.empty()) out_.Close();
   }
   std::string TargetPlace() const {
-    const std::size_t rank = 2 + at_.spatial;
-    std::vector<std::int64_t> strides(rank);
-    std::int64_t step = 1;
-    for (std::size_t d = rank; d-- > 0; step *= kernel_.space[d].extent) strides[d] = step;
-    return Address({index_.begin(), index_.begin() + static_cast<std::ptrdiff_t>(rank)}, strides, 0);
+    return DenseAddress(kernel_, {index_.begin(), index_.begin() + static_cast<std::ptrdiff_t>(2 + at_.spatial)});
   }
 
   const KernelProgram& program_;
@@ -631,7 +626,7 @@ std::vector<Setting> DepthwiseRowsValues(const Kernel& kernel) {
   std::array<std::int64_t, 3> wanted = {16, 32, 8};
   if (conv.Taps() > kManyTaps && conv.Taps() <= kMostHeld) {
     wanted = {32, 16, 8};
-  } else if (conv.Taps() <= 9 && Reach(y) <= 4 && conv.dims[kX].out > kNarrowImage) {
+  } else if (conv.Taps() <= 9 && y.Reach() <= 4 && conv.dims[kX].out > kNarrowImage) {
     wanted = {8, 16, 4};
   }
   std::vector<Setting> values;

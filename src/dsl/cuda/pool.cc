@@ -28,8 +28,7 @@ WindowDim DownOf(const Pooling& pool) {
   }
   return {};
 }
-std::int64_t Reach(const WindowDim& dim) { return (dim.window - 1) * dim.dilation + 1; }
-std::int64_t RowsFor(const WindowDim& dim, std::int64_t down) { return (down - 1) * dim.stride + Reach(dim); }
+std::int64_t RowsFor(const WindowDim& dim, std::int64_t down) { return (down - 1) * dim.stride + dim.Reach(); }
 
 std::vector<Setting> DownValues(const Kernel& kernel, const Limits&) {
   const WindowDim dim = DownOf(Pooling(kernel));
@@ -37,7 +36,7 @@ std::vector<Setting> DownValues(const Kernel& kernel, const Limits&) {
   // More outputs of a thread save fewer loads the further apart their windows are. Measured on an H200, 2026-11-21.
   const bool apart = dim.stride > 1 && dim.dilation == 1;
   for (const std::int64_t down : {apart ? 2 : 4, apart ? 4 : 2}) {
-    if (Reach(dim) > dim.stride && down <= dim.out && RowsFor(dim, down) <= kMostRows) values.push_back(Whole(down));
+    if (dim.Reach() > dim.stride && down <= dim.out && RowsFor(dim, down) <= kMostRows) values.push_back(Whole(down));
   }
   values.push_back(Whole(1));
   return values;
@@ -145,7 +144,7 @@ class PoolWriterCuda {
     const std::int64_t element = value_type_ == "float" ? (pool_.arg ? 8 : 4) : pool_.arg ? 16 : 8;
     shift_ = (pack_ - x_.padding % pack_) % pack_;
     const auto columns_for = [&](std::int64_t outputs) {
-      return (shift_ + (outputs - 1) * x_.stride + Reach(x_) + pack_ - 1) / pack_ * pack_;
+      return (shift_ + (outputs - 1) * x_.stride + x_.Reach() + pack_ - 1) / pack_ * pack_;
     };
     strip_ = x_.out;
     shared_ = windowed;
@@ -156,8 +155,8 @@ class PoolWriterCuda {
     } else {
       if (columns_for(strip_) > kMostColumns) {
         // Whole packs from strip to strip.
-        const std::int64_t wanted = std::max(kStripColumns, 4 * Reach(x_));
-        strip_ = std::max<std::int64_t>((wanted - shift_ - Reach(x_)) / x_.stride + 1, pack_) / pack_ * pack_;
+        const std::int64_t wanted = std::max(kStripColumns, 4 * x_.Reach());
+        strip_ = std::max<std::int64_t>((wanted - shift_ - x_.Reach()) / x_.stride + 1, pack_) / pack_ * pack_;
         strip_ = std::min(strip_, x_.out);
       }
       columns_ = columns_for(strip_);
@@ -214,7 +213,7 @@ class PoolWriterCuda {
 
   // Whether some place of these outputs' windows is outside.
   static bool Leaves(const WindowDim& dim, std::int64_t outputs) {
-    return dim.padding > 0 || (outputs - 1) * dim.stride - dim.padding + Reach(dim) > dim.in;
+    return dim.padding > 0 || (outputs - 1) * dim.stride - dim.padding + dim.Reach() > dim.in;
   }
 
   // --- Columns.
@@ -541,10 +540,7 @@ class PoolWriterCuda {
   }
 
   std::string TargetPlace() const {
-    std::vector<std::int64_t> strides(pool_.rank);
-    std::int64_t step = 1;
-    for (std::size_t d = pool_.rank; d-- > 0; step *= kernel_.space[d].extent) strides[d] = step;
-    return Address({index_.begin(), index_.begin() + static_cast<std::ptrdiff_t>(pool_.rank)}, strides, 0);
+    return DenseAddress(kernel_, {index_.begin(), index_.begin() + static_cast<std::ptrdiff_t>(pool_.rank)});
   }
 
   // How many elements a mean is of.
@@ -556,7 +552,7 @@ class PoolWriterCuda {
       // Beyond the input, and beyond as much padding behind it as in front.
       const std::int64_t from = pool_.inside == 2 ? -dim.padding : 0,
                          to = pool_.inside == 2 ? dim.in + dim.padding : dim.in;
-      const std::int64_t end = (dim.out - 1) * dim.stride - dim.padding + Reach(dim);
+      const std::int64_t end = (dim.out - 1) * dim.stride - dim.padding + dim.Reach();
       if (pool_.inside == 0 || (-dim.padding >= from && end <= to)) {
         constant *= dim.window;
         continue;

@@ -13,8 +13,8 @@
 namespace hone::dsl {
 namespace {
 
-constexpr std::int64_t kSharedBytes = 48 << 10;  // that every block may have
-constexpr std::int64_t kFewNeighbours = 8;       // side by side: fewer are not worth a square
+constexpr std::int64_t kSharedBytes = 48 << 10;         // that every block may have
+constexpr Shortest kShortest{.inner = 2, .across = 8};  // fewer side by side are not worth a square
 constexpr std::int64_t kWarp = 32;
 constexpr double kLongChain = 60;  // operations: written out once, not once an element of a thread
 
@@ -24,26 +24,6 @@ std::set<int> OperandsOf(const Kernel& kernel) {
     if (node.kind == Expr::Kind::kLoad && node.buffer >= 0) used.insert(node.buffer);
   });
   return used;
-}
-
-// The dimension along which an operand's elements lie side by side where the result's do not; -1 if they lie as the
-// result does, or stay the same along its innermost dimension. `extents` may end before the strides do.
-int AcrossOf(const std::vector<std::int64_t>& strides, const std::vector<std::int64_t>& extents) {
-  if (extents.empty()) return -1;
-  const std::size_t inner = extents.size() - 1;
-  if (strides[inner] == 0 || strides[inner] == 1 || extents[inner] == 1) return -1;
-  for (std::size_t d = 0; d < inner; ++d) {
-    if (strides[d] == 1 && extents[d] >= kFewNeighbours) return static_cast<int>(d);
-  }
-  return -1;
-}
-
-bool IsTurned(const Kernel& kernel) {
-  std::vector<std::int64_t> extents;
-  for (const auto& index : kernel.space) extents.push_back(index.extent);
-  while (!extents.empty() && extents.back() == 1) extents.pop_back();
-  return std::any_of(kernel.operands.begin(), kernel.operands.end(),
-                     [&](const KernelOperand& operand) { return AcrossOf(operand.strides, extents) >= 0; });
 }
 
 class TurnedMap {
@@ -85,13 +65,13 @@ class TurnedMap {
   bool FindTurned() {
     std::vector<std::int64_t> extents;
     for (const auto& dim : loops_.dims) extents.push_back(dim.extent);
-    std::map<int, std::vector<int>> by_dim;
+    std::map<std::size_t, std::vector<int>> by_dim;
     for (const int operand : OperandsOf(kernel_)) {
-      if (const int dim = AcrossOf(Strides(operand), extents); dim >= 0) by_dim[dim].push_back(operand);
+      if (const auto dim = AcrossDim(Strides(operand), extents, kShortest)) by_dim[*dim].push_back(operand);
     }
     for (auto& [dim, operands] : by_dim) {
       if (operands.size() <= turned_.size()) continue;
-      across_ = static_cast<std::size_t>(dim);
+      across_ = dim;
       turned_ = operands;
     }
     return !turned_.empty();
@@ -226,14 +206,14 @@ class TurnedMap {
 }  // namespace
 
 std::vector<Setting> TurnedTileValues(const Kernel& kernel, const Limits&) {
-  if (!IsTurned(kernel)) return {Whole(0)};
+  if (!ReadsAcross(kernel, kShortest)) return {Whole(0)};
   return {Whole(64), Whole(32), Whole(0)};
 }
 std::optional<std::string> CheckTurnedTile(const Kernel& kernel, const Setting& value) {
   const auto* edge = std::get_if<std::int64_t>(&value.value);
   if (edge && *edge == 0) return std::nullopt;
   if (!edge || (*edge != 16 && *edge != 32 && *edge != 64 && *edge != 128)) return "it is 0, 16, 32, 64 or 128; try 64";
-  if (!IsTurned(kernel)) return "nothing is read across here; try 0";
+  if (!ReadsAcross(kernel, kShortest)) return "nothing is read across here; try 0";
   return std::nullopt;
 }
 
