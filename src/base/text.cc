@@ -31,4 +31,10 @@ std::string DidYouMean(std::string_view word, std::span<const std::string_view> 
   return fmt::format("; did you mean '{}'?", *nearest);
 }
 
+int CountOf(std::string_view text, std::string_view word) {
+  int count = 0;
+  for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + word.size())) ++count;
+  return count;
+}
+
 }  // namespace hone

@@ -1,4 +1,4 @@
-// Words that people type and mistype. No state; safe from any thread.
+// Texts: words that people type and mistype, and words in sources. No state; safe from any thread.
 #pragma once
 
 #include <span>
@@ -13,5 +13,8 @@ std::size_t EditDistance(std::string_view a, std::string_view b);
 // The end of an error message about an unknown word: "; did you mean 'softmax'?", or "" when nothing known is near
 // enough (a third of the word's letters, at least 1).
 std::string DidYouMean(std::string_view word, std::span<const std::string_view> known);
+
+// How often `word`, which is not empty, stands in the text.
+int CountOf(std::string_view text, std::string_view word);
 
 }  // namespace hone

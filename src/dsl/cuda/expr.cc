@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -57,38 +56,14 @@ bool Shares(const ExprNode& fold) {
          fold.over.back().extent >= kWarp;
 }
 
-// Between which numbers a whole number that hangs on indices alone lies; nothing if it is no such, or too large to be
-// computed as an int.
-struct Span {
-  std::int64_t low = 0, high = 0;
-};
-std::optional<Span> SpanOf(const Expr& expr) {
+// Whether a whole number that hangs on indices alone can be computed as an int, with all that it is made of.
+bool FitsInt(const Expr& expr) {
   constexpr std::int64_t kMost = std::int64_t{1} << 30;
-  const auto fits = [](std::int64_t low, std::int64_t high) -> std::optional<Span> {
-    if (low < -kMost || high > kMost) return std::nullopt;
-    return Span{low, high};
-  };
-  if (expr->type != ScalarType::kInt) return std::nullopt;
-  if (expr->kind == Kind::kConst) return fits(expr->whole, expr->whole);
-  if (expr->kind == Kind::kIndex) return fits(0, expr->index.extent - 1);
-  if (expr->kind != Kind::kBinary) return std::nullopt;
-  const auto a = SpanOf(expr->operands[0]), b = SpanOf(expr->operands[1]);
-  if (!a || !b) return std::nullopt;
-  switch (expr->binary) {
-    case BinaryOp::kAdd: return fits(a->low + b->low, a->high + b->high);
-    case BinaryOp::kSub: return fits(a->low - b->high, a->high - b->low);
-    case BinaryOp::kMul: {
-      const auto [low, high] = std::minmax({a->low * b->low, a->low * b->high, a->high * b->low, a->high * b->high});
-      return fits(low, high);
-    }
-    case BinaryOp::kFloorDiv:
-      if (b->low < 1) return std::nullopt;
-      return fits(std::min<std::int64_t>(a->low, 0), std::max<std::int64_t>(a->high, 0));
-    case BinaryOp::kFloorMod:
-      if (b->low < 1) return std::nullopt;
-      return fits(0, b->high - 1);
-    default: return std::nullopt;
-  }
+  if (expr->type != ScalarType::kInt) return false;
+  if (expr->kind != Kind::kConst && expr->kind != Kind::kIndex && expr->kind != Kind::kBinary) return false;
+  const auto range = RangeOf(expr);
+  return range && range->low >= -kMost && range->high <= kMost &&
+         std::all_of(expr->operands.begin(), expr->operands.end(), FitsInt);
 }
 
 }  // namespace
@@ -141,7 +116,7 @@ std::string DeviceExpr::Compose(const Expr& expr) {
     const std::string a = text(0), b = text(1);
     return fmt::format("{} {} {}", Atom(a), op, Atom(b));
   };
-  const auto small = [&] { return SpanOf(expr->operands[0]) && SpanOf(expr->operands[1]); };
+  const auto small = [&] { return FitsInt(expr->operands[0]) && FitsInt(expr->operands[1]); };
   // Where an element stands is compared as what an address is made of: 64 bits cost several instructions.
   const auto compare = [&](std::string_view op) {
     const bool before = std::exchange(in_address_, in_address_ || small());

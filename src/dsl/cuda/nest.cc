@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <set>
 
 #include "dsl/cuda/expr.h"
 #include "dsl/cuda/knobs.h"

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "base/text.h"
 #include "candidate/plan.h"
 #include "dsl/lower.h"
 
@@ -21,12 +22,7 @@ Plan PlanOf(const std::string& statements) {
   return program ? EmitCuda(*program) : Plan{};
 }
 
-std::size_t Kernels(const Plan& plan) {
-  std::size_t count = 0;
-  const std::string& text = plan.sources.at(0).text;
-  for (auto at = text.find("__global__"); at != std::string::npos; at = text.find("__global__", at + 1)) ++count;
-  return count;
-}
+int Kernels(const Plan& plan) { return CountOf(plan.sources.at(0).text, "__global__"); }
 
 std::string Buffer(const LaunchStep& launch, std::size_t argument) {
   return std::get<BufferArgument>(launch.arguments.at(argument)).name;
@@ -34,7 +30,7 @@ std::string Buffer(const LaunchStep& launch, std::size_t argument) {
 
 TEST(DeviceWriterTest, LayersOfTheSameTextAreOneKernelWithBuffersOfTheirOwn) {
   const Plan plan = PlanOf("y = softmax(x * 2) over [1]\nz = softmax(v * 2) over [1]\n");
-  EXPECT_EQ(Kernels(plan), 1u);
+  EXPECT_EQ(Kernels(plan), 1);
   ASSERT_EQ(plan.steps.size(), 2u);
   const auto &first = std::get<LaunchStep>(plan.steps[0]), &second = std::get<LaunchStep>(plan.steps[1]);
   EXPECT_EQ(first.kernel, second.kernel);
@@ -45,14 +41,14 @@ TEST(DeviceWriterTest, LayersOfTheSameTextAreOneKernelWithBuffersOfTheirOwn) {
 }
 
 TEST(DeviceWriterTest, AnotherConstantOrAnotherFunctionIsAnotherKernel) {
-  EXPECT_EQ(Kernels(PlanOf("y = softmax(x * 2) over [1]\nz = softmax(v * 3) over [1]\n")), 2u);
-  EXPECT_EQ(Kernels(PlanOf("y = map(tanh(x))\nz = map(exp(v))\n")), 2u);
+  EXPECT_EQ(Kernels(PlanOf("y = softmax(x * 2) over [1]\nz = softmax(v * 3) over [1]\n")), 2);
+  EXPECT_EQ(Kernels(PlanOf("y = map(tanh(x))\nz = map(exp(v))\n")), 2);
 }
 
 TEST(DeviceWriterTest, TheOrderInWhichAKernelReadsCounts) {
-  EXPECT_EQ(Kernels(PlanOf("y = map(x - v)\nz = map(v - x)\n")), 1u);  // the same, with the other buffer first
-  EXPECT_EQ(Kernels(PlanOf("y = map(x - v)\nz = map(x - y)\n")), 1u);
-  EXPECT_EQ(Kernels(PlanOf("y = map(x - v)\nz = map(x - x)\n")), 2u);
+  EXPECT_EQ(Kernels(PlanOf("y = map(x - v)\nz = map(v - x)\n")), 1);  // the same, with the other buffer first
+  EXPECT_EQ(Kernels(PlanOf("y = map(x - v)\nz = map(x - y)\n")), 1);
+  EXPECT_EQ(Kernels(PlanOf("y = map(x - v)\nz = map(x - x)\n")), 2);
 }
 
 }  // namespace

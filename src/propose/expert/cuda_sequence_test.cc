@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "base/text.h"
 #include "propose/expert/testing/device_program.h"
 
 namespace hone {
@@ -59,10 +60,7 @@ TEST_F(CudaSequenceTest, BlocksThatShareAStepMeetWhereTheyReadEachOther) {
   EXPECT_EQ(launch.grid[0], 13);  // 3 x 66 sums, 16 warps a block
   EXPECT_EQ(launch.together, 13);
   // After the sums and at the end of the step; c is read by the thread that wrote it.
-  const std::string& text = built.plan.sources[0].text;
-  std::size_t meetings = 0;
-  for (auto at = text.find("MeetAll("); at != std::string::npos; at = text.find("MeetAll(", at + 1)) ++meetings;
-  EXPECT_EQ(meetings, 3u);  // and where it is defined
+  EXPECT_EQ(CountOf(built.plan.sources[0].text, "MeetAll("), 3);  // and where it is defined
   const auto wrong =
       Lowered("input x: f32[4, 9]\noutput y: f32[4, 9]\ny = nest [i < 4, j < 9] (x[i, j] * 2) with {spread: yes}");
   ASSERT_TRUE(std::holds_alternative<dsl::Complaint>(wrong));

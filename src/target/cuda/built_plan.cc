@@ -36,12 +36,6 @@ std::int64_t ArgumentBytes(const PlanArgument& argument) {
   return 0;
 }
 
-int Count(std::string_view text, std::string_view word) {
-  int count = 0;
-  for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + word.size())) ++count;
-  return count;
-}
-
 std::int64_t Product(const std::array<std::int64_t, 3>& extents) { return extents[0] * extents[1] * extents[2]; }
 
 class Builder {
@@ -79,7 +73,7 @@ class Builder {
       const PlanSource& source = plan_.sources[s];
       CubinRequest request{
           .source = source.text, .name = source.name, .arch = plan_.arch, .instances = {}, .flags = source.flags};
-      if (Count(source.text, "__global__") >= kManyKernels) request.flags.emplace_back("--split-compile=0");
+      if (CountOf(source.text, "__global__") >= kManyKernels) request.flags.emplace_back("--split-compile=0");
       EachLaunch([&](const LaunchStep& launch) {
         if (launch.source != s || launch.kernel.find('<') == std::string::npos) return;
         if (std::find(request.instances.begin(), request.instances.end(), launch.kernel) == request.instances.end())
