@@ -1,4 +1,4 @@
-// The device's logarithm, run on the host: its text is plain arithmetic.
+// The device's logarithm, run on the host: its text is plain arithmetic, but for what is not a normal positive number.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -20,9 +20,9 @@ namespace {
 constexpr const char* kShims = R"(#include <bit>
 #include <cmath>
 #define __device__
-#define __noinline__
 static int __float_as_int(float x) { return std::bit_cast<int>(x); }
 static float __int_as_float(int x) { return std::bit_cast<float>(x); }
+static float Log2Unit(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? -INFINITY : std::log2(x); }
 )";
 
 class LogTest : public testing::Test {
@@ -33,10 +33,9 @@ class LogTest : public testing::Test {
     ASSERT_TRUE(std::holds_alternative<KernelProgram>(lowered)) << ToString(std::get<Complaint>(lowered));
     const Plan plan = EmitCuda(std::get<KernelProgram>(lowered));
     const std::string& text = plan.sources.at(0).text;
-    const auto begin = text.find("__device__ __noinline__ float LogOdd"), end = text.find("}  // namespace");
+    const auto begin = text.find("__device__ float Log(float x)"), end = text.find("}  // namespace");
     ASSERT_NE(begin, std::string::npos) << text;
-    // What else the head holds comes before or after; the two functions stand together.
-    const auto last = text.find("\n}\n", text.find("float Log(float x)")) + 3;
+    const auto last = text.find("\n}\n", begin) + 3;
     ASSERT_LT(last, end);
     const auto folder = TempDirectory::Create("log");
     ASSERT_TRUE(folder);
@@ -74,7 +73,7 @@ TEST_F(LogTest, EveryNormalNumberHasItsLogarithmWithinOneAndAThirdUnits) {
   EXPECT_EQ(log_(1.0f), 0);
 }
 
-TEST_F(LogTest, WhatIsNotNormalAndPositiveGoesTheLongWay) {
+TEST_F(LogTest, WhatIsNotNormalAndPositiveIsTheUnits) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   EXPECT_EQ(log_(0.0f), -kInfinity);
   EXPECT_EQ(log_(-0.0f), -kInfinity);
