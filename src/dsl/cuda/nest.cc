@@ -61,10 +61,18 @@ std::optional<std::string> CheckResults(const Kernel& kernel, const Setting& val
   return std::nullopt;
 }
 
+// Sequences of a batch from which on a block each is faster than all blocks for each step: measured with 256 hidden
+// elements, 10 take half of the time spread, 64 nearly twice.
+constexpr std::int64_t kManyLanes = 32;
+
 std::vector<Setting> SpreadValues(const Kernel& kernel, const Limits&) {
-  if (kernel.attributes.contains("sequence") && DeviceExpr::HasSumsToShare(kernel.epilogue))
-    return {Word("no"), Word("yes")};
-  return {Word("no")};
+  if (!kernel.attributes.contains("sequence") || !DeviceExpr::HasSumsToShare(kernel.epilogue)) return {Word("no")};
+  const auto along = static_cast<std::size_t>(kernel.attributes.at("along")[0]);
+  std::int64_t lanes = 1;
+  for (std::size_t d = 0; d + 1 < kernel.space.size(); ++d) {
+    if (d != along) lanes *= kernel.space[d].extent;
+  }
+  return lanes < kManyLanes ? std::vector{Word("yes"), Word("no")} : std::vector{Word("no"), Word("yes")};
 }
 std::optional<std::string> CheckSpread(const Kernel& kernel, const Setting& value) {
   if (auto why = CheckWord(value, {"no", "yes"})) return why;

@@ -15,23 +15,24 @@ namespace {
 constexpr std::string_view kPrograms[] = {
     "input x: f32[4, 2, 70]\ninput h: f32[2, 70]\nparam w: f32[70, 70]\noutput y: f32[4, 2, 70]\n"
     "g = nest [i < 4, j < 2, k < 70] (x[i, j, k] + sum [l < 70] (select(i == 0, h[j, l], y[i - 1, j, l]) * w[k, l])) "
-    "by {along: 0, reversed: 0, sequence: 0}\n"
+    "by {along: 0, reversed: 0, sequence: 0} with {spread: no}\n"
     "y = nest [i < 4, j < 2, k < 70] (tanh(g[i, j, k] * 0.01)) by {along: 0, reversed: 0, sequence: 0}",
     "input x: f32[3, 1, 640]\ninput h: f32[1, 640]\nparam w: f32[640, 640]\noutput y: f32[3, 1, 640]\n"
     "g = nest [i < 3, j < 1, k < 640] (x[i, j, k] + sum [l < 640] (select(i == 2, h[j, l], y[i + 1, j, l]) * w[k, l])) "
-    "by {along: 0, reversed: 1, sequence: 0}\n"
+    "by {along: 0, reversed: 1, sequence: 0} with {spread: no}\n"
     "y = nest [i < 3, j < 1, k < 640] (tanh(g[i, j, k] * 0.001)) by {along: 0, reversed: 1, sequence: 0}",
     "input x: f32[5, 3, 9]\ninput h: f32[3, 9]\nparam w: f32[9, 9]\noutput y: f32[5, 3, 9]\n"
     "g = nest [i < 5, j < 3, k < 9] (x[i, j, k] + sum [l < 9] (select(i == 0, h[j, l], y[i - 1, j, l]) * w[k, l])) "
-    "by {along: 0, reversed: 0, sequence: 0}\n"
+    "by {along: 0, reversed: 0, sequence: 0} with {spread: no}\n"
     "y = nest [i < 5, j < 3, k < 9] (tanh(g[i, j, k])) by {along: 0, reversed: 0, sequence: 0}",
     "input x: f32[6, 3, 66]\ninput h: f32[3, 33]\nparam w: f32[66, 33]\noutput y: f32[6, 3, 33]\n"
     "g = nest [i < 6, j < 3, k < 66] (x[i, j, k] + sum [l < 33] (select(i == 0, h[j, l], y[i - 1, j, l]) * w[k, l])) "
-    "by {along: 0, reversed: 0, sequence: 0} with {spread: yes}\n"
+    "by {along: 0, reversed: 0, sequence: 0}\n"
     "c = nest [i < 6, j < 3, k < 33] (tanh(g[i, j, k + 33] * 0.1)) by {along: 0, reversed: 0, sequence: 0}\n"
     "y = nest [i < 6, j < 3, k < 33] (tanh(g[i, j, k] * 0.1) * c[i, j, k]) by {along: 0, reversed: 0, sequence: 0}",
 };
 
+using dsl::KernelProgram;
 using CudaSequenceTest = testing::CudaProgramTest;
 using SequenceOnDeviceTest = testing::ProgramOnDeviceTest;
 
@@ -47,6 +48,20 @@ TEST_F(CudaSequenceTest, AWarpReadsARowOfWeights) {
     EXPECT_EQ(built.launches[0].spill_load_bytes, 0);
     EXPECT_EQ(std::get<LaunchStep>(built.plan.steps[0]).block[0], n < 2 ? 1024 : 512);
   }
+}
+
+TEST_F(CudaSequenceTest, AllBlocksShareTheStepsOfASmallBatch) {
+  const auto spread = [](int batch) {
+    const auto lowered = Lowered(
+        fmt::format("input x: f32[4, {0}, 70]\ninput h: f32[{0}, 70]\nparam w: f32[70, 70]\noutput y: f32[4, {0}, 70]\n"
+                    "y = nest [i < 4, j < {0}, k < 70] "
+                    "(x[i, j, k] + sum [l < 70] (select(i == 0, h[j, l], y[i - 1, j, l]) * w[k, l])) "
+                    "by {{along: 0, reversed: 0, sequence: 0}}",
+                    batch));
+    return std::get<std::string>(std::get<KernelProgram>(lowered).kernels.at(0).settings.at("spread").value);
+  };
+  EXPECT_EQ(spread(10), "yes");
+  EXPECT_EQ(spread(64), "no");
 }
 
 TEST_F(CudaSequenceTest, BlocksThatShareAStepMeetWhereTheyReadEachOther) {
