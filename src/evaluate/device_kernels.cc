@@ -186,12 +186,9 @@ Result<void> DeviceKernels::Decide(DeviceExpected& expected, cuda::Address hones
 }
 
 Result<void> DeviceKernels::Settle(DeviceExpected& expected, cuda::Address honest, std::int64_t count) {
-  const std::int64_t blocks = Blocks(count);
-  HONE_TRY(Launch("Settle", blocks, kThreads, expected.value.address(), expected.scale.address(), honest, count,
-                  results_.address()));
-  std::vector<double> ratios(static_cast<std::size_t>(blocks));
-  HONE_TRY(FromDevice(context_.CopyOut(ratios.data(), results_.address(), 8 * blocks)));
-  expected.honest_ratio = *std::max_element(ratios.begin(), ratios.end());
+  expected.honest_ratio =
+      HONE_TRY(Merge<HonestPart>("Settle", count, expected.value.address(), expected.scale.address(), honest, count))
+          .ratio;
   expected.factor = kBudgetFactor * std::max(1.0, expected.honest_ratio);
   return {};
 }

@@ -129,4 +129,27 @@ inline UndecidedPart Merged(UndecidedPart a, const UndecidedPart& b) {
   return a;
 }
 
+// How far off an honest run is, and what it teaches about scales.
+struct HonestPart {
+  double ratio = 0;  // the largest error, in scales
+  void Add(double value, double run, double& scale) {
+    if (std::isnan(value)) {
+      // Of a NaN's error nothing can be said, but where both have one it is what the definitions say.
+      if (std::isnan(run)) scale = 0;
+      return;
+    }
+    const double error = std::abs(run - value);
+    if (!std::isfinite(run) && std::isfinite(value)) {
+      scale = std::numeric_limits<double>::infinity();  // an honest implementation overflows here
+    } else if (std::isfinite(error) && std::isfinite(scale) && scale > 0) {
+      ratio = std::max(ratio, (error - kTinyError) / scale);
+    }
+  }
+};
+
+inline HonestPart Merged(HonestPart a, const HonestPart& b) {
+  a.ratio = std::max(a.ratio, b.ratio);
+  return a;
+}
+
 }  // namespace hone

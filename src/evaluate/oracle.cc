@@ -151,27 +151,15 @@ UndecidedPart Beside(const Expected& out, const std::vector<double>& run) {
 
 // Turns the scales of one output into budgets; `out.budget` holds the honest implementation's values.
 void SetBudgets(Expected& out, int threads) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  std::vector<double> ratios(static_cast<std::size_t>(std::max(threads, 1)));
+  std::vector<HonestPart> parts(static_cast<std::size_t>(std::max(threads, 1)));
   InParts(out.value.size(), threads, [&](int part, std::size_t begin, std::size_t end) {
-    double ratio = 0;
-    for (std::size_t i = begin; i < end; ++i) {
-      const double honest = out.budget[i];
-      if (std::isnan(out.value[i])) {
-        // Of a NaN's error nothing can be said, but where both have one it is what the definitions say.
-        if (std::isnan(honest)) out.scale[i] = 0;
-        continue;
-      }
-      const double error = std::abs(honest - out.value[i]);
-      if (!std::isfinite(honest) && std::isfinite(out.value[i])) {
-        out.scale[i] = kInfinity;  // an honest implementation overflows here
-      } else if (std::isfinite(error) && std::isfinite(out.scale[i]) && out.scale[i] > 0) {
-        ratio = std::max(ratio, (error - kTinyError) / out.scale[i]);
-      }
-    }
-    ratios[static_cast<std::size_t>(part)] = ratio;
+    HonestPart own;
+    for (std::size_t i = begin; i < end; ++i) own.Add(out.value[i], out.budget[i], out.scale[i]);
+    parts[static_cast<std::size_t>(part)] = own;
   });
-  out.honest_ratio = *std::max_element(ratios.begin(), ratios.end());
+  HonestPart whole;
+  for (const HonestPart& part : parts) whole = Merged(whole, part);
+  out.honest_ratio = whole.ratio;
   const double factor = kBudgetFactor * std::max(1.0, out.honest_ratio);
   InParts(out.value.size(), threads, [&](int, std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) out.budget[i] = BudgetOf(factor, out.scale[i]);

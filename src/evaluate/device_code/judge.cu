@@ -72,30 +72,12 @@ __global__ void Decide(const double* value, double* scale, const double* honest,
   }
 }
 
-// The largest honest error on the scale, over all elements: one number a block. Where an honest implementation
-// overflows, the scale becomes infinite.
-__global__ void Settle(const double* value, double* scale, const double* honest, int64_t count, double* ratios) {
-  double ratio = 0;
-  for (int64_t i = First(); i < count; i += Stride()) {
-    const double v = value[i], h = honest[i];
-    if (v != v) {
-      if (h != h) scale[i] = 0;  // of a NaN's error nothing can be said, but here it is what the definitions say
-      continue;
-    }
-    const double error = std::abs(h - v);
-    if (!std::isfinite(h) && std::isfinite(v)) {
-      scale[i] = kInfinity;
-    } else if (std::isfinite(error) && std::isfinite(scale[i]) && scale[i] > 0) {
-      ratio = std::max(ratio, (error - hone::kTinyError) / scale[i]);
-    }
-  }
-  __shared__ double all[kThreads];
-  all[threadIdx.x] = ratio;
-  for (unsigned width = blockDim.x / 2; width > 0; width /= 2) {
-    __syncthreads();
-    if (threadIdx.x < width) all[threadIdx.x] = std::max(all[threadIdx.x], all[threadIdx.x + width]);
-  }
-  if (threadIdx.x == 0) ratios[blockIdx.x] = all[0];
+// What an honest run teaches. One part a block.
+__global__ void Settle(const double* value, double* scale, const double* honest, int64_t count,
+                       hone::HonestPart* parts) {
+  hone::HonestPart part;
+  for (int64_t i = First(); i < count; i += Stride()) part.Add(value[i], honest[i], scale[i]);
+  WriteBlock(part, parts);
 }
 
 // What a candidate wrote beside what is expected. One check a block.
