@@ -16,12 +16,17 @@ namespace {
 std::vector<Setting> UnrollValues(const Kernel&, const Limits&) { return {Whole(1), Whole(2), Whole(4)}; }
 std::optional<std::string> CheckUnroll(const Kernel&, const Setting& value) { return CheckRange(value, 1, 16); }
 
+// Squares are loaded before any of them is stored: more threads have more loads under way.
+std::vector<Setting> ThreadsValues(const Kernel& kernel, const Limits& limits) {
+  return CanTurn(kernel) ? std::vector{Whole(512), Whole(256)} : BlockThreadsValues(kernel, limits);
+}
+
 constexpr Knob kKnobs[] = {
-    kBlockThreadsKnob,
+    {kBlockThreadsKnob.name, kBlockThreadsKnob.doc, ThreadsValues, CheckBlockThreads},
     kPackKnob,
     {"unroll", "packs of a thread, a block's width apart", UnrollValues, CheckUnroll},
-    {"tile", "edge of the squares in which what is read across is turned; 0 = element by element", TurnedTileValues,
-     CheckTurnedTile},
+    {"tile", "edge of the squares in which what is read across is turned, in words of 4 bytes; 0 = element by element",
+     TurnedTileValues, CheckTurnedTile},
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "dsl/cuda/expr.h"
+#include "dsl/cuda/map.h"
 #include "dsl/knobs.h"
 #include "dsl/loops.h"
 
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kSharedBytes = 48 << 10;         // that every block may have
 constexpr Shortest kShortest{.inner = 2, .across = 8};  // fewer side by side are not worth a square
-constexpr std::int64_t kWarp = 32;
+constexpr std::int64_t kWarp = 32, kWordBytes = 4, kLineBytes = 128;
 constexpr double kLongChain = 60;  // operations: written out once, not once an element of a thread
 
 std::set<int> OperandsOf(const Kernel& kernel) {
@@ -33,16 +34,17 @@ class TurnedMap {
 
   bool Write() {
     if (!FindTurned()) return false;
+    word_ = WordOf();
     Cut();
     out_.BeginKernel("turn", threads_);
-    std::int64_t blocks = tiles(across_) * tiles(inner());
-    for (std::size_t d = 0; d < loops_.dims.size(); ++d) {
-      if (d != across_ && d != inner()) blocks *= loops_.dims[d].extent;
-    }
     OpenBlock();
     for (const int operand : turned_) Load(operand);
     out_.Line("__syncthreads();");
     Compute();
+    std::int64_t blocks = tiles(across_) * tiles(inner());
+    for (std::size_t d = 0; d < loops_.dims.size(); ++d) {
+      if (d != across_ && d != inner()) blocks *= loops_.dims[d].extent;
+    }
     std::vector<int> reads;
     for (const int operand : OperandsOf(kernel_)) reads.push_back(Buffer(operand));
     out_.Launch({.grid_x = blocks, .reads = reads, .writes = {kernel_.target}});
@@ -58,6 +60,12 @@ class TurnedMap {
   std::vector<std::int64_t> Strides(int operand) const {
     std::vector<std::int64_t> strides;
     for (const auto& dim : loops_.dims) strides.push_back(dim.strides[static_cast<std::size_t>(operand)]);
+    return strides;
+  }
+
+  std::vector<std::int64_t> TargetStrides() const {
+    std::vector<std::int64_t> strides;
+    for (const auto& dim : loops_.dims) strides.push_back(dim.target_stride);
     return strides;
   }
 
@@ -77,117 +85,217 @@ class TurnedMap {
     return !turned_.empty();
   }
 
-  // A square, or as much of one as the dimensions have and longer along the other; as many elements as fit.
+  // Whether all rows along the dimension begin at a multiple of so many elements.
+  static bool RowsBegin(const std::vector<std::int64_t>& strides, std::int64_t offset, std::size_t along,
+                        std::int64_t every) {
+    bool begin = offset % every == 0;
+    for (std::size_t d = 0; d < strides.size(); ++d) begin &= d == along || strides[d] % every == 0;
+    return begin;
+  }
+  // The same of the turned operands, for what a number of bytes is of each.
+  bool TurnedRowsBegin(std::int64_t bytes) const {
+    return std::all_of(turned_.begin(), turned_.end(), [&](int operand) {
+      const std::int64_t every = bytes / static_cast<std::int64_t>(Bytes(TypeOf(operand)));
+      return RowsBegin(Strides(operand), kernel_.operands[static_cast<std::size_t>(operand)].offset, across_,
+                       std::max<std::int64_t>(every, 1));
+    });
+  }
+
+  // Elements that are moved as one: as many as fill a word, where all rows begin at a word's beginning.
+  std::int64_t WordOf() const {
+    const std::size_t bytes = Bytes(TypeOf(turned_[0]));
+    const std::int64_t word = std::max<std::int64_t>(kWordBytes / static_cast<std::int64_t>(bytes), 1);
+    const bool same = std::all_of(turned_.begin(), turned_.end(), [&](int o) { return Bytes(TypeOf(o)) == bytes; });
+    const bool whole = loops_.dims[inner()].extent % word == 0 && loops_.dims[across_].extent % word == 0;
+    return same && whole && IntSetting(kernel_, "pack") >= word && TurnedRowsBegin(kWordBytes) ? word : 1;
+  }
+
+  // A square, or as much of one as the dimensions have and longer along the other; as many elements as fit. Edges that
+  // are not the dimension's own end where whole lines do.
   void Cut() {
     threads_ = IntSetting(kernel_, "block");
     const std::int64_t across = loops_.dims[across_].extent, along = loops_.dims[inner()].extent;
+    const auto cut = [&](std::int64_t edge, std::int64_t extent) {
+      if (edge >= extent) return extent;
+      return edge >= kWarp ? edge / kWarp * kWarp : std::max(edge / word_ * word_, word_);
+    };
     std::int64_t bytes = 0;  // of an element of each operand
     for (const int operand : turned_) bytes += static_cast<std::int64_t>(Bytes(TypeOf(operand)));
-    for (std::int64_t square = IntSetting(kernel_, "tile");; square /= 2) {
+    for (std::int64_t square = IntSetting(kernel_, "tile") * word_;; square /= 2) {
       edge_inner_ = std::min(square, along);
-      edge_across_ = std::min(square * square / edge_inner_, across);
-      edge_inner_ = std::min(square * square / edge_across_, along);
-      if (edge_across_ > kWarp) edge_across_ = edge_across_ / kWarp * kWarp;
-      pitch_ = edge_across_ | 1;  // odd, so that a column's elements lie in different banks
-      if (edge_inner_ * pitch_ * bytes <= kSharedBytes) break;
+      edge_across_ = cut(square * square / edge_inner_, across);
+      edge_inner_ = cut(square * square / edge_across_, along);
+      pitch_ = edge_inner_ / word_ | 1;  // odd, so that a column's words lie in different banks
+      if (edge_across_ * pitch_ * word_ * bytes <= kSharedBytes) break;
     }
   }
 
+  // Squares that follow each other lie side by side in the result, so that a line in which one ends and another begins
+  // is whole again before it leaves the cache; in the operands, where only there lines are shared.
+  std::size_t FirstAlong() const {
+    const DType stored = program_.buffers[static_cast<std::size_t>(kernel_.target)].dtype;
+    const bool shares_stores =
+        !RowsBegin(TargetStrides(), 0, inner(), kLineBytes / static_cast<std::int64_t>(Bytes(stored)));
+    return shares_stores || TurnedRowsBegin(kLineBytes) ? inner() : across_;
+  }
+
   void OpenBlock() {
-    std::string left = fmt::format("static_cast<{}>(blockIdx.x)", out_.index_type());
-    std::vector<std::size_t> order;
-    for (std::size_t d = 0; d < loops_.dims.size(); ++d) {
+    const std::size_t first = FirstAlong();
+    std::vector<std::size_t> order{first, first == inner() ? across_ : inner()};  // the fastest first
+    for (std::size_t d = loops_.dims.size(); d-- > 0;) {
       if (d != across_ && d != inner()) order.push_back(d);
     }
-    order.push_back(across_);
-    order.push_back(inner());
     places_.resize(loops_.dims.size());
-    for (std::size_t n = order.size(); n-- > 0;) {
-      const std::size_t d = order[n];
+    std::string left = fmt::format("static_cast<{}>(blockIdx.x)", out_.index_type());
+    for (const std::size_t d : order) {
       const bool cut = d == across_ || d == inner();
       const std::int64_t extent = cut ? tiles(d) : loops_.dims[d].extent;
-      const std::string name = out_.Fresh(cut ? loops_.dims[d].var + "0" : loops_.dims[d].var);
-      std::string text = n == 0 ? left : fmt::format("{} % {}", left, extent);
-      if (cut) text = fmt::format("{} * {}", n == 0 ? left : "(" + text + ")", edge(d));
-      out_.Line(fmt::format("const {} {} = {};", out_.index_type(), name, text));
-      places_[d] = name;
+      places_[d] = out_.Fresh(cut ? loops_.dims[d].var + "0" : loops_.dims[d].var);
+      std::string text = d == order.back() ? left : fmt::format("{} % {}", left, extent);
+      if (cut) text += fmt::format(" * {}", edge(d));
+      out_.Line(fmt::format("const {} {} = {};", out_.index_type(), places_[d], text));
       left = fmt::format("({} / {})", left, extent);
     }
   }
 
-  // Opens a loop over the square, `fast` being the dimension along which neighbouring threads stand, and names the
-  // places in the square and in the tensors. Where whole rows of the square are a block's width, a thread stays in its
-  // column, and its addresses are one and constants.
-  void OpenSquare(std::size_t fast, bool written_out) {
+  // Opens a loop over the square, `fast` being the dimension along which neighbouring threads stand; a thread has
+  // `step` elements along either. Names the places in the square, in steps, and in the tensors. Where whole rows of
+  // the square are a block's width, a thread stays in its column: its addresses are one and constants, and whether the
+  // column is there is asked in front of the loop, so that loads do not wait for each other.
+  void OpenSquare(std::size_t fast, std::int64_t across_step, bool written_out) {
     const std::size_t slow = fast == across_ ? inner() : across_;
-    const std::int64_t count = edge_across_ * edge_inner_;
+    const auto step = [&](std::size_t d) { return d == across_ ? across_step : word_; };
+    const std::int64_t columns = edge(fast) / step(fast), rows = edge(slow) / step(slow);
     const std::string thread = "static_cast<int>(threadIdx.x)";
     const auto name = [&](std::size_t d) { return out_.Fresh(d == across_ ? "across" : "along"); };
-    const std::string quick = name(fast), still = name(slow), begin = out_.Fresh("begin");
-    std::string inside;
-    if (threads_ % edge(fast) == 0) {
-      const std::int64_t rows = threads_ / edge(fast);
-      const std::string first = out_.Fresh("first");
-      out_.Line(
-          fmt::format("const int {} = {} % {}, {} = {} / {};", quick, thread, edge(fast), first, thread, edge(fast)));
+    const std::string quick = name(fast), still = name(slow), turn = out_.Fresh("turn");
+    const auto loop = [&] {
       out_.Line(written_out ? "#pragma unroll" : "#pragma unroll 1");
-      out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; {0} += {2})", begin, edge(slow), rows));
-      out_.Line(fmt::format("const int {} = {} + {};", still, begin, first));
-      if (edge(slow) % rows != 0) inside = fmt::format("{} < {}", still, edge(slow));
+      out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", turn, (columns * rows + threads_ - 1) / threads_));
+    };
+    vars_ = places_;
+    (fast == across_ ? local_across_ : local_inner_) = quick;
+    (slow == across_ ? local_across_ : local_inner_) = still;
+    // Names the place along a dimension; says when it is outside the tensor.
+    const auto place = [&](std::size_t d, const std::string& local) {
+      vars_[d] = out_.Fresh(loops_.dims[d].var);
+      const std::string far = step(d) == 1 ? local : fmt::format("{} * {}", local, step(d));
+      out_.Line(fmt::format("const {} {} = {} + {};", out_.index_type(), vars_[d], places_[d], far));
+      return loops_.dims[d].extent % edge(d) == 0 ? "" : fmt::format("{} < {}", vars_[d], loops_.dims[d].extent);
+    };
+    const auto open_if = [&](const std::vector<std::string>& conditions) {
+      std::string all;
+      for (const auto& one : conditions) all += all.empty() || one.empty() ? one : " && " + one;
+      out_.Open(all.empty() ? "" : fmt::format("if ({})", all));
+    };
+    if (threads_ % columns == 0) {
+      const std::int64_t at_once = threads_ / columns;
+      const std::string first = out_.Fresh("first");
+      out_.Line(fmt::format("const int {} = {} % {}, {} = {} / {};", quick, thread, columns, first, thread, columns));
+      open_if({place(fast, quick)});
+      loop();
+      out_.Line(fmt::format("const int {} = {} * {} + {};", still, turn, at_once, first));
+      const std::string inside = place(slow, still);
+      open_if({rows % at_once == 0 ? "" : fmt::format("{} < {}", still, rows), inside});
     } else {
       const std::string at = out_.Fresh("at");
-      out_.Line(written_out ? "#pragma unroll" : "#pragma unroll 1");
-      out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; {0} += {2})", begin, count, threads_));
-      out_.Line(fmt::format("const int {} = {} + {};", at, begin, thread));
-      out_.Line(fmt::format("const int {} = {} % {}, {} = {} / {};", quick, at, edge(fast), still, at, edge(fast)));
-      if (count % threads_ != 0) inside = fmt::format("{} < {}", at, count);
+      out_.Open("");
+      loop();
+      out_.Line(fmt::format("const int {} = {} * {} + {};", at, turn, threads_, thread));
+      out_.Line(fmt::format("const int {} = {} % {}, {} = {} / {};", quick, at, columns, still, at, columns));
+      const std::string inside_fast = place(fast, quick), inside_slow = place(slow, still);
+      open_if(
+          {columns * rows % threads_ == 0 ? "" : fmt::format("{} < {}", at, columns * rows), inside_fast, inside_slow});
     }
-    vars_ = places_;
-    for (const std::size_t d : {fast, slow}) {
-      const std::string& local = d == fast ? quick : still;
-      const std::string place = out_.Fresh(loops_.dims[d].var);
-      out_.Line(fmt::format("const {} {} = {} + {};", out_.index_type(), place, places_[d], local));
-      if (loops_.dims[d].extent % edge(d) != 0)
-        inside += fmt::format("{}{} < {}", inside.empty() ? "" : " && ", place, loops_.dims[d].extent);
-      vars_[d] = place;
-      (d == across_ ? local_across_ : local_inner_) = local;
-    }
-    out_.Open(inside.empty() ? "" : fmt::format("if ({})", inside));
   }
   void CloseSquare() {
     out_.Close();
     out_.Close();
+    out_.Close();
   }
-  std::string InSquare(int operand) const {
-    return fmt::format("{}[{} * {} + {}]", squares_.at(operand), local_inner_, pitch_, local_across_);
+
+  std::string WordType(int operand) const {
+    const std::string type = DeviceType(TypeOf(operand));
+    return word_ == 1 ? type : fmt::format("{}<{}, {}>", out_.Helper("Pack"), type, word_);
+  }
+  // The word of the result's row `row` that begins at the thread's place. Rows that come out of one word of the operand
+  // lie a part of the square apart: neighbouring threads write to rows that lie one after the other.
+  std::string InSquare(int operand, const std::string& row) const {
+    return fmt::format("{}[{} * {} + {}]", squares_.at(operand), row, pitch_, local_inner_);
+  }
+  std::string AddressOf(int operand, const std::vector<std::string>& vars) const {
+    return Address(vars, Strides(operand), kernel_.operands[static_cast<std::size_t>(operand)].offset);
   }
 
   void Load(int operand) {
-    const int buffer = Buffer(operand);
-    squares_[operand] = out_.Fresh(out_.BufferName(buffer) + "_square");
-    out_.Line(
-        fmt::format("__shared__ {} {}[{}];", DeviceType(TypeOf(operand)), squares_[operand], edge_inner_ * pitch_));
-    OpenSquare(across_, true);
-    out_.Line(
-        fmt::format("{} = {}[{}];", InSquare(operand), out_.BufferName(buffer),
-                    Address(vars_, Strides(operand), kernel_.operands[static_cast<std::size_t>(operand)].offset)));
+    const std::string &from = out_.BufferName(Buffer(operand)), type = WordType(operand);
+    squares_[operand] = out_.Fresh(from + "_square");
+    out_.Line(fmt::format("__shared__ {} {}[{}];", type, squares_[operand], edge_across_ * pitch_));
+    OpenSquare(across_, word_, true);
+    if (word_ == 1) {
+      out_.Line(fmt::format("{} = {}[{}];", InSquare(operand, local_across_), from, AddressOf(operand, vars_)));
+    } else {
+      std::vector<std::string> loaded;
+      for (std::int64_t n = 0; n < word_; ++n) {
+        std::vector<std::string> vars = vars_;
+        if (n > 0) vars[inner()] += fmt::format(" + {}", n);
+        loaded.push_back(out_.Fresh(from + "_word"));
+        out_.Line(fmt::format("const {0} {1} = *reinterpret_cast<const {0}*>({2} + {3});", type, loaded.back(), from,
+                              AddressOf(operand, vars)));
+      }
+      for (std::int64_t n = 0; n < word_; ++n) {
+        std::string turned;
+        for (const auto& word : loaded) turned += fmt::format("{}{}.at[{}]", turned.empty() ? "" : ", ", word, n);
+        const std::string row =
+            n == 0 ? local_across_ : fmt::format("({} + {})", local_across_, n * (edge_across_ / word_));
+        out_.Line(fmt::format("{} = {{{{{}}}}};", InSquare(operand, row), turned));
+      }
+    }
     CloseSquare();
   }
 
   void Compute() {
-    OpenSquare(inner(), OperationsPerElement(kernel_.epilogue) <= kLongChain);
+    OpenSquare(inner(), 1, OperationsPerElement(kernel_.epilogue) <= kLongChain);
+    const KernelBuffer& target = program_.buffers[static_cast<std::size_t>(kernel_.target)];
+    const std::string to = Address(vars_, TargetStrides(), 0), type = DeviceType(target.dtype);
+    std::map<int, std::string> words;  // of the operands that are read by the word
+    const std::string e = out_.Fresh("e"), made = out_.Fresh("made");
+    const std::string row =
+        word_ == 1 ? local_across_
+                   : fmt::format("({0} % {1} * {2} + {0} / {1})", local_across_, word_, edge_across_ / word_);
+    if (word_ > 1) {
+      for (const int operand : OperandsOf(kernel_)) {
+        const bool turned = squares_.contains(operand);
+        if (!turned && !LoadsInPacks(loops_, kernel_, static_cast<std::size_t>(operand), word_)) continue;
+        const std::string &from = out_.BufferName(Buffer(operand)), word_type = WordType(operand);
+        words[operand] = out_.Fresh(from + "_word");
+        out_.Line(fmt::format(
+            "const {} {} = {};", word_type, words[operand],
+            turned ? InSquare(operand, row)
+                   : fmt::format("*reinterpret_cast<const {}*>({} + {})", word_type, from, AddressOf(operand, vars_))));
+      }
+      out_.Line(fmt::format("{}<{}, {}> {};", out_.Helper("Pack"), type, word_, made));
+      out_.Unroll();
+      out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", e, word_));
+    }
     DeviceExpr expr(out_, [&](const ExprNode& load) {
       const int buffer = Buffer(load.buffer);
-      if (squares_.contains(load.buffer)) return LoadedText(out_, buffer, InSquare(load.buffer));
-      const std::int64_t offset = kernel_.operands[static_cast<std::size_t>(load.buffer)].offset;
-      return LoadedText(out_, buffer,
-                        fmt::format("{}[{}]", out_.BufferName(buffer), Address(vars_, Strides(load.buffer), offset)));
+      if (const auto word = words.find(load.buffer); word != words.end())
+        return LoadedText(out_, buffer, fmt::format("{}.at[{}]", word->second, e));
+      if (squares_.contains(load.buffer)) return LoadedText(out_, buffer, InSquare(load.buffer, row));
+      std::vector<std::string> vars = vars_;
+      if (word_ > 1) vars[inner()] += " + " + e;
+      return LoadedText(out_, buffer, fmt::format("{}[{}]", out_.BufferName(buffer), AddressOf(load.buffer, vars)));
     });
-    const KernelBuffer& target = program_.buffers[static_cast<std::size_t>(kernel_.target)];
     const std::string value = DeviceExpr::Stored(expr.Text(kernel_.epilogue), kernel_.epilogue->type, target.dtype);
-    std::vector<std::int64_t> strides;
-    for (const auto& dim : loops_.dims) strides.push_back(dim.target_stride);
-    out_.Line(fmt::format("{}[{}] = {};", out_.TargetName(), Address(vars_, strides, 0), value));
+    if (word_ == 1) {
+      out_.Line(fmt::format("{}[{}] = {};", out_.TargetName(), to, value));
+    } else {
+      out_.Line(fmt::format("{}.at[{}] = {};", made, e, value));
+      out_.Close();
+      out_.Line(fmt::format("*reinterpret_cast<{}<{}, {}>*>({} + {}) = {};", out_.Helper("Pack"), type, word_,
+                            out_.TargetName(), to, made));
+    }
     CloseSquare();
   }
 
@@ -197,6 +305,7 @@ class TurnedMap {
   const Loops loops_;
   std::size_t across_ = 0;   // the dimension along which the turned operands lie
   std::vector<int> turned_;  // these operands
+  std::int64_t word_ = 1;    // elements, see WordOf
   std::int64_t threads_ = 256, edge_across_ = 1, edge_inner_ = 1, pitch_ = 1;
   std::vector<std::string> places_, vars_;  // of the dimensions: where the square begins, where an element stands
   std::string local_across_, local_inner_;
@@ -205,15 +314,16 @@ class TurnedMap {
 
 }  // namespace
 
+bool CanTurn(const Kernel& kernel) { return ReadsAcross(kernel, kShortest); }
 std::vector<Setting> TurnedTileValues(const Kernel& kernel, const Limits&) {
-  if (!ReadsAcross(kernel, kShortest)) return {Whole(0)};
+  if (!CanTurn(kernel)) return {Whole(0)};
   return {Whole(64), Whole(32), Whole(0)};
 }
 std::optional<std::string> CheckTurnedTile(const Kernel& kernel, const Setting& value) {
   const auto* edge = std::get_if<std::int64_t>(&value.value);
   if (edge && *edge == 0) return std::nullopt;
   if (!edge || (*edge != 16 && *edge != 32 && *edge != 64 && *edge != 128)) return "it is 0, 16, 32, 64 or 128; try 64";
-  if (!ReadsAcross(kernel, kShortest)) return "nothing is read across here; try 0";
+  if (!CanTurn(kernel)) return "nothing is read across here; try 0";
   return std::nullopt;
 }
 

@@ -9,7 +9,9 @@
 
 namespace hone::dsl {
 
-// `tile`: edge of the squares.
+// Whether some operand is read across.
+bool CanTurn(const Kernel& kernel);
+// `tile`: edge of the squares, in words of four bytes; in elements, where those are larger or do not fill words.
 std::vector<Setting> TurnedTileValues(const Kernel& kernel, const Limits& limits);
 std::optional<std::string> CheckTurnedTile(const Kernel& kernel, const Setting& value);
 

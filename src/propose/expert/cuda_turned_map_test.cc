@@ -10,7 +10,8 @@ namespace hone {
 namespace {
 
 // Ragged edges; three dimensions, beside what lies as the result does; rows shorter than a square, in the result and in
-// the operand; two operands turned, in small squares; f64.
+// the operand; two operands turned, in small squares; f64; halves in pairs, beside what lies as the result does and
+// what does not, and where a row begins between two; bytes by fours.
 constexpr std::string_view kPrograms[] = {
     "input x: f32[300, 530]\noutput y: f32[530, 300]\nview v = x: [530, 300] strides [1, 530]\ny = map(v * 2)",
     "input x: f32[5, 40, 33]\ninput b: f32[33]\noutput y: f32[33, 5, 40]\n"
@@ -22,6 +23,10 @@ constexpr std::string_view kPrograms[] = {
     "view v = x: [96, 64] strides [1, 96]\nview u = w: [96, 64] strides [1, 96]\n"
     "y = map(v * z + u) with {tile: 32, block: 128}",
     "input x: f64[130, 70]\noutput y: f64[70, 130]\nview v = x: [70, 130] strides [1, 70]\ny = map(v)",
+    "input x: f16[170, 94]\ninput z: f16[94, 170]\ninput c: f16[94]\noutput y: f32[94, 170]\n"
+    "view v = x: [94, 170] strides [1, 94]\nview d = c: [94, 1] strides [1, 0]\ny = map(v * z + d)",
+    "input x: f16[171, 94]\noutput y: f16[94, 171]\nview v = x: [94, 171] strides [1, 94]\ny = map(v)",
+    "input x: u8[300, 132]\noutput y: u8[132, 300]\nview v = x: [132, 300] strides [1, 132]\ny = map(v)",
 };
 
 class CudaTurnedMapTest : public testing::CudaProgramTest {
@@ -49,8 +54,16 @@ TEST_F(CudaTurnedMapTest, AThreadHasAllOfItsLoadsUnderWayAtOnce) {
   const auto built = BuiltOf(
       "input x: f32[1024, 2048]\noutput y: f32[2048, 1024]\nview v = x: [2048, 1024] strides [1, 2048]\ny = map(v)");
   ASSERT_EQ(built.launches.size(), 1u);
-  EXPECT_EQ(built.launches[0].instructions.at("LDG.32"), 64 * 64 / 256);
-  EXPECT_EQ(built.launches[0].instructions.at("STG.32"), 64 * 64 / 256);
+  EXPECT_EQ(built.launches[0].instructions.at("LDG.32"), 64 * 64 / 512);
+  EXPECT_EQ(built.launches[0].instructions.at("STG.32"), 64 * 64 / 512);
+}
+
+TEST_F(CudaTurnedMapTest, HalvesMoveInPairs) {
+  const auto built = BuiltOf(
+      "input x: f16[1024, 2048]\noutput y: f16[2048, 1024]\nview v = x: [2048, 1024] strides [1, 2048]\ny = map(v)");
+  ASSERT_EQ(built.launches.size(), 1u);
+  EXPECT_EQ(built.launches[0].instructions.at("LDG.32"), 128 * 128 / 512 / 2);
+  EXPECT_EQ(built.launches[0].instructions.at("STG.32"), 128 * 128 / 512 / 2);
 }
 
 TEST_F(CudaTurnedMapTest, WhatLiesAsTheResultDoesIsNotTurned) {

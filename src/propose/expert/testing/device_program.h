@@ -18,6 +18,7 @@
 #include "base/files.h"
 #include "dsl/lower.h"
 #include "dsl/testing/interpreter.h"
+#include "problem/generate.h"
 #include "target/cuda/built_plan.h"
 #include "target/cuda/driver.h"
 #include "target/cuda/nvrtc.h"
@@ -89,12 +90,7 @@ class ProgramOnDeviceTest : public CudaProgramTest {
       bindings.push_back({buffer.name, *address, bytes, buffer.dtype});
       std::vector<char> memory(static_cast<std::size_t>(bytes), '\xff');
       for (std::size_t i = 0; i < values[b].size(); ++i) {
-        const auto single = static_cast<float>(values[b][i]);
-        if (buffer.dtype == DType::kF64) {
-          std::memcpy(&memory[8 * i], &values[b][i], 8);
-        } else {
-          std::memcpy(&memory[4 * i], &single, 4);
-        }
+        Put(buffer.dtype, values[b][i], &memory[i * Bytes(buffer.dtype)]);
       }
       EXPECT_TRUE(context_->CopyIn(*address, memory.data(), bytes));
     }
@@ -113,15 +109,8 @@ class ProgramOnDeviceTest : public CudaProgramTest {
       EXPECT_TRUE(context_->CopyOut(memory.data(), bindings[b].address, bindings[b].bytes));
       EXPECT_TRUE(context_->Wait());
       got[b].resize(static_cast<std::size_t>(ElementCount(program.buffers[b].shape)));
-      for (std::size_t i = 0; i < got[b].size(); ++i) {
-        float single = 0;
-        if (program.buffers[b].dtype == DType::kF64) {
-          std::memcpy(&got[b][i], &memory[8 * i], 8);
-        } else {
-          std::memcpy(&single, &memory[4 * i], 4);
-          got[b][i] = single;
-        }
-      }
+      const DType dtype = program.buffers[b].dtype;
+      for (std::size_t i = 0; i < got[b].size(); ++i) got[b][i] = Take(dtype, &memory[i * Bytes(dtype)]);
       context_->Free(bindings[b].address);
     }
     return got;
@@ -136,7 +125,13 @@ class ProgramOnDeviceTest : public CudaProgramTest {
     for (std::size_t b = 0; b < program.buffers.size(); ++b) {
       if (program.buffers[b].home > KernelBuffer::Home::kParameter) continue;
       values[b].resize(static_cast<std::size_t>(ElementCount(program.buffers[b].shape)));
-      for (double& value : values[b]) value = static_cast<double>(static_cast<int>(random() % 4096) - 1024) / 512;
+      const DType dtype = program.buffers[b].dtype;
+      for (double& value : values[b]) {
+        const int drawn = static_cast<int>(random() % 4096) - 1024;
+        char memory[8];
+        Put(dtype, IsFloat(dtype) ? drawn / 512.0 : std::abs(drawn % 100), memory);
+        value = Take(dtype, memory);
+      }
     }
     const auto got = Run(program, values);
     dsl::testing::Interpreter(program, values).Run();
@@ -155,6 +150,31 @@ class ProgramOnDeviceTest : public CudaProgramTest {
   }
 
   std::unique_ptr<cuda::Context> context_;
+
+ private:
+  // An element as memory holds it, and back.
+  static void Put(DType dtype, double value, char* to) {
+    const auto put = [&](auto held) { std::memcpy(to, &held, sizeof held); };
+    switch (dtype) {
+      case DType::kF64: return put(value);
+      case DType::kF32: return put(static_cast<float>(value));
+      case DType::kF16: return put(ToHalf(value));
+      case DType::kU8: return put(static_cast<std::uint8_t>(value));
+      default: FAIL() << "no test puts " << Name(dtype) << " on a device yet";
+    }
+  }
+  static double Take(DType dtype, const char* from) {
+    const auto take = [&](auto held) {
+      std::memcpy(&held, from, sizeof held);
+      return held;
+    };
+    switch (dtype) {
+      case DType::kF64: return take(0.0);
+      case DType::kF16: return FromHalf(take(std::uint16_t{}));
+      case DType::kU8: return take(std::uint8_t{});
+      default: return static_cast<double>(take(0.0f));
+    }
+  }
 };
 
 }  // namespace hone::testing
