@@ -69,12 +69,29 @@ std::string Address(const std::vector<std::string>& index, const std::vector<std
   return text.empty() ? "0" : text;
 }
 
-std::string Loops::Place(const Writer& writer, int operand, const std::vector<std::string>& index) const {
-  const auto o = static_cast<std::size_t>(operand);
+std::vector<std::int64_t> Loops::Strides(int operand) const {
   std::vector<std::int64_t> strides;
-  for (const auto& dim : dims) strides.push_back(dim.strides[o]);
-  const KernelOperand& view = kernel_->operands[o];
-  return fmt::format("{}[{}]", writer.BufferName(view.buffer), Address(index, strides, view.offset));
+  for (const auto& dim : dims) strides.push_back(dim.strides[static_cast<std::size_t>(operand)]);
+  return strides;
+}
+
+std::vector<std::int64_t> Loops::TargetStrides() const {
+  std::vector<std::int64_t> strides;
+  for (const auto& dim : dims) strides.push_back(dim.target_stride);
+  return strides;
+}
+
+std::string Loops::OperandAddress(int operand, const std::vector<std::string>& index) const {
+  return Address(index, Strides(operand), kernel_->operands[static_cast<std::size_t>(operand)].offset);
+}
+
+std::string Loops::TargetAddress(const std::vector<std::string>& index) const {
+  return Address(index, TargetStrides(), 0);
+}
+
+std::string Loops::Place(const Writer& writer, int operand, const std::vector<std::string>& index) const {
+  const KernelOperand& view = kernel_->operands[static_cast<std::size_t>(operand)];
+  return fmt::format("{}[{}]", writer.BufferName(view.buffer), OperandAddress(operand, index));
 }
 
 std::string Loops::Element(const Writer& writer, int operand, const std::vector<std::string>& index) const {
@@ -87,9 +104,7 @@ std::string Loops::Element(const Writer& writer, int operand, const std::vector<
 }
 
 std::string Loops::TargetElement(const Writer& writer, const std::vector<std::string>& index) const {
-  std::vector<std::int64_t> strides;
-  for (const auto& dim : dims) strides.push_back(dim.target_stride);
-  return fmt::format("{}[{}]", writer.TargetName(), Address(index, strides, 0));
+  return fmt::format("{}[{}]", writer.TargetName(), TargetAddress(index));
 }
 
 namespace {

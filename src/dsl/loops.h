@@ -35,6 +35,12 @@ class Loops {
   // does no harm.
   void FetchOperands(Writer& writer, const std::vector<std::string>& index, std::int64_t count, int level = 1) const;
   void FetchTarget(Writer& writer, const std::vector<std::string>& index, std::int64_t count) const;
+  // Of an operand's elements and the result's, one a dimension; and the place of an element where each dimension d
+  // stands at `index[d]`: "i * 1024 + j".
+  std::vector<std::int64_t> Strides(int operand) const;
+  std::vector<std::int64_t> TargetStrides() const;
+  std::string OperandAddress(int operand, const std::vector<std::string>& index) const;
+  std::string TargetAddress(const std::vector<std::string>& index) const;
   std::vector<std::string> Vars() const;
   std::int64_t Count(bool reduced) const;
 

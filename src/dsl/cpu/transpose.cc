@@ -67,9 +67,7 @@ bool EmitTiledMap(const KernelProgram& program, const Kernel& kernel, Writer& wr
   std::vector<int> turned;
   std::string type;
   for (std::size_t o = 0; o < kernel.operands.size(); ++o) {
-    std::vector<std::int64_t> strides;
-    for (const auto& dim : loops.dims) strides.push_back(dim.strides[o]);
-    const auto along = AcrossDim(strides, extents, kShortest);
+    const auto along = AcrossDim(loops.Strides(static_cast<int>(o)), extents, kShortest);
     const DType dtype = program.buffers[static_cast<std::size_t>(kernel.operands[o].buffer)].dtype;
     const std::string cpp_type(CppName(dtype));
     if (!along || (across && *across != *along) || cpp_type != writer.real() || (!type.empty() && type != cpp_type))

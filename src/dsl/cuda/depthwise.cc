@@ -303,8 +303,7 @@ class DepthwiseWriter {
       const int operand = PlainInput(kernel_);
       const std::string from = fmt::format(
           "{} + {}", out_.BufferName(kernel_.operands[static_cast<std::size_t>(operand)].buffer), Place(operand));
-      const std::string as =
-          cut_.pack == 1 ? held_type_ : fmt::format("{}<{}, {}>", out_.Helper("Pack"), held_type_, cut_.pack);
+      const std::string as = cut_.pack == 1 ? held_type_ : PackType(out_, held_type_, cut_.pack);
       const std::string arguments =
           fmt::format("reinterpret_cast<{0}*>({1}), reinterpret_cast<const {0}*>({2})", as, to, from);
       out_.Line(inside.empty() ? fmt::format("{}({});", out_.Helper("CopyAhead"), arguments)
@@ -324,16 +323,15 @@ class DepthwiseWriter {
         if (!LoadsPacks(kernel_, node.buffer, cut_.pack)) return;
         const int buffer = kernel_.operands[static_cast<std::size_t>(node.buffer)].buffer;
         const std::string type =
-            fmt::format("{}<{}, {}>", out_.Helper("Pack"),
-                        DeviceType(program_.buffers[static_cast<std::size_t>(buffer)].dtype), cut_.pack);
+            PackType(out_, DeviceType(program_.buffers[static_cast<std::size_t>(buffer)].dtype), cut_.pack);
         const std::string name = out_.Fresh(out_.BufferName(buffer) + "_pack");
-        out_.Line(fmt::format("const {0} {1} = *reinterpret_cast<const {0}*>({2} + {3});", type, name,
-                              out_.BufferName(buffer), Place(node.buffer)));
+        out_.Line(
+            fmt::format("const {} {} = {};", type, name, PackText(type, out_.BufferName(buffer), Place(node.buffer))));
         packs[node.buffer] = name;
       });
     }
     const std::string made = out_.Fresh("made"), e = out_.Fresh("e");
-    out_.Line(fmt::format("{}<{}, {}> {};", out_.Helper("Pack"), type_, cut_.pack, made));
+    out_.Line(fmt::format("{} {};", PackType(out_, type_, cut_.pack), made));
     out_.Unroll();
     out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", e, cut_.pack));
     DeviceExpr expr(out_, [&](const ExprNode& load) {
@@ -429,8 +427,7 @@ class DepthwiseWriter {
       const std::string e = out_.Fresh("e"), pack = out_.Fresh("neighbours");
       out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; {0} += {2})", k, read_, cut_.across));
       out_.Line(fmt::format("const {0} {1} = *reinterpret_cast<const {0}*>({2} + ({3}) * {4} + {5});",
-                            fmt::format("{}<{}, {}>", out_.Helper("Pack"), held_type_, cut_.across), pack, from, line,
-                            cut_.pitch, k));
+                            PackType(out_, held_type_, cut_.across), pack, from, line, cut_.pitch, k));
       out_.Unroll();
       out_.Line(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{3} + {0}] = static_cast<{4}>({5}.at[{0}]);", e,
                             cut_.across, read, k, type_, pack));
@@ -564,7 +561,7 @@ class DepthwiseWriter {
       const std::string value = finished(fmt::format("{}[{}][0]", sums, d));
       out_.Line(fmt::format("{}[{}] = {};", out_.TargetName(), to, value));
     } else {
-      const std::string type = fmt::format("{}<{}, {}>", out_.Helper("Pack"), DeviceType(dtype), cut_.across);
+      const std::string type = PackType(out_, DeviceType(dtype), cut_.across);
       const std::string made = out_.Fresh("made"), v = out_.Fresh("v");
       out_.Line(fmt::format("{} {};", type, made));
       out_.Unroll();

@@ -65,7 +65,6 @@ class FoldWriter {
   void ChooseKept(const std::vector<DevicePass>& passes);
 
   std::string PackType(int operand);
-  std::string OperandAddress(int operand, const std::vector<std::string>& places) const;
   std::string PackAt(int operand);
 
   std::int64_t AheadBytes() const {

@@ -235,21 +235,12 @@ void FoldWriter::ChooseKept(const std::vector<DevicePass>& passes) {
 
 std::string FoldWriter::PackType(int operand) {
   const int buffer = kernel_.operands[static_cast<std::size_t>(operand)].buffer;
-  return fmt::format("{}<{}, {}>", out_.Helper("Pack"),
-                     DeviceType(program_.buffers[static_cast<std::size_t>(buffer)].dtype), pack_);
-}
-
-std::string FoldWriter::OperandAddress(int operand, const std::vector<std::string>& places) const {
-  const auto o = static_cast<std::size_t>(operand);
-  std::vector<std::int64_t> strides;
-  for (const auto& dim : loops_.dims) strides.push_back(dim.strides[o]);
-  return Address(places, strides, kernel_.operands[o].offset);
+  return dsl::PackType(out_, DeviceType(program_.buffers[static_cast<std::size_t>(buffer)].dtype), pack_);
 }
 
 std::string FoldWriter::PackAt(int operand) {
-  return fmt::format("*reinterpret_cast<const {}*>({} + {})", PackType(operand),
-                     out_.BufferName(kernel_.operands[static_cast<std::size_t>(operand)].buffer),
-                     OperandAddress(operand, places_));
+  return PackText(PackType(operand), out_.BufferName(kernel_.operands[static_cast<std::size_t>(operand)].buffer),
+                  loops_.OperandAddress(operand, places_));
 }
 
 void FoldWriter::DeclareAhead() {
@@ -294,13 +285,7 @@ void FoldWriter::LoadKept() {
 
 void FoldWriter::LoadPacks(const std::vector<Expr>& exprs) {
   if (pack_ == 1) return;
-  std::set<int> used;
-  for (const auto& expr : exprs) {
-    Visit(expr, [&](const ExprNode& node) {
-      if (node.kind == Expr::Kind::kLoad && node.buffer >= 0) used.insert(node.buffer);
-    });
-  }
-  for (const int operand : used) {
+  for (const int operand : OperandsOf(exprs)) {
     if (per_lane_ > 0 && kept_operands_.contains(operand)) {
       if (!in_shared_) continue;
       loaded_[operand] =
@@ -338,7 +323,8 @@ std::string FoldWriter::LoadText(const ExprNode& load, const std::string& elemen
     return LoadedText(out_, buffer, fmt::format("{}.at[{}]", it->second, element));
   std::vector<std::string> places = places_;
   if (!element.empty() && element != "0") places.back() = fmt::format("{} + {}", places.back(), element);
-  return LoadedText(out_, buffer, fmt::format("{}[{}]", out_.BufferName(buffer), OperandAddress(load.buffer, places)));
+  return LoadedText(out_, buffer,
+                    fmt::format("{}[{}]", out_.BufferName(buffer), loops_.OperandAddress(load.buffer, places)));
 }
 
 std::string FoldWriter::OpenElements() {
@@ -366,8 +352,7 @@ std::string FoldWriter::Reciprocal(const Expr& divisor) const {
 }
 
 std::string FoldWriter::TargetAddress() const {
-  std::vector<std::int64_t> strides;
-  for (const auto& dim : loops_.dims) strides.push_back(dim.target_stride);
+  const std::vector<std::int64_t> strides = loops_.TargetStrides();
   std::vector<std::string> places = places_;
   for (std::size_t d = 0; d < places.size(); ++d) {
     if (strides[d] == 0) places[d] = "0";
@@ -387,7 +372,7 @@ void FoldWriter::StoreElements(const Expr& result) {
     return;
   }
   const std::string made = out_.Fresh("made");
-  out_.Line(fmt::format("{}<{}, {}> {};", out_.Helper("Pack"), type, pack_, made));
+  out_.Line(fmt::format("{} {};", dsl::PackType(out_, type, pack_), made));
   const std::string e = OpenElements();
   DeviceExpr expr(out_, [&](const ExprNode& load) { return LoadText(load, e); });
   expr.Reciprocals([&](const Expr& divisor) { return Reciprocal(divisor); });

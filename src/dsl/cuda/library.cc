@@ -66,16 +66,13 @@ void EmitEnd(const KernelProgram& program, const Kernel& kernel, DeviceWriter& o
   map.operand_types = kernel.operand_types;
   const std::vector<int> dims = ResultDims(kernel);
   for (const int d : dims) map.space.push_back(kernel.space[static_cast<std::size_t>(d)]);
-  std::set<int> used;
-  Visit(kernel.epilogue, [&](const ExprNode& node) {
-    if (node.kind == Expr::Kind::kLoad) used.insert(node.buffer);
-  });
-  for (std::size_t o = 0; o < map.operands.size(); ++o) {
-    // What is not read shall not keep dimensions apart.
-    std::vector<std::int64_t> strides(dims.size(), 0);
-    for (std::size_t d = 0; d < dims.size() && used.contains(static_cast<int>(o)); ++d)
-      strides[d] = map.operands[o].strides[static_cast<std::size_t>(dims[d])];
-    map.operands[o].strides = std::move(strides);
+  // What is not read shall not keep dimensions apart.
+  for (auto& operand : map.operands) operand.strides.assign(dims.size(), 0);
+  for (const int o : OperandsOf({kernel.epilogue})) {
+    for (std::size_t d = 0; d < dims.size(); ++d) {
+      map.operands[static_cast<std::size_t>(o)].strides[d] =
+          kernel.operands[static_cast<std::size_t>(o)].strides[static_cast<std::size_t>(dims[d])];
+    }
   }
   // The target is one more operand.
   const DType dtype = program.buffers[static_cast<std::size_t>(kernel.target)].dtype;

@@ -117,23 +117,15 @@ void EmitMapCuda(const KernelProgram& program, const Kernel& kernel, DeviceWrite
 
   // Packs that are loaded as one.
   std::vector<std::string> loaded(kernel.operands.size());
-  std::set<int> used;
-  Visit(kernel.epilogue, [&](const ExprNode& node) {
-    if (node.kind == Expr::Kind::kLoad && node.buffer >= 0) used.insert(node.buffer);
-  });
   std::vector<int> reads;
   std::map<std::string, std::string> known;
-  for (const int operand : used) {
+  for (const int operand : OperandsOf({kernel.epilogue})) {
     const auto o = static_cast<std::size_t>(operand);
     const int buffer = kernel.operands[o].buffer;
     reads.push_back(buffer);
     if (!LoadsInPacks(loops, kernel, o, pack)) continue;
-    std::vector<std::int64_t> strides;
-    for (const auto& dim : loops.dims) strides.push_back(dim.strides[o]);
-    const std::string type = fmt::format("{}<{}, {}>", out.Helper("Pack"),
-                                         DeviceType(program.buffers[static_cast<std::size_t>(buffer)].dtype), pack);
-    const std::string text = fmt::format("*reinterpret_cast<const {}*>({} + {})", type, out.BufferName(buffer),
-                                         Address(places, strides, kernel.operands[o].offset));
+    const std::string type = PackType(out, DeviceType(program.buffers[static_cast<std::size_t>(buffer)].dtype), pack);
+    const std::string text = PackText(type, out.BufferName(buffer), loops.OperandAddress(operand, places));
     auto [it, fresh] = known.emplace(text, "");
     if (fresh) {
       it->second = out.Fresh(out.BufferName(buffer) + "_pack");
@@ -141,15 +133,13 @@ void EmitMapCuda(const KernelProgram& program, const Kernel& kernel, DeviceWrite
     }
     loaded[o] = it->second;
   }
-  std::vector<std::int64_t> target_strides;
-  for (const auto& dim : loops.dims) target_strides.push_back(dim.target_stride);
-  const std::string to = Address(places, target_strides, 0);
+  const std::string to = loops.TargetAddress(places);
   std::string lane, made;
   const std::string target_type = DeviceType(target.dtype);
   if (pack > 1) {
     made = out.Fresh("made");
     lane = out.Fresh("e");
-    out.Line(fmt::format("{}<{}, {}> {};", out.Helper("Pack"), target_type, pack, made));
+    out.Line(fmt::format("{} {};", PackType(out, target_type, pack), made));
     out.Unroll();
     out.Open(fmt::format("for (int {} = 0; {} < {}; ++{})", lane, lane, pack, lane));
   }
@@ -157,12 +147,10 @@ void EmitMapCuda(const KernelProgram& program, const Kernel& kernel, DeviceWrite
     const auto o = static_cast<std::size_t>(load.buffer);
     const int buffer = kernel.operands[o].buffer;
     if (!loaded[o].empty()) return LoadedText(out, buffer, fmt::format("{}.at[{}]", loaded[o], lane));
-    std::vector<std::int64_t> strides;
-    for (const auto& dim : loops.dims) strides.push_back(dim.strides[o]);
     std::vector<std::string> vars = places;
     if (pack > 1) vars.back() = fmt::format("{} + {}", vars.back(), lane);
     return LoadedText(out, buffer,
-                      fmt::format("{}[{}]", out.BufferName(buffer), Address(vars, strides, kernel.operands[o].offset)));
+                      fmt::format("{}[{}]", out.BufferName(buffer), loops.OperandAddress(load.buffer, vars)));
   });
   const std::string value = DeviceExpr::Stored(expr.Text(kernel.epilogue), kernel.epilogue->type, target.dtype);
   if (pack > 1) {

@@ -453,7 +453,7 @@ class TensorEmitter {
     } else {
       out_.Line(fmt::format("const float its[1] = {{mine[below * {} + thread % 32]}};", kEndStride));
     }
-    out_.Line(fmt::format("{}<{}, {}> made;", out_.Helper("Pack"), type, vector));
+    out_.Line(fmt::format("{} made;", PackType(out_, type, vector)));
     out_.Unroll();
     out_.Open(fmt::format("for (int e = 0; e < {}; ++e)", vector));
     if (splits_ > 1) {

@@ -367,11 +367,10 @@ class PoolWriterCuda {
         if (!LoadsPacks(node.buffer)) return;
         const int buffer = kernel_.operands[static_cast<std::size_t>(node.buffer)].buffer;
         const std::string type =
-            fmt::format("{}<{}, {}>", out_.Helper("Pack"),
-                        DeviceType(program_.buffers[static_cast<std::size_t>(buffer)].dtype), pack_);
+            PackType(out_, DeviceType(program_.buffers[static_cast<std::size_t>(buffer)].dtype), pack_);
         const std::string name = out_.Fresh(out_.BufferName(buffer) + "_pack");
-        out_.Line(fmt::format("const {0} {1} = *reinterpret_cast<const {0}*>({2} + {3});", type, name,
-                              out_.BufferName(buffer), Place(node.buffer)));
+        out_.Line(
+            fmt::format("const {} {} = {};", type, name, PackText(type, out_.BufferName(buffer), Place(node.buffer))));
         packs[node.buffer] = name;
       });
     }
@@ -490,7 +489,7 @@ class PoolWriterCuda {
     } else {
       const std::string type = DeviceType(program_.buffers[static_cast<std::size_t>(kernel_.target)].dtype);
       const std::string made = out_.Fresh("made"), e = out_.Fresh("e"), to = TargetPlace();
-      out_.Line(fmt::format("{}<{}, {}> {};", out_.Helper("Pack"), type, pack_, made));
+      out_.Line(fmt::format("{} {};", PackType(out_, type, pack_), made));
       out_.Unroll();
       out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", e, pack_));
       index_[pool_.rank - 1] = fmt::format("({} + {})", x, e);

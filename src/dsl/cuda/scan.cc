@@ -69,18 +69,9 @@ class ScanWriterCuda {
 
  private:
   std::string OperandText(int operand) const {
-    const auto o = static_cast<std::size_t>(operand);
-    std::vector<std::int64_t> strides;
-    for (const auto& dim : loops_.dims) strides.push_back(dim.strides[o]);
-    const int buffer = kernel_.operands[o].buffer;
-    return LoadedText(
-        out_, buffer,
-        fmt::format("{}[{}]", out_.BufferName(buffer), Address(places_, strides, kernel_.operands[o].offset)));
-  }
-  std::string TargetAddress() const {
-    std::vector<std::int64_t> strides;
-    for (const auto& dim : loops_.dims) strides.push_back(dim.target_stride);
-    return Address(places_, strides, 0);
+    const int buffer = kernel_.operands[static_cast<std::size_t>(operand)].buffer;
+    return LoadedText(out_, buffer,
+                      fmt::format("{}[{}]", out_.BufferName(buffer), loops_.OperandAddress(operand, places_)));
   }
 
   // What is stored for the scanned value `it`.
@@ -122,7 +113,7 @@ class ScanWriterCuda {
           fmt::format("{0} = {1}::Of({0}, static_cast<{2}>({3}));", carry, how_, carry_type_, expr.Text(scan_.body)));
     };
     if (!scan_.exclusive) take();
-    out_.Line(fmt::format("{}[{}] = {};", out_.TargetName(), TargetAddress(),
+    out_.Line(fmt::format("{}[{}] = {};", out_.TargetName(), loops_.TargetAddress(places_),
                           ResultText(fmt::format("static_cast<{}>({})", type_, carry))));
     if (scan_.exclusive) take();
   }
@@ -160,14 +151,12 @@ class ScanWriterCuda {
       const auto o = static_cast<std::size_t>(load.buffer);
       if (!LoadsInPacks(loops_, kernel_, o, pack)) return;
       const int buffer = kernel_.operands[o].buffer;
-      const std::string type = fmt::format("{}<{}, {}>", out_.Helper("Pack"),
-                                           DeviceType(program_.buffers[static_cast<std::size_t>(buffer)].dtype), pack);
+      const std::string type =
+          PackType(out_, DeviceType(program_.buffers[static_cast<std::size_t>(buffer)].dtype), pack);
       const std::string name = out_.Fresh(out_.BufferName(buffer) + "_pack");
-      std::vector<std::int64_t> strides;
-      for (const auto& dim : loops_.dims) strides.push_back(dim.strides[o]);
       places_[axis_] = first;
-      out_.Line(fmt::format("const {0} {1} = *reinterpret_cast<const {0}*>({2} + {3});", type, name,
-                            out_.BufferName(buffer), Address(places_, strides, kernel_.operands[o].offset)));
+      out_.Line(fmt::format("const {} {} = {};", type, name,
+                            PackText(type, out_.BufferName(buffer), loops_.OperandAddress(load.buffer, places_))));
       loaded[load.buffer] = name;
     });
     OpenElements(pack);
@@ -195,7 +184,7 @@ class ScanWriterCuda {
     if (!even) out_.Open(fmt::format("if ({})", inside));
     const DType target = program_.buffers[static_cast<std::size_t>(kernel_.target)].dtype;
     const std::string made = out_.Fresh("made");
-    if (pack > 1) out_.Line(fmt::format("{}<{}, {}> {};", out_.Helper("Pack"), DeviceType(target), pack, made));
+    if (pack > 1) out_.Line(fmt::format("{} {};", PackType(out_, DeviceType(target), pack), made));
     OpenElements(pack);
     SetPlace(first);
     const std::string it = out_.Fresh("it");
@@ -205,12 +194,12 @@ class ScanWriterCuda {
     if (pack > 1)
       out_.Line(fmt::format("{}.at[{}] = {};", made, element_, value));
     else
-      out_.Line(fmt::format("{}[{}] = {};", out_.TargetName(), TargetAddress(), value));
+      out_.Line(fmt::format("{}[{}] = {};", out_.TargetName(), loops_.TargetAddress(places_), value));
     out_.Close();
     if (pack > 1) {
       places_[axis_] = first;
       out_.Line(fmt::format("*reinterpret_cast<Pack<{}, {}>*>({} + {}) = {};", DeviceType(target), pack,
-                            out_.TargetName(), TargetAddress(), made));
+                            out_.TargetName(), loops_.TargetAddress(places_), made));
     }
     if (!even) out_.Close();
     out_.Line(fmt::format("{0} = {1}::Of({0}, static_cast<{2}>({3}));", carry, how_, carry_type_, total));

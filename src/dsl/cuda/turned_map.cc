@@ -19,14 +19,6 @@ constexpr Shortest kShortest{.inner = 2, .across = 8};  // fewer side by side ar
 constexpr std::int64_t kWarp = 32, kWordBytes = 4, kLineBytes = 128;
 constexpr double kLongChain = 60;  // operations: written out once, not once an element of a thread
 
-std::set<int> OperandsOf(const Kernel& kernel) {
-  std::set<int> used;
-  Visit(kernel.epilogue, [&](const ExprNode& node) {
-    if (node.kind == Expr::Kind::kLoad && node.buffer >= 0) used.insert(node.buffer);
-  });
-  return used;
-}
-
 class TurnedMap {
  public:
   TurnedMap(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
@@ -46,7 +38,7 @@ class TurnedMap {
       if (d != across_ && d != inner()) blocks *= loops_.dims[d].extent;
     }
     std::vector<int> reads;
-    for (const int operand : OperandsOf(kernel_)) reads.push_back(Buffer(operand));
+    for (const int operand : OperandsOf({kernel_.epilogue})) reads.push_back(Buffer(operand));
     out_.Launch({.grid_x = blocks, .reads = reads, .writes = {kernel_.target}});
     return true;
   }
@@ -57,25 +49,13 @@ class TurnedMap {
   std::int64_t tiles(std::size_t dim) { return (loops_.dims[dim].extent + edge(dim) - 1) / edge(dim); }
   int Buffer(int operand) const { return kernel_.operands[static_cast<std::size_t>(operand)].buffer; }
   DType TypeOf(int operand) const { return program_.buffers[static_cast<std::size_t>(Buffer(operand))].dtype; }
-  std::vector<std::int64_t> Strides(int operand) const {
-    std::vector<std::int64_t> strides;
-    for (const auto& dim : loops_.dims) strides.push_back(dim.strides[static_cast<std::size_t>(operand)]);
-    return strides;
-  }
-
-  std::vector<std::int64_t> TargetStrides() const {
-    std::vector<std::int64_t> strides;
-    for (const auto& dim : loops_.dims) strides.push_back(dim.target_stride);
-    return strides;
-  }
-
   // All along the same dimension, that of the most of them.
   bool FindTurned() {
     std::vector<std::int64_t> extents;
     for (const auto& dim : loops_.dims) extents.push_back(dim.extent);
     std::map<std::size_t, std::vector<int>> by_dim;
-    for (const int operand : OperandsOf(kernel_)) {
-      if (const auto dim = AcrossDim(Strides(operand), extents, kShortest)) by_dim[*dim].push_back(operand);
+    for (const int operand : OperandsOf({kernel_.epilogue})) {
+      if (const auto dim = AcrossDim(loops_.Strides(operand), extents, kShortest)) by_dim[*dim].push_back(operand);
     }
     for (auto& [dim, operands] : by_dim) {
       if (operands.size() <= turned_.size()) continue;
@@ -96,7 +76,7 @@ class TurnedMap {
   bool TurnedRowsBegin(std::int64_t bytes) const {
     return std::all_of(turned_.begin(), turned_.end(), [&](int operand) {
       const std::int64_t every = bytes / static_cast<std::int64_t>(Bytes(TypeOf(operand)));
-      return RowsBegin(Strides(operand), kernel_.operands[static_cast<std::size_t>(operand)].offset, across_,
+      return RowsBegin(loops_.Strides(operand), kernel_.operands[static_cast<std::size_t>(operand)].offset, across_,
                        std::max<std::int64_t>(every, 1));
     });
   }
@@ -135,7 +115,7 @@ class TurnedMap {
   std::size_t FirstAlong() const {
     const DType stored = program_.buffers[static_cast<std::size_t>(kernel_.target)].dtype;
     const bool shares_stores =
-        !RowsBegin(TargetStrides(), 0, inner(), kLineBytes / static_cast<std::int64_t>(Bytes(stored)));
+        !RowsBegin(loops_.TargetStrides(), 0, inner(), kLineBytes / static_cast<std::int64_t>(Bytes(stored)));
     return shares_stores || TurnedRowsBegin(kLineBytes) ? inner() : across_;
   }
 
@@ -159,9 +139,9 @@ class TurnedMap {
   }
 
   // Opens a loop over the square, `fast` being the dimension along which neighbouring threads stand; a thread has
-  // `step` elements along either. Names the places in the square, in steps, and in the tensors. Where whole rows of
-  // the square are a block's width, a thread stays in its column: its addresses are one and constants, and whether the
-  // column is there is asked in front of the loop, so that loads do not wait for each other.
+  // a word of each of `across_step` rows of the result. Names the places in the square, in steps, and in the tensors.
+  // Where whole rows of the square are a block's width, a thread stays in its column: its addresses are one and
+  // constants, and whether the column is there is asked in front of the loop, so that loads do not wait for each other.
   void OpenSquare(std::size_t fast, std::int64_t across_step, bool written_out) {
     const std::size_t slow = fast == across_ ? inner() : across_;
     const auto step = [&](std::size_t d) { return d == across_ ? across_step : word_; };
@@ -216,15 +196,12 @@ class TurnedMap {
 
   std::string WordType(int operand) const {
     const std::string type = DeviceType(TypeOf(operand));
-    return word_ == 1 ? type : fmt::format("{}<{}, {}>", out_.Helper("Pack"), type, word_);
+    return word_ == 1 ? type : PackType(out_, type, word_);
   }
   // The word of the result's row `row` that begins at the thread's place. Rows that come out of one word of the operand
   // lie a part of the square apart: neighbouring threads write to rows that lie one after the other.
   std::string InSquare(int operand, const std::string& row) const {
     return fmt::format("{}[{} * {} + {}]", squares_.at(operand), row, pitch_, local_inner_);
-  }
-  std::string AddressOf(int operand, const std::vector<std::string>& vars) const {
-    return Address(vars, Strides(operand), kernel_.operands[static_cast<std::size_t>(operand)].offset);
   }
 
   void Load(int operand) {
@@ -233,15 +210,16 @@ class TurnedMap {
     out_.Line(fmt::format("__shared__ {} {}[{}];", type, squares_[operand], edge_across_ * pitch_));
     OpenSquare(across_, word_, true);
     if (word_ == 1) {
-      out_.Line(fmt::format("{} = {}[{}];", InSquare(operand, local_across_), from, AddressOf(operand, vars_)));
+      out_.Line(
+          fmt::format("{} = {}[{}];", InSquare(operand, local_across_), from, loops_.OperandAddress(operand, vars_)));
     } else {
       std::vector<std::string> loaded;
       for (std::int64_t n = 0; n < word_; ++n) {
         std::vector<std::string> vars = vars_;
         if (n > 0) vars[inner()] += fmt::format(" + {}", n);
         loaded.push_back(out_.Fresh(from + "_word"));
-        out_.Line(fmt::format("const {0} {1} = *reinterpret_cast<const {0}*>({2} + {3});", type, loaded.back(), from,
-                              AddressOf(operand, vars)));
+        out_.Line(fmt::format("const {} {} = {};", type, loaded.back(),
+                              PackText(type, from, loops_.OperandAddress(operand, vars))));
       }
       for (std::int64_t n = 0; n < word_; ++n) {
         std::string turned;
@@ -257,24 +235,23 @@ class TurnedMap {
   void Compute() {
     OpenSquare(inner(), 1, OperationsPerElement(kernel_.epilogue) <= kLongChain);
     const KernelBuffer& target = program_.buffers[static_cast<std::size_t>(kernel_.target)];
-    const std::string to = Address(vars_, TargetStrides(), 0), type = DeviceType(target.dtype);
+    const std::string to = loops_.TargetAddress(vars_), type = DeviceType(target.dtype);
     std::map<int, std::string> words;  // of the operands that are read by the word
     const std::string e = out_.Fresh("e"), made = out_.Fresh("made");
     const std::string row =
         word_ == 1 ? local_across_
                    : fmt::format("({0} % {1} * {2} + {0} / {1})", local_across_, word_, edge_across_ / word_);
     if (word_ > 1) {
-      for (const int operand : OperandsOf(kernel_)) {
+      for (const int operand : OperandsOf({kernel_.epilogue})) {
         const bool turned = squares_.contains(operand);
         if (!turned && !LoadsInPacks(loops_, kernel_, static_cast<std::size_t>(operand), word_)) continue;
         const std::string &from = out_.BufferName(Buffer(operand)), word_type = WordType(operand);
         words[operand] = out_.Fresh(from + "_word");
         out_.Line(fmt::format(
             "const {} {} = {};", word_type, words[operand],
-            turned ? InSquare(operand, row)
-                   : fmt::format("*reinterpret_cast<const {}*>({} + {})", word_type, from, AddressOf(operand, vars_))));
+            turned ? InSquare(operand, row) : PackText(word_type, from, loops_.OperandAddress(operand, vars_))));
       }
-      out_.Line(fmt::format("{}<{}, {}> {};", out_.Helper("Pack"), type, word_, made));
+      out_.Line(fmt::format("{} {};", PackType(out_, type, word_), made));
       out_.Unroll();
       out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", e, word_));
     }
@@ -285,7 +262,8 @@ class TurnedMap {
       if (squares_.contains(load.buffer)) return LoadedText(out_, buffer, InSquare(load.buffer, row));
       std::vector<std::string> vars = vars_;
       if (word_ > 1) vars[inner()] += " + " + e;
-      return LoadedText(out_, buffer, fmt::format("{}[{}]", out_.BufferName(buffer), AddressOf(load.buffer, vars)));
+      return LoadedText(out_, buffer,
+                        fmt::format("{}[{}]", out_.BufferName(buffer), loops_.OperandAddress(load.buffer, vars)));
     });
     const std::string value = DeviceExpr::Stored(expr.Text(kernel_.epilogue), kernel_.epilogue->type, target.dtype);
     if (word_ == 1) {
@@ -293,8 +271,8 @@ class TurnedMap {
     } else {
       out_.Line(fmt::format("{}.at[{}] = {};", made, e, value));
       out_.Close();
-      out_.Line(fmt::format("*reinterpret_cast<{}<{}, {}>*>({} + {}) = {};", out_.Helper("Pack"), type, word_,
-                            out_.TargetName(), to, made));
+      out_.Line(fmt::format("*reinterpret_cast<{}*>({} + {}) = {};", PackType(out_, type, word_), out_.TargetName(), to,
+                            made));
     }
     CloseSquare();
   }

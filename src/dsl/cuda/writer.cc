@@ -396,6 +396,14 @@ std::string LoadedText(const DeviceWriter& writer, int buffer, const std::string
   return type == DeviceType(dtype) ? element : fmt::format("static_cast<{}>({})", type, element);
 }
 
+std::string PackType(DeviceWriter& writer, const std::string& element, std::int64_t count) {
+  return fmt::format("{}<{}, {}>", writer.Helper("Pack"), element, count);
+}
+
+std::string PackText(const std::string& pack_type, const std::string& memory, const std::string& address) {
+  return fmt::format("*reinterpret_cast<const {}*>({} + {})", pack_type, memory, address);
+}
+
 DeviceWriter::DeviceWriter(const KernelProgram& program) : program_(program) {
   std::set<std::string> used(std::begin(kReserved), std::end(kReserved));
   for (const auto& kernel : program.kernels) {

@@ -108,5 +108,8 @@ std::vector<int> OperandBuffers(std::span<const Kernel> kernels);
 // The element of a buffer as a value in a register.
 std::string LoadedText(const DeviceWriter& writer, int buffer, const std::string& element);
 std::string DeviceType(DType dtype);  // of one element in memory
+// "Pack<float, 4>", with its definition; and such a pack in memory, as a value.
+std::string PackType(DeviceWriter& writer, const std::string& element, std::int64_t count);
+std::string PackText(const std::string& pack_type, const std::string& memory, const std::string& address);
 
 }  // namespace hone::dsl
