@@ -1,5 +1,6 @@
 # What ./dev pack packs: the program, its headers, examples, docs and the shared libraries that not every Linux has.
-set_target_properties(hone PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
+# Linked as it is installed: room for another path would be empty entries, and those search the working directory.
+set_target_properties(hone PROPERTIES INSTALL_RPATH "$ORIGIN/../lib" SKIP_BUILD_RPATH OFF BUILD_WITH_INSTALL_RPATH ON)
 # RPATH instead of RUNPATH: it also holds for the libraries that our libraries need.
 target_link_options(hone PRIVATE -Wl,--disable-new-dtags)
 install(TARGETS hone

@@ -1,7 +1,7 @@
 # What our own targets compile with; never seen by dependants.
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-set(CMAKE_SKIP_RPATH ON)  # system libraries only; an empty entry would search the working directory
+set(CMAKE_SKIP_BUILD_RPATH ON)  # system libraries only
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)

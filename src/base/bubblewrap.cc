@@ -1,10 +1,13 @@
 #include "base/bubblewrap.h"
 
 #include <fmt/format.h>
+#include <link.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
+#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 
@@ -84,6 +87,43 @@ std::string InstallationOf(const std::string& program) {
   const std::filesystem::path path = program, root = path.parent_path().parent_path();
   const bool apart = path.is_absolute() && root.has_relative_path() && *std::next(root.begin()) != "usr";
   return apart ? root.string() : std::string();
+}
+
+void SeeOurProgram(BubblewrapOptions& options, const std::string& program) {
+  namespace fs = std::filesystem;
+  options.read_only.push_back({program, ""});
+  // The loader's own way, $ORIGIN/../lib, is lost inside: without a /proc nobody knows where a program lies.
+  std::vector<std::string> named{(fs::path(program).parent_path().parent_path() / "lib").string()};
+  const char* variable = std::getenv("LD_LIBRARY_PATH");
+  for (std::string_view rest = variable ? variable : ""; !rest.empty();) {
+    const auto folder = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
+    if (folder.starts_with('/')) named.push_back(fs::path(folder).lexically_normal().string());
+  }
+  std::vector<fs::path> libraries;
+  const auto add = [](dl_phdr_info* library, std::size_t, void* to) {
+    static_cast<std::vector<fs::path>*>(to)->push_back(fs::path(library->dlpi_name).lexically_normal());
+    return 0;
+  };
+  dl_iterate_phdr(add, &libraries);
+  std::string folders;
+  for (const auto& folder : named) {
+    bool ours = false;
+    for (const auto& library : libraries) {
+      if (library.parent_path() != folder || folder.starts_with("/usr/") || folder.starts_with("/lib")) continue;
+      options.read_only.push_back({library.string(), ""});
+      ours = true;
+    }
+    if (ours) folders += (folders.empty() ? "" : ":") + folder;
+  }
+  if (folders.empty()) return;
+  constexpr std::string_view kName = "LD_LIBRARY_PATH=";
+  for (auto& line : options.environment) {
+    if (!line.starts_with(kName)) continue;
+    line.insert(kName.size(), folders + ":");
+    return;
+  }
+  options.environment.push_back(std::string(kName) + folders);
 }
 
 std::vector<std::string> BubblewrapArgv(const BubblewrapOptions& options) {

@@ -38,6 +38,11 @@ bool BubblewrapBindsRoot();
 // the system's, and for a name without a folder.
 std::string InstallationOf(const std::string& program);
 
+// Lets `program`, which is ours, start inside: binds it at its own path and, where the libraries that this process
+// started with lie in lib/ beside its bin/ or were named by LD_LIBRARY_PATH, these too, and names their folders inside,
+// before those that the environment names.
+void SeeOurProgram(BubblewrapOptions& options, const std::string& program);
+
 // "/usr/bin/bwrap ... --", to which the program's own argv is appended. Always: own user, PID, IPC, UTS and network
 // namespaces, no capabilities, a session of its own, killed with us. Killing bwrap itself kills all that runs inside.
 // What is seen of the system, unless `whole_root`: /usr, /bin, /sbin, /lib*, /etc/alternatives and /etc/ld.so.cache.

@@ -1,5 +1,6 @@
 #include "base/bubblewrap.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -36,8 +37,7 @@ class BubblewrapTest : public ::testing::Test {
   }
   void TearDown() override {
     if (folder_.empty()) return;
-    for (const char* name : {"/file", "/made"}) unlink((folder_ + name).c_str());
-    rmdir(folder_.c_str());
+    std::filesystem::remove_all(folder_);
   }
   // The exit of `sh -c script` inside.
   static Exit Shell(const BubblewrapOptions& options, const std::string& script,
@@ -84,6 +84,28 @@ TEST_F(BubblewrapTest, WholeRootIsReadAndNotWritten) {
   EXPECT_FALSE(Shell(options, "touch /etc/hone_was_here").ok());
   EXPECT_EQ(Shell(options, "ls -A /tmp | wc -l").output, "1\n");  // a /tmp of its own, with what was given
   EXPECT_TRUE(Shell(options, "touch /tmp/mine").ok());
+}
+
+// A program, and a library that this process has, where a packed hone has them; only the sandbox names the folder.
+TEST_F(BubblewrapTest, AProgramOfOursFindsItsLibraries) {
+  BubblewrapOptions options{.environment = {"LD_LIBRARY_PATH=/named"}};
+  SeeOurProgram(options, "/usr/bin/true");
+  EXPECT_EQ(options.environment[0], "LD_LIBRARY_PATH=/named") << "the system's libraries need no name";
+  ASSERT_EQ(options.read_only.size(), 1u);
+  EXPECT_EQ(options.read_only[0].path, "/usr/bin/true");
+
+  std::filesystem::create_directories(folder_ + "/lib");
+  std::ofstream(folder_ + "/library.c") << "int hone_here(void) { return 7; }";
+  const std::string library = folder_ + "/lib/libhere.so";
+  ASSERT_TRUE(hone::Run({.argv = {"cc", "-shared", "-fPIC", folder_ + "/library.c", "-o", library},
+                         .environment = InheritedEnvironment()})
+                  ->ok());
+  void* loaded = dlopen(library.c_str(), RTLD_NOW);
+  ASSERT_NE(loaded, nullptr) << dlerror();
+  SeeOurProgram(options, folder_ + "/bin/hone");
+  dlclose(loaded);
+  EXPECT_EQ(options.environment[0], "LD_LIBRARY_PATH=" + folder_ + "/lib:/named");
+  EXPECT_TRUE(Shell(options, "test -r " + library + " && test ! -e " + folder_ + "/library.c").ok());
 }
 
 TEST_F(BubblewrapTest, MissingReadOnlyPathIsLeftOut) {

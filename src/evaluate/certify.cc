@@ -56,12 +56,13 @@ Command SanitizerCommand(const std::string& sanitizer, const Tool& tool, const C
   if (IsForeign(request.form)) {
     BubblewrapOptions bubble;
     std::error_code ignored;
-    bubble.read_only = {{request.program, ""}, {request.built, ""}};
+    bubble.read_only = {{request.built, ""}};
     const auto toolkit = InstallationOf(fs::canonical(sanitizer, ignored));
     if (!toolkit.empty()) bubble.read_only.push_back({toolkit, ""});
     bubble.writable = {{folder, folder}};
     bubble.environment = command.environment;
     bubble.directory = "/";
+    SeeOurProgram(bubble, request.program);
     SeeTheDevice(bubble);
     command.argv = BubblewrapArgv(bubble);
   }

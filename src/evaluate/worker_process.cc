@@ -122,29 +122,30 @@ Result<WorkerProcess> WorkerProcess::Start(const WorkerOptions& options, WorkerS
 
   Command command;
   auto environment = Environment(setup.threads, options.idle);
+  if (const char* folders = std::getenv("LD_LIBRARY_PATH"))
+    environment.push_back(fmt::format("LD_LIBRARY_PATH={}", folders));
   if (device) {
-    for (const char* name : {"LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"}) {
-      if (const char* value = std::getenv(name)) environment.push_back(fmt::format("{}={}", name, value));
-    }
+    if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES"))
+      environment.push_back(fmt::format("CUDA_VISIBLE_DEVICES={}", visible));
     // All of a module is loaded at once, and nothing that the driver compiles is left in files.
     if (foreign) environment.insert(environment.end(), {"CUDA_MODULE_LOADING=EAGER", "CUDA_CACHE_DISABLE=1"});
   }
   const std::string library = setup.library;
   if (wrapped) {
     BubblewrapOptions bubble;
-    bubble.read_only = {{options.program, "/hone"}, {library, "/module.so"}};
+    bubble.read_only = {{library, "/module.so"}};
     bubble.tmpfs = {};
     bubble.directory = "/";
     bubble.environment = environment;
     bubble.devices = device;
+    SeeOurProgram(bubble, options.program);
     if (device) SeeTheDevice(bubble);
     command.argv = BubblewrapArgv(bubble);
-    command.argv.insert(command.argv.end(), {"/hone", "worker"});
     setup.library = "/module.so";
   } else {
-    command.argv = {options.program, "worker"};
     command.directory = "/";
   }
+  command.argv.insert(command.argv.end(), {options.program, "worker"});
   command.environment = environment;
   command.descriptors = {
       {channel[1], kChannelDescriptor}, {inputs_fd, kInputsDescriptor}, {outputs_fd, kOutputsDescriptor}};
