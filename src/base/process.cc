@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 namespace hone {
 namespace {
@@ -138,6 +139,11 @@ std::vector<std::string> InheritedEnvironment() {
     if (const char* value = std::getenv(name)) lines.push_back(fmt::format("{}={}", name, value));
   }
   return lines;
+}
+
+std::string OwnPath() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).string();
 }
 
 std::optional<std::string> FindProgram(std::string_view name) {

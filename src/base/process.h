@@ -41,6 +41,9 @@ struct Exit {
 // PATH, HOME, LANG, TMPDIR and the like: what a compiler or an interpreter needs, and no keys.
 std::vector<std::string> InheritedEnvironment();
 
+// The program that this process runs: "/usr/bin/hone".
+std::string OwnPath();
+
 // Where `name` is in our PATH, or nothing. A name with a slash is taken as it is.
 std::optional<std::string> FindProgram(std::string_view name);
 

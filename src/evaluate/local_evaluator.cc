@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <climits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -38,12 +36,6 @@ constexpr auto kJudgeWall = std::chrono::hours(6);
 
 double Ms(Clock::time_point begin) { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); }
 
-std::string OwnPath() {
-  char path[PATH_MAX];
-  const auto length = readlink("/proc/self/exe", path, sizeof path);
-  return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : "hone";
-}
-
 int AllowedCores() {
   cpu_set_t allowed;
   return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? std::max(1, CPU_COUNT(&allowed)) : 1;
@@ -59,11 +51,16 @@ Form FormOf(CandidateKind kind) {
   return Form::kModule;
 }
 
+EvaluatorOptions WithProgram(EvaluatorOptions options) {
+  if (options.program.empty()) options.program = OwnPath();
+  return options;
+}
+
 class LocalEvaluator : public Evaluator {
  public:
   LocalEvaluator(const Problem& problem, EvaluatorOptions options)
       : problem_(problem),
-        options_(std::move(options)),
+        options_(WithProgram(std::move(options))),
         opening_(OpeningLine(problem, options_)),
         kept_(options_.kept_baselines, options_.kept_about) {}
 
@@ -228,7 +225,7 @@ class LocalEvaluator : public Evaluator {
       verdict.reason = fmt::format("{}: {}", issue->where, issue->message);
       return std::string();
     }
-    auto built = HONE_TRY(cuda::BuildPlan(std::get<Plan>(parsed), problem_));
+    auto built = HONE_TRY(cuda::BuildPlan(std::get<Plan>(parsed), problem_, options_.program));
     if (const auto* refusal = std::get_if<cuda::PlanRefusal>(&built)) {
       verdict.evidence.log = Printable(refusal->log);
       verdict.evidence.detail = Printable(refusal->message);
@@ -348,7 +345,6 @@ Result<Evaluation> CompileOnly(const Problem& problem, Lowering lower, const Can
 }
 
 Result<std::unique_ptr<Evaluator>> StartEvaluator(const Problem& problem, EvaluatorOptions options) {
-  if (options.program.empty()) options.program = OwnPath();
   if (options.threads <= 0) options.threads = AllowedCores();
   // Writing to a judge that is gone is an error to handle, not a reason to end.
   struct sigaction now{};

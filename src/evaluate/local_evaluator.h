@@ -28,7 +28,7 @@ using Lowering = std::function<Result<std::variant<Candidate, Verdict>>(const Ca
 
 struct EvaluatorOptions {
   int threads = 0;      // of candidates and baselines; 0 = the cores that we may use
-  std::string program;  // that has the verbs "judge" and "worker"; empty = ourselves
+  std::string program;  // that has the verbs "judge", "worker" and "nvrtc"; empty = ourselves
   std::uint64_t seed = 1;
   SandboxPolicy sandbox = SandboxPolicy::kAuto;
   std::chrono::milliseconds call_wall{

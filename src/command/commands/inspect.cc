@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/process.h"
 #include "candidate/plan.h"
 #include "command/command.h"
 #include "problem/problem.h"
@@ -55,8 +56,10 @@ std::string Describe(const cuda::KernelFacts& facts) {
 Result<Answer> InspectSource(const std::string& path, const std::string& arch) {
   const std::string source = HONE_TRY(ReadFile(path));
   const auto slash = path.rfind('/');
-  const auto compiled = HONE_TRY(cuda::CompileCubin(
-      {.source = source, .name = slash == std::string::npos ? path : path.substr(slash + 1), .arch = arch}));
+  const auto compiled = HONE_TRY(cuda::CompileCubin({.source = source,
+                                                     .name = slash == std::string::npos ? path : path.substr(slash + 1),
+                                                     .arch = arch,
+                                                     .program = OwnPath()}));
   if (!compiled.ok()) {
     const auto& first = compiled.errors.front();
     return Answer({{"compiles", false}, {"line", first.line}, {"message", first.message}, {"log", compiled.log}},
@@ -79,7 +82,7 @@ Result<Answer> InspectPlan(const std::string& path, const std::string& problem_p
   if (problem_path.empty())
     return Fail(ErrorKind::kUsage, "a plan's launches name tensors: say whose with --problem problem.json");
   const Problem problem = HONE_TRY(LoadProblem(problem_path));
-  const auto built = HONE_TRY(cuda::BuildPlan(std::get<Plan>(parsed), problem));
+  const auto built = HONE_TRY(cuda::BuildPlan(std::get<Plan>(parsed), problem, OwnPath()));
   if (const auto* refusal = std::get_if<cuda::PlanRefusal>(&built)) {
     const std::string line = refusal->line > 0 ? fmt::format(", line {}", refusal->line) : "";
     return Answer({{"compiles", !refusal->compile_error},

@@ -5,11 +5,13 @@
 #include "evaluate/certify.h"
 #include "evaluate/judge_main.h"
 #include "evaluate/worker.h"
+#include "target/cuda/nvrtc.h"
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], "judge") == 0) return hone::JudgeMain();
   if (argc == 2 && std::strcmp(argv[1], "worker") == 0) return hone::WorkerMain();
   if (argc == 2 && std::strcmp(argv[1], "sanitized") == 0) return hone::SanitizedMain();
-  std::fputs("usage: evaluate_processes judge|worker|sanitized\n", stderr);
+  if (argc == 2 && std::strcmp(argv[1], "nvrtc") == 0) return hone::cuda::NvrtcMain();
+  std::fputs("usage: evaluate_processes judge|worker|sanitized|nvrtc\n", stderr);
   return 2;
 }

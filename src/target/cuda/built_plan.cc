@@ -40,8 +40,8 @@ std::int64_t Product(const std::array<std::int64_t, 3>& extents) { return extent
 
 class Builder {
  public:
-  Builder(const Plan& plan, const Problem& problem, const DeviceLimits& limits)
-      : plan_(plan), problem_(problem), limits_(limits) {}
+  Builder(const Plan& plan, const Problem& problem, const std::string& program, const DeviceLimits& limits)
+      : plan_(plan), problem_(problem), program_(program), limits_(limits) {}
 
   Result<std::variant<BuiltPlan, PlanRefusal>> Run() {
     built_.plan = plan_;
@@ -71,8 +71,12 @@ class Builder {
     built_.cached = true;
     for (std::size_t s = 0; s < plan_.sources.size() && !refusal_; ++s) {
       const PlanSource& source = plan_.sources[s];
-      CubinRequest request{
-          .source = source.text, .name = source.name, .arch = plan_.arch, .instances = {}, .flags = source.flags};
+      CubinRequest request{.source = source.text,
+                           .name = source.name,
+                           .arch = plan_.arch,
+                           .instances = {},
+                           .flags = source.flags,
+                           .program = program_};
       if (CountOf(source.text, "__global__") >= kManyKernels) request.flags.emplace_back("--split-compile=0");
       EachLaunch([&](const LaunchStep& launch) {
         if (launch.source != s || launch.kernel.find('<') == std::string::npos) return;
@@ -256,6 +260,7 @@ class Builder {
 
   const Plan& plan_;
   const Problem& problem_;
+  const std::string& program_;
   const DeviceLimits& limits_;
   std::vector<std::map<std::string, KernelFacts, std::less<>>> kernels_;  // of each source, by name
   BuiltPlan built_;
@@ -332,8 +337,8 @@ Occupancy OccupancyOf(const KernelFacts& kernel, std::int64_t threads, std::int6
 }
 
 Result<std::variant<BuiltPlan, PlanRefusal>> BuildPlan(const Plan& plan, const Problem& problem,
-                                                       const DeviceLimits& limits) {
-  return Builder(plan, problem, limits).Run();
+                                                       const std::string& program, const DeviceLimits& limits) {
+  return Builder(plan, problem, program, limits).Run();
 }
 
 }  // namespace hone::cuda

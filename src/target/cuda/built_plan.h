@@ -62,8 +62,10 @@ struct PlanRefusal {
   std::string log;
 };
 
-// Fails when the world does: no NVRTC, no cache.
+// `program` compiles foreign sources in a process of its own (CubinRequest); empty: they are ours. Fails when the world
+// does: no NVRTC, no cache.
 Result<std::variant<BuiltPlan, PlanRefusal>> BuildPlan(const Plan& plan, const Problem& problem,
+                                                       const std::string& program = {},
                                                        const DeviceLimits& limits = kHopper);
 
 }  // namespace hone::cuda

@@ -1,14 +1,23 @@
 #include "target/cuda/nvrtc.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
+#include <iostream>
+#include <iterator>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 
+#include "base/bubblewrap.h"
 #include "base/files.h"
+#include "base/process.h"
 #include "base/sha256.h"
 #include "target/build_cache.h"
 #include "target/cuda/shared_library.h"
@@ -18,6 +27,13 @@ namespace hone::cuda {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using nlohmann::json;
+
+constexpr std::uint64_t kForeignMemory = std::uint64_t{12} << 30;  // of addresses; CUTLASS takes 3.5 GB
+constexpr std::size_t kLargestAnswer = 512u << 20;
+
+// What NVRTC's results mean for us.
+constexpr int kOutOfMemory = 1, kCompilation = 6, kBuiltins = 7;
 
 // The part of NVRTC's C interface that we use, as its documentation declares it: all results are an int, 0 is success.
 using Program = struct NvrtcProgram*;
@@ -35,7 +51,8 @@ struct Nvrtc {
   int (*cubin_size)(Program program, std::size_t* bytes);
   int (*cubin)(Program program, char* image);
 
-  Toolkit toolkit;
+  std::vector<std::string> includes;  // of the toolkit
+  std::string path;                   // NVRTC's own
   int major = 0, minor = 0;
 };
 
@@ -50,11 +67,11 @@ void OpenBuiltins(const std::string& nvrtc) {
   }
 }
 
-Result<Nvrtc> OpenNvrtc() {
-  Nvrtc n{};
-  n.toolkit = HONE_TRY(FindToolkit());
-  OpenBuiltins(n.toolkit.nvrtc);
-  const auto library = HONE_TRY(SharedLibrary::Open({&n.toolkit.nvrtc, 1}));
+Result<Nvrtc> OpenNvrtc(const Toolkit& toolkit) {
+  Nvrtc n{.includes = toolkit.includes};
+  OpenBuiltins(toolkit.nvrtc);
+  const auto library = HONE_TRY(SharedLibrary::Open({&toolkit.nvrtc, 1}));
+  n.path = library.path();
   const bool all = library.Load("nvrtcVersion", n.version) && library.Load("nvrtcGetErrorString", n.error_string) &&
                    library.Load("nvrtcCreateProgram", n.create) && library.Load("nvrtcDestroyProgram", n.destroy) &&
                    library.Load("nvrtcAddNameExpression", n.add_name) &&
@@ -68,7 +85,10 @@ Result<Nvrtc> OpenNvrtc() {
 }
 
 Result<const Nvrtc*> TheNvrtc() {
-  static const Result<Nvrtc> nvrtc = OpenNvrtc();
+  static const Result<Nvrtc> nvrtc = [] {
+    const auto toolkit = FindToolkit();
+    return toolkit ? OpenNvrtc(*toolkit) : tl::unexpected<Error>(toolkit.error());
+  }();
   if (!nvrtc) return tl::unexpected<Error>(nvrtc.error());
   return &*nvrtc;
 }
@@ -76,7 +96,7 @@ Result<const Nvrtc*> TheNvrtc() {
 std::vector<std::string> Flags(const Nvrtc& nvrtc, const CubinRequest& request) {
   std::vector<std::string> flags = {"--gpu-architecture=" + request.arch, "--std=c++17", "-default-device", "-DNDEBUG",
                                     "--ptxas-options=-v"};
-  for (const auto& include : nvrtc.toolkit.includes) flags.push_back("-I" + include);
+  for (const auto& include : nvrtc.includes) flags.push_back("-I" + include);
   flags.insert(flags.end(), request.flags.begin(), request.flags.end());
   return flags;
 }
@@ -125,41 +145,134 @@ std::string WithSymbols(const std::vector<std::string>& symbols, const std::stri
   return text + log;
 }
 
-Result<CompiledCubin> Compile(const Nvrtc& nvrtc, const CubinRequest& request, const std::vector<std::string>& flags) {
+// What NVRTC said and made of a source.
+struct Made {
+  int code = 0;      // NVRTC's result, 0 = success
+  std::string what;  // that it was about: "compile", "take the source"
+  std::string log;
+  std::vector<std::string> symbols;
+  std::string cubin;
+};
+
+Made Make(const Nvrtc& nvrtc, const CubinRequest& request, const std::vector<std::string>& flags) {
   OwnedProgram owned(nvrtc);
-  const auto failed = [&](std::string_view what, int code) {
-    return Fail(ErrorKind::kTool, fmt::format("NVRTC cannot {}: {}", what, nvrtc.error_string(code)));
+  Made made;
+  const auto failed = [&](int code, std::string_view what) {
+    made.code = code;
+    made.what = what;
+    return code != 0;
   };
-  if (const int code = nvrtc.create(&owned.program, request.source.c_str(), request.name.c_str(), 0, nullptr, nullptr))
-    return failed("take the source", code);
+  if (failed(nvrtc.create(&owned.program, request.source.c_str(), request.name.c_str(), 0, nullptr, nullptr),
+             "take the source"))
+    return made;
   for (const auto& instance : request.instances) {
-    if (const int code = nvrtc.add_name(owned.program, instance.c_str())) return failed("take " + instance, code);
+    if (failed(nvrtc.add_name(owned.program, instance.c_str()), "take " + instance)) return made;
   }
   std::vector<const char*> options;
   for (const auto& flag : flags) options.push_back(flag.c_str());
-  const int code = nvrtc.compile(owned.program, static_cast<int>(options.size()), options.data());
-  CompiledCubin compiled;
+  const bool refused =
+      failed(nvrtc.compile(owned.program, static_cast<int>(options.size()), options.data()), "compile");
   std::size_t bytes = 0;
   if (nvrtc.log_size(owned.program, &bytes) == 0 && bytes > 1) {
-    compiled.log.resize(bytes);
-    nvrtc.log(owned.program, compiled.log.data());
-    std::erase(compiled.log, '\0');  // it ends in one, and what ptxas says begins and ends in others
+    made.log.resize(bytes);
+    nvrtc.log(owned.program, made.log.data());
+    std::erase(made.log, '\0');  // it ends in one, and what ptxas says begins and ends in others
   }
-  constexpr int kCompilation = 6;  // NVRTC_ERROR_COMPILATION: the source's fault
-  if (code != 0 && code != kCompilation)
-    return Fail(ErrorKind::kTool, fmt::format("NVRTC cannot compile: {}; {}", nvrtc.error_string(code), compiled.log));
-  if (code != 0) return compiled;
+  if (refused) return made;
   for (const auto& instance : request.instances) {
     const char* symbol = nullptr;
-    if (const int lost = nvrtc.lowered_name(owned.program, instance.c_str(), &symbol))
-      return failed("name " + instance, lost);
-    compiled.symbols.emplace_back(symbol);
+    if (failed(nvrtc.lowered_name(owned.program, instance.c_str(), &symbol), "name " + instance)) return made;
+    made.symbols.emplace_back(symbol);
   }
-  if (nvrtc.cubin_size(owned.program, &bytes) != 0 || bytes == 0)
+  if (failed(nvrtc.cubin_size(owned.program, &bytes), "say how large the cubin is")) return made;
+  made.cubin.resize(bytes);
+  failed(nvrtc.cubin(owned.program, made.cubin.data()), "hand over the cubin");
+  return made;
+}
+
+tl::unexpected<Error> NvrtcFailed(const Nvrtc& nvrtc, const Made& made) {
+  return Fail(ErrorKind::kTool,
+              fmt::format("NVRTC cannot {}: {}; {}", made.what, nvrtc.error_string(made.code), made.log));
+}
+
+// A line of JSON, then bytes: from one process to another. What is no UTF-8 is no longer itself in the line.
+std::string Framed(const json& head, std::string_view bytes) {
+  return head.dump(-1, ' ', false, json::error_handler_t::replace) + '\n' + std::string(bytes);
+}
+
+Command Confined(const Nvrtc& nvrtc, const CubinRequest& request) {
+  Command command{.environment = {"LC_ALL=C", "TMPDIR=/tmp"}, .wall = request.wall, .max_output_bytes = kLargestAnswer};
+#ifdef HONE_SANITIZED
+  command.environment.push_back(
+      "ASAN_OPTIONS=detect_leaks=0");  // NVRTC's own; and its shadow is terabytes of addresses
+#else
+  command.address_space_bytes = kForeignMemory;
+#endif
+  if (BubblewrapWorks()) {
+    BubblewrapOptions bubble{.environment = command.environment};
+    SeeOurProgram(bubble, request.program);
+    for (const auto& folder : nvrtc.includes) bubble.read_only.push_back({folder, ""});
+    if (nvrtc.path.starts_with('/'))
+      bubble.read_only.push_back({std::filesystem::path(nvrtc.path).parent_path().string(), ""});
+    command.argv = BubblewrapArgv(bubble);
+  } else {
+    const auto inherited = InheritedEnvironment();
+    command.environment.insert(command.environment.end(), inherited.begin(), inherited.end());
+  }
+  command.argv.insert(command.argv.end(), {request.program, "nvrtc"});
+  return command;
+}
+
+// The same by a process of its own; `ended` is why it came to no answer, if that is the source's doing.
+Result<Made> MakeApart(const Nvrtc& nvrtc, const CubinRequest& request, const std::vector<std::string>& flags,
+                       std::string& ended) {
+  Command command = Confined(nvrtc, request);
+  command.input =
+      Framed({{"nvrtc", nvrtc.path}, {"name", request.name}, {"instances", request.instances}, {"flags", flags}},
+             request.source);
+  const auto exit = HONE_TRY(Run(command));
+  if (exit.timed_out) {
+    ended = fmt::format("compiling took longer than {:.3g} s", std::chrono::duration<double>(request.wall).count());
+    return Made();
+  }
+  const int signal = exit.signal != 0 ? exit.signal : exit.code > 128 ? exit.code - 128 : 0;  // bubblewrap tells it so
+  if (signal != 0) {
+    ended = fmt::format("the compiler {}", Exit{.signal = signal}.Describe());
+    return Made();
+  }
+  const auto end = exit.output.find('\n');
+  const json head = json::parse(exit.output.substr(0, end), nullptr, false);
+  if (exit.code != 0 || end == std::string::npos || !head.is_object())
+    return Fail(ErrorKind::kTool, fmt::format("{} nvrtc {}: {}", request.program, exit.Describe(),
+                                              exit.error.substr(0, exit.error.find('\n'))));
+  return Made{.code = head.value("code", 0),
+              .what = head.value("what", ""),
+              .log = head.value("log", ""),
+              .symbols = head.value("symbols", std::vector<std::string>()),
+              .cubin = exit.output.substr(end + 1)};
+}
+
+// What came of it: a cubin, the source's error, or NVRTC's failure.
+Result<CompiledCubin> Compile(const Nvrtc& nvrtc, const CubinRequest& request, const std::vector<std::string>& flags) {
+  const bool foreign = !request.program.empty();
+  CompiledCubin compiled;
+  std::string ended;
+  Made made = foreign ? HONE_TRY(MakeApart(nvrtc, request, flags, ended)) : Make(nvrtc, request, flags);
+  if (ended.empty() && foreign && made.code != 0 && made.code != kCompilation && made.code != kBuiltins)
+    ended = made.code == kOutOfMemory ? fmt::format("compiling took more than {} GiB", kForeignMemory >> 30)
+                                      : fmt::format("NVRTC cannot {}: {}", made.what, nvrtc.error_string(made.code));
+  compiled.log = std::move(made.log);
+  if (!ended.empty()) {
+    compiled.errors.push_back({0, std::move(ended)});
+    return compiled;
+  }
+  if (made.code != 0 && made.code != kCompilation) return NvrtcFailed(nvrtc, made);
+  if (made.code != 0) return compiled;
+  if (made.cubin.empty() || made.symbols.size() != request.instances.size())
     return Fail(ErrorKind::kTool,
                 fmt::format("NVRTC made no cubin for {}: it wants a real architecture", request.arch));
-  compiled.cubin.resize(bytes);
-  if (const int lost = nvrtc.cubin(owned.program, compiled.cubin.data())) return failed("hand over the cubin", lost);
+  compiled.symbols = std::move(made.symbols);
+  compiled.cubin = std::move(made.cubin);
   return compiled;
 }
 
@@ -193,14 +306,43 @@ Result<CompiledCubin> CompileCubin(const CubinRequest& request) {
   if (const auto entry = cache.Find(key)) compiled = found(*entry);
   if (!compiled) {
     compiled = HONE_TRY(Compile(nvrtc, request, flags));
-    HONE_TRY(cache.KeepBytes(key, compiled->cubin, WithSymbols(compiled->symbols, compiled->log)));
+    // What took too long or too much may do otherwise another time.
+    if (compiled->errors.empty() && (compiled->ok() || compiled->log.find("out of memory") == std::string::npos))
+      HONE_TRY(cache.KeepBytes(key, compiled->cubin, WithSymbols(compiled->symbols, compiled->log)));
   }
-  if (!compiled->ok()) {
+  if (!compiled->ok() && compiled->errors.empty()) {
     compiled->errors = ErrorsIn(compiled->log, request.name);
     if (compiled->errors.empty()) compiled->errors.push_back({0, "NVRTC refused the source without saying why"});
   }
   compiled->milliseconds = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   return std::move(*compiled);
+}
+
+int NvrtcMain() {
+  // Whatever a compiler prints is not our answer.
+  const int answer = dup(STDOUT_FILENO);
+  dup2(STDERR_FILENO, STDOUT_FILENO);
+  std::string line;
+  std::getline(std::cin, line);
+  const json head = json::parse(line, nullptr, false);
+  if (!head.is_object()) return 1;
+  CubinRequest request{.name = head.value("name", ""),
+                       .instances = head.value("instances", std::vector<std::string>())};
+  request.source.assign(std::istreambuf_iterator<char>(std::cin), {});
+  const auto nvrtc = OpenNvrtc({.nvrtc = head.value("nvrtc", "")});
+  if (!nvrtc) {
+    std::fprintf(stderr, "%s\n", nvrtc.error().message.c_str());
+    return 1;
+  }
+  const Made made = Make(*nvrtc, request, head.value("flags", std::vector<std::string>()));
+  const std::string text =
+      Framed({{"code", made.code}, {"what", made.what}, {"log", made.log}, {"symbols", made.symbols}}, made.cubin);
+  for (std::size_t at = 0; at < text.size();) {
+    const auto wrote = write(answer, text.data() + at, text.size() - at);
+    if (wrote <= 0) return 1;
+    at += static_cast<std::size_t>(wrote);
+  }
+  return 0;
 }
 
 Result<std::string> NvrtcVersion() {

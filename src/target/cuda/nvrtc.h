@@ -1,7 +1,12 @@
-// CUDA C++ to a cubin, in this process, through NVRTC, behind the content-addressed cache. No GPU and no driver needed.
-// Safe from any thread: NVRTC compiles side by side.
+// CUDA C++ to a cubin, through NVRTC, behind the content-addressed cache. No GPU and no driver needed. Safe from any
+// thread: NVRTC compiles side by side.
+//
+// Ours is compiled in this process. A few lines of foreign source can keep a compiler busy for hours and fill a
+// machine's memory, and #include reads any file: it is compiled by a process of its own, under limits and, where that
+// works, in bubblewrap.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -10,11 +15,13 @@
 namespace hone::cuda {
 
 struct CubinRequest {
-  std::string source;                  // device code; the toolkit's headers and <hone/...> are found
-  std::string name = "kernel.cu";      // for messages and __FILE__
-  std::string arch = "sm_90a";         // a real architecture
-  std::vector<std::string> instances;  // name expressions of templates to be compiled: "scale<float, 4>"
-  std::vector<std::string> flags;      // after the standard ones
+  std::string source;                       // device code; the toolkit's headers and <hone/...> are found
+  std::string name = "kernel.cu";           // for messages and __FILE__
+  std::string arch = "sm_90a";              // a real architecture
+  std::vector<std::string> instances;       // name expressions of templates to be compiled: "scale<float, 4>"
+  std::vector<std::string> flags;           // after the standard ones
+  std::string program;                      // of ours, whose verb `nvrtc` compiles foreign source; empty: it is ours
+  std::chrono::milliseconds wall{120'000};  // of foreign source
 };
 
 struct CubinError {
@@ -32,8 +39,13 @@ struct CompiledCubin {
   bool ok() const { return !cubin.empty(); }
 };
 
-// Fails with kNotFound without NVRTC (the message names the mend), kIo when the cache cannot be written.
+// Source at which the compiler does not come to an end, crashes or runs out of memory has that as its error. Fails with
+// kNotFound without NVRTC (the message names the mend), kIo when the cache cannot be written, kTool when NVRTC fails.
 Result<CompiledCubin> CompileCubin(const CubinRequest& request);
+
+// That process: one request on standard input, one answer on standard output. 0, or 1 when it was asked nothing it
+// knows.
+int NvrtcMain();
 
 // "NVRTC 13.0", for doctor and cache keys.
 Result<std::string> NvrtcVersion();

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "base/bubblewrap.h"
 #include "base/files.h"
 #include "target/cuda/cubin.h"
 
@@ -149,6 +150,77 @@ TEST_F(NvrtcTest, ACubinThatIsCutShortIsRefusedWithoutACrash) {
       EXPECT_EQ(facts->size(), 1u) << length;  // only the program headers, which nobody reads, were cut
     }
   }
+}
+
+// Foreign source, by a process of its own.
+class ForeignSourceTest : public NvrtcTest {
+ protected:
+  void SetUp() override {
+    NvrtcTest::SetUp();
+    if (IsSkipped()) return;
+    const char* program = std::getenv("HONE_PROGRAM");
+    if (!program) GTEST_SKIP() << "HONE_PROGRAM does not name the program (ctest sets it)";
+    program_ = program;
+  }
+  std::string program_;
+};
+
+TEST_F(ForeignSourceTest, ItBecomesWhatOursBecomes) {
+  const CubinRequest ours{.source = "template <class T> __global__ void one(T* y) { *y = T(1); }\n",
+                          .instances = {"one<float>", "one<double>"}};
+  CubinRequest foreign = ours;
+  foreign.program = program_;
+  foreign.source += "// foreign\n";  // or the cache had it
+  const auto here = Compile(ours), apart = Compile(foreign);
+  EXPECT_FALSE(apart.cached);
+  ASSERT_EQ(apart.symbols.size(), 2u);
+  EXPECT_EQ(apart.symbols, here.symbols);
+  const auto facts = Facts(apart);
+  ASSERT_EQ(facts.size(), 2u);
+  EXPECT_EQ(facts[0].instructions, Facts(here)[0].instructions);
+  EXPECT_TRUE(Compile(foreign).cached);
+}
+
+TEST_F(ForeignSourceTest, ItsErrorHasItsLine) {
+  const auto compiled = Compile({.source = "__global__ void f(float* x) {\n  x[0] = y;\n}\n", .program = program_});
+  ASSERT_FALSE(compiled.ok());
+  EXPECT_EQ(compiled.errors.at(0).line, 2);
+  EXPECT_EQ(compiled.errors.at(0).message, "identifier \"y\" is undefined");
+}
+
+TEST_F(ForeignSourceTest, WhatDoesNotComeToAnEndIsEndedAndNotRemembered) {
+  // 10^8 statements.
+  const CubinRequest endless{.source =
+                                 "#define A(x) x x x x x x x x x x\n#define B(x) A(A(A(A(x))))\n"
+                                 "extern \"C\" __global__ void k(float* y) { B(B(y[0] += 1;)) }\n",
+                             .program = program_,
+                             .wall = std::chrono::milliseconds(500)};
+  for (int n = 0; n < 2; ++n) {
+    const auto compiled = Compile(endless);
+    ASSERT_FALSE(compiled.ok());
+    EXPECT_EQ(compiled.errors.at(0).message, "compiling took longer than 0.5 s");
+    EXPECT_FALSE(compiled.cached);
+    EXPECT_LT(compiled.milliseconds, 5000);
+  }
+}
+
+TEST_F(ForeignSourceTest, ItReadsNoFileOfOurs) {
+  if (!BubblewrapWorks()) GTEST_SKIP() << "bubblewrap is absent or may not make a sandbox here";
+  const std::string secret = folder_->path() + "/secret.h";
+  ASSERT_TRUE(WriteFileAtomically(secret, "int f() { return secret; }\n"));
+  const std::string source = "#include \"" + secret + "\"\n";
+  EXPECT_NE(Compile({.source = source}).log.find("identifier \"secret\""), std::string::npos) << "ours may";
+  const auto compiled = Compile({.source = source + "// foreign\n", .program = program_});
+  ASSERT_FALSE(compiled.ok());
+  EXPECT_EQ(compiled.log.find("identifier \"secret\""), std::string::npos) << compiled.log;
+  EXPECT_NE(compiled.errors.at(0).message.find("cannot open"), std::string::npos);
+}
+
+TEST_F(ForeignSourceTest, AnOptionThatNvrtcDoesNotKnowIsTheSourcesError) {
+  const auto compiled =
+      Compile({.source = "__global__ void f() {}\n", .flags = {"--no-such-option"}, .program = program_});
+  ASSERT_FALSE(compiled.ok());
+  EXPECT_NE(compiled.log.find("no-such-option"), std::string::npos) << compiled.log;
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <climits>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -37,9 +36,7 @@ void AddNamed(std::vector<fs::path>& roots, const char* variable) {
 std::vector<fs::path> FirstRoots() {
   std::vector<fs::path> roots;
   AddNamed(roots, "HONE_CUDA");
-  char self[PATH_MAX];
-  if (const auto length = readlink("/proc/self/exe", self, sizeof self); length > 0)
-    roots.push_back(fs::path(std::string_view(self, static_cast<std::size_t>(length))).parent_path() / "cuda");
+  roots.push_back(fs::path(OwnPath()).parent_path() / "cuda");
   return roots;
 }
 std::vector<fs::path> LastRoots() {
