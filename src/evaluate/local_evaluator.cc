@@ -338,8 +338,10 @@ class LocalEvaluator : public Evaluator {
 
 }  // namespace
 
-Result<Evaluation> CompileOnly(const Problem& problem, Lowering lower, const Candidate& candidate) {
+Result<Evaluation> CompileOnly(const Problem& problem, Lowering lower, const Candidate& candidate,
+                               std::string program) {
   EvaluatorOptions options;
+  options.program = std::move(program);
   options.lower = std::move(lower);
   return LocalEvaluator(problem, std::move(options)).CompileIt(candidate);
 }

@@ -48,8 +48,9 @@ struct EvaluatorOptions {
 Result<std::unique_ptr<Evaluator>> StartEvaluator(const Problem& problem, EvaluatorOptions options);
 
 // The verdict that a candidate gets before anything runs: it does not parse, fit the problem, or compile. Fails with
-// kNotFound, and what is missing, if there is nothing against it but no device to run it on. `lower` as in
-// EvaluatorOptions.
-Result<Evaluation> CompileOnly(const Problem& problem, Lowering lower, const Candidate& candidate);
+// kNotFound, and what is missing, if there is nothing against it but no device to run it on. `lower` and
+// `program` as in EvaluatorOptions.
+Result<Evaluation> CompileOnly(const Problem& problem, Lowering lower, const Candidate& candidate,
+                               std::string program = {});
 
 }  // namespace hone

@@ -240,16 +240,18 @@ Result<Made> MakeApart(const Nvrtc& nvrtc, const CubinRequest& request, const st
     ended = fmt::format("the compiler {}", Exit{.signal = signal}.Describe());
     return Made();
   }
-  const auto end = exit.output.find('\n');
-  const json head = json::parse(exit.output.substr(0, end), nullptr, false);
-  if (exit.code != 0 || end == std::string::npos || !head.is_object())
-    return Fail(ErrorKind::kTool, fmt::format("{} nvrtc {}: {}", request.program, exit.Describe(),
+  try {
+    const auto end = exit.output.find('\n');
+    const json head = json::parse(exit.output.substr(0, end));
+    return Made{.code = head.at("code").get<int>(),
+                .what = head.at("what").get<std::string>(),
+                .log = head.at("log").get<std::string>(),
+                .symbols = head.at("symbols").get<std::vector<std::string>>(),
+                .cubin = exit.output.substr(end + 1)};
+  } catch (const json::exception&) {
+    return Fail(ErrorKind::kTool, fmt::format("{} nvrtc {} without an answer: {}", request.program, exit.Describe(),
                                               exit.error.substr(0, exit.error.find('\n'))));
-  return Made{.code = head.value("code", 0),
-              .what = head.value("what", ""),
-              .log = head.value("log", ""),
-              .symbols = head.value("symbols", std::vector<std::string>()),
-              .cubin = exit.output.substr(end + 1)};
+  }
 }
 
 // What came of it: a cubin, the source's error, or NVRTC's failure.

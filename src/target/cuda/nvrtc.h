@@ -15,7 +15,7 @@
 namespace hone::cuda {
 
 struct CubinRequest {
-  std::string source;                       // device code; the toolkit's headers and <hone/...> are found
+  std::string source;                       // device code; the toolkit's headers are found
   std::string name = "kernel.cu";           // for messages and __FILE__
   std::string arch = "sm_90a";              // a real architecture
   std::vector<std::string> instances;       // name expressions of templates to be compiled: "scale<float, 4>"
