@@ -210,6 +210,9 @@ Command Confined(const Nvrtc& nvrtc, const CubinRequest& request) {
 #endif
   if (BubblewrapWorks()) {
     BubblewrapOptions bubble{.environment = command.environment};
+#ifdef HONE_SANITIZED
+    bubble.processes = true;  // where a sanitizer's runtime reads its options
+#endif
     SeeOurProgram(bubble, request.program);
     for (const auto& folder : nvrtc.includes) bubble.read_only.push_back({folder, ""});
     if (nvrtc.path.starts_with('/'))
