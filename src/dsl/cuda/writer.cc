@@ -354,11 +354,7 @@ constexpr std::string_view kReserved[] = {
     // CUDA's
     "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "fabsf", "fabs", "expf", "exp", "logf", "log", "sqrtf",
     "sqrt", "rsqrtf", "erff", "erf", "tanhf", "tanh", "powf", "pow", "floorf", "floor", "ceilf", "ceil", "llabs",
-    // ours
-    "Max", "Min", "Sign", "FloorDiv", "FloorMod", "Pack", "Adds", "Multiplies", "Larger", "Smaller", "Either", "Both",
-    "Fold", "Place", "FirstLarger", "FirstSmaller", "FoldCluster", "MeetCluster", "ArriveCluster", "AwaitCluster",
-    "Across", "CopyAhead", "CopyAheadOrZero", "WaitForCopies", "NextNumber", "Tell", "Hear", "MeetAll", "LoadOnce",
-    "Common", "memcpy", "atomicAdd"};
+    "memcpy", "atomicAdd"};
 
 constexpr std::int64_t kMostInt = std::int64_t{1} << 31;
 
@@ -406,6 +402,7 @@ std::string PackText(const std::string& pack_type, const std::string& memory, co
 
 DeviceWriter::DeviceWriter(const KernelProgram& program) : program_(program) {
   std::set<std::string> used(std::begin(kReserved), std::end(kReserved));
+  for (const auto& helper : kHelpers) used.emplace(helper.name);
   for (const auto& kernel : program.kernels) {
     if (!kernel.family->cuda_names) continue;
     const auto own = kernel.family->cuda_names();

@@ -45,6 +45,14 @@ TEST(DeviceWriterTest, AnotherConstantOrAnotherFunctionIsAnotherKernel) {
   EXPECT_EQ(Kernels(PlanOf("y = map(tanh(x))\nz = map(exp(v))\n")), 2);
 }
 
+TEST(DeviceWriterTest, ABufferMayBeCalledWhatAFunctionOfOursIs) {
+  const auto lowered = Lower("program p\ninput Log: f32[64]\noutput y: f32[64]\ny = map(log(Log))\n", nullptr,
+                             {.device = Device::kCuda});
+  const std::string text = EmitCuda(std::get<KernelProgram>(lowered)).sources.at(0).text;
+  EXPECT_EQ(CountOf(text, "__restrict__ Log_v"), 1) << text;
+  EXPECT_EQ(CountOf(text, "Log(Log_v"), 1) << text;
+}
+
 TEST(DeviceWriterTest, TheOrderInWhichAKernelReadsCounts) {
   EXPECT_EQ(Kernels(PlanOf("y = map(x - v)\nz = map(v - x)\n")), 1);  // the same, with the other buffer first
   EXPECT_EQ(Kernels(PlanOf("y = map(x - v)\nz = map(x - y)\n")), 1);
