@@ -5,9 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <climits>
-#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 
@@ -94,10 +92,7 @@ void SeeOurProgram(BubblewrapOptions& options, const std::string& program) {
   options.read_only.push_back({program, ""});
   // The loader's own way, $ORIGIN/../lib, is lost inside: without a /proc nobody knows where a program lies.
   std::vector<std::string> named{(fs::path(program).parent_path().parent_path() / "lib").string()};
-  const char* variable = std::getenv("LD_LIBRARY_PATH");
-  for (std::string_view rest = variable ? variable : ""; !rest.empty();) {
-    const auto folder = rest.substr(0, rest.find(':'));
-    rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
+  for (const auto& folder : FoldersOf("LD_LIBRARY_PATH")) {
     if (folder.starts_with('/')) named.push_back(fs::path(folder).lexically_normal().string());
   }
   std::vector<fs::path> libraries;

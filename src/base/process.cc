@@ -143,17 +143,24 @@ std::vector<std::string> InheritedEnvironment() {
 
 std::string OwnPath() {
   std::error_code error;
-  return std::filesystem::read_symlink("/proc/self/exe", error).string();
+  const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? "hone" : path.string();
+}
+
+std::vector<std::string> FoldersOf(const char* variable) {
+  std::vector<std::string> folders;
+  const char* list = std::getenv(variable);
+  for (std::string_view rest = list ? list : ""; !rest.empty();) {
+    const auto folder = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
+    folders.emplace_back(folder);
+  }
+  return folders;
 }
 
 std::optional<std::string> FindProgram(std::string_view name) {
   if (name.find('/') != std::string_view::npos) return std::string(name);
-  const char* path = std::getenv("PATH");
-  std::string_view rest = path ? path : "/usr/bin:/bin";
-  while (!rest.empty()) {
-    const auto colon = rest.find(':');
-    const auto folder = rest.substr(0, colon);
-    rest = colon == std::string_view::npos ? std::string_view{} : rest.substr(colon + 1);
+  for (const auto& folder : std::getenv("PATH") ? FoldersOf("PATH") : std::vector<std::string>{"/usr/bin", "/bin"}) {
     auto candidate = fmt::format("{}/{}", folder, name);
     if (!folder.empty() && access(candidate.c_str(), X_OK) == 0) return candidate;
   }

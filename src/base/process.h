@@ -41,7 +41,10 @@ struct Exit {
 // PATH, HOME, LANG, TMPDIR and the like: what a compiler or an interpreter needs, and no keys.
 std::vector<std::string> InheritedEnvironment();
 
-// The program that this process runs: "/usr/bin/hone".
+// The folders that a variable like PATH lists, as it has them.
+std::vector<std::string> FoldersOf(const char* variable);
+
+// The program that this process runs: "/usr/bin/hone"; "hone" where nobody says.
 std::string OwnPath();
 
 // Where `name` is in our PATH, or nothing. A name with a slash is taken as it is.

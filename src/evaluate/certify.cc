@@ -47,11 +47,8 @@ Command SanitizerCommand(const std::string& sanitizer, const Tool& tool, const C
                          const std::string& folder) {
   Command command;
   command.environment = InheritedEnvironment();
-  for (const char* name : {"LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"}) {
-    const char* value = std::getenv(name);
-    if (name == std::string_view("CUDA_VISIBLE_DEVICES") && !request.device.empty()) value = request.device.c_str();
-    if (value) command.environment.push_back(fmt::format("{}={}", name, value));
-  }
+  const char* visible = request.device.empty() ? std::getenv("CUDA_VISIBLE_DEVICES") : request.device.c_str();
+  if (visible) command.environment.push_back(fmt::format("CUDA_VISIBLE_DEVICES={}", visible));
   command.environment.insert(command.environment.end(), {"CUDA_CACHE_DISABLE=1", "TMPDIR=" + folder});
   if (IsForeign(request.form)) {
     BubblewrapOptions bubble;

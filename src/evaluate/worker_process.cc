@@ -86,12 +86,8 @@ void SeeTheDevice(BubblewrapOptions& bubble) {
   }
   bubble.processes = true;
   bubble.read_only.push_back({"/sys", ""});
-  const char* folders = std::getenv("LD_LIBRARY_PATH");
-  std::string_view rest = folders ? folders : "";
-  while (!rest.empty()) {
-    const auto folder = rest.substr(0, rest.find(':'));
-    rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
-    if (folder.starts_with('/') && !folder.starts_with("/usr/")) bubble.read_only.push_back({std::string(folder), ""});
+  for (const auto& folder : FoldersOf("LD_LIBRARY_PATH")) {
+    if (folder.starts_with('/') && !folder.starts_with("/usr/")) bubble.read_only.push_back({folder, ""});
   }
 }
 

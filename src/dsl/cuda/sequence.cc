@@ -24,6 +24,12 @@ constexpr std::int64_t kSpreadBlocks = 112, kSpreadThreads = 512;
 
 std::size_t Along(const Kernel& kernel) { return static_cast<std::size_t>(kernel.attributes.at("along")[0]); }
 
+// Whether a load of the member reads along dimension `d` of its own space at its own place.
+bool AtOwnPlace(const ExprNode& load, const Kernel& member, std::size_t d) {
+  const Expr& index = load.operands[d];
+  return index->kind == Kind::kIndex && index->index.id == member.space[d].id;
+}
+
 // The dimensions along which the members of a sequence do not look at each other.
 std::vector<std::size_t> FreeDims(std::span<const Kernel> members) {
   const Kernel& leader = members[0];
@@ -39,8 +45,7 @@ std::vector<std::size_t> FreeDims(std::span<const Kernel> members) {
       Visit(member.epilogue, [&](const ExprNode& node) {
         if (node.kind != Kind::kLoad || node.buffer < 0) return;
         if (!targets.contains(member.operands[static_cast<std::size_t>(node.buffer)].buffer)) return;
-        const Expr& index = node.operands[p];
-        own &= index->kind == Kind::kIndex && index->index.id == member.space[p].id;
+        own &= AtOwnPlace(node, member, p);
       });
       return own;
     });
@@ -144,10 +149,7 @@ class SequenceWriter {
       Visit(member.epilogue, [&](const ExprNode& node) {
         if (node.kind != Kind::kLoad || node.buffer < 0) return;
         if (member.operands[static_cast<std::size_t>(node.buffer)].buffer != before->target) return;
-        for (std::size_t d = 0; d < member.space.size(); ++d) {
-          const Expr& index = node.operands[d];
-          own &= index->kind == Kind::kIndex && index->index.id == member.space[d].id;
-        }
+        for (std::size_t d = 0; d < member.space.size(); ++d) own &= AtOwnPlace(node, member, d);
       });
       return own;
     });

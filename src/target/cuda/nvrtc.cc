@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <iterator>
@@ -147,8 +145,9 @@ std::string WithSymbols(const std::vector<std::string>& symbols, const std::stri
 
 // What NVRTC said and made of a source.
 struct Made {
-  int code = 0;      // NVRTC's result, 0 = success
-  std::string what;  // that it was about: "compile", "take the source"
+  std::string ended;  // foreign source: why there is nothing, where that is its doing
+  int code = 0;       // NVRTC's result, 0 = success
+  std::string what;   // that it was about: "compile", "take the source"
   std::string log;
   std::vector<std::string> symbols;
   std::string cubin;
@@ -190,11 +189,6 @@ Made Make(const Nvrtc& nvrtc, const CubinRequest& request, const std::vector<std
   return made;
 }
 
-tl::unexpected<Error> NvrtcFailed(const Nvrtc& nvrtc, const Made& made) {
-  return Fail(ErrorKind::kTool,
-              fmt::format("NVRTC cannot {}: {}; {}", made.what, nvrtc.error_string(made.code), made.log));
-}
-
 // A line of JSON, then bytes: from one process to another. What is no UTF-8 is no longer itself in the line.
 std::string Framed(const json& head, std::string_view bytes) {
   return head.dump(-1, ' ', false, json::error_handler_t::replace) + '\n' + std::string(bytes);
@@ -226,53 +220,53 @@ Command Confined(const Nvrtc& nvrtc, const CubinRequest& request) {
   return command;
 }
 
-// The same by a process of its own; `ended` is why it came to no answer, if that is the source's doing.
-Result<Made> MakeApart(const Nvrtc& nvrtc, const CubinRequest& request, const std::vector<std::string>& flags,
-                       std::string& ended) {
+// The same by a process of its own.
+Result<Made> MakeApart(const Nvrtc& nvrtc, const CubinRequest& request, const std::vector<std::string>& flags) {
   Command command = Confined(nvrtc, request);
   command.input =
       Framed({{"nvrtc", nvrtc.path}, {"name", request.name}, {"instances", request.instances}, {"flags", flags}},
              request.source);
   const auto exit = HONE_TRY(Run(command));
   if (exit.timed_out) {
-    ended = fmt::format("compiling took longer than {:.3g} s", std::chrono::duration<double>(request.wall).count());
-    return Made();
+    const double seconds = std::chrono::duration<double>(request.wall).count();
+    return Made{.ended = fmt::format("compiling took longer than {:.3g} s", seconds)};
   }
   const int signal = exit.signal != 0 ? exit.signal : exit.code > 128 ? exit.code - 128 : 0;  // bubblewrap tells it so
-  if (signal != 0) {
-    ended = fmt::format("the compiler {}", Exit{.signal = signal}.Describe());
-    return Made();
-  }
+  if (signal != 0) return Made{.ended = fmt::format("the compiler {}", Exit{.signal = signal}.Describe())};
+  Made made;
   try {
     const auto end = exit.output.find('\n');
     const json head = json::parse(exit.output.substr(0, end));
-    return Made{.code = head.at("code").get<int>(),
-                .what = head.at("what").get<std::string>(),
-                .log = head.at("log").get<std::string>(),
-                .symbols = head.at("symbols").get<std::vector<std::string>>(),
-                .cubin = exit.output.substr(end + 1)};
+    head.at("code").get_to(made.code);
+    head.at("what").get_to(made.what);
+    head.at("log").get_to(made.log);
+    head.at("symbols").get_to(made.symbols);
+    made.cubin = exit.output.substr(end + 1);
   } catch (const json::exception&) {
     return Fail(ErrorKind::kTool, fmt::format("{} nvrtc {} without an answer: {}", request.program, exit.Describe(),
                                               exit.error.substr(0, exit.error.find('\n'))));
   }
+  if (made.code == kOutOfMemory) {
+    made.ended = fmt::format("compiling took more than {} GiB", kForeignMemory >> 30);
+  } else if (made.code != 0 && made.code != kCompilation && made.code != kBuiltins) {
+    made.ended = fmt::format("NVRTC cannot {}: {}", made.what, nvrtc.error_string(made.code));
+  }
+  return made;
 }
 
 // What came of it: a cubin, the source's error, or NVRTC's failure.
 Result<CompiledCubin> Compile(const Nvrtc& nvrtc, const CubinRequest& request, const std::vector<std::string>& flags) {
-  const bool foreign = !request.program.empty();
-  CompiledCubin compiled;
-  std::string ended;
-  Made made = foreign ? HONE_TRY(MakeApart(nvrtc, request, flags, ended)) : Make(nvrtc, request, flags);
-  if (ended.empty() && foreign && made.code != 0 && made.code != kCompilation && made.code != kBuiltins)
-    ended = made.code == kOutOfMemory ? fmt::format("compiling took more than {} GiB", kForeignMemory >> 30)
-                                      : fmt::format("NVRTC cannot {}: {}", made.what, nvrtc.error_string(made.code));
-  compiled.log = std::move(made.log);
-  if (!ended.empty()) {
-    compiled.errors.push_back({0, std::move(ended)});
+  Made made = request.program.empty() ? Make(nvrtc, request, flags) : HONE_TRY(MakeApart(nvrtc, request, flags));
+  CompiledCubin compiled{.log = std::move(made.log)};
+  if (!made.ended.empty()) {
+    compiled.errors.push_back({0, std::move(made.ended)});
     return compiled;
   }
-  if (made.code != 0 && made.code != kCompilation) return NvrtcFailed(nvrtc, made);
-  if (made.code != 0) return compiled;
+  if (made.code == kCompilation) return compiled;
+  if (made.code != 0) {
+    return Fail(ErrorKind::kTool,
+                fmt::format("NVRTC cannot {}: {}; {}", made.what, nvrtc.error_string(made.code), compiled.log));
+  }
   if (made.cubin.empty() || made.symbols.size() != request.instances.size())
     return Fail(ErrorKind::kTool,
                 fmt::format("NVRTC made no cubin for {}: it wants a real architecture", request.arch));

@@ -36,7 +36,7 @@ void AddNamed(std::vector<fs::path>& roots, const char* variable) {
 std::vector<fs::path> FirstRoots() {
   std::vector<fs::path> roots;
   AddNamed(roots, "HONE_CUDA");
-  roots.push_back(fs::path(OwnPath()).parent_path() / "cuda");
+  if (const fs::path self = OwnPath(); self.is_absolute()) roots.push_back(self.parent_path() / "cuda");
   return roots;
 }
 std::vector<fs::path> LastRoots() {
@@ -48,14 +48,10 @@ std::vector<fs::path> LastRoots() {
 
 std::vector<fs::path> Roots() {
   std::vector<fs::path> roots = FirstRoots();
-  const char* path = std::getenv("PATH");
-  std::string_view rest = path != nullptr ? path : "";
-  while (!rest.empty()) {
-    const auto colon = rest.find(':');
+  for (const auto& folder : FoldersOf("PATH")) {
     std::error_code error;
-    const fs::path nvcc = fs::canonical(fs::path(rest.substr(0, colon)) / "nvcc", error);
+    const fs::path nvcc = fs::canonical(fs::path(folder) / "nvcc", error);
     if (!error) roots.push_back(nvcc.parent_path().parent_path());
-    rest = colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
   }
   for (auto& root : LastRoots()) roots.push_back(std::move(root));
   return roots;
