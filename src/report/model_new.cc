@@ -17,6 +17,7 @@
 namespace hone {
 
 extern const std::string_view kPythonCuda;
+extern const std::string_view kLibraryCalls;  // target/cuda/library_calls.h
 
 namespace {
 
@@ -92,6 +93,36 @@ std::string NumberText(const NumberArgument& number, const std::string& name) {
     value = fmt::format("{}ul", std::get<std::uint64_t>(number.value));
   }
   return fmt::format("{0} {1} = static_cast<{0}>({2});\n", type, name, value);
+}
+
+// What library_calls.h calls types and arithmetic.
+std::string_view LibraryType(DType dtype) {
+  switch (dtype) {
+    case DType::kF64: return "kF64";
+    case DType::kF16: return "kF16";
+    case DType::kBF16: return "kBF16";
+    default: return "kF32";  // libraries are called for no others (CheckStep)
+  }
+}
+
+std::string_view LibraryComputeText(LibraryCompute compute) {
+  switch (compute) {
+    case LibraryCompute::kF32: return "kInF32";
+    case LibraryCompute::kTf32: return "kInTf32";
+    case LibraryCompute::kF16: return "kInF16";
+    case LibraryCompute::kBf16: return "kInBf16";
+    case LibraryCompute::kF64: return "kInF64";
+  }
+  return "";
+}
+
+std::string_view EndText(Activation activation) {
+  switch (activation) {
+    case Activation::kNone: return "kNoEnd";
+    case Activation::kRelu: return "kRelu";
+    case Activation::kGelu: return "kGelu";
+  }
+  return "";
 }
 
 // The host's part of the source: it launches the plan's steps.
@@ -183,6 +214,51 @@ class HostText {
           "  return map;\n"
           "}\n\n";
     }
+    if (CallsLibraries(plan_)) {
+      text +=
+          "// A library that PyTorch has loaded; null if it has no such function.\n"
+          "hone_library::Find In(std::initializer_list<const char*> names) {\n"
+          "  for (const char* name : names) {\n"
+          "    if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL))\n"
+          "      return [library](const char* symbol) { return dlsym(library, symbol); };\n"
+          "  }\n"
+          "  throw std::runtime_error(std::string(\"cannot open \") + *names.begin() + \": \" + dlerror());\n"
+          "}\n\n"
+          "void Check(const hone_library::Status& status) {\n"
+          "  if (status.failed()) throw std::runtime_error(status.error);\n"
+          "}\n\n"
+          "// Handles and described calls stay for the life of the process, one a device: at its end the driver may "
+          "be\n"
+          "// gone before them.\n"
+          "template <class Value>\n"
+          "struct OneADevice {\n"
+          "  Value& Here(bool* made) {\n"
+          "    int device = 0;\n"
+          "    Check(cudaGetDevice(&device), \"cudaGetDevice\");\n"
+          "    Value*& value = values[device];\n"
+          "    *made = value == nullptr;\n"
+          "    if (*made) value = new Value;\n"
+          "    return *value;\n"
+          "  }\n"
+          "  std::map<int, Value*> values;\n"
+          "};\n\n"
+          "template <class Library>\n"
+          "Library& Opened(std::initializer_list<const char*> names) {\n"
+          "  static OneADevice<Library> libraries;\n"
+          "  bool made = false;\n"
+          "  Library& library = libraries.Here(&made);\n"
+          "  if (made) Check(library.Open(In(names)));\n"
+          "  return library;\n"
+          "}\n\n"
+          "template <class Library, class Call, class Spec, class Memory>\n"
+          "void Run(Library& library, OneADevice<Call>& calls, const Spec& spec, const Memory& memory, cudaStream_t "
+          "stream) {\n"
+          "  bool made = false;\n"
+          "  Call& call = calls.Here(&made);\n"
+          "  if (made) Check(library.Describe(spec, memory, call));\n"
+          "  Check(library.Run(call, memory, stream));\n"
+          "}\n\n";
+    }
     text +=
         "}  // namespace hone_host\n\n"
         "// `at`: the addresses of inputs, parameters, outputs and buffers, in the order of the lists in Python.\n"
@@ -228,11 +304,81 @@ class HostText {
                                         : fmt::format("CU_TENSOR_MAP_SWIZZLE_{}B", map.swizzle));
   }
 
+  // An address of a library's call; 0 where there is nothing.
+  std::string Place(const std::string& name, std::int64_t offset) const {
+    if (name.empty()) return "0";
+    const Memory& memory = memory_.at(name);
+    const std::int64_t bytes = offset * static_cast<std::int64_t>(Bytes(memory.dtype));
+    return fmt::format("hone_library::Address(at[{}]){}", memory.position,
+                       bytes == 0 ? "" : fmt::format(" + {}", bytes));
+  }
+  template <class Argument>
+  std::string Place(const std::optional<Argument>& argument) const {
+    if (!argument) return "0";
+    if constexpr (std::is_same_v<Argument, BufferArgument>) {
+      return Place(argument->name, argument->offset);
+    } else {
+      return Place(argument->buffer, argument->offset);
+    }
+  }
+  std::int64_t WorkspaceBytes(const std::string& name) const { return name.empty() ? 0 : memory_.at(name).bytes; }
+
+  // Described on the first call, asked for on every one. `call`: Matmul or Convolution.
+  static std::string LibraryCallText(std::string_view library, std::string_view files, std::string_view call,
+                                     const std::string& spec, const std::string& memory, const std::string& indent) {
+    return fmt::format(
+        "{0}{{\n"
+        "{0}  static hone_host::OneADevice<hone_library::{1}::{2}> calls;\n"
+        "{0}  static const hone_library::{2}Spec spec{{{3}}};\n"
+        "{0}  hone_host::Run(hone_host::Opened<hone_library::{1}>({{{4}}}), calls, spec,\n"
+        "{0}                 hone_library::{2}Memory{{{5}}}, stream);\n"
+        "{0}}}\n",
+        indent, library, call, spec, files, memory);
+  }
+
+  std::string MatmulText(const MatmulStep& step, const std::string& indent) const {
+    const auto layout = [&](const MatrixArgument& matrix) {
+      return fmt::format("{{hone_library::{}, {{{{{}, {}}}}}, {}}}", LibraryType(memory_.at(matrix.buffer).dtype),
+                         matrix.strides[0], matrix.strides[1], matrix.batch_stride);
+    };
+    const MatrixArgument& c = step.c ? *step.c : step.d;
+    const std::string spec =
+        fmt::format("{}, {}, {}, {}, {}, {}, {}, {}, {}, hone_library::{}, hone_library::{}, {:a}, {:a}, {}, {}",
+                    step.m, step.n, step.k, step.batch, layout(step.a), layout(step.b), layout(c), layout(step.d),
+                    step.bias.has_value(), LibraryComputeText(step.compute), EndText(step.activation), step.alpha,
+                    step.beta, step.algorithm, WorkspaceBytes(step.workspace));
+    const auto place = [&](const MatrixArgument& matrix) { return Place(matrix.buffer, matrix.offset); };
+    const std::string memory = fmt::format("{}, {}, {}, {}, {}, {}", place(step.a), place(step.b), place(c),
+                                           place(step.d), Place(step.bias), Place(step.workspace, 0));
+    return LibraryCallText("CublasLt", "\"libcublasLt.so.13\", \"libcublasLt.so.12\"", "Matmul", spec, memory, indent);
+  }
+
+  std::string ConvolutionText(const ConvolutionStep& step, const std::string& indent) const {
+    const auto list = [](const std::vector<std::int64_t>& values) {
+      return fmt::format("{{{}}}", fmt::join(values, ", "));
+    };
+    const auto layout = [&](const StridedArgument& tensor) {
+      return fmt::format("{{hone_library::{}, {}, {}}}", LibraryType(memory_.at(tensor.buffer).dtype),
+                         list(tensor.shape), list(tensor.strides));
+    };
+    const std::string spec =
+        fmt::format("{}, {}, {}, {}, {}, {}, {}, {}, {}, hone_library::{}, hone_library::{}, {}, {}", layout(step.x),
+                    layout(step.w), layout(step.y), list(step.stride), list(step.padding), list(step.dilation),
+                    step.groups, step.transposed, step.bias.has_value(), LibraryComputeText(step.compute),
+                    EndText(step.activation), step.algorithm, WorkspaceBytes(step.workspace));
+    const auto place = [&](const StridedArgument& tensor) { return Place(tensor.buffer, tensor.offset); };
+    const std::string memory = fmt::format("{}, {}, {}, {}, {}", place(step.x), place(step.w), place(step.y),
+                                           Place(step.bias), Place(step.workspace, 0));
+    return LibraryCallText("Cudnn", "\"libcudnn.so.9\"", "Convolution", spec, memory, indent);
+  }
+
   std::string StepText(const PlanStep& step, const std::string& indent) {
     if (const auto* set = std::get_if<MemsetStep>(&step)) {
       return fmt::format("{}hone_host::Check(cudaMemsetAsync({}, {}, {}, stream), \"memset\");\n", indent,
                          Address(set->buffer, 0), set->byte, memory_.at(set->buffer).bytes);
     }
+    if (const auto* matmul = std::get_if<MatmulStep>(&step)) return MatmulText(*matmul, indent);
+    if (const auto* convolution = std::get_if<ConvolutionStep>(&step)) return ConvolutionText(*convolution, indent);
     const auto& launch = std::get<LaunchStep>(step);
     std::string text = indent + "{\n", arguments;
     for (std::size_t i = 0; i < launch.arguments.size(); ++i) {
@@ -272,7 +418,13 @@ std::string SourceText(const Plan& plan, const Problem& problem) {
   text +=
       "#include <cuda.h>\n#include <cuda_runtime.h>\n\n#include <cmath>\n#include <cstdint>\n#include <stdexcept>\n"
       "#include <string>\n#include <vector>\n\n";
-  return text + plan.sources[0].text + "\n" + host.Text();
+  if (CallsLibraries(plan)) {
+    std::string calls(kLibraryCalls);
+    const std::string_view once = "#pragma once\n";  // it is no header any more
+    calls.erase(calls.find(once), once.size());
+    text += "#include <dlfcn.h>\n\n#include <initializer_list>\n#include <map>\n\n" + calls + "\n";
+  }
+  return text + (plan.sources.empty() ? "" : plan.sources[0].text) + "\n" + host.Text();
 }
 
 constexpr std::string_view kBinding = R"(#include <pybind11/pybind11.h>
@@ -289,6 +441,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) { module.def("hone_launch", &hone_
 // nvcc's flags: those that NVRTC alone knows go.
 std::string FlagsText(const Plan& plan) {
   std::string text = "\"-O3\", \"-DNDEBUG\"";
+  if (plan.sources.empty()) return text;
   for (const std::string& flag : plan.sources[0].flags) {
     if (flag != "-default-device" && flag != "--device-as-default-execution-space") text += ", " + Quoted(flag);
   }
@@ -353,13 +506,7 @@ Result<std::string> ModelNewText(const ExportMaterial& material) {
   if (const auto* issue = std::get_if<PlanIssue>(&parsed))
     return Fail(ErrorKind::kUsage, fmt::format("the plan is not valid: {}: {}", issue->where, issue->message));
   const Plan& plan = std::get<Plan>(parsed);
-  if (CallsLibraries(plan)) {
-    return Fail(
-        ErrorKind::kUsage,
-        "steps of the plan call cuBLASLt or cuDNN, which hone runs and a Python file does not hold: plan.json of "
-        "the bundle has all of it");
-  }
-  if (plan.sources.size() != 1) {
+  if (plan.sources.size() > 1) {
     return Fail(ErrorKind::kUsage,
                 fmt::format("the plan has {} sources; a Python file holds one", plan.sources.size()));
   }

@@ -82,6 +82,36 @@ constexpr std::string_view kPlan = R"json({
       {"kind": "buffer", "name": "y"}, {"kind": "f64", "value": 0.1}, {"kind": "i32", "value": 8192}]}]
 })json";
 
+// A convolution with its bias and a product, by the libraries, around a kernel.
+constexpr std::string_view kLibraryPlan = R"json({
+  "hone_plan": 1,
+  "sources": [{"name": "half.cu", "text": [
+    "#include <cuda_fp16.h>",
+    "extern \"C\" __global__ void half_of(const float* x, __half* y) { y[threadIdx.x] = __float2half(x[threadIdx.x]); }"]}],
+  "buffers": [{"name": "turned", "dtype": "f32", "shape": [2, 8, 30]}, {"name": "halves", "dtype": "f16", "shape": [480]},
+              {"name": "space", "dtype": "u8", "shape": [4096]}],
+  "steps": [
+    {"do": "cudnn_convolution", "x": {"buffer": "x", "shape": [2, 4, 32], "strides": [128, 32, 1]},
+     "w": {"buffer": "weight", "shape": [8, 4, 3], "strides": [12, 3, 1]},
+     "y": {"buffer": "turned", "shape": [2, 8, 30], "strides": [240, 30, 1]}, "stride": [1], "padding": [0],
+     "dilation": [1], "bias": {"buffer": "bias", "offset": 2}, "compute": "tf32", "activation": "relu", "workspace": "space"},
+    {"do": "launch", "kernel": "half_of", "grid": [1], "block": [480], "arguments": [
+      {"kind": "buffer", "name": "turned"}, {"kind": "buffer", "name": "halves"}]},
+    {"do": "cublaslt_matmul", "m": 16, "n": 8, "k": 30, "a": {"buffer": "halves", "strides": [30, 1]},
+     "b": {"buffer": "halves", "offset": 240, "strides": [1, 30]}, "d": {"buffer": "y", "strides": [8, 1]}, "alpha": 0.5}]
+})json";
+
+ExportMaterial LibraryMaterial() {
+  ExportMaterial material;
+  material.problem.name = "convolve";
+  material.problem.tensors = {{"x", {2, 4, 32}}, {"weight", {8, 4, 3}}, {"bias", {10}}, {"y", {16, 8}}};
+  material.problem.tensors[1].role = material.problem.tensors[2].role = Role::kParameter;
+  material.problem.tensors[3].role = Role::kOutput;
+  material.plan = kLibraryPlan;
+  material.hone_version = "1";
+  return material;
+}
+
 ExportMaterial Material() {
   ExportMaterial material;
   material.problem.name = "scale";
@@ -192,17 +222,49 @@ TEST(ModelNewTest, PythonReadsIt) {
   EXPECT_EQ(std::system(("python3 -m py_compile " + scratch->path() + "/m.py").c_str()), 0);
 }
 
-TEST(ModelNewTest, NvccCompilesTheSource) {
-  if (std::system("nvcc --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no nvcc";
+TEST(ModelNewTest, LibrariesAreCalledAsThePlanSays) {
+  const auto text = ModelNewText(LibraryMaterial());
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_TRUE(
+      Holds(*text,
+            "ConvolutionSpec spec{{hone_library::kF32, {2, 4, 32}, {128, 32, 1}}, {hone_library::kF32, {8, 4, 3}, "
+            "{12, 3, 1}}, {hone_library::kF32, {2, 8, 30}, {240, 30, 1}}, {1}, {0}, {1}, 1, false, true, "
+            "hone_library::kInTf32, hone_library::kRelu, 0, 4096};"))
+      << *text;
+  EXPECT_TRUE(Holds(*text, "Opened<hone_library::Cudnn>({\"libcudnn.so.9\"})"));
+  // Inputs, parameters, outputs, buffers; a bias from its second element on.
+  EXPECT_TRUE(Holds(*text,
+                    "ConvolutionMemory{hone_library::Address(at[0]), hone_library::Address(at[1]), "
+                    "hone_library::Address(at[4]), hone_library::Address(at[2]) + 8, hone_library::Address(at[6])}"))
+      << *text;
+  EXPECT_TRUE(
+      Holds(*text,
+            "MatmulSpec spec{16, 8, 30, 1, {hone_library::kF16, {{30, 1}}, 0}, {hone_library::kF16, {{1, 30}}, 0}, "
+            "{hone_library::kF32, {{8, 1}}, 0}, {hone_library::kF32, {{8, 1}}, 0}, false, hone_library::kInF32, "
+            "hone_library::kNoEnd, 0x1p-1, 0x0p+0, 0, 0};"))
+      << *text;
+  EXPECT_FALSE(Holds(*text, "#pragma once"));
+}
+
+TEST(ModelNewTest, WithoutALibraryNothingOfThemIsInTheFile) {
   const auto text = ModelNewText(Material());
   ASSERT_TRUE(text);
-  const auto scratch = TempDirectory::Create("model_new");
-  ASSERT_TRUE(scratch);
-  ASSERT_TRUE(WriteFileAtomically(scratch->path() + "/m.cu", Between(*text, "hone_cuda = r'''\n", "'''\n")));
-  const std::string command =
-      "nvcc -gencode=arch=compute_90a,code=sm_90a -std=c++17 -D__CUDA_NO_HALF_CONVERSIONS__ -c " + scratch->path() +
-      "/m.cu -o " + scratch->path() + "/m.o";
-  EXPECT_EQ(std::system(command.c_str()), 0) << *text;
+  EXPECT_FALSE(Holds(*text, "hone_library"));
+}
+
+TEST(ModelNewTest, NvccCompilesTheSource) {
+  if (std::system("nvcc --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no nvcc";
+  for (const ExportMaterial& material : {Material(), LibraryMaterial()}) {
+    const auto text = ModelNewText(material);
+    ASSERT_TRUE(text);
+    const auto scratch = TempDirectory::Create("model_new");
+    ASSERT_TRUE(scratch);
+    ASSERT_TRUE(WriteFileAtomically(scratch->path() + "/m.cu", Between(*text, "hone_cuda = r'''\n", "'''\n")));
+    const std::string command =
+        "nvcc -gencode=arch=compute_90a,code=sm_90a -std=c++17 -D__CUDA_NO_HALF_CONVERSIONS__ -c " + scratch->path() +
+        "/m.cu -o " + scratch->path() + "/m.o";
+    EXPECT_EQ(std::system(command.c_str()), 0) << *text;
+  }
 }
 
 }  // namespace

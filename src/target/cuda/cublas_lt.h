@@ -55,7 +55,6 @@ class CublasLt {
   struct Api;
   explicit CublasLt(std::unique_ptr<Api> api);
   std::unique_ptr<Api> api_;
-  void* handle_ = nullptr;
 };
 
 }  // namespace hone::cuda

@@ -53,7 +53,6 @@ class Cudnn {
   struct Api;
   explicit Cudnn(std::unique_ptr<Api> api);
   std::unique_ptr<Api> api_;
-  void* handle_ = nullptr;
 };
 
 }  // namespace hone::cuda

@@ -2,6 +2,7 @@
 // is there.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <utility>
@@ -22,6 +23,10 @@ class SharedLibrary {
   bool Load(const char* symbol, Function*& function) const {
     function = reinterpret_cast<Function*>(Symbol(symbol));
     return function != nullptr;
+  }
+  // The same for who asks by name alone; outlives this object, as the library does.
+  std::function<void*(const char* symbol)> Finder() const {
+    return [library = *this](const char* symbol) { return library.Symbol(symbol); };
   }
   const std::string& path() const { return path_; }  // as the loader resolved it
 
