@@ -26,14 +26,19 @@ TRIALS, RUNS = 5, 30
 
 def child(kernelbench, reference, candidate, lock):
     """One evaluation: prints a JSON line. Waits for the device after it has compiled."""
-    for name, attributes in (("openai", ("OpenAI",)), ("litellm", ("completion",)), ("dotenv", ("load_dotenv",)), ("requests", ()),
-                             ("tomli", ())):  # of other parts of the package, absent here and not used
+    class Record:  # what the evaluator asks of pydantic.BaseModel
+        def __init__(self, **given):
+            for key, value in given.items():
+                setattr(self, key, value)
+
+    # Of other parts of the package, and not used here where they are absent.
+    for name, attributes in (("openai", {"OpenAI": None}), ("litellm", {"completion": None}), ("dotenv", {"load_dotenv": lambda: None}),
+                             ("requests", {}), ("tqdm", {"tqdm": None}), ("pydantic", {"BaseModel": Record})):
         try:
             __import__(name)
         except ImportError:
             sys.modules[name] = types.ModuleType(name)
-            for attribute in attributes:
-                setattr(sys.modules[name], attribute, lambda *given, **named: None)
+            vars(sys.modules[name]).update(attributes)
     sys.path.insert(0, str(kernelbench / "src"))
     import torch
     from kernelbench import eval as official
@@ -82,7 +87,7 @@ def export(hone, folder, reference):
     if done.returncode:
         return {"error": "export: " + done.stderr.strip()[-300:]}, None
     text = (out / "model_new.py").read_text()
-    row = {"program": program.stem, "launches": text.count("hone_host::Launch(") - 1,
+    row = {"program": program.stem, "launches": text.count("  hone_host::Launch("),
            "libraries": "hone_library::" in text}
     return row, out / "model_new.py"
 

@@ -9,6 +9,9 @@
 #include "report/reference_text.h"
 
 namespace hone {
+
+extern const std::string_view kPythonCuda;
+
 namespace {
 
 constexpr std::string_view kModel = R"py("""The forward pass of a test."""
@@ -220,6 +223,22 @@ TEST(ModelNewTest, PythonReadsIt) {
   ASSERT_TRUE(WriteFileAtomically(scratch->path() + "/m.py", *text));
   if (std::system("python3 -c '' 2> /dev/null") != 0) GTEST_SKIP() << "no python3";
   EXPECT_EQ(std::system(("python3 -m py_compile " + scratch->path() + "/m.py").c_str()), 0);
+}
+
+TEST(ModelNewTest, ArgumentsThatAreLeftToTheirDefaultsAreNotRefused) {
+  if (std::system("python3 -c '' 2> /dev/null") != 0) GTEST_SKIP() << "no python3";
+  const auto scratch = TempDirectory::Create("model_new");
+  ASSERT_TRUE(scratch);
+  const std::string script = "import inspect\nclass torch:\n    class Tensor: ...\n" + std::string(kPythonCuda) +
+                             "\ndef forward(self, x, times=2.0, mask=None): ...\n"
+                             "names = ['x', 'times', 'mask']\n"
+                             "hone_constant_arguments = ''\n"
+                             "assert hone_numbers(forward, [torch.Tensor(), 2.0, None], names) == ''\n"
+                             "assert hone_numbers(forward, [torch.Tensor(), 3.0, None], names) == 'times = 3.0'\n"
+                             "hone_constant_arguments = 'times = 2.0'\n"
+                             "assert hone_numbers(forward, [torch.Tensor(), 2.0, None], names) == 'times = 2.0'\n";
+  ASSERT_TRUE(WriteFileAtomically(scratch->path() + "/m.py", script));
+  EXPECT_EQ(std::system(("python3 " + scratch->path() + "/m.py").c_str()), 0);
 }
 
 TEST(ModelNewTest, LibrariesAreCalledAsThePlanSays) {

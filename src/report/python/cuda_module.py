@@ -44,10 +44,23 @@ def hone_state(model, device, stream):
     return state
 
 
+def hone_numbers(forward, flat, names):
+    """The arguments that are no tensors, as the problem names them: those that its inputs give, not those left to their defaults."""
+    defaults = {name: parameter.default for name, parameter in inspect.signature(forward).parameters.items()}
+    numbers = []
+    for i, value in enumerate(flat):
+        if isinstance(value, torch.Tensor):
+            continue
+        name = names[i] if i < len(names) else "input_%d" % i
+        text = "%s = %r" % (name, value)
+        if text in hone_constant_arguments or name not in defaults or value != defaults[name]:
+            numbers.append(text)
+    return ", ".join(numbers)
+
+
 def hone_run(model, arguments, names):
     flat = hone_flatten(arguments)
-    numbers = ", ".join("%s = %r" % (names[i] if i < len(names) else "input_%d" % i, value)
-                        for i, value in enumerate(flat) if not isinstance(value, torch.Tensor))
+    numbers = hone_numbers(type(model).forward, flat, names)
     if numbers != hone_constant_arguments:
         raise RuntimeError("the kernel was made for the arguments %s, got %s" %
                            (hone_constant_arguments or "that are tensors", numbers or "none"))
