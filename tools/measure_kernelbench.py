@@ -2,14 +2,15 @@
 """Optimizes KernelBench's levels 1 to 3 at reduced sizes and writes what came of it (docs/measured/cpu_kernelbench.md).
 
 measure_kernelbench.py HONE KERNELBENCH -o FILE.md --python PATH [--target cpu|cuda] [--shrink MFLOP] [--budget N]
-                       [--time S] [--limit S] [--only L1/5,L3/33] [--again REGEX] [--state FOLDER] [--no-compile]
+                       [--time S] [--limit S] [--only L1/5,L3/33 | --sample] [--again REGEX] [--state FOLDER] [--no-compile]
                        [--lanes N --cores N] [--devices N]
 
 KERNELBENCH is a checkout of ScalingIntelligence/KernelBench, PATH a Python that has PyTorch. Each problem is imported with
 `hone import --shrink`, optimized by the built-in expert alone, and its best candidate is timed once more beside PyTorch: eager, and
 torch.compile if that is ready in time. Resumes: a finished problem is a line of STATE/rows.jsonl and is not done again, unless its
 error matches --again. Run it on an otherwise idle machine. --lanes measures so many problems side by side, each on --cores
-cores of its own, and on one of --devices CUDA devices. --shrink 0 keeps the sizes.
+cores of its own, and on one of --devices CUDA devices. --shrink 0 keeps the sizes. --sample: every fifth problem of levels 1 and 2
+and every third of level 3 stand for all. With -o - the table of the rows that are there is printed, and nothing is measured.
 """
 import argparse
 import datetime
@@ -84,7 +85,7 @@ def measure(name, file, given):
     state = pathlib.Path(given.state)
     began = time.monotonic()
     left = lambda: max(1, given.limit - (time.monotonic() - began))
-    row = {"name": name, "file": file.stem}
+    row = {"name": name, "file": file.stem, "date": datetime.date.today().isoformat()}
     path = state / name.replace("/", "_") / "problem.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
@@ -130,6 +131,16 @@ def geomean(values):
     return "%.2f (%d)" % (math.exp(sum(map(math.log, values)) / len(values)), len(values)) if values else "-"
 
 
+def slower(values):
+    values = [v for v in values if v]
+    return "%d of %d" % (sum(v < 1 for v in values), len(values)) if values else "-"
+
+
+def in_sample(name):
+    level, number = name[1:].split("/")
+    return int(number) % (3 if level == "3" else 5) == 0
+
+
 def number(value, form="%.2f"):
     return form % value if value else "-"
 
@@ -169,10 +180,12 @@ def table(rows, given):
         "| | %s |" % " | ".join("over " + base for base in bases),
         "|---|" + "---|" * len(bases),
     ]
-    for label, some in [("level %d" % level, [r for r in plain if r["name"].startswith("L%d" % level)]) for level in (1, 2, 3)] + [
-            ("all", plain), ("flagged", [r for r in solved if r["flags"]])]:
-        if some:
-            text.append("| %s | %s |" % (label, " | ".join(geomean([row["speedups"].get(base) for row in some]) for base in bases)))
+    groups = [("level %d" % level, [r for r in plain if r["name"].startswith("L%d" % level)]) for level in (1, 2, 3)] + [
+        ("all", plain), ("flagged", [r for r in solved if r["flags"]])]
+    for form, what in ((geomean, "%s"), (slower, "%s: slower on")):
+        for label, some in groups:
+            if some:
+                text.append("| %s | %s |" % (what % label, " | ".join(form([row["speedups"].get(base) for row in some]) for base in bases)))
     text += ["", "| problem | time | of the bound | %s | allclose | kernels | flags | attempts |" % " | ".join("over " + b for b in bases),
              "|---|---|---|" + "---|" * (len(bases) + 4)]
     for row in rows:
@@ -201,6 +214,7 @@ def main():
     options.add_argument("--time", type=float, default=30)
     options.add_argument("--limit", type=float, default=120)
     options.add_argument("--only", default="", help="these alone, in this order")
+    options.add_argument("--sample", action="store_true", help="every fifth of levels 1 and 2, every third of level 3")
     options.add_argument("--again", default="")
     options.add_argument("--state", default=str(ROOT / "build" / "kernelbench"))
     options.add_argument("--no-compile", action="store_true")
@@ -219,7 +233,11 @@ def main():
         for line in (state / "rows.jsonl").read_text().splitlines():
             row = json.loads(line)
             done[row["name"]] = row
-    wanted = [(name, file) for name, file in problems(given.kernelbench) if not given.only or name in given.only.split(",")]
+    wanted = [(name, file) for name, file in problems(given.kernelbench)
+              if (not given.only or name in given.only.split(",")) and (not given.sample or in_sample(name))]
+    if given.output == "-":
+        print(table([done[name] for name, _ in wanted if name in done], given), end="")
+        return
     order = given.only.split(",") if given.only else []
     if order:
         wanted.sort(key=lambda problem: order.index(problem[0]))
