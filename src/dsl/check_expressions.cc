@@ -57,9 +57,10 @@ TermPtr Replace(const TermPtr& term, const TermPtr& what, const TermPtr& with) {
   return copy;
 }
 
-void FindNames(const TermPtr& term, std::string_view name, std::vector<TermPtr>& found) {
-  if (term->kind == Term::Kind::kName && term->name == name) found.push_back(term);
-  for (const auto& argument : term->arguments) FindNames(argument, name, found);
+int CountIts(const TermPtr& term) {
+  int count = term->kind == Term::Kind::kIt ? 1 : 0;
+  for (const auto& argument : term->arguments) count += CountIts(argument);
+  return count;
 }
 
 std::int64_t ReducedCount(const Kernel& kernel) {
@@ -73,7 +74,7 @@ std::int64_t ReducedCount(const Kernel& kernel) {
 bool Checker::Broadcast(const TermPtr& term, Shape& shape, bool& any) {
   if (term->kind == Term::Kind::kName) {
     const auto it = names_.find(term->name);
-    if (it == names_.end()) return term->name == "it" || UnknownName(*term);
+    if (it == names_.end()) return UnknownName(*term);
     any = true;
     const Shape& other = it->second.shape;
     if (other.size() > shape.size()) shape.insert(shape.begin(), other.size() - shape.size(), 1);
@@ -105,6 +106,10 @@ Expr Checker::Convert(const TermPtr& term, const Place& place) {
       const bool whole = x == std::trunc(x) && std::fabs(x) < most && !(x == 0 && std::signbit(x));
       return whole ? Expr(static_cast<std::int64_t>(x)) : Expr(x);
     }
+    case Term::Kind::kIt:
+      if (place.it) return place.it;
+      Fail(term->at, std::string(place.no_it.empty() ? "there is no 'it' here: name the tensor" : place.no_it));
+      return Expr(0.0);
     case Term::Kind::kName: return ConvertName(*term, place);
     case Term::Kind::kElement:
       if (place.nest) return ConvertElement(*term, place);
@@ -155,11 +160,6 @@ Expr Checker::Convert(const TermPtr& term, const Place& place) {
 }
 
 Expr Checker::ConvertName(const Term& term, const Place& place) {
-  if (term.name == "it") {
-    if (place.it) return place.it;
-    Fail(term.at, std::string(place.no_it.empty() ? "there is no 'it' here: name the tensor" : place.no_it));
-    return Expr(0.0);
-  }
   if (place.nest) {
     if (const Scope* index = Scope::Find(place.scope, term.name)) return index->index;
     return ConvertElement(term, place);
@@ -323,11 +323,8 @@ bool Checker::AddLet(Kernel& kernel, const Let& let, const Expr& operand) {
   if (fold == "mean") folded = folded / static_cast<double>(ReducedCount(kernel));
   // The term around the fold, in which the folded value is the only `it`.
   Place outside{.kernel = &kernel, .dims = {}, .it = folded, .no_it = {}, .lets_only = true};
-  const TermPtr hole = hone::dsl::Name("it");
-  std::vector<TermPtr> own_its;
-  const TermPtr around = Replace(let.value, folds[0], hole);
-  FindNames(around, "it", own_its);
-  if (own_its.size() != 1)
+  const TermPtr around = Replace(let.value, folds[0], It());
+  if (CountIts(around) != 1)
     return Fail(let.at, "'it' outside of the fold: there a let may use numbers and earlier lets only");
   result.finish = RealIfOpen(Convert(around, outside));
   if (failed_) return false;

@@ -41,9 +41,9 @@ class Maker {
  private:
   int Up(int below) { return static_cast<int>(random_() % static_cast<unsigned>(below)); }
   std::string Word() {
-    static const char* const kWords[] = {"x",    "y",    "z",   "w",   "input",  "view",   "let",
-                                         "over", "with", "h_1", "map", "offset", "output", "program"};
-    return kWords[Up(14)];
+    static const char* const kWords[] = {"x",   "y",   "z",      "w",      "input",   "view", "let", "over", "with",
+                                         "h_1", "map", "offset", "output", "program", "it",   "inf", "nan"};
+    return kWords[Up(17)];
   }
   std::vector<std::int64_t> Ints(int low, int high) {
     std::vector<std::int64_t> values;
@@ -63,7 +63,7 @@ class Maker {
   TermPtr MakeTerm(int depth) {
     const int kind = depth == 0 ? Up(2) : Up(7);
     if (kind == 0) return Number(Real());
-    if (kind == 1) return Name(Up(4) ? Word() : "it");
+    if (kind == 1) return Up(4) ? Name(Word()) : It();
     if (kind == 2) {
       static const char* const kOps[] = {"+", "-", "*", "/", "<", "<=", ">", ">=", "==", "!="};
       return Call(kOps[Up(10)], {MakeTerm(depth - 1), MakeTerm(depth - 1)});

@@ -26,6 +26,7 @@ class Lexer {
       const std::size_t start = at_;
       if (std::string why = Next(token); !why.empty()) return Complaint{token.at, std::move(why)};
       token.text = text_.substr(start, at_ - start);
+      if (token.kind == Token::Kind::kQuoted) token.text = token.text.substr(1, token.text.size() - 2);
       tokens_.push_back(std::move(token));
     }
   }
@@ -54,7 +55,16 @@ class Lexer {
     const char c = Peek();
     if (IsLetter(c)) {
       token.kind = Token::Kind::kWord;
-      while (IsLetter(Peek()) || IsDigit(Peek())) ++at_;
+      SkipWord();
+      return {};
+    }
+    if (c == '"') {
+      token.kind = Token::Kind::kQuoted;
+      ++at_;
+      const bool word = IsLetter(Peek());
+      SkipWord();
+      if (!word || Peek() != '"') return "quotes hold one word, such as \"it\": letters, digits and _, no digit first";
+      ++at_;
       return {};
     }
     if (IsDigit(c) || (c == '.' && IsDigit(Peek(1)))) return NumberOrTuple(token);
@@ -72,6 +82,10 @@ class Lexer {
     const auto byte = static_cast<unsigned char>(c);
     if (byte > 32 && byte < 127) return fmt::format("'{}' means nothing here: remove it", c);
     return fmt::format("a byte of value {} is not part of the language: use plain ASCII", byte);
+  }
+
+  void SkipWord() {
+    while (IsLetter(Peek()) || IsDigit(Peek())) ++at_;
   }
 
   std::string NumberOrTuple(Token& token) {
@@ -114,6 +128,8 @@ class Lexer {
 };
 
 }  // namespace
+
+bool HasMeaning(std::string_view word) { return word == "it" || word == "inf" || word == "nan"; }
 
 std::variant<std::vector<Token>, Complaint> Lex(std::string_view text) { return Lexer(text).Run(); }
 

@@ -1,5 +1,6 @@
-// Recursive descent over the tokens; docs/language.md is the grammar. No word is reserved but it, inf and nan: what a
-// word means follows from where it stands, so that a tensor may be called `input` or `view`.
+// Recursive descent over the tokens; docs/language.md is the grammar. No word is reserved but it, inf and nan, and in
+// quotes these are names, too: what a word means follows from where it stands, so that a tensor may be called `input`
+// or `view`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 namespace hone::dsl {
 
 TermPtr Number(double value) { return std::make_shared<Term>(Term{Term::Kind::kNumber, value, {}, {}, {}, {}}); }
+TermPtr It() { return std::make_shared<Term>(Term{Term::Kind::kIt, 0, {}, {}, {}, {}}); }
 TermPtr Name(std::string name) {
   return std::make_shared<Term>(Term{Term::Kind::kName, 0, std::move(name), {}, {}, {}});
 }
@@ -53,6 +55,9 @@ class Parser {
   bool IsSymbol(std::string_view symbol) const { return Now().kind == Token::Kind::kSymbol && Now().text == symbol; }
   bool IsWord(std::string_view word) const { return Now().kind == Token::Kind::kWord && Now().text == word; }
   bool AtWord() const { return Now().kind == Token::Kind::kWord; }
+  static bool IsName(const Token& token) {
+    return token.kind == Token::Kind::kWord || token.kind == Token::Kind::kQuoted;
+  }
   static bool Is(const Token& token, std::string_view symbol) {
     return token.kind == Token::Kind::kSymbol && token.text == symbol;
   }
@@ -88,12 +93,16 @@ class Parser {
     Step();
     return word;
   }
-  // A name that the program gives to something.
-  std::string NewName(std::string_view what) {
-    const Position at = Now().at;
-    std::string name = Word(what);
-    if (name == "it" || name == "inf" || name == "nan")
-      Fail(at, fmt::format("'{}' has a meaning of its own: choose another name", name));
+  // A name, new or known, by itself or in quotes.
+  std::string NameOf(std::string_view what) {
+    if (!failed_ && AtWord() && HasMeaning(Now().text))
+      Fail(Now().at, fmt::format("'{0}' has a meaning of its own: as a name it is written \"{0}\"", Now().text));
+    if (failed_ || !IsName(Now())) {
+      Expected(what);
+      return {};
+    }
+    std::string name(Now().text);
+    Step();
     return name;
   }
   std::int64_t Whole(std::string_view what) {
@@ -127,14 +136,14 @@ class Parser {
   void ParseProgram() {
     if (!IsWord("program")) return Expected("'program NAME' first");
     Step();
-    program_.name = NewName("the program's name");
+    program_.name = NameOf("the program's name");
     while (!failed_ && Now().kind != Token::Kind::kEnd) {
-      const bool two_words = AtWord() && Ahead(1).kind == Token::Kind::kWord;
+      const bool two_words = AtWord() && IsName(Ahead(1));
       if (two_words && (IsWord("input") || IsWord("param") || IsWord("output"))) {
         ParseDeclaration();
       } else if (two_words && IsWord("view")) {
         ParseView();
-      } else if (AtWord() && (Is(Ahead(1), "=") || Is(Ahead(1), ":"))) {
+      } else if (IsName(Now()) && (Is(Ahead(1), "=") || Is(Ahead(1), ":"))) {
         ParseStatement();
       } else if (two_words) {
         Fail(Now().at, fmt::format("'{}' does not begin a line: one begins with input, param, output, view or NAME =",
@@ -151,7 +160,7 @@ class Parser {
     declaration.role = IsWord("input") ? Role::kInput : IsWord("param") ? Role::kParameter : Role::kOutput;
     Step();
     declaration.at = Now().at;
-    declaration.name = NewName("a name");
+    declaration.name = NameOf("a name");
     Need(":", "and a type such as f32[512, 1024] after the name");
     const Position type_at = Now().at;
     const std::string type = Word("a type such as f32[512, 1024]");
@@ -168,9 +177,9 @@ class Parser {
     View view;
     Step();
     view.at = Now().at;
-    view.name = NewName("the view's name");
+    view.name = NameOf("the view's name");
     Need("=", "after the view's name");
-    view.base = Word("the tensor or value that is viewed");
+    view.base = NameOf("the tensor or value that is viewed");
     Need(":", "and the view's extents after the viewed name");
     view.shape = Extents();
     if (!failed_ && IsWord("strides")) {
@@ -193,7 +202,7 @@ class Parser {
   void ParseStatement() {
     Statement statement;
     statement.at = Now().at;
-    statement.target = NewName("a name");
+    statement.target = NameOf("a name");
     if (Take(":")) {
       statement.has_target_shape = true;
       statement.target_shape = Extents();
@@ -222,11 +231,11 @@ class Parser {
     }
     if (!failed_ && IsWord("by") && Is(Ahead(1), "{")) ParseAttributes(statement);
     if (!failed_ && IsWord("with") && Is(Ahead(1), "{")) ParseSettings(statement);
-    while (!failed_ && IsWord("let") && Ahead(1).kind == Token::Kind::kWord) {
+    while (!failed_ && IsWord("let") && IsName(Ahead(1))) {
       Step();
       Let let;
       let.at = Now().at;
-      let.name = NewName("the let's name");
+      let.name = NameOf("the let's name");
       Need("=", "after the let's name");
       let.value = Expression(0);
       statement.lets.push_back(std::move(let));
@@ -243,7 +252,7 @@ class Parser {
     do {
       LoopIndex loop;
       const Position at = Now().at;
-      loop.name = NewName("an index such as i < 8");
+      loop.name = NameOf("an index such as i < 8");
       Need("<", "and the index's extent after its name");
       loop.extent = Whole("the index's extent");
       if (loop.extent < 0) Fail(at, fmt::format("extent {} is negative: extents count from 0", loop.extent));
@@ -364,12 +373,15 @@ class Parser {
       Need(")", "to close the parenthesis");
       return inner;
     }
-    if (!AtWord()) {
+    if (!IsName(Now())) {
       Expected("an expression");
       return Number(0);
     }
+    const bool quoted = Now().kind == Token::Kind::kQuoted;
     std::string word(Now().text);
     Step();
+    if (quoted) return NameOrElement(at, std::move(word));
+    if (word == "it") return std::make_shared<Term>(Term{Term::Kind::kIt, 0, {}, {}, at, {}});
     if (word == "inf") return MakeNumber(at, std::numeric_limits<double>::infinity());
     if (word == "nan") return MakeNumber(at, std::numeric_limits<double>::quiet_NaN());
     if (IsSymbol("[") && IsFoldAhead()) {
@@ -380,16 +392,7 @@ class Parser {
       return std::make_shared<Term>(
           Term{Term::Kind::kFold, 0, std::move(word), {std::move(body)}, at, std::move(over)});
     }
-    if (Take("[")) {
-      std::vector<TermPtr> indices;
-      if (!IsSymbol("]")) {
-        do indices.push_back(Expression(0));
-        while (Take(","));
-      }
-      Need("]", "after the indices");
-      return std::make_shared<Term>(Term{Term::Kind::kElement, 0, std::move(word), std::move(indices), at, {}});
-    }
-    if (!Take("(")) return std::make_shared<Term>(Term{Term::Kind::kName, 0, std::move(word), {}, at, {}});
+    if (!Take("(")) return NameOrElement(at, std::move(word));
     std::vector<TermPtr> arguments;
     if (!IsSymbol(")")) {
       do arguments.push_back(Expression(0));
@@ -397,6 +400,17 @@ class Parser {
     }
     Need(")", "after the arguments");
     return MakeCall(at, std::move(word), std::move(arguments));
+  }
+
+  TermPtr NameOrElement(Position at, std::string name) {
+    if (!Take("[")) return std::make_shared<Term>(Term{Term::Kind::kName, 0, std::move(name), {}, at, {}});
+    std::vector<TermPtr> indices;
+    if (!IsSymbol("]")) {
+      do indices.push_back(Expression(0));
+      while (Take(","));
+    }
+    Need("]", "after the indices");
+    return std::make_shared<Term>(Term{Term::Kind::kElement, 0, std::move(name), std::move(indices), at, {}});
   }
 
   // Whether `[` opens the indices of a fold: after its `]` stands what is folded, in parentheses. Nothing else does.

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "dsl/lexer.h"
 #include "dsl/program.h"
 #include "dsl/views.h"
 
@@ -10,9 +11,12 @@ namespace {
 
 constexpr std::size_t kLineWidth = 100;  // a longer statement has each -> on its own line
 
+std::string NameText(const std::string& name) { return HasMeaning(name) ? "\"" + name + "\"" : name; }
+
 std::string Loops(const std::vector<LoopIndex>& loops) {
   std::string text;
-  for (const auto& loop : loops) text += fmt::format("{}{} < {}", text.empty() ? "" : ", ", loop.name, loop.extent);
+  for (const auto& loop : loops)
+    text += fmt::format("{}{} < {}", text.empty() ? "" : ", ", NameText(loop.name), loop.extent);
   return fmt::format(" [{}] ", text);
 }
 
@@ -48,9 +52,10 @@ std::string Arguments(const Term& term) {
 std::string Text(const Term& term, int least) {
   switch (term.kind) {
     case Term::Kind::kNumber: return NumberText(term.number);
-    case Term::Kind::kName: return term.name;
+    case Term::Kind::kIt: return "it";
+    case Term::Kind::kName: return NameText(term.name);
     case Term::Kind::kFold: return fmt::format("{}{}({})", term.name, Loops(term.over), Text(*term.arguments[0], 0));
-    case Term::Kind::kElement: return fmt::format("{}[{}]", term.name, Arguments(term));
+    case Term::Kind::kElement: return fmt::format("{}[{}]", NameText(term.name), Arguments(term));
     case Term::Kind::kCall: break;
   }
   const int precedence = Precedence(term);
@@ -85,14 +90,14 @@ std::string_view RoleWord(Role role) {
 }
 
 std::string Text(const View& view) {
-  std::string text =
-      fmt::format("view {} = {}: {} strides {}", view.name, view.base, List(view.shape), List(view.strides));
+  std::string text = fmt::format("view {} = {}: {} strides {}", NameText(view.name), NameText(view.base),
+                                 List(view.shape), List(view.strides));
   if (view.offset != 0) text += fmt::format(" offset {}", view.offset);
   return text + "\n";
 }
 
 std::string Text(const Statement& statement) {
-  std::string text = statement.target;
+  std::string text = NameText(statement.target);
   if (statement.has_target_shape) text += ": " + List(statement.target_shape);
   text += " = " + statement.family;
   if (!statement.variant.empty()) text += " " + statement.variant;
@@ -116,7 +121,7 @@ std::string Text(const Statement& statement) {
   std::size_t width = text.size();
   for (const auto& link : statement.epilogue) width += Print(link).size() + 4;
   const bool own_lines = !statement.lets.empty() || width > kLineWidth;
-  for (const auto& let : statement.lets) text += fmt::format("\n  let {} = {}", let.name, Print(let.value));
+  for (const auto& let : statement.lets) text += fmt::format("\n  let {} = {}", NameText(let.name), Print(let.value));
   for (const auto& link : statement.epilogue) text += (own_lines ? "\n  -> " : " -> ") + Print(link);
   return text + "\n";
 }
@@ -126,10 +131,10 @@ std::string Text(const Statement& statement) {
 std::string Print(const TermPtr& term) { return Text(*term, 0); }
 
 std::string Print(const Program& program) {
-  std::string text = fmt::format("program {}\n", program.name);
+  std::string text = fmt::format("program {}\n", NameText(program.name));
   for (const auto& declaration : program.declarations) {
-    text += fmt::format("{} {}: {}{}\n", RoleWord(declaration.role), declaration.name, hone::Name(declaration.dtype),
-                        List(declaration.shape));
+    text += fmt::format("{} {}: {}{}\n", RoleWord(declaration.role), NameText(declaration.name),
+                        hone::Name(declaration.dtype), List(declaration.shape));
   }
   int printed = -1;  // statements so far
   const auto print_statements = [&](int last) {

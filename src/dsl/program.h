@@ -35,13 +35,13 @@ struct LoopIndex {
   std::int64_t extent = 1;
 };
 
-// A scalar expression as written. Names are tensors, views, earlier values, lets or `it`; broadcasting is numpy's,
-// aligned at the last dimension of the statement's iteration space. In a nest, names are its indices, and elements and
-// folds are written out: x[i, j + 1], sum [k < 64] (a[i, k] * b[k, j]).
+// A scalar expression as written. Names are tensors, views, earlier values or lets; broadcasting is numpy's, aligned at
+// the last dimension of the statement's iteration space. In a nest, names are its indices, and elements and folds are
+// written out: x[i, j + 1], sum [k < 64] (a[i, k] * b[k, j]).
 struct Term;
 using TermPtr = std::shared_ptr<const Term>;
 struct Term {
-  enum class Kind : std::uint8_t { kNumber, kName, kCall, kElement, kFold };
+  enum class Kind : std::uint8_t { kNumber, kIt, kName, kCall, kElement, kFold };
   Kind kind = Kind::kNumber;
   double number = 0;
   std::string name;  // kName, kElement: what is read; kCall: the function ("exp", "select", "+", "<", "neg") or, in
@@ -51,6 +51,7 @@ struct Term {
   std::vector<LoopIndex> over;  // kFold
 };
 TermPtr Number(double value);
+TermPtr It();
 TermPtr Name(std::string name);
 TermPtr Call(std::string function, std::vector<TermPtr> arguments);
 TermPtr Element(std::string name, std::vector<TermPtr> indices);

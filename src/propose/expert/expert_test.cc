@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "dsl/family.h"
+#include "dsl/lower.h"
 #include "dsl/program.h"
 #include "propose/expert/pieces.h"
 #include "propose/expert/writer.h"
@@ -64,6 +65,25 @@ TEST(ExpertTest, AChainOfElementwiseOpsIsOneMap) {
                                    {"op": "mish", "args": {"self": "%s"}, "outputs": ["m"]},
                                    {"op": "mul", "args": {"self": "%m", "other": "%x"}, "outputs": ["y"]})");
   EXPECT_EQ(Families(problem), Names{"map"});
+}
+
+TEST(ExpertTest, TensorsMayBeCalledWhatMeansSomethingInTheLanguage) {
+  const Problem problem = Parse(
+      In("it", "[8, 100]") + "," + In("nan", "[100]", "parameter") + "," + In("i", "[100]", "parameter") + "," +
+          In("let", "[8, 100]", "output") + "," + In("inf", "[8, 3]", "output"),
+      R"({"op": "native_layer_norm", "args": {"input": "%it", "normalized_shape": [100], "weight": "%nan", "bias": "%i", "eps": 1e-5}, "outputs": ["over", "", ""]},
+               {"op": "mul", "args": {"self": "%over", "other": "%it"}, "outputs": ["let"]},
+               {"op": "slice", "args": {"self": "%it", "dim": 1, "start": 4, "end": 7}, "outputs": ["with"]},
+               {"op": "flip", "args": {"self": "%with", "dims": [1]}, "outputs": ["inf"]})");
+  const auto proposals = Start(problem);
+  ASSERT_FALSE(proposals.empty());
+  const std::string& text = proposals[0].candidate.text;
+  ASSERT_EQ(proposals[0].candidate.kind, CandidateKind::kProgram) << text;
+  EXPECT_NE(text.find("input  \"it\": f32[8, 100]"), std::string::npos) << text;
+  EXPECT_EQ(Families(problem)[0], "norm");
+  const auto lowered = dsl::Lower(text, &problem);
+  const auto* complaint = std::get_if<dsl::Complaint>(&lowered);
+  EXPECT_EQ(complaint, nullptr) << ToString(*complaint) << "\n" << text;
 }
 
 TEST(ExpertTest, SoftmaxIsRecognisedWithWhatSurroundsIt) {

@@ -133,8 +133,7 @@ Names::Names(const Memory& memory) : memory_(memory) {
 std::string Names::Fresh(const std::string& name) {
   const std::string base = Identifier(name);
   std::string fresh = base;
-  for (int i = 2; taken_.count(fresh) || fresh == "it" || fresh == "inf" || fresh == "nan"; ++i)
-    fresh = fmt::format("{}_{}", base, i);
+  for (int i = 2; taken_.count(fresh); ++i) fresh = fmt::format("{}_{}", base, i);
   taken_.insert(fresh);
   return fresh;
 }
@@ -212,10 +211,10 @@ void Names::ForgetViews(std::size_t count) {
 }
 
 std::optional<TermPtr> Names::Term(const Expr& expr, const std::vector<IndexVar>& space,
-                                   const std::map<int, std::string>& special) {
+                                   const std::map<int, dsl::TermPtr>& special) {
   return Write(expr, [&](const Expr& e) -> std::optional<TermPtr> {
     if (e->kind != Expr::Kind::kLoad) return std::nullopt;
-    if (const auto it = special.find(e->buffer); it != special.end()) return dsl::Name(it->second);
+    if (const auto it = special.find(e->buffer); it != special.end()) return it->second;
     const auto position = memory_.Position(*e);
     const auto name = position ? Operand(memory_.Root(e->buffer), *position, space) : std::nullopt;
     if (!name) return std::nullopt;

@@ -82,7 +82,7 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Piec
   statement.operands = {dsl::Name(*q_name), dsl::Name(*k_name), dsl::Name(*v_name)};
   statement.target_shape = Extents(outer.space);
   if (!IsIt(scaled)) {
-    auto term = names.Term(scaled, scores.space, {{kIt, "it"}});
+    auto term = names.Term(scaled, scores.space, {{kIt, dsl::It()}});
     if (!term) return std::nullopt;
     statement.lets.push_back({names.Fresh("score"), std::move(*term), {}});
   }

@@ -4,9 +4,9 @@
 namespace hone::expert {
 
 bool AddEpilogue(Names& names, dsl::Statement& statement, const Expr& finish, const std::vector<IndexVar>& space,
-                 std::map<int, std::string> lets) {
+                 std::map<int, dsl::TermPtr> lets) {
   if (finish->kind == Expr::Kind::kLoad && finish->buffer == kIt) return true;
-  lets[kIt] = "it";
+  lets[kIt] = dsl::It();
   auto term = names.Term(finish, space, lets);
   if (term) statement.epilogue.push_back(std::move(*term));
   return term.has_value();

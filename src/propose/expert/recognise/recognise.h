@@ -20,12 +20,12 @@ Recogniser RecogniseMap, RecogniseMatmul, RecogniseNorm, RecogniseReduce, Recogn
 Recogniser RecogniseAttention, RecogniseConv, RecogniseNest, RecognisePool, RecogniseScan;
 
 // Adds the end of a fold to the statement's chain; false if it has no form there.
-// `lets`: the names of others that it reads, by buffer.
+// `lets`: others that it reads, by buffer.
 bool AddEpilogue(Names& names, dsl::Statement& statement, const Expr& finish, const std::vector<IndexVar>& space,
-                 std::map<int, std::string> lets = {});
+                 std::map<int, dsl::TermPtr> lets = {});
 // A piece's statistic as a let over `space`, which may read those in `lets` and is added to them. Nothing if it has no
 // such form.
 std::optional<dsl::Let> LetOf(Names& names, const Piece& statistic, const std::vector<IndexVar>& space,
-                              std::map<int, std::string>& lets);
+                              std::map<int, dsl::TermPtr>& lets);
 
 }  // namespace hone::expert

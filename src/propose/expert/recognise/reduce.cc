@@ -52,7 +52,7 @@ std::optional<dsl::Statement> RecogniseReduce(Names& names, const Piece& piece) 
   statement.operands.push_back(std::move(*body));
   statement.axes = axes;
   statement.target_shape = Extents(piece.space);
-  std::map<int, std::string> lets;
+  std::map<int, dsl::TermPtr> lets;
   for (const auto& statistic : piece.statistics) {
     auto let = LetOf(names, statistic, space, lets);
     if (!let) return std::nullopt;
