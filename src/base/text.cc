@@ -37,4 +37,6 @@ int CountOf(std::string_view text, std::string_view word) {
   return count;
 }
 
+std::string Spelled(std::string_view name) { return "t_" + std::string(name); }
+
 }  // namespace hone

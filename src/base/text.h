@@ -17,4 +17,9 @@ std::string DidYouMean(std::string_view word, std::span<const std::string_view> 
 // How often `word`, which is not empty, stands in the text.
 int CountOf(std::string_view text, std::string_view word);
 
+// How a name that a user gave (to a tensor, an index, a let) is spelled in the C++ and CUDA that we write: "t_x". No
+// name of ours, of a language's or of a library's that this text uses begins with t_ and a letter or _, so that it
+// hides nothing and nothing hides it.
+std::string Spelled(std::string_view name);
+
 }  // namespace hone

@@ -65,8 +65,6 @@ struct Family {
   // can be set on it there is another list of knobs.
   void (*emit_cuda)(const KernelProgram& program, const Kernel& kernel, DeviceWriter& writer) = nullptr;
   std::span<const Knob> (*cuda_knobs)() = nullptr;
-  // Names that the family's CUDA kernels have for themselves: tensors of a program that uses it get others there.
-  std::span<const std::string_view> (*cuda_names)() = nullptr;
 
   std::span<const Knob> KnobsFor(Device device) const {
     if (device == Device::kCpu) return knobs;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "dsl/loops.h"
 
 namespace hone::dsl {
@@ -49,8 +50,11 @@ std::vector<FoldPass> LetPasses(const Kernel& kernel) {
   std::vector<FoldPass> passes(static_cast<std::size_t>(*std::max_element(levels.begin(), levels.end())) + 1);
   for (std::size_t i = 0; i < kernel.lets.size(); ++i) {
     const KernelLet& let = kernel.lets[i];
-    passes[static_cast<std::size_t>(levels[i])].items.push_back(
-        {.let = static_cast<int>(i), .fold = let.fold, .body = let.body, .finish = let.finish, .name = let.name});
+    passes[static_cast<std::size_t>(levels[i])].items.push_back({.let = static_cast<int>(i),
+                                                                 .fold = let.fold,
+                                                                 .body = let.body,
+                                                                 .finish = let.finish,
+                                                                 .name = Spelled(let.name)});
   }
   return passes;
 }

@@ -74,7 +74,7 @@ struct Kernel {
   std::string variant;
   Attributes attributes;
   std::vector<IndexVar> space;             // iteration space: extents and the indices that expressions use
-  std::map<int, std::string> index_names;  // of a nest's indices, those of its folds too, by their ids
+  std::map<int, std::string> index_names;  // that users gave a nest's indices, those of its folds too, by their ids
   std::vector<int> axes;                   // reduced dimensions of `space`, sorted
   std::vector<KernelOperand> operands;
   std::vector<Expr> inputs;  // one a family operand, over `space` (matmul: see families/matmul.cc)

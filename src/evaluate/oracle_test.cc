@@ -283,6 +283,9 @@ TEST(OracleTest, NaiveModulesPass) {
       {"x i32 7", "y i64 7", R"([{"op": "_to_copy", "args": {"self": "%x", "dtype": "i64"}, "outputs": ["y"]}])"},
       {"x f32 4x8, z f32 4x8", "y f32 4x16",
        R"([{"op": "cat", "args": {"tensors": ["%x", "%z"], "dim": 1}, "outputs": ["y"]}])"},
+      // The third value, M_PI_2 if it were spelled as it is called: a macro.
+      {"for f32 4x8, step f32 4x8, M_PI f32 4x8", "y f32 4x24",
+       R"([{"op": "cat", "args": {"tensors": ["%for", "%step", "%M_PI"], "dim": 1}, "outputs": ["y"]}])"},
   };
   for (const auto& example : examples) {
     const Graph graph = SmallGraph("fp32", example.inputs, std::string(example.output), example.nodes);

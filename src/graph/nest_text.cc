@@ -4,17 +4,17 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "graph/op.h"
 
 namespace hone {
 namespace {
 
-// C++ names of buffers: the problem's own where they are identifiers.
+// A buffer in C++: values that one operator makes may share a name, and letters that are none are one.
 std::string Identifier(const std::string& name, int id) {
   std::string text;
   for (const char c : name) text += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  return fmt::format("{}_{}",
-                     std::isdigit(static_cast<unsigned char>(text.empty() ? '0' : text[0])) ? "v" + text : text, id);
+  return fmt::format("{}_{}", Spelled(text), id);
 }
 
 std::string FunctionName(std::string_view name) {

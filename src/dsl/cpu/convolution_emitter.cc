@@ -36,7 +36,7 @@ void ConvEmitter::Emit() {
       for (const auto& x : conv_.phases[2]) {
         phase_ = {z, y, x};
         taps_ = z.taps * y.taps * x.taps;
-        name_ = writer_.TargetName() + (all == 1 ? "" : fmt::format("_{}", number));
+        name_ = all == 1 ? writer_.TargetName() : fmt::format("{}_{}", number, writer_.TargetName());
         if (all > 1) {
           writer_.Comment(fmt::format("Outputs from ({}, {}, {}) on, every ({}, {}, {}).", z.out_start, y.out_start,
                                       x.out_start, z.out_step, y.out_step, x.out_step));
@@ -144,8 +144,7 @@ void ConvEmitter::EmitEpilogue(bool of_target) {
 void ConvEmitter::PackWeights() {
   const Expr& w = kernel_.inputs[1];
   const std::vector<int> buffers = BuffersOf(kernel_, w);
-  weights_ = writer_.Scratch(name_ == writer_.TargetName() ? "weights" : "weights" + name_.substr(name_.rfind('_')),
-                             writer_.real(), conv_.groups * panels_ * conv_.channels * taps_ * mr_);
+  weights_ = writer_.Scratch("weights", writer_.real(), conv_.groups * panels_ * conv_.channels * taps_ * mr_);
   std::string parameters;
   for (const int buffer : buffers) {
     parameters +=

@@ -124,7 +124,8 @@ d = map(tanh(select(2 < x, x, log1p(exp(x)))))
 )");
   const std::string text = EmitCpu(program);
   EXPECT_NE(text.find("Tanh"), std::string::npos) << "a low threshold shows:\n" << text;
-  const std::string first = text.substr(text.find("void Map_a"), text.find("void Map_d") - text.find("void Map_a"));
+  const std::string first =
+      text.substr(text.find("void Map_t_a"), text.find("void Map_t_d") - text.find("void Map_t_a"));
   EXPECT_EQ(first.find("Tanh"), std::string::npos) << first;
   EXPECT_EQ(first.find("Log1p"), std::string::npos) << first;
   testing::ExpectRight(program, 2, random);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/text.h"
 
 namespace hone::dsl {
 namespace {
@@ -63,14 +64,12 @@ void ElementWriter::Write(Share share) {
 
 std::string ElementWriter::NameOf(const IndexVar& index) {
   if (const auto it = names_.find(index.id); it != names_.end()) return it->second;
-  const std::string name = NewName(kernel_.index_names.at(index.id));
+  const auto named = kernel_.index_names.find(index.id);
+  const std::string name = NewName(named == kernel_.index_names.end() ? "i" : Spelled(named->second));
   return names_[index.id] = name;
 }
 
 std::string ElementWriter::NewName(const std::string& hint) {
-  for (const std::string_view own : {"i", "j", "k", "l", "i0", "j0", "k0"}) {
-    if (hint == own && used_.insert(hint).second) return hint;
-  }
   std::string name;
   do name = writer_.Fresh(hint);
   while (!used_.insert(name).second);

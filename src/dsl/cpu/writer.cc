@@ -6,39 +6,12 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "dsl/cpu/identities.h"
 #include "dsl/cpu/math.h"
 
 namespace hone::dsl {
 namespace {
-
-constexpr std::string_view kReserved[] = {
-    // C++
-    "alignas", "alignof", "and", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char", "class",
-    "compl", "concept", "const", "constexpr", "consteval", "constinit", "continue", "default", "delete", "do", "double",
-    "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int",
-    "long", "mutable", "namespace", "new", "noexcept", "not", "nullptr", "operator", "or", "private", "protected",
-    "public", "register", "requires", "return", "short", "signed", "sizeof", "static", "struct", "switch", "template",
-    "this", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void",
-    "volatile", "wchar_t", "while", "xor", "std", "linux", "unix", "main", "errno", "stdin", "stdout", "stderr",
-    // ours
-    "i", "j", "k", "l", "i0", "j0", "k0", "threads", "call", "state", "scratch", "Max", "Min", "Sign", "FloorDiv",
-    "FloorMod", "f32x16", "f32x8", "AtLeast", "AtMost", "Capped", "Exp", "ExpDown", "ExpPart", "Expm1", "Horner",
-    "UpToOne", "Larger", "Log1p", "Tanh", "Erf"};
-
-// Variables of the families' own text: no buffer is called so.
-constexpr std::string_view kLocals[] = {
-    "image",    "group",      "channel", "panel",   "panels",  "block", "tile",  "tile_rows",  "tile_columns",
-    "rows",     "columns",    "depth",   "outputs", "line",    "at",    "to",    "row",        "lane",
-    "filled",   "begin",      "end",     "low",     "high",    "room",  "start", "shift",      "inside",
-    "straight", "packed",     "place",   "value",   "total",   "sum",   "store", "width",      "product",
-    "k_end",    "in_z",       "in_y",    "in_x",    "y0",      "x0",    "o0",    "p0",         "c0",
-    "oz",       "oy",         "ox",      "ix",      "tz",      "ty",    "tx",    "fy",         "fx",
-    "r",        "places",     "largest", "scores",  "weights", "top",   "scale", "top_before", "count",
-    "best",     "most",       "where",   "t",       "query",   "key",   "bias",  "softened",   "sums",
-    "tops",     "queries",    "keys",    "blend",   "before",  "part",  "none",  "weight",     "score",
-    "key_rows", "value_rows", "b0",      "b1",      "b2",      "b3",    "e",     "n_at",       "z_at",
-    "y_at",     "x_at"};
 
 struct HelperText {
   std::string_view name, text;
@@ -156,16 +129,7 @@ typedef float FloatVector __attribute__((vector_size(32), aligned(4), may_alias)
 }  // namespace
 
 Writer::Writer(const KernelProgram& program) : program_(program) {
-  std::set<std::string> used(std::begin(kReserved), std::end(kReserved));
-  used.insert(std::begin(kLocals), std::end(kLocals));
-  for (const auto& buffer : program.buffers) {
-    std::string name = buffer.name;
-    // Names of libm functions and of our own kind stay free.
-    while (used.contains(name) || name.ends_with("_") || name.starts_with("_"))
-      name = name.starts_with("_") ? "t" + name : name.ends_with("_") ? name + "v" : name + "_v";
-    used.insert(name);
-    names_.push_back(name);
-  }
+  for (const auto& buffer : program.buffers) names_.push_back(Spelled(buffer.name));
 }
 
 void Writer::Line(std::string_view line) {
@@ -214,8 +178,7 @@ void Writer::Begin(const Kernel& kernel) {
   kernel_ = &kernel;
   real_ = ComputeType(program_, kernel) == DType::kF64 ? "double" : "float";
   parallel_ = IntSetting(kernel, "threads") != 1;
-  taken_ = {std::begin(kReserved), std::end(kReserved)};
-  taken_.insert(names_.begin(), names_.end());
+  taken_ = {names_.begin(), names_.end()};
 }
 
 std::string Writer::TypeName(ScalarType type) const {
@@ -278,7 +241,13 @@ std::string Writer::MapMax(bool max) {
 }
 
 std::string Writer::Scratch(const std::string& hint, const std::string& type, std::int64_t count) {
-  std::string name = fmt::format("{}_{}", TargetName(), hint);
+  const std::string base = fmt::format("{}_{}", TargetName(), hint);
+  std::string name = base;
+  const auto used = [&](const std::string& text) {
+    return std::find(names_.begin(), names_.end(), text) != names_.end() ||
+           std::any_of(scratch_.begin(), scratch_.end(), [&](const ScratchMemory& one) { return one.name == text; });
+  };
+  for (int n = 2; used(name); ++n) name = fmt::format("{}_{}", base, n);
   taken_.insert(name);
   scratch_.push_back({.name = name, .type = type, .count = std::max<std::int64_t>(count, 1), .kernel = kernel_});
   return name;

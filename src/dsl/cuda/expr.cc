@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include "base/check.h"
@@ -21,6 +22,16 @@ constexpr std::int64_t kMostInt = std::int64_t{1} << 31;
 bool IsAtom(const std::string& text) {
   return std::all_of(text.begin(), text.end(),
                      [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; });
+}
+
+// A text of so many words is a line of its own: about 90 letters, but longer names make no other kernel.
+constexpr int kManyWords = 16;
+
+int Words(std::string_view text) {
+  const auto in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; };
+  int words = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) words += in_word(text[i]) && (i == 0 || !in_word(text[i - 1])) ? 1 : 0;
+  return words;
 }
 
 // In parentheses, unless an operator may stand beside it as it is: a name, an element, a call.
@@ -89,7 +100,7 @@ std::string DeviceExpr::Text(const Expr& expr) {
     scopes_.back()[expr.get()] = text;
     return text;
   }
-  if (uses_[expr.get()] < 2 && text.size() < 90) return text;
+  if (uses_[expr.get()] < 2 && Words(text) < kManyWords) return text;
   const std::string name = writer_.Fresh(expr->kind == Kind::kLoad ? "v" : "t");
   writer_.Line(fmt::format("const {} {} = {};", writer_.Type(expr->type), name, text));
   scopes_.back()[expr.get()] = name;

@@ -11,6 +11,5 @@ namespace hone::dsl {
 
 void EmitMatmulCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out);
 std::span<const Knob> MatmulKnobsCuda();
-std::span<const std::string_view> MatmulNamesCuda();
 
 }  // namespace hone::dsl

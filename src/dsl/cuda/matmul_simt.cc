@@ -172,9 +172,10 @@ class SimtEmitter {
           out_.Line(fmt::format("{}[i][{}] = four.{};", name, v, std::string_view("xyzw").substr(std::size_t(v), 1)));
       } else {
         out_.Unroll();
-        out_.Open(fmt::format("for (int v = 0; v < {}; ++v)", vector));
-        out_.Line(fmt::format("const {} k = k0 + v;", index));
-        out_.Line(fmt::format("{}[i][v] = {};", name, text_.Element(input, at, side, "k")));
+        const std::string v = out_.Fresh("v");
+        out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", v, vector));
+        out_.Line(fmt::format("const {} k = k0 + {};", index, v));
+        out_.Line(fmt::format("{}[i][{}] = {};", name, v, text_.Element(input, at, side, "k")));
         out_.Close();
       }
       out_.Close();

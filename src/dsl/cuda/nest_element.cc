@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/text.h"
 #include "dsl/cuda/expr.h"
 
 namespace hone::dsl {
@@ -40,7 +41,7 @@ void NamePlaces(DeviceWriter& out, const Kernel& kernel, const std::vector<Index
   for (std::size_t n = indices.size(); n-- > 0;) {
     const IndexVar& index = indices[n];
     const auto named = kernel.index_names.find(index.id);
-    const std::string name = out.Fresh(named == kernel.index_names.end() ? "i" : named->second);
+    const std::string name = out.Fresh(named == kernel.index_names.end() ? "i" : Spelled(named->second));
     out.Line(fmt::format("const {} {} = {};", out.index_type(), name,
                          n == 0 ? left : fmt::format("{} % {}", left, index.extent)));
     names[index.id] = name;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "dsl/element.h"
 #include "dsl/family.h"
 
@@ -344,18 +345,6 @@ __device__ T Fold(T value, T* shared) {
 )"},
 };
 
-constexpr std::string_view kReserved[] = {
-    "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "const", "continue",
-    "default", "delete", "do", "double", "else", "enum", "explicit", "export", "extern", "false", "float", "for",
-    "friend", "goto", "if", "inline", "int", "long", "namespace", "new", "not", "nullptr", "operator", "or", "private",
-    "protected", "public", "register", "return", "short", "signed", "sizeof", "static", "struct", "switch", "template",
-    "this", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void",
-    "volatile", "while", "xor", "linux", "unix",
-    // CUDA's
-    "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "fabsf", "fabs", "expf", "exp", "logf", "log", "sqrtf",
-    "sqrt", "rsqrtf", "erff", "erf", "tanhf", "tanh", "powf", "pow", "floorf", "floor", "ceilf", "ceil", "llabs",
-    "memcpy", "atomicAdd"};
-
 constexpr std::int64_t kMostInt = std::int64_t{1} << 31;
 
 }  // namespace
@@ -401,22 +390,13 @@ std::string PackText(const std::string& pack_type, const std::string& memory, co
 }
 
 DeviceWriter::DeviceWriter(const KernelProgram& program) : program_(program) {
-  std::set<std::string> used(std::begin(kReserved), std::end(kReserved));
-  for (const auto& helper : kHelpers) used.emplace(helper.name);
-  for (const auto& kernel : program.kernels) {
-    if (!kernel.family->cuda_names) continue;
-    const auto own = kernel.family->cuda_names();
-    used.insert(own.begin(), own.end());
-  }
   for (const auto& buffer : program.buffers) {
-    std::string name = buffer.name;
-    while (used.contains(name) || name.starts_with("_")) name = name.starts_with("_") ? "t" + name : name + "_v";
-    used.insert(name);
-    names_.push_back(name);
+    names_.push_back(Spelled(buffer.name));
     if (ElementCount(buffer.shape) >= kMostInt) index_type_ = "long";
     if (buffer.home == KernelBuffer::Home::kIntermediate)
       plan_.buffers.push_back({buffer.name, buffer.dtype, {std::max<std::int64_t>(ElementCount(buffer.shape), 1)}});
   }
+  kernel_names_ = {names_.begin(), names_.end()};
   // Nothing counts folded and kept dimensions in one number.
   for (const auto& kernel : program.kernels) {
     double kept = 1, folded = 1;
@@ -537,12 +517,8 @@ void DeviceWriter::BeginKernel(const std::string& hint, std::int64_t threads, in
   threads_ = threads;
   blocks_a_processor_ = blocks_a_processor;
   fresh_.clear();
-  taken_ = {std::begin(kReserved), std::end(kReserved)};
-  taken_.insert(names_.begin(), names_.end());
-  if (kernel_->family->cuda_names) {
-    const auto own = kernel_->family->cuda_names();
-    taken_.insert(own.begin(), own.end());
-  }
+  taken_ = {names_.begin(), names_.end()};
+  taken_.insert(kernel_name_);
   for (const auto& [name, dtype] : scratch_) taken_.insert(name);
   depth_ = 1;
 }

@@ -49,8 +49,8 @@ TEST(DeviceWriterTest, ABufferMayBeCalledWhatAFunctionOfOursIs) {
   const auto lowered = Lower("program p\ninput Log: f32[64]\noutput y: f32[64]\ny = map(log(Log))\n", nullptr,
                              {.device = Device::kCuda});
   const std::string text = EmitCuda(std::get<KernelProgram>(lowered)).sources.at(0).text;
-  EXPECT_EQ(CountOf(text, "__restrict__ Log_v"), 1) << text;
-  EXPECT_EQ(CountOf(text, "Log(Log_v"), 1) << text;
+  EXPECT_EQ(CountOf(text, "__restrict__ t_Log"), 1) << text;
+  EXPECT_EQ(CountOf(text, "Log(t_Log"), 1) << text;
 }
 
 TEST(DeviceWriterTest, TheOrderInWhichAKernelReadsCounts) {

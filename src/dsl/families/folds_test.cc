@@ -114,7 +114,7 @@ wide = norm(d) over [1] with {0}
   -> it / s
 )",
                                                                  settings));
-    EXPECT_NE(EmitCpu(program).find("__builtin_prefetch(&soft["), std::string::npos) << settings;
+    EXPECT_NE(EmitCpu(program).find("__builtin_prefetch(&t_soft["), std::string::npos) << settings;
     testing::ExpectRight(program, 2, random);
   }
 }
@@ -258,7 +258,7 @@ ng = norm(tall) over [0]
   testing::ExpectRight(program, 2, random);
   const std::string lowered = EmitCpu(program);
   const auto function = [&](const std::string& name) {
-    const std::size_t begin = lowered.find("void Norm_n" + name + "(");
+    const std::size_t begin = lowered.find("void Norm_t_n" + name + "(");
     return lowered.substr(begin, lowered.find("\n}\n", begin) - begin);
   };
   for (const char* const name : {"a", "b", "c", "d", "e", "f"})

@@ -75,9 +75,9 @@ p = map(m < 0) with {0}
                                                                  settings));
     testing::ExpectRight(program, 2, random);
     const std::string text = EmitCpu(program);
-    EXPECT_NE(text.find("__builtin_prefetch(&h["), std::string::npos) << text;
-    EXPECT_NE(text.find("__builtin_prefetch(&p["), std::string::npos) << text;
-    EXPECT_EQ(text.find("__builtin_prefetch(&b["), std::string::npos) << "b comes again with every row:\n" << text;
+    EXPECT_NE(text.find("__builtin_prefetch(&t_h["), std::string::npos) << text;
+    EXPECT_NE(text.find("__builtin_prefetch(&t_p["), std::string::npos) << text;
+    EXPECT_EQ(text.find("__builtin_prefetch(&t_b["), std::string::npos) << "b comes again with every row:\n" << text;
   }
 }
 

@@ -322,7 +322,6 @@ HONE_FAMILY(matmul){
     .emit_cpu = EmitMatmul,
     .emit_cuda = EmitMatmulCuda,
     .cuda_knobs = MatmulKnobsCuda,
-    .cuda_names = MatmulNamesCuda,
 };
 
 }  // namespace hone::dsl

@@ -85,8 +85,6 @@ Kernel AsNest(const Kernel& kernel) {
   for (std::size_t d = 0; d < kernel.space.size(); ++d) {
     const bool folded = std::binary_search(kernel.axes.begin(), kernel.axes.end(), static_cast<int>(d));
     (folded ? over : nest.space).push_back(kernel.space[d]);
-    static constexpr std::string_view kNames[] = {"i", "j", "k", "l"};
-    nest.index_names[kernel.space[d].id] = d < 4 ? std::string(kNames[d]) : fmt::format("i_{}", d);
   }
   for (auto& operand : nest.operands) {
     for (const auto& index : kernel.space) operand.extents.push_back(index.extent);

@@ -16,6 +16,7 @@
 #include "base/files.h"
 #include "base/process.h"
 #include "dsl/kernel.h"
+#include "dsl/testing/hard_names.h"
 #include "dsl/testing/interpreter.h"
 
 namespace hone::dsl::testing {
@@ -204,8 +205,9 @@ inline std::vector<double> RandomValues(std::mt19937& random, const KernelBuffer
 }
 
 // Compiles, runs with the given threads and compares all outputs with the interpreter: |got - want| <= tolerance * (1 +
-// |want|).
-inline void ExpectRight(const KernelProgram& program, int threads, std::mt19937& random, double tolerance = 2e-5) {
+// |want|). Under the names that the program has.
+inline void ExpectRightAsNamed(const KernelProgram& program, int threads, std::mt19937& random,
+                               double tolerance = 2e-5) {
   Module module(program);
   ASSERT_TRUE(module.ok()) << module.log() << "\n" << module.source();
   std::vector<std::vector<double>> values(program.buffers.size());
@@ -229,6 +231,12 @@ inline void ExpectRight(const KernelProgram& program, int threads, std::mt19937&
     }
     if (shown) return;
   }
+}
+
+// The same under names that are hard to bear, of which all are tried, though not all compiled.
+inline void ExpectRight(const KernelProgram& program, int threads, std::mt19937& random, double tolerance = 2e-5) {
+  ExpectNamesChangeNothing(program, EmitCpu);
+  ExpectRightAsNamed(WithHardNames(program, EmitCpu), threads, random, tolerance);
 }
 
 }  // namespace hone::dsl::testing

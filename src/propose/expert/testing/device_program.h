@@ -17,6 +17,7 @@
 
 #include "base/files.h"
 #include "dsl/lower.h"
+#include "dsl/testing/hard_names.h"
 #include "dsl/testing/interpreter.h"
 #include "problem/generate.h"
 #include "target/cuda/built_plan.h"
@@ -42,8 +43,10 @@ class CudaProgramTest : public ::testing::Test {
     return dsl::Lower(fmt::format("program p\n{}\n", text), nullptr, {.device = dsl::Device::kCuda});
   }
 
-  // Its plan, compiled, with the facts of its kernels; a plan that does not fit the device fails the test.
+  // Its plan, compiled, with the facts of its kernels; a plan that does not fit the device fails the test, and so does
+  // one of which more than names changes with the program's.
   static cuda::BuiltPlan Build(const KernelProgram& program) {
+    dsl::testing::ExpectNamesChangeNothing(program, dsl::testing::CudaText);
     Problem problem;
     for (const auto& buffer : program.buffers) {
       if (buffer.home == KernelBuffer::Home::kIntermediate) continue;
@@ -116,11 +119,11 @@ class ProgramOnDeviceTest : public CudaProgramTest {
     return got;
   }
 
-  // Runs it on random numbers; every output has to be the interpreter's.
+  // Runs it on random numbers, under names that are hard to bear; every output has to be the interpreter's.
   void ExpectWhatItSays(std::string_view text) {
     std::mt19937 random(5);
     const auto lowered = Lowered(text);
-    const auto& program = std::get<KernelProgram>(lowered);
+    const auto program = dsl::testing::WithHardNames(std::get<KernelProgram>(lowered), dsl::testing::CudaText);
     std::vector<std::vector<double>> values(program.buffers.size());
     for (std::size_t b = 0; b < program.buffers.size(); ++b) {
       if (program.buffers[b].home > KernelBuffer::Home::kParameter) continue;

@@ -1,0 +1,259 @@
+// A correct kernel reads what it names, whatever tensors, lets and indices are called.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "dsl/family.h"
+#include "dsl/lower.h"
+#include "dsl/testing/hard_names.h"
+#include "dsl/testing/module.h"
+
+namespace hone::dsl {
+namespace {
+
+using testing::CudaText;
+
+KernelProgram Lowered(const std::string& text, const Limits& limits) {
+  auto lowered = Lower(text, nullptr, limits);
+  const auto* complaint = std::get_if<Complaint>(&lowered);
+  EXPECT_EQ(complaint, nullptr) << ToString(*complaint) << "\n" << text;
+  return complaint ? KernelProgram{} : std::get<KernelProgram>(std::move(lowered));
+}
+
+TEST(NamesTest, ProductsReadTheirEndsAndNotTheTensorCoresVariables) {
+  const std::string text = CudaText(Lowered(R"(program p
+input x: f32[512, 512]
+input w: f32[512, 512]
+param mine: f32[512]
+param its: f32[512]
+output y: f32[512, 512]
+y = matmul(x, w) with {precision: f32x3} -> it + mine * its
+)",
+                                            {.device = Device::kCuda}));
+  EXPECT_NE(text.find("it + (t_mine[at_n] * t_its[at_n])"), std::string::npos) << text;
+}
+
+TEST(NamesTest, AttentionByRowsReadsTheTensorCalledValues) {
+  std::mt19937 random(51);
+  testing::ExpectRightAsNamed(testing::MustCheck(R"(program p
+input q: f32[2, 5, 16]
+input k: f32[2, 50, 16]
+input v: f32[2, 50, 16]
+input values: f32[5, 50]
+output y: f32[2, 5, 16]
+y = attention(q, k, v) with {path: rows} let score = it + values
+)"),
+                              1, random, 5e-5);
+}
+
+TEST(NamesTest, WordsOfTheLanguagesAndMacrosAreNames) {
+  const std::string longest(200, 'n');
+  std::mt19937 random(52);
+  testing::ExpectRightAsNamed(testing::MustCheck(fmt::format(R"(program linux
+input "it": f32[4, 40]
+input "nan": f32[4, 40]
+param "inf": f32[40]
+param int: f32[40]
+param M_PI: f32[40]
+param NULL: f32[40]
+param __LINE__: f32[40]
+param _: f32[40]
+param x: f32[40]
+param X: f32[40]
+param x_: f32[40]
+param _x: f32[40]
+param {0}: f32[40]
+param {0}x: f32[40]
+output map: f32[4, 40]
+output norm: f32[4, 40]
+output nest: f32[4, 40]
+output for: f32[4, 40]
+view errno = "it": [4, 40] strides [40, 1]
+map = map("it" * 2) -> it + "nan" * "inf" + int * M_PI
+norm = norm(errno) over [1] let while = mean(it) let "it_" = sum(square(it - while)) -> it * it_ + NULL - __LINE__
+nest = nest [linux < 4, class < 40] ("it"[linux, class] + sum ["i" < 40] ("it"[linux, "i"] * "inf"["i"]))
+for = map(_ + x * X) -> it + x_ * _x + {0} * {0}x + nest
+)",
+                                                             longest)),
+                              2, random);
+}
+
+// Of each family one statement at least, and of each way that its settings do not lead to by themselves.
+const char* const kPrograms[] = {
+    R"(input x: f32[64, 96]
+input c: f32[96, 64]
+param b: f32[96]
+output y: f32[64, 96]
+view ct = c: [64, 96] strides [1, 64]
+y = map(tanh(x) * x + ct) -> select(it > b, pow(it, 2), log(abs(it) + x))
+)",
+    R"(input x: f32[64, 96]
+input n: i32[64, 96]
+output y: i64[64, 96]
+y = map(floordiv(n, 7) + mod(n, 5)) -> it * select(x > 0, 1, 3)
+)",
+    R"(input x: f32[2, 256, 512]
+param w: f32[384, 512]
+param s: f32[384]
+input r: f32[2, 256, 384]
+output y: f32[2, 256, 384]
+view wt = w: [512, 384] strides [1, 512]
+y = matmul(relu(x), wt) with {PRODUCTS} -> it + s -> it * r + s
+)",
+    R"(input x: f32[2, 3, 64, 64]
+input w: f32[3, 64, 128]
+output h: f32[2, 3, 64, 128]
+output y: f32[2, 3, 64, 128]
+h = matmul(x, w) with {PRODUCTS}
+y = matmul(x * 2, w + 1) with {PRODUCTS} -> gelu(it)
+)",
+    R"(input x: f32[2, 512]
+param w: f32[384, 512]
+param s: f32[384]
+output y: f32[2, 384]
+view wt = w: [512, 384] strides [1, 512]
+y = matmul(x, wt) -> it + s
+)",
+    R"(input x: f32[4, 8, 20, 24]
+param w: f32[8, 1, 3, 3]
+param b: f32[8, 1, 1]
+input r: f32[4, 8, 20, 24]
+output y: f32[4, 8, 20, 24]
+y = conv(x, w) by {padding: 1, groups: 8} -> relu(it + b) -> it + r
+)",
+    R"(input x: f32[4, 8, 20, 24]
+param w: f32[16, 8, 3, 3]
+param b: f32[16, 1, 1]
+output y: f32[4, 16, 20, 24]
+y = conv(x, w) by {padding: 1} with {path: library} -> tanh(it + b)
+)",
+    R"(input x: f32[4, 8, 20, 24]
+param b: f32[8, 1, 1]
+output most: f32[4, 8, 10, 12]
+output where: i64[4, 8, 10, 12]
+output mean: f32[4, 8, 10, 12]
+most = pool max(x * 2) over [2, 3] by {window: 3, stride: 2, padding: 1} -> relu(it + b)
+where = pool argmax(x) over [2, 3] by {window: 3, stride: 2, padding: 1}
+mean = pool mean(x) over [2, 3] by {window: 3, stride: 2, padding: 1, inside: 1} -> it + b
+)",
+    R"(input x: f32[64, 640]
+param b: f32[640]
+output y: f32[64]
+output z: f32[640]
+output place: i64[64]
+y = reduce max(x * b) over [1] let m = max_over(x) let s = sum(exp(x - m)) -> it + log(s) + m
+z = reduce mean(x) over [0] -> it * b
+place = reduce argmin(x) over [1]
+)",
+    R"(input x: f32[4, 32, 640]
+param g: f32[640]
+param b: f32[640]
+param h: f32[32, 1]
+output y: f32[4, 32, 640]
+output z: f32[4, 32, 640]
+y = norm(x) over [2] let m = mean(it) let v = mean(square(it - m)) -> (it - m) * rsqrt(v + 1e-5) -> it * g + b
+z = norm(x) over [0, 2] let m = mean(it) let v = mean(square(it - m)) -> (it - m) * rsqrt(v + 1e-5) * h
+)",
+    R"(input x: f32[64, 640]
+input mask: f32[640]
+output y: f32[64, 640]
+output z: f32[64, 640]
+y = softmax(x * 0.5 + mask) over [1] -> it * mask
+z = softmax log(x) over [0]
+)",
+    R"(input x: f32[8, 64, 640]
+param w: f32[640]
+output rows: f32[8, 64, 640]
+output columns: f32[8, 64, 640]
+rows = scan sum(x * 0.5) over [2] by {exclusive: 1} -> it * w
+columns = scan max(x) over [1] by {reverse: 1} -> it + w
+)",
+    R"(input a: f32[33, 70]
+input b: f32[70, 150]
+input k: i32[33]
+output y: f32[33, 150]
+output places: i64[33]
+output moved: f32[33, 70]
+y = nest [i < 33, j < 150] (sum [l < 70] (a[i, l] * b[l, j]) + exp(a[i, mod(j, 70)]))
+places = nest [i < 33] (argmax [j < 70] (a[i, j]))
+moved = nest [i < 33, j < 70] (select(i < 5, a[mod(k[i], 33), j], b[j, i + 1])) -> it * 2
+)",
+    R"(input x: f32[20, 16, 24]
+param w: f32[24, 24]
+output h: f32[20, 16, 24]
+output c: f32[20, 16, 24]
+h = nest [t < 20, i < 16, j < 24] (tanh(x[t, i, j] + sum [k < 24] (select(t == 0, 0, c[t - 1, i, k]) * w[k, j]))) by {sequence: 0}
+c = nest [t < 20, i < 16, j < 24] (h[t, i, j] * 2) by {sequence: 0}
+)",
+    R"(input q: f32[2, 37, 16]
+input k: f32[2, 50, 16]
+input v: f32[2, 50, 24]
+input m: f32[37, 50]
+output y: f32[2, 37, 24]
+output few: f32[2, 2, 24]
+view one = q: [2, 2, 16] strides [592, 16, 1]
+y = attention(q, k * 2, v) by {causal: 1} let score = it * 0.25 + m -> relu(it)
+few = attention(one, k, v) with {path: rows} let score = it * 0.25
+)"};
+
+// A program for each value that a setting of each statement of the text may sensibly have.
+std::vector<KernelProgram> WithEverySetting(const std::string& text, const Limits& limits) {
+  auto parsed = Parse(text);
+  if (const auto* complaint = std::get_if<Complaint>(&parsed)) {
+    ADD_FAILURE() << ToString(*complaint) << "\n" << text;
+    return {};
+  }
+  const Program& plain = std::get<Program>(parsed);
+  const auto checked = Check(plain, nullptr, limits);
+  if (std::holds_alternative<Complaint>(checked)) return {};  // not for this device
+  std::vector<KernelProgram> programs = {std::get<KernelProgram>(checked)};
+  for (std::size_t s = 0; s < plain.statements.size(); ++s) {
+    const Kernel& kernel = programs[0].kernels[s];
+    for (const Knob& knob : kernel.family->KnobsFor(limits.device)) {
+      for (const Setting& value : knob.values(Kernel(kernel), limits)) {
+        Program program = plain;
+        program.statements[s].settings[std::string(knob.name)] = value;
+        auto again = Check(program, nullptr, limits);
+        if (std::holds_alternative<KernelProgram>(again)) programs.push_back(std::get<KernelProgram>(std::move(again)));
+      }
+    }
+  }
+  return programs;
+}
+
+template <class Emit>
+void ExpectAnyNamesOn(const Limits& limits, const std::vector<std::string>& products, const Emit& emit) {
+  std::set<std::string_view> seen;
+  for (const std::string statements : kPrograms) {
+    for (const std::string& product : products) {
+      std::string text = "program p\n" + statements;
+      for (auto at = text.find("PRODUCTS"); at != std::string::npos; at = text.find("PRODUCTS"))
+        text.replace(at, 8, product);
+      for (const KernelProgram& program : WithEverySetting(text, limits)) {
+        for (const Kernel& kernel : program.kernels) seen.insert(kernel.family->name);
+        testing::ExpectNamesChangeNothing(program, emit);
+        if (::testing::Test::HasFailure()) return;
+      }
+      if (statements.find("PRODUCTS") == std::string::npos) break;
+    }
+  }
+  for (const Family* family : AllFamilies()) {
+    EXPECT_TRUE(seen.contains(family->name) || !family->Runs(limits.device)) << family->name << " is not among them";
+  }
+}
+
+TEST(NamesTest, EveryFamilyAndWayOnTheCpuBearsAllNames) {
+  ExpectAnyNamesOn({.threads = 4, .vector_bytes = 64, .has_onednn = true}, {"path: tile", "path: dot", "path: stream"},
+                   EmitCpu);
+}
+
+TEST(NamesTest, EveryFamilyAndWayOnADeviceBearsAllNames) {
+  ExpectAnyNamesOn({.device = Device::kCuda, .has_cublaslt = true, .has_cudnn = true},
+                   {"precision: f32x3", "precision: f16", "precision: simt", "precision: library"}, CudaText);
+}
+
+}  // namespace
+}  // namespace hone::dsl
