@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -83,13 +84,14 @@ bool AllRight(const void* data, const Expected& expected, double tolerance, std:
 }
 
 template <class Element>
-PartCheck Check(const void* data, const Expected& expected, std::uint16_t poison, double tolerance, std::int64_t begin,
+PartCheck Check(const void* data, const Expected& expected, std::uint16_t poison, DType dtype, std::int64_t begin,
                 std::int64_t end) {
+  const double tolerance = OfficialTolerance(dtype), overflow = OverflowOf(dtype);
   PartCheck check;
   const auto one = [&](std::int64_t i) {
     const auto at = static_cast<std::size_t>(i);
     CheckElement(static_cast<const unsigned char*>(data) + at * sizeof(Element), sizeof(Element), i,
-                 Load<Element>(data, i).Value(), expected.value[at], expected.budget[at], tolerance, poison, check);
+                 Load<Element>(data, i).Value(), expected.value[at], expected.budget[at], tolerance, overflow, poison, check);
   };
   std::int64_t i = begin;
   for (; i + kLanes <= end; i += kLanes) {
@@ -137,13 +139,21 @@ OutputCheck ToOutputCheck(const PartCheck& whole) {
 
 double OfficialTolerance(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16 ? 1e-2 : 1e-4; }
 
+double OverflowOf(DType dtype) {
+  switch (dtype) {  // half a step beyond the largest number
+    case DType::kF16: return 65520;
+    case DType::kBF16: return 0x1.ffp127;
+    case DType::kF32: return 0x1.ffffffp127;
+    default: return std::numeric_limits<double>::infinity();
+  }
+}
+
 OutputCheck CompareOutput(const Tensor& tensor, const void* got, const Expected& expected, std::uint16_t poison) {
   const std::int64_t count = ElementCount(tensor.shape);
-  const double tolerance = OfficialTolerance(tensor.dtype);
   return WithElement(tensor.dtype, [&](auto element) {
     using Element = decltype(element);
     OutputCheck check = ToOutputCheck(InPieces<PartCheck>(count, [&](std::int64_t begin, std::int64_t end) {
-      return Check<Element>(got, expected, poison, tolerance, begin, end);
+      return Check<Element>(got, expected, poison, tensor.dtype, begin, end);
     }));
     if (expected.whole) {
       check.unlike = UnlikeWhole(*expected.whole, InPieces<Totals>(count, [&](std::int64_t begin, std::int64_t end) {

@@ -27,13 +27,16 @@ struct OutputCheck {
 struct PartCheck;  // element_check.h
 OutputCheck ToOutputCheck(const PartCheck& whole);
 
-// `got` are tensor.bytes() bytes. NaN is expected where the oracle has NaN, an infinity where it has the same one; an
-// infinite budget allows everything but the poison, which no computation makes. `poison`: the 16-bit pattern that
+// `got` are tensor.bytes() bytes. NaN is expected where the oracle has NaN, an infinity where it has the same one, and
+// allowed where the budget reaches beyond the largest number of the tensor's type; an infinite budget allows everything but the poison, which no computation makes. `poison`: the 16-bit pattern that
 // filled the tensor before the run.
 OutputCheck CompareOutput(const Tensor& tensor, const void* got, const Expected& expected, std::uint16_t poison);
 
 // KernelBench's tolerance, absolute and relative.
 double OfficialTolerance(DType dtype);
+
+// The least magnitude that a real type rounds to infinity; infinity where no double is so large.
+double OverflowOf(DType dtype);
 
 // Element `index` of a tensor as a double.
 double ElementAsDouble(DType dtype, const void* data, std::int64_t index);

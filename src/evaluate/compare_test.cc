@@ -44,6 +44,30 @@ TEST(CompareTest, TheSameInfinityIsRightAndAnInfiniteBudgetAllowsAll) {
   EXPECT_EQ(check.worst, 1);
 }
 
+TEST(CompareTest, AnInfinityIsRightWhereTheBudgetReachesBeyondTheLargestNumber) {
+  struct Example {
+    DType dtype;
+    double want, budget;
+    std::uint32_t got;  // bits
+    bool right;
+  };
+  constexpr Example kExamples[] = {
+      {DType::kF16, -65520, 780, 0xfc00, true},   // -infinity
+      {DType::kF16, -65520, 780, 0xfbff, true},   // -65504
+      {DType::kF16, -65520, 780, 0x7c00, false},  // the other infinity
+      {DType::kF16, -65520, 780, 0xfe00, false},  // NaN
+      {DType::kF16, 65000, 780, 0x7c00, true},    //
+      {DType::kF16, 65000, 515, 0x7c00, false},   // reaches 65515, which rounds to the largest number
+      {DType::kBF16, 3.39e38, 1e36, 0x7f80, true},    {DType::kBF16, 3.3e38, 1e36, 0x7f80, false},
+      {DType::kF32, -3.4e38, 1e36, 0xff800000, true}, {DType::kF32, -3.4e38, 1e35, 0xff800000, false},
+  };
+  for (const auto& [dtype, want, budget, got, right] : kExamples) {
+    const auto check = CompareOutput(Output({1}, dtype), &got, {.value = {want}, .budget = {budget}}, kPoison);
+    EXPECT_EQ(check.right(), right) << Name(dtype) << ": " << want << " +- " << budget;
+    EXPECT_EQ(check.nonfinite, right ? 0 : 1);
+  }
+}
+
 TEST(CompareTest, WhatIsNotWrittenIsWrongWhateverTheBudget) {
   const std::uint16_t words[6] = {kPoison, kPoison, kPoison, kPoison, 0, 0};
   const Expected expected{.value = {1, std::nan(""), 5}, .budget = {kInfinity, 1, kInfinity}};

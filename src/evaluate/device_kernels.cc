@@ -205,7 +205,7 @@ Result<OutputCheck> DeviceKernels::Compare(const Tensor& tensor, cuda::Address g
   const std::string element = ComparedAs(tensor.dtype);
   OutputCheck check = ToOutputCheck(HONE_TRY(Merge<PartCheck>(
       fmt::format("Compare<{}>", element), count, got, expected.value.address(), expected.scale.address(), count,
-      expected.factor, OfficialTolerance(tensor.dtype), std::int64_t{poison})));
+      expected.factor, OfficialTolerance(tensor.dtype), OverflowOf(tensor.dtype), std::int64_t{poison})));
   if (expected.whole) {
     const auto totals =
         HONE_TRY(Merge<Totals>(fmt::format("Sum<{}>", element), count, got, expected.value.address(), count));

@@ -83,11 +83,11 @@ __global__ void Settle(const double* value, double* scale, const double* honest,
 // What a candidate wrote beside what is expected. One check a block.
 template <class Element>
 __global__ void Compare(const Element* data, const double* value, const double* scale, int64_t count, double factor,
-                        double tolerance, int64_t poison, PartCheck* checks) {
+                        double tolerance, double overflow, int64_t poison, PartCheck* checks) {
   PartCheck check;
   for (int64_t i = First(); i < count; i += Stride()) {
     hone::CheckElement(reinterpret_cast<const unsigned char*>(data + i), sizeof(Element), i, data[i].Value(), value[i],
-                       hone::BudgetOf(factor, scale[i]), tolerance, poison, check);
+                       hone::BudgetOf(factor, scale[i]), tolerance, overflow, poison, check);
   }
   WriteBlock(check, checks);
 }
