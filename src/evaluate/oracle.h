@@ -5,7 +5,7 @@
 // element a scale: the error that rounding every operation once would cause. A sum of products has u * sum |a||b| of
 // its own roundings; errors that the terms bring along (operands rounded to tf32, say) add up as independent ones do,
 // unless all pull one way (generated_code/numbers.h). An honest implementation (the same definitions in the contract's
-// precision, sums in blocks) runs too, and its largest error on that scale, at least 1, says how such errors really add
+// precision, sums in order) runs too, and its largest error on that scale, at least 1, says how such errors really add
 // up here. The budget is kBudgetFactor times that, times the scale.
 #pragma once
 

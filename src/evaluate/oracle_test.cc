@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <string>
 
@@ -171,6 +172,53 @@ TEST(OracleTest, ASumOfAMillionIsHeldToWhatBlocksReach) {
   const double of_most = std::accumulate(x.begin(), x.end() - 1000, 0.0);
   EXPECT_GT(Worst(expected, std::vector<double>{of_most}), 1) << "a thousandth is left out";
   EXPECT_GT(Worst(expected, Floats{0}), 1);
+}
+
+// Of one sign, where the order counts most.
+Floats Uniforms(std::size_t count, std::uint64_t seed) {
+  Floats data(count);
+  const Tensor tensor{"x", {static_cast<std::int64_t>(count)}, DType::kF32, Role::kInput, Uniform{0, 1}};
+  EXPECT_TRUE(Fill(tensor, seed, 0, {}, data.data()).has_value());
+  return data;
+}
+
+TEST(OracleTest, ASumInOrderPassesAndSoDoesOneFromTheBack) {
+  const Floats x = Uniforms(4'000'000, 6);
+  const Expected expected =
+      Reference(SmallGraph("fp32", "x f32 4x1000000", "y f32 4",
+                           R"([{"op": "sum", "args": {"self": "%x", "dim": [1]}, "outputs": ["y"]}])"),
+                {x.data()})[0];
+  Floats forwards, backwards, of_most, in_half(4);
+  for (std::size_t row = 0; row < 4; ++row) {
+    const auto begin = x.begin() + static_cast<std::ptrdiff_t>(row * 1'000'000), end = begin + 1'000'000;
+    forwards.push_back(std::accumulate(begin, end, 0.0f));
+    backwards.push_back(std::accumulate(std::reverse_iterator(end), std::reverse_iterator(begin), 0.0f));
+    of_most.push_back(static_cast<float>(std::accumulate(begin, end - 1000, 0.0)));
+    for (auto term = begin; term != end; ++term) in_half[row] = WithoutBits(in_half[row] + *term, 13);
+  }
+  EXPECT_LE(Worst(expected, forwards), 1);
+  EXPECT_LE(Worst(expected, backwards), 1);
+  EXPECT_GT(Worst(expected, of_most), 1) << "a thousandth is left out";
+  EXPECT_GT(Worst(expected, in_half), 100) << "added up in half precision";
+}
+
+TEST(OracleTest, AProductInOrderPassesWhereRoundedOperandsDoNot) {
+  constexpr std::size_t kRows = 32, kTerms = 4096, kColumns = 32;
+  const Floats a = Uniforms(kRows * kTerms, 7), b = Uniforms(kTerms * kColumns, 8);
+  const Expected expected =
+      Reference(SmallGraph("fp32", "a f32 32x4096, b f32 4096x32", "y f32 32x32", kProduct), {a.data(), b.data()})[0];
+  const auto in_order = [&](const Floats& left, const Floats& right) {
+    Floats y(kRows * kColumns);
+    for (std::size_t i = 0; i < kRows; ++i) {
+      for (std::size_t k = 0; k < kTerms; ++k) {
+        for (std::size_t j = 0; j < kColumns; ++j)
+          y[i * kColumns + j] += left[i * kTerms + k] * right[k * kColumns + j];
+      }
+    }
+    return y;
+  };
+  EXPECT_LE(Worst(expected, in_order(a, b)), 1);
+  EXPECT_GT(Worst(expected, in_order(WithoutBits(a, 13), WithoutBits(b, 13))), 1);
 }
 
 TEST(OracleTest, WhatOverflowsSinglePrecisionIsOpen) {

@@ -435,14 +435,18 @@ class CudaWriter : public NestText {
       Line("{}.ScaleExactProducts();", name);
   }
 
-  // By all threads of the block; shared_fold_ says where each begins and how far it steps. As a part, what comes of it
-  // is merged with others' later.
+  // By all threads of the block; shared_fold_ says which of how many workers each is. As a part, what comes of it is
+  // merged with others' later.
   std::string WriteSharedFold(const ExprNode& e, bool part) {
     const std::string name = fmt::format("r{}", temporaries_++);
     const auto bar = shared_fold_.find('|');
-    const std::string from = shared_fold_.substr(0, bar), step = shared_fold_.substr(bar + 1);
+    const std::string worker = shared_fold_.substr(0, bar), workers = shared_fold_.substr(bar + 1);
+    const bool sum = e.reduce == ReduceOp::kSum && e.type == ScalarType::kReal;
     WriteFold(e, name, "fold", [&]() -> std::size_t {
-      Line("for (std::int64_t fold = {}; fold < {}; fold += {}) {{", from, Extent(e.over), step);
+      const std::string share = fmt::format("{}_share", name);
+      Line("const Share {} = ShareOf<{}>({}, {}, {});", share, sum ? "kInOrder<R>" : "false", worker, workers,
+           Extent(e.over));
+      Line("for (std::int64_t fold = {0}.begin; fold < {0}.end; fold += {0}.step) {{", share);
       ++depth_;
       Indices(e.over, "fold");
       return 1;
@@ -469,7 +473,7 @@ class CudaWriter : public NestText {
   CudaNests* nests_ = nullptr;
   std::map<int, int> inputs_, memories_;  // buffer -> index
   std::unordered_map<std::string, int> kernels_;
-  std::string shared_fold_;  // "where a thread begins|how far it steps" while folds are a whole block's
+  std::string shared_fold_;  // "the number of a worker|how many there are" while folds are a whole block's
   std::string scratch_;      // the type of the parts that a kernel leaves or reads, empty if it does neither
   std::string guard_;
   std::string comment_;  // what is being written

@@ -6,7 +6,7 @@
 //   scans                a thread goes along the steps of its own elements
 //   other sequences      kernels at every step
 //
-// So sums are taken in another order than on the host, as any right implementation may.
+// So sums are taken in another order than on the host, as any right implementation may; only honest ones are in order.
 #pragma once
 
 #include <cstdint>

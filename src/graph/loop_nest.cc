@@ -422,8 +422,8 @@ class NestWriter : public NestText {
     const IndexVar& inner = sum.over.back();
     Line("for (std::int64_t block = 0; block < {}; block += kBlock) {{", inner.extent);
     ++depth_;
-    Line("for (std::int64_t {0} = block; {0} < std::min<std::int64_t>(block + kBlock, {1}); ++{0}) {{",
-         IndexName(inner), inner.extent);
+    Line("const std::int64_t end = std::min<std::int64_t>(block + kBlock, {});", inner.extent);
+    Line("for (std::int64_t {0} = block; {0} < end; ++{0}) {{", IndexName(inner));
     ++depth_;
     WriteGuards(guarded, sum.over.size() - 1);
     Line("for (int lane = 0; lane < lanes; ++lane) {{");
@@ -431,7 +431,7 @@ class NestWriter : public NestText {
     Line("const std::int64_t {} = first + lane;", IndexName(stage.vars[lane]));
     WriteTerm(guarded.term);
     CloseLoops(2);
-    Line("sums.Flush();");
+    Line("sums.Flush(end - block);");
     CloseLoops(sum.over.size());
     known_ = known;
     if (IsExactProduct(guarded.term)) Line("sums.ScaleExactProducts();");
@@ -453,8 +453,7 @@ class NestWriter : public NestText {
       OpenLoop(var, parallel && IsLoop(var));
       if (IsLoop(var)) parallel = false;
     }
-    Line("Sums<{}> sums;", real_);
-    Line("int blocks = 0;");
+    Line("Terms<{}> sums;", real_);
     for (std::size_t i = 0; i + 1 < sum.over.size(); ++i) OpenLoop(sum.over[i]);
     const IndexVar& inner = sum.over.back();
     Line("for (std::int64_t first = 0; first < {}; first += kLanes) {{", inner.extent);
@@ -465,7 +464,7 @@ class NestWriter : public NestText {
     Line("const std::int64_t {} = first + lane;", IndexName(inner));
     WriteTerm(sum.operands[0]);
     CloseLoops(1);
-    Line("if (++blocks % kBlock == 0) sums.Flush();");
+    Line("sums.Flush(lanes);");
     CloseLoops(sum.over.size());
     if (IsExactProduct(sum.operands[0])) Line("sums.ScaleExactProducts();");
     {

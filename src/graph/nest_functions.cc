@@ -27,7 +27,7 @@ Cut CutNumbers(const std::string& body) {
   constexpr std::int64_t kStays = 8;
   constexpr std::string_view kBefore[] = {"< ", "* ", "(kLanes, ", "(block + kBlock, ", "Constant<R>("};
   constexpr std::string_view kWhole = "std::int64_t{";
-  const std::size_t fold = std::min({body.find("Sum<"), body.find("Sums<"), body.find("Best<")});
+  const std::size_t fold = std::min({body.find("Sum<"), body.find("Sums<"), body.find("Terms<"), body.find("Best<")});
   Cut cut;
   std::string text;
   std::vector<std::string> callees;  // of the parentheses that are open; "" of those that only group

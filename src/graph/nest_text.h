@@ -78,7 +78,7 @@ class NestText {
   // What one step of a scan, the stages [first, end), computes, in the indices of the first.
   void WriteStep(std::size_t first, std::size_t end);
   // The term of `y = (first step ? 0 : y one step before) + term`: such sums have the errors of sums, not of chains of
-  // additions, since whoever adds many terms adds them in blocks.
+  // additions.
   static Expr RunningSumTerm(const Stage& stage);
   // "// y = max(x[i0], 0)", a line a stage.
   std::string Comment(std::size_t first, std::size_t end) const;

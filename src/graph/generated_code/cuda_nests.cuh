@@ -16,6 +16,23 @@ struct Extreme {
   }
 };
 
+// An honest sum is taken in order (numbers.h).
+template <class R>
+constexpr bool kInOrder = false;
+template <class T>
+constexpr bool kInOrder<Honest<T>> = true;
+
+// The terms of a fold that one of its workers takes: every so-manyth, or, in order, as many as a block of such a sum has.
+struct Share {
+  std::int64_t begin, end, step;
+};
+template <bool in_order>
+inline Share ShareOf(std::int64_t worker, std::int64_t workers, std::int64_t terms) {
+  if (!in_order) return {worker, terms, workers};
+  const std::int64_t each = std::max((terms + workers - 1) / workers, std::min(terms, kBlock));
+  return {worker * each, std::min(terms, (worker + 1) * each), 1};
+}
+
 #ifdef __CUDACC_RTC__
 struct Float16 {
   unsigned short bits = 0;

@@ -524,13 +524,17 @@ inline Truth Picked(Whole index, Truth x) { return Truth(x.value, x.sure && inde
 
 // --- Sums ---
 
-// kLanes sums side by side. `Flush` ends a block of at most kBlock terms: an honest sum in T adds up in blocks, as
-// every library does, so that its error grows with kBlock + n / kBlock and not with n.
+// kLanes sums side by side.
 constexpr int kLanes = 64;
-constexpr std::int64_t kBlock = 64;
+// An honest sum in T adds its terms in order, as the definition's own loop does: the order with the largest error of
+// all that people write. Of more than kBlock terms it adds up blocks of so many: in single precision a longer sum of
+// terms of one sign loses its own terms, and a budget of four times that would let anything pass.
+constexpr std::int64_t kBlock = 1 << 20;
 
 template <class R>
-struct Sums;  // only the two below
+struct Sums;  // a sum in each lane: only the two below
+template <class R>
+struct Terms;  // one sum whose terms come a lane each: only the two below
 
 // How errors of terms add up: roundings of the sum itself as their magnitudes (it may be taken in any order, so partial
 // sums may be as large), those that the terms bring along as independent ones do, in quadrature, but in full as far as
@@ -566,7 +570,7 @@ struct Sums<Tracked> {
     v[lane] += a;
     magnitude[lane] += std::abs(a);
   }
-  void Flush() {}
+  void Flush(std::int64_t) {}
   void ScaleExactProducts() {
     for (int i = 0; i < kLanes; ++i) {
       magnitude[i] *= 2;
@@ -592,13 +596,20 @@ struct Sums<Tracked> {
   }
 };
 
+template <>
+struct Terms<Tracked> : Sums<Tracked> {};
+
 template <class T>
 struct Sums<Honest<T>> {
   T total[kLanes] = {}, block[kLanes] = {};
+  std::int64_t count = 0;  // of the terms in a block
   void Add(int lane, Honest<T> t) { block[lane] += t.v; }
   void AddExactProduct(int lane, T a, T b) { block[lane] += RoundOperand(a) * RoundOperand(b); }
   void AddExact(int lane, T a) { block[lane] += a; }
-  void Flush() {
+  // After so many more terms of each lane.
+  void Flush(std::int64_t terms) {
+    if ((count += terms) < kBlock) return;
+    count = 0;
     for (int i = 0; i < kLanes; ++i) {
       total[i] += block[i];
       block[i] = 0;
@@ -606,14 +617,25 @@ struct Sums<Honest<T>> {
   }
   void ScaleExactProducts() {}
   Honest<T> Get(int lane) const { return Wrap<T>(total[lane] + block[lane]); }
-  Honest<T> Total() const {
-    T sum[kLanes];
-    for (int i = 0; i < kLanes; ++i) sum[i] = total[i] + block[i];
-    for (int width = kLanes / 2; width > 0; width /= 2) {
-      for (int i = 0; i < width; ++i) sum[i] += sum[i + width];
-    }
-    return Wrap<T>(sum[0]);
+};
+
+template <class T>
+struct Terms<Honest<T>> {
+  T term[kLanes], total = 0, block = 0;
+  std::int64_t count = 0;
+  void Add(int lane, Honest<T> t) { term[lane] = t.v; }
+  void AddExactProduct(int lane, T a, T b) { term[lane] = RoundOperand(a) * RoundOperand(b); }
+  void AddExact(int lane, T a) { term[lane] = a; }
+  // After a term of each of the first `lanes`.
+  void Flush(std::int64_t lanes) {
+    for (std::int64_t i = 0; i < lanes; ++i) block += term[i];
+    if ((count += lanes) < kBlock) return;
+    count = 0;
+    total += block;
+    block = 0;
   }
+  void ScaleExactProducts() {}
+  Honest<T> Total() const { return Wrap<T>(total + block); }
 };
 
 // One sum, for places where lanes do not fit. Merge adds another's terms: sums in parts.
