@@ -167,6 +167,22 @@ OutputCheck CompareOutput(const Tensor& tensor, const void* got, const Expected&
   });
 }
 
+NormCheck CompareNorm(const Tensor& tensor, const void* got, const Expected& expected, std::uint16_t poison) {
+  const double overflow = OverflowOf(tensor.dtype);
+  return WithElement(tensor.dtype, [&](auto element) {
+    using Element = decltype(element);
+    return InPieces<NormCheck>(ElementCount(tensor.shape), [&](std::int64_t begin, std::int64_t end) {
+      NormCheck check;
+      for (std::int64_t i = begin; i < end; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        check.Add(static_cast<const unsigned char*>(got) + at * sizeof(Element), sizeof(Element), i,
+                  Load<Element>(got, i).Value(), expected.value[at], expected.budget[at], overflow, poison);
+      }
+      return check;
+    });
+  });
+}
+
 double ElementAsDouble(DType dtype, const void* data, std::int64_t index) {
   return WithElement(dtype, [&](auto element) { return Load<decltype(element)>(data, index).Value(); });
 }

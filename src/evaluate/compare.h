@@ -32,6 +32,10 @@ OutputCheck ToOutputCheck(const PartCheck& whole);
 // filled the tensor before the run.
 OutputCheck CompareOutput(const Tensor& tensor, const void* got, const Expected& expected, std::uint16_t poison);
 
+struct NormCheck;  // element_check.h
+// The same by the norm of the error, for inputs of which few are a thousand times larger than others.
+NormCheck CompareNorm(const Tensor& tensor, const void* got, const Expected& expected, std::uint16_t poison);
+
 // KernelBench's tolerance, absolute and relative.
 double OfficialTolerance(DType dtype);
 

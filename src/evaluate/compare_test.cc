@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "evaluate/element_check.h"
 #include "evaluate/tensor_memory.h"
 
 namespace hone {
@@ -114,6 +115,24 @@ TEST(CompareTest, LargeTensorsAreComparedWhole) {
   const auto check = CompareOutput(Output({2'000'000}), got.data(), expected, kPoison);
   EXPECT_EQ(check.wrong, 2);
   EXPECT_EQ(check.worst, 1'999'999);
+}
+
+TEST(CompareTest, ByTheNormAnElementMayBeOffByTheLargestBudgetButNotAllOfThem) {
+  const auto check = [](float large, float small, float zero) {
+    std::vector<float> got(100, 1 + small);
+    got[7] = 1000 + large;
+    got[8] = zero;
+    Expected expected{.value = std::vector<double>(100, 1), .budget = std::vector<double>(100, 1e-3)};
+    expected.value[7] = 1000;
+    expected.budget[7] = 1;
+    expected.value[8] = expected.budget[8] = 0;
+    return CompareNorm(Output({100}), got.data(), expected, kPoison);
+  };
+  EXPECT_TRUE(check(0.5f, 0.05f, 0).right());
+  EXPECT_FALSE(check(0.5f, 0.5f, 0).right()) << "as far off as the largest may be, all of them";
+  EXPECT_FALSE(check(2, 0, 0).right()) << "the largest beyond its own budget";
+  EXPECT_FALSE(check(0, 0, 1e-6f).right()) << "what has no room has to be right by itself";
+  EXPECT_FALSE(check(0, std::nanf(""), 0).right());
 }
 
 // 64 elements of +1 and -1, of which honest implementations get about as much right as wrong.

@@ -36,7 +36,8 @@ std::string ElementOf(DType dtype) {
 std::string ComparedAs(DType dtype) { return ElementOf(dtype == DType::kBool ? DType::kU8 : dtype); }
 
 // Of the largest part that a block writes.
-constexpr std::int64_t kPartBytes = std::max({sizeof(PartCheck), sizeof(UndecidedPart), sizeof(Totals)});
+constexpr std::int64_t kPartBytes =
+    std::max({sizeof(PartCheck), sizeof(UndecidedPart), sizeof(NormCheck), sizeof(Totals)});
 
 constexpr DType kTypes[] = {DType::kF64, DType::kF32, DType::kF16, DType::kBF16, DType::kI64,
                             DType::kI32, DType::kI16, DType::kI8,  DType::kU8,   DType::kBool};
@@ -47,6 +48,7 @@ std::vector<std::string> Instances() {
     instances.push_back(fmt::format("Draw<{}>", ElementOf(dtype)));
     if (dtype == DType::kBool) continue;
     instances.push_back(fmt::format("Compare<{}>", ElementOf(dtype)));
+    instances.push_back(fmt::format("Norm<{}>", ElementOf(dtype)));
     instances.push_back(fmt::format("Sum<{}>", ElementOf(dtype)));
   }
   return instances;
@@ -212,6 +214,15 @@ Result<OutputCheck> DeviceKernels::Compare(const Tensor& tensor, cuda::Address g
     check.unlike = UnlikeWhole(*expected.whole, totals);
   }
   return check;
+}
+
+Result<NormCheck> DeviceKernels::CompareNorm(const Tensor& tensor, cuda::Address got, const DeviceExpected& expected,
+                                             std::uint16_t poison) {
+  const std::int64_t count = ElementCount(tensor.shape);
+  if (count == 0) return NormCheck{};
+  return Merge<NormCheck>(fmt::format("Norm<{}>", ComparedAs(tensor.dtype)), count, got, expected.value.address(),
+                          expected.scale.address(), count, expected.factor, OverflowOf(tensor.dtype),
+                          std::int64_t{poison});
 }
 
 Result<std::optional<std::int64_t>> DeviceKernels::FirstDifference(cuda::Address a, cuda::Address b,

@@ -116,6 +116,8 @@ class DeviceKernels {
   Result<void> Nudge(cuda::Address from, cuda::Address to, std::int64_t count, int run, std::uint64_t tensor);
   Result<OutputCheck> Compare(const Tensor& tensor, cuda::Address got, const DeviceExpected& expected,
                               std::uint16_t poison);
+  Result<NormCheck> CompareNorm(const Tensor& tensor, cuda::Address got, const DeviceExpected& expected,
+                                std::uint16_t poison);
   // The first byte that differs. Both addresses are multiples of 8.
   Result<std::optional<std::int64_t>> FirstDifference(cuda::Address a, cuda::Address b, std::int64_t bytes);
 

@@ -230,6 +230,11 @@ Result<OutputCheck> DeviceTrial::Compare(const DrawnInputs& drawn, std::size_t s
   return kernels_->Compare(output(o), Output(slot, o), static_cast<const Drawn&>(drawn).expected[o], poison);
 }
 
+Result<NormCheck> DeviceTrial::CompareNorm(const DrawnInputs& drawn, std::size_t slot, std::size_t o,
+                                           std::uint16_t poison) {
+  return kernels_->CompareNorm(output(o), Output(slot, o), static_cast<const Drawn&>(drawn).expected[o], poison);
+}
+
 Result<bool> DeviceTrial::SameOutput(std::size_t slot, std::size_t other, std::size_t o) {
   return !HONE_TRY(kernels_->FirstDifference(Output(slot, o), Output(other, o), output(o).bytes())).has_value();
 }

@@ -33,6 +33,8 @@ class DeviceTrial : public Trial {
   Result<std::optional<Trespass>> FindTrespass(std::size_t slot, std::size_t output) override;
   Result<OutputCheck> Compare(const DrawnInputs& drawn, std::size_t slot, std::size_t output,
                               std::uint16_t poison) override;
+  Result<NormCheck> CompareNorm(const DrawnInputs& drawn, std::size_t slot, std::size_t output,
+                                std::uint16_t poison) override;
   Result<bool> SameOutput(std::size_t slot, std::size_t other, std::size_t output) override;
   Result<bool> IsCopy(std::size_t slot, std::size_t output, std::size_t input) override;
   Result<std::optional<ChangedInput>> FindChangedInput(const DrawnInputs& drawn, std::size_t slot) override;

@@ -90,6 +90,38 @@ inline void CheckElement(const unsigned char* data, std::int64_t bytes, std::int
   }
 }
 
+// An output by the norm of its error: as large as what any element may be off by, and no larger in the root mean square
+// than all may be. Where a budget says nothing, or leaves no room, each element has to be right by itself.
+struct NormCheck {
+  double error = 0, errors = 0;    // the largest, and the sum of squares
+  double budget = 0, budgets = 0;  // likewise
+  std::int64_t wrong = 0;          // by themselves
+  bool right() const { return wrong == 0 && error <= budget && errors <= budgets; }
+  void Add(const unsigned char* data, std::int64_t bytes, std::int64_t index, double got, double want, double own,
+           double overflow, std::int64_t poison) {
+    if (own > 0 && std::isfinite(own) && std::isfinite(got) && std::isfinite(want)) {
+      const double off = std::abs(got - want);
+      error = std::max(error, off);
+      errors += off * off;
+      budget = std::max(budget, own);
+      budgets += own * own;
+      return;
+    }
+    PartCheck alone;
+    CheckElement(data, bytes, index, got, want, own, 0, overflow, poison, alone);
+    wrong += alone.wrong;
+  }
+};
+
+inline NormCheck Merged(NormCheck a, const NormCheck& b) {
+  a.error = std::max(a.error, b.error);
+  a.errors += b.errors;
+  a.budget = std::max(a.budget, b.budget);
+  a.budgets += b.budgets;
+  a.wrong += b.wrong;
+  return a;
+}
+
 // The elements of an output taken together: sums over those that are finite and expected to be.
 struct Totals {
   double count = 0, sum = 0, squares = 0, error_squares = 0;

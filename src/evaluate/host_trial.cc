@@ -167,6 +167,11 @@ Result<OutputCheck> HostTrial::Compare(const DrawnInputs& drawn, std::size_t slo
   return CompareOutput(output(o), memory_.Output(slot, o), static_cast<const Drawn&>(drawn).expected[o], poison);
 }
 
+Result<NormCheck> HostTrial::CompareNorm(const DrawnInputs& drawn, std::size_t slot, std::size_t o,
+                                         std::uint16_t poison) {
+  return hone::CompareNorm(output(o), memory_.Output(slot, o), static_cast<const Drawn&>(drawn).expected[o], poison);
+}
+
 Result<bool> HostTrial::SameOutput(std::size_t slot, std::size_t other, std::size_t o) {
   return std::memcmp(memory_.Output(slot, o), memory_.Output(other, o), static_cast<std::size_t>(output(o).bytes())) ==
          0;

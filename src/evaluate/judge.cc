@@ -160,6 +160,7 @@ Result<Request> Judge::Loading(Form form, const std::string& library, bool guard
 Result<Evaluation> Judge::Evaluate(const JudgeRequest& request) {
   const auto begin = Clock::now();
   HONE_TRY(Enter(request.form));
+  full_range_ = request.range_full;
   if (request.fresh_draws) {
     ++renewals_;
     if (host_) host_->Renew(options_.seed + 100'000 * renewals_);
@@ -188,6 +189,7 @@ struct Judge::Checking {
   WorkerProcess worker;
   Verdict& verdict;
   bool reproducible = true, official = true;
+  bool componentwise = true;  // not by the norm of the error only
   double over_budget = 0, over_honest = 0;
   double call_us = 0;
   std::vector<double> after_us{};  // of each run
@@ -220,7 +222,14 @@ Result<bool> Judge::CompareSlot(const DrawnInputs& drawn, std::size_t slot, std:
     }
   }
   for (std::size_t i = 0; i < trial_->outputs(); ++i) {
-    const auto check = HONE_TRY(trial_->Compare(drawn, slot, i, poison));
+    auto check = HONE_TRY(trial_->Compare(drawn, slot, i, poison));
+    if (!check.right() && drawn.outliers && !full_range_) {
+      const auto norm = HONE_TRY(trial_->CompareNorm(drawn, slot, i, poison));
+      if (norm.right() && !check.unlike) {
+        verdict.range = "normwise";
+        check = {.error_over_budget = std::sqrt(norm.errors / norm.budgets)};
+      }
+    }
     verdict.error_over_budget = std::max(verdict.error_over_budget, check.error_over_budget);
     const double honest = drawn.honest_ratio[i];
     verdict.error_over_honest =
@@ -316,6 +325,7 @@ Result<bool> Judge::CheckDraw(Checking& checking, std::size_t which) {
 
   if (first_right && second_right) {
     checking.reproducible &= same;
+    checking.componentwise &= first.range.empty() && second.range.empty();
     checking.over_budget = std::max({checking.over_budget, first.error_over_budget, second.error_over_budget});
     checking.over_honest = std::max({checking.over_honest, first.error_over_honest, second.error_over_honest});
     checking.official &= second.official_allclose.value_or(true);
@@ -486,7 +496,7 @@ Result<void> Judge::Check(const JudgeRequest& request, Evaluation& evaluation, d
   const bool imprecise =
       outcome == Outcome::kWrongResult || outcome == Outcome::kNonfinite || outcome == Outcome::kNondeterministic;
   if (!wide && (request.range_full || !imprecise)) return {};  // a crash is a crash on any inputs
-  accepted.range = wide ? "componentwise" : "normwise";
+  accepted.range = wide && checking.componentwise ? "componentwise" : "normwise";
   evaluation.verdict = std::move(accepted);
   TakeBack(std::move(checking.worker), request);
   return {};

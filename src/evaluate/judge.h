@@ -44,7 +44,7 @@ struct JudgeRequest {
   double confidence = 0.02;
   std::vector<std::string> baselines;
   bool fresh_draws = false;
-  bool range_full = false;                     // the very wide draw refuses, too
+  bool range_full = false;                     // the very wide draw refuses, too, and no draw goes by the norm
   double best_us = 0;                          // of EvaluateRequest
   std::map<std::string, KnownBaseline> known;  // of `baselines`: these are not timed
   double bound_us = 0;                         // speed of light, 0 = unknown
@@ -108,6 +108,7 @@ class Judge {
   Form form_ = Form::kModule;  // of what is judged
   JudgeOptions options_;
   const std::atomic<bool>* interrupt_;
+  bool full_range_ = false;  // being right by the norm of the error is not enough
   std::uint64_t renewals_ = 0;
   std::int64_t flush_bytes_ = 0;
   std::chrono::milliseconds call_wall_;

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "evaluate/compare.h"
+#include "evaluate/element_check.h"
 #include "evaluate/protocol.h"
 #include "evaluate/tensor_memory.h"
 #include "evaluate/verdict.h"
@@ -49,10 +50,11 @@ struct TrialLayout {
 TrialLayout LayOut(const Problem& problem, std::int64_t cache_bytes, std::int64_t unit);
 
 struct DrawnInputs {
-  explicit DrawnInputs(const DrawSpec& spec) : name(spec.name), own(spec.own()) {}
+  explicit DrawnInputs(const DrawSpec& spec) : name(spec.name), own(spec.own()), outliers(spec.draw.outliers) {}
   virtual ~DrawnInputs() = default;
   std::string name;
   bool own = false;                  // the problem's own generator, unchanged
+  bool outliers = false;             // a few elements are a thousand times larger than the others
   std::vector<double> honest_ratio;  // one an output
 };
 
@@ -113,6 +115,8 @@ class Trial {
   virtual Result<std::optional<Trespass>> FindTrespass(std::size_t slot, std::size_t output) = 0;
   virtual Result<OutputCheck> Compare(const DrawnInputs& drawn, std::size_t slot, std::size_t output,
                                       std::uint16_t poison) = 0;
+  virtual Result<NormCheck> CompareNorm(const DrawnInputs& drawn, std::size_t slot, std::size_t output,
+                                        std::uint16_t poison) = 0;
   virtual Result<bool> SameOutput(std::size_t slot, std::size_t other, std::size_t output) = 0;  // bit for bit
   virtual Result<bool> IsCopy(std::size_t slot, std::size_t output, std::size_t input) = 0;
   // Whether the slot's inputs and the parameters are still as they were loaded.

@@ -53,7 +53,7 @@ struct Verdict {
   // Facts of an accepted candidate.
   double error_over_budget = 0;   // largest |got - expected| / budget over all draws, <= 1 when accepted
   double error_over_honest = 0;   // largest error / the honest implementation's largest error, on the same scale
-  std::string range;              // "componentwise" or "normwise": how it fared on the very wide draw
+  std::string range;              // "componentwise" or "normwise": how it fared on draws with outliers, or very wide
   bool bit_reproducible = false;  // two runs on the same inputs gave the same bits
   std::optional<bool> official_allclose;  // the benchmark's own check: |got - reference| <= t + t |reference|,
                                           // t = 1e-4 (1e-2 for 16-bit types), on the problem's own draws

@@ -92,6 +92,18 @@ __global__ void Compare(const Element* data, const double* value, const double* 
   WriteBlock(check, checks);
 }
 
+// The same by the norm of the error. One check a block.
+template <class Element>
+__global__ void Norm(const Element* data, const double* value, const double* scale, int64_t count, double factor,
+                     double overflow, int64_t poison, hone::NormCheck* checks) {
+  hone::NormCheck check;
+  for (int64_t i = First(); i < count; i += Stride()) {
+    check.Add(reinterpret_cast<const unsigned char*>(data + i), sizeof(Element), i, data[i].Value(), value[i],
+              hone::BudgetOf(factor, scale[i]), overflow, poison);
+  }
+  WriteBlock(check, checks);
+}
+
 // The same taken together. One part a block.
 template <class Element>
 __global__ void Sum(const Element* data, const double* value, int64_t count, hone::Totals* parts) {
