@@ -371,7 +371,11 @@ int LoadFilter() {
   filter.Refuse(ENOSYS, SCMP_SYS(set_mempolicy));
   filter.Refuse(ENOSYS, SCMP_SYS(mbind));
   filter.Refuse(EPERM, SCMP_SYS(mlock));
-  filter.Refuse(EPERM, SCMP_SYS(arch_prctl));
+  // Units whose registers a process has to ask for, and of which asking is harmless: AMX's tiles.
+  constexpr std::uint64_t kRequestComponent = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM of <asm/prctl.h>
+  filter.Allow(SCMP_SYS(arch_prctl), Is(0, kRequestComponent), Is(1, kTileData));
+  filter.Refuse(EPERM, SCMP_SYS(arch_prctl), scmp_arg_cmp{0, SCMP_CMP_NE, kRequestComponent, 0});
+  filter.Refuse(EPERM, SCMP_SYS(arch_prctl), scmp_arg_cmp{1, SCMP_CMP_NE, kTileData, 0});
 #ifdef HONE_SANITIZED  // a sanitizer's runtime tries memory by writing it to a pipe
   for (const int number : {SCMP_SYS(prctl), SCMP_SYS(pipe), SCMP_SYS(pipe2), SCMP_SYS(write)}) filter.Allow(number);
 #endif
