@@ -36,7 +36,7 @@ struct Workbench {
   Problem problem;
   Graph graph;
   Machine machine;
-  Bound bound;                         // us = 0 on a machine that was not calibrated
+  Bound bound;
   std::vector<std::string> baselines;  // that the evaluator has
   // Of them those that are timed if nobody says which; speed-ups are over the first.
   std::vector<std::string> usual;

@@ -23,7 +23,7 @@ struct EvaluateRequest {
   bool fresh_draws = false;          // new seeds: to confirm a winner
   bool range_full = false;           // being wrong on the very wide draw refuses, too
   bool certify = false;              // what is accepted goes through compute-sanitizer, too (certify.h)
-  double bound_us = 0;               // speed of light on this machine; who is faster is suspicious. 0 = unknown
+  double bound_us = 0;               // nobody is below it on this machine; who is faster is suspicious. 0 = unknown
   double best_us = 0;  // the fastest so far: who is clearly slower is timed no longer than that takes. 0 = none
 };
 

@@ -47,7 +47,7 @@ struct JudgeRequest {
   bool range_full = false;                     // the very wide draw refuses, too, and no draw goes by the norm
   double best_us = 0;                          // of EvaluateRequest
   std::map<std::string, KnownBaseline> known;  // of `baselines`: these are not timed
-  double bound_us = 0;                         // speed of light, 0 = unknown
+  double bound_us = 0;                         // nobody is below it, 0 = unknown
 };
 
 // Not thread-safe, apart from the interrupt flag.

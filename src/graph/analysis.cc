@@ -162,8 +162,9 @@ class Analyzer {
   }
 
   void FlagWork() {
-    const double written = GraphCost(graph_).flops();
-    double saved = 0;
+    const auto live = LiveStages(graph_);
+    double written = 0, saved = 0;
+    for (std::size_t s = 0; s < live.size(); ++s) written += live[s] ? StageCost(graph_, s).flops() : 0;
     std::string reason;
     for (const Collapse& collapse : FindCollapses(graph_, symbolic_)) {
       const double less = collapse.flops_written - collapse.flops_needed;

@@ -334,4 +334,13 @@ class Finder {
 
 std::vector<Collapse> FindCollapses(const Graph& graph, Symbolic& symbolic) { return Finder(graph, symbolic).Find(); }
 
+double SavedFlops(const Graph& graph) {
+  Symbolic symbolic(graph);
+  for (std::size_t s = 0; s < graph.stages().size(); ++s) symbolic.Define(s);
+  double saved = 0;
+  for (const Collapse& collapse : FindCollapses(graph, symbolic))
+    saved += collapse.flops_written - collapse.flops_needed;
+  return saved;
+}
+
 }  // namespace hone

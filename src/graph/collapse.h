@@ -26,4 +26,7 @@ struct Collapse {
 // are defined.
 std::vector<Collapse> FindCollapses(const Graph& graph, Symbolic& symbolic);
 
+// What all of them save, of a graph that nothing else has looked at.
+double SavedFlops(const Graph& graph);
+
 }  // namespace hone

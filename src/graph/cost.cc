@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "graph/fold.h"
+#include "graph/symbolic.h"
 
 namespace hone {
 namespace {
@@ -33,9 +36,28 @@ bool IsRealProduct(const ExprNode& node) {
   return node.kind == Expr::Kind::kBinary && node.binary == BinaryOp::kMul && node.type == ScalarType::kReal;
 }
 
-// Of a reduction's terms, the share that is not left out: where a window reaches over the edge, or a transposed
-// convolution falls between two elements, there is nothing to add.
-double ShareOfTerms(const ExprNode& reduce) {
+// Of how many elements that a condition out of data is asked about at most one can meet it: where an index names the
+// place that something goes to (graph/scatter.h), all those along its dimension.
+double HitsOneOf(const Expr& condition, const std::vector<IndexVar>& results) {
+  double one_of = 1;
+  for (const Expr& part : Conjuncts(condition)) {
+    if (part->kind == Expr::Kind::kSelect) one_of *= HitsOneOf(part->operands[1], results);
+    if (part->kind != Expr::Kind::kBinary || part->binary != BinaryOp::kEqual) continue;
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const ExprNode& place = *part->operands[side];
+      const Expr& named = part->operands[1 - side];
+      if (place.kind != Expr::Kind::kIndex || !HasLoad(named) || UsesIndex(named, place.index.id)) continue;
+      for (const IndexVar& var : results) {
+        if (var.id == place.index.id) one_of *= static_cast<double>(var.extent);
+      }
+    }
+  }
+  return one_of;
+}
+
+// Of a reduction's terms, the share that is not left out: where a window reaches over the edge, a transposed
+// convolution falls between two elements, or what is scattered goes elsewhere, there is nothing to add.
+double ShareOfTerms(const ExprNode& reduce, const std::vector<IndexVar>& results) {
   const Expr& term = reduce.operands[0];
   std::vector<Expr> conditions;
   const auto keep = [&](const Expr& e, double otherwise) {
@@ -46,13 +68,34 @@ double ShareOfTerms(const ExprNode& reduce) {
   if (reduce.reduce == ReduceOp::kSum && IsRealProduct(*term)) {
     for (const auto& factor : term->operands) keep(factor, 0);
   }
-  return ShareTrue(conditions);
+  double share = ShareTrue(conditions);
+  for (const Expr& condition : conditions) share /= HitsOneOf(condition, results);
+  return share;
+}
+
+// A sum of products over windows, whose places are sums of indices, of more terms than a filter of three by three has:
+// from there on transforms save as much as one likes.
+bool IsWideWindow(const ExprNode& sum) {
+  std::map<int, std::int64_t> in_window;
+  Visit(sum.operands[0], [&](const ExprNode& node) {
+    if (node.kind != Expr::Kind::kLoad) return;
+    for (const Expr& index : node.operands) {
+      if (index->kind == Expr::Kind::kIndex || HasLoad(index)) continue;
+      for (const IndexVar& var : sum.over) {
+        if (UsesIndex(index, var.id)) in_window[var.id] = var.extent;
+      }
+    }
+  });
+  std::int64_t taps = 1;
+  for (const auto& [id, extent] : in_window) taps *= extent;
+  return taps > 9;
 }
 
 // Counts the work of one element; work inside a reduction is done once a term.
 class Counter {
  public:
-  explicit Counter(Cost& cost) : cost_(cost) {}
+  Counter(Cost& cost, const std::vector<IndexVar>& results, Which which)
+      : cost_(cost), results_(results), which_(which) {}
 
   void Count(const ExprNode& node, double times) {
     if (node.kind == Expr::Kind::kLoad) return;  // index arithmetic is not counted
@@ -75,11 +118,13 @@ class Counter {
 
  private:
   void CountReduce(const ExprNode& node, double times) {
+    // How many there are, or whether there is one, sorting and searching find out with less than one look at each.
+    if (node.type != ScalarType::kReal && !IsArg(node.reduce)) return;
     for (const auto& var : node.over) times *= static_cast<double>(var.extent);
-    times *= ShareOfTerms(node);
+    times *= ShareOfTerms(node, results_);
     const ExprNode& term = *node.operands[0];
     if (node.reduce == ReduceOp::kSum && IsRealProduct(term)) {
-      cost_.multiply_adds += times;
+      if (which_ == Which::kWritten || !IsWideWindow(node)) cost_.multiply_adds += times;
       for (const auto& operand : term.operands) Count(*operand, times);
       return;
     }
@@ -88,28 +133,105 @@ class Counter {
   }
 
   Cost& cost_;
+  const std::vector<IndexVar>& results_;
+  Which which_;
   std::unordered_set<const ExprNode*> seen_;
 };
 
-// Elements of each buffer that a stage reads: no more than there are, nor than the indices of its loads can name.
-std::map<int, double> Touched(const Graph& graph, const Stage& stage) {
+// Where in an expression a node is: behind which conditions. A node that is met behind different ones counts as always
+// evaluated.
+struct Path {
+  std::vector<Expr> conditions;  // of indices
+  bool by_data = false;          // there are others
+};
+class Paths {
+ public:
+  explicit Paths(const Expr& value) { Walk(value, std::make_shared<Path>()); }
+  const Path& Of(const ExprNode& node) const { return *paths_.at(&node); }
+
+ private:
+  void Walk(const Expr& e, std::shared_ptr<const Path> path) {
+    auto& known = paths_[e.get()];
+    if (known == path || (known && known->conditions.empty() && !known->by_data)) return;
+    if (known) path = std::make_shared<Path>();
+    known = path;
+    if (e->kind != Expr::Kind::kSelect) {
+      for (const Expr& operand : e->operands) Walk(operand, path);
+      return;
+    }
+    const Expr& condition = e->operands[0];
+    Walk(condition, path);
+    for (const std::size_t side : {std::size_t{1}, std::size_t{2}}) {
+      auto further = std::make_shared<Path>(*path);
+      if (HasLoad(condition))
+        further->by_data = true;
+      else
+        further->conditions.push_back(side == 1 ? condition : Apply(UnaryOp::kNot, condition));
+      Walk(e->operands[side], further);
+    }
+  }
+  std::unordered_map<const ExprNode*, std::shared_ptr<const Path>> paths_;
+};
+
+// Elements of each buffer that a stage reads: no more than there are, nor than the indices of its loads can name. What
+// data choose is left out of the least: nobody knows how many differ.
+std::map<int, double> Touched(const Graph& graph, const Stage& stage, Which which) {
   std::map<int, double> touched;
+  const Paths paths(stage.value);
   Visit(stage.value, [&](const ExprNode& node) {
     if (node.kind != Expr::Kind::kLoad) return;
     std::map<int, std::int64_t> vars;
+    bool by_data = paths.Of(node).by_data;
     for (const auto& index : node.operands) {
+      by_data = by_data || HasLoad(index);
       // An index out of data is loaded at these indices too: it picks no more elements than there are picks.
       Visit(index, [&](const ExprNode& part) {
         if (part.kind == Expr::Kind::kIndex) vars[part.index.id] = part.index.extent;
       });
     }
-    double count = 1;
+    if (by_data && which == Which::kLeast) return;
+    std::vector<Expr> own;  // conditions on the indices of the load
+    for (const Expr& condition : paths.Of(node).conditions) {
+      bool others = false;
+      Visit(condition, [&](const ExprNode& part) {
+        others = others || (part.kind == Expr::Kind::kIndex && !vars.count(part.index.id));
+      });
+      if (!others) own.push_back(condition);
+    }
+    double count = ShareTrue(own);
     for (const auto& [id, extent] : vars) count *= static_cast<double>(extent);
     const auto all = static_cast<double>(ElementCount(graph.buffers()[static_cast<std::size_t>(node.buffer)].shape));
     auto& sum = touched[node.buffer];
     sum = std::min(all, sum + count);
   });
   return touched;
+}
+
+// Of each buffer the share of its elements that the outputs need.
+std::vector<double> Needed(const Graph& graph, Which which) {
+  std::vector<double> needed(graph.buffers().size(), 0);
+  for (std::size_t o = 0; o < graph.problem().Outputs().size(); ++o)
+    needed[static_cast<std::size_t>(graph.Output(o))] = 1;
+  const auto live = LiveStages(graph);
+  for (std::size_t s = live.size(); s-- > 0;) {
+    const Stage& stage = graph.stages()[s];
+    if (!live[s]) continue;
+    auto& own = needed[static_cast<std::size_t>(stage.buffer)];
+    if (stage.sequence >= 0) own = 1;
+    const auto need = [&](int buffer, double share) {
+      auto& sum = needed[static_cast<std::size_t>(buffer)];
+      sum = std::min(1.0, sum + own * share);
+    };
+    if (stage.reshape_of >= 0) {
+      need(stage.reshape_of, 1);
+      continue;
+    }
+    for (const auto& [buffer, count] : Touched(graph, stage, which)) {
+      const auto all = ElementCount(graph.buffers()[static_cast<std::size_t>(buffer)].shape);
+      if (all > 0) need(buffer, stage.sequence >= 0 ? 1 : count / static_cast<double>(all));
+    }
+  }
+  return needed;
 }
 
 double ElementBytes(const Graph& graph, int buffer) {
@@ -121,16 +243,18 @@ double BufferBytes(const Graph& graph, int buffer) {
          ElementBytes(graph, buffer);
 }
 
-Cost Work(const Graph& graph, const Stage& stage) {
+Cost Work(const Graph& graph, const Stage& stage, double share, Which which) {
   Cost cost;
   const auto elements =
-      static_cast<double>(ElementCount(graph.buffers()[static_cast<std::size_t>(stage.buffer)].shape));
-  if (elements > 0) Counter(cost).Count(*stage.value, elements);
+      share * static_cast<double>(ElementCount(graph.buffers()[static_cast<std::size_t>(stage.buffer)].shape));
+  if (elements > 0) Counter(cost, stage.vars, which).Count(*stage.value, elements);
   return cost;
 }
 
-// Work and traffic of some stages as one: what they read from outside, and the buffers of `results`.
-Cost CostOf(const Graph& graph, const std::vector<std::size_t>& stages, const std::set<int>& results) {
+// Work and traffic of some stages as one: what they read from outside, and the buffers of `results`. `needed`: the
+// share of each buffer's elements that is made, all where it is empty.
+Cost CostOf(const Graph& graph, const std::vector<std::size_t>& stages, const std::set<int>& results,
+            const std::vector<double>& needed = {}, Which which = Which::kWritten) {
   Cost cost;
   std::map<int, double> read;
   std::set<int> made;
@@ -138,17 +262,18 @@ Cost CostOf(const Graph& graph, const std::vector<std::size_t>& stages, const st
   for (const auto s : stages) {
     const Stage& stage = graph.stages()[s];
     if (stage.reshape_of >= 0) continue;
-    const Cost work = Work(graph, stage);
+    const double share = needed.empty() ? 1 : needed[static_cast<std::size_t>(stage.buffer)];
+    const Cost work = Work(graph, stage, share, which);
     cost.multiply_adds += work.multiply_adds;
     cost.arithmetic += work.arithmetic;
     cost.transcendental += work.transcendental;
-    for (const auto& [buffer, count] : Touched(graph, stage)) {
+    for (const auto& [buffer, count] : Touched(graph, stage, which)) {
       // Reading a view is reading what it is of.
       const int source = SourceOf(graph, buffer);
       if (made.count(source)) continue;
       auto& sum = read[source];
       sum = std::min(static_cast<double>(ElementCount(graph.buffers()[static_cast<std::size_t>(source)].shape)),
-                     sum + count);
+                     sum + share * count);
     }
   }
   for (const auto& [buffer, count] : read) cost.bytes_read += count * ElementBytes(graph, buffer);
@@ -177,7 +302,7 @@ Cost NodeCost(const Graph& graph, int node) {
   return CostOf(graph, stages, results);
 }
 
-Cost GraphCost(const Graph& graph) {
+Cost GraphCost(const Graph& graph, Which which) {
   std::set<int> results;
   for (std::size_t o = 0; o < graph.problem().Outputs().size(); ++o) results.insert(graph.Output(o));
   std::vector<std::size_t> stages;
@@ -185,7 +310,28 @@ Cost GraphCost(const Graph& graph) {
   for (std::size_t s = 0; s < live.size(); ++s) {
     if (live[s]) stages.push_back(s);
   }
-  Cost cost = CostOf(graph, stages, results);
+  std::vector<double> needed = Needed(graph, which);
+  if (which == Which::kLeast) {
+    // What hangs on parameters alone can be made of them before, and be smaller than they are.
+    std::vector<bool> prepared(graph.buffers().size(), false);
+    for (std::size_t b = 0; b < prepared.size(); ++b) {
+      const Buffer& buffer = graph.buffers()[b];
+      prepared[b] =
+          buffer.stage < 0 && graph.problem().tensors[static_cast<std::size_t>(buffer.tensor)].role == Role::kParameter;
+    }
+    for (const Stage& stage : graph.stages()) {
+      bool loads = false, all = stage.sequence < 0;
+      Visit(stage.value, [&](const ExprNode& node) {
+        if (node.kind != Expr::Kind::kLoad) return;
+        loads = true;
+        all = all && prepared[static_cast<std::size_t>(node.buffer)];
+      });
+      const auto made = static_cast<std::size_t>(stage.buffer);
+      prepared[made] = loads && all;
+      if (prepared[made]) needed[made] = 0;
+    }
+  }
+  Cost cost = CostOf(graph, stages, results, needed, which);
   // An output that is a view of an input has to be copied.
   for (const int buffer : results) {
     const int source = SourceOf(graph, buffer);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "graph/graph.h"
 
@@ -24,6 +25,11 @@ Cost StageCost(const Graph& graph, std::size_t stage);
 // alias).
 Cost NodeCost(const Graph& graph, int node);
 // Of all that the outputs need. Bytes are the compulsory ones: inputs and parameters that are read, and outputs.
-Cost GraphCost(const Graph& graph);
+enum class Which : std::uint8_t {
+  kWritten,  // by the definitions as they are written
+  kLeast,    // without what some right implementation need not do: work on parameters alone, which can be done before;
+             // reads that indices or conditions out of data may spare; windows that transforms make cheaper
+};
+Cost GraphCost(const Graph& graph, Which which = Which::kWritten);
 
 }  // namespace hone

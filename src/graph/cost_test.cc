@@ -94,6 +94,29 @@ TEST(CostTest, WhatHangsOnDataIsCounted) {
   EXPECT_EQ(GraphCost(graph).arithmetic, 8);
 }
 
+TEST(CostTest, WhatIsScatteredIsAddedOnce) {
+  const Graph graph = SmallGraph(
+      "fp32", "x f32 200x16, i i64 3000, s f32 3000x16", "y f32 200x16",
+      R"([{"op": "index_add", "args": {"self": "%x", "dim": 0, "index": "%i", "source": "%s"}, "outputs": ["y"]}])");
+  EXPECT_DOUBLE_EQ(GraphCost(graph).arithmetic, 3000 * 16 + 200 * 16);
+}
+
+TEST(CostTest, PlacesInOrderAreNotCountedByPairs) {
+  const Graph graph = SmallGraph("fp32", "x f32 8x1000", "v f32 8x4, i i64 8x4",
+                                 R"([{"op": "topk", "args": {"self": "%x", "k": 4}, "outputs": ["v", "i"]}])");
+  EXPECT_LE(GraphCost(graph).flops(), 8 * 1000);
+}
+
+TEST(CostTest, OnlyWhatOutputsNeedIsComputedAndRead) {
+  const Graph graph = SmallGraph("fp32", "a f32 64x64, b f32 64x64", "y f32 64x64",
+                                 R"([{"op": "mm", "args": {"self": "%a", "mat2": "%b"}, "outputs": ["t"]},
+                                     {"op": "triu", "args": {"self": "%t"}, "outputs": ["y"]}])");
+  EXPECT_NEAR(GraphCost(graph).multiply_adds, 65 * 32 * 64, 1);
+  const Graph half =
+      SmallGraph("fp32", "x f32 64x64", "y f32 64x64", R"([{"op": "triu", "args": {"self": "%x"}, "outputs": ["y"]}])");
+  EXPECT_NEAR(GraphCost(half).bytes_read, 4 * 65 * 32, 1);
+}
+
 TEST(CostTest, AScanCostsOneOperationAnElement) {
   const Graph graph = SmallGraph("fp32", "x f32 8x100", "y f32 8x100",
                                  R"([{"op": "cumsum", "args": {"self": "%x", "dim": 1}, "outputs": ["y"]}])");

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "graph/collapse.h"
 #include "graph/cost.h"
 #include "graph/reread.h"
 
@@ -20,8 +21,9 @@ struct Ceiling {
 
 bool IsHalf(const Tensor& tensor) { return tensor.dtype == DType::kF16 || tensor.dtype == DType::kBF16; }
 
-// A processor has units for f32 and f64; what may be less exact uses those of f32. A device has tensor cores too: its
-// ceiling in f32 is at least a third of their rate in halves, and TF32 has half of that rate.
+// A processor's ceilings are those of f32 and f64: its units for halves may be many times as fast (AMX), and where
+// products may be made in those the ceiling is unknown. A device has tensor cores too: its ceiling in f32 is at least a
+// third of their rate in halves, and TF32 has half of that rate.
 Ceiling CeilingOf(const Problem& problem, const Machine& machine) {
   const bool as_stored = problem.contract == Precision::kTorch;
   const auto& tensors = problem.tensors;
@@ -30,7 +32,9 @@ Ceiling CeilingOf(const Problem& problem, const Machine& machine) {
                                                  return !IsFloat(t.dtype) || t.dtype == DType::kF64;
                                                })))
     return {machine.fma_flops_f64, "f64"};
-  if (!machine.cuda) return {machine.fma_flops_f32, "f32"};
+  const bool halves = problem.contract == Precision::kFp16 || problem.contract == Precision::kBf16 ||
+                      (as_stored && std::any_of(tensors.begin(), tensors.end(), IsHalf));
+  if (!machine.cuda) return halves ? Ceiling{0, "halves"} : Ceiling{machine.fma_flops_f32, "f32"};
   const auto of_library = [&](std::initializer_list<const char*> names) {
     double most = 0;
     for (const char* name : names) {
@@ -39,9 +43,7 @@ Ceiling CeilingOf(const Problem& problem, const Machine& machine) {
     }
     return most;
   };
-  if (problem.contract == Precision::kFp16 || problem.contract == Precision::kBf16 ||
-      (as_stored && std::any_of(tensors.begin(), tensors.end(), IsHalf)))
-    return {std::max(3 * machine.fma_flops_f32, of_library({"f16", "bf16"})), "halves"};
+  if (halves) return {std::max(3 * machine.fma_flops_f32, of_library({"f16", "bf16"})), "halves"};
   if (problem.contract == Precision::kTf32 ||
       (as_stored && std::any_of(problem.nodes.begin(), problem.nodes.end(), TorchMultipliesInTf32)))
     return {std::max(1.5 * machine.fma_flops_f32, of_library({"tf32"})), "tf32"};
@@ -59,37 +61,68 @@ double KeptBytes(const Machine& machine) {
          (static_cast<double>(machine.l3_bytes) + cores * static_cast<double>(machine.l1_bytes + machine.l2_bytes));
 }
 
+// As much as is written is read at the pace of a copy; what is read beyond that, at the pace of reading alone.
+double BytesUs(const Cost& cost, const Machine& machine) {
+  const auto working_set = static_cast<std::int64_t>(cost.bytes());
+  const double copy = machine.CopyBandwidth(working_set);
+  const double read = std::max(copy, machine.ReadBandwidth(working_set));
+  const double beyond = std::max(0.0, cost.bytes_read - cost.bytes_written);
+  return ((cost.bytes() - beyond) / copy + beyond / read) * 1e6;
+}
+
+// Below this nobody is.
+double LeastUs(const Graph& graph, const Machine& machine, double peak, double saved) {
+  Cost least = GraphCost(graph, Which::kLeast);
+  const double flops = kLeastMultiplyAdds * std::max(0.0, 2 * least.multiply_adds - saved) +
+                       std::max(0.0, least.arithmetic - saved) + least.transcendental;
+  // Parameters that can be multiplied out before may be read as something smaller.
+  for (const Tensor& tensor : graph.problem().tensors) {
+    if (saved > 0 && tensor.role == Role::kParameter)
+      least.bytes_read = std::max(0.0, least.bytes_read - static_cast<double>(tensor.bytes()));
+  }
+  return std::max(BytesUs(least, machine), peak > 0 ? flops / peak * 1e6 : 0);
+}
+
 }  // namespace
 
 Bound SpeedOfLight(const Graph& graph, const Machine& machine) {
   Cost cost = GraphCost(graph);
-  const double kept = KeptBytes(machine), again = RereadBytes(graph, kept);
+  const double kept = KeptBytes(machine), again = RereadBytes(graph, kept), saved = SavedFlops(graph);
   cost.bytes_read += again;
   Bound bound;
   bound.bytes = cost.bytes();
-  bound.flops = 2 * cost.multiply_adds + cost.arithmetic + kTranscendentalFlops * cost.transcendental;
+  bound.flops =
+      std::max(0.0, 2 * cost.multiply_adds + cost.arithmetic + kTranscendentalFlops * cost.transcendental - saved);
   const auto [peak, precision] = CeilingOf(graph.problem(), machine);
-  const auto working_set = static_cast<std::int64_t>(bound.bytes);
-  const double copy = machine.CopyBandwidth(working_set);
-  const double read = std::max(copy, machine.ReadBandwidth(working_set));
-  if (peak <= 0 || copy <= 0) {
+  const double copy = machine.CopyBandwidth(static_cast<std::int64_t>(bound.bytes));
+  if (machine.fma_flops_f32 <= 0 || copy <= 0) {
     bound.limited_by = "unknown";
     bound.why = "this machine is not calibrated: run `hone calibrate`";
     return bound;
   }
-  // As much as is written is read at the pace of a copy; what is read beyond that, at the pace of reading alone.
-  const double beyond = std::max(0.0, cost.bytes_read - cost.bytes_written);
-  bound.bytes_us = ((bound.bytes - beyond) / copy + beyond / read) * 1e6;
-  bound.flops_us = bound.flops / peak * 1e6;
+  bound.bytes_us = BytesUs(cost, machine);
+  bound.least_us = LeastUs(graph, machine, peak, saved);
+  // Where those of f32 are quick enough, faster ones change nothing.
+  if (peak <= 0 && bound.flops / machine.fma_flops_f32 * 1e6 > bound.bytes_us) {
+    bound.limited_by = "unknown";
+    bound.why = fmt::format(
+        "no bound: {:.3g} MFLOP may be made in {}, and what this machine's units for those reach was not measured; "
+        "reading {:.3g} MB and writing {:.3g} MB takes {:.3g} us",
+        bound.flops / 1e6, precision, cost.bytes_read / 1e6, cost.bytes_written / 1e6, bound.bytes_us);
+    return bound;
+  }
+  bound.flops_us = peak > 0 ? bound.flops / peak * 1e6 : 0;
   bound.us = std::max(bound.bytes_us, bound.flops_us);
   bound.limited_by = bound.bytes_us >= bound.flops_us ? "memory" : "arithmetic";
   bound.why = fmt::format(
       "Reading {:.3g} MB and writing {:.3g} MB takes {:.3g} us at {:.1f} GB/s, the bandwidth of a working set of that "
-      "size. {:.3g} MFLOP take {:.3g} us at "
-      "{:.1f} GFLOP/s, the multiply-add ceiling in {}.",
+      "size. ",
       cost.bytes_read / 1e6, cost.bytes_written / 1e6, bound.bytes_us,
-      bound.bytes_us > 0 ? bound.bytes / bound.bytes_us / 1e3 : copy / 1e9, bound.flops / 1e6, bound.flops_us,
-      peak / 1e9, precision);
+      bound.bytes_us > 0 ? bound.bytes / bound.bytes_us / 1e3 : copy / 1e9);
+  bound.why += peak > 0 ? fmt::format("{:.3g} MFLOP take {:.3g} us at {:.1f} GFLOP/s, the multiply-add ceiling in {}.",
+                                      bound.flops / 1e6, bound.flops_us, peak / 1e9, precision)
+                        : fmt::format("{:.3g} MFLOP take less in f32 already.", bound.flops / 1e6);
+  if (saved > 0) bound.why += fmt::format(" The graph as it is written needs {:.3g} MFLOP more.", saved / 1e6);
   if (again > 0) {
     bound.why += fmt::format(
         " {:.3g} MB are read twice: a sum needs them before any result is known, and no more than {:.3g} MB stay near.",

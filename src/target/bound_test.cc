@@ -81,6 +81,71 @@ TEST(BoundTest, OnADeviceTheContractSaysWhichTensorCoresMayBeUsed) {
   EXPECT_DOUBLE_EQ(SpeedOfLight(convolution, device).flops_us, 1.28 / 1.5);
 }
 
+TEST(BoundTest, WhatUnitsForHalvesReachOnAProcessorIsNotKnown) {
+  const std::string product = R"([{"op": "mm", "args": {"self": "%a", "mat2": "%b"}, "outputs": ["y"]}])";
+  const Bound bound =
+      SpeedOfLight(SmallGraph("torch", "a bf16 100x100, b bf16 100x100", "y bf16 100x100", product), SlowMachine());
+  EXPECT_EQ(bound.us, 0);
+  EXPECT_EQ(bound.limited_by, "unknown");
+  EXPECT_NE(bound.why.find("no bound"), std::string::npos) << bound.why;
+  EXPECT_DOUBLE_EQ(bound.least_us, bound.bytes_us) << "what has to move has to move";
+  const Graph copy = SmallGraph("torch", "x bf16 1000", "y bf16 1000",
+                                R"([{"op": "relu", "args": {"self": "%x"}, "outputs": ["y"]}])");
+  EXPECT_DOUBLE_EQ(SpeedOfLight(copy, SlowMachine()).us, 4) << "quick enough in f32";
+}
+
+// Each has an honest implementation that is this quick: none may be refused.
+TEST(BoundTest, NobodyIsBelowTheLeast) {
+  struct Example {
+    const char *inputs, *outputs, *nodes;
+    double flops;  // of one that does no more than it has to
+  };
+  const Example examples[] = {
+      {"x f32 256x256, w f32 256x256, v f32 256", "y f32 256",  // the vector first
+       R"([{"op": "mm", "args": {"self": "%x", "mat2": "%w"}, "outputs": ["t"]},
+           {"op": "mv", "args": {"self": "%t", "vec": "%v"}, "outputs": ["y"]}])",
+       4 * 256 * 256},
+      {"x f32 256x256, w f32 256x256", "y f32 256",  // the weights summed first
+       R"([{"op": "mm", "args": {"self": "%x", "mat2": "%w"}, "outputs": ["t"]},
+           {"op": "sum", "args": {"self": "%t", "dim": [1]}, "outputs": ["y"]}])",
+       3 * 256 * 256},
+      {"x f32 1000x4, i i64 5000, s f32 5000x4", "y f32 1000x4",  // a loop over what is added
+       R"([{"op": "index_add", "args": {"self": "%x", "dim": 0, "index": "%i", "source": "%s"}, "outputs": ["y"]}])",
+       2 * 5000 * 4},
+      {"x f32 8x4000", "v f32 8x4, i i64 8x4",  // a heap
+       R"([{"op": "topk", "args": {"self": "%x", "k": 4}, "outputs": ["v", "i"]}])", 4 * 8 * 4000},
+      {"a f32 128x128, b f32 128x128", "y f32 128x128",  // half of the results, and Strassen
+       R"([{"op": "mm", "args": {"self": "%a", "mat2": "%b"}, "outputs": ["t"]},
+           {"op": "triu", "args": {"self": "%t"}, "outputs": ["y"]}])",
+       0.9 * 128 * 128 * 128},
+      {"x f32 1x8x34x34, w f32 8x8x3x3", "y f32 1x8x32x32",  // Winograd's F(4 x 4, 3 x 3), the products alone
+       R"([{"op": "convolution", "args": {"input": "%x", "weight": "%w", "bias": null, "stride": [1, 1],
+            "padding": [0, 0], "dilation": [1, 1], "transposed": false, "output_padding": [0, 0], "groups": 1},
+            "outputs": ["y"]}])",
+       2 * 8 * 8 * 36 * 64},
+  };
+  for (const auto& [inputs, outputs, nodes, flops] : examples) {
+    const Bound bound = SpeedOfLight(SmallGraph("fp32", inputs, outputs, nodes), SlowMachine());
+    EXPECT_LE(bound.least_us, std::max(bound.bytes_us, flops / 1e3)) << nodes;
+    EXPECT_LE(bound.least_us, bound.us) << nodes;
+    EXPECT_GT(bound.least_us, 0) << nodes;
+  }
+}
+
+TEST(BoundTest, WhatDataMaySpareIsNotInTheLeast) {
+  const Graph lookup =
+      SmallGraph("fp32", "table f32 1000x8, i i64 1000", "y f32 1000x8",
+                 R"([{"op": "embedding", "args": {"weight": "%table", "indices": "%i"}, "outputs": ["y"]}])");
+  const Bound bound = SpeedOfLight(lookup, SlowMachine());
+  EXPECT_DOUBLE_EQ(bound.bytes, 4 * 8000 + 4 * 8000 + 8 * 1000);
+  EXPECT_LT(bound.least_us, 41) << "all of them may be one row";
+  const Graph prepared = SmallGraph("fp32", "x f32 100, w:parameter f32 100", "y f32 100",
+                                    R"([{"op": "exp", "args": {"self": "%w"}, "outputs": ["e"]},
+                                        {"op": "mul", "args": {"self": "%x", "other": "%e"}, "outputs": ["y"]}])");
+  EXPECT_GE(SpeedOfLight(prepared, SlowMachine()).flops, 900);
+  EXPECT_LE(SpeedOfLight(prepared, SlowMachine()).least_us, 1.2) << "the exponentials are made before";
+}
+
 TEST(BoundTest, WithoutCalibrationItSaysWhatToDo) {
   const Graph graph =
       SmallGraph("fp32", "x f32 1000", "y f32 1000", R"([{"op": "relu", "args": {"self": "%x"}, "outputs": ["y"]}])");

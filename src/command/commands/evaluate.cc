@@ -225,7 +225,7 @@ Result<Answer> RunIt(VerbCall& call) {
       .baselines = wanted.empty() ? bench.usual : wanted,
       .range_full = range == "full",
       .certify = call.Flag("certify"),
-      .bound_us = bench.bound.us};
+      .bound_us = bench.bound.least_us};
   const std::atomic<bool>& interrupted = call.CatchInterrupts();
   const InterruptWatch watch(interrupted, bench.evaluator());
   Report report(Identity(bench.problem), several);

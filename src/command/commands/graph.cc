@@ -105,6 +105,7 @@ Result<Answer> RunGraph(VerbCall& call) {
   const Bound bound = SpeedOfLight(graph, HONE_TRY(KnownMachine(call)));
   if (bound.us > 0) {
     document["bound"] = {{"us", bound.us},
+                         {"least_us", bound.least_us},
                          {"bytes", bound.bytes},
                          {"flops", bound.flops},
                          {"bytes_us", bound.bytes_us},
@@ -132,15 +133,18 @@ HONE_VERB(graph){
         "the outputs\n"
         "need: inputs and parameters read once, outputs written once. The bound is the time that this takes at the "
         "ceilings that\n"
-        "`hone calibrate` measured. Flags say what is degenerate: outputs that are zero, constant or blind to inputs "
+        "`hone calibrate` measured, in the cheapest order of summation that was found; where no ceiling was measured "
+        "for "
+        "what the contract allows there is no bound. Flags say what is degenerate: outputs that are zero, constant or "
+        "blind to inputs "
         "(nearly: to within what comparisons let pass), and work that algebra saves.",
     .positionals = kPositionals,
     .options = kOptions,
     .json =
         "name, identity, contract, nodes[]: op, results[] (name, dtype, shape), flops (multiply-adds count 2), "
         "multiply_adds,\n"
-        "arithmetic, transcendental, bytes_read, bytes_written; total: the same; bound (null without calibration): us, "
-        "bytes, flops,\n"
+        "arithmetic, transcendental, bytes_read, bytes_written; total: the same; bound (null where there is none, as "
+        "without calibration): us, least_us (who is faster is refused), bytes, flops,\n"
         "bytes_us, flops_us, limited_by, why; flags[]: kind, sentence, reason, and what the kind has (output, inputs, "
         "value, within, "
         "flops_written, flops_needed). With --ops: ops[]: name, doc",

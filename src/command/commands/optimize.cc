@@ -152,7 +152,8 @@ Json Document(const SearchOutcome& outcome, const Bound& bound, const Machine& m
 std::string Text(const SearchOutcome& outcome, const Bound& bound, const Machine& machine) {
   std::string text = fmt::format("{} on {} ({} thread{})\n", outcome.run.problem_name, machine.processor,
                                  machine.threads, machine.threads == 1 ? "" : "s");
-  text += fmt::format("  bound    {}: {}\n", Microseconds(bound.us), bound.limited_by);
+  text += bound.us > 0 ? fmt::format("  bound    {}: {}\n", Microseconds(bound.us), bound.limited_by)
+                       : fmt::format("  bound    {}\n", bound.why);
   for (const auto& flag : FlagsOfRun(outcome.run.flags)) {
     text += fmt::format("  flagged  {}; times and speed-ups say little\n", flag.value("sentence", ""));
   }
@@ -228,10 +229,10 @@ Result<Answer> RunIt(VerbCall& call) {
   if (cuda) settings.evaluate.timing_budget = std::chrono::milliseconds(300);
   settings.evaluate.baselines.clear();
   if (!baselines.empty()) settings.evaluate.baselines = {baselines.front()};
-  settings.evaluate.bound_us = bench.bound.us;
+  settings.evaluate.bound_us = bench.bound.least_us;
   settings.confirm.baselines = baselines;
   settings.confirm.in_turn = settings.evaluate.baselines;
-  settings.confirm.bound_us = bench.bound.us;
+  settings.confirm.bound_us = bench.bound.least_us;
   settings.confirm.certify = call.Flag("certify");
 
   const std::string store_path = StorePath(call);
