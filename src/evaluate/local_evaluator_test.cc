@@ -145,6 +145,7 @@ constexpr Row kRows[] = {
     {"runs_program", Outcome::kSuspicious, "called execve"},
     {"hides_faults", Outcome::kSuspicious, "called rt_sigaction"},
     {"forges_answer", Outcome::kSuspicious, "that the worker did not send"},
+    {"forges_a_fault", Outcome::kSuspicious, "that the worker did not send"},
     {"works_after_return", Outcome::kSuspicious, "returned"},
     {"works_after_return_quickly", Outcome::kSuspicious, "went on computing after hone_run had returned"},
     {"keeps_burning", Outcome::kSuspicious, "went on computing after hone_run had returned"},

@@ -180,7 +180,8 @@ WorkerProcess::WorkerProcess(WorkerProcess&& other) noexcept
       channel_(std::exchange(other.channel_, -1)),
       log_(std::exchange(other.log_, -1)),
       pid_(std::exchange(other.pid_, -1)),
-      pidfd_(std::exchange(other.pidfd_, -1)) {}
+      pidfd_(std::exchange(other.pidfd_, -1)),
+      last_nonce_(other.last_nonce_) {}
 
 WorkerProcess& WorkerProcess::operator=(WorkerProcess&& other) noexcept {
   if (this == &other) return *this;
@@ -195,6 +196,7 @@ WorkerProcess& WorkerProcess::operator=(WorkerProcess&& other) noexcept {
   log_ = std::exchange(other.log_, -1);
   pid_ = std::exchange(other.pid_, -1);
   pidfd_ = std::exchange(other.pidfd_, -1);
+  last_nonce_ = other.last_nonce_;
   return *this;
 }
 
@@ -298,6 +300,8 @@ WorkerAnswer WorkerProcess::Ask(Request request, milliseconds wall) {
     reply = Receive(wall, timed_out, answer.interrupted, nullptr);
   }
   answer.wall_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(Clock::now() - begin).count());
+  // A thread that fails between two questions reports with the number of the first.
+  const bool reports = reply && (reply->said == Said::kFault || reply->said == Said::kForbidden);
   if (answer.interrupted) {
     Kill();
   } else if (timed_out) {
@@ -306,7 +310,7 @@ WorkerAnswer WorkerProcess::Ask(Request request, milliseconds wall) {
         Say(Outcome::kTimeout, fmt::format("did not end within {:g} s", static_cast<double>(wall.count()) / 1000));
   } else if (!reply) {
     answer.verdict = VerdictOfEnd();
-  } else if (reply->nonce != request.nonce && reply->said != Said::kFault && reply->said != Said::kForbidden) {
+  } else if (reply->nonce != request.nonce && !(reports && reply->nonce == last_nonce_)) {
     Kill();
     answer.verdict = Say(Outcome::kSuspicious, "a message came over the worker's channel that the worker did not send");
   } else if (reply->said == Said::kDone) {
@@ -315,6 +319,7 @@ WorkerAnswer WorkerProcess::Ask(Request request, milliseconds wall) {
     Kill();
     answer.verdict = VerdictOf(*reply);
   }
+  last_nonce_ = request.nonce;
   if (!answer.reply && answer.verdict.evidence.log.empty()) answer.verdict.evidence.log = Log();
   return answer;
 }

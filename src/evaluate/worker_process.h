@@ -84,6 +84,7 @@ class WorkerProcess {
   int log_ = -1;
   pid_t pid_ = -1;  // of the worker itself, which is not child_ inside bubblewrap
   int pidfd_ = -1;
+  std::uint64_t last_nonce_ = 0;  // of the last question
 };
 
 // What a device's driver needs to see inside: its nodes, what the kernel says of the device, and the libraries that lie
