@@ -1,5 +1,7 @@
 #include "evaluate/device_room.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <string_view>
 
@@ -40,6 +42,11 @@ Try<std::unique_ptr<DeviceRoom>> DeviceRoom::Open(const WorkerSetup& setup) {
   room->clock_ = std::make_unique<cuda::GpuClock>(HONE_GPU(cuda::GpuClock::Create(context)));
   room->input_memory_ = HONE_GPU(cuda::Exchange::Open(context, kInputsDescriptor, setup.input_bytes));
   room->output_memory_ = HONE_GPU(cuda::Exchange::Open(context, kOutputsDescriptor, setup.output_bytes));
+  // Whoever had them could map the inputs once more, to write them. A module can still ask the driver for as much with
+  // what is mapped (cuMemSetAccess, cuMemRetainAllocationHandle): no driver call refuses that. So nothing is believed
+  // that lies there: the judge compares a call's outputs, and its inputs, with what it has in memory of its own.
+  close(kInputsDescriptor);
+  close(kOutputsDescriptor);
   room->sweep_bytes_ = 2 * context.device().l2_bytes + 1;
   room->sweep_ = HONE_GPU(context.Allocate(room->sweep_bytes_));
   room->kernels_.emplace(HONE_GPU(cuda::Module::Load(context, setup.kernels)));
