@@ -157,7 +157,7 @@ Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const W
   const int cores = DescribeMachine().threads;
   EvaluatorOptions evaluator;
   evaluator.threads = options.cuda ? cores : machine.threads;
-  evaluator.seed = options.seed;
+  evaluator.dice = options.dice;
   evaluator.form = options.cuda ? Form::kPlan : Form::kModule;
   TorchBaselines torch = FindTorch(problem, machine, options);
   evaluator.outside = torch.modes;

@@ -20,13 +20,13 @@
 namespace hone {
 
 struct WorkbenchOptions {
-  std::string python;      // interpreter with PyTorch; empty = FindPython()
-  bool torch = true;       // time PyTorch beside candidates where the problem is a .py file and torch is here
-  int threads = 0;         // 0 = all cores
-  std::uint64_t seed = 1;  // of the draws
-  bool cuda = false;       // candidates and baselines run on a CUDA device
-  std::string devices;     // on cuda: "all", UUIDs with commas between them, or empty for one that is free
-  int jobs = 0;            // on cuda: threads that compile ahead; < 0 = all cores but two
+  std::string python;   // interpreter with PyTorch; empty = FindPython()
+  bool torch = true;    // time PyTorch beside candidates where the problem is a .py file and torch is here
+  int threads = 0;      // 0 = all cores
+  std::string dice;     // of EvaluatorOptions
+  bool cuda = false;    // candidates and baselines run on a CUDA device
+  std::string devices;  // on cuda: "all", UUIDs with commas between them, or empty for one that is free
+  int jobs = 0;         // on cuda: threads that compile ahead; < 0 = all cores but two
   const std::atomic<bool>* interrupt = nullptr;  // ends the waiting for a device
   std::vector<Candidate> meanwhile = {};         // on cuda: compiled while somebody else has the device
   bool calibrate = true;  // measure this machine if that was never done; else work without its ceilings

@@ -187,19 +187,14 @@ class CudaModuleWorker {
   }
 
   Try<void> Time(const Request& request, Reply& reply) {
-    std::vector<Tensors> tensors(request.count + 1);
+    std::vector<Tensors> tensors(request.count);
     std::vector<HoneCall> calls;
     for (std::uint32_t i = 0; i < request.count; ++i)
       calls.push_back(HONE_GPU(Call(request.slots[i], request.slots[i], request.view, tensors[i])));
-    if (request.rehearse >= 0) {
-      const auto slot = static_cast<std::uint32_t>(request.rehearse);
-      const HoneCall call = HONE_GPU(Call(slot, slot, request.view, tensors.back()));
-      if (!module_.Run(call, reply)) return Stood(false);
-    }
     if (request.cold) HONE_GPU(room_->SweepCache());
     // On an idle device the clock would start before the first launch comes. A busy one is not enough: on a stream of
     // its own a module's work would not wait for it.
-    const bool hold = request.cold != 0 || request.rehearse >= 0;
+    const bool hold = request.cold != 0 || request.brief != 0;
     if (hold) HONE_GPU(room_->Hold());
     if (!hold) HONE_GPU(room_->context().WaitAll());
     HONE_GPU(room_->clock().Start());

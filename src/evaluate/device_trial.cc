@@ -12,8 +12,7 @@ namespace hone {
 namespace {
 
 constexpr std::int64_t kGiB = std::int64_t{1} << 30;
-constexpr std::int64_t kAlignment = 512;          // of tensors, as the driver's own allocations have it
-constexpr std::uint64_t kOtherSeeds = 1'000'000;  // from here on: of what Disturb draws
+constexpr std::int64_t kAlignment = 512;  // of tensors, as the driver's own allocations have it
 // Of the device's memory: for draws at hand, and what judging may take at all. A worker's context takes 0.5 GiB, and a
 // plan may have buffers.
 constexpr double kDrawShare = 0.3, kMostShare = 0.9;
@@ -38,38 +37,22 @@ class DeviceTrial::Slots : public TimedSlots {
 
   std::size_t count() const override { return trial_.slots(); }
 
-  // The room for a kept call, while there is some: what baselines take of the device they keep.
-  Result<void> Reserve() {
+  Result<void> Renew(std::size_t slot, SecretRandom& random) override {
     for (std::size_t i = 0; i < trial_.inputs(); ++i)
-      inputs_.push_back(HONE_TRY(trial_.heap_->Take(trial_.input(i).bytes())));
-    for (std::size_t o = 0; o < trial_.outputs(); ++o)
-      outputs_.push_back(HONE_TRY(trial_.heap_->Take(trial_.output(o).bytes())));
-    return {};
+      HONE_TRY(trial_.DrawNew(i, random(), {.begin = 0, .length = Count(i)}, trial_.Input(slot, i)));
+    return SpoilOutputs(slot, random);
   }
 
-  Result<void> Disturb(std::size_t slot, std::mt19937_64& random) override {
-    for (std::size_t i = 0; i < trial_.inputs(); ++i) {
-      const Tensor& tensor = trial_.input(i);
-      const auto count = static_cast<std::uint64_t>(ElementCount(tensor.shape));
-      if (count == 0 || std::holds_alternative<FromFile>(tensor.generator)) continue;
-      const auto [begin, length] = RunToDisturb(count, random);
-      const auto drawing = DrawingOf(tensor, trial_.seed_ + kOtherSeeds + random() % kOtherSeeds, i, {});
-      HONE_TRY(trial_.kernels_->Draw(tensor, drawing, trial_.Input(slot, i), static_cast<std::int64_t>(begin),
-                                     static_cast<std::int64_t>(begin + length)));
-    }
-    for (std::size_t o = 0; o < trial_.outputs(); ++o)
-      HONE_TRY(trial_.kernels_->Spoil(trial_.output(o), trial_.Output(slot, o), random()));
-    return FromDevice(trial_.context_->Wait());
+  Result<void> Give(const DrawnInputs& drawn, std::size_t slot, SecretRandom& random) override {
+    HONE_TRY(trial_.LoadInputs(drawn, slot));
+    return SpoilOutputs(slot, random);
   }
 
-  Result<void> Keep(std::size_t slot) override {
-    kept_ = true;
+  // Judge and worker share the second-level cache, so what stays as it was need not be written again.
+  Result<void> Disturb(std::size_t slot, SecretRandom& random) override {
     for (std::size_t i = 0; i < trial_.inputs(); ++i)
-      HONE_TRY(FromDevice(trial_.context_->Copy(inputs_[i].address(), trial_.Input(slot, i), trial_.input(i).bytes())));
-    for (std::size_t o = 0; o < trial_.outputs(); ++o)
-      HONE_TRY(
-          FromDevice(trial_.context_->Copy(outputs_[o].address(), trial_.Output(slot, o), trial_.output(o).bytes())));
-    return FromDevice(trial_.context_->Wait());
+      HONE_TRY(trial_.DrawNew(i, random(), RunToDisturb(trial_.input(i), random()), trial_.Input(slot, i)));
+    return SpoilOutputs(slot, random);
   }
 
   Result<void> Touch() override {
@@ -78,11 +61,15 @@ class DeviceTrial::Slots : public TimedSlots {
     return FromDevice(trial_.context_->Wait());
   }
 
-  bool kept() const override { return kept_; }
+ private:
+  std::uint64_t Count(std::size_t i) const { return static_cast<std::uint64_t>(ElementCount(trial_.input(i).shape)); }
+  Result<void> SpoilOutputs(std::size_t slot, SecretRandom& random) {
+    for (std::size_t o = 0; o < trial_.outputs(); ++o)
+      HONE_TRY(trial_.kernels_->Spoil(trial_.output(o), trial_.Output(slot, o), random()));
+    return FromDevice(trial_.context_->Wait());
+  }
 
   DeviceTrial& trial_;
-  std::vector<DeviceArray> inputs_, outputs_;  // of the kept call
-  bool kept_ = false;
   DeviceArray touched_;
 };
 
@@ -110,7 +97,7 @@ Result<void> DeviceTrial::SetUp(std::int64_t input_bytes, std::int64_t output_by
   const auto total = static_cast<double>(context_->device().memory_bytes);
   kernels_ = HONE_TRY(DeviceKernels::Load(*context_, *heap_));
   oracle_ = HONE_TRY(DeviceOracle::Create(*kernels_, graph_));
-  // At the least one draw, while the oracle makes it, beside the slots; or a kept call instead of the draw's inputs.
+  // At the least one draw, while the oracle makes it, beside the slots.
   const double needed =
       static_cast<double>(input_bytes + output_bytes + expected_bytes + problem_bytes_ + oracle_->nests().PeakBytes());
   if (needed > kMostShare * total) {
@@ -120,6 +107,8 @@ Result<void> DeviceTrial::SetUp(std::int64_t input_bytes, std::int64_t output_by
                     graph_.problem().name, needed / kGiB, context_->device().name, total / kGiB));
   }
   room_ = static_cast<std::int64_t>(std::min(kDrawShare * total, kMostShare * total - needed));
+  for (const Tensor* tensor : graph_.problem().Inputs()) draw_bytes_ += tensor->bytes();
+  for (const Tensor* tensor : graph_.problem().Outputs()) draw_bytes_ += 16 * ElementCount(tensor->shape);
   using Access = cuda::Exchange::Access;
   input_memory_ = HONE_TRY(FromDevice(cuda::Exchange::Create(*context_, input_bytes)));
   output_memory_ = HONE_TRY(FromDevice(cuda::Exchange::Create(*context_, output_bytes)));
@@ -132,14 +121,29 @@ Result<void> DeviceTrial::SetUp(std::int64_t input_bytes, std::int64_t output_by
   return {};
 }
 
-Result<void> DeviceTrial::DrawTensor(std::size_t which, std::uint64_t seed, const hone::Draw& draw, cuda::Address to) {
+Result<void> DeviceTrial::DrawTensor(std::size_t which, const DrawSpec& spec, cuda::Address to) {
   const Tensor& tensor = *graph_.problem().Inputs()[which];
-  if (!std::holds_alternative<FromFile>(tensor.generator))
-    return kernels_->Draw(tensor, DrawingOf(tensor, seed, which, draw), to, 0, ElementCount(tensor.shape));
+  const bool input = tensor.role == Role::kInput;
+  const std::uint64_t seed = seed_ + (input ? spec.seed : spec.parameters);
+  if (!std::holds_alternative<FromFile>(tensor.generator)) {
+    const std::int64_t count = ElementCount(tensor.shape);
+    HONE_TRY(kernels_->Draw(tensor, DrawingOf(tensor, seed, which, spec.draw), to, 0, count));
+    if (!input || spec.disturbed == 0) return {};
+    const auto [begin, length] = RunToDisturb(static_cast<std::uint64_t>(count), seed);
+    return kernels_->Draw(tensor, DrawingOf(tensor, seed_ + spec.disturbed, which, spec.draw), to,
+                          static_cast<std::int64_t>(begin), static_cast<std::int64_t>(begin + length));
+  }
   std::vector<std::byte> data(static_cast<std::size_t>(tensor.bytes()));
-  HONE_TRY(Fill(tensor, seed, which, draw, data.data(), graph_.problem().folder));
+  HONE_TRY(Fill(tensor, seed, which, spec.draw, data.data(), graph_.problem().folder));
   HONE_TRY(FromDevice(context_->CopyIn(to, data.data(), tensor.bytes())));
   return FromDevice(context_->Wait());
+}
+
+Result<void> DeviceTrial::DrawNew(std::size_t i, std::uint64_t seed, ElementRun run, cuda::Address to) {
+  const Tensor& tensor = input(i);
+  if (run.length == 0 || std::holds_alternative<FromFile>(tensor.generator)) return {};
+  return kernels_->Draw(tensor, DrawingOf(tensor, seed, input_index_[i], {}), to, static_cast<std::int64_t>(run.begin),
+                        static_cast<std::int64_t>(run.begin + run.length));
 }
 
 // Draws give way to the next one, the oldest first, when they would take more than their share.
@@ -166,7 +170,7 @@ Result<std::shared_ptr<const DrawnInputs>> DeviceTrial::MakeDraw(const DrawSpec&
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     drawn->values.push_back(HONE_TRY(heap_->Take(tensors[i]->bytes())));
     addresses.push_back(drawn->values[i].address());
-    HONE_TRY(DrawTensor(i, seed_ + spec.seed, spec.draw, addresses[i]));
+    HONE_TRY(DrawTensor(i, spec, addresses[i]));
   }
   drawn->expected = HONE_TRY(oracle_->Run(addresses));
   for (const auto& expected : drawn->expected) drawn->honest_ratio.push_back(expected.honest_ratio);
@@ -178,10 +182,15 @@ Result<std::shared_ptr<const DrawnInputs>> DeviceTrial::MakeDraw(const DrawSpec&
   return drawn;
 }
 
-Result<void> DeviceTrial::Load(const DrawnInputs& drawn, std::size_t slot) {
+Result<void> DeviceTrial::LoadInputs(const DrawnInputs& drawn, std::size_t slot) {
   const auto& values = static_cast<const Drawn&>(drawn).values;
   for (std::size_t i = 0; i < inputs(); ++i)
     HONE_TRY(FromDevice(context_->Copy(Input(slot, i), values[input_index_[i]].address(), input(i).bytes())));
+  return {};
+}
+
+Result<void> DeviceTrial::Load(const DrawnInputs& drawn, std::size_t slot) {
+  HONE_TRY(LoadInputs(drawn, slot));
   HONE_TRY(LoadParameters(drawn));
   return FromDevice(context_->Wait());
 }
@@ -263,41 +272,20 @@ Result<std::optional<ChangedInput>> DeviceTrial::FindChangedInput(const DrawnInp
   return std::optional<ChangedInput>();
 }
 
-Result<std::unique_ptr<TimedSlots>> DeviceTrial::StartTiming(const DrawnInputs& parameters) {
+Result<std::unique_ptr<TimedSlots>> DeviceTrial::StartTiming(const DrawnInputs& timed) {
+  const auto& values = static_cast<const Drawn&>(timed).values;
   for (std::size_t slot = 0; slot < slots(); ++slot) {
-    for (std::size_t i = 0; i < inputs(); ++i)
-      HONE_TRY(DrawTensor(input_index_[i], seed_ + kUnjudgedSeed + slot, {}, Input(slot, i)));
+    for (std::size_t i = 0; i < inputs(); ++i) {
+      const auto count = static_cast<std::uint64_t>(ElementCount(input(i).shape));
+      if (std::holds_alternative<FromFile>(input(i).generator))
+        HONE_TRY(FromDevice(context_->Copy(Input(slot, i), values[input_index_[i]].address(), input(i).bytes())));
+      HONE_TRY(DrawNew(i, seed_ + kUnjudgedSeed + slot, {.begin = 0, .length = count}, Input(slot, i)));
+    }
     HONE_TRY(Poison(slot, kPoison));
   }
-  HONE_TRY(LoadParameters(parameters));
+  HONE_TRY(LoadParameters(timed));
   HONE_TRY(FromDevice(context_->Wait()));
-  auto made = std::make_unique<Slots>(*this);
-  HONE_TRY(made->Reserve());
-  return std::unique_ptr<TimedSlots>(std::move(made));
-}
-
-Result<void> DeviceTrial::LoadKept(const TimedSlots&) { return {}; }
-
-Result<void> DeviceTrial::CompareKept(const TimedSlots& timed, std::shared_ptr<const DrawnInputs> like,
-                                      Verdict& verdict) {
-  like.reset();  // it may be as large as what the oracle needs
-  MakeRoom();
-  const auto& slots = static_cast<const Slots&>(timed);
-  std::vector<cuda::Address> addresses(inputs() + parameter_index_.size());
-  for (std::size_t i = 0; i < inputs(); ++i) addresses[input_index_[i]] = slots.inputs_[i].address();
-  // The parameters are as they were loaded: a worker that is timed cannot write to them.
-  for (std::size_t p = 0; p < parameter_index_.size(); ++p)
-    addresses[parameter_index_[p]] = At(inputs_at_, setup_.parameter_places[p]);
-  const auto expected = HONE_TRY(oracle_->Run(addresses));
-  for (std::size_t o = 0; o < outputs(); ++o) {
-    const auto check = HONE_TRY(kernels_->Compare(output(o), slots.outputs_[o].address(), expected[o], kPoison));
-    if (check.right()) continue;
-    verdict = WrongVerdict(output(o), check, "timing");
-    verdict.outcome = Outcome::kSuspicious;
-    verdict.reason = "a timed call was wrong: " + verdict.reason;
-    return {};
-  }
-  return {};
+  return std::unique_ptr<TimedSlots>(std::make_unique<Slots>(*this));
 }
 
 }  // namespace hone

@@ -1,6 +1,6 @@
-// Trials on a device, for plans: everything stays there. The slots lie in memory that judge and worker share; draws,
-// expected values and what is kept of a timed call in memory of the judge's own, which no worker ever sees. What a
-// worker has had in its hands is believed in nothing: red zones, inputs and outputs are looked at from here.
+// Trials on a device, for plans: everything stays there. The slots lie in memory that judge and worker share; draws
+// and expected values in memory of the judge's own, which no worker ever sees. What a worker has had in its hands is
+// believed in nothing: red zones, inputs and outputs are looked at from here.
 #pragma once
 
 #include <memory>
@@ -38,10 +38,8 @@ class DeviceTrial : public Trial {
   Result<bool> SameOutput(std::size_t slot, std::size_t other, std::size_t output) override;
   Result<bool> IsCopy(std::size_t slot, std::size_t output, std::size_t input) override;
   Result<std::optional<ChangedInput>> FindChangedInput(const DrawnInputs& drawn, std::size_t slot) override;
-  Result<std::unique_ptr<TimedSlots>> StartTiming(const DrawnInputs& parameters) override;
-  bool by_oracle() const override { return true; }
-  Result<void> LoadKept(const TimedSlots& slots) override;
-  Result<void> CompareKept(const TimedSlots& slots, std::shared_ptr<const DrawnInputs> like, Verdict& verdict) override;
+  Result<std::unique_ptr<TimedSlots>> StartTiming(const DrawnInputs& timed) override;
+  std::size_t timed_draws() const override { return draw_bytes_ * std::int64_t{kDraws} <= room_ ? kTimedDraws : 1; }
 
  private:
   struct Drawn;
@@ -50,13 +48,16 @@ class DeviceTrial : public Trial {
   Result<void> SetUp(std::int64_t input_bytes, std::int64_t output_bytes);
   Result<std::shared_ptr<const DrawnInputs>> MakeDraw(const DrawSpec& spec) override;
   // One tensor of Problem::Inputs() as a draw makes it, at `to`.
-  Result<void> DrawTensor(std::size_t which, std::uint64_t seed, const hone::Draw& draw, cuda::Address to);
+  Result<void> DrawTensor(std::size_t which, const DrawSpec& spec, cuda::Address to);
+  // Elements of input i that nobody has seen, at `to`, where its first lies; what a file gives stays.
+  Result<void> DrawNew(std::size_t i, std::uint64_t seed, ElementRun run, cuda::Address to);
   void MakeRoom();
   cuda::Address At(const cuda::Address base, const Place& place) const {
     return base + static_cast<cuda::Address>(place.offset + place.data);
   }
   cuda::Address Input(std::size_t slot, std::size_t i) const { return At(inputs_at_, setup_.input_slots[slot][i]); }
   cuda::Address Output(std::size_t slot, std::size_t i) const { return At(outputs_at_, setup_.output_slots[slot][i]); }
+  Result<void> LoadInputs(const DrawnInputs& drawn, std::size_t slot);
   Result<void> LoadParameters(const DrawnInputs& drawn);
   Result<void> FillRedZones(cuda::Address base, const Place& place);
   Result<std::optional<Trespass>> LookAround(cuda::Address base, const Place& place);
@@ -68,7 +69,8 @@ class DeviceTrial : public Trial {
   std::unique_ptr<DeviceOracle> oracle_;
   std::unique_ptr<cuda::Exchange> input_memory_, output_memory_;
   cuda::Address inputs_at_ = 0, outputs_at_ = 0;
-  std::int64_t room_ = 0;  // for draws that are at hand, in bytes
+  std::int64_t room_ = 0;        // for draws that are at hand, in bytes
+  std::int64_t draw_bytes_ = 0;  // of one of them
 };
 
 }  // namespace hone

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include <immintrin.h>
 #endif
 
+#include "evaluate/cache_readers.h"
 #include "evaluate/loaded_module.h"
 #include "evaluate/protocol.h"
 #include "evaluate/sandbox.h"
@@ -71,7 +73,7 @@ std::uint64_t WorkOfOtherThreads() {
 
 class Worker {
  public:
-  explicit Worker(WorkerSetup setup) : setup_(std::move(setup)) {}
+  explicit Worker(WorkerSetup setup) : setup_(std::move(setup)), readers_(setup_.threads) {}
 
   Result<void> Prepare() {
     for (const auto& slot : setup_.input_slots) {
@@ -90,7 +92,8 @@ class Worker {
     // needs them says so.
     for (const char* runtime : {"libstdc++.so.6", "libm.so.6", "libmvec.so.1", "libgomp.so.1"})
       dlopen(runtime, RTLD_NOW | RTLD_GLOBAL);
-    const auto own = reserved_ + setup_.flush_bytes + (256 << 20);  // the program itself
+    constexpr std::int64_t kMiB = 1 << 20;
+    const auto own = reserved_ + setup_.flush_bytes + 256 * kMiB + setup_.threads * 16 * kMiB;  // we, and our stacks
     return CloseSandbox({.library = setup_.library,
                          .address_space_bytes = static_cast<std::uint64_t>(own + setup_.allowance_bytes),
                          .allowance_bytes = static_cast<std::uint64_t>(setup_.allowance_bytes),
@@ -174,8 +177,7 @@ class Worker {
   void Time(const Request& request, Reply& reply) {
     HoneCall calls[kMaxSlots];
     for (std::uint32_t i = 0; i < request.count; ++i) calls[i] = Call(request.slots[i], request.view);
-    if (request.rehearse >= 0 && !module_.Run(Call(static_cast<std::size_t>(request.rehearse), request.view), reply))
-      return;
+    if (request.warm) ReadInputs(std::span(calls, request.count));
     if (request.cold) Flush(calls[0]);
     const auto begin = Now();
     for (std::uint32_t repeat = 0; repeat < request.repeats; ++repeat) {
@@ -184,6 +186,21 @@ class Worker {
       }
     }
     reply.nanoseconds = Now() - begin;
+  }
+
+  void ReadInputs(std::span<const HoneCall> calls) {
+    std::vector<std::span<const std::byte>> memories;
+    for (const HoneCall& call : calls) {
+      for (std::int32_t i = 0; i < call.input_count; ++i)
+        memories.emplace_back(static_cast<const std::byte*>(call.inputs[i].data), BytesOf(call.inputs[i]));
+    }
+    readers_.Read(memories);
+  }
+
+  static std::size_t BytesOf(const DLTensor& tensor) {
+    std::size_t bytes = tensor.dtype.bits / 8;
+    for (int i = 0; i < tensor.ndim; ++i) bytes *= static_cast<std::size_t>(tensor.shape[i]);
+    return bytes;
   }
 
   void Flush(const HoneCall& call) {
@@ -201,8 +218,7 @@ class Worker {
     _mm_sfence();
   }
   static void FlushLines(const DLTensor& tensor) {
-    std::size_t bytes = tensor.dtype.bits / 8;
-    for (int i = 0; i < tensor.ndim; ++i) bytes *= static_cast<std::size_t>(tensor.shape[i]);
+    const std::size_t bytes = BytesOf(tensor);
     const auto* at = static_cast<const char*>(tensor.data);
     unsigned a, b = 0, c, d;
     static const bool optimized = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & (1u << 23)) != 0;
@@ -215,6 +231,7 @@ class Worker {
 #endif
 
   WorkerSetup setup_;
+  CacheReaders readers_;
   std::vector<std::vector<DLTensor>> inputs_, outputs_;  // [slot * views + view][tensor]
   std::vector<DLTensor> parameters_;
   std::vector<std::uint64_t> sweep_;

@@ -13,8 +13,10 @@ namespace hone {
 namespace {
 
 constexpr std::int64_t kGiB = std::int64_t{1} << 30;
-constexpr std::size_t kPool = 3;
-constexpr std::int64_t kAlignment = 64;  // of tensors
+constexpr std::uint64_t kTableSeed = 1000;      // beside those of the draws
+constexpr std::uint64_t kTensorSeeds = 10'000;  // between two tensors' choices from tables
+constexpr int kSpoiled = 4;                     // elements of an output, before each timed call
+constexpr std::int64_t kAlignment = 64;         // of tensors
 
 // What a draw costs in memory: its inputs, and 16 bytes for each element of the outputs.
 std::int64_t NeededBytes(const Problem& problem) {
@@ -24,7 +26,7 @@ std::int64_t NeededBytes(const Problem& problem) {
     outputs += tensor->bytes();
     elements += ElementCount(tensor->shape);
   }
-  return static_cast<std::int64_t>(kDraws + 5) * inputs + 6 * outputs +
+  return static_cast<std::int64_t>(kDraws + 2) * inputs + 6 * outputs +
          static_cast<std::int64_t>(16 * kDraws + 24) * elements;
 }
 
@@ -39,58 +41,55 @@ struct HostTrial::Drawn : DrawnInputs {
 class HostTrial::Slots : public TimedSlots {
  public:
   Slots(const HostTrial& trial, const SharedMemory& outputs)
-      : trial_(trial), memory_(trial.memory_), outputs_(outputs), pool_(trial.pool_) {}
-
-  // One timed call: one value a tensor.
-  struct Kept {
-    Values inputs, outputs;
-  };
-  const std::optional<Kept>& call() const { return kept_; }
+      : trial_(trial), memory_(trial.memory_), outputs_(outputs), tables_(trial.tables_) {}
 
   std::size_t count() const override { return trial_.slots(); }
 
-  Result<void> Disturb(std::size_t slot, std::mt19937_64& random) override {
+  Result<void> Renew(std::size_t slot, SecretRandom& random) override {
+    for (std::size_t i = 0; i < trial_.inputs(); ++i) Table(i).Fill(random(), memory_.Input(slot, i), 0, Count(i));
+    return SpoilOutputs(slot, random);
+  }
+
+  Result<void> Give(const DrawnInputs& drawn, std::size_t slot, SecretRandom& random) override {
     for (std::size_t i = 0; i < trial_.inputs(); ++i) {
-      const Tensor& tensor = trial_.input(i);
-      const auto count = static_cast<std::uint64_t>(ElementCount(tensor.shape));
-      if (count == 0) continue;
-      const auto [begin, length] = RunToDisturb(count, random);
-      const auto& from = (*pool_)[random() % pool_->size()][trial_.input_index_[i]];
-      const auto size = Bytes(tensor.dtype);
-      std::memcpy(memory_.Input(slot, i) + begin * size, from.data() + begin * size, length * size);
+      const auto& value = static_cast<const Drawn&>(drawn).values[trial_.input_index_[i]];
+      if (!value.empty()) std::memcpy(memory_.Input(slot, i), value.data(), value.size());
     }
-    for (std::size_t i = 0; i < trial_.outputs(); ++i) {
-      const auto count = static_cast<std::uint64_t>(ElementCount(trial_.output(i).shape));
-      for (int spot = 0; spot < 4 && count > 0; ++spot)
-        memory_.PoisonElement(outputs_, slot, i, static_cast<std::int64_t>(random() % count));
+    return SpoilOutputs(slot, random);
+  }
+
+  // What stays as it was is written, too: caches then hold all of it as they hold new inputs, and times can be
+  // compared.
+  Result<void> Disturb(std::size_t slot, SecretRandom& random) override {
+    for (std::size_t i = 0; i < trial_.inputs(); ++i) {
+      std::byte* data = memory_.Input(slot, i);
+      same_.assign(data, data + trial_.input(i).bytes());
+      const auto [begin, length] = RunToDisturb(trial_.input(i), random());
+      Table(i).Fill(random(), same_.data(), begin, length);
+      if (!same_.empty()) std::memcpy(data, same_.data(), same_.size());
     }
-    return {};
+    return SpoilOutputs(slot, random);
   }
 
   Result<void> Touch() override { return {}; }
 
-  Result<void> Keep(std::size_t slot) override {
-    Kept kept;
-    for (std::size_t i = 0; i < trial_.inputs(); ++i) {
-      const auto* data = memory_.Input(slot, i);
-      kept.inputs.emplace_back(data, data + trial_.input(i).bytes());
+ private:
+  const InputTable& Table(std::size_t i) const { return (*tables_)[trial_.input_index_[i]]; }
+  std::uint64_t Count(std::size_t i) const { return static_cast<std::uint64_t>(ElementCount(trial_.input(i).shape)); }
+  Result<void> SpoilOutputs(std::size_t slot, SecretRandom& random) {
+    for (std::size_t o = 0; o < trial_.outputs(); ++o) {
+      const auto count = static_cast<std::uint64_t>(ElementCount(trial_.output(o).shape));
+      for (int spot = 0; spot < kSpoiled && count > 0; ++spot)
+        memory_.PoisonElement(outputs_, slot, o, static_cast<std::int64_t>(random.Below(count)));
     }
-    for (std::size_t i = 0; i < trial_.outputs(); ++i) {
-      const auto* data = outputs_.At(memory_.OutputPlace(slot, i));
-      kept.outputs.emplace_back(data, data + trial_.output(i).bytes());
-    }
-    kept_ = std::move(kept);
     return {};
   }
 
-  bool kept() const override { return kept_.has_value(); }
-
- private:
   const HostTrial& trial_;
   const TrialMemory& memory_;
   const SharedMemory& outputs_;
-  std::shared_ptr<const Pool> pool_;
-  std::optional<Kept> kept_;
+  std::shared_ptr<const Tables> tables_;
+  std::vector<std::byte> same_;
 };
 
 Result<std::unique_ptr<HostTrial>> HostTrial::Create(const Graph& graph, std::uint64_t seed, int threads) {
@@ -113,16 +112,27 @@ HostTrial::HostTrial(const Graph& graph, Oracle oracle, TrialMemory memory, std:
 
 void HostTrial::Renew(std::uint64_t seed) {
   Trial::Renew(seed);
-  pool_.reset();
+  tables_.reset();
 }
 
 Result<std::shared_ptr<const DrawnInputs>> HostTrial::MakeDraw(const DrawSpec& spec) {
+  if (spec.timed()) HONE_TRY(MakeTables());
   auto drawn = std::make_shared<Drawn>(spec);
   const auto tensors = graph_.problem().Inputs();
   std::vector<const void*> pointers;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     auto& data = drawn->values.emplace_back(static_cast<std::size_t>(tensors[i]->bytes()));
-    HONE_TRY(Fill(*tensors[i], seed_ + spec.seed, i, spec.draw, data.data(), graph_.problem().folder));
+    const bool input = tensors[i]->role == Role::kInput;
+    if (input && spec.timed()) {
+      const auto count = static_cast<std::uint64_t>(ElementCount(tensors[i]->shape));
+      const std::uint64_t seed = seed_ + kTensorSeeds * i;
+      (*tables_)[i].Fill(seed + spec.seed, data.data(), 0, count);
+      const auto [begin, length] = RunToDisturb(count, seed);
+      if (spec.disturbed != 0) (*tables_)[i].Fill(seed + spec.disturbed, data.data(), begin, length);
+    } else {
+      HONE_TRY(Fill(*tensors[i], seed_ + (input ? spec.seed : spec.parameters), i, spec.draw, data.data(),
+                    graph_.problem().folder));
+    }
     pointers.push_back(data.data());
   }
   drawn->expected = HONE_TRY(oracle_.Run(pointers, threads_));
@@ -134,16 +144,17 @@ Result<std::shared_ptr<const DrawnInputs>> HostTrial::MakeDraw(const DrawSpec& s
   return drawn;
 }
 
-// Number `which` of an endless row, all different from the draws. Parameters are left empty.
-Result<HostTrial::Values> HostTrial::Unjudged(std::size_t which) const {
+Result<void> HostTrial::MakeTables() {
+  if (tables_) return {};
+  auto tables = std::make_shared<Tables>();
   const auto tensors = graph_.problem().Inputs();
-  Values values(tensors.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (tensors[i]->role != Role::kInput) continue;
-    values[i].resize(static_cast<std::size_t>(tensors[i]->bytes()));
-    HONE_TRY(Fill(*tensors[i], seed_ + kUnjudgedSeed + which, i, {}, values[i].data(), graph_.problem().folder));
+    const bool input = tensors[i]->role == Role::kInput;
+    tables->push_back(input ? HONE_TRY(InputTable::Create(*tensors[i], seed_ + kTableSeed, i, graph_.problem().folder))
+                            : InputTable());
   }
-  return values;
+  tables_ = std::move(tables);
+  return {};
 }
 
 Result<void> HostTrial::Load(const DrawnInputs& drawn, std::size_t slot) {
@@ -188,15 +199,14 @@ Result<std::optional<ChangedInput>> HostTrial::FindChangedInput(const DrawnInput
   return std::optional<ChangedInput>();
 }
 
-Result<std::unique_ptr<TimedSlots>> HostTrial::StartTiming(const DrawnInputs& parameters) {
-  if (!pool_) {
-    auto pool = std::make_shared<Pool>();
-    for (std::size_t i = 0; i < kPool; ++i) pool->push_back(HONE_TRY(Unjudged(i)));
-    pool_ = std::move(pool);
-  }
-  memory_.LoadParameters(static_cast<const Drawn&>(parameters).values);
+Result<std::unique_ptr<TimedSlots>> HostTrial::StartTiming(const DrawnInputs& timed) {
+  HONE_TRY(MakeTables());
+  memory_.LoadParameters(static_cast<const Drawn&>(timed).values);
   for (std::size_t slot = 0; slot < slots(); ++slot) {
-    memory_.LoadInputs(slot, (*pool_)[slot % pool_->size()]);
+    for (std::size_t i = 0; i < inputs(); ++i) {
+      const auto count = static_cast<std::uint64_t>(ElementCount(input(i).shape));
+      (*tables_)[input_index_[i]].Fill(seed_ + kUnjudgedSeed + slot, memory_.Input(slot, i), 0, count);
+    }
     memory_.Poison(slot, kPoison);
   }
   return MoreSlots(memory_.output_memory());
@@ -204,54 +214,6 @@ Result<std::unique_ptr<TimedSlots>> HostTrial::StartTiming(const DrawnInputs& pa
 
 Result<std::unique_ptr<TimedSlots>> HostTrial::MoreSlots(const SharedMemory& outputs) const {
   return std::unique_ptr<TimedSlots>(std::make_unique<Slots>(*this, outputs));
-}
-
-Result<void> HostTrial::LoadKept(const TimedSlots& timed) {
-  const auto& kept = *static_cast<const Slots&>(timed).call();
-  for (std::size_t i = 0; i < inputs(); ++i) {
-    if (!kept.inputs[i].empty()) std::memcpy(memory_.Input(0, i), kept.inputs[i].data(), kept.inputs[i].size());
-  }
-  for (std::size_t slot = 0; slot < slots(); ++slot) memory_.Poison(slot, kPoison);
-  return {};
-}
-
-Result<void> HostTrial::CompareKept(const TimedSlots& slots, std::shared_ptr<const DrawnInputs> like,
-                                    Verdict& verdict) {
-  const auto& kept = *static_cast<const Slots&>(slots).call();
-  for (std::size_t o = 0; o < outputs(); ++o) {
-    const Tensor& tensor = output(o);
-    if (kept.outputs[o].empty() ||
-        std::memcmp(kept.outputs[o].data(), memory_.Output(0, o), kept.outputs[o].size()) == 0)
-      continue;
-    // Not bit for bit: as near as two right results can be. The budgets of other inputs of the same kind say how near
-    // that is.
-    double budget = 0;
-    for (const double one : static_cast<const Drawn&>(*like).expected[o].budget) {
-      if (std::isfinite(one)) budget = std::max(budget, one);
-    }
-    const std::int64_t count = ElementCount(tensor.shape);
-    for (std::int64_t i = 0; i < count; ++i) {
-      const double timed = ElementAsDouble(tensor.dtype, kept.outputs[o].data(), i);
-      const double fresh = ElementAsDouble(tensor.dtype, memory_.Output(0, o), i);
-      const double error = std::abs(timed - fresh);
-      if (error <= 2 * budget + 1e-5 * std::abs(fresh) || timed == fresh || (std::isnan(timed) && std::isnan(fresh)))
-        continue;
-      verdict = {};
-      verdict.outcome = Outcome::kSuspicious;
-      verdict.reason = fmt::format(
-          "a timed call gave {} = {:.9g}, a fresh process gives {:.9g} on the same inputs: it does not compute every "
-          "time",
-          ElementName(tensor, i), timed, fresh);
-      verdict.evidence.draw = "timing, repeated";
-      verdict.evidence.output = tensor.name;
-      verdict.evidence.index = Unflatten(tensor.shape, i);
-      verdict.evidence.expected = fresh;
-      verdict.evidence.got = timed;
-      verdict.evidence.budget = budget;
-      return {};
-    }
-  }
-  return {};
 }
 
 }  // namespace hone

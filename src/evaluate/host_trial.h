@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "evaluate/input_table.h"
 #include "evaluate/oracle.h"
 #include "evaluate/trial.h"
 #include "evaluate/trial_memory.h"
@@ -32,29 +33,25 @@ class HostTrial : public Trial {
   Result<bool> SameOutput(std::size_t slot, std::size_t other, std::size_t output) override;
   Result<bool> IsCopy(std::size_t slot, std::size_t output, std::size_t input) override;
   Result<std::optional<ChangedInput>> FindChangedInput(const DrawnInputs& drawn, std::size_t slot) override;
-  Result<std::unique_ptr<TimedSlots>> StartTiming(const DrawnInputs& parameters) override;
-  bool by_oracle() const override { return false; }
-  Result<void> LoadKept(const TimedSlots& slots) override;
-  Result<void> CompareKept(const TimedSlots& slots, std::shared_ptr<const DrawnInputs> like, Verdict& verdict) override;
+  Result<std::unique_ptr<TimedSlots>> StartTiming(const DrawnInputs& timed) override;
 
-  // For a baseline that runs in turn with a candidate: outputs of its own beside the same inputs, which are those of
-  // the last StartTiming.
+  // For a baseline that runs in turn with a candidate: outputs of its own beside the same inputs. After StartTiming.
   Result<std::unique_ptr<TimedSlots>> MoreSlots(const SharedMemory& outputs) const;
   Result<SharedMemory> MoreOutputs() const { return memory_.MoreOutputs(); }
 
  private:
   using Values = std::vector<std::vector<std::byte>>;  // one a tensor of Problem::Inputs()
-  using Pool = std::vector<Values>;
+  using Tables = std::vector<InputTable>;              // likewise; empty ones of parameters
   struct Drawn;
   class Slots;
   HostTrial(const Graph& graph, Oracle oracle, TrialMemory memory, std::uint64_t seed, int threads);
   Result<std::shared_ptr<const DrawnInputs>> MakeDraw(const DrawSpec& spec) override;
-  Result<Values> Unjudged(std::size_t which) const;
+  Result<void> MakeTables();
 
   Oracle oracle_;
   TrialMemory memory_;
   int threads_;
-  std::shared_ptr<const Pool> pool_;  // inputs of the timing loop
+  std::shared_ptr<const Tables> tables_;  // of the timing loop's inputs
 };
 
 }  // namespace hone

@@ -58,7 +58,11 @@ Result<std::unique_ptr<Judge>> Judge::Open(Problem problem, JudgeOptions options
 }
 
 Judge::Judge(Graph graph, JudgeOptions options, const std::atomic<bool>* interrupt)
-    : graph_(std::move(graph)), options_(std::move(options)), interrupt_(interrupt), call_wall_(options_.call_wall) {
+    : graph_(std::move(graph)),
+      options_(std::move(options)),
+      dice_(options_.dice),
+      interrupt_(interrupt),
+      call_wall_(options_.call_wall) {
   const Machine machine = DescribeMachine();
 #ifdef __x86_64__
   flush_bytes_ =
@@ -70,7 +74,7 @@ Judge::Judge(Graph graph, JudgeOptions options, const std::atomic<bool>* interru
 
 Result<void> Judge::Enter(Form form) {
   form_ = form;
-  const std::uint64_t seed = options_.seed + 100'000 * renewals_;
+  const std::uint64_t seed = dice_.ForDraws()();
   if (!OnDevice(form)) {
     if (!host_) host_ = HONE_TRY(HostTrial::Create(graph_, seed, options_.threads));
     trial_ = host_.get();
@@ -90,7 +94,7 @@ Result<void> Judge::Enter(Form form) {
   return {};
 }
 
-Result<WorkerProcess> Judge::StartWorker(Form form, const std::string& library, IdleThreads idle, int views,
+Result<WorkerProcess> Judge::StartWorker(Form form, const std::string& library, IdleThreads idle,
                                          int outputs_descriptor) {
   while (form == Form::kPlan && !idle_.empty()) {
     WorkerProcess idle_one = std::move(idle_.front());
@@ -103,11 +107,11 @@ Result<WorkerProcess> Judge::StartWorker(Form form, const std::string& library, 
   setup.form = form;
   if (IsForeign(form)) setup.library = library;
   setup.threads = options_.threads;
-  setup.views = views;
+  setup.views = kCheckViews;  // who is timed sees as many addresses as who is checked
   // Scratch memory of a few times the problem, and what the C library reserves for each thread: a stack and an arena.
   setup.allowance_bytes = 4 * trial_->problem_bytes() + kGiB + options_.threads * 160 * kMiB;
   setup.cpu_seconds = 3600;
-  setup.flush_bytes = idle == IdleThreads::kSpin ? flush_bytes_ : 0;  // only who is timed is flushed
+  setup.flush_bytes = flush_bytes_;
   const WorkerOptions options{
       .program = options_.program, .sandbox = options_.sandbox, .idle = idle, .interrupt = interrupt_};
   if (form == Form::kCudaModule) return StartOnDevice(options, setup, outputs_descriptor);
@@ -135,7 +139,7 @@ Result<WorkerProcess> Judge::StartOnDevice(WorkerOptions options, const WorkerSe
 
 void Judge::StartSpare() {
   if (form_ != Form::kPlan || !idle_.empty()) return;
-  auto spare = StartWorker(Form::kPlan, "", IdleThreads::kSpin, kCheckViews, trial_->output_descriptor());
+  auto spare = StartWorker(Form::kPlan, "", IdleThreads::kSpin, trial_->output_descriptor());
   if (spare) idle_.push_back(std::move(*spare));  // if not, who needs one says why
 }
 
@@ -162,14 +166,15 @@ Result<Evaluation> Judge::Evaluate(const JudgeRequest& request) {
   HONE_TRY(Enter(request.form));
   full_range_ = request.range_full;
   if (request.fresh_draws) {
-    ++renewals_;
-    if (host_) host_->Renew(options_.seed + 100'000 * renewals_);
-    if (device_) device_->Renew(options_.seed + 100'000 * renewals_);
+    ++dice_.draws;
+    const std::uint64_t seed = dice_.ForDraws()();
+    if (host_) host_->Renew(seed);
+    if (device_) device_->Renew(seed);
     baselines_.erase("naive");  // it works with the old inputs
     idle_.clear();              // they have seen other plans
     StartSpare();
   }
-  Evaluation evaluation;
+  Evaluation evaluation{.dice = ToString(dice_)};
   double call_us = 0;
   HONE_TRY(Check(request, evaluation, call_us));
   evaluation.stages.check_ms = Ms(begin);
@@ -471,10 +476,10 @@ Result<void> Judge::Check(const JudgeRequest& request, Evaluation& evaluation, d
   // Nobody shall find another candidate's outputs.
   for (std::size_t slot = 0; slot < trial_->slots(); ++slot) HONE_TRY(trial_->Poison(slot, kPoison));
 
-  Checking checking{.request = request,
-                    .worker = HONE_TRY(StartWorker(request.form, request.library, IdleThreads::kSleep, kCheckViews,
-                                                   trial_->output_descriptor())),
-                    .verdict = evaluation.verdict};
+  Checking checking{
+      .request = request,
+      .worker = HONE_TRY(StartWorker(request.form, request.library, IdleThreads::kSleep, trial_->output_descriptor())),
+      .verdict = evaluation.verdict};
   evaluation.sandbox = checking.worker.sandbox();
   if (request.time) StartSpare();
   const Request load = HONE_TRY(Loading(request.form, request.library, false));

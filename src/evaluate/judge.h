@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "evaluate/device_trial.h"
+#include "evaluate/dice.h"
 #include "evaluate/host_trial.h"
 #include "evaluate/outside_baseline.h"
 #include "evaluate/timing.h"
@@ -29,7 +30,7 @@ namespace hone {
 struct JudgeOptions {
   std::string program;  // that has the verb "worker"
   int threads = 1;
-  std::uint64_t seed = 1;
+  Dice dice;  // of the first evaluation
   SandboxPolicy sandbox = SandboxPolicy::kAuto;
   std::chrono::milliseconds call_wall{10'000};  // for one call of a candidate; raised to 4 times the naive baseline's
   std::vector<OutsideBaseline> outside;
@@ -75,8 +76,7 @@ class Judge {
   void TakeBack(WorkerProcess worker, const JudgeRequest& request);
   // A worker of a module on a device that answers: in bubblewrap, and where the driver does not work in there, without.
   Result<WorkerProcess> StartOnDevice(WorkerOptions options, const WorkerSetup& setup, int outputs_descriptor);
-  Result<WorkerProcess> StartWorker(Form form, const std::string& library, IdleThreads idle, int views,
-                                    int outputs_descriptor);
+  Result<WorkerProcess> StartWorker(Form form, const std::string& library, IdleThreads idle, int outputs_descriptor);
   Result<void> Check(const JudgeRequest& request, Evaluation& evaluation, double& call_us);
   // The two runs of one draw, compared; false when the candidate is refused.
   Result<bool> CheckDraw(Checking& checking, std::size_t which);
@@ -95,9 +95,9 @@ class Judge {
   Result<void> TrySharedMemory(Checking& checking, const DrawnInputs& drawn);
   // False, and the verdict, when the candidate has written to the inputs in `slot` or to the parameters.
   Result<bool> InputsAreWhole(const DrawnInputs& drawn, std::size_t slot, Verdict& verdict);
-  // A timed call again, by a fresh worker or the oracle: the same inputs have to give the same outputs.
-  Result<void> Repeat(const JudgeRequest& request, const TimedSlots& slots, std::shared_ptr<const DrawnInputs> after,
-                      Verdict& verdict);
+  Result<std::vector<JudgedDraw>> JudgedDraws();
+  // Right after a timed call on a draw; false, and the verdict, if it refuses.
+  Result<bool> LookAtTimedCall(const DrawnInputs& drawn, std::size_t slot, Verdict& verdict);
   Result<Participant*> Baseline(const std::string& name);
   Result<std::shared_ptr<OutsideProcess>> Process(const OutsideBaseline& baseline);
 
@@ -107,12 +107,11 @@ class Judge {
   Trial* trial_ = nullptr;     // one of them
   Form form_ = Form::kModule;  // of what is judged
   JudgeOptions options_;
+  Dice dice_;
   const std::atomic<bool>* interrupt_;
   bool full_range_ = false;  // being right by the norm of the error is not enough
-  std::uint64_t renewals_ = 0;
   std::int64_t flush_bytes_ = 0;
   std::chrono::milliseconds call_wall_;
-  std::uint64_t timings_ = 0;
   std::deque<WorkerProcess> idle_;  // for plans; who waits longest is the next to work
   std::optional<cuda::Nvml> nvml_;  // of the device, where it is to be had
   int served_ = 0;                  // plans that such workers have served to their end

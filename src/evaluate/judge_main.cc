@@ -28,7 +28,11 @@ Result<std::unique_ptr<Judge>> Open(const json& from) {
   JudgeOptions options;
   options.program = from.at("program");
   options.threads = from.at("threads");
-  options.seed = from.at("seed");
+  if (const std::string dice = from.at("dice"); dice.empty()) {
+    options.dice.key = SecretRandom::NewKey();
+  } else {
+    options.dice = HONE_TRY(ParseDice(dice));
+  }
   options.sandbox = static_cast<SandboxPolicy>(from.at("sandbox").get<int>());
   options.call_wall = std::chrono::milliseconds(from.at("call_wall_ms").get<std::int64_t>());
   options.form = from.at("form");

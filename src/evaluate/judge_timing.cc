@@ -22,6 +22,7 @@ constexpr int kRounds = 12;  // that the budget is divided into
 constexpr int kLeastRounds = 5;
 constexpr std::size_t kLeastSamples = 5;  // warm ones and cold ones, unless a call takes seconds
 constexpr double kSlowCallUs = 2e6;
+constexpr auto kLastSlice = milliseconds(1);
 // Who is slower than the fastest so far by this factor, with 95 % confidence after so many rounds, is not timed more
 // exactly: no strategy improves on an attempt that is further away (greedy.cc: 1.4).
 constexpr double kClearlySlower = 1.5;
@@ -125,8 +126,8 @@ Result<bool> RunRounds(std::vector<Series>& series, double budget_us, double con
 class NaiveParticipant : public WorkerParticipant {
  public:
   NaiveParticipant(WorkerProcess worker, std::unique_ptr<TimedSlots> slots, std::unique_ptr<SharedMemory> outputs,
-                   milliseconds wall)
-      : WorkerParticipant(std::move(worker), std::move(slots), wall, 1), outputs_(std::move(outputs)) {}
+                   milliseconds wall, SecretRandom random)
+      : WorkerParticipant(std::move(worker), std::move(slots), wall, std::move(random)), outputs_(std::move(outputs)) {}
 
  private:
   std::unique_ptr<SharedMemory> outputs_;
@@ -148,7 +149,7 @@ Result<Participant*> Judge::Baseline(const std::string& name) {
     if (!compiled.ok())
       return Fail(ErrorKind::kTool, "the host compiler refuses the naive baseline: " + compiled.log.substr(0, 400));
     auto outputs = std::make_unique<SharedMemory>(HONE_TRY(host_->MoreOutputs()));
-    auto worker = HONE_TRY(StartWorker(Form::kModule, compiled.library, IdleThreads::kSpin, 1, outputs->descriptor()));
+    auto worker = HONE_TRY(StartWorker(Form::kModule, compiled.library, IdleThreads::kSpin, outputs->descriptor()));
     Request load;
     load.ask = Ask::kLoad;
     const WorkerAnswer loaded = worker.Ask(load, call_wall_);
@@ -156,7 +157,7 @@ Result<Participant*> Judge::Baseline(const std::string& name) {
     if (!loaded.reply) return Fail(ErrorKind::kTool, "the naive baseline does not load: " + loaded.verdict.reason);
     auto slots = HONE_TRY(host_->MoreSlots(*outputs));
     made = std::make_unique<NaiveParticipant>(std::move(worker), std::move(slots), std::move(outputs),
-                                              std::max(call_wall_, milliseconds(600'000)));
+                                              std::max(call_wall_, milliseconds(600'000)), dice_.ForBaselines());
   } else {
     const auto outside = std::find_if(options_.outside.begin(), options_.outside.end(),
                                       [&](const auto& one) { return one.name == name; });
@@ -181,13 +182,11 @@ Result<std::shared_ptr<OutsideProcess>> Judge::Process(const OutsideBaseline& ba
 
 Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, double call_us) {
   const double budget_us = static_cast<double>(microseconds(request.timing_budget).count());
-  auto at_hand = HONE_TRY(trial_->Draw(kAfterDraw));
-  const DrawnInputs& after = *at_hand;
-  auto slots = HONE_TRY(trial_->StartTiming(after));
+  auto judged = HONE_TRY(JudgedDraws());
+  auto slots = HONE_TRY(trial_->StartTiming(*judged.back().inputs));
 
   // 1. A fresh worker, which has not seen the draws of the check.
-  auto worker =
-      HONE_TRY(StartWorker(request.form, request.library, IdleThreads::kSpin, 2, trial_->output_descriptor()));
+  auto worker = HONE_TRY(StartWorker(request.form, request.library, IdleThreads::kSpin, trial_->output_descriptor()));
   Timing timing;
   timing.threads = options_.threads;
   for (const Ask ask : {Ask::kLoad, Ask::kPrepare}) {
@@ -202,7 +201,11 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
     }
     if (ask == Ask::kPrepare) timing.prepare_us = static_cast<double>(answer.reply->nanoseconds) / 1000;
   }
-  WorkerParticipant candidate(std::move(worker), std::move(slots), call_wall_, options_.seed + ++timings_);
+  WorkerParticipant candidate(std::move(worker), std::move(slots), call_wall_, dice_.ForTiming(), std::move(judged),
+                              [this](const DrawnInputs& drawn, std::size_t slot, Verdict& verdict) {
+                                return LookAtTimedCall(drawn, slot, verdict);
+                              });
+  ++dice_.timings;
 
   // 2. Rounds, in which all take turns, until the result is sure enough or the time is up. Baselines that are new here
   // get ready first: PyTorch takes seconds to start, and compiles for up to minutes.
@@ -235,12 +238,15 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
                          request.form != Form::kModule && nvml_ ? &*nvml_ : nullptr, clocks, evaluation.notes));
   if (clocks.sm_mhz_high > 0) timing.clocks = std::move(clocks);
   if (request.form == Form::kPlan) timing.launched = candidate.as_graph() ? "graph" : "stream";
+  if (!candidate.refused()) HONE_TRY(candidate.Finish(kLastSlice));
   if (candidate.refused()) {
     evaluation.verdict = *candidate.refused();
     return {};
   }
 
   // 3. Is it still right, on inputs that it has not seen, at old addresses and new ones?
+  const auto at_hand = HONE_TRY(trial_->Draw(kAfterDraw));
+  const DrawnInputs& after = *at_hand;
   if (IsForeign(request.form)) HONE_TRY(candidate.CheckClock());  // a plan's clock is ours
   if (candidate.refused()) {
     evaluation.verdict = *candidate.refused();
@@ -272,12 +278,6 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
     TakeBack(std::move(candidate.worker()), request);
   } else {
     candidate.worker().Kill();
-  }
-
-  // 4. One of the timed calls again: what is gained by remembering is found out here.
-  if (candidate.slots().kept()) {
-    HONE_TRY(Repeat(request, candidate.slots(), std::move(at_hand), evaluation.verdict));
-    if (!evaluation.verdict.accepted()) return {};
   }
 
   timing.warm = Summarize(series[0].warm_us);
@@ -332,24 +332,22 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
   return {};
 }
 
-Result<void> Judge::Repeat(const JudgeRequest& request, const TimedSlots& slots,
-                           std::shared_ptr<const DrawnInputs> after, Verdict& verdict) {
-  if (!trial_->by_oracle()) {
-    HONE_TRY(trial_->LoadKept(slots));
-    auto worker =
-        HONE_TRY(StartWorker(request.form, request.library, IdleThreads::kSleep, 1, trial_->output_descriptor()));
-    for (const Ask ask : {Ask::kLoad, Ask::kPrepare, Ask::kRun}) {
-      Request question;
-      question.ask = ask;
-      WorkerAnswer answer = worker.Ask(question, call_wall_);
-      if (answer.interrupted) return Fail(ErrorKind::kTimeout, "interrupted");
-      if (answer.reply) continue;
-      verdict = std::move(answer.verdict);
-      verdict.evidence.draw = "timing, repeated";
-      return {};
-    }
-  }
-  return trial_->CompareKept(slots, std::move(after), verdict);
+// A draw and the same but for a run; and another one, where there is room. The last is the first to be given.
+Result<std::vector<JudgedDraw>> Judge::JudgedDraws() {
+  std::vector<JudgedDraw> judged(1);
+  judged[0].inputs = HONE_TRY(trial_->Draw(kTimedDraw));
+  if (trial_->timed_draws() < kTimedDraws) return judged;
+  judged[0].then = HONE_TRY(trial_->Draw(kTimedDraw + 1));
+  judged.push_back({HONE_TRY(trial_->Draw(kTimedDraw + 2)), nullptr});
+  if (dice_.ForTiming()() % 2 != 0) std::swap(judged[0], judged[1]);
+  return judged;
+}
+
+Result<bool> Judge::LookAtTimedCall(const DrawnInputs& drawn, std::size_t slot, Verdict& verdict) {
+  if (!HONE_TRY(InputsAreWhole(drawn, slot, verdict))) return false;
+  if (HONE_TRY(CompareSlot(drawn, slot, kPoison, verdict))) return true;
+  verdict.reason = "a timed call was wrong: " + verdict.reason;
+  return false;
 }
 
 }  // namespace hone

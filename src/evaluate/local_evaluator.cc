@@ -165,7 +165,7 @@ class LocalEvaluator : public Evaluator {
                   {"folder", problem.folder},
                   {"program", options.program},
                   {"threads", options.threads},
-                  {"seed", options.seed},
+                  {"dice", options.dice},
                   {"sandbox", static_cast<int>(options.sandbox)},
                   {"call_wall_ms", options.call_wall.count()},
                   {"form", options.form},

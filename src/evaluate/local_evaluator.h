@@ -29,7 +29,7 @@ using Lowering = std::function<Result<std::variant<Candidate, Verdict>>(const Ca
 struct EvaluatorOptions {
   int threads = 0;      // of candidates and baselines; 0 = the cores that we may use
   std::string program;  // that has the verbs "judge", "worker" and "nvrtc"; empty = ourselves
-  std::uint64_t seed = 1;
+  std::string dice;     // those that a result names, to repeat an evaluation (dice.h); empty = new ones
   SandboxPolicy sandbox = SandboxPolicy::kAuto;
   std::chrono::milliseconds call_wall{
       10'000};                           // for one call of a candidate; raised for problems that take the oracle long

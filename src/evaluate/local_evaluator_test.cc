@@ -145,14 +145,15 @@ constexpr Row kRows[] = {
     {"runs_program", Outcome::kSuspicious, "called execve"},
     {"hides_faults", Outcome::kSuspicious, "called rt_sigaction"},
     {"forges_answer", Outcome::kSuspicious, "that the worker did not send"},
-    {"forges_a_fault", Outcome::kSuspicious, "that the worker did not send"},
     {"works_after_return", Outcome::kSuspicious, "returned"},
     {"works_after_return_quickly", Outcome::kSuspicious, "went on computing after hone_run had returned"},
     {"keeps_burning", Outcome::kSuspicious, "went on computing after hone_run had returned"},
     {"races", Outcome::kNondeterministic, "right once and wrong once"},
     {"right_at_first", Outcome::kWrongResult, "right in its first calls only"},
-    {"right_at_first_long", Outcome::kWrongResult, "no longer right after the timing", true},
-    {"caches_by_fingerprint", Outcome::kSuspicious, "it does not compute every time", true},
+    {"right_at_first_long", Outcome::kWrongResult, "tim", true},  // in a timed call, or after the timing
+    {"wrong_after_timing", Outcome::kWrongResult, "no longer right after the timing", true},
+    {"caches_by_fingerprint", Outcome::kWrongResult, "a timed call was wrong", true},
+    {"forges_a_fault", Outcome::kSuspicious, "that the worker did not send"},
     {"slows_clock", Outcome::kSuspicious, "the clock inside says", true},
     {"no_entry", Outcome::kInvalid, "hone_run"},
     {"wrong_version", Outcome::kInvalid, "hone_abi_version() is 99, not 1", false, true},
@@ -173,7 +174,7 @@ TEST_P(HostileTest, IsRefusedForTheRightReasonAndTheNextIsUnharmed) {
   }
 #endif
   const auto candidate = row.whole ? Whole(row.file) : Hostile(row.file);
-  const auto evaluation = Shared().Evaluate(candidate, row.time ? Timed() : CheckOnly());
+  const auto evaluation = Shared().Evaluate(candidate, row.time ? Timed(600) : CheckOnly());
   ASSERT_TRUE(evaluation) << evaluation.error().message;
   EXPECT_EQ(Name(evaluation->verdict.outcome), Name(row.outcome)) << evaluation->verdict.reason;
   EXPECT_NE(evaluation->verdict.reason.find(row.words), std::string::npos) << evaluation->verdict.reason;
@@ -191,6 +192,82 @@ TEST(LocalEvaluatorTest, AClockOfTheModulesOwnChangesNothing) {
   ASSERT_TRUE(evaluation) << evaluation.error().message;
   ASSERT_TRUE(evaluation->verdict.accepted()) << evaluation->verdict.reason;
   EXPECT_GT(evaluation->timing->warm.median_us, 0.5);
+}
+
+TEST(LocalEvaluatorTest, ComputingOnlyWhatChangedGainsNothing) {
+  const Candidate cheat = Hostile("computes_what_changed"), honest = Module("#define HONEST\n" + cheat.text);
+  const auto of_honest = Shared().Evaluate(honest, Timed()), of_cheat = Shared().Evaluate(cheat, Timed(600));
+  ASSERT_TRUE(of_cheat && of_honest);
+  ASSERT_TRUE(of_honest->timing) << of_honest->verdict.reason;
+  if (of_cheat->timing) {  // the machine is too busy to tell its two times apart
+    EXPECT_GT(of_cheat->timing->warm.median_us, 0.7 * of_honest->timing->warm.median_us);
+    EXPECT_GT(of_cheat->timing->cold.median_us, 0.7 * of_honest->timing->cold.median_us);
+  } else {
+    EXPECT_EQ(of_cheat->verdict.outcome, Outcome::kSuspicious);
+    EXPECT_NE(of_cheat->verdict.reason.find("it computes only what changed"), std::string::npos)
+        << of_cheat->verdict.reason;
+  }
+}
+
+// Its slots are so small that there are many, and its calls so short that one that is not timed comes before each.
+TEST(LocalEvaluatorTest, WhatIsTimedIsNotThereBeforeTheClockStarts) {
+  std::string text = kProblem;
+  for (const auto& [from, to] : {std::pair<std::string, std::string>{"[64, 1000]", "[16, 100]"}, {"[1000]", "[100]"}}) {
+    for (auto at = text.find(from); at != std::string::npos; at = text.find(from)) text.replace(at, from.size(), to);
+  }
+  const auto problem = ParseProblem(text, "test");
+  ASSERT_TRUE(problem) << problem.error().message;
+  auto evaluator = StartEvaluator(*problem, Options());
+  ASSERT_TRUE(evaluator) << evaluator.error().message;
+  const Candidate cheat = Hostile("computes_in_rehearsal"), honest = Module("#define HONEST\n" + cheat.text);
+  const auto of_cheat = (*evaluator)->Evaluate(cheat, Timed()), of_honest = (*evaluator)->Evaluate(honest, Timed());
+  ASSERT_TRUE(of_cheat && of_honest);
+  ASSERT_TRUE(of_honest->timing) << of_honest->verdict.reason;
+  ASSERT_TRUE(of_cheat->timing) << of_cheat->verdict.reason;
+  EXPECT_GT(of_cheat->timing->warm.median_us, 0.7 * of_honest->timing->warm.median_us);
+}
+
+TEST(LocalEvaluatorTest, ATimedCallIsHeldAgainstTheOracleElementByElement) {
+  const auto problem = ParseProblem(R"({
+  "hone_problem": 1, "name": "exponentials", "contract": "fp32",
+  "tensors": [
+    {"name": "x", "shape": [64, 1000], "dtype": "f32", "role": "input", "generator": {"kind": "normal", "mean": 0, "deviation": 6}},
+    {"name": "y", "shape": [64, 1000], "dtype": "f32", "role": "output"}
+  ],
+  "graph": [{"op": "aten.exp", "args": {"self": "%x"}, "outputs": ["y"]}]
+})",
+                                    "test");
+  ASSERT_TRUE(problem) << problem.error().message;
+  auto evaluator = StartEvaluator(*problem, Options());
+  ASSERT_TRUE(evaluator) << evaluator.error().message;
+  const auto evaluation = (*evaluator)->Evaluate(Whole("leaves_out_small_outputs"), Timed());
+  ASSERT_TRUE(evaluation) << evaluation.error().message;
+  EXPECT_EQ(evaluation->verdict.outcome, Outcome::kWrongResult);
+  EXPECT_NE(evaluation->verdict.reason.find("a timed call was wrong: y["), std::string::npos)
+      << evaluation->verdict.reason;
+}
+
+TEST(LocalEvaluatorTest, NobodyKnowsTheInputsButWhoHasTheDice) {
+  const auto inputs = [](const std::string& dice, std::string* rolled = nullptr) {
+    EvaluatorOptions options = Options();
+    options.dice = dice;
+    auto evaluator = StartEvaluator(SmallProblem(), options);
+    EXPECT_TRUE(evaluator) << evaluator.error().message;
+    const auto evaluation = (*evaluator)->Evaluate(Hostile("says_its_inputs"), CheckOnly());
+    EXPECT_TRUE(evaluation) << evaluation.error().message;
+    if (rolled) *rolled = evaluation->dice;
+    return evaluation->verdict.evidence.log;
+  };
+  std::string dice;
+  const std::string first = inputs("", &dice);
+  EXPECT_FALSE(first.empty());
+  EXPECT_NE(inputs(""), first);
+  EXPECT_EQ(inputs(dice), first);
+  EvaluatorOptions loaded = Options();
+  loaded.dice = "six";
+  const auto refused = StartEvaluator(SmallProblem(), loaded);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::kUsage);
 }
 
 TEST(LocalEvaluatorTest, FasterThanTheBoundIsSuspicious) {

@@ -122,6 +122,40 @@ TEST_F(PlanOnDeviceTest, APlanFindsNothingOfTheOneBefore) {
   }
 }
 
+// It keeps its inputs and outputs in buffers, and takes its time only for rows in which anything is new.
+TEST_F(PlanOnDeviceTest, APlanThatComputesOnlyWhatChangedIsRefused) {
+  Plan plan = FromSource(R"(
+extern "C" __global__ void __launch_bounds__(1024) kernel(const float* x, const float* w, float* y, float* kept_x, float* kept_y) {
+  __shared__ int changed;
+  for (int row = blockIdx.x; row < 512; row += gridDim.x) {
+    if (threadIdx.x == 0) changed = 0;
+    __syncthreads();
+    const int i = row * 1024 + threadIdx.x;
+    if (x[i] != kept_x[i]) changed = 1;
+    __syncthreads();
+    if (changed) {
+      const long long begin = clock64();
+      while (clock64() - begin < 100000) {
+      }
+      kept_x[i] = x[i];
+      kept_y[i] = x[i];
+    }
+    y[i] = fmaxf(kept_y[i] * w[threadIdx.x], 0.0f);
+    __syncthreads();
+  }
+}
+)");
+  plan.buffers = {{"kept_x", DType::kF32, {512 * 1024}}, {"kept_y", DType::kF32, {512 * 1024}}};
+  plan.steps = {Launch("kernel", {BufferArgument{"x"}, BufferArgument{"w"}, BufferArgument{"y"},
+                                  BufferArgument{"kept_x"}, BufferArgument{"kept_y"}})};
+  std::get<LaunchStep>(plan.steps[0]).grid = {64, 1, 1};
+  std::get<LaunchStep>(plan.steps[0]).block = {1024, 1, 1};
+  const auto evaluation = Evaluate(Of(plan), true);
+  EXPECT_EQ(evaluation.verdict.outcome, Outcome::kSuspicious) << evaluation.verdict.reason;
+  EXPECT_NE(evaluation.verdict.reason.find("it computes only what changed"), std::string::npos)
+      << evaluation.verdict.reason;
+}
+
 TEST_F(PlanOnDeviceTest, WhoIsClearlySlowerThanTheFastestIsTimedLess) {
   const auto honest = Of(FromSource(*ReadFile(HostileFolder() + "/honest.cu")));
   EvaluateRequest request{.timing_budget = std::chrono::milliseconds(300), .baselines = {}};

@@ -54,7 +54,7 @@ enum class Ask : std::uint32_t {
   kPrepare,  // hone_prepare, if there is one
   kRun,      // hone_run, `count` times, from slots[0] into slots[1]
   kRelease,  // hone_release, if there was a hone_prepare
-  kTime,     // from each slot into the same one: rehearse if rehearse >= 0, then `repeats` times over slots[0 .. count)
+  kTime,     // from each slot into the same one, `repeats` times over slots[0 .. count)
   kPing,     // nothing: how long a question takes
   kUnload,   // of a plan: its buffers wiped and freed, its kernels gone; another may be loaded then
 };
@@ -64,8 +64,9 @@ struct Request {
   Ask ask = Ask::kPing;
   std::uint32_t count = 1;
   std::uint32_t repeats = 1;
-  std::int32_t rehearse = -1;  // a slot to call once before the clock starts
-  std::uint32_t cold = 0;      // flush slots[0] and the parameters from all caches before the clock starts
+  std::uint32_t warm = 0;   // on a host: bring the slots' inputs into the candidate's caches before the clock starts
+  std::uint32_t cold = 0;   // flush slots[0] and the parameters from all caches before the clock starts
+  std::uint32_t brief = 0;  // on a device: calls so short that all are asked for before the first may begin
   std::uint32_t view = 0;
   std::uint32_t slots[kMaxSlots] = {};
   std::uint32_t guard_inputs = 0;  // kLoad, on a device: kernels fault when they write to an input

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "evaluate/samples.h"
 
@@ -19,6 +20,12 @@ constexpr double kRehearseUpToUs = 100;   // below, waking up would be a part of
 constexpr double kDiscardUpToUs = 20e3;   // above, the first call of a turn is as good as any
 constexpr double kPatientUpToUs = 100e3;  // above, the very first call is good enough to be a sample
 constexpr std::size_t kMostSamples = 500;
+constexpr std::uint64_t kStayOneIn = 4;
+constexpr std::uint64_t kTurnsToGive = 12;  // as many as a timing has as a rule (judge_timing.cc: kRounds)
+// Who is slower on new inputs by this, with 95 % confidence, does something else there: data alone make no such
+// difference but for branches that a processor learns by heart, which is why it is not less.
+constexpr double kSlowerOnNew = 1.5, kSlowerOnNewUs = 0.2;
+constexpr std::size_t kLeastToCompare = 5;
 constexpr double kClockCheckUs = 3000;
 constexpr double kClockTolerance = 0.1;
 constexpr int kClockShots = 20;  // the best counts: on a busy machine most may be disturbed
@@ -26,28 +33,65 @@ constexpr int kClockShots = 20;  // the best counts: on a busy machine most may 
 }  // namespace
 
 WorkerParticipant::WorkerParticipant(WorkerProcess worker, std::unique_ptr<TimedSlots> slots, milliseconds call_wall,
-                                     std::uint64_t seed)
-    : worker_(std::move(worker)), slots_(std::move(slots)), call_wall_(call_wall), random_(seed) {}
+                                     SecretRandom random, std::vector<JudgedDraw> judged, Look look)
+    : worker_(std::move(worker)),
+      slots_(std::move(slots)),
+      call_wall_(call_wall),
+      random_(std::move(random)),
+      judged_(std::move(judged)),
+      look_(std::move(look)) {
+  for (std::size_t i = 0; i < judged_.size(); ++i) due_.push_back(random_.Below(kTurnsToGive));
+  std::sort(due_.begin(), due_.end(), std::greater<>());
+}
 
-Result<std::optional<WorkerParticipant::Shot>> WorkerParticipant::Shoot(Request request, bool touch) {
+Result<std::optional<WorkerParticipant::Shot>> WorkerParticipant::Shoot(Request request, Inputs inputs, Given given) {
+  if (request.brief != 0 && !HONE_TRY(Rehearse())) return std::nullopt;
   request.ask = Ask::kTime;
-  request.view = 0;
-  for (std::uint32_t i = 0; i < request.count; ++i) HONE_TRY(slots_->Disturb(request.slots[i], random_));
-  if (request.rehearse >= 0) HONE_TRY(slots_->Disturb(static_cast<std::size_t>(request.rehearse), random_));
+  // What is neither warm nor cold is no sample, but held against our clock: whoever has been busy with inputs gets
+  // back to work late on a busy machine, and would see a lie there.
+  const bool sample = request.warm != 0 || request.cold != 0;
+  for (std::uint32_t i = 0; i < request.count && sample; ++i) {
+    const auto slot = request.slots[i];
+    if (given.inputs != nullptr && i == given.call) {
+      HONE_TRY(slots_->Give(*given.inputs, slot, random_));
+    } else {
+      HONE_TRY(inputs == Inputs::kNew ? slots_->Renew(slot, random_) : slots_->Disturb(slot, random_));
+    }
+  }
   const auto calls = request.count * request.repeats;
   const WorkerAnswer answer = worker_.Ask(request, call_wall_ * (calls + 1));
-  if (!answer.reply) {  // gone, also when it was we who were interrupted
-    refused_ = answer.verdict;
-    refused_->evidence.draw = "timing";
+  if (!Answered(answer)) {
     if (answer.interrupted) return Fail(ErrorKind::kTimeout, "interrupted");
     return std::nullopt;
   }
   as_graph_ = answer.reply->as_graph != 0;
-  double outer_us = static_cast<double>(answer.wall_ns) / 1000;
-  if (touch) outer_us += HONE_TRY(Touch());
-  const auto slot = request.slots[random_() % request.count];
-  if (random_() % ++shots_ == 0) HONE_TRY(slots_->Keep(slot));
-  return Shot{static_cast<double>(answer.reply->nanoseconds) / 1000 / calls, outer_us};
+  if (given.inputs != nullptr) {
+    worker_.Stop();  // what is not there yet does not come
+    Verdict verdict;
+    if (!HONE_TRY(look_(*given.inputs, request.slots[given.call], verdict))) {
+      refused_ = std::move(verdict);
+      return std::nullopt;
+    }
+    worker_.Continue();
+  }
+  return Shot{static_cast<double>(answer.reply->nanoseconds) / 1000 / calls,
+              static_cast<double>(answer.wall_ns) / 1000};
+}
+
+bool WorkerParticipant::Answered(const WorkerAnswer& answer) {
+  if (answer.reply) return true;
+  refused_ = answer.verdict;  // it is gone, also when it was we who were interrupted
+  refused_->evidence.draw = "timing";
+  return false;
+}
+
+Result<bool> WorkerParticipant::Rehearse() {
+  Request request;
+  request.ask = Ask::kTime;
+  request.slots[0] = static_cast<std::uint32_t>(slots_->count() - 1);  // never among those that are timed
+  const WorkerAnswer answer = worker_.Ask(request, call_wall_);
+  if (!Answered(answer) && answer.interrupted) return Fail(ErrorKind::kTimeout, "interrupted");
+  return !refused_;
 }
 
 Result<double> WorkerParticipant::Touch() {
@@ -56,50 +100,90 @@ Result<double> WorkerParticipant::Touch() {
   return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
 }
 
+Result<bool> WorkerParticipant::TakeSample(const Request& request, Inputs inputs, Turn& turn, Given given) {
+  const auto shot = HONE_TRY(Shoot(request, inputs, given));
+  if (!shot) return false;
+  if (inputs == Inputs::kNew) turn.warm_us.push_back(shot->call_us);
+  (inputs == Inputs::kNew ? new_us_ : stay_us_).push_back(shot->call_us);
+  return true;
+}
+
+Result<bool> WorkerParticipant::GiveDraw(const Request& request, Turn& turn) {
+  const JudgedDraw draw = std::move(judged_.back());
+  judged_.pop_back();
+  due_.pop_back();
+  const auto call = static_cast<std::uint32_t>(random_.Below(request.count));
+  if (!HONE_TRY(TakeSample(request, Inputs::kNew, turn, {draw.inputs.get(), call}))) return false;
+  return !draw.then || HONE_TRY(TakeSample(request, Inputs::kStay, turn, {draw.then.get(), call}));
+}
+
 Result<Turn> WorkerParticipant::Sample(microseconds slice, int cold) {
   Turn turn;
   worker_.Continue();
-  Request one;
+  Request request;
+  request.warm = 1;
   if (call_us_ == 0) {  // a first idea; page faults and first-time work are in the first call
     std::vector<double> first;
     do {
-      const auto shot = HONE_TRY(Shoot(one));
+      const auto shot = HONE_TRY(Shoot(request, Inputs::kNew));
       if (!shot) return turn;
       first.push_back(shot->call_us);
     } while (first.size() < 3 && first[0] < kPatientUpToUs);
     call_us_ = *std::min_element(first.begin(), first.end());
     if (call_us_ >= kPatientUpToUs) {
       worker_.Stop();
-      turn.warm_us = warm_us_ = first;
+      turn.warm_us = new_us_ = first;
       return turn;
     }
   }
-  Request request;
+  // Where there are but two slots they do not fit the cache together, and a rehearsal would empty it.
   const auto slots = static_cast<std::uint32_t>(slots_->count());
   if (call_us_ < kRehearseUpToUs && slots > 2) {
-    request.rehearse = static_cast<std::int32_t>(slots - 1);
+    request.brief = 1;
     request.count =
         std::clamp(static_cast<std::uint32_t>(std::ceil(kSampleUs / std::max(call_us_, 0.1))), 1u, slots - 1);
   }
   for (std::uint32_t i = 0; i < request.count; ++i) request.slots[i] = i;
 
-  if (call_us_ < kDiscardUpToUs && !HONE_TRY(Shoot(request))) return turn;
+  if (call_us_ < kDiscardUpToUs && !HONE_TRY(Shoot(request, Inputs::kNew))) return turn;
   const auto begin = Clock::now();
+  const auto give_at = begin + slice * random_.Below(1000) / 1000;
+  const auto due = [&] { return !due_.empty() && due_.back() <= turns_; };
   do {
-    const auto shot = HONE_TRY(Shoot(request));
-    if (!shot) return turn;
-    turn.warm_us.push_back(shot->call_us);
+    // The first is always new: others have been at work in the slots.
+    const bool stay = !turn.warm_us.empty() && random_.OneIn(kStayOneIn);
+    const bool give = due() && Clock::now() >= give_at;
+    if (!HONE_TRY(give ? GiveDraw(request, turn) : TakeSample(request, stay ? Inputs::kStay : Inputs::kNew, turn)))
+      return turn;
   } while (Clock::now() - begin < slice && turn.warm_us.size() < kMostSamples);
+  while (due()) {
+    if (!HONE_TRY(GiveDraw(request, turn))) return turn;
+  }
+  ++turns_;
+  Request one;
   one.cold = 1;
   while (static_cast<int>(turn.cold_us.size()) < cold) {
-    const auto shot = HONE_TRY(Shoot(one));
+    const auto shot = HONE_TRY(Shoot(one, Inputs::kNew));
     if (!shot) return turn;
     turn.cold_us.push_back(shot->call_us);
   }
   worker_.Stop();
   call_us_ = Median(turn.warm_us);
-  warm_us_.insert(warm_us_.end(), turn.warm_us.begin(), turn.warm_us.end());
   return turn;
+}
+
+Result<void> WorkerParticipant::Finish(microseconds slice) {
+  for (std::uint64_t& turn : due_) turn = std::min(turn, turns_);
+  if (!due_.empty()) HONE_TRY(Sample(slice, 0));
+  if (refused_ || std::min(new_us_.size(), stay_us_.size()) < kLeastToCompare) return {};
+  if (MedianInterval(new_us_).low <= kSlowerOnNew * MedianInterval(stay_us_).high + kSlowerOnNewUs) return {};
+  refused_.emplace();
+  refused_->outcome = Outcome::kSuspicious;
+  refused_->reason = fmt::format(
+      "takes {:.2f} us on inputs that are all new and {:.2f} us where most of them are as they were: it computes only "
+      "what changed",
+      Median(new_us_), Median(stay_us_));
+  return {};
 }
 
 Result<void> WorkerParticipant::CheckClock() {
@@ -123,24 +207,24 @@ Result<void> WorkerParticipant::CheckClock() {
   const int shots = call_us_ > 100e3 ? 1 : kClockShots;
   double least = HUGE_VAL, inside = 0, outside = 0;
   for (int i = 0; i < shots && least > kClockTolerance * outside + allowed; ++i) {
-    const auto shot = HONE_TRY(Shoot(request, true));
+    const auto shot = HONE_TRY(Shoot(request, Inputs::kNew));
     if (!shot) return {};
-    const double claimed = shot->call_us * request.repeats;
-    if (const double off = std::abs(shot->outer_us - claimed); off < least) {
+    const double claimed = shot->call_us * request.repeats, outer_us = shot->outer_us + HONE_TRY(Touch());
+    if (const double off = std::abs(outer_us - claimed); off < least) {
       least = off;
       inside = claimed;
-      outside = shot->outer_us;
+      outside = outer_us;
     }
   }
   const bool lies = least > kClockTolerance * outside + allowed;
   // Repeated calls on the same data are no slower than single ones; who claims so lies only where it pays. Short enough
   // not to be interrupted each time, and without the time that sleeping threads take to wake up.
   request.repeats = std::max(1u, request.repeats / 10);
-  if (call_us_ < kDiscardUpToUs) request.rehearse = static_cast<std::int32_t>(slots_->count() - 1);
-  const double single_us = Median(warm_us_);
+  if (call_us_ < kDiscardUpToUs) request.brief = 1;
+  const double single_us = Median(new_us_);
   double repeated_us = HUGE_VAL;
   for (int i = 0; i < shots && repeated_us > 2 * single_us + 0.2; ++i) {
-    const auto shot = HONE_TRY(Shoot(request));
+    const auto shot = HONE_TRY(Shoot(request, Inputs::kNew));
     if (!shot) return {};
     repeated_us = std::min(repeated_us, shot->call_us);
   }

@@ -4,12 +4,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
-#include <random>
 #include <vector>
 
 #include "base/result.h"
+#include "base/secret_random.h"
 #include "evaluate/trial.h"
 #include "evaluate/verdict.h"
 #include "evaluate/worker_process.h"
@@ -37,19 +38,30 @@ class Participant {
   double call_us_ = 0;
 };
 
-// A candidate in a worker. Every timed call works on other inputs than the call before it (TimedSlots); one of them,
-// each as likely as any other, is kept.
+// A draw whose outputs the judge knows, for a call that looks like all others.
+struct JudgedDraw {
+  std::shared_ptr<const DrawnInputs> inputs;
+  std::shared_ptr<const DrawnInputs> then;  // the same but for a run, for the call after it; or null
+};
+
+// A candidate in a worker. What is timed are calls on inputs that are new in all their elements, and that are not there
+// before the clock starts: nothing is gained by remembering, nor by working while nobody looks at the clock. Some
+// calls get inputs that stay as they were but for a run; who is clearly faster on those is refused.
 class WorkerParticipant : public Participant {
  public:
-  // The worker is loaded and prepared.
+  // What a call left in a slot; false, and the verdict, if it refuses the candidate.
+  using Look = std::function<Result<bool>(const DrawnInputs&, std::size_t slot, Verdict&)>;
+
+  // The worker is loaded and prepared. Each of `judged` is given once, in a turn that is chosen by chance.
   WorkerParticipant(WorkerProcess worker, std::unique_ptr<TimedSlots> slots, std::chrono::milliseconds call_wall,
-                    std::uint64_t seed);
+                    SecretRandom random, std::vector<JudgedDraw> judged = {}, Look look = {});
 
   Result<Turn> Sample(std::chrono::microseconds slice, int cold) override;
 
+  // One more turn, in which the draws are given that have not been, and what the turns have shown.
+  Result<void> Finish(std::chrono::microseconds slice);
   // Holds the worker's clock against ours over calls that last some milliseconds.
   Result<void> CheckClock();
-  const TimedSlots& slots() const { return *slots_; }
   WorkerProcess& worker() { return worker_; }
   bool as_graph() const { return as_graph_; }  // Reply::as_graph of the last shot
 
@@ -58,17 +70,29 @@ class WorkerParticipant : public Participant {
     double call_us = 0;   // by the worker's clock
     double outer_us = 0;  // the whole question, by ours
   };
-  // `touch`: the question is over when the slots' device has done something for us after it.
-  Result<std::optional<Shot>> Shoot(Request request, bool touch = false);
-
-  Result<double> Touch();  // microseconds by our clock
+  enum class Inputs { kNew, kStay };
+  struct Given {
+    const DrawnInputs* inputs;  // null: none
+    std::uint32_t call;         // of the shot's
+  };
+  Result<std::optional<Shot>> Shoot(Request request, Inputs inputs, Given given = {});
+  // Of the samples of a turn; false when refused.
+  Result<bool> TakeSample(const Request& request, Inputs inputs, Turn& turn, Given given = {});
+  Result<bool> GiveDraw(const Request& request, Turn& turn);  // the last of judged_
+  // A call that nobody times: what sleeps between calls is awake then. False when refused.
+  Result<bool> Rehearse();
+  bool Answered(const WorkerAnswer& answer);  // if not, it is refused
+  Result<double> Touch();                     // microseconds by our clock
 
   WorkerProcess worker_;
   std::unique_ptr<TimedSlots> slots_;
   std::chrono::milliseconds call_wall_;
-  std::mt19937_64 random_;
-  std::vector<double> warm_us_;  // all samples so far
-  std::uint64_t shots_ = 0;
+  SecretRandom random_;
+  std::vector<JudgedDraw> judged_;  // not given yet
+  Look look_;
+  std::vector<std::uint64_t> due_;        // turns of them, the next one last
+  std::uint64_t turns_ = 0;               // so far
+  std::vector<double> new_us_, stay_us_;  // warm samples so far, of either kind
   bool as_graph_ = false;
 };
 

@@ -8,11 +8,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "base/secret_random.h"
 #include "evaluate/compare.h"
 #include "evaluate/element_check.h"
 #include "evaluate/protocol.h"
@@ -28,16 +28,23 @@ class Graph;
 // The draws on which a candidate is judged.
 inline constexpr std::size_t kWideDraw = 6;   // very wide: says whether a result holds componentwise
 inline constexpr std::size_t kAfterDraw = 7;  // the problem's own, for after the timing
-inline constexpr std::size_t kDraws = 8;      // [0, kWideDraw) decide
+// Those that timed calls work on: one, the same but for a run of each input, and another one.
+inline constexpr std::size_t kTimedDraw = 8, kTimedDraws = 3;
+inline constexpr std::size_t kDraws = kTimedDraw + kTimedDraws;  // [0, kWideDraw) decide
 
 struct DrawSpec {
-  const char* name;    // "seed 1", "scale 2^10"
-  std::uint64_t seed;  // beside the run's own
-  Draw draw;
+  const char* name;          // "seed 1", "scale 2^10"
+  std::uint64_t seed;        // of the inputs, beside the run's own
+  std::uint64_t parameters;  // likewise
+  Draw draw = {};
+  std::uint64_t disturbed = 0;  // if not 0: a run of each input is of this seed
+  // A process that is timed gets inputs that are made in one way only, and one set of parameters.
+  bool timed() const { return parameters == kTimedParameters; }
+  static constexpr std::uint64_t kTimedParameters = 8;
   bool own() const { return draw.scale == 1 && !draw.outliers && draw.widen == 0; }  // the problem's own generator
 };
 const DrawSpec& DrawSpecOf(std::size_t which);
-inline constexpr std::uint64_t kUnjudgedSeed = 1000;  // and more: the inputs of the timing loop
+inline constexpr std::uint64_t kUnjudgedSeed = 1000;  // and more: what is in the slots before timing begins
 
 // Where the tensors of a problem lie in two memories, of the inputs and of the outputs.
 struct TrialLayout {
@@ -65,27 +72,29 @@ struct ChangedInput {
   std::int64_t offset = 0;  // the first byte that changed, from the tensor's first
 };
 
-// The run of a tensor's `count` elements that a call is disturbed by: a 64th of the tensor changes a sum over all of it
-// by more than a budget; 2048 elements at most, to stay out of the caches' way.
+// The run of a tensor's `count` elements by which inputs differ that are else the same, chosen by `chance`: a 64th of
+// the tensor changes a sum over all of it by more than a budget; 2048 elements at most, so that most stays as it was.
 struct ElementRun {
   std::uint64_t begin = 0, length = 0;
 };
-ElementRun RunToDisturb(std::uint64_t count, std::mt19937_64& random);
+ElementRun RunToDisturb(std::uint64_t count, std::uint64_t chance);
+// The run of an input that Disturb makes new.
+ElementRun RunToDisturb(const Tensor& input, std::uint64_t chance);
 
-// What is timed works in these slots: every call on other inputs than the call before it, and with poison in some
-// elements of its outputs. So nothing can be gained by remembering.
+// What is timed works in these slots. Before every call all inputs become new; before some of them those of real types
+// stay as they were but for a run, which shows who gains by remembering. (Whole numbers become new all the same: on
+// them it depends what of the parameters is in the caches.) Each of the three also puts poison into some elements of
+// the slot's outputs, and nothing that a call can see tells them apart before it looks at its inputs.
 class TimedSlots {
  public:
   virtual ~TimedSlots() = default;
   virtual std::size_t count() const = 0;
-  // A run of elements of each input becomes another, elements of each output poison.
-  virtual Result<void> Disturb(std::size_t slot, std::mt19937_64& random) = 0;
-  // Keeps the call that was last made in the slot, instead of what was kept before.
-  virtual Result<void> Keep(std::size_t slot) = 0;
+  virtual Result<void> Renew(std::size_t slot, SecretRandom& random) = 0;
+  virtual Result<void> Give(const DrawnInputs& drawn, std::size_t slot, SecretRandom& random) = 0;  // those of a draw
+  virtual Result<void> Disturb(std::size_t slot, SecretRandom& random) = 0;
   // Has the device do next to nothing for us, and waits for it: as long as others keep it at work, that takes longer.
   // On a host it is nothing at all.
   virtual Result<void> Touch() = 0;
-  virtual bool kept() const = 0;
 };
 
 class Trial {
@@ -123,17 +132,9 @@ class Trial {
   virtual Result<std::optional<ChangedInput>> FindChangedInput(const DrawnInputs& drawn, std::size_t slot) = 0;
 
   // --- Timing
-  // All slots with inputs of the problem's own kind that nobody has judged, `parameters` and poison. The inputs are the
-  // same every time, until Renew.
-  virtual Result<std::unique_ptr<TimedSlots>> StartTiming(const DrawnInputs& parameters) = 0;
-  // A kept call is held against a second one: the oracle's where `by_oracle` says that it is quick enough to be asked
-  // about any inputs, else that of a fresh worker, for which LoadKept prepares slot 0.
-  virtual bool by_oracle() const = 0;
-  virtual Result<void> LoadKept(const TimedSlots& slots) = 0;
-  // Fills the verdict where the two differ by more than two right results can; `like` are inputs of the same kind, and
-  // the last ones that were loaded.
-  virtual Result<void> CompareKept(const TimedSlots& slots, std::shared_ptr<const DrawnInputs> like,
-                                   Verdict& verdict) = 0;
+  // All slots with the parameters of a timed draw, and poison.
+  virtual Result<std::unique_ptr<TimedSlots>> StartTiming(const DrawnInputs& timed) = 0;
+  virtual std::size_t timed_draws() const { return kTimedDraws; }  // that there is room for, at least 1
 
  protected:
   Trial(const Graph& graph, TrialLayout layout, std::uint64_t seed);

@@ -226,6 +226,7 @@ json ToJson(const Evaluation& evaluation) {
   write("evidence", verdict.evidence);
   write("stages", evaluation.stages);
   out["sandbox"] = evaluation.sandbox;
+  write("dice", evaluation.dice);
   if (verdict.accepted()) write("accuracy", verdict);
   write("timing", evaluation.timing);
   if (!evaluation.certificate.empty()) out["certificate"] = evaluation.certificate;
@@ -247,6 +248,7 @@ Result<Evaluation> ParseEvaluation(const json& from) {
     read("timing", evaluation.timing);
     read("stages", evaluation.stages);
     read("sandbox", evaluation.sandbox);
+    read("dice", evaluation.dice);
     read("certificate", evaluation.certificate);
     read("notes", evaluation.notes);
     return evaluation;

@@ -116,6 +116,7 @@ struct Evaluation {
   std::optional<Timing> timing;  // accepted ones, when timing was asked for
   StageTimes stages;
   std::string sandbox;  // "bubblewrap + seccomp", "seccomp", ...: what held the candidate
+  std::string dice;     // what the judge's choices by chance came from (dice.h)
   // What compute-sanitizer says of it, one line a tool: "memcheck: no accesses out of bounds, 2.1 s".
   std::vector<std::string> certificate;
   std::vector<std::string> notes;  // what is missing in this evaluation: "baseline 'compile': no C compiler"

@@ -42,12 +42,9 @@ constexpr Option kOptions[] = {
      .value = "N",
      .help = "threads of the candidate and the baselines (default: all cores)",
      .at_least = 1},
-    {.name = "seed",
-     .type = ValueType::kInteger,
-     .value = "S",
-     .help = "of the inputs",
-     .otherwise = "1",
-     .at_least = 0},
+    {.name = "dice",
+     .value = "DICE",
+     .help = "repeat the inputs and choices of an earlier evaluation: `dice` of its result (default: new ones)"},
     {.name = "range",
      .value = "WHICH",
      .help = "own, or full: being wrong on very wide inputs refuses, too",
@@ -210,7 +207,7 @@ Result<Answer> RunIt(VerbCall& call) {
                                            {.python = call.Text("python"),
                                             .torch = torch,
                                             .threads = static_cast<int>(call.Int("threads")),
-                                            .seed = static_cast<std::uint64_t>(call.Int("seed")),
+                                            .dice = call.Text("dice"),
                                             .cuda = on_cuda,
                                             .meanwhile = Candidates(subjects),
                                             .calibrate = false}));
@@ -255,7 +252,7 @@ HONE_VERB(evaluate){
     .positionals = kPositionals,
     .options = kOptions,
     .json =
-        "outcome, reason, evidence, accuracy, timing (microseconds), stages (milliseconds), sandbox, notes, "
+        "outcome, reason, evidence, accuracy, timing (microseconds), stages (milliseconds), sandbox, dice, notes, "
         "certificate (lines, with --certify), "
         "candidate and problem (identities); of several candidates: evaluations[], each with its path",
     .no = "a candidate is refused",
