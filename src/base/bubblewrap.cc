@@ -121,6 +121,13 @@ void SeeOurProgram(BubblewrapOptions& options, const std::string& program) {
   options.environment.push_back(std::string(kName) + folders);
 }
 
+void SeeDeviceNodes(BubblewrapOptions& options) {
+  std::error_code failed;
+  for (const auto& node : std::filesystem::directory_iterator("/dev", failed)) {
+    if (node.path().filename().string().starts_with("nvidia")) options.nodes.push_back(node.path().string());
+  }
+}
+
 std::vector<std::string> BubblewrapArgv(const BubblewrapOptions& options) {
   Argv argv{Program(),           "--unshare-all", "--unshare-user", "--cap-drop", "ALL",
             "--die-with-parent", "--new-session", "--clearenv",     "--hostname", "hone"};
@@ -130,6 +137,13 @@ std::vector<std::string> BubblewrapArgv(const BubblewrapOptions& options) {
   if (options.processes && BubblewrapMountsProc()) Append(argv, {"--proc", "/proc"});
   const auto size = std::to_string(options.tmpfs_bytes);
   for (const auto& path : options.tmpfs) Append(argv, {"--size", size, "--tmpfs", path});
+  for (const auto& path : options.hidden) {
+    if (std::filesystem::is_directory(path)) {
+      Append(argv, {"--tmpfs", path});
+    } else {
+      Append(argv, {"--ro-bind", "/dev/null", path});
+    }
+  }
   // After the tmpfs folders, so that something under /tmp can be bound into them.
   for (const auto& bind : options.read_only) {
     if (Exists(bind.path)) Append(argv, {"--ro-bind", bind.path, bind.inside.empty() ? bind.path : bind.inside});

@@ -19,6 +19,7 @@ struct BubblewrapOptions {
   bool whole_root = false;                 // all of our files read-only, in place of the system's (BubblewrapBindsRoot)
   std::vector<Bind> read_only;             // a path that does not exist is left out
   std::vector<Bind> writable;              // must exist
+  std::vector<std::string> hidden;         // files and folders of ours that are empty inside; must exist
   std::vector<std::string> nodes;          // of the machine's /dev, as they are; one that does not exist is left out
   std::vector<std::string> tmpfs{"/tmp"};  // empty folders in memory, gone with the process
   std::uint64_t tmpfs_bytes = 1u << 30;    // the most that each of them may hold
@@ -42,6 +43,9 @@ std::string InstallationOf(const std::string& program);
 // started with lie in lib/ beside its bin/ or were named by LD_LIBRARY_PATH, these too, and names their folders inside,
 // before those that the environment names.
 void SeeOurProgram(BubblewrapOptions& options, const std::string& program);
+
+// The nodes of NVIDIA's devices, as far as there are any.
+void SeeDeviceNodes(BubblewrapOptions& options);
 
 // "/usr/bin/bwrap ... --", to which the program's own argv is appended. Always: own user, PID, IPC, UTS and network
 // namespaces, no capabilities, a session of its own, killed with us. Killing bwrap itself kills all that runs inside.

@@ -3,18 +3,25 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <map>
+#include <mutex>
 
 namespace hone {
 namespace {
@@ -124,9 +131,82 @@ bool Drain(int fd, std::string& text, std::size_t limit) {
   return true;
 }
 
+// How many threads the whole machine has, 0 if it does not say: what may be asked ten times a second.
+int ThreadsOfMachine() {
+  std::ifstream file("/proc/loadavg");  // "0.52 0.58 0.59 3/812 19475"
+  std::string word;
+  for (int i = 0; i < 4; ++i) file >> word;
+  int threads = 0;
+  const auto slash = word.find('/');
+  if (slash != std::string::npos) std::from_chars(word.data() + slash + 1, word.data() + word.size(), threads);
+  return threads;
+}
+
+// Before all that computes, where we may say so, which is where RLIMIT_NPROC does not hold: as root. `pid` 0 is the
+// calling thread.
+void RunAtOnce(pid_t pid) {
+  const sched_param first{.sched_priority = 1};
+  static_cast<void>(sched_setscheduler(pid, SCHED_FIFO, &first));
+}
+
 }  // namespace
 
+std::vector<pid_t> Descendants(pid_t root) {
+  std::multimap<pid_t, pid_t> children;
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", failed)) {
+    const std::string name = entry.path().filename().string();
+    pid_t pid = 0, parent = 0;
+    if (std::from_chars(name.data(), name.data() + name.size(), pid).ec != std::errc()) continue;
+    std::string line;
+    std::getline(std::ifstream(entry.path() / "stat"), line);
+    const auto name_end = line.rfind(')');  // "pid (name) state parent ...", and the name may hold anything
+    if (name_end == std::string::npos || name_end + 4 >= line.size()) continue;
+    std::from_chars(line.data() + name_end + 4, line.data() + line.size(), parent);
+    children.emplace(parent, pid);
+  }
+  std::vector<pid_t> found{root};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto [begin, end] = children.equal_range(found[i]);
+    for (auto one = begin; one != end; ++one) found.push_back(one->second);
+  }
+  found.erase(found.begin());
+  return found;
+}
+
+std::uint64_t ProcessorNanoseconds(pid_t pid) {
+  clockid_t clock;
+  timespec used;
+  if (pid <= 0 || clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &used) != 0) return 0;
+  return static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(used.tv_nsec);
+}
+
+ProcessLimit::ProcessLimit(pid_t root, int most)
+    : watch_([this, root, most](const std::stop_token& stop) {
+        // Short enough that what forks without end has not much more by then, long enough to be no load.
+        constexpr auto kPeriod = std::chrono::milliseconds(100);
+        const int before = ThreadsOfMachine();
+        RunAtOnce(0);
+        std::mutex mutex;
+        std::condition_variable_any wake;
+        std::unique_lock lock(mutex);
+        while (!wake.wait_for(lock, stop, kPeriod, [&] { return stop.stop_requested(); })) {
+          const int now = ThreadsOfMachine();
+          if (now > 0 && now - before <= most) continue;
+          const auto below = Descendants(root);
+          if (below.size() < static_cast<std::size_t>(most)) continue;
+          exceeded_ = true;
+          // The nearest first: below bubblewrap that is the init of a namespace, and nothing in there forks any more
+          // once it dies. For that it has to come to its turn among thousands.
+          RunAtOnce(below.front());
+          kill(below.front(), SIGKILL);
+          kill(-root, SIGKILL);
+          for (const pid_t one : below) kill(one, SIGKILL);
+        }
+      }) {}
+
 std::string Exit::Describe() const {
+  if (too_many > 0) return fmt::format("started more than {} processes and was killed", too_many);
   if (timed_out) return "ran past its time limit and was killed";
   if (signal != 0) return fmt::format("was killed by SIG{}", sigabbrev_np(signal) ? sigabbrev_np(signal) : "?");
   return fmt::format("exited with status {}", code);
@@ -181,6 +261,8 @@ Result<Exit> Run(const Command& command) {
   const auto end = Clock::now() + command.wall;
   std::size_t sent = 0;
   bool out_open = true, err_open = true, ended = false;
+  std::optional<ProcessLimit> limit;
+  if (command.most_processes > 0) limit.emplace(started.pid, command.most_processes);
   if (command.input.empty()) CloseIfOpen(in.write);
   // Until the child has ended: its streams may outlive it in a grandchild, and then they are not worth waiting for.
   while (!ended) {
@@ -204,6 +286,8 @@ Result<Exit> Run(const Command& command) {
     }
     ended = fds[0].revents != 0;
   }
+  if (limit && limit->exceeded()) exit.too_many = command.most_processes;
+  limit.reset();
   int status = 0;
   while (waitpid(started.pid, &status, 0) < 0 && errno == EINTR) {
   }
@@ -228,6 +312,8 @@ Result<Child> Child::Start(const Command& command, int error_descriptor) {
   child.pidfd_ = started.pidfd;
   child.input_ = std::exchange(in.write, -1);
   child.output_ = std::exchange(out.read, -1);
+  child.most_processes_ = command.most_processes;
+  if (command.most_processes > 0) child.limit_ = std::make_unique<ProcessLimit>(child.pid_, command.most_processes);
   return child;
 }
 
@@ -242,6 +328,8 @@ Child& Child::operator=(Child&& other) noexcept {
   output_ = std::exchange(other.output_, -1);
   reaped_ = std::exchange(other.reaped_, false);
   exit_ = std::move(other.exit_);
+  most_processes_ = other.most_processes_;
+  limit_ = std::move(other.limit_);
   pending_ = std::move(other.pending_);
   return *this;
 }
@@ -301,6 +389,8 @@ std::optional<Exit> Child::Wait(std::chrono::milliseconds wall) {
   do ready = poll(fds, 1, Remaining(end));
   while (ready < 0 && errno == EINTR);
   if (ready <= 0) return std::nullopt;
+  if (limit_ && limit_->exceeded()) exit_.too_many = most_processes_;
+  limit_.reset();
   int status = 0;
   if (waitpid(pid_, &status, 0) != pid_) return std::nullopt;
   reaped_ = true;

@@ -4,11 +4,14 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -24,6 +27,7 @@ struct Command {
   std::string input;                             // written to its standard input, which is then closed
   std::chrono::milliseconds wall{60'000};        // then SIGKILL to the group
   std::uint64_t address_space_bytes = 0;         // RLIMIT_AS, 0 = none
+  int most_processes = 0;                        // of it and all below it, 0 = any number: see ProcessLimit
   std::size_t max_output_bytes = 16u << 20;      // per stream; the rest is read and dropped
   std::vector<std::pair<int, int>> descriptors;  // {ours, theirs}: handed on beside 0, 1, 2
 };
@@ -32,9 +36,10 @@ struct Exit {
   int code = 0;    // exit status when signal == 0
   int signal = 0;  // the signal that ended it, or 0
   bool timed_out = false;
+  int too_many = 0;    // so many processes it may have had, and had more
   std::string output;  // standard output
   std::string error;   // standard error
-  bool ok() const { return code == 0 && signal == 0 && !timed_out; }
+  bool ok() const { return code == 0 && signal == 0 && !timed_out && too_many == 0; }
   std::string Describe() const;  // "exited with status 3", "was killed by SIGSEGV", "ran past 60 s"
 };
 
@@ -52,6 +57,24 @@ std::optional<std::string> FindProgram(std::string_view name);
 
 // Runs it to its end. Fails only if it cannot be started; a bad end is in Exit.
 Result<Exit> Run(const Command& command);
+
+// The processes below `root`: its children, theirs, and so on. None where /proc does not say.
+std::vector<pid_t> Descendants(pid_t root);
+
+// The processor time of all threads of a process, or 0 if there is no such process or the system does not say.
+std::uint64_t ProcessorNanoseconds(pid_t pid);
+
+// Kills `root`, the leader of a process group, with all below it once they are more than `most`. RLIMIT_NPROC is the
+// kernel's own limit, but it does not hold for root; looking does. The root is reaped after this is gone.
+class ProcessLimit {
+ public:
+  ProcessLimit(pid_t root, int most);
+  bool exceeded() const { return exceeded_; }
+
+ private:
+  std::atomic<bool> exceeded_ = false;
+  std::jthread watch_;
+};
 
 // A child that we keep: we write to its standard input and read its standard output; its standard error is ours unless
 // `error_descriptor` is given. Movable; the destructor kills the group and reaps.
@@ -85,7 +108,9 @@ class Child {
   int output_ = -1;
   bool reaped_ = false;
   Exit exit_;
-  std::string pending_;  // read, not yet handed out
+  int most_processes_ = 0;
+  std::unique_ptr<ProcessLimit> limit_;  // null: none, or it has ended
+  std::string pending_;                  // read, not yet handed out
 };
 
 }  // namespace hone

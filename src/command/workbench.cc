@@ -99,6 +99,8 @@ TorchBaselines FindTorch(const Problem& problem, const Machine& machine, const W
                    std::to_string(flush_bytes),
                    options.cuda ? "cuda" : "cpu"};
   baseline.environment = InheritedEnvironment();
+  baseline.file = source->second;
+  baseline.device = options.cuda;
   for (const std::string& mode : modes) {
     if (mode.starts_with("compile") && python->torch_version.starts_with("1.")) continue;
     baseline.name = baseline.mode = mode;

@@ -37,8 +37,8 @@ Result<std::unique_ptr<Judge>> Open(const json& from) {
   options.call_wall = std::chrono::milliseconds(from.at("call_wall_ms").get<std::int64_t>());
   options.form = from.at("form");
   for (const json& one : from.at("outside")) {
-    options.outside.push_back(
-        {one.at("name"), one.at("mode"), one.at("argv"), one.at("environment"), one.at("directory")});
+    options.outside.push_back({one.at("name"), one.at("mode"), one.at("argv"), one.at("environment"),
+                               one.at("directory"), one.at("file"), one.at("device")});
   }
   return Judge::Open(std::move(problem), std::move(options), &interrupted);
 }

@@ -9,6 +9,7 @@
 #include "evaluate/judge.h"
 #include "evaluate/samples.h"
 #include "graph/loop_nest.h"
+#include "problem/import/confine.h"
 #include "target/cpu/compiler.h"
 
 namespace hone {
@@ -174,8 +175,7 @@ Result<std::shared_ptr<OutsideProcess>> Judge::Process(const OutsideBaseline& ba
   key.insert(key.end(), baseline.environment.begin(), baseline.environment.end());
   auto& process = outside_[key];
   if (!process || process->lost()) {
-    const Command command{.argv = baseline.argv, .environment = baseline.environment, .directory = baseline.directory};
-    process = HONE_TRY(OutsideProcess::Start(command, interrupt_));
+    process = HONE_TRY(OutsideProcess::Start(baseline, options_.sandbox == SandboxPolicy::kRequired, interrupt_));
   }
   return process;
 }
@@ -210,6 +210,7 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
   // 2. Rounds, in which all take turns, until the result is sure enough or the time is up. Baselines that are new here
   // get ready first: PyTorch takes seconds to start, and compiles for up to minutes.
   std::vector<Series> series{{.participant = &candidate}};
+  bool unconfined = false;
   for (const std::string& name : request.baselines) {
     if (request.known.contains(name)) continue;
     const auto participant = Baseline(name);
@@ -223,6 +224,7 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
       if (one.participant->call_us() == 0) ready = TakeTurn(one, microseconds(1), 0);
     }
     if (ready) {
+      if (one.participant->unconfined()) unconfined = true;
       one.spent_us = 0;
       if (one.participant->call_us() <= budget_us) one.warm_us.clear();  // was not in turn with the candidate
       series.push_back(std::move(one));
@@ -231,6 +233,7 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
     if (ready.error().message == "interrupted") return ready;
     evaluation.notes.push_back(fmt::format("baseline '{}': {}", name, ready.error().message));
   }
+  if (unconfined) evaluation.notes.push_back(fmt::format("baselines: {}", kNotConfined));
   Clocks clocks;
   timing.ended_early =
       HONE_TRY(RunRounds(series, budget_us * static_cast<double>(std::max<std::size_t>(1, series.size() - 1)),

@@ -158,7 +158,9 @@ class LocalEvaluator : public Evaluator {
                          {"mode", one.mode},
                          {"argv", one.argv},
                          {"environment", one.environment},
-                         {"directory", one.directory}});
+                         {"directory", one.directory},
+                         {"file", one.file},
+                         {"device", one.device}});
     }
     return json{{"open",
                  {{"problem", ToJson(problem)},

@@ -18,6 +18,7 @@
 
 #include "base/bubblewrap.h"
 #include "base/files.h"
+#include "problem/import/confine.h"
 
 namespace hone {
 namespace {
@@ -361,6 +362,33 @@ TEST(LocalEvaluatorTest, ABaselineMayBeAProgramOfItsOwn) {
   const auto unknown = (*evaluator)->Evaluate(Whole("honest"), request);
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().kind, ErrorKind::kUsage);
+}
+
+TEST(LocalEvaluatorTest, ABaselineThatNothingHoldsIsSaidEachTime) {
+  if (!CanConfine()) GTEST_SKIP() << "bubblewrap is absent or may not make a sandbox here";
+  const auto folder = TempDirectory::Create("unconfined");  // in /tmp, which a sandbox does not see
+  ASSERT_TRUE(folder);
+  EvaluatorOptions options = Options();
+  options.outside.push_back({.name = "eager",
+                             .mode = {},
+                             .argv = {"/bin/sh", "-c",
+                                      "test -e " + folder->path() +
+                                          " && echo '{\"device\": true}' || echo '{\"device\": false}'; while read line; "
+                                          "do echo '{\"ns\": [5000000]}'; done"},
+                             .environment = {},
+                             .directory = "",
+                             .file = "/bin/sh",
+                             .device = true});
+  auto evaluator = StartEvaluator(SmallProblem(), options);
+  ASSERT_TRUE(evaluator) << evaluator.error().message;
+  EvaluateRequest request = Timed(100);
+  request.baselines = {"eager"};
+  for (int time = 0; time < 2; ++time) {
+    const auto evaluation = (*evaluator)->Evaluate(Whole("honest"), request);
+    ASSERT_TRUE(evaluation) << evaluation.error().message;
+    ASSERT_EQ(evaluation->notes.size(), 1u);
+    EXPECT_EQ(evaluation->notes[0], "baselines: " + std::string(kNotConfined));
+  }
 }
 
 // Answers every question with a time that its mode says, and writes down that it was started.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 
 #include "evaluate/samples.h"
 #include "evaluate/worker_process.h"
+#include "problem/import/confine.h"
 
 namespace hone {
 namespace {
@@ -24,18 +26,52 @@ constexpr auto kAnswerWall = std::chrono::minutes(10);
 
 }  // namespace
 
-Result<std::shared_ptr<OutsideProcess>> OutsideProcess::Start(const Command& command,
+Result<std::shared_ptr<OutsideProcess>> OutsideProcess::Start(const OutsideBaseline& baseline, bool required,
                                                               const std::atomic<bool>* interrupt) {
+  const bool foreign = !baseline.file.empty();
+  std::string no_device;
+  if (!foreign || CanConfine()) {
+    auto process = Start(baseline, foreign, interrupt, no_device);
+    if (!process || no_device.empty() || !foreign) return process;
+  }
+  // Nothing of the file has run until the device is there: it has no say in this.
+  if (required) {
+    return Fail(ErrorKind::kNotFound, "its file shall not run unconfined, and bubblewrap does not work here" +
+                                          (no_device.empty() ? std::string() : " with the device: " + no_device));
+  }
+  auto process = HONE_TRY(Start(baseline, false, interrupt, no_device));
+  process->unconfined_ = true;
+  return process;
+}
+
+Result<std::shared_ptr<OutsideProcess>> OutsideProcess::Start(const OutsideBaseline& baseline, bool confined,
+                                                              const std::atomic<bool>* interrupt,
+                                                              std::string& no_device) {
+  Command command{.argv = baseline.argv, .environment = baseline.environment, .directory = baseline.directory};
+  if (!baseline.file.empty()) command.most_processes = kMostProcessesOfAFile;
+  if (confined) {
+    // What torch.compile makes lies in the sandbox's own /tmp, and nobody else is given it to run.
+    for (const char* cache : {"TORCHINDUCTOR_CACHE_DIR=/tmp/inductor", "TRITON_CACHE_DIR=/tmp/triton",
+                              "CUDA_CACHE_PATH=/tmp/cuda", "XDG_CACHE_HOME=/tmp/cache"}) {
+      command.environment.emplace_back(cache);
+    }
+    Confine(command, {.file = baseline.file, .device = baseline.device});
+  }
   const int log = memfd_create("hone-log", MFD_CLOEXEC);
   auto child = Child::Start(command, log);
   if (!child) {
     close(log);
     return tl::unexpected<Error>(child.error());
   }
-  return std::shared_ptr<OutsideProcess>(new OutsideProcess(std::move(*child), log, interrupt));
+  std::shared_ptr<OutsideProcess> process(new OutsideProcess(std::move(*child), log, interrupt));
+  if (!baseline.device) return process;
+  const auto first = HONE_TRY(process->NextAnswer(Clock::now() + kAnswerWall));
+  no_device = first.value("device", false) ? "" : first.value("error", first.dump());
+  return process;
 }
 
 OutsideProcess::~OutsideProcess() {
+  for (const auto& [pid, descriptor] : members_) close(descriptor);
   if (log_ >= 0) close(log_);
 }
 
@@ -44,8 +80,27 @@ void OutsideProcess::End() {
   lost_ = true;
 }
 
-void OutsideProcess::Stop() { child_.Signal(SIGSTOP); }
-void OutsideProcess::Continue() { child_.Signal(SIGCONT); }
+void OutsideProcess::Stop() { Signal(SIGSTOP); }
+void OutsideProcess::Continue() { Signal(SIGCONT); }
+
+void OutsideProcess::Signal(int signal) {
+  child_.Signal(signal);
+  for (const auto& [pid, descriptor] : members_) syscall(SYS_pidfd_send_signal, descriptor, signal, nullptr, 0);
+}
+
+void OutsideProcess::LookForMembers() {
+  for (const pid_t pid : Descendants(child_.pid())) {
+    if (members_.contains(pid)) continue;
+    const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+    if (descriptor >= 0) members_[pid] = descriptor;
+  }
+}
+
+std::uint64_t OutsideProcess::ProcessorNanoseconds() const {
+  std::uint64_t sum = hone::ProcessorNanoseconds(child_.pid());
+  for (const auto& [pid, descriptor] : members_) sum += hone::ProcessorNanoseconds(pid);
+  return sum;
+}
 
 std::string OutsideProcess::LastWords(const std::string& end) const {
   std::string said(4096, '\0');
@@ -66,26 +121,34 @@ Result<std::vector<double>> OutsideProcess::Ask(const std::string& mode, int run
   // If it is gone it may have said why before: reading tells.
   static_cast<void>(child_.WriteLine(question.dump()));
   while (true) {
-    const auto line = child_.ReadLine(milliseconds(200));
-    if (interrupt_ && interrupt_->load()) return Fail(ErrorKind::kTimeout, "interrupted");
-    if (!line && line.error().kind == ErrorKind::kTimeout && Clock::now() < end) continue;
-    if (!line) return Fail(ErrorKind::kTool, LastWords(line.error().message));
-    const auto answer = nlohmann::json::parse(*line, nullptr, false);
-    if (!answer.is_object()) return Fail(ErrorKind::kTool, "answered " + Printable(line->substr(0, 200)));
+    const auto answer = HONE_TRY(NextAnswer(end));
     if (const auto error = answer.find("error"); error != answer.end() && error->is_string()) {
       lost_ = !answer.value("goes_on", false);
       return Fail(ErrorKind::kTool, Printable(error->get<std::string>()));
     }
-    if (answer.contains("ready")) continue;
+    if (answer.contains("ready") || answer.contains("device")) continue;
     std::vector<double> times;
     if (answer.contains("ns") && answer["ns"].is_array()) {
       for (const auto& one : answer["ns"]) {
         if (one.is_number()) times.push_back(one.get<double>() / 1000);
       }
     }
-    if (times.empty()) return Fail(ErrorKind::kTool, "answered " + Printable(line->substr(0, 200)));
+    if (times.empty()) return Fail(ErrorKind::kTool, "answered " + Printable(answer.dump().substr(0, 200)));
     lost_ = false;
+    if (asked_.insert(mode).second) LookForMembers();  // a mode that got ready may have started some
     return times;
+  }
+}
+
+Result<nlohmann::json> OutsideProcess::NextAnswer(Clock::time_point end) {
+  while (true) {
+    const auto line = child_.ReadLine(milliseconds(200));
+    if (interrupt_ && interrupt_->load()) return Fail(ErrorKind::kTimeout, "interrupted");
+    if (!line && line.error().kind == ErrorKind::kTimeout && Clock::now() < end) continue;
+    if (!line) return Fail(ErrorKind::kTool, LastWords(line.error().message));
+    auto answer = nlohmann::json::parse(*line, nullptr, false);
+    if (!answer.is_object()) return Fail(ErrorKind::kTool, "answered " + Printable(line->substr(0, 200)));
+    return answer;
   }
 }
 

@@ -5,7 +5,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,19 +25,29 @@ struct OutsideBaseline {
   std::vector<std::string> argv;
   std::vector<std::string> environment;
   std::string directory;
+  // Somebody else's code that the program runs: it is confined then (problem/import/confine.h) where that works. Empty:
+  // all of it is ours.
+  std::string file = {};
+  bool device = false;  // it works on a CUDA device, and its first line says {"device": true} or why there is none
 };
 
 // Such a program at work. Not thread-safe.
 class OutsideProcess {
  public:
-  // What the program says on its standard error is read only to explain its end.
-  static Result<std::shared_ptr<OutsideProcess>> Start(const Command& command, const std::atomic<bool>* interrupt);
+  // What the program says on its standard error is read only to explain its end. With `required` it fails where the
+  // program cannot be confined.
+  static Result<std::shared_ptr<OutsideProcess>> Start(const OutsideBaseline& baseline, bool required,
+                                                       const std::atomic<bool>* interrupt);
   OutsideProcess(const OutsideProcess&) = delete;
   OutsideProcess& operator=(const OutsideProcess&) = delete;
   ~OutsideProcess();
 
   // Microseconds of each run.
   Result<std::vector<double>> Ask(const std::string& mode, int runs, bool cold);
+  // Somebody else's code is in it, and nothing but limits holds that.
+  bool unconfined() const { return unconfined_; }
+  // Processor time of all of it, or 0 if the system does not say.
+  std::uint64_t ProcessorNanoseconds() const;
   // No answer is to be had any more: it has ended, or an answer that comes too late would be taken for the next one's.
   bool lost() const { return lost_; }
   // Ends it, whatever it does: it is lost then.
@@ -45,12 +58,22 @@ class OutsideProcess {
  private:
   OutsideProcess(Child child, int log, const std::atomic<bool>* interrupt)
       : child_(std::move(child)), log_(log), interrupt_(interrupt) {}
+  static Result<std::shared_ptr<OutsideProcess>> Start(const OutsideBaseline& baseline, bool confined,
+                                                       const std::atomic<bool>* interrupt, std::string& no_device);
+  // The next line as an object, waited for until `end`.
+  Result<nlohmann::json> NextAnswer(std::chrono::steady_clock::time_point end);
   std::string LastWords(const std::string& end) const;
+  // In a sandbox the program is not in the child's process group.
+  void LookForMembers();
+  void Signal(int signal);
 
   Child child_;
   int log_;
   const std::atomic<bool>* interrupt_;
+  bool unconfined_ = false;
   bool lost_ = false;
+  std::set<std::string> asked_;   // modes
+  std::map<pid_t, int> members_;  // processes below the child, and descriptors that stand for them
 };
 
 class OutsideParticipant : public Participant {
@@ -58,6 +81,8 @@ class OutsideParticipant : public Participant {
   OutsideParticipant(std::string mode, std::shared_ptr<OutsideProcess> process)
       : mode_(std::move(mode)), process_(std::move(process)) {}
   Result<Turn> Sample(std::chrono::microseconds slice, int cold) override;
+  bool unconfined() const override { return process_->unconfined(); }
+  std::uint64_t ProcessorNanoseconds() const override { return process_->ProcessorNanoseconds(); }
 
  private:
   Result<std::vector<double>> Ask(int runs, bool cold);

@@ -31,6 +31,9 @@ class Participant {
   virtual Result<Turn> Sample(std::chrono::microseconds slice, int cold) = 0;
   // Why it is out of the race. Never ask it again then.
   const std::optional<Verdict>& refused() const { return refused_; }
+  // Somebody else's code runs in it, and nothing but limits holds that.
+  virtual bool unconfined() const { return false; }
+  virtual std::uint64_t ProcessorNanoseconds() const = 0;  // that it has used so far; 0 if the system does not say
   double call_us() const { return call_us_; }  // the last known time of one call, 0 before the first turn
 
  protected:
@@ -62,6 +65,7 @@ class WorkerParticipant : public Participant {
   Result<void> Finish(std::chrono::microseconds slice);
   // Holds the worker's clock against ours over calls that last some milliseconds.
   Result<void> CheckClock();
+  std::uint64_t ProcessorNanoseconds() const override { return worker_.ProcessorNanoseconds(); }
   WorkerProcess& worker() { return worker_; }
   bool as_graph() const { return as_graph_; }  // Reply::as_graph of the last shot
 

@@ -80,10 +80,7 @@ Verdict Say(Outcome outcome, std::string reason) {
 }  // namespace
 
 void SeeTheDevice(BubblewrapOptions& bubble) {
-  std::error_code failed;
-  for (const auto& node : std::filesystem::directory_iterator("/dev", failed)) {
-    if (node.path().filename().string().starts_with("nvidia")) bubble.nodes.push_back(node.path().string());
-  }
+  SeeDeviceNodes(bubble);
   bubble.processes = true;
   bubble.read_only.push_back({"/sys", ""});
   for (const auto& folder : FoldersOf("LD_LIBRARY_PATH")) {
@@ -227,12 +224,7 @@ void WorkerProcess::Continue() {
   if (pidfd_ >= 0) syscall(SYS_pidfd_send_signal, pidfd_, SIGCONT, nullptr, 0);
 }
 
-std::uint64_t WorkerProcess::ProcessorNanoseconds() const {
-  clockid_t clock;
-  timespec used;
-  if (pid_ <= 0 || clock_getcpuclockid(pid_, &clock) != 0 || clock_gettime(clock, &used) != 0) return 0;
-  return static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(used.tv_nsec);
-}
+std::uint64_t WorkerProcess::ProcessorNanoseconds() const { return hone::ProcessorNanoseconds(pid_); }
 
 bool WorkerProcess::Busy() const {
   std::error_code failed;

@@ -14,7 +14,8 @@ std::string_view ShrinkBridge();
 
 // ARGUMENTS: FILE.py MODE THREADS FLUSH_BYTES cpu|cuda. A long-lived child that times the file's Model, in one mode of
 // bridge/hone_baseline.py or in several:
-//   on its start    {"ready": true, "torch": "2.13.0", "mode": "eager"}
+//   first, on cuda  {"device": true}, or {"device": false, "error": "one line"}, and it ends
+//   when it is up   {"ready": true, "torch": "2.13.0", "mode": "eager"}
 //   per input line  {"runs": N, "cold": false, "mode": "eager"}  ->  {"ns": [...]}: nanoseconds of each run; a mode's
 //                   first may take minutes
 //   on failure      {"error": "one line"}, and it ends; with "goes_on": true only that mode cannot be had

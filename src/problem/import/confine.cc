@@ -1,5 +1,6 @@
 #include "problem/import/confine.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -22,25 +23,57 @@ bool Below(const fs::path& path, const fs::path& folder) {
   return !rest.empty() && rest != "." && *rest.begin() != "..";
 }
 
+// Where keys and passwords lie, below the user's home.
+constexpr const char* kSecrets[] = {".ssh",
+                                    ".gnupg",
+                                    ".aws",
+                                    ".azure",
+                                    ".config",
+                                    ".kube",
+                                    ".docker",
+                                    ".git-credentials",
+                                    ".netrc",
+                                    ".pgpass",
+                                    ".pypirc",
+                                    ".npmrc",
+                                    ".password-store",
+                                    ".local/share/keyrings",
+                                    ".huggingface",
+                                    ".cache/huggingface/token"};
+
+void HideSecrets(BubblewrapOptions& options) {
+  const char* home = std::getenv("HOME");
+  std::error_code ignored;
+  if (home == nullptr || *home != '/') return;
+  for (const char* name : kSecrets) {
+    const fs::path path = fs::path(home) / name;
+    // What lies below our /tmp is hidden anyway.
+    if (fs::exists(path, ignored) && !Below(path, "/tmp")) options.hidden.push_back(path.string());
+  }
+}
+
 }  // namespace
 
 bool CanConfine() { return BubblewrapBindsRoot(); }
 
-void Confine(Command& command, const std::string& file, const std::string& python, const std::string& writable) {
+void Confine(Command& command, const ConfineOptions& confine) {
   BubblewrapOptions options;
   options.whole_root = true;
   options.processes = true;
+  if (confine.device) SeeDeviceNodes(options);
+  HideSecrets(options);
   // The new /tmp hides what lies in ours: the parts that are needed are put back.
   const auto show = [&](const fs::path& path) {
     if (Below(path, "/tmp")) options.read_only.push_back({path.string(), ""});
   };
   std::error_code ignored;
-  const fs::path path = Absolute(file), current = fs::current_path(ignored);
+  const fs::path path = Absolute(confine.file), current = fs::current_path(ignored);
   show(path);
   show(path.parent_path());  // what it reads or imports
   show(current);
+  const std::string& python = command.argv.front();
   if (python.find('/') != std::string::npos) show(Absolute(python).parent_path().parent_path());
-  options.writable = {{Absolute(writable).string(), ""}};
+  if (!confine.writable.empty()) options.writable = {{Absolute(confine.writable).string(), ""}};
   options.directory = current.string();
   for (const std::string& line : command.environment) {
     if (!line.starts_with("TMPDIR=")) options.environment.push_back(line);

@@ -176,6 +176,15 @@ open("/tmp/mine", "w").close()
   }
 }
 
+TEST_F(ImportTest, AFileThatForksWithoutEndIsEnded) {
+  NEEDS_TORCH();
+  if (!CanConfine()) GTEST_SKIP() << "bubblewrap is absent or may not make a sandbox here";
+  ImportOptions options;
+  options.wall = seconds(300);
+  EXPECT_EQ(ErrorOf("import os\nwhile True:\n    os.fork()\n", options),
+            "model.py: while it was imported it started more than 256 processes and was killed");
+}
+
 TEST_F(ImportTest, PrintsOfTheFileDoNotHarm) {
   NEEDS_TORCH();
   for (const auto& python : Pythons()) {

@@ -115,14 +115,17 @@ Result<Problem> ImportThroughPython(const std::string& path, const json& what, c
   command.environment = InheritedEnvironment();
   command.wall = options.wall;
   command.max_output_bytes = std::size_t{64} << 20;
+  command.most_processes = kMostProcessesOfAFile;
   const bool confined = CanConfine();
-  if (confined) Confine(command, path, python, values.path());
+  if (confined) Confine(command, {.file = path, .writable = values.path()});
   const Exit ended = HONE_TRY(Run(command));
   const Exit exit = confined ? ConfinedExit(ended) : ended;
   if (exit.timed_out) {
     return Fail(ErrorKind::kTimeout, fmt::format("{}: importing it ran past {} s; make it faster or raise the limit",
                                                  path, std::chrono::duration<double>(options.wall).count()));
   }
+  if (exit.too_many > 0)
+    return Fail(ErrorKind::kUsage, fmt::format("{}: while it was imported it {}", path, exit.Describe()));
   const auto answer = json::parse(exit.output, nullptr, false);
   if (answer.is_object() && answer.contains("error") && answer["error"].is_string()) {
     return Fail(ErrorKind::kUsage, answer["error"].get<std::string>());

@@ -54,6 +54,7 @@ def run():
 
 try:
     set_memory_limit()
+    set_process_limit()
     import warnings
 
     warnings.simplefilter("ignore")
