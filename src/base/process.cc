@@ -131,7 +131,7 @@ bool Drain(int fd, std::string& text, std::size_t limit) {
   return true;
 }
 
-// How many threads the whole machine has, 0 if it does not say: what may be asked ten times a second.
+// How many threads the whole machine has, 0 if it does not say: what may be asked often.
 int ThreadsOfMachine() {
   std::ifstream file("/proc/loadavg");  // "0.52 0.58 0.59 3/812 19475"
   std::string word;
@@ -183,8 +183,8 @@ std::uint64_t ProcessorNanoseconds(pid_t pid) {
 
 ProcessLimit::ProcessLimit(pid_t root, int most)
     : watch_([this, root, most](const std::stop_token& stop) {
-        // Short enough that what forks without end has not much more by then, long enough to be no load.
-        constexpr auto kPeriod = std::chrono::milliseconds(100);
+        // A processor forks some ten thousand times a second; one look takes 20 microseconds.
+        constexpr auto kPeriod = std::chrono::milliseconds(20);
         const int before = ThreadsOfMachine();
         RunAtOnce(0);
         std::mutex mutex;
