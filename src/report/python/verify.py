@@ -189,6 +189,13 @@ def verify_model(options):
     median, other = statistics.median(ours), statistics.median(theirs)
     print("ModelNew %s, Model %s: %.2fx as fast (medians of %d and %d calls, %d threads each)" %
           (time_text(median), time_text(other), other / median, len(ours), len(theirs), torch.get_num_threads()))
+    print("timed as a program calls them, through PyTorch and on the same inputs each time; the run that the kernel is from timed it\n"
+          "alone, on inputs that change, and left out turns in which the machine was busy: docs/export.md of hone says more")
+    for name, row in (("ModelNew", ours), ("Model", theirs)):
+        row.sort()
+        if statistics.median(row) > 2 * row[len(row) // 10]:
+            print("disturbed: half of the calls of %s took more than %s, a tenth less than %s: run it again on a quiet machine" %
+                  (name, time_text(statistics.median(row)), time_text(row[len(row) // 10])))
     return 0
 
 
