@@ -41,9 +41,10 @@ def against(best, baseline):
 
 
 def speedup(comparison):
-    if not comparison:
-        return "-"
-    return f"{comparison['speedup']:.2f} ({comparison['speedup_low']:.2f}-{comparison['speedup_high']:.2f})"
+    if not comparison or comparison["speedup"] is None:
+        return "disturbed" if comparison else "-"
+    interval = "" if comparison["speedup_low"] is None else f" ({comparison['speedup_low']:.2f}-{comparison['speedup_high']:.2f})"
+    return f"{comparison['speedup']:.2f}{interval}"
 
 
 def main():

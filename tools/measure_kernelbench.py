@@ -67,7 +67,7 @@ def problems(folder):
 
 def speedups(answer):
     timing = (answer or {}).get("timing") or {}
-    return {one["baseline"]: one["speedup"] for one in timing.get("against", [])}
+    return {one["baseline"]: one["speedup"] for one in timing.get("against", []) if one["speedup"]}
 
 
 def families(best):

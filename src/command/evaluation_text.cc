@@ -11,10 +11,15 @@ void Line(std::string& text, std::string_view label, std::string_view words) {
 }
 
 std::string SamplesText(const Samples& samples) {
-  return fmt::format("{} (95 % interval {} to {}, spread {} to {}, {} samples)", TimeText(samples.median_us),
-                     TimeText(samples.low_us), TimeText(samples.high_us), TimeText(samples.p10_us),
-                     TimeText(samples.p90_us), samples.count);
+  const std::string interval =
+      samples.interval
+          ? fmt::format("95 % interval {} to {}, ", TimeText(samples.interval->low), TimeText(samples.interval->high))
+          : std::string();
+  return fmt::format("{} ({}spread {} to {}, {} samples)", TimeText(samples.median_us), interval,
+                     TimeText(samples.p10_us), TimeText(samples.p90_us), samples.count);
 }
+
+constexpr double kPreparedUs = 1;  // a module that prepares nothing takes less
 
 void AppendEvidence(std::string& text, const Evidence& evidence) {
   if (!evidence.draw.empty()) Line(text, "inputs", evidence.draw);
@@ -46,13 +51,12 @@ void AppendTiming(std::string& text, const Timing& timing) {
     Line(text, "launched", timing.launched == "graph" ? "as one CUDA graph" : "one after the other, on a stream");
   if (timing.prepare_us > 0) Line(text, "prepare", TimeText(timing.prepare_us) + " once");
   Line(text, "threads", std::to_string(timing.threads));
+  if (!timing.disturbed.empty()) Line(text, "disturbed", timing.disturbed);
   for (const Comparison& comparison : timing.against) {
     Line(text, "speed-up",
-         fmt::format("{} over {} at {} (95 % interval {} to {}, {})", SpeedupText(comparison.speedup),
+         fmt::format("{} {} at {}{}", comparison.speedup ? SpeedupText(*comparison.speedup) + " over" : "none over",
                      comparison.baseline, TimeText(comparison.baseline_warm.median_us),
-                     SpeedupText(comparison.speedup_low), SpeedupText(comparison.speedup_high),
-                     comparison.measured_on.empty() ? fmt::format("{} rounds", comparison.rounds)
-                                                    : "measured on " + comparison.measured_on));
+                     ComparisonText(timing, comparison)));
   }
 }
 
@@ -69,6 +73,19 @@ std::string TimeText(double microseconds) {
 std::string SpeedupText(double speedup) {
   if (speedup <= 0) return "-";
   return fmt::format("{:.{}f}x", speedup, speedup < 10 ? 2 : 1);
+}
+
+std::string ComparisonText(const Timing& timing, const Comparison& comparison) {
+  if (!comparison.speedup) return "; disturbed: " + comparison.disturbed;
+  std::string text = " (";
+  if (comparison.interval) {
+    text += fmt::format("95 % interval {} to {}, ", SpeedupText(comparison.interval->low),
+                        SpeedupText(comparison.interval->high));
+  }
+  text += comparison.measured_on.empty() ? fmt::format("{} rounds", comparison.rounds)
+                                         : "measured on " + comparison.measured_on;
+  if (timing.prepare_us > kPreparedUs) text += "; weights prepared once: " + TimeText(timing.prepare_us);
+  return text + ")";
 }
 
 std::string EvaluationForPeople(const Evaluation& evaluation) {

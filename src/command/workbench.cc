@@ -62,17 +62,20 @@ Lowering LoweringFor(const Problem& problem, const Machine& machine) {
   };
 }
 
+constexpr std::int64_t kMostFlushed = std::int64_t{256} << 20;
+
 // PyTorch on the file that the problem was imported from, in the ways that it has.
 struct TorchBaselines {
   std::vector<OutsideBaseline> modes;
   std::vector<std::string> usual;  // that are timed if nobody says which
   std::string kept, about;         // EvaluatorOptions::kept_baselines and kept_about
+  std::string why_not = {};        // there are none, of a problem that came from PyTorch
 };
 
 TorchBaselines FindTorch(const Problem& problem, const Machine& machine, const WorkbenchOptions& options) {
   TorchBaselines baselines;
   std::vector<std::string> modes = {"eager", "compile"};
-  std::int64_t flush_bytes = 2 * machine.l2_bytes * machine.threads;
+  std::int64_t flush_bytes = std::min(2 * std::max(machine.l2_bytes * machine.threads, machine.l3_bytes), kMostFlushed);
   if (options.cuda) {
     modes = {"eager", "eager_tf32", "eager_graph", "compile", "compile_max_autotune"};
     flush_bytes = 2 * machine.l2_bytes + 1;
@@ -80,14 +83,20 @@ TorchBaselines FindTorch(const Problem& problem, const Machine& machine, const W
   const auto source = problem.provenance.find("source");
   if (!options.torch || source == problem.provenance.end() || !source->second.ends_with(".py")) return baselines;
   const auto text = ReadFile(source->second);
-  if (!text) return baselines;
+  if (!text) {
+    baselines.why_not = fmt::format("{}; `hone import` it again where it is now, or --no-torch", text.error().message);
+    return baselines;
+  }
   std::optional<PythonTorch> python;
   if (!options.python.empty()) {
     python = ProbePython(options.python);
   } else if (auto found = FindPython()) {
     python = std::move(*found);
   }
-  if (!python) return baselines;
+  if (!python) {
+    baselines.why_not = "no Python with torch; `hone doctor` says how to get it";
+    return baselines;
+  }
   OutsideBaseline baseline;
   baseline.argv = {python->path,
                    "-I",
@@ -137,7 +146,8 @@ Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const W
   ImportOptions import;
   import.python = options.python;
   Problem problem = HONE_TRY(Import(path, import));
-  if (!path.ends_with(".json") && !CanConfine()) call.Note(kNotConfined);
+  const bool runs_file = !path.ends_with(".json") || (options.torch && problem.provenance.contains("source"));
+  if (runs_file && !CanConfine()) call.Note(kNotConfined);
   Graph graph = HONE_TRY(Graph::Create(problem));
   std::vector<cuda::LockedDevice> devices;
   if (options.cuda) {
@@ -162,6 +172,10 @@ Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const W
   evaluator.dice = options.dice;
   evaluator.form = options.cuda ? Form::kPlan : Form::kModule;
   TorchBaselines torch = FindTorch(problem, machine, options);
+  if (!torch.why_not.empty()) {
+    evaluator.missing = "PyTorch's baselines are missing: " + torch.why_not;
+    call.Note(evaluator.missing);
+  }
   evaluator.outside = torch.modes;
   evaluator.kept_baselines = torch.kept;
   evaluator.kept_about = torch.about;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "evaluate/device_trial.h"
 #include "evaluate/dice.h"
 #include "evaluate/host_trial.h"
+#include "evaluate/machine_load.h"
 #include "evaluate/outside_baseline.h"
 #include "evaluate/timing.h"
 #include "evaluate/trial.h"
@@ -37,6 +39,10 @@ struct JudgeOptions {
   Form form = Form::kModule;  // of what is judged first, probably
 };
 
+// Beyond the budget of a timing, for a quiet moment. Half of it after each time that none came: a machine that is
+// always busy is not waited for again and again.
+inline constexpr double kPatienceUs = 3e6;
+
 struct JudgeRequest {
   Form form = Form::kModule;
   std::string library;  // a compiled module, or a built plan
@@ -48,6 +54,7 @@ struct JudgeRequest {
   bool range_full = false;                     // the very wide draw refuses, too, and no draw goes by the norm
   double best_us = 0;                          // of EvaluateRequest
   std::map<std::string, KnownBaseline> known;  // of `baselines`: these are not timed
+  std::map<std::string, double> earlier_us;    // of the others, as far as they are kept: their medians
   double bound_us = 0;                         // nobody is below it, 0 = unknown
 };
 
@@ -98,6 +105,8 @@ class Judge {
   Result<std::vector<JudgedDraw>> JudgedDraws();
   // Right after a timed call on a draw; false, and the verdict, if it refuses.
   Result<bool> LookAtTimedCall(const DrawnInputs& drawn, std::size_t slot, Verdict& verdict);
+  // What others do to candidates; `ours_s` is of all that works for us.
+  MachineLoad WatchMachine(std::function<double()> ours_s) const;
   Result<Participant*> Baseline(const std::string& name);
   Result<std::shared_ptr<OutsideProcess>> Process(const OutsideBaseline& baseline);
 
@@ -112,13 +121,16 @@ class Judge {
   bool full_range_ = false;  // being right by the norm of the error is not enough
   std::int64_t flush_bytes_ = 0;
   std::chrono::milliseconds call_wall_;
+  bool clock_doubted_ = false;      // the last timing ended since the candidate's clock seemed to lie
   std::deque<WorkerProcess> idle_;  // for plans; who waits longest is the next to work
   std::optional<cuda::Nvml> nvml_;  // of the device, where it is to be had
   int served_ = 0;                  // plans that such workers have served to their end
   bool device_wraps_ = true;        // bubblewrap and the device's driver go together, for all that we know
   std::map<std::string, std::unique_ptr<Participant>> baselines_;
   std::map<std::vector<std::string>, std::shared_ptr<OutsideProcess>> outside_;  // by what they were started with
-  std::map<std::string, std::vector<double>> kept_;  // warm times of the baselines in microseconds, the latest last
+  std::map<std::string, std::vector<double>> kept_;     // warm times of the baselines in microseconds, the latest last
+  std::map<std::string, std::vector<double>> medians_;  // of them, one an evaluation in which they were timed
+  double patience_us_ = kPatienceUs;                    // how long a quiet moment is waited for beyond the budget
 };
 
 }  // namespace hone

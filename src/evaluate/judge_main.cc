@@ -55,6 +55,7 @@ Result<JudgeRequest> ReadRequest(const json& from) {
   request.range_full = from.at("range_full");
   request.bound_us = from.at("bound_us");
   request.best_us = from.at("best_us");
+  request.earlier_us = from.at("earlier_us").get<std::map<std::string, double>>();
   for (const auto& [name, one] : from.at("known").items()) request.known[name] = HONE_TRY(ParseKnownBaseline(one));
   return request;
 }

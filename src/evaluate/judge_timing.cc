@@ -7,10 +7,13 @@
 
 #include "evaluate/compare.h"
 #include "evaluate/judge.h"
+#include "evaluate/machine_load.h"
+#include "evaluate/rounds.h"
 #include "evaluate/samples.h"
 #include "graph/loop_nest.h"
 #include "problem/import/confine.h"
 #include "target/cpu/compiler.h"
+#include "target/machine.h"
 
 namespace hone {
 namespace {
@@ -19,15 +22,19 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-constexpr int kRounds = 12;  // that the budget is divided into
-constexpr int kLeastRounds = 5;
-constexpr std::size_t kLeastSamples = 5;  // warm ones and cold ones, unless a call takes seconds
+constexpr int kRounds = 12;               // that the budget is divided into
+constexpr int kLeastRounds = 6;           // below there is no interval
+constexpr std::size_t kLeastSamples = 6;  // warm ones, unless a call takes seconds
+constexpr int kLeastCold = 5;
 constexpr double kSlowCallUs = 2e6;
 constexpr auto kLastSlice = milliseconds(1);
 // Who is slower than the fastest so far by this factor, with 95 % confidence after so many rounds, is not timed more
 // exactly: no strategy improves on an attempt that is further away (greedy.cc: 1.4).
 constexpr double kClearlySlower = 1.5;
 constexpr int kSlowRounds = 2;
+// So long the machine is watched before it is called quiet or not, for the counters' sake.
+constexpr double kWatchMs = 100;
+constexpr int kBeforeRounds = -1;
 constexpr std::size_t kKeptSamples = 2000;
 constexpr double kBoundSlack = 0.9;  // of the speed of light: it is measured too
 
@@ -36,8 +43,7 @@ struct Series {
   Participant* participant = nullptr;
   bool gone = false;   // failed
   bool known = false;  // there are times of this baseline beside earlier candidates
-  std::vector<double> warm_us{}, cold_us{}, ratios{};
-  double last_round_us = 0;  // median of its last turn, 0 if it had none in this round
+  Turns turns{};
   double spent_us = 0;
 };
 
@@ -45,22 +51,18 @@ double UsSince(Clock::time_point begin) {
   return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
 }
 
-Result<void> TakeTurn(Series& one, microseconds slice, int cold) {
+Result<Turn> TakeTurn(Series& one, microseconds slice, int cold) {
   const auto begin = Clock::now();
-  const Turn turn = HONE_TRY(one.participant->Sample(slice, cold));
+  Turn turn = HONE_TRY(one.participant->Sample(slice, cold));
   one.spent_us += UsSince(begin);
-  if (one.participant->refused()) return {};
-  one.warm_us.insert(one.warm_us.end(), turn.warm_us.begin(), turn.warm_us.end());
-  one.cold_us.insert(one.cold_us.end(), turn.cold_us.begin(), turn.cold_us.end());
-  one.last_round_us = Median(turn.warm_us);
-  return {};
+  return turn;
 }
 
-// Of a round that was slow for no fault of the candidate so many are tried again; if it goes on, that is how the device
-// is.
+// Of turns that were slow for no fault of whoever had them so many are tried again; if it goes on, that is how the
+// device is.
 constexpr int kMostDiscarded = 20;
 
-// Looks at the device after a turn of the candidate; false if it was slowed down and the turn is not to count.
+// Looks at the device after a turn; false if it was slowed down and the turn is not to count.
 bool LookAtClocks(const cuda::Nvml& nvml, Clocks& clocks) {
   const auto state = nvml.State();
   if (!state) return true;
@@ -76,52 +78,102 @@ bool LookAtClocks(const cuda::Nvml& nvml, Clocks& clocks) {
   return false;
 }
 
-// All take turns until the candidate's time is sure enough or the time is up. A baseline that fails leaves, with a
-// note; the candidate's failing ends it. True if it ended since the candidate is clearly slower than `best_us`, 0 =
-// there is none.
-Result<bool> RunRounds(std::vector<Series>& series, double budget_us, double confidence, int cold, double best_us,
-                       const cuda::Nvml* nvml, Clocks& clocks, std::vector<std::string>& notes) {
-  const double share_us = budget_us / static_cast<double>(series.size());
-  const auto slice = microseconds(static_cast<std::int64_t>(std::clamp(share_us / kRounds, 1e3, 40e3)));
-  const auto begin = Clock::now();
-  for (int round = 0;; ++round) {
-    for (std::size_t turn = 0; turn < series.size(); ++turn) {
-      const std::size_t who = round % 2 ? series.size() - 1 - turn : turn;  // nobody is always first
-      Series& one = series[who];
-      one.last_round_us = 0;
+// One timing, in rounds.
+class Rounds {
+ public:
+  struct Settings {
+    double budget_us = 0, patience_us = 0, confidence = 0;
+    int cold = 0;        // calls from cold caches a turn
+    double best_us = 0;  // 0 = there is none
+    const cuda::Nvml* nvml = nullptr;
+  };
+  Rounds(std::vector<Series>& series, const Settings& settings, MachineLoad& load, const std::atomic<bool>* interrupt)
+      : series_(series), settings_(settings), load_(load), interrupt_(interrupt) {}
+
+  // All take turns until the candidate's time is sure enough or the time is up, and for a while longer if the machine
+  // was not quiet. A baseline that fails leaves, with a note; the candidate's failing ends it. True if it ended since
+  // the candidate is clearly slower than `best_us`.
+  Result<bool> Run(Clocks& clocks, std::vector<std::string>& notes) {
+    load_.Look();
+    for (;; ++round_) {
+      HONE_TRY(TakeTurns(clocks, notes));
+      if (series_[0].participant->refused()) return false;
+      if (load_.SinceLookMs() >= kWatchMs) Watch();
+      if (ClearlySlower()) return true;
+      if (!Enough()) continue;
+      Watch();
+      if (Enough()) return false;
+    }
+  }
+
+ private:
+  Result<void> TakeTurns(Clocks& clocks, std::vector<std::string>& notes) {
+    const double share_us = settings_.budget_us / static_cast<double>(series_.size());
+    const auto slice = microseconds(static_cast<std::int64_t>(std::clamp(share_us / kRounds, 1e3, 40e3)));
+    for (std::size_t turn = 0; turn < series_.size(); ++turn) {
+      const std::size_t who = round_ % 2 ? series_.size() - 1 - turn : turn;  // nobody is always first
+      Series& one = series_[who];
       // A slow baseline is run less often: it gets its share of the budget, but at least one call in a run.
       const bool slow = who != 0 && one.spent_us + one.participant->call_us() > share_us;
-      if (slow && (one.known || !one.warm_us.empty())) continue;
-      const std::size_t warm_before = one.warm_us.size(), cold_before = one.cold_us.size();
-      const auto taken = TakeTurn(one, slice, who == 0 ? cold : 0);
-      if (who == 0 && taken && nvml != nullptr && !LookAtClocks(*nvml, clocks)) {
-        one.warm_us.resize(warm_before);
-        one.cold_us.resize(cold_before);
-        one.last_round_us = 0;
-      }
+      if (slow && (one.known || (!one.turns.empty() && one.turns.CalmEnough()))) continue;
+      auto taken = TakeTurn(one, slice, settings_.cold);
       if (!taken && (who == 0 || taken.error().message == "interrupted")) return tl::unexpected<Error>(taken.error());
-      if (who == 0 && one.participant->refused()) return false;
-      if (taken && !one.participant->refused()) continue;
+      if (who == 0 && one.participant->refused()) return {};
+      if (taken && !one.participant->refused()) {
+        const bool quiet = settings_.nvml == nullptr || LookAtClocks(*settings_.nvml, clocks);
+        one.turns.Add(round_, std::move(*taken), quiet);
+        continue;
+      }
       notes.push_back(fmt::format("baseline '{}' {}", one.name,
                                   taken ? one.participant->refused()->reason : taken.error().message));
       one.gone = true;
     }
-    std::erase_if(series, [](const Series& one) { return one.gone; });
-    for (Series& one : series) {
-      if (&one != &series[0] && one.last_round_us > 0 && series[0].last_round_us > 0)
-        one.ratios.push_back(one.last_round_us / series[0].last_round_us);
-    }
-    if (series[0].warm_us.empty()) continue;  // all of it was discarded so far
-    const Samples now = Summarize(series[0].warm_us);
-    const bool sure = round + 1 >= kLeastRounds && now.high_us - now.low_us <= 2 * confidence * now.median_us;
-    // On a busy machine few rounds fit into the budget: a median of fewer samples would say little.
-    const bool several = std::min(series[0].warm_us.size(), series[0].cold_us.size()) >= kLeastSamples;
-    const bool enough = several || now.median_us > kSlowCallUs;
-    if (enough && (sure || UsSince(begin) > budget_us)) return false;
-    const bool slower = best_us > 0 && now.low_us > kClearlySlower * best_us;
-    if (slower && round + 1 >= kSlowRounds && series[0].warm_us.size() >= kLeastSamples) return true;
+    std::erase_if(series_, [](const Series& one) { return one.gone; });
+    return {};
   }
-}
+
+  // Whether the machine was quiet since the last look. If it was not and the budget is spent, waits until it is.
+  void Watch() {
+    if (load_.Look() <= kDisturbingProcessors) {
+      watched_ = round_ + 1;
+      return;
+    }
+    for (Series& one : series_) one.turns.DisturbSince(watched_);
+    watched_ = round_ + 1;
+    const double left_us = settings_.budget_us + settings_.patience_us - UsSince(begin_);
+    if (left_us > 0 && left_us < settings_.patience_us)
+      load_.AwaitQuiet(Clock::now() + microseconds(static_cast<std::int64_t>(left_us)), interrupt_);
+  }
+
+  bool ClearlySlower() const {
+    const Turns& turns = series_[0].turns;
+    if (settings_.best_us <= 0 || turns.calm() < kSlowRounds) return false;
+    const Samples now = turns.Warm();
+    return now.interval && now.interval->low > kClearlySlower * settings_.best_us;
+  }
+
+  bool Enough() const {
+    const double spent_us = UsSince(begin_);
+    // On a busy machine few rounds fit into the budget: a median of fewer samples would say little.
+    const Turns& turns = series_[0].turns;
+    const Samples now = turns.Warm();
+    const bool several = static_cast<std::size_t>(now.count) >= kLeastSamples && turns.Cold().count >= kLeastCold;
+    if (!several && now.median_us <= kSlowCallUs) return false;
+    const bool undisturbed =
+        std::all_of(series_.begin(), series_.end(), [](const Series& one) { return one.turns.CalmEnough(); });
+    if (!undisturbed) return spent_us > settings_.budget_us + settings_.patience_us;
+    const bool sure = turns.calm() >= kLeastRounds && now.interval &&
+                      now.interval->high - now.interval->low <= 2 * settings_.confidence * now.median_us;
+    return sure || spent_us > settings_.budget_us;
+  }
+
+  std::vector<Series>& series_;
+  const Settings settings_;
+  MachineLoad& load_;
+  const std::atomic<bool>* interrupt_;
+  const Clock::time_point begin_ = Clock::now();
+  int round_ = 0, watched_ = 0;  // rounds before that were looked at
+};
 
 // The naive module with the memory that it owns.
 class NaiveParticipant : public WorkerParticipant {
@@ -180,6 +232,12 @@ Result<std::shared_ptr<OutsideProcess>> Judge::Process(const OutsideBaseline& ba
   return process;
 }
 
+MachineLoad Judge::WatchMachine(std::function<double()> ours_s) const {
+  // A device's candidates and baselines keep one processor at work.
+  const int needed = OnDevice(form_) ? 1 : options_.threads;
+  return MachineLoad(std::max(0, static_cast<int>(UsableProcessors().size()) - needed), std::move(ours_s));
+}
+
 Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, double call_us) {
   const double budget_us = static_cast<double>(microseconds(request.timing_budget).count());
   auto judged = HONE_TRY(JudgedDraws());
@@ -221,12 +279,16 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
       ready = tl::unexpected<Error>(participant.error());
     } else {
       one.participant = *participant;
-      if (one.participant->call_us() == 0) ready = TakeTurn(one, microseconds(1), 0);
+      if (one.participant->call_us() == 0) {
+        auto turn = TakeTurn(one, microseconds(1), 0);
+        if (!turn) ready = tl::unexpected<Error>(turn.error());
+        // What is too slow to be called again counts, though it was not in turn with the candidate.
+        if (turn && one.participant->call_us() > budget_us) one.turns.Add(kBeforeRounds, std::move(*turn));
+      }
     }
     if (ready) {
-      if (one.participant->unconfined()) unconfined = true;
+      unconfined |= one.participant->unconfined();
       one.spent_us = 0;
-      if (one.participant->call_us() <= budget_us) one.warm_us.clear();  // was not in turn with the candidate
       series.push_back(std::move(one));
       continue;
     }
@@ -235,10 +297,19 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
   }
   if (unconfined) evaluation.notes.push_back(fmt::format("baselines: {}", kNotConfined));
   Clocks clocks;
-  timing.ended_early =
-      HONE_TRY(RunRounds(series, budget_us * static_cast<double>(std::max<std::size_t>(1, series.size() - 1)),
-                         request.confidence, call_us < 1e3 ? 3 : 1, request.best_us,
-                         request.form != Form::kModule && nvml_ ? &*nvml_ : nullptr, clocks, evaluation.notes));
+  MachineLoad load = WatchMachine([&] {
+    std::uint64_t sum = 0;
+    for (const Series& one : series) sum += one.participant->ProcessorNanoseconds();
+    return static_cast<double>(sum) / 1e9;
+  });
+  const Rounds::Settings settings{
+      .budget_us = budget_us * static_cast<double>(std::max<std::size_t>(1, series.size() - 1)),
+      .patience_us = patience_us_,
+      .confidence = request.confidence,
+      .cold = call_us < 1e3 ? 3 : 1,
+      .best_us = request.best_us,
+      .nvml = OnDevice(request.form) && nvml_ ? &*nvml_ : nullptr};
+  timing.ended_early = HONE_TRY(Rounds(series, settings, load, interrupt_).Run(clocks, evaluation.notes));
   if (clocks.sm_mhz_high > 0) timing.clocks = std::move(clocks);
   if (request.form == Form::kPlan) timing.launched = candidate.as_graph() ? "graph" : "stream";
   if (!candidate.refused()) HONE_TRY(candidate.Finish(kLastSlice));
@@ -250,7 +321,10 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
   // 3. Is it still right, on inputs that it has not seen, at old addresses and new ones?
   const auto at_hand = HONE_TRY(trial_->Draw(kAfterDraw));
   const DrawnInputs& after = *at_hand;
-  if (IsForeign(request.form)) HONE_TRY(candidate.CheckClock());  // a plan's clock is ours
+  if (IsForeign(request.form)) {  // a plan's clock is ours
+    HONE_TRY(candidate.CheckClock());
+    clock_doubted_ = candidate.refused() && candidate.refused()->outcome == Outcome::kSuspicious;
+  }
   if (candidate.refused()) {
     evaluation.verdict = *candidate.refused();
     return {};
@@ -283,8 +357,10 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
     candidate.worker().Kill();
   }
 
-  timing.warm = Summarize(series[0].warm_us);
-  timing.cold = Summarize(series[0].cold_us);
+  const Turns& ours = series[0].turns;
+  timing.warm = ours.Warm();
+  timing.cold = ours.Cold();
+  timing.disturbed = ours.Disturbance();
   if (request.bound_us > 0 && timing.cold.median_us < kBoundSlack * request.bound_us) {
     Verdict verdict;
     verdict.outcome = Outcome::kSuspicious;
@@ -296,35 +372,32 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
     evaluation.verdict = std::move(verdict);
     return {};
   }
+  const bool hidden = OnDevice(request.form) && (timing.launched == "graph" || candidate.batched());
+  const Dispatch dispatch = hidden ? Dispatch::kHidden : Dispatch::kCounted;
   for (std::size_t i = 1; i < series.size(); ++i) {
     const Series& one = series[i];
     // Of a baseline that was too slow for its share, what was measured beside earlier candidates counts.
     std::vector<double>& kept = kept_[one.name];
-    kept.insert(kept.end(), one.warm_us.begin(), one.warm_us.end());
-    if (kept.size() > kKeptSamples) kept.erase(kept.begin(), kept.end() - kKeptSamples);
-    Comparison comparison;
-    comparison.baseline = one.name;
-    comparison.baseline_warm = Summarize(one.warm_us.empty() ? kept : one.warm_us);
-    comparison.rounds = static_cast<int>(one.ratios.size());
-    if (one.ratios.empty()) {
-      comparison.speedup = comparison.baseline_warm.median_us / timing.warm.median_us;
-      comparison.speedup_low = comparison.baseline_warm.low_us / timing.warm.high_us;
-      comparison.speedup_high = comparison.baseline_warm.high_us / timing.warm.low_us;
-    } else {
-      comparison.speedup = Median(one.ratios);
-      const Interval interval = MedianInterval(one.ratios);
-      comparison.speedup_low = interval.low;
-      comparison.speedup_high = interval.high;
+    if (one.turns.empty()) {
+      timing.against.push_back(CompareKnown(one.name, {.warm = Summarize(kept)}, ours, dispatch));
+      continue;
     }
-    timing.against.push_back(std::move(comparison));
+    std::vector<double>& medians = medians_[one.name];
+    const auto earlier = request.earlier_us.find(one.name);
+    const double earlier_us = !medians.empty()                      ? Median(medians)
+                              : earlier != request.earlier_us.end() ? earlier->second
+                                                                    : 0;
+    timing.against.push_back(Compare(one.name, one.turns, ours, dispatch, earlier_us));
+    if (!one.turns.CalmEnough()) continue;
+    const auto samples = one.turns.WarmSamples();
+    kept.insert(kept.end(), samples.begin(), samples.end());
+    if (kept.size() > kKeptSamples) kept.erase(kept.begin(), kept.end() - kKeptSamples);
+    medians.push_back(Median(samples));
   }
-  for (const auto& [name, known] : request.known) {
-    Comparison comparison{.baseline = name, .baseline_warm = known.warm, .measured_on = known.measured_on};
-    comparison.speedup = known.warm.median_us / timing.warm.median_us;
-    comparison.speedup_low = known.warm.low_us / timing.warm.high_us;
-    comparison.speedup_high = known.warm.high_us / timing.warm.low_us;
-    timing.against.push_back(std::move(comparison));
-  }
+  const bool disturbed = std::any_of(timing.against.begin(), timing.against.end(),
+                                     [](const Comparison& one) { return !one.disturbed.empty(); });
+  patience_us_ = disturbed || !timing.disturbed.empty() ? patience_us_ / 2 : kPatienceUs;
+  for (const auto& [name, known] : request.known) timing.against.push_back(CompareKnown(name, known, ours, dispatch));
   // As they were asked for: the first is the one that a speed-up is over where nothing else is said.
   const auto place = [&](const Comparison& one) {
     return std::find(request.baselines.begin(), request.baselines.end(), one.baseline);

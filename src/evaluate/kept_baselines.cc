@@ -38,10 +38,11 @@ const KnownBaseline* KeptBaselines::Find(const std::string& name) const {
   return found == known_.end() ? nullptr : &found->second;
 }
 
-Result<void> KeptBaselines::Keep(const std::string& name, const Samples& warm) {
+Result<void> KeptBaselines::Keep(const std::string& name, KnownBaseline times) {
   const auto mine = known_.find(name);
-  if (mine != known_.end() && mine->second.warm.count > warm.count) return {};
-  known_[name] = {warm, Today()};
+  if (mine != known_.end() && mine->second.warm.count > times.warm.count) return {};
+  times.measured_on = Today();
+  known_[name] = std::move(times);
   if (path_.empty()) return {};
   Read();  // what others have added
   json baselines = json::object();

@@ -18,8 +18,9 @@ class KeptBaselines {
   KeptBaselines(std::string path, std::string about);
 
   const KnownBaseline* Find(const std::string& name) const;  // null if it is not known
-  // Measured today. The one with more samples stays, of two that have as many the later one.
-  Result<void> Keep(const std::string& name, const Samples& warm);
+  // Measured today, which is written into `times`. The one with more samples stays, of two that have as many the later
+  // one.
+  Result<void> Keep(const std::string& name, KnownBaseline times);
 
  private:
   void Read();

@@ -7,8 +7,8 @@
 namespace hone {
 namespace {
 
-Samples Of(double median_us, int count) {
-  return {.median_us = median_us, .low_us = median_us, .high_us = median_us, .count = count};
+KnownBaseline Of(double median_us, int count) {
+  return {.warm = {.median_us = median_us, .interval = Interval{median_us, median_us}, .count = count}};
 }
 
 TEST(KeptBaselinesTest, WhatOneKeepsTheNextOneFinds) {

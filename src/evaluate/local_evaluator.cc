@@ -94,6 +94,7 @@ class LocalEvaluator : public Evaluator {
       const bool cached = evaluation.stages.compile_cached;
       evaluation = HONE_TRY(AskJudge(compiled.form, compiled.file, request));
       evaluation.stages.compile_cached = cached;
+      if (evaluation.timing && !options_.missing.empty()) evaluation.notes.push_back(options_.missing);
       if (request.certify && evaluation.verdict.accepted()) HONE_TRY(CertifyIt(compiled, evaluation));
     }
     evaluation.stages.compile_ms = compile_ms;
@@ -285,12 +286,25 @@ class LocalEvaluator : public Evaluator {
     return known;
   }
 
+  // Of those that are measured what they took when they were kept.
+  json EarlierUs(const EvaluateRequest& request) const {
+    json earlier = json::object();
+    for (const std::string& name : request.in_turn) {
+      if (const KnownBaseline* one = kept_.Find(name)) earlier[name] = one->warm.median_us;
+    }
+    return earlier;
+  }
+
   Result<void> KeepBaselines(const Evaluation& evaluation) {
     if (options_.kept_baselines.empty() || !evaluation.timing) return {};
     for (const Comparison& one : evaluation.timing->against) {
       const auto outside = [&](const OutsideBaseline& baseline) { return baseline.name == one.baseline; };
-      if (one.rounds > 0 && std::any_of(options_.outside.begin(), options_.outside.end(), outside))
-        HONE_TRY(kept_.Keep(one.baseline, one.baseline_warm));
+      if (one.rounds > 0 && one.disturbed.empty() &&
+          std::any_of(options_.outside.begin(), options_.outside.end(), outside)) {
+        HONE_TRY(kept_.Keep(one.baseline, {.warm = one.baseline_hidden.value_or(one.baseline_warm),
+                                           .cold = one.baseline_cold,
+                                           .dispatched = one.baseline_dispatched}));
+      }
     }
     return {};
   }
@@ -307,7 +321,8 @@ class LocalEvaluator : public Evaluator {
                                     {"range_full", request.range_full},
                                     {"bound_us", request.bound_us},
                                     {"best_us", request.best_us},
-                                    {"known", Known(request)}}}}
+                                    {"known", Known(request)},
+                                    {"earlier_us", EarlierUs(request)}}}}
                                  .dump();
     for (int attempt = 0;; ++attempt) {
       if (!judge_ || !judge_->Running()) HONE_TRY(StartJudge());

@@ -36,6 +36,7 @@ struct EvaluatorOptions {
   std::vector<OutsideBaseline> outside;  // baselines beside "naive", by name in EvaluateRequest::baselines
   // Where the times of those are kept, which are then not measured with each candidate; empty: nowhere, and they are.
   std::string kept_baselines, kept_about;  // of KeptBaselines
+  std::string missing;                     // a note of each timed evaluation: which baselines there should be
   Form form = Form::kModule;               // what is evaluated first, probably: the judge gets ready for it
   std::string device;                      // UUID of the CUDA device that is meant; empty = the first
   int jobs = 0;                            // threads that compile what is foreseen; 0 = nothing is

@@ -87,6 +87,14 @@ Evaluator& Shared() {
   return *evaluator;
 }
 
+// On a machine that others keep busy there is no ratio.
+void ExpectRatioOrReason(const Comparison& comparison) {
+  EXPECT_EQ(comparison.speedup.has_value(), comparison.disturbed.empty()) << comparison.disturbed;
+  if (!comparison.speedup) return;
+  EXPECT_GT(*comparison.speedup, 0);
+  EXPECT_EQ(comparison.interval.has_value(), comparison.rounds == 0 || comparison.rounds >= 6);
+}
+
 TEST(LocalEvaluatorTest, AnHonestModuleIsAcceptedAndTimedBesideTheNaiveBaseline) {
   const auto evaluation = Shared().Evaluate(Whole("honest"), Timed());
   ASSERT_TRUE(evaluation) << evaluation.error().message;
@@ -99,13 +107,15 @@ TEST(LocalEvaluatorTest, AnHonestModuleIsAcceptedAndTimedBesideTheNaiveBaseline)
   ASSERT_TRUE(evaluation->timing);
   const Timing& timing = *evaluation->timing;
   EXPECT_GT(timing.warm.median_us, 0.5);
-  EXPECT_LE(timing.warm.low_us, timing.warm.median_us);
+  ASSERT_TRUE(timing.warm.interval);
+  EXPECT_LE(timing.warm.interval->low, timing.warm.median_us);
   EXPECT_GE(timing.warm.count, 5);
   EXPECT_GE(timing.cold.count, 5);
   ASSERT_EQ(timing.against.size(), 1u);
   EXPECT_EQ(timing.against[0].baseline, "naive");
-  EXPECT_GT(timing.against[0].speedup, 0);
-  EXPECT_GE(timing.against[0].rounds, 1);
+  ExpectRatioOrReason(timing.against[0]);
+  ASSERT_TRUE(timing.against[0].baseline_cold);
+  EXPECT_GT(timing.against[0].baseline_cold->median_us, 0);
 }
 
 struct Row {
@@ -349,7 +359,7 @@ TEST(LocalEvaluatorTest, ABaselineMayBeAProgramOfItsOwn) {
   ASSERT_TRUE(evaluation->timing) << evaluation->verdict.reason;
   ASSERT_EQ(evaluation->timing->against.size(), 2u);
   EXPECT_EQ(evaluation->timing->against[1].baseline_warm.median_us, 5000);
-  EXPECT_GT(evaluation->timing->against[1].speedup, 0);
+  ExpectRatioOrReason(evaluation->timing->against[1]);
   EXPECT_TRUE(evaluation->notes.empty()) << evaluation->notes[0];
   request.baselines = {"naive", "broken"};
   const auto without = (*evaluator)->Evaluate(Whole("honest"), request);
@@ -369,16 +379,17 @@ TEST(LocalEvaluatorTest, ABaselineThatNothingHoldsIsSaidEachTime) {
   const auto folder = TempDirectory::Create("unconfined");  // in /tmp, which a sandbox does not see
   ASSERT_TRUE(folder);
   EvaluatorOptions options = Options();
-  options.outside.push_back({.name = "eager",
-                             .mode = {},
-                             .argv = {"/bin/sh", "-c",
-                                      "test -e " + folder->path() +
-                                          " && echo '{\"device\": true}' || echo '{\"device\": false}'; while read line; "
-                                          "do echo '{\"ns\": [5000000]}'; done"},
-                             .environment = {},
-                             .directory = "",
-                             .file = "/bin/sh",
-                             .device = true});
+  options.outside.push_back(
+      {.name = "eager",
+       .mode = {},
+       .argv = {"/bin/sh", "-c",
+                "test -e " + folder->path() +
+                    " && echo '{\"device\": true}' || echo '{\"device\": false}'; while read line; "
+                    "do echo '{\"ns\": [5000000]}'; done"},
+       .environment = {},
+       .directory = "",
+       .file = "/bin/sh",
+       .device = true});
   auto evaluator = StartEvaluator(SmallProblem(), options);
   ASSERT_TRUE(evaluator) << evaluator.error().message;
   EvaluateRequest request = Timed(100);
@@ -443,9 +454,10 @@ TEST(LocalEvaluatorTest, AKeptBaselineIsMeasuredAgainOnlyInTurn) {
     const Comparison& fast = evaluation->timing->against[1];
     EXPECT_EQ(fast.baseline, "fast");
     EXPECT_EQ(fast.baseline_warm.median_us, 3000);
+    if (round == 0 && !fast.disturbed.empty()) GTEST_SKIP() << "nothing is kept here: " << fast.disturbed;
     EXPECT_EQ(fast.measured_on.empty(), round != 1);
-    EXPECT_EQ(fast.rounds == 0, round == 1);
-    EXPECT_GT(fast.speedup, 0);
+    if (round == 1) EXPECT_EQ(fast.rounds, 0);
+    ExpectRatioOrReason(fast);
   }
   EXPECT_EQ(*ReadFile(folder->path() + "/starts"), "started\nstarted\n");
 }

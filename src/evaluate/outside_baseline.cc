@@ -24,6 +24,16 @@ constexpr double kDiscardUpToUs = 20e3;  // above, the first call of a turn is a
 // Until the first answer of a mode it may import and compile; torch.compile's max-autotune takes minutes.
 constexpr auto kAnswerWall = std::chrono::minutes(10);
 
+std::vector<double> Microseconds(const nlohmann::json& answer, const char* key) {
+  std::vector<double> times;
+  const auto nanoseconds = answer.find(key);
+  if (nanoseconds == answer.end() || !nanoseconds->is_array()) return times;
+  for (const auto& one : *nanoseconds) {
+    if (one.is_number()) times.push_back(one.get<double>() / 1000);
+  }
+  return times;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<OutsideProcess>> OutsideProcess::Start(const OutsideBaseline& baseline, bool required,
@@ -112,11 +122,12 @@ std::string OutsideProcess::LastWords(const std::string& end) const {
   return last.empty() ? end : fmt::format("{}: {}", end, last);
 }
 
-Result<std::vector<double>> OutsideProcess::Ask(const std::string& mode, int runs, bool cold) {
+Result<OutsideProcess::Times> OutsideProcess::Ask(const std::string& mode, int runs, bool cold,
+                                                  std::chrono::microseconds most) {
   if (lost_) return Fail(ErrorKind::kTool, "the program that times it is gone");
   lost_ = true;  // until there is an answer
   const auto end = Clock::now() + kAnswerWall;
-  nlohmann::json question{{"runs", runs}, {"cold", cold}};
+  nlohmann::json question{{"runs", runs}, {"cold", cold}, {"ms", static_cast<double>(most.count()) / 1e3}};
   if (!mode.empty()) question["mode"] = mode;
   // If it is gone it may have said why before: reading tells.
   static_cast<void>(child_.WriteLine(question.dump()));
@@ -127,13 +138,8 @@ Result<std::vector<double>> OutsideProcess::Ask(const std::string& mode, int run
       return Fail(ErrorKind::kTool, Printable(error->get<std::string>()));
     }
     if (answer.contains("ready") || answer.contains("device")) continue;
-    std::vector<double> times;
-    if (answer.contains("ns") && answer["ns"].is_array()) {
-      for (const auto& one : answer["ns"]) {
-        if (one.is_number()) times.push_back(one.get<double>() / 1000);
-      }
-    }
-    if (times.empty()) return Fail(ErrorKind::kTool, "answered " + Printable(answer.dump().substr(0, 200)));
+    Times times{.us = Microseconds(answer, "ns"), .dispatched_us = Microseconds(answer, "dispatched_ns")};
+    if (times.us.empty()) return Fail(ErrorKind::kTool, "answered " + Printable(answer.dump().substr(0, 200)));
     lost_ = false;
     if (asked_.insert(mode).second) LookForMembers();  // a mode that got ready may have started some
     return times;
@@ -152,8 +158,8 @@ Result<nlohmann::json> OutsideProcess::NextAnswer(Clock::time_point end) {
   }
 }
 
-Result<std::vector<double>> OutsideParticipant::Ask(int runs, bool cold) {
-  auto times = process_->Ask(mode_, runs, cold);
+Result<OutsideProcess::Times> OutsideParticipant::Ask(int runs, bool cold, std::chrono::microseconds most) {
+  auto times = process_->Ask(mode_, runs, cold, most);
   if (!times) refused_ = Verdict{};
   return times;
 }
@@ -162,14 +168,19 @@ Result<Turn> OutsideParticipant::Sample(std::chrono::microseconds slice, int col
   Turn turn;
   process_->Continue();
   if (call_us_ == 0) {
-    call_us_ = HONE_TRY(Ask(1, false)).back();
-    if (call_us_ < 1e6) call_us_ = HONE_TRY(Ask(3, false)).back();
+    call_us_ = HONE_TRY(Ask(1, false)).us.back();
+    if (call_us_ < 1e6) call_us_ = HONE_TRY(Ask(3, false)).us.back();
   }
+  const bool discard = call_us_ < kDiscardUpToUs;
   const auto runs =
       static_cast<int>(std::clamp(static_cast<double>(slice.count()) / std::max(call_us_, 1.0), 1.0, 500.0));
-  turn.warm_us = HONE_TRY(Ask(call_us_ < kDiscardUpToUs ? runs + 1 : runs, false));
-  if (turn.warm_us.size() > 1 && call_us_ < kDiscardUpToUs) turn.warm_us.erase(turn.warm_us.begin());
-  if (cold > 0) turn.cold_us = HONE_TRY(Ask(cold, true));
+  auto times = HONE_TRY(Ask(discard ? runs + 1 : runs, false, slice));
+  for (auto* each : {&times.us, &times.dispatched_us}) {
+    if (discard && each->size() > 1) each->erase(each->begin());
+  }
+  turn.warm_us = std::move(times.us);
+  turn.dispatched_us = std::move(times.dispatched_us);
+  if (cold > 0) turn.cold_us = HONE_TRY(Ask(cold, true)).us;
   process_->Stop();
   call_us_ = Median(turn.warm_us);
   return turn;

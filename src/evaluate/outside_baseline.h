@@ -1,6 +1,7 @@
 // Baselines that a program of its own runs and times, such as PyTorch's: it reads lines
-// {"runs": N, "cold": false, "mode": "eager"} and answers each with {"ns": [N times]}, or with {"error": "..."}. One
-// program may have several: its start takes seconds.
+// {"runs": N, "ms": M, "cold": false, "mode": "eager"} and answers each with {"ns": [N times]}, fewer after M
+// milliseconds, or with {"error": "..."}. "dispatched_ns" beside "ns": the same with what asking for kernels takes, of
+// which "ns" is free. One program may have several: its start takes seconds.
 #pragma once
 
 #include <atomic>
@@ -42,8 +43,12 @@ class OutsideProcess {
   OutsideProcess& operator=(const OutsideProcess&) = delete;
   ~OutsideProcess();
 
-  // Microseconds of each run.
-  Result<std::vector<double>> Ask(const std::string& mode, int runs, bool cold);
+  // Microseconds of each run. `most`: after that no other one is begun.
+  struct Times {
+    std::vector<double> us, dispatched_us;
+  };
+  Result<Times> Ask(const std::string& mode, int runs, bool cold,
+                    std::chrono::microseconds most = std::chrono::hours(1));
   // Somebody else's code is in it, and nothing but limits holds that.
   bool unconfined() const { return unconfined_; }
   // Processor time of all of it, or 0 if the system does not say.
@@ -85,7 +90,7 @@ class OutsideParticipant : public Participant {
   std::uint64_t ProcessorNanoseconds() const override { return process_->ProcessorNanoseconds(); }
 
  private:
-  Result<std::vector<double>> Ask(int runs, bool cold);
+  Result<OutsideProcess::Times> Ask(int runs, bool cold, std::chrono::microseconds most = std::chrono::hours(1));
   std::string mode_;
   std::shared_ptr<OutsideProcess> process_;
 };

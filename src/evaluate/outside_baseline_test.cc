@@ -90,12 +90,12 @@ def get_inputs():
   EXPECT_FALSE((*process)->unconfined());
   const auto times = (*process)->Ask("eager", 3, false);
   ASSERT_TRUE(times) << times.error().message;
-  EXPECT_EQ(times->size(), 3u);
+  EXPECT_EQ(times->us.size(), 3u);
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/written"));
 }
 
 TEST_F(OutsideBaselineTest, AFileThatForksWithoutEndIsEnded) {
-  const auto process = Started(Script("fork() { fork & fork & }; fork; sleep 60"));
+  const auto process = Started(Script("for i in $(seq 3000); do sleep 60 & done; wait"));
   ASSERT_TRUE(process) << process.error().message;
   const auto begin = std::chrono::steady_clock::now();
   const auto times = (*process)->Ask("", 1, false);
@@ -143,6 +143,91 @@ TEST_F(OutsideBaselineTest, WhereTheSandboxHasNoDeviceItRunsUnconfinedAndSaysSo)
   const auto held = Started(Script("echo '{\"device\": true}'; " + std::string(kAnswers), true));
   ASSERT_TRUE(held);
   EXPECT_FALSE((*held)->unconfined());
+}
+
+// A PyTorch of a few lines, on a device that does what it is asked for one after the other: each kernel takes 10 us,
+// and asking for one 40 us. `waits`: the model waits for the device in its midst.
+std::string FakeTorch(bool waits) {
+  return std::string(R"(
+import contextlib, sys, time, types
+class Device:
+    host = busy = 0.0    # microseconds; the device is done at `busy`
+device = Device()
+def launch(us, ask=40):
+    device.host += ask
+    device.busy = max(device.busy, device.host) + us
+class Event:
+    def __init__(self, **ignored): pass
+    def record(self): self.at = max(device.busy, device.host)
+    def query(self): return self.at <= device.host
+    def synchronize(self): device.host = max(device.host, self.at)
+    def elapsed_time(self, other): return (other.at - self.at) / 1e3
+def synchronize(): device.host = max(device.host, device.busy)
+class Tensor:
+    def add_(self, one): launch(5)
+    def cuda(self): return self
+class Module:
+    def cuda(self): return self
+    def __call__(self, *inputs): return self.forward(*inputs)
+torch = types.ModuleType("torch")
+torch.__version__ = "2.13.0"
+torch.Tensor, torch.uint8 = Tensor, None
+torch.zeros = lambda *shape, **ignored: Tensor()
+torch.manual_seed = torch.set_num_threads = lambda n: None
+torch.no_grad = contextlib.nullcontext
+torch.backends = types.SimpleNamespace(cuda=types.SimpleNamespace(matmul=types.SimpleNamespace()))
+torch.cuda = types.SimpleNamespace(init=lambda: None, Event=Event, synchronize=synchronize,
+                                   _sleep=lambda cycles: launch(cycles / 1700, 1))
+torch.nn = types.SimpleNamespace(Module=Module)
+torch.launch, torch.waits = launch, )") +
+         (waits ? "True" : "False") + "\nsys.modules['torch'] = torch\n";
+}
+
+Result<OutsideProcess::Times> OnFakeDevice(bool waits, bool cold) {
+  const auto folder = TempDirectory::Create("fake");
+  EXPECT_TRUE(folder);
+  const std::string file = folder->path() + "/model.py";
+  EXPECT_TRUE(WriteFileAtomically(file, R"(
+import torch
+class Model(torch.nn.Module):
+    def forward(self):
+        for i in range(3):
+            torch.launch(10)
+            if torch.waits: torch.cuda.synchronize()
+def get_inputs(): return []
+)"));
+  const auto process =
+      Started({.name = "eager",
+               .mode = "eager",
+               .argv = {"/usr/bin/python3", "-I", "-c", FakeTorch(waits) + std::string(BaselineBridge()), file, "eager",
+                        "1", "64", "cuda"},
+               .environment = InheritedEnvironment(),
+               .directory = {},
+               .file = file,
+               .device = true});
+  if (!process) return tl::unexpected<Error>(process.error());
+  return (*process)->Ask("eager", 4, cold);
+}
+
+TEST(DeviceBaselineTest, WarmCallsAreTimedWithTheirDispatchHiddenAndAsTheyAre) {
+  const auto times = OnFakeDevice(false, false);
+  ASSERT_TRUE(times) << times.error().message;
+  EXPECT_EQ(times->us, (std::vector<double>(4, 30)));              // three kernels, one after the other
+  EXPECT_EQ(times->dispatched_us, (std::vector<double>(4, 130)));  // asked for at 40, 80, 120, and the last takes 10
+}
+
+TEST(DeviceBaselineTest, ColdCallsAreHiddenToo) {
+  const auto times = OnFakeDevice(false, true);
+  ASSERT_TRUE(times) << times.error().message;
+  EXPECT_EQ(times->us, (std::vector<double>(4, 30)));
+  EXPECT_TRUE(times->dispatched_us.empty());
+}
+
+TEST(DeviceBaselineTest, WhatWaitsForTheDeviceItselfIsTimedAsItIs) {
+  const auto times = OnFakeDevice(true, false);
+  ASSERT_TRUE(times) << times.error().message;
+  EXPECT_EQ(times->us, (std::vector<double>(4, 150)));
+  EXPECT_EQ(times->dispatched_us, times->us);
 }
 
 }  // namespace

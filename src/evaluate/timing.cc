@@ -117,6 +117,8 @@ Result<bool> WorkerParticipant::GiveDraw(const Request& request, Turn& turn) {
   return !draw.then || HONE_TRY(TakeSample(request, Inputs::kStay, turn, {draw.then.get(), call}));
 }
 
+bool WorkerParticipant::batched() const { return call_us_ < kRehearseUpToUs && slots_->count() > 2; }
+
 Result<Turn> WorkerParticipant::Sample(microseconds slice, int cold) {
   Turn turn;
   worker_.Continue();
@@ -138,7 +140,7 @@ Result<Turn> WorkerParticipant::Sample(microseconds slice, int cold) {
   }
   // Where there are but two slots they do not fit the cache together, and a rehearsal would empty it.
   const auto slots = static_cast<std::uint32_t>(slots_->count());
-  if (call_us_ < kRehearseUpToUs && slots > 2) {
+  if (batched()) {
     request.brief = 1;
     request.count =
         std::clamp(static_cast<std::uint32_t>(std::ceil(kSampleUs / std::max(call_us_, 0.1))), 1u, slots - 1);

@@ -20,6 +20,8 @@ namespace hone {
 // What one turn brought: times of single calls in microseconds.
 struct Turn {
   std::vector<double> warm_us, cold_us;
+  // Of a baseline on a device, whose warm ones have it hidden: with what asking for the kernels takes.
+  std::vector<double> dispatched_us;
 };
 
 // Who is timed. Not thread-safe.
@@ -34,7 +36,7 @@ class Participant {
   // Somebody else's code runs in it, and nothing but limits holds that.
   virtual bool unconfined() const { return false; }
   virtual std::uint64_t ProcessorNanoseconds() const = 0;  // that it has used so far; 0 if the system does not say
-  double call_us() const { return call_us_; }  // the last known time of one call, 0 before the first turn
+  double call_us() const { return call_us_; }              // the last known time of one call, 0 before the first turn
 
  protected:
   std::optional<Verdict> refused_;
@@ -67,6 +69,7 @@ class WorkerParticipant : public Participant {
   Result<void> CheckClock();
   std::uint64_t ProcessorNanoseconds() const override { return worker_.ProcessorNanoseconds(); }
   WorkerProcess& worker() { return worker_; }
+  bool batched() const;                        // a call is so short that the device is at work before it is asked for
   bool as_graph() const { return as_graph_; }  // Reply::as_graph of the last shot
 
  private:

@@ -34,14 +34,17 @@ double ReadNumber(const json& value) {
 
 // The fields of each struct, once for both directions: Fields(from, Writer(json)) writes them, Fields(to, Reader(json))
 // reads those that are there. `Of` is the struct, const when it is written.
+// What is not known is written as null, not left out.
+struct Null {};
+constexpr Null kNull;
+
 template <class Of, class As>
 concept Is = std::same_as<std::remove_const_t<Of>, As>;
 
 template <Is<Samples> Of>
 void Fields(Of& samples, auto field) {
   field("median_us", samples.median_us);
-  field("low_us", samples.low_us);
-  field("high_us", samples.high_us);
+  field("low_us", "high_us", samples.interval);
   field("p10_us", samples.p10_us);
   field("p90_us", samples.p90_us);
   field("count", samples.count);
@@ -51,16 +54,21 @@ template <Is<Comparison> Of>
 void Fields(Of& comparison, auto field) {
   field("baseline", comparison.baseline);
   field("baseline_warm", comparison.baseline_warm);
-  field("speedup", comparison.speedup);
-  field("speedup_low", comparison.speedup_low);
-  field("speedup_high", comparison.speedup_high);
+  field("baseline_cold", comparison.baseline_cold);
+  field("baseline_hidden", comparison.baseline_hidden);
+  field("baseline_dispatched", comparison.baseline_dispatched);
+  field("speedup", comparison.speedup, kNull);
+  field("speedup_low", "speedup_high", comparison.interval);
   field("rounds", comparison.rounds);
+  field("disturbed", comparison.disturbed);
   field("measured_on", comparison.measured_on);
 }
 
 template <Is<KnownBaseline> Of>
 void Fields(Of& known, auto field) {
   field("warm", known.warm);
+  field("cold", known.cold);
+  field("dispatched", known.dispatched);
   field("measured_on", known.measured_on);
 }
 
@@ -81,6 +89,7 @@ void Fields(Of& timing, auto field) {
   field("ended_early", timing.ended_early);
   field("launched", timing.launched);
   field("clocks", timing.clocks);
+  field("disturbed", timing.disturbed);
   field("against", timing.against);
 }
 
@@ -140,6 +149,13 @@ class Writer {
     to_[key] = json::array();
     for (const Comparison& one : value) Fields(one, Writer(to_[key].emplace_back()));
   }
+  void operator()(const char* low, const char* high, const std::optional<Interval>& value) {
+    to_[low] = value ? Number(value->low) : json();
+    to_[high] = value ? Number(value->high) : json();
+  }
+  void operator()(const char* key, const std::optional<double>& value, Null) {
+    to_[key] = value ? Number(*value) : json();
+  }
   template <class T>
   void operator()(const char* key, const std::optional<T>& value) {
     if (value) (*this)(key, *value);
@@ -170,9 +186,14 @@ class Reader {
     if (!from_.contains(key)) return;
     for (const json& one : from_[key]) Fields(value.emplace_back(), Reader(one));
   }
+  void operator()(const char* low, const char* high, std::optional<Interval>& value) {
+    if (!Has(low) || !Has(high)) return;
+    value = Interval{ReadNumber(from_[low]), ReadNumber(from_[high])};
+  }
+  void operator()(const char* key, std::optional<double>& value, Null) { (*this)(key, value); }
   template <class T>
   void operator()(const char* key, std::optional<T>& value) {
-    if (from_.contains(key)) (*this)(key, value.emplace());
+    if (Has(key)) (*this)(key, value.emplace());
   }
   template <class T>
   void operator()(const char* key, T& value) {
@@ -185,6 +206,7 @@ class Reader {
   }
 
  private:
+  bool Has(const char* key) const { return from_.contains(key) && !from_[key].is_null(); }
   const json& from_;
 };
 
@@ -199,10 +221,19 @@ std::optional<Outcome> ParseOutcome(std::string_view name) {
   return std::nullopt;
 }
 
+bool Comparison::Faster() const {
+  constexpr double kBeyondChance = 1.5;  // two medians of undisturbed rounds, each 1.2 off, the two ways
+  return interval ? interval->low > 1 : speedup && *speedup >= kBeyondChance;
+}
+
 const Comparison* Timing::OverBest() const {
-  const auto best = std::min_element(against.begin(), against.end(),
-                                     [](const Comparison& a, const Comparison& b) { return a.speedup < b.speedup; });
-  return best == against.end() ? nullptr : &*best;
+  const Comparison* best = nullptr;
+  for (const Comparison& one : against) {
+    // Of those that were disturbed one may be the fastest.
+    if (!one.speedup) return nullptr;
+    if (!best || *one.speedup < *best->speedup) best = &one;
+  }
+  return best;
 }
 
 json ToJson(const KnownBaseline& known) {

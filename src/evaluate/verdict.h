@@ -60,27 +60,41 @@ struct Verdict {
   bool accepted() const { return outcome == Outcome::kAccepted; }
 };
 
+struct Interval {
+  double low = 0, high = 0;
+};
+
 // One quantity measured many times. Times are in microseconds.
 struct Samples {
   double median_us = 0;
-  double low_us = 0, high_us = 0;  // 95 % confidence interval of the median
-  double p10_us = 0, p90_us = 0;   // spread of the samples
+  std::optional<Interval> interval;  // 95 % confidence interval of the median; below six samples there is none
+  double p10_us = 0, p90_us = 0;     // spread of the samples
   int count = 0;
 };
 
 // A candidate beside one baseline, measured in turn in the same minute.
 struct Comparison {
-  std::string baseline;  // "naive", "eager", "compile", or a candidate's identity
-  Samples baseline_warm;
-  double speedup = 0;                        // median over rounds of baseline time / candidate time, warm; 1 = equal
-  double speedup_low = 0, speedup_high = 0;  // 95 % confidence interval
-  int rounds = 0;                            // in which both took turns; 0 = not in the same minute
-  std::string measured_on;  // the day on which the baseline was timed, when that was in an earlier evaluation
+  std::string baseline;   // "naive", "eager", "compile", or a candidate's identity
+  Samples baseline_warm;  // what `speedup` is over
+  std::optional<Samples> baseline_cold;
+  // On a device: with its stream held until all launches are asked for, and as it is. The first is what a candidate is
+  // held against whose launches are asked for so, too.
+  std::optional<Samples> baseline_hidden, baseline_dispatched;
+  std::optional<double> speedup;     // median over rounds of baseline time / candidate time, warm; 1 = equal
+  std::optional<Interval> interval;  // of `speedup`, 95 % confidence; below six rounds there is none
+  int rounds = 0;                    // in which both took turns and nothing disturbed them; 0 = not in the same minute
+  std::string disturbed;             // why there is no `speedup`
+  std::string measured_on;           // the day on which the baseline was timed, when that was in an earlier evaluation
+
+  // Whether the candidate is faster beyond doubt: the whole interval is above 1. Where there is none, more than chance
+  // makes of nothing.
+  bool Faster() const;
 };
 
 // What is known of a baseline from earlier.
 struct KnownBaseline {
-  Samples warm;
+  Samples warm;  // on a device with its dispatch hidden
+  std::optional<Samples> cold = {}, dispatched = {};
   std::string measured_on;  // "2026-11-21"
 };
 nlohmann::json ToJson(const KnownBaseline& known);
@@ -90,7 +104,7 @@ Result<KnownBaseline> ParseKnownBaseline(const nlohmann::json& json);
 struct Clocks {
   int sm_mhz_low = 0, sm_mhz_high = 0;
   std::vector<std::string> limits;  // what held them down: "power cap", "heat"
-  int discarded_rounds = 0;         // of the candidate, in which heat or the power supply slowed the device
+  int discarded_rounds = 0;         // turns of anybody, in which heat or the power supply slowed the device
 };
 
 struct Timing {
@@ -98,11 +112,14 @@ struct Timing {
   Samples cold;           // tensors flushed from all caches before each call
   double prepare_us = 0;  // hone_prepare, once
   int threads = 1;
-  bool ended_early = false;            // clearly slower than the fastest so far, so timed less exactly
-  std::string launched;                // a plan's steps: "graph", "stream", whichever is faster; empty for others
-  std::optional<Clocks> clocks;        // of a device that says
-  std::vector<Comparison> against;     // the headline's baseline first
-  const Comparison* OverBest() const;  // beside the fastest of the baselines; null without any
+  bool ended_early = false;         // clearly slower than the fastest so far, so timed less exactly
+  std::string launched;             // a plan's steps: "graph", "stream", whichever is faster; empty for others
+  std::optional<Clocks> clocks;     // of a device that says
+  std::string disturbed;            // why `warm` says little, if it does; then there are no speed-ups
+  std::vector<Comparison> against;  // the headline's baseline first
+  // What to go by: the median, or what a tenth of the calls took where others disturbed the rest.
+  double LikelyUs() const { return disturbed.empty() ? warm.median_us : warm.p10_us; }
+  const Comparison* OverBest() const;  // with the least speed-up; null where there is none
 };
 
 // What one evaluation costs besides the candidate's own running, in milliseconds.

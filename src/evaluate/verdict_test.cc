@@ -22,7 +22,7 @@ TEST(VerdictTest, AnEvaluationReadsBackAsItWasWritten) {
   evaluation.verdict.error_over_budget = 0.25;
   evaluation.verdict.official_allclose = true;
   evaluation.verdict.range = "componentwise";
-  evaluation.timing = Timing{.warm = {.median_us = 12.5, .low_us = 12, .high_us = 13, .count = 40},
+  evaluation.timing = Timing{.warm = {.median_us = 12.5, .interval = Interval{12, 13}, .count = 40},
                              .cold = {.median_us = 80},
                              .prepare_us = 3,
                              .threads = 2,
@@ -38,6 +38,7 @@ TEST(VerdictTest, AnEvaluationReadsBackAsItWasWritten) {
   ASSERT_TRUE(read);
   EXPECT_EQ(ToJson(*read), written);
   EXPECT_EQ(read->timing->against.at(0).speedup, 4);
+  EXPECT_EQ(read->timing->warm.interval->high, 13);
   EXPECT_EQ(read->timing->launched, "graph");
   ASSERT_TRUE(read->timing->clocks);
   EXPECT_EQ(read->timing->clocks->sm_mhz_low, 1700);
@@ -64,6 +65,34 @@ TEST(VerdictTest, AnUnknownOutcomeIsCorruptData) {
   EXPECT_EQ(read.error().kind, ErrorKind::kCorrupt);
 }
 
+TEST(VerdictTest, WhatIsNotKnownIsNull) {
+  Evaluation evaluation;
+  evaluation.verdict.outcome = Outcome::kAccepted;
+  evaluation.timing =
+      Timing{.warm = {.median_us = 3, .count = 5},
+             .against = {{.baseline = "eager", .rounds = 2, .disturbed = "its rounds took 1 us to 9 us"}}};
+  const nlohmann::json written = ToJson(evaluation);
+  EXPECT_TRUE(written["timing"]["warm"]["low_us"].is_null());
+  EXPECT_TRUE(written["timing"]["warm"]["high_us"].is_null());
+  const nlohmann::json& against = written["timing"]["against"][0];
+  EXPECT_TRUE(against["speedup"].is_null());
+  EXPECT_TRUE(against["speedup_low"].is_null());
+  EXPECT_FALSE(against.contains("baseline_hidden"));
+  const auto read = ParseEvaluation(written);
+  ASSERT_TRUE(read);
+  EXPECT_FALSE(read->timing->warm.interval);
+  EXPECT_FALSE(read->timing->against[0].speedup);
+  EXPECT_EQ(read->timing->against[0].disturbed, "its rounds took 1 us to 9 us");
+}
+
+TEST(VerdictTest, FasterIsAWholeIntervalAboveOneOrMoreThanChance) {
+  EXPECT_TRUE((Comparison{.speedup = 1.02, .interval = Interval{1.01, 1.03}}).Faster());
+  EXPECT_FALSE((Comparison{.speedup = 9, .interval = Interval{0.9, 20}}).Faster());
+  EXPECT_FALSE((Comparison{.speedup = 1.4}).Faster());
+  EXPECT_TRUE((Comparison{.speedup = 1.6}).Faster());
+  EXPECT_FALSE((Comparison{.disturbed = "the machine was not quiet in 5 of 6 rounds"}).Faster());
+}
+
 TEST(VerdictTest, TheFastestBaselineIsTheOneThatIsBeatenLeast) {
   Timing timing;
   EXPECT_EQ(timing.OverBest(), nullptr);
@@ -71,6 +100,8 @@ TEST(VerdictTest, TheFastestBaselineIsTheOneThatIsBeatenLeast) {
                     {.baseline = "compile", .speedup = 1.2},
                     {.baseline = "eager_graph", .speedup = 2}};
   EXPECT_EQ(timing.OverBest()->baseline, "compile");
+  timing.against[1].speedup.reset();  // it may be the fastest, and nobody knows
+  EXPECT_EQ(timing.OverBest(), nullptr);
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ struct Attempt {
 
   bool accepted() const { return evaluation.verdict.accepted(); }
   // The warm median in microseconds; 0 when it was refused or not timed.
-  double time_us() const { return accepted() && evaluation.timing ? evaluation.timing->warm.median_us : 0; }
+  double time_us() const { return accepted() && evaluation.timing ? evaluation.timing->LikelyUs() : 0; }
 };
 
 // Not thread-safe: one run, one proposer, one caller. Calls may block (an agent thinks for minutes).

@@ -53,6 +53,8 @@ std::string Time(double us) {
   return fmt::format("{:.3g} us", us);
 }
 
+Json Nullable(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+
 std::string Flags(const std::vector<std::string>& flags) { return fmt::format("{}", fmt::join(flags, " ")); }
 
 }  // namespace
@@ -98,11 +100,12 @@ std::string ExportFacts(const ExportMaterial& material) {
   Json against = Json::array();
   if (timing) {
     for (const Comparison& comparison : timing->against) {
+      const auto& interval = comparison.interval;
       against.push_back({{"baseline", comparison.baseline},
                          {"baseline_us", comparison.baseline_warm.median_us},
-                         {"speedup", comparison.speedup},
-                         {"low", comparison.speedup_low},
-                         {"high", comparison.speedup_high}});
+                         {"speedup", Nullable(comparison.speedup)},
+                         {"low", interval ? Json(interval->low) : Json()},
+                         {"high", interval ? Json(interval->high) : Json()}});
     }
   }
   Json facts = {
@@ -150,16 +153,19 @@ std::string SpeedSection(const ExportMaterial& material) {
     text += ".\n";
     if (!timing->against.empty()) text += "\n| compared with | takes | speed-up | 95 % interval |\n|---|---|---|---|\n";
     for (const Comparison& comparison : timing->against) {
-      text += fmt::format("| {} | {} | {:.2f} | {:.2f} to {:.2f} |\n",
-                          comparison.baseline == "eager"                  ? "PyTorch eager"
-                          : comparison.baseline == "compile"              ? "torch.compile"
-                          : comparison.baseline == "eager_tf32"           ? "PyTorch eager, TF32"
-                          : comparison.baseline == "eager_graph"          ? "PyTorch eager in a CUDA graph"
-                          : comparison.baseline == "compile_max_autotune" ? "torch.compile, max-autotune"
-                          : comparison.baseline == "naive"                ? "the naive loop nest, g++ -O3"
-                                                                          : comparison.baseline,
-                          Time(comparison.baseline_warm.median_us), comparison.speedup, comparison.speedup_low,
-                          comparison.speedup_high);
+      const auto& interval = comparison.interval;
+      text += fmt::format(
+          "| {} | {} | {} | {} |\n",
+          comparison.baseline == "eager"                  ? "PyTorch eager"
+          : comparison.baseline == "compile"              ? "torch.compile"
+          : comparison.baseline == "eager_tf32"           ? "PyTorch eager, TF32"
+          : comparison.baseline == "eager_graph"          ? "PyTorch eager in a CUDA graph"
+          : comparison.baseline == "compile_max_autotune" ? "torch.compile, max-autotune"
+          : comparison.baseline == "naive"                ? "the naive loop nest, g++ -O3"
+                                                          : comparison.baseline,
+          Time(comparison.baseline_warm.median_us),
+          comparison.speedup ? fmt::format("{:.2f}", *comparison.speedup) : "none; disturbed: " + comparison.disturbed,
+          interval ? fmt::format("{:.2f} to {:.2f}", interval->low, interval->high) : "none");
     }
   } else {
     text += "It was judged, but not timed.\n";

@@ -25,6 +25,9 @@ double SteadySeconds() {
 // So many of what waits are foreseen: more than a machine compiles while one is timed.
 constexpr std::size_t kForeseen = 64;
 
+// A speed-up over the first of its baselines, if it has any.
+bool HasHeadline(const Timing& timing) { return timing.against.empty() || timing.against.front().speedup.has_value(); }
+
 // Passes an interrupt on to the evaluations in flight. Again and again, since one may come just before an evaluation
 // begins.
 class InterruptRelay {
@@ -284,7 +287,7 @@ class Search {
       Confirmed confirmed{ranked[i], HONE_TRY(std::move(evaluation))};
       const Verdict& verdict = confirmed.evaluation.verdict;
       const double time_us =
-          verdict.accepted() && confirmed.evaluation.timing ? confirmed.evaluation.timing->warm.median_us : 0;
+          verdict.accepted() && confirmed.evaluation.timing ? confirmed.evaluation.timing->LikelyUs() : 0;
       if (time_us > 0 && (best_us == 0 || time_us < best_us)) {
         best_us = time_us;
         outcome_.run.best_attempt = ranked[i];
@@ -305,6 +308,13 @@ class Search {
       // Of a run that was continued, the latest word on an attempt.
       std::erase_if(outcome_.confirmed, [&](const Confirmed& earlier) { return earlier.attempt == record.attempt; });
       outcome_.confirmed.push_back({record.attempt, HONE_TRY(ReadConfirmation(store_, record))});
+    }
+    // One that was disturbed is made again: the machine may be quiet now.
+    for (const Confirmed& earlier : outcome_.confirmed) {
+      if (earlier.attempt != recorded_best_ || !earlier.evaluation.timing) continue;
+      if (earlier.evaluation.timing->disturbed.empty() && HasHeadline(*earlier.evaluation.timing)) continue;
+      outcome_.confirmed.clear();
+      return false;
     }
     outcome_.run.best_attempt = recorded_best_;
     outcome_.winner_confirmed = recorded_best_ != 0;

@@ -83,7 +83,9 @@ Result<Evaluation> ReadEvaluation(const std::string& json, const std::string& lo
 }
 
 double PrimarySpeedup(const Evaluation& evaluation) {
-  return evaluation.timing && !evaluation.timing->against.empty() ? evaluation.timing->against.front().speedup : 0;
+  return evaluation.timing && !evaluation.timing->against.empty()
+             ? evaluation.timing->against.front().speedup.value_or(0)
+             : 0;
 }
 
 AttemptRecord StartedRecord(const std::string& run, const Attempt& attempt) {
@@ -149,6 +151,7 @@ void NoteBaselines(const Evaluation& evaluation, RunRecord& run) {
   Json baselines = Json::parse(run.baselines.empty() ? "{}" : run.baselines, nullptr, false);
   if (!baselines.is_object()) baselines = Json::object();
   for (const Comparison& comparison : evaluation.timing->against) {
+    if (!comparison.disturbed.empty()) continue;
     baselines[comparison.baseline] = comparison.baseline_warm.median_us;
   }
   run.baselines = Dump(baselines);

@@ -9,6 +9,7 @@
 
 #include "candidate/candidate.h"
 #include "command/command.h"
+#include "command/evaluation_text.h"
 #include "command/target.h"
 #include "command/workbench.h"
 #include "target/cuda/driver.h"
@@ -97,13 +98,17 @@ std::string Describe(const Evaluation& evaluation) {
     if (text.back() != '\n') text += '\n';
   }
   if (const auto& timing = evaluation.timing) {
-    text += fmt::format("  warm      {} ({} to {}, {} samples{})\n", Time(timing->warm.median_us),
-                        Time(timing->warm.low_us), Time(timing->warm.high_us), timing->warm.count, AsLaunched(*timing));
+    const auto& interval = timing->warm.interval;
+    text += fmt::format("  warm      {} ({}{} samples{})\n", Time(timing->warm.median_us),
+                        interval ? fmt::format("{} to {}, ", Time(interval->low), Time(interval->high)) : "",
+                        timing->warm.count, AsLaunched(*timing));
+    if (!timing->disturbed.empty()) text += fmt::format("  disturbed {}\n", timing->disturbed);
     text += fmt::format("  cold      {}\n", Time(timing->cold.median_us));
     if (timing->prepare_us > 1) text += fmt::format("  prepare   {}, once\n", Time(timing->prepare_us));
     for (const Comparison& one : timing->against) {
-      text += fmt::format("  {:<9} {}: {:.3g} times as fast ({:.3g} to {:.3g})\n", one.baseline,
-                          Time(one.baseline_warm.median_us), one.speedup, one.speedup_low, one.speedup_high);
+      text += fmt::format("  {:<9} {}{}{}\n", one.baseline, Time(one.baseline_warm.median_us),
+                          one.speedup ? fmt::format(": {:.3g} times as fast", *one.speedup) : "",
+                          ComparisonText(*timing, one));
     }
   }
   for (const std::string& line : evaluation.certificate) text += fmt::format("  certified {}\n", line);

@@ -287,8 +287,9 @@ Result<Answer> RunExport(VerbCall& call) {
   const Timing* timing = material.evaluation.timing ? &*material.evaluation.timing : nullptr;
   std::string text = fmt::format("{}: attempt {} of run {}", folder, material.attempt.number, material.run.id);
   if (timing) text += fmt::format(", {}", TimeText(timing->warm.median_us));
-  if (timing && !timing->against.empty())
-    text += fmt::format(", {} as fast as {}", SpeedupText(timing->against[0].speedup), timing->against[0].baseline);
+  if (timing && !timing->against.empty() && timing->against[0].speedup)
+    text += fmt::format(", {} as fast as {}", SpeedupText(timing->against[0].speedup.value_or(0)),
+                        timing->against[0].baseline);
   text += '\n';
   if (form->name == "bundle" && !on_cuda) {
     std::string verified = "against PyTorch";
@@ -305,7 +306,7 @@ Result<Answer> RunExport(VerbCall& call) {
                  {"model", !material.model.empty()},
                  {"sample", !material.sample_path.empty()},
                  {"warm_us", timing ? timing->warm.median_us : 0},
-                 {"speedup", timing && !timing->against.empty() ? timing->against[0].speedup : 0}},
+                 {"speedup", timing && !timing->against.empty() ? timing->against[0].speedup.value_or(0) : 0}},
                 std::move(text));
 }
 

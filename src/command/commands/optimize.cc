@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command/command.h"
+#include "command/evaluation_text.h"
 #include "command/flags.h"
 #include "command/target.h"
 #include "command/workbench.h"
@@ -106,10 +107,6 @@ void Report(VerbCall& call, const SearchProgress& progress) {
   if (call.listener().live()) call.Progress(line);
 }
 
-std::string MeasuredOn(const Comparison& comparison) {
-  return comparison.measured_on.empty() ? "" : fmt::format(", measured on {}", comparison.measured_on);
-}
-
 // The evaluation that speaks for the run: the winner's confirmation if there is one, else its own.
 const Evaluation* Winning(const SearchOutcome& outcome) {
   for (auto it = outcome.confirmed.rbegin(); it != outcome.confirmed.rend(); ++it) {
@@ -138,9 +135,10 @@ Json Document(const SearchOutcome& outcome, const Bound& bound, const Machine& m
   if (const Evaluation* best = Winning(outcome)) {
     document["best"] = ToJson(*best);
     if (best->timing && !best->timing->against.empty()) {
-      const Comparison &headline = best->timing->against.front(), &honest = *best->timing->OverBest();
-      document["headline"] = {{"baseline", headline.baseline}, {"speedup", headline.speedup}};
-      document["honest"] = {{"baseline", honest.baseline}, {"speedup", honest.speedup}};
+      const Comparison& headline = best->timing->against.front();
+      if (headline.speedup) document["headline"] = {{"baseline", headline.baseline}, {"speedup", *headline.speedup}};
+      if (const Comparison* honest = best->timing->OverBest())
+        document["honest"] = {{"baseline", honest->baseline}, {"speedup", *honest->speedup}};
     }
     const Candidate& candidate = outcome.tree.node(outcome.run.best_attempt).attempt.proposal.candidate;
     document["best"]["kind"] = Name(candidate.kind);
@@ -172,15 +170,16 @@ std::string Text(const SearchOutcome& outcome, const Bound& bound, const Machine
                     outcome.run.best_attempt, Microseconds(timing.warm.median_us), Microseconds(timing.cold.median_us),
                     100 * bound.us / timing.warm.median_us, timing.launched == "graph" ? "; as one CUDA graph" : "");
     for (const auto& comparison : timing.against) {
-      text += fmt::format("  faster   {:.2f}x than {} ({:.2f} to {:.2f}, {} rounds; {} there{})\n", comparison.speedup,
-                          comparison.baseline, comparison.speedup_low, comparison.speedup_high, comparison.rounds,
-                          Microseconds(comparison.baseline_warm.median_us), MeasuredOn(comparison));
+      const std::string there = Microseconds(comparison.baseline_warm.median_us);
+      text += comparison.speedup ? fmt::format("  faster   {:.2f}x than {} at {}{}\n", *comparison.speedup,
+                                               comparison.baseline, there, ComparisonText(timing, comparison))
+                                 : fmt::format("  no ratio to {} at {}{}\n", comparison.baseline, there,
+                                               ComparisonText(timing, comparison));
     }
-    if (timing.against.size() > 1) {
-      const Comparison& honest = *timing.OverBest();
-      text +=
-          fmt::format("  honest   {:.2f}x than the fastest of these {}: {}{}\n", honest.speedup, timing.against.size(),
-                      honest.baseline, honest.baseline == "eager_tf32" ? ", in TF32 where it multiplies" : "");
+    if (const Comparison* honest = timing.OverBest(); honest && timing.against.size() > 1) {
+      text += fmt::format("  honest   {:.2f}x than the fastest of these {}: {}{}\n", *honest->speedup,
+                          timing.against.size(), honest->baseline,
+                          honest->baseline == "eager_tf32" ? ", in TF32 where it multiplies" : "");
     }
   }
   const Verdict& verdict = best->verdict;
@@ -188,6 +187,7 @@ std::string Text(const SearchOutcome& outcome, const Bound& bound, const Machine
       fmt::format("  proof    {}{}; largest error {:.2f} of its budget, {}; held by {}\n", Name(verdict.outcome),
                   outcome.winner_confirmed ? " twice, the second time on fresh inputs" : "", verdict.error_over_budget,
                   verdict.bit_reproducible ? "same bits each time" : "not the same bits each time", best->sandbox);
+  for (const auto& note : best->notes) text += fmt::format("  note     {}\n", note);
   for (const auto& line : best->certificate) text += fmt::format("  certified {}\n", line);
   text += fmt::format("  next     hone show {0} best; hone export {0} -o DIR\n", outcome.run.id);
   return text;
@@ -260,9 +260,8 @@ Result<Answer> RunIt(VerbCall& call) {
 
   const Evaluation* best = Winning(outcome);
   // With --no-torch on a device there is nothing to be faster than.
-  const bool faster =
-      best && best->verdict.accepted() && best->timing &&
-      (baselines.empty() || (!best->timing->against.empty() && best->timing->against[0].speedup_low > 1));
+  const bool faster = best && best->verdict.accepted() && best->timing &&
+                      (baselines.empty() || (!best->timing->against.empty() && best->timing->against[0].Faster()));
   const ExitCode code = outcome.stop.cause == Stop::Cause::kInterrupt ? ExitCode::kInterrupted
                         : faster                                      ? ExitCode::kDone
                                                                       : ExitCode::kNo;
@@ -291,8 +290,8 @@ HONE_VERB(optimize){
         "bound_limited_by, best_attempt (0 = none), confirmed, flags[] (as of `hone graph`), best (an evaluation as in "
         "docs/evaluation.md, with\n"
         "kind and source of the candidate), headline (baseline and speedup over the first one), honest (the same over\n"
-        "the fastest of all that were measured)",
-    .no = "nothing was accepted, or nothing is faster than the baseline",
+        "the fastest of all that were measured); neither is there where the measurement was disturbed",
+    .no = "nothing was accepted, or nothing was shown to be faster than the baseline",
     .run = RunIt};
 
 }  // namespace hone

@@ -53,15 +53,16 @@ Json Object(const std::string& text) {
 }
 
 // The best time beside the fastest of the run's baselines: the honest speed-up. Null without any.
-Json OverBest(const Json& baselines, double best_us) {
+Json OverBest(const Json& baselines, const RunSummary& summary) {
   Json over;
   double least_us = 0;
-  if (!baselines.is_object() || best_us <= 0) return over;
+  // Without a speed-up of its own the best was measured while others disturbed it.
+  if (!baselines.is_object() || summary.best_us <= 0 || summary.best_speedup <= 0) return over;
   for (const auto& [name, time] : baselines.items()) {
     const double us = time.is_number() ? time.get<double>() : 0;
     if (us <= 0 || (least_us > 0 && us >= least_us)) continue;
     least_us = us;
-    over = {{"baseline", name}, {"speedup", us / best_us}};
+    over = {{"baseline", name}, {"speedup", us / summary.best_us}};
   }
   return over;
 }
@@ -76,9 +77,10 @@ Result<std::string> HeaderText(Store& store, const RunRecord& run, const RunSumm
                       settings.seed, settings.proposer, summary.attempts, summary.accepted);
   for (const auto& flag : FlagsOfRun(run.flags)) text += fmt::format("flagged: {}\n", flag.value("sentence", ""));
   if (run.best_attempt != 0) {
-    text +=
-        fmt::format("best: attempt {} at {}, {} over the first baseline{}", run.best_attempt, TimeText(summary.best_us),
-                    SpeedupText(summary.best_speedup), summary.confirmed ? ", confirmed on fresh inputs" : "");
+    text += fmt::format(
+        "best: attempt {} at {}, {}{}", run.best_attempt, TimeText(summary.best_us),
+        summary.best_speedup > 0 ? SpeedupText(summary.best_speedup) + " over the first baseline" : "no speed-up known",
+        summary.confirmed ? ", confirmed on fresh inputs" : "");
     if (run.bound_us > 0 && summary.best_us > 0) {
       text += fmt::format("; the bound is {}, {:.0f} % of the best time", TimeText(run.bound_us),
                           100 * run.bound_us / summary.best_us);
@@ -92,7 +94,7 @@ Result<std::string> HeaderText(Store& store, const RunRecord& run, const RunSumm
       text += fmt::format(" {} {}", name, time.is_number() ? TimeText(time.get<double>()) : time.dump());
     }
     text += '\n';
-    if (const Json over = OverBest(baselines, summary.best_us); baselines.size() > 1 && !over.is_null()) {
+    if (const Json over = OverBest(baselines, summary); baselines.size() > 1 && !over.is_null()) {
       text += fmt::format("over the fastest of them, {}: {}\n", over["baseline"].get<std::string>(),
                           SpeedupText(over["speedup"].get<double>()));
     }
@@ -140,7 +142,7 @@ Result<Answer> ShowRun(Store& store, const RunRecord& run) {
                  {"confirmed", summary.confirmed},
                  {"bound_us", run.bound_us},
                  {"baselines", Object(run.baselines)},
-                 {"honest", OverBest(Object(run.baselines), summary.best_us)},
+                 {"honest", OverBest(Object(run.baselines), summary)},
                  {"flags", FlagsOfRun(run.flags)},
                  {"created_ms", run.created_ms},
                  {"updated_ms", run.updated_ms},

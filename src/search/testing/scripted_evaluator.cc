@@ -22,8 +22,7 @@ std::int64_t Noise(std::string_view text, std::uint64_t seed, int width) {
 Samples Around(std::int64_t nanoseconds) {
   const auto us = [](std::int64_t ns) { return static_cast<double>(ns) / 1000; };
   return {.median_us = us(nanoseconds),
-          .low_us = us(nanoseconds * 995 / 1000),
-          .high_us = us(nanoseconds * 1005 / 1000),
+          .interval = Interval{us(nanoseconds * 995 / 1000), us(nanoseconds * 1005 / 1000)},
           .p10_us = us(nanoseconds * 98 / 100),
           .p90_us = us(nanoseconds * 103 / 100),
           .count = 100};
@@ -72,8 +71,8 @@ Result<Evaluation> ScriptedEvaluator::Evaluate(const Candidate& candidate, const
     comparison.baseline = baseline;
     comparison.baseline_warm = Around(kScriptedBaselineNanoseconds);
     comparison.speedup = comparison.baseline_warm.median_us / timing.warm.median_us;
-    comparison.speedup_low = comparison.baseline_warm.low_us / timing.warm.high_us;
-    comparison.speedup_high = comparison.baseline_warm.high_us / timing.warm.low_us;
+    comparison.interval = Interval{comparison.baseline_warm.interval->low / timing.warm.interval->high,
+                                   comparison.baseline_warm.interval->high / timing.warm.interval->low};
     comparison.rounds = 10;
   }
   evaluation.timing = std::move(timing);

@@ -6,10 +6,12 @@ Run by hone as a child: python -I -c THIS FILE.py MODE THREADS FLUSH_BYTES cpu|c
   eager_graph           eager, captured in a CUDA graph
   compile               torch.compile
   compile_max_autotune  torch.compile(mode="max-autotune"); getting ready may take minutes
-A mode gets ready when it is first asked for. On a GPU the times are between two events of the device. One JSON object a line:
+A mode gets ready when it is first asked for. On a GPU the times are between two events of the device, and warm calls are
+timed twice, in turn: with the stream held until all launches of the call are queued, and as they are. One JSON object a line:
   first, on cuda {"device": true}, or {"device": false, "error": "one line"}, and it ends: nothing of FILE.py has run yet
   then           {"ready": true, "torch": "2.13.0", "mode": "eager"}
-  for each line  {"runs": N, "cold": false, "mode": "eager"}  ->  {"ns": [nanoseconds of each run]}
+  for each line  {"runs": N, "ms": M, "cold": false, "mode": "eager"}  ->  {"ns": [nanoseconds of each run]}, of warm runs on
+                 cuda with {"dispatched_ns": [...]} beside them; fewer than N after M milliseconds, but one
   on failure     {"error": "one line"}, and it ends, or {"error": "one line", "goes_on": true}: this mode cannot be had
 """
 import ctypes
@@ -101,6 +103,68 @@ def lend_vector_functions():
         os.environ["LD_PRELOAD"] = (sleef + " " + given).strip()  # the trial is a child's
 
 
+class HostClock:
+    def time(self, run, inputs, flush):
+        """Nanoseconds of a call. `flush` is written to before, so that the inputs are in no cache any more."""
+        if flush is not None:
+            flush.add_(1)
+        begin = time.perf_counter_ns()
+        result = run(*inputs)
+        end = time.perf_counter_ns()
+        del result  # freed outside of the measured time
+        return end - begin
+
+
+class DeviceClock:
+    """Between two events of the device. Asking for a kernel takes Python longer than many a kernel runs: so the stream is held
+    by a kernel that spins, until all launches of a call are queued behind the first event."""
+    FIRST_HOLD, LAST_HOLD = 1 << 17, 1 << 28  # cycles: a tenth of a millisecond, a tenth of a second
+
+    def __init__(self, torch):
+        self.cuda = torch.cuda
+        self.start, self.stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self.hold = self.FIRST_HOLD
+
+    def hides(self):
+        return self.hold <= self.LAST_HOLD
+
+    def time(self, run, inputs, flush, hidden):
+        """Nanoseconds of a call. A hold that was over before the last launch was asked for is made longer; a call that waits
+        for the device in its midst cannot be hidden, and is timed as it is."""
+        while True:
+            if flush is not None:
+                flush.add_(1)
+            self.cuda.synchronize()
+            held = hidden and self.hides()
+            if held:
+                self.cuda._sleep(self.hold)
+            self.start.record()
+            result = run(*inputs)
+            self.stop.record()
+            late = held and self.start.query()
+            self.stop.synchronize()
+            del result
+            if not late:
+                return int(self.start.elapsed_time(self.stop) * 1e6)
+            self.hold *= 4
+
+
+def samples(clock, run, inputs, flush, runs, most_ms):
+    """The answer to a question. `flush`: None for warm runs."""
+    answer = {"ns": []}
+    end = time.monotonic() + most_ms / 1e3
+    for done in range(runs):
+        if done > 0 and time.monotonic() > end:
+            break
+        if DEVICE == "cpu":
+            answer["ns"].append(clock.time(run, inputs, flush))
+            continue
+        answer["ns"].append(clock.time(run, inputs, flush, True))
+        if flush is None:
+            answer.setdefault("dispatched_ns", []).append(clock.time(run, inputs, None, False))
+    return answer
+
+
 def captured(torch, model, inputs):
     """The model as one CUDA graph on the inputs where they are."""
     side = torch.cuda.Stream()
@@ -150,10 +214,7 @@ def main():
         model = model.cuda()
         inputs = [one.cuda() if isinstance(one, torch.Tensor) else one for one in inputs]
     flush = None
-    clock = time.perf_counter_ns
-    if DEVICE == "cuda":
-        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    modes, failed = {}, {}
+    modes, clocks, failed = {}, {}, {}
     with torch.no_grad():
         say({"ready": True, "torch": torch.__version__.split("+")[0], "mode": MODE})
         for line in sys.stdin:
@@ -163,33 +224,17 @@ def main():
             if mode not in modes and mode not in failed:
                 try:
                     modes[mode] = ready(torch, mode, model, inputs)
+                    clocks[mode] = DeviceClock(torch) if DEVICE == "cuda" else HostClock()
                 except Exception as error:
                     failed[mode] = words(error)
             if mode in failed:
                 say({"error": failed[mode], "goes_on": True})
                 continue
-            run = modes[mode]
             cold = bool(request.get("cold"))
             if cold and flush is None:
                 flush = torch.zeros(max(FLUSH_BYTES, 64), dtype=torch.uint8, device=DEVICE)
-            times = []
-            for _ in range(int(request["runs"])):
-                if cold:
-                    flush.add_(1)  # every cache line of it is written, so that the inputs' are gone
-                if DEVICE == "cuda":
-                    torch.cuda.synchronize()
-                    start.record()
-                    result = run(*inputs)
-                    stop.record()
-                    stop.synchronize()
-                    times.append(int(start.elapsed_time(stop) * 1e6))
-                else:
-                    begin = clock()
-                    result = run(*inputs)
-                    end = clock()
-                    times.append(end - begin)
-                del result  # freed outside of the measured time
-            say({"ns": times})
+            say(samples(clocks[mode], modes[mode], inputs, flush if cold else None, int(request["runs"]),
+                        float(request.get("ms", 1e9))))
 
 
 try:
