@@ -33,6 +33,12 @@ bool IsHalf(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16;
 
 bool IsArg(const ExprNode& e) { return hone::IsArg(e.reduce); }
 
+// What holds a value of the oracle that may hang on rounding.
+std::string OracleType(ScalarType type) {
+  if (type == ScalarType::kReal) return "R";
+  return type == ScalarType::kInt ? "typename TypesOf<R>::Whole" : "typename TypesOf<R>::Truth";
+}
+
 }  // namespace
 
 // Not every compiler has bf16: g++ 12 lacks it.
@@ -42,7 +48,7 @@ std::string_view NestText::ElementName(DType dtype) const {
 
 NestText::NestText(const Graph& graph, Style style) : graph_(graph), style_(style), stages_(graph.stages()) {
   for (std::size_t i = 0; i < graph.buffers().size(); ++i)
-    names_.push_back(Identifier(graph.buffers()[i].name, static_cast<int>(i)));
+    ids_[names_.emplace_back(Identifier(graph.buffers()[i].name, static_cast<int>(i)))] = static_cast<int>(i);
   if (style == Style::kOracle) FuseChains();
   exact_.assign(graph.buffers().size(), true);
   for (std::size_t s = 0; s < stages_.size(); ++s) {
@@ -58,9 +64,9 @@ NestText::NestText(const Graph& graph, Style style) : graph_(graph), style_(styl
 
 std::string NestText::MemoryType(int id) const {
   const ScalarType type = ScalarTypeOf(graph_.buffers()[static_cast<std::size_t>(id)].dtype);
-  if (type == ScalarType::kReal) return exact(id) ? "typename TypesOf<R>::Exact" : "R";
-  if (type == ScalarType::kInt) return exact(id) ? "std::int64_t" : "typename TypesOf<R>::Whole";
-  return exact(id) ? "bool" : "typename TypesOf<R>::Truth";
+  if (type == ScalarType::kReal && exact(id)) return "typename TypesOf<R>::Exact";
+  if (!exact(id)) return OracleType(type);
+  return type == ScalarType::kInt ? "std::int64_t" : "bool";
 }
 
 bool NestText::GoesStraight(int id) const {
@@ -377,10 +383,7 @@ std::string NestText::EmitLoad(const ExprNode& e) {
       text = fmt::format("std::int64_t{{{}}}", element);
   }
   for (const auto& index : unsure) {
-    const char* type = e.type == ScalarType::kReal  ? "R"
-                       : e.type == ScalarType::kInt ? "typename TypesOf<R>::Whole"
-                                                    : "typename TypesOf<R>::Truth";
-    text = fmt::format("Picked({}, {}({}))", index, type, text);
+    text = fmt::format("Picked({}, {}({}))", index, OracleType(e.type), text);
   }
   return text;
 }
@@ -419,7 +422,7 @@ std::string NestText::EmitSelect(const ExprNode& e) {
   const std::string then = Emit(e.operands[1]);
   const std::string otherwise = Emit(e.operands[2]);
   if (style_ == Style::kOracle && !IsExact(e.operands[0]))
-    return fmt::format("Choose({}, {}, {})", condition, then, otherwise);
+    return fmt::format("Choose<{}>({}, {}, {})", OracleType(e.type), condition, then, otherwise);
   return fmt::format("(Plain({}) ? {} : {})", condition, then, otherwise);
 }
 
@@ -436,7 +439,7 @@ std::string NestText::FoldType(const ExprNode& e) const {
   const ScalarType type = e.operands[0]->type;
   if (type == ScalarType::kReal) return real_;
   if (style_ == Style::kNaive) return type == ScalarType::kInt ? "std::int64_t" : "bool";
-  return type == ScalarType::kInt ? "typename TypesOf<R>::Whole" : "typename TypesOf<R>::Truth";
+  return OracleType(type);
 }
 
 void NestText::DeclareFold(const ExprNode& e, const std::string& name) {
@@ -489,8 +492,6 @@ std::string NestText::EmitReduce(const ExprNode& e) {
 }
 
 NestText::Function NestText::Renamed(const std::string& nest, const std::set<int>& written) const {
-  std::unordered_map<std::string_view, int> buffers;
-  for (std::size_t b = 0; b < names_.size(); ++b) buffers[names_[b]] = static_cast<int>(b);
   std::unordered_map<std::string, std::string> renamed;
   std::map<char, int> counts;
   Function function;
@@ -508,8 +509,8 @@ NestText::Function NestText::Renamed(const std::string& nest, const std::set<int
     }
     const std::string word = nest.substr(at, end - at);
     at = end;
-    const auto buffer = buffers.find(word);
-    const bool known = buffer != buffers.end();
+    const auto buffer = ids_.find(word);
+    const bool known = buffer != ids_.end();
     const bool numbered = word.size() > 1 && (word[0] == 'i' || word[0] == 't' || word[0] == 'r') &&
                           std::isdigit(static_cast<unsigned char>(word[1]));
     const bool place = (word.starts_with("value") || word.starts_with("scale")) && digits_from(word, 5);

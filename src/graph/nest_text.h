@@ -138,8 +138,9 @@ class NestText {
   const Style style_;
   std::vector<Stage> stages_;  // the graph's; without a value once fused
   std::vector<std::string> names_;
-  std::vector<bool> exact_;      // by buffer
-  std::map<int, int> last_use_;  // buffer -> stage
+  std::unordered_map<std::string, int> ids_;  // of buffers, by these names
+  std::vector<bool> exact_;                   // by buffer
+  std::map<int, int> last_use_;               // buffer -> stage
   std::string text_, real_;
   int depth_ = 0, temporaries_ = 0;
   int step_var_ = -1;  // the index that a sequence's step gives; -1 outside one

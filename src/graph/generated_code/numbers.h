@@ -244,13 +244,19 @@ inline Truth Or(Truth a, Truth b) {
 }
 inline Truth Xor(Truth a, Truth b) { return Truth(a.value != b.value, a.sure && b.sure); }
 inline Truth Not(Truth a) { return Truth(!a.value, a.sure); }
+// The text of a nest names T: beside operands that may be in doubt others are plain numbers or truth values.
+template <class T>
+T Choose(Truth c, T a, T b);
+template <>
 inline Tracked Choose(Truth c, Tracked a, Tracked b) {
   const Tracked& taken = c.value ? a : b;
   return c.sure ? taken : Tracked(taken.v, NoNan(taken.e + std::abs(a.v - b.v) + std::max(a.e, b.e)));
 }
+template <>
 inline Whole Choose(Truth c, Whole a, Whole b) {
   return Whole(c.value ? a.v : b.v, (c.value ? a.sure : b.sure) && (c.sure || a.v == b.v));
 }
+template <>
 inline Truth Choose(Truth c, Truth a, Truth b) {
   return c.sure || a.value == b.value ? (c.value ? a : b) : Truth(c.value ? a.value : b.value, false);
 }
