@@ -4,12 +4,28 @@
 
 #include <algorithm>
 #include <map>
+#include <sstream>
 
 #include "base/check.h"
 #include "graph/graph_builder.h"
 #include "graph/op.h"
 
 namespace hone {
+
+namespace {
+
+// ", model.py:8": where the file that was imported calls it; nothing where nobody kept that.
+std::string LineOf(const Problem& problem, int node) {
+  const auto lines = problem.provenance.find("lines"), source = problem.provenance.find("source");
+  if (lines == problem.provenance.end() || source == problem.provenance.end()) return "";
+  std::istringstream numbers(lines->second);
+  int line = 0;
+  for (int i = 0; i <= node; ++i) numbers >> line;
+  if (!numbers || line <= 0) return "";
+  return fmt::format(", {}:{}", source->second.substr(source->second.rfind('/') + 1), line);
+}
+
+}  // namespace
 
 GraphBuilder::GraphBuilder(Problem problem) { graph_.problem_ = std::move(problem); }
 
@@ -72,7 +88,7 @@ Result<Graph> GraphBuilder::Build() {
 Result<void> GraphBuilder::Define(int index) {
   const Node& node = graph_.problem_.nodes[static_cast<std::size_t>(index)];
   const Op* op = FindOp(node.op);
-  const std::string where = fmt::format("node {} ({})", index, node.op);
+  const std::string where = fmt::format("node {} ({}{})", index, node.op, LineOf(graph_.problem_, index));
   if (!op)
     return Fail(
         ErrorKind::kUsage,
@@ -88,6 +104,10 @@ Result<void> GraphBuilder::Define(int index) {
     Visit(stage.value, [&](const ExprNode& part) {
       HONE_CHECK(part.kind != Expr::Kind::kLoad || buffer(part.buffer).stage < static_cast<int>(end),
                  "an element reads what is made later");
+      if (part.kind != Expr::Kind::kLoad) return;
+      for (const Expr& at : part.operands) {
+        if (at->type != ScalarType::kInt) call.Fail("indices have to be whole numbers (i64, i32): cast them first");
+      }
     });
   }
   if (!call.error_.empty()) return Fail(ErrorKind::kUsage, fmt::format("{}: {}", where, call.error_));

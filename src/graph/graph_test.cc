@@ -38,11 +38,21 @@ TEST(GraphTest, NumbersAreNotConcatenatedAndRealsHaveNoBits) {
   EXPECT_EQ(Complaint("x f32 4", "y f32 4",
                       R"([{"op": "bitwise_and", "args": {"self": "%x", "other": "%x"}, "outputs": ["y"]}])"),
             "node 0 (bitwise_and): reals have no bits to combine: cast them first");
+  EXPECT_EQ(Complaint("x f32 4, i f32 2", "y f32 2",
+                      R"([{"op": "index_select", "args": {"self": "%x", "dim": 0, "index": "%i"}, "outputs": ["y"]}])"),
+            "node 0 (index_select): indices have to be whole numbers (i64, i32): cast them first");
 }
 
 TEST(GraphTest, AnUnknownOperatorIsNamedWithItsNode) {
   EXPECT_EQ(Complaint("x f32 4", "y f32 4", R"([{"op": "aten.frobnicate", "args": {"self": "%x"}, "outputs": ["y"]}])"),
             "node 0 (aten.frobnicate): hone does not know this operator; `hone graph --ops` lists those that it does");
+  Problem imported = testing::SmallProblem("fp32", "x f32 4", "y f32 4", R"([
+      {"op": "aten.exp", "args": {"self": "%x"}, "outputs": ["t"]},
+      {"op": "aten.frobnicate", "args": {"self": "%t"}, "outputs": ["y"]}])");
+  imported.provenance = {{"source", "models/model.py"}, {"lines", "8 12"}};
+  EXPECT_EQ(Graph::Create(imported).error().message,
+            "node 1 (aten.frobnicate, model.py:12): hone does not know this operator; `hone graph --ops` lists those "
+            "that it does");
 }
 
 TEST(GraphTest, ABadArgumentIsNamedWithItsNode) {
