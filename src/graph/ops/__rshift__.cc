@@ -1,0 +1,9 @@
+#include "graph/op.h"
+
+namespace hone {
+
+HONE_OP(__rshift__, "bitwise_right_shift by the name that self >> other has") {
+  FindOp("bitwise_right_shift")->define(call);
+}
+
+}  // namespace hone
