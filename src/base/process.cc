@@ -23,6 +23,8 @@
 #include <map>
 #include <mutex>
 
+#include "base/interrupt.h"
+
 namespace hone {
 namespace {
 
@@ -32,6 +34,9 @@ int Remaining(Clock::time_point end) {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
   return static_cast<int>(std::clamp<long long>(left, 0, 1 << 30));
 }
+
+// How long may pass until somebody who waits for a child sees that we were asked to stop.
+constexpr int kLookMs = 50;
 
 void CloseIfOpen(int& fd) {
   if (fd >= 0) close(fd);
@@ -260,7 +265,7 @@ Result<Exit> Run(const Command& command) {
   Exit exit;
   const auto end = Clock::now() + command.wall;
   std::size_t sent = 0;
-  bool out_open = true, err_open = true, ended = false;
+  bool out_open = true, err_open = true, ended = false, interrupted = false;
   std::optional<ProcessLimit> limit;
   if (command.most_processes > 0) limit.emplace(started.pid, command.most_processes);
   if (command.input.empty()) CloseIfOpen(in.write);
@@ -270,13 +275,15 @@ Result<Exit> Run(const Command& command) {
                     {out_open ? out.read : -1, POLLIN, 0},
                     {err_open ? err.read : -1, POLLIN, 0},
                     {in.write, POLLOUT, 0}};
-    const int ready = poll(fds, 4, Remaining(end));
+    const int ready = poll(fds, 4, std::min(Remaining(end), kLookMs));
     if (ready < 0 && errno != EINTR) break;
-    if (ready == 0) {
-      exit.timed_out = true;
+    interrupted = InterruptFlag();
+    exit.timed_out = ready == 0 && Remaining(end) == 0;
+    if (interrupted || exit.timed_out) {
       kill(-started.pid, SIGKILL);
       break;
     }
+    if (ready <= 0) continue;
     if (fds[1].revents) out_open = Drain(out.read, exit.output, command.max_output_bytes);
     if (fds[2].revents) err_open = Drain(err.read, exit.error, command.max_output_bytes);
     if (fds[3].revents) {
@@ -300,6 +307,7 @@ Result<Exit> Run(const Command& command) {
     while (open && poll(&one, 1, 0) > 0 && Drain(fd, *text, command.max_output_bytes)) {
     }
   }
+  if (interrupted) return Fail(ErrorKind::kTimeout, "interrupted");
   return exit;
 }
 
