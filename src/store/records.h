@@ -35,6 +35,7 @@ struct RunRecord {
   double bound_us = 0;    // speed of light of this problem on this machine, 0 = not known
   std::string baselines;  // JSON: baseline name -> median warm time in microseconds; "{}" until one was timed
   std::string flags;      // JSON array: what is degenerate about the problem (graph/analysis.h); "[]" for nothing
+  std::string note;       // a person's; written by Store::SetNote alone
 };
 
 // One candidate that was tried, or that was being tried when the program ended.

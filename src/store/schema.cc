@@ -77,6 +77,9 @@ CREATE INDEX confirmation_of_run ON confirmation (run);
 )",
     R"(
 ALTER TABLE run ADD COLUMN flags TEXT NOT NULL DEFAULT '[]';
+)",
+    R"(
+ALTER TABLE run ADD COLUMN note TEXT NOT NULL DEFAULT '';
 )"};
 
 // What the file says of itself, read at one moment: another process may be making the tables right now.

@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kRunColumns =
     "id, problem_name, problem_identity, problem_blob, target, machine, settings, budget, state, stop_reason, "
     "created_ms, "
-    "updated_ms, best_attempt, bound_us, baselines, flags";
+    "updated_ms, best_attempt, bound_us, baselines, flags, note";
 
 RunState ParseState(const std::string& name) {
   // The table's CHECK lets nothing else in.
@@ -44,6 +44,7 @@ RunRecord ReadRun(const Statement& row) {
   run.bound_us = row.Real(13);
   run.baselines = row.Text(14);
   run.flags = row.Text(15);
+  run.note = row.Text(16);
   return run;
 }
 
@@ -131,12 +132,13 @@ Result<RunRecord> Store::CreateRun(RunRecord run, std::string_view problem_json)
     if (!HONE_TRY(clash.Step())) break;
   }
   Statement insert = HONE_TRY(connection_.Prepare(
-      fmt::format("INSERT INTO run ({}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+      fmt::format("INSERT INTO run ({}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
                   kRunColumns)));
   insert.Bind(1, run.id).Bind(2, run.problem_name).Bind(3, run.problem_identity).Bind(4, run.problem_blob);
   insert.Bind(5, run.target).Bind(6, run.machine).Bind(7, run.settings).Bind(8, run.budget).Bind(9, Name(run.state));
   insert.Bind(10, run.stop_reason).Bind(11, run.created_ms).Bind(12, run.updated_ms).Bind(13, run.best_attempt);
   insert.Bind(14, run.bound_us).Bind(15, run.baselines).Bind(16, run.flags);
+  insert.Bind(17, run.note);
   HONE_TRY(insert.Run());
   HONE_TRY(transaction.Commit());
   return run;
@@ -220,6 +222,29 @@ Result<RunSummary> Store::Summarize(const RunRecord& run) {
     summary.confirmed = best.Integer(2) != 0;
   }
   return summary;
+}
+
+Result<void> Store::SetNote(std::string_view id, std::string_view note) {
+  Transaction transaction = HONE_TRY(Transaction::Begin(connection_));
+  Statement update = HONE_TRY(connection_.Prepare("UPDATE run SET note = ?2 WHERE id = ?1"));
+  HONE_TRY(update.Bind(1, id).Bind(2, note).Run());
+  return transaction.Commit();
+}
+
+Result<void> Store::DeleteRun(std::string_view id) {
+  Transaction transaction = HONE_TRY(Transaction::Begin(connection_));
+  const std::int64_t run = HONE_TRY(Sequence(id));
+  for (const std::string_view sql : {"DELETE FROM confirmation WHERE run = ?1", "DELETE FROM attempt WHERE run = ?1",
+                                     "DELETE FROM run WHERE sequence = ?1"}) {
+    Statement remove = HONE_TRY(connection_.Prepare(sql));
+    HONE_TRY(remove.Bind(1, run).Run());
+  }
+  Statement unused = HONE_TRY(connection_.Prepare(
+      "DELETE FROM blob WHERE key NOT IN (SELECT problem_blob FROM run UNION SELECT source_blob FROM attempt UNION "
+      "SELECT log_blob FROM attempt WHERE log_blob IS NOT NULL UNION "
+      "SELECT log_blob FROM confirmation WHERE log_blob IS NOT NULL)"));
+  HONE_TRY(unused.Run());
+  return transaction.Commit();
 }
 
 Result<void> Store::BeginAttempt(AttemptRecord attempt, std::string_view source) {

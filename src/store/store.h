@@ -6,7 +6,7 @@
 //   5. Can it be run again?                                           Blob: problems and sources, word for word
 //   6. Where did a run stop, and may I go on with it?                 FindAlike, Lock
 //
-// Nothing that ended is ever changed or removed. An attempt is written as started before it is evaluated and completed
+// Nothing that ended is ever changed, nor removed but by DeleteRun. An attempt is written as started before it is evaluated and completed
 // in one transaction that is on disk when EndAttempt returns; so a kill -9 or a power cut loses at most the attempt in
 // flight, which is then found as started and not ended. Readers never wait for the writer. See schema.h for the
 // versions that we read.
@@ -50,6 +50,9 @@ class Store {
   // Whether some process holds the lock right now. A run that is kRunning and not active was killed.
   Result<bool> Active(std::string_view id);
   Result<RunSummary> Summarize(const RunRecord& run);
+  Result<void> SetNote(std::string_view id, std::string_view note);
+  // The run with all that was tried in it, and the texts that no other run refers to. The caller holds its lock.
+  Result<void> DeleteRun(std::string_view id);
 
   // Attempts. Begin: again for the attempt in flight that a kill left behind, whose row it replaces.
   Result<void> BeginAttempt(AttemptRecord attempt, std::string_view source);

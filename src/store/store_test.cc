@@ -38,6 +38,11 @@ class StoreTest : public testing::Test {
   TempDirectory folder_ = Must(TempDirectory::Create("store"));
 };
 
+std::int64_t Rows(const std::string& path, const std::string& table) {
+  Connection connection = Must(Connection::Open(path, IfAbsent::kFail));
+  return Must(connection.Integer("SELECT count(*) FROM " + table));
+}
+
 RunRecord SomeRun() {
   RunRecord run;
   run.problem_name = "softmax";
@@ -72,6 +77,42 @@ AttemptRecord Ended(AttemptRecord attempt) {
   attempt.cold_us = 40;
   attempt.speedup = 2;
   return attempt;
+}
+
+TEST_F(StoreTest, ADeletedRunTakesAlongWhatNoOtherRunRefersTo) {
+  Store store = Must(Store::Open(Path()));
+  RunRecord run = Must(store.CreateRun(SomeRun(), "the problem"));
+  const RunRecord kept = Must(store.CreateRun(SomeRun(), "the problem"));
+  for (const RunRecord& one : {run, kept}) {
+    Must(store.BeginAttempt(Started(one, 1), "text of both"));
+    Must(store.EndAttempt(Ended(Started(one, 1)), "log of both", one));
+  }
+  Must(store.BeginAttempt(Started(run, 2), "text of one"));
+  Must(store.EndAttempt(Ended(Started(run, 2)), "log of one", run));
+  ConfirmationRecord confirmation;
+  confirmation.run = run.id;
+  confirmation.attempt = 1;
+  confirmation.outcome = "accepted";
+  Must(store.AddConfirmation(confirmation, "log of the confirmation", run));
+  EXPECT_EQ(Rows(Path(), "blob"), 6);
+
+  Must(store.DeleteRun(run.id));
+  EXPECT_EQ(store.FindRun(run.id).error().kind, ErrorKind::kNotFound);
+  EXPECT_EQ(Rows(Path(), "run"), 1);
+  EXPECT_EQ(Rows(Path(), "attempt"), 1);
+  EXPECT_EQ(Rows(Path(), "confirmation"), 0);
+  EXPECT_EQ(Rows(Path(), "blob"), 3);
+  EXPECT_EQ(Must(store.Blob(Must(store.Attempts(kept.id)).at(0).source_blob)), "text of both");
+  EXPECT_EQ(Must(store.Blob(kept.problem_blob)), "the problem");
+}
+
+TEST_F(StoreTest, ANoteStaysWithItsRun) {
+  Store store = Must(Store::Open(Path()));
+  const RunRecord run = Must(store.CreateRun(SomeRun(), "{}"));
+  EXPECT_EQ(run.note, "");
+  Must(store.SetNote(run.id, "before the change"));
+  Must(store.UpdateRun(run));  // whoever works on the run knows nothing of it
+  EXPECT_EQ(Must(store.FindRun(run.id)).note, "before the change");
 }
 
 TEST_F(StoreTest, ReadsBackWhatWasWritten) {
@@ -219,7 +260,7 @@ TEST_F(StoreTest, TooNewSchemaIsRefused) {
   const Result<Store> store = Store::Open(Path());
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error().kind, ErrorKind::kUsage);
-  EXPECT_NE(store.error().message.find("has schema 99 and this hone knows schemas 1 to 2: update hone"),
+  EXPECT_NE(store.error().message.find("has schema 99 and this hone knows schemas 1 to 3: update hone"),
             std::string::npos)
       << store.error().message;
 }
@@ -232,7 +273,8 @@ TEST_F(StoreTest, AStoreFromBeforeFlagsIsBroughtUpAndKeepsItsRuns) {
   }
   {
     Connection connection = Must(Connection::Open(Path(), IfAbsent::kFail));
-    Must(connection.Execute("ALTER TABLE run DROP COLUMN flags; PRAGMA user_version = 1"));
+    Must(connection.Execute("ALTER TABLE run DROP COLUMN flags"));
+    Must(connection.Execute("ALTER TABLE run DROP COLUMN note; PRAGMA user_version = 1"));
   }
   Store store = Must(Store::Open(Path()));
   RunRecord run = Must(store.FindRun(id));
