@@ -100,9 +100,24 @@ class Builder {
       for (auto& facts : HONE_TRY(ReadCubin(compiled.cubin))) kernels[facts.name] = std::move(facts);
       for (std::size_t i = 0; i < request.instances.size(); ++i)
         kernels[request.instances[i]] = kernels[compiled.symbols[i]];
+      EachLaunch([&](const LaunchStep& launch) {
+        if (launch.source == s && !kernels.contains(launch.kernel)) FindMangled(launch.kernel, kernels);
+      });
       built_.cubins.push_back(compiled.cubin);
     }
     return {};
+  }
+
+  // A kernel that is not extern "C" goes by its name, too, where no other one has it: "compute" is _Z7computePKfPfl.
+  static void FindMangled(const std::string& name, std::map<std::string, KernelFacts, std::less<>>& kernels) {
+    const std::string prefix = fmt::format("_Z{}{}", name.size(), name);
+    const KernelFacts* found = nullptr;
+    for (const auto& [symbol, facts] : kernels) {
+      if (!symbol.starts_with(prefix) || symbol.substr(prefix.size(), 1) == "I") continue;  // I: a template's instance
+      if (found != nullptr) return;
+      found = &facts;
+    }
+    if (found != nullptr) kernels[name] = KernelFacts(*found);
   }
 
   template <class Visit>

@@ -153,18 +153,23 @@ Result<Cutlass> FindCutlass() {
 
 Result<Compiled> CompileCudaModule(const CudaModuleRequest& request) {
   const auto nvcc = HONE_TRY(TheNvcc());
-  ModuleCompiler compiler{
-      .path = nvcc.path,
-      .identity = nvcc.identity,
-      .source_name = "kernel.cu",
-      .flags = {"-std=c++17", "-O3", "-arch=" + request.arch, "-shared", "-DNDEBUG", "--expt-relaxed-constexpr",
-                // As the host compiler's for modules: only what hone/module.h exports is seen, what is missing is
-                // found now.
-                "-Xcompiler", "-fPIC,-fvisibility=hidden,-fno-gnu-unique,-fdiagnostics-color=never", "-Xlinker", "-z",
-                "-Xlinker", "defs"},
-      .memory_bytes = kCompilerMemory,
-      .wall = request.wall,
-      .parse = ParseNvccDiagnostics};
+  std::vector<std::string> flags = {"-std=c++17", "-O3", "-arch=" + request.arch, "-DNDEBUG",
+                                    "--expt-relaxed-constexpr"};
+  if (request.kernels_alone) {
+    flags.emplace_back("-cubin");
+  } else {
+    // As the host compiler's for modules: only what hone/module.h exports is seen, what is missing is found now.
+    flags.insert(flags.end(),
+                 {"-shared", "-Xcompiler", "-fPIC,-fvisibility=hidden,-fno-gnu-unique,-fdiagnostics-color=never",
+                  "-Xlinker", "-z", "-Xlinker", "defs"});
+  }
+  ModuleCompiler compiler{.path = nvcc.path,
+                          .identity = nvcc.identity,
+                          .source_name = "kernel.cu",
+                          .flags = std::move(flags),
+                          .memory_bytes = kCompilerMemory,
+                          .wall = request.wall,
+                          .parse = ParseNvccDiagnostics};
   // A wrapper on the PATH may start a toolkit that lies elsewhere.
   for (const auto& place : ToolkitPrograms("nvcc")) {
     std::error_code ignored;

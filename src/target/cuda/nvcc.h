@@ -17,6 +17,7 @@ struct CudaModuleRequest {
   std::string arch = "sm_90a";  // a real architecture
   // CUTLASS 3 needs up to half a minute on an idle machine.
   std::chrono::milliseconds wall{300'000};
+  bool kernels_alone = false;  // as a cubin in place of the shared object: to look at, not to run
 };
 
 // Fails with kNotFound when there is no nvcc (the message says how to get it), kIo when the cache cannot be written.
