@@ -164,6 +164,9 @@ refused("forward only", lambda: made.sum().backward())
 fake = hone_kernel.op([x.to("meta")], [p.to("meta") for p in (new.linear.weight, new.linear.bias, torch.ones(24))])
 assert fake.shape == made.shape and fake.device.type == "meta"
 if sys.argv[2:] == ["compile"] and hasattr(torch, "compile"):
+    compiled = torch.compile(new, fullgraph=True, backend="aot_eager")(x, 0.125)  # where gradients could be wanted
+    same(compiled, new(x, 0.125))
+    refused("torch.no_grad()", lambda: compiled.sum().backward())
     with torch.no_grad():
         same(torch.compile(new, fullgraph=True, backend="aot_eager")(x, 0.125), new(x, 0.125))
         torch.library.opcheck(hone_kernel.op, ([x], [p.detach() for p in (new.linear.weight, new.linear.bias, torch.ones(24))]),

@@ -134,8 +134,14 @@ def fake(inputs, parameters):
     return outputs[0] if len(outputs) == 1 else outputs
 
 
-def refuse_backward(context, *gradients):
-    raise KernelError("the kernel of %s computes forward only: use Model where gradients are needed" % PROBLEM["name"])
+def refuse_backward(*gradients):
+    raise KernelError("the kernel of %s computes forward only: call it under torch.no_grad(), or use Model where gradients are "
+                      "needed" % PROBLEM["name"])
+
+
+def gradients_alike(gradients):
+    """What a backward pass would give, for tracing: torch.compile looks at it though nobody may ever ask for gradients."""
+    return [torch.empty(spec["shape"], dtype=DTYPES[spec["dtype"]], device=gradients[0].device) for spec in INPUTS + PARAMETERS]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -150,7 +156,17 @@ if not hasattr(getattr(torch.ops, NAMESPACE), NAME):  # else another copy of thi
     if NEW:
         _definition = torch.library.custom_op("%s::%s" % (NAMESPACE, NAME), compute, mutates_args=(), schema=SCHEMA)
         _definition.register_fake(fake)
-        _definition.register_autograd(refuse_backward)
+        # Backward is an operator of its own, which is traced like any other and refuses when it is run.
+        _backward = torch.library.custom_op("%s::%s_backward" % (NAMESPACE, NAME), refuse_backward, mutates_args=(),
+                                            schema="(Tensor[] gradients) -> Tensor[]")
+        _backward.register_fake(gradients_alike)
+
+        def backward(context, *gradients):
+            flat = [one for one in tree_flatten(gradients)[0] if one is not None]
+            made = [one if one.is_floating_point() else None for one in _backward(flat)]
+            return made[: len(INPUTS)], made[len(INPUTS) :]
+
+        _definition.register_autograd(backward)
     else:
         _library = torch.library.Library(NAMESPACE, "DEF")
         _library.define(NAME + SCHEMA)
