@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/files.h"
 #include "base/sha256.h"
+#include "candidate/launch_lines.h"
 
 namespace hone {
 
@@ -42,6 +43,8 @@ Result<Candidate> LoadCandidate(const std::string& path) {
                     path));
   }
   candidate.text = HONE_TRY(ReadFile(path));
+  if (candidate.kind == CandidateKind::kCudaModule && HasLaunchLines(candidate.text))
+    candidate.kind = CandidateKind::kPlan;
   return candidate;
 }
 
