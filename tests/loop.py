@@ -7,6 +7,8 @@ import json
 import os
 import pathlib
 import random
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,6 +17,7 @@ import time
 import unittest
 
 HONE = sys.argv.pop(1) if len(sys.argv) > 1 else "build/hone"
+HONE_PATH = os.path.abspath(HONE)
 
 PROBLEM = {
     "hone_problem": 1,
@@ -140,7 +143,85 @@ class Loop(unittest.TestCase):
             self.assertEqual(done.stdout, "", arguments)
             self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
 
-    def test_9_nothing_is_left_running(self):
+    def heavy_problem(self):
+        """A product whose oracle takes minutes."""
+        path = self.folder / "heavy.json"
+        path.write_text(json.dumps({
+            "hone_problem": 1, "name": "heavy", "contract": "fp32",
+            "tensors": [{"name": name, "shape": [2048, 2048], "dtype": "f32", "role": role,
+                         **({} if role == "output" else {"generator": {"kind": "normal", "mean": 0, "deviation": 1}})}
+                        for name, role in (("a", "input"), ("b", "input"), ("y", "output"))],
+            "graph": [{"op": "mm", "args": {"self": "%a", "mat2": "%b"}, "outputs": ["y"]}]}))
+        return path
+
+    def test_7_the_time_limits_all_of_it_and_says_what_it_went_into(self):
+        began = time.monotonic()
+        done = subprocess.run(self.command("optimize", self.heavy_problem(), "--store", self.folder / "heavy.db", "--time", "12"),
+                              env=self.environment, capture_output=True, text=True, timeout=300)
+        self.assertLess(time.monotonic() - began, 14 if os.getloadavg()[0] < 2 else 25)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("nothing was judged within 12 s", done.stdout)
+        self.assertIn("--time 48", done.stdout)
+        self.assertRegex(done.stderr, r"(?m)^(expected outputs \d+ %|compiling the oracle|drawing inputs \d+ %), \d+ s$")
+        runs = json.loads(self.hone("runs", "--store", self.folder / "heavy.db", "--json").stdout)
+        self.assertEqual(runs["runs"], [])
+
+    def test_8_a_signal_before_the_first_attempt_ends_it_at_once_and_leaves_no_run(self):
+        for signal_number, words in ((signal.SIGINT, "interrupted before there was a result"), (signal.SIGTERM, "ended by SIGTERM")):
+            process = subprocess.Popen(self.command("optimize", self.heavy_problem(), "--store", self.folder / "empty.db", "--time", "0"),
+                                       env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            for line in process.stderr:
+                if line.startswith("expected outputs"):
+                    break
+            began = time.monotonic()
+            process.send_signal(signal_number)
+            _, error = process.communicate(timeout=60)
+            self.assertLess(time.monotonic() - began, 1.5 if os.getloadavg()[0] < 2 else 5)
+            self.assertEqual(process.returncode, 130)
+            self.assertIn(words, error)
+            runs = json.loads(self.hone("runs", "--store", self.folder / "empty.db", "--json").stdout)
+            self.assertEqual(runs["runs"], [])
+
+    def test_90_new_candidates_are_accepted_as_they_are(self):
+        for kind in ("module", "kernel", "cuda", "plan"):
+            done = subprocess.run(self.command("new", kind, f"my_{kind}"), env=self.environment, cwd=self.folder, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.hone("evaluate", self.folder / "my_module.problem.json", self.folder / "my_module.cc", "--no-time")
+        self.hone("new", "module", self.folder / "mine", "--problem", self.problem)
+        self.assertIn("f32[64, 300]", (self.folder / "mine.cc").read_text())
+        unfinished = json.loads(self.hone("evaluate", self.problem, self.folder / "mine.cc", "--no-time", "--json", code=1).stdout)
+        self.assertEqual(unfinished["outcome"], "launch_error")
+        again = subprocess.run(self.command("new", "module", self.folder / "mine", "--problem", self.problem), env=self.environment, capture_output=True, text=True)
+        self.assertEqual((again.returncode, "is there already" in again.stderr), (2, True))
+        inspected = subprocess.run(self.command("inspect", self.folder / "my_kernel.cu", "--problem", self.folder / "my_kernel.problem.json", "--json"),
+                                   env=self.environment, capture_output=True, text=True)
+        if "no NVRTC" in inspected.stderr or inspected.returncode == 3:
+            self.skipTest(inspected.stderr.strip())
+        self.assertEqual(json.loads(inspected.stdout)["launches"][0]["kernel"], "compute", inspected.stdout)
+        self.hone("inspect", self.folder / "my_plan.json", "--problem", self.folder / "my_plan.problem.json")
+        module = subprocess.run(self.command("inspect", self.folder / "my_cuda.cu", "--json"), env=self.environment, capture_output=True, text=True)
+        if module.returncode == 3:
+            self.skipTest(module.stderr.strip())
+        self.assertEqual(len(json.loads(module.stdout)["kernels"]), 1, module.stdout)
+
+    def test_91_the_tutorials_commands_work(self):
+        """Every line of docs/tutorial.md that begins with `$ hone` is run, in order; what stands below it in `...` is looked for."""
+        text = (pathlib.Path(__file__).parent.parent / "docs" / "tutorial.md").read_text()
+        folder = self.folder / "tutorial"
+        folder.mkdir()
+        commands, run = re.findall(r"(?m)^\$ hone (.*)$", text), ""
+        self.assertGreater(len(commands), 8)
+        for name, body in re.findall(r"(?ms)^`(\S+)`:\n\n```\w*\n(.*?)^```", text):
+            (folder / name).write_text(body)
+        for command in commands:
+            command, _, code = command.partition("  # exit code ")
+            words = [HONE_PATH, *shlex.split(command.replace("RUN", run))]
+            done = subprocess.run(words, env=self.environment, cwd=folder, capture_output=True, text=True, timeout=300)
+            self.assertEqual(done.returncode, int(code or 0), f"{command}\n{done.stdout}\n{done.stderr}")
+            if command.startswith("optimize"):
+                run = json.loads(subprocess.run([HONE_PATH, "runs", "--json"], env=self.environment, capture_output=True, text=True).stdout)["runs"][0]["id"]
+
+    def test_99_nothing_is_left_running(self):
         time.sleep(0.5)
         left = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True).stdout
         mine = [line for line in left.splitlines() if str(self.folder) in line]

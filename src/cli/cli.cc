@@ -11,6 +11,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "base/interrupt.h"
+
 namespace hone {
 namespace {
 
@@ -40,34 +42,41 @@ class OutputGuard {
   int saved_;
 };
 
-int Finish(ExitCode code) {
-  // A full disk or a closed pipe behind standard output must not look like success.
-  if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
-    if (errno != EPIPE)
-      WriteText(stderr, fmt::format("hone: cannot write to standard output: {}", std::strerror(errno)));
-    return static_cast<int>(ExitCode::kFailed);
-  }
-  return static_cast<int>(code);
+// Between two lines about stages on what is not a terminal.
+constexpr auto kPipePace = std::chrono::seconds(3);
+
+// Writes to standard output and gives the exit code. A full disk behind it must not look like success; a reader that
+// went away (`hone runs | head -1`) has what it wanted.
+int Finish(std::string_view text, ExitCode code) {
+  errno = 0;
+  WriteText(stdout, text);
+  std::fflush(stdout);
+  if (!std::ferror(stdout) || errno == EPIPE) return static_cast<int>(code);
+  WriteText(stderr, fmt::format("hone: cannot write to standard output: {}", std::strerror(errno)));
+  return static_cast<int>(ExitCode::kFailed);
 }
 
 int FinishWithError(const Error& error, bool json) {
   WriteText(stderr, fmt::format("hone: {}", error.message));
-  if (json) {
-    const nlohmann::json document = {{"error", {{"kind", Name(error.kind)}, {"message", error.message}}}};
-    WriteText(stdout, document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
-  }
-  return Finish(ExitCodeOf(error.kind));
+  const nlohmann::json document = {{"error", {{"kind", Name(error.kind)}, {"message", error.message}}}};
+  const std::string text = document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  return Finish(json ? text : "", ExitCodeOf(error.kind));
 }
 
-int FinishWithText(std::string_view text) {
-  WriteText(stdout, text);
-  return Finish(ExitCode::kDone);
+// What fails after we were asked to stop fails because of that.
+int FinishInterrupted(bool json) {
+  const std::string_view what =
+      InterruptCause() == Interrupt::kTerminated ? "ended by SIGTERM" : "interrupted before there was a result";
+  WriteText(stderr, fmt::format("hone: {}", what));
+  const nlohmann::json document = {{"interrupted", true}, {"message", what}};
+  return Finish(json ? document.dump(2) : "", ExitCode::kInterrupted);
 }
+
+int FinishWithText(std::string_view text) { return Finish(text, ExitCode::kDone); }
 
 nlohmann::json DescribeAll() {
   nlohmann::json verbs = nlohmann::json::array();
-  for (const Verb* verb : AllVerbs())
-    if (!verb->hidden) verbs.push_back(Describe(*verb));
+  for (const Verb* verb : ListedVerbs()) verbs.push_back(Describe(*verb));
   return {{"version", HONE_VERSION}, {"verbs", std::move(verbs)}};
 }
 
@@ -78,15 +87,67 @@ Terminal::Terminal(std::FILE* stream) : stream_(stream) {
   live_ = isatty(fileno(stream)) == 1 && kind && std::strcmp(kind, "dumb") != 0;
 }
 
-void Terminal::Progress(std::string_view line) {
-  if (!live_) {
-    WriteText(stream_, line);
-    return;
+Terminal::~Terminal() {
+  Clear();
+  if (!ticker_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
   }
+  wake_.notify_one();
+  ticker_.join();
+}
+
+void Terminal::Progress(std::string_view line) {
+  const std::lock_guard lock(mutex_);
+  progress_ = line;
+  if (live_) return Draw();
+  WriteText(stream_, line);
+}
+
+void Terminal::Note(std::string_view line) {
+  const std::lock_guard lock(mutex_);
+  Erase();
+  WriteText(stream_, line);
+  std::fflush(stream_);
+}
+
+void Terminal::Clear() {
+  const std::lock_guard lock(mutex_);
+  stage_.clear();
+  Erase();
+}
+
+void Terminal::ShowStage(std::string_view what) {
+  const std::lock_guard lock(mutex_);
+  const Clock::time_point now = Clock::now();
+  // Elsewhere than on a terminal the pace of lines is one for all stages: many short ones are no reason for many lines.
+  if (stage_.empty()) stage_shown_ = now;
+  if (stage_ != what) stage_begun_ = now;
+  stage_ = what;
+  if (what.empty() || ticker_.joinable()) return;
+  ticker_ = std::thread([this] {
+    std::unique_lock ticking(mutex_);
+    while (!wake_.wait_for(ticking, std::chrono::milliseconds(250), [this] { return closing_; })) Tick(Clock::now());
+  });
+}
+
+void Terminal::Tick(Clock::time_point now) {
+  if (stage_.empty() || now - stage_begun_ < std::chrono::seconds(1)) return;
+  if (now - stage_shown_ < (live_ ? std::chrono::seconds(1) : kPipePace)) return;
+  stage_shown_ = now;
+  if (live_) return Draw();
+  WriteText(stream_, fmt::format("{}, {:.0f} s", stage_, std::chrono::duration<double>(now - stage_begun_).count()));
+}
+
+void Terminal::Draw() {
+  std::string line = progress_;
+  const double stage_s = std::chrono::duration<double>(Clock::now() - stage_begun_).count();
+  if (!stage_.empty() && stage_s >= 1)
+    line = fmt::format("{}, {:.0f} s{}{}", stage_, stage_s, progress_.empty() ? "" : " | ", progress_);
   winsize size{};
   const bool known = ioctl(fileno(stream_), TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
-  const std::size_t width = known ? size.ws_col - 1u : 79u;
-  std::size_t end = std::min(line.size(), width);
+  std::size_t end = std::min(line.size(), known ? size.ws_col - std::size_t{1} : 79);
   // Never cut inside a UTF-8 character.
   while (end < line.size() && end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80) --end;
   std::fputs("\r\033[K", stream_);
@@ -95,13 +156,7 @@ void Terminal::Progress(std::string_view line) {
   drawn_ = true;
 }
 
-void Terminal::Note(std::string_view line) {
-  Clear();
-  WriteText(stream_, line);
-  std::fflush(stream_);
-}
-
-void Terminal::Clear() {
+void Terminal::Erase() {
   if (!drawn_) return;
   std::fputs("\r\033[K", stream_);
   std::fflush(stream_);
@@ -118,7 +173,13 @@ int RunCommandLine(std::span<const std::string> arguments) {
   if (arguments[0] == "--version")
     return FinishWithText(json ? fmt::format("{{\"version\": \"{}\"}}", HONE_VERSION) : "hone " HONE_VERSION);
   if (arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
+    if (arguments.size() > 1 && arguments[1] == "--man") return FinishWithText(ManualPage());
     if (arguments.size() > 1 && arguments[1] != "--json") {
+      for (const HelpTopic& topic : HelpTopics()) {
+        if (topic.name == arguments[1])
+          return FinishWithText(json ? nlohmann::json{{"topic", topic.name}, {"text", topic.text()}}.dump(2)
+                                     : topic.text());
+      }
       const auto verb = FindVerb(arguments[1]);
       if (!verb) return FinishWithError(verb.error(), json);
       return FinishWithText(json ? Describe(**verb).dump(2) : HelpText(**verb));
@@ -138,9 +199,9 @@ int RunCommandLine(std::span<const std::string> arguments) {
   const Result<Answer> answer = (*verb)->run(*call);
   guard.reset();
   terminal.Clear();
+  if (!answer && InterruptCause() != Interrupt::kNone) return FinishInterrupted(json);
   if (!answer) return FinishWithError(answer.error(), json);
-  WriteText(stdout, json ? answer->json : answer->text);
-  return Finish(answer->code);
+  return Finish(json ? answer->json : answer->text, answer->code);
 }
 
 }  // namespace hone

@@ -2,31 +2,51 @@
 // folder writes to standard output.
 #pragma once
 
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
+#include <mutex>
 #include <span>
 #include <string>
+#include <thread>
 
 #include "command/command.h"
 
 namespace hone {
 
 // Progress and notes on a stream (standard error). On a terminal a progress line is redrawn in place and cut to the
-// width; elsewhere each is a line of its own. Clears its line when it goes.
+// width; elsewhere each is a line of its own. A stage that takes longer than a second is shown before the progress line
+// with its seconds, elsewhere as a line of its own every few seconds. Clears its line when it goes.
 class Terminal : public Listener {
  public:
   explicit Terminal(std::FILE* stream);
-  ~Terminal() override { Clear(); }
+  ~Terminal() override;
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
   void Progress(std::string_view line) override;
   void Note(std::string_view line) override;
   bool live() const override { return live_; }
-  void Clear();
+  void Clear();  // the stage's end, too
 
  private:
-  std::FILE* stream_;
+  using Clock = std::chrono::steady_clock;
+  void ShowStage(std::string_view what) override;
+  // The rest while mutex_ is held.
+  void Draw();                   // the live line: stage and progress
+  void Erase();                  // what stands on the terminal
+  void Tick(Clock::time_point);  // shows the stage if it is time to
+
+  std::FILE* const stream_;
   bool live_;
-  bool drawn_ = false;  // a progress line stands on the terminal
+
+  std::mutex mutex_;
+  std::string progress_;  // the last line that was given
+  std::string stage_;     // empty: none
+  Clock::time_point stage_begun_, stage_shown_;
+  bool drawn_ = false;  // a line stands on the terminal
+  bool closing_ = false;
+  std::condition_variable wake_;
+  std::thread ticker_;  // from the first stage on
 };
 
 // Runs `hone ARGUMENTS...` on this process's standard output and error, and gives the exit code. While a verb runs,

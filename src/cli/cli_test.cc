@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/files.h"
 #include "base/process.h"
@@ -47,7 +50,7 @@ TEST_F(CliTest, NoVerbIsAUsageErrorThatShowsTheHelp) {
   const Exit exit = Hone({});
   EXPECT_EQ(exit.code, 2);
   EXPECT_EQ(exit.output, "");
-  EXPECT_NE(exit.error.find("Verbs:"), std::string::npos);
+  EXPECT_NE(exit.error.find("Make a problem faster:"), std::string::npos);
 }
 
 TEST_F(CliTest, AUsageErrorIsOneLineAndCodeTwo) {
@@ -89,6 +92,136 @@ TEST_F(CliTest, DoctorPrintsOneDocumentThatAgreesWithItsExitCode) {
   }
   EXPECT_EQ(document["fit"], required_is_present);
   EXPECT_EQ(exit.code, required_is_present ? 0 : 1);
+}
+
+TEST_F(CliTest, AReaderThatWentAwayIsNoFailure) {
+  const char* program = std::getenv("HONE_PROGRAM");
+  // More than a pipe holds, so that the writer meets the closed end.
+  const auto exit = hone::Run(
+      {.argv = {"/bin/bash", "-c", "set -o pipefail; for i in 1 2 3 4 5; do \"$0\" help --json | head -1 || exit; done",
+                program}});
+  ASSERT_TRUE(exit);
+  EXPECT_EQ(exit->code, 0) << exit->error;
+  EXPECT_EQ(exit->error, "");
+}
+
+TEST_F(CliTest, AFileThatIsNotThereIsAMistakeInTheCommandLine) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"optimize", "no.py"},
+        {"evaluate", "no.json", "no.hk"},
+        {"inspect", "no.cu"},
+        {"lower", "no.hk"},
+        {"import", "no.py"},
+        {"graph", "no.py"},
+        {"propose", "no.py"},
+        {"reference", "no.py"},
+        {"export", "--problem", "no.json", "--program", "no.hk", "-o", "x"}}) {
+    const Exit exit = Hone(arguments);
+    EXPECT_EQ(exit.code, 2) << arguments[0];
+    EXPECT_NE(exit.error.find(": No such file or directory"), std::string::npos) << exit.error;
+    EXPECT_EQ(exit.error.find('\n'), exit.error.size() - 1) << exit.error;
+  }
+}
+
+TEST_F(CliTest, NoLineOfHelpIsWiderThanATerminal) {
+  std::vector<std::vector<std::string>> pages = {{"--help"}};
+  for (const Verb* verb : AllVerbs()) pages.push_back({std::string(verb->name), "--help"});
+  for (const HelpTopic& topic : HelpTopics()) pages.push_back({"help", std::string(topic.name)});
+  for (const auto& page : pages) {
+    std::string text = Hone(page).output;
+    EXPECT_FALSE(text.empty()) << page.back();
+    for (std::size_t end; (end = text.find('\n')) != std::string::npos; text.erase(0, end + 1))
+      EXPECT_LE(end, kTextColumns) << text.substr(0, end);
+  }
+}
+
+TEST_F(CliTest, OptimizeIsTheFirstVerbOfTheHelp) {
+  const std::string text = Hone({"--help"}).output;
+  const auto at = [&](std::string_view verb) { return text.find(fmt::format("\n  {} ", verb)); };
+  EXPECT_LT(at("optimize"), at("runs"));
+  EXPECT_LT(at("runs"), at("show"));
+  EXPECT_LT(at("show"), at("export"));
+  for (const Verb* verb : ListedVerbs()) EXPECT_LE(at("optimize"), at(verb->name)) << verb->name;
+}
+
+// What bash offers for `hone WORDS`.
+std::string Completed(std::vector<std::string> words) {
+  std::vector<std::string> argv = {"/bin/bash", "-c",
+                                   "source <(\"$0\" completion bash); COMP_WORDS=(hone \"$@\"); "
+                                   "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _hone; echo \"${COMPREPLY[*]}\"",
+                                   std::getenv("HONE_PROGRAM")};
+  argv.insert(argv.end(), words.begin(), words.end());
+  const auto exit = hone::Run({.argv = std::move(argv), .environment = InheritedEnvironment()});
+  return exit ? exit->output + exit->error : exit.error().message;
+}
+
+TEST_F(CliTest, BashCompletesVerbsOptionsAndFiles) {
+  EXPECT_EQ(Completed({"opt"}), "optimize\n");
+  EXPECT_EQ(Completed({"optimize", "--bud"}), "--budget\n");
+  EXPECT_EQ(Completed({"optimize", "--target", "cu"}), "cuda\n");
+  EXPECT_EQ(Completed({"optimize", "/etc/pass"}).substr(0, 11), "/etc/passwd");
+  EXPECT_EQ(Completed({"help", "env"}), "environment\n");
+  for (const Verb* verb : ListedVerbs())
+    EXPECT_NE(Completed({std::string(verb->name), "--js"}).find("--json"), std::string::npos) << verb->name;
+}
+
+TEST_F(CliTest, EveryShellsCompletionNamesEveryVerbAndOption) {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const std::string script = Hone({"completion", shell}).output;
+    for (const Verb* verb : ListedVerbs()) {
+      EXPECT_NE(script.find(verb->name), std::string::npos) << shell << " " << verb->name;
+      for (const Option& option : verb->options)
+        EXPECT_NE(script.find(option.name), std::string::npos) << shell << " " << option.name;
+    }
+  }
+  EXPECT_EQ(Hone({"completion", "csh"}).code, 2);
+}
+
+TEST_F(CliTest, TheManualPageHoldsEveryVerbAndFormats) {
+  const std::string page = Hone({"help", "--man"}).output;
+  EXPECT_TRUE(page.starts_with(".TH HONE 1"));
+  for (const Verb* verb : ListedVerbs())
+    EXPECT_NE(page.find(fmt::format(".SS hone {}", verb->name)), std::string::npos);
+  EXPECT_NE(page.find("HONE_CACHE_MAX"), std::string::npos);
+  if (!FindProgram("man")) GTEST_SKIP() << "there is no man here to format the page with";
+  const auto formatted =
+      hone::Run({.argv = {"man", "--warnings", "-l", "-"}, .environment = InheritedEnvironment(), .input = page});
+  ASSERT_TRUE(formatted);
+  EXPECT_EQ(formatted->error, "");
+}
+
+class TerminalTest : public testing::Test {
+ protected:
+  std::string Written() {
+    std::string text(static_cast<std::size_t>(std::ftell(file_)), '\0');
+    std::rewind(file_);
+    text.resize(std::fread(text.data(), 1, text.size(), file_));
+    return text;
+  }
+  std::FILE* file_ = std::tmpfile();
+};
+
+TEST_F(TerminalTest, AStageThatTakesLongIsALineEveryFewSecondsWhereNobodyRedraws) {
+  {
+    Terminal terminal(file_);
+    Listener& listener = terminal;
+    listener.Stage("importing");
+    listener.Stage("expected outputs 25 %");
+    std::this_thread::sleep_for(std::chrono::milliseconds(3600));
+    listener.Stage("");
+    EXPECT_EQ(listener.stage(), "expected outputs 25 %");
+  }
+  EXPECT_EQ(Written(), "expected outputs 25 %, 3 s\n");
+}
+
+TEST_F(TerminalTest, AShortStageIsNotShown) {
+  {
+    Terminal terminal(file_);
+    static_cast<Listener&>(terminal).Stage("importing");
+    std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    terminal.Note("done");
+  }
+  EXPECT_EQ(Written(), "done\n");
 }
 
 TEST_F(CliTest, OutputThatCannotBeWrittenIsAFailure) {

@@ -5,35 +5,22 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
 #include "base/files.h"
+#include "base/interrupt.h"
+#include "base/process.h"
 #include "base/text.h"
 
 namespace hone {
 namespace {
-
-constexpr Option kCommonOptions[] = {
-    {.name = "json", .type = ValueType::kFlag, .help = "print one JSON document instead of text"},
-    {.name = "help", .letter = 'h', .type = ValueType::kFlag, .help = "print this and stop"},
-};
-
-std::vector<Option> OptionsOf(const Verb& verb) {
-  std::vector<Option> all(verb.options.begin(), verb.options.end());
-  all.insert(all.end(), std::begin(kCommonOptions), std::end(kCommonOptions));
-  return all;
-}
-
-std::string Upper(std::string_view name) {
-  std::string upper(name);
-  for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return upper;
-}
 
 template <class Number>
 std::optional<Number> ParseNumber(std::string_view text) {
@@ -47,61 +34,12 @@ tl::unexpected<Error> Usage(const Verb& verb, std::string_view message) {
   return Fail(ErrorKind::kUsage, fmt::format("{} (see hone {} --help)", message, verb.name));
 }
 
-// "hone optimize FILE [--budget N] ..."
-std::string Synopsis(const Verb& verb) {
-  std::string line = fmt::format("hone {}", verb.name);
-  for (const Positional& positional : verb.positionals) {
-    const std::string name = Upper(positional.name);
-    switch (positional.presence) {
-      case Presence::kRequired: line += " " + name; break;
-      case Presence::kOptional: line += " [" + name + "]"; break;
-      case Presence::kRepeated: line += " [" + name + " ...]"; break;
-    }
-  }
-  return line + " [options]";
-}
-
-// Two columns; a help text that does not fit beside its name is broken at spaces.
-void AddRow(std::string& text, std::string_view left, std::string_view right) {
-  constexpr std::size_t kLeft = 24, kWidth = 100;
-  text += fmt::format("  {:<{}}", left, kLeft);
-  std::size_t column = std::max(kLeft, left.size()) + 2;
-  if (left.size() >= kLeft) {
-    text += fmt::format("\n{:{}}", "", kLeft + 2);
-    column = kLeft + 2;
-  }
-  while (!right.empty()) {
-    const std::size_t space = std::min(right.find(' '), right.size());
-    if (column > kLeft + 2 && column + 1 + space > kWidth) {
-      text += fmt::format("\n{:{}}", "", kLeft + 2);
-      column = kLeft + 2;
-    }
-    if (column > kLeft + 2) {
-      text += ' ';
-      ++column;
-    }
-    text += right.substr(0, space);
-    column += space;
-    right.remove_prefix(std::min(space + 1, right.size()));
-  }
-  text += '\n';
-}
-
-std::string_view JsonType(ValueType type) {
-  switch (type) {
-    case ValueType::kFlag: return "boolean";
-    case ValueType::kText: return "string";
-    case ValueType::kInteger: return "integer";
-    case ValueType::kReal: return "number";
-  }
-  return "string";
-}
-
-std::atomic<bool> interrupted{false};
+std::atomic<bool> signalled{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it");
 
-void OnInterrupt(int) {
-  if (interrupted.exchange(true)) _exit(static_cast<int>(ExitCode::kInterrupted));
+void OnSignal(int signal) {
+  if (signalled.exchange(true)) _exit(static_cast<int>(ExitCode::kInterrupted));
+  AskToStop(signal == SIGTERM ? Interrupt::kTerminated : Interrupt::kCtrlC);
 }
 
 }  // namespace
@@ -120,6 +58,19 @@ Answer Answer::FromJsonText(std::string json_document, std::string text_for_peop
   answer.text = std::move(text_for_people);
   answer.code = exit_code;
   return answer;
+}
+
+void Listener::Stage(std::string_view what) {
+  if (!what.empty()) {
+    const std::lock_guard lock(stage_mutex_);
+    stage_ = what;
+  }
+  ShowStage(what);
+}
+
+std::string Listener::stage() const {
+  const std::lock_guard lock(stage_mutex_);
+  return stage_;
 }
 
 Result<VerbCall> VerbCall::Parse(const Verb& verb, std::span<const std::string> arguments, Listener& listener) {
@@ -179,7 +130,25 @@ Result<VerbCall> VerbCall::Parse(const Verb& verb, std::span<const std::string> 
   for (const Positional& positional : verb.positionals)
     if (positional.presence == Presence::kRequired && !call.Has(positional.name))
       return Usage(verb, fmt::format("{} is missing: {}; {}", Upper(positional.name), Synopsis(verb), positional.help));
+  HONE_TRY(call.FindFiles());
   return call;
+}
+
+Result<void> VerbCall::FindFiles() const {
+  const auto find = [&](std::string_view shown, std::string_view name) -> Result<void> {
+    for (const std::string& path : Texts(name)) {
+      if (access(path.c_str(), F_OK) != 0)
+        return Usage(*verb_, fmt::format("{}: cannot find {}: {}", shown, path, std::strerror(errno)));
+    }
+    return {};
+  };
+  for (const Positional& positional : verb_->positionals) {
+    if (positional.reads) HONE_TRY(find(Upper(positional.name), positional.name));
+  }
+  for (const Option& option : verb_->options) {
+    if (option.reads && Has(option.name)) HONE_TRY(find(fmt::format("--{}", option.name), option.name));
+  }
+  return {};
 }
 
 Result<void> VerbCall::Add(std::string_view name, ValueType type, std::optional<double> at_least, std::string value) {
@@ -198,7 +167,7 @@ Result<void> VerbCall::Add(std::string_view name, ValueType type, std::optional<
 std::string_view VerbCall::Default(std::string_view name) const {
   for (const Option& option : verb_->options)
     if (option.name == name) return option.otherwise;
-  for (const Option& option : kCommonOptions)
+  for (const Option& option : CommonOptions())
     if (option.name == name) return option.otherwise;
   const bool declared = std::any_of(verb_->positionals.begin(), verb_->positionals.end(),
                                     [name](const Positional& positional) { return positional.name == name; });
@@ -242,12 +211,12 @@ double VerbCall::Real(std::string_view name) const {
 
 const std::atomic<bool>& VerbCall::CatchInterrupts() {
   struct sigaction action{};
-  action.sa_handler = OnInterrupt;
+  action.sa_handler = OnSignal;
   sigemptyset(&action.sa_mask);
   // No SA_RESTART: a wait in progress shall end so that the flag is looked at.
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
-  return interrupted;
+  return InterruptFlag();
 }
 
 Result<const Verb*> FindVerb(std::string_view name) {
@@ -259,73 +228,15 @@ Result<const Verb*> FindVerb(std::string_view name) {
   return Fail(ErrorKind::kUsage, fmt::format("unknown verb '{}'{} (see hone --help)", name, DidYouMean(name, names)));
 }
 
-std::string HelpText() {
-  std::string text =
-      fmt::format("hone {} makes kernels faster and proves it.\n\nUsage: hone VERB [arguments] [options]\n\nVerbs:\n",
-                  HONE_VERSION);
-  for (const Verb* verb : AllVerbs())
-    if (!verb->hidden) AddRow(text, verb->name, verb->doc);
-  text +=
-      "\nEvery verb takes --help and --json. With --json standard output holds exactly one JSON document.\n"
-      "\nExit codes:\n";
-  AddRow(text, "0", "done");
-  AddRow(text, "1", "done, but the answer is no: candidate refused, nothing faster found");
-  AddRow(text, "2", "the command line or an input file is wrong");
-  AddRow(text, "3", "the world failed: a tool, a file, a device");
-  AddRow(text, "130", "interrupted");
-  return text;
-}
-
-std::string HelpText(const Verb& verb) {
-  std::string text = fmt::format("Usage: {}\n\n{}\n", Synopsis(verb), verb.doc);
-  if (!verb.help.empty()) text += fmt::format("\n{}{}", verb.help, verb.help.ends_with('\n') ? "" : "\n");
-  if (!verb.positionals.empty()) {
-    text += "\nArguments:\n";
-    for (const Positional& positional : verb.positionals) AddRow(text, Upper(positional.name), positional.help);
-  }
-  text += "\nOptions:\n";
-  for (const Option& option : OptionsOf(verb)) {
-    const std::string letter = option.letter ? fmt::format("-{}, ", option.letter) : "";
-    const std::string value = option.type == ValueType::kFlag ? "" : fmt::format(" {}", option.value);
-    const std::string otherwise = option.otherwise.empty() ? "" : fmt::format(" (default: {})", option.otherwise);
-    AddRow(text, fmt::format("{}--{}{}", letter, option.name, value), fmt::format("{}{}", option.help, otherwise));
-  }
-  if (!verb.json.empty()) text += fmt::format("\nWith --json: {}\n", verb.json);
-  text += fmt::format("\nExit codes: 0 done; {}2 wrong usage or input; 3 the world failed; 130 interrupted.\n",
-                      verb.no.empty() ? "" : fmt::format("1 {}; ", verb.no));
-  return text;
-}
-
-nlohmann::json Describe(const Verb& verb) {
-  nlohmann::json properties = nlohmann::json::object();
-  nlohmann::json required = nlohmann::json::array();
-  for (const Positional& positional : verb.positionals) {
-    nlohmann::json& property = properties[std::string(positional.name)];
-    if (positional.presence == Presence::kRepeated) {
-      property = {{"type", "array"}, {"items", {{"type", "string"}}}};
-    } else {
-      property = {{"type", "string"}};
-    }
-    property["description"] = positional.help;
-    if (positional.presence == Presence::kRequired) required.push_back(positional.name);
-  }
-  for (const Option& option : verb.options) {
-    nlohmann::json& property = properties[std::string(option.name)];
-    property = {{"type", JsonType(option.type)}, {"description", option.help}};
-    if (option.at_least) property["minimum"] = *option.at_least;
-    if (option.otherwise.empty()) continue;
-    if (option.type == ValueType::kText) {
-      property["default"] = option.otherwise;
-    } else {
-      property["default"] = nlohmann::json::parse(option.otherwise);
-    }
-  }
-  return {{"name", verb.name},
-          {"doc", verb.doc},
-          {"help", verb.help},
-          {"json", verb.json},
-          {"arguments",
-           {{"type", "object"}, {"properties", properties}, {"required", required}, {"additionalProperties", false}}}};
+std::string ProgramAsTyped() {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const fs::path own = OwnPath(), here = fs::current_path(ignored);
+  if (const auto found = FindProgram("hone"); found && fs::equivalent(*found, own, ignored)) return "hone";
+  const fs::path from_here = own.lexically_relative(here);
+  const bool below = !from_here.empty() && *from_here.begin() != "..";
+  if (!below) return own.string();
+  return from_here.has_parent_path() ? from_here.string() : "./" + from_here.string();
 }
 
 std::string DefaultStorePath() {

@@ -25,6 +25,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
@@ -56,6 +57,7 @@ struct Option {
   std::string_view help;
   std::string_view otherwise = "";      // the value when it is not given; "" reads as "", 0 or false
   std::optional<double> at_least = {};  // numbers only
+  bool reads = false;                   // it names a file or a folder, which has to be there
 };
 
 enum class Presence { kRequired, kOptional, kRepeated };  // kRepeated: any number, only as the last one
@@ -64,6 +66,7 @@ struct Positional {
   std::string_view name;  // "problem"; shown as PROBLEM
   std::string_view help;
   Presence presence = Presence::kRequired;
+  bool reads = false;  // as of an option
 };
 
 // What a verb found.
@@ -80,14 +83,23 @@ struct Answer {
   Answer() = default;
 };
 
-// Where a verb says how far it is. A surface implements it; the command line's is in cli/. Called from one thread at a
-// time.
+// Where a verb says how far it is. A surface implements it; the command line's is in cli/. Progress and Note come from
+// one thread at a time, stages from any.
 class Listener {
  public:
   virtual ~Listener() = default;
+  // What is being done from now on, "expected outputs 25 %": a surface says so, with the seconds, when that takes long.
+  // Empty: nothing that takes long.
+  void Stage(std::string_view what);
+  std::string stage() const;                         // the last one that was not empty
   virtual void Progress(std::string_view line) = 0;  // replaces the line before it where that is possible
   virtual void Note(std::string_view line) = 0;      // stays
   virtual bool live() const = 0;  // somebody watches a line that can be redrawn: several updates a second are welcome
+
+ private:
+  virtual void ShowStage(std::string_view what) { static_cast<void>(what); }
+  mutable std::mutex stage_mutex_;
+  std::string stage_;
 };
 
 struct Verb;
@@ -110,26 +122,34 @@ class VerbCall {
 
   void Progress(std::string_view line) { listener_->Progress(line); }
   void Note(std::string_view line) { listener_->Note(line); }
+  void Stage(std::string_view what) { listener_->Stage(what); }
   Listener& listener() { return *listener_; }
 
-  // From the first call on, Ctrl-C and SIGTERM set this flag instead of ending the program: look at it often, end
-  // within a second and answer with ExitCode::kInterrupted and what there is. A second Ctrl-C ends the program at once.
-  // A verb that never calls this is simply ended by the signal.
+  // From the first call on, Ctrl-C and SIGTERM set this flag (base/interrupt.h) instead of ending the program: look at
+  // it often, end within a second and answer with ExitCode::kInterrupted and what there is; an error will do where
+  // there is nothing. A second Ctrl-C ends the program at once. A verb that never calls this is simply ended by the
+  // signal.
   const std::atomic<bool>& CatchInterrupts();
 
  private:
   VerbCall(const Verb& verb, Listener& listener) : verb_(&verb), listener_(&listener) {}
   Result<void> Add(std::string_view name, ValueType type, std::optional<double> at_least, std::string value);
+  Result<void> FindFiles() const;  // those that arguments name and that have to be there
   std::string_view Default(std::string_view name) const;
   const Verb* verb_;
   Listener* listener_;
   std::map<std::string, std::vector<std::string>, std::less<>> given_;
 };
 
+enum class VerbGroup { kRuns, kKernels, kProblems, kMachine };
+
 struct Verb {
-  std::string_view name;       // the file's name, with - for _
-  std::string_view doc;        // one line for the list of verbs
-  std::string_view help = "";  // more, with examples; wrapped by hand at 100 columns
+  std::string_view name;  // the file's name, with - for _
+  std::string_view doc;   // one line for the list of verbs
+  // Its place in that list: verbs stand in the order of use.
+  VerbGroup group = VerbGroup::kMachine;
+  int place = 0;
+  std::string_view help = "";  // more; paragraphs are filled to the width, lines that begin with a space stay
   std::span<const Positional> positionals = {};
   std::span<const Option> options = {};
   std::string_view json = "";  // what the document of --json holds: its keys and their units
@@ -142,9 +162,45 @@ struct Verb {
 std::span<const Verb* const> AllVerbs();              // sorted by file name
 Result<const Verb*> FindVerb(std::string_view name);  // kUsage with a proposal if unknown
 
+std::string Upper(std::string_view name);  // "problem" -> "PROBLEM", as positionals are shown
+std::string Synopsis(const Verb& verb);    // "hone optimize PROBLEM [options]"
+
+inline constexpr std::size_t kTextColumns = 100;  // that no line of help or of a list is wider than, unless a name is
+
 std::string HelpText();                     // hone --help
 std::string HelpText(const Verb& verb);     // hone VERB --help
 nlohmann::json Describe(const Verb& verb);  // hone VERB --help --json: name, doc, help, JSON Schema of the arguments
+
+// Of every verb, beside those of its row.
+std::span<const Option> CommonOptions();
+// All options of a verb.
+std::vector<Option> OptionsOf(const Verb& verb);
+// The verbs that are listed, in the order of use.
+std::vector<const Verb*> ListedVerbs();
+
+std::string ManualPage();  // hone help --man: all of it, for man
+
+// What no verb's help can say: hone help environment, hone help words.
+struct HelpTopic {
+  std::string_view name;
+  std::string_view doc;
+  std::string (*text)() = nullptr;
+};
+std::span<const HelpTopic> HelpTopics();
+
+// An environment variable that hone reads.
+struct Variable {
+  std::string_view name;
+  std::string_view help;
+};
+std::span<const Variable> Variables();
+
+// A word that outputs and documents use in a meaning of their own.
+struct Term {
+  std::string_view word;
+  std::string_view meaning;
+};
+std::span<const Term> Glossary();
 
 // --store of every verb that reads or writes runs, and what it means: the option, else $HONE_STORE, else runs.sqlite in
 // DataDirectory().
@@ -154,6 +210,10 @@ inline constexpr Option kStoreOption{.name = "store",
                                          "run store (default: $HONE_STORE, else "
                                          "runs.sqlite in the data directory)"};
 std::string StorePath(const VerbCall& call);
+
+// What to type to start this program once more: "hone" if that is what PATH leads to, else its path, from here if it
+// lies below.
+std::string ProgramAsTyped();
 std::string DefaultStorePath();
 
 }  // namespace hone

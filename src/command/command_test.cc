@@ -1,14 +1,18 @@
 #include "command/command.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 
 #include "base/files.h"
+#include "command/evaluation_text.h"
 
 namespace hone {
 namespace {
@@ -139,6 +143,54 @@ TEST(CommandTest, TheStoreIsTheOptionThenTheEnvironmentThenTheDataDirectory) {
 }
 
 // Of every verb there is, so that a new one is held to the same.
+// "HONE_DATA" in the sources, tests and what serves tests alone apart.
+std::set<std::string> VariablesInSources(const std::string& folder) {
+  std::set<std::string> found;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    const std::string path = entry.path().string();
+    if (!entry.is_regular_file() || path.find("_test.") != path.npos || path.find("/testing/") != path.npos) continue;
+    const std::string text = ReadFile(path).value_or("");
+    const std::regex literal("\"(HONE_[A-Z_]+|XDG_[A-Z_]+_HOME|CUDA_(HOME|PATH|VISIBLE_DEVICES))\"");
+    for (std::sregex_iterator it(text.begin(), text.end(), literal), end; it != end; ++it) found.insert((*it)[1]);
+  }
+  return found;
+}
+
+TEST(CommandTest, TheHelpNamesTheVariablesThatTheCodeReads) {
+  const char* source = std::getenv("HONE_SOURCE");
+  if (!source) GTEST_SKIP() << "HONE_SOURCE does not name the sources (ctest sets it)";
+  std::string all;
+  for (const Variable& variable : Variables()) all += fmt::format("{}, ", variable.name);
+  std::set<std::string> read = VariablesInSources(std::string(source) + "/src");
+  EXPECT_TRUE(read.contains("HONE_DATA"));
+  for (const std::string& name : read) EXPECT_NE(all.find(name + ","), std::string::npos) << name;
+  for (const Variable& variable : Variables()) {
+    const bool ours = variable.name.starts_with("HONE_");
+    EXPECT_TRUE(!ours || read.contains(std::string(variable.name))) << variable.name;
+  }
+}
+
+TEST(CommandTest, AFileThatIsNotThereIsAUsageError) {
+  static Silence silence;
+  static constexpr Positional kFile[] = {{.name = "problem", .help = "p", .reads = true}};
+  static constexpr Option kModel[] = {{.name = "model", .value = "PATH", .help = "m", .reads = true}};
+  const Verb verb{.name = "try", .doc = "tries", .positionals = kFile, .options = kModel};
+  const std::vector<std::string> absent = {"/no/such.json"}, there = {"/etc/passwd"},
+                                 no_model = {"/etc/passwd", "--model", "/no/such.py"};
+  EXPECT_EQ(VerbCall::Parse(verb, absent, silence).error().message,
+            "PROBLEM: cannot find /no/such.json: No such file or directory (see hone try --help)");
+  EXPECT_EQ(VerbCall::Parse(verb, no_model, silence).error().kind, ErrorKind::kUsage);
+  EXPECT_TRUE(VerbCall::Parse(verb, there, silence));
+}
+
+TEST(CommandTest, ASpeedUpIsSaidAsFasterOrSlower) {
+  EXPECT_EQ(SpeedWords(3.761, "eager"), "3.76x faster than eager");
+  EXPECT_EQ(SpeedWords(0.0625, "eager"), "16.0x slower than eager");
+  EXPECT_EQ(SpeedWords(1.001, "eager"), "as fast as eager");
+  EXPECT_EQ(SpeedWords(0, "eager"), "not compared with eager");
+  EXPECT_EQ(SpeedupText(0.0027), "0.0027x");
+}
+
 TEST(CommandTest, EveryVerbsRowIsComplete) {
   std::set<std::string_view> names;
   for (const Verb* verb : AllVerbs()) {
@@ -150,6 +202,7 @@ TEST(CommandTest, EveryVerbsRowIsComplete) {
     EXPECT_FALSE(verb->doc.empty());
     EXPECT_EQ(verb->doc.find('\n'), std::string_view::npos);
     EXPECT_TRUE(verb->hidden || !verb->json.empty()) << "say what --json prints";
+    EXPECT_TRUE(verb->hidden || verb->place > 0) << "say where it stands in the list";
     std::set<std::string_view> arguments{"json", "help"};
     for (const Positional& positional : verb->positionals) {
       EXPECT_TRUE(arguments.insert(positional.name).second) << positional.name;

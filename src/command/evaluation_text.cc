@@ -6,6 +6,8 @@
 namespace hone {
 namespace {
 
+constexpr double kLevelBelow = 0.995, kLevelAbove = 1.005;  // between them neither is faster: it reads 1.00x
+
 void Line(std::string& text, std::string_view label, std::string_view words) {
   text += fmt::format("  {:<12} {}\n", label, words);
 }
@@ -54,9 +56,10 @@ void AppendTiming(std::string& text, const Timing& timing) {
   if (!timing.disturbed.empty()) Line(text, "disturbed", timing.disturbed);
   for (const Comparison& comparison : timing.against) {
     Line(text, "speed-up",
-         fmt::format("{} {} at {}{}", comparison.speedup ? SpeedupText(*comparison.speedup) + " over" : "none over",
-                     comparison.baseline, TimeText(comparison.baseline_warm.median_us),
-                     ComparisonText(timing, comparison)));
+         fmt::format("{} at {}{}",
+                     comparison.speedup ? SpeedWords(*comparison.speedup, comparison.baseline)
+                                        : "no ratio to " + comparison.baseline,
+                     TimeText(comparison.baseline_warm.median_us), ComparisonText(timing, comparison)));
   }
 }
 
@@ -72,6 +75,7 @@ std::string TimeText(double microseconds) {
 
 std::string SpeedupText(double speedup) {
   if (speedup <= 0) return "-";
+  if (speedup < 0.1) return fmt::format("{:.2g}x", speedup);
   return fmt::format("{:.{}f}x", speedup, speedup < 10 ? 2 : 1);
 }
 
@@ -79,13 +83,22 @@ std::string ComparisonText(const Timing& timing, const Comparison& comparison) {
   if (!comparison.speedup) return "; disturbed: " + comparison.disturbed;
   std::string text = " (";
   if (comparison.interval) {
-    text += fmt::format("95 % interval {} to {}, ", SpeedupText(comparison.interval->low),
-                        SpeedupText(comparison.interval->high));
+    const auto [low, high] = *comparison.interval;
+    const bool slower = *comparison.speedup <= kLevelBelow;  // as SpeedWords says it
+    text += fmt::format("95 % interval {} to {}, ", SpeedupText(slower ? 1 / high : low),
+                        SpeedupText(slower ? 1 / low : high));
   }
   text += comparison.measured_on.empty() ? fmt::format("{} rounds", comparison.rounds)
                                          : "measured on " + comparison.measured_on;
   if (timing.prepare_us > kPreparedUs) text += "; weights prepared once: " + TimeText(timing.prepare_us);
   return text + ")";
+}
+
+std::string SpeedWords(double speedup, std::string_view baseline) {
+  if (speedup <= 0) return fmt::format("not compared with {}", baseline);
+  if (speedup >= kLevelAbove) return fmt::format("{} faster than {}", SpeedupText(speedup), baseline);
+  if (speedup <= kLevelBelow) return fmt::format("{} slower than {}", SpeedupText(1 / speedup), baseline);
+  return fmt::format("as fast as {}", baseline);
 }
 
 std::string EvaluationForPeople(const Evaluation& evaluation) {

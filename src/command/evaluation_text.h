@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "evaluate/verdict.h"
 
@@ -9,6 +10,8 @@ namespace hone {
 
 std::string TimeText(double microseconds);  // "12.3 us", "4.56 ms"; "-" for 0
 std::string SpeedupText(double speedup);    // "1.83x"; "-" for 0
+// "3.76x faster than eager", "16.1x slower than eager", "as fast as eager".
+std::string SpeedWords(double speedup, std::string_view baseline);
 
 // What follows a speed-up, to be read with it: " (95 % interval 1.8x to 1.9x, 12 rounds; weights prepared once: 30
 // us)", or why there is none: "; disturbed: ...".

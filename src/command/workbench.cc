@@ -33,7 +33,9 @@ Result<Machine> ThisMachine(VerbCall& call, const WorkbenchOptions& options,
     if (!options.calibrate) return described;
     call.Note(fmt::format("measuring what {} can do, once (about {} seconds); `hone calibrate` repeats it",
                           options.cuda ? described.processor : "this machine", options.cuda ? "three" : "ten"));
+    call.Stage(kMeasuring);
     machine = options.cuda ? cuda::CalibrateDevice(ordinal) : Calibrate();
+    call.Stage("");
     if (machine) HONE_TRY(SaveCalibration(*machine));
   }
   return machine;
@@ -145,7 +147,9 @@ Result<Evaluation> EvaluateWithoutDevice(const std::string& path, const std::str
 Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const WorkbenchOptions& options) {
   ImportOptions import;
   import.python = options.python;
+  call.Stage("importing");
   Problem problem = HONE_TRY(Import(path, import));
+  call.Stage("");
   const bool runs_file = !path.ends_with(".json") || (options.torch && problem.provenance.contains("source"));
   if (runs_file && !CanConfine()) call.Note(kNotConfined);
   Graph graph = HONE_TRY(Graph::Create(problem));
@@ -180,6 +184,7 @@ Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const W
   evaluator.kept_baselines = torch.kept;
   evaluator.kept_about = torch.about;
   evaluator.lower = LoweringFor(problem, machine);
+  evaluator.stage = [&listener = call.listener()](std::string_view what) { listener.Stage(what); };
   std::vector<std::string> baselines;
   for (const auto& outside : evaluator.outside) baselines.push_back(outside.name);
   if (!options.cuda) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -18,6 +19,8 @@
 #include "target/machine.h"
 
 namespace hone {
+
+inline constexpr std::string_view kMeasuring = "measuring this machine";  // a stage of OpenWorkbench
 
 struct WorkbenchOptions {
   std::string python;   // interpreter with PyTorch; empty = FindPython()

@@ -167,11 +167,13 @@ Result<std::shared_ptr<const DrawnInputs>> DeviceTrial::MakeDraw(const DrawSpec&
   auto drawn = std::make_shared<Drawn>(spec);
   const auto tensors = graph_.problem().Inputs();
   std::vector<cuda::Address> addresses;
+  Say("drawing inputs");
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     drawn->values.push_back(HONE_TRY(heap_->Take(tensors[i]->bytes())));
     addresses.push_back(drawn->values[i].address());
     HONE_TRY(DrawTensor(i, spec, addresses[i]));
   }
+  Say("expected outputs");
   drawn->expected = HONE_TRY(oracle_->Run(addresses));
   for (const auto& expected : drawn->expected) drawn->honest_ratio.push_back(expected.honest_ratio);
   // What the oracle took for itself may be more than a worker leaves: large pieces go back.

@@ -120,6 +120,7 @@ Result<std::shared_ptr<const DrawnInputs>> HostTrial::MakeDraw(const DrawSpec& s
   auto drawn = std::make_shared<Drawn>(spec);
   const auto tensors = graph_.problem().Inputs();
   std::vector<const void*> pointers;
+  Say("drawing inputs");
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     auto& data = drawn->values.emplace_back(static_cast<std::size_t>(tensors[i]->bytes()));
     const bool input = tensors[i]->role == Role::kInput;
@@ -135,6 +136,7 @@ Result<std::shared_ptr<const DrawnInputs>> HostTrial::MakeDraw(const DrawSpec& s
     }
     pointers.push_back(data.data());
   }
+  Say("expected outputs");
   drawn->expected = HONE_TRY(oracle_.Run(pointers, threads_));
   for (Expected& expected : drawn->expected) {
     drawn->honest_ratio.push_back(expected.honest_ratio);

@@ -78,11 +78,17 @@ Result<void> Judge::Enter(Form form) {
   form_ = form;
   const std::uint64_t seed = dice_.ForDraws()();
   if (!OnDevice(form)) {
-    if (!host_) host_ = HONE_TRY(HostTrial::Create(graph_, seed, options_.threads));
+    if (!host_) {
+      options_.stage("compiling the oracle");
+      host_ = HONE_TRY(HostTrial::Create(graph_, seed, options_.threads));
+      host_->OnStage(options_.stage);
+    }
     trial_ = host_.get();
   } else {
     if (!device_) {
+      options_.stage("compiling the oracle");
       device_ = HONE_TRY(DeviceTrial::Create(graph_, seed));
+      device_->OnStage(options_.stage);
       // Baselines of tensors of gigabytes fill what the judge leaves. What they have measured is here; they start
       // again.
       device_->WhenFull([this] {
@@ -495,6 +501,7 @@ Result<void> Judge::Check(const JudgeRequest& request, Evaluation& evaluation, d
   if (request.time) StartSpare();
   const Request load = HONE_TRY(Loading(request.form, request.library, false));
   if (!HONE_TRY(checking.Ask(load, call_wall_, ""))) return {};
+  options_.stage("judging");
   for (std::size_t which = 0; which < kWideDraw; ++which) {
     if (!HONE_TRY(CheckDraw(checking, which))) return {};
   }

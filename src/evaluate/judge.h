@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -36,7 +37,8 @@ struct JudgeOptions {
   SandboxPolicy sandbox = SandboxPolicy::kAuto;
   std::chrono::milliseconds call_wall{10'000};  // for one call of a candidate; raised to 4 times the naive baseline's
   std::vector<OutsideBaseline> outside;
-  Form form = Form::kModule;  // of what is judged first, probably
+  Form form = Form::kModule;                                              // of what is judged first, probably
+  std::function<void(std::string_view)> stage = [](std::string_view) {};  // told what is being done
 };
 
 // Beyond the budget of a timing, for a quiet moment. Half of it after each time that none came: a machine that is

@@ -40,6 +40,7 @@ Result<std::unique_ptr<Judge>> Open(const json& from) {
     options.outside.push_back({one.at("name"), one.at("mode"), one.at("argv"), one.at("environment"),
                                one.at("directory"), one.at("file"), one.at("device")});
   }
+  options.stage = [](std::string_view what) { std::cout << json{{"stage", what}}.dump() << std::endl; };
   return Judge::Open(std::move(problem), std::move(options), &interrupted);
 }
 

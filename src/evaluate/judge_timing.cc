@@ -1,5 +1,6 @@
 // Judge::Time: a candidate beside its baselines, and what is looked at afterwards.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -274,6 +275,7 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
     const auto participant = Baseline(name);
     Series one{.name = name, .known = !kept_[name].empty()};
     Result<void> ready;
+    options_.stage(fmt::format("getting the baseline {} ready", name));
     if (!participant) {
       if (participant.error().kind == ErrorKind::kUsage) return tl::unexpected<Error>(participant.error());
       ready = tl::unexpected<Error>(participant.error());
@@ -297,6 +299,7 @@ Result<void> Judge::Time(const JudgeRequest& request, Evaluation& evaluation, do
   }
   if (unconfined) evaluation.notes.push_back(fmt::format("baselines: {}", kNotConfined));
   Clocks clocks;
+  options_.stage(series.size() > 1 ? fmt::format("timing beside {}", fmt::join(request.baselines, ", ")) : "timing");
   MachineLoad load = WatchMachine([&] {
     std::uint64_t sum = 0;
     for (const Series& one : series) sum += one.participant->ProcessorNanoseconds();

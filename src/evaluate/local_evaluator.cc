@@ -10,9 +10,10 @@
 #include <optional>
 #include <utility>
 
+#include "base/interrupt.h"
 #include "base/process.h"
 #include "base/sha256.h"
-#include "candidate/plan.h"
+#include "candidate/launch_lines.h"
 #include "evaluate/certify.h"
 #include "evaluate/compile_ahead.h"
 #include "evaluate/device_kernels.h"
@@ -33,6 +34,10 @@ using std::chrono::milliseconds;
 
 // A judge that hangs is our bug or the machine's; its own walls end candidates long before.
 constexpr auto kJudgeWall = std::chrono::hours(6);
+// A judge that was asked to stop and does not, since it is in the midst of the oracle or waits for a compiler, is
+// ended: nothing that it holds is worth a user's waiting.
+constexpr auto kInterruptGrace = milliseconds(500);
+constexpr auto kLook = milliseconds(50);
 
 double Ms(Clock::time_point begin) { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); }
 
@@ -66,8 +71,9 @@ class LocalEvaluator : public Evaluator {
 
   Result<void> StartJudge() {
     judge_.reset();
+    if (Interrupted()) return Fail(ErrorKind::kTimeout, "interrupted");
     Command command{.argv = {options_.program, "judge"}, .environment = InheritedEnvironment()};
-    std::vector<const char*> names{"HONE_CACHE", "HONE_DATA", "CXX", "CUDA_VISIBLE_DEVICES"};
+    std::vector<const char*> names{"HONE_CACHE", "HONE_CACHE_MAX", "HONE_DATA", "HONE_CXX", "CUDA_VISIBLE_DEVICES"};
     names.insert(names.end(), {"HONE_CUDA", "CUDA_HOME", "CUDA_PATH"});  // target/cuda/toolkit.h
 #ifdef __SANITIZE_THREAD__
     names.insert(names.end(), {"TSAN_OPTIONS", "OMP_THREAD_LIMIT"});
@@ -87,10 +93,11 @@ class LocalEvaluator : public Evaluator {
     const auto begin = Clock::now();
     interrupt_asked_ = false;
     Evaluation evaluation;
+    Tell("compiling");
     const CompiledCandidate compiled = HONE_TRY(Compile(candidate, evaluation));
     const double compile_ms = Ms(begin);
     if (!compiled.file.empty()) {
-      if (interrupt_asked_) return Fail(ErrorKind::kTimeout, "interrupted");
+      if (Interrupted()) return Fail(ErrorKind::kTimeout, "interrupted");
       const bool cached = evaluation.stages.compile_cached;
       evaluation = HONE_TRY(AskJudge(compiled.form, compiled.file, request));
       evaluation.stages.compile_cached = cached;
@@ -223,7 +230,7 @@ class LocalEvaluator : public Evaluator {
   Result<std::string> BuildDevice(const Candidate& candidate, Evaluation& evaluation) const {
     Verdict& verdict = evaluation.verdict;
     verdict.outcome = Outcome::kInvalid;
-    const auto parsed = ParsePlan(candidate.text);
+    const auto parsed = ParsePlan(candidate.text, problem_);
     if (const auto* issue = std::get_if<PlanIssue>(&parsed)) {
       verdict.reason = fmt::format("{}: {}", issue->where, issue->message);
       return std::string();
@@ -257,16 +264,44 @@ class LocalEvaluator : public Evaluator {
                    evaluation);
   }
 
+  bool Interrupted() const { return interrupt_asked_ || InterruptFlag(); }
+
+  void Tell(std::string_view stage) const {
+    if (options_.stage) options_.stage(stage);
+  }
+
+  // A line of the judge's, who is asked to stop when we are.
+  Result<std::string> ReadAnswer() {
+    asking_ = judge_->pid();
+    const auto wall = Clock::now() + kJudgeWall;
+    std::optional<Clock::time_point> interrupted;
+    for (;;) {
+      auto line = judge_->ReadLine(kLook);
+      const auto now = Clock::now();
+      const bool waiting = !line && line.error().kind == ErrorKind::kTimeout && now < wall;
+      if (waiting && Interrupted() && !interrupted) {
+        interrupted = now;
+        kill(judge_->pid(), SIGUSR1);
+      }
+      const bool deaf = waiting && interrupted && now - *interrupted > kInterruptGrace;
+      if (waiting && !deaf) continue;
+      asking_ = -1;
+      if (!deaf) return line;
+      judge_.reset();
+      return Fail(ErrorKind::kTimeout, "interrupted");
+    }
+  }
+
   // One line to the judge, and its answer's content.
   Result<json> Ask(const std::string& line) {
     HONE_TRY(judge_->WriteLine(line));
-    asking_ = judge_->pid();
-    if (interrupt_asked_) kill(judge_->pid(), SIGUSR1);
-    const auto answer = judge_->ReadLine(std::chrono::duration_cast<milliseconds>(kJudgeWall));
-    asking_ = -1;
-    if (!answer) return tl::unexpected<Error>(answer.error());
-    json content = json::parse(*answer, nullptr, false);
-    if (!content.is_object()) return Fail(ErrorKind::kCorrupt, "the judge answered " + answer->substr(0, 200));
+    json content;
+    do {
+      const std::string answer = HONE_TRY(ReadAnswer());
+      content = json::parse(answer, nullptr, false);
+      if (!content.is_object()) return Fail(ErrorKind::kCorrupt, "the judge answered " + answer.substr(0, 200));
+      if (content.contains("stage")) Tell(content.value("stage", ""));
+    } while (content.contains("stage"));
     if (const auto error = content.find("error"); error != content.end()) {
       answered_ = true;
       return Fail(static_cast<ErrorKind>(error->value("kind", static_cast<int>(ErrorKind::kTool))),
@@ -336,7 +371,7 @@ class LocalEvaluator : public Evaluator {
         return evaluation;
       }
       // An error that the judge reports is the answer; a judge that is gone gets one successor.
-      if (answered_ || interrupt_asked_) return tl::unexpected<Error>(content.error());
+      if (answered_ || Interrupted()) return tl::unexpected<Error>(content.error());
       judge_.reset();
       if (attempt == 1) return Rethrow(content.error(), "the judge was lost twice on this candidate: ");
     }

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -41,6 +42,8 @@ struct EvaluatorOptions {
   std::string device;                      // UUID of the CUDA device that is meant; empty = the first
   int jobs = 0;                            // threads that compile what is foreseen; 0 = nothing is
   Lowering lower;                          // without it programs are refused with kUsage
+  // Told what the evaluation is at whenever that changes, "expected outputs 25 %", from the thread that evaluates.
+  std::function<void(std::string_view)> stage;
 };
 
 // Starts the judge and compiles the oracle: fails when the problem cannot be defined. PDEATHSIG ties the judge to the

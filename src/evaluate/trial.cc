@@ -1,6 +1,9 @@
 #include "evaluate/trial.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace hone {
@@ -78,6 +81,11 @@ Trial::Trial(const Graph& graph, TrialLayout layout, std::uint64_t seed)
 Result<std::shared_ptr<const DrawnInputs>> Trial::Draw(std::size_t which) {
   if (!drawn_[which]) drawn_[which] = HONE_TRY(MakeDraw(DrawSpecOf(which)));
   return drawn_[which];
+}
+
+void Trial::Say(std::string_view what) const {
+  const auto made = kDraws - std::count(std::begin(drawn_), std::end(drawn_), nullptr);
+  if (stage_) stage_(fmt::format("{} {} %", what, 100 * made / static_cast<std::ptrdiff_t>(kDraws)));
 }
 
 void Trial::Renew(std::uint64_t seed) {

@@ -6,9 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -105,6 +107,7 @@ class Trial {
   Result<std::shared_ptr<const DrawnInputs>> Draw(std::size_t which);
   std::shared_ptr<const DrawnInputs> AtHand(std::size_t which) const { return drawn_[which]; }  // null: it is not made
   virtual void Renew(std::uint64_t seed);  // forgets all and draws from another seed
+  void OnStage(std::function<void(std::string_view)> stage) { stage_ = std::move(stage); }  // told what Draw is at
 
   // --- Slots
   std::size_t slots() const { return setup_.input_slots.size(); }
@@ -139,6 +142,8 @@ class Trial {
  protected:
   Trial(const Graph& graph, TrialLayout layout, std::uint64_t seed);
 
+  // For MakeDraw: "drawing inputs" or "expected outputs", and how much of all draws is made.
+  void Say(std::string_view what) const;
   // For whoever keeps draws in memory of its own, which goes before they would.
   void ForgetDraws();
 
@@ -151,6 +156,7 @@ class Trial {
   std::int64_t problem_bytes_;
   std::vector<std::size_t> input_index_, parameter_index_;  // in Problem::Inputs()
   std::shared_ptr<const DrawnInputs> drawn_[kDraws];
+  std::function<void(std::string_view)> stage_;
 };
 
 }  // namespace hone

@@ -372,8 +372,8 @@ Verdict WorkerProcess::VerdictOf(const Reply& reply) const {
                  fmt::format("{} {} bytes before the start of {} '{}'", did, -reply.offset, role, name));
     }
     if (reply.offset >= reply.size) {
-      return say(Outcome::kOutOfBounds,
-                 fmt::format("{} {} bytes past the end of {} '{}'", did, reply.offset - reply.size + 1, role, name));
+      return say(Outcome::kOutOfBounds, fmt::format("{} past the end of {} '{}', as far as byte {} behind it", did,
+                                                    role, name, reply.offset - reply.size + 1));
     }
     if (reply.wrote && reply.zone != Zone::kOutput) {
       return say(Outcome::kInputModified,

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/interrupt.h"
 #include "search/lane.h"
 #include "search/search.h"
 
@@ -200,7 +201,9 @@ class Search {
       Tell(SearchProgress::Phase::kTried, &tree().nodes().back().attempt, true);
       return true;
     }
+    const double began_s = Seconds();
     Result<Evaluation> evaluation = LaneOf(flights_.front()).End();  // 3
+    slowest_s_ = std::max(slowest_s_, Seconds() - began_s);
     Flight flight = TakeFirst();
     if (Interrupted()) {
       static_cast<void>(Stopped());
@@ -266,7 +269,7 @@ class Search {
   }
 
   // 7 confirm the winner: the fastest few again, side by side, on fresh draws; the best confirmed time wins. Should all
-  // of them fall, the next ones are asked until one stands.
+  // of them fall, the next ones are asked until one stands. Where there is a limit of time, as many as it allows.
   Result<void> Confirm() {
     if (HONE_TRY(AlreadyConfirmed())) return {};
     const std::vector<int> ranked = tree().ranked();
@@ -275,15 +278,11 @@ class Search {
     for (std::size_t i = 0; i < ranked.size(); ++i) {
       if (i >= static_cast<std::size_t>(settings_.confirm_candidates) && best_us > 0) break;
       const Attempt& attempt = tree().node(ranked[i]).attempt;
+      const double began_s = SessionSeconds();
+      if (Interrupted()) break;
       Tell(SearchProgress::Phase::kConfirming, &attempt, false);
-      Result<Evaluation> evaluation = evaluators_.front()->Evaluate(attempt.proposal.candidate, settings_.confirm);
-      if (Interrupted()) {
-        // The fastest in search stays the answer, as it was before; the confirmation is made anew on resume.
-        outcome_.run.best_attempt = tree().best();
-        outcome_.winner_confirmed = false;
-        static_cast<void>(Stopped());
-        return {};
-      }
+      Result<Evaluation> evaluation = evaluators_.front()->Evaluate(attempt.proposal.candidate, ConfirmRequest());
+      if (Interrupted()) break;
       Confirmed confirmed{ranked[i], HONE_TRY(std::move(evaluation))};
       const Verdict& verdict = confirmed.evaluation.verdict;
       const double time_us =
@@ -296,9 +295,39 @@ class Search {
       HONE_TRY(store_.AddConfirmation(ConfirmedRecord(outcome_.run.id, ranked[i], confirmed.evaluation),
                                       verdict.evidence.log, outcome_.run));
       outcome_.confirmed.push_back(std::move(confirmed));
+      const double took_s = SessionSeconds() - began_s;
+      if (best_us > 0 && settings_.budget.seconds > 0 && SecondsLeft() < took_s) break;  // no time for another
+    }
+    const bool time_is_up = InterruptCause() == Interrupt::kTimeIsUp;
+    if (Interrupted() && !(time_is_up && best_us > 0)) {
+      // The fastest in search that was not refuted stays the answer; the confirmation is made anew on resume.
+      outcome_.run.best_attempt = FastestUnrefuted();
+      static_cast<void>(Stopped());
+      return {};
     }
     outcome_.winner_confirmed = outcome_.run.best_attempt != 0;
     return {};
+  }
+
+  int FastestUnrefuted() const {
+    for (const int number : tree().ranked()) {
+      const auto refutes = [number](const Confirmed& one) {
+        return one.attempt == number && !one.evaluation.verdict.accepted();
+      };
+      if (std::none_of(outcome_.confirmed.begin(), outcome_.confirmed.end(), refutes)) return number;
+    }
+    return 0;
+  }
+
+  // Timed for no longer than there is time; not so briefly that it would say nothing.
+  EvaluateRequest ConfirmRequest() const {
+    EvaluateRequest request = settings_.confirm;
+    if (settings_.budget.seconds <= 0) return request;
+    const double timing_s = TimingSeconds(request);
+    const double share = (SecondsLeft() - (ConfirmSeconds() - timing_s)) / timing_s;
+    request.timing_budget = std::chrono::milliseconds(
+        static_cast<std::int64_t>(static_cast<double>(request.timing_budget.count()) * std::clamp(share, 0.2, 1.0)));
+    return request;
   }
 
   // A run that was done before and that got no new attempt keeps its winner.
@@ -348,7 +377,10 @@ class Search {
   }
 
   Result<void> MarkEnded() {
-    outcome_.run.state = outcome_.stop.cause == Stop::Cause::kInterrupt ? RunState::kInterrupted : RunState::kDone;
+    // A winner that there was no time to confirm is confirmed when the run goes on.
+    const bool unconfirmed = Interrupted() && !outcome_.winner_confirmed && !tree().ranked().empty();
+    outcome_.run.state =
+        outcome_.stop.cause == Stop::Cause::kInterrupt || unconfirmed ? RunState::kInterrupted : RunState::kDone;
     outcome_.run.stop_reason = outcome_.stop.reason;
     return store_.UpdateRun(outcome_.run);
   }
@@ -356,20 +388,32 @@ class Search {
   SearchState State() const {
     SearchState state;
     state.attempts = tree().attempts();
-    state.elapsed_s = earlier_s_ + Seconds() - begun_s_;
+    state.elapsed_s = earlier_s_ + SessionSeconds();
     state.best_us = tree().best_us();
     state.bound_us = outcome_.run.bound_us;
     if (state.attempts > 0) {
-      const auto cost = [](const EvaluateRequest& request) {
-        return static_cast<double>(request.timing_budget.count()) *
-               static_cast<double>(std::max<std::size_t>(1, request.baselines.size()));
-      };
-      const double ratio = cost(settings_.evaluate) > 0 ? cost(settings_.confirm) / cost(settings_.evaluate) : 1;
-      state.reserve_s =
-          state.elapsed_s / state.attempts * ratio * std::min(settings_.confirm_candidates, state.attempts);
+      state.confirm_s = ConfirmSeconds();
+      state.reserve_s = state.confirm_s * std::min(settings_.confirm_candidates, state.attempts);
     }
     return state;
   }
+
+  static double TimingSeconds(const EvaluateRequest& request) {
+    const std::size_t baselines = std::max<std::size_t>(1, request.baselines.size());
+    return std::chrono::duration<double>(request.timing_budget).count() * static_cast<double>(baselines);
+  }
+
+  // What confirming one attempt takes, probably: fresh draws like the slowest attempt, more timing, and baselines that
+  // have to get ready first.
+  double ConfirmSeconds() const {
+    constexpr double kReadyS = 4;
+    const std::size_t timed = settings_.evaluate.baselines.size(), all = settings_.confirm.baselines.size();
+    const double search_s = std::max(0.0, slowest_s_ - TimingSeconds(settings_.evaluate));
+    return search_s + TimingSeconds(settings_.confirm) + kReadyS * static_cast<double>(all - std::min(timed, all));
+  }
+
+  double SessionSeconds() const { return hooks_.spent_s + Seconds() - begun_s_; }
+  double SecondsLeft() const { return settings_.budget.seconds - SessionSeconds(); }
 
   void Tell(SearchProgress::Phase phase, const Attempt* attempt, bool replayed) const {
     if (!hooks_.progress) return;
@@ -415,6 +459,7 @@ class Search {
   int recorded_best_ = 0;
   double earlier_s_ = 0;  // of earlier sessions
   double begun_s_ = 0;
+  double slowest_s_ = 0;  // attempt of this session
   SearchOutcome outcome_;
   std::deque<Flight> flights_;                // by number
   std::vector<std::unique_ptr<Lane>> lanes_;  // gone first: they are at work

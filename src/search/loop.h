@@ -60,6 +60,7 @@ struct SearchHooks {
   const std::atomic<bool>* interrupt =
       nullptr;                      // set by anybody: the evaluation in flight is asked to end, and the run ends
   std::function<double()> seconds;  // a rising clock; the machine's if empty
+  double spent_s = 0;               // of the budget's time, by what this session has done before the search
 };
 
 struct Confirmed {
@@ -72,7 +73,7 @@ struct SearchOutcome {
   Tree tree;
   Stop stop;
   std::vector<Confirmed> confirmed;  // in the order of measuring
-  bool winner_confirmed = false;     // false after an interrupt, or when nothing was accepted
+  bool winner_confirmed = false;     // false after an interrupt, without time for it, or when nothing was accepted
   int replayed = 0;                  // attempts taken from the store
   double search_s = 0;               // this session's time from its first choice to its last verdict
   bool diverged = false;             // some decision differed from the record

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/files.h"
+#include "base/interrupt.h"
 #include "search/bench.h"
 #include "search/search.h"
 #include "search/testing/scripted_evaluator.h"
@@ -401,6 +402,62 @@ TEST_F(RunSearchTest, AnInterruptDuringConfirmationKeepsTheBestSoFar) {
   EXPECT_TRUE(Must(Go(Attempts(20), hooks)).winner_confirmed);
 }
 
+// The time's end is a wish of the whole process.
+class TimeLimitTest : public RunSearchTest {
+ protected:
+  TimeLimitTest() { hooks_.interrupt = &InterruptFlag(); }
+  void TearDown() override { ForgetInterrupt(); }
+  // The time is up during this evaluation.
+  void EndTimeIn(int evaluation) {
+    evaluator_.before = [evaluation](int now) -> Result<void> {
+      if (now == evaluation) AskToStop(Interrupt::kTimeIsUp);
+      return {};
+    };
+  }
+  SearchHooks hooks_;
+  const Budget budget_{.attempts = 20, .seconds = 1e6, .headroom = -1};
+};
+
+TEST_F(TimeLimitTest, TheEndOfTheTimeInAnAttemptEndsTheRunWhichConfirmsWhenItGoesOn) {
+  EndTimeIn(8);
+  const SearchOutcome outcome = Must(Go(budget_, hooks_));
+  EXPECT_EQ(outcome.stop.cause, Stop::Cause::kBudget);
+  EXPECT_EQ(outcome.stop.reason, "the 1000000 s are spent");
+  EXPECT_EQ(outcome.tree.attempts(), 7);
+  EXPECT_FALSE(outcome.winner_confirmed);
+  EXPECT_EQ(outcome.run.best_attempt, outcome.tree.best());
+  EXPECT_EQ(outcome.run.state, RunState::kInterrupted);
+  EXPECT_EQ(evaluator_.evaluations, 8);  // nothing was begun after it
+  ForgetInterrupt();
+  evaluator_.before = nullptr;
+  const SearchOutcome rest = Must(Go(budget_, hooks_));
+  EXPECT_EQ(rest.replayed, 7);
+  EXPECT_TRUE(rest.winner_confirmed);
+  EXPECT_EQ(rest.run.state, RunState::kDone);
+}
+
+TEST_F(TimeLimitTest, WhatWasConfirmedInTimeIsTheWinner) {
+  EndTimeIn(22);  // the second of three that are confirmed
+  const SearchOutcome outcome = Must(Go(budget_, hooks_));
+  EXPECT_TRUE(outcome.winner_confirmed);
+  ASSERT_EQ(outcome.confirmed.size(), 1u);
+  EXPECT_EQ(outcome.run.best_attempt, outcome.confirmed[0].attempt);
+  EXPECT_EQ(outcome.run.state, RunState::kDone);
+}
+
+TEST_F(TimeLimitTest, TimeSpentBeforeTheSearchCounts) {
+  double now = 0;
+  hooks_.seconds = [&] { return now; };
+  hooks_.spent_s = 10;
+  evaluator_.before = [&](int) -> Result<void> {
+    now += 1;
+    return {};
+  };
+  const SearchOutcome outcome = Must(Go({.attempts = 1000, .seconds = 20, .headroom = -1}, hooks_));
+  EXPECT_EQ(outcome.tree.attempts(), 5);
+  EXPECT_LE(now, 10);  // all of it, confirmations included
+}
+
 TEST_F(RunSearchTest, ProgressIsToldForEveryAttempt) {
   std::vector<int> trying, tried, confirming;
   double last_best_us = 0;
@@ -481,10 +538,12 @@ class Overfitted final : public Evaluator {
       evaluation.verdict = {};
       evaluation.verdict.outcome = Outcome::kWrongResult;
       evaluation.timing.reset();
+      if (++fresh == time_is_up_in) AskToStop(hone::Interrupt::kTimeIsUp);
     }
     return evaluation;
   }
   void Interrupt() override {}
+  int fresh = 0, time_is_up_in = 0;
 
  private:
   ScriptedEvaluator scripted_{kSeed};
@@ -496,6 +555,15 @@ TEST_F(RunSearchTest, AWinnerThatFreshDrawsRefuteIsNone) {
   EXPECT_EQ(outcome.run.best_attempt, 0);
   EXPECT_FALSE(outcome.winner_confirmed);
   EXPECT_EQ(outcome.confirmed.size(), outcome.tree.ranked().size());
+}
+
+TEST_F(TimeLimitTest, AWinnerThatWasRefutedInTimeIsNoneEither) {
+  Overfitted evaluator;
+  evaluator.time_is_up_in = 2;
+  const SearchOutcome outcome = Must(RunScriptedSearch(store_, "greedy", kSeed, budget_, evaluator, hooks_));
+  EXPECT_FALSE(outcome.winner_confirmed);
+  EXPECT_EQ(outcome.confirmed.size(), 1u);
+  EXPECT_EQ(outcome.run.best_attempt, outcome.tree.ranked()[1]);
 }
 
 TEST(RandomTest, IsTheSameEverywhereAndUniform) {

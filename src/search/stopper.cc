@@ -4,19 +4,27 @@
 
 #include <algorithm>
 
+#include "base/interrupt.h"
+
 namespace hone {
 namespace {
 
+Stop TimeIsSpent(double seconds) { return {Stop::Cause::kBudget, fmt::format("the {:.0f} s are spent", seconds)}; }
+
 class InterruptStopper final : public Stopper {
  public:
-  explicit InterruptStopper(const std::atomic<bool>* interrupt) : interrupt_(interrupt) {}
+  InterruptStopper(const std::atomic<bool>* interrupt, double seconds) : interrupt_(interrupt), seconds_(seconds) {}
   std::optional<Stop> Ask(const SearchState&) const override {
     if (!interrupt_->load()) return std::nullopt;
-    return Stop{Stop::Cause::kInterrupt, "stopped by the user; the same command goes on"};
+    if (InterruptCause() == Interrupt::kTimeIsUp) return TimeIsSpent(seconds_);
+    return Stop{Stop::Cause::kInterrupt,
+                fmt::format("stopped by {}; the same command goes on",
+                            InterruptCause() == Interrupt::kTerminated ? "SIGTERM" : "Ctrl-C")};
   }
 
  private:
   const std::atomic<bool>* interrupt_;
+  double seconds_;
 };
 
 class HeadroomStopper final : public Stopper {
@@ -48,9 +56,9 @@ class TimeStopper final : public Stopper {
   explicit TimeStopper(double seconds) : seconds_(seconds) {}
   std::optional<Stop> Ask(const SearchState& state) const override {
     // The reserve is an estimate from few attempts at first: it may not eat the search.
-    const double reserve_s = std::min(state.reserve_s, seconds_ / 4);
-    if (state.elapsed_s + reserve_s < seconds_) return std::nullopt;
-    return Stop{Stop::Cause::kBudget, fmt::format("the {:.0f} s are spent", seconds_)};
+    const double reserve_s = std::min(state.reserve_s, std::max(state.confirm_s, seconds_ / 4));
+    if (state.elapsed_s + std::min(reserve_s, seconds_ / 2) < seconds_) return std::nullopt;
+    return TimeIsSpent(seconds_);
   }
 
  private:
@@ -66,7 +74,7 @@ double Headroom(const SearchState& state) {
 
 std::vector<std::unique_ptr<Stopper>> MakeStoppers(const Budget& budget, const std::atomic<bool>* interrupt) {
   std::vector<std::unique_ptr<Stopper>> stoppers;
-  if (interrupt != nullptr) stoppers.push_back(std::make_unique<InterruptStopper>(interrupt));
+  if (interrupt != nullptr) stoppers.push_back(std::make_unique<InterruptStopper>(interrupt, budget.seconds));
   if (budget.headroom >= 0) stoppers.push_back(std::make_unique<HeadroomStopper>(budget.headroom));
   stoppers.push_back(std::make_unique<AttemptsStopper>(budget.attempts));
   if (budget.seconds > 0) stoppers.push_back(std::make_unique<TimeStopper>(budget.seconds));

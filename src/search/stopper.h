@@ -21,7 +21,8 @@ struct Budget {
 struct SearchState {
   int attempts = 0;
   double elapsed_s = 0;  // over all sessions of the run
-  double reserve_s = 0;  // what confirming the winner will probably take
+  double reserve_s = 0;  // what confirming the fastest few will probably take
+  double confirm_s = 0;  // what confirming one of them will
   double best_us = 0;    // 0 = none yet
   double bound_us = 0;   // 0 = not known
 };
@@ -42,7 +43,8 @@ class Stopper {
   virtual std::optional<Stop> Ask(const SearchState& state) const = 0;
 };
 
-// The interrupt comes first. It may be nullptr; else it must outlive the stoppers.
+// The interrupt comes first. It may be nullptr; else it must outlive the stoppers. One that comes since the time is up
+// (base/interrupt.h) ends the run by its budget.
 std::vector<std::unique_ptr<Stopper>> MakeStoppers(const Budget& budget, const std::atomic<bool>* interrupt);
 
 }  // namespace hone

@@ -86,7 +86,14 @@ Result<BuildCache> BuildCache::Open() {
   const auto folder = fs::absolute(CacheDirectory() + "/builds", error);  // the compiler runs elsewhere
   if (error) return Fail(ErrorKind::kIo, fmt::format("cannot tell where {} is: {}", CacheDirectory(), error.message()));
   BuildCache cache(folder.string(), Limit());
-  for (const char* sub : {"/build", "/locks"}) HONE_TRY(MakeDirectories(cache.folder_ + sub));
+  for (const char* sub : {"/build", "/locks"}) {
+    const std::string path = cache.folder_ + sub;
+    const auto made = MakeDirectories(path);
+    if (made && access(path.c_str(), W_OK) == 0) continue;
+    return Fail(ErrorKind::kIo, fmt::format("{}; set HONE_CACHE to a folder that can be written to",
+                                            made ? fmt::format("cannot write to {}: {}", path, std::strerror(errno))
+                                                 : made.error().message));
+  }
   return cache;
 }
 

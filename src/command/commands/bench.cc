@@ -55,6 +55,8 @@ Result<Answer> RunIt(VerbCall& call) {
 HONE_VERB(bench){
     .name = "bench",
     .doc = "Run the search strategies on a scripted space and print the signature of their decisions",
+    .group = VerbGroup::kMachine,
+    .place = 3,
     .help =
         "No kernel is built and no clock is read for a decision: times are scripted, with noise, cliffs and wrong\n"
         "results. The signature is the same on every machine; it changes when the search decides differently.",

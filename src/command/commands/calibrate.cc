@@ -90,6 +90,8 @@ Result<Answer> RunCalibrate(VerbCall& call) {
 HONE_VERB(calibrate){
     .name = "calibrate",
     .doc = "Measure this machine's ceilings: arithmetic, memory bandwidth by working set, fork and join",
+    .group = VerbGroup::kMachine,
+    .place = 2,
     .help =
         "Takes about ten seconds on all cores; let nothing else run meanwhile. Speed-of-light bounds and headroom are\n"
         "stated against these figures. With --target cuda a device is measured, by plans of our own. They are "

@@ -225,6 +225,8 @@ Result<Answer> RunDoctor(VerbCall& call) {
 HONE_VERB(doctor){
     .name = "doctor",
     .doc = "Say what is present, what is missing, what that costs and how to get it",
+    .group = VerbGroup::kMachine,
+    .place = 1,
     .json = "fit (bool), checks[]: name, present, required, detail; cost and mend where missing",
     .no = "something required is missing",
     .run = RunDoctor,

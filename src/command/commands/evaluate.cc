@@ -18,11 +18,13 @@ namespace hone {
 namespace {
 
 constexpr Positional kPositionals[] = {
-    {.name = "problem", .help = "problem.json, or a KernelBench-style .py file"},
+    {.name = "problem", .help = "problem.json, or a KernelBench-style .py file", .reads = true},
     {.name = "candidate",
-     .help = "a program (.hk), a module of C++ (.cc) or CUDA C++ (.cu; both include/hone/module.h), or a plan for CUDA "
-             "(.json; docs/plan.md); several are evaluated one after another by one judge",
-     .presence = Presence::kRepeated},
+     .help = "a program (.hk), a module of C++ (.cc) or CUDA C++ (.cu; both include/hone/module.h), a plan for CUDA "
+             "(.json) or kernels with launch lines (.cu; both docs/plan.md); several are evaluated one after another "
+             "by one judge",
+     .presence = Presence::kRepeated,
+     .reads = true},
 };
 constexpr Option kOptions[] = {
     kTargetOption,
@@ -246,6 +248,8 @@ Result<Answer> RunIt(VerbCall& call) {
 HONE_VERB(evaluate){
     .name = "evaluate",
     .doc = "Say whether a candidate is right, and how fast it is",
+    .group = VerbGroup::kKernels,
+    .place = 2,
     .help =
         "Runs the candidate in a sandbox on several draws of the problem's inputs, compares every element with an\n"
         "oracle in double precision, and times what is right beside the baselines (docs/evaluation.md).\n"

@@ -50,14 +50,16 @@ constexpr Option kOptions[] = {
      .value = "NAME",
      .help = "bundle (all), module (the C++ kernel alone) or kernelbench (one Python file)",
      .otherwise = "bundle"},
-    {.name = "problem", .value = "PATH", .help = "with --program, instead of a run: problem.json"},
+    {.name = "problem", .value = "PATH", .help = "with --program, instead of a run: problem.json", .reads = true},
     {.name = "program",
      .value = "PATH",
-     .help = "a program (.hk) or a plan (.json) for a CUDA device, exported as it is"},
-    {.name = "model", .value = "PATH", .help = "the .py file of the problem, if it has moved"},
+     .help = "a program (.hk) or a plan (.json) for a CUDA device, exported as it is",
+     .reads = true},
+    {.name = "model", .value = "PATH", .help = "the .py file of the problem, if it has moved", .reads = true},
     {.name = "values",
      .value = "DIR",
-     .help = "where the files of values that the problem names lie, if they have moved"},
+     .help = "where the files of values that the problem names lie, if they have moved",
+     .reads = true},
     kStoreOption};
 
 Result<AttemptRecord> FindAttempt(Store& store, const RunRecord& run, std::int64_t wanted) {
@@ -315,6 +317,8 @@ Result<Answer> RunExport(VerbCall& call) {
 HONE_VERB(export){
     .name = "export",
     .doc = "Write the best kernel of a run as a folder that needs no hone",
+    .group = VerbGroup::kRuns,
+    .place = 4,
     .help =
         "The folder holds the C++ kernel behind its C interface, a PyTorch module ModelNew that stands in for Model, "
         "a\n"

@@ -16,7 +16,7 @@ namespace hone {
 namespace {
 
 constexpr Positional kPositionals[] = {
-    {.name = "problem", .help = "problem.json or a .py file", .presence = Presence::kOptional}};
+    {.name = "problem", .help = "problem.json or a .py file", .presence = Presence::kOptional, .reads = true}};
 constexpr Option kOptions[] = {
     {.name = "ops",
      .type = ValueType::kFlag,
@@ -128,6 +128,8 @@ Result<Answer> RunGraph(VerbCall& call) {
 HONE_VERB(graph){
     .name = "graph",
     .doc = "Show what a problem computes, what that costs and how fast it could be on this machine",
+    .group = VerbGroup::kProblems,
+    .place = 2,
     .help =
         "FLOP and bytes of a node are those of it alone: what it reads once and what it writes. The total counts what "
         "the outputs\n"

@@ -20,7 +20,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr Positional kPositionals[] = {
-    {.name = "file", .help = "model.py with Model and get_inputs, program.pt2, a definition or problem.json"}};
+    {.name = "file",
+     .help = "model.py with Model and get_inputs, program.pt2, a definition or problem.json",
+     .reads = true}};
 constexpr Option kOptions[] = {
     {.name = "output",
      .letter = 'o',
@@ -126,15 +128,9 @@ Result<Answer> RunImport(VerbCall& call) {
   if (options.shrink_mflop > 0) options.wall = std::chrono::minutes(5);  // up to 150 trials
   std::map<std::string, Shape> recorded;
   options.recorded_shapes = &recorded;
-  auto imported = Import(file, options);
-  if (!imported) {
-    // A file that is not there is a mistake in the command line, too.
-    Error error = imported.error();
-    std::error_code ignored;
-    if (error.kind == ErrorKind::kNotFound && !fs::exists(file, ignored)) error.kind = ErrorKind::kUsage;
-    return tl::unexpected<Error>(std::move(error));
-  }
-  Problem problem = std::move(*imported);
+  call.Stage("importing");
+  Problem problem = HONE_TRY(Import(file, options));
+  call.Stage("");
   if (!file.ends_with(".json") && !CanConfine()) call.Note(kNotConfined);
   const auto graph = Graph::Create(problem);
   if (!graph) call.Note(fmt::format("imported, but hone cannot optimize it yet: {}", graph.error().message));
@@ -181,6 +177,8 @@ Result<Answer> RunImport(VerbCall& call) {
 HONE_VERB(import){
     .name = "import",
     .doc = "Write the problem.json of a PyTorch module",
+    .group = VerbGroup::kProblems,
+    .place = 1,
     .help =
         "Reads a KernelBench-style file (class Model, get_inputs, get_init_inputs), a program of torch.export (.pt2) "
         "or "

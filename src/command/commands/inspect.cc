@@ -6,18 +6,20 @@
 
 #include "base/files.h"
 #include "base/process.h"
-#include "candidate/plan.h"
+#include "candidate/launch_lines.h"
 #include "command/command.h"
 #include "problem/problem.h"
 #include "target/cuda/built_plan.h"
+#include "target/cuda/nvcc.h"
 #include "target/cuda/nvrtc.h"
 
 namespace hone {
 namespace {
 
-constexpr Positional kPositionals[] = {{.name = "kernel", .help = "a plan (.json; docs/plan.md), or CUDA C++ (.cu)"}};
+constexpr Positional kPositionals[] = {
+    {.name = "kernel", .help = "a plan (.json; docs/plan.md), or CUDA C++ (.cu): kernels, or a module", .reads = true}};
 constexpr Option kOptions[] = {
-    {.name = "problem", .value = "PATH", .help = "problem.json whose tensors a plan's launches name"},
+    {.name = "problem", .value = "PATH", .help = "problem.json whose tensors a plan's launches name", .reads = true},
     {.name = "arch", .value = "SM", .help = "what a .cu is compiled for", .otherwise = "sm_90a"},
 };
 
@@ -53,21 +55,15 @@ std::string Describe(const cuda::KernelFacts& facts) {
   return text + "\n";
 }
 
-Result<Answer> InspectSource(const std::string& path, const std::string& arch) {
-  const std::string source = HONE_TRY(ReadFile(path));
-  const auto slash = path.rfind('/');
-  const auto compiled = HONE_TRY(cuda::CompileCubin({.source = source,
-                                                     .name = slash == std::string::npos ? path : path.substr(slash + 1),
-                                                     .arch = arch,
-                                                     .program = OwnPath()}));
-  if (!compiled.ok()) {
-    const auto& first = compiled.errors.front();
-    return Answer({{"compiles", false}, {"line", first.line}, {"message", first.message}, {"log", compiled.log}},
-                  fmt::format("line {}: {}\n{}", first.line, first.message, compiled.log), ExitCode::kNo);
-  }
+Answer DoesNotCompile(int line, const std::string& message, const std::string& log) {
+  return Answer({{"compiles", false}, {"line", line}, {"message", message}, {"log", log}},
+                fmt::format("line {}: {}\n{}", line, message, log), ExitCode::kNo);
+}
+
+Result<Answer> Kernels(const std::string& cubin) {
   nlohmann::json kernels = nlohmann::json::array();
   std::string text;
-  for (const auto& facts : HONE_TRY(cuda::ReadCubin(compiled.cubin))) {
+  for (const auto& facts : HONE_TRY(cuda::ReadCubin(cubin))) {
     kernels.push_back(ToJson(facts));
     text += Describe(facts);
   }
@@ -75,13 +71,31 @@ Result<Answer> InspectSource(const std::string& path, const std::string& arch) {
   return Answer({{"compiles", true}, {"kernels", std::move(kernels)}}, text);
 }
 
+// A module has host code, which is nvcc's; kernels alone are NVRTC's.
+Result<Answer> InspectSource(const std::string& path, const std::string& arch) {
+  const std::string source = HONE_TRY(ReadFile(path));
+  if (source.find("hone/module.h") != std::string::npos) {
+    const auto compiled = HONE_TRY(cuda::CompileCudaModule({.source = source, .arch = arch, .kernels_alone = true}));
+    if (!compiled.ok()) return DoesNotCompile(compiled.errors[0].line, compiled.errors[0].message, compiled.log);
+    return Kernels(HONE_TRY(ReadFile(compiled.library)));
+  }
+  const auto slash = path.rfind('/');
+  const auto compiled = HONE_TRY(cuda::CompileCubin({.source = source,
+                                                     .name = slash == std::string::npos ? path : path.substr(slash + 1),
+                                                     .arch = arch,
+                                                     .program = OwnPath()}));
+  if (!compiled.ok()) return DoesNotCompile(compiled.errors[0].line, compiled.errors[0].message, compiled.log);
+  return Kernels(compiled.cubin);
+}
+
 Result<Answer> InspectPlan(const std::string& path, const std::string& problem_path) {
-  const auto parsed = ParsePlan(HONE_TRY(ReadFile(path)));
-  if (const auto* issue = std::get_if<PlanIssue>(&parsed))
-    return Fail(ErrorKind::kUsage, fmt::format("{}: {}: {}", path, issue->where, issue->message));
+  const std::string text_of_plan = HONE_TRY(ReadFile(path));
   if (problem_path.empty())
     return Fail(ErrorKind::kUsage, "a plan's launches name tensors: say whose with --problem problem.json");
   const Problem problem = HONE_TRY(LoadProblem(problem_path));
+  const auto parsed = ParsePlan(text_of_plan, problem);
+  if (const auto* issue = std::get_if<PlanIssue>(&parsed))
+    return Fail(ErrorKind::kUsage, fmt::format("{}: {}: {}", path, issue->where, issue->message));
   const auto built = HONE_TRY(cuda::BuildPlan(std::get<Plan>(parsed), problem, OwnPath()));
   if (const auto* refusal = std::get_if<cuda::PlanRefusal>(&built)) {
     const std::string line = refusal->line > 0 ? fmt::format(", line {}", refusal->line) : "";
@@ -124,6 +138,8 @@ Result<Answer> InspectPlan(const std::string& path, const std::string& problem_p
 
 Result<Answer> RunInspect(VerbCall& call) {
   const std::string path = call.Text("kernel");
+  const bool launches = path.ends_with(".cu") && HasLaunchLines(HONE_TRY(ReadFile(path)));
+  if (launches && call.Has("problem")) return InspectPlan(path, call.Text("problem"));
   if (path.ends_with(".cu")) return InspectSource(path, call.Text("arch"));
   if (path.ends_with(".json")) return InspectPlan(path, call.Text("problem"));
   return Fail(ErrorKind::kUsage, fmt::format("{}: hone inspects plans (.json) and CUDA C++ (.cu)", path));
@@ -133,8 +149,13 @@ Result<Answer> RunInspect(VerbCall& call) {
 
 HONE_VERB(inspect){
     .name = "inspect",
-    .doc = "Say what CUDA kernels are, without a GPU: registers, spills, shared memory, instructions, occupancy",
-    .help = "  hone inspect kernel.cu\n  hone inspect plan.json --problem problem.json\n",
+    .doc = "Say what CUDA kernels are, without a GPU: registers, spills, occupancy, instructions",
+    .group = VerbGroup::kKernels,
+    .place = 3,
+    .help =
+        "  hone inspect kernel.cu\n"
+        "  hone inspect plan.json --problem problem.json\n"
+        "  hone inspect kernels_with_launch_lines.cu --problem problem.json\n",
     .positionals = kPositionals,
     .options = kOptions,
     .json =

@@ -16,9 +16,12 @@
 namespace hone {
 namespace {
 
-constexpr Positional kPositionals[] = {{.name = "program", .help = "a .hk file (docs/language.md)"}};
+constexpr Positional kPositionals[] = {{.name = "program", .help = "a .hk file (docs/language.md)", .reads = true}};
 constexpr Option kOptions[] = {
-    {.name = "problem", .value = "PATH", .help = "problem.json that the program's tensors have to agree with"},
+    {.name = "problem",
+     .value = "PATH",
+     .help = "problem.json that the program's tensors have to agree with",
+     .reads = true},
     kTargetOption,
     {.name = "plan", .type = ValueType::kFlag, .help = "with --target cuda: the whole plan, as JSON"},
     {.name = "families", .type = ValueType::kFlag, .help = "list the operator families and their knobs as well"}};
@@ -71,6 +74,8 @@ Result<Answer> RunLower(VerbCall& call) {
 HONE_VERB(lower){
     .name = "lower",
     .doc = "Print the C++ or CUDA that a program of the kernel language becomes",
+    .group = VerbGroup::kKernels,
+    .place = 4,
     .help = "  hone lower layer_norm.hk\n  hone lower layer_norm.hk --problem layer_norm.json",
     .positionals = kPositionals,
     .options = kOptions,

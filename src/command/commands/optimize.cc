@@ -3,8 +3,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "base/interrupt.h"
 #include "command/command.h"
 #include "command/evaluation_text.h"
 #include "command/flags.h"
@@ -21,7 +24,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr Positional kPositionals[] = {{.name = "problem", .help = "a KernelBench-style .py file, or problem.json"}};
+constexpr Positional kPositionals[] = {
+    {.name = "problem", .help = "a KernelBench-style .py file, or problem.json", .reads = true}};
 constexpr Option kOptions[] = {
     kTargetOption,
     {.name = "budget",
@@ -33,7 +37,7 @@ constexpr Option kOptions[] = {
     {.name = "time",
      .type = ValueType::kReal,
      .value = "S",
-     .help = "seconds at most, 0 = no limit",
+     .help = "seconds at most, for all of it: importing and confirming, too; 0 = no limit",
      .otherwise = "120",
      .at_least = 0},
     {.name = "headroom",
@@ -91,7 +95,9 @@ void Report(VerbCall& call, const SearchProgress& progress) {
   }
   std::string line = fmt::format("[{}/{}]", progress.attempt, progress.attempts_at_most);
   if (progress.best_us > 0) line += fmt::format(" best {}", Microseconds(progress.best_us));
-  if (progress.best_speedup > 0) line += fmt::format(" = {:.2f}x", progress.best_speedup);
+  if (progress.best_speedup >= 1) line += fmt::format(" = {:.2f}x", progress.best_speedup);
+  if (progress.best_speedup > 0 && progress.best_speedup < 1)
+    line += fmt::format(", {} slower than the baseline", SpeedupText(1 / progress.best_speedup));
   if (progress.best_us > 0 && progress.headroom < 1)
     line += fmt::format(", headroom {:.0f} %", 100 * progress.headroom);
   if (progress.eta_s >= 0) line += fmt::format(", at most {:.0f} s more", progress.eta_s);
@@ -103,6 +109,7 @@ void Report(VerbCall& call, const SearchProgress& progress) {
                   : fmt::format(": {}: {}", Name(last->evaluation.verdict.outcome), last->evaluation.verdict.reason);
     }
   }
+  if (progress.phase == SearchProgress::Phase::kTried) call.Stage("");
   if (progress.phase == SearchProgress::Phase::kTried && !call.listener().live()) return call.Note(line);
   if (call.listener().live()) call.Progress(line);
 }
@@ -113,6 +120,21 @@ const Evaluation* Winning(const SearchOutcome& outcome) {
     if (it->attempt == outcome.run.best_attempt) return &it->evaluation;
   }
   return outcome.run.best_attempt > 0 ? &outcome.tree.node(outcome.run.best_attempt).attempt.evaluation : nullptr;
+}
+
+// The nest that the definitions are, which stands in where no kernel of hone's computes the problem.
+bool IsLoopNest(const SearchOutcome& outcome) {
+  return outcome.run.best_attempt > 0 &&
+         outcome.tree.node(outcome.run.best_attempt).attempt.proposal.key == kLoopNestKey;
+}
+
+// Whether the winner is one: measured again, and faster than the baseline that speed-ups are over. Where there is none
+// (--no-torch on a device) there is nothing to be faster than.
+bool IsWin(const SearchOutcome& outcome) {
+  const Evaluation* best = Winning(outcome);
+  if (!best || !outcome.winner_confirmed || !best->verdict.accepted() || !best->timing) return false;
+  const auto& against = best->timing->against;
+  return against.empty() ? outcome.run.baselines == "{}" : against[0].Faster();
 }
 
 Json Document(const SearchOutcome& outcome, const Bound& bound, const Machine& machine, const std::string& store,
@@ -131,6 +153,8 @@ Json Document(const SearchOutcome& outcome, const Bound& bound, const Machine& m
                    {"bound_limited_by", bound.limited_by},
                    {"best_attempt", outcome.run.best_attempt},
                    {"confirmed", outcome.winner_confirmed},
+                   {"faster", IsWin(outcome)},
+                   {"loop_nest", IsLoopNest(outcome)},
                    {"flags", FlagsOfRun(outcome.run.flags)}};
   if (const Evaluation* best = Winning(outcome)) {
     document["best"] = ToJson(*best);
@@ -147,7 +171,48 @@ Json Document(const SearchOutcome& outcome, const Bound& bound, const Machine& m
   return document;
 }
 
-std::string Text(const SearchOutcome& outcome, const Bound& bound, const Machine& machine) {
+std::string TimingText(const SearchOutcome& outcome, const Timing& timing, const Bound& bound) {
+  std::string text =
+      fmt::format("  best     attempt {}: {} warm, {} cold; {:.0f} % of the bound's speed{}\n",
+                  outcome.run.best_attempt, Microseconds(timing.warm.median_us), Microseconds(timing.cold.median_us),
+                  100 * bound.us / timing.warm.median_us, timing.launched == "graph" ? "; as one CUDA graph" : "");
+  for (const Comparison& one : timing.against) {
+    const std::string there = Microseconds(one.baseline_warm.median_us);
+    text += fmt::format("  speed    {} at {}{}\n",
+                        one.speedup ? SpeedWords(*one.speedup, one.baseline) : "no ratio to " + one.baseline, there,
+                        ComparisonText(timing, one));
+  }
+  if (const Comparison* fastest = timing.OverBest(); fastest && timing.against.size() > 1) {
+    text += fmt::format("  overall  the fastest baseline is {}{}: {}\n", fastest->baseline,
+                        fastest->baseline == "eager_tf32" ? ", in TF32 where it multiplies" : "",
+                        SpeedWords(*fastest->speedup, "it"));
+  }
+  return text;
+}
+
+// What there is instead of a win, and why.
+std::string NoWinText(const SearchOutcome& outcome, const Problem& problem) {
+  std::string text;
+  const Evaluation* best = Winning(outcome);
+  if (!outcome.winner_confirmed) {
+    text +=
+        fmt::format("  result   not confirmed on fresh inputs ({}); the same command does that\n", outcome.stop.reason);
+  } else if (best && best->timing && !best->timing->against.empty()) {
+    const Comparison& first = best->timing->against[0];
+    text += first.speedup ? fmt::format("  result   nothing was shown to be faster than {}: the best is {}\n",
+                                        first.baseline, SpeedWords(*first.speedup, first.baseline))
+                          : fmt::format("  result   nothing was shown to be faster than {}: {}\n", first.baseline,
+                                        first.disturbed);
+  }
+  if (!IsLoopNest(outcome)) return text;
+  const bool half = std::any_of(problem.tensors.begin(), problem.tensors.end(), [](const Tensor& one) {
+    return one.dtype == DType::kF16 || one.dtype == DType::kBF16;
+  });
+  return text + fmt::format("  why      the best is the naive loop nest: hone has no kernel for {} on --target {}\n",
+                            half ? "16-bit types" : "this problem's operators", outcome.run.target);
+}
+
+std::string Text(const SearchOutcome& outcome, const Problem& problem, const Bound& bound, const Machine& machine) {
   std::string text = fmt::format("{} on {} ({} thread{})\n", outcome.run.problem_name, machine.processor,
                                  machine.threads, machine.threads == 1 ? "" : "s");
   text += bound.us > 0 ? fmt::format("  bound    {}: {}\n", Microseconds(bound.us), bound.limited_by)
@@ -161,46 +226,57 @@ std::string Text(const SearchOutcome& outcome, const Bound& bound, const Machine
                                : std::string();
   text +=
       fmt::format("  search   {} attempts{}, then stopped: {}\n", outcome.tree.attempts(), rate, outcome.stop.reason);
+  const std::string hone = ProgramAsTyped();
   const Evaluation* best = Winning(outcome);
-  if (!best) return text + "  best     none: no attempt was accepted; `hone show " + outcome.run.id + "` says why\n";
-  if (best->timing) {
-    const Timing& timing = *best->timing;
-    text +=
-        fmt::format("  best     attempt {}: {} warm, {} cold; {:.0f} % of the bound's speed{}\n",
-                    outcome.run.best_attempt, Microseconds(timing.warm.median_us), Microseconds(timing.cold.median_us),
-                    100 * bound.us / timing.warm.median_us, timing.launched == "graph" ? "; as one CUDA graph" : "");
-    for (const auto& comparison : timing.against) {
-      const std::string there = Microseconds(comparison.baseline_warm.median_us);
-      text += comparison.speedup ? fmt::format("  faster   {:.2f}x than {} at {}{}\n", *comparison.speedup,
-                                               comparison.baseline, there, ComparisonText(timing, comparison))
-                                 : fmt::format("  no ratio to {} at {}{}\n", comparison.baseline, there,
-                                               ComparisonText(timing, comparison));
-    }
-    if (const Comparison* honest = timing.OverBest(); honest && timing.against.size() > 1) {
-      text += fmt::format("  honest   {:.2f}x than the fastest of these {}: {}{}\n", *honest->speedup,
-                          timing.against.size(), honest->baseline,
-                          honest->baseline == "eager_tf32" ? ", in TF32 where it multiplies" : "");
-    }
+  if (!best) {
+    return text + fmt::format("  best     none: no attempt was accepted\n  next     {} show {}, which says why\n", hone,
+                              outcome.run.id);
   }
+  if (best->timing) text += TimingText(outcome, *best->timing, bound);
   const Verdict& verdict = best->verdict;
-  text +=
-      fmt::format("  proof    {}{}; largest error {:.2f} of its budget, {}; held by {}\n", Name(verdict.outcome),
-                  outcome.winner_confirmed ? " twice, the second time on fresh inputs" : "", verdict.error_over_budget,
-                  verdict.bit_reproducible ? "same bits each time" : "not the same bits each time", best->sandbox);
+  text += fmt::format("  proof    {}{}; held by {}\n", Name(verdict.outcome),
+                      outcome.winner_confirmed ? " twice, the second time on fresh inputs" : " once", best->sandbox);
+  text += fmt::format("  error    at most {:.2f} of its budget, {}\n", verdict.error_over_budget,
+                      verdict.bit_reproducible ? "same bits each time" : "not the same bits each time");
   for (const auto& note : best->notes) text += fmt::format("  note     {}\n", note);
   for (const auto& line : best->certificate) text += fmt::format("  certified {}\n", line);
-  text += fmt::format("  next     hone show {0} best; hone export {0} -o DIR\n", outcome.run.id);
-  return text;
+  if (IsWin(outcome))
+    return text + fmt::format("  next     {0} show {1} best; {0} export {1} -o DIR\n", hone, outcome.run.id);
+  return text + NoWinText(outcome, problem) + fmt::format("  next     {} show {} best\n", hone, outcome.run.id);
 }
 
-Result<Answer> RunIt(VerbCall& call) {
+// The time was up before anything was judged.
+Answer OutOfTime(VerbCall& call) {
+  const std::string path = call.Text("problem"), stage = call.listener().stage();
+  const std::string hone = ProgramAsTyped();
+  std::string text = fmt::format("{}: nothing was judged within {:.0f} s; they ended at: {}\n", path, call.Real("time"),
+                                 stage.empty() ? "getting ready" : stage);
+  if (stage == kMeasuring) {
+    text += fmt::format("  next     measure this machine without a limit, once: {} calibrate\n", hone);
+  } else if (path.ends_with(".py")) {
+    text += fmt::format(
+        "  next     a smaller problem of the same operators: {0} import {1} --shrink 500 -o small.json; {0} optimize "
+        "small.json\n",
+        hone, path);
+  }
+  text += fmt::format("  next     more time: {} optimize {} --time {:.0f}\n", hone, path, 4 * call.Real("time"));
+  return Answer({{"run", nullptr},
+                 {"problem", path},
+                 {"attempts", 0},
+                 {"best_attempt", 0},
+                 {"stop", fmt::format("the {:.0f} s are spent", call.Real("time"))},
+                 {"stage", stage}},
+                text, ExitCode::kNo);
+}
+
+Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point begun) {
   const bool cuda = HONE_TRY(WantsCuda(call));
   for (const char* name : {"devices", "jobs"}) {
     const bool given = name == std::string_view("jobs") ? call.Int(name) > 0 : !call.Text(name).empty();
     if (given && !cuda) return Fail(ErrorKind::kUsage, fmt::format("--{} is of --target cuda", name));
   }
   HONE_TRY(FindStrategy(call.Text("search")));
-  const std::atomic<bool>& interrupt = call.CatchInterrupts();
+  const std::atomic<bool>& interrupt = InterruptFlag();
   Workbench bench = HONE_TRY(OpenWorkbench(call, call.Text("problem"),
                                            {.python = call.Text("python"),
                                             .torch = !call.Flag("no-torch"),
@@ -253,20 +329,32 @@ Result<Answer> RunIt(VerbCall& call) {
   const auto expert = MakeExpert(bench.graph, bench.machine);
   SearchHooks hooks;
   hooks.interrupt = &interrupt;
+  hooks.spent_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   hooks.progress = [&](const SearchProgress& progress) { Report(call, progress); };
   std::vector<Evaluator*> evaluators;
   for (const auto& evaluator : bench.evaluators) evaluators.push_back(evaluator.get());
   const SearchOutcome outcome = HONE_TRY(RunSearch(store, opened.record, *expert, evaluators, settings, hooks));
+  call.Stage("");
+  if (interrupt && outcome.tree.attempts() == 0) {
+    if (!opened.resumed) HONE_TRY(store.DeleteRun(outcome.run.id));
+    return Fail(ErrorKind::kTimeout, "interrupted");
+  }
 
-  const Evaluation* best = Winning(outcome);
-  // With --no-torch on a device there is nothing to be faster than.
-  const bool faster = best && best->verdict.accepted() && best->timing &&
-                      (baselines.empty() || (!best->timing->against.empty() && best->timing->against[0].Faster()));
   const ExitCode code = outcome.stop.cause == Stop::Cause::kInterrupt ? ExitCode::kInterrupted
-                        : faster                                      ? ExitCode::kDone
+                        : IsWin(outcome)                              ? ExitCode::kDone
                                                                       : ExitCode::kNo;
   return Answer(Document(outcome, bench.bound, bench.machine, store_path, bench.evaluators.size()),
-                Text(outcome, bench.bound, bench.machine), code);
+                Text(outcome, bench.problem, bench.bound, bench.machine), code);
+}
+
+Result<Answer> RunIt(VerbCall& call) {
+  const auto begun = std::chrono::steady_clock::now();
+  call.CatchInterrupts();
+  std::optional<TimeLimit> limit;
+  if (call.Real("time") > 0) limit.emplace(std::chrono::duration<double>(call.Real("time")));
+  auto answer = Optimize(call, begun);
+  if (!answer && InterruptCause() == Interrupt::kTimeIsUp) return OutOfTime(call);
+  return answer;
 }
 
 }  // namespace
@@ -274,6 +362,8 @@ Result<Answer> RunIt(VerbCall& call) {
 HONE_VERB(optimize){
     .name = "optimize",
     .doc = "Make a problem faster: propose, compile, judge, time, search",
+    .group = VerbGroup::kRuns,
+    .place = 1,
     .help =
         "Imports the problem, lets the built-in expert propose kernels, judges each in a sandbox against\n"
         "an oracle in double precision, times what is right beside the baseline, and searches on until\n"
@@ -287,11 +377,12 @@ HONE_VERB(optimize){
     .json =
         "run, problem, target, machine, store, attempts, replayed (taken from the store), search_s (of\n"
         "this session), lanes (attempts in flight at a time), stop (why), bound_us,\n"
-        "bound_limited_by, best_attempt (0 = none), confirmed, flags[] (as of `hone graph`), best (an evaluation as in "
-        "docs/evaluation.md, with\n"
+        "bound_limited_by, best_attempt (0 = none), confirmed, faster (than the first baseline, confirmed), loop_nest\n"
+        "(the best is the naive one), flags[] (as of `hone graph`), best (an evaluation as in docs/evaluation.md, "
+        "with\n"
         "kind and source of the candidate), headline (baseline and speedup over the first one), honest (the same over\n"
         "the fastest of all that were measured); neither is there where the measurement was disturbed",
-    .no = "nothing was accepted, or nothing was shown to be faster than the baseline",
+    .no = "nothing was accepted, nothing was shown to be faster than the baseline, or there was no time to confirm it",
     .run = RunIt};
 
 }  // namespace hone

@@ -13,7 +13,8 @@
 namespace hone {
 namespace {
 
-constexpr Positional kPositionals[] = {{.name = "problem", .help = "a KernelBench-style .py file, or problem.json"}};
+constexpr Positional kPositionals[] = {
+    {.name = "problem", .help = "a KernelBench-style .py file, or problem.json", .reads = true}};
 constexpr Option kOptions[] = {
     kTargetOption,
     {.name = "all", .type = ValueType::kFlag, .help = "every way to cut the problem into kernels, not only the first"},
@@ -50,6 +51,8 @@ Result<Answer> RunIt(VerbCall& call) {
 HONE_VERB(propose){
     .name = "propose",
     .doc = "Show what the built-in expert would try first",
+    .group = VerbGroup::kProblems,
+    .place = 3,
     .help =
         "Prints the expert's programs in the kernel language (docs/language.md), settings filled in for this\n"
         "machine. `hone evaluate PROBLEM PROGRAM.hk` runs one.\n"

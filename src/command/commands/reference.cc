@@ -21,7 +21,7 @@
 namespace hone {
 namespace {
 
-constexpr Positional kPositionals[] = {{.name = "problem", .help = "problem.json or a .py file"}};
+constexpr Positional kPositionals[] = {{.name = "problem", .help = "problem.json or a .py file", .reads = true}};
 constexpr Option kOptions[] = {
     {.name = "output", .letter = 'o', .value = "FILE", .help = "the safetensors file to write (required)"},
     {.name = "seed",
@@ -126,6 +126,8 @@ Result<Answer> RunReference(VerbCall& call) {
 HONE_VERB(reference){
     .name = "reference",
     .doc = "Write what a problem's outputs are, in double precision, and the data that they were computed from",
+    .group = VerbGroup::kProblems,
+    .place = 4,
     .help =
         "The file holds every input and parameter as it was drawn, every output NAME as f64, and as NAME.budget how "
         "far from it\n"

@@ -217,6 +217,8 @@ Result<Answer> RunIt(VerbCall& call) {
 HONE_VERB(show){
     .name = "show",
     .doc = "Show what was tried in a run, or all about one attempt",
+    .group = VerbGroup::kRuns,
+    .place = 3,
     .help =
         "  hone show 3fa2          the attempts of the run whose id begins so; * marks the best\n"
         "  hone show 3fa2 best     its best attempt: verdict, timing and source\n"

@@ -74,7 +74,7 @@ TEST_F(ShowTest, RunsOfFlaggedProblemsAreListedApart) {
   const auto apart = text.find("\nof flagged problems, whose times and speed-ups say little:\n" + outcome_.run.id);
   ASSERT_NE(apart, std::string::npos) << text;
   EXPECT_EQ(text.find(outcome_.run.id), text.rfind(outcome_.run.id));
-  EXPECT_NE(text.find("  zero\n", apart), std::string::npos) << text;
+  EXPECT_NE(text.find("flagged: zero\n", apart), std::string::npos) << text;
   EXPECT_NE(Call("show", {outcome_.run.id})->text.find("flagged: output y is zero: so it is\n"), std::string::npos);
   EXPECT_EQ(Document("show", {outcome_.run.id})["flags"][0]["kind"], "zero");
 }
@@ -89,6 +89,63 @@ TEST_F(ShowTest, RunsAreListedNewestFirst) {
   EXPECT_EQ(document["runs"][1]["attempts"], 25);
   EXPECT_EQ(document["runs"][1]["best_attempt"], outcome_.run.best_attempt);
   EXPECT_EQ(document["runs"][1]["confirmed"], true);
+}
+
+TEST_F(ShowTest, RunsAreFilteredByProblemTargetAndTime) {
+  const auto count = [&](std::vector<std::string> arguments) {
+    return Document("runs", std::move(arguments))["runs"].size();
+  };
+  EXPECT_EQ(count({"--problem", outcome_.run.problem_name.substr(1)}), 2u);
+  EXPECT_EQ(count({"--problem", "no such name"}), 0u);
+  EXPECT_EQ(count({"--target", outcome_.run.target}), 2u);
+  EXPECT_EQ(count({"--target", "elsewhere"}), 0u);
+  EXPECT_EQ(count({"--since", "1d"}), 2u);
+  EXPECT_EQ(count({"--since", "2000-01-01"}), 2u);
+  EXPECT_EQ(count({"--since", "2999-12-31"}), 0u);
+  for (const char* wrong : {"yesterday", "2026-13-01", "7", "7days", "-1d", ""}) {
+    const Result<Answer> answer = Call("runs", {"--since", wrong});
+    ASSERT_FALSE(answer) << wrong;
+    EXPECT_EQ(answer.error().kind, ErrorKind::kUsage);
+  }
+}
+
+TEST_F(ShowTest, NoLineOfRunsIsWiderThanATerminal) {
+  Result<Store> store = Store::Open(path_);
+  ASSERT_TRUE(store);
+  RunRecord run = outcome_.run;
+  run.problem_name = std::string(80, 'x');
+  ASSERT_TRUE(store->CreateRun(run, "{}"));
+  std::string text = Call("runs", {})->text;
+  EXPECT_NE(text.find("xxx~"), std::string::npos) << text;
+  for (std::size_t end; (end = text.find('\n')) != std::string::npos; text.erase(0, end + 1))
+    EXPECT_LE(end, kTextColumns);
+}
+
+TEST_F(ShowTest, ANoteIsKeptAndTakenAway) {
+  ASSERT_TRUE(Call("runs", {outcome_.run.id, "--note", "before the change"}));
+  EXPECT_EQ(Document("runs", {})["runs"][1]["note"], "before the change");
+  EXPECT_NE(Call("runs", {})->text.find("note: before the change\n"), std::string::npos);
+  ASSERT_TRUE(Call("runs", {outcome_.run.id, "--note", ""}));
+  EXPECT_EQ(Document("runs", {})["runs"][1]["note"], "");
+  EXPECT_EQ(Call("runs", {"--note", "of none"}).error().kind, ErrorKind::kUsage);
+}
+
+TEST_F(ShowTest, RunsAreDeletedOnlyWithYesAndNeverAtWork) {
+  EXPECT_EQ(Document("runs", {"--delete", outcome_.run.id})["would_delete"], Json::array({outcome_.run.id}));
+  EXPECT_EQ(Document("runs", {"--keep", "1"})["would_delete"], Json::array({outcome_.run.id}));
+  EXPECT_EQ(Document("runs", {"--prune", "1"})["would_delete"], Json::array());
+  EXPECT_EQ(Document("runs", {"--prune", "0"})["would_delete"].size(), 2u);
+  EXPECT_EQ(Document("runs", {})["runs"].size(), 2u);
+  {
+    Result<Store> store = Store::Open(path_);
+    const auto lock = store->Lock(outcome_.run.id);
+    const Json kept = Document("runs", {"--delete", outcome_.run.id, "--yes"});
+    EXPECT_EQ(kept["at_work"], Json::array({outcome_.run.id}));
+    EXPECT_EQ(Document("runs", {})["runs"].size(), 2u);
+  }
+  EXPECT_EQ(Document("runs", {"--keep", "1", "--yes"})["deleted"], Json::array({outcome_.run.id}));
+  EXPECT_EQ(Document("runs", {})["runs"].size(), 1u);
+  EXPECT_EQ(Call("runs", {"--yes"}).error().kind, ErrorKind::kUsage);
 }
 
 TEST_F(ShowTest, ARunThatWasKilledIsCalledKilled) {

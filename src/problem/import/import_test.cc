@@ -137,7 +137,7 @@ TEST_F(ImportTest, TimeAndMemoryAreLimited) {
   ImportOptions options;
   options.wall = seconds(2);
   EXPECT_EQ(ErrorOf("while True: pass\n", options),
-            "model.py: importing it ran past 2 s; make it faster or raise the limit");
+            "model.py: importing it ran past 2 s; make its __init__ and forward faster, or its sizes smaller");
   options = {};
   options.memory_bytes = 1'500'000'000;
   EXPECT_EQ(ErrorOf("x = 1\ndata = bytearray(3_000_000_000)\n", options),

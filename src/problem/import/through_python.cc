@@ -121,8 +121,10 @@ Result<Problem> ImportThroughPython(const std::string& path, const json& what, c
   const Exit ended = HONE_TRY(Run(command));
   const Exit exit = confined ? ConfinedExit(ended) : ended;
   if (exit.timed_out) {
-    return Fail(ErrorKind::kTimeout, fmt::format("{}: importing it ran past {} s; make it faster or raise the limit",
-                                                 path, std::chrono::duration<double>(options.wall).count()));
+    return Fail(
+        ErrorKind::kTimeout,
+        fmt::format("{}: importing it ran past {} s; make its __init__ and forward faster, or its sizes smaller", path,
+                    std::chrono::duration<double>(options.wall).count()));
   }
   if (exit.too_many > 0)
     return Fail(ErrorKind::kUsage, fmt::format("{}: while it was imported it {}", path, exit.Describe()));

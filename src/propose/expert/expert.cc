@@ -84,7 +84,7 @@ class Expert : public Proposer {
     Proposal nest;
     nest.candidate = {CandidateKind::kModule, NaiveModule(graph_)};
     nest.origin = "expert: the definitions' loop nests";
-    nest.key = "loop nest";
+    nest.key = kLoopNestKey;
     if (!proposals.empty()) nest.predicted_us = kNaive * proposals.back().predicted_us;
     proposals.push_back(std::move(nest));
     return proposals;

@@ -4,12 +4,16 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "graph/graph.h"
 #include "propose/proposer.h"
 #include "target/machine.h"
 
 namespace hone {
+
+// Proposal::key of the definitions' loop nests as they stand: right for every graph, and no improvement on anything.
+inline constexpr std::string_view kLoopNestKey = "loop nest";
 
 // `machine` may be uncalibrated (LoadCalibration failed, DescribeMachine served): the ranking is then coarser.
 std::unique_ptr<Proposer> MakeExpert(Graph graph, Machine machine);

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/date.h"
+#include "base/interrupt.h"
 #include "target/cpu/compiler.h"
 #include "target/machine.h"
 
@@ -280,6 +281,7 @@ Result<Machine> Calibrate(Effort effort, const std::function<void(std::string_vi
   double fork_join_seconds = 1e9;
 
   for (int sweep = 1; sweep <= pace.sweeps; ++sweep) {
+    if (InterruptFlag()) return Fail(ErrorKind::kTimeout, "interrupted");
     const auto say = [&](std::string_view what) {
       if (progress) progress(fmt::format("measuring {} (sweep {} of {})", what, sweep, pace.sweeps));
     };
@@ -309,8 +311,10 @@ Result<Machine> Calibrate(Effort effort, const std::function<void(std::string_vi
       fork_join_seconds = std::min(fork_join_seconds, Seconds(start) / kRegions);
     }
     say("memory bandwidth");
-    for (auto& point : machine.bandwidth)
+    for (auto& point : machine.bandwidth) {
+      if (InterruptFlag()) return Fail(ErrorKind::kTimeout, "interrupted");
       MeasurePoint(kernels, team, lone, memory.data(), stride, pace, machine, point);
+    }
   }
   // Nearer memory is hardly slower than farther memory, and the farthest is much like its neighbour: where it seems
   // otherwise, something disturbed every sweep. Look again.
