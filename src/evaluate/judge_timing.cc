@@ -159,7 +159,9 @@ class Rounds {
     const Turns& turns = series_[0].turns;
     const Samples now = turns.Warm();
     const bool several = static_cast<std::size_t>(now.count) >= kLeastSamples && turns.Cold().count >= kLeastCold;
-    if (!several && now.median_us <= kSlowCallUs) return false;
+    // Who claims to take seconds has taken them.
+    const bool slow = now.median_us > kSlowCallUs && now.median_us <= series_[0].spent_us;
+    if (!several && !slow) return false;
     const bool undisturbed =
         std::all_of(series_.begin(), series_.end(), [](const Series& one) { return one.turns.CalmEnough(); });
     if (!undisturbed) return spent_us > settings_.budget_us + settings_.patience_us;

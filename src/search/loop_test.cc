@@ -340,6 +340,21 @@ TEST_F(RunSearchTest, TheWinnerIsTheBestConfirmedOneAndNotTheLuckiest) {
   EXPECT_EQ(Must(store_.Confirmations(outcome.run.id)).size(), 3u);
 }
 
+TEST_F(RunSearchTest, AConfirmationThatWasDisturbedIsMadeAgainNextTime) {
+  evaluator_.disturbed_confirmations = true;
+  const SearchOutcome busy = Must(Go(Attempts(30)));
+  EXPECT_TRUE(busy.winner_confirmed);
+  EXPECT_EQ(Must(store_.Summarize(busy.run)).best_speedup, 0) << "no headline stands on it";
+  evaluator_.disturbed_confirmations = false;
+  const SearchOutcome quiet = Must(Go(Attempts(30)));
+  EXPECT_EQ(quiet.replayed, 30);
+  EXPECT_EQ(quiet.confirmed.size(), 3u);
+  EXPECT_GT(Must(store_.Summarize(quiet.run)).best_speedup, 0);
+  const int evaluations = evaluator_.evaluations;
+  Must(Go(Attempts(30)));
+  EXPECT_EQ(evaluator_.evaluations, evaluations) << "it is known now";
+}
+
 TEST_F(RunSearchTest, ADoneRunIsAnsweredFromTheStore) {
   const SearchOutcome first = Must(Go(Attempts(30)));
   const int evaluations = evaluator_.evaluations;

@@ -42,6 +42,15 @@ class ShowTest : public ::testing::Test {
     ASSERT_TRUE(RunScriptedSearch(*store, "random", 4, {.attempts = 25, .seconds = 0, .headroom = -1}, other, hooks));
   }
 
+  // A run whose winner was confirmed while others kept the machine busy.
+  void AddDisturbedRun() {
+    Result<Store> store = Store::Open(path_);
+    ASSERT_TRUE(store) << store.error().message;
+    hone::testing::ScriptedEvaluator evaluator(5);
+    evaluator.disturbed_confirmations = true;
+    ASSERT_TRUE(RunScriptedSearch(*store, "greedy", 5, {.attempts = 10, .seconds = 0, .headroom = -1}, evaluator));
+  }
+
   Result<Answer> Call(std::string_view name, std::vector<std::string> arguments) {
     if (name != "bench") arguments.insert(arguments.end(), {"--store", path_});
     const Verb* verb = *FindVerb(name);
@@ -60,6 +69,24 @@ class ShowTest : public ::testing::Test {
   std::string path_ = folder_.path() + "/runs.sqlite";
   SearchOutcome outcome_;
 };
+
+TEST_F(ShowTest, ADisturbedWinnerHasNoHeadline) {
+  AddDisturbedRun();
+  const Json run = Document("runs", {})["runs"][0];
+  ASSERT_EQ(run["seed"], 5);
+  EXPECT_EQ(run["confirmed"], true);
+  EXPECT_EQ(run["speedup"], 0);
+  const std::string id = run["id"];
+  EXPECT_TRUE(Document("show", {id})["honest"].is_null());
+  const auto text = Call("show", {id});
+  ASSERT_TRUE(text);
+  EXPECT_NE(text->text.find(", no speed-up known, confirmed on fresh inputs"), std::string::npos) << text->text;
+  EXPECT_EQ(text->text.find("over the first baseline"), std::string::npos) << text->text;
+  const auto best = Call("show", {id, "best"});
+  ASSERT_TRUE(best);
+  EXPECT_NE(best->text.find("; disturbed: the machine was not quiet in 9 of 10 rounds"), std::string::npos)
+      << best->text;
+}
 
 TEST_F(ShowTest, RunsOfFlaggedProblemsAreListedApart) {
   EXPECT_EQ(Call("runs", {})->text.find("flagged"), std::string::npos);

@@ -66,6 +66,7 @@ Result<Evaluation> ScriptedEvaluator::Evaluate(const Candidate& candidate, const
   Timing timing;
   timing.warm = Around(warm);
   timing.cold = Around(warm * 13 / 10);
+  if (disturbed_confirmations && request.fresh_draws) timing.disturbed = "the machine was not quiet in 9 of 10 rounds";
   for (const std::string& baseline : request.baselines) {
     Comparison& comparison = timing.against.emplace_back();
     comparison.baseline = baseline;
@@ -74,6 +75,10 @@ Result<Evaluation> ScriptedEvaluator::Evaluate(const Candidate& candidate, const
     comparison.interval = Interval{comparison.baseline_warm.interval->low / timing.warm.interval->high,
                                    comparison.baseline_warm.interval->high / timing.warm.interval->low};
     comparison.rounds = 10;
+    if (timing.disturbed.empty()) continue;
+    comparison.disturbed = timing.disturbed;
+    comparison.speedup.reset();
+    comparison.interval.reset();
   }
   evaluation.timing = std::move(timing);
   return evaluation;

@@ -21,7 +21,8 @@ class ScriptedEvaluator final : public Evaluator {
   std::function<Result<void>(int)> before;
   int evaluations = 0;
   std::atomic<int> interrupts = 0;
-  int noise_thousandths = 20;  // the largest deviation of a time from the true one
+  bool disturbed_confirmations = false;  // the machine is not quiet while winners are timed again
+  int noise_thousandths = 20;            // the largest deviation of a time from the true one
 
  private:
   std::uint64_t seed_;
