@@ -60,7 +60,7 @@ bool Checker::UnknownName(const Term& term) {
 bool Checker::Declarations() {
   int counts[3] = {};
   for (const auto& declaration : source_.declarations) {
-    if (limits_.device == Device::kCpu && (declaration.dtype == DType::kF16 || declaration.dtype == DType::kBF16)) {
+    if (limits_.device == Device::kCpu && IsHalf(declaration.dtype)) {
       return Fail(declaration.at, fmt::format("'{}' is {}, in which the CPU does not compute: use f32",
                                               declaration.name, hone::Name(declaration.dtype)));
     }

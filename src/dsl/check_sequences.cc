@@ -29,8 +29,8 @@ bool Checker::AddGroup(std::size_t first, std::size_t end) {
     if (!MayWrite(statement)) return false;
     const auto target = buffers_.find(statement.target);
     const bool output = target != buffers_.end();
-    if (statement.has_target_shape)
-      return Fail(statement.at, "a nest of a sequence keeps its shape: remove the annotation");
+    if (statement.has_target_shape || statement.target_type)
+      return Fail(statement.at, "a nest of a sequence keeps its shape and type: remove the annotation");
     Shape shape;
     for (const auto& loop : statement.loops) shape.push_back(loop.extent);
     const int buffer = output ? target->second : NewIntermediate(statement.target, DType::kBool, shape);

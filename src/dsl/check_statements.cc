@@ -208,6 +208,10 @@ bool Checker::Target(const Statement& statement, Kernel& kernel, int output) {
   }
   if (output >= 0) {
     const KernelBuffer& buffer = program_.buffers[At(output)];
+    if (statement.target_type && *statement.target_type != buffer.dtype) {
+      return Fail(statement.at, fmt::format("output '{}' is {}: its statement cannot make it {}", buffer.name,
+                                            hone::Name(buffer.dtype), hone::Name(*statement.target_type)));
+    }
     if (buffer.shape != shape) {
       return Fail(statement.at,
                   fmt::format("output '{}' is {}, the statement makes {}{}", buffer.name, hone::ToString(buffer.shape),
@@ -225,7 +229,18 @@ bool Checker::Target(const Statement& statement, Kernel& kernel, int output) {
     kernel.target = output;
     return true;
   }
-  kernel.target = NewIntermediate(statement.target, TypeOfResult(kernel), shape);
+  const DType own = TypeOfResult(kernel), stored = statement.target_type.value_or(own);
+  if (limits_.device == Device::kCpu && IsHalf(stored)) {
+    return Fail(statement.at, fmt::format("'{}' is {}, in which the CPU does not compute: use f32", statement.target,
+                                          hone::Name(stored)));
+  }
+  if (IsFloat(own) != IsFloat(stored) || (own == DType::kBool && stored != own)) {
+    return Fail(statement.at,
+                fmt::format("the statement makes {}, which '{}' cannot hold as {}: convert it at the end of the chain, "
+                            "such as '-> int(it)'",
+                            hone::Name(own), statement.target, hone::Name(stored)));
+  }
+  kernel.target = NewIntermediate(statement.target, stored, shape);
   return true;
 }
 

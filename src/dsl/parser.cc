@@ -154,6 +154,14 @@ class Parser {
     }
   }
 
+  DType Type(std::string_view what) {
+    const Position at = Now().at;
+    const std::string word = Word(what);
+    if (const auto dtype = ParseDType(word)) return *dtype;
+    Fail(at, fmt::format("'{}' is not an element type: use f64, f32, f16, bf16, i64, i32, i16, i8, u8 or bool", word));
+    return DType::kF32;
+  }
+
   void ParseDeclaration() {
     Declaration declaration;
     declaration.at = Now().at;
@@ -162,13 +170,7 @@ class Parser {
     declaration.at = Now().at;
     declaration.name = NameOf("a name");
     Need(":", "and a type such as f32[512, 1024] after the name");
-    const Position type_at = Now().at;
-    const std::string type = Word("a type such as f32[512, 1024]");
-    if (const auto dtype = ParseDType(type)) {
-      declaration.dtype = *dtype;
-    } else {
-      Fail(type_at, fmt::format("'{}' is not an element type: use f32, f64, i64, i32, i16, i8, u8 or bool", type));
-    }
+    declaration.dtype = Type("a type such as f32[512, 1024]");
     declaration.shape = Extents();
     program_.declarations.push_back(std::move(declaration));
   }
@@ -204,8 +206,9 @@ class Parser {
     statement.at = Now().at;
     statement.target = NameOf("a name");
     if (Take(":")) {
-      statement.has_target_shape = true;
-      statement.target_shape = Extents();
+      if (AtWord()) statement.target_type = Type("a type such as bf16");
+      statement.has_target_shape = !statement.target_type || IsSymbol("[");
+      if (statement.has_target_shape) statement.target_shape = Extents();
     }
     Need("=", "after the name");
     statement.family = Word("an operator family such as map or matmul");

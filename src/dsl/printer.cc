@@ -98,7 +98,9 @@ std::string Text(const View& view) {
 
 std::string Text(const Statement& statement) {
   std::string text = NameText(statement.target);
-  if (statement.has_target_shape) text += ": " + List(statement.target_shape);
+  if (statement.target_type || statement.has_target_shape) text += ": ";
+  if (statement.target_type) text += hone::Name(*statement.target_type);
+  if (statement.has_target_shape) text += List(statement.target_shape);
   text += " = " + statement.family;
   if (!statement.variant.empty()) text += " " + statement.variant;
   text += statement.loops.empty() ? "(" : Loops(statement.loops) + "(";

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -28,6 +29,8 @@ namespace hone::dsl {
 struct Position {
   int line = 0, column = 0;  // from 1; 0 when built, not parsed
 };
+
+inline bool IsHalf(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
 
 // A named index with its range: 0 <= name < extent.
 struct LoopIndex {
@@ -107,6 +110,7 @@ struct Statement {
   Shape target_shape;  // optional annotation `NAME: [shape] = ...`: the result is stored reshaped; empty = the family's
                        // shape
   bool has_target_shape = false;
+  std::optional<DType> target_type;  // optional annotation `NAME: bf16 = ...`: what a new value is stored as
   Position at;
 };
 

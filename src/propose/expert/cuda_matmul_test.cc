@@ -115,6 +115,15 @@ TEST_F(CudaMatmulTest, BrainFloatsAreReadWhereTheyLie) {
   EXPECT_EQ(turned.launches.size(), 2u);
 }
 
+TEST_F(CudaMatmulTest, AValueOfHalvesIsMultipliedWhereItLies) {
+  const auto plan = Build(
+      "program p\ninput x: bf16[1024, 512]\ninput w: bf16[2048, 512]\ninput v: bf16[512, 2048]\n"
+      "output y: bf16[1024, 512]\nview wt = w: [512, 2048] strides [1, 512]\nview vt = v: [2048, 512] strides [1, 2048]\n"
+      "h: bf16 = matmul(x, wt) -> relu(it)\ny = matmul(h, vt)\n");
+  ASSERT_EQ(plan.launches.size(), 2u);
+  for (const auto& kernel : plan.launches) EXPECT_GT(Count(kernel, "HGMMA"), 0) << kernel.name;
+}
+
 TEST_F(CudaMatmulTest, OneProgramMultipliesInBothTypes) {
   const auto plan = Build(
       "program p\ninput x: f32[600, 512]\ninput w: f32[512, 600]\ninput u: bf16[600, 512]\ninput v: bf16[600, 512]\n"

@@ -71,6 +71,41 @@ TEST(ExpertLibraryTest, AConvolutionOfOnePlaceIsAProductThatMayBeInTf32) {
   EXPECT_EQ(Written("tf32", true, kProduct, Products::kTf32), "matmul library_tf32");
 }
 
+// As PyTorch rounds them: what reads such a value multiplies halves once, and not three times.
+TEST(ExpertLibraryTest, ValuesBetweenKernelsHaveTheTypesOfTheGraph) {
+  constexpr char kProducts[] = R"({"hone_problem": 1, "name": "test", "contract": "torch", "tensors": [
+    {"name": "x", "shape": [64, 32], "dtype": "bf16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+    {"name": "w", "shape": [32, 64], "dtype": "bf16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+    {"name": "y", "shape": [64, 64], "dtype": "bf16", "role": "output"}],
+   "graph": [{"op": "mm", "args": {"self": "%x", "mat2": "%w"}, "outputs": ["h"]},
+             {"op": "relu", "args": {"self": "%h"}, "outputs": ["r"]},
+             {"op": "mm", "args": {"self": "%r", "mat2": "%h"}, "outputs": ["y"]}]})";
+  const auto problem = ParseProblem(kProducts, "test");
+  ASSERT_TRUE(problem) << problem.error().message;
+  const auto graph = Graph::Create(*problem);
+  ASSERT_TRUE(graph) << graph.error().message;
+  const Memory memory(*graph);
+  for (const dsl::Device device : {dsl::Device::kCuda, dsl::Device::kCpu}) {
+    const auto program =
+        WriteProgram(memory, Fuse(memory, PiecesOf(memory), {}), {.device = device}, Products::kF32);
+    if (device == dsl::Device::kCpu) {
+      EXPECT_FALSE(program);  // the CPU does not compute in halves
+      continue;
+    }
+    ASSERT_TRUE(program);
+    for (const auto& statement : program->statements) {
+      if (statement.target == "y") continue;
+      EXPECT_EQ(statement.target_type, DType::kBF16) << statement.target;
+    }
+    const auto lowered = dsl::Lower(dsl::Print(*program), nullptr, {.device = device});
+    const auto* kernels = std::get_if<dsl::KernelProgram>(&lowered);
+    ASSERT_NE(kernels, nullptr) << ToString(std::get<dsl::Complaint>(lowered));
+    for (const auto& kernel : kernels->kernels) {
+      if (kernel.family->name == "matmul") EXPECT_EQ(dsl::ToString(kernel.settings.at("precision")), "bf16");
+    }
+  }
+}
+
 TEST(ExpertLibraryTest, ADepthwiseConvolutionOfHalvesIsOurOwn) {
   std::string half = Replaced(kConvolution, "[16, 8, 3, 3]", "[16, 1, 3, 3]");
   half = Replaced(half, R"("groups": 1)", R"("groups": 8)");
