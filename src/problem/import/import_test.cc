@@ -119,17 +119,96 @@ TEST_F(ImportTest, BadFilesGetOneLine) {
   EXPECT_EQ(ErrorOf("import torch\nclass Model(:\n"), "model.py:2: SyntaxError: invalid syntax");
   EXPECT_EQ(ErrorOf("import os\n\nimport einopsy\n"),
             "model.py:3: ModuleNotFoundError: No module named 'einopsy' (pip install einopsy)");
-  EXPECT_EQ(ErrorOf("import torch\n"), "model.py: no class Model");
+  EXPECT_EQ(ErrorOf("import torch\n"), "model.py: no class Model, the nn.Module to be optimized");
+  EXPECT_EQ(ErrorOf(std::string(kHead) + "class Net(nn.Module):\n    pass\n" + kTail),
+            "model.py: no class Model, the nn.Module to be optimized: add the line `Model = Net`");
   EXPECT_EQ(ErrorOf("x = 1\nclass Model:\n    pass\n"), "model.py:2: Model is not a torch.nn.Module");
   EXPECT_EQ(ErrorOf(std::string(kHead) + "class Model(nn.Module):\n    pass\n" + kTail),
             "model.py:3: class Model has no forward");
-  EXPECT_EQ(ErrorOf(Module("pass", "return x", "")), "model.py: no get_inputs()");
+  EXPECT_EQ(
+      ErrorOf(Module("pass", "return x", "")),
+      "model.py: no get_inputs(): add a function of that name that returns a list of the tensors that forward takes");
   EXPECT_EQ(ErrorOf(Module("self.w = unknown", "return x")), "model.py:6: NameError: name 'unknown' is not defined");
   EXPECT_EQ(ErrorOf(Module("pass", "return 3.0")),
             "model.py: forward gives a float beside tensors; hone checks tensors only");
   EXPECT_EQ(ErrorOf("import sys\nsys.exit(3)\n"), "model.py:2: calls sys.exit(3) while it is imported");
   const auto mismatch = ErrorOf(Module("pass", "return x @ x"));
   EXPECT_TRUE(mismatch.starts_with("model.py:8: ")) << mismatch;
+}
+
+// The user's line, the cause and what to write instead, whatever the torch at hand says.
+TEST_F(ImportTest, WhatCannotBeTracedIsSaidWithItsLineAndItsMend) {
+  NEEDS_TORCH();
+  const struct {
+    const char *forward, *error;
+  } cases[] = {
+      {"if x.sum() > 0:\n            return x\n        return -x",
+       "8: branches on a tensor's values, but tensors are traced without values: compute both sides and choose with "
+       "torch.where(condition, a, b)"},
+      {"while x.abs().max() > 1:\n            x = x / 2\n        return x",
+       "8: loops until a tensor's values say so, but tensors are traced without values: loop a fixed number of times, "
+       "and keep what is done with torch.where(condition, new, old)"},
+      {"y = x * 2\n        return y * x.max().item()",
+       "9: makes a Python number of a tensor's value, but tensors are traced without values: keep it a tensor "
+       "(y.max(), "
+       "not y.max().item()), or pass it to Model through get_init_inputs()"},
+      {"return x * int(x.sum())",
+       "8: makes a Python number of a tensor's value, but tensors are traced without values: keep it a tensor "
+       "(y.max(), "
+       "not y.max().item()), or pass it to Model through get_init_inputs()"},
+      {"return x[x > 0]",
+       "8: aten.index gives as many elements as the data say, and kernels are made for fixed shapes: keep all "
+       "elements, "
+       "with 0 for those that are not meant: torch.where(mask, x, 0)"},
+      {"y = x + 1\n        return y.nonzero()",
+       "9: aten.nonzero gives as many elements as the data say, and kernels are made for fixed shapes: keep all "
+       "elements, with 0 for those that are not meant: torch.where(mask, x, 0)"},
+      {"return torch.from_numpy(x.numpy())",
+       "8: hands a tensor to NumPy or to a Python list, where hone cannot follow: use the function of that name in "
+       "torch (torch.exp for numpy.exp)"},
+      {"print(f'{x.mean():.3f}')\n        return x",
+       "8: formats a tensor's values, but tensors are traced without values: leave the print out"},
+      {"raise ValueError('five rows')", "8: ValueError: five rows"},
+      {"return x + self.nothing", "8: AttributeError: 'Model' object has no attribute 'nothing'"},
+  };
+  for (const auto& python : Pythons()) {
+    for (const auto& one : cases) {
+      ImportOptions options;
+      options.python = python.path;
+      EXPECT_EQ(ErrorOf(Module("pass", one.forward), options), std::string("model.py:") + one.error)
+          << "torch " << python.torch_version;
+    }
+  }
+}
+
+TEST_F(ImportTest, AForwardThatCountsIsRefused) {
+  NEEDS_TORCH();
+  for (const auto& python : Pythons()) {
+    ImportOptions options;
+    options.python = python.path;
+    EXPECT_EQ(ErrorOf(Module("self.calls = 0", "self.calls += 1\n        return x * self.calls"), options),
+              "model.py:8: forward changes self.calls (from 0 to 1), so that no two calls compute the same: make it an "
+              "input or a constant");
+  }
+}
+
+TEST_F(ImportTest, LinesOfTheFileAreKeptBesideTheGraph) {
+  NEEDS_TORCH();
+  for (const auto& python : Pythons()) {
+    const auto problem = Imported(Module("pass", "y = x * 2\n        return torch.tanh(\n            y)"), python);
+    ASSERT_TRUE(problem) << problem.error().message;
+    EXPECT_EQ(problem->provenance.at("lines"), "8 9");
+  }
+}
+
+TEST_F(ImportTest, BitsOfWholeNumbersAreImported) {
+  NEEDS_TORCH();
+  const auto* tail = "def get_inputs():\n    return [torch.randint(0, 99, (4, 8), dtype=torch.uint8)]\n";
+  for (const auto& python : Pythons()) {
+    const auto problem = Imported(Module("pass", "return ((x >> 4) ^ (x & 15)) | (x << 1)", tail), python);
+    ASSERT_TRUE(problem) << problem.error().message;
+    EXPECT_TRUE(Ops(*problem).starts_with("aten.__rshift__.Scalar aten.bitwise_and.")) << Ops(*problem);
+  }
 }
 
 TEST_F(ImportTest, TimeAndMemoryAreLimited) {

@@ -41,7 +41,7 @@ SAME_SHAPE_IDENTITIES = ("slice", "view", "_unsafe_view", "reshape", "_reshape_a
 class GraphWriter:
     def __init__(self):
         self.cells = {}   # PyTorch node -> Cell, or a list of them for several results
-        self.calls = []   # (op, arguments, [Value or None])
+        self.calls = []   # (op, arguments, [Value or None], line or None)
 
     def value(self, node):
         cell = self.cells[node]
@@ -97,7 +97,7 @@ class GraphWriter:
             name = name[:-1]
             functional = getattr(torch.ops.aten, name, None)
             if functional is None or overload not in functional.overloads():
-                raise Complaint("%s_ works in place and has no functional form here; import with torch 2" % name)
+                raise Complaint("%s_ works in place and has no functional form here; import with torch 2" % name, line_of(node))
         if namespace == "hone_whole":
             namespace, overload = "aten", "input"
         if name == "copy" and isinstance(given.get("src"), torch.fx.Node):
@@ -118,6 +118,7 @@ class GraphWriter:
             else:
                 self.cells[node] = self.cells[first]
             return
+        refuse_results(name, given, line_of(node))
         name, overload, given = canonical(name, overload, given, first)
         arguments = {key: self.argument(value) for key, value in given.items()}
         if isinstance(meta, (list, tuple)):
@@ -125,10 +126,10 @@ class GraphWriter:
         elif isinstance(meta, torch.Tensor) or meta is None:
             results = [Value(name, meta)]
         else:
-            raise Complaint("%s gives something other than tensors" % node.target)
+            raise Complaint("%s gives something other than tensors" % node.target, line_of(node))
         # Some names of batch norm give new statistics too.
         kept = results[:3] if name == "native_batch_norm" else results
-        self.calls.append(("%s.%s.%s" % (namespace, name, overload), arguments, kept))
+        self.calls.append(("%s.%s.%s" % (namespace, name, overload), arguments, kept, line_of(node)))
         if in_place:
             self.cells[first].mutate(results[0], "%s.%s_" % (namespace, name))
             self.cells[node] = self.cells[first]

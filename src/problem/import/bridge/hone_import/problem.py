@@ -139,7 +139,7 @@ class Importer:
                 raise Complaint("torch %s does not tell the shape of output %d" % (torch.__version__, i))
             add(value, "output", value.tensor)
         graph = []
-        for op, arguments, results in calls:
+        for op, arguments, results, _ in calls:
             for value in results:
                 if value is not None and value.name is None and value in used:
                     name_it(value, value.hint)
@@ -148,8 +148,10 @@ class Importer:
         self.weights.write()
         provenance = {"source": PATH, "source_sha256": self.digest, "torch": torch.__version__.split("+")[0],
                       "importer": KIND}
+        if any(line for _, _, _, line in calls):
+            provenance["lines"] = " ".join(str(line or 0) for _, _, _, line in calls)
         provenance.update(self.notes)
-        self.shapes = {v.name: [int(e) for e in v.tensor.shape] for _, _, results in calls for v in results
+        self.shapes = {v.name: [int(e) for e in v.tensor.shape] for _, _, results, _ in calls for v in results
                        if v is not None and v.name and isinstance(v.tensor, torch.Tensor)}
         base = getattr(self.module, "name", None) or os.path.splitext(os.path.basename(PATH))[0]
         if KIND == "definition" and isinstance(OPTIONS.get("workload"), dict):
@@ -174,19 +176,19 @@ class Importer:
 
     def used_values(self, calls):
         used = set(self.outputs)
-        for _, arguments, _ in calls:
+        for _, arguments, _, _ in calls:
             for argument in arguments.values():
                 used.update(self.values_in(argument))
         return used
 
     def live_calls(self):
         # An output that is an input, or that is given twice, is a copy of its own.
-        made = {v for _, _, results in self.writer.calls for v in results if v is not None}
+        made = {v for _, _, results, _ in self.writer.calls for v in results if v is not None}
         seen, outputs = set(), []
         for value in self.outputs:
             if value not in made or value in seen:
                 copy = Value("clone", value.tensor)
-                self.writer.calls.append(("aten.clone.default", {"self": value}, [copy]))
+                self.writer.calls.append(("aten.clone.default", {"self": value}, [copy], None))
                 value = copy
             seen.add(value)
             outputs.append(value)

@@ -65,5 +65,6 @@ except Complaint as error:
 except SystemExit as error:
     fail("calls sys.exit(%s) while it is imported" % (error.code,), line_in_file(error))
 except BaseException as error:
-    fail(describe_error(error), line_in_file(error))
+    line = line_in_file(error)
+    fail(refusal(error, line) or describe_error(error), line)
 answer(document)

@@ -38,7 +38,9 @@ def load_source(source):
     module = run_source(source)
     model = getattr(module, "Model", None)
     if model is None:
-        raise Complaint("no class Model")
+        own = [name for name, kind in vars(module).items()
+               if isinstance(kind, type) and issubclass(kind, nn.Module) and kind.__module__ == module.__name__]
+        raise Complaint("no class Model, the nn.Module to be optimized" + (": add the line `Model = %s`" % own[-1] if own else ""))
     match = re.search(rb"^class\s+Model\b", source, re.M)
     line = source[: match.start()].count(b"\n") + 1 if match else None
     if not (isinstance(model, type) and issubclass(model, nn.Module)):
@@ -46,5 +48,5 @@ def load_source(source):
     if getattr(model, "forward", None) is getattr(nn.Module, "forward", None):
         raise Complaint("class Model has no forward", line)
     if not callable(getattr(module, "get_inputs", None)):
-        raise Complaint("no get_inputs()")
+        raise Complaint("no get_inputs(): add a function of that name that returns a list of the tensors that forward takes")
     return module, hashlib.sha256(source).hexdigest()

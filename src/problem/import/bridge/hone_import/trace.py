@@ -146,7 +146,7 @@ def export_old(built):
         return tree_flatten(result)[0]
 
     # Within the fake mode, tensors that forward itself makes are fake like those that it is given.
-    with old_gaps_filled(), built.mode or contextlib.nullcontext():
+    with old_gaps_filled(), old_tracing_watched(), built.mode or contextlib.nullcontext():
         module = make_fx(run, decomposition_table=table)(weights, *tensors)
     places = [("weight", name) for name in weights]
     places += [("input", i) for i, t in enumerate(flat_inputs) if isinstance(t, torch.Tensor)]
@@ -156,7 +156,7 @@ def export_old(built):
 
 
 def trace(built):
-    with recurrences_whole():
+    with recurrences_whole(), counting_refused():
         module, sources, outputs = (export_new if NEW else export_old)(built)
     writer = GraphWriter()
     inputs, weights, constants = {}, {}, []
