@@ -91,7 +91,8 @@ PartCheck Check(const void* data, const Expected& expected, std::uint16_t poison
   const auto one = [&](std::int64_t i) {
     const auto at = static_cast<std::size_t>(i);
     CheckElement(static_cast<const unsigned char*>(data) + at * sizeof(Element), sizeof(Element), i,
-                 Load<Element>(data, i).Value(), expected.value[at], expected.budget[at], tolerance, overflow, poison, check);
+                 Load<Element>(data, i).Value(), expected.value[at], expected.budget[at], tolerance, overflow, poison,
+                 check);
   };
   std::int64_t i = begin;
   for (; i + kLanes <= end; i += kLanes) {
@@ -166,6 +167,29 @@ OutputCheck CompareOutput(const Tensor& tensor, const void* got, const Expected&
     return check;
   });
 }
+
+bool MayBeOpen(DType dtype) { return !IsFloat(dtype) && dtype != DType::kBool; }
+
+OutputCheck CompareOpen(const Tensor& tensor, const void* got, const Expected& expected, double room,
+                        const Expected* distance) {
+  return WithElement(tensor.dtype, [&](auto element) {
+    using Element = decltype(element);
+    return ToOutputCheck(InPieces<PartCheck>(ElementCount(tensor.shape), [&](std::int64_t begin, std::int64_t end) {
+      PartCheck check;
+      for (std::int64_t i = begin; i < end; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        if (!std::isinf(expected.budget[at])) continue;
+        OpenElement one{.got = Load<Element>(got, i).Value(), .want = expected.value[at]};
+        one.distance = distance ? distance->value[at] : std::numeric_limits<double>::infinity();
+        one.budget = distance ? distance->budget[at] : 0;
+        CheckOpen(i, one, room, check);
+      }
+      return check;
+    }));
+  });
+}
+
+double OpenRoom(double open_error) { return kBudgetFactor * open_error + 1; }
 
 NormCheck CompareNorm(const Tensor& tensor, const void* got, const Expected& expected, std::uint16_t poison) {
   const double overflow = OverflowOf(tensor.dtype);

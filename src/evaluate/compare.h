@@ -28,9 +28,19 @@ struct PartCheck;  // element_check.h
 OutputCheck ToOutputCheck(const PartCheck& whole);
 
 // `got` are tensor.bytes() bytes. NaN is expected where the oracle has NaN, an infinity where it has the same one, and
-// allowed where the budget reaches beyond the largest number of the tensor's type; an infinite budget allows everything but the poison, which no computation makes. `poison`: the 16-bit pattern that
-// filled the tensor before the run.
+// allowed where the budget reaches beyond the largest number of the tensor's type; an infinite budget allows everything
+// but the poison, which no computation makes. `poison`: the 16-bit pattern that filled the tensor before the run.
 OutputCheck CompareOutput(const Tensor& tensor, const void* got, const Expected& expected, std::uint16_t poison);
+
+// Of whole numbers whose budget is infinite, which CompareOutput lets be anything: those are wrong that are more than
+// `room` from what is expected and, if `distance` is given, further in value than its budget.
+bool MayBeOpen(DType dtype);  // a truth value is one of two
+OutputCheck CompareOpen(const Tensor& tensor, const void* got, const Expected& expected, double room,
+                        const Expected* distance);
+
+// How far from what is expected a whole number may be that rounding decides and that is no index: honest ones are off
+// by `open_error`, and a number that is rounded by one.
+double OpenRoom(double open_error);
 
 struct NormCheck;  // element_check.h
 // The same by the norm of the error, for inputs of which few are a thousand times larger than others.

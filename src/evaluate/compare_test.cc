@@ -117,6 +117,19 @@ TEST(CompareTest, LargeTensorsAreComparedWhole) {
   EXPECT_EQ(check.worst, 1'999'999);
 }
 
+TEST(CompareTest, AWholeNumberThatRoundingDecidesIsNearOrAsGood) {
+  const std::int64_t got[] = {5, 7, 0, 9};
+  const Expected expected{.value = {5, 5, 5, 1}, .budget = {kInfinity, kInfinity, kInfinity, 0}};
+  const auto wrong = [&](double room, const Expected* distance) {
+    return CompareOpen(Output({4}, DType::kI64), got, expected, room, distance).wrong;
+  };
+  EXPECT_EQ(wrong(0, nullptr), 2);
+  EXPECT_EQ(wrong(2, nullptr), 1);
+  const Expected distance{.value = {9, 1e-6, -3, 9}, .budget = {0, 1e-5, 1e-5, 0}};
+  EXPECT_EQ(wrong(0, &distance), 1);
+  EXPECT_EQ(CompareOpen(Output({4}, DType::kI64), got, expected, 0, &distance).worst, 2);
+}
+
 TEST(CompareTest, ByTheNormAnElementMayBeOffByTheLargestBudgetButNotAllOfThem) {
   const auto check = [](float large, float small, float zero) {
     std::vector<float> got(100, 1 + small);

@@ -50,6 +50,7 @@ std::vector<std::string> Instances() {
     instances.push_back(fmt::format("Compare<{}>", ElementOf(dtype)));
     instances.push_back(fmt::format("Norm<{}>", ElementOf(dtype)));
     instances.push_back(fmt::format("Sum<{}>", ElementOf(dtype)));
+    if (MayBeOpen(dtype)) instances.push_back(fmt::format("Open<{}>", ElementOf(dtype)));
   }
   return instances;
 }
@@ -188,9 +189,10 @@ Result<void> DeviceKernels::Decide(DeviceExpected& expected, cuda::Address hones
 }
 
 Result<void> DeviceKernels::Settle(DeviceExpected& expected, cuda::Address honest, std::int64_t count) {
-  expected.honest_ratio =
-      HONE_TRY(Merge<HonestPart>("Settle", count, expected.value.address(), expected.scale.address(), honest, count))
-          .ratio;
+  const auto part =
+      HONE_TRY(Merge<HonestPart>("Settle", count, expected.value.address(), expected.scale.address(), honest, count));
+  expected.honest_ratio = part.ratio;
+  expected.open_error = part.open;
   expected.factor = kBudgetFactor * std::max(1.0, expected.honest_ratio);
   return {};
 }
@@ -214,6 +216,17 @@ Result<OutputCheck> DeviceKernels::Compare(const Tensor& tensor, cuda::Address g
     check.unlike = UnlikeWhole(*expected.whole, totals);
   }
   return check;
+}
+
+Result<OutputCheck> DeviceKernels::CompareOpen(const Tensor& tensor, cuda::Address got, const DeviceExpected& expected,
+                                               double room, const DeviceExpected* distance) {
+  const std::int64_t count = ElementCount(tensor.shape);
+  if (count == 0) return OutputCheck{};
+  const cuda::Address none = 0;
+  return ToOutputCheck(HONE_TRY(
+      Merge<PartCheck>(fmt::format("Open<{}>", ElementOf(tensor.dtype)), count, got, expected.value.address(),
+                       expected.scale.address(), distance ? distance->value.address() : none,
+                       distance ? distance->scale.address() : none, count, distance ? distance->factor : 0.0, room)));
 }
 
 Result<NormCheck> DeviceKernels::CompareNorm(const Tensor& tensor, cuda::Address got, const DeviceExpected& expected,

@@ -84,6 +84,7 @@ struct DeviceExpected {
   DeviceArray value, scale;  // doubles
   double honest_ratio = 0;
   double factor = 0;
+  double open_error = 0;
   std::optional<ExpectedWhole> whole;
 };
 
@@ -116,6 +117,8 @@ class DeviceKernels {
   Result<void> Nudge(cuda::Address from, cuda::Address to, std::int64_t count, int run, std::uint64_t tensor);
   Result<OutputCheck> Compare(const Tensor& tensor, cuda::Address got, const DeviceExpected& expected,
                               std::uint16_t poison);
+  Result<OutputCheck> CompareOpen(const Tensor& tensor, cuda::Address got, const DeviceExpected& expected, double room,
+                                  const DeviceExpected* distance);
   Result<NormCheck> CompareNorm(const Tensor& tensor, cuda::Address got, const DeviceExpected& expected,
                                 std::uint16_t poison);
   // The first byte that differs. Both addresses are multiples of 8.

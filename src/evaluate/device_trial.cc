@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "evaluate/device_room.h"
+#include "graph/picks.h"
 
 namespace hone {
 namespace {
@@ -238,7 +239,33 @@ Result<std::optional<Trespass>> DeviceTrial::FindTrespass(std::size_t slot, std:
 
 Result<OutputCheck> DeviceTrial::Compare(const DrawnInputs& drawn, std::size_t slot, std::size_t o,
                                          std::uint16_t poison) {
-  return kernels_->Compare(output(o), Output(slot, o), static_cast<const Drawn&>(drawn).expected[o], poison);
+  const auto& own = static_cast<const Drawn&>(drawn);
+  std::vector<cuda::Address> inputs;
+  for (const auto& value : own.values) inputs.push_back(value.address());
+  return Check(inputs, o, Output(slot, o), own.expected[o], poison);
+}
+
+// As HostTrial::Compare does in host memory.
+Result<OutputCheck> DeviceTrial::Check(std::vector<cuda::Address> inputs, std::size_t o, cuda::Address got,
+                                       const DeviceExpected& expected, std::uint16_t poison) {
+  const Tensor& tensor = output(o);
+  const OutputCheck check = HONE_TRY(kernels_->Compare(tensor, got, expected, poison));
+  if (!check.right() || !MayBeOpen(tensor.dtype) ||
+      HONE_TRY(kernels_->CompareOpen(tensor, got, expected, 0, nullptr)).right())
+    return check;
+  if (!picks_.contains(o)) {
+    const auto graph = WithPicks(graph_, o);
+    picks_[o] = graph ? HONE_TRY(DeviceOracle::Create(*kernels_, *graph)) : nullptr;
+  }
+  if (!picks_[o]) {
+    const auto near = HONE_TRY(kernels_->CompareOpen(tensor, got, expected, OpenRoom(expected.open_error), nullptr));
+    return near.right() || IsOfScan(graph_, o) ? check : near;
+  }
+  inputs.push_back(got);
+  inputs.push_back(expected.value.address());
+  const auto distances = HONE_TRY(picks_[o]->Run(inputs));
+  const auto picked = HONE_TRY(kernels_->CompareOpen(tensor, got, expected, 0, &distances.back()));
+  return picked.right() ? check : picked;
 }
 
 Result<NormCheck> DeviceTrial::CompareNorm(const DrawnInputs& drawn, std::size_t slot, std::size_t o,

@@ -3,6 +3,7 @@
 // believed in nothing: red zones, inputs and outputs are looked at from here.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -58,6 +59,9 @@ class DeviceTrial : public Trial {
   cuda::Address Input(std::size_t slot, std::size_t i) const { return At(inputs_at_, setup_.input_slots[slot][i]); }
   cuda::Address Output(std::size_t slot, std::size_t i) const { return At(outputs_at_, setup_.output_slots[slot][i]); }
   Result<void> LoadInputs(const DrawnInputs& drawn, std::size_t slot);
+  // One output, made of these inputs.
+  Result<OutputCheck> Check(std::vector<cuda::Address> inputs, std::size_t o, cuda::Address got,
+                            const DeviceExpected& expected, std::uint16_t poison);
   Result<void> LoadParameters(const DrawnInputs& drawn);
   Result<void> FillRedZones(cuda::Address base, const Place& place);
   Result<std::optional<Trespass>> LookAround(cuda::Address base, const Place& place);
@@ -67,6 +71,7 @@ class DeviceTrial : public Trial {
   std::unique_ptr<DeviceHeap> heap_;
   std::unique_ptr<DeviceKernels> kernels_;
   std::unique_ptr<DeviceOracle> oracle_;
+  std::map<std::size_t, std::unique_ptr<DeviceOracle>> picks_;  // by output, of those about which it was asked
   std::unique_ptr<cuda::Exchange> input_memory_, output_memory_;
   cuda::Address inputs_at_ = 0, outputs_at_ = 0;
   std::int64_t room_ = 0;        // for draws that are at hand, in bytes

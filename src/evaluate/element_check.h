@@ -68,8 +68,8 @@ inline void CheckElement(const unsigned char* data, std::int64_t bytes, std::int
   }
   // What does not compare: the same infinity, both NaN; an infinite budget allows all that is written.
   if (got == want) return;
-  if (std::isfinite(want) && (got > 0 ? got == kInfinite && want + budget >= overflow
-                                      : got == -kInfinite && want - budget <= -overflow)) {
+  if (std::isfinite(want) &&
+      (got > 0 ? got == kInfinite && want + budget >= overflow : got == -kInfinite && want - budget <= -overflow)) {
     ++check.unofficial;
     return;
   }
@@ -88,6 +88,28 @@ inline void CheckElement(const unsigned char* data, std::int64_t bytes, std::int
     check.got = got;
     check.budget = budget;
   }
+}
+
+// A whole number about which the error analysis says nothing. It is right if it is what is expected, no more than
+// `room` from it, or an index whose value is as good: no more than a budget from that at the expected one
+// (graph/picks.h); a distance that is NaN is between two of the same infinity.
+struct OpenElement {
+  double got = 0, want = 0, distance = 0, budget = 0;
+  bool right(double room) const {
+    return std::abs(got - want) <= room || distance != distance || std::abs(distance) <= budget;
+  }
+};
+inline void CheckOpen(std::int64_t index, const OpenElement& one, double room, PartCheck& check) {
+  if (one.right(room)) return;
+  ++check.wrong;
+  ++check.unofficial;
+  check.zero += one.got == 0;
+  if (check.worst >= 0) return;
+  check.worst = index;
+  check.expected = one.want;
+  check.got = one.got;
+  check.budget = room;
+  check.ratio = std::numeric_limits<double>::infinity();
 }
 
 // An output by the norm of its error: as large as what any element may be off by, and no larger in the root mean square
@@ -170,6 +192,7 @@ inline UndecidedPart Merged(UndecidedPart a, const UndecidedPart& b) {
 // How far off an honest run is, and what it teaches about scales.
 struct HonestPart {
   double ratio = 0;  // the largest error, in scales
+  double open = 0;   // the largest error where the error analysis says nothing
   void Add(double value, double run, double& scale) {
     if (std::isnan(value)) {
       // Of a NaN's error nothing can be said, but where both have one it is what the definitions say.
@@ -181,12 +204,15 @@ struct HonestPart {
       scale = std::numeric_limits<double>::infinity();  // an honest implementation overflows here
     } else if (std::isfinite(error) && std::isfinite(scale) && scale > 0) {
       ratio = std::max(ratio, (error - kTinyError) / scale);
+    } else if (std::isfinite(error)) {
+      open = std::max(open, error);
     }
   }
 };
 
 inline HonestPart Merged(HonestPart a, const HonestPart& b) {
   a.ratio = std::max(a.ratio, b.ratio);
+  a.open = std::max(a.open, b.open);
   return a;
 }
 

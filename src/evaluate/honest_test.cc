@@ -51,6 +51,11 @@ const std::map<std::string, HonestProblem>& Problems() {
       {"layer_norm",
        {"x f32 32x512", "y f32 32x512",
         R"([{"op": "layer_norm", "args": {"input": "%x", "normalized_shape": [512]}, "outputs": ["y"]}])"}},
+      {"place",  // of the largest of sums that come in pairs
+       {"x f32 64x128, w f32 128x8", "y i64 64",
+        R"([{"op": "cat", "args": {"tensors": ["%w", "%w"], "dim": 1}, "outputs": ["c"]},
+            {"op": "mm", "args": {"self": "%x", "mat2": "%c"}, "outputs": ["t"]},
+            {"op": "argmax", "args": {"self": "%t", "dim": 1}, "outputs": ["y"]}])"}},
       {"product",
        {"a f32 64x256, b f32 256x64", "y f32 64x64",
         R"([{"op": "mm", "args": {"self": "%a", "mat2": "%b"}, "outputs": ["y"]}])", Uniform{0, 1}}},

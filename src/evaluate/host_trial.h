@@ -2,7 +2,9 @@
 // maps, inputs read-only.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,6 +51,7 @@ class HostTrial : public Trial {
   Result<void> MakeTables();
 
   Oracle oracle_;
+  std::map<std::size_t, std::optional<Oracle>> picks_;  // by output, of those about which it was asked (graph/picks.h)
   TrialMemory memory_;
   int threads_;
   std::shared_ptr<const Tables> tables_;  // of the timing loop's inputs

@@ -160,6 +160,7 @@ void SetBudgets(Expected& out, int threads) {
   HonestPart whole;
   for (const HonestPart& part : parts) whole = Merged(whole, part);
   out.honest_ratio = whole.ratio;
+  out.open_error = whole.open;
   const double factor = kBudgetFactor * std::max(1.0, out.honest_ratio);
   InParts(out.value.size(), threads, [&](int, std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) out.budget[i] = BudgetOf(factor, out.scale[i]);

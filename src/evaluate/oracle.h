@@ -38,6 +38,7 @@ struct Expected {
                                // that and the value are NaN
   std::vector<double> scale;   // budget / (kBudgetFactor * max(1, honest_ratio))
   double honest_ratio = 0;     // largest honest error / scale
+  double open_error = 0;       // largest honest error where the budget is infinite
   std::optional<ExpectedWhole> whole;  // where the error analysis says nothing about most of the elements
 };
 

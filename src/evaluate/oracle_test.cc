@@ -11,6 +11,7 @@
 
 #include "evaluate/compare.h"
 #include "graph/loop_nest.h"
+#include "graph/picks.h"
 #include "graph/testing/small_problem.h"
 #include "hone/module.h"
 #include "problem/generate.h"
@@ -278,6 +279,31 @@ TEST(OracleTest, AnIndexThatHangsOnRoundingIsOpenAndSoIsWhatItPicks) {
   EXPECT_TRUE(std::isinf(open[1].budget[0]));
   EXPECT_EQ(sure[1].value[0], 2);
   EXPECT_EQ(sure[1].budget[0], 0);
+}
+
+// How far the value at each given place is from that at the expected one, of output `o`.
+Expected Distances(const Graph& graph, std::size_t o, const Floats& x, const std::vector<std::int64_t>& given,
+                   const std::vector<double>& expected) {
+  const auto with = WithPicks(graph, o);
+  EXPECT_TRUE(with.has_value());
+  if (!with) return {};
+  return Reference(*with, {x.data(), given.data(), expected.data()}).back();
+}
+
+TEST(OracleTest, APlaceIsAsGoodAsItsValue) {
+  const Floats x = {1, 4, 2, 4, 3, 8, 7, 8};
+  const Graph largest = SmallGraph("fp32", "x f32 2x4", "y i64 2",
+                                   R"([{"op": "argmax", "args": {"self": "%x", "dim": 1}, "outputs": ["y"]}])");
+  EXPECT_EQ(Distances(largest, 0, x, {3, 2}, {1, 1}).value, (std::vector<double>{0, -1}));
+  EXPECT_EQ(Distances(largest, 0, x, {-1, 4}, {1, 1}).value, (std::vector<double>{HUGE_VAL, HUGE_VAL}));
+  const Graph order = SmallGraph("fp32", "x f32 2x4", "v f32 2x2, y i64 2x2",
+                                 R"([{"op": "topk", "args": {"self": "%x", "k": 2}, "outputs": ["v", "y"]}])");
+  EXPECT_EQ(Distances(order, 1, x, {3, 0, 1, 9}, {1, 3, 1, 3}).value, (std::vector<double>{0, -3, 0, HUGE_VAL}));
+  const Graph pool = SmallGraph(
+      "fp32", "x f32 1x2x4", "v f32 1x1x2, y i64 1x1x2",
+      R"([{"op": "max_pool2d_with_indices", "args": {"self": "%x", "kernel_size": [2, 2]}, "outputs": ["v", "y"]}])");
+  EXPECT_EQ(Distances(pool, 1, x, {4, 7}, {5, 7}).value, (std::vector<double>{-5, 0})) << "places in the plane";
+  EXPECT_EQ(Distances(pool, 1, x, {5, 5}, {5, 7}).value, (std::vector<double>{0, HUGE_VAL})) << "another window's";
 }
 
 TEST(OracleTest, CancellationWidensTheBudgetAsItWidensTheError) {

@@ -34,6 +34,21 @@ int GraphBuilder::AddBuffer(std::string name, Shape shape, DType dtype, int stag
   return static_cast<int>(graph_.buffers_.size()) - 1;
 }
 
+int GraphBuilder::AddInput(Tensor tensor) {
+  auto& tensors = graph_.problem_.tensors;
+  tensors.push_back(std::move(tensor));
+  const Tensor& added = tensors.back();
+  return AddBuffer(added.name, added.shape, added.dtype, -1, static_cast<int>(tensors.size()) - 1);
+}
+
+void GraphBuilder::AddOutput(Tensor tensor, std::vector<IndexVar> vars, Expr value) {
+  const int buffer = AddStage(tensor.name, tensor.shape, tensor.dtype, -1, std::move(vars), std::move(value));
+  auto& tensors = graph_.problem_.tensors;
+  graph_.buffers_[static_cast<std::size_t>(buffer)].tensor = static_cast<int>(tensors.size());
+  tensors.push_back(std::move(tensor));
+  graph_.outputs_.push_back(buffer);
+}
+
 int GraphBuilder::AddStage(std::string name, Shape shape, DType dtype, int node, std::vector<IndexVar> vars, Expr value,
                            int reshape_of) {
   const int stage = static_cast<int>(graph_.stages_.size());

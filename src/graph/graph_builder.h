@@ -1,8 +1,9 @@
-// How a Graph comes to be: private to graph/ (Graph::Create, OpCall).
+// How a Graph comes to be: private to graph/ (Graph::Create, OpCall, WithPicks).
 #pragma once
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/graph.h"
@@ -13,6 +14,12 @@ class GraphBuilder {
  public:
   explicit GraphBuilder(Problem problem);
   Result<Graph> Build();
+
+  // More of a graph that is made: its inputs and outputs come behind those that it has.
+  explicit GraphBuilder(Graph graph) : graph_(std::move(graph)) {}
+  int AddInput(Tensor tensor);  // its buffer
+  void AddOutput(Tensor tensor, std::vector<IndexVar> vars, Expr value);
+  Graph Take() { return std::move(graph_); }
 
   int AddStage(std::string name, Shape shape, DType dtype, int node, std::vector<IndexVar> vars, Expr value,
                int reshape_of = -1);  // its buffer

@@ -92,6 +92,23 @@ __global__ void Compare(const Element* data, const double* value, const double* 
   WriteBlock(check, checks);
 }
 
+// Whole numbers about which nothing is known. `distance` and its scale may be null. One check a block.
+template <class Element>
+__global__ void Open(const Element* data, const double* value, const double* scale, const double* distance,
+                     const double* distance_scale, int64_t count, double factor, double room, PartCheck* checks) {
+  PartCheck check;
+  for (int64_t i = First(); i < count; i += Stride()) {
+    if (scale[i] != kInfinity) continue;
+    hone::OpenElement one;
+    one.got = data[i].Value();
+    one.want = value[i];
+    one.distance = distance ? distance[i] : kInfinity;
+    one.budget = distance ? hone::BudgetOf(factor, distance_scale[i]) : 0;
+    hone::CheckOpen(i, one, room, check);
+  }
+  WriteBlock(check, checks);
+}
+
 // The same by the norm of the error. One check a block.
 template <class Element>
 __global__ void Norm(const Element* data, const double* value, const double* scale, int64_t count, double factor,
