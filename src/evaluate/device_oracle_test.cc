@@ -269,5 +269,57 @@ TEST(DeviceOracleTest, ADeviceGivesWhatTheHostGives) {
   });
 }
 
+TEST(DeviceOracleTest, ADeviceComparesAsTheHostDoes) {
+  if (const auto version = cuda::NvrtcVersion(); !version) GTEST_SKIP() << version.error().message;
+  if (const auto devices = cuda::FindDevices(); !devices) GTEST_SKIP() << devices.error().message;
+  const auto context = cuda::Context::Open(0);
+  ASSERT_TRUE(context) << context.error().message;
+  DeviceHeap heap(**context);
+  const auto kernels = DeviceKernels::Load(**context, heap);
+  ASSERT_TRUE(kernels) << kernels.error().message;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr std::uint16_t kPattern = 0x7fa5;
+  const auto upload = [&](const auto& data) {
+    const auto bytes = static_cast<std::int64_t>(data.size() * sizeof data[0]);
+    auto array = heap.Take(bytes);
+    EXPECT_TRUE(array);
+    EXPECT_TRUE((*context)->CopyIn(array->address(), data.data(), bytes));
+    EXPECT_TRUE((*context)->Wait());
+    return std::move(*array);
+  };
+  const auto on_device = [&](const Expected& expected) {
+    DeviceExpected made;
+    made.value = upload(expected.value);
+    made.scale = upload(expected.budget);
+    made.factor = 1;
+    return made;
+  };
+  // An infinity within its budget, and one element that is right by the norm only.
+  const Tensor half{.name = "y", .shape = {3}, .dtype = DType::kF16, .role = Role::kOutput};
+  const std::vector<std::uint16_t> halves = {0xfc00, 0x3c66, 0x6400};  // -infinity, 1.0996, 1024
+  const Expected reals{.value = {-65520, 1, 1024}, .budget = {780, 1e-3, 1}};
+  const auto got = upload(halves);
+  const auto check = (*kernels)->Compare(half, got.address(), on_device(reals), kPattern);
+  ASSERT_TRUE(check) << check.error().message;
+  EXPECT_EQ(check->wrong, CompareOutput(half, halves.data(), reals, kPattern).wrong);
+  EXPECT_EQ(check->wrong, 1);
+  const auto norm = (*kernels)->CompareNorm(half, got.address(), on_device(reals), kPattern);
+  ASSERT_TRUE(norm) << norm.error().message;
+  EXPECT_TRUE(norm->right());
+  // Whole numbers that rounding decides.
+  const Tensor whole{.name = "i", .shape = {4}, .dtype = DType::kI64, .role = Role::kOutput};
+  const std::vector<std::int64_t> places = {5, 7, 0, 9};
+  const Expected open{.value = {5, 5, 5, 1}, .budget = {kInfinity, kInfinity, kInfinity, 0}};
+  const Expected distance{.value = {9, 1e-6, -3, 9}, .budget = {0, 1e-5, 1e-5, 0}};
+  const auto given = upload(places);
+  const DeviceExpected far = on_device(distance);
+  for (const bool by_value : {false, true}) {
+    const auto one = (*kernels)->CompareOpen(whole, given.address(), on_device(open), 0, by_value ? &far : nullptr);
+    ASSERT_TRUE(one) << one.error().message;
+    EXPECT_EQ(one->wrong, CompareOpen(whole, places.data(), open, 0, by_value ? &distance : nullptr).wrong);
+    EXPECT_EQ(one->worst, by_value ? 2 : 1);
+  }
+}
+
 }  // namespace
 }  // namespace hone
