@@ -11,3 +11,16 @@ install(TARGETS hone
 install(DIRECTORY include/hone DESTINATION include)
 install(DIRECTORY examples docs DESTINATION share/hone PATTERN __pycache__ EXCLUDE)
 install(FILES LICENSE README.md DESTINATION share/hone)
+
+# The manual page and what shells complete by: the program writes both from the rows of its verbs.
+install(CODE "
+  function(keep path)
+    set(file \"\${CMAKE_INSTALL_PREFIX}/share/\${path}\")
+    cmake_path(GET file PARENT_PATH folder)
+    file(MAKE_DIRECTORY \"\${folder}\")
+    execute_process(COMMAND \"$<TARGET_FILE:hone>\" \${ARGN} OUTPUT_FILE \"\${file}\" COMMAND_ERROR_IS_FATAL ANY)
+  endfunction()
+  keep(man/man1/hone.1 help --man)
+  keep(bash-completion/completions/hone completion bash)
+  keep(zsh/site-functions/_hone completion zsh)
+  keep(fish/vendor_completions.d/hone.fish completion fish)")

@@ -79,7 +79,7 @@ BAD = {
     "raises": (GOOD.replace("return [torch.randn(16, 40), 0.125]", "raise ValueError('no data today')"), "no data today", "bad.py:10"),
     "missing import": ("import surely_not_there\n" + GOOD, "bad.py:1", "surely_not_there", "pip install"),
     "exits": ("import sys\nsys.exit(3)\n", "bad.py:2", "sys.exit"),
-    "data dependent": (GOOD.replace("return torch.nn", "return x if x.sum() > 0 else torch.nn"), "bad.py"),
+    "data dependent": (GOOD.replace("return torch.nn", "return x if x.sum() > 0 else torch.nn"), "bad.py:8", "torch.where"),
     "not tensors": (GOOD.replace("return torch.nn.functional", "return 'text' or torch.nn.functional"), "bad.py"),
 }
 

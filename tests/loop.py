@@ -184,7 +184,7 @@ class Loop(unittest.TestCase):
 
     def test_90_new_candidates_are_accepted_as_they_are(self):
         for kind in ("module", "kernel", "cuda", "plan"):
-            done = subprocess.run(self.command("new", kind, f"my_{kind}"), env=self.environment, cwd=self.folder, capture_output=True, text=True)
+            done = subprocess.run([HONE_PATH, "new", kind, f"my_{kind}"], env=self.environment, cwd=self.folder, capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stderr)
         self.hone("evaluate", self.folder / "my_module.problem.json", self.folder / "my_module.cc", "--no-time")
         self.hone("new", "module", self.folder / "mine", "--problem", self.problem)
@@ -195,9 +195,9 @@ class Loop(unittest.TestCase):
         self.assertEqual((again.returncode, "is there already" in again.stderr), (2, True))
         inspected = subprocess.run(self.command("inspect", self.folder / "my_kernel.cu", "--problem", self.folder / "my_kernel.problem.json", "--json"),
                                    env=self.environment, capture_output=True, text=True)
-        if "no NVRTC" in inspected.stderr or inspected.returncode == 3:
+        if inspected.returncode == 3:  # without NVRTC
             self.skipTest(inspected.stderr.strip())
-        self.assertEqual(json.loads(inspected.stdout)["launches"][0]["kernel"], "compute", inspected.stdout)
+        self.assertIn("compute", json.loads(inspected.stdout)["launches"][0]["kernel"])
         self.hone("inspect", self.folder / "my_plan.json", "--problem", self.folder / "my_plan.problem.json")
         module = subprocess.run(self.command("inspect", self.folder / "my_cuda.cu", "--json"), env=self.environment, capture_output=True, text=True)
         if module.returncode == 3:

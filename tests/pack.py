@@ -32,6 +32,11 @@ with tempfile.TemporaryDirectory(prefix="hone-pack-") as name:
     hidden = [path.resolve() for file in packed for root in ("/lib", "/usr/lib") for path in pathlib.Path(root).rglob(file.name)]
     if not packed or not hidden:
         sys.exit("nothing was packed that the system has: %s" % packed)
+    share = folder / "hone" / "share"
+    for written, word in (("man/man1/hone.1", ".TH HONE"), ("bash-completion/completions/hone", "complete "), ("zsh/site-functions/_hone", "#compdef hone"),
+                          ("fish/vendor_completions.d/hone.fish", "complete -c hone")):
+        if word not in (share / written).read_text():
+            sys.exit("share/%s holds no %s" % (written, word))
     (folder / "p.json").write_text(json.dumps(PROBLEM))
     (folder / "p.hk").write_text(PROGRAM)
     command = ["bwrap", "--dev-bind", "/", "/"]

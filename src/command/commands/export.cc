@@ -290,8 +290,7 @@ Result<Answer> RunExport(VerbCall& call) {
   std::string text = fmt::format("{}: attempt {} of run {}", folder, material.attempt.number, material.run.id);
   if (timing) text += fmt::format(", {}", TimeText(timing->warm.median_us));
   if (timing && !timing->against.empty() && timing->against[0].speedup)
-    text += fmt::format(", {} as fast as {}", SpeedupText(timing->against[0].speedup.value_or(0)),
-                        timing->against[0].baseline);
+    text += fmt::format(", {}", SpeedWords(*timing->against[0].speedup, timing->against[0].baseline));
   text += '\n';
   if (form->name == "bundle" && !on_cuda) {
     std::string verified = "against PyTorch";

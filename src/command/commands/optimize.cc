@@ -199,10 +199,15 @@ std::string NoWinText(const SearchOutcome& outcome, const Problem& problem) {
         fmt::format("  result   not confirmed on fresh inputs ({}); the same command does that\n", outcome.stop.reason);
   } else if (best && best->timing && !best->timing->against.empty()) {
     const Comparison& first = best->timing->against[0];
-    text += first.speedup ? fmt::format("  result   nothing was shown to be faster than {}: the best is {}\n",
-                                        first.baseline, SpeedWords(*first.speedup, first.baseline))
-                          : fmt::format("  result   nothing was shown to be faster than {}: {}\n", first.baseline,
-                                        first.disturbed);
+    if (!first.speedup) {
+      text += fmt::format("  result   nothing was shown to be faster than {}: {}\n", first.baseline, first.disturbed);
+    } else if (*first.speedup > 1 && first.interval) {
+      text += fmt::format("  result   perhaps nothing faster than {}: the best has {:.2f}x to {:.2f}x its speed\n",
+                          first.baseline, first.interval->low, first.interval->high);
+    } else {
+      text += fmt::format("  result   nothing faster than {} was found: the best is {}\n", first.baseline,
+                          SpeedWords(*first.speedup, "it"));
+    }
   }
   if (!IsLoopNest(outcome)) return text;
   const bool half = std::any_of(problem.tensors.begin(), problem.tensors.end(), [](const Tensor& one) {

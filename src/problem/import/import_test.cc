@@ -132,6 +132,10 @@ TEST_F(ImportTest, BadFilesGetOneLine) {
   EXPECT_EQ(ErrorOf(Module("pass", "return 3.0")),
             "model.py: forward gives a float beside tensors; hone checks tensors only");
   EXPECT_EQ(ErrorOf("import sys\nsys.exit(3)\n"), "model.py:2: calls sys.exit(3) while it is imported");
+  EXPECT_EQ(
+      ErrorOf(Module("pass", "return x if x.sum() > 0 else -x")),
+      "model.py:8: a branch, a loop or a size depends on the values of a tensor, which a graph cannot hold: compute "
+      "both sides and choose with torch.where, or leave it out of forward()");
   const auto mismatch = ErrorOf(Module("pass", "return x @ x"));
   EXPECT_TRUE(mismatch.starts_with("model.py:8: ")) << mismatch;
 }
