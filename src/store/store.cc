@@ -131,9 +131,9 @@ Result<RunRecord> Store::CreateRun(RunRecord run, std::string_view problem_json)
     clash.Bind(1, run.id);
     if (!HONE_TRY(clash.Step())) break;
   }
-  Statement insert = HONE_TRY(connection_.Prepare(
-      fmt::format("INSERT INTO run ({}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
-                  kRunColumns)));
+  Statement insert = HONE_TRY(connection_.Prepare(fmt::format(
+      "INSERT INTO run ({}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+      kRunColumns)));
   insert.Bind(1, run.id).Bind(2, run.problem_name).Bind(3, run.problem_identity).Bind(4, run.problem_blob);
   insert.Bind(5, run.target).Bind(6, run.machine).Bind(7, run.settings).Bind(8, run.budget).Bind(9, Name(run.state));
   insert.Bind(10, run.stop_reason).Bind(11, run.created_ms).Bind(12, run.updated_ms).Bind(13, run.best_attempt);

@@ -6,10 +6,10 @@
 //   5. Can it be run again?                                           Blob: problems and sources, word for word
 //   6. Where did a run stop, and may I go on with it?                 FindAlike, Lock
 //
-// Nothing that ended is ever changed, nor removed but by DeleteRun. An attempt is written as started before it is evaluated and completed
-// in one transaction that is on disk when EndAttempt returns; so a kill -9 or a power cut loses at most the attempt in
-// flight, which is then found as started and not ended. Readers never wait for the writer. See schema.h for the
-// versions that we read.
+// Nothing that ended is ever changed, nor removed but by DeleteRun. An attempt is written as started before it is
+// evaluated and completed in one transaction that is on disk when EndAttempt returns; so a kill -9 or a power cut loses
+// at most the attempt in flight, which is then found as started and not ended. Readers never wait for the writer. See
+// schema.h for the versions that we read.
 //
 // Failure: one line with the mend. kIo (disk full, read-only, unreadable), kTimeout (locked by another program for 10
 // s), kCorrupt (not ours, or damaged), kUsage (made by a later hone), kNotFound (no such run or file). Not thread-safe:
