@@ -70,9 +70,15 @@ class Loop(unittest.TestCase):
         self.assertTrue(first["confirmed"])
         self.assertEqual(first["attempts"], 4)
         self.assertGreater(first["bound_us"], 0)
-        self.assertTrue(any(c["baseline"] == "naive" and c["speedup"] > 1 for c in first["best"]["timing"]["against"]))
+        naive = next(c for c in first["best"]["timing"]["against"] if c["baseline"] == "naive")
+        # On a machine that others keep busy there is no headline, and the same command confirms again.
+        self.assertEqual("headline" in first, "disturbed" not in naive)
+        if "headline" in first:
+            self.assertGreater(naive["speedup"], 1)
         again = json.loads(subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=300).stdout)
-        self.assertEqual((again["run"], again["replayed"], again["best_attempt"]), (first["run"], 4, first["best_attempt"]))
+        self.assertEqual((again["run"], again["replayed"]), (first["run"], 4))
+        if "headline" in first:
+            self.assertEqual(again["best_attempt"], first["best_attempt"])
         more = self.optimize("first.db", "--budget", "6", "--json")
         longer = json.loads(subprocess.run(more, env=self.environment, capture_output=True, text=True, timeout=300).stdout)
         self.assertEqual((longer["run"], longer["replayed"], longer["attempts"]), (first["run"], 4, 6))
@@ -132,6 +138,14 @@ class Loop(unittest.TestCase):
         both = json.loads(self.hone("evaluate", self.problem, self.folder / "first.hk", wrong, "--no-time", "--json", code=1).stdout)
         self.assertEqual([(pathlib.Path(one["path"]).name, one["outcome"]) for one in both["evaluations"]],
                          [("first.hk", "accepted"), ("wrong.hk", "wrong_result")])
+
+    def test_5_baselines_of_a_file_that_is_gone_are_noted(self):
+        gone = self.folder / "gone.json"
+        gone.write_text(json.dumps(dict(PROBLEM, provenance={"source": str(self.folder / "gone.py")})))
+        (self.folder / "gone.hk").write_text(self.hone("propose", gone).stdout)
+        done = json.loads(self.hone("evaluate", gone, self.folder / "gone.hk", "--budget", "0.1", "--json").stdout)
+        self.assertTrue(any("PyTorch's baselines are missing" in note and "gone.py" in note for note in done["notes"]), done["notes"])
+        self.assertEqual([c["baseline"] for c in done["timing"]["against"]], ["naive"])
 
     def test_6_bad_words_are_one_line_and_exit_code_2(self):
         for arguments in (["optimize"], ["optimize", "absent.py"], ["optimize", self.problem, "--budget", "many"],
