@@ -29,6 +29,7 @@ constexpr std::size_t kLeastSamples = 6;  // warm ones, unless a call takes seco
 constexpr int kLeastCold = 5;
 constexpr double kSlowCallUs = 2e6;
 constexpr auto kLastSlice = milliseconds(1);
+constexpr std::uint16_t kSpoiled = 0xffff;  // what TimedSlots puts into some elements of outputs
 // Who is slower than the fastest so far by this factor, with 95 % confidence after so many rounds, is not timed more
 // exactly: no strategy improves on an attempt that is further away (greedy.cc: 1.4).
 constexpr double kClearlySlower = 1.5;
@@ -426,7 +427,7 @@ Result<std::vector<JudgedDraw>> Judge::JudgedDraws() {
 
 Result<bool> Judge::LookAtTimedCall(const DrawnInputs& drawn, std::size_t slot, Verdict& verdict) {
   if (!HONE_TRY(InputsAreWhole(drawn, slot, verdict))) return false;
-  if (HONE_TRY(CompareSlot(drawn, slot, kPoison, verdict))) return true;
+  if (HONE_TRY(CompareSlot(drawn, slot, kSpoiled, verdict))) return true;
   verdict.reason = "a timed call was wrong: " + verdict.reason;
   return false;
 }
