@@ -25,7 +25,6 @@ constexpr std::uint64_t kTurnsToGive = 12;  // as many as a timing has as a rule
 // Who is slower on new inputs by this, with 95 % confidence, does something else there: data alone make no such
 // difference but for branches that a processor learns by heart, which is why it is not less.
 constexpr double kSlowerOnNew = 1.5, kSlowerOnNewUs = 0.2;
-constexpr std::size_t kLeastToCompare = 5;
 constexpr double kClockCheckUs = 3000;
 constexpr double kClockTolerance = 0.1, kBusyTolerance = 0.3;
 constexpr int kPings = 5;
@@ -178,8 +177,8 @@ Result<Turn> WorkerParticipant::Sample(microseconds slice, int cold) {
 Result<void> WorkerParticipant::Finish(microseconds slice) {
   for (std::uint64_t& turn : due_) turn = std::min(turn, turns_);
   if (!due_.empty()) HONE_TRY(Sample(slice, 0));
-  if (refused_ || std::min(new_us_.size(), stay_us_.size()) < kLeastToCompare) return {};
-  if (MedianInterval(new_us_).low <= kSlowerOnNew * MedianInterval(stay_us_).high + kSlowerOnNewUs) return {};
+  const auto on_new = MedianInterval(new_us_), on_old = MedianInterval(stay_us_);
+  if (refused_ || !on_new || !on_old || on_new->low <= kSlowerOnNew * on_old->high + kSlowerOnNewUs) return {};
   refused_.emplace();
   refused_->outcome = Outcome::kSuspicious;
   refused_->reason = fmt::format(
