@@ -78,7 +78,9 @@ TEST(ExpertLibraryTest, ValuesBetweenKernelsHaveTheTypesOfTheGraph) {
     {"name": "w", "shape": [32, 64], "dtype": "bf16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
     {"name": "y", "shape": [64, 64], "dtype": "bf16", "role": "output"}],
    "graph": [{"op": "mm", "args": {"self": "%x", "mat2": "%w"}, "outputs": ["h"]},
-             {"op": "relu", "args": {"self": "%h"}, "outputs": ["r"]},
+             {"op": "_to_copy", "args": {"self": "%h", "dtype": "f32"}, "outputs": ["f"]},
+             {"op": "sigmoid", "args": {"self": "%f"}, "outputs": ["s"]},
+             {"op": "_to_copy", "args": {"self": "%s", "dtype": "bf16"}, "outputs": ["r"]},
              {"op": "mm", "args": {"self": "%r", "mat2": "%h"}, "outputs": ["y"]}]})";
   const auto problem = ParseProblem(kProducts, "test");
   ASSERT_TRUE(problem) << problem.error().message;

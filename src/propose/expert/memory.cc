@@ -1,7 +1,9 @@
 #include "propose/expert/memory.h"
 
 #include <algorithm>
+#include <set>
 
+#include "dsl/program.h"
 #include "propose/expert/rewrite.h"
 
 namespace hone::expert {
@@ -13,6 +15,20 @@ Memory::Memory(const Graph& graph) : graph_(&graph) {
     const bool taken = graph.buffers()[static_cast<std::size_t>(root)].stage < 0 ||
                        std::find(makers_.begin(), makers_.end(), root) != makers_.end();
     makers_.push_back(taken ? graph.Output(o) : root);
+  }
+  std::vector<std::set<DType>> read(graph.buffers().size());  // by root: the types as which it is computed with
+  for (const Stage& stage : graph.stages()) {
+    if (stage.reshape_of >= 0) continue;
+    Visit(stage.value, [&](const ExprNode& node) {
+      if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
+      read[static_cast<std::size_t>(Root(node.buffer))].insert(
+          graph.buffers()[static_cast<std::size_t>(node.buffer)].dtype);
+    });
+  }
+  for (std::size_t b = 0; b < read.size(); ++b) {
+    const DType own = graph.buffers()[b].dtype;
+    const bool halves = !dsl::IsHalf(own) && read[b].size() == 1 && dsl::IsHalf(*read[b].begin());
+    kept_as_.push_back(halves ? *read[b].begin() : own);
   }
 }
 

@@ -32,6 +32,8 @@ class Memory {
   // The buffer of the piece that makes the output.
   int Maker(std::size_t output) const { return makers_[output]; }
   bool IsOutput(int buffer) const;
+  // What PyTorch keeps of a root's elements: its own type, or halves where all that computes with them reads halves.
+  DType KeptAs(int root) const { return kept_as_[static_cast<std::size_t>(root)]; }
 
   std::optional<Affine> Position(const ExprNode& load) const;  // row-major; nothing if it depends on data
   // Every load of memory with its position, in order of first meeting.
@@ -41,8 +43,9 @@ class Memory {
 
  private:
   const Graph* graph_;
-  std::vector<int> roots_;   // by buffer
-  std::vector<int> makers_;  // by output
+  std::vector<int> roots_;      // by buffer
+  std::vector<int> makers_;     // by output
+  std::vector<DType> kept_as_;  // by buffer
 };
 
 }  // namespace hone::expert

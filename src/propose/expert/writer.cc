@@ -199,7 +199,7 @@ class ProgramWriter {
       if (name.empty()) name = names_.Fresh(memory_.graph().buffers()[static_cast<std::size_t>(buffer)].name);
       statement.target = name;
       // As PyTorch does: what reads it has half as much to read, and a product of halves is one product.
-      const DType dtype = memory_.graph().buffers()[static_cast<std::size_t>(buffer)].dtype;
+      const DType dtype = memory_.KeptAs(buffer);
       if (limits_.device == dsl::Device::kCuda && dsl::IsHalf(dtype)) statement.target_type = dtype;
       // Nothing is there to say how many elements numbers alone make.
       statement.has_target_shape = statement.family == "map" && NamesOf(statement).empty();
