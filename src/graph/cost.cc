@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/fold.h"
+#include "graph/hidden.h"
 #include "graph/symbolic.h"
 
 namespace hone {
@@ -56,8 +57,9 @@ double HitsOneOf(const Expr& condition, const std::vector<IndexVar>& results) {
 }
 
 // Of a reduction's terms, the share that is not left out: where a window reaches over the edge, a transposed
-// convolution falls between two elements, or what is scattered goes elsewhere, there is nothing to add.
-double ShareOfTerms(const ExprNode& reduce, const std::vector<IndexVar>& results) {
+// convolution falls between two elements, what is scattered goes elsewhere, or a mask hides what is weighed, there is
+// nothing to add.
+double ShareOfTerms(const Graph& graph, const ExprNode& reduce, const std::vector<IndexVar>& results) {
   const Expr& term = reduce.operands[0];
   std::vector<Expr> conditions;
   const auto keep = [&](const Expr& e, double otherwise) {
@@ -66,7 +68,10 @@ double ShareOfTerms(const ExprNode& reduce, const std::vector<IndexVar>& results
   };
   keep(term, IdentityOf(reduce.reduce));
   if (reduce.reduce == ReduceOp::kSum && IsRealProduct(*term)) {
-    for (const auto& factor : term->operands) keep(factor, 0);
+    for (const auto& factor : term->operands) {
+      keep(factor, 0);
+      for (auto& condition : ZeroUnless(graph, factor)) conditions.push_back(std::move(condition));
+    }
   }
   double share = ShareTrue(conditions);
   for (const Expr& condition : conditions) share /= HitsOneOf(condition, results);
@@ -94,8 +99,8 @@ bool IsWideWindow(const ExprNode& sum) {
 // Counts the work of one element; work inside a reduction is done once a term.
 class Counter {
  public:
-  Counter(Cost& cost, const std::vector<IndexVar>& results, Which which)
-      : cost_(cost), results_(results), which_(which) {}
+  Counter(const Graph& graph, Cost& cost, const std::vector<IndexVar>& results, Which which)
+      : graph_(graph), cost_(cost), results_(results), which_(which) {}
 
   void Count(const ExprNode& node, double times) {
     if (node.kind == Expr::Kind::kLoad) return;  // index arithmetic is not counted
@@ -111,6 +116,13 @@ class Counter {
                                                                             : cost_.arithmetic) += times;
         break;
       case Expr::Kind::kReduce: return CountReduce(node, times);
+      case Expr::Kind::kSelect: {
+        // Where indices alone decide, the other side is no work.
+        const double share = ShareTrue({node.operands[0]});
+        Count(*node.operands[0], times);
+        Count(*node.operands[1], times * share);
+        return Count(*node.operands[2], times * ShareTrue({Apply(UnaryOp::kNot, node.operands[0])}));
+      }
       default: break;
     }
     for (const auto& operand : node.operands) Count(*operand, times);
@@ -121,7 +133,7 @@ class Counter {
     // How many there are, or whether there is one, sorting and searching find out with less than one look at each.
     if (node.type != ScalarType::kReal && !IsArg(node.reduce)) return;
     for (const auto& var : node.over) times *= static_cast<double>(var.extent);
-    times *= ShareOfTerms(node, results_);
+    times *= ShareOfTerms(graph_, node, results_);
     const ExprNode& term = *node.operands[0];
     if (node.reduce == ReduceOp::kSum && IsRealProduct(term)) {
       if (which_ == Which::kWritten || !IsWideWindow(node)) cost_.multiply_adds += times;
@@ -132,6 +144,7 @@ class Counter {
     Count(term, times);
   }
 
+  const Graph& graph_;
   Cost& cost_;
   const std::vector<IndexVar>& results_;
   Which which_;
@@ -247,7 +260,7 @@ Cost Work(const Graph& graph, const Stage& stage, double share, Which which) {
   Cost cost;
   const auto elements =
       share * static_cast<double>(ElementCount(graph.buffers()[static_cast<std::size_t>(stage.buffer)].shape));
-  if (elements > 0) Counter(cost, stage.vars, which).Count(*stage.value, elements);
+  if (elements > 0) Counter(graph, cost, stage.vars, which).Count(*stage.value, elements);
   return cost;
 }
 

@@ -124,5 +124,43 @@ TEST(CostTest, AScanCostsOneOperationAnElement) {
   EXPECT_EQ(GraphCost(graph).bytes(), 2 * 4 * 800);
 }
 
+// PyTorch's own, and as people spell it: a mask out of indices, that is added or chosen by, in other dimensions.
+TEST(CostTest, WhatAMaskOfIndicesHidesIsNotMultiplied) {
+  const std::string tensors = "q f32 2x3x16x8, k f32 2x3x16x8, v f32 2x3x16x8", seen = "17 of 32 pairs";
+  constexpr double kPairs = 2 * 3 * 16 * 16 * (8 + 8);
+  const auto count = [&](const std::string& nodes) {
+    return GraphCost(SmallGraph("fp32", tensors, "y f32 2x3x16x8", nodes)).multiply_adds / kPairs;
+  };
+  const auto attention = [&](const std::string& more) {
+    return count(R"([{"op": "scaled_dot_product_attention", "args": {"query": "%q", "key": "%k", "value": "%v")" +
+                 more + R"(}, "outputs": ["y"]}])");
+  };
+  EXPECT_EQ(attention(""), 1) << seen;
+  EXPECT_EQ(attention(R"(, "is_causal": true)"), 17.0 / 32);
+  const auto spelled = [&](const std::string& condition, const std::string& mask) {
+    return count(R"([{"op": "permute", "args": {"self": "%k", "dims": [0, 1, 3, 2]}, "outputs": ["kt"]},
+         {"op": "view", "args": {"self": "%q", "size": [6, 16, 8]}, "outputs": ["q6"]},
+         {"op": "view", "args": {"self": "%kt", "size": [6, 8, 16]}, "outputs": ["k6"]},
+         {"op": "view", "args": {"self": "%v", "size": [6, 16, 8]}, "outputs": ["v6"]},
+         {"op": "bmm", "args": {"self": "%q6", "mat2": "%k6"}, "outputs": ["s6"]},
+         {"op": "view", "args": {"self": "%s6", "size": [2, 3, 16, 16]}, "outputs": ["s"]},
+         {"op": "arange", "args": {"end": 16}, "outputs": ["j"]},
+         {"op": "view", "args": {"self": "%j", "size": [16, 1]}, "outputs": ["i"]},)" +
+                 condition + "," + mask +
+                 R"(,{"op": "_softmax", "args": {"self": "%x", "dim": -1, "half_to_float": false}, "outputs": ["p"]},
+         {"op": "view", "args": {"self": "%p", "size": [6, 16, 16]}, "outputs": ["p6"]},
+         {"op": "bmm", "args": {"self": "%p6", "mat2": "%v6"}, "outputs": ["o"]},
+         {"op": "view", "args": {"self": "%o", "size": [2, 3, 16, 8]}, "outputs": ["y"]}])");
+  };
+  const std::string later = R"({"op": "gt.Tensor", "args": {"self": "%j", "other": "%i"}, "outputs": ["c"]})";
+  const std::string filled =
+      R"({"op": "masked_fill.Scalar", "args": {"self": "%s", "mask": "%c", "value": {"real": "-inf"}}, "outputs": ["x"]})";
+  // The scores themselves are made, as far as can be seen: another value might stand in for them.
+  EXPECT_EQ(spelled(later, filled), (1 + 17.0 / 32) / 2);
+  // What only data say is not known.
+  const std::string by_data = R"({"op": "lt.Tensor", "args": {"self": "%s", "other": "%i"}, "outputs": ["c"]})";
+  EXPECT_EQ(spelled(by_data, filled), 1);
+}
+
 }  // namespace
 }  // namespace hone

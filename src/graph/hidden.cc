@@ -1,0 +1,99 @@
+#include "graph/hidden.h"
+
+#include <limits>
+#include <optional>
+
+namespace hone {
+namespace {
+
+constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
+
+bool Is(const Expr& e, double number) { return e->kind == Expr::Kind::kConst && NumberOf(*e) == number; }
+
+class Seeker {
+ public:
+  explicit Seeker(const Graph& graph) : graph_(graph) {}
+
+  // The element is `value`, 0 or -inf, unless these hold.
+  void Unless(const Expr& e, double value, std::vector<Expr>& conditions) {
+    if (--steps_ < 0) return;
+    switch (e->kind) {
+      case Expr::Kind::kLoad:
+        if (const auto element = ElementOf(*e)) Unless(*element, value, conditions);
+        return;
+      case Expr::Kind::kCast: return Unless(e->operands[0], value, conditions);
+      case Expr::Kind::kSelect:
+        if (Is(e->operands[2], value)) {
+          conditions.push_back(OfIndices(e->operands[0]));
+          Unless(e->operands[1], value, conditions);
+        } else if (Is(e->operands[1], value)) {
+          conditions.push_back(Apply(UnaryOp::kNot, OfIndices(e->operands[0])));
+          Unless(e->operands[2], value, conditions);
+        }
+        return;
+      case Expr::Kind::kUnary:
+        if (e->unary == UnaryOp::kExp && value == 0) Unless(e->operands[0], kMinusInfinity, conditions);
+        return;
+      case Expr::Kind::kBinary: return UnlessBinary(*e, value, conditions);
+      default: return;
+    }
+  }
+
+ private:
+  // What is added to -inf is taken to be finite, as what zeros are multiplied by.
+  void UnlessBinary(const ExprNode& e, double value, std::vector<Expr>& conditions) {
+    const bool both = e.binary == (value == 0 ? BinaryOp::kMul : BinaryOp::kAdd);
+    const bool first = e.binary == (value == 0 ? BinaryOp::kDiv : BinaryOp::kSub);
+    if (both || first) Unless(e.operands[0], value, conditions);
+    if (both) Unless(e.operands[1], value, conditions);
+  }
+
+  // What a load reads, as the stage that makes it says; nothing where it is made outside or step by step.
+  std::optional<Expr> ElementOf(const ExprNode& load) const {
+    const int made = graph_.buffers()[static_cast<std::size_t>(load.buffer)].stage;
+    if (made < 0) return std::nullopt;
+    const Stage& stage = graph_.stages()[static_cast<std::size_t>(made)];
+    if (stage.sequence >= 0) return std::nullopt;
+    if (stage.reshape_of >= 0) {
+      const Shape& from = graph_.buffers()[static_cast<std::size_t>(load.buffer)].shape;
+      const Shape& to = graph_.buffers()[static_cast<std::size_t>(stage.reshape_of)].shape;
+      if (from == to) return Load(stage.reshape_of, load.operands, load.type);
+      Expr flat(0);
+      for (std::size_t d = 0; d < from.size(); ++d) flat = flat * from[d] + load.operands[d];
+      std::vector<Expr> indices(to.size());
+      for (std::size_t d = to.size(); d-- > 0;) {
+        indices[d] = d == 0 ? flat : Apply(BinaryOp::kFloorMod, flat, to[d]);
+        flat = Apply(BinaryOp::kFloorDiv, flat, to[d]);
+      }
+      return Load(stage.reshape_of, std::move(indices), load.type);
+    }
+    return Substitute(stage.value, [&](const IndexVar& var) -> Expr {
+      for (std::size_t d = 0; d < stage.vars.size(); ++d) {
+        if (stage.vars[d].id == var.id) return load.operands[d];
+      }
+      return {};
+    });
+  }
+
+  // The condition with loads of what is made of indices alone written out.
+  Expr OfIndices(const Expr& condition) {
+    return ReplaceLoads(condition, [&](const ExprNode& load) -> Expr {
+      if (--steps_ < 0) return {};
+      const auto element = ElementOf(load);
+      return element && (*element)->type != ScalarType::kReal ? OfIndices(*element) : Expr();
+    });
+  }
+
+  const Graph& graph_;
+  int steps_ = 64;  // a chain of maps from a mask to weights has a dozen
+};
+
+}  // namespace
+
+std::vector<Expr> ZeroUnless(const Graph& graph, const Expr& expr) {
+  std::vector<Expr> conditions;
+  Seeker(graph).Unless(expr, 0, conditions);
+  return conditions;
+}
+
+}  // namespace hone
