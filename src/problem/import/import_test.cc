@@ -472,6 +472,27 @@ TEST_F(ImportTest, ShrinkingCutsSizesAndKeepsTheOperators) {
   }
 }
 
+// In 16 bits its parts would be of f32, between casts.
+TEST_F(ImportTest, AttentionIsNotTakenApart) {
+  NEEDS_TORCH();
+  for (const auto& python : Pythons()) {
+    if (python.torch_version.starts_with("1.")) continue;  // has none
+    const auto problem = Imported(kHead + std::string(R"(
+class Model(nn.Module):
+    def forward(self, q, k, v):
+        return nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+def get_inputs():
+    return [torch.rand(2, heads, 16, 8, dtype=torch.bfloat16) for heads in (4, 2, 2)]
+def get_init_inputs():
+    return []
+)"),
+                                  python);
+    ASSERT_TRUE(problem) << problem.error().message;
+    ASSERT_EQ(problem->nodes.size(), 1u);
+    EXPECT_EQ(problem->nodes[0].op, "aten.scaled_dot_product_attention.default");
+  }
+}
+
 TEST_F(ImportTest, ShrinkingKnowsWhatAnOldTorchLacks) {
   NEEDS_TORCH();
   for (const auto& python : Pythons()) {
