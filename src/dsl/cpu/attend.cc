@@ -259,7 +259,9 @@ class AttentionEmitter {
   void Store(const std::string& query, const std::string& sum, const std::string& total) {
     writer_.Line("#pragma omp simd");
     writer_.Open(fmt::format("for (long at = 0; at < {}; ++at)", e_));
-    writer_.Line(fmt::format("const {} value = {} / {};", writer_.real(), sum, total));
+    const bool safe = kernel_.attributes.at("safe")[0] != 0;
+    writer_.Line(fmt::format("const {} value = {}{} / {};", writer_.real(),
+                             safe ? fmt::format("{} == 0 ? 0 : ", total) : "", sum, total));
     Index place = index_;
     place[rank_ - 4] = query;
     place[rank_ - 3] = "at";

@@ -1,5 +1,7 @@
-// attention(q, k, v): softmax of the scores of queries and keys, times the values, without the scores in memory; cpu/
-// attend.h says how.
+// attention(q, k, v): softmax of the scores of queries and keys, times the values, without the scores in memory;
+// cpu/attend.h and cuda/attention.h say how.
+#include "dsl/cuda/attention.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,6 +31,8 @@ std::optional<std::string> ShapeRule(Kernel& kernel, const std::vector<Shape>& s
   if (auto why = FillAttribute(kernel.attributes, "causal", 1, 0, 0)) return why;
   if (kernel.attributes["causal"][0] > 1)
     return fmt::format("'causal' is 0 or 1, not {}", kernel.attributes["causal"][0]);
+  if (auto why = FillAttribute(kernel.attributes, "safe", 1, 0, 0)) return why;
+  if (kernel.attributes["safe"][0] > 1) return fmt::format("'safe' is 0 or 1, not {}", kernel.attributes["safe"][0]);
   const std::size_t batches = std::max({q.size(), k.size(), v.size()}) - 2;
   operand_dims.assign(3, {});
   for (std::size_t b = 0; b < batches; ++b) {
@@ -75,7 +79,7 @@ std::optional<std::string> Check(const KernelProgram& program, const Kernel& ker
         [&](const ExprNode& node) { sees |= node.kind == Expr::Kind::kLoad && node.buffer <= kLetOperand; });
   if (sees) return fmt::format("'{}' is a score: behind the values there is none any more", kernel.lets[0].name);
   const DType target = program.buffers[static_cast<std::size_t>(kernel.target)].dtype;
-  if (target != ComputeType(program, kernel)) {
+  if (target != ComputeType(program, kernel) && target != DType::kF16 && target != DType::kBF16) {
     return fmt::format("attention computes in {} here and cannot write {}: convert in a map of its own",
                        Name(ComputeType(program, kernel)), Name(target));
   }
@@ -183,6 +187,7 @@ constexpr Knob kKnobs[] = {
 
 constexpr Attribute kAttributes[] = {
     {"causal", "1: query i sees the keys up to i; 0 if absent"},
+    {"safe", "1: a query whose scores are all -inf gets zeros, not NaN; 0 if absent"},
 };
 
 }  // namespace
@@ -190,7 +195,7 @@ constexpr Attribute kAttributes[] = {
 HONE_FAMILY(attention){
     .name = "attention",
     .doc = "softmax(q k^T) v for q [.., M, D], k [.., N, D] and v [.., N, E]; batches broadcast.",
-    .grammar = "attention(EXPR, EXPR, EXPR) by {causal} let score = EXPR -> EXPR",
+    .grammar = "attention(EXPR, EXPR, EXPR) by {causal, safe} let score = EXPR -> EXPR",
     .variants = {},
     .operands = 3,
     .takes_lets = true,
@@ -202,6 +207,9 @@ HONE_FAMILY(attention){
     .type = [](const Kernel&) { return ScalarType::kReal; },
     .flops = Flops,
     .emit_cpu = EmitAttention,
+    .emit_cuda = EmitAttentionCuda,
+    .cuda_knobs = AttentionKnobsCuda,
+    .cuda_names = AttentionNamesCuda,
 };
 
 }  // namespace hone::dsl

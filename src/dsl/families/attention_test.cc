@@ -53,6 +53,21 @@ y = attention(q, k, v) with {keys: 4} let score = select(i + 100 > 0, select(i >
                        1, random, 5e-5);
 }
 
+TEST(AttentionTest, AQueryThatNoKeyCountsForGetsZerosWhereThatIsSafe) {
+  std::mt19937 random(43);
+  testing::ExpectRight(testing::MustCheck(R"(program safe
+input q: f32[40, 8]
+input k: f32[50, 8]
+input v: f32[50, 8]
+input i: i64[40, 1]
+output lanes: f32[40, 8]
+output rows: f32[40, 8]
+lanes = attention(q, k, v) by {safe: 1} with {path: lanes} let score = select(i > 0, it, -inf)
+rows = attention(q, k, v) by {safe: 1} with {path: rows} let score = select(i > 0, it, -inf)
+)"),
+                       1, random, 5e-5);
+}
+
 TEST(AttentionTest, WhatDoesNotFitIsSaid) {
   const auto complaint = [](const std::string& statement) {
     auto parsed = Parse("program p\ninput q: f32[4, 8]\ninput k: f32[5, 8]\ninput v: f32[5, 3]\noutput y: f32[4, 3]\n" +
@@ -65,6 +80,7 @@ TEST(AttentionTest, WhatDoesNotFitIsSaid) {
   EXPECT_EQ(complaint("y = attention(q, k, v) let score = it * 2 -> it + score"),
             "'score' is a score: behind the values there is none any more");
   EXPECT_EQ(complaint("y = attention(q, k, v) by {causal: 2}"), "'causal' is 0 or 1, not 2");
+  EXPECT_EQ(complaint("y = attention(q, k, v) by {safe: 2}"), "'safe' is 0 or 1, not 2");
 }
 
 }  // namespace

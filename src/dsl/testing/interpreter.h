@@ -248,6 +248,7 @@ class Interpreter {
     auto& target = values_[static_cast<std::size_t>(kernel.target)];
     target.assign(static_cast<std::size_t>(ElementCount(kernel.result)), 0.0);
     const std::string_view family = kernel.family->name;
+    Kept at_hand;
     Index at;
     Each(kernel, kept, at, [&] {
       std::vector<double> lets;
@@ -269,12 +270,16 @@ class Interpreter {
       } else if (const auto value = WindowFamily(family)) {
         std::vector<std::int64_t> places;
         for (const auto& var : kernel.space) places.push_back(at[var.id]);
-        it = value(kernel, places, [&](std::size_t i, double x) {
-          for (std::size_t d = 0; d < places.size(); ++d) at[kernel.space[d].id] = places[d];
-          return i < kernel.inputs.size() ? input(i) : Evaluate(kernel, kernel.lets[0].body, at, x, lets);
-        });
+        it = value(
+            kernel, places,
+            [&](std::size_t i, double x) {
+              for (std::size_t d = 0; d < places.size(); ++d) at[kernel.space[d].id] = places[d];
+              return i < kernel.inputs.size() ? input(i) : Evaluate(kernel, kernel.lets[0].body, at, x, lets);
+            },
+            at_hand);
       }
       for (const auto& let : kernel.lets) {
+        if (kernel.family->let_dims) break;  // of the family's own values, not a fold
         const double folded = Fold(kernel, let.fold, at, [&] { return Evaluate(kernel, let.body, at, 0, lets); });
         lets.push_back(Evaluate(kernel, let.finish, at, folded, lets));
       }

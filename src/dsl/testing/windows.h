@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <string_view>
 #include <vector>
 
@@ -14,9 +15,15 @@ namespace hone::dsl::testing {
 
 // Input i at the places; behind the inputs comes the let, of the given `it`.
 using ReadInput = std::function<double(std::size_t i, double it)>;
+// What attention has at hand from one element to the next, which come in the order of the result: a batch's keys and
+// values, a row's scores.
+struct Kept {
+  std::vector<double> keys, values, scores;
+};
 
 // `at` has one place a dimension of the space, of which those of the result are set.
-inline double ConvolutionAt(const Kernel& kernel, std::vector<std::int64_t>& at, const ReadInput& input) {
+inline double ConvolutionAt(const Kernel& kernel, std::vector<std::int64_t>& at, const ReadInput& input,
+                            Kept& /*kept*/) {
   const std::size_t spatial = (kernel.space.size() - 5) / 3;
   const std::size_t c = 2 + spatial, in = 3 + 2 * spatial, made = kernel.space.size() - 1;
   const auto extent = [&](std::size_t d) { return kernel.space[d].extent; };
@@ -51,7 +58,7 @@ inline double ConvolutionAt(const Kernel& kernel, std::vector<std::int64_t>& at,
 }
 
 // The interpreter's `it` of a pool: the windows' places as above.
-inline double PoolAt(const Kernel& kernel, std::vector<std::int64_t>& at, const ReadInput& input) {
+inline double PoolAt(const Kernel& kernel, std::vector<std::int64_t>& at, const ReadInput& input, Kept& /*kept*/) {
   const auto& attributes = kernel.attributes;
   const std::size_t axes = attributes.at("over").size(), rank = kernel.space.size() - 2 * axes;
   const bool largest = kernel.variant == "max" || kernel.variant == "argmax";
@@ -84,31 +91,48 @@ inline double PoolAt(const Kernel& kernel, std::vector<std::int64_t>& at, const 
   return kernel.variant == "argmax" ? place_of : kernel.variant == "mean" ? value / count : value;
 }
 
-// The place of q's row i is the result's; every key's score first, then the values by their weights.
-inline double AttentionAt(const Kernel& kernel, std::vector<std::int64_t>& at, const ReadInput& input) {
-  const std::size_t rank = kernel.space.size(), m = rank - 4, n = rank - 2, d = rank - 1;
-  const bool causal = kernel.attributes.at("causal")[0] != 0;
-  std::vector<double> scores;
+// The place of q's row i is the result's; every key's score first, once a row, then the values by their weights.
+inline double AttentionAt(const Kernel& kernel, std::vector<std::int64_t>& at, const ReadInput& input, Kept& kept) {
+  const std::size_t rank = kernel.space.size(), m = rank - 4, e = rank - 3, n = rank - 2, d = rank - 1;
+  const auto each = [&](std::size_t dim, const auto& visit) {
+    const std::int64_t before = at[dim];
+    for (at[dim] = 0; at[dim] < kernel.space[dim].extent; ++at[dim]) visit();
+    at[dim] = before;
+  };
+  if (at[m] == 0 && at[e] == 0) {
+    kept.keys.clear();
+    kept.values.clear();
+    each(n, [&] {
+      each(d, [&] { kept.keys.push_back(input(1, 0)); });
+      each(e, [&] { kept.values.push_back(input(2, 0)); });
+    });
+  }
+  if (at[e] == 0) {
+    std::vector<double> query;
+    each(d, [&] { query.push_back(input(0, 0)); });
+    const bool causal = kernel.attributes.at("causal")[0] != 0;
+    kept.scores.clear();
+    each(n, [&] {
+      double score = std::inner_product(query.begin(), query.end(),
+                                        &kept.keys[static_cast<std::size_t>(at[n]) * query.size()], 0.0);
+      if (!kernel.lets.empty()) score = input(3, score);
+      kept.scores.push_back(causal && at[n] > at[m] ? -INFINITY : score);
+    });
+  }
   double top = -INFINITY, total = 0, value = 0;
-  for (at[n] = 0; at[n] < kernel.space[n].extent; ++at[n]) {
-    double score = 0;
-    for (at[d] = 0; at[d] < kernel.space[d].extent; ++at[d]) score += input(0, 0) * input(1, 0);
-    at[d] = 0;
-    if (!kernel.lets.empty()) score = input(3, score);
-    if (causal && at[n] > at[m]) score = -INFINITY;
-    scores.push_back(score);
-    top = std::fmax(top, score);
-  }
-  for (at[n] = 0; at[n] < kernel.space[n].extent; ++at[n]) {
-    const double weight = std::exp(scores[static_cast<std::size_t>(at[n])] - top);
+  for (const double score : kept.scores) top = std::fmax(top, score);
+  if (top == -INFINITY && kernel.attributes.at("safe")[0] != 0) return 0;
+  for (std::size_t key = 0; key < kept.scores.size(); ++key) {
+    const double weight = std::exp(kept.scores[key] - top);
     total += weight;
-    if (weight != 0) value += weight * input(2, 0);
+    if (weight != 0)
+      value += weight *
+               kept.values[key * static_cast<std::size_t>(kernel.space[e].extent) + static_cast<std::size_t>(at[e])];
   }
-  at[n] = 0;
   return value / total;
 }
 
-using WindowValue = double (*)(const Kernel&, std::vector<std::int64_t>&, const ReadInput&);
+using WindowValue = double (*)(const Kernel&, std::vector<std::int64_t>&, const ReadInput&, Kept& kept);
 inline WindowValue WindowFamily(std::string_view family) {
   if (family == "conv") return ConvolutionAt;
   if (family == "pool") return PoolAt;

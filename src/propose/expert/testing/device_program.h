@@ -119,8 +119,9 @@ class ProgramOnDeviceTest : public CudaProgramTest {
     return got;
   }
 
-  // Runs it on random numbers, under names that are hard to bear; every output has to be the interpreter's.
-  void ExpectWhatItSays(std::string_view text) {
+  // Runs it on random numbers, under names that are hard to bear; every output has to be the interpreter's, but for
+  // `tolerance` of the elements' size.
+  void ExpectWhatItSays(std::string_view text, double tolerance = 1e-5) {
     std::mt19937 random(5);
     const auto lowered = Lowered(text);
     const auto program = dsl::testing::WithHardNames(std::get<KernelProgram>(lowered), dsl::testing::CudaText);
@@ -145,7 +146,7 @@ class ProgramOnDeviceTest : public CudaProgramTest {
       int wrong = 0;
       for (std::size_t i = 0; i < values[b].size() && wrong < 3; ++i) {
         const double want = values[b][i], is = got[b][i];
-        if (std::fabs(is - want) <= 1e-5 * (size + std::fabs(want))) continue;
+        if (std::fabs(is - want) <= tolerance * (size + std::fabs(want))) continue;
         ++wrong;
         ADD_FAILURE() << program.buffers[b].name << "[" << i << "] is " << is << ", not " << want;
       }
@@ -162,6 +163,7 @@ class ProgramOnDeviceTest : public CudaProgramTest {
       case DType::kF64: return put(value);
       case DType::kF32: return put(static_cast<float>(value));
       case DType::kF16: return put(ToHalf(value));
+      case DType::kBF16: return put(ToBFloat16(value));
       case DType::kU8: return put(static_cast<std::uint8_t>(value));
       default: FAIL() << "no test puts " << Name(dtype) << " on a device yet";
     }
@@ -174,6 +176,7 @@ class ProgramOnDeviceTest : public CudaProgramTest {
     switch (dtype) {
       case DType::kF64: return take(0.0);
       case DType::kF16: return FromHalf(take(std::uint16_t{}));
+      case DType::kBF16: return FromBFloat16(take(std::uint16_t{}));
       case DType::kU8: return take(std::uint8_t{});
       default: return static_cast<double>(take(0.0f));
     }

@@ -1,0 +1,642 @@
+#include "dsl/cuda/attention.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "dsl/cuda/expr.h"
+#include "dsl/knobs.h"
+#include "dsl/loops.h"
+
+namespace hone {
+extern const std::string_view kTensorCoreText;  // dsl/cuda/tensor_core.cuh
+extern const std::string_view kAttentionText;   // dsl/cuda/attention.cuh
+}  // namespace hone
+
+namespace hone::dsl {
+namespace {
+
+constexpr std::int64_t kProcessors = 132;           // multiprocessors of an H100 or H200 SXM
+constexpr std::int64_t kSharedOfBlock = 227 << 10;  // bytes, with what is static
+constexpr std::int64_t kMostDepth = 256;            // of a query or a value: what registers have room for
+// Keys and values of so many bytes stay in L2 while the blocks that share them run.
+constexpr std::int64_t kSharedInL2 = 32 << 20;
+// The first dimensions of a query, a value, a key and a score from the end of the space [batches.., M, E | N, D].
+constexpr std::size_t kM = 4, kE = 3, kN = 2, kD = 1;
+
+std::int64_t Extent(const Kernel& kernel, std::size_t from_end) {
+  return kernel.space[kernel.space.size() - from_end].extent;
+}
+std::int64_t Up(std::int64_t count, std::int64_t step) { return (count + step - 1) / step * step; }
+
+// --- The operands as the copy engine reads them.
+
+// A row is `row` elements from the next; batches that lie evenly are one dimension, of two at most: the inner first.
+struct Matrices {
+  int buffer = -1;
+  std::int64_t offset = 0, rows = 1, width = 1, row = 0;
+  std::array<std::int64_t, 2> extents = {1, 1}, strides = {0, 0};
+  std::array<std::vector<std::int64_t>, 2> factors = {};  // of the batch indices, for the place in each dimension
+};
+
+// Nothing if the copy engine cannot; `why` says it then.
+std::optional<Matrices> MatricesOf(const Kernel& kernel, std::size_t input, std::string& why) {
+  static constexpr std::string_view kNames[] = {"q", "k", "v"};
+  const Expr& expr = kernel.inputs[input];
+  if (expr->kind != Expr::Kind::kLoad || expr->buffer < 0) {
+    why = fmt::format("{} is an expression: write it as a value of its own before", kNames[input]);
+    return std::nullopt;
+  }
+  const auto o = static_cast<std::size_t>(expr->buffer);
+  const KernelOperand& operand = kernel.operands[o];
+  const DType type = kernel.operand_types[o];
+  if (type != DType::kF16 && type != DType::kBF16) {
+    why = fmt::format("{} is {}: this kernel is for f16 and bf16", kNames[input], Name(type));
+    return std::nullopt;
+  }
+  const std::size_t rank = kernel.space.size(), rows = rank - (input == 0 ? kM : kN),
+                    width = rank - (input == 2 ? kE : kD);
+  Matrices matrices{.buffer = operand.buffer,
+                    .offset = operand.offset,
+                    .rows = kernel.space[rows].extent,
+                    .width = kernel.space[width].extent,
+                    .row = operand.strides[rows]};
+  if (matrices.width > kMostDepth) {
+    why = fmt::format("a row of {} has {} elements: more than {} do not fit into registers", kNames[input],
+                      matrices.width, kMostDepth);
+    return std::nullopt;
+  }
+  if (matrices.rows == 1) matrices.row = Up(matrices.width, 8);  // of one row any will do
+  if (matrices.width > 1 && operand.strides[width] != 1) {
+    why = fmt::format("the elements of a row of {} are {} apart: they have to lie side by side", kNames[input],
+                      operand.strides[width]);
+    return std::nullopt;
+  }
+  std::size_t dims = 0;
+  for (std::size_t d = rank - kM; d-- > 0;) {
+    const std::int64_t stride = operand.strides[d], extent = kernel.space[d].extent;
+    if (stride == 0 || extent == 1) continue;
+    const bool continues = dims > 0 && stride == matrices.strides[dims - 1] * matrices.extents[dims - 1];
+    if (!continues && dims++ == 2) {
+      why = fmt::format("the batches of {} lie unevenly in more than two dimensions", kNames[input]);
+      return std::nullopt;
+    }
+    auto& factors = matrices.factors[dims - 1];
+    factors.resize(rank - kM, 0);
+    factors[d] = continues ? matrices.extents[dims - 1] : 1;
+    if (!continues) matrices.strides[dims - 1] = stride;
+    matrices.extents[dims - 1] *= extent;
+  }
+  for (std::size_t d = 0; d < 2; ++d) {
+    matrices.factors[d].resize(rank - kM, 0);
+    if (d >= dims) matrices.strides[d] = matrices.row;  // of an extent of 1: any that is a multiple of 16 bytes
+  }
+  const auto aligned = [](std::int64_t elements) { return elements % 8 == 0; };
+  if (!aligned(matrices.offset) || !aligned(matrices.row) || matrices.row == 0 || !aligned(matrices.strides[0]) ||
+      !aligned(matrices.strides[1])) {
+    why = fmt::format("rows of {} do not begin at multiples of 16 bytes: the copy engine cannot read them",
+                      kNames[input]);
+    return std::nullopt;
+  }
+  return matrices;
+}
+
+// Why no kernel here computes the statement, or nothing.
+std::optional<std::string> Refusal(const Kernel& kernel) {
+  std::string why;
+  for (std::size_t input = 0; input < 3; ++input) {
+    if (!MatricesOf(kernel, input, why)) return why;
+  }
+  const auto type = [&](std::size_t input) {
+    return kernel.operand_types[static_cast<std::size_t>(kernel.inputs[input]->buffer)];
+  };
+  if (type(0) != type(1) || type(0) != type(2)) return "q, k and v are of different types: convert them before";
+  if (kernel.compute != DType::kF32) return "it computes in f32 here, and an operand is f64";
+  return std::nullopt;
+}
+
+// --- Settings.
+
+struct Settings {
+  std::int64_t queries = 128, keys = 128, stages = 2;
+  std::int64_t groups() const { return queries / 64; }
+};
+
+Settings SettingsOf(const Kernel& kernel) {
+  Settings settings;
+  if (const auto tile = TupleSetting(kernel, "tile"); tile.size() == 2) {
+    settings.queries = tile[0];
+    settings.keys = tile[1];
+  }
+  return settings;
+}
+
+// What a consumer's thread holds: scores, the weights of the tile before, sums; and addresses, maxima, temporaries.
+std::int64_t ConsumerRegisters(const Kernel& kernel, const Settings& settings) {
+  constexpr std::int64_t kOthers = 32, kOfOperands = 40;
+  const bool operands = !kernel.lets.empty() && !OperandsOf({kernel.lets[0].body}).empty();
+  return settings.keys / 2 + settings.keys / 4 + Up(Extent(kernel, kE), 8) / 2 + kOthers + (operands ? kOfOperands : 0);
+}
+
+std::int64_t SharedBytes(const Kernel& kernel, const Settings& settings) {
+  const std::int64_t depth = Up(Extent(kernel, kD), 64), width = Up(Extent(kernel, kE), 64);
+  // Where the first tile begins is rounded up.
+  return 2 * (settings.queries * depth + settings.stages * settings.keys * (depth + width)) + 1024;
+}
+constexpr std::int64_t kStaticBytes = 256;  // the barriers
+
+// 2 where two blocks of one consumer fit into a multiprocessor, else 1.
+std::int64_t BlocksAProcessor(const Kernel& kernel, const Settings& settings) {
+  const std::int64_t bytes = SharedBytes(kernel, settings) + kStaticBytes + 1024;
+  return settings.groups() == 1 && 2 * bytes <= kSharedOfBlock ? 2 : 1;
+}
+// Registers of a consumer's thread, and of a producer's where that leaves it fewer for it; of 64 Ki for all threads. A
+// block of 256 threads alone has enough.
+struct Registers {
+  int taken, kept = 0;
+};
+Registers RegistersFor(const Kernel& kernel, const Settings& settings) {
+  if (settings.groups() == 3) return {160, 32};
+  if (settings.groups() == 2) return {240, 24};
+  return BlocksAProcessor(kernel, settings) == 2 ? Registers{200, 56} : Registers{255};
+}
+
+std::int64_t BatchesOf(const Kernel& kernel) {
+  std::int64_t batches = 1;
+  for (std::size_t d = 0; d + kM < kernel.space.size(); ++d) batches *= kernel.space[d].extent;
+  return batches;
+}
+
+std::optional<std::string> CheckTile(const Kernel& kernel, const Setting& value) {
+  if (auto why = Refusal(kernel)) return why;
+  const auto* tuple = std::get_if<std::vector<std::int64_t>>(&value.value);
+  if (!tuple || tuple->size() != 2) return "it is queries x keys; try 128x128";
+  Settings settings;
+  settings.queries = (*tuple)[0];
+  settings.keys = (*tuple)[1];
+  if (settings.queries % 64 != 0 || settings.groups() < 1 || settings.groups() > 3)
+    return "the queries are 64 a warpgroup, of one to three; try 128x128";
+  if (settings.keys < 16 || settings.keys > 256 || settings.keys % 16 != 0) {
+    return fmt::format("the keys are a multiple of 16 up to 256; try {}x{}", settings.queries,
+                       std::clamp<std::int64_t>(Up(settings.keys, 16), 16, 256));
+  }
+  const int taken = RegistersFor(kernel, settings).taken;
+  if (const std::int64_t wanted = ConsumerRegisters(kernel, settings); wanted > taken) {
+    const std::int64_t fewer = settings.keys - Up((wanted - taken) * 4 / 3, 16);
+    return fmt::format("a thread would want {} registers of {}; try {}", wanted, taken,
+                       fewer >= 16 ? fmt::format("{}x{}", settings.queries, fewer) : std::string("128x64"));
+  }
+  if (SharedBytes(kernel, settings) + kStaticBytes > kSharedOfBlock)
+    return "two stages of it are more than a block's shared memory; try 128x64";
+  return std::nullopt;
+}
+
+std::vector<Setting> TileValues(const Kernel& kernel, const Limits&) {
+  const std::int64_t width = std::max(Extent(kernel, kD), Extent(kernel, kE)), n = Extent(kernel, kN);
+  // Speeds beside one another on an H200, of long sequences (docs/measured/cuda_attention.md).
+  struct Tile {
+    std::int64_t queries, keys;
+    double speed;
+  };
+  std::vector<Tile> tiles = {{64, 64, 0.5}, {64, 128, 0.6}, {128, 64, 0.9}};
+  if (width <= 64) tiles.insert(tiles.end(), {{192, 128, 1.15}, {192, 96, 1.1}, {128, 192, 1.06}, {128, 128, 1}});
+  if (width > 64 && width <= 128) tiles.insert(tiles.end(), {{128, 128, 1}, {128, 160, 0.99}, {128, 96, 0.95}});
+  if (width > 128) tiles.insert(tiles.end(), {{128, 80, 0.9}});
+  // All keys at once, if they are few.
+  if (n <= 256) tiles.insert(tiles.end(), {{64, Up(n, 16), 0.6}, {128, Up(n, 16), 1}});
+  std::erase_if(tiles,
+                [&](const Tile& tile) { return CheckTile(kernel, Tuple({tile.queries, tile.keys})).has_value(); });
+  // What the busiest multiprocessor multiplies: tiles go beyond the last query and key, and are handed out whole.
+  const auto cost = [&](const Tile& tile) {
+    const std::int64_t items = (Extent(kernel, kM) + tile.queries - 1) / tile.queries * BatchesOf(kernel);
+    const bool causal = kernel.attributes.at("causal")[0] != 0;
+    const double rounds = causal ? std::max(1.0, static_cast<double>(items) / kProcessors)
+                                 : static_cast<double>((items + kProcessors - 1) / kProcessors);
+    return rounds * static_cast<double>(tile.queries * Up(n, tile.keys)) / tile.speed;
+  };
+  std::stable_sort(tiles.begin(), tiles.end(), [&](const Tile& a, const Tile& b) { return cost(a) < cost(b); });
+  std::vector<Setting> values;
+  for (const Tile& tile : tiles) {
+    const Setting value = Tuple({tile.queries, tile.keys});
+    if (values.size() < 4 && std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+  }
+  if (values.empty()) values.push_back(Tuple({128, 64}));
+  return values;
+}
+
+std::vector<Setting> StagesValues(const Kernel&, const Limits&) { return {Whole(2)}; }
+std::optional<std::string> CheckStages(const Kernel& kernel, const Setting& value) {
+  if (auto why = CheckRange(value, 2, 8)) return why;
+  Settings settings = SettingsOf(kernel);
+  settings.stages = std::get<std::int64_t>(value.value);
+  if (SharedBytes(kernel, settings) + kStaticBytes <= kSharedOfBlock) return std::nullopt;
+  Settings none = settings;
+  none.stages = 0;
+  const std::int64_t fixed = SharedBytes(kernel, none);
+  const std::int64_t fit =
+      (kSharedOfBlock - kStaticBytes - fixed) / ((SharedBytes(kernel, settings) - fixed) / settings.stages);
+  return fmt::format("{} bytes are more than a block's {} of shared memory; try {}", SharedBytes(kernel, settings),
+                     kSharedOfBlock, fit >= 2 ? fmt::format("{}", fit) : std::string("a tile of fewer keys"));
+}
+
+constexpr Knob kKnobs[] = {
+    {"tile", "queries x keys that a block has in registers, 64 queries a warpgroup", TileValues, CheckTile},
+    {"stages", "tiles of keys, and of values, that are in flight in shared memory", StagesValues, CheckStages},
+};
+
+// --- Text.
+
+// wgmma for tiles of 64 x n x 16 as attention.cuh wants it: its operands are named one by one.
+std::string ProductsText(std::int64_t n, DType type) {
+  const std::string_view ptx = type == DType::kBF16 ? "bf16" : "f16";
+  const std::int64_t count = n / 2;
+  std::string names, values;
+  for (std::int64_t i = 0; i < count; ++i) {
+    names += fmt::format("{}%{}", i == 0 ? "" : ", ", i);
+    values += fmt::format("{}\"+f\"(d[{}])", i == 0 ? "" : ", ", i);
+  }
+  return fmt::format(R"(template <>
+struct Products<{type}, {n}> {{
+  __device__ __forceinline__ static void Of(float (&d)[{count}], unsigned long a, unsigned long b, int add) {{
+    asm volatile(
+        "{{\n.reg .pred add;\nsetp.ne.b32 add, %{after2}, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{ptx}.{ptx} {{{names}}}, %{count}, %{after1}, add, 1, 1, 0, 0;\n}}"
+        : {values}
+        : "l"(a), "l"(b), "r"(add));
+  }}
+  __device__ __forceinline__ static void After(float (&d)[{count}], const unsigned* a, unsigned long b) {{
+    asm volatile(
+        "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{ptx}.{ptx} {{{names}}}, "
+        "{{%{count}, %{after1}, %{after2}, %{after3}}}, %{after4}, 1, 1, 1, 1;"
+        : {values}
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+  }}
+}};
+)",
+                     fmt::arg("type", DeviceType(type)), fmt::arg("n", n), fmt::arg("count", count),
+                     fmt::arg("after1", count + 1), fmt::arg("after2", count + 2), fmt::arg("after3", count + 3),
+                     fmt::arg("after4", count + 4), fmt::arg("names", names), fmt::arg("values", values),
+                     fmt::arg("ptx", ptx));
+}
+
+// The factor by which the score multiplies what the products gave, if it does nothing else and the factor is positive.
+std::optional<double> FactorOf(const Expr& score) {
+  const auto is_it = [](const Expr& e) { return e->kind == Expr::Kind::kLoad && e->buffer == kItOperand; };
+  if (is_it(score)) return 1.0;
+  if (score->kind != Expr::Kind::kBinary) return std::nullopt;
+  const Expr &a = score->operands[0], &b = score->operands[1];
+  std::optional<double> factor;
+  if (score->binary == BinaryOp::kMul && is_it(a) && b->kind == Expr::Kind::kConst) factor = NumberOf(*b);
+  if (score->binary == BinaryOp::kMul && is_it(b) && a->kind == Expr::Kind::kConst) factor = NumberOf(*a);
+  if (score->binary == BinaryOp::kDiv && is_it(a) && b->kind == Expr::Kind::kConst) factor = 1 / NumberOf(*b);
+  if (factor && !(*factor > 0 && std::isfinite(*factor))) factor.reset();
+  return factor;
+}
+
+class AttentionEmitter {
+ public:
+  AttentionEmitter(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
+      : program_(program), kernel_(kernel), out_(out), settings_(SettingsOf(kernel)) {
+    settings_.stages = IntSetting(kernel, "stages");
+    rank_ = kernel.space.size();
+    m_ = Extent(kernel, kM);
+    e_ = Extent(kernel, kE);
+    n_ = Extent(kernel, kN);
+    d_ = Extent(kernel, kD);
+    batches_ = BatchesOf(kernel);
+    causal_ = kernel.attributes.at("causal")[0] != 0;
+    std::string why;
+    for (std::size_t input = 0; input < 3; ++input) matrices_[input] = *MatricesOf(kernel, input, why);
+    type_ = program.buffers[static_cast<std::size_t>(matrices_[0].buffer)].dtype;
+    score_ =
+        kernel.lets.empty() ? Load(kItOperand, {}, ScalarType::kReal) : Cast(kernel.lets[0].body, ScalarType::kReal);
+    factor_ = FactorOf(score_);
+    constexpr std::int64_t kMostInt = std::int64_t{1} << 31;
+    const auto look = [&](int buffer) {
+      if (ElementCount(program.buffers[static_cast<std::size_t>(buffer)].shape) >= kMostInt) index_ = "long";
+    };
+    for (const auto& operand : kernel.operands) look(operand.buffer);
+    look(kernel.target);
+  }
+
+  void Emit() {
+    const std::int64_t groups = settings_.groups(), width = Up(e_, 8);
+    out_.Define(std::string(kTensorCoreText));
+    out_.Define(std::string(kAttentionText));
+    for (const std::int64_t n : {settings_.keys, width}) out_.Define(ProductsText(n, type_));
+    tiles_ = (m_ + settings_.queries - 1) / settings_.queries;
+    items_ = tiles_ * batches_;
+    const std::int64_t resident = BlocksAProcessor(kernel_, settings_);
+    const std::int64_t blocks = std::min(items_, kProcessors * resident);
+    if (causal_ && items_ > blocks) {
+      counter_ = out_.Scratch("items", DType::kI32, 1);
+      out_.Call(MemsetStep{.buffer = counter_, .byte = 0}, true);
+    }
+
+    out_.BeginKernel("attention", 128 * (groups + 1), static_cast<int>(resident));
+    out_.Line(fmt::format("using Block = Attention<{}, {}, {}, {}, {}, {}>;", DeviceType(type_), d_, e_, settings_.keys,
+                          settings_.stages, groups));
+    out_.Line("extern __shared__ unsigned char tiles[];");
+    out_.Line("__shared__ Block::Shared shared;");
+    out_.Line("Block block(shared, tiles);");
+    out_.Line("const int warpgroup = threadIdx.x / 128;");
+    out_.Open(fmt::format("if (warpgroup == {})", groups));
+    Produce();
+    out_.Close();
+    out_.Open("else");
+    Consume();
+    out_.Close();
+
+    DeviceWriter::LaunchShape launch;
+    launch.reads = BuffersOf(kernel_, score_);
+    for (const int buffer : BuffersOf(kernel_, kernel_.epilogue)) {
+      if (std::find(launch.reads.begin(), launch.reads.end(), buffer) == launch.reads.end())
+        launch.reads.push_back(buffer);
+    }
+    launch.writes = {kernel_.target};
+    launch.maps = {{"q_map", Map(0)}, {"k_map", Map(1)}, {"v_map", Map(2)}};
+    if (!counter_.empty()) launch.scratch_writes = {counter_};
+    launch.grid_x = blocks;
+    launch.shared_bytes = SharedBytes(kernel_, settings_);
+    out_.Launch(launch);
+  }
+
+ private:
+  TensorMapArgument Map(std::size_t input) const {
+    const Matrices& matrices = matrices_[input];
+    return {.buffer = program_.buffers[static_cast<std::size_t>(matrices.buffer)].name,
+            .offset = matrices.offset,
+            .shape = {matrices.extents[1], matrices.extents[0], matrices.rows, matrices.width},
+            .strides = {matrices.strides[1], matrices.strides[0], matrices.row, 1},
+            .box = {1, 1, input == 0 ? settings_.queries : settings_.keys, 64},
+            .swizzle = 128};
+  }
+
+  // A loop over what the block makes: every so manieth of what is equally long, else what is next when it is done. The
+  // counter is where it began when all is done. What it is: `m0`, the first query; `matrix`, the number of its batch;
+  // how many tiles of keys there are to it. With `causal` the longest come first, of so many batches that their keys
+  // and values stay in L2; else a batch's tiles are neighbours.
+  std::vector<std::string> OpenItems(bool produces) {
+    const std::int64_t bytes = n_ * (d_ + e_) * 2;
+    const std::int64_t together = std::clamp<std::int64_t>(kSharedInL2 / bytes, 1, batches_);
+    const std::string_view next = counter_.empty() ? "item += gridDim.x"
+                                  : produces       ? "item = next"
+                                                   : "item = block.Item()";
+    out_.Open(fmt::format("for (int item = blockIdx.x{}; item < {}; {})", produces && !counter_.empty() ? ", next" : "",
+                          items_, next));
+    if (causal_) {
+      out_.Line(fmt::format("const int first = item / {0} * {1}, rest = item % {0};", together * tiles_, together));
+      out_.Line(fmt::format("const int height = min({}, {} - first);", together, batches_));
+      out_.Line("const int matrix = first + rest % height;");
+      out_.Line(fmt::format("const int m0 = ({} - rest / height) * {};", tiles_ - 1, settings_.queries));
+      out_.Line(fmt::format("const int key_tiles = (min({}, m0 + {}) + {}) / {};", n_, settings_.queries,
+                            settings_.keys - 1, settings_.keys));
+    } else {
+      out_.Line(fmt::format("const int matrix = item / {0}, m0 = item % {0} * {1};", tiles_, settings_.queries));
+      out_.Line(fmt::format("constexpr int key_tiles = {};", (n_ + settings_.keys - 1) / settings_.keys));
+    }
+    std::vector<std::string> names(rank_ - kM, "0");
+    std::int64_t step = 1;
+    for (std::size_t d = rank_ - kM; d-- > 0;) {
+      const std::int64_t extent = kernel_.space[d].extent;
+      if (extent == 1) continue;
+      std::string text = step == 1 ? "matrix" : fmt::format("matrix / {}", step);
+      if (step * extent < batches_) text += fmt::format(" % {}", extent);
+      names[d] = out_.Fresh("batch");
+      out_.Line(fmt::format("const int {} = {};", names[d], text));
+      step *= extent;
+    }
+    return names;
+  }
+
+  void Produce() {
+    if (const int kept = RegistersFor(kernel_, settings_).kept) out_.Line(fmt::format("GiveRegisters<{}>();", kept));
+    out_.Open("if (threadIdx.x % 128 == 0)");
+    for (const char* map : {"q_map", "k_map", "v_map"}) out_.Line(fmt::format("FetchMap(&{});", map));
+    const std::vector<std::string> batches = OpenItems(true);
+    if (!counter_.empty()) {
+      out_.Line(
+          fmt::format("next = gridDim.x + atomicInc(reinterpret_cast<unsigned*>({}), {});", counter_, items_ - 1));
+    }
+    const auto place = [&](std::size_t input, std::string_view map) {
+      const auto& factors = matrices_[input].factors;
+      return fmt::format("{{&{}, {}, {}}}", map, Address(batches, factors[0], 0), Address(batches, factors[1], 0));
+    };
+    out_.Line(fmt::format("block.Fetch(item, {}, m0, {}, {}, key_tiles);", place(0, "q_map"), place(1, "k_map"),
+                          place(2, "v_map")));
+    out_.Close();
+    if (!counter_.empty()) out_.Line(fmt::format("block.End({});", items_));
+    out_.Close();
+  }
+
+  void Consume() {
+    const bool ragged = n_ % settings_.keys != 0;
+    const Registers registers = RegistersFor(kernel_, settings_);
+    if (registers.kept > 0) out_.Line(fmt::format("TakeRegisters<{}>();", registers.taken));
+    const std::vector<std::string> batches = OpenItems(false);
+    out_.Line("const int row = m0 + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4, column = threadIdx.x % 4 * 2;");
+    if (causal_) {
+      out_.Line("// Keys that all queries of the warpgroup see.");
+      out_.Line(fmt::format("const int seen = min({}, m0 + warpgroup * 64 + 1);", n_));
+      out_.Line(fmt::format("const int edges = key_tiles - seen / {};", settings_.keys));
+    } else {
+      out_.Line(fmt::format("constexpr int edges = {};", ragged ? 1 : 0));
+    }
+    Score("edge", causal_, ragged, batches);
+    Score("inside", false, false, batches);
+    constexpr double kLog2E = 1.4426950408889634;
+    out_.Line(fmt::format("block.Attend(warpgroup, {}, key_tiles, edges, edge, inside);",
+                          out_.Number(kLog2E * factor_.value_or(1))));
+    End(batches);
+    out_.Close();
+  }
+
+  // The function `name` that makes scores of a tile's products.
+  void Score(const std::string& name, bool causal, bool ragged, const std::vector<std::string>& batches) {
+    const bool plain = factor_.has_value();
+    out_.Open(fmt::format("const auto {} = [&](float (&scores)[{}], int tile)", name, settings_.keys / 2));
+    if (!plain || causal || ragged) {
+      out_.Unroll();
+      out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", settings_.keys / 2));
+      out_.Line("const int m = row + i / 2 % 2 * 8;");
+      out_.Line(fmt::format("const int n = tile * {} + i / 4 * 8 + i % 2 + column;", settings_.keys));
+      if (!plain) {
+        // Behind the last query and key elements are read again; what comes of it is not looked at.
+        const bool rows_end = m_ % settings_.queries != 0;
+        if (rows_end) out_.Line(fmt::format("const int at_m = min(m, {});", m_ - 1));
+        if (ragged) out_.Line(fmt::format("const int at_n = min(n, {});", n_ - 1));
+        out_.Line("const float it = scores[i];");
+        out_.Line(fmt::format("scores[i] = {};",
+                              Text(score_, Places(batches, rows_end ? "at_m" : "m", "0", ragged ? "at_n" : "n"))));
+      }
+      std::string hidden;
+      if (causal) hidden = "n > m";
+      if (ragged) hidden += fmt::format("{}n >= {}", hidden.empty() ? "" : " || ", n_);
+      if (!hidden.empty()) out_.Line(fmt::format("if ({}) scores[i] = {};", hidden, out_.Number(-INFINITY)));
+      out_.Close();
+    }
+    out_.CloseWith(";");
+  }
+
+  // What is written of a thread's sums: two neighbours of every eight columns, of two rows.
+  void End(const std::vector<std::string>& batches) {
+    const std::string type = DeviceType(program_.buffers[static_cast<std::size_t>(kernel_.target)].dtype);
+    const std::int64_t pack = e_ % 2 == 0 ? 2 : 1;
+    out_.Unroll();
+    out_.Open("for (int half = 0; half < 2; ++half)");
+    out_.Line("const int m = row + half * 8;");
+    if (m_ % settings_.queries != 0) out_.Line(fmt::format("if (m >= {}) continue;", m_));
+    const bool safe = kernel_.attributes.at("safe")[0] != 0;
+    out_.Line(
+        fmt::format("const float by = {}1.0f / block.total[half];", safe ? "block.total[half] == 0.0f ? 0.0f : " : ""));
+    out_.Unroll();
+    out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", Up(e_, 8) / 8));
+    const auto guard = [&](const std::string& column) {
+      return e_ % 8 == 0 ? std::string() : fmt::format("if ({} < {}) ", column, e_);
+    };
+    out_.Line(fmt::format("{} made;", PackType(out_, type, 2)));
+    out_.Unroll();
+    out_.Open("for (int j = 0; j < 2; ++j)");
+    out_.Line("const int e = i * 8 + column + j;");
+    if (e_ % 8 != 0) out_.Line(fmt::format("if (e >= {}) continue;", e_));
+    out_.Line("const float it = block.sums[i * 4 + half * 2 + j] * by;");
+    out_.Line(
+        fmt::format("made.at[j] = {};",
+                    DeviceExpr::Stored(Text(kernel_.epilogue, Places(batches, "m", "e", "0")), kernel_.epilogue->type,
+                                       program_.buffers[static_cast<std::size_t>(kernel_.target)].dtype)));
+    if (pack == 1) out_.Line(fmt::format("{}[{} + e] = made.at[j];", out_.TargetName(), RowAddress()));
+    out_.Close();
+    if (pack == 2) {
+      out_.Line(fmt::format("{}*reinterpret_cast<{}*>({} + {} + i * 8 + column) = made;", guard("i * 8 + column"),
+                            PackType(out_, type, 2), out_.TargetName(), RowAddress()));
+    }
+    out_.Close();
+    out_.Close();
+  }
+  std::string RowAddress() const { return fmt::format("(static_cast<{}>(matrix) * {} + m) * {}", index_, m_, e_); }
+
+  std::vector<std::string> Places(const std::vector<std::string>& batches, const std::string& m, const std::string& e,
+                                  const std::string& n) const {
+    std::vector<std::string> places = batches;
+    places.insert(places.end(), {m, e, n, "0"});
+    return places;
+  }
+  std::string Text(const Expr& expr, const std::vector<std::string>& places) const {
+    DeviceExpr text(out_, [&](const ExprNode& load) -> std::string {
+      if (load.buffer == kItOperand) return "it";
+      const KernelOperand& operand = kernel_.operands[static_cast<std::size_t>(load.buffer)];
+      std::vector<std::string> wide = places;
+      if (index_ == "long") {
+        for (auto& place : wide) {
+          if (place != "0") place = fmt::format("static_cast<long>({})", place);
+        }
+      }
+      return LoadedText(
+          out_, operand.buffer,
+          fmt::format("{}[{}]", out_.BufferName(operand.buffer), Address(wide, operand.strides, operand.offset)));
+    });
+    return text.Text(expr);
+  }
+
+  const KernelProgram& program_;
+  const Kernel& kernel_;
+  DeviceWriter& out_;
+  Settings settings_;
+  std::size_t rank_ = 4;
+  std::int64_t m_ = 1, e_ = 1, n_ = 1, d_ = 1, batches_ = 1, tiles_ = 1, items_ = 1;
+  bool causal_ = false;
+  std::array<Matrices, 3> matrices_;
+  DType type_ = DType::kF16;
+  Expr score_;
+  std::optional<double> factor_;
+  std::string index_ = "int", counter_;  // counter: of the items handed out; empty: they are known before
+};
+
+// Of tensor_core.cuh and attention.cuh, and of the kernel's own variables.
+constexpr std::string_view kNames[] = {"TensorMap",
+                                       "SharedAddress",
+                                       "InitBarrier",
+                                       "PublishBarriers",
+                                       "ExpectBytes",
+                                       "Arrive",
+                                       "ArriveAt",
+                                       "WaitFor",
+                                       "BlockOfCluster",
+                                       "SyncCluster",
+                                       "TakeTurn",
+                                       "GiveTurn",
+                                       "CopyBox",
+                                       "CopyBoxToAll",
+                                       "CopyBytes",
+                                       "FetchMap",
+                                       "TileDescriptor",
+                                       "BeginProducts",
+                                       "CommitProducts",
+                                       "WaitForProducts",
+                                       "TakeRegisters",
+                                       "GiveRegisters",
+                                       "ScaleFor",
+                                       "SplitPair",
+                                       "HalfPair",
+                                       "BrainPair",
+                                       "Products",
+                                       "TurnedDescriptor",
+                                       "Exp2",
+                                       "PairOf",
+                                       "Settle",
+                                       "Next",
+                                       "Attention",
+                                       "Block",
+                                       "tiles",
+                                       "shared",
+                                       "next",
+                                       "atomicInc",
+                                       "gridDim",
+                                       "block",
+                                       "warpgroup",
+                                       "item",
+                                       "first",
+                                       "rest",
+                                       "height",
+                                       "matrix",
+                                       "m0",
+                                       "key_tiles",
+                                       "batch",
+                                       "row",
+                                       "column",
+                                       "seen",
+                                       "edges",
+                                       "edge",
+                                       "inside",
+                                       "scores",
+                                       "tile",
+                                       "i",
+                                       "j",
+                                       "m",
+                                       "n",
+                                       "e",
+                                       "at_m",
+                                       "at_n",
+                                       "it",
+                                       "half",
+                                       "by",
+                                       "made",
+                                       "q_map",
+                                       "k_map",
+                                       "v_map",
+                                       "min",
+                                       "max"};
+
+}  // namespace
+
+std::span<const Knob> AttentionKnobsCuda() { return kKnobs; }
+std::span<const std::string_view> AttentionNamesCuda() { return kNames; }
+
+void EmitAttentionCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
+  if (ElementCount(kernel.result) == 0) return;
+  AttentionEmitter(program, kernel, out).Emit();
+}
+
+}  // namespace hone::dsl

@@ -1,0 +1,263 @@
+// Attention on the tensor cores of compute capability 9.0; dsl/cuda/attention_tensor.h says how it goes. Uses
+// tensor_core.cuh and, of wgmma, the specializations of Products that the kernel needs.
+
+// d = a * b, and what d was where `add` is not 0: a of 64 x 16, b of 16 x N. Of(d, a, b, add) has both in shared memory,
+// b by rows of its N; After(d, a, b) has a in registers, and b by rows of the 16.
+template <class T, int N>
+struct Products;
+
+// A tile of 64 columns beside the one before, each column's elements of 128 bytes apart: b as After wants it.
+__device__ __forceinline__ unsigned long TurnedDescriptor(unsigned address, unsigned apart) {
+  return static_cast<unsigned long>((address & 0x3ffff) >> 4) | (static_cast<unsigned long>(apart >> 4) << 16) |
+         (64ul << 32) | (1ul << 62);
+}
+__device__ __forceinline__ float Exp2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+template <class T>
+__device__ __forceinline__ unsigned PairOf(float a, float b);
+template <>
+__device__ __forceinline__ unsigned PairOf<__half>(float a, float b) { return HalfPair(a, b); }
+template <>
+__device__ __forceinline__ unsigned PairOf<__nv_bfloat16>(float a, float b) { return BrainPair(a, b); }
+// What products leave in registers is there from here on: the compiler knows of no wait.
+template <int N>
+__device__ __forceinline__ void Settle(float (&x)[N]) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) asm volatile("" : "+f"(x[i])::"memory");
+}
+
+// The stage of a ring that is next, and how often the ring has gone round.
+template <int STAGES>
+struct Next {
+  int stage = 0;
+  unsigned phase = 0;
+  __device__ __forceinline__ void Advance() {
+    if (++stage == STAGES) {
+      stage = 0;
+      phase ^= 1;
+    }
+  }
+};
+
+// A block's part: GROUPS warpgroups with 64 queries each, of DEPTH elements, and tiles of KEYS keys, whose values have
+// WIDTH.
+template <class T, int DEPTH, int WIDTH, int KEYS, int STAGES, int GROUPS>
+struct Attention {
+  static constexpr int kQueries = GROUPS * 64, kDepthBoxes = (DEPTH + 63) / 64, kWidthBoxes = (WIDTH + 63) / 64;
+  static constexpr int kWidth = (WIDTH + 7) / 8 * 8;
+  static constexpr unsigned kBox = KEYS * 128, kQueryBox = kQueries * 128;
+  static constexpr unsigned kKeyBytes = kDepthBoxes * kBox, kValueBytes = kWidthBoxes * kBox;
+  static constexpr unsigned kQueryBytes = kDepthBoxes * kQueryBox;
+
+  static constexpr unsigned kSharedBytes = kQueryBytes + STAGES * (kKeyBytes + kValueBytes) + 1024;
+
+  // Barriers, by their number: of the queries, then of each stage of keys, then of values; a tile's is followed by that
+  // of its place being free again.
+  static constexpr int kBarriers = 2 + STAGES * 4;
+  struct Shared {
+    unsigned long barriers[kBarriers];
+    int item;
+  };
+  __device__ __forceinline__ unsigned Full(int first, int stage) const { return barriers + (first + stage * 2) * 8; }
+  __device__ __forceinline__ unsigned Empty(int first, int stage) const { return Full(first, stage) + 8; }
+  static constexpr int kOfQueries = 0, kOfKeys = 2, kOfValues = 2 + STAGES * 2;
+
+  unsigned barriers, queries, keys, values;  // addresses in shared memory
+  volatile int* handed;                      // the item whose queries are there
+  Next<STAGES> key, value;
+  unsigned query_phase = 0;
+
+  __device__ __forceinline__ Attention(Shared& shared, const void* tiles) : handed(&shared.item) {
+    barriers = SharedAddress(shared.barriers);
+    queries = (SharedAddress(tiles) + 1023) & ~1023u;
+    keys = queries + kQueryBytes;
+    values = keys + STAGES * kKeyBytes;
+    if (threadIdx.x == 0) {
+      for (int i = 0; i < kBarriers; ++i) InitBarrier(barriers + i * 8, i % 2 == 0 ? 1 : GROUPS);
+      PublishBarriers();
+    }
+    __syncthreads();
+  }
+
+  // --- The producer, one thread.
+
+  // Waits until the consumers have no use for the queries any more, and says what they are to do next.
+  __device__ __forceinline__ void AwaitRoom(int item) {
+    WaitFor(Empty(kOfQueries, 0), query_phase ^ 1);
+    query_phase ^= 1;
+    *handed = item;
+  }
+  // `item` is no item: the consumers end.
+  __device__ __forceinline__ void End(int item) {
+    AwaitRoom(item);
+    Arrive(Full(kOfQueries, 0));
+  }
+  // Where a tensor's matrix is among its batches.
+  struct Matrix {
+    const TensorMap* map;
+    int inner, outer;
+  };
+  // The queries from m0 on, and the first `tiles` tiles of keys and values, the last of them first. A tile of values is
+  // wanted later than the keys after it.
+  __device__ __forceinline__ void Fetch(int item, Matrix q, int m0, Matrix k, Matrix v, int tiles) {
+    AwaitRoom(item);
+    const unsigned arrived = Full(kOfQueries, 0);
+    ExpectBytes(arrived, kQueryBytes);
+    for (int box = 0; box < kDepthBoxes; ++box)
+      CopyBox(queries + box * kQueryBox, q.map, box * 64, m0, q.inner, q.outer, arrived);
+    for (int tile = tiles - 1; tile >= -1; --tile) {
+      if (tile >= 0) {
+        const unsigned full = Full(kOfKeys, key.stage), to = keys + key.stage * kKeyBytes;
+        WaitFor(Empty(kOfKeys, key.stage), key.phase ^ 1);
+        ExpectBytes(full, kKeyBytes);
+        for (int box = 0; box < kDepthBoxes; ++box)
+          CopyBox(to + box * kBox, k.map, box * 64, tile * KEYS, k.inner, k.outer, full);
+        key.Advance();
+      }
+      if (tile < tiles - 1) {
+        const unsigned full = Full(kOfValues, value.stage), to = values + value.stage * kValueBytes;
+        WaitFor(Empty(kOfValues, value.stage), value.phase ^ 1);
+        ExpectBytes(full, kValueBytes);
+        for (int box = 0; box < kWidthBoxes; ++box)
+          CopyBox(to + box * kBox, v.map, box * 64, (tile + 1) * KEYS, v.inner, v.outer, full);
+        value.Advance();
+      }
+    }
+  }
+
+  // --- The consumers, a warpgroup. A thread has two queries, `thread / 4 % 8` and 8 more of its warp's 16, and of each
+  // tile's keys, as of the values' elements, two neighbours of every eight.
+
+  // What the producer has handed out, once its queries are there.
+  __device__ __forceinline__ int Item() const {
+    WaitFor(Full(kOfQueries, 0), query_phase);
+    return *handed;
+  }
+
+  float scores[KEYS / 2], sums[kWidth / 2];
+  unsigned weights[KEYS / 4];    // of the tile before, as pairs
+  float most[2], total[2];       // largest score so far; sum of the thread's weights
+
+  __device__ __forceinline__ void MultiplyKeys(int group) {
+    const unsigned a = queries + group * 64 * 128, b = keys + key.stage * kKeyBytes;
+#pragma unroll
+    for (int step = 0; step < (DEPTH + 15) / 16; ++step)
+      Products<T, KEYS>::Of(scores, TileDescriptor(a + step / 4 * kQueryBox + step % 4 * 32),
+                            TileDescriptor(b + step / 4 * kBox + step % 4 * 32), step > 0);
+    CommitProducts();
+  }
+  __device__ __forceinline__ void AddValues() {
+    const unsigned b = values + value.stage * kValueBytes;
+#pragma unroll
+    for (int step = 0; step < KEYS / 16; ++step)
+      Products<T, kWidth>::After(sums, weights + step * 4, TurnedDescriptor(b + step * 16 * 128, kBox));
+    CommitProducts();
+  }
+  __device__ __forceinline__ void AwaitKeys() { WaitFor(Full(kOfKeys, key.stage), key.phase); }
+  __device__ __forceinline__ void AwaitValues() {
+    WaitFor(Full(kOfValues, value.stage), value.phase);
+  }
+  __device__ __forceinline__ void ReleaseKeys() {
+    if (threadIdx.x % 128 == 0) Arrive(Empty(kOfKeys, key.stage));
+    key.Advance();
+  }
+  __device__ __forceinline__ void ReleaseValues() {
+    if (threadIdx.x % 128 == 0) Arrive(Empty(kOfValues, value.stage));
+    value.Advance();
+  }
+
+  // Makes exp2(scale * score) of the scores, over that of the largest so far, and gives by what the sums so far shrink.
+  // A query that no key counts for yet has -inf as its largest.
+  __device__ __forceinline__ void Weigh(float scale, float (&shrink)[2]) {
+    float offset[2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float top = most[half];
+#pragma unroll
+      for (int i = 0; i < KEYS / 8; ++i)
+        top = fmaxf(top, fmaxf(scores[i * 4 + half * 2], scores[i * 4 + half * 2 + 1]));
+      top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
+      top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
+      offset[half] = top == -__int_as_float(0x7f800000) ? 0.0f : top * scale;
+      shrink[half] = Exp2(fmaf(most[half], scale, -offset[half]));
+      most[half] = top;
+    }
+#pragma unroll
+    for (int i = 0; i < KEYS / 2; ++i) scores[i] = Exp2(fmaf(scores[i], scale, -offset[i / 2 % 2]));
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float sum = 0;
+#pragma unroll
+      for (int i = 0; i < KEYS / 8; ++i) sum += scores[i * 4 + half * 2] + scores[i * 4 + half * 2 + 1];
+      total[half] = fmaf(total[half], shrink[half], sum);
+    }
+  }
+  __device__ __forceinline__ void PackWeights() {
+#pragma unroll
+    for (int i = 0; i < KEYS / 4; ++i) weights[i] = PairOf<T>(scores[i * 2], scores[i * 2 + 1]);
+  }
+
+  template <class Score>
+  __device__ __forceinline__ void Step(int group, float scale, int tile, const Score& score) {
+    BeginProducts();
+    MultiplyKeys(group);
+    AwaitValues();
+    AddValues();
+    WaitForProducts<1>();
+    Settle(scores);
+    ReleaseKeys();
+    score(scores, tile);
+    float shrink[2];
+    Weigh(scale, shrink);
+    Settle(scores);
+    if (tile > 0) AwaitKeys();  // here, so that the compiler does not wait for the sums before it weighs
+    WaitForProducts<0>();
+    Settle(sums);
+    ReleaseValues();
+#pragma unroll
+    for (int i = 0; i < kWidth / 2; ++i) sums[i] *= shrink[i / 2 % 2];
+    PackWeights();
+  }
+
+  // Sums of the values by their weights, and the sums of the weights. `edge` and `inside` make scores of a tile's products;
+  // the `edges` tiles that come first go through `edge`.
+  template <class Edge, class Inside>
+  __device__ __forceinline__ void Attend(int group, float scale, int tiles, int edges, const Edge& edge,
+                                         const Inside& inside) {
+    WaitFor(Full(kOfQueries, 0), query_phase);
+    query_phase ^= 1;
+    AwaitKeys();
+    BeginProducts();
+    MultiplyKeys(group);
+    WaitForProducts<0>();
+    Settle(scores);
+    ReleaseKeys();
+    most[0] = most[1] = -__int_as_float(0x7f800000);
+    total[0] = total[1] = 0;
+#pragma unroll
+    for (int i = 0; i < kWidth / 2; ++i) sums[i] = 0;
+    edge(scores, tiles - 1);
+    float shrink[2];
+    Weigh(scale, shrink);
+    PackWeights();
+    if (tiles > 1) AwaitKeys();
+    int tile = tiles - 2;
+    for (const int last = max(tiles - edges, 0); tile >= last; --tile) Step(group, scale, tile, edge);
+    for (; tile >= 0; --tile) Step(group, scale, tile, inside);
+    if (threadIdx.x % 128 == 0) Arrive(Empty(kOfQueries, 0));
+    AwaitValues();
+    BeginProducts();
+    AddValues();
+    WaitForProducts<0>();
+    Settle(sums);
+    ReleaseValues();
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      total[half] += __shfl_xor_sync(0xffffffffu, total[half], 1);
+      total[half] += __shfl_xor_sync(0xffffffffu, total[half], 2);
+    }
+  }
+};

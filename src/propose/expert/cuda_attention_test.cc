@@ -1,0 +1,149 @@
+// Attention on tensor cores: every kind of it compiles without spills and fits the device, what it cannot read is
+// refused in a line, and it computes what the program says. The last is skipped where there is no device.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "propose/expert/testing/device_program.h"
+
+namespace hone {
+namespace {
+
+using dsl::KernelProgram;
+
+// Both types; whole tiles and what is left of them; other widths of queries than of values, and such that fill no tile;
+// heads that share keys, rows that lie apart, one query, one key; scores with operands, also of a constant each row;
+// masks that leave nothing; an end with operands, results of f32 and of an odd width; more items than
+// multiprocessors, which are handed out as they come.
+constexpr std::string_view kPrograms[] = {
+    "input q: TYPE[1, 2, 192, 128]\ninput k: TYPE[1, 2, 256, 128]\ninput v: TYPE[1, 2, 256, 128]\n"
+    "output y: TYPE[1, 2, 192, 128]\ny = attention(q, k, v) let score = it * 0.088",
+    "input q: TYPE[2, 300, 64]\ninput k: TYPE[2, 300, 64]\ninput v: TYPE[2, 300, 64]\noutput y: TYPE[2, 300, 64]\n"
+    "y = attention(q, k, v) by {causal: 1} let score = it / 8",
+    "input q: TYPE[2, 300, 64]\ninput k: TYPE[2, 331, 64]\ninput v: TYPE[2, 331, 64]\noutput y: f32[2, 300, 64]\n"
+    "y = attention(q, k, v) by {causal: 1} with {tile: 128x144, stages: 3}",
+    "input q: TYPE[1, 150, 256]\ninput k: TYPE[1, 173, 256]\ninput v: TYPE[1, 173, 256]\noutput y: TYPE[1, 150, 256]\n"
+    "y = attention(q, k, v) by {causal: 1} let score = it * 0.0625",
+    "input q: TYPE[3, 77, 80]\ninput k: TYPE[3, 91, 80]\ninput v: TYPE[3, 91, 24]\noutput y: TYPE[3, 77, 24]\n"
+    "y = attention(q, k, v) let score = it * 0.1",
+    "input q: TYPE[3, 130, 16]\ninput k: TYPE[3, 1, 16]\ninput v: TYPE[3, 1, 192]\noutput y: TYPE[3, 130, 192]\n"
+    "y = attention(q, k, v)",
+    "input q: TYPE[2, 8, 100, 64]\ninput k: TYPE[2, 2, 100, 64]\ninput v: TYPE[2, 2, 100, 64]\n"
+    "output y: TYPE[2, 8, 100, 64]\nview g = q: [2, 2, 4, 100, 64] strides [51200, 25600, 6400, 64, 1]\n"
+    "view s = k: [2, 2, 1, 100, 64] strides [12800, 6400, 0, 64, 1]\n"
+    "view t = v: [2, 2, 1, 100, 64] strides [12800, 6400, 0, 64, 1]\n"
+    "y: [2, 8, 100, 64] = attention(g, s, t) by {causal: 1} let score = it * 0.125",
+    "input x: TYPE[2, 150, 3, 4, 64]\noutput y: TYPE[2, 4, 150, 64]\n"
+    "view q = x: [2, 4, 150, 64] strides [115200, 64, 768, 1]\n"
+    "view k = x: [2, 4, 150, 64] strides [115200, 64, 768, 1] offset 256\n"
+    "view v = x: [2, 4, 150, 64] strides [115200, 64, 768, 1] offset 512\n"
+    "y = attention(q, k, v) let score = it * 0.125",
+    "input q: TYPE[2, 4, 1, 64]\ninput k: TYPE[2, 4, 500, 64]\ninput v: TYPE[2, 4, 500, 64]\n"
+    "output y: TYPE[2, 4, 1, 64]\ny = attention(q, k, v) let score = it * 0.125",
+    "input q: TYPE[2, 2, 141, 64]\ninput k: TYPE[2, 2, 163, 64]\ninput v: TYPE[2, 2, 163, 64]\n"
+    "input m: f32[2, 1, 141, 163]\ninput l: TYPE[2, 2, 141, 1]\noutput y: TYPE[2, 2, 141, 64]\n"
+    "y = attention(q, k, v) let score = it * 0.125 + m * l",
+    "input q: TYPE[2, 2, 256, 64]\ninput k: TYPE[2, 2, 163, 64]\ninput v: TYPE[2, 2, 163, 64]\n"
+    "input m: u8[2, 1, 256, 163]\ninput r: u8[2, 1, 256, 1]\noutput y: TYPE[2, 2, 256, 64]\n"
+    "y = attention(q, k, v) by {safe: 1} let score = select(m > 40, select(r > 30, it * 0.125, -inf), -inf)",
+    "input q: TYPE[4, 70, 64]\ninput k: TYPE[4, 70, 64]\ninput v: TYPE[4, 70, 40]\ninput r: f32[4, 70, 1]\n"
+    "output y: f32[4, 70, 33]\nview w = v: [4, 70, 33] strides [2800, 40, 1]\n"
+    "y = attention(q, k, w) with {tile: 64x80} let score = -it -> it * 2 + r",
+    "input q: TYPE[70, 150, 8]\ninput k: TYPE[70, 150, 8]\ninput v: TYPE[70, 150, 8]\noutput y: f32[70, 150, 8]\n"
+    "y = attention(q, k, v) by {causal: 1} with {tile: 128x64} let score = it * 0.25",
+};
+
+std::string Of(std::string_view type, std::string_view program) {
+  std::string text(program);
+  for (std::size_t at; (at = text.find("TYPE")) != std::string::npos;) text.replace(at, 4, type);
+  return text;
+}
+
+using CudaAttentionTest = testing::CudaProgramTest;
+using AttentionOnDeviceTest = testing::ProgramOnDeviceTest;
+
+TEST_F(CudaAttentionTest, EveryKindCompilesAndFitsWithoutSpills) {
+  for (const auto program : kPrograms) {
+    for (const auto type : {"f16", "bf16"}) {
+      SCOPED_TRACE(Of(type, program));
+      const auto lowered = Lowered(Of(type, program));
+      ASSERT_TRUE(std::holds_alternative<KernelProgram>(lowered)) << ToString(std::get<dsl::Complaint>(lowered));
+      const auto built = Build(std::get<KernelProgram>(lowered));
+      EXPECT_EQ(built.plan.steps.size(), 1u);
+      EXPECT_EQ(built.launches.at(0).spill_load_bytes, 0);
+    }
+  }
+}
+
+TEST_F(CudaAttentionTest, WhatTheCopyEngineOrTheRegistersCannotHoldIsRefusedInALine) {
+  const auto complaint = [&](std::string_view declarations, std::string_view with = "tile: 128x128") {
+    const auto lowered =
+        Lowered(fmt::format("{}\noutput y: f32[4, 64, 64]\ny = attention(q, k, v) with {{{}}}", declarations, with));
+    const auto* said = std::get_if<dsl::Complaint>(&lowered);
+    return said ? said->message : std::string("taken");
+  };
+  const std::string_view right = "input q: f16[4, 64, 64]\ninput k: f16[4, 64, 64]\ninput v: f16[4, 64, 64]";
+  EXPECT_EQ(complaint(right), "taken");
+  EXPECT_EQ(complaint("input q: f32[4, 64, 64]\ninput k: f16[4, 64, 64]\ninput v: f16[4, 64, 64]"),
+            "'tile' 128x128: q is f32: this kernel is for f16 and bf16");
+  EXPECT_EQ(complaint("input q: f16[4, 64, 64]\ninput k: bf16[4, 64, 64]\ninput v: f16[4, 64, 64]"),
+            "'tile' 128x128: q, k and v are of different types: convert them before");
+  EXPECT_EQ(complaint("input q: f16[4, 64, 4]\ninput k: f16[4, 64, 4]\ninput v: f16[4, 64, 64]"),
+            "'tile' 128x128: rows of q do not begin at multiples of 16 bytes: the copy engine cannot read them");
+  EXPECT_EQ(complaint("input q: f16[4, 64, 264]\ninput k: f16[4, 64, 264]\ninput v: f16[4, 64, 64]"),
+            "'tile' 128x128: a row of q has 264 elements: more than 256 do not fit into registers");
+  EXPECT_EQ(complaint("input q: f16[4, 64, 64]\ninput w: f16[4, 64, 64]\ninput v: f16[4, 64, 64]\n"
+                      "view k = w: [4, 64, 64] strides [4096, 1, 64]"),
+            "'tile' 128x128: the elements of a row of k are 64 apart: they have to lie side by side");
+  EXPECT_EQ(complaint(right, "tile: 128x100"), "'tile' 128x100: the keys are a multiple of 16 up to 256; try 128x112");
+  EXPECT_EQ(complaint(right, "tile: 256x64"),
+            "'tile' 256x64: the queries are 64 a warpgroup, of one to three; try 128x128");
+  EXPECT_EQ(complaint(right, "tile: 192x192"), "'tile' 192x192: a thread would want 208 registers of 160; try 192x128");
+  EXPECT_EQ(complaint(right, "tile: 128x128, stages: 7"),
+            "'stages' 7: 246784 bytes are more than a block's 232448 of shared memory; try 6");
+}
+
+class AttentionKindOnDeviceTest : public testing::ProgramOnDeviceTest,
+                                  public ::testing::WithParamInterface<std::string_view> {};
+
+TEST_P(AttentionKindOnDeviceTest, ItComputesWhatItsProgramSays) {
+  // Weights and results are rounded to the operands' type.
+  for (const auto& [type, tolerance] : {std::pair{"f16", 0x1p-10}, std::pair{"bf16", 0x1p-7}}) {
+    SCOPED_TRACE(Of(type, GetParam()));
+    ExpectWhatItSays(Of(type, GetParam()), tolerance);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Kinds, AttentionKindOnDeviceTest, ::testing::ValuesIn(kPrograms));
+
+// What is hidden weighs nothing, however large it is; a NaN is in the rows that see it and in no others.
+TEST_F(AttentionOnDeviceTest, ExtremesStayInTheirRows) {
+  constexpr std::size_t kRows = 300, kWidth = 64;
+  const auto lowered = Lowered(
+      "input q: bf16[300, 64]\ninput k: bf16[300, 64]\ninput v: bf16[300, 64]\noutput y: f32[300, 64]\n"
+      "y = attention(q, k, v) by {causal: 1}");
+  const auto& program = std::get<KernelProgram>(lowered);
+  std::vector<std::vector<double>> values(program.buffers.size(), std::vector<double>(kRows * kWidth));
+  for (std::size_t i = 0; i < kRows * kWidth; ++i) {
+    values[0][i] = 1;
+    values[1][i] = i / kWidth == 200 ? 1000 : 1;  // a score of 64000, of 64 else
+    values[2][i] = i / kWidth == 200 ? 3 : static_cast<double>(i / kWidth % 2);
+  }
+  values[1][250 * kWidth + 7] = std::nan("");
+  values[3].clear();
+  const auto y = Run(program, values)[3];
+  for (std::size_t i = 0; i < kRows * kWidth; ++i) {
+    const std::size_t row = i / kWidth;
+    if (row >= 250) {
+      ASSERT_TRUE(std::isnan(y[i])) << i;
+    } else {
+      ASSERT_NEAR(y[i], row >= 200 ? 3 : static_cast<double>((row + 1) / 2) / static_cast<double>(row + 1), 0x1p-6)
+          << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hone
