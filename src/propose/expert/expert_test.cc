@@ -1,5 +1,6 @@
 #include "propose/expert/expert.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -347,6 +348,29 @@ TEST(ExpertTest, MaskedAttentionOfHeadsSeenAsBatchesIsOneKernelInSomeCut) {
     return proposal.candidate.kind == CandidateKind::kProgram && Statements(proposal).size() == 1 &&
            Statements(proposal)[0].family == "attention";
   })) << proposals[0].candidate.text;
+}
+
+// PyTorch's own: hidden from later keys or by a mask, heads that share keys.
+TEST(ExpertTest, ScaledDotProductAttentionIsOneKernel) {
+  const auto statement = [](std::string_view k_heads, std::string_view more, std::string_view mask = "") {
+    const std::string keys = fmt::format("[2, {}, 16, 8]", k_heads);
+    const Problem problem = Parse(
+        In("q", "[2, 4, 16, 8]") + "," + In("k", keys) + "," + In("v", keys) + "," + std::string(mask) +
+            In("y", "[2, 4, 16, 8]", "output"),
+        fmt::format(R"({{"op": "scaled_dot_product_attention", "args": {{"query": "%q", "key": "%k", "value": "%v"{}}},
+                        "outputs": ["y"]}})",
+                    more));
+    const auto statements = Statements(Start(problem)[0]);
+    return statements.size() == 1 ? statements[0] : dsl::Statement{};
+  };
+  EXPECT_EQ(statement("4", "").family, "attention");
+  EXPECT_TRUE(statement("4", "").attributes.empty());
+  const dsl::Attributes causal = {{"causal", {1}}}, safe = {{"safe", {1}}}, both = {{"causal", {1}}, {"safe", {1}}};
+  EXPECT_EQ(statement("4", R"(, "is_causal": true)").attributes, causal);
+  EXPECT_EQ(statement("2", R"(, "is_causal": true, "enable_gqa": true)").attributes, causal);
+  EXPECT_EQ(statement("4", R"(, "attn_mask": "%m")", In("m", "[16, 16]") + ",").attributes, safe);
+  EXPECT_EQ(statement("4", R"(, "attn_mask": "%m", "is_causal": true)", In("m", "[2, 1, 16, 16]") + ",").attributes,
+            both);
 }
 
 TEST(ExpertTest, AnOutputThatIsTheInputSeenOtherwiseIsCopied) {

@@ -1,5 +1,6 @@
 // A product whose left operand is the softmax of another: attention.
 #include <algorithm>
+#include <cmath>
 
 #include "propose/expert/recognise/recognise.h"
 
@@ -8,25 +9,54 @@ namespace {
 
 bool IsIt(const Expr& e) { return e->kind == Expr::Kind::kLoad && e->buffer == kIt; }
 
-// What softmax(x) is of, if the norm is that and nothing more.
-std::optional<Expr> SoftmaxOf(const Piece& norm) {
+bool IsMinusInfinity(const Expr& e) { return e->kind == Expr::Kind::kConst && NumberOf(*e) == -INFINITY; }
+
+// What softmax(x) is of, if the norm is that and nothing more; `safe`: rows of nothing but -inf become zeros.
+struct Softmax {
+  Expr of;
+  bool safe = false;
+};
+std::optional<Softmax> SoftmaxOf(const Piece& norm) {
   if (norm.statistics.size() != 2 || norm.axes != std::vector<int>{static_cast<int>(norm.space.size()) - 1})
     return std::nullopt;
   const Fold &most = *norm.statistics[0].fold, &sum = *norm.statistics[1].fold;
   const auto read = [](const Piece& statistic) { return Load(statistic.buffer, {Expr(0)}, ScalarType::kReal); };
-  const Expr shifted = most.body - read(norm.statistics[0]);
-  if (most.op != ReduceOp::kMax || sum.op != ReduceOp::kSum || !IsIt(most.finish) || !IsIt(sum.finish) ||
-      !SameExpr(sum.body, Exp(shifted)) || !SameExpr(norm.value, Exp(shifted) / read(norm.statistics[1])))
+  const Expr shifted = most.body - read(norm.statistics[0]), total = read(norm.statistics[1]);
+  if (most.op != ReduceOp::kMax || sum.op != ReduceOp::kSum || !IsIt(sum.finish) || !SameExpr(sum.body, Exp(shifted)))
     return std::nullopt;
-  return most.body;
+  const Expr it = Load(kIt, {}, ScalarType::kReal), weight = Exp(shifted) / total;
+  if (IsIt(most.finish) && SameExpr(norm.value, weight)) return Softmax{most.body};
+  if (SameExpr(most.finish, Select(Equal(it, -INFINITY), 0.0, it)) &&
+      SameExpr(norm.value, Select(Equal(total, 0.0), 0.0, weight)))
+    return Softmax{most.body, true};
+  return std::nullopt;
+}
+
+// The score behind a mask that hides the keys beyond the query's own place, if `score` is that.
+std::optional<Expr> BehindCausal(const Expr& score, const IndexVar& m, const IndexVar& n) {
+  if (score->kind != Expr::Kind::kSelect) return std::nullopt;
+  const Expr& condition = score->operands[0];
+  const bool shown = IsMinusInfinity(score->operands[2]);  // what holds is seen, or what does not
+  if (condition->kind != Expr::Kind::kBinary || (!shown && !IsMinusInfinity(score->operands[1]))) return std::nullopt;
+  const bool strict = condition->binary == BinaryOp::kLess;
+  if (!strict && condition->binary != BinaryOp::kLessEqual) return std::nullopt;
+  const auto a = AffineOf(condition->operands[0]), b = AffineOf(condition->operands[1]);
+  if (!a || !b) return std::nullopt;
+  // The key is seen where this is 0 at least.
+  Affine ahead = shown ? Combine(*b, *a, -1) : Combine(*a, *b, -1);
+  if (strict == shown) ahead.constant -= 1;
+  Affine own;
+  own.coefficient = {{m.id, 1}, {n.id, -1}};
+  if (ahead != own) return std::nullopt;
+  return score->operands[shown ? 1 : 2];
 }
 
 std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Piece& softmax, const Piece& outer) {
   const Memory& memory = names.memory();
-  const auto x = SoftmaxOf(softmax);
+  const auto weights = SoftmaxOf(softmax);
   const std::size_t rank = scores.space.size();
-  if (!x || rank < 2 || outer.space.size() != rank || scores.fold->over.size() != 1 || outer.fold->over.size() != 1 ||
-      scores.fold->body->operands.size() != 2 || outer.fold->body->operands.size() != 2)
+  if (!weights || rank < 2 || outer.space.size() != rank || scores.fold->over.size() != 1 ||
+      outer.fold->over.size() != 1 || scores.fold->body->operands.size() != 2 || outer.fold->body->operands.size() != 2)
     return std::nullopt;
   const auto load = [&](const Expr& e) {
     std::optional<FlatLoad> found;
@@ -67,11 +97,11 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Piec
              v_name = view(*v, outer.space, folded, e);
   Piece read;  // the scores as the softmax reads them, over their own space
   read.space = softmax.space;
-  read.value = *x;
+  read.value = weights->of;
   const auto score = ElementAt(memory, read, OwnPosition(scores.space), scores.space);
   if (!q_name || !k_name || !v_name || !score) return std::nullopt;
   bool own = true;
-  const Expr scaled = ReplaceLoads(*score, [&](const ExprNode& node) -> Expr {
+  Expr scaled = ReplaceLoads(*score, [&](const ExprNode& node) -> Expr {
     if (node.buffer < 0 || memory.Root(node.buffer) != scores.buffer) return {};
     own &= memory.Position(node) == OwnPosition(scores.space);
     return scores.fold->finish;
@@ -81,6 +111,11 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Piec
   statement.family = "attention";
   statement.operands = {dsl::Name(*q_name), dsl::Name(*k_name), dsl::Name(*v_name)};
   statement.target_shape = Extents(outer.space);
+  if (const auto behind = BehindCausal(scaled, m, n)) {
+    statement.attributes["causal"] = {1};
+    scaled = *behind;
+  }
+  if (weights->safe) statement.attributes["safe"] = {1};
   if (!IsIt(scaled)) {
     auto term = names.Term(scaled, scores.space, {{kIt, dsl::It()}});
     if (!term) return std::nullopt;
@@ -90,19 +125,54 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Piec
   return statement;
 }
 
+// The piece over other dimensions of the same elements; nothing if that needs a division.
+std::optional<Piece> Over(const Piece& piece, const std::vector<IndexVar>& space) {
+  if (ElementCount(Extents(space)) != ElementCount(Extents(piece.space))) return std::nullopt;
+  const auto indices = Unflatten(OwnPosition(space), space, Extents(piece.space));
+  if (!indices) return std::nullopt;
+  Piece over = piece;
+  over.space = space;
+  EachExpr(over, [&](Expr& expr) {
+    expr = Substitute(expr, [&](const IndexVar& var) -> Expr {
+      for (std::size_t d = 0; d < piece.space.size(); ++d) {
+        if (piece.space[d].id == var.id) return ToExpr((*indices)[d], space);
+      }
+      return {};
+    });
+  });
+  return over;
+}
+
 }  // namespace
 
 std::optional<dsl::Statement> RecogniseAttention(Names& names, const Piece& piece) {
   if (piece.inside.size() != 2 || !piece.fold) return std::nullopt;
+  const Piece& softmax = piece.inside[1];
   Piece scores = piece.inside[0], outer = piece;
   outer.inside.clear();
   const std::size_t views = names.views().size();
-  if (auto statement = Read(names, scores, piece.inside[1], outer)) return statement;
-  names.ForgetViews(views);
-  // Batches that one operator saw as one dimension and the other as two.
+  const auto read = [&](const Piece& of_keys, const Piece& of_values) {
+    auto statement = Read(names, of_keys, softmax, of_values);
+    if (!statement) names.ForgetViews(views);
+    return statement;
+  };
+  if (auto statement = read(scores, outer)) return statement;
+  // Batches that the products saw as one dimension and the softmax, with its mask, as two.
+  std::vector<IndexVar> batches, space;
+  for (std::size_t d = 0; d + 1 < softmax.space.size(); ++d) {
+    space.push_back(NewIndex(softmax.space[d].extent));
+    batches.push_back(NewIndex(softmax.space[d].extent));
+  }
+  space.push_back(NewIndex(softmax.space.back().extent));
+  batches.push_back(NewIndex(outer.space.back().extent));
+  const auto scores_apart = Over(scores, space), outer_apart = Over(outer, batches);
+  if (scores_apart && outer_apart) {
+    if (auto statement = read(*scores_apart, *outer_apart)) return statement;
+  }
+  // Or that one operator saw as one dimension and the other as two.
   MergeDimensions(names.memory(), scores);
   MergeDimensions(names.memory(), outer);
-  return Read(names, scores, piece.inside[1], outer);
+  return read(scores, outer);
 }
 
 }  // namespace hone::expert
