@@ -9,7 +9,6 @@
 #pragma once
 
 #include <span>
-#include <string_view>
 
 #include "dsl/cuda/writer.h"
 #include "dsl/family.h"
@@ -18,7 +17,6 @@
 namespace hone::dsl {
 
 std::span<const Knob> AttentionKnobsCuda();
-std::span<const std::string_view> AttentionNamesCuda();
 void EmitAttentionCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out);
 
 }  // namespace hone::dsl

@@ -209,7 +209,6 @@ HONE_FAMILY(attention){
     .emit_cpu = EmitAttention,
     .emit_cuda = EmitAttentionCuda,
     .cuda_knobs = AttentionKnobsCuda,
-    .cuda_names = AttentionNamesCuda,
 };
 
 }  // namespace hone::dsl

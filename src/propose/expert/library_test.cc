@@ -2,6 +2,7 @@
 // nothing of ours is better.
 #include <gtest/gtest.h>
 
+#include "dsl/lower.h"
 #include "dsl/program.h"
 #include "propose/expert/pieces.h"
 #include "propose/expert/writer.h"
