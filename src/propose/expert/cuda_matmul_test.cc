@@ -117,8 +117,9 @@ TEST_F(CudaMatmulTest, BrainFloatsAreReadWhereTheyLie) {
 
 TEST_F(CudaMatmulTest, AValueOfHalvesIsMultipliedWhereItLies) {
   const auto plan = Build(
-      "program p\ninput x: bf16[1024, 512]\ninput w: bf16[2048, 512]\ninput v: bf16[512, 2048]\n"
-      "output y: bf16[1024, 512]\nview wt = w: [512, 2048] strides [1, 512]\nview vt = v: [2048, 512] strides [1, 2048]\n"
+      "program p\ninput x: bf16[4096, 512]\ninput w: bf16[2048, 512]\ninput v: bf16[2048, 2048]\n"
+      "output y: bf16[4096, 2048]\nview wt = w: [512, 2048] strides [1, 512]\nview vt = v: [2048, 2048] strides [1, "
+      "2048]\n"
       "h: bf16 = matmul(x, wt) -> relu(it)\ny = matmul(h, vt)\n");
   ASSERT_EQ(plan.launches.size(), 2u);
   for (const auto& kernel : plan.launches) EXPECT_GT(Count(kernel, "HGMMA"), 0) << kernel.name;

@@ -2,6 +2,7 @@
 // nothing of ours is better.
 #include <gtest/gtest.h>
 
+#include "dsl/family.h"
 #include "dsl/lower.h"
 #include "dsl/program.h"
 #include "propose/expert/pieces.h"
@@ -75,9 +76,9 @@ TEST(ExpertLibraryTest, AConvolutionOfOnePlaceIsAProductThatMayBeInTf32) {
 // As PyTorch rounds them: what reads such a value multiplies halves once, and not three times.
 TEST(ExpertLibraryTest, ValuesBetweenKernelsHaveTheTypesOfTheGraph) {
   constexpr char kProducts[] = R"({"hone_problem": 1, "name": "test", "contract": "torch", "tensors": [
-    {"name": "x", "shape": [64, 32], "dtype": "bf16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
-    {"name": "w", "shape": [32, 64], "dtype": "bf16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
-    {"name": "y", "shape": [64, 64], "dtype": "bf16", "role": "output"}],
+    {"name": "x", "shape": [512, 256], "dtype": "bf16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+    {"name": "w", "shape": [256, 512], "dtype": "bf16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+    {"name": "y", "shape": [512, 512], "dtype": "bf16", "role": "output"}],
    "graph": [{"op": "mm", "args": {"self": "%x", "mat2": "%w"}, "outputs": ["h"]},
              {"op": "_to_copy", "args": {"self": "%h", "dtype": "f32"}, "outputs": ["f"]},
              {"op": "sigmoid", "args": {"self": "%f"}, "outputs": ["s"]},
@@ -89,8 +90,7 @@ TEST(ExpertLibraryTest, ValuesBetweenKernelsHaveTheTypesOfTheGraph) {
   ASSERT_TRUE(graph) << graph.error().message;
   const Memory memory(*graph);
   for (const dsl::Device device : {dsl::Device::kCuda, dsl::Device::kCpu}) {
-    const auto program =
-        WriteProgram(memory, Fuse(memory, PiecesOf(memory), {}), {.device = device}, Products::kF32);
+    const auto program = WriteProgram(memory, Fuse(memory, PiecesOf(memory), {}), {.device = device}, Products::kF32);
     if (device == dsl::Device::kCpu) {
       EXPECT_FALSE(program);  // the CPU does not compute in halves
       continue;

@@ -16,13 +16,17 @@ Memory::Memory(const Graph& graph) : graph_(&graph) {
                        std::find(makers_.begin(), makers_.end(), root) != makers_.end();
     makers_.push_back(taken ? graph.Output(o) : root);
   }
-  std::vector<std::set<DType>> read(graph.buffers().size());  // by root: the types as which it is computed with
-  for (const Stage& stage : graph.stages()) {
-    if (stage.reshape_of >= 0) continue;
-    Visit(stage.value, [&](const ExprNode& node) {
+  // As which types what computes with a buffer's elements reads them: through what only converts or turns them, too.
+  std::vector<std::set<DType>> read(graph.buffers().size());
+  const auto type = [&](int buffer) { return graph.buffers()[static_cast<std::size_t>(buffer)].dtype; };
+  for (auto stage = graph.stages().rbegin(); stage != graph.stages().rend(); ++stage) {
+    const auto& later = read[static_cast<std::size_t>(stage->buffer)];
+    const bool passes = stage->value->kind == Expr::Kind::kLoad && !dsl::IsHalf(type(stage->buffer)) && !later.empty();
+    Visit(stage->value, [&](const ExprNode& node) {
       if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
-      read[static_cast<std::size_t>(Root(node.buffer))].insert(
-          graph.buffers()[static_cast<std::size_t>(node.buffer)].dtype);
+      auto& types = read[static_cast<std::size_t>(node.buffer)];
+      if (passes) types.insert(later.begin(), later.end());
+      if (!passes) types.insert(type(stage->value->kind == Expr::Kind::kLoad ? stage->buffer : node.buffer));
     });
   }
   for (std::size_t b = 0; b < read.size(); ++b) {
