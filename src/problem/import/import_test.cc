@@ -134,8 +134,8 @@ TEST_F(ImportTest, BadFilesGetOneLine) {
   EXPECT_EQ(ErrorOf("import sys\nsys.exit(3)\n"), "model.py:2: calls sys.exit(3) while it is imported");
   EXPECT_EQ(
       ErrorOf(Module("pass", "return x if x.sum() > 0 else -x")),
-      "model.py:8: a branch, a loop or a size depends on the values of a tensor, which a graph cannot hold: compute "
-      "both sides and choose with torch.where, or leave it out of forward()");
+      "model.py:8: branches on a tensor's values, but tensors are traced without values: compute both sides and choose "
+      "with torch.where(condition, a, b)");
   const auto mismatch = ErrorOf(Module("pass", "return x @ x"));
   EXPECT_TRUE(mismatch.starts_with("model.py:8: ")) << mismatch;
 }

@@ -59,15 +59,7 @@ def out_of_memory(error):
     return isinstance(error, MemoryError) or "can't allocate memory" in str(error) or "not enough memory" in str(error)
 
 
-def depends_on_data(error):
-    """Whether tracing failed since what is computed depends on the values of a tensor."""
-    return "data-dependent" in str(error) or "DataDependent" in type(error).__name__ + str(error)[:200]
-
-
 def describe_error(error):
-    if depends_on_data(error):
-        return ("a branch, a loop or a size depends on the values of a tensor, which a graph cannot hold: compute both "
-                "sides and choose with torch.where, or leave it out of forward()")
     first = next((row.strip() for row in str(error).splitlines() if row.strip()), "")
     text = "%s: %s" % (type(error).__name__, first) if first else type(error).__name__
     if isinstance(error, ModuleNotFoundError) and error.name:

@@ -13,10 +13,10 @@ ASKING = (
     (r"^\s*assert\b", "asserts something of a tensor's values, but tensors are traced without values: leave the assertion out"),
     (r"^\s*while\b", "loops until a tensor's values say so, but tensors are traced without values: loop a fixed number of times, "
      "and keep what is done with torch.where(condition, new, old)"),
-    (r"\.item\(|\b(int|float|range)\(", TAKES_A_NUMBER),
-    (r"\.tolist\(|\.numpy\(", LEAVES_TORCH),
     (r"^\s*(if|elif)\b|\bif\b.*\belse\b|\b(and|or|not)\b", "branches on a tensor's values, but tensors are traced without values: "
      "compute both sides and choose with torch.where(condition, a, b)"),
+    (r"\.item\(|\b(int|float|range)\(", TAKES_A_NUMBER),
+    (r"\.tolist\(|\.numpy\(", LEAVES_TORCH),
     (r"", "needs a tensor's values, but tensors are traced without values: write it with torch's operators on tensors alone"),
 )
 # Operators whose results are as many as the data say.
