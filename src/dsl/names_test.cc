@@ -197,6 +197,14 @@ output few: f32[2, 2, 24]
 view one = q: [2, 2, 16] strides [592, 16, 1]
 y = attention(q, k * 2, v) by {causal: 1} let score = it * 0.25 + m -> relu(it)
 few = attention(one, k, v) with {path: rows} let score = it * 0.25
+)",
+    R"(input q: f16[2, 150, 64]
+input k: f16[2, 150, 64]
+input v: f16[2, 150, 64]
+input m: f32[150, 150]
+input s: f32[150, 64]
+output y: f16[2, 150, 64]
+y = attention(q, k, v) by {causal: 1} let score = it * 0.125 + m -> it * s
 )"};
 
 // A program for each value that a setting of each statement of the text may sensibly have.
