@@ -244,10 +244,11 @@ class HostWriter {
   }
 
   std::string Address(const std::string& name, std::int64_t offset) const {
-    const Memory& memory = memory_.at(name);
-    const std::int64_t bytes = offset * static_cast<std::int64_t>(Bytes(memory.dtype));
-    return fmt::format("reinterpret_cast<void*>(at[{}]{})", memory.position,
-                       bytes == 0 ? "" : fmt::format(" + {}", bytes));
+    return fmt::format("reinterpret_cast<void*>(at[{}]{})", memory_.at(name).position, Beyond(name, offset));
+  }
+  // " + 8": so many elements of it behind its begin, in bytes.
+  std::string Beyond(const std::string& name, std::int64_t offset) const {
+    return offset == 0 ? "" : fmt::format(" + {}", offset * static_cast<std::int64_t>(Bytes(memory_.at(name).dtype)));
   }
 
   std::string MapText(const TensorMapArgument& map) {
@@ -270,10 +271,7 @@ class HostWriter {
   // An address of a library's call; 0 where there is nothing.
   std::string Place(const std::string& name, std::int64_t offset) const {
     if (name.empty()) return "0";
-    const Memory& memory = memory_.at(name);
-    const std::int64_t bytes = offset * static_cast<std::int64_t>(Bytes(memory.dtype));
-    return fmt::format("hone_library::Address(at[{}]){}", memory.position,
-                       bytes == 0 ? "" : fmt::format(" + {}", bytes));
+    return fmt::format("hone_library::Address(at[{}]){}", memory_.at(name).position, Beyond(name, offset));
   }
   template <class Argument>
   std::string Place(const std::optional<Argument>& argument) const {

@@ -616,7 +616,7 @@ std::string DeviceWriter::Workspace(std::int64_t bytes) {
 Plan DeviceWriter::Finish() {
   if (kernels_.empty() && !plan_.steps.empty()) return std::move(plan_);  // libraries alone
   std::string text = fmt::format("// {}: made from a program of the kernel language.\n", program_.name);
-  const auto half = [](const auto& buffer) { return buffer.dtype == DType::kF16 || buffer.dtype == DType::kBF16; };
+  const auto half = [](const auto& buffer) { return IsHalf(buffer.dtype); };
   if (std::any_of(program_.buffers.begin(), program_.buffers.end(), half) ||
       std::any_of(plan_.buffers.begin(), plan_.buffers.end(), half))
     text += "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n";
