@@ -5,10 +5,13 @@ import re
 import tree
 
 # Each folder may see those before it. The loop goes in this order too.
-ORDER = ["base", "problem", "graph", "candidate", "dsl", "target", "profile", "evaluate", "diagnose", "propose", "search", "command",
-         "cli"]
+ORDER = ["base", "problem", "graph", "candidate", "dsl", "target", "profile", "verdict", "protocol", "oracle", "worker", "judge",
+         "evaluate", "diagnose", "propose", "search", "command", "cli"]
+# The wall of trust: who runs candidates knows nothing of what is expected of them, and who judges them cannot run one. Not
+# even by way of a third folder.
+WALLS = {"worker": {"oracle", "verdict", "judge"}, "oracle": {"protocol", "worker"}, "judge": {"worker"}, "evaluate": {"worker"}}
 # Beside the line: they keep or show records, and see only base and the folders whose structs those are.
-RECORDS = {"store": {"base", "problem", "candidate", "evaluate"}, "report": {"base", "problem", "candidate", "evaluate", "store"}}
+RECORDS = {"store": {"base", "problem", "candidate", "verdict"}, "report": {"base", "problem", "candidate", "verdict", "store"}}
 SEES_RECORDS = {"propose", "search", "command", "cli"}  # who may see store and report
 
 INCLUDE = re.compile(r'\s*#\s*include\s*"([^"]+)"')
@@ -20,6 +23,16 @@ def allowed(folder):
         return RECORDS[folder]
     before = set(ORDER[:ORDER.index(folder)])
     return before | set(RECORDS) if folder in SEES_RECORDS else before
+
+
+def reached(folder, folders):
+    """What it sees, and what those see."""
+    found, left = set(), [folder]
+    while left:
+        for seen in folders.get(left.pop(), ("", set()))[1] - found:
+            found.add(seen)
+            left.append(seen)
+    return found
 
 
 def declarations():
@@ -49,6 +62,8 @@ def main():
             continue
         for seen in sorted(sees - allowed(folder)):
             problems.append(f"{where}: {folder} may not see {seen}: the arrow would go the wrong way")
+        for seen in sorted(reached(folder, folders) & WALLS.get(folder, set())):
+            problems.append(f"{where}: {folder} may not see {seen}: a wall of trust is between them")
 
     for path in tree.files(".h", ".cc"):
         if path.parts[0] != "src" or len(path.parts) < 3:
@@ -58,7 +73,7 @@ def main():
             problems.append(f"{path}:1: src/{folder} has no hone_folder in a CMakeLists.txt")
             continue
         may = {folder} | folders[folder][1]
-        if path.name.endswith("_test.cc"):
+        if path.name.endswith("_test.cc") or "testing" in path.parts:
             may |= folders[folder][2]
         for number, line in tree.lines(path):
             match = INCLUDE.match(line)

@@ -1,5 +1,5 @@
 // How hone says that the world failed: a Result<T> is a T or the Error that explains why there is none.
-// A bad candidate is not an error (see evaluate/verdict.h), and our own bug is a HONE_CHECK (base/check.h).
+// A bad candidate is not an error (see verdict/verdict.h), and our own bug is a HONE_CHECK (base/check.h).
 #pragma once
 
 #include <source_location>

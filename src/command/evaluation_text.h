@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "evaluate/verdict.h"
+#include "verdict/verdict.h"
 
 namespace hone {
 

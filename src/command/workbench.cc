@@ -12,7 +12,7 @@
 #include "candidate/plan.h"
 #include "command/target.h"
 #include "dsl/lower.h"
-#include "evaluate/device_oracle.h"
+#include "oracle/device_oracle.h"
 #include "problem/import/bridge.h"
 #include "problem/import/confine.h"
 #include "problem/import/import.h"

@@ -11,7 +11,7 @@
 #include "base/bubblewrap.h"
 #include "base/files.h"
 #include "base/process.h"
-#include "evaluate/worker_process.h"
+#include "judge/worker_process.h"
 #include "target/cuda/toolkit.h"
 
 namespace hone {

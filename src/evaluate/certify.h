@@ -7,9 +7,9 @@
 #include <string>
 
 #include "base/result.h"
-#include "evaluate/protocol.h"
-#include "evaluate/verdict.h"
 #include "problem/problem.h"
+#include "protocol/protocol.h"
+#include "verdict/verdict.h"
 
 namespace hone {
 
@@ -32,9 +32,5 @@ Result<void> Certify(const CertifyRequest& request, Evaluation& evaluation);
 
 // The first finding in a sanitizer's log, as one line; empty if there is none.
 std::string FirstSanitizerFinding(const std::string& log);
-
-// The process that a sanitizer watches: `hone sanitized`, never started by hand. On standard input it gets one line of
-// JSON: problem, folder, form, built. Prepares and runs the candidate once. Returns the exit status.
-int SanitizedMain();
 
 }  // namespace hone

@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 #include "candidate/candidate.h"
-#include "evaluate/verdict.h"
+#include "verdict/verdict.h"
 
 namespace hone {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "evaluate/verdict.h"
+#include "verdict/verdict.h"
 
 namespace hone {
 

@@ -17,9 +17,9 @@
 #include "base/result.h"
 #include "candidate/candidate.h"
 #include "evaluate/evaluator.h"
-#include "evaluate/judge.h"
-#include "evaluate/verdict.h"
+#include "judge/judge.h"
 #include "problem/problem.h"
+#include "verdict/verdict.h"
 
 namespace hone {
 

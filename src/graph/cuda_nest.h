@@ -1,5 +1,5 @@
 // The oracle of a graph for a device: the same element definitions and number types as on the host (loop_nest.h), as
-// kernels and the order in which they run. evaluate/device_oracle.h runs them.
+// kernels and the order in which they run. oracle/device_oracle.h runs them.
 //
 //   many results         a thread makes a result, with all that it adds up
 //   few, of long sums    a block makes a result; or several blocks, whose parts a second kernel puts together

@@ -19,8 +19,8 @@
 
 #include "base/result.h"
 #include "candidate/candidate.h"
-#include "evaluate/verdict.h"
 #include "propose/random.h"
+#include "verdict/verdict.h"
 
 namespace hone {
 

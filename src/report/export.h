@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "evaluate/verdict.h"
 #include "problem/problem.h"
 #include "store/records.h"
+#include "verdict/verdict.h"
 
 namespace hone {
 

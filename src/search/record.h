@@ -5,10 +5,10 @@
 #include <string>
 
 #include "base/result.h"
-#include "evaluate/verdict.h"
 #include "propose/proposer.h"
 #include "search/stopper.h"
 #include "store/store.h"
+#include "verdict/verdict.h"
 
 namespace hone {
 

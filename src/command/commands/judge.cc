@@ -1,9 +1,9 @@
 // hone judge: a process of the evaluator's, started by the evaluator (evaluate/local_evaluator.h); see
-// evaluate/judge_main.h.
+// judge/judge_main.h.
 #include <nlohmann/json.hpp>
 
 #include "command/command.h"
-#include "evaluate/judge_main.h"
+#include "judge/judge_main.h"
 
 namespace hone {
 namespace {

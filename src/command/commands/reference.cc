@@ -11,8 +11,8 @@
 
 #include "command/command.h"
 #include "command/target.h"
-#include "evaluate/device_reference.h"
-#include "evaluate/oracle.h"
+#include "oracle/device_reference.h"
+#include "oracle/oracle.h"
 #include "problem/generate.h"
 #include "problem/import/import.h"
 #include "problem/safetensors.h"

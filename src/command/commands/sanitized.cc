@@ -1,8 +1,9 @@
 // hone sanitized: a process of the evaluator's, started under compute-sanitizer (evaluate/certify.h).
+#include "worker/sanitized.h"
+
 #include <nlohmann/json.hpp>
 
 #include "command/command.h"
-#include "evaluate/certify.h"
 
 namespace hone {
 namespace {

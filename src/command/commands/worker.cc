@@ -1,5 +1,5 @@
-// hone worker: a process of the evaluator's, started by the judge (evaluate/worker_process.h); see evaluate/worker.h.
-#include "evaluate/worker.h"
+// hone worker: a process of the evaluator's, started by the judge (judge/worker_process.h); see worker/worker.h.
+#include "worker/worker.h"
 
 #include <nlohmann/json.hpp>
 
@@ -16,7 +16,7 @@ Result<Answer> RunIt(VerbCall&) {
 }  // namespace
 
 HONE_VERB(worker){.name = "worker",
-                  .doc = "started by the judge (evaluate/worker_process.h)",
+                  .doc = "started by the judge (judge/worker_process.h)",
                   .run = RunIt,
                   .hidden = true,
                   .owns_output = true};

@@ -2,10 +2,10 @@
 #include <cstdio>
 #include <cstring>
 
-#include "evaluate/certify.h"
-#include "evaluate/judge_main.h"
-#include "evaluate/worker.h"
+#include "judge/judge_main.h"
 #include "target/cuda/nvrtc.h"
+#include "worker/sanitized.h"
+#include "worker/worker.h"
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], "judge") == 0) return hone::JudgeMain();

@@ -545,7 +545,7 @@ struct Terms;  // one sum whose terms come a lane each: only the two below
 // How errors of terms add up: roundings of the sum itself as their magnitudes (it may be taken in any order, so partial
 // sums may be as large), those that the terms bring along as independent ones do, in quadrature, but in full as far as
 // all of one sign pull one way. Linear sums would be larger by the root of the number of terms, which in a few layers
-// lets anything pass. Where that is too small, the honest implementation shows it (evaluate/oracle.h).
+// lets anything pass. Where that is too small, the honest implementation shows it (oracle/oracle.h).
 struct TermErrors {
   double magnitude = 0;   // sum of |t|
   double squares = 0;     // sum of e^2

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "evaluate/verdict.h"
+#include "verdict/verdict.h"
 
 namespace hone::testing {
 

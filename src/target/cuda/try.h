@@ -2,8 +2,10 @@
 // driver.
 #pragma once
 
+#include <type_traits>
 #include <utility>
 
+#include "base/result.h"
 #include "target/cuda/driver.h"
 
 namespace hone::cuda::internal {
@@ -13,6 +15,25 @@ T Unwrap(Try<T>& result) {
 }
 inline void Unwrap(Try<void>&) {}
 }  // namespace hone::cuda::internal
+
+namespace hone::cuda {
+
+// The driver's failure as an error of the world: for whoever has no candidate to blame.
+template <class T>
+Result<T> FromDevice(Try<T> result) {
+  if (result) {
+    if constexpr (std::is_void_v<T>)
+      return {};
+    else
+      return std::move(*result);
+  }
+  constexpr int kOutOfMemory = 2;
+  return Fail(ErrorKind::kDevice, result.error().code == kOutOfMemory
+                                      ? "the device has too little memory for this problem: make it smaller"
+                                      : "the device: " + result.error().message);
+}
+
+}  // namespace hone::cuda
 
 #define HONE_GPU(expr)                                                     \
   __extension__({                                                          \

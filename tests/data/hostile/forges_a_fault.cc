@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-struct Report {  // evaluate/protocol.h: Reply
+struct Report {  // protocol/protocol.h: Reply
   std::uint64_t nonce = 0;
   std::uint32_t said = 6;  // a fault
   std::int32_t code = 11;

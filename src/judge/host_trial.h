@@ -1,0 +1,60 @@
+// Trials in host memory, for modules: draws and expected values in the judge's own, slots in files that the worker
+// maps, inputs read-only.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "graph/graph.h"
+#include "judge/input_table.h"
+#include "judge/trial.h"
+#include "judge/trial_memory.h"
+#include "oracle/oracle.h"
+
+namespace hone {
+
+class HostTrial : public Trial {
+ public:
+  // Compiles the oracle. The graph outlives it. threads: for the oracle.
+  static Result<std::unique_ptr<HostTrial>> Create(const Graph& graph, std::uint64_t seed, int threads);
+
+  void Renew(std::uint64_t seed) override;
+  int input_descriptor() const override { return memory_.input_memory().read_only_descriptor(); }
+  int output_descriptor() const override { return memory_.output_memory().descriptor(); }
+  Result<void> Load(const DrawnInputs& drawn, std::size_t slot) override;
+  Result<void> Poison(std::size_t slot, std::uint16_t pattern) override;
+  Result<std::optional<Trespass>> FindTrespass(std::size_t slot, std::size_t output) override;
+  Result<OutputCheck> Compare(const DrawnInputs& drawn, std::size_t slot, std::size_t output,
+                              std::uint16_t poison) override;
+  Result<NormCheck> CompareNorm(const DrawnInputs& drawn, std::size_t slot, std::size_t output,
+                                std::uint16_t poison) override;
+  Result<bool> SameOutput(std::size_t slot, std::size_t other, std::size_t output) override;
+  Result<bool> IsCopy(std::size_t slot, std::size_t output, std::size_t input) override;
+  Result<std::optional<ChangedInput>> FindChangedInput(const DrawnInputs& drawn, std::size_t slot) override;
+  Result<std::unique_ptr<TimedSlots>> StartTiming(const DrawnInputs& timed) override;
+
+  // For a baseline that runs in turn with a candidate: outputs of its own beside the same inputs. After StartTiming.
+  Result<std::unique_ptr<TimedSlots>> MoreSlots(const SharedMemory& outputs) const;
+  Result<SharedMemory> MoreOutputs() const { return memory_.MoreOutputs(); }
+
+ private:
+  using Values = std::vector<std::vector<std::byte>>;  // one a tensor of Problem::Inputs()
+  using Tables = std::vector<InputTable>;              // likewise; empty ones of parameters
+  struct Drawn;
+  class Slots;
+  HostTrial(const Graph& graph, Oracle oracle, TrialMemory memory, std::uint64_t seed, int threads);
+  Result<std::shared_ptr<const DrawnInputs>> MakeDraw(const DrawSpec& spec) override;
+  Result<void> MakeTables();
+
+  Oracle oracle_;
+  std::map<std::size_t, std::optional<Oracle>> picks_;  // by output, of those about which it was asked (graph/picks.h)
+  TrialMemory memory_;
+  int threads_;
+  std::shared_ptr<const Tables> tables_;  // of the timing loop's inputs
+};
+
+}  // namespace hone

@@ -1,0 +1,194 @@
+#include "oracle/device_oracle.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <thread>
+#include <utility>
+
+#include "oracle/nudge.h"
+
+namespace hone {
+
+namespace {
+
+constexpr std::int64_t kFloat = 4, kDouble = 8;  // bytes
+
+// Few enough to compile within a second, many enough that parsing what comes before them does not count.
+constexpr std::size_t kPartKernels = 16;
+
+Result<cuda::CompiledCubin> CompilePart(const CudaNests& nests, std::size_t first, std::size_t end,
+                                        const std::string& name, const std::string& arch) {
+  cuda::CubinRequest request;
+  request.source = nests.Source(first, end);
+  request.name = "oracle.cu";
+  request.arch = arch;
+  // The honest implementation rounds where the definitions say so.
+  request.flags = {"--fmad=false"};
+  for (const auto& type : {std::string("Tracked"), nests.honest}) {
+    for (std::size_t k = first; k < end; ++k)
+      request.instances.push_back(fmt::format("{}<{}>", nests.kernels[k].name, type));
+  }
+  auto compiled = HONE_TRY(cuda::CompileCubin(request));
+  if (!compiled.ok()) {
+    return Fail(ErrorKind::kTool, fmt::format("NVRTC refuses the oracle of '{}': line {}: {}", name,
+                                              compiled.errors.front().line, compiled.errors.front().message));
+  }
+  return compiled;
+}
+
+}  // namespace
+
+Result<std::vector<cuda::CompiledCubin>> CompileNests(const CudaNests& nests, const std::string& name,
+                                                      const std::string& arch) {
+  const auto& kernels = nests.kernels;
+  std::vector<std::size_t> begins;  // of parts, and where the last ends
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    if (k == 0 || k - begins.back() == kPartKernels || kernels[k].operand_unit != kernels[k - 1].operand_unit)
+      begins.push_back(k);
+  }
+  const std::size_t parts = begins.size();
+  begins.push_back(kernels.size());
+  std::vector<Result<cuda::CompiledCubin>> made(parts, cuda::CompiledCubin{});
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t part = next++; part < parts; part = next++)
+      made[part] = CompilePart(nests, begins[part], begins[part + 1], name, arch);
+  };
+  std::vector<std::thread> others;
+  for (std::size_t i = 1; i < std::min<std::size_t>(parts, std::max(1u, std::thread::hardware_concurrency())); ++i)
+    others.emplace_back(work);
+  work();
+  for (auto& other : others) other.join();
+  std::vector<cuda::CompiledCubin> compiled;
+  for (auto& part : made) compiled.push_back(HONE_TRY(std::move(part)));
+  return compiled;
+}
+
+Result<void> DeviceOracle::CompileAhead(const Graph& graph, const std::string& arch) {
+  HONE_TRY(CompileNests(WriteCudaNests(graph, TorchProducts::kTf32), graph.problem().name, arch));
+  return {};
+}
+
+Result<std::unique_ptr<DeviceOracle>> DeviceOracle::Create(DeviceKernels& kernels, const Graph& graph) {
+  auto oracle = std::unique_ptr<DeviceOracle>(new DeviceOracle(kernels, WriteCudaNests(graph, TorchProducts::kTf32)));
+  const auto parts = HONE_TRY(CompileNests(oracle->nests_, graph.problem().name, ArchOf(kernels.context().device())));
+  for (const auto& part : parts) {
+    oracle->modules_.push_back(HONE_TRY(FromDevice(cuda::Module::Load(kernels.context(), part.cubin))));
+    const std::size_t count = part.symbols.size() / 2;
+    for (std::size_t i = 0; i < 2 * count; ++i)
+      (i < count ? oracle->tracked_ : oracle->honest_)
+          .push_back(HONE_TRY(FromDevice(oracle->modules_.back().Find(part.symbols[i]))));
+  }
+  for (const Tensor* output : graph.problem().Outputs()) {
+    oracle->counts_.push_back(ElementCount(output->shape));
+    oracle->real_.push_back(IsFloat(output->dtype));
+  }
+  for (const Tensor* input : graph.problem().Inputs())
+    oracle->floats_.push_back(input->dtype == DType::kF32 ? ElementCount(input->shape) : -1);
+  return oracle;
+}
+
+Result<void> DeviceOracle::Pass(std::span<const cuda::Address> inputs, bool tracked,
+                                std::span<const cuda::Address> value, std::span<const cuda::Address> scale) {
+  using Kind = CudaNests::Argument::Kind;
+  std::vector<DeviceArray> memories(nests_.memories.size());
+  for (const auto& run : nests_.runs) {
+    DeviceArray scratch;
+    std::int64_t scratch_bytes = 0;
+    for (const auto& launch : run.launches) scratch_bytes = std::max(scratch_bytes, launch.scratch_bytes);
+    if (scratch_bytes > 0) scratch = HONE_TRY(kernels_.heap().Take(scratch_bytes));
+    std::vector<std::vector<cuda::Address>> addresses;
+    for (const auto& launch : run.launches) {
+      auto& of_launch = addresses.emplace_back();
+      for (const auto& argument : launch.arguments) {
+        const auto index = static_cast<std::size_t>(argument.index);
+        if (argument.kind == Kind::kMemory && memories[index].address() == 0) {
+          const auto& memory = nests_.memories[index];
+          memories[index] =
+              HONE_TRY(kernels_.heap().Take(memory.elements * (tracked ? memory.tracked_bytes : memory.honest_bytes)));
+        }
+        of_launch.push_back(argument.kind == Kind::kInput    ? inputs[index]
+                            : argument.kind == Kind::kMemory ? memories[index].address()
+                            : argument.kind == Kind::kValue  ? value[index]
+                            : argument.kind == Kind::kScale  ? scale[index]
+                                                             : scratch.address());
+      }
+    }
+    for (std::int64_t i = 0; i < run.steps; ++i) {
+      std::int64_t step = run.reversed ? run.steps - 1 - i : i;
+      for (std::size_t l = 0; l < run.launches.size(); ++l) {
+        const auto& launch = run.launches[l];
+        std::vector<void*> arguments;
+        for (auto& address : addresses[l]) arguments.push_back(&address);
+        arguments.push_back(&step);
+        const auto kernel = static_cast<std::size_t>(launch.kernel);
+        HONE_TRY(FromDevice(kernels_.context().Launch(tracked ? tracked_[kernel] : honest_[kernel], launch.blocks,
+                                                      launch.threads, arguments)));
+      }
+    }
+    // What comes next runs behind this on the same stream, and may have its memory.
+    for (const int memory : run.done) memories[static_cast<std::size_t>(memory)].Release();
+  }
+  return {};
+}
+
+Result<std::vector<DeviceExpected>> DeviceOracle::Run(std::span<const cuda::Address> inputs) {
+  std::vector<DeviceExpected> outputs(counts_.size());
+  std::vector<DeviceArray> honest;
+  std::vector<cuda::Address> values, scales, honests;
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    outputs[o].value = HONE_TRY(kernels_.heap().Take(kDouble * counts_[o]));
+    outputs[o].scale = HONE_TRY(kernels_.heap().Take(kDouble * counts_[o]));
+    honest.push_back(HONE_TRY(kernels_.heap().Take(kDouble * counts_[o])));
+    values.push_back(outputs[o].value.address());
+    scales.push_back(outputs[o].scale.address());
+    honests.push_back(honest.back().address());
+  }
+  HONE_TRY(Pass(inputs, false, honests, scales));  // its zero scales are overwritten
+  HONE_TRY(Pass(inputs, true, values, scales));
+  HONE_TRY(Decide(inputs, outputs, honests));
+  for (std::size_t o = 0; o < outputs.size(); ++o) HONE_TRY(kernels_.Settle(outputs[o], honests[o], counts_[o]));
+  return outputs;
+}
+
+// As Oracle::DecideOutputs does in host memory.
+Result<void> DeviceOracle::Decide(std::span<const cuda::Address> inputs, std::vector<DeviceExpected>& outputs,
+                                  std::span<const cuda::Address> honests) {
+  std::map<std::size_t, HonestRuns> undecided;  // by output
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    if (!real_[o]) continue;
+    const auto all = HONE_TRY(kernels_.FindUndecided(outputs[o], honests[o], counts_[o]));
+    if (2 * all.count > static_cast<double>(counts_[o])) undecided[o].Add(all);
+  }
+  if (undecided.empty()) return {};
+  std::vector<DeviceArray> floats, values, scales;
+  std::vector<cuda::Address> nudged(inputs.begin(), inputs.end()), values_at, scales_at;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (floats_[i] < 0) continue;
+    floats.push_back(HONE_TRY(kernels_.heap().Take(kFloat * floats_[i])));
+    nudged[i] = floats.back().address();
+  }
+  for (const std::int64_t count : counts_) {
+    values.push_back(HONE_TRY(kernels_.heap().Take(kDouble * count)));
+    scales.push_back(HONE_TRY(kernels_.heap().Take(kDouble * count)));
+    values_at.push_back(values.back().address());
+    scales_at.push_back(scales.back().address());
+  }
+  for (int run = 0; run < kNudgedRuns; ++run) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (floats_[i] >= 0) HONE_TRY(kernels_.Nudge(inputs[i], nudged[i], floats_[i], run, i));
+    }
+    HONE_TRY(Pass(nudged, false, values_at, scales_at));
+    for (auto& [o, runs] : undecided) runs.Add(HONE_TRY(kernels_.FindUndecided(outputs[o], values_at[o], counts_[o])));
+  }
+  for (const auto& [o, runs] : undecided) {
+    outputs[o].whole = WholeOf(runs);
+    HONE_TRY(kernels_.Decide(outputs[o], honests[o], counts_[o], runs.worst));
+  }
+  return {};
+}
+
+}  // namespace hone

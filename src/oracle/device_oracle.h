@@ -1,0 +1,50 @@
+// The oracle (oracle.h) on a device: the same definitions and budgets, as kernels (graph/cuda_nest.h).
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "graph/cuda_nest.h"
+#include "graph/graph.h"
+#include "oracle/device_kernels.h"
+#include "target/cuda/nvrtc.h"
+
+namespace hone {
+
+// In parts of a few kernels each, in order, which compile side by side: a deep network has hundreds of them. Symbols
+// of a part: those of all its kernels for Tracked, then those for the honest type. No device is needed to compile them.
+Result<std::vector<cuda::CompiledCubin>> CompileNests(const CudaNests& nests, const std::string& name,
+                                                      const std::string& arch);
+
+// Not thread-safe. `kernels` outlives it.
+class DeviceOracle {
+ public:
+  static Result<std::unique_ptr<DeviceOracle>> Create(DeviceKernels& kernels, const Graph& graph);
+  // Has what Create compiles in the build cache; no device is needed.
+  static Result<void> CompileAhead(const Graph& graph, const std::string& arch);
+  // inputs: one a tensor of Problem::Inputs(), on the device. One result an output; what it takes beside them is given
+  // back.
+  Result<std::vector<DeviceExpected>> Run(std::span<const cuda::Address> inputs);
+  const CudaNests& nests() const { return nests_; }
+
+ private:
+  DeviceOracle(DeviceKernels& kernels, CudaNests nests) : kernels_(kernels), nests_(std::move(nests)) {}
+  Result<void> Pass(std::span<const cuda::Address> inputs, bool tracked, std::span<const cuda::Address> value,
+                    std::span<const cuda::Address> scale);
+  // Gives outputs about which the error analysis says nothing a scale.
+  Result<void> Decide(std::span<const cuda::Address> inputs, std::vector<DeviceExpected>& outputs,
+                      std::span<const cuda::Address> honests);
+
+  DeviceKernels& kernels_;
+  CudaNests nests_;
+  std::vector<cuda::Module> modules_;
+  std::vector<void*> tracked_, honest_;  // by kernel
+  std::vector<std::int64_t> counts_;     // elements of each output
+  std::vector<bool> real_;               // whether it is of a real type
+  std::vector<std::int64_t> floats_;     // elements of each input of type f32, -1 of others
+};
+
+}  // namespace hone

@@ -1,0 +1,325 @@
+// The oracle's nests for a device: they compile, and they give what the host's give. Without a device their blocks run
+// one after the other on the host; with one, as they are. The problems of these tests take every way that a nest can be
+// written; the folder that HONE_PROBLEMS names may give more (problem.json files).
+#include "oracle/device_oracle.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+
+#include "graph/cost.h"
+#include "graph/testing/small_problem.h"
+#include "oracle/oracle.h"
+#include "problem/generate.h"
+#include "target/cpu/compiler.h"
+
+namespace hone {
+namespace {
+
+using testing::SmallProblem;
+
+constexpr double kFlopsAtMost = 3e9, kBytesAtMost = 2e9;
+
+std::string Node(const std::string& op, const std::string& args) {
+  return R"([{"op": ")" + op + R"(", "args": {)" + args + R"(}, "outputs": ["y"]}])";
+}
+
+std::vector<Problem> Problems() {
+  std::vector<Problem> problems;
+  const auto add = [&](const char* name, const char* contract, const char* inputs, const char* outputs,
+                       const std::string& nodes) {
+    problems.push_back(SmallProblem(contract, inputs, outputs, nodes));
+    problems.back().name = name;
+  };
+  const std::string product = Node("mm", R"("self": "%a", "mat2": "%b")");
+  add("product", "fp32", "a f32 70x33, b f32 33x40", "y f32 70x40", product);
+  add("long product", "tf32", "a f32 3x300, b f32 300x5", "y f32 3x5", product);
+  add("many results", "fp32", "a f32 300x9, b f32 9x400", "y f32 300x400", product);
+  add("f16 product", "fp16", "a f16 5x200, b f16 200x7", "y f16 5x7", product);
+  add("bf16 product", "bf16", "a bf16 5x200, b bf16 200x7", "y bf16 5x7", product);
+  add("sum of all", "fp32", "x f32 300x301", "y f32 -", Node("sum", R"("self": "%x")"));
+  add("f64 mean", "fp64", "x f64 100x701", "y f64 100", Node("mean", R"("self": "%x", "dim": [1])"));
+  add("max of few", "fp32", "x f32 3x50000", "y f32 3", Node("amax", R"("self": "%x", "dim": [1])"));
+  add("argmax of few", "fp32", "x f32 2x40000", "y i64 2", Node("argmax", R"("self": "%x", "dim": 1)"));
+  add("argmin", "fp32", "x f32 40x300", "y i64 40", Node("argmin", R"("self": "%x", "dim": 1)"));
+  add("prod", "fp32", "x f32 30x100", "y f32 30", Node("prod.dim_int", R"("self": "%x", "dim": 1)"));
+  add("softmax", "fp32", "x f32 20x500", "y f32 20x500", Node("_softmax", R"("self": "%x", "dim": -1)"));
+  add("narrow softmax", "fp32", "x f32 300x20", "y f32 300x20", Node("_softmax", R"("self": "%x", "dim": -1)"));
+  add("gelu", "fp32", "x f32 1000", "y f32 1000", Node("gelu", R"("self": "%x")"));
+  add("cumsum", "fp32", "x f32 70x90", "y f32 70x90", Node("cumsum", R"("self": "%x", "dim": 1)"));
+  add("cumprod", "fp32", "x f32 7x50", "y f32 7x50", Node("cumprod", R"("self": "%x", "dim": 0)"));
+  add("whole numbers", "fp32", "x i32 50x70", "y i64 50", Node("sum.dim_IntList", R"("self": "%x", "dim": [1])"));
+  add("any", "fp32", "x i32 50x70", "y bool 50", Node("any.dim", R"("self": "%x", "dim": 1)"));
+  if (const char* folder = std::getenv("HONE_PROBLEMS")) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      if (entry.path().extension() != ".json") continue;
+      if (auto problem = LoadProblem(entry.path().string())) problems.push_back(std::move(*problem));
+    }
+  }
+  return problems;
+}
+
+Result<std::vector<std::vector<std::byte>>> Drawn(const Problem& problem) {
+  std::vector<std::vector<std::byte>> data;
+  for (const Tensor* tensor : problem.Inputs()) {
+    auto& bytes = data.emplace_back(static_cast<std::size_t>(tensor->bytes()) + 1);
+    HONE_TRY(Fill(*tensor, 1, data.size(), {}, bytes.data(), problem.folder));
+  }
+  return data;
+}
+
+// What a device would give: values, and scales before they become budgets.
+struct Given {
+  std::vector<std::vector<double>> value, scale, honest;
+};
+
+// Both agree when the values are the same to far less than a budget, and the budgets to within what another order of
+// summation makes of them.
+void ExpectSame(const std::vector<Expected>& host, const Given& device, const std::string& name) {
+  // How often a product of many is rounded hangs on the order.
+  const double slack = name == "prod" ? 1 : 1e-6;
+  for (std::size_t o = 0; o < host.size(); ++o) {
+    std::size_t wrong = 0, loose = 0;
+    double honest_ratio = 0;
+    for (std::size_t i = 0; i < host[o].value.size() && wrong + loose < 3; ++i) {
+      const double want = host[o].value[i], got = device.value[o][i];
+      const double scale = host[o].scale[i], other = device.scale[o][i];
+      const bool same = got == want || (std::isnan(got) && std::isnan(want)) ||
+                        std::abs(got - want) <= 1e-3 * scale + 1e-12 * std::abs(want) || std::isinf(scale);
+      if (!same && ++wrong) ADD_FAILURE() << "output " << o << ", element " << i << ": " << got << " for " << want;
+      const double honest = device.honest[o][i];
+      const bool overflow = std::isinf(scale) && !std::isfinite(honest);
+      const bool near = overflow || (std::isnan(want) && std::isnan(honest)) || other == scale ||
+                        std::abs(other - scale) <= slack * scale + 1e-300;
+      if (!near && ++loose)
+        ADD_FAILURE() << "output " << o << ", element " << i << ": scale " << other << " for " << scale;
+      if (std::isfinite(other) && other > 0 && std::isfinite(honest))
+        honest_ratio = std::max(honest_ratio, (std::abs(honest - got) - 0x1p-149) / other);
+    }
+    EXPECT_LE(honest_ratio, 2 * std::max(1.0, host[o].honest_ratio)) << "output " << o;
+    EXPECT_GE(2 * std::max(1.0, honest_ratio), host[o].honest_ratio) << "output " << o;
+  }
+}
+
+void ForEachProblem(const std::function<void(const Graph&)>& body) {
+  for (auto& problem : Problems()) {
+    SCOPED_TRACE(problem.name);
+    auto graph = Graph::Create(std::move(problem));
+    ASSERT_TRUE(graph) << graph.error().message;
+    body(*graph);
+  }
+}
+
+bool Small(const Graph& graph) {
+  double bytes = 0;
+  for (const auto& buffer : graph.buffers()) bytes += 16.0 * static_cast<double>(ElementCount(buffer.shape));
+  return GraphCost(graph).flops() <= kFlopsAtMost && bytes <= kBytesAtMost;
+}
+
+TEST(DeviceOracleTest, EveryNestCompilesForADevice) {
+  if (const auto version = cuda::NvrtcVersion(); !version) GTEST_SKIP() << version.error().message;
+  ASSERT_TRUE(CompileJudgeKernels("sm_90a")) << CompileJudgeKernels("sm_90a").error().message;
+  ForEachProblem([](const Graph& graph) {
+    const auto compiled = CompileNests(WriteCudaNests(graph), graph.problem().name, "sm_90a");
+    EXPECT_TRUE(compiled) << compiled.error().message;
+  });
+}
+
+// The kernels as C++ functions, in which one thread is the whole of a grid, and a function that launches them in order.
+std::string Emulation(const CudaNests& nests) {
+  std::string text =
+      "struct Place { unsigned x; };\n"
+      "static const Place threadIdx{0}, blockIdx{0}, blockDim{1}, gridDim{1};\n"
+      "#define __global__\n#define __launch_bounds__(n)\n#define __shared__ static\n#define __syncthreads()\n";
+  text += nests.Source(0, nests.kernels.size());
+  text +=
+      "#include <vector>\nstruct Any { const void* at; template <class T> operator T*() const { return (T*)at; } };\n"
+      "template <class R, bool tracked> void Pass(const void* const* in, double* const* value, double* const* scale) "
+      "{\n";
+  for (std::size_t m = 0; m < nests.memories.size(); ++m) {
+    const auto& memory = nests.memories[m];
+    text += fmt::format("  std::vector<char> m{}({} * (tracked ? {} : {}));\n", m, memory.elements,
+                        memory.tracked_bytes, memory.honest_bytes);
+  }
+  text += "  std::vector<char> scratch;\n";
+  for (const auto& run : nests.runs) {
+    text += fmt::format("  for (std::int64_t i = 0; i < {0}; ++i) {{ const std::int64_t step = {1};\n", run.steps,
+                        run.reversed ? fmt::format("{} - i", run.steps - 1) : "i");
+    for (const auto& launch : run.launches) {
+      if (launch.scratch_bytes > 0) text += fmt::format("    scratch.resize({});\n", launch.scratch_bytes);
+      text += fmt::format("    {}<R>(", nests.kernels[static_cast<std::size_t>(launch.kernel)].name);
+      for (const auto& argument : launch.arguments) {
+        using Kind = CudaNests::Argument::Kind;
+        const char* format = argument.kind == Kind::kInput    ? "Any{{in[{}]}}, "
+                             : argument.kind == Kind::kMemory ? "Any{{m{}.data()}}, "
+                             : argument.kind == Kind::kValue  ? "value[{}], "
+                             : argument.kind == Kind::kScale  ? "scale[{}], "
+                                                              : "Any{{scratch.data() + {}}}, ";
+        text += fmt::format(fmt::runtime(format), argument.index);
+      }
+      text += "step);\n";
+    }
+    text += "  }\n";
+  }
+  text +=
+      "}\nextern \"C\" __attribute__((visibility(\"default\"))) void emulate(const void* const* in, double* const* "
+      "value, "
+      "double* const* scale, double* const* honest) {\n  Pass<" +
+      nests.honest + ", false>(in, honest, scale);\n  Pass<Tracked, true>(in, value, scale);\n}\n";
+  return text;
+}
+
+TEST(DeviceOracleTest, TheNestsOfADeviceGiveWhatThoseOfTheHostGive) {
+  int compared = 0;
+  ForEachProblem([&](const Graph& graph) {
+    if (!Small(graph)) return;
+    const auto data = Drawn(graph.problem());
+    if (!data) return;
+    std::vector<const void*> inputs;
+    for (const auto& bytes : *data) inputs.push_back(bytes.data());
+    CompileRequest request;
+    request.source = Emulation(WriteCudaNests(graph));
+    request.flags = {"-O2", "-ffp-contract=off", "-w"};
+    request.trusted = true;
+    const auto compiled = CompileModule(request);
+    ASSERT_TRUE(compiled) << compiled.error().message;
+    ASSERT_TRUE(compiled->ok()) << compiled->log;
+    void* library = dlopen(compiled->library.c_str(), RTLD_NOW | RTLD_LOCAL);
+    ASSERT_TRUE(library) << dlerror();
+    using Emulate = void (*)(const void* const*, double* const*, double* const*, double* const*);
+    const auto emulate = reinterpret_cast<Emulate>(dlsym(library, "emulate"));
+    ASSERT_TRUE(emulate);
+    Given given;
+    std::vector<double*> value, scale, honest;
+    for (const Tensor* output : graph.problem().Outputs()) {
+      const auto count = static_cast<std::size_t>(ElementCount(output->shape));
+      value.push_back(given.value.emplace_back(count).data());
+      scale.push_back(given.scale.emplace_back(count).data());
+      honest.push_back(given.honest.emplace_back(count).data());
+    }
+    emulate(inputs.data(), value.data(), scale.data(), honest.data());
+    const auto oracle = Oracle::Compile(graph);
+    ASSERT_TRUE(oracle) << oracle.error().message;
+    ExpectSame(*oracle->Run(inputs, 2), given, graph.problem().name);
+    dlclose(library);
+    ++compared;
+  });
+  EXPECT_GT(compared, 10);
+}
+
+// Draws and runs on the device what is compared with the host's.
+TEST(DeviceOracleTest, ADeviceGivesWhatTheHostGives) {
+  if (const auto version = cuda::NvrtcVersion(); !version) GTEST_SKIP() << version.error().message;
+  if (const auto devices = cuda::FindDevices(); !devices) GTEST_SKIP() << devices.error().message;
+  const auto context = cuda::Context::Open(0);
+  ASSERT_TRUE(context) << context.error().message;
+  DeviceHeap heap(**context);
+  const auto kernels = DeviceKernels::Load(**context, heap);
+  ASSERT_TRUE(kernels) << kernels.error().message;
+  ForEachProblem([&](const Graph& graph) {
+    if (!Small(graph)) return;
+    const auto data = Drawn(graph.problem());
+    if (!data) return;
+    std::vector<DeviceArray> arrays;
+    std::vector<cuda::Address> addresses;
+    std::vector<const void*> inputs;
+    const auto tensors = graph.problem().Inputs();
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      inputs.push_back((*data)[i].data());
+      auto array = heap.Take(tensors[i]->bytes());
+      ASSERT_TRUE(array);
+      addresses.push_back(array->address());
+      arrays.push_back(std::move(*array));
+      const auto drawing = DrawingOf(*tensors[i], 1, i + 1, {});
+      std::vector<std::byte> drawn((*data)[i].size() - 1);
+      if (std::holds_alternative<FromFile>(tensors[i]->generator)) {
+        ASSERT_TRUE((*context)->CopyIn(addresses[i], inputs[i], tensors[i]->bytes()));
+      } else {
+        ASSERT_TRUE((*kernels)->Draw(*tensors[i], drawing, addresses[i], 0, ElementCount(tensors[i]->shape)));
+      }
+      ASSERT_TRUE((*context)->CopyOut(drawn.data(), addresses[i], tensors[i]->bytes()));
+      EXPECT_EQ(std::memcmp(drawn.data(), inputs[i], drawn.size()), 0) << "drawn otherwise: " << tensors[i]->name;
+    }
+    const auto device = DeviceOracle::Create(**kernels, graph);
+    ASSERT_TRUE(device) << device.error().message;
+    const auto expected = (*device)->Run(addresses);
+    ASSERT_TRUE(expected) << expected.error().message;
+    const auto oracle = Oracle::Compile(graph);
+    ASSERT_TRUE(oracle) << oracle.error().message;
+    const auto host = oracle->Run(inputs, 16);
+    Given given;
+    for (std::size_t o = 0; o < host->size(); ++o) {
+      const auto count = (*host)[o].value.size();
+      for (auto* part : {&given.value, &given.scale, &given.honest}) part->emplace_back(count);
+      const auto bytes = static_cast<std::int64_t>(8 * count);
+      ASSERT_TRUE((*context)->CopyOut(given.value[o].data(), (*expected)[o].value.address(), bytes));
+      ASSERT_TRUE((*context)->CopyOut(given.scale[o].data(), (*expected)[o].scale.address(), bytes));
+      // Its largest error is all that is left of the honest implementation.
+      EXPECT_LE((*expected)[o].honest_ratio, 2 * std::max(1.0, (*host)[o].honest_ratio)) << "output " << o;
+      EXPECT_GE(3 * std::max(1.0, (*expected)[o].honest_ratio), (*host)[o].honest_ratio) << "output " << o;
+      given.honest[o] = given.value[o];
+      const_cast<double&>((*host)[o].honest_ratio) = 0;
+    }
+    ExpectSame(*host, given, graph.problem().name);
+  });
+}
+
+TEST(DeviceOracleTest, ADeviceComparesAsTheHostDoes) {
+  if (const auto version = cuda::NvrtcVersion(); !version) GTEST_SKIP() << version.error().message;
+  if (const auto devices = cuda::FindDevices(); !devices) GTEST_SKIP() << devices.error().message;
+  const auto context = cuda::Context::Open(0);
+  ASSERT_TRUE(context) << context.error().message;
+  DeviceHeap heap(**context);
+  const auto kernels = DeviceKernels::Load(**context, heap);
+  ASSERT_TRUE(kernels) << kernels.error().message;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr std::uint16_t kPattern = 0x7fa5;
+  const auto upload = [&](const auto& data) {
+    const auto bytes = static_cast<std::int64_t>(data.size() * sizeof data[0]);
+    auto array = heap.Take(bytes);
+    EXPECT_TRUE(array);
+    EXPECT_TRUE((*context)->CopyIn(array->address(), data.data(), bytes));
+    EXPECT_TRUE((*context)->Wait());
+    return std::move(*array);
+  };
+  const auto on_device = [&](const Expected& expected) {
+    DeviceExpected made;
+    made.value = upload(expected.value);
+    made.scale = upload(expected.budget);
+    made.factor = 1;
+    return made;
+  };
+  // An infinity within its budget, and one element that is right by the norm only.
+  const Tensor half{.name = "y", .shape = {3}, .dtype = DType::kF16, .role = Role::kOutput};
+  const std::vector<std::uint16_t> halves = {0xfc00, 0x3c66, 0x6400};  // -infinity, 1.0996, 1024
+  const Expected reals{.value = {-65520, 1, 1024}, .budget = {780, 1e-3, 1}};
+  const auto got = upload(halves);
+  const auto check = (*kernels)->Compare(half, got.address(), on_device(reals), kPattern);
+  ASSERT_TRUE(check) << check.error().message;
+  EXPECT_EQ(check->wrong, CompareOutput(half, halves.data(), reals, kPattern).wrong);
+  EXPECT_EQ(check->wrong, 1);
+  const auto norm = (*kernels)->CompareNorm(half, got.address(), on_device(reals), kPattern);
+  ASSERT_TRUE(norm) << norm.error().message;
+  EXPECT_TRUE(norm->right());
+  // Whole numbers that rounding decides.
+  const Tensor whole{.name = "i", .shape = {4}, .dtype = DType::kI64, .role = Role::kOutput};
+  const std::vector<std::int64_t> places = {5, 7, 0, 9};
+  const Expected open{.value = {5, 5, 5, 1}, .budget = {kInfinity, kInfinity, kInfinity, 0}};
+  const Expected distance{.value = {9, 1e-6, -3, 9}, .budget = {0, 1e-5, 1e-5, 0}};
+  const auto given = upload(places);
+  const DeviceExpected far = on_device(distance);
+  for (const bool by_value : {false, true}) {
+    const auto one = (*kernels)->CompareOpen(whole, given.address(), on_device(open), 0, by_value ? &far : nullptr);
+    ASSERT_TRUE(one) << one.error().message;
+    EXPECT_EQ(one->wrong, CompareOpen(whole, places.data(), open, 0, by_value ? &distance : nullptr).wrong);
+    EXPECT_EQ(one->worst, by_value ? 2 : 1);
+  }
+}
+
+}  // namespace
+}  // namespace hone

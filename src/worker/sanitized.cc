@@ -1,0 +1,120 @@
+#include "worker/sanitized.h"
+
+#include <cstdio>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "problem/generate.h"
+#include "target/cuda/built_plan.h"
+#include "target/cuda/driver.h"
+#include "target/cuda/try.h"
+#include "worker/loaded_module.h"
+
+namespace hone {
+namespace {
+
+// Every tensor lies in an allocation of its own of exactly its size, so that one byte too far is one too far, and is
+// written from the host, so that it counts as written.
+struct Placed {
+  const Tensor* tensor;
+  cuda::Address at;
+  cuda::Address gap;  // memory behind it, which is given back before anything runs: what reads there reads nobody's
+};
+constexpr std::int64_t kGapBytes = 4 << 20;
+
+Result<std::vector<Placed>> PlaceTensors(cuda::Context& context, const Problem& problem) {
+  std::vector<Placed> placed;
+  const auto gap = [&] { return FromDevice(context.Allocate(kGapBytes)); };
+  const auto inputs = problem.Inputs();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto at = HONE_TRY(FromDevice(context.Allocate(inputs[i]->bytes())));
+    std::vector<std::byte> data(static_cast<std::size_t>(inputs[i]->bytes()));
+    HONE_TRY(Fill(*inputs[i], 1, i, {}, data.data(), problem.folder));
+    HONE_TRY(FromDevice(context.CopyIn(at, data.data(), inputs[i]->bytes())));
+    HONE_TRY(FromDevice(context.Wait()));
+    placed.push_back({inputs[i], at, HONE_TRY(gap())});
+  }
+  for (const Tensor* output : problem.Outputs()) {
+    const auto at = HONE_TRY(FromDevice(context.Allocate(output->bytes())));
+    placed.push_back({output, at, HONE_TRY(gap())});
+  }
+  return placed;
+}
+
+void OpenGaps(cuda::Context& context, const std::vector<Placed>& placed) {
+  for (const Placed& one : placed) context.Free(one.gap);
+}
+
+Result<void> RunPlan(cuda::Context& context, const std::string& built, const std::vector<Placed>& placed) {
+  const auto bytes = HONE_TRY(ReadFile(built));
+  const auto unpacked = HONE_TRY(cuda::Unpack(bytes));
+  const auto plan = HONE_TRY(FromDevice(cuda::LoadedPlan::Load(context, unpacked)));
+  std::vector<cuda::LoadedPlan::Binding> all, parameters;
+  for (const auto& [tensor, at, gap] : placed) {
+    all.push_back({tensor->name, at, tensor->bytes(), tensor->dtype});
+    if (tensor->role == Role::kParameter) parameters.push_back(all.back());
+  }
+  OpenGaps(context, placed);
+  HONE_TRY(FromDevice(plan->Prepare(parameters)));
+  const int bound = HONE_TRY(FromDevice(plan->Bind(all)));
+  HONE_TRY(FromDevice(plan->Run(bound)));
+  return FromDevice(context.WaitAll());
+}
+
+Result<void> RunModule(cuda::Context& context, const std::string& built, const std::vector<Placed>& placed) {
+  std::vector<DLTensor> views[3];  // by role
+  for (const auto& [tensor, at, gap] : placed) {
+    const int which = tensor->role == Role::kInput ? 0 : tensor->role == Role::kParameter ? 1 : 2;
+    views[which].push_back(ViewOf(*tensor, reinterpret_cast<void*>(at), kDLCUDA));
+  }
+  HoneCall call{.inputs = views[0].data(),
+                .input_count = static_cast<std::int32_t>(views[0].size()),
+                .parameters = views[1].data(),
+                .parameter_count = static_cast<std::int32_t>(views[1].size()),
+                .outputs = views[2].data(),
+                .output_count = static_cast<std::int32_t>(views[2].size()),
+                .threads = 1,
+                .state = nullptr,
+                .stream = context.stream()};
+  LoadedModule module;
+  const Reply reply = LoadedModule::Guarded({}, [&](Reply& said) {
+    if (!module.Load(built, said)) return;
+    OpenGaps(context, placed);
+    if (!module.Prepare(call, said)) return;
+    call.state = module.state();
+    module.Run(call, said);
+  });
+  if (reply.said != Said::kDone) return Fail(ErrorKind::kTool, std::string("the module failed: ") + reply.text);
+  return FromDevice(context.WaitAll());
+}
+
+Result<void> RunOnce(const nlohmann::json& from) {
+  Problem problem = HONE_TRY(ParseProblem(from.at("problem").get<std::string>(), "the problem"));
+  problem.folder = from.at("folder");
+  const auto context = HONE_TRY(FromDevice(cuda::Context::Open(0)));
+  const auto placed = HONE_TRY(PlaceTensors(*context, problem));
+  const std::string built = from.at("built");
+  return from.at("form").get<Form>() == Form::kPlan ? RunPlan(*context, built, placed)
+                                                    : RunModule(*context, built, placed);
+}
+
+}  // namespace
+
+int SanitizedMain() {
+  std::string line;
+  std::getline(std::cin, line);
+  const auto from = nlohmann::json::parse(line, nullptr, false);
+  if (!from.is_object()) {
+    std::fputs("hone sanitized is started by hone itself\n", stderr);
+    return 2;
+  }
+  const auto ran = RunOnce(from);
+  if (ran) return 0;
+  std::fprintf(stderr, "%s\n", ran.error().message.c_str());
+  return 3;
+}
+
+}  // namespace hone
