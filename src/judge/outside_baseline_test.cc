@@ -94,6 +94,52 @@ def get_inputs():
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/written"));
 }
 
+// As a candidate's inputs are: from another core, all of them, with their values. A page of a private mapping that was
+// written is dirty.
+TEST_F(OutsideBaselineTest, InputsAreWrittenBeforeATimedCall) {
+  const auto python = FindPython();
+  if (!python) GTEST_SKIP() << python.error().message;
+  const std::string file = folder_ + "/model.py";
+  ASSERT_TRUE(WriteFileAtomically(folder_ + "/values", std::string(1 << 20, '\x3f')));
+  ASSERT_TRUE(WriteFileAtomically(file, R"(
+import os, torch
+PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "values")
+def dirty():
+    with open("/proc/self/smaps") as file:
+        lines = iter(file)
+        for line in lines:
+            if line.rstrip().endswith("/values"):
+                return next(1024 * int(l.split()[1]) for l in lines if l.startswith("Private_Dirty:"))
+class Model(torch.nn.Module):
+    calls = 0
+    def forward(self, a, rest):
+        self.calls += 1
+        if self.calls == 3 and dirty() != 0:
+            raise RuntimeError("somebody wrote before the first timed call")
+        if self.calls > 4 and dirty() < 1 << 20:
+            raise RuntimeError("%d bytes were written" % dirty())
+        if not (a.view(-1).eq(a[0]).all() and rest["two"][0].eq(2).all() and rest["two"][1].eq(3).all()):
+            raise RuntimeError("values have changed")
+        return a + 1
+def get_inputs():
+    a = torch.from_file(PATH, shared=False, size=1 << 18, dtype=torch.float32)
+    return [a, {"two": [torch.full((4,), 2).expand(3, 4), torch.full((5, 7), 3.0).t()], "none": None}]
+def get_init_inputs():
+    return []
+)"));
+  const auto process =
+      Started({.name = "eager",
+               .mode = "eager",
+               .argv = {python->path, "-I", "-c", std::string(BaselineBridge()), file, "eager", "1", "64", "cpu"},
+               .environment = InheritedEnvironment(),
+               .directory = {},
+               .file = file});
+  ASSERT_TRUE(process) << process.error().message;
+  const auto times = (*process)->Ask("eager", 3, false);
+  ASSERT_TRUE(times) << times.error().message;
+  EXPECT_EQ(times->us.size(), 3u);
+}
+
 TEST_F(OutsideBaselineTest, AFileThatForksWithoutEndIsEnded) {
   const auto process = Started(Script("for i in $(seq 3000); do sleep 60 & done; wait"));
   ASSERT_TRUE(process) << process.error().message;

@@ -6,8 +6,10 @@ Run by hone as a child: python -I -c THIS FILE.py MODE THREADS FLUSH_BYTES cpu|c
   eager_graph           eager, captured in a CUDA graph
   compile               torch.compile
   compile_max_autotune  torch.compile(mode="max-autotune"); getting ready may take minutes
-A mode gets ready when it is first asked for. On a GPU the times are between two events of the device, and warm calls are
-timed twice, in turn: with the stream held until all launches of the call are queued, and as they are. One JSON object a line:
+A mode gets ready when it is first asked for. Before each timed call all inputs are written anew, with the values that they
+have: so that caches hold them as they hold a candidate's, whose inputs are new each time. On a GPU the times are between two
+events of the device, and warm calls are timed twice, in turn: with the stream held until all launches of the call are queued,
+and as they are. One JSON object a line:
   first, on cuda {"device": true}, or {"device": false, "error": "one line"}, and it ends: nothing of FILE.py has run yet
   then           {"ready": true, "torch": "2.13.0", "mode": "eager"}
   for each line  {"runs": N, "ms": M, "cold": false, "mode": "eager"}  ->  {"ns": [nanoseconds of each run]}, of warm runs on
@@ -19,6 +21,7 @@ import json
 import os
 import resource
 import sys
+import threading
 import time
 import types
 
@@ -103,16 +106,70 @@ def lend_vector_functions():
         os.environ["LD_PRELOAD"] = (sleef + " " + given).strip()  # the trial is a child's
 
 
+def storages(torch, inputs):
+    """The memory of all tensors among them, each once: {address: storage}."""
+    found, open_ones = {}, [inputs]
+    while open_ones:
+        one = open_ones.pop()
+        if isinstance(one, dict):
+            open_ones += one.values()
+        elif isinstance(one, (list, tuple)):
+            open_ones += one
+        elif isinstance(one, torch.Tensor) and one.layout == torch.strided and one.numel() > 0:
+            storage = one.untyped_storage() if hasattr(one, "untyped_storage") else one.storage()._untyped()
+            found[storage.data_ptr()] = storage
+    return found
+
+
 class HostClock:
+    """A candidate's inputs are written by another process, and its own thread reads them before the clock starts (the worker
+    does): so here another thread writes, and ours reads."""
+    CHUNK = 1 << 18
+    REHEARSE_UP_TO_NS = 100_000  # below, waking up would be a part of the result
+    READ_AGAIN_BYTES, PASSES = 1 << 20, 4  # what another core has just written stays in a small cache after some reads
+
+    def __init__(self, torch, inputs):
+        libc = ctypes.CDLL(None)
+        self.copy, self.read = libc.memcpy, libc.memcmp
+        for function in (self.copy, self.read):
+            function.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+        self.places = [(at, storage.nbytes()) for at, storage in storages(torch, inputs).items()]
+        self.chunk = ctypes.create_string_buffer(self.CHUNK)
+        self.wanted, self.written = threading.Semaphore(0), threading.Semaphore(0)
+        self.last_ns = 0
+        threading.Thread(target=self.write, daemon=True).start()
+
+    def write(self):
+        kept = ctypes.addressof(self.chunk)
+        while self.wanted.acquire():
+            for at, size in self.places:
+                for begin in range(0, size, self.CHUNK):
+                    length = min(self.CHUNK, size - begin)
+                    self.copy(kept, at + begin, length)
+                    self.copy(at + begin, kept, length)
+            self.written.release()
+
+    def renew(self):
+        self.wanted.release()
+        self.written.acquire()
+        small = sum(size for _, size in self.places) <= self.READ_AGAIN_BYTES
+        for _ in range(self.PASSES if small else 1):
+            for at, size in self.places:
+                self.read(at, at, size)
+
     def time(self, run, inputs, flush):
         """Nanoseconds of a call. `flush` is written to before, so that the inputs are in no cache any more."""
+        if self.last_ns < self.REHEARSE_UP_TO_NS:
+            run(*inputs)
+        self.renew()
         if flush is not None:
             flush.add_(1)
         begin = time.perf_counter_ns()
         result = run(*inputs)
         end = time.perf_counter_ns()
         del result  # freed outside of the measured time
-        return end - begin
+        self.last_ns = end - begin
+        return self.last_ns
 
 
 class DeviceClock:
@@ -120,8 +177,13 @@ class DeviceClock:
     by a kernel that spins, until all launches of a call are queued behind the first event."""
     FIRST_HOLD, LAST_HOLD = 1 << 17, 1 << 28  # cycles: a tenth of a millisecond, a tenth of a second
 
-    def __init__(self, torch):
+    def __init__(self, torch, inputs):
         self.cuda = torch.cuda
+        # Written as words of 8 bytes; the few at an end lie in a line that is written with those before.
+        self.memory = []
+        for storage in storages(torch, inputs).values():
+            all_bytes = torch.empty(0, dtype=torch.uint8, device="cuda").set_(storage)
+            self.memory.append(all_bytes[: len(all_bytes) // 8 * 8].view(torch.int64))
         self.start, self.stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         self.hold = self.FIRST_HOLD
 
@@ -132,6 +194,8 @@ class DeviceClock:
         """Nanoseconds of a call. A hold that was over before the last launch was asked for is made longer; a call that waits
         for the device in its midst cannot be hidden, and is timed as it is."""
         while True:
+            for memory in self.memory:
+                memory.bitwise_or_(0)
             if flush is not None:
                 flush.add_(1)
             self.cuda.synchronize()
@@ -224,7 +288,7 @@ def main():
             if mode not in modes and mode not in failed:
                 try:
                     modes[mode] = ready(torch, mode, model, inputs)
-                    clocks[mode] = DeviceClock(torch) if DEVICE == "cuda" else HostClock()
+                    clocks[mode] = DeviceClock(torch, inputs) if DEVICE == "cuda" else HostClock(torch, inputs)
                 except Exception as error:
                     failed[mode] = words(error)
             if mode in failed:
