@@ -372,7 +372,8 @@ std::variant<Plan, PlanIssue> ParsePlan(std::string_view text) {
 }
 
 std::string ToJson(const Plan& plan) {
-  json out = {{"hone_plan", 1}, {"arch", plan.arch}, {"sources", json::array()}, {"steps", json::array()}};
+  json out = {{"hone_plan", 1}, {"sources", json::array()}, {"steps", json::array()}};
+  if (!plan.arch.empty()) out["arch"] = plan.arch;
   for (const auto& source : plan.sources) {
     json one = {{"name", source.name}, {"text", Lines(source.text)}};
     if (!source.flags.empty()) one["flags"] = source.flags;

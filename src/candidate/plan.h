@@ -113,7 +113,7 @@ struct ConvolutionStep {
 using PlanStep = std::variant<LaunchStep, MemsetStep, MatmulStep, ConvolutionStep>;
 
 struct Plan {
-  std::string arch = "sm_90a";
+  std::string arch;  // that the sources are compiled for: "sm_90a"; empty: that of the device
   std::vector<PlanSource> sources;
   std::vector<PlanBuffer> buffers;
   std::vector<PlanStep> prepare;  // once, on parameters and buffers

@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "target/cuda/device_machine.h"
+#include "target/cuda/device_calibration.h"
+#include "target/shipped_model.h"
 
 namespace hone {
 
@@ -13,14 +14,34 @@ Result<bool> WantsCuda(VerbCall& call) {
   return target == "cuda";
 }
 
-Result<Machine> KnownMachine(VerbCall& call) { return KnownMachine(HONE_TRY(WantsCuda(call))); }
+Result<DeviceModel> NamedDevice(const VerbCall& call) {
+  auto device = FindShippedModel(call.Text("device"));
+  if (!device) return Rethrow(std::move(device).error(), "--device: ");
+  device->libraries = cuda::FindLibraries();
+  return device;
+}
 
-Result<Machine> KnownMachine(bool cuda) {
-  Machine described = DescribeMachine();
-  if (cuda) described = cuda::DescribeDevice().value_or(cuda::TypicalDevice());
+Result<DeviceModel> KnownDevice(VerbCall& call) {
+  if (!call.Has("device")) return KnownDevice(HONE_TRY(WantsCuda(call)));
+  if (call.Has("target") && !HONE_TRY(WantsCuda(call)))
+    return Fail(ErrorKind::kUsage, "--device names a CUDA device: leave out --target cpu");
+  return NamedDevice(call);
+}
+
+Result<DeviceModel> KnownDevice(bool cuda) {
+  DeviceModel described = DescribeMachine();
+  if (cuda) {
+    auto here = cuda::DescribeDevice();
+    if (!here) {
+      described = TypicalDevice();
+      described.libraries = cuda::FindLibraries();
+      return described;
+    }
+    described = *std::move(here);
+  }
   auto kept = LoadCalibration(described);
   if (!kept && kept.error().kind != ErrorKind::kNotFound) return kept;
-  return kept ? std::move(kept) : Result<Machine>(std::move(described));
+  return kept ? std::move(kept) : Result<DeviceModel>(std::move(described));
 }
 
 }  // namespace hone

@@ -1,21 +1,28 @@
-// Which device a verb means: the option that several have, and the machine behind it.
+// Which device a verb means: the options that several have, and the model of the device behind them.
 #pragma once
 
 #include "base/result.h"
 #include "command/command.h"
-#include "target/machine.h"
+#include "target/device_model.h"
 
 namespace hone {
 
 inline constexpr Option kTargetOption{
     .name = "target", .value = "NAME", .help = "device that is meant: cpu or cuda", .otherwise = "cpu"};
+// For verbs that run nothing on the device.
+inline constexpr Option kDeviceOption{
+    .name = "device",
+    .value = "MODEL",
+    .help = "a CUDA device that need not be here, by its datasheet: h200, say; another word lists them"};
 
 // kUsage when --target names neither.
 Result<bool> WantsCuda(VerbCall& call);
 
-// What is known of the device that --target names without running anything on it: its kept calibration, else its facts;
-// of cuda without a device, a typical one's.
-Result<Machine> KnownMachine(VerbCall& call);
-Result<Machine> KnownMachine(bool cuda);
+// What is known of the device that --device or --target names without running anything on it: a shipped model; else its
+// kept calibration; else its facts; of cuda without a device, a typical one's. With the libraries found here.
+Result<DeviceModel> KnownDevice(VerbCall& call);
+Result<DeviceModel> KnownDevice(bool cuda);
+// The shipped model that --device names, with the libraries found here; kUsage lists the known ones.
+Result<DeviceModel> NamedDevice(const VerbCall& call);
 
 }  // namespace hone

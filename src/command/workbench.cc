@@ -17,17 +17,16 @@
 #include "problem/import/confine.h"
 #include "problem/import/import.h"
 #include "problem/import/python.h"
-#include "propose/limits.h"
-#include "target/cuda/device_machine.h"
+#include "target/cuda/device_calibration.h"
 #include "target/cuda/driver.h"
 
 namespace hone {
 namespace {
 
-Result<Machine> ThisMachine(VerbCall& call, const WorkbenchOptions& options,
-                            const std::vector<cuda::LockedDevice>& devices) {
+Result<DeviceModel> ThisMachine(VerbCall& call, const WorkbenchOptions& options,
+                                const std::vector<cuda::LockedDevice>& devices) {
   const int ordinal = devices.empty() ? 0 : devices.front().device.ordinal;
-  const Machine described = options.cuda ? HONE_TRY(cuda::DescribeDevice(ordinal)) : DescribeMachine();
+  const DeviceModel described = options.cuda ? HONE_TRY(cuda::DescribeDevice(ordinal)) : DescribeMachine();
   auto machine = LoadCalibration(described);
   if (!machine && machine.error().kind == ErrorKind::kNotFound) {
     if (!options.calibrate) return described;
@@ -53,13 +52,12 @@ Verdict Refusal(const dsl::Complaint& complaint) {
   return verdict;
 }
 
-Lowering LoweringFor(const Problem& problem, const Machine& machine) {
-  const dsl::Limits limits = LimitsOf(machine);
-  return [problem, limits](const Candidate& candidate) -> Result<std::variant<Candidate, Verdict>> {
-    const auto lowered = dsl::Lower(candidate.text, &problem, limits);
+Lowering LoweringFor(const Problem& problem, const DeviceModel& device) {
+  return [problem, device](const Candidate& candidate) -> Result<std::variant<Candidate, Verdict>> {
+    const auto lowered = dsl::Lower(candidate.text, &problem, device);
     if (const auto* complaint = std::get_if<dsl::Complaint>(&lowered)) return Refusal(*complaint);
     const auto& program = std::get<dsl::KernelProgram>(lowered);
-    if (limits.device == dsl::Device::kCuda) return Candidate{CandidateKind::kPlan, ToJson(dsl::EmitCuda(program))};
+    if (device.kind == DeviceKind::kCuda) return Candidate{CandidateKind::kPlan, ToJson(dsl::EmitCuda(program))};
     return Candidate{CandidateKind::kModule, dsl::EmitCpu(program)};
   };
 }
@@ -74,7 +72,7 @@ struct TorchBaselines {
   std::string why_not = {};        // there are none, of a problem that came from PyTorch
 };
 
-TorchBaselines FindTorch(const Problem& problem, const Machine& machine, const WorkbenchOptions& options) {
+TorchBaselines FindTorch(const Problem& problem, const DeviceModel& machine, const WorkbenchOptions& options) {
   TorchBaselines baselines;
   std::vector<std::string> modes = {"eager", "compile"};
   std::int64_t flush_bytes = std::min(2 * std::max(machine.l2_bytes * machine.threads, machine.l3_bytes), kMostFlushed);
@@ -106,7 +104,7 @@ TorchBaselines FindTorch(const Problem& problem, const Machine& machine, const W
                    std::string(BaselineBridge()),
                    std::filesystem::absolute(source->second).string(),
                    "eager",
-                   std::to_string(machine.threads),
+                   std::to_string(options.cuda ? DescribeMachine().threads : machine.threads),
                    std::to_string(flush_bytes),
                    options.cuda ? "cuda" : "cpu"};
   baseline.environment = InheritedEnvironment();
@@ -123,7 +121,7 @@ TorchBaselines FindTorch(const Problem& problem, const Machine& machine, const W
   if (options.cuda) {
     const std::string file = Sha256(*text);
     const std::string key =
-        Sha256(fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n", Identity(problem), file, machine.id, machine.threads,
+        Sha256(fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n", Identity(problem), file, machine.id, machine.multiprocessors,
                            python->torch_version, python->python_version, Sha256(BaselineBridge())));
     baselines.kept = fmt::format("{}/baselines/{}.json", DataDirectory(), key.substr(0, 32));
     baselines.about = fmt::format(
@@ -140,7 +138,7 @@ Result<Evaluation> EvaluateWithoutDevice(const std::string& path, const std::str
   ImportOptions import;
   import.python = python;
   const Problem problem = HONE_TRY(Import(path, import));
-  const Machine machine = HONE_TRY(KnownMachine(true));
+  const DeviceModel machine = HONE_TRY(KnownDevice(true));
   return CompileOnly(problem, LoweringFor(problem, machine), candidate);
 }
 
@@ -159,14 +157,14 @@ Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const W
         options.devices, [&](std::string_view what) { call.Note(what); },
         [&] { return options.interrupt != nullptr && options.interrupt->load(); },
         [&] {
-          const auto likely = KnownMachine(true);
+          const auto likely = KnownDevice(true);
           // Into the build cache; what is wrong with a candidate is found again in its turn.
           for (std::size_t i = 0; likely && i < options.meanwhile.size(); ++i)
             static_cast<void>(CompileOnly(problem, LoweringFor(problem, *likely), options.meanwhile[i]));
-          static_cast<void>(DeviceOracle::CompileAhead(graph, ArchOf(cuda::FindDevices()->front())));
+          static_cast<void>(DeviceOracle::CompileAhead(graph, cuda::ModelToBuildFor("").arch));
         }));
   }
-  Machine machine = HONE_TRY(ThisMachine(call, options, devices));
+  DeviceModel machine = HONE_TRY(ThisMachine(call, options, devices));
   if (options.threads > 0 && !options.cuda) machine.threads = options.threads;
   const Bound bound = SpeedOfLight(graph, machine);
 

@@ -16,7 +16,7 @@
 #include "problem/problem.h"
 #include "target/bound.h"
 #include "target/cuda/device_lock.h"
-#include "target/machine.h"
+#include "target/device_model.h"
 
 namespace hone {
 
@@ -38,7 +38,7 @@ struct WorkbenchOptions {
 struct Workbench {
   Problem problem;
   Graph graph;
-  Machine machine;
+  DeviceModel machine;
   Bound bound;
   std::vector<std::string> baselines;  // that the evaluator has
   // Of them those that are timed if nobody says which; speed-ups are over the first.

@@ -15,6 +15,7 @@ std::string_view RoleName(Role role) {
 
 std::variant<KernelProgram, Complaint> Checker::Run() {
   program_.name = source_.name;
+  program_.device = device_;
   if (!Declarations()) return complaint_;
   if (!AddViews()) return complaint_;
   for (std::size_t i = 0; i < source_.statements.size();) {
@@ -60,7 +61,7 @@ bool Checker::UnknownName(const Term& term) {
 bool Checker::Declarations() {
   int counts[3] = {};
   for (const auto& declaration : source_.declarations) {
-    if (limits_.device == Device::kCpu && IsHalf(declaration.dtype)) {
+    if (device_->kind == DeviceKind::kCpu && IsHalf(declaration.dtype)) {
       return Fail(declaration.at, fmt::format("'{}' is {}, in which the CPU does not compute: use f32",
                                               declaration.name, hone::Name(declaration.dtype)));
     }
@@ -150,8 +151,9 @@ bool Checker::AddViews() {
   return true;
 }
 
-std::variant<KernelProgram, Complaint> Check(const Program& program, const Problem* problem, const Limits& limits) {
-  return Checker(program, problem, limits).Run();
+std::variant<KernelProgram, Complaint> Check(const Program& program, const Problem* problem,
+                                             const DeviceModel& device) {
+  return Checker(program, problem, device).Run();
 }
 
 }  // namespace hone::dsl

@@ -53,6 +53,7 @@ bool Checker::MakeKernel(const Statement& statement, int target, Kernel& kernel)
   kernel.family = family;
   kernel.variant = statement.variant;
   kernel.at = statement.at;
+  kernel.device = device_;
   let_types_.clear();
   {
     Program only;
@@ -230,7 +231,7 @@ bool Checker::Target(const Statement& statement, Kernel& kernel, int output) {
     return true;
   }
   const DType own = TypeOfResult(kernel), stored = statement.target_type.value_or(own);
-  if (limits_.device == Device::kCpu && IsHalf(stored)) {
+  if (device_->kind == DeviceKind::kCpu && IsHalf(stored)) {
     return Fail(statement.at, fmt::format("'{}' is {}, in which the CPU does not compute: use f32", statement.target,
                                           hone::Name(stored)));
   }
@@ -263,7 +264,7 @@ int Checker::NewIntermediate(const std::string& name, DType dtype, const Shape& 
 }
 
 bool Checker::Settings(const Statement& statement, Kernel& kernel) {
-  if (!kernel.family->Runs(limits_.device)) {
+  if (!kernel.family->Runs(device_->kind)) {
     return Fail(statement.at,
                 fmt::format("'{}' does not run on a CUDA device yet: write it as a nest", kernel.family->name));
   }
@@ -271,14 +272,14 @@ bool Checker::Settings(const Statement& statement, Kernel& kernel) {
   for (const auto& operand : kernel.operands)
     kernel.operand_types.push_back(program_.buffers[At(operand.buffer)].dtype);
   kernel.target_type = program_.buffers[At(kernel.target)].dtype;
-  const auto knobs = kernel.family->KnobsFor(limits_.device);
+  const auto knobs = kernel.family->KnobsFor(device_->kind);
   std::vector<std::string_view> known;
   for (const auto& knob : knobs) known.push_back(knob.name);
   for (const auto& [name, setting] : statement.settings) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       return Fail(setting.at,
                   fmt::format("'{}' has no knob '{}'{}{}", kernel.family->name, name,
-                              limits_.device == Device::kCuda ? " on CUDA" : "",
+                              device_->kind == DeviceKind::kCuda ? " on CUDA" : "",
                               DidYouMean(name, known).empty() ? fmt::format(": it has {}", fmt::join(known, ", "))
                                                               : DidYouMean(name, known)));
     }
@@ -288,7 +289,7 @@ bool Checker::Settings(const Statement& statement, Kernel& kernel) {
     const std::string name(knob.name);
     const auto given = statement.settings.find(name);
     if (given == statement.settings.end()) {
-      const auto values = knob.values(kernel, limits_);
+      const auto values = knob.values(kernel);
       HONE_CHECK(!values.empty(), "a knob without values");
       kernel.settings[name] = values[0];
     }

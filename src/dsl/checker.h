@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -20,8 +21,8 @@ namespace hone::dsl {
 
 class Checker {
  public:
-  Checker(const Program& program, const Problem* problem, const Limits& limits)
-      : source_(program), problem_(problem), limits_(limits) {}
+  Checker(const Program& program, const Problem* problem, const DeviceModel& device)
+      : source_(program), problem_(problem), device_(std::make_shared<const DeviceModel>(device)) {}
 
   // The kernels, or the first complaint.
   std::variant<KernelProgram, Complaint> Run();
@@ -114,7 +115,7 @@ class Checker {
 
   const Program& source_;
   const Problem* problem_;
-  const Limits& limits_;
+  const std::shared_ptr<const DeviceModel> device_;
   KernelProgram program_;
   std::map<std::string, int> buffers_;             // tensors and values that have a buffer, written or not
   std::map<std::string, Named> names_;             // what may be read by now

@@ -18,7 +18,7 @@ struct Knob {
   std::string_view doc;   // "rows x columns x depth of the block that stays in cache"
   // The values worth trying for this kernel on this machine, the default first. The checker accepts more than these:
   // see `check`.
-  std::vector<Setting> (*values)(const Kernel& kernel, const Limits& limits);
+  std::vector<Setting> (*values)(const Kernel& kernel);
   // Why this value is not legal here, or nothing.
   std::optional<std::string> (*check)(const Kernel& kernel, const Setting& value);
 };
@@ -66,11 +66,11 @@ struct Family {
   void (*emit_cuda)(const KernelProgram& program, const Kernel& kernel, DeviceWriter& writer) = nullptr;
   std::span<const Knob> (*cuda_knobs)() = nullptr;
 
-  std::span<const Knob> KnobsFor(Device device) const {
-    if (device == Device::kCpu) return knobs;
+  std::span<const Knob> KnobsFor(DeviceKind device) const {
+    if (device == DeviceKind::kCpu) return knobs;
     return cuda_knobs ? cuda_knobs() : std::span<const Knob>();
   }
-  bool Runs(Device device) const { return device == Device::kCpu ? emit_cpu != nullptr : emit_cuda != nullptr; }
+  bool Runs(DeviceKind device) const { return device == DeviceKind::kCpu ? emit_cpu != nullptr : emit_cuda != nullptr; }
 };
 
 std::span<const Family* const> AllFamilies();

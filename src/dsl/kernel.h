@@ -4,12 +4,14 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "dsl/program.h"
 #include "graph/expr.h"
+#include "target/device_model.h"
 
 namespace hone {
 struct Plan;  // candidate/plan.h
@@ -25,19 +27,6 @@ struct KernelBuffer {
   Shape shape;
   enum class Home : std::uint8_t { kInput, kParameter, kOutput, kIntermediate } home = Home::kIntermediate;
   int position = 0;  // among those of its home
-};
-
-// What a program is to run on. The language is the same, the settings are the device's own.
-enum class Device : std::uint8_t { kCpu, kCuda };
-
-// What a machine offers, as far as legal and sensible settings depend on it.
-struct Limits {
-  int threads = 1;
-  int vector_bytes = 32;
-  std::int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20, l3_bytes = 0;
-  bool has_onednn = false;  // libdnnl.so.2 is there for modules to load
-  Device device = Device::kCpu;
-  bool has_cublaslt = false, has_cudnn = false;  // where plans will run: what is proposed may call them
 };
 
 // A buffer seen through strides, already broadcast to the kernel's iteration space (stride 0 where it does not vary).
@@ -87,12 +76,15 @@ struct Kernel {
   std::vector<DType> operand_types;         // one an operand: what its memory holds
   DType target_type = DType::kF32;          // what the target's memory holds
   std::map<std::string, Setting> settings;  // complete: defaults filled in
-  std::string text;                         // the statement, for comments
+  // What it is to run on, which legal and sensible settings depend on; shared by all of a program. Never null.
+  std::shared_ptr<const DeviceModel> device;
+  std::string text;  // the statement, for comments
   Position at;
 };
 
 struct KernelProgram {
   std::string name;
+  std::shared_ptr<const DeviceModel> device;  // never null
   std::vector<KernelBuffer> buffers;
   std::vector<Kernel> kernels;
 };
@@ -117,14 +109,15 @@ std::string ToString(const Setting& setting);
 
 // Resolves names, infers shapes and types, checks settings against the families' knobs. `problem` (may be null) adds
 // the check that declarations agree with the problem's tensors by name, shape, type and role. Settings that the program
-// leaves open are filled in for a machine of these limits.
-std::variant<KernelProgram, Complaint> Check(const Program& program, const Problem* problem, const Limits& limits = {});
+// leaves open are filled in for the device; without one, for a processor with one thread.
+std::variant<KernelProgram, Complaint> Check(const Program& program, const Problem* problem,
+                                             const DeviceModel& device = {});
 
 // The program as a C++ module for the CPU (include/hone/module.h): what a person would write with OpenMP and vector
 // types.
 std::string EmitCpu(const KernelProgram& program);
 
-// The program as a plan for a CUDA device. It has to be checked for one (Limits::device).
+// The program as a plan for a CUDA device. It has to be checked for one.
 Plan EmitCuda(const KernelProgram& program);
 
 }  // namespace hone::dsl

@@ -34,14 +34,14 @@ double OperationsPerElement(const Expr& expr) {
   return count;
 }
 
-std::vector<Setting> ThreadsValues(const Kernel& kernel, const Limits& limits) {
+std::vector<Setting> ThreadsValues(const Kernel& kernel) {
   // Waking threads costs some microseconds, in which one core does about this many simple element operations.
   double work = SpaceCount(kernel);
   if (kernel.epilogue) work *= 1 + OperationsPerElement(kernel.epilogue) / 16;
   const bool small = work < 20e3;
   std::vector<Setting> values =
       small ? std::vector<Setting>{Whole(1), Whole(0)} : std::vector<Setting>{Whole(0), Whole(1)};
-  if (limits.threads >= 4) values.push_back(Whole(limits.threads / 2));
+  if (kernel.device->threads >= 4) values.push_back(Whole(kernel.device->threads / 2));
   return values;
 }
 
@@ -61,8 +61,9 @@ std::optional<std::string> CheckWord(const Setting& value, std::initializer_list
 
 std::optional<std::string> CheckThreads(const Kernel&, const Setting& value) { return CheckRange(value, 0, 4096); }
 
-std::vector<Setting> VectorValues(const Kernel&, const Limits& limits) {
-  return limits.vector_bytes >= 64 ? std::vector<Setting>{Whole(64), Whole(32)} : std::vector<Setting>{Whole(32)};
+std::vector<Setting> VectorValues(const Kernel& kernel) {
+  return kernel.device->vector_bytes >= 64 ? std::vector<Setting>{Whole(64), Whole(32)}
+                                           : std::vector<Setting>{Whole(32)};
 }
 
 std::optional<std::string> CheckVector(const Kernel&, const Setting& value) {

@@ -14,13 +14,13 @@ Setting Word(std::string value);
 Setting Tuple(std::vector<std::int64_t> value);
 
 // `threads`: 0 = all that the caller allows.
-std::vector<Setting> ThreadsValues(const Kernel& kernel, const Limits& limits);
+std::vector<Setting> ThreadsValues(const Kernel& kernel);
 std::optional<std::string> CheckThreads(const Kernel& kernel, const Setting& value);
 inline constexpr Knob kThreadsKnob{"threads", "how many threads share the work, 0 = all that the caller allows",
                                    &ThreadsValues, &CheckThreads};
 
 // `vector`: bytes of the compiler's vectors.
-std::vector<Setting> VectorValues(const Kernel& kernel, const Limits& limits);
+std::vector<Setting> VectorValues(const Kernel& kernel);
 std::optional<std::string> CheckVector(const Kernel& kernel, const Setting& value);
 inline constexpr Knob kVectorKnob{"vector", "bytes of the compiler's own vectors, 32 or 64", &VectorValues,
                                   &CheckVector};

@@ -182,7 +182,7 @@ TEST(LanguageTest, ThePageNamesEveryFamilyKnobAndFunction) {
       const std::string row = fmt::format("| `{}` | {} |", knob.name, knob.doc);
       EXPECT_NE(section.find(row), std::string::npos) << family->name << ": docs/language.md lacks the row\n" << row;
     }
-    for (const auto& knob : family->KnobsFor(Device::kCuda)) {
+    for (const auto& knob : family->KnobsFor(DeviceKind::kCuda)) {
       const std::string row = fmt::format("| `{}` | {} |", knob.name, knob.doc);
       EXPECT_NE(section.find(row), std::string::npos) << family->name << ": docs/language.md lacks the row\n" << row;
     }

@@ -9,6 +9,7 @@
 namespace hone::dsl {
 
 // Parse, then Check: the program, or the first complaint of either. EmitCpu makes the module of it.
-std::variant<KernelProgram, Complaint> Lower(std::string_view text, const Problem* problem, const Limits& limits = {});
+std::variant<KernelProgram, Complaint> Lower(std::string_view text, const Problem* problem,
+                                             const DeviceModel& device = {});
 
 }  // namespace hone::dsl

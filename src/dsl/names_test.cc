@@ -10,14 +10,15 @@
 #include "dsl/lower.h"
 #include "dsl/testing/hard_names.h"
 #include "dsl/testing/module.h"
+#include "target/shipped_model.h"
 
 namespace hone::dsl {
 namespace {
 
 using testing::CudaText;
 
-KernelProgram Lowered(const std::string& text, const Limits& limits) {
-  auto lowered = Lower(text, nullptr, limits);
+KernelProgram Lowered(const std::string& text, const DeviceModel& device) {
+  auto lowered = Lower(text, nullptr, device);
   const auto* complaint = std::get_if<Complaint>(&lowered);
   EXPECT_EQ(complaint, nullptr) << ToString(*complaint) << "\n" << text;
   return complaint ? KernelProgram{} : std::get<KernelProgram>(std::move(lowered));
@@ -32,7 +33,7 @@ param its: f32[512]
 output y: f32[512, 512]
 y = matmul(x, w) with {precision: f32x3} -> it + mine * its
 )",
-                                            {.device = Device::kCuda}));
+                                            TypicalDevice()));
   EXPECT_NE(text.find("it + (t_mine[at_n] * t_its[at_n])"), std::string::npos) << text;
 }
 
@@ -208,23 +209,23 @@ y = attention(q, k, v) by {causal: 1} let score = it * 0.125 + m -> it * s
 )"};
 
 // A program for each value that a setting of each statement of the text may sensibly have.
-std::vector<KernelProgram> WithEverySetting(const std::string& text, const Limits& limits) {
+std::vector<KernelProgram> WithEverySetting(const std::string& text, const DeviceModel& device) {
   auto parsed = Parse(text);
   if (const auto* complaint = std::get_if<Complaint>(&parsed)) {
     ADD_FAILURE() << ToString(*complaint) << "\n" << text;
     return {};
   }
   const Program& plain = std::get<Program>(parsed);
-  const auto checked = Check(plain, nullptr, limits);
+  const auto checked = Check(plain, nullptr, device);
   if (std::holds_alternative<Complaint>(checked)) return {};  // not for this device
   std::vector<KernelProgram> programs = {std::get<KernelProgram>(checked)};
   for (std::size_t s = 0; s < plain.statements.size(); ++s) {
     const Kernel& kernel = programs[0].kernels[s];
-    for (const Knob& knob : kernel.family->KnobsFor(limits.device)) {
-      for (const Setting& value : knob.values(Kernel(kernel), limits)) {
+    for (const Knob& knob : kernel.family->KnobsFor(device.kind)) {
+      for (const Setting& value : knob.values(Kernel(kernel))) {
         Program program = plain;
         program.statements[s].settings[std::string(knob.name)] = value;
-        auto again = Check(program, nullptr, limits);
+        auto again = Check(program, nullptr, device);
         if (std::holds_alternative<KernelProgram>(again)) programs.push_back(std::get<KernelProgram>(std::move(again)));
       }
     }
@@ -233,14 +234,14 @@ std::vector<KernelProgram> WithEverySetting(const std::string& text, const Limit
 }
 
 template <class Emit>
-void ExpectAnyNamesOn(const Limits& limits, const std::vector<std::string>& products, const Emit& emit) {
+void ExpectAnyNamesOn(const DeviceModel& device, const std::vector<std::string>& products, const Emit& emit) {
   std::set<std::string_view> seen;
   for (const std::string statements : kPrograms) {
     for (const std::string& product : products) {
       std::string text = "program p\n" + statements;
       for (auto at = text.find("PRODUCTS"); at != std::string::npos; at = text.find("PRODUCTS"))
         text.replace(at, 8, product);
-      for (const KernelProgram& program : WithEverySetting(text, limits)) {
+      for (const KernelProgram& program : WithEverySetting(text, device)) {
         for (const Kernel& kernel : program.kernels) seen.insert(kernel.family->name);
         testing::ExpectNamesChangeNothing(program, emit);
         if (::testing::Test::HasFailure()) return;
@@ -249,18 +250,19 @@ void ExpectAnyNamesOn(const Limits& limits, const std::vector<std::string>& prod
     }
   }
   for (const Family* family : AllFamilies()) {
-    EXPECT_TRUE(seen.contains(family->name) || !family->Runs(limits.device)) << family->name << " is not among them";
+    EXPECT_TRUE(seen.contains(family->name) || !family->Runs(device.kind)) << family->name << " is not among them";
   }
 }
 
 TEST(NamesTest, EveryFamilyAndWayOnTheCpuBearsAllNames) {
-  ExpectAnyNamesOn({.threads = 4, .vector_bytes = 64, .has_onednn = true}, {"path: tile", "path: dot", "path: stream"},
-                   EmitCpu);
+  ExpectAnyNamesOn({.threads = 4, .vector_bytes = 64, .libraries = {.onednn = true}},
+                   {"path: tile", "path: dot", "path: stream"}, EmitCpu);
 }
 
 TEST(NamesTest, EveryFamilyAndWayOnADeviceBearsAllNames) {
-  ExpectAnyNamesOn({.device = Device::kCuda, .has_cublaslt = true, .has_cudnn = true},
-                   {"precision: f32x3", "precision: f16", "precision: simt", "precision: library"}, CudaText);
+  DeviceModel device = TypicalDevice();
+  device.libraries = {.cublas_lt = true, .cudnn = true};
+  ExpectAnyNamesOn(device, {"precision: f32x3", "precision: f16", "precision: simt", "precision: library"}, CudaText);
 }
 
 }  // namespace

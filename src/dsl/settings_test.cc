@@ -24,8 +24,8 @@ class Draw {
 };
 
 // A setting that the knob takes, from its own values or beyond them; nothing if the draw is not legal.
-std::optional<Setting> RandomSetting(Draw& draw, const Knob& knob, const Kernel& kernel, const Limits& limits) {
-  const auto values = knob.values(kernel, limits);
+std::optional<Setting> RandomSetting(Draw& draw, const Knob& knob, const Kernel& kernel, const DeviceModel& device) {
+  const auto values = knob.values(kernel);
   Setting setting = values[static_cast<std::size_t>(draw.Up(static_cast<int>(values.size())))];
   if (draw.Up(2)) {
     if (auto* whole = std::get_if<std::int64_t>(&setting.value)) {
@@ -48,21 +48,21 @@ void ExpectRightWithRandomSettings(Draw& draw, const std::string& text, double t
   auto parsed = Parse(text);
   ASSERT_TRUE(std::holds_alternative<Program>(parsed)) << ToString(std::get<Complaint>(parsed)) << "\n" << text;
   Program program = std::get<Program>(std::move(parsed));
-  Limits limits{.threads = 1 + draw.Up(4),
-                .vector_bytes = draw.Up(2) ? 64 : 32,
-                .l1_bytes = 32 << 10,
-                .l2_bytes = draw.Up(2) ? 64 << 10 : 1 << 20};
-  auto checked = Check(program, nullptr, limits);
+  DeviceModel device{.threads = 1 + draw.Up(4),
+                     .vector_bytes = draw.Up(2) ? 64 : 32,
+                     .l1_bytes = 32 << 10,
+                     .l2_bytes = draw.Up(2) ? 64 << 10 : 1 << 20};
+  auto checked = Check(program, nullptr, device);
   ASSERT_TRUE(std::holds_alternative<KernelProgram>(checked)) << ToString(std::get<Complaint>(checked)) << "\n" << text;
   for (std::size_t i = 0; i < program.statements.size(); ++i) {
     for (const auto& knob : FindFamily(program.statements[i].family)->knobs) {
       if (draw.Up(3) == 0) continue;
       const Kernel& kernel = std::get<KernelProgram>(checked).kernels[i];
-      auto setting = RandomSetting(draw, knob, kernel, limits);
+      auto setting = RandomSetting(draw, knob, kernel, device);
       if (!setting) continue;
       Program trial = program;
       trial.statements[i].settings[std::string(knob.name)] = *setting;
-      auto again = Check(trial, nullptr, limits);  // knobs hang together: what does not fit the others is left out
+      auto again = Check(trial, nullptr, device);  // knobs hang together: what does not fit the others is left out
       if (std::holds_alternative<Complaint>(again)) continue;
       program = std::move(trial);
       checked = std::move(again);

@@ -21,6 +21,7 @@
 #include "target/build_cache.h"
 #include "target/cpu/compiler.h"
 #include "target/cuda/built_plan.h"
+#include "target/cuda/device_calibration.h"
 #include "target/cuda/driver.h"
 #include "target/cuda/library_steps.h"
 #include "target/cuda/nvcc.h"
@@ -189,11 +190,10 @@ class LocalEvaluator : public Evaluator {
     return CompileModule(compile);
   }
 
-  // For the device that is here, if one is.
-  static Result<Compiled> CompileForDevice(const std::string& source) {
+  Result<Compiled> CompileForDevice(const std::string& source) const {
     cuda::CudaModuleRequest compile;
     compile.source = source;
-    if (const auto devices = cuda::FindDevices()) compile.arch = ArchOf(devices->front());
+    compile.arch = cuda::ModelToBuildFor(options_.device).arch;
     return cuda::CompileCudaModule(compile);
   }
 
@@ -235,7 +235,8 @@ class LocalEvaluator : public Evaluator {
       verdict.reason = fmt::format("{}: {}", issue->where, issue->message);
       return std::string();
     }
-    auto built = HONE_TRY(cuda::BuildPlan(std::get<Plan>(parsed), problem_, options_.program));
+    auto built = HONE_TRY(
+        cuda::BuildPlan(std::get<Plan>(parsed), problem_, cuda::ModelToBuildFor(options_.device), options_.program));
     if (const auto* refusal = std::get_if<cuda::PlanRefusal>(&built)) {
       verdict.evidence.log = Printable(refusal->log);
       verdict.evidence.detail = Printable(refusal->message);

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kThreads = 256;                  // of a block; kMostThreads of generated_code/cuda_nests.cuh
 constexpr std::int64_t kMostBlocks = 1 << 20;  // loops over the grid take the rest
-// From so many results on, a thread each fills a device: 132 multiprocessors with 512 threads.
+// From so many results on, a thread each fills a device.
 constexpr std::int64_t kManyResults = 1 << 16;
 constexpr std::int64_t kLongFold = 64;  // below, a block's threads would have nothing to share
 // Few results of very long folds are split over several blocks.

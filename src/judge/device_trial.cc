@@ -76,7 +76,7 @@ class DeviceTrial::Slots : public TimedSlots {
 
 Result<std::unique_ptr<DeviceTrial>> DeviceTrial::Create(const Graph& graph, std::uint64_t seed) {
   auto context = HONE_TRY(FromDevice(cuda::Context::Open(0)));
-  TrialLayout layout = LayOut(graph.problem(), context->device().l2_bytes / 2, kAlignment);
+  TrialLayout layout = LayOut(graph.problem(), context->device().model.l2_bytes / 2, kAlignment);
   const std::int64_t input_bytes = layout.input_bytes, output_bytes = layout.output_bytes;
   auto trial = std::unique_ptr<DeviceTrial>(new DeviceTrial(graph, std::move(layout), std::move(context), seed));
   HONE_TRY(trial->SetUp(input_bytes, output_bytes));
@@ -91,11 +91,11 @@ DeviceTrial::DeviceTrial(const Graph& graph, TrialLayout layout, std::unique_ptr
 
 Result<void> DeviceTrial::SetUp(std::int64_t input_bytes, std::int64_t output_bytes) {
   std::int64_t expected_bytes = 0;
-  setup_.kernels = HONE_TRY(CompileWorkerKernels(ArchOf(context_->device())));
+  setup_.kernels = HONE_TRY(CompileWorkerKernels(context_->device().model.arch));
   setup_.input_bytes = input_bytes;
   setup_.output_bytes = output_bytes;
   for (const Tensor* tensor : graph_.problem().Outputs()) expected_bytes += 24 * ElementCount(tensor->shape);
-  const auto total = static_cast<double>(context_->device().memory_bytes);
+  const auto total = static_cast<double>(context_->device().model.memory_bytes);
   kernels_ = HONE_TRY(DeviceKernels::Load(*context_, *heap_));
   oracle_ = HONE_TRY(DeviceOracle::Create(*kernels_, graph_));
   // At the least one draw, while the oracle makes it, beside the slots.
@@ -105,7 +105,7 @@ Result<void> DeviceTrial::SetUp(std::int64_t input_bytes, std::int64_t output_by
     return Fail(
         ErrorKind::kUsage,
         fmt::format("judging '{}' takes {:.1f} GiB of device memory and {} has {:.1f}: make the problem smaller",
-                    graph_.problem().name, needed / kGiB, context_->device().name, total / kGiB));
+                    graph_.problem().name, needed / kGiB, context_->device().model.processor, total / kGiB));
   }
   room_ = static_cast<std::int64_t>(std::min(kDrawShare * total, kMostShare * total - needed));
   for (const Tensor* tensor : graph_.problem().Inputs()) draw_bytes_ += tensor->bytes();

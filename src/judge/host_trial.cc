@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "graph/picks.h"
-#include "target/machine.h"
+#include "target/device_model.h"
 
 namespace hone {
 namespace {

@@ -13,7 +13,7 @@
 #include "judge/samples.h"
 #include "oracle/compare.h"
 #include "target/cpu/compiler.h"
-#include "target/machine.h"
+#include "target/device_model.h"
 
 namespace hone {
 namespace {
@@ -65,7 +65,7 @@ Judge::Judge(Graph graph, JudgeOptions options, const std::atomic<bool>* interru
       dice_(options_.dice),
       interrupt_(interrupt),
       call_wall_(options_.call_wall) {
-  const Machine machine = DescribeMachine();
+  const DeviceModel machine = DescribeMachine();
 #ifdef __x86_64__
   flush_bytes_ =
       2 * machine.l2_bytes;  // tensors are flushed line by line; this is for code and the module's own memory

@@ -14,7 +14,7 @@
 #include "oracle/compare.h"
 #include "problem/import/confine.h"
 #include "target/cpu/compiler.h"
-#include "target/machine.h"
+#include "target/device_model.h"
 
 namespace hone {
 namespace {

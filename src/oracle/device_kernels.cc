@@ -57,10 +57,6 @@ std::vector<std::string> Instances() {
 
 }  // namespace
 
-std::string ArchOf(const cuda::Device& device) {
-  return fmt::format("sm_{}{}{}", device.major, device.minor, device.major >= 9 ? "a" : "");
-}
-
 Result<cuda::CompiledCubin> CompileJudgeKernels(const std::string& arch) {
   cuda::CubinRequest request;
   request.name = "judge.cu";
@@ -124,7 +120,7 @@ void DeviceHeap::Trim() {
 }
 
 Result<std::unique_ptr<DeviceKernels>> DeviceKernels::Load(cuda::Context& context, DeviceHeap& heap) {
-  const auto compiled = HONE_TRY(CompileJudgeKernels(ArchOf(context.device())));
+  const auto compiled = HONE_TRY(CompileJudgeKernels(context.device().model.arch));
   auto module = HONE_TRY(FromDevice(cuda::Module::Load(context, compiled.cubin)));
   auto kernels = std::unique_ptr<DeviceKernels>(new DeviceKernels(context, heap, std::move(module)));
   const auto instances = Instances();
@@ -135,7 +131,7 @@ Result<std::unique_ptr<DeviceKernels>> DeviceKernels::Load(cuda::Context& contex
 }
 
 std::int64_t DeviceKernels::Blocks(std::int64_t count) const {
-  const std::int64_t most = std::int64_t{8} * std::max(context_.device().multiprocessors, 1);
+  const std::int64_t most = std::int64_t{8} * std::max(context_.device().model.multiprocessors, 1);
   return std::clamp<std::int64_t>((count + kThreads - 1) / kThreads, 1, most);
 }
 

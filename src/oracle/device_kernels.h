@@ -76,7 +76,6 @@ struct DeviceExpected {
 
 // The module of the judge's kernels for a device of this architecture ("sm_90a"): no device is needed to make it.
 Result<cuda::CompiledCubin> CompileJudgeKernels(const std::string& arch);
-std::string ArchOf(const cuda::Device& device);
 
 class DeviceKernels {
  public:

@@ -74,7 +74,8 @@ Result<void> DeviceOracle::CompileAhead(const Graph& graph, const std::string& a
 
 Result<std::unique_ptr<DeviceOracle>> DeviceOracle::Create(DeviceKernels& kernels, const Graph& graph) {
   auto oracle = std::unique_ptr<DeviceOracle>(new DeviceOracle(kernels, WriteCudaNests(graph, TorchProducts::kTf32)));
-  const auto parts = HONE_TRY(CompileNests(oracle->nests_, graph.problem().name, ArchOf(kernels.context().device())));
+  const auto parts =
+      HONE_TRY(CompileNests(oracle->nests_, graph.problem().name, kernels.context().device().model.arch));
   for (const auto& part : parts) {
     oracle->modules_.push_back(HONE_TRY(FromDevice(cuda::Module::Load(kernels.context(), part.cubin))));
     const std::size_t count = part.symbols.size() / 2;

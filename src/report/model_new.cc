@@ -149,6 +149,8 @@ Result<std::string> ModelNewText(const ExportMaterial& material) {
     return Fail(ErrorKind::kUsage,
                 fmt::format("the plan has {} sources; a Python file holds one", plan.sources.size()));
   }
+  if (plan.arch.empty())
+    return Fail(ErrorKind::kUsage, "the plan does not say what it is compiled for: give it an arch");
   std::string arch = plan.arch.starts_with("sm_") ? plan.arch.substr(3) : plan.arch;  // "90a" is 9.0a
   arch.insert(std::min(arch.find_last_of("0123456789"), arch.size()), ".");
   const std::string source = SourceText(plan, material.problem);

@@ -62,7 +62,7 @@ def get_init_inputs():
 )py";
 
 constexpr std::string_view kPlan = R"json({
-  "hone_plan": 1,
+  "hone_plan": 1, "arch": "sm_90a",
   "sources": [{"name": "scale.cu", "flags": ["-default-device", "--use_fast_math"], "text": [
     "#include <cuda_fp16.h>",
     "struct __align__(64) TensorMap { unsigned long opaque[16]; };",
@@ -87,7 +87,7 @@ constexpr std::string_view kPlan = R"json({
 
 // A convolution with its bias and a product, by the libraries, around a kernel.
 constexpr std::string_view kLibraryPlan = R"json({
-  "hone_plan": 1,
+  "hone_plan": 1, "arch": "sm_90a",
   "sources": [{"name": "half.cu", "text": [
     "#include <cuda_fp16.h>",
     "extern \"C\" __global__ void half_of(const float* x, __half* y) { y[threadIdx.x] = __float2half(x[threadIdx.x]); }"]}],

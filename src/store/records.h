@@ -24,7 +24,7 @@ struct RunRecord {
   std::string problem_identity;  // Identity(problem)
   std::string problem_blob;      // problem.json
   std::string target;            // "cpu"
-  std::string machine;           // Machine::id
+  std::string machine;           // DeviceModel::id
   std::string settings;          // JSON: all that the decisions follow from (seed, search, proposer ...)
   std::string budget;            // JSON: when to stop; a larger one continues the same run
   RunState state = RunState::kRunning;

@@ -24,54 +24,58 @@ bool IsHalf(const Tensor& tensor) { return tensor.dtype == DType::kF16 || tensor
 // A processor's ceilings are those of f32 and f64: its units for halves may be many times as fast (AMX), and where
 // products may be made in those the ceiling is unknown. A device has tensor cores too: its ceiling in f32 is at least a
 // third of their rate in halves, and TF32 has half of that rate.
-Ceiling CeilingOf(const Problem& problem, const Machine& machine) {
+Ceiling CeilingOf(const Problem& problem, const DeviceModel& machine) {
   const bool as_stored = problem.contract == Precision::kTorch;
   const auto& tensors = problem.tensors;
   if (problem.contract == Precision::kFp64 || ((as_stored || problem.contract == Precision::kFp32) &&
                                                std::all_of(tensors.begin(), tensors.end(), [](const Tensor& t) {
                                                  return !IsFloat(t.dtype) || t.dtype == DType::kF64;
                                                })))
-    return {machine.fma_flops_f64, "f64"};
+    return {machine.ceilings.fma_flops_f64, "f64"};
   const bool halves = problem.contract == Precision::kFp16 || problem.contract == Precision::kBf16 ||
                       (as_stored && std::any_of(tensors.begin(), tensors.end(), IsHalf));
-  if (!machine.cuda) return halves ? Ceiling{0, "halves"} : Ceiling{machine.fma_flops_f32, "f32"};
+  if (machine.kind == DeviceKind::kCpu)
+    return halves ? Ceiling{0, "halves"} : Ceiling{machine.ceilings.fma_flops_f32, "f32"};
   const auto of_library = [&](std::initializer_list<const char*> names) {
     double most = 0;
     for (const char* name : names) {
-      if (const auto it = machine.matmul_flops.find(name); it != machine.matmul_flops.end())
+      if (const auto it = machine.ceilings.matmul_flops.find(name); it != machine.ceilings.matmul_flops.end())
         most = std::max(most, it->second);
     }
     return most;
   };
-  if (halves) return {std::max(3 * machine.fma_flops_f32, of_library({"f16", "bf16"})), "halves"};
+  // Where single precision is had for three products of halves, these are three times as fast.
+  const bool of_halves = machine.ceilings.fma_flops_f32 > machine.ceilings.vector_flops_f32;
+  const double split = of_halves ? machine.ceilings.fma_flops_f32 : 0;
+  if (halves) return {std::max(3 * split, of_library({"f16", "bf16"})), "halves"};
   if (problem.contract == Precision::kTf32 ||
       (as_stored && std::any_of(problem.nodes.begin(), problem.nodes.end(), TorchMultipliesInTf32)))
-    return {std::max(1.5 * machine.fma_flops_f32, of_library({"tf32"})), "tf32"};
-  return {machine.fma_flops_f32, "f32"};
+    return {std::max(1.5 * split, of_library({"tf32"})), "tf32"};
+  return {machine.ceilings.fma_flops_f32, "f32"};
 }
 
 // What can stay near the arithmetic of a machine, in bytes of f32: caches, and on a device registers and shared memory,
 // if half of the bits are enough.
-double KeptBytes(const Machine& machine) {
-  constexpr double kHalf = 2;                      // as many elements
-  constexpr double kOfMultiprocessor = 512 << 10;  // 256 KiB of registers, and as much that is shared memory and cache
-  const auto cores = static_cast<double>(machine.threads);
-  if (machine.cuda) return kHalf * (static_cast<double>(machine.l2_bytes) + cores * kOfMultiprocessor);
-  return kHalf *
-         (static_cast<double>(machine.l3_bytes) + cores * static_cast<double>(machine.l1_bytes + machine.l2_bytes));
+double KeptBytes(const DeviceModel& machine) {
+  constexpr double kHalf = 2;  // as many elements
+  if (machine.kind == DeviceKind::kCuda) {
+    const std::int64_t each = 4 * std::int64_t{machine.limits.registers} + machine.l1_bytes;
+    return kHalf * static_cast<double>(machine.l2_bytes + machine.multiprocessors * each);
+  }
+  return kHalf * static_cast<double>(machine.l3_bytes + machine.threads * (machine.l1_bytes + machine.l2_bytes));
 }
 
 // As much as is written is read at the pace of a copy; what is read beyond that, at the pace of reading alone.
-double BytesUs(const Cost& cost, const Machine& machine) {
+double BytesUs(const Cost& cost, const DeviceModel& machine) {
   const auto working_set = static_cast<std::int64_t>(cost.bytes());
-  const double copy = machine.CopyBandwidth(working_set);
-  const double read = std::max(copy, machine.ReadBandwidth(working_set));
+  const double copy = machine.ceilings.CopyBandwidth(working_set);
+  const double read = std::max(copy, machine.ceilings.ReadBandwidth(working_set));
   const double beyond = std::max(0.0, cost.bytes_read - cost.bytes_written);
   return ((cost.bytes() - beyond) / copy + beyond / read) * 1e6;
 }
 
 // Below this nobody is.
-double LeastUs(const Graph& graph, const Machine& machine, double peak, double saved) {
+double LeastUs(const Graph& graph, const DeviceModel& machine, double peak, double saved) {
   Cost least = GraphCost(graph, Which::kLeast);
   const double flops = kLeastMultiplyAdds * std::max(0.0, 2 * least.multiply_adds - saved) +
                        std::max(0.0, least.arithmetic - saved) + least.transcendental;
@@ -85,7 +89,7 @@ double LeastUs(const Graph& graph, const Machine& machine, double peak, double s
 
 }  // namespace
 
-Bound SpeedOfLight(const Graph& graph, const Machine& machine) {
+Bound SpeedOfLight(const Graph& graph, const DeviceModel& machine) {
   Cost cost = GraphCost(graph);
   const double kept = KeptBytes(machine), again = RereadBytes(graph, kept), saved = SavedFlops(graph);
   cost.bytes_read += again;
@@ -94,8 +98,8 @@ Bound SpeedOfLight(const Graph& graph, const Machine& machine) {
   bound.flops =
       std::max(0.0, 2 * cost.multiply_adds + cost.arithmetic + kTranscendentalFlops * cost.transcendental - saved);
   const auto [peak, precision] = CeilingOf(graph.problem(), machine);
-  const double copy = machine.CopyBandwidth(static_cast<std::int64_t>(bound.bytes));
-  if (machine.fma_flops_f32 <= 0 || copy <= 0) {
+  const double copy = machine.ceilings.CopyBandwidth(static_cast<std::int64_t>(bound.bytes));
+  if (machine.ceilings.fma_flops_f32 <= 0 || copy <= 0) {
     bound.limited_by = "unknown";
     bound.why = "this machine is not calibrated: run `hone calibrate`";
     return bound;
@@ -103,7 +107,7 @@ Bound SpeedOfLight(const Graph& graph, const Machine& machine) {
   bound.bytes_us = BytesUs(cost, machine);
   bound.least_us = LeastUs(graph, machine, peak, saved);
   // Where those of f32 are quick enough, faster ones change nothing.
-  if (peak <= 0 && bound.flops / machine.fma_flops_f32 * 1e6 > bound.bytes_us) {
+  if (peak <= 0 && bound.flops / machine.ceilings.fma_flops_f32 * 1e6 > bound.bytes_us) {
     bound.limited_by = "unknown";
     bound.why = fmt::format(
         "no bound: {:.3g} MFLOP may be made in {}, and what this machine's units for those reach was not measured; "
@@ -113,15 +117,17 @@ Bound SpeedOfLight(const Graph& graph, const Machine& machine) {
   }
   bound.flops_us = peak > 0 ? bound.flops / peak * 1e6 : 0;
   bound.us = std::max(bound.bytes_us, bound.flops_us);
+  bound.datasheet = machine.ceilings.source == Ceilings::Source::kDatasheet;
   bound.limited_by = bound.bytes_us >= bound.flops_us ? "memory" : "arithmetic";
   bound.why = fmt::format(
-      "Reading {:.3g} MB and writing {:.3g} MB takes {:.3g} us at {:.1f} GB/s, the bandwidth of a working set of that "
-      "size. ",
-      cost.bytes_read / 1e6, cost.bytes_written / 1e6, bound.bytes_us,
-      bound.bytes_us > 0 ? bound.bytes / bound.bytes_us / 1e3 : copy / 1e9);
-  bound.why += peak > 0 ? fmt::format("{:.3g} MFLOP take {:.3g} us at {:.1f} GFLOP/s, the multiply-add ceiling in {}.",
-                                      bound.flops / 1e6, bound.flops_us, peak / 1e9, precision)
-                        : fmt::format("{:.3g} MFLOP take less in f32 already.", bound.flops / 1e6);
+      "Reading {:.3g} MB and writing {:.3g} MB takes {:.3g} us at {:.1f} GB/s, {}. ", cost.bytes_read / 1e6,
+      cost.bytes_written / 1e6, bound.bytes_us, bound.bytes_us > 0 ? bound.bytes / bound.bytes_us / 1e3 : copy / 1e9,
+      bound.datasheet ? "the memory bandwidth of the datasheet" : "the bandwidth of a working set of that size");
+  bound.why += peak > 0
+                   ? fmt::format("{:.3g} MFLOP take {:.3g} us at {:.1f} GFLOP/s, the multiply-add ceiling in {}{}.",
+                                 bound.flops / 1e6, bound.flops_us, peak / 1e9, precision,
+                                 bound.datasheet ? " of the datasheet" : "")
+                   : fmt::format("{:.3g} MFLOP take less in f32 already.", bound.flops / 1e6);
   if (saved > 0) bound.why += fmt::format(" The graph as it is written needs {:.3g} MFLOP more.", saved / 1e6);
   if (again > 0) {
     bound.why += fmt::format(

@@ -1,11 +1,11 @@
-// Speed of light: how fast a graph could be at best on a machine whose ceilings were measured, by its cheapest order of
+// Speed of light: how fast a graph could be at best on a device whose ceilings are known, by its cheapest order of
 // summation (graph/collapse.h); and the time that nobody is below, whatever the algorithm.
 #pragma once
 
 #include <string>
 
 #include "graph/graph.h"
-#include "target/machine.h"
+#include "target/device_model.h"
 
 namespace hone {
 
@@ -20,6 +20,7 @@ struct Bound {
                            // that was not measured
   std::string limited_by;  // "memory", "arithmetic", or "unknown" when there is no bound
   std::string why;         // the terms in a sentence or two, for people
+  bool datasheet = false;  // by the ceilings that the device's maker states: nothing was measured
 };
 
 // Fewer operations than any implementation of single precision that we know: about six multiply-adds reduce and
@@ -31,6 +32,6 @@ inline constexpr double kTranscendentalFlops = 8;
 // of operands split in three.
 inline constexpr double kLeastMultiplyAdds = 1.0 / 6;
 
-Bound SpeedOfLight(const Graph& graph, const Machine& machine);
+Bound SpeedOfLight(const Graph& graph, const DeviceModel& machine);
 
 }  // namespace hone

@@ -10,11 +10,11 @@ namespace {
 using testing::SmallGraph;
 
 // 1 FLOP a ns in f32, half of it in f64; 1 byte a ns copied, 2 read.
-Machine SlowMachine() {
-  Machine machine;
-  machine.fma_flops_f32 = 1e9;
-  machine.fma_flops_f64 = 5e8;
-  machine.bandwidth = {{1 << 10, 1e9, 2e9}, {1 << 30, 1e9, 2e9}};
+DeviceModel SlowMachine() {
+  DeviceModel machine;
+  machine.ceilings.fma_flops_f32 = 1e9;
+  machine.ceilings.fma_flops_f64 = 5e8;
+  machine.ceilings.bandwidth = {{1 << 10, 1e9, 2e9}, {1 << 30, 1e9, 2e9}};
   return machine;
 }
 
@@ -38,7 +38,7 @@ TEST(BoundTest, WhatNoCacheKeepsUntilItsSumIsKnownIsReadTwice) {
   const Graph graph = SmallGraph("fp32", "x f32 1000000", "y f32 1000000",
                                  R"([{"op": "sum", "args": {"self": "%x"}, "outputs": ["s"]},
                                      {"op": "div.Tensor", "args": {"self": "%x", "other": "%s"}, "outputs": ["y"]}])");
-  Machine machine = SlowMachine();
+  DeviceModel machine = SlowMachine();
   machine.threads = 1;
   machine.l1_bytes = 0;
   machine.l2_bytes = 500'000;  // of halves as many as a million bytes of f32
@@ -62,9 +62,9 @@ TEST(BoundTest, AMatrixProductIsLimitedByArithmeticOfItsPrecision) {
 }
 
 TEST(BoundTest, OnADeviceTheContractSaysWhichTensorCoresMayBeUsed) {
-  Machine device = SlowMachine();
-  device.cuda = true;
-  device.matmul_flops = {{"bf16", 4e9}, {"tf32", 1e9}};
+  DeviceModel device = SlowMachine();
+  device.kind = DeviceKind::kCuda;
+  device.ceilings.matmul_flops = {{"bf16", 4e9}, {"tf32", 1e9}};
   const auto microseconds = [&](const std::string& contract, const std::string& dtype) {
     const std::string product = R"([{"op": "mm", "args": {"self": "%a", "mat2": "%b"}, "outputs": ["y"]}])";
     const std::string shape = " " + dtype + " 100x100";
@@ -149,7 +149,7 @@ TEST(BoundTest, WhatDataMaySpareIsNotInTheLeast) {
 TEST(BoundTest, WithoutCalibrationItSaysWhatToDo) {
   const Graph graph =
       SmallGraph("fp32", "x f32 1000", "y f32 1000", R"([{"op": "relu", "args": {"self": "%x"}, "outputs": ["y"]}])");
-  const Bound bound = SpeedOfLight(graph, Machine{});
+  const Bound bound = SpeedOfLight(graph, DeviceModel{});
   EXPECT_EQ(bound.us, 0);
   EXPECT_EQ(bound.limited_by, "unknown");
   EXPECT_NE(bound.why.find("hone calibrate"), std::string::npos);

@@ -31,7 +31,7 @@ Try<std::unique_ptr<DeviceRoom>> DeviceRoom::Open(const WorkerSetup& setup) {
   // that lies there: the judge compares a call's outputs, and its inputs, with what it has in memory of its own.
   close(kInputsDescriptor);
   close(kOutputsDescriptor);
-  room->sweep_bytes_ = 2 * context.device().l2_bytes + 1;
+  room->sweep_bytes_ = 2 * context.device().model.l2_bytes + 1;
   room->sweep_ = HONE_GPU(context.Allocate(room->sweep_bytes_));
   room->kernels_.emplace(HONE_GPU(cuda::Module::Load(context, setup.kernels)));
   room->fill_shared_ = HONE_GPU(room->kernels_->Find("FillShared"));
@@ -62,11 +62,11 @@ Try<void> DeviceRoom::SweepCache() {
 }
 
 Try<void> DeviceRoom::FillShared() {
-  const int bytes = context_->device().shared_bytes;
+  const int bytes = context_->device().model.limits.block_shared_bytes;
   auto words = static_cast<unsigned>(bytes / 4);
   long long nanoseconds = kFillNs;
   void* arguments[] = {&words, &nanoseconds};
-  return context_->Launch(fill_shared_, context_->device().multiprocessors, kFillThreads, arguments, bytes);
+  return context_->Launch(fill_shared_, context_->device().model.multiprocessors, kFillThreads, arguments, bytes);
 }
 
 Try<void> DeviceRoom::LaunchHold(int blocks, int shared_bytes, long long nanoseconds) {
@@ -86,7 +86,8 @@ Try<void> DeviceRoom::HoldStream() {
 
 Try<void> DeviceRoom::Hold() {
   HONE_GPU(context_->WaitAll());
-  HONE_GPU(LaunchHold(context_->device().multiprocessors, context_->device().shared_bytes, kHoldNs));
+  HONE_GPU(LaunchHold(context_->device().model.multiprocessors, context_->device().model.limits.block_shared_bytes,
+                      kHoldNs));
   // The device may be another's for a time slice: patience, but not for ever.
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   while (go_[1] != turn_ && std::chrono::steady_clock::now() < end) {

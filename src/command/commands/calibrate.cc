@@ -5,9 +5,9 @@
 
 #include "command/command.h"
 #include "command/target.h"
+#include "target/cuda/device_calibration.h"
 #include "target/cuda/device_lock.h"
-#include "target/cuda/device_machine.h"
-#include "target/machine.h"
+#include "target/device_model.h"
 
 namespace hone {
 namespace {
@@ -25,41 +25,39 @@ std::string Size(std::int64_t bytes) {
   return fmt::format("{} KiB", bytes >> 10);
 }
 
-void AddBandwidth(const Machine& machine, std::string& text) {
+void AddBandwidth(const DeviceModel& machine, std::string& text) {
   text += fmt::format("{:>12}  {:>11}  {:>11}\n", "working set", "copy GB/s", "read GB/s");
-  for (const auto& point : machine.bandwidth) {
+  for (const auto& point : machine.ceilings.bandwidth) {
     text += fmt::format("{:>12}  {:>11.1f}  {:>11.1f}\n", Size(point.working_set_bytes),
                         point.copy_bytes_per_second / 1e9, point.read_bytes_per_second / 1e9);
   }
 }
 
-std::string DeviceTable(const Machine& machine) {
-  auto text =
-      fmt::format("{}, {} multiprocessors, {} L2\n", machine.processor, machine.threads, Size(machine.l2_bytes));
+std::string DeviceTable(const DeviceModel& machine) {
+  auto text = fmt::format("{}, {}, {} L2\n", machine.processor, WidthOf(machine), Size(machine.l2_bytes));
   text += fmt::format("arithmetic          {:.1f} TFLOP/s as accurate as f32, {:.1f} TFLOP/s f64\n",
-                      machine.fma_flops_f32 / 1e12, machine.fma_flops_f64 / 1e12);
-  text += fmt::format("vector units        {:.1f} TFLOP/s f32\n", machine.vector_flops_f32 / 1e12);
-  for (const auto& [type, flops] : machine.matmul_flops)
+                      machine.ceilings.fma_flops_f32 / 1e12, machine.ceilings.fma_flops_f64 / 1e12);
+  text += fmt::format("vector units        {:.1f} TFLOP/s f32\n", machine.ceilings.vector_flops_f32 / 1e12);
+  for (const auto& [type, flops] : machine.ceilings.matmul_flops)
     text += fmt::format("cuBLASLt            {:.1f} TFLOP/s {}\n", flops / 1e12, type);
-  text += fmt::format("launch              {:.2f} us in a graph, {:.2f} us in a stream\n", machine.fork_join_us,
-                      machine.stream_launch_us);
-  if (machine.energy_tick_ms > 0)
-    text += fmt::format("energy              {:.0f} W at rest, counted every {:.0f} ms\n", machine.idle_watts,
-                        machine.energy_tick_ms);
+  text += fmt::format("launch              {:.2f} us in a graph, {:.2f} us in a stream\n",
+                      machine.ceilings.fork_join_us, machine.ceilings.stream_launch_us);
+  if (machine.ceilings.energy_tick_ms > 0)
+    text += fmt::format("energy              {:.0f} W at rest, counted every {:.0f} ms\n", machine.ceilings.idle_watts,
+                        machine.ceilings.energy_tick_ms);
   text += '\n';
   AddBandwidth(machine, text);
   return text;
 }
 
-std::string Table(const Machine& machine) {
-  if (machine.cuda) return DeviceTable(machine);
-  auto text = fmt::format("{}, {} thread{}, {}-byte vectors\n", machine.processor, machine.threads,
-                          machine.threads == 1 ? "" : "s", machine.vector_bytes);
+std::string Table(const DeviceModel& machine) {
+  if (machine.kind == DeviceKind::kCuda) return DeviceTable(machine);
+  auto text = fmt::format("{}, {}, {}-byte vectors\n", machine.processor, WidthOf(machine), machine.vector_bytes);
   text += fmt::format("caches              {} L1 and {} L2 a core{}\n", Size(machine.l1_bytes), Size(machine.l2_bytes),
                       machine.l3_bytes > 0 ? fmt::format(", {} L3", Size(machine.l3_bytes)) : "");
-  text += fmt::format("fused multiply-add  {:.1f} GFLOP/s f32, {:.1f} GFLOP/s f64\n", machine.fma_flops_f32 / 1e9,
-                      machine.fma_flops_f64 / 1e9);
-  text += fmt::format("fork and join       {:.2f} us\n\n", machine.fork_join_us);
+  text += fmt::format("fused multiply-add  {:.1f} GFLOP/s f32, {:.1f} GFLOP/s f64\n",
+                      machine.ceilings.fma_flops_f32 / 1e9, machine.ceilings.fma_flops_f64 / 1e9);
+  text += fmt::format("fork and join       {:.2f} us\n\n", machine.ceilings.fork_join_us);
   AddBandwidth(machine, text);
   return text;
 }

@@ -20,7 +20,7 @@
 #include "target/cuda/nvcc.h"
 #include "target/cuda/nvrtc.h"
 #include "target/cuda/toolkit.h"
-#include "target/machine.h"
+#include "target/device_model.h"
 
 namespace hone {
 namespace {
@@ -107,15 +107,15 @@ Finding ProbeTorch() {
 }
 
 Finding ProbeProcessor() {
-  const Machine& machine = DescribeMachine();
-  return Present(fmt::format("{}, {} thread{}, {}-byte vectors", machine.processor, machine.threads,
-                             machine.threads == 1 ? "" : "s", machine.vector_bytes));
+  const DeviceModel& machine = DescribeMachine();
+  return Present(fmt::format("{}, {}, {}-byte vectors", machine.processor, WidthOf(machine), machine.vector_bytes));
 }
 
 Finding ProbeCalibration() {
   const auto machine = LoadCalibration();
   if (!machine) return Absent(machine.error().message);
-  return Present(fmt::format("of {}: {:.0f} GFLOP/s in f32", machine->measured_on, machine->fma_flops_f32 / 1e9));
+  return Present(fmt::format("of {}: {:.0f} GFLOP/s in f32", machine->ceilings.measured_on,
+                             machine->ceilings.fma_flops_f32 / 1e9));
 }
 
 // Without leaving anything behind: the nearest folder that exists decides.
@@ -155,8 +155,8 @@ Finding ProbeCuda() {
   const auto devices = cuda::FindDevices();
   if (!devices) return Absent(devices.error().message);
   const auto& first = devices->front();
-  return Present(fmt::format("{} x {}, compute capability {}.{}, driver for CUDA {}.{}", devices->size(), first.name,
-                             first.major, first.minor, first.driver / 1000, first.driver % 1000 / 10));
+  return Present(fmt::format("{} x {}, {}, driver for CUDA {}.{}", devices->size(), first.model.processor,
+                             first.model.arch, first.driver / 1000, first.driver % 1000 / 10));
 }
 
 Finding ProbeLibrary(cuda::Library library) {

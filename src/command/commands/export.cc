@@ -19,11 +19,10 @@
 #include "oracle/oracle.h"
 #include "problem/generate.h"
 #include "problem/safetensors.h"
-#include "propose/limits.h"
 #include "search/record.h"
 #include "store/store.h"
 #include "target/cpu/compiler.h"
-#include "target/machine.h"
+#include "target/device_model.h"
 
 namespace hone {
 
@@ -152,19 +151,24 @@ Result<void> FindValues(const std::string& named, ExportMaterial& material) {
 }
 
 // Sets module or plan, and program if the candidate is one.
-Result<void> SetKernel(std::string_view kind, std::string text, const Machine& machine, ExportMaterial& material) {
+Result<void> SetKernel(std::string_view kind, std::string text, const DeviceModel& machine, ExportMaterial& material) {
   if (kind == Name(CandidateKind::kModule)) {
     material.module = std::move(text);
   } else if (kind == Name(CandidateKind::kPlan)) {
+    auto parsed = ParsePlan(text);
+    if (auto* plan = std::get_if<Plan>(&parsed); plan && plan->arch.empty()) {
+      plan->arch = machine.arch;  // what is exported says what it is compiled for
+      text = ToJson(*plan);
+    }
     material.plan = std::move(text);
   } else {
-    const auto lowered = dsl::Lower(text, &material.problem, LimitsOf(machine));
+    const auto lowered = dsl::Lower(text, &material.problem, machine);
     if (const auto* complaint = std::get_if<dsl::Complaint>(&lowered)) {
       return Fail(ErrorKind::kUsage, fmt::format("this hone does not take the program: {}", dsl::ToString(*complaint)));
     }
     const auto& program = std::get<dsl::KernelProgram>(lowered);
-    (machine.cuda ? material.plan : material.module) =
-        machine.cuda ? ToJson(dsl::EmitCuda(program)) : dsl::EmitCpu(program);
+    (machine.kind == DeviceKind::kCuda ? material.plan : material.module) =
+        machine.kind == DeviceKind::kCuda ? ToJson(dsl::EmitCuda(program)) : dsl::EmitCpu(program);
     material.program = std::move(text);
   }
   return {};
@@ -230,7 +234,7 @@ Result<Answer> ExportProgram(VerbCall& call, const ExportForm& form, const std::
   if (candidate.kind == CandidateKind::kModule || candidate.kind == CandidateKind::kCudaModule)
     return Fail(ErrorKind::kUsage,
                 fmt::format("{}: a program (.hk) or a plan (.json) for a CUDA device is wanted", path));
-  const Machine machine = HONE_TRY(KnownMachine(true));
+  const DeviceModel machine = HONE_TRY(KnownDevice(true));
   HONE_TRY(SetKernel(Name(candidate.kind), std::move(candidate.text), machine, material));
   material.run.problem_identity = Identity(material.problem);
   material.run.target = "cuda";
@@ -265,7 +269,7 @@ Result<Answer> RunExport(VerbCall& call) {
   HONE_TRY(FindValues(call.Text("values"), material));
 
   const bool on_cuda = material.run.target == "cuda";
-  Machine machine = HONE_TRY(KnownMachine(on_cuda));
+  DeviceModel machine = HONE_TRY(KnownDevice(on_cuda));
   if (machine.id == material.run.machine) {
     material.processor = machine.processor;
   } else {

@@ -22,6 +22,7 @@ constexpr Option kOptions[] = {
      .type = ValueType::kFlag,
      .help = "list the operators that hone knows, and what an element of each is"},
     kTargetOption,
+    kDeviceOption,
 };
 
 Answer ListOps() {
@@ -102,7 +103,8 @@ Result<Answer> RunGraph(VerbCall& call) {
                              {"contract", Name(problem.contract)},
                              {"nodes", std::move(nodes)},
                              {"total", ToDocument(total)}};
-  const Bound bound = SpeedOfLight(graph, HONE_TRY(KnownMachine(call)));
+  const DeviceModel device = HONE_TRY(KnownDevice(call));
+  const Bound bound = SpeedOfLight(graph, device);
   if (bound.us > 0) {
     document["bound"] = {{"us", bound.us},
                          {"least_us", bound.least_us},
@@ -111,8 +113,10 @@ Result<Answer> RunGraph(VerbCall& call) {
                          {"bytes_us", bound.bytes_us},
                          {"flops_us", bound.flops_us},
                          {"limited_by", bound.limited_by},
+                         {"ceilings", bound.datasheet ? "datasheet" : "measured"},
                          {"why", bound.why}};
-    text += fmt::format("bound  {:.4g} us, limited by {}. {}\n", bound.us, bound.limited_by, bound.why);
+    const std::string of = bound.datasheet ? fmt::format(" of {} by its datasheet", device.processor) : "";
+    text += fmt::format("bound  {:.4g} us{}, limited by {}. {}\n", bound.us, of, bound.limited_by, bound.why);
   } else {
     document["bound"] = nullptr;
     text += fmt::format("bound  {}\n", bound.why.empty() ? "nothing to do" : bound.why);
@@ -147,7 +151,8 @@ HONE_VERB(graph){
         "multiply_adds,\n"
         "arithmetic, transcendental, bytes_read, bytes_written; total: the same; bound (null where there is none, as "
         "without calibration): us, least_us (who is faster is refused), bytes, flops,\n"
-        "bytes_us, flops_us, limited_by, why; flags[]: kind, sentence, reason, and what the kind has (output, inputs, "
+        "bytes_us, flops_us, limited_by, ceilings (measured or datasheet), why; flags[]: kind, sentence, reason, and "
+        "what the kind has (output, inputs, "
         "value, within, "
         "flops_written, flops_needed). With --ops: ops[]: name, doc",
     .run = RunGraph,

@@ -8,8 +8,10 @@
 #include "base/process.h"
 #include "candidate/launch_lines.h"
 #include "command/command.h"
+#include "command/target.h"
 #include "problem/problem.h"
 #include "target/cuda/built_plan.h"
+#include "target/cuda/device_calibration.h"
 #include "target/cuda/nvcc.h"
 #include "target/cuda/nvrtc.h"
 
@@ -20,7 +22,8 @@ constexpr Positional kPositionals[] = {
     {.name = "kernel", .help = "a plan (.json; docs/plan.md), or CUDA C++ (.cu): kernels, or a module", .reads = true}};
 constexpr Option kOptions[] = {
     {.name = "problem", .value = "PATH", .help = "problem.json whose tensors a plan's launches name", .reads = true},
-    {.name = "arch", .value = "SM", .help = "what a .cu is compiled for", .otherwise = "sm_90a"},
+    kDeviceOption,
+    {.name = "arch", .value = "SM", .help = "what a .cu is compiled for (default: the device's, \"sm_90a\")"},
 };
 
 nlohmann::json ToJson(const cuda::KernelFacts& facts) {
@@ -88,7 +91,7 @@ Result<Answer> InspectSource(const std::string& path, const std::string& arch) {
   return Kernels(compiled.cubin);
 }
 
-Result<Answer> InspectPlan(const std::string& path, const std::string& problem_path) {
+Result<Answer> InspectPlan(const std::string& path, const std::string& problem_path, const DeviceModel& device) {
   const std::string text_of_plan = HONE_TRY(ReadFile(path));
   if (problem_path.empty())
     return Fail(ErrorKind::kUsage, "a plan's launches name tensors: say whose with --problem problem.json");
@@ -96,7 +99,7 @@ Result<Answer> InspectPlan(const std::string& path, const std::string& problem_p
   const auto parsed = ParsePlan(text_of_plan, problem);
   if (const auto* issue = std::get_if<PlanIssue>(&parsed))
     return Fail(ErrorKind::kUsage, fmt::format("{}: {}: {}", path, issue->where, issue->message));
-  const auto built = HONE_TRY(cuda::BuildPlan(std::get<Plan>(parsed), problem, OwnPath()));
+  const auto built = HONE_TRY(cuda::BuildPlan(std::get<Plan>(parsed), problem, device, OwnPath()));
   if (const auto* refusal = std::get_if<cuda::PlanRefusal>(&built)) {
     const std::string line = refusal->line > 0 ? fmt::format(", line {}", refusal->line) : "";
     return Answer({{"compiles", !refusal->compile_error},
@@ -108,7 +111,7 @@ Result<Answer> InspectPlan(const std::string& path, const std::string& problem_p
   }
   const auto& plan = std::get<cuda::BuiltPlan>(built);
   nlohmann::json launches = nlohmann::json::array();
-  std::string text;
+  std::string text = fmt::format("on {}\n", device.processor);
   const auto add = [&](const std::vector<PlanStep>& steps, const std::vector<cuda::KernelFacts>& kernels,
                        std::string_view when) {
     std::size_t next = 0;
@@ -117,31 +120,32 @@ Result<Answer> InspectPlan(const std::string& path, const std::string& problem_p
       if (launch == nullptr) continue;
       const auto& facts = kernels[next++];
       const auto threads = launch->block[0] * launch->block[1] * launch->block[2];
-      const auto occupancy = cuda::OccupancyOf(facts, threads, launch->shared_bytes);
+      const auto occupancy = cuda::OccupancyOf(facts, threads, launch->shared_bytes, device.limits);
       auto one = ToJson(facts);
       one["when"] = when;
       one["blocks_a_multiprocessor"] = occupancy.blocks;
-      one["occupancy"] = static_cast<double>(occupancy.warps) / cuda::kHopper.warps;
+      one["occupancy"] = static_cast<double>(occupancy.warps) / device.limits.warps;
       one["limited_by"] = occupancy.limit;
       launches.push_back(std::move(one));
       text += Describe(facts);
       text += fmt::format(
           "  {}: {} blocks of {} threads; a multiprocessor holds {} ({:.0f} % of its warps), limited by {}\n", when,
           launch->grid[0] * launch->grid[1] * launch->grid[2], threads, occupancy.blocks,
-          100.0 * occupancy.warps / cuda::kHopper.warps, occupancy.limit);
+          100.0 * occupancy.warps / device.limits.warps, occupancy.limit);
     }
   };
   add(plan.plan.prepare, plan.prepare, "prepare");
   add(plan.plan.steps, plan.launches, "run");
-  return Answer({{"compiles", true}, {"launches", std::move(launches)}}, text);
+  return Answer({{"compiles", true}, {"device", device.processor}, {"launches", std::move(launches)}}, text);
 }
 
 Result<Answer> RunInspect(VerbCall& call) {
   const std::string path = call.Text("kernel");
+  const DeviceModel device = call.Has("device") ? HONE_TRY(NamedDevice(call)) : cuda::ModelToBuildFor("");
   const bool launches = path.ends_with(".cu") && HasLaunchLines(HONE_TRY(ReadFile(path)));
-  if (launches && call.Has("problem")) return InspectPlan(path, call.Text("problem"));
-  if (path.ends_with(".cu")) return InspectSource(path, call.Text("arch"));
-  if (path.ends_with(".json")) return InspectPlan(path, call.Text("problem"));
+  if (launches && call.Has("problem")) return InspectPlan(path, call.Text("problem"), device);
+  if (path.ends_with(".cu")) return InspectSource(path, call.Has("arch") ? call.Text("arch") : device.arch);
+  if (path.ends_with(".json")) return InspectPlan(path, call.Text("problem"), device);
   return Fail(ErrorKind::kUsage, fmt::format("{}: hone inspects plans (.json) and CUDA C++ (.cu)", path));
 }
 
@@ -159,7 +163,8 @@ HONE_VERB(inspect){
     .positionals = kPositionals,
     .options = kOptions,
     .json =
-        "compiles; of a .cu kernels[], of a plan launches[]: kernel, registers, spills, static_shared_bytes, barriers, "
+        "compiles; of a .cu kernels[], of a plan device and launches[]: kernel, registers, spills, "
+        "static_shared_bytes, barriers, "
         "parameter_bytes, instructions (by name), and for launches occupancy and what limits it; or line and message",
     .no = "it does not compile, or a launch does not fit its kernel",
     .run = RunInspect,

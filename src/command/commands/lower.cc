@@ -11,7 +11,6 @@
 #include "command/target.h"
 #include "dsl/family.h"
 #include "problem/problem.h"
-#include "propose/limits.h"
 
 namespace hone {
 namespace {
@@ -23,10 +22,11 @@ constexpr Option kOptions[] = {
      .help = "problem.json that the program's tensors have to agree with",
      .reads = true},
     kTargetOption,
+    kDeviceOption,
     {.name = "plan", .type = ValueType::kFlag, .help = "with --target cuda: the whole plan, as JSON"},
     {.name = "families", .type = ValueType::kFlag, .help = "list the operator families and their knobs as well"}};
 
-std::string Families(dsl::Device device) {
+std::string Families(DeviceKind device) {
   std::string text;
   for (const dsl::Family* family : dsl::AllFamilies()) {
     text += fmt::format("{:<9} {}\n          {}\n", family->name, family->grammar, family->doc);
@@ -40,14 +40,13 @@ Result<Answer> RunLower(VerbCall& call) {
   const std::string text = HONE_TRY(ReadFile(path));
   std::optional<Problem> problem;
   if (call.Has("problem")) problem = HONE_TRY(LoadProblem(call.Text("problem")));
-  const Machine machine = HONE_TRY(KnownMachine(call));
-  const dsl::Limits limits = LimitsOf(machine);
-  const auto lowered = dsl::Lower(text, problem ? &*problem : nullptr, limits);
+  const DeviceModel machine = HONE_TRY(KnownDevice(call));
+  const auto lowered = dsl::Lower(text, problem ? &*problem : nullptr, machine);
   if (const auto* complaint = std::get_if<dsl::Complaint>(&lowered))
     return Fail(ErrorKind::kUsage, path + ": " + ToString(*complaint));
   const auto& program = std::get<dsl::KernelProgram>(lowered);
   std::string source;
-  if (machine.cuda) {
+  if (machine.kind == DeviceKind::kCuda) {
     const Plan plan = dsl::EmitCuda(program);
     for (const PlanSource& one : plan.sources) source += one.text;
     if (plan.sources.empty()) source = "// No kernels: every step is a library's call; --plan shows them.\n";
@@ -66,7 +65,7 @@ Result<Answer> RunLower(VerbCall& call) {
                        {"flops", kernel.family->flops(kernel)}});
   }
   return Answer({{"program", program.name}, {"kernels", std::move(kernels)}, {"source", source}},
-                call.Flag("families") ? Families(limits.device) + "\n" + source : source);
+                call.Flag("families") ? Families(machine.kind) + "\n" + source : source);
 }
 
 }  // namespace

@@ -137,12 +137,16 @@ bool IsWin(const SearchOutcome& outcome) {
   return against.empty() ? outcome.run.baselines == "{}" : against[0].Faster();
 }
 
-Json Document(const SearchOutcome& outcome, const Bound& bound, const Machine& machine, const std::string& store,
+Json Document(const SearchOutcome& outcome, const Bound& bound, const DeviceModel& machine, const std::string& store,
               std::size_t lanes) {
+  const bool cuda = machine.kind == DeviceKind::kCuda;
   Json document = {{"run", outcome.run.id},
                    {"problem", outcome.run.problem_name},
                    {"target", outcome.run.target},
-                   {"machine", {{"id", machine.id}, {"processor", machine.processor}, {"threads", machine.threads}}},
+                   {"machine",
+                    {{"id", machine.id},
+                     {"processor", machine.processor},
+                     {cuda ? "multiprocessors" : "threads", cuda ? machine.multiprocessors : machine.threads}}},
                    {"store", store},
                    {"attempts", outcome.tree.attempts()},
                    {"replayed", outcome.replayed},
@@ -217,9 +221,8 @@ std::string NoWinText(const SearchOutcome& outcome, const Problem& problem) {
                             half ? "16-bit types" : "this problem's operators", outcome.run.target);
 }
 
-std::string Text(const SearchOutcome& outcome, const Problem& problem, const Bound& bound, const Machine& machine) {
-  std::string text = fmt::format("{} on {} ({} thread{})\n", outcome.run.problem_name, machine.processor,
-                                 machine.threads, machine.threads == 1 ? "" : "s");
+std::string Text(const SearchOutcome& outcome, const Problem& problem, const Bound& bound, const DeviceModel& machine) {
+  std::string text = fmt::format("{} on {} ({})\n", outcome.run.problem_name, machine.processor, WidthOf(machine));
   text += bound.us > 0 ? fmt::format("  bound    {}: {}\n", Microseconds(bound.us), bound.limited_by)
                        : fmt::format("  bound    {}\n", bound.why);
   for (const auto& flag : FlagsOfRun(outcome.run.flags)) {

@@ -17,6 +17,7 @@ constexpr Positional kPositionals[] = {
     {.name = "problem", .help = "a KernelBench-style .py file, or problem.json", .reads = true}};
 constexpr Option kOptions[] = {
     kTargetOption,
+    kDeviceOption,
     {.name = "all", .type = ValueType::kFlag, .help = "every way to cut the problem into kernels, not only the first"},
     {.name = "python", .value = "PATH", .help = "interpreter with PyTorch, for .py problems"},
 };
@@ -26,7 +27,7 @@ Result<Answer> RunIt(VerbCall& call) {
   import.python = call.Text("python");
   Problem problem = HONE_TRY(Import(call.Text("problem"), import));
   Graph graph = HONE_TRY(Graph::Create(std::move(problem)));
-  const auto expert = MakeExpert(std::move(graph), HONE_TRY(KnownMachine(call)));
+  const auto expert = MakeExpert(std::move(graph), HONE_TRY(KnownDevice(call)));
   Random random(1);
   auto proposals = HONE_TRY(expert->Start(random));
   if (!call.Flag("all") && proposals.size() > 1) proposals.resize(1);

@@ -16,7 +16,7 @@
 #include "problem/generate.h"
 #include "problem/import/import.h"
 #include "problem/safetensors.h"
-#include "target/machine.h"
+#include "target/device_model.h"
 
 namespace hone {
 namespace {

@@ -28,7 +28,7 @@ NestShape ShapeOf(const Kernel& kernel) {
 
 }  // namespace
 
-std::vector<Setting> AccumulatorsValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> AccumulatorsValues(const Kernel& kernel) {
   // Several exps side by side leave no registers for their coefficients; one after the other they overlap anyway.
   const auto fetch = kernel.settings.find("prefetch");
   if (kernel.settings.contains("passes") && fetch != kernel.settings.end() && fetch->second != Word("no"))
@@ -41,7 +41,7 @@ std::optional<std::string> CheckAccumulators(const Kernel&, const Setting& value
   return "it is 1, 2, 4 or 8; try 4";
 }
 
-std::vector<Setting> ColumnsValues(const Kernel& kernel, const Limits& limits) {
+std::vector<Setting> ColumnsValues(const Kernel& kernel) {
   const NestShape shape = ShapeOf(kernel);
   if (shape.rows) return {Whole(256)};
   // Wide enough that a row's piece is some cache lines; narrow enough that there is a block for every thread and, where
@@ -50,9 +50,9 @@ std::vector<Setting> ColumnsValues(const Kernel& kernel, const Limits& limits) {
   std::vector<Setting> values;
   for (const std::int64_t width : {512, 256, 128, 64, 32, 16}) {
     const double blocks = outer * static_cast<double>((shape.inner + width - 1) / width);
-    const bool enough = blocks >= 2.0 * limits.threads || shape.reduced > 64;
-    const bool fits = !kernel.family->keeps_axes ||
-                      static_cast<double>(width) * shape.reduced * 4 <= static_cast<double>(limits.l2_bytes) / 2;
+    const bool enough = blocks >= 2.0 * kernel.device->threads || shape.reduced > 64;
+    const bool fits = !kernel.family->keeps_axes || static_cast<double>(width) * shape.reduced * 4 <=
+                                                        static_cast<double>(kernel.device->l2_bytes) / 2;
     if (enough && fits) values.push_back(Whole(width));
     if (values.size() == 4) break;
   }
@@ -70,7 +70,7 @@ std::vector<Setting> ColumnsValues(const Kernel& kernel, const Limits& limits) {
 }
 std::optional<std::string> CheckColumns(const Kernel&, const Setting& value) { return CheckRange(value, 1, 8192); }
 
-std::vector<Setting> SplitValues(const Kernel& kernel, const Limits& limits) {
+std::vector<Setting> SplitValues(const Kernel& kernel) {
   const NestShape shape = ShapeOf(kernel);
   double units = shape.kept;
   if (!shape.rows) {
@@ -82,36 +82,37 @@ std::vector<Setting> SplitValues(const Kernel& kernel, const Limits& limits) {
   // A chunk should be worth waking a thread for.
   const double largest = shape.kept * shape.reduced / 16384;
   std::vector<Setting> values;
-  if (units < 2.0 * limits.threads && limits.threads > 1) {
+  if (units < 2.0 * kernel.device->threads && kernel.device->threads > 1) {
     // One chunk a thread where it comes back to its rows, from the last to the first.
-    const double few = 1.0 * limits.threads, more = 4.0 * limits.threads;
+    const double few = 1.0 * kernel.device->threads, more = 4.0 * kernel.device->threads;
     const bool comes_back = !shape.rows && kernel.family->keeps_axes;
-    for (const double wanted : {comes_back ? few : more, comes_back ? more : few, 16.0 * limits.threads}) {
+    for (const double wanted : {comes_back ? few : more, comes_back ? more : few, 16.0 * kernel.device->threads}) {
       const auto split = static_cast<std::int64_t>(std::min(wanted / std::max(1.0, units) + 0.999, largest));
       if (split > 1 && static_cast<double>(split) <= shape.reduced) values.push_back(Whole(split));
     }
   }
   // A row that outgrows its core's cache, and is read again, fits when the cores share it.
   const double row_bytes = shape.reduced * 4;
-  if (values.empty() && shape.rows && kernel.family->keeps_axes && limits.threads > 1 &&
-      row_bytes > static_cast<double>(limits.l2_bytes) / 4) {
-    values.push_back(Whole(limits.threads));
-    values.push_back(Whole(2 * limits.threads));
+  if (values.empty() && shape.rows && kernel.family->keeps_axes && kernel.device->threads > 1 &&
+      row_bytes > static_cast<double>(kernel.device->l2_bytes) / 4) {
+    values.push_back(Whole(kernel.device->threads));
+    values.push_back(Whole(2 * kernel.device->threads));
   }
   values.push_back(Whole(1));
   return values;
 }
 
-std::vector<Setting> FoldPrefetchValues(const Kernel& kernel, const Limits& limits) {
+std::vector<Setting> FoldPrefetchValues(const Kernel& kernel) {
   const NestShape shape = ShapeOf(kernel);
-  if (!shape.rows || shape.kept * shape.reduced * 4 <= static_cast<double>(limits.l2_bytes)) return {Word("no")};
+  if (!shape.rows || shape.kept * shape.reduced * 4 <= static_cast<double>(kernel.device->l2_bytes))
+    return {Word("no")};
   // A row that stays in a cache is read from memory by the first pass only, which does little else; the next row can
   // come during the later ones, which have arithmetic to do. Passes that go by blocks fetch the next block.
   const double row = shape.reduced * 4;
   const auto passes = kernel.settings.find("passes");
   const bool by_blocks = passes == kernel.settings.end() ? row > 2 * kNearRow : passes->second != Word("three");
   if (by_blocks) return {Word("ahead"), Word("no"), Word("row")};
-  if (row * 4 <= static_cast<double>(limits.l2_bytes)) return {Word("row"), Word("no"), Word("ahead")};
+  if (row * 4 <= static_cast<double>(kernel.device->l2_bytes)) return {Word("row"), Word("no"), Word("ahead")};
   return {Word("no"), Word("ahead")};
 }
 std::optional<std::string> CheckFoldPrefetch(const Kernel&, const Setting& value) {

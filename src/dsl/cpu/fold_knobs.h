@@ -13,13 +13,13 @@ namespace hone::dsl {
 // Bytes of a row: a longer one would push itself out of the first-level cache, were the next one fetched there.
 inline constexpr std::int64_t kNearRow = 16 << 10;
 
-std::vector<Setting> AccumulatorsValues(const Kernel& kernel, const Limits& limits);
+std::vector<Setting> AccumulatorsValues(const Kernel& kernel);
 std::optional<std::string> CheckAccumulators(const Kernel& kernel, const Setting& value);
-std::vector<Setting> ColumnsValues(const Kernel& kernel, const Limits& limits);
+std::vector<Setting> ColumnsValues(const Kernel& kernel);
 std::optional<std::string> CheckColumns(const Kernel& kernel, const Setting& value);
-std::vector<Setting> SplitValues(const Kernel& kernel, const Limits& limits);
+std::vector<Setting> SplitValues(const Kernel& kernel);
 std::optional<std::string> CheckSplit(const Kernel& kernel, const Setting& value);
-std::vector<Setting> FoldPrefetchValues(const Kernel& kernel, const Limits& limits);
+std::vector<Setting> FoldPrefetchValues(const Kernel& kernel);
 std::optional<std::string> CheckFoldPrefetch(const Kernel& kernel, const Setting& value);
 inline constexpr Knob kAccumulatorsKnob{"accumulators",
                                         "independent sums a row (or rows added at a time): hides the adder's latency",

@@ -72,11 +72,11 @@ std::optional<std::string> FillAttribute(Attributes& attributes, const std::stri
   return std::nullopt;
 }
 
-std::vector<Setting> ThreadsFor(double flops, const Limits& limits) {
+std::vector<Setting> ThreadsFor(const Kernel& kernel, double flops) {
   // Ten microseconds of one core.
   std::vector<Setting> values =
       flops < 600e3 ? std::vector<Setting>{Whole(1), Whole(0)} : std::vector<Setting>{Whole(0), Whole(1)};
-  if (limits.threads >= 4) values.push_back(Whole(limits.threads / 2));
+  if (kernel.device->threads >= 4) values.push_back(Whole(kernel.device->threads / 2));
   return values;
 }
 

@@ -39,6 +39,6 @@ std::optional<std::string> FillAttribute(Attributes& attributes, const std::stri
                                          std::int64_t otherwise, std::int64_t least);
 
 // "threads" of kernels that do `flops` operations.
-std::vector<Setting> ThreadsFor(double flops, const Limits& limits);
+std::vector<Setting> ThreadsFor(const Kernel& kernel, double flops);
 
 }  // namespace hone::dsl

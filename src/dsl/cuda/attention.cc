@@ -18,9 +18,7 @@ extern const std::string_view kAttentionText;   // dsl/cuda/attention.cuh
 namespace hone::dsl {
 namespace {
 
-constexpr std::int64_t kProcessors = 132;           // multiprocessors of an H100 or H200 SXM
-constexpr std::int64_t kSharedOfBlock = 227 << 10;  // bytes, with what is static
-constexpr std::int64_t kMostDepth = 256;            // of a query or a value: what registers have room for
+constexpr std::int64_t kMostDepth = 256;  // of a query or a value: what registers have room for
 // Keys and values of so many bytes stay in L2 while the blocks that share them run.
 constexpr std::int64_t kSharedInL2 = 32 << 20;
 // The first dimensions of a query, a value, a key and a score from the end of the space [batches.., M, E | N, D].
@@ -29,6 +27,8 @@ constexpr std::size_t kM = 4, kE = 3, kN = 2, kD = 1;
 std::int64_t Extent(const Kernel& kernel, std::size_t from_end) {
   return kernel.space[kernel.space.size() - from_end].extent;
 }
+// What a block may have of it, with what is static.
+std::int64_t SharedOfBlock(const Kernel& kernel) { return kernel.device->limits.block_shared_bytes; }
 std::int64_t Up(std::int64_t count, std::int64_t step) { return (count + step - 1) / step * step; }
 
 // --- The operands as the copy engine reads them.
@@ -105,6 +105,8 @@ std::optional<Matrices> MatricesOf(const Kernel& kernel, std::size_t input, std:
 
 // Why no kernel here computes the statement, or nothing.
 std::optional<std::string> Refusal(const Kernel& kernel) {
+  if (const auto lacks = Lacks(*kernel.device, {.tensor_maps = true, .wgmma = true}))
+    return *lacks + ", which this kernel multiplies with: write two products and a softmax";
   std::string why;
   for (std::size_t input = 0; input < 3; ++input) {
     if (!MatricesOf(kernel, input, why)) return why;
@@ -150,7 +152,7 @@ constexpr std::int64_t kStaticBytes = 256;  // the barriers
 // 2 where two blocks of one consumer fit into a multiprocessor, else 1.
 std::int64_t BlocksAProcessor(const Kernel& kernel, const Settings& settings) {
   const std::int64_t bytes = SharedBytes(kernel, settings) + kStaticBytes + 1024;
-  return settings.groups() == 1 && 2 * bytes <= kSharedOfBlock ? 2 : 1;
+  return settings.groups() == 1 && 2 * bytes <= SharedOfBlock(kernel) ? 2 : 1;
 }
 // Registers of a consumer's thread, and of a producer's where that leaves it fewer for it; of 64 Ki for all threads. A
 // block of 256 threads alone has enough.
@@ -188,12 +190,12 @@ std::optional<std::string> CheckTile(const Kernel& kernel, const Setting& value)
     return fmt::format("a thread would want {} registers of {}; try {}", wanted, taken,
                        fewer >= 16 ? fmt::format("{}x{}", settings.queries, fewer) : std::string("128x64"));
   }
-  if (SharedBytes(kernel, settings) + kStaticBytes > kSharedOfBlock)
+  if (SharedBytes(kernel, settings) + kStaticBytes > SharedOfBlock(kernel))
     return "two stages of it are more than a block's shared memory; try 128x64";
   return std::nullopt;
 }
 
-std::vector<Setting> TileValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> TileValues(const Kernel& kernel) {
   const std::int64_t width = std::max(Extent(kernel, kD), Extent(kernel, kE)), n = Extent(kernel, kN);
   // Speeds beside one another on an H200, of long sequences (docs/measured/cuda_attention.md).
   struct Tile {
@@ -212,8 +214,9 @@ std::vector<Setting> TileValues(const Kernel& kernel, const Limits&) {
   const auto cost = [&](const Tile& tile) {
     const std::int64_t items = (Extent(kernel, kM) + tile.queries - 1) / tile.queries * BatchesOf(kernel);
     const bool causal = kernel.attributes.at("causal")[0] != 0;
-    const double rounds = causal ? std::max(1.0, static_cast<double>(items) / kProcessors)
-                                 : static_cast<double>((items + kProcessors - 1) / kProcessors);
+    const std::int64_t processors = kernel.device->multiprocessors;
+    const double rounds = causal ? std::max(1.0, static_cast<double>(items) / static_cast<double>(processors))
+                                 : static_cast<double>((items + processors - 1) / processors);
     return rounds * static_cast<double>(tile.queries * Up(n, tile.keys)) / tile.speed;
   };
   std::stable_sort(tiles.begin(), tiles.end(), [&](const Tile& a, const Tile& b) { return cost(a) < cost(b); });
@@ -226,19 +229,19 @@ std::vector<Setting> TileValues(const Kernel& kernel, const Limits&) {
   return values;
 }
 
-std::vector<Setting> StagesValues(const Kernel&, const Limits&) { return {Whole(2)}; }
+std::vector<Setting> StagesValues(const Kernel&) { return {Whole(2)}; }
 std::optional<std::string> CheckStages(const Kernel& kernel, const Setting& value) {
   if (auto why = CheckRange(value, 2, 8)) return why;
   Settings settings = SettingsOf(kernel);
   settings.stages = std::get<std::int64_t>(value.value);
-  if (SharedBytes(kernel, settings) + kStaticBytes <= kSharedOfBlock) return std::nullopt;
+  if (SharedBytes(kernel, settings) + kStaticBytes <= SharedOfBlock(kernel)) return std::nullopt;
   Settings none = settings;
   none.stages = 0;
   const std::int64_t fixed = SharedBytes(kernel, none);
   const std::int64_t fit =
-      (kSharedOfBlock - kStaticBytes - fixed) / ((SharedBytes(kernel, settings) - fixed) / settings.stages);
+      (SharedOfBlock(kernel) - kStaticBytes - fixed) / ((SharedBytes(kernel, settings) - fixed) / settings.stages);
   return fmt::format("{} bytes are more than a block's {} of shared memory; try {}", SharedBytes(kernel, settings),
-                     kSharedOfBlock, fit >= 2 ? fmt::format("{}", fit) : std::string("a tile of fewer keys"));
+                     SharedOfBlock(kernel), fit >= 2 ? fmt::format("{}", fit) : std::string("a tile of fewer keys"));
 }
 
 constexpr Knob kKnobs[] = {
@@ -329,7 +332,7 @@ class AttentionEmitter {
     tiles_ = (m_ + settings_.queries - 1) / settings_.queries;
     items_ = tiles_ * batches_;
     const std::int64_t resident = BlocksAProcessor(kernel_, settings_);
-    const std::int64_t blocks = std::min(items_, kProcessors * resident);
+    const std::int64_t blocks = std::min(items_, kernel_.device->multiprocessors * resident);
     if (causal_ && items_ > blocks) {
       counter_ = out_.Scratch("items", DType::kI32, 1);
       out_.Call(MemsetStep{.buffer = counter_, .byte = 0}, true);

@@ -52,10 +52,10 @@ std::optional<StridedArgument> OperandOf(const Kernel& kernel, int input) {
 // Whether cuDNN makes it, or a kernel of our own.
 bool ByLibrary(const Kernel& kernel) { return WordSetting(kernel, "path") != "own"; }
 
-std::vector<Setting> PathValues(const Kernel& kernel, const Limits& limits) {
+std::vector<Setting> PathValues(const Kernel& kernel) {
   if (!IsDepthwise(kernel)) return {Word("library")};
   std::vector<Setting> values = {Word("own")};
-  if (limits.has_cudnn && LibraryConvolves(kernel))
+  if (kernel.device->libraries.cudnn && LibraryConvolves(kernel))
     values.insert(ReadsAlongRows(kernel) ? values.end() : values.begin(), Word("library"));
   return values;
 }
@@ -73,7 +73,7 @@ std::optional<std::string> CheckPath(const Kernel& kernel, const Setting& value)
   return own ? std::nullopt : WhyNotWritten(kernel);
 }
 
-std::vector<Setting> PrecisionValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> PrecisionValues(const Kernel& kernel) {
   std::vector<Setting> values = {Word("f32")};
   if (!ByLibrary(kernel)) return values;
   if (kernel.operand_types[static_cast<std::size_t>(std::max(kernel.inputs[0]->buffer, 0))] == DType::kF32)
@@ -104,7 +104,7 @@ std::optional<LibraryEnd> OwnEnd(const Kernel& kernel) {
   return end && end->bias >= 0 ? end : std::nullopt;
 }
 
-std::vector<Setting> EndValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> EndValues(const Kernel& kernel) {
   if (!ByLibrary(kernel)) return {Word("map")};
   const auto end = OwnEnd(kernel);
   if (!end) return {Word("map")};
@@ -119,7 +119,7 @@ std::optional<std::string> CheckEnd(const Kernel& kernel, const Setting& value) 
   return std::nullopt;
 }
 
-std::vector<Setting> AlgorithmValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> AlgorithmValues(const Kernel& kernel) {
   if (!ByLibrary(kernel)) return {Whole(0)};
   return {Whole(0), Whole(1), Whole(2)};
 }
@@ -130,18 +130,10 @@ std::vector<Setting> Own(const Kernel& kernel, std::vector<Setting> values) {
   if (ByLibrary(kernel)) values.resize(1);
   return values;
 }
-std::vector<Setting> RowsValues(const Kernel& kernel, const Limits&) {
-  return Own(kernel, DepthwiseRowsValues(kernel));
-}
-std::vector<Setting> AcrossValues(const Kernel& kernel, const Limits&) {
-  return Own(kernel, DepthwiseAcrossValues(kernel));
-}
-std::vector<Setting> BlockValues(const Kernel& kernel, const Limits& limits) {
-  return Own(kernel, BlockThreadsValues(kernel, limits));
-}
-std::vector<Setting> OwnPackValues(const Kernel& kernel, const Limits&) {
-  return Own(kernel, DepthwisePackValues(kernel));
-}
+std::vector<Setting> RowsValues(const Kernel& kernel) { return Own(kernel, DepthwiseRowsValues(kernel)); }
+std::vector<Setting> AcrossValues(const Kernel& kernel) { return Own(kernel, DepthwiseAcrossValues(kernel)); }
+std::vector<Setting> BlockValues(const Kernel& kernel) { return Own(kernel, BlockThreadsValues(kernel)); }
+std::vector<Setting> OwnPackValues(const Kernel& kernel) { return Own(kernel, DepthwisePackValues(kernel)); }
 
 // In this order: a default may depend on those before it.
 constexpr Knob kKnobs[] = {

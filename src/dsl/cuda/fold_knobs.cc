@@ -14,17 +14,15 @@
 namespace hone::dsl {
 namespace {
 
-constexpr std::int64_t kProcessors = 132;      // of an H100 or H200 SXM
-constexpr std::int64_t kRegisters = 64 << 10;  // of a multiprocessor
-constexpr std::int64_t kLargeRow = 32 << 10;   // bytes of a row, or of a block's part of it
-constexpr std::int64_t kShortFold = 32;        // elements
-constexpr std::int64_t kLeastChunk = 4096;     // elements of a chunk
-constexpr std::int64_t kChunk = 128 << 10;     // elements of a chunk of a single row (docs/measured/cuda_rows.md)
-constexpr std::int64_t kMostChunks = 8192;     // which one block folds
+constexpr std::int64_t kLargeRow = 32 << 10;  // bytes of a row, or of a block's part of it
+constexpr std::int64_t kShortFold = 32;       // elements
+constexpr std::int64_t kLeastChunk = 4096;    // elements of a chunk
+constexpr std::int64_t kChunk = 128 << 10;    // elements of a chunk of a single row (docs/measured/cuda_rows.md)
+constexpr std::int64_t kMostChunks = 8192;    // which one block folds
 // What a block of a team keeps of a row, and its threads: three small ones on a multiprocessor; of rows that take many,
 // two that keep as much as there is room for, so that more rows are under way while blocks wait for each other.
 constexpr std::int64_t kTeamBytes = 96 << 10, kTeamThreads = 256, kSmallTeam = 32;
-constexpr std::int64_t kLargeTeamBytes = 160 << 10, kLargeTeamThreads = 512, kMostTeam = 66;
+constexpr std::int64_t kLargeTeamBytes = 160 << 10, kLargeTeamThreads = 512;
 constexpr std::int64_t kSeveralTeamBytes = 144 << 10;  // of several operands: a thread keeps whole packs of each
 
 struct Extents {
@@ -46,8 +44,6 @@ std::int64_t PowerUp(std::int64_t x) {
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(x, 1))));
 }
 
-constexpr std::int64_t kMostBlocks = 8;  // of a cluster that every device of the kind can place
-
 std::vector<Setting> Distinct(const std::vector<std::int64_t>& values) {
   std::vector<Setting> settings;
   for (const auto value : values) {
@@ -55,6 +51,8 @@ std::vector<Setting> Distinct(const std::vector<std::int64_t>& values) {
   }
   return settings;
 }
+
+std::int64_t Processors(const Kernel& kernel) { return kernel.device->multiprocessors; }
 
 bool FindsPlace(const Kernel& kernel) { return kernel.variant == "argmax" || kernel.variant == "argmin"; }
 
@@ -69,12 +67,12 @@ std::int64_t DefaultSplit(const Kernel& kernel) {
   if (FindsPlace(kernel) || Said(kernel, "team") > 1) return 1;  // in one piece
   const Extents extents = ExtentsOf(kernel);
   const std::int64_t units = extents.rows ? extents.kept : (extents.kept + 31) / 32;
-  if (units >= 2 * kProcessors) return 1;
+  if (units >= 2 * Processors(kernel)) return 1;
   const std::int64_t room = std::max<std::int64_t>(1, extents.reduced * (extents.rows ? 1 : 32) / kLeastChunk);
   // A single row is read best in many short chunks: what is read at a time then lies close together in memory.
   if (extents.rows && units == 1)
-    return std::min(std::clamp(extents.reduced / kChunk, 8 * kProcessors, kMostChunks), room);
-  return std::min((4 * kProcessors + units - 1) / std::max<std::int64_t>(units, 1), room);
+    return std::min(std::clamp(extents.reduced / kChunk, 8 * Processors(kernel), kMostChunks), room);
+  return std::min((4 * Processors(kernel) + units - 1) / std::max<std::int64_t>(units, 1), room);
 }
 
 // A row of all that is folded and differs from row to row.
@@ -117,13 +115,14 @@ struct Sharing {
 Sharing DefaultSharing(const Kernel& kernel) {
   const Extents extents = ExtentsOf(kernel);
   if (!extents.rows || !kernel.family->keeps_axes || DefaultSplit(kernel) > 1 ||
-      extents.reduced <= 1024 * MostKept(1024))
+      extents.reduced <= 1024 * MostKept(kernel, 1024))
     return {};
   constexpr std::int64_t kFew = 64;  // floats of a thread
+  const std::int64_t most_blocks = kernel.device->limits.cluster_blocks, most_team = Processors(kernel) / 2;
   const auto blocks_for = [&](std::int64_t threads, std::int64_t kept) {
     return PowerUp((extents.reduced + threads * kept - 1) / (threads * kept));
   };
-  if (Said(kernel, "team") <= 1 && blocks_for(256, kFew) <= kMostBlocks)
+  if (Said(kernel, "team") <= 1 && blocks_for(256, kFew) <= most_blocks)
     return {.cluster = blocks_for(256, kFew), .threads = 256};
   if (Said(kernel, "team") != 1 && Said(kernel, "cluster") <= 1) {
     const FoldedRow row = RowOf(kernel);
@@ -131,18 +130,18 @@ Sharing DefaultSharing(const Kernel& kernel) {
     if (const std::int64_t team = team_of(kTeamBytes); team > 1 && team <= kSmallTeam)
       return {.team = team, .threads = kTeamThreads};
     if (const std::int64_t team = team_of(row.operands == 1 ? kLargeTeamBytes : kSeveralTeamBytes);
-        team > 1 && team <= kMostTeam)
+        team > 1 && team <= most_team)
       return {.team = team, .threads = kLargeTeamThreads};
   }
-  if (Said(kernel, "team") <= 1 && blocks_for(512, MostKept(512)) <= kMostBlocks)
-    return {.cluster = kMostBlocks, .threads = 512};
+  if (Said(kernel, "team") <= 1 && blocks_for(512, MostKept(kernel, 512)) <= most_blocks)
+    return {.cluster = most_blocks, .threads = 512};
   return {};
 }
 
-std::vector<Setting> LanesValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> LanesValues(const Kernel& kernel) {
   const Extents extents = ExtentsOf(kernel);
   // A short fold is a thread's own.
-  if (extents.reduced <= kShortFold && extents.kept >= 32 * kProcessors && !kernel.family->keeps_axes &&
+  if (extents.reduced <= kShortFold && extents.kept >= 32 * Processors(kernel) && !kernel.family->keeps_axes &&
       !FindsPlace(kernel))
     return Distinct({1, extents.rows ? 4 : 2, 8});
   if (!extents.rows) return Distinct({8, 16, 4, 32});
@@ -164,21 +163,22 @@ std::optional<std::string> CheckLanes(const Kernel& kernel, const Setting& value
 }
 
 // What is read again is worth keeping; a fold that reads its elements once has nothing of it.
-std::vector<Setting> KeepValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> KeepValues(const Kernel& kernel) {
   const Extents extents = ExtentsOf(kernel);
   if (DefaultSplit(kernel) > 1) return {Word("no")};
   if (!extents.rows) {
     // A warp of each lane: 8 lanes of four columns.
-    if (!kernel.family->keeps_axes || extents.reduced > 8 * MostKept(256) / 4) return {Word("no")};
+    if (!kernel.family->keeps_axes || extents.reduced > 8 * MostKept(kernel, 256) / 4) return {Word("no")};
     return {Word("yes"), Word("no")};
   }
-  if (extents.reduced > 1024 * MostKept(1024) && DefaultSharing(kernel).threads == 0 && Said(kernel, "team") <= 1)
+  if (extents.reduced > 1024 * MostKept(kernel, 1024) && DefaultSharing(kernel).threads == 0 &&
+      Said(kernel, "team") <= 1)
     return {Word("no")};
   return {Word("yes"), Word("no")};
 }
 std::optional<std::string> CheckKeep(const Kernel&, const Setting& value) { return CheckWord(value, {"no", "yes"}); }
 
-std::vector<Setting> ChunksValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> ChunksValues(const Kernel& kernel) {
   const std::int64_t best = DefaultSplit(kernel);
   if (best == 1) return {Whole(1)};
   return Distinct({best, std::max<std::int64_t>(best / 2, 1), best * 2});
@@ -188,15 +188,17 @@ std::optional<std::string> CheckChunks(const Kernel& kernel, const Setting& valu
   return CheckRange(value, 1, 1 << 20);
 }
 
-std::vector<Setting> ClusterValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> ClusterValues(const Kernel& kernel) {
   const std::int64_t best = DefaultSharing(kernel).cluster;
   if (best == 1) return {Whole(1)};
-  return Distinct({best, std::min<std::int64_t>(best * 2, 8), 1});
+  return Distinct({best, std::min<std::int64_t>(best * 2, kernel.device->limits.cluster_blocks), 1});
 }
 std::optional<std::string> CheckCluster(const Kernel& kernel, const Setting& value) {
   const auto* blocks = std::get_if<std::int64_t>(&value.value);
   if (!blocks || (*blocks != 1 && *blocks != 2 && *blocks != 4 && *blocks != 8)) return "it is 1, 2, 4 or 8; try 1";
   if (*blocks == 1) return std::nullopt;
+  if (*blocks > kernel.device->limits.cluster_blocks)
+    return fmt::format("{} has no clusters of {} blocks; try 1", kernel.device->processor, *blocks);
   if (!FoldsRows(kernel)) return "blocks share rows, and here the innermost dimension is not folded; try 1";
   if (IntSetting(kernel, "lanes") < kRowThreads)
     return fmt::format("blocks that share a row have {} lanes or more; try 1", kRowThreads);
@@ -204,14 +206,14 @@ std::optional<std::string> CheckCluster(const Kernel& kernel, const Setting& val
   return std::nullopt;
 }
 
-std::vector<Setting> TeamValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> TeamValues(const Kernel& kernel) {
   const std::int64_t best = DefaultSharing(kernel).team;
   if (best == 1) return {Whole(1)};
   return Distinct({best, best + (best + 2) / 3, best * 2, 1});
 }
 std::optional<std::string> CheckTeam(const Kernel& kernel, const Setting& value) {
   if (value == Whole(1)) return std::nullopt;
-  if (auto why = CheckRange(value, 1, kProcessors)) return why;
+  if (auto why = CheckRange(value, 1, Processors(kernel))) return why;
   const std::int64_t blocks = std::get<std::int64_t>(value.value);
   if (!FoldsRows(kernel)) return "blocks share rows, and here the innermost dimension is not folded; try 1";
   const std::int64_t lanes = IntSetting(kernel, "lanes");
@@ -225,7 +227,7 @@ std::optional<std::string> CheckTeam(const Kernel& kernel, const Setting& value)
 }
 
 // Copies on their way beside the work cost more than they hide on most rows; for trying, not a default.
-std::vector<Setting> AheadValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> AheadValues(const Kernel& kernel) {
   const Extents extents = ExtentsOf(kernel);
   const Sharing sharing = DefaultSharing(kernel);
   const bool large = 4 * extents.reduced / sharing.cluster >= kLargeRow && sharing.team == 1;
@@ -248,8 +250,9 @@ constexpr Knob kKnobs[] = {
 
 }  // namespace
 
-std::int64_t MostKept(std::int64_t threads) {
-  const std::int64_t each = std::min<std::int64_t>(kRegisters / std::max<std::int64_t>(threads, kRowThreads), 255);
+std::int64_t MostKept(const Kernel& kernel, std::int64_t threads) {
+  const std::int64_t registers = kernel.device->limits.registers;
+  const std::int64_t each = std::min<std::int64_t>(registers / std::max<std::int64_t>(threads, kRowThreads), 255);
   return std::min<std::int64_t>(each - 32, 96);
 }
 

@@ -14,8 +14,7 @@
 namespace hone::dsl {
 namespace {
 
-constexpr std::int64_t kRegisters = 64 << 10, kSharedBytes = 228 << 10, kThreads = 2048;  // of a multiprocessor
-constexpr std::int64_t kMostRegisters = 255;                                              // of a thread
+constexpr std::int64_t kMostRegisters = 255;       // of a thread
 constexpr std::int64_t kOwnRegisters = 34;         // of them, what does not hold elements of the row, at least
 constexpr std::int64_t kManyRegisters = 48;        // the same where much is computed
 constexpr std::int64_t kMostBlocks = 8;            // of a multiprocessor
@@ -49,9 +48,11 @@ bool FoldWriter::ShareOut(std::int64_t per_lane) {
     bytes += pack_ * ElementBytes(operand);
     words += (pack_ * ElementBytes(operand) + 3) / 4;
   }
-  for (std::int64_t blocks = std::min(kMostBlocks, kThreads / lanes_); blocks > 0; --blocks) {
-    const std::int64_t registers = std::min(kRegisters / (blocks * lanes_) / 8 * 8, kMostRegisters) - kOwnRegisters;
-    const std::int64_t room = (kSharedBytes / blocks - kOwnSharedBytes) / (lanes_ * bytes);
+  const MultiprocessorLimits& limits = kernel_.device->limits;
+  for (std::int64_t blocks = std::min(kMostBlocks, limits.warps * 32 / lanes_); blocks > 0; --blocks) {
+    const std::int64_t registers =
+        std::min(limits.registers / (blocks * lanes_) / 8 * 8, kMostRegisters) - kOwnRegisters;
+    const std::int64_t room = (limits.shared_bytes / blocks - kOwnSharedBytes) / (lanes_ * bytes);
     const std::int64_t most = std::min(per_lane, registers / words);
     if (most < 1 || per_lane - most > (CopiesPacks() ? room : 0)) continue;
     // Half and half, and less in registers where others need them and shared memory has room.

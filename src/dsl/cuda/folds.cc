@@ -11,7 +11,7 @@
 namespace hone::dsl {
 namespace {
 
-constexpr std::int64_t kSharedBytes = 220 << 10;  // that a block may have for what is on its way
+constexpr std::int64_t kOtherSharedBytes = 7 << 10;  // of a block: all but what is on its way
 
 std::vector<DevicePass> DevicePasses(const std::vector<FoldPass>& passes, std::int64_t count) {
   std::vector<DevicePass> device;
@@ -71,7 +71,8 @@ void FoldWriter::Emit(const std::vector<FoldPass>& given, const Expr& result) {
   const std::vector<DevicePass> passes = DevicePasses(given, reduced_.empty() ? 1 : loops_.Count(true));
   if (split_ > 1) return EmitSplit(passes, result);
   ChooseKept(passes);
-  if (per_lane_ == 0 || RowsABlock() > 1 || !rows_ || team_ > 1 || !CopiesPacks() || AheadBytes() > kSharedBytes)
+  if (per_lane_ == 0 || RowsABlock() > 1 || !rows_ || team_ > 1 || !CopiesPacks() ||
+      AheadBytes() > kernel_.device->limits.block_shared_bytes - kOtherSharedBytes)
     ahead_ = 1;
   FindDivisors(result);
   if (team_ > 1) PrepareMeeting(passes);
@@ -225,8 +226,8 @@ void FoldWriter::ChooseKept(const std::vector<DevicePass>& passes) {
     }
     return;
   }
-  if (kept_operands_.empty() ||
-      per_lane * pack_ * static_cast<std::int64_t>(kept_operands_.size()) > MostKept(rows_ ? lanes_ : 32 * lanes_)) {
+  if (kept_operands_.empty() || per_lane * pack_ * static_cast<std::int64_t>(kept_operands_.size()) >
+                                    MostKept(kernel_, rows_ ? lanes_ : 32 * lanes_)) {
     kept_operands_.clear();
     return;
   }

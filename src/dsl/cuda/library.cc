@@ -59,6 +59,7 @@ std::optional<LibraryEnd> EndOf(const Kernel& kernel, const std::function<bool(i
 void EmitEnd(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
   Kernel map;
   map.family = FindFamily("map");
+  map.device = kernel.device;
   map.target = kernel.target;
   map.result = kernel.result;
   map.compute = kernel.compute;
@@ -86,9 +87,8 @@ void EmitEnd(const KernelProgram& program, const Kernel& kernel, DeviceWriter& o
   const Expr loaded = Load(made, place, ScalarType::kReal);
   map.epilogue =
       ReplaceLoads(kernel.epilogue, [&](const ExprNode& load) { return load.buffer == kItOperand ? loaded : Expr(); });
-  const Limits limits{.device = Device::kCuda};
-  for (const Knob& knob : map.family->KnobsFor(Device::kCuda))
-    map.settings[std::string(knob.name)] = knob.values(map, limits)[0];
+  for (const Knob& knob : map.family->KnobsFor(DeviceKind::kCuda))
+    map.settings[std::string(knob.name)] = knob.values(map)[0];
   EmitMapCuda(program, map, out);
 }
 

@@ -5,12 +5,13 @@
 
 #include "candidate/plan.h"
 #include "dsl/lower.h"
+#include "target/shipped_model.h"
 
 namespace hone::dsl {
 namespace {
 
 std::variant<KernelProgram, Complaint> Lowered(const std::string& text) {
-  return Lower(text, nullptr, {.device = Device::kCuda});
+  return Lower(text, nullptr, TypicalDevice());
 }
 
 Plan PlanOf(const std::string& text) {

@@ -13,6 +13,7 @@
 #include "base/process.h"
 #include "candidate/plan.h"
 #include "dsl/lower.h"
+#include "target/shipped_model.h"
 
 namespace hone::dsl {
 namespace {
@@ -29,7 +30,7 @@ class LogTest : public testing::Test {
  protected:
   void SetUp() override {
     const auto lowered =
-        Lower("program p\ninput x: f32[64]\noutput y: f32[64]\ny = map(log(x))\n", nullptr, {.device = Device::kCuda});
+        Lower("program p\ninput x: f32[64]\noutput y: f32[64]\ny = map(log(x))\n", nullptr, TypicalDevice());
     ASSERT_TRUE(std::holds_alternative<KernelProgram>(lowered)) << ToString(std::get<Complaint>(lowered));
     const Plan plan = EmitCuda(std::get<KernelProgram>(lowered));
     const std::string& text = plan.sources.at(0).text;

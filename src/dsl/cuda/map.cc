@@ -13,12 +13,12 @@ namespace hone::dsl {
 namespace {
 
 // How many packs a thread has: more loads are in flight, fewer blocks are started.
-std::vector<Setting> UnrollValues(const Kernel&, const Limits&) { return {Whole(1), Whole(2), Whole(4)}; }
+std::vector<Setting> UnrollValues(const Kernel&) { return {Whole(1), Whole(2), Whole(4)}; }
 std::optional<std::string> CheckUnroll(const Kernel&, const Setting& value) { return CheckRange(value, 1, 16); }
 
 // Squares are loaded before any of them is stored: more threads have more loads under way.
-std::vector<Setting> ThreadsValues(const Kernel& kernel, const Limits& limits) {
-  return CanTurn(kernel) ? std::vector{Whole(512), Whole(256)} : BlockThreadsValues(kernel, limits);
+std::vector<Setting> ThreadsValues(const Kernel& kernel) {
+  return CanTurn(kernel) ? std::vector{Whole(512), Whole(256)} : BlockThreadsValues(kernel);
 }
 
 constexpr Knob kKnobs[] = {
@@ -31,7 +31,7 @@ constexpr Knob kKnobs[] = {
 
 }  // namespace
 
-std::vector<Setting> BlockThreadsValues(const Kernel&, const Limits&) { return {Whole(256), Whole(512), Whole(128)}; }
+std::vector<Setting> BlockThreadsValues(const Kernel&) { return {Whole(256), Whole(512), Whole(128)}; }
 std::optional<std::string> CheckBlockThreads(const Kernel&, const Setting& value) {
   const auto* threads = std::get_if<std::int64_t>(&value.value);
   if (!threads || *threads < 32 || *threads > 1024 || *threads % 32 != 0)
@@ -39,7 +39,7 @@ std::optional<std::string> CheckBlockThreads(const Kernel&, const Setting& value
   return std::nullopt;
 }
 
-std::vector<Setting> PackValues(const Kernel&, const Limits&) { return {Whole(4), Whole(2), Whole(1)}; }
+std::vector<Setting> PackValues(const Kernel&) { return {Whole(4), Whole(2), Whole(1)}; }
 std::optional<std::string> CheckPack(const Kernel&, const Setting& value) {
   const auto* pack = std::get_if<std::int64_t>(&value.value);
   if (!pack || (*pack != 1 && *pack != 2 && *pack != 4 && *pack != 8)) return "it is 1, 2, 4 or 8; try 4";

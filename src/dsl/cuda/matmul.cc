@@ -13,10 +13,11 @@
 namespace hone::dsl {
 namespace {
 
-constexpr std::int64_t kProcessors = 132;  // multiprocessors of an H100 or H200 SXM
-constexpr std::int64_t kFew = 8;           // rows or columns up to which dot products are made
+constexpr std::int64_t kFew = 8;  // rows or columns up to which dot products are made
 // Products from which on the tensor cores are worth packing for: 320^3. At 512^3 they take 28 us against 36.
 constexpr double kWorthPacking = 1 << 25;
+
+std::int64_t Processors(const Kernel& kernel) { return kernel.device->multiprocessors; }
 
 bool Wide(const Kernel& kernel) { return kernel.compute == DType::kF64; }
 
@@ -73,24 +74,27 @@ bool ByLibrary(const Kernel& kernel) {
   return precision == "library" || precision == "library_tf32";
 }
 
-std::vector<Setting> PrecisionValues(const Kernel& kernel, const Limits& limits) {
+std::vector<Setting> PrecisionValues(const Kernel& kernel) {
   const MatmulShape shape(kernel);
   std::vector<Setting> values;
   const std::int64_t few = std::min(shape.m.extent, shape.n.extent);
-  const bool dots = few <= kFew && AlongK(kernel, shape);
+  const bool dots = few <= kFew && AlongK(kernel, shape), fits = !Lacks(*kernel.device, kTensorNeeds);
+  const bool large = Products(shape) >= kWorthPacking && few > kFew;
   if (dots) values.push_back(Word("dot"));
   if (!Wide(kernel)) {
-    const bool large = Products(shape) >= kWorthPacking && few > kFew;
     const std::string half = AllAre(kernel, DType::kBF16) ? "bf16" : AllAre(kernel, DType::kF16) ? "f16" : "f32x3";
-    if (large) values.push_back(Word(half));
+    if (large && fits) values.push_back(Word(half));
     values.push_back(Word("simt"));
-    if (!large && few > kFew) values.push_back(Word(half));
+    if (!large && fits && few > kFew) values.push_back(Word(half));
   } else {
     values.push_back(Word("simt"));
   }
   // Three products of halves beat the library's FP32 from there on (docs/measured/cuda_matmul.md).
-  const bool ours = AllAre(kernel, DType::kF32) && Products(shape) >= kWorthPacking * 8;
-  if (limits.has_cublaslt && !ours && LibraryMultiplies(kernel)) values.insert(values.begin() + 1, Word("library"));
+  const bool ours = fits && AllAre(kernel, DType::kF32) && Products(shape) >= kWorthPacking * 8;
+  if (kernel.device->libraries.cublas_lt && !ours && LibraryMultiplies(kernel)) {
+    const bool first = large && !fits && !Wide(kernel);
+    values.insert(values.begin() + (first ? 0 : 1), Word("library"));
+  }
   return values;
 }
 std::optional<std::string> CheckPrecision(const Kernel& kernel, const Setting& value) {
@@ -101,6 +105,7 @@ std::optional<std::string> CheckPrecision(const Kernel& kernel, const Setting& v
     return "cuBLASLt reads both operands where they lie, as matrices in one batch dimension at most; try simt";
   }
   if (word == "simt" || word == "dot") return std::nullopt;
+  if (const auto lacks = Lacks(*kernel.device, kTensorNeeds)) return *lacks + "; try simt";
   if (Wide(kernel)) return "the product is computed in f64, which halves cannot make; try simt";
   if (word == "bf16" && !AllAre(kernel, DType::kBF16))
     return "the operands are not bf16 and would be rounded to it; try f32x3";
@@ -115,7 +120,7 @@ std::int64_t SplitOf(const Kernel& kernel, const MatmulShape& shape, std::int64_
   const std::int64_t tiles = TilesOf(shape, rows, columns);
   // Blocks at a time, and the least of K that is worth a block.
   const bool tensor = OnTensorCores(kernel), dot = PrecisionOf(kernel) == "dot";
-  const std::int64_t wanted = tensor ? kProcessors : dot ? 8 * kProcessors : 2 * kProcessors;
+  const std::int64_t wanted = tensor ? Processors(kernel) : dot ? 8 * Processors(kernel) : 2 * Processors(kernel);
   const std::int64_t least = tensor ? 512 : dot ? 4096 : 256;
   if (tiles * 2 > wanted) return 1;
   return std::clamp<std::int64_t>(wanted / std::max<std::int64_t>(tiles, 1), 1,
@@ -136,7 +141,7 @@ TensorSettings TensorSettingsOf(const Kernel& kernel) {
   return settings;
 }
 
-std::vector<Setting> TileValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> TileValues(const Kernel& kernel) {
   const MatmulShape shape(kernel);
   const std::int64_t m = shape.m.extent, n = shape.n.extent, batches = BatchesOf(shape);
   const auto tiles = [&](std::int64_t rows, std::int64_t columns) { return TilesOf(shape, rows, columns); };
@@ -156,7 +161,7 @@ std::vector<Setting> TileValues(const Kernel& kernel, const Limits&) {
   } else if (precision == "simt") {
     sizes = {{64, 64}, {32, 32}};
     // The largest that gives every multiprocessor a tile, or else the one that gives most.
-    while (sizes.size() > 1 && tiles(sizes[0][0], sizes[0][1]) < kProcessors && m * n * batches > 64 * 64)
+    while (sizes.size() > 1 && tiles(sizes[0][0], sizes[0][1]) < Processors(kernel) && m * n * batches > 64 * 64)
       std::rotate(sizes.begin(), sizes.begin() + 1, sizes.end()), sizes.pop_back();
   } else {
     if (precision == "bf16") {
@@ -168,7 +173,7 @@ std::vector<Setting> TileValues(const Kernel& kernel, const Limits&) {
     std::stable_sort(sizes.begin(), sizes.end(), [&](const auto& a, const auto& b) {
       const auto cost = [&](const auto& size) {
         const std::int64_t split = SplitOf(kernel, shape, size[0], size[1]);
-        const std::int64_t waves = (tiles(size[0], size[1]) * split + kProcessors - 1) / kProcessors;
+        const std::int64_t waves = (tiles(size[0], size[1]) * split + Processors(kernel) - 1) / Processors(kernel);
         return static_cast<double>(waves * size[0] * size[1]) / static_cast<double>(split) * (split > 1 ? 1.15 : 1) *
                (1 + 12.0 / static_cast<double>(size[0]) + 12.0 / static_cast<double>(size[1]));
       };
@@ -202,18 +207,18 @@ std::optional<std::string> CheckTile(const Kernel& kernel, const Setting& value)
   return std::nullopt;
 }
 
-std::vector<Setting> StagesValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> StagesValues(const Kernel& kernel) {
   if (!OnTensorCores(kernel)) return {Whole(0)};
   TensorSettings settings = TensorSettingsOf(kernel);
   settings.stages = 6;
-  while (settings.stages > 2 && CheckTensor(settings)) --settings.stages;
+  while (settings.stages > 2 && CheckTensor(kernel.device->limits, settings)) --settings.stages;
   std::vector<Setting> values = {Whole(settings.stages)};
   if (settings.stages > 2) values.push_back(Whole(settings.stages - 1));
   // As many as leave room for a second block, which comes first where there are tiles for it.
   const std::int64_t most = settings.stages;
-  while (settings.stages > 2 && TensorBlocksAProcessor(settings) < 2) --settings.stages;
-  if (TensorBlocksAProcessor(settings) == 2 && settings.stages + 1 < most) {
-    const bool many = TilesOf(MatmulShape(kernel), settings.tile_m, settings.tile_n) > kProcessors;
+  while (settings.stages > 2 && TensorBlocksAProcessor(kernel.device->limits, settings) < 2) --settings.stages;
+  if (TensorBlocksAProcessor(kernel.device->limits, settings) == 2 && settings.stages + 1 < most) {
+    const bool many = TilesOf(MatmulShape(kernel), settings.tile_m, settings.tile_n) > Processors(kernel);
     values.insert(many ? values.begin() : values.end(), Whole(settings.stages));
   }
   return values;
@@ -223,10 +228,10 @@ std::optional<std::string> CheckStages(const Kernel& kernel, const Setting& valu
   if (auto why = CheckRange(value, 2, 12)) return why;
   TensorSettings settings = TensorSettingsOf(kernel);
   settings.stages = static_cast<int>(std::get<std::int64_t>(value.value));
-  return CheckTensor(settings);
+  return CheckTensor(kernel.device->limits, settings);
 }
 
-std::vector<Setting> PromoteValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> PromoteValues(const Kernel& kernel) {
   if (!Promotes(kernel)) return {Whole(0)};
   if (PrecisionOf(kernel) == "f16") return {Whole(256), Whole(128)};
   // 128 is no faster, and near the end of FP32's budget on positive inputs (docs/measured/cuda_matmul.md).
@@ -240,7 +245,7 @@ std::optional<std::string> CheckPromote(const Kernel& kernel, const Setting& val
   return std::nullopt;
 }
 
-std::vector<Setting> ClusterValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> ClusterValues(const Kernel& kernel) {
   // Where two parts are read of both operands, sharing gains nothing (docs/measured/cuda_matmul.md).
   if (!OnTensorCores(kernel) || PrecisionOf(kernel) == "f32x3") return {Whole(1)};
   return {Whole(1), Whole(2)};
@@ -249,7 +254,7 @@ std::optional<std::string> CheckCluster(const Kernel& kernel, const Setting& val
   return CheckRange(value, 1, OnTensorCores(kernel) ? 2 : 1);
 }
 
-std::vector<Setting> SplitValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> SplitValues(const Kernel& kernel) {
   const MatmulShape shape(kernel);
   const std::vector<std::int64_t> tile = TupleSetting(kernel, "tile");
   if (tile.size() != 2 || ByLibrary(kernel)) return {Whole(1)};
@@ -266,7 +271,7 @@ std::optional<std::string> CheckSplit(const Kernel& kernel, const Setting& value
   return CheckRange(value, 1, ByLibrary(kernel) ? 1 : 4096);
 }
 
-std::vector<Setting> AlgorithmValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> AlgorithmValues(const Kernel& kernel) {
   if (!ByLibrary(kernel)) return {Whole(0)};
   return {Whole(0), Whole(1), Whole(2), Whole(3)};
 }

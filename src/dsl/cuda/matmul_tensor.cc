@@ -15,11 +15,8 @@ extern const std::string_view kTensorCoreText;  // dsl/cuda/tensor_core.cuh
 namespace hone::dsl {
 namespace {
 
-constexpr std::int64_t kProcessors = 132;  // multiprocessors of an H100 or H200 SXM
 // Registers of a thread, which warpgroups hand to one another: 504 for three, 256 for two of which two blocks fit.
 constexpr int kProducerRegisters = 56, kConsumerRegisters = 224, kOneConsumerRegisters = 200;
-constexpr std::int64_t kSharedOfBlock = 227 << 10;      // bytes, with what is static
-constexpr std::int64_t kSharedOfProcessor = 227 << 10;  // likewise
 // Tiles of rows that blocks go through together, so that what they read of B stays in L2. Where both operands are so
 // small that they stay there anyway, what is written counts: then blocks go along the rows of the result.
 constexpr std::int64_t kRowGroup = 8;
@@ -139,7 +136,8 @@ class TensorEmitter {
 
   void Products() {
     const std::int64_t m = text_.shape.m.extent, n = text_.shape.n.extent, k = text_.shape.k.extent;
-    const std::int64_t cluster = settings_.cluster, resident = TensorBlocksAProcessor(settings_);
+    const std::int64_t cluster = settings_.cluster,
+                       resident = TensorBlocksAProcessor(kernel_.device->limits, settings_);
     blocks_k_ = (k + kTensorDepth - 1) / kTensorDepth;
     blocks_a_step_ = scaled_ ? chunk_ / kTensorDepth : 1;
     tiles_m_ = (m + settings_.tile_m * cluster - 1) / (settings_.tile_m * cluster);
@@ -168,7 +166,7 @@ class TensorEmitter {
     launch.maps = {{"a_map", Map(operands_[0], settings_.tile_m)},
                    {"b_map", Map(operands_[1], settings_.tile_n / cluster)}};
     launch.cluster_x = cluster;
-    launch.grid_x = std::min(items_, kProcessors * resident / cluster) * cluster;
+    launch.grid_x = std::min(items_, kernel_.device->multiprocessors * resident / cluster) * cluster;
     launch.shared_bytes = TensorSharedBytes(settings_);
     out_.Launch(launch);
   }
@@ -501,21 +499,22 @@ std::int64_t TensorSharedBytes(const TensorSettings& settings) {
          settings.tile_m * kEndStride * 4;
 }
 
-std::int64_t TensorBlocksAProcessor(const TensorSettings& settings) {
-  return Consumers(settings) == 1 && 2 * (TensorSharedBytes(settings) + 2048) <= kSharedOfProcessor ? 2 : 1;
+std::int64_t TensorBlocksAProcessor(const MultiprocessorLimits& limits, const TensorSettings& settings) {
+  return Consumers(settings) == 1 && 2 * (TensorSharedBytes(settings) + 2048) <= limits.block_shared_bytes ? 2 : 1;
 }
 
-std::optional<std::string> CheckTensor(const TensorSettings& settings) {
+std::optional<std::string> CheckTensor(const MultiprocessorLimits& limits, const TensorSettings& settings) {
   if (settings.stages < 2) return "a ring has 2 stages at least";
   const bool promoted = settings.precision != TensorPrecision::kBF16;
   if (promoted && settings.tile_n > 128)
     return fmt::format("tiles of {} columns leave no registers for promoted sums; try 128x128", settings.tile_n);
   constexpr std::int64_t kStatic = 256;
-  if (TensorSharedBytes(settings) + kStatic > kSharedOfBlock) {
-    return fmt::format("{} stages of {} bytes are more than a block's {} bytes of shared memory; try {}",
-                       settings.stages, StageBytes(settings), kSharedOfBlock,
-                       (kSharedOfBlock - kStatic - 1024 - ScaleBytes(settings) - settings.tile_m * kEndStride * 4) /
-                           (StageBytes(settings) + ScaleBytes(settings)));
+  if (TensorSharedBytes(settings) + kStatic > limits.block_shared_bytes) {
+    return fmt::format(
+        "{} stages of {} bytes are more than a block's {} bytes of shared memory; try {}", settings.stages,
+        StageBytes(settings), limits.block_shared_bytes,
+        (limits.block_shared_bytes - kStatic - 1024 - ScaleBytes(settings) - settings.tile_m * kEndStride * 4) /
+            (StageBytes(settings) + ScaleBytes(settings)));
   }
   return std::nullopt;
 }

@@ -37,13 +37,14 @@ struct TensorSettings {
 };
 
 inline constexpr std::int64_t kTensorDepth = 64;  // elements of K in a stage
+inline constexpr Instructions kTensorNeeds = {.tensor_maps = true, .wgmma = true};
 
 // Dynamic shared memory of a block, in bytes.
 std::int64_t TensorSharedBytes(const TensorSettings& settings);
 // 2 where two blocks of one consumer fit into a multiprocessor, else 1.
-std::int64_t TensorBlocksAProcessor(const TensorSettings& settings);
+std::int64_t TensorBlocksAProcessor(const MultiprocessorLimits& limits, const TensorSettings& settings);
 // Why the settings cannot be, or nothing.
-std::optional<std::string> CheckTensor(const TensorSettings& settings);
+std::optional<std::string> CheckTensor(const MultiprocessorLimits& limits, const TensorSettings& settings);
 
 void EmitMatmulTensor(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out,
                       const TensorSettings& settings);

@@ -37,7 +37,7 @@ bool SharesWindows(const Expr& value, int index) {
 }
 
 // Results of a thread, along the index before the innermost one, so that a warp's loads stay next to each other.
-std::vector<Setting> ResultsValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> ResultsValues(const Kernel& kernel) {
   if (kernel.attributes.contains("sequence")) return {Whole(1)};
   const FlatElement element = MakeFlat(kernel, {});
   if (element.indices.size() < 2) return {Whole(1)};
@@ -65,7 +65,7 @@ std::optional<std::string> CheckResults(const Kernel& kernel, const Setting& val
 // elements, 10 take half of the time spread, 64 nearly twice.
 constexpr std::int64_t kManyLanes = 32;
 
-std::vector<Setting> SpreadValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> SpreadValues(const Kernel& kernel) {
   if (!kernel.attributes.contains("sequence") || !DeviceExpr::HasSumsToShare(kernel.epilogue)) return {Word("no")};
   const auto along = static_cast<std::size_t>(kernel.attributes.at("along")[0]);
   std::int64_t lanes = 1;
@@ -124,7 +124,7 @@ void EmitElements(const Kernel& kernel, DeviceWriter& out) {
 std::span<const Knob> NestKnobsCuda() { return kKnobs; }
 
 void SetNestDefaults(Kernel& nest) {
-  for (const Knob& knob : kKnobs) nest.settings[std::string(knob.name)] = knob.values(nest, {})[0];
+  for (const Knob& knob : kKnobs) nest.settings[std::string(knob.name)] = knob.values(nest)[0];
 }
 
 void EmitNestCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {

@@ -30,7 +30,7 @@ WindowDim DownOf(const Pooling& pool) {
 }
 std::int64_t RowsFor(const WindowDim& dim, std::int64_t down) { return (down - 1) * dim.stride + dim.Reach(); }
 
-std::vector<Setting> DownValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> DownValues(const Kernel& kernel) {
   const WindowDim dim = DownOf(Pooling(kernel));
   std::vector<Setting> values;
   // More outputs of a thread save fewer loads the further apart their windows are. Measured on an H200, 2026-11-21.

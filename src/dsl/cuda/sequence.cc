@@ -19,8 +19,8 @@ using Kind = Expr::Kind;
 constexpr std::int64_t kWarp = 32;
 // Of a block that takes its part through time. More where warps read weights: that many loads are under way then.
 constexpr std::int64_t kThreads = 512, kSharingThreads = 1024;
-// Where all blocks share a step: a few less than the smallest Hopper device has multiprocessors.
-constexpr std::int64_t kSpreadBlocks = 112, kSpreadThreads = 512;
+// Where all blocks share a step.
+constexpr std::int64_t kSpreadThreads = 512;
 
 std::size_t Along(const Kernel& kernel) { return static_cast<std::size_t>(kernel.attributes.at("along")[0]); }
 
@@ -127,14 +127,15 @@ class SequenceWriter {
   }
   static bool ByWarps(const Kernel& member) { return DeviceExpr::HasSumsToShare(member.epilogue); }
 
-  // No more than have something to do in the largest member.
+  // No more than have something to do in the largest member, and fewer than the device has multiprocessors: all wait
+  // for each other, and some of them may be busy.
   std::int64_t SpreadBlocks() const {
     std::int64_t most = 1;
     for (const auto& member : members_) {
       const std::int64_t at_once = ByWarps(member) ? threads_ / kWarp : threads_;
       most = std::max(most, (lane_count_ * Rest(member) + at_once - 1) / at_once);
     }
-    return std::min(most, kSpreadBlocks);
+    return std::min<std::int64_t>(most, leader_.device->multiprocessors * 17 / 20);
   }
 
   // Whether the threads may go on to this member without waiting for each other: each has the same elements as before,

@@ -293,7 +293,7 @@ class TurnedMap {
 }  // namespace
 
 bool CanTurn(const Kernel& kernel) { return ReadsAcross(kernel, kShortest); }
-std::vector<Setting> TurnedTileValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> TurnedTileValues(const Kernel& kernel) {
   if (!CanTurn(kernel)) return {Whole(0)};
   return {Whole(64), Whole(32), Whole(0)};
 }

@@ -12,7 +12,7 @@ namespace hone::dsl {
 // Whether some operand is read across.
 bool CanTurn(const Kernel& kernel);
 // `tile`: edge of the squares, in words of four bytes; in elements, where those are larger or do not fill words.
-std::vector<Setting> TurnedTileValues(const Kernel& kernel, const Limits& limits);
+std::vector<Setting> TurnedTileValues(const Kernel& kernel);
 std::optional<std::string> CheckTurnedTile(const Kernel& kernel, const Setting& value);
 
 // Writes the map in tiles of the setting `tile`, or says that it cannot: then nothing is written.

@@ -614,6 +614,7 @@ std::string DeviceWriter::Workspace(std::int64_t bytes) {
 }
 
 Plan DeviceWriter::Finish() {
+  plan_.arch = program_.device->arch;
   if (kernels_.empty() && !plan_.steps.empty()) return std::move(plan_);  // libraries alone
   std::string text = fmt::format("// {}: made from a program of the kernel language.\n", program_.name);
   const auto half = [](const auto& buffer) { return IsHalf(buffer.dtype); };

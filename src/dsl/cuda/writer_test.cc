@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "candidate/plan.h"
 #include "dsl/lower.h"
+#include "target/shipped_model.h"
 
 namespace hone::dsl {
 namespace {
@@ -16,7 +17,7 @@ Plan PlanOf(const std::string& statements) {
   const auto lowered =
       Lower("program p\ninput x: f32[64, 96]\ninput v: f32[64, 96]\noutput y: f32[64, 96]\noutput z: f32[64, 96]\n" +
                 statements,
-            nullptr, {.device = Device::kCuda});
+            nullptr, TypicalDevice());
   const auto* program = std::get_if<KernelProgram>(&lowered);
   EXPECT_NE(program, nullptr) << ToString(std::get<Complaint>(lowered));
   return program ? EmitCuda(*program) : Plan{};
@@ -46,8 +47,8 @@ TEST(DeviceWriterTest, AnotherConstantOrAnotherFunctionIsAnotherKernel) {
 }
 
 TEST(DeviceWriterTest, ABufferMayBeCalledWhatAFunctionOfOursIs) {
-  const auto lowered = Lower("program p\ninput Log: f32[64]\noutput y: f32[64]\ny = map(log(Log))\n", nullptr,
-                             {.device = Device::kCuda});
+  const auto lowered =
+      Lower("program p\ninput Log: f32[64]\noutput y: f32[64]\ny = map(log(Log))\n", nullptr, TypicalDevice());
   const std::string text = EmitCuda(std::get<KernelProgram>(lowered)).sources.at(0).text;
   EXPECT_EQ(CountOf(text, "__restrict__ t_Log"), 1) << text;
   EXPECT_EQ(CountOf(text, "Log(t_Log"), 1) << text;

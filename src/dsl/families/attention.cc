@@ -102,9 +102,7 @@ double Flops(const Kernel& kernel) {
 
 constexpr std::int64_t kMostBlock = 1 << 18;  // elements of a thread's blocks, which lie on its stack
 
-std::vector<Setting> AttentionThreads(const Kernel& kernel, const Limits& limits) {
-  return ThreadsFor(Flops(kernel), limits);
-}
+std::vector<Setting> AttentionThreads(const Kernel& kernel) { return ThreadsFor(kernel, Flops(kernel)); }
 
 std::int64_t BlockCount(const Kernel& kernel, std::int64_t lanes, std::int64_t keys) {
   const std::size_t rank = kernel.space.size();
@@ -114,7 +112,7 @@ std::int64_t BlockCount(const Kernel& kernel, std::int64_t lanes, std::int64_t k
   return widths * lanes + (widths + lanes) * std::min(keys, kernel.space[rank - 2].extent);
 }
 
-std::vector<Setting> PathValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> PathValues(const Kernel& kernel) {
   const bool few = kernel.space[kernel.space.size() - 4].extent <= 4;
   return few ? std::vector<Setting>{Word("rows"), Word("lanes")} : std::vector<Setting>{Word("lanes")};
 }
@@ -122,11 +120,11 @@ std::optional<std::string> CheckPath(const Kernel&, const Setting& value) {
   return CheckWord(value, {"lanes", "rows"});
 }
 
-std::vector<Setting> MicroValues(const Kernel& kernel, const Limits& limits) {
+std::vector<Setting> MicroValues(const Kernel& kernel) {
   const std::int64_t m = kernel.space[kernel.space.size() - 4].extent;
   // Rows of K or V x queries in registers: as for matmul, and few queries in few lanes.
   std::vector<std::array<std::int64_t, 2>> blocks;
-  if (limits.vector_bytes >= 64) {
+  if (kernel.device->vector_bytes >= 64) {
     blocks = {{6, 64}, {8, 48}, {12, 32}, {14, 16}, {4, 96}};
   } else {
     blocks = {{4, 24}, {6, 16}, {8, 8}};
@@ -156,7 +154,7 @@ std::optional<std::string> CheckMicro(const Kernel& kernel, const Setting& value
   return std::nullopt;
 }
 
-std::vector<Setting> KeysValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> KeysValues(const Kernel& kernel) {
   const auto micro = TupleSetting(kernel, "micro");
   const std::int64_t lanes = micro.size() == 2 ? micro[1] : 64;
   std::vector<Setting> values;

@@ -115,9 +115,7 @@ constexpr std::int64_t kMostBlock = 1 << 18;  // elements of a block of inputs, 
 
 std::int64_t Up(std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; }
 
-std::vector<Setting> ConvThreads(const Kernel& kernel, const Limits& limits) {
-  return ThreadsFor(Flops(kernel), limits);
-}
+std::vector<Setting> ConvThreads(const Kernel& kernel) { return ThreadsFor(kernel, Flops(kernel)); }
 
 // The largest phase: blocks and panels are made for it.
 std::array<Phase, 3> LargestPhase(const Convolution& conv) {
@@ -131,7 +129,7 @@ std::array<Phase, 3> LargestPhase(const Convolution& conv) {
   return largest;
 }
 
-std::vector<Setting> PathValues(const Kernel& kernel, const Limits& limits) {
+std::vector<Setting> PathValues(const Kernel& kernel) {
   const Convolution conv(kernel);
   const auto phase = LargestPhase(conv);
   const Phase& x = phase[2];
@@ -141,7 +139,7 @@ std::vector<Setting> PathValues(const Kernel& kernel, const Limits& limits) {
   const bool direct = conv.made < 4 || (conv.Taps() > 1 && (waste < 0.25 || conv.made >= 32));
   std::vector<Setting> values =
       direct ? std::vector<Setting>{Word("direct"), Word("gemm")} : std::vector<Setting>{Word("gemm"), Word("direct")};
-  if (limits.has_onednn && LibraryTakes(kernel)) values.push_back(Word("library"));
+  if (kernel.device->libraries.onednn && LibraryTakes(kernel)) values.push_back(Word("library"));
   return values;
 }
 std::optional<std::string> CheckPath(const Kernel& kernel, const Setting& value) {
@@ -184,12 +182,12 @@ double MicroCost(const Kernel& kernel, const Convolution& conv, const Block& blo
   return used;
 }
 
-std::vector<Block> Blocks(const Kernel& kernel, const Limits& limits, bool channels_along) {
+std::vector<Block> Blocks(const Kernel& kernel, bool channels_along) {
   const Convolution conv(kernel);
   // 32 registers of 16 floats with AVX-512, 16 of 8 with AVX2, less what one side's vectors and the other's element
   // need.
   std::vector<Block> blocks;
-  if (limits.vector_bytes >= 64) {
+  if (kernel.device->vector_bytes >= 64) {
     if (channels_along) {
       blocks = {{64, 7},  {64, 6},  {64, 5},  {48, 9},  {48, 8}, {32, 14},
                 {32, 13}, {32, 12}, {32, 10}, {16, 28}, {16, 14}};
@@ -207,10 +205,10 @@ std::vector<Block> Blocks(const Kernel& kernel, const Limits& limits, bool chann
   return blocks;
 }
 
-std::vector<Setting> AlongValues(const Kernel& kernel, const Limits& limits) {
+std::vector<Setting> AlongValues(const Kernel& kernel) {
   const Convolution conv(kernel);
-  const bool channels = MicroCost(kernel, conv, Blocks(kernel, limits, true)[0], true) <
-                        MicroCost(kernel, conv, Blocks(kernel, limits, false)[0], false);
+  const bool channels =
+      MicroCost(kernel, conv, Blocks(kernel, true)[0], true) < MicroCost(kernel, conv, Blocks(kernel, false)[0], false);
   return channels ? std::vector<Setting>{Word("channels"), Word("pixels")}
                   : std::vector<Setting>{Word("pixels"), Word("channels")};
 }
@@ -218,8 +216,8 @@ std::optional<std::string> CheckAlong(const Kernel&, const Setting& value) {
   return CheckWord(value, {"pixels", "channels"});
 }
 
-std::vector<Setting> MicroValues(const Kernel& kernel, const Limits& limits) {
-  const auto blocks = Blocks(kernel, limits, Is(kernel, "along", "channels"));
+std::vector<Setting> MicroValues(const Kernel& kernel) {
+  const auto blocks = Blocks(kernel, Is(kernel, "along", "channels"));
   std::vector<Setting> values;
   for (std::size_t i = 0; i < std::min<std::size_t>(blocks.size(), 6); ++i)
     values.push_back(Tuple({blocks[i][0], blocks[i][1]}));
@@ -266,7 +264,7 @@ std::int64_t BlockCount(const Kernel& kernel, std::int64_t pixels, std::int64_t 
   return most;
 }
 
-std::vector<Setting> TileValues(const Kernel& kernel, const Limits& limits) {
+std::vector<Setting> TileValues(const Kernel& kernel) {
   const Convolution conv(kernel);
   const auto micro = TupleSetting(kernel, "micro");
   const std::int64_t mr = micro.size() == 2 ? micro[0] : 8, nr = micro.size() == 2 ? micro[1] : 32;
@@ -274,7 +272,8 @@ std::vector<Setting> TileValues(const Kernel& kernel, const Limits& limits) {
   const bool direct = WordSetting(kernel, "path") == "direct";
   const std::int64_t image = phase[1].positions * phase[2].positions;
   const std::int64_t all = direct ? image : conv.batch * phase[0].positions * image;
-  const std::int64_t most = std::min(kMostBlock, limits.l2_bytes / 6 / 4);
+  const int threads = kernel.device->threads;
+  const std::int64_t most = std::min(kMostBlock, kernel.device->l2_bytes / 6 / 4);
   // All channels at once if a few pixels of them fit; else equal parts.
   std::int64_t channels = conv.channels;
   for (std::int64_t parts = 2; BlockCount(kernel, nr, channels) > most && channels > 1; ++parts)
@@ -282,7 +281,7 @@ std::vector<Setting> TileValues(const Kernel& kernel, const Limits& limits) {
   // Enough blocks for the threads to share evenly, then as many pixels as fit.
   const double others =
       static_cast<double>(direct ? conv.batch * phase[0].positions : 1) * static_cast<double>(conv.groups);
-  const double wanted = limits.threads > 1 ? 4.0 * limits.threads / std::min(others, 4.0 * limits.threads) : 1;
+  const double wanted = threads > 1 ? 4.0 * threads / std::min(others, 4.0 * threads) : 1;
   const auto pixels_at_most = [&](std::int64_t budget) {
     std::int64_t pixels = direct ? image : Up(all, nr);
     while (BlockCount(kernel, pixels, channels) > budget && pixels > nr) pixels = Up(pixels / 2, nr);
@@ -305,8 +304,9 @@ std::vector<Setting> TileValues(const Kernel& kernel, const Limits& limits) {
   const double inputs = static_cast<double>(all * conv.channels) *
                         static_cast<double>(phase[1].in_step * phase[2].in_step * (direct ? 1 : conv.Taps()));
   double shared = 1;  // into how many blocks of output channels
-  if (weights > 2 * inputs && 4 * weights > static_cast<double>(limits.l2_bytes) / 4) shared = split_made(wanted);
-  const double enough = shared * others >= 2 * limits.threads ? shared : wanted;
+  if (weights > 2 * inputs && 4 * weights > static_cast<double>(kernel.device->l2_bytes) / 4)
+    shared = split_made(wanted);
+  const double enough = shared * others >= 2 * threads ? shared : wanted;
   const auto fair = static_cast<std::int64_t>(static_cast<double>(all) * shared / enough + 0.999);
   // Blocks of some size even if fewer than wanted: their borders are copied twice.
   pixels = std::min(pixels, std::max(fair, std::min<std::int64_t>(all, direct ? 2 * phase[2].positions : 2 * nr)));
@@ -335,8 +335,8 @@ std::vector<Setting> TileValues(const Kernel& kernel, const Limits& limits) {
       const double tasks =
           others * static_cast<double>(blocks_of_image) * static_cast<double>((conv.made + made - 1) / made);
       const double rounds =
-          std::max(1.0, static_cast<double>(static_cast<std::int64_t>((tasks + limits.threads - 1) / limits.threads)));
-      const double cost = lanes * rounds * limits.threads / tasks;
+          std::max(1.0, static_cast<double>(static_cast<std::int64_t>((tasks + threads - 1) / threads)));
+      const double cost = lanes * rounds * threads / tasks;
       if (least == 0 || cost < least) {
         least = cost;
         pixels = Up(count * phase[2].positions, nr);
@@ -379,7 +379,7 @@ std::optional<std::string> CheckTile(const Kernel& kernel, const Setting& value)
   return std::nullopt;
 }
 
-std::vector<Setting> PrepackValues(const Kernel&, const Limits&) { return {Word("auto"), Word("no")}; }
+std::vector<Setting> PrepackValues(const Kernel&) { return {Word("auto"), Word("no")}; }
 std::optional<std::string> CheckPrepack(const Kernel&, const Setting& value) {
   return CheckWord(value, {"auto", "no"});
 }

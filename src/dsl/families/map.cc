@@ -22,29 +22,29 @@ constexpr std::int64_t kFetchBlock = 64;     // elements whose lines are asked f
 // Fewer outer iterations than this are not shared out as they are: threads would wait for each other.
 constexpr std::int64_t kFewOuter = 64;
 
-std::vector<Setting> StreamValues(const Kernel& kernel, const Limits& limits) {
+std::vector<Setting> StreamValues(const Kernel& kernel) {
   // An output that outgrows the second-level cache may not be read from there by whoever comes next. Whether streaming
   // is faster depends on the processor (on Sapphire Rapids one core writes faster through its caches): it is for
   // trying, not a default.
   const double bytes = SpaceCount(kernel) * 4;
-  return bytes > static_cast<double>(limits.l2_bytes) ? std::vector<Setting>{Word("no"), Word("yes")}
-                                                      : std::vector<Setting>{Word("no")};
+  return bytes > static_cast<double>(kernel.device->l2_bytes) ? std::vector<Setting>{Word("no"), Word("yes")}
+                                                              : std::vector<Setting>{Word("no")};
 }
 std::optional<std::string> CheckStream(const Kernel&, const Setting& value) { return CheckWord(value, {"no", "yes"}); }
 
-std::vector<Setting> PrefetchValues(const Kernel& kernel, const Limits& limits) {
+std::vector<Setting> PrefetchValues(const Kernel& kernel) {
   // While a loop is busy with arithmetic its loads and stores do not run far enough ahead to keep memory busy. What
   // fits into the caches has no such trouble.
-  if (SpaceCount(kernel) * 4 <= static_cast<double>(limits.l2_bytes)) return {Whole(0)};
+  if (SpaceCount(kernel) * 4 <= static_cast<double>(kernel.device->l2_bytes)) return {Whole(0)};
   if (OperationsPerElement(kernel.epilogue) < 16) return {Whole(0), Whole(2048)};
   return {Whole(2048), Whole(0), Whole(1024)};
 }
 std::optional<std::string> CheckPrefetch(const Kernel&, const Setting& value) { return CheckRange(value, 0, 65536); }
 
-std::vector<Setting> BlockValues(const Kernel& kernel, const Limits& limits) {
+std::vector<Setting> BlockValues(const Kernel& kernel) {
   // Several blocks a thread even out what the machine does beside us; a block of the inner loop of 4 to 64 KiB hides
   // the loop's cost.
-  const double share = SpaceCount(kernel) / (4.0 * limits.threads);
+  const double share = SpaceCount(kernel) / (4.0 * kernel.device->threads);
   std::vector<Setting> values;
   for (const std::int64_t block : {std::int64_t{16384}, std::int64_t{4096}, std::int64_t{65536}}) {
     if (static_cast<double>(block) <= share || values.empty()) values.push_back(Whole(block));
@@ -55,7 +55,7 @@ std::optional<std::string> CheckBlock(const Kernel&, const Setting& value) {
   return CheckRange(value, 16, std::int64_t{1} << 40);
 }
 
-std::vector<Setting> TileValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> TileValues(const Kernel& kernel) {
   if (!ReadsAcross(kernel)) return {Whole(0)};
   return {Whole(64), Whole(32), Whole(16), Whole(0)};
 }

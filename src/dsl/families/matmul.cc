@@ -78,15 +78,15 @@ double Flops(const Kernel& kernel) {
 
 // --- Knobs.
 
-std::vector<Setting> MatmulThreads(const Kernel& kernel, const Limits& limits) {
+std::vector<Setting> MatmulThreads(const Kernel& kernel) {
   const bool small = SpaceCount(kernel) < 300e3;  // ten microseconds of one core
   std::vector<Setting> values =
       small ? std::vector<Setting>{Whole(1), Whole(0)} : std::vector<Setting>{Whole(0), Whole(1)};
-  if (limits.threads >= 4) values.push_back(Whole(limits.threads / 2));
+  if (kernel.device->threads >= 4) values.push_back(Whole(kernel.device->threads / 2));
   return values;
 }
 
-std::vector<Setting> PathValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> PathValues(const Kernel& kernel) {
   const MatmulShape shape(kernel);
   const bool dots = Contiguous(kernel.inputs[0], shape.k.strides) && Contiguous(kernel.inputs[1], shape.k.strides);
   const bool streams = Contiguous(kernel.inputs[1], shape.n.strides);
@@ -108,15 +108,16 @@ std::optional<std::string> CheckPath(const Kernel& kernel, const Setting& value)
 }
 
 // Batches of small matrices lie in the caches as they are: packing them is as much work as it spares.
-bool StaysUnpacked(const MatmulShape& shape, const Limits& limits) {
-  return !shape.batch.empty() && shape.m.extent <= 256 && shape.k.extent * shape.n.extent * 4 <= limits.l2_bytes / 8;
+bool StaysUnpacked(const Kernel& kernel, const MatmulShape& shape) {
+  return !shape.batch.empty() && shape.m.extent <= 256 &&
+         shape.k.extent * shape.n.extent * 4 <= kernel.device->l2_bytes / 8;
 }
 
-std::vector<Setting> MicroValues(const Kernel& kernel, const Limits& limits) {
+std::vector<Setting> MicroValues(const Kernel& kernel) {
   const MatmulShape shape(kernel);
   // Rows x columns in registers: 32 of 16 floats with AVX-512, 16 of 8 with AVX2, less what B and the broadcast need.
   std::vector<std::array<std::int64_t, 2>> blocks;
-  if (limits.vector_bytes >= 64) {
+  if (kernel.device->vector_bytes >= 64) {
     blocks = {{14, 32}, {12, 32}, {8, 48}, {8, 32}, {6, 64}, {4, 32}};
   } else {
     blocks = {{6, 16}, {4, 24}, {4, 16}, {8, 8}};
@@ -137,7 +138,7 @@ std::vector<Setting> MicroValues(const Kernel& kernel, const Limits& limits) {
   };
   std::stable_sort(blocks.begin(), blocks.end(), [&](const auto& a, const auto& b) { return waste(a) < waste(b); });
   // Rows of A that lie apart want a register each for their addresses: few rows, and more columns for it.
-  if (limits.vector_bytes >= 64 && StaysUnpacked(shape, limits) && shape.n.extent % 64 == 0) {
+  if (kernel.device->vector_bytes >= 64 && StaysUnpacked(kernel, shape) && shape.n.extent % 64 == 0) {
     std::stable_partition(blocks.begin(), blocks.end(),
                           [](const auto& block) { return block[0] == 6 && block[1] == 64; });
   }
@@ -186,7 +187,7 @@ double BlockingCost(const MatmulShape& shape, double batches, std::int64_t rows,
   return *std::max_element(busy.begin(), busy.end());
 }
 
-std::vector<Setting> TileValues(const Kernel& kernel, const Limits& limits) {
+std::vector<Setting> TileValues(const Kernel& kernel) {
   const MatmulShape shape(kernel);
   const auto micro = TupleSetting(kernel, "micro");
   const std::int64_t mr = micro.size() == 2 ? micro[0] : 8, nr = micro.size() == 2 ? micro[1] : 32;
@@ -200,13 +201,14 @@ std::vector<Setting> TileValues(const Kernel& kernel, const Limits& limits) {
   // Rows: A's block fills a quarter of L2 at most.
   double batches = 1;
   for (const auto& dim : shape.batch) batches *= static_cast<double>(dim.extent);
-  const std::int64_t most_rows = std::max(mr, std::min(limits.l2_bytes / 4 / 4 / depth, kMostABlock / depth) / mr * mr);
+  const std::int64_t most_rows =
+      std::max(mr, std::min(kernel.device->l2_bytes / 4 / 4 / depth, kMostABlock / depth) / mr * mr);
   std::int64_t rows = mr, columns = nr;
   double least = std::numeric_limits<double>::infinity();
   for (std::int64_t r = mr; r <= std::min(most_rows, up(shape.m.extent, mr)); r += mr) {
-    for (std::int64_t pieces = 1; pieces <= 2 * limits.threads; ++pieces) {
+    for (std::int64_t pieces = 1; pieces <= 2 * kernel.device->threads; ++pieces) {
       const std::int64_t c = up((shape.n.extent + pieces - 1) / pieces, nr);
-      const double cost = BlockingCost(shape, batches, r, c, limits.threads);
+      const double cost = BlockingCost(shape, batches, r, c, kernel.device->threads);
       if (cost >= least) continue;
       rows = r;
       columns = c;
@@ -263,9 +265,9 @@ std::optional<std::string> CannotLie(const Kernel& kernel, int input) {
   return std::nullopt;
 }
 
-std::vector<Setting> PackValues(const Kernel& kernel, const Limits& limits) {
+std::vector<Setting> PackValues(const Kernel& kernel) {
   const MatmulShape shape(kernel);
-  const bool small = StaysUnpacked(shape, limits);
+  const bool small = StaysUnpacked(kernel, shape);
   constexpr std::string_view kLarge[] = {"both", "b", "a", "none"}, kSmall[] = {"none", "b", "both", "a"};
   std::vector<Setting> values;
   for (const std::string_view word : small ? kSmall : kLarge) {
@@ -286,7 +288,7 @@ std::optional<std::string> CheckPack(const Kernel& kernel, const Setting& value)
   return std::nullopt;
 }
 
-std::vector<Setting> PrepackValues(const Kernel&, const Limits&) { return {Word("auto"), Word("no")}; }
+std::vector<Setting> PrepackValues(const Kernel&) { return {Word("auto"), Word("no")}; }
 std::optional<std::string> CheckPrepack(const Kernel&, const Setting& value) {
   return CheckWord(value, {"auto", "no"});
 }

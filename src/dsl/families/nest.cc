@@ -42,15 +42,15 @@ double Flops(const Kernel& kernel) { return SpaceCount(kernel) * FoldedOperation
 
 bool HasFolds(const Kernel& kernel) { return !OuterFolds(kernel.epilogue, {}).empty(); }
 
-std::vector<Setting> NestThreadsValues(const Kernel& kernel, const Limits& limits) {
+std::vector<Setting> NestThreadsValues(const Kernel& kernel) {
   const bool small = SpaceCount(kernel) + Flops(kernel) / 8 < 20e3;  // as for other families: what threads are worth
   std::vector<Setting> values =
       small ? std::vector<Setting>{Whole(1), Whole(0)} : std::vector<Setting>{Whole(0), Whole(1)};
-  if (limits.threads >= 4) values.push_back(Whole(limits.threads / 2));
+  if (kernel.device->threads >= 4) values.push_back(Whole(kernel.device->threads / 2));
   return values;
 }
 
-std::vector<Setting> BlockValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> BlockValues(const Kernel& kernel) {
   if (!HasFolds(kernel)) return {Whole(16384), Whole(4096)};
   return {Whole(64), Whole(32), Whole(128), Whole(256)};
 }
@@ -58,7 +58,7 @@ std::optional<std::string> CheckBlock(const Kernel&, const Setting& value) {
   return CheckRange(value, 8, std::int64_t{1} << 20);
 }
 
-std::vector<Setting> InnerValues(const Kernel& kernel, const Limits&) {
+std::vector<Setting> InnerValues(const Kernel& kernel) {
   if (!HasFolds(kernel)) return {Word("auto")};
   return {Word("auto"), Word("result"), Word("fold")};
 }

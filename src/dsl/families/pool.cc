@@ -93,9 +93,7 @@ double Flops(const Kernel& kernel) {
                     OperationsPerElement(kernel.epilogue));
 }
 
-std::vector<Setting> PoolThreads(const Kernel& kernel, const Limits& limits) {
-  return ThreadsFor(16 * Flops(kernel), limits);
-}
+std::vector<Setting> PoolThreads(const Kernel& kernel) { return ThreadsFor(kernel, 16 * Flops(kernel)); }
 
 constexpr Knob kKnobs[] = {
     {"threads", "how many threads share the work, 0 = all that the caller allows", PoolThreads, CheckThreads},

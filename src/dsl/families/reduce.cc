@@ -129,8 +129,8 @@ void EmitCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& 
 }
 
 // Chunks of a row tell each other once what they folded.
-std::vector<Setting> SplitValues(const Kernel& kernel, const Limits& limits) {
-  return LetPasses(kernel).size() > 1 ? std::vector{Whole(1)} : kSplitKnob.values(kernel, limits);
+std::vector<Setting> SplitValues(const Kernel& kernel) {
+  return LetPasses(kernel).size() > 1 ? std::vector{Whole(1)} : kSplitKnob.values(kernel);
 }
 std::optional<std::string> CheckSplit(const Kernel& kernel, const Setting& value) {
   if (LetPasses(kernel).size() > 1 && value != Whole(1))

@@ -61,11 +61,11 @@ std::int64_t InnerCount(const Kernel& kernel) {
   return count;
 }
 
-std::vector<Setting> ColumnsValues(const Kernel& kernel, const Limits& limits) {
+std::vector<Setting> ColumnsValues(const Kernel& kernel) {
   // Blocks enough for the threads, where the outer dimensions do not give them work.
   const std::int64_t inner = InnerCount(kernel);
   const auto outer = static_cast<std::int64_t>(SpaceCount(kernel)) / std::max<std::int64_t>(1, inner * Extent(kernel));
-  const std::int64_t share = outer * inner / std::max(1, 2 * limits.threads) / 64 * 64;
+  const std::int64_t share = outer * inner / std::max(1, 2 * kernel.device->threads) / 64 * 64;
   const std::int64_t block = std::clamp<std::int64_t>(share, 128, 1024);
   return block == 1024 ? std::vector<Setting>{Whole(1024), Whole(256)}
                        : std::vector<Setting>{Whole(block), Whole(1024)};
@@ -74,11 +74,11 @@ std::optional<std::string> CheckColumns(const Kernel&, const Setting& value) {
   return CheckRange(value, 16, std::int64_t{1} << 20);
 }
 
-std::vector<Setting> SplitValues(const Kernel& kernel, const Limits& limits) {
+std::vector<Setting> SplitValues(const Kernel& kernel) {
   const double rows = SpaceCount(kernel) / static_cast<double>(std::max<std::int64_t>(1, Extent(kernel)));
-  const bool few = rows < std::min<double>(kFewRows, limits.threads) && Extent(kernel) >= kLongRow;
+  const bool few = rows < std::min<double>(kFewRows, kernel.device->threads) && Extent(kernel) >= kLongRow;
   if (!few || InnerCount(kernel) > 1) return {Whole(1)};
-  return {Whole(4 * limits.threads), Whole(1)};
+  return {Whole(4 * kernel.device->threads), Whole(1)};
 }
 std::optional<std::string> CheckSplit(const Kernel& kernel, const Setting& value) {
   if (auto why = CheckRange(value, 1, 4096)) return why;

@@ -39,12 +39,12 @@ std::optional<std::string> CheckPasses(const Kernel& kernel, const Setting& valu
   if (RowOf(kernel) > kLongestRow) return fmt::format("blocks is for rows up to {} elements; try online", kLongestRow);
   return std::nullopt;
 }
-std::vector<Setting> PassesValues(const Kernel& kernel, const Limits& limits) {
+std::vector<Setting> PassesValues(const Kernel& kernel) {
   if (!FoldsRows(kernel)) return {Word("three")};
   // A row that does not stay in the second-level cache would come from memory three times; one that does not stay in
   // the first is met three times there. By blocks it is once, if its threads' shares of the output stay in the second.
-  const double row = RowOf(kernel) * 4, cache = static_cast<double>(limits.l2_bytes) / 2;
-  if (row > kNearRow && row <= cache * limits.threads && !CheckPasses(kernel, Word("blocks")))
+  const double row = RowOf(kernel) * 4, cache = static_cast<double>(kernel.device->l2_bytes) / 2;
+  if (row > kNearRow && row <= cache * kernel.device->threads && !CheckPasses(kernel, Word("blocks")))
     return {Word("blocks"), Word("three"), Word("online")};
   if (row <= cache) return {Word("three"), Word("online")};
   return {Word("online"), Word("three")};

@@ -32,18 +32,18 @@ void ExpectRightWithDrawnSettings(Draw& draw, const std::string& text) {
   auto parsed = Parse(text);
   ASSERT_TRUE(std::holds_alternative<Program>(parsed)) << ToString(std::get<Complaint>(parsed));
   Program program = std::get<Program>(std::move(parsed));
-  const Limits limits{.threads = static_cast<int>(draw.Up(1, 4)),
-                      .vector_bytes = draw.Up(0, 1) ? 64 : 32,
-                      .l1_bytes = 32 << 10,
-                      .l2_bytes = draw.Up(0, 1) ? 16 << 10 : 1 << 20};
-  auto checked = Check(program, nullptr, limits);
+  const DeviceModel device{.threads = static_cast<int>(draw.Up(1, 4)),
+                           .vector_bytes = draw.Up(0, 1) ? 64 : 32,
+                           .l1_bytes = 32 << 10,
+                           .l2_bytes = draw.Up(0, 1) ? 16 << 10 : 1 << 20};
+  auto checked = Check(program, nullptr, device);
   ASSERT_TRUE(std::holds_alternative<KernelProgram>(checked)) << ToString(std::get<Complaint>(checked));
   for (const auto& knob : FindFamily(program.statements[0].family)->knobs) {
-    const auto values = knob.values(std::get<KernelProgram>(checked).kernels[0], limits);
+    const auto values = knob.values(std::get<KernelProgram>(checked).kernels[0]);
     Program trial = program;
     trial.statements[0].settings[std::string(knob.name)] =
         values[static_cast<std::size_t>(draw.Up(0, static_cast<std::int64_t>(values.size()) - 1))];
-    auto again = Check(trial, nullptr, limits);
+    auto again = Check(trial, nullptr, device);
     if (std::holds_alternative<Complaint>(again)) continue;
     program = std::move(trial);
     checked = std::move(again);

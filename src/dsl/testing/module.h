@@ -36,13 +36,13 @@ inline const std::vector<std::string>& ModuleFlags() {
   return flags;
 }
 
-inline KernelProgram MustCheck(const std::string& text, const Limits& limits = {}) {
+inline KernelProgram MustCheck(const std::string& text, const DeviceModel& device = {}) {
   auto parsed = Parse(text);
   if (auto* complaint = std::get_if<Complaint>(&parsed)) {
     ADD_FAILURE() << ToString(*complaint) << "\n" << text;
     return {};
   }
-  auto checked = Check(std::get<Program>(parsed), nullptr, limits);
+  auto checked = Check(std::get<Program>(parsed), nullptr, device);
   if (auto* complaint = std::get_if<Complaint>(&checked)) {
     ADD_FAILURE() << ToString(*complaint) << "\n" << text;
     return {};

@@ -3,16 +3,16 @@
 #include <algorithm>
 
 #include "dsl/family.h"
+#include "target/shipped_model.h"
 
 namespace hone::expert {
 namespace {
 
-// Without a calibration, so that the ranking still makes sense: figures of a small server core, and of a Hopper device
-// (an H200 copies 4.3 TB/s and multiplies 320 TFLOP/s as accurately as FP32, docs/measured/cuda_kernelbench.md).
-struct Assumed {
-  double bandwidth, flops;
-};
-constexpr Assumed kAssumedHost = {10e9, 50e9}, kAssumedDevice = {4e12, 300e12};
+// What ranks where nothing was measured: figures of a small server core, or a typical device's datasheet.
+Ceilings Assumed(DeviceKind kind) {
+  if (kind == DeviceKind::kCuda) return TypicalDevice().ceilings;
+  return {.fma_flops_f32 = 50e9, .bandwidth = {{1 << 20, 10e9, 10e9}}};
+}
 
 double OperandBytes(const dsl::KernelProgram& program, const dsl::Kernel& kernel, const dsl::KernelOperand& operand) {
   double elements = 1;
@@ -25,23 +25,22 @@ double OperandBytes(const dsl::KernelProgram& program, const dsl::Kernel& kernel
 
 }  // namespace
 
-std::vector<double> PredictKernels(const dsl::KernelProgram& program, const Machine& machine) {
-  const Assumed& assumed = machine.cuda ? kAssumedDevice : kAssumedHost;
+std::vector<double> PredictKernels(const dsl::KernelProgram& program, const DeviceModel& machine) {
+  const bool known = !machine.ceilings.bandwidth.empty() && machine.ceilings.fma_flops_f32 > 0;
+  const Ceilings ceilings = known ? machine.ceilings : Assumed(machine.kind);
   std::vector<double> times;
   for (const auto& kernel : program.kernels) {
     const auto& target = program.buffers[static_cast<std::size_t>(kernel.target)];
     double bytes = static_cast<double>(ElementCount(target.shape)) * static_cast<double>(Bytes(target.dtype));
     for (const auto& operand : kernel.operands) bytes += OperandBytes(program, kernel, operand);
-    const double bandwidth =
-        machine.bandwidth.empty() ? assumed.bandwidth : machine.CopyBandwidth(static_cast<std::int64_t>(bytes));
-    const double peak = machine.fma_flops_f32 > 0 ? machine.fma_flops_f32 : assumed.flops;
+    const double bandwidth = ceilings.CopyBandwidth(static_cast<std::int64_t>(bytes));
     const double flops = kernel.family->flops ? kernel.family->flops(kernel) : 0;
-    times.push_back(1e6 * std::max(bytes / bandwidth, flops / peak) + machine.fork_join_us);
+    times.push_back(1e6 * std::max(bytes / bandwidth, flops / ceilings.fma_flops_f32) + ceilings.fork_join_us);
   }
   return times;
 }
 
-double Predict(const dsl::KernelProgram& program, const Machine& machine) {
+double Predict(const dsl::KernelProgram& program, const DeviceModel& machine) {
   double sum = 0;
   for (const double time : PredictKernels(program, machine)) sum += time;
   return sum;

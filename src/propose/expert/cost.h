@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "dsl/kernel.h"
-#include "target/machine.h"
+#include "target/device_model.h"
 
 namespace hone::expert {
 
-std::vector<double> PredictKernels(const dsl::KernelProgram& program, const Machine& machine);  // microseconds each
-double Predict(const dsl::KernelProgram& program, const Machine& machine);                      // their sum
+std::vector<double> PredictKernels(const dsl::KernelProgram& program, const DeviceModel& machine);  // microseconds each
+double Predict(const dsl::KernelProgram& program, const DeviceModel& machine);                      // their sum
 
 }  // namespace hone::expert

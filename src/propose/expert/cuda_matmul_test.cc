@@ -10,6 +10,7 @@
 #include "dsl/lower.h"
 #include "propose/expert/testing/device_program.h"
 #include "target/cuda/built_plan.h"
+#include "target/shipped_model.h"
 
 namespace hone {
 namespace {
@@ -17,14 +18,14 @@ namespace {
 class CudaMatmulTest : public testing::CudaProgramTest {
  protected:
   static std::string Complaint(const std::string& text) {
-    const auto lowered = dsl::Lower(text, nullptr, {.device = dsl::Device::kCuda});
+    const auto lowered = dsl::Lower(text, nullptr, TypicalDevice());
     const auto* complaint = std::get_if<dsl::Complaint>(&lowered);
     return complaint ? complaint->message : "";
   }
   // The plan of a program, compiled; its tensors are the problem's.
   static cuda::BuiltPlan Build(const std::string& text) {
     SCOPED_TRACE(text);
-    const auto lowered = dsl::Lower(text, nullptr, {.device = dsl::Device::kCuda});
+    const auto lowered = dsl::Lower(text, nullptr, TypicalDevice());
     const auto* program = std::get_if<dsl::KernelProgram>(&lowered);
     EXPECT_NE(program, nullptr) << ToString(std::get<dsl::Complaint>(lowered));
     if (!program) return {};

@@ -9,29 +9,29 @@
 #include "dsl/lower.h"
 #include "propose/expert/expert.h"
 #include "propose/expert/testing/device_program.h"
-#include "propose/limits.h"
 #include "propose/random.h"
 #include "target/cuda/built_plan.h"
-#include "target/cuda/device_machine.h"
+#include "target/shipped_model.h"
 
 namespace hone {
 namespace {
 
 class CudaExpertTest : public testing::CudaProgramTest {
  protected:
-  static std::string In(const std::string& name, const std::string& shape, const std::string& role = "input") {
-    return R"({"name": ")" + name + R"(", "shape": )" + shape + R"(, "dtype": "f32", "role": ")" + role +
+  static std::string In(const std::string& name, const std::string& shape, const std::string& role = "input",
+                        const std::string& dtype = "f32") {
+    return R"({"name": ")" + name + R"(", "shape": )" + shape + R"(, "dtype": ")" + dtype + R"(", "role": ")" + role +
            (role == "output" ? R"("})" : R"(", "generator": {"kind": "uniform", "low": 0, "high": 1}})");
   }
 
   // The launches of the first proposal's plan, with the facts of their kernels; every other proposal has to build, too.
-  static cuda::BuiltPlan Build(const std::string& tensors, const std::string& nodes) {
+  static cuda::BuiltPlan Build(const std::string& tensors, const std::string& nodes,
+                               const DeviceModel& machine = TypicalDevice()) {
     const auto problem = ParseProblem(
         R"({"hone_problem": 1, "name": "test", "tensors": [)" + tensors + R"(], "graph": [)" + nodes + "]}", "test");
     EXPECT_TRUE(problem) << problem.error().message;
     auto graph = Graph::Create(*problem);
     EXPECT_TRUE(graph) << graph.error().message;
-    const Machine machine = cuda::TypicalDevice();
     Random random(1);
     const auto proposals = MakeExpert(*graph, machine)->Start(random);
     EXPECT_TRUE(proposals);
@@ -39,11 +39,11 @@ class CudaExpertTest : public testing::CudaProgramTest {
     cuda::BuiltPlan first;
     for (const auto& proposal : *proposals) {
       SCOPED_TRACE(proposal.candidate.text);
-      const auto lowered = dsl::Lower(proposal.candidate.text, &*problem, LimitsOf(machine));
+      const auto lowered = dsl::Lower(proposal.candidate.text, &*problem, machine);
       const auto* program = std::get_if<dsl::KernelProgram>(&lowered);
       EXPECT_NE(program, nullptr) << ToString(std::get<dsl::Complaint>(lowered));
       if (!program) continue;
-      const auto built = cuda::BuildPlan(dsl::EmitCuda(*program), *problem);
+      const auto built = cuda::BuildPlan(dsl::EmitCuda(*program), *problem, machine);
       EXPECT_TRUE(built) << built.error().message;
       const auto* refusal = std::get_if<cuda::PlanRefusal>(&*built);
       EXPECT_EQ(refusal, nullptr) << refusal->where << ": " << refusal->message << "\n" << refusal->log;
@@ -63,7 +63,7 @@ TEST(CudaCostTest, ADeviceThatWasNeverMeasuredIsNotTakenForAProcessor) {
   auto graph = Graph::Create(*problem);
   ASSERT_TRUE(graph) << graph.error().message;
   Random random(1);
-  const auto proposals = MakeExpert(*graph, cuda::TypicalDevice())->Start(random);
+  const auto proposals = MakeExpert(*graph, TypicalDevice())->Start(random);
   ASSERT_TRUE(proposals);
   ASSERT_FALSE(proposals->empty());
   EXPECT_GT(proposals->front().predicted_us, 200);  // 1.07 GB at 5.4 TB/s
@@ -148,7 +148,8 @@ TEST_F(CudaExpertTest, ALongRowOfASoftmaxIsKeptByATeam) {
   const auto& launch = std::get<LaunchStep>(built.plan.steps[1]);
   EXPECT_EQ(launch.together, 16);
   EXPECT_EQ(launch.grid[0], 16 * 1024);
-  EXPECT_EQ(cuda::OccupancyOf(built.launches[0], launch.block[0], launch.shared_bytes).blocks, 3);
+  EXPECT_EQ(cuda::OccupancyOf(built.launches[0], launch.block[0], launch.shared_bytes, TypicalDevice().limits).blocks,
+            3);
   EXPECT_EQ(built.launches[0].instructions.at("LDG.128"), 11);
   EXPECT_TRUE(built.launches[0].instructions.contains("LDGSTS"));
   EXPECT_EQ(built.launches[0].spill_load_bytes, 0);
@@ -202,6 +203,56 @@ TEST_F(CudaExpertTest, ARecurrenceIsOneKernel) {
                            R"({"op": "cumsum", "args": {"self": "%x", "dim": 1, "dtype": null}, "outputs": ["y"]})");
   ASSERT_EQ(built.launches.size(), 1u);
   EXPECT_TRUE(built.launches[0].instructions.contains("SHFL"));  // a scan, not a thread's loop
+}
+
+// Every proposal, for a device of each of the other generations: none uses what the device lacks, and all fit it.
+TEST_F(CudaExpertTest, OtherGenerationsGetKernelsThatFitThem) {
+  struct Case {
+    std::string name, tensors, nodes;
+  };
+  const Case cases[] = {
+      {"map", In("x", "[64, 1024]") + "," + In("y", "[64, 1024]", "output"),
+       R"({"op": "gelu", "args": {"self": "%x"}, "outputs": ["y"]})"},
+      {"reduce", In("x", "[2048, 2048]") + "," + In("y", "[]", "output"),
+       R"({"op": "sum", "args": {"self": "%x", "dim": null, "keepdim": false, "dtype": null}, "outputs": ["y"]})"},
+      {"norm of rows that a block cannot keep", In("x", "[64, 65536]") + "," + In("y", "[64, 65536]", "output"),
+       R"({"op": "_softmax", "args": {"self": "%x", "dim": 1, "half_to_float": false}, "outputs": ["y"]})"},
+      {"norm of rows that a team keeps", In("x", "[64, 393216]") + "," + In("y", "[64, 393216]", "output"),
+       R"({"op": "_softmax", "args": {"self": "%x", "dim": 1, "half_to_float": false}, "outputs": ["y"]})"},
+      {"scan", In("x", "[64, 1000]") + "," + In("y", "[64, 1000]", "output"),
+       R"({"op": "cumsum", "args": {"self": "%x", "dim": 1, "dtype": null}, "outputs": ["y"]})"},
+      {"matmul",
+       In("x", "[1024, 512]") + "," + In("w", "[512, 512]", "parameter") + "," + In("y", "[1024, 512]", "output"),
+       R"({"op": "mm", "args": {"self": "%x", "mat2": "%w"}, "outputs": ["y"]})"},
+      {"matmul of halves",
+       In("x", "[1024, 512]", "input", "bf16") + "," + In("w", "[512, 512]", "parameter", "bf16") + "," +
+           In("y", "[1024, 512]", "output", "bf16"),
+       R"({"op": "mm", "args": {"self": "%x", "mat2": "%w"}, "outputs": ["y"]})"},
+      {"attention",
+       In("q", "[4, 128, 64]", "input", "f16") + "," + In("k", "[4, 128, 64]", "input", "f16") + "," +
+           In("v", "[4, 128, 64]", "input", "f16") + "," + In("y", "[4, 128, 64]", "output", "f16"),
+       R"({"op": "scaled_dot_product_attention", "args": {"query": "%q", "key": "%k", "value": "%v", "attn_mask": null,
+           "dropout_p": 0.0, "is_causal": false, "scale": null}, "outputs": ["y"]})"},
+      {"pool", In("x", "[4, 8, 64, 64]") + "," + In("y", "[4, 8, 62, 62]", "output"),
+       R"({"op": "avg_pool2d", "args": {"self": "%x", "kernel_size": [3, 3], "stride": [1, 1], "padding": [0, 0],
+           "ceil_mode": false, "count_include_pad": true, "divisor_override": null}, "outputs": ["y"]})"},
+      {"depthwise convolution",
+       In("x", "[2, 16, 64, 64]") + "," + In("w", "[16, 1, 3, 3]", "parameter") + "," +
+           In("y", "[2, 16, 64, 64]", "output"),
+       R"({"op": "convolution", "args": {"input": "%x", "weight": "%w", "bias": null, "stride": [1, 1], "padding": [1, 1],
+           "dilation": [1, 1], "transposed": false, "output_padding": [0, 0], "groups": 16}, "outputs": ["y"]})"},
+      {"nest", In("x", "[2, 8, 30, 30]") + "," + In("y", "[2, 8, 7, 7]", "output"),
+       R"({"op": "_adaptive_avg_pool2d", "args": {"self": "%x", "output_size": [7, 7]}, "outputs": ["y"]})"},
+  };
+  for (const std::string_view key : {"a100", "l40s", "b200", "rtx5090"}) {
+    const DeviceModel device = FindShippedModel(key).value();
+    for (const Case& one : cases) {
+      SCOPED_TRACE(std::string(key) + ": " + one.name);
+      const auto built = Build(one.tensors, one.nodes, device);
+      EXPECT_FALSE(built.launches.empty());
+      EXPECT_EQ(built.plan.arch, device.arch);
+    }
+  }
 }
 
 }  // namespace

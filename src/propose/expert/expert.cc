@@ -12,7 +12,6 @@
 #include "propose/expert/cost.h"
 #include "propose/expert/pieces.h"
 #include "propose/expert/writer.h"
-#include "propose/limits.h"
 
 namespace hone {
 namespace {
@@ -45,9 +44,7 @@ constexpr std::size_t kMoved = 16;
 
 class Expert : public Proposer {
  public:
-  Expert(Graph graph, Machine machine) : graph_(std::move(graph)), machine_(std::move(machine)) {
-    limits_ = LimitsOf(machine_);
-  }
+  Expert(Graph graph, DeviceModel machine) : graph_(std::move(graph)), machine_(std::move(machine)) {}
 
   std::string_view name() const override { return "expert"; }
 
@@ -65,11 +62,11 @@ class Expert : public Proposer {
         proposals.push_back(std::move(*proposal));
       };
       const auto written = [&](Products products) {
-        const auto program = expert::WriteProgram(memory, fused, limits_, products);
+        const auto program = expert::WriteProgram(memory, fused, machine_, products);
         return program ? Propose(*program) : std::nullopt;
       };
       auto exact = written(Products::kF32);
-      if (machine_.cuda) {
+      if (machine_.kind == DeviceKind::kCuda) {
         // First, where the contract allows it: it is faster, and of the largest problems only one is tried.
         auto rounded = written(Products::kTf32);
         if (rounded && !(exact && exact->candidate.text == rounded->candidate.text))
@@ -79,7 +76,7 @@ class Expert : public Proposer {
     }
     std::stable_sort(proposals.begin(), proposals.end(),
                      [](const Proposal& a, const Proposal& b) { return a.predicted_us < b.predicted_us; });
-    if (machine_.cuda) return proposals;
+    if (machine_.kind == DeviceKind::kCuda) return proposals;
     // What works for every graph that hone can define, should no program do.
     Proposal nest;
     nest.candidate = {CandidateKind::kModule, NaiveModule(graph_)};
@@ -126,7 +123,7 @@ class Expert : public Proposer {
   // than by its last.
   std::vector<Change> Changes(const dsl::Program& program, double time_us) const {
     std::vector<Change> changes;
-    const auto checked = dsl::Check(program, &graph_.problem(), limits_);
+    const auto checked = dsl::Check(program, &graph_.problem(), machine_);
     const auto* kernels = std::get_if<dsl::KernelProgram>(&checked);
     if (!kernels) return changes;
     const auto times = expert::PredictKernels(*kernels, machine_);
@@ -141,11 +138,11 @@ class Expert : public Proposer {
     for (const std::size_t k : slowest) {
       const dsl::Kernel& kernel = kernels->kernels[k];
       const std::string& target = program.statements[k].target;
-      const auto knobs = kernel.family->KnobsFor(limits_.device);
+      const auto knobs = kernel.family->KnobsFor(machine_.kind);
       for (std::size_t n = 0; n < knobs.size(); ++n) {
         const dsl::Knob& knob = knobs[n];
         const std::string knob_name(knob.name);
-        const auto values = knob.values(kernel, limits_);
+        const auto values = knob.values(kernel);
         for (std::size_t v = 0; v < values.size(); ++v) {
           const auto current = kernel.settings.find(knob_name);
           if (current != kernel.settings.end() && current->second == values[v]) continue;
@@ -168,7 +165,7 @@ class Expert : public Proposer {
           // A setting is worth at most a fraction of its kernel's share; earlier knobs and values matter more. Fewer
           // threads help only kernels that are shorter than their start, so they come last.
           const double share = total > 0 ? times[k] / total : 1;
-          const bool fewer = knob.name == "threads" && times[k] > 20 * machine_.fork_join_us;
+          const bool fewer = knob.name == "threads" && times[k] > 20 * machine_.ceilings.fork_join_us;
           const double order = (fewer ? 0.01 : 1.0) / static_cast<double>(1 + n) / static_cast<double>(1 + v);
           proposal->predicted_us = time_us * (1 - 0.3 * share * order);
           changes.push_back({k, knob_name, values[v], std::move(words), std::move(*proposal)});
@@ -215,7 +212,7 @@ class Expert : public Proposer {
 
   // The program with every setting written out, so that the text says all; nothing if the checker refuses it.
   std::optional<Proposal> Propose(dsl::Program program) const {
-    const auto checked = dsl::Check(program, &graph_.problem(), limits_);
+    const auto checked = dsl::Check(program, &graph_.problem(), machine_);
     const auto* kernels = std::get_if<dsl::KernelProgram>(&checked);
     if (!kernels) return std::nullopt;
     for (std::size_t k = 0; k < kernels->kernels.size(); ++k)
@@ -227,14 +224,13 @@ class Expert : public Proposer {
   }
 
   Graph graph_;
-  Machine machine_;
-  dsl::Limits limits_;
+  DeviceModel machine_;
   std::map<std::string, double> times_us_;  // of accepted candidates, by text
 };
 
 }  // namespace
 
-std::unique_ptr<Proposer> MakeExpert(Graph graph, Machine machine) {
+std::unique_ptr<Proposer> MakeExpert(Graph graph, DeviceModel machine) {
   return std::make_unique<Expert>(std::move(graph), std::move(machine));
 }
 

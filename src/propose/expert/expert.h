@@ -8,7 +8,7 @@
 
 #include "graph/graph.h"
 #include "propose/proposer.h"
-#include "target/machine.h"
+#include "target/device_model.h"
 
 namespace hone {
 
@@ -16,6 +16,6 @@ namespace hone {
 inline constexpr std::string_view kLoopNestKey = "loop nest";
 
 // `machine` may be uncalibrated (LoadCalibration failed, DescribeMachine served): the ranking is then coarser.
-std::unique_ptr<Proposer> MakeExpert(Graph graph, Machine machine);
+std::unique_ptr<Proposer> MakeExpert(Graph graph, DeviceModel machine);
 
 }  // namespace hone

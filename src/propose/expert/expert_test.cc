@@ -31,7 +31,7 @@ std::string In(const std::string& name, const std::string& shape, const std::str
 std::vector<Proposal> Start(const Problem& problem) {
   auto graph = Graph::Create(problem);
   EXPECT_TRUE(graph) << graph.error().message;
-  const auto expert = MakeExpert(*graph, Machine{.threads = 2});
+  const auto expert = MakeExpert(*graph, DeviceModel{.threads = 2});
   Random random(1);
   const auto proposals = expert->Start(random);
   EXPECT_TRUE(proposals);
@@ -392,7 +392,7 @@ TEST(ExpertTest, EveryMoveChangesOneSettingAndIsALegalProgram) {
                                 R"({"op": "relu", "args": {"self": "%x"}, "outputs": ["y"]})");
   auto graph = Graph::Create(problem);
   ASSERT_TRUE(graph);
-  const auto expert = MakeExpert(*graph, Machine{.threads = 2});
+  const auto expert = MakeExpert(*graph, DeviceModel{.threads = 2});
   Random random(1);
   const auto start = expert->Start(random);
   ASSERT_TRUE(start);
@@ -416,7 +416,7 @@ TEST(ExpertTest, ASecondRoundPairsTheChangesThatDidNoHarm) {
                                 R"({"op": "relu", "args": {"self": "%x"}, "outputs": ["y"]})");
   auto graph = Graph::Create(problem);
   ASSERT_TRUE(graph);
-  const auto expert = MakeExpert(*graph, Machine{.threads = 2});
+  const auto expert = MakeExpert(*graph, DeviceModel{.threads = 2});
   Random random(1);
   const auto start = expert->Start(random);
   ASSERT_TRUE(start);

@@ -7,6 +7,7 @@
 #include "dsl/program.h"
 #include "propose/expert/pieces.h"
 #include "propose/expert/writer.h"
+#include "target/shipped_model.h"
 
 namespace hone::expert {
 namespace {
@@ -30,8 +31,9 @@ std::string Written(const std::string& contract, bool has_cudnn, const std::stri
   const auto graph = Graph::Create(*problem);
   EXPECT_TRUE(graph) << graph.error().message;
   const Memory memory(*graph);
-  const dsl::Limits limits{.device = dsl::Device::kCuda, .has_cublaslt = true, .has_cudnn = has_cudnn};
-  const auto program = WriteProgram(memory, Fuse(memory, PiecesOf(memory), {}), limits, products);
+  DeviceModel device = TypicalDevice();
+  device.libraries = {.cublas_lt = true, .cudnn = has_cudnn};
+  const auto program = WriteProgram(memory, Fuse(memory, PiecesOf(memory), {}), device, products);
   EXPECT_TRUE(program);
   const dsl::Statement& first = program->statements.at(0);
   const auto precision = first.settings.find("precision");
@@ -89,9 +91,9 @@ TEST(ExpertLibraryTest, ValuesBetweenKernelsHaveTheTypesOfTheGraph) {
   const auto graph = Graph::Create(*problem);
   ASSERT_TRUE(graph) << graph.error().message;
   const Memory memory(*graph);
-  for (const dsl::Device device : {dsl::Device::kCuda, dsl::Device::kCpu}) {
-    const auto program = WriteProgram(memory, Fuse(memory, PiecesOf(memory), {}), {.device = device}, Products::kF32);
-    if (device == dsl::Device::kCpu) {
+  for (const DeviceModel& device : {TypicalDevice(), DeviceModel{}}) {
+    const auto program = WriteProgram(memory, Fuse(memory, PiecesOf(memory), {}), device, Products::kF32);
+    if (device.kind == DeviceKind::kCpu) {
       EXPECT_FALSE(program);  // the CPU does not compute in halves
       continue;
     }
@@ -100,7 +102,7 @@ TEST(ExpertLibraryTest, ValuesBetweenKernelsHaveTheTypesOfTheGraph) {
       if (statement.target == "y") continue;
       EXPECT_EQ(statement.target_type, DType::kBF16) << statement.target;
     }
-    const auto lowered = dsl::Lower(dsl::Print(*program), nullptr, {.device = device});
+    const auto lowered = dsl::Lower(dsl::Print(*program), nullptr, device);
     const auto* kernels = std::get_if<dsl::KernelProgram>(&lowered);
     ASSERT_NE(kernels, nullptr) << ToString(std::get<dsl::Complaint>(lowered));
     for (const auto& kernel : kernels->kernels) {

@@ -33,8 +33,8 @@ void NamesIn(const dsl::TermPtr& term, std::set<std::string>& names) {
 
 class ProgramWriter {
  public:
-  ProgramWriter(const Memory& memory, const dsl::Limits& limits, Products products)
-      : memory_(memory), limits_(limits), products_(products), names_(memory) {}
+  ProgramWriter(const Memory& memory, const DeviceModel& device, Products products)
+      : memory_(memory), device_(device), products_(products), names_(memory) {}
 
   std::optional<Program> Write(const std::vector<Piece>& pieces) {
     const Problem& problem = memory_.graph().problem();
@@ -81,8 +81,7 @@ class ProgramWriter {
   bool TryKind(Recogniser& recognise, const Piece& form, const Piece& piece) {
     const std::size_t views = names_.views().size();
     auto statement = recognise(names_, form);
-    if (statement && limits_.device == dsl::Device::kCuda && statement->family == "conv" &&
-        !OnDevice(*statement, piece))
+    if (statement && device_.kind == DeviceKind::kCuda && statement->family == "conv" && !OnDevice(*statement, piece))
       statement.reset();
     if (statement && statement->family == "matmul") InTf32(*statement, piece);
     if (statement) {
@@ -103,7 +102,7 @@ class ProgramWriter {
     Statement own = statement;
     own.settings["path"] = {"own"};
     if (TypesOf({Aim(std::move(own), piece.buffer)})) return true;
-    if (!limits_.has_cudnn) return false;
+    if (!device_.libraries.cudnn) return false;
     const Graph& graph = memory_.graph();
     if (graph.buffers()[static_cast<std::size_t>(piece.buffer)].dtype == DType::kF32) {
       const Precision contract = graph.problem().contract;
@@ -115,7 +114,7 @@ class ProgramWriter {
 
   // Has a product made in TF32 where that is wanted, allowed and possible.
   void InTf32(Statement& statement, const Piece& piece) {
-    if (products_ != Products::kTf32 || limits_.device != dsl::Device::kCuda || !limits_.has_cublaslt) return;
+    if (products_ != Products::kTf32 || device_.kind != DeviceKind::kCuda || !device_.libraries.cublas_lt) return;
     const Graph& graph = memory_.graph();
     const Precision contract = graph.problem().contract;
     const bool allowed =
@@ -175,7 +174,7 @@ class ProgramWriter {
       statement->target_shape = statements[i].target_shape;
       statements[i] = std::move(*statement);
     }
-    if (limits_.device == dsl::Device::kCpu) {
+    if (device_.kind == DeviceKind::kCpu) {
       std::vector<Statement> turning = TurnFactors(names_, statements);
       statements.insert(statements.begin(), std::make_move_iterator(turning.begin()),
                         std::make_move_iterator(turning.end()));
@@ -200,7 +199,7 @@ class ProgramWriter {
       statement.target = name;
       // As PyTorch does: what reads it has half as much to read, and a product of halves is one product.
       const DType dtype = memory_.KeptAs(buffer);
-      if (limits_.device == dsl::Device::kCuda && dsl::IsHalf(dtype)) statement.target_type = dtype;
+      if (device_.kind == DeviceKind::kCuda && dsl::IsHalf(dtype)) statement.target_type = dtype;
       // Nothing is there to say how many elements numbers alone make.
       statement.has_target_shape = statement.family == "map" && NamesOf(statement).empty();
     }
@@ -240,7 +239,7 @@ class ProgramWriter {
     }
     for (const auto& name : used) declare(name);
     program.statements = statements;
-    const auto checked = dsl::Check(program, nullptr, limits_);
+    const auto checked = dsl::Check(program, nullptr, device_);
     const auto* kernels = std::get_if<dsl::KernelProgram>(&checked);
     if (!kernels) return std::nullopt;
     std::vector<DType> types;
@@ -254,7 +253,7 @@ class ProgramWriter {
   }
 
   const Memory& memory_;
-  const dsl::Limits& limits_;
+  const DeviceModel& device_;
   const Products products_;
   Names names_;
   Program program_;
@@ -263,9 +262,9 @@ class ProgramWriter {
 
 }  // namespace
 
-std::optional<Program> WriteProgram(const Memory& memory, const std::vector<Piece>& pieces, const dsl::Limits& limits,
+std::optional<Program> WriteProgram(const Memory& memory, const std::vector<Piece>& pieces, const DeviceModel& device,
                                     Products products) {
-  return ProgramWriter(memory, limits, products).Write(pieces);
+  return ProgramWriter(memory, device, products).Write(pieces);
 }
 
 }  // namespace hone::expert

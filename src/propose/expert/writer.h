@@ -15,8 +15,8 @@ namespace hone::expert {
 // place.
 enum class Products : std::uint8_t { kF32, kTf32 };
 
-// For a device of these limits: of families, only those that run there. Nothing if a piece has no form in the language.
+// For a device: of families, only those that run there. Nothing if a piece has no form in the language.
 std::optional<dsl::Program> WriteProgram(const Memory& memory, const std::vector<Piece>& pieces,
-                                         const dsl::Limits& limits, Products products = Products::kF32);
+                                         const DeviceModel& device, Products products = Products::kF32);
 
 }  // namespace hone::expert

@@ -20,7 +20,7 @@
 #include "base/date.h"
 #include "base/interrupt.h"
 #include "target/cpu/compiler.h"
-#include "target/machine.h"
+#include "target/device_model.h"
 
 namespace hone {
 
@@ -235,7 +235,7 @@ double RoundRate(Team& team, const Pace& pace, int threads, std::int64_t span, W
 // Raises the point's figures to what is measured now, if that is more. All threads together are never slower than one
 // alone; where they seem so, others keep them from running at the same time, and the one's figure is nearer the truth.
 void MeasurePoint(const Kernels& kernels, Team& team, Team& lone, char* memory, std::int64_t stride, const Pace& pace,
-                  const Machine& machine, BandwidthPoint& point) {
+                  const DeviceModel& machine, BandwidthPoint& point) {
   const auto each = point.working_set_bytes / machine.threads;
   Pace brief = pace;
   brief.point_seconds = 0;  // as few trials as there may be
@@ -260,10 +260,11 @@ void MeasurePoint(const Kernels& kernels, Team& team, Team& lone, char* memory, 
 
 }  // namespace
 
-Result<Machine> Calibrate(Effort effort, const std::function<void(std::string_view)>& progress) {
-  Machine machine = DescribeMachine();
+Result<DeviceModel> Calibrate(Effort effort, const std::function<void(std::string_view)>& progress) {
+  DeviceModel machine = DescribeMachine();
+  machine.ceilings.source = Ceilings::Source::kMeasured;
   const auto kernels = HONE_TRY(LoadKernels());
-  machine.compiler = HONE_TRY(HostCompilerVersion());
+  machine.ceilings.compiler = HONE_TRY(HostCompilerVersion());
   auto pace = effort == Effort::kFast ? kFastPace : kFullPace;
   pace.largest_bytes = std::min(pace.largest_bytes, AffordableBytes());
   const int threads = machine.threads;
@@ -277,7 +278,7 @@ Result<Machine> Calibrate(Effort effort, const std::function<void(std::string_vi
   Team team(threads), lone(1);
   // First touched by the thread that will use it, where memory has a home.
   team.Run([&](int thread) { std::memset(memory.data() + thread * stride, 1, static_cast<std::size_t>(stride)); });
-  for (const auto set : sets) machine.bandwidth.push_back({.working_set_bytes = set});
+  for (const auto set : sets) machine.ceilings.bandwidth.push_back({.working_set_bytes = set});
   double fork_join_seconds = 1e9;
 
   for (int sweep = 1; sweep <= pace.sweeps; ++sweep) {
@@ -290,8 +291,8 @@ Result<Machine> Calibrate(Effort effort, const std::function<void(std::string_vi
     constexpr std::int64_t kRounds = 1000;
     // Narrower vectors win where the widest ones cost clock or have one port only.
     for (const int wide : {1, 0}) {
-      for (const auto& [kernel, best] :
-           {std::pair{kernels.fma32, &machine.fma_flops_f32}, {kernels.fma64, &machine.fma_flops_f64}}) {
+      for (const auto& [kernel, best] : {std::pair{kernels.fma32, &machine.ceilings.fma_flops_f32},
+                                         {kernels.fma64, &machine.ceilings.fma_flops_f64}}) {
         const auto seconds = [&, kernel = kernel](std::int64_t n) {
           return team.Run([&](int) { kernel(n * kRounds, wide); });
         };
@@ -311,7 +312,7 @@ Result<Machine> Calibrate(Effort effort, const std::function<void(std::string_vi
       fork_join_seconds = std::min(fork_join_seconds, Seconds(start) / kRegions);
     }
     say("memory bandwidth");
-    for (auto& point : machine.bandwidth) {
+    for (auto& point : machine.ceilings.bandwidth) {
       if (InterruptFlag()) return Fail(ErrorKind::kTimeout, "interrupted");
       MeasurePoint(kernels, team, lone, memory.data(), stride, pace, machine, point);
     }
@@ -320,12 +321,12 @@ Result<Machine> Calibrate(Effort effort, const std::function<void(std::string_vi
   // otherwise, something disturbed every sweep. Look again.
   for (int look = 0; look < pace.looks; ++look) {
     BandwidthPoint beyond;
-    if (machine.bandwidth.size() > 1) {
-      const auto& neighbour = machine.bandwidth[machine.bandwidth.size() - 2];
+    if (machine.ceilings.bandwidth.size() > 1) {
+      const auto& neighbour = machine.ceilings.bandwidth[machine.ceilings.bandwidth.size() - 2];
       beyond = {.copy_bytes_per_second = 0.8 * neighbour.copy_bytes_per_second,
                 .read_bytes_per_second = 0.8 * neighbour.read_bytes_per_second};
     }
-    for (auto point = machine.bandwidth.rbegin(); point != machine.bandwidth.rend(); ++point) {
+    for (auto point = machine.ceilings.bandwidth.rbegin(); point != machine.ceilings.bandwidth.rend(); ++point) {
       if (point->copy_bytes_per_second < 0.9 * beyond.copy_bytes_per_second ||
           point->read_bytes_per_second < 0.9 * beyond.read_bytes_per_second) {
         if (progress)
@@ -336,8 +337,8 @@ Result<Machine> Calibrate(Effort effort, const std::function<void(std::string_vi
       KeepBest(beyond.read_bytes_per_second, point->read_bytes_per_second);
     }
   }
-  machine.fork_join_us = 1e6 * fork_join_seconds;
-  machine.measured_on = Today();
+  machine.ceilings.fork_join_us = 1e6 * fork_join_seconds;
+  machine.ceilings.measured_on = Today();
   return machine;
 }
 

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "target/cuda/library_steps.h"
 #include "target/cuda/nvrtc.h"
+#include "target/generation.h"
 
 namespace hone::cuda {
 namespace {
@@ -40,11 +41,18 @@ std::int64_t Product(const std::array<std::int64_t, 3>& extents) { return extent
 
 class Builder {
  public:
-  Builder(const Plan& plan, const Problem& problem, const std::string& program, const DeviceLimits& limits)
-      : plan_(plan), problem_(problem), program_(program), limits_(limits) {}
+  Builder(const Plan& plan, const Problem& problem, const DeviceModel& device, const std::string& program)
+      : plan_(plan), problem_(problem), program_(program), device_(device), limits_(device.limits) {}
 
   Result<std::variant<BuiltPlan, PlanRefusal>> Run() {
     built_.plan = plan_;
+    if (built_.plan.arch.empty()) built_.plan.arch = device_.arch;
+    if (!RunsOn(built_.plan.arch, device_.arch)) {
+      return PlanRefusal{
+          .where = "/arch",
+          .message = fmt::format("the plan is compiled for {}, and {} is {}: leave out arch, or name that",
+                                 built_.plan.arch, device_.processor, device_.arch)};
+    }
     for (const auto& buffer : plan_.buffers) {
       if (problem_.Find(buffer.name) != nullptr)
         Refuse("/buffers", fmt::format("'{}' is a tensor of the problem: call the buffer something else", buffer.name));
@@ -73,7 +81,7 @@ class Builder {
       const PlanSource& source = plan_.sources[s];
       CubinRequest request{.source = source.text,
                            .name = source.name,
-                           .arch = plan_.arch,
+                           .arch = built_.plan.arch,
                            .instances = {},
                            .flags = source.flags,
                            .program = program_};
@@ -210,13 +218,12 @@ class Builder {
     } else if (OccupancyOf(facts, threads, launch.shared_bytes, limits_).blocks == 0) {
       Refuse(where, fmt::format("{} threads of {} registers do not fit a multiprocessor", threads, facts.registers));
     } else if (const std::int64_t most =
-                   limits_.multiprocessors *
+                   device_.multiprocessors *
                    static_cast<std::int64_t>(OccupancyOf(facts, threads, launch.shared_bytes, limits_).blocks);
                launch.together > most) {
       Refuse(where,
-             fmt::format(
-                 "{} blocks of '{}' wait for each other, and a device holds {} of them at once: it would never end",
-                 launch.together, launch.kernel, most));
+             fmt::format("{} blocks of '{}' wait for each other, and {} holds {} of them at once: it would never end",
+                         launch.together, launch.kernel, device_.processor, most));
     }
     Arguments(where, launch, facts, preparing);
     return &facts;
@@ -247,6 +254,7 @@ class Builder {
   }
 
   void TensorMap(const std::string& where, const TensorMapArgument& map, bool preparing) {
+    if (const auto why = Lacks(device_, {.tensor_maps = true})) return Refuse(where, *why);
     const auto memory = Find(where, map.buffer, preparing, false);
     if (!memory) return;
     const auto element = static_cast<std::int64_t>(Bytes(memory->dtype));
@@ -276,7 +284,8 @@ class Builder {
   const Plan& plan_;
   const Problem& problem_;
   const std::string& program_;
-  const DeviceLimits& limits_;
+  const DeviceModel& device_;
+  const MultiprocessorLimits& limits_;
   std::vector<std::map<std::string, KernelFacts, std::less<>>> kernels_;  // of each source, by name
   BuiltPlan built_;
   std::optional<PlanRefusal> refusal_;
@@ -332,7 +341,7 @@ Result<BuiltPlan> Unpack(std::string_view bytes) {
 }
 
 Occupancy OccupancyOf(const KernelFacts& kernel, std::int64_t threads, std::int64_t shared_bytes,
-                      const DeviceLimits& limits) {
+                      const MultiprocessorLimits& limits) {
   constexpr int kWarp = 32, kRegisterUnit = 256, kSharedUnit = 128;
   const auto up = [](std::int64_t x, std::int64_t unit) { return (x + unit - 1) / unit * unit; };
   const std::int64_t warps = std::max<std::int64_t>(1, up(threads, kWarp) / kWarp);
@@ -352,8 +361,8 @@ Occupancy OccupancyOf(const KernelFacts& kernel, std::int64_t threads, std::int6
 }
 
 Result<std::variant<BuiltPlan, PlanRefusal>> BuildPlan(const Plan& plan, const Problem& problem,
-                                                       const std::string& program, const DeviceLimits& limits) {
-  return Builder(plan, problem, program, limits).Run();
+                                                       const DeviceModel& device, const std::string& program) {
+  return Builder(plan, problem, device, program).Run();
 }
 
 }  // namespace hone::cuda

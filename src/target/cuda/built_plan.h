@@ -10,20 +10,9 @@
 #include "candidate/plan.h"
 #include "problem/problem.h"
 #include "target/cuda/cubin.h"
+#include "target/device_model.h"
 
 namespace hone::cuda {
-
-// What one multiprocessor and one block can have.
-struct DeviceLimits {
-  int multiprocessors = 132;
-  int warps = 64, blocks = 32, registers = 64 << 10;  // of a multiprocessor
-  int shared_bytes = 228 << 10;                       // of a multiprocessor
-  int block_shared_bytes = 227 << 10;                 // of a block, static and dynamic together
-  int reserved_shared_bytes = 1 << 10;                // that the system takes for each block
-  int block_threads = 1024;
-  int cluster_blocks = 8;  // that every device of the kind can place
-};
-inline constexpr DeviceLimits kHopper{};  // H100 and H200 SXM
 
 // How many blocks of a kernel one multiprocessor holds, and what ends it.
 struct Occupancy {
@@ -32,7 +21,7 @@ struct Occupancy {
   std::string_view limit;  // "registers", "shared memory", "warps" or "blocks"
 };
 Occupancy OccupancyOf(const KernelFacts& kernel, std::int64_t threads, std::int64_t shared_bytes,
-                      const DeviceLimits& limits = kHopper);
+                      const MultiprocessorLimits& limits);
 
 // Of the libraries that a plan's steps call; empty where none does.
 struct LibraryPaths {
@@ -62,10 +51,9 @@ struct PlanRefusal {
   std::string log;
 };
 
-// `program` compiles foreign sources in a process of its own (CubinRequest); empty: they are ours. Fails when the world
-// does: no NVRTC, no cache.
+// For `device`, of which a plan that names no architecture is, too. `program` compiles foreign sources in a process of
+// its own (CubinRequest); empty: they are ours. Fails when the world does: no NVRTC, no cache.
 Result<std::variant<BuiltPlan, PlanRefusal>> BuildPlan(const Plan& plan, const Problem& problem,
-                                                       const std::string& program = {},
-                                                       const DeviceLimits& limits = kHopper);
+                                                       const DeviceModel& device, const std::string& program = {});
 
 }  // namespace hone::cuda

@@ -7,26 +7,29 @@
 
 #include "base/files.h"
 #include "target/cuda/nvrtc.h"
+#include "target/shipped_model.h"
 
 namespace hone::cuda {
 namespace {
+
+const MultiprocessorLimits kLimits = TypicalDevice().limits;  // of Hopper
 
 // Registers a thread, threads a block and shared memory against the occupancy calculator of the CUDA documentation.
 TEST(OccupancyTest, TheScarcestResourceLimits) {
   KernelFacts kernel;
   kernel.registers = 32;
-  EXPECT_EQ(OccupancyOf(kernel, 256, 0).blocks, 8);
-  EXPECT_EQ(OccupancyOf(kernel, 256, 0).limit, "registers");  // as scarce as warps, and named first
+  EXPECT_EQ(OccupancyOf(kernel, 256, 0, kLimits).blocks, 8);
+  EXPECT_EQ(OccupancyOf(kernel, 256, 0, kLimits).limit, "registers");  // as scarce as warps, and named first
   kernel.registers = 168;
-  EXPECT_EQ(OccupancyOf(kernel, 384, 0).blocks, 1);
-  EXPECT_EQ(OccupancyOf(kernel, 384, 0).limit, "registers");
+  EXPECT_EQ(OccupancyOf(kernel, 384, 0, kLimits).blocks, 1);
+  EXPECT_EQ(OccupancyOf(kernel, 384, 0, kLimits).limit, "registers");
   kernel.registers = 16;
-  EXPECT_EQ(OccupancyOf(kernel, 32, 0).blocks, 32);
-  EXPECT_EQ(OccupancyOf(kernel, 32, 0).limit, "blocks");
-  EXPECT_EQ(OccupancyOf(kernel, 128, 100 << 10).blocks, 2);
-  EXPECT_EQ(OccupancyOf(kernel, 128, 100 << 10).limit, "shared memory");
+  EXPECT_EQ(OccupancyOf(kernel, 32, 0, kLimits).blocks, 32);
+  EXPECT_EQ(OccupancyOf(kernel, 32, 0, kLimits).limit, "blocks");
+  EXPECT_EQ(OccupancyOf(kernel, 128, 100 << 10, kLimits).blocks, 2);
+  EXPECT_EQ(OccupancyOf(kernel, 128, 100 << 10, kLimits).limit, "shared memory");
   kernel.registers = 255;
-  EXPECT_EQ(OccupancyOf(kernel, 1024, 0).blocks, 0);
+  EXPECT_EQ(OccupancyOf(kernel, 1024, 0, kLimits).blocks, 0);
 }
 
 class BuiltPlanTest : public testing::Test {
@@ -58,7 +61,7 @@ template <int N> __global__ void mapped(const __grid_constant__ Map map, float* 
 
   LaunchStep& launch() { return std::get<LaunchStep>(plan_.steps[0]); }
   std::string Refusal() const {
-    const auto built = BuildPlan(plan_, problem_);
+    const auto built = BuildPlan(plan_, problem_, TypicalDevice());
     if (!built) return built.error().message;
     const auto* refusal = std::get_if<PlanRefusal>(&*built);
     return refusal ? refusal->where + ": " + refusal->message : "built";
@@ -70,7 +73,7 @@ template <int N> __global__ void mapped(const __grid_constant__ Map map, float* 
 };
 
 TEST_F(BuiltPlanTest, AGoodPlanHasTheFactsOfItsLaunches) {
-  const auto built = BuildPlan(plan_, problem_);
+  const auto built = BuildPlan(plan_, problem_, TypicalDevice());
   ASSERT_TRUE(built) << built.error().message;
   const auto* plan = std::get_if<BuiltPlan>(&*built);
   ASSERT_NE(plan, nullptr) << Refusal();
@@ -81,7 +84,7 @@ TEST_F(BuiltPlanTest, AGoodPlanHasTheFactsOfItsLaunches) {
 
 TEST_F(BuiltPlanTest, ACompileErrorHasItsSourceAndLine) {
   plan_.sources[0].text = "\n\nextern \"C\" __global__ void scale() { nothing(); }";
-  const auto built = BuildPlan(plan_, problem_);
+  const auto built = BuildPlan(plan_, problem_, TypicalDevice());
   ASSERT_TRUE(built);
   const auto* refusal = std::get_if<PlanRefusal>(&*built);
   ASSERT_NE(refusal, nullptr);
@@ -112,9 +115,10 @@ TEST_F(BuiltPlanTest, ALaunchThatTheDeviceCannotTakeIsRefused) {
   launch().together = 132 * 8;
   EXPECT_EQ(Refusal(), "built");
   launch().together = 132 * 8 + 1;
-  EXPECT_EQ(Refusal(),
-            "/steps/0: 1057 blocks of 'scale' wait for each other, and a device holds 1056 of them at once: it would "
-            "never end");
+  EXPECT_EQ(
+      Refusal(),
+      "/steps/0: 1057 blocks of 'scale' wait for each other, and NVIDIA H200 holds 1056 of them at once: it would "
+      "never end");
   launch().together = 1;
   launch().kernel = "scala";
   EXPECT_EQ(Refusal(),

@@ -14,7 +14,7 @@ namespace {
 
 constexpr auto kLook = std::chrono::milliseconds(100);
 
-std::string Name(const Device& device) { return fmt::format("{} ({})", device.uuid, device.name); }
+std::string Name(const Device& device) { return fmt::format("{} ({})", device.uuid, device.model.processor); }
 
 }  // namespace
 

@@ -9,14 +9,14 @@
 namespace hone::cuda {
 namespace {
 
-const std::vector<Device> kTwo = {{.ordinal = 0, .name = "A", .uuid = "GPU-1234"},
-                                  {.ordinal = 1, .name = "B", .uuid = "GPU-12ff"}};
+const std::vector<Device> kTwo = {{.ordinal = 0, .uuid = "GPU-1234", .model = {.processor = "A"}},
+                                  {.ordinal = 1, .uuid = "GPU-12ff", .model = {.processor = "B"}}};
 
 std::string Chosen(std::string_view wanted) {
   const auto devices = ChooseDevices(kTwo, wanted);
   if (!devices) return devices.error().message;
   std::string names;
-  for (const Device& device : *devices) names += device.name;
+  for (const Device& device : *devices) names += device.model.processor;
   return names;
 }
 

@@ -11,9 +11,11 @@
 #include <optional>
 #include <utility>
 
+#include "base/sha256.h"
 #include "problem/problem.h"
 #include "target/cuda/library_steps.h"
 #include "target/cuda/shared_library.h"
+#include "target/generation.h"
 
 namespace hone::cuda {
 namespace {
@@ -194,30 +196,59 @@ tl::unexpected<Failure> Failed(std::string_view call, int code) {
     if (const int code_ = Driver().call(__VA_ARGS__)) return Failed(#call, code_); \
   } while (false)
 
+// CUdevice_attribute.
+enum DeviceAttribute : int {
+  kClockRate = 13,  // kHz
+  kMultiprocessors = 16,
+  kL2Bytes = 38,
+  kThreadsOfMultiprocessor = 39,
+  kMajor = 75,
+  kMinor = 76,
+  kSharedOfMultiprocessor = 81,
+  kRegistersOfMultiprocessor = 82,
+  kSharedOfBlock = 97,
+  kBlocksOfMultiprocessor = 106,
+  kReservedOfBlock = 111,
+};
+
+// What an architecture has is its generation's; of one that nobody described only what the driver says, and no more
+// instructions than sm_80 has.
 Device Describe(const Api& api, int ordinal) {
-  constexpr int kMajor = 75, kMinor = 76, kMultiprocessors = 16, kL2 = 38, kShared = 97;
   Device device{.ordinal = ordinal};
+  DeviceModel& model = device.model;
+  model.kind = DeviceKind::kCuda;
   int handle = 0;
   if (api.device_get(&handle, ordinal) != 0) return device;
   char name[256] = {};
-  if (api.device_name(name, sizeof name - 1, handle) == 0) device.name = name;
+  if (api.device_name(name, sizeof name - 1, handle) == 0) model.processor = name;
   Uuid uuid{};
   if (api.device_uuid(&uuid, handle) == 0) {
     device.uuid = "GPU-";
     for (int i = 0; i < 16; ++i)
       device.uuid += fmt::format("{}{:02x}", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid.bytes[i]);
   }
-  int l2 = 0;
+  const auto get = [&](DeviceAttribute attribute, int otherwise) {
+    int value = 0;
+    return api.device_attribute(&value, attribute, handle) == 0 && value > 0 ? value : otherwise;
+  };
+  const int major = get(kMajor, 0), minor = get(kMinor, 0);
+  if (const Generation* generation = GenerationOf(major, minor)) SetGeneration(model, *generation);
+  model.arch = ArchOf(major, minor);
+  model.multiprocessors = get(kMultiprocessors, 0);
+  model.clock_mhz = get(kClockRate, 0) / 1000;
+  model.l2_bytes = get(kL2Bytes, 0);
+  MultiprocessorLimits& limits = model.limits;
+  limits.warps = get(kThreadsOfMultiprocessor, limits.warps * 32) / 32;
+  limits.blocks = get(kBlocksOfMultiprocessor, limits.blocks);
+  limits.registers = get(kRegistersOfMultiprocessor, limits.registers);
+  limits.shared_bytes = get(kSharedOfMultiprocessor, limits.shared_bytes);
+  limits.block_shared_bytes = get(kSharedOfBlock, limits.block_shared_bytes);
+  limits.reserved_shared_bytes = get(kReservedOfBlock, limits.reserved_shared_bytes);
   std::size_t bytes = 0;
-  api.device_attribute(&device.major, kMajor, handle);
-  api.device_attribute(&device.minor, kMinor, handle);
-  api.device_attribute(&device.multiprocessors, kMultiprocessors, handle);
-  api.device_attribute(&l2, kL2, handle);
-  api.device_attribute(&device.shared_bytes, kShared, handle);
   api.device_memory(&bytes, handle);
+  model.memory_bytes = static_cast<std::int64_t>(bytes);
   api.driver_version(&device.driver);
-  device.l2_bytes = l2;
-  device.memory_bytes = static_cast<std::int64_t>(bytes);
+  model.id = Sha256(fmt::format("{}\n{}\n{}\n", model.processor, device.uuid, device.driver)).substr(0, 16);
   return device;
 }
 
@@ -547,7 +578,8 @@ Try<std::vector<LoadedPlan::Step>> LoadedPlan::Steps(const std::vector<PlanStep>
       const std::int64_t threads = launch.block[0] * launch.block[1] * launch.block[2];
       HONE_CUDA(function_blocks, &blocks, one.function, static_cast<int>(threads),
                 static_cast<std::size_t>(launch.shared_bytes));
-      if (const std::int64_t most = std::int64_t{blocks} * context_.device().multiprocessors; launch.together > most) {
+      if (const std::int64_t most = std::int64_t{blocks} * context_.device().model.multiprocessors;
+          launch.together > most) {
         constexpr int kTooLarge = 720;  // CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
         return tl::unexpected<Failure>(
             Failure{kTooLarge, fmt::format("{} blocks of '{}' wait for each other, and this device holds {} at once",

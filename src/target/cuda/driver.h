@@ -12,18 +12,15 @@
 #include "base/result.h"
 #include "candidate/plan.h"
 #include "target/cuda/built_plan.h"
+#include "target/device_model.h"
 
 namespace hone::cuda {
 
 struct Device {
   int ordinal = 0;
-  std::string name;  // "NVIDIA H200"
-  std::string uuid;  // "GPU-..."
-  int major = 0, minor = 0;
-  int multiprocessors = 0;
-  std::int64_t memory_bytes = 0, l2_bytes = 0;
-  int shared_bytes = 0;  // that a block may have, dynamic
-  int driver = 0;        // 13000 = CUDA 13.0
+  std::string uuid;   // "GPU-..."
+  int driver = 0;     // 13000 = CUDA 13.0
+  DeviceModel model;  // its facts; without ceilings and libraries
 };
 
 // What this machine has, without making a context. kNotFound says in a line what is missing: the driver, or a device.

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "target/generation.h"
+#include "target/shipped_model.h"
+
 namespace hone::cuda {
 namespace {
 
@@ -16,6 +19,26 @@ class DeviceTest : public testing::Test {
   }
   std::unique_ptr<Context> context_;
 };
+
+TEST_F(DeviceTest, ItsFactsAreThoseOfItsGenerationAndOfTheShippedModelOfItsName) {
+  const DeviceModel& device = context_->device().model;
+  if (const Generation* generation = FindGeneration(device.arch)) {
+    EXPECT_EQ(device.limits.warps, generation->limits.warps);
+    EXPECT_EQ(device.limits.blocks, generation->limits.blocks);
+    EXPECT_EQ(device.limits.registers, generation->limits.registers);
+    EXPECT_EQ(device.limits.shared_bytes, generation->limits.shared_bytes);
+    EXPECT_EQ(device.limits.block_shared_bytes, generation->limits.block_shared_bytes);
+    EXPECT_EQ(device.limits.reserved_shared_bytes, generation->limits.reserved_shared_bytes);
+  }
+  for (const ShippedModel* shipped : AllShippedModels()) {
+    if (shipped->name != device.processor) continue;
+    EXPECT_EQ(device.arch, shipped->generation);
+    EXPECT_EQ(device.multiprocessors, shipped->multiprocessors);
+    EXPECT_EQ(device.l2_bytes, shipped->l2_bytes);
+    EXPECT_EQ(device.clock_mhz, shipped->clock_mhz);
+    EXPECT_NEAR(static_cast<double>(device.memory_bytes) / static_cast<double>(shipped->memory_bytes), 1, 0.1);
+  }
+}
 
 TEST_F(DeviceTest, AnExchangeIsTheSameMemoryAtEveryAddress) {
   using Access = Exchange::Access;

@@ -23,6 +23,7 @@
 #include "target/cuda/built_plan.h"
 #include "target/cuda/driver.h"
 #include "target/cuda/nvrtc.h"
+#include "target/shipped_model.h"
 
 namespace hone::testing {
 
@@ -40,7 +41,7 @@ class CudaProgramTest : public ::testing::Test {
 
   // The body of a program of the language, for a device.
   static std::variant<KernelProgram, dsl::Complaint> Lowered(std::string_view text) {
-    return dsl::Lower(fmt::format("program p\n{}\n", text), nullptr, {.device = dsl::Device::kCuda});
+    return dsl::Lower(fmt::format("program p\n{}\n", text), nullptr, TypicalDevice());
   }
 
   // Its plan, compiled, with the facts of its kernels; a plan that does not fit the device fails the test, and so does
@@ -57,7 +58,7 @@ class CudaProgramTest : public ::testing::Test {
                                          : buffer.home == KernelBuffer::Home::kParameter ? Role::kParameter
                                                                                          : Role::kOutput});
     }
-    auto built = cuda::BuildPlan(dsl::EmitCuda(program), problem);
+    auto built = cuda::BuildPlan(dsl::EmitCuda(program), problem, TypicalDevice());
     EXPECT_TRUE(built) << built.error().message;
     const auto* refusal = std::get_if<cuda::PlanRefusal>(&*built);
     EXPECT_EQ(refusal, nullptr) << refusal->where << ": " << refusal->message << "\n" << refusal->log;

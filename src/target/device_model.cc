@@ -1,4 +1,4 @@
-#include "target/machine.h"
+#include "target/device_model.h"
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -67,7 +67,7 @@ double Quota() {
   return error == std::errc() ? value / period : 0;
 }
 
-void ReadProcessor(Machine& machine) {
+void ReadProcessor(DeviceModel& machine) {
   machine.processor.clear();
   std::ifstream file("/proc/cpuinfo");
   std::string line, implementer, part;
@@ -93,7 +93,7 @@ void ReadProcessor(Machine& machine) {
 
 std::string ProcessorFolder(int cpu) { return fmt::format("/sys/devices/system/cpu/cpu{}", cpu); }
 
-void ReadCachesAndCores(Machine& machine) {
+void ReadCachesAndCores(DeviceModel& machine) {
   std::map<std::string, std::int64_t> l3;  // each shared one once
   const auto processors = UsableProcessors();
   for (const int cpu : processors) {
@@ -130,11 +130,11 @@ double Interpolate(const std::vector<BandwidthPoint>& points, std::int64_t worki
 
 }  // namespace
 
-double Machine::CopyBandwidth(std::int64_t working_set_bytes) const {
+double Ceilings::CopyBandwidth(std::int64_t working_set_bytes) const {
   return Interpolate(bandwidth, working_set_bytes, &BandwidthPoint::copy_bytes_per_second);
 }
 
-double Machine::ReadBandwidth(std::int64_t working_set_bytes) const {
+double Ceilings::ReadBandwidth(std::int64_t working_set_bytes) const {
   return Interpolate(bandwidth, working_set_bytes, &BandwidthPoint::read_bytes_per_second);
 }
 
@@ -148,9 +148,9 @@ std::vector<int> UsableProcessors() {
   return processors;
 }
 
-const Machine& DescribeMachine() {
-  static const Machine described = [] {
-    Machine machine;
+const DeviceModel& DescribeMachine() {
+  static const DeviceModel described = [] {
+    DeviceModel machine;
     ReadProcessor(machine);
     ReadCachesAndCores(machine);
     machine.id =
@@ -160,104 +160,115 @@ const Machine& DescribeMachine() {
   return described;
 }
 
-std::string CalibrationPath(const Machine& described) {
+std::optional<std::string> Lacks(const DeviceModel& device, const Instructions& needed) {
+  const auto lacks = [&](std::string_view what) {
+    return fmt::format("{} ({}) has no {}", device.processor, device.arch, what);
+  };
+  if (needed.wgmma && !device.has.wgmma) return lacks("wgmma");
+  if (needed.tensor_maps && !device.has.tensor_maps) return lacks("tensor maps");
+  return std::nullopt;
+}
+
+std::string WidthOf(const DeviceModel& device) {
+  if (device.kind == DeviceKind::kCuda) return fmt::format("{} multiprocessors", device.multiprocessors);
+  return fmt::format("{} thread{}", device.threads, device.threads == 1 ? "" : "s");
+}
+
+std::string CalibrationPath(const DeviceModel& described) {
   return fmt::format("{}/machines/{}.json", DataDirectory(), described.id);
 }
 
-std::string ToJson(const Machine& machine) {
+std::string ToJson(const DeviceModel& device) {
+  const Ceilings& ceilings = device.ceilings;
+  const bool cuda = device.kind == DeviceKind::kCuda;
   nlohmann::ordered_json points = nlohmann::ordered_json::array();
-  for (const auto& point : machine.bandwidth) {
+  for (const auto& point : ceilings.bandwidth) {
     points.push_back({{"working_set_bytes", point.working_set_bytes},
                       {"copy_bytes_per_second", point.copy_bytes_per_second},
                       {"read_bytes_per_second", point.read_bytes_per_second}});
   }
-  nlohmann::ordered_json document = {{"schema", kSchema},
-                                     {"id", machine.id},
-                                     {"processor", machine.processor},
-                                     {"cuda", machine.cuda},
-                                     {"threads", machine.threads},
-                                     {"vector_bytes", machine.vector_bytes},
-                                     {"l1_bytes", machine.l1_bytes},
-                                     {"l2_bytes", machine.l2_bytes},
-                                     {"l3_bytes", machine.l3_bytes},
-                                     {"fma_flops_f32", machine.fma_flops_f32},
-                                     {"fma_flops_f64", machine.fma_flops_f64},
-                                     {"fork_join_us", machine.fork_join_us},
-                                     {"measured_on", machine.measured_on},
-                                     {"compiler", machine.compiler},
-                                     {"bandwidth", std::move(points)}};
-  if (machine.cuda) {
-    document["matmul_flops"] = machine.matmul_flops;
-    document["vector_flops_f32"] = machine.vector_flops_f32;
-    document["stream_launch_us"] = machine.stream_launch_us;
-    document["energy_tick_ms"] = machine.energy_tick_ms;
-    document["idle_watts"] = machine.idle_watts;
+  nlohmann::ordered_json document = {
+      {"schema", kSchema}, {"id", device.id}, {"processor", device.processor}, {"cuda", cuda}};
+  if (cuda) {
+    document["arch"] = device.arch;
+    document["multiprocessors"] = device.multiprocessors;
+    document["memory_bytes"] = device.memory_bytes;
+  } else {
+    document["threads"] = device.threads;
+    document["vector_bytes"] = device.vector_bytes;
+  }
+  document["l1_bytes"] = device.l1_bytes;
+  document["l2_bytes"] = device.l2_bytes;
+  document["l3_bytes"] = device.l3_bytes;
+  document["fma_flops_f32"] = ceilings.fma_flops_f32;
+  document["fma_flops_f64"] = ceilings.fma_flops_f64;
+  document["fork_join_us"] = ceilings.fork_join_us;
+  document["measured_on"] = ceilings.measured_on;
+  document["compiler"] = ceilings.compiler;
+  document["bandwidth"] = std::move(points);
+  if (cuda) {
+    document["matmul_flops"] = ceilings.matmul_flops;
+    document["vector_flops_f32"] = ceilings.vector_flops_f32;
+    document["stream_launch_us"] = ceilings.stream_launch_us;
+    document["energy_tick_ms"] = ceilings.energy_tick_ms;
+    document["idle_watts"] = ceilings.idle_watts;
   }
   return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-Result<Machine> ParseMachine(std::string_view json) {
+Result<Ceilings> ParseCeilings(std::string_view json) {
   try {
     const auto document = nlohmann::json::parse(json);
     if (const int schema = document.at("schema"); schema != kSchema) {
       return Fail(ErrorKind::kCorrupt,
                   fmt::format("schema {} of a calibration is not {}, which this hone writes", schema, kSchema));
     }
-    Machine machine;
-    document.at("id").get_to(machine.id);
-    document.at("processor").get_to(machine.processor);
-    machine.cuda = document.value("cuda", false);
-    document.at("threads").get_to(machine.threads);
-    document.at("vector_bytes").get_to(machine.vector_bytes);
-    document.at("l1_bytes").get_to(machine.l1_bytes);
-    document.at("l2_bytes").get_to(machine.l2_bytes);
-    document.at("l3_bytes").get_to(machine.l3_bytes);
-    document.at("fma_flops_f32").get_to(machine.fma_flops_f32);
-    document.at("fma_flops_f64").get_to(machine.fma_flops_f64);
-    document.at("fork_join_us").get_to(machine.fork_join_us);
-    document.at("measured_on").get_to(machine.measured_on);
-    document.at("compiler").get_to(machine.compiler);
-    machine.matmul_flops = document.value("matmul_flops", machine.matmul_flops);
-    machine.vector_flops_f32 = document.value("vector_flops_f32", 0.0);
-    machine.stream_launch_us = document.value("stream_launch_us", 0.0);
-    machine.energy_tick_ms = document.value("energy_tick_ms", 0.0);
-    machine.idle_watts = document.value("idle_watts", 0.0);
-    for (const auto& point : document.at("bandwidth")) {
-      machine.bandwidth.push_back({.working_set_bytes = point.at("working_set_bytes"),
-                                   .copy_bytes_per_second = point.at("copy_bytes_per_second"),
-                                   .read_bytes_per_second = point.at("read_bytes_per_second")});
-    }
-    if (machine.threads < 1) return Fail(ErrorKind::kCorrupt, "a calibration must be of at least one thread");
+    Ceilings ceilings{.source = Ceilings::Source::kMeasured};
+    document.at("fma_flops_f32").get_to(ceilings.fma_flops_f32);
+    document.at("fma_flops_f64").get_to(ceilings.fma_flops_f64);
+    document.at("fork_join_us").get_to(ceilings.fork_join_us);
+    document.at("measured_on").get_to(ceilings.measured_on);
+    document.at("compiler").get_to(ceilings.compiler);
+    ceilings.matmul_flops = document.value("matmul_flops", ceilings.matmul_flops);
+    ceilings.vector_flops_f32 = document.value("vector_flops_f32", 0.0);
+    ceilings.stream_launch_us = document.value("stream_launch_us", 0.0);
+    ceilings.energy_tick_ms = document.value("energy_tick_ms", 0.0);
+    ceilings.idle_watts = document.value("idle_watts", 0.0);
     std::int64_t last = 0;
-    for (const auto& point : machine.bandwidth) {
-      if (point.working_set_bytes <= last)
+    for (const auto& point : document.at("bandwidth")) {
+      ceilings.bandwidth.push_back({.working_set_bytes = point.at("working_set_bytes"),
+                                    .copy_bytes_per_second = point.at("copy_bytes_per_second"),
+                                    .read_bytes_per_second = point.at("read_bytes_per_second")});
+      if (ceilings.bandwidth.back().working_set_bytes <= last)
         return Fail(ErrorKind::kCorrupt, "the working sets of a calibration must rise");
-      last = point.working_set_bytes;
+      last = ceilings.bandwidth.back().working_set_bytes;
     }
-    return machine;
+    return ceilings;
   } catch (const nlohmann::json::exception& error) {
     return Fail(ErrorKind::kCorrupt, fmt::format("not a calibration: {}", error.what()));
   }
 }
 
-Result<Machine> LoadCalibration(const Machine& described) {
+Result<DeviceModel> LoadCalibration(const DeviceModel& described) {
   const auto path = CalibrationPath(described);
   auto text = ReadFile(path);
   if (!text && text.error().kind == ErrorKind::kNotFound) {
     return Fail(ErrorKind::kNotFound, "this machine has not been measured: run `hone calibrate`");
   }
   if (!text) return Rethrow(std::move(text).error(), "");
-  auto machine = ParseMachine(*text);
-  if (!machine) {
-    auto error = std::move(machine).error();
+  auto ceilings = ParseCeilings(*text);
+  if (!ceilings) {
+    auto error = std::move(ceilings).error();
     error.message += "; run `hone calibrate` again";
     return Rethrow(std::move(error), path + ": ");
   }
-  return machine;
+  DeviceModel device = described;
+  device.ceilings = *std::move(ceilings);
+  return device;
 }
 
-Result<void> SaveCalibration(const Machine& machine) {
-  return WriteFileAtomically(fmt::format("{}/machines/{}.json", DataDirectory(), machine.id), ToJson(machine));
+Result<void> SaveCalibration(const DeviceModel& device) {
+  return WriteFileAtomically(CalibrationPath(device), ToJson(device));
 }
 
 }  // namespace hone

@@ -1,4 +1,4 @@
-#include "target/machine.h"
+#include "target/device_model.h"
 
 #include <gtest/gtest.h>
 
@@ -15,33 +15,35 @@
 namespace hone {
 namespace {
 
-Machine Sample() {
+DeviceModel Sample() {
   auto machine = DescribeMachine();
-  machine.fma_flops_f32 = 1.5e11;
-  machine.fma_flops_f64 = 7.5e10;
-  machine.fork_join_us = 1.25;
-  machine.bandwidth = {{1 << 10, 4e11, 8e11}, {1 << 12, 2e11, 4e11}, {1 << 20, 1e10, 2e10}};
-  machine.measured_on = "2025-01-31";
-  machine.compiler = "g++ 12.2.0";
+  machine.ceilings.fma_flops_f32 = 1.5e11;
+  machine.ceilings.fma_flops_f64 = 7.5e10;
+  machine.ceilings.fork_join_us = 1.25;
+  machine.ceilings.bandwidth = {{1 << 10, 4e11, 8e11}, {1 << 12, 2e11, 4e11}, {1 << 20, 1e10, 2e10}};
+  machine.ceilings.measured_on = "2025-01-31";
+  machine.ceilings.compiler = "g++ 12.2.0";
   return machine;
 }
 
 TEST(MachineTest, BandwidthIsLinearInTheLogarithmOfTheWorkingSet) {
   const auto machine = Sample();
-  EXPECT_DOUBLE_EQ(machine.CopyBandwidth(1 << 10), 4e11);
-  EXPECT_DOUBLE_EQ(machine.CopyBandwidth(1 << 11), 3e11);
-  EXPECT_DOUBLE_EQ(machine.CopyBandwidth(1 << 12), 2e11);
-  EXPECT_DOUBLE_EQ(machine.ReadBandwidth(1 << 16), 2.1e11);
+  EXPECT_DOUBLE_EQ(machine.ceilings.CopyBandwidth(1 << 10), 4e11);
+  EXPECT_DOUBLE_EQ(machine.ceilings.CopyBandwidth(1 << 11), 3e11);
+  EXPECT_DOUBLE_EQ(machine.ceilings.CopyBandwidth(1 << 12), 2e11);
+  EXPECT_DOUBLE_EQ(machine.ceilings.ReadBandwidth(1 << 16), 2.1e11);
 }
 
 TEST(MachineTest, BandwidthIsLevelBeyondThePoints) {
   const auto machine = Sample();
-  EXPECT_DOUBLE_EQ(machine.CopyBandwidth(1), 4e11);
-  EXPECT_DOUBLE_EQ(machine.CopyBandwidth(0), 4e11);
-  EXPECT_DOUBLE_EQ(machine.ReadBandwidth(std::int64_t{1} << 40), 2e10);
+  EXPECT_DOUBLE_EQ(machine.ceilings.CopyBandwidth(1), 4e11);
+  EXPECT_DOUBLE_EQ(machine.ceilings.CopyBandwidth(0), 4e11);
+  EXPECT_DOUBLE_EQ(machine.ceilings.ReadBandwidth(std::int64_t{1} << 40), 2e10);
 }
 
-TEST(MachineTest, BandwidthOfAnUnmeasuredMachineIsZero) { EXPECT_EQ(DescribeMachine().CopyBandwidth(1 << 20), 0); }
+TEST(MachineTest, BandwidthOfAnUnmeasuredMachineIsZero) {
+  EXPECT_EQ(DescribeMachine().ceilings.CopyBandwidth(1 << 20), 0);
+}
 
 TEST(MachineTest, DescriptionIsOfThisMachine) {
   const auto& machine = DescribeMachine();
@@ -52,27 +54,27 @@ TEST(MachineTest, DescriptionIsOfThisMachine) {
   EXPECT_TRUE(machine.vector_bytes == 16 || machine.vector_bytes == 32 || machine.vector_bytes == 64);
   EXPECT_GE(machine.l1_bytes, 8 << 10);
   EXPECT_GT(machine.l2_bytes, machine.l1_bytes);
-  EXPECT_EQ(machine.fma_flops_f32, 0);
+  EXPECT_EQ(machine.ceilings.fma_flops_f32, 0);
 }
 
 TEST(MachineTest, JsonKeepsEveryField) {
   const auto machine = Sample();
-  const auto back = ParseMachine(ToJson(machine));
-  ASSERT_TRUE(back.has_value()) << back.error().message;
-  EXPECT_EQ(ToJson(*back), ToJson(machine));
-  EXPECT_EQ(back->processor, machine.processor);
-  ASSERT_EQ(back->bandwidth.size(), 3u);
-  EXPECT_EQ(back->bandwidth[2].working_set_bytes, 1 << 20);
-  EXPECT_EQ(back->bandwidth[2].read_bytes_per_second, 2e10);
+  auto back = machine;
+  back.ceilings = ParseCeilings(ToJson(machine)).value();
+  EXPECT_EQ(ToJson(back), ToJson(machine));
+  EXPECT_EQ(back.ceilings.source, Ceilings::Source::kMeasured);
+  ASSERT_EQ(back.ceilings.bandwidth.size(), 3u);
+  EXPECT_EQ(back.ceilings.bandwidth[2].working_set_bytes, 1 << 20);
+  EXPECT_EQ(back.ceilings.bandwidth[2].read_bytes_per_second, 2e10);
 }
 
 TEST(MachineTest, DamagedJsonIsRefused) {
   auto later = ToJson(Sample());
   later.replace(later.find("\"schema\": 1"), 11, "\"schema\": 9");
   auto falling = Sample();
-  std::swap(falling.bandwidth[0], falling.bandwidth[2]);
+  std::swap(falling.ceilings.bandwidth[0], falling.ceilings.bandwidth[2]);
   for (const auto& text : {std::string(), std::string("[]"), std::string("{\"schema\": 1}"), later, ToJson(falling)}) {
-    const auto machine = ParseMachine(text);
+    const auto machine = ParseCeilings(text);
     ASSERT_FALSE(machine.has_value()) << text;
     EXPECT_EQ(machine.error().kind, ErrorKind::kCorrupt);
   }
@@ -105,7 +107,7 @@ TEST_F(CalibrationTest, KeptOneIsLoaded) {
   ASSERT_TRUE(SaveCalibration(Sample()).has_value());
   const auto machine = LoadCalibration();
   ASSERT_TRUE(machine.has_value()) << machine.error().message;
-  EXPECT_EQ(machine->fork_join_us, 1.25);
+  EXPECT_EQ(machine->ceilings.fork_join_us, 1.25);
 }
 
 TEST_F(CalibrationTest, DamagedFileIsNamed) {
@@ -125,8 +127,9 @@ TEST_F(CalibrationTest, FastMeasurementIsPlausible) {
   // On a busy machine a quick measurement may be of the others' load; a second look is fair, a law that never holds is
   // not.
   const auto orderly = [&] {
-    return machine->fma_flops_f32 > machine->fma_flops_f64 * 1.2 &&
-           machine->bandwidth.front().read_bytes_per_second > machine->bandwidth.back().read_bytes_per_second / 4;
+    return machine->ceilings.fma_flops_f32 > machine->ceilings.fma_flops_f64 * 1.2 &&
+           machine->ceilings.bandwidth.front().read_bytes_per_second >
+               machine->ceilings.bandwidth.back().read_bytes_per_second / 4;
   };
   for (int i = 0; i < 10 && machine && !orderly(); ++i) machine = Calibrate(Effort::kFast);
   ASSERT_TRUE(machine.has_value());
@@ -134,13 +137,13 @@ TEST_F(CalibrationTest, FastMeasurementIsPlausible) {
   EXPECT_GT(steps, 0);
   // Bounds that any machine keeps: at most 10 GHz, four ports and 64 bytes; at least a hundredth of a slow core.
   const double most = 10e9 * machine->threads;
-  EXPECT_GT(machine->fma_flops_f32, 1e8);
-  EXPECT_LT(machine->fma_flops_f32, most * 4 * 16 * 2);
-  EXPECT_GT(machine->fma_flops_f64, 5e7);
-  EXPECT_GT(machine->fork_join_us, 0);
-  EXPECT_LT(machine->fork_join_us, 1e5);
-  ASSERT_GE(machine->bandwidth.size(), 5u);
-  for (const auto& point : machine->bandwidth) {
+  EXPECT_GT(machine->ceilings.fma_flops_f32, 1e8);
+  EXPECT_LT(machine->ceilings.fma_flops_f32, most * 4 * 16 * 2);
+  EXPECT_GT(machine->ceilings.fma_flops_f64, 5e7);
+  EXPECT_GT(machine->ceilings.fork_join_us, 0);
+  EXPECT_LT(machine->ceilings.fork_join_us, 1e5);
+  ASSERT_GE(machine->ceilings.bandwidth.size(), 5u);
+  for (const auto& point : machine->ceilings.bandwidth) {
     EXPECT_GT(point.copy_bytes_per_second, 1e7) << point.working_set_bytes;
     EXPECT_LT(point.copy_bytes_per_second, most * 4 * 64) << point.working_set_bytes;
     EXPECT_GT(point.read_bytes_per_second, 1e7) << point.working_set_bytes;

@@ -1,4 +1,4 @@
-#include "target/cuda/device_machine.h"
+#include "target/cuda/device_calibration.h"
 
 #include <fmt/format.h>
 
@@ -8,12 +8,12 @@
 
 #include "base/check.h"
 #include "base/date.h"
-#include "base/sha256.h"
 #include "target/cuda/built_plan.h"
 #include "target/cuda/driver.h"
 #include "target/cuda/nvml.h"
 #include "target/cuda/nvrtc.h"
 #include "target/cuda/toolkit.h"
+#include "target/shipped_model.h"
 
 namespace hone::cuda {
 namespace {
@@ -62,6 +62,11 @@ __device__ void Multiply(T* to, int rounds) {
 extern "C" __global__ void __launch_bounds__(256) MultiplyF32(float* to, int rounds) { Multiply(to, rounds); }
 extern "C" __global__ void __launch_bounds__(256) MultiplyF64(double* to, int rounds) { Multiply(to, rounds); }
 
+extern "C" __global__ void Nothing() {}
+)";
+
+// Where the device has wgmma.
+constexpr std::string_view kTensorSource = R"(
 // Tensor cores on halves in shared memory, all zero: no operand costs less energy, so no product runs at a higher clock.
 extern "C" __global__ void __launch_bounds__(256) MultiplyTensor(float* to, int rounds) {
   __shared__ alignas(1024) unsigned char tiles[40960];
@@ -96,16 +101,15 @@ extern "C" __global__ void __launch_bounds__(256) MultiplyTensor(float* to, int 
   for (int i = 0; i < 128; ++i) sum += d[i];
   if (sum == 1.25e30f) *to = sum;
 }
-
-extern "C" __global__ void Nothing() {}
 )";
 
-std::string Source() {
+std::string Source(const DeviceModel& device) {
+  if (!device.has.wgmma) return std::string(kSource);
   std::string accumulators;
   for (int i = 0; i < 128; ++i) accumulators += fmt::format("{}\"+f\"(d[{}])", i ? ", " : "", i);
-  std::string text(kSource);
+  std::string text(kTensorSource);
   constexpr std::string_view kPlace = "ACCUMULATORS";
-  return text.replace(text.find(kPlace), kPlace.size(), accumulators);
+  return std::string(kSource) + text.replace(text.find(kPlace), kPlace.size(), accumulators);
 }
 
 template <class T>
@@ -130,10 +134,10 @@ class Measurer {
   // The least microseconds of one run of `steps` over these buffers; several runs a turn, as one graph if asked.
   Result<double> Best(std::vector<PlanBuffer> buffers, std::vector<PlanStep> steps, bool graph) {
     Plan plan;
-    plan.sources.push_back({"ceilings.cu", Source(), {}});
+    plan.sources.push_back({"ceilings.cu", Source(device().model), {}});
     plan.buffers = std::move(buffers);
     plan.steps = std::move(steps);
-    const auto built = HONE_TRY(BuildPlan(plan, Problem{}));
+    const auto built = HONE_TRY(BuildPlan(plan, Problem{}, device().model));
     if (const auto* refusal = std::get_if<PlanRefusal>(&built))
       return Fail(ErrorKind::kTool, fmt::format("our own measuring kernels: {}: {}", refusal->where, refusal->message));
     auto loaded = HONE_TRY(AsResult(LoadedPlan::Load(*context_, std::get<BuiltPlan>(built))));
@@ -202,35 +206,31 @@ NumberArgument Int(std::int64_t value) { return {NumberArgument::Type::kI32, val
 
 }  // namespace
 
-Result<Machine> DescribeDevice(int ordinal) {
+FoundLibraries FindLibraries() {
+  return {.cublas_lt = FindLibrary(Library::kCublasLt).has_value(), .cudnn = FindLibrary(Library::kCudnn).has_value()};
+}
+
+Result<DeviceModel> DescribeDevice(int ordinal) {
   const auto devices = HONE_TRY(FindDevices());
   HONE_CHECK(ordinal >= 0 && static_cast<std::size_t>(ordinal) < devices.size(), "a device is one of those found");
-  const Device& device = devices[static_cast<std::size_t>(ordinal)];
-  Machine machine;
-  machine.processor = device.name;
-  machine.cuda = true;
-  machine.threads = device.multiprocessors;
-  machine.vector_bytes = 16;
-  machine.l1_bytes = 256 << 10;
-  machine.l2_bytes = device.l2_bytes;
-  machine.id = Sha256(fmt::format("{}\n{}\n{}\n", device.name, device.uuid, device.driver)).substr(0, 16);
-  return machine;
+  DeviceModel device = devices[static_cast<std::size_t>(ordinal)].model;
+  device.libraries = FindLibraries();
+  return device;
 }
 
-Machine TypicalDevice() {
-  Machine machine;
-  machine.processor = "Hopper";
-  machine.cuda = true;
-  machine.threads = kHopper.multiprocessors;
-  machine.vector_bytes = 16;
-  machine.l1_bytes = 256 << 10;
-  machine.l2_bytes = 50 * kMiB;
-  machine.id = "hopper";
-  return machine;
+DeviceModel ModelToBuildFor(const std::string& uuid) {
+  const auto devices = FindDevices();
+  if (!devices) return TypicalDevice();
+  for (const Device& device : *devices) {
+    if (device.uuid == uuid) return device.model;
+  }
+  return devices->front().model;
 }
 
-Result<Machine> CalibrateDevice(int ordinal) {
-  Machine machine = HONE_TRY(DescribeDevice(ordinal));
+Result<DeviceModel> CalibrateDevice(int ordinal) {
+  DeviceModel device = HONE_TRY(DescribeDevice(ordinal));
+  Ceilings& ceilings = device.ceilings;
+  ceilings.source = Ceilings::Source::kMeasured;
   Measurer measurer = HONE_TRY(Measurer::Create(ordinal));
   constexpr int kSerial = 10;  // runs in one turn, so that a launch's own time is small beside it
   for (const std::int64_t bytes : kWorkingSets) {
@@ -241,32 +241,32 @@ Result<Machine> CalibrateDevice(int ordinal) {
                                             {BufferArgument{"from", 0}, BufferArgument{"to", 0}, Long(packs)}));
     const double copy_us = HONE_TRY(measurer.Best(two, copy, true)) / kSerial;
     const std::vector<PlanStep> read(kSerial,
-                                     Launch("Read", machine.threads * 8, kThreads,
+                                     Launch("Read", device.multiprocessors * 8, kThreads,
                                             {BufferArgument{"from", 0}, BufferArgument{"to", 0}, Long(bytes / 16)}));
     const double read_us =
         HONE_TRY(measurer.Best({{"from", DType::kF32, {bytes / 4}}, {"to", DType::kF32, {16}}}, read, true)) / kSerial;
-    machine.bandwidth.push_back(
+    ceilings.bandwidth.push_back(
         {bytes, static_cast<double>(bytes) / copy_us * 1e6, static_cast<double>(bytes) / read_us * 1e6});
   }
   const std::vector<PlanBuffer> one = {{"to", DType::kF64, {16}}};
   const auto flops = [&](const std::string& kernel, int blocks_each, double a_thread_round) -> Result<double> {
-    const std::int64_t blocks = machine.threads * blocks_each;
+    const std::int64_t blocks = device.multiprocessors * blocks_each;
     const double us =
         HONE_TRY(measurer.Best(one, {Launch(kernel, blocks, kThreads, {BufferArgument{"to", 0}, Int(kRounds)})}, true));
     return static_cast<double>(blocks * kThreads * kRounds) * a_thread_round / us * 1e6;
   };
-  machine.vector_flops_f32 = HONE_TRY(flops("MultiplyF32", 8, 2.0 * 16 * 8));
-  machine.fma_flops_f64 = HONE_TRY(flops("MultiplyF64", 8, 2.0 * 16 * 8));
-  const double halves = HONE_TRY(flops("MultiplyTensor", 2, 4 * 2.0 * 64 * 256 * 16 / 128));
+  ceilings.vector_flops_f32 = HONE_TRY(flops("MultiplyF32", 8, 2.0 * 16 * 8));
+  ceilings.fma_flops_f64 = HONE_TRY(flops("MultiplyF64", 8, 2.0 * 16 * 8));
+  const double halves = device.has.wgmma ? HONE_TRY(flops("MultiplyTensor", 2, 4 * 2.0 * 64 * 256 * 16 / 128)) : 0;
   constexpr int kLaunches = 100;
-  machine.fork_join_us =
+  ceilings.fork_join_us =
       HONE_TRY(measurer.Best(one, std::vector<PlanStep>(kLaunches, Launch("Nothing", 1, 32, {})), true)) / kLaunches;
-  machine.stream_launch_us =
+  ceilings.stream_launch_us =
       HONE_TRY(measurer.Best(one, std::vector<PlanStep>(kLaunches, Launch("Nothing", 1, 32, {})), false)) / kLaunches;
   if (const auto nvml = Nvml::Open(measurer.device().uuid)) {
     if (const auto tick = MeasureEnergyTick(*nvml)) {
-      machine.energy_tick_ms = tick->tick_ms;
-      machine.idle_watts = tick->watts;
+      ceilings.energy_tick_ms = tick->tick_ms;
+      ceilings.idle_watts = tick->watts;
     }
   }
   // Last: should the library leave the device in an error, all else is measured.
@@ -275,19 +275,20 @@ Result<Machine> CalibrateDevice(int ordinal) {
       // A type that the library does not make on this device is left out.
       if (const auto us = measurer.Best(SquareBuffers(rate), {SquareProduct(rate)}, true)) {
         const auto n = static_cast<double>(rate.size);
-        machine.matmul_flops[std::string(rate.name)] = 2 * n * n * n / *us * 1e6;
+        ceilings.matmul_flops[std::string(rate.name)] = 2 * n * n * n / *us * 1e6;
       }
     }
   }
   const auto library = [&](const char* name) {
-    const auto found = machine.matmul_flops.find(name);
-    return found == machine.matmul_flops.end() ? 0.0 : found->second;
+    const auto found = ceilings.matmul_flops.find(name);
+    return found == ceilings.matmul_flops.end() ? 0.0 : found->second;
   };
-  machine.fma_flops_f32 = std::max({machine.vector_flops_f32, library("f32"), std::max(halves, library("f16")) / 3});
-  machine.fma_flops_f64 = std::max(machine.fma_flops_f64, library("f64"));
-  machine.measured_on = Today();
-  machine.compiler = HONE_TRY(NvrtcVersion());
-  return machine;
+  ceilings.fma_flops_f32 =
+      std::max(library("f32"), SinglePrecisionCeiling(ceilings.vector_flops_f32, std::max(halves, library("f16"))));
+  ceilings.fma_flops_f64 = std::max(ceilings.fma_flops_f64, library("f64"));
+  ceilings.measured_on = Today();
+  ceilings.compiler = HONE_TRY(NvrtcVersion());
+  return device;
 }
 
 }  // namespace hone::cuda

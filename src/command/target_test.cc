@@ -1,0 +1,92 @@
+// Verbs for a device that is not here.
+#include "command/target.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+
+namespace hone {
+namespace {
+
+using Json = nlohmann::json;
+
+class Silence : public Listener {
+  void Progress(std::string_view) override {}
+  void Note(std::string_view) override {}
+  bool live() const override { return false; }
+};
+
+class NamedDeviceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(WriteFileAtomically(problem_, R"({"hone_problem": 1, "name": "product", "contract": "bf16", "tensors": [
+        {"name": "a", "shape": [1024, 1024], "dtype": "bf16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+        {"name": "b", "shape": [1024, 1024], "dtype": "bf16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+        {"name": "y", "shape": [1024, 1024], "dtype": "bf16", "role": "output"}],
+        "graph": [{"op": "mm", "args": {"self": "%a", "mat2": "%b"}, "outputs": ["y"]}]})"));
+  }
+
+  Result<Answer> Call(std::string_view name, std::vector<std::string> arguments) {
+    Result<VerbCall> call = VerbCall::Parse(**FindVerb(name), arguments, silence_);
+    if (!call) return tl::unexpected<Error>(call.error());
+    return (*FindVerb(name))->run(*call);
+  }
+  Json Document(std::string_view name, std::vector<std::string> arguments) {
+    const auto answer = Call(name, std::move(arguments));
+    EXPECT_TRUE(answer) << answer.error().message;
+    return answer ? Json::parse(answer->json) : Json();
+  }
+  std::string Failure(std::string_view name, std::vector<std::string> arguments) {
+    const auto answer = Call(name, std::move(arguments));
+    if (answer) return "none";
+    EXPECT_EQ(answer.error().kind, ErrorKind::kUsage);
+    return answer.error().message;
+  }
+  // What the expert writes for the device.
+  std::string Program(const std::string& device) {
+    return Document("propose", {problem_, "--device", device})[0]["text"];
+  }
+
+  Silence silence_;
+  TempDirectory folder_ = *TempDirectory::Create("named_device");
+  std::string problem_ = folder_.path() + "/product.json", program_ = folder_.path() + "/product.hk";
+};
+
+TEST_F(NamedDeviceTest, AnUnknownOneListsTheKnownOnes) {
+  EXPECT_EQ(Failure("propose", {problem_, "--device", "h20"}),
+            "--device: no device is known as 'h20': there are a100, b200, h100, h200, l40s, rtx4090, rtx5090");
+  EXPECT_EQ(Failure("propose", {problem_, "--device", "h200", "--target", "cpu"}),
+            "--device names a CUDA device: leave out --target cpu");
+}
+
+TEST_F(NamedDeviceTest, ItsBoundIsMarkedAsTheDatasheets) {
+  const Json bound = Document("graph", {problem_, "--device", "h200"})["bound"];
+  EXPECT_EQ(bound["ceilings"], "datasheet");
+  EXPECT_NEAR(bound["flops_us"], 2.0 * 1024 * 1024 * 1024 / 989.4e6, 1e-3);
+  EXPECT_NEAR(bound["bytes_us"], 3 * 2.0 * 1024 * 1024 / 4800e3, 1e-3);
+  const auto answer = Call("graph", {problem_, "--device", "h200"});
+  EXPECT_NE(answer->text.find(" of NVIDIA H200 by its datasheet, limited by "), std::string::npos) << answer->text;
+}
+
+TEST_F(NamedDeviceTest, ProgramsAreWrittenAndLoweredForIt) {
+  EXPECT_NE(Program("h200").find("precision: bf16"), std::string::npos);
+  const std::string older = Program("a100");
+  EXPECT_EQ(older.find("precision: bf16"), std::string::npos) << older;
+  ASSERT_TRUE(WriteFileAtomically(program_, older));
+  for (const auto& [device, arch] : {std::pair{"a100", "sm_80"}, {"rtx5090", "sm_120"}}) {
+    const std::string plan = Document("lower", {program_, "--device", device, "--plan"})["source"];
+    EXPECT_EQ(Json::parse(plan)["arch"], arch);
+  }
+}
+
+TEST_F(NamedDeviceTest, AProgramThatAsksForWhatItLacksIsRefused) {
+  ASSERT_TRUE(WriteFileAtomically(program_, Program("h200")));
+  const std::string why = Failure("lower", {program_, "--device", "a100"});
+  EXPECT_NE(why.find("'precision' bf16: NVIDIA A100-SXM4-80GB (sm_80) has no wgmma; try simt"), std::string::npos)
+      << why;
+}
+
+}  // namespace
+}  // namespace hone
