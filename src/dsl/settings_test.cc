@@ -24,7 +24,7 @@ class Draw {
 };
 
 // A setting that the knob takes, from its own values or beyond them; nothing if the draw is not legal.
-std::optional<Setting> RandomSetting(Draw& draw, const Knob& knob, const Kernel& kernel, const DeviceModel& device) {
+std::optional<Setting> RandomSetting(Draw& draw, const Knob& knob, const Kernel& kernel) {
   const auto values = knob.values(kernel);
   Setting setting = values[static_cast<std::size_t>(draw.Up(static_cast<int>(values.size())))];
   if (draw.Up(2)) {
@@ -58,7 +58,7 @@ void ExpectRightWithRandomSettings(Draw& draw, const std::string& text, double t
     for (const auto& knob : FindFamily(program.statements[i].family)->knobs) {
       if (draw.Up(3) == 0) continue;
       const Kernel& kernel = std::get<KernelProgram>(checked).kernels[i];
-      auto setting = RandomSetting(draw, knob, kernel, device);
+      auto setting = RandomSetting(draw, knob, kernel);
       if (!setting) continue;
       Program trial = program;
       trial.statements[i].settings[std::string(knob.name)] = *setting;

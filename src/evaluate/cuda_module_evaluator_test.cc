@@ -21,6 +21,7 @@
 #include "evaluate/testing/scaled_relu.h"
 #include "target/cuda/driver.h"
 #include "target/cuda/nvcc.h"
+#include "target/shipped_model.h"
 
 namespace hone {
 namespace {
@@ -129,7 +130,7 @@ TEST(CudaModuleFilesTest, AllCompileButTheOneThatShallNot) {
     compilers.emplace_back([&] {
       for (std::size_t mine = next++; mine < names.size(); mine = next++) {
         const HostileModule module = Read(names[mine]);
-        const auto compiled = cuda::CompileCudaModule({.source = module.text});
+        const auto compiled = cuda::CompileCudaModule({.source = module.text, .arch = TypicalDevice().arch});
         ASSERT_TRUE(compiled) << compiled.error().message;
         EXPECT_EQ(compiled->ok(), module.outcome != "compile_error") << module.name << ": " << compiled->log;
       }

@@ -338,6 +338,7 @@ TEST(OracleCompilesTest, NvrtcTakesEveryOperatorOverAllItsTypes) {
     const CudaNests nests = WriteCudaNests(graph);
     cuda::CubinRequest request{.source = nests.Source(0, nests.kernels.size()),
                                .name = "oracle.cu",
+                               .arch = "sm_90a",
                                .flags = {"--fmad=false", "--fdevice-syntax-only"}};
     for (const auto& kernel : nests.kernels) {
       for (const auto& type : {std::string("Tracked"), nests.honest})

@@ -60,8 +60,8 @@ template <int N> __global__ void mapped(const __grid_constant__ Map map, float* 
   void TearDown() override { unsetenv("HONE_CACHE"); }
 
   LaunchStep& launch() { return std::get<LaunchStep>(plan_.steps[0]); }
-  std::string Refusal() const {
-    const auto built = BuildPlan(plan_, problem_, TypicalDevice());
+  std::string Refusal(std::string_view device = "h200") const {
+    const auto built = BuildPlan(plan_, problem_, FindShippedModel(device).value());
     if (!built) return built.error().message;
     const auto* refusal = std::get_if<PlanRefusal>(&*built);
     return refusal ? refusal->where + ": " + refusal->message : "built";
@@ -123,6 +123,27 @@ TEST_F(BuiltPlanTest, ALaunchThatTheDeviceCannotTakeIsRefused) {
   launch().kernel = "scala";
   EXPECT_EQ(Refusal(),
             "/steps/0: scale.cu has no kernel 'scala'; did you mean 'scale'?; an extern \"C\" kernel keeps its name");
+}
+
+TEST_F(BuiltPlanTest, APlanIsForTheDeviceThatItIsBuiltFor) {
+  const auto built = BuildPlan(plan_, problem_, FindShippedModel("l40s").value());
+  ASSERT_TRUE(built) << built.error().message;
+  EXPECT_EQ(std::get<BuiltPlan>(*built).plan.arch, "sm_89");
+  plan_.arch = "sm_80";
+  EXPECT_EQ(Refusal("l40s"), "built");
+  EXPECT_EQ(Refusal("h200"),
+            "/arch: the plan is compiled for sm_80, and NVIDIA H200 is sm_90a: leave out arch, or name that");
+  launch().cluster = {2, 1, 1};
+  EXPECT_EQ(Refusal("a100"), "/steps/0: a cluster of 2 blocks: 1 is the most");
+  launch().cluster = {1, 1, 1};
+  launch().together = 108 * 8 + 1;
+  EXPECT_EQ(Refusal("a100"),
+            "/steps/0: 865 blocks of 'scale' wait for each other, and NVIDIA A100-SXM4-80GB holds 864 of them at once: "
+            "it would never end");
+  launch().together = 1;
+  launch().kernel = "mapped<3>";
+  launch().arguments = {TensorMapArgument{"x", 0, {64, 128}, {128, 1}, {8, 32}, 128}, BufferArgument{"y"}};
+  EXPECT_EQ(Refusal("a100"), "/steps/0/arguments/0: NVIDIA A100-SXM4-80GB (sm_80) has no tensor maps");
 }
 
 TEST_F(BuiltPlanTest, PrepareSeesParametersAndBuffersOnly) {

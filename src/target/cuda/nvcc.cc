@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "base/bubblewrap.h"
+#include "base/check.h"
 #include "base/files.h"
 #include "base/process.h"
 #include "target/cpu/diagnostics.h"
@@ -152,6 +153,7 @@ Result<Cutlass> FindCutlass() {
 }
 
 Result<Compiled> CompileCudaModule(const CudaModuleRequest& request) {
+  HONE_CHECK(!request.arch.empty(), "code is compiled for an architecture");
   const auto nvcc = HONE_TRY(TheNvcc());
   std::vector<std::string> flags = {"-std=c++17", "-O3", "-arch=" + request.arch, "-DNDEBUG",
                                     "--expt-relaxed-constexpr"};

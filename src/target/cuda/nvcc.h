@@ -13,8 +13,8 @@
 namespace hone::cuda {
 
 struct CudaModuleRequest {
-  std::string source;           // CUDA C++17; may include <hone/module.h>, the toolkit's headers and CUTLASS
-  std::string arch = "sm_90a";  // a real architecture
+  std::string source;  // CUDA C++17; may include <hone/module.h>, the toolkit's headers and CUTLASS
+  std::string arch;    // a real architecture: "sm_90a"
   // CUTLASS 3 needs up to half a minute on an idle machine.
   std::chrono::milliseconds wall{300'000};
   bool kernels_alone = false;  // as a cubin in place of the shared object: to look at, not to run

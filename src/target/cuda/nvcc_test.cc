@@ -58,7 +58,7 @@ class NvccTest : public testing::Test {
     unsetenv("HONE_CUTLASS");
   }
   static Compiled Compile(const std::string& source) {
-    auto compiled = CompileCudaModule({.source = source});
+    auto compiled = CompileCudaModule({.source = source, .arch = "sm_90a"});
     EXPECT_TRUE(compiled) << compiled.error().message;
     return compiled ? std::move(*compiled) : Compiled{};
   }

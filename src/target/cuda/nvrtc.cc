@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "base/bubblewrap.h"
+#include "base/check.h"
 #include "base/files.h"
 #include "base/process.h"
 #include "base/sha256.h"
@@ -278,6 +279,7 @@ Result<CompiledCubin> Compile(const Nvrtc& nvrtc, const CubinRequest& request, c
 }  // namespace
 
 Result<CompiledCubin> CompileCubin(const CubinRequest& request) {
+  HONE_CHECK(!request.arch.empty(), "code is compiled for an architecture");
   const auto start = Clock::now();
   const Nvrtc& nvrtc = *HONE_TRY(TheNvrtc());
   const auto flags = Flags(nvrtc, request);

@@ -17,7 +17,7 @@ namespace hone::cuda {
 struct CubinRequest {
   std::string source;                       // device code; the toolkit's headers are found
   std::string name = "kernel.cu";           // for messages and __FILE__
-  std::string arch = "sm_90a";              // a real architecture
+  std::string arch;                         // a real architecture: "sm_90a"
   std::vector<std::string> instances;       // name expressions of templates to be compiled: "scale<float, 4>"
   std::vector<std::string> flags;           // after the standard ones
   std::string program;                      // of ours, whose verb `nvrtc` compiles foreign source; empty: it is ours

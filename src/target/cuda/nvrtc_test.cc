@@ -23,6 +23,7 @@ class NvrtcTest : public testing::Test {
   void TearDown() override { unsetenv("HONE_CACHE"); }
 
   static CompiledCubin Compile(CubinRequest request) {
+    request.arch = "sm_90a";
     auto compiled = CompileCubin(request);
     EXPECT_TRUE(compiled) << compiled.error().message;
     return compiled ? std::move(*compiled) : CompiledCubin{};
