@@ -16,7 +16,7 @@ namespace hone::dsl {
 struct Knob {
   std::string_view name;  // "tile"
   std::string_view doc;   // "rows x columns x depth of the block that stays in cache"
-  // The values worth trying for this kernel on this machine, the default first. The checker accepts more than these:
+  // The values worth trying for this kernel on its device, the default first. The checker accepts more than these:
   // see `check`.
   std::vector<Setting> (*values)(const Kernel& kernel);
   // Why this value is not legal here, or nothing.
