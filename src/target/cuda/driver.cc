@@ -244,6 +244,7 @@ Device Describe(const Api& api, int ordinal) {
   limits.shared_bytes = get(kSharedOfMultiprocessor, limits.shared_bytes);
   limits.block_shared_bytes = get(kSharedOfBlock, limits.block_shared_bytes);
   limits.reserved_shared_bytes = get(kReservedOfBlock, limits.reserved_shared_bytes);
+  model.l1_bytes = std::max<std::int64_t>(model.l1_bytes, limits.shared_bytes);  // which is a part of it
   std::size_t bytes = 0;
   api.device_memory(&bytes, handle);
   model.memory_bytes = static_cast<std::int64_t>(bytes);
