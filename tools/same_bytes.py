@@ -85,7 +85,7 @@ def main():
     parser.add_argument("--before", metavar="HONE")
     parser.add_argument("--targets", default="cpu,cuda")
     parser.add_argument("paths", nargs="*", type=pathlib.Path, metavar="FILE_OR_FOLDER")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     paths = given.paths or [ROOT / "examples", ROOT / "tests" / "data"]
     files = [file for path in paths for file in problems_in(path)]
     if not files:
