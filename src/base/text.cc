@@ -37,6 +37,20 @@ int CountOf(std::string_view text, std::string_view word) {
   return count;
 }
 
+std::string Printable(std::string text) {
+  for (char& c : text) {
+    if ((c < 32 && c != '\n' && c != '\t') || c == 127) c = '?';
+  }
+  return text;
+}
+
+std::string LastLine(std::string_view text) {
+  const auto end = text.find_last_not_of(" \r\n");
+  if (end == std::string_view::npos) return {};
+  text = text.substr(0, end + 1);
+  return std::string(text.substr(text.rfind('\n') + 1));
+}
+
 std::string Spelled(std::string_view name) { return "t_" + std::string(name); }
 
 }  // namespace hone

@@ -17,6 +17,13 @@ std::string DidYouMean(std::string_view word, std::span<const std::string_view> 
 // How often `word`, which is not empty, stands in the text.
 int CountOf(std::string_view text, std::string_view word);
 
+// Without control characters but line breaks and tabs, each of which becomes '?': what a foreign program says ends in
+// JSON and on terminals.
+std::string Printable(std::string text);
+
+// The last line that holds something, without its end: a program's last words.
+std::string LastLine(std::string_view text);
+
 // How a name that a user gave (to a tensor, an index, a let) is spelled in the C++ and CUDA that we write: "t_x". No
 // name of ours, of a language's or of a library's that this text uses begins with t_ and a letter or _, so that it
 // hides nothing and nothing hides it.

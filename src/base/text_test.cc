@@ -21,5 +21,12 @@ TEST(TextTest, ANearWordIsProposedAndAFarOneIsNot) {
   EXPECT_EQ(DidYouMean("softmax", {}), "");
 }
 
+TEST(TextTest, TheLastLineIsTheLastThatHoldsSomething) {
+  EXPECT_EQ(LastLine(""), "");
+  EXPECT_EQ(LastLine("\n \r\n"), "");
+  EXPECT_EQ(LastLine("one"), "one");
+  EXPECT_EQ(LastLine("one\ntwo \n\n"), "two");
+}
+
 }  // namespace
 }  // namespace hone

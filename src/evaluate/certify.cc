@@ -11,6 +11,7 @@
 #include "base/bubblewrap.h"
 #include "base/files.h"
 #include "base/process.h"
+#include "base/text.h"
 #include "judge/worker_process.h"
 #include "target/cuda/toolkit.h"
 
@@ -69,10 +70,7 @@ Command SanitizerCommand(const std::string& sanitizer, const Tool& tool, const C
   return command;
 }
 
-std::string LastLine(std::string text) {
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return Printable(text.substr(text.rfind('\n') + 1)).substr(0, 200);
-}
+std::string LastWords(const std::string& text) { return Printable(LastLine(text)).substr(0, 200); }
 
 }  // namespace
 
@@ -154,9 +152,9 @@ Result<void> Certify(const CertifyRequest& request, Evaluation& evaluation) {
       say(fmt::format("{}: not done within {} s", tool.name, request.wall.count() / 1000));
     } else if (!exit.ok()) {
       say(fmt::format("{}: did not run to its end: {}", tool.name,
-                      LastLine(exit.error.empty() ? exit.output : exit.error)));
+                      LastWords(exit.error.empty() ? exit.output : exit.error)));
     } else if (log.find("SUMMARY: 0 ") == std::string::npos) {
-      say(fmt::format("{}: says nothing that we understand: {}", tool.name, LastLine(log)));
+      say(fmt::format("{}: says nothing that we understand: {}", tool.name, LastWords(log)));
     } else {
       say(fmt::format("{}: no {}, {:.1f} s", tool.name, tool.what, seconds));
     }

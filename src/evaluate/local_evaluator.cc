@@ -13,6 +13,7 @@
 #include "base/interrupt.h"
 #include "base/process.h"
 #include "base/sha256.h"
+#include "base/text.h"
 #include "candidate/launch_lines.h"
 #include "evaluate/certify.h"
 #include "evaluate/compile_ahead.h"

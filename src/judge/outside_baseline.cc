@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/text.h"
 #include "judge/samples.h"
 #include "judge/worker_process.h"
 #include "problem/import/confine.h"

@@ -22,6 +22,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
+
 namespace hone {
 namespace {
 
@@ -63,11 +65,6 @@ std::string SignalName(int signal) {
   return name ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
 }
 
-std::string LastLine(std::string text) {
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return text.substr(text.rfind('\n') + 1);
-}
-
 Verdict Say(Outcome outcome, std::string reason) {
   Verdict verdict;
   verdict.outcome = outcome;
@@ -84,13 +81,6 @@ void SeeTheDevice(BubblewrapOptions& bubble) {
   for (const auto& folder : FoldersOf("LD_LIBRARY_PATH")) {
     if (folder.starts_with('/') && !folder.starts_with("/usr/")) bubble.read_only.push_back({folder, ""});
   }
-}
-
-std::string Printable(std::string text) {
-  for (char& c : text) {
-    if ((c < 32 && c != '\n' && c != '\t') || c == 127) c = '?';
-  }
-  return text;
 }
 
 Result<WorkerProcess> WorkerProcess::Start(const WorkerOptions& options, WorkerSetup setup, int inputs_fd,

@@ -91,7 +91,4 @@ class WorkerProcess {
 // elsewhere than in the system's folders.
 void SeeTheDevice(BubblewrapOptions& bubble);
 
-// Printable ASCII and line breaks; other bytes become '?': what a candidate says ends in JSON and on terminals.
-std::string Printable(std::string text);
-
 }  // namespace hone

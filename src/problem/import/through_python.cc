@@ -11,6 +11,7 @@
 
 #include "base/files.h"
 #include "base/process.h"
+#include "base/text.h"
 #include "problem/import/bridge.h"
 #include "problem/import/confine.h"
 #include "problem/import/python.h"
@@ -21,12 +22,9 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-std::string LastLine(const std::string& text) {
-  const auto end = text.find_last_not_of(" \n\r\t");
-  if (end == std::string::npos) return "it said nothing";
-  const auto begin = text.find_last_of('\n', end);
-  return text.substr(begin == std::string::npos ? 0 : begin + 1, end - (begin == std::string::npos ? 0 : begin + 1) + 1)
-      .substr(0, 300);
+std::string LastWords(const std::string& text) {
+  const std::string line = LastLine(text).substr(0, 300);
+  return line.empty() ? "it said nothing" : line;
 }
 
 // The one place that the file's code may write to: a folder beside the file of values, of which only that file is taken
@@ -134,7 +132,7 @@ Result<Problem> ImportThroughPython(const std::string& path, const json& what, c
   }
   if (!exit.ok() || !answer.is_object() || !answer.contains("problem")) {
     return Fail(ErrorKind::kTool,
-                fmt::format("{}: {} {} while importing it: {}", path, python, exit.Describe(), LastLine(exit.error)));
+                fmt::format("{}: {} {} while importing it: {}", path, python, exit.Describe(), LastWords(exit.error)));
   }
   auto problem = ParseProblem(answer["problem"].dump(-1, ' ', false, json::error_handler_t::replace), path);
   if (!problem) return Rethrow(problem.error(), "what the import of the file gave is no problem: ");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
@@ -18,6 +19,7 @@
 #include "base/files.h"
 #include "base/process.h"
 #include "base/sha256.h"
+#include "base/text.h"
 #include "target/build_cache.h"
 #include "target/cuda/shared_library.h"
 #include "target/cuda/toolkit.h"
@@ -28,7 +30,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using nlohmann::json;
 
-constexpr std::uint64_t kForeignMemory = std::uint64_t{12} << 30;  // of addresses; CUTLASS takes 3.5 GB
+// Addresses that compiling foreign source may take. CUTLASS takes 3.5 GB of memory; on machines of much memory NVRTC
+// reserves more addresses than it uses.
+std::uint64_t ForeignAddresses() {
+  const auto memory =
+      static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  return std::max(std::uint64_t{12} << 30, memory / 2);
+}
+
 constexpr std::size_t kLargestAnswer = 512u << 20;
 
 // What NVRTC's results mean for us.
@@ -201,7 +210,7 @@ Command Confined(const Nvrtc& nvrtc, const CubinRequest& request) {
   command.environment.push_back(
       "ASAN_OPTIONS=detect_leaks=0");  // NVRTC's own; and its shadow is terabytes of addresses
 #else
-  command.address_space_bytes = kForeignMemory;
+  command.address_space_bytes = ForeignAddresses();
 #endif
   if (BubblewrapWorks()) {
     BubblewrapOptions bubble{.environment = command.environment};
@@ -233,7 +242,11 @@ Result<Made> MakeApart(const Nvrtc& nvrtc, const CubinRequest& request, const st
     return Made{.ended = fmt::format("compiling took longer than {:.3g} s", seconds)};
   }
   const int signal = exit.signal != 0 ? exit.signal : exit.code > 128 ? exit.code - 128 : 0;  // bubblewrap tells it so
-  if (signal != 0) return Made{.ended = fmt::format("the compiler {}", Exit{.signal = signal}.Describe())};
+  if (signal != 0) {
+    const std::string words = Printable(LastLine(exit.error)).substr(0, 200);
+    return Made{.ended = fmt::format("the compiler {}{}", Exit{.signal = signal}.Describe(),
+                                     words.empty() ? "" : ": " + words)};
+  }
   Made made;
   try {
     const auto end = exit.output.find('\n');
@@ -248,7 +261,7 @@ Result<Made> MakeApart(const Nvrtc& nvrtc, const CubinRequest& request, const st
                                               exit.error.substr(0, exit.error.find('\n'))));
   }
   if (made.code == kOutOfMemory) {
-    made.ended = fmt::format("compiling took more than {} GiB", kForeignMemory >> 30);
+    made.ended = fmt::format("compiling took more than {} GiB", ForeignAddresses() >> 30);
   } else if (made.code != 0 && made.code != kCompilation && made.code != kBuiltins) {
     made.ended = fmt::format("NVRTC cannot {}: {}", made.what, nvrtc.error_string(made.code));
   }
