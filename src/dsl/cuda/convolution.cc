@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "dsl/cpu/convolution.h"
+#include "dsl/cuda/channels_last.h"
 #include "dsl/cuda/depthwise.h"
 #include "dsl/cuda/knobs.h"
 #include "dsl/cuda/library.h"
@@ -45,7 +46,8 @@ std::optional<StridedArgument> OperandOf(const Kernel& kernel, int input) {
     if (dims[d].second != 1) tensor.strides[d] = conv.strides[o][dims[d].first];
     if (tensor.strides[d] < 1) return std::nullopt;
   }
-  if (input == 1 && tensor.strides != natural) return std::nullopt;
+  if (input == 1 && tensor.strides != natural && tensor.strides != ChannelsLastStrides(tensor.shape))
+    return std::nullopt;
   return tensor;
 }
 
@@ -82,6 +84,19 @@ std::vector<Setting> PrecisionValues(const Kernel& kernel) {
 }
 std::optional<std::string> CheckPrecision(const Kernel&, const Setting& value) {
   return CheckWord(value, {"f32", "tf32"});
+}
+
+std::vector<Setting> LayoutValues(const Kernel& kernel) {
+  // Tensor cores alone want it.
+  const bool exact = kernel.target_type == DType::kF32 && WordSetting(kernel, "precision") != "tf32";
+  if (exact || !ByLibrary(kernel) || !CanLieChannelsLast(kernel)) return {Word("channels_first")};
+  return {Word("channels_first"), Word("channels_last")};
+}
+std::optional<std::string> CheckLayout(const Kernel& kernel, const Setting& value) {
+  if (auto why = CheckWord(value, {"channels_first", "channels_last"})) return why;
+  if (std::get<std::string>(value.value) == "channels_last" && (!ByLibrary(kernel) || !CanLieChannelsLast(kernel)))
+    return "only what cuDNN computes, and not in f64, lies with its channels last; try channels_first";
+  return std::nullopt;
 }
 
 bool IsTransposed(const Kernel& kernel) { return kernel.variant == "transposed"; }
@@ -140,6 +155,10 @@ constexpr Knob kKnobs[] = {
     {"path", "own: a kernel of our own, for one input channel a group (depthwise); library: cuDNN", PathValues,
      CheckPath},
     {"precision", "what cuDNN makes products of f32 in: f32, tf32", PrecisionValues, CheckPrecision},
+    {"layout",
+     "library: how x, w and the result lie for it: channels_first, as PyTorch's; channels_last, by copies where "
+     "they do not lie so already",
+     LayoutValues, CheckLayout},
     {"end", "library: bias and ReLU are cuDNN's own; map: the chain is a kernel that goes over the result", EndValues,
      CheckEnd},
     {"algorithm", "which of cuDNN's proposals, its best first", AlgorithmValues, CheckAlgorithm},
@@ -152,6 +171,8 @@ constexpr Knob kKnobs[] = {
 }  // namespace
 
 std::span<const Knob> ConvolutionKnobsCuda() { return kKnobs; }
+
+bool EndsInLibrary(const Kernel& kernel) { return WordSetting(kernel, "end") == "library" && OwnEnd(kernel); }
 
 bool LibraryConvolves(const Kernel& kernel) {
   if (!OperandOf(kernel, 0) || !OperandOf(kernel, 1) || ElementCount(kernel.result) == 0) return false;
@@ -192,7 +213,8 @@ void EmitConvolutionCuda(const KernelProgram& program, const Kernel& kernel, Dev
     step.padding.push_back(conv.dims[d].padding);
     step.dilation.push_back(conv.dims[d].dilation);
   }
-  step.y.strides = DenseStrides(step.y.shape);
+  const bool last = WordSetting(kernel, "layout") == "channels_last";
+  step.y.strides = last ? ChannelsLastStrides(step.y.shape) : DenseStrides(step.y.shape);
   step.groups = conv.groups;
   step.transposed = conv.transposed;
   step.compute = target.dtype == DType::kF64                                                 ? LibraryCompute::kF64
@@ -204,7 +226,7 @@ void EmitConvolutionCuda(const KernelProgram& program, const Kernel& kernel, Dev
                              (ElementCount(step.x.shape) + ElementCount(step.w.shape) + ElementCount(step.y.shape));
   step.workspace = out.Workspace(std::clamp(2 * bytes, kLeastWorkspace, kMostWorkspace));
   const auto end = OwnEnd(kernel);
-  const bool own = WordSetting(kernel, "end") == "library" && end;
+  const bool own = EndsInLibrary(kernel);
   if (own) {
     const KernelOperand& bias = kernel.operands[static_cast<std::size_t>(end->bias)];
     step.bias = BufferArgument{program.buffers[static_cast<std::size_t>(bias.buffer)].name, bias.offset};
@@ -212,7 +234,7 @@ void EmitConvolutionCuda(const KernelProgram& program, const Kernel& kernel, Dev
   }
   out.Call(std::move(step));
   const bool plain = kernel.epilogue->kind == Expr::Kind::kLoad && kernel.epilogue->buffer == kItOperand;
-  if (!own && !plain) EmitEnd(program, kernel, out);
+  if (!own && !plain && !last) EmitEnd(program, kernel, out);  // else a map that follows, see channels_last.h
 }
 
 }  // namespace hone::dsl

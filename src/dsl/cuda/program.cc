@@ -1,11 +1,13 @@
 // A checked program as a plan for a CUDA device: its kernels' sources and launches, one after the other.
 #include "candidate/plan.h"
+#include "dsl/cuda/channels_last.h"
 #include "dsl/cuda/writer.h"
 #include "dsl/family.h"
 
 namespace hone::dsl {
 
-Plan EmitCuda(const KernelProgram& program) {
+Plan EmitCuda(const KernelProgram& given) {
+  const KernelProgram program = SplitChannelsLast(given);
   DeviceWriter writer(program);
   for (std::size_t first = 0; first < program.kernels.size();) {
     const Kernel& kernel = program.kernels[first];

@@ -598,7 +598,8 @@ void DeviceWriter::Launch(const LaunchShape& shape) {
   }
   text_.clear();
   depth_ = 0;
-  (shape.prepare ? plan_.prepare : plan_.steps).emplace_back(std::move(step));
+  const bool prepare = shape.prepare || kernel_->attributes.contains(kPrepared);
+  (prepare ? plan_.prepare : plan_.steps).emplace_back(std::move(step));
 }
 
 void DeviceWriter::Call(PlanStep step, bool prepare) {

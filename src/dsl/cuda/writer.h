@@ -21,6 +21,9 @@
 
 namespace hone::dsl {
 
+// An attribute of a kernel of parameters alone: it is launched once, when the plan is prepared.
+inline constexpr const char* kPrepared = "prepared";
+
 class DeviceWriter {
  public:
   explicit DeviceWriter(const KernelProgram& program);

@@ -55,24 +55,24 @@ class Expert : public Proposer {
     const auto pieces = expert::PiecesOf(memory);
     for (const auto& cut : kCuts) {
       const auto fused = expert::Fuse(memory, pieces, cut.fusion);
-      const auto add = [&](std::optional<Proposal> proposal, std::string_view products) {
+      const auto add = [&](std::optional<Proposal> proposal, std::string_view how) {
         if (!proposal || !seen.insert(proposal->candidate.text).second) return;
-        proposal->origin = fmt::format("expert: {}{}", cut.words, products);
+        proposal->origin = fmt::format("expert: {}{}", cut.words, how);
         proposal->key = fmt::format("cut {}", proposals.size());
         proposals.push_back(std::move(*proposal));
       };
-      const auto written = [&](Products products) {
-        const auto program = expert::WriteProgram(memory, fused, machine_, products);
-        return program ? Propose(*program) : std::nullopt;
-      };
-      auto exact = written(Products::kF32);
+      const auto program = expert::WriteProgram(memory, fused, machine_, Products::kF32);
       if (machine_.kind == DeviceKind::kCuda) {
         // First, where the contract allows it: it is faster, and of the largest problems only one is tried.
-        auto rounded = written(Products::kTf32);
-        if (rounded && !(exact && exact->candidate.text == rounded->candidate.text))
-          add(std::move(rounded), ", products in TF32");
+        const auto in_tf32 = expert::WriteProgram(memory, fused, machine_, Products::kTf32);
+        const bool differs = in_tf32 && !(program && dsl::Print(*program) == dsl::Print(*in_tf32));
+        const std::string_view how = differs ? ", products in TF32" : "";
+        if (in_tf32) {
+          add(Propose(*in_tf32), how);
+          add(ChannelsLast(*in_tf32), fmt::format("{}, channels last", how));
+        }
       }
-      add(std::move(exact), "");
+      if (program) add(Propose(*program), "");
     }
     std::stable_sort(proposals.begin(), proposals.end(),
                      [](const Proposal& a, const Proposal& b) { return a.predicted_us < b.predicted_us; });
@@ -208,6 +208,23 @@ class Expert : public Proposer {
       }
     }
     return proposals;
+  }
+
+  // All that can lie with its channels last does; nothing if nothing can.
+  std::optional<Proposal> ChannelsLast(dsl::Program program) const {
+    const auto checked = dsl::Check(program, &graph_.problem(), machine_);
+    const auto* kernels = std::get_if<dsl::KernelProgram>(&checked);
+    if (!kernels) return std::nullopt;
+    bool changed = false;
+    for (std::size_t k = 0; k < kernels->kernels.size(); ++k) {
+      const dsl::Kernel& kernel = kernels->kernels[k];
+      for (const dsl::Knob& knob : kernel.family->KnobsFor(machine_.kind)) {
+        if (knob.name != "layout" || knob.values(kernel).size() < 2) continue;
+        program.statements[k].settings["layout"] = knob.values(kernel)[1];
+        changed = true;
+      }
+    }
+    return changed ? Propose(std::move(program)) : std::nullopt;
   }
 
   // The program with every setting written out, so that the text says all; nothing if the checker refuses it.

@@ -2,11 +2,17 @@
 // nothing of ours is better.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "dsl/family.h"
 #include "dsl/lower.h"
 #include "dsl/program.h"
+#include "propose/expert/expert.h"
 #include "propose/expert/pieces.h"
 #include "propose/expert/writer.h"
+#include "propose/random.h"
 #include "target/shipped_model.h"
 
 namespace hone::expert {
@@ -108,6 +114,29 @@ TEST(ExpertLibraryTest, ValuesBetweenKernelsHaveTheTypesOfTheGraph) {
     for (const auto& kernel : kernels->kernels) {
       if (kernel.family->name == "matmul") EXPECT_EQ(dsl::ToString(kernel.settings.at("precision")), "bf16");
     }
+  }
+}
+
+// Where tensor cores make them; the search tells which layout is faster.
+TEST(ExpertLibraryTest, ConvolutionsAreProposedInBothLayouts) {
+  for (const std::string contract : {"torch", "fp32"}) {
+    const auto problem = ParseProblem(Replaced(kConvolution, "CONTRACT", contract), "test");
+    ASSERT_TRUE(problem) << problem.error().message;
+    const auto graph = Graph::Create(*problem);
+    ASSERT_TRUE(graph) << graph.error().message;
+    DeviceModel device = TypicalDevice();
+    device.libraries.cudnn = true;
+    Random random(1);
+    const auto proposals = MakeExpert(*graph, device)->Start(random);
+    ASSERT_TRUE(proposals) << proposals.error().message;
+    std::vector<std::string> origins;
+    for (const auto& proposal : *proposals) {
+      const bool last = proposal.candidate.text.find("layout: channels_last") != std::string::npos;
+      EXPECT_EQ(last, proposal.origin.find("channels last") != std::string::npos) << proposal.origin;
+      origins.push_back(proposal.origin);
+    }
+    EXPECT_EQ(std::count(origins.begin(), origins.end(), "expert: everything fused, channels last"),
+              contract == "torch");
   }
 }
 

@@ -1,0 +1,305 @@
+#include "dsl/cuda/channels_last.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "dsl/cpu/convolution.h"
+#include "dsl/cuda/convolution.h"
+#include "dsl/cuda/writer.h"
+#include "dsl/family.h"
+#include "dsl/knobs.h"
+
+namespace hone::dsl {
+namespace {
+
+// [N, C, pixels]: extents, and the strides of its two layouts.
+struct Planes {
+  std::int64_t batch = 1, channels = 1, pixels = 1;
+  std::array<std::int64_t, 3> extents() const { return {batch, channels, pixels}; }
+  std::array<std::int64_t, 3> first() const { return {channels * pixels, pixels, 1}; }
+  std::array<std::int64_t, 3> last() const { return {channels * pixels, 1, channels}; }
+};
+
+Planes PlanesOf(const Shape& shape) {
+  Planes planes{.batch = shape[0], .channels = shape[1]};
+  for (std::size_t d = 2; d < shape.size(); ++d) planes.pixels *= shape[d];
+  return planes;
+}
+
+// The shape of operand `input` of a convolution, and which dimensions of its space those are.
+struct Role {
+  Shape shape;
+  std::vector<std::size_t> dims;  // of kernel.space
+};
+Role RoleOf(const Kernel& kernel, int input) {
+  const std::size_t spatial = SpatialOf(kernel);
+  // The space is [N, O, out.. | C / groups, taps.. | C, in.., O / groups].
+  const std::size_t channel = 2 + spatial, taps = channel + 1, in = taps + spatial, places = in + 1,
+                    made = places + spatial;
+  Role role;
+  const auto add = [&](std::size_t d) {
+    role.dims.push_back(d);
+    role.shape.push_back(kernel.space[d].extent);
+  };
+  const bool transposed = kernel.variant == "transposed";
+  add(input == 0 ? 0 : transposed ? in : 1);
+  add(input == 0 ? in : transposed ? made : channel);
+  for (std::size_t d = 0; d < spatial; ++d) add((input == 0 ? places : taps) + d);
+  return role;
+}
+
+const KernelOperand& OperandOf(const Kernel& kernel, int input) {
+  return kernel.operands[static_cast<std::size_t>(kernel.inputs[static_cast<std::size_t>(input)]->buffer)];
+}
+
+bool LiesChannelsLast(const Kernel& kernel, int input) {
+  const Role role = RoleOf(kernel, input);
+  const auto want = ChannelsLastStrides(role.shape);
+  const KernelOperand& operand = OperandOf(kernel, input);
+  for (std::size_t d = 0; d < role.dims.size(); ++d) {
+    if (role.shape[d] != 1 && operand.strides[role.dims[d]] != want[d]) return false;
+  }
+  return true;
+}
+
+bool IsSplit(const Kernel& kernel) {
+  const auto layout = kernel.settings.find("layout");
+  return kernel.family->name == "conv" && layout != kernel.settings.end() && layout->second == Word("channels_last");
+}
+
+bool IsPlain(const Expr& end) { return end->kind == Expr::Kind::kLoad && end->buffer == kItOperand; }
+
+// Steps along the dimensions of [N, C, pixels] that a walk of these strides and extents makes from `offset`, as strides
+// of the other layout; nothing if some step goes along two of them at once.
+struct Walk {
+  std::vector<std::int64_t> strides;
+  std::int64_t offset = 0;
+};
+std::optional<Walk> Turned(const Planes& planes, const std::vector<std::int64_t>& strides,
+                           const std::vector<std::int64_t>& extents, std::int64_t offset) {
+  const auto from = planes.first(), to = planes.last(), size = planes.extents();
+  std::array<std::int64_t, 3> furthest{};
+  Walk walk;
+  for (std::size_t p = 0; p < 3; ++p) {
+    furthest[p] = offset / from[p];
+    walk.offset += furthest[p] * to[p];
+    offset %= from[p];
+  }
+  for (std::size_t d = 0; d < strides.size(); ++d) {
+    walk.strides.push_back(0);
+    if (strides[d] == 0 || extents[d] == 1) continue;
+    if (strides[d] < 0) return std::nullopt;
+    std::size_t p = 0;
+    while (p < 2 && (size[p] == 1 || strides[d] < from[p])) ++p;
+    if (strides[d] % from[p] != 0) return std::nullopt;
+    const std::int64_t step = strides[d] / from[p];
+    furthest[p] += step * (extents[d] - 1);
+    walk.strides.back() = step * to[p];
+  }
+  for (std::size_t p = 0; p < 3; ++p) {
+    if (furthest[p] >= size[p]) return std::nullopt;
+  }
+  return walk;
+}
+
+class Splitter {
+ public:
+  explicit Splitter(const KernelProgram& program) : program_(program) {}
+
+  KernelProgram Split() {
+    for (std::size_t k = 0; k < program_.kernels.size(); ++k) {
+      if (IsSplit(program_.kernels[k])) StayAsMade(k);
+    }
+    std::vector<Kernel> kernels;
+    kernels.swap(program_.kernels);
+    for (Kernel& kernel : kernels) {
+      if (IsSplit(kernel)) {
+        SplitOne(std::move(kernel));
+      } else {
+        program_.kernels.push_back(std::move(kernel));
+      }
+    }
+    return std::move(program_);
+  }
+
+ private:
+  KernelBuffer& buffer(int id) { return program_.buffers[static_cast<std::size_t>(id)]; }
+
+  // Has everyone who reads the result of kernel `k` read it channels last, if all can and nobody else looks at it.
+  void StayAsMade(std::size_t k) {
+    const int made = program_.kernels[k].target;
+    if (buffer(made).home != KernelBuffer::Home::kIntermediate) return;
+    const Planes planes = PlanesOf(program_.kernels[k].result);
+    std::vector<Kernel> changed = program_.kernels;
+    for (Kernel& reader : changed) {
+      bool reads = false;
+      for (KernelOperand& operand : reader.operands) {
+        if (operand.buffer != made) continue;
+        reads = true;
+        std::vector<std::int64_t> extents = operand.extents;
+        if (extents.empty()) {
+          for (const auto& index : reader.space) extents.push_back(index.extent);
+        }
+        auto walk = Turned(planes, operand.strides, extents, operand.offset);
+        if (!walk) return;
+        operand.strides = std::move(walk->strides);
+        operand.offset = walk->offset;
+      }
+      if (reads && !StillLegal(reader)) return;
+    }
+    program_.kernels = std::move(changed);
+    stays_.push_back(made);
+  }
+
+  bool StillLegal(const Kernel& kernel) const {
+    for (const Knob& knob : kernel.family->KnobsFor(DeviceKind::kCuda)) {
+      const auto setting = kernel.settings.find(std::string(knob.name));
+      if (setting != kernel.settings.end() && knob.check && knob.check(kernel, setting->second)) return false;
+    }
+    return !kernel.family->check || !kernel.family->check(program_, kernel);
+  }
+
+  void SplitOne(Kernel kernel) {
+    for (const int input : {0, 1}) {
+      if (!LiesChannelsLast(kernel, input)) Copy(kernel, input);
+    }
+    const bool stays = std::find(stays_.begin(), stays_.end(), kernel.target) != stays_.end();
+    const bool ended = IsPlain(kernel.epilogue) || EndsInLibrary(kernel);
+    std::optional<Kernel> end;
+    if (!ended || !stays) {
+      const int made = stays ? kernel.target : NewBuffer(kernel, "last", kernel.result, buffer(kernel.target).dtype);
+      end = End(kernel, made, stays);
+      kernel.target = made;
+    }
+    program_.kernels.push_back(std::move(kernel));
+    if (end) program_.kernels.push_back(std::move(*end));
+  }
+
+  int NewBuffer(const Kernel& kernel, const std::string& hint, Shape shape, DType dtype) {
+    const std::string base = buffer(kernel.target).name + "_" + hint;
+    std::string name = base;
+    const auto taken = [&](const std::string& text) {
+      return std::any_of(program_.buffers.begin(), program_.buffers.end(),
+                         [&](const KernelBuffer& one) { return one.name == text; });
+    };
+    for (int n = 2; taken(name); ++n) name = base + "_" + std::to_string(n);
+    program_.buffers.push_back({.name = std::move(name), .dtype = dtype, .shape = std::move(shape)});
+    return static_cast<int>(program_.buffers.size()) - 1;
+  }
+
+  // A map over `space`, without operands yet.
+  static Kernel Map(const Kernel& of, std::vector<IndexVar> space, int target, DType dtype) {
+    Kernel map;
+    map.family = FindFamily("map");
+    map.device = of.device;
+    map.space = std::move(space);
+    for (const auto& index : map.space) map.result.push_back(index.extent);
+    map.target = target;
+    map.target_type = dtype;
+    map.compute = of.compute;
+    map.text = of.text;
+    map.at = of.at;
+    return map;
+  }
+  static void FillSettings(Kernel& map) {
+    for (const Knob& knob : map.family->KnobsFor(DeviceKind::kCuda))
+      map.settings[std::string(knob.name)] = knob.values(map)[0];
+  }
+  static Expr LoadAt(int operand, const std::vector<IndexVar>& space) {
+    std::vector<Expr> place;
+    for (const auto& index : space) place.emplace_back(index);
+    return Load(operand, std::move(place), ScalarType::kReal);
+  }
+  // [N, C, spatial..] as it lies with the channels last: N, spatial.., C.
+  template <class T>
+  static std::vector<T> Last(const std::vector<T>& of) {
+    std::vector<T> last = of;
+    std::rotate(last.begin() + 1, last.begin() + 2, last.end());
+    return last;
+  }
+
+  void Copy(Kernel& kernel, int input) {
+    const Role role = RoleOf(kernel, input);
+    const KernelOperand& operand = OperandOf(kernel, input);
+    const DType dtype = buffer(operand.buffer).dtype;
+    const bool once = buffer(operand.buffer).home == KernelBuffer::Home::kParameter;
+    const int copy = NewBuffer(kernel, input == 0 ? "x_last" : "w_last", role.shape, dtype);
+    std::vector<IndexVar> space;
+    for (const std::int64_t extent : Last(role.shape)) space.push_back(NewIndex(extent));
+    Kernel map = Map(kernel, space, copy, dtype);
+    KernelOperand from{.buffer = operand.buffer, .strides = {}, .offset = operand.offset};
+    for (const std::size_t d : Last(role.dims)) from.strides.push_back(operand.strides[d]);
+    map.operands = {std::move(from)};
+    map.operand_types = {dtype};
+    map.epilogue = LoadAt(0, space);
+    FillSettings(map);
+    if (once) map.attributes[kPrepared] = {1};
+    program_.kernels.push_back(std::move(map));
+    // An operand of its own: the end may read the other one.
+    KernelOperand copied{.buffer = copy, .strides = std::vector<std::int64_t>(kernel.space.size(), 0)};
+    const auto strides = ChannelsLastStrides(role.shape);
+    for (std::size_t d = 0; d < role.dims.size(); ++d) copied.strides[role.dims[d]] = strides[d];
+    Expr& read = kernel.inputs[static_cast<std::size_t>(input)];
+    read = Load(static_cast<int>(kernel.operands.size()), read->operands, read->type);
+    kernel.operands.push_back(std::move(copied));
+    kernel.operand_types.push_back(dtype);
+  }
+
+  // From `made`, which lies channels last, to the kernel's target, which does if it `stays`.
+  Kernel End(const Kernel& kernel, int made, bool stays) {
+    std::vector<int> dims = ResultDims(kernel);
+    if (stays) dims = Last(dims);
+    std::vector<IndexVar> space;
+    for (const int d : dims) space.push_back(kernel.space[static_cast<std::size_t>(d)]);
+    Kernel map = Map(kernel, space, kernel.target, buffer(kernel.target).dtype);
+    const bool ended = EndsInLibrary(kernel);
+    for (const KernelOperand& operand : kernel.operands) {
+      KernelOperand mine{.buffer = operand.buffer, .strides = {}, .offset = operand.offset};
+      for (const int d : dims) mine.strides.push_back(operand.strides[static_cast<std::size_t>(d)]);
+      map.operands.push_back(std::move(mine));
+    }
+    map.operand_types = kernel.operand_types;
+    const int last = static_cast<int>(map.operands.size());
+    auto strides = ChannelsLastStrides(kernel.result);
+    if (stays) strides = Last(strides);
+    map.operands.push_back({.buffer = made, .strides = std::move(strides)});
+    map.operand_types.push_back(buffer(made).dtype);
+    const Expr loaded = LoadAt(last, space);
+    map.epilogue = ended ? loaded : ReplaceLoads(kernel.epilogue, [&](const ExprNode& load) {
+      if (load.buffer == kItOperand) return loaded;
+      return load.buffer >= 0 ? Load(load.buffer, loaded->operands, load.type) : Expr();
+    });
+    // What is not read shall not keep dimensions apart.
+    const auto read = OperandsOf({map.epilogue});
+    for (int o = 0; o < last; ++o) {
+      if (std::find(read.begin(), read.end(), o) == read.end())
+        map.operands[static_cast<std::size_t>(o)].strides.assign(dims.size(), 0);
+    }
+    FillSettings(map);
+    return map;
+  }
+
+  KernelProgram program_;
+  std::vector<int> stays_;  // buffers that lie channels last
+};
+
+}  // namespace
+
+std::vector<std::int64_t> ChannelsLastStrides(const Shape& shape) {
+  std::vector<std::int64_t> strides(shape.size(), 1);
+  std::int64_t step = shape[1];
+  for (std::size_t d = shape.size(); d-- > 2; step *= shape[d]) strides[d] = step;
+  strides[0] = step;
+  return strides;
+}
+
+bool CanLieChannelsLast(const Kernel& kernel) { return kernel.compute != DType::kF64 && LibraryConvolves(kernel); }
+
+KernelProgram SplitChannelsLast(const KernelProgram& program) {
+  if (std::none_of(program.kernels.begin(), program.kernels.end(), IsSplit)) return program;
+  return Splitter(program).Split();
+}
+
+}  // namespace hone::dsl

@@ -1,0 +1,27 @@
+// Convolutions whose channels lie side by side. Tensor cores read them so, and where x, w or y lie otherwise cuDNN
+// copies them each time. A convolution with the setting `layout: channels_last` is split here, before anything is
+// written:
+//
+//   x with its channels last   a copy, unless it lies so already
+//   w with its channels last   a copy, made once where w is a parameter
+//   the convolution            from the copies into memory that lies likewise
+//   its end                    a map; it writes the result as it has to lie, and is left out if there is nothing to do
+//
+// A result that only other kernels of the program read stays as it was made: their strides change instead. Then
+// the end of one convolution is the beginning of the next, and nothing is copied between them.
+#pragma once
+
+#include "dsl/kernel.h"
+
+namespace hone::dsl {
+
+// Strides, in elements, of a dense [N, C, spatial..] whose channels lie side by side.
+std::vector<std::int64_t> ChannelsLastStrides(const Shape& shape);
+
+// Whether the operands of a convolution by the library can be copied so: each is [N, C, pixels] by its strides.
+bool CanLieChannelsLast(const Kernel& kernel);
+
+// The program without ends at such convolutions. All others are kept as they are.
+KernelProgram SplitChannelsLast(const KernelProgram& program);
+
+}  // namespace hone::dsl
