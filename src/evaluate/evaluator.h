@@ -34,6 +34,8 @@ class Evaluator {
   // Fails only when the world does (no compiler, judge lost twice in a row), or with kTimeout "interrupted"; a bad
   // candidate is a verdict.
   virtual Result<Evaluation> Evaluate(const Candidate& candidate, const EvaluateRequest& request) = 0;
+  // Whether Timing::joules is of this evaluator's timings.
+  virtual bool MeasuresEnergy() const { return false; }
   // Candidates that may come next, the likeliest first, in place of those that were foreseen before. Whoever can get
   // them ready meanwhile does; no verdict depends on it.
   virtual void Foresee(std::vector<Candidate> likely) { static_cast<void>(likely); }

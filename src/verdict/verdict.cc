@@ -84,6 +84,7 @@ template <Is<Timing> Of>
 void Fields(Of& timing, auto field) {
   field("warm", timing.warm);
   field("cold", timing.cold);
+  field("joules", timing.joules);
   field("prepare_us", timing.prepare_us);
   field("threads", timing.threads);
   field("ended_early", timing.ended_early);

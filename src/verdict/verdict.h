@@ -108,9 +108,10 @@ struct Clocks {
 };
 
 struct Timing {
-  Samples warm;           // inputs and code as the last call left them in the caches
-  Samples cold;           // tensors flushed from all caches before each call
-  double prepare_us = 0;  // hone_prepare, once
+  Samples warm;                  // inputs and code as the last call left them in the caches
+  Samples cold;                  // tensors flushed from all caches before each call
+  std::optional<double> joules;  // that one warm call takes; nothing where nobody measures it
+  double prepare_us = 0;         // hone_prepare, once
   int threads = 1;
   bool ended_early = false;         // clearly slower than the fastest so far, so timed less exactly
   std::string launched;             // a plan's steps: "graph", "stream", whichever is faster; empty for others

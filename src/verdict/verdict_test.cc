@@ -24,6 +24,7 @@ TEST(VerdictTest, AnEvaluationReadsBackAsItWasWritten) {
   evaluation.verdict.range = "componentwise";
   evaluation.timing = Timing{.warm = {.median_us = 12.5, .interval = Interval{12, 13}, .count = 40},
                              .cold = {.median_us = 80},
+                             .joules = 0.25,
                              .prepare_us = 3,
                              .threads = 2,
                              .launched = "graph",
@@ -40,6 +41,7 @@ TEST(VerdictTest, AnEvaluationReadsBackAsItWasWritten) {
   EXPECT_EQ(read->timing->against.at(0).speedup, 4);
   EXPECT_EQ(read->timing->warm.interval->high, 13);
   EXPECT_EQ(read->timing->launched, "graph");
+  EXPECT_EQ(read->timing->joules, 0.25);
   ASSERT_TRUE(read->timing->clocks);
   EXPECT_EQ(read->timing->clocks->sm_mhz_low, 1700);
   EXPECT_EQ(read->timing->clocks->limits, (std::vector<std::string>{"power cap"}));
