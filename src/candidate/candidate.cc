@@ -22,6 +22,14 @@ std::string_view Name(CandidateKind kind) {
   return "";
 }
 
+std::optional<CandidateKind> ParseCandidateKind(std::string_view name) {
+  for (const CandidateKind kind :
+       {CandidateKind::kProgram, CandidateKind::kModule, CandidateKind::kPlan, CandidateKind::kCudaModule}) {
+    if (name == Name(kind)) return kind;
+  }
+  return std::nullopt;
+}
+
 std::string Candidate::Identity() const { return Sha256(fmt::format("{}\n{}", Name(kind), text)); }
 
 Result<Candidate> LoadCandidate(const std::string& path) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,7 +18,8 @@ enum class CandidateKind : std::uint8_t {
   kCudaModule,  // CUDA C++ behind the same ABI: kernels and the host code that launches them (.cu)
 };
 
-std::string_view Name(CandidateKind kind);
+std::string_view Name(CandidateKind kind);  // "program"
+std::optional<CandidateKind> ParseCandidateKind(std::string_view name);
 
 struct Candidate {
   CandidateKind kind = CandidateKind::kProgram;

@@ -33,6 +33,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/parameters.h"
 #include "base/result.h"
 
 namespace hone {
@@ -58,7 +59,16 @@ struct Option {
   std::string_view otherwise = "";      // the value when it is not given; "" reads as "", 0 or false
   std::optional<double> at_least = {};  // numbers only
   bool reads = false;                   // it names a file or a folder, which has to be there
+  // What it may be, when that is a row of a table with its parameters: ChoicesOf<AllStrategies>.
+  std::vector<ChoiceHelp> (*choices)() = nullptr;
 };
+
+template <auto kAllRows>
+std::vector<ChoiceHelp> ChoicesOf() {
+  std::vector<ChoiceHelp> choices;
+  for (const auto* row : kAllRows()) choices.push_back(HelpOn(row->name, row->doc, row->parameters));
+  return choices;
+}
 
 enum class Presence { kRequired, kOptional, kRepeated };  // kRepeated: any number, only as the last one
 
@@ -175,6 +185,8 @@ nlohmann::json Describe(const Verb& verb);  // hone VERB --help --json: name, do
 std::span<const Option> CommonOptions();
 // All options of a verb.
 std::vector<Option> OptionsOf(const Verb& verb);
+// What the option may be; empty when that is anything.
+std::vector<ChoiceHelp> ChoicesOf(const Option& option);
 // The verbs that are listed, in the order of use.
 std::vector<const Verb*> ListedVerbs();
 

@@ -97,6 +97,10 @@ std::vector<Option> OptionsOf(const Verb& verb) {
   return all;
 }
 
+std::vector<ChoiceHelp> ChoicesOf(const Option& option) {
+  return option.choices ? option.choices() : std::vector<ChoiceHelp>();
+}
+
 std::vector<const Verb*> ListedVerbs() {
   std::vector<const Verb*> listed;
   for (const Verb* verb : AllVerbs()) {
@@ -164,6 +168,7 @@ std::string HelpText(const Verb& verb) {
     const std::string value = option.type == ValueType::kFlag ? "" : fmt::format(" {}", option.value);
     const std::string otherwise = option.otherwise.empty() ? "" : fmt::format(" (default: {})", option.otherwise);
     AddRow(text, fmt::format("{}--{}{}", letter, option.name, value), fmt::format("{}{}", option.help, otherwise));
+    for (const ChoiceHelp& one : ChoicesOf(option)) AddRow(text, "  " + one.words, one.help);
   }
   if (!verb.json.empty()) text += "\n" + Filled(fmt::format("With --json: {}", verb.json));
   text +=
@@ -189,6 +194,7 @@ nlohmann::json Describe(const Verb& verb) {
     nlohmann::json& property = properties[std::string(option.name)];
     property = {{"type", JsonType(option.type)}, {"description", option.help}};
     if (option.at_least) property["minimum"] = *option.at_least;
+    for (const ChoiceHelp& one : ChoicesOf(option)) property["examples"].push_back(one.words);
     if (option.otherwise.empty()) continue;
     if (option.type == ValueType::kText) {
       property["default"] = option.otherwise;

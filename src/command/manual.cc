@@ -47,6 +47,7 @@ std::string ManualPage() {
       const std::string value = one.type == ValueType::kFlag ? "" : fmt::format(" {}", one.value);
       const std::string otherwise = one.otherwise.empty() ? "" : fmt::format(" (default: {})", one.otherwise);
       Item(page, fmt::format("--{}{}", one.name, value), fmt::format("{}{}", one.help, otherwise));
+      for (const ChoiceHelp& choice : ChoicesOf(one)) Item(page, choice.words, choice.help);
     }
     if (!verb->no.empty()) Item(page, "exit code 1", verb->no);
   }

@@ -1,25 +1,32 @@
-// A Proposer says what to try. The search asks it for candidates to start from and for improvements on an attempt; it
-// is told of every attempt that ended. The built-in expert (expert/) and the team of agents are two of the kind.
+// A Proposer says what to try. It is asked for candidates to begin with and for improvements on an attempt; each answer
+// is a round. The built-in expert (proposers/expert.cc) is one; a team of agents would be another.
 //
-//            Start() ----> [A 12 us] [B 15 us]          roots, best predicted first
-//                             |
-//   evaluated, accepted    Next(A, round 0) -> [A1 9 us] [A2 11 us]
-//                                         |
-//   evaluated, wrong                   Next(A1, round 0) -> []  or a repair
+//            begin, turn 0 ----> [A 12 us] [B 15 us]          best predicted first
+//                                   |
+//   evaluated, accepted          A, turn 0 -> [A1 9 us] [A2 11 us]
+//                                               |
+//   evaluated, wrong                         A1, turn 0 -> []  or a repair
 //
-// A run is resumed by making the same calls again with the recorded evaluations in place of new ones. So a proposer has
-// to be a function of what it is told: the same calls with the same arguments and an equally seeded Random give the
-// same proposals. State it may keep, as long as it comes from these calls alone: no clock, no addresses, no unordered
-// iteration.
+// A round is in the run store before any of it is tried. A run that goes on takes its rounds from there: what was
+// answered once is never asked again, whatever it cost and however it would be answered now. So the process that is
+// asked next may be another one, and a proposer may keep nothing that it could not have again from the question alone.
+//
+// To add one, copy proposers/replay.cc: one file is one proposer, its name is the one that --proposer takes.
 #pragma once
 
+#include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/parameters.h"
 #include "base/result.h"
 #include "candidate/candidate.h"
+#include "graph/graph.h"
 #include "propose/random.h"
+#include "target/device_model.h"
 #include "verdict/verdict.h"
 
 namespace hone {
@@ -31,36 +38,94 @@ struct Proposal {
   double predicted_us = 0;  // the proposer's own estimate of the warm time, in microseconds; 0 = it has none
 };
 
+// What an answer cost beside time. Zeros: nothing.
+struct Cost {
+  std::int64_t input_tokens = 0, output_tokens = 0;
+  double dollars = 0;
+};
+
+// One answer.
+struct Round {
+  std::vector<Proposal> proposals;  // best predicted first; empty: there is nothing more to come for this parent
+  Cost cost;
+};
+
+// What a diagnosis says of an attempt: why it takes as long as it does, and what might help.
+struct Finding {
+  std::string rule;      // that found it
+  std::string evidence;  // one line, with the numbers that it follows from
+  std::string advice;    // one line; empty = none
+  double loss_us = 0;    // what the fault costs, estimated; 0 = not known
+};
+
 // A proposal that was tried.
 struct Attempt {
   int number = 0;  // 1, 2, ... in the order of trying
-  int parent = 0;  // the attempt that it improves on; 0 = it came from Start
+  int parent = 0;  // the attempt that it improves on; 0 = it was there to begin with
+  int round = 0;   // of the run, 1, 2, ...: which answer it is from; 0 = recorded before rounds were
   Proposal proposal;
   Evaluation evaluation;
+  std::vector<Finding> findings;
 
   bool accepted() const { return evaluation.verdict.accepted(); }
   // The warm median in microseconds; 0 when it was refused or not timed.
   double time_us() const { return accepted() && evaluation.timing ? evaluation.timing->LikelyUs() : 0; }
 };
 
-// Not thread-safe: one run, one proposer, one caller. Calls may block (an agent thinks for minutes).
+// Of what, and what is known by now.
+struct Question {
+  int parent = 0;  // the attempt to improve on, or to repair when it was refused; 0 = what to begin with
+  int turn = 0;    // how many rounds this parent has had
+  std::vector<const Attempt*> history;  // all attempts that have ended, number n at n - 1; they outlive the call
+  Random random{0};                     // for this question alone: the same whenever it is asked
+
+  const Attempt* from() const { return parent == 0 ? nullptr : history[static_cast<std::size_t>(parent) - 1]; }
+};
+
+enum class Pace {
+  kPrompt,  // answers within milliseconds: the search waits for each answer, and so decides the same each time
+  kSlow,    // thinks: the search goes on with what else there is meanwhile, and takes the answer when it comes
+};
+
+// One run, one proposer, one question at a time.
 class Proposer {
  public:
   virtual ~Proposer() = default;
 
-  virtual std::string_view name() const = 0;  // as in --proposer and in the run store: "expert"
+  virtual Pace pace() const { return Pace::kPrompt; }
 
-  // The candidates to begin with, best predicted first. Called once, before all else. An empty list ends the run. Fails
-  // when the world does (no network for an agent), or with kUsage when the problem is beyond this proposer.
-  virtual Result<std::vector<Proposal>> Start(Random& random) = 0;
+  // Blocks; a slow one is called in a thread of its own, always the same. Turn 0 of a parent comes first; when all that
+  // it gave was tried the search may ask for the next. A candidate that was tried before may be offered again: the
+  // search drops it. Fails when the world does (no network for an agent), with kUsage when the problem is beyond this
+  // proposer, or with kTimeout after Interrupt.
+  virtual Result<Round> Propose(const Question& question) = 0;
 
-  // Improvements on `from`, or repairs when it was refused, best predicted first. Round 0 comes first; when all that a
-  // round gave has been tried, the search may ask for the next round. An empty list means that there is nothing more to
-  // come for this attempt. A candidate that was tried before may be offered again: the search drops it.
-  virtual Result<std::vector<Proposal>> Next(const Attempt& from, int round, Random& random) = 0;
-
-  // Every attempt that ended, in the order of their numbers, right after its verdict is known.
-  virtual void Observe(const Attempt& attempt) { static_cast<void>(attempt); }
+  // Asks the Propose in work to end soon; from any thread, at any time, several times. What it answers all the same is
+  // kept.
+  virtual void Interrupt() {}
 };
 
+// What a proposer is made of.
+struct ProposerSetting {
+  const Graph& graph;
+  const DeviceModel& machine;  // may be one that was never measured: the ranking is then coarser
+  const Parameters& parameters;
+};
+
+struct ProposerRow {
+  std::string_view name;  // the file's name
+  std::string_view doc;   // one line for --help
+  std::span<const Parameter> parameters = {};
+  // kUsage when the parameters make no sense.
+  Result<std::unique_ptr<Proposer>> (*make)(const ProposerSetting& setting) = nullptr;
+};
+
+std::span<const ProposerRow* const> AllProposers();  // sorted by name
+// "expert", "replay:rounds.jsonl". Fails as Choose and Parameters::Parse do.
+Result<Chosen<ProposerRow>> ChooseProposer(std::string_view words);
+
 }  // namespace hone
+
+#define HONE_PROPOSER(id)                 \
+  extern const ProposerRow proposer_##id; \
+  constinit const ProposerRow proposer_##id

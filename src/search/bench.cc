@@ -20,11 +20,18 @@ Result<SearchOutcome> RunScriptedSearch(Store& store, const std::string& strateg
                                         const Budget& budget, const std::vector<Evaluator*>& evaluators,
                                         const SearchHooks& hooks) {
   testing::ScriptedProposer proposer;
+  return RunScriptedSearch(store,
+                           {.seed = seed,
+                            .search = HONE_TRY(ChooseStrategy(strategy)).Identity(),
+                            .proposer = "scripted",
+                            .lanes = static_cast<int>(evaluators.size())},
+                           budget, proposer, evaluators, hooks);
+}
+
+Result<SearchOutcome> RunScriptedSearch(Store& store, const RunSettings& run, const Budget& budget, Proposer& proposer,
+                                        const std::vector<Evaluator*>& evaluators, const SearchHooks& hooks) {
   SearchSettings settings;
-  settings.run = {.seed = seed,
-                  .search = strategy,
-                  .proposer = std::string(proposer.name()),
-                  .lanes = static_cast<int>(evaluators.size())};
+  settings.run = run;
   settings.budget = budget;
   RunRecord wanted;
   wanted.problem_name = "scripted space";

@@ -36,12 +36,17 @@ struct Bench {
 
 Result<Bench> RunBench(const BenchSettings& settings);
 
-// One search over the scripted space into `store`: what RunBench does for each row. Resumes a run that is there.
+// One search over the scripted space into `store`: what RunBench does for each row. Resumes a run that is there. The
+// strategy is named as ChooseStrategy reads it.
 Result<SearchOutcome> RunScriptedSearch(Store& store, const std::string& strategy, std::uint64_t seed,
                                         const Budget& budget, Evaluator& evaluator, const SearchHooks& hooks = {});
 // With a lane for each evaluator.
 Result<SearchOutcome> RunScriptedSearch(Store& store, const std::string& strategy, std::uint64_t seed,
                                         const Budget& budget, const std::vector<Evaluator*>& evaluators,
+                                        const SearchHooks& hooks = {});
+// By another proposer, under that name.
+Result<SearchOutcome> RunScriptedSearch(Store& store, const RunSettings& settings, const Budget& budget,
+                                        Proposer& proposer, const std::vector<Evaluator*>& evaluators,
                                         const SearchHooks& hooks = {});
 
 }  // namespace hone

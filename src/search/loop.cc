@@ -13,7 +13,8 @@
 
 #include "base/check.h"
 #include "base/interrupt.h"
-#include "search/lane.h"
+#include "search/asker.h"
+#include "search/errand.h"
 #include "search/search.h"
 
 namespace hone {
@@ -29,18 +30,21 @@ constexpr std::size_t kForeseen = 64;
 // A speed-up over the first of its baselines, if it has any.
 bool HasHeadline(const Timing& timing) { return timing.against.empty() || timing.against.front().speedup.has_value(); }
 
-// Passes an interrupt on to the evaluations in flight. Again and again, since one may come just before an evaluation
-// begins.
+// How often the stoppers are asked while the search waits for a proposer: far below the seconds that users count in.
+constexpr std::chrono::milliseconds kLook{50};
+
+// Passes an interrupt on to what is in work. Again and again, since one may come just before some work begins.
 class InterruptRelay {
  public:
-  InterruptRelay(const std::atomic<bool>* interrupt, const std::vector<Evaluator*>& evaluators) {
+  InterruptRelay(const std::atomic<bool>* interrupt, const std::vector<Evaluator*>& evaluators, Proposer& proposer) {
     if (interrupt == nullptr) return;
-    thread_ = std::thread([this, interrupt, evaluators] {
+    thread_ = std::thread([this, interrupt, evaluators, &proposer] {
       std::unique_lock lock(mutex_);
       // 20 ms: far below the second within which a user expects the end, and no load.
       while (!wake_.wait_for(lock, std::chrono::milliseconds(20), [this] { return ended_; })) {
         if (!interrupt->load()) continue;
         for (Evaluator* evaluator : evaluators) evaluator->Interrupt();
+        proposer.Interrupt();
       }
     });
   }
@@ -73,23 +77,33 @@ class Search {
         settings_(settings),
         hooks_(hooks),
         stoppers_(MakeStoppers(settings.budget, hooks.interrupt)),
-        random_(settings.run.seed) {
-    outcome_.run = std::move(run);
+        random_(settings.run.seed),
+        outcome_{.run = std::move(run), .tree = Tree(settings.run.objective)},
+        asker_(store, outcome_.tree, proposer, settings.run.seed, bell_) {
     begun_s_ = Seconds();
     HONE_CHECK(static_cast<int>(evaluators.size()) == settings.run.lanes, "a search has an evaluator for each lane");
+    // Where one thing alone is in work, it is in work here.
+    const bool threads = evaluators.size() > 1 || proposer.pace() == Pace::kSlow;
     for (Evaluator* evaluator : evaluators) {
-      lanes_.push_back(
-          std::make_unique<Lane>(*evaluator, evaluators.size() > 1 ? Lane::Where::kThread : Lane::Where::kHere));
+      HONE_CHECK(!settings.run.objective.NeedsEnergy() || evaluator->MeasuresEnergy(),
+                 "a search for an objective that its evaluators do not measure");
+      lanes_.push_back(std::make_unique<Lane>(bell_, threads ? Lane::Where::kThread : Lane::Where::kHere,
+                                              [evaluator] { evaluator->Interrupt(); }));
     }
   }
 
   Result<SearchOutcome> Run() {
-    strategy_ = HONE_TRY(FindStrategy(settings_.run.search))->make();
+    const Chosen<StrategyRow> chosen = HONE_TRY(ChooseStrategy(settings_.run.search));
+    strategy_ = chosen.row->make(chosen.parameters);
     HONE_TRY(LoadRecords());
+    HONE_TRY(asker_.Load(outcome_.run.id));
     HONE_TRY(MarkRunning());
-    const InterruptRelay relay(hooks_.interrupt, evaluators_);
+    const InterruptRelay relay(hooks_.interrupt, evaluators_, proposer_);
     const double searched_s = Seconds();
     Result<void> ended = Loop();
+    Result<void> cancelled = asker_.Cancel(Now());
+    outcome_.tree.Unask();
+    if (ended) ended = std::move(cancelled);
     outcome_.search_s = Seconds() - searched_s;
     evaluators_.front()->Foresee({});
     if (ended && outcome_.stop.cause != Stop::Cause::kInterrupt) ended = Confirm();  // 7
@@ -104,60 +118,97 @@ class Search {
   }
 
  private:
+  using Lane = Errand<Evaluation>;
+
   // An attempt that was chosen and is not backed up yet.
   struct Flight {
     Attempt attempt;
     AttemptRecord record;
     bool replayed = false;  // the store has its evaluation
+    double began_s = 0;     // else
   };
 
   Result<void> Loop() {
-    HONE_TRY(ProposeFrom(0));
+    Ask(0);
     for (;;) {
-      std::optional<Attempt> next;
+      if (HONE_TRY(TakeAnswer(false))) continue;
       if (flights_.size() < lanes_.size() && outcome_.stop.reason.empty() && !Stopped()) {  // 6
-        next = HONE_TRY(Choose());                                                          // 1 and 2
-        // The record of what was chosen when less was known to wait, or by another version.
-        if (next || (Replaying() && flights_.empty())) {
-          HONE_TRY(Begin(std::move(next)));
-          continue;
-        }
+        if (HONE_TRY(Choose())) continue;                                                   // 1 and 2
       }
-      if (flights_.empty()) {
+      if (flights_.empty() && (!asker_.asking() || !outcome_.stop.reason.empty())) {
         if (outcome_.stop.reason.empty())
           outcome_.stop = {Stop::Cause::kNothingLeft, std::string(strategy_->Ending(tree()))};
         return {};
       }
-      if (!HONE_TRY(End())) return {};
+      if (!HONE_TRY(Await())) return {};
     }
   }
 
-  // 1 select a node and one of its proposals, 2 asking the proposer for more where none waits. Nothing: none is left.
-  Result<std::optional<Attempt>> Choose() {
-    for (;;) {
-      const std::optional<int> selected = strategy_->SelectNode(tree(), random_);
-      if (!selected) return std::nullopt;
-      const TreeNode& node = tree().node(*selected);
-      HONE_CHECK(node.open(), "a strategy selected a node that has nothing to try");
-      if (node.waiting.empty()) {
-        HONE_TRY(ProposeFrom(*selected));
-        continue;
-      }
-      const std::size_t index = strategy_->SelectProposal(node, random_);
-      HONE_CHECK(index < node.waiting.size(), "a strategy selected a proposal that is not there");
-      Attempt attempt;
-      attempt.number = Begun() + 1;
-      attempt.parent = *selected;
-      attempt.proposal = node.waiting[index].proposal;
-      return attempt;
+  // 1 select a node and begin one of its proposals, 2 or ask the proposer for more where none waits. False when nothing
+  // is worth it, or not yet.
+  Result<bool> Choose() {
+    // What was drawn for nothing is drawn again: how often we are here without consequence is chance.
+    Random random = random_;
+    const std::optional<int> selected = strategy_->SelectNode(tree(), random);
+    if (!selected) {
+      // The record of what was chosen when less was known to wait, or by another version.
+      if (!Replaying() || !flights_.empty()) return false;
+      HONE_TRY(Begin(std::nullopt));
+      return true;
     }
+    const TreeNode& node = tree().node(*selected);
+    HONE_CHECK(tree().Open(node), "a strategy selected a node that has nothing to try");
+    if (node.waiting.empty()) {
+      random_ = random;
+      Ask(*selected);
+      return true;
+    }
+    const std::size_t index = strategy_->SelectProposal(node, random);
+    HONE_CHECK(index < node.waiting.size(), "a strategy selected a proposal that is not there");
+    random_ = random;
+    Attempt attempt;
+    attempt.number = Begun() + 1;
+    attempt.parent = *selected;
+    attempt.round = node.waiting[index].round;
+    attempt.proposal = node.waiting[index].proposal;
+    HONE_TRY(Begin(std::move(attempt)));
+    return true;
   }
 
-  Result<void> ProposeFrom(int number) {
-    const TreeNode& node = tree().node(number);
-    outcome_.tree.AddProposals(number, number == 0 ? HONE_TRY(proposer_.Start(random_))
-                                                   : HONE_TRY(proposer_.Next(node.attempt, node.rounds, random_)));
-    return {};
+  void Ask(int number) {
+    outcome_.tree.Ask(number);
+    asker_.Ask(number);
+    ++events_;
+  }
+
+  // 2 the proposer's answer, if it is there. False when it is not.
+  Result<bool> TakeAnswer(bool idle) {
+    const bool thinking = asker_.thinking();
+    Result<std::optional<Asker::Answer>> taken = asker_.Take(Now(idle));
+    if (!thinking && asker_.thinking())
+      Tell(SearchProgress::Phase::kAsking, &tree().node(*tree().asked()).attempt, false);
+    if (!taken && Interrupted() && Stopped()) return false;
+    std::optional<Asker::Answer> answer = HONE_TRY(std::move(taken));
+    if (!answer) return false;
+    ++events_;
+    outcome_.tree.AddProposals(answer->parent, answer->round, std::move(answer->proposals));
+    return true;
+  }
+
+  // 3 until the attempt that is in flight for longest has ended, or the proposer has answered. False when the run was
+  // interrupted meanwhile.
+  Result<bool> Await() {
+    if (!flights_.empty() && (flights_.front().replayed || !asker_.thinking())) return End();
+    if (!asker_.thinking()) {  // an answer of the record whose time has not come, and nothing is left to make it come
+      HONE_TRY(TakeAnswer(true));
+      return true;
+    }
+    const int heard = bell_.rings();
+    if (!flights_.empty() && LaneOf(flights_.front()).Done()) return End();
+    if (asker_.Done()) return true;
+    bell_.Wait(heard, kLook);
+    if (flights_.empty() && outcome_.stop.reason.empty()) static_cast<void>(Stopped());
+    return true;
   }
 
   // The store's next attempt, or else `chosen`, is in flight from here on.
@@ -170,6 +221,7 @@ class Search {
       if (chosen && chosen->parent == flight.attempt.parent &&
           chosen->proposal.candidate.Identity() == flight.attempt.proposal.candidate.Identity()) {
         flight.attempt.proposal = std::move(chosen->proposal);
+        flight.attempt.round = chosen->round;
       } else {
         outcome_.diverged = true;
       }
@@ -180,12 +232,16 @@ class Search {
       Tell(SearchProgress::Phase::kTrying, &flight.attempt, false);
     }
     const Candidate& candidate = flight.attempt.proposal.candidate;
-    outcome_.tree.Take(candidate.Identity());
+    outcome_.tree.Begin(flight.attempt);
+    ++events_;
     if (!flight.replayed) {
       EvaluateRequest request = settings_.evaluate;
-      request.best_us = tree().best_us();
+      // Who is slower may still be better by another measure, and is then timed as exactly.
+      if (settings_.run.objective.first() == Measure::kTime) request.best_us = tree().best_us();
       Foresee();
-      LaneOf(flight).Begin(candidate, std::move(request));
+      flight.began_s = Seconds();
+      Evaluator& evaluator = *evaluators_[LaneNumber(flight)];
+      LaneOf(flight).Begin([&evaluator, candidate, request] { return evaluator.Evaluate(candidate, request); });
     }
     flights_.push_back(std::move(flight));
     return {};
@@ -201,16 +257,15 @@ class Search {
       Tell(SearchProgress::Phase::kTried, &tree().nodes().back().attempt, true);
       return true;
     }
-    const double began_s = Seconds();
     Result<Evaluation> evaluation = LaneOf(flights_.front()).End();  // 3
-    slowest_s_ = std::max(slowest_s_, Seconds() - began_s);
     Flight flight = TakeFirst();
+    slowest_s_ = std::max(slowest_s_, Seconds() - flight.began_s);
     if (Interrupted()) {
       static_cast<void>(Stopped());
       return false;
     }
     flight.attempt.evaluation = HONE_TRY(std::move(evaluation));
-    Complete(flight.record, flight.attempt.evaluation);
+    Complete(flight.record, flight.attempt.evaluation, flight.attempt.findings);
     NoteBaselines(flight.attempt.evaluation, outcome_.run);
     const std::string log = flight.attempt.evaluation.verdict.evidence.log;
     BackUp(std::move(flight.attempt));                                         // 4
@@ -226,9 +281,10 @@ class Search {
   }
 
   // Of as many attempts in a row as there are lanes, each has another.
-  Lane& LaneOf(const Flight& flight) {
-    return *lanes_[static_cast<std::size_t>(flight.attempt.number) % lanes_.size()];
+  std::size_t LaneNumber(const Flight& flight) const {
+    return static_cast<std::size_t>(flight.attempt.number) % lanes_.size();
   }
+  Lane& LaneOf(const Flight& flight) { return *lanes_[LaneNumber(flight)]; }
 
   // What waits: at the fastest, at the start, then at the others, the latest first.
   void Foresee() {
@@ -246,12 +302,12 @@ class Search {
     evaluators_.front()->Foresee(std::move(likely));
   }
 
-  // 4 back up: the tree, then all who keep something of their own.
+  // 4 back up: the tree, then the strategy, which may keep something of its own.
   void BackUp(Attempt attempt) {
     outcome_.tree.AddAttempt(std::move(attempt));
+    ++events_;
     outcome_.run.best_attempt = tree().best();
     strategy_->BackUp(tree());
-    proposer_.Observe(tree().nodes().back().attempt);
   }
 
   // 6 ask the stoppers. What is in the store is a fact: nobody is asked before all of it is in the tree.
@@ -274,9 +330,13 @@ class Search {
     if (HONE_TRY(AlreadyConfirmed())) return {};
     const std::vector<int> ranked = tree().ranked();
     outcome_.run.best_attempt = 0;
-    double best_us = 0;
+    struct Standing {
+      int attempt = 0;
+      Objective::Values values;
+    };
+    std::vector<Standing> standing;  // best first
     for (std::size_t i = 0; i < ranked.size(); ++i) {
-      if (i >= static_cast<std::size_t>(settings_.confirm_candidates) && best_us > 0) break;
+      if (i >= static_cast<std::size_t>(settings_.confirm_candidates) && !standing.empty()) break;
       const Attempt& attempt = tree().node(ranked[i]).attempt;
       const double began_s = SessionSeconds();
       if (Interrupted()) break;
@@ -285,21 +345,20 @@ class Search {
       if (Interrupted()) break;
       Confirmed confirmed{ranked[i], HONE_TRY(std::move(evaluation))};
       const Verdict& verdict = confirmed.evaluation.verdict;
-      const double time_us =
-          verdict.accepted() && confirmed.evaluation.timing ? confirmed.evaluation.timing->LikelyUs() : 0;
-      if (time_us > 0 && (best_us == 0 || time_us < best_us)) {
-        best_us = time_us;
-        outcome_.run.best_attempt = ranked[i];
-        NoteBaselines(confirmed.evaluation, outcome_.run);
+      if (Objective::Values values = tree().objective().Of(confirmed.evaluation); !values.empty()) {
+        standing.push_back({ranked[i], std::move(values)});
+        tree().objective().Rank(standing);
+        outcome_.run.best_attempt = standing.front().attempt;
+        if (outcome_.run.best_attempt == ranked[i]) NoteBaselines(confirmed.evaluation, outcome_.run);
       }
       HONE_TRY(store_.AddConfirmation(ConfirmedRecord(outcome_.run.id, ranked[i], confirmed.evaluation),
                                       verdict.evidence.log, outcome_.run));
       outcome_.confirmed.push_back(std::move(confirmed));
       const double took_s = SessionSeconds() - began_s;
-      if (best_us > 0 && settings_.budget.seconds > 0 && SecondsLeft() < took_s) break;  // no time for another
+      if (!standing.empty() && settings_.budget.seconds > 0 && SecondsLeft() < took_s) break;  // no time for another
     }
     const bool time_is_up = InterruptCause() == Interrupt::kTimeIsUp;
-    if (Interrupted() && !(time_is_up && best_us > 0)) {
+    if (Interrupted() && !(time_is_up && !standing.empty())) {
       // The fastest in search that was not refuted stays the answer; the confirmation is made anew on resume.
       outcome_.run.best_attempt = FastestUnrefuted();
       static_cast<void>(Stopped());
@@ -390,7 +449,8 @@ class Search {
     state.attempts = tree().attempts();
     state.elapsed_s = earlier_s_ + SessionSeconds();
     state.best_us = tree().best_us();
-    state.bound_us = outcome_.run.bound_us;
+    // The bound is one of time: who is at it may still take less energy.
+    if (settings_.run.objective.IsTime()) state.bound_us = outcome_.run.bound_us;
     if (state.attempts > 0) {
       state.confirm_s = ConfirmSeconds();
       state.reserve_s = state.confirm_s * std::min(settings_.confirm_candidates, state.attempts);
@@ -443,6 +503,7 @@ class Search {
   const Tree& tree() const { return outcome_.tree; }
   int Begun() const { return tree().attempts() + static_cast<int>(flights_.size()); }
   bool Replaying() const { return static_cast<std::size_t>(Begun()) < records_.size(); }
+  Asker::Now Now(bool idle = false) const { return {.events = events_, .replaying = Replaying(), .idle = idle}; }
   bool Interrupted() const { return hooks_.interrupt != nullptr && hooks_.interrupt->load(); }
   double Seconds() const { return hooks_.seconds ? hooks_.seconds() : SteadySeconds(); }
 
@@ -453,7 +514,7 @@ class Search {
   const SearchHooks& hooks_;
   const std::vector<std::unique_ptr<Stopper>> stoppers_;
   std::unique_ptr<Strategy> strategy_;
-  Random random_;                       // the only source of chance
+  Random random_;                       // of the strategy's choices
   std::vector<AttemptRecord> records_;  // of earlier sessions
   bool was_done_ = false;
   int recorded_best_ = 0;
@@ -461,7 +522,10 @@ class Search {
   double begun_s_ = 0;
   double slowest_s_ = 0;  // attempt of this session
   SearchOutcome outcome_;
-  std::deque<Flight> flights_;                // by number
+  std::int64_t events_ = 0;     // questions, answers, begins and ends of attempts: the run's own time
+  std::deque<Flight> flights_;  // by number
+  Bell bell_;                   // of whoever is at work
+  Asker asker_;
   std::vector<std::unique_ptr<Lane>> lanes_;  // gone first: they are at work
 };
 

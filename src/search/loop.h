@@ -6,14 +6,18 @@
 //        confirm the winner
 //
 // With several evaluators (lanes, one a device) as many attempts are in flight: attempt n is chosen as soon as attempt
-// n - lanes is backed up, knowing nothing of those between. They are backed up in the order of their numbers, so the
-// decisions do not depend on who is done first. Meanwhile the evaluator is told what waits: it may compile that ahead.
+// n - lanes is backed up, knowing of those between only that they are. They are backed up in the order of their
+// numbers, so the decisions do not depend on who is done first. Meanwhile the evaluator is told what waits: it may
+// compile that ahead.
 //
-// A run is resumed by running the same loop: as long as the store has the attempt that comes next, its recorded
-// evaluation takes the place of step 3 and step 5 is done already. So after a resume the tree, the generator and all
-// that proposer and strategy remember are what they would have been. Where the decision differs from the record
-// (another version of hone proposes differently), the record wins, the tree takes it over as it is, and the outcome
-// says so.
+// A proposer that is slow is asked in a thread of its own; meanwhile the lanes go on with what else there is to try.
+//
+// A run has a time of its own, which counts events: a question, its answer, the begin of an attempt, its end. Decisions
+// follow from those alone. A run is resumed by running the same loop: what the store has takes the place of asking the
+// proposer and of step 3, each at the event that it came at. So after a resume tree and generator are what they would
+// have been, nothing is asked again that was answered, and nothing evaluated again that had ended. Where the decision
+// differs from the record (another version of hone decides differently), the record wins, the tree takes it over as it
+// is, and the outcome says so.
 #pragma once
 
 #include <atomic>
@@ -42,9 +46,9 @@ struct SearchSettings {
 };
 
 struct SearchProgress {
-  enum class Phase { kTrying, kTried, kConfirming };
+  enum class Phase { kAsking, kTrying, kTried, kConfirming };  // kAsking: a slow proposer has begun to think
   Phase phase = Phase::kTrying;
-  int attempt = 0;                // in work, or just ended
+  int attempt = 0;                // in work, just ended, or asked about (0 = what to begin with)
   int attempts_at_most = 0;       // by the budget
   double best_us = 0;             // 0 = none yet
   double best_speedup = 0;        // over the first baseline; 0 = not known
@@ -52,7 +56,7 @@ struct SearchProgress {
   double elapsed_s = 0;           // over all sessions
   double eta_s = 0;               // until the run ends by its budget; may end sooner; < 0 = not known
   bool replayed = false;          // taken from the store
-  const Attempt* last = nullptr;  // in work without a verdict, or the one that ended; valid during the call
+  const Attempt* last = nullptr;  // that one, without a verdict while it is in work; valid during the call
 };
 
 struct SearchHooks {
@@ -80,7 +84,7 @@ struct SearchOutcome {
 };
 
 // Blocks. Fails when the world does: the run is then marked interrupted, and calling again goes on. The caller holds
-// the run's lock (OpenRun) and all of the arguments.
+// the run's lock (OpenRun) and all of the arguments. The evaluators measure what the objective needs.
 Result<SearchOutcome> RunSearch(Store& store, RunRecord run, Proposer& proposer, Evaluator& evaluator,
                                 const SearchSettings& settings, const SearchHooks& hooks = {});
 // With as many lanes as settings.run.lanes says; the first confirms the winners.

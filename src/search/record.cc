@@ -14,25 +14,40 @@ using Json = nlohmann::json;
 // Compilers' words and candidates' names may hold bytes that are no UTF-8.
 std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-Result<Candidate> ReadCandidate(Store& store, const AttemptRecord& record) {
-  Candidate candidate;
-  if (record.kind == Name(CandidateKind::kModule)) {
-    candidate.kind = CandidateKind::kModule;
-  } else if (record.kind != Name(CandidateKind::kProgram)) {
-    return Fail(ErrorKind::kCorrupt,
-                fmt::format("attempt {} of run {} in {} is of the unknown kind '{}'; update hone, or start a run with "
-                            "another --seed",
-                            record.number, record.run, store.path(), record.kind));
+// `what`: "attempt 3 of run 3fa2 in runs.sqlite".
+Result<Candidate> MakeCandidate(const std::string& what, std::string_view kind, std::string text) {
+  if (const std::optional<CandidateKind> known = ParseCandidateKind(kind)) return Candidate{*known, std::move(text)};
+  return Fail(
+      ErrorKind::kCorrupt,
+      fmt::format("{} is of the unknown kind '{}'; update hone, or start a run with another --seed", what, kind));
+}
+
+Json FindingsJson(const std::vector<Finding>& findings) {
+  Json json = Json::array();
+  for (const Finding& one : findings) {
+    json.push_back({{"rule", one.rule}, {"evidence", one.evidence}, {"advice", one.advice}, {"loss_us", one.loss_us}});
   }
-  candidate.text = HONE_TRY(store.Blob(record.source_blob));
-  return candidate;
+  return json;
+}
+
+Result<std::vector<Finding>> ReadFindings(const std::string& text) try {
+  std::vector<Finding> findings;
+  for (const Json& one : Json::parse(text)) {
+    findings.push_back({one.at("rule"), one.at("evidence"), one.at("advice"), one.at("loss_us")});
+  }
+  return findings;
+} catch (const Json::exception& error) {
+  return Fail(ErrorKind::kCorrupt,
+              fmt::format("the findings {} in the run store are not ours: {}", text, error.what()));
 }
 
 }  // namespace
 
 std::string ToJson(const RunSettings& settings) {
   Json json = {{"seed", settings.seed}, {"search", settings.search}, {"proposer", settings.proposer}};
-  if (settings.lanes > 1) json["lanes"] = settings.lanes;  // runs of one lane are written as before there were others
+  // What is as it was before there were others is not written, so that earlier runs go on.
+  if (!settings.objective.IsTime()) json["objective"] = settings.objective.Text();
+  if (settings.lanes > 1) json["lanes"] = settings.lanes;
   return Dump(json);
 }
 
@@ -41,6 +56,7 @@ Result<RunSettings> ParseRunSettings(const std::string& json) try {
   return RunSettings{.seed = parsed.at("seed"),
                      .search = parsed.at("search"),
                      .proposer = parsed.at("proposer"),
+                     .objective = HONE_TRY(Objective::Parse(parsed.value("objective", std::string("time")))),
                      .lanes = parsed.value("lanes", 1)};
 } catch (const Json::exception& error) {
   return Fail(ErrorKind::kCorrupt, fmt::format("the run's settings {} are not ours: {}", json, error.what()));
@@ -93,6 +109,7 @@ AttemptRecord StartedRecord(const std::string& run, const Attempt& attempt) {
   record.run = run;
   record.number = attempt.number;
   record.parent = attempt.parent;
+  record.round = attempt.round;
   record.kind = Name(attempt.proposal.candidate.kind);
   record.identity = attempt.proposal.candidate.Identity();
   record.origin = attempt.proposal.origin;
@@ -102,13 +119,15 @@ AttemptRecord StartedRecord(const std::string& run, const Attempt& attempt) {
   return record;
 }
 
-void Complete(AttemptRecord& record, const Evaluation& evaluation) {
+void Complete(AttemptRecord& record, const Evaluation& evaluation, const std::vector<Finding>& findings) {
   record.ended_ms = UnixMilliseconds();
   record.outcome = Name(evaluation.verdict.outcome);
   record.evaluation = EvaluationText(evaluation);
+  record.findings = Dump(FindingsJson(findings));
   if (evaluation.timing) {
     record.median_us = evaluation.timing->warm.median_us;
     record.cold_us = evaluation.timing->cold.median_us;
+    record.joules = evaluation.timing->joules;
   }
   record.speedup = PrimarySpeedup(evaluation);
 }
@@ -124,17 +143,48 @@ ConfirmationRecord ConfirmedRecord(const std::string& run, int attempt, const Ev
           .log_blob = {},
           .median_us = as_attempt.median_us,
           .cold_us = as_attempt.cold_us,
-          .speedup = as_attempt.speedup};
+          .speedup = as_attempt.speedup,
+          .joules = as_attempt.joules};
+}
+
+std::vector<ProposalRecord> ProposalRecords(const std::vector<Proposal>& proposals) {
+  std::vector<ProposalRecord> records;
+  for (const Proposal& one : proposals) {
+    records.push_back({.kind = std::string(Name(one.candidate.kind)),
+                       .source = one.candidate.text,
+                       .identity = one.candidate.Identity(),
+                       .origin = one.origin,
+                       .key = one.key,
+                       .predicted_us = one.predicted_us});
+  }
+  return records;
+}
+
+Result<std::vector<Proposal>> ReadProposals(Store& store, const RoundRecord& round) {
+  std::vector<Proposal> proposals;
+  for (ProposalRecord& record : HONE_TRY(store.Proposals(round.run, round.number))) {
+    const std::string what =
+        fmt::format("a proposal of round {} of run {} in {}", round.number, round.run, store.path());
+    Candidate candidate = HONE_TRY(MakeCandidate(what, record.kind, std::move(record.source)));
+    if (candidate.Identity() != record.identity)
+      return Fail(ErrorKind::kCorrupt, what + " is not what was written; restore the file from a copy");
+    proposals.push_back({std::move(candidate), std::move(record.origin), std::move(record.key), record.predicted_us});
+  }
+  return proposals;
 }
 
 Result<Attempt> ReadAttempt(Store& store, const AttemptRecord& record) {
   Attempt attempt;
   attempt.number = record.number;
   attempt.parent = record.parent;
-  attempt.proposal.candidate = HONE_TRY(ReadCandidate(store, record));
+  attempt.round = record.round;
+  attempt.proposal.candidate =
+      HONE_TRY(MakeCandidate(fmt::format("attempt {} of run {} in {}", record.number, record.run, store.path()),
+                             record.kind, HONE_TRY(store.Blob(record.source_blob))));
   attempt.proposal.origin = record.origin;
   attempt.proposal.key = record.key;
   attempt.proposal.predicted_us = record.predicted_us;
+  attempt.findings = HONE_TRY(ReadFindings(record.findings));
   if (!record.ended()) return attempt;
   const std::string log = record.log_blob.empty() ? std::string() : HONE_TRY(store.Blob(record.log_blob));
   attempt.evaluation = HONE_TRY(ReadEvaluation(record.evaluation, log));

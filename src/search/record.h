@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "propose/proposer.h"
+#include "search/objective.h"
 #include "search/stopper.h"
 #include "store/store.h"
 #include "verdict/verdict.h"
@@ -16,9 +18,10 @@ namespace hone {
 // with the same decisions.
 struct RunSettings {
   std::uint64_t seed = 1;
-  std::string search = "greedy";    // a strategy's name
-  std::string proposer = "expert";  // Proposer::name
-  int lanes = 1;                    // attempts in flight at a time: a choice does not know how those will end
+  std::string search = "greedy";    // a strategy with its parameters: Chosen::Identity
+  std::string proposer = "expert";  // a proposer with its parameters
+  Objective objective;
+  int lanes = 1;  // attempts in flight at a time: a choice does not know how those will end
 };
 std::string ToJson(const RunSettings& settings);
 Result<RunSettings> ParseRunSettings(const std::string& json);
@@ -42,8 +45,13 @@ Result<Evaluation> ReadEvaluation(const std::string& json, const std::string& lo
 double PrimarySpeedup(const Evaluation& evaluation);
 
 AttemptRecord StartedRecord(const std::string& run, const Attempt& attempt);  // started now
-void Complete(AttemptRecord& record, const Evaluation& evaluation);           // ended now
+// Ended now.
+void Complete(AttemptRecord& record, const Evaluation& evaluation, const std::vector<Finding>& findings = {});
 ConfirmationRecord ConfirmedRecord(const std::string& run, int attempt, const Evaluation& evaluation);
+
+std::vector<ProposalRecord> ProposalRecords(const std::vector<Proposal>& proposals);
+// kCorrupt when one is not what was proposed.
+Result<std::vector<Proposal>> ReadProposals(Store& store, const RoundRecord& round);
 
 // Reads the texts behind a row. The evaluation of one that has not ended is empty.
 Result<Attempt> ReadAttempt(Store& store, const AttemptRecord& record);

@@ -1,8 +1,9 @@
-// A Strategy decides where the search goes on. It sees the tree (tree.h) and a seeded generator, and nothing else: no
-// clock, no store, no evaluator. So the same tree and seed lead to the same decision, and a run can be repeated and
-// resumed.
+// A Strategy decides where the search goes on. It sees the tree (tree.h), which says what is in flight, too, and a
+// seeded generator, and nothing else: no clock, no store, no evaluator. So the same tree and seed lead to the same
+// decision, and a run can be repeated and resumed.
 //
-// To add one, copy strategies/random.cc: one file is one strategy, its name is the one that --search takes.
+// To add one, copy strategies/random.cc, or strategies/epsilon.cc for one with parameters: one file is one strategy,
+// its name is the one that --search takes.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/parameters.h"
 #include "base/result.h"
 #include "propose/random.h"
 #include "search/tree.h"
@@ -22,8 +24,9 @@ class Strategy {
  public:
   virtual ~Strategy() = default;
 
-  // The open node to work on, or nothing when none is worth it: the run then ends. When no proposal waits there, the
-  // proposer is asked for a round, and SelectNode again, since the round may have been empty.
+  // The open node (Tree::Open) to work on, or nothing when none is worth it: the run then ends, unless something is in
+  // flight; then the question comes again when the tree has changed. When no proposal waits at the node, the proposer
+  // is asked for a round there, and SelectNode again. May be asked without consequence, so it keeps nothing of a call.
   virtual std::optional<int> SelectNode(const Tree& tree, Random& random) = 0;
 
   // Which of node.waiting to try; there is at least one.
@@ -42,11 +45,13 @@ class Strategy {
 struct StrategyRow {
   std::string_view name;  // the file's name
   std::string_view doc;   // one line for --help
-  std::unique_ptr<Strategy> (*make)() = nullptr;
+  std::span<const Parameter> parameters = {};
+  std::unique_ptr<Strategy> (*make)(const Parameters& parameters) = nullptr;
 };
 
-std::span<const StrategyRow* const> AllStrategies();             // sorted by name
-Result<const StrategyRow*> FindStrategy(std::string_view name);  // kUsage with the known ones if unknown
+std::span<const StrategyRow* const> AllStrategies();  // sorted by name
+// "greedy", "epsilon:0.2". Fails as Choose does.
+Result<Chosen<StrategyRow>> ChooseStrategy(std::string_view words);
 
 }  // namespace hone
 

@@ -9,46 +9,71 @@
 
 namespace hone {
 
-Tree::Tree() : nodes_(1) {}
+Tree::Tree(Objective objective) : objective_(std::move(objective)), nodes_(1) {}
 
 const TreeNode& Tree::node(int number) const {
   HONE_CHECK(number >= 0 && number <= attempts(), "a node that the tree does not have");
   return nodes_[static_cast<std::size_t>(number)];
 }
 
-void Tree::AddProposals(int number, std::vector<Proposal> proposals) {
-  HONE_CHECK(number >= 0 && number <= attempts(), "proposals for a node that the tree does not have");
-  TreeNode& node = nodes_[static_cast<std::size_t>(number)];
+TreeNode& Tree::at(int number) {
+  HONE_CHECK(number >= 0 && number <= attempts(), "a change of a node that the tree does not have");
+  return nodes_[static_cast<std::size_t>(number)];
+}
+
+double Tree::Value(int number) const {
+  return Measured(objective_.first(), node(number).attempt.evaluation).value_or(0);
+}
+
+double Tree::Predicted(const Proposal& proposal) const {
+  return objective_.first() == Measure::kTime ? proposal.predicted_us : 0;
+}
+
+void Tree::Ask(int number) {
+  HONE_CHECK(!asked_, "a second question while one is not answered");
+  HONE_CHECK(!node(number).exhausted, "a question about a node that is exhausted");
+  asked_ = number;
+}
+
+void Tree::AddProposals(int number, int round, std::vector<Proposal> proposals) {
+  TreeNode& node = at(number);
   ++node.rounds;
+  if (asked_ == number) asked_.reset();
   // Not when all of them turn out to be known: the next round may still bring something new.
-  if (proposals.empty() || number == 0) node.exhausted = true;
+  if (proposals.empty()) node.exhausted = true;
   for (Proposal& proposal : proposals) {
     std::string identity = proposal.candidate.Identity();
     const auto same = [&](const WaitingProposal& other) { return other.identity == identity; };
     if (tried_.contains(identity) || std::any_of(node.waiting.begin(), node.waiting.end(), same)) continue;
-    node.waiting.push_back({std::move(proposal), std::move(identity)});
+    node.waiting.push_back({std::move(proposal), std::move(identity), round});
   }
 }
 
-void Tree::Take(const std::string& identity) {
+void Tree::Begin(const Attempt& attempt) {
+  const std::string identity = attempt.proposal.candidate.Identity();
   for (TreeNode& node : nodes_) {
     std::erase_if(node.waiting, [&](const WaitingProposal& waiting) { return waiting.identity == identity; });
   }
   tried_.insert(identity);
+  ++at(attempt.parent).in_flight;
 }
 
 void Tree::AddAttempt(Attempt attempt) {
   HONE_CHECK(attempt.number == attempts() + 1, "an attempt was added out of turn");
   HONE_CHECK(attempt.parent >= 0 && attempt.parent < attempt.number, "an attempt without a parent was added");
-  const int number = attempt.number;
-  Take(attempt.proposal.candidate.Identity());
-  nodes_[static_cast<std::size_t>(attempt.parent)].children.push_back(number);
-  const double time_us = attempt.time_us();
-  nodes_.emplace_back().attempt = std::move(attempt);
-  if (time_us > 0) {
-    const auto slower = [&](int other) { return node(other).attempt.time_us() > time_us; };
-    ranked_.insert(std::find_if(ranked_.begin(), ranked_.end(), slower), number);
+  TreeNode& parent = at(attempt.parent);
+  HONE_CHECK(parent.in_flight > 0, "an attempt ended that was not begun");
+  --parent.in_flight;
+  parent.children.push_back(attempt.number);
+  Objective::Values values = objective_.Of(attempt.evaluation);
+  if (!values.empty()) {
+    rankable_.push_back({attempt.number, std::move(values)});
+    std::vector<Rankable> best_first = rankable_;
+    objective_.Rank(best_first);
+    ranked_.clear();
+    for (const Rankable& one : best_first) ranked_.push_back(one.number);
   }
+  nodes_.emplace_back().attempt = std::move(attempt);
 }
 
 std::string Tree::Signature() const {

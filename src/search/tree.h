@@ -1,64 +1,90 @@
-// What a run has tried and what it could try next.
+// What a run has tried, what is in work, and what it could try next.
 //
-//   node 0, the root: no candidate; its proposals are the proposer's Start
-//     |- 1  accepted 40 us     waiting: [tile 64 -> 128] [unroll 2 -> 4]
-//     |    `- 3  accepted 31 us    not asked yet
+//   node 0, the root: no candidate; its proposals are what to begin with
+//     |- 1  accepted 40 us     waiting: [tile 64 -> 128] [unroll 2 -> 4]     in flight: [stages 2 -> 3]
+//     |    `- 3  accepted 31 us    asked: the proposer is at work on it
 //     `- 2  wrong_result           exhausted
 //
 // A node's index is its attempt's number. A candidate is tried once: a proposal whose candidate was tried elsewhere in
-// the tree is dropped. Not thread-safe.
+// the tree is dropped. Not thread-safe; but attempts never change nor move, so that a thread may read those it was
+// given while the tree grows.
 #pragma once
 
+#include <deque>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "propose/proposer.h"
+#include "search/objective.h"
 
 namespace hone {
 
 struct WaitingProposal {
   Proposal proposal;
   std::string identity;  // of its candidate
+  int round = 0;         // of the run, that brought it
 };
 
 struct TreeNode {
   Attempt attempt;
   std::vector<int> children;
   std::vector<WaitingProposal> waiting;  // not tried yet, best predicted first
-  int rounds = 0;                        // that the proposer was asked for
-  bool exhausted = false;                // it has nothing more to propose from here
-  // Something can be tried from here, or the proposer was not asked yet.
-  bool open() const { return !waiting.empty() || !exhausted; }
+  int in_flight = 0;                     // of its proposals: chosen, and their verdicts not known
+  int rounds = 0;                        // that it has had
+  bool exhausted = false;                // the proposer has nothing more from here
 };
 
 class Tree {
  public:
-  Tree();
+  explicit Tree(Objective objective = {});
 
-  const std::vector<TreeNode>& nodes() const { return nodes_; }  // in the order of trying
+  const Objective& objective() const { return objective_; }
+  const std::deque<TreeNode>& nodes() const { return nodes_; }  // in the order of trying
   const TreeNode& node(int number) const;
   int attempts() const { return static_cast<int>(nodes_.size()) - 1; }
 
-  // The accepted and timed attempts, fastest first; the earlier of two equal ones first.
+  // The attempts that can be ranked, best first; the earlier of two equal ones first.
   const std::vector<int>& ranked() const { return ranked_; }
   int best() const { return ranked_.empty() ? 0 : ranked_.front(); }
   double best_us() const { return node(best()).attempt.time_us(); }  // 0 = none
 
-  // The answer to one more round. An empty one exhausts the node; the root has one round only.
-  void AddProposals(int number, std::vector<Proposal> proposals);
-  // A candidate that is in work: it waits nowhere any more, and is not taken up again.
-  void Take(const std::string& identity);
-  // The attempt with the next number; takes its candidate out of all that waits.
+  // By the objective's first measure, smaller is better; 0 = not known.
+  double Value(int number) const;
+  double Predicted(const Proposal& proposal) const;
+
+  // What a strategy may select: a proposal waits there, or the proposer is free and may have one.
+  bool Open(const TreeNode& node) const { return !node.waiting.empty() || (!node.exhausted && !asked_); }
+  // The node that the proposer is asked about right now.
+  std::optional<int> asked() const { return asked_; }
+
+  void Ask(int number);
+  // The answer for the node that was asked, or for any other. An empty one exhausts it.
+  void AddProposals(int number, int round, std::vector<Proposal> proposals);
+  // The question was taken back.
+  void Unask() { asked_.reset(); }
+  // The candidate is in work: it waits nowhere any more, and is not taken up again.
+  void Begin(const Attempt& attempt);
+  // The attempt with the next number, which was begun, has ended.
   void AddAttempt(Attempt attempt);
 
   // A fingerprint of what was tried from where and with which outcome and time: equal searches have equal ones.
   std::string Signature() const;
 
  private:
-  std::vector<TreeNode> nodes_;
+  TreeNode& at(int number);
+
+  Objective objective_;
+  std::deque<TreeNode> nodes_;  // one that grows without moving what is there
+  struct Rankable {
+    int number = 0;
+    Objective::Values values;
+  };
+  std::vector<Rankable> rankable_;  // by number
   std::vector<int> ranked_;
-  std::set<std::string> tried_;  // identities
+  std::optional<int> asked_;
+  std::set<std::string> tried_;  // identities, those in work included
 };
 
 }  // namespace hone

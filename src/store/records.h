@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,7 +26,7 @@ struct RunRecord {
   std::string problem_blob;      // problem.json
   std::string target;            // "cpu"
   std::string machine;           // DeviceModel::id
-  std::string settings;          // JSON: all that the decisions follow from (seed, search, proposer ...)
+  std::string settings;          // JSON: all that the decisions follow from (seed, search, proposer, objective ...)
   std::string budget;            // JSON: when to stop; a larger one continues the same run
   RunState state = RunState::kRunning;
   std::string stop_reason;  // one line; empty while it runs
@@ -38,11 +39,36 @@ struct RunRecord {
   std::string note;       // a person's; written by Store::SetNote alone
 };
 
+// What a proposer answered to one question; what it proposed are rows of their own.
+struct RoundRecord {
+  std::string run;
+  int number = 0;           // 1, 2, ... without gaps, in the order of the answers
+  int parent = 0;           // the attempt that was asked about, 0 = the start
+  int turn = 0;             // of that parent: 0, 1, ...
+  std::int64_t moment = 0;  // how many events of the search came before the answer (search/loop.h)
+  std::int64_t asked_ms = 0;
+  std::int64_t answered_ms = 0;
+  std::int64_t input_tokens = 0;  // what it cost
+  std::int64_t output_tokens = 0;
+  double dollars = 0;
+};
+
+// One of a round, tried or not. The fields mean what they mean of an attempt.
+struct ProposalRecord {
+  std::string kind;
+  std::string source;
+  std::string identity;
+  std::string origin;
+  std::string key;
+  double predicted_us = 0;
+};
+
 // One candidate that was tried, or that was being tried when the program ended.
 struct AttemptRecord {
   std::string run;
   int number = 0;           // 1, 2, ... without gaps
   int parent = 0;           // 0 = from the start
+  int round = 0;            // which answer it is from; 0 = recorded before rounds were (schema 3)
   std::string kind;         // "program" or "module"
   std::string source_blob;  // the candidate's text
   std::string identity;     // Candidate::Identity
@@ -57,7 +83,9 @@ struct AttemptRecord {
   std::string log_blob;    // the evidence's log; empty if there is none
   double median_us = 0;    // warm; 0 = not timed
   double cold_us = 0;
-  double speedup = 0;  // over the run's first baseline, warm; 0 = not known, 1 = equal
+  double speedup = 0;            // over the run's first baseline, warm; 0 = not known, 1 = equal
+  std::optional<double> joules;  // of one call, warm; nothing where it was not measured
+  std::string findings = "[]";   // JSON array: what a diagnosis says of it
   bool ended() const { return ended_ms != 0; }
 };
 
@@ -72,6 +100,7 @@ struct ConfirmationRecord {
   double median_us = 0;
   double cold_us = 0;
   double speedup = 0;
+  std::optional<double> joules;
 };
 
 // A run in a few figures.
@@ -82,6 +111,11 @@ struct RunSummary {
   double best_us = 0;
   double best_speedup = 0;
   bool confirmed = false;
+  // What its rounds cost.
+  int rounds = 0;
+  std::int64_t input_tokens = 0;
+  std::int64_t output_tokens = 0;
+  double dollars = 0;
 };
 
 }  // namespace hone

@@ -80,6 +80,43 @@ ALTER TABLE run ADD COLUMN flags TEXT NOT NULL DEFAULT '[]';
 )",
     R"(
 ALTER TABLE run ADD COLUMN note TEXT NOT NULL DEFAULT '';
+)",
+    R"(
+CREATE TABLE round (
+  run           INTEGER NOT NULL REFERENCES run(sequence),
+  number        INTEGER NOT NULL CHECK (number > 0),
+  parent        INTEGER NOT NULL CHECK (parent >= 0),
+  turn          INTEGER NOT NULL CHECK (turn >= 0),
+  moment        INTEGER NOT NULL,
+  asked_ms      INTEGER NOT NULL,
+  answered_ms   INTEGER NOT NULL,
+  input_tokens  INTEGER NOT NULL,
+  output_tokens INTEGER NOT NULL,
+  dollars       REAL NOT NULL,
+  PRIMARY KEY (run, number),
+  UNIQUE (run, parent, turn)
+) WITHOUT ROWID;
+CREATE TABLE proposal (
+  run          INTEGER NOT NULL,
+  round        INTEGER NOT NULL,
+  place        INTEGER NOT NULL,
+  kind         TEXT NOT NULL,
+  identity     TEXT NOT NULL,
+  origin       TEXT NOT NULL,
+  key          TEXT NOT NULL,
+  predicted_us REAL NOT NULL,
+  -- The source: the first `head` bytes of the base, `middle`, the last `tail` bytes of the base.
+  base_blob    TEXT NOT NULL REFERENCES blob(key),
+  head         INTEGER NOT NULL,
+  middle       BLOB NOT NULL,
+  tail         INTEGER NOT NULL,
+  PRIMARY KEY (run, round, place),
+  FOREIGN KEY (run, round) REFERENCES round(run, number)
+) WITHOUT ROWID;
+ALTER TABLE attempt ADD COLUMN round INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE attempt ADD COLUMN joules REAL;
+ALTER TABLE attempt ADD COLUMN findings TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE confirmation ADD COLUMN joules REAL;
 )"};
 
 // What the file says of itself, read at one moment: another process may be making the tables right now.

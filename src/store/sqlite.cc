@@ -109,6 +109,11 @@ Statement& Statement::BindOrNull(int parameter, std::string_view text) {
   return *this;
 }
 
+Statement& Statement::BindOrNull(int parameter, std::optional<double> value) {
+  if (value) return Bind(parameter, *value);
+  return BindOrNull(parameter, std::string_view());
+}
+
 Statement& Statement::BindBytes(int parameter, std::string_view bytes) {
   const int code = bytes.empty() ? sqlite3_bind_zeroblob(handle_.get(), parameter, 0)
                                  : sqlite3_bind_blob64(handle_.get(), parameter, bytes.data(), bytes.size(), nullptr);
@@ -131,6 +136,11 @@ Result<void> Statement::Run() {
 
 std::int64_t Statement::Integer(int column) const { return sqlite3_column_int64(handle_.get(), column); }
 double Statement::Real(int column) const { return sqlite3_column_double(handle_.get(), column); }
+
+std::optional<double> Statement::RealOrNull(int column) const {
+  if (sqlite3_column_type(handle_.get(), column) == SQLITE_NULL) return std::nullopt;
+  return Real(column);
+}
 
 std::string Statement::Text(int column) const {
   const void* const bytes = sqlite3_column_blob(handle_.get(), column);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -51,6 +52,7 @@ class Statement {
   Statement& Bind(int parameter, double value);
   Statement& Bind(int parameter, std::string_view text);
   Statement& BindOrNull(int parameter, std::string_view text);  // empty = NULL
+  Statement& BindOrNull(int parameter, std::optional<double> value);
   Statement& BindBytes(int parameter, std::string_view bytes);  // must outlive the steps
 
   Result<bool> Step();  // true: a row is there
@@ -58,7 +60,8 @@ class Statement {
 
   std::int64_t Integer(int column) const;
   double Real(int column) const;
-  std::string Text(int column) const;  // "" for NULL; also for bytes
+  std::optional<double> RealOrNull(int column) const;  // nothing for NULL
+  std::string Text(int column) const;                  // "" for NULL; also for bytes
 
  private:
   friend class Connection;

@@ -221,6 +221,14 @@ Result<RunSummary> Store::Summarize(const RunRecord& run) {
     summary.best_speedup = best.Real(1);
     summary.confirmed = best.Integer(2) != 0;
   }
+  Statement rounds = HONE_TRY(connection_.Prepare(
+      "SELECT count(*), coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0), coalesce(sum(dollars), 0) "
+      "FROM round WHERE run = ?1"));
+  HONE_CHECK(HONE_TRY(rounds.Bind(1, sequence).Step()), "a count gave no row");
+  summary.rounds = static_cast<int>(rounds.Integer(0));
+  summary.input_tokens = rounds.Integer(1);
+  summary.output_tokens = rounds.Integer(2);
+  summary.dollars = rounds.Real(3);
   return summary;
 }
 
@@ -235,16 +243,109 @@ Result<void> Store::DeleteRun(std::string_view id) {
   Transaction transaction = HONE_TRY(Transaction::Begin(connection_));
   const std::int64_t run = HONE_TRY(Sequence(id));
   for (const std::string_view sql : {"DELETE FROM confirmation WHERE run = ?1", "DELETE FROM attempt WHERE run = ?1",
+                                     "DELETE FROM proposal WHERE run = ?1", "DELETE FROM round WHERE run = ?1",
                                      "DELETE FROM run WHERE sequence = ?1"}) {
     Statement remove = HONE_TRY(connection_.Prepare(sql));
     HONE_TRY(remove.Bind(1, run).Run());
   }
   Statement unused = HONE_TRY(connection_.Prepare(
       "DELETE FROM blob WHERE key NOT IN (SELECT problem_blob FROM run UNION SELECT source_blob FROM attempt UNION "
-      "SELECT log_blob FROM attempt WHERE log_blob IS NOT NULL UNION "
+      "SELECT log_blob FROM attempt WHERE log_blob IS NOT NULL UNION SELECT base_blob FROM proposal UNION "
       "SELECT log_blob FROM confirmation WHERE log_blob IS NOT NULL)"));
   HONE_TRY(unused.Run());
   return transaction.Commit();
+}
+
+// The proposals of a round are variants of one text, and often hundreds: what is alike is kept once.
+Result<void> Store::AddProposal(std::int64_t run, int round, std::size_t place, const ProposalRecord& proposal,
+                                std::string_view base, std::string_view base_blob) {
+  const std::string_view source = proposal.source;
+  const auto head = static_cast<std::size_t>(
+      std::mismatch(base.begin(), base.end(), source.begin(), source.end()).first - base.begin());
+  const std::string_view base_rest = base.substr(head), source_rest = source.substr(head);
+  const auto tail = static_cast<std::size_t>(
+      std::mismatch(base_rest.rbegin(), base_rest.rend(), source_rest.rbegin(), source_rest.rend()).first -
+      base_rest.rbegin());
+  Statement insert = HONE_TRY(connection_.Prepare(
+      "INSERT INTO proposal (run, round, place, kind, identity, origin, key, predicted_us, base_blob, head, middle, "
+      "tail) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"));
+  insert.Bind(1, run).Bind(2, round).Bind(3, static_cast<std::int64_t>(place)).Bind(4, proposal.kind);
+  insert.Bind(5, proposal.identity).Bind(6, proposal.origin).Bind(7, proposal.key).Bind(8, proposal.predicted_us);
+  insert.Bind(9, base_blob).Bind(10, static_cast<std::int64_t>(head));
+  insert.BindBytes(11, source_rest.substr(0, source_rest.size() - tail)).Bind(12, static_cast<std::int64_t>(tail));
+  return insert.Run();
+}
+
+Result<void> Store::AddRound(const RoundRecord& round, const std::vector<ProposalRecord>& proposals) {
+  Transaction transaction = HONE_TRY(Transaction::Begin(connection_));
+  const std::int64_t run = HONE_TRY(Sequence(round.run));
+  Statement insert = HONE_TRY(connection_.Prepare(
+      "INSERT INTO round (run, number, parent, turn, moment, asked_ms, answered_ms, input_tokens, output_tokens, "
+      "dollars) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"));
+  insert.Bind(1, run).Bind(2, round.number).Bind(3, round.parent).Bind(4, round.turn).Bind(5, round.moment);
+  insert.Bind(6, round.asked_ms).Bind(7, round.answered_ms).Bind(8, round.input_tokens).Bind(9, round.output_tokens);
+  insert.Bind(10, round.dollars);
+  HONE_TRY(insert.Run());
+  if (proposals.empty()) return transaction.Commit();
+  std::string base = proposals.front().source, base_blob;
+  Statement parent = HONE_TRY(connection_.Prepare("SELECT source_blob FROM attempt WHERE run = ?1 AND number = ?2"));
+  if (HONE_TRY(parent.Bind(1, run).Bind(2, round.parent).Step())) {
+    base_blob = parent.Text(0);
+    base = HONE_TRY(Blob(base_blob));
+  } else {
+    base_blob = HONE_TRY(PutBlob(base));
+  }
+  for (std::size_t place = 0; place < proposals.size(); ++place) {
+    HONE_TRY(AddProposal(run, round.number, place, proposals[place], base, base_blob));
+  }
+  return transaction.Commit();
+}
+
+Result<std::vector<ProposalRecord>> Store::Proposals(std::string_view run, int round) {
+  Statement select = HONE_TRY(connection_.Prepare(
+      "SELECT kind, identity, origin, proposal.key, predicted_us, head, middle, tail, bytes FROM proposal JOIN blob ON "
+      "blob.key = base_blob WHERE run = ?1 AND round = ?2 ORDER BY place"));
+  select.Bind(1, HONE_TRY(Sequence(run))).Bind(2, round);
+  std::vector<ProposalRecord> proposals;
+  while (HONE_TRY(select.Step())) {
+    ProposalRecord& proposal = proposals.emplace_back();
+    proposal.kind = select.Text(0);
+    proposal.identity = select.Text(1);
+    proposal.origin = select.Text(2);
+    proposal.key = select.Text(3);
+    proposal.predicted_us = select.Real(4);
+    const auto head = static_cast<std::size_t>(select.Integer(5)), tail = static_cast<std::size_t>(select.Integer(7));
+    const std::string base = select.Text(8);
+    if (head + tail > base.size()) {
+      return Fail(ErrorKind::kCorrupt, fmt::format("the run store {} is damaged: a proposal of round {} is longer than "
+                                                   "what it was made from; restore the file from a copy",
+                                                   path(), round));
+    }
+    proposal.source = base.substr(0, head) + select.Text(6) + base.substr(base.size() - tail);
+  }
+  return proposals;
+}
+
+Result<std::vector<RoundRecord>> Store::Rounds(std::string_view run) {
+  Statement select = HONE_TRY(
+      connection_.Prepare("SELECT number, parent, turn, moment, asked_ms, answered_ms, input_tokens, output_tokens, "
+                          "dollars FROM round WHERE run = ?1 ORDER BY number"));
+  select.Bind(1, HONE_TRY(Sequence(run)));
+  std::vector<RoundRecord> rounds;
+  while (HONE_TRY(select.Step())) {
+    RoundRecord& round = rounds.emplace_back();
+    round.run = run;
+    round.number = static_cast<int>(select.Integer(0));
+    round.parent = static_cast<int>(select.Integer(1));
+    round.turn = static_cast<int>(select.Integer(2));
+    round.moment = select.Integer(3);
+    round.asked_ms = select.Integer(4);
+    round.answered_ms = select.Integer(5);
+    round.input_tokens = select.Integer(6);
+    round.output_tokens = select.Integer(7);
+    round.dollars = select.Real(8);
+  }
+  return rounds;
 }
 
 Result<void> Store::BeginAttempt(AttemptRecord attempt, std::string_view source) {
@@ -255,15 +356,15 @@ Result<void> Store::BeginAttempt(AttemptRecord attempt, std::string_view source)
       HONE_TRY(connection_.Prepare("DELETE FROM attempt WHERE run = ?1 AND number = ?2 AND ended_ms IS NULL"));
   HONE_TRY(left.Bind(1, run).Bind(2, attempt.number).Run());
   Statement insert = HONE_TRY(connection_.Prepare(
-      "INSERT INTO attempt (run, number, parent, kind, source_blob, identity, origin, key, predicted_us, started_ms) "
-      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"));
+      "INSERT INTO attempt (run, number, parent, kind, source_blob, identity, origin, key, predicted_us, started_ms, "
+      "round) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"));
   insert.Bind(1, run)
       .Bind(2, attempt.number)
       .Bind(3, attempt.parent)
       .Bind(4, attempt.kind)
       .Bind(5, attempt.source_blob);
   insert.Bind(6, attempt.identity).Bind(7, attempt.origin).Bind(8, attempt.key).Bind(9, attempt.predicted_us);
-  insert.Bind(10, attempt.started_ms);
+  insert.Bind(10, attempt.started_ms).Bind(11, attempt.round);
   HONE_TRY(insert.Run());
   return transaction.Commit();
 }
@@ -276,13 +377,14 @@ Result<void> Store::EndAttempt(AttemptRecord attempt, std::string_view log, cons
   if (!log.empty()) attempt.log_blob = HONE_TRY(PutBlob(log));
   Statement update = HONE_TRY(connection_.Prepare(
       "UPDATE attempt SET ended_ms = ?3, outcome = ?4, evaluation = ?5, log_blob = ?6, median_us = ?7, cold_us = ?8, "
-      "speedup = ?9 WHERE run = ?1 AND number = ?2 AND ended_ms IS NULL RETURNING number"));
+      "speedup = ?9, joules = ?10, findings = ?11 WHERE run = ?1 AND number = ?2 AND ended_ms IS NULL RETURNING "
+      "number"));
   update.Bind(1, sequence).Bind(2, attempt.number).Bind(3, attempt.ended_ms).Bind(4, attempt.outcome);
   update.Bind(5, attempt.evaluation)
       .BindOrNull(6, attempt.log_blob)
       .Bind(7, attempt.median_us)
       .Bind(8, attempt.cold_us);
-  update.Bind(9, attempt.speedup);
+  update.Bind(9, attempt.speedup).BindOrNull(10, attempt.joules).Bind(11, attempt.findings);
   HONE_CHECK(HONE_TRY(update.Step()), "an attempt ended that had not begun");
   HONE_TRY(update.Run());
   HONE_TRY(WriteRun(run));
@@ -292,7 +394,8 @@ Result<void> Store::EndAttempt(AttemptRecord attempt, std::string_view log, cons
 Result<std::vector<AttemptRecord>> Store::Attempts(std::string_view run) {
   Statement select = HONE_TRY(connection_.Prepare(
       "SELECT number, parent, kind, source_blob, identity, origin, key, predicted_us, started_ms, ended_ms, outcome, "
-      "evaluation, log_blob, median_us, cold_us, speedup FROM attempt WHERE run = ?1 ORDER BY number"));
+      "evaluation, log_blob, median_us, cold_us, speedup, round, joules, findings FROM attempt WHERE run = ?1 ORDER BY "
+      "number"));
   select.Bind(1, HONE_TRY(Sequence(run)));
   std::vector<AttemptRecord> attempts;
   while (HONE_TRY(select.Step())) {
@@ -314,6 +417,9 @@ Result<std::vector<AttemptRecord>> Store::Attempts(std::string_view run) {
     attempt.median_us = select.Real(13);
     attempt.cold_us = select.Real(14);
     attempt.speedup = select.Real(15);
+    attempt.round = static_cast<int>(select.Integer(16));
+    attempt.joules = select.RealOrNull(17);
+    attempt.findings = select.Text(18);
   }
   return attempts;
 }
@@ -324,11 +430,11 @@ Result<void> Store::AddConfirmation(ConfirmationRecord confirmation, std::string
   const std::int64_t sequence = HONE_TRY(Sequence(confirmation.run));
   if (!log.empty()) confirmation.log_blob = HONE_TRY(PutBlob(log));
   Statement insert = HONE_TRY(connection_.Prepare(
-      "INSERT INTO confirmation (run, attempt, ended_ms, outcome, evaluation, log_blob, median_us, cold_us, speedup) "
-      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"));
+      "INSERT INTO confirmation (run, attempt, ended_ms, outcome, evaluation, log_blob, median_us, cold_us, speedup, "
+      "joules) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"));
   insert.Bind(1, sequence).Bind(2, confirmation.attempt).Bind(3, confirmation.ended_ms).Bind(4, confirmation.outcome);
   insert.Bind(5, confirmation.evaluation).BindOrNull(6, confirmation.log_blob).Bind(7, confirmation.median_us);
-  insert.Bind(8, confirmation.cold_us).Bind(9, confirmation.speedup);
+  insert.Bind(8, confirmation.cold_us).Bind(9, confirmation.speedup).BindOrNull(10, confirmation.joules);
   HONE_TRY(insert.Run());
   HONE_TRY(WriteRun(run));
   return transaction.Commit();
@@ -337,7 +443,7 @@ Result<void> Store::AddConfirmation(ConfirmationRecord confirmation, std::string
 Result<std::vector<ConfirmationRecord>> Store::Confirmations(std::string_view run) {
   Statement select =
       HONE_TRY(connection_.Prepare("SELECT attempt, ended_ms, outcome, evaluation, log_blob, median_us, cold_us, "
-                                   "speedup FROM confirmation WHERE run = ?1 "
+                                   "speedup, joules FROM confirmation WHERE run = ?1 "
                                    "ORDER BY sequence"));
   select.Bind(1, HONE_TRY(Sequence(run)));
   std::vector<ConfirmationRecord> confirmations;
@@ -352,6 +458,7 @@ Result<std::vector<ConfirmationRecord>> Store::Confirmations(std::string_view ru
     confirmation.median_us = select.Real(5);
     confirmation.cold_us = select.Real(6);
     confirmation.speedup = select.Real(7);
+    confirmation.joules = select.RealOrNull(8);
   }
   return confirmations;
 }

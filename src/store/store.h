@@ -5,11 +5,12 @@
 //   4. Does the winner hold when measured again?                      Confirmations
 //   5. Can it be run again?                                           Blob: problems and sources, word for word
 //   6. Where did a run stop, and may I go on with it?                 FindAlike, Lock
+//   7. What was proposed, what of it was never tried, for how much?  Rounds, Proposals
 //
-// Nothing that ended is ever changed, nor removed but by DeleteRun. An attempt is written as started before it is
-// evaluated and completed in one transaction that is on disk when EndAttempt returns; so a kill -9 or a power cut loses
-// at most the attempt in flight, which is then found as started and not ended. Readers never wait for the writer. See
-// schema.h for the versions that we read.
+// Nothing that ended is ever changed, nor removed but by DeleteRun. A round is on disk when AddRound returns. An
+// attempt is written as started before it is evaluated and completed in one transaction that is on disk when EndAttempt
+// returns; so a kill -9 or a power cut loses at most the attempt in flight, which is then found as started and not
+// ended. Readers never wait for the writer. See schema.h for the versions that we read.
 //
 // Failure: one line with the mend. kIo (disk full, read-only, unreadable), kTimeout (locked by another program for 10
 // s), kCorrupt (not ours, or damaged), kUsage (made by a later hone), kNotFound (no such run or file). Not thread-safe:
@@ -54,6 +55,11 @@ class Store {
   // The run with all that was tried in it, and the texts that no other run refers to. The caller holds its lock.
   Result<void> DeleteRun(std::string_view id);
 
+  // Rounds. Add: the next number of its run, a parent and turn that no other round of it has, proposals best first.
+  Result<void> AddRound(const RoundRecord& round, const std::vector<ProposalRecord>& proposals);
+  Result<std::vector<RoundRecord>> Rounds(std::string_view run);  // by number
+  Result<std::vector<ProposalRecord>> Proposals(std::string_view run, int round);
+
   // Attempts. Begin: again for the attempt in flight that a kill left behind, whose row it replaces.
   Result<void> BeginAttempt(AttemptRecord attempt, std::string_view source);
   // Completes it and sets the run's best attempt and baselines, in one transaction. The attempt must have begun.
@@ -70,6 +76,8 @@ class Store {
   explicit Store(Connection connection) : connection_(std::move(connection)) {}
   static Result<Store> Prepare(const std::string& path, IfAbsent if_absent);
   Result<std::string> PutBlob(std::string_view bytes);
+  Result<void> AddProposal(std::int64_t run, int round, std::size_t place, const ProposalRecord& proposal,
+                           std::string_view base, std::string_view base_blob);
   Result<std::int64_t> Sequence(std::string_view run);
   Result<void> WriteRun(const RunRecord& run);
   Result<std::vector<RunRecord>> SelectRuns(std::string_view where, const std::vector<std::string_view>& values);

@@ -1,6 +1,7 @@
 #include "store/store.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sys/resource.h>
@@ -60,6 +61,7 @@ AttemptRecord Started(const RunRecord& run, int number) {
   attempt.run = run.id;
   attempt.number = number;
   attempt.parent = number - 1;
+  attempt.round = 4;
   attempt.kind = "program";
   attempt.identity = Sha256(std::to_string(number));
   attempt.origin = "expert: start";
@@ -76,7 +78,31 @@ AttemptRecord Ended(AttemptRecord attempt) {
   attempt.median_us = 30.25;
   attempt.cold_us = 40;
   attempt.speedup = 2;
+  attempt.joules = 0.125;
+  attempt.findings = R"([{"rule":"r"}])";
   return attempt;
+}
+
+RoundRecord SomeRound(const RunRecord& run, int number, int parent) {
+  return {.run = run.id,
+          .number = number,
+          .parent = parent,
+          .turn = number,
+          .moment = 10 * number,
+          .asked_ms = 1,
+          .answered_ms = 2,
+          .input_tokens = 3000,
+          .output_tokens = 100,
+          .dollars = 0.25};
+}
+
+ProposalRecord Proposed(const std::string& source) {
+  return {.kind = "program",
+          .source = source,
+          .identity = Sha256(source),
+          .origin = "agent: idea",
+          .key = "idea",
+          .predicted_us = 12};
 }
 
 TEST_F(StoreTest, ADeletedRunTakesAlongWhatNoOtherRunRefersTo) {
@@ -94,14 +120,18 @@ TEST_F(StoreTest, ADeletedRunTakesAlongWhatNoOtherRunRefersTo) {
   confirmation.attempt = 1;
   confirmation.outcome = "accepted";
   Must(store.AddConfirmation(confirmation, "log of the confirmation", run));
-  EXPECT_EQ(Rows(Path(), "blob"), 6);
+  Must(store.AddRound(SomeRound(run, 1, 0), {Proposed("proposed by one")}));
+  Must(store.AddRound(SomeRound(kept, 1, 0), {Proposed("proposed by the other")}));
+  EXPECT_EQ(Rows(Path(), "blob"), 8);
 
   Must(store.DeleteRun(run.id));
   EXPECT_EQ(store.FindRun(run.id).error().kind, ErrorKind::kNotFound);
   EXPECT_EQ(Rows(Path(), "run"), 1);
   EXPECT_EQ(Rows(Path(), "attempt"), 1);
   EXPECT_EQ(Rows(Path(), "confirmation"), 0);
-  EXPECT_EQ(Rows(Path(), "blob"), 3);
+  EXPECT_EQ(Rows(Path(), "round"), 1);
+  EXPECT_EQ(Rows(Path(), "proposal"), 1);
+  EXPECT_EQ(Rows(Path(), "blob"), 4);
   EXPECT_EQ(Must(store.Blob(Must(store.Attempts(kept.id)).at(0).source_blob)), "text of both");
   EXPECT_EQ(Must(store.Blob(kept.problem_blob)), "the problem");
 }
@@ -133,7 +163,8 @@ TEST_F(StoreTest, ReadsBackWhatWasWritten) {
                                   .log_blob = "",
                                   .median_us = 31,
                                   .cold_us = 41,
-                                  .speedup = 1.9};
+                                  .speedup = 1.9,
+                                  .joules = 0.5};
   run.state = RunState::kDone;
   run.stop_reason = "10 attempts made";
   Must(store.AddConfirmation(confirmation, "", run));
@@ -155,6 +186,9 @@ TEST_F(StoreTest, ReadsBackWhatWasWritten) {
   EXPECT_EQ(attempts[0].origin, "expert: start");
   EXPECT_EQ(attempts[0].median_us, 30.25);
   EXPECT_EQ(attempts[0].predicted_us, 20);
+  EXPECT_EQ(attempts[0].round, 4);
+  EXPECT_EQ(attempts[0].joules, 0.125);
+  EXPECT_EQ(attempts[0].findings, R"([{"rule":"r"}])");
   EXPECT_EQ(Must(other.Blob(attempts[0].source_blob)), "kernel text");
   EXPECT_EQ(Must(other.Blob(attempts[0].log_blob)), "a long log");
   const RunSummary summary = Must(other.Summarize(read));
@@ -167,6 +201,7 @@ TEST_F(StoreTest, ReadsBackWhatWasWritten) {
   ASSERT_EQ(confirmations.size(), 1u);
   EXPECT_EQ(confirmations[0].median_us, 31);
   EXPECT_EQ(confirmations[0].log_blob, "");
+  EXPECT_EQ(confirmations[0].joules, 0.5);
 }
 
 TEST_F(StoreTest, RunIdsAreUniqueAndFoundByTheirBeginning) {
@@ -260,28 +295,125 @@ TEST_F(StoreTest, TooNewSchemaIsRefused) {
   const Result<Store> store = Store::Open(Path());
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error().kind, ErrorKind::kUsage);
-  EXPECT_NE(store.error().message.find("has schema 99 and this hone knows schemas 1 to 3: update hone"),
+  EXPECT_NE(store.error().message.find("has schema 99 and this hone knows schemas 1 to 4: update hone"),
             std::string::npos)
       << store.error().message;
 }
 
-TEST_F(StoreTest, AStoreFromBeforeFlagsIsBroughtUpAndKeepsItsRuns) {
-  std::string id;
-  {
-    Store store = Must(Store::Open(Path()));
-    id = Must(store.CreateRun(SomeRun(), "{}")).id;
+// What later schemas brought, taken away again, the latest first.
+constexpr const char* kUndone[] = {
+    "ALTER TABLE run DROP COLUMN flags; PRAGMA user_version = 1",
+    "ALTER TABLE run DROP COLUMN note; PRAGMA user_version = 2",
+    "DROP TABLE proposal; DROP TABLE round; ALTER TABLE attempt DROP COLUMN round; ALTER TABLE attempt DROP COLUMN "
+    "joules; "
+    "ALTER TABLE attempt DROP COLUMN findings; ALTER TABLE confirmation DROP COLUMN joules; PRAGMA user_version = 3"};
+
+TEST_F(StoreTest, AStoreOfEachEarlierSchemaIsBroughtUpAndKeepsItsRuns) {
+  for (int schema = kOldestSchema; schema < kNewestSchema; ++schema) {
+    SCOPED_TRACE(schema);
+    const std::string path = fmt::format("{}/schema{}.db", folder_.path(), schema);
+    std::string id;
+    {
+      Store store = Must(Store::Open(path));
+      const RunRecord run = Must(store.CreateRun(SomeRun(), "{}"));
+      id = run.id;
+      Must(store.BeginAttempt(Started(run, 1), "text"));
+      Must(store.EndAttempt(Ended(Started(run, 1)), "log", run));
+    }
+    {
+      Connection connection = Must(Connection::Open(path, IfAbsent::kFail));
+      for (int newer = kNewestSchema - 1; newer >= schema; --newer) Must(connection.Execute(kUndone[newer - 1]));
+    }
+    Store store = Must(Store::Open(path));
+    RunRecord run = Must(store.FindRun(id));
+    EXPECT_EQ(run.flags, "[]");
+    run.flags = R"([{"kind":"zero"}])";
+    Must(store.UpdateRun(run));
+    EXPECT_EQ(Must(store.FindRun(id)).flags, run.flags);
+    const std::vector<AttemptRecord> attempts = Must(store.Attempts(id));
+    ASSERT_EQ(attempts.size(), 1u);
+    EXPECT_EQ(attempts[0].median_us, 30.25);
+    EXPECT_EQ(attempts[0].round, 0);
+    EXPECT_EQ(attempts[0].joules, std::nullopt);
+    EXPECT_EQ(attempts[0].findings, "[]");
+    EXPECT_TRUE(Must(store.Rounds(id)).empty());
+    Must(store.AddRound(SomeRound(run, 1, 1), {Proposed("another text")}));
+    EXPECT_EQ(Must(store.Proposals(id, 1)).at(0).source, "another text");
   }
-  {
-    Connection connection = Must(Connection::Open(Path(), IfAbsent::kFail));
-    Must(connection.Execute("ALTER TABLE run DROP COLUMN flags"));
-    Must(connection.Execute("ALTER TABLE run DROP COLUMN note; PRAGMA user_version = 1"));
-  }
+}
+
+TEST_F(StoreTest, ARoundReadsBackAsItWasProposed) {
+  const std::string parent = "scale: 0.5\ntile: 64\nunroll: 2\n";
+  const std::vector<std::string> sources = {parent,
+                                            "scale: 0.5\ntile: 128\nunroll: 2\n",
+                                            "",
+                                            "entirely different",
+                                            parent + parent,
+                                            std::string("\0\xff\n", 3),
+                                            "scale: 0.5\n",
+                                            "\nunroll: 2\n"};
   Store store = Must(Store::Open(Path()));
-  RunRecord run = Must(store.FindRun(id));
-  EXPECT_EQ(run.flags, "[]");
-  run.flags = R"([{"kind":"zero"}])";
-  Must(store.UpdateRun(run));
-  EXPECT_EQ(Must(store.FindRun(id)).flags, run.flags);
+  const RunRecord run = Must(store.CreateRun(SomeRun(), "{}"));
+  std::vector<ProposalRecord> proposals;
+  for (const std::string& source : sources) proposals.push_back(Proposed(source));
+  Must(store.AddRound(SomeRound(run, 1, 0), proposals));  // before there is a parent
+  Must(store.BeginAttempt(Started(run, 1), parent));
+  Must(store.EndAttempt(Ended(Started(run, 1)), "", run));
+  Must(store.AddRound(SomeRound(run, 2, 1), proposals));
+  Must(store.AddRound(SomeRound(run, 3, 0), {}));
+
+  Store other = Must(Store::OpenExisting(Path()));
+  const std::vector<RoundRecord> rounds = Must(other.Rounds(run.id));
+  ASSERT_EQ(rounds.size(), 3u);
+  EXPECT_EQ(rounds[1].parent, 1);
+  EXPECT_EQ(rounds[1].turn, 2);
+  EXPECT_EQ(rounds[1].moment, 20);
+  EXPECT_EQ(rounds[1].input_tokens, 3000);
+  EXPECT_EQ(rounds[1].dollars, 0.25);
+  for (const int round : {1, 2}) {
+    const std::vector<ProposalRecord> read = Must(other.Proposals(run.id, round));
+    ASSERT_EQ(read.size(), sources.size());
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      EXPECT_EQ(read[i].source, sources[i]);
+      EXPECT_EQ(read[i].identity, proposals[i].identity);
+      EXPECT_EQ(read[i].origin, "agent: idea");
+      EXPECT_EQ(read[i].predicted_us, 12);
+    }
+  }
+  EXPECT_TRUE(Must(other.Proposals(run.id, 3)).empty());
+  const RunSummary summary = Must(other.Summarize(run));
+  EXPECT_EQ(summary.rounds, 3);
+  EXPECT_EQ(summary.input_tokens, 9000);
+  EXPECT_EQ(summary.output_tokens, 300);
+  EXPECT_EQ(summary.dollars, 0.75);
+}
+
+TEST_F(StoreTest, VariantsOfAParentAreKeptAsWhatDiffers) {
+  Store store = Must(Store::Open(Path()));
+  const RunRecord run = Must(store.CreateRun(SomeRun(), "{}"));
+  const std::string parent(100'000, 'x');
+  Must(store.BeginAttempt(Started(run, 1), parent));
+  std::vector<ProposalRecord> proposals;
+  for (std::size_t i = 0; i < 100; ++i) {
+    std::string source = parent;
+    source.replace(1000 * i, 3, "yyy");
+    proposals.push_back(Proposed(source));
+  }
+  Must(store.AddRound(SomeRound(run, 1, 1), proposals));
+  Connection connection = Must(Connection::Open(Path(), IfAbsent::kFail));
+  EXPECT_EQ(Must(connection.Integer("SELECT sum(length(middle)) FROM proposal")), 300);
+  EXPECT_EQ(Must(store.Proposals(run.id, 1)).at(7).source, proposals[7].source);
+}
+
+TEST_F(StoreTest, AQuestionHasOneAnswer) {
+  Store store = Must(Store::Open(Path()));
+  const RunRecord run = Must(store.CreateRun(SomeRun(), "{}"));
+  Must(store.AddRound(SomeRound(run, 1, 0), {Proposed("a")}));
+  RoundRecord again = SomeRound(run, 2, 0);
+  again.turn = 1;
+  EXPECT_FALSE(store.AddRound(again, {Proposed("b")}));
+  EXPECT_EQ(Must(store.Rounds(run.id)).size(), 1u);
+  EXPECT_EQ(Rows(Path(), "proposal"), 1);
 }
 
 TEST_F(StoreTest, ADatabaseOfSomebodyElseIsRefusedAndLeftAlone) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "command/command.h"
@@ -23,15 +24,29 @@ std::vector<std::string> OptionNames(const Verb& verb) {
   return names;
 }
 
-bool IsTarget(const Option& option) { return option.name == "target"; }
+// The words that may follow an option, without their parameters; none when that is anything.
+std::vector<std::string> Values(const Option& option) {
+  if (option.name == "target") return {"cpu", "cuda"};
+  std::vector<std::string> values;
+  for (const ChoiceHelp& one : ChoicesOf(option)) values.push_back(one.words.substr(0, one.words.find(':')));
+  return values;
+}
 
 // Files complete what is no option: most arguments are some.
 std::string Bash() {
   std::vector<std::string> topics;
   for (const HelpTopic& topic : HelpTopics()) topics.emplace_back(topic.name);
   std::string options;
-  for (const Verb* verb : ListedVerbs())
+  std::map<std::string_view, std::vector<std::string>> values;
+  for (const Verb* verb : ListedVerbs()) {
+    for (const Option& option : OptionsOf(*verb)) {
+      if (auto words = Values(option); !words.empty()) values[option.name] = std::move(words);
+    }
     options += fmt::format("    {}) words=\"{}\" ;;\n", verb->name, fmt::join(OptionNames(*verb), " "));
+  }
+  std::string after;
+  for (const auto& [name, words] : values)
+    after += fmt::format("    --{}) words=\"{}\" ;;\n", name, fmt::join(words, " "));
   return fmt::format(
       R"(# bash completion of hone: source it, or put it into ~/.local/share/bash-completion/completions/hone
 _hone() {{
@@ -44,17 +59,18 @@ _hone() {{
   case $verb in
     help) words="{} {}" ;;
 {}  esac
-  if [[ $before == --target ]]; then
-    words="cpu cuda"
-  elif [[ $word != -* && $verb != help ]]; then
-    mapfile -t COMPREPLY < <(compgen -f -- "$word")
-    return
-  fi
+  case $before in
+{}    *)
+      if [[ $word != -* && $verb != help ]]; then
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+      fi ;;
+  esac
   mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
 }}
 complete -o filenames -F _hone hone
 )",
-      fmt::join(VerbNames(), " "), fmt::join(topics, " "), fmt::join(VerbNames(), " "), options);
+      fmt::join(VerbNames(), " "), fmt::join(topics, " "), fmt::join(VerbNames(), " "), options, after);
 }
 
 // `text` as a word of zsh or fish: within single quotes.
@@ -81,8 +97,9 @@ std::string Zsh() {
     options += fmt::format("    {})\n      _arguments", verb->name);
     for (const Option& option : OptionsOf(*verb)) {
       const std::string value = option.type == ValueType::kFlag ? ""
-                                : IsTarget(option)              ? ":target:(cpu cuda)"
-                                                                : fmt::format(":{}:_files", option.value);
+                                : Values(option).empty()
+                                    ? fmt::format(":{}:_files", option.value)
+                                    : fmt::format(":{}:({})", option.name, fmt::join(Values(option), " "));
       options +=
           fmt::format(" \\\n        {}", Quoted(fmt::format("*--{}[{}]{}", option.name, Escaped(option.help), value)));
     }
@@ -119,8 +136,8 @@ std::string Fish() {
       text += fmt::format("complete -c hone -n '__fish_seen_subcommand_from {}' -l {}{}{} -d {}\n", verb->name,
                           option.name, option.letter ? fmt::format(" -s {}", option.letter) : "",
                           option.type == ValueType::kFlag ? ""
-                          : IsTarget(option)              ? " -x -a 'cpu cuda'"
-                                                          : " -r",
+                          : Values(option).empty()        ? " -r"
+                                                          : fmt::format(" -x -a '{}'", fmt::join(Values(option), " ")),
                           Quoted(option.help));
     }
   }

@@ -14,6 +14,7 @@
 #include "command/target.h"
 #include "command/workbench.h"
 #include "propose/expert/expert.h"
+#include "propose/proposer.h"
 #include "search/loop.h"
 #include "search/record.h"
 #include "search/search.h"
@@ -51,7 +52,21 @@ constexpr Option kOptions[] = {
      .help = "of every choice by chance",
      .otherwise = "1",
      .at_least = 0},
-    {.name = "search", .value = "NAME", .help = "strategy: greedy or random", .otherwise = "greedy"},
+    {.name = "search",
+     .value = "NAME",
+     .help = "strategy that says what is tried next",
+     .otherwise = "greedy",
+     .choices = ChoicesOf<AllStrategies>},
+    {.name = "proposer",
+     .value = "NAME",
+     .help = "who says what can be tried",
+     .otherwise = "expert",
+     .choices = ChoicesOf<AllProposers>},
+    {.name = "objective",
+     .value = "MEASURES",
+     .help = "what to make small: time, energy or energy-delay; time:0.02,energy is the least energy within 2 % of the "
+             "fastest",
+     .otherwise = "time"},
     {.name = "devices",
      .value = "UUIDS",
      .help =
@@ -92,6 +107,10 @@ std::string Microseconds(double us) {
 void Report(VerbCall& call, const SearchProgress& progress) {
   if (progress.phase == SearchProgress::Phase::kConfirming) {
     return call.Progress(fmt::format("confirming attempt {} on fresh inputs, beside all baselines", progress.attempt));
+  }
+  if (progress.phase == SearchProgress::Phase::kAsking) {
+    return call.Stage(progress.attempt == 0 ? std::string("the proposer thinks about what to begin with")
+                                            : fmt::format("the proposer thinks about attempt {}", progress.attempt));
   }
   std::string line = fmt::format("[{}/{}]", progress.attempt, progress.attempts_at_most);
   if (progress.best_us > 0) line += fmt::format(" best {}", Microseconds(progress.best_us));
@@ -283,7 +302,9 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
     const bool given = name == std::string_view("jobs") ? call.Int(name) > 0 : !call.Text(name).empty();
     if (given && !cuda) return Fail(ErrorKind::kUsage, fmt::format("--{} is of --target cuda", name));
   }
-  HONE_TRY(FindStrategy(call.Text("search")));
+  const auto strategy = HONE_TRY(ChooseStrategy(call.Text("search")));
+  const auto chosen = HONE_TRY(ChooseProposer(call.Text("proposer")));
+  const Objective objective = HONE_TRY(Objective::Parse(call.Text("objective")));
   const std::atomic<bool>& interrupt = InterruptFlag();
   Workbench bench = HONE_TRY(OpenWorkbench(call, call.Text("problem"),
                                            {.python = call.Text("python"),
@@ -293,6 +314,17 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
                                             .devices = call.Text("devices"),
                                             .jobs = call.Int("jobs") > 0 ? static_cast<int>(call.Int("jobs")) : -1,
                                             .interrupt = &interrupt}));
+
+  const bool measured = std::all_of(bench.evaluators.begin(), bench.evaluators.end(),
+                                    [](const auto& evaluator) { return evaluator->MeasuresEnergy(); });
+  if (objective.NeedsEnergy() && !measured) {
+    return Fail(ErrorKind::kUsage,
+                fmt::format("--objective {}: nothing measures energy on --target {}; use --objective "
+                            "time",
+                            objective.Text(), call.Text("target")));
+  }
+  const auto proposer =
+      HONE_TRY(chosen.row->make({.graph = bench.graph, .machine = bench.machine, .parameters = chosen.parameters}));
 
   std::vector<std::string> baselines = call.Texts("baseline");
   for (const std::string& name : baselines) {
@@ -304,7 +336,9 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
 
   SearchSettings settings;
   settings.run.seed = static_cast<std::uint64_t>(call.Int("seed"));
-  settings.run.search = call.Text("search");
+  settings.run.search = strategy.Identity();
+  settings.run.proposer = chosen.Identity();
+  settings.run.objective = objective;
   settings.budget = {.attempts = static_cast<int>(call.Int("budget")),
                      .seconds = call.Real("time"),
                      .headroom = call.Real("headroom")};
@@ -334,14 +368,13 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   const OpenedRun opened = HONE_TRY(OpenRun(store, wanted, ToJson(bench.problem)));
   if (opened.resumed) call.Note(fmt::format("going on with run {}", opened.record.id));
 
-  const auto expert = MakeExpert(bench.graph, bench.machine);
   SearchHooks hooks;
   hooks.interrupt = &interrupt;
   hooks.spent_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   hooks.progress = [&](const SearchProgress& progress) { Report(call, progress); };
   std::vector<Evaluator*> evaluators;
   for (const auto& evaluator : bench.evaluators) evaluators.push_back(evaluator.get());
-  const SearchOutcome outcome = HONE_TRY(RunSearch(store, opened.record, *expert, evaluators, settings, hooks));
+  const SearchOutcome outcome = HONE_TRY(RunSearch(store, opened.record, *proposer, evaluators, settings, hooks));
   call.Stage("");
   if (interrupt && outcome.tree.attempts() == 0) {
     if (!opened.resumed) HONE_TRY(store.DeleteRun(outcome.run.id));
@@ -373,13 +406,14 @@ HONE_VERB(optimize){
     .group = VerbGroup::kRuns,
     .place = 1,
     .help =
-        "Imports the problem, lets the built-in expert propose kernels, judges each in a sandbox against\n"
+        "Imports the problem, lets a proposer say what to try, judges each kernel in a sandbox against\n"
         "an oracle in double precision, times what is right beside the baseline, and searches on until\n"
         "the budget is spent or the time is at the bound. The winner is confirmed on fresh inputs.\n"
-        "Every attempt is kept: the same command goes on where it was stopped.\n"
+        "Every proposal and attempt is kept: the same command goes on where it was stopped, and asks nothing again.\n"
         "\n"
         "  hone optimize model.py\n"
-        "  hone optimize p.json --budget 100 --time 300 --search random --seed 7\n",
+        "  hone optimize p.json --budget 100 --time 300 --search epsilon:0.2 --seed 7\n"
+        "  hone optimize p.json --proposer replay:rounds.jsonl\n",
     .positionals = kPositionals,
     .options = kOptions,
     .json =

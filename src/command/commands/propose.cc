@@ -1,4 +1,4 @@
-// hone propose: what the built-in expert would try first, without running any of it.
+// hone propose: what a proposer would begin with, without running any of it.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -7,8 +7,7 @@
 #include "command/target.h"
 #include "graph/graph.h"
 #include "problem/import/import.h"
-#include "propose/expert/expert.h"
-#include "propose/random.h"
+#include "propose/proposer.h"
 
 namespace hone {
 namespace {
@@ -18,6 +17,11 @@ constexpr Positional kPositionals[] = {
 constexpr Option kOptions[] = {
     kTargetOption,
     kDeviceOption,
+    {.name = "proposer",
+     .value = "NAME",
+     .help = "who says what can be tried",
+     .otherwise = "expert",
+     .choices = ChoicesOf<AllProposers>},
     {.name = "all", .type = ValueType::kFlag, .help = "every way to cut the problem into kernels, not only the first"},
     {.name = "python", .value = "PATH", .help = "interpreter with PyTorch, for .py problems"},
 };
@@ -25,11 +29,13 @@ constexpr Option kOptions[] = {
 Result<Answer> RunIt(VerbCall& call) {
   ImportOptions import;
   import.python = call.Text("python");
+  const auto chosen = HONE_TRY(ChooseProposer(call.Text("proposer")));
   Problem problem = HONE_TRY(Import(call.Text("problem"), import));
-  Graph graph = HONE_TRY(Graph::Create(std::move(problem)));
-  const auto expert = MakeExpert(std::move(graph), HONE_TRY(KnownDevice(call)));
-  Random random(1);
-  auto proposals = HONE_TRY(expert->Start(random));
+  const Graph graph = HONE_TRY(Graph::Create(std::move(problem)));
+  const DeviceModel machine = HONE_TRY(KnownDevice(call));
+  const auto proposer =
+      HONE_TRY(chosen.row->make({.graph = graph, .machine = machine, .parameters = chosen.parameters}));
+  auto proposals = HONE_TRY(proposer->Propose({})).proposals;
   if (!call.Flag("all") && proposals.size() > 1) proposals.resize(1);
   nlohmann::json document = nlohmann::json::array();
   std::string text;
@@ -51,12 +57,12 @@ Result<Answer> RunIt(VerbCall& call) {
 
 HONE_VERB(propose){
     .name = "propose",
-    .doc = "Show what the built-in expert would try first",
+    .doc = "Show what the built-in expert, or another proposer, would try first",
     .group = VerbGroup::kProblems,
     .place = 3,
     .help =
-        "Prints the expert's programs in the kernel language (docs/language.md), settings filled in for this\n"
-        "machine. `hone evaluate PROBLEM PROGRAM.hk` runs one.\n"
+        "Prints programs in the kernel language (docs/language.md), the expert's with settings filled in for\n"
+        "this machine. `hone evaluate PROBLEM PROGRAM.hk` runs one.\n"
         "\n"
         "  hone propose model.py > first.hk\n",
     .positionals = kPositionals,

@@ -32,12 +32,11 @@ class CudaExpertTest : public testing::CudaProgramTest {
     EXPECT_TRUE(problem) << problem.error().message;
     auto graph = Graph::Create(*problem);
     EXPECT_TRUE(graph) << graph.error().message;
-    Random random(1);
-    const auto proposals = MakeExpert(*graph, machine)->Start(random);
-    EXPECT_TRUE(proposals);
-    EXPECT_FALSE(proposals->empty());
+    const auto round = MakeExpert(*graph, machine)->Propose({});
+    EXPECT_TRUE(round);
+    EXPECT_FALSE(round->proposals.empty());
     cuda::BuiltPlan first;
-    for (const auto& proposal : *proposals) {
+    for (const auto& proposal : round->proposals) {
       SCOPED_TRACE(proposal.candidate.text);
       const auto lowered = dsl::Lower(proposal.candidate.text, &*problem, machine);
       const auto* program = std::get_if<dsl::KernelProgram>(&lowered);
@@ -62,12 +61,11 @@ TEST(CudaCostTest, ADeviceThatWasNeverMeasuredIsNotTakenForAProcessor) {
   ASSERT_TRUE(problem) << problem.error().message;
   auto graph = Graph::Create(*problem);
   ASSERT_TRUE(graph) << graph.error().message;
-  Random random(1);
-  const auto proposals = MakeExpert(*graph, TypicalDevice())->Start(random);
-  ASSERT_TRUE(proposals);
-  ASSERT_FALSE(proposals->empty());
-  EXPECT_GT(proposals->front().predicted_us, 200);  // 1.07 GB at 5.4 TB/s
-  EXPECT_LT(proposals->front().predicted_us, 540);  // and at 2 TB/s
+  const auto round = MakeExpert(*graph, TypicalDevice())->Propose({});
+  ASSERT_TRUE(round);
+  ASSERT_FALSE(round->proposals.empty());
+  EXPECT_GT(round->proposals.front().predicted_us, 200);  // 1.07 GB at 5.4 TB/s
+  EXPECT_LT(round->proposals.front().predicted_us, 540);  // and at 2 TB/s
 }
 
 TEST_F(CudaExpertTest, AnElementwiseChainMovesSixteenBytesAtOnce) {

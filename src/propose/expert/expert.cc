@@ -46,9 +46,26 @@ class Expert : public Proposer {
  public:
   Expert(Graph graph, DeviceModel machine) : graph_(std::move(graph)), machine_(std::move(machine)) {}
 
-  std::string_view name() const override { return "expert"; }
+  Result<Round> Propose(const Question& question) override {
+    Round round;
+    if (const Attempt* from = question.from()) {
+      round.proposals = Next(*from, question.turn, question.history);
+    } else if (question.turn == 0) {
+      round.proposals = Start();
+    }
+    return round;
+  }
 
-  Result<std::vector<Proposal>> Start(Random&) override {
+ private:
+  struct Change {
+    std::size_t statement = 0;
+    std::string knob;
+    dsl::Setting value;
+    std::string words;
+    Proposal proposal;
+  };
+
+  std::vector<Proposal> Start() const {
     std::vector<Proposal> proposals;
     std::set<std::string> seen;
     const expert::Memory memory(graph_);
@@ -68,11 +85,11 @@ class Expert : public Proposer {
         const bool differs = in_tf32 && !(program && dsl::Print(*program) == dsl::Print(*in_tf32));
         const std::string_view how = differs ? ", products in TF32" : "";
         if (in_tf32) {
-          add(Propose(*in_tf32), how);
+          add(AsProposal(*in_tf32), how);
           add(ChannelsLast(*in_tf32), fmt::format("{}, channels last", how));
         }
       }
-      if (program) add(Propose(*program), "");
+      if (program) add(AsProposal(*program), "");
     }
     std::stable_sort(proposals.begin(), proposals.end(),
                      [](const Proposal& a, const Proposal& b) { return a.predicted_us < b.predicted_us; });
@@ -87,17 +104,17 @@ class Expert : public Proposer {
     return proposals;
   }
 
-  // Round 0: every single change of a setting. Round 1: pairs of those changes that cost nothing on their own; two
+  // Turn 0: every single change of a setting. Turn 1: pairs of those changes that cost nothing on their own; two
   // settings that only pay together are found so, which no single change shows.
-  Result<std::vector<Proposal>> Next(const Attempt& from, int round, Random&) override {
+  std::vector<Proposal> Next(const Attempt& from, int turn, const std::vector<const Attempt*>& history) const {
     std::vector<Proposal> proposals;
-    if (round > 1 || !from.accepted() || from.proposal.candidate.kind != CandidateKind::kProgram) return proposals;
+    if (turn > 1 || !from.accepted() || from.proposal.candidate.kind != CandidateKind::kProgram) return proposals;
     const auto parsed = dsl::Parse(from.proposal.candidate.text);
     const auto* program = std::get_if<dsl::Program>(&parsed);
     if (!program) return proposals;
     auto changes = Changes(*program, from.time_us());
-    if (round == 1) {
-      proposals = Pairs(*program, changes, from.time_us());
+    if (turn == 1) {
+      proposals = Pairs(*program, changes, from.time_us(), history);
     } else {
       for (Change& change : changes) proposals.push_back(std::move(change.proposal));
     }
@@ -105,19 +122,6 @@ class Expert : public Proposer {
                      [](const Proposal& a, const Proposal& b) { return a.predicted_us < b.predicted_us; });
     return proposals;
   }
-
-  void Observe(const Attempt& attempt) override {
-    if (attempt.time_us() > 0) times_us_[attempt.proposal.candidate.text] = attempt.time_us();
-  }
-
- private:
-  struct Change {
-    std::size_t statement = 0;
-    std::string knob;
-    dsl::Setting value;
-    std::string words;
-    Proposal proposal;
-  };
 
   // All changes of one setting. The kernel that takes longest is predicted to gain most, by its first alternatives more
   // than by its last.
@@ -149,12 +153,12 @@ class Expert : public Proposer {
           if (knob.check && knob.check(kernel, values[v])) continue;
           dsl::Program changed = program;
           changed.statements[k].settings[knob_name] = values[v];
-          auto proposal = Propose(changed);
+          auto proposal = AsProposal(changed);
           if (!proposal) {
             // What was chosen for the old value may not go with the new one.
             for (std::size_t later = n + 1; later < knobs.size(); ++later)
               changed.statements[k].settings.erase(std::string(knobs[later].name));
-            proposal = Propose(changed);
+            proposal = AsProposal(changed);
           }
           if (!proposal) continue;
           const std::string before = current == kernel.settings.end() ? "unset" : dsl::ToString(current->second);
@@ -177,15 +181,20 @@ class Expert : public Proposer {
 
   // Two changes at once, of those that were tried and did not make it slower. Predicted as if one did not matter to the
   // other.
-  std::vector<Proposal> Pairs(const dsl::Program& program, const std::vector<Change>& changes, double time_us) const {
+  std::vector<Proposal> Pairs(const dsl::Program& program, const std::vector<Change>& changes, double time_us,
+                              const std::vector<const Attempt*>& history) const {
+    std::map<std::string_view, double> times_us;  // of accepted candidates, by text
+    for (const Attempt* one : history) {
+      if (one->time_us() > 0) times_us[one->proposal.candidate.text] = one->time_us();
+    }
     struct Neutral {
       const Change* change;
       double ratio;  // of the times, after / before
     };
     std::vector<Neutral> neutral;
     for (const Change& change : changes) {
-      const auto tried = times_us_.find(change.proposal.candidate.text);
-      if (tried != times_us_.end() && tried->second <= kNeutral * time_us)
+      const auto tried = times_us.find(change.proposal.candidate.text);
+      if (tried != times_us.end() && tried->second <= kNeutral * time_us)
         neutral.push_back({&change, tried->second / time_us});
     }
     std::stable_sort(neutral.begin(), neutral.end(),
@@ -199,7 +208,7 @@ class Expert : public Proposer {
         dsl::Program changed = program;
         changed.statements[one.statement].settings[one.knob] = one.value;
         changed.statements[other.statement].settings[other.knob] = other.value;
-        auto proposal = Propose(changed);
+        auto proposal = AsProposal(changed);
         if (!proposal) continue;
         proposal->origin = fmt::format("expert: {}; {}", one.words, other.words);
         proposal->key = fmt::format("{} {}", one.proposal.key, other.proposal.key);
@@ -224,11 +233,11 @@ class Expert : public Proposer {
         changed = true;
       }
     }
-    return changed ? Propose(std::move(program)) : std::nullopt;
+    return changed ? AsProposal(std::move(program)) : std::nullopt;
   }
 
   // The program with every setting written out, so that the text says all; nothing if the checker refuses it.
-  std::optional<Proposal> Propose(dsl::Program program) const {
+  std::optional<Proposal> AsProposal(dsl::Program program) const {
     const auto checked = dsl::Check(program, &graph_.problem(), machine_);
     const auto* kernels = std::get_if<dsl::KernelProgram>(&checked);
     if (!kernels) return std::nullopt;
@@ -242,7 +251,6 @@ class Expert : public Proposer {
 
   Graph graph_;
   DeviceModel machine_;
-  std::map<std::string, double> times_us_;  // of accepted candidates, by text
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 
 #include "dsl/family.h"
 #include "dsl/lower.h"
@@ -31,11 +32,9 @@ std::string In(const std::string& name, const std::string& shape, const std::str
 std::vector<Proposal> Start(const Problem& problem) {
   auto graph = Graph::Create(problem);
   EXPECT_TRUE(graph) << graph.error().message;
-  const auto expert = MakeExpert(*graph, DeviceModel{.threads = 2});
-  Random random(1);
-  const auto proposals = expert->Start(random);
-  EXPECT_TRUE(proposals);
-  return *proposals;
+  const auto round = MakeExpert(*graph, DeviceModel{.threads = 2})->Propose({});
+  EXPECT_TRUE(round);
+  return round->proposals;
 }
 
 std::vector<dsl::Statement> Statements(const Proposal& proposal) {
@@ -393,18 +392,18 @@ TEST(ExpertTest, EveryMoveChangesOneSettingAndIsALegalProgram) {
   auto graph = Graph::Create(problem);
   ASSERT_TRUE(graph);
   const auto expert = MakeExpert(*graph, DeviceModel{.threads = 2});
-  Random random(1);
-  const auto start = expert->Start(random);
+  const auto start = expert->Propose({});
   ASSERT_TRUE(start);
+  EXPECT_TRUE(expert->Propose({.turn = 1})->proposals.empty());
   Attempt attempt;
   attempt.number = 1;
-  attempt.proposal = start->at(0);
+  attempt.proposal = start->proposals.at(0);
   attempt.evaluation.verdict.outcome = Outcome::kAccepted;
   attempt.evaluation.timing = Timing{.warm = {.median_us = 100}};
-  const auto moves = expert->Next(attempt, 0, random);
+  const auto moves = expert->Propose({.parent = 1, .history = {&attempt}});
   ASSERT_TRUE(moves);
-  EXPECT_FALSE(moves->empty());
-  for (const auto& move : *moves) {
+  EXPECT_FALSE(moves->proposals.empty());
+  for (const auto& move : moves->proposals) {
     EXPECT_NE(move.candidate.text, attempt.proposal.candidate.text) << move.key;
     EXPECT_GT(move.predicted_us, 0);
     EXPECT_LT(move.predicted_us, 100);
@@ -417,36 +416,40 @@ TEST(ExpertTest, ASecondRoundPairsTheChangesThatDidNoHarm) {
   auto graph = Graph::Create(problem);
   ASSERT_TRUE(graph);
   const auto expert = MakeExpert(*graph, DeviceModel{.threads = 2});
-  Random random(1);
-  const auto start = expert->Start(random);
+  const auto start = expert->Propose({});
   ASSERT_TRUE(start);
+  EXPECT_TRUE(expert->Propose({.turn = 1})->proposals.empty());
   const auto tried = [](int number, const Proposal& proposal, double time_us) {
     Attempt attempt{.number = number, .proposal = proposal};
     attempt.evaluation.verdict.outcome = Outcome::kAccepted;
     attempt.evaluation.timing = Timing{.warm = {.median_us = time_us}};
     return attempt;
   };
-  const Attempt from = tried(1, start->at(0), 100);
-  expert->Observe(from);
-  const auto moves = expert->Next(from, 0, random);
-  ASSERT_TRUE(moves);
+  std::deque<Attempt> attempts = {tried(1, start->proposals.at(0), 100)};
+  Question question{.parent = 1, .history = {&attempts.front()}};
+  const auto round = expert->Propose(question);
+  ASSERT_TRUE(round);
+  const std::vector<Proposal>& moves = round->proposals;
   const auto knob = [](const Proposal& move) { return move.key.substr(0, move.key.find('=')); };
   // The first two of different settings do no harm, all others do.
   const auto other =
-      std::find_if(moves->begin(), moves->end(), [&](const auto& move) { return knob(move) != knob(moves->at(0)); });
-  ASSERT_NE(other, moves->end());
+      std::find_if(moves.begin(), moves.end(), [&](const auto& move) { return knob(move) != knob(moves.at(0)); });
+  ASSERT_NE(other, moves.end());
   int number = 1;
-  for (const auto& move : *moves) {
-    const bool harmless = &move == &moves->front() || &move == &*other;
-    expert->Observe(tried(++number, move, harmless ? 101 : 110));
+  for (const auto& move : moves) {
+    const bool harmless = &move == &moves.front() || &move == &*other;
+    question.history.push_back(&attempts.emplace_back(tried(++number, move, harmless ? 101 : 110)));
   }
-  const auto pairs = expert->Next(from, 1, random);
-  ASSERT_TRUE(pairs);
-  ASSERT_EQ(pairs->size(), 1u);
-  EXPECT_NE(pairs->at(0).key.find(moves->at(0).key), std::string::npos) << pairs->at(0).key;
-  EXPECT_NE(pairs->at(0).key.find(other->key), std::string::npos) << pairs->at(0).key;
-  EXPECT_NEAR(pairs->at(0).predicted_us, 100 * 1.01 * 1.01, 1e-9);
-  EXPECT_TRUE(expert->Next(from, 2, random)->empty());
+  question.turn = 1;
+  const auto second = expert->Propose(question);
+  ASSERT_TRUE(second);
+  const std::vector<Proposal>& pairs = second->proposals;
+  ASSERT_EQ(pairs.size(), 1u);
+  EXPECT_NE(pairs.at(0).key.find(moves.at(0).key), std::string::npos) << pairs.at(0).key;
+  EXPECT_NE(pairs.at(0).key.find(other->key), std::string::npos) << pairs.at(0).key;
+  EXPECT_NEAR(pairs.at(0).predicted_us, 100 * 1.01 * 1.01, 1e-9);
+  question.turn = 2;
+  EXPECT_TRUE(expert->Propose(question)->proposals.empty());
 }
 
 }  // namespace

@@ -12,7 +12,6 @@
 #include "propose/expert/expert.h"
 #include "propose/expert/pieces.h"
 #include "propose/expert/writer.h"
-#include "propose/random.h"
 #include "target/shipped_model.h"
 
 namespace hone::expert {
@@ -126,11 +125,10 @@ TEST(ExpertLibraryTest, ConvolutionsAreProposedInBothLayouts) {
     ASSERT_TRUE(graph) << graph.error().message;
     DeviceModel device = TypicalDevice();
     device.libraries.cudnn = true;
-    Random random(1);
-    const auto proposals = MakeExpert(*graph, device)->Start(random);
-    ASSERT_TRUE(proposals) << proposals.error().message;
+    const auto round = MakeExpert(*graph, device)->Propose({});
+    ASSERT_TRUE(round) << round.error().message;
     std::vector<std::string> origins;
-    for (const auto& proposal : *proposals) {
+    for (const auto& proposal : round->proposals) {
       const bool last = proposal.candidate.text.find("layout: channels_last") != std::string::npos;
       EXPECT_EQ(last, proposal.origin.find("channels last") != std::string::npos) << proposal.origin;
       origins.push_back(proposal.origin);

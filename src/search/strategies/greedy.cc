@@ -20,16 +20,16 @@ class GreedyStrategy final : public Strategy {
  public:
   std::optional<int> SelectNode(const Tree& tree, Random&) override {
     const TreeNode& root = tree.nodes().front();
-    if (root.open() && StartIsDue(tree, root)) return 0;
-    const double best_us = tree.best_us();
+    if (tree.Open(root) && StartIsDue(tree, root)) return 0;
     for (const int number : tree.ranked()) {
       const TreeNode& node = tree.node(number);
-      if (node.attempt.time_us() > kReach * best_us) break;
-      if (number == tree.best() ? node.open() : Promises(node, best_us)) return number;
+      if (tree.Value(number) > kReach * tree.Value(tree.best())) break;
+      if (number == tree.best() ? tree.Open(node) : Promises(tree, node)) return number;
     }
-    if (Promises(root, best_us)) return 0;
+    if (Promises(tree, root)) return 0;
     for (const TreeNode& node : tree.nodes()) {  // those that were refused: the proposer may know a repair
-      if (node.attempt.number > 0 && node.open() && node.attempt.time_us() == 0) return node.attempt.number;
+      if (node.attempt.number > 0 && tree.Open(node) && tree.Value(node.attempt.number) == 0)
+        return node.attempt.number;
     }
     return std::nullopt;
   }
@@ -44,20 +44,21 @@ class GreedyStrategy final : public Strategy {
 
  private:
   static bool StartIsDue(const Tree& tree, const TreeNode& root) {
-    if (tree.ranked().empty() || root.waiting.empty()) return true;
-    const double predicted_us = root.waiting.front().proposal.predicted_us;
-    return predicted_us > 0 && predicted_us < tree.best_us() && root.children.size() < kStarts;
+    if (tree.ranked().empty()) return true;
+    if (root.waiting.empty()) return false;
+    const double predicted = tree.Predicted(root.waiting.front().proposal);
+    return predicted > 0 && predicted < tree.Value(tree.best()) && root.children.size() < kStarts;
   }
 
   // Whether its next proposal may beat the best: by its prediction, or by our not knowing. The wider moves of later
   // rounds are for the best alone.
-  static bool Promises(const TreeNode& node, double best_us) {
-    if (node.waiting.empty()) return !node.exhausted && node.rounds == 0;
-    return node.waiting.front().proposal.predicted_us < best_us;
+  static bool Promises(const Tree& tree, const TreeNode& node) {
+    if (node.waiting.empty()) return tree.Open(node) && node.rounds == 0;
+    return tree.Predicted(node.waiting.front().proposal) < tree.Value(tree.best());
   }
 };
 
-std::unique_ptr<Strategy> Make() { return std::make_unique<GreedyStrategy>(); }
+std::unique_ptr<Strategy> Make(const Parameters&) { return std::make_unique<GreedyStrategy>(); }
 
 }  // namespace
 

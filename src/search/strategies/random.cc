@@ -10,7 +10,7 @@ class RandomStrategy final : public Strategy {
   std::optional<int> SelectNode(const Tree& tree, Random& random) override {
     std::vector<int> open;
     for (const TreeNode& node : tree.nodes()) {
-      if (node.open()) open.push_back(node.attempt.number);
+      if (tree.Open(node)) open.push_back(node.attempt.number);
     }
     if (open.empty()) return std::nullopt;
     return open[random.Below(open.size())];
@@ -21,7 +21,7 @@ class RandomStrategy final : public Strategy {
   }
 };
 
-std::unique_ptr<Strategy> Make() { return std::make_unique<RandomStrategy>(); }
+std::unique_ptr<Strategy> Make(const Parameters&) { return std::make_unique<RandomStrategy>(); }
 
 }  // namespace
 

@@ -24,9 +24,7 @@ void SortByPrediction(std::vector<Proposal>& proposals) {
                    [](const Proposal& a, const Proposal& b) { return a.predicted_us < b.predicted_us; });
 }
 
-}  // namespace
-
-Result<std::vector<Proposal>> ScriptedProposer::Start(Random& random) {
+std::vector<Proposal> Start(Random random) {
   // One is drawn, so that a lost state of the generator shows in the signature.
   const int tile = static_cast<int>(random.Below(ScriptedPoint::kExtents[0]));
   std::vector<Proposal> proposals = {Propose({{1, 1, 0, 1, 0}}, "start simple"),
@@ -36,11 +34,11 @@ Result<std::vector<Proposal>> ScriptedProposer::Start(Random& random) {
   return proposals;
 }
 
-Result<std::vector<Proposal>> ScriptedProposer::Next(const Attempt& from, int round, Random&) {
+std::vector<Proposal> Next(const Attempt& from, int turn) {
   std::vector<Proposal> proposals;
   ScriptedPoint point = ScriptedPoint::Parse(from.proposal.candidate.text).value_or(ScriptedPoint{});
   if (!from.accepted()) {
-    if (round > 0) return proposals;
+    if (turn > 0) return proposals;
     if (from.evaluation.verdict.outcome == Outcome::kWrongResult) {
       --point.knobs[2];
       proposals.push_back(Propose(point, "repair width"));
@@ -50,8 +48,8 @@ Result<std::vector<Proposal>> ScriptedProposer::Next(const Attempt& from, int ro
     }
     return proposals;
   }
-  if (round > 1) return proposals;
-  const int stride = round + 1;
+  if (turn > 1) return proposals;
+  const int stride = turn + 1;
   for (std::size_t i = 0; i < kKnobs.size(); ++i) {
     for (const int step : {-stride, stride}) {
       ScriptedPoint moved = point;
@@ -64,9 +62,16 @@ Result<std::vector<Proposal>> ScriptedProposer::Next(const Attempt& from, int ro
   return proposals;
 }
 
-void ScriptedProposer::Observe(const Attempt& attempt) {
-  ++observed;
-  in_order = in_order && attempt.number == observed;
+}  // namespace
+
+Result<Round> ScriptedProposer::Propose(const Question& question) {
+  Round round;
+  if (const Attempt* from = question.from()) {
+    round.proposals = Next(*from, question.turn);
+  } else if (question.turn == 0) {
+    round.proposals = Start(question.random);
+  }
+  return round;
 }
 
 }  // namespace hone::testing

@@ -1,0 +1,88 @@
+#include "search/record.h"
+
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+
+namespace hone {
+namespace {
+
+template <class T>
+T Must(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message);
+  return std::move(*result);
+}
+
+TEST(RunSettingsTest, AreWrittenAsBeforeThereWereOthersAndReadBack) {
+  EXPECT_EQ(ToJson(RunSettings{}), R"({"proposer":"expert","search":"greedy","seed":1})") << "earlier runs go on";
+  const RunSettings settings{.seed = 3,
+                             .search = "epsilon:epsilon=0.2,throttle=5,dead=3",
+                             .proposer = "replay:file=0123456789abcdef",
+                             .objective = Must(Objective::Parse("time:0.02,energy")),
+                             .lanes = 2};
+  const RunSettings read = Must(ParseRunSettings(ToJson(settings)));
+  EXPECT_EQ(read.search, settings.search);
+  EXPECT_EQ(read.proposer, settings.proposer);
+  EXPECT_EQ(read.objective.Text(), "time:0.02,energy");
+  EXPECT_EQ(read.lanes, 2);
+  EXPECT_EQ(ToJson(read), ToJson(settings));
+  EXPECT_NE(ToJson(settings), ToJson(RunSettings{.seed = 3, .search = settings.search, .lanes = 2}));
+}
+
+class RecordTest : public ::testing::Test {
+ protected:
+  RecordTest() {
+    RunRecord wanted;
+    wanted.problem_name = "p";
+    wanted.settings = ToJson(RunSettings{});
+    run_ = Must(store_.CreateRun(wanted, "{}"));
+  }
+  TempDirectory folder_ = Must(TempDirectory::Create("record"));
+  std::string path_ = folder_.path() + "/runs.db";
+  Store store_ = Must(Store::Open(path_));
+  RunRecord run_;
+};
+
+TEST_F(RecordTest, AnAttemptReadsBackWithItsRoundItsJoulesAndItsFindings) {
+  Attempt attempt{.number = 1, .round = 4};
+  attempt.proposal = {.candidate = {CandidateKind::kPlan, "text"}, .origin = "agent: idea", .key = "idea"};
+  attempt.evaluation.verdict.outcome = Outcome::kAccepted;
+  attempt.evaluation.timing = Timing{.warm = {.median_us = 5}, .joules = 0.5};
+  attempt.findings = {{.rule = "bank_conflict", .evidence = "4 ways", .advice = "pad the row", .loss_us = 2}};
+  AttemptRecord record = StartedRecord(run_.id, attempt);
+  ASSERT_TRUE(store_.BeginAttempt(record, attempt.proposal.candidate.text));
+  Complete(record, attempt.evaluation, attempt.findings);
+  ASSERT_TRUE(store_.EndAttempt(record, "", run_));
+
+  const AttemptRecord row = Must(store_.Attempts(run_.id)).at(0);
+  EXPECT_EQ(row.joules, 0.5);
+  const Attempt read = Must(ReadAttempt(store_, row));
+  EXPECT_EQ(read.round, 4);
+  EXPECT_EQ(read.proposal.candidate.kind, CandidateKind::kPlan);
+  EXPECT_EQ(read.evaluation.timing->joules, 0.5);
+  ASSERT_EQ(read.findings.size(), 1u);
+  EXPECT_EQ(read.findings[0].rule, "bank_conflict");
+  EXPECT_EQ(read.findings[0].evidence, "4 ways");
+  EXPECT_EQ(read.findings[0].advice, "pad the row");
+  EXPECT_EQ(read.findings[0].loss_us, 2);
+}
+
+TEST_F(RecordTest, ADamagedProposalIsFound) {
+  const std::vector<Proposal> proposals = {{.candidate = {CandidateKind::kProgram, "one text"}, .key = "a"},
+                                           {.candidate = {CandidateKind::kModule, "another"}, .key = "b"}};
+  const RoundRecord round{.run = run_.id, .number = 1};
+  ASSERT_TRUE(store_.AddRound(round, ProposalRecords(proposals)));
+  const std::vector<Proposal> read = Must(ReadProposals(store_, round));
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(read[1].candidate.kind, CandidateKind::kModule);
+  EXPECT_EQ(read[1].candidate.text, "another");
+  Connection connection = Must(Connection::Open(path_, IfAbsent::kFail));
+  ASSERT_TRUE(connection.Execute("UPDATE proposal SET middle = 'an other' WHERE place = 1"));
+  const auto damaged = ReadProposals(store_, round);
+  ASSERT_FALSE(damaged);
+  EXPECT_EQ(damaged.error().kind, ErrorKind::kCorrupt);
+  EXPECT_NE(damaged.error().message.find("a proposal of round 1"), std::string::npos) << damaged.error().message;
+}
+
+}  // namespace
+}  // namespace hone
