@@ -118,6 +118,21 @@ class Loop(unittest.TestCase):
         self.assertEqual(process.returncode, 130)
         self.assertEqual(json.loads(output)["best"]["outcome"], "accepted")
 
+    def test_3_what_was_proposed_in_a_run_is_proposed_again_by_replay(self):
+        first = json.loads(subprocess.run(self.optimize("recorded.db", "--budget", "3", "--json"), env=self.environment, capture_output=True, text=True, timeout=300).stdout)
+        recorded = self.folder / "rounds.jsonl"
+        recorded.write_text(self.hone("show", first["run"], "--rounds", "--store", self.folder / "recorded.db").stdout)
+        texts = {proposal["text"] for line in recorded.read_text().splitlines() for proposal in json.loads(line)["proposals"]}
+        command = self.optimize("replayed.db", "--budget", "3", "--search", "epsilon:0.2,throttle=9", "--proposer", f"replay:{recorded}", "--json")
+        again = json.loads(subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=300).stdout)
+        self.assertEqual(again["attempts"], 3)
+        self.assertIn(again["best"]["source"], texts)
+        once_more = json.loads(subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=300).stdout)
+        self.assertEqual((once_more["run"], once_more["replayed"]), (again["run"], 3))
+        settings = json.loads(self.hone("show", again["run"], "--store", self.folder / "replayed.db", "--json").stdout)["settings"]
+        self.assertEqual(settings["search"], "epsilon:epsilon=0.2,throttle=9,dead=3")
+        self.assertRegex(settings["proposer"], "^replay:file=[0-9a-f]{16}$")
+
     def test_4_whatever_the_expert_says_evaluate_runs(self):
         program = self.folder / "first.hk"
         program.write_text(self.hone("propose", self.problem).stdout)
@@ -149,7 +164,10 @@ class Loop(unittest.TestCase):
 
     def test_6_bad_words_are_one_line_and_exit_code_2(self):
         for arguments in (["optimize"], ["optimize", "absent.py"], ["optimize", self.problem, "--budget", "many"],
-                          ["optimize", self.problem, "--search", "gredy"], ["optimise", self.problem], ["optimize", self.problem, "--target", "cuda"]):
+                          ["optimize", self.problem, "--search", "gredy"], ["optimize", self.problem, "--search", "epsilon:2"],
+                          ["optimize", self.problem, "--search", "greedy:2"], ["optimize", self.problem, "--proposer", "replay"],
+                          ["optimize", self.problem, "--proposer", "replay:absent.jsonl"], ["optimize", self.problem, "--objective", "sped"],
+                          ["optimize", self.problem, "--objective", "energy"], ["optimise", self.problem], ["optimize", self.problem, "--target", "cuda"]):
             if "cuda" in arguments and self.has_device():
                 continue
             done = subprocess.run(self.command(*arguments), env=self.environment, capture_output=True, text=True, timeout=60)

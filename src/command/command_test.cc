@@ -122,6 +122,23 @@ TEST(CommandTest, TheDescriptionIsAJsonSchemaOfTheArguments) {
   EXPECT_EQ(arguments["required"], nlohmann::json::array({"problem"}));
 }
 
+TEST(CommandTest, HelpNamesEveryRowOfATableThatAnOptionChooses) {
+  const Verb& optimize = **FindVerb("optimize");
+  const std::string help = HelpText(optimize);
+  std::size_t rows = 0;
+  for (const Option& option : optimize.options) {
+    for (const ChoiceHelp& one : ChoicesOf(option)) {
+      ++rows;
+      EXPECT_NE(help.find("\n    " + one.words), std::string::npos) << one.words << " is not in\n" << help;
+    }
+  }
+  EXPECT_GE(rows, 5u);
+  for (const std::string words : {"epsilon:0.35,throttle=5,dead=3", "replay:FILE"})
+    EXPECT_NE(help.find(words), std::string::npos) << words;
+  const nlohmann::json examples = Describe(optimize)["arguments"]["properties"]["proposer"]["examples"];
+  EXPECT_NE(std::find(examples.begin(), examples.end(), "replay:FILE"), examples.end());
+}
+
 TEST(CommandTest, ANearVerbIsProposed) {
   const auto verb = FindVerb("docter");
   ASSERT_FALSE(verb);

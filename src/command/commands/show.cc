@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/date.h"
@@ -20,18 +21,31 @@ using Json = nlohmann::json;
 constexpr Positional kPositionals[] = {
     {.name = "run", .help = "a run's id or its first digits, as `hone runs` lists them"},
     {.name = "attempt", .help = "an attempt's number, or `best`", .presence = Presence::kOptional}};
-constexpr Option kOptions[] = {kStoreOption};
+constexpr Option kOptions[] = {
+    {.name = "rounds",
+     .type = ValueType::kFlag,
+     .help = "what was proposed, as JSON lines that `hone optimize --proposer replay:FILE` reads"},
+    kStoreOption};
 
 // Of a row that has ended, "-" for one that was in flight when its run ended.
 std::string OutcomeOf(const AttemptRecord& attempt) { return attempt.ended() ? attempt.outcome : "not ended"; }
 
+// Settings, budgets, baselines and findings were written by us as JSON; a damaged one is shown as it is.
+Json Object(const std::string& text) {
+  Json parsed = Json::parse(text, nullptr, false);
+  return parsed.is_discarded() ? Json(text) : parsed;
+}
+
 Json Figures(const AttemptRecord& attempt) {
   return {{"number", attempt.number},
           {"parent", attempt.parent},
+          {"round", attempt.round},
           {"outcome", attempt.ended() ? Json(attempt.outcome) : Json(nullptr)},
           {"median_us", attempt.median_us},
           {"cold_us", attempt.cold_us},
           {"speedup", attempt.speedup},
+          {"joules", attempt.joules ? Json(*attempt.joules) : Json(nullptr)},
+          {"findings", Object(attempt.findings)},
           {"predicted_us", attempt.predicted_us},
           {"origin", attempt.origin},
           {"key", attempt.key},
@@ -44,12 +58,6 @@ Json Figures(const AttemptRecord& attempt) {
 Json Figures(const ConfirmationRecord& confirmation) {
   return {{"attempt", confirmation.attempt}, {"outcome", confirmation.outcome}, {"median_us", confirmation.median_us},
           {"cold_us", confirmation.cold_us}, {"speedup", confirmation.speedup}, {"ended_ms", confirmation.ended_ms}};
-}
-
-// Settings, budgets and baselines were written by us as JSON objects; a damaged one is shown as it is.
-Json Object(const std::string& text) {
-  Json parsed = Json::parse(text, nullptr, false);
-  return parsed.is_discarded() ? Json(text) : parsed;
 }
 
 // The best time beside the fastest of the run's baselines: the honest speed-up. Null without any.
@@ -75,6 +83,11 @@ Result<std::string> HeaderText(Store& store, const RunRecord& run, const RunSumm
   std::string text = fmt::format("run {} of {} on {}, {}\n", run.id, run.problem_name, run.target, state);
   text += fmt::format("{} search with seed {}, proposals by {}; {} attempts, {} accepted\n", settings.search,
                       settings.seed, settings.proposer, summary.attempts, summary.accepted);
+  if (!settings.objective.IsTime()) text += fmt::format("objective: {}\n", settings.objective.Text());
+  if (summary.input_tokens + summary.output_tokens > 0 || summary.dollars > 0) {
+    text += fmt::format("cost: {} rounds with {} tokens in, {} out, {:.2f} dollars\n", summary.rounds,
+                        summary.input_tokens, summary.output_tokens, summary.dollars);
+  }
   for (const auto& flag : FlagsOfRun(run.flags)) text += fmt::format("flagged: {}\n", flag.value("sentence", ""));
   if (run.best_attempt != 0) {
     text += fmt::format(
@@ -141,6 +154,11 @@ Result<Answer> ShowRun(Store& store, const RunRecord& run) {
                  {"speedup", summary.best_speedup},
                  {"confirmed", summary.confirmed},
                  {"bound_us", run.bound_us},
+                 {"cost",
+                  {{"rounds", summary.rounds},
+                   {"input_tokens", summary.input_tokens},
+                   {"output_tokens", summary.output_tokens},
+                   {"dollars", summary.dollars}}},
                  {"baselines", Object(run.baselines)},
                  {"honest", OverBest(Object(run.baselines), summary)},
                  {"flags", FlagsOfRun(run.flags)},
@@ -149,6 +167,41 @@ Result<Answer> ShowRun(Store& store, const RunRecord& run) {
                  {"attempts", std::move(rows)},
                  {"confirmations", std::move(again)}},
                 std::move(text));
+}
+
+// As proposers/replay.cc reads it.
+Result<Answer> ShowRounds(Store& store, const RunRecord& run) {
+  std::map<int, std::string> identities;
+  for (const AttemptRecord& attempt : HONE_TRY(store.Attempts(run.id))) identities[attempt.number] = attempt.identity;
+  std::string lines;
+  Json rounds = Json::array();
+  for (const RoundRecord& round : HONE_TRY(store.Rounds(run.id))) {
+    Json proposals = Json::array();
+    for (const Proposal& one : HONE_TRY(ReadProposals(store, round))) {
+      proposals.push_back({{"kind", Name(one.candidate.kind)},
+                           {"text", one.candidate.text},
+                           {"origin", one.origin},
+                           {"key", one.key},
+                           {"predicted_us", one.predicted_us}});
+    }
+    Json line = {{"proposals", std::move(proposals)}};
+    if (round.parent != 0) line["from"] = identities[round.parent];
+    lines += line.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+    line["number"] = round.number;
+    line["parent"] = round.parent;
+    line["turn"] = round.turn;
+    line["asked_ms"] = round.asked_ms;
+    line["answered_ms"] = round.answered_ms;
+    line["input_tokens"] = round.input_tokens;
+    line["output_tokens"] = round.output_tokens;
+    line["dollars"] = round.dollars;
+    rounds.push_back(std::move(line));
+  }
+  if (rounds.empty()) {
+    return Fail(ErrorKind::kNotFound,
+                fmt::format("run {} has no rounds: it is from before they were kept, or ended before one", run.id));
+  }
+  return Answer({{"id", run.id}, {"rounds", std::move(rounds)}}, std::move(lines));
 }
 
 Result<int> AttemptNumber(const RunRecord& run, const std::string& words) {
@@ -209,6 +262,10 @@ Result<Answer> RunIt(VerbCall& call) {
   Store store = HONE_TRY(Store::OpenExisting(StorePath(call)));
   const RunRecord run = HONE_TRY(store.FindRun(call.Text("run")));
   const std::string attempt = call.Text("attempt");
+  if (call.Flag("rounds")) {
+    if (attempt.empty()) return ShowRounds(store, run);
+    return Fail(ErrorKind::kUsage, "--rounds is of a run, not of an attempt");
+  }
   return attempt.empty() ? ShowRun(store, run) : ShowAttempt(store, run, attempt);
 }
 
@@ -222,19 +279,24 @@ HONE_VERB(show){
     .help =
         "  hone show 3fa2          the attempts of the run whose id begins so; * marks the best\n"
         "  hone show 3fa2 best     its best attempt: verdict, timing and source\n"
-        "  hone show 3fa2 7        attempt 7, with the evidence if it was refused",
+        "  hone show 3fa2 7        attempt 7, with the evidence if it was refused\n"
+        "  hone show 3fa2 --rounds > rounds.jsonl; hone optimize model.py --proposer replay:rounds.jsonl",
     .positionals = kPositionals,
     .options = kOptions,
     .json =
         "of a run: id, problem, problem_identity, target, machine, settings, budget, state, stop_reason, best_attempt, "
         "best_us, "
-        "speedup, confirmed, bound_us, baselines, honest (baseline and speedup over the fastest of them), flags[] (as "
+        "speedup, confirmed, bound_us, cost (rounds, input_tokens, output_tokens, dollars), baselines, honest "
+        "(baseline and speedup over the fastest of them), flags[] (as "
         "of `hone graph`), created_ms, updated_ms, attempts[], "
         "confirmations[]; of an attempt: "
         "number, "
-        "parent, outcome, median_us (warm), cold_us, speedup, predicted_us, origin, key, kind, identity, started_ms, "
+        "parent, round (that proposed it; 0 = not known), outcome, median_us (warm), cold_us, speedup, joules (null = "
+        "not measured), findings[], predicted_us, origin, key, kind, identity, started_ms, "
         "ended_ms, "
-        "run, best, source, evaluation (as of `hone evaluate --json`), confirmations[]",
+        "run, best, source, evaluation (as of `hone evaluate --json`), confirmations[]; with --rounds: id, rounds[]: "
+        "number, from (identity; none at the start), parent, turn, "
+        "proposals[] (kind, text, origin, key, predicted_us), asked_ms, answered_ms and the cost",
     .run = RunIt,
 };
 

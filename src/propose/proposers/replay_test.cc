@@ -1,0 +1,69 @@
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+#include "propose/proposer.h"
+
+namespace hone {
+namespace {
+
+class ReplayTest : public ::testing::Test {
+ protected:
+  ReplayTest() {
+    const auto problem = ParseProblem(R"({"hone_problem": 1, "name": "test", "tensors": [
+        {"name": "x", "shape": [4], "dtype": "f32", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+        {"name": "y", "shape": [4], "dtype": "f32", "role": "output"}],
+        "graph": [{"op": "relu", "args": {"self": "%x"}, "outputs": ["y"]}]})",
+                                      "test");
+    graph_ = std::make_unique<Graph>(*Graph::Create(*problem));
+    folder_ = std::make_unique<TempDirectory>(*TempDirectory::Create("replay"));
+  }
+
+  Result<std::unique_ptr<Proposer>> Of(std::string_view lines) {
+    const std::string path = folder_->path() + "/rounds.jsonl";
+    EXPECT_TRUE(WriteFileAtomically(path, lines));
+    const auto chosen = ChooseProposer("replay:" + path);
+    EXPECT_TRUE(chosen) << chosen.error().message;
+    return chosen->row->make({.graph = *graph_, .machine = machine_, .parameters = chosen->parameters});
+  }
+
+  std::unique_ptr<Graph> graph_;
+  const DeviceModel machine_;
+  std::unique_ptr<TempDirectory> folder_;
+};
+
+TEST_F(ReplayTest, EachCandidateGetsItsRoundsTurnByTurn) {
+  Attempt attempt{.number = 1};
+  attempt.proposal.candidate = {CandidateKind::kModule, "b"};
+  const auto proposer = Of(R"({"proposals": [{"text": "a"}, {"kind": "module", "text": "b", "predicted_us": 3}]}
+
+{"from": ")" + attempt.proposal.candidate.Identity() +
+                           R"(", "proposals": [{"text": "c", "origin": "agent: idea", "key": "idea"}]}
+{"from": null, "proposals": [{"text": "d"}]}
+)");
+  ASSERT_TRUE(proposer) << proposer.error().message;
+  const Round start = *(*proposer)->Propose({});
+  ASSERT_EQ(start.proposals.size(), 2u);
+  EXPECT_EQ(start.proposals[0].candidate.kind, CandidateKind::kProgram);
+  EXPECT_EQ(start.proposals[0].candidate.text, "a");
+  EXPECT_NE(start.proposals[0].key, start.proposals[1].key);
+  EXPECT_EQ(start.proposals[1].candidate.kind, CandidateKind::kModule);
+  EXPECT_EQ(start.proposals[1].predicted_us, 3);
+  EXPECT_EQ((*proposer)->Propose({.turn = 1})->proposals.at(0).candidate.text, "d");
+  EXPECT_TRUE((*proposer)->Propose({.turn = 2})->proposals.empty());
+  const Round next = *(*proposer)->Propose({.parent = 1, .history = {&attempt}});
+  ASSERT_EQ(next.proposals.size(), 1u);
+  EXPECT_EQ(next.proposals[0].origin, "agent: idea");
+  EXPECT_TRUE((*proposer)->Propose({.parent = 1, .turn = 1, .history = {&attempt}})->proposals.empty());
+}
+
+TEST_F(ReplayTest, ABadFileGivesOneLine) {
+  const auto message = [&](std::string_view lines) { return Of(lines).error().message; };
+  EXPECT_NE(message("{\"proposals\": []}\nno json\n").find("line 2 of the file is no round: "), std::string::npos);
+  EXPECT_NE(message("{\"proposals\": [{\"text\": 3}]}").find("line 1 of the file is no round: "), std::string::npos);
+  EXPECT_EQ(message("{\"proposals\": [{\"text\": \"a\", \"kind\": \"poem\"}]}"),
+            "proposer replay: line 1 of the file is no round: there is no kind of candidate 'poem'");
+  EXPECT_EQ(message(""), "proposer replay: no line of the file says what to begin with; one without \"from\" does");
+}
+
+}  // namespace
+}  // namespace hone
