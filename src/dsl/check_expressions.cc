@@ -291,11 +291,17 @@ bool Checker::AddLet(Kernel& kernel, const Let& let, const Expr& operand) {
     return Fail(let.at, fmt::format("let '{}' has the name of something else: choose another", let.name));
   }
   if (kernel.family->let_dims) {
-    const Place place{.kernel = &kernel,
-                      .dims = kernel.family->let_dims(kernel),
-                      .it = Load(kItOperand, {}, ScalarType::kReal),
-                      .no_it = {}};
-    const Expr body = RealIfOpen(Convert(let.value, place));
+    Place place{.kernel = &kernel, .dims = kernel.family->let_dims(kernel), .it = {}, .no_it = {}};
+    TermPtr value = let.value;
+    if (const std::string_view function = kernel.family->let_function; function.empty()) {
+      place.it = Load(kItOperand, {}, ScalarType::kReal);
+    } else if (value->kind == Term::Kind::kCall && value->name == function && value->arguments.size() == 1) {
+      value = value->arguments[0];
+    } else {
+      return Fail(let.at, fmt::format("a let of '{}' is one more {}: write 'let {} = {}(EXPR)'", kernel.family->name,
+                                      function, let.name, function));
+    }
+    const Expr body = RealIfOpen(Convert(value, place));
     if (failed_) return false;
     let_types_.push_back(body->type);
     kernel.lets.push_back(

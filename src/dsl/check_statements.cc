@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "base/check.h"
 #include "base/text.h"
 #include "dsl/checker.h"
 
@@ -290,12 +289,13 @@ bool Checker::Settings(const Statement& statement, Kernel& kernel) {
     const auto given = statement.settings.find(name);
     if (given == statement.settings.end()) {
       const auto values = knob.values(kernel);
-      HONE_CHECK(!values.empty(), "a knob without values");
-      kernel.settings[name] = values[0];
+      if (!values.empty()) kernel.settings[name] = values[0];
     }
   }
   for (const auto& knob : knobs) {
-    const Setting& setting = kernel.settings.at(std::string(knob.name));
+    const auto found = kernel.settings.find(std::string(knob.name));
+    if (found == kernel.settings.end()) continue;
+    const Setting& setting = found->second;
     if (auto why = knob.check(kernel, setting)) {
       return Fail(setting.at.line ? setting.at : statement.at,
                   fmt::format("'{}' {}: {}", knob.name, ToString(setting), *why));

@@ -16,8 +16,8 @@ namespace hone::dsl {
 struct Knob {
   std::string_view name;  // "tile"
   std::string_view doc;   // "rows x columns x depth of the block that stays in cache"
-  // The values worth trying for this kernel on its device, the default first. The checker accepts more than these:
-  // see `check`.
+  // The values worth trying for this kernel on its device, the default first; none where it means nothing for this
+  // kernel, which then has no such setting. The checker accepts more than these: see `check`.
   std::vector<Setting> (*values)(const Kernel& kernel);
   // Why this value is not legal here, or nothing.
   std::optional<std::string> (*check)(const Kernel& kernel, const Setting& value);
@@ -53,6 +53,8 @@ struct Family {
   // Null: lets fold over the axes. Else a let is an expression of `it`, a real of the family's, over these dimensions
   // of the space.
   std::vector<int> (*let_dims)(const Kernel& kernel) = nullptr;
+  // Where lets do not fold: the function whose argument that expression is, and which then has no `it`; or none.
+  std::string_view let_function = {};
   // Null, or what else must hold of a kernel whose expressions are known: why it does not.
   std::optional<std::string> (*check)(const KernelProgram& program, const Kernel& kernel) = nullptr;
   // Null: `it` in the chain has the operand's type.

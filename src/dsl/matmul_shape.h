@@ -22,6 +22,12 @@ struct MatmulShape {
   std::vector<std::string> Index(const std::string& i, const std::string& j, const std::string& p) const;
 };
 
+// A and B, and the right operands of the lets: as many products as there are of those.
+inline std::size_t ProductsOf(const Kernel& kernel) { return 1 + kernel.lets.size(); }
+inline const Expr& InputOf(const Kernel& kernel, std::size_t input) {
+  return input < 2 ? kernel.inputs[input] : kernel.lets[input - 2].body;
+}
+
 // The operand that the expression is, -1 if it is more than that.
 int OperandOf(const Expr& expr);
 // Whether every operand of the expression is contiguous in, or does not vary along, the dimension.

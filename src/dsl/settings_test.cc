@@ -209,12 +209,17 @@ output y: f32[{0}, {1}, {2}]
 output z: f32[{1}, {2}]
 output v: f32[{0}, {1}, {2}]
 output u: f32[{1}, {2}]
+output g: f32[{0}, {1}, {2}]
 view wv = wt: [{3}, {2}] strides [1, {3}]
 view av = at: [{1}, {3}] strides [1, {1}]
 y = matmul(a, wv) -> it + b -> gelu(it)
 z = matmul(av, w)
 v = matmul(a, p) -> it * 0.5 + y
 u = matmul(relu(av), w * 2) -> max(it, b)
+g = matmul(a, w)
+  let up = product(wv * b)
+  let more = product(p)
+  -> (silu(it) * up + it) * more - b
 )",
                                               batch, m, n, k),
                                   1e-4);

@@ -8,6 +8,7 @@
 #include "dsl/cpu/writer.h"
 #include "dsl/family.h"
 #include "dsl/kernel.h"
+#include "dsl/products_apart.h"
 
 namespace hone::dsl {
 namespace {
@@ -61,7 +62,8 @@ std::string_view Home(const KernelBuffer& buffer) {
 
 }  // namespace
 
-std::string EmitCpu(const KernelProgram& program) {
+std::string EmitCpu(const KernelProgram& checked) {
+  const KernelProgram program = ProductsApart(checked);
   Writer writer(program);
   std::string functions;
   std::vector<std::string> calls;

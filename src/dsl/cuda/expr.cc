@@ -174,9 +174,12 @@ std::string DeviceExpr::Compose(const Expr& expr) {
       switch (expr->unary) {
         case UnaryOp::kNeg: return "-" + Atom(text(0));
         case UnaryOp::kAbs: return real ? math("fabs") : call("llabs");
-        case UnaryOp::kReciprocal: return fmt::format("{} / {}", writer_.Number(1), Atom(text(0)));
+        case UnaryOp::kReciprocal:
+          if (coarse_ && !writer_.wide()) return fmt::format("__fdividef({}, {})", writer_.Number(1), text(0));
+          return fmt::format("{} / {}", writer_.Number(1), Atom(text(0)));
         case UnaryOp::kRsqrt:
           return takes_time_ ? fmt::format("{} / {}", writer_.Number(1), math("sqrt")) : math("rsqrt");
+        case UnaryOp::kExp: return coarse_ && !writer_.wide() ? call("__expf") : math("exp");
         case UnaryOp::kRound: return math("rint");
         case UnaryOp::kSign:
           writer_.Helper("Sign");
@@ -197,6 +200,7 @@ std::string DeviceExpr::Compose(const Expr& expr) {
         case BinaryOp::kDiv:
           if (const std::string known = real && reciprocal_ ? reciprocal_(expr->operands[1]) : ""; !known.empty())
             return fmt::format("{} * {}", Atom(text(0)), known);
+          if (coarse_ && real && !writer_.wide()) return call("__fdividef");
           return infix("/");
         case BinaryOp::kFloorDiv:
           return real ? fmt::format("floor{}({})", writer_.wide() ? "" : "f", infix("/")) : helper("FloorDiv");

@@ -23,6 +23,9 @@ class DeviceExpr {
   // What is computed once a row may take longer: a reciprocal root in two operations, each rounded right, is half as
   // far off as the device's own.
   void TakeTime() { takes_time_ = true; }
+  // What is rounded to 16 bits gains nothing from more than the units for such functions give: exponentials and
+  // quotients within 2^-20.
+  void BeCoarse() { coarse_ = true; }
   // Gives the name of 1 / divisor where somebody has computed that once and for all, or "".
   void Reciprocals(std::function<std::string(const Expr& divisor)> known) { reciprocal_ = std::move(known); }
 
@@ -51,7 +54,7 @@ class DeviceExpr {
   std::map<const ExprNode*, int> uses_;
   std::vector<std::map<const ExprNode*, std::string>> scopes_;
   std::vector<Expr> kept_;  // so that addresses of nodes stay theirs
-  bool in_address_ = false, takes_time_ = false;
+  bool in_address_ = false, takes_time_ = false, coarse_ = false;
   std::string lane_;  // empty: a thread has its elements for itself
   int fold_depth_ = 0;
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "dsl/cuda/matmul_end.h"
 #include "dsl/cuda/matmul_library.h"
 #include "dsl/cuda/matmul_simt.h"
 #include "dsl/cuda/matmul_tensor.h"
@@ -33,11 +34,11 @@ std::int64_t BatchesOf(const MatmulShape& shape) {
   return count;
 }
 
-// Whether all that A and B are made of is held as `dtype`.
+// Whether all that is multiplied is held as `dtype`.
 bool AllAre(const Kernel& kernel, DType dtype) {
   bool all = true, some = false;
-  for (const auto& input : kernel.inputs) {
-    Visit(input, [&](const ExprNode& node) {
+  for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i) {
+    Visit(InputOf(kernel, i), [&](const ExprNode& node) {
       if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
       some = true;
       all &= kernel.operand_types[static_cast<std::size_t>(node.buffer)] == dtype;
@@ -45,11 +46,11 @@ bool AllAre(const Kernel& kernel, DType dtype) {
   }
   return all && some;
 }
-// Whether A and B are read along K in order.
+// Whether what is multiplied is read along K in order.
 bool AlongK(const Kernel& kernel, const MatmulShape& shape) {
   bool along = true;
-  for (const auto& input : kernel.inputs) {
-    Visit(input, [&](const ExprNode& node) {
+  for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i) {
+    Visit(InputOf(kernel, i), [&](const ExprNode& node) {
       if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
       const std::int64_t stride = shape.k.strides[static_cast<std::size_t>(node.buffer)];
       along &= stride == 1 || stride == 0;
@@ -63,10 +64,19 @@ bool OnTensorCores(const Kernel& kernel) {
   const std::string precision = PrecisionOf(kernel);
   return precision == "f32x3" || precision == "f16" || precision == "bf16";
 }
-bool Promotes(const Kernel& kernel) {
+TensorPrecision TensorPrecisionOf(const Kernel& kernel) {
   const std::string precision = PrecisionOf(kernel);
-  return precision == "f32x3" || precision == "f16";
+  return precision == "bf16"  ? TensorPrecision::kBF16
+         : precision == "f16" ? TensorPrecision::kF16
+                              : TensorPrecision::kF32x3;
 }
+// Whether the sums of a tile are what the tensor cores leave, neither scaled nor promoted: what can be set on its
+// course are settings of these products alone.
+bool Plain(const Kernel& kernel) {
+  return OnTensorCores(kernel) &&
+         (PrecisionOf(kernel) == "bf16" || MultipliesInPlace(kernel, TensorPrecisionOf(kernel)));
+}
+bool Promotes(const Kernel& kernel) { return OnTensorCores(kernel) && !Plain(kernel); }
 
 // By cuBLASLt, which decides all else.
 bool ByLibrary(const Kernel& kernel) {
@@ -127,18 +137,41 @@ std::int64_t SplitOf(const Kernel& kernel, const MatmulShape& shape, std::int64_
                                   std::max<std::int64_t>(shape.k.extent / least, 1));
 }
 
+bool Together(const Kernel& kernel) {
+  return kernel.settings.contains("products") && WordSetting(kernel, "products") == "together";
+}
+std::int64_t ProductsAtATime(const Kernel& kernel) {
+  return Together(kernel) ? static_cast<std::int64_t>(ProductsOf(kernel)) : 1;
+}
+
+// Of the knobs before `stages`.
 TensorSettings TensorSettingsOf(const Kernel& kernel) {
   TensorSettings settings;
-  const std::string precision = PrecisionOf(kernel);
-  settings.precision = precision == "bf16"  ? TensorPrecision::kBF16
-                       : precision == "f16" ? TensorPrecision::kF16
-                                            : TensorPrecision::kF32x3;
+  settings.precision = TensorPrecisionOf(kernel);
+  settings.products = ProductsAtATime(kernel);
+  if (!Promotes(kernel)) settings.promote = 0;
   const std::vector<std::int64_t> tile = TupleSetting(kernel, "tile");
   if (tile.size() == 2) {
     settings.tile_m = tile[0];
     settings.tile_n = tile[1];
   }
   return settings;
+}
+
+std::vector<Setting> ProductsValues(const Kernel& kernel) {
+  if (kernel.lets.empty()) return {};
+  if (OnTensorCores(kernel) && MultipliesInPlace(kernel, TensorPrecisionOf(kernel)) && ProductsOf(kernel) <= 4)
+    return {Word("together")};
+  return {Word("apart")};
+}
+std::optional<std::string> CheckProducts(const Kernel& kernel, const Setting& value) {
+  if (kernel.lets.empty()) return "there is one product; remove it";
+  if (auto why = CheckWord(value, {"together", "apart"})) return why;
+  if (std::get<std::string>(value.value) == "apart") return std::nullopt;
+  if (!OnTensorCores(kernel) || !MultipliesInPlace(kernel, TensorPrecisionOf(kernel)))
+    return "only operands of 16 bits that lie along K are multiplied together; try apart";
+  if (ProductsOf(kernel) > 4) return "four products at most are made together; try apart";
+  return std::nullopt;
 }
 
 std::vector<Setting> TileValues(const Kernel& kernel) {
@@ -164,11 +197,12 @@ std::vector<Setting> TileValues(const Kernel& kernel) {
     while (sizes.size() > 1 && tiles(sizes[0][0], sizes[0][1]) < Processors(kernel) && m * n * batches > 64 * 64)
       std::rotate(sizes.begin(), sizes.begin() + 1, sizes.end()), sizes.pop_back();
   } else {
-    if (precision == "bf16") {
+    if (Plain(kernel)) {
       sizes = {{128, 256}, {128, 128}, {64, 256}, {64, 128}, {128, 64}};
     } else {
       sizes = {{128, 128}, {64, 128}, {128, 64}, {64, 64}};
     }
+    std::erase_if(sizes, [&](const auto& size) { return size[1] * ProductsAtATime(kernel) > 256; });
     // What the busiest multiprocessor has to do: small tiles read more for each product, parts of K are added up later.
     std::stable_sort(sizes.begin(), sizes.end(), [&](const auto& a, const auto& b) {
       const auto cost = [&](const auto& size) {
@@ -203,6 +237,9 @@ std::optional<std::string> CheckTile(const Kernel& kernel, const Setting& value)
   }
   if (rows != 64 && rows != 128) return "the rows are 64 a warpgroup, of one or two; try 128x128";
   if (columns != 64 && columns != 128 && columns != 256) return "the columns are 64, 128 or 256; try 128x128";
+  if (columns * ProductsAtATime(kernel) > 256)
+    return fmt::format("{} products of {} columns are more than the registers hold, 256; try 128x{}",
+                       ProductsOf(kernel), columns, ProductsOf(kernel) == 2 ? 128 : 64);
   if (Promotes(kernel) && columns > 128) return "256 columns leave no registers for promoted sums; try 128x128";
   return std::nullopt;
 }
@@ -238,7 +275,7 @@ std::vector<Setting> PromoteValues(const Kernel& kernel) {
   return {Whole(64)};
 }
 std::optional<std::string> CheckPromote(const Kernel& kernel, const Setting& value) {
-  if (!Promotes(kernel)) return CheckRange(value, 0, 0);
+  if (!Promotes(kernel)) return CheckRange(value, 0, PrecisionOf(kernel) == "f16" ? 512 : 0);
   const auto* whole = std::get_if<std::int64_t>(&value.value);
   if (!whole || (*whole != 64 && *whole != 128 && *whole != 256 && *whole != 512))
     return "it is 64, 128, 256 or 512; try 64";
@@ -248,6 +285,8 @@ std::optional<std::string> CheckPromote(const Kernel& kernel, const Setting& val
 std::vector<Setting> ClusterValues(const Kernel& kernel) {
   // Where two parts are read of both operands, sharing gains nothing (docs/measured/cuda_matmul.md).
   if (!OnTensorCores(kernel) || PrecisionOf(kernel) == "f32x3") return {Whole(1)};
+  // Two products read more of their weights: 931 us, not 946 (docs/measured/cuda_16bit.md).
+  if (Together(kernel)) return {Whole(2), Whole(1)};
   return {Whole(1), Whole(2)};
 }
 std::optional<std::string> CheckCluster(const Kernel& kernel, const Setting& value) {
@@ -257,7 +296,7 @@ std::optional<std::string> CheckCluster(const Kernel& kernel, const Setting& val
 std::vector<Setting> SplitValues(const Kernel& kernel) {
   const MatmulShape shape(kernel);
   const std::vector<std::int64_t> tile = TupleSetting(kernel, "tile");
-  if (tile.size() != 2 || ByLibrary(kernel)) return {Whole(1)};
+  if (tile.size() != 2 || ByLibrary(kernel) || Together(kernel)) return {Whole(1)};
   const std::int64_t split = SplitOf(kernel, shape, tile[0], tile[1]);
   std::vector<Setting> values = {Whole(split)};
   for (const std::int64_t other : {std::int64_t{1}, split * 2, split / 2}) {
@@ -268,7 +307,25 @@ std::vector<Setting> SplitValues(const Kernel& kernel) {
   return values;
 }
 std::optional<std::string> CheckSplit(const Kernel& kernel, const Setting& value) {
-  return CheckRange(value, 1, ByLibrary(kernel) ? 1 : 4096);
+  return CheckRange(value, 1, ByLibrary(kernel) || Together(kernel) ? 1 : 4096);
+}
+
+std::vector<Setting> EndValues(const Kernel& kernel) {
+  if (!Plain(kernel)) return {};
+  if (IntSetting(kernel, "split") != 1 || CheckTiles(kernel)) return {Word("lines")};
+  // Faster by 1 to 7 % (docs/measured/cuda_16bit.md).
+  return {Word("tiles"), Word("lines")};
+}
+std::optional<std::string> CheckTensorEnd(const Kernel& kernel, const Setting& value) {
+  if (!Plain(kernel)) return "only products of 16-bit operands have it; remove it";
+  if (auto why = CheckWord(value, {"lines", "tiles"})) return why;
+  if (std::get<std::string>(value.value) == "lines") return std::nullopt;
+  if (IntSetting(kernel, "split") != 1) return "parts of K are added up in f32; try lines";
+  if (auto why = CheckTiles(kernel)) return why;
+  TensorSettings settings = TensorSettingsOf(kernel);
+  settings.stages = static_cast<int>(IntSetting(kernel, "stages"));
+  settings.end = TensorEnd::kTiles;
+  return CheckTensor(kernel.device->limits, settings);
 }
 
 std::vector<Setting> AlgorithmValues(const Kernel& kernel) {
@@ -286,6 +343,9 @@ constexpr Knob kKnobs[] = {
      "cuBLASLt in the operands' own "
      "precision, library_tf32: in TF32",
      PrecisionValues, CheckPrecision},
+    {"products",
+     "together: what the lets multiply A with goes through the same tiles; apart: a kernel for each product",
+     ProductsValues, CheckProducts},
     {"tile", "rows x columns of the result that a block makes at a time", TileValues, CheckTile},
     {"stages", "tiles of both operands that are in flight in shared memory, 64 of K each; tensor cores only",
      StagesValues, CheckStages},
@@ -293,6 +353,8 @@ constexpr Knob kKnobs[] = {
      PromoteValues, CheckPromote},
     {"cluster", "blocks that share what they read of B; tensor cores only", ClusterValues, CheckCluster},
     {"split", "parts of K that are summed by blocks of their own", SplitValues, CheckSplit},
+    {"end", "how 16-bit results leave: lines, by the threads; tiles, by the copy engine while the threads go on",
+     EndValues, CheckTensorEnd},
     {"algorithm", "which of cuBLASLt's proposals, its best first; library only", AlgorithmValues, CheckAlgorithm},
 };
 
@@ -313,6 +375,9 @@ void EmitMatmulCuda(const KernelProgram& program, const Kernel& kernel, DeviceWr
   settings.promote = IntSetting(kernel, "promote");
   settings.cluster = static_cast<int>(IntSetting(kernel, "cluster"));
   settings.split = split;
+  // A product by itself, of several that the statement makes, is of f32.
+  if (kernel.settings.contains("end") && WordSetting(kernel, "end") == "tiles" && !CheckTiles(kernel))
+    settings.end = TensorEnd::kTiles;
   EmitMatmulTensor(program, kernel, out, settings);
 }
 

@@ -236,7 +236,7 @@ class SimtEmitter {
                             text_.Batches(), text_.shape.m.extent, text_.shape.n.extent, sum));
     } else {
       out_.Line(fmt::format("const {} it = {};", real_, sum));
-      out_.Line(fmt::format("{} = {};", text_.Target(batches, "m", "n"), text_.Result(batches, "m", "n", "it")));
+      out_.Line(fmt::format("{} = {};", text_.Target(batches, "m", "n"), text_.Result(batches, "m", "n", {"it"})));
     }
   }
   void Launch(std::int64_t grid, std::int64_t parts) {

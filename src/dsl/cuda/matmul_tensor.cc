@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "dsl/cuda/matmul_end.h"
 #include "dsl/cuda/matmul_pack.h"
-#include "dsl/knobs.h"
 
 namespace hone {
 extern const std::string_view kTensorCoreText;  // dsl/cuda/tensor_core.cuh
@@ -15,28 +15,46 @@ extern const std::string_view kTensorCoreText;  // dsl/cuda/tensor_core.cuh
 namespace hone::dsl {
 namespace {
 
-// Registers of a thread, which warpgroups hand to one another: 504 for three, 256 for two of which two blocks fit.
-constexpr int kProducerRegisters = 56, kConsumerRegisters = 224, kOneConsumerRegisters = 200;
+// Registers of a thread, which warpgroups hand to one another: 504 for three, 256 for two of which two blocks fit, 512
+// for two of which one does, as of a tile of 256 columns.
+constexpr int kProducerRegisters = 56, kConsumerRegisters = 224, kOneConsumerRegisters = 200,
+              kAloneConsumerRegisters = 240;
 // Tiles of rows that blocks go through together, so that what they read of B stays in L2. Where both operands are so
 // small that they stay there anyway, what is written counts: then blocks go along the rows of the result.
 constexpr std::int64_t kRowGroup = 8;
 constexpr std::int64_t kSmallOperands = 24 << 20;  // bytes of both
-// A warp's sums on their way out: 16 rows of so many columns, padded so that pairs of eight rows lie in different
-// banks.
-constexpr std::int64_t kEndColumns = 32, kEndStride = 40;
-// A result of so many bytes would only drive the operands out of L2. Measured on an H200: 32768 x 64 x 32768 takes 1.27
-// ms then, not 1.50 (docs/measured/cuda_matmul.md).
-constexpr std::int64_t kStreamed = 128 << 20;
 
 std::int64_t Parts(const TensorSettings& settings) { return settings.precision == TensorPrecision::kF32x3 ? 2 : 1; }
 std::int64_t Consumers(const TensorSettings& settings) { return settings.tile_m / 64; }
 DType ElementType(TensorPrecision precision) {
   return precision == TensorPrecision::kBF16 ? DType::kBF16 : DType::kF16;
 }
-// Of a chunk's scales, of the rows of A and of B that are in a tile; there is room for them also where there are none.
-std::int64_t ScaleBytes(const TensorSettings& settings) { return (settings.tile_m + settings.tile_n) * 4; }
+// Columns of all products, which are one to wgmma.
+std::int64_t Width(const TensorSettings& settings) { return settings.products * settings.tile_n; }
+// Of a chunk's scales, of the rows of A and of B that are in a tile; there is room for them also where there are none,
+// but where results leave in tiles, which want the room.
+std::int64_t ScaleBytes(const TensorSettings& settings) {
+  return settings.end == TensorEnd::kTiles ? 0 : (settings.tile_m + Width(settings)) * 4;
+}
 std::int64_t StageBytes(const TensorSettings& settings) {
-  return (settings.tile_m + settings.tile_n) * kTensorDepth * 2 * Parts(settings);
+  return (settings.tile_m + Width(settings)) * kTensorDepth * 2 * Parts(settings);
+}
+
+// Whether the copy engine can read the operand where it lies, as such numbers.
+bool InPlace(const Kernel& kernel, const MatmulShape& shape, std::size_t input, DType type) {
+  const Expr& expr = InputOf(kernel, input);
+  if (OperandOf(expr) < 0) return false;
+  const auto o = static_cast<std::size_t>(expr->buffer);
+  if (kernel.operand_types[o] != type) return false;
+  const LoopDim& rows = input == 0 ? shape.m : shape.n;
+  if (shape.k.strides[o] != 1 || rows.strides[o] % 8 != 0 || rows.strides[o] == 0 || kernel.operands[o].offset % 8 != 0)
+    return false;
+  std::size_t varying = 0;
+  for (const auto& dim : shape.batch) {
+    if (dim.strides[o] == 0) continue;
+    if (++varying > 1 || dim.strides[o] % 8 != 0) return false;
+  }
+  return true;
 }
 // Of what multiplies: a program may do so in both types, with tiles of the same size.
 std::string_view Suffix(TensorPrecision precision) { return precision == TensorPrecision::kBF16 ? "Brains" : "Halves"; }
@@ -70,7 +88,7 @@ class TensorEmitter {
 
   void Emit() {
     out_.Define(std::string(kTensorCoreText));
-    out_.Define(ProductText(settings_.tile_n, settings_.precision));
+    out_.Define(ProductText(Width(settings_), settings_.precision));
     const bool direct = Direct(0) && Direct(1);
     scaled_ =
         settings_.precision == TensorPrecision::kF32x3 || (settings_.precision == TensorPrecision::kF16 && !direct);
@@ -82,8 +100,9 @@ class TensorEmitter {
     steps_of_split_ = (steps_ + split - 1) / split;
     splits_ = (steps_ + steps_of_split_ - 1) / steps_of_split_;
     const Packing packing{.parts = Parts(settings_), .element = ElementType(settings_.precision), .chunk = chunk_};
-    for (const int input : {0, 1}) {
-      operands_[input] = Direct(input) && !scaled_ ? InPlace(input) : PackOperand(kernel_, text_, out_, input, packing);
+    for (int input = 0; input < 1 + settings_.products; ++input) {
+      operands_.push_back(Direct(input) && !scaled_ ? AsItLies(input)
+                                                    : PackOperand(kernel_, text_, out_, input, packing));
     }
     Products();
     if (splits_ > 1) text_.EmitSums(partial_, splits_);
@@ -92,25 +111,12 @@ class TensorEmitter {
  private:
   // Whether the operand can be read where it lies.
   bool Direct(int input) const {
-    const KernelOperand* operand = text_.Plain(input);
-    if (!operand) return false;
-    const KernelBuffer& buffer = program_.buffers[static_cast<std::size_t>(operand->buffer)];
-    if (buffer.dtype != ElementType(settings_.precision) || settings_.precision == TensorPrecision::kF32x3)
-      return false;
-    const auto o = static_cast<std::size_t>(kernel_.inputs[static_cast<std::size_t>(input)]->buffer);
-    const LoopDim& rows = input == 0 ? text_.shape.m : text_.shape.n;
-    if (text_.shape.k.strides[o] != 1 || rows.strides[o] % 8 != 0 || rows.strides[o] == 0 || operand->offset % 8 != 0)
-      return false;
-    std::size_t varying = 0;
-    for (std::size_t d = 0; d < text_.shape.batch.size(); ++d) {
-      if (!text_.Varies(input, d)) continue;
-      if (++varying > 1 || text_.shape.batch[d].strides[o] % 8 != 0) return false;
-    }
-    return true;
+    return settings_.precision != TensorPrecision::kF32x3 &&
+           dsl::InPlace(kernel_, text_.shape, static_cast<std::size_t>(input), ElementType(settings_.precision));
   }
-  PackedOperand InPlace(int input) const {
+  PackedOperand AsItLies(int input) const {
     const KernelOperand* operand = text_.Plain(input);
-    const auto o = static_cast<std::size_t>(kernel_.inputs[static_cast<std::size_t>(input)]->buffer);
+    const auto o = static_cast<std::size_t>(InputOf(kernel_, static_cast<std::size_t>(input))->buffer);
     const LoopDim& rows = input == 0 ? text_.shape.m : text_.shape.n;
     std::int64_t batch_stride = rows.strides[o];  // of an extent of 1: any that is a multiple of 16 bytes
     for (std::size_t d = 0; d < text_.shape.batch.size(); ++d) {
@@ -158,13 +164,15 @@ class TensorEmitter {
     DeviceWriter::LaunchShape launch;
     if (splits_ == 1) {
       launch = text_.Reading(kernel_.epilogue);
-      launch.writes = {kernel_.target};
+      if (settings_.end == TensorEnd::kLines) launch.writes = {kernel_.target};
     } else {
       launch.scratch_writes = {partial_};
     }
     if (scaled_) launch.scratch_reads = {operands_[0].scales, operands_[1].scales};
-    launch.maps = {{"a_map", Map(operands_[0], settings_.tile_m)},
-                   {"b_map", Map(operands_[1], settings_.tile_n / cluster)}};
+    launch.maps = {{"a_map", Map(operands_[0], settings_.tile_m)}};
+    for (std::int64_t p = 0; p < settings_.products; ++p)
+      launch.maps.emplace_back(Right("b_map", p), Map(operands_[At(1 + p)], settings_.tile_n / cluster));
+    if (settings_.end == TensorEnd::kTiles) launch.maps.emplace_back("target_map", TargetMap(program_, kernel_, text_));
     launch.cluster_x = cluster;
     launch.grid_x = std::min(items_, kernel_.device->multiprocessors * resident / cluster) * cluster;
     launch.shared_bytes = TensorSharedBytes(settings_);
@@ -172,7 +180,12 @@ class TensorEmitter {
   }
 
   std::int64_t PartBytes(int input) const {
-    return (input == 0 ? settings_.tile_m : settings_.tile_n) * kTensorDepth * 2;
+    return (input == 0 ? settings_.tile_m : Width(settings_)) * kTensorDepth * 2;
+  }
+  static std::size_t At(std::int64_t i) { return static_cast<std::size_t>(i); }
+  // What is of one of the right operands.
+  static std::string Right(std::string_view name, std::int64_t product) {
+    return product == 0 ? std::string(name) : fmt::format("{}_{}", name, product + 1);
   }
 
   // The stages with their barriers, and which warpgroup the thread is of.
@@ -213,8 +226,8 @@ class TensorEmitter {
   void OpenItems() {
     const std::int64_t cluster = settings_.cluster, per_batch = tiles_m_ * tiles_n_,
                        per_split = per_batch * text_.Batches();
-    const std::int64_t operand_bytes =
-        (text_.shape.m.extent + text_.shape.n.extent) * text_.shape.k.extent * Parts(settings_) * 2;
+    const std::int64_t operand_bytes = (text_.shape.m.extent + text_.shape.n.extent * settings_.products) *
+                                       text_.shape.k.extent * Parts(settings_) * 2;
     const std::int64_t row_group = operand_bytes <= kSmallOperands ? 1 : kRowGroup;
     const std::string of_cluster = cluster > 1 ? fmt::format(" / {}", cluster) : "";
     const std::string& index = text_.index;
@@ -243,11 +256,13 @@ class TensorEmitter {
     out_.Line(fmt::format("GiveRegisters<{}>();", kProducerRegisters));
     out_.Open("if (thread == 0)");
     out_.Line("FetchMap(&a_map);");
-    out_.Line("FetchMap(&b_map);");
+    for (std::int64_t p = 0; p < settings_.products; ++p) out_.Line(fmt::format("FetchMap(&{});", Right("b_map", p)));
     OpenItems();
     const std::vector<std::string> batches = text_.OpenBatches("batch", -1);
-    out_.Line(
-        fmt::format("const int a_batch = {}, b_batch = {};", text_.BatchOf(0, batches), text_.BatchOf(1, batches)));
+    std::string of_batch = fmt::format("const int a_batch = {}", text_.BatchOf(0, batches));
+    for (std::int64_t p = 0; p < settings_.products; ++p)
+      of_batch += fmt::format(", {} = {}", Right("b_batch", p), text_.BatchOf(static_cast<int>(1 + p), batches));
+    out_.Line(of_batch + ";");
     out_.Line(fmt::format("const int end = min(last_step * {}, {});", blocks_a_step_, blocks_k_));
     out_.Open(fmt::format("for (int block = first_step * {}; block < end; ++block)", blocks_a_step_));
     out_.Line("const unsigned barrier = SharedAddress(&full[stage]), to = stages + stage * kStageBytes;");
@@ -277,14 +292,19 @@ class TensorEmitter {
       out_.Line(fmt::format("CopyBox(to + {}, &a_map, block * {}, m0, a_batch, {}, barrier);", p * PartBytes(0),
                             kTensorDepth, p));
     }
-    for (std::int64_t p = 0; p < parts; ++p) {
-      const std::int64_t at = parts * PartBytes(0) + p * PartBytes(1);
+    const std::int64_t rows = settings_.tile_n / cluster;  // of B, that this block copies
+    for (std::int64_t copy = 0; copy < parts * settings_.products; ++copy) {
+      const std::int64_t part = copy % parts, product = copy / parts;
+      const std::int64_t at =
+          parts * PartBytes(0) + part * PartBytes(1) + product * settings_.tile_n * kTensorDepth * 2;
+      const std::string map = Right("b_map", product), batch = Right("b_batch", product);
       if (cluster > 1) {
-        out_.Line(fmt::format(
-            "CopyBoxToAll(to + {} + member * {}, &b_map, block * {}, n0 + member * {}, b_batch, {}, barrier, {});", at,
-            PartBytes(1) / cluster, kTensorDepth, settings_.tile_n / cluster, p, (1 << cluster) - 1));
+        out_.Line(
+            fmt::format("CopyBoxToAll(to + {} + member * {}, &{}, block * {}, n0 + member * {}, {}, {}, barrier, {});",
+                        at, rows * kTensorDepth * 2, map, kTensorDepth, rows, batch, part, (1 << cluster) - 1));
       } else {
-        out_.Line(fmt::format("CopyBox(to + {}, &b_map, block * {}, n0, b_batch, {}, barrier);", at, kTensorDepth, p));
+        out_.Line(
+            fmt::format("CopyBox(to + {}, &{}, block * {}, n0, {}, {}, barrier);", at, map, kTensorDepth, batch, part));
       }
     }
     Advance();
@@ -295,21 +315,19 @@ class TensorEmitter {
 
   // The consumers: 64 rows of the tile each.
   void Consume() {
-    const std::int64_t tile_n = settings_.tile_n;
+    const std::int64_t width = Width(settings_);
     const std::string& index = text_.index;
-    out_.Line(
-        fmt::format("TakeRegisters<{}>();", Consumers(settings_) == 1 ? kOneConsumerRegisters : kConsumerRegisters));
-    out_.Line("unsigned char* const ring = tiles + (stages - SharedAddress(tiles));");
-    out_.Line(fmt::format("float* const mine = reinterpret_cast<float*>(ring + {}) + threadIdx.x / 32 * {};",
-                          settings_.stages * StageBytes(settings_) + (settings_.stages + 1) * ScaleBytes(settings_),
-                          16 * kEndStride));
+    out_.Line(fmt::format("TakeRegisters<{}>();", Consumers(settings_) > 1 ? kConsumerRegisters
+                                                  : width == 256           ? kAloneConsumerRegisters
+                                                                           : kOneConsumerRegisters));
+    OpenTileEnd(out_, settings_);
     if (TakesTurns()) out_.Line("if (warpgroup == 1) GiveTurn(0);");
     OpenItems();
-    out_.Line(fmt::format("float d[{}];", tile_n / 2));
+    out_.Line(fmt::format("float d[{}];", width / 2));
     if (scaled_) {
-      out_.Line(fmt::format("float sum[{}];", tile_n / 2));
+      out_.Line(fmt::format("float sum[{}];", width / 2));
       out_.Unroll();
-      out_.Line(fmt::format("for (int i = 0; i < {}; ++i) sum[i] = 0.0f;", tile_n / 2));
+      out_.Line(fmt::format("for (int i = 0; i < {}; ++i) sum[i] = 0.0f;", width / 2));
     }
     const std::vector<std::string> batches = text_.OpenBatches("batch", -1);
     out_.Line(fmt::format("const {} row0 = m0 + warpgroup * 64 + thread / 32 * 16;", index));
@@ -330,13 +348,26 @@ class TensorEmitter {
       Release("", "before");
       Promote();
       out_.Close();
-      End("sum", batches);
+      EmitTileEnd(Tile("sum", batches));
     } else {
+      const TensorTile tile = Tile("d", batches);
+      BeginTileEnd(tile);
       out_.Line("WaitForProducts<0>();");
       Release("", "before");
-      End("d", batches);
+      EmitTileEnd(tile);
     }
     out_.Close();
+    CloseTileEnd(out_, settings_);
+  }
+  TensorTile Tile(const std::string& sums, const std::vector<std::string>& batches) {
+    return {.program = program_,
+            .kernel = kernel_,
+            .out = out_,
+            .text = text_,
+            .settings = settings_,
+            .sums = sums,
+            .batches = batches,
+            .partial = partial_};
   }
 
   // Whether a consumer waits for its products after every stage, because they are promoted then; and whether two of
@@ -411,72 +442,6 @@ class TensorEmitter {
     out_.Close();
   }
 
-  // What is done with a thread's sums. As wgmma leaves them, a warp would write 32 bytes a row; they go through shared
-  // memory, 16 rows x 32 columns of a warp at a time, so that it reads and writes whole lines.
-  void End(const std::string& sums, const std::vector<std::string>& batches) {
-    const std::int64_t m = text_.shape.m.extent, n = text_.shape.n.extent;
-    const std::string& index = text_.index;
-    const DType target = program_.buffers[static_cast<std::size_t>(kernel_.target)].dtype;
-    const std::string type = splits_ > 1 ? "float" : DeviceType(target);
-    const std::int64_t vector = n % 4 == 0 ? 4 : 1, rows = 4 * 4 / vector;
-    const std::int64_t lanes = kEndColumns / vector, at_a_time = 32 / lanes;
-    out_.Unroll();
-    out_.Open(fmt::format("for (int part_n = 0; part_n < {}; ++part_n)", settings_.tile_n / kEndColumns));
-    out_.Unroll();
-    out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", kEndColumns / 8));
-    for (const int half : {0, 1}) {
-      out_.Line(
-          fmt::format("*reinterpret_cast<float2*>(mine + (thread % 32 / 4 + {0}) * {1} + i * 8 + column) = "
-                      "make_float2({2}[(part_n * {3} + i) * 4 + {4}], {2}[(part_n * {3} + i) * 4 + {5}]);",
-                      half * 8, kEndStride, sums, kEndColumns / 8, half * 2, half * 2 + 1));
-    }
-    out_.Close();
-    out_.Line("__syncwarp();");
-    out_.Line(fmt::format("const {} n = n0 + part_n * {} + thread % {} * {};", index, kEndColumns, lanes, vector));
-    // What a long chain takes hides the loop, and as many copies of it as there are rows would take long to compile.
-    constexpr double kLongChain = 60;  // operations
-    out_.Line(OperationsPerElement(kernel_.epilogue) > kLongChain ? "#pragma unroll 1" : "#pragma unroll");
-    out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", rows));
-    out_.Line(fmt::format("const int below = i * {} + thread % 32 / {};", at_a_time, lanes));
-    out_.Line(fmt::format("const {} m = row0 + below;", index));
-    std::string guard;
-    if (m % (settings_.tile_m * settings_.cluster) != 0) guard = fmt::format("m < {}", m);
-    if (n % settings_.tile_n != 0) guard += fmt::format("{}n < {}", guard.empty() ? "" : " && ", n);
-    out_.Open(guard.empty() ? "" : fmt::format("if ({})", guard));
-    if (vector == 4) {
-      out_.Line(
-          fmt::format("const float4 four = *reinterpret_cast<const float4*>(mine + below * {} + thread % {} * 4);",
-                      kEndStride, lanes));
-      out_.Line("const float its[4] = {four.x, four.y, four.z, four.w};");
-    } else {
-      out_.Line(fmt::format("const float its[1] = {{mine[below * {} + thread % 32]}};", kEndStride));
-    }
-    out_.Line(fmt::format("{} made;", PackType(out_, type, vector)));
-    out_.Unroll();
-    out_.Open(fmt::format("for (int e = 0; e < {}; ++e)", vector));
-    if (splits_ > 1) {
-      out_.Line("made.at[e] = its[e];");
-    } else {
-      out_.Line(fmt::format("const {} at_n = n + e;", index));
-      out_.Line("const float it = its[e];");
-      out_.Line(fmt::format("made.at[e] = {};", text_.Result(batches, "m", "at_n", "it")));
-    }
-    out_.Close();
-    const std::string to = splits_ > 1 ? fmt::format("{}[((static_cast<long>(part) * {} + batch) * {} + m) * {} + n]",
-                                                     partial_, text_.Batches(), m, n)
-                                       : text_.Target(batches, "m", "n");
-    const std::int64_t bytes = text_.Batches() * m * n * static_cast<std::int64_t>(Bytes(target));
-    if (type == "float" && vector == 4 && bytes >= kStreamed) {
-      out_.Line(fmt::format("__stcs(reinterpret_cast<float4*>(&{}), *reinterpret_cast<float4*>(&made));", to));
-    } else {
-      out_.Line(fmt::format("*reinterpret_cast<Pack<{}, {}>*>(&{}) = made;", type, vector, to));
-    }
-    out_.Close();
-    out_.Close();
-    out_.Line("__syncwarp();");
-    out_.Close();
-  }
-
   const KernelProgram& program_;
   const Kernel& kernel_;
   DeviceWriter& out_;
@@ -487,34 +452,51 @@ class TensorEmitter {
   std::int64_t blocks_k_ = 1, blocks_a_step_ = 1;             // a block is what a stage holds of K
   std::int64_t chunk_ = 0;                                    // of K between two promotions, 0 = never
   std::int64_t steps_ = 1, steps_of_split_ = 1, splits_ = 1;  // a step is a chunk, or a stage where nothing is promoted
-  PackedOperand operands_[2];
+  std::vector<PackedOperand> operands_;                       // A, then the right ones
   std::string partial_;
 };
 
 }  // namespace
 
+bool MultipliesInPlace(const Kernel& kernel, TensorPrecision precision) {
+  if (precision == TensorPrecision::kF32x3) return false;
+  const MatmulShape shape(kernel);
+  bool all = true;
+  for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i) all &= InPlace(kernel, shape, i, ElementType(precision));
+  return all;
+}
+
+std::int64_t TensorRingBytes(const TensorSettings& settings) {
+  return settings.stages * StageBytes(settings) + (settings.stages + 1) * ScaleBytes(settings);
+}
+
 std::int64_t TensorSharedBytes(const TensorSettings& settings) {
-  // Where the first stage begins is rounded up; behind the stages are the consumers' sums on their way out.
-  return settings.stages * StageBytes(settings) + 1024 + (settings.stages + 1) * ScaleBytes(settings) +
-         settings.tile_m * kEndStride * 4;
+  // Where the first stage begins is rounded up; behind the stages is what the consumers end with.
+  return TensorRingBytes(settings) + 1024 + TensorEndBytes(settings);
 }
 
 std::int64_t TensorBlocksAProcessor(const MultiprocessorLimits& limits, const TensorSettings& settings) {
-  return Consumers(settings) == 1 && 2 * (TensorSharedBytes(settings) + 2048) <= limits.block_shared_bytes ? 2 : 1;
+  // A tile of 256 columns wants more registers than half of a multiprocessor has for a block.
+  return Consumers(settings) == 1 && Width(settings) < 256 &&
+                 2 * (TensorSharedBytes(settings) + 2048) <= limits.block_shared_bytes
+             ? 2
+             : 1;
 }
 
 std::optional<std::string> CheckTensor(const MultiprocessorLimits& limits, const TensorSettings& settings) {
   if (settings.stages < 2) return "a ring has 2 stages at least";
-  const bool promoted = settings.precision != TensorPrecision::kBF16;
-  if (promoted && settings.tile_n > 128)
+  if (Width(settings) > 256) {
+    return fmt::format("{} products of {} columns are more than the registers hold, 256; try fewer columns",
+                       settings.products, settings.tile_n);
+  }
+  if (settings.promote > 0 && settings.tile_n > 128)
     return fmt::format("tiles of {} columns leave no registers for promoted sums; try 128x128", settings.tile_n);
   constexpr std::int64_t kStatic = 256;
   if (TensorSharedBytes(settings) + kStatic > limits.block_shared_bytes) {
-    return fmt::format(
-        "{} stages of {} bytes are more than a block's {} bytes of shared memory; try {}", settings.stages,
-        StageBytes(settings), limits.block_shared_bytes,
-        (limits.block_shared_bytes - kStatic - 1024 - ScaleBytes(settings) - settings.tile_m * kEndStride * 4) /
-            (StageBytes(settings) + ScaleBytes(settings)));
+    return fmt::format("{} stages of {} bytes are more than a block's {} bytes of shared memory; try {}",
+                       settings.stages, StageBytes(settings), limits.block_shared_bytes,
+                       (limits.block_shared_bytes - kStatic - 1024 - ScaleBytes(settings) - TensorEndBytes(settings)) /
+                           (StageBytes(settings) + ScaleBytes(settings)));
   }
   return std::nullopt;
 }

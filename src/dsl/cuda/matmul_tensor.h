@@ -13,7 +13,9 @@
 //   f16    one product of scaled halves, promoted likewise: as accurate as TF32
 //   bf16   one product of bfloat16s, for operands that are such
 //
-// Operands that are such 16-bit numbers already, lie along K and are aligned are read where they are.
+// Operands that are such 16-bit numbers already, lie along K and are aligned are read where they are. Of several right
+// operands tiles lie one below the other in a stage, as if they were one: a thread then has the same elements of all
+// products.
 #pragma once
 
 #include <cstdint>
@@ -25,21 +27,30 @@
 
 namespace hone::dsl {
 
+// How the result leaves: a warp's lines at a time, or boxes that the copy engine writes.
+enum class TensorEnd : std::uint8_t { kLines, kTiles };
 enum class TensorPrecision : std::uint8_t { kF32x3, kF16, kBF16 };
 
 struct TensorSettings {
   TensorPrecision precision = TensorPrecision::kF32x3;
   std::int64_t tile_m = 128, tile_n = 128;  // 64 rows a warpgroup
   int stages = 3;
-  std::int64_t promote = 64;  // of K; a multiple of 64
+  std::int64_t promote = 64;  // of K; a multiple of 64; 0 = never
   int cluster = 1;            // blocks, one above the other, that share their tiles of B
   std::int64_t split = 1;     // parts of K, for blocks of their own; a second kernel adds them up in order
+  std::int64_t products = 1;  // of one A and so many right operands, tile_n columns of each
+  TensorEnd end = TensorEnd::kLines;
 };
 
 inline constexpr std::int64_t kTensorDepth = 64;  // elements of K in a stage
 inline constexpr Instructions kTensorNeeds = {.tensor_maps = true, .wgmma = true};
 
-// Dynamic shared memory of a block, in bytes.
+// Whether all operands are 16-bit numbers of the precision's type and lie as they are multiplied: nothing is packed,
+// and several products may be made together.
+bool MultipliesInPlace(const Kernel& kernel, TensorPrecision precision);
+
+// Bytes of shared memory that the stages take, and all that a block takes.
+std::int64_t TensorRingBytes(const TensorSettings& settings);
 std::int64_t TensorSharedBytes(const TensorSettings& settings);
 // 2 where two blocks of one consumer fit into a multiprocessor, else 1.
 std::int64_t TensorBlocksAProcessor(const MultiprocessorLimits& limits, const TensorSettings& settings);

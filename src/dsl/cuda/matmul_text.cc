@@ -26,7 +26,7 @@ std::int64_t MatmulText::Batches() const {
 
 bool MatmulText::Varies(int input, std::size_t batch) const {
   bool varies = false;
-  Visit(kernel_.inputs[static_cast<std::size_t>(input)], [&](const ExprNode& node) {
+  Visit(Input(input), [&](const ExprNode& node) {
     if (node.kind == Expr::Kind::kLoad && node.buffer >= 0)
       varies |= shape.batch[batch].strides[static_cast<std::size_t>(node.buffer)] != 0;
   });
@@ -40,7 +40,7 @@ std::int64_t MatmulText::BatchesOf(int input) const {
 }
 
 const KernelOperand* MatmulText::Plain(int input) const {
-  const Expr& expr = kernel_.inputs[static_cast<std::size_t>(input)];
+  const Expr& expr = Input(input);
   if (expr->kind != Expr::Kind::kLoad || expr->buffer < 0) return nullptr;
   return &kernel_.operands[static_cast<std::size_t>(expr->buffer)];
 }
@@ -48,7 +48,7 @@ const KernelOperand* MatmulText::Plain(int input) const {
 std::int64_t MatmulText::Stride(int input, bool along_k) const {
   const LoopDim& dim = along_k ? shape.k : input == 0 ? shape.m : shape.n;
   std::int64_t stride = 0;
-  Visit(kernel_.inputs[static_cast<std::size_t>(input)], [&](const ExprNode& node) {
+  Visit(Input(input), [&](const ExprNode& node) {
     if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
     const std::int64_t here = dim.strides[static_cast<std::size_t>(node.buffer)];
     if (here == 0) return;
@@ -60,7 +60,7 @@ std::int64_t MatmulText::Stride(int input, bool along_k) const {
 bool MatmulText::InPacks(int input, bool along_k) const {
   const KernelOperand* operand = Plain(input);
   if (!operand || program_.buffers[static_cast<std::size_t>(operand->buffer)].dtype != DType::kF32) return false;
-  const auto o = static_cast<std::size_t>(kernel_.inputs[static_cast<std::size_t>(input)]->buffer);
+  const auto o = static_cast<std::size_t>(Input(input)->buffer);
   const LoopDim& rows = input == 0 ? shape.m : shape.n;
   const LoopDim& inner = along_k ? shape.k : rows;
   const LoopDim& outer = along_k ? rows : shape.k;
@@ -71,7 +71,7 @@ bool MatmulText::InPacks(int input, bool along_k) const {
 }
 
 bool MatmulText::Constant(int input) const {
-  const std::vector<int> buffers = BuffersOf(kernel_, kernel_.inputs[static_cast<std::size_t>(input)]);
+  const std::vector<int> buffers = BuffersOf(kernel_, Input(input));
   return std::all_of(buffers.begin(), buffers.end(), [&](int buffer) {
     return program_.buffers[static_cast<std::size_t>(buffer)].home == KernelBuffer::Home::kParameter;
   });
@@ -113,37 +113,57 @@ std::vector<std::string> MatmulText::Places(const std::vector<std::string>& batc
   return places;
 }
 
-std::string MatmulText::Text(const Expr& expr, const std::vector<std::string>& places, const std::string& it) const {
+std::string MatmulText::Text(const Expr& expr, const std::vector<std::string>& places,
+                             const std::vector<std::string>& its, Accuracy accuracy,
+                             const std::map<int, std::string>& loaded) const {
   DeviceExpr text(out_, [&](const ExprNode& load) {
-    if (load.buffer == kItOperand) return it;
+    if (load.buffer < 0) return its[static_cast<std::size_t>(kItOperand - load.buffer)];
     const auto o = static_cast<std::size_t>(load.buffer);
     const KernelOperand& operand = kernel_.operands[o];
-    return LoadedText(
-        out_, operand.buffer,
-        fmt::format("{}[{}]", out_.BufferName(operand.buffer), Address(places, shape.strides[o], operand.offset)));
+    const auto known = loaded.find(load.buffer);
+    return LoadedText(out_, operand.buffer,
+                      known != loaded.end() ? known->second
+                                            : fmt::format("{}[{}]", out_.BufferName(operand.buffer),
+                                                          Address(places, shape.strides[o], operand.offset)));
   });
+  if (accuracy == Accuracy::kCoarse) text.BeCoarse();
   return text.Text(expr);
 }
 
 std::string MatmulText::Element(int input, const std::vector<std::string>& batches, const std::string& row,
                                 const std::string& k) const {
-  return Text(kernel_.inputs[static_cast<std::size_t>(input)],
-              input == 0 ? Places(batches, row, "0", k) : Places(batches, "0", row, k), "");
+  return Text(Input(input), input == 0 ? Places(batches, row, "0", k) : Places(batches, "0", row, k), {});
 }
 
 std::string MatmulText::AddressOf(int input, const std::vector<std::string>& batches, const std::string& row,
                                   const std::string& k) const {
   const KernelOperand* operand = Plain(input);
-  const auto o = static_cast<std::size_t>(kernel_.inputs[static_cast<std::size_t>(input)]->buffer);
+  const auto o = static_cast<std::size_t>(Input(input)->buffer);
   return fmt::format("{} + {}", out_.BufferName(operand->buffer),
                      Address(input == 0 ? Places(batches, row, "0", k) : Places(batches, "0", row, k), shape.strides[o],
                              operand->offset));
 }
 
 std::string MatmulText::Result(const std::vector<std::string>& batches, const std::string& m, const std::string& n,
-                               const std::string& it) const {
-  return DeviceExpr::Stored(Text(kernel_.epilogue, Places(batches, m, n, "0"), it), kernel_.epilogue->type,
+                               const std::vector<std::string>& its) const {
+  return DeviceExpr::Stored(Text(kernel_.epilogue, Places(batches, m, n, "0"), its), kernel_.epilogue->type,
                             program_.buffers[static_cast<std::size_t>(kernel_.target)].dtype);
+}
+
+std::string MatmulText::CoarseValue(const std::vector<std::string>& batches, const std::string& m, const std::string& n,
+                                    const std::vector<std::string>& its,
+                                    const std::map<int, std::string>& loaded) const {
+  return Text(kernel_.epilogue, Places(batches, m, n, "0"), its, Accuracy::kCoarse, loaded);
+}
+
+const std::string& MatmulText::Name(int operand) const {
+  return out_.BufferName(kernel_.operands[static_cast<std::size_t>(operand)].buffer);
+}
+
+std::string MatmulText::Place(int operand, const std::vector<std::string>& batches, const std::string& m,
+                              const std::string& n) const {
+  const auto o = static_cast<std::size_t>(operand);
+  return Address(Places(batches, m, n, "0"), shape.strides[o], kernel_.operands[o].offset);
 }
 
 std::string MatmulText::Target(const std::vector<std::string>& batches, const std::string& m,
@@ -162,7 +182,7 @@ void MatmulText::EmitSums(const std::string& partial, std::int64_t parts) const 
   out_.Line(fmt::format("{} it = 0;", out_.Type(ScalarType::kReal)));
   out_.Line("#pragma unroll 8");
   out_.Line(fmt::format("for (int i = 0; i < {}; ++i) it += {}[i * {}l + place];", parts, partial, count));
-  out_.Line(fmt::format("{} = {};", Target(batches, "m", "n"), Result(batches, "m", "n", "it")));
+  out_.Line(fmt::format("{} = {};", Target(batches, "m", "n"), Result(batches, "m", "n", {"it"})));
   DeviceWriter::LaunchShape launch = Reading(kernel_.epilogue);
   launch.grid_x = (count + kThreads - 1) / kThreads;
   launch.writes = {kernel_.target};

@@ -2,6 +2,8 @@
 // them, and the end of an element of the result.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,7 +22,8 @@ class MatmulText {
   std::string index = "int";
 
   std::int64_t Batches() const;
-  // Whether the operand (0: A, 1: B) is another one in each batch of a dimension, and how many it is of.
+  // Whether the operand (0: A, 1: B, from 2 on: what the lets multiply A with) is another one in each batch of a
+  // dimension, and how many it is of.
   bool Varies(int input, std::size_t batch) const;
   std::int64_t BatchesOf(int input) const;
   std::int64_t RowsOf(int input) const { return input == 0 ? shape.m.extent : shape.n.extent; }
@@ -41,13 +44,21 @@ class MatmulText {
   std::string BatchOf(int input, const std::vector<std::string>& batches) const;
 
   // Each may write lines, and gives a text: the element of an operand, its row being m of A and n of B; the address of
-  // a plain operand's element; what becomes of the product `it` as the target holds it; where that is.
+  // a plain operand's element; what becomes of the products `its`, of B first, as the target holds it; where that is.
   std::string Element(int input, const std::vector<std::string>& batches, const std::string& row,
                       const std::string& k) const;
   std::string AddressOf(int input, const std::vector<std::string>& batches, const std::string& row,
                         const std::string& k) const;
   std::string Result(const std::vector<std::string>& batches, const std::string& m, const std::string& n,
-                     const std::string& it) const;
+                     const std::vector<std::string>& its) const;
+  // What becomes of the products for a target of 16 bits, before it is rounded to those. `loaded`: elements of operands
+  // that are there already, as memory holds them.
+  std::string CoarseValue(const std::vector<std::string>& batches, const std::string& m, const std::string& n,
+                          const std::vector<std::string>& its, const std::map<int, std::string>& loaded) const;
+  // An operand of the chain, and where in it the element of a place is.
+  const std::string& Name(int operand) const;
+  std::string Place(int operand, const std::vector<std::string>& batches, const std::string& m,
+                    const std::string& n) const;
   std::string Target(const std::vector<std::string>& batches, const std::string& m, const std::string& n) const;
 
   // A kernel that adds up products which were made in `parts` parts of K, in their order, and ends the elements:
@@ -60,7 +71,10 @@ class MatmulText {
  private:
   std::vector<std::string> Places(const std::vector<std::string>& batches, const std::string& m, const std::string& n,
                                   const std::string& k) const;
-  std::string Text(const Expr& expr, const std::vector<std::string>& places, const std::string& it) const;
+  const Expr& Input(int input) const { return InputOf(kernel_, static_cast<std::size_t>(input)); }
+  enum class Accuracy : std::uint8_t { kFull, kCoarse };
+  std::string Text(const Expr& expr, const std::vector<std::string>& places, const std::vector<std::string>& its,
+                   Accuracy accuracy = Accuracy::kFull, const std::map<int, std::string>& loaded = {}) const;
 
   const KernelProgram& program_;
   const Kernel& kernel_;

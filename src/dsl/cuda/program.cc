@@ -3,11 +3,12 @@
 #include "dsl/cuda/channels_last.h"
 #include "dsl/cuda/writer.h"
 #include "dsl/family.h"
+#include "dsl/products_apart.h"
 
 namespace hone::dsl {
 
 Plan EmitCuda(const KernelProgram& given) {
-  const KernelProgram program = SplitChannelsLast(given);
+  const KernelProgram program = SplitChannelsLast(ProductsApart(given));
   DeviceWriter writer(program);
   for (std::size_t first = 0; first < program.kernels.size();) {
     const Kernel& kernel = program.kernels[first];

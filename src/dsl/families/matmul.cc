@@ -58,9 +58,21 @@ std::optional<std::string> ShapeRule(Kernel& kernel, const std::vector<Shape>& s
   return std::nullopt;
 }
 
+// Of a let, which is another B.
+std::vector<int> RightDims(const Kernel& kernel) {
+  std::vector<int> dims = AllDims(kernel);
+  dims.erase(dims.end() - 3);
+  std::swap(dims[dims.size() - 2], dims.back());
+  return dims;
+}
+
 std::optional<std::string> Check(const KernelProgram& program, const Kernel& kernel) {
-  for (const auto& input : kernel.inputs) {
+  for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i) {
+    const Expr& input = InputOf(kernel, i);
     if (input->type != ScalarType::kReal) return "matmul multiplies reals: write real(x) around whole numbers";
+    bool sees = false;
+    Visit(input, [&](const ExprNode& node) { sees |= node.kind == Expr::Kind::kLoad && node.buffer < 0; });
+    if (sees) return "a let is known behind all products only: what multiplies cannot read it";
   }
   const DType target = program.buffers[static_cast<std::size_t>(kernel.target)].dtype;
   if (target != ComputeType(program, kernel) && target != DType::kF16 && target != DType::kBF16) {
@@ -73,7 +85,8 @@ std::optional<std::string> Check(const KernelProgram& program, const Kernel& ker
 double Flops(const Kernel& kernel) {
   double results = 1;
   for (const auto extent : kernel.result) results *= static_cast<double>(extent);
-  return 2 * SpaceCount(kernel) + results * OperationsPerElement(kernel.epilogue);
+  return 2 * SpaceCount(kernel) * static_cast<double>(ProductsOf(kernel)) +
+         results * OperationsPerElement(kernel.epilogue);
 }
 
 // --- Knobs.
@@ -313,11 +326,14 @@ constexpr Knob kKnobs[] = {
 HONE_FAMILY(matmul){
     .name = "matmul",
     .doc = "The matrix product of A [.., M, K] and B [.., K, N]; batches broadcast, a transpose is a view.",
-    .grammar = "matmul(EXPR, EXPR)",
+    .grammar = "matmul(EXPR, EXPR) let NAME = product(EXPR) ... -> EXPR",
     .variants = {},
     .operands = 2,
+    .takes_lets = true,
     .knobs = kKnobs,
     .shape = ShapeRule,
+    .let_dims = RightDims,
+    .let_function = "product",
     .check = Check,
     .type = [](const Kernel&) { return ScalarType::kReal; },
     .flops = Flops,

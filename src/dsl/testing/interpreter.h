@@ -264,6 +264,10 @@ class Interpreter {
         if (kernel.variant == "argmax" || kernel.variant == "argmin") it = PlaceOfExtreme(kernel, at);
       } else if (family == "matmul") {
         it = Fold(kernel, ReduceOp::kSum, at, [&] { return input(0) * input(1); });
+        for (const auto& let : kernel.lets) {
+          lets.push_back(
+              Fold(kernel, ReduceOp::kSum, at, [&] { return input(0) * Evaluate(kernel, let.body, at, 0, {}); }));
+        }
       } else if (family == "softmax") {
         top = Fold(kernel, ReduceOp::kMax, at, [&] { return input(0); });
         sum = Fold(kernel, ReduceOp::kSum, at, [&] { return std::exp(input(0) - top); });
@@ -279,7 +283,7 @@ class Interpreter {
             at_hand);
       }
       for (const auto& let : kernel.lets) {
-        if (kernel.family->let_dims) break;  // of the family's own values, not a fold
+        if (kernel.family->let_dims) break;  // the family's own: no fold over the axes
         const double folded = Fold(kernel, let.fold, at, [&] { return Evaluate(kernel, let.body, at, 0, lets); });
         lets.push_back(Evaluate(kernel, let.finish, at, folded, lets));
       }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "dsl/program.h"
 #include "propose/expert/normalise.h"
 #include "propose/expert/pieces.h"
 #include "propose/expert/rewrite.h"
@@ -35,6 +36,7 @@ class Fuser {
     if (fusion.epilogues) FuseEpilogues();
     if (fusion.norms) GroupFolds();
     if (fusion.attention) GroupAttention();
+    if (fusion.products) GroupProducts();
     std::vector<Piece> left;
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
       if (known_[i].alive) left.push_back(std::move(pieces_[i]));
@@ -145,7 +147,9 @@ class Fuser {
       if (map.loads_nothing && reader.plain) return false;
       for (const int buffer : reader.reads) {
         const int maker = maker_[Id(buffer)];
-        if (maker >= 0 && pieces_[static_cast<std::size_t>(maker)].fold && buffer != pieces_[map_at].buffer)
+        // The reader may be what a fold ends with, unless the map reads that fold too: then it never is.
+        const bool both = std::find(map.reads.begin(), map.reads.end(), buffer) != map.reads.end();
+        if (maker >= 0 && pieces_[static_cast<std::size_t>(maker)].fold && buffer != pieces_[map_at].buffer && !both)
           return false;
       }
       return true;
@@ -344,6 +348,38 @@ class Fuser {
         if (!pieces_[i].inside.empty()) break;
       }
     }
+  }
+
+  // A product whose end reads, at its own place, another product of the same size that nobody else reads. Whether they
+  // share an operand is for the recogniser to see; only in 16 bits is there a kernel that makes both.
+  void GroupProducts() {
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      if (!known_[i].alive || !IsProduct(pieces_[i]) || !pieces_[i].inside.empty() || !OfHalves(pieces_[i])) continue;
+      const Affine own = OwnPosition(pieces_[i].space);
+      for (const auto& load : memory_.Loads(pieces_[i].fold->finish)) {
+        const int maker = load.buffer >= 0 ? maker_[Id(load.buffer)] : -1;
+        if (maker < 0 || load.position != own || memory_.IsOutput(load.buffer) ||
+            Readers(load.buffer) != std::vector<std::size_t>{i} || LoadsBuffer(pieces_[i].fold->body, load.buffer))
+          continue;
+        const auto other = static_cast<std::size_t>(maker);
+        if (!IsProduct(pieces_[other]) || !pieces_[other].inside.empty() || !OfHalves(pieces_[other]) ||
+            ElementCount(Extents(pieces_[i].space)) != ElementCount(Extents(pieces_[other].space)))
+          continue;
+        pieces_[i].inside = {pieces_[other]};
+        Kill(other);
+        Learn(i);
+        break;
+      }
+    }
+  }
+
+  bool OfHalves(const Piece& product) const {
+    bool halves = true;
+    Visit(product.fold->body, [&](const ExprNode& node) {
+      if (node.kind == Expr::Kind::kLoad && node.buffer >= 0)
+        halves &= dsl::IsHalf(memory_.KeptAs(memory_.Root(node.buffer)));
+    });
+    return halves;
   }
 
   const Memory& memory_;

@@ -36,7 +36,8 @@ struct Piece {
   std::vector<Piece> statistics;  // a norm's folds in order; their spaces are `space` without `axes`. Of a fold: others
                                   // over the same indices that its finish reads
   std::vector<int> axes;          // of a norm: the dimensions of `space` that its statistics fold
-  std::vector<Piece> inside;      // of attention, the fold of probabilities times values: its scores and their softmax
+  std::vector<Piece> inside;      // of attention, the fold of probabilities times values: its scores and their softmax;
+                                  // of a product: the one that its end reads
   int sequence = -1;              // a step of the sequence of this number: Stage::sequence
   int along = 0;                  // of a step: the dimension of `space` that is walked in order
   bool reversed = false;          // of a step: from the last to the first
@@ -49,6 +50,7 @@ struct Fusion {
   bool epilogues = true;  // maps behind folds into them
   bool norms = true;      // folds and the map that reads them
   bool attention = true;  // a product, its softmax and the product that reads it
+  bool products = true;   // a product and the one that its end reads
   bool operator==(const Fusion&) const = default;
 };
 

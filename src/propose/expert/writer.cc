@@ -60,10 +60,11 @@ class ProgramWriter {
  private:
   bool WritePiece(const Piece& piece) {
     if (!piece.inside.empty()) {
-      if (TryKind(RecogniseAttention, piece, piece)) return true;
+      if (TryKind(RecogniseAttention, piece, piece) || TryKind(RecogniseProducts, piece, piece)) return true;
       Piece last = piece;
       last.inside.clear();
-      return WritePiece(piece.inside[0]) && WritePiece(piece.inside[1]) && WritePiece(last);
+      return std::all_of(piece.inside.begin(), piece.inside.end(), [&](const Piece& one) { return WritePiece(one); }) &&
+             WritePiece(last);
     }
     std::optional<Piece> merged;
     if (IsPlain(memory_, piece)) {

@@ -17,7 +17,7 @@ using Recogniser = std::optional<dsl::Statement>(Names& names, const Piece& piec
 // Of plain pieces, in as few dimensions as they have.
 Recogniser RecogniseMap, RecogniseMatmul, RecogniseNorm, RecogniseReduce, RecogniseSoftmax;
 // Of pieces as they come.
-Recogniser RecogniseAttention, RecogniseConv, RecogniseNest, RecognisePool, RecogniseScan;
+Recogniser RecogniseAttention, RecogniseConv, RecogniseNest, RecognisePool, RecogniseProducts, RecogniseScan;
 
 // Adds the end of a fold to the statement's chain; false if it has no form there.
 // `lets`: others that it reads, by buffer.

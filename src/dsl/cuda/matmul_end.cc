@@ -1,0 +1,296 @@
+#include "dsl/cuda/matmul_end.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include "dsl/knobs.h"
+
+namespace hone {
+extern const std::string_view kTensorEndText;  // dsl/cuda/tensor_end.cuh
+}
+
+namespace hone::dsl {
+namespace {
+
+// In lines, a warp's sums on their way out: 16 rows of 32 columns, padded so that pairs of eight rows lie in different
+// banks; and so many columns of each product.
+constexpr std::int64_t kLineStride = 40;
+std::int64_t LineColumns(std::int64_t products) { return products == 1 ? 32 : products == 2 ? 16 : 8; }
+// In tiles: a box of 64 rows x 64 columns of 16 bits, of which each warpgroup has two, one that is written while the
+// other is copied.
+constexpr std::int64_t kBoxColumns = 64, kBoxBytes = 64 * kBoxColumns * 2;
+// A result of so many bytes would only drive the operands out of L2. Measured on an H200: 32768 x 64 x 32768 takes 1.27
+// ms then, not 1.50 (docs/measured/cuda_matmul.md).
+constexpr std::int64_t kStreamed = 128 << 20;
+// What a long chain takes hides the loop over rows, and as many copies of it as there are rows would take long to
+// compile.
+constexpr double kLongChain = 60;  // operations
+
+class LinesEnd {
+ public:
+  explicit LinesEnd(const TensorTile& tile) : tile_(tile), out_(tile.out), text_(tile.text) {}
+
+  // As wgmma leaves them, a warp would write 32 bytes a row; they go through shared memory, so that it reads and writes
+  // whole lines.
+  void Emit() {
+    const std::int64_t m = text_.shape.m.extent, n = text_.shape.n.extent, products = tile_.settings.products;
+    const std::string& index = text_.index;
+    const bool splits = !tile_.partial.empty();
+    const DType target = tile_.program.buffers[static_cast<std::size_t>(tile_.kernel.target)].dtype;
+    const std::string type = splits ? "float" : DeviceType(target);
+    const std::int64_t columns = LineColumns(products), vector = n % 4 == 0 ? 4 : 1, lanes = columns / vector,
+                       at_a_time = 32 / lanes, rows = 16 / at_a_time;
+    out_.Unroll();
+    out_.Open(fmt::format("for (int part_n = 0; part_n < {}; ++part_n)", tile_.settings.tile_n / columns));
+    out_.Unroll();
+    out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", columns / 8));
+    for (std::int64_t p = 0; p < products; ++p) {
+      for (const int half : {0, 1}) {
+        const std::string to = p == 0 ? "" : fmt::format(" + {}", p * columns);
+        const std::string from = p == 0 ? "" : fmt::format(" + {}", p * tile_.settings.tile_n / 2);
+        out_.Line(
+            fmt::format("*reinterpret_cast<float2*>(mine + (thread % 32 / 4 + {0}) * {1} + i * 8 + column{6}) = "
+                        "make_float2({2}[(part_n * {3} + i) * 4 + {4}{7}], {2}[(part_n * {3} + i) * 4 + {5}{7}]);",
+                        half * 8, kLineStride, tile_.sums, columns / 8, half * 2, half * 2 + 1, to, from));
+      }
+    }
+    out_.Close();
+    out_.Line("__syncwarp();");
+    out_.Line(fmt::format("const {} n = n0 + part_n * {} + thread % {} * {};", index, columns, lanes, vector));
+    out_.Line(OperationsPerElement(tile_.kernel.epilogue) > kLongChain ? "#pragma unroll 1" : "#pragma unroll");
+    out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", rows));
+    out_.Line(fmt::format("const int below = i * {} + thread % 32 / {};", at_a_time, lanes));
+    out_.Line(fmt::format("const {} m = row0 + below;", index));
+    std::string guard;
+    if (m % (tile_.settings.tile_m * tile_.settings.cluster) != 0) guard = fmt::format("m < {}", m);
+    if (n % tile_.settings.tile_n != 0) guard += fmt::format("{}n < {}", guard.empty() ? "" : " && ", n);
+    out_.Open(guard.empty() ? "" : fmt::format("if ({})", guard));
+    for (std::int64_t p = 0; p < products; ++p) Read(p, columns, vector, lanes);
+    out_.Line(fmt::format("{} made;", PackType(out_, type, vector)));
+    out_.Unroll();
+    out_.Open(fmt::format("for (int e = 0; e < {}; ++e)", vector));
+    if (splits) {
+      out_.Line("made.at[e] = its[e];");
+    } else {
+      out_.Line(fmt::format("const {} at_n = n + e;", index));
+      std::vector<std::string> its;
+      for (std::int64_t p = 0; p < products; ++p) {
+        its.push_back(Numbered("it", p));
+        out_.Line(fmt::format("const float {} = {}[e];", its.back(), Numbered("its", p)));
+      }
+      out_.Line(fmt::format("made.at[e] = {};", text_.Result(tile_.batches, "m", "at_n", its)));
+    }
+    out_.Close();
+    const std::string to = splits ? fmt::format("{}[((static_cast<long>(part) * {} + batch) * {} + m) * {} + n]",
+                                                tile_.partial, text_.Batches(), m, n)
+                                  : text_.Target(tile_.batches, "m", "n");
+    const std::int64_t bytes = text_.Batches() * m * n * static_cast<std::int64_t>(Bytes(target));
+    if (type == "float" && vector == 4 && bytes >= kStreamed) {
+      out_.Line(fmt::format("__stcs(reinterpret_cast<float4*>(&{}), *reinterpret_cast<float4*>(&made));", to));
+    } else {
+      out_.Line(fmt::format("*reinterpret_cast<Pack<{}, {}>*>(&{}) = made;", type, vector, to));
+    }
+    out_.Close();
+    out_.Close();
+    out_.Line("__syncwarp();");
+    out_.Close();
+  }
+
+ private:
+  static std::string Numbered(std::string_view name, std::int64_t product) {
+    return product == 0 ? std::string(name) : fmt::format("{}_{}", name, product + 1);
+  }
+  void Read(std::int64_t product, std::int64_t columns, std::int64_t vector, std::int64_t lanes) {
+    const std::string its = Numbered("its", product);
+    const std::string from = product == 0 ? "" : fmt::format(" + {}", product * columns);
+    if (vector == 4) {
+      const std::string four = Numbered("four", product);
+      out_.Line(
+          fmt::format("const float4 {} = *reinterpret_cast<const float4*>(mine + below * {} + thread % {} * 4{});",
+                      four, kLineStride, lanes, from));
+      out_.Line(fmt::format("const float {0}[4] = {{{1}.x, {1}.y, {1}.z, {1}.w}};", its, four));
+    } else {
+      out_.Line(
+          fmt::format("const float {}[1] = {{mine[below * {} + thread % {}{}]}};", its, kLineStride, lanes, from));
+    }
+  }
+
+  const TensorTile& tile_;
+  DeviceWriter& out_;
+  const MatmulText& text_;
+};
+
+// The chain is applied where the sums are; four matrices of 8 x 8 at a time go to shared memory, swizzled as the copy
+// engine reads them. What the chain reads is asked for two boxes ahead, where registers are left for it.
+class TilesEnd {
+ public:
+  explicit TilesEnd(const TensorTile& tile)
+      : tile_(tile), out_(tile.out), text_(tile.text), tile_n_(tile.settings.tile_n) {
+    std::size_t bytes = 0;  // of a pair of each
+    for (const int operand : OperandsOf({tile.kernel.epilogue})) {
+      reads_ = true;
+      if (!InPairs(operand)) continue;
+      pairs_.push_back(operand);
+      bytes += 2 * Bytes(tile.kernel.operand_types[At(operand)]);
+    }
+    // 16 pairs a box: two more boxes of what is larger would be spilled.
+    boxes_ahead_ = std::min<std::int64_t>(bytes <= 4 ? 2 : 0, tile_n_ / kBoxColumns - 1);
+  }
+
+  // What the first boxes of a tile read.
+  void Begin() {
+    for (const int operand : pairs_)
+      out_.Line(fmt::format("{} {}[{}][16];", PairType(operand), Ahead(operand), boxes_ahead_ + 1));
+    for (std::int64_t box = 0; box < boxes_ahead_; ++box) Ask(fmt::format("{}", box));
+  }
+
+  void Emit() {
+    const DType target = tile_.program.buffers[At(tile_.kernel.target)].dtype;
+    out_.Unroll();
+    out_.Open(fmt::format("for (int box = 0; box < {}; ++box)", tile_n_ / kBoxColumns));
+    if (!pairs_.empty()) {
+      if (boxes_ahead_ > 0) out_.Open(fmt::format("if (box + {} < {})", boxes_ahead_, tile_n_ / kBoxColumns));
+      Ask(fmt::format("box + {}", boxes_ahead_));
+      if (boxes_ahead_ > 0) out_.Close();
+    }
+    out_.Line("unsigned made[16];");
+    OpenPairs("box");
+    out_.Line("float pair[2];");
+    out_.Unroll();
+    out_.Open("for (int e = 0; e < 2; ++e)");
+    out_.Line(fmt::format("const {} at_n = n + e;", text_.index));
+    std::vector<std::string> its;
+    for (std::int64_t p = 0; p < tile_.settings.products; ++p) {
+      its.push_back(p == 0 ? "it" : fmt::format("it_{}", p + 1));
+      out_.Line(fmt::format("const float {} = {}[(box * {} + i / 2) * 4 + i % 2 * 2 + e{}];", its.back(), tile_.sums,
+                            kBoxColumns / 8, p == 0 ? "" : fmt::format(" + {}", p * tile_n_ / 2)));
+    }
+    std::map<int, std::string> loaded;
+    for (const int operand : pairs_)
+      loaded[operand] = fmt::format("{}[box % {}][i].at[e]", Ahead(operand), boxes_ahead_ + 1);
+    out_.Line(
+        fmt::format("pair[e] = static_cast<float>({});", text_.CoarseValue(tile_.batches, "m", "at_n", its, loaded)));
+    out_.Close();
+    out_.Line(fmt::format("made[i] = {}(pair[0], pair[1]);", target == DType::kBF16 ? "BrainPair" : "HalfPair"));
+    out_.Close();
+    out_.Line("if (thread == 0) WaitForStores<1>();");
+    out_.Line("MeetWarpgroup(warpgroup);");
+    out_.Unroll();
+    out_.Open("for (int i = 0; i < 4; ++i)");
+    out_.Line(
+        fmt::format("StoreMatrices(leaving + box_at * {} + row * 128 + (((i * 2 + thread % 32 / 16) ^ (row % 8)) "
+                    "* 16), made[i * 4], made[i * 4 + 1], made[i * 4 + 2], made[i * 4 + 3]);",
+                    kBoxBytes));
+    out_.Close();
+    out_.Line("PublishToCopies();");
+    out_.Line("MeetWarpgroup(warpgroup);");
+    out_.Open("if (thread == 0)");
+    out_.Line(fmt::format("StoreBox(&target_map, n0 + box * {}, m0 + warpgroup * 64, {}, leaving + box_at * {});",
+                          kBoxColumns, text_.Batches() == 1 ? "0" : "batch", kBoxBytes));
+    out_.Line("CommitStores();");
+    out_.Close();
+    out_.Line("box_at ^= 1;");
+    out_.Close();
+  }
+
+ private:
+  static std::size_t At(int i) { return static_cast<std::size_t>(i); }
+
+  // Whether two neighbours of a row, the first an even one, can be read as one.
+  bool InPairs(int operand) const {
+    const auto even = [&](const LoopDim& dim) { return dim.strides[At(operand)] % 2 == 0; };
+    return text_.shape.n.strides[At(operand)] == 1 && tile_.kernel.operands[At(operand)].offset % 2 == 0 &&
+           even(text_.shape.m) && std::all_of(text_.shape.batch.begin(), text_.shape.batch.end(), even);
+  }
+  std::string PairType(int operand) const {
+    return PackType(out_, DeviceType(tile_.kernel.operand_types[At(operand)]), 2);
+  }
+  static std::string Ahead(int operand) { return fmt::format("ahead_{}", operand); }
+
+  // A loop over the pairs of a thread's elements of a box: two rows of each eight columns.
+  void OpenPairs(const std::string& box) {
+    // What is beyond the end is not written, but must not be read either: the last pair is.
+    const auto within = [&](const std::string& place, std::int64_t extent, std::int64_t step, std::int64_t last) {
+      return reads_ && extent % step != 0 ? fmt::format("min({}, {})", place, extent - last) : place;
+    };
+    out_.Unroll();
+    out_.Open("for (int i = 0; i < 16; ++i)");
+    out_.Line(fmt::format("const {} m = {};", text_.index,
+                          within("row0 + thread % 32 / 4 + i % 2 * 8", text_.shape.m.extent,
+                                 tile_.settings.tile_m * tile_.settings.cluster, 1)));
+    out_.Line(fmt::format("const {} n = {};", text_.index,
+                          within(fmt::format("n0 + ({}) * {} + i / 2 * 8 + column", box, kBoxColumns),
+                                 text_.shape.n.extent, tile_n_, 2)));
+  }
+  void Ask(const std::string& box) {
+    if (pairs_.empty()) return;
+    OpenPairs(box);
+    for (const int operand : pairs_)
+      out_.Line(
+          fmt::format("{}[({}) % {}][i] = {};", Ahead(operand), box, boxes_ahead_ + 1,
+                      PackText(PairType(operand), text_.Name(operand), text_.Place(operand, tile_.batches, "m", "n"))));
+    out_.Close();
+  }
+
+  const TensorTile& tile_;
+  DeviceWriter& out_;
+  const MatmulText& text_;
+  const std::int64_t tile_n_;
+  std::vector<int> pairs_;  // operands of the chain that are read two elements at a time
+  std::int64_t boxes_ahead_ = 0;
+  bool reads_ = false;
+};
+
+}  // namespace
+
+std::int64_t TensorEndBytes(const TensorSettings& settings) {
+  return settings.end == TensorEnd::kTiles ? settings.tile_m / 64 * 2 * kBoxBytes : settings.tile_m * kLineStride * 4;
+}
+
+std::optional<std::string> CheckTiles(const Kernel& kernel) {
+  if (!IsHalf(kernel.target_type)) return "tiles are of 16-bit results; try lines";
+  if (kernel.result.back() % 8 != 0) return "rows of the result do not begin at multiples of 16 bytes; try lines";
+  return std::nullopt;
+}
+
+TensorMapArgument TargetMap(const KernelProgram& program, const Kernel& kernel, const MatmulText& text) {
+  const std::int64_t m = text.shape.m.extent, n = text.shape.n.extent;
+  return {.buffer = program.buffers[static_cast<std::size_t>(kernel.target)].name,
+          .offset = 0,
+          .shape = {text.Batches(), m, n},
+          .strides = {m * n, n, 1},
+          .box = {1, 64, kBoxColumns},
+          .swizzle = 128};
+}
+
+void OpenTileEnd(DeviceWriter& out, const TensorSettings& settings) {
+  if (settings.end == TensorEnd::kTiles) {
+    out.Define(std::string(kTensorEndText));
+    out.Line(fmt::format("const unsigned leaving = stages + kStages * kStageBytes + warpgroup * {};", 2 * kBoxBytes));
+    out.Line("const int row = thread / 32 * 16 + thread % 16;");
+    out.Line("unsigned box_at = 0;");
+    return;
+  }
+  out.Line("unsigned char* const ring = tiles + (stages - SharedAddress(tiles));");
+  out.Line(fmt::format("float* const mine = reinterpret_cast<float*>(ring + {}) + threadIdx.x / 32 * {};",
+                       TensorRingBytes(settings), 16 * kLineStride));
+}
+
+void BeginTileEnd(const TensorTile& tile) {
+  if (tile.settings.end == TensorEnd::kTiles) TilesEnd(tile).Begin();
+}
+
+void EmitTileEnd(const TensorTile& tile) {
+  if (tile.settings.end == TensorEnd::kTiles) return TilesEnd(tile).Emit();
+  LinesEnd(tile).Emit();
+}
+
+void CloseTileEnd(DeviceWriter& out, const TensorSettings& settings) {
+  // Shared memory stays until it has been read.
+  if (settings.end == TensorEnd::kTiles) out.Line("if (thread == 0) WaitForStores<0>();");
+}
+
+}  // namespace hone::dsl

@@ -1,0 +1,44 @@
+// The end of a tile that the tensor cores have made: from the registers of a warpgroup, as wgmma leaves them, through
+// the chain and shared memory to the target.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dsl/cuda/matmul_tensor.h"
+#include "dsl/cuda/matmul_text.h"
+#include "dsl/cuda/writer.h"
+
+namespace hone::dsl {
+
+// What the text around an end has: 64 rows of the tile are a warpgroup's, whose first is `m0 + warpgroup * 64`, and
+// whose thread has the number `thread`. The tile's first column is `n0`.
+struct TensorTile {
+  const KernelProgram& program;
+  const Kernel& kernel;
+  DeviceWriter& out;
+  const MatmulText& text;
+  const TensorSettings& settings;
+  std::string sums;                  // the registers: for each product those of tile_n columns
+  std::vector<std::string> batches;  // the batch's indices
+  // Where K is split: memory [part, batch, m, n] that the sums go to as they are, without the chain.
+  std::string partial = {};
+};
+
+// Bytes of shared memory behind the stages that the consumers end with.
+std::int64_t TensorEndBytes(const TensorSettings& settings);
+// Why a result of this kind cannot leave in tiles, or nothing.
+std::optional<std::string> CheckTiles(const Kernel& kernel);
+// The target as StoreBox writes it, in boxes of 64 rows x 64 columns.
+TensorMapArgument TargetMap(const KernelProgram& program, const Kernel& kernel, const MatmulText& text);
+
+// Lines before the loop over tiles; those that end a tile, before its last products are waited for and behind them;
+// and those behind the loop.
+void OpenTileEnd(DeviceWriter& out, const TensorSettings& settings);
+void BeginTileEnd(const TensorTile& tile);
+void EmitTileEnd(const TensorTile& tile);
+void CloseTileEnd(DeviceWriter& out, const TensorSettings& settings);
+
+}  // namespace hone::dsl

@@ -1,0 +1,121 @@
+// Several products of one operand as one kernel, and the ways in which 16-bit products can be set: everything compiles
+// without spills and fits the device, what cannot be is refused in a line, and it computes what the program says. The
+// last is skipped where there is no device.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "propose/expert/testing/device_program.h"
+
+namespace hone {
+namespace {
+
+using dsl::KernelProgram;
+
+// x [M, K] times `count` transposed weights [N, K], all of one type, and the chain over `it`, u1, u2, ...
+std::string Products(std::int64_t m, std::int64_t k, std::int64_t n, int count, const std::string& settings,
+                     const std::string& chain, const std::string& type = "bf16", const std::string& result = "bf16") {
+  std::string text = fmt::format("input x: {}[{}, {}]\n", type, m, k), lets;
+  for (int i = 0; i < count; ++i) {
+    text += fmt::format("input w{0}: {1}[{2}, {3}]\nview t{0} = w{0}: [{3}, {2}] strides [1, {3}]\n", i, type, n, k);
+    if (i > 0) lets += fmt::format("  let u{0} = product(t{0})\n", i);
+  }
+  return text + fmt::format(
+                    "input r: bf16[{0}, {1}]\ninput b: f32[{1}]\noutput y: {2}[{0}, {1}]\n"
+                    "y = matmul(x, t0){3}\n{4}  -> {5}",
+                    m, n, result, settings.empty() ? "" : " with {" + settings + "}", lets, chain);
+}
+
+// Whole tiles and what is left of them, a depth of less than the ring; all tiles, ends and clusters.
+struct Case {
+  std::int64_t m, k, n;
+  int count;
+  std::string_view settings, chain;
+};
+constexpr Case kCases[] = {
+    {256, 512, 256, 2, "tile: 128x128, end: tiles", "silu(it) * u1"},
+    {256, 512, 256, 2, "tile: 128x128, end: tiles, cluster: 2", "silu(it) * u1"},
+    {300, 200, 200, 2, "tile: 128x128, end: tiles", "silu(it) * u1 + r * b"},
+    {300, 200, 200, 2, "tile: 128x64, end: lines", "gelu(u1) * it + r"},
+    {300, 64, 136, 3, "tile: 64x64, end: tiles", "it * u1 + u2 * b"},
+    {300, 64, 130, 3, "tile: 128x64, end: lines", "it * u1 + u2"},
+    {200, 136, 264, 4, "tile: 128x64, end: tiles", "it * u1 + u2 * u3"},
+    {200, 136, 264, 4, "tile: 64x64, end: lines", "it * u1 + u2 * u3"},
+    {600, 328, 520, 1, "tile: 128x256, end: tiles, cluster: 2", "it * b + r"},
+    {600, 328, 520, 1, "tile: 128x256, end: tiles, stages: 4", "it"},
+    {600, 328, 520, 1, "tile: 64x128, end: tiles", "it + r"},
+    {600, 328, 520, 1, "tile: 64x256, stages: 2", "it + r"},
+    {600, 328, 520, 2, "tile: 64x128, stages: 2", "it + u1"},
+    {600, 328, 520, 1, "tile: 128x64, end: tiles", "relu(it)"},
+    {600, 328, 520, 1, "tile: 128x128, end: lines", "it + r"},
+    {20000, 128, 1024, 2, "tile: 128x128, end: tiles", "silu(it) * u1"},
+};
+
+std::string Text(const Case& one, const std::string& type) {
+  return Products(one.m, one.k, one.n, one.count, fmt::format("precision: {}, {}", type, one.settings),
+                  std::string(one.chain), type);
+}
+
+using CudaProductsTest = testing::CudaProgramTest;
+using ProductsOnDeviceTest = testing::ProgramOnDeviceTest;
+
+TEST_F(CudaProductsTest, EveryWayCompilesAndFitsWithoutSpills) {
+  for (std::size_t i = 0; i < std::size(kCases); ++i) {
+    const std::string text = Text(kCases[i], i % 2 == 0 ? "bf16" : "f16");
+    SCOPED_TRACE(text);
+    const auto lowered = Lowered(text);
+    ASSERT_TRUE(std::holds_alternative<KernelProgram>(lowered)) << ToString(std::get<dsl::Complaint>(lowered));
+    const auto built = Build(std::get<KernelProgram>(lowered));
+    ASSERT_EQ(built.launches.size(), 1u);
+    EXPECT_EQ(built.launches[0].spill_load_bytes + built.launches[0].spill_store_bytes, 0);
+    EXPECT_EQ(built.log.find("C75"), std::string::npos) << built.log;
+    const auto& instructions = built.launches[0].instructions;
+    EXPECT_TRUE(instructions.contains("HGMMA"));
+    EXPECT_EQ(instructions.contains("UTMASTG"), kCases[i].settings.find("end: lines") == std::string_view::npos);
+  }
+}
+
+TEST_F(CudaProductsTest, AGatedLayerIsOneKernelUnlessItIsToBeApart) {
+  const auto launches = [&](const std::string& settings, const std::string& type = "bf16") {
+    const auto lowered = Lowered(Products(512, 512, 512, 2, settings, "silu(it) * u1", type, type));
+    EXPECT_TRUE(std::holds_alternative<KernelProgram>(lowered)) << ToString(std::get<dsl::Complaint>(lowered));
+    return Build(std::get<KernelProgram>(lowered)).plan.steps.size();
+  };
+  EXPECT_EQ(launches(""), 1u);
+  EXPECT_EQ(launches("products: apart"), 2u);
+  EXPECT_EQ(launches("precision: simt"), 2u);
+  EXPECT_GT(launches("precision: f32x3", "f32"), 2u);  // packed, too
+}
+
+TEST_F(CudaProductsTest, WhatCannotBeIsSaid) {
+  const auto complaint = [&](const std::string& settings, int count = 2, std::int64_t n = 512,
+                             const std::string& result = "bf16") {
+    const auto lowered = Lowered(Products(512, 512, n, count, settings, "it", "bf16", result));
+    const auto* said = std::get_if<dsl::Complaint>(&lowered);
+    return said ? said->message : std::string("taken");
+  };
+  EXPECT_EQ(complaint("products: together, precision: simt"),
+            "'products' together: only operands of 16 bits that lie along K are multiplied together; try apart");
+  EXPECT_EQ(complaint("products: together", 1), "'products' together: there is one product; remove it");
+  EXPECT_EQ(complaint("tile: 128x256"),
+            "'tile' 128x256: 2 products of 256 columns are more than the registers hold, 256; try 128x128");
+  EXPECT_EQ(complaint("end: tiles", 1, 500),
+            "'end' tiles: rows of the result do not begin at multiples of 16 bytes; try lines");
+  EXPECT_EQ(complaint("end: tiles", 1, 512, "f32"), "'end' tiles: tiles are of 16-bit results; try lines");
+  EXPECT_EQ(complaint("precision: simt, end: lines", 1),
+            "'end' lines: only products of 16-bit operands have it; remove it");
+}
+
+TEST_F(ProductsOnDeviceTest, ItComputesWhatTheProgramSays) {
+  for (const Case& one : kCases) {
+    if (one.m * one.k * one.n > 200'000'000) continue;  // the interpreter is slow
+    for (const std::string type : {"bf16", "f16"}) {
+      SCOPED_TRACE(Text(one, type));
+      ExpectWhatItSays(Text(one, type), 0x1p-7);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,38 @@
+// Two products of one left operand, of which the end of one reads the other: one matmul with a let.
+#include <string>
+
+#include "propose/expert/recognise/recognise.h"
+
+namespace hone::expert {
+
+std::optional<dsl::Statement> RecogniseProducts(Names& names, const Piece& piece) {
+  const Memory& memory = names.memory();
+  if (piece.inside.size() != 1 || !piece.fold || !piece.inside[0].fold) return std::nullopt;
+  Piece last = piece, first = piece.inside[0];
+  last.inside.clear();
+  if (!IsPlain(memory, last) || !IsPlain(memory, first)) return std::nullopt;
+  MergeDimensions(memory, last);
+  MergeDimensions(memory, first);
+  if (Extents(last.space) != Extents(first.space)) return std::nullopt;
+  const auto to_last = [&](const IndexVar& var) -> Expr {
+    for (std::size_t d = 0; d < first.space.size(); ++d) {
+      if (first.space[d].id == var.id) return Expr(last.space[d]);
+    }
+    return {};
+  };
+  const Expr end = last.fold->finish, first_end = Substitute(first.fold->finish, to_last);
+  last.fold->finish = first.fold->finish = Load(kIt, {}, ScalarType::kReal);
+  auto statement = RecogniseMatmul(names, last);
+  const auto other = RecogniseMatmul(names, first);
+  if (!statement || !other || statement->operands[0]->name != other->operands[0]->name) return std::nullopt;
+  const std::string name = names.Fresh(memory.graph().buffers()[static_cast<std::size_t>(piece.inside[0].buffer)].name);
+  const auto value = names.Term(first_end, last.space, {{kIt, dsl::Name(name)}});
+  if (!value) return std::nullopt;
+  statement->lets.push_back({name, dsl::Call("product", {other->operands[1]}), {}});
+  // By the same kernel, or it is no better than two.
+  statement->settings["products"] = {"together"};
+  if (!AddEpilogue(names, *statement, end, last.space, {{piece.inside[0].buffer, *value}})) return std::nullopt;
+  return statement;
+}
+
+}  // namespace hone::expert
