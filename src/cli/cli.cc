@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/interrupt.h"
+#include "base/record.h"
 
 namespace hone {
 namespace {
@@ -58,7 +59,7 @@ int Finish(std::string_view text, ExitCode code) {
 
 int FinishWithError(const Error& error, bool json) {
   WriteText(stderr, fmt::format("hone: {}", error.message));
-  const nlohmann::json document = {{"error", {{"kind", Name(error.kind)}, {"message", error.message}}}};
+  const nlohmann::json document = {{"error", ToRecord(error)}};
   const std::string text = document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
   return Finish(json ? text : "", ExitCodeOf(error.kind));
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "base/bubblewrap.h"
@@ -13,6 +12,7 @@
 #include "base/process.h"
 #include "base/text.h"
 #include "judge/worker_process.h"
+#include "protocol/sanitized_setup.h"
 #include "target/cuda/toolkit.h"
 
 namespace hone {
@@ -124,11 +124,11 @@ Result<void> Certify(const CertifyRequest& request, Evaluation& evaluation) {
     return {};
   }
   const auto folder = HONE_TRY(TempDirectory::Create("certify"));
-  const std::string setup = nlohmann::json{
-      {"problem", ToJson(request.problem)},
-      {"folder", request.problem.folder},
-      {"form", request.form},
-      {"built", request.built}}.dump();
+  const std::string setup = ToRecord(SanitizedSetup{.problem = ToJson(request.problem),
+                                                    .folder = request.problem.folder,
+                                                    .form = request.form,
+                                                    .built = request.built})
+                                .dump();
   for (const Tool& tool : kTools) {
     const auto begin = Clock::now();
     Command command = SanitizerCommand(*sanitizer, tool, request, folder.path());

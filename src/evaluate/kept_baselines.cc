@@ -6,6 +6,7 @@
 
 #include "base/date.h"
 #include "base/files.h"
+#include "verdict/verdict_fields.h"
 
 namespace hone {
 namespace {
@@ -26,7 +27,7 @@ void KeptBaselines::Read() {
   const auto baselines = document.is_object() ? document.value("baselines", json::object()) : json::object();
   if (!baselines.is_object()) return;
   for (const auto& [name, one] : baselines.items()) {
-    auto known = ParseKnownBaseline(one);
+    auto known = FromRecord<KnownBaseline>(one, "a baseline's times");
     if (!known || known->warm.median_us <= 0) continue;
     const auto mine = known_.find(name);
     if (mine == known_.end() || mine->second.warm.count < known->warm.count) known_[name] = std::move(*known);
@@ -46,7 +47,7 @@ Result<void> KeptBaselines::Keep(const std::string& name, KnownBaseline times) {
   if (path_.empty()) return {};
   Read();  // what others have added
   json baselines = json::object();
-  for (const auto& [known_name, one] : known_) baselines[known_name] = ToJson(one);
+  for (const auto& [known_name, one] : known_) baselines[known_name] = ToRecord(one);
   HONE_TRY(MakeDirectories(std::filesystem::path(path_).parent_path().string()));
   const json about = json::parse(about_, nullptr, false);
   return WriteFileAtomically(

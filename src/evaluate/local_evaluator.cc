@@ -18,6 +18,7 @@
 #include "evaluate/certify.h"
 #include "evaluate/compile_ahead.h"
 #include "evaluate/kept_baselines.h"
+#include "judge/judge_lines.h"
 #include "oracle/device_kernels.h"
 #include "target/build_cache.h"
 #include "target/cpu/compiler.h"
@@ -162,27 +163,12 @@ class LocalEvaluator : public Evaluator {
   }
 
   static std::string OpeningLine(const Problem& problem, const EvaluatorOptions& options) {
-    json outside = json::array();
-    for (const OutsideBaseline& one : options.outside) {
-      outside.push_back({{"name", one.name},
-                         {"mode", one.mode},
-                         {"argv", one.argv},
-                         {"environment", one.environment},
-                         {"directory", one.directory},
-                         {"file", one.file},
-                         {"device", one.device}});
-    }
-    return json{{"open",
-                 {{"problem", ToJson(problem)},
-                  {"folder", problem.folder},
-                  {"program", options.program},
-                  {"threads", options.threads},
-                  {"dice", options.dice},
-                  {"sandbox", static_cast<int>(options.sandbox)},
-                  {"call_wall_ms", options.call_wall.count()},
-                  {"form", options.form},
-                  {"outside", std::move(outside)}}}}
-        .dump(-1, ' ', false, json::error_handler_t::replace);
+    const JudgeOpening opening{.problem = ToJson(problem), .folder = problem.folder, .options = options};
+    return Line("open", ToRecord(opening));
+  }
+
+  static std::string Line(const char* what, json content) {
+    return json{{what, std::move(content)}}.dump(-1, ' ', false, json::error_handler_t::replace);
   }
 
   static Result<Compiled> CompileForHost(const std::string& source) {
@@ -268,9 +254,7 @@ class LocalEvaluator : public Evaluator {
 
   bool Interrupted() const { return interrupt_asked_ || InterruptFlag(); }
 
-  void Tell(std::string_view stage) const {
-    if (options_.stage) options_.stage(stage);
-  }
+  void Tell(std::string_view stage) const { options_.stage(stage); }
 
   // A line of the judge's, who is asked to stop when we are.
   Result<std::string> ReadAnswer() {
@@ -306,30 +290,22 @@ class LocalEvaluator : public Evaluator {
     } while (content.contains("stage"));
     if (const auto error = content.find("error"); error != content.end()) {
       answered_ = true;
-      return Fail(static_cast<ErrorKind>(error->value("kind", static_cast<int>(ErrorKind::kTool))),
-                  error->value("message", ""));
+      return tl::unexpected<Error>(HONE_TRY(FromRecord<Error>(*error, "an error of the judge's")));
     }
     return content;
   }
 
-  // Of the wanted baselines those that need not be measured.
-  json Known(const EvaluateRequest& request) const {
-    json known = json::object();
-    if (options_.kept_baselines.empty()) return known;
+  JudgeRequest JudgeRequestOf(Form form, const std::string& library, const EvaluateRequest& request) const {
+    JudgeRequest made{.form = form, .library = library, .asked = request};
+    if (options_.kept_baselines.empty()) return made;
     for (const std::string& name : request.baselines) {
       const bool in_turn = std::find(request.in_turn.begin(), request.in_turn.end(), name) != request.in_turn.end();
-      if (const KnownBaseline* one = in_turn ? nullptr : kept_.Find(name)) known[name] = ToJson(*one);
+      if (const KnownBaseline* one = in_turn ? nullptr : kept_.Find(name)) made.known[name] = *one;
     }
-    return known;
-  }
-
-  // Of those that are measured what they took when they were kept.
-  json EarlierUs(const EvaluateRequest& request) const {
-    json earlier = json::object();
     for (const std::string& name : request.in_turn) {
-      if (const KnownBaseline* one = kept_.Find(name)) earlier[name] = one->warm.median_us;
+      if (const KnownBaseline* one = kept_.Find(name)) made.earlier_us[name] = one->warm.median_us;
     }
-    return earlier;
+    return made;
   }
 
   Result<void> KeepBaselines(const Evaluation& evaluation) {
@@ -347,20 +323,7 @@ class LocalEvaluator : public Evaluator {
   }
 
   Result<Evaluation> AskJudge(Form form, const std::string& library, const EvaluateRequest& request) {
-    const std::string line = json{{"evaluate",
-                                   {{"form", form},
-                                    {"library", library},
-                                    {"time", request.time},
-                                    {"timing_budget_ms", request.timing_budget.count()},
-                                    {"confidence", request.confidence},
-                                    {"baselines", request.baselines},
-                                    {"fresh_draws", request.fresh_draws},
-                                    {"range_full", request.range_full},
-                                    {"bound_us", request.bound_us},
-                                    {"best_us", request.best_us},
-                                    {"known", Known(request)},
-                                    {"earlier_us", EarlierUs(request)}}}}
-                                 .dump();
+    const std::string line = Line("evaluate", ToRecord(JudgeRequestOf(form, library, request)));
     for (int attempt = 0;; ++attempt) {
       if (!judge_ || !judge_->Running()) HONE_TRY(StartJudge());
       answered_ = false;

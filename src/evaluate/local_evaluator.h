@@ -5,8 +5,6 @@
 //   candidate)
 #pragma once
 
-#include <chrono>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -27,23 +25,17 @@ namespace hone {
 // stands (kInvalid with line and column). Fails when the world does.
 using Lowering = std::function<Result<std::variant<Candidate, Verdict>>(const Candidate&)>;
 
-struct EvaluatorOptions {
-  int threads = 0;      // of candidates and baselines; 0 = the cores that we may use
-  std::string program;  // that has the verbs "judge", "worker" and "nvrtc"; empty = ourselves
-  std::string dice;     // those that a result names, to repeat an evaluation (dice.h); empty = new ones
-  SandboxPolicy sandbox = SandboxPolicy::kAuto;
-  std::chrono::milliseconds call_wall{
-      10'000};                           // for one call of a candidate; raised for problems that take the oracle long
-  std::vector<OutsideBaseline> outside;  // baselines beside "naive", by name in EvaluateRequest::baselines
+// Beside the judge's own: `threads` may be 0 for the cores that we may use, `program` empty for ourselves; it has the
+// verbs "judge", "worker" and "nvrtc". `outside` are baselines beside "naive", by name in EvaluateRequest::baselines.
+// `stage` is called from the thread that evaluates.
+struct EvaluatorOptions : JudgeOptions {
+  EvaluatorOptions() { threads = 0; }
   // Where the times of those are kept, which are then not measured with each candidate; empty: nowhere, and they are.
   std::string kept_baselines, kept_about;  // of KeptBaselines
   std::string missing;                     // a note of each timed evaluation: which baselines there should be
-  Form form = Form::kModule;               // what is evaluated first, probably: the judge gets ready for it
   std::string device;                      // UUID of the CUDA device that is meant; empty = the first
   int jobs = 0;                            // threads that compile what is foreseen; 0 = nothing is
   Lowering lower;                          // without it programs are refused with kUsage
-  // Told what the evaluation is at whenever that changes, "expected outputs 25 %", from the thread that evaluates.
-  std::function<void(std::string_view)> stage;
 };
 
 // Starts the judge and compiles the oracle: fails when the problem cannot be defined. PDEATHSIG ties the judge to the

@@ -93,7 +93,13 @@ class HostTrial::Slots : public TimedSlots {
   std::vector<std::byte> same_;
 };
 
-Result<std::unique_ptr<HostTrial>> HostTrial::Create(const Graph& graph, std::uint64_t seed, int threads) {
+Result<HostTrial::Expect> HostTrial::CompileOracle(const Graph& graph) {
+  const auto oracle = std::make_shared<Oracle>(HONE_TRY(Oracle::Compile(graph)));
+  return [oracle](const std::vector<const void*>& inputs, int threads) { return oracle->Run(inputs, threads); };
+}
+
+Result<std::unique_ptr<HostTrial>> HostTrial::Create(const Graph& graph, const MakeOracle& make_oracle,
+                                                     std::uint64_t seed, int threads) {
   const auto memory_bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
   if (const auto needed = NeededBytes(graph.problem()); needed > memory_bytes / 10 * 8) {
     return Fail(ErrorKind::kUsage,
@@ -102,14 +108,14 @@ Result<std::unique_ptr<HostTrial>> HostTrial::Create(const Graph& graph, std::ui
                             graph.problem().name, static_cast<double>(needed) / kGiB,
                             static_cast<double>(memory_bytes) / kGiB));
   }
-  Oracle oracle = HONE_TRY(Oracle::Compile(graph));
+  Expect expect = HONE_TRY(make_oracle(graph));
   TrialMemory memory =
       HONE_TRY(TrialMemory::Create(LayOut(graph.problem(), DescribeMachine().l2_bytes / 2, kAlignment)));
-  return std::unique_ptr<HostTrial>(new HostTrial(graph, std::move(oracle), std::move(memory), seed, threads));
+  return std::unique_ptr<HostTrial>(new HostTrial(graph, std::move(expect), std::move(memory), seed, threads));
 }
 
-HostTrial::HostTrial(const Graph& graph, Oracle oracle, TrialMemory memory, std::uint64_t seed, int threads)
-    : Trial(graph, memory.layout(), seed), oracle_(std::move(oracle)), memory_(std::move(memory)), threads_(threads) {}
+HostTrial::HostTrial(const Graph& graph, Expect expect, TrialMemory memory, std::uint64_t seed, int threads)
+    : Trial(graph, memory.layout(), seed), expect_(std::move(expect)), memory_(std::move(memory)), threads_(threads) {}
 
 void HostTrial::Renew(std::uint64_t seed) {
   Trial::Renew(seed);
@@ -138,7 +144,7 @@ Result<std::shared_ptr<const DrawnInputs>> HostTrial::MakeDraw(const DrawSpec& s
     pointers.push_back(data.data());
   }
   Say("expected outputs");
-  drawn->expected = HONE_TRY(oracle_.Run(pointers, threads_));
+  drawn->expected = HONE_TRY(expect_(pointers, threads_));
   for (Expected& expected : drawn->expected) {
     drawn->honest_ratio.push_back(expected.honest_ratio);
     expected.scale.clear();

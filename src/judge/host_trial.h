@@ -2,6 +2,7 @@
 // maps, inputs read-only.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,8 +20,14 @@ namespace hone {
 
 class HostTrial : public Trial {
  public:
-  // Compiles the oracle. The graph outlives it. threads: for the oracle.
-  static Result<std::unique_ptr<HostTrial>> Create(const Graph& graph, std::uint64_t seed, int threads);
+  // What is expected on inputs (Oracle::Run).
+  using Expect = std::function<Result<std::vector<Expected>>(const std::vector<const void*>& inputs, int threads)>;
+  using MakeOracle = std::function<Result<Expect>(const Graph&)>;
+  static Result<Expect> CompileOracle(const Graph& graph);
+
+  // The graph outlives it. threads: for the oracle.
+  static Result<std::unique_ptr<HostTrial>> Create(const Graph& graph, const MakeOracle& make_oracle,
+                                                   std::uint64_t seed, int threads);
 
   void Renew(std::uint64_t seed) override;
   int input_descriptor() const override { return memory_.input_memory().read_only_descriptor(); }
@@ -46,11 +53,11 @@ class HostTrial : public Trial {
   using Tables = std::vector<InputTable>;              // likewise; empty ones of parameters
   struct Drawn;
   class Slots;
-  HostTrial(const Graph& graph, Oracle oracle, TrialMemory memory, std::uint64_t seed, int threads);
+  HostTrial(const Graph& graph, Expect expect, TrialMemory memory, std::uint64_t seed, int threads);
   Result<std::shared_ptr<const DrawnInputs>> MakeDraw(const DrawSpec& spec) override;
   Result<void> MakeTables();
 
-  Oracle oracle_;
+  Expect expect_;
   std::map<std::size_t, std::optional<Oracle>> picks_;  // by output, of those about which it was asked (graph/picks.h)
   TrialMemory memory_;
   int threads_;

@@ -161,11 +161,11 @@ Result<nlohmann::json> OutsideProcess::NextAnswer(Clock::time_point end) {
 
 Result<OutsideProcess::Times> OutsideParticipant::Ask(int runs, bool cold, std::chrono::microseconds most) {
   auto times = process_->Ask(mode_, runs, cold, most);
-  if (!times) refused_ = Verdict{};
+  if (!times) gone_ = true;
   return times;
 }
 
-Result<Turn> OutsideParticipant::Sample(std::chrono::microseconds slice, int cold) {
+Result<Taken> OutsideParticipant::Sample(std::chrono::microseconds slice, int cold) {
   Turn turn;
   process_->Continue();
   if (call_us_ == 0) {
@@ -184,7 +184,7 @@ Result<Turn> OutsideParticipant::Sample(std::chrono::microseconds slice, int col
   if (cold > 0) turn.cold_us = HONE_TRY(Ask(cold, true)).us;
   process_->Stop();
   call_us_ = Median(turn.warm_us);
-  return turn;
+  return Taken(std::move(turn));
 }
 
 }  // namespace hone

@@ -85,7 +85,7 @@ class OutsideParticipant : public Participant {
  public:
   OutsideParticipant(std::string mode, std::shared_ptr<OutsideProcess> process)
       : mode_(std::move(mode)), process_(std::move(process)) {}
-  Result<Turn> Sample(std::chrono::microseconds slice, int cold) override;
+  Result<Taken> Sample(std::chrono::microseconds slice, int cold) override;
   bool unconfined() const override { return process_->unconfined(); }
   std::uint64_t ProcessorNanoseconds() const override { return process_->ProcessorNanoseconds(); }
 

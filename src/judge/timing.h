@@ -6,14 +6,15 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
+#include <tl/expected.hpp>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "base/secret_random.h"
 #include "judge/trial.h"
-#include "judge/worker_process.h"
-#include "verdict/verdict.h"
+#include "judge/worker.h"
+#include "verdict/refusal.h"
 
 namespace hone {
 
@@ -24,22 +25,24 @@ struct Turn {
   std::vector<double> dispatched_us;
 };
 
+// A turn, or why there is none: who has had it is out of the race then.
+using Taken = tl::expected<Turn, Verdict>;
+
 // Who is timed. Not thread-safe.
 class Participant {
  public:
   virtual ~Participant() = default;
-  // Warms up and samples for about `slice`: at least one warm sample, and `cold` cold ones. Nothing when refused() is
-  // set.
-  virtual Result<Turn> Sample(std::chrono::microseconds slice, int cold) = 0;
-  // Why it is out of the race. Never ask it again then.
-  const std::optional<Verdict>& refused() const { return refused_; }
+  // Warms up and samples for about `slice`: at least one warm sample, and `cold` cold ones.
+  virtual Result<Taken> Sample(std::chrono::microseconds slice, int cold) = 0;
+  // It has failed, or was refused: never ask it again.
+  bool gone() const { return gone_; }
   // Somebody else's code runs in it, and nothing but limits holds that.
   virtual bool unconfined() const { return false; }
   virtual std::uint64_t ProcessorNanoseconds() const = 0;  // that it has used so far; 0 if the system does not say
   double call_us() const { return call_us_; }              // the last known time of one call, 0 before the first turn
 
  protected:
-  std::optional<Verdict> refused_;
+  bool gone_ = false;
   double call_us_ = 0;
 };
 
@@ -54,52 +57,62 @@ struct JudgedDraw {
 // calls get inputs that stay as they were but for a run; who is clearly faster on those is refused.
 class WorkerParticipant : public Participant {
  public:
-  // What a call left in a slot; false, and the verdict, if it refuses the candidate.
-  using Look = std::function<Result<bool>(const DrawnInputs&, std::size_t slot, Verdict&)>;
+  // What a call on a draw has left in a slot, and what it has said.
+  using Look = std::function<Result<Refusal>(const DrawnInputs&, std::size_t slot, const Reply&)>;
 
   // The worker is loaded and prepared. Each of `judged` is given once, in a turn that is chosen by chance.
-  WorkerParticipant(WorkerProcess worker, std::unique_ptr<TimedSlots> slots, std::chrono::milliseconds call_wall,
-                    SecretRandom random, std::vector<JudgedDraw> judged = {}, Look look = {});
+  WorkerParticipant(std::unique_ptr<Worker> worker, std::unique_ptr<TimedSlots> slots,
+                    std::chrono::milliseconds call_wall, SecretRandom random, std::vector<JudgedDraw> judged = {},
+                    Look look = {});
 
-  Result<Turn> Sample(std::chrono::microseconds slice, int cold) override;
+  Result<Taken> Sample(std::chrono::microseconds slice, int cold) override;
+  // One more turn, if draws are left that have not been given.
+  Result<Refusal> Finish(std::chrono::microseconds slice);
 
-  // One more turn, in which the draws are given that have not been, and what the turns have shown.
-  Result<void> Finish(std::chrono::microseconds slice);
-  // Holds the worker's clock against ours over calls that last some milliseconds.
-  Result<void> CheckClock();
-  std::uint64_t ProcessorNanoseconds() const override { return worker_.ProcessorNanoseconds(); }
-  WorkerProcess& worker() { return worker_; }
-  bool batched() const;                        // a call is so short that the device is at work before it is asked for
-  bool as_graph() const { return as_graph_; }  // Reply::as_graph of the last shot
-
- private:
   struct Shot {
     double call_us = 0;   // by the worker's clock
     double outer_us = 0;  // the whole question, by ours
   };
+  // So many calls, one after the other, on what lies there: no sample, but to be held against our clock. `brief`: of
+  // what is so short that sleeping threads would show.
+  Result<tl::expected<Shot, Verdict>> Repeat(std::uint32_t calls, bool brief);
+  // Microseconds by our clock that a question takes there and back.
+  Result<tl::expected<double, Verdict>> Ping();
+  // And that the device takes to do next to nothing for us (TimedSlots::Touch).
+  Result<double> Touch();
+
+  std::uint64_t ProcessorNanoseconds() const override { return worker_->ProcessorNanoseconds(); }
+  Worker& worker() { return *worker_; }
+  std::unique_ptr<Worker> TakeWorker() { return std::move(worker_); }  // the last that is done with it
+  bool batched() const;                        // a call is so short that the device is at work before it is asked for
+  bool as_graph() const { return as_graph_; }  // Reply::as_graph of the last shot
+  // Warm samples so far in microseconds: on inputs that were all new, and on such that stayed but for a run.
+  const std::vector<double>& new_us() const { return new_us_; }
+  const std::vector<double>& stay_us() const { return stay_us_; }
+
+ private:
   enum class Inputs { kNew, kStay };
   struct Given {
     const DrawnInputs* inputs;  // null: none
     std::uint32_t call;         // of the shot's
   };
-  Result<std::optional<Shot>> Shoot(Request request, Inputs inputs, Given given = {});
-  // Of the samples of a turn; false when refused.
-  Result<bool> TakeSample(const Request& request, Inputs inputs, Turn& turn, Given given = {});
-  Result<bool> GiveDraw(const Request& request, Turn& turn);  // the last of judged_
-  // A call that nobody times: what sleeps between calls is awake then. False when refused.
-  Result<bool> Rehearse();
-  bool Answered(const WorkerAnswer& answer);  // if not, it is refused
-  Result<double> Touch();                     // microseconds by our clock
+  Result<tl::expected<Shot, Verdict>> Shoot(Request request, Inputs inputs, Given given = {});
+  Result<Refusal> TakeTurn(std::chrono::microseconds slice, int cold, Turn& turn);
+  Result<Refusal> TakeSample(const Request& request, Inputs inputs, Turn& turn, Given given = {});
+  Result<Refusal> GiveDraw(const Request& request, Turn& turn);  // the last of judged_
+  // A call that nobody times: what sleeps between calls is awake then.
+  Result<Refusal> Rehearse();
+  Result<WorkerAnswer> Ask(const Request& request, std::chrono::milliseconds wall);
 
-  WorkerProcess worker_;
+  std::unique_ptr<Worker> worker_;
   std::unique_ptr<TimedSlots> slots_;
   std::chrono::milliseconds call_wall_;
   SecretRandom random_;
   std::vector<JudgedDraw> judged_;  // not given yet
   Look look_;
-  std::vector<std::uint64_t> due_;        // turns of them, the next one last
-  std::uint64_t turns_ = 0;               // so far
-  std::vector<double> new_us_, stay_us_;  // warm samples so far, of either kind
+  std::vector<std::uint64_t> due_;  // turns of them, the next one last
+  std::uint64_t turns_ = 0;         // so far
+  std::vector<double> new_us_, stay_us_;
   bool as_graph_ = false;
 };
 

@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/record.h"
 #include "base/text.h"
 
 namespace hone {
@@ -65,14 +66,16 @@ std::string SignalName(int signal) {
   return name ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
 }
 
-Verdict Say(Outcome outcome, std::string reason) {
-  Verdict verdict;
-  verdict.outcome = outcome;
-  verdict.reason = std::move(reason);
-  return verdict;
-}
+// In the order of the enumeration.
+constexpr std::string_view kPolicies[] = {"auto", "required", "process"};
 
 }  // namespace
+
+std::string_view Name(SandboxPolicy policy) { return kPolicies[static_cast<std::size_t>(policy)]; }
+
+std::optional<SandboxPolicy> ParseSandboxPolicy(std::string_view name) {
+  return ParseName<SandboxPolicy>(kPolicies, name);
+}
 
 void SeeTheDevice(BubblewrapOptions& bubble) {
   SeeDeviceNodes(bubble);
@@ -83,8 +86,8 @@ void SeeTheDevice(BubblewrapOptions& bubble) {
   }
 }
 
-Result<WorkerProcess> WorkerProcess::Start(const WorkerOptions& options, WorkerSetup setup, int inputs_fd,
-                                           int outputs_fd) {
+Result<std::unique_ptr<Worker>> WorkerProcess::Start(const WorkerOptions& options, WorkerSetup setup, int inputs_fd,
+                                                     int outputs_fd) {
   const bool foreign = IsForeign(setup.form), device = OnDevice(setup.form);
   // A driver reads what the kernel says of its device in /proc.
   const bool wraps = BubblewrapWorks() && (!device || BubblewrapMountsProc());
@@ -137,52 +140,22 @@ Result<WorkerProcess> WorkerProcess::Start(const WorkerOptions& options, WorkerS
     CloseIfOpen(log);
     return Rethrow(child.error(), "cannot start a worker: ");
   }
-  WorkerProcess worker(std::move(*child), std::move(setup));
-  worker.channel_ = channel[0];
-  worker.log_ = log;
-  worker.sandbox_ = !foreign ? "a device context of its own" : wrapped ? "bubblewrap + seccomp" : "seccomp";
-  worker.wrapped_ = wrapped;
-  worker.interrupt_ = options.interrupt;
-  const auto told = worker.child_.WriteLine(ToJson(worker.setup_));
-  bool timed_out = false, interrupted = false;
-  const auto ready = told ? worker.Receive(kStartWall, timed_out, interrupted, &worker.pid_) : std::nullopt;
-  if (!ready || ready->said != Said::kReady || worker.pid_ <= 0) {
-    worker.Kill();
-    if (interrupted) return Fail(ErrorKind::kTimeout, "interrupted");
+  auto worker = std::unique_ptr<WorkerProcess>(new WorkerProcess(std::move(*child), std::move(setup)));
+  worker->channel_ = channel[0];
+  worker->log_ = log;
+  worker->sandbox_ = !foreign ? "a device context of its own" : wrapped ? "bubblewrap + seccomp" : "seccomp";
+  worker->wrapped_ = wrapped;
+  worker->interrupt_ = options.interrupt;
+  tl::expected<Reply, Silence> ready = tl::unexpected(Silence::kEnded);
+  if (worker->child_.WriteLine(ToJson(worker->setup_))) ready = HONE_TRY(worker->Receive(kStartWall, &worker->pid_));
+  if (!ready || ready->said != Said::kReady || worker->pid_ <= 0) {
+    worker->Kill();
+    const bool timed_out = !ready && ready.error() == Silence::kTimedOut;
     return Fail(ErrorKind::kTool,
-                fmt::format("a worker did not start{}: {}", timed_out ? " within 10 s" : "", LastLine(worker.Log())));
+                fmt::format("a worker did not start{}: {}", timed_out ? " within 10 s" : "", LastLine(worker->Log())));
   }
-  worker.pidfd_ = static_cast<int>(syscall(SYS_pidfd_open, worker.pid_, 0));
+  worker->pidfd_ = static_cast<int>(syscall(SYS_pidfd_open, worker->pid_, 0));
   return worker;
-}
-
-WorkerProcess::WorkerProcess(WorkerProcess&& other) noexcept
-    : child_(std::move(other.child_)),
-      setup_(std::move(other.setup_)),
-      sandbox_(std::move(other.sandbox_)),
-      wrapped_(other.wrapped_),
-      interrupt_(other.interrupt_),
-      channel_(std::exchange(other.channel_, -1)),
-      log_(std::exchange(other.log_, -1)),
-      pid_(std::exchange(other.pid_, -1)),
-      pidfd_(std::exchange(other.pidfd_, -1)),
-      last_nonce_(other.last_nonce_) {}
-
-WorkerProcess& WorkerProcess::operator=(WorkerProcess&& other) noexcept {
-  if (this == &other) return *this;
-  Kill();
-  CloseIfOpen(log_);
-  child_ = std::move(other.child_);
-  setup_ = std::move(other.setup_);
-  sandbox_ = std::move(other.sandbox_);
-  wrapped_ = other.wrapped_;
-  interrupt_ = other.interrupt_;
-  channel_ = std::exchange(other.channel_, -1);
-  log_ = std::exchange(other.log_, -1);
-  pid_ = std::exchange(other.pid_, -1);
-  pidfd_ = std::exchange(other.pidfd_, -1);
-  last_nonce_ = other.last_nonce_;
-  return *this;
 }
 
 WorkerProcess::~WorkerProcess() {
@@ -233,18 +206,12 @@ std::string WorkerProcess::Log() const {
   return Printable(std::move(text));
 }
 
-std::optional<Reply> WorkerProcess::Receive(milliseconds wall, bool& timed_out, bool& interrupted, pid_t* sender) {
+Result<tl::expected<Reply, WorkerProcess::Silence>> WorkerProcess::Receive(milliseconds wall, pid_t* sender) {
   const auto end = Clock::now() + wall;
   while (true) {
-    if (interrupt_ && interrupt_->load()) {
-      interrupted = true;
-      return std::nullopt;
-    }
+    if (interrupt_ && interrupt_->load()) return Fail(ErrorKind::kTimeout, "interrupted");
     const auto left = std::chrono::ceil<milliseconds>(end - Clock::now()).count();
-    if (left <= 0) {
-      timed_out = true;
-      return std::nullopt;
-    }
+    if (left <= 0) return tl::expected<Reply, Silence>(tl::unexpected(Silence::kTimedOut));
     pollfd one{channel_, POLLIN, 0};
     // An interrupt is a signal that may arrive just before the poll: a slice of 200 ms bounds what that costs.
     if (poll(&one, 1, static_cast<int>(std::min<long long>(left, 200))) <= 0) continue;
@@ -258,7 +225,7 @@ std::optional<Reply> WorkerProcess::Receive(milliseconds wall, bool& timed_out, 
     message.msg_controllen = sizeof control;
     const auto got = recvmsg(channel_, &message, MSG_CMSG_CLOEXEC);
     if (got < 0 && errno == EINTR) continue;
-    if (got != sizeof reply) return std::nullopt;
+    if (got != sizeof reply) return tl::expected<Reply, Silence>(tl::unexpected(Silence::kEnded));
     reply.text[sizeof reply.text - 1] = '\0';
     for (cmsghdr* header = CMSG_FIRSTHDR(&message); header && sender; header = CMSG_NXTHDR(&message, header)) {
       if (header->cmsg_type != SCM_CREDENTIALS) continue;
@@ -266,42 +233,39 @@ std::optional<Reply> WorkerProcess::Receive(milliseconds wall, bool& timed_out, 
       std::memcpy(&credentials, CMSG_DATA(header), sizeof credentials);
       *sender = credentials.pid;
     }
-    return reply;
+    return tl::expected<Reply, Silence>(reply);
   }
 }
 
-WorkerAnswer WorkerProcess::Ask(Request request, milliseconds wall) {
-  WorkerAnswer answer;
+Result<WorkerAnswer> WorkerProcess::Ask(Request request, milliseconds wall) {
   if (getrandom(&request.nonce, sizeof request.nonce, 0) != sizeof request.nonce) request.nonce = 1;
-  bool timed_out = false;
-  const auto begin = Clock::now();
-  std::optional<Reply> reply;
-  if (send(channel_, &request, sizeof request, MSG_NOSIGNAL) == sizeof request) {
-    reply = Receive(wall, timed_out, answer.interrupted, nullptr);
-  }
-  answer.wall_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(Clock::now() - begin).count());
-  // A thread that fails between two questions reports with the number of the first.
-  const bool reports = reply && (reply->said == Said::kFault || reply->said == Said::kForbidden);
-  if (answer.interrupted) {
-    Kill();
-  } else if (timed_out) {
-    Kill();
-    answer.verdict =
-        Say(Outcome::kTimeout, fmt::format("did not end within {:g} s", static_cast<double>(wall.count()) / 1000));
-  } else if (!reply) {
-    answer.verdict = VerdictOfEnd();
-  } else if (reply->nonce != request.nonce && !(reports && reply->nonce == last_nonce_)) {
-    Kill();
-    answer.verdict = Say(Outcome::kSuspicious, "a message came over the worker's channel that the worker did not send");
-  } else if (reply->said == Said::kDone) {
-    answer.reply = reply;
-  } else {
-    Kill();
-    answer.verdict = VerdictOf(*reply);
-  }
+  auto answer = AskIt(request, wall);
   last_nonce_ = request.nonce;
-  if (!answer.reply && answer.verdict.evidence.log.empty()) answer.verdict.evidence.log = Log();
+  if (!answer) Kill();
+  if (answer && !*answer && answer->error().evidence.log.empty()) answer->error().evidence.log = Log();
   return answer;
+}
+
+Result<WorkerAnswer> WorkerProcess::AskIt(const Request& request, milliseconds wall) {
+  const auto begin = Clock::now();
+  if (send(channel_, &request, sizeof request, MSG_NOSIGNAL) != sizeof request)
+    return WorkerAnswer(tl::unexpected(VerdictOfEnd()));
+  const auto reply = HONE_TRY(Receive(wall, nullptr));
+  const auto wall_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(Clock::now() - begin).count());
+  if (!reply && reply.error() == Silence::kEnded) return WorkerAnswer(tl::unexpected(VerdictOfEnd()));
+  if (reply && reply->said == Said::kDone && reply->nonce == request.nonce) return WorkerAnswer({*reply, wall_ns});
+  Kill();
+  if (!reply) {
+    return WorkerAnswer(tl::unexpected(
+        Refuse(Outcome::kTimeout, fmt::format("did not end within {:g} s", static_cast<double>(wall.count()) / 1000))));
+  }
+  // A thread that fails between two questions reports with the number of the first.
+  const bool reports = reply->said == Said::kFault || reply->said == Said::kForbidden;
+  if (reply->nonce != request.nonce && !(reports && reply->nonce == last_nonce_)) {
+    return WorkerAnswer(tl::unexpected(
+        Refuse(Outcome::kSuspicious, "a message came over the worker's channel that the worker did not send")));
+  }
+  return WorkerAnswer(tl::unexpected(VerdictOf(*reply)));
 }
 
 Verdict WorkerProcess::VerdictOf(const Reply& reply) const {
@@ -381,29 +345,30 @@ Verdict WorkerProcess::VerdictOf(const Reply& reply) const {
 Verdict WorkerProcess::VerdictOfEnd() {
   const auto exit = child_.Wait(milliseconds(3000));
   Kill();
-  if (!exit) return Say(Outcome::kCrash, "closed the channel to the judge");
+  if (!exit) return Refuse(Outcome::kCrash, "closed the channel to the judge");
   // bubblewrap hands a signal on as 128 + its number.
   const int signal = exit->signal != 0 ? exit->signal : exit->code > 128 && wrapped_ ? exit->code - 128 : 0;
   Verdict verdict;
   if (signal == 0) {
-    verdict = Say(Outcome::kCrash, fmt::format("exited with status {} before returning", exit->code));
+    verdict = Refuse(Outcome::kCrash, fmt::format("exited with status {} before returning", exit->code));
     verdict.evidence.exit_code = exit->code;
     return verdict;
   }
   if (signal == SIGXCPU) {
-    verdict = Say(Outcome::kTimeout, fmt::format("used {} s of processor time", setup_.cpu_seconds));
+    verdict = Refuse(Outcome::kTimeout, fmt::format("used {} s of processor time", setup_.cpu_seconds));
   } else if (signal == SIGKILL) {
-    verdict = Say(Outcome::kOutOfMemory, "killed by the system, which does that when the machine runs out of memory");
+    verdict =
+        Refuse(Outcome::kOutOfMemory, "killed by the system, which does that when the machine runs out of memory");
   } else if (signal == SIGSYS) {
     // The handler that would have named it was blocked: that is how the C library makes threads.
     verdict =
-        Say(Outcome::kSuspicious,
-            OnDevice(setup_.form)
-                ? "called what a candidate may not with its signals blocked, as making a thread does: on a device "
-                  "it makes none"
-                : "called what a candidate may not with its signals blocked");
+        Refuse(Outcome::kSuspicious,
+               OnDevice(setup_.form)
+                   ? "called what a candidate may not with its signals blocked, as making a thread does: on a device "
+                     "it makes none"
+                   : "called what a candidate may not with its signals blocked");
   } else {
-    verdict = Say(Outcome::kCrash, fmt::format("crashed with {}", SignalName(signal)));
+    verdict = Refuse(Outcome::kCrash, fmt::format("crashed with {}", SignalName(signal)));
   }
   verdict.evidence.signal = signal;
   return verdict;

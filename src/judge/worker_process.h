@@ -1,4 +1,4 @@
-// The judge's handle of one worker: starts it in its sandbox, asks it, and turns every way in which it can end into a
+// A worker that is a process: starts it in its sandbox, asks it, and turns every way in which it can end into a
 // verdict.
 #pragma once
 
@@ -7,14 +7,15 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/bubblewrap.h"
 #include "base/process.h"
 #include "base/result.h"
-#include "protocol/protocol.h"
-#include "verdict/verdict.h"
+#include "judge/worker.h"
 
 namespace hone {
 
@@ -23,6 +24,8 @@ enum class SandboxPolicy {
   kRequired,  // fail where bubblewrap does not work
   kProcess,   // no bubblewrap: limits and the system call filter alone
 };
+std::string_view Name(SandboxPolicy policy);
+std::optional<SandboxPolicy> ParseSandboxPolicy(std::string_view name);
 
 enum class IdleThreads {
   kSleep,  // threads of the module's OpenMP sleep at once when a call is over: whoever still computes gives himself
@@ -37,41 +40,31 @@ struct WorkerOptions {
   const std::atomic<bool>* interrupt = nullptr;  // ends a question in flight
 };
 
-// What came of a question. Without a reply the worker is gone and `verdict` says why; `interrupted` excepted.
-struct WorkerAnswer {
-  std::optional<Reply> reply;
-  Verdict verdict;
-  bool interrupted = false;
-  std::uint64_t wall_ns = 0;  // from asking to the answer, by our clock
-};
-
-// Not thread-safe. Movable; the destructor kills the worker and waits until it is gone.
-class WorkerProcess {
+class WorkerProcess : public Worker {
  public:
   // setup.library is the path as we see it. The descriptors stay the caller's. Fails if the worker cannot be started:
   // the candidate is not loaded yet and not to blame.
-  static Result<WorkerProcess> Start(const WorkerOptions& options, WorkerSetup setup, int inputs_fd, int outputs_fd);
-  WorkerProcess(WorkerProcess&& other) noexcept;
-  WorkerProcess& operator=(WorkerProcess&& other) noexcept;
-  ~WorkerProcess();
+  static Result<std::unique_ptr<Worker>> Start(const WorkerOptions& options, WorkerSetup setup, int inputs_fd,
+                                               int outputs_fd);
+  WorkerProcess(const WorkerProcess&) = delete;
+  WorkerProcess& operator=(const WorkerProcess&) = delete;
+  ~WorkerProcess() override;
 
-  WorkerAnswer Ask(Request request, std::chrono::milliseconds wall);
-
-  // While stopped it uses no processor. Ask only after Continue.
-  void Stop();
-  void Continue();
-  // Processor time of all its threads, or 0 if the system does not say.
-  std::uint64_t ProcessorNanoseconds() const;
-  // Whether any of its threads computes, or would if it were given a processor.
-  bool Busy() const;
-  std::string sandbox() const { return sandbox_; }  // "bubblewrap + seccomp"
-  bool wrapped() const { return wrapped_; }         // in bubblewrap
-  std::string Log() const;                          // what it has printed so far, printable characters only
-  void Kill();
+  Result<WorkerAnswer> Ask(Request request, std::chrono::milliseconds wall) override;
+  void Stop() override;
+  void Continue() override;
+  std::uint64_t ProcessorNanoseconds() const override;
+  bool Busy() const override;
+  std::string sandbox() const override { return sandbox_; }
 
  private:
+  enum class Silence { kTimedOut, kEnded };
   WorkerProcess(Child child, WorkerSetup setup) : child_(std::move(child)), setup_(std::move(setup)) {}
-  std::optional<Reply> Receive(std::chrono::milliseconds wall, bool& timed_out, bool& interrupted, pid_t* sender);
+  void Kill();
+  std::string Log() const;  // what it has printed so far, printable characters only
+  // Fails with "interrupted" alone. `sender`: the process that has sent it, where that is wanted.
+  Result<tl::expected<Reply, Silence>> Receive(std::chrono::milliseconds wall, pid_t* sender);
+  Result<WorkerAnswer> AskIt(const Request& request, std::chrono::milliseconds wall);
   Verdict VerdictOf(const Reply& reply) const;
   Verdict VerdictOfEnd();
 

@@ -4,13 +4,11 @@
 #include <seccomp.h>
 
 #include <cstdlib>
-#include <nlohmann/json.hpp>
-#include <string_view>
+
+#include "base/record.h"
 
 namespace hone {
 namespace {
-
-using nlohmann::json;
 
 constexpr std::string_view kDigits = "0123456789abcdef";
 
@@ -30,89 +28,62 @@ std::string FromHex(std::string_view text) {
   return bytes;
 }
 
-json ToJson(const std::vector<Place>& places) {
-  json out = json::array();
-  for (const Place& place : places) out.push_back({place.offset, place.total, place.data, place.bytes});
-  return out;
-}
-
-std::vector<Place> ReadPlaces(const json& from) {
-  std::vector<Place> places;
-  for (const json& one : from) places.push_back({one.at(0), one.at(1), one.at(2), one.at(3)});
-  return places;
-}
-
-json ToJson(const std::vector<Tensor>& tensors) {
-  json out = json::array();
-  for (const Tensor& tensor : tensors)
-    out.push_back({{"name", tensor.name}, {"shape", tensor.shape}, {"dtype", Name(tensor.dtype)}});
-  return out;
-}
-
-std::vector<Tensor> ReadTensors(const json& from) {
-  std::vector<Tensor> tensors;
-  for (const json& one : from) {
-    Tensor tensor;
-    tensor.name = one.at("name");
-    tensor.shape = one.at("shape").get<Shape>();
-    tensor.dtype = ParseDType(one.at("dtype").get_ref<const std::string&>()).value_or(DType::kF32);
-    tensors.push_back(std::move(tensor));
-  }
-  return tensors;
-}
-
-json ToJson(const std::vector<std::vector<Place>>& slots) {
-  json out = json::array();
-  for (const auto& slot : slots) out.push_back(ToJson(slot));
-  return out;
-}
+// In the order of the enumeration.
+constexpr std::string_view kForms[] = {"module", "plan", "cuda_module"};
 
 }  // namespace
 
+std::string_view Name(Form form) { return kForms[static_cast<std::size_t>(form)]; }
+
+std::optional<Form> ParseForm(std::string_view name) { return ParseName<Form>(kForms, name); }
+
+template <SameAs<Place> Of>
+void Fields(Of& place, auto&& field) {
+  field("offset", place.offset);
+  field("total", place.total);
+  field("data", place.data);
+  field("bytes", place.bytes);
+}
+
+// What a worker is told of a tensor: it draws none of its elements.
+template <SameAs<Tensor> Of>
+void Fields(Of& tensor, auto&& field) {
+  field("name", tensor.name);
+  field("shape", tensor.shape);
+  field("dtype", tensor.dtype, ByName<DType>{Name, ParseDType});
+}
+
+// But its kernels, which are no text.
+template <SameAs<WorkerSetup> Of>
+void Fields(Of& setup, auto&& field) {
+  field("form", setup.form, ByName<Form>{Name, ParseForm});
+  field("library", setup.library);
+  field("threads", setup.threads);
+  field("views", setup.views);
+  field("input_bytes", setup.input_bytes);
+  field("output_bytes", setup.output_bytes);
+  field("allowance_bytes", setup.allowance_bytes);
+  field("cpu_seconds", setup.cpu_seconds);
+  field("flush_bytes", setup.flush_bytes);
+  field("inputs", setup.inputs);
+  field("parameters", setup.parameters);
+  field("outputs", setup.outputs);
+  field("input_slots", setup.input_slots);
+  field("output_slots", setup.output_slots);
+  field("parameter_places", setup.parameter_places);
+}
+
 std::string ToJson(const WorkerSetup& setup) {
-  return json{{"form", setup.form},
-              {"library", setup.library},
-              {"kernels", InHex(setup.kernels)},
-              {"threads", setup.threads},
-              {"views", setup.views},
-              {"input_bytes", setup.input_bytes},
-              {"output_bytes", setup.output_bytes},
-              {"allowance_bytes", setup.allowance_bytes},
-              {"cpu_seconds", setup.cpu_seconds},
-              {"flush_bytes", setup.flush_bytes},
-              {"inputs", ToJson(setup.inputs)},
-              {"parameters", ToJson(setup.parameters)},
-              {"outputs", ToJson(setup.outputs)},
-              {"input_slots", ToJson(setup.input_slots)},
-              {"output_slots", ToJson(setup.output_slots)},
-              {"parameter_places", ToJson(setup.parameter_places)}}
-      .dump();
+  auto record = ToRecord(setup);
+  record["kernels"] = InHex(setup.kernels);
+  return record.dump();
 }
 
 Result<WorkerSetup> ParseWorkerSetup(const std::string& line) {
-  try {
-    const json from = json::parse(line);
-    WorkerSetup setup;
-    setup.form = from.at("form");
-    setup.library = from.at("library");
-    setup.kernels = FromHex(from.at("kernels").get<std::string>());
-    setup.threads = from.at("threads");
-    setup.views = from.at("views");
-    setup.input_bytes = from.at("input_bytes");
-    setup.output_bytes = from.at("output_bytes");
-    setup.allowance_bytes = from.at("allowance_bytes");
-    setup.cpu_seconds = from.at("cpu_seconds");
-    setup.flush_bytes = from.at("flush_bytes");
-    setup.inputs = ReadTensors(from.at("inputs"));
-    setup.parameters = ReadTensors(from.at("parameters"));
-    setup.outputs = ReadTensors(from.at("outputs"));
-    for (const json& slot : from.at("input_slots")) setup.input_slots.push_back(ReadPlaces(slot));
-    for (const json& slot : from.at("output_slots")) setup.output_slots.push_back(ReadPlaces(slot));
-    setup.parameter_places = ReadPlaces(from.at("parameter_places"));
-    return setup;
-  } catch (const json::exception& error) {
-    return Fail(ErrorKind::kCorrupt, std::string("not a worker's setup: ") + error.what());
-  }
+  const auto record = nlohmann::json::parse(line, nullptr, false);
+  auto setup = HONE_TRY(FromRecord<WorkerSetup>(record, "a worker's setup"));
+  setup.kernels = FromHex(record.value("kernels", ""));
+  return setup;
 }
 
 std::string SystemCallName(int number) {

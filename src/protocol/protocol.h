@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -29,6 +31,8 @@ inline constexpr std::size_t kMaxSlots = 16;
 enum class Form : std::uint8_t { kModule, kPlan, kCudaModule };
 inline bool OnDevice(Form form) { return form != Form::kModule; }
 inline bool IsForeign(Form form) { return form != Form::kPlan; }
+std::string_view Name(Form form);  // "cuda_module"
+std::optional<Form> ParseForm(std::string_view name);
 
 // A slot is memory for one set of inputs, or of outputs. The worker maps each input and output slot `views` times, at
 // different addresses: the same data can so be given twice at different places.

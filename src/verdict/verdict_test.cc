@@ -3,7 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <string>
 
 namespace hone {
 namespace {
@@ -61,10 +66,24 @@ TEST(VerdictTest, NonfiniteEvidenceSurvivesJson) {
   EXPECT_EQ(read->verdict.evidence.index, (std::vector<std::int64_t>{3, 4}));
 }
 
+// As they lie in run stores since 2026-11: what reads and writes them may change, they may not.
+TEST(VerdictTest, StoredDocumentsReadAndAreWrittenByteForByteAgain) {
+  const char* source = std::getenv("HONE_SOURCE");
+  ASSERT_NE(source, nullptr) << "HONE_SOURCE names the repository";
+  for (const auto& file : std::filesystem::directory_iterator(std::string(source) + "/src/verdict/testdata")) {
+    std::ifstream stream(file.path());
+    const std::string stored((std::istreambuf_iterator<char>(stream)), {});
+    const auto read = ParseEvaluation(nlohmann::json::parse(stored));
+    ASSERT_TRUE(read) << file.path() << ": " << read.error().message;
+    EXPECT_EQ(ToJson(*read).dump(2) + "\n", stored) << file.path();
+  }
+}
+
 TEST(VerdictTest, AnUnknownOutcomeIsCorruptData) {
   const auto read = ParseEvaluation(nlohmann::json{{"outcome", "lovely"}});
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().kind, ErrorKind::kCorrupt);
+  EXPECT_EQ(read.error().message, "not an evaluation: it has the unknown outcome 'lovely'");
 }
 
 TEST(VerdictTest, WhatIsNotKnownIsNull) {

@@ -2,12 +2,12 @@
 
 #include <cstdio>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "base/files.h"
 #include "problem/generate.h"
+#include "protocol/sanitized_setup.h"
 #include "target/cuda/built_plan.h"
 #include "target/cuda/driver.h"
 #include "target/cuda/try.h"
@@ -91,14 +91,12 @@ Result<void> RunModule(cuda::Context& context, const std::string& built, const s
   return FromDevice(context.WaitAll());
 }
 
-Result<void> RunOnce(const nlohmann::json& from) {
-  Problem problem = HONE_TRY(ParseProblem(from.at("problem").get<std::string>(), "the problem"));
-  problem.folder = from.at("folder");
+Result<void> RunOnce(const SanitizedSetup& setup) {
+  Problem problem = HONE_TRY(ParseProblem(setup.problem, "the problem"));
+  problem.folder = setup.folder;
   const auto context = HONE_TRY(FromDevice(cuda::Context::Open(0)));
   const auto placed = HONE_TRY(PlaceTensors(*context, problem));
-  const std::string built = from.at("built");
-  return from.at("form").get<Form>() == Form::kPlan ? RunPlan(*context, built, placed)
-                                                    : RunModule(*context, built, placed);
+  return setup.form == Form::kPlan ? RunPlan(*context, setup.built, placed) : RunModule(*context, setup.built, placed);
 }
 
 }  // namespace
@@ -106,12 +104,13 @@ Result<void> RunOnce(const nlohmann::json& from) {
 int SanitizedMain() {
   std::string line;
   std::getline(std::cin, line);
-  const auto from = nlohmann::json::parse(line, nullptr, false);
-  if (!from.is_object()) {
-    std::fputs("hone sanitized is started by hone itself\n", stderr);
+  const auto setup =
+      FromRecord<SanitizedSetup>(nlohmann::json::parse(line, nullptr, false), "what is told under compute-sanitizer");
+  if (!setup) {
+    std::fprintf(stderr, "hone sanitized is started by hone itself (%s)\n", setup.error().message.c_str());
     return 2;
   }
-  const auto ran = RunOnce(from);
+  const auto ran = RunOnce(*setup);
   if (ran) return 0;
   std::fprintf(stderr, "%s\n", ran.error().message.c_str());
   return 3;

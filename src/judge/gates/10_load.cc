@@ -1,0 +1,16 @@
+// It can be loaded: a module with its functions, a plan that its device takes. What it does while it loads, it does
+// behind the sandbox; how that can end is the worker's verdict.
+#include "judge/gate.h"
+
+namespace hone {
+namespace {
+
+Result<Refusal> Look(Examination& examination, const Loading& loading) {
+  return examination.Tell(loading.question, "");
+}
+
+}  // namespace
+
+HONE_GATE(10_load){.name = "10_load", .loaded = Look};
+
+}  // namespace hone

@@ -1,0 +1,32 @@
+// It does nothing when nothing is asked of it: threads of its own that compute on would be at work while others are
+// timed, or ahead of the clock.
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "judge/gate.h"
+
+namespace hone {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kWatch = std::chrono::milliseconds(2);
+constexpr std::uint64_t kProcessorNs = 500'000;  // that all of its threads together may use meanwhile
+
+Result<Refusal> Look(Examination& examination, const Soaked&) {
+  const bool quiet = examination.AwaitQuiet(kWatch);
+  const auto used = examination.worker.ProcessorNanoseconds() - examination.returned_ns;
+  const double watched_ms = std::chrono::duration<double, std::milli>(Clock::now() - examination.returned_at).count();
+  if (quiet && used <= kProcessorNs) return Refusal();
+  return Refuse(
+      Outcome::kSuspicious,
+      fmt::format("went on computing after hone_run had returned: {:.1f} ms of processor time within {:.1f} ms",
+                  static_cast<double>(used) / 1e6, watched_ms));
+}
+
+}  // namespace
+
+HONE_GATE(40_idle){.name = "40_idle", .soaked = Look};
+
+}  // namespace hone

@@ -1,0 +1,44 @@
+#include "judge/judge_lines.h"
+
+#include <gtest/gtest.h>
+
+namespace hone {
+namespace {
+
+TEST(JudgeLinesTest, AnOpeningReadsBackAsItWasWritten) {
+  JudgeOpening opening{.problem = "{}", .folder = "/problems", .options = {.program = "/bin/hone", .threads = 3}};
+  opening.options.sandbox = SandboxPolicy::kRequired;
+  opening.options.call_wall = std::chrono::milliseconds(1500);
+  opening.options.form = Form::kPlan;
+  opening.options.outside.push_back({.name = "eager", .mode = "eager", .argv = {"python", "-c", ""}, .device = true});
+  const auto written = ToRecord(opening);
+  const auto read = FromRecord<JudgeOpening>(written, "an opening");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(ToRecord(*read), written);
+  EXPECT_EQ(read->options.sandbox, SandboxPolicy::kRequired);
+  EXPECT_EQ(read->options.call_wall, std::chrono::milliseconds(1500));
+  EXPECT_EQ(read->options.outside.at(0).argv.size(), 3u);
+}
+
+TEST(JudgeLinesTest, ARequestReadsBackAsItWasWritten) {
+  JudgeRequest request{.form = Form::kPlan, .library = "/cache/plan"};
+  request.asked = {.timing_budget = std::chrono::milliseconds(20),
+                   .confidence = 0.01,
+                   .baselines = {},
+                   .fresh_draws = true,
+                   .bound_us = 3.5,
+                   .best_us = 7};
+  request.known["eager"] = {.warm = {.median_us = 50, .count = 30}, .measured_on = "2026-11-21"};
+  request.earlier_us["compile"] = 40;
+  const auto written = ToRecord(request);
+  const auto read = FromRecord<JudgeRequest>(written, "a request");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(ToRecord(*read), written);
+  EXPECT_EQ(read->asked.timing_budget, std::chrono::milliseconds(20));
+  EXPECT_TRUE(read->asked.fresh_draws);
+  EXPECT_TRUE(read->asked.baselines.empty());
+  EXPECT_EQ(read->known.at("eager").warm.count, 30);
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,88 @@
+// The judge's steps, with a worker that is no process. What each gate refuses is in gates/.
+#include "judge/judge.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "judge/testing/fake_worker.h"
+
+namespace hone::testing {
+namespace {
+
+TEST(JudgeTest, WhatIsWrongOnTheVeryWideDrawAloneIsNormwiseAndRefusedUnderFullRange) {
+  FakeCourt court;
+  court.candidate.run = [](const FakeCall& call) {
+    FakeCourt::Compute(call);
+    const float* x = call.inputs[0];
+    // Only there are numbers that far apart.
+    if (std::any_of(x, x + call.count, [](float value) { return std::abs(value) > 1e5f; })) call.outputs[0][0] += 1;
+  };
+  const Verdict verdict = court.Check();
+  EXPECT_TRUE(verdict.accepted()) << verdict.reason;
+  EXPECT_EQ(verdict.range, "normwise");
+  EXPECT_EQ(court.Evaluate({.time = false, .range_full = true}).verdict.outcome, Outcome::kWrongResult);
+}
+
+TEST(JudgeTest, ATimedCallThatIsWrongIsRefused) {
+  FakeCourt court;
+  court.candidate.run = [](const FakeCall& call) {
+    FakeCourt::Compute(call);
+    if (call.timed) call.outputs[0][7] = 0;
+  };
+  const Evaluation evaluation = court.Time();
+  EXPECT_EQ(evaluation.verdict.outcome, Outcome::kWrongResult);
+  EXPECT_TRUE(evaluation.verdict.reason.starts_with("a timed call was wrong: ")) << evaluation.verdict.reason;
+  EXPECT_FALSE(evaluation.timing);
+}
+
+TEST(JudgeTest, WhoDiesWhileItIsTimedGetsTheWorkersVerdict) {
+  FakeCourt court;
+  int left = 30;
+  court.candidate.answer = [&left](const Request& request, Reply&) -> Refusal {
+    if (request.ask != Ask::kTime || --left > 0) return std::nullopt;
+    return Refuse(Outcome::kCrash, "crashed with SIGBUS");
+  };
+  const Verdict verdict = court.Time().verdict;
+  EXPECT_EQ(verdict.outcome, Outcome::kCrash);
+  EXPECT_EQ(verdict.evidence.draw, "timing");
+}
+
+TEST(JudgeTest, ACandidateIsTimedByAnotherWorkerThanTheOneThatWasChecked) {
+  FakeCourt court;
+  court.candidate.call_us = [](const FakeCall&) { return 250.0; };
+  const Evaluation evaluation = court.Time();
+  EXPECT_TRUE(evaluation.verdict.accepted()) << evaluation.verdict.reason;
+  ASSERT_TRUE(evaluation.timing);
+  EXPECT_EQ(evaluation.timing->warm.median_us, 250);
+  EXPECT_EQ(evaluation.timing->cold.median_us, 250);
+  EXPECT_EQ(court.candidate.workers, 2);
+}
+
+TEST(JudgeTest, WhoIsClearlySlowerThanTheFastestIsTimedNoLonger) {
+  FakeCourt court;
+  const Evaluation slow = court.Evaluate({.timing_budget = std::chrono::seconds(60), .baselines = {}, .best_us = 50});
+  ASSERT_TRUE(slow.timing);
+  EXPECT_TRUE(slow.timing->ended_early);
+  EXPECT_FALSE(court.Time().timing.value_or(Timing{.ended_early = true}).ended_early);
+}
+
+TEST(JudgeTest, ABaselineThatIsNotThereIsAWrongWordOfTheUsers) {
+  FakeCourt court;
+  const auto evaluation = court.TryToEvaluate({.baselines = {"lightning"}});
+  ASSERT_FALSE(evaluation);
+  EXPECT_EQ(evaluation.error().kind, ErrorKind::kUsage);
+  EXPECT_EQ(evaluation.error().message, "there is no baseline 'lightning' here");
+}
+
+TEST(JudgeTest, AnInterruptIsAnErrorAndNoVerdict) {
+  FakeCourt court;
+  court.candidate.interrupted = true;
+  const auto evaluation = court.TryToEvaluate({.time = false});
+  ASSERT_FALSE(evaluation);
+  EXPECT_EQ(evaluation.error().message, "interrupted");
+}
+
+}  // namespace
+}  // namespace hone::testing

@@ -1,0 +1,23 @@
+// What is asked of one evaluation.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace hone {
+
+struct EvaluateRequest {
+  bool time = true;                                // false: judge only
+  std::chrono::milliseconds timing_budget{1000};   // for one candidate's timing beside one baseline
+  double confidence = 0.02;                        // stop when the 95 % interval is within this fraction of the median
+  std::vector<std::string> baselines = {"naive"};  // to compare with, of those that the evaluator has
+  std::vector<std::string> in_turn;  // of them: those that take turns with the candidate also if their time is known
+  bool fresh_draws = false;          // new seeds: to confirm a winner
+  bool range_full = false;           // being wrong on the very wide draw refuses, too, and no draw goes by the norm
+  bool certify = false;              // what is accepted goes through compute-sanitizer, too (evaluate/certify.h)
+  double bound_us = 0;               // nobody is below it on this machine; who is faster is suspicious. 0 = unknown
+  double best_us = 0;  // the fastest so far: who is clearly slower is timed no longer than that takes. 0 = none
+};
+
+}  // namespace hone
