@@ -61,8 +61,13 @@ Result<tl::expected<WorkerParticipant::Shot, Verdict>> WorkerParticipant::Shoot(
     }
   }
   const auto calls = request.count * request.repeats;
+  const auto used_before = worker_->ProcessorNanoseconds();
   const auto answer = HONE_TRY(Ask(request, call_wall_ * (calls + 1)));
   if (!answer) return Made(tl::unexpected(answer.error()));
+  if (request.warm != 0) {
+    usage_.processor_us += static_cast<double>(worker_->ProcessorNanoseconds() - used_before) / 1000;
+    usage_.wall_us += static_cast<double>(answer->wall_ns) / 1000;
+  }
   as_graph_ = answer->said.as_graph != 0;
   if (given.inputs != nullptr) {
     worker_->Stop();  // what is not there yet does not come

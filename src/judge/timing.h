@@ -86,6 +86,11 @@ class WorkerParticipant : public Participant {
   std::unique_ptr<Worker> TakeWorker() { return std::move(worker_); }  // the last that is done with it
   bool batched() const;                        // a call is so short that the device is at work before it is asked for
   bool as_graph() const { return as_graph_; }  // Reply::as_graph of the last shot
+  // What all of its threads have used during warm samples so far, and how long these took by our clock.
+  struct Usage {
+    double processor_us = 0, wall_us = 0;
+  };
+  const Usage& usage() const { return usage_; }
   // Warm samples so far in microseconds: on inputs that were all new, and on such that stayed but for a run.
   const std::vector<double>& new_us() const { return new_us_; }
   const std::vector<double>& stay_us() const { return stay_us_; }
@@ -113,6 +118,7 @@ class WorkerParticipant : public Participant {
   std::vector<std::uint64_t> due_;  // turns of them, the next one last
   std::uint64_t turns_ = 0;         // so far
   std::vector<double> new_us_, stay_us_;
+  Usage usage_;
   bool as_graph_ = false;
 };
 

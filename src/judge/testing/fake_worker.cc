@@ -76,6 +76,7 @@ Result<WorkerAnswer> FakeWorker::Ask(Request request, std::chrono::milliseconds)
       }
     }
   }
+  if (request.ask == Ask::kTime) used_ns_ += static_cast<std::uint64_t>(1000 * us * candidate_.processors);
   reply.said.nanoseconds = static_cast<std::uint64_t>(1000 * us);
   reply.wall_ns = static_cast<std::uint64_t>(1000 * us * candidate_.lies_by);
   if (auto end = candidate_.answer(request, reply.said)) return WorkerAnswer(tl::unexpected(std::move(*end)));

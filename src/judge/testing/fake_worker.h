@@ -38,6 +38,7 @@ struct FakeCandidate {
   double lies_by = 1;                                 // our clock sees so many times what the worker's says
   std::function<bool()> busy = [] { return false; };  // whether a thread of it computes
   std::uint64_t idle_ns = 0;                          // processor time that it uses from one look to the next
+  double processors = 1;                              // that all of its threads together keep busy during a timed call
   bool interrupted = false;                           // somebody asks to stop
   std::vector<Ask> asked;                             // all questions so far
   int workers = 0;                                    // that were started
