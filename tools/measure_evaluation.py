@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Says what an evaluation takes with two versions of hone (docs/measured/redteam.md).
+
+measure_evaluation.py HONE --before HONE -o FILE.jsonl [--target cpu|cuda] [--threads N] [--turns N] [PROBLEM...]
+
+Of each problem (default: ten of examples/problems) HONE's expert writes its first program, and both evaluate it three times, in one
+judge, without PyTorch, in turn: milliseconds of check and timing, of the first candidate of a judge and the median of the two after
+it. Prints a table of medians over the turns; raw figures go to FILE.jsonl. For people: run it on an otherwise idle machine.
+"""
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from measuring import ROOT, ask
+
+PROBLEMS = ("conv_bias_relu", "rms_norm", "cumulative", "causal_attention", "group_norm", "hinge_loss", "mlp", "pooling", "gru_cell",
+            "cross_entropy")
+
+
+def evaluate(hone, problem, program, given):
+    """Milliseconds of the first evaluation and of a later one, and the warm time in microseconds."""
+    command = [hone, "evaluate", problem, program, program, program, "--no-torch", "--target", given.target, "--json"]
+    document = ask(command + (["--threads", str(given.threads)] if given.threads else []))
+    if "evaluations" not in document:
+        sys.exit("%s: %s: %s" % (hone, problem, document.get("error")))
+    document = document["evaluations"]
+    for one in document:
+        if one["outcome"] != "accepted":
+            sys.exit("%s: %s: %s" % (hone, problem, one.get("reason") or one["outcome"]))
+    took = [one["stages"]["check_ms"] + one["stages"]["timing_ms"] for one in document]
+    return took[0], statistics.median(took[1:]), document[0]["timing"]["warm"]["median_us"]
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("hone")
+    options.add_argument("--before", required=True)
+    options.add_argument("-o", "--output", required=True)
+    options.add_argument("--target", default="cpu")
+    options.add_argument("--threads", type=int)
+    options.add_argument("--turns", type=int, default=2)
+    options.add_argument("problems", nargs="*")
+    given = options.parse_args()
+
+    print("| problem | first, before | after | later ones, before | after | warm us, before | after |\n|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder, open(given.output, "w") as log:
+        for file in given.problems or [str(ROOT / "examples" / "problems" / (name + ".py")) for name in PROBLEMS]:
+            name = pathlib.Path(file).stem
+            problem, program = folder + "/problem.json", folder + "/program.hk"
+            for command in ([given.hone, "import", file, "-o", problem], [given.hone, "propose", problem, "--target", given.target]):
+                done = subprocess.run(command, capture_output=True, text=True)
+                if done.returncode != 0:
+                    sys.exit("%s: %s" % (file, done.stderr.strip()[-300:]))
+            pathlib.Path(program).write_text(done.stdout)
+            seen = {"before": [], "after": []}
+            for _ in range(given.turns):
+                for when, hone in (("before", given.before), ("after", given.hone)):
+                    seen[when].append(evaluate(hone, problem, program, given))
+            log.write(json.dumps({"problem": name, **seen}) + "\n")
+            log.flush()
+            before, after = ([statistics.median(column) for column in zip(*seen[when])] for when in ("before", "after"))
+            cells = ["%.4g | %.4g (%.2f)" % (old, new, new / old) for old, new in zip(before, after)]
+            print("| %s | %s |" % (name, " | ".join(cells)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
