@@ -116,7 +116,7 @@ def storages(torch, inputs):
         elif isinstance(one, (list, tuple)):
             open_ones += one
         elif isinstance(one, torch.Tensor) and one.layout == torch.strided and one.numel() > 0:
-            storage = one.untyped_storage() if hasattr(one, "untyped_storage") else one.storage()._untyped()
+            storage = one.untyped_storage() if hasattr(one, "untyped_storage") else one.storage().untyped()
             found[storage.data_ptr()] = storage
     return found
 
