@@ -21,16 +21,18 @@ PROBLEMS = ("conv_bias_relu", "rms_norm", "cumulative", "causal_attention", "gro
             "cross_entropy")
 
 
-def evaluate(hone, problem, program, given):
+def evaluate(hone, problem, program, given, tries=5):
     """Milliseconds of the first evaluation and of a later one, and the warm time in microseconds."""
     command = [hone, "evaluate", problem, program, program, program, "--no-torch", "--target", given.target, "--json"]
     document = ask(command + (["--threads", str(given.threads)] if given.threads else []))
     if "evaluations" not in document:
         sys.exit("%s: %s: %s" % (hone, problem, document.get("error")))
     document = document["evaluations"]
-    for one in document:
-        if one["outcome"] != "accepted":
-            sys.exit("%s: %s: %s" % (hone, problem, one.get("reason") or one["outcome"]))
+    refused = next((one for one in document if one["outcome"] != "accepted"), None)
+    if refused and tries > 1:  # an older one takes a busy moment for a lie
+        return evaluate(hone, problem, program, given, tries - 1)
+    if refused:
+        sys.exit("%s: %s: %s" % (hone, problem, refused.get("reason") or refused["outcome"]))
     took = [one["stages"]["check_ms"] + one["stages"]["timing_ms"] for one in document]
     return took[0], statistics.median(took[1:]), document[0]["timing"]["warm"]["median_us"]
 
