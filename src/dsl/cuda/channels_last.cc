@@ -7,6 +7,7 @@
 
 #include "dsl/cpu/convolution.h"
 #include "dsl/cuda/convolution.h"
+#include "dsl/cuda/library.h"
 #include "dsl/cuda/writer.h"
 #include "dsl/family.h"
 #include "dsl/knobs.h"
@@ -69,8 +70,6 @@ bool IsSplit(const Kernel& kernel) {
   return kernel.family->name == "conv" && layout != kernel.settings.end() && layout->second == Word("channels_last");
 }
 
-bool IsPlain(const Expr& end) { return end->kind == Expr::Kind::kLoad && end->buffer == kItOperand; }
-
 // Steps along the dimensions of [N, C, pixels] that a walk of these strides and extents makes from `offset`, as strides
 // of the other layout; nothing if some step goes along two of them at once.
 struct Walk {
@@ -106,7 +105,7 @@ std::optional<Walk> Turned(const Planes& planes, const std::vector<std::int64_t>
 
 class Splitter {
  public:
-  explicit Splitter(const KernelProgram& program) : program_(program) {}
+  explicit Splitter(KernelProgram program) : program_(std::move(program)) {}
 
   KernelProgram Split() {
     for (std::size_t k = 0; k < program_.kernels.size(); ++k) {
@@ -166,7 +165,7 @@ class Splitter {
       if (!LiesChannelsLast(kernel, input)) Copy(kernel, input);
     }
     const bool stays = std::find(stays_.begin(), stays_.end(), kernel.target) != stays_.end();
-    const bool ended = IsPlain(kernel.epilogue) || EndsInLibrary(kernel);
+    const bool ended = IsPlainEnd(kernel) || EndsInLibrary(kernel);
     std::optional<Kernel> end;
     if (!ended || !stays) {
       const int made = stays ? kernel.target : NewBuffer(kernel, "last", kernel.result, buffer(kernel.target).dtype);
@@ -189,29 +188,6 @@ class Splitter {
     return static_cast<int>(program_.buffers.size()) - 1;
   }
 
-  // A map over `space`, without operands yet.
-  static Kernel Map(const Kernel& of, std::vector<IndexVar> space, int target, DType dtype) {
-    Kernel map;
-    map.family = FindFamily("map");
-    map.device = of.device;
-    map.space = std::move(space);
-    for (const auto& index : map.space) map.result.push_back(index.extent);
-    map.target = target;
-    map.target_type = dtype;
-    map.compute = of.compute;
-    map.text = of.text;
-    map.at = of.at;
-    return map;
-  }
-  static void FillSettings(Kernel& map) {
-    for (const Knob& knob : map.family->KnobsFor(DeviceKind::kCuda))
-      map.settings[std::string(knob.name)] = knob.values(map)[0];
-  }
-  static Expr LoadAt(int operand, const std::vector<IndexVar>& space) {
-    std::vector<Expr> place;
-    for (const auto& index : space) place.emplace_back(index);
-    return Load(operand, std::move(place), ScalarType::kReal);
-  }
   // [N, C, spatial..] as it lies with the channels last: N, spatial.., C.
   template <class T>
   static std::vector<T> Last(const std::vector<T>& of) {
@@ -228,12 +204,13 @@ class Splitter {
     const int copy = NewBuffer(kernel, input == 0 ? "x_last" : "w_last", role.shape, dtype);
     std::vector<IndexVar> space;
     for (const std::int64_t extent : Last(role.shape)) space.push_back(NewIndex(extent));
-    Kernel map = Map(kernel, space, copy, dtype);
+    const std::vector<Expr> place(space.begin(), space.end());
+    Kernel map = MapBeside(kernel, std::move(space), copy);
     KernelOperand from{.buffer = operand.buffer, .strides = {}, .offset = operand.offset};
     for (const std::size_t d : Last(role.dims)) from.strides.push_back(operand.strides[d]);
     map.operands = {std::move(from)};
     map.operand_types = {dtype};
-    map.epilogue = LoadAt(0, space);
+    map.epilogue = Load(0, place, ScalarType::kReal);
     FillSettings(map);
     if (once) map.attributes[kPrepared] = {1};
     program_.kernels.push_back(std::move(map));
@@ -248,37 +225,15 @@ class Splitter {
   }
 
   // From `made`, which lies channels last, to the kernel's target, which does if it `stays`.
-  Kernel End(const Kernel& kernel, int made, bool stays) {
+  Kernel End(Kernel kernel, int made, bool stays) {
+    if (EndsInLibrary(kernel)) kernel.epilogue = Load(kItOperand, {}, ScalarType::kReal);
     std::vector<int> dims = ResultDims(kernel);
-    if (stays) dims = Last(dims);
-    std::vector<IndexVar> space;
-    for (const int d : dims) space.push_back(kernel.space[static_cast<std::size_t>(d)]);
-    Kernel map = Map(kernel, space, kernel.target, buffer(kernel.target).dtype);
-    const bool ended = EndsInLibrary(kernel);
-    for (const KernelOperand& operand : kernel.operands) {
-      KernelOperand mine{.buffer = operand.buffer, .strides = {}, .offset = operand.offset};
-      for (const int d : dims) mine.strides.push_back(operand.strides[static_cast<std::size_t>(d)]);
-      map.operands.push_back(std::move(mine));
-    }
-    map.operand_types = kernel.operand_types;
-    const int last = static_cast<int>(map.operands.size());
     auto strides = ChannelsLastStrides(kernel.result);
-    if (stays) strides = Last(strides);
-    map.operands.push_back({.buffer = made, .strides = std::move(strides)});
-    map.operand_types.push_back(buffer(made).dtype);
-    const Expr loaded = LoadAt(last, space);
-    map.epilogue = ended ? loaded : ReplaceLoads(kernel.epilogue, [&](const ExprNode& load) {
-      if (load.buffer == kItOperand) return loaded;
-      return load.buffer >= 0 ? Load(load.buffer, loaded->operands, load.type) : Expr();
-    });
-    // What is not read shall not keep dimensions apart.
-    const auto read = OperandsOf({map.epilogue});
-    for (int o = 0; o < last; ++o) {
-      if (std::find(read.begin(), read.end(), o) == read.end())
-        map.operands[static_cast<std::size_t>(o)].strides.assign(dims.size(), 0);
+    if (stays) {
+      dims = Last(dims);
+      strides = Last(strides);
     }
-    FillSettings(map);
-    return map;
+    return EndMap(kernel, dims, {.buffer = made, .strides = std::move(strides)}, buffer(made).dtype);
   }
 
   KernelProgram program_;
@@ -297,9 +252,9 @@ std::vector<std::int64_t> ChannelsLastStrides(const Shape& shape) {
 
 bool CanLieChannelsLast(const Kernel& kernel) { return kernel.compute != DType::kF64 && LibraryConvolves(kernel); }
 
-KernelProgram SplitChannelsLast(const KernelProgram& program) {
+KernelProgram SplitChannelsLast(KernelProgram program) {
   if (std::none_of(program.kernels.begin(), program.kernels.end(), IsSplit)) return program;
-  return Splitter(program).Split();
+  return Splitter(std::move(program)).Split();
 }
 
 }  // namespace hone::dsl

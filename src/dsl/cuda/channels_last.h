@@ -22,6 +22,6 @@ std::vector<std::int64_t> ChannelsLastStrides(const Shape& shape);
 bool CanLieChannelsLast(const Kernel& kernel);
 
 // The program without ends at such convolutions. All others are kept as they are.
-KernelProgram SplitChannelsLast(const KernelProgram& program);
+KernelProgram SplitChannelsLast(KernelProgram program);
 
 }  // namespace hone::dsl

@@ -233,8 +233,8 @@ void EmitConvolutionCuda(const KernelProgram& program, const Kernel& kernel, Dev
     if (end->relu) step.activation = Activation::kRelu;
   }
   out.Call(std::move(step));
-  const bool plain = kernel.epilogue->kind == Expr::Kind::kLoad && kernel.epilogue->buffer == kItOperand;
-  if (!own && !plain && !last) EmitEnd(program, kernel, out);  // else a map that follows, see channels_last.h
+  if (!own && !IsPlainEnd(kernel) && !last)
+    EmitEnd(program, kernel, out);  // else a map that follows, see channels_last.h
 }
 
 }  // namespace hone::dsl

@@ -56,17 +56,34 @@ std::optional<LibraryEnd> EndOf(const Kernel& kernel, const std::function<bool(i
   return end;
 }
 
-void EmitEnd(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
+bool IsPlainEnd(const Kernel& kernel) {
+  return kernel.epilogue->kind == Expr::Kind::kLoad && kernel.epilogue->buffer == kItOperand;
+}
+
+Kernel MapBeside(const Kernel& kernel, std::vector<IndexVar> space, int target) {
   Kernel map;
   map.family = FindFamily("map");
   map.device = kernel.device;
-  map.target = kernel.target;
-  map.result = kernel.result;
+  map.space = std::move(space);
+  for (const auto& index : map.space) map.result.push_back(index.extent);
+  map.target = target;
   map.compute = kernel.compute;
+  map.text = kernel.text;
+  return map;
+}
+
+void FillSettings(Kernel& map) {
+  for (const Knob& knob : map.family->KnobsFor(DeviceKind::kCuda))
+    map.settings[std::string(knob.name)] = knob.values(map)[0];
+}
+
+Kernel EndMap(const Kernel& kernel, const std::vector<int>& dims, KernelOperand made, DType made_type) {
+  std::vector<IndexVar> space;
+  for (const int d : dims) space.push_back(kernel.space[static_cast<std::size_t>(d)]);
+  const std::vector<Expr> place(space.begin(), space.end());
+  Kernel map = MapBeside(kernel, std::move(space), kernel.target);
   map.operands = kernel.operands;
   map.operand_types = kernel.operand_types;
-  const std::vector<int> dims = ResultDims(kernel);
-  for (const int d : dims) map.space.push_back(kernel.space[static_cast<std::size_t>(d)]);
   // What is not read shall not keep dimensions apart.
   for (auto& operand : map.operands) operand.strides.assign(dims.size(), 0);
   for (const int o : OperandsOf({kernel.epilogue})) {
@@ -75,21 +92,24 @@ void EmitEnd(const KernelProgram& program, const Kernel& kernel, DeviceWriter& o
           kernel.operands[static_cast<std::size_t>(o)].strides[static_cast<std::size_t>(dims[d])];
     }
   }
-  // The target is one more operand.
-  const DType dtype = program.buffers[static_cast<std::size_t>(kernel.target)].dtype;
-  const int made = static_cast<int>(map.operands.size());
+  // What was made is one more operand.
+  const Expr it = Load(static_cast<int>(map.operands.size()), place, ScalarType::kReal);
+  map.operands.push_back(std::move(made));
+  map.operand_types.push_back(made_type);
+  map.epilogue = ReplaceLoads(kernel.epilogue, [&](const ExprNode& load) {
+    if (load.buffer == kItOperand) return it;
+    return load.buffer >= 0 ? Load(load.buffer, place, load.type) : Expr();
+  });
+  FillSettings(map);
+  return map;
+}
+
+void EmitEnd(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
+  const std::vector<int> dims = ResultDims(kernel);
   Shape extents;
-  for (const auto& index : map.space) extents.push_back(index.extent);
-  map.operands.push_back({.buffer = kernel.target, .strides = DenseStrides(extents)});
-  map.operand_types.push_back(dtype);
-  std::vector<Expr> place;
-  for (const auto& index : map.space) place.emplace_back(index);
-  const Expr loaded = Load(made, place, ScalarType::kReal);
-  map.epilogue =
-      ReplaceLoads(kernel.epilogue, [&](const ExprNode& load) { return load.buffer == kItOperand ? loaded : Expr(); });
-  for (const Knob& knob : map.family->KnobsFor(DeviceKind::kCuda))
-    map.settings[std::string(knob.name)] = knob.values(map)[0];
-  EmitMapCuda(program, map, out);
+  for (const int d : dims) extents.push_back(kernel.space[static_cast<std::size_t>(d)].extent);
+  const DType dtype = program.buffers[static_cast<std::size_t>(kernel.target)].dtype;
+  EmitMapCuda(program, EndMap(kernel, dims, {.buffer = kernel.target, .strides = DenseStrides(extents)}, dtype), out);
 }
 
 }  // namespace hone::dsl

@@ -21,6 +21,16 @@ struct LibraryEnd {
 std::optional<LibraryEnd> EndOf(const Kernel& kernel, const std::function<bool(int operand)>& is_bias,
                                 const std::function<bool(int operand)>& is_added);
 
+// Whether there is nothing to do: the result is `it`.
+bool IsPlainEnd(const Kernel& kernel);
+
+// A map that ends elements: `made` holds `it`, one stride for each of `dims`, which are the dimensions of the result in
+// the order in which they lie in the target.
+Kernel EndMap(const Kernel& kernel, const std::vector<int>& dims, KernelOperand made, DType made_type);
+// A map over `space` for the device of another kernel, without operands yet, and its settings once it has them.
+Kernel MapBeside(const Kernel& kernel, std::vector<IndexVar> space, int target);
+void FillSettings(Kernel& map);
+
 // A kernel that goes over the target, which holds `it`, and ends its elements.
 void EmitEnd(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out);
 
