@@ -1,6 +1,6 @@
 // A softmax with an exponential of its own: a polynomial of sixth degree, good to two units in the last place.
 static float FastExp(float x) {
-  if (x < -87) return 0;
+  if (x < -87.33654f) return 0;  // below the smallest normal number
   const float n = std::nearbyint(x * 1.44269504f);
   const float r = std::fma(n, -1.42860677e-6f, std::fma(n, -0.693145752f, x));  // x - n log(2), of two parts
   float p = 1.0f / 720;

@@ -8,7 +8,7 @@ struct Table {
 static const Table table;
 
 static float FastExp(float x) {
-  if (x < -87) return 0;
+  if (x < -87.33654f) return 0;  // below the smallest normal number
   const int n = static_cast<int>(std::lrint(x * 92.332482617f));  // 64 / log(2)
   const float r = static_cast<float>(x - n * 0.010830424696249145);
   return std::ldexp(table.power[n & 63] * (1 + r * (1 + r * (0.5f + r / 6))), n >> 6);
