@@ -5,8 +5,18 @@
 #include <nlohmann/json.hpp>
 
 #include "base/date.h"
+#include "base/record.h"
 
 namespace hone {
+
+template <SameAs<Finding> Of>
+void Fields(Of& finding, auto&& field) {
+  field("rule", finding.rule, kAlways);
+  field("evidence", finding.evidence, kAlways);
+  field("advice", finding.advice, kAlways);
+  field("loss_us", finding.loss_us);
+}
+
 namespace {
 
 using Json = nlohmann::json;
@@ -24,21 +34,16 @@ Result<Candidate> MakeCandidate(const std::string& what, std::string_view kind, 
 
 Json FindingsJson(const std::vector<Finding>& findings) {
   Json json = Json::array();
-  for (const Finding& one : findings) {
-    json.push_back({{"rule", one.rule}, {"evidence", one.evidence}, {"advice", one.advice}, {"loss_us", one.loss_us}});
-  }
+  for (const Finding& one : findings) json.push_back(ToRecord(one));
   return json;
 }
 
-Result<std::vector<Finding>> ReadFindings(const std::string& text) try {
+Result<std::vector<Finding>> ReadFindings(const std::string& text) {
+  const Json parsed = Json::parse(text, nullptr, false);
+  if (!parsed.is_array()) return Fail(ErrorKind::kCorrupt, "the findings in the run store are not ours: " + text);
   std::vector<Finding> findings;
-  for (const Json& one : Json::parse(text)) {
-    findings.push_back({one.at("rule"), one.at("evidence"), one.at("advice"), one.at("loss_us")});
-  }
+  for (const Json& one : parsed) findings.push_back(HONE_TRY(FromRecord<Finding>(one, "a finding of the run store")));
   return findings;
-} catch (const Json::exception& error) {
-  return Fail(ErrorKind::kCorrupt,
-              fmt::format("the findings {} in the run store are not ours: {}", text, error.what()));
 }
 
 }  // namespace

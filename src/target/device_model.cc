@@ -15,9 +15,33 @@
 #include <sstream>
 
 #include "base/files.h"
+#include "base/record.h"
 #include "base/sha256.h"
 
 namespace hone {
+
+template <SameAs<BandwidthPoint> Of>
+void Fields(Of& point, auto&& field) {
+  field("working_set_bytes", point.working_set_bytes);
+  field("copy_bytes_per_second", point.copy_bytes_per_second);
+  field("read_bytes_per_second", point.read_bytes_per_second);
+}
+
+template <SameAs<Ceilings> Of>
+void Fields(Of& ceilings, auto&& field) {
+  field("fma_flops_f32", ceilings.fma_flops_f32);
+  field("fma_flops_f64", ceilings.fma_flops_f64);
+  field("fork_join_us", ceilings.fork_join_us);
+  field("bandwidth", ceilings.bandwidth);
+  field("matmul_flops", ceilings.matmul_flops, kIfAny);
+  field("vector_flops_f32", ceilings.vector_flops_f32);
+  field("stream_launch_us", ceilings.stream_launch_us);
+  field("energy_tick_ms", ceilings.energy_tick_ms);
+  field("idle_watts", ceilings.idle_watts);
+  field("measured_on", ceilings.measured_on);
+  field("compiler", ceilings.compiler);
+}
+
 namespace {
 
 constexpr int kSchema = 1;
@@ -178,18 +202,14 @@ std::string CalibrationPath(const DeviceModel& described) {
   return fmt::format("{}/machines/{}.json", DataDirectory(), described.id);
 }
 
+// What the device is stands beside its ceilings for who reads the file; nothing is read of it.
 std::string ToJson(const DeviceModel& device) {
-  const Ceilings& ceilings = device.ceilings;
-  const bool cuda = device.kind == DeviceKind::kCuda;
-  nlohmann::ordered_json points = nlohmann::ordered_json::array();
-  for (const auto& point : ceilings.bandwidth) {
-    points.push_back({{"working_set_bytes", point.working_set_bytes},
-                      {"copy_bytes_per_second", point.copy_bytes_per_second},
-                      {"read_bytes_per_second", point.read_bytes_per_second}});
-  }
-  nlohmann::ordered_json document = {
-      {"schema", kSchema}, {"id", device.id}, {"processor", device.processor}, {"cuda", cuda}};
-  if (cuda) {
+  nlohmann::json document = ToRecord(device.ceilings);
+  document["schema"] = kSchema;
+  document["id"] = device.id;
+  document["processor"] = device.processor;
+  document["cuda"] = device.kind == DeviceKind::kCuda;
+  if (device.kind == DeviceKind::kCuda) {
     document["arch"] = device.arch;
     document["multiprocessors"] = device.multiprocessors;
     document["memory_bytes"] = device.memory_bytes;
@@ -200,53 +220,28 @@ std::string ToJson(const DeviceModel& device) {
   document["l1_bytes"] = device.l1_bytes;
   document["l2_bytes"] = device.l2_bytes;
   document["l3_bytes"] = device.l3_bytes;
-  document["fma_flops_f32"] = ceilings.fma_flops_f32;
-  document["fma_flops_f64"] = ceilings.fma_flops_f64;
-  document["fork_join_us"] = ceilings.fork_join_us;
-  document["measured_on"] = ceilings.measured_on;
-  document["compiler"] = ceilings.compiler;
-  document["bandwidth"] = std::move(points);
-  if (cuda) {
-    document["matmul_flops"] = ceilings.matmul_flops;
-    document["vector_flops_f32"] = ceilings.vector_flops_f32;
-    document["stream_launch_us"] = ceilings.stream_launch_us;
-    document["energy_tick_ms"] = ceilings.energy_tick_ms;
-    document["idle_watts"] = ceilings.idle_watts;
-  }
-  return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 Result<Ceilings> ParseCeilings(std::string_view json) {
-  try {
-    const auto document = nlohmann::json::parse(json);
-    if (const int schema = document.at("schema"); schema != kSchema) {
-      return Fail(ErrorKind::kCorrupt,
-                  fmt::format("schema {} of a calibration is not {}, which this hone writes", schema, kSchema));
-    }
-    Ceilings ceilings{.source = Ceilings::Source::kMeasured};
-    document.at("fma_flops_f32").get_to(ceilings.fma_flops_f32);
-    document.at("fma_flops_f64").get_to(ceilings.fma_flops_f64);
-    document.at("fork_join_us").get_to(ceilings.fork_join_us);
-    document.at("measured_on").get_to(ceilings.measured_on);
-    document.at("compiler").get_to(ceilings.compiler);
-    ceilings.matmul_flops = document.value("matmul_flops", ceilings.matmul_flops);
-    ceilings.vector_flops_f32 = document.value("vector_flops_f32", 0.0);
-    ceilings.stream_launch_us = document.value("stream_launch_us", 0.0);
-    ceilings.energy_tick_ms = document.value("energy_tick_ms", 0.0);
-    ceilings.idle_watts = document.value("idle_watts", 0.0);
-    std::int64_t last = 0;
-    for (const auto& point : document.at("bandwidth")) {
-      ceilings.bandwidth.push_back({.working_set_bytes = point.at("working_set_bytes"),
-                                    .copy_bytes_per_second = point.at("copy_bytes_per_second"),
-                                    .read_bytes_per_second = point.at("read_bytes_per_second")});
-      if (ceilings.bandwidth.back().working_set_bytes <= last)
-        return Fail(ErrorKind::kCorrupt, "the working sets of a calibration must rise");
-      last = ceilings.bandwidth.back().working_set_bytes;
-    }
-    return ceilings;
-  } catch (const nlohmann::json::exception& error) {
-    return Fail(ErrorKind::kCorrupt, fmt::format("not a calibration: {}", error.what()));
+  const auto document = nlohmann::json::parse(json, nullptr, false);
+  const auto schema = document.is_object() ? document.find("schema") : document.end();
+  if (schema == document.end()) return Fail(ErrorKind::kCorrupt, "not a calibration: it has no schema");
+  if (*schema != kSchema) {
+    return Fail(ErrorKind::kCorrupt,
+                fmt::format("schema {} of a calibration is not {}, which this hone writes", schema->dump(), kSchema));
   }
+  Ceilings ceilings = HONE_TRY(FromRecord<Ceilings>(document, "a calibration"));
+  if (ceilings.measured_on.empty())
+    return Fail(ErrorKind::kCorrupt, "not a calibration: nothing says when it was made");
+  std::int64_t last = 0;
+  for (const auto& point : ceilings.bandwidth) {
+    if (point.working_set_bytes <= last)
+      return Fail(ErrorKind::kCorrupt, "the working sets of a calibration must rise");
+    last = point.working_set_bytes;
+  }
+  ceilings.source = Ceilings::Source::kMeasured;
+  return ceilings;
 }
 
 Result<DeviceModel> LoadCalibration(const DeviceModel& described) {
