@@ -19,6 +19,7 @@ const char* Name(ErrorKind kind) {
     case ErrorKind::kNotFound: return "not_found";
     case ErrorKind::kIo: return "io";
     case ErrorKind::kTimeout: return "timeout";
+    case ErrorKind::kInterrupted: return "interrupted";
     case ErrorKind::kTool: return "tool";
     case ErrorKind::kDevice: return "device";
     case ErrorKind::kCorrupt: return "corrupt";

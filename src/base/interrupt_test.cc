@@ -37,8 +37,7 @@ TEST_F(InterruptTest, AChildThatIsWaitedForIsEndedWithinASecond) {
   const auto begin = std::chrono::steady_clock::now();
   const auto exit = hone::Run({.argv = {"/bin/sleep", "60"}});
   ASSERT_FALSE(exit);
-  EXPECT_EQ(exit.error().kind, ErrorKind::kTimeout);
-  EXPECT_EQ(exit.error().message, "interrupted");
+  EXPECT_EQ(exit.error().kind, ErrorKind::kInterrupted);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
 }
 

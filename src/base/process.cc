@@ -307,7 +307,7 @@ Result<Exit> Run(const Command& command) {
     while (open && poll(&one, 1, 0) > 0 && Drain(fd, *text, command.max_output_bytes)) {
     }
   }
-  if (interrupted) return Fail(ErrorKind::kTimeout, "interrupted");
+  if (interrupted) return Fail(ErrorKind::kInterrupted, "interrupted");
   return exit;
 }
 

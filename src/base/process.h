@@ -55,7 +55,7 @@ std::string OwnPath();
 // Where `name` is in our PATH, or nothing. A name with a slash is taken as it is.
 std::optional<std::string> FindProgram(std::string_view name);
 
-// Runs it to its end; a bad end is in Exit. Fails if it cannot be started, or with "interrupted" (base/interrupt.h).
+// Runs it to its end; a bad end is in Exit. Fails if it cannot be started, or with kInterrupted (base/interrupt.h).
 Result<Exit> Run(const Command& command);
 
 // The processes below `root`: its children, theirs, and so on. None where /proc does not say.

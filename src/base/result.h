@@ -11,13 +11,14 @@ namespace hone {
 
 // What the caller can do about a failure, never where it happened.
 enum class ErrorKind {
-  kUsage,     // the user's words are off: say so and stop, exit code 2
-  kNotFound,  // a file, a tool or a row is absent
-  kIo,        // reading or writing failed
-  kTimeout,   // a time limit ran out
-  kTool,      // a compiler, interpreter or sandbox that we called failed
-  kDevice,    // the device is lost or unfit
-  kCorrupt,   // data that should be ours is not what we wrote
+  kUsage,        // the user's words are off: say so and stop, exit code 2
+  kNotFound,     // a file, a tool or a row is absent
+  kIo,           // reading or writing failed
+  kTimeout,      // a time limit ran out
+  kInterrupted,  // somebody wants it to end (base/interrupt.h): nothing is wrong
+  kTool,         // a compiler, interpreter or sandbox that we called failed
+  kDevice,       // the device is lost or unfit
+  kCorrupt,      // data that should be ours is not what we wrote
 };
 
 const char* Name(ErrorKind kind);

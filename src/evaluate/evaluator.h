@@ -16,7 +16,7 @@ namespace hone {
 class Evaluator {
  public:
   virtual ~Evaluator() = default;
-  // Fails only when the world does (no compiler, judge lost twice in a row), or with "interrupted"; a bad
+  // Fails only when the world does (no compiler, judge lost twice in a row), or with kInterrupted; a bad
   // candidate is a verdict.
   virtual Result<Evaluation> Evaluate(const Candidate& candidate, const EvaluateRequest& request) = 0;
   // Whether Timing::joules is of this evaluator's timings.

@@ -74,7 +74,7 @@ class LocalEvaluator : public Evaluator {
 
   Result<void> StartJudge() {
     judge_.reset();
-    if (Interrupted()) return Fail(ErrorKind::kTimeout, "interrupted");
+    if (Interrupted()) return Fail(ErrorKind::kInterrupted, "interrupted");
     Command command{.argv = {options_.program, "judge"}, .environment = InheritedEnvironment()};
     std::vector<const char*> names{"HONE_CACHE", "HONE_CACHE_MAX", "HONE_DATA", "HONE_CXX", "CUDA_VISIBLE_DEVICES"};
     names.insert(names.end(), {"HONE_CUDA", "CUDA_HOME", "CUDA_PATH"});  // target/cuda/toolkit.h
@@ -100,7 +100,7 @@ class LocalEvaluator : public Evaluator {
     const CompiledCandidate compiled = HONE_TRY(Compile(candidate, evaluation));
     const double compile_ms = Ms(begin);
     if (!compiled.file.empty()) {
-      if (Interrupted()) return Fail(ErrorKind::kTimeout, "interrupted");
+      if (Interrupted()) return Fail(ErrorKind::kInterrupted, "interrupted");
       const bool cached = evaluation.stages.compile_cached;
       evaluation = HONE_TRY(AskJudge(compiled.form, compiled.file, request));
       evaluation.stages.compile_cached = cached;
@@ -274,7 +274,7 @@ class LocalEvaluator : public Evaluator {
       asking_ = -1;
       if (!deaf) return line;
       judge_.reset();
-      return Fail(ErrorKind::kTimeout, "interrupted");
+      return Fail(ErrorKind::kInterrupted, "interrupted");
     }
   }
 

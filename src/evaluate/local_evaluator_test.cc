@@ -473,7 +473,7 @@ TEST(LocalEvaluatorTest, AnInterruptEndsTheEvaluationWithinASecond) {
   const auto took = std::chrono::steady_clock::now() - begin;
   interrupter.join();
   ASSERT_FALSE(evaluation);
-  EXPECT_EQ(evaluation.error().kind, ErrorKind::kTimeout) << evaluation.error().message;
+  EXPECT_EQ(evaluation.error().kind, ErrorKind::kInterrupted) << evaluation.error().message;
   EXPECT_LT(took, milliseconds(1400));
   const auto next = Shared().Evaluate(Whole("honest"), CheckOnly());
   ASSERT_TRUE(next) << next.error().message;

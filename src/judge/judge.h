@@ -72,7 +72,7 @@ class Judge {
   static Result<std::unique_ptr<Judge>> Open(Problem problem, JudgeOptions options, const std::atomic<bool>* interrupt,
                                              JudgeWorld world = {});
 
-  // Fails with "interrupted" when the flag is set.
+  // Fails with kInterrupted when the flag is set.
   Result<Evaluation> Evaluate(const JudgeRequest& request);
 
  private:

@@ -81,7 +81,7 @@ TEST(JudgeTest, AnInterruptIsAnErrorAndNoVerdict) {
   court.candidate.interrupted = true;
   const auto evaluation = court.TryToEvaluate({.time = false});
   ASSERT_FALSE(evaluation);
-  EXPECT_EQ(evaluation.error().message, "interrupted");
+  EXPECT_EQ(evaluation.error().kind, ErrorKind::kInterrupted);
 }
 
 }  // namespace

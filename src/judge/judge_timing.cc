@@ -186,7 +186,7 @@ Result<std::vector<Series>> Judge::ReadyBaselines(const JudgeRequest& request, s
       continue;
     }
     const ErrorKind kind = made.error().kind;
-    if (made.error().message == "interrupted" || kind == ErrorKind::kUsage) return tl::unexpected<Error>(made.error());
+    if (kind == ErrorKind::kInterrupted || kind == ErrorKind::kUsage) return tl::unexpected<Error>(made.error());
     notes.push_back(fmt::format("baseline '{}': {}", name, made.error().message));
   }
   if (unconfined) notes.push_back(fmt::format("baselines: {}", kNotConfined));

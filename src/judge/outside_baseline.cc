@@ -150,7 +150,7 @@ Result<OutsideProcess::Times> OutsideProcess::Ask(const std::string& mode, int r
 Result<nlohmann::json> OutsideProcess::NextAnswer(Clock::time_point end) {
   while (true) {
     const auto line = child_.ReadLine(milliseconds(200));
-    if (interrupt_ && interrupt_->load()) return Fail(ErrorKind::kTimeout, "interrupted");
+    if (interrupt_ && interrupt_->load()) return Fail(ErrorKind::kInterrupted, "interrupted");
     if (!line && line.error().kind == ErrorKind::kTimeout && Clock::now() < end) continue;
     if (!line) return Fail(ErrorKind::kTool, LastWords(line.error().message));
     auto answer = nlohmann::json::parse(*line, nullptr, false);

@@ -78,7 +78,8 @@ class Rounds {
       const bool slow = who != 0 && one.spent_us + one.participant->call_us() > share_us;
       if (slow && (one.known || (!one.turns.empty() && one.turns.CalmEnough()))) continue;
       auto taken = TakeTurn(one, slice, settings_.cold);
-      if (!taken && (who == 0 || taken.error().message == "interrupted")) return tl::unexpected<Error>(taken.error());
+      if (!taken && (who == 0 || taken.error().kind == ErrorKind::kInterrupted))
+        return tl::unexpected<Error>(taken.error());
       if (taken && *taken) {
         const bool quiet = settings_.nvml == nullptr || LookAtClocks(*settings_.nvml, end_.clocks);
         one.turns.Add(round_, std::move(**taken), quiet);

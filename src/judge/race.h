@@ -45,7 +45,7 @@ struct RaceEnd {
 };
 
 // For a while longer than its budget if the machine was not quiet. A baseline that fails leaves, with a note. Fails
-// when the candidate's turn does, or with "interrupted".
+// when the candidate's turn does, or with kInterrupted.
 Result<RaceEnd> Race(std::vector<Series>& series, const RaceSettings& settings, MachineLoad& load,
                      std::vector<std::string>& notes, const std::atomic<bool>* interrupt);
 

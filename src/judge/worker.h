@@ -27,7 +27,7 @@ class Worker {
  public:
   virtual ~Worker() = default;
 
-  // Within `wall`, or it is ended, with that for a verdict. Fails with "interrupted" alone; it is gone then, too.
+  // Within `wall`, or it is ended, with that for a verdict. Fails with kInterrupted alone; it is gone then, too.
   virtual Result<WorkerAnswer> Ask(Request request, std::chrono::milliseconds wall) = 0;
 
   // While stopped it uses no processor. Ask only after Continue.

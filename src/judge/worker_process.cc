@@ -209,7 +209,7 @@ std::string WorkerProcess::Log() const {
 Result<tl::expected<Reply, WorkerProcess::Silence>> WorkerProcess::Receive(milliseconds wall, pid_t* sender) {
   const auto end = Clock::now() + wall;
   while (true) {
-    if (interrupt_ && interrupt_->load()) return Fail(ErrorKind::kTimeout, "interrupted");
+    if (interrupt_ && interrupt_->load()) return Fail(ErrorKind::kInterrupted, "interrupted");
     const auto left = std::chrono::ceil<milliseconds>(end - Clock::now()).count();
     if (left <= 0) return tl::expected<Reply, Silence>(tl::unexpected(Silence::kTimedOut));
     pollfd one{channel_, POLLIN, 0};

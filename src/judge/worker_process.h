@@ -62,7 +62,7 @@ class WorkerProcess : public Worker {
   WorkerProcess(Child child, WorkerSetup setup) : child_(std::move(child)), setup_(std::move(setup)) {}
   void Kill();
   std::string Log() const;  // what it has printed so far, printable characters only
-  // Fails with "interrupted" alone. `sender`: the process that has sent it, where that is wanted.
+  // Fails with kInterrupted alone. `sender`: the process that has sent it, where that is wanted.
   Result<tl::expected<Reply, Silence>> Receive(std::chrono::milliseconds wall, pid_t* sender);
   Result<WorkerAnswer> AskIt(const Request& request, std::chrono::milliseconds wall);
   Verdict VerdictOf(const Reply& reply) const;

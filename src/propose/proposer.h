@@ -97,7 +97,7 @@ class Proposer {
   // Blocks; a slow one is called in a thread of its own, always the same. Turn 0 of a parent comes first; when all that
   // it gave was tried the search may ask for the next. A candidate that was tried before may be offered again: the
   // search drops it. Fails when the world does (no network for an agent), with kUsage when the problem is beyond this
-  // proposer, or with kTimeout after Interrupt.
+  // proposer, or with kInterrupted after Interrupt.
   virtual Result<Round> Propose(const Question& question) = 0;
 
   // Asks the Propose in work to end soon; from any thread, at any time, several times. What it answers all the same is

@@ -393,7 +393,7 @@ TEST_F(RunSearchTest, AnInterruptReachesTheEvaluationInFlight) {
     if (evaluation < 3) return {};
     interrupt = true;
     while (evaluator_.interrupts == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    return Fail(ErrorKind::kTimeout, "interrupted");
+    return Fail(ErrorKind::kInterrupted, "interrupted");
   };
   const SearchOutcome outcome = Must(Go(Attempts(20), hooks));
   EXPECT_EQ(outcome.stop.cause, Stop::Cause::kInterrupt);

@@ -54,7 +54,7 @@ class SlowProposer final : public Proposer {
     while (std::chrono::steady_clock::now() < until && !interrupted_)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     thinking = false;
-    if (interrupted_ && !answers_anyway) return Fail(ErrorKind::kTimeout, "interrupted");
+    if (interrupted_ && !answers_anyway) return Fail(ErrorKind::kInterrupted, "interrupted");
     Round round = HONE_TRY(scripted_.Propose(question));
     round.cost = {.input_tokens = 1000, .output_tokens = 100, .dollars = 0.5};
     return round;

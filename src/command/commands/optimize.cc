@@ -378,7 +378,7 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   call.Stage("");
   if (interrupt && outcome.tree.attempts() == 0) {
     if (!opened.resumed) HONE_TRY(store.DeleteRun(outcome.run.id));
-    return Fail(ErrorKind::kTimeout, "interrupted");
+    return Fail(ErrorKind::kInterrupted, "interrupted");
   }
 
   const ExitCode code = outcome.stop.cause == Stop::Cause::kInterrupt ? ExitCode::kInterrupted

@@ -60,7 +60,7 @@ double FakeWorker::Run(const FakeCall& call) {
 }
 
 Result<WorkerAnswer> FakeWorker::Ask(Request request, std::chrono::milliseconds) {
-  if (candidate_.interrupted) return Fail(ErrorKind::kTimeout, "interrupted");
+  if (candidate_.interrupted) return Fail(ErrorKind::kInterrupted, "interrupted");
   candidate_.asked.push_back(request.ask);
   WorkerReply reply;
   double us = 0;

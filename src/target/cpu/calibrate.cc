@@ -282,7 +282,7 @@ Result<DeviceModel> Calibrate(Effort effort, const std::function<void(std::strin
   double fork_join_seconds = 1e9;
 
   for (int sweep = 1; sweep <= pace.sweeps; ++sweep) {
-    if (InterruptFlag()) return Fail(ErrorKind::kTimeout, "interrupted");
+    if (InterruptFlag()) return Fail(ErrorKind::kInterrupted, "interrupted");
     const auto say = [&](std::string_view what) {
       if (progress) progress(fmt::format("measuring {} (sweep {} of {})", what, sweep, pace.sweeps));
     };
@@ -313,7 +313,7 @@ Result<DeviceModel> Calibrate(Effort effort, const std::function<void(std::strin
     }
     say("memory bandwidth");
     for (auto& point : machine.ceilings.bandwidth) {
-      if (InterruptFlag()) return Fail(ErrorKind::kTimeout, "interrupted");
+      if (InterruptFlag()) return Fail(ErrorKind::kInterrupted, "interrupted");
       MeasurePoint(kernels, team, lone, memory.data(), stride, pace, machine, point);
     }
   }

@@ -76,7 +76,7 @@ Result<std::vector<LockedDevice>> LockDevices(std::string_view wanted, const std
         say(fmt::format("another hone is at work on {}: waiting until it is done", Name(*order[i])));
         meanwhile();
       }
-      if (interrupted()) return Fail(ErrorKind::kTimeout, "interrupted");
+      if (interrupted()) return Fail(ErrorKind::kInterrupted, "interrupted");
       std::this_thread::sleep_for(kLook);
     }
   }

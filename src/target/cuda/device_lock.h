@@ -25,7 +25,7 @@ struct LockedDevice {
 Result<std::vector<Device>> ChooseDevices(const std::vector<Device>& here, std::string_view wanted);
 
 // Locks what ChooseDevices chooses of FindDevices: of "" the first that is free. Waits for others and says so through
-// `say`, until `interrupted` says yes: then kTimeout "interrupted". kNotFound without a device. `meanwhile` is called
+// `say`, until `interrupted` says yes: then kInterrupted. kNotFound without a device. `meanwhile` is called
 // before it waits for one, once each: what needs no device is done then.
 Result<std::vector<LockedDevice>> LockDevices(
     std::string_view wanted, const std::function<void(std::string_view)>& say, const std::function<bool()>& interrupted,
