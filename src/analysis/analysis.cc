@@ -1,4 +1,4 @@
-#include "graph/analysis.h"
+#include "analysis/analysis.h"
 
 #include <fmt/format.h>
 
@@ -6,11 +6,11 @@
 #include <cmath>
 #include <set>
 
-#include "graph/collapse.h"
-#include "graph/cost.h"
-#include "graph/range.h"
-#include "graph/spread.h"
-#include "graph/symbolic.h"
+#include "analysis/collapse.h"
+#include "analysis/cost.h"
+#include "analysis/range.h"
+#include "analysis/spread.h"
+#include "analysis/symbolic.h"
 
 namespace hone {
 namespace {

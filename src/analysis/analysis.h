@@ -1,6 +1,6 @@
 // What is degenerate about a problem: an output that is zero, constant, or constant as far as anybody would notice; one
 // that does not hang on an input; work that algebra saves. Kernels for such problems are "fast" without being good, so
-// their results are reported apart. Worked out from the element definitions (graph/expr.h); nothing is run.
+// their results are reported apart. Worked out from the element definitions (expr/expr.h); nothing is run.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "graph/analysis.h"
+#include "analysis/analysis.h"
 
 #include <gtest/gtest.h>
 
@@ -6,9 +6,9 @@
 #include <functional>
 #include <map>
 
-#include "graph/collapse.h"
-#include "graph/fold.h"
-#include "graph/symbolic.h"
+#include "analysis/collapse.h"
+#include "analysis/symbolic.h"
+#include "expr/fold.h"
 #include "graph/testing/small_problem.h"
 
 namespace hone {

@@ -1,4 +1,4 @@
-#include "graph/collapse.h"
+#include "analysis/collapse.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <optional>
 #include <set>
 
-#include "graph/cost.h"
-#include "graph/linear_map.h"
+#include "analysis/cost.h"
+#include "analysis/linear_map.h"
 
 namespace hone {
 namespace {

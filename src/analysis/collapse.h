@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "analysis/symbolic.h"
 #include "graph/graph.h"
-#include "graph/symbolic.h"
 
 namespace hone {
 

@@ -1,4 +1,4 @@
-#include "graph/cost.h"
+#include "analysis/cost.h"
 
 #include <algorithm>
 #include <map>
@@ -8,9 +8,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "graph/fold.h"
-#include "graph/hidden.h"
-#include "graph/symbolic.h"
+#include "analysis/hidden.h"
+#include "analysis/symbolic.h"
+#include "expr/fold.h"
 
 namespace hone {
 namespace {

@@ -1,4 +1,4 @@
-#include "graph/cost.h"
+#include "analysis/cost.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "graph/hidden.h"
+#include "analysis/hidden.h"
 
 #include <limits>
 #include <optional>

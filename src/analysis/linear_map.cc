@@ -1,4 +1,4 @@
-#include "graph/linear_map.h"
+#include "analysis/linear_map.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <optional>
 #include <set>
 
-#include "graph/fold.h"
+#include "expr/fold.h"
 
 namespace hone {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <vector>
 
+#include "analysis/symbolic.h"
 #include "graph/graph.h"
-#include "graph/symbolic.h"
 
 namespace hone {
 

@@ -1,11 +1,11 @@
-#include "graph/range.h"
+#include "analysis/range.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <unordered_map>
 
-#include "graph/fold.h"
+#include "expr/fold.h"
 
 namespace hone {
 namespace {

@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "graph/expr.h"
+#include "analysis/symbolic.h"
+#include "expr/expr.h"
 #include "graph/graph.h"
-#include "graph/symbolic.h"
 
 namespace hone {
 

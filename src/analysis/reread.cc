@@ -1,4 +1,4 @@
-#include "graph/reread.h"
+#include "analysis/reread.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "graph/spread.h"
+#include "analysis/spread.h"
 
 #include <algorithm>
 #include <cmath>

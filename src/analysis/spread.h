@@ -13,9 +13,9 @@
 #include <set>
 #include <vector>
 
+#include "analysis/range.h"
+#include "analysis/symbolic.h"
 #include "graph/graph.h"
-#include "graph/range.h"
-#include "graph/symbolic.h"
 
 namespace hone {
 

@@ -13,7 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "graph/expr.h"
+#include "expr/expr.h"
+#include "expr/linear_index.h"
 #include "graph/graph.h"
 
 namespace hone {
@@ -26,18 +27,6 @@ struct Term {
 };
 using Polynomial = std::vector<Term>;  // the sum of its terms; empty = 0
 
-// An index as a sum: constant + Sum of coefficient * atom.
-struct LinearIndex {
-  std::int64_t constant = 0;
-  std::vector<std::pair<Expr, std::int64_t>> atoms;
-};
-LinearIndex ToLinear(const Expr& index);
-// The least and largest value of a whole-number expression, infinite where unknown.
-std::pair<double, double> IndexRange(const Expr& index);
-
-bool HasReduce(const Expr& expr);
-bool HasLoad(const Expr& expr);
-bool UsesIndex(const Expr& expr, int id);
 bool IsTruth(const Expr& factor);  // a number where a condition holds, another one (1 and 0 as a rule) elsewhere
 // A number, a load, or a sum, product or choice of such at the top: looking into it brings its parts into reach.
 bool IsPolynomial(const Expr& value);

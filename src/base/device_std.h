@@ -1,5 +1,5 @@
 // What device code that NVRTC compiles needs of the C++ library: it has none. Embedded as text before the headers that
-// host and device share (base/philox.h, problem/drawing.h, oracle/element_check.h, graph/generated_code/numbers.h);
+// host and device share (base/philox.h, problem/drawing.h, oracle/element_check.h, oracle/generated_code/numbers.h);
 // the host includes the library itself. NVRTC declares the functions of <math.h> on its own, those of float under their
 // C names.
 #pragma once

@@ -1,11 +1,11 @@
-// Flags (graph/analysis.h) as documents, and in the run store.
+// Flags (analysis/analysis.h) as documents, and in the run store.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "graph/analysis.h"
+#include "analysis/analysis.h"
 
 namespace hone {
 

@@ -11,37 +11,6 @@ namespace {
 
 using Kind = Expr::Kind;
 
-void AddLinear(const Expr& e, std::int64_t times, LinearForm& form) {
-  if (e->type == ScalarType::kInt) {
-    if (e->kind == Kind::kConst) {
-      form.constant += times * e->whole;
-      return;
-    }
-    if (e->kind == Kind::kIndex) {
-      if ((form.indices[e->index.id] += times) == 0) form.indices.erase(e->index.id);
-      return;
-    }
-    if (e->kind == Kind::kUnary && e->unary == UnaryOp::kNeg) return AddLinear(e->operands[0], -times, form);
-    if (e->kind == Kind::kBinary && (e->binary == BinaryOp::kAdd || e->binary == BinaryOp::kSub)) {
-      AddLinear(e->operands[0], times, form);
-      return AddLinear(e->operands[1], e->binary == BinaryOp::kAdd ? times : -times, form);
-    }
-    if (e->kind == Kind::kBinary && e->binary == BinaryOp::kMul) {
-      for (const std::size_t constant : {1, 0}) {
-        if (e->operands[constant]->kind == Kind::kConst)
-          return AddLinear(e->operands[1 - constant], times * e->operands[constant]->whole, form);
-      }
-    }
-  }
-  form.rest.emplace_back(e, times);
-}
-
-bool Uses(const Expr& expr, int id) {
-  bool uses = false;
-  Visit(expr, [&](const ExprNode& node) { uses |= node.kind == Kind::kIndex && node.index.id == id; });
-  return uses;
-}
-
 // Whether every use of the two indices is in an address that steps by them as if they were one, the outer around the
 // inner.
 bool RunsThrough(const Expr& expr, const IndexVar& outer, const IndexVar& inner) {
@@ -55,12 +24,8 @@ bool RunsThrough(const Expr& expr, const IndexVar& outer, const IndexVar& inner)
       return;
     }
     const LinearForm form = LinearOf(e->operands[0]);
-    const auto step = [&](int id) {
-      const auto it = form.indices.find(id);
-      return it == form.indices.end() ? 0 : it->second;
-    };
-    runs &= step(outer.id) == step(inner.id) * inner.extent;
-    for (const auto& [rest, times] : form.rest) runs &= !Uses(rest, outer.id) && !Uses(rest, inner.id);
+    runs &= form.sum.of(outer) == form.sum.of(inner) * inner.extent;
+    for (const auto& [rest, times] : form.rest) runs &= !UsesIndex(rest, outer.id) && !UsesIndex(rest, inner.id);
     for (const auto& [rest, times] : form.rest) walk(rest);
   };
   walk(expr);
@@ -88,7 +53,7 @@ class Preparer {
     for (const auto& operand : e->operands) operands.push_back(Do(operand));
     Expr result = e->kind == Kind::kLoad     ? Flat(*e, operands)
                   : e->kind == Kind::kReduce ? Simpler(*e, operands[0])
-                                             : WithOperands(*e, std::move(operands));
+                                             : WithOperands(e, std::move(operands));
     done_.emplace(e.get(), result);
     return result;
   }
@@ -134,12 +99,6 @@ class Preparer {
 };
 
 }  // namespace
-
-LinearForm LinearOf(const Expr& whole) {
-  LinearForm form;
-  AddLinear(whole, 1, form);
-  return form;
-}
 
 std::optional<WholeRange> RangeOf(const Expr& e) {
   // Beyond this products are not looked at: they could overflow.
@@ -214,28 +173,9 @@ std::set<int> FreeIndices(const Expr& expr) {
 std::optional<std::int64_t> StrideAlong(const Expr& address, int index) {
   const LinearForm form = LinearOf(address);
   for (const auto& [rest, times] : form.rest) {
-    if (Uses(rest, index)) return std::nullopt;
+    if (UsesIndex(rest, index)) return std::nullopt;
   }
-  const auto it = form.indices.find(index);
-  return it == form.indices.end() ? 0 : it->second;
-}
-
-Expr WithOperands(const ExprNode& node, std::vector<Expr> operands) {
-  switch (node.kind) {
-    case Kind::kConst:
-      return node.type == ScalarType::kReal   ? Expr(node.real)
-             : node.type == ScalarType::kBool ? Expr::Bool(node.whole != 0)
-                                              : Expr(node.whole);
-    case Kind::kIndex: return node.index;
-    case Kind::kLoad: return Load(node.buffer, std::move(operands), node.type);
-    case Kind::kUnary: return Apply(node.unary, operands[0]);
-    case Kind::kBinary: return Apply(node.binary, operands[0], operands[1]);
-    case Kind::kSelect: return Select(operands[0], operands[1], operands[2]);
-    case Kind::kCast: return Cast(operands[0], node.type);
-    case Kind::kReduce: return Reduce(node.reduce, node.over, operands[0]);
-  }
-  HONE_CHECK(false, "an expression of no kind");
-  return {};
+  return form.sum.of(index);
 }
 
 Expr BothHold(const Expr& first, const Expr& second) {
@@ -322,9 +262,9 @@ double FoldedOperations(const Expr& expr) {
       std::vector<Expr> leaves(e->operands.size(), Load(0, {}, ScalarType::kReal));
       const bool real = e->type == ScalarType::kReal && e->operands.back()->type == ScalarType::kReal;
       sum += real ? OperationsPerElement(
-                        WithOperands(*e, e->kind == Kind::kSelect
-                                             ? std::vector<Expr>{Load(1, {}, ScalarType::kBool), leaves[0], leaves[1]}
-                                             : leaves))
+                        WithOperands(e, e->kind == Kind::kSelect
+                                            ? std::vector<Expr>{Load(1, {}, ScalarType::kBool), leaves[0], leaves[1]}
+                                            : leaves))
                   : 0.0;
     }
     return known[e.get()] = sum;

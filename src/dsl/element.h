@@ -11,23 +11,13 @@
 #include <vector>
 
 #include "dsl/kernel.h"
+#include "expr/affine.h"
 
 namespace hone::dsl {
 
 // A load that may lie out of range, where nothing guards it, has its operand's number plus this.
 inline constexpr int kMayMiss = 1 << 20;
 
-// A whole number as constant + sum of coefficient * index + sum of coefficient * what is not linear.
-struct LinearForm {
-  std::int64_t constant = 0;
-  std::map<int, std::int64_t> indices;  // by id; no zeros
-  std::vector<std::pair<Expr, std::int64_t>> rest;
-};
-LinearForm LinearOf(const Expr& whole);
-
-struct WholeRange {
-  std::int64_t low = 0, high = 0;  // both belong to it
-};
 // Where a whole number certainly lies, if that is known.
 std::optional<WholeRange> RangeOf(const Expr& whole);
 
@@ -36,9 +26,6 @@ std::set<int> FreeIndices(const Expr& expr);
 
 // What the step of an address is along an index; nothing if it is not constant.
 std::optional<std::int64_t> StrideAlong(const Expr& address, int index);
-
-// The node with other operands.
-Expr WithOperands(const ExprNode& node, std::vector<Expr> operands);
 
 // A fold as it stands in an expression: under which condition it is wanted (none: always).
 struct GuardedFold {

@@ -1,11 +1,11 @@
-// The functions that expressions may call: those of graph/expr.h by their names there, and composites that stand for
+// The functions that expressions may call: those of expr/expr.h by their names there, and composites that stand for
 // several.
 #pragma once
 
 #include <span>
 #include <string_view>
 
-#include "graph/expr.h"
+#include "expr/expr.h"
 
 namespace hone::dsl {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "dsl/program.h"
-#include "graph/expr.h"
+#include "expr/expr.h"
 #include "target/device_model.h"
 
 namespace hone {

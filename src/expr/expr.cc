@@ -1,4 +1,4 @@
-#include "graph/expr.h"
+#include "expr/expr.h"
 
 #include <fmt/format.h>
 
@@ -340,6 +340,22 @@ void Visit(const Expr& expr, const std::function<void(const ExprNode&)>& visit) 
     visit(node);
   };
   walk(*expr);
+}
+
+bool HasReduce(const Expr& expr) {
+  bool found = false;
+  Visit(expr, [&](const ExprNode& node) { found |= node.kind == Expr::Kind::kReduce; });
+  return found;
+}
+bool HasLoad(const Expr& expr) {
+  bool found = false;
+  Visit(expr, [&](const ExprNode& node) { found |= node.kind == Expr::Kind::kLoad; });
+  return found;
+}
+bool UsesIndex(const Expr& expr, int id) {
+  bool found = false;
+  Visit(expr, [&](const ExprNode& node) { found |= node.kind == Expr::Kind::kIndex && node.index.id == id; });
+  return found;
 }
 
 namespace {

@@ -4,8 +4,8 @@
 //   matmul:   y[i, j] = Sum over k of a[i, k] * b[k, j]
 //   relu:     y[i]    = Max(x[i], 0)
 //
-// From this one form come the loop nests of the oracle and the naive baseline (graph/loop_nest.h), FLOPs and bytes
-// (graph/cost.h) and the expert's fusion. Immutable and shared: safe to read from any thread.
+// From this one form come the loop nests of the oracle and the naive baseline (oracle/loop_nest.h), FLOPs and bytes
+// (analysis/cost.h) and the expert's fusion. Immutable and shared: safe to read from any thread.
 #pragma once
 
 #include <cstdint>
@@ -174,6 +174,9 @@ Expr Substitute(const Expr& expr, const std::function<Expr(const IndexVar&)>& wi
 Expr ReplaceLoads(const Expr& expr, const std::function<Expr(const ExprNode&)>& with);
 // Every node once, children first.
 void Visit(const Expr& expr, const std::function<void(const ExprNode&)>& visit);
+bool HasReduce(const Expr& expr);
+bool HasLoad(const Expr& expr);
+bool UsesIndex(const Expr& expr, int id);
 bool SameExpr(const Expr& a, const Expr& b);  // structurally; reduced indices match by position
 
 // What each node became in a rewriting of expressions that share nodes: every one is rewritten once. Not thread-safe.

@@ -1,4 +1,4 @@
-#include "graph/expr.h"
+#include "expr/expr.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "graph/fold.h"
+#include "expr/fold.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "graph/expr.h"
+#include "expr/expr.h"
 
 namespace hone {
 

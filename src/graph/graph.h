@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "graph/expr.h"
+#include "expr/expr.h"
 #include "problem/problem.h"
 
 namespace hone {

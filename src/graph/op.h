@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/expr.h"
+#include "expr/expr.h"
 #include "graph/graph.h"
 
 namespace hone {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "graph/picks.h"
+#include "oracle/picks.h"
 #include "protocol/worker_kernels.h"
 
 namespace hone {

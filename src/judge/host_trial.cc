@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "graph/picks.h"
+#include "oracle/picks.h"
 #include "target/device_model.h"
 
 namespace hone {

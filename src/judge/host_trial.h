@@ -58,7 +58,7 @@ class HostTrial : public Trial {
   Result<void> MakeTables();
 
   Expect expect_;
-  std::map<std::size_t, std::optional<Oracle>> picks_;  // by output, of those about which it was asked (graph/picks.h)
+  std::map<std::size_t, std::optional<Oracle>> picks_;  // by output, of those about which it was asked (oracle/picks.h)
   TrialMemory memory_;
   int threads_;
   std::shared_ptr<const Tables> tables_;  // of the timing loop's inputs

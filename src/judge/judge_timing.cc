@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "graph/loop_nest.h"
 #include "judge/gate.h"
 #include "judge/judge.h"
 #include "judge/samples.h"
+#include "oracle/loop_nest.h"
 #include "problem/import/confine.h"
 #include "target/cpu/compiler.h"
 #include "target/device_model.h"

@@ -1,6 +1,6 @@
-// What graph/analysis.h says about problems, held against their values: the oracle's, for several draws. The examples,
-// and the problem.json files of tests/data/flagged or of the folder that HONE_PROBLEMS names instead (a benchmark's
-// problems in a reduced form).
+// What analysis/analysis.h says about problems, held against their values: the oracle's, for several draws. The
+// examples, and the problem.json files of tests/data/flagged or of the folder that HONE_PROBLEMS names instead (a
+// benchmark's problems in a reduced form).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "graph/analysis.h"
-#include "graph/cost.h"
+#include "analysis/analysis.h"
+#include "analysis/cost.h"
 #include "graph/testing/small_problem.h"
 #include "oracle/oracle.h"
 #include "problem/generate.h"
@@ -111,7 +111,7 @@ void Check(const Graph& graph, const Oracle& oracle, const Flag& flag) {
         }
       }
       return;
-    case FlagKind::kCollapsible: return;  // of work and not of values: graph/analysis_test.cc computes the forms
+    case FlagKind::kCollapsible: return;  // of work and not of values: analysis/analysis_test.cc computes the forms
   }
 }
 

@@ -1,4 +1,4 @@
-#include "graph/cuda_nest.h"
+#include "oracle/cuda_nest.h"
 
 #include <algorithm>
 #include <string_view>
@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "graph/nest_text.h"
 #include "graph/op.h"
+#include "oracle/nest_text.h"
 
 namespace hone {
 

@@ -1,4 +1,4 @@
-#include "graph/cuda_nest.h"
+#include "oracle/cuda_nest.h"
 
 #include <gtest/gtest.h>
 

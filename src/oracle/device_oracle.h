@@ -1,4 +1,4 @@
-// The oracle (oracle.h) on a device: the same definitions and budgets, as kernels (graph/cuda_nest.h).
+// The oracle (oracle.h) on a device: the same definitions and budgets, as kernels (oracle/cuda_nest.h).
 #pragma once
 
 #include <memory>
@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "graph/cuda_nest.h"
 #include "graph/graph.h"
+#include "oracle/cuda_nest.h"
 #include "oracle/device_kernels.h"
 #include "target/cuda/nvrtc.h"
 

@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "graph/cost.h"
+#include "analysis/cost.h"
 #include "graph/testing/small_problem.h"
 #include "oracle/oracle.h"
 #include "problem/generate.h"

@@ -92,7 +92,7 @@ inline void CheckElement(const unsigned char* data, std::int64_t bytes, std::int
 
 // A whole number about which the error analysis says nothing. It is right if it is what is expected, no more than
 // `room` from it, or an index whose value is as good: no more than a budget from that at the expected one
-// (graph/picks.h); a distance that is NaN is between two of the same infinity.
+// (oracle/picks.h); a distance that is NaN is between two of the same infinity.
 struct OpenElement {
   double got = 0, want = 0, distance = 0, budget = 0;
   bool right(double room) const {

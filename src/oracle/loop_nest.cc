@@ -1,4 +1,4 @@
-#include "graph/loop_nest.h"
+#include "oracle/loop_nest.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 #include <map>
 #include <set>
 
-#include "graph/fold.h"
-#include "graph/nest_functions.h"
-#include "graph/nest_text.h"
+#include "expr/fold.h"
+#include "oracle/nest_functions.h"
+#include "oracle/nest_text.h"
 
 namespace hone {
 

@@ -1,4 +1,4 @@
-#include "graph/loop_nest.h"
+#include "oracle/loop_nest.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "graph/nest_functions.h"
+#include "oracle/nest_functions.h"
 
 #include <gtest/gtest.h>
 

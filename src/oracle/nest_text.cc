@@ -1,4 +1,4 @@
-#include "graph/nest_text.h"
+#include "oracle/nest_text.h"
 
 #include <algorithm>
 #include <cmath>
@@ -167,13 +167,13 @@ void NestText::FindExactSteps(std::size_t last) {
 void NestText::FuseChains() {
   std::map<int, int> uses;  // loads of each buffer, reductions counting as many
   for (const auto& stage : stages_) {
-    const int weight = HasReduce(stage.value) || stage.reshape_of >= 0 ? 2 : 1;
+    const int weight = (stage.value && HasReduce(stage.value)) || stage.reshape_of >= 0 ? 2 : 1;
     Visit(stage.value, [&](const ExprNode& node) {
       if (node.kind == Expr::Kind::kLoad) uses[node.buffer] += weight;
     });
   }
   for (auto& stage : stages_) {
-    if (HasReduce(stage.value) || stage.reshape_of >= 0) continue;
+    if ((stage.value && HasReduce(stage.value)) || stage.reshape_of >= 0) continue;
     const auto elements = ElementCount(graph_.buffers()[static_cast<std::size_t>(stage.buffer)].shape);
     stage.value = ReplaceLoads(stage.value, [&](const ExprNode& load) -> Expr {
       const Buffer& buffer = graph_.buffers()[static_cast<std::size_t>(load.buffer)];
@@ -208,12 +208,6 @@ bool NestText::StoreRounds(const Stage& stage) const {
     if (node.kind == Expr::Kind::kCast) rounds = rounds || node.operands[0]->type == ScalarType::kInt;
   });
   return rounds;
-}
-
-bool NestText::HasReduce(const Expr& value) {
-  bool found = false;
-  if (value) Visit(value, [&](const ExprNode& node) { found = found || node.kind == Expr::Kind::kReduce; });
-  return found;
 }
 
 bool NestText::IsExactProduct(const Expr& e) const {

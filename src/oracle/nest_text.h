@@ -88,7 +88,6 @@ class NestText {
   static std::string ExactText(const std::string& text) { return fmt::format("Plain({})", text); }
   std::string IndexName(const IndexVar& var) const { return fmt::format("i{}", var.id); }
   std::string Offset(const Stage& stage) const;  // of the element at the stage's indices
-  static bool HasReduce(const Expr& value);
 
   template <class... Args>
   void Line(fmt::format_string<Args...> format, Args&&... args) {

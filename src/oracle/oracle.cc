@@ -14,8 +14,8 @@
 #include <thread>
 #include <utility>
 
-#include "graph/loop_nest.h"
 #include "oracle/element_check.h"
+#include "oracle/loop_nest.h"
 #include "oracle/nudge.h"
 #include "target/cpu/compiler.h"
 

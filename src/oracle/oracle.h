@@ -1,5 +1,6 @@
 // The oracle: what the outputs of a problem are, in double precision, and how far from them an honest implementation at
-// the contract's precision may be. Compiled once per graph from the operators' element definitions (graph/loop_nest.h).
+// the contract's precision may be. Compiled once per graph from the operators' element definitions
+// (oracle/loop_nest.h).
 //
 // The budget of an element is measured, not guessed. A first-order error analysis runs beside the values and gives each
 // element a scale: the error that rounding every operation once would cause. A sum of products has u * sum |a||b| of

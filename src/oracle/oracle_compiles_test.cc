@@ -19,9 +19,9 @@
 
 #include "base/files.h"
 #include "base/process.h"
-#include "graph/cuda_nest.h"
-#include "graph/loop_nest.h"
 #include "graph/op.h"
+#include "oracle/cuda_nest.h"
+#include "oracle/loop_nest.h"
 #include "target/cuda/nvrtc.h"
 
 namespace hone {
@@ -145,7 +145,7 @@ std::vector<Form> FormsOf(const Call& call, bool all) {
       forms.push_back({kind, dtype, Given::kMoved});
       for (int i = 0; call.tensors.size() > 1 && i < 2; ++i)
         forms.push_back({kind, dtype, Given::kRough, Kept::yes, i});
-      // Sums in lanes and of whole blocks, and those that blocks share (graph/cuda_nest.h).
+      // Sums in lanes and of whole blocks, and those that blocks share (oracle/cuda_nest.h).
       for (const std::int64_t extent : {100, 40000})
         forms.push_back({kind, dtype, Given::kRough, Kept::yes, -1, extent});
     }

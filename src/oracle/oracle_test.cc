@@ -9,11 +9,11 @@
 #include <numeric>
 #include <string>
 
-#include "graph/loop_nest.h"
-#include "graph/picks.h"
 #include "graph/testing/small_problem.h"
 #include "hone/module.h"
 #include "oracle/compare.h"
+#include "oracle/loop_nest.h"
+#include "oracle/picks.h"
 #include "problem/generate.h"
 #include "target/cpu/compiler.h"
 

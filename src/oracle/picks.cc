@@ -1,4 +1,4 @@
-#include "graph/picks.h"
+#include "oracle/picks.h"
 
 #include <limits>
 #include <utility>
@@ -6,7 +6,6 @@
 
 #include "graph/graph_builder.h"
 #include "graph/op.h"
-#include "graph/symbolic.h"
 
 namespace hone {
 namespace {

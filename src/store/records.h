@@ -35,7 +35,7 @@ struct RunRecord {
   int best_attempt = 0;   // the winner so far, 0 = none; after confirmation the confirmed one
   double bound_us = 0;    // speed of light of this problem on this machine, 0 = not known
   std::string baselines;  // JSON: baseline name -> median warm time in microseconds; "{}" until one was timed
-  std::string flags;      // JSON array: what is degenerate about the problem (graph/analysis.h); "[]" for nothing
+  std::string flags;      // JSON array: what is degenerate about the problem (analysis/analysis.h); "[]" for nothing
   std::string note;       // a person's; written by Store::SetNote alone
 };
 

@@ -6,9 +6,9 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "graph/collapse.h"
-#include "graph/cost.h"
-#include "graph/reread.h"
+#include "analysis/collapse.h"
+#include "analysis/cost.h"
+#include "analysis/reread.h"
 
 namespace hone {
 namespace {

@@ -1,5 +1,5 @@
 // Speed of light: how fast a graph could be at best on a device whose ceilings are known, by its cheapest order of
-// summation (graph/collapse.h); and the time that nobody is below, whatever the algorithm.
+// summation (analysis/collapse.h); and the time that nobody is below, whatever the algorithm.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct Bound {
   double us = 0;           // the larger of bytes_us and flops_us; 0 = no bound: `why` says what it lacks
   double least_us = 0;     // who is faster is suspicious: below everything possible, or 0, which refuses nobody
   double bytes = 0;        // compulsory: inputs and parameters that are read, outputs, and what no memory near the
-                           // arithmetic can keep until it is needed again (graph/reread.h)
+                           // arithmetic can keep until it is needed again (analysis/reread.h)
   double flops = 0;        // a fused multiply-add is 2, a transcendental function kTranscendentalFlops
   double bytes_us = 0;     // at the bandwidth of a working set of all inputs and outputs
   double flops_us = 0;     // at the multiply-add ceiling of the least exact units that the contract allows; 0 where

@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "analysis/cost.h"
 #include "command/command.h"
 #include "command/flags.h"
 #include "command/target.h"
-#include "graph/cost.h"
 #include "graph/op.h"
 #include "problem/import/import.h"
 #include "target/bound.h"

@@ -214,7 +214,7 @@ Expr FoldEmitter::Hoist(const Expr& e) {
     return Hoist(e->operands[0]) * Hoisted(Expr(1.0) / e->operands[1]);
   std::vector<Expr> operands;
   for (const auto& operand : e->operands) operands.push_back(Hoist(operand));
-  return WithOperands(*e, std::move(operands));
+  return WithOperands(e, std::move(operands));
 }
 
 Expr FoldEmitter::Hoisted(const Expr& e) {

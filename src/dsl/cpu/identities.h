@@ -1,7 +1,7 @@
 // Identities that spare function calls: the same value, in single precision, from less arithmetic.
 #pragma once
 
-#include "graph/expr.h"
+#include "expr/expr.h"
 
 namespace hone::dsl {
 

@@ -304,7 +304,7 @@ Expr ElementWriter::Plain(const Expr& e, const Expr& path, bool& stays) {
   }
   std::vector<Expr> operands;
   for (const auto& operand : e->operands) operands.push_back(Plain(operand, path, stays));
-  return WithOperands(*e, std::move(operands));
+  return WithOperands(e, std::move(operands));
 }
 
 std::string ElementWriter::InPlace(const Expr& expr, const Expr& path, bool& stays) {
@@ -324,14 +324,14 @@ std::string ElementWriter::ElementText(const ExprNode& load, const Expr& path, b
     text += scaled;
   };
   // The largest steps first, as one writes addresses.
-  std::vector<std::pair<int, std::int64_t>> terms(form.indices.begin(), form.indices.end());
+  std::vector<std::pair<int, std::int64_t>> terms(form.sum.coefficient.begin(), form.sum.coefficient.end());
   std::stable_sort(terms.begin(), terms.end(),
                    [](const auto& a, const auto& b) { return std::abs(a.second) > std::abs(b.second); });
   for (const auto& [index, times] : terms) add(names_.at(index), times);
   for (const auto& [rest, times] : form.rest) add("(" + InPlace(rest, path, stays) + ")", times);
-  if (form.constant != 0 || text.empty())
-    text += text.empty() ? fmt::format("{}", form.constant)
-                         : fmt::format(" {} {}", form.constant < 0 ? "-" : "+", std::abs(form.constant));
+  if (form.sum.constant != 0 || text.empty())
+    text += text.empty() ? fmt::format("{}", form.sum.constant)
+                         : fmt::format(" {} {}", form.sum.constant < 0 ? "-" : "+", std::abs(form.sum.constant));
   text = fmt::format("{}[{}]", writer_.BufferName(buffer_number), text);
   const std::string type = writer_.TypeName(ScalarOf(buffer.dtype));
   const bool same = type == CppName(buffer.dtype) || buffer.dtype == DType::kI64;

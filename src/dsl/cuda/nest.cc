@@ -28,9 +28,9 @@ bool SharesWindows(const Expr& value, int index) {
   Visit(value, [&](const ExprNode& node) {
     if (node.kind != Kind::kLoad || node.operands.size() != 1) return;
     const LinearForm form = LinearOf(node.operands[0]);
-    const auto own = form.indices.find(index);
-    if (own == form.indices.end()) return;
-    for (const auto& [other, step] : form.indices)
+    const auto own = form.sum.coefficient.find(index);
+    if (own == form.sum.coefficient.end()) return;
+    for (const auto& [other, step] : form.sum.coefficient)
       shares |= other != index && folded.contains(other) && step == own->second;
   });
   return shares;

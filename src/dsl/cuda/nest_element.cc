@@ -22,14 +22,14 @@ std::string ElementText(DeviceWriter& out, DeviceExpr& expr, const Kernel& kerne
     text += std::abs(times) == 1 ? term : fmt::format("{} * {}", term, std::abs(times));
   };
   // The largest steps first, as one writes addresses.
-  std::vector<std::pair<int, std::int64_t>> terms(form.indices.begin(), form.indices.end());
+  std::vector<std::pair<int, std::int64_t>> terms(form.sum.coefficient.begin(), form.sum.coefficient.end());
   std::stable_sort(terms.begin(), terms.end(),
                    [](const auto& a, const auto& b) { return std::abs(a.second) > std::abs(b.second); });
   for (const auto& [index, times] : terms) add(expr.NameOf(index), times);
   for (const auto& [rest, times] : form.rest) add("(" + expr.Address(rest) + ")", times);
-  if (form.constant != 0 || text.empty())
-    text += text.empty() ? fmt::format("{}", form.constant)
-                         : fmt::format(" {} {}", form.constant < 0 ? "-" : "+", std::abs(form.constant));
+  if (form.sum.constant != 0 || text.empty())
+    text += text.empty() ? fmt::format("{}", form.sum.constant)
+                         : fmt::format(" {} {}", form.sum.constant < 0 ? "-" : "+", std::abs(form.sum.constant));
   return LoadedText(out, buffer, fmt::format("{}[{}]", out.BufferName(buffer), text));
 }
 

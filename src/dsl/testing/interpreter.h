@@ -11,7 +11,7 @@
 #include "dsl/family.h"
 #include "dsl/kernel.h"
 #include "dsl/testing/windows.h"
-#include "graph/fold.h"
+#include "expr/fold.h"
 
 namespace hone::dsl::testing {
 

@@ -1,4 +1,4 @@
-// What nests on a device need beside numbers.h (graph/cuda_nest.cc embeds this text behind it): for NVRTC, and for
+// What nests on a device need beside numbers.h (oracle/cuda_nest.cc embeds this text behind it): for NVRTC, and for
 // tests that run a nest's blocks one after the other on the host.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The number types and functions that generated loop nests are written in (graph/loop_nest.cc embeds this text before
+// The number types and functions that generated loop nests are written in (oracle/loop_nest.cc embeds this text before
 // them).
 //
 // A nest is a template over its real type R:

@@ -8,7 +8,7 @@
 
 #include "dsl/family.h"
 #include "dsl/program.h"
-#include "graph/loop_nest.h"
+#include "oracle/loop_nest.h"
 #include "propose/expert/cost.h"
 #include "propose/expert/pieces.h"
 #include "propose/expert/writer.h"

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "expr/affine.h"
 #include "graph/graph.h"
-#include "propose/expert/affine.h"
 
 namespace hone::expert {
 

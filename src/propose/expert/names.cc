@@ -7,6 +7,7 @@
 
 #include "dsl/functions.h"
 #include "propose/expert/pieces.h"
+#include "propose/expert/unflatten.h"
 
 namespace hone::expert {
 namespace {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <optional>
 
-#include "propose/expert/affine.h"
+#include "expr/affine.h"
 #include "propose/expert/rewrite.h"
 
 namespace hone::expert {
@@ -45,7 +45,7 @@ Expr SimplifyDivision(const Expr& e) {
   const std::int64_t by = e->operands[1]->whole;
   const auto vars = VarsOf(e->operands[0]);
   const Parts parts = Divide(*a, by);
-  const Range range = RangeOf(parts.rest, vars);
+  const WholeRange range = RangeOf(parts.rest, vars);
   const bool quotient = e->binary == BinaryOp::kFloorDiv;
   if (range.low >= 0 && range.high < by) return ToExpr(quotient ? parts.whole : parts.rest, vars);
   if (parts.whole == Affine{}) return {};
@@ -54,7 +54,7 @@ Expr SimplifyDivision(const Expr& e) {
 }
 
 // The values of b - a, both affine.
-std::optional<Range> Apart(const Expr& a, const Expr& b) {
+std::optional<WholeRange> Apart(const Expr& a, const Expr& b) {
   const auto from = AffineOf(a), to = AffineOf(b);
   if (!from || !to) return std::nullopt;
   auto vars = VarsOf(a);

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "graph/expr.h"
+#include "expr/expr.h"
 
 namespace hone::expert {
 

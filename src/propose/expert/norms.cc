@@ -4,6 +4,7 @@
 #include <set>
 
 #include "propose/expert/pieces.h"
+#include "propose/expert/unflatten.h"
 
 namespace hone::expert {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "propose/expert/normalise.h"
 #include "propose/expert/rewrite.h"
+#include "propose/expert/unflatten.h"
 
 namespace hone::expert {
 namespace {

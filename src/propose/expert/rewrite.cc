@@ -34,12 +34,6 @@ std::vector<IndexVar> VarsOf(const Expr& expr) {
   return vars;
 }
 
-bool HasReduce(const Expr& expr) {
-  bool has = false;
-  Visit(expr, [&](const ExprNode& node) { has |= node.kind == Expr::Kind::kReduce; });
-  return has;
-}
-
 bool IsExpensive(const Expr& expr) {
   bool expensive = false;
   Visit(expr, [&](const ExprNode& node) {

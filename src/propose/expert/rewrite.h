@@ -1,10 +1,10 @@
-// Walks over expressions that the expert needs beside those of graph/expr.h.
+// Walks over expressions that the expert needs beside those of expr/expr.h.
 #pragma once
 
 #include <functional>
 #include <vector>
 
-#include "graph/expr.h"
+#include "expr/expr.h"
 
 namespace hone::expert {
 
@@ -12,8 +12,7 @@ namespace hone::expert {
 Expr Rewrite(const Expr& expr, const std::function<Expr(const Expr&)>& with);
 
 std::vector<IndexVar> VarsOf(const Expr& expr);  // the indices that occur, each once; folded ones too
-bool HasReduce(const Expr& expr);
-bool IsExpensive(const Expr& expr);  // some function in it costs far more than an addition
+bool IsExpensive(const Expr& expr);              // some function in it costs far more than an addition
 
 // How long it is when it is written out, every shared part as often as it occurs; at most kLongest.
 inline constexpr int kLongest = 1 << 20;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "propose/expert/recognise/recognise.h"
+#include "propose/expert/unflatten.h"
 
 namespace hone::expert {
 namespace {

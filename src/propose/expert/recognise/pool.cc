@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "graph/fold.h"
+#include "expr/fold.h"
 #include "propose/expert/recognise/recognise.h"
 #include "propose/expert/recognise/window.h"
 #include "propose/expert/rewrite.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "graph/fold.h"
+#include "expr/fold.h"
 #include "propose/expert/normalise.h"
 #include "propose/expert/rewrite.h"
 
