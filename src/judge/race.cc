@@ -11,8 +11,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
-constexpr int kRounds = 12;               // that the budget is divided into
-constexpr int kLeastRounds = 6;           // below there is no interval
+constexpr int kRounds = 12;  // that the budget is divided into
+constexpr double kLongestSliceUs =
+    25e3;                        // a dozen samples of what takes a millisecond; longer ones make no median better
+constexpr int kLeastRounds = 6;  // below there is no interval
 constexpr std::size_t kLeastSamples = 6;  // warm ones, unless a call takes seconds
 constexpr int kLeastCold = 5;
 constexpr double kSlowCallUs = 2e6;
@@ -70,7 +72,7 @@ class Rounds {
  private:
   Result<Refusal> TakeTurns() {
     const double share_us = settings_.budget_us / static_cast<double>(series_.size());
-    const auto slice = microseconds(static_cast<std::int64_t>(std::clamp(share_us / kRounds, 1e3, 40e3)));
+    const auto slice = microseconds(static_cast<std::int64_t>(std::clamp(share_us / kRounds, 1e3, kLongestSliceUs)));
     for (std::size_t turn = 0; turn < series_.size(); ++turn) {
       const std::size_t who = round_ % 2 ? series_.size() - 1 - turn : turn;  // nobody is always first
       Series& one = series_[who];
