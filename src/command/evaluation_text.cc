@@ -80,7 +80,7 @@ std::string SpeedupText(double speedup) {
 }
 
 std::string ComparisonText(const Timing& timing, const Comparison& comparison) {
-  if (!comparison.speedup) return "; disturbed: " + comparison.disturbed;
+  if (!comparison.speedup) return "; " + comparison.WhyNoRatio();
   std::string text = " (";
   if (comparison.interval) {
     const auto [low, high] = *comparison.interval;
@@ -90,6 +90,8 @@ std::string ComparisonText(const Timing& timing, const Comparison& comparison) {
   }
   text += comparison.measured_on.empty() ? fmt::format("{} rounds", comparison.rounds)
                                          : "measured on " + comparison.measured_on;
+  if (comparison.error_over_budget)
+    text += fmt::format("; its error {:.2g} of the budget", *comparison.error_over_budget);
   if (timing.prepare_us > kPreparedUs) text += "; weights prepared once: " + TimeText(timing.prepare_us);
   return text + ")";
 }

@@ -1,22 +1,18 @@
 #include "command/workbench.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
-#include "base/files.h"
-#include "base/process.h"
-#include "base/sha256.h"
 #include "candidate/plan.h"
 #include "command/target.h"
+#include "command/torch_baselines.h"
 #include "dsl/lower.h"
 #include "oracle/device_oracle.h"
-#include "problem/import/bridge.h"
 #include "problem/import/confine.h"
 #include "problem/import/import.h"
-#include "problem/import/python.h"
 #include "target/cuda/device_calibration.h"
 #include "target/cuda/driver.h"
 
@@ -62,75 +58,6 @@ Lowering LoweringFor(const Problem& problem, const DeviceModel& device) {
   };
 }
 
-constexpr std::int64_t kMostFlushed = std::int64_t{256} << 20;
-
-// PyTorch on the file that the problem was imported from, in the ways that it has.
-struct TorchBaselines {
-  std::vector<OutsideBaseline> modes;
-  std::vector<std::string> usual;  // that are timed if nobody says which
-  std::string kept, about;         // EvaluatorOptions::kept_baselines and kept_about
-  std::string why_not = {};        // there are none, of a problem that came from PyTorch
-};
-
-TorchBaselines FindTorch(const Problem& problem, const DeviceModel& machine, const WorkbenchOptions& options) {
-  TorchBaselines baselines;
-  std::vector<std::string> modes = {"eager", "compile"};
-  std::int64_t flush_bytes = std::min(2 * std::max(machine.l2_bytes * machine.threads, machine.l3_bytes), kMostFlushed);
-  if (options.cuda) {
-    modes = {"eager", "eager_tf32", "eager_graph", "compile", "compile_max_autotune"};
-    flush_bytes = 2 * machine.l2_bytes + 1;
-  }
-  const auto source = problem.provenance.find("source");
-  if (!options.torch || source == problem.provenance.end() || !source->second.ends_with(".py")) return baselines;
-  const auto text = ReadFile(source->second);
-  if (!text) {
-    baselines.why_not = fmt::format("{}; `hone import` it again where it is now, or --no-torch", text.error().message);
-    return baselines;
-  }
-  std::optional<PythonTorch> python;
-  if (!options.python.empty()) {
-    python = ProbePython(options.python);
-  } else if (auto found = FindPython()) {
-    python = std::move(*found);
-  }
-  if (!python) {
-    baselines.why_not = "no Python with torch; `hone doctor` says how to get it";
-    return baselines;
-  }
-  OutsideBaseline baseline;
-  baseline.argv = {python->path,
-                   "-I",
-                   "-c",
-                   std::string(BaselineBridge()),
-                   std::filesystem::absolute(source->second).string(),
-                   "eager",
-                   std::to_string(options.cuda ? DescribeMachine().threads : machine.threads),
-                   std::to_string(flush_bytes),
-                   options.cuda ? "cuda" : "cpu"};
-  baseline.environment = InheritedEnvironment();
-  baseline.file = source->second;
-  baseline.device = options.cuda;
-  for (const std::string& mode : modes) {
-    if (mode.starts_with("compile") && python->torch_version.starts_with("1.")) continue;
-    baseline.name = baseline.mode = mode;
-    baselines.modes.push_back(baseline);
-    if (mode != "compile_max_autotune") baselines.usual.push_back(mode);  // that takes minutes to get ready
-  }
-  // A processor's times depend on what else it does at that minute; a device's do not, so they are kept. machine.id is
-  // of the device's UUID and its driver.
-  if (options.cuda) {
-    const std::string file = Sha256(*text);
-    const std::string key =
-        Sha256(fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n", Identity(problem), file, machine.id, machine.multiprocessors,
-                           python->torch_version, python->python_version, Sha256(BaselineBridge())));
-    baselines.kept = fmt::format("{}/baselines/{}.json", DataDirectory(), key.substr(0, 32));
-    baselines.about = fmt::format(
-        R"({{"problem": "{}", "file_sha256": "{}", "device": "{}", "machine": "{}", "torch": "{}", "python": "{}"}})",
-        Identity(problem), file, machine.processor, machine.id, python->torch_version, python->python_version);
-  }
-  return baselines;
-}
-
 }  // namespace
 
 Result<Evaluation> EvaluateWithoutDevice(const std::string& path, const std::string& python,
@@ -148,7 +75,10 @@ Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const W
   call.Stage("importing");
   Problem problem = HONE_TRY(Import(path, import));
   call.Stage("");
-  const bool runs_file = !path.ends_with(".json") || (options.torch && problem.provenance.contains("source"));
+  const bool brought = std::any_of(options.baselines.begin(), options.baselines.end(),
+                                   [](const std::string& one) { return ParseOwnModule(one).has_value(); });
+  const bool runs_file =
+      brought || !path.ends_with(".json") || (options.torch && problem.provenance.contains("source"));
   if (runs_file && !CanConfine()) call.Note(kNotConfined);
   Graph graph = HONE_TRY(Graph::Create(problem));
   std::vector<cuda::LockedDevice> devices;
@@ -173,12 +103,14 @@ Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const W
   evaluator.threads = options.cuda ? cores : machine.threads;
   evaluator.dice = options.dice;
   evaluator.form = options.cuda ? Form::kPlan : Form::kModule;
-  TorchBaselines torch = FindTorch(problem, machine, options);
+  TorchBaselines torch = HONE_TRY(FindTorchBaselines(
+      problem, machine,
+      {.python = options.python, .of_problem = options.torch, .asked = options.baselines, .cuda = options.cuda}));
   if (!torch.why_not.empty()) {
     evaluator.missing = "PyTorch's baselines are missing: " + torch.why_not;
     call.Note(evaluator.missing);
   }
-  evaluator.outside = torch.modes;
+  evaluator.outside = torch.outside;
   evaluator.kept_baselines = torch.kept;
   evaluator.kept_about = torch.about;
   evaluator.lower = LoweringFor(problem, machine);
@@ -188,6 +120,11 @@ Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const W
   if (!options.cuda) {
     baselines.emplace_back("naive");
     torch.usual.emplace_back("naive");
+  }
+  for (const std::string& name : torch.asked) {
+    if (std::find(baselines.begin(), baselines.end(), name) != baselines.end()) continue;
+    return Fail(ErrorKind::kUsage, fmt::format("--baseline {}: what can be timed here is {}, or FILE.py[:CLASS]", name,
+                                               fmt::join(baselines, ", ")));
   }
   // One pool of compilers: what it makes lies in the build cache, which all share.
   if (options.cuda) evaluator.jobs = options.jobs < 0 ? std::max(1, cores - 2) : options.jobs;
@@ -203,8 +140,13 @@ Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const W
     }
     evaluators.push_back(HONE_TRY(StartEvaluator(problem, std::move(one))));
   }
-  return Workbench{std::move(problem),   std::move(graph),       std::move(machine), bound,
-                   std::move(baselines), std::move(torch.usual), std::move(devices), std::move(evaluators)};
+  return Workbench{std::move(problem),
+                   std::move(graph),
+                   std::move(machine),
+                   bound,
+                   torch.asked.empty() ? std::move(torch.usual) : std::move(torch.asked),
+                   std::move(devices),
+                   std::move(evaluators)};
 }
 
 }  // namespace hone

@@ -23,8 +23,10 @@ namespace hone {
 inline constexpr std::string_view kMeasuring = "measuring this machine";  // a stage of OpenWorkbench
 
 struct WorkbenchOptions {
-  std::string python;   // interpreter with PyTorch; empty = FindPython()
-  bool torch = true;    // time PyTorch beside candidates where the problem is a .py file and torch is here
+  std::string python;  // interpreter with PyTorch; empty = FindPython()
+  bool torch = true;   // time PyTorch beside candidates where the problem is a .py file and torch is here
+  std::vector<std::string> baselines =
+      {};               // those that are asked for: names, and FILE.py[:CLASS]; none = the usual ones
   int threads = 0;      // 0 = all cores
   std::string dice;     // of EvaluatorOptions
   bool cuda = false;    // candidates and baselines run on a CUDA device
@@ -40,16 +42,15 @@ struct Workbench {
   Graph graph;
   DeviceModel machine;
   Bound bound;
-  std::vector<std::string> baselines;  // that the evaluator has
-  // Of them those that are timed if nobody says which; speed-ups are over the first.
-  std::vector<std::string> usual;
+  std::vector<std::string> baselines;       // to be timed, by their names; speed-ups are over the first
   std::vector<cuda::LockedDevice> devices;  // ours alone, as long as this lives; empty on the processor
   // One a device, or one for the processor. The first is the one that the machine and its bound are of.
   std::vector<std::unique_ptr<Evaluator>> evaluators;
   Evaluator& evaluator() { return *evaluators.front(); }
 };
 
-// `path`: whatever Import takes. Says through `call` what takes long.
+// `path`: whatever Import takes. Says through `call` what takes long. Fails with kUsage when a baseline that is asked
+// for cannot be had.
 Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const WorkbenchOptions& options);
 
 // Of a CUDA candidate on a machine without a device: why it is refused, or kNotFound, and what is missing to run it.

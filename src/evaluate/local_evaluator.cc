@@ -311,7 +311,10 @@ class LocalEvaluator : public Evaluator {
   Result<void> KeepBaselines(const Evaluation& evaluation) {
     if (options_.kept_baselines.empty() || !evaluation.timing) return {};
     for (const Comparison& one : evaluation.timing->against) {
-      const auto outside = [&](const OutsideBaseline& baseline) { return baseline.name == one.baseline; };
+      // A user's own module may read other files, which nobody knows: it is timed anew.
+      const auto outside = [&](const OutsideBaseline& baseline) {
+        return baseline.name == one.baseline && !baseline.own;
+      };
       if (one.rounds > 0 && one.disturbed.empty() &&
           std::any_of(options_.outside.begin(), options_.outside.end(), outside)) {
         HONE_TRY(kept_.Keep(one.baseline, {.warm = one.baseline_hidden.value_or(one.baseline_warm),

@@ -388,7 +388,7 @@ TEST(LocalEvaluatorTest, ABaselineThatNothingHoldsIsSaidEachTime) {
                     "do echo '{\"ns\": [5000000]}'; done"},
        .environment = {},
        .directory = "",
-       .file = "/bin/sh",
+       .files = {"/bin/sh"},
        .device = true});
   auto evaluator = StartEvaluator(SmallProblem(), options);
   ASSERT_TRUE(evaluator) << evaluator.error().message;

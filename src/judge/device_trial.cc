@@ -239,15 +239,13 @@ Result<std::optional<Trespass>> DeviceTrial::FindTrespass(std::size_t slot, std:
 
 Result<OutputCheck> DeviceTrial::Compare(const DrawnInputs& drawn, std::size_t slot, std::size_t o,
                                          std::uint16_t poison) {
-  const auto& own = static_cast<const Drawn&>(drawn);
-  std::vector<cuda::Address> inputs;
-  for (const auto& value : own.values) inputs.push_back(value.address());
-  return Check(inputs, o, Output(slot, o), own.expected[o], poison);
+  return Check(drawn, o, Output(slot, o), poison);
 }
 
-// As HostTrial::Compare does in host memory.
-Result<OutputCheck> DeviceTrial::Check(std::vector<cuda::Address> inputs, std::size_t o, cuda::Address got,
-                                       const DeviceExpected& expected, std::uint16_t poison) {
+// As HostTrial::Check does in host memory.
+Result<OutputCheck> DeviceTrial::Check(const DrawnInputs& drawn, std::size_t o, cuda::Address got,
+                                       std::uint16_t poison) {
+  const DeviceExpected& expected = static_cast<const Drawn&>(drawn).expected[o];
   const Tensor& tensor = output(o);
   const OutputCheck check = HONE_TRY(kernels_->Compare(tensor, got, expected, poison));
   if (!check.right() || !MayBeOpen(tensor.dtype) ||
@@ -261,6 +259,8 @@ Result<OutputCheck> DeviceTrial::Check(std::vector<cuda::Address> inputs, std::s
     const auto near = HONE_TRY(kernels_->CompareOpen(tensor, got, expected, OpenRoom(expected.open_error), nullptr));
     return near.right() || IsOfScan(graph_, o) ? check : near;
   }
+  std::vector<cuda::Address> inputs;
+  for (const auto& value : static_cast<const Drawn&>(drawn).values) inputs.push_back(value.address());
   inputs.push_back(got);
   inputs.push_back(expected.value.address());
   const auto distances = HONE_TRY(picks_[o]->Run(inputs));
@@ -299,6 +299,19 @@ Result<std::optional<ChangedInput>> DeviceTrial::FindChangedInput(const DrawnInp
     }
   }
   return std::optional<ChangedInput>();
+}
+
+Result<void> DeviceTrial::Read(const DrawnInputs& drawn, std::size_t which, std::byte* to) {
+  const auto& value = static_cast<const Drawn&>(drawn).values[which];
+  return FromDevice(context_->CopyOut(to, value.address(), graph_.problem().Inputs()[which]->bytes()));
+}
+
+Result<OutputCheck> DeviceTrial::CompareValues(const DrawnInputs& drawn, std::size_t o, const std::byte* values) {
+  const std::int64_t bytes = output(o).bytes();
+  const DeviceArray there = HONE_TRY(heap_->Take(bytes));
+  HONE_TRY(FromDevice(context_->CopyIn(there.address(), values, bytes)));
+  HONE_TRY(FromDevice(context_->Wait()));
+  return Check(drawn, o, there.address(), kPoison);
 }
 
 Result<std::unique_ptr<TimedSlots>> DeviceTrial::StartTiming(const DrawnInputs& timed) {

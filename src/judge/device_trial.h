@@ -39,6 +39,8 @@ class DeviceTrial : public Trial {
   Result<bool> SameOutput(std::size_t slot, std::size_t other, std::size_t output) override;
   Result<bool> IsCopy(std::size_t slot, std::size_t output, std::size_t input) override;
   Result<std::optional<ChangedInput>> FindChangedInput(const DrawnInputs& drawn, std::size_t slot) override;
+  Result<void> Read(const DrawnInputs& drawn, std::size_t which, std::byte* to) override;
+  Result<OutputCheck> CompareValues(const DrawnInputs& drawn, std::size_t output, const std::byte* values) override;
   Result<std::unique_ptr<TimedSlots>> StartTiming(const DrawnInputs& timed) override;
   std::size_t timed_draws() const override { return draw_bytes_ * std::int64_t{kDraws} <= room_ ? kTimedDraws : 1; }
 
@@ -59,9 +61,8 @@ class DeviceTrial : public Trial {
   cuda::Address Input(std::size_t slot, std::size_t i) const { return At(inputs_at_, setup_.input_slots[slot][i]); }
   cuda::Address Output(std::size_t slot, std::size_t i) const { return At(outputs_at_, setup_.output_slots[slot][i]); }
   Result<void> LoadInputs(const DrawnInputs& drawn, std::size_t slot);
-  // One output, made of these inputs.
-  Result<OutputCheck> Check(std::vector<cuda::Address> inputs, std::size_t o, cuda::Address got,
-                            const DeviceExpected& expected, std::uint16_t poison);
+  // One output, made of a draw's inputs.
+  Result<OutputCheck> Check(const DrawnInputs& drawn, std::size_t o, cuda::Address got, std::uint16_t poison);
   Result<void> LoadParameters(const DrawnInputs& drawn);
   Result<void> FillRedZones(cuda::Address base, const Place& place);
   Result<std::optional<Trespass>> LookAround(cuda::Address base, const Place& place);

@@ -184,8 +184,12 @@ Result<std::optional<Trespass>> HostTrial::FindTrespass(std::size_t slot, std::s
 
 Result<OutputCheck> HostTrial::Compare(const DrawnInputs& drawn, std::size_t slot, std::size_t o,
                                        std::uint16_t poison) {
+  return Check(drawn, o, memory_.Output(slot, o), poison);
+}
+
+Result<OutputCheck> HostTrial::Check(const DrawnInputs& drawn, std::size_t o, const std::byte* got,
+                                     std::uint16_t poison) {
   const Expected& expected = static_cast<const Drawn&>(drawn).expected[o];
-  const auto* got = memory_.Output(slot, o);
   const OutputCheck check = CompareOutput(output(o), got, expected, poison);
   if (!check.right() || !MayBeOpen(output(o).dtype) || CompareOpen(output(o), got, expected, 0, nullptr).right())
     return check;
@@ -220,6 +224,12 @@ Result<bool> HostTrial::IsCopy(std::size_t slot, std::size_t o, std::size_t i) {
   const auto bytes = input(i).bytes();
   return bytes == output(o).bytes() &&
          std::memcmp(memory_.Input(slot, i), memory_.Output(slot, o), static_cast<std::size_t>(bytes)) == 0;
+}
+
+Result<void> HostTrial::Read(const DrawnInputs& drawn, std::size_t which, std::byte* to) {
+  const auto& value = static_cast<const Drawn&>(drawn).values[which];
+  if (!value.empty()) std::memcpy(to, value.data(), value.size());
+  return {};
 }
 
 // The worker maps them read-only: who writes to them crashes there.

@@ -42,6 +42,10 @@ class HostTrial : public Trial {
   Result<bool> SameOutput(std::size_t slot, std::size_t other, std::size_t output) override;
   Result<bool> IsCopy(std::size_t slot, std::size_t output, std::size_t input) override;
   Result<std::optional<ChangedInput>> FindChangedInput(const DrawnInputs& drawn, std::size_t slot) override;
+  Result<void> Read(const DrawnInputs& drawn, std::size_t which, std::byte* to) override;
+  Result<OutputCheck> CompareValues(const DrawnInputs& drawn, std::size_t output, const std::byte* values) override {
+    return Check(drawn, output, values, kPoison);
+  }
   Result<std::unique_ptr<TimedSlots>> StartTiming(const DrawnInputs& timed) override;
 
   // For a baseline that runs in turn with a candidate: outputs of its own beside the same inputs. After StartTiming.
@@ -55,6 +59,7 @@ class HostTrial : public Trial {
   class Slots;
   HostTrial(const Graph& graph, Expect expect, TrialMemory memory, std::uint64_t seed, int threads);
   Result<std::shared_ptr<const DrawnInputs>> MakeDraw(const DrawSpec& spec) override;
+  Result<OutputCheck> Check(const DrawnInputs& drawn, std::size_t o, const std::byte* got, std::uint16_t poison);
   Result<void> MakeTables();
 
   Expect expect_;

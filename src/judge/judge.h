@@ -22,6 +22,7 @@
 #include "judge/host_trial.h"
 #include "judge/machine_load.h"
 #include "judge/outside_baseline.h"
+#include "judge/own_baseline.h"
 #include "judge/race.h"
 #include "judge/timing.h"
 #include "judge/trial.h"
@@ -128,6 +129,8 @@ class Judge {
   Result<Participant*> Baseline(const std::string& name);
   Result<std::unique_ptr<Participant>> NaiveBaseline();
   Result<std::shared_ptr<OutsideProcess>> Process(const OutsideBaseline& baseline);
+  // Of a module that the user brought: it is held against the oracle whenever it starts.
+  Result<std::shared_ptr<OutsideProcess>> OwnProcess(const OutsideBaseline& baseline);
 
   Graph graph_;
   std::unique_ptr<HostTrial> host_;
@@ -146,6 +149,7 @@ class Judge {
   bool device_wraps_ = true;                  // bubblewrap and the device's driver go together, for all that we know
   std::map<std::string, std::unique_ptr<Participant>> baselines_;
   std::map<std::vector<std::string>, std::shared_ptr<OutsideProcess>> outside_;  // by what they were started with
+  std::map<std::string, Result<HeldBaseline>> held_;    // modules that the user brought, by the baselines' names
   std::map<std::string, std::vector<double>> kept_;     // warm times of the baselines in microseconds, the latest last
   std::map<std::string, std::vector<double>> medians_;  // of them, one an evaluation in which they were timed
   double patience_us_ = kPatienceUs;                    // how long a quiet moment is waited for beyond the budget

@@ -26,8 +26,9 @@ void Fields(Of& baseline, auto&& field) {
   field("argv", baseline.argv);
   field("environment", baseline.environment);
   field("directory", baseline.directory);
-  field("file", baseline.file);
+  field("files", baseline.files);
   field("device", baseline.device);
+  field("own", baseline.own);
 }
 
 // But `stage`, which is told in lines of its own.

@@ -61,7 +61,8 @@ Result<Participant*> Judge::Baseline(const std::string& name) {
                                       [&](const auto& one) { return one.name == name; });
     if (outside == options_.outside.end())
       return Fail(ErrorKind::kUsage, fmt::format("there is no baseline '{}' here", name));
-    made = std::make_unique<OutsideParticipant>(outside->mode, HONE_TRY(Process(*outside)));
+    auto process = HONE_TRY(outside->own ? OwnProcess(*outside) : Process(*outside));
+    made = std::make_unique<OutsideParticipant>(outside->mode, std::move(process));
   }
   return (baselines_[name] = std::move(made)).get();
 }
@@ -93,6 +94,22 @@ Result<std::shared_ptr<OutsideProcess>> Judge::Process(const OutsideBaseline& ba
   if (!process || process->lost()) {
     process = HONE_TRY(OutsideProcess::Start(baseline, options_.sandbox == SandboxPolicy::kRequired, interrupt_));
   }
+  return process;
+}
+
+Result<std::shared_ptr<OutsideProcess>> Judge::OwnProcess(const OutsideBaseline& baseline) {
+  // What does not load the first time does not the next time: a search does not wait for it with each candidate.
+  if (const auto held = held_.find(baseline.name); held != held_.end() && !held->second)
+    return tl::unexpected<Error>(held->second.error());
+  const auto drawn = HONE_TRY(trial_->Draw(0));
+  const CallSheet sheet = HONE_TRY(CallSheet::Create(*trial_, graph_.problem(), *drawn));
+  auto process = HONE_TRY(
+      OutsideProcess::Start(baseline, options_.sandbox == SandboxPolicy::kRequired, interrupt_, sheet.descriptor()));
+  auto held = sheet.Hold(*process, *trial_, *drawn);
+  if (!held && held.error().kind == ErrorKind::kInterrupted) return tl::unexpected<Error>(held.error());
+  held_.insert_or_assign(baseline.name, held);
+  if (!held) return tl::unexpected<Error>(held.error());
+  outside_[{baseline.name}] = process;  // who is ended when the device is full
   return process;
 }
 
@@ -227,6 +244,17 @@ void Judge::CompareAll(const JudgeRequest& request, const std::vector<Series>& s
     kept.insert(kept.end(), samples.begin(), samples.end());
     if (kept.size() > kKeptSamples) kept.erase(kept.begin(), kept.end() - kKeptSamples);
     medians.push_back(Median(samples));
+  }
+  for (Comparison& one : timing.against) {
+    const auto held = held_.find(one.baseline);
+    if (held == held_.end() || !held->second) continue;
+    one.wrong = held->second->wrong;
+    if (one.wrong.empty()) {
+      one.error_over_budget = held->second->error_over_budget;
+    } else {
+      one.speedup = {};
+      one.interval = {};
+    }
   }
   const bool disturbed = std::any_of(timing.against.begin(), timing.against.end(),
                                      [](const Comparison& one) { return !one.disturbed.empty(); });

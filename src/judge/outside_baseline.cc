@@ -24,6 +24,7 @@ using std::chrono::milliseconds;
 constexpr double kDiscardUpToUs = 20e3;  // above, the first call of a turn is as good as any
 // Until the first answer of a mode it may import and compile; torch.compile's max-autotune takes minutes.
 constexpr auto kAnswerWall = std::chrono::minutes(10);
+constexpr int kMemoryDescriptor = 3;  // as bridge/hone_baseline.py has it
 
 std::vector<double> Microseconds(const nlohmann::json& answer, const char* key) {
   std::vector<double> times;
@@ -38,11 +39,11 @@ std::vector<double> Microseconds(const nlohmann::json& answer, const char* key) 
 }  // namespace
 
 Result<std::shared_ptr<OutsideProcess>> OutsideProcess::Start(const OutsideBaseline& baseline, bool required,
-                                                              const std::atomic<bool>* interrupt) {
-  const bool foreign = !baseline.file.empty();
+                                                              const std::atomic<bool>* interrupt, int memory) {
+  const bool foreign = !baseline.files.empty();
   std::string no_device;
   if (!foreign || CanConfine()) {
-    auto process = Start(baseline, foreign, interrupt, no_device);
+    auto process = Start(baseline, foreign, interrupt, memory, no_device);
     if (!process || no_device.empty() || !foreign) return process;
   }
   // Nothing of the file has run until the device is there: it has no say in this.
@@ -50,23 +51,24 @@ Result<std::shared_ptr<OutsideProcess>> OutsideProcess::Start(const OutsideBasel
     return Fail(ErrorKind::kNotFound, "its file shall not run unconfined, and bubblewrap does not work here" +
                                           (no_device.empty() ? std::string() : " with the device: " + no_device));
   }
-  auto process = HONE_TRY(Start(baseline, false, interrupt, no_device));
+  auto process = HONE_TRY(Start(baseline, false, interrupt, memory, no_device));
   process->unconfined_ = true;
   return process;
 }
 
 Result<std::shared_ptr<OutsideProcess>> OutsideProcess::Start(const OutsideBaseline& baseline, bool confined,
-                                                              const std::atomic<bool>* interrupt,
+                                                              const std::atomic<bool>* interrupt, int memory,
                                                               std::string& no_device) {
   Command command{.argv = baseline.argv, .environment = baseline.environment, .directory = baseline.directory};
-  if (!baseline.file.empty()) command.most_processes = kMostProcessesOfAFile;
+  if (!baseline.files.empty()) command.most_processes = kMostProcessesOfAFile;
+  if (memory >= 0) command.descriptors = {{memory, kMemoryDescriptor}};
   if (confined) {
     // What torch.compile makes lies in the sandbox's own /tmp, and nobody else is given it to run.
     for (const char* cache : {"TORCHINDUCTOR_CACHE_DIR=/tmp/inductor", "TRITON_CACHE_DIR=/tmp/triton",
                               "CUDA_CACHE_PATH=/tmp/cuda", "XDG_CACHE_HOME=/tmp/cache"}) {
       command.environment.emplace_back(cache);
     }
-    Confine(command, {.file = baseline.file, .device = baseline.device});
+    Confine(command, {.files = baseline.files, .device = baseline.device});
   }
   const int log = memfd_create("hone-log", MFD_CLOEXEC);
   auto child = Child::Start(command, log);
@@ -125,25 +127,31 @@ std::string OutsideProcess::LastWords(const std::string& end) const {
 
 Result<OutsideProcess::Times> OutsideProcess::Ask(const std::string& mode, int runs, bool cold,
                                                   std::chrono::microseconds most) {
+  nlohmann::json question{{"runs", runs}, {"cold", cold}, {"ms", static_cast<double>(most.count()) / 1e3}};
+  if (!mode.empty()) question["mode"] = mode;
+  const auto answer = HONE_TRY(Answer(question));
+  Times times{.us = Microseconds(answer, "ns"), .dispatched_us = Microseconds(answer, "dispatched_ns")};
+  lost_ = times.us.empty();
+  if (lost_) return Fail(ErrorKind::kTool, "answered " + Printable(answer.dump().substr(0, 200)));
+  if (asked_.insert(mode).second) LookForMembers();  // a mode that got ready may have started some
+  return times;
+}
+
+Result<nlohmann::json> OutsideProcess::Answer(const nlohmann::json& question) {
   if (lost_) return Fail(ErrorKind::kTool, "the program that times it is gone");
   lost_ = true;  // until there is an answer
   const auto end = Clock::now() + kAnswerWall;
-  nlohmann::json question{{"runs", runs}, {"cold", cold}, {"ms", static_cast<double>(most.count()) / 1e3}};
-  if (!mode.empty()) question["mode"] = mode;
   // If it is gone it may have said why before: reading tells.
   static_cast<void>(child_.WriteLine(question.dump()));
   while (true) {
-    const auto answer = HONE_TRY(NextAnswer(end));
+    auto answer = HONE_TRY(NextAnswer(end));
     if (const auto error = answer.find("error"); error != answer.end() && error->is_string()) {
       lost_ = !answer.value("goes_on", false);
       return Fail(ErrorKind::kTool, Printable(error->get<std::string>()));
     }
     if (answer.contains("ready") || answer.contains("device")) continue;
-    Times times{.us = Microseconds(answer, "ns"), .dispatched_us = Microseconds(answer, "dispatched_ns")};
-    if (times.us.empty()) return Fail(ErrorKind::kTool, "answered " + Printable(answer.dump().substr(0, 200)));
     lost_ = false;
-    if (asked_.insert(mode).second) LookForMembers();  // a mode that got ready may have started some
-    return times;
+    return answer;
   }
 }
 

@@ -26,19 +26,20 @@ struct OutsideBaseline {
   std::vector<std::string> argv;
   std::vector<std::string> environment;
   std::string directory;
-  // Somebody else's code that the program runs: it is confined then (problem/import/confine.h) where that works. Empty:
+  // Somebody else's code that the program runs: it is confined then (problem/import/confine.h) where that works. None:
   // all of it is ours.
-  std::string file = {};
+  std::vector<std::string> files = {};
   bool device = false;  // it works on a CUDA device, and its first line says {"device": true} or why there is none
+  bool own = false;  // a user's own module: the judge gives it its inputs, and looks at what it makes (own_baseline.h)
 };
 
 // Such a program at work. Not thread-safe.
 class OutsideProcess {
  public:
   // What the program says on its standard error is read only to explain its end. With `required` it fails where the
-  // program cannot be confined.
+  // program cannot be confined. `memory`: a descriptor that it gets as number 3, or -1.
   static Result<std::shared_ptr<OutsideProcess>> Start(const OutsideBaseline& baseline, bool required,
-                                                       const std::atomic<bool>* interrupt);
+                                                       const std::atomic<bool>* interrupt, int memory = -1);
   OutsideProcess(const OutsideProcess&) = delete;
   OutsideProcess& operator=(const OutsideProcess&) = delete;
   ~OutsideProcess();
@@ -49,6 +50,8 @@ class OutsideProcess {
   };
   Result<Times> Ask(const std::string& mode, int runs, bool cold,
                     std::chrono::microseconds most = std::chrono::hours(1));
+  // The answer to a question that is about no times. After it has failed no other one is asked.
+  Result<nlohmann::json> Answer(const nlohmann::json& question);
   // Somebody else's code is in it, and nothing but limits holds that.
   bool unconfined() const { return unconfined_; }
   // Processor time of all of it, or 0 if the system does not say.
@@ -64,7 +67,8 @@ class OutsideProcess {
   OutsideProcess(Child child, int log, const std::atomic<bool>* interrupt)
       : child_(std::move(child)), log_(log), interrupt_(interrupt) {}
   static Result<std::shared_ptr<OutsideProcess>> Start(const OutsideBaseline& baseline, bool confined,
-                                                       const std::atomic<bool>* interrupt, std::string& no_device);
+                                                       const std::atomic<bool>* interrupt, int memory,
+                                                       std::string& no_device);
   // The next line as an object, waited for until `end`.
   Result<nlohmann::json> NextAnswer(std::chrono::steady_clock::time_point end);
   std::string LastWords(const std::string& end) const;

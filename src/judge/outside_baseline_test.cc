@@ -25,7 +25,7 @@ OutsideBaseline Script(const std::string& script, bool device = false) {
           .argv = {"/bin/sh", "-c", script},
           .environment = InheritedEnvironment(),
           .directory = {},
-          .file = "/bin/sh",
+          .files = {"/bin/sh"},
           .device = device};
 }
 constexpr const char* kAnswers = "while read line; do echo '{\"ns\": [1000]}'; done";
@@ -84,7 +84,7 @@ def get_inputs():
                .argv = {python->path, "-I", "-c", std::string(BaselineBridge()), file, "eager", "1", "64", "cpu"},
                .environment = InheritedEnvironment(),
                .directory = {},
-               .file = file});
+               .files = {file}});
   setenv("HOME", home.c_str(), 1);
   ASSERT_TRUE(process) << process.error().message;
   EXPECT_FALSE((*process)->unconfined());
@@ -133,7 +133,7 @@ def get_init_inputs():
                .argv = {python->path, "-I", "-c", std::string(BaselineBridge()), file, "eager", "1", "64", "cpu"},
                .environment = InheritedEnvironment(),
                .directory = {},
-               .file = file});
+               .files = {file}});
   ASSERT_TRUE(process) << process.error().message;
   const auto times = (*process)->Ask("eager", 3, false);
   ASSERT_TRUE(times) << times.error().message;
@@ -249,7 +249,7 @@ def get_inputs(): return []
                         "1", "64", "cuda"},
                .environment = InheritedEnvironment(),
                .directory = {},
-               .file = file,
+               .files = {file},
                .device = true});
   if (!process) return tl::unexpected<Error>(process.error());
   return (*process)->Ask("eager", 4, cold);

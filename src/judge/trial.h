@@ -134,6 +134,12 @@ class Trial {
   // Whether the slot's inputs and the parameters are still as they were loaded.
   virtual Result<std::optional<ChangedInput>> FindChangedInput(const DrawnInputs& drawn, std::size_t slot) = 0;
 
+  // --- For a baseline, which has memory of its own: values of a draw, and what it has made of them
+  // The tensor of Problem::Inputs() with this index, into host memory.
+  virtual Result<void> Read(const DrawnInputs& drawn, std::size_t which, std::byte* to) = 0;
+  // As Compare, of an output that lies in host memory.
+  virtual Result<OutputCheck> CompareValues(const DrawnInputs& drawn, std::size_t output, const std::byte* values) = 0;
+
   // --- Timing
   // All slots with the parameters of a timed draw, and poison.
   virtual Result<std::unique_ptr<TimedSlots>> StartTiming(const DrawnInputs& timed) = 0;

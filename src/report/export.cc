@@ -164,7 +164,7 @@ std::string SpeedSection(const ExportMaterial& material) {
           : comparison.baseline == "naive"                ? "the naive loop nest, g++ -O3"
                                                           : comparison.baseline,
           Time(comparison.baseline_warm.median_us),
-          comparison.speedup ? fmt::format("{:.2f}", *comparison.speedup) : "none; disturbed: " + comparison.disturbed,
+          comparison.speedup ? fmt::format("{:.2f}", *comparison.speedup) : "none; " + comparison.WhyNoRatio(),
           interval ? fmt::format("{:.2f} to {:.2f}", interval->low, interval->high) : "none");
     }
   } else {

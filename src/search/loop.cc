@@ -28,7 +28,10 @@ double SteadySeconds() {
 constexpr std::size_t kForeseen = 64;
 
 // A speed-up over the first of its baselines, if it has any.
-bool HasHeadline(const Timing& timing) { return timing.against.empty() || timing.against.front().speedup.has_value(); }
+// Nor is there one over a baseline that is wrong, however often it is measured.
+bool HasHeadline(const Timing& timing) {
+  return timing.against.empty() || timing.against.front().speedup || !timing.against.front().wrong.empty();
+}
 
 // How often the stoppers are asked while the search waits for a proposer: far below the seconds that users count in.
 constexpr std::chrono::milliseconds kLook{50};

@@ -206,7 +206,7 @@ void NoteBaselines(const Evaluation& evaluation, RunRecord& run) {
   Json baselines = Json::parse(run.baselines.empty() ? "{}" : run.baselines, nullptr, false);
   if (!baselines.is_object()) baselines = Json::object();
   for (const Comparison& comparison : evaluation.timing->against) {
-    if (!comparison.disturbed.empty()) continue;
+    if (!comparison.disturbed.empty() || !comparison.wrong.empty()) continue;
     baselines[comparison.baseline] = comparison.baseline_warm.median_us;
   }
   run.baselines = Dump(baselines);

@@ -34,9 +34,12 @@ bool Comparison::Faster() const {
   return interval ? interval->low > 1 : speedup && *speedup >= kBeyondChance;
 }
 
+std::string Comparison::WhyNoRatio() const { return wrong.empty() ? "disturbed: " + disturbed : "wrong: " + wrong; }
+
 const Comparison* Timing::OverBest() const {
   const Comparison* best = nullptr;
   for (const Comparison& one : against) {
+    if (!one.wrong.empty()) continue;
     // Of those that were disturbed one may be the fastest.
     if (!one.speedup) return nullptr;
     if (!best || *one.speedup < *best->speedup) best = &one;

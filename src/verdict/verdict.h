@@ -84,11 +84,16 @@ struct Comparison {
   std::optional<Interval> interval;  // of `speedup`, 95 % confidence; below six rounds there is none
   int rounds = 0;                    // in which both took turns and nothing disturbed them; 0 = not in the same minute
   std::string disturbed;             // why there is no `speedup`
-  std::string measured_on;           // the day on which the baseline was timed, when that was in an earlier evaluation
+  // Of a baseline that the user brought, held against the oracle once: the largest error of the right elements in
+  // budgets, and what is not right, if anything. There is no `speedup` over what is wrong.
+  std::optional<double> error_over_budget;
+  std::string wrong;
+  std::string measured_on;  // the day on which the baseline was timed, when that was in an earlier evaluation
 
   // Whether the candidate is faster beyond doubt: the whole interval is above 1. Where there is none, more than chance
   // makes of nothing.
   bool Faster() const;
+  std::string WhyNoRatio() const;  // "disturbed: ..." or "wrong: ..."
 };
 
 // What is known of a baseline from earlier.
@@ -120,7 +125,7 @@ struct Timing {
   std::vector<Comparison> against;  // the headline's baseline first
   // What to go by: the median, or what a tenth of the calls took where others disturbed the rest.
   double LikelyUs() const { return disturbed.empty() ? warm.median_us : warm.p10_us; }
-  const Comparison* OverBest() const;  // with the least speed-up; null where there is none
+  const Comparison* OverBest() const;  // with the least speed-up, of those that are right; null where there is none
 };
 
 // What one evaluation costs besides the candidate's own running, in milliseconds.

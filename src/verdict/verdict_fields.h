@@ -27,6 +27,8 @@ void Fields(Of& comparison, auto&& field) {
   field("speedup_low", "speedup_high", comparison.interval);
   field("rounds", comparison.rounds);
   field("disturbed", comparison.disturbed);
+  field("error_over_budget", comparison.error_over_budget);
+  field("wrong", comparison.wrong);
   field("measured_on", comparison.measured_on);
 }
 

@@ -87,7 +87,8 @@ constexpr Option kOptions[] = {
      .value = "NAME",
      .help =
          "what to compare with, the first during the search, all at its end; may be repeated (default: those that "
-         "are here of eager, compile, on cuda eager_tf32 and eager_graph, on cpu naive; also: compile_max_autotune)"},
+         "are here of eager, compile, on cuda eager_tf32 and eager_graph, on cpu naive; also: compile_max_autotune, "
+         "and FILE.py[:CLASS], a PyTorch module of yours)"},
     {.name = "no-torch",
      .type = ValueType::kFlag,
      .help = "do not time PyTorch: the baseline is the naive loop nest alone"},
@@ -223,7 +224,8 @@ std::string NoWinText(const SearchOutcome& outcome, const Problem& problem) {
   } else if (best && best->timing && !best->timing->against.empty()) {
     const Comparison& first = best->timing->against[0];
     if (!first.speedup) {
-      text += fmt::format("  result   nothing was shown to be faster than {}: {}\n", first.baseline, first.disturbed);
+      text += fmt::format("  result   nothing was shown to be faster than {}: {}\n", first.baseline,
+                          first.wrong.empty() ? first.disturbed : first.WhyNoRatio());
     } else if (*first.speedup > 1 && first.interval) {
       text += fmt::format("  result   perhaps nothing faster than {}: the best has {:.2f}x to {:.2f}x its speed\n",
                           first.baseline, first.interval->low, first.interval->high);
@@ -309,6 +311,7 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   Workbench bench = HONE_TRY(OpenWorkbench(call, call.Text("problem"),
                                            {.python = call.Text("python"),
                                             .torch = !call.Flag("no-torch"),
+                                            .baselines = call.Texts("baseline"),
                                             .threads = static_cast<int>(call.Int("threads")),
                                             .cuda = cuda,
                                             .devices = call.Text("devices"),
@@ -326,14 +329,6 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   const auto proposer =
       HONE_TRY(chosen.row->make({.graph = bench.graph, .machine = bench.machine, .parameters = chosen.parameters}));
 
-  std::vector<std::string> baselines = call.Texts("baseline");
-  for (const std::string& name : baselines) {
-    if (std::find(bench.baselines.begin(), bench.baselines.end(), name) != bench.baselines.end()) continue;
-    return Fail(ErrorKind::kUsage,
-                fmt::format("--baseline {}: what can be timed here is {}", name, fmt::join(bench.baselines, ", ")));
-  }
-  if (baselines.empty()) baselines = bench.usual;
-
   SearchSettings settings;
   settings.run.seed = static_cast<std::uint64_t>(call.Int("seed"));
   settings.run.search = strategy.Identity();
@@ -346,9 +341,9 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   // On a device samples scatter little, and an attempt's check takes less than the default would.
   if (cuda) settings.evaluate.timing_budget = std::chrono::milliseconds(300);
   settings.evaluate.baselines.clear();
-  if (!baselines.empty()) settings.evaluate.baselines = {baselines.front()};
+  if (!bench.baselines.empty()) settings.evaluate.baselines = {bench.baselines.front()};
   settings.evaluate.bound_us = bench.bound.least_us;
-  settings.confirm.baselines = baselines;
+  settings.confirm.baselines = bench.baselines;
   settings.confirm.in_turn = settings.evaluate.baselines;
   settings.confirm.bound_us = bench.bound.least_us;
   settings.confirm.certify = call.Flag("certify");

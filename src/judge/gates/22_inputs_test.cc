@@ -25,6 +25,10 @@ class WrittenTrial : public Trial {
   Result<bool> SameOutput(std::size_t, std::size_t, std::size_t) override { return true; }
   Result<bool> IsCopy(std::size_t, std::size_t, std::size_t) override { return false; }
   Result<std::optional<ChangedInput>> FindChangedInput(const DrawnInputs&, std::size_t) override { return changed; }
+  Result<void> Read(const DrawnInputs&, std::size_t, std::byte*) override { return {}; }
+  Result<OutputCheck> CompareValues(const DrawnInputs&, std::size_t, const std::byte*) override {
+    return OutputCheck();
+  }
   Result<std::unique_ptr<TimedSlots>> StartTiming(const DrawnInputs&) override { return nullptr; }
 
  private:

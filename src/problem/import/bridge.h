@@ -12,12 +12,13 @@ std::string_view ImportBridge();
 // What the import bridge runs beside itself when sizes are to be cut: the text goes along as "shrink_program".
 std::string_view ShrinkBridge();
 
-// ARGUMENTS: FILE.py MODE THREADS FLUSH_BYTES cpu|cuda. A long-lived child that times the file's Model, in one mode of
-// bridge/hone_baseline.py or in several:
+// ARGUMENTS: FILE.py MODE THREADS FLUSH_BYTES cpu|cuda [OWN.py CLASS]. A long-lived child that times the file's Model,
+// in one mode of bridge/hone_baseline.py or in several, or the module of OWN.py:
 //   first, on cuda  {"device": true}, or {"device": false, "error": "one line"}, and it ends
 //   when it is up   {"ready": true, "torch": "2.13.0", "mode": "eager"}
 //   per input line  {"runs": N, "cold": false, "mode": "eager"}  ->  {"ns": [...]}: nanoseconds of each run; a mode's
 //                   first may take minutes
+//                   {"give": ...}, of OWN.py's beforehand (judge/own_baseline.h)
 //   on failure      {"error": "one line"}, and it ends; with "goes_on": true only that mode cannot be had
 std::string_view BaselineBridge();
 

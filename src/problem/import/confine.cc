@@ -67,9 +67,12 @@ void Confine(Command& command, const ConfineOptions& confine) {
     if (Below(path, "/tmp")) options.read_only.push_back({path.string(), ""});
   };
   std::error_code ignored;
-  const fs::path path = Absolute(confine.file), current = fs::current_path(ignored);
-  show(path);
-  show(path.parent_path());  // what it reads or imports
+  const fs::path current = fs::current_path(ignored);
+  for (const std::string& file : confine.files) {
+    const fs::path path = Absolute(file);
+    show(path);
+    show(path.parent_path());  // what it reads or imports
+  }
   show(current);
   const std::string& python = command.argv.front();
   if (python.find('/') != std::string::npos) show(Absolute(python).parent_path().parent_path());

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/process.h"
 
@@ -21,9 +22,9 @@ inline constexpr std::string_view kNotConfined =
 inline constexpr int kMostProcessesOfAFile = 256;
 
 struct ConfineOptions {
-  std::string file;           // that the command runs
-  std::string writable = {};  // an existing folder; empty: only the /tmp of its own
-  bool device = false;        // the nodes of NVIDIA's devices are seen
+  std::vector<std::string> files;  // that the command runs
+  std::string writable = {};       // an existing folder; empty: only the /tmp of its own
+  bool device = false;             // the nodes of NVIDIA's devices are seen
 };
 
 // Makes `command`, which runs a file with the interpreter argv[0], run confined. The paths are seen inside as they are

@@ -115,7 +115,7 @@ Result<Problem> ImportThroughPython(const std::string& path, const json& what, c
   command.max_output_bytes = std::size_t{64} << 20;
   command.most_processes = kMostProcessesOfAFile;
   const bool confined = CanConfine();
-  if (confined) Confine(command, {.file = path, .writable = values.path()});
+  if (confined) Confine(command, {.files = {path}, .writable = values.path()});
   const Exit ended = HONE_TRY(Run(command));
   const Exit exit = confined ? ConfinedExit(ended) : ended;
   if (exit.timed_out) {

@@ -1,11 +1,13 @@
 """Times a KernelBench-style Model in PyTorch, in one mode or in several, for as long as it is asked to.
 
-Run by hone as a child: python -I -c THIS FILE.py MODE THREADS FLUSH_BYTES cpu|cuda. MODE is that of requests that name none:
+Run by hone as a child: python -I -c THIS FILE.py MODE THREADS FLUSH_BYTES cpu|cuda [OWN.py CLASS]. MODE is that of requests
+that name none:
   eager                 PyTorch's defaults
   eager_tf32            matrix products in TF32 as well
   eager_graph           eager, captured in a CUDA graph
   compile               torch.compile
   compile_max_autotune  torch.compile(mode="max-autotune"); getting ready may take minutes
+  own                   the module CLASS of OWN.py ("": the one that is there) in the Model's place, as it is
 A mode gets ready when it is first asked for. Before each timed call all inputs are written anew, with the values that they
 have: so that caches hold them as they hold a candidate's, whose inputs are new each time. On a GPU the times are between two
 events of the device, and warm calls are timed twice, in turn: with the stream held until all launches of the call are queued,
@@ -14,10 +16,16 @@ and as they are. One JSON object a line:
   then           {"ready": true, "torch": "2.13.0", "mode": "eager"}
   for each line  {"runs": N, "ms": M, "cold": false, "mode": "eager"}  ->  {"ns": [nanoseconds of each run]}, of warm runs on
                  cuda with {"dispatched_ns": [...]} beside them; fewer than N after M milliseconds, but one
+  before OWN.py's is timed  {"give": {"inputs": ROWS, "parameters": ROWS, "outputs": ROWS}}: a row is a tensor of the problem,
+                 {"name", "dtype", "shape", "bytes", "at"}, in the memory of descriptor 3. The module gets the inputs, by
+                 name the parameters, is called once, and what it makes is put there  ->  {"made": true}, or {"unlike": "why it
+                 does not fit"}; "strays": its parameters that are none of the problem's. FILE.py, which may be "", gives what
+                 the class is made with and the arguments of forward that are no tensors
   on failure     {"error": "one line"}, and it ends, or {"error": "one line", "goes_on": true}: this mode cannot be had
 """
 import ctypes
 import json
+import mmap
 import os
 import resource
 import sys
@@ -32,7 +40,11 @@ os.dup2(2, 1)
 PATH, MODE, THREADS = sys.argv[1], sys.argv[2], int(sys.argv[3])
 FLUSH_BYTES = int(sys.argv[4]) if len(sys.argv) > 4 else 256 << 20
 DEVICE = sys.argv[5] if len(sys.argv) > 5 else "cpu"
-MODES = ("eager", "eager_tf32", "eager_graph", "compile", "compile_max_autotune")
+OWN, CLASS = (sys.argv[6:8] + ["", ""])[:2]
+MODES = ("eager", "eager_tf32", "eager_graph", "compile", "compile_max_autotune") if not OWN else ("own",)
+MEMORY = 3  # the descriptor of what is given
+TYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32", "i16": "int16",
+         "i8": "int8", "u8": "uint8", "bool": "bool"}
 
 
 def say(document):
@@ -40,9 +52,20 @@ def say(document):
     ANSWER.flush()
 
 
+class Complaint(Exception):
+    """What is wrong with OWN.py, in our words."""
+
+
 def words(error):
+    """One line, with the line of OWN.py that was at work."""
+    where, trace = OWN or PATH, error.__traceback__
+    while trace is not None:
+        if OWN and trace.tb_frame.f_code.co_filename == OWN:
+            where = "%s:%d" % (OWN, trace.tb_lineno)
+        trace = trace.tb_next
     first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-    return " ".join(("%s: %s: %s" % (PATH, type(error).__name__, first)).split())[:600]
+    kind = "" if isinstance(error, Complaint) else type(error).__name__ + ": "
+    return " ".join(("%s: %s%s" % (where, kind, first)).split())[:600]
 
 
 def fail(error):
@@ -77,20 +100,140 @@ def open_device(torch):
     say({"device": True})
 
 
-def build(torch):
-    with open(PATH, "rb") as file:
-        code = compile(file.read(), PATH, "exec")
-    module = types.ModuleType("hone_problem_file")
-    module.__file__ = PATH
-    sys.modules["hone_problem_file"] = module
-    sys.path.insert(0, os.path.dirname(os.path.abspath(PATH)))
+def load(torch, path, name):
+    """The file as a module of this name."""
+    with open(path, "rb") as file:
+        code = compile(file.read(), path, "exec")
+    module = types.ModuleType(name)
+    module.__file__ = path
+    sys.modules[name] = module
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     torch.manual_seed(42)  # as KernelBench does before it makes the model
     exec(code, module.__dict__)
+    return module
+
+
+def made(torch, kind, module):
+    """An object of the class, with the arguments that the module has for it."""
     torch.manual_seed(42)
     init = module.get_init_inputs() if hasattr(module, "get_init_inputs") else []
-    model = module.Model(*init) if isinstance(init, (list, tuple)) else module.Model(**init)
+    return kind(*init) if isinstance(init, (list, tuple)) else kind(**init)
+
+
+def inputs_of(torch, module):
     torch.manual_seed(42)
-    return model, list(module.get_inputs())
+    return list(module.get_inputs())
+
+
+def structure_of(torch, module):
+    """Of its inputs. Only what is no tensor counts: where that goes tensors get no data, of which there may be gigabytes."""
+    try:
+        with torch.device("meta"):
+            return inputs_of(torch, module)
+    except Exception:
+        return inputs_of(torch, module)
+
+
+def own_class(torch, module):
+    """The one that is named, or the one that is there: KernelBench calls it ModelNew."""
+    def is_module(value):
+        return isinstance(value, type) and issubclass(value, torch.nn.Module)
+
+    classes = {name: value for name, value in vars(module).items()
+               if is_module(value) and value.__module__ == module.__name__}
+    there = "it has " + ", ".join(classes) if classes else "it has none of its own"
+    if CLASS:
+        if not is_module(getattr(module, CLASS, None)):
+            raise Complaint("has no torch.nn.Module %s; %s" % (CLASS, there))
+        return getattr(module, CLASS)
+    for name in ("ModelNew", "Model"):
+        if name in classes:
+            return classes[name]
+    if len(classes) == 1:
+        return list(classes.values())[0]
+    if not classes:
+        raise Complaint("has no class that is a torch.nn.Module")
+    raise Complaint("which of its classes is meant? %s; say --baseline FILE.py:CLASS" % there)
+
+
+class Own:
+    """The module of OWN.py, and what it is given."""
+
+    def __init__(self, torch):
+        from torch.utils._pytree import tree_flatten, tree_unflatten
+        self.torch, self.flatten, self.unflatten = torch, tree_flatten, tree_unflatten
+        problem = load(torch, PATH, "hone_problem_file") if PATH else None
+        self.structure = structure_of(torch, problem) if problem else None
+        module = load(torch, OWN, "hone_baseline_file")
+        self.model = made(torch, own_class(torch, module), problem or module)
+        if DEVICE == "cuda":
+            self.model = self.model.cuda()
+
+    def read(self, memory, row):
+        torch = self.torch
+        kind = getattr(torch, TYPES[row["dtype"]])
+        if row["bytes"] == 0:
+            return torch.empty(row["shape"], dtype=kind, device=DEVICE)
+        seen = torch.frombuffer(memory, dtype=torch.uint8, count=row["bytes"], offset=row["at"])
+        seen = seen.view(kind).reshape(row["shape"])
+        return seen.cuda() if DEVICE == "cuda" else seen.clone()
+
+    def take_inputs(self, memory, rows):
+        """The arguments of forward: tensors of the problem in the places of those of FILE.py."""
+        tensors = [self.read(memory, row) for row in rows]
+        if self.structure is None:
+            return tensors
+        leaves, tree = self.flatten(self.structure)
+        self.structure = None
+        places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, self.torch.Tensor)]
+        if len(places) != len(tensors):
+            raise Complaint("get_inputs() of %s gives %d tensors, and the problem has %d: import it again"
+                            % (PATH, len(places), len(tensors)))
+        for place, tensor in zip(places, tensors):
+            leaves[place] = tensor
+        return self.unflatten(leaves, tree)
+
+    def take_parameters(self, memory, rows):
+        """By name. Answers which of the module's own are none of the problem's."""
+        state = dict(self.model.named_buffers())
+        state.update(self.model.named_parameters())
+        for row in rows:
+            if row["name"] not in state:
+                continue
+            own = state[row["name"]]
+            if list(own.shape) != row["shape"]:
+                raise Complaint("its parameter %s is %s, and the problem's %s"
+                                % (row["name"], list(own.shape), row["shape"]))
+            own.copy_(self.read(memory, row))
+        known = {row["name"] for row in rows}
+        return [name for name, _ in self.model.named_parameters() if name not in known]
+
+    def put_outputs(self, memory, rows, result):
+        """Why they do not fit the rows, or None."""
+        torch = self.torch
+        tensors = [one for one in self.flatten(result)[0] if isinstance(one, torch.Tensor)]
+        if len(tensors) != len(rows):
+            return "it makes %d tensors, not %d" % (len(tensors), len(rows))
+        for one, row in zip(tensors, rows):
+            kind = str(one.dtype).replace("torch.", "")
+            if kind != TYPES[row["dtype"]] or list(one.shape) != row["shape"]:
+                return "'%s' is %s %s, not %s %s" % (row["name"], kind, list(one.shape), TYPES[row["dtype"]], row["shape"])
+            if row["bytes"] > 0:
+                to = torch.frombuffer(memory, dtype=torch.uint8, count=row["bytes"], offset=row["at"])
+                to.copy_(one.detach().contiguous().cpu().reshape(-1).view(torch.uint8))
+        return None
+
+    def give(self, sheet):
+        """The inputs from now on, and the answer."""
+        memory = mmap.mmap(MEMORY, 0)
+        os.close(MEMORY)
+        inputs = self.take_inputs(memory, sheet["inputs"])
+        strays = self.take_parameters(memory, sheet["parameters"])
+        unlike = self.put_outputs(memory, sheet["outputs"], self.model(*inputs))
+        answer = {"made": True} if unlike is None else {"unlike": unlike}
+        if strays:
+            answer["strays"] = strays[:8]
+        return inputs, answer
 
 
 def lend_vector_functions():
@@ -273,18 +416,28 @@ def main():
         open_device(torch)
     else:
         limit_memory()
-    model, inputs = build(torch)
-    if DEVICE == "cuda":
-        model = model.cuda()
-        inputs = [one.cuda() if isinstance(one, torch.Tensor) else one for one in inputs]
+    own = Own(torch) if OWN else None
+    if own:
+        model, inputs = own.model, None
+    else:
+        module = load(torch, PATH, "hone_problem_file")
+        model, inputs = made(torch, module.Model, module), inputs_of(torch, module)
+        if DEVICE == "cuda":
+            model = model.cuda()
+            inputs = [one.cuda() if isinstance(one, torch.Tensor) else one for one in inputs]
     flush = None
     modes, clocks, failed = {}, {}, {}
     with torch.no_grad():
         say({"ready": True, "torch": torch.__version__.split("+")[0], "mode": MODE})
         for line in sys.stdin:
             request = json.loads(line)
+            if "give" in request:
+                inputs, answer = own.give(request["give"])
+                say(answer)
+                continue
             mode = request.get("mode", MODE)
-            torch.backends.cuda.matmul.allow_tf32 = mode == "eager_tf32"
+            if not own:  # who brings a module says so there
+                torch.backends.cuda.matmul.allow_tf32 = mode == "eager_tf32"
             if mode not in modes and mode not in failed:
                 try:
                     modes[mode] = ready(torch, mode, model, inputs)
