@@ -407,6 +407,22 @@ TEST(OracleTest, NaiveModulesPass) {
   }
 }
 
+TEST(OracleTest, GroupedProductsTakeWhatIsTheGroupsOwn) {
+  const std::vector<std::int32_t> ends = {2, 2, 5};  // the second group is empty
+  const Floats numbers = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, weights = {1, 0, 100, 100, 0, 1}, ones = {1, 1, 1, 1, 1};
+  const auto made = [&](const char* inputs, const char* output, const Floats& a, const Floats& b) {
+    const Graph graph =
+        SmallGraph("fp32", inputs, output,
+                   R"([{"op": "_grouped_mm", "args": {"self": "%a", "mat2": "%b", "offs": "%o"}, "outputs": ["y"]}])");
+    return Reference(graph, {a.data(), b.data(), ends.data()})[0].value;
+  };
+  using Values = std::vector<double>;
+  EXPECT_EQ(made("a f32 5x2, b f32 3x2x1, o i32 3", "y f32 5x1", numbers, weights), (Values{1, 3, 6, 8, 10})) << "rows";
+  EXPECT_EQ(made("a f32 3x1x2, b f32 2x5, o i32 3", "y f32 1x5", weights, numbers), (Values{1, 2, 8, 9, 10}))
+      << "columns";
+  EXPECT_EQ(made("a f32 1x5, b f32 5x1, o i32 3", "y f32 3x1x1", numbers, ones), (Values{3, 0, 12})) << "sums";
+}
+
 TEST(OracleTest, DropoutIsADrawThatIsTheSameEveryTime) {
   const Graph graph = SmallGraph("fp32", "x f32 64x256", "y f32 64x256, kept bool 64x256",
                                  R"([{"op": "native_dropout", "args": {"input": "%x", "p": 0.25, "train": true},
