@@ -125,10 +125,10 @@ def inputs_of(torch, module):
     return list(module.get_inputs())
 
 
-def structure_of(torch, module):
-    """Of its inputs. Only what is no tensor counts: where that goes tensors get no data, of which there may be gigabytes."""
+def inputs_at(torch, module, device):
+    """Made on that device where the file does not mind: one core draws gigabytes in a minute."""
     try:
-        with torch.device("meta"):
+        with torch.device(device):
             return inputs_of(torch, module)
     except Exception:
         return inputs_of(torch, module)
@@ -146,9 +146,9 @@ def own_class(torch, module):
         if not is_module(getattr(module, CLASS, None)):
             raise Complaint("has no torch.nn.Module %s; %s" % (CLASS, there))
         return getattr(module, CLASS)
-    for name in ("ModelNew", "Model"):
-        if name in classes:
-            return classes[name]
+    for name in ("ModelNew", "Model"):  # it may come from another file
+        if is_module(getattr(module, name, None)):
+            return getattr(module, name)
     if len(classes) == 1:
         return list(classes.values())[0]
     if not classes:
@@ -163,7 +163,8 @@ class Own:
         from torch.utils._pytree import tree_flatten, tree_unflatten
         self.torch, self.flatten, self.unflatten = torch, tree_flatten, tree_unflatten
         problem = load(torch, PATH, "hone_problem_file") if PATH else None
-        self.structure = structure_of(torch, problem) if problem else None
+        # Of what the arguments are made; its tensors need no data.
+        self.structure = inputs_at(torch, problem, "meta") if problem else None
         module = load(torch, OWN, "hone_baseline_file")
         self.model = made(torch, own_class(torch, module), problem or module)
         if DEVICE == "cuda":
@@ -421,10 +422,12 @@ def main():
         model, inputs = own.model, None
     else:
         module = load(torch, PATH, "hone_problem_file")
-        model, inputs = made(torch, module.Model, module), inputs_of(torch, module)
-        if DEVICE == "cuda":
+        model = made(torch, module.Model, module)
+        if DEVICE == "cpu":
+            inputs = inputs_of(torch, module)
+        else:
             model = model.cuda()
-            inputs = [one.cuda() if isinstance(one, torch.Tensor) else one for one in inputs]
+            inputs = [one.cuda() if isinstance(one, torch.Tensor) else one for one in inputs_at(torch, module, DEVICE)]
     flush = None
     modes, clocks, failed = {}, {}, {}
     with torch.no_grad():
