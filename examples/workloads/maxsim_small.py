@@ -1,0 +1,10 @@
+"""maxsim in small, for a processor."""
+from maxsim import Model, inputs
+
+
+def get_inputs():
+    return inputs(documents=200, length=32, width=64)
+
+
+def get_init_inputs():
+    return []
