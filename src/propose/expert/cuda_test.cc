@@ -253,5 +253,14 @@ TEST_F(CudaExpertTest, OtherGenerationsGetKernelsThatFitThem) {
   }
 }
 
+// A table of halves is read at places that whole numbers say: those are no halves.
+TEST_F(CudaExpertTest, WhatSaysWhereToReadKeepsItsType) {
+  Build(In("table", "[16, 256, 32]", "input", "f16") + ", " + In("codes", "[100, 16]", "input", "u8") + ", " +
+            In("y", "[100, 16, 32]", "output", "f16"),
+        R"({"op": "arange", "args": {"end": 16}, "outputs": ["a"]},
+           {"op": "_to_copy", "args": {"self": "%codes", "dtype": "i64"}, "outputs": ["c"]},
+           {"op": "index", "args": {"self": "%table", "indices": ["%a", "%c"]}, "outputs": ["y"]})");
+}
+
 }  // namespace
 }  // namespace hone

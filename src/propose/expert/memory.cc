@@ -25,8 +25,13 @@ Memory::Memory(const Graph& graph) : graph_(&graph) {
     Visit(stage->value, [&](const ExprNode& node) {
       if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
       auto& types = read[static_cast<std::size_t>(node.buffer)];
-      if (passes) types.insert(later.begin(), later.end());
-      if (!passes) types.insert(type(stage->value->kind == Expr::Kind::kLoad ? stage->buffer : node.buffer));
+      // A load within its places is no copy: it says where.
+      const bool copied = &node == stage->value.get();
+      if (copied && passes) {
+        types.insert(later.begin(), later.end());
+      } else {
+        types.insert(type(copied ? stage->buffer : node.buffer));
+      }
     });
   }
   for (std::size_t b = 0; b < read.size(); ++b) {
