@@ -36,6 +36,10 @@ Result<Answer> RunIt(VerbCall& call) {
   const auto proposer =
       HONE_TRY(chosen.row->make({.graph = graph, .machine = machine, .parameters = chosen.parameters}));
   auto proposals = HONE_TRY(proposer->Propose({})).proposals;
+  if (proposals.empty()) {
+    call.Note(fmt::format("{} knows no program for this problem on {}", chosen.row->name, machine.processor));
+    return Answer(nlohmann::json::array(), "", ExitCode::kNo);
+  }
   if (!call.Flag("all") && proposals.size() > 1) proposals.resize(1);
   nlohmann::json document = nlohmann::json::array();
   std::string text;
@@ -68,6 +72,7 @@ HONE_VERB(propose){
     .positionals = kPositionals,
     .options = kOptions,
     .json = "a list of proposals: kind (program or module), origin, predicted_us (0 = not known), text",
+    .no = "nothing is proposed",
     .run = RunIt};
 
 }  // namespace hone
