@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Every workload of examples/workloads imports and has a first program, of which the processor judges the small ones. workloads.py HONE
+
+PyTorch itself is held against the oracle beside them, as a module that a user brings. Exit status 77: skipped, no torch of version 2.
+"""
+import concurrent.futures
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import tree
+
+HONE = os.path.abspath(sys.argv[1])
+WORKLOADS = tree.ROOT / "examples" / "workloads"
+GROUPED = "moe_"  # their products need a PyTorch that has torch._grouped_mm
+
+
+def torch_2():
+    """(an interpreter, whether its PyTorch groups products)"""
+    for name in (os.environ.get("HONE_PYTHON"), tree.ROOT / "build/venv/bin/python", "python3", "/usr/bin/python3"):
+        path = shutil.which(name) if name else None
+        if not path:
+            continue
+        asked = subprocess.run([path, "-c", "import torch; print(torch.__version__[0], hasattr(torch, '_grouped_mm'))"],
+                               capture_output=True, text=True)
+        if asked.returncode == 0 and asked.stdout[0] != "1":
+            return path, "True" in asked.stdout
+    return None, False
+
+
+def run(environment, *arguments):
+    return subprocess.run([HONE, *map(str, arguments)], capture_output=True, text=True, timeout=900, env=environment)
+
+
+def wrong_with(file, folder, environment):
+    """What is wrong with a small workload, or None."""
+    problem, program = folder / f"{file.stem}.json", folder / f"{file.stem}.hk"
+    done = run(environment, "import", file, "-o", problem)
+    if done.returncode or "cannot optimize" in done.stderr:
+        return done.stderr.strip()
+    for target in ("cuda", "cpu"):  # the latter's is evaluated
+        done = run(environment, "propose", problem, "--target", target, *(["--device", "h200"] if target == "cuda" else []))
+        if done.returncode or not done.stdout:
+            return f"has no program on {target}: {done.stderr.strip()}"
+        program = folder / f"{file.stem}.{'cc' if done.stdout.startswith('//') else 'hk'}"
+        program.write_text(done.stdout)
+    done = run(environment, "evaluate", problem, program, "--baseline", file, "--budget", "0.1", "--json")
+    document = json.loads(done.stdout or "{}")
+    if document.get("outcome") != "accepted":
+        return f"{document.get('outcome')}: {document.get('reason')} {done.stderr.strip()}"
+    against = document["timing"]["against"]
+    if not against or "wrong" in against[0]:
+        return f"PyTorch itself: {against[0]['wrong'] if against else document.get('notes')}"
+    return None
+
+
+def main():
+    python, grouped = torch_2()
+    if python is None:
+        print("skipped: no torch of version 2")
+        sys.exit(77)
+    files = [file for file in sorted(WORKLOADS.glob("*_small.py")) if grouped or not file.stem.startswith(GROUPED)]
+    problems = []
+    for file in files:
+        whole = file.with_name(file.name.replace("_small", ""))
+        if not whole.is_file():
+            problems.append(f"{file.relative_to(tree.ROOT)}:1: there is no {whole.name}")
+    with tempfile.TemporaryDirectory(prefix="hone-workloads-", dir="/var/tmp") as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
+        environment = dict(os.environ, HONE_PYTHON=python, HONE_DATA=folder + "/data")
+        for file, wrong in zip(files, pool.map(lambda file: wrong_with(file, pathlib.Path(folder), environment), files)):
+            if wrong:
+                problems.append(f"{file.relative_to(tree.ROOT)}:1: {wrong}")
+    tree.finish(problems, f"{len(files)} workloads")
+
+
+main()
