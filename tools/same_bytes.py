@@ -6,7 +6,8 @@ same_bytes.py HONE [--before HONE] [--targets cpu,cuda] [FILE_OR_FOLDER ...]
 Of every problem (default: examples/ and tests/data/; folders are searched for problem.json files and .py files) the expert's
 proposals are written, all cuts of it, and each program is lowered: to C++ for the CPU, to a plan for CUDA. A line for each: a hash,
 the problem, the target, the proposal, and what it is of. With --before: both do it, the lines that differ are printed with '<' for
-the older one's and '>' for the newer one's, and the exit status is 1 if there are any. Times that are predicted do not count.
+the older one's and '>' for the newer one's, and the exit status is 1 if there are any. Both lower what the older one wrote, so that
+programs may differ where what becomes of them does not. Times that are predicted do not count.
 .py problems are imported by HONE, with HONE_PYTHON, once for both. No device is needed; where one is, both use it.
 """
 import argparse
@@ -49,14 +50,18 @@ def digest(text):
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def lines(program, problem, name, target, scratch):
-    """The hash lines of one problem."""
-    proposals, why = hone(program, "propose", problem, "--all", "--target", target)
+def proposals_of(program, problem, target):
+    """The proposals, or the error line."""
+    return hone(program, "propose", problem, "--all", "--target", target)
+
+
+def lines(program, problem, name, target, scratch, mine, lowered_ones):
+    """The hash lines of one problem: of the program's own proposals, and of what it makes of some."""
+    proposals, why = mine
     if proposals is None:
         return [f"{digest(why)} {name} {target} propose: {why}"]
-    found = []
-    for proposal in proposals:
-        found.append(f"{digest(proposal['text'])} {name} {target} {proposal['origin']}: {proposal['kind']}")
+    found = [f"{digest(proposal['text'])} {name} {target} {proposal['origin']}: {proposal['kind']}" for proposal in proposals]
+    for proposal in lowered_ones or []:
         if proposal["kind"] != "program":
             continue
         with tempfile.NamedTemporaryFile("w", suffix=".hk", dir=scratch) as file:
@@ -100,7 +105,9 @@ def main():
                 continue
             for target in given.targets.split(","):
                 programs = [given.before, given.hone] if given.before else [given.hone]
-                of_each = list(pool.map(lambda one: lines(one, problem, file.name, target, scratch), programs))
+                written = list(pool.map(lambda one: proposals_of(one, problem, target), programs))
+                of_each = list(pool.map(lambda one, mine: lines(one, problem, file.name, target, scratch, mine, written[0][0]),
+                                        programs, written))
                 count += len(of_each[-1])
                 if not given.before:
                     print("\n".join(of_each[0]), flush=True)

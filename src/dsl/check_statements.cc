@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "dsl/checker.h"
+#include "dsl/way.h"
 
 namespace hone::dsl {
 namespace {
@@ -263,7 +264,7 @@ int Checker::NewIntermediate(const std::string& name, DType dtype, const Shape& 
 }
 
 bool Checker::Settings(const Statement& statement, Kernel& kernel) {
-  if (!kernel.family->Runs(device_->kind)) {
+  if (WaysOf(*kernel.family, device_->kind).empty()) {
     return Fail(statement.at,
                 fmt::format("'{}' does not run on a CUDA device yet: write it as a nest", kernel.family->name));
   }
@@ -271,28 +272,20 @@ bool Checker::Settings(const Statement& statement, Kernel& kernel) {
   for (const auto& operand : kernel.operands)
     kernel.operand_types.push_back(program_.buffers[At(operand.buffer)].dtype);
   kernel.target_type = program_.buffers[At(kernel.target)].dtype;
-  const auto knobs = kernel.family->KnobsFor(device_->kind);
-  std::vector<std::string_view> known;
-  for (const auto& knob : knobs) known.push_back(knob.name);
-  for (const auto& [name, setting] : statement.settings) {
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
-      return Fail(setting.at,
-                  fmt::format("'{}' has no knob '{}'{}{}", kernel.family->name, name,
-                              device_->kind == DeviceKind::kCuda ? " on CUDA" : "",
-                              DidYouMean(name, known).empty() ? fmt::format(": it has {}", fmt::join(known, ", "))
-                                                              : DidYouMean(name, known)));
-    }
-    kernel.settings[name] = setting;
+  if (!KnowsSettings(statement, *kernel.family)) return false;
+  const std::string choice(ChoiceOf(*kernel.family, device_->kind));
+  const auto chosen = statement.settings.find(choice);
+  if (chosen != statement.settings.end()) kernel.settings.insert(*chosen);
+  if (auto why = ChooseWay(kernel)) {
+    const bool says = chosen != statement.settings.end() && chosen->second.at.line != 0;
+    return Fail(says ? chosen->second.at : statement.at, std::move(*why));
   }
-  for (const auto& knob : knobs) {
-    const std::string name(knob.name);
-    const auto given = statement.settings.find(name);
-    if (given == statement.settings.end()) {
-      const auto values = knob.values(kernel);
-      if (!values.empty()) kernel.settings[name] = values[0];
-    }
+  for (const Knob& knob : kernel.way->knobs) {
+    const auto given = statement.settings.find(std::string(knob.name));
+    if (given != statement.settings.end()) kernel.settings.insert(*given);
   }
-  for (const auto& knob : knobs) {
+  FillSettings(kernel);
+  for (const Knob& knob : kernel.way->knobs) {
     const auto found = kernel.settings.find(std::string(knob.name));
     if (found == kernel.settings.end()) continue;
     const Setting& setting = found->second;
@@ -300,6 +293,26 @@ bool Checker::Settings(const Statement& statement, Kernel& kernel) {
       return Fail(setting.at.line ? setting.at : statement.at,
                   fmt::format("'{}' {}: {}", knob.name, ToString(setting), *why));
     }
+  }
+  return true;
+}
+
+bool Checker::KnowsSettings(const Statement& statement, const Family& family) {
+  std::vector<std::string_view> known;
+  const auto add = [&](std::string_view name) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
+  };
+  if (const auto choice = ChoiceOf(family, device_->kind); !choice.empty()) add(choice);
+  for (const Way* way : WaysOf(family, device_->kind)) {
+    for (const Knob& knob : way->knobs) add(knob.name);
+  }
+  for (const auto& [name, setting] : statement.settings) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    return Fail(setting.at,
+                fmt::format("'{}' has no knob '{}'{}{}", family.name, name,
+                            device_->kind == DeviceKind::kCuda ? " on CUDA" : "",
+                            DidYouMean(name, known).empty() ? fmt::format(": it has {}", fmt::join(known, ", "))
+                                                            : DidYouMean(name, known)));
   }
   return true;
 }

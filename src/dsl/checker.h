@@ -99,7 +99,9 @@ class Checker {
   // What an intermediate is stored as.
   DType TypeOfResult(const Kernel& kernel) const;
   int NewIntermediate(const std::string& name, DType dtype, const Shape& shape);
+  // The way, and what is set on it. What the text sets on other ways of the family means nothing here.
   bool Settings(const Statement& statement, Kernel& kernel);
+  bool KnowsSettings(const Statement& statement, const Family& family);
 
   // --- Sequences.
 

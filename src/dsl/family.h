@@ -1,4 +1,5 @@
-// What an operator family is: one file in dsl/families/, one FAMILY(name), collected by a generated table.
+// What an operator family is: one file in dsl/families/, one HONE_FAMILY(name), collected by a generated table. It says
+// what is computed: grammar, shapes, meaning. How it is computed, on which device, say its ways (dsl/way.h).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace hone::dsl {
 
-// One thing that can be set on a kernel of the family.
+// One thing that can be set on a kernel.
 struct Knob {
   std::string_view name;  // "tile"
   std::string_view doc;   // "rows x columns x depth of the block that stays in cache"
@@ -29,9 +30,6 @@ struct Attribute {
   std::string_view doc;
 };
 
-class Writer;        // dsl/cpu/writer.h
-class DeviceWriter;  // dsl/cuda/writer.h
-
 struct Family {
   std::string_view name;
   std::string_view doc;                        // a sentence for docs/language.md and --help
@@ -41,7 +39,8 @@ struct Family {
   bool takes_axes = false, takes_lets = false;
   bool takes_indices = false;  // a nest: its operand is an element expression over indices of its own
   bool keeps_axes = false;     // the result has the reduced dimensions too, as softmax and norms have
-  std::span<const Knob> knobs;
+  // The knob by which a text chooses among its ways, where a device has several.
+  std::string_view cpu_choice = "way", cuda_choice = "way";
   std::span<const Attribute> attributes = {};
   // Null: the space is the operands' broadcast shape. Otherwise sets kernel.space and kernel.axes from the operands'
   // shapes, the attributes (to which it adds those left out) and the axes as written, and says which dimensions of the
@@ -61,18 +60,6 @@ struct Family {
   ScalarType (*type)(const Kernel& kernel) = nullptr;
   // Floating-point operations of one run, for the cost model.
   double (*flops)(const Kernel& kernel) = nullptr;
-  // Writes the kernel's function body.
-  void (*emit_cpu)(const KernelProgram& program, const Kernel& kernel, Writer& writer) = nullptr;
-  // Null: the family has no back end for CUDA yet. Otherwise adds the kernels and launches of this statement, and what
-  // can be set on it there is another list of knobs.
-  void (*emit_cuda)(const KernelProgram& program, const Kernel& kernel, DeviceWriter& writer) = nullptr;
-  std::span<const Knob> (*cuda_knobs)() = nullptr;
-
-  std::span<const Knob> KnobsFor(DeviceKind device) const {
-    if (device == DeviceKind::kCpu) return knobs;
-    return cuda_knobs ? cuda_knobs() : std::span<const Knob>();
-  }
-  bool Runs(DeviceKind device) const { return device == DeviceKind::kCpu ? emit_cpu != nullptr : emit_cuda != nullptr; }
 };
 
 std::span<const Family* const> AllFamilies();

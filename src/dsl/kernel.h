@@ -60,6 +60,7 @@ struct KernelLet {
 
 struct Kernel {
   const struct Family* family = nullptr;
+  const struct Way* way = nullptr;  // how it is computed (dsl/way.h); the checker chooses it with the settings
   std::string variant;
   Attributes attributes;
   std::vector<IndexVar> space;             // iteration space: extents and the indices that expressions use

@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "dsl/family.h"
 #include "dsl/functions.h"
+#include "dsl/way.h"
 
 namespace hone::dsl {
 namespace {
@@ -178,13 +179,11 @@ TEST(LanguageTest, ThePageNamesEveryFamilyKnobAndFunction) {
         << family->doc;
     const std::size_t at = page.find(fmt::format("### {}\n", family->name));
     const std::string section = at == std::string::npos ? "" : page.substr(at, page.find("\n##", at + 1) - at);
-    for (const auto& knob : family->knobs) {
-      const std::string row = fmt::format("| `{}` | {} |", knob.name, knob.doc);
-      EXPECT_NE(section.find(row), std::string::npos) << family->name << ": docs/language.md lacks the row\n" << row;
-    }
-    for (const auto& knob : family->KnobsFor(DeviceKind::kCuda)) {
-      const std::string row = fmt::format("| `{}` | {} |", knob.name, knob.doc);
-      EXPECT_NE(section.find(row), std::string::npos) << family->name << ": docs/language.md lacks the row\n" << row;
+    for (const DeviceKind device : {DeviceKind::kCpu, DeviceKind::kCuda}) {
+      for (const KnobRow& knob : KnobRows(*family, device)) {
+        const std::string row = fmt::format("| `{}` | {} |", knob.name, knob.doc);
+        EXPECT_NE(section.find(row), std::string::npos) << family->name << ": docs/language.md lacks the row\n" << row;
+      }
     }
     for (const auto& attribute : family->attributes) {
       const std::string row = fmt::format("| `{}` | {} |", attribute.name, attribute.doc);

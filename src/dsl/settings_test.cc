@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "dsl/family.h"
 #include "dsl/testing/module.h"
+#include "dsl/way.h"
 
 namespace hone::dsl {
 namespace {
@@ -55,9 +55,12 @@ void ExpectRightWithRandomSettings(Draw& draw, const std::string& text, double t
   auto checked = Check(program, nullptr, device);
   ASSERT_TRUE(std::holds_alternative<KernelProgram>(checked)) << ToString(std::get<Complaint>(checked)) << "\n" << text;
   for (std::size_t i = 0; i < program.statements.size(); ++i) {
-    for (const auto& knob : FindFamily(program.statements[i].family)->knobs) {
+    const auto kernel_now = [&]() -> const Kernel& { return std::get<KernelProgram>(checked).kernels[i]; };
+    // The first may be another way, which has other knobs.
+    for (std::size_t n = 0; n < KnobsOf(kernel_now()).size(); ++n) {
       if (draw.Up(3) == 0) continue;
-      const Kernel& kernel = std::get<KernelProgram>(checked).kernels[i];
+      const Kernel& kernel = kernel_now();
+      const Knob knob = KnobsOf(kernel)[n];
       auto setting = RandomSetting(draw, knob, kernel);
       if (!setting) continue;
       Program trial = program;

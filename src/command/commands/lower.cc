@@ -10,6 +10,7 @@
 #include "command/command.h"
 #include "command/target.h"
 #include "dsl/family.h"
+#include "dsl/way.h"
 #include "problem/problem.h"
 
 namespace hone {
@@ -30,7 +31,8 @@ std::string Families(DeviceKind device) {
   std::string text;
   for (const dsl::Family* family : dsl::AllFamilies()) {
     text += fmt::format("{:<9} {}\n          {}\n", family->name, family->grammar, family->doc);
-    for (const auto& knob : family->KnobsFor(device)) text += fmt::format("          {:<13} {}\n", knob.name, knob.doc);
+    for (const auto& knob : dsl::KnobRows(*family, device))
+      text += fmt::format("          {:<13} {}\n", knob.name, knob.doc);
   }
   return text;
 }

@@ -12,6 +12,8 @@ namespace hone::dsl {
 namespace {
 
 class AttentionEmitter {
+  using Index = std::vector<std::string>;
+
  public:
   AttentionEmitter(const KernelProgram& program, const Kernel& kernel, Writer& writer)
       : program_(program), kernel_(kernel), writer_(writer) {
@@ -20,22 +22,16 @@ class AttentionEmitter {
     e_ = kernel.space[rank_ - 3].extent;
     n_ = kernel.space[rank_ - 2].extent;
     d_ = kernel.space[rank_ - 1].extent;
-    const auto micro = TupleSetting(kernel, "micro");
-    mr_ = micro[0];
-    lanes_ = micro[1];
+    if (kernel.settings.contains("micro")) {
+      const auto micro = TupleSetting(kernel, "micro");
+      mr_ = micro[0];
+      lanes_ = micro[1];
+    }
     keys_ = std::min(IntSetting(kernel, "keys"), n_);
     causal_ = kernel.attributes.at("causal")[0] != 0;
     score_ =
         kernel.lets.empty() ? Load(kItOperand, {}, ScalarType::kReal) : Cast(kernel.lets[0].body, ScalarType::kReal);
   }
-
-  void Emit() {
-    if (WordSetting(kernel_, "path") == "rows") return EmitRows();
-    EmitLanes();
-  }
-
- private:
-  using Index = std::vector<std::string>;
 
   void EmitLanes() {
     const std::string& real = writer_.real();
@@ -229,6 +225,7 @@ class AttentionEmitter {
     CloseTasks();
   }
 
+ private:
   // Loops over batches and blocks of `step` queries from `i0` on.
   void OpenTasks(const std::string& var, std::int64_t step) {
     int loops = m_ > step ? 1 : 0;
@@ -449,8 +446,12 @@ class AttentionEmitter {
 
 }  // namespace
 
-void EmitAttention(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
-  AttentionEmitter(program, kernel, writer).Emit();
+void EmitAttentionLanes(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
+  AttentionEmitter(program, kernel, writer).EmitLanes();
+}
+
+void EmitAttentionRows(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
+  AttentionEmitter(program, kernel, writer).EmitRows();
 }
 
 }  // namespace hone::dsl

@@ -9,6 +9,8 @@
 namespace hone::dsl {
 
 // attention's iteration space is [batches.., M, E | N, D].
-void EmitAttention(const KernelProgram& program, const Kernel& kernel, Writer& writer);
+void EmitAttentionLanes(const KernelProgram& program, const Kernel& kernel, Writer& writer);
+// One query at a time: nothing is transposed, vectors are along keys and values.
+void EmitAttentionRows(const KernelProgram& program, const Kernel& kernel, Writer& writer);
 
 }  // namespace hone::dsl

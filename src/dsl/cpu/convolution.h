@@ -1,5 +1,5 @@
 // How a convolution is computed: the view of a conv kernel that its knobs and its emission share, and the emission. The
-// paths:
+// ways:
 //
 //   direct  rows of the input are copied once, with zeros around, the columns of a stride side by side; every tap of
 //           the window then reads them as contiguous vectors, and a block of output channels x pixels stays in
@@ -55,6 +55,8 @@ struct DirectBlock {
   std::int64_t Count(std::int64_t channels, std::int64_t pixels_at_a_time) const;  // with what is read beyond the end
 };
 
-void EmitConvolution(const KernelProgram& program, const Kernel& kernel, Writer& writer);
+void EmitConvolutionDirect(const KernelProgram& program, const Kernel& kernel, Writer& writer);
+void EmitConvolutionGemm(const KernelProgram& program, const Kernel& kernel, Writer& writer);
+void EmitConvolutionByLibrary(const KernelProgram& program, const Kernel& kernel, Writer& writer);
 
 }  // namespace hone::dsl

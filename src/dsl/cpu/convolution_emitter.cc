@@ -26,10 +26,9 @@ ConvEmitter::ConvEmitter(const KernelProgram& program, const Kernel& kernel, Wri
   tile_channels_ = std::min(tile[2], conv_.channels);
 }
 
-void ConvEmitter::Emit() {
+void ConvEmitter::Emit(ConvPath path) {
   const std::size_t all = conv_.phases[0].size() * conv_.phases[1].size() * conv_.phases[2].size();
-  const bool direct = WordSetting(kernel_, "path") == "direct";
-  if (WordSetting(kernel_, "path") == "library") EmitLibrary();
+  if (path == ConvPath::kLibrary) EmitLibrary();
   int number = 0;
   for (const auto& z : conv_.phases[0]) {
     for (const auto& y : conv_.phases[1]) {
@@ -47,7 +46,7 @@ void ConvEmitter::Emit() {
           continue;
         }
         PackWeights();
-        if (direct) {
+        if (path == ConvPath::kDirect) {
           EmitDirect();
         } else {
           EmitGemm();
@@ -330,8 +329,14 @@ void ConvEmitter::StoreSums(const std::string& begin, const std::string& end, co
   writer_.Close();
 }
 
-void EmitConvolution(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
-  ConvEmitter(program, kernel, writer).Emit();
+void EmitConvolutionDirect(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
+  ConvEmitter(program, kernel, writer).Emit(ConvPath::kDirect);
+}
+void EmitConvolutionGemm(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
+  ConvEmitter(program, kernel, writer).Emit(ConvPath::kGemm);
+}
+void EmitConvolutionByLibrary(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
+  ConvEmitter(program, kernel, writer).Emit(ConvPath::kLibrary);
 }
 
 }  // namespace hone::dsl

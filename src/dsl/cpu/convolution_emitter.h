@@ -18,11 +18,13 @@
 
 namespace hone::dsl {
 
+enum class ConvPath : std::uint8_t { kDirect, kGemm, kLibrary };
+
 class ConvEmitter {
  public:
   ConvEmitter(const KernelProgram& program, const Kernel& kernel, Writer& writer);
 
-  void Emit();
+  void Emit(ConvPath path);
 
  private:
   using Conv = Convolution;

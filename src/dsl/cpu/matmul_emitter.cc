@@ -6,6 +6,14 @@
 
 namespace hone::dsl {
 
+std::vector<Setting> MatmulThreads(const Kernel& kernel) {
+  const bool small = SpaceCount(kernel) < 300e3;  // ten microseconds of one core
+  std::vector<Setting> values =
+      small ? std::vector<Setting>{Whole(1), Whole(0)} : std::vector<Setting>{Whole(0), Whole(1)};
+  if (kernel.device->threads >= 4) values.push_back(Whole(kernel.device->threads / 2));
+  return values;
+}
+
 std::string MatmulEmitter::Element(int operand, const std::vector<std::string>& index) const {
   const auto o = static_cast<std::size_t>(operand);
   return ElementText(program_, kernel_, writer_, operand, index, shape_.strides[o], kernel_.operands[o].offset);

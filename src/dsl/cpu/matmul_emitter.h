@@ -1,5 +1,5 @@
-// What all ways to multiply matrices on the CPU write alike: elements of the operands and of the result, and the loops
-// over batches. Each way is a class of its own over this one.
+// What all ways to multiply matrices on the CPU have in common: their threads, elements of the operands and of the
+// result, and the loops over batches. Each way's text is written by a class of its own over this one.
 #pragma once
 
 #include <string>
@@ -7,9 +7,15 @@
 
 #include "dsl/cpu/writer.h"
 #include "dsl/kernel.h"
+#include "dsl/knobs.h"
 #include "dsl/matmul_shape.h"
 
 namespace hone::dsl {
+
+inline constexpr std::int64_t kFewRows = 8;  // up to here reading the other operand once is all that matters
+
+std::vector<Setting> MatmulThreads(const Kernel& kernel);
+inline constexpr Knob kMatmulThreadsKnob{"threads", kThreadsKnob.doc, MatmulThreads, CheckThreads};
 
 class MatmulEmitter {
  public:

@@ -1,4 +1,4 @@
-// Matrix products from packed panels (path `tile` of cpu/matmul.h). B as a whole is packed into panels of columns, when
+// Matrix products from packed panels. B as a whole is packed into panels of columns, when
 // the module is prepared if it is made of parameters; each thread packs the block of A that it is about to multiply,
 // and holds a block of the result in registers while it goes down the panels.
 #pragma once

@@ -9,6 +9,7 @@
 #include "dsl/family.h"
 #include "dsl/kernel.h"
 #include "dsl/products_apart.h"
+#include "dsl/way.h"
 
 namespace hone::dsl {
 namespace {
@@ -77,7 +78,7 @@ std::string EmitCpu(const KernelProgram& checked) {
     const std::size_t scratch_before = writer.scratch().size();
     writer.Begin(kernel);
     writer.Open("");  // the depth of a function's body
-    kernel.family->emit_cpu(program, kernel, writer);
+    kernel.way->emit_cpu(program, kernel, writer);
     writer.Close();
     std::string body = writer.Take();
     body = body.substr(body.find('\n') + 1);

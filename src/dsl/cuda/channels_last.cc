@@ -6,11 +6,12 @@
 #include <utility>
 
 #include "dsl/cpu/convolution.h"
-#include "dsl/cuda/convolution.h"
+#include "dsl/cuda/convolution_library.h"
 #include "dsl/cuda/library.h"
 #include "dsl/cuda/writer.h"
 #include "dsl/family.h"
 #include "dsl/knobs.h"
+#include "dsl/way.h"
 
 namespace hone::dsl {
 namespace {
@@ -153,7 +154,7 @@ class Splitter {
   }
 
   bool StillLegal(const Kernel& kernel) const {
-    for (const Knob& knob : kernel.family->KnobsFor(DeviceKind::kCuda)) {
+    for (const Knob& knob : KnobsOf(kernel)) {
       const auto setting = kernel.settings.find(std::string(knob.name));
       if (setting != kernel.settings.end() && knob.check && knob.check(kernel, setting->second)) return false;
     }
@@ -211,7 +212,7 @@ class Splitter {
     map.operands = {std::move(from)};
     map.operand_types = {dtype};
     map.epilogue = Load(0, place, ScalarType::kReal);
-    FillSettings(map);
+    SettleMap(map);
     if (once) map.attributes[kPrepared] = {1};
     program_.kernels.push_back(std::move(map));
     // An operand of its own: the end may read the other one.

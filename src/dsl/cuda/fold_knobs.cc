@@ -138,7 +138,9 @@ Sharing DefaultSharing(const Kernel& kernel) {
   return {};
 }
 
-std::vector<Setting> LanesValues(const Kernel& kernel) {
+}  // namespace
+
+std::vector<Setting> FoldLanesValues(const Kernel& kernel) {
   const Extents extents = ExtentsOf(kernel);
   // A short fold is a thread's own.
   if (extents.reduced <= kShortFold && extents.kept >= 32 * Processors(kernel) && !kernel.family->keeps_axes &&
@@ -153,7 +155,7 @@ std::vector<Setting> LanesValues(const Kernel& kernel) {
   return Distinct({best, std::clamp<std::int64_t>(best / 2, 1, 1024), std::clamp<std::int64_t>(best * 2, 1, 1024),
                    std::clamp<std::int64_t>(best / 4, 1, 1024)});
 }
-std::optional<std::string> CheckLanes(const Kernel& kernel, const Setting& value) {
+std::optional<std::string> CheckFoldLanes(const Kernel& kernel, const Setting& value) {
   const auto* lanes = std::get_if<std::int64_t>(&value.value);
   const bool rows = FoldsRows(kernel);
   const std::int64_t most = rows ? 1024 : 32;
@@ -163,7 +165,7 @@ std::optional<std::string> CheckLanes(const Kernel& kernel, const Setting& value
 }
 
 // What is read again is worth keeping; a fold that reads its elements once has nothing of it.
-std::vector<Setting> KeepValues(const Kernel& kernel) {
+std::vector<Setting> FoldKeepValues(const Kernel& kernel) {
   const Extents extents = ExtentsOf(kernel);
   if (DefaultSplit(kernel) > 1) return {Word("no")};
   if (!extents.rows) {
@@ -176,24 +178,26 @@ std::vector<Setting> KeepValues(const Kernel& kernel) {
     return {Word("no")};
   return {Word("yes"), Word("no")};
 }
-std::optional<std::string> CheckKeep(const Kernel&, const Setting& value) { return CheckWord(value, {"no", "yes"}); }
+std::optional<std::string> CheckFoldKeep(const Kernel&, const Setting& value) {
+  return CheckWord(value, {"no", "yes"});
+}
 
-std::vector<Setting> ChunksValues(const Kernel& kernel) {
+std::vector<Setting> FoldChunksValues(const Kernel& kernel) {
   const std::int64_t best = DefaultSplit(kernel);
   if (best == 1) return {Whole(1)};
   return Distinct({best, std::max<std::int64_t>(best / 2, 1), best * 2});
 }
-std::optional<std::string> CheckChunks(const Kernel& kernel, const Setting& value) {
+std::optional<std::string> CheckFoldChunks(const Kernel& kernel, const Setting& value) {
   if (FindsPlace(kernel) && value != Whole(1)) return "the place of an extreme is found in one piece; try 1";
   return CheckRange(value, 1, 1 << 20);
 }
 
-std::vector<Setting> ClusterValues(const Kernel& kernel) {
+std::vector<Setting> FoldClusterValues(const Kernel& kernel) {
   const std::int64_t best = DefaultSharing(kernel).cluster;
   if (best == 1) return {Whole(1)};
   return Distinct({best, std::min<std::int64_t>(best * 2, kernel.device->limits.cluster_blocks), 1});
 }
-std::optional<std::string> CheckCluster(const Kernel& kernel, const Setting& value) {
+std::optional<std::string> CheckFoldCluster(const Kernel& kernel, const Setting& value) {
   const auto* blocks = std::get_if<std::int64_t>(&value.value);
   if (!blocks || (*blocks != 1 && *blocks != 2 && *blocks != 4 && *blocks != 8)) return "it is 1, 2, 4 or 8; try 1";
   if (*blocks == 1) return std::nullopt;
@@ -206,12 +210,12 @@ std::optional<std::string> CheckCluster(const Kernel& kernel, const Setting& val
   return std::nullopt;
 }
 
-std::vector<Setting> TeamValues(const Kernel& kernel) {
+std::vector<Setting> FoldTeamValues(const Kernel& kernel) {
   const std::int64_t best = DefaultSharing(kernel).team;
   if (best == 1) return {Whole(1)};
   return Distinct({best, best + (best + 2) / 3, best * 2, 1});
 }
-std::optional<std::string> CheckTeam(const Kernel& kernel, const Setting& value) {
+std::optional<std::string> CheckFoldTeam(const Kernel& kernel, const Setting& value) {
   if (value == Whole(1)) return std::nullopt;
   if (auto why = CheckRange(value, 1, Processors(kernel))) return why;
   const std::int64_t blocks = std::get<std::int64_t>(value.value);
@@ -227,35 +231,19 @@ std::optional<std::string> CheckTeam(const Kernel& kernel, const Setting& value)
 }
 
 // Copies on their way beside the work cost more than they hide on most rows; for trying, not a default.
-std::vector<Setting> AheadValues(const Kernel& kernel) {
+std::vector<Setting> FoldAheadValues(const Kernel& kernel) {
   const Extents extents = ExtentsOf(kernel);
   const Sharing sharing = DefaultSharing(kernel);
   const bool large = 4 * extents.reduced / sharing.cluster >= kLargeRow && sharing.team == 1;
   if (!extents.rows || !kernel.family->keeps_axes || DefaultSplit(kernel) > 1 || !large) return {Whole(1)};
   return {Whole(1), Whole(4), Whole(16)};
 }
-std::optional<std::string> CheckAhead(const Kernel&, const Setting& value) { return CheckRange(value, 1, 1024); }
-
-constexpr Knob kKnobs[] = {
-    {"lanes", "threads that share a row (1 to 1024), or warps that share columns (1 to 32)", LanesValues, CheckLanes},
-    {"keep", "yes: a row is read once and stays in registers", KeepValues, CheckKeep},
-    kPackKnob,
-    {"ahead", "rows that a block takes in turn, each one's elements on their way while it works on the one before",
-     AheadValues, CheckAhead},
-    {"cluster", "blocks that share a row and tell each other what they folded", ClusterValues, CheckCluster},
-    {"team", "blocks that share a row, wherever they are, and meet in memory; registers and shared memory keep it",
-     TeamValues, CheckTeam},
-    {"split", "chunks of a row that have blocks of their own; 1 = whole", ChunksValues, CheckChunks},
-};
-
-}  // namespace
+std::optional<std::string> CheckFoldAhead(const Kernel&, const Setting& value) { return CheckRange(value, 1, 1024); }
 
 std::int64_t MostKept(const Kernel& kernel, std::int64_t threads) {
   const std::int64_t registers = kernel.device->limits.registers;
   const std::int64_t each = std::min<std::int64_t>(registers / std::max<std::int64_t>(threads, kRowThreads), 255);
   return std::min<std::int64_t>(each - 32, 96);
 }
-
-std::span<const Knob> FoldKnobsCuda() { return kKnobs; }
 
 }  // namespace hone::dsl

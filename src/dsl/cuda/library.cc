@@ -4,8 +4,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "dsl/cuda/map.h"
 #include "dsl/family.h"
+#include "dsl/way.h"
 
 namespace hone::dsl {
 namespace {
@@ -72,9 +74,9 @@ Kernel MapBeside(const Kernel& kernel, std::vector<IndexVar> space, int target) 
   return map;
 }
 
-void FillSettings(Kernel& map) {
-  for (const Knob& knob : map.family->KnobsFor(DeviceKind::kCuda))
-    map.settings[std::string(knob.name)] = knob.values(map)[0];
+void SettleMap(Kernel& map) {
+  HONE_CHECK(!ChooseWay(map), "a map runs on every device");
+  FillSettings(map);
 }
 
 Kernel EndMap(const Kernel& kernel, const std::vector<int>& dims, KernelOperand made, DType made_type) {
@@ -100,7 +102,7 @@ Kernel EndMap(const Kernel& kernel, const std::vector<int>& dims, KernelOperand 
     if (load.buffer == kItOperand) return it;
     return load.buffer >= 0 ? Load(load.buffer, place, load.type) : Expr();
   });
-  FillSettings(map);
+  SettleMap(map);
   return map;
 }
 

@@ -27,9 +27,9 @@ bool IsPlainEnd(const Kernel& kernel);
 // A map that ends elements: `made` holds `it`, one stride for each of `dims`, which are the dimensions of the result in
 // the order in which they lie in the target.
 Kernel EndMap(const Kernel& kernel, const std::vector<int>& dims, KernelOperand made, DType made_type);
-// A map over `space` for the device of another kernel, without operands yet, and its settings once it has them.
+// A map over `space` for the device of another kernel, without operands yet; its way and settings once it has them.
 Kernel MapBeside(const Kernel& kernel, std::vector<IndexVar> space, int target);
-void FillSettings(Kernel& map);
+void SettleMap(Kernel& map);
 
 // A kernel that goes over the target, which holds `it`, and ends its elements.
 void EmitEnd(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out);

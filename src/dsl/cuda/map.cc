@@ -5,49 +5,9 @@
 #include <algorithm>
 
 #include "dsl/cuda/expr.h"
-#include "dsl/cuda/knobs.h"
 #include "dsl/cuda/turned_map.h"
-#include "dsl/knobs.h"
 
 namespace hone::dsl {
-namespace {
-
-// How many packs a thread has: more loads are in flight, fewer blocks are started.
-std::vector<Setting> UnrollValues(const Kernel&) { return {Whole(1), Whole(2), Whole(4)}; }
-std::optional<std::string> CheckUnroll(const Kernel&, const Setting& value) { return CheckRange(value, 1, 16); }
-
-// Squares are loaded before any of them is stored: more threads have more loads under way.
-std::vector<Setting> ThreadsValues(const Kernel& kernel) {
-  return CanTurn(kernel) ? std::vector{Whole(512), Whole(256)} : BlockThreadsValues(kernel);
-}
-
-constexpr Knob kKnobs[] = {
-    {kBlockThreadsKnob.name, kBlockThreadsKnob.doc, ThreadsValues, CheckBlockThreads},
-    kPackKnob,
-    {"unroll", "packs of a thread, a block's width apart", UnrollValues, CheckUnroll},
-    {"tile", "edge of the squares in which what is read across is turned, in words of 4 bytes; 0 = element by element",
-     TurnedTileValues, CheckTurnedTile},
-};
-
-}  // namespace
-
-std::vector<Setting> BlockThreadsValues(const Kernel&) { return {Whole(256), Whole(512), Whole(128)}; }
-std::optional<std::string> CheckBlockThreads(const Kernel&, const Setting& value) {
-  const auto* threads = std::get_if<std::int64_t>(&value.value);
-  if (!threads || *threads < 32 || *threads > 1024 || *threads % 32 != 0)
-    return "it is a multiple of 32 up to 1024; try 256";
-  return std::nullopt;
-}
-
-std::vector<Setting> PackValues(const Kernel&) { return {Whole(4), Whole(2), Whole(1)}; }
-std::optional<std::string> CheckPack(const Kernel&, const Setting& value) {
-  const auto* pack = std::get_if<std::int64_t>(&value.value);
-  if (!pack || (*pack != 1 && *pack != 2 && *pack != 4 && *pack != 8)) return "it is 1, 2, 4 or 8; try 4";
-  return std::nullopt;
-}
-
-std::span<const Knob> MapKnobsCuda() { return kKnobs; }
-
 std::int64_t PackOf(const Loops& loops, std::int64_t wanted) {
   std::int64_t pack = wanted;
   while (pack > 1 && loops.dims.back().extent % pack != 0) pack /= 2;

@@ -2,13 +2,12 @@
 #pragma once
 
 #include "dsl/cuda/writer.h"
-#include "dsl/family.h"
+#include "dsl/kernel.h"
 #include "dsl/loops.h"
 
 namespace hone::dsl {
 
 void EmitMapCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out);
-std::span<const Knob> MapKnobsCuda();
 
 // Of the innermost dimension of a loop nest: how many elements may be moved as one at most, no more than `wanted`, so
 // that packs end where the dimension does.

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "dsl/cuda/library.h"
+#include "dsl/knobs.h"
 #include "dsl/matmul_shape.h"
 
 namespace hone::dsl {
@@ -30,9 +31,7 @@ std::optional<MatrixArgument> MatrixOf(const KernelProgram* program, const Kerne
   return matrix;
 }
 
-}  // namespace
-
-bool LibraryMultiplies(const Kernel& kernel) {
+bool Multiplies(const Kernel& kernel) {
   const MatmulShape shape(kernel);
   if (!kernel.lets.empty()) return false;
   const int a = OperandOf(kernel.inputs[0]), b = OperandOf(kernel.inputs[1]);
@@ -43,7 +42,20 @@ bool LibraryMultiplies(const Kernel& kernel) {
   return MatrixOf(nullptr, kernel, shape, a, shape.m, shape.k) && MatrixOf(nullptr, kernel, shape, b, shape.k, shape.n);
 }
 
+}  // namespace
+
+std::optional<std::string> WhyNoLibraryMultiplies(const Kernel& kernel) {
+  if (Multiplies(kernel)) return std::nullopt;
+  return "cuBLASLt reads both operands where they lie, as matrices in one batch dimension at most";
+}
+
+std::vector<Setting> MatmulAlgorithmValues(const Kernel&) { return {Whole(0), Whole(1), Whole(2), Whole(3)}; }
+std::optional<std::string> CheckMatmulAlgorithm(const Kernel&, const Setting& value) {
+  return CheckRange(value, 0, 255);
+}
+
 void EmitMatmulLibrary(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out, bool tf32) {
+  if (ElementCount(kernel.result) == 0) return;
   const MatmulShape shape(kernel);
   const int a = OperandOf(kernel.inputs[0]), b = OperandOf(kernel.inputs[1]);
   const KernelBuffer& target = program.buffers[static_cast<std::size_t>(kernel.target)];

@@ -3,91 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "dsl/cuda/expr.h"
-#include "dsl/cuda/knobs.h"
 #include "dsl/cuda/nest_element.h"
 #include "dsl/cuda/sequence.h"
 #include "dsl/element.h"
-#include "dsl/knobs.h"
 
 namespace hone::dsl {
 namespace {
-
-using Kind = Expr::Kind;
-
-// Whether windows of neighbouring results along `index` share elements: some address steps by it as by an index that is
-// folded over.
-bool SharesWindows(const Expr& value, int index) {
-  bool shares = false;
-  std::set<int> folded;
-  Visit(value, [&](const ExprNode& node) {
-    for (const auto& over : node.over) folded.insert(over.id);
-  });
-  Visit(value, [&](const ExprNode& node) {
-    if (node.kind != Kind::kLoad || node.operands.size() != 1) return;
-    const LinearForm form = LinearOf(node.operands[0]);
-    const auto own = form.sum.coefficient.find(index);
-    if (own == form.sum.coefficient.end()) return;
-    for (const auto& [other, step] : form.sum.coefficient)
-      shares |= other != index && folded.contains(other) && step == own->second;
-  });
-  return shares;
-}
-
-// Results of a thread, along the index before the innermost one, so that a warp's loads stay next to each other.
-std::vector<Setting> ResultsValues(const Kernel& kernel) {
-  if (kernel.attributes.contains("sequence")) return {Whole(1)};
-  const FlatElement element = MakeFlat(kernel, {});
-  if (element.indices.size() < 2) return {Whole(1)};
-  const IndexVar& index = element.indices[element.indices.size() - 2];
-  if (!SharesWindows(element.value, index.id)) return {Whole(1)};
-  std::vector<Setting> values;
-  for (const std::int64_t results : {6, 4, 5, 8, 2, 3}) {
-    if (index.extent % results == 0 && values.size() < 3) values.push_back(Whole(results));
-  }
-  values.push_back(Whole(1));
-  return values;
-}
-std::optional<std::string> CheckResults(const Kernel& kernel, const Setting& value) {
-  if (auto why = CheckRange(value, 1, 64)) return why;
-  const std::int64_t results = std::get<std::int64_t>(value.value);
-  if (results == 1) return std::nullopt;
-  if (kernel.attributes.contains("sequence")) return "a step of a sequence has one; try 1";
-  const FlatElement element = MakeFlat(kernel, {});
-  if (element.indices.size() < 2 || element.indices[element.indices.size() - 2].extent % results != 0)
-    return "it divides the extent of the index before the innermost; try 1";
-  return std::nullopt;
-}
-
-// Sequences of a batch from which on a block each is faster than all blocks for each step: measured with 256 hidden
-// elements, 10 take half of the time spread, 64 nearly twice.
-constexpr std::int64_t kManyLanes = 32;
-
-std::vector<Setting> SpreadValues(const Kernel& kernel) {
-  if (!kernel.attributes.contains("sequence") || !DeviceExpr::HasSumsToShare(kernel.epilogue)) return {Word("no")};
-  const auto along = static_cast<std::size_t>(kernel.attributes.at("along")[0]);
-  std::int64_t lanes = 1;
-  for (std::size_t d = 0; d + 1 < kernel.space.size(); ++d) {
-    if (d != along) lanes *= kernel.space[d].extent;
-  }
-  return lanes < kManyLanes ? std::vector{Word("yes"), Word("no")} : std::vector{Word("no"), Word("yes")};
-}
-std::optional<std::string> CheckSpread(const Kernel& kernel, const Setting& value) {
-  if (auto why = CheckWord(value, {"no", "yes"})) return why;
-  if (std::get<std::string>(value.value) == "yes" && !kernel.attributes.contains("sequence"))
-    return "only a sequence has steps; try no";
-  return std::nullopt;
-}
-
-constexpr Knob kKnobs[] = {
-    kBlockThreadsKnob,
-    {"results", "neighbours along the index before the innermost that a thread computes: their windows overlap",
-     ResultsValues, CheckResults},
-    {"spread", "yes: all blocks share each step of a sequence and meet after it; no: a block has its part of the batch",
-     SpreadValues, CheckSpread},
-};
 
 void EmitElements(const Kernel& kernel, DeviceWriter& out) {
   std::int64_t count = 1;
@@ -120,12 +44,6 @@ void EmitElements(const Kernel& kernel, DeviceWriter& out) {
 }
 
 }  // namespace
-
-std::span<const Knob> NestKnobsCuda() { return kKnobs; }
-
-void SetNestDefaults(Kernel& nest) {
-  for (const Knob& knob : kKnobs) nest.settings[std::string(knob.name)] = knob.values(nest)[0];
-}
 
 void EmitNestCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
   if (!kernel.attributes.contains("sequence")) return EmitElements(kernel, out);

@@ -3,14 +3,11 @@
 #pragma once
 
 #include "dsl/cuda/writer.h"
-#include "dsl/family.h"
+#include "dsl/kernel.h"
 
 namespace hone::dsl {
 
 // The kernel, or the whole sequence that it begins.
 void EmitNestCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out);
-std::span<const Knob> NestKnobsCuda();
-// For a kernel of another family that is written as a nest.
-void SetNestDefaults(Kernel& nest);
 
 }  // namespace hone::dsl

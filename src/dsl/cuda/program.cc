@@ -2,8 +2,8 @@
 #include "candidate/plan.h"
 #include "dsl/cuda/channels_last.h"
 #include "dsl/cuda/writer.h"
-#include "dsl/family.h"
 #include "dsl/products_apart.h"
+#include "dsl/way.h"
 
 namespace hone::dsl {
 
@@ -13,7 +13,7 @@ Plan EmitCuda(const KernelProgram& given) {
   for (std::size_t first = 0; first < program.kernels.size();) {
     const Kernel& kernel = program.kernels[first];
     writer.Begin(kernel);
-    kernel.family->emit_cuda(program, kernel, writer);
+    kernel.way->emit_cuda(program, kernel, writer);
     first = SequenceEnd(program, first);
   }
   return writer.Finish();

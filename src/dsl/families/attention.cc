@@ -1,13 +1,8 @@
-// attention(q, k, v): softmax of the scores of queries and keys, times the values, without the scores in memory;
-// cpu/attend.h and cuda/attention.h say how.
-#include "dsl/cuda/attention.h"
-
+// attention(q, k, v): softmax of the scores of queries and keys, times the values, without the scores in memory.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
-#include "dsl/cpu/attend.h"
 #include "dsl/cpu/window.h"
 #include "dsl/family.h"
 #include "dsl/knobs.h"
@@ -98,91 +93,6 @@ double Flops(const Kernel& kernel) {
                     extent(4) * extent(3) * (1 + OperationsPerElement(kernel.epilogue)));
 }
 
-// --- Knobs.
-
-constexpr std::int64_t kMostBlock = 1 << 18;  // elements of a thread's blocks, which lie on its stack
-
-std::vector<Setting> AttentionThreads(const Kernel& kernel) { return ThreadsFor(kernel, Flops(kernel)); }
-
-std::int64_t BlockCount(const Kernel& kernel, std::int64_t lanes, std::int64_t keys) {
-  const std::size_t rank = kernel.space.size();
-  std::int64_t widths = 0;
-  for (const std::size_t from_end : {1, 3}) widths += std::min(kernel.space[rank - from_end].extent, kMostBlock);
-  // Queries, sums and scores; and copies of keys and values that are expressions.
-  return widths * lanes + (widths + lanes) * std::min(keys, kernel.space[rank - 2].extent);
-}
-
-std::vector<Setting> PathValues(const Kernel& kernel) {
-  const bool few = kernel.space[kernel.space.size() - 4].extent <= 4;
-  return few ? std::vector<Setting>{Word("rows"), Word("lanes")} : std::vector<Setting>{Word("lanes")};
-}
-std::optional<std::string> CheckPath(const Kernel&, const Setting& value) {
-  return CheckWord(value, {"lanes", "rows"});
-}
-
-std::vector<Setting> MicroValues(const Kernel& kernel) {
-  const std::int64_t m = kernel.space[kernel.space.size() - 4].extent;
-  // Rows of K or V x queries in registers: as for matmul, and few queries in few lanes.
-  std::vector<std::array<std::int64_t, 2>> blocks;
-  if (kernel.device->vector_bytes >= 64) {
-    blocks = {{6, 64}, {8, 48}, {12, 32}, {14, 16}, {4, 96}};
-  } else {
-    blocks = {{4, 24}, {6, 16}, {8, 8}};
-  }
-  std::erase_if(blocks, [&](const auto& block) { return BlockCount(kernel, block[1], 1) > kMostBlock; });
-  if (blocks.empty()) blocks = {{8, 8}};
-  // Lanes behind the last query are wasted; narrow blocks load more for each product.
-  const auto cost = [&](const std::array<std::int64_t, 2>& block) {
-    const double lanes = static_cast<double>((m + block[1] - 1) / block[1] * block[1]);
-    return lanes * (1 + 0.5 / static_cast<double>(block[0]) + 6.0 / static_cast<double>(block[1]));
-  };
-  std::stable_sort(blocks.begin(), blocks.end(), [&](const auto& a, const auto& b) { return cost(a) < cost(b); });
-  std::vector<Setting> values;
-  for (const auto& block : blocks) values.push_back(Tuple({block[0], block[1]}));
-  return values;
-}
-std::optional<std::string> CheckMicro(const Kernel& kernel, const Setting& value) {
-  const auto* tuple = std::get_if<std::vector<std::int64_t>>(&value.value);
-  if (!tuple || tuple->size() != 2) return "it is rows of K or V x queries; try 6x64";
-  if ((*tuple)[0] < 1 || (*tuple)[0] > 32) return "the first goes from 1 to 32; try 8";
-  if ((*tuple)[1] < 8 || (*tuple)[1] > 128 || (*tuple)[1] % 8 != 0) {
-    return fmt::format("the second must be a multiple of 8 up to 128; try {}",
-                       std::clamp<std::int64_t>(((*tuple)[1] + 7) / 8 * 8, 8, 128));
-  }
-  if ((*tuple)[1] > 8 && BlockCount(kernel, (*tuple)[1], 1) > kMostBlock)
-    return fmt::format("queries of these widths are a block on the stack, {} elements at most; try fewer", kMostBlock);
-  return std::nullopt;
-}
-
-std::vector<Setting> KeysValues(const Kernel& kernel) {
-  const auto micro = TupleSetting(kernel, "micro");
-  const std::int64_t lanes = micro.size() == 2 ? micro[1] : 64;
-  std::vector<Setting> values;
-  for (const std::int64_t keys : {128, 64, 256, 512, 16, 1}) {
-    if (BlockCount(kernel, lanes, keys) <= kMostBlock || keys == 1) values.push_back(Whole(keys));
-    if (keys == 16 && !values.empty()) break;
-  }
-  return values;
-}
-std::optional<std::string> CheckKeys(const Kernel& kernel, const Setting& value) {
-  if (auto why = CheckRange(value, 1, 1 << 16)) return why;
-  const auto micro = TupleSetting(kernel, "micro");
-  const std::int64_t keys = std::get<std::int64_t>(value.value);
-  if (micro.size() == 2 && keys > 1 && BlockCount(kernel, micro[1], keys) > kMostBlock)
-    return fmt::format("scores of so many keys are a block on the stack, {} elements at most; try {}", kMostBlock,
-                       std::max<std::int64_t>(1, keys / 2));
-  return std::nullopt;
-}
-
-// In this order: a default may depend on those before it.
-constexpr Knob kKnobs[] = {
-    {"threads", "how many threads share the work, 0 = all that the caller allows", AttentionThreads, CheckThreads},
-    kVectorKnob,
-    {"path", "lanes: a vector along queries; rows: one query at a time, for few of them", PathValues, CheckPath},
-    {"micro", "rows of K or V x queries in registers; so many queries are a thread's block", MicroValues, CheckMicro},
-    {"keys", "keys of a block, whose scores stay in cache", KeysValues, CheckKeys},
-};
-
 constexpr Attribute kAttributes[] = {
     {"causal", "1: query i sees the keys up to i; 0 if absent"},
     {"safe", "1: a query whose scores are all -inf gets zeros, not NaN; 0 if absent"},
@@ -197,16 +107,13 @@ HONE_FAMILY(attention){
     .variants = {},
     .operands = 3,
     .takes_lets = true,
-    .knobs = kKnobs,
+    .cpu_choice = "path",
     .attributes = kAttributes,
     .shape = ShapeRule,
     .let_dims = ScoreDims,
     .check = Check,
     .type = [](const Kernel&) { return ScalarType::kReal; },
     .flops = Flops,
-    .emit_cpu = EmitAttention,
-    .emit_cuda = EmitAttentionCuda,
-    .cuda_knobs = AttentionKnobsCuda,
 };
 
 }  // namespace hone::dsl

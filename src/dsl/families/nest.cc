@@ -1,10 +1,7 @@
 // nest [i < 8, j < 16] (EXPR): whatever one element is, written out. For what no other family says: windows,
 // concatenations, gathers, recurrences.
-#include "dsl/cpu/nest.h"
-
 #include <fmt/format.h>
 
-#include "dsl/cuda/nest.h"
 #include "dsl/element.h"
 #include "dsl/family.h"
 #include "dsl/knobs.h"
@@ -40,40 +37,6 @@ std::optional<std::string> Shape(Kernel& kernel, const std::vector<hone::Shape>&
 
 double Flops(const Kernel& kernel) { return SpaceCount(kernel) * FoldedOperations(kernel.epilogue); }
 
-bool HasFolds(const Kernel& kernel) { return !OuterFolds(kernel.epilogue, {}).empty(); }
-
-std::vector<Setting> NestThreadsValues(const Kernel& kernel) {
-  const bool small = SpaceCount(kernel) + Flops(kernel) / 8 < 20e3;  // as for other families: what threads are worth
-  std::vector<Setting> values =
-      small ? std::vector<Setting>{Whole(1), Whole(0)} : std::vector<Setting>{Whole(0), Whole(1)};
-  if (kernel.device->threads >= 4) values.push_back(Whole(kernel.device->threads / 2));
-  return values;
-}
-
-std::vector<Setting> BlockValues(const Kernel& kernel) {
-  if (!HasFolds(kernel)) return {Whole(16384), Whole(4096)};
-  return {Whole(64), Whole(32), Whole(128), Whole(256)};
-}
-std::optional<std::string> CheckBlock(const Kernel&, const Setting& value) {
-  return CheckRange(value, 8, std::int64_t{1} << 20);
-}
-
-std::vector<Setting> InnerValues(const Kernel& kernel) {
-  if (!HasFolds(kernel)) return {Word("auto")};
-  return {Word("auto"), Word("result"), Word("fold")};
-}
-std::optional<std::string> CheckInner(const Kernel&, const Setting& value) {
-  return CheckWord(value, {"auto", "result", "fold"});
-}
-
-constexpr Knob kKnobs[] = {
-    {"threads", kThreadsKnob.doc, NestThreadsValues, CheckThreads},
-    kVectorKnob,
-    {"block", "elements of the innermost index that are taken at a time", BlockValues, CheckBlock},
-    {"inner", "result: a block of results side by side grows with the folds; fold: one result after the other; auto",
-     InnerValues, CheckInner},
-};
-
 }  // namespace
 
 HONE_FAMILY(nest){
@@ -83,13 +46,9 @@ HONE_FAMILY(nest){
     .variants = {},
     .operands = 1,
     .takes_indices = true,
-    .knobs = kKnobs,
     .attributes = kAttributes,
     .shape = Shape,
     .flops = Flops,
-    .emit_cpu = EmitNest,
-    .emit_cuda = EmitNestCuda,
-    .cuda_knobs = NestKnobsCuda,
 };
 
 }  // namespace hone::dsl

@@ -1,7 +1,4 @@
-// pool max|sum|mean|argmax(EXPR) over [AXES] by {window, ..}: one value a window; cpu/pooling.h and
-// cuda/pool.h say how.
-#include "dsl/cuda/pool.h"
-
+// pool max|sum|mean|argmax(EXPR) over [AXES] by {window, ..}: one value a window.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -93,13 +90,6 @@ double Flops(const Kernel& kernel) {
                     OperationsPerElement(kernel.epilogue));
 }
 
-std::vector<Setting> PoolThreads(const Kernel& kernel) { return ThreadsFor(kernel, 16 * Flops(kernel)); }
-
-constexpr Knob kKnobs[] = {
-    {"threads", "how many threads share the work, 0 = all that the caller allows", PoolThreads, CheckThreads},
-    kVectorKnob,
-};
-
 constexpr Attribute kAttributes[] = {
     {"window", "how many elements a window has along each axis"},
     {"stride", "how far the window moves, the window if absent"},
@@ -119,15 +109,11 @@ HONE_FAMILY(pool){
     .variants = kVariants,
     .operands = 1,
     .takes_axes = true,
-    .knobs = kKnobs,
     .attributes = kAttributes,
     .shape = ShapeRule,
     .check = Check,
     .type = Type,
     .flops = Flops,
-    .emit_cpu = EmitPooling,
-    .emit_cuda = EmitPoolCuda,
-    .cuda_knobs = PoolKnobsCuda,
 };
 
 }  // namespace hone::dsl

@@ -4,8 +4,8 @@
 
 #include <cstdlib>
 
-#include "dsl/family.h"
 #include "dsl/testing/module.h"
+#include "dsl/way.h"
 
 namespace hone::dsl {
 namespace {
@@ -38,8 +38,11 @@ void ExpectRightWithDrawnSettings(Draw& draw, const std::string& text) {
                            .l2_bytes = draw.Up(0, 1) ? 16 << 10 : 1 << 20};
   auto checked = Check(program, nullptr, device);
   ASSERT_TRUE(std::holds_alternative<KernelProgram>(checked)) << ToString(std::get<Complaint>(checked));
-  for (const auto& knob : FindFamily(program.statements[0].family)->knobs) {
-    const auto values = knob.values(std::get<KernelProgram>(checked).kernels[0]);
+  const auto kernel_now = [&]() -> const Kernel& { return std::get<KernelProgram>(checked).kernels[0]; };
+  // The first may be another way, which has other knobs.
+  for (std::size_t n = 0; n < KnobsOf(kernel_now()).size(); ++n) {
+    const Knob knob = KnobsOf(kernel_now())[n];
+    const auto values = knob.values(kernel_now());
     Program trial = program;
     trial.statements[0].settings[std::string(knob.name)] =
         values[static_cast<std::size_t>(draw.Up(0, static_cast<std::int64_t>(values.size()) - 1))];

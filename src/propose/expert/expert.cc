@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
-#include "dsl/family.h"
 #include "dsl/program.h"
+#include "dsl/way.h"
 #include "oracle/loop_nest.h"
 #include "propose/expert/cost.h"
 #include "propose/expert/pieces.h"
@@ -143,7 +143,7 @@ class Expert : public Proposer {
     for (const std::size_t k : slowest) {
       const dsl::Kernel& kernel = kernels->kernels[k];
       const std::string& target = program.statements[k].target;
-      const auto knobs = kernel.family->KnobsFor(machine_.kind);
+      const auto knobs = dsl::KnobsOf(kernel);
       for (std::size_t n = 0; n < knobs.size(); ++n) {
         const dsl::Knob& knob = knobs[n];
         const std::string knob_name(knob.name);
@@ -228,7 +228,7 @@ class Expert : public Proposer {
     bool changed = false;
     for (std::size_t k = 0; k < kernels->kernels.size(); ++k) {
       const dsl::Kernel& kernel = kernels->kernels[k];
-      for (const dsl::Knob& knob : kernel.family->KnobsFor(machine_.kind)) {
+      for (const dsl::Knob& knob : dsl::KnobsOf(kernel)) {
         if (knob.name != "layout" || knob.values(kernel).size() < 2) continue;
         program.statements[k].settings["layout"] = knob.values(kernel)[1];
         changed = true;

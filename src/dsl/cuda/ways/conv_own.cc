@@ -1,5 +1,12 @@
-#include "dsl/cuda/depthwise.h"
-
+// Writes depthwise convolutions for CUDA: a group has one input channel. The rows of an image that a tile of outputs
+// reaches are copied into shared memory once, with zeros where the padding is; each thread then has neighbouring
+// columns of the tile and goes down its rows, of which every element is taken for all windows that it is in. Sums are
+// made in float or double; the chain ends each output before it is stored.
+//
+//   rows    outputs of a tile down, all a thread's: the more, the fewer rows are copied twice
+//   across  outputs of a thread side by side, stored as one
+//   block   threads of a block: those of a tile, or of several narrow ones
+//   pack    neighbouring elements that are copied as one
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,8 +17,10 @@
 
 #include "dsl/cpu/convolution.h"
 #include "dsl/cuda/expr.h"
+#include "dsl/cuda/knobs.h"
 #include "dsl/knobs.h"
 #include "dsl/loops.h"
+#include "dsl/way.h"
 
 namespace hone::dsl {
 namespace {
@@ -596,14 +605,14 @@ std::optional<std::int64_t> WholeOf(const Setting& value) {
   return whole ? std::optional<std::int64_t>(*whole) : std::nullopt;
 }
 
-}  // namespace
-
+// Whether it is one, and the inputs under a few outputs fit into shared memory.
 bool IsDepthwise(const Kernel& kernel) {
   const Convolution conv(kernel);
   if (conv.transposed || conv.channels != 1 || ElementCount(kernel.result) == 0) return false;
   return Cut(kernel, conv, 1, 1, 1, 32).fits;
 }
 
+// Whether neighbouring columns of the input are neighbours in memory.
 bool ReadsAlongRows(const Kernel& kernel) {
   const Places places(kernel);
   bool along = true;
@@ -616,7 +625,7 @@ bool ReadsAlongRows(const Kernel& kernel) {
 }
 
 // What is best depends on little: measured on an H200, 2026-11-21 (docs/measured/cuda_depthwise.md).
-std::vector<Setting> DepthwiseRowsValues(const Kernel& kernel) {
+std::vector<Setting> RowsValues(const Kernel& kernel) {
   const Convolution conv(kernel);
   const WindowDim& y = conv.dims[kY];
   // Few rows leave room for more blocks; many pay for a window's weights, and for its rows that are copied twice.
@@ -634,7 +643,7 @@ std::vector<Setting> DepthwiseRowsValues(const Kernel& kernel) {
   return values;
 }
 
-std::vector<Setting> DepthwiseAcrossValues(const Kernel& kernel) {
+std::vector<Setting> AcrossValues(const Kernel& kernel) {
   const Convolution conv(kernel);
   // Two are stored as 8 bytes, of halves four. Registers that hold many weights have no room for more sums; where
   // products are not all written out, a weight that is read again should serve many.
@@ -651,16 +660,16 @@ std::vector<Setting> DepthwiseAcrossValues(const Kernel& kernel) {
   return values;
 }
 
-std::vector<Setting> DepthwisePackValues(const Kernel& kernel) {
+std::vector<Setting> TilePackValues(const Kernel& kernel) {
   const int plain = PlainInput(kernel);
   if (plain >= 0 && Bytes(kernel.operand_types[static_cast<std::size_t>(plain)]) == 2)
     return {Whole(8), Whole(4), Whole(2), Whole(1)};
   return {Whole(4), Whole(2), Whole(1)};
 }
 
-std::optional<std::string> CheckDepthwiseRows(const Kernel&, const Setting& value) { return CheckRange(value, 1, 64); }
+std::optional<std::string> CheckRows(const Kernel&, const Setting& value) { return CheckRange(value, 1, 64); }
 
-std::optional<std::string> CheckDepthwiseAcross(const Kernel& kernel, const Setting& value) {
+std::optional<std::string> CheckAcross(const Kernel& kernel, const Setting& value) {
   const auto across = WholeOf(value);
   if (!across || (*across != 1 && *across != 2 && *across != 4)) return "it is 1, 2 or 4; try 1";
   if (const std::int64_t width = Convolution(kernel).dims[kX].out; width % *across != 0)
@@ -668,8 +677,35 @@ std::optional<std::string> CheckDepthwiseAcross(const Kernel& kernel, const Sett
   return std::nullopt;
 }
 
-void EmitDepthwiseCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
+std::optional<std::string> WhyNot(const Kernel& kernel) {
+  if (IsDepthwise(kernel)) return std::nullopt;
+  return "our own kernel makes convolutions of one input channel a group, not transposed, whose window is not too "
+         "large for shared memory";
+}
+// The library reads rows that lie apart faster.
+std::optional<double> Cost(const Kernel& kernel) { return ReadsAlongRows(kernel) ? 1 : 3; }
+
+constexpr Knob kKnobs[] = {
+    {"rows", "rows of outputs of a tile, all of them a thread's", RowsValues, CheckRows},
+    {"across", "outputs of a thread side by side, stored at once", AcrossValues, CheckAcross},
+    kBlockThreadsKnob,
+    {"pack", "neighbouring elements that are copied to shared memory at once", TilePackValues, CheckPack},
+};
+
+void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
   DepthwiseWriter(program, kernel, out).Write();
 }
+
+}  // namespace
+
+HONE_CUDA_WAY(conv_own){
+    .family = "conv",
+    .name = "own",
+    .doc = "a kernel of our own, for one input channel a group (depthwise)",
+    .why_not = WhyNot,
+    .cost = Cost,
+    .knobs = kKnobs,
+    .emit_cuda = Emit,
+};
 
 }  // namespace hone::dsl

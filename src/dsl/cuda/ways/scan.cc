@@ -1,5 +1,6 @@
-#include "dsl/cuda/scan.h"
-
+// Writes scans for CUDA. Along the innermost dimension a block goes through its row by tiles: a thread's neighbouring
+// elements, then threads of a warp, then warps, then what the tiles before it made. Along another one a thread goes
+// down a column.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,10 +8,18 @@
 #include "dsl/cuda/expr.h"
 #include "dsl/cuda/knobs.h"
 #include "dsl/cuda/map.h"
+#include "dsl/fold_pass.h"
 #include "dsl/knobs.h"
+#include "dsl/way.h"
 
 namespace hone::dsl {
 namespace {
+
+struct DeviceScan {
+  ReduceOp fold = ReduceOp::kSum;  // kSum, kProd, kMax or kMin
+  Expr body;                       // what is scanned, a real or a whole number
+  bool reverse = false, exclusive = false;
+};
 
 constexpr Knob kKnobs[] = {kBlockThreadsKnob, kPackKnob};
 
@@ -228,12 +237,27 @@ class ScanWriterCuda {
   std::string type_, carry_type_, how_, neutral_, element_;
 };
 
-}  // namespace
+bool Says(const Kernel& kernel, const std::string& attribute) {
+  const auto it = kernel.attributes.find(attribute);
+  return it != kernel.attributes.end() && it->second[0] != 0;
+}
 
-std::span<const Knob> ScanKnobsCuda() { return kKnobs; }
-
-void EmitScanCuda(const KernelProgram& program, const Kernel& kernel, const DeviceScan& scan, DeviceWriter& out) {
+void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
+  DeviceScan scan;
+  scan.fold = FoldOfVariant(kernel.variant);
+  scan.body = kernel.inputs[0];
+  if (scan.body->type == ScalarType::kBool) scan.body = Cast(scan.body, ScalarType::kInt);
+  scan.reverse = Says(kernel, "reverse");
+  scan.exclusive = Says(kernel, "exclusive");
   ScanWriterCuda(program, kernel, scan, out).Write();
 }
+
+}  // namespace
+
+HONE_CUDA_WAY(scan){
+    .family = "scan",
+    .knobs = kKnobs,
+    .emit_cuda = Emit,
+};
 
 }  // namespace hone::dsl

@@ -1,5 +1,7 @@
-#include "dsl/cuda/pool.h"
-
+// Writes pools for CUDA. Threads side by side fold the columns of a window first, each its own neighbouring elements of
+// every row that the window reaches, read as packs; a column serves several outputs down the axis before the innermost
+// one, whose windows overlap. What the columns hold goes through shared memory, where every output of the row folds
+// those of its window. So an element is read from memory about once, whatever the window's width.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +12,7 @@
 #include "dsl/cuda/knobs.h"
 #include "dsl/knobs.h"
 #include "dsl/loops.h"
+#include "dsl/way.h"
 
 namespace hone::dsl {
 namespace {
@@ -588,12 +591,16 @@ class PoolWriterCuda {
   std::string lane_, unit_, valid_, strip_name_ = "0", tile_name_ = "0", first_row_, own_, column_;
 };
 
-}  // namespace
-
-std::span<const Knob> PoolKnobsCuda() { return kKnobs; }
-
-void EmitPoolCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
+void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
   PoolWriterCuda(program, kernel, out).Write();
 }
+
+}  // namespace
+
+HONE_CUDA_WAY(pool){
+    .family = "pool",
+    .knobs = kKnobs,
+    .emit_cuda = Emit,
+};
 
 }  // namespace hone::dsl

@@ -1,10 +1,6 @@
-// Convolutions on CUDA, by cuDNN: a bias with ReLU may be the library's, another end is a kernel that follows.
+// What others ask about convolutions by cuDNN (ways/conv_library.cc).
 #pragma once
 
-#include <span>
-
-#include "dsl/cuda/writer.h"
-#include "dsl/family.h"
 #include "dsl/kernel.h"
 
 namespace hone::dsl {
@@ -14,8 +10,5 @@ bool LibraryConvolves(const Kernel& kernel);
 
 // Whether the library makes the end, too.
 bool EndsInLibrary(const Kernel& kernel);
-
-void EmitConvolutionCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out);
-std::span<const Knob> ConvolutionKnobsCuda();
 
 }  // namespace hone::dsl

@@ -1,5 +1,4 @@
-#include "dsl/cuda/convolution.h"
-
+// Convolutions by cuDNN: a bias with ReLU may be the library's, another end is a kernel that follows.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -8,10 +7,10 @@
 #include "base/check.h"
 #include "dsl/cpu/convolution.h"
 #include "dsl/cuda/channels_last.h"
-#include "dsl/cuda/depthwise.h"
-#include "dsl/cuda/knobs.h"
+#include "dsl/cuda/convolution_library.h"
 #include "dsl/cuda/library.h"
 #include "dsl/knobs.h"
+#include "dsl/way.h"
 
 namespace hone::dsl {
 namespace {
@@ -51,33 +50,8 @@ std::optional<StridedArgument> OperandOf(const Kernel& kernel, int input) {
   return tensor;
 }
 
-// Whether cuDNN makes it, or a kernel of our own.
-bool ByLibrary(const Kernel& kernel) { return WordSetting(kernel, "path") != "own"; }
-
-std::vector<Setting> PathValues(const Kernel& kernel) {
-  if (!IsDepthwise(kernel)) return {Word("library")};
-  std::vector<Setting> values = {Word("own")};
-  if (kernel.device->libraries.cudnn && LibraryConvolves(kernel))
-    values.insert(ReadsAlongRows(kernel) ? values.end() : values.begin(), Word("library"));
-  return values;
-}
-std::optional<std::string> CheckPath(const Kernel& kernel, const Setting& value) {
-  if (auto why = CheckWord(value, {"own", "library"})) return why;
-  const bool own = std::get<std::string>(value.value) == "own";
-  if (own && !IsDepthwise(kernel)) {
-    return "our own kernel makes convolutions of one input channel a group, not transposed, whose window is not too "
-           "large for shared memory; try library";
-  }
-  if (!own && !LibraryConvolves(kernel)) {
-    return "cuDNN reads both operands where they lie, filters densely, and wants the window to end with the padding: "
-           "write a nest";
-  }
-  return own ? std::nullopt : WhyNotWritten(kernel);
-}
-
 std::vector<Setting> PrecisionValues(const Kernel& kernel) {
   std::vector<Setting> values = {Word("f32")};
-  if (!ByLibrary(kernel)) return values;
   if (kernel.operand_types[static_cast<std::size_t>(std::max(kernel.inputs[0]->buffer, 0))] == DType::kF32)
     values.push_back(Word("tf32"));
   return values;
@@ -89,13 +63,13 @@ std::optional<std::string> CheckPrecision(const Kernel&, const Setting& value) {
 std::vector<Setting> LayoutValues(const Kernel& kernel) {
   // Tensor cores alone want it.
   const bool exact = kernel.target_type == DType::kF32 && WordSetting(kernel, "precision") != "tf32";
-  if (exact || !ByLibrary(kernel) || !CanLieChannelsLast(kernel)) return {Word("channels_first")};
+  if (exact || !CanLieChannelsLast(kernel)) return {Word("channels_first")};
   return {Word("channels_first"), Word("channels_last")};
 }
 std::optional<std::string> CheckLayout(const Kernel& kernel, const Setting& value) {
   if (auto why = CheckWord(value, {"channels_first", "channels_last"})) return why;
-  if (std::get<std::string>(value.value) == "channels_last" && (!ByLibrary(kernel) || !CanLieChannelsLast(kernel)))
-    return "only what cuDNN computes, and not in f64, lies with its channels last; try channels_first";
+  if (std::get<std::string>(value.value) == "channels_last" && !CanLieChannelsLast(kernel))
+    return "what is computed in f64 cannot lie with its channels last; try channels_first";
   return std::nullopt;
 }
 
@@ -120,7 +94,6 @@ std::optional<LibraryEnd> OwnEnd(const Kernel& kernel) {
 }
 
 std::vector<Setting> EndValues(const Kernel& kernel) {
-  if (!ByLibrary(kernel)) return {Word("map")};
   const auto end = OwnEnd(kernel);
   if (!end) return {Word("map")};
   // With a bias alone the library has one algorithm, which is seldom its best.
@@ -129,70 +102,37 @@ std::vector<Setting> EndValues(const Kernel& kernel) {
 }
 std::optional<std::string> CheckEnd(const Kernel& kernel, const Setting& value) {
   if (auto why = CheckWord(value, {"library", "map"})) return why;
-  if (std::get<std::string>(value.value) == "library" && ByLibrary(kernel) && !OwnEnd(kernel))
+  if (std::get<std::string>(value.value) == "library" && !OwnEnd(kernel))
     return "cuDNN ends a convolution with a bias a channel, or that and ReLU, if it is not transposed; try map";
   return std::nullopt;
 }
 
-std::vector<Setting> AlgorithmValues(const Kernel& kernel) {
-  if (!ByLibrary(kernel)) return {Whole(0)};
-  return {Whole(0), Whole(1), Whole(2)};
-}
+std::vector<Setting> AlgorithmValues(const Kernel&) { return {Whole(0), Whole(1), Whole(2)}; }
 std::optional<std::string> CheckAlgorithm(const Kernel&, const Setting& value) { return CheckRange(value, 0, 15); }
 
-// What only our own kernel has: one value if it is the library's.
-std::vector<Setting> Own(const Kernel& kernel, std::vector<Setting> values) {
-  if (ByLibrary(kernel)) values.resize(1);
-  return values;
+std::optional<std::string> WhyNot(const Kernel& kernel) {
+  if (LibraryConvolves(kernel)) return WhyNotWritten(kernel);
+  return "cuDNN reads both operands where they lie, filters densely, and wants the window to end with the padding: "
+         "write a nest";
 }
-std::vector<Setting> RowsValues(const Kernel& kernel) { return Own(kernel, DepthwiseRowsValues(kernel)); }
-std::vector<Setting> AcrossValues(const Kernel& kernel) { return Own(kernel, DepthwiseAcrossValues(kernel)); }
-std::vector<Setting> BlockValues(const Kernel& kernel) { return Own(kernel, BlockThreadsValues(kernel)); }
-std::vector<Setting> OwnPackValues(const Kernel& kernel) { return Own(kernel, DepthwisePackValues(kernel)); }
+std::optional<double> Cost(const Kernel& kernel) {
+  if (kernel.device->libraries.cudnn) return 2;
+  return std::nullopt;
+}
 
 // In this order: a default may depend on those before it.
 constexpr Knob kKnobs[] = {
-    {"path", "own: a kernel of our own, for one input channel a group (depthwise); library: cuDNN", PathValues,
-     CheckPath},
     {"precision", "what cuDNN makes products of f32 in: f32, tf32", PrecisionValues, CheckPrecision},
     {"layout",
-     "library: how x, w and the result lie for it: channels_first, as PyTorch's; channels_last, by copies where "
-     "they do not lie so already",
+     "how x, w and the result lie: channels_first, as PyTorch's; channels_last, by copies where they do not lie so "
+     "already",
      LayoutValues, CheckLayout},
     {"end", "library: bias and ReLU are cuDNN's own; map: the chain is a kernel that goes over the result", EndValues,
      CheckEnd},
     {"algorithm", "which of cuDNN's proposals, its best first", AlgorithmValues, CheckAlgorithm},
-    {"rows", "own: rows of outputs of a tile, all of them a thread's", RowsValues, CheckDepthwiseRows},
-    {"across", "own: outputs of a thread side by side, stored at once", AcrossValues, CheckDepthwiseAcross},
-    {"block", "own: threads of a block", BlockValues, CheckBlockThreads},
-    {"pack", "own: neighbouring elements that are copied to shared memory at once", OwnPackValues, CheckPack},
 };
 
-}  // namespace
-
-std::span<const Knob> ConvolutionKnobsCuda() { return kKnobs; }
-
-bool EndsInLibrary(const Kernel& kernel) { return WordSetting(kernel, "end") == "library" && OwnEnd(kernel); }
-
-bool LibraryConvolves(const Kernel& kernel) {
-  if (!OperandOf(kernel, 0) || !OperandOf(kernel, 1) || ElementCount(kernel.result) == 0) return false;
-  const auto type = [&](int input) {
-    return kernel.operand_types[static_cast<std::size_t>(kernel.inputs[static_cast<std::size_t>(input)]->buffer)];
-  };
-  if (type(0) != type(1) || !IsFloat(type(0)) || (type(0) == DType::kF64) != (kernel.compute == DType::kF64))
-    return false;
-  const Convolution conv(kernel);
-  for (std::size_t d = 3 - SpatialOf(kernel); d < 3; ++d) {
-    const auto& dim = conv.dims[d];
-    const std::int64_t from = conv.transposed ? dim.out : dim.in, to = conv.transposed ? dim.in : dim.out;
-    const std::int64_t room = from + 2 * dim.padding - dim.dilation * (dim.window - 1) - 1;
-    if (room < 0 || room / dim.stride + 1 != to) return false;
-  }
-  return true;
-}
-
-void EmitConvolutionCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
-  if (!ByLibrary(kernel)) return EmitDepthwiseCuda(program, kernel, out);
+void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
   auto x = OperandOf(kernel, 0), w = OperandOf(kernel, 1);
   HONE_CHECK(x && w, "the checker lets no other convolution come here");
   const auto buffer_of = [&](int input) -> const KernelBuffer& {
@@ -236,5 +176,36 @@ void EmitConvolutionCuda(const KernelProgram& program, const Kernel& kernel, Dev
   if (!own && !IsPlainEnd(kernel) && !last)
     EmitEnd(program, kernel, out);  // else a map that follows, see channels_last.h
 }
+
+}  // namespace
+
+bool EndsInLibrary(const Kernel& kernel) { return WordSetting(kernel, "end") == "library" && OwnEnd(kernel); }
+
+bool LibraryConvolves(const Kernel& kernel) {
+  if (!OperandOf(kernel, 0) || !OperandOf(kernel, 1) || ElementCount(kernel.result) == 0) return false;
+  const auto type = [&](int input) {
+    return kernel.operand_types[static_cast<std::size_t>(kernel.inputs[static_cast<std::size_t>(input)]->buffer)];
+  };
+  if (type(0) != type(1) || !IsFloat(type(0)) || (type(0) == DType::kF64) != (kernel.compute == DType::kF64))
+    return false;
+  const Convolution conv(kernel);
+  for (std::size_t d = 3 - SpatialOf(kernel); d < 3; ++d) {
+    const auto& dim = conv.dims[d];
+    const std::int64_t from = conv.transposed ? dim.out : dim.in, to = conv.transposed ? dim.in : dim.out;
+    const std::int64_t room = from + 2 * dim.padding - dim.dilation * (dim.window - 1) - 1;
+    if (room < 0 || room / dim.stride + 1 != to) return false;
+  }
+  return true;
+}
+
+HONE_CUDA_WAY(conv_library){
+    .family = "conv",
+    .name = "library",
+    .doc = "cuDNN",
+    .why_not = WhyNot,
+    .cost = Cost,
+    .knobs = kKnobs,
+    .emit_cuda = Emit,
+};
 
 }  // namespace hone::dsl

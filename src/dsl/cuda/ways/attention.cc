@@ -1,5 +1,11 @@
-#include "dsl/cuda/attention.h"
-
+// Attention on the tensor cores of compute capability 9.0, for queries, keys and values of f16 or bf16. A block has the
+// queries of a tile and goes through the keys and values, tile by tile: a warpgroup keeps a ring of shared-memory
+// stages full with the bulk copy engine, one to three others have 64 queries each. What they multiply (wgmma) stays in
+// registers: the scores become weights there, as powers of two over the largest so far, are rounded to the operands'
+// type and multiply the values. While a warpgroup computes exponentials of one tile's scores, the tensor cores add the
+// values of the tile before, and multiply for the others. Tiles that `causal` hides are not looked at, and only tiles
+// at its edge are masked; the longest items come first then, and blocks take the next as they are done. Sums are f32;
+// what is written is what the statement says.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +15,7 @@
 #include "dsl/cuda/expr.h"
 #include "dsl/knobs.h"
 #include "dsl/loops.h"
+#include "dsl/way.h"
 
 namespace hone {
 extern const std::string_view kTensorCoreText;  // dsl/cuda/tensor_core.cuh
@@ -103,8 +110,7 @@ std::optional<Matrices> MatricesOf(const Kernel& kernel, std::size_t input, std:
   return matrices;
 }
 
-// Why no kernel here computes the statement, or nothing.
-std::optional<std::string> Refusal(const Kernel& kernel) {
+std::optional<std::string> WhyNot(const Kernel& kernel) {
   if (const auto lacks = Lacks(*kernel.device, {.tensor_maps = true, .wgmma = true}))
     return *lacks + ", which this kernel multiplies with: write two products and a softmax";
   std::string why;
@@ -172,7 +178,6 @@ std::int64_t BatchesOf(const Kernel& kernel) {
 }
 
 std::optional<std::string> CheckTile(const Kernel& kernel, const Setting& value) {
-  if (auto why = Refusal(kernel)) return why;
   const auto* tuple = std::get_if<std::vector<std::int64_t>>(&value.value);
   if (!tuple || tuple->size() != 2) return "it is queries x keys; try 128x128";
   Settings settings;
@@ -557,13 +562,18 @@ class AttentionEmitter {
   std::string index_ = "int", counter_;  // counter: of the items handed out; empty: they are known before
 };
 
-}  // namespace
-
-std::span<const Knob> AttentionKnobsCuda() { return kKnobs; }
-
-void EmitAttentionCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
+void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
   if (ElementCount(kernel.result) == 0) return;
   AttentionEmitter(program, kernel, out).Emit();
 }
+
+}  // namespace
+
+HONE_CUDA_WAY(attention){
+    .family = "attention",
+    .why_not = WhyNot,
+    .knobs = kKnobs,
+    .emit_cuda = Emit,
+};
 
 }  // namespace hone::dsl

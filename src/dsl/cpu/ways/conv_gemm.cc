@@ -1,0 +1,22 @@
+#include "dsl/cpu/convolution.h"
+#include "dsl/cpu/convolution_knobs.h"
+#include "dsl/way.h"
+
+namespace hone::dsl {
+namespace {
+
+std::optional<double> Cost(const Kernel& kernel) { return ConvCost(kernel, ConvInputs::kPacked); }
+
+}  // namespace
+
+HONE_CPU_WAY(conv_gemm){
+    .family = "conv",
+    .name = "gemm",
+    .doc = "the inputs under the windows are packed as a matrix",
+    .why_not = WhyNotWritten,
+    .cost = Cost,
+    .knobs = kConvKnobs,
+    .emit_cpu = EmitConvolutionGemm,
+};
+
+}  // namespace hone::dsl

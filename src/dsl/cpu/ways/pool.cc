@@ -1,0 +1,24 @@
+#include "dsl/cpu/pooling.h"
+#include "dsl/cpu/window.h"
+#include "dsl/knobs.h"
+#include "dsl/way.h"
+
+namespace hone::dsl {
+namespace {
+
+std::vector<Setting> PoolThreads(const Kernel& kernel) { return ThreadsFor(kernel, 16 * kernel.family->flops(kernel)); }
+
+constexpr Knob kKnobs[] = {
+    {"threads", "how many threads share the work, 0 = all that the caller allows", PoolThreads, CheckThreads},
+    kVectorKnob,
+};
+
+}  // namespace
+
+HONE_CPU_WAY(pool){
+    .family = "pool",
+    .knobs = kKnobs,
+    .emit_cpu = EmitPooling,
+};
+
+}  // namespace hone::dsl

@@ -1,0 +1,208 @@
+#include "dsl/cuda/matmul_tensor_knobs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "dsl/cuda/matmul_choice.h"
+#include "dsl/cuda/matmul_end.h"
+#include "dsl/knobs.h"
+#include "dsl/way.h"
+
+namespace hone::dsl {
+namespace {
+
+TensorPrecision PrecisionOf(const Kernel& kernel) {
+  return kernel.way->name == "bf16"  ? TensorPrecision::kBF16
+         : kernel.way->name == "f16" ? TensorPrecision::kF16
+                                     : TensorPrecision::kF32x3;
+}
+// Whether the sums of a tile are what the tensor cores leave, neither scaled nor promoted: what can be set on its
+// course are settings of these products alone.
+bool IsPlain(const Kernel& kernel) {
+  const TensorPrecision precision = PrecisionOf(kernel);
+  return precision == TensorPrecision::kBF16 || MultipliesInPlace(kernel, precision);
+}
+bool Promotes(const Kernel& kernel) { return !IsPlain(kernel); }
+
+bool Together(const Kernel& kernel) {
+  return kernel.settings.contains("products") && WordSetting(kernel, "products") == "together";
+}
+std::int64_t ProductsAtATime(const Kernel& kernel) {
+  return Together(kernel) ? static_cast<std::int64_t>(ProductsOf(kernel)) : 1;
+}
+
+// Of the knobs before `stages`.
+TensorSettings TensorSettingsOf(const Kernel& kernel) {
+  TensorSettings settings;
+  settings.precision = PrecisionOf(kernel);
+  settings.products = ProductsAtATime(kernel);
+  if (!Promotes(kernel)) settings.promote = 0;
+  const std::vector<std::int64_t> tile = TupleSetting(kernel, "tile");
+  if (tile.size() == 2) {
+    settings.tile_m = tile[0];
+    settings.tile_n = tile[1];
+  }
+  return settings;
+}
+
+// Into how many parts K is cut: a block a multiprocessor.
+std::int64_t SplitOf(const Kernel& kernel, const MatmulShape& shape, std::int64_t rows, std::int64_t columns) {
+  return SplitFor(shape, TilesOf(shape, rows, columns), kernel.device->multiprocessors, 512);
+}
+
+}  // namespace
+
+std::optional<std::string> WhyNoTensorCores(const Kernel& kernel) {
+  if (const auto lacks = Lacks(*kernel.device, kTensorNeeds)) return *lacks;
+  if (kernel.compute == DType::kF64) return "the product is computed in f64, which halves cannot make";
+  return std::nullopt;
+}
+
+std::optional<double> TensorCost(const Kernel& kernel, TensorPrecision precision) {
+  const MatmulShape shape(kernel);
+  const TensorPrecision natural = AllAre(kernel, DType::kBF16)  ? TensorPrecision::kBF16
+                                  : AllAre(kernel, DType::kF16) ? TensorPrecision::kF16
+                                                                : TensorPrecision::kF32x3;
+  if (precision != natural || IsNarrow(shape)) return std::nullopt;
+  return IsLarge(shape) ? 1.5 : 3;
+}
+
+std::vector<Setting> TensorProductsValues(const Kernel& kernel) {
+  if (kernel.lets.empty()) return {};
+  if (MultipliesInPlace(kernel, PrecisionOf(kernel)) && ProductsOf(kernel) <= 4) return {Word("together")};
+  return {Word("apart")};
+}
+std::optional<std::string> CheckTensorProducts(const Kernel& kernel, const Setting& value) {
+  if (kernel.lets.empty()) return "there is one product; remove it";
+  if (auto why = CheckWord(value, {"together", "apart"})) return why;
+  if (std::get<std::string>(value.value) == "apart") return std::nullopt;
+  if (!MultipliesInPlace(kernel, PrecisionOf(kernel)))
+    return "only operands of 16 bits that lie along K are multiplied together; try apart";
+  if (ProductsOf(kernel) > 4) return "four products at most are made together; try apart";
+  return std::nullopt;
+}
+
+std::vector<Setting> TensorTileValues(const Kernel& kernel) {
+  const MatmulShape shape(kernel);
+  std::vector<std::array<std::int64_t, 2>> sizes;
+  if (IsPlain(kernel)) {
+    sizes = {{128, 256}, {128, 128}, {64, 256}, {64, 128}, {128, 64}};
+  } else {
+    sizes = {{128, 128}, {64, 128}, {128, 64}, {64, 64}};
+  }
+  std::erase_if(sizes, [&](const auto& size) { return size[1] * ProductsAtATime(kernel) > 256; });
+  // What the busiest multiprocessor has to do: small tiles read more for each product, parts of K are added up later.
+  const auto cost = [&](const std::array<std::int64_t, 2>& size) {
+    const std::int64_t processors = kernel.device->multiprocessors;
+    const std::int64_t split = SplitOf(kernel, shape, size[0], size[1]);
+    const std::int64_t waves = (TilesOf(shape, size[0], size[1]) * split + processors - 1) / processors;
+    return static_cast<double>(waves * size[0] * size[1]) / static_cast<double>(split) * (split > 1 ? 1.15 : 1) *
+           (1 + 12.0 / static_cast<double>(size[0]) + 12.0 / static_cast<double>(size[1]));
+  };
+  std::stable_sort(sizes.begin(), sizes.end(), [&](const auto& a, const auto& b) { return cost(a) < cost(b); });
+  std::vector<Setting> values;
+  for (const auto& size : sizes) values.push_back(Tuple({size[0], size[1]}));
+  return values;
+}
+std::optional<std::string> CheckTensorTile(const Kernel& kernel, const Setting& value) {
+  const auto* tuple = std::get_if<std::vector<std::int64_t>>(&value.value);
+  if (!tuple || tuple->size() != 2) return "it is rows x columns; try 128x128";
+  const std::int64_t rows = (*tuple)[0], columns = (*tuple)[1];
+  if (rows != 64 && rows != 128) return "the rows are 64 a warpgroup, of one or two; try 128x128";
+  if (columns != 64 && columns != 128 && columns != 256) return "the columns are 64, 128 or 256; try 128x128";
+  if (columns * ProductsAtATime(kernel) > 256)
+    return fmt::format("{} products of {} columns are more than the registers hold, 256; try 128x{}",
+                       ProductsOf(kernel), columns, ProductsOf(kernel) == 2 ? 128 : 64);
+  if (Promotes(kernel) && columns > 128) return "256 columns leave no registers for promoted sums; try 128x128";
+  return std::nullopt;
+}
+
+std::vector<Setting> TensorStagesValues(const Kernel& kernel) {
+  TensorSettings settings = TensorSettingsOf(kernel);
+  settings.stages = 6;
+  while (settings.stages > 2 && CheckTensor(kernel.device->limits, settings)) --settings.stages;
+  std::vector<Setting> values = {Whole(settings.stages)};
+  if (settings.stages > 2) values.push_back(Whole(settings.stages - 1));
+  // As many as leave room for a second block, which comes first where there are tiles for it.
+  const std::int64_t most = settings.stages;
+  while (settings.stages > 2 && TensorBlocksAProcessor(kernel.device->limits, settings) < 2) --settings.stages;
+  if (TensorBlocksAProcessor(kernel.device->limits, settings) == 2 && settings.stages + 1 < most) {
+    const bool many = TilesOf(MatmulShape(kernel), settings.tile_m, settings.tile_n) > kernel.device->multiprocessors;
+    values.insert(many ? values.begin() : values.end(), Whole(settings.stages));
+  }
+  return values;
+}
+std::optional<std::string> CheckTensorStages(const Kernel& kernel, const Setting& value) {
+  if (auto why = CheckRange(value, 2, 12)) return why;
+  TensorSettings settings = TensorSettingsOf(kernel);
+  settings.stages = static_cast<int>(std::get<std::int64_t>(value.value));
+  return CheckTensor(kernel.device->limits, settings);
+}
+
+std::vector<Setting> TensorPromoteValues(const Kernel& kernel) {
+  if (!Promotes(kernel)) return {Whole(0)};
+  if (PrecisionOf(kernel) == TensorPrecision::kF16) return {Whole(256), Whole(128)};
+  // 128 is no faster, and near the end of FP32's budget on positive inputs (docs/measured/cuda_matmul.md).
+  return {Whole(64)};
+}
+std::optional<std::string> CheckTensorPromote(const Kernel& kernel, const Setting& value) {
+  if (!Promotes(kernel)) return CheckRange(value, 0, 512);
+  const auto* whole = std::get_if<std::int64_t>(&value.value);
+  if (!whole || (*whole != 64 && *whole != 128 && *whole != 256 && *whole != 512))
+    return "it is 64, 128, 256 or 512; try 64";
+  return std::nullopt;
+}
+
+std::vector<Setting> TensorClusterValues(const Kernel& kernel) {
+  // Where two parts are read of both operands, sharing gains nothing (docs/measured/cuda_matmul.md).
+  if (PrecisionOf(kernel) == TensorPrecision::kF32x3) return {Whole(1)};
+  // Two products read more of their weights: 931 us, not 946 (docs/measured/cuda_16bit.md).
+  if (Together(kernel)) return {Whole(2), Whole(1)};
+  return {Whole(1), Whole(2)};
+}
+std::optional<std::string> CheckTensorCluster(const Kernel&, const Setting& value) { return CheckRange(value, 1, 2); }
+
+std::vector<Setting> TensorSplitValues(const Kernel& kernel) {
+  const MatmulShape shape(kernel);
+  const std::vector<std::int64_t> tile = TupleSetting(kernel, "tile");
+  if (tile.size() != 2 || Together(kernel)) return {Whole(1)};
+  return SplitsAround(shape, SplitOf(kernel, shape, tile[0], tile[1]));
+}
+std::optional<std::string> CheckTensorSplit(const Kernel& kernel, const Setting& value) {
+  return Together(kernel) ? CheckRange(value, 1, 1) : CheckSplitK(kernel, value);
+}
+
+std::vector<Setting> TensorEndValues(const Kernel& kernel) {
+  if (!IsPlain(kernel)) return {};
+  if (IntSetting(kernel, "split") != 1 || CheckTiles(kernel)) return {Word("lines")};
+  // Faster by 1 to 7 % (docs/measured/cuda_16bit.md).
+  return {Word("tiles"), Word("lines")};
+}
+std::optional<std::string> CheckTensorEnd(const Kernel& kernel, const Setting& value) {
+  if (!IsPlain(kernel)) return "only products of 16-bit operands have it; remove it";
+  if (auto why = CheckWord(value, {"lines", "tiles"})) return why;
+  if (std::get<std::string>(value.value) == "lines") return std::nullopt;
+  if (IntSetting(kernel, "split") != 1) return "parts of K are added up in f32; try lines";
+  if (auto why = CheckTiles(kernel)) return why;
+  TensorSettings settings = TensorSettingsOf(kernel);
+  settings.stages = static_cast<int>(IntSetting(kernel, "stages"));
+  settings.end = TensorEnd::kTiles;
+  return CheckTensor(kernel.device->limits, settings);
+}
+
+void EmitTensorWay(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
+  if (ElementCount(kernel.result) == 0) return;
+  TensorSettings settings = TensorSettingsOf(kernel);
+  settings.stages = static_cast<int>(IntSetting(kernel, "stages"));
+  if (kernel.settings.contains("promote")) settings.promote = IntSetting(kernel, "promote");
+  settings.cluster = static_cast<int>(IntSetting(kernel, "cluster"));
+  settings.split = IntSetting(kernel, "split");
+  // A product by itself, of several that the statement makes, is of f32.
+  if (kernel.settings.contains("end") && WordSetting(kernel, "end") == "tiles" && !CheckTiles(kernel))
+    settings.end = TensorEnd::kTiles;
+  EmitMatmulTensor(program, kernel, out, settings);
+}
+
+}  // namespace hone::dsl

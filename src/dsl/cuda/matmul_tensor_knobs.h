@@ -1,0 +1,54 @@
+// What can be set on products on the tensor cores (matmul_tensor.h). Its precisions are a way each; they have most of
+// these in common. All of them read the kernel's way for its precision.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dsl/cuda/matmul_choice.h"
+#include "dsl/cuda/matmul_tensor.h"
+#include "dsl/family.h"
+
+namespace hone::dsl {
+
+// Why the tensor cores cannot make the product in any precision, or nothing.
+std::optional<std::string> WhyNoTensorCores(const Kernel& kernel);
+// The cost of a way that multiplies what it is given in `precision`.
+std::optional<double> TensorCost(const Kernel& kernel, TensorPrecision precision);
+
+std::vector<Setting> TensorProductsValues(const Kernel& kernel);
+std::optional<std::string> CheckTensorProducts(const Kernel& kernel, const Setting& value);
+std::vector<Setting> TensorTileValues(const Kernel& kernel);
+std::optional<std::string> CheckTensorTile(const Kernel& kernel, const Setting& value);
+std::vector<Setting> TensorStagesValues(const Kernel& kernel);
+std::optional<std::string> CheckTensorStages(const Kernel& kernel, const Setting& value);
+std::vector<Setting> TensorPromoteValues(const Kernel& kernel);
+std::optional<std::string> CheckTensorPromote(const Kernel& kernel, const Setting& value);
+std::vector<Setting> TensorClusterValues(const Kernel& kernel);
+std::optional<std::string> CheckTensorCluster(const Kernel& kernel, const Setting& value);
+std::vector<Setting> TensorSplitValues(const Kernel& kernel);
+std::optional<std::string> CheckTensorSplit(const Kernel& kernel, const Setting& value);
+std::vector<Setting> TensorEndValues(const Kernel& kernel);
+std::optional<std::string> CheckTensorEnd(const Kernel& kernel, const Setting& value);
+
+inline constexpr Knob kTensorProductsKnob{"products", kProductsDoc, TensorProductsValues, CheckTensorProducts};
+inline constexpr Knob kTensorTileKnob{"tile", "rows x columns of the result that a block makes at a time",
+                                      TensorTileValues, CheckTensorTile};
+inline constexpr Knob kTensorStagesKnob{"stages",
+                                        "tiles of both operands that are in flight in shared memory, 64 of K each",
+                                        TensorStagesValues, CheckTensorStages};
+inline constexpr Knob kTensorPromoteKnob{
+    "promote", "elements of K after which the tensor cores' sums, which truncate, are added to sums in f32; 0 = never",
+    TensorPromoteValues, CheckTensorPromote};
+inline constexpr Knob kTensorClusterKnob{"cluster", "blocks that share what they read of B", TensorClusterValues,
+                                         CheckTensorCluster};
+inline constexpr Knob kTensorSplitKnob{"split", kSplitDoc, TensorSplitValues, CheckTensorSplit};
+inline constexpr Knob kTensorEndKnob{
+    "end", "how 16-bit results leave: lines, by the threads; tiles, by the copy engine while the threads go on",
+    TensorEndValues, CheckTensorEnd};
+
+// Writes the product as the kernel's settings say.
+void EmitTensorWay(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out);
+
+}  // namespace hone::dsl

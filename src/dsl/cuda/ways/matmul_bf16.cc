@@ -1,0 +1,32 @@
+#include "dsl/cuda/matmul_choice.h"
+#include "dsl/cuda/matmul_tensor_knobs.h"
+#include "dsl/way.h"
+
+namespace hone::dsl {
+namespace {
+
+std::optional<std::string> WhyNot(const Kernel& kernel) {
+  if (auto why = WhyNoTensorCores(kernel)) return why;
+  if (!AllAre(kernel, DType::kBF16)) return "the operands are not bf16 and would be rounded to it";
+  return std::nullopt;
+}
+
+std::optional<double> Cost(const Kernel& kernel) { return TensorCost(kernel, TensorPrecision::kBF16); }
+
+constexpr Knob kKnobs[] = {
+    kTensorProductsKnob, kTensorTileKnob, kTensorStagesKnob, kTensorClusterKnob, kTensorSplitKnob, kTensorEndKnob,
+};
+
+}  // namespace
+
+HONE_CUDA_WAY(matmul_bf16){
+    .family = "matmul",
+    .name = "bf16",
+    .doc = "one product on the tensor cores, of operands that are bf16",
+    .why_not = WhyNot,
+    .cost = Cost,
+    .knobs = kKnobs,
+    .emit_cuda = EmitTensorWay,
+};
+
+}  // namespace hone::dsl

@@ -1,0 +1,26 @@
+#include "dsl/cuda/matmul_tensor_knobs.h"
+#include "dsl/way.h"
+
+namespace hone::dsl {
+namespace {
+
+std::optional<double> Cost(const Kernel& kernel) { return TensorCost(kernel, TensorPrecision::kF16); }
+
+constexpr Knob kKnobs[] = {
+    kTensorProductsKnob, kTensorTileKnob,  kTensorStagesKnob, kTensorPromoteKnob,
+    kTensorClusterKnob,  kTensorSplitKnob, kTensorEndKnob,
+};
+
+}  // namespace
+
+HONE_CUDA_WAY(matmul_f16){
+    .family = "matmul",
+    .name = "f16",
+    .doc = "one product of halves on the tensor cores, as accurate as TF32",
+    .why_not = WhyNoTensorCores,
+    .cost = Cost,
+    .knobs = kKnobs,
+    .emit_cuda = EmitTensorWay,
+};
+
+}  // namespace hone::dsl

@@ -1,0 +1,25 @@
+#include "dsl/cuda/matmul_tensor_knobs.h"
+#include "dsl/way.h"
+
+namespace hone::dsl {
+namespace {
+
+std::optional<double> Cost(const Kernel& kernel) { return TensorCost(kernel, TensorPrecision::kF32x3); }
+
+constexpr Knob kKnobs[] = {
+    kProductsApartKnob, kTensorTileKnob, kTensorStagesKnob, kTensorPromoteKnob, kTensorClusterKnob, kTensorSplitKnob,
+};
+
+}  // namespace
+
+HONE_CUDA_WAY(matmul_f32x3){
+    .family = "matmul",
+    .name = "f32x3",
+    .doc = "as accurate as FP32, of three FP16 products on the tensor cores",
+    .why_not = WhyNoTensorCores,
+    .cost = Cost,
+    .knobs = kKnobs,
+    .emit_cuda = EmitTensorWay,
+};
+
+}  // namespace hone::dsl

@@ -1,0 +1,21 @@
+#include "dsl/cuda/fold_knobs.h"
+#include "dsl/cuda/folds.h"
+#include "dsl/fold_pass.h"
+#include "dsl/way.h"
+
+namespace hone::dsl {
+namespace {
+
+void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& writer) {
+  EmitFoldsCuda(program, kernel, writer, LetPasses(kernel), kernel.epilogue);
+}
+
+}  // namespace
+
+HONE_CUDA_WAY(norm){
+    .family = "norm",
+    .knobs = kFoldKnobs,
+    .emit_cuda = Emit,
+};
+
+}  // namespace hone::dsl

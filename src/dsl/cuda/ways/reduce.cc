@@ -1,0 +1,34 @@
+#include "base/check.h"
+#include "dsl/cuda/fold_knobs.h"
+#include "dsl/cuda/folds.h"
+#include "dsl/reduction.h"
+#include "dsl/way.h"
+
+namespace hone::dsl {
+namespace {
+
+void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& writer) {
+  if (IntSetting(kernel, "lanes") == 1 && !FindsPlace(kernel) && kernel.lets.empty()) {
+    Kernel nest = AsNest(kernel);
+    nest.family = FindFamily("nest");
+    HONE_CHECK(!ChooseWay(nest), "a nest runs on every device");
+    FillSettings(nest);
+    return nest.way->emit_cuda(program, nest, writer);
+  }
+  Reduction one = ReductionOf(kernel);
+  if (FindsPlace(kernel)) {
+    one.item.fold = kernel.variant == "argmax" ? ReduceOp::kArgMax : ReduceOp::kArgMin;
+    one.item.finish = Load(kItOperand, {}, ScalarType::kInt);
+  }
+  EmitFoldsCuda(program, kernel, writer, ReductionPasses(kernel, one), one.result);
+}
+
+}  // namespace
+
+HONE_CUDA_WAY(reduce){
+    .family = "reduce",
+    .knobs = kFoldKnobs,
+    .emit_cuda = Emit,
+};
+
+}  // namespace hone::dsl

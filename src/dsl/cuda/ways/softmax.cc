@@ -1,0 +1,35 @@
+#include "dsl/cuda/fold_knobs.h"
+#include "dsl/cuda/folds.h"
+#include "dsl/way.h"
+
+namespace hone::dsl {
+namespace {
+
+// Maximum, sum, scale: the row stays in registers where it fits.
+void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& writer) {
+  const Expr x = Cast(kernel.inputs[0], ScalarType::kReal);
+  const Expr it = Load(kItOperand, {}, ScalarType::kReal);
+  const Expr top = Load(kLetOperand, {}, ScalarType::kReal), second = Load(kLetOperand - 1, {}, ScalarType::kReal);
+  const bool log = kernel.variant == "log";
+  const Expr power = Exp(x - top);
+  const FoldPass::Item max{.let = 0, .fold = ReduceOp::kMax, .body = x, .finish = it, .name = "top"};
+  const FoldPass::Item sum{.let = 1,
+                           .fold = ReduceOp::kSum,
+                           .body = power,
+                           .finish = log ? Log(it) : Expr(1.0) / it,
+                           .name = log ? "log_sum" : "scale"};
+  const Expr value = log ? x - top - second : power * second;
+  const Expr result =
+      ReplaceLoads(kernel.epilogue, [&](const ExprNode& load) { return load.buffer == kItOperand ? value : Expr(); });
+  EmitFoldsCuda(program, kernel, writer, {{.items = {max}, .keep = {}}, {.items = {sum}, .keep = {}}}, result);
+}
+
+}  // namespace
+
+HONE_CUDA_WAY(softmax){
+    .family = "softmax",
+    .knobs = kFoldKnobs,
+    .emit_cuda = Emit,
+};
+
+}  // namespace hone::dsl

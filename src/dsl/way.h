@@ -1,0 +1,66 @@
+// A way is one kernel by which what a family says is computed on one kind of device: one file in dsl/cpu/ways/ or
+// dsl/cuda/ways/, one HONE_CPU_WAY(id) or HONE_CUDA_WAY(id), collected by a generated table each. Nothing else names
+// it: the language, help and the expert go through the tables.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dsl/family.h"
+#include "dsl/kernel.h"
+
+namespace hone::dsl {
+
+class Writer;        // dsl/cpu/writer.h
+class DeviceWriter;  // dsl/cuda/writer.h
+
+struct Way {
+  std::string_view family;     // what it computes: "matmul"
+  std::string_view name = {};  // the word by which a text chooses it: "simt"; empty where the family has no other way
+  std::string_view doc = {};   // when one chooses it, for docs/language.md and --help
+  // Why it cannot make this kernel on the kernel's device, or nothing. Null: it makes all that the family says.
+  std::optional<std::string> (*why_not)(const Kernel& kernel) = nullptr;
+  // About how many times as long as the device's limits allow the kernel takes. The least is the default, and the
+  // expert tries the others in this order; what has none is made only where a text asks for it. Null: 1.
+  std::optional<double> (*cost)(const Kernel& kernel) = nullptr;
+  std::span<const Knob> knobs = {};  // in this order: a default may depend on those before it
+  // One of them: writes the kernel's function body, or adds its kernels and launches to a plan.
+  void (*emit_cpu)(const KernelProgram& program, const Kernel& kernel, Writer& writer) = nullptr;
+  void (*emit_cuda)(const KernelProgram& program, const Kernel& kernel, DeviceWriter& writer) = nullptr;
+};
+
+std::span<const Way* const> AllCpuWays();
+std::span<const Way* const> AllCudaWays();
+
+// Those of a family, by their files' names; none: it does not run on such a device.
+std::vector<const Way*> WaysOf(const Family& family, DeviceKind device);
+// The knob by which a text chooses among several; empty where there is one way at most.
+std::string_view ChoiceOf(const Family& family, DeviceKind device);
+
+// Sets kernel.way: to what the settings choose, else to the best that can make it, which the settings then name. Or
+// says why not. Of the settings the choice alone is looked at.
+std::optional<std::string> ChooseWay(Kernel& kernel);
+// Sets what the settings leave open to the way's defaults.
+void FillSettings(Kernel& kernel);
+
+// What can be set on a kernel whose way is chosen: the choice, if there is one, then the way's own knobs.
+std::vector<Knob> KnobsOf(const Kernel& kernel);
+
+// What can be set on the kernels of a family, of whatever way, for people.
+struct KnobRow {
+  std::string name, doc;
+};
+std::vector<KnobRow> KnobRows(const Family& family, DeviceKind device);
+
+}  // namespace hone::dsl
+
+#define HONE_CPU_WAY(id)         \
+  extern const Way cpu_way_##id; \
+  constinit const Way cpu_way_##id
+
+#define HONE_CUDA_WAY(id)         \
+  extern const Way cuda_way_##id; \
+  constinit const Way cuda_way_##id
