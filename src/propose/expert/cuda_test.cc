@@ -7,8 +7,8 @@
 
 #include "candidate/plan.h"
 #include "dsl/lower.h"
+#include "dsl/testing/device_program.h"
 #include "propose/expert/expert.h"
-#include "propose/expert/testing/device_program.h"
 #include "propose/random.h"
 #include "target/cuda/built_plan.h"
 #include "target/shipped_model.h"

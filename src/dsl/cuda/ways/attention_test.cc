@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "propose/expert/testing/device_program.h"
+#include "dsl/testing/device_program.h"
 
 namespace hone {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "propose/expert/testing/device_program.h"
+#include "dsl/testing/device_program.h"
 
 namespace hone {
 namespace {

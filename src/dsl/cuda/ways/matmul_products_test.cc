@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "propose/expert/testing/device_program.h"
+#include "dsl/testing/device_program.h"
 
 namespace hone {
 namespace {
@@ -103,7 +103,7 @@ TEST_F(CudaProductsTest, WhatCannotBeIsSaid) {
   EXPECT_EQ(complaint("end: tiles", 1, 500),
             "'end' tiles: rows of the result do not begin at multiples of 16 bytes; try lines");
   EXPECT_EQ(complaint("end: tiles", 1, 512, "f32"), "'end' tiles: tiles are of 16-bit results; try lines");
-  EXPECT_EQ(complaint("precision: simt, end: lines", 1),
+  EXPECT_EQ(complaint("precision: f16, end: lines", 1),
             "'end' lines: only products of 16-bit operands have it; remove it");
 }
 

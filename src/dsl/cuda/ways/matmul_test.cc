@@ -8,7 +8,7 @@
 
 #include "candidate/plan.h"
 #include "dsl/lower.h"
-#include "propose/expert/testing/device_program.h"
+#include "dsl/testing/device_program.h"
 #include "target/cuda/built_plan.h"
 #include "target/shipped_model.h"
 
@@ -162,12 +162,15 @@ TEST_F(CudaMatmulTest, TensorsMayHaveTheNamesOfTheKernelsVariables) {
       "output it_: f32[600, 600]\nit_ = matmul(v, x * k) with {precision: simt} -> it + k\n");
 }
 
+TEST_F(CudaMatmulTest, WhatIsSetForAnotherWayMeansNothing) {
+  EXPECT_EQ(Complaint(Product(512, 512, 512, "precision: simt, stages: 0, cluster: 2, algorithm: 3")), "");
+}
+
 TEST_F(CudaMatmulTest, WhatDoesNotFitIsSaid) {
   EXPECT_NE(Complaint(Product(512, 512, 512, "precision: bf16")).find("try f32x3"), std::string::npos);
   EXPECT_NE(Complaint(Product(512, 512, 512, "precision: f32x3, tile: 128x256")).find("registers"), std::string::npos);
   EXPECT_NE(Complaint(Product(512, 512, 512, "precision: f32x3, stages: 8")).find("shared memory"), std::string::npos);
   EXPECT_NE(Complaint(Product(512, 512, 512, "precision: simt, tile: 128x64")).find("try 64x64"), std::string::npos);
-  EXPECT_NE(Complaint(Product(512, 512, 512, "precision: simt, cluster: 2")), "");
 }
 
 }  // namespace

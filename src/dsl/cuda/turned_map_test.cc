@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "propose/expert/testing/device_program.h"
+#include "dsl/testing/device_program.h"
 
 namespace hone {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "propose/expert/testing/device_program.h"
+#include "dsl/testing/device_program.h"
 
 namespace hone {
 namespace {

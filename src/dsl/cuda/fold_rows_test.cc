@@ -8,8 +8,8 @@
 #include <limits>
 #include <random>
 
+#include "dsl/testing/device_program.h"
 #include "dsl/testing/interpreter.h"
-#include "propose/expert/testing/device_program.h"
 
 namespace hone {
 namespace {
