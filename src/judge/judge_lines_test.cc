@@ -10,7 +10,12 @@ TEST(JudgeLinesTest, AnOpeningReadsBackAsItWasWritten) {
   opening.options.sandbox = SandboxPolicy::kRequired;
   opening.options.call_wall = std::chrono::milliseconds(1500);
   opening.options.form = Form::kPlan;
-  opening.options.outside.push_back({.name = "eager", .mode = "eager", .argv = {"python", "-c", ""}, .device = true});
+  opening.options.outside.push_back({.name = "eager",
+                                     .mode = "eager",
+                                     .argv = {"python", "-c", ""},
+                                     .files = {"a.py", "b.py"},
+                                     .device = true,
+                                     .own = true});
   const auto written = ToRecord(opening);
   const auto read = FromRecord<JudgeOpening>(written, "an opening");
   ASSERT_TRUE(read) << read.error().message;
@@ -18,6 +23,8 @@ TEST(JudgeLinesTest, AnOpeningReadsBackAsItWasWritten) {
   EXPECT_EQ(read->options.sandbox, SandboxPolicy::kRequired);
   EXPECT_EQ(read->options.call_wall, std::chrono::milliseconds(1500));
   EXPECT_EQ(read->options.outside.at(0).argv.size(), 3u);
+  EXPECT_EQ(read->options.outside.at(0).files, (std::vector<std::string>{"a.py", "b.py"}));
+  EXPECT_TRUE(read->options.outside.at(0).own);
 }
 
 TEST(JudgeLinesTest, ARequestReadsBackAsItWasWritten) {

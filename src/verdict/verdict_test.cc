@@ -114,6 +114,22 @@ TEST(VerdictTest, FasterIsAWholeIntervalAboveOneOrMoreThanChance) {
   EXPECT_FALSE((Comparison{.disturbed = "the machine was not quiet in 5 of 6 rounds"}).Faster());
 }
 
+TEST(VerdictTest, ABaselineThatIsWrongIsNoMeasure) {
+  Evaluation evaluation;
+  evaluation.verdict.outcome = Outcome::kAccepted;
+  evaluation.timing = Timing{.against = {{.baseline = "k.py", .wrong = "y[3] is 1, expected 2"},
+                                         {.baseline = "eager", .speedup = 3},
+                                         {.baseline = "l.py", .speedup = 4, .error_over_budget = 0.5}}};
+  ASSERT_NE(evaluation.timing->OverBest(), nullptr);
+  EXPECT_EQ(evaluation.timing->OverBest()->baseline, "eager");
+  EXPECT_EQ(evaluation.timing->against[0].WhyNoRatio(), "wrong: y[3] is 1, expected 2");
+
+  const auto read = ParseEvaluation(ToJson(evaluation));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->timing->against[0].wrong, "y[3] is 1, expected 2");
+  EXPECT_EQ(read->timing->against[2].error_over_budget, 0.5);
+}
+
 TEST(VerdictTest, TheFastestBaselineIsTheOneThatIsBeatenLeast) {
   Timing timing;
   EXPECT_EQ(timing.OverBest(), nullptr);
