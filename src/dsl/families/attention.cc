@@ -108,6 +108,7 @@ HONE_FAMILY(attention){
     .operands = 3,
     .takes_lets = true,
     .cpu_choice = "path",
+    .cuda_choice = "path",
     .attributes = kAttributes,
     .shape = ShapeRule,
     .let_dims = ScoreDims,

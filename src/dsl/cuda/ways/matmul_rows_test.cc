@@ -30,7 +30,7 @@ struct Case {
 const Case kCases[] = {
     {1, 4096, 4096},
     {8, 256, 1024, "precision: rows, warps: 4", "gelu(it + b)"},
-    {16, 128, 4096, "precision: rows, warps: 16, split: 1", "it * b + r"},
+    {16, 128, 4096, "precision: rows, warps: 16, split: 1", "it * b * 0.01 + r"},
     {5, 70, 200, "precision: rows, warps: 8", "it + r"},
     {13, 100, 1000, "precision: rows, warps: 2, split: 3", "relu(it) + r"},
     {16, 64, 8, "precision: rows, warps: 1"},

@@ -71,9 +71,10 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Piec
   if (p->buffer != softmax.buffer) std::swap(p, v);
   const IndexVar m = scores.space[rank - 2], n = scores.space[rank - 1], d = scores.fold->over[0];
   const IndexVar e = outer.space.back(), folded = outer.fold->over[0];
-  if (q->position->of(m) == 0) std::swap(q, k);
-  if (q->position->of(m) == 0 || q->position->of(n) != 0 || k->position->of(n) == 0 || k->position->of(m) != 0 ||
-      q->position->of(d) == 0 || k->position->of(d) == 0 || v->position->of(folded) == 0 || v->position->of(e) == 0)
+  if (q->position->of(n) != 0) std::swap(q, k);
+  if ((m.extent > 1 && q->position->of(m) == 0) || q->position->of(n) != 0 || k->position->of(n) == 0 ||
+      k->position->of(m) != 0 || q->position->of(d) == 0 || k->position->of(d) == 0 || v->position->of(folded) == 0 ||
+      v->position->of(e) == 0)
     return std::nullopt;
   // The probabilities are read where the scores are: [batch.., m, n] with n folded.
   std::vector<IndexVar> at(outer.space.begin(), outer.space.end() - 1);
@@ -126,6 +127,13 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Piec
   return statement;
 }
 
+// The piece with a dimension of one element before its last.
+Piece WithOneRow(Piece piece) {
+  piece.space.insert(piece.space.end() - 1, NewIndex(1));
+  for (int& axis : piece.axes) axis += axis + 2 == static_cast<int>(piece.space.size()) ? 1 : 0;
+  return piece;
+}
+
 // The piece over other dimensions of the same elements; nothing if that needs a division.
 std::optional<Piece> Over(const Piece& piece, const std::vector<IndexVar>& space) {
   if (ElementCount(Extents(space)) != ElementCount(Extents(piece.space))) return std::nullopt;
@@ -148,7 +156,7 @@ std::optional<Piece> Over(const Piece& piece, const std::vector<IndexVar>& space
 
 std::optional<dsl::Statement> RecogniseAttention(Names& names, const Piece& piece) {
   if (piece.inside.size() != 2 || !piece.fold) return std::nullopt;
-  const Piece& softmax = piece.inside[1];
+  Piece softmax = piece.inside[1];
   Piece scores = piece.inside[0], outer = piece;
   outer.inside.clear();
   const std::size_t views = names.views().size();
@@ -173,6 +181,11 @@ std::optional<dsl::Statement> RecogniseAttention(Names& names, const Piece& piec
   // Or that one operator saw as one dimension and the other as two.
   MergeDimensions(names.memory(), scores);
   MergeDimensions(names.memory(), outer);
+  if (auto statement = read(scores, outer)) return statement;
+  // One query a head: what has one element is no dimension of theirs any more.
+  scores = WithOneRow(std::move(scores));
+  outer = WithOneRow(std::move(outer));
+  softmax = WithOneRow(std::move(softmax));
   return read(scores, outer);
 }
 

@@ -42,7 +42,7 @@ constexpr std::string_view kPrograms[] = {
     "view v = x: [2, 4, 150, 64] strides [115200, 64, 768, 1] offset 512\n"
     "y = attention(q, k, v) let score = it * 0.125",
     "input q: TYPE[2, 4, 1, 64]\ninput k: TYPE[2, 4, 500, 64]\ninput v: TYPE[2, 4, 500, 64]\n"
-    "output y: TYPE[2, 4, 1, 64]\ny = attention(q, k, v) let score = it * 0.125",
+    "output y: TYPE[2, 4, 1, 64]\ny = attention(q, k, v) with {path: tiles} let score = it * 0.125",
     "input q: TYPE[2, 2, 141, 64]\ninput k: TYPE[2, 2, 163, 64]\ninput v: TYPE[2, 2, 163, 64]\n"
     "input m: f32[2, 1, 141, 163]\ninput l: TYPE[2, 2, 141, 1]\noutput y: TYPE[2, 2, 141, 64]\n"
     "y = attention(q, k, v) let score = it * 0.125 + m * l",
@@ -91,11 +91,13 @@ TEST_F(CudaAttentionTest, WhatTheCopyEngineOrTheRegistersCannotHoldIsRefusedInAL
             "'attention' has no kernel for this: q is f32: this kernel is for f16 and bf16");
   EXPECT_EQ(complaint("input q: f16[4, 64, 64]\ninput k: bf16[4, 64, 64]\ninput v: f16[4, 64, 64]"),
             "'attention' has no kernel for this: q, k and v are of different types: convert them before");
-  EXPECT_EQ(complaint("input q: f16[4, 64, 4]\ninput k: f16[4, 64, 4]\ninput v: f16[4, 64, 64]"),
-            "'attention' has no kernel for this: rows of q do not begin at multiples of 16 bytes: the copy engine "
-            "cannot read them");
+  EXPECT_EQ(
+      complaint("input q: f16[4, 64, 4]\ninput k: f16[4, 64, 4]\ninput v: f16[4, 64, 64]"),
+      "'attention' has no kernel for this: rows of q do not begin at multiples of 16 bytes: write it as a value of "
+      "its own before");
   EXPECT_EQ(complaint("input q: f16[4, 64, 264]\ninput k: f16[4, 64, 264]\ninput v: f16[4, 64, 64]"),
-            "'attention' has no kernel for this: a row of q has 264 elements: more than 256 do not fit into registers");
+            "'attention' has no kernel for this: 64 queries a head are not few; a row of q has 264 elements: more "
+            "than 256 do not fit into registers");
   EXPECT_EQ(
       complaint("input q: f16[4, 64, 64]\ninput w: f16[4, 64, 64]\ninput v: f16[4, 64, 64]\n"
                 "view k = w: [4, 64, 64] strides [4096, 1, 64]"),

@@ -12,6 +12,7 @@
 #include <array>
 #include <cmath>
 
+#include "dsl/cuda/attention_parts.h"
 #include "dsl/cuda/expr.h"
 #include "dsl/knobs.h"
 #include "dsl/loops.h"
@@ -28,12 +29,6 @@ namespace {
 constexpr std::int64_t kMostDepth = 256;  // of a query or a value: what registers have room for
 // Keys and values of so many bytes stay in L2 while the blocks that share them run.
 constexpr std::int64_t kSharedInL2 = 32 << 20;
-// The first dimensions of a query, a value, a key and a score from the end of the space [batches.., M, E | N, D].
-constexpr std::size_t kM = 4, kE = 3, kN = 2, kD = 1;
-
-std::int64_t Extent(const Kernel& kernel, std::size_t from_end) {
-  return kernel.space[kernel.space.size() - from_end].extent;
-}
 // What a block may have of it, with what is static.
 std::int64_t SharedOfBlock(const Kernel& kernel) { return kernel.device->limits.block_shared_bytes; }
 std::int64_t Up(std::int64_t count, std::int64_t step) { return (count + step - 1) / step * step; }
@@ -50,62 +45,35 @@ struct Matrices {
 
 // Nothing if the copy engine cannot; `why` says it then.
 std::optional<Matrices> MatricesOf(const Kernel& kernel, std::size_t input, std::string& why) {
-  static constexpr std::string_view kNames[] = {"q", "k", "v"};
-  const Expr& expr = kernel.inputs[input];
-  if (expr->kind != Expr::Kind::kLoad || expr->buffer < 0) {
-    why = fmt::format("{} is an expression: write it as a value of its own before", kNames[input]);
-    return std::nullopt;
-  }
-  const auto o = static_cast<std::size_t>(expr->buffer);
-  const KernelOperand& operand = kernel.operands[o];
-  const DType type = kernel.operand_types[o];
-  if (type != DType::kF16 && type != DType::kBF16) {
-    why = fmt::format("{} is {}: this kernel is for f16 and bf16", kNames[input], Name(type));
-    return std::nullopt;
-  }
-  const std::size_t rank = kernel.space.size(), rows = rank - (input == 0 ? kM : kN),
-                    width = rank - (input == 2 ? kE : kD);
-  Matrices matrices{.buffer = operand.buffer,
-                    .offset = operand.offset,
-                    .rows = kernel.space[rows].extent,
-                    .width = kernel.space[width].extent,
-                    .row = operand.strides[rows]};
+  const auto rows = AttentionRowsOf(kernel, input, why);
+  if (!rows) return std::nullopt;
+  const KernelOperand& operand = AttentionOperandOf(kernel, input);
+  Matrices matrices{
+      .buffer = rows->buffer, .offset = rows->offset, .rows = rows->count, .width = rows->width, .row = rows->row};
   if (matrices.width > kMostDepth) {
-    why = fmt::format("a row of {} has {} elements: more than {} do not fit into registers", kNames[input],
+    why = fmt::format("a row of {} has {} elements: more than {} do not fit into registers", kAttentionNames[input],
                       matrices.width, kMostDepth);
     return std::nullopt;
   }
-  if (matrices.rows == 1) matrices.row = Up(matrices.width, 8);  // of one row any will do
-  if (matrices.width > 1 && operand.strides[width] != 1) {
-    why = fmt::format("the elements of a row of {} are {} apart: they have to lie side by side", kNames[input],
-                      operand.strides[width]);
-    return std::nullopt;
-  }
+  const std::size_t rank = kernel.space.size();
   std::size_t dims = 0;
-  for (std::size_t d = rank - kM; d-- > 0;) {
+  for (std::size_t d = rank - kAttentionM; d-- > 0;) {
     const std::int64_t stride = operand.strides[d], extent = kernel.space[d].extent;
     if (stride == 0 || extent == 1) continue;
     const bool continues = dims > 0 && stride == matrices.strides[dims - 1] * matrices.extents[dims - 1];
     if (!continues && dims++ == 2) {
-      why = fmt::format("the batches of {} lie unevenly in more than two dimensions", kNames[input]);
+      why = fmt::format("the batches of {} lie unevenly in more than two dimensions", kAttentionNames[input]);
       return std::nullopt;
     }
     auto& factors = matrices.factors[dims - 1];
-    factors.resize(rank - kM, 0);
+    factors.resize(rank - kAttentionM, 0);
     factors[d] = continues ? matrices.extents[dims - 1] : 1;
     if (!continues) matrices.strides[dims - 1] = stride;
     matrices.extents[dims - 1] *= extent;
   }
   for (std::size_t d = 0; d < 2; ++d) {
-    matrices.factors[d].resize(rank - kM, 0);
+    matrices.factors[d].resize(rank - kAttentionM, 0);
     if (d >= dims) matrices.strides[d] = matrices.row;  // of an extent of 1: any that is a multiple of 16 bytes
-  }
-  const auto aligned = [](std::int64_t elements) { return elements % 8 == 0; };
-  if (!aligned(matrices.offset) || !aligned(matrices.row) || matrices.row == 0 || !aligned(matrices.strides[0]) ||
-      !aligned(matrices.strides[1])) {
-    why = fmt::format("rows of {} do not begin at multiples of 16 bytes: the copy engine cannot read them",
-                      kNames[input]);
-    return std::nullopt;
   }
   return matrices;
 }
@@ -117,12 +85,7 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
   for (std::size_t input = 0; input < 3; ++input) {
     if (!MatricesOf(kernel, input, why)) return why;
   }
-  const auto type = [&](std::size_t input) {
-    return kernel.operand_types[static_cast<std::size_t>(kernel.inputs[input]->buffer)];
-  };
-  if (type(0) != type(1) || type(0) != type(2)) return "q, k and v are of different types: convert them before";
-  if (kernel.compute != DType::kF32) return "it computes in f32 here, and an operand is f64";
-  return std::nullopt;
+  return CheckAttentionTypes(kernel);
 }
 
 // --- Settings.
@@ -145,11 +108,13 @@ Settings SettingsOf(const Kernel& kernel) {
 std::int64_t ConsumerRegisters(const Kernel& kernel, const Settings& settings) {
   constexpr std::int64_t kOthers = 32, kOfOperands = 40;
   const bool operands = !kernel.lets.empty() && !OperandsOf({kernel.lets[0].body}).empty();
-  return settings.keys / 2 + settings.keys / 4 + Up(Extent(kernel, kE), 8) / 2 + kOthers + (operands ? kOfOperands : 0);
+  return settings.keys / 2 + settings.keys / 4 + Up(AttentionExtent(kernel, kAttentionE), 8) / 2 + kOthers +
+         (operands ? kOfOperands : 0);
 }
 
 std::int64_t SharedBytes(const Kernel& kernel, const Settings& settings) {
-  const std::int64_t depth = Up(Extent(kernel, kD), 64), width = Up(Extent(kernel, kE), 64);
+  const std::int64_t depth = Up(AttentionExtent(kernel, kAttentionD), 64),
+                     width = Up(AttentionExtent(kernel, kAttentionE), 64);
   // Where the first tile begins is rounded up.
   return 2 * (settings.queries * depth + settings.stages * settings.keys * (depth + width)) + 1024;
 }
@@ -173,7 +138,7 @@ Registers RegistersFor(const Kernel& kernel, const Settings& settings) {
 
 std::int64_t BatchesOf(const Kernel& kernel) {
   std::int64_t batches = 1;
-  for (std::size_t d = 0; d + kM < kernel.space.size(); ++d) batches *= kernel.space[d].extent;
+  for (std::size_t d = 0; d + kAttentionM < kernel.space.size(); ++d) batches *= kernel.space[d].extent;
   return batches;
 }
 
@@ -201,7 +166,8 @@ std::optional<std::string> CheckTile(const Kernel& kernel, const Setting& value)
 }
 
 std::vector<Setting> TileValues(const Kernel& kernel) {
-  const std::int64_t width = std::max(Extent(kernel, kD), Extent(kernel, kE)), n = Extent(kernel, kN);
+  const std::int64_t width = std::max(AttentionExtent(kernel, kAttentionD), AttentionExtent(kernel, kAttentionE)),
+                     n = AttentionExtent(kernel, kAttentionN);
   // Speeds beside one another on an H200, of long sequences (docs/measured/cuda_attention.md).
   struct Tile {
     std::int64_t queries, keys;
@@ -217,7 +183,8 @@ std::vector<Setting> TileValues(const Kernel& kernel) {
                 [&](const Tile& tile) { return CheckTile(kernel, Tuple({tile.queries, tile.keys})).has_value(); });
   // What the busiest multiprocessor multiplies: tiles go beyond the last query and key, and are handed out whole.
   const auto cost = [&](const Tile& tile) {
-    const std::int64_t items = (Extent(kernel, kM) + tile.queries - 1) / tile.queries * BatchesOf(kernel);
+    const std::int64_t items =
+        (AttentionExtent(kernel, kAttentionM) + tile.queries - 1) / tile.queries * BatchesOf(kernel);
     const bool causal = kernel.attributes.at("causal")[0] != 0;
     const std::int64_t processors = kernel.device->multiprocessors;
     const double rounds = causal ? std::max(1.0, static_cast<double>(items) / static_cast<double>(processors))
@@ -289,38 +256,23 @@ struct Products<{type}, {n}> {{
                      fmt::arg("ptx", ptx));
 }
 
-// The factor by which the score multiplies what the products gave, if it does nothing else and the factor is positive.
-std::optional<double> FactorOf(const Expr& score) {
-  const auto is_it = [](const Expr& e) { return e->kind == Expr::Kind::kLoad && e->buffer == kItOperand; };
-  if (is_it(score)) return 1.0;
-  if (score->kind != Expr::Kind::kBinary) return std::nullopt;
-  const Expr &a = score->operands[0], &b = score->operands[1];
-  std::optional<double> factor;
-  if (score->binary == BinaryOp::kMul && is_it(a) && b->kind == Expr::Kind::kConst) factor = NumberOf(*b);
-  if (score->binary == BinaryOp::kMul && is_it(b) && a->kind == Expr::Kind::kConst) factor = NumberOf(*a);
-  if (score->binary == BinaryOp::kDiv && is_it(a) && b->kind == Expr::Kind::kConst) factor = 1 / NumberOf(*b);
-  if (factor && !(*factor > 0 && std::isfinite(*factor))) factor.reset();
-  return factor;
-}
-
 class AttentionEmitter {
  public:
   AttentionEmitter(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
       : program_(program), kernel_(kernel), out_(out), settings_(SettingsOf(kernel)) {
     settings_.stages = IntSetting(kernel, "stages");
     rank_ = kernel.space.size();
-    m_ = Extent(kernel, kM);
-    e_ = Extent(kernel, kE);
-    n_ = Extent(kernel, kN);
-    d_ = Extent(kernel, kD);
+    m_ = AttentionExtent(kernel, kAttentionM);
+    e_ = AttentionExtent(kernel, kAttentionE);
+    n_ = AttentionExtent(kernel, kAttentionN);
+    d_ = AttentionExtent(kernel, kAttentionD);
     batches_ = BatchesOf(kernel);
     causal_ = kernel.attributes.at("causal")[0] != 0;
     std::string why;
     for (std::size_t input = 0; input < 3; ++input) matrices_[input] = *MatricesOf(kernel, input, why);
     type_ = program.buffers[static_cast<std::size_t>(matrices_[0].buffer)].dtype;
-    score_ =
-        kernel.lets.empty() ? Load(kItOperand, {}, ScalarType::kReal) : Cast(kernel.lets[0].body, ScalarType::kReal);
-    factor_ = FactorOf(score_);
+    score_ = AttentionScoreOf(kernel);
+    factor_ = AttentionFactorOf(score_);
     constexpr std::int64_t kMostInt = std::int64_t{1} << 31;
     const auto look = [&](int buffer) {
       if (ElementCount(program.buffers[static_cast<std::size_t>(buffer)].shape) >= kMostInt) index_ = "long";
@@ -405,9 +357,9 @@ class AttentionEmitter {
       out_.Line(fmt::format("const int matrix = item / {0}, m0 = item % {0} * {1};", tiles_, settings_.queries));
       out_.Line(fmt::format("constexpr int key_tiles = {};", (n_ + settings_.keys - 1) / settings_.keys));
     }
-    std::vector<std::string> names(rank_ - kM, "0");
+    std::vector<std::string> names(rank_ - kAttentionM, "0");
     std::int64_t step = 1;
-    for (std::size_t d = rank_ - kM; d-- > 0;) {
+    for (std::size_t d = rank_ - kAttentionM; d-- > 0;) {
       const std::int64_t extent = kernel_.space[d].extent;
       if (extent == 1) continue;
       std::string text = step == 1 ? "matrix" : fmt::format("matrix / {}", step);
@@ -532,20 +484,7 @@ class AttentionEmitter {
     return places;
   }
   std::string Text(const Expr& expr, const std::vector<std::string>& places) const {
-    DeviceExpr text(out_, [&](const ExprNode& load) -> std::string {
-      if (load.buffer == kItOperand) return "it";
-      const KernelOperand& operand = kernel_.operands[static_cast<std::size_t>(load.buffer)];
-      std::vector<std::string> wide = places;
-      if (index_ == "long") {
-        for (auto& place : wide) {
-          if (place != "0") place = fmt::format("static_cast<long>({})", place);
-        }
-      }
-      return LoadedText(
-          out_, operand.buffer,
-          fmt::format("{}[{}]", out_.BufferName(operand.buffer), Address(wide, operand.strides, operand.offset)));
-    });
-    return text.Text(expr);
+    return AttentionText(out_, kernel_, expr, places, index_);
   }
 
   const KernelProgram& program_;
@@ -569,8 +508,10 @@ void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
 
 }  // namespace
 
-HONE_CUDA_WAY(attention){
+HONE_CUDA_WAY(attention_tiles){
     .family = "attention",
+    .name = "tiles",
+    .doc = "tiles of queries, keys and values in shared memory",
     .why_not = WhyNot,
     .knobs = kKnobs,
     .emit_cuda = Emit,

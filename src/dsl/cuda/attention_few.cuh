@@ -1,0 +1,239 @@
+// Attention of few queries to many keys, with mma.sync (compute capability 8.0): a warp takes 16 keys at a time, straight from
+// memory to registers. dsl/cuda/attention_few.cc says how it goes.
+
+template <class T>
+__device__ __forceinline__ void MultiplyAdd(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1);
+template <>
+__device__ __forceinline__ void MultiplyAdd<__nv_bfloat16>(float (&d)[4], const unsigned (&a)[4], unsigned b0,
+                                                           unsigned b1) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+template <>
+__device__ __forceinline__ void MultiplyAdd<__half>(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+template <class T>
+__device__ __forceinline__ unsigned PairOf(float a, float b);
+template <>
+__device__ __forceinline__ unsigned PairOf<__half>(float a, float b) {
+  const __half2 pair = __floats2half2_rn(a, b);
+  return reinterpret_cast<const unsigned&>(pair);
+}
+template <>
+__device__ __forceinline__ unsigned PairOf<__nv_bfloat16>(float a, float b) {
+  const __nv_bfloat162 pair = __floats2bfloat162_rn(a, b);
+  return reinterpret_cast<const unsigned&>(pair);
+}
+__device__ __forceinline__ float Exp2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+// 16 bytes that are read once; zeros where there is nothing to read. In the order of the program, so that they are on their
+// way while other things are computed.
+__device__ __forceinline__ void ReadOnce(unsigned (&to)[4], const void* from, bool there) {
+  asm volatile(
+      "{\n.reg .pred there;\nsetp.ne.b32 there, %5, 0;\nmov.b32 %0, 0;\nmov.b32 %1, 0;\nmov.b32 %2, 0;\nmov.b32 %3, 0;\n"
+      "@there ld.global.nc.L1::no_allocate.L2::128B.v4.b32 {%0, %1, %2, %3}, [%4];\n}"
+      : "=&r"(to[0]), "=&r"(to[1]), "=&r"(to[2]), "=&r"(to[3])
+      : "l"(from), "r"(static_cast<int>(there)));
+}
+
+// A warp's part. A thread is (g, t) = (lane / 4, lane % 4); it has rows g and g + 8 of the 16 rows of queries. Of the
+// products' inner index only that both sides agree matters, so each thread reads 16 bytes that lie together: of keys g and
+// g + 8 the elements t * 8 .. + 7 of every 32, of keys 2 t, 2 t + 1, 2 t + 8, 2 t + 9 the values' elements g * 8 .. + 7 of
+// every 64.
+template <class T, int DEPTH, int WIDTH>
+struct FewQueries {
+  static constexpr int kDepthBlocks = DEPTH / 32, kWidthBlocks = WIDTH / 64;
+  unsigned queries[kDepthBlocks][2][4], keys[kDepthBlocks][2][4], values[kWidthBlocks][4][4];
+  float sums[kWidthBlocks][8][4];
+  float most[2], total[2];  // the largest score so far; the sum of this thread's weights
+  int g, t;
+
+  __device__ __forceinline__ FewQueries() {
+    g = threadIdx.x % 32 / 4;
+    t = threadIdx.x % 4;
+#pragma unroll
+    for (int b = 0; b < kWidthBlocks; ++b)
+#pragma unroll
+      for (int j = 0; j < 8; ++j)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) sums[b][j][i] = 0;
+    most[0] = most[1] = -__int_as_float(0x7f800000);
+    total[0] = total[1] = 0;
+  }
+
+  // Where the elements of rows g and g + 8 begin; null where there is no such row.
+  __device__ __forceinline__ void ReadQueries(const T* first, const T* second) {
+#pragma unroll
+    for (int b = 0; b < kDepthBlocks; ++b) {
+      unsigned upper[4], lower[4];
+      ReadOnce(upper, first + b * 32 + t * 8, first != nullptr);
+      ReadOnce(lower, second + b * 32 + t * 8, second != nullptr);
+#pragma unroll
+      for (int s = 0; s < 2; ++s) {
+        queries[b][s][0] = upper[s * 2];
+        queries[b][s][1] = lower[s * 2];
+        queries[b][s][2] = upper[s * 2 + 1];
+        queries[b][s][3] = lower[s * 2 + 1];
+      }
+    }
+  }
+  // Of 16 keys, those from `left` on are not there.
+  __device__ __forceinline__ void ReadKeys(const T* first, long row, int left) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+#pragma unroll
+      for (int b = 0; b < kDepthBlocks; ++b)
+        ReadOnce(keys[b][half], first + (g + half * 8) * row + b * 32 + t * 8, g + half * 8 < left);
+  }
+  __device__ __forceinline__ void ReadValues(const T* first, long row, int left) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int key = t * 2 + i % 2 + i / 2 * 8;
+#pragma unroll
+      for (int b = 0; b < kWidthBlocks; ++b) ReadOnce(values[b][i], first + key * row + b * 64 + g * 8, key < left);
+    }
+  }
+
+  // scores[j][i]: of row g + i / 2 * 8 and key j * 8 + t * 2 + i % 2.
+  __device__ __forceinline__ void MultiplyKeys(float (&scores)[2][4]) const {
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) scores[j][i] = 0;
+#pragma unroll
+      for (int b = 0; b < kDepthBlocks; ++b)
+#pragma unroll
+        for (int s = 0; s < 2; ++s) MultiplyAdd<T>(scores[j], queries[b][s], keys[b][j][s * 2], keys[b][j][s * 2 + 1]);
+    }
+  }
+
+  // Makes exp2(scale * score) of the scores, over that of the largest so far, and shrinks the sums to it.
+  __device__ __forceinline__ void Weigh(float (&scores)[2][4], float scale) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float top = fmaxf(fmaxf(scores[0][half * 2], scores[0][half * 2 + 1]),
+                        fmaxf(scores[1][half * 2], scores[1][half * 2 + 1]));
+      top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
+      top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
+      top = fmaxf(top, most[half]);
+      const float offset = top == -__int_as_float(0x7f800000) ? 0.0f : top * scale;
+      if (top > most[half]) {
+        const float shrink = Exp2(fmaf(most[half], scale, -offset));
+        most[half] = top;
+        total[half] *= shrink;
+#pragma unroll
+        for (int b = 0; b < kWidthBlocks; ++b)
+#pragma unroll
+          for (int j = 0; j < 8; ++j) {
+            sums[b][j][half * 2] *= shrink;
+            sums[b][j][half * 2 + 1] *= shrink;
+          }
+      }
+#pragma unroll
+      for (int j = 0; j < 2; ++j)
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          float& score = scores[j][half * 2 + i];
+          score = Exp2(fmaf(score, scale, -offset));
+          total[half] += score;
+        }
+    }
+  }
+
+  __device__ __forceinline__ void AddValues(const float (&weights)[2][4]) {
+    unsigned pairs[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) pairs[i] = PairOf<T>(weights[i / 2][i % 2 * 2], weights[i / 2][i % 2 * 2 + 1]);
+#pragma unroll
+    for (int b = 0; b < kWidthBlocks; ++b)
+#pragma unroll
+      for (int j = 0; j < 8; ++j) {
+        const unsigned which = j % 2 == 0 ? 0x5410 : 0x7632;
+        MultiplyAdd<T>(sums[b][j], pairs, __byte_perm(values[b][0][j / 2], values[b][1][j / 2], which),
+                       __byte_perm(values[b][2][j / 2], values[b][3][j / 2], which));
+      }
+  }
+
+  // Keys [begin, end) of rows of K and V that are `k_row` and `v_row` elements apart, every `step` sixteen of them from this
+  // warp's first on. score(scores, first key) makes scores of products; `scale` is in units of log2.
+  template <class Score>
+  __device__ __forceinline__ void Attend(const T* k, long k_row, const T* v, long v_row, int begin, int end, int step,
+                                         float scale, const Score& score) {
+    if (begin >= end) return;
+    ReadKeys(k + begin * k_row, k_row, end - begin);
+    ReadValues(v + begin * v_row, v_row, end - begin);
+    for (int at = begin; at < end; at += step) {
+      const int next = at + step;
+      float scores[2][4];
+      MultiplyKeys(scores);
+      if (next < end) ReadKeys(k + next * k_row, k_row, end - next);
+      score(scores, at);
+      if (end - at < 16) {
+#pragma unroll
+        for (int j = 0; j < 2; ++j)
+#pragma unroll
+          for (int i = 0; i < 4; ++i)
+            if (at + j * 8 + t * 2 + i % 2 >= end) scores[j][i] = -__int_as_float(0x7f800000);
+      }
+      Weigh(scores, scale);
+      AddValues(scores);
+      if (next < end) ReadValues(v + next * v_row, v_row, end - next);
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      total[half] += __shfl_xor_sync(0xffffffffu, total[half], 1);
+      total[half] += __shfl_xor_sync(0xffffffffu, total[half], 2);
+    }
+  }
+
+  // What the block's warps have, put together: made(row, element, sum over all keys, its sum of weights, its largest score).
+  // `shared` has room for WARPS * 16 * (WIDTH + 2) floats.
+  template <int WARPS, class Made>
+  __device__ __forceinline__ void Finish(float* shared, int rows, float scale, const Made& made) const {
+    float* const statistics = shared + WARPS * 16 * WIDTH;
+    const int warp = threadIdx.x / 32;
+    if (t == 0) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        statistics[(warp * 16 + g + half * 8) * 2] = most[half] * scale;
+        statistics[(warp * 16 + g + half * 8) * 2 + 1] = total[half];
+      }
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+#pragma unroll
+      for (int b = 0; b < kWidthBlocks; ++b)
+#pragma unroll
+        for (int i = 0; i < 2; ++i)
+#pragma unroll
+          for (int j = 0; j < 8; j += 4)
+            *reinterpret_cast<float4*>(shared + (warp * 16 + g + half * 8) * WIDTH + b * 64 + (t * 2 + i) * 8 + j) =
+                make_float4(sums[b][j][half * 2 + i], sums[b][j + 1][half * 2 + i], sums[b][j + 2][half * 2 + i],
+                            sums[b][j + 3][half * 2 + i]);
+    __syncthreads();
+    for (int at = threadIdx.x; at < rows * WIDTH; at += WARPS * 32) {
+      const int row = at / WIDTH;
+      float top = -__int_as_float(0x7f800000);
+#pragma unroll
+      for (int w = 0; w < WARPS; ++w) top = fmaxf(top, statistics[(w * 16 + row) * 2]);
+      float sum = 0, weights = 0;
+#pragma unroll
+      for (int w = 0; w < WARPS; ++w) {
+        const float own = statistics[(w * 16 + row) * 2];
+        const float by = own == -__int_as_float(0x7f800000) ? 0.0f : Exp2(own - top);
+        sum = fmaf(shared[(w * 16) * WIDTH + at], by, sum);
+        weights = fmaf(statistics[(w * 16 + row) * 2 + 1], by, weights);
+      }
+      made(row, at % WIDTH, sum, weights, top);
+    }
+  }
+};

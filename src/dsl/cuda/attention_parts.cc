@@ -1,0 +1,98 @@
+#include "dsl/cuda/attention_parts.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "dsl/cuda/expr.h"
+#include "dsl/loops.h"
+
+namespace hone::dsl {
+
+const KernelOperand& AttentionOperandOf(const Kernel& kernel, std::size_t input) {
+  return kernel.operands[static_cast<std::size_t>(kernel.inputs[input]->buffer)];
+}
+DType AttentionTypeOf(const Kernel& kernel, std::size_t input) {
+  return kernel.operand_types[static_cast<std::size_t>(kernel.inputs[input]->buffer)];
+}
+
+std::optional<AttentionRows> AttentionRowsOf(const Kernel& kernel, std::size_t input, std::string& why) {
+  const std::string_view name = kAttentionNames[input];
+  const Expr& expr = kernel.inputs[input];
+  if (expr->kind != Expr::Kind::kLoad || expr->buffer < 0) {
+    why = fmt::format("{} is an expression: write it as a value of its own before", name);
+    return std::nullopt;
+  }
+  const DType type = AttentionTypeOf(kernel, input);
+  if (type != DType::kF16 && type != DType::kBF16) {
+    why = fmt::format("{} is {}: this kernel is for f16 and bf16", name, Name(type));
+    return std::nullopt;
+  }
+  const KernelOperand& operand = AttentionOperandOf(kernel, input);
+  const std::size_t rank = kernel.space.size(), row = rank - (input == 0 ? kAttentionM : kAttentionN),
+                    width = rank - (input == 2 ? kAttentionE : kAttentionD);
+  AttentionRows rows{.buffer = operand.buffer,
+                     .offset = operand.offset,
+                     .count = kernel.space[row].extent,
+                     .width = kernel.space[width].extent,
+                     .row = operand.strides[row]};
+  if (rows.count == 1) rows.row = (rows.width + 7) / 8 * 8;  // of one row any will do
+  if (rows.width > 1 && operand.strides[width] != 1) {
+    why = fmt::format("the elements of a row of {} are {} apart: they have to lie side by side", name,
+                      operand.strides[width]);
+    return std::nullopt;
+  }
+  bool aligned = rows.offset % 8 == 0 && rows.row % 8 == 0 && rows.row != 0;
+  for (std::size_t d = 0; d + kAttentionM < rank; ++d)
+    aligned &= kernel.space[d].extent == 1 || operand.strides[d] % 8 == 0;
+  if (!aligned) {
+    why = fmt::format("rows of {} do not begin at multiples of 16 bytes: write it as a value of its own before", name);
+    return std::nullopt;
+  }
+  return rows;
+}
+
+std::optional<std::string> CheckAttentionTypes(const Kernel& kernel) {
+  const DType type = AttentionTypeOf(kernel, 0);
+  if (type != AttentionTypeOf(kernel, 1) || type != AttentionTypeOf(kernel, 2))
+    return "q, k and v are of different types: convert them before";
+  if (kernel.compute != DType::kF32) return "it computes in f32 here, and an operand is f64";
+  return std::nullopt;
+}
+
+Expr AttentionScoreOf(const Kernel& kernel) {
+  return kernel.lets.empty() ? Load(kItOperand, {}, ScalarType::kReal) : Cast(kernel.lets[0].body, ScalarType::kReal);
+}
+
+std::optional<double> AttentionFactorOf(const Expr& score) {
+  const auto is_it = [](const Expr& e) { return e->kind == Expr::Kind::kLoad && e->buffer == kItOperand; };
+  if (is_it(score)) return 1.0;
+  if (score->kind != Expr::Kind::kBinary) return std::nullopt;
+  const Expr &a = score->operands[0], &b = score->operands[1];
+  std::optional<double> factor;
+  if (score->binary == BinaryOp::kMul && is_it(a) && b->kind == Expr::Kind::kConst) factor = NumberOf(*b);
+  if (score->binary == BinaryOp::kMul && is_it(b) && a->kind == Expr::Kind::kConst) factor = NumberOf(*a);
+  if (score->binary == BinaryOp::kDiv && is_it(a) && b->kind == Expr::Kind::kConst) factor = 1 / NumberOf(*b);
+  if (factor && !(*factor > 0 && std::isfinite(*factor))) factor.reset();
+  return factor;
+}
+
+std::string AttentionText(DeviceWriter& out, const Kernel& kernel, const Expr& expr,
+                          const std::vector<std::string>& places, std::string_view index) {
+  DeviceExpr text(out, [&](const ExprNode& load) -> std::string {
+    if (load.buffer == kItOperand) return "it";
+    const KernelOperand& operand = kernel.operands[static_cast<std::size_t>(load.buffer)];
+    std::vector<std::string> wide = places;
+    if (index == "long") {
+      for (auto& place : wide) {
+        if (place != "0") place = fmt::format("static_cast<long>({})", place);
+      }
+    }
+    return LoadedText(
+        out, operand.buffer,
+        fmt::format("{}[{}]", out.BufferName(operand.buffer), Address(wide, operand.strides, operand.offset)));
+  });
+  return text.Text(expr);
+}
+
+}  // namespace hone::dsl

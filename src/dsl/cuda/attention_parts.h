@@ -1,0 +1,47 @@
+// What the ways of attention on CUDA share: where their operands lie, and what their scores are.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dsl/cuda/writer.h"
+#include "dsl/kernel.h"
+
+namespace hone::dsl {
+
+// The first dimensions of a query, a value, a key and a score from the end of the space [batches.., M, E | N, D].
+inline constexpr std::size_t kAttentionM = 4, kAttentionE = 3, kAttentionN = 2, kAttentionD = 1;
+inline constexpr std::string_view kAttentionNames[] = {"q", "k", "v"};
+
+inline std::int64_t AttentionExtent(const Kernel& kernel, std::size_t from_end) {
+  return kernel.space[kernel.space.size() - from_end].extent;
+}
+
+// Rows of q, k or v (`input` 0, 1, 2): `count` of `width` elements of 16 bits that lie side by side, `row` from one to
+// the next; all of them, in each batch, begin at multiples of 16 bytes.
+struct AttentionRows {
+  int buffer = -1;
+  std::int64_t offset = 0, count = 1, width = 1, row = 0;
+};
+// Nothing where they do not lie so; `why` says it then.
+std::optional<AttentionRows> AttentionRowsOf(const Kernel& kernel, std::size_t input, std::string& why);
+// Of inputs that are no expressions.
+const KernelOperand& AttentionOperandOf(const Kernel& kernel, std::size_t input);
+DType AttentionTypeOf(const Kernel& kernel, std::size_t input);
+// That all three are of one type, and computed with in f32; or why that is not so.
+std::optional<std::string> CheckAttentionTypes(const Kernel& kernel);
+
+// A score, of the product `it`, operands and the place.
+Expr AttentionScoreOf(const Kernel& kernel);
+// The factor by which the score multiplies what the products gave, if it does nothing else and the factor is positive.
+std::optional<double> AttentionFactorOf(const Expr& score);
+
+// An expression as text, where each dimension of the space stands at `places`; `index` is the type that its addresses
+// are computed in, "int" or "long".
+std::string AttentionText(DeviceWriter& out, const Kernel& kernel, const Expr& expr,
+                          const std::vector<std::string>& places, std::string_view index);
+
+}  // namespace hone::dsl

@@ -1,0 +1,89 @@
+// Attention of few queries: every kind of it compiles without spills, alone and split, and computes what the program
+// says. The last is skipped where there is no device.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "dsl/testing/device_program.h"
+
+namespace hone {
+namespace {
+
+using dsl::KernelProgram;
+
+// One query a head; heads that share keys, more than a tile of 16 has rows; several queries of heads that share keys;
+// keys that fill no sixteen, and fewer than there are warps; widths that differ; scores with operands, a mask that
+// leaves nothing; an end with operands.
+constexpr std::string_view kPrograms[] = {
+    "input q: TYPE[2, 4, 1, 64]\ninput k: TYPE[2, 4, 500, 64]\ninput v: TYPE[2, 4, 500, 64]\n"
+    "output y: TYPE[2, 4, 1, 64]\ny = attention(q, k, v) with {SPLIT} let score = it * 0.125",
+    "input q: TYPE[2, 3, 20, 128]\ninput k: TYPE[2, 3, 1000, 128]\ninput v: TYPE[2, 3, 1000, 128]\n"
+    "output y: TYPE[2, 3, 20, 1, 128]\nview g = q: [2, 3, 20, 1, 128] strides [7680, 2560, 128, 128, 1]\n"
+    "view s = k: [2, 3, 1, 1000, 128] strides [384000, 128000, 0, 128, 1]\n"
+    "view t = v: [2, 3, 1, 1000, 128] strides [384000, 128000, 0, 128, 1]\n"
+    "y = attention(g, s, t) with {SPLIT} let score = it * 0.088",
+    "input q: TYPE[2, 2, 3, 64]\ninput k: TYPE[2, 1, 77, 64]\ninput v: TYPE[2, 1, 77, 128]\n"
+    "input m: f32[2, 2, 3, 77]\noutput y: f32[2, 2, 3, 128]\n"
+    "y = attention(q, k, v) with {SPLIT} let score = it * 0.125 + m",
+    "input q: TYPE[3, 16, 32]\ninput k: TYPE[3, 5, 32]\ninput v: TYPE[3, 5, 64]\ninput r: f32[3, 16, 1]\n"
+    "output y: TYPE[3, 16, 64]\ny = attention(q, k, v) with {SPLIT} let score = it * 0.5 -> it * 2 + r",
+    "input q: TYPE[2, 2, 8, 64]\ninput k: TYPE[2, 2, 163, 64]\ninput v: TYPE[2, 2, 163, 64]\n"
+    "input m: u8[2, 1, 8, 163]\ninput r: u8[2, 1, 8, 1]\noutput y: TYPE[2, 2, 8, 64]\n"
+    "y = attention(q, k, v) by {safe: 1} with {SPLIT} let score = select(m > 40, select(r > 30, it * 0.125, -inf), "
+    "-inf)",
+};
+
+std::string Of(std::string_view type, int split, std::string_view program) {
+  std::string text(program);
+  for (std::size_t at; (at = text.find("TYPE")) != std::string::npos;) text.replace(at, 4, type);
+  text.replace(text.find("SPLIT"), 5, fmt::format("path: few, split: {}", split));
+  return text;
+}
+
+using FewQueriesTest = testing::CudaProgramTest;
+
+TEST_F(FewQueriesTest, EveryKindCompilesWithoutSpillsAndASplitOneHasASecondKernel) {
+  for (const auto program : kPrograms) {
+    for (const auto& [type, split] : {std::pair{"f16", 1}, std::pair{"bf16", 1}, std::pair{"bf16", 3}}) {
+      SCOPED_TRACE(Of(type, split, program));
+      const auto lowered = Lowered(Of(type, split, program));
+      ASSERT_TRUE(std::holds_alternative<KernelProgram>(lowered)) << ToString(std::get<dsl::Complaint>(lowered));
+      const auto built = Build(std::get<KernelProgram>(lowered));
+      EXPECT_EQ(built.plan.steps.size(), split == 1 ? 1u : 2u);
+      EXPECT_EQ(built.launches.at(0).spill_load_bytes, 0);
+    }
+  }
+}
+
+TEST_F(FewQueriesTest, TheyAreTheDefaultWhereQueriesAreFewAndAreRefusedWhereTheyAreMany) {
+  const auto way = [&](std::string_view shape, std::string_view with) {
+    const auto lowered =
+        Lowered(fmt::format("input q: bf16[{0}, 64]\ninput k: bf16[2, 512, 64]\ninput v: bf16[2, 512, 64]\n"
+                            "output y: bf16[{0}, 64]\ny = attention(q, k, v) {1}",
+                            shape, with));
+    if (const auto* said = std::get_if<dsl::Complaint>(&lowered)) return said->message;
+    return WordSetting(std::get<KernelProgram>(lowered).kernels[0], "path");
+  };
+  EXPECT_EQ(way("2, 1", ""), "few");
+  EXPECT_EQ(way("2, 16", ""), "few");
+  EXPECT_EQ(way("2, 17", ""), "tiles");
+  EXPECT_EQ(way("2, 17", "with {path: few}"), "'path' few: 17 queries a head are not few; try tiles");
+}
+
+class FewQueriesOnDeviceTest : public testing::ProgramOnDeviceTest,
+                               public ::testing::WithParamInterface<std::string_view> {};
+
+TEST_P(FewQueriesOnDeviceTest, ItComputesWhatItsProgramSays) {
+  for (const int split : {1, 3}) {
+    for (const auto& [type, tolerance] : {std::pair{"f16", 0x1p-10}, std::pair{"bf16", 0x1p-7}}) {
+      SCOPED_TRACE(Of(type, split, GetParam()));
+      ExpectWhatItSays(Of(type, split, GetParam()), tolerance);
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Kinds, FewQueriesOnDeviceTest, ::testing::ValuesIn(kPrograms));
+
+}  // namespace
+}  // namespace hone
