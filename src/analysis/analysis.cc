@@ -290,14 +290,7 @@ std::string Sentence(const Flag& flag) {
   return fmt::format("{}: {}", claim(), flag.reason);
 }
 
-double CommonTolerance(DType dtype) {
-  switch (dtype) {
-    case DType::kF64: return 1e-7;
-    case DType::kF16:
-    case DType::kBF16: return 1e-2;
-    default: return 1e-4;
-  }
-}
+double CommonTolerance(DType dtype) { return dtype == DType::kF64 ? 1e-7 : IsSmallFloat(dtype) ? 1e-2 : 1e-4; }
 
 std::vector<Flag> Analyze(const Graph& graph) { return Analyzer(graph).Flags(); }
 

@@ -536,10 +536,7 @@ const Range& Ranges::Define(std::size_t s) {
     range = RangeVisitor(*this).Do(symbolic_->Value(s));
     // What overflows the type is not finite, and an infinity soon makes a NaN.
     const DType dtype = graph_->buffers()[static_cast<std::size_t>(stage.buffer)].dtype;
-    const double largest = !IsFloat(dtype)        ? kInfinity
-                           : dtype == DType::kF16 ? 65504.0
-                           : dtype == DType::kF64 ? std::numeric_limits<double>::max()
-                                                  : std::numeric_limits<float>::max();
+    const double largest = IsFloat(dtype) ? RowOf(dtype).largest : kInfinity;
     if (range.low < -largest || range.high > largest) range.maybe_nan = true;
   }
   return range;

@@ -1,36 +1,53 @@
 #include "base/dtype.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
 namespace hone {
 namespace {
 
-struct Row {
-  std::string_view name, cpp;
-  std::size_t bytes;
-  bool is_float;
-};
-
-// In the order of the enumeration.
-constexpr Row kRows[] = {
-    {"f64", "double", 8, true},        {"f32", "float", 4, true},         {"f16", "_Float16", 2, true},
-    {"bf16", "__bf16", 2, true},       {"i64", "std::int64_t", 8, false}, {"i32", "std::int32_t", 4, false},
-    {"i16", "std::int16_t", 2, false}, {"i8", "std::int8_t", 1, false},   {"u8", "std::uint8_t", 1, false},
-    {"bool", "bool", 1, false},
-};
-
-const Row& Of(DType dtype) { return kRows[static_cast<std::size_t>(dtype)]; }
+constexpr bool InOrder() {
+  for (std::size_t i = 0; i < std::size(kDTypes); ++i) {
+    if (static_cast<std::size_t>(kDTypes[i].dtype) != i) return false;
+  }
+  return std::size(kDTypes) == static_cast<std::size_t>(DType::kBool) + 1;
+}
+static_assert(InOrder(), "a row for each type, in the order of the enumeration");
 
 }  // namespace
 
-std::string_view Name(DType dtype) { return Of(dtype).name; }
-std::size_t Bytes(DType dtype) { return Of(dtype).bytes; }
-bool IsFloat(DType dtype) { return Of(dtype).is_float; }
-std::string_view CppName(DType dtype) { return Of(dtype).cpp; }
-
 std::optional<DType> ParseDType(std::string_view name) {
-  for (std::size_t i = 0; i < std::size(kRows); ++i) {
-    if (kRows[i].name == name) return static_cast<DType>(i);
+  const auto* row =
+      std::find_if(std::begin(kDTypes), std::end(kDTypes), [&](const auto& one) { return one.name == name; });
+  return row == std::end(kDTypes) ? std::nullopt : std::optional(row->dtype);
+}
+
+std::string NamesOfDTypes() {
+  std::string names;
+  for (const auto& row : kDTypes) {
+    if (!names.empty()) names += &row == std::end(kDTypes) - 1 ? " or " : ", ";
+    names += row.name;
   }
-  return std::nullopt;
+  return names;
+}
+
+std::string ElementType(DType dtype) {
+  const DTypeRow& row = RowOf(dtype);
+  if (!IsSmallFloat(dtype)) return std::string(row.cpp);
+  return fmt::format("hone::SmallFloat<{}, {}{}>", row.exponent, row.mantissa, row.infinity ? "" : ", false");
+}
+
+std::string DTypesJson() {
+  auto rows = nlohmann::ordered_json::object();
+  for (const DTypeRow& row : kDTypes) {
+    rows[std::string(row.name)] = {
+        {"torch", row.torch},       {"safetensors", row.safetensors}, {"bytes", row.bytes},      {"dlpack", row.dlpack},
+        {"exponent", row.exponent}, {"mantissa", row.mantissa},       {"infinity", row.infinity}};
+  }
+  return rows.dump();
 }
 
 }  // namespace hone

@@ -3,8 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
+#include <string_view>
 
 namespace hone {
+
+extern const std::string_view kPlanSchema;  // docs/plan.schema.json
+
 namespace {
 
 constexpr char kPlan[] = R"({
@@ -37,6 +42,13 @@ std::string Issue(std::string_view what, std::string_view from) {
   const auto parsed = ParsePlan(text);
   const auto* issue = std::get_if<PlanIssue>(&parsed);
   return issue ? issue->where + ": " + issue->message : "accepted";
+}
+
+TEST(PlanTest, TheSchemaKnowsTheElementTypesOfTheTable) {
+  auto known = nlohmann::json::array();
+  for (const auto& row : kDTypes) known.push_back(row.name);
+  const auto schema = nlohmann::json::parse(kPlanSchema);
+  EXPECT_EQ(schema["$defs"]["buffer"]["properties"]["dtype"]["enum"], known);
 }
 
 TEST(PlanTest, APlanIsReadAsWritten) {

@@ -99,7 +99,7 @@ std::string Loops::Element(const Writer& writer, int operand, const std::vector<
   const KernelBuffer& buffer = program_->buffers[static_cast<std::size_t>(view.buffer)];
   std::string text = Place(writer, operand, index);
   const std::string type = writer.TypeName(ScalarOf(buffer.dtype));
-  const bool same = type == CppName(buffer.dtype) || buffer.dtype == DType::kI64;
+  const bool same = type == ElementType(buffer.dtype) || buffer.dtype == DType::kI64;
   return same ? text : fmt::format("static_cast<{}>({})", type, text);
 }
 
@@ -198,7 +198,7 @@ std::string ElementText(const KernelProgram& program, const Kernel& kernel, cons
   const DType dtype = program.buffers[static_cast<std::size_t>(buffer)].dtype;
   const std::string text = fmt::format("{}[{}]", writer.BufferName(buffer), Address(index, strides, offset));
   const std::string type = writer.TypeName(ScalarOf(dtype));
-  return type == CppName(dtype) ? text : fmt::format("static_cast<{}>({})", type, text);
+  return type == ElementType(dtype) ? text : fmt::format("static_cast<{}>({})", type, text);
 }
 
 std::string For(const std::string& var, std::int64_t extent) {

@@ -158,7 +158,7 @@ class Parser {
     const Position at = Now().at;
     const std::string word = Word(what);
     if (const auto dtype = ParseDType(word)) return *dtype;
-    Fail(at, fmt::format("'{}' is not an element type: use f64, f32, f16, bf16, i64, i32, i16, i8, u8 or bool", word));
+    Fail(at, fmt::format("'{}' is not an element type: use {}", word, NamesOfDTypes()));
     return DType::kF32;
   }
 

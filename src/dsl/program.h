@@ -30,8 +30,6 @@ struct Position {
   int line = 0, column = 0;  // from 1; 0 when built, not parsed
 };
 
-inline bool IsHalf(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
-
 // A named index with its range: 0 <= name < extent.
 struct LoopIndex {
   std::string name;

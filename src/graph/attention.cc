@@ -80,7 +80,7 @@ void DefineAttention(OpCall& call, std::string_view mask_name, bool with_logsume
       return term(scores(full));
     });
   };
-  const Operand most = call.Let("most", row_shape, q.dtype(),
+  const Operand most = call.Let("most", row_shape, KeptIn(q.dtype()),
                                 [&](Indices at) { return fold(ReduceOp::kMax, at, [](const Expr& s) { return s; }); });
   call.Output(row_shape, q.dtype(), [&](Indices at) {
     return Log(fold(ReduceOp::kSum, at, [&](const Expr& s) { return Exp(s - most(at)); })) + most(at);

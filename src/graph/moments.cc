@@ -21,7 +21,7 @@ void DefineMoments(OpCall& call, Moment moment, bool with_mean) {
     for (std::size_t i = 0; i < dims.size(); ++i) full[static_cast<std::size_t>(dims[i])] = reduced[i];
     return full;
   };
-  const Operand mean = call.Let("mean", kept, x.dtype(), [&](Indices at) {
+  const Operand mean = call.Let("mean", kept, KeptIn(x.dtype()), [&](Indices at) {
     return Fold(ReduceOp::kSum, extents, [&](Indices k) { return x(inside(at, k)); }) / count;
   });
   const Operand result = call.Let(moment == Moment::kVar ? "var" : "std", kept, x.dtype(), [&](Indices at) {
@@ -34,7 +34,7 @@ void DefineMoments(OpCall& call, Moment moment, bool with_mean) {
   });
   const Shape shape = OpCall::ReducedShape(x.shape(), dims, keep);
   call.Output(call.Reshape(result, shape));
-  if (with_mean) call.Output(call.Reshape(mean, shape));
+  if (with_mean) call.Output(call.Reshape(call.As(mean, x.dtype()), shape));
 }
 
 }  // namespace hone

@@ -17,8 +17,8 @@ DType Promote(DType a, DType b) {
   if (a == b) return a;
   if (IsFloat(a) != IsFloat(b)) return IsFloat(a) ? a : b;
   if (IsFloat(a)) {
-    if ((a == DType::kF16 && b == DType::kBF16) || (a == DType::kBF16 && b == DType::kF16)) return DType::kF32;
-    return std::min(a, b);  // the enumeration goes from wide to narrow
+    if (IsHalf(a) && IsHalf(b)) return DType::kF32;  // neither holds the other
+    return std::min(a, b);                           // the enumeration goes from wide to narrow
   }
   if (a == DType::kBool) return b;
   if (b == DType::kBool) return a;
@@ -30,6 +30,8 @@ DType Promote(DType a, DType b) {
 }
 
 DType RealType(DType dtype) { return IsFloat(dtype) ? dtype : DType::kF32; }
+
+DType KeptIn(DType dtype) { return IsSmallFloat(dtype) ? DType::kF32 : dtype; }
 
 Expr Held(const Expr& x, DType dtype) {
   const Expr value = Cast(x, ScalarTypeOf(dtype));
@@ -329,6 +331,11 @@ Operand OpCall::Reshape(const Operand& x, Shape shape) {
 Operand OpCall::Let(std::string_view hint, Shape shape, DType dtype, const ElementFunction& element) {
   const int buffer = AddStage(hint, shape, dtype, element);
   return Operand(buffer, std::move(shape), dtype);
+}
+
+Operand OpCall::As(const Operand& x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  return Let("rounded", x.shape(), dtype, [&](Indices at) { return Cast(x(at), ScalarTypeOf(dtype)); });
 }
 
 Operand OpCall::Scan(std::string_view hint, Shape shape, DType dtype, int dim, const Expr& initial,

@@ -31,6 +31,8 @@ using ElementFunction = std::function<Expr(Indices)>;
 ScalarType ScalarTypeOf(DType dtype);
 DType Promote(DType a, DType b);  // as torch.result_type of two tensors
 DType RealType(DType dtype);      // itself if it is a float type, else f32
+// What PyTorch keeps a value of an operator's own in: statistics of 16-bit reals are f32, and not rounded between.
+DType KeptIn(DType dtype);
 // `x` as an element of this type holds it: whole numbers wrap around where it is narrower, reals lose their fraction.
 // The store of a result wraps sums, differences and products; where anything else follows, the operands have to be
 // wrapped.
@@ -129,6 +131,8 @@ class OpCall {
   // A scan along `dim`: the element, given the one before it (`initial` at the first). A scalar is its own first step.
   Operand Scan(std::string_view hint, Shape shape, DType dtype, int dim, const Expr& initial,
                const std::function<Expr(Indices, const Expr& before)>& element);
+  // The same elements, rounded to that type; itself where it has the type.
+  Operand As(const Operand& x, DType dtype);
   // The same elements in the same row-major order under another shape: free.
   Operand Reshape(const Operand& x, Shape shape);
   // The next output, in the order of the schema's results.

@@ -18,7 +18,7 @@ void DefineRmsNorm(OpCall& call, bool with_factor) {
   }
   if (weight && weight->shape() != normalized) return call.Fail("weight has another shape than normalized_shape");
   const Shape rows(x.shape().begin(), x.shape().begin() + outer);
-  const Operand scale = call.Let("rstd", rows, x.dtype(), [&](Indices at) {
+  const Operand scale = call.Let("rstd", rows, KeptIn(x.dtype()), [&](Indices at) {
     const Expr squares = Fold(ReduceOp::kSum, normalized, [&](Indices k) {
       std::vector<Expr> full(at.begin(), at.end());
       full.insert(full.end(), k.begin(), k.end());
@@ -33,7 +33,7 @@ void DefineRmsNorm(OpCall& call, bool with_factor) {
   if (!with_factor) return;
   Shape kept = x.shape();
   std::fill(kept.begin() + outer, kept.end(), 1);
-  call.Output(call.Reshape(scale, kept));
+  call.Output(call.Reshape(call.As(scale, x.dtype()), kept));
 }
 
 }  // namespace hone

@@ -12,12 +12,12 @@ Operand SoftmaxOf(OpCall& call, const Operand& self, int dim, DType dtype, Softm
     return Fold(op, std::vector<std::int64_t>{x.dim(dim)},
                 [&](Indices k) { return term(Cast(x(Replaced(at, dim, k[0])), ScalarType::kReal)); });
   };
-  const Operand most = call.Let("max", rows, dtype, [&](Indices at) {
+  const Operand most = call.Let("max", rows, KeptIn(dtype), [&](Indices at) {
     const Expr largest = fold(ReduceOp::kMax, at, [](const Expr& v) { return v; });
     if (form != SoftmaxForm::kSafe) return largest;
     return Select(Equal(largest, -std::numeric_limits<double>::infinity()), 0.0, largest);
   });
-  const Operand sum = call.Let("sum", rows, dtype, [&](Indices at) {
+  const Operand sum = call.Let("sum", rows, KeptIn(dtype), [&](Indices at) {
     return fold(ReduceOp::kSum, at, [&](const Expr& v) { return Exp(v - most(row(at))); });
   });
   const Operand result = call.Let("result", x.shape(), dtype, [&](Indices at) {

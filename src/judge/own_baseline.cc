@@ -17,7 +17,7 @@ using nlohmann::json;
 
 json Row(const std::string& name, const Tensor& tensor, const Place& place) {
   return {{"name", name},
-          {"dtype", Name(tensor.dtype)},
+          {"dtype", RowOf(tensor.dtype).torch},
           {"shape", tensor.shape},
           {"bytes", tensor.bytes()},
           {"at", place.offset + place.data}};

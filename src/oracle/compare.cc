@@ -10,50 +10,17 @@
 #include <vector>
 
 #include "oracle/element_check.h"
-#include "problem/generate.h"
+#include "problem/element.h"
 
 namespace hone {
 namespace {
 
 constexpr std::int64_t kParallelFrom = 1'000'000;
 
-struct Half {
-  std::uint16_t bits;
-  double Value() const { return FromHalf(bits); }
-};
-struct BFloat16 {
-  std::uint16_t bits;
-  double Value() const { return FromBFloat16(bits); }
-};
-template <class T>
-struct Plain {
-  T value;
-  double Value() const { return static_cast<double>(value); }
-};
-
+// A bool that is neither 0 nor 1 is not right: seen as the byte that it is.
 template <class Body>
-auto WithElement(DType dtype, const Body& body) {
-  switch (dtype) {
-    case DType::kF64: return body(Plain<double>{});
-    case DType::kF32: return body(Plain<float>{});
-    case DType::kF16: return body(Half{});
-    case DType::kBF16: return body(BFloat16{});
-    case DType::kI64: return body(Plain<std::int64_t>{});
-    case DType::kI32: return body(Plain<std::int32_t>{});
-    case DType::kI16: return body(Plain<std::int16_t>{});
-    case DType::kI8: return body(Plain<std::int8_t>{});
-    case DType::kU8:
-    case DType::kBool: break;  // a bool that is neither 0 nor 1 is not right: seen as the byte that it is
-  }
-  return body(Plain<std::uint8_t>{});
-}
-
-template <class Element>
-Element Load(const void* data, std::int64_t index) {
-  Element element;
-  std::memcpy(&element, static_cast<const char*>(data) + index * static_cast<std::int64_t>(sizeof element),
-              sizeof element);
-  return element;
+auto WithCompared(DType dtype, const Body& body) {
+  return WithElement(dtype == DType::kBool ? DType::kU8 : dtype, body);
 }
 
 // Elements looked at together, without a branch, so that the compiler makes vectors of them.
@@ -69,7 +36,7 @@ bool AllRight(const void* data, const Expected& expected, double tolerance, std:
   double error[kLanes];
   int wrong = 0, off = 0, larger = 0;
   for (int i = 0; i < kLanes; ++i) {
-    error[i] = std::abs(Load<Element>(data, begin + i).Value() - value[i]);
+    error[i] = std::abs(LoadElement<Element>(data, begin + i).Value() - value[i]);
     wrong += !(error[i] <= budget[i]);
     off += !(error[i] <= tolerance + tolerance * std::abs(value[i]));
     larger +=
@@ -91,8 +58,8 @@ PartCheck Check(const void* data, const Expected& expected, std::uint16_t poison
   const auto one = [&](std::int64_t i) {
     const auto at = static_cast<std::size_t>(i);
     CheckElement(static_cast<const unsigned char*>(data) + at * sizeof(Element), sizeof(Element), i,
-                 Load<Element>(data, i).Value(), expected.value[at], expected.budget[at], tolerance, overflow, poison,
-                 check);
+                 LoadElement<Element>(data, i).Value(), expected.value[at], expected.budget[at], tolerance, overflow,
+                 poison, check);
   };
   std::int64_t i = begin;
   for (; i + kLanes <= end; i += kLanes) {
@@ -138,20 +105,11 @@ OutputCheck ToOutputCheck(const PartCheck& whole) {
           .official = whole.unofficial == 0};
 }
 
-double OfficialTolerance(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16 ? 1e-2 : 1e-4; }
-
-double OverflowOf(DType dtype) {
-  switch (dtype) {  // half a step beyond the largest number
-    case DType::kF16: return 65520;
-    case DType::kBF16: return 0x1.ffp127;
-    case DType::kF32: return 0x1.ffffffp127;
-    default: return std::numeric_limits<double>::infinity();
-  }
-}
+double OfficialTolerance(DType dtype) { return IsSmallFloat(dtype) ? std::max(1e-2, 2 * Roundoff(dtype)) : 1e-4; }
 
 OutputCheck CompareOutput(const Tensor& tensor, const void* got, const Expected& expected, std::uint16_t poison) {
   const std::int64_t count = ElementCount(tensor.shape);
-  return WithElement(tensor.dtype, [&](auto element) {
+  return WithCompared(tensor.dtype, [&](auto element) {
     using Element = decltype(element);
     OutputCheck check = ToOutputCheck(InPieces<PartCheck>(count, [&](std::int64_t begin, std::int64_t end) {
       return Check<Element>(got, expected, poison, tensor.dtype, begin, end);
@@ -160,7 +118,7 @@ OutputCheck CompareOutput(const Tensor& tensor, const void* got, const Expected&
       check.unlike = UnlikeWhole(*expected.whole, InPieces<Totals>(count, [&](std::int64_t begin, std::int64_t end) {
         Totals totals;
         for (std::int64_t i = begin; i < end; ++i)
-          totals.Add(Load<Element>(got, i).Value(), expected.value[static_cast<std::size_t>(i)]);
+          totals.Add(LoadElement<Element>(got, i).Value(), expected.value[static_cast<std::size_t>(i)]);
         return totals;
       }));
     }
@@ -172,14 +130,14 @@ bool MayBeOpen(DType dtype) { return !IsFloat(dtype) && dtype != DType::kBool; }
 
 OutputCheck CompareOpen(const Tensor& tensor, const void* got, const Expected& expected, double room,
                         const Expected* distance) {
-  return WithElement(tensor.dtype, [&](auto element) {
+  return WithCompared(tensor.dtype, [&](auto element) {
     using Element = decltype(element);
     return ToOutputCheck(InPieces<PartCheck>(ElementCount(tensor.shape), [&](std::int64_t begin, std::int64_t end) {
       PartCheck check;
       for (std::int64_t i = begin; i < end; ++i) {
         const auto at = static_cast<std::size_t>(i);
         if (!std::isinf(expected.budget[at])) continue;
-        OpenElement one{.got = Load<Element>(got, i).Value(), .want = expected.value[at]};
+        OpenElement one{.got = LoadElement<Element>(got, i).Value(), .want = expected.value[at]};
         one.distance = distance ? distance->value[at] : std::numeric_limits<double>::infinity();
         one.budget = distance ? distance->budget[at] : 0;
         CheckOpen(i, one, room, check);
@@ -193,22 +151,18 @@ double OpenRoom(double open_error) { return kBudgetFactor * open_error + 1; }
 
 NormCheck CompareNorm(const Tensor& tensor, const void* got, const Expected& expected, std::uint16_t poison) {
   const double overflow = OverflowOf(tensor.dtype);
-  return WithElement(tensor.dtype, [&](auto element) {
+  return WithCompared(tensor.dtype, [&](auto element) {
     using Element = decltype(element);
     return InPieces<NormCheck>(ElementCount(tensor.shape), [&](std::int64_t begin, std::int64_t end) {
       NormCheck check;
       for (std::int64_t i = begin; i < end; ++i) {
         const auto at = static_cast<std::size_t>(i);
         check.Add(static_cast<const unsigned char*>(got) + at * sizeof(Element), sizeof(Element), i,
-                  Load<Element>(got, i).Value(), expected.value[at], expected.budget[at], overflow, poison);
+                  LoadElement<Element>(got, i).Value(), expected.value[at], expected.budget[at], overflow, poison);
       }
       return check;
     });
   });
-}
-
-double ElementAsDouble(DType dtype, const void* data, std::int64_t index) {
-  return WithElement(dtype, [&](auto element) { return Load<decltype(element)>(data, index).Value(); });
 }
 
 std::vector<std::int64_t> Unflatten(const Shape& shape, std::int64_t flat_index) {

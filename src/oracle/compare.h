@@ -19,8 +19,8 @@ struct OutputCheck {
   std::int64_t worst = -1;     // flat index of the wrong element with the largest error on the scale of its budget
   double expected = 0, got = 0, budget = 0;  // there
   double error_over_budget = 0;              // largest of all elements; infinity when something is not comparable
-  bool official = true;                 // all |got - expected| <= t + t |expected|, t = 1e-4; 1e-2 for 16-bit types
-  std::optional<std::string> unlike{};  // why the output as a whole is not what is expected (whole_output.h)
+  bool official = true;                      // all |got - expected| <= t + t |expected|, t = OfficialTolerance()
+  std::optional<std::string> unlike{};       // why the output as a whole is not what is expected (whole_output.h)
   bool right() const { return wrong == 0 && !unlike; }
 };
 
@@ -46,14 +46,8 @@ struct NormCheck;  // element_check.h
 // The same by the norm of the error, for inputs of which few are a thousand times larger than others.
 NormCheck CompareNorm(const Tensor& tensor, const void* got, const Expected& expected, std::uint16_t poison);
 
-// KernelBench's tolerance, absolute and relative.
+// KernelBench's tolerance, absolute and relative: 1e-4, and 1e-2 for 16-bit types.
 double OfficialTolerance(DType dtype);
-
-// The least magnitude that a real type rounds to infinity; infinity where no double is so large.
-double OverflowOf(DType dtype);
-
-// Element `index` of a tensor as a double.
-double ElementAsDouble(DType dtype, const void* data, std::int64_t index);
 
 // "y[3, 17]"
 std::string ElementName(const Tensor& tensor, std::int64_t flat_index);

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "oracle/element_check.h"
+#include "problem/element.h"
 #include "protocol/tensor_memory.h"
 
 namespace hone {
@@ -59,13 +60,19 @@ TEST(CompareTest, AnInfinityIsRightWhereTheBudgetReachesBeyondTheLargestNumber) 
       {DType::kF16, -65520, 780, 0xfe00, false},  // NaN
       {DType::kF16, 65000, 780, 0x7c00, true},    //
       {DType::kF16, 65000, 515, 0x7c00, false},   // reaches 65515, which rounds to the largest number
-      {DType::kBF16, 3.39e38, 1e36, 0x7f80, true},    {DType::kBF16, 3.3e38, 1e36, 0x7f80, false},
-      {DType::kF32, -3.4e38, 1e36, 0xff800000, true}, {DType::kF32, -3.4e38, 1e35, 0xff800000, false},
+      {DType::kBF16, 3.39e38, 1e36, 0x7f80, true},
+      {DType::kBF16, 3.3e38, 1e36, 0x7f80, false},
+      {DType::kF8E4M3, 448, 60, 0x7e, true},
+      {DType::kF8E4M3, 448, 60, 0x7f, false},  // no infinity: only a NaN
+      {DType::kF8E5M2, 61000, 500, 0x7c, true},
+      {DType::kF8E5M2, 61000, 500, 0x7f, false},
+      {DType::kF32, -3.4e38, 1e36, 0xff800000, true},
+      {DType::kF32, -3.4e38, 1e35, 0xff800000, false},
   };
   for (const auto& [dtype, want, budget, got, right] : kExamples) {
     const auto check = CompareOutput(Output({1}, dtype), &got, {.value = {want}, .budget = {budget}}, kPoison);
     EXPECT_EQ(check.right(), right) << Name(dtype) << ": " << want << " +- " << budget;
-    EXPECT_EQ(check.nonfinite, right ? 0 : 1);
+    EXPECT_EQ(check.nonfinite, right || std::isfinite(ElementAsDouble(dtype, &got, 0)) ? 0 : 1);
   }
 }
 

@@ -82,10 +82,6 @@ class CudaWriter : public NestText {
     return exact(id) || !tracked ? 1 : 2;
   }
 
-  std::string_view ElementName(DType dtype) const override {
-    return dtype == DType::kF16 ? "Float16" : NestText::ElementName(dtype);
-  }
-
   std::string StoreText(const std::string& value, std::ptrdiff_t output, const std::string& offset) const override {
     return fmt::format("Store({0}, value{1} + ({2}), scale{1} + ({2}));", value, output, offset);
   }

@@ -17,19 +17,7 @@ constexpr int kThreads = 256;  // as in device_code/judge.cu
 constexpr std::int64_t kSpoiled = 4;
 
 std::string ElementOf(DType dtype) {
-  switch (dtype) {
-    case DType::kF64: return "Plain<double>";
-    case DType::kF32: return "Plain<float>";
-    case DType::kF16: return "Half";
-    case DType::kBF16: return "BFloat16";
-    case DType::kI64: return "Plain<std::int64_t>";
-    case DType::kI32: return "Plain<std::int32_t>";
-    case DType::kI16: return "Plain<std::int16_t>";
-    case DType::kI8: return "Plain<std::int8_t>";
-    case DType::kU8: return "Plain<std::uint8_t>";
-    case DType::kBool: return "Plain<bool>";
-  }
-  return {};
+  return fmt::format("{}<{}>", IsSmallFloat(dtype) ? "Small" : "Plain", ElementType(dtype));
 }
 
 // A bool that is neither 0 nor 1 is not right: compared as the byte that it is.
@@ -39,12 +27,10 @@ std::string ComparedAs(DType dtype) { return ElementOf(dtype == DType::kBool ? D
 constexpr std::int64_t kPartBytes =
     std::max({sizeof(PartCheck), sizeof(UndecidedPart), sizeof(NormCheck), sizeof(Totals)});
 
-constexpr DType kTypes[] = {DType::kF64, DType::kF32, DType::kF16, DType::kBF16, DType::kI64,
-                            DType::kI32, DType::kI16, DType::kI8,  DType::kU8,   DType::kBool};
-
 std::vector<std::string> Instances() {
   std::vector<std::string> instances{"Spoil", "Undecided", "Nudge", "Decide", "Settle", "Differ"};
-  for (const DType dtype : kTypes) {
+  for (const DTypeRow& row : kDTypes) {
+    const DType dtype = row.dtype;
     instances.push_back(fmt::format("Draw<{}>", ElementOf(dtype)));
     if (dtype == DType::kBool) continue;
     instances.push_back(fmt::format("Compare<{}>", ElementOf(dtype)));

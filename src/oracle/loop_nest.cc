@@ -518,7 +518,7 @@ OracleSources SourcesOfOracle(const Graph& graph) {
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     if (buffers[i].stage >= 0) continue;
     fmt::format_to(std::back_inserter(text), "  [[maybe_unused]] const auto* {} = static_cast<const {}*>(in[{}]);\n",
-                   writer.name(static_cast<int>(i)), writer.ElementName(buffers[i].dtype), input++);
+                   writer.name(static_cast<int>(i)), ElementType(buffers[i].dtype), input++);
   }
   for (std::size_t s = 0; s < graph.stages().size(); ++s) {
     if (!live[s]) continue;
@@ -571,8 +571,8 @@ std::string NaiveModule(const Graph& graph) {
     const bool parameter = problem.tensors[static_cast<std::size_t>(buffers[i].tensor)].role == Role::kParameter;
     fmt::format_to(std::back_inserter(text),
                    "  [[maybe_unused]] const auto* __restrict {} = static_cast<const {}*>(call->{}[{}].data);\n",
-                   writer.name(static_cast<int>(i)), writer.ElementName(buffers[i].dtype),
-                   parameter ? "parameters" : "inputs", parameter ? parameters++ : inputs++);
+                   writer.name(static_cast<int>(i)), ElementType(buffers[i].dtype), parameter ? "parameters" : "inputs",
+                   parameter ? parameters++ : inputs++);
   }
   for (std::size_t s = 0; s < graph.stages().size(); ++s) {
     if (!live[s]) continue;
@@ -586,13 +586,12 @@ std::string NaiveModule(const Graph& graph) {
       int position = 0;
       while (graph.Output(static_cast<std::size_t>(position)) != id) ++position;
       fmt::format_to(std::back_inserter(text), "  auto* __restrict {} = static_cast<{}*>(call->outputs[{}].data);\n",
-                     writer.name(id), writer.ElementName(buffer.dtype), position);
+                     writer.name(id), ElementType(buffer.dtype), position);
     } else {
       fmt::format_to(std::back_inserter(text),
                      "  static const auto {0}_memory = std::make_unique_for_overwrite<{2}[]>({1});\n"
                      "  {2}* __restrict {0} = {0}_memory.get();\n",
-                     writer.name(id), std::max<std::int64_t>(ElementCount(buffer.shape), 1),
-                     writer.ElementName(buffer.dtype));
+                     writer.name(id), std::max<std::int64_t>(ElementCount(buffer.shape), 1), ElementType(buffer.dtype));
     }
     if (const auto first = writer.RunThatEnds(s)) text += writer.WriteRun(*first);
   }

@@ -60,10 +60,10 @@ TEST(LoopNestTest, ValuesStoredInAHalfTypeAreRounded) {
   const std::string nodes = R"([{"op": "exp", "args": {"self": "%x"}, "outputs": ["t"]},
                                {"op": "neg", "args": {"self": "%t"}, "outputs": ["y"]}])";
   const std::string half = OracleValues(SmallGraph("torch", "x bf16 100", "y bf16 100", nodes));
-  EXPECT_NE(half.find("StoredBF16(R(", half.find("void Nest0(")), std::string::npos);
+  EXPECT_NE(half.find("Stored<hone::SmallFloat<8, 7>>(R(", half.find("void Nest0(")), std::string::npos);
   const std::string moved = OracleValues(SmallGraph(
       "torch", "x f16 100", "y f16 100", R"([{"op": "flip", "args": {"self": "%x", "dims": [0]}, "outputs": ["y"]}])"));
-  EXPECT_EQ(moved.find("StoredF16(R(", moved.find("void Nest0(")), std::string::npos);
+  EXPECT_EQ(moved.find("Stored<hone::SmallFloat<5, 10>>(R(", moved.find("void Nest0(")), std::string::npos);
 }
 
 TEST(LoopNestTest, NestsThatDifferInSizesAreOneFunction) {

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "graph/op.h"
+#include "problem/element.h"
 
 namespace hone {
 namespace {
@@ -29,7 +30,9 @@ std::string Shortened(std::string text) {
   return text;
 }
 
-bool IsHalf(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
+bool Holds(DType dtype, double value) {
+  return WithElement(dtype, [&](auto element) { return decltype(element)::From(value).Value() == value; });
+}
 
 bool IsArg(const ExprNode& e) { return hone::IsArg(e.reduce); }
 
@@ -40,11 +43,6 @@ std::string OracleType(ScalarType type) {
 }
 
 }  // namespace
-
-// Not every compiler has bf16: g++ 12 lacks it.
-std::string_view NestText::ElementName(DType dtype) const {
-  return dtype == DType::kBF16 ? "BFloat16" : CppName(dtype);
-}
 
 NestText::NestText(const Graph& graph, Style style) : graph_(graph), style_(style), stages_(graph.stages()) {
   for (std::size_t i = 0; i < graph.buffers().size(); ++i)
@@ -180,7 +178,7 @@ void NestText::FuseChains() {
       if (buffer.stage < 0 || buffer.tensor >= 0 || uses[load.buffer] != 1 || ElementCount(buffer.shape) < elements)
         return {};
       if (load.type == ScalarType::kInt && buffer.dtype != DType::kI64) return {};  // its store narrows
-      if (IsHalf(buffer.dtype)) return {};                                          // and this one rounds
+      if (IsSmallFloat(buffer.dtype)) return {};                                    // and this one rounds
       Stage& made = stages_[static_cast<std::size_t>(buffer.stage)];
       if (!made.value || HasReduce(made.value) || made.reshape_of >= 0 || made.sequence >= 0) return {};
       const Expr value = Substitute(made.value, [&](const IndexVar& var) -> Expr {
@@ -197,14 +195,13 @@ void NestText::FuseChains() {
 
 bool NestText::StoreRounds(const Stage& stage) const {
   const DType dtype = graph_.buffers()[static_cast<std::size_t>(stage.buffer)].dtype;
-  if (!IsHalf(dtype)) return false;
+  if (!IsSmallFloat(dtype)) return false;
   bool rounds = !IsExact(stage.value);
   Visit(stage.value, [&](const ExprNode& node) {
     if (node.type != ScalarType::kReal) return;
     if (node.kind == Expr::Kind::kLoad)
       rounds = rounds || graph_.buffers()[static_cast<std::size_t>(node.buffer)].dtype != dtype;
-    if (node.kind == Expr::Kind::kConst)
-      rounds = rounds || (std::isfinite(node.real) && std::trunc(node.real * 4) != node.real * 4);
+    if (node.kind == Expr::Kind::kConst) rounds = rounds || (std::isfinite(node.real) && !Holds(dtype, node.real));
     if (node.kind == Expr::Kind::kCast) rounds = rounds || node.operands[0]->type == ScalarType::kInt;
   });
   return rounds;
@@ -236,11 +233,10 @@ void NestText::WriteResult(const Stage& stage, const Expr& value) {
   const Buffer& buffer = graph_.buffers()[static_cast<std::size_t>(stage.buffer)];
   std::string text = Emit(value);
   if (style_ == Style::kNaive)
-    return Line("{}[{}] = static_cast<{}>({});", name(stage.buffer), Offset(stage), ElementName(buffer.dtype), text);
+    return Line("{}[{}] = static_cast<{}>({});", name(stage.buffer), Offset(stage), ElementType(buffer.dtype), text);
   if (value->type == ScalarType::kInt && buffer.dtype != DType::kI64)
-    text = fmt::format("Narrow<{}>({})", ElementName(buffer.dtype), text);
-  if (StoreRounds(stage))
-    text = fmt::format("{}(R({}))", buffer.dtype == DType::kF16 ? "StoredF16" : "StoredBF16", text);
+    text = fmt::format("Narrow<{}>({})", ElementType(buffer.dtype), text);
+  if (StoreRounds(stage)) text = fmt::format("Stored<{}>(R({}))", ElementType(buffer.dtype), text);
   if (GoesStraight(stage.buffer)) {
     const auto& outputs = graph_.problem().tensors;
     const auto position = std::count_if(outputs.begin(), outputs.begin() + buffer.tensor,
@@ -369,8 +365,7 @@ std::string NestText::EmitLoad(const ExprNode& e) {
   const bool made = graph_.buffers()[static_cast<std::size_t>(Root(e.buffer))].stage >= 0;
   std::string text = element;  // what stages of the oracle make is of the nest's own types already
   if (style_ == Style::kNaive || !made || (exact(e.buffer) && e.type == ScalarType::kReal)) {
-    const bool half =
-        (style_ == Style::kNaive || !made) && (buffer.dtype == DType::kF16 || buffer.dtype == DType::kBF16);
+    const bool half = (style_ == Style::kNaive || !made) && IsSmallFloat(buffer.dtype);
     if (e.type == ScalarType::kReal)
       text = fmt::format("{}({})", real_, half ? "static_cast<float>(" + element + ")" : element);
     else if (e.type == ScalarType::kInt)
@@ -520,9 +515,8 @@ NestText::Function NestText::Renamed(const std::string& nest, const std::set<int
       if (known) {
         const bool made = graph_.buffers()[static_cast<std::size_t>(Root(buffer->second))].stage >= 0;
         const bool writes = written.count(buffer->second) > 0;
-        const auto type =
-            made ? MemoryType(Root(buffer->second))
-                 : std::string(ElementName(graph_.buffers()[static_cast<std::size_t>(buffer->second)].dtype));
+        const auto type = made ? MemoryType(Root(buffer->second))
+                               : ElementType(graph_.buffers()[static_cast<std::size_t>(buffer->second)].dtype);
         function.parameters.push_back(
             {fmt::format("{}{}*", writes ? "" : "const ", type), it->second, word, buffer->second});
       } else if (place) {
@@ -583,8 +577,8 @@ Honesty HonestyOf(const Problem& problem) {
     case Precision::kTorch:
     case Precision::kFp32: return all_double ? wide : Honesty{};
     case Precision::kTf32:
-    case Precision::kFp16: return {"float", 0x1p-24, 0x1p-11};
-    case Precision::kBf16: return {"float", 0x1p-24, 0x1p-8};
+    case Precision::kFp16: return {"float", Roundoff(DType::kF32), Roundoff(DType::kF16)};
+    case Precision::kBf16: return {"float", Roundoff(DType::kF32), Roundoff(DType::kBF16)};
   }
   return {};
 }

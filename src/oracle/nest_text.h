@@ -42,7 +42,6 @@ class NestText {
   std::optional<std::size_t> RunThatEnds(std::size_t stage) const;
 
   // The type of an element in the memory of inputs, and of naive nests.
-  virtual std::string_view ElementName(DType dtype) const;
 
  protected:
   // A nest as a function: names of buffers become parameters and all other numbered names are counted anew, so that

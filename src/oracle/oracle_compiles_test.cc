@@ -27,9 +27,6 @@
 namespace hone {
 namespace {
 
-constexpr DType kAllTypes[] = {DType::kF64, DType::kF32, DType::kF16, DType::kBF16, DType::kI64,
-                               DType::kI32, DType::kI16, DType::kI8,  DType::kU8,   DType::kBool};
-
 // A call with the shapes of its tensors, whose kinds are those of ScalarType: what the file says of them.
 struct Call {
   struct Tensor {
@@ -137,7 +134,11 @@ std::vector<Form> FormsOf(const Call& call, bool all) {
   if (kinds.empty()) kinds.insert(ScalarType::kReal);
   std::vector<Form> forms;
   for (const ScalarType kind : kinds) {
-    for (const DType dtype : all ? std::span<const DType>(kAllTypes) : main) forms.push_back({kind, dtype});
+    if (all) {
+      for (const auto& row : kDTypes) forms.push_back({kind, row.dtype});
+    } else {
+      for (const DType dtype : main) forms.push_back({kind, dtype});
+    }
     for (const DType dtype : all ? ways : main) forms.push_back({kind, dtype, Given::kRough});
     for (const DType dtype : main) {
       forms.push_back({kind, dtype, Given::kRough, Kept::no});

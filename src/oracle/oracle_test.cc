@@ -460,6 +460,43 @@ TEST(OracleTest, AValueStoredInAHalfTypeMayBeOffByItsRounding) {
   EXPECT_LE(Worst(expected[0], WithoutBits(x, 16)), 1);
 }
 
+TEST(OracleTest, EightBitsWithoutAnInfinityTakeTheLargestNumber) {
+  const Graph graph = SmallGraph("torch", "x f32 4", "y f32 4",
+                                 R"([{"op": "_to_copy", "args": {"self": "%x", "dtype": "f8e4m3"}, "outputs": ["h"]},
+                                     {"op": "_to_copy", "args": {"self": "%h", "dtype": "f32"}, "outputs": ["y"]}])");
+  const Floats x = {1000, -460, 1.0625f, 0x1p-12f};
+  const auto expected = Reference(graph, {x.data()});
+  const double rounded[] = {448, -448, 1, 0};
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    EXPECT_LE(std::abs(rounded[i] - expected[0].value[i]), expected[0].budget[i]) << i;
+    EXPECT_LE(expected[0].budget[i], std::max(std::abs(rounded[i]) * 0x1p-1, 0x1p-7)) << i;
+  }
+}
+
+// PyTorch computes the mean and the deviation of 16-bit reals in f32, and rounds the result once.
+TEST(OracleTest, StatisticsWithinAnOperatorAreNotRounded) {
+  const Graph graph = SmallGraph(
+      "torch", "x bf16 4x512", "y bf16 4x512",
+      R"([{"op": "layer_norm", "args": {"input": "%x", "normalized_shape": [512], "eps": 1e-5}, "outputs": ["y"]}])");
+  std::vector<SmallFloat<8, 7>> x;
+  for (const float normal : Normals(4 * 512, 1)) x.emplace_back(normal + 100);
+  const auto expected = Reference(graph, {x.data()});
+  Floats once(x.size()), twice(x.size());
+  for (std::size_t row = 0; row < 4; ++row) {
+    double mean = 0, squares = 0;
+    for (std::size_t i = 0; i < 512; ++i) mean += static_cast<double>(x[row * 512 + i]) / 512;
+    for (std::size_t i = 0; i < 512; ++i) squares += std::pow(static_cast<double>(x[row * 512 + i]) - mean, 2) / 512;
+    const double rounded_mean = SmallFloat<8, 7>::From(mean);
+    for (std::size_t i = 0; i < 512; ++i) {
+      const double value = x[row * 512 + i], by = 1 / std::sqrt(squares + 1e-5);
+      once[row * 512 + i] = SmallFloat<8, 7>::From((value - mean) * by);
+      twice[row * 512 + i] = SmallFloat<8, 7>::From((value - rounded_mean) * by);
+    }
+  }
+  EXPECT_LE(Worst(expected[0], once), 1);
+  EXPECT_GT(Worst(expected[0], twice), 1);
+}
+
 TEST(OracleTest, WhereTheDefinitionsGiveANanNothingElseIsRight) {
   const Graph graph =
       SmallGraph("fp32", "x f32 4", "y f32 4", R"([{"op": "log", "args": {"self": "%x"}, "outputs": ["y"]}])");

@@ -1,7 +1,7 @@
 // How the elements of a tensor are drawn: bit for bit the same on the host and on a device. An element depends on the
 // drawing and its own index only. Plain C++ without library headers, plain arithmetic without fused multiply-adds (the
-// files that include this say so to their compilers): device code includes this file too, behind base/device_std.h and
-// base/philox.h.
+// files that include this say so to their compilers): device code includes this file too, behind base/device_std.h,
+// base/philox.h and base/small_float.h.
 #pragma once
 
 #ifndef __CUDACC_RTC__
@@ -12,6 +12,7 @@
 #include <limits>
 
 #include "base/philox.h"
+#include "base/small_float.h"
 #endif
 
 namespace hone {
@@ -51,48 +52,12 @@ inline double FromBits(std::uint64_t bits) {
   return value;
 }
 
-// The bits of `value` in a 16-bit format, to nearest, ties to even, with subnormals and infinity.
-inline std::uint16_t Round16(double value, int exponent_bits, int mantissa_bits) {
-  const auto sign = static_cast<std::uint16_t>((BitsOf(value) >> 63) << 15);
-  const int bias = (1 << (exponent_bits - 1)) - 1;
-  const auto infinity = static_cast<std::uint16_t>(((1 << exponent_bits) - 1) << mantissa_bits);
-  if (std::isnan(value)) return static_cast<std::uint16_t>(sign | infinity | (1 << (mantissa_bits - 1)));
-  const double magnitude = std::abs(value);
-  if (std::isinf(magnitude)) return static_cast<std::uint16_t>(sign | infinity);
-  if (magnitude == 0) return sign;
-  const int own = std::ilogb(magnitude), least = 1 - bias;
-  const int exponent = own > least ? own : least;  // subnormals share the smallest exponent
-  // nearbyint in the default rounding mode is to nearest even; the scaling by a power of two is exact.
-  const auto steps = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(magnitude, mantissa_bits - exponent)));
-  // A normal number's leading bit adds one to the biased exponent; a carry does so once more, up to infinity.
-  const auto sum = (static_cast<std::uint32_t>(exponent + bias - 1) << mantissa_bits) + steps;
-  return static_cast<std::uint16_t>(sign | (sum < infinity ? sum : infinity));
-}
-
-inline double Widen16(std::uint16_t bits, int exponent_bits, int mantissa_bits) {
-  const int bias = (1 << (exponent_bits - 1)) - 1;
-  const int exponent = (bits >> mantissa_bits) & ((1 << exponent_bits) - 1);
-  const int mantissa = bits & ((1 << mantissa_bits) - 1);
-  double value;
-  if (exponent == (1 << exponent_bits) - 1)
-    value = mantissa ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
-  else if (exponent == 0)
-    value = std::ldexp(static_cast<double>(mantissa), 1 - bias - mantissa_bits);
-  else
-    value = std::ldexp(static_cast<double>(mantissa + (1 << mantissa_bits)), exponent - bias - mantissa_bits);
-  return bits & 0x8000 ? -value : value;
-}
-
 // How an element of each type is stored: from a double, and back.
-struct Half {
-  std::uint16_t bits;
-  static Half From(double value) { return {Round16(value, 5, 10)}; }
-  double Value() const { return Widen16(bits, 5, 10); }
-};
-struct BFloat16 {
-  std::uint16_t bits;
-  static BFloat16 From(double value) { return {Round16(value, 8, 7)}; }
-  double Value() const { return Widen16(bits, 8, 7); }
+template <class Float>
+struct Small {  // Float: a hone::SmallFloat
+  Float value;
+  static Small From(double real) { return {Float::From(real)}; }
+  double Value() const { return static_cast<double>(static_cast<float>(value)); }
 };
 template <class T>
 struct Plain {
@@ -130,12 +95,12 @@ inline Plain<std::int64_t> FromWhole(std::int64_t whole) {
 }
 
 // The next element towards minus infinity: for a uniform draw that was rounded up onto its excluded bound.
-inline std::uint16_t Below16(std::uint16_t bits) {
-  if (bits == 0 || bits == 0x8000) return 0x8001;
-  return static_cast<std::uint16_t>(bits & 0x8000 ? bits + 1 : bits - 1);
+template <class Float>
+Small<Float> Below(Small<Float> element) {
+  const unsigned bits = element.value.bits;
+  const unsigned next = (bits & ~Float::kSign) == 0 ? Float::kSign + 1 : bits & Float::kSign ? bits + 1 : bits - 1;
+  return {Float::OfBits(static_cast<typename Float::Bits>(next))};
 }
-inline Half Below(Half element) { return {Below16(element.bits)}; }
-inline BFloat16 Below(BFloat16 element) { return {Below16(element.bits)}; }
 inline Plain<float> Below(Plain<float> element) {
   return {std::nextafter(element.value, -std::numeric_limits<float>::infinity())};
 }

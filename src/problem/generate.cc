@@ -3,22 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <filesystem>
 #include <thread>
 #include <vector>
 
 #include "base/philox.h"
+#include "problem/element.h"
 #include "problem/safetensors.h"
 
 namespace hone {
 namespace {
 
 constexpr std::int64_t kParallelFrom = 1'000'000;  // elements; below, starting threads costs more than it saves
-
-using drawing::BFloat16;
-using drawing::Half;
-using drawing::Plain;
 
 // Calls body(begin, end) on pieces of [0, count), each beginning at a multiple of 4.
 template <class Body>
@@ -85,12 +81,6 @@ Result<void> Into(const Tensor& tensor, const Drawing& drawing, const std::strin
 
 }  // namespace
 
-std::uint16_t ToHalf(double value) { return Half::From(value).bits; }
-double FromHalf(std::uint16_t bits) { return Half{bits}.Value(); }
-
-std::uint16_t ToBFloat16(double value) { return BFloat16::From(value).bits; }
-double FromBFloat16(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
-
 Drawing DrawingOf(const Tensor& tensor, std::uint64_t seed, std::uint64_t stream, const Draw& draw) {
   Drawing drawing;
   drawing.seed = seed;
@@ -98,9 +88,13 @@ Drawing DrawingOf(const Tensor& tensor, std::uint64_t seed, std::uint64_t stream
   drawing.real = IsFloat(tensor.dtype);
   drawing.fine = tensor.dtype == DType::kF64;
   if (tensor.role == Role::kInput && IsFloat(tensor.dtype)) {
-    drawing.scale = draw.scale;
+    // A type of one byte has no room for more.
+    constexpr double kMostScale = 8;
+    constexpr int kMostWiden = 6;
+    const bool narrow = Bytes(tensor.dtype) == 1;
+    drawing.scale = narrow ? std::clamp(draw.scale, 1 / kMostScale, kMostScale) : draw.scale;
     drawing.outliers = draw.outliers;
-    drawing.widen = draw.widen;
+    drawing.widen = narrow ? std::min(draw.widen, kMostWiden) : draw.widen;
   }
   if (const auto* uniform = std::get_if<Uniform>(&tensor.generator)) {
     drawing.kind = Drawing::Kind::kUniform;
@@ -127,19 +121,8 @@ Drawing DrawingOf(const Tensor& tensor, std::uint64_t seed, std::uint64_t stream
 Result<void> Fill(const Tensor& tensor, std::uint64_t seed, std::uint64_t stream, const Draw& draw, void* data,
                   const std::string& folder) {
   const Drawing drawing = DrawingOf(tensor, seed, stream, draw);
-  switch (tensor.dtype) {
-    case DType::kF64: return Into<Plain<double>>(tensor, drawing, folder, data);
-    case DType::kF32: return Into<Plain<float>>(tensor, drawing, folder, data);
-    case DType::kF16: return Into<Half>(tensor, drawing, folder, data);
-    case DType::kBF16: return Into<BFloat16>(tensor, drawing, folder, data);
-    case DType::kI64: return Into<Plain<std::int64_t>>(tensor, drawing, folder, data);
-    case DType::kI32: return Into<Plain<std::int32_t>>(tensor, drawing, folder, data);
-    case DType::kI16: return Into<Plain<std::int16_t>>(tensor, drawing, folder, data);
-    case DType::kI8: return Into<Plain<std::int8_t>>(tensor, drawing, folder, data);
-    case DType::kU8: return Into<Plain<std::uint8_t>>(tensor, drawing, folder, data);
-    case DType::kBool: return Into<Plain<bool>>(tensor, drawing, folder, data);
-  }
-  return {};
+  return WithElement(tensor.dtype,
+                     [&](auto element) { return Into<decltype(element)>(tensor, drawing, folder, data); });
 }
 
 }  // namespace hone

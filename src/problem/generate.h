@@ -29,11 +29,4 @@ Drawing DrawingOf(const Tensor& tensor, std::uint64_t seed, std::uint64_t stream
 Result<void> Fill(const Tensor& tensor, std::uint64_t seed, std::uint64_t stream, const Draw& draw, void* data,
                   const std::string& folder = {});
 
-// One value as the tensor's type holds it, and back: f16 and bf16 as their bits. To nearest, ties to even; integers
-// truncate.
-std::uint16_t ToHalf(double value);
-std::uint16_t ToBFloat16(double value);
-double FromHalf(std::uint16_t bits);
-double FromBFloat16(std::uint16_t bits);
-
 }  // namespace hone

@@ -6,10 +6,14 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "base/process.h"
 
 namespace hone {
+
+extern const std::string_view kProblemSchema;  // docs/problem.schema.json
+
 namespace {
 
 constexpr char kGood[] = R"({
@@ -36,6 +40,12 @@ std::string ErrorOf(const std::string& text) {
 }
 
 std::string ErrorWith(const std::string& from, const std::string& to) { return ErrorOf(Replaced(kGood, from, to)); }
+
+TEST(ProblemTest, TheSchemaKnowsTheElementTypesOfTheTable) {
+  auto known = nlohmann::json::array();
+  for (const auto& row : kDTypes) known.push_back(row.name);
+  EXPECT_EQ(nlohmann::json::parse(kProblemSchema)["$defs"]["dtype"]["enum"], known);
+}
 
 TEST(ProblemTest, ReadsWhatIsWritten) {
   const auto problem = ParseProblem(kGood, "p.json");
@@ -91,8 +101,10 @@ TEST(ProblemTest, SchemaErrorsHaveAPointer) {
   EXPECT_EQ(ErrorWith("\"role\": \"output\"", "\"role\": \"result\""),
             "p.json: /tensors/2/role: is \"result\"; known are input, parameter, output");
   EXPECT_EQ(ErrorWith("[4, 8]", "[4, -8]"), "p.json: /tensors/0/shape/1: is -8, less than 0");
-  EXPECT_EQ(ErrorWith("bf16", "float"),
-            "p.json: /tensors/1/dtype: is \"float\"; known are f64, f32, f16, bf16, i64, i32, i16, i8, u8, bool");
+  EXPECT_EQ(
+      ErrorWith("bf16", "float"),
+      "p.json: /tensors/1/dtype: is \"float\"; known are f64, f32, f16, bf16, f8e4m3, f8e5m2, i64, i32, i16, i8, u8, "
+      "bool");
   EXPECT_EQ(ErrorWith("\"name\": \"row sum\",", ""), "p.json: /: lacks \"name\"");
   EXPECT_EQ(ErrorWith("\"contract\"", "\"contrast\""),
             "p.json: /contrast: is not known here; known are contract, graph, hone_problem, name, provenance, tensors");

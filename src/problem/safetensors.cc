@@ -20,10 +20,6 @@ using nlohmann::json;
 
 constexpr std::uint64_t kLongestHeader = 100'000'000;  // the format's own limit
 
-constexpr std::pair<std::string_view, DType> kTypes[] = {
-    {"F64", DType::kF64}, {"F32", DType::kF32}, {"F16", DType::kF16}, {"BF16", DType::kBF16}, {"I64", DType::kI64},
-    {"I32", DType::kI32}, {"I16", DType::kI16}, {"I8", DType::kI8},   {"U8", DType::kU8},     {"BOOL", DType::kBool}};
-
 Result<void> ReadAt(int fd, const std::string& path, void* data, std::uint64_t bytes, std::uint64_t offset) {
   auto* to = static_cast<char*>(data);
   while (bytes > 0) {
@@ -43,9 +39,9 @@ std::optional<Safetensors::Entry> ReadEntry(const json& row, std::uint64_t data_
   Safetensors::Entry entry;
   const auto type = row.at("dtype").get<std::string>();
   const auto* known =
-      std::find_if(std::begin(kTypes), std::end(kTypes), [&](const auto& one) { return one.first == type; });
-  if (known == std::end(kTypes)) return std::nullopt;
-  entry.dtype = known->second;
+      std::find_if(std::begin(kDTypes), std::end(kDTypes), [&](const auto& one) { return one.safetensors == type; });
+  if (known == std::end(kDTypes)) return std::nullopt;
+  entry.dtype = known->dtype;
   entry.bytes = Bytes(entry.dtype);
   for (const auto& item : row.at("shape")) {
     const auto extent = item.get<std::uint64_t>();
@@ -119,10 +115,9 @@ Result<void> WriteSafetensors(const std::string& path, const std::vector<NamedDa
     return static_cast<std::uint64_t>(ElementCount(tensor.shape)) * Bytes(tensor.dtype);
   };
   for (const auto& tensor : tensors) {
-    const auto* type =
-        std::find_if(std::begin(kTypes), std::end(kTypes), [&](const auto& one) { return one.second == tensor.dtype; });
     const auto end = offset + bytes_of(tensor);
-    header[tensor.name] = {{"dtype", type->first}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
+    header[tensor.name] = {
+        {"dtype", RowOf(tensor.dtype).safetensors}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
     offset = end;
   }
   auto text = header.dump(-1, ' ', false, json::error_handler_t::replace);

@@ -129,6 +129,7 @@ std::string ExportFacts(const ExportMaterial& material) {
       {"against", std::move(against)},
       {"bound_us", material.run.bound_us},
       {"error_over_budget", material.evaluation.verdict.error_over_budget},
+      {"types", Json::parse(DTypesJson())},
   };
   if (material.plan.empty()) facts["flags"] = {{"gcc", material.gcc_flags}, {"clang", material.clang_flags}};
   return facts.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';

@@ -21,22 +21,6 @@ std::string Quoted(std::string_view text) {
 
 namespace {
 
-std::string_view MapType(DType dtype) {
-  switch (dtype) {
-    case DType::kF64: return "CU_TENSOR_MAP_DATA_TYPE_FLOAT64";
-    case DType::kF32: return "CU_TENSOR_MAP_DATA_TYPE_FLOAT32";
-    case DType::kF16: return "CU_TENSOR_MAP_DATA_TYPE_FLOAT16";
-    case DType::kBF16: return "CU_TENSOR_MAP_DATA_TYPE_BFLOAT16";
-    case DType::kI64: return "CU_TENSOR_MAP_DATA_TYPE_INT64";
-    case DType::kI32: return "CU_TENSOR_MAP_DATA_TYPE_INT32";
-    case DType::kI16: return "CU_TENSOR_MAP_DATA_TYPE_UINT16";
-    case DType::kI8:
-    case DType::kU8:
-    case DType::kBool: return "CU_TENSOR_MAP_DATA_TYPE_UINT8";
-  }
-  return "";
-}
-
 std::string NumberText(const NumberArgument& number, const std::string& name) {
   using Type = NumberArgument::Type;
   static const std::map<Type, std::string_view> types = {
@@ -262,8 +246,9 @@ class HostWriter {
       // Of the dimension outside this one; the outermost has none.
       strides += fmt::format("{}{}", comma, d > 0 ? map.strides[d - 1] * element : 0);
     }
-    return fmt::format("hone_host::MapOf<{}>({}, {}, {{{}}}, {{{}}}, {{{}}}, {})", map.shape.size(),
-                       Address(map.buffer, map.offset), MapType(memory_.at(map.buffer).dtype), extents, strides, box,
+    return fmt::format("hone_host::MapOf<{}>({}, CU_TENSOR_MAP_DATA_TYPE_{}, {{{}}}, {{{}}}, {{{}}}, {})",
+                       map.shape.size(), Address(map.buffer, map.offset),
+                       RowOf(memory_.at(map.buffer).dtype).tensor_map, extents, strides, box,
                        map.swizzle == 0 ? std::string("CU_TENSOR_MAP_SWIZZLE_NONE")
                                         : fmt::format("CU_TENSOR_MAP_SWIZZLE_{}B", map.swizzle));
   }

@@ -19,21 +19,7 @@ extern const std::string_view kLibraryCalls;  // target/cuda/library_calls.h
 
 namespace {
 
-std::string_view TorchType(DType dtype) {
-  switch (dtype) {
-    case DType::kF64: return "torch.float64";
-    case DType::kF32: return "torch.float32";
-    case DType::kF16: return "torch.float16";
-    case DType::kBF16: return "torch.bfloat16";
-    case DType::kI64: return "torch.int64";
-    case DType::kI32: return "torch.int32";
-    case DType::kI16: return "torch.int16";
-    case DType::kI8: return "torch.int8";
-    case DType::kU8: return "torch.uint8";
-    case DType::kBool: return "torch.bool";
-  }
-  return "";
-}
+std::string TorchType(DType dtype) { return fmt::format("torch.{}", RowOf(dtype).torch); }
 
 std::string Tuple(const Shape& shape) {
   std::string text = "(";

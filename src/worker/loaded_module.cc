@@ -12,10 +12,7 @@ namespace hone {
 namespace {
 
 DLDataType ToDlpack(DType dtype) {
-  std::uint8_t code = kDLInt;
-  if (IsFloat(dtype)) code = dtype == DType::kBF16 ? kDLBfloat : kDLFloat;
-  if (dtype == DType::kU8 || dtype == DType::kBool) code = kDLUInt;  // DLPack 0.6 has no bool: one byte, 0 or 1
-  return {code, static_cast<std::uint8_t>(8 * Bytes(dtype)), 1};
+  return {static_cast<std::uint8_t>(RowOf(dtype).dlpack), static_cast<std::uint8_t>(8 * Bytes(dtype)), 1};
 }
 
 }  // namespace

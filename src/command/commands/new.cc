@@ -51,9 +51,7 @@ struct Pointer {
 };
 
 std::string_view TypeName(DType dtype, bool cuda) {
-  if (dtype == DType::kF16) return cuda ? "__half" : "_Float16";
-  if (dtype == DType::kBF16) return cuda ? "__nv_bfloat16" : "std::uint16_t";
-  return CppName(dtype);
+  return cuda && IsSmallFloat(dtype) ? RowOf(dtype).cuda : RowOf(dtype).cpp;
 }
 
 // A name that C++ takes, unlike all others in the sources below.
@@ -117,12 +115,10 @@ std::string Names(const std::vector<Pointer>& pointers, bool of_tensors) {
 
 std::string CudaHeaders(const std::vector<Pointer>& pointers) {
   std::string text;
-  for (const auto& [type, header] : {std::pair{"__half", "cuda_fp16.h"}, {"__nv_bfloat16", "cuda_bf16.h"}}) {
-    for (const Pointer& one : pointers) {
-      if (one.type != type) continue;
-      text += fmt::format("#include <{}>\n", header);
-      break;
-    }
+  for (const DTypeRow& row : kDTypes) {
+    const auto is = [&](const Pointer& one) { return one.tensor->dtype == row.dtype; };
+    if (!row.cuda_header.empty() && std::any_of(pointers.begin(), pointers.end(), is))
+      text += fmt::format("#include <{}>\n", row.cuda_header);
   }
   return text;
 }

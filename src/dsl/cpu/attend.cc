@@ -300,7 +300,7 @@ class AttentionEmitter {
     const Expr& expr = kernel_.inputs[input];
     if (expr->kind != Expr::Kind::kLoad || expr->buffer < 0) return false;
     const auto& view = kernel_.operands[static_cast<std::size_t>(expr->buffer)];
-    return CppName(program_.buffers[static_cast<std::size_t>(view.buffer)].dtype) == writer_.real();
+    return ElementType(program_.buffers[static_cast<std::size_t>(view.buffer)].dtype) == writer_.real();
   }
   std::size_t Along(std::size_t input) const { return input == 1 ? rank_ - 1 : rank_ - 3; }
   // Elements from key to key and along a key's row.

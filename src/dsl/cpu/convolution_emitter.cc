@@ -147,7 +147,7 @@ void ConvEmitter::PackWeights() {
   std::string parameters;
   for (const int buffer : buffers) {
     parameters +=
-        fmt::format("const {}* __restrict {}, ", CppName(program_.buffers[static_cast<std::size_t>(buffer)].dtype),
+        fmt::format("const {}* __restrict {}, ", ElementType(program_.buffers[static_cast<std::size_t>(buffer)].dtype),
                     writer_.BufferName(buffer));
   }
   writer_.BeginFunction();

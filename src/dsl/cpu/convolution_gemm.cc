@@ -173,7 +173,7 @@ void ConvEmitter::PackPixels(const std::string& depth, const std::string& produc
     const std::string text = base == "0" ? fmt::format("{}[{}]", writer_.BufferName(view.buffer), index)
                                          : fmt::format("({} + {})[{}]", writer_.BufferName(view.buffer), base, index);
     const std::string type = writer_.TypeName(ScalarOf(dtype));
-    return type == CppName(dtype) ? text : fmt::format("static_cast<{}>({})", type, text);
+    return type == ElementType(dtype) ? text : fmt::format("static_cast<{}>({})", type, text);
   };
   const auto copy = [&](bool gathered) {
     writer_.Line("#pragma omp simd");

@@ -141,7 +141,7 @@ class TileEmitter : MatmulEmitter {
     std::string parameters;
     for (const int buffer : BuffersOf(kernel_, b)) {
       parameters +=
-          fmt::format("const {}* __restrict {}, ", CppName(program_.buffers[static_cast<std::size_t>(buffer)].dtype),
+          fmt::format("const {}* __restrict {}, ", ElementType(program_.buffers[static_cast<std::size_t>(buffer)].dtype),
                       writer_.BufferName(buffer));
     }
     writer_.BeginFunction();
@@ -302,7 +302,7 @@ class TileEmitter : MatmulEmitter {
     const int operand = OperandOf(input);
     if (operand < 0) return true;
     const int buffer = kernel_.operands[static_cast<std::size_t>(operand)].buffer;
-    return CppName(program_.buffers[static_cast<std::size_t>(buffer)].dtype) != writer_.real();
+    return ElementType(program_.buffers[static_cast<std::size_t>(buffer)].dtype) != writer_.real();
   }
 
   // Rows i0.. and depth k0.. of A as panels of `mr` rows, [panel][k][mr]. What lies below the last row is not read.

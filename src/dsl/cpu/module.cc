@@ -48,7 +48,7 @@ std::string VectorAttribute(const Kernel& kernel) {
 std::string Pointer(const KernelProgram& program, int buffer, const std::string& from) {
   const KernelBuffer& b = program.buffers[static_cast<std::size_t>(buffer)];
   const bool constant = b.home == KernelBuffer::Home::kInput || b.home == KernelBuffer::Home::kParameter;
-  return fmt::format("static_cast<{}{}*>({}[{}].data)", constant ? "const " : "", CppName(b.dtype), from, b.position);
+  return fmt::format("static_cast<{}{}*>({}[{}].data)", constant ? "const " : "", ElementType(b.dtype), from, b.position);
 }
 
 std::string_view Home(const KernelBuffer& buffer) {
@@ -87,7 +87,7 @@ std::string EmitCpu(const KernelProgram& checked) {
     for (const int buffer : ReadBuffers(run)) {
       const std::string& name = writer.BufferName(buffer);
       parameters += fmt::format("const {}* __restrict {}, ",
-                                CppName(program.buffers[static_cast<std::size_t>(buffer)].dtype), name);
+                                ElementType(program.buffers[static_cast<std::size_t>(buffer)].dtype), name);
       arguments +=
           (program.buffers[static_cast<std::size_t>(buffer)].home == KernelBuffer::Home::kIntermediate ? "scratch->"
                                                                                                        : "") +
@@ -97,7 +97,7 @@ std::string EmitCpu(const KernelProgram& checked) {
       const KernelBuffer& target = program.buffers[static_cast<std::size_t>(buffer)];
       const std::string& name = writer.BufferName(buffer);
       const std::string comma = buffer == kernel.target ? "" : ", ";
-      parameters += fmt::format("{}{}* __restrict {}", comma, CppName(target.dtype), name);
+      parameters += fmt::format("{}{}* __restrict {}", comma, ElementType(target.dtype), name);
       arguments += comma + (target.home == KernelBuffer::Home::kIntermediate ? "scratch->" : "") + name;
     }
     for (std::size_t i = scratch_before; i < writer.scratch().size(); ++i) {
@@ -143,7 +143,7 @@ std::string EmitCpu(const KernelProgram& checked) {
     for (std::size_t i = 0; i < program.buffers.size(); ++i) {
       const KernelBuffer& buffer = program.buffers[i];
       if (buffer.home != KernelBuffer::Home::kIntermediate) continue;
-      text += fmt::format("  {}* {} = nullptr;\n", CppName(buffer.dtype), writer.BufferName(static_cast<int>(i)));
+      text += fmt::format("  {}* {} = nullptr;\n", ElementType(buffer.dtype), writer.BufferName(static_cast<int>(i)));
     }
     for (const auto& memory : writer.scratch()) text += fmt::format("  {}* {} = nullptr;\n", memory.type, memory.name);
     text +=

@@ -334,7 +334,7 @@ std::string ElementWriter::ElementText(const ExprNode& load, const Expr& path, b
                          : fmt::format(" {} {}", form.sum.constant < 0 ? "-" : "+", std::abs(form.sum.constant));
   text = fmt::format("{}[{}]", writer_.BufferName(buffer_number), text);
   const std::string type = writer_.TypeName(ScalarOf(buffer.dtype));
-  const bool same = type == CppName(buffer.dtype) || buffer.dtype == DType::kI64;
+  const bool same = type == ElementType(buffer.dtype) || buffer.dtype == DType::kI64;
   return same ? text : fmt::format("static_cast<{}>({})", type, text);
 }
 

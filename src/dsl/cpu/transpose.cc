@@ -69,7 +69,7 @@ bool EmitTiledMap(const KernelProgram& program, const Kernel& kernel, Writer& wr
   for (std::size_t o = 0; o < kernel.operands.size(); ++o) {
     const auto along = AcrossDim(loops.Strides(static_cast<int>(o)), extents, kShortest);
     const DType dtype = program.buffers[static_cast<std::size_t>(kernel.operands[o].buffer)].dtype;
-    const std::string cpp_type(CppName(dtype));
+    const std::string cpp_type(ElementType(dtype));
     if (!along || (across && *across != *along) || cpp_type != writer.real() || (!type.empty() && type != cpp_type))
       continue;
     across = along;

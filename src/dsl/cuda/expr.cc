@@ -386,6 +386,7 @@ std::string DeviceExpr::Stored(const std::string& value, ScalarType type, DType 
   if (held == ScalarType::kBool && type != ScalarType::kBool) return fmt::format("{} != 0", Atom(value));
   if (dtype == DType::kF16) return fmt::format("__float2half(static_cast<float>({}))", value);
   if (dtype == DType::kBF16) return fmt::format("__float2bfloat16(static_cast<float>({}))", value);
+  if (IsSmallFloat(dtype)) return fmt::format("Rounded<{}>(static_cast<float>({}))", DeviceType(dtype), value);
   return fmt::format("static_cast<{}>({})", DeviceType(dtype), value);
 }
 

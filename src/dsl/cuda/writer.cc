@@ -345,25 +345,31 @@ __device__ T Fold(T value, T* shared) {
 )"},
 };
 
+// Of programs that store reals of 8 bits.
+constexpr std::string_view kRounded =
+    R"(// A float as PyTorch rounds it to 8 bits: what is too large becomes the infinity, where the type has one. The
+// processor's own conversion takes the largest number.
+template <class T>
+__device__ T Rounded(float x);
+template <>
+[[maybe_unused]] __device__ inline __nv_fp8_e4m3 Rounded(float x) {
+  __nv_fp8_e4m3 made;
+  made.__x = __nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E4M3);
+  return made;
+}
+template <>
+[[maybe_unused]] __device__ inline __nv_fp8_e5m2 Rounded(float x) {
+  __nv_fp8_e5m2 made;
+  made.__x = fabsf(x) >= 61440.0f ? (x < 0.0f ? 0xfc : 0x7c) : __nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E5M2);
+  return made;
+}
+)";
+
 constexpr std::int64_t kMostInt = std::int64_t{1} << 31;
 
 }  // namespace
 
-std::string DeviceType(DType dtype) {
-  switch (dtype) {
-    case DType::kF64: return "double";
-    case DType::kF32: return "float";
-    case DType::kF16: return "__half";
-    case DType::kBF16: return "__nv_bfloat16";
-    case DType::kI64: return "long";
-    case DType::kI32: return "int";
-    case DType::kI16: return "short";
-    case DType::kI8: return "signed char";
-    case DType::kU8: return "unsigned char";
-    case DType::kBool: return "bool";
-  }
-  return "";
-}
+std::string DeviceType(DType dtype) { return std::string(RowOf(dtype).cuda); }
 
 std::vector<int> OperandBuffers(std::span<const Kernel> kernels) {
   std::vector<int> buffers;
@@ -618,10 +624,20 @@ Plan DeviceWriter::Finish() {
   plan_.arch = program_.device->arch;
   if (kernels_.empty() && !plan_.steps.empty()) return std::move(plan_);  // libraries alone
   std::string text = fmt::format("// {}: made from a program of the kernel language.\n", program_.name);
-  const auto half = [](const auto& buffer) { return IsHalf(buffer.dtype); };
-  if (std::any_of(program_.buffers.begin(), program_.buffers.end(), half) ||
-      std::any_of(plan_.buffers.begin(), plan_.buffers.end(), half))
-    text += "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n";
+  std::set<std::string_view> headers;
+  const auto declare = [&](const auto& buffers) {
+    for (const auto& buffer : buffers) {
+      if (IsHalf(buffer.dtype)) {  // helpers are written for both
+        headers.insert({RowOf(DType::kF16).cuda_header, RowOf(DType::kBF16).cuda_header});
+      } else if (!RowOf(buffer.dtype).cuda_header.empty()) {
+        headers.insert(RowOf(buffer.dtype).cuda_header);
+      }
+    }
+  };
+  declare(program_.buffers);
+  declare(plan_.buffers);
+  for (const auto header : headers) text += fmt::format("#include <{}>\n", header);
+  if (headers.contains(RowOf(DType::kF8E4M3).cuda_header)) head_.insert(head_.begin(), std::string(kRounded));
   text += "\n";
   if (!head_.empty()) {
     text += "namespace {\n\n";

@@ -19,7 +19,7 @@
 #include "dsl/lower.h"
 #include "dsl/testing/hard_names.h"
 #include "dsl/testing/interpreter.h"
-#include "problem/generate.h"
+#include "problem/element.h"
 #include "target/cuda/built_plan.h"
 #include "target/cuda/driver.h"
 #include "target/cuda/nvrtc.h"
@@ -94,7 +94,7 @@ class ProgramOnDeviceTest : public CudaProgramTest {
       bindings.push_back({buffer.name, *address, bytes, buffer.dtype});
       std::vector<char> memory(static_cast<std::size_t>(bytes), '\xff');
       for (std::size_t i = 0; i < values[b].size(); ++i) {
-        Put(buffer.dtype, values[b][i], &memory[i * Bytes(buffer.dtype)]);
+        SetElement(buffer.dtype, memory.data(), static_cast<std::int64_t>(i), values[b][i]);
       }
       EXPECT_TRUE(context_->CopyIn(*address, memory.data(), bytes));
     }
@@ -114,7 +114,8 @@ class ProgramOnDeviceTest : public CudaProgramTest {
       EXPECT_TRUE(context_->Wait());
       got[b].resize(static_cast<std::size_t>(ElementCount(program.buffers[b].shape)));
       const DType dtype = program.buffers[b].dtype;
-      for (std::size_t i = 0; i < got[b].size(); ++i) got[b][i] = Take(dtype, &memory[i * Bytes(dtype)]);
+      for (std::size_t i = 0; i < got[b].size(); ++i)
+        got[b][i] = ElementAsDouble(dtype, memory.data(), static_cast<std::int64_t>(i));
       context_->Free(bindings[b].address);
     }
     return got;
@@ -134,8 +135,8 @@ class ProgramOnDeviceTest : public CudaProgramTest {
       for (double& value : values[b]) {
         const int drawn = static_cast<int>(random() % 4096) - 1024;
         char memory[8];
-        Put(dtype, IsFloat(dtype) ? drawn / 512.0 : std::abs(drawn % 100), memory);
-        value = Take(dtype, memory);
+        SetElement(dtype, memory, 0, IsFloat(dtype) ? drawn / 512.0 : std::abs(drawn % 100));
+        value = ElementAsDouble(dtype, memory, 0);
       }
     }
     const auto got = Run(program, values);
@@ -155,33 +156,6 @@ class ProgramOnDeviceTest : public CudaProgramTest {
   }
 
   std::unique_ptr<cuda::Context> context_;
-
- private:
-  // An element as memory holds it, and back.
-  static void Put(DType dtype, double value, char* to) {
-    const auto put = [&](auto held) { std::memcpy(to, &held, sizeof held); };
-    switch (dtype) {
-      case DType::kF64: return put(value);
-      case DType::kF32: return put(static_cast<float>(value));
-      case DType::kF16: return put(ToHalf(value));
-      case DType::kBF16: return put(ToBFloat16(value));
-      case DType::kU8: return put(static_cast<std::uint8_t>(value));
-      default: FAIL() << "no test puts " << Name(dtype) << " on a device yet";
-    }
-  }
-  static double Take(DType dtype, const char* from) {
-    const auto take = [&](auto held) {
-      std::memcpy(&held, from, sizeof held);
-      return held;
-    };
-    switch (dtype) {
-      case DType::kF64: return take(0.0);
-      case DType::kF16: return FromHalf(take(std::uint16_t{}));
-      case DType::kBF16: return FromBFloat16(take(std::uint16_t{}));
-      case DType::kU8: return take(std::uint8_t{});
-      default: return static_cast<double>(take(0.0f));
-    }
-  }
 };
 
 }  // namespace hone::testing

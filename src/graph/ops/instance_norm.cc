@@ -22,10 +22,10 @@ HONE_OP(instance_norm,
   const Shape rows = {x.dim(0), x.dim(1)};
   Operand mean, rstd;
   if (own) {
-    mean = call.Let("mean", rows, x.dtype(), [&](Indices at) {
+    mean = call.Let("mean", rows, KeptIn(x.dtype()), [&](Indices at) {
       return Fold(ReduceOp::kSum, places, [&](Indices k) { return element(at, k); }) / count;
     });
-    rstd = call.Let("rstd", rows, x.dtype(), [&](Indices at) {
+    rstd = call.Let("rstd", rows, KeptIn(x.dtype()), [&](Indices at) {
       const Expr squares = Fold(ReduceOp::kSum, places, [&](Indices k) {
         const Expr d = element(at, k) - mean(at);
         return d * d;

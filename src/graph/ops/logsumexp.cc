@@ -18,7 +18,7 @@ HONE_OP(logsumexp, "log(sum over dim of exp(self)), shifted by the largest eleme
     return full;
   };
   // An infinite maximum must not make inf - inf.
-  const Operand most = call.Let("max", kept, dtype, [&](Indices at) {
+  const Operand most = call.Let("max", kept, KeptIn(dtype), [&](Indices at) {
     const Expr largest =
         Fold(ReduceOp::kMax, extents, [&](Indices k) { return Cast(x(inside(at, k)), ScalarType::kReal); });
     return Select(Equal(Abs(largest), std::numeric_limits<double>::infinity()), 0.0, largest);

@@ -7,10 +7,7 @@ namespace hone {
 HONE_OP(nan_to_num, "self with NaN and infinities replaced by nan, posinf and neginf (0 and the type's extremes)") {
   const Operand x = call.Tensor("self");
   if (!IsFloat(x.dtype())) return call.Output(x);
-  const double largest = x.dtype() == DType::kF64    ? std::numeric_limits<double>::max()
-                         : x.dtype() == DType::kF16  ? 65504.0
-                         : x.dtype() == DType::kBF16 ? 0x1.fep127
-                                                     : static_cast<double>(std::numeric_limits<float>::max());
+  const double largest = RowOf(x.dtype()).largest;
   const double nan = call.Real("nan", 0), high = call.Real("posinf", largest), low = call.Real("neginf", -largest);
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   call.Elementwise(x.dtype(), {x}, [&](auto v) {

@@ -34,20 +34,20 @@ HONE_OP(native_batch_norm,
   };
   Operand mean, rstd, squares;
   if (training) {
-    mean = call.Let("mean", channels, x.dtype(), [&](Indices at) {
+    mean = call.Let("mean", channels, KeptIn(x.dtype()), [&](Indices at) {
       return Fold(ReduceOp::kSum, extents, [&](Indices k) { return element(at, k); }) / count;
     });
-    squares = call.Let("squares", channels, x.dtype(), [&](Indices at) {
+    squares = call.Let("squares", channels, KeptIn(x.dtype()), [&](Indices at) {
       return Fold(ReduceOp::kSum, extents, [&](Indices k) {
         const Expr d = element(at, k) - mean(at);
         return d * d;
       });
     });
-    rstd = call.Let("rstd", channels, x.dtype(),
+    rstd = call.Let("rstd", channels, KeptIn(x.dtype()),
                     [&](Indices at) { return Apply(UnaryOp::kRsqrt, squares(at) / count + eps); });
   } else {
     mean = *running_mean;
-    rstd = call.Let("rstd", channels, x.dtype(),
+    rstd = call.Let("rstd", channels, KeptIn(x.dtype()),
                     [&](Indices at) { return Apply(UnaryOp::kRsqrt, (*running_var)(at) + eps); });
   }
   call.Output(x.shape(), x.dtype(), [&](Indices at) {
@@ -58,8 +58,8 @@ HONE_OP(native_batch_norm,
     return y;
   });
   if (training) {
-    call.Output(mean);
-    call.Output(rstd);
+    call.Output(call.As(mean, x.dtype()));
+    call.Output(call.As(rstd, x.dtype()));
   } else {
     for (int i = 0; i < 2; ++i) call.Output({0}, x.dtype(), [](Indices) { return Expr(0.0); });
   }

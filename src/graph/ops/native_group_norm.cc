@@ -17,11 +17,11 @@ HONE_OP(native_group_norm, "group_norm, and the mean and 1/deviation of each gro
   // In the shape [batch, group, channel of the group, place] every index is affine.
   const Operand grouped = call.Reshape(x, {batch, groups, channels, places});
   const std::vector<std::int64_t> extents = {channels, places};
-  const Operand mean = call.Let("mean", {batch, groups}, x.dtype(), [&](Indices at) {
+  const Operand mean = call.Let("mean", {batch, groups}, KeptIn(x.dtype()), [&](Indices at) {
     return Fold(ReduceOp::kSum, extents, [&](Indices k) { return grouped({at[0], at[1], k[0], k[1]}); }) /
            std::max(count, 1.0);
   });
-  const Operand rstd = call.Let("rstd", {batch, groups}, x.dtype(), [&](Indices at) {
+  const Operand rstd = call.Let("rstd", {batch, groups}, KeptIn(x.dtype()), [&](Indices at) {
     const Expr squares = Fold(ReduceOp::kSum, extents, [&](Indices k) {
       const Expr d = grouped({at[0], at[1], k[0], k[1]}) - mean({at[0], at[1]});
       return d * d;
@@ -35,8 +35,8 @@ HONE_OP(native_group_norm, "group_norm, and the mean and 1/deviation of each gro
     return y;
   });
   call.Output(call.Reshape(normal, x.shape()));
-  call.Output(mean);
-  call.Output(rstd);
+  call.Output(call.As(mean, x.dtype()));
+  call.Output(call.As(rstd, x.dtype()));
 }
 
 }  // namespace hone

@@ -34,11 +34,11 @@ HONE_OP(native_layer_norm, "layer_norm, and the mean and 1/deviation that it use
     full.resize(at.size(), Expr(0));
     return full;
   };
-  const Operand mean = call.Let("mean", kept, x.dtype(), [&](Indices at) {
+  const Operand mean = call.Let("mean", kept, KeptIn(x.dtype()), [&](Indices at) {
     return Fold(ReduceOp::kSum, extents, [&](Indices k) { return x(inside(at, k)); }) /
            std::max(count, 1.0);  // the mean of nothing is 0
   });
-  const Operand rstd = call.Let("rstd", kept, x.dtype(), [&](Indices at) {
+  const Operand rstd = call.Let("rstd", kept, KeptIn(x.dtype()), [&](Indices at) {
     const Expr squares = Fold(ReduceOp::kSum, extents, [&](Indices k) {
       const Expr d = x(inside(at, k)) - mean(at);
       return d * d;
@@ -51,8 +51,8 @@ HONE_OP(native_layer_norm, "layer_norm, and the mean and 1/deviation that it use
     if (bias) y = y + bias->Broadcast(at);
     return y;
   });
-  call.Output(mean);
-  call.Output(rstd);
+  call.Output(call.As(mean, x.dtype()));
+  call.Output(call.As(rstd, x.dtype()));
 }
 
 }  // namespace hone

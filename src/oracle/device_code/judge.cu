@@ -8,10 +8,10 @@ using hone::PartCheck;
 using std::int64_t;
 using std::uint32_t;
 using std::uint64_t;
-using BFloat16 = hone::drawing::BFloat16;
-using Half = hone::drawing::Half;
 template <class T>
 using Plain = hone::drawing::Plain<T>;
+template <class Float>
+using Small = hone::drawing::Small<Float>;
 
 constexpr int kThreads = 256;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();

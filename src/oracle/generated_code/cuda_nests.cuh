@@ -33,21 +33,6 @@ inline Share ShareOf(std::int64_t worker, std::int64_t workers, std::int64_t ter
   return {worker * each, std::min(terms, (worker + 1) * each), 1};
 }
 
-#ifdef __CUDACC_RTC__
-struct Float16 {
-  unsigned short bits = 0;
-  Float16() = default;
-  explicit Float16(float x) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x)); }
-  operator float() const {
-    float x;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
-    return x;
-  }
-};
-#else
-using Float16 = _Float16;
-#endif
-
 constexpr int kMostThreads = 256;
 
 // One value of each thread of a block merged into one, which all get. All threads have to call it.

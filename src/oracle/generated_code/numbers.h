@@ -36,24 +36,6 @@ extern const double kSmallest;
 // Error of a transcendental function in units of kUnit: vector math libraries are good to 4 ulp, which is 8 units.
 constexpr double kFunctionUnits = 8;
 
-// The upper half of a float.
-struct BFloat16 {
-  std::uint16_t bits = 0;
-  BFloat16() = default;
-  explicit BFloat16(float x) {
-    std::uint32_t word = 0;
-    std::memcpy(&word, &x, sizeof word);
-    const std::uint32_t to_even = 0x7fff + (word >> 16 & 1);
-    bits = static_cast<std::uint16_t>((x != x ? word | 0x400000 : word + to_even) >> 16);
-  }
-  operator float() const {
-    const std::uint32_t word = std::uint32_t{bits} << 16;
-    float x = 0;
-    std::memcpy(&x, &word, sizeof x);
-    return x;
-  }
-};
-
 // --- Tracked ---
 
 // A truth value that may hang on rounding: `sure` is false when the compared numbers are closer than their errors.
@@ -115,11 +97,14 @@ inline Tracked Product(Tracked a, Tracked b) {
   return p;
 }
 
-// What a half type holds of it; below the smallest normal number it holds steps of one size.
-inline Tracked StoredF16(Tracked a) {
-  return Tracked(a.v, NoNan(a.e + std::max(std::abs(a.v) * 0x1p-11, a.v == 0 ? 0 : 0x1p-25)));
+// What a real of fewer bits, a hone::SmallFloat, holds of it; below the smallest normal number it holds steps of one
+// size.
+template <class Small>
+Tracked Stored(Tracked a) {
+  double v = a.v;
+  if (!Small::kInfinite && std::abs(v) > Small::kLargest) v = std::copysign(Small::kLargest, v);
+  return Tracked(v, NoNan(a.e + std::max(std::abs(v) * Small::kRoundoff, v == 0 ? 0 : Small::kStep / 2)));
 }
-inline Tracked StoredBF16(Tracked a) { return Tracked(a.v, NoNan(a.e + std::abs(a.v) * 0x1p-8)); }
 
 // f with derivative bound d at a: |f(x) - f(a)| <= e * d to first order.
 inline Tracked Function(Tracked a, double v, double derivative) {
@@ -293,15 +278,9 @@ Honest<T> Wrap(T v) {
   h.v = v;
   return h;
 }
-template <class T>
-Honest<T> StoredF16(Honest<T> a) {
-  constexpr T kStep = static_cast<T>(0x1p-24);
-  if (std::abs(a.v) >= static_cast<T>(65520)) return Wrap<T>(std::copysign(std::numeric_limits<T>::infinity(), a.v));
-  return Wrap<T>(std::abs(a.v) < static_cast<T>(0x1p-14) ? std::nearbyint(a.v / kStep) * kStep : RoundTo(a.v, 0x1p-11));
-}
-template <class T>
-Honest<T> StoredBF16(Honest<T> a) {
-  return Wrap<T>(RoundTo(a.v, 0x1p-8));
+template <class Small, class T>
+Honest<T> Stored(Honest<T> a) {
+  return Wrap<T>(static_cast<T>(static_cast<float>(Small::From(a.v))));
 }
 template <class T>
 Honest<T> Product(Honest<T> a, Honest<T> b) {

@@ -100,7 +100,8 @@ Result<Problem> ImportThroughPython(const std::string& path, const json& what, c
                   {"weights", options.weights},
                   {"weights_path", values.file()},
                   {"memory_bytes", options.memory_bytes},
-                  {"contract", std::string(Name(options.contract))}};
+                  {"contract", std::string(Name(options.contract))},
+                  {"types", json::parse(DTypesJson())}};
   request.update(what);
   if (options.shrink_mflop > 0) {
     request["shrink_mflop"] = options.shrink_mflop;

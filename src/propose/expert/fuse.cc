@@ -377,7 +377,7 @@ class Fuser {
     bool halves = true;
     Visit(product.fold->body, [&](const ExprNode& node) {
       if (node.kind == Expr::Kind::kLoad && node.buffer >= 0)
-        halves &= dsl::IsHalf(memory_.KeptAs(memory_.Root(node.buffer)));
+        halves &= IsHalf(memory_.KeptAs(memory_.Root(node.buffer)));
     });
     return halves;
   }

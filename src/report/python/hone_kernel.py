@@ -43,8 +43,7 @@ hone_module = load("hone_module")
 KernelError = hone_module.KernelError
 PROBLEM, INPUTS, PARAMETERS, OUTPUTS = hone_module.PROBLEM, hone_module.INPUTS, hone_module.PARAMETERS, hone_module.OUTPUTS
 PROVENANCE = PROBLEM.get("provenance", {})
-DTYPES = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i64": torch.int64,
-          "i32": torch.int32, "i16": torch.int16, "i8": torch.int8, "u8": torch.uint8, "bool": torch.bool}
+DTYPES = {name: getattr(torch, row["torch"], None) for name, row in hone_module.TYPES.items()}  # an older torch lacks some
 KEPT_STATES = 8  # sets of prepared parameters, the oldest goes first; release() drops all
 
 

@@ -38,7 +38,7 @@ def tensors(role):
 
 
 INPUTS, PARAMETERS, OUTPUTS = tensors("input"), tensors("parameter"), tensors("output")
-BYTES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "i16": 2, "i8": 1, "u8": 1, "bool": 1}
+TYPES = EXPORT["types"]  # of elements: their size, layout and names
 
 
 def count(tensor):
@@ -123,7 +123,6 @@ class HoneCall(ctypes.Structure):
 
 
 CPU = 1
-CODES = {"f": 2, "i": 0, "b": 4, "u": 1}  # kDLFloat, kDLInt, kDLBfloat, kDLUInt
 
 
 def describe(specs):
@@ -131,9 +130,9 @@ def describe(specs):
     array = (DLTensor * len(specs))()
     for tensor, spec in zip(array, specs):
         shape = (ctypes.c_int64 * max(1, len(spec["shape"])))(*spec["shape"])
-        dtype = spec["dtype"]
-        code = CODES["u" if dtype == "bool" else dtype[0]]  # a bool is one byte, 0 or 1
-        tensor.device_type, tensor.ndim, tensor.code, tensor.bits, tensor.lanes = CPU, len(spec["shape"]), code, 8 * BYTES[dtype], 1
+        row = TYPES[spec["dtype"]]
+        tensor.device_type, tensor.ndim, tensor.lanes = CPU, len(spec["shape"]), 1
+        tensor.code, tensor.bits = row["dlpack"], 8 * row["bytes"]
         tensor.shape = shape  # the pointer keeps the array alive
     return array
 
@@ -216,7 +215,7 @@ class Buffer:
     """Aligned memory for one tensor of problem.json, for those who have no PyTorch."""
 
     def __init__(self, spec, data=b""):
-        size = count(spec) * BYTES[spec["dtype"]]
+        size = count(spec) * TYPES[spec["dtype"]]["bytes"]
         self.memory = ctypes.create_string_buffer(size + ALIGNMENT)
         self.pointer = ctypes.addressof(self.memory) + -ctypes.addressof(self.memory) % ALIGNMENT
         self.view = (ctypes.c_char * size).from_address(self.pointer)

@@ -14,7 +14,6 @@ import json
 import math
 import os
 import statistics
-import struct
 import sys
 import time
 import traceback
@@ -33,7 +32,7 @@ except (OSError, ValueError, KeyError) as error:
 # PyTorch's by a few times these; a skipped element, a lower precision or a wrong operator by thousands.
 FACTOR = 16
 UNITS = {"fp64": 2.0**-53, "fp32": 2.0**-24, "tf32": 2.0**-11, "bf16": 2.0**-8, "fp16": 2.0**-11}  # of one rounding
-STORED = {"f64": 2.0**-53, "f32": 2.0**-24, "f16": 2.0**-11, "bf16": 2.0**-8}
+STORED = {name: 0.5 ** (row["mantissa"] + 1) for name, row in hone_module.TYPES.items() if row["mantissa"]}
 ROUNDINGS = 3  # random roundings of the inputs that are tried
 DRAWS = [("seed 1", 1, 1.0), ("seed 2", 2, 1.0), ("seed 3", 3, 1.0), ("scale 2^-10", 4, 2.0**-10), ("scale 2^10", 5, 2.0**10)]
 
@@ -231,13 +230,24 @@ def measure(seconds, *functions):
 CODES = {"f64": "d", "f32": "f", "i64": "q", "i32": "i", "i16": "h", "i8": "b", "u8": "B", "bool": "B"}
 
 
+def number(row, bits):
+    """A real of one or two bytes, laid out as IEEE 754 does; without infinities, only all ones are a NaN."""
+    exponents, mantissas = (1 << row["exponent"]) - 1, (1 << row["mantissa"]) - 1
+    exponent, mantissa = bits >> row["mantissa"] & exponents, bits & mantissas
+    if exponent == exponents and (row["infinity"] or mantissa == mantissas):
+        value = math.nan if mantissa else math.inf
+    else:
+        step = max(exponent, 1) - (exponents >> 1) - row["mantissa"]
+        value = math.ldexp(mantissa + (mantissas + 1 if exponent else 0), step)
+    return math.copysign(value, -1 if bits >> row["exponent"] + row["mantissa"] else 1)
+
+
 def numbers(dtype, data):
-    if dtype == "f16":
-        return struct.unpack("<%de" % (len(data) // 2), data)
-    if dtype == "bf16":
-        wide = array.array("I", (bits << 16 for bits in array.array("H", data)))
-        return array.array("f", wide.tobytes())
-    return array.array(CODES[dtype], data)
+    if dtype in CODES:
+        return array.array(CODES[dtype], data)
+    row = hone_module.TYPES[dtype]
+    every = [number(row, bits) for bits in range(1 << 8 * row["bytes"])]
+    return [every[bits] for bits in array.array("H" if row["bytes"] == 2 else "B", data)]
 
 
 def verify_sample(options):

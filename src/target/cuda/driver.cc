@@ -629,13 +629,10 @@ Try<std::vector<LoadedPlan::Step>> LoadedPlan::Steps(const std::vector<PlanStep>
           box[d] = static_cast<unsigned>(map.box[rank - 1 - d]);
           if (d > 0) strides[d - 1] = static_cast<std::uint64_t>(map.strides[rank - 1 - d]) * element;
         }
-        static const std::map<DType, int> types = {
-            {DType::kU8, 0},  {DType::kBool, 0}, {DType::kI8, 0},  {DType::kI16, 1}, {DType::kI32, 3},
-            {DType::kI64, 5}, {DType::kF16, 6},  {DType::kF32, 7}, {DType::kF64, 8}, {DType::kBF16, 9}};
         constexpr int kPromote256 = 3;
         const int swizzle = map.swizzle == 128 ? 3 : map.swizzle == 64 ? 2 : map.swizzle == 32 ? 1 : 0;
         const Address address = memory.address + static_cast<Address>(map.offset) * element;
-        HONE_CUDA(encode_tiled, &value, types.at(memory.dtype), static_cast<unsigned>(rank),
+        HONE_CUDA(encode_tiled, &value, RowOf(memory.dtype).tensor_map_code, static_cast<unsigned>(rank),
                   reinterpret_cast<void*>(address), extents.data(), strides.data(), box.data(), steps_of_one.data(), 0,
                   swizzle, kPromote256, 0);
       }

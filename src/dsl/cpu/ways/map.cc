@@ -94,7 +94,7 @@ void Emit(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
                               block, last.extent));
     }
   }
-  const std::string& type = std::string(CppName(program.buffers[static_cast<std::size_t>(kernel.target)].dtype));
+  const std::string type = ElementType(program.buffers[static_cast<std::size_t>(kernel.target)].dtype);
   const auto body = [&](const std::string& to, const std::string& index) {
     std::vector<std::string> vars = loops.Vars();
     vars[inner] = index;

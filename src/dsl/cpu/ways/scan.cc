@@ -100,7 +100,7 @@ class ScanWriter {
  private:
   int Bytes() const { return type_ == "float" ? 4 : 8; }
   bool SameType(DType dtype) const {
-    return ScalarOf(dtype) == body_->type && (type_ == CppName(dtype) || dtype == DType::kI64);
+    return ScalarOf(dtype) == body_->type && (type_ == ElementType(dtype) || dtype == DType::kI64);
   }
   std::string Start() const {
     if (kernel_.variant == "sum") return real_ ? writer_.Number(0) : "0";

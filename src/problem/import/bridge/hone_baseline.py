@@ -17,7 +17,7 @@ and as they are. One JSON object a line:
   for each line  {"runs": N, "ms": M, "cold": false, "mode": "eager"}  ->  {"ns": [nanoseconds of each run]}, of warm runs on
                  cuda with {"dispatched_ns": [...]} beside them; fewer than N after M milliseconds, but one
   before OWN.py's is timed  {"give": {"inputs": ROWS, "parameters": ROWS, "outputs": ROWS}}: a row is a tensor of the problem,
-                 {"name", "dtype", "shape", "bytes", "at"}, in the memory of descriptor 3. The module gets the inputs, by
+                 {"name", "dtype" (torch's), "shape", "bytes", "at"}, in the memory of descriptor 3. The module gets the inputs, by
                  name the parameters, is called once, and what it makes is put there  ->  {"made": true}, or {"unlike": "why it
                  does not fit"}; "strays": its parameters that are none of the problem's. FILE.py, which may be "", gives what
                  the class is made with and the arguments of forward that are no tensors
@@ -43,8 +43,6 @@ DEVICE = sys.argv[5] if len(sys.argv) > 5 else "cpu"
 OWN, CLASS = (sys.argv[6:8] + ["", ""])[:2]
 MODES = ("eager", "eager_tf32", "eager_graph", "compile", "compile_max_autotune") if not OWN else ("own",)
 MEMORY = 3  # the descriptor of what is given
-TYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32", "i16": "int16",
-         "i8": "int8", "u8": "uint8", "bool": "bool"}
 
 
 def say(document):
@@ -172,7 +170,7 @@ class Own:
 
     def read(self, memory, row):
         torch = self.torch
-        kind = getattr(torch, TYPES[row["dtype"]])
+        kind = getattr(torch, row["dtype"])
         if row["bytes"] == 0:
             return torch.empty(row["shape"], dtype=kind, device=DEVICE)
         seen = torch.frombuffer(memory, dtype=torch.uint8, count=row["bytes"], offset=row["at"])
@@ -217,8 +215,8 @@ class Own:
             return "it makes %d tensors, not %d" % (len(tensors), len(rows))
         for one, row in zip(tensors, rows):
             kind = str(one.dtype).replace("torch.", "")
-            if kind != TYPES[row["dtype"]] or list(one.shape) != row["shape"]:
-                return "'%s' is %s %s, not %s %s" % (row["name"], kind, list(one.shape), TYPES[row["dtype"]], row["shape"])
+            if kind != row["dtype"] or list(one.shape) != row["shape"]:
+                return "'%s' is %s %s, not %s %s" % (row["name"], kind, list(one.shape), row["dtype"], row["shape"])
             if row["bytes"] > 0:
                 to = torch.frombuffer(memory, dtype=torch.uint8, count=row["bytes"], offset=row["at"])
                 to.copy_(one.detach().contiguous().cpu().reshape(-1).view(torch.uint8))

@@ -101,12 +101,9 @@ from torch.utils._pytree import tree_flatten
 NEW = hasattr(torch, "export") and hasattr(torch.export, "export")
 SEED = 42  # KernelBench's, before the model is made
 
-DTYPES = {
-    torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.int64: "i64",
-    torch.int32: "i32", torch.int16: "i16", torch.int8: "i8", torch.uint8: "u8", torch.bool: "bool",
-}
-SAFETENSORS = {"f64": "F64", "f32": "F32", "f16": "F16", "bf16": "BF16", "i64": "I64", "i32": "I32", "i16": "I16",
-               "i8": "I8", "u8": "U8", "bool": "BOOL"}
+# An older torch lacks some.
+DTYPES = {getattr(torch, row["torch"]): name for name, row in OPTIONS["types"].items() if hasattr(torch, row["torch"])}
+SAFETENSORS = {name: row["safetensors"] for name, row in OPTIONS["types"].items()}
 
 
 def dtype_name(tensor, what):

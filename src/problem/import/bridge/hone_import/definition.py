@@ -4,11 +4,8 @@ Part of hone_import.py, whose names it uses.
 """
 
 
-# What a definition calls the types. Others, such as float8_e4m3fn, torch may know; hone does not.
-DEFINED_TYPES = {
-    "float64": torch.float64, "float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16, "int64": torch.int64,
-    "int32": torch.int32, "int16": torch.int16, "int8": torch.int8, "uint8": torch.uint8, "bool": torch.bool,
-}
+# A definition calls the types as torch does. Others torch may know; hone does not.
+DEFINED_TYPES = {str(dtype).partition(".")[2]: dtype for dtype in DTYPES}
 
 
 class Definition:
@@ -153,8 +150,11 @@ class Definition:
         # As the benchmark draws them: normal, but parameters at the scale that a trained model has.
         if re.search(r"(^|_)(norm|ln|gamma|rms)\w*weight|norm_weight|^weight$", name) and len(shape) == 1:
             return torch.ones(shape, dtype=dtype)
-        drawn = torch.randn(shape, dtype=dtype)
-        return drawn / math.sqrt(shape[-1]) if re.search(r"weight|proj|^w_", name) and len(shape) >= 2 and shape[-1] else drawn
+        wide = torch.float32 if torch.empty(0, dtype=dtype).element_size() == 1 else dtype  # torch draws none of 8 bits
+        drawn = torch.randn(shape, dtype=wide)
+        if re.search(r"weight|proj|^w_", name) and len(shape) >= 2 and shape[-1]:
+            drawn = drawn / math.sqrt(shape[-1])
+        return drawn.to(dtype)
 
 
 def load_definition(source):
