@@ -61,10 +61,6 @@ bool Checker::UnknownName(const Term& term) {
 bool Checker::Declarations() {
   int counts[3] = {};
   for (const auto& declaration : source_.declarations) {
-    if (device_->kind == DeviceKind::kCpu && IsHalf(declaration.dtype)) {
-      return Fail(declaration.at, fmt::format("'{}' is {}, in which the CPU does not compute: use f32",
-                                              declaration.name, hone::Name(declaration.dtype)));
-    }
     KernelBuffer buffer{.name = declaration.name, .dtype = declaration.dtype, .shape = declaration.shape};
     buffer.home = declaration.role == Role::kInput       ? KernelBuffer::Home::kInput
                   : declaration.role == Role::kParameter ? KernelBuffer::Home::kParameter

@@ -231,10 +231,6 @@ bool Checker::Target(const Statement& statement, Kernel& kernel, int output) {
     return true;
   }
   const DType own = TypeOfResult(kernel), stored = statement.target_type.value_or(own);
-  if (device_->kind == DeviceKind::kCpu && IsHalf(stored)) {
-    return Fail(statement.at, fmt::format("'{}' is {}, in which the CPU does not compute: use f32", statement.target,
-                                          hone::Name(stored)));
-  }
   if (IsFloat(own) != IsFloat(stored) || (own == DType::kBool && stored != own)) {
     return Fail(statement.at,
                 fmt::format("the statement makes {}, which '{}' cannot hold as {}: convert it at the end of the chain, "

@@ -215,7 +215,7 @@ std::string TimingText(const SearchOutcome& outcome, const Timing& timing, const
 }
 
 // What there is instead of a win, and why.
-std::string NoWinText(const SearchOutcome& outcome, const Problem& problem) {
+std::string NoWinText(const SearchOutcome& outcome) {
   std::string text;
   const Evaluation* best = Winning(outcome);
   if (!outcome.winner_confirmed) {
@@ -235,14 +235,13 @@ std::string NoWinText(const SearchOutcome& outcome, const Problem& problem) {
     }
   }
   if (!IsLoopNest(outcome)) return text;
-  const bool half = std::any_of(problem.tensors.begin(), problem.tensors.end(), [](const Tensor& one) {
-    return one.dtype == DType::kF16 || one.dtype == DType::kBF16;
-  });
-  return text + fmt::format("  why      the best is the naive loop nest: hone has no kernel for {} on --target {}\n",
-                            half ? "16-bit types" : "this problem's operators", outcome.run.target);
+  return text + fmt::format(
+                    "  why      the best is the naive loop nest: hone has no kernel for this problem's operators on "
+                    "--target {}\n",
+                    outcome.run.target);
 }
 
-std::string Text(const SearchOutcome& outcome, const Problem& problem, const Bound& bound, const DeviceModel& machine) {
+std::string Text(const SearchOutcome& outcome, const Bound& bound, const DeviceModel& machine) {
   std::string text = fmt::format("{} on {} ({})\n", outcome.run.problem_name, machine.processor, WidthOf(machine));
   text += bound.us > 0 ? fmt::format("  bound    {}: {}\n", Microseconds(bound.us), bound.limited_by)
                        : fmt::format("  bound    {}\n", bound.why);
@@ -271,7 +270,7 @@ std::string Text(const SearchOutcome& outcome, const Problem& problem, const Bou
   for (const auto& line : best->certificate) text += fmt::format("  certified {}\n", line);
   if (IsWin(outcome))
     return text + fmt::format("  next     {0} show {1} best; {0} export {1} -o DIR\n", hone, outcome.run.id);
-  return text + NoWinText(outcome, problem) + fmt::format("  next     {} show {} best\n", hone, outcome.run.id);
+  return text + NoWinText(outcome) + fmt::format("  next     {} show {} best\n", hone, outcome.run.id);
 }
 
 // The time was up before anything was judged.
@@ -380,7 +379,7 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
                         : IsWin(outcome)                              ? ExitCode::kDone
                                                                       : ExitCode::kNo;
   return Answer(Document(outcome, bench.bound, bench.machine, store_path, bench.evaluators.size()),
-                Text(outcome, bench.problem, bench.bound, bench.machine), code);
+                Text(outcome, bench.bound, bench.machine), code);
 }
 
 Result<Answer> RunIt(VerbCall& call) {

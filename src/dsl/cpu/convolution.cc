@@ -70,6 +70,10 @@ std::optional<std::string> WhyNotWritten(const Kernel& kernel) {
                      hone::Name(kernel.compute), hone::Name(kernel.target_type));
 }
 
+std::optional<std::string> WhyNotRounded(const Kernel& kernel) {
+  return IsSmallFloat(kernel.target_type) ? std::nullopt : WhyNotWritten(kernel);
+}
+
 DirectBlock::DirectBlock(const std::array<Phase, 3>& phase, std::int64_t pixels) {
   const Phase &y = phase[1], &x = phase[2];
   columns = std::max<std::int64_t>(1, std::min(x.positions, pixels));

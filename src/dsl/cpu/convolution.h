@@ -43,6 +43,8 @@ struct Convolution {
 
 // Why sums that are made in the target's memory cannot be, or nothing.
 std::optional<std::string> WhyNotWritten(const Kernel& kernel);
+// The same where sums may be made beside the target, and rounded once to reals of fewer bits.
+std::optional<std::string> WhyNotRounded(const Kernel& kernel);
 
 // A direct block: rows of up to `columns` outputs of one image, and the shape of the copy of the inputs that they need.
 struct DirectBlock {

@@ -318,14 +318,20 @@ void ConvEmitter::StoreSums(const std::string& begin, const std::string& end, co
     });
   };
   if (tile_channels_ >= conv_.channels) return finish(sum);
+  // The sums of parts of the channels meet in the target, or beside it where that would round them.
+  std::string before = target;
+  if (kernel_.target_type != kernel_.compute) {
+    if (sums_.empty()) sums_ = writer_.Scratch("sums", writer_.real(), ElementCount(kernel_.result));
+    before.replace(0, writer_.TargetName().size(), sums_);
+  }
   writer_.Open("if (c0 == 0)");
-  loops([&] { writer_.Line(fmt::format("{} = {};", target, sum)); });
+  loops([&] { writer_.Line(fmt::format("{} = {};", before, sum)); });
   writer_.Close(fmt::format(" else if (c0 + {} < {}) {{", tile_channels_, conv_.channels));
   writer_.Indent();
-  loops([&] { writer_.Line(fmt::format("{} += {};", target, sum)); });
+  loops([&] { writer_.Line(fmt::format("{} += {};", before, sum)); });
   writer_.Close(" else {");
   writer_.Indent();
-  finish(fmt::format("{} + {}", target, sum));
+  finish(fmt::format("{} + {}", before, sum));
   writer_.Close();
 }
 

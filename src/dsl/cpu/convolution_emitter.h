@@ -103,6 +103,7 @@ class ConvEmitter {
   std::array<Phase, 3> phase_;
   std::int64_t taps_ = 1;
   std::string name_, weights_;
+  std::string sums_;  // of parts of the channels, as the target lies; empty where it holds them itself
   int open_ = 0;
 };
 

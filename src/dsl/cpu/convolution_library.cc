@@ -238,7 +238,7 @@ bool LibraryTakes(const Kernel& kernel) {
 }
 
 bool OpenLibraryRun(const KernelProgram& program, const Kernel& kernel, const Convolution& conv, Writer& writer) {
-  if (!LibraryTakes(kernel) || writer.wide()) return false;
+  if (!LibraryTakes(kernel) || kernel.target_type != DType::kF32) return false;
   const int x = kernel.operands[static_cast<std::size_t>(kernel.inputs[0]->buffer)].buffer,
             w = kernel.operands[static_cast<std::size_t>(kernel.inputs[1]->buffer)].buffer;
   for (const int buffer : {x, w}) {

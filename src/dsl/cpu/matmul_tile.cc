@@ -63,7 +63,9 @@ class TileEmitter : MatmulEmitter {
     writer_.Open(fmt::format("for (long j0 = 0; j0 < {}; j0 += {})", n, columns));
     writer_.Line(Left("rows", m, "i0", rows));
     writer_.Line(Left("columns", n, "j0", columns));
-    const bool parts = depth < k;  // the sums over parts of K meet in the target
+    const bool parts = depth < k;  // whose sums meet in the target, or beside it where that would round them
+    if (parts && kernel_.target_type != kernel_.compute)
+      sums_ = writer_.Scratch("sums", real, ElementCount(kernel_.result));
     if (pack_a_) writer_.Line(fmt::format("alignas(64) {} a_panels[{}];", real, rows * depth + kSlack));
     writer_.Open(fmt::format("for (long k0 = 0; k0 < {}; k0 += {})", k, depth));
     writer_.Line(Left("depth", k, "k0", depth));
@@ -140,9 +142,9 @@ class TileEmitter : MatmulEmitter {
     const std::int64_t n = shape_.n.extent, k = shape_.k.extent;
     std::string parameters;
     for (const int buffer : BuffersOf(kernel_, b)) {
-      parameters +=
-          fmt::format("const {}* __restrict {}, ", ElementType(program_.buffers[static_cast<std::size_t>(buffer)].dtype),
-                      writer_.BufferName(buffer));
+      parameters += fmt::format("const {}* __restrict {}, ",
+                                ElementType(program_.buffers[static_cast<std::size_t>(buffer)].dtype),
+                                writer_.BufferName(buffer));
     }
     writer_.BeginFunction();
     writer_.Comment(fmt::format(
@@ -424,7 +426,8 @@ class TileEmitter : MatmulEmitter {
     if (!parts) {
       finish(sum);
     } else {
-      const std::string before = Target(row, column);
+      std::string before = Target(row, column);
+      if (!sums_.empty()) before.replace(0, writer_.TargetName().size(), sums_);
       writer_.Open("if (k0 == 0)");
       loops([&] { writer_.Line(fmt::format("{} = {};", before, sum)); });
       writer_.Close(fmt::format(" else if (k0 + {} < {}) {{", depth, k));
@@ -440,6 +443,7 @@ class TileEmitter : MatmulEmitter {
 
   std::int64_t mr_ = 8, nr_ = 32;
   bool pack_a_ = true, pack_b_ = true;
+  std::string sums_;  // of parts of K, as the target lies; empty where it holds them itself
 };
 
 }  // namespace

@@ -2,14 +2,20 @@
 // order.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <span>
+#include <string_view>
 
 #include "dsl/cpu/writer.h"
 #include "dsl/family.h"
 #include "dsl/kernel.h"
 #include "dsl/products_apart.h"
 #include "dsl/way.h"
+
+namespace hone {
+extern const std::string_view kSmallFloatText;  // base/small_float.h
+}
 
 namespace hone::dsl {
 namespace {
@@ -48,7 +54,8 @@ std::string VectorAttribute(const Kernel& kernel) {
 std::string Pointer(const KernelProgram& program, int buffer, const std::string& from) {
   const KernelBuffer& b = program.buffers[static_cast<std::size_t>(buffer)];
   const bool constant = b.home == KernelBuffer::Home::kInput || b.home == KernelBuffer::Home::kParameter;
-  return fmt::format("static_cast<{}{}*>({}[{}].data)", constant ? "const " : "", ElementType(b.dtype), from, b.position);
+  return fmt::format("static_cast<{}{}*>({}[{}].data)", constant ? "const " : "", ElementType(b.dtype), from,
+                     b.position);
 }
 
 std::string_view Home(const KernelBuffer& buffer) {
@@ -59,6 +66,14 @@ std::string_view Home(const KernelBuffer& buffer) {
     case KernelBuffer::Home::kIntermediate: break;
   }
   return "";
+}
+
+// base/small_float.h without what makes it a header.
+std::string SmallFloatText() {
+  std::string text(kSmallFloatText);
+  const std::string_view once = "#pragma once\n\n";
+  text.erase(text.find(once), once.size());
+  return text + "\n";
 }
 
 }  // namespace
@@ -136,6 +151,9 @@ std::string EmitCpu(const KernelProgram& checked) {
         "#define VECTORS_64 __attribute__((target(\"prefer-vector-width=512\")))\n"
         "#else\n#define VECTORS_64\n#endif\n\n";
   }
+  const bool small = std::any_of(program.buffers.begin(), program.buffers.end(),
+                                 [](const KernelBuffer& buffer) { return IsSmallFloat(buffer.dtype); });
+  if (small) text += SmallFloatText();
   text += writer.Head();
   text += functions;
   if (keeps_state) {

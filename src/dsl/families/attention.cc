@@ -74,7 +74,7 @@ std::optional<std::string> Check(const KernelProgram& program, const Kernel& ker
         [&](const ExprNode& node) { sees |= node.kind == Expr::Kind::kLoad && node.buffer <= kLetOperand; });
   if (sees) return fmt::format("'{}' is a score: behind the values there is none any more", kernel.lets[0].name);
   const DType target = program.buffers[static_cast<std::size_t>(kernel.target)].dtype;
-  if (target != ComputeType(program, kernel) && target != DType::kF16 && target != DType::kBF16) {
+  if (target != ComputeType(program, kernel) && !IsSmallFloat(target)) {
     return fmt::format("attention computes in {} here and cannot write {}: convert in a map of its own",
                        Name(ComputeType(program, kernel)), Name(target));
   }

@@ -12,6 +12,7 @@
 #include "dsl/kernel.h"
 #include "dsl/testing/windows.h"
 #include "expr/fold.h"
+#include "problem/element.h"
 
 namespace hone::dsl::testing {
 
@@ -48,6 +49,14 @@ class Interpreter {
     return values_[static_cast<std::size_t>(view.buffer)][static_cast<std::size_t>(address)];
   }
 
+  // As the target's memory holds it: truth values, and reals that are stored in fewer bits than they are computed in.
+  double Held(const Kernel& kernel, double value) const {
+    const DType dtype = program_.buffers[static_cast<std::size_t>(kernel.target)].dtype;
+    if (dtype == DType::kBool) return value != 0;
+    if (!IsSmallFloat(dtype)) return value;
+    return WithElement(dtype, [&](auto element) { return decltype(element)::From(value).Value(); });
+  }
+
   void RunScan(const Kernel& kernel) {
     const auto says = [&](const char* name) {
       const auto it = kernel.attributes.find(name);
@@ -73,7 +82,7 @@ class Interpreter {
         std::int64_t address = 0;
         for (const auto& index : kernel.space) address = address * index.extent + at[index.id];
         target[static_cast<std::size_t>(address)] =
-            Evaluate(kernel, kernel.epilogue, at, says("exclusive") ? value : next, {});
+            Held(kernel, Evaluate(kernel, kernel.epilogue, at, says("exclusive") ? value : next, {}));
         value = next;
       }
     });
@@ -108,9 +117,7 @@ class Interpreter {
     Each(kernel, dims, at, [&] {
       std::int64_t address = 0;
       for (const auto& index : kernel.space) address = address * index.extent + at[index.id];
-      double value = Evaluate(kernel, kernel.epilogue, at, 0, {});
-      if (program_.buffers[static_cast<std::size_t>(kernel.target)].dtype == DType::kBool) value = value != 0;
-      target[static_cast<std::size_t>(address)] = value;
+      target[static_cast<std::size_t>(address)] = Held(kernel, Evaluate(kernel, kernel.epilogue, at, 0, {}));
     });
   }
 
@@ -295,10 +302,7 @@ class Interpreter {
           const IndexVar& var = kernel.space[static_cast<std::size_t>(d)];
           address = address * var.extent + at[var.id];
         }
-        double value = Evaluate(kernel, kernel.epilogue, at, it, lets);
-        const DType dtype = program_.buffers[static_cast<std::size_t>(kernel.target)].dtype;
-        if (dtype == DType::kBool) value = value != 0;
-        target[static_cast<std::size_t>(address)] = value;
+        target[static_cast<std::size_t>(address)] = Held(kernel, Evaluate(kernel, kernel.epilogue, at, it, lets));
       };
       if (kernel.family->keeps_axes) {
         Each(kernel, kernel.axes, at, write);

@@ -18,6 +18,7 @@
 #include "dsl/kernel.h"
 #include "dsl/testing/hard_names.h"
 #include "dsl/testing/interpreter.h"
+#include "problem/element.h"
 
 namespace hone::dsl::testing {
 
@@ -124,7 +125,8 @@ class Module {
       bytes_.resize(count_ * Bytes(dtype_) + 64 + kFence, kPoison);
       auto address = reinterpret_cast<std::uintptr_t>(bytes_.data());
       data_ = bytes_.data() + ((address + 63) / 64 * 64 - address);
-      for (std::size_t i = 0; i < std::min(count_, values.size()); ++i) Store(i, values[i]);
+      for (std::size_t i = 0; i < std::min(count_, values.size()); ++i)
+        SetElement(dtype_, data_, static_cast<std::int64_t>(i), values[i]);
     }
     void* data() { return data_; }
     bool FencesHold() const {
@@ -135,48 +137,14 @@ class Module {
     }
     std::vector<double> Values() const {
       std::vector<double> values(count_);
-      for (std::size_t i = 0; i < count_; ++i) values[i] = Get(i);
+      const DType read = dtype_ == DType::kBool ? DType::kU8 : dtype_;  // other bytes than 0 and 1 are seen
+      for (std::size_t i = 0; i < count_; ++i) values[i] = ElementAsDouble(read, data_, static_cast<std::int64_t>(i));
       return values;
     }
 
    private:
     static constexpr unsigned char kPoison = 0xa5;
     static constexpr std::size_t kFence = 256;
-    template <class T>
-    void Put(std::size_t i, double value) {
-      const T typed = static_cast<T>(value);
-      std::memcpy(data_ + i * sizeof(T), &typed, sizeof(T));
-    }
-    template <class T>
-    double Read(std::size_t i) const {
-      T typed;
-      std::memcpy(&typed, data_ + i * sizeof(T), sizeof(T));
-      return static_cast<double>(typed);
-    }
-    void Store(std::size_t i, double value) {
-      switch (dtype_) {
-        case DType::kF64: return Put<double>(i, value);
-        case DType::kF32: return Put<float>(i, value);
-        case DType::kI64: return Put<std::int64_t>(i, value);
-        case DType::kI32: return Put<std::int32_t>(i, value);
-        case DType::kI16: return Put<std::int16_t>(i, value);
-        case DType::kI8: return Put<std::int8_t>(i, value);
-        case DType::kU8: return Put<std::uint8_t>(i, value);
-        default: return Put<unsigned char>(i, value != 0);
-      }
-    }
-    double Get(std::size_t i) const {
-      switch (dtype_) {
-        case DType::kF64: return Read<double>(i);
-        case DType::kF32: return Read<float>(i);
-        case DType::kI64: return Read<std::int64_t>(i);
-        case DType::kI32: return Read<std::int32_t>(i);
-        case DType::kI16: return Read<std::int16_t>(i);
-        case DType::kI8: return Read<std::int8_t>(i);
-        case DType::kU8: return Read<std::uint8_t>(i);
-        default: return Read<unsigned char>(i);
-      }
-    }
     DType dtype_ = DType::kF32;
     std::size_t count_ = 0;
     std::vector<unsigned char> bytes_;
@@ -196,9 +164,9 @@ inline std::vector<double> RandomValues(std::mt19937& random, const KernelBuffer
     value = normal(random);
     if (buffer.dtype == DType::kBool)
       value = value > 0;
-    else if (buffer.dtype == DType::kF32)
-      value = static_cast<double>(static_cast<float>(value));
-    else if (!IsFloat(buffer.dtype))
+    else if (IsFloat(buffer.dtype))
+      value = WithElement(buffer.dtype, [&](auto element) { return decltype(element)::From(value).Value(); });
+    else
       value = buffer.dtype == DType::kU8 ? std::floor(std::fabs(value) * 10) : std::floor(value * 10);
   }
   return values;

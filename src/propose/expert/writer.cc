@@ -200,7 +200,7 @@ class ProgramWriter {
       statement.target = name;
       // As PyTorch does: what reads it has half as much to read, and a product of halves is one product.
       const DType dtype = memory_.KeptAs(buffer);
-      if (device_.kind == DeviceKind::kCuda && dsl::IsHalf(dtype)) statement.target_type = dtype;
+      if (IsSmallFloat(dtype)) statement.target_type = dtype;
       // Nothing is there to say how many elements numbers alone make.
       statement.has_target_shape = statement.family == "map" && NamesOf(statement).empty();
     }

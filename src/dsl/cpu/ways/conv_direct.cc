@@ -13,7 +13,7 @@ HONE_CPU_WAY(conv_direct){
     .family = "conv",
     .name = "direct",
     .doc = "the window's taps read shifted rows of a copy with borders",
-    .why_not = WhyNotWritten,
+    .why_not = WhyNotRounded,
     .cost = Cost,
     .knobs = kConvKnobs,
     .emit_cpu = EmitConvolutionDirect,

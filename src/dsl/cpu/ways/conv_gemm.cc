@@ -13,7 +13,7 @@ HONE_CPU_WAY(conv_gemm){
     .family = "conv",
     .name = "gemm",
     .doc = "the inputs under the windows are packed as a matrix",
-    .why_not = WhyNotWritten,
+    .why_not = WhyNotRounded,
     .cost = Cost,
     .knobs = kConvKnobs,
     .emit_cpu = EmitConvolutionGemm,
