@@ -42,6 +42,8 @@ std::vector<Problem> Problems() {
   add("many results", "fp32", "a f32 300x9, b f32 9x400", "y f32 300x400", product);
   add("f16 product", "fp16", "a f16 5x200, b f16 200x7", "y f16 5x7", product);
   add("bf16 product", "bf16", "a bf16 5x200, b bf16 200x7", "y bf16 5x7", product);
+  add("8-bit product", "torch", "a f8e4m3 5x200, b f8e5m2 200x7, s f32 5x1, t f32 1x7", "y f8e4m3 5x7",
+      Node("_scaled_mm", R"("self": "%a", "mat2": "%b", "scale_a": "%s", "scale_b": "%t")"));
   add("sum of all", "fp32", "x f32 300x301", "y f32 -", Node("sum", R"("self": "%x")"));
   add("f64 mean", "fp64", "x f64 100x701", "y f64 100", Node("mean", R"("self": "%x", "dim": [1])"));
   add("max of few", "fp32", "x f32 3x50000", "y f32 3", Node("amax", R"("self": "%x", "dim": [1])"));

@@ -19,21 +19,22 @@ struct Ceiling {
   std::string_view name;
 };
 
-bool IsHalf(const Tensor& tensor) { return tensor.dtype == DType::kF16 || tensor.dtype == DType::kBF16; }
-
 // A processor's ceilings are those of f32 and f64: its units for halves may be many times as fast (AMX), and where
 // products may be made in those the ceiling is unknown. A device has tensor cores too: its ceiling in f32 is at least a
-// third of their rate in halves, and TF32 has half of that rate.
+// third of their rate in halves, TF32 has half of that rate, and reals of 8 bits twice.
 Ceiling CeilingOf(const Problem& problem, const DeviceModel& machine) {
   const bool as_stored = problem.contract == Precision::kTorch;
   const auto& tensors = problem.tensors;
+  const auto any = [&](bool (*is)(DType)) {
+    return std::any_of(tensors.begin(), tensors.end(), [&](const Tensor& tensor) { return is(tensor.dtype); });
+  };
   if (problem.contract == Precision::kFp64 || ((as_stored || problem.contract == Precision::kFp32) &&
                                                std::all_of(tensors.begin(), tensors.end(), [](const Tensor& t) {
                                                  return !IsFloat(t.dtype) || t.dtype == DType::kF64;
                                                })))
     return {machine.ceilings.fma_flops_f64, "f64"};
   const bool halves = problem.contract == Precision::kFp16 || problem.contract == Precision::kBf16 ||
-                      (as_stored && std::any_of(tensors.begin(), tensors.end(), IsHalf));
+                      (as_stored && any([](DType dtype) { return IsSmallFloat(dtype); }));
   if (machine.kind == DeviceKind::kCpu)
     return halves ? Ceiling{0, "halves"} : Ceiling{machine.ceilings.fma_flops_f32, "f32"};
   const auto of_library = [&](std::initializer_list<const char*> names) {
@@ -47,7 +48,10 @@ Ceiling CeilingOf(const Problem& problem, const DeviceModel& machine) {
   // Where single precision is had for three products of halves, these are three times as fast.
   const bool of_halves = machine.ceilings.fma_flops_f32 > machine.ceilings.vector_flops_f32;
   const double split = of_halves ? machine.ceilings.fma_flops_f32 : 0;
-  if (halves) return {std::max(3 * split, of_library({"f16", "bf16"})), "halves"};
+  const double of_16_bits = std::max(3 * split, of_library({"f16", "bf16"}));
+  if (as_stored && any([](DType dtype) { return IsFloat(dtype) && Bytes(dtype) == 1; }))
+    return {2 * of_16_bits, "reals of 8 bits"};
+  if (halves) return {of_16_bits, "halves"};
   if (problem.contract == Precision::kTf32 ||
       (as_stored && std::any_of(problem.nodes.begin(), problem.nodes.end(), TorchMultipliesInTf32)))
     return {std::max(1.5 * split, of_library({"tf32"})), "tf32"};

@@ -32,16 +32,30 @@ std::int64_t TilesOf(const MatmulShape& shape, std::int64_t rows, std::int64_t c
   return parts(shape.m.extent, rows) * parts(shape.n.extent, columns) * BatchesOf(shape);
 }
 
-bool AllAre(const Kernel& kernel, DType dtype) {
+namespace {
+
+template <class Is>
+bool AllHeldAs(const Kernel& kernel, const Is& is) {
   bool all = true, some = false;
   for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i) {
     Visit(InputOf(kernel, i), [&](const ExprNode& node) {
       if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
       some = true;
-      all &= kernel.operand_types[static_cast<std::size_t>(node.buffer)] == dtype;
+      all &= is(kernel.operand_types[static_cast<std::size_t>(node.buffer)]);
     });
   }
   return all && some;
+}
+
+}  // namespace
+
+bool AllAre(const Kernel& kernel, DType dtype) {
+  return AllHeldAs(kernel, [&](DType held) { return held == dtype; });
+}
+bool FitHalves(const Kernel& kernel) {
+  bool loads = true;
+  for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i) loads &= InputOf(kernel, i)->kind == Expr::Kind::kLoad;
+  return loads && AllHeldAs(kernel, [](DType held) { return IsFloat(held) && Bytes(held) == 1; });
 }
 bool AlongK(const Kernel& kernel, const MatmulShape& shape) {
   bool along = true;

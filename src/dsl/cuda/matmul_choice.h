@@ -19,6 +19,8 @@ std::int64_t TilesOf(const MatmulShape& shape, std::int64_t rows, std::int64_t c
 
 // Whether all that is multiplied is held as `dtype`, is read along K in order.
 bool AllAre(const Kernel& kernel, DType dtype);
+// Whether it is reals of 8 bits as they are, all of which f16 holds.
+bool FitHalves(const Kernel& kernel);
 bool AlongK(const Kernel& kernel, const MatmulShape& shape);
 // Whether there are so few rows or columns that reading the other operand once is all that matters.
 bool IsNarrow(const MatmulShape& shape);

@@ -37,7 +37,7 @@ bool Multiplies(const Kernel& kernel) {
   const int a = OperandOf(kernel.inputs[0]), b = OperandOf(kernel.inputs[1]);
   if (a < 0 || b < 0 || shape.batch.size() > 1 || ElementCount(kernel.result) == 0 || shape.k.extent == 0) return false;
   const DType type = kernel.operand_types[static_cast<std::size_t>(a)];
-  if (type != kernel.operand_types[static_cast<std::size_t>(b)] || !IsFloat(type)) return false;
+  if (type != kernel.operand_types[static_cast<std::size_t>(b)] || !IsFloat(type) || Bytes(type) == 1) return false;
   if ((type == DType::kF64) != (kernel.compute == DType::kF64)) return false;
   return MatrixOf(nullptr, kernel, shape, a, shape.m, shape.k) && MatrixOf(nullptr, kernel, shape, b, shape.k, shape.n);
 }

@@ -62,9 +62,10 @@ std::optional<std::string> WhyNoTensorCores(const Kernel& kernel) {
 
 std::optional<double> TensorCost(const Kernel& kernel, TensorPrecision precision) {
   const MatmulShape shape(kernel);
-  const TensorPrecision natural = AllAre(kernel, DType::kBF16)  ? TensorPrecision::kBF16
-                                  : AllAre(kernel, DType::kF16) ? TensorPrecision::kF16
-                                                                : TensorPrecision::kF32x3;
+  const bool halves = AllAre(kernel, DType::kF16) || FitHalves(kernel);
+  const TensorPrecision natural = AllAre(kernel, DType::kBF16) ? TensorPrecision::kBF16
+                                  : halves                     ? TensorPrecision::kF16
+                                                               : TensorPrecision::kF32x3;
   if (precision != natural || IsNarrow(shape)) return std::nullopt;
   return IsLarge(shape) ? 1.5 : 3;
 }

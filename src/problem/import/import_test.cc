@@ -215,6 +215,22 @@ TEST_F(ImportTest, BitsOfWholeNumbersAreImported) {
   }
 }
 
+TEST_F(ImportTest, RealsOfEightBitsAreImported) {
+  NEEDS_TORCH();
+  const auto* init = "self.register_buffer('w', torch.randn(16, 32).to(torch.float8_e4m3fn)); self.s = torch.ones(())";
+  const auto* forward = "return torch._scaled_mm(x, self.w.t(), self.s, self.s, out_dtype=torch.bfloat16)";
+  const auto* tail = "def get_inputs():\n    return [torch.randn(16, 32).to(torch.float8_e4m3fn)]\n";
+  for (const auto& python : Pythons()) {
+    const auto problem = Imported(Module(init, forward, tail), python);
+    if (!problem && problem.error().message.find("no attribute 'float8_e4m3fn'") != std::string::npos) continue;
+    ASSERT_TRUE(problem) << problem.error().message;
+    EXPECT_EQ(Ops(*problem), "aten.permute.default aten._scaled_mm.default");
+    EXPECT_EQ(problem->Inputs()[0]->dtype, DType::kF8E4M3);
+    EXPECT_TRUE(std::holds_alternative<Normal>(problem->Inputs()[0]->generator));
+    EXPECT_EQ(problem->Outputs()[0]->dtype, DType::kBF16);
+  }
+}
+
 TEST_F(ImportTest, TimeAndMemoryAreLimited) {
   NEEDS_TORCH();
   ImportOptions options;

@@ -21,7 +21,7 @@ Memory::Memory(const Graph& graph) : graph_(&graph) {
   const auto type = [&](int buffer) { return graph.buffers()[static_cast<std::size_t>(buffer)].dtype; };
   for (auto stage = graph.stages().rbegin(); stage != graph.stages().rend(); ++stage) {
     const auto& later = read[static_cast<std::size_t>(stage->buffer)];
-    const bool passes = stage->value->kind == Expr::Kind::kLoad && !dsl::IsHalf(type(stage->buffer)) && !later.empty();
+    const bool passes = stage->value->kind == Expr::Kind::kLoad && !IsSmallFloat(type(stage->buffer)) && !later.empty();
     Visit(stage->value, [&](const ExprNode& node) {
       if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
       auto& types = read[static_cast<std::size_t>(node.buffer)];
@@ -36,7 +36,7 @@ Memory::Memory(const Graph& graph) : graph_(&graph) {
   }
   for (std::size_t b = 0; b < read.size(); ++b) {
     const DType own = graph.buffers()[b].dtype;
-    const bool halves = !dsl::IsHalf(own) && read[b].size() == 1 && dsl::IsHalf(*read[b].begin());
+    const bool halves = !IsSmallFloat(own) && read[b].size() == 1 && IsSmallFloat(*read[b].begin());
     kept_as_.push_back(halves ? *read[b].begin() : own);
   }
 }

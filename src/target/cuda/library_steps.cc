@@ -15,11 +15,10 @@ namespace {
 
 using Issue = std::optional<StepIssue>;
 
-bool IsHalf(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
-
 // What is multiplied can be f64, f32 or 16 bits wide, in arithmetic that goes with it.
 Issue CheckTypes(DType dtype, LibraryCompute compute) {
-  if (!IsFloat(dtype)) return StepIssue{"", fmt::format("the library multiplies reals, not {}", Name(dtype))};
+  if (!IsFloat(dtype) || Bytes(dtype) == 1)
+    return StepIssue{"", fmt::format("the library multiplies reals of 16 bits or more, not {}", Name(dtype))};
   if ((dtype == DType::kF64) != (compute == LibraryCompute::kF64))
     return StepIssue{
         "", fmt::format("{} goes with \"compute\": \"{}\"", Name(dtype), dtype == DType::kF64 ? "f64" : "f32")};

@@ -186,7 +186,8 @@ bool LibraryConvolves(const Kernel& kernel) {
   const auto type = [&](int input) {
     return kernel.operand_types[static_cast<std::size_t>(kernel.inputs[static_cast<std::size_t>(input)]->buffer)];
   };
-  if (type(0) != type(1) || !IsFloat(type(0)) || (type(0) == DType::kF64) != (kernel.compute == DType::kF64))
+  if (type(0) != type(1) || !IsFloat(type(0)) || Bytes(type(0)) == 1 ||
+      (type(0) == DType::kF64) != (kernel.compute == DType::kF64))
     return false;
   const Convolution conv(kernel);
   for (std::size_t d = 3 - SpatialOf(kernel); d < 3; ++d) {
