@@ -45,6 +45,14 @@ std::vector<Setting> ThreadsValues(const Kernel& kernel) {
   return values;
 }
 
+std::vector<Setting> ThreadsFor(const Kernel& kernel, double flops) {
+  // Ten microseconds of one core.
+  std::vector<Setting> values =
+      flops < 600e3 ? std::vector<Setting>{Whole(1), Whole(0)} : std::vector<Setting>{Whole(0), Whole(1)};
+  if (kernel.device->threads >= 4) values.push_back(Whole(kernel.device->threads / 2));
+  return values;
+}
+
 std::optional<std::string> CheckRange(const Setting& value, std::int64_t low, std::int64_t high) {
   const auto* whole = std::get_if<std::int64_t>(&value.value);
   if (!whole) return fmt::format("it is one whole number; try {}", low);

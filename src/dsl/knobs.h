@@ -16,6 +16,8 @@ Setting Tuple(std::vector<std::int64_t> value);
 // `threads`: 0 = all that the caller allows.
 std::vector<Setting> ThreadsValues(const Kernel& kernel);
 std::optional<std::string> CheckThreads(const Kernel& kernel, const Setting& value);
+// Of kernels that do `flops` operations.
+std::vector<Setting> ThreadsFor(const Kernel& kernel, double flops);
 inline constexpr Knob kThreadsKnob{"threads", "how many threads share the work, 0 = all that the caller allows",
                                    &ThreadsValues, &CheckThreads};
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "dsl/family.h"
-#include "dsl/matmul_shape.h"
+#include "dsl/shape/matmul_shape.h"
 
 namespace hone::dsl {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "dsl/cpu/index_text.h"
-#include "dsl/loops.h"
+#include "dsl/cpu/loop_text.h"
 
 namespace hone::dsl {
 namespace {

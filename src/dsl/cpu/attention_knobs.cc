@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "dsl/cpu/window.h"
+#include "dsl/shape/window.h"
 
 namespace hone::dsl {
 namespace {

@@ -1,4 +1,4 @@
-// How a convolution is computed: the view of a conv kernel that its knobs and its emission share, and the emission. The
+// How a convolution is computed: blocks, which knobs and emission share, and the emission. The
 // ways:
 //
 //   direct  rows of the input are copied once, with zeros around, the columns of a stride side by side; every tap of
@@ -13,38 +13,11 @@
 #include <string>
 #include <vector>
 
-#include "dsl/cpu/window.h"
 #include "dsl/cpu/writer.h"
 #include "dsl/kernel.h"
+#include "dsl/shape/convolution.h"
 
 namespace hone::dsl {
-
-std::size_t SpatialOf(const Kernel& kernel);  // how many spatial dimensions: one to three
-
-// conv's iteration space is [N, O, spatial.. | C / groups, window.. | C, input spatial.., O / groups]; what stands
-// behind the first bar is folded, behind the second are the places at which operands are read.
-struct Convolution {
-  explicit Convolution(const Kernel& kernel);
-
-  bool transposed = false;
-  std::int64_t batch = 1, groups = 1;
-  std::int64_t channels = 1, made = 1;  // of a group: input channels, output channels
-  std::array<WindowDim, 3> dims;        // z, y, x; those that are not there have extent 1
-  std::array<std::vector<Phase>, 3> phases;
-  // Every operand's strides in a fixed order, whatever the number of spatial dimensions.
-  enum Dim : std::uint8_t { kN, kO, kZ, kY, kX, kC, kTapZ, kTapY, kTapX, kIn, kInZ, kInY, kInX, kMade, kDims };
-  std::vector<std::array<std::int64_t, kDims>> strides;
-  std::array<std::int64_t, kDims> target{};
-
-  std::int64_t Taps() const { return dims[0].window * dims[1].window * dims[2].window; }
-  std::int64_t Pixels() const { return dims[0].out * dims[1].out * dims[2].out; }
-  double Flops() const;
-};
-
-// Why sums that are made in the target's memory cannot be, or nothing.
-std::optional<std::string> WhyNotWritten(const Kernel& kernel);
-// The same where sums may be made beside the target, and rounded once to reals of fewer bits.
-std::optional<std::string> WhyNotRounded(const Kernel& kernel);
 
 // A direct block: rows of up to `columns` outputs of one image, and the shape of the copy of the inputs that they need.
 struct DirectBlock {

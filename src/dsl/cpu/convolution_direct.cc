@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "dsl/cpu/convolution_emitter.h"
-#include "dsl/loops.h"
+#include "dsl/cpu/loop_text.h"
 
 namespace hone::dsl {
 

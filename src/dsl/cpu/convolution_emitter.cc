@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "dsl/cpu/convolution_library.h"
-#include "dsl/loops.h"
+#include "dsl/cpu/loop_text.h"
 
 namespace hone::dsl {
 namespace {

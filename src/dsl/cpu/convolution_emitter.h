@@ -12,9 +12,9 @@
 
 #include "dsl/cpu/convolution.h"
 #include "dsl/cpu/index_text.h"
-#include "dsl/cpu/window.h"
 #include "dsl/cpu/writer.h"
 #include "dsl/kernel.h"
+#include "dsl/shape/window.h"
 
 namespace hone::dsl {
 

@@ -15,10 +15,10 @@
 
 #include "dsl/cpu/fold_knobs.h"
 #include "dsl/cpu/index_text.h"
+#include "dsl/cpu/loop_text.h"
 #include "dsl/cpu/writer.h"
-#include "dsl/fold_pass.h"
 #include "dsl/kernel.h"
-#include "dsl/loops.h"
+#include "dsl/shape/fold_pass.h"
 
 namespace hone::dsl {
 
@@ -171,7 +171,7 @@ class FoldEmitter {
 
   const Kernel& kernel_;
   Writer& writer_;
-  Loops loops_;
+  LoopText loops_;
   bool rows_ = true;
   std::vector<std::size_t> kept_, reduced_;  // dimensions of loops_
   std::vector<std::int64_t> kept_strides_;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "dsl/cpu/loop_text.h"
 #include "dsl/knobs.h"
-#include "dsl/loops.h"
 
 namespace hone::dsl {
 namespace {
@@ -17,7 +17,7 @@ struct NestShape {
 
 NestShape ShapeOf(const Kernel& kernel) {
   static const KernelProgram kNone;
-  const Loops loops(kNone, kernel);
+  const LoopText loops(kNone, kernel);
   NestShape shape;
   shape.rows = loops.dims.back().reduced;
   shape.inner = loops.dims.back().extent;

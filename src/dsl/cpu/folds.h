@@ -13,8 +13,8 @@
 
 #include "dsl/cpu/fold_knobs.h"
 #include "dsl/cpu/writer.h"
-#include "dsl/fold_pass.h"
 #include "dsl/kernel.h"
+#include "dsl/shape/fold_pass.h"
 
 namespace hone::dsl {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "dsl/loops.h"
+#include "dsl/cpu/loop_text.h"
 
 namespace hone::dsl {
 

@@ -8,7 +8,7 @@
 #include "dsl/cpu/writer.h"
 #include "dsl/kernel.h"
 #include "dsl/knobs.h"
-#include "dsl/matmul_shape.h"
+#include "dsl/shape/matmul_shape.h"
 
 namespace hone::dsl {
 

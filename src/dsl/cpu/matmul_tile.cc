@@ -6,8 +6,8 @@
 #include <functional>
 
 #include "dsl/cpu/index_text.h"
+#include "dsl/cpu/loop_text.h"
 #include "dsl/cpu/matmul_emitter.h"
-#include "dsl/loops.h"
 
 namespace hone::dsl {
 namespace {

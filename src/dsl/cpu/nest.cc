@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "dsl/cpu/loop_text.h"
 #include "dsl/cpu/nest_element.h"
 #include "dsl/family.h"
-#include "dsl/loops.h"
 
 namespace hone::dsl {
 namespace {

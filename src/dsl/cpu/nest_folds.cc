@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "dsl/cpu/loop_text.h"
 #include "dsl/cpu/nest_element.h"
-#include "dsl/loops.h"
 
 namespace hone::dsl {
 namespace {

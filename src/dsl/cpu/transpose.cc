@@ -4,8 +4,8 @@
 
 #include <optional>
 
+#include "dsl/cpu/loop_text.h"
 #include "dsl/family.h"
-#include "dsl/loops.h"
 
 namespace hone::dsl {
 namespace {
@@ -58,7 +58,7 @@ bool ReadsAcross(const Kernel& kernel) { return hone::dsl::ReadsAcross(kernel, k
 
 bool EmitTiledMap(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
   const std::int64_t edge = IntSetting(kernel, "tile");
-  const Loops loops(program, kernel);
+  const LoopText loops(program, kernel);
   const std::size_t last = loops.dims.size() - 1;
   std::vector<std::int64_t> extents;
   for (const auto& dim : loops.dims) extents.push_back(dim.extent);

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "dsl/cuda/expr.h"
-#include "dsl/loops.h"
+#include "dsl/shape/loops.h"
 
 namespace hone::dsl {
 

@@ -5,12 +5,12 @@
 #include <optional>
 #include <utility>
 
-#include "dsl/cpu/convolution.h"
 #include "dsl/cuda/convolution_library.h"
 #include "dsl/cuda/library.h"
 #include "dsl/cuda/writer.h"
 #include "dsl/family.h"
 #include "dsl/knobs.h"
+#include "dsl/shape/convolution.h"
 #include "dsl/way.h"
 
 namespace hone::dsl {

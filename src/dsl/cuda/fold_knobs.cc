@@ -8,8 +8,8 @@
 #include <set>
 
 #include "dsl/cuda/knobs.h"
-#include "dsl/fold_pass.h"
 #include "dsl/knobs.h"
+#include "dsl/shape/fold_pass.h"
 
 namespace hone::dsl {
 namespace {

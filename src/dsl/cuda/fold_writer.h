@@ -16,8 +16,8 @@
 #include "dsl/cuda/fold_knobs.h"
 #include "dsl/cuda/map.h"
 #include "dsl/cuda/writer.h"
-#include "dsl/fold_pass.h"
-#include "dsl/loops.h"
+#include "dsl/shape/fold_pass.h"
+#include "dsl/shape/loops.h"
 
 namespace hone::dsl {
 

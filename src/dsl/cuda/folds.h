@@ -14,7 +14,7 @@
 
 #include "dsl/cuda/writer.h"
 #include "dsl/family.h"
-#include "dsl/fold_pass.h"
+#include "dsl/shape/fold_pass.h"
 
 namespace hone::dsl {
 

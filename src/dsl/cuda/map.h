@@ -3,7 +3,7 @@
 
 #include "dsl/cuda/writer.h"
 #include "dsl/kernel.h"
-#include "dsl/loops.h"
+#include "dsl/shape/loops.h"
 
 namespace hone::dsl {
 

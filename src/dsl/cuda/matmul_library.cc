@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "dsl/cuda/library.h"
 #include "dsl/knobs.h"
-#include "dsl/matmul_shape.h"
+#include "dsl/shape/matmul_shape.h"
 
 namespace hone::dsl {
 namespace {

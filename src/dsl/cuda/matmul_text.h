@@ -9,7 +9,7 @@
 
 #include "dsl/cuda/writer.h"
 #include "dsl/kernel.h"
-#include "dsl/matmul_shape.h"
+#include "dsl/shape/matmul_shape.h"
 
 namespace hone::dsl {
 

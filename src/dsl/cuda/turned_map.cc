@@ -9,7 +9,7 @@
 #include "dsl/cuda/expr.h"
 #include "dsl/cuda/map.h"
 #include "dsl/knobs.h"
-#include "dsl/loops.h"
+#include "dsl/shape/loops.h"
 
 namespace hone::dsl {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "dsl/cpu/window.h"
 #include "dsl/family.h"
 #include "dsl/knobs.h"
+#include "dsl/shape/window.h"
 
 namespace hone::dsl {
 namespace {

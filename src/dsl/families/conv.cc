@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "dsl/cpu/convolution.h"
-#include "dsl/cpu/window.h"
 #include "dsl/family.h"
 #include "dsl/knobs.h"
+#include "dsl/shape/convolution.h"
+#include "dsl/shape/window.h"
 
 namespace hone::dsl {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "dsl/family.h"
 #include "dsl/knobs.h"
-#include "dsl/matmul_shape.h"
+#include "dsl/shape/matmul_shape.h"
 
 namespace hone::dsl {
 namespace {

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "dsl/cpu/pooling.h"
-#include "dsl/cpu/window.h"
 #include "dsl/family.h"
 #include "dsl/knobs.h"
+#include "dsl/shape/pooling.h"
+#include "dsl/shape/window.h"
 
 namespace hone::dsl {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "dsl/family.h"
 #include "dsl/knobs.h"
-#include "dsl/reduction.h"
+#include "dsl/shape/reduction.h"
 
 namespace hone::dsl {
 namespace {

@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "dsl/cpu/index_text.h"
+#include "dsl/cpu/loop_text.h"
 #include "dsl/cpu/transpose.h"
 #include "dsl/cpu/writer.h"
 #include "dsl/knobs.h"
-#include "dsl/loops.h"
 #include "dsl/way.h"
 
 namespace hone::dsl {
@@ -66,7 +66,7 @@ std::optional<std::string> CheckTile(const Kernel& kernel, const Setting& value)
 
 void Emit(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
   if (EmitTiledMap(program, kernel, writer)) return;
-  const Loops loops(program, kernel);
+  const LoopText loops(program, kernel);
   const bool stream = WordSetting(kernel, "stream") == "yes";
   const std::int64_t fetch = IntSetting(kernel, "prefetch");
   std::int64_t block = IntSetting(kernel, "block");

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "dsl/cpu/loop_text.h"
 #include "dsl/cpu/matmul_emitter.h"
 #include "dsl/knobs.h"
-#include "dsl/loops.h"
 #include "dsl/way.h"
 
 namespace hone::dsl {

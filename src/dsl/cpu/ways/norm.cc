@@ -1,8 +1,8 @@
 // Lets that do not need each other are folded in one pass; one that needs an earlier one (a variance its mean) is a
 // second pass over a row that sits in cache: exact, and nearly free.
 #include "dsl/cpu/folds.h"
-#include "dsl/fold_pass.h"
 #include "dsl/knobs.h"
+#include "dsl/shape/fold_pass.h"
 #include "dsl/way.h"
 
 namespace hone::dsl {

@@ -1,6 +1,6 @@
 #include "dsl/cpu/pooling.h"
-#include "dsl/cpu/window.h"
 #include "dsl/knobs.h"
+#include "dsl/shape/window.h"
 #include "dsl/way.h"
 
 namespace hone::dsl {

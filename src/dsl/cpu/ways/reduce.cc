@@ -1,8 +1,8 @@
 #include "dsl/cpu/folds.h"
 #include "dsl/cpu/nest.h"
-#include "dsl/fold_pass.h"
 #include "dsl/knobs.h"
-#include "dsl/reduction.h"
+#include "dsl/shape/fold_pass.h"
+#include "dsl/shape/reduction.h"
 #include "dsl/way.h"
 
 namespace hone::dsl {

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "dsl/cpu/loop_text.h"
 #include "dsl/cpu/writer.h"
-#include "dsl/fold_pass.h"
 #include "dsl/knobs.h"
-#include "dsl/loops.h"
+#include "dsl/shape/fold_pass.h"
 #include "dsl/way.h"
 
 namespace hone::dsl {
@@ -345,7 +345,7 @@ class ScanWriter {
   const KernelProgram& program_;
   const Kernel& kernel_;
   Writer& writer_;
-  Loops loops_;
+  LoopText loops_;
   Expr body_;
   bool real_ = true, reverse_ = false, exclusive_ = false, max_ = false;
   std::string type_, carry_type_, lanes_type_;

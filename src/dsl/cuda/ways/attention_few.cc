@@ -11,7 +11,7 @@
 #include "dsl/cuda/attention_parts.h"
 #include "dsl/cuda/expr.h"
 #include "dsl/knobs.h"
-#include "dsl/loops.h"
+#include "dsl/shape/loops.h"
 #include "dsl/way.h"
 
 namespace hone {

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "base/check.h"
-#include "dsl/cpu/convolution.h"
 #include "dsl/cuda/channels_last.h"
 #include "dsl/cuda/convolution_library.h"
 #include "dsl/cuda/library.h"
 #include "dsl/knobs.h"
+#include "dsl/shape/convolution.h"
 #include "dsl/way.h"
 
 namespace hone::dsl {

@@ -15,11 +15,11 @@
 #include <map>
 #include <utility>
 
-#include "dsl/cpu/convolution.h"
 #include "dsl/cuda/expr.h"
 #include "dsl/cuda/knobs.h"
 #include "dsl/knobs.h"
-#include "dsl/loops.h"
+#include "dsl/shape/convolution.h"
+#include "dsl/shape/loops.h"
 #include "dsl/way.h"
 
 namespace hone::dsl {

@@ -1,6 +1,6 @@
 #include "dsl/cuda/fold_knobs.h"
 #include "dsl/cuda/folds.h"
-#include "dsl/fold_pass.h"
+#include "dsl/shape/fold_pass.h"
 #include "dsl/way.h"
 
 namespace hone::dsl {

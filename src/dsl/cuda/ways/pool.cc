@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <bit>
 
-#include "dsl/cpu/pooling.h"
 #include "dsl/cuda/expr.h"
 #include "dsl/cuda/knobs.h"
 #include "dsl/knobs.h"
-#include "dsl/loops.h"
+#include "dsl/shape/loops.h"
+#include "dsl/shape/pooling.h"
 #include "dsl/way.h"
 
 namespace hone::dsl {

@@ -1,7 +1,7 @@
 #include "base/check.h"
 #include "dsl/cuda/fold_knobs.h"
 #include "dsl/cuda/folds.h"
-#include "dsl/reduction.h"
+#include "dsl/shape/reduction.h"
 #include "dsl/way.h"
 
 namespace hone::dsl {

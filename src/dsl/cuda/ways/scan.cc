@@ -8,8 +8,8 @@
 #include "dsl/cuda/expr.h"
 #include "dsl/cuda/knobs.h"
 #include "dsl/cuda/map.h"
-#include "dsl/fold_pass.h"
 #include "dsl/knobs.h"
+#include "dsl/shape/fold_pass.h"
 #include "dsl/way.h"
 
 namespace hone::dsl {

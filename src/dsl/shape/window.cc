@@ -1,12 +1,9 @@
-#include "dsl/cpu/window.h"
+#include "dsl/shape/window.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
-
-#include "dsl/knobs.h"
-#include "dsl/loops.h"
 
 namespace hone::dsl {
 
@@ -70,14 +67,6 @@ std::optional<std::string> FillAttribute(Attributes& attributes, const std::stri
     if (value < least || value > 1 << 30) return fmt::format("'{}' is {} at least, not {}", name, least, value);
   }
   return std::nullopt;
-}
-
-std::vector<Setting> ThreadsFor(const Kernel& kernel, double flops) {
-  // Ten microseconds of one core.
-  std::vector<Setting> values =
-      flops < 600e3 ? std::vector<Setting>{Whole(1), Whole(0)} : std::vector<Setting>{Whole(0), Whole(1)};
-  if (kernel.device->threads >= 4) values.push_back(Whole(kernel.device->threads / 2));
-  return values;
 }
 
 }  // namespace hone::dsl

@@ -1,9 +1,9 @@
-#include "dsl/fold_pass.h"
+#include "dsl/shape/fold_pass.h"
 
 #include <algorithm>
 
 #include "base/text.h"
-#include "dsl/loops.h"
+#include "dsl/shape/loops.h"
 
 namespace hone::dsl {
 namespace {

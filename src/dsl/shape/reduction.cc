@@ -1,4 +1,4 @@
-#include "dsl/reduction.h"
+#include "dsl/shape/reduction.h"
 
 #include <algorithm>
 

@@ -1,10 +1,8 @@
-#include "dsl/loops.h"
+#include "dsl/shape/loops.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
-#include <set>
 
 namespace hone::dsl {
 namespace {
@@ -89,61 +87,6 @@ std::string Loops::TargetAddress(const std::vector<std::string>& index) const {
   return Address(index, TargetStrides(), 0);
 }
 
-std::string Loops::Place(const Writer& writer, int operand, const std::vector<std::string>& index) const {
-  const KernelOperand& view = kernel_->operands[static_cast<std::size_t>(operand)];
-  return fmt::format("{}[{}]", writer.BufferName(view.buffer), OperandAddress(operand, index));
-}
-
-std::string Loops::Element(const Writer& writer, int operand, const std::vector<std::string>& index) const {
-  const KernelOperand& view = kernel_->operands[static_cast<std::size_t>(operand)];
-  const KernelBuffer& buffer = program_->buffers[static_cast<std::size_t>(view.buffer)];
-  std::string text = Place(writer, operand, index);
-  const std::string type = writer.TypeName(ScalarOf(buffer.dtype));
-  const bool same = type == ElementType(buffer.dtype) || buffer.dtype == DType::kI64;
-  return same ? text : fmt::format("static_cast<{}>({})", type, text);
-}
-
-std::string Loops::TargetElement(const Writer& writer, const std::vector<std::string>& index) const {
-  return fmt::format("{}[{}]", writer.TargetName(), TargetAddress(index));
-}
-
-namespace {
-
-// One line of each 64 bytes of `count` elements, where `place` gives the text of an element by its distance.
-void FetchLines(Writer& writer, DType dtype, std::int64_t count, std::string_view how,
-                const std::function<std::string(const std::string& distance)>& place) {
-  const auto step = static_cast<std::int64_t>(64 / Bytes(dtype));
-  writer.Line(fmt::format("for (long line = 0; line < {}; line += {}) __builtin_prefetch(&{}{});", count, step,
-                          place("line"), how));
-}
-
-}  // namespace
-
-void Loops::FetchOperands(Writer& writer, const std::vector<std::string>& index, std::int64_t count, int level) const {
-  std::set<std::string> seen;
-  for (std::size_t o = 0; o < kernel_->operands.size(); ++o) {
-    bool runs = dims.back().strides[o] == 1;
-    for (const auto& dim : dims) runs &= dim.strides[o] != 0;
-    if (!runs || !seen.insert(Place(writer, static_cast<int>(o), index)).second) continue;
-    FetchLines(writer, program_->buffers[static_cast<std::size_t>(kernel_->operands[o].buffer)].dtype, count,
-               level == 1 ? "" : ", 0, 2", [&](const std::string& distance) {
-                 std::vector<std::string> there = index;
-                 there.back() += " + " + distance;
-                 return Place(writer, static_cast<int>(o), there);
-               });
-  }
-}
-
-void Loops::FetchTarget(Writer& writer, const std::vector<std::string>& index, std::int64_t count) const {
-  if (dims.back().target_stride != 1) return;
-  FetchLines(writer, program_->buffers[static_cast<std::size_t>(kernel_->target)].dtype, count, ", 1",
-             [&](const std::string& distance) {
-               std::vector<std::string> there = index;
-               there.back() += " + " + distance;
-               return TargetElement(writer, there);
-             });
-}
-
 std::vector<std::string> Loops::Vars() const {
   std::vector<std::string> vars;
   for (const auto& dim : dims) vars.push_back(dim.var);
@@ -189,20 +132,6 @@ std::string DenseAddress(const Kernel& kernel, const std::vector<std::string>& i
   std::int64_t step = 1;
   for (std::size_t d = index.size(); d-- > 0; step *= kernel.space[d].extent) strides[d] = step;
   return Address(index, strides, 0);
-}
-
-std::string ElementText(const KernelProgram& program, const Kernel& kernel, const Writer& writer, int operand,
-                        const std::vector<std::string>& index, const std::vector<std::int64_t>& strides,
-                        std::int64_t offset) {
-  const int buffer = kernel.operands[static_cast<std::size_t>(operand)].buffer;
-  const DType dtype = program.buffers[static_cast<std::size_t>(buffer)].dtype;
-  const std::string text = fmt::format("{}[{}]", writer.BufferName(buffer), Address(index, strides, offset));
-  const std::string type = writer.TypeName(ScalarOf(dtype));
-  return type == ElementType(dtype) ? text : fmt::format("static_cast<{}>({})", type, text);
-}
-
-std::string For(const std::string& var, std::int64_t extent) {
-  return fmt::format("for (long {} = 0; {} < {}; ++{})", var, var, extent, var);
 }
 
 }  // namespace hone::dsl

@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "dsl/cpu/writer.h"
-#include "dsl/kernel.h"
+#include "dsl/program.h"
 
 namespace hone::dsl {
 
@@ -37,8 +36,5 @@ std::vector<Phase> TransposedPhases(const WindowDim& dim);
 // why it does not fit.
 std::optional<std::string> FillAttribute(Attributes& attributes, const std::string& name, std::size_t count,
                                          std::int64_t otherwise, std::int64_t least);
-
-// "threads" of kernels that do `flops` operations.
-std::vector<Setting> ThreadsFor(const Kernel& kernel, double flops);
 
 }  // namespace hone::dsl

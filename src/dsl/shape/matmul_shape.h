@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "dsl/kernel.h"
-#include "dsl/loops.h"
+#include "dsl/shape/loops.h"
 
 namespace hone::dsl {
 

@@ -1,4 +1,4 @@
-#include "dsl/matmul_shape.h"
+#include "dsl/shape/matmul_shape.h"
 
 #include <fmt/format.h>
 

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "dsl/fold_pass.h"
 #include "dsl/kernel.h"
+#include "dsl/shape/fold_pass.h"
 
 namespace hone::dsl {
 
