@@ -27,6 +27,7 @@ namespace hone::dsl {
 namespace {
 
 constexpr std::int64_t kMostRows = 16, kLeastColumns = 64;
+constexpr std::int64_t kMostColumns = 2048;  // for which tiles leave most of the device idle
 constexpr std::int64_t kColumns = 16;        // of a block: what an mma has
 constexpr std::int64_t kLoads = 4;           // of a column, that a thread has on their way at once
 constexpr std::int64_t kStep = kLoads * 32;  // of K: what a warp takes at a time
@@ -161,7 +162,8 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
 std::optional<double> Cost(const Kernel& kernel) {
   const MatmulShape shape(kernel);
   if (shape.m.extent > kMostRows || shape.n.extent < kLeastColumns) return std::nullopt;
-  return 1.05;
+  // Of 8 rows, K 4096 on an H200: 1024 columns 6.9 us, tiles 7.3, cuBLASLt 7.6; 28672 columns 71, 64 and 62.
+  return shape.n.extent <= kMostColumns ? 1.05 : 2.5;
 }
 
 // Enough warps for what has to be on its way to keep memory busy, as far as K gives them something to do.
