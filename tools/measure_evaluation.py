@@ -3,12 +3,13 @@
 
 measure_evaluation.py HONE --before HONE -o FILE.jsonl [--target cpu|cuda] [--threads N] [--turns N] [PROBLEM...]
 
-Of each problem (default: ten of examples/problems) HONE's expert writes its first program, and both evaluate it three times, in one
+Of each problem (default: ten of examples/problems) the older one's expert writes its first program, and both evaluate it three times, in one
 judge, without PyTorch, in turn: milliseconds of check and timing, of the first candidate of a judge and the median of the two after
 it. Prints a table of medians over the turns; raw figures go to FILE.jsonl. For people: run it on an otherwise idle machine.
 """
 import argparse
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -23,7 +24,8 @@ PROBLEMS = ("conv_bias_relu", "rms_norm", "cumulative", "causal_attention", "gro
 
 def evaluate(hone, problem, program, given, tries=5):
     """Milliseconds of the first evaluation and of a later one, and the warm time in microseconds."""
-    command = [hone, "evaluate", problem, program, program, program, "--no-torch", "--target", given.target, "--json"]
+    command = ["env", "HONE_DATA=%s/%s" % (os.path.dirname(problem), abs(hash(hone))),  # versions do not read each other's calibration
+               hone, "evaluate", problem, program, program, program, "--no-torch", "--target", given.target, "--json"]
     document = ask(command + (["--threads", str(given.threads)] if given.threads else []))
     if "evaluations" not in document:
         sys.exit("%s: %s: %s" % (hone, problem, document.get("error")))
@@ -53,7 +55,7 @@ def main():
         for file in given.problems or [str(ROOT / "examples" / "problems" / (name + ".py")) for name in PROBLEMS]:
             name = pathlib.Path(file).stem
             problem, program = folder + "/problem.json", folder + "/program.hk"
-            for command in ([given.hone, "import", file, "-o", problem], [given.hone, "propose", problem, "--target", given.target]):
+            for command in ([given.hone, "import", file, "-o", problem], [given.before, "propose", problem, "--target", given.target]):
                 done = subprocess.run(command, capture_output=True, text=True)
                 if done.returncode != 0:
                     sys.exit("%s: %s" % (file, done.stderr.strip()[-300:]))
