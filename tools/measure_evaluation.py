@@ -8,8 +8,8 @@ judge, without PyTorch, in turn: milliseconds of check and timing, of the first 
 it. Prints a table of medians over the turns; raw figures go to FILE.jsonl. For people: run it on an otherwise idle machine.
 """
 import argparse
+import hashlib
 import json
-import os
 import pathlib
 import statistics
 import subprocess
@@ -22,10 +22,14 @@ PROBLEMS = ("conv_bias_relu", "rms_norm", "cumulative", "causal_attention", "gro
             "cross_entropy")
 
 
+def apart(hone):
+    """Runs it with data of its own: versions do not read each other's calibrations."""
+    return ["env", "HONE_DATA=%s/hone-data-%s" % (tempfile.gettempdir(), hashlib.sha256(hone.encode()).hexdigest()[:8]), hone]
+
+
 def evaluate(hone, problem, program, given, tries=5):
     """Milliseconds of the first evaluation and of a later one, and the warm time in microseconds."""
-    command = ["env", "HONE_DATA=%s/%s" % (os.path.dirname(problem), abs(hash(hone))),  # versions do not read each other's calibration
-               hone, "evaluate", problem, program, program, program, "--no-torch", "--target", given.target, "--json"]
+    command = [*apart(hone), "evaluate", problem, program, program, program, "--no-torch", "--target", given.target, "--json"]
     document = ask(command + (["--threads", str(given.threads)] if given.threads else []))
     if "evaluations" not in document:
         sys.exit("%s: %s: %s" % (hone, problem, document.get("error")))
@@ -48,14 +52,14 @@ def main():
     options.add_argument("--threads", type=int)
     options.add_argument("--turns", type=int, default=2)
     options.add_argument("problems", nargs="*")
-    given = options.parse_args()
+    given = options.parse_intermixed_args()
 
     print("| problem | first, before | after | later ones, before | after | warm us, before | after |\n|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder, open(given.output, "w") as log:
         for file in given.problems or [str(ROOT / "examples" / "problems" / (name + ".py")) for name in PROBLEMS]:
             name = pathlib.Path(file).stem
             problem, program = folder + "/problem.json", folder + "/program.hk"
-            for command in ([given.hone, "import", file, "-o", problem], [given.before, "propose", problem, "--target", given.target]):
+            for command in ([given.hone, "import", file, "-o", problem], [*apart(given.before), "propose", problem, "--target", given.target]):
                 done = subprocess.run(command, capture_output=True, text=True)
                 if done.returncode != 0:
                     sys.exit("%s: %s" % (file, done.stderr.strip()[-300:]))

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 
 std::string Folder() { return DataFolder("hostile_cuda_modules/"); }
 
-// "// outcome: words of the reason", then "// timed" where only the timing shows it.
+// "// outcome: words of the reason", or "// one or other: words", then "// timed" where only the timing shows it.
 struct HostileModule {
   std::string name, text, outcome, words;
   bool timed = false;
@@ -97,7 +97,12 @@ TEST_F(CudaModuleTest, EveryModuleGetsItsVerdictForItsReason) {
               << (evaluation.timing ? evaluation.timing->cold.median_us : 0.0) << " us cold | "
               << evaluation.stages.check_ms << " ms check, " << evaluation.stages.timing_ms << " ms timing | "
               << evaluation.sandbox << '\n';
-    EXPECT_EQ(Name(verdict.outcome), module.outcome) << name << ": " << verdict.reason;
+    // What is wrong may be NaN or not by chance.
+    const std::size_t other = module.outcome.find(" or ");
+    const std::string outcome(Name(verdict.outcome));
+    EXPECT_TRUE(outcome == module.outcome.substr(0, other) ||
+                (other != std::string::npos && outcome == module.outcome.substr(other + 4)))
+        << name << ": " << outcome << ", not " << module.outcome << ": " << verdict.reason;
     EXPECT_NE(verdict.reason.find(module.words), std::string::npos) << name << ": " << verdict.reason;
     if (name == "honest" && evaluation.timing) honest_us = evaluation.timing->warm.median_us;
     // Who is accepted in spite of what it tries has gained nothing.

@@ -1,4 +1,4 @@
-// nonfinite: a timed call was wrong
+// nonfinite or wrong_result: a timed call was wrong
 // timed
 // Right for longer: through the checks, but not through the timing.
 extern "C" int32_t hone_run(const HoneCall* call) {
