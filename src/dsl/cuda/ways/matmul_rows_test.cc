@@ -48,13 +48,14 @@ using MatmulRowsTest = testing::CudaProgramTest;
 using MatmulRowsOnDeviceTest = testing::ProgramOnDeviceTest;
 
 TEST_F(MatmulRowsTest, AFewRowsAreReadByThisWayAndManyAreNot) {
-  const auto way = [&](std::int64_t m, const std::string& type) {
-    const auto lowered = Lowered(Layer(m, 4096, 4096, type, ""));
+  const auto way = [&](std::int64_t m, const std::string& type, std::int64_t n = 1024) {
+    const auto lowered = Lowered(Layer(m, n, 4096, type, ""));
     return dsl::WordSetting(std::get<KernelProgram>(lowered).kernels.at(0), "precision");
   };
   EXPECT_EQ(way(1, "bf16"), "rows");
   EXPECT_EQ(way(16, "f16"), "rows");
   EXPECT_EQ(way(17, "bf16"), "bf16");
+  EXPECT_EQ(way(16, "bf16", 4096), "bf16");  // tiles are as fast where there are columns for all of the device
   EXPECT_EQ(way(4, "f32"), "dot");
 }
 
