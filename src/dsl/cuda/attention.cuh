@@ -1,5 +1,5 @@
-// Attention on the tensor cores of compute capability 9.0; dsl/cuda/attention_tensor.h says how it goes. Uses
-// tensor_core.cuh and, of wgmma, the specializations of Products that the kernel needs.
+// Attention on the tensor cores of compute capability 9.0; dsl/cuda/ways/attention_tiles.cc says how it goes.
+// Uses tensor_core.cuh, attention_numbers.cuh and, of wgmma, the specializations of Products that the kernel needs.
 
 // d = a * b, and what d was where `add` is not 0: a of 64 x 16, b of 16 x N. Of(d, a, b, add) has both in shared memory,
 // b by rows of its N; After(d, a, b) has a in registers, and b by rows of the 16.
@@ -11,17 +11,6 @@ __device__ __forceinline__ unsigned long TurnedDescriptor(unsigned address, unsi
   return static_cast<unsigned long>((address & 0x3ffff) >> 4) | (static_cast<unsigned long>(apart >> 4) << 16) |
          (64ul << 32) | (1ul << 62);
 }
-__device__ __forceinline__ float Exp2(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-template <class T>
-__device__ __forceinline__ unsigned PairOf(float a, float b);
-template <>
-__device__ __forceinline__ unsigned PairOf<__half>(float a, float b) { return HalfPair(a, b); }
-template <>
-__device__ __forceinline__ unsigned PairOf<__nv_bfloat16>(float a, float b) { return BrainPair(a, b); }
 // What products leave in registers is there from here on: the compiler knows of no wait.
 template <int N>
 __device__ __forceinline__ void Settle(float (&x)[N]) {

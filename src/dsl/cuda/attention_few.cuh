@@ -1,5 +1,5 @@
 // Attention of few queries to many keys, with mma.sync (compute capability 8.0): a warp takes 16 keys at a time, straight from
-// memory to registers. dsl/cuda/attention_few.cc says how it goes.
+// memory to registers. dsl/cuda/ways/attention_few.cc says how it goes. Uses attention_numbers.cuh.
 
 template <class T>
 __device__ __forceinline__ void MultiplyAdd(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1);
@@ -17,23 +17,6 @@ __device__ __forceinline__ void MultiplyAdd<__half>(float (&d)[4], const unsigne
       "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-template <class T>
-__device__ __forceinline__ unsigned PairOf(float a, float b);
-template <>
-__device__ __forceinline__ unsigned PairOf<__half>(float a, float b) {
-  const __half2 pair = __floats2half2_rn(a, b);
-  return reinterpret_cast<const unsigned&>(pair);
-}
-template <>
-__device__ __forceinline__ unsigned PairOf<__nv_bfloat16>(float a, float b) {
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(a, b);
-  return reinterpret_cast<const unsigned&>(pair);
-}
-__device__ __forceinline__ float Exp2(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
 }
 // 16 bytes that are read once; zeros where there is nothing to read. In the order of the program, so that they are on their
 // way while other things are computed.

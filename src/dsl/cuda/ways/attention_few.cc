@@ -15,7 +15,8 @@
 #include "dsl/way.h"
 
 namespace hone {
-extern const std::string_view kAttentionFewText;  // dsl/cuda/attention_few.cuh
+extern const std::string_view kAttentionNumbersText;  // dsl/cuda/attention_numbers.cuh
+extern const std::string_view kAttentionFewText;      // dsl/cuda/attention_few.cuh
 }  // namespace hone
 
 namespace hone::dsl {
@@ -130,6 +131,7 @@ class FewEmitter {
         factor_(AttentionFactorOf(score_)) {}
 
   void Emit() {
+    out_.Define(std::string(kAttentionNumbersText));
     out_.Define(std::string(kAttentionFewText));
     if (splits_ > 1) {
       sums_ = out_.Scratch("sums", DType::kF32, rows_.pairs * rows_.count * splits_ * width_);

@@ -72,6 +72,15 @@ TEST_F(FewQueriesTest, TheyAreTheDefaultWhereQueriesAreFewAndAreRefusedWhereThey
   EXPECT_EQ(way("2, 17", "with {path: few}"), "'path' few: 17 queries a head are not few; try tiles");
 }
 
+TEST_F(FewQueriesTest, TheyAndTilesAreInOneProgram) {
+  const auto lowered = Lowered(
+      "input q: bf16[2, 1, 64]\ninput many: bf16[2, 128, 64]\ninput k: bf16[2, 512, 64]\ninput v: bf16[2, 512, 64]\n"
+      "output y: bf16[2, 1, 64]\noutput z: bf16[2, 128, 64]\ny = attention(q, k, v) with {path: few, split: 1}\n"
+      "z = attention(many, k, v) with {path: tiles}");
+  ASSERT_TRUE(std::holds_alternative<KernelProgram>(lowered)) << ToString(std::get<dsl::Complaint>(lowered));
+  EXPECT_EQ(Build(std::get<KernelProgram>(lowered)).launches.size(), 2u);
+}
+
 class FewQueriesOnDeviceTest : public testing::ProgramOnDeviceTest,
                                public ::testing::WithParamInterface<std::string_view> {};
 

@@ -19,8 +19,9 @@
 #include "dsl/way.h"
 
 namespace hone {
-extern const std::string_view kTensorCoreText;  // dsl/cuda/tensor_core.cuh
-extern const std::string_view kAttentionText;   // dsl/cuda/attention.cuh
+extern const std::string_view kTensorCoreText;        // dsl/cuda/tensor_core.cuh
+extern const std::string_view kAttentionNumbersText;  // dsl/cuda/attention_numbers.cuh
+extern const std::string_view kAttentionText;         // dsl/cuda/attention.cuh
 }  // namespace hone
 
 namespace hone::dsl {
@@ -284,6 +285,7 @@ class AttentionEmitter {
   void Emit() {
     const std::int64_t groups = settings_.groups(), width = Up(e_, 8);
     out_.Define(std::string(kTensorCoreText));
+    out_.Define(std::string(kAttentionNumbersText));
     out_.Define(std::string(kAttentionText));
     for (const std::int64_t n : {settings_.keys, width}) out_.Define(ProductsText(n, type_));
     tiles_ = (m_ + settings_.queries - 1) / settings_.queries;
