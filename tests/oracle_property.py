@@ -34,10 +34,13 @@ except ImportError:
 
 DTYPES = {torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.int64: "i64",
           torch.int32: "i32", torch.int16: "i16", torch.int8: "i8", torch.uint8: "u8", torch.bool: "bool"}
+EIGHT_BITS = {getattr(torch, long): short for long, short in (("float8_e4m3fn", "f8e4m3"), ("float8_e5m2", "f8e5m2")) if hasattr(torch, long)}
+DTYPES |= EIGHT_BITS  # old ones have none
 TORCH_TYPES = {name: dtype for dtype, name in DTYPES.items()}
 NOT_NUMBERS = {"Layout", "Device", "MemoryFormat", "Generator", "Storage", "Stream", "DimnameList", "Dimname"}
 NARROW = {torch.uint8, torch.int8, torch.int16}
-UNIT = {"f32": 2.0 ** -21, "f16": 2.0 ** -10, "bf16": 2.0 ** -7}
+SAFETENSORS = {name: name.upper().replace("F8E", "F8_E") for name in TORCH_TYPES}
+UNIT = {"f32": 2.0 ** -21, "f16": 2.0 ** -10, "bf16": 2.0 ** -7, "f8e4m3": 2.0 ** -3, "f8e5m2": 2.0 ** -2}
 NODES_A_PROBLEM = 40  # more compile for longer than the oracle's compiler may take on a busy machine
 OLD = int(torch.__version__.split(".")[0]) < 2
 
@@ -620,6 +623,19 @@ def draw_grid(op, drawer):
             "interpolation_mode": rng.randint(0, 1), "padding_mode": rng.randint(0, 2), "align_corners": rng.random() < 0.5}
 
 
+def draw_scaled(op, drawer):
+    """What is not of 8 bits PyTorch does not refuse on a processor: it reads past the end."""
+    rng = drawer.rng
+    if not EIGHT_BITS:
+        raise Refused
+    rows, depth, columns = (rng.randint(1, 5) for _ in range(3))
+    single = rng.random() < 0.5
+    scale = lambda *shape: torch.tensor([rng.choice([0.25, 0.5, 0.7, 2.0]) for _ in range(math.prod(shape))]).reshape(shape)
+    a, b = (reals(drawer, *shape).to(rng.choice(list(EIGHT_BITS))) for shape in ((rows, depth), (columns, depth)))
+    return {"self": a, "mat2": b.t(), "scale_a": scale() if single else scale(rows, 1), "scale_b": scale() if single else scale(1, columns)} | \
+        some(drawer, out_dtype=rng.choice([torch.float32, torch.bfloat16]))
+
+
 def by(draw, *ops):
     return dict.fromkeys(ops, draw)
 
@@ -656,6 +672,7 @@ DRAWN_WHOLE = {
     **by(draw_masked, "masked_scatter"),
     **by(draw_one_hot, "one_hot"),
     **by(draw_grid, "grid_sampler_2d"),
+    **by(draw_scaled, "_scaled_mm"),
 }
 # Their values are a known draw of hone's own, or they exist on a GPU only, or they have no value: tested elsewhere.
 NOT_COMPARED = {"native_dropout", "dropout", "feature_dropout", "bernoulli", "rand", "rand_like", "randn", "randn_like", "randint",
@@ -858,7 +875,7 @@ def write_safetensors(path, tensors):
     header, at = {}, 0
     for name, tensor in tensors:
         size = tensor.numel() * tensor.element_size()
-        header[name] = {"dtype": DTYPES[tensor.dtype].upper(), "shape": list(tensor.shape), "data_offsets": [at, at + size]}
+        header[name] = {"dtype": SAFETENSORS[DTYPES[tensor.dtype]], "shape": list(tensor.shape), "data_offsets": [at, at + size]}
         at += size
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
@@ -877,7 +894,7 @@ def read_safetensors(path):
         if name == "__metadata__":
             continue
         begin, end = (8 + length + o for o in row["data_offsets"])
-        dtype = TORCH_TYPES[row["dtype"].lower()]
+        dtype = TORCH_TYPES[row["dtype"].lower().replace("_", "")]
         found[name] = torch.frombuffer(bytearray(content[begin:end]), dtype=dtype).reshape(row["shape"]) if end > begin else \
             torch.zeros(row["shape"], dtype=dtype)
     return found
@@ -955,7 +972,7 @@ def compare(case, got):
             bad = (want != mine) & (want.abs() < 2.0 ** 31)
         else:
             unit = UNIT.get(case.exact_types[i], 0)
-            want = want.double()
+            want, mine = want.double(), mine.double()
             near = (mine - want).abs() <= want.abs() * max(1e-10 if case.op in TRANSCENDENTAL else 1e-12, unit) + largest * max(cancelled, unit)
             bad = ~(near | (mine == want) | (mine.isnan() & want.isnan()))
             if unit:
