@@ -5,7 +5,8 @@ measure_evaluation.py HONE --before HONE -o FILE.jsonl [--target cpu|cuda] [--th
 
 Of each problem (default: ten of examples/problems) the older one's expert writes its first program, and both evaluate it three times, in one
 judge, without PyTorch, in turn: milliseconds of check and timing, of the first candidate of a judge and the median of the two after
-it. Prints a table of medians over the turns; raw figures go to FILE.jsonl. For people: run it on an otherwise idle machine.
+it. Prints a table of medians over the turns; raw figures go to FILE.jsonl. A problem of which one version refuses the program is
+said so, and the exit status is 1. For people: run it on an otherwise idle machine.
 """
 import argparse
 import hashlib
@@ -27,18 +28,22 @@ def apart(hone):
     return ["env", "HONE_DATA=%s/hone-data-%s" % (tempfile.gettempdir(), hashlib.sha256(hone.encode()).hexdigest()[:8]), hone]
 
 
-def evaluate(hone, problem, program, given, tries=5):
+class Refused(Exception):
+    """A version does not accept the program."""
+
+
+def evaluate(hone, problem, program, given, tries=9):
     """Milliseconds of the first evaluation and of a later one, and the warm time in microseconds."""
     command = [*apart(hone), "evaluate", problem, program, program, program, "--no-torch", "--target", given.target, "--json"]
     document = ask(command + (["--threads", str(given.threads)] if given.threads else []))
     if "evaluations" not in document:
-        sys.exit("%s: %s: %s" % (hone, problem, document.get("error")))
+        raise Refused("%s: %s" % (hone, document.get("error")))
     document = document["evaluations"]
     refused = next((one for one in document if one["outcome"] != "accepted"), None)
     if refused and tries > 1:  # an older one takes a busy moment for a lie
         return evaluate(hone, problem, program, given, tries - 1)
     if refused:
-        sys.exit("%s: %s: %s" % (hone, problem, refused.get("reason") or refused["outcome"]))
+        raise Refused("%s: %s" % (hone, refused.get("reason") or refused["outcome"]))
     took = [one["stages"]["check_ms"] + one["stages"]["timing_ms"] for one in document]
     return took[0], statistics.median(took[1:]), document[0]["timing"]["warm"]["median_us"]
 
@@ -55,6 +60,7 @@ def main():
     given = options.parse_intermixed_args()
 
     print("| problem | first, before | after | later ones, before | after | warm us, before | after |\n|---|---|---|---|---|---|---|")
+    refusals = 0
     with tempfile.TemporaryDirectory() as folder, open(given.output, "w") as log:
         for file in given.problems or [str(ROOT / "examples" / "problems" / (name + ".py")) for name in PROBLEMS]:
             name = pathlib.Path(file).stem
@@ -65,15 +71,21 @@ def main():
                     sys.exit("%s: %s" % (file, done.stderr.strip()[-300:]))
             pathlib.Path(program).write_text(done.stdout)
             seen = {"before": [], "after": []}
-            for _ in range(given.turns):
-                for when, hone in (("before", given.before), ("after", given.hone)):
-                    seen[when].append(evaluate(hone, problem, program, given))
+            try:
+                for _ in range(given.turns):
+                    for when, hone in (("before", given.before), ("after", given.hone)):
+                        seen[when].append(evaluate(hone, problem, program, given))
+            except Refused as why:
+                print("| %s | %s |" % (name, why), flush=True)
+                refusals += 1
+                continue
             log.write(json.dumps({"problem": name, **seen}) + "\n")
             log.flush()
             before, after = ([statistics.median(column) for column in zip(*seen[when])] for when in ("before", "after"))
             cells = ["%.4g | %.4g (%.2f)" % (old, new, new / old) for old, new in zip(before, after)]
             print("| %s | %s |" % (name, " | ".join(cells)), flush=True)
+    return 1 if refusals else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -12,8 +12,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
 constexpr int kRounds = 12;  // that the budget is divided into
-constexpr double kLongestSliceUs =
-    25e3;                        // a dozen samples of what takes a millisecond; longer ones make no median better
+constexpr double kLongestSliceUs = 15e3;  // a dozen samples of a millisecond; longer ones make no median better
 constexpr int kLeastRounds = 6;  // below there is no interval
 constexpr std::size_t kLeastSamples = 6;  // warm ones, unless a call takes seconds
 constexpr int kLeastCold = 5;
