@@ -357,7 +357,13 @@ Occupancy OccupancyOf(const KernelFacts& kernel, std::int64_t threads, std::int6
   };
   const auto least = *std::min_element(std::begin(most), std::end(most),
                                        [](const auto& a, const auto& b) { return a.first < b.first; });
-  return {static_cast<int>(least.first), static_cast<int>(least.first * warps), least.second};
+  return {.blocks = static_cast<int>(least.first),
+          .warps = static_cast<int>(least.first * warps),
+          .limit = least.second,
+          .by_registers = static_cast<int>(most[0].first),
+          .by_shared = static_cast<int>(most[1].first),
+          .by_warps = static_cast<int>(most[2].first),
+          .by_blocks = static_cast<int>(most[3].first)};
 }
 
 Result<std::variant<BuiltPlan, PlanRefusal>> BuildPlan(const Plan& plan, const Problem& problem,

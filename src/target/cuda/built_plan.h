@@ -19,6 +19,8 @@ struct Occupancy {
   int blocks = 0;
   int warps = 0;
   std::string_view limit;  // "registers", "shared memory", "warps" or "blocks"
+  // How many blocks each of them would allow.
+  int by_registers = 0, by_shared = 0, by_warps = 0, by_blocks = 0;
 };
 Occupancy OccupancyOf(const KernelFacts& kernel, std::int64_t threads, std::int64_t shared_bytes,
                       const MultiprocessorLimits& limits);

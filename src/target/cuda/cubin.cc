@@ -3,39 +3,11 @@
 #include <elf.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <optional>
 
 namespace hone::cuda {
 namespace {
-
-// Instructions are 128 bits. Memory and control instructions are told apart by the low 12 bits; those of the arithmetic
-// units by 9, since the next 3 say where the operands come from.
-struct Opcode {
-  int bits;
-  std::string_view name;
-  bool has_width = false;
-};
-constexpr Opcode kWhole[] = {
-    {0x981, "LDG", true}, {0x986, "STG", true}, {0x983, "LDL", true}, {0x387, "STL", true}, {0x984, "LDS", true},
-    {0x988, "STS", true}, {0x388, "STS", true}, {0xfae, "LDGSTS"},    {0x83b, "LDSM"},      {0x844, "STSM"},
-    {0x5b4, "UTMALDG"},   {0x3b5, "UTMASTG"},   {0x3ba, "UBLKCP"},    {0x9a8, "ATOMG"},     {0x9a6, "REDG"},
-    {0x98c, "ATOMS"},     {0xb1d, "BAR"},       {0xf89, "SHFL"},      {0x589, "SHFL"},      {0x989, "SHFL"},
-    {0x389, "SHFL"},      {0x992, "MEMBAR"},    {0x9f0, "HGMMA"},     {0x9f1, "IGMMA"},     {0x9f3, "QGMMA"},
-    {0x9c5, "WARPGROUP"}, {0x5a7, "SYNCS"},     {0x9a7, "SYNCS"},     {0x5b2, "SYNCS"},     {0x94d, "EXIT"},
-    {0x947, "BRA"},       {0x918, "NOP"},       {0xb82, "LDC"},       {0xab9, "ULDC"},      {0x3c4, "REDUX"},
-    {0x945, "BSSY"},      {0x941, "BSYNC"},
-};
-constexpr Opcode kArithmetic[] = {
-    {0x021, "FADD"}, {0x020, "FMUL"},  {0x023, "FFMA"},  {0x009, "FMNMX"},      {0x00b, "FSETP"},   {0x029, "DADD"},
-    {0x028, "DMUL"}, {0x02b, "DFMA"},  {0x031, "HFMA2"}, {0x035, "HFMA2.BF16"}, {0x03c, "HMMA"},    {0x037, "IMMA"},
-    {0x03f, "DMMA"}, {0x108, "MUFU"},  {0x104, "F2F"},   {0x105, "F2I"},        {0x106, "I2F"},     {0x045, "I2FP"},
-    {0x03e, "F2FP"}, {0x010, "IADD3"}, {0x024, "IMAD"},  {0x025, "IMAD.WIDE"},  {0x027, "IMAD.HI"}, {0x012, "LOP3"},
-    {0x011, "LEA"},  {0x019, "SHF"},   {0x00c, "ISETP"}, {0x016, "PRMT"},       {0x002, "MOV"},     {0x007, "SEL"},
-};
-constexpr std::array<std::string_view, 8> kWidths = {".U8", ".S8", ".U16", ".S16", ".32", ".64", ".128", ""};
-constexpr std::array<int, 8> kWidthBytes = {1, 1, 2, 2, 4, 8, 16, 0};
 
 // Records of .nv.info: format, attribute, size or value. Only what we read has a name.
 enum Attribute : int {
@@ -98,6 +70,9 @@ class Reader {
     if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64 ||
         header->e_shentsize != sizeof(Elf64_Shdr))
       return false;
+    // CUDA 13 writes version 8 of the format, which has the architecture eight bits higher.
+    architecture_ =
+        static_cast<int>((header->e_ident[EI_ABIVERSION] >= 8 ? header->e_flags >> 8 : header->e_flags) & 0xff);
     for (int i = 0; i < header->e_shnum; ++i) {
       const auto section = At<Elf64_Shdr>(header->e_shoff + static_cast<std::size_t>(i) * sizeof(Elf64_Shdr));
       if (!section) return false;
@@ -181,38 +156,23 @@ class Reader {
     }
   }
 
-  void CountSpill(std::uint32_t offset, KernelFacts& facts) const {
-    for (const auto& section : sections_) {
-      if (Name(section) != ".text." + facts.name) continue;
-      const auto low = At<std::uint64_t>(section.sh_offset + offset),
-                 high = At<std::uint64_t>(section.sh_offset + offset + 8);
-      if (!low || !high || offset + 16 > section.sh_size) return;
-      const int bytes = kWidthBytes[(*high >> 9) & 7];
-      if ((*low & 0xfff) == 0x983) facts.spill_load_bytes += bytes;
-      if ((*low & 0xfff) == 0x387) facts.spill_store_bytes += bytes;
-    }
+  static void CountSpill(std::uint32_t offset, KernelFacts& facts) {
+    if (offset / 16 >= facts.code.size()) return;
+    Instruction& one = facts.code[offset / 16];
+    one.spill = true;
+    if (one.name == "LDL") facts.spill_load_bytes += one.bytes;
+    if (one.name == "STL") facts.spill_store_bytes += one.bytes;
   }
 
   void CountInstructions(const Elf64_Shdr& section, KernelFacts& facts) const {
-    const auto text = Content(section);
-    for (std::size_t at = 0; at + 16 <= text.size(); at += 16) {
-      const auto low = In<std::uint64_t>(text, at), high = In<std::uint64_t>(text, at + 8);
-      const int whole = static_cast<int>(low & 0xfff);
-      const Opcode* found = nullptr;
-      for (const auto& opcode : kWhole) {
-        if (opcode.bits == whole) found = &opcode;
-      }
-      for (const auto& opcode : kArithmetic) {
-        if (found == nullptr && opcode.bits == (whole & 0x1ff)) found = &opcode;
-      }
-      std::string name(found != nullptr ? found->name : "other");
-      if (name == "NOP") continue;
-      if (found != nullptr && found->has_width) name += kWidths[(high >> 9) & 7];
-      ++facts.instructions[name];
+    facts.code = Decode(Content(section), architecture_);
+    for (const auto& one : facts.code) {
+      if (one.name != "NOP") ++facts.instructions[std::string(one.name) + std::string(one.width)];
     }
   }
 
   std::string_view image_;
+  int architecture_ = 0;  // 90 of sm_90a
   std::vector<Elf64_Shdr> sections_;
   std::string_view names_;
   std::vector<std::string_view> symbols_;

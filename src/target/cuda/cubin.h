@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "target/cuda/sass.h"
 
 namespace hone::cuda {
 
@@ -29,6 +30,7 @@ struct KernelFacts {
   // Instructions by name, with the width of memory accesses: "LDG.128", "FFMA", "HGMMA"; those without a name here are
   // counted as "other". NOPs are not counted.
   std::map<std::string, int> instructions;
+  std::vector<Instruction> code;  // in order, NOPs included
 };
 
 // In the order of their sections. kCorrupt when it is not a cubin.
