@@ -276,6 +276,7 @@ double Number(const Graph& graph, const std::vector<std::vector<double>>& values
     case Expr::Kind::kSelect:
       return Number(graph, values, e->operands[Number(graph, values, e->operands[0], at) != 0 ? 1 : 2], at);
     case Expr::Kind::kCast: return Number(graph, values, e->operands[0], at);
+    case Expr::Kind::kValue: break;
     case Expr::Kind::kReduce:
       EXPECT_EQ(e->reduce, ReduceOp::kSum);
       return SumOver(graph, values, e->over, 0, at, [&] { return Number(graph, values, e->operands[0], at); });

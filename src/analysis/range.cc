@@ -391,6 +391,7 @@ class RangeVisitor {
         return Plain(x.low > 0 || x.high < 0 ? 1 : 0, x.low == 0 && x.high == 0 ? 0 : 1);
       }
       case Expr::Kind::kReduce: return VisitReduce(e);
+      case Expr::Kind::kValue: break;
     }
     return kUnknown;
   }

@@ -165,7 +165,7 @@ Expr Checker::ConvertName(const Term& term, const Place& place) {
     return ConvertElement(term, place);
   }
   for (std::size_t i = 0; i < place.kernel->lets.size(); ++i) {
-    if (place.kernel->lets[i].name == term.name) return Load(kLetOperand - static_cast<int>(i), {}, let_types_[i]);
+    if (place.kernel->lets[i].name == term.name) return Value(LetValue(static_cast<int>(i)), let_types_[i]);
   }
   const auto it = names_.find(term.name);
   if (it == names_.end()) {
@@ -294,7 +294,7 @@ bool Checker::AddLet(Kernel& kernel, const Let& let, const Expr& operand) {
     Place place{.kernel = &kernel, .dims = kernel.family->let_dims(kernel), .it = {}, .no_it = {}};
     TermPtr value = let.value;
     if (const std::string_view function = kernel.family->let_function; function.empty()) {
-      place.it = Load(kItOperand, {}, ScalarType::kReal);
+      place.it = Value(kIt, ScalarType::kReal);
     } else if (value->kind == Term::Kind::kCall && value->name == function && value->arguments.size() == 1) {
       value = value->arguments[0];
     } else {
@@ -304,8 +304,7 @@ bool Checker::AddLet(Kernel& kernel, const Let& let, const Expr& operand) {
     const Expr body = RealIfOpen(Convert(value, place));
     if (failed_) return false;
     let_types_.push_back(body->type);
-    kernel.lets.push_back(
-        {.name = let.name, .fold = ReduceOp::kSum, .body = body, .finish = Load(kItOperand, {}, body->type)});
+    kernel.lets.push_back({.name = let.name, .fold = ReduceOp::kSum, .body = body, .finish = Value(kIt, body->type)});
     return true;
   }
   std::vector<TermPtr> folds;
@@ -325,7 +324,7 @@ bool Checker::AddLet(Kernel& kernel, const Let& let, const Expr& operand) {
   result.body = RealIfOpen(Convert(folds[0]->arguments[0], place));
   if (failed_) return false;
   if (result.body->type == ScalarType::kBool) result.body = Cast(result.body, ScalarType::kInt);
-  Expr folded = Load(kItOperand, {}, result.body->type);
+  Expr folded = Value(kIt, result.body->type);
   if (fold == "mean") folded = folded / static_cast<double>(ReducedCount(kernel));
   // The term around the fold, in which the folded value is the only `it`.
   Place outside{.kernel = &kernel, .dims = {}, .it = folded, .no_it = {}, .lets_only = true};

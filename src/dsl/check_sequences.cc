@@ -87,7 +87,7 @@ bool Checker::InStep(std::size_t first, std::size_t which) {
     return Fail(kernel.at, "all nests of a sequence run in one direction: make 'reversed' agree");
   bool in_step = true;
   Visit(kernel.epilogue, [&](const ExprNode& node) {
-    if (node.kind != Expr::Kind::kLoad || node.buffer < 0 || !in_step) return;
+    if (node.kind != Expr::Kind::kLoad || !in_step) return;
     const KernelOperand& operand = kernel.operands[At(node.buffer)];
     for (std::size_t m = first; m < program_.kernels.size(); ++m) {
       const Kernel& member = program_.kernels[m];

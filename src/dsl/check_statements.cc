@@ -183,7 +183,7 @@ bool Checker::Expressions(const Statement& statement, Kernel& kernel) {
   }
   ScalarType type = kernel.inputs[0]->type;
   if (kernel.family->type) type = kernel.family->type(kernel);
-  Expr it = is_element ? kernel.inputs[0] : Load(kItOperand, {}, type);
+  Expr it = is_element ? kernel.inputs[0] : Value(kIt, type);
   const std::vector<int> dims = ResultDims(kernel);
   for (const int d : dims) kernel.result.push_back(kernel.space[At(d)].extent);
   for (const auto& link : statement.epilogue) {

@@ -68,7 +68,7 @@ class Preparer {
       may_miss |= !range || range->low < 0 || range->high >= operand.extents[d];
       address = address + indices[d] * operand.strides[d];
     }
-    return Load(load.buffer + (may_miss ? kMayMiss : 0), {std::move(address)}, load.type);
+    return Load(load.buffer, {std::move(address)}, load.type, may_miss ? MayMiss::kYes : MayMiss::kNo);
   }
 
   static Expr Simpler(const ExprNode& fold, Expr body) {

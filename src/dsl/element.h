@@ -15,9 +15,6 @@
 
 namespace hone::dsl {
 
-// A load that may lie out of range, where nothing guards it, has its operand's number plus this.
-inline constexpr int kMayMiss = 1 << 20;
-
 // Where a whole number certainly lies, if that is known.
 std::optional<WholeRange> RangeOf(const Expr& whole);
 
@@ -42,8 +39,8 @@ struct FlatElement {
   std::vector<IndexVar> indices;  // what is left to loop over, outermost first; a merged one has the inner one's id
 };
 
-// Makes each Load one flat address of its operand, drops indices of extent 1, merges what runs through as one. `fixed`
-// are indices that are no loops of this element: they are left alone.
+// Makes each Load one flat address of its operand and says whether it may miss that, drops indices of extent 1, merges
+// what runs through as one. `fixed` are indices that are no loops of this element: they are left alone.
 FlatElement MakeFlat(const Kernel& kernel, const std::set<int>& fixed);
 
 // Operations of one evaluation, folds in full.

@@ -18,7 +18,7 @@ std::vector<int> OperandsOf(const std::vector<Expr>& exprs) {
   std::vector<int> operands;
   for (const auto& expr : exprs) {
     Visit(expr, [&](const ExprNode& node) {
-      if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
+      if (node.kind != Expr::Kind::kLoad) return;
       if (std::find(operands.begin(), operands.end(), node.buffer) == operands.end()) operands.push_back(node.buffer);
     });
   }
@@ -28,7 +28,7 @@ std::vector<int> OperandsOf(const std::vector<Expr>& exprs) {
 std::vector<int> BuffersOf(const Kernel& kernel, const Expr& expr) {
   std::vector<int> buffers;
   Visit(expr, [&](const ExprNode& node) {
-    if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
+    if (node.kind != Expr::Kind::kLoad) return;
     const int buffer = kernel.operands[static_cast<std::size_t>(node.buffer)].buffer;
     if (std::find(buffers.begin(), buffers.end(), buffer) == buffers.end()) buffers.push_back(buffer);
   });

@@ -39,18 +39,15 @@ struct KernelOperand {
 };
 
 // One statement. Expressions hold Loads whose `buffer` is an index into `operands` and whose indices are the loop
-// indices of the iteration space (exactly `space`, in order). Values of lets and of the family itself (`it`) appear as
-// Loads of the pseudo-operands kItOperand and kLetOperand - i, with no indices. What a program writes as `it` for a
-// value that is known (the operand of a map or a norm, an earlier link of the chain) has been replaced by that value.
+// indices of the iteration space (exactly `space`, in order). What the family itself and lets make are the values kIt
+// and LetValue(i). What a program writes as `it` for a value that is known (the operand of a map or a norm, an earlier
+// link of the chain) has been replaced by that value.
 //
 // In a nest, `epilogue` is the whole element expression over `space`: a Load carries one index expression a dimension
 // of its operand (element [i, j] is at offset + i * strides[0] + j * strides[1]), Reduces stand anywhere. What is not
 // taken by a Select may lie out of range. Nests with the same attribute `sequence` stand one after another and run in
 // lockstep along space[along], backwards if `reversed`: as stages of graph/graph.h. They may read each other's targets,
 // so that a target may be among the operands, also of nests that come earlier.
-inline constexpr int kItOperand = -1;
-inline constexpr int kLetOperand = -2;  // let i is kLetOperand - i
-
 struct KernelLet {
   std::string name;
   ReduceOp fold = ReduceOp::kSum;

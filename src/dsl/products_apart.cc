@@ -39,7 +39,7 @@ class Cutter {
       Kernel product = kernel;
       product.inputs[1] = let.body;
       product.lets.clear();
-      product.epilogue = Load(kItOperand, {}, ScalarType::kReal);
+      product.epilogue = Value(kIt, ScalarType::kReal);
       product.target = NewValue(kernel);
       product.target_type = kernel.compute;
       KernelOperand operand{.buffer = product.target, .strides = std::vector<std::int64_t>(kernel.space.size(), 0)};
@@ -51,8 +51,8 @@ class Cutter {
       kernel.operand_types.push_back(kernel.compute);
       kernels.push_back(std::move(product));
     }
-    kernel.epilogue = ReplaceLoads(kernel.epilogue, [&](const ExprNode& load) -> Expr {
-      return load.buffer > kLetOperand ? Expr() : made[static_cast<std::size_t>(kLetOperand - load.buffer)];
+    kernel.epilogue = ReplaceValues(kernel.epilogue, [&](const ExprNode& value) -> Expr {
+      return value.value == kIt ? Expr() : made[static_cast<std::size_t>(value.value.number)];
     });
     kernel.lets.clear();
   }

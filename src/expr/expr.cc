@@ -110,9 +110,17 @@ IndexVar NewIndex(std::int64_t extent) {
   return {next.fetch_add(1), extent};
 }
 
-Expr Load(int buffer, std::vector<Expr> indices, ScalarType type) {
+Expr Load(int buffer, std::vector<Expr> indices, ScalarType type, MayMiss may_miss) {
+  HONE_CHECK(buffer >= 0, "a load of no buffer");
   ExprNode node = Node(Expr::Kind::kLoad, type, std::move(indices));
   node.buffer = buffer;
+  node.may_miss = may_miss == MayMiss::kYes;
+  return Make(std::move(node));
+}
+
+Expr Value(NamedValue value, ScalarType type) {
+  ExprNode node = Node(Expr::Kind::kValue, type);
+  node.value = value;
   return Make(std::move(node));
 }
 
@@ -241,12 +249,14 @@ Expr Fold(ReduceOp op, std::span<const std::int64_t> extents, const std::functio
 
 namespace {
 
-// Rebuilds the tree bottom-up; `leaf` may give a replacement for an index, `load` for a load whose indices are done.
+// Rebuilds the tree bottom-up; `leaf` may give a replacement for an index, `rule` for a node of the kind: a value, or a
+// load whose indices are done.
 class Rewriter {
  public:
   using Leaf = std::function<Expr(const IndexVar&)>;
-  using LoadRule = std::function<Expr(const ExprNode&)>;
-  Rewriter(const Leaf* leaf, const LoadRule* load) : leaf_(leaf), load_(load) {}
+  using Rule = std::function<Expr(const ExprNode&)>;
+  explicit Rewriter(const Leaf& leaf) : leaf_(&leaf) {}
+  Rewriter(Expr::Kind kind, const Rule& rule) : kind_(kind), rule_(&rule) {}
 
   Expr Do(const Expr& e) {
     return memo_.Do(e, [this](const Expr& node) { return Rebuild(node); });
@@ -266,16 +276,17 @@ class Rewriter {
       operands.push_back(Do(operand));
       changed |= operands.back().get() != operand.get();
     }
-    if (e->kind == Expr::Kind::kLoad && load_) {
+    if (rule_ && e->kind == kind_) {
       ExprNode node = *e;
       node.operands = operands;
-      if (Expr with = (*load_)(node)) return with;
+      if (Expr with = (*rule_)(node)) return with;
     }
     if (!changed) return e;
     return WithOperands(e, std::move(operands));
   }
-  const Leaf* leaf_;
-  const LoadRule* load_;
+  const Leaf* leaf_ = nullptr;
+  Expr::Kind kind_ = Expr::Kind::kLoad;
+  const Rule* rule_ = nullptr;
   ExprMemo memo_;
 };
 
@@ -294,14 +305,16 @@ double IdentityOf(ReduceOp op) {
 
 Expr WithOperands(const Expr& e, std::vector<Expr> operands) {
   switch (e->kind) {
-    case Expr::Kind::kLoad: return Load(e->buffer, std::move(operands), e->type);
+    case Expr::Kind::kLoad:
+      return Load(e->buffer, std::move(operands), e->type, e->may_miss ? MayMiss::kYes : MayMiss::kNo);
     case Expr::Kind::kUnary: return Apply(e->unary, operands[0]);
     case Expr::Kind::kBinary: return Apply(e->binary, operands[0], operands[1]);
     case Expr::Kind::kSelect: return Select(operands[0], operands[1], operands[2]);
     case Expr::Kind::kCast: return Cast(operands[0], e->type);
     case Expr::Kind::kReduce: return Reduce(e->reduce, e->over, operands[0]);
     case Expr::Kind::kConst:
-    case Expr::Kind::kIndex: return e;
+    case Expr::Kind::kIndex:
+    case Expr::Kind::kValue: return e;
   }
   return e;
 }
@@ -311,7 +324,8 @@ bool SameNode(const ExprNode& a, const ExprNode& b) {
   switch (a.kind) {
     case Expr::Kind::kConst:
       return a.whole == b.whole && (a.real == b.real || (std::isnan(a.real) && std::isnan(b.real)));
-    case Expr::Kind::kLoad: return a.buffer == b.buffer;
+    case Expr::Kind::kLoad: return a.buffer == b.buffer && a.may_miss == b.may_miss;
+    case Expr::Kind::kValue: return a.value == b.value;
     case Expr::Kind::kUnary: return a.unary == b.unary;
     case Expr::Kind::kBinary: return a.binary == b.binary;
     case Expr::Kind::kReduce:
@@ -325,11 +339,15 @@ bool SameNode(const ExprNode& a, const ExprNode& b) {
   return false;
 }
 
-Expr Substitute(const Expr& expr, const std::function<Expr(const IndexVar&)>& with) {
-  return Rewriter(&with, nullptr).Do(expr);
-}
+Expr Substitute(const Expr& expr, const std::function<Expr(const IndexVar&)>& with) { return Rewriter(with).Do(expr); }
 Expr ReplaceLoads(const Expr& expr, const std::function<Expr(const ExprNode&)>& with) {
-  return Rewriter(nullptr, &with).Do(expr);
+  return Rewriter(Expr::Kind::kLoad, with).Do(expr);
+}
+Expr ReplaceValues(const Expr& expr, const std::function<Expr(const ExprNode&)>& with) {
+  return Rewriter(Expr::Kind::kValue, with).Do(expr);
+}
+Expr ReplaceValue(const Expr& expr, NamedValue value, const Expr& with) {
+  return ReplaceValues(expr, [&](const ExprNode& node) { return node.value == value ? with : Expr(); });
 }
 
 void Visit(const Expr& expr, const std::function<void(const ExprNode&)>& visit) {
@@ -352,6 +370,7 @@ bool HasLoad(const Expr& expr) {
   Visit(expr, [&](const ExprNode& node) { found |= node.kind == Expr::Kind::kLoad; });
   return found;
 }
+bool IsValue(const Expr& expr, NamedValue value) { return expr->kind == Expr::Kind::kValue && expr->value == value; }
 bool UsesIndex(const Expr& expr, int id) {
   bool found = false;
   Visit(expr, [&](const ExprNode& node) { found |= node.kind == Expr::Kind::kIndex && node.index.id == id; });
@@ -381,6 +400,18 @@ bool SameExpr(const Expr& a, const Expr& b) {
   return Same(a, b, index_of);
 }
 
+std::string ToString(NamedValue value) {
+  switch (value.kind) {
+    case NamedValue::Kind::kIt: return "it";
+    case NamedValue::Kind::kLet: return fmt::format("let{}", value.number);
+    case NamedValue::Kind::kKept: return "kept";
+    case NamedValue::Kind::kInside: return "inside";
+    case NamedValue::Kind::kText: return fmt::format("text{}", value.number);
+    case NamedValue::Kind::kHole: return "hole";
+  }
+  return "?";
+}
+
 std::string ToString(const Expr& expr, const std::function<std::string(int)>& buffer_name) {
   const std::function<std::string(const Expr&)> text = [&](const Expr& e) -> std::string {
     switch (e->kind) {
@@ -394,6 +425,7 @@ std::string ToString(const Expr& expr, const std::function<std::string(int)>& bu
         for (const auto& operand : e->operands) list += (list.empty() ? "" : ", ") + text(operand);
         return fmt::format("{}[{}]", buffer_name(e->buffer), list);
       }
+      case Expr::Kind::kValue: return ToString(e->value);
       case Expr::Kind::kUnary: return fmt::format("{}({})", Name(e->unary), text(e->operands[0]));
       case Expr::Kind::kBinary:
         if (std::isalpha(static_cast<unsigned char>(Name(e->binary)[0]))) {

@@ -4,6 +4,8 @@
 //   matmul:   y[i, j] = Sum over k of a[i, k] * b[k, j]
 //   relu:     y[i]    = Max(x[i], 0)
 //
+// Where an expression is a part of something larger, a value of that (what a fold has made, a `let`) is a leaf: kValue.
+//
 // From this one form come the loop nests of the oracle and the naive baseline (oracle/loop_nest.h), FLOPs and bytes
 // (analysis/cost.h) and the expert's fusion. Immutable and shared: safe to read from any thread.
 #pragma once
@@ -90,11 +92,31 @@ struct IndexVar {
   std::int64_t extent = 1;
 };
 
+// A value that an expression uses and neither computes nor reads from a buffer. Who evaluates the expression or writes
+// it out knows what stands for it.
+struct NamedValue {
+  enum class Kind : std::uint8_t {
+    kIt,      // what the fold, the product or the link of a chain before it has made
+    kLet,     // what let `number` of the statement has made
+    kKept,    // what an earlier pass has left in the target, at this place
+    kInside,  // what a fold inside of a piece has made, which nobody else reads
+    kText,    // what its writer has written already: text `number`
+    kHole,    // whatever a pattern's argument is
+  };
+  Kind kind = Kind::kIt;
+  int number = 0;  // of those that there are several of
+  friend auto operator<=>(const NamedValue&, const NamedValue&) = default;
+};
+inline constexpr NamedValue kIt;
+inline constexpr NamedValue kKept = {NamedValue::Kind::kKept};
+inline constexpr NamedValue kInside = {NamedValue::Kind::kInside};
+constexpr NamedValue LetValue(int number) { return {NamedValue::Kind::kLet, number}; }
+
 struct ExprNode;
 
 class Expr {
  public:
-  enum class Kind : std::uint8_t { kConst, kIndex, kLoad, kUnary, kBinary, kSelect, kCast, kReduce };
+  enum class Kind : std::uint8_t { kConst, kIndex, kLoad, kValue, kUnary, kBinary, kSelect, kCast, kReduce };
 
   Expr() = default;
   Expr(double real);         // NOLINT(google-explicit-constructor): arithmetic on expressions should read as arithmetic
@@ -120,6 +142,8 @@ struct ExprNode {
   std::int64_t whole = 0;  // kConst of kInt and kBool
   IndexVar index;          // kIndex
   int buffer = -1;         // kLoad: an id of the definition or graph that it belongs to
+  bool may_miss = false;   // kLoad: nothing guards it, and it may lie out of range; known where addresses are made
+  NamedValue value;        // kValue
   UnaryOp unary{};
   BinaryOp binary{};
   ReduceOp reduce{};
@@ -132,7 +156,9 @@ bool IsArg(ReduceOp op);                    // kArgMax, kArgMin
 double IdentityOf(ReduceOp op);             // what changes nothing: of kSum 0, of kMax minus infinity
 
 // Building. Real and int operands mix: the int is cast. Constants fold where that is exact.
-Expr Load(int buffer, std::vector<Expr> indices, ScalarType type);
+enum class MayMiss : std::uint8_t { kNo, kYes };
+Expr Load(int buffer, std::vector<Expr> indices, ScalarType type, MayMiss may_miss = MayMiss::kNo);
+Expr Value(NamedValue value, ScalarType type);
 Expr Apply(UnaryOp op, Expr x);
 Expr Apply(BinaryOp op, Expr a, Expr b);
 Expr Select(Expr condition, Expr then, Expr otherwise);  // only the taken side is evaluated
@@ -172,10 +198,14 @@ Expr Substitute(const Expr& expr, const std::function<Expr(const IndexVar&)>& wi
 // `expr` with each load for which `with(load)` gives an expression replaced by it (the load's own indices are done
 // first).
 Expr ReplaceLoads(const Expr& expr, const std::function<Expr(const ExprNode&)>& with);
+// `expr` with each value for which `with(value)` gives an expression replaced by it; with one value replaced.
+Expr ReplaceValues(const Expr& expr, const std::function<Expr(const ExprNode&)>& with);
+Expr ReplaceValue(const Expr& expr, NamedValue value, const Expr& with);
 // Every node once, children first.
 void Visit(const Expr& expr, const std::function<void(const ExprNode&)>& visit);
 bool HasReduce(const Expr& expr);
 bool HasLoad(const Expr& expr);
+bool IsValue(const Expr& expr, NamedValue value);  // just that, and not something made of it
 bool UsesIndex(const Expr& expr, int id);
 bool SameExpr(const Expr& a, const Expr& b);  // structurally; reduced indices match by position
 
@@ -196,6 +226,7 @@ class ExprMemo {
   std::vector<Expr> keep_;  // so that a freed node's address is not met again
 };
 
+std::string ToString(NamedValue value);  // "it", "let1"
 // One line for a person: "max(x[i0, i1], 0)". `buffer_name` names loads.
 std::string ToString(const Expr& expr, const std::function<std::string(int)>& buffer_name);
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "expr/fold.h"
+
 namespace hone {
 namespace {
 
@@ -59,6 +61,35 @@ TEST(ExprTest, ReplaceLoadsFuses) {
     return load.buffer == 1 ? Load(0, load.operands, ScalarType::kReal) + 1.0 : Expr();
   });
   EXPECT_EQ(Text(fused), "exp((a[i" + std::to_string(i.id) + "] + 1))");
+}
+
+TEST(ExprTest, ValuesAreToldApartAndAreNoLoads) {
+  const Expr it = Value(kIt, ScalarType::kReal), first = Value(LetValue(0), ScalarType::kReal);
+  const Expr both = it * first + Load(0, {}, ScalarType::kReal);
+  EXPECT_EQ(Text(both), "((it * let0) + a[])");
+  EXPECT_TRUE(IsValue(it, kIt));
+  EXPECT_FALSE(IsValue(first, kIt));
+  EXPECT_FALSE(IsValue(both, kIt));
+  EXPECT_FALSE(HasLoad(it * first));
+  EXPECT_TRUE(SameExpr(first, Value(LetValue(0), ScalarType::kReal)));
+  EXPECT_FALSE(SameExpr(first, Value(LetValue(1), ScalarType::kReal)));
+  EXPECT_FALSE(SameExpr(it, Value(kIt, ScalarType::kInt)));
+  EXPECT_EQ(ValueAt(it, {}), std::nullopt);
+}
+
+TEST(ExprTest, AValueIsReplacedAloneAndLoadsByThemselves) {
+  const Expr it = Value(kIt, ScalarType::kReal), load = Load(0, {}, ScalarType::kReal);
+  const Expr both = Exp(it) + Value(LetValue(1), ScalarType::kReal) * load;
+  EXPECT_EQ(Text(ReplaceValue(both, kIt, load)), "(exp(a[]) + (let1 * a[]))");
+  EXPECT_EQ(Text(ReplaceLoads(both, [&](const ExprNode&) { return it; })), "(exp(it) + (let1 * it))");
+}
+
+TEST(ExprTest, ALoadThatMayMissIsAnother) {
+  const IndexVar i = NewIndex(8);
+  const Expr safe = Load(0, {i}, ScalarType::kReal), misses = Load(0, {i}, ScalarType::kReal, MayMiss::kYes);
+  EXPECT_FALSE(SameExpr(safe, misses));
+  const Expr moved = Substitute(misses, [](const IndexVar&) { return Expr(3); });
+  EXPECT_TRUE(moved->may_miss) << "also at another place";
 }
 
 TEST(ExprTest, ReducedIndicesMatchByPosition) {

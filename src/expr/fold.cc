@@ -118,6 +118,7 @@ std::optional<double> ValueAt(const Expr& e, const std::map<int, std::int64_t>& 
       return ValueAt(e->operands[*condition != 0 ? 1 : 2], indices);
     }
     case Expr::Kind::kLoad:
+    case Expr::Kind::kValue:
     case Expr::Kind::kReduce: return std::nullopt;
   }
   return std::nullopt;
@@ -198,7 +199,8 @@ double ShareTrue(const std::vector<Expr>& conditions) {
       Together group{{one}, {}};
       bool data = false;
       Visit(one, [&](const ExprNode& node) {
-        data = data || node.kind == Expr::Kind::kLoad || node.kind == Expr::Kind::kReduce;
+        data = data || node.kind == Expr::Kind::kLoad || node.kind == Expr::Kind::kValue ||
+               node.kind == Expr::Kind::kReduce;
         if (node.kind == Expr::Kind::kIndex) group.extents[node.index.id] = node.index.extent;
       });
       if (data) continue;

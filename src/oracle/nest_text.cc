@@ -291,6 +291,7 @@ bool NestText::KeepsExact(const ExprNode& node) const {
   switch (node.kind) {
     case Expr::Kind::kConst:
     case Expr::Kind::kIndex:
+    case Expr::Kind::kValue:
     case Expr::Kind::kSelect:
     case Expr::Kind::kCast: return true;
     case Expr::Kind::kLoad: return exact_[static_cast<std::size_t>(node.buffer)];
@@ -337,9 +338,10 @@ std::string NestText::EmitNode(const ExprNode& e) {
     case Expr::Kind::kBinary: return EmitBinary(e);
     case Expr::Kind::kSelect: return EmitSelect(e);
     case Expr::Kind::kCast: return EmitCast(e);
+    case Expr::Kind::kValue:
     case Expr::Kind::kReduce: break;
   }
-  HONE_CHECK(false, "a reduction is not a plain node");
+  HONE_CHECK(false, "a reduction is not a plain node, and stages have no values");
 }
 
 std::string NestText::EmitLoad(const ExprNode& e) {

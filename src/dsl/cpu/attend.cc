@@ -29,8 +29,7 @@ class AttentionEmitter {
     }
     keys_ = std::min(IntSetting(kernel, "keys"), n_);
     causal_ = kernel.attributes.at("causal")[0] != 0;
-    score_ =
-        kernel.lets.empty() ? Load(kItOperand, {}, ScalarType::kReal) : Cast(kernel.lets[0].body, ScalarType::kReal);
+    score_ = kernel.lets.empty() ? Value(kIt, ScalarType::kReal) : Cast(kernel.lets[0].body, ScalarType::kReal);
   }
 
   void EmitLanes() {
@@ -77,7 +76,7 @@ class AttentionEmitter {
       place[rank_ - 4] = "i0 + l";
       place[rank_ - 2] = "k0 + j";
       ExprWriter text(writer_, [&](const ExprNode& load) {
-        return load.buffer == kItOperand ? std::string("row[l]") : Element(load.buffer, place);
+        return load.kind == Expr::Kind::kValue ? std::string("row[l]") : Element(load.buffer, place);
       });
       std::string value = text.Text(score_);
       if (causal_) value = fmt::format("k0 + j > i0 + l ? -{} : {}", infinity, Bound(value));
@@ -173,7 +172,7 @@ class AttentionEmitter {
       place[rank_ - 4] = "i0";
       place[rank_ - 2] = "k0 + j";
       ExprWriter text(writer_, [&](const ExprNode& load) {
-        return load.buffer == kItOperand ? std::string("scores[j]") : Element(load.buffer, place);
+        return load.kind == Expr::Kind::kValue ? std::string("scores[j]") : Element(load.buffer, place);
       });
       const std::string value = text.Text(score_);
       writer_.Line(fmt::format("const {} score = {};", real, value));
@@ -263,7 +262,7 @@ class AttentionEmitter {
     place[rank_ - 4] = query;
     place[rank_ - 3] = "at";
     ExprWriter text(writer_, [&](const ExprNode& load) {
-      return load.buffer == kItOperand ? std::string("value") : Element(load.buffer, place);
+      return load.kind == Expr::Kind::kValue ? std::string("value") : Element(load.buffer, place);
     });
     const std::string result = text.Text(kernel_.epilogue);
     std::vector<std::int64_t> strides(rank_ - 2);
@@ -298,7 +297,7 @@ class AttentionEmitter {
   // Whether the rows of K (input 1) or V (input 2) can be read where they lie.
   bool Lies(std::size_t input) const {
     const Expr& expr = kernel_.inputs[input];
-    if (expr->kind != Expr::Kind::kLoad || expr->buffer < 0) return false;
+    if (expr->kind != Expr::Kind::kLoad) return false;
     const auto& view = kernel_.operands[static_cast<std::size_t>(expr->buffer)];
     return ElementType(program_.buffers[static_cast<std::size_t>(view.buffer)].dtype) == writer_.real();
   }

@@ -74,8 +74,9 @@ std::string ConvEmitter::Target(const Index& index) const {
 }
 
 std::string ConvEmitter::Epilogue(const Index& index, const std::string& it) {
-  ExprWriter text(writer_,
-                  [&](const ExprNode& load) { return load.buffer == kItOperand ? it : Element(load.buffer, index); });
+  ExprWriter text(writer_, [&](const ExprNode& load) {
+    return load.kind == Expr::Kind::kValue ? it : Element(load.buffer, index);
+  });
   return text.Text(kernel_.epilogue);
 }
 
@@ -114,7 +115,7 @@ std::string ConvEmitter::Vector() {
 
 void ConvEmitter::EmitLibrary() {
   if (!OpenLibraryRun(program_, kernel_, conv_, writer_)) return;
-  if (kernel_.epilogue->kind != Expr::Kind::kLoad || kernel_.epilogue->buffer != kItOperand) {
+  if (!IsValue(kernel_.epilogue, kIt)) {
     for (std::size_t d = 0; d < 3; ++d) phase_[d] = conv_.phases[d][0];
     EmitEpilogue(true);
   }

@@ -271,7 +271,7 @@ void ConvEmitter::StorePixels(std::int64_t all) {
   const std::string to = fmt::format("{}[{}]", writer_.TargetName(), Address(index, strides.back(), offsets.back()));
   StoreSums(begin, end, to, [&] {
     ExprWriter text(writer_, [&](const ExprNode& load) -> std::string {
-      if (load.buffer == kItOperand) return "total";
+      if (load.kind == Expr::Kind::kValue) return "total";
       const auto k =
           static_cast<std::size_t>(std::find(operands.begin(), operands.end(), load.buffer) - operands.begin());
       return ElementText(program_, kernel_, writer_, load.buffer, index, strides[k],

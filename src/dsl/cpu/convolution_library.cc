@@ -217,7 +217,7 @@ bool LibraryTakes(const Kernel& kernel) {
   using C = Convolution;
   const auto dense = [&](std::size_t input, const std::vector<std::pair<C::Dim, std::int64_t>>& dims) {
     const Expr& expr = kernel.inputs[input];
-    if (expr->kind != Expr::Kind::kLoad || expr->buffer < 0) return false;
+    if (expr->kind != Expr::Kind::kLoad) return false;
     const auto operand = static_cast<std::size_t>(expr->buffer);
     std::int64_t step = 1;
     bool all = kernel.operands[operand].offset == 0;

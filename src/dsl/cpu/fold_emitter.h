@@ -181,15 +181,19 @@ class FoldEmitter {
   bool even_columns_ = true;
   std::vector<std::string> index_;  // of each dimension, here
   std::map<int, std::string> lets_;
-  std::map<int, Expr> maxima_;  // lets that are the largest of an expression, by their operand
+  std::map<NamedValue, Expr> maxima_;  // lets that are the largest of an expression
   std::string column_, start_, width_, chunk_var_, chunk_begin_, chunk_end_;
   std::string tops_, all_tops_;  // of blocks whose exps are kept, and the scratch memory that they lie in, if any
   std::size_t depth_ = 0;
   enum class Fetch { kNo, kRow, kAhead } fetch_ = Fetch::kNo;
   bool last_pass_ = false;
-  std::optional<std::int64_t> ahead_;          // elements to fetch ahead, if other than usual
-  std::vector<std::pair<int, Expr>> hoisted_;  // lets of our own
-  bool several_ = false;                       // whether the last pass went through totals
+  std::optional<std::int64_t> ahead_;  // elements to fetch ahead, if other than usual
+  struct Once {
+    Expr expr;
+    std::string text;  // once it is written
+  };
+  std::vector<Once> hoisted_;  // what is computed once a row or column, by the number of its text
+  bool several_ = false;       // whether the last pass went through totals
 };
 
 }  // namespace hone::dsl

@@ -5,15 +5,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "dsl/cpu/fold_emitter.h"
 #include "dsl/element.h"
 
 namespace hone::dsl {
-namespace {
-
-constexpr int kHoistedLet = 1000;  // lets of our own, beyond those that a program has
-
-}  // namespace
 
 FoldEmitter::FoldEmitter(const KernelProgram& program, const Kernel& kernel, Writer& writer)
     : kernel_(kernel), writer_(writer), loops_(program, kernel) {
@@ -70,8 +66,7 @@ void FoldEmitter::Emit(const std::vector<FoldPass>& wanted, const Expr& wanted_r
   const Expr result = kernel_.family->keeps_axes && !by_blocks ? Hoist(wanted_result) : wanted_result;
   for (const auto& pass : passes) {
     for (const auto& item : pass.items) {
-      const bool itself = item.finish->kind == Expr::Kind::kLoad && item.finish->buffer == kItOperand;
-      if (item.fold == ReduceOp::kMax && itself) maxima_[kLetOperand - item.let] = item.body;
+      if (item.fold == ReduceOp::kMax && IsValue(item.finish, kIt)) maxima_[LetValue(item.let)] = item.body;
     }
   }
   if (split_ > 1) return EmitSplit(passes, result);
@@ -158,10 +153,16 @@ std::string FoldEmitter::ColumnLoop() const {
 
 std::string FoldEmitter::LoadText(const ExprNode& load, const std::vector<std::string>& index,
                                   const std::string& it) const {
-  if (load.buffer >= 0) return loops_.Element(writer_, load.buffer, index);
-  if (load.buffer == kItOperand) return it;
-  if (load.buffer == kKeptOperand) return loops_.TargetElement(writer_, index);
-  return lets_.at(kLetOperand - load.buffer);
+  if (load.kind == Expr::Kind::kLoad) return loops_.Element(writer_, load.buffer, index);
+  switch (load.value.kind) {
+    case NamedValue::Kind::kIt: return it;
+    case NamedValue::Kind::kLet: return lets_.at(load.value.number);
+    case NamedValue::Kind::kKept: return loops_.TargetElement(writer_, index);
+    case NamedValue::Kind::kText: return hoisted_[static_cast<std::size_t>(load.value.number)].text;
+    default: break;
+  }
+  HONE_CHECK(false, "a value that folds do not know");
+  return {};
 }
 
 std::vector<std::string> FoldEmitter::Texts(const std::vector<Expr>& exprs, const std::vector<std::string>& index,
@@ -172,8 +173,8 @@ std::vector<std::string> FoldEmitter::Texts(const std::vector<Expr>& exprs, cons
     const Expr& argument = exp.operands[0];
     if (argument->kind != Expr::Kind::kBinary || argument->binary != BinaryOp::kSub) return false;
     const Expr& top = argument->operands[1];
-    if (top->kind != Expr::Kind::kLoad) return false;
-    const auto maximum = maxima_.find(top->buffer);
+    if (top->kind != Expr::Kind::kValue) return false;
+    const auto maximum = maxima_.find(top->value);
     return maximum != maxima_.end() && SameExpr(maximum->second, argument->operands[0]);
   });
   return expr.Texts(exprs);
@@ -207,7 +208,7 @@ void FoldEmitter::Finish(const FoldPass& pass, const Folded& folded) {
 }
 
 Expr FoldEmitter::Hoist(const Expr& e) {
-  if (e->kind == Expr::Kind::kLoad || e->kind == Expr::Kind::kConst || e->kind == Expr::Kind::kIndex) return e;
+  if (e->operands.empty() || e->kind == Expr::Kind::kLoad) return e;
   if (StandsStill(e) && e->type == ScalarType::kReal) return Hoisted(e);
   if (e->kind == Expr::Kind::kBinary && e->binary == BinaryOp::kDiv && e->type == ScalarType::kReal &&
       StandsStill(e->operands[1]))
@@ -218,41 +219,41 @@ Expr FoldEmitter::Hoist(const Expr& e) {
 }
 
 Expr FoldEmitter::Hoisted(const Expr& e) {
-  for (const auto& [let, other] : hoisted_) {
-    if (SameExpr(e, other)) return Load(kLetOperand - let, {}, ScalarType::kReal);
-  }
-  hoisted_.emplace_back(kHoistedLet + static_cast<int>(hoisted_.size()), e);
-  return Load(kLetOperand - hoisted_.back().first, {}, ScalarType::kReal);
+  std::size_t i = 0;
+  while (i < hoisted_.size() && !SameExpr(e, hoisted_[i].expr)) ++i;
+  if (i == hoisted_.size()) hoisted_.push_back({e, {}});
+  return Value({NamedValue::Kind::kText, static_cast<int>(i)}, ScalarType::kReal);
 }
 
 bool FoldEmitter::StandsStill(const Expr& e) {
   bool lets = false, still = true;
   Visit(e, [&](const ExprNode& node) {
-    if (node.kind == Expr::Kind::kLoad) {
-      const bool let = node.buffer <= kLetOperand && node.buffer > kKeptOperand;
+    if (node.kind == Expr::Kind::kValue) {
+      const bool let = node.value.kind == NamedValue::Kind::kLet;
       lets |= let;
       still &= let;
     }
-    if (node.kind == Expr::Kind::kIndex || node.kind == Expr::Kind::kReduce) still = false;
+    if (node.kind == Expr::Kind::kLoad || node.kind == Expr::Kind::kIndex || node.kind == Expr::Kind::kReduce)
+      still = false;
   });
   return lets && still;
 }
 
 void FoldEmitter::WriteHoisted() {
-  for (const auto& [let, expr] : hoisted_) {
+  for (auto& [expr, text] : hoisted_) {
     const std::string name = writer_.Fresh("once");
     if (rows_) {
       const std::string value = Texts({expr}, index_)[0];
       writer_.Line(fmt::format("const {} {} = {};", writer_.real(), name, value));
-      lets_[let] = name;
+      text = name;
       continue;
     }
     writer_.Line(fmt::format("alignas(64) {} {}[{}];", writer_.real(), name, columns_));
     writer_.Line("#pragma omp simd");
     writer_.Open(ColumnLoop());
     const std::string value = Texts({expr}, index_)[0];
-    lets_[let] = fmt::format("{}[{}]", name, column_);
-    writer_.Line(fmt::format("{} = {};", lets_[let], value));
+    text = fmt::format("{}[{}]", name, column_);
+    writer_.Line(fmt::format("{} = {};", text, value));
     writer_.Close();
   }
 }

@@ -52,7 +52,7 @@ Expr SpareFunctions(const Expr& expr) {
       return n / (n + 2.0);
     }
   }
-  if (expr->kind == Kind::kLoad) return expr;
+  if (expr->kind == Kind::kLoad) return expr;  // addresses stay as they are
   ExprNode node = *expr;
   bool changed = false;
   for (auto& operand : node.operands) {

@@ -20,8 +20,9 @@ std::string MatmulEmitter::Element(int operand, const std::vector<std::string>& 
 }
 
 std::string MatmulEmitter::Text(const Expr& expr, const std::vector<std::string>& index, const std::string& it) {
-  ExprWriter text(writer_,
-                  [&](const ExprNode& load) { return load.buffer == kItOperand ? it : Element(load.buffer, index); });
+  ExprWriter text(writer_, [&](const ExprNode& load) {
+    return load.kind == Expr::Kind::kValue ? it : Element(load.buffer, index);
+  });
   return text.Text(expr);
 }
 

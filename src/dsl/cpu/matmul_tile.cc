@@ -130,7 +130,7 @@ class TileEmitter : MatmulEmitter {
   bool Varies(const Expr& expr, std::size_t batch) const {
     bool varies = false;
     Visit(expr, [&](const ExprNode& node) {
-      if (node.kind == Expr::Kind::kLoad && node.buffer >= 0)
+      if (node.kind == Expr::Kind::kLoad)
         varies |= shape_.batch[batch].strides[static_cast<std::size_t>(node.buffer)] != 0;
     });
     return varies;
@@ -412,7 +412,7 @@ class TileEmitter : MatmulEmitter {
     const auto finish = [&](const std::string& it) {
       loops([&] {
         std::string value = it;
-        if (OperandOf(kernel_.epilogue) >= 0 || kernel_.epilogue->kind != Expr::Kind::kLoad) {
+        if (!IsValue(kernel_.epilogue, kIt)) {
           if (it.find(' ') != std::string::npos && it != sum) {
             writer_.Line(fmt::format("const {} product = {};", writer_.real(), it));
             value = "product";

@@ -119,7 +119,7 @@ class SequenceWriter {
         free = Along(member) == along && p < member.space.size() && member.space[p].extent == leader_.space[p].extent;
         if (!free) break;
         Visit(member.epilogue, [&](const ExprNode& node) {
-          if (node.kind != Kind::kLoad || node.buffer < 0) return;
+          if (node.kind != Kind::kLoad) return;
           if (!targets.contains(member.operands[static_cast<std::size_t>(node.buffer)].buffer)) return;
           const Expr& index = node.operands[p];
           free &= index->kind == Kind::kIndex && index->index.id == member.space[p].id;

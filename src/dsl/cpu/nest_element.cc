@@ -8,12 +8,6 @@
 #include "base/text.h"
 
 namespace hone::dsl {
-namespace {
-
-// In what is handed to ExprWriter, numbers of texts: of memory, and of names.
-constexpr int kMemoryText = 1 << 24, kNameText = -(1 << 24);
-
-}  // namespace
 
 void ElementWriter::Open(const IndexVar& index, const std::string& name) {
   Reserve(index, name);
@@ -246,26 +240,24 @@ std::string ElementWriter::Constant(const Expr& expr, const Expr& path, const st
 std::string ElementWriter::Texts(const Expr& expr, const Expr& path, bool in_place) {
   bool stays = false;
   const Expr plain = Plain(expr, path, stays);
-  ExprWriter writer(writer_, [&](const ExprNode& load) { return texts_[TextIndex(load.buffer)].text; });
+  ExprWriter writer(writer_, [&](const ExprNode& leaf) { return TextAt(leaf).text; });
   writer.KeepInBranches([&](const ExprNode& node) {
-    return MayTrap(node) || (node.kind == Kind::kLoad && texts_[TextIndex(node.buffer)].stays);
+    return MayTrap(node) || ((node.kind == Kind::kLoad || node.kind == Kind::kValue) && TextAt(node).stays);
   });
   if (in_place) writer.KeepInPlace();
   return writer.Text(plain);
 }
 
-std::size_t ElementWriter::TextIndex(int buffer) {
-  return static_cast<std::size_t>(buffer >= kMemoryText ? buffer - kMemoryText : kNameText - buffer);
+const ElementWriter::Text& ElementWriter::TextAt(const ExprNode& leaf) const {
+  return texts_[static_cast<std::size_t>(leaf.kind == Kind::kLoad ? leaf.buffer : leaf.value.number)];
 }
 
 Expr ElementWriter::AsText(std::string text, ScalarType type, bool memory, bool stays) {
-  for (std::size_t i = 0; i < texts_.size(); ++i) {
-    if (texts_[i].text == text && texts_[i].stays == stays)
-      return Load(memory ? kMemoryText + static_cast<int>(i) : kNameText - static_cast<int>(i), {}, type);
-  }
-  texts_.push_back({std::move(text), stays});
-  const int last = static_cast<int>(texts_.size()) - 1;
-  return Load(memory ? kMemoryText + last : kNameText - last, {}, type);
+  std::size_t i = 0;
+  while (i < texts_.size() && (texts_[i].text != text || texts_[i].stays != stays)) ++i;
+  if (i == texts_.size()) texts_.push_back({std::move(text), stays});
+  const int number = static_cast<int>(i);
+  return memory ? Load(number, {}, type) : Value({NamedValue::Kind::kText, number}, type);
 }
 
 Expr ElementWriter::Plain(const Expr& e, const Expr& path, bool& stays) {
@@ -279,7 +271,7 @@ Expr ElementWriter::Plain(const Expr& e, const Expr& path, bool& stays) {
       return AsText(ready->text, e->type, false, false);
     }
     case Kind::kLoad: {
-      bool inner = e->buffer >= kMayMiss;
+      bool inner = e->may_miss;
       std::string text = ElementText(*e, path, inner);
       stays |= inner;
       return AsText(std::move(text), e->type, true, inner);
@@ -313,8 +305,7 @@ std::string ElementWriter::InPlace(const Expr& expr, const Expr& path, bool& sta
 }
 
 std::string ElementWriter::ElementText(const ExprNode& load, const Expr& path, bool& stays) {
-  const int number = load.buffer % kMayMiss;
-  const int buffer_number = kernel_.operands[static_cast<std::size_t>(number)].buffer;
+  const int buffer_number = kernel_.operands[static_cast<std::size_t>(load.buffer)].buffer;
   const KernelBuffer& buffer = program_.buffers[static_cast<std::size_t>(buffer_number)];
   const LinearForm form = LinearOf(load.operands[0]);
   std::string text;

@@ -119,8 +119,9 @@ class ElementWriter {
   // A constant that holds it, or what it is called already.
   std::string Constant(const Expr& expr, const Expr& path, const std::string& hint);
   std::string Texts(const Expr& expr, const Expr& path, bool in_place);
-  static std::size_t TextIndex(int buffer);
+  // A text as a leaf of an expression: of memory a load of that number, else a value.
   Expr AsText(std::string text, ScalarType type, bool memory, bool stays);
+  const Text& TextAt(const ExprNode& leaf) const;
   // The expression with all that ExprWriter does not know replaced by texts: indices, elements, folds. `stays` is set
   // if something in it may be evaluated only where it stands.
   Expr Plain(const Expr& e, const Expr& path, bool& stays);

@@ -326,8 +326,7 @@ void ElementWriter::CloseGuard(const Expr& guard) {
 
 bool ElementWriter::NeedsGuard(const Expr& expr) {
   bool needs = false;
-  Visit(expr,
-        [&](const ExprNode& node) { needs |= MayTrap(node) || (node.kind == Kind::kLoad && node.buffer >= kMayMiss); });
+  Visit(expr, [&](const ExprNode& node) { needs |= MayTrap(node) || node.may_miss; });
   return needs;
 }
 

@@ -91,7 +91,7 @@ class PoolEmitter {
       it = "value";
     }
     ExprWriter text(writer_,
-                    [&](const ExprNode& load) { return load.buffer == kItOperand ? it : Element(load.buffer); });
+                    [&](const ExprNode& load) { return load.kind == Expr::Kind::kValue ? it : Element(load.buffer); });
     const std::string value = text.Text(kernel_.epilogue);
     std::vector<std::int64_t> strides(pool_.rank);
     std::int64_t step = 1;

@@ -350,7 +350,8 @@ int ExprWriter::Intern(const Expr& expr) {
   std::string key = fmt::format("{} {}", static_cast<int>(expr->kind), static_cast<int>(expr->type));
   switch (expr->kind) {
     case Expr::Kind::kConst: key += fmt::format(" {} {} {}", expr->real, std::signbit(expr->real), expr->whole); break;
-    case Expr::Kind::kLoad: key += " " + load_(*expr); break;
+    case Expr::Kind::kLoad:
+    case Expr::Kind::kValue: key += " " + load_(*expr); break;
     case Expr::Kind::kUnary: key += fmt::format(" {}", static_cast<int>(expr->unary)); break;
     case Expr::Kind::kBinary: key += fmt::format(" {}", static_cast<int>(expr->binary)); break;
     default: break;
@@ -398,8 +399,7 @@ ExprWriter::Piece ExprWriter::Write(int id) {
   }
   Piece piece = Compose(id);
   Interned& node = nodes_[static_cast<std::size_t>(id)];
-  const bool leaf =
-      node.expr->kind == Expr::Kind::kConst || (node.expr->kind == Expr::Kind::kLoad && node.expr->buffer < 0);
+  const bool leaf = node.expr->kind == Expr::Kind::kConst || node.expr->kind == Expr::Kind::kValue;
   if (leaf || in_place_ || (branches_ > 0 && node.stays) ||
       (node.uses < 2 && !(IsLibm(node.expr) && !SmallPower(node.expr))))
     return piece;
@@ -442,7 +442,8 @@ ExprWriter::Piece ExprWriter::Compose(int id) {
       }
       if (expr->type == ScalarType::kBool) return {expr->whole ? "true" : "false", kPrimary};
       return {fmt::format("{}l", expr->whole), expr->whole < 0 ? kUnary : kPrimary};
-    case Expr::Kind::kLoad: return {load_(*expr), kPrimary};
+    case Expr::Kind::kLoad:
+    case Expr::Kind::kValue: return {load_(*expr), kPrimary};
     case Expr::Kind::kIndex: break;
     case Expr::Kind::kUnary: {
       const std::string libm(LibmName(expr->unary));

@@ -19,7 +19,7 @@ DType AttentionTypeOf(const Kernel& kernel, std::size_t input) {
 std::optional<AttentionRows> AttentionRowsOf(const Kernel& kernel, std::size_t input, std::string& why) {
   const std::string_view name = kAttentionNames[input];
   const Expr& expr = kernel.inputs[input];
-  if (expr->kind != Expr::Kind::kLoad || expr->buffer < 0) {
+  if (expr->kind != Expr::Kind::kLoad) {
     why = fmt::format("{} is an expression: write it as a value of its own before", name);
     return std::nullopt;
   }
@@ -61,11 +61,11 @@ std::optional<std::string> CheckAttentionTypes(const Kernel& kernel) {
 }
 
 Expr AttentionScoreOf(const Kernel& kernel) {
-  return kernel.lets.empty() ? Load(kItOperand, {}, ScalarType::kReal) : Cast(kernel.lets[0].body, ScalarType::kReal);
+  return kernel.lets.empty() ? Value(kIt, ScalarType::kReal) : Cast(kernel.lets[0].body, ScalarType::kReal);
 }
 
 std::optional<double> AttentionFactorOf(const Expr& score) {
-  const auto is_it = [](const Expr& e) { return e->kind == Expr::Kind::kLoad && e->buffer == kItOperand; };
+  const auto is_it = [](const Expr& e) { return IsValue(e, kIt); };
   if (is_it(score)) return 1.0;
   if (score->kind != Expr::Kind::kBinary) return std::nullopt;
   const Expr &a = score->operands[0], &b = score->operands[1];
@@ -80,7 +80,7 @@ std::optional<double> AttentionFactorOf(const Expr& score) {
 std::string AttentionText(DeviceWriter& out, const Kernel& kernel, const Expr& expr,
                           const std::vector<std::string>& places, std::string_view index) {
   DeviceExpr text(out, [&](const ExprNode& load) -> std::string {
-    if (load.buffer == kItOperand) return "it";
+    if (load.kind == Expr::Kind::kValue) return "it";
     const KernelOperand& operand = kernel.operands[static_cast<std::size_t>(load.buffer)];
     std::vector<std::string> wide = places;
     if (index == "long") {

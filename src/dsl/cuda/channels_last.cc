@@ -227,7 +227,7 @@ class Splitter {
 
   // From `made`, which lies channels last, to the kernel's target, which does if it `stays`.
   Kernel End(Kernel kernel, int made, bool stays) {
-    if (EndsInLibrary(kernel)) kernel.epilogue = Load(kItOperand, {}, ScalarType::kReal);
+    if (EndsInLibrary(kernel)) kernel.epilogue = Value(kIt, ScalarType::kReal);
     std::vector<int> dims = ResultDims(kernel);
     auto strides = ChannelsLastStrides(kernel.result);
     if (stays) {

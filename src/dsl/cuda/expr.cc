@@ -49,9 +49,7 @@ std::string Atom(const std::string& text) {
 // Whether evaluating it where it is not wanted could fault, or costs a loop.
 bool OnlyWhereWanted(const Expr& expr) {
   bool only = false;
-  Visit(expr, [&](const ExprNode& node) {
-    only |= node.kind == Kind::kReduce || (node.kind == Kind::kLoad && node.buffer >= kMayMiss);
-  });
+  Visit(expr, [&](const ExprNode& node) { only |= node.kind == Kind::kReduce || node.may_miss; });
   return only;
 }
 
@@ -93,8 +91,7 @@ std::string DeviceExpr::Text(const Expr& expr) {
     kept_.push_back(expr);
     Count(expr);
   }
-  if (expr->kind == Kind::kConst || expr->kind == Kind::kIndex) return Compose(expr);
-  if (expr->kind == Kind::kLoad && expr->buffer < 0) return Compose(expr);
+  if (expr->kind == Kind::kConst || expr->kind == Kind::kIndex || expr->kind == Kind::kValue) return Compose(expr);
   std::string text = Compose(expr);
   if (expr->kind == Kind::kReduce || IsAtom(text)) {
     scopes_.back()[expr.get()] = text;
@@ -151,7 +148,8 @@ std::string DeviceExpr::Compose(const Expr& expr) {
       // Addresses fit into the index type, what else is computed of indices may not.
       return in_address_ || writer_.index_type() == "long" ? indices_.at(expr->index.id)
                                                            : fmt::format("long({})", indices_.at(expr->index.id));
-    case Kind::kLoad: return load_(*expr);
+    case Kind::kLoad:
+    case Kind::kValue: return load_(*expr);
     case Kind::kReduce: return Fold(*expr);
     case Kind::kSelect: {
       if (OnlyWhereWanted(expr->operands[1]) || OnlyWhereWanted(expr->operands[2])) return Branches(*expr);

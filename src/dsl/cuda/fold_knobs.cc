@@ -84,7 +84,7 @@ FoldedRow RowOf(const Kernel& kernel) {
   std::set<int> folded;
   const auto look = [&](const Expr& expr) {
     Visit(expr, [&](const ExprNode& node) {
-      if (node.kind == Expr::Kind::kLoad && node.buffer >= 0) folded.insert(node.buffer);
+      if (node.kind == Expr::Kind::kLoad) folded.insert(node.buffer);
     });
   };
   for (const auto& input : kernel.inputs) look(input);

@@ -226,13 +226,12 @@ bool FoldWriter::IsSumOfPowers(const DevicePass& top, const DevicePass& sum) con
   if (top.items.size() != 1 || sum.items.size() != 1) return false;
   const FoldPass::Item &max = top.items[0], &adds = sum.items[0];
   if (max.fold != ReduceOp::kMax || adds.fold != ReduceOp::kSum || max.body->type != ScalarType::kReal) return false;
-  const auto reads = [](const Expr& e, int buffer) { return e->kind == Expr::Kind::kLoad && e->buffer == buffer; };
-  if (!reads(max.finish, kItOperand)) return false;
+  if (!IsValue(max.finish, kIt)) return false;
   const Expr& power = adds.body;
   if (power->kind != Expr::Kind::kUnary || power->unary != UnaryOp::kExp) return false;
   const Expr& away = power->operands[0];
   return away->kind == Expr::Kind::kBinary && away->binary == BinaryOp::kSub && SameExpr(away->operands[0], max.body) &&
-         reads(away->operands[1], kLetOperand - max.let);
+         IsValue(away->operands[1], LetValue(max.let));
 }
 
 void FoldWriter::FoldPowers(const DevicePass& top, const DevicePass& sum) {

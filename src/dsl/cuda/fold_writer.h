@@ -230,7 +230,7 @@ class FoldWriter {
 
   // The lets by which each element is divided.
   void FindDivisors(const Expr& result);
-  static bool IsLet(const Expr& e) { return e->kind == Expr::Kind::kLoad && e->buffer <= kLetOperand; }
+  static bool IsLet(const Expr& e) { return e->kind == Expr::Kind::kValue && e->value.kind == NamedValue::Kind::kLet; }
   std::string Reciprocal(const Expr& divisor) const;
 
   std::string TargetAddress() const;

@@ -207,7 +207,7 @@ void FoldWriter::ChooseKept(const std::vector<DevicePass>& passes) {
   for (const auto& pass : passes) {
     for (const auto& item : pass.items) {
       Visit(item.body, [&](const ExprNode& node) {
-        if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
+        if (node.kind != Expr::Kind::kLoad) return;
         const auto o = static_cast<std::size_t>(node.buffer);
         const bool varies = std::any_of(reduced_.begin(), reduced_.end(),
                                         [&](std::size_t d) { return loops_.dims[d].strides[o] != 0; });
@@ -304,9 +304,9 @@ void FoldWriter::LoadPacks(const std::vector<Expr>& exprs) {
 }
 
 std::string FoldWriter::LoadText(const ExprNode& load, const std::string& element) {
-  if (load.buffer == kItOperand) return it_;
-  if (load.buffer < 0) {
-    const std::string& name = let_names_.at(kLetOperand - load.buffer);
+  if (load.kind == Expr::Kind::kValue) {
+    if (load.value == kIt) return it_;
+    const std::string& name = let_names_.at(load.value.number);
     return !rows_ && pack_ > 1 ? fmt::format("{}[{}]", name, element) : name;
   }
   const int buffer = kernel_.operands[static_cast<std::size_t>(load.buffer)].buffer;
@@ -342,13 +342,13 @@ void FoldWriter::FindDivisors(const Expr& result) {
   Visit(result, [&](const ExprNode& node) {
     if (node.kind != Expr::Kind::kBinary || node.binary != BinaryOp::kDiv) return;
     if (const Expr& by = node.operands[1]; IsLet(by) && by->type == ScalarType::kReal)
-      divisors_.insert(kLetOperand - by->buffer);
+      divisors_.insert(by->value.number);
   });
 }
 
 std::string FoldWriter::Reciprocal(const Expr& divisor) const {
   if (!IsLet(divisor)) return "";
-  const auto it = reciprocals_.find(kLetOperand - divisor->buffer);
+  const auto it = reciprocals_.find(divisor->value.number);
   return it == reciprocals_.end() ? "" : it->second;
 }
 

@@ -16,13 +16,13 @@ namespace {
 bool Terms(const Expr& expr, bool& it, std::vector<int>& operands) {
   if (expr->kind == Expr::Kind::kBinary && expr->binary == BinaryOp::kAdd)
     return Terms(expr->operands[0], it, operands) && Terms(expr->operands[1], it, operands);
-  if (expr->kind != Expr::Kind::kLoad || expr->type != ScalarType::kReal) return false;
-  if (expr->buffer == kItOperand) {
+  if (expr->type != ScalarType::kReal) return false;
+  if (IsValue(expr, kIt)) {
     const bool first = !it;
     it = true;
     return first;
   }
-  if (expr->buffer < 0) return false;
+  if (expr->kind != Expr::Kind::kLoad) return false;
   operands.push_back(expr->buffer);
   return true;
 }
@@ -58,9 +58,7 @@ std::optional<LibraryEnd> EndOf(const Kernel& kernel, const std::function<bool(i
   return end;
 }
 
-bool IsPlainEnd(const Kernel& kernel) {
-  return kernel.epilogue->kind == Expr::Kind::kLoad && kernel.epilogue->buffer == kItOperand;
-}
+bool IsPlainEnd(const Kernel& kernel) { return IsValue(kernel.epilogue, kIt); }
 
 Kernel MapBeside(const Kernel& kernel, std::vector<IndexVar> space, int target) {
   Kernel map;
@@ -98,10 +96,9 @@ Kernel EndMap(const Kernel& kernel, const std::vector<int>& dims, KernelOperand 
   const Expr it = Load(static_cast<int>(map.operands.size()), place, ScalarType::kReal);
   map.operands.push_back(std::move(made));
   map.operand_types.push_back(made_type);
-  map.epilogue = ReplaceLoads(kernel.epilogue, [&](const ExprNode& load) {
-    if (load.buffer == kItOperand) return it;
-    return load.buffer >= 0 ? Load(load.buffer, place, load.type) : Expr();
-  });
+  map.epilogue =
+      ReplaceLoads(kernel.epilogue, [&](const ExprNode& load) { return Load(load.buffer, place, load.type); });
+  map.epilogue = ReplaceValue(map.epilogue, kIt, it);
   SettleMap(map);
   return map;
 }

@@ -39,7 +39,7 @@ bool AllHeldAs(const Kernel& kernel, const Is& is) {
   bool all = true, some = false;
   for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i) {
     Visit(InputOf(kernel, i), [&](const ExprNode& node) {
-      if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
+      if (node.kind != Expr::Kind::kLoad) return;
       some = true;
       all &= is(kernel.operand_types[static_cast<std::size_t>(node.buffer)]);
     });

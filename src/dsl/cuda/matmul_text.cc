@@ -27,7 +27,7 @@ std::int64_t MatmulText::Batches() const {
 bool MatmulText::Varies(int input, std::size_t batch) const {
   bool varies = false;
   Visit(Input(input), [&](const ExprNode& node) {
-    if (node.kind == Expr::Kind::kLoad && node.buffer >= 0)
+    if (node.kind == Expr::Kind::kLoad)
       varies |= shape.batch[batch].strides[static_cast<std::size_t>(node.buffer)] != 0;
   });
   return varies;
@@ -41,7 +41,7 @@ std::int64_t MatmulText::BatchesOf(int input) const {
 
 const KernelOperand* MatmulText::Plain(int input) const {
   const Expr& expr = Input(input);
-  if (expr->kind != Expr::Kind::kLoad || expr->buffer < 0) return nullptr;
+  if (expr->kind != Expr::Kind::kLoad) return nullptr;
   return &kernel_.operands[static_cast<std::size_t>(expr->buffer)];
 }
 
@@ -49,7 +49,7 @@ std::int64_t MatmulText::Stride(int input, bool along_k) const {
   const LoopDim& dim = along_k ? shape.k : input == 0 ? shape.m : shape.n;
   std::int64_t stride = 0;
   Visit(Input(input), [&](const ExprNode& node) {
-    if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
+    if (node.kind != Expr::Kind::kLoad) return;
     const std::int64_t here = dim.strides[static_cast<std::size_t>(node.buffer)];
     if (here == 0) return;
     stride = stride == 0 || stride == here ? here : -1;
@@ -117,7 +117,8 @@ std::string MatmulText::Text(const Expr& expr, const std::vector<std::string>& p
                              const std::vector<std::string>& its, Accuracy accuracy,
                              const std::map<int, std::string>& loaded) const {
   DeviceExpr text(out_, [&](const ExprNode& load) {
-    if (load.buffer < 0) return its[static_cast<std::size_t>(kItOperand - load.buffer)];
+    if (load.kind == Expr::Kind::kValue)
+      return its[load.value == kIt ? 0 : static_cast<std::size_t>(load.value.number) + 1];
     const auto o = static_cast<std::size_t>(load.buffer);
     const KernelOperand& operand = kernel_.operands[o];
     const auto known = loaded.find(load.buffer);

@@ -13,8 +13,7 @@ namespace {
 
 // "x[i * 1024 + j]" as a value in a register.
 std::string ElementText(DeviceWriter& out, DeviceExpr& expr, const Kernel& kernel, const ExprNode& load) {
-  const int number = load.buffer % kMayMiss;
-  const int buffer = kernel.operands[static_cast<std::size_t>(number)].buffer;
+  const int buffer = kernel.operands[static_cast<std::size_t>(load.buffer)].buffer;
   const LinearForm form = LinearOf(load.operands[0]);
   std::string text;
   const auto add = [&](const std::string& term, std::int64_t times) {

@@ -43,7 +43,7 @@ std::vector<std::size_t> FreeDims(std::span<const Kernel> members) {
           Along(member) == Along(leader) && p < member.space.size() && member.space[p].extent == leader.space[p].extent;
       if (!own) return false;
       Visit(member.epilogue, [&](const ExprNode& node) {
-        if (node.kind != Kind::kLoad || node.buffer < 0) return;
+        if (node.kind != Kind::kLoad) return;
         if (!targets.contains(member.operands[static_cast<std::size_t>(node.buffer)].buffer)) return;
         own &= AtOwnPlace(node, member, p);
       });
@@ -148,7 +148,7 @@ class SequenceWriter {
       }
       bool own = true;
       Visit(member.epilogue, [&](const ExprNode& node) {
-        if (node.kind != Kind::kLoad || node.buffer < 0) return;
+        if (node.kind != Kind::kLoad) return;
         if (member.operands[static_cast<std::size_t>(node.buffer)].buffer != before->target) return;
         for (std::size_t d = 0; d < member.space.size(); ++d) own &= AtOwnPlace(node, member, d);
       });

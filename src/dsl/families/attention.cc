@@ -70,8 +70,9 @@ std::optional<std::string> Check(const KernelProgram& program, const Kernel& ker
     return fmt::format("attention has one let, the score, and '{}' is one more: write it as one expression",
                        kernel.lets[1].name);
   bool sees = false;
-  Visit(kernel.epilogue,
-        [&](const ExprNode& node) { sees |= node.kind == Expr::Kind::kLoad && node.buffer <= kLetOperand; });
+  Visit(kernel.epilogue, [&](const ExprNode& node) {
+    sees |= node.kind == Expr::Kind::kValue && node.value.kind == NamedValue::Kind::kLet;
+  });
   if (sees) return fmt::format("'{}' is a score: behind the values there is none any more", kernel.lets[0].name);
   const DType target = program.buffers[static_cast<std::size_t>(kernel.target)].dtype;
   if (target != ComputeType(program, kernel) && !IsSmallFloat(target)) {

@@ -64,7 +64,7 @@ std::optional<std::string> Check(const KernelProgram& program, const Kernel& ker
     const Expr& input = InputOf(kernel, i);
     if (input->type != ScalarType::kReal) return "matmul multiplies reals: write real(x) around whole numbers";
     bool sees = false;
-    Visit(input, [&](const ExprNode& node) { sees |= node.kind == Expr::Kind::kLoad && node.buffer < 0; });
+    Visit(input, [&](const ExprNode& node) { sees |= node.kind == Expr::Kind::kValue; });
     if (sees) return "a let is known behind all products only: what multiplies cannot read it";
   }
   const DType target = program.buffers[static_cast<std::size_t>(kernel.target)].dtype;

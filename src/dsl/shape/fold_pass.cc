@@ -14,8 +14,8 @@ std::vector<int> Levels(const Kernel& kernel) {
   for (std::size_t i = 0; i < kernel.lets.size(); ++i) {
     const auto raise = [&](const Expr& expr, int by) {
       Visit(expr, [&](const ExprNode& node) {
-        if (node.kind != Expr::Kind::kLoad || node.buffer > kLetOperand) return;
-        levels[i] = std::max(levels[i], levels[static_cast<std::size_t>(kLetOperand - node.buffer)] + by);
+        if (node.kind != Expr::Kind::kValue || node.value.kind != NamedValue::Kind::kLet) return;
+        levels[i] = std::max(levels[i], levels[static_cast<std::size_t>(node.value.number)] + by);
       });
     };
     raise(kernel.lets[i].body, 1);
@@ -63,16 +63,13 @@ bool IsVariance(const FoldPass::Item& squares, const FoldPass::Item& sum, std::i
   if (sum.fold != ReduceOp::kSum || squares.fold != ReduceOp::kSum) return false;
   if (sum.body->type != ScalarType::kReal || squares.body->type != ScalarType::kReal) return false;
   const auto is = [](const Expr& e, BinaryOp op) { return e->kind == Expr::Kind::kBinary && e->binary == op; };
-  const auto reads = [](const Expr& e, int buffer) { return e->kind == Expr::Kind::kLoad && e->buffer == buffer; };
   const auto is_number = [](const Expr& e, double number) {
     return e->kind == Expr::Kind::kConst && e->type == ScalarType::kReal && e->real == number;
   };
   const auto n = static_cast<double>(count);
   const Expr& mean = sum.finish;
-  const bool divides =
-      is(mean, BinaryOp::kDiv) && reads(mean->operands[0], kItOperand) && is_number(mean->operands[1], n);
-  const bool times =
-      is(mean, BinaryOp::kMul) && reads(mean->operands[0], kItOperand) && is_number(mean->operands[1], 1 / n);
+  const bool divides = is(mean, BinaryOp::kDiv) && IsValue(mean->operands[0], kIt) && is_number(mean->operands[1], n);
+  const bool times = is(mean, BinaryOp::kMul) && IsValue(mean->operands[0], kIt) && is_number(mean->operands[1], 1 / n);
   if (!divides && !times) return false;
   const Expr& square = squares.body;
   const bool power = is(square, BinaryOp::kPow) && is_number(square->operands[1], 2);
@@ -80,7 +77,7 @@ bool IsVariance(const FoldPass::Item& squares, const FoldPass::Item& sum, std::i
   if (!power && !product) return false;
   const Expr& distance = square->operands[0];
   return is(distance, BinaryOp::kSub) && SameExpr(distance->operands[0], sum.body) &&
-         reads(distance->operands[1], kLetOperand - sum.let);
+         IsValue(distance->operands[1], LetValue(sum.let));
 }
 
 }  // namespace hone::dsl

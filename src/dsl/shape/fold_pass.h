@@ -9,12 +9,9 @@
 
 namespace hone::dsl {
 
-// In expressions of passes: the element of the target at this place, which an earlier pass has left there.
-inline constexpr int kKeptOperand = -1000000;
-
 struct FoldPass {
   struct Item {
-    int let = 0;  // its value is Load(kLetOperand - let) from then on
+    int let = 0;  // its value is LetValue(let) from then on
     ReduceOp fold = ReduceOp::kSum;
     Expr body;
     Expr finish;       // of `it`, the folded value
@@ -22,7 +19,7 @@ struct FoldPass {
     bool nans = true;  // of a maximum: whether a NaN is one; not, where it comes into the result in another way
   };
   std::vector<Item> items;
-  Expr keep;  // written to the target at each element, if set
+  Expr keep;  // written to the target at each element, if set: from then on the value kKept
   // Softmax's maximum (item 0, let 0) and sum of exp(body - maximum) (item 1, let 1) in one pass over memory, by
   // blocks. `keep` are then the same exps; the result sees let 1 times the factor that its block still lacks.
   bool online = false;

@@ -54,12 +54,12 @@ std::vector<std::string> MatmulShape::Index(const std::string& i, const std::str
   return index;
 }
 
-int OperandOf(const Expr& expr) { return expr->kind == Expr::Kind::kLoad && expr->buffer >= 0 ? expr->buffer : -1; }
+int OperandOf(const Expr& expr) { return expr->kind == Expr::Kind::kLoad ? expr->buffer : -1; }
 
 bool Contiguous(const Expr& expr, const std::vector<std::int64_t>& strides_of_dim) {
   bool all = true;
   Visit(expr, [&](const ExprNode& node) {
-    if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
+    if (node.kind != Expr::Kind::kLoad) return;
     const std::int64_t stride = strides_of_dim[static_cast<std::size_t>(node.buffer)];
     all &= stride == 1 || stride == 0;
   });

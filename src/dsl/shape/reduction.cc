@@ -13,7 +13,7 @@ Reduction ReductionOf(const Kernel& kernel) {
   item.fold = FoldOfVariant(kernel.variant);
   item.body = kernel.inputs[0];
   if (item.body->type == ScalarType::kBool) item.body = Cast(item.body, ScalarType::kInt);
-  const Expr it = Load(kItOperand, {}, item.body->type);
+  const Expr it = Value(kIt, item.body->type);
   double count = 1;
   for (const int axis : kernel.axes) count *= static_cast<double>(kernel.space[static_cast<std::size_t>(axis)].extent);
   item.finish = kernel.variant == "mean" ? it / count : it;
@@ -25,8 +25,8 @@ Reduction ReductionOf(const Kernel& kernel) {
       item.let = static_cast<int>(i);
   }
   // The epilogue's `it` is the finished value.
-  one.result = ReplaceLoads(kernel.epilogue, [&](const ExprNode& load) {
-    return load.buffer == kItOperand ? Load(kLetOperand - item.let, {}, load.type) : Expr();
+  one.result = ReplaceValues(kernel.epilogue, [&](const ExprNode& value) {
+    return value.value == kIt ? Value(LetValue(item.let), value.type) : Expr();
   });
   return one;
 }
@@ -55,11 +55,9 @@ Kernel AsNest(const Kernel& kernel) {
   } else {
     const Reduction one = ReductionOf(kernel);
     const Expr fold = Reduce(one.item.fold, over, one.item.body);
-    folded =
-        ReplaceLoads(one.item.finish, [&](const ExprNode& load) { return load.buffer == kItOperand ? fold : Expr(); });
+    folded = ReplaceValue(one.item.finish, kIt, fold);
   }
-  nest.epilogue =
-      ReplaceLoads(kernel.epilogue, [&](const ExprNode& load) { return load.buffer == kItOperand ? folded : Expr(); });
+  nest.epilogue = ReplaceValue(kernel.epilogue, kIt, folded);
   return nest;
 }
 

@@ -172,8 +172,8 @@ class Interpreter {
       case Expr::Kind::kReduce: return NestFold(kernel, e, at);
       case Expr::Kind::kLoad:
         if (kernel.family->takes_indices) return NestElement(kernel, e, at);
-        if (e->buffer >= 0) return Load(kernel, e->buffer, at);
-        return e->buffer == kItOperand ? it : lets[static_cast<std::size_t>(kLetOperand - e->buffer)];
+        return Load(kernel, e->buffer, at);
+      case Expr::Kind::kValue: return e->value == kIt ? it : lets[static_cast<std::size_t>(e->value.number)];
       case Expr::Kind::kSelect: return arg(0) != 0 ? arg(1) : arg(2);
       case Expr::Kind::kCast: {
         const double x = arg(0);

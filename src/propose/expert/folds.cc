@@ -7,12 +7,8 @@
 namespace hone::expert {
 namespace {
 
-constexpr int kOnlyInside = -1000;  // the buffer of a statistic that nobody else has
-
-bool IsIt(const Expr& e) { return e->kind == Expr::Kind::kLoad && e->buffer == kIt; }
-
 bool Reads(const Memory& memory, const Expr& e, int buffer) {
-  return e->kind == Expr::Kind::kLoad && e->buffer >= 0 && memory.Root(e->buffer) == buffer;
+  return e->kind == Expr::Kind::kLoad && memory.Root(e->buffer) == buffer;
 }
 
 // `fold` over the indices of `other`, if they go over the same rows in the same way.
@@ -58,12 +54,10 @@ std::optional<Piece> JoinFolds(const Memory& memory, const Piece& reader, const 
     if (load.buffer == fold.buffer && load.position != own) return std::nullopt;
   }
   // A let finishes with numbers and other lets only.
-  for (const auto& load : memory.Loads(statistic->fold->finish)) {
-    if (load.buffer >= 0) return std::nullopt;
-  }
+  if (HasLoad(statistic->fold->finish)) return std::nullopt;
   Piece joined = reader;
   joined.fold->finish = ReplaceLoads(reader.fold->finish, [&](const ExprNode& load) {
-    return load.buffer >= 0 && memory.Root(load.buffer) == fold.buffer ? Statistic(fold.buffer, load.type) : Expr();
+    return memory.Root(load.buffer) == fold.buffer ? Statistic(fold.buffer, load.type) : Expr();
   });
   joined.statistics.push_back(std::move(*statistic));
   return joined;
@@ -71,8 +65,8 @@ std::optional<Piece> JoinFolds(const Memory& memory, const Piece& reader, const 
 
 std::optional<Piece> LogSum(const Memory& memory, const Piece& largest, const Piece& sum) {
   if (!Joins(memory, largest) || !Joins(memory, sum)) return std::nullopt;
-  if (largest.fold->op != ReduceOp::kMax || sum.fold->op != ReduceOp::kSum || !IsIt(largest.fold->finish) ||
-      !IsIt(sum.fold->finish))
+  if (largest.fold->op != ReduceOp::kMax || sum.fold->op != ReduceOp::kSum || !IsValue(largest.fold->finish, kIt) ||
+      !IsValue(sum.fold->finish, kIt))
     return std::nullopt;
   auto top = Over(largest, sum);
   const Expr& power = sum.fold->body;
@@ -84,17 +78,17 @@ std::optional<Piece> LogSum(const Memory& memory, const Piece& largest, const Pi
     return std::nullopt;
   const ScalarType type = sum.fold->finish->type;
   Piece inside = sum;
-  inside.buffer = kOnlyInside;
+  inside.buffer = -1;
   inside.fold->body = Exp(distance->operands[0] - Statistic(largest.buffer, type));
   Piece made = *top;
   made.buffer = sum.buffer;
-  made.fold->finish = made.fold->finish + Log(Statistic(kOnlyInside, type));
+  made.fold->finish = made.fold->finish + Log(Value(kInside, type));
   made.statistics = {std::move(*top), std::move(inside)};
   return made;
 }
 
 std::optional<Expr> WithLogSum(const Memory& memory, const Expr& expr, int largest, int sum) {
-  bool all = true, any = false;
+  std::vector<Expr> found;  // what LogSum makes, by the number of the text that stands for it
   const auto is = [](const Expr& e, BinaryOp op) { return e->kind == Expr::Kind::kBinary && e->binary == op; };
   const Expr made = Rewrite(expr, [&](const Expr& e) -> Expr {
     if (!is(e, BinaryOp::kSub) || !is(e->operands[0], BinaryOp::kSub)) return {};
@@ -104,21 +98,19 @@ std::optional<Expr> WithLogSum(const Memory& memory, const Expr& expr, int large
       return {};
     const auto at = memory.Position(*log->operands[0]);
     if (!at || at != memory.Position(*top)) return {};
-    any = true;
     // Marked, so that what else reads them is seen.
-    return e->operands[0]->operands[0] - Cast(Load(kOnlyInside, log->operands[0]->operands, log->type), log->type);
+    found.push_back(Load(log->operands[0]->buffer, log->operands[0]->operands, log->type));
+    return e->operands[0]->operands[0] -
+           Value({NamedValue::Kind::kText, static_cast<int>(found.size()) - 1}, log->type);
   });
-  int alias = -1;
-  Visit(expr, [&](const ExprNode& node) {
-    if (node.kind == Expr::Kind::kLoad && node.buffer >= 0 && memory.Root(node.buffer) == sum) alias = node.buffer;
-  });
+  bool all = true;
   Visit(made, [&](const ExprNode& node) {
-    if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
+    if (node.kind != Expr::Kind::kLoad) return;
     all &= memory.Root(node.buffer) != sum && memory.Root(node.buffer) != largest;
   });
-  if (!all || !any) return std::nullopt;
-  return ReplaceLoads(made, [&](const ExprNode& load) {
-    return load.buffer == kOnlyInside ? Load(alias, load.operands, load.type) : Expr();
+  if (!all || found.empty()) return std::nullopt;
+  return ReplaceValues(made, [&](const ExprNode& value) {
+    return value.value.kind == NamedValue::Kind::kText ? found[static_cast<std::size_t>(value.value.number)] : Expr();
   });
 }
 

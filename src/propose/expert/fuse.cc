@@ -66,7 +66,7 @@ class Fuser {
     EachExpr(piece, [&](const Expr& expr) {
       Visit(expr, [&](const ExprNode& node) {
         if (node.kind == Expr::Kind::kReduce) known.folds_inside = true;
-        if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
+        if (node.kind != Expr::Kind::kLoad) return;
         const int root = memory_.Root(node.buffer);
         if (std::find(known.reads.begin(), known.reads.end(), root) == known.reads.end()) known.reads.push_back(root);
       });
@@ -103,7 +103,7 @@ class Fuser {
     EachExpr(changed, [&](Expr& expr) {
       if (!fits) return;
       Expr after = ReplaceLoads(expr, [&](const ExprNode& load) -> Expr {
-        if (load.buffer < 0 || memory_.Root(load.buffer) != map.buffer) return {};
+        if (memory_.Root(load.buffer) != map.buffer) return {};
         auto element = ElementAt(memory_, map, load);
         fits &= element.has_value();
         return element.value_or(Expr());
@@ -179,7 +179,7 @@ class Fuser {
   bool LoadsBuffer(const Expr& expr, int buffer) const {
     bool loads = false;
     Visit(expr, [&](const ExprNode& node) {
-      loads |= node.kind == Expr::Kind::kLoad && node.buffer >= 0 && memory_.Root(node.buffer) == buffer;
+      loads |= node.kind == Expr::Kind::kLoad && memory_.Root(node.buffer) == buffer;
     });
     return loads;
   }
@@ -228,9 +228,8 @@ class Fuser {
     const auto element = ElementAt(memory_, map, OwnPosition(producer.space), producer.space);
     if (!element) return;
     const Expr before = producer.fold ? producer.fold->finish : producer.value;
-    Expr end = ReplaceLoads(*element, [&](const ExprNode& load) {
-      return load.buffer >= 0 && memory_.Root(load.buffer) == producer.buffer ? before : Expr();
-    });
+    Expr end = ReplaceLoads(
+        *element, [&](const ExprNode& load) { return memory_.Root(load.buffer) == producer.buffer ? before : Expr(); });
     if (TreeSize(end) > kLongestExpression) return;
     Piece fused = producer;
     fused.buffer = map.buffer;
@@ -357,7 +356,7 @@ class Fuser {
       if (!known_[i].alive || !IsProduct(pieces_[i]) || !pieces_[i].inside.empty() || !OfHalves(pieces_[i])) continue;
       const Affine own = OwnPosition(pieces_[i].space);
       for (const auto& load : memory_.Loads(pieces_[i].fold->finish)) {
-        const int maker = load.buffer >= 0 ? maker_[Id(load.buffer)] : -1;
+        const int maker = maker_[Id(load.buffer)];
         if (maker < 0 || load.position != own || memory_.IsOutput(load.buffer) ||
             Readers(load.buffer) != std::vector<std::size_t>{i} || LoadsBuffer(pieces_[i].fold->body, load.buffer))
           continue;
@@ -376,8 +375,7 @@ class Fuser {
   bool OfHalves(const Piece& product) const {
     bool halves = true;
     Visit(product.fold->body, [&](const ExprNode& node) {
-      if (node.kind == Expr::Kind::kLoad && node.buffer >= 0)
-        halves &= IsHalf(memory_.KeptAs(memory_.Root(node.buffer)));
+      if (node.kind == Expr::Kind::kLoad) halves &= IsHalf(memory_.KeptAs(memory_.Root(node.buffer)));
     });
     return halves;
   }

@@ -23,7 +23,7 @@ Memory::Memory(const Graph& graph) : graph_(&graph) {
     const auto& later = read[static_cast<std::size_t>(stage->buffer)];
     const bool passes = stage->value->kind == Expr::Kind::kLoad && !IsSmallFloat(type(stage->buffer)) && !later.empty();
     Visit(stage->value, [&](const ExprNode& node) {
-      if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
+      if (node.kind != Expr::Kind::kLoad) return;
       auto& types = read[static_cast<std::size_t>(node.buffer)];
       // A load within its places is no copy: it says where.
       const bool copied = &node == stage->value.get();
@@ -60,7 +60,7 @@ std::optional<Affine> Memory::Position(const ExprNode& load) const {
 std::vector<FlatLoad> Memory::Loads(const Expr& expr) const {
   std::vector<FlatLoad> loads;
   Visit(expr, [&](const ExprNode& node) {
-    if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
+    if (node.kind != Expr::Kind::kLoad) return;
     FlatLoad load{Root(node.buffer), Position(node), node.type};
     for (const auto& known : loads) {
       if (known.buffer == load.buffer && known.position == load.position) return;
@@ -72,7 +72,7 @@ std::vector<FlatLoad> Memory::Loads(const Expr& expr) const {
 
 Expr Memory::Flat(const Expr& expr) const {
   return Rewrite(expr, [&](const Expr& e) -> Expr {
-    if (e->kind != Expr::Kind::kLoad || e->buffer < 0) return {};
+    if (e->kind != Expr::Kind::kLoad) return {};
     const auto position = Position(*e);
     if (!position) return {};
     std::vector<IndexVar> vars;

@@ -1,5 +1,5 @@
 // What the expert's expressions read. A load is written as in the graph, one index a dimension of the buffer (which may
-// be a reshape of another), or as Load(buffer, {flat}) with the row-major position alone.
+// be a reshape of another), or as Load(buffer, {flat}) with the row-major position alone. What a fold has made is kIt.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,6 @@
 #include "graph/graph.h"
 
 namespace hone::expert {
-
-// Load(kIt, {}) is the value that a fold has made.
-inline constexpr int kIt = -1;
 
 struct FlatLoad {
   int buffer = -1;  // whose memory it is: not a reshape of another
@@ -28,7 +25,7 @@ class Memory {
   const Shape& shape(int buffer) const { return graph_->buffers()[static_cast<std::size_t>(buffer)].shape; }
   // The buffer whose elements this one has in the same order, through reshapes; itself if it is none. An output that
   // needs memory of its own (because it would share an input's or another output's) reads from where it is copied.
-  int Root(int buffer) const { return buffer < 0 ? buffer : roots_[static_cast<std::size_t>(buffer)]; }
+  int Root(int buffer) const { return roots_[static_cast<std::size_t>(buffer)]; }
   // The buffer of the piece that makes the output.
   int Maker(std::size_t output) const { return makers_[output]; }
   bool IsOutput(int buffer) const;

@@ -18,10 +18,8 @@ using dsl::TermPtr;
 // --- Functions of the language that stand for several operations: an expression of their shape is written by their
 // name. ---
 
-constexpr int kHole = -1000;  // the pseudo-buffer of a pattern's argument
-
 bool Matches(const Expr& pattern, const Expr& e, Expr& hole) {
-  if (pattern->kind == Expr::Kind::kLoad) {
+  if (pattern->kind == Expr::Kind::kValue) {
     if (!hole) hole = e;
     return SameExpr(hole, e);
   }
@@ -54,13 +52,14 @@ struct Composite {
 const std::vector<Composite>& Composites() {
   static const std::vector<Composite> composites = [] {
     std::vector<Composite> found;
-    const Expr hole = Load(kHole, {}, ScalarType::kReal);
+    const Expr hole = Value({NamedValue::Kind::kHole}, ScalarType::kReal);
     for (const auto& function : dsl::AllFunctions()) {
       if (function.arguments != 1 || function.whole_only) continue;
       Composite composite{function.name, function.build(std::span(&hole, 1))};
       Visit(composite.pattern, [&](const ExprNode&) { ++composite.size; });
       const bool simple = composite.pattern->kind == Expr::Kind::kCast ||
-                          composite.pattern->kind == Expr::Kind::kLoad || composite.pattern->kind == Expr::Kind::kUnary;
+                          composite.pattern->kind == Expr::Kind::kValue ||
+                          composite.pattern->kind == Expr::Kind::kUnary;
       if (composite.pattern->type == ScalarType::kReal && (!simple || composite.size > 2))
         found.push_back(std::move(composite));
     }
@@ -79,11 +78,12 @@ TermPtr Constant(const Expr& e) {
   return std::abs(e->whole) < 1 << 20 ? number : dsl::Call("int", {number});
 }
 
-// The expression as a term, its leaves (loads, indices, folds) by `leaf`.
+// The expression as a term, its leaves (loads, values, indices, folds) by `leaf`.
 std::optional<TermPtr> Write(const Expr& e, const std::function<std::optional<TermPtr>(const Expr&)>& leaf) {
   switch (e->kind) {
     case Expr::Kind::kConst: return Constant(e);
     case Expr::Kind::kLoad:
+    case Expr::Kind::kValue:
     case Expr::Kind::kIndex:
     case Expr::Kind::kReduce: return leaf(e);
     default: break;
@@ -211,11 +211,14 @@ void Names::ForgetViews(std::size_t count) {
   }
 }
 
-std::optional<TermPtr> Names::Term(const Expr& expr, const std::vector<IndexVar>& space,
-                                   const std::map<int, dsl::TermPtr>& special) {
+std::optional<TermPtr> Names::Term(const Expr& expr, const std::vector<IndexVar>& space, const Known& known) {
   return Write(expr, [&](const Expr& e) -> std::optional<TermPtr> {
+    if (e->kind == Expr::Kind::kValue) {
+      const auto it = known.values.find(e->value);
+      return it == known.values.end() ? std::nullopt : std::optional(it->second);
+    }
     if (e->kind != Expr::Kind::kLoad) return std::nullopt;
-    if (const auto it = special.find(e->buffer); it != special.end()) return it->second;
+    if (const auto it = known.lets.find(e->buffer); it != known.lets.end()) return it->second;
     const auto position = memory_.Position(*e);
     const auto name = position ? Operand(memory_.Root(e->buffer), *position, space) : std::nullopt;
     if (!name) return std::nullopt;
@@ -244,6 +247,7 @@ std::optional<TermPtr> Names::Nested(const Expr& expr, const Indices& indices) {
       return dsl::Name(it->second);
     }
     if (e->kind == Expr::Kind::kLoad) return Element(e, indices);
+    if (e->kind != Expr::Kind::kReduce) return std::nullopt;
     const auto names = IndexNames(e->over.size(), indices.names);
     auto inside = indices;
     std::vector<dsl::LoopIndex> over;

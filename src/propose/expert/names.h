@@ -34,10 +34,14 @@ class Names {
   std::optional<std::string> View(int buffer, Shape extents, std::vector<std::int64_t> strides, std::int64_t offset,
                                   Broadcast broadcast);
 
-  // The expression over `space` with loads as operands. `special`: loads that are none, `it` and lets. Nothing if
-  // it has no such form: an index as a value, a position that depends on data, a fold.
-  std::optional<dsl::TermPtr> Term(const Expr& expr, const std::vector<IndexVar>& space,
-                                   const std::map<int, dsl::TermPtr>& special);
+  // What is no operand: the terms of values, and of lets, which are read as loads of what they make.
+  struct Known {
+    std::map<NamedValue, dsl::TermPtr> values;
+    std::map<int, dsl::TermPtr> lets;  // by buffer
+  };
+  // The expression over `space` with loads as operands. Nothing if it has no such form: an index as a value, a position
+  // that depends on data, a fold.
+  std::optional<dsl::TermPtr> Term(const Expr& expr, const std::vector<IndexVar>& space, const Known& known);
   // Any expression, with elements and folds written out as in a nest.
   struct Indices {
     std::map<int, std::string> names;  // of the free ones, by id

@@ -32,8 +32,7 @@ std::optional<Fold> FoldOf(const Expr& value) {
   const Expr& reduce = folds[0];
   Fold fold{
       .over = reduce->over, .op = reduce->reduce, .body = reduce->operands[0], .finish = {}, .torch_in_tf32 = false};
-  const Expr it =
-      Load(kIt, {}, fold.op == ReduceOp::kAny || fold.op == ReduceOp::kAll ? ScalarType::kInt : reduce->type);
+  const Expr it = Value(kIt, fold.op == ReduceOp::kAny || fold.op == ReduceOp::kAll ? ScalarType::kInt : reduce->type);
   Expr made = it;
   if (fold.op == ReduceOp::kAny || fold.op == ReduceOp::kAll) {
     // Counted: any is "not none", all is "none that is not".
@@ -45,9 +44,9 @@ std::optional<Fold> FoldOf(const Expr& value) {
   fold.finish = Rewrite(value, [&](const Expr& e) { return e.get() == reduce.get() ? made : Expr(); });
   bool in_position = false;
   Visit(fold.finish, [&](const ExprNode& node) {
-    if (node.kind != Expr::Kind::kLoad || node.buffer == kIt) return;
+    if (node.kind != Expr::Kind::kLoad) return;
     for (const auto& index : node.operands) {
-      Visit(index, [&](const ExprNode& part) { in_position |= part.kind == Expr::Kind::kLoad && part.buffer == kIt; });
+      Visit(index, [&](const ExprNode& part) { in_position |= part.kind == Expr::Kind::kValue; });
     }
   });
   if (in_position) return std::nullopt;
@@ -62,7 +61,7 @@ bool IsIndexExpr(const Expr& expr) {
 
 // A load, or one under a condition of indices with a number where it does not hold.
 const ExprNode* GuardedLoad(const Expr& e) {
-  if (e->kind == Expr::Kind::kLoad) return e->buffer >= 0 ? e.get() : nullptr;
+  if (e->kind == Expr::Kind::kLoad) return e.get();
   if (e->kind != Expr::Kind::kSelect || e->operands[2]->kind != Expr::Kind::kConst || !IsIndexExpr(e->operands[0]))
     return nullptr;
   return GuardedLoad(e->operands[1]);
@@ -113,7 +112,7 @@ bool IsPlain(const Memory& memory, const Piece& piece) {
   EachExpr(piece, [&](const Expr& expr) {
     VisitValues(expr, [&](const ExprNode& node) {
       plain &= node.kind != Expr::Kind::kIndex && node.kind != Expr::Kind::kReduce;
-      if (node.kind == Expr::Kind::kLoad && node.buffer >= 0) plain &= memory.Position(node).has_value();
+      if (node.kind == Expr::Kind::kLoad) plain &= memory.Position(node).has_value();
     });
   });
   return plain;
@@ -135,7 +134,7 @@ bool IsWindow(const Piece& piece) {
   bool overlaps = false;
   int side_by_side = 0, folded_alone = 0;
   Visit(piece.fold->body, [&](const ExprNode& node) {
-    if (node.kind != Expr::Kind::kLoad || node.buffer < 0 || node.operands.size() < 2) return;
+    if (node.kind != Expr::Kind::kLoad || node.operands.size() < 2) return;
     for (const auto& index : node.operands) {
       const auto affine = AffineOf(index);
       if (!affine) continue;

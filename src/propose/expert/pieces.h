@@ -29,7 +29,7 @@ struct Fold {
 };
 
 struct Piece {
-  int buffer = -1;                // what it makes
+  int buffer = -1;                // what it makes; -1: the value kInside of the piece that it is a statistic of
   std::vector<IndexVar> space;    // the result's dimensions; row-major over them is the buffer's own order
   std::optional<Fold> fold;       // a fold
   Expr value;                     // a map's, norm's or step's element; not used by a fold

@@ -77,8 +77,7 @@ class ScanWriter {
     // What is read and written as it is goes from memory to registers and back; the rest through a buffer, in the width
     // that the compiler's own loops have: what one store wrote in two parts is slow to load as a whole.
     const KernelBuffer& target = program.buffers[static_cast<std::size_t>(kernel.target)];
-    writes_plain_ =
-        kernel.epilogue->kind == Expr::Kind::kLoad && kernel.epilogue->buffer == kItOperand && SameType(target.dtype);
+    writes_plain_ = IsValue(kernel.epilogue, kIt) && SameType(target.dtype);
     if (body_->kind == Expr::Kind::kLoad) {
       const KernelOperand& operand = kernel.operands[static_cast<std::size_t>(body_->buffer)];
       reads_plain_ = loops_.dims.back().strides[static_cast<std::size_t>(body_->buffer)] == 1 &&
@@ -135,7 +134,7 @@ class ScanWriter {
   // Writes the result's element there from what was scanned.
   void Store(const std::vector<std::string>& vars, const std::string& it) {
     ExprWriter expr(writer_, [&](const ExprNode& load) {
-      return load.buffer == kItOperand ? it : loops_.Element(writer_, load.buffer, vars);
+      return load.kind == Expr::Kind::kValue ? it : loops_.Element(writer_, load.buffer, vars);
     });
     const std::string value = expr.Text(kernel_.epilogue);
     writer_.Line(fmt::format("{} = {};", loops_.TargetElement(writer_, vars), value));

@@ -46,8 +46,8 @@ std::vector<Setting> PassesValues(const Kernel& kernel) {
 
 void Emit(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
   const Expr x = Cast(kernel.inputs[0], ScalarType::kReal);
-  const Expr it = Load(kItOperand, {}, ScalarType::kReal);
-  const Expr top = Load(kLetOperand, {}, ScalarType::kReal), second = Load(kLetOperand - 1, {}, ScalarType::kReal);
+  const Expr it = Value(kIt, ScalarType::kReal);
+  const Expr top = Value(LetValue(0), ScalarType::kReal), second = Value(LetValue(1), ScalarType::kReal);
   const bool log = kernel.variant == "log";
   const std::string passes_setting = WordSetting(kernel, "passes");
   const bool online = passes_setting != "three";
@@ -69,9 +69,8 @@ void Emit(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
     passes.push_back({.items = {max}, .keep = {}});
     passes.push_back({.items = {sum}, .keep = keeps ? power : Expr()});
   }
-  const Expr value = log ? x - top - second : (keeps ? Load(kKeptOperand, {}, ScalarType::kReal) : power) * second;
-  const Expr result =
-      ReplaceLoads(kernel.epilogue, [&](const ExprNode& load) { return load.buffer == kItOperand ? value : Expr(); });
+  const Expr value = log ? x - top - second : (keeps ? Value(kKept, ScalarType::kReal) : power) * second;
+  const Expr result = ReplaceValue(kernel.epilogue, kIt, value);
   EmitFolds(program, kernel, writer, passes, result);
 }
 

@@ -21,7 +21,7 @@ constexpr std::int64_t kLeastWorkspace = 64 << 20, kMostWorkspace = std::int64_t
 std::optional<StridedArgument> OperandOf(const Kernel& kernel, int input) {
   using C = Convolution;
   const Expr& expr = kernel.inputs[static_cast<std::size_t>(input)];
-  if (expr->kind != Expr::Kind::kLoad || expr->buffer < 0) return std::nullopt;
+  if (expr->kind != Expr::Kind::kLoad) return std::nullopt;
   const Convolution conv(kernel);
   const auto o = static_cast<std::size_t>(expr->buffer);
   std::vector<std::pair<C::Dim, std::int64_t>> dims;

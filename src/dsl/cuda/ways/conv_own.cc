@@ -53,7 +53,7 @@ struct Places {
 // The input where it is a plain load: its operand, else -1.
 int PlainInput(const Kernel& kernel) {
   const Expr& x = kernel.inputs[0];
-  return x->kind == Expr::Kind::kLoad && x->buffer >= 0 ? x->buffer : -1;
+  return x->kind == Expr::Kind::kLoad ? x->buffer : -1;
 }
 
 // Whether the operand's elements along x can be read as packs at every multiple of `pack`.
@@ -328,7 +328,7 @@ class DepthwiseWriter {
     std::map<int, std::string> packs;
     if (cut_.pack > 1) {
       Visit(kernel_.inputs[0], [&](const ExprNode& node) {
-        if (node.kind != Expr::Kind::kLoad || node.buffer < 0 || packs.contains(node.buffer)) return;
+        if (node.kind != Expr::Kind::kLoad || packs.contains(node.buffer)) return;
         if (!LoadsPacks(kernel_, node.buffer, cut_.pack)) return;
         const int buffer = kernel_.operands[static_cast<std::size_t>(node.buffer)].buffer;
         const std::string type =
@@ -390,7 +390,7 @@ class DepthwiseWriter {
   }
   DeviceExpr LoadsAsIs(const std::string& it = "") {
     return {out_, [this, it](const ExprNode& load) {
-              if (load.buffer == kItOperand) return it;
+              if (load.kind == Expr::Kind::kValue) return it;
               const int buffer = kernel_.operands[static_cast<std::size_t>(load.buffer)].buffer;
               return LoadedText(out_, buffer, fmt::format("{}[{}]", out_.BufferName(buffer), Place(load.buffer)));
             }};
@@ -617,7 +617,7 @@ bool ReadsAlongRows(const Kernel& kernel) {
   const Places places(kernel);
   bool along = true;
   Visit(kernel.inputs[0], [&](const ExprNode& node) {
-    if (node.kind != Expr::Kind::kLoad || node.buffer < 0) return;
+    if (node.kind != Expr::Kind::kLoad) return;
     const std::int64_t stride = kernel.operands[static_cast<std::size_t>(node.buffer)].strides[places.In(kX)];
     along &= stride == 0 || stride == 1 || kernel.space[places.In(kX)].extent == 1;
   });

@@ -366,7 +366,7 @@ class PoolWriterCuda {
     std::map<int, std::string> packs;
     if (pack_ > 1) {
       Visit(pool_.input, [&](const ExprNode& node) {
-        if (node.kind != Expr::Kind::kLoad || node.buffer < 0 || packs.contains(node.buffer)) return;
+        if (node.kind != Expr::Kind::kLoad || packs.contains(node.buffer)) return;
         if (!LoadsPacks(node.buffer)) return;
         const int buffer = kernel_.operands[static_cast<std::size_t>(node.buffer)].buffer;
         const std::string type =
@@ -533,7 +533,7 @@ class PoolWriterCuda {
       it = mean;
     }
     DeviceExpr expr(out_, [&](const ExprNode& load) {
-      if (load.buffer == kItOperand) return it;
+      if (load.kind == Expr::Kind::kValue) return it;
       const int buffer = kernel_.operands[static_cast<std::size_t>(load.buffer)].buffer;
       return LoadedText(out_, buffer, fmt::format("{}[{}]", out_.BufferName(buffer), Place(load.buffer)));
     });

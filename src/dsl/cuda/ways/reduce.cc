@@ -18,7 +18,7 @@ void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& writ
   Reduction one = ReductionOf(kernel);
   if (FindsPlace(kernel)) {
     one.item.fold = kernel.variant == "argmax" ? ReduceOp::kArgMax : ReduceOp::kArgMin;
-    one.item.finish = Load(kItOperand, {}, ScalarType::kInt);
+    one.item.finish = Value(kIt, ScalarType::kInt);
   }
   EmitFoldsCuda(program, kernel, writer, ReductionPasses(kernel, one), one.result);
 }

@@ -85,8 +85,8 @@ class ScanWriterCuda {
 
   // What is stored for the scanned value `it`.
   std::string ResultText(const std::string& it) {
-    DeviceExpr expr(out_,
-                    [&](const ExprNode& load) { return load.buffer == kItOperand ? it : OperandText(load.buffer); });
+    DeviceExpr expr(
+        out_, [&](const ExprNode& load) { return load.kind == Expr::Kind::kValue ? it : OperandText(load.buffer); });
     const DType target = program_.buffers[static_cast<std::size_t>(kernel_.target)].dtype;
     return DeviceExpr::Stored(expr.Text(kernel_.epilogue), kernel_.epilogue->type, target);
   }
@@ -156,7 +156,7 @@ class ScanWriterCuda {
     if (!even) out_.Open(fmt::format("if ({})", inside));
     std::map<int, std::string> loaded;
     Visit(scan_.body, [&](const ExprNode& load) {
-      if (load.kind != Expr::Kind::kLoad || load.buffer < 0 || loaded.contains(load.buffer)) return;
+      if (load.kind != Expr::Kind::kLoad || loaded.contains(load.buffer)) return;
       const auto o = static_cast<std::size_t>(load.buffer);
       if (!LoadsInPacks(loops_, kernel_, o, pack)) return;
       const int buffer = kernel_.operands[o].buffer;

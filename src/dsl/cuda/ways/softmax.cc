@@ -8,8 +8,8 @@ namespace {
 // Maximum, sum, scale: the row stays in registers where it fits.
 void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& writer) {
   const Expr x = Cast(kernel.inputs[0], ScalarType::kReal);
-  const Expr it = Load(kItOperand, {}, ScalarType::kReal);
-  const Expr top = Load(kLetOperand, {}, ScalarType::kReal), second = Load(kLetOperand - 1, {}, ScalarType::kReal);
+  const Expr it = Value(kIt, ScalarType::kReal);
+  const Expr top = Value(LetValue(0), ScalarType::kReal), second = Value(LetValue(1), ScalarType::kReal);
   const bool log = kernel.variant == "log";
   const Expr power = Exp(x - top);
   const FoldPass::Item max{.let = 0, .fold = ReduceOp::kMax, .body = x, .finish = it, .name = "top"};
@@ -19,8 +19,7 @@ void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& writ
                            .finish = log ? Log(it) : Expr(1.0) / it,
                            .name = log ? "log_sum" : "scale"};
   const Expr value = log ? x - top - second : power * second;
-  const Expr result =
-      ReplaceLoads(kernel.epilogue, [&](const ExprNode& load) { return load.buffer == kItOperand ? value : Expr(); });
+  const Expr result = ReplaceValue(kernel.epilogue, kIt, value);
   EmitFoldsCuda(program, kernel, writer, {{.items = {max}, .keep = {}}, {.items = {sum}, .keep = {}}}, result);
 }
 

@@ -8,8 +8,6 @@
 namespace hone::expert {
 namespace {
 
-bool IsIt(const Expr& e) { return e->kind == Expr::Kind::kLoad && e->buffer == kIt; }
-
 bool IsMinusInfinity(const Expr& e) { return e->kind == Expr::Kind::kConst && NumberOf(*e) == -INFINITY; }
 
 // What softmax(x) is of, if the norm is that and nothing more; `safe`: rows of nothing but -inf become zeros.
@@ -23,10 +21,11 @@ std::optional<Softmax> SoftmaxOf(const Piece& norm) {
   const Fold &most = *norm.statistics[0].fold, &sum = *norm.statistics[1].fold;
   const auto read = [](const Piece& statistic) { return Load(statistic.buffer, {Expr(0)}, ScalarType::kReal); };
   const Expr shifted = most.body - read(norm.statistics[0]), total = read(norm.statistics[1]);
-  if (most.op != ReduceOp::kMax || sum.op != ReduceOp::kSum || !IsIt(sum.finish) || !SameExpr(sum.body, Exp(shifted)))
+  if (most.op != ReduceOp::kMax || sum.op != ReduceOp::kSum || !IsValue(sum.finish, kIt) ||
+      !SameExpr(sum.body, Exp(shifted)))
     return std::nullopt;
-  const Expr it = Load(kIt, {}, ScalarType::kReal), weight = Exp(shifted) / total;
-  if (IsIt(most.finish) && SameExpr(norm.value, weight)) return Softmax{most.body};
+  const Expr it = Value(kIt, ScalarType::kReal), weight = Exp(shifted) / total;
+  if (IsValue(most.finish, kIt) && SameExpr(norm.value, weight)) return Softmax{most.body};
   if (SameExpr(most.finish, Select(Equal(it, -INFINITY), 0.0, it)) &&
       SameExpr(norm.value, Select(Equal(total, 0.0), 0.0, weight)))
     return Softmax{most.body, true};
@@ -61,7 +60,7 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Piec
     return std::nullopt;
   const auto load = [&](const Expr& e) {
     std::optional<FlatLoad> found;
-    if (e->kind == Expr::Kind::kLoad && e->buffer >= 0 && memory.Position(*e))
+    if (e->kind == Expr::Kind::kLoad && memory.Position(*e))
       found = FlatLoad{memory.Root(e->buffer), memory.Position(*e), e->type};
     return found;
   };
@@ -104,7 +103,7 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Piec
   if (!q_name || !k_name || !v_name || !score) return std::nullopt;
   bool own = true;
   Expr scaled = ReplaceLoads(*score, [&](const ExprNode& node) -> Expr {
-    if (node.buffer < 0 || memory.Root(node.buffer) != scores.buffer) return {};
+    if (memory.Root(node.buffer) != scores.buffer) return {};
     own &= memory.Position(node) == OwnPosition(scores.space);
     return scores.fold->finish;
   });
@@ -118,8 +117,8 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Piec
     scaled = *behind;
   }
   if (weights->safe) statement.attributes["safe"] = {1};
-  if (!IsIt(scaled)) {
-    auto term = names.Term(scaled, scores.space, {{kIt, dsl::It()}});
+  if (!IsValue(scaled, kIt)) {
+    auto term = names.Term(scaled, scores.space, {.values = {{kIt, dsl::It()}}, .lets = {}});
     if (!term) return std::nullopt;
     statement.lets.push_back({names.Fresh("score"), std::move(*term), {}});
   }

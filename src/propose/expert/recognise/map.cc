@@ -4,10 +4,10 @@
 namespace hone::expert {
 
 bool AddEpilogue(Names& names, dsl::Statement& statement, const Expr& finish, const std::vector<IndexVar>& space,
-                 std::map<int, dsl::TermPtr> lets) {
-  if (finish->kind == Expr::Kind::kLoad && finish->buffer == kIt) return true;
-  lets[kIt] = dsl::It();
-  auto term = names.Term(finish, space, lets);
+                 Names::Known known) {
+  if (IsValue(finish, kIt)) return true;
+  known.values[kIt] = dsl::It();
+  auto term = names.Term(finish, space, known);
   if (term) statement.epilogue.push_back(std::move(*term));
   return term.has_value();
 }

@@ -16,7 +16,7 @@ bool AreOne(const Memory& memory, const Expr& value, const IndexVar& outer, cons
   const std::function<void(const Expr&)> look = [&](const Expr& e) {
     if (!one) return;
     one = !is(e, outer) && !is(e, inner);
-    if (e->kind != Expr::Kind::kLoad || e->buffer < 0) {
+    if (e->kind != Expr::Kind::kLoad) {
       for (const auto& operand : e->operands) look(operand);
       return;
     }
@@ -42,8 +42,7 @@ std::optional<dsl::Statement> RecogniseNest(Names& names, const Piece& piece) {
   Expr value = piece.value;
   if (piece.fold) {
     const Expr folded = Reduce(piece.fold->op, piece.fold->over, piece.fold->body);
-    value =
-        ReplaceLoads(piece.fold->finish, [&](const ExprNode& load) { return load.buffer == kIt ? folded : Expr(); });
+    value = ReplaceValue(piece.fold->finish, kIt, folded);
   }
   std::vector<IndexVar> space = piece.space;
   if (space.empty()) space.push_back(NewIndex(1));  // a nest has an index

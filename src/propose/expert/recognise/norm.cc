@@ -6,23 +6,24 @@
 namespace hone::expert {
 
 std::optional<dsl::Let> LetOf(Names& names, const Piece& statistic, const std::vector<IndexVar>& space,
-                              std::map<int, dsl::TermPtr>& lets) {
+                              Names::Known& known) {
   const Fold& fold = *statistic.fold;
-  auto body = names.Term(fold.body, space, lets);
+  auto body = names.Term(fold.body, space, known);
   if (!body) return std::nullopt;
   const std::string word = fold.op == ReduceOp::kMax   ? "max_over"
                            : fold.op == ReduceOp::kMin ? "min_over"
                                                        : std::string(FoldWord(fold.op));
   // The finish, with the fold's call where `it` is.
-  std::map<int, dsl::TermPtr> inside = lets;
-  inside[kIt] = dsl::Call(word, {std::move(*body)});
+  Names::Known inside = known;
+  inside.values[kIt] = dsl::Call(word, {std::move(*body)});
   auto finish = names.Term(fold.finish, space, inside);
   if (!finish) return std::nullopt;
   dsl::Let let;
   const auto& buffers = names.memory().graph().buffers();
-  let.name = names.Fresh(statistic.buffer < 0 ? word : buffers[static_cast<std::size_t>(statistic.buffer)].name);
+  const bool alone = statistic.buffer >= 0;
+  let.name = names.Fresh(alone ? buffers[static_cast<std::size_t>(statistic.buffer)].name : word);
   let.value = std::move(*finish);
-  lets[statistic.buffer] = dsl::Name(let.name);
+  (alone ? known.lets[statistic.buffer] : known.values[kInside]) = dsl::Name(let.name);
   return let;
 }
 
@@ -32,7 +33,7 @@ std::optional<dsl::Statement> RecogniseNorm(Names& names, const Piece& piece) {
   statement.family = "norm";
   statement.axes = piece.axes;
   statement.target_shape = Extents(piece.space);
-  std::map<int, dsl::TermPtr> lets;
+  Names::Known known;
   // The operand is what is normalised: the largest load of the first statistic.
   const auto loads = names.memory().Loads(piece.statistics[0].fold->body);
   const auto main = std::find_if(loads.begin(), loads.end(), [&](const FlatLoad& load) {
@@ -44,11 +45,11 @@ std::optional<dsl::Statement> RecogniseNorm(Names& names, const Piece& piece) {
   if (!operand) return std::nullopt;
   statement.operands.push_back(dsl::Name(*operand));
   for (const auto& statistic : piece.statistics) {
-    auto let = LetOf(names, statistic, piece.space, lets);
+    auto let = LetOf(names, statistic, piece.space, known);
     if (!let) return std::nullopt;
     statement.lets.push_back(std::move(*let));
   }
-  auto element = names.Term(piece.value, piece.space, lets);
+  auto element = names.Term(piece.value, piece.space, known);
   if (!element) return std::nullopt;
   statement.epilogue.push_back(std::move(*element));
   return statement;

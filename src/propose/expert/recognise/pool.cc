@@ -133,9 +133,9 @@ std::optional<dsl::Statement> RecognisePool(Names& names, const Piece& piece) {
   const Expr finish = Rewrite(fold.finish, [&](const Expr& e) -> Expr {
     if (maximum || e->kind != Expr::Kind::kBinary || e->binary != BinaryOp::kDiv) return {};
     const Expr& sum = e->operands[0]->kind == Expr::Kind::kCast ? e->operands[0]->operands[0] : e->operands[0];
-    if (sum->kind != Expr::Kind::kLoad || sum->buffer != kIt) return {};
+    if (!IsValue(sum, kIt)) return {};
     inside = MeanOf(e->operands[1], axes);
-    return inside ? Load(kIt, {}, ScalarType::kReal) : Expr();
+    return inside ? Value(kIt, ScalarType::kReal) : Expr();
   });
   const auto operand = names.View(x->buffer, shape, strides, offset, Broadcast::kForbidden);
   if (!operand) return std::nullopt;

@@ -21,17 +21,18 @@ std::optional<dsl::Statement> RecogniseProducts(Names& names, const Piece& piece
     return {};
   };
   const Expr end = last.fold->finish, first_end = Substitute(first.fold->finish, to_last);
-  last.fold->finish = first.fold->finish = Load(kIt, {}, ScalarType::kReal);
+  last.fold->finish = first.fold->finish = Value(kIt, ScalarType::kReal);
   auto statement = RecogniseMatmul(names, last);
   const auto other = RecogniseMatmul(names, first);
   if (!statement || !other || statement->operands[0]->name != other->operands[0]->name) return std::nullopt;
   const std::string name = names.Fresh(memory.graph().buffers()[static_cast<std::size_t>(piece.inside[0].buffer)].name);
-  const auto value = names.Term(first_end, last.space, {{kIt, dsl::Name(name)}});
+  const auto value = names.Term(first_end, last.space, {.values = {{kIt, dsl::Name(name)}}, .lets = {}});
   if (!value) return std::nullopt;
   statement->lets.push_back({name, dsl::Call("product", {other->operands[1]}), {}});
   // By the same kernel, or it is no better than two.
   statement->settings["products"] = {"together"};
-  if (!AddEpilogue(names, *statement, end, last.space, {{piece.inside[0].buffer, *value}})) return std::nullopt;
+  const Names::Known known{.values = {}, .lets = {{piece.inside[0].buffer, *value}}};
+  if (!AddEpilogue(names, *statement, end, last.space, known)) return std::nullopt;
   return statement;
 }
 

@@ -1,7 +1,6 @@
 // What a piece is in the language: one file a kind of statement, each sees it from the piece's expressions alone.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 
@@ -19,13 +18,12 @@ Recogniser RecogniseMap, RecogniseMatmul, RecogniseNorm, RecogniseReduce, Recogn
 // Of pieces as they come.
 Recogniser RecogniseAttention, RecogniseConv, RecogniseNest, RecognisePool, RecogniseProducts, RecogniseScan;
 
-// Adds the end of a fold to the statement's chain; false if it has no form there.
-// `lets`: others that it reads, by buffer.
+// Adds the end of a fold to the statement's chain; false if it has no form there. `known`: what it reads beside `it`.
 bool AddEpilogue(Names& names, dsl::Statement& statement, const Expr& finish, const std::vector<IndexVar>& space,
-                 std::map<int, dsl::TermPtr> lets = {});
-// A piece's statistic as a let over `space`, which may read those in `lets` and is added to them. Nothing if it has no
-// such form.
+                 Names::Known known = {});
+// A piece's statistic as a let over `space`, which may read those that are known and is added to them. Nothing if it
+// has no such form.
 std::optional<dsl::Let> LetOf(Names& names, const Piece& statistic, const std::vector<IndexVar>& space,
-                              std::map<int, dsl::TermPtr>& lets);
+                              Names::Known& known);
 
 }  // namespace hone::expert

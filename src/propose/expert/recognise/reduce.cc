@@ -52,13 +52,13 @@ std::optional<dsl::Statement> RecogniseReduce(Names& names, const Piece& piece) 
   statement.operands.push_back(std::move(*body));
   statement.axes = axes;
   statement.target_shape = Extents(piece.space);
-  std::map<int, dsl::TermPtr> lets;
+  Names::Known known;
   for (const auto& statistic : piece.statistics) {
-    auto let = LetOf(names, statistic, space, lets);
+    auto let = LetOf(names, statistic, space, known);
     if (!let) return std::nullopt;
     statement.lets.push_back(std::move(*let));
   }
-  if (!AddEpilogue(names, statement, fold.finish, piece.space, lets)) return std::nullopt;
+  if (!AddEpilogue(names, statement, fold.finish, piece.space, known)) return std::nullopt;
   return statement;
 }
 

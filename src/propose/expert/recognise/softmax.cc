@@ -8,9 +8,7 @@ std::optional<dsl::Statement> RecogniseSoftmax(Names& names, const Piece& piece)
   if (piece.statistics.size() != 2 || piece.axes.size() != 1) return std::nullopt;
   const Piece& most = piece.statistics[0];
   const Piece& sum = piece.statistics[1];
-  const auto plain = [](const Fold& fold) {
-    return fold.finish->kind == Expr::Kind::kLoad && fold.finish->buffer == kIt;
-  };
+  const auto plain = [](const Fold& fold) { return IsValue(fold.finish, kIt); };
   if (most.fold->op != ReduceOp::kMax || sum.fold->op != ReduceOp::kSum || !plain(*most.fold) || !plain(*sum.fold))
     return std::nullopt;
   const Expr x = most.fold->body;
@@ -24,7 +22,7 @@ std::optional<dsl::Statement> RecogniseSoftmax(Names& names, const Piece& piece)
       if ((!found || logarithm == log) && SameExpr(e, log ? log_soft : soft)) {
         found = true;
         logarithm = log;
-        return Load(kIt, {}, ScalarType::kReal);
+        return Value(kIt, ScalarType::kReal);
       }
     }
     return {};

@@ -91,7 +91,7 @@ std::optional<WindowLoad> ReadWindow(const Memory& memory, const Expr& expr, con
     for (auto& one : Conjuncts(load->operands[0])) conditions.push_back(std::move(one));
     load = load->operands[1];
   }
-  if (load->kind != Expr::Kind::kLoad || load->buffer < 0) return std::nullopt;
+  if (load->kind != Expr::Kind::kLoad) return std::nullopt;
   window.buffer = memory.Root(load->buffer);
   window.type = load->type;
   const Shape& shape = memory.shape(load->buffer);
