@@ -11,7 +11,8 @@
 // any of it as an optional.
 //
 // What is not there when it is read keeps its value, so that documents of older versions read; a field of another type
-// is kCorrupt. What is not written: an optional without a value, an empty text. The marks below say otherwise.
+// is kCorrupt. What is not written: an optional without a value, an empty text. The marks below say otherwise. A field
+// that came later to documents that are compared by their text is written unless it says what held before.
 #pragma once
 
 #include <chrono>
@@ -34,6 +35,15 @@ struct WrittenAlways {};  // a text also when it is empty, an optional as null
 inline constexpr WrittenAlways kAlways;
 struct WrittenIfAny {};  // a list, unless it is empty
 inline constexpr WrittenIfAny kIfAny;
+template <class T>
+struct WrittenUnless {  // it has this value
+  T value;
+};
+template <class T>
+struct ByText {  // a value that has a text, written unless that is empty; what its parser refuses is kCorrupt
+  std::string (*text)(const T&);
+  Result<T> (*parse)(std::string_view);
+};
 template <class E>
 struct ByName {  // an enumeration by its names; an unknown one, or none at all, is kCorrupt
   std::string_view (*name)(E);
@@ -81,6 +91,14 @@ class RecordWriter {
   template <class T>
   void operator()(const char* key, const T& value, WrittenIfAny) const {
     if (!value.empty()) to_[key] = Value(value);
+  }
+  template <class T>
+  void operator()(const char* key, const T& value, const WrittenUnless<T>& unless) const {
+    if (value != unless.value) to_[key] = Value(value);
+  }
+  template <class T>
+  void operator()(const char* key, const T& value, ByText<T> by) const {
+    if (std::string text = by.text(value); !text.empty()) to_[key] = std::move(text);
   }
   template <class E>
   void operator()(const char* key, const E& value, ByName<E> names) const {
@@ -146,6 +164,20 @@ class RecordReader {
   template <class T>
   void operator()(const char* key, T& value, WrittenIfAny) const {
     (*this)(key, value);
+  }
+  template <class T>
+  void operator()(const char* key, T& value, const WrittenUnless<T>&) const {
+    (*this)(key, value);
+  }
+  template <class T>
+  void operator()(const char* key, T& value, ByText<T> by) const {
+    if (!from_.contains(key)) return;
+    Result<T> parsed = by.parse(from_[key].template get_ref<const std::string&>());
+    if (parsed) {
+      value = std::move(*parsed);
+    } else {
+      wrong_ = parsed.error().message;
+    }
   }
   template <class E>
   void operator()(const char* key, E& value, ByName<E> names) const {

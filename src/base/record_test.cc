@@ -21,6 +21,16 @@ struct Screw {
   bool operator==(const Screw&) const = default;
 };
 
+// "fine", or "coarse 3".
+struct Grade {
+  int coarse = 0;
+};
+std::string Text(const Grade& grade) { return grade.coarse == 0 ? "" : "coarse " + std::to_string(grade.coarse); }
+Result<Grade> ParseGrade(std::string_view text) {
+  if (!text.starts_with("coarse ")) return Fail(ErrorKind::kUsage, "there is no grade '" + std::string(text) + "'");
+  return Grade{text.back() - '0'};
+}
+
 struct Box {
   Metal metal = Metal::kIron;
   std::chrono::milliseconds age{5};
@@ -29,6 +39,8 @@ struct Box {
   std::map<std::string, double> prices;
   std::vector<std::vector<std::int64_t>> places;
   std::vector<std::string> notes;
+  int shelves = 1;
+  Grade grade;
 };
 
 template <SameAs<Screw> Of>
@@ -46,6 +58,8 @@ void Fields(Of& box, auto&& field) {
   field("prices", box.prices);
   field("places", box.places);
   field("notes", box.notes, kIfAny);
+  field("shelves", box.shelves, WrittenUnless{1});
+  field("grade", box.grade, ByText<Grade>{Text, ParseGrade});
 }
 
 namespace {
@@ -59,11 +73,13 @@ TEST(RecordTest, WhatIsWrittenReadsBack) {
                 .screws = {{"a", 3.0}, {"", std::nullopt}},
                 .prices = {{"here", 0.5}, {"nowhere", HUGE_VAL}},
                 .places = {{1, 2}, {}},
-                .notes = {"old"}};
+                .notes = {"old"},
+                .shelves = 2,
+                .grade = {3}};
   const json written = ToRecord(box);
   EXPECT_EQ(written, json::parse(R"({"metal": "tin", "age_ms": 70, "low_g": 1.0, "high_g": 2.5,
       "screws": [{"label": "a", "length_mm": 3.0}, {"length_mm": null}],
-      "prices": {"here": 0.5, "nowhere": "inf"}, "places": [[1, 2], []], "notes": ["old"]})"));
+      "prices": {"here": 0.5, "nowhere": "inf"}, "places": [[1, 2], []], "notes": ["old"], "shelves": 2, "grade": "coarse 3"})"));
   const auto read = FromRecord<Box>(written, "a box");
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(ToRecord(*read), written);
@@ -97,6 +113,7 @@ TEST(RecordTest, WhatIsNoRecordIsCorruptAndSaysWhy) {
     return read.error().message;
   };
   EXPECT_EQ(why(R"({"metal": "gold"})"), "not a box: it has the unknown metal 'gold'");
+  EXPECT_EQ(why(R"({"metal": "tin", "grade": "rough"})"), "not a box: there is no grade 'rough'");
   EXPECT_EQ(why(R"({"metal": "tin", "prices": {"here": "much"}})"), "not a box: 'much' is no number");
   for (const char* text : {"[]", "{}", R"({"metal": 1})", R"({"metal": "tin", "screws": {}})",
                            R"({"metal": "tin", "screws": [1]})", R"({"metal": "tin", "notes": [2]})"})

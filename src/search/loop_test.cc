@@ -17,6 +17,7 @@
 #include "search/testing/scripted_evaluator.h"
 #include "search/testing/scripted_proposer.h"
 #include "search/testing/scripted_space.h"
+#include "store/testing/old_store.h"
 
 namespace hone {
 namespace {
@@ -548,6 +549,32 @@ TEST_F(ChangedProposerTest, ARunFromBeforeRoundsWereKeptIsAskedAgainAndWhatDiffe
   EXPECT_EQ(rest.tree.attempts(), 25);
   for (int i = 1; i <= 10; ++i) {
     EXPECT_EQ(rest.tree.node(i).attempt.proposal.candidate.text, first.tree.node(i).attempt.proposal.candidate.text);
+  }
+}
+
+TEST_F(RunSearchTest, ARunInAStoreOfEachEarlierSchemaGoesOnAsItWouldHave) {
+  const TempDirectory folder = Must(TempDirectory::Create("loop"));
+  const std::string today = folder.path() + "/today.db";
+  store_ = Must(Store::Open(today));
+  const SearchOutcome first = Must(Go(Attempts(10)));
+  for (int schema = 1; schema <= testing::kOldSchemas; ++schema) {
+    SCOPED_TRACE(schema);
+    const std::string path = folder.path() + "/old" + std::to_string(schema) + ".db";
+    ASSERT_TRUE(testing::MakeOldStoreOf(today, path, schema));
+    store_ = Must(Store::Open(path));
+    const std::vector<AttemptRecord> records = Must(store_.Attempts(first.run.id));
+    ASSERT_EQ(records.size(), 10u);
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      const Attempt read = Must(ReadAttempt(store_, records[i])), &was = first.tree.nodes()[i + 1].attempt;
+      EXPECT_EQ(read.proposal.candidate.text, was.proposal.candidate.text);
+      EXPECT_EQ(EvaluationText(read.evaluation), EvaluationText(was.evaluation));
+    }
+    const SearchOutcome rest = Must(Go(Attempts(25)));
+    EXPECT_EQ(rest.run.id, first.run.id);
+    EXPECT_EQ(rest.replayed, 10);
+    EXPECT_FALSE(rest.diverged);
+    EXPECT_EQ(rest.tree.Signature(), Whole("greedy", 25).tree.Signature());
+    EXPECT_TRUE(rest.winner_confirmed);
   }
 }
 

@@ -17,6 +17,24 @@ void Fields(Of& finding, auto&& field) {
   field("loss_us", finding.loss_us);
 }
 
+// A run is found again by this text: what came later is not written while it is as it was before.
+template <SameAs<RunSettings> Of>
+void Fields(Of& settings, auto&& field) {
+  field("seed", settings.seed);
+  field("search", settings.search, kAlways);
+  field("proposer", settings.proposer, kAlways);
+  const auto text = [](const Objective& objective) { return objective.IsTime() ? std::string() : objective.Text(); };
+  field("objective", settings.objective, ByText<Objective>{text, Objective::Parse});
+  field("lanes", settings.lanes, WrittenUnless{RunSettings{}.lanes});
+}
+
+template <SameAs<Budget> Of>
+void Fields(Of& budget, auto&& field) {
+  field("attempts", budget.attempts);
+  field("seconds", budget.seconds);
+  field("headroom", budget.headroom);
+}
+
 namespace {
 
 using Json = nlohmann::json;
@@ -48,28 +66,13 @@ Result<std::vector<Finding>> ReadFindings(const std::string& text) {
 
 }  // namespace
 
-std::string ToJson(const RunSettings& settings) {
-  Json json = {{"seed", settings.seed}, {"search", settings.search}, {"proposer", settings.proposer}};
-  // What is as it was before there were others is not written, so that earlier runs go on.
-  if (!settings.objective.IsTime()) json["objective"] = settings.objective.Text();
-  if (settings.lanes > 1) json["lanes"] = settings.lanes;
-  return Dump(json);
+std::string ToJson(const RunSettings& settings) { return Dump(ToRecord(settings)); }
+
+Result<RunSettings> ParseRunSettings(const std::string& json) {
+  return FromRecord<RunSettings>(Json::parse(json, nullptr, false), "the settings of a run of ours: " + json);
 }
 
-Result<RunSettings> ParseRunSettings(const std::string& json) try {
-  const Json parsed = Json::parse(json);
-  return RunSettings{.seed = parsed.at("seed"),
-                     .search = parsed.at("search"),
-                     .proposer = parsed.at("proposer"),
-                     .objective = HONE_TRY(Objective::Parse(parsed.value("objective", std::string("time")))),
-                     .lanes = parsed.value("lanes", 1)};
-} catch (const Json::exception& error) {
-  return Fail(ErrorKind::kCorrupt, fmt::format("the run's settings {} are not ours: {}", json, error.what()));
-}
-
-std::string ToJson(const Budget& budget) {
-  return Dump({{"attempts", budget.attempts}, {"seconds", budget.seconds}, {"headroom", budget.headroom}});
-}
+std::string ToJson(const Budget& budget) { return Dump(ToRecord(budget)); }
 
 Result<OpenedRun> OpenRun(Store& store, const RunRecord& wanted, const std::string& problem_json) {
   const std::optional<RunRecord> alike = HONE_TRY(store.FindAlike(wanted));

@@ -29,6 +29,28 @@ TEST(RunSettingsTest, AreWrittenAsBeforeThereWereOthersAndReadBack) {
   EXPECT_NE(ToJson(settings), ToJson(RunSettings{.seed = 3, .search = settings.search, .lanes = 2}));
 }
 
+TEST(RunSettingsTest, WhatAreNoneOfOursAreCorruptAndSayWhy) {
+  const auto why = [](const char* text) {
+    const auto read = ParseRunSettings(text);
+    EXPECT_FALSE(read) << text;
+    if (read) return std::string();
+    EXPECT_EQ(read.error().kind, ErrorKind::kCorrupt);
+    return read.error().message;
+  };
+  EXPECT_TRUE(why(R"({"seed": "one"})").starts_with(R"(not the settings of a run of ours: {"seed": "one"}: )"));
+  const std::string beauty = why(R"({"seed": 1, "objective": "beauty"})");
+  EXPECT_NE(beauty.find("'beauty'"), std::string::npos) << beauty;
+  for (const char* text : {"", "{", "[]", "null"}) EXPECT_TRUE(why(text).starts_with("not the settings")) << text;
+}
+
+TEST(RunSettingsTest, WhatASettingsTextLacksIsAsItWasBefore) {
+  const RunSettings read = Must(ParseRunSettings(R"({"search": "random", "seed": 5, "proposer": "expert"})"));
+  EXPECT_EQ(read.lanes, 1);
+  EXPECT_TRUE(read.objective.IsTime());
+  EXPECT_EQ(ToJson(Budget{.attempts = 3, .seconds = 1.5, .headroom = -1}),
+            R"({"attempts":3,"headroom":-1.0,"seconds":1.5})");
+}
+
 class RecordTest : public ::testing::Test {
  protected:
   RecordTest() {

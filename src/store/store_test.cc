@@ -20,6 +20,7 @@
 #include "base/files.h"
 #include "base/sha256.h"
 #include "store/schema.h"
+#include "store/testing/old_store.h"
 
 namespace hone {
 namespace {
@@ -33,7 +34,7 @@ void Must(const Result<void>& result) {
   if (!result) throw std::runtime_error(result.error().message);
 }
 
-class StoreTest : public testing::Test {
+class StoreTest : public ::testing::Test {
  protected:
   std::string Path() const { return folder_.path() + "/runs.db"; }
   TempDirectory folder_ = Must(TempDirectory::Create("store"));
@@ -300,45 +301,95 @@ TEST_F(StoreTest, TooNewSchemaIsRefused) {
       << store.error().message;
 }
 
-// What later schemas brought, taken away again, the latest first.
-constexpr const char* kUndone[] = {
-    "ALTER TABLE run DROP COLUMN flags; PRAGMA user_version = 1",
-    "ALTER TABLE run DROP COLUMN note; PRAGMA user_version = 2",
-    "DROP TABLE proposal; DROP TABLE round; ALTER TABLE attempt DROP COLUMN round; ALTER TABLE attempt DROP COLUMN "
-    "joules; "
-    "ALTER TABLE attempt DROP COLUMN findings; ALTER TABLE confirmation DROP COLUMN joules; PRAGMA user_version = 3"};
+static_assert(testing::kOldSchemas == kNewestSchema - 1,
+              "the tables of each earlier schema are in testing/old_store.h");
+
+// The rows of a run that was killed in its second attempt.
+std::string RowsOfARun() {
+  const auto blob = [](std::string_view text) {
+    return fmt::format("INSERT INTO blob VALUES ('{}', CAST('{}' AS BLOB));", Sha256(text), text);
+  };
+  return blob("{}") + blob("first text") + blob("second text") + blob("a log") +
+         fmt::format(
+             "INSERT INTO run (id, problem_name, problem_identity, problem_blob, target, machine, settings, "
+             "budget, state, created_ms, updated_ms, best_attempt, bound_us, baselines) VALUES ('0a1b2c', "
+             "'softmax', '{}', '{}', 'cpu', 'm1', '{{\"seed\":1}}', '{{\"attempts\":10}}', 'running', 5, 6, 1, "
+             "12.5, '{{\"eager\":60.5}}');",
+             Sha256("softmax"), Sha256("{}")) +
+         fmt::format(
+             "INSERT INTO attempt VALUES (1, 1, 0, 'program', '{0}', 'i1', 'expert: start', 'start', 20, 100, 105, "
+             "'accepted', '{{\"outcome\":\"accepted\"}}', '{1}', 30.25, 40, 2);"
+             "INSERT INTO attempt (run, number, parent, kind, source_blob, identity, origin, key, predicted_us, "
+             "started_ms) VALUES (1, 2, 1, 'module', '{2}', 'i2', 'expert: tile', 'tile', 18, 106);"
+             "INSERT INTO confirmation VALUES (1, 1, 1, 200, 'accepted', '{{}}', '{1}', 31, 41, 1.9);",
+             Sha256("first text"), Sha256("a log"), Sha256("second text"));
+}
 
 TEST_F(StoreTest, AStoreOfEachEarlierSchemaIsBroughtUpAndKeepsItsRuns) {
   for (int schema = kOldestSchema; schema < kNewestSchema; ++schema) {
     SCOPED_TRACE(schema);
     const std::string path = fmt::format("{}/schema{}.db", folder_.path(), schema);
-    std::string id;
     {
-      Store store = Must(Store::Open(path));
-      const RunRecord run = Must(store.CreateRun(SomeRun(), "{}"));
-      id = run.id;
-      Must(store.BeginAttempt(Started(run, 1), "text"));
-      Must(store.EndAttempt(Ended(Started(run, 1)), "log", run));
-    }
-    {
-      Connection connection = Must(Connection::Open(path, IfAbsent::kFail));
-      for (int newer = kNewestSchema - 1; newer >= schema; --newer) Must(connection.Execute(kUndone[newer - 1]));
+      Connection connection = Must(testing::MakeOldStore(path, schema));
+      Must(connection.Execute(RowsOfARun()));
+      if (schema >= 2) Must(connection.Execute(R"(UPDATE run SET flags = '[{"kind":"zero"}]')"));
+      if (schema >= 3) Must(connection.Execute("UPDATE run SET note = 'mine'"));
     }
     Store store = Must(Store::Open(path));
-    RunRecord run = Must(store.FindRun(id));
-    EXPECT_EQ(run.flags, "[]");
-    run.flags = R"([{"kind":"zero"}])";
-    Must(store.UpdateRun(run));
-    EXPECT_EQ(Must(store.FindRun(id)).flags, run.flags);
-    const std::vector<AttemptRecord> attempts = Must(store.Attempts(id));
-    ASSERT_EQ(attempts.size(), 1u);
+    {
+      Connection connection = Must(Connection::Open(path, IfAbsent::kFail));
+      EXPECT_EQ(Must(connection.Integer("PRAGMA user_version")), kNewestSchema);
+    }
+    RunRecord run = Must(store.FindRun("0a"));
+    EXPECT_EQ(run.id, "0a1b2c");
+    EXPECT_EQ(run.problem_name, "softmax");
+    EXPECT_EQ(run.machine, "m1");
+    EXPECT_EQ(run.settings, R"({"seed":1})");
+    EXPECT_EQ(run.budget, R"({"attempts":10})");
+    EXPECT_EQ(run.state, RunState::kRunning);
+    EXPECT_EQ(run.created_ms, 5);
+    EXPECT_EQ(run.updated_ms, 6);
+    EXPECT_EQ(run.best_attempt, 1);
+    EXPECT_EQ(run.bound_us, 12.5);
+    EXPECT_EQ(run.baselines, R"({"eager":60.5})");
+    EXPECT_EQ(run.flags, schema >= 2 ? R"([{"kind":"zero"}])" : "[]");
+    EXPECT_EQ(run.note, schema >= 3 ? "mine" : "");
+    EXPECT_EQ(Must(store.Blob(run.problem_blob)), "{}");
+    EXPECT_EQ(Must(store.FindAlike(SomeRun()))->id, run.id) << "the same command goes on";
+
+    const std::vector<AttemptRecord> attempts = Must(store.Attempts(run.id));
+    ASSERT_EQ(attempts.size(), 2u);
+    EXPECT_EQ(attempts[0].kind, "program");
+    EXPECT_EQ(attempts[0].origin, "expert: start");
+    EXPECT_EQ(attempts[0].predicted_us, 20);
+    EXPECT_EQ(attempts[0].ended_ms, 105);
+    EXPECT_EQ(attempts[0].outcome, "accepted");
+    EXPECT_EQ(attempts[0].evaluation, R"({"outcome":"accepted"})");
     EXPECT_EQ(attempts[0].median_us, 30.25);
+    EXPECT_EQ(attempts[0].cold_us, 40);
+    EXPECT_EQ(attempts[0].speedup, 2);
     EXPECT_EQ(attempts[0].round, 0);
     EXPECT_EQ(attempts[0].joules, std::nullopt);
     EXPECT_EQ(attempts[0].findings, "[]");
-    EXPECT_TRUE(Must(store.Rounds(id)).empty());
+    EXPECT_EQ(Must(store.Blob(attempts[0].source_blob)), "first text");
+    EXPECT_EQ(Must(store.Blob(attempts[0].log_blob)), "a log");
+    EXPECT_FALSE(attempts[1].ended());
+    EXPECT_EQ(attempts[1].parent, 1);
+    const std::vector<ConfirmationRecord> confirmations = Must(store.Confirmations(run.id));
+    ASSERT_EQ(confirmations.size(), 1u);
+    EXPECT_EQ(confirmations[0].median_us, 31);
+    EXPECT_EQ(confirmations[0].joules, std::nullopt);
+
+    // And it takes what later versions write.
+    run.flags = R"([{"kind":"constant"}])";
+    Must(store.BeginAttempt(Started(run, 2), "second text, begun again"));
+    Must(store.EndAttempt(Ended(Started(run, 2)), "", run));
     Must(store.AddRound(SomeRound(run, 1, 1), {Proposed("another text")}));
-    EXPECT_EQ(Must(store.Proposals(id, 1)).at(0).source, "another text");
+    EXPECT_EQ(Must(store.FindRun(run.id)).flags, run.flags);
+    EXPECT_EQ(Must(store.Attempts(run.id)).at(1).joules, 0.125);
+    EXPECT_EQ(Must(store.Proposals(run.id, 1)).at(0).source, "another text");
+    Must(store.DeleteRun(run.id));
+    EXPECT_EQ(Rows(path, "blob"), 0);
   }
 }
 
