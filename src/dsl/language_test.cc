@@ -7,6 +7,7 @@
 #include <random>
 
 #include "base/files.h"
+#include "base/testing/page.h"
 #include "dsl/family.h"
 #include "dsl/functions.h"
 #include "dsl/way.h"
@@ -163,37 +164,58 @@ TEST(LanguageTest, EveryOperatorOfExpressionsIsAFunction) {
   }
 }
 
-std::string LanguagePage() {
-  const char* root = std::getenv("HONE_SOURCE");
-  const auto text = ReadFile(std::string(root ? root : ".") + "/docs/language.md");
-  return text ? *text : "";
+const std::string& LanguagePage() {
+  static const std::string page = testing::Page("language.md");
+  return page;
 }
 
-TEST(LanguageTest, ThePageNamesEveryFamilyKnobAndFunction) {
-  const std::string page = LanguagePage();
-  ASSERT_FALSE(page.empty());
+TEST(LanguageTest, ThePageNamesEveryFamilyKnobAndAttributeAndNoOther) {
+  const std::string families = testing::Section(LanguagePage(), "## Families");
+  std::vector<std::string> headings, names;
+  for (std::size_t at = families.find("\n### "); at != std::string::npos; at = families.find("\n### ", at + 1))
+    headings.push_back(families.substr(at + 5, families.find('\n', at + 1) - at - 5));
+  for (const Family* family : AllFamilies()) names.emplace_back(family->name);
+  EXPECT_EQ(headings, names);
   for (const Family* family : AllFamilies()) {
-    EXPECT_NE(page.find(fmt::format("### {}\n\n`{}`\n\n{}\n", family->name, family->grammar, family->doc)),
-              std::string::npos)
-        << "docs/language.md lacks:\n### " << family->name << "\n\n`" << family->grammar << "`\n\n"
-        << family->doc;
-    const std::size_t at = page.find(fmt::format("### {}\n", family->name));
-    const std::string section = at == std::string::npos ? "" : page.substr(at, page.find("\n##", at + 1) - at);
-    for (const DeviceKind device : {DeviceKind::kCpu, DeviceKind::kCuda}) {
-      for (const KnobRow& knob : KnobRows(*family, device)) {
-        const std::string row = fmt::format("| `{}` | {} |", knob.name, knob.doc);
-        EXPECT_NE(section.find(row), std::string::npos) << family->name << ": docs/language.md lacks the row\n" << row;
+    SCOPED_TRACE(family->name);
+    const std::string section = testing::Section(families, fmt::format("### {}", family->name));
+    const std::string head = fmt::format("### {}\n\n`{}`\n\n{}\n", family->name, family->grammar, family->doc);
+    EXPECT_EQ(section.substr(0, head.size()), head);
+    const auto holds = [&](const char* header, const auto& rows) {
+      std::vector<std::string> known;
+      for (const auto& row : rows) {
+        known.emplace_back(row.name);
+        const std::string text = fmt::format("| `{}` | {} |", row.name, row.doc);
+        EXPECT_NE(section.find(text), std::string::npos) << "docs/language.md lacks the row\n" << text;
       }
-    }
-    for (const auto& attribute : family->attributes) {
-      const std::string row = fmt::format("| `{}` | {} |", attribute.name, attribute.doc);
-      EXPECT_NE(section.find(row), std::string::npos) << family->name << ": docs/language.md lacks the row\n" << row;
-    }
+      EXPECT_EQ(testing::FirstColumn(section, header), known);
+    };
+    holds("knob | what it sets", KnobRows(*family, DeviceKind::kCpu));
+    holds("knob on CUDA | what it sets", KnobRows(*family, DeviceKind::kCuda));
+    holds("attribute | what it says", family->attributes);
   }
+}
+
+TEST(LanguageTest, ThePageNamesEveryFunctionAndNoOther) {
+  const std::string section = testing::Section(LanguagePage(), "## Functions");
+  std::vector<std::string> names;
   for (const auto& function : AllFunctions()) {
     if (function.doc.starts_with("operator")) continue;
+    names.emplace_back(function.name);
     const std::string row = fmt::format("| `{}` | {} | {} |", function.name, function.arguments, function.doc);
-    EXPECT_NE(page.find(row), std::string::npos) << "docs/language.md lacks the row\n" << row;
+    EXPECT_NE(section.find(row), std::string::npos) << "docs/language.md lacks the row\n" << row;
+  }
+  EXPECT_EQ(testing::FirstColumn(section, "function | arguments | value"), names);
+}
+
+TEST(LanguageTest, ThePageNamesEveryTypeFoldAndNoOther) {
+  std::string types, folds;
+  for (const DTypeRow& row : kDTypes) types += fmt::format("{}{}", types.empty() ? "" : " | ", row.name);
+  EXPECT_NE(LanguagePage().find("\nTYPE        = " + types + "\n"), std::string::npos) << types;
+  const std::string nest = testing::Section(LanguagePage(), "### nest");
+  for (int op = 0; op <= static_cast<int>(ReduceOp::kArgMin); ++op) {
+    const std::string word(hone::Name(static_cast<ReduceOp>(op)));
+    EXPECT_NE(nest.find("`" + word + "`"), std::string::npos) << word;
   }
 }
 

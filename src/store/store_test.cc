@@ -19,6 +19,7 @@
 #include "base/date.h"
 #include "base/files.h"
 #include "base/sha256.h"
+#include "base/testing/page.h"
 #include "store/schema.h"
 #include "store/testing/old_store.h"
 
@@ -465,6 +466,29 @@ TEST_F(StoreTest, AQuestionHasOneAnswer) {
   EXPECT_FALSE(store.AddRound(again, {Proposed("b")}));
   EXPECT_EQ(Must(store.Rounds(run.id)).size(), 1u);
   EXPECT_EQ(Rows(Path(), "proposal"), 1);
+}
+
+TEST_F(StoreTest, ThePageNamesEveryTableWithItsColumns) {
+  const std::string page = testing::Section(testing::Page("store.md"), "## The file");
+  Must(Store::Open(Path()));
+  Connection connection = Must(Connection::Open(Path(), IfAbsent::kFail));
+  Statement tables = Must(connection.Prepare(
+      "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"));
+  std::vector<std::string> names, listed = testing::FirstColumn(page, "table | one row is | columns");
+  while (Must(tables.Step())) names.push_back(tables.Text(0));
+  std::sort(listed.begin(), listed.end());
+  EXPECT_EQ(listed, names);
+  for (const std::string& table : names) {
+    const std::size_t at = page.find("| `" + table + "` |");
+    const std::string row = page.substr(at, page.find('\n', at) - at);
+    Statement columns = Must(connection.Prepare("SELECT name FROM pragma_table_info('" + table + "')"));
+    while (Must(columns.Step()))
+      EXPECT_NE(row.find("`" + columns.Text(0) + "`"), std::string::npos) << table << "." << columns.Text(0);
+  }
+  std::string words = page;
+  std::replace(words.begin(), words.end(), '\n', ' ');
+  EXPECT_NE(words.find(fmt::format("schemas {} to {} and writes {}", kOldestSchema, kNewestSchema, kNewestSchema)),
+            std::string::npos);
 }
 
 TEST_F(StoreTest, ADatabaseOfSomebodyElseIsRefusedAndLeftAlone) {

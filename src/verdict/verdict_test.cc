@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/testing/page.h"
+
 namespace hone {
 namespace {
 
@@ -19,6 +21,13 @@ TEST(VerdictTest, EveryOutcomeHasANameThatReadsBack) {
     EXPECT_EQ(ParseOutcome(Name(outcome)), outcome);
   }
   EXPECT_EQ(ParseOutcome("fine"), std::nullopt);
+}
+
+TEST(VerdictTest, ThePageNamesEveryOutcomeAndNoOther) {
+  std::vector<std::string> names;
+  for (int i = 0; i <= static_cast<int>(Outcome::kSuspicious); ++i) names.emplace_back(Name(static_cast<Outcome>(i)));
+  const std::string section = testing::Section(testing::Page("evaluation.md"), "## Verdicts");
+  EXPECT_EQ(testing::FirstColumn(section, "outcome | when | evidence"), names);
 }
 
 TEST(VerdictTest, AnEvaluationReadsBackAsItWasWritten) {
