@@ -24,6 +24,7 @@
 #include "base/parameters.h"
 #include "base/result.h"
 #include "candidate/candidate.h"
+#include "diagnose/finding.h"
 #include "graph/graph.h"
 #include "propose/random.h"
 #include "target/device_model.h"
@@ -48,14 +49,6 @@ struct Cost {
 struct Round {
   std::vector<Proposal> proposals;  // best predicted first; empty: there is nothing more to come for this parent
   Cost cost;
-};
-
-// What a diagnosis says of an attempt: why it takes as long as it does, and what might help.
-struct Finding {
-  std::string rule;      // that found it
-  std::string evidence;  // one line, with the numbers that it follows from
-  std::string advice;    // one line; empty = none
-  double loss_us = 0;    // what the fault costs, estimated; 0 = not known
 };
 
 // A proposal that was tried.

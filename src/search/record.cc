@@ -9,14 +9,6 @@
 
 namespace hone {
 
-template <SameAs<Finding> Of>
-void Fields(Of& finding, auto&& field) {
-  field("rule", finding.rule, kAlways);
-  field("evidence", finding.evidence, kAlways);
-  field("advice", finding.advice, kAlways);
-  field("loss_us", finding.loss_us);
-}
-
 // A run is found again by this text: what came later is not written while it is as it was before.
 template <SameAs<RunSettings> Of>
 void Fields(Of& settings, auto&& field) {
@@ -52,7 +44,7 @@ Result<Candidate> MakeCandidate(const std::string& what, std::string_view kind, 
 
 Json FindingsJson(const std::vector<Finding>& findings) {
   Json json = Json::array();
-  for (const Finding& one : findings) json.push_back(ToRecord(one));
+  for (const Finding& one : findings) json.push_back(ToJson(one));
   return json;
 }
 
@@ -60,7 +52,7 @@ Result<std::vector<Finding>> ReadFindings(const std::string& text) {
   const Json parsed = Json::parse(text, nullptr, false);
   if (!parsed.is_array()) return Fail(ErrorKind::kCorrupt, "the findings in the run store are not ours: " + text);
   std::vector<Finding> findings;
-  for (const Json& one : parsed) findings.push_back(HONE_TRY(FromRecord<Finding>(one, "a finding of the run store")));
+  for (const Json& one : parsed) findings.push_back(HONE_TRY(ParseFinding(one, "a finding of the run store")));
   return findings;
 }
 

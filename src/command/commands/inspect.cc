@@ -9,7 +9,10 @@
 #include "candidate/launch_lines.h"
 #include "command/command.h"
 #include "command/target.h"
+#include "diagnose/diagnose.h"
+#include "graph/graph.h"
 #include "problem/problem.h"
+#include "profile/collect.h"
 #include "target/cuda/built_plan.h"
 #include "target/cuda/device_calibration.h"
 #include "target/cuda/nvcc.h"
@@ -63,24 +66,31 @@ Answer DoesNotCompile(int line, const std::string& message, const std::string& l
                 fmt::format("line {}: {}\n{}", line, message, log), ExitCode::kNo);
 }
 
-Result<Answer> Kernels(const std::string& cubin) {
+Result<Answer> Kernels(const std::string& cubin, const DeviceModel& device) {
   nlohmann::json kernels = nlohmann::json::array();
   std::string text;
+  std::vector<Profile> profiles;
   for (const auto& facts : HONE_TRY(cuda::ReadCubin(cubin))) {
     kernels.push_back(ToJson(facts));
     text += Describe(facts);
+    profiles.push_back(ProfileOf(facts, device));
   }
-  if (kernels.empty()) text = "no kernels: a template is compiled when a plan names an instance of it\n";
-  return Answer({{"compiles", true}, {"kernels", std::move(kernels)}}, text);
+  const Diagnosis diagnosis = Diagnose(std::move(profiles));
+  if (kernels.empty()) {
+    text = "no kernels: a template is compiled when a plan names an instance of it\n";
+  } else {
+    text += "\n" + Describe(diagnosis);
+  }
+  return Answer({{"compiles", true}, {"kernels", std::move(kernels)}, {"diagnosis", ToJson(diagnosis)}}, text);
 }
 
 // A module has host code, which is nvcc's; kernels alone are NVRTC's.
-Result<Answer> InspectSource(const std::string& path, const std::string& arch) {
+Result<Answer> InspectSource(const std::string& path, const std::string& arch, const DeviceModel& device) {
   const std::string source = HONE_TRY(ReadFile(path));
   if (source.find("hone/module.h") != std::string::npos) {
     const auto compiled = HONE_TRY(cuda::CompileCudaModule({.source = source, .arch = arch, .kernels_alone = true}));
     if (!compiled.ok()) return DoesNotCompile(compiled.errors[0].line, compiled.errors[0].message, compiled.log);
-    return Kernels(HONE_TRY(ReadFile(compiled.library)));
+    return Kernels(HONE_TRY(ReadFile(compiled.library)), device);
   }
   const auto slash = path.rfind('/');
   const auto compiled = HONE_TRY(cuda::CompileCubin({.source = source,
@@ -88,7 +98,7 @@ Result<Answer> InspectSource(const std::string& path, const std::string& arch) {
                                                      .arch = arch,
                                                      .program = OwnPath()}));
   if (!compiled.ok()) return DoesNotCompile(compiled.errors[0].line, compiled.errors[0].message, compiled.log);
-  return Kernels(compiled.cubin);
+  return Kernels(compiled.cubin, device);
 }
 
 Result<Answer> InspectPlan(const std::string& path, const std::string& problem_path, const DeviceModel& device) {
@@ -136,15 +146,30 @@ Result<Answer> InspectPlan(const std::string& path, const std::string& problem_p
   };
   add(plan.plan.prepare, plan.prepare, "prepare");
   add(plan.plan.steps, plan.launches, "run");
-  return Answer({{"compiles", true}, {"device", device.processor}, {"launches", std::move(launches)}}, text);
+  const auto graph = Graph::Create(problem);  // one that we cannot define has no limits
+  const Diagnosis diagnosis = Diagnose(ProfilesOf(plan, path, problem, graph ? &*graph : nullptr, device));
+  text += "\n" + Describe(diagnosis);
+  return Answer({{"compiles", true},
+                 {"device", device.processor},
+                 {"launches", std::move(launches)},
+                 {"diagnosis", ToJson(diagnosis)}},
+                text);
+}
+
+// With the ceilings that were measured on it, if any; libraries are not looked for.
+DeviceModel DeviceHere() {
+  DeviceModel device = cuda::ModelToBuildFor("");
+  if (auto kept = LoadCalibration(device); kept && device.ceilings.source == Ceilings::Source::kNone)
+    return *std::move(kept);
+  return device;
 }
 
 Result<Answer> RunInspect(VerbCall& call) {
   const std::string path = call.Text("kernel");
-  const DeviceModel device = call.Has("device") ? HONE_TRY(NamedDevice(call)) : cuda::ModelToBuildFor("");
+  const DeviceModel device = call.Has("device") ? HONE_TRY(NamedDevice(call)) : DeviceHere();
   const bool launches = path.ends_with(".cu") && HasLaunchLines(HONE_TRY(ReadFile(path)));
   if (launches && call.Has("problem")) return InspectPlan(path, call.Text("problem"), device);
-  if (path.ends_with(".cu")) return InspectSource(path, call.Has("arch") ? call.Text("arch") : device.arch);
+  if (path.ends_with(".cu")) return InspectSource(path, call.Has("arch") ? call.Text("arch") : device.arch, device);
   if (path.ends_with(".json")) return InspectPlan(path, call.Text("problem"), device);
   return Fail(ErrorKind::kUsage, fmt::format("{}: hone inspects plans (.json) and CUDA C++ (.cu)", path));
 }
@@ -153,7 +178,7 @@ Result<Answer> RunInspect(VerbCall& call) {
 
 HONE_VERB(inspect){
     .name = "inspect",
-    .doc = "Say what CUDA kernels are, without a GPU: registers, spills, occupancy, instructions",
+    .doc = "Say what CUDA kernels are and what slows them, without a GPU",
     .group = VerbGroup::kKernels,
     .place = 3,
     .help =
@@ -165,7 +190,9 @@ HONE_VERB(inspect){
     .json =
         "compiles; of a .cu kernels[], of a plan device and launches[]: kernel, registers, spills, "
         "static_shared_bytes, barriers, "
-        "parameter_bytes, instructions (by name), and for launches occupancy and what limits it; or line and message",
+        "parameter_bytes, instructions (by name), and for launches occupancy and what limits it; diagnosis: findings[] "
+        "(rule, title, subject, evidence, advice, lost (share of the subject's time), loss_us, confidence, moves[]), "
+        "left_out, subjects[] (profile, class, by_analysis, by_counters, disagree, silent[]); or line and message",
     .no = "it does not compile, or a launch does not fit its kernel",
     .run = RunInspect,
 };

@@ -26,7 +26,7 @@ enum class Unit : std::uint8_t {
   kTensor,   // mma.sync
   kTensors,  // wgmma
   kInteger,
-  kConvert,
+  kConvert,  // by the slow unit
   kSpecial,  // MUFU: reciprocals, roots, exponentials ...
   kMove,
   kShuffle,

@@ -1,0 +1,15 @@
+// The same by fused multiply-adds.
+extern "C" __global__ void polynomial(const float4* x, float4* y, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  const float4 v = x[i];
+  float4 s = make_float4(1.0f, 1.0f, 1.0f, 1.0f);
+#pragma unroll
+  for (int k = 0; k < 64; ++k) {
+    s.x = fmaf(s.x, v.x, 0.5f + k);
+    s.y = fmaf(s.y, v.y, 0.5f + k);
+    s.z = fmaf(s.z, v.z, 0.5f + k);
+    s.w = fmaf(s.w, v.w, 0.5f + k);
+  }
+  y[i] = s;
+}

@@ -1,0 +1,15 @@
+// Eight rows are asked for before the first is added.
+// hone: launch column_sums grid=n/256 block=256 args=x,y,i32:n
+extern "C" __global__ void __launch_bounds__(256) column_sums(const float* x, float* y, int columns) {
+  const int column = blockIdx.x * 256 + threadIdx.x;
+  float sum = 0.0f;
+#pragma unroll 1
+  for (int i = 0; i < 512; i += 8) {
+    float v[8];
+#pragma unroll
+    for (int j = 0; j < 8; ++j) v[j] = x[(long long)(i + j) * columns + column];
+#pragma unroll
+    for (int j = 0; j < 8; ++j) sum += v[j];
+  }
+  y[column] = sum;
+}

@@ -1,0 +1,52 @@
+// More than half of what is carried out are integers: indices are computed, not data.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "diagnose/rule.h"
+
+namespace hone {
+namespace {
+
+constexpr Bottleneck kClasses[] = {Bottleneck::kCompute, Bottleneck::kLatency};
+constexpr std::string_view kNeeds[] = {"integer_share", "single_share", "tensor_share"};
+constexpr std::string_view kUses[] = {"loops", "issue_to_memory"};
+constexpr double kUsual = 0.3;
+
+std::optional<Found> Check(const Facts& facts) {
+  return Found{
+      .lost = (facts["integer_share"] - kUsual) / 2,  // half: other units work beside them
+      .evidence =
+          fmt::format("{:.0f} % of the instructions carried out are on integers, {:.0f} % compute in f32, {:.0f} % "
+                      "are products on tensor cores",
+                      100 * facts["integer_share"], 100 * facts["single_share"], 100 * facts["tensor_share"]),
+      .advice =
+          facts.Maybe("loops").value_or(0) > 0
+              ? "Move what does not change out of the loop, step pointers in place of computing each address, and "
+                "make extents template arguments, so that the compiler folds them."
+              : "Let each thread do several neighbours, so that one address serves them all, and make extents "
+                "template arguments."};
+}
+
+constexpr ExampleFact kIndices[] = {{"integer_share", 0.62}, {"single_share", 0.08}, {"tensor_share", 0}, {"loops", 1}};
+constexpr ExampleFact kData[] = {{"integer_share", 0.2}, {"single_share", 0.6}, {"tensor_share", 0}};
+constexpr Example kFires[] = {{"four-dimensional indices in a loop", kIndices}};
+constexpr Example kSilent[] = {{"an unrolled polynomial", kData}};
+
+}  // namespace
+
+HONE_RULE(int_overhead){
+    .name = "int_overhead",
+    .title = "more index arithmetic than work",
+    .scope = Scope::kLaunch,
+    .classes = kClasses,
+    .needs = kNeeds,
+    .uses = kUses,
+    .threshold = {"integer_share", Threshold::Side::kAbove, 0.5,
+                  "integers run at half the rate of f32 (CUDA C++ Programming Guide, arithmetic throughput): "
+                  "beyond half they alone decide"},
+    .check = Check,
+    .fires = kFires,
+    .silent = kSilent};
+
+}  // namespace hone
