@@ -207,6 +207,12 @@ input m: f32[150, 150]
 input s: f32[150, 64]
 output y: f16[2, 150, 64]
 y = attention(q, k, v) by {causal: 1} let score = it * 0.125 + m -> it * s
+)",
+    R"(input x: bf16[37, 50]
+param w: bf16[45, 50]
+output y: bf16[37, 45]
+view wt = w: [50, 45] strides [1, 50]
+y = matmul(x, wt) -> relu(it)
 )"};
 
 // A program for each value that a setting of each statement of the text may sensibly have.
@@ -263,7 +269,7 @@ void ExpectAnyNamesOn(const DeviceModel& device, const Emit& emit) {
 }
 
 TEST(NamesTest, EveryFamilyAndItsWaysOnTheCpuBearAllNames) {
-  ExpectAnyNamesOn({.threads = 4, .vector_bytes = 64, .libraries = {.onednn = true}}, EmitCpu);
+  ExpectAnyNamesOn({.threads = 4, .vector_bytes = 64, .bf16_pairs = true, .libraries = {.onednn = true}}, EmitCpu);
 }
 
 TEST(NamesTest, EveryFamilyAndItsWaysOnADeviceBearAllNames) {

@@ -108,6 +108,7 @@ void ReadProcessor(DeviceModel& machine) {
     for (const auto& [flag, bytes] : {std::pair{" avx2 ", 32}, {" avx512f ", 64}}) {
       if (padded.find(flag) != std::string::npos) machine.vector_bytes = bytes;
     }
+    machine.bf16_pairs = padded.find(" avx512_bf16 ") != std::string::npos;
   }
   if (!machine.processor.empty()) return;
   utsname system{};
@@ -216,6 +217,7 @@ std::string ToJson(const DeviceModel& device) {
   } else {
     document["threads"] = device.threads;
     document["vector_bytes"] = device.vector_bytes;
+    document["bf16_pairs"] = device.bf16_pairs;
   }
   document["l1_bytes"] = device.l1_bytes;
   document["l2_bytes"] = device.l2_bytes;

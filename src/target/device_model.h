@@ -72,7 +72,8 @@ struct DeviceModel {
   std::string processor;  // "AMD EPYC 9654 96-Core Processor", "NVIDIA H200"
   // Of a processor.
   int threads = 1;  // that we use: the physical cores of our affinity mask, no more than the control group's quota
-  int vector_bytes = 16;  // widest vector of the processor that a compiler knows how to use
+  int vector_bytes = 16;    // widest vector of the processor that a compiler knows how to use
+  bool bf16_pairs = false;  // it multiplies pairs of bf16 into sums of f32 (AVX512_BF16)
   // Caches: of a processor's core, of a CUDA device's multiprocessor and of all of it.
   std::int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20;
   std::int64_t l3_bytes = 0;  // of all cores of the mask together; 0 = none

@@ -3,12 +3,13 @@
 // and holds a block of the result in registers while it goes down the panels.
 #pragma once
 
+#include "dsl/cpu/matmul_panels.h"
 #include "dsl/cpu/writer.h"
 #include "dsl/kernel.h"
 
 namespace hone::dsl {
 
-// Reads the settings micro, tile, pack and prepack.
-void EmitMatmulTile(const KernelProgram& program, const Kernel& kernel, Writer& writer);
+// Reads the settings micro, tile, prepack and, of numbers, pack.
+void EmitMatmulTile(const KernelProgram& program, const Kernel& kernel, Writer& writer, PanelUnit unit);
 
 }  // namespace hone::dsl

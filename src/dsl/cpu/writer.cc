@@ -124,6 +124,13 @@ typedef float FloatVector __attribute__((vector_size(64), aligned(4), may_alias)
 typedef float FloatVector __attribute__((vector_size(32), aligned(4), may_alias));
 #endif
 )"},
+    {"Vector_pairs", R"(// Pairs of bf16, the first in the lower half.
+typedef unsigned PairVector __attribute__((vector_size(64), aligned(4), may_alias));
+// sum += the products of the pairs' seconds, then of their firsts, in f32; subnormal numbers are zeros.
+inline void AddPairs(FloatVector& sum, PairVector row, PairVector pair) {
+  asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(row), "v"(pair));
+}
+)"},
 };
 
 }  // namespace
