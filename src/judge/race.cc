@@ -11,9 +11,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
-constexpr int kRounds = 12;  // that the budget is divided into
+constexpr int kRounds = 12;               // that the budget is divided into
 constexpr double kLongestSliceUs = 15e3;  // a dozen samples of a millisecond; longer ones make no median better
-constexpr int kLeastRounds = 6;  // below there is no interval
+constexpr int kLeastRounds = 6;           // below there is no interval
 constexpr std::size_t kLeastSamples = 6;  // warm ones, unless a call takes seconds
 constexpr int kLeastCold = 5;
 constexpr double kSlowCallUs = 2e6;

@@ -97,7 +97,8 @@ HONE_VERB(calibrate){
         "~/.local/share/hone. The bandwidth of a copy counts the bytes read and the bytes written.",
     .options = kOptions,
     .json =
-        "id, processor, threads, vector_bytes, bf16_pairs (of a device arch, multiprocessors, memory_bytes), l1_bytes, l2_bytes "
+        "id, processor, threads, vector_bytes, bf16_pairs (of a device arch, multiprocessors, memory_bytes), l1_bytes, "
+        "l2_bytes "
         "(a\n"
         "core), l3_bytes, fma_flops_f32, fma_flops_f64\n"
         "(FLOP/s of all threads), fork_join_us, measured_on, compiler, bandwidth[]: working_set_bytes,\n"
