@@ -231,6 +231,10 @@ class Loop(unittest.TestCase):
             self.skipTest(inspected.stderr.strip())
         self.assertIn("compute", json.loads(inspected.stdout)["launches"][0]["kernel"])
         self.hone("inspect", self.folder / "my_plan.json", "--problem", self.folder / "my_plan.problem.json")
+        drawn = self.folder / "roofline.svg"
+        diagnosed = json.loads(self.hone("diagnose", self.folder / "my_plan.problem.json", self.folder / "my_plan.json", "--svg", drawn, "--json").stdout)
+        self.assertEqual([subject["profile"]["scope"] for subject in diagnosed["subjects"]][-1], "plan")
+        self.assertIn("</svg>", drawn.read_text())
         module = subprocess.run(self.command("inspect", self.folder / "my_cuda.cu", "--json"), env=self.environment, capture_output=True, text=True)
         if module.returncode == 3:
             self.skipTest(module.stderr.strip())

@@ -13,7 +13,7 @@ constexpr Bottleneck kClasses[] = {Bottleneck::kCompute, Bottleneck::kMemory, Bo
 constexpr std::string_view kNeeds[] = {"loop_calls", "scalar_share"};
 
 std::optional<Found> Check(const Facts& facts) {
-  if (facts["scalar_share"] < 0.5) return std::nullopt;  // called beside loops of vectors, not in them
+  if (facts["scalar_share"] < 0.9) return std::nullopt;  // called beside loops of vectors, not in them
   return Found{
       .lost = 0.6,  // a function of vectors is several times as fast; an estimate
       .evidence = fmt::format("{:.0f} call{} in loops whose arithmetic is {:.0f} % scalar", facts["loop_calls"],

@@ -1,0 +1,98 @@
+// hone diagnose: why a candidate takes as long as it does, as far as that is known without running it.
+#include "diagnose/diagnose.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "base/process.h"
+#include "candidate/candidate.h"
+#include "command/command.h"
+#include "command/target.h"
+#include "diagnose/roofline.h"
+#include "graph/graph.h"
+#include "problem/import/import.h"
+#include "profile/candidate_profiles.h"
+
+namespace hone {
+namespace {
+
+constexpr Positional kPositionals[] = {
+    {.name = "problem", .help = "problem.json, or a KernelBench-style .py file", .reads = true},
+    {.name = "candidate",
+     .help = "a program (.hk), a plan (.json), kernels with launch lines or a module of CUDA C++ (.cu), or a module of "
+             "C++ (.cc)",
+     .reads = true},
+};
+constexpr Option kOptions[] = {
+    kTargetOption,
+    kDeviceOption,
+    {.name = "svg", .value = "FILE", .help = "draw the roofline there"},
+};
+
+// Plans and CUDA C++ are for a device, C++ is for the processor; programs are for either.
+Result<DeviceModel> DeviceFor(const Candidate& candidate, VerbCall& call) {
+  switch (candidate.kind) {
+    case CandidateKind::kProgram: return KnownDevice(call);
+    case CandidateKind::kModule:
+      if (call.Has("device") || HONE_TRY(WantsCuda(call)))
+        return Fail(ErrorKind::kUsage, "a module of C++ runs on the processor: leave out --device and --target cuda");
+      return KnownDevice(false);
+    case CandidateKind::kPlan:
+    case CandidateKind::kCudaModule: return call.Has("device") ? NamedDevice(call) : KnownDevice(true);
+  }
+  return KnownDevice(call);
+}
+
+Result<Answer> RunDiagnose(VerbCall& call) {
+  const std::string path = call.Text("candidate");
+  const Candidate candidate = HONE_TRY(LoadCandidate(path));
+  const DeviceModel device = HONE_TRY(DeviceFor(candidate, call));
+  const Graph graph = HONE_TRY(Graph::Create(HONE_TRY(Import(call.Text("problem")))));
+  call.Stage("compiling");
+  const auto slash = path.rfind('/');
+  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  auto profiled = HONE_TRY(ProfileCandidate(candidate, name, graph.problem(), &graph, device, OwnPath()));
+  if (const auto* wrong = std::get_if<Unprofiled>(&profiled)) {
+    const std::string where = wrong->where.empty() ? "" : wrong->where + ": ";
+    return Answer({{"compiles", false}, {"where", wrong->where}, {"message", wrong->message}, {"log", wrong->log}},
+                  fmt::format("{}: {}{}\n{}", path, where, wrong->message, wrong->log), ExitCode::kNo);
+  }
+  auto& profiles = std::get<std::vector<Profile>>(profiled);
+  const Roofline roofline = RooflineOf(profiles, device);
+  if (call.Has("svg")) HONE_TRY(WriteFileAtomically(call.Text("svg"), DrawSvg(roofline)));
+  const Diagnosis diagnosis = Diagnose(std::move(profiles));
+  nlohmann::json document = ToJson(diagnosis);
+  document["compiles"] = true;
+  document["device"] = device.processor;
+  document["roofline"] = ToJson(roofline);
+  const std::string roof = Describe(roofline);
+  return Answer(document, fmt::format("{}{}{}", Describe(diagnosis), roof.empty() ? "" : "\n", roof));
+}
+
+}  // namespace
+
+HONE_VERB(diagnose){
+    .name = "diagnose",
+    .doc = "Say why a candidate takes as long as it does, and what might help, without running it",
+    .group = VerbGroup::kKernels,
+    .place = 4,
+    .help =
+        "  hone diagnose rms_norm.py kernel.hk --target cuda\n"
+        "  hone diagnose p.json plan.json --device h100 --svg roofline.svg\n"
+        "What is found rests on facts of the compiled code, of its launches, and of the problem: nothing is measured, "
+        "so "
+        "what a fault costs is an estimate. docs/diagnosis.md lists facts and rules.",
+    .positionals = kPositionals,
+    .options = kOptions,
+    .json =
+        "compiles, device; findings[]: rule, title, subject, evidence, advice, lost (share of the subject's time), "
+        "loss_us, confidence, moves[] (knob, value); left_out; subjects[]: profile (scope, subject, where, facts[]), "
+        "class, by_analysis, by_counters, disagree, silent[] (rule, lacks[]); roofline: bytes_per_second, ceilings[], "
+        "points[]; or where, message and log",
+    .no = "it does not compile, or a launch does not fit its kernel",
+    .run = RunDiagnose,
+};
+
+}  // namespace hone
