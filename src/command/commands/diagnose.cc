@@ -11,6 +11,7 @@
 #include "command/command.h"
 #include "command/target.h"
 #include "diagnose/roofline.h"
+#include "diagnose/tools.h"
 #include "graph/graph.h"
 #include "problem/import/import.h"
 #include "profile/candidate_profiles.h"
@@ -28,6 +29,7 @@ constexpr Positional kPositionals[] = {
 constexpr Option kOptions[] = {
     kTargetOption,
     kDeviceOption,
+    {.name = "tools", .value = "DIR", .help = "ask the executables of this folder, too (docs/tools.md)", .reads = true},
     {.name = "svg", .value = "FILE", .help = "draw the roofline there"},
 };
 
@@ -62,13 +64,24 @@ Result<Answer> RunDiagnose(VerbCall& call) {
   auto& profiles = std::get<std::vector<Profile>>(profiled);
   const Roofline roofline = RooflineOf(profiles, device);
   if (call.Has("svg")) HONE_TRY(WriteFileAtomically(call.Text("svg"), DrawSvg(roofline)));
-  const Diagnosis diagnosis = Diagnose(std::move(profiles));
+  Diagnosis diagnosis = Diagnose(std::move(profiles));
+  nlohmann::json tools = nlohmann::json::array();
+  std::string failed;
+  if (call.Has("tools")) {
+    call.Stage("asking tools");
+    for (ToolAnswer& answer : HONE_TRY(AskTools(call.Text("tools"), diagnosis.subjects))) {
+      tools.push_back({{"tool", answer.tool}, {"findings", answer.findings.size()}, {"wrong", answer.wrong}});
+      if (!answer.wrong.empty()) failed += fmt::format("tool {} says nothing: {}\n", answer.tool, answer.wrong);
+      AddFindings(diagnosis, std::move(answer.findings));
+    }
+  }
   nlohmann::json document = ToJson(diagnosis);
+  document["tools"] = std::move(tools);
   document["compiles"] = true;
   document["device"] = device.processor;
   document["roofline"] = ToJson(roofline);
   const std::string roof = Describe(roofline);
-  return Answer(document, fmt::format("{}{}{}", Describe(diagnosis), roof.empty() ? "" : "\n", roof));
+  return Answer(document, fmt::format("{}{}{}{}", Describe(diagnosis), failed, roof.empty() ? "" : "\n", roof));
 }
 
 }  // namespace
@@ -90,7 +103,7 @@ HONE_VERB(diagnose){
         "compiles, device; findings[]: rule, title, subject, evidence, advice, lost (share of the subject's time), "
         "loss_us, confidence, moves[] (knob, value); left_out; subjects[]: profile (scope, subject, where, facts[]), "
         "class, by_analysis, by_counters, disagree, silent[] (rule, lacks[]); roofline: bytes_per_second, ceilings[], "
-        "points[]; or where, message and log",
+        "points[]; tools[]: tool, findings (how many), wrong; or where, message and log",
     .no = "it does not compile, or a launch does not fit its kernel",
     .run = RunDiagnose,
 };
