@@ -13,15 +13,12 @@
 
 #include "base/files.h"
 #include "command/evaluation_text.h"
+#include "command/testing/silence.h"
 
 namespace hone {
 namespace {
 
-class Silence : public Listener {
-  void Progress(std::string_view) override {}
-  void Note(std::string_view) override {}
-  bool live() const override { return false; }
-};
+using testing::Silence;
 
 constexpr Positional kPositionals[] = {{.name = "problem", .help = "problem.json"},
                                        {.name = "candidates", .help = "files", .presence = Presence::kRepeated}};

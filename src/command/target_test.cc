@@ -6,17 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "command/testing/silence.h"
 
 namespace hone {
 namespace {
 
 using Json = nlohmann::json;
 
-class Silence : public Listener {
-  void Progress(std::string_view) override {}
-  void Note(std::string_view) override {}
-  bool live() const override { return false; }
-};
+using testing::Silence;
 
 class NamedDeviceTest : public ::testing::Test {
  protected:

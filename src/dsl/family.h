@@ -22,6 +22,8 @@ struct Knob {
   std::vector<Setting> (*values)(const Kernel& kernel);
   // Why this value is not legal here, or nothing.
   std::optional<std::string> (*check)(const Kernel& kernel, const Setting& value);
+  // Whether a value pays where the neighbours have it too: the expert tries the second one in all statements at once.
+  bool with_neighbours = false;
 };
 
 // A number, or one a dimension, that is part of what a kernel computes: a stride, a padding.

@@ -14,6 +14,13 @@ std::vector<int> AllDims(const Kernel& kernel) {
   return dims;
 }
 
+const KernelOperand& InputOperand(const Kernel& kernel, std::size_t input) {
+  return kernel.operands[static_cast<std::size_t>(kernel.inputs[input]->buffer)];
+}
+DType InputType(const Kernel& kernel, std::size_t input) {
+  return kernel.operand_types[static_cast<std::size_t>(kernel.inputs[input]->buffer)];
+}
+
 std::vector<int> OperandsOf(const std::vector<Expr>& exprs) {
   std::vector<int> operands;
   for (const auto& expr : exprs) {

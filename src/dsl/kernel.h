@@ -92,6 +92,9 @@ std::size_t SequenceEnd(const KernelProgram& program, std::size_t kernel);
 std::vector<int> AllDims(const Kernel& kernel);  // 0, 1, ... of `space`
 // The dimensions of `space` that the result has, in order: all of them, or those that are not reduced.
 std::vector<int> ResultDims(const Kernel& kernel);
+// The operand that an input is, and its element type; the input has to be a load.
+const KernelOperand& InputOperand(const Kernel& kernel, std::size_t input);
+DType InputType(const Kernel& kernel, std::size_t input);
 // The operands that the expressions load, each once, in order.
 std::vector<int> OperandsOf(const std::vector<Expr>& exprs);
 // The buffers that an expression of the kernel loads, each once, in order.

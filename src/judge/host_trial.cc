@@ -1,12 +1,12 @@
 #include "judge/host_trial.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
+#include "base/machine_memory.h"
 #include "oracle/picks.h"
 #include "target/device_model.h"
 
@@ -100,7 +100,7 @@ Result<HostTrial::Expect> HostTrial::CompileOracle(const Graph& graph) {
 
 Result<std::unique_ptr<HostTrial>> HostTrial::Create(const Graph& graph, const MakeOracle& make_oracle,
                                                      std::uint64_t seed, int threads) {
-  const auto memory_bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  const std::int64_t memory_bytes = PhysicalMemoryBytes();
   if (const auto needed = NeededBytes(graph.problem()); needed > memory_bytes / 10 * 8) {
     return Fail(ErrorKind::kUsage,
                 fmt::format("judging '{}' takes {:.1f} GiB of memory and this machine has {:.1f}: make the problem "

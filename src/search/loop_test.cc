@@ -12,6 +12,7 @@
 
 #include "base/files.h"
 #include "base/interrupt.h"
+#include "base/testing/must.h"
 #include "search/bench.h"
 #include "search/search.h"
 #include "search/testing/scripted_evaluator.h"
@@ -25,11 +26,7 @@ namespace {
 using testing::ScriptedEvaluator;
 using testing::ScriptedPoint;
 
-template <class T>
-T Must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  return std::move(*result);
-}
+using testing::Must;
 
 constexpr std::uint64_t kSeed = 7;
 

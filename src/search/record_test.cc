@@ -3,15 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
+#include "base/testing/must.h"
 
 namespace hone {
 namespace {
 
-template <class T>
-T Must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  return std::move(*result);
-}
+using testing::Must;
 
 TEST(RunSettingsTest, AreWrittenAsBeforeThereWereOthersAndReadBack) {
   EXPECT_EQ(ToJson(RunSettings{}), R"({"proposer":"expert","search":"greedy","seed":1})") << "earlier runs go on";

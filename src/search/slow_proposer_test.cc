@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "base/files.h"
+#include "base/testing/must.h"
 #include "search/bench.h"
 #include "search/search.h"
 #include "search/testing/scripted_evaluator.h"
@@ -27,11 +28,7 @@ namespace {
 
 using testing::ScriptedEvaluator;
 
-template <class T>
-T Must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  return std::move(*result);
-}
+using testing::Must;
 
 constexpr std::uint64_t kSeed = 7;
 

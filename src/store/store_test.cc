@@ -19,6 +19,7 @@
 #include "base/date.h"
 #include "base/files.h"
 #include "base/sha256.h"
+#include "base/testing/must.h"
 #include "base/testing/page.h"
 #include "store/schema.h"
 #include "store/testing/old_store.h"
@@ -26,14 +27,7 @@
 namespace hone {
 namespace {
 
-template <class T>
-T Must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  return std::move(*result);
-}
-void Must(const Result<void>& result) {
-  if (!result) throw std::runtime_error(result.error().message);
-}
+using testing::Must;
 
 class StoreTest : public ::testing::Test {
  protected:

@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "command/command.h"
+#include "command/testing/silence.h"
 #include "search/bench.h"
 #include "search/testing/scripted_evaluator.h"
 #include "search/testing/scripted_space.h"
@@ -15,11 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-class Silence : public Listener {
-  void Progress(std::string_view) override {}
-  void Note(std::string_view) override {}
-  bool live() const override { return false; }
-};
+using testing::Silence;
 
 class ShowTest : public ::testing::Test {
  protected:

@@ -305,7 +305,7 @@ class AttentionEmitter {
   // Elements from key to key and along a key's row.
   std::pair<std::int64_t, std::int64_t> Steps(std::size_t input) const {
     if (!Lies(input)) return {input == 1 ? d_ : e_, 1};
-    const auto& strides = kernel_.operands[static_cast<std::size_t>(kernel_.inputs[input]->buffer)].strides;
+    const auto& strides = InputOperand(kernel_, input).strides;
     return {strides[rank_ - 2], strides[Along(input)]};
   }
   // The address of the block's first key in K or V; an expression is computed into a copy of the block before.

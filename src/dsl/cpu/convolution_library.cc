@@ -239,8 +239,7 @@ bool LibraryTakes(const Kernel& kernel) {
 
 bool OpenLibraryRun(const KernelProgram& program, const Kernel& kernel, const Convolution& conv, Writer& writer) {
   if (!LibraryTakes(kernel) || kernel.target_type != DType::kF32) return false;
-  const int x = kernel.operands[static_cast<std::size_t>(kernel.inputs[0]->buffer)].buffer,
-            w = kernel.operands[static_cast<std::size_t>(kernel.inputs[1]->buffer)].buffer;
+  const int x = InputOperand(kernel, 0).buffer, w = InputOperand(kernel, 1).buffer;
   for (const int buffer : {x, w}) {
     if (program.buffers[static_cast<std::size_t>(buffer)].dtype != DType::kF32) return false;
   }

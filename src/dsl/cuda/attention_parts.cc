@@ -9,13 +9,6 @@
 
 namespace hone::dsl {
 
-const KernelOperand& AttentionOperandOf(const Kernel& kernel, std::size_t input) {
-  return kernel.operands[static_cast<std::size_t>(kernel.inputs[input]->buffer)];
-}
-DType AttentionTypeOf(const Kernel& kernel, std::size_t input) {
-  return kernel.operand_types[static_cast<std::size_t>(kernel.inputs[input]->buffer)];
-}
-
 std::optional<AttentionRows> AttentionRowsOf(const Kernel& kernel, std::size_t input, std::string& why) {
   const std::string_view name = kAttentionNames[input];
   const Expr& expr = kernel.inputs[input];
@@ -23,12 +16,12 @@ std::optional<AttentionRows> AttentionRowsOf(const Kernel& kernel, std::size_t i
     why = fmt::format("{} is an expression: write it as a value of its own before", name);
     return std::nullopt;
   }
-  const DType type = AttentionTypeOf(kernel, input);
+  const DType type = InputType(kernel, input);
   if (type != DType::kF16 && type != DType::kBF16) {
     why = fmt::format("{} is {}: this kernel is for f16 and bf16", name, Name(type));
     return std::nullopt;
   }
-  const KernelOperand& operand = AttentionOperandOf(kernel, input);
+  const KernelOperand& operand = InputOperand(kernel, input);
   const std::size_t rank = kernel.space.size(), row = rank - (input == 0 ? kAttentionM : kAttentionN),
                     width = rank - (input == 2 ? kAttentionE : kAttentionD);
   AttentionRows rows{.buffer = operand.buffer,
@@ -53,8 +46,8 @@ std::optional<AttentionRows> AttentionRowsOf(const Kernel& kernel, std::size_t i
 }
 
 std::optional<std::string> CheckAttentionTypes(const Kernel& kernel) {
-  const DType type = AttentionTypeOf(kernel, 0);
-  if (type != AttentionTypeOf(kernel, 1) || type != AttentionTypeOf(kernel, 2))
+  const DType type = InputType(kernel, 0);
+  if (type != InputType(kernel, 1) || type != InputType(kernel, 2))
     return "q, k and v are of different types: convert them before";
   if (kernel.compute != DType::kF32) return "it computes in f32 here, and an operand is f64";
   return std::nullopt;

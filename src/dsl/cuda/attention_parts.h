@@ -28,9 +28,6 @@ struct AttentionRows {
 };
 // Nothing where they do not lie so; `why` says it then.
 std::optional<AttentionRows> AttentionRowsOf(const Kernel& kernel, std::size_t input, std::string& why);
-// Of inputs that are no expressions.
-const KernelOperand& AttentionOperandOf(const Kernel& kernel, std::size_t input);
-DType AttentionTypeOf(const Kernel& kernel, std::size_t input);
 // That all three are of one type, and computed with in f32; or why that is not so.
 std::optional<std::string> CheckAttentionTypes(const Kernel& kernel);
 

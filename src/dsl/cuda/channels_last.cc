@@ -30,36 +30,10 @@ Planes PlanesOf(const Shape& shape) {
   return planes;
 }
 
-// The shape of operand `input` of a convolution, and which dimensions of its space those are.
-struct Role {
-  Shape shape;
-  std::vector<std::size_t> dims;  // of kernel.space
-};
-Role RoleOf(const Kernel& kernel, int input) {
-  const std::size_t spatial = SpatialOf(kernel);
-  // The space is [N, O, out.. | C / groups, taps.. | C, in.., O / groups].
-  const std::size_t channel = 2 + spatial, taps = channel + 1, in = taps + spatial, places = in + 1,
-                    made = places + spatial;
-  Role role;
-  const auto add = [&](std::size_t d) {
-    role.dims.push_back(d);
-    role.shape.push_back(kernel.space[d].extent);
-  };
-  const bool transposed = kernel.variant == "transposed";
-  add(input == 0 ? 0 : transposed ? in : 1);
-  add(input == 0 ? in : transposed ? made : channel);
-  for (std::size_t d = 0; d < spatial; ++d) add((input == 0 ? places : taps) + d);
-  return role;
-}
-
-const KernelOperand& OperandOf(const Kernel& kernel, int input) {
-  return kernel.operands[static_cast<std::size_t>(kernel.inputs[static_cast<std::size_t>(input)]->buffer)];
-}
-
 bool LiesChannelsLast(const Kernel& kernel, int input) {
-  const Role role = RoleOf(kernel, input);
+  const ConvolutionOperand role = ConvolutionOperandOf(kernel, input);
   const auto want = ChannelsLastStrides(role.shape);
-  const KernelOperand& operand = OperandOf(kernel, input);
+  const KernelOperand& operand = InputOperand(kernel, static_cast<std::size_t>(input));
   for (std::size_t d = 0; d < role.dims.size(); ++d) {
     if (role.shape[d] != 1 && operand.strides[role.dims[d]] != want[d]) return false;
   }
@@ -67,8 +41,7 @@ bool LiesChannelsLast(const Kernel& kernel, int input) {
 }
 
 bool IsSplit(const Kernel& kernel) {
-  const auto layout = kernel.settings.find("layout");
-  return kernel.family->name == "conv" && layout != kernel.settings.end() && layout->second == Word("channels_last");
+  return kernel.settings.contains(std::string(kLayoutKnob)) && MakesChannelsLast(kernel);
 }
 
 // Steps along the dimensions of [N, C, pixels] that a walk of these strides and extents makes from `offset`, as strides
@@ -198,8 +171,8 @@ class Splitter {
   }
 
   void Copy(Kernel& kernel, int input) {
-    const Role role = RoleOf(kernel, input);
-    const KernelOperand& operand = OperandOf(kernel, input);
+    const ConvolutionOperand role = ConvolutionOperandOf(kernel, input);
+    const KernelOperand& operand = InputOperand(kernel, static_cast<std::size_t>(input));
     const DType dtype = buffer(operand.buffer).dtype;
     const bool once = buffer(operand.buffer).home == KernelBuffer::Home::kParameter;
     const int copy = NewBuffer(kernel, input == 0 ? "x_last" : "w_last", role.shape, dtype);
@@ -250,6 +223,8 @@ std::vector<std::int64_t> ChannelsLastStrides(const Shape& shape) {
   strides[0] = step;
   return strides;
 }
+
+bool MakesChannelsLast(const Kernel& kernel) { return WordSetting(kernel, std::string(kLayoutKnob)) == kChannelsLast; }
 
 bool CanLieChannelsLast(const Kernel& kernel) { return kernel.compute != DType::kF64 && LibraryConvolves(kernel); }
 

@@ -11,9 +11,17 @@
 // the end of one convolution is the beginning of the next, and nothing is copied between them.
 #pragma once
 
+#include <string_view>
+#include <vector>
+
 #include "dsl/kernel.h"
 
 namespace hone::dsl {
+
+// The setting, and its value, that ask for it.
+inline constexpr std::string_view kLayoutKnob = "layout", kChannelsFirst = "channels_first",
+                                  kChannelsLast = "channels_last";
+bool MakesChannelsLast(const Kernel& kernel);  // of one that has the setting
 
 // Strides, in elements, of a dense [N, C, spatial..] whose channels lie side by side.
 std::vector<std::int64_t> ChannelsLastStrides(const Shape& shape);

@@ -10,6 +10,23 @@ namespace hone::dsl {
 
 std::size_t SpatialOf(const Kernel& kernel) { return (kernel.space.size() - 5) / 3; }
 
+ConvolutionOperand ConvolutionOperandOf(const Kernel& kernel, int input) {
+  const std::size_t spatial = SpatialOf(kernel);
+  // The space is [N, O, out.. | C / groups, taps.. | C, in.., O / groups].
+  const std::size_t channel = 2 + spatial, taps = channel + 1, in = taps + spatial, places = in + 1,
+                    made = places + spatial;
+  ConvolutionOperand operand;
+  const auto add = [&](std::size_t d) {
+    operand.dims.push_back(d);
+    operand.shape.push_back(kernel.space[d].extent);
+  };
+  const bool transposed = kernel.variant == "transposed";
+  add(input == 0 ? 0 : transposed ? in : 1);
+  add(input == 0 ? in : transposed ? made : channel);
+  for (std::size_t d = 0; d < spatial; ++d) add((input == 0 ? places : taps) + d);
+  return operand;
+}
+
 Convolution::Convolution(const Kernel& kernel) : transposed(kernel.variant == "transposed") {
   const auto& space = kernel.space;
   // N, O, s.., C', s.., C, s.., O'

@@ -14,6 +14,14 @@ namespace hone::dsl {
 
 std::size_t SpatialOf(const Kernel& kernel);  // how many spatial dimensions: one to three
 
+// What a convolution reads as `input` (0: x, 1: w), as it is in memory: x [N, C, spatial..], w [O, C / groups,
+// window..], of a transposed one w [C, O / groups, window..].
+struct ConvolutionOperand {
+  Shape shape;
+  std::vector<std::size_t> dims;  // which dimensions of kernel.space those are
+};
+ConvolutionOperand ConvolutionOperandOf(const Kernel& kernel, int input);
+
 // conv's iteration space is [N, O, spatial.. | C / groups, window.. | C, input spatial.., O / groups]; what stands
 // behind the first bar is folded, behind the second are the places at which operands are read.
 struct Convolution {

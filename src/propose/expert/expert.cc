@@ -87,7 +87,9 @@ class Expert : public Proposer {
         const std::string_view how = differs ? ", products in TF32" : "";
         if (in_tf32) {
           add(AsProposal(*in_tf32), how);
-          add(ChannelsLast(*in_tf32), fmt::format("{}, channels last", how));
+          std::string words(how);
+          auto together = WithNeighbours(*in_tf32, words);
+          add(std::move(together), words);
         }
       }
       if (program) add(AsProposal(*program), "");
@@ -220,21 +222,26 @@ class Expert : public Proposer {
     return proposals;
   }
 
-  // All that can lie with its channels last does; nothing if nothing can.
-  std::optional<Proposal> ChannelsLast(dsl::Program program) const {
+  // What pays where the neighbours have it too (Knob::with_neighbours), at all statements that can have it; its words
+  // behind `how`. Nothing if there is none.
+  std::optional<Proposal> WithNeighbours(dsl::Program program, std::string& how) const {
     const auto checked = dsl::Check(program, &graph_.problem(), machine_);
     const auto* kernels = std::get_if<dsl::KernelProgram>(&checked);
     if (!kernels) return std::nullopt;
-    bool changed = false;
+    std::set<std::string> words;
     for (std::size_t k = 0; k < kernels->kernels.size(); ++k) {
       const dsl::Kernel& kernel = kernels->kernels[k];
       for (const dsl::Knob& knob : dsl::KnobsOf(kernel)) {
-        if (knob.name != "layout" || knob.values(kernel).size() < 2) continue;
-        program.statements[k].settings["layout"] = knob.values(kernel)[1];
-        changed = true;
+        if (!knob.with_neighbours || knob.values(kernel).size() < 2) continue;
+        const dsl::Setting value = knob.values(kernel)[1];
+        std::string word = dsl::ToString(value);
+        std::replace(word.begin(), word.end(), '_', ' ');
+        words.insert(std::move(word));
+        program.statements[k].settings[std::string(knob.name)] = value;
       }
     }
-    return changed ? AsProposal(std::move(program)) : std::nullopt;
+    for (const std::string& word : words) how += ", " + word;
+    return words.empty() ? std::nullopt : AsProposal(std::move(program));
   }
 
   // The program with every setting written out, so that the text says all; nothing if the checker refuses it.

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <barrier>
@@ -19,6 +18,7 @@
 
 #include "base/date.h"
 #include "base/interrupt.h"
+#include "base/machine_memory.h"
 #include "target/cpu/compiler.h"
 #include "target/device_model.h"
 
@@ -206,8 +206,8 @@ std::vector<std::int64_t> WorkingSets(const Pace& pace, int threads) {
 
 // A quarter of the memory that is free is the most that we take.
 std::int64_t AffordableBytes() {
-  const auto pages = sysconf(_SC_AVPHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-  return pages > 0 && size > 0 ? static_cast<std::int64_t>(pages) * size / 4 : std::int64_t{64} << 20;
+  const std::int64_t free_bytes = FreeMemoryBytes();
+  return free_bytes > 0 ? free_bytes / 4 : std::int64_t{64} << 20;
 }
 
 void KeepBest(double& best, double rate) { best = std::max(best, rate); }

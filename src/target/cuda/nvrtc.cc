@@ -17,6 +17,7 @@
 #include "base/bubblewrap.h"
 #include "base/check.h"
 #include "base/files.h"
+#include "base/machine_memory.h"
 #include "base/process.h"
 #include "base/sha256.h"
 #include "base/text.h"
@@ -33,9 +34,7 @@ using nlohmann::json;
 // Addresses that compiling foreign source may take. CUTLASS takes 3.5 GB of memory; on machines of much memory NVRTC
 // reserves more addresses than it uses.
 std::uint64_t ForeignAddresses() {
-  const auto memory =
-      static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  return std::max(std::uint64_t{12} << 30, memory / 2);
+  return std::max(std::uint64_t{12} << 30, static_cast<std::uint64_t>(PhysicalMemoryBytes()) / 2);
 }
 
 constexpr std::size_t kLargestAnswer = 512u << 20;

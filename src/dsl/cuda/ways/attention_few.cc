@@ -33,9 +33,7 @@ struct Rows {
   std::int64_t count = 1;       // rows of one
 };
 Rows RowsOf(const Kernel& kernel) {
-  const auto stands = [&](std::size_t input, std::size_t d) {
-    return AttentionOperandOf(kernel, input).strides[d] == 0;
-  };
+  const auto stands = [&](std::size_t input, std::size_t d) { return InputOperand(kernel, input).strides[d] == 0; };
   Rows rows{.shared_from = kernel.space.size() - kAttentionM};
   while (rows.shared_from > 0) {
     const std::size_t d = rows.shared_from - 1;
@@ -150,7 +148,7 @@ class FewEmitter {
     out_.Line(fmt::format("const int item = blockIdx.x / {}, part = blockIdx.x % {};", splits_, splits_));
     out_.Line(fmt::format("const int pair = item / {}, first_row = item % {} * {};", tiles_, tiles_, kRows));
     const std::vector<std::string> batches = Decomposed("pair", 0, rows_.shared_from, rows_.pairs);
-    const std::string type = DeviceType(AttentionTypeOf(kernel_, 0));
+    const std::string type = DeviceType(InputType(kernel_, 0));
     out_.Line(fmt::format("FewQueries<{}, {}, {}> warp;", type, AttentionExtent(kernel_, kAttentionD), width_));
 
     out_.Open(fmt::format("const auto query = [&](int row) -> const {}*", type));
@@ -192,7 +190,7 @@ class FewEmitter {
     out_.CloseWith(");");
 
     DeviceWriter::LaunchShape launch;
-    for (std::size_t input = 0; input < 3; ++input) Reads(launch, AttentionOperandOf(kernel_, input).buffer);
+    for (std::size_t input = 0; input < 3; ++input) Reads(launch, InputOperand(kernel_, input).buffer);
     for (const int buffer : BuffersOf(kernel_, score_)) Reads(launch, buffer);
     if (splits_ == 1) {
       for (const int buffer : BuffersOf(kernel_, kernel_.epilogue)) Reads(launch, buffer);
@@ -295,7 +293,7 @@ class FewEmitter {
   }
 
   std::string Pointer(std::size_t input, const std::vector<std::string>& places) const {
-    const KernelOperand& operand = AttentionOperandOf(kernel_, input);
+    const KernelOperand& operand = InputOperand(kernel_, input);
     std::vector<std::string> wide = places;
     for (auto& place : wide) {
       if (place != "0") place = fmt::format("static_cast<long>({})", place);

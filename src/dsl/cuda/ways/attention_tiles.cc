@@ -48,7 +48,7 @@ struct Matrices {
 std::optional<Matrices> MatricesOf(const Kernel& kernel, std::size_t input, std::string& why) {
   const auto rows = AttentionRowsOf(kernel, input, why);
   if (!rows) return std::nullopt;
-  const KernelOperand& operand = AttentionOperandOf(kernel, input);
+  const KernelOperand& operand = InputOperand(kernel, input);
   Matrices matrices{
       .buffer = rows->buffer, .offset = rows->offset, .rows = rows->count, .width = rows->width, .row = rows->row};
   if (matrices.width > kMostDepth) {

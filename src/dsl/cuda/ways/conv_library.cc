@@ -18,31 +18,15 @@ namespace {
 constexpr std::int64_t kLeastWorkspace = 64 << 20, kMostWorkspace = std::int64_t{8} << 30;
 
 // The operand as the library sees it; nothing if it is an expression or is repeated along a dimension.
-std::optional<StridedArgument> OperandOf(const Kernel& kernel, int input) {
-  using C = Convolution;
-  const Expr& expr = kernel.inputs[static_cast<std::size_t>(input)];
-  if (expr->kind != Expr::Kind::kLoad) return std::nullopt;
-  const Convolution conv(kernel);
-  const auto o = static_cast<std::size_t>(expr->buffer);
-  std::vector<std::pair<C::Dim, std::int64_t>> dims;
-  if (input == 0) {
-    dims = {{C::kN, conv.batch}, {C::kIn, conv.groups * conv.channels}};
-  } else if (conv.transposed) {
-    dims = {{C::kIn, conv.groups * conv.channels}, {C::kMade, conv.made}};
-  } else {
-    dims = {{C::kO, conv.groups * conv.made}, {C::kC, conv.channels}};
-  }
-  const C::Dim last = input == 0 ? C::kInX : C::kTapX;
-  for (std::size_t d = 3 - SpatialOf(kernel); d < 3; ++d) {
-    dims.emplace_back(static_cast<C::Dim>(static_cast<std::size_t>(last) - 2 + d),
-                      input == 0 ? conv.dims[d].in : conv.dims[d].window);
-  }
-  StridedArgument tensor{.offset = kernel.operands[o].offset};
-  for (const auto& [dim, extent] : dims) tensor.shape.push_back(extent);
+std::optional<StridedArgument> ArgumentOf(const Kernel& kernel, int input) {
+  if (kernel.inputs[static_cast<std::size_t>(input)]->kind != Expr::Kind::kLoad) return std::nullopt;
+  const KernelOperand& operand = InputOperand(kernel, static_cast<std::size_t>(input));
+  const ConvolutionOperand role = ConvolutionOperandOf(kernel, input);
+  StridedArgument tensor{.offset = operand.offset, .shape = role.shape};
   const auto natural = DenseStrides(tensor.shape);
   tensor.strides = natural;
-  for (std::size_t d = 0; d < dims.size(); ++d) {
-    if (dims[d].second != 1) tensor.strides[d] = conv.strides[o][dims[d].first];
+  for (std::size_t d = 0; d < role.dims.size(); ++d) {
+    if (role.shape[d] != 1) tensor.strides[d] = operand.strides[role.dims[d]];
     if (tensor.strides[d] < 1) return std::nullopt;
   }
   if (input == 1 && tensor.strides != natural && tensor.strides != ChannelsLastStrides(tensor.shape))
@@ -63,12 +47,13 @@ std::optional<std::string> CheckPrecision(const Kernel&, const Setting& value) {
 std::vector<Setting> LayoutValues(const Kernel& kernel) {
   // Tensor cores alone want it.
   const bool exact = kernel.target_type == DType::kF32 && WordSetting(kernel, "precision") != "tf32";
-  if (exact || !CanLieChannelsLast(kernel)) return {Word("channels_first")};
-  return {Word("channels_first"), Word("channels_last")};
+  const Setting first = Word(std::string(kChannelsFirst));
+  if (exact || !CanLieChannelsLast(kernel)) return {first};
+  return {first, Word(std::string(kChannelsLast))};
 }
 std::optional<std::string> CheckLayout(const Kernel& kernel, const Setting& value) {
-  if (auto why = CheckWord(value, {"channels_first", "channels_last"})) return why;
-  if (std::get<std::string>(value.value) == "channels_last" && !CanLieChannelsLast(kernel))
+  if (auto why = CheckWord(value, {kChannelsFirst, kChannelsLast})) return why;
+  if (std::get<std::string>(value.value) == kChannelsLast && !CanLieChannelsLast(kernel))
     return "what is computed in f64 cannot lie with its channels last; try channels_first";
   return std::nullopt;
 }
@@ -123,21 +108,20 @@ std::optional<double> Cost(const Kernel& kernel) {
 // In this order: a default may depend on those before it.
 constexpr Knob kKnobs[] = {
     {"precision", "what cuDNN makes products of f32 in: f32, tf32", PrecisionValues, CheckPrecision},
-    {"layout",
+    {kLayoutKnob,
      "how x, w and the result lie: channels_first, as PyTorch's; channels_last, by copies where they do not lie so "
      "already",
-     LayoutValues, CheckLayout},
+     LayoutValues, CheckLayout, /*with_neighbours=*/true},
     {"end", "library: bias and ReLU are cuDNN's own; map: the chain is a kernel that goes over the result", EndValues,
      CheckEnd},
     {"algorithm", "which of cuDNN's proposals, its best first", AlgorithmValues, CheckAlgorithm},
 };
 
 void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
-  auto x = OperandOf(kernel, 0), w = OperandOf(kernel, 1);
+  auto x = ArgumentOf(kernel, 0), w = ArgumentOf(kernel, 1);
   HONE_CHECK(x && w, "the checker lets no other convolution come here");
-  const auto buffer_of = [&](int input) -> const KernelBuffer& {
-    const auto o = static_cast<std::size_t>(kernel.inputs[static_cast<std::size_t>(input)]->buffer);
-    return program.buffers[static_cast<std::size_t>(kernel.operands[o].buffer)];
+  const auto buffer_of = [&](std::size_t input) -> const KernelBuffer& {
+    return program.buffers[static_cast<std::size_t>(InputOperand(kernel, input).buffer)];
   };
   const KernelBuffer& target = program.buffers[static_cast<std::size_t>(kernel.target)];
   const Convolution conv(kernel);
@@ -153,7 +137,7 @@ void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
     step.padding.push_back(conv.dims[d].padding);
     step.dilation.push_back(conv.dims[d].dilation);
   }
-  const bool last = WordSetting(kernel, "layout") == "channels_last";
+  const bool last = MakesChannelsLast(kernel);
   step.y.strides = last ? ChannelsLastStrides(step.y.shape) : DenseStrides(step.y.shape);
   step.groups = conv.groups;
   step.transposed = conv.transposed;
@@ -182,10 +166,8 @@ void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
 bool EndsInLibrary(const Kernel& kernel) { return WordSetting(kernel, "end") == "library" && OwnEnd(kernel); }
 
 bool LibraryConvolves(const Kernel& kernel) {
-  if (!OperandOf(kernel, 0) || !OperandOf(kernel, 1) || ElementCount(kernel.result) == 0) return false;
-  const auto type = [&](int input) {
-    return kernel.operand_types[static_cast<std::size_t>(kernel.inputs[static_cast<std::size_t>(input)]->buffer)];
-  };
+  if (!ArgumentOf(kernel, 0) || !ArgumentOf(kernel, 1) || ElementCount(kernel.result) == 0) return false;
+  const auto type = [&](std::size_t input) { return InputType(kernel, input); };
   if (type(0) != type(1) || !IsFloat(type(0)) || Bytes(type(0)) == 1 ||
       (type(0) == DType::kF64) != (kernel.compute == DType::kF64))
     return false;
