@@ -19,9 +19,10 @@ struct Ceiling {
   std::string_view name;
 };
 
-// A processor's ceilings are those of f32 and f64: its units for halves may be many times as fast (AMX), and where
-// products may be made in those the ceiling is unknown. A device has tensor cores too: its ceiling in f32 is at least a
-// third of their rate in halves, TF32 has half of that rate, and reals of 8 bits twice.
+// A processor's units for halves may be many times as fast as those for f32 (AMX): unless its products of pairs were
+// measured to be all that it has for them, the ceiling of what may be made in halves is unknown. A device has tensor
+// cores too: its ceiling in f32 is at least a third of their rate in halves, TF32 has half of that rate, and reals of 8
+// bits twice.
 Ceiling CeilingOf(const Problem& problem, const DeviceModel& machine) {
   const bool as_stored = problem.contract == Precision::kTorch;
   const auto& tensors = problem.tensors;
@@ -35,8 +36,6 @@ Ceiling CeilingOf(const Problem& problem, const DeviceModel& machine) {
     return {machine.ceilings.fma_flops_f64, "f64"};
   const bool halves = problem.contract == Precision::kFp16 || problem.contract == Precision::kBf16 ||
                       (as_stored && any([](DType dtype) { return IsSmallFloat(dtype); }));
-  if (machine.kind == DeviceKind::kCpu)
-    return halves ? Ceiling{0, "halves"} : Ceiling{machine.ceilings.fma_flops_f32, "f32"};
   const auto of_library = [&](std::initializer_list<const char*> names) {
     double most = 0;
     for (const char* name : names) {
@@ -45,6 +44,8 @@ Ceiling CeilingOf(const Problem& problem, const DeviceModel& machine) {
     }
     return most;
   };
+  if (machine.kind == DeviceKind::kCpu)
+    return halves ? Ceiling{of_library({"bf16"}), "halves"} : Ceiling{machine.ceilings.fma_flops_f32, "f32"};
   // Where single precision is had for three products of halves, these are three times as fast.
   const bool of_halves = machine.ceilings.fma_flops_f32 > machine.ceilings.vector_flops_f32;
   const double split = of_halves ? machine.ceilings.fma_flops_f32 : 0;

@@ -81,7 +81,7 @@ TEST(BoundTest, OnADeviceTheContractSaysWhichTensorCoresMayBeUsed) {
   EXPECT_DOUBLE_EQ(SpeedOfLight(convolution, device).flops_us, 1.28 / 1.5);
 }
 
-TEST(BoundTest, WhatUnitsForHalvesReachOnAProcessorIsNotKnown) {
+TEST(BoundTest, WhatUnitsForHalvesReachOnAProcessorIsNotKnownUnlessMeasured) {
   const std::string product = R"([{"op": "mm", "args": {"self": "%a", "mat2": "%b"}, "outputs": ["y"]}])";
   const Bound bound =
       SpeedOfLight(SmallGraph("torch", "a bf16 100x100, b bf16 100x100", "y bf16 100x100", product), SlowMachine());
@@ -89,6 +89,12 @@ TEST(BoundTest, WhatUnitsForHalvesReachOnAProcessorIsNotKnown) {
   EXPECT_EQ(bound.limited_by, "unknown");
   EXPECT_NE(bound.why.find("no bound"), std::string::npos) << bound.why;
   EXPECT_DOUBLE_EQ(bound.least_us, bound.bytes_us) << "what has to move has to move";
+  DeviceModel measured = SlowMachine();
+  measured.ceilings.matmul_flops = {{"bf16", 4e9}};
+  EXPECT_DOUBLE_EQ(
+      SpeedOfLight(SmallGraph("torch", "a bf16 100x100, b bf16 100x100", "y bf16 100x100", product), measured).us, 500);
+  EXPECT_DOUBLE_EQ(
+      SpeedOfLight(SmallGraph("torch", "a f32 100x100, b f32 100x100", "y f32 100x100", product), measured).us, 2000);
   const Graph copy = SmallGraph("torch", "x bf16 1000", "y bf16 1000",
                                 R"([{"op": "relu", "args": {"self": "%x"}, "outputs": ["y"]}])");
   EXPECT_DOUBLE_EQ(SpeedOfLight(copy, SlowMachine()).us, 4) << "quick enough in f32";

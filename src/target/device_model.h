@@ -29,15 +29,15 @@ struct Ceilings {
   enum class Source : std::uint8_t { kNone, kMeasured, kDatasheet } source = Source::kNone;
   double fma_flops_f32 = 0;  // FLOP/s of all threads, fused multiply-add = 2
   double fma_flops_f64 = 0;
-  double fork_join_us = 0;                // an empty parallel region of all threads; a launch in a CUDA graph
-  std::vector<BandwidthPoint> bandwidth;  // by rising working set
-  // Of a CUDA device.
   std::map<std::string, double> matmul_flops;  // FLOP/s of large products, by the type they are made in
-  double vector_flops_f32 = 0;                 // FLOP/s without tensor cores
-  double stream_launch_us = 0;                 // of a kernel that does nothing, in a stream
-  double energy_tick_ms = 0, idle_watts = 0;   // how often the energy counter moves; at rest
-  std::string measured_on;                     // date, "2025-01-31"
-  std::string compiler;                        // "g++ 12.2.0"
+  double fork_join_us = 0;                     // an empty parallel region of all threads; a launch in a CUDA graph
+  std::vector<BandwidthPoint> bandwidth;       // by rising working set
+  // Of a CUDA device.
+  double vector_flops_f32 = 0;                // FLOP/s without tensor cores
+  double stream_launch_us = 0;                // of a kernel that does nothing, in a stream
+  double energy_tick_ms = 0, idle_watts = 0;  // how often the energy counter moves; at rest
+  std::string measured_on;                    // date, "2025-01-31"
+  std::string compiler;                       // "g++ 12.2.0"
 
   // Linear in the logarithm of the working set between the points, level beyond them; 0 without points.
   double CopyBandwidth(std::int64_t working_set_bytes) const;

@@ -57,6 +57,8 @@ std::string Table(const DeviceModel& machine) {
                       machine.l3_bytes > 0 ? fmt::format(", {} L3", Size(machine.l3_bytes)) : "");
   text += fmt::format("fused multiply-add  {:.1f} GFLOP/s f32, {:.1f} GFLOP/s f64\n",
                       machine.ceilings.fma_flops_f32 / 1e9, machine.ceilings.fma_flops_f64 / 1e9);
+  for (const auto& [type, flops] : machine.ceilings.matmul_flops)
+    text += fmt::format("products            {:.1f} GFLOP/s {}\n", flops / 1e9, type);
   text += fmt::format("fork and join       {:.2f} us\n\n", machine.ceilings.fork_join_us);
   AddBandwidth(machine, text);
   return text;
@@ -97,14 +99,11 @@ HONE_VERB(calibrate){
         "~/.local/share/hone. The bandwidth of a copy counts the bytes read and the bytes written.",
     .options = kOptions,
     .json =
-        "id, processor, threads, vector_bytes, bf16_pairs (of a device arch, multiprocessors, memory_bytes), l1_bytes, "
-        "l2_bytes "
-        "(a\n"
-        "core), l3_bytes, fma_flops_f32, fma_flops_f64\n"
-        "(FLOP/s of all threads), fork_join_us, measured_on, compiler, bandwidth[]: working_set_bytes,\n"
-        "copy_bytes_per_second, read_bytes_per_second; of a device also matmul_flops (cuBLASLt, by type), "
-        "vector_flops_f32\n"
-        "(without tensor cores), stream_launch_us, energy_tick_ms and idle_watts",
+        "id, processor, threads, vector_bytes, bf16_pairs (of a device arch, multiprocessors, memory_bytes),\n"
+        "l1_bytes, l2_bytes (a core), l3_bytes, fma_flops_f32, fma_flops_f64 (FLOP/s of all threads), matmul_flops\n"
+        "(by type: of a device cuBLASLt's, of a processor its products of bf16, if it has them), fork_join_us,\n"
+        "measured_on, compiler, bandwidth[]: working_set_bytes, copy_bytes_per_second, read_bytes_per_second; of a\n"
+        "device also vector_flops_f32 (without tensor cores), stream_launch_us, energy_tick_ms and idle_watts",
     .run = RunCalibrate,
 };
 

@@ -196,10 +196,11 @@ Json Document(const SearchOutcome& outcome, const Bound& bound, const DeviceMode
 }
 
 std::string TimingText(const SearchOutcome& outcome, const Timing& timing, const Bound& bound) {
-  std::string text =
-      fmt::format("  best     attempt {}: {} warm, {} cold; {:.0f} % of the bound's speed{}\n",
-                  outcome.run.best_attempt, Microseconds(timing.warm.median_us), Microseconds(timing.cold.median_us),
-                  100 * bound.us / timing.warm.median_us, timing.launched == "graph" ? "; as one CUDA graph" : "");
+  std::string text = fmt::format(
+      "  best     attempt {}: {} warm, {} cold{}{}\n", outcome.run.best_attempt, Microseconds(timing.warm.median_us),
+      Microseconds(timing.cold.median_us),
+      bound.us > 0 ? fmt::format("; {:.0f} % of the bound's speed", 100 * bound.us / timing.warm.median_us) : "",
+      timing.launched == "graph" ? "; as one CUDA graph" : "");
   for (const Comparison& one : timing.against) {
     const std::string there = Microseconds(one.baseline_warm.median_us);
     text += fmt::format("  speed    {} at {}{}\n",

@@ -35,6 +35,7 @@ double Seconds(Clock::time_point from) { return std::chrono::duration<double>(Cl
 struct Kernels {
   double (*fma32)(std::int64_t rounds, int wide);
   double (*fma64)(std::int64_t rounds, int wide);
+  double (*bf16_pairs)(std::int64_t rounds);
   void (*copy)(char* to, const char* from, std::int64_t bytes, std::int64_t passes, int around);
   std::int64_t (*read)(const char* from, std::int64_t bytes, std::int64_t passes);
   void (*fork_join)(int threads, int times);
@@ -116,8 +117,8 @@ Result<Kernels> LoadKernels() {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
     return function != nullptr;
   };
-  if (!find(kernels.fma32, "Fma32") || !find(kernels.fma64, "Fma64") || !find(kernels.copy, "Copy") ||
-      !find(kernels.read, "Read") || !find(kernels.fork_join, "ForkJoin")) {
+  if (!find(kernels.fma32, "Fma32") || !find(kernels.fma64, "Fma64") || !find(kernels.bf16_pairs, "Bf16Pairs") ||
+      !find(kernels.copy, "Copy") || !find(kernels.read, "Read") || !find(kernels.fork_join, "ForkJoin")) {
     return Fail(ErrorKind::kCorrupt, fmt::format("{} lacks a function: delete it", compiled.library));
   }
   return kernels;
@@ -302,6 +303,10 @@ Result<DeviceModel> Calibrate(Effort effort, const std::function<void(std::strin
         };
         KeepBest(*best, BestRate(pace, kernel(kRounds, wide), pace.point_seconds, alone));
       }
+    }
+    if (const double flops = kernels.bf16_pairs(kRounds); flops > 0) {
+      const auto pairs = [&](std::int64_t n) { return team.Run([&](int) { kernels.bf16_pairs(n * kRounds); }); };
+      KeepBest(machine.ceilings.matmul_flops["bf16"], BestRate(pace, flops * threads, fma_seconds, pairs));
     }
     say("fork and join");
     // Few at a time: on a busy machine the threads seldom run together, and not for long.

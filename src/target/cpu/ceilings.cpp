@@ -78,6 +78,26 @@ EXPORT double Fma32(std::int64_t rounds, int wide) {
 EXPORT double Fma64(std::int64_t rounds, int wide) {
   return wide ? Fma<double, kWidest>(rounds) : Fma<double, (kWidest > 32 ? 32 : kWidest)>(rounds);
 }
+// Likewise, of products of bf16 into sums of f32; 0 where the processor has none, or tiles (AMX) that are faster.
+EXPORT double Bf16Pairs([[maybe_unused]] std::int64_t rounds) {
+#if defined(__AVX512BF16__) && !defined(__AMX_TILE__)
+  using Sums = VectorOf<float, 64>::Type;
+  using Pairs = VectorOf<unsigned, 64>::Type;
+  Sums sum[kChains] = {};
+  Pairs a = Pairs{} + 0x3f003f00u;  // 0.5 and 0.5
+  asm volatile("" : "+m"(a));
+  const Pairs factor = a;
+  for (std::int64_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 24
+    for (int i = 0; i < kChains; ++i) asm volatile("vdpbf16ps %1, %1, %0" : "+v"(sum[i]) : "v"(factor));
+  }
+  Sums all = {};
+  for (int i = 0; i < kChains; ++i) all += sum[i];
+  return all[0] != 0 ? 4.0 * kChains * 16 * static_cast<double>(rounds) : 0;
+#else
+  return 0;
+#endif
+}
 
 // `bytes` are a multiple of 512, addresses of 64.
 EXPORT void Copy(char* to, const char* from, std::int64_t bytes, std::int64_t passes, int around) {
