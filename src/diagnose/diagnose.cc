@@ -23,9 +23,11 @@ bool Serves(const Rule& rule, const Class* decided) {
 // The subject's time: as measured, else what its work takes at least.
 double TimeUs(const Profile& profile, double lost) {
   if (const auto measured = profile.Get("time_us")) return *measured;
+  // A candidate has to be launched once at least.
+  const double launch_us = profile.scope == Scope::kPlan ? profile.Get("launch_us").value_or(0) : 0;
   for (const char* name : {"bound_us", "step_limit_us"}) {
     // Without what is lost it would take that.
-    if (const auto limit = profile.Get(name)) return *limit / (1 - lost);
+    if (const auto limit = profile.Get(name)) return (*limit + launch_us) / (1 - lost);
   }
   return 0;
 }

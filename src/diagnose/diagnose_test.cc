@@ -88,6 +88,16 @@ TEST(DiagnoseTest, WhatIsLostIsInMicrosecondsWhereTheTimeIsKnown) {
   for (const Finding& finding : diagnosis.findings) EXPECT_NEAR(finding.loss_us, 30 / (1 - finding.lost) - 30, 1e-9);
 }
 
+TEST(DiagnoseTest, ManyLaunchesCostTheirNumberTimesTheTimeOfOne) {
+  Profile plan(Scope::kPlan, "plan");
+  for (const auto& [name, value] :
+       {std::pair{"launches", 4.0}, {"launch_us", 1.0}, {"bound_us", 0.5}, {"launch_share", 4 / 4.5}})
+    plan.Set(name, value, FactSource::kAnalytic);
+  const Diagnosis diagnosis = Diagnose({plan});
+  ASSERT_EQ(RulesOf(diagnosis), std::vector<std::string>{"launch_bound"});
+  EXPECT_NEAR(diagnosis.findings[0].loss_us, 3, 1e-9);
+}
+
 TEST(DiagnoseTest, AtMostFiveAreHandedOnAndTheRestIsCounted) {
   std::vector<Profile> many(4, Faulty());
   const Diagnosis diagnosis = Diagnose(many);
