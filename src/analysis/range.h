@@ -24,13 +24,6 @@ struct Range {
 
 Range RangeOfInput(const Tensor& tensor);
 
-// Of a sum over independent draws of inputs: one expression of them a term.
-struct IndependentSum {
-  double mean = 0, deviation = 0;
-};
-// Nothing when the terms of `sum` are not independent as far as can be seen, or hang on anything but draws.
-std::optional<IndependentSum> SumOfDraws(const Graph& graph, const Symbolic& symbolic, const ExprNode& sum);
-
 class Ranges {
  public:
   Ranges(const Graph& graph, const Symbolic& symbolic);

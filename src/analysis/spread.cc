@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 
+#include "analysis/sum_of_draws.h"
+
 namespace hone {
 namespace {
 

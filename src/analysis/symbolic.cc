@@ -1,3 +1,5 @@
+// One file because what is known of a buffer is found by folding, and told apart by expanding, the same terms: each
+// class here asks the ones before it.
 #include "analysis/symbolic.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // The evaluator against modules that are wrong, that crash, and that cheat (tests/data/hostile): each has to be refused
 // for the right reason, and leave the next evaluation unharmed.
+// One file because each of them is judged by the one evaluator that all of them have to leave unharmed.
 #include "evaluate/local_evaluator.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// One file because it is one writer: every fold of a stage is written inside of the loops that the stage has opened.
 #include "oracle/cuda_nest.h"
 
 #include <algorithm>

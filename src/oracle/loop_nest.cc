@@ -1,3 +1,5 @@
+// One file because it is one writer: stages, the loops around them and the folds in them are written in one go, by the
+// same names.
 #include "oracle/loop_nest.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// One file because it is what both writers of nests have in common, an expression's text, which calls itself from every
+// kind of node.
 #include "oracle/nest_text.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// One file because each is a fact about the same thing: what the oracle's budget lets pass, and what it does not.
 #include "oracle/oracle.h"
 
 #include <dlfcn.h>

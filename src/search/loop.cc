@@ -1,3 +1,4 @@
+// One file because it is one loop, whose steps share all of their state; they stand in the order of loop.h's numbers.
 #include "search/loop.h"
 
 #include <fmt/format.h>

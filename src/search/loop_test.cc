@@ -1,3 +1,4 @@
+// One file because each is a fact about one loop over the same scripted world.
 #include "search/loop.h"
 
 #include <gtest/gtest.h>

@@ -14,6 +14,7 @@
 #include "protocol/protocol.h"
 #include "target/cuda/built_plan.h"
 #include "target/cuda/driver.h"
+#include "target/cuda/loaded_plan.h"
 #include "target/cuda/try.h"
 #include "worker/device_room.h"
 #include "worker/serve_requests.h"

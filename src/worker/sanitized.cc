@@ -10,6 +10,7 @@
 #include "protocol/sanitized_setup.h"
 #include "target/cuda/built_plan.h"
 #include "target/cuda/driver.h"
+#include "target/cuda/loaded_plan.h"
 #include "target/cuda/try.h"
 #include "worker/loaded_module.h"
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "dsl/cpu/convolution_emitter.h"
+#include "dsl/cpu/expr_writer.h"
 #include "dsl/cpu/loop_text.h"
 
 namespace hone::dsl {

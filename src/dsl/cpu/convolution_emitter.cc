@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "dsl/cpu/convolution_library.h"
+#include "dsl/cpu/expr_writer.h"
 #include "dsl/cpu/loop_text.h"
 
 namespace hone::dsl {

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "dsl/cpu/convolution_emitter.h"
+#include "dsl/cpu/expr_writer.h"
 #include "dsl/cpu/loop_text.h"
 
 namespace hone::dsl {

@@ -1,4 +1,5 @@
 // One pass over what is folded: rows, columns, blocks of either.
+// One file because the passes are built of one another: blocks of rows, the joins of their parts, what is fetched.
 #include <fmt/format.h>
 
 #include <algorithm>

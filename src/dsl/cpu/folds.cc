@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "dsl/cpu/expr_writer.h"
 #include "dsl/cpu/fold_emitter.h"
 #include "dsl/element.h"
 

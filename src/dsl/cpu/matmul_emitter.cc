@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "dsl/cpu/expr_writer.h"
 #include "dsl/cpu/loop_text.h"
 
 namespace hone::dsl {

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "dsl/cpu/expr_writer.h"
 
 namespace hone::dsl {
 

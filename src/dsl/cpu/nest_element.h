@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "dsl/cpu/writer.h"
+#include "dsl/cpu/expr_writer.h"
 #include "dsl/element.h"
 #include "dsl/kernel.h"
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "dsl/cpu/expr_writer.h"
 #include "dsl/cpu/index_text.h"
 #include "dsl/cpu/loop_text.h"
 #include "dsl/knobs.h"

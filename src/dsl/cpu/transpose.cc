@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "dsl/cpu/expr_writer.h"
 #include "dsl/cpu/loop_text.h"
 #include "dsl/family.h"
 

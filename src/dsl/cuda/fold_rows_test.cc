@@ -10,6 +10,7 @@
 
 #include "dsl/testing/device_program.h"
 #include "dsl/testing/interpreter.h"
+#include "target/cuda/loaded_plan.h"
 
 namespace hone {
 namespace {

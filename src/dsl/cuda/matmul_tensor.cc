@@ -1,3 +1,5 @@
+// One file because it writes one kernel: what a warpgroup loads, multiplies and ends with shares its names and its
+// counting of shared memory.
 #include "dsl/cuda/matmul_tensor.h"
 
 #include <fmt/format.h>

@@ -22,6 +22,7 @@
 #include "problem/element.h"
 #include "target/cuda/built_plan.h"
 #include "target/cuda/driver.h"
+#include "target/cuda/loaded_plan.h"
 #include "target/cuda/nvrtc.h"
 #include "target/shipped_model.h"
 

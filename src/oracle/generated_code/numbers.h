@@ -1,5 +1,6 @@
 // The number types and functions that generated loop nests are written in (oracle/loop_nest.cc embeds this text before
 // them).
+// One file because it travels as one text, in front of each nest.
 //
 // A nest is a template over its real type R:
 //   float, double   plain arithmetic: the naive baseline

@@ -1,3 +1,4 @@
+// One file because all of it imports files under every PyTorch that is here, which it starts once.
 #include "problem/import/import.h"
 
 #include <fmt/format.h>

@@ -10,6 +10,7 @@
 #include "base/date.h"
 #include "target/cuda/built_plan.h"
 #include "target/cuda/driver.h"
+#include "target/cuda/loaded_plan.h"
 #include "target/cuda/nvml.h"
 #include "target/cuda/nvrtc.h"
 #include "target/cuda/toolkit.h"

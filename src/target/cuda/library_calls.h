@@ -1,5 +1,4 @@
 // Calls of cuDNN and cuBLASLt through the part of their C interfaces that we use, as their documentation declares it.
-//
 // Compiled into hone and, word for word, part of exported kernels that call these libraries: it knows the C++17 library
 // and nothing of hone. Nothing throws: what fails is a Status with the library's own words. For one context and thread,
 // like the libraries' handles.

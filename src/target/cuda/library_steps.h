@@ -14,6 +14,7 @@
 #include "target/cuda/cublas_lt.h"
 #include "target/cuda/cudnn.h"
 #include "target/cuda/driver.h"
+#include "target/cuda/loaded_plan.h"
 
 namespace hone::cuda {
 

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "dsl/cpu/expr_writer.h"
 #include "dsl/cpu/index_text.h"
 #include "dsl/cpu/loop_text.h"
 #include "dsl/cpu/transpose.h"
-#include "dsl/cpu/writer.h"
 #include "dsl/knobs.h"
 #include "dsl/way.h"
 

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "dsl/cpu/expr_writer.h"
 #include "dsl/cpu/loop_text.h"
-#include "dsl/cpu/writer.h"
 #include "dsl/knobs.h"
 #include "dsl/shape/fold_pass.h"
 #include "dsl/way.h"

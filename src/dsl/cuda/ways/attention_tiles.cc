@@ -6,6 +6,8 @@
 // values of the tile before, and multiply for the others. Tiles that `causal` hides are not looked at, and only tiles
 // at its edge are masked; the longest items come first then, and blocks take the next as they are done. Sums are f32;
 // what is written is what the statement says.
+//
+// One file because a way is one: the settings below are cuts of what is written here.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -7,6 +7,8 @@
 //   across  outputs of a thread side by side, stored as one
 //   block   threads of a block: those of a tile, or of several narrow ones
 //   pack    neighbouring elements that are copied as one
+//
+// One file because a way is one: the settings below are cuts of what is written here.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -2,6 +2,8 @@
 // every row that the window reaches, read as packs; a column serves several outputs down the axis before the innermost
 // one, whose windows overlap. What the columns hold goes through shared memory, where every output of the row folds
 // those of its window. So an element is read from memory about once, whatever the window's width.
+//
+// One file because a way is one: the settings below are cuts of what is written here.
 #include <fmt/format.h>
 
 #include <algorithm>
