@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "target/cpu/host_libraries.h"
 #include "target/cuda/device_calibration.h"
 #include "target/shipped_model.h"
 
@@ -29,7 +30,7 @@ Result<DeviceModel> KnownDevice(VerbCall& call) {
 }
 
 Result<DeviceModel> KnownDevice(bool cuda) {
-  DeviceModel described = DescribeMachine();
+  DeviceModel described = DescribeHost();
   if (cuda) {
     auto here = cuda::DescribeDevice();
     if (!here) {

@@ -13,7 +13,9 @@ inline constexpr Option kTargetOption{
 inline constexpr Option kDeviceOption{
     .name = "device",
     .value = "MODEL",
-    .help = "a CUDA device that need not be here, by its datasheet: h200, say; another word lists them"};
+    .help =
+        "a CUDA device that need not be here, by its datasheet, with the libraries (cuBLASLt, cuDNN) that are found "
+        "on this machine: h200, say; another word lists them"};
 
 // kUsage when --target names neither.
 Result<bool> WantsCuda(VerbCall& call);

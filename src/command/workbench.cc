@@ -13,6 +13,7 @@
 #include "oracle/device_oracle.h"
 #include "problem/import/confine.h"
 #include "problem/import/import.h"
+#include "target/cpu/host_libraries.h"
 #include "target/cuda/device_calibration.h"
 #include "target/cuda/driver.h"
 
@@ -22,7 +23,7 @@ namespace {
 Result<DeviceModel> ThisMachine(VerbCall& call, const WorkbenchOptions& options,
                                 const std::vector<cuda::LockedDevice>& devices) {
   const int ordinal = devices.empty() ? 0 : devices.front().device.ordinal;
-  const DeviceModel described = options.cuda ? HONE_TRY(cuda::DescribeDevice(ordinal)) : DescribeMachine();
+  const DeviceModel described = options.cuda ? HONE_TRY(cuda::DescribeDevice(ordinal)) : DescribeHost();
   auto machine = LoadCalibration(described);
   if (!machine && machine.error().kind == ErrorKind::kNotFound) {
     if (!options.calibrate) return described;

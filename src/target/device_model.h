@@ -62,7 +62,7 @@ struct Instructions {
 
 // Libraries found where programs are going to run.
 struct FoundLibraries {
-  bool onednn = false;                    // libdnnl.so.2, for modules
+  bool onednn = false;                    // libdnnl.so.2, for modules (target/cpu/host_libraries.h)
   bool cublas_lt = false, cudnn = false;  // for plans
 };
 

@@ -16,6 +16,7 @@
 #include "command/command.h"
 #include "evaluate/certify.h"
 #include "target/cpu/compiler.h"
+#include "target/cpu/host_libraries.h"
 #include "target/cuda/driver.h"
 #include "target/cuda/nvcc.h"
 #include "target/cuda/nvrtc.h"
@@ -167,6 +168,10 @@ Finding ProbeLibrary(cuda::Library library) {
 Finding ProbeCublasLt() { return ProbeLibrary(cuda::Library::kCublasLt); }
 Finding ProbeCudnn() { return ProbeLibrary(cuda::Library::kCudnn); }
 
+Finding ProbeOneDnn() {
+  return FindOneDnn() ? Present(*FindOneDnn()) : Absent("no libdnnl.so.2 in the system's folders");
+}
+
 constexpr Check kChecks[] = {
     {"compiler", true, ProbeCompiler, "nothing can be built", "apt install g++, or name a compiler with HONE_CXX"},
     {"openmp", true, ProbeOpenMp, "kernels cannot use all cores", "apt install g++ (or libomp-dev for clang++)"},
@@ -179,6 +184,8 @@ constexpr Check kChecks[] = {
      "apt install bubblewrap, and allow user namespaces"},
     {"seccomp", false, ProbeSeccomp, "candidates' system calls are not filtered",
      "a kernel with CONFIG_SECCOMP_FILTER"},
+    {"onednn", false, ProbeOneDnn, "no library convolutions in modules, and the expert does not try them",
+     "apt install libdnnl2"},
     {"torch", false, ProbeTorch, "no import of .py problems and no PyTorch baselines; problem.json works",
      "apt install python3-torch, or name a Python that has it with HONE_PYTHON"},
     {"nvrtc", false, ProbeNvrtc, "plans for CUDA cannot be compiled or inspected",

@@ -5,6 +5,7 @@
 
 #include "dsl/family.h"
 #include "dsl/lower.h"
+#include "dsl/way.h"
 #include "target/shipped_model.h"
 
 namespace hone::dsl {
@@ -33,6 +34,23 @@ TEST(NeedsTest, AProductIsTheLibrarysOrTheOrdinaryUnitsWhereThereIsNoWgmma) {
   EXPECT_NE(On(with_library, product).find("precision: library"), std::string::npos);
   EXPECT_EQ(On("b200", product + " with {precision: f32x3}"),
             "'precision' f32x3: NVIDIA B200 (sm_100a) has no wgmma; try simt");
+}
+
+TEST(NeedsTest, AConvolutionOfTheHostIsTriedByTheLibraryWhereThatIsFound) {
+  const auto paths = [](bool found) {
+    DeviceModel host{.threads = 2, .vector_bytes = 32};
+    host.libraries.onednn = found;
+    const auto lowered = Lower(
+        "program p\ninput x: f32[2, 16, 12, 12]\nparam w: f32[32, 16, 3, 3]\noutput y: f32[2, 32, 12, 12]\n"
+        "y = conv(x, w) by {padding: 1}\n",
+        nullptr, host);
+    const Kernel& kernel = std::get<KernelProgram>(lowered).kernels[0];
+    std::string words;
+    for (const Setting& value : KnobsOf(kernel)[0].values(kernel)) words += ToString(value) + " ";
+    return words;
+  };
+  EXPECT_EQ(paths(true), paths(false) + "library ") << "the last to be tried";
+  EXPECT_EQ(paths(false).find("library"), std::string::npos);
 }
 
 TEST(NeedsTest, TheKernelOfAttentionIsRefusedWhereThereIsNoWgmma) {

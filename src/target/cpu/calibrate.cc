@@ -20,6 +20,7 @@
 #include "base/interrupt.h"
 #include "base/machine_memory.h"
 #include "target/cpu/compiler.h"
+#include "target/cpu/host_libraries.h"
 #include "target/device_model.h"
 
 namespace hone {
@@ -262,7 +263,7 @@ void MeasurePoint(const Kernels& kernels, Team& team, Team& lone, char* memory, 
 }  // namespace
 
 Result<DeviceModel> Calibrate(Effort effort, const std::function<void(std::string_view)>& progress) {
-  DeviceModel machine = DescribeMachine();
+  DeviceModel machine = DescribeHost();
   machine.ceilings.source = Ceilings::Source::kMeasured;
   const auto kernels = HONE_TRY(LoadKernels());
   machine.ceilings.compiler = HONE_TRY(HostCompilerVersion());
