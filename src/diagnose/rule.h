@@ -2,7 +2,7 @@
 // rules/vector_width.cc: one file is one rule, its name is the one in reports and in the run store. The row says
 // everything: which facts it needs, above or below which threshold it looks closer, where that number is from, and
 // facts on which it fires and on which it is silent. rules_test.cc holds every rule to its examples;
-// tests/data/gallery has compiled kernels for those whose facts need no device.
+// examples/gallery has kernels for those whose facts need no device.
 #pragma once
 
 #include <cstdint>
