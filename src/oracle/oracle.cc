@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "analysis/cost.h"
 #include "oracle/element_check.h"
 #include "oracle/loop_nest.h"
 #include "oracle/nudge.h"
@@ -52,13 +53,21 @@ Oracle::~Oracle() = default;
 
 namespace {
 
-Result<Compiled> CompileHalf(std::string source) {
+// Of so many operations the oracle runs for less time than better code of it takes to compile.
+constexpr double kBriefFlops = 1e6;
+
+Result<Compiled> CompileHalf(std::string source, bool brief) {
   CompileRequest request;
   request.source = std::move(source);
   // No contraction into fused multiply-adds: the honest implementation rounds where the definitions say so.
   // At -O2 the compiler takes to vectors only loops whose count it knows; those over lanes are worth it.
   // C++17's headers are read in half the time.
-  request.flags = {"-std=c++17", "-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "-ffp-contract=off", "-w"};
+  request.flags = {"-std=c++17", "-ffp-contract=off", "-w"};
+  if (brief) {
+    request.flags.push_back("-O1");
+  } else {
+    request.flags.insert(request.flags.end(), {"-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic"});
+  }
   request.trusted = true;
   return CompileModule(request);
 }
@@ -82,8 +91,9 @@ Result<void> LoadHalf(const Compiled& compiled, const std::string& problem, Half
 Result<Oracle> Oracle::Compile(const Graph& graph) {
   OracleSources sources = SourcesOfOracle(graph);
   std::optional<Result<Compiled>> honest;
-  std::thread other([&] { honest = CompileHalf(std::move(sources.honest)); });
-  auto values = CompileHalf(std::move(sources.values));
+  const bool brief = GraphCost(graph).flops() < kBriefFlops;
+  std::thread other([&] { honest = CompileHalf(std::move(sources.honest), brief); });
+  auto values = CompileHalf(std::move(sources.values), brief);
   other.join();
   // The OpenMP runtime's threads outlive a parallel region. Were it unloaded with the last module that needs it, they
   // would run on in memory that is gone: it stays.
