@@ -212,8 +212,7 @@ TEST(LocalEvaluatorTest, ComputingOnlyWhatChangedGainsNothing) {
   ASSERT_TRUE(of_cheat && of_honest);
   ASSERT_TRUE(of_honest->timing) << of_honest->verdict.reason;
   if (of_cheat->timing) {  // the machine is too busy to tell its two times apart
-    // It would be a hundredth; a busy moment makes either of them twice as slow.
-    EXPECT_GT(of_cheat->timing->warm.median_us, 0.3 * of_honest->timing->warm.median_us);
+    EXPECT_GT(of_cheat->timing->warm.median_us, 0.7 * of_honest->timing->warm.median_us);
     EXPECT_GT(of_cheat->timing->cold.median_us, 0.7 * of_honest->timing->cold.median_us);
   } else {
     EXPECT_EQ(of_cheat->verdict.outcome, Outcome::kSuspicious);
