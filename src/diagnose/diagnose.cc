@@ -46,10 +46,6 @@ nlohmann::json ToJson(const std::optional<Class>& of) {
   return {{"class", Name(of->bottleneck)}, {"confidence", of->confidence}, {"why", of->why}};
 }
 
-}  // namespace
-
-namespace {
-
 // Sets what all subjects' findings make together.
 void Collect(Diagnosis& diagnosis) {
   diagnosis.findings.clear();

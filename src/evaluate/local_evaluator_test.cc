@@ -232,12 +232,13 @@ TEST(LocalEvaluatorTest, WhatIsTimedIsNotThereBeforeTheClockStarts) {
   auto evaluator = StartEvaluator(*problem, Options());
   ASSERT_TRUE(evaluator) << evaluator.error().message;
   const Candidate cheat = Hostile("computes_in_rehearsal"), honest = Module("#define HONEST\n" + cheat.text);
-  const auto of_cheat = (*evaluator)->Evaluate(cheat, Timed()), of_honest = (*evaluator)->Evaluate(honest, Timed());
-  ASSERT_TRUE(of_cheat && of_honest);
-  ASSERT_TRUE(of_honest->timing) << of_honest->verdict.reason;
+  const auto before = (*evaluator)->Evaluate(honest, Timed()), of_cheat = (*evaluator)->Evaluate(cheat, Timed()),
+             after = (*evaluator)->Evaluate(honest, Timed());
+  ASSERT_TRUE(before && of_cheat && after);
+  ASSERT_TRUE(before->timing && after->timing) << before->verdict.reason << after->verdict.reason;
   ASSERT_TRUE(of_cheat->timing) << of_cheat->verdict.reason;
-  // It would be a hundredth; a busy moment makes either of them twice as slow.
-  EXPECT_GT(of_cheat->timing->warm.median_us, 0.3 * of_honest->timing->warm.median_us);
+  // It would be a hundredth. A busy machine makes a median twice, undisturbed calls half as long again.
+  EXPECT_GT(of_cheat->timing->warm.median_us, 0.5 * std::min(before->timing->warm.p10_us, after->timing->warm.p10_us));
 }
 
 TEST(LocalEvaluatorTest, ATimedCallIsHeldAgainstTheOracleElementByElement) {

@@ -22,10 +22,15 @@ double ConfidenceIn(const DeviceModel& device) {
 // there.
 constexpr double kUsualLaunchUs = 1;
 
+const PlanBuffer* FindBuffer(const Plan& plan, const std::string& name) {
+  const auto found = std::find_if(plan.buffers.begin(), plan.buffers.end(),
+                                  [&](const PlanBuffer& buffer) { return buffer.name == name; });
+  return found == plan.buffers.end() ? nullptr : &*found;
+}
+
 double BytesOf(const std::string& name, const Plan& plan, const Problem& problem) {
-  for (const PlanBuffer& buffer : plan.buffers) {
-    if (buffer.name == name) return static_cast<double>(ElementCount(buffer.shape) * Bytes(buffer.dtype));
-  }
+  if (const PlanBuffer* buffer = FindBuffer(plan, name))
+    return static_cast<double>(ElementCount(buffer->shape) * Bytes(buffer->dtype));
   const Tensor* tensor = problem.Find(name);
   return tensor == nullptr ? 0 : static_cast<double>(tensor->bytes());
 }
@@ -58,11 +63,9 @@ double BitsAsked(Precision contract, bool convolution) {
 void AddPrecision(Profile& profile, const Plan& plan, const Problem& problem) {
   double excess = -1, bits = 0, asked = 0;
   const auto look = [&](const std::string& operand, LibraryCompute compute, bool convolution) {
-    DType dtype = DType::kF32;
-    if (const Tensor* tensor = problem.Find(operand)) dtype = tensor->dtype;
-    for (const PlanBuffer& buffer : plan.buffers) {
-      if (buffer.name == operand) dtype = buffer.dtype;
-    }
+    const PlanBuffer* buffer = FindBuffer(plan, operand);
+    const Tensor* tensor = problem.Find(operand);
+    const DType dtype = buffer ? buffer->dtype : tensor ? tensor->dtype : DType::kF32;
     if (dtype != DType::kF32) return;  // 16-bit types are multiplied as they are
     const double wanted = BitsAsked(problem.contract, convolution), more = std::max(0.0, BitsOf(compute) - wanted);
     if (more <= excess) return;
