@@ -2,8 +2,15 @@
 
 #include <algorithm>
 
+#include "base/record.h"
+
 namespace hone {
 namespace {
+
+// Metrics of time are in nanoseconds, shares of a peak in percent.
+constexpr double kNano = 1e-3, kPercent = 1e-2;
+// What a warp's waits are shares of.
+constexpr std::string_view kLatency = "smsp__average_warp_latency_per_inst_issued.ratio";
 
 // Shares of a kernel's instructions are of those that are carried out, as far as the text says: an instruction counts
 // eight times for each loop that it is in, up to three.
@@ -123,51 +130,147 @@ constexpr FactName kFacts[] = {
     {"whole_tensors", FactUnit::kCount, "tensors of the problem that hold integers or truth values"},
     {"double_tensors", FactUnit::kCount, "tensors of the problem that hold f64"},
     {"contract", FactUnit::kWord, "how accurate: fp32, tf32, bf16, fp16, fp64 or torch"},
-    // --- Counters of a device. Nothing here reads them yet: rules state what they need.
+    // --- Counters of a device: what CUPTI counts, set by set, and what follows from it.
+    {"replay_us", FactUnit::kMicroseconds, "that the kernel takes alone on the device, while it is counted",
+     "gpu__time_duration.sum", CounterSet::kTriage, kNano},
+    {"cycles", FactUnit::kCount, "of a multiprocessor, from its beginning to its end", "sm__cycles_elapsed.max",
+     CounterSet::kTriage},
+    {"busy_cycles", FactUnit::kCount, "of them, those in which a multiprocessor has a warp, on average",
+     "sm__cycles_active.avg", CounterSet::kTriage},
+    {"dram_read_bytes", FactUnit::kBytes, "read from the device's memory", "dram__bytes_read.sum", CounterSet::kTriage},
+    {"dram_write_bytes", FactUnit::kBytes, "written to it", "dram__bytes_write.sum", CounterSet::kTriage},
     {"dram_busy", FactUnit::kShare, "of the peak of the device's memory",
-     "dram__throughput.avg.pct_of_peak_sustained_elapsed"},
-    {"dram_read_bytes", FactUnit::kBytes, "read from the device's memory", "dram__bytes_read.sum"},
-    {"dram_write_bytes", FactUnit::kBytes, "written to it", "dram__bytes_write.sum"},
+     "dram__throughput.avg.pct_of_peak_sustained_elapsed", CounterSet::kTriage, kPercent},
+    {"issue_busy", FactUnit::kShare, "cycles in which a scheduler with warps issues an instruction",
+     "smsp__issue_active.avg.per_cycle_active", CounterSet::kTriage},
+    {"warps_busy", FactUnit::kShare, "of a multiprocessor's warps, those that it had, on average",
+     "sm__warps_active.avg.pct_of_peak_sustained_active", CounterSet::kTriage, kPercent},
+    {"warp_instructions", FactUnit::kCount, "instructions carried out, once a warp", "smsp__inst_executed.sum",
+     CounterSet::kTriage},
     {"tensor_busy", FactUnit::kShare, "of the peak of the tensor cores",
-     "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"},
+     "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed", CounterSet::kTriage, kPercent},
     {"fma_busy", FactUnit::kShare, "of the peak of multiply-adds",
-     "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_elapsed"},
+     "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_elapsed", CounterSet::kStandard, kPercent},
     {"alu_busy", FactUnit::kShare, "of the peak of integers and comparisons",
-     "sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_elapsed"},
+     "sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_elapsed", CounterSet::kStandard, kPercent},
     {"double_busy", FactUnit::kShare, "of the peak of f64",
-     "sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_elapsed"},
+     "sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_elapsed", CounterSet::kStandard, kPercent},
     {"special_busy", FactUnit::kShare, "of the peak of special functions",
-     "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_elapsed"},
+     "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_elapsed", CounterSet::kStandard, kPercent},
     {"lsu_busy", FactUnit::kShare, "of the peak of loads and stores",
-     "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_elapsed"},
+     "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_elapsed", CounterSet::kStandard, kPercent},
     {"load_sector_bytes", FactUnit::kBytes, "of each sector of 32 that loads fetch, what they use",
-     "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio"},
+     "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio", CounterSet::kStandard},
     {"store_sector_bytes", FactUnit::kBytes, "of each sector of 32 that stores touch, what they fill",
-     "smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio"},
-    {"worst_sector_bytes", FactUnit::kBytes, "the smaller of the two"},
+     "smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio", CounterSet::kStandard},
+    {"shared_conflicts", FactUnit::kCount, "passes that bank conflicts add when shared memory is loaded",
+     "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum", CounterSet::kStandard},
+    {"shared_passes", FactUnit::kCount, "all passes of these loads",
+     "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", CounterSet::kStandard},
+    {"l2_hits", FactUnit::kCount, "sectors found in L2", "lts__t_sectors_lookup_hit.sum", CounterSet::kStandard},
+    {"l2_misses", FactUnit::kCount, "sectors not found there", "lts__t_sectors_lookup_miss.sum", CounterSet::kStandard},
+    {"active_threads", FactUnit::kCount, "of the 32 of a warp, those that take part in an instruction",
+     "smsp__thread_inst_executed_per_inst_executed.ratio", CounterSet::kStandard},
+    {"warp_latency", FactUnit::kCount, "cycles that a warp takes for an instruction", kLatency, CounterSet::kStandard},
+    {"stall_memory", FactUnit::kShare, "of the time that warps wait, for memory",
+     "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio", CounterSet::kStandard, 1, kLatency},
+    {"stall_barrier", FactUnit::kShare, "at barriers",
+     "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio", CounterSet::kStandard, 1, kLatency},
+    {"stall_products", FactUnit::kShare, "for products of warpgroups",
+     "smsp__average_warps_issue_stalled_gmma_per_issue_active.ratio", CounterSet::kStandard, 1, kLatency},
+    {"stall_shared", FactUnit::kShare, "for shared memory and special functions",
+     "smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio", CounterSet::kStandard, 1, kLatency},
+    {"stall_units", FactUnit::kShare, "for an arithmetic unit that is busy",
+     "smsp__average_warps_issue_stalled_math_pipe_throttle_per_issue_active.ratio", CounterSet::kStandard, 1, kLatency},
+    {"stall_fixed", FactUnit::kShare, "for the result of the instruction before",
+     "smsp__average_warps_issue_stalled_wait_per_issue_active.ratio", CounterSet::kStandard, 1, kLatency},
+    {"stall_queue", FactUnit::kShare, "for room in the queue of loads and stores",
+     "smsp__average_warps_issue_stalled_lg_throttle_per_issue_active.ratio", CounterSet::kStandard, 1, kLatency},
+    {"stall_shared_queue", FactUnit::kShare, "for room in the queue of shared memory and special functions",
+     "smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio", CounterSet::kAll, 1, kLatency},
+    {"stall_fence", FactUnit::kShare, "at fences", "smsp__average_warps_issue_stalled_membar_per_issue_active.ratio",
+     CounterSet::kAll, 1, kLatency},
+    {"stall_fetch", FactUnit::kShare, "for instructions",
+     "smsp__average_warps_issue_stalled_no_instruction_per_issue_active.ratio", CounterSet::kAll, 1, kLatency},
+    {"stall_drain", FactUnit::kShare, "at their end, for stores",
+     "smsp__average_warps_issue_stalled_drain_per_issue_active.ratio", CounterSet::kAll, 1, kLatency},
+    {"longest_cycles", FactUnit::kCount, "busy_cycles of the multiprocessor with the most", "sm__cycles_active.max",
+     CounterSet::kAll},
+    {"warps_ready", FactUnit::kCount, "warps of a scheduler that could issue, on average",
+     "smsp__warps_eligible.avg.per_cycle_active", CounterSet::kAll},
+    {"chosen_threads", FactUnit::kCount, "of the 32 of a warp, those that an instruction is carried out for",
+     "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio", CounterSet::kAll},
+    {"load_sectors", FactUnit::kCount, "sectors that global loads ask for",
+     "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", CounterSet::kAll},
+    {"load_requests", FactUnit::kCount, "global loads, once a warp", "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+     CounterSet::kAll},
+    {"store_sectors", FactUnit::kCount, "sectors that global stores touch",
+     "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", CounterSet::kAll},
+    {"store_requests", FactUnit::kCount, "global stores, once a warp",
+     "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum", CounterSet::kAll},
+    {"local_load_sectors", FactUnit::kCount, "sectors that loads of threads' own memory ask for",
+     "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum", CounterSet::kAll},
+    {"local_store_sectors", FactUnit::kCount, "sectors that stores to threads' own memory touch",
+     "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum", CounterSet::kAll},
+    {"store_conflicts", FactUnit::kCount, "passes that bank conflicts add when shared memory is stored to",
+     "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum", CounterSet::kAll},
+    {"store_passes", FactUnit::kCount, "all passes of these stores",
+     "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum", CounterSet::kAll},
+    {"l2_reads", FactUnit::kCount, "sectors that L2 is asked to read", "lts__t_sectors_op_read.sum", CounterSet::kAll},
+    {"l2_writes", FactUnit::kCount, "sectors that it is asked to write", "lts__t_sectors_op_write.sum",
+     CounterSet::kAll},
+    {"l2_atomics", FactUnit::kCount, "sectors of atomic operations that give a value back",
+     "lts__t_sectors_op_atom.sum", CounterSet::kAll},
+    {"l2_reductions", FactUnit::kCount, "sectors of those that do not", "lts__t_sectors_op_red.sum", CounterSet::kAll},
+    {"wgmma_done", FactUnit::kCount, "products of warpgroups carried out, once a warp",
+     "sm__inst_executed_pipe_tensor_op_gmma.sum", CounterSet::kAll},
+    {"mma_done", FactUnit::kCount, "products of warps carried out, in 16 bits and tf32, once a warp",
+     "sm__inst_executed_pipe_tensor_op_hmma.sum", CounterSet::kAll},
+    {"fma_done", FactUnit::kCount, "multiply-adds in f32 carried out, once a thread",
+     "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", CounterSet::kAll},
+    {"add_done", FactUnit::kCount, "additions in f32", "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum",
+     CounterSet::kAll},
+    {"mul_done", FactUnit::kCount, "products in f32", "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum",
+     CounterSet::kAll},
+    {"conversions_done", FactUnit::kCount, "conversions", "smsp__sass_thread_inst_executed_op_conversion_pred_on.sum",
+     CounterSet::kAll},
+    {"integers_done", FactUnit::kCount, "instructions of integers",
+     "smsp__sass_thread_inst_executed_op_integer_pred_on.sum", CounterSet::kAll},
+    {"loads_done", FactUnit::kCount, "global loads carried out, once a warp",
+     "smsp__sass_inst_executed_op_global_ld.sum", CounterSet::kAll},
+    {"tma_done", FactUnit::kCount, "loads by TMA", "smsp__inst_executed_op_tma_ld.sum", CounterSet::kAll},
+    {"copies_done", FactUnit::kCount, "copies into shared memory that run on by themselves (cp.async)",
+     "smsp__inst_executed_op_ldgsts.sum", CounterSet::kAll},
+    {"worst_sector_bytes", FactUnit::kBytes, "the smaller of load_sector_bytes and store_sector_bytes"},
     {"conflict_share", FactUnit::kShare, "of shared_passes, shared_conflicts"},
     {"traffic_ratio", FactUnit::kRatio, "bytes that crossed the memory to step_bytes"},
     {"l2_hit_share", FactUnit::kShare, "of the sectors that L2 was asked for, those that it had"},
-    {"shared_conflicts", FactUnit::kCount, "passes that bank conflicts add when shared memory is loaded",
-     "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"},
-    {"shared_passes", FactUnit::kCount, "all passes of these loads",
-     "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"},
-    {"l2_hits", FactUnit::kCount, "sectors found in L2", "lts__t_sectors_lookup_hit.sum"},
-    {"l2_misses", FactUnit::kCount, "sectors not found there", "lts__t_sectors_lookup_miss.sum"},
-    {"active_threads", FactUnit::kCount, "of the 32 of a warp, those that take part in an instruction",
-     "smsp__thread_inst_executed_per_inst_executed.ratio"},
-    {"stall_memory", FactUnit::kShare, "of the time that warps wait, for memory",
-     "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio"},
-    {"stall_barrier", FactUnit::kShare, "at barriers",
-     "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio"},
-    {"stall_products", FactUnit::kShare, "for products of warpgroups",
-     "smsp__average_warps_issue_stalled_gmma_per_issue_active.ratio"},
+    {"idle_share", FactUnit::kShare, "of the cycles, those in which a multiprocessor has no warp, on average"},
     // --- Times.
     {"time_us", FactUnit::kMicroseconds, "that it takes, measured"},
     {"time_ratio", FactUnit::kRatio, "time_us to bound_us"},
 };
 
+constexpr std::string_view kSets[] = {"triage", "standard", "all"};
+
 }  // namespace
+
+std::string_view Name(CounterSet set) { return kSets[static_cast<std::size_t>(set)]; }
+std::optional<CounterSet> ParseCounterSet(std::string_view name) { return ParseName<CounterSet>(kSets, name); }
+
+std::vector<std::string> MetricsOf(CounterSet set) {
+  std::vector<std::string> metrics;
+  const auto add = [&](std::string_view metric) {
+    if (!metric.empty() && std::find(metrics.begin(), metrics.end(), metric) == metrics.end())
+      metrics.emplace_back(metric);
+  };
+  for (const FactName& fact : kFacts) {
+    if (fact.counter.empty() || fact.set > set) continue;
+    add(fact.counter);
+    add(fact.over);
+  }
+  return metrics;
+}
 
 std::string_view Name(Scope scope) {
   constexpr std::string_view kNames[] = {"launch", "statement", "function", "plan"};

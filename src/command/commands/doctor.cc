@@ -18,6 +18,7 @@
 #include "target/cpu/compiler.h"
 #include "target/cpu/host_libraries.h"
 #include "target/cuda/driver.h"
+#include "target/cuda/metrics.h"
 #include "target/cuda/nvcc.h"
 #include "target/cuda/nvrtc.h"
 #include "target/cuda/toolkit.h"
@@ -172,6 +173,11 @@ Finding ProbeOneDnn() {
   return FindOneDnn() ? Present(*FindOneDnn()) : Absent("no libdnnl.so.2 in the system's folders");
 }
 
+Finding ProbeCupti() {
+  const auto version = cuda::CuptiVersion();
+  return version ? Present("CUPTI " + *version) : Absent("no libcupti.so.13");
+}
+
 constexpr Check kChecks[] = {
     {"compiler", true, ProbeCompiler, "nothing can be built", "apt install g++, or name a compiler with HONE_CXX"},
     {"openmp", true, ProbeOpenMp, "kernels cannot use all cores", "apt install g++ (or libomp-dev for clang++)"},
@@ -202,6 +208,8 @@ constexpr Check kChecks[] = {
      "a CUDA toolkit, or the Python package nvidia-cublas in HONE_PYTHON"},
     {"cudnn", false, ProbeCudnn, "no library convolutions in plans: convolutions on CUDA are slow loops",
      "the Python package nvidia-cudnn-cu13 in HONE_PYTHON; a PyTorch for CUDA brings it"},
+    {"cupti", false, ProbeCupti, "what kernels do on a device cannot be counted",
+     "./dev cuda, or name the folder of a CUDA 13 toolkit with HONE_CUDA"},
 };
 
 Result<Answer> RunDoctor(VerbCall& call) {

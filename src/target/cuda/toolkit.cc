@@ -23,9 +23,11 @@ namespace fs = std::filesystem;
 constexpr std::string_view kLibraryFolders[] = {"lib64", "lib", "nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"};
 constexpr std::string_view kIncludeFolders[] = {"include", "nvidia/cu13/include", "nvidia/cuda_runtime/include"};
 constexpr std::string_view kProgramFolders[] = {"bin", "nvidia/cu13/bin"};
-constexpr std::string_view kLibraryPackages[] = {"nvidia/cu13/lib", "nvidia/cudnn/lib", "nvidia/cublas/lib"};
+constexpr std::string_view kLibraryPackages[] = {"nvidia/cu13/lib", "nvidia/cudnn/lib", "nvidia/cublas/lib",
+                                                 "extras/CUPTI/lib64"};
 constexpr std::string_view kCublasNames[] = {"libcublasLt.so.13", "libcublasLt.so.12"};
 constexpr std::string_view kCudnnNames[] = {"libcudnn.so.9"};
+constexpr std::string_view kCuptiNames[] = {"libcupti.so.13"};
 constexpr std::string_view kNvrtcNames[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
 
 void AddNamed(std::vector<fs::path>& roots, const char* variable) {
@@ -162,6 +164,13 @@ Result<std::string> FindLibrary(Library library) {
         kCublasNames,
         "there is no cuBLASLt (libcublasLt.so.13 or .12), which steps of this plan call: install a CUDA toolkit or "
         "the Python package nvidia-cublas, and name the toolkit with HONE_CUDA or the Python with HONE_PYTHON");
+    return found;
+  }
+  if (library == Library::kCupti) {
+    static const auto found = Look(
+        kCuptiNames,
+        "there is no CUPTI (libcupti.so.13), which counts what kernels do: `./dev cuda` brings it, or set HONE_CUDA to "
+        "the folder of a CUDA 13 toolkit");
     return found;
   }
   static const auto found =

@@ -21,9 +21,9 @@ struct Toolkit {
 // The first that has NVRTC. kNotFound names the mend.
 Result<Toolkit> FindToolkit();
 
-// NVIDIA's libraries that plans may call. They are large and not of the toolkit's smallest part: absent on many
-// machines, and in Python's packages where PyTorch brought them.
-enum class Library : std::uint8_t { kCublasLt, kCudnn };
+// NVIDIA's libraries that plans may call, and the one that counts what kernels do. They are large and not of the
+// toolkit's smallest part: absent on many machines, and in Python's packages where PyTorch brought them.
+enum class Library : std::uint8_t { kCublasLt, kCudnn, kCupti };
 
 // Its path, or the name that the loader knows it by. Looked for in the toolkits' folders, in the `nvidia` packages of
 // HONE_PYTHON (else python3), and where the loader looks by itself. Looks once a process. Thread-safe. kNotFound names

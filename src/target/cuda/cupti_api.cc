@@ -1,0 +1,52 @@
+#include "target/cuda/cupti_api.h"
+
+#include <fmt/format.h>
+
+#include "target/cuda/shared_library.h"
+#include "target/cuda/toolkit.h"
+
+namespace hone::cuda::cupti {
+namespace {
+
+constexpr int kInsufficientPrivileges = 35;
+
+Result<Api> OpenApi() {
+  const std::string path = HONE_TRY(FindLibrary(Library::kCupti));
+  const auto library = HONE_TRY(SharedLibrary::Open({&path, 1}));
+  Api api{};
+  api.path = library.path();
+  const auto load = [&](const char* symbol, auto*& function) { return library.Load(symbol, function); };
+  const bool all = load("cuptiGetVersion", api.get_version) && load("cuptiGetResultString", api.result_string) &&
+
+                   load("cuptiProfilerHostInitialize", api.host_initialize) &&
+                   load("cuptiProfilerHostDeinitialize", api.host_deinitialize) &&
+                   load("cuptiProfilerHostGetMetricProperties", api.metric_properties) &&
+                   load("cuptiProfilerHostConfigAddMetrics", api.add_metrics) &&
+                   load("cuptiProfilerHostGetConfigImageSize", api.config_size) &&
+                   load("cuptiProfilerHostGetConfigImage", api.get_config) &&
+                   load("cuptiProfilerHostGetNumOfPasses", api.pass_count);
+  if (!all) return Fail(ErrorKind::kNotFound, fmt::format("{} is older than CUDA 13: install a newer one", api.path));
+  return api;
+}
+
+}  // namespace
+
+Result<const Api*> TheApi() {
+  static const Result<Api> api = OpenApi();
+  if (!api) return tl::unexpected<Error>(api.error());
+  return &*api;
+}
+
+Result<void> Done(const Api& api, std::string_view call, int code) {
+  if (code == 0) return {};
+  const char* text = nullptr;
+  api.result_string(code, &text);
+  const std::string_view mend =
+      code == kInsufficientPrivileges
+          ? "; counters are for root alone here: the driver's option NVreg_RestrictProfilingToAdminUsers=0 opens them"
+          : "";
+  return Fail(ErrorKind::kDevice,
+              fmt::format("CUPTI, {}: {}{}", call, text != nullptr ? text : fmt::format("error {}", code), mend));
+}
+
+}  // namespace hone::cuda::cupti
