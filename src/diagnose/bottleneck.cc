@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "base/record.h"
+
 namespace hone {
 namespace {
+
+constexpr std::string_view kNames[] = {"compute", "memory", "latency", "launch", "balanced"};
 
 // Two limits that differ by less than this are both worth lowering.
 constexpr double kApart = 1.25;
@@ -68,10 +72,8 @@ std::optional<Class> ByCounters(const Profile& profile) {
 
 }  // namespace
 
-std::string_view Name(Bottleneck bottleneck) {
-  constexpr std::string_view kNames[] = {"compute", "memory", "latency", "launch", "balanced"};
-  return kNames[static_cast<std::size_t>(bottleneck)];
-}
+std::string_view Name(Bottleneck bottleneck) { return kNames[static_cast<std::size_t>(bottleneck)]; }
+std::optional<Bottleneck> ParseBottleneck(std::string_view name) { return ParseName<Bottleneck>(kNames, name); }
 
 Classification Classify(const Profile& profile) { return {ByAnalysis(profile), ByCounters(profile)}; }
 

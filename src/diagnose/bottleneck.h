@@ -12,6 +12,7 @@ namespace hone {
 
 enum class Bottleneck : std::uint8_t { kCompute, kMemory, kLatency, kLaunch, kBalanced };
 std::string_view Name(Bottleneck bottleneck);  // "compute"
+std::optional<Bottleneck> ParseBottleneck(std::string_view name);
 
 struct Class {
   Bottleneck bottleneck = Bottleneck::kBalanced;

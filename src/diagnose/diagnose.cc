@@ -122,8 +122,15 @@ std::string Describe(const Diagnosis& diagnosis) {
       text += fmt::format("  analysis alone says {}: {}\n", Name(of.by_analysis->bottleneck), of.by_analysis->why);
   }
   if (diagnosis.findings.empty()) return text + "no findings\n";
+  text += Describe(diagnosis.findings);
+  if (diagnosis.left_out > 0) text += fmt::format("and {} more of less weight\n", diagnosis.left_out);
+  return text;
+}
+
+std::string Describe(const std::vector<Finding>& findings) {
+  std::string text;
   int number = 0;
-  for (const Finding& finding : diagnosis.findings) {
+  for (const Finding& finding : findings) {
     const std::string us = finding.loss_us > 0 ? fmt::format(", about {:.3g} us", finding.loss_us) : "";
     text += fmt::format("{}. {} in {} ({}): may cost {:.0f} % of its time{}\n   {}\n", ++number, finding.title,
                         finding.subject, finding.rule, 100 * finding.lost, us, finding.evidence);
@@ -131,7 +138,6 @@ std::string Describe(const Diagnosis& diagnosis) {
     for (const Move& move : finding.moves)
       text += fmt::format("   setting: {}{}{}\n", move.knob, move.value.empty() ? "" : ": ", move.value);
   }
-  if (diagnosis.left_out > 0) text += fmt::format("and {} more of less weight\n", diagnosis.left_out);
   return text;
 }
 

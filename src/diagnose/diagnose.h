@@ -42,5 +42,6 @@ void AddFindings(Diagnosis& diagnosis, std::vector<Finding> findings);
 // "findings" and "diagnosis" of a document, and the same for people.
 nlohmann::json ToJson(const Diagnosis& diagnosis);
 std::string Describe(const Diagnosis& diagnosis);
+std::string Describe(const std::vector<Finding>& findings);  // numbered; empty without any
 
 }  // namespace hone

@@ -24,7 +24,7 @@
 #include "base/parameters.h"
 #include "base/result.h"
 #include "candidate/candidate.h"
-#include "diagnose/finding.h"
+#include "diagnose/insight.h"
 #include "graph/graph.h"
 #include "propose/random.h"
 #include "target/device_model.h"
@@ -58,7 +58,7 @@ struct Attempt {
   int round = 0;   // of the run, 1, 2, ...: which answer it is from; 0 = recorded before rounds were
   Proposal proposal;
   Evaluation evaluation;
-  std::vector<Finding> findings;
+  Insight insight;  // of an accepted one that was timed, where somebody looked
 
   bool accepted() const { return evaluation.verdict.accepted(); }
   // The warm median in microseconds; 0 when it was refused or not timed.

@@ -269,13 +269,21 @@ class Search {
       return false;
     }
     flight.attempt.evaluation = HONE_TRY(std::move(evaluation));
-    Complete(flight.record, flight.attempt.evaluation, flight.attempt.findings);
+    Look(flight.attempt);
+    Complete(flight.record, flight.attempt.evaluation, flight.attempt.insight);
     NoteBaselines(flight.attempt.evaluation, outcome_.run);
     const std::string log = flight.attempt.evaluation.verdict.evidence.log;
     BackUp(std::move(flight.attempt));                                         // 4
     HONE_TRY(store_.EndAttempt(std::move(flight.record), log, outcome_.run));  // 5
     Tell(SearchProgress::Phase::kTried, &tree().nodes().back().attempt, false);
     return true;
+  }
+
+  void Look(Attempt& attempt) {
+    if (!hooks_.look || attempt.time_us() <= 0) return;
+    const double began_s = Seconds();
+    attempt.insight = hooks_.look(attempt);
+    outcome_.look_s += Seconds() - began_s;
   }
 
   Flight TakeFirst() {

@@ -65,6 +65,9 @@ struct SearchHooks {
       nullptr;                      // set by anybody: the evaluation in flight is asked to end, and the run ends
   std::function<double()> seconds;  // a rising clock; the machine's if empty
   double spent_s = 0;               // of the budget's time, by what this session has done before the search
+  // Asked about each attempt that was accepted and timed, from Run's thread; empty: nobody looks. The same attempt has
+  // to have the same insight, since what is proposed next may follow from it.
+  std::function<Insight(const Attempt&)> look;
 };
 
 struct Confirmed {
@@ -80,6 +83,7 @@ struct SearchOutcome {
   bool winner_confirmed = false;     // false after an interrupt, without time for it, or when nothing was accepted
   int replayed = 0;                  // attempts taken from the store
   double search_s = 0;               // this session's time from its first choice to its last verdict
+  double look_s = 0;                 // of it, what SearchHooks::look took
   bool diverged = false;             // some decision differed from the record
 };
 

@@ -550,6 +550,34 @@ TEST_F(ChangedProposerTest, ARunFromBeforeRoundsWereKeptIsAskedAgainAndWhatDiffe
   }
 }
 
+TEST_F(RunSearchTest, WhoIsAcceptedIsLookedAtOnceAndKeepsWhatWasSeen) {
+  std::vector<int> looked;
+  SearchHooks hooks;
+  hooks.look = [&](const Attempt& attempt) {
+    looked.push_back(attempt.number);
+    Insight insight;
+    insight.findings = {{.rule = "r", .evidence = std::to_string(attempt.time_us())}};
+    return insight;
+  };
+  const auto go = [&](int attempts) {
+    ScriptedEvaluator evaluator(kSeed);
+    return Must(RunScriptedSearch(store_, "greedy", kSeed, Attempts(attempts), evaluator, hooks));
+  };
+  static_cast<void>(go(12));
+  const SearchOutcome whole = go(25);
+  EXPECT_EQ(whole.tree.Signature(), Whole("greedy", 25).tree.Signature());
+  std::vector<int> accepted;
+  for (const TreeNode& node : whole.tree.nodes()) {
+    const Attempt& attempt = node.attempt;
+    EXPECT_EQ(attempt.insight.findings.size(), attempt.time_us() > 0 ? 1u : 0u) << attempt.number;
+    if (attempt.time_us() <= 0) continue;
+    accepted.push_back(attempt.number);
+    EXPECT_EQ(attempt.insight.findings[0].evidence, std::to_string(attempt.time_us()));
+  }
+  EXPECT_LT(accepted.size(), 25u) << "some are refused";
+  EXPECT_EQ(looked, accepted);
+}
+
 TEST_F(RunSearchTest, ARunInAStoreOfEachEarlierSchemaGoesOnAsItWouldHave) {
   const TempDirectory folder = Must(TempDirectory::Create("loop"));
   const std::string today = folder.path() + "/today.db";

@@ -119,11 +119,12 @@ AttemptRecord StartedRecord(const std::string& run, const Attempt& attempt) {
   return record;
 }
 
-void Complete(AttemptRecord& record, const Evaluation& evaluation, const std::vector<Finding>& findings) {
+void Complete(AttemptRecord& record, const Evaluation& evaluation, const Insight& insight) {
   record.ended_ms = UnixMilliseconds();
   record.outcome = Name(evaluation.verdict.outcome);
   record.evaluation = EvaluationText(evaluation);
-  record.findings = Dump(FindingsJson(findings));
+  record.limits = Dump(ClassJson(insight));
+  record.findings = Dump(FindingsJson(insight.findings));
   if (evaluation.timing) {
     record.median_us = evaluation.timing->warm.median_us;
     record.cold_us = evaluation.timing->cold.median_us;
@@ -173,6 +174,12 @@ Result<std::vector<Proposal>> ReadProposals(Store& store, const RoundRecord& rou
   return proposals;
 }
 
+Result<Insight> ReadInsight(const AttemptRecord& record) {
+  Insight insight = HONE_TRY(ParseClassJson(Json::parse(record.limits, nullptr, false)));
+  insight.findings = HONE_TRY(ReadFindings(record.findings));
+  return insight;
+}
+
 Result<Attempt> ReadAttempt(Store& store, const AttemptRecord& record) {
   Attempt attempt;
   attempt.number = record.number;
@@ -184,7 +191,7 @@ Result<Attempt> ReadAttempt(Store& store, const AttemptRecord& record) {
   attempt.proposal.origin = record.origin;
   attempt.proposal.key = record.key;
   attempt.proposal.predicted_us = record.predicted_us;
-  attempt.findings = HONE_TRY(ReadFindings(record.findings));
+  attempt.insight = HONE_TRY(ReadInsight(record));
   if (!record.ended()) return attempt;
   const std::string log = record.log_blob.empty() ? std::string() : HONE_TRY(store.Blob(record.log_blob));
   attempt.evaluation = HONE_TRY(ReadEvaluation(record.evaluation, log));

@@ -46,7 +46,7 @@ double PrimarySpeedup(const Evaluation& evaluation);
 
 AttemptRecord StartedRecord(const std::string& run, const Attempt& attempt);  // started now
 // Ended now.
-void Complete(AttemptRecord& record, const Evaluation& evaluation, const std::vector<Finding>& findings = {});
+void Complete(AttemptRecord& record, const Evaluation& evaluation, const Insight& insight = {});
 ConfirmationRecord ConfirmedRecord(const std::string& run, int attempt, const Evaluation& evaluation);
 
 std::vector<ProposalRecord> ProposalRecords(const std::vector<Proposal>& proposals);
@@ -54,6 +54,7 @@ std::vector<ProposalRecord> ProposalRecords(const std::vector<Proposal>& proposa
 Result<std::vector<Proposal>> ReadProposals(Store& store, const RoundRecord& round);
 
 // Reads the texts behind a row. The evaluation of one that has not ended is empty.
+Result<Insight> ReadInsight(const AttemptRecord& record);
 Result<Attempt> ReadAttempt(Store& store, const AttemptRecord& record);
 Result<Evaluation> ReadConfirmation(Store& store, const ConfirmationRecord& record);
 

@@ -62,15 +62,17 @@ class RecordTest : public ::testing::Test {
   RunRecord run_;
 };
 
-TEST_F(RecordTest, AnAttemptReadsBackWithItsRoundItsJoulesAndItsFindings) {
+TEST_F(RecordTest, AnAttemptReadsBackWithItsRoundItsJoulesAndItsInsight) {
   Attempt attempt{.number = 1, .round = 4};
   attempt.proposal = {.candidate = {CandidateKind::kPlan, "text"}, .origin = "agent: idea", .key = "idea"};
   attempt.evaluation.verdict.outcome = Outcome::kAccepted;
   attempt.evaluation.timing = Timing{.warm = {.median_us = 5}, .joules = 0.5};
-  attempt.findings = {{.rule = "bank_conflict", .evidence = "4 ways", .advice = "pad the row", .loss_us = 2}};
+  attempt.insight.findings = {{.rule = "bank_conflict", .evidence = "4 ways", .advice = "pad the row", .loss_us = 2}};
+  attempt.insight.limits.by_analysis = Class{Bottleneck::kLatency, 0.6, "3 % of the multiprocessors get a block"};
+  attempt.insight.missing = "half of it";
   AttemptRecord record = StartedRecord(run_.id, attempt);
   ASSERT_TRUE(store_.BeginAttempt(record, attempt.proposal.candidate.text));
-  Complete(record, attempt.evaluation, attempt.findings);
+  Complete(record, attempt.evaluation, attempt.insight);
   ASSERT_TRUE(store_.EndAttempt(record, "", run_));
 
   const AttemptRecord row = Must(store_.Attempts(run_.id)).at(0);
@@ -79,11 +81,18 @@ TEST_F(RecordTest, AnAttemptReadsBackWithItsRoundItsJoulesAndItsFindings) {
   EXPECT_EQ(read.round, 4);
   EXPECT_EQ(read.proposal.candidate.kind, CandidateKind::kPlan);
   EXPECT_EQ(read.evaluation.timing->joules, 0.5);
-  ASSERT_EQ(read.findings.size(), 1u);
-  EXPECT_EQ(read.findings[0].rule, "bank_conflict");
-  EXPECT_EQ(read.findings[0].evidence, "4 ways");
-  EXPECT_EQ(read.findings[0].advice, "pad the row");
-  EXPECT_EQ(read.findings[0].loss_us, 2);
+  const Insight& insight = read.insight;
+  ASSERT_EQ(insight.findings.size(), 1u);
+  EXPECT_EQ(insight.findings[0].rule, "bank_conflict");
+  EXPECT_EQ(insight.findings[0].evidence, "4 ways");
+  EXPECT_EQ(insight.findings[0].advice, "pad the row");
+  EXPECT_EQ(insight.findings[0].loss_us, 2);
+  ASSERT_TRUE(insight.limits.by_analysis);
+  EXPECT_EQ(insight.limits.by_analysis->bottleneck, Bottleneck::kLatency);
+  EXPECT_EQ(insight.limits.by_analysis->confidence, 0.6);
+  EXPECT_EQ(insight.limits.by_analysis->why, "3 % of the multiprocessors get a block");
+  EXPECT_FALSE(insight.limits.by_counters);
+  EXPECT_EQ(insight.missing, "half of it");
 }
 
 TEST_F(RecordTest, ADamagedProposalIsFound) {

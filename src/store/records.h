@@ -86,6 +86,7 @@ struct AttemptRecord {
   double speedup = 0;            // over the run's first baseline, warm; 0 = not known, 1 = equal
   std::optional<double> joules;  // of one call, warm; nothing where it was not measured
   std::string findings = "[]";   // JSON array: what a diagnosis says of it
+  std::string limits = "{}";     // JSON: what limits it, as the diagnosis has it; "{}" = nobody looked
   bool ended() const { return ended_ms != 0; }
 };
 

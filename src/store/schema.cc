@@ -117,6 +117,9 @@ ALTER TABLE attempt ADD COLUMN round INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE attempt ADD COLUMN joules REAL;
 ALTER TABLE attempt ADD COLUMN findings TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE confirmation ADD COLUMN joules REAL;
+)",
+    R"(
+ALTER TABLE attempt ADD COLUMN limits TEXT NOT NULL DEFAULT '{}';
 )"};
 
 // What the file says of itself, read at one moment: another process may be making the tables right now.

@@ -30,7 +30,7 @@ TEST_F(SchemaTest, TooNewSchemaIsRefused) {
   const Result<Store> store = Store::Open(Path());
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error().kind, ErrorKind::kUsage);
-  EXPECT_NE(store.error().message.find("has schema 99 and this hone knows schemas 1 to 4: update hone"),
+  EXPECT_NE(store.error().message.find("has schema 99 and this hone knows schemas 1 to 5: update hone"),
             std::string::npos)
       << store.error().message;
 }
@@ -51,11 +51,16 @@ std::string RowsOfARun() {
              "12.5, '{{\"eager\":60.5}}');",
              Sha256("softmax"), Sha256("{}")) +
          fmt::format(
-             "INSERT INTO attempt VALUES (1, 1, 0, 'program', '{0}', 'i1', 'expert: start', 'start', 20, 100, 105, "
+             "INSERT INTO attempt (run, number, parent, kind, source_blob, identity, origin, key, predicted_us, "
+             "started_ms, "
+             "ended_ms, outcome, evaluation, log_blob, median_us, cold_us, speedup) VALUES (1, 1, 0, 'program', '{0}', "
+             "'i1', 'expert: start', 'start', 20, 100, 105, "
              "'accepted', '{{\"outcome\":\"accepted\"}}', '{1}', 30.25, 40, 2);"
              "INSERT INTO attempt (run, number, parent, kind, source_blob, identity, origin, key, predicted_us, "
              "started_ms) VALUES (1, 2, 1, 'module', '{2}', 'i2', 'expert: tile', 'tile', 18, 106);"
-             "INSERT INTO confirmation VALUES (1, 1, 1, 200, 'accepted', '{{}}', '{1}', 31, 41, 1.9);",
+             "INSERT INTO confirmation (sequence, run, attempt, ended_ms, outcome, evaluation, log_blob, median_us, "
+             "cold_us, "
+             "speedup) VALUES (1, 1, 1, 200, 'accepted', '{{}}', '{1}', 31, 41, 1.9);",
              Sha256("first text"), Sha256("a log"), Sha256("second text"));
 }
 
@@ -105,6 +110,7 @@ TEST_F(SchemaTest, AStoreOfEachEarlierSchemaIsBroughtUpAndKeepsItsRuns) {
     EXPECT_EQ(attempts[0].round, 0);
     EXPECT_EQ(attempts[0].joules, std::nullopt);
     EXPECT_EQ(attempts[0].findings, "[]");
+    EXPECT_EQ(attempts[0].limits, "{}");
     EXPECT_EQ(Must(store.Blob(attempts[0].source_blob)), "first text");
     EXPECT_EQ(Must(store.Blob(attempts[0].log_blob)), "a log");
     EXPECT_FALSE(attempts[1].ended());

@@ -377,7 +377,8 @@ Result<void> Store::EndAttempt(AttemptRecord attempt, std::string_view log, cons
   if (!log.empty()) attempt.log_blob = HONE_TRY(PutBlob(log));
   Statement update = HONE_TRY(connection_.Prepare(
       "UPDATE attempt SET ended_ms = ?3, outcome = ?4, evaluation = ?5, log_blob = ?6, median_us = ?7, cold_us = ?8, "
-      "speedup = ?9, joules = ?10, findings = ?11 WHERE run = ?1 AND number = ?2 AND ended_ms IS NULL RETURNING "
+      "speedup = ?9, joules = ?10, findings = ?11, limits = ?12 WHERE run = ?1 AND number = ?2 AND ended_ms IS NULL "
+      "RETURNING "
       "number"));
   update.Bind(1, sequence).Bind(2, attempt.number).Bind(3, attempt.ended_ms).Bind(4, attempt.outcome);
   update.Bind(5, attempt.evaluation)
@@ -385,6 +386,7 @@ Result<void> Store::EndAttempt(AttemptRecord attempt, std::string_view log, cons
       .Bind(7, attempt.median_us)
       .Bind(8, attempt.cold_us);
   update.Bind(9, attempt.speedup).BindOrNull(10, attempt.joules).Bind(11, attempt.findings);
+  update.Bind(12, attempt.limits);
   HONE_CHECK(HONE_TRY(update.Step()), "an attempt ended that had not begun");
   HONE_TRY(update.Run());
   HONE_TRY(WriteRun(run));
@@ -394,8 +396,8 @@ Result<void> Store::EndAttempt(AttemptRecord attempt, std::string_view log, cons
 Result<std::vector<AttemptRecord>> Store::Attempts(std::string_view run) {
   Statement select = HONE_TRY(connection_.Prepare(
       "SELECT number, parent, kind, source_blob, identity, origin, key, predicted_us, started_ms, ended_ms, outcome, "
-      "evaluation, log_blob, median_us, cold_us, speedup, round, joules, findings FROM attempt WHERE run = ?1 ORDER BY "
-      "number"));
+      "evaluation, log_blob, median_us, cold_us, speedup, round, joules, findings, limits FROM attempt WHERE run = ?1 "
+      "ORDER BY number"));
   select.Bind(1, HONE_TRY(Sequence(run)));
   std::vector<AttemptRecord> attempts;
   while (HONE_TRY(select.Step())) {
@@ -420,6 +422,7 @@ Result<std::vector<AttemptRecord>> Store::Attempts(std::string_view run) {
     attempt.round = static_cast<int>(select.Integer(16));
     attempt.joules = select.RealOrNull(17);
     attempt.findings = select.Text(18);
+    attempt.limits = select.Text(19);
   }
   return attempts;
 }

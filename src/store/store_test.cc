@@ -108,6 +108,7 @@ TEST_F(StoreTest, ReadsBackWhatWasWritten) {
   EXPECT_EQ(attempts[0].round, 4);
   EXPECT_EQ(attempts[0].joules, 0.125);
   EXPECT_EQ(attempts[0].findings, R"([{"rule":"r"}])");
+  EXPECT_EQ(attempts[0].limits, R"({"missing":"a tool"})");
   EXPECT_EQ(Must(other.Blob(attempts[0].source_blob)), "kernel text");
   EXPECT_EQ(Must(other.Blob(attempts[0].log_blob)), "a long log");
   const RunSummary summary = Must(other.Summarize(read));

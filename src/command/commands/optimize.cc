@@ -8,11 +8,13 @@
 #include <optional>
 
 #include "base/interrupt.h"
+#include "base/process.h"
 #include "command/command.h"
 #include "command/evaluation_text.h"
 #include "command/flags.h"
 #include "command/target.h"
 #include "command/workbench.h"
+#include "diagnose/insight.h"
 #include "propose/expert/expert.h"
 #include "propose/proposer.h"
 #include "search/loop.h"
@@ -171,6 +173,7 @@ Json Document(const SearchOutcome& outcome, const Bound& bound, const DeviceMode
                    {"attempts", outcome.tree.attempts()},
                    {"replayed", outcome.replayed},
                    {"search_s", outcome.search_s},
+                   {"look_s", outcome.look_s},
                    {"lanes", lanes},
                    {"stop", outcome.stop.reason},
                    {"bound_us", bound.us},
@@ -366,6 +369,10 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   SearchHooks hooks;
   hooks.interrupt = &interrupt;
   hooks.spent_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  const InsightSetting looked{bench.problem, &bench.graph, bench.machine, OwnPath()};
+  hooks.look = [&looked](const Attempt& attempt) {
+    return LookAt(attempt.proposal.candidate, attempt.time_us(), looked);
+  };
   hooks.progress = [&](const SearchProgress& progress) { Report(call, progress); };
   std::vector<Evaluator*> evaluators;
   for (const auto& evaluator : bench.evaluators) evaluators.push_back(evaluator.get());
@@ -413,7 +420,8 @@ HONE_VERB(optimize){
     .options = kOptions,
     .json =
         "run, problem, target, machine, store, attempts, replayed (taken from the store), search_s (of\n"
-        "this session), lanes (attempts in flight at a time), stop (why), bound_us,\n"
+        "this session), look_s (of it, finding out why attempts take as long as they do), lanes (attempts in flight at "
+        "a time), stop (why), bound_us,\n"
         "bound_limited_by, best_attempt (0 = none), confirmed, faster (than the first baseline, confirmed), loop_nest\n"
         "(the best is the naive one), flags[] (as of `hone graph`), best (an evaluation as in docs/evaluation.md, "
         "with\n"

@@ -10,6 +10,7 @@
 #include "command/command.h"
 #include "command/evaluation_text.h"
 #include "command/flags.h"
+#include "diagnose/diagnose.h"
 #include "search/record.h"
 #include "store/store.h"
 
@@ -45,6 +46,7 @@ Json Figures(const AttemptRecord& attempt) {
           {"cold_us", attempt.cold_us},
           {"speedup", attempt.speedup},
           {"joules", attempt.joules ? Json(*attempt.joules) : Json(nullptr)},
+          {"class", Object(attempt.limits)},
           {"findings", Object(attempt.findings)},
           {"predicted_us", attempt.predicted_us},
           {"origin", attempt.origin},
@@ -115,20 +117,36 @@ Result<std::string> HeaderText(Store& store, const RunRecord& run, const RunSumm
   return text;
 }
 
+// What limits an attempt and its first finding, in a few words; "-" where nobody looked, or nothing was found.
+struct InBrief {
+  std::string limit = "-", finding = "-";
+};
+Result<InBrief> Brief(const AttemptRecord& attempt) {
+  const Insight insight = HONE_TRY(ReadInsight(attempt));
+  InBrief brief;
+  if (const Class* decided = insight.limits.decided()) brief.limit = Name(decided->bottleneck);
+  if (insight.findings.empty()) return brief;
+  const Finding& first = insight.findings.front();
+  brief.finding = fmt::format("{} {:.0f} %", first.rule, 100 * first.lost);
+  return brief;
+}
+
 Result<Answer> ShowRun(Store& store, const RunRecord& run) {
   const std::vector<AttemptRecord> attempts = HONE_TRY(store.Attempts(run.id));
   const std::vector<ConfirmationRecord> confirmations = HONE_TRY(store.Confirmations(run.id));
   const RunSummary summary = HONE_TRY(store.Summarize(run));
   std::string text = HONE_TRY(HeaderText(store, run, summary));
-  text += fmt::format("\n{:>8} {:>6}  {:<16} {:>9} {:>9} {:>9}  origin\n", "attempt", "from", "outcome", "warm", "cold",
-                      "speed-up");
+  text += fmt::format("\n{:>8} {:>6}  {:<16} {:>9} {:>9} {:>9}  {:<8} {:<22} origin\n", "attempt", "from", "outcome",
+                      "warm", "cold", "speed-up", "class", "may cost most");
   Json rows = Json::array();
   for (const AttemptRecord& attempt : attempts) {
     rows.push_back(Figures(attempt));
-    text += fmt::format(
-        "{} {:>6} {:>6}  {:<16} {:>9} {:>9} {:>9}  {}\n", attempt.number == run.best_attempt ? '*' : ' ',
-        attempt.number, attempt.parent == 0 ? "start" : std::to_string(attempt.parent), OutcomeOf(attempt),
-        TimeText(attempt.median_us), TimeText(attempt.cold_us), SpeedupText(attempt.speedup), attempt.origin);
+    const InBrief brief = HONE_TRY(Brief(attempt));
+    text += fmt::format("{} {:>6} {:>6}  {:<16} {:>9} {:>9} {:>9}  {:<8} {:<22} {}\n",
+                        attempt.number == run.best_attempt ? '*' : ' ', attempt.number,
+                        attempt.parent == 0 ? "start" : std::to_string(attempt.parent), OutcomeOf(attempt),
+                        TimeText(attempt.median_us), TimeText(attempt.cold_us), SpeedupText(attempt.speedup),
+                        brief.limit, brief.finding, attempt.origin);
   }
   Json again = Json::array();
   if (!confirmations.empty()) text += "\nmeasured again on fresh inputs:\n";
@@ -215,6 +233,20 @@ Result<int> AttemptNumber(const RunRecord& run, const std::string& words) {
   return Fail(ErrorKind::kUsage, fmt::format("'{}' is no attempt; give a number or `best`", words));
 }
 
+std::string InsightText(const Insight& insight) {
+  std::string text;
+  if (const Class* decided = insight.limits.decided()) {
+    text += fmt::format("\n{} class ({:.0f} % sure): {}\n", Name(decided->bottleneck), 100 * decided->confidence,
+                        decided->why);
+  }
+  if (insight.limits.disagree()) {
+    const Class& other = *insight.limits.by_analysis;
+    text += fmt::format("  analysis alone says {}: {}\n", Name(other.bottleneck), other.why);
+  }
+  if (!insight.missing.empty()) text += fmt::format("\nno findings: {}\n", insight.missing);
+  return text + Describe(insight.findings);
+}
+
 Result<Answer> ShowAttempt(Store& store, const RunRecord& run, const std::string& words) {
   const int number = HONE_TRY(AttemptNumber(run, words));
   const std::vector<AttemptRecord> attempts = HONE_TRY(store.Attempts(run.id));
@@ -243,6 +275,7 @@ Result<Answer> ShowAttempt(Store& store, const RunRecord& run, const std::string
   } else {
     text += "it has not ended: it is being tried, or its run was ended meanwhile and tries it again when it goes on\n";
   }
+  text += InsightText(attempt.insight);
   Json again = Json::array();
   for (const ConfirmationRecord& confirmation : HONE_TRY(store.Confirmations(run.id))) {
     if (confirmation.attempt != number) continue;
@@ -278,7 +311,7 @@ HONE_VERB(show){
     .place = 3,
     .help =
         "  hone show 3fa2          the attempts of the run whose id begins so; * marks the best\n"
-        "  hone show 3fa2 best     its best attempt: verdict, timing and source\n"
+        "  hone show 3fa2 best     its best attempt: verdict, timing, what limits it, and source\n"
         "  hone show 3fa2 7        attempt 7, with the evidence if it was refused\n"
         "  hone show 3fa2 --rounds > rounds.jsonl; hone optimize model.py --proposer replay:rounds.jsonl",
     .positionals = kPositionals,
@@ -292,7 +325,8 @@ HONE_VERB(show){
         "confirmations[]; of an attempt: "
         "number, "
         "parent, round (that proposed it; 0 = not known), outcome, median_us (warm), cold_us, speedup, joules (null = "
-        "not measured), findings[], predicted_us, origin, key, kind, identity, started_ms, "
+        "not measured), class (by_analysis and by_counters: class, confidence, why; missing: why nothing was found), "
+        "findings[] (as of `hone diagnose`), predicted_us, origin, key, kind, identity, started_ms, "
         "ended_ms, "
         "run, best, source, evaluation (as of `hone evaluate --json`), confirmations[]; with --rounds: id, rounds[]: "
         "number, from (identity; none at the start), parent, turn, "

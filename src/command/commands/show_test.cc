@@ -24,7 +24,15 @@ class ShowTest : public ::testing::Test {
     Result<Store> store = Store::Open(path_);
     ASSERT_TRUE(store) << store.error().message;
     hone::testing::ScriptedEvaluator evaluator(3);
-    const auto done = RunScriptedSearch(*store, "greedy", 3, {.attempts = 25, .seconds = 0, .headroom = -1}, evaluator);
+    SearchHooks seeing;
+    seeing.look = [](const Attempt&) {
+      Insight insight;
+      insight.limits.by_analysis = Class{Bottleneck::kLatency, 0.6, "too little is under way"};
+      insight.findings = {{.rule = "some_rule", .evidence = "4 bytes", .title = "a fault", .lost = 0.34}};
+      return insight;
+    };
+    const auto done =
+        RunScriptedSearch(*store, "greedy", 3, {.attempts = 25, .seconds = 0, .headroom = -1}, evaluator, seeing);
     ASSERT_TRUE(done) << done.error().message;
     outcome_ = *done;
     // A second run that was ended while its fourth attempt was in flight.
@@ -66,6 +74,22 @@ class ShowTest : public ::testing::Test {
   std::string path_ = folder_.path() + "/runs.sqlite";
   SearchOutcome outcome_;
 };
+
+TEST_F(ShowTest, ARunSaysWhatLimitsEachAttemptAndWhatCostsItMost) {
+  const int best = outcome_.run.best_attempt;
+  const Result<Answer> run = Call("show", {outcome_.run.id});
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_NE(run->text.find("latency  some_rule 34 %"), std::string::npos) << run->text;
+  const Result<Answer> attempt = Call("show", {outcome_.run.id, "best"});
+  ASSERT_TRUE(attempt) << attempt.error().message;
+  EXPECT_NE(attempt->text.find("latency class (60 % sure): too little is under way"), std::string::npos);
+  EXPECT_NE(attempt->text.find("1. a fault in  (some_rule): may cost 34 % of its time"), std::string::npos)
+      << attempt->text;
+  const Json rows = Document("show", {outcome_.run.id})["attempts"];
+  const Json& row = rows.at(static_cast<std::size_t>(best) - 1);
+  EXPECT_EQ(row["class"]["by_analysis"]["class"], "latency");
+  EXPECT_EQ(row["findings"][0]["rule"], "some_rule");
+}
 
 TEST_F(ShowTest, ADisturbedWinnerHasNoHeadline) {
   AddDisturbedRun();

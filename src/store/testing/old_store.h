@@ -5,6 +5,7 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "store/sqlite.h"
@@ -45,6 +46,24 @@ PRAGMA user_version = 2;
                                                   R"(
 ALTER TABLE run ADD COLUMN note TEXT NOT NULL DEFAULT '';
 PRAGMA user_version = 3;
+)",
+                                                  R"(
+CREATE TABLE round (
+  run INTEGER NOT NULL REFERENCES run(sequence), number INTEGER NOT NULL CHECK (number > 0),
+  parent INTEGER NOT NULL CHECK (parent >= 0), turn INTEGER NOT NULL CHECK (turn >= 0), moment INTEGER NOT NULL,
+  asked_ms INTEGER NOT NULL, answered_ms INTEGER NOT NULL, input_tokens INTEGER NOT NULL,
+  output_tokens INTEGER NOT NULL, dollars REAL NOT NULL, PRIMARY KEY (run, number),
+  UNIQUE (run, parent, turn)) WITHOUT ROWID;
+CREATE TABLE proposal (
+  run INTEGER NOT NULL, round INTEGER NOT NULL, place INTEGER NOT NULL, kind TEXT NOT NULL, identity TEXT NOT NULL,
+  origin TEXT NOT NULL, key TEXT NOT NULL, predicted_us REAL NOT NULL, base_blob TEXT NOT NULL REFERENCES blob(key),
+  head INTEGER NOT NULL, middle BLOB NOT NULL, tail INTEGER NOT NULL, PRIMARY KEY (run, round, place),
+  FOREIGN KEY (run, round) REFERENCES round(run, number)) WITHOUT ROWID;
+ALTER TABLE attempt ADD COLUMN round INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE attempt ADD COLUMN joules REAL;
+ALTER TABLE attempt ADD COLUMN findings TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE confirmation ADD COLUMN joules REAL;
+PRAGMA user_version = 4;
 )"};
 inline constexpr int kOldSchemas = static_cast<int>(std::size(kOldTables));
 
@@ -61,7 +80,9 @@ inline Result<Connection> MakeOldStore(const std::string& path, int schema) {
 inline Result<void> MakeOldStoreOf(const std::string& today, const std::string& path, int schema) {
   Connection connection = HONE_TRY(MakeOldStore(path, schema));
   HONE_TRY(connection.Execute("ATTACH DATABASE '" + today + "' AS today"));
-  for (const std::string table : {"blob", "run", "attempt", "confirmation"}) {
+  std::vector<std::string> tables = {"blob", "run", "attempt", "confirmation"};
+  if (schema >= 4) tables.insert(tables.end(), {"round", "proposal"});
+  for (const std::string& table : tables) {
     Statement select =
         HONE_TRY(connection.Prepare("SELECT group_concat(name, ', ') FROM pragma_table_info('" + table + "', 'main')"));
     HONE_TRY(select.Step());

@@ -61,6 +61,7 @@ inline AttemptRecord Ended(AttemptRecord attempt) {
   attempt.speedup = 2;
   attempt.joules = 0.125;
   attempt.findings = R"([{"rule":"r"}])";
+  attempt.limits = R"({"missing":"a tool"})";
   return attempt;
 }
 

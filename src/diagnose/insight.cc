@@ -1,0 +1,80 @@
+#include "diagnose/insight.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/record.h"
+#include "profile/candidate_profiles.h"
+
+namespace hone {
+
+template <SameAs<Class> Of>
+void Fields(Of& one, auto&& field) {
+  field("class", one.bottleneck, ByName<Bottleneck>{Name, ParseBottleneck});
+  field("confidence", one.confidence);
+  field("why", one.why);
+}
+
+template <SameAs<Insight> Of>
+void Fields(Of& insight, auto&& field) {
+  field("by_analysis", insight.limits.by_analysis);
+  field("by_counters", insight.limits.by_counters);
+  field("missing", insight.missing);
+}
+
+namespace {
+
+// The time that was measured, beside the limits; also of the one kernel that a candidate consists of.
+void AddTime(std::vector<Profile>& profiles, double time_us) {
+  const auto of = [&](Scope scope) {
+    return std::count_if(profiles.begin(), profiles.end(), [&](const Profile& one) { return one.scope == scope; });
+  };
+  for (Profile& profile : profiles) {
+    if (profile.scope != Scope::kPlan && of(profile.scope) > 1) continue;
+    profile.Set("time_us", time_us, FactSource::kTiming);
+    if (const double bound_us = profile.Get("bound_us").value_or(0); bound_us > 0)
+      profile.Set("time_ratio", time_us / bound_us, FactSource::kTiming);
+  }
+}
+
+// Of the only kernel, of which more is known, else of the whole.
+Classification LimitsOf(const Diagnosis& diagnosis) {
+  const Subject *kernel = nullptr, *whole = nullptr;
+  int kernels = 0;
+  for (const Subject& subject : diagnosis.subjects) {
+    if (subject.profile.scope == Scope::kPlan) whole = &subject;
+    if (subject.profile.scope != Scope::kLaunch) continue;
+    kernel = &subject;
+    ++kernels;
+  }
+  if (kernels == 1 && kernel->classification.decided() != nullptr) return kernel->classification;
+  return whole != nullptr ? whole->classification : Classification{};
+}
+
+}  // namespace
+
+Insight LookAt(const Candidate& candidate, double time_us, const InsightSetting& setting) {
+  Insight insight;
+  auto profiled =
+      ProfileCandidate(candidate, "the candidate", setting.problem, setting.graph, setting.device, setting.program);
+  if (!profiled) {
+    insight.missing = profiled.error().message;
+  } else if (const auto* wrong = std::get_if<Unprofiled>(&*profiled)) {
+    insight.missing = wrong->message;
+  } else {
+    auto& profiles = std::get<std::vector<Profile>>(*profiled);
+    AddTime(profiles, time_us);
+    Diagnosis diagnosis = Diagnose(std::move(profiles));
+    insight.limits = LimitsOf(diagnosis);
+    insight.findings = std::move(diagnosis.findings);
+  }
+  return insight;
+}
+
+nlohmann::json ClassJson(const Insight& insight) { return ToRecord(insight); }
+
+Result<Insight> ParseClassJson(const nlohmann::json& json) {
+  return FromRecord<Insight>(json, "a class of the run store");
+}
+
+}  // namespace hone
