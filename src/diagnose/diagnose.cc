@@ -71,7 +71,7 @@ Diagnosis Diagnose(std::vector<Profile> profiles) {
       if (rule->scope != subject.profile.scope || !Serves(*rule, subject.classification.decided())) continue;
       if (auto lacking = Lacking(*rule, subject.profile); !lacking.empty()) {
         subject.silent.push_back({rule->name, std::move(lacking)});
-      } else if (auto finding = Ask(*rule, subject.profile)) {
+      } else if (auto finding = AskRule(*rule, subject.profile)) {
         finding->loss_us = finding->lost * TimeUs(subject.profile, finding->lost);
         subject.findings.push_back(std::move(*finding));
       }

@@ -5,6 +5,7 @@
 
 #include "base/record.h"
 #include "profile/candidate_profiles.h"
+#include "profile/measured_facts.h"
 
 namespace hone {
 
@@ -25,15 +26,13 @@ void Fields(Of& insight, auto&& field) {
 namespace {
 
 // The time that was measured, beside the limits; also of the one kernel that a candidate consists of.
-void AddTime(std::vector<Profile>& profiles, double time_us) {
+void AddTimes(std::vector<Profile>& profiles, double time_us) {
   const auto of = [&](Scope scope) {
     return std::count_if(profiles.begin(), profiles.end(), [&](const Profile& one) { return one.scope == scope; });
   };
   for (Profile& profile : profiles) {
     if (profile.scope != Scope::kPlan && of(profile.scope) > 1) continue;
-    profile.Set("time_us", time_us, FactSource::kTiming);
-    if (const double bound_us = profile.Get("bound_us").value_or(0); bound_us > 0)
-      profile.Set("time_ratio", time_us / bound_us, FactSource::kTiming);
+    AddTime(profile, time_us);
   }
 }
 
@@ -62,8 +61,8 @@ Insight LookAt(const Candidate& candidate, double time_us, const InsightSetting&
   } else if (const auto* wrong = std::get_if<Unprofiled>(&*profiled)) {
     insight.missing = wrong->message;
   } else {
-    auto& profiles = std::get<std::vector<Profile>>(*profiled);
-    AddTime(profiles, time_us);
+    auto& profiles = std::get<CandidateProfiles>(*profiled).profiles;
+    AddTimes(profiles, time_us);
     Diagnosis diagnosis = Diagnose(std::move(profiles));
     insight.limits = LimitsOf(diagnosis);
     insight.findings = std::move(diagnosis.findings);

@@ -36,7 +36,7 @@ std::vector<std::string_view> Lacking(const Rule& rule, const Profile& profile) 
   return lacking;
 }
 
-std::optional<Finding> Ask(const Rule& rule, const Profile& profile) {
+std::optional<Finding> AskRule(const Rule& rule, const Profile& profile) {
   if (profile.scope != rule.scope || !Lacking(rule, profile).empty()) return std::nullopt;
   const double value = *profile.Get(rule.threshold.fact);
   const bool beyond =

@@ -76,7 +76,7 @@ struct Rule {
 std::span<const Rule* const> AllRules();  // by name
 
 // What the rule finds, without asking for the class; confidence is that of the facts it needs, the least.
-std::optional<Finding> Ask(const Rule& rule, const Profile& profile);
+std::optional<Finding> AskRule(const Rule& rule, const Profile& profile);
 // The facts that it needs and the profile lacks.
 std::vector<std::string_view> Lacking(const Rule& rule, const Profile& profile);
 

@@ -32,7 +32,7 @@ TEST(RulesTest, EachFiresWhereItSaysSoAndIsSilentWhereItSaysSo) {
     for (const Example& example : rule->fires) {
       const Profile profile = ProfileOf(*rule, example);
       EXPECT_TRUE(Lacking(*rule, profile).empty()) << rule->name << ": " << example.what << " lacks a needed fact";
-      const auto finding = Ask(*rule, profile);
+      const auto finding = AskRule(*rule, profile);
       ASSERT_TRUE(finding) << rule->name << " is silent on: " << example.what;
       EXPECT_EQ(finding->rule, rule->name);
       EXPECT_GT(finding->lost, 0) << rule->name << ": " << example.what;
@@ -43,7 +43,7 @@ TEST(RulesTest, EachFiresWhereItSaysSoAndIsSilentWhereItSaysSo) {
     for (const Example& example : rule->silent) {
       const Profile profile = ProfileOf(*rule, example);
       EXPECT_TRUE(Lacking(*rule, profile).empty()) << rule->name << ": " << example.what << " lacks a needed fact";
-      EXPECT_FALSE(Ask(*rule, profile)) << rule->name << " fires on: " << example.what;
+      EXPECT_FALSE(AskRule(*rule, profile)) << rule->name << " fires on: " << example.what;
     }
   }
 }
@@ -75,7 +75,7 @@ TEST(RulesTest, EachIsSilentWithoutAFactThatItNeeds) {
           profile.SetWord(fact.name, fact.word, FactSource::kCubin);
         }
       }
-      EXPECT_FALSE(Ask(*rule, profile)) << rule->name << " without " << missing;
+      EXPECT_FALSE(AskRule(*rule, profile)) << rule->name << " without " << missing;
       EXPECT_EQ(Lacking(*rule, profile), std::vector<std::string_view>{missing}) << rule->name;
     }
   }

@@ -16,7 +16,7 @@
 namespace hone {
 namespace {
 
-using Profiles = std::variant<std::vector<Profile>, Unprofiled>;
+using Profiles = std::variant<CandidateProfiles, Unprofiled>;
 
 struct Setting {
   const std::string& name;
@@ -27,13 +27,15 @@ struct Setting {
 };
 
 Result<Profiles> OfPlan(const Plan& plan, const Setting& setting) {
-  const auto built = HONE_TRY(cuda::BuildPlan(plan, setting.problem, setting.device, setting.program));
+  auto built = HONE_TRY(cuda::BuildPlan(plan, setting.problem, setting.device, setting.program));
   if (const auto* refusal = std::get_if<cuda::PlanRefusal>(&built)) {
     const std::string where =
         refusal->line > 0 ? fmt::format("{}, line {}", refusal->where, refusal->line) : refusal->where;
     return Unprofiled{where, refusal->message, refusal->log};
   }
-  return ProfilesOf(std::get<cuda::BuiltPlan>(built), setting.name, setting.problem, setting.graph, setting.device);
+  auto& plan_built = std::get<cuda::BuiltPlan>(built);
+  auto profiles = ProfilesOf(plan_built, setting.name, setting.problem, setting.graph, setting.device);
+  return CandidateProfiles{std::move(profiles), std::move(plan_built)};
 }
 
 Unprofiled Wrong(const Diagnostic& error, const std::string& log) {
@@ -47,7 +49,7 @@ Result<Profiles> OfHostModule(const std::string& source, const Setting& setting)
   Profile whole(Scope::kPlan, setting.name);
   if (setting.graph != nullptr) AddProblemFacts(whole, *setting.graph, setting.device);
   profiles.push_back(std::move(whole));
-  return profiles;
+  return CandidateProfiles{std::move(profiles)};
 }
 
 // A module's launches are its own affair: its kernels alone.
@@ -62,7 +64,7 @@ Result<Profiles> OfCudaModule(const std::string& source, const Setting& setting)
   AddDeviceFacts(whole, setting.device);
   if (setting.graph != nullptr) AddProblemFacts(whole, *setting.graph, setting.device);
   profiles.push_back(std::move(whole));
-  return profiles;
+  return CandidateProfiles{std::move(profiles)};
 }
 
 Result<Profiles> OfProgram(const std::string& text, const Setting& setting) {
@@ -74,8 +76,9 @@ Result<Profiles> OfProgram(const std::string& text, const Setting& setting) {
   auto below =
       cuda ? HONE_TRY(OfPlan(dsl::EmitCuda(program), setting)) : HONE_TRY(OfHostModule(dsl::EmitCpu(program), setting));
   if (auto* wrong = std::get_if<Unprofiled>(&below)) return std::move(*wrong);
-  for (Profile& profile : std::get<std::vector<Profile>>(below)) profiles.push_back(std::move(profile));
-  return profiles;
+  auto& made = std::get<CandidateProfiles>(below);
+  for (Profile& profile : made.profiles) profiles.push_back(std::move(profile));
+  return CandidateProfiles{std::move(profiles), std::move(made.plan)};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The profiles of any candidate, by compiling it and not running it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "candidate/candidate.h"
 #include "graph/graph.h"
 #include "profile/profile.h"
+#include "target/cuda/built_plan.h"
 #include "target/device_model.h"
 
 namespace hone {
@@ -19,11 +21,16 @@ struct Unprofiled {
   std::string log;      // the compiler's, whole
 };
 
+struct CandidateProfiles {
+  std::vector<Profile> profiles;
+  std::optional<cuda::BuiltPlan> plan = {};  // by which it runs on a device; nothing of a module
+};
+
 // `name` is what reports call it, `graph` null where its problem has none that we can define, `program` what compiles
 // foreign source in a process of its own (CubinRequest). Fails when the world does: no compiler, no cache, no tool.
-Result<std::variant<std::vector<Profile>, Unprofiled>> ProfileCandidate(const Candidate& candidate,
-                                                                        const std::string& name, const Problem& problem,
-                                                                        const Graph* graph, const DeviceModel& device,
-                                                                        const std::string& program);
+Result<std::variant<CandidateProfiles, Unprofiled>> ProfileCandidate(const Candidate& candidate,
+                                                                     const std::string& name, const Problem& problem,
+                                                                     const Graph* graph, const DeviceModel& device,
+                                                                     const std::string& program);
 
 }  // namespace hone

@@ -27,11 +27,11 @@ class CandidateProfilesTest : public testing::Test {
   }
   void TearDown() override { unsetenv("HONE_CACHE"); }
 
-  std::variant<std::vector<Profile>, Unprofiled> Run(CandidateKind kind, const std::string& text,
-                                                     const DeviceModel& device) const {
+  std::variant<CandidateProfiles, Unprofiled> Run(CandidateKind kind, const std::string& text,
+                                                  const DeviceModel& device) const {
     auto profiled = ProfileCandidate({kind, text}, "candidate", problem_, nullptr, device, "");
     EXPECT_TRUE(profiled) << profiled.error().message;
-    return profiled ? *std::move(profiled) : std::variant<std::vector<Profile>, Unprofiled>{};
+    return profiled ? *std::move(profiled) : std::variant<CandidateProfiles, Unprofiled>{};
   }
 
   static constexpr char kProgram[] =
@@ -43,7 +43,8 @@ class CandidateProfilesTest : public testing::Test {
 TEST_F(CandidateProfilesTest, AProgramForADeviceHasStatementsLaunchesAndAWhole) {
   if (const auto version = cuda::NvrtcVersion(); !version) GTEST_SKIP() << version.error().message;
   const auto profiled = Run(CandidateKind::kProgram, kProgram, TypicalDevice());
-  const auto* profiles = std::get_if<std::vector<Profile>>(&profiled);
+  const auto* made = std::get_if<CandidateProfiles>(&profiled);
+  const auto* profiles = made != nullptr ? &made->profiles : nullptr;
   ASSERT_NE(profiles, nullptr) << std::get<Unprofiled>(profiled).message;
   ASSERT_EQ(profiles->size(), 3u);
   EXPECT_EQ((*profiles)[0].scope, Scope::kStatement);
@@ -68,7 +69,8 @@ extern "C" float hone_try(const float* x, long n) {
   return sum;
 })",
                             DescribeMachine());
-  const auto* profiles = std::get_if<std::vector<Profile>>(&profiled);
+  const auto* made = std::get_if<CandidateProfiles>(&profiled);
+  const auto* profiles = made != nullptr ? &made->profiles : nullptr;
   ASSERT_NE(profiles, nullptr) << std::get<Unprofiled>(profiled).message;
   const auto function = std::find_if(profiles->begin(), profiles->end(),
                                      [](const Profile& profile) { return profile.subject == "hone_try"; });

@@ -249,6 +249,10 @@ constexpr FactName kFacts[] = {
     // --- Times.
     {"time_us", FactUnit::kMicroseconds, "that it takes, measured"},
     {"time_ratio", FactUnit::kRatio, "time_us to bound_us"},
+    {"gap_us", FactUnit::kMicroseconds, "of a run, the time in which the device does nothing between two launches"},
+    {"gap_share", FactUnit::kShare, "of time_us, gap_us"},
+    {"overlap_us", FactUnit::kMicroseconds, "of a run, the time in which it does two things at once"},
+    {"timed_parts", FactUnit::kCount, "kernels, memsets and copies of a run, as they were recorded"},
 };
 
 constexpr std::string_view kSets[] = {"triage", "standard", "all"};

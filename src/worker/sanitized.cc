@@ -6,61 +6,25 @@
 #include <vector>
 
 #include "base/files.h"
-#include "problem/generate.h"
+#include "problem/problem.h"
 #include "protocol/sanitized_setup.h"
 #include "target/cuda/built_plan.h"
 #include "target/cuda/driver.h"
 #include "target/cuda/loaded_plan.h"
 #include "target/cuda/try.h"
 #include "worker/loaded_module.h"
+#include "worker/placed_tensors.h"
 
 namespace hone {
 namespace {
-
-// Every tensor lies in an allocation of its own of exactly its size, so that one byte too far is one too far, and is
-// written from the host, so that it counts as written.
-struct Placed {
-  const Tensor* tensor;
-  cuda::Address at;
-  cuda::Address gap;  // memory behind it, which is given back before anything runs: what reads there reads nobody's
-};
-constexpr std::int64_t kGapBytes = 4 << 20;
-
-Result<std::vector<Placed>> PlaceTensors(cuda::Context& context, const Problem& problem) {
-  std::vector<Placed> placed;
-  const auto gap = [&] { return FromDevice(context.Allocate(kGapBytes)); };
-  const auto inputs = problem.Inputs();
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const auto at = HONE_TRY(FromDevice(context.Allocate(inputs[i]->bytes())));
-    std::vector<std::byte> data(static_cast<std::size_t>(inputs[i]->bytes()));
-    HONE_TRY(Fill(*inputs[i], 1, i, {}, data.data(), problem.folder));
-    HONE_TRY(FromDevice(context.CopyIn(at, data.data(), inputs[i]->bytes())));
-    HONE_TRY(FromDevice(context.Wait()));
-    placed.push_back({inputs[i], at, HONE_TRY(gap())});
-  }
-  for (const Tensor* output : problem.Outputs()) {
-    const auto at = HONE_TRY(FromDevice(context.Allocate(output->bytes())));
-    placed.push_back({output, at, HONE_TRY(gap())});
-  }
-  return placed;
-}
-
-void OpenGaps(cuda::Context& context, const std::vector<Placed>& placed) {
-  for (const Placed& one : placed) context.Free(one.gap);
-}
 
 Result<void> RunPlan(cuda::Context& context, const std::string& built, const std::vector<Placed>& placed) {
   const auto bytes = HONE_TRY(ReadFile(built));
   const auto unpacked = HONE_TRY(cuda::Unpack(bytes));
   const auto plan = HONE_TRY(FromDevice(cuda::LoadedPlan::Load(context, unpacked)));
-  std::vector<cuda::LoadedPlan::Binding> all, parameters;
-  for (const auto& [tensor, at, gap] : placed) {
-    all.push_back({tensor->name, at, tensor->bytes(), tensor->dtype});
-    if (tensor->role == Role::kParameter) parameters.push_back(all.back());
-  }
   OpenGaps(context, placed);
-  HONE_TRY(FromDevice(plan->Prepare(parameters)));
-  const int bound = HONE_TRY(FromDevice(plan->Bind(all)));
+  HONE_TRY(FromDevice(plan->Prepare(BindingsOf(placed, true))));
+  const int bound = HONE_TRY(FromDevice(plan->Bind(BindingsOf(placed, false))));
   HONE_TRY(FromDevice(plan->Run(bound)));
   return FromDevice(context.WaitAll());
 }

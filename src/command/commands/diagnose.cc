@@ -61,7 +61,7 @@ Result<Answer> RunDiagnose(VerbCall& call) {
     return Answer({{"compiles", false}, {"where", wrong->where}, {"message", wrong->message}, {"log", wrong->log}},
                   fmt::format("{}: {}{}\n{}", path, where, wrong->message, wrong->log), ExitCode::kNo);
   }
-  auto& profiles = std::get<std::vector<Profile>>(profiled);
+  auto& profiles = std::get<CandidateProfiles>(profiled).profiles;
   const Roofline roofline = RooflineOf(profiles, device);
   if (call.Has("svg")) HONE_TRY(WriteFileAtomically(call.Text("svg"), DrawSvg(roofline)));
   Diagnosis diagnosis = Diagnose(std::move(profiles));

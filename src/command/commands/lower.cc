@@ -76,7 +76,7 @@ HONE_VERB(lower){
     .name = "lower",
     .doc = "Print the C++ or CUDA that a program of the kernel language becomes",
     .group = VerbGroup::kKernels,
-    .place = 5,
+    .place = 6,
     .help = "  hone lower layer_norm.hk\n  hone lower layer_norm.hk --problem layer_norm.json",
     .positionals = kPositionals,
     .options = kOptions,

@@ -65,6 +65,111 @@ struct PassCount {
   std::size_t passes = 0;
 };
 
+struct Evaluate {
+  std::size_t size = 72;
+  void* unused = nullptr;
+  void* host = nullptr;
+  const std::uint8_t* data = nullptr;
+  std::size_t bytes = 0, range = 0;
+  const char** metrics = nullptr;
+  std::size_t count = 0;
+  double* values = nullptr;
+};
+
+// --- The device's side: counting. All that has a context is of the one that is current.
+struct Initialize {
+  std::size_t size = 16;
+  void* unused = nullptr;
+};
+struct ChipName {
+  std::size_t size = 32;
+  void* unused = nullptr;
+  std::size_t device = 0;
+  const char* chip = nullptr;
+};
+struct Availability {
+  std::size_t size = 40;
+  void* unused = nullptr;
+  void* context = nullptr;
+  std::size_t bytes = 0;
+  std::uint8_t* image = nullptr;
+};
+struct RangeEnable {
+  std::size_t size = 32;
+  void* unused = nullptr;
+  void* context = nullptr;
+  void* profiler = nullptr;  // what it makes
+};
+struct DataSize {
+  std::size_t size = 64;
+  void* unused = nullptr;
+  void* profiler = nullptr;
+  const char** metrics = nullptr;
+  std::size_t count = 0, ranges = 0;
+  std::uint32_t nodes = 0;
+  std::size_t bytes = 0;
+};
+struct DataInitialize {
+  std::size_t size = 40;
+  void* unused = nullptr;
+  void* profiler = nullptr;
+  std::size_t bytes = 0;
+  std::uint8_t* data = nullptr;
+};
+constexpr int kAutoRange = 1, kKernelReplay = 2;
+struct SetConfig {
+  std::size_t size = 90;
+  void* unused = nullptr;
+  void* profiler = nullptr;
+  std::size_t config_bytes = 0;
+  const std::uint8_t* config = nullptr;
+  std::size_t data_bytes = 0;
+  std::uint8_t* data = nullptr;
+  int range = kAutoRange, replay = kKernelReplay;
+  std::size_t ranges = 0;
+  std::uint16_t levels = 1, least_level = 1;
+  std::size_t pass = 0;
+  std::uint16_t level = 1;
+};
+struct OfProfiler {  // of Start and Disable
+  std::size_t size = 24;
+  void* unused = nullptr;
+  void* profiler = nullptr;
+};
+struct Stop {
+  std::size_t size = 41;
+  void* unused = nullptr;
+  void* profiler = nullptr;
+  std::size_t pass = 0, level = 0;
+  std::uint8_t all_passes = 0;
+};
+struct Decode {
+  std::size_t size = 32;
+  void* unused = nullptr;
+  void* profiler = nullptr;
+  std::size_t dropped = 0;
+};
+struct DataInfo {
+  std::size_t size = 40;
+  void* unused = nullptr;
+  const std::uint8_t* data = nullptr;
+  std::size_t bytes = 0, ranges = 0;
+};
+
+// --- The device's side: when what ran. Records of all kinds that we ask for begin alike.
+constexpr int kCopyRecord = 1, kMemsetRecord = 2, kKernelRecord = 10;
+constexpr unsigned kFlushForced = 1;
+struct Record {
+  int kind;
+  char head[12];
+  std::uint64_t begin_ns, end_ns;
+};
+struct KernelRecord : Record {
+  char shape[72];
+  const char* name;  // as the compiler mangles it; lives as long as the module
+};
+static_assert(offsetof(Record, begin_ns) == 16 && sizeof(KernelRecord) == 112);
+
 struct Api {
   int (*get_version)(std::uint32_t* version);
   int (*result_string)(int result, const char** text);
@@ -75,11 +180,32 @@ struct Api {
   int (*config_size)(ConfigSize* parameters);
   int (*get_config)(GetConfig* parameters);
   int (*pass_count)(PassCount* parameters);
+  int (*evaluate)(Evaluate* parameters);
+  int (*initialize)(Initialize* parameters);
+  int (*chip_name)(ChipName* parameters);
+  int (*availability)(Availability* parameters);
+  int (*range_enable)(RangeEnable* parameters);
+  int (*range_disable)(OfProfiler* parameters);
+  int (*data_size)(DataSize* parameters);
+  int (*data_initialize)(DataInitialize* parameters);
+  int (*set_config)(SetConfig* parameters);
+  int (*start)(OfProfiler* parameters);
+  int (*stop)(Stop* parameters);
+  int (*decode)(Decode* parameters);
+  int (*data_info)(DataInfo* parameters);
+  int (*record_callbacks)(void (*wanted)(std::uint8_t** buffer, std::size_t* bytes, std::size_t* most_records),
+                          void (*full)(void* context, std::uint32_t stream, std::uint8_t* buffer, std::size_t bytes,
+                                       std::size_t valid));
+  int (*record_enable)(int kind);
+  int (*record_disable)(int kind);
+  int (*record_flush)(unsigned flags);
+  int (*next_record)(std::uint8_t* buffer, std::size_t valid, Record** record);
   std::string path;  // of the library
 };
 
-// Opened at the first call, once a process. kNotFound, with the mend, where there is none or an older one.
-Result<const Api*> TheApi();
+// Opened at the first call, once a process: at `path`, or where FindLibrary finds it. kNotFound, with the mend, where
+// there is none or an older one.
+Result<const Api*> TheApi(const std::string& path = {});
 
 // kDevice: "CALL: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES", with the mend where that is known.
 Result<void> Done(const Api& api, std::string_view call, int code);

@@ -195,6 +195,21 @@ Try<void> Context::ResetPersisting() {
   return {};
 }
 
+Try<void> Context::CallFromStream(void (*function)(void*), void* data) {
+  HONE_CUDA(host_function, stream_, function, data);
+  return {};
+}
+
+Try<void> Context::BeginWatched() {
+  HONE_CUDA(profiler_start);
+  return {};
+}
+
+Try<void> Context::EndWatched() {
+  HONE_CUDA(profiler_stop);
+  return {};
+}
+
 Try<void> Context::WarmUp() {
   HONE_CUDA(host_function, stream_, [](void*) {}, nullptr);
   return Wait();

@@ -70,7 +70,14 @@ class Context {
   // Starts what the driver starts on first use: its thread for callbacks.
   Try<void> WarmUp();
 
-  void* stream() const { return stream_; }  // that all of this goes to, for libraries that take one
+  // Asks a thread of the driver's to call `function` when all before it is done; what is asked later waits for it.
+  Try<void> CallFromStream(void (*function)(void*), void* data);
+  // To a profiler that watches this process: what is asked between the two is meant.
+  Try<void> BeginWatched();
+  Try<void> EndWatched();
+
+  void* stream() const { return stream_; }   // that all of this goes to, for libraries that take one
+  void* handle() const { return context_; }  // the driver's, for libraries that take one
 
  private:
   friend class LoadedPlan;

@@ -45,6 +45,7 @@ Result<Api> OpenApi() {
       load("cuStreamBeginCapture_v2", api.capture_begin) && load("cuStreamEndCapture", api.capture_end) &&
       load("cuGraphInstantiateWithFlags", api.graph_instantiate) && load("cuGraphLaunch", api.graph_launch) &&
       load("cuGraphDestroy", api.graph_destroy) && load("cuGraphExecDestroy", api.exec_destroy) &&
+      load("cuProfilerStart", api.profiler_start) && load("cuProfilerStop", api.profiler_stop) &&
       load("cuGetErrorName", api.error_name);
   if (!all)
     return Fail(ErrorKind::kDevice, fmt::format("{} is older than CUDA 12.0: install a newer driver", library->path()));

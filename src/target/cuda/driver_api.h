@@ -114,6 +114,8 @@ struct Api {
   int (*graph_launch)(void* exec, void* stream);
   int (*graph_destroy)(void* graph);
   int (*exec_destroy)(void* exec);
+  int (*profiler_start)();
+  int (*profiler_stop)();
   int (*error_name)(int code, const char** name);
 };
 

@@ -176,29 +176,28 @@ Try<std::vector<LoadedPlan::Step>> LoadedPlan::Steps(const std::vector<PlanStep>
   return made;
 }
 
+Try<void> LoadedPlan::Launch(const Step& step) {
+  if (step.call) return step.call();
+  if (step.function == nullptr) return context_.Set(step.at, step.byte, step.bytes);
+  if (before_) {
+    if (auto called = before_(); !called) return called;
+  }
+  LaunchConfig config = step.config;
+  config.stream = context_.stream_;
+  LaunchAttribute cluster = step.cluster;
+  if (step.has_cluster) {
+    config.attributes = &cluster;
+    config.attribute_count = 1;
+  }
+  std::vector<void*> parameters;
+  for (const auto& value : step.values) parameters.push_back(const_cast<TensorMap*>(&value));
+  HONE_CUDA(launch, &config, step.function, parameters.data(), nullptr);
+  return {};
+}
+
 Try<void> LoadedPlan::Launch(const std::vector<Step>& steps) {
   for (const auto& step : steps) {
-    if (step.call) {
-      if (auto called = step.call(); !called) return called;
-      continue;
-    }
-    if (step.function == nullptr) {
-      if (auto set = context_.Set(step.at, step.byte, step.bytes); !set) return set;
-      continue;
-    }
-    if (before_) {
-      if (auto called = before_(); !called) return called;
-    }
-    LaunchConfig config = step.config;
-    config.stream = context_.stream_;
-    LaunchAttribute cluster = step.cluster;
-    if (step.has_cluster) {
-      config.attributes = &cluster;
-      config.attribute_count = 1;
-    }
-    std::vector<void*> parameters;
-    for (const auto& value : step.values) parameters.push_back(const_cast<TensorMap*>(&value));
-    HONE_CUDA(launch, &config, step.function, parameters.data(), nullptr);
+    if (auto launched = Launch(step); !launched) return launched;
   }
   return {};
 }
@@ -219,6 +218,10 @@ Try<int> LoadedPlan::Bind(std::span<const Binding> tensors) {
 }
 
 Try<void> LoadedPlan::Run(int binding) { return Launch(bound_[static_cast<std::size_t>(binding)]->steps); }
+
+Try<void> LoadedPlan::RunStep(int binding, std::size_t step) {
+  return Launch(bound_[static_cast<std::size_t>(binding)]->steps[step]);
+}
 
 Try<void> LoadedPlan::RunGraph(int binding) {
   Bound& bound = *bound_[static_cast<std::size_t>(binding)];

@@ -38,6 +38,7 @@ class LoadedPlan {
   // handle of a binding that was made once.
   Try<int> Bind(std::span<const Binding> tensors);
   Try<void> Run(int binding);
+  Try<void> RunStep(int binding, std::size_t step);  // that one alone, of Plan::steps
   // Called before every kernel that Run asks for; null: nothing is.
   void BeforeKernels(std::function<Try<void>()> hook) { before_ = std::move(hook); }
   // The same as one CUDA graph, captured on first use.
@@ -48,6 +49,7 @@ class LoadedPlan {
   struct Bound;
   explicit LoadedPlan(Context& context);
   Try<std::vector<Step>> Steps(const std::vector<PlanStep>& steps, std::span<const Binding> tensors);
+  Try<void> Launch(const Step& step);
   Try<void> Launch(const std::vector<Step>& steps);
   Context& context_;
   Plan plan_;

@@ -26,6 +26,8 @@ void CloseHost(const cupti::Api& api, void* host) {
 
 }  // namespace
 
+void UseCupti(const std::string& path) { cupti::TheApi(path).has_value(); }
+
 Result<std::string> CuptiVersion() {
   const auto* api_ = HONE_TRY(cupti::TheApi());
   std::uint32_t version = 0;

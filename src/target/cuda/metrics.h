@@ -11,6 +11,9 @@
 
 namespace hone::cuda {
 
+// For a process that is told where the library is instead of looking for it; before anything else here.
+void UseCupti(const std::string& path);
+
 // "13.0.1". kNotFound says how to get CUPTI.
 Result<std::string> CuptiVersion();
 

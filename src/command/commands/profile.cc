@@ -1,0 +1,207 @@
+// hone profile: what a candidate's kernels do on a device, counted and recorded while they run.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "base/process.h"
+#include "base/sha256.h"
+#include "candidate/candidate.h"
+#include "command/command.h"
+#include "command/profile_text.h"
+#include "command/target.h"
+#include "diagnose/diagnose.h"
+#include "diagnose/roofline.h"
+#include "evaluate/device_profile.h"
+#include "graph/graph.h"
+#include "problem/import/import.h"
+#include "profile/candidate_profiles.h"
+#include "target/cuda/device_lock.h"
+#include "target/cuda/metrics.h"
+
+namespace hone {
+namespace {
+
+constexpr Positional kPositionals[] = {
+    {.name = "problem", .help = "problem.json, or a KernelBench-style .py file", .reads = true},
+    {.name = "candidate", .help = "a program (.hk), a plan (.json), or kernels with launch lines (.cu)", .reads = true},
+};
+constexpr Option kOptions[] = {
+    {.name = "target", .value = "NAME", .help = "cuda: counters are a CUDA device's", .otherwise = "cuda"},
+    {.name = "set",
+     .value = "NAME",
+     .help = "what is counted: triage (each kernel runs once more), standard (seven times), all (ten times)",
+     .otherwise = "standard"},
+    {.name = "with",
+     .value = "ncu",
+     .help = "count a second time with NVIDIA's ncu, say how far the two are apart, and keep its report"},
+};
+
+// What was tried to count with, in order, and what came of it.
+struct Ladder {
+  std::optional<ProfiledReport> report, oracle;
+  std::string tool, report_file;
+  std::vector<std::string> steps;
+  void Say(std::string line) { steps.push_back(std::move(line)); }
+};
+
+std::string ReportFile(const Candidate& candidate, CounterSet set) {
+  const std::string folder = DataDirectory() + "/profiles";
+  static_cast<void>(MakeDirectories(folder));
+  return fmt::format("{}/{}-{}.ncu-rep", folder, Sha256(candidate.text).substr(0, 16), Name(set));
+}
+
+void AskNcu(const DeviceProfileRequest& request, const std::string& file, VerbCall& call, Ladder& ladder,
+            std::optional<ProfiledReport>& into) {
+  call.Stage("counting with ncu");
+  auto watched = ProfileByNcu(request, file);
+  if (!watched || watched->kernels.empty()) {
+    ladder.Say(watched ? "ncu: it saw no kernel" : "ncu: " + watched.error().message);
+    return;
+  }
+  const auto version = NcuVersion();
+  ladder.Say(fmt::format("ncu {}: {} metrics of {} kernels, report in {}", version ? *version : "",
+                         watched->metrics.size(), watched->kernels.size(), file));
+  ladder.report_file = file;
+  into = *std::move(watched);
+}
+
+// CUPTI, else ncu, else none.
+Ladder Climb(const DeviceProfileRequest& request, const std::string& file, bool with_ncu, VerbCall& call) {
+  Ladder ladder;
+  call.Stage("counting");
+  auto counted = ProfileByCupti(request);
+  if (!counted) {
+    ladder.Say("CUPTI: " + counted.error().message);
+  } else {
+    if (!counted->no_timeline.empty()) ladder.Say("CUPTI, timeline: " + counted->no_timeline);
+    if (!counted->no_counters.empty()) ladder.Say("CUPTI, counters: " + counted->no_counters);
+    if (!counted->kernels.empty()) {
+      const auto version = cuda::CuptiVersion();
+      ladder.tool = "cupti";
+      ladder.Say(fmt::format("CUPTI {}, {}: {} metrics of {} kernels, each run {} time{}", version ? *version : "",
+                             counted->chip, counted->metrics.size(), counted->kernels.size(), counted->passes,
+                             counted->passes == 1 ? "" : "s"));
+    }
+    ladder.report = *std::move(counted);
+  }
+  if (ladder.tool.empty()) {
+    std::optional<ProfiledReport> watched;
+    AskNcu(request, file, call, ladder, watched);
+    if (watched) {
+      ladder.tool = "ncu";
+      if (ladder.report) watched->timeline = std::move(ladder.report->timeline);
+      ladder.report = std::move(watched);
+    }
+  } else if (with_ncu) {
+    AskNcu(request, file, call, ladder, ladder.oracle);
+  }
+  if (ladder.tool.empty()) ladder.Say("nothing was counted: what follows rests on what is known without running it");
+  return ladder;
+}
+
+Result<void> CheckCandidate(const Candidate& candidate) {
+  if (candidate.kind == CandidateKind::kModule)
+    return Fail(ErrorKind::kUsage,
+                "a module of C++ runs on the processor, where nothing is counted: hone diagnose "
+                "reads its code");
+  if (candidate.kind == CandidateKind::kCudaModule)
+    return Fail(ErrorKind::kUsage,
+                "a module of CUDA C++ launches as it likes: profile its kernels with launch lines, "
+                "or a plan (docs/plan.md)");
+  return {};
+}
+
+Result<Answer> RunProfile(VerbCall& call) {
+  const auto set = ParseCounterSet(call.Text("set"));
+  if (!set) return Fail(ErrorKind::kUsage, fmt::format("--set {}: it is triage, standard or all", call.Text("set")));
+  if (call.Text("target") != "cuda")
+    return Fail(ErrorKind::kUsage, fmt::format("--target {}: only a CUDA device has counters that hone reads: --target "
+                                               "cuda",
+                                               call.Text("target")));
+  if (call.Has("with") && call.Text("with") != "ncu")
+    return Fail(ErrorKind::kUsage, fmt::format("--with {}: it is ncu", call.Text("with")));
+  const std::string path = call.Text("candidate");
+  const Candidate candidate = HONE_TRY(LoadCandidate(path));
+  HONE_TRY(CheckCandidate(candidate));
+  const Graph graph = HONE_TRY(Graph::Create(HONE_TRY(Import(call.Text("problem")))));
+  const DeviceModel device = HONE_TRY(KnownDevice(true));
+  call.Stage("compiling");
+  const auto slash = path.rfind('/');
+  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  auto profiled = HONE_TRY(ProfileCandidate(candidate, name, graph.problem(), &graph, device, OwnPath()));
+  if (const auto* wrong = std::get_if<Unprofiled>(&profiled)) {
+    const std::string where = wrong->where.empty() ? "" : wrong->where + ": ";
+    return Answer({{"compiles", false}, {"where", wrong->where}, {"message", wrong->message}, {"log", wrong->log}},
+                  fmt::format("{}: {}{}\n{}", path, where, wrong->message, wrong->log), ExitCode::kNo);
+  }
+  auto& [profiles, plan] = std::get<CandidateProfiles>(profiled);
+  Ladder ladder;
+  const auto locked = cuda::LockDevices("", [&](std::string_view what) { call.Note(what); }, [] { return false; });
+  if (!locked) {
+    ladder.Say("nothing was counted: " + locked.error().message);
+  } else {
+    ladder = Climb({.problem = graph.problem(), .plan = *plan, .set = *set, .device = locked->front().device.uuid},
+                   ReportFile(candidate, *set), call.Has("with"), call);
+  }
+  call.Stage("");
+  if (ladder.report) AddMeasured(profiles, *ladder.report, *plan, graph.problem(), device);
+  const Roofline roofline = RooflineOf(profiles, device);
+  const Diagnosis diagnosis = Diagnose(std::move(profiles));
+  const ProfiledReport report = ladder.report.value_or(ProfiledReport{});
+  nlohmann::json document = ToJson(diagnosis);
+  document["compiles"] = true;
+  document["device"] = device.processor;
+  document["set"] = Name(*set);
+  document["tool"] = ladder.tool;
+  document["ladder"] = ladder.steps;
+  document["passes"] = report.passes;
+  document["milliseconds"] = report.milliseconds;
+  document["as_graph"] = report.as_graph;
+  document["timeline"] = ToRecord(report)["timeline"];
+  document["roofline"] = ToJson(roofline);
+  document["ncu_report"] = ladder.report_file;
+  std::string text = fmt::format("on {}\n", device.processor);
+  for (const std::string& step : ladder.steps) text += step + "\n";
+  const auto add = [&](const std::string& part) {
+    if (!part.empty()) text += "\n" + part;
+  };
+  add(DescribeTimeline(report));
+  add(DescribeMeasured(diagnosis.subjects));
+  if (ladder.oracle && ladder.report) {
+    const auto rows = Compare(*ladder.report, *ladder.oracle);
+    document["oracle"] = ToJson(rows);
+    add(rows.empty() ? fmt::format("CUPTI saw {} kernels, ncu {}: they cannot be set beside each other\n",
+                                   ladder.report->kernels.size(), ladder.oracle->kernels.size())
+                     : Describe(rows));
+  }
+  add(Describe(diagnosis));
+  add(Describe(roofline));
+  return Answer(document, text, ladder.tool.empty() ? ExitCode::kNo : ExitCode::kDone);
+}
+
+}  // namespace
+
+HONE_VERB(profile){
+    .name = "profile",
+    .doc = "Count and record what a candidate's kernels do on a CUDA device, and say what limits them",
+    .group = VerbGroup::kKernels,
+    .place = 5,
+    .help =
+        "  hone profile rms_norm.py kernel.hk\n"
+        "  hone profile p.json plan.json --set all --with ncu\n"
+        "Each kernel of a run is counted alone, as often as the set needs, by CUPTI; where that is not to be had, by "
+        "NVIDIA's ncu; where neither is, the answer says why, and rests on what hone diagnose knows. "
+        "docs/diagnosis.md lists facts, their metrics and rules.",
+    .positionals = kPositionals,
+    .options = kOptions,
+    .json =
+        "compiles, device, set, tool (cupti, ncu or empty), ladder[] (what was tried, and what came of it), passes "
+        "(runs of each kernel), milliseconds (by part); timeline[]: step, kind, name, begin_us, end_us; as_graph; "
+        "findings[], left_out, subjects[] and roofline as of hone diagnose; with --with ncu: ncu_report, oracle[] "
+        "(metric, kernel, counted, oracle, apart (share)); or where, message and log",
+    .no = "nothing could be counted, or it does not compile",
+    .run = RunProfile,
+};
+
+}  // namespace hone

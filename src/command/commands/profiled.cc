@@ -1,0 +1,24 @@
+// hone profiled: a process of the evaluator's, runs a candidate for its profile (evaluate/device_profile.h).
+#include "worker/profiled.h"
+
+#include <nlohmann/json.hpp>
+
+#include "command/command.h"
+
+namespace hone {
+namespace {
+
+Result<Answer> RunIt(VerbCall&) {
+  const int status = ProfiledMain();
+  return Answer(nlohmann::json(), "", status == 0 ? ExitCode::kDone : ExitCode::kFailed);
+}
+
+}  // namespace
+
+HONE_VERB(profiled){.name = "profiled",
+                    .doc = "runs a candidate for its profile (evaluate/device_profile.h)",
+                    .run = RunIt,
+                    .hidden = true,
+                    .owns_output = true};
+
+}  // namespace hone

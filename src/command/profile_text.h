@@ -1,0 +1,31 @@
+// A profile for people: what was counted, kernel by kernel, with units, and what ran when.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "diagnose/diagnose.h"
+#include "protocol/profiled.h"
+
+namespace hone {
+
+// Counted and timed facts of all launches, some columns at a time; empty where there are none.
+std::string DescribeMeasured(std::span<const Subject> subjects);
+
+// One line a kernel, memset or copy of a run; empty where nothing was recorded.
+std::string DescribeTimeline(const ProfiledReport& report);
+
+// Two ways of counting the same kernels beside each other: how far they are apart, metric by metric, at most and in
+// the middle. JSON: [{"metric", "kernel", "counted", "oracle", "apart"}].
+struct Compared {
+  std::string metric, kernel;
+  double counted = 0, oracle = 0;
+  double apart() const;  // share of the oracle's; 0 where both are 0
+};
+std::vector<Compared> Compare(const ProfiledReport& counted, const ProfiledReport& oracle);
+nlohmann::json ToJson(std::span<const Compared> rows);
+std::string Describe(std::span<const Compared> rows);
+
+}  // namespace hone

@@ -1,0 +1,46 @@
+// What a plan does on a device: a process of its own runs it (worker/profiled.h), and CUPTI counts, or NVIDIA's ncu
+// watches. Nothing of that decides whether a candidate is right or fast.
+#pragma once
+
+#include <chrono>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "problem/problem.h"
+#include "profile/profile.h"
+#include "protocol/profiled.h"
+#include "target/cuda/built_plan.h"
+#include "target/device_model.h"
+
+namespace hone {
+
+struct DeviceProfileRequest {
+  const Problem& problem;
+  const cuda::BuiltPlan& plan;
+  CounterSet set = CounterSet::kStandard;
+  std::string program = {};  // that has the verb "profiled"; empty = this one
+  std::string device = {};   // UUID; empty = the first
+  std::chrono::milliseconds wall{120'000};
+};
+
+// "2025.3.1". Of the first toolkit that has one (target/cuda/toolkit.h).
+Result<std::string> NcuVersion();
+
+// By CUPTI: counters and timeline, each with the reason where there is none. Fails where there is no CUPTI, or when
+// the process ends badly; the message says how.
+Result<ProfiledReport> ProfileByCupti(const DeviceProfileRequest& request);
+
+// By ncu, with its report, which is kept in `report_file` (.ncu-rep). It has no timeline.
+Result<ProfiledReport> ProfileByNcu(const DeviceProfileRequest& request, const std::string& report_file);
+
+// The same of what ncu prints: `ncu --import FILE --csv --page raw`. kCorrupt says what it lacks.
+Result<ProfiledReport> ReadNcuTable(const std::string& csv, std::span<const std::string> metrics);
+
+// Adds what was counted and recorded to the plan's profiles, which are of ProfilesOf (profile/collect.h). A library's
+// step gets a profile for each of its kernels.
+void AddMeasured(std::vector<Profile>& profiles, const ProfiledReport& report, const cuda::BuiltPlan& plan,
+                 const Problem& problem, const DeviceModel& device);
+
+}  // namespace hone

@@ -1,0 +1,98 @@
+// What the process that profiles a plan is told, as one line of JSON on its standard input (worker/profiled.h), and
+// what it answers, as one on its standard output. Nothing of that decides whether a candidate is right or fast.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/record.h"
+
+namespace hone {
+
+struct ProfiledSetup {
+  std::string problem, folder;       // as JSON, and where its files are
+  std::string built;                 // path of a built plan
+  std::string cupti;                 // its library; empty: it is not here
+  std::vector<std::string> metrics;  // of CUPTI, to be counted; none: nothing is
+  bool timeline = false;             // when what ran is recorded
+  bool watched = false;              // a profiler from outside watches one run; the two above are false then
+};
+
+enum class EventKind : std::uint8_t { kKernel, kMemset, kCopy };
+inline constexpr std::string_view kEventKinds[] = {"kernel", "memset", "copy"};
+inline std::string_view Name(EventKind kind) { return kEventKinds[static_cast<std::size_t>(kind)]; }
+inline std::optional<EventKind> ParseEventKind(std::string_view name) {
+  return ParseName<EventKind>(kEventKinds, name);
+}
+
+struct TimelineEvent {
+  int step = -1;  // of the plan; -1: not known
+  EventKind kind = EventKind::kKernel;
+  std::string name;                 // of a kernel, as the compiler mangles it
+  double begin_us = 0, end_us = 0;  // since the first one began
+};
+
+struct CountedKernel {
+  int step = -1;
+  std::string name;            // empty: not known
+  std::vector<double> values;  // one a metric; NaN where it makes no sense
+};
+
+struct ProfiledReport {
+  std::string chip;                            // CUPTI's name
+  std::vector<std::string> metrics;            // those that it has
+  int passes = 0;                              // runs of each kernel
+  std::vector<CountedKernel> kernels;          // of one run, in order
+  std::string no_counters;                     // why there are none
+  std::vector<TimelineEvent> timeline;         // of one run with warm caches, all of it asked for before it began
+  bool as_graph = false;                       // as one CUDA graph, which was faster
+  std::string no_timeline;                     // why there is none
+  std::map<std::string, double> milliseconds;  // that its parts took
+};
+
+template <SameAs<ProfiledSetup> Of>
+void Fields(Of& setup, auto&& field) {
+  field("problem", setup.problem);
+  field("folder", setup.folder);
+  field("built", setup.built);
+  field("cupti", setup.cupti);
+  field("metrics", setup.metrics);
+  field("timeline", setup.timeline);
+  field("watched", setup.watched);
+}
+
+template <SameAs<TimelineEvent> Of>
+void Fields(Of& event, auto&& field) {
+  field("step", event.step);
+  field("kind", event.kind, ByName<EventKind>{Name, ParseEventKind});
+  field("name", event.name);
+  field("begin_us", event.begin_us);
+  field("end_us", event.end_us);
+}
+
+template <SameAs<CountedKernel> Of>
+void Fields(Of& kernel, auto&& field) {
+  field("step", kernel.step);
+  field("name", kernel.name);
+  field("values", kernel.values);
+}
+
+template <SameAs<ProfiledReport> Of>
+void Fields(Of& report, auto&& field) {
+  field("chip", report.chip);
+  field("metrics", report.metrics);
+  field("passes", report.passes);
+  field("kernels", report.kernels);
+  field("no_counters", report.no_counters);
+  field("timeline", report.timeline);
+  field("as_graph", report.as_graph);
+  field("no_timeline", report.no_timeline);
+  field("milliseconds", report.milliseconds);
+}
+
+}  // namespace hone

@@ -1,0 +1,239 @@
+#include "worker/profiled.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/files.h"
+#include "problem/problem.h"
+#include "protocol/profiled.h"
+#include "target/cuda/built_plan.h"
+#include "target/cuda/counters.h"
+#include "target/cuda/driver.h"
+#include "target/cuda/loaded_plan.h"
+#include "target/cuda/metrics.h"
+#include "target/cuda/tracer.h"
+#include "target/cuda/try.h"
+#include "worker/placed_tensors.h"
+
+namespace hone {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using cuda::TracedEvent;
+template <class T>
+using Try = cuda::Try<T>;
+
+constexpr int kRuns = 5;  // of which the timeline is the one in the middle
+// Where a run cannot be recorded nobody knows how many kernels a library's step launches.
+constexpr int kLibraryKernels = 16;
+constexpr int kMostKernels = 1024;  // that are counted: each runs several times
+// A library that waits for the device while it is asked would wait for ever.
+constexpr auto kLongestHold = std::chrono::milliseconds(50);
+
+double Ms(Clock::time_point since) { return std::chrono::duration<double, std::milli>(Clock::now() - since).count(); }
+
+// A plan, ready to run on the context's stream.
+class Candidate {
+ public:
+  static Result<std::unique_ptr<Candidate>> Load(cuda::Context& context, const std::string& built,
+                                                 const std::vector<Placed>& placed) {
+    auto loaded = std::make_unique<Candidate>();
+    const auto bytes = HONE_TRY(ReadFile(built));
+    loaded->built_ = HONE_TRY(cuda::Unpack(bytes));
+    loaded->plan_ = HONE_TRY(FromDevice(cuda::LoadedPlan::Load(context, loaded->built_)));
+    HONE_TRY(FromDevice(loaded->plan_->Prepare(BindingsOf(placed, true))));
+    loaded->bound_ = HONE_TRY(FromDevice(loaded->plan_->Bind(BindingsOf(placed, false))));
+    return loaded;
+  }
+  Try<void> Run() { return plan_->Run(bound_); }
+  Try<void> RunGraph() { return plan_->RunGraph(bound_); }
+  Try<void> RunStep(std::size_t step) { return plan_->RunStep(bound_, step); }
+  const std::vector<PlanStep>& steps() const { return built_.plan.steps; }
+  const std::string& symbol(std::size_t launch) const { return built_.launches[launch].name; }
+
+ private:
+  cuda::BuiltPlan built_;
+  std::unique_ptr<cuda::LoadedPlan> plan_;
+  int bound_ = 0;
+};
+
+// All of a run is asked for before any of it begins, so that what lies between two kernels is the device's.
+Result<std::vector<TracedEvent>> RecordRun(cuda::Context& context, cuda::Tracer& tracer,
+                                           const std::function<Try<void>()>& run) {
+  std::atomic<bool> go = false;
+  HONE_TRY(FromDevice(context.CallFromStream(
+      [](void* flag) {
+        const auto end = Clock::now() + kLongestHold;
+        while (!static_cast<std::atomic<bool>*>(flag)->load() && Clock::now() < end) {
+        }
+      },
+      &go)));
+  auto asked = FromDevice(run());
+  go = true;
+  const auto waited = FromDevice(context.WaitAll());
+  HONE_TRY(std::move(asked));
+  HONE_TRY(waited);
+  return tracer.Take();
+}
+
+std::uint64_t SpanOf(const std::vector<TracedEvent>& events) {
+  std::uint64_t end = 0;
+  for (const TracedEvent& event : events) end = std::max(end, event.end_ns);
+  return events.empty() ? 0 : end - events.front().begin_ns;
+}
+
+Result<std::vector<TracedEvent>> MiddleRun(cuda::Context& context, cuda::Tracer& tracer,
+                                           const std::function<Try<void>()>& run) {
+  std::vector<std::vector<TracedEvent>> runs;
+  for (int i = 0; i < kRuns; ++i) runs.push_back(HONE_TRY(RecordRun(context, tracer, run)));
+  std::nth_element(runs.begin(), runs.begin() + kRuns / 2, runs.end(),
+                   [](const auto& a, const auto& b) { return SpanOf(a) < SpanOf(b); });
+  return std::move(runs[kRuns / 2]);
+}
+
+// Of which step each event of a run is: what each of them launches when it runs alone.
+Result<std::vector<int>> StepsOfEvents(cuda::Context& context, cuda::Tracer& tracer, Candidate& candidate) {
+  std::vector<int> steps;
+  for (std::size_t step = 0; step < candidate.steps().size(); ++step) {
+    const auto events = HONE_TRY(RecordRun(context, tracer, [&] { return candidate.RunStep(step); }));
+    steps.insert(steps.end(), events.size(), static_cast<int>(step));
+  }
+  return steps;
+}
+
+Result<void> AddTimeline(cuda::Context& context, Candidate& candidate, ProfiledReport& report) {
+  const auto tracer = HONE_TRY(cuda::Tracer::Start());
+  const auto steps = HONE_TRY(StepsOfEvents(context, *tracer, candidate));
+  auto events = HONE_TRY(MiddleRun(context, *tracer, [&] { return candidate.Run(); }));
+  const auto graph = [&] { return candidate.RunGraph(); };
+  HONE_TRY(FromDevice(graph()));  // makes it
+  HONE_TRY(FromDevice(context.WaitAll()));
+  HONE_TRY(tracer->Take());
+  auto as_graph = HONE_TRY(MiddleRun(context, *tracer, graph));
+  if (as_graph.size() == events.size() && SpanOf(as_graph) < SpanOf(events)) {
+    events = std::move(as_graph);
+    report.as_graph = true;
+  }
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const auto us = [&](std::uint64_t ns) { return static_cast<double>(ns - events.front().begin_ns) / 1000; };
+    report.timeline.push_back({.step = steps.size() == events.size() ? steps[i] : -1,
+                               .kind = static_cast<EventKind>(events[i].kind),
+                               .name = events[i].name,
+                               .begin_us = us(events[i].begin_ns),
+                               .end_us = us(events[i].end_ns)});
+  }
+  return {};
+}
+
+int MostKernels(const Candidate& candidate) {
+  int most = 0;
+  for (const PlanStep& step : candidate.steps()) {
+    const bool library = !std::holds_alternative<LaunchStep>(step) && !std::holds_alternative<MemsetStep>(step);
+    most += library ? kLibraryKernels : 1;
+  }
+  return most;
+}
+
+// The kernels of a run in order, as far as they are known: as they were recorded, else as the plan launches them.
+std::vector<CountedKernel> KernelsOf(const Candidate& candidate, const ProfiledReport& report) {
+  std::vector<CountedKernel> kernels;
+  for (const TimelineEvent& event : report.timeline) {
+    if (event.kind == EventKind::kKernel) kernels.push_back({event.step, event.name, {}});
+  }
+  if (!kernels.empty()) return kernels;
+  for (std::size_t step = 0; step < candidate.steps().size(); ++step) {
+    if (!std::holds_alternative<LaunchStep>(candidate.steps()[step])) continue;
+    kernels.push_back({static_cast<int>(step), candidate.symbol(kernels.size()), {}});
+  }
+  return kernels;
+}
+
+Result<void> AddCounters(cuda::Context& context, Candidate& candidate, const std::vector<std::string>& metrics,
+                         ProfiledReport& report) {
+  auto kernels = KernelsOf(candidate, report);
+  const int most = report.timeline.empty() ? MostKernels(candidate) : static_cast<int>(kernels.size());
+  if (most > kMostKernels) {
+    return Fail(ErrorKind::kUsage, "a run launches " + std::to_string(most) + " kernels, of which at most " +
+                                       std::to_string(kMostKernels) + " are counted");
+  }
+  const auto begin = Clock::now();
+  const auto counters = HONE_TRY(cuda::Counters::Open(context, metrics));
+  report.milliseconds["counters ready"] = Ms(begin);
+  const auto counting = Clock::now();
+  auto rows = HONE_TRY(counters->Count(std::max(most, 1), [&] { return candidate.Run(); }));
+  report.milliseconds["counting"] = Ms(counting);
+  report.chip = counters->chip();
+  report.metrics = counters->metrics();
+  report.passes = counters->passes();
+  if (kernels.size() != rows.size()) kernels.assign(rows.size(), {});  // nobody knows which is which
+  for (std::size_t i = 0; i < rows.size(); ++i) kernels[i].values = std::move(rows[i]);
+  report.kernels = std::move(kernels);
+  return {};
+}
+
+Result<ProfiledReport> Profile(const ProfiledSetup& setup) {
+  ProfiledReport report;
+  auto begin = Clock::now();
+  const auto part = [&](const char* name) {
+    report.milliseconds[name] = Ms(begin);
+    begin = Clock::now();
+  };
+  if (!setup.cupti.empty()) cuda::UseCupti(setup.cupti);
+  Problem problem = HONE_TRY(ParseProblem(setup.problem, "the problem"));
+  problem.folder = setup.folder;
+  const auto context = HONE_TRY(FromDevice(cuda::Context::Open(0)));
+  part("context");
+  const auto placed = HONE_TRY(PlaceTensors(*context, problem));
+  OpenGaps(*context, placed);
+  part("inputs");
+  const auto candidate = HONE_TRY(Candidate::Load(*context, setup.built, placed));
+  HONE_TRY(FromDevice(candidate->Run()));  // what happens the first time alone
+  HONE_TRY(FromDevice(context->WaitAll()));
+  part("candidate");
+  if (setup.watched) {
+    HONE_TRY(FromDevice(context->BeginWatched()));
+    HONE_TRY(FromDevice(candidate->Run()));
+    HONE_TRY(FromDevice(context->WaitAll()));
+    HONE_TRY(FromDevice(context->EndWatched()));
+  }
+  if (setup.timeline) {
+    if (const auto added = AddTimeline(*context, *candidate, report); !added)
+      report.no_timeline = added.error().message;
+    part("timeline");
+  }
+  if (!setup.metrics.empty()) {
+    const auto added = AddCounters(*context, *candidate, setup.metrics, report);
+    if (!added) report.no_counters = added.error().message;
+    part("counters");
+  }
+  return report;
+}
+
+}  // namespace
+
+int ProfiledMain() {
+  std::string line;
+  std::getline(std::cin, line);
+  const auto setup = FromRecord<ProfiledSetup>(nlohmann::json::parse(line, nullptr, false), "a profile's setup");
+  if (!setup) {
+    std::fprintf(stderr, "hone profiled is started by hone itself (%s)\n", setup.error().message.c_str());
+    return 2;
+  }
+  const auto report = Profile(*setup);
+  if (!report) {
+    std::fprintf(stderr, "%s\n", report.error().message.c_str());
+    return 3;
+  }
+  const std::string text = ToRecord(*report).dump() + "\n";
+  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() ? 0 : 4;
+}
+
+}  // namespace hone
