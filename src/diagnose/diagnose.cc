@@ -62,12 +62,12 @@ void Collect(Diagnosis& diagnosis) {
 
 }  // namespace
 
-Diagnosis Diagnose(std::vector<Profile> profiles) {
+Diagnosis Diagnose(std::vector<Profile> profiles, std::span<const Rule* const> rules) {
   Diagnosis diagnosis;
   for (Profile& profile : profiles) {
     Subject subject{.profile = std::move(profile)};
     subject.classification = Classify(subject.profile);
-    for (const Rule* rule : AllRules()) {
+    for (const Rule* rule : rules) {
       if (rule->scope != subject.profile.scope || !Serves(*rule, subject.classification.decided())) continue;
       if (auto lacking = Lacking(*rule, subject.profile); !lacking.empty()) {
         subject.silent.push_back({rule->name, std::move(lacking)});
@@ -135,8 +135,10 @@ std::string Describe(const std::vector<Finding>& findings) {
     text += fmt::format("{}. {} in {} ({}): may cost {:.0f} % of its time{}\n   {}\n", ++number, finding.title,
                         finding.subject, finding.rule, 100 * finding.lost, us, finding.evidence);
     if (!finding.advice.empty()) text += fmt::format("   {}\n", finding.advice);
+    std::string moves;
     for (const Move& move : finding.moves)
-      text += fmt::format("   setting: {}{}{}\n", move.knob, move.value.empty() ? "" : ": ", move.value);
+      moves += fmt::format("{}{}{}{}", moves.empty() ? "" : ", ", move.knob, move.value.empty() ? "" : " ", move.value);
+    if (!moves.empty()) text += fmt::format("   settings: {}\n", moves);
   }
   return text;
 }

@@ -34,7 +34,7 @@ struct Diagnosis {
   std::size_t left_out = 0;       // beyond these
 };
 
-Diagnosis Diagnose(std::vector<Profile> profiles);
+Diagnosis Diagnose(std::vector<Profile> profiles, std::span<const Rule* const> rules = AllRules());
 
 // Takes findings in that others made of the same profiles; their subjects are known.
 void AddFindings(Diagnosis& diagnosis, std::vector<Finding> findings);

@@ -10,9 +10,11 @@
 
 namespace hone {
 
-// A setting of the kernel language that may mend it: what the expert can do by itself.
+// A setting of the kernel language that may mend it: what the expert can do by itself. It is for those kernels that
+// have such a setting.
 struct Move {
-  std::string knob, value;  // "vector", "4"; an empty value: any other than now
+  std::string knob;   // "pack"; "way": the setting that chooses among the ways of a family, whatever its name
+  std::string value;  // "4"; or "more" or "less" than now, the nearest first; empty: any other than now
 };
 
 struct Finding {

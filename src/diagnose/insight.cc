@@ -63,9 +63,19 @@ Insight LookAt(const Candidate& candidate, double time_us, const InsightSetting&
   } else {
     auto& profiles = std::get<CandidateProfiles>(*profiled).profiles;
     AddTimes(profiles, time_us);
-    Diagnosis diagnosis = Diagnose(std::move(profiles));
-    insight.limits = LimitsOf(diagnosis);
-    insight.findings = std::move(diagnosis.findings);
+    Advisers advisers = setting.advisers;
+    if (advisers.kind == Advisers::Kind::kNone) advisers.kind = Advisers::Kind::kOn;
+    auto advised = Ask(advisers, std::move(profiles));
+    if (!advised) {
+      insight.missing = advised.error().message;
+      return insight;
+    }
+    insight.limits = LimitsOf(advised->diagnosis);
+    insight.findings = std::move(advised->diagnosis.findings);
+    for (const Advised::Tool& tool : advised->tools) {
+      if (!tool.wrong.empty() && insight.missing.empty())
+        insight.missing = "tool " + tool.name + " says nothing: " + tool.wrong;
+    }
   }
   return insight;
 }

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "candidate/candidate.h"
+#include "diagnose/advisers.h"
 #include "diagnose/diagnose.h"
 #include "graph/graph.h"
 #include "problem/problem.h"
@@ -28,6 +29,7 @@ struct InsightSetting {
   const Graph* graph = nullptr;  // null where the problem has none that we can define
   const DeviceModel& device;
   std::string program;  // that compiles foreign source in a process of its own (CubinRequest)
+  Advisers advisers;    // kNone: the rules all the same, for people
 };
 
 // Of a candidate that was accepted and takes `time_us` > 0. It was compiled before, so its build is found in the cache.

@@ -11,6 +11,12 @@ bool Has(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+bool Suggests(const Rule& rule, const Move& move) {
+  return std::any_of(rule.moves.begin(), rule.moves.end(), [&](const RuleMove& one) {
+    return one.knob == move.knob && (one.value == "*" || one.value == move.value);
+  });
+}
+
 }  // namespace
 
 double Facts::operator[](std::string_view name) const {
@@ -49,8 +55,13 @@ std::optional<Finding> AskRule(const Rule& rule, const Profile& profile) {
                   .advice = std::move(found->advice),
                   .title = std::string(rule.title),
                   .subject = profile.subject,
-                  .lost = std::clamp(found->lost, 0.0, 0.99),
-                  .moves = std::move(found->moves)};
+                  .lost = std::clamp(found->lost, 0.0, 0.99)};
+  if (found->moves) {
+    for (const Move& move : *found->moves) HONE_CHECK(Suggests(rule, move), rule.name);
+    finding.moves = std::move(*found->moves);
+  } else {
+    for (const RuleMove& move : rule.moves) finding.moves.push_back({std::string(move.knob), std::string(move.value)});
+  }
   for (const std::string_view name : rule.needs)
     finding.confidence = std::min(finding.confidence, profile.Find(name)->confidence);
   return finding;

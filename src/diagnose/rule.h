@@ -1,8 +1,8 @@
 // A Rule looks at the facts of one profile and finds one kind of fault, or nothing. To add one, copy
 // rules/vector_width.cc: one file is one rule, its name is the one in reports and in the run store. The row says
 // everything: which facts it needs, above or below which threshold it looks closer, where that number is from, and
-// facts on which it fires and on which it is silent. rules_test.cc holds every rule to its examples;
-// examples/gallery has kernels for those whose facts need no device.
+// facts on which it fires and on which it is silent, and which settings may mend it. rules_test.cc holds every rule to
+// its examples; examples/gallery has kernels for those whose facts need no device.
 #pragma once
 
 #include <cstdint>
@@ -36,10 +36,15 @@ class Facts {
 
 // What a rule found.
 struct Found {
-  double lost = 0;       // share of the time, estimated; see Finding
-  std::string evidence;  // with numbers
-  std::string advice;    // names what the text has to change
-  std::vector<Move> moves = {};
+  double lost = 0;                              // share of the time, estimated; see Finding
+  std::string evidence;                         // with numbers
+  std::string advice;                           // names what the text has to change
+  std::optional<std::vector<Move>> moves = {};  // some of the rule's; nothing: all of them
+};
+
+// A move that a rule may suggest, as Move; "*" is a value that follows from facts.
+struct RuleMove {
+  std::string_view knob, value = {};
 };
 
 // It looks closer where this fact is beyond this value.
@@ -69,6 +74,8 @@ struct Rule {
   std::span<const std::string_view> needs;  // without all of these it is silent
   std::span<const std::string_view> uses = {};
   Threshold threshold;
+  std::span<const RuleMove> moves = {};                         // first what is likelier to help
+  std::span<const std::string_view> families = {};              // of the kernels that the moves are for; none: of all
   std::optional<Found> (*check)(const Facts& facts) = nullptr;  // what lies beyond the threshold may still be well
   std::span<const Example> fires, silent;                       // one of each at least
 };

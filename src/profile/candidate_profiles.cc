@@ -42,10 +42,10 @@ Unprofiled Wrong(const Diagnostic& error, const std::string& log) {
   return {error.line > 0 ? fmt::format("line {}", error.line) : "", error.message, log};
 }
 
-Result<Profiles> OfHostModule(const std::string& source, const Setting& setting) {
+Result<Profiles> OfHostModule(const std::string& source, Source whose, const Setting& setting) {
   const auto compiled = HONE_TRY(CompileModule({.source = source}));
   if (!compiled.ok()) return Wrong(compiled.errors[0], compiled.log);
-  std::vector<Profile> profiles = HONE_TRY(HostProfiles(compiled.library, setting.device));
+  std::vector<Profile> profiles = HONE_TRY(HostProfiles(compiled.library, setting.device, whose));
   Profile whole(Scope::kPlan, setting.name);
   if (setting.graph != nullptr) AddProblemFacts(whole, *setting.graph, setting.device);
   profiles.push_back(std::move(whole));
@@ -73,8 +73,8 @@ Result<Profiles> OfProgram(const std::string& text, const Setting& setting) {
   const auto& program = std::get<dsl::KernelProgram>(lowered);
   std::vector<Profile> profiles = ProfilesOf(program);
   const bool cuda = setting.device.kind == DeviceKind::kCuda;
-  auto below =
-      cuda ? HONE_TRY(OfPlan(dsl::EmitCuda(program), setting)) : HONE_TRY(OfHostModule(dsl::EmitCpu(program), setting));
+  auto below = cuda ? HONE_TRY(OfPlan(dsl::EmitCuda(program), setting))
+                    : HONE_TRY(OfHostModule(dsl::EmitCpu(program), Source::kOurs, setting));
   if (auto* wrong = std::get_if<Unprofiled>(&below)) return std::move(*wrong);
   auto& made = std::get<CandidateProfiles>(below);
   for (Profile& profile : made.profiles) profiles.push_back(std::move(profile));
@@ -88,7 +88,7 @@ Result<Profiles> ProfileCandidate(const Candidate& candidate, const std::string&
   const Setting setting{name, problem, graph, device, program};
   switch (candidate.kind) {
     case CandidateKind::kProgram: return OfProgram(candidate.text, setting);
-    case CandidateKind::kModule: return OfHostModule(candidate.text, setting);
+    case CandidateKind::kModule: return OfHostModule(candidate.text, Source::kForeign, setting);
     case CandidateKind::kCudaModule: return OfCudaModule(candidate.text, setting);
     case CandidateKind::kPlan: {
       const auto plan = ParsePlan(candidate.text, problem);

@@ -154,15 +154,14 @@ std::vector<Profile> ReadDisassembly(std::string_view text, const DeviceModel& m
   return profiles;
 }
 
-Result<std::vector<Profile>> HostProfiles(const std::string& library, const DeviceModel& machine) {
+Result<std::vector<Profile>> HostProfiles(const std::string& library, const DeviceModel& machine, Source source) {
   const auto objdump = FindProgram("objdump");
   if (!objdump)
     return Fail(ErrorKind::kNotFound, "objdump reads what a module became and is not here: install binutils");
   Command command{.argv = {*objdump, "-d", "--no-show-raw-insn", library},
                   .environment = InheritedEnvironment(),
                   .max_output_bytes = 256u << 20};
-  // What it reads was made of foreign source.
-  if (BubblewrapWorks()) {
+  if (source == Source::kForeign && BubblewrapWorks()) {
     auto argv = BubblewrapArgv({.read_only = {{library, ""}}});
     argv.insert(argv.end(), command.argv.begin(), command.argv.end());
     command.argv = std::move(argv);

@@ -26,6 +26,7 @@
 #include "candidate/candidate.h"
 #include "diagnose/insight.h"
 #include "graph/graph.h"
+#include "propose/learned.h"
 #include "propose/random.h"
 #include "target/device_model.h"
 #include "verdict/verdict.h"
@@ -37,6 +38,8 @@ struct Proposal {
   std::string origin;  // who and by which move, for people: "expert: tile 64x256 -> 128x256"
   std::string key;     // the move's name among the proposals of one attempt, for records: "tile_n=256". Unique there.
   double predicted_us = 0;  // the proposer's own estimate of the warm time, in microseconds; 0 = it has none
+  std::string rule = {};    // whose finding of the parent it acts on, or kOwnRule; empty: no such thing
+  double promised = 0;      // the share of the parent's time that it is to save by that rule, not scaled; see Learned
 };
 
 // What an answer cost beside time. Zeros: nothing.
@@ -103,6 +106,8 @@ struct ProposerSetting {
   const Graph& graph;
   const DeviceModel& machine;  // may be one that was never measured: the ranking is then coarser
   const Parameters& parameters;
+  // What the promises of findings came to in earlier runs; null: this run does not act on findings.
+  const Learned* learned = nullptr;
 };
 
 struct ProposerRow {

@@ -271,6 +271,8 @@ class Search {
     flight.attempt.evaluation = HONE_TRY(std::move(evaluation));
     Look(flight.attempt);
     Complete(flight.record, flight.attempt.evaluation, flight.attempt.insight);
+    if (!flight.attempt.proposal.rule.empty())
+      flight.record.brought = Brought(flight.attempt, tree().node(flight.attempt.parent).attempt);
     NoteBaselines(flight.attempt.evaluation, outcome_.run);
     const std::string log = flight.attempt.evaluation.verdict.evidence.log;
     BackUp(std::move(flight.attempt));                                         // 4

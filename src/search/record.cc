@@ -9,6 +9,15 @@
 
 namespace hone {
 
+// A folder that has gone since is no reason not to show a run.
+std::string AdvisersText(const Advisers& advisers) {
+  return advisers.kind == Advisers::Kind::kNone ? std::string() : advisers.Text();
+}
+Result<Advisers> ReadAdvisers(std::string_view text) {
+  if (auto known = Advisers::Parse(text)) return known;
+  return Advisers{Advisers::Kind::kOn, std::string(text)};
+}
+
 // A run is found again by this text: what came later is not written while it is as it was before.
 template <SameAs<RunSettings> Of>
 void Fields(Of& settings, auto&& field) {
@@ -17,6 +26,7 @@ void Fields(Of& settings, auto&& field) {
   field("proposer", settings.proposer, kAlways);
   const auto text = [](const Objective& objective) { return objective.IsTime() ? std::string() : objective.Text(); };
   field("objective", settings.objective, ByText<Objective>{text, Objective::Parse});
+  field("tools", settings.tools, ByText<Advisers>{AdvisersText, ReadAdvisers});
   field("lanes", settings.lanes, WrittenUnless{RunSettings{}.lanes});
 }
 
@@ -115,6 +125,8 @@ AttemptRecord StartedRecord(const std::string& run, const Attempt& attempt) {
   record.origin = attempt.proposal.origin;
   record.key = attempt.proposal.key;
   record.predicted_us = attempt.proposal.predicted_us;
+  record.rule = attempt.proposal.rule;
+  record.promised = attempt.proposal.promised;
   record.started_ms = UnixMilliseconds();
   return record;
 }
@@ -131,6 +143,13 @@ void Complete(AttemptRecord& record, const Evaluation& evaluation, const Insight
     record.joules = evaluation.timing->joules;
   }
   record.speedup = PrimarySpeedup(evaluation);
+}
+
+Result<Learned> ReadLearned(Store& store, const RunRecord& run) {
+  Learned learned;
+  for (const RuleOutcome& one : HONE_TRY(store.Outcomes(run.target, run.machine)))
+    learned[one.rule] = {.moved = one.moved, .promised = one.promised, .brought = one.brought};
+  return learned;
 }
 
 ConfirmationRecord ConfirmedRecord(const std::string& run, int attempt, const Evaluation& evaluation) {
@@ -156,7 +175,9 @@ std::vector<ProposalRecord> ProposalRecords(const std::vector<Proposal>& proposa
                        .identity = one.candidate.Identity(),
                        .origin = one.origin,
                        .key = one.key,
-                       .predicted_us = one.predicted_us});
+                       .predicted_us = one.predicted_us,
+                       .rule = one.rule,
+                       .promised = one.promised});
   }
   return records;
 }
@@ -169,7 +190,8 @@ Result<std::vector<Proposal>> ReadProposals(Store& store, const RoundRecord& rou
     Candidate candidate = HONE_TRY(MakeCandidate(what, record.kind, std::move(record.source)));
     if (candidate.Identity() != record.identity)
       return Fail(ErrorKind::kCorrupt, what + " is not what was written; restore the file from a copy");
-    proposals.push_back({std::move(candidate), std::move(record.origin), std::move(record.key), record.predicted_us});
+    proposals.push_back({std::move(candidate), std::move(record.origin), std::move(record.key), record.predicted_us,
+                         std::move(record.rule), record.promised});
   }
   return proposals;
 }
@@ -191,6 +213,8 @@ Result<Attempt> ReadAttempt(Store& store, const AttemptRecord& record) {
   attempt.proposal.origin = record.origin;
   attempt.proposal.key = record.key;
   attempt.proposal.predicted_us = record.predicted_us;
+  attempt.proposal.rule = record.rule;
+  attempt.proposal.promised = record.promised;
   attempt.insight = HONE_TRY(ReadInsight(record));
   if (!record.ended()) return attempt;
   const std::string log = record.log_blob.empty() ? std::string() : HONE_TRY(store.Blob(record.log_blob));

@@ -21,7 +21,8 @@ struct RunSettings {
   std::string search = "greedy";    // a strategy with its parameters: Chosen::Identity
   std::string proposer = "expert";  // a proposer with its parameters
   Objective objective;
-  int lanes = 1;  // attempts in flight at a time: a choice does not know how those will end
+  int lanes = 1;   // attempts in flight at a time: a choice does not know how those will end
+  Advisers tools;  // who says what facts mean; the expert acts on it
 };
 std::string ToJson(const RunSettings& settings);
 Result<RunSettings> ParseRunSettings(const std::string& json);
@@ -47,6 +48,8 @@ double PrimarySpeedup(const Evaluation& evaluation);
 AttemptRecord StartedRecord(const std::string& run, const Attempt& attempt);  // started now
 // Ended now.
 void Complete(AttemptRecord& record, const Evaluation& evaluation, const Insight& insight = {});
+// What the moves of rules came to in earlier runs on this target and machine.
+Result<Learned> ReadLearned(Store& store, const RunRecord& run);
 ConfirmationRecord ConfirmedRecord(const std::string& run, int attempt, const Evaluation& evaluation);
 
 std::vector<ProposalRecord> ProposalRecords(const std::vector<Proposal>& proposals);

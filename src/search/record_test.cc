@@ -62,9 +62,22 @@ class RecordTest : public ::testing::Test {
   RunRecord run_;
 };
 
+TEST(RunSettingsTest, WhoSaysWhatFactsMeanIsPartOfARunUnlessNobodyDoes) {
+  EXPECT_EQ(ToJson(RunSettings()).find("tools"), std::string::npos) << "runs of earlier versions are found again";
+  RunSettings settings;
+  for (const char* words : {"raw", "on", "/"}) {
+    settings.tools = Must(Advisers::Parse(words));
+    EXPECT_EQ(Must(ParseRunSettings(ToJson(settings))).tools, settings.tools) << words;
+  }
+  const RunSettings gone = Must(ParseRunSettings(R"({"search": "greedy", "proposer": "expert", "tools": "/gone"})"));
+  EXPECT_EQ(gone.tools.Text(), "/gone") << "a run is shown all the same";
+}
+
 TEST_F(RecordTest, AnAttemptReadsBackWithItsRoundItsJoulesAndItsInsight) {
   Attempt attempt{.number = 1, .round = 4};
   attempt.proposal = {.candidate = {CandidateKind::kPlan, "text"}, .origin = "agent: idea", .key = "idea"};
+  attempt.proposal.rule = "bank_conflict";
+  attempt.proposal.promised = 0.25;
   attempt.evaluation.verdict.outcome = Outcome::kAccepted;
   attempt.evaluation.timing = Timing{.warm = {.median_us = 5}, .joules = 0.5};
   attempt.insight.findings = {{.rule = "bank_conflict", .evidence = "4 ways", .advice = "pad the row", .loss_us = 2}};
@@ -81,6 +94,9 @@ TEST_F(RecordTest, AnAttemptReadsBackWithItsRoundItsJoulesAndItsInsight) {
   EXPECT_EQ(read.round, 4);
   EXPECT_EQ(read.proposal.candidate.kind, CandidateKind::kPlan);
   EXPECT_EQ(read.evaluation.timing->joules, 0.5);
+  EXPECT_EQ(read.proposal.rule, "bank_conflict");
+  EXPECT_EQ(read.proposal.promised, 0.25);
+  EXPECT_EQ(row.brought, std::nullopt) << "nobody said so";
   const Insight& insight = read.insight;
   ASSERT_EQ(insight.findings.size(), 1u);
   EXPECT_EQ(insight.findings[0].rule, "bank_conflict");

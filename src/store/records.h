@@ -37,6 +37,8 @@ struct RunRecord {
   std::string baselines;  // JSON: baseline name -> median warm time in microseconds; "{}" until one was timed
   std::string flags;      // JSON array: what is degenerate about the problem (analysis/analysis.h); "[]" for nothing
   std::string note;       // a person's; written by Store::SetNote alone
+  std::string learned =
+      "{}";  // JSON: what earlier runs knew of rules' promises when it began; decisions follow from it
 };
 
 // What a proposer answered to one question; what it proposed are rows of their own.
@@ -61,6 +63,8 @@ struct ProposalRecord {
   std::string origin;
   std::string key;
   double predicted_us = 0;
+  std::string rule;
+  double promised = 0;
 };
 
 // One candidate that was tried, or that was being tried when the program ended.
@@ -75,6 +79,8 @@ struct AttemptRecord {
   std::string origin;       // who and by which move
   std::string key;          // Proposal::key
   double predicted_us = 0;  // the proposer's estimate, 0 = none
+  std::string rule;         // whose finding it acts on; empty = none's
+  double promised = 0;      // the share of the parent's time that it was to save by that rule
   std::int64_t started_ms = 0;
   // From here on empty until it has ended.
   std::int64_t ended_ms = 0;
@@ -83,10 +89,11 @@ struct AttemptRecord {
   std::string log_blob;    // the evidence's log; empty if there is none
   double median_us = 0;    // warm; 0 = not timed
   double cold_us = 0;
-  double speedup = 0;            // over the run's first baseline, warm; 0 = not known, 1 = equal
-  std::optional<double> joules;  // of one call, warm; nothing where it was not measured
-  std::string findings = "[]";   // JSON array: what a diagnosis says of it
-  std::string limits = "{}";     // JSON: what limits it, as the diagnosis has it; "{}" = nobody looked
+  double speedup = 0;             // over the run's first baseline, warm; 0 = not known, 1 = equal
+  std::optional<double> joules;   // of one call, warm; nothing where it was not measured
+  std::string findings = "[]";    // JSON array: what a diagnosis says of it
+  std::string limits = "{}";      // JSON: what limits it, as the diagnosis has it; "{}" = nobody looked
+  std::optional<double> brought;  // the share that it saved, of one with a rule; < 0 = slower, 0 = refused
   bool ended() const { return ended_ms != 0; }
 };
 
@@ -102,6 +109,14 @@ struct ConfirmationRecord {
   double cold_us = 0;
   double speedup = 0;
   std::optional<double> joules;
+};
+
+// What the moves of one rule came to, over several runs: sums of shares of the time that was there before.
+struct RuleOutcome {
+  std::string rule;
+  std::int64_t moved = 0;
+  double promised = 0;
+  double brought = 0;  // without what made it slower
 };
 
 // A run in a few figures.

@@ -120,6 +120,14 @@ ALTER TABLE confirmation ADD COLUMN joules REAL;
 )",
     R"(
 ALTER TABLE attempt ADD COLUMN limits TEXT NOT NULL DEFAULT '{}';
+)",
+    R"(
+ALTER TABLE run ADD COLUMN learned TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE proposal ADD COLUMN rule TEXT NOT NULL DEFAULT '';
+ALTER TABLE proposal ADD COLUMN promised REAL NOT NULL DEFAULT 0;
+ALTER TABLE attempt ADD COLUMN rule TEXT NOT NULL DEFAULT '';
+ALTER TABLE attempt ADD COLUMN promised REAL NOT NULL DEFAULT 0;
+ALTER TABLE attempt ADD COLUMN brought REAL;
 )"};
 
 // What the file says of itself, read at one moment: another process may be making the tables right now.

@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kRunColumns =
     "id, problem_name, problem_identity, problem_blob, target, machine, settings, budget, state, stop_reason, "
     "created_ms, "
-    "updated_ms, best_attempt, bound_us, baselines, flags, note";
+    "updated_ms, best_attempt, bound_us, baselines, flags, note, learned";
 
 RunState ParseState(const std::string& name) {
   // The table's CHECK lets nothing else in.
@@ -45,6 +45,7 @@ RunRecord ReadRun(const Statement& row) {
   run.baselines = row.Text(14);
   run.flags = row.Text(15);
   run.note = row.Text(16);
+  run.learned = row.Text(17);
   return run;
 }
 
@@ -132,13 +133,13 @@ Result<RunRecord> Store::CreateRun(RunRecord run, std::string_view problem_json)
     if (!HONE_TRY(clash.Step())) break;
   }
   Statement insert = HONE_TRY(connection_.Prepare(fmt::format(
-      "INSERT INTO run ({}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+      "INSERT INTO run ({}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
       kRunColumns)));
   insert.Bind(1, run.id).Bind(2, run.problem_name).Bind(3, run.problem_identity).Bind(4, run.problem_blob);
   insert.Bind(5, run.target).Bind(6, run.machine).Bind(7, run.settings).Bind(8, run.budget).Bind(9, Name(run.state));
   insert.Bind(10, run.stop_reason).Bind(11, run.created_ms).Bind(12, run.updated_ms).Bind(13, run.best_attempt);
   insert.Bind(14, run.bound_us).Bind(15, run.baselines).Bind(16, run.flags);
-  insert.Bind(17, run.note);
+  insert.Bind(17, run.note).Bind(18, run.learned);
   HONE_TRY(insert.Run());
   HONE_TRY(transaction.Commit());
   return run;
@@ -268,11 +269,12 @@ Result<void> Store::AddProposal(std::int64_t run, int round, std::size_t place, 
       base_rest.rbegin());
   Statement insert = HONE_TRY(connection_.Prepare(
       "INSERT INTO proposal (run, round, place, kind, identity, origin, key, predicted_us, base_blob, head, middle, "
-      "tail) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"));
+      "tail, rule, promised) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"));
   insert.Bind(1, run).Bind(2, round).Bind(3, static_cast<std::int64_t>(place)).Bind(4, proposal.kind);
   insert.Bind(5, proposal.identity).Bind(6, proposal.origin).Bind(7, proposal.key).Bind(8, proposal.predicted_us);
   insert.Bind(9, base_blob).Bind(10, static_cast<std::int64_t>(head));
   insert.BindBytes(11, source_rest.substr(0, source_rest.size() - tail)).Bind(12, static_cast<std::int64_t>(tail));
+  insert.Bind(13, proposal.rule).Bind(14, proposal.promised);
   return insert.Run();
 }
 
@@ -303,8 +305,8 @@ Result<void> Store::AddRound(const RoundRecord& round, const std::vector<Proposa
 
 Result<std::vector<ProposalRecord>> Store::Proposals(std::string_view run, int round) {
   Statement select = HONE_TRY(connection_.Prepare(
-      "SELECT kind, identity, origin, proposal.key, predicted_us, head, middle, tail, bytes FROM proposal JOIN blob ON "
-      "blob.key = base_blob WHERE run = ?1 AND round = ?2 ORDER BY place"));
+      "SELECT kind, identity, origin, proposal.key, predicted_us, head, middle, tail, bytes, rule, promised FROM "
+      "proposal JOIN blob ON blob.key = base_blob WHERE run = ?1 AND round = ?2 ORDER BY place"));
   select.Bind(1, HONE_TRY(Sequence(run))).Bind(2, round);
   std::vector<ProposalRecord> proposals;
   while (HONE_TRY(select.Step())) {
@@ -314,6 +316,8 @@ Result<std::vector<ProposalRecord>> Store::Proposals(std::string_view run, int r
     proposal.origin = select.Text(2);
     proposal.key = select.Text(3);
     proposal.predicted_us = select.Real(4);
+    proposal.rule = select.Text(9);
+    proposal.promised = select.Real(10);
     const auto head = static_cast<std::size_t>(select.Integer(5)), tail = static_cast<std::size_t>(select.Integer(7));
     const std::string base = select.Text(8);
     if (head + tail > base.size()) {
@@ -357,14 +361,14 @@ Result<void> Store::BeginAttempt(AttemptRecord attempt, std::string_view source)
   HONE_TRY(left.Bind(1, run).Bind(2, attempt.number).Run());
   Statement insert = HONE_TRY(connection_.Prepare(
       "INSERT INTO attempt (run, number, parent, kind, source_blob, identity, origin, key, predicted_us, started_ms, "
-      "round) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"));
+      "round, rule, promised) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"));
   insert.Bind(1, run)
       .Bind(2, attempt.number)
       .Bind(3, attempt.parent)
       .Bind(4, attempt.kind)
       .Bind(5, attempt.source_blob);
   insert.Bind(6, attempt.identity).Bind(7, attempt.origin).Bind(8, attempt.key).Bind(9, attempt.predicted_us);
-  insert.Bind(10, attempt.started_ms).Bind(11, attempt.round);
+  insert.Bind(10, attempt.started_ms).Bind(11, attempt.round).Bind(12, attempt.rule).Bind(13, attempt.promised);
   HONE_TRY(insert.Run());
   return transaction.Commit();
 }
@@ -377,7 +381,8 @@ Result<void> Store::EndAttempt(AttemptRecord attempt, std::string_view log, cons
   if (!log.empty()) attempt.log_blob = HONE_TRY(PutBlob(log));
   Statement update = HONE_TRY(connection_.Prepare(
       "UPDATE attempt SET ended_ms = ?3, outcome = ?4, evaluation = ?5, log_blob = ?6, median_us = ?7, cold_us = ?8, "
-      "speedup = ?9, joules = ?10, findings = ?11, limits = ?12 WHERE run = ?1 AND number = ?2 AND ended_ms IS NULL "
+      "speedup = ?9, joules = ?10, findings = ?11, limits = ?12, brought = ?13 WHERE run = ?1 AND number = ?2 AND "
+      "ended_ms IS NULL "
       "RETURNING "
       "number"));
   update.Bind(1, sequence).Bind(2, attempt.number).Bind(3, attempt.ended_ms).Bind(4, attempt.outcome);
@@ -386,7 +391,7 @@ Result<void> Store::EndAttempt(AttemptRecord attempt, std::string_view log, cons
       .Bind(7, attempt.median_us)
       .Bind(8, attempt.cold_us);
   update.Bind(9, attempt.speedup).BindOrNull(10, attempt.joules).Bind(11, attempt.findings);
-  update.Bind(12, attempt.limits);
+  update.Bind(12, attempt.limits).BindOrNull(13, attempt.brought);
   HONE_CHECK(HONE_TRY(update.Step()), "an attempt ended that had not begun");
   HONE_TRY(update.Run());
   HONE_TRY(WriteRun(run));
@@ -396,7 +401,8 @@ Result<void> Store::EndAttempt(AttemptRecord attempt, std::string_view log, cons
 Result<std::vector<AttemptRecord>> Store::Attempts(std::string_view run) {
   Statement select = HONE_TRY(connection_.Prepare(
       "SELECT number, parent, kind, source_blob, identity, origin, key, predicted_us, started_ms, ended_ms, outcome, "
-      "evaluation, log_blob, median_us, cold_us, speedup, round, joules, findings, limits FROM attempt WHERE run = ?1 "
+      "evaluation, log_blob, median_us, cold_us, speedup, round, joules, findings, limits, rule, promised, brought "
+      "FROM attempt WHERE run = ?1 "
       "ORDER BY number"));
   select.Bind(1, HONE_TRY(Sequence(run)));
   std::vector<AttemptRecord> attempts;
@@ -423,6 +429,9 @@ Result<std::vector<AttemptRecord>> Store::Attempts(std::string_view run) {
     attempt.joules = select.RealOrNull(17);
     attempt.findings = select.Text(18);
     attempt.limits = select.Text(19);
+    attempt.rule = select.Text(20);
+    attempt.promised = select.Real(21);
+    attempt.brought = select.RealOrNull(22);
   }
   return attempts;
 }
@@ -441,6 +450,18 @@ Result<void> Store::AddConfirmation(ConfirmationRecord confirmation, std::string
   HONE_TRY(insert.Run());
   HONE_TRY(WriteRun(run));
   return transaction.Commit();
+}
+
+Result<std::vector<RuleOutcome>> Store::Outcomes(std::string_view target, std::string_view machine) {
+  Statement select = HONE_TRY(connection_.Prepare(
+      "SELECT rule, count(*), sum(promised), sum(max(brought, 0)) FROM attempt JOIN run ON run.sequence = attempt.run "
+      "WHERE target = ?1 AND machine = ?2 AND rule <> '' AND brought IS NOT NULL GROUP BY rule ORDER BY rule"));
+  select.Bind(1, target).Bind(2, machine);
+  std::vector<RuleOutcome> outcomes;
+  while (HONE_TRY(select.Step())) {
+    outcomes.push_back({select.Text(0), select.Integer(1), select.Real(2), select.Real(3)});
+  }
+  return outcomes;
 }
 
 Result<std::vector<ConfirmationRecord>> Store::Confirmations(std::string_view run) {

@@ -69,6 +69,9 @@ class Store {
   Result<void> AddConfirmation(ConfirmationRecord confirmation, std::string_view log, const RunRecord& run);
   Result<std::vector<ConfirmationRecord>> Confirmations(std::string_view run);  // in the order of measuring
 
+  // What moves came to that acted on rules' findings, by rule, in all runs on this target and machine.
+  Result<std::vector<RuleOutcome>> Outcomes(std::string_view target, std::string_view machine);
+
   // The bytes behind a key of a record. kCorrupt if they are not the ones that were written.
   Result<std::string> Blob(std::string_view key);
 

@@ -10,8 +10,8 @@
 #include "candidate/candidate.h"
 #include "command/command.h"
 #include "command/target.h"
+#include "diagnose/advisers.h"
 #include "diagnose/roofline.h"
-#include "diagnose/tools.h"
 #include "graph/graph.h"
 #include "problem/import/import.h"
 #include "profile/candidate_profiles.h"
@@ -29,7 +29,7 @@ constexpr Positional kPositionals[] = {
 constexpr Option kOptions[] = {
     kTargetOption,
     kDeviceOption,
-    {.name = "tools", .value = "DIR", .help = "ask the executables of this folder, too (docs/tools.md)", .reads = true},
+    {.name = "tools", .value = "WHO", .help = kAdvisersHelp, .otherwise = "on", .reads = true},
     {.name = "svg", .value = "FILE", .help = "draw the roofline there"},
 };
 
@@ -48,6 +48,7 @@ Result<DeviceModel> DeviceFor(const Candidate& candidate, VerbCall& call) {
 }
 
 Result<Answer> RunDiagnose(VerbCall& call) {
+  const Advisers advisers = HONE_TRY(Advisers::Parse(call.Text("tools")));
   const std::string path = call.Text("candidate");
   const Candidate candidate = HONE_TRY(LoadCandidate(path));
   const DeviceModel device = HONE_TRY(DeviceFor(candidate, call));
@@ -64,16 +65,14 @@ Result<Answer> RunDiagnose(VerbCall& call) {
   auto& profiles = std::get<CandidateProfiles>(profiled).profiles;
   const Roofline roofline = RooflineOf(profiles, device);
   if (call.Has("svg")) HONE_TRY(WriteFileAtomically(call.Text("svg"), DrawSvg(roofline)));
-  Diagnosis diagnosis = Diagnose(std::move(profiles));
+  if (!advisers.folder.empty()) call.Stage("asking tools");
+  const Advised advised = HONE_TRY(Ask(advisers, std::move(profiles)));
+  const Diagnosis& diagnosis = advised.diagnosis;
   nlohmann::json tools = nlohmann::json::array();
   std::string failed;
-  if (call.Has("tools")) {
-    call.Stage("asking tools");
-    for (ToolAnswer& answer : HONE_TRY(AskTools(call.Text("tools"), diagnosis.subjects))) {
-      tools.push_back({{"tool", answer.tool}, {"findings", answer.findings.size()}, {"wrong", answer.wrong}});
-      if (!answer.wrong.empty()) failed += fmt::format("tool {} says nothing: {}\n", answer.tool, answer.wrong);
-      AddFindings(diagnosis, std::move(answer.findings));
-    }
+  for (const Advised::Tool& tool : advised.tools) {
+    tools.push_back({{"tool", tool.name}, {"findings", tool.findings}, {"wrong", tool.wrong}});
+    if (!tool.wrong.empty()) failed += fmt::format("tool {} says nothing: {}\n", tool.name, tool.wrong);
   }
   nlohmann::json document = ToJson(diagnosis);
   document["tools"] = std::move(tools);

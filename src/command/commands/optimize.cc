@@ -64,6 +64,7 @@ constexpr Option kOptions[] = {
      .help = "who says what can be tried",
      .otherwise = "expert",
      .choices = ChoicesOf<AllProposers>},
+    {.name = "tools", .value = "WHO", .help = kAdvisersHelp, .otherwise = "none"},
     {.name = "objective",
      .value = "MEASURES",
      .help = "what to make small: time, energy or energy-delay; time:0.02,energy is the least energy within 2 % of the "
@@ -310,6 +311,7 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   const auto strategy = HONE_TRY(ChooseStrategy(call.Text("search")));
   const auto chosen = HONE_TRY(ChooseProposer(call.Text("proposer")));
   const Objective objective = HONE_TRY(Objective::Parse(call.Text("objective")));
+  const Advisers advisers = HONE_TRY(Advisers::Parse(call.Text("tools")));
   const std::atomic<bool>& interrupt = InterruptFlag();
   Workbench bench = HONE_TRY(OpenWorkbench(call, call.Text("problem"),
                                            {.python = call.Text("python"),
@@ -329,14 +331,12 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
                             "time",
                             objective.Text(), call.Text("target")));
   }
-  const auto proposer =
-      HONE_TRY(chosen.row->make({.graph = bench.graph, .machine = bench.machine, .parameters = chosen.parameters}));
-
   SearchSettings settings;
   settings.run.seed = static_cast<std::uint64_t>(call.Int("seed"));
   settings.run.search = strategy.Identity();
   settings.run.proposer = chosen.Identity();
   settings.run.objective = objective;
+  settings.run.tools = advisers;
   settings.budget = {.attempts = static_cast<int>(call.Int("budget")),
                      .seconds = call.Real("time"),
                      .headroom = call.Real("headroom")};
@@ -363,13 +363,21 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   wanted.bound_us = bench.bound.us;
   wanted.baselines = "{}";
   wanted.flags = ToDocument(Analyze(bench.graph)).dump();
+  const bool advised = advisers.kind != Advisers::Kind::kNone;
+  if (advised) wanted.learned = ToJson(HONE_TRY(ReadLearned(store, wanted)));
   const OpenedRun opened = HONE_TRY(OpenRun(store, wanted, ToJson(bench.problem)));
+  // As it was when the run began: what others found out since changes none of its decisions.
+  const Learned learned = HONE_TRY(ParseLearned(opened.record.learned));
+  const auto proposer = HONE_TRY(chosen.row->make({.graph = bench.graph,
+                                                   .machine = bench.machine,
+                                                   .parameters = chosen.parameters,
+                                                   .learned = advised ? &learned : nullptr}));
   if (opened.resumed) call.Note(fmt::format("going on with run {}", opened.record.id));
 
   SearchHooks hooks;
   hooks.interrupt = &interrupt;
   hooks.spent_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-  const InsightSetting looked{bench.problem, &bench.graph, bench.machine, OwnPath()};
+  const InsightSetting looked{bench.problem, &bench.graph, bench.machine, OwnPath(), advisers};
   hooks.look = [&looked](const Attempt& attempt) {
     return LookAt(attempt.proposal.candidate, attempt.time_us(), looked);
   };
@@ -415,6 +423,7 @@ HONE_VERB(optimize){
         "\n"
         "  hone optimize model.py\n"
         "  hone optimize p.json --budget 100 --time 300 --search epsilon:0.2 --seed 7\n"
+        "  hone optimize p.json --tools on\n"
         "  hone optimize p.json --proposer replay:rounds.jsonl\n",
     .positionals = kPositionals,
     .options = kOptions,

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/date.h"
 #include "command/command.h"
@@ -49,6 +50,9 @@ Json Figures(const AttemptRecord& attempt) {
           {"class", Object(attempt.limits)},
           {"findings", Object(attempt.findings)},
           {"predicted_us", attempt.predicted_us},
+          {"rule", attempt.rule},
+          {"promised", attempt.promised},
+          {"brought", attempt.brought ? Json(*attempt.brought) : Json(nullptr)},
           {"origin", attempt.origin},
           {"key", attempt.key},
           {"kind", attempt.kind},
@@ -85,6 +89,7 @@ Result<std::string> HeaderText(Store& store, const RunRecord& run, const RunSumm
   std::string text = fmt::format("run {} of {} on {}, {}\n", run.id, run.problem_name, run.target, state);
   text += fmt::format("{} search with seed {}, proposals by {}; {} attempts, {} accepted\n", settings.search,
                       settings.seed, settings.proposer, summary.attempts, summary.accepted);
+  if (settings.tools.kind != Advisers::Kind::kNone) text += fmt::format("findings by: {}\n", settings.tools.Text());
   if (!settings.objective.IsTime()) text += fmt::format("objective: {}\n", settings.objective.Text());
   if (summary.input_tokens + summary.output_tokens > 0 || summary.dollars > 0) {
     text += fmt::format("cost: {} rounds with {} tokens in, {} out, {:.2f} dollars\n", summary.rounds,
@@ -115,6 +120,65 @@ Result<std::string> HeaderText(Store& store, const RunRecord& run, const RunSumm
     }
   }
   return text;
+}
+
+// What the findings of a run's attempts promised and what their moves brought, by rule; that which fired most first.
+struct RuleRow {
+  std::string rule;
+  int fired = 0;  // attempts of which it found something
+  Kept kept;
+  double best = 0;  // the most that a move of it brought
+};
+
+Result<std::vector<RuleRow>> RuleRows(const std::vector<AttemptRecord>& attempts) {
+  std::map<std::string, RuleRow> rows;
+  for (const AttemptRecord& attempt : attempts) {
+    std::set<std::string> fired;
+    for (const Finding& finding : HONE_TRY(ReadInsight(attempt)).findings) fired.insert(finding.rule);
+    for (const std::string& rule : fired) ++rows[rule].fired;
+    if (attempt.rule.empty() || !attempt.brought) continue;
+    RuleRow& row = rows[attempt.rule];
+    row.kept.Add(attempt.promised, *attempt.brought);
+    row.best = std::max(row.best, *attempt.brought);
+  }
+  std::vector<RuleRow> sorted;
+  for (auto& [rule, row] : rows) {
+    row.rule = rule;
+    sorted.push_back(std::move(row));
+  }
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const RuleRow& a, const RuleRow& b) { return a.fired + a.kept.moved > b.fired + b.kept.moved; });
+  return sorted;
+}
+
+std::string RuleTable(const std::vector<RuleRow>& rows) {
+  if (rows.empty()) return {};
+  std::string text =
+      fmt::format("\nwhat was found, and what its moves came to:\n{:<22} {:>6} {:>6} {:>9} {:>9} {:>9}\n", "rule",
+                  "fired", "moved", "promised", "brought", "at best");
+  for (const RuleRow& row : rows) {
+    const auto share = [&](double sum) {
+      return row.kept.moved > 0 ? fmt::format("{:.1f} %", 100 * sum / static_cast<double>(row.kept.moved)) : "-";
+    };
+    text += fmt::format("{:<22} {:>6} {:>6} {:>9} {:>9} {:>9}\n", row.rule, row.fired, row.kept.moved,
+                        share(row.kept.promised), share(row.kept.brought),
+                        row.kept.moved > 0 ? fmt::format("{:.1f} %", 100 * row.best) : "-");
+  }
+  return text;
+}
+
+Json RuleJson(const std::vector<RuleRow>& rows) {
+  Json json = Json::array();
+  for (const RuleRow& row : rows) {
+    json.push_back({{"rule", row.rule},
+                    {"fired", row.fired},
+                    {"moved", row.kept.moved},
+                    {"promised", row.kept.promised},
+                    {"brought", row.kept.brought},
+                    {"best", row.best},
+                    {"factor", row.kept.Factor()}});
+  }
+  return json;
 }
 
 // What limits an attempt and its first finding, in a few words; "-" where nobody looked, or nothing was found.
@@ -157,6 +221,8 @@ Result<Answer> ShowRun(Store& store, const RunRecord& run) {
                     confirmation.attempt, "", confirmation.outcome, TimeText(confirmation.median_us),
                     TimeText(confirmation.cold_us), SpeedupText(confirmation.speedup));
   }
+  const std::vector<RuleRow> rules = HONE_TRY(RuleRows(attempts));
+  text += RuleTable(rules);
   const bool active = HONE_TRY(store.Active(run.id));
   return Answer({{"id", run.id},
                  {"problem", run.problem_name},
@@ -183,6 +249,8 @@ Result<Answer> ShowRun(Store& store, const RunRecord& run) {
                  {"created_ms", run.created_ms},
                  {"updated_ms", run.updated_ms},
                  {"attempts", std::move(rows)},
+                 {"rules", RuleJson(rules)},
+                 {"learned", Object(run.learned)},
                  {"confirmations", std::move(again)}},
                 std::move(text));
 }
@@ -200,7 +268,9 @@ Result<Answer> ShowRounds(Store& store, const RunRecord& run) {
                            {"text", one.candidate.text},
                            {"origin", one.origin},
                            {"key", one.key},
-                           {"predicted_us", one.predicted_us}});
+                           {"predicted_us", one.predicted_us},
+                           {"rule", one.rule},
+                           {"promised", one.promised}});
     }
     Json line = {{"proposals", std::move(proposals)}};
     if (round.parent != 0) line["from"] = identities[round.parent];
@@ -243,7 +313,7 @@ std::string InsightText(const Insight& insight) {
     const Class& other = *insight.limits.by_analysis;
     text += fmt::format("  analysis alone says {}: {}\n", Name(other.bottleneck), other.why);
   }
-  if (!insight.missing.empty()) text += fmt::format("\nno findings: {}\n", insight.missing);
+  if (!insight.missing.empty()) text += fmt::format("\nnot all was found: {}\n", insight.missing);
   return text + Describe(insight.findings);
 }
 
@@ -322,15 +392,19 @@ HONE_VERB(show){
         "speedup, confirmed, bound_us, cost (rounds, input_tokens, output_tokens, dollars), baselines, honest "
         "(baseline and speedup over the fastest of them), flags[] (as "
         "of `hone graph`), created_ms, updated_ms, attempts[], "
+        "rules[] (rule, fired: attempts, moved: attempts, promised and brought: sums of shares of the time before, "
+        "best, factor that scales later promises), learned (what was known of rules when it began), "
         "confirmations[]; of an attempt: "
         "number, "
         "parent, round (that proposed it; 0 = not known), outcome, median_us (warm), cold_us, speedup, joules (null = "
         "not measured), class (by_analysis and by_counters: class, confidence, why; missing: why nothing was found), "
-        "findings[] (as of `hone diagnose`), predicted_us, origin, key, kind, identity, started_ms, "
+        "findings[] (as of `hone diagnose`), predicted_us, rule (whose finding it acts on), promised and brought "
+        "(shares "
+        "of the time before), origin, key, kind, identity, started_ms, "
         "ended_ms, "
         "run, best, source, evaluation (as of `hone evaluate --json`), confirmations[]; with --rounds: id, rounds[]: "
         "number, from (identity; none at the start), parent, turn, "
-        "proposals[] (kind, text, origin, key, predicted_us), asked_ms, answered_ms and the cost",
+        "proposals[] (kind, text, origin, key, predicted_us, rule, promised), asked_ms, answered_ms and the cost",
     .run = RunIt,
 };
 

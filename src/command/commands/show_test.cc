@@ -75,6 +75,53 @@ class ShowTest : public ::testing::Test {
   SearchOutcome outcome_;
 };
 
+TEST_F(ShowTest, ARunSaysWhatRulesPromisedAndWhatTheirMovesBrought) {
+  const Result<Answer> run = Call("show", {outcome_.run.id});
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_NE(run->text.find("rule                    fired  moved  promised   brought   at best"), std::string::npos);
+  const Json document = Document("show", {outcome_.run.id});
+  int moved = 0, fired = 0, accepted = 0;
+  for (const Json& rule : document["rules"]) {
+    moved += rule["moved"].get<int>();
+    fired += rule["fired"].get<int>();
+    EXPECT_NEAR(rule["promised"].get<double>(), 0.1 * rule["moved"].get<double>(), 1e-9) << rule;
+    EXPECT_GE(rule["best"].get<double>(), 0);
+  }
+  int with_rule = 0;
+  double best = 0;
+  for (const Json& attempt : document["attempts"]) {
+    accepted += attempt["outcome"] == "accepted" ? 1 : 0;
+    EXPECT_EQ(attempt["rule"].get<std::string>().empty(), attempt["brought"].is_null());
+    if (attempt["brought"].is_null()) continue;
+    ++with_rule;
+    best = std::max(best, attempt["brought"].get<double>());
+    const Json& parent = document["attempts"].at(attempt["parent"].get<std::size_t>() - 1);
+    const double before = parent["median_us"], after = attempt["median_us"];
+    if (attempt["outcome"] == "accepted") {
+      EXPECT_NEAR(attempt["brought"].get<double>(), before > 0 ? 1 - after / before : 0, 1e-9);
+    } else {
+      EXPECT_EQ(attempt["brought"], 0.0);
+    }
+  }
+  EXPECT_GT(with_rule, 10);
+  EXPECT_EQ(moved, with_rule);
+  EXPECT_EQ(fired, accepted) << "some_rule finds something in each";
+  EXPECT_GT(best, 0);
+  Result<Store> store = Store::Open(path_);
+  ASSERT_TRUE(store);
+  double brought = 0;
+  const auto outcomes = store->Outcomes(outcome_.run.target, outcome_.run.machine);
+  ASSERT_TRUE(outcomes) << outcomes.error().message;
+  int of_both = 0;
+  for (const RuleOutcome& one : *outcomes) {
+    of_both += static_cast<int>(one.moved);
+    brought += one.brought;
+  }
+  EXPECT_GE(of_both, moved) << "of all runs";
+  EXPECT_GE(brought, best);
+  EXPECT_TRUE(store->Outcomes(outcome_.run.target, "another machine")->empty());
+}
+
 TEST_F(ShowTest, ARunSaysWhatLimitsEachAttemptAndWhatCostsItMost) {
   const int best = outcome_.run.best_attempt;
   const Result<Answer> run = Call("show", {outcome_.run.id});

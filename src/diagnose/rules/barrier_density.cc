@@ -13,6 +13,8 @@ constexpr Bottleneck kClasses[] = {Bottleneck::kLatency, Bottleneck::kCompute, B
 constexpr std::string_view kNeeds[] = {"loop_barriers", "loop_barrier_share"};
 constexpr std::string_view kUses[] = {"stall_barrier", "shuffles"};
 
+constexpr RuleMove kMoves[] = {{"stages"}, {"lanes", "less"}, {"block"}};
+
 std::optional<Found> Check(const Facts& facts) {
   const auto stalled = facts.Maybe("stall_barrier");
   constexpr double kLittle = 0.1;
@@ -25,8 +27,7 @@ std::optional<Found> Check(const Facts& facts) {
       .advice = facts.Maybe("shuffles").value_or(0) > 0
                     ? "Hold two tiles in turn, so that one barrier a round does for both."
                     : "Hold two tiles in turn, so that one barrier a round does for both; sums over a warp need none: "
-                      "__shfl_xor_sync.",
-      .moves = {{"stages", ""}}};
+                      "__shfl_xor_sync."};
 }
 
 constexpr ExampleFact kTwo[] = {{"loop_barriers", 2}, {"loop_barrier_share", 0.05}};
@@ -45,6 +46,7 @@ HONE_RULE(barrier_density){.name = "barrier_density",
                            .needs = kNeeds,
                            .uses = kUses,
                            .threshold = {"loop_barriers", Threshold::Side::kAbove, 1, "two tiles in turn need one"},
+                           .moves = kMoves,
                            .check = Check,
                            .fires = kFires,
                            .silent = kSilent};

@@ -11,6 +11,9 @@ constexpr Bottleneck kClasses[] = {Bottleneck::kCompute, Bottleneck::kMemory, Bo
 constexpr std::string_view kNeeds[] = {"way", "other_way", "way_cost", "other_way_cost", "way_cost_ratio"};
 constexpr std::string_view kUses[] = {"way_knob"};
 
+constexpr RuleMove kMoves[] = {{"way", "*"}};
+constexpr std::string_view kFamilies[] = {"attention", "conv", "matmul"};
+
 std::optional<Found> Check(const Facts& facts) {
   const std::string_view knob = facts.Word("way_knob");
   return Found{.lost = 1 - 1 / facts["way_cost_ratio"],
@@ -19,7 +22,7 @@ std::optional<Found> Check(const Facts& facts) {
                    "be {:.2g}",
                    facts.Word("way"), facts["way_cost"], facts.Word("other_way"), facts["other_way_cost"]),
                .advice = fmt::format("Choose {}: {}.", knob.empty() ? "way" : knob, facts.Word("other_way")),
-               .moves = {{std::string(knob.empty() ? "way" : knob), std::string(facts.Word("other_way"))}}};
+               .moves = {{{"way", std::string(facts.Word("other_way"))}}}};
 }
 
 constexpr ExampleFact kOrdinary[] = {
@@ -39,6 +42,8 @@ HONE_RULE(better_way){
     .needs = kNeeds,
     .uses = kUses,
     .threshold = {"way_cost_ratio", Threshold::Side::kAbove, 1.1, "the costs that ways state are rougher than that"},
+    .moves = kMoves,
+    .families = kFamilies,
     .check = Check,
     .fires = kFires,
     .silent = kSilent};

@@ -13,6 +13,9 @@ constexpr Bottleneck kClasses[] = {Bottleneck::kMemory, Bottleneck::kLatency};
 constexpr std::string_view kNeeds[] = {"load_sector_bytes", "store_sector_bytes", "worst_sector_bytes"};
 constexpr double kSector = 32;
 
+constexpr RuleMove kMoves[] = {{"tile"}, {"layout"}};
+constexpr std::string_view kFamilies[] = {"conv", "map"};
+
 std::optional<Found> Check(const Facts& facts) {
   return Found{
       .lost = 1 - facts["worst_sector_bytes"] / kSector,
@@ -36,6 +39,8 @@ HONE_RULE(coalescing){.name = "coalescing",
                       .needs = kNeeds,
                       .threshold = {"worst_sector_bytes", Threshold::Side::kBelow, 26,
                                     "four fifths of a sector: ends of rows are allowed for; not measured"},
+                      .moves = kMoves,
+                      .families = kFamilies,
                       .check = Check,
                       .fires = kFires,
                       .silent = kSilent};

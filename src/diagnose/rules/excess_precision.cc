@@ -12,6 +12,9 @@ namespace {
 constexpr Bottleneck kClasses[] = {Bottleneck::kCompute};
 constexpr std::string_view kNeeds[] = {"excess_bits", "product_bits", "contract_bits", "contract"};
 
+constexpr RuleMove kMoves[] = {{"way", "library_tf32"}, {"precision", "tf32"}, {"way", "bf16"}, {"way", "library"}};
+constexpr std::string_view kFamilies[] = {"conv", "matmul"};
+
 std::optional<Found> Check(const Facts& facts) {
   // f32 runs at a seventh of the rate of TF32 or less, which runs at half of that of the 16-bit types.
   const bool single = facts["product_bits"] >= 23;
@@ -21,7 +24,8 @@ std::optional<Found> Check(const Facts& facts) {
                               facts["product_bits"], facts.Word("contract"), facts["contract_bits"]),
       .advice = fmt::format("Make them in the least exact type that the contract allows{}.",
                             facts["contract_bits"] >= 10 ? ": \"compute\": \"tf32\"" : ", of 16 bits"),
-      .moves = {{"way", facts["contract_bits"] >= 10 ? "library_tf32" : "bf16"}}};
+      .moves = facts["contract_bits"] >= 10 ? std::vector<Move>{{"way", "library_tf32"}, {"precision", "tf32"}}
+                                            : std::vector<Move>{{"way", "bf16"}, {"way", "library"}}};
 }
 
 constexpr ExampleFact kSingle[] = {
@@ -39,6 +43,8 @@ HONE_RULE(excess_precision){.name = "excess_precision",
                             .classes = kClasses,
                             .needs = kNeeds,
                             .threshold = {"excess_bits", Threshold::Side::kAbove, 0, "any bit more is another unit"},
+                            .moves = kMoves,
+                            .families = kFamilies,
                             .check = Check,
                             .fires = kFires,
                             .silent = kSilent};

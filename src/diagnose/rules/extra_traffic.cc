@@ -9,6 +9,9 @@ namespace {
 constexpr Bottleneck kClasses[] = {Bottleneck::kMemory};
 constexpr std::string_view kNeeds[] = {"traffic_ratio", "dram_read_bytes", "dram_write_bytes", "step_bytes"};
 
+constexpr RuleMove kMoves[] = {{"keep", "yes"}, {"lanes", "more"}, {"tile", "more"}};
+constexpr std::string_view kFamilies[] = {"attention", "matmul", "norm", "reduce", "softmax"};
+
 std::optional<Found> Check(const Facts& facts) {
   return Found{
       .lost = 1 - 1 / facts["traffic_ratio"],
@@ -36,6 +39,8 @@ HONE_RULE(extra_traffic){
     .classes = kClasses,
     .needs = kNeeds,
     .threshold = {"traffic_ratio", Threshold::Side::kAbove, 1.2, "a fifth beyond what has to move; not measured"},
+    .moves = kMoves,
+    .families = kFamilies,
     .check = Check,
     .fires = kFires,
     .silent = kSilent};

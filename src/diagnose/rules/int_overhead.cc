@@ -13,6 +13,10 @@ constexpr std::string_view kNeeds[] = {"integer_share", "single_share", "tensor_
 constexpr std::string_view kUses[] = {"loops", "issue_to_memory"};
 constexpr double kUsual = 0.3;
 
+constexpr RuleMove kMoves[] = {
+    {"pack", "more"}, {"unroll", "more"}, {"results", "more"}, {"down", "more"}, {"rows", "more"}};
+constexpr std::string_view kFamilies[] = {"conv", "map", "nest", "norm", "pool", "reduce", "scan", "softmax"};
+
 std::optional<Found> Check(const Facts& facts) {
   return Found{
       .lost = (facts["integer_share"] - kUsual) / 2,  // half: other units work beside them
@@ -45,6 +49,8 @@ HONE_RULE(int_overhead){
     .threshold = {"integer_share", Threshold::Side::kAbove, 0.5,
                   "integers run at half the rate of f32 (CUDA C++ Programming Guide, arithmetic throughput): "
                   "beyond half they alone decide"},
+    .moves = kMoves,
+    .families = kFamilies,
     .check = Check,
     .fires = kFires,
     .silent = kSilent};

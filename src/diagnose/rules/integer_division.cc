@@ -13,6 +13,10 @@ constexpr Bottleneck kClasses[] = {Bottleneck::kCompute, Bottleneck::kMemory, Bo
 constexpr std::string_view kNeeds[] = {"divisions", "instructions", "integer_share"};
 constexpr double kEach = 20;  // instructions, as counted in what NVRTC 13.0 makes of an unsigned remainder for sm_90a
 
+constexpr RuleMove kMoves[] = {
+    {"pack", "more"}, {"unroll", "more"}, {"results", "more"}, {"down", "more"}, {"rows", "more"}};
+constexpr std::string_view kFamilies[] = {"conv", "map", "nest", "norm", "pool", "reduce", "scan", "softmax"};
+
 std::optional<Found> Check(const Facts& facts) {
   const double share = std::min(0.9, kEach * facts["divisions"] / facts["instructions"]);
   return Found{
@@ -41,6 +45,8 @@ HONE_RULE(integer_division){
     .classes = kClasses,
     .needs = kNeeds,
     .threshold = {"divisions", Threshold::Side::kAbove, 0, "one a thread is already a third of a short kernel"},
+    .moves = kMoves,
+    .families = kFamilies,
     .check = Check,
     .fires = kFires,
     .silent = kSilent};

@@ -9,6 +9,9 @@ namespace {
 constexpr Bottleneck kClasses[] = {Bottleneck::kMemory};
 constexpr std::string_view kNeeds[] = {"l2_hit_share", "step_bytes", "traffic_ratio", "l2_bytes"};
 
+constexpr RuleMove kMoves[] = {{"cluster", "more"}, {"tile", "more"}};
+constexpr std::string_view kFamilies[] = {"attention", "matmul"};
+
 std::optional<Found> Check(const Facts& facts) {
   // Where each byte is read once there is nothing to hit, and what fits is there anyway.
   if (facts["traffic_ratio"] < 1.2 || facts["step_bytes"] < facts["l2_bytes"]) return std::nullopt;
@@ -40,6 +43,8 @@ HONE_RULE(l2_reuse){.name = "l2_reuse",
                     .classes = kClasses,
                     .needs = kNeeds,
                     .threshold = {"l2_hit_share", Threshold::Side::kBelow, 0.5, "half; not measured"},
+                    .moves = kMoves,
+                    .families = kFamilies,
                     .check = Check,
                     .fires = kFires,
                     .silent = kSilent};

@@ -11,6 +11,9 @@ constexpr Bottleneck kClasses[] = {Bottleneck::kLaunch, Bottleneck::kLatency, Bo
                                    Bottleneck::kCompute};
 constexpr std::string_view kNeeds[] = {"launch_share", "launches", "launch_us", "bound_us"};
 
+constexpr RuleMove kMoves[] = {{"split", "less"}, {"products", "together"}};
+constexpr std::string_view kFamilies[] = {"attention", "matmul", "norm", "reduce", "softmax"};
+
 std::optional<Found> Check(const Facts& facts) {
   const double launches = facts["launches"], each = facts["launch_us"];
   if (launches < 2) return std::nullopt;  // nothing to fuse
@@ -40,6 +43,8 @@ HONE_RULE(launch_bound){
     .classes = kClasses,
     .needs = kNeeds,
     .threshold = {"launch_share", Threshold::Side::kAbove, 0.2, "a fifth is more than timing's noise; not measured"},
+    .moves = kMoves,
+    .families = kFamilies,
     .check = Check,
     .fires = kFires,
     .silent = kSilent};

@@ -14,6 +14,9 @@ constexpr std::string_view kUses[] = {"bulk_copies", "stall_memory"};
 constexpr double kLatency = 0.7e-6;  // seconds; what is said of Hopper's memory under load. Not measured by us
 constexpr double kStalled = 0.3;
 
+constexpr RuleMove kMoves[] = {{"unroll", "more"},  {"stages", "more"}, {"ahead", "more"},  {"pack", "more"},
+                               {"results", "more"}, {"down", "more"},   {"across", "more"}, {"split", "more"}};
+
 std::optional<Found> Check(const Facts& facts) {
   if (facts.Maybe("bulk_copies").value_or(0) > 0 || facts.Maybe("stall_memory").value_or(1) < kStalled)
     return std::nullopt;
@@ -29,8 +32,7 @@ std::optional<Found> Check(const Facts& facts) {
                       have / 1e3, need / 1e3),
       .advice =
           "Ask for more before the first use: unroll the loop, load the next tile before this one is used, or copy "
-          "ahead into shared memory (cp.async, TMA).",
-      .moves = {{"unroll", ""}, {"pack", ""}, {"stages", ""}}};
+          "ahead into shared memory (cp.async, TMA)."};
 }
 
 constexpr ExampleFact kChain[] = {{"loads_in_flight", 1},  {"bytes_in_flight", 4}, {"load_share", 1},
@@ -56,6 +58,7 @@ HONE_RULE(loads_in_flight){
     .uses = kUses,
     .threshold = {"loads_in_flight", Threshold::Side::kBelow, 4,
                   "four of 4 bytes in 2048 threads are more than an H200's memory needs at 0.7 us; not measured"},
+    .moves = kMoves,
     .check = Check,
     .fires = kFires,
     .silent = kSilent};

@@ -9,6 +9,8 @@ namespace {
 constexpr Bottleneck kClasses[] = {Bottleneck::kCompute};
 constexpr std::string_view kNeeds[] = {"vector_bytes", "machine_vector_bytes", "vector_width_share"};
 
+constexpr RuleMove kMoves[] = {{"vector", "more"}};
+
 std::optional<Found> Check(const Facts& facts) {
   return Found{.lost = (1 - facts["vector_width_share"]) / 2,  // half: wide vectors may lower the clock
                .evidence = fmt::format("its vectors have {:.0f} bytes on average, the processor's {:.0f}",
@@ -29,6 +31,7 @@ HONE_RULE(narrow_vectors){.name = "narrow_vectors",
                           .classes = kClasses,
                           .needs = kNeeds,
                           .threshold = {"vector_width_share", Threshold::Side::kBelow, 0.75, "between half and whole"},
+                          .moves = kMoves,
                           .check = Check,
                           .fires = kFires,
                           .silent = kSilent};

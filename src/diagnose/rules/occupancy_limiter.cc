@@ -15,6 +15,10 @@ constexpr std::string_view kUses[] = {"registers",          "shared_bytes", "reg
                                       "wgmma_instructions", "bulk_copies",  "stall_memory"};
 constexpr double kHalf = 0.5, kStalled = 0.4;
 
+constexpr RuleMove kMoves[] = {{"block"},           {"tile", "less"},   {"unroll", "less"}, {"pack", "less"},
+                               {"results", "less"}, {"lanes", "more"},  {"down", "less"},   {"rows", "less"},
+                               {"across", "less"},  {"stages", "less"}, {"ahead", "less"}};
+
 std::optional<Found> Check(const Facts& facts) {
   const std::string_view limit = facts.Word("occupancy_limit");
   if (limit == "warps" || facts["waves"] < 1) return std::nullopt;  // full, or too few blocks to fill it anyway
@@ -30,7 +34,8 @@ std::optional<Found> Check(const Facts& facts) {
         "or a cap by __launch_bounds__({:.0f}, {:.0f}).",
         *facts.Maybe("registers_to_gain"), facts.Maybe("registers").value_or(0), facts["block_threads"],
         facts["resident_blocks"] + 1);
-    moves = {{"tile", ""}};
+    moves = {{"tile", "less"},  {"unroll", "less"}, {"pack", "less"}, {"results", "less"},
+             {"lanes", "more"}, {"down", "less"},   {"rows", "less"}, {"across", "less"}};
   } else if (limit == "shared memory") {
     advice = facts.Maybe("shared_to_gain")
                  ? fmt::format(
@@ -38,7 +43,7 @@ std::optional<Found> Check(const Facts& facts) {
                        "stages, or a smaller tile.",
                        *facts.Maybe("shared_to_gain"), facts.Maybe("shared_bytes").value_or(0))
                  : "Take less shared memory a block: fewer stages, or a smaller tile.";
-    moves = {{"tile", ""}, {"stages", ""}};
+    moves = {{"stages", "less"}, {"tile", "less"}, {"ahead", "less"}, {"pack", "less"}};
   }
   return Found{
       // What warps hide is not in proportion to their number; a third of what is missing is an estimate.
@@ -91,6 +96,7 @@ HONE_RULE(occupancy_limiter){.name = "occupancy_limiter",
                              .uses = kUses,
                              .threshold = {"occupancy", Threshold::Side::kBelow, kHalf,
                                            "half of the warps hide most of the latency; not measured"},
+                             .moves = kMoves,
                              .check = Check,
                              .fires = kFires,
                              .silent = kSilent};

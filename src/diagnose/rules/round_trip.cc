@@ -13,6 +13,9 @@ constexpr std::string_view kNeeds[] = {"handed_on_share", "handed_on_bytes", "ha
                                        "launches"};
 constexpr std::string_view kUses[] = {"l2_bytes", "bytes_limit_us", "flops_limit_us"};
 
+constexpr RuleMove kMoves[] = {{"split", "less"}, {"products", "together"}, {"team", "less"}};
+constexpr std::string_view kFamilies[] = {"attention", "matmul", "norm", "reduce", "softmax"};
+
 std::optional<Found> Check(const Facts& facts) {
   double lost = facts["handed_on_share"];
   std::string where = "through the device's memory";
@@ -59,6 +62,8 @@ HONE_RULE(round_trip){.name = "round_trip",
                       .uses = kUses,
                       .threshold = {"handed_on_share", Threshold::Side::kAbove, 0.05,
                                     "what is less is no trip worth saving; not measured"},
+                      .moves = kMoves,
+                      .families = kFamilies,
                       .check = Check,
                       .fires = kFires,
                       .silent = kSilent};

@@ -11,6 +11,8 @@ constexpr Bottleneck kClasses[] = {Bottleneck::kCompute, Bottleneck::kMemory, Bo
 constexpr std::string_view kNeeds[] = {"scalar_share", "machine_vector_bytes"};
 constexpr std::string_view kUses[] = {"loop_calls"};
 
+constexpr RuleMove kMoves[] = {{"inner"}, {"along"}, {"vector"}, {"way"}};
+
 std::optional<Found> Check(const Facts& facts) {
   constexpr double kFloat = 4;
   const double lanes = facts["machine_vector_bytes"] / kFloat, share = facts["scalar_share"];
@@ -44,6 +46,7 @@ HONE_RULE(scalar_code){
     .uses = kUses,
     .threshold = {"scalar_share", Threshold::Side::kAbove, 0.9,
                   "the tail of a loop of vectors may be more of the text than the loop; not measured"},
+    .moves = kMoves,
     .check = Check,
     .fires = kFires,
     .silent = kSilent};

@@ -14,6 +14,9 @@ constexpr Bottleneck kClasses[] = {Bottleneck::kCompute, Bottleneck::kMemory, Bo
 constexpr std::string_view kNeeds[] = {"spill_share", "spill_store_bytes", "spill_load_bytes", "registers"};
 constexpr std::string_view kUses[] = {"max_threads"};
 
+constexpr RuleMove kMoves[] = {{"tile", "less"},  {"unroll", "less"}, {"pack", "less"}, {"results", "less"},
+                               {"lanes", "more"}, {"down", "less"},   {"rows", "less"}, {"across", "less"}};
+
 std::optional<Found> Check(const Facts& facts) {
   constexpr int kMostRegisters = 255, kOfMultiprocessor = 64 << 10;
   std::string advice = "Keep fewer values alive at once: a smaller tile, less unrolling, or a loop cut in two.";
@@ -32,8 +35,7 @@ std::optional<Found> Check(const Facts& facts) {
                                        "thread; {:.1f} % of the instructions carried out",
                                        facts["spill_store_bytes"], facts["spill_load_bytes"], registers,
                                        100 * facts["spill_share"]),
-               .advice = std::move(advice),
-               .moves = {{"tile", ""}}};
+               .advice = std::move(advice)};
 }
 
 constexpr ExampleFact kCapped[] = {
@@ -55,6 +57,7 @@ HONE_RULE(spills){
     .needs = kNeeds,
     .uses = kUses,
     .threshold = {"spill_share", Threshold::Side::kAbove, 0, "none is best: ptxas spills only what does not fit"},
+    .moves = kMoves,
     .check = Check,
     .fires = kFires,
     .silent = kSilent};

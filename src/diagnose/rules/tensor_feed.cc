@@ -11,6 +11,9 @@ constexpr std::string_view kNeeds[] = {"tensor_busy", "tensor_instructions", "st
 constexpr std::string_view kUses[] = {"wgmma_instructions", "bulk_copies", "stall_products"};
 constexpr double kEnough = 0.6;
 
+constexpr RuleMove kMoves[] = {{"stages", "more"}, {"tile", "more"}, {"cluster", "more"}};
+constexpr std::string_view kFamilies[] = {"attention", "matmul"};
+
 std::optional<Found> Check(const Facts& facts) {
   if (facts["tensor_instructions"] <= 0) return std::nullopt;
   const bool warpgroups = facts.Maybe("wgmma_instructions").value_or(0) > 0;
@@ -23,8 +26,7 @@ std::optional<Found> Check(const Facts& facts) {
                 : !warpgroups
                     ? "Products of warpgroups (wgmma) take their operands from shared memory at about twice the "
                       "rate of mma.sync."
-                    : "Have more tiles under way (stages), a warp that only copies, and larger tiles.",
-      .moves = {{"stages", ""}, {"tile", ""}}};
+                    : "Have more tiles under way (stages), a warp that only copies, and larger tiles."};
 }
 
 constexpr ExampleFact kWaiting[] = {{"tensor_busy", 0.2}, {"tensor_instructions", 32}, {"stall_memory", 0.5}};
@@ -43,6 +45,8 @@ HONE_RULE(tensor_feed){.name = "tensor_feed",
                        .uses = kUses,
                        .threshold = {"tensor_busy", Threshold::Side::kBelow, kEnough,
                                      "Nsight Compute calls a unit busy from 60 % on (HighPipeUtilization, 2025.4)"},
+                       .moves = kMoves,
+                       .families = kFamilies,
                        .check = Check,
                        .fires = kFires,
                        .silent = kSilent};

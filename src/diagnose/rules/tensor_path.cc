@@ -9,6 +9,9 @@ namespace {
 constexpr Bottleneck kClasses[] = {Bottleneck::kCompute, Bottleneck::kMemory};
 constexpr std::string_view kNeeds[] = {"product_share", "tensor_steps", "vector_limit_us", "bound_us", "contract"};
 
+constexpr RuleMove kMoves[] = {{"way", "f32x3"}, {"way"}};
+constexpr std::string_view kFamilies[] = {"attention", "conv", "matmul"};
+
 std::optional<Found> Check(const Facts& facts) {
   constexpr double kWorthIt = 1.25;
   if (facts["tensor_steps"] > 0 || facts["vector_limit_us"] < kWorthIt * facts["bound_us"]) return std::nullopt;
@@ -24,7 +27,7 @@ std::optional<Found> Check(const Facts& facts) {
               ? "Single precision is had on tensor cores, too: three products of halves (way f32x3), or a library's."
               : fmt::format("The contract '{}' lets products be made on tensor cores: mma.sync, wgmma, or a library's.",
                             facts.Word("contract")),
-      .moves = {{"way", exact ? "f32x3" : ""}}};
+      .moves = exact ? std::vector<Move>{{"way", "f32x3"}, {"way", ""}} : std::vector<Move>{{"way", ""}}};
 }
 
 constexpr ExampleFact kLoop[] = {
@@ -50,6 +53,8 @@ HONE_RULE(tensor_path){
     .classes = kClasses,
     .needs = kNeeds,
     .threshold = {"product_share", Threshold::Side::kAbove, 0.5, "less, and other arithmetic decides"},
+    .moves = kMoves,
+    .families = kFamilies,
     .check = Check,
     .fires = kFires,
     .silent = kSilent};

@@ -23,6 +23,10 @@ std::string Widths(const Facts& facts, const std::string& prefix) {
   return text.empty() ? "none" : text;
 }
 
+constexpr RuleMove kMoves[] = {{"pack", "more"}, {"across", "more"}, {"way"}};
+constexpr std::string_view kFamilies[] = {"attention", "conv",   "map",  "matmul", "norm",
+                                          "pool",      "reduce", "scan", "softmax"};
+
 std::optional<Found> Check(const Facts& facts) {
   if (facts.Maybe("bulk_copies").value_or(0) > 0) return std::nullopt;  // what counts goes through those
   const double bytes = facts["access_bytes"];
@@ -32,8 +36,7 @@ std::optional<Found> Check(const Facts& facts) {
                    "{:.0f} % of the bytes go 16 at a time, {:.1f} on average (loads in the text: {}; stores: "
                    "{})",
                    100 * facts["wide_access_share"], bytes, Widths(facts, "loads_"), Widths(facts, "stores_")),
-               .advice = "Let each thread move 16 bytes that lie together (float4, uint4), with the odd ends apart.",
-               .moves = {{"pack", ""}}};
+               .advice = "Let each thread move 16 bytes that lie together (float4, uint4), with the odd ends apart."};
 }
 
 constexpr ExampleFact kScalar[] = {{"wide_access_share", 0}, {"access_bytes", 4}, {"loads_4", 2}, {"stores_4", 1}};
@@ -53,6 +56,8 @@ HONE_RULE(vector_width){.name = "vector_width",
                         .uses = kUses,
                         .threshold = {"wide_access_share", Threshold::Side::kBelow, 0.8,
                                       "a fifth leaves room for tails and small operands; not measured"},
+                        .moves = kMoves,
+                        .families = kFamilies,
                         .check = Check,
                         .fires = kFires,
                         .silent = kSilent};

@@ -14,6 +14,11 @@ constexpr Bottleneck kClasses[] = {Bottleneck::kCompute, Bottleneck::kMemory, Bo
 constexpr std::string_view kNeeds[] = {"tail_share", "waves", "blocks", "multiprocessors", "resident_blocks"};
 constexpr double kTail = 1.0 / 6;
 
+constexpr RuleMove kMoves[] = {{"split"},           {"tile"},          {"block"},         {"split", "more"},
+                               {"tile", "less"},    {"block", "less"}, {"lanes", "more"}, {"unroll", "less"},
+                               {"results", "less"}, {"down", "less"},  {"rows", "less"},  {"across", "less"},
+                               {"pack", "less"}};
+
 std::optional<Found> Check(const Facts& facts) {
   const double waves = facts["waves"], blocks = facts["blocks"], processors = facts["multiprocessors"];
   if (waves >= 1) {
@@ -26,7 +31,7 @@ std::optional<Found> Check(const Facts& facts) {
         .advice = fmt::format("Choose tiles that make a multiple of {:.0f} blocks, or as many blocks as fit at "
                               "once, each going over several tiles.",
                               facts["resident_blocks"] * processors),
-        .moves = {{"tile", ""}, {"split", ""}}};
+        .moves = {{{"tile", ""}, {"split", ""}, {"block", ""}}}};
   }
   // All at once: the multiprocessor with the most blocks is done last.
   const double each = std::ceil(blocks / processors), idle = 1 - blocks / processors / each;
@@ -40,7 +45,16 @@ std::optional<Found> Check(const Facts& facts) {
                .advice = fmt::format("Cut the work finer: smaller tiles, or parts of the sum in blocks of their own, "
                                      "until there are {:.0f} blocks or a multiple.",
                                      processors),
-               .moves = {{"split", ""}, {"tile", ""}}};
+               .moves = {{{"split", "more"},
+                          {"tile", "less"},
+                          {"block", "less"},
+                          {"lanes", "more"},
+                          {"unroll", "less"},
+                          {"results", "less"},
+                          {"down", "less"},
+                          {"rows", "less"},
+                          {"across", "less"},
+                          {"pack", "less"}}}};
 }
 
 constexpr ExampleFact kFew[] = {
@@ -68,6 +82,7 @@ HONE_RULE(wave_tail){.name = "wave_tail",
                      .threshold = {"tail_share", Threshold::Side::kAbove, kTail,
                                    "a last wave that makes all of them 20 % longer: the trigger of Nsight Compute's "
                                    "LaunchConfiguration (2025.4)"},
+                     .moves = kMoves,
                      .check = Check,
                      .fires = kFires,
                      .silent = kSilent};

@@ -9,6 +9,7 @@
 #include "dsl/program.h"
 #include "dsl/way.h"
 #include "oracle/loop_nest.h"
+#include "propose/expert/advice.h"
 #include "propose/expert/cost.h"
 #include "propose/expert/pieces.h"
 #include "propose/expert/writer.h"
@@ -42,10 +43,18 @@ constexpr std::size_t kPaired = 8;
 constexpr double kNaive = 20;
 // Moves are made for so many kernels: each costs a check of the whole program.
 constexpr std::size_t kMoved = 16;
+// What a change predicts of itself counts this much beside what a finding promises: it rests on the order of settings
+// and values alone. A choice, not a measurement.
+constexpr double kUnasked = 0.5;
+// No move is predicted to save more of the time than this.
+constexpr double kMostSaved = 0.9;
 
 class Expert : public Proposer {
  public:
-  Expert(Graph graph, DeviceModel machine) : graph_(std::move(graph)), machine_(std::move(machine)) {}
+  Expert(Graph graph, DeviceModel machine, const Learned* learned)
+      : graph_(std::move(graph)), machine_(std::move(machine)) {
+    if (learned != nullptr) learned_ = *learned;
+  }
 
   Result<Round> Propose(const Question& question) override {
     Round round;
@@ -58,11 +67,9 @@ class Expert : public Proposer {
   }
 
  private:
-  struct Change {
-    std::size_t statement = 0;
-    std::string knob;
-    dsl::Setting value;
+  struct Change : expert::Alternative {
     std::string words;
+    double gain = 0;  // the share of the time that it predicts of itself
     Proposal proposal;
   };
 
@@ -115,7 +122,7 @@ class Expert : public Proposer {
     const auto parsed = dsl::Parse(from.proposal.candidate.text);
     const auto* program = std::get_if<dsl::Program>(&parsed);
     if (!program) return proposals;
-    auto changes = Changes(*program, from.time_us());
+    auto changes = Changes(*program, from, history);
     if (turn == 1) {
       proposals = Pairs(*program, changes, from.time_us(), history);
     } else {
@@ -128,7 +135,8 @@ class Expert : public Proposer {
 
   // All changes of one setting. The kernel that takes longest is predicted to gain most, by its first alternatives more
   // than by its last.
-  std::vector<Change> Changes(const dsl::Program& program, double time_us) const {
+  std::vector<Change> Changes(const dsl::Program& program, const Attempt& from,
+                              const std::vector<const Attempt*>& history) const {
     std::vector<Change> changes;
     const auto checked = dsl::Check(program, &graph_.problem(), machine_);
     const auto* kernels = std::get_if<dsl::KernelProgram>(&checked);
@@ -142,10 +150,16 @@ class Expert : public Proposer {
     std::stable_sort(slowest.begin(), slowest.end(), [&](std::size_t a, std::size_t b) { return times[a] > times[b]; });
     if (slowest.size() > kMoved) slowest.resize(kMoved);
     std::sort(slowest.begin(), slowest.end());
+    expert::Parts parts;
+    for (std::size_t k = 0; k < times.size(); ++k) {
+      parts.targets.push_back(program.statements[k].target);
+      parts.shares.push_back(total > 0 ? times[k] / total : 1);
+    }
     for (const std::size_t k : slowest) {
       const dsl::Kernel& kernel = kernels->kernels[k];
       const std::string& target = program.statements[k].target;
       const auto knobs = dsl::KnobsOf(kernel);
+      const auto choice = dsl::ChoiceOf(*kernel.family, machine_.kind);
       for (std::size_t n = 0; n < knobs.size(); ++n) {
         const dsl::Knob& knob = knobs[n];
         const std::string knob_name(knob.name);
@@ -171,15 +185,53 @@ class Expert : public Proposer {
           proposal->key = fmt::format("{}.{}={}", target, knob.name, after);
           // A setting is worth at most a fraction of its kernel's share; earlier knobs and values matter more. Fewer
           // threads help only kernels that are shorter than their start, so they come last.
-          const double share = total > 0 ? times[k] / total : 1;
           const bool fewer = knob.name == "threads" && times[k] > 20 * machine_.ceilings.fork_join_us;
           const double order = (fewer ? 0.01 : 1.0) / static_cast<double>(1 + n) / static_cast<double>(1 + v);
-          proposal->predicted_us = time_us * (1 - 0.3 * share * order);
-          changes.push_back({k, knob_name, values[v], std::move(words), std::move(*proposal)});
+          Change change;
+          change.statement = k;
+          change.knob = knob_name;
+          change.chooses = knob.name == choice;
+          if (current != kernel.settings.end()) change.before = current->second;
+          change.after = values[v];
+          change.words = std::move(words);
+          change.gain = 0.3 * parts.shares[k] * order;
+          change.proposal = std::move(*proposal);
+          changes.push_back(std::move(change));
         }
       }
     }
+    Predict(changes, parts, from, history);
     return changes;
+  }
+
+  // Says of each change what it promises, by whose word, and how long the candidate will take.
+  void Predict(std::vector<Change>& changes, const expert::Parts& parts, const Attempt& from,
+               const std::vector<const Attempt*>& history) const {
+    std::vector<expert::Promise> promises(changes.size());
+    Learned learned;
+    if (learned_) {
+      learned = *learned_;
+      for (const Attempt* one : history) {
+        if (one->parent == 0 || one->proposal.rule.empty()) continue;
+        const Attempt& before = *history[static_cast<std::size_t>(one->parent) - 1];
+        learned[one->proposal.rule].Add(one->proposal.promised, Brought(*one, before));
+      }
+      promises = expert::PromisesOf(from.insight.findings, {changes.begin(), changes.end()}, parts, learned);
+    }
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      Proposal& proposal = changes[i].proposal;
+      double gain = changes[i].gain;
+      proposal.rule = kOwnRule;
+      proposal.promised = gain;
+      if (learned_) gain *= kUnasked * FactorOf(learned, kOwnRule);
+      if (!promises[i].rule.empty()) {
+        proposal.rule = promises[i].rule;
+        proposal.promised = promises[i].share;
+        proposal.origin += fmt::format(" ({})", proposal.rule);
+        gain = std::min(kMostSaved, promises[i].share * FactorOf(learned, proposal.rule));
+      }
+      proposal.predicted_us = from.time_us() * (1 - gain);
+    }
   }
 
   // Two changes at once, of those that were tried and did not make it slower. Predicted as if one did not matter to the
@@ -209,8 +261,8 @@ class Expert : public Proposer {
         const Change &one = *neutral[i].change, &other = *neutral[j].change;
         if (one.statement == other.statement && one.knob == other.knob) continue;
         dsl::Program changed = program;
-        changed.statements[one.statement].settings[one.knob] = one.value;
-        changed.statements[other.statement].settings[other.knob] = other.value;
+        changed.statements[one.statement].settings[one.knob] = one.after;
+        changed.statements[other.statement].settings[other.knob] = other.after;
         auto proposal = AsProposal(changed);
         if (!proposal) continue;
         proposal->origin = fmt::format("expert: {}; {}", one.words, other.words);
@@ -259,12 +311,13 @@ class Expert : public Proposer {
 
   Graph graph_;
   DeviceModel machine_;
+  std::optional<Learned> learned_;  // nothing: it does not act on findings
 };
 
 }  // namespace
 
-std::unique_ptr<Proposer> MakeExpert(Graph graph, DeviceModel machine) {
-  return std::make_unique<Expert>(std::move(graph), std::move(machine));
+std::unique_ptr<Proposer> MakeExpert(Graph graph, DeviceModel machine, const Learned* learned) {
+  return std::make_unique<Expert>(std::move(graph), std::move(machine), learned);
 }
 
 }  // namespace hone

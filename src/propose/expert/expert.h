@@ -1,6 +1,6 @@
 // The built-in expert: a proposer that needs no model and no network. It partitions the graph into fusion groups,
 // writes them as a program of the kernel language (dsl/), and improves programs by moves on their kernels' settings,
-// best predicted first.
+// best predicted first: those that findings ask for, and its own.
 #pragma once
 
 #include <memory>
@@ -16,6 +16,9 @@ namespace hone {
 inline constexpr std::string_view kLoopNestKey = "loop nest";
 
 // `machine` may be uncalibrated (LoadCalibration failed, DescribeMachine served): the ranking is then coarser.
-std::unique_ptr<Proposer> MakeExpert(Graph graph, DeviceModel machine);
+// With `learned` it acts on what was found of the attempt that it improves: the moves of its findings, the largest gain
+// that is predicted first, among them its own changes at half of what they predict of themselves. Promises are scaled
+// by what those before them came to, in `learned` and in the run itself. Null: its own changes alone, as they predict.
+std::unique_ptr<Proposer> MakeExpert(Graph graph, DeviceModel machine, const Learned* learned = nullptr);
 
 }  // namespace hone

@@ -52,6 +52,8 @@ Result<Proposal> ReadProposal(const Json& json, std::size_t place) {
   proposal.origin = json.value("origin", std::string("replay"));
   proposal.key = json.value("key", fmt::format("{}", place));
   proposal.predicted_us = json.value("predicted_us", 0.0);
+  proposal.rule = json.value("rule", std::string());
+  proposal.promised = json.value("promised", 0.0);
   return proposal;
 }
 

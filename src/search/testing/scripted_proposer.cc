@@ -54,8 +54,10 @@ std::vector<Proposal> Next(const Attempt& from, int turn) {
     for (const int step : {-stride, stride}) {
       ScriptedPoint moved = point;
       moved.knobs[i] += step;
-      if (moved.Valid())
-        proposals.push_back(Propose(moved, fmt::format("{} {} -> {}", kKnobs[i], point.knobs[i], moved.knobs[i])));
+      if (!moved.Valid()) continue;
+      proposals.push_back(Propose(moved, fmt::format("{} {} -> {}", kKnobs[i], point.knobs[i], moved.knobs[i])));
+      proposals.back().rule = kKnobs[i];
+      proposals.back().promised = 0.1;
     }
   }
   SortByPrediction(proposals);

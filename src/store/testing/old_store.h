@@ -64,6 +64,10 @@ ALTER TABLE attempt ADD COLUMN joules REAL;
 ALTER TABLE attempt ADD COLUMN findings TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE confirmation ADD COLUMN joules REAL;
 PRAGMA user_version = 4;
+)",
+                                                  R"(
+ALTER TABLE attempt ADD COLUMN limits TEXT NOT NULL DEFAULT '{}';
+PRAGMA user_version = 5;
 )"};
 inline constexpr int kOldSchemas = static_cast<int>(std::size(kOldTables));
 
