@@ -139,6 +139,24 @@ class Loop(unittest.TestCase):
         document = json.loads(self.hone("evaluate", self.problem, program, "--json").stdout)
         self.assertEqual(document["outcome"], "accepted")
 
+    def test_4_who_says_what_facts_mean_is_part_of_a_run(self):
+        command = self.optimize("advised.db", "--budget", "3", "--no-torch", "--json")
+        first, again, raw = [json.loads(subprocess.run([*command, "--tools", who], env=self.environment, capture_output=True, text=True, timeout=300).stdout)
+                             for who in ("on", "on", "raw")]
+        self.assertEqual((again["run"], again["replayed"]), (first["run"], 3))
+        self.assertNotEqual(raw["run"], first["run"])
+        for run, who in ((first, "on"), (raw, "raw")):
+            shown = json.loads(self.hone("show", run["run"], "--store", self.folder / "advised.db", "--json").stdout)
+            self.assertEqual(shown["settings"]["tools"], who)
+            for attempt in shown["attempts"]:
+                if attempt["outcome"] == "accepted":
+                    self.assertIn(attempt["class"]["by_analysis"]["class"], ("compute", "memory", "latency", "launch", "balanced"))
+        program = self.folder / "advised.hk"
+        program.write_text(self.hone("propose", self.problem).stdout)
+        for who, rules in (("none", False), ("raw", True), ("on", False)):
+            found = json.loads(self.hone("diagnose", self.problem, program, "--tools", who, "--json").stdout)["findings"]
+            self.assertEqual(any(finding["rule"].startswith("raw:") for finding in found), rules, who)
+
     def test_5_a_wrong_program_and_a_broken_one_are_refused_with_the_place(self):
         text = self.hone("propose", self.problem).stdout
         wrong = self.folder / "wrong.hk"
@@ -167,7 +185,8 @@ class Loop(unittest.TestCase):
                           ["optimize", self.problem, "--search", "gredy"], ["optimize", self.problem, "--search", "epsilon:2"],
                           ["optimize", self.problem, "--search", "greedy:2"], ["optimize", self.problem, "--proposer", "replay"],
                           ["optimize", self.problem, "--proposer", "replay:absent.jsonl"], ["optimize", self.problem, "--objective", "sped"],
-                          ["optimize", self.problem, "--objective", "energy"], ["optimise", self.problem], ["optimize", self.problem, "--target", "cuda"]):
+                          ["optimize", self.problem, "--objective", "energy"], ["optimize", self.problem, "--tools", "of"],
+                          ["diagnose", self.problem, self.problem, "--tools", "of"], ["optimise", self.problem], ["optimize", self.problem, "--target", "cuda"]):
             if "cuda" in arguments and self.has_device():
                 continue
             done = subprocess.run(self.command(*arguments), env=self.environment, capture_output=True, text=True, timeout=60)

@@ -29,7 +29,7 @@ constexpr Positional kPositionals[] = {
 constexpr Option kOptions[] = {
     kTargetOption,
     kDeviceOption,
-    {.name = "tools", .value = "WHO", .help = kAdvisersHelp, .otherwise = "on", .reads = true},
+    {.name = "tools", .value = "WHO", .help = kAdvisersHelp, .otherwise = "on"},
     {.name = "svg", .value = "FILE", .help = "draw the roofline there"},
 };
 
