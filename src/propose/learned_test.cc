@@ -25,8 +25,12 @@ TEST(LearnedTest, FewMovesChangeLittleAndManyDecide) {
     nothing.Add(0.5, 0);
     EXPECT_LE(nothing.Factor(), last);
     last = nothing.Factor();
-    if (i == 0) EXPECT_NEAR(last, 0.8, 1e-12);
-    if (i == 3) EXPECT_NEAR(last, 0.5, 1e-12);
+    if (i == 0) {
+      EXPECT_NEAR(last, 0.8, 1e-12);
+    }
+    if (i == 3) {
+      EXPECT_NEAR(last, 0.5, 1e-12);
+    }
   }
   EXPECT_GT(last, 0);
   EXPECT_LT(last, 0.05);

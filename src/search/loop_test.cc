@@ -576,6 +576,18 @@ TEST_F(RunSearchTest, WhoIsAcceptedIsLookedAtOnceAndKeepsWhatWasSeen) {
   }
   EXPECT_LT(accepted.size(), 25u) << "some are refused";
   EXPECT_EQ(looked, accepted);
+  // Moves of one knob are by a rule, those that were proposed before the run was continued as well.
+  int by_rule = 0;
+  for (const AttemptRecord& record : Must(store_.Attempts(whole.run.id))) {
+    const Proposal& proposal = whole.tree.node(record.number).attempt.proposal;
+    EXPECT_EQ(record.rule, proposal.rule) << record.number;
+    EXPECT_EQ(record.promised, proposal.promised);
+    EXPECT_EQ(record.brought.has_value(), !record.rule.empty());
+    const bool moves = record.origin.find(" -> ") != std::string::npos;
+    EXPECT_EQ(record.rule.empty(), !moves) << record.origin;
+    by_rule += moves ? 1 : 0;
+  }
+  EXPECT_GT(by_rule, 10);
 }
 
 TEST_F(RunSearchTest, ARunInAStoreOfEachEarlierSchemaGoesOnAsItWouldHave) {

@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <memory>
 #include <set>
 
+#include "base/files.h"
+#include "diagnose/insight.h"
 #include "diagnose/raw.h"
 #include "diagnose/rule.h"
 #include "dsl/family.h"
@@ -13,6 +17,8 @@
 #include "dsl/way.h"
 #include "propose/expert/expert.h"
 #include "propose/proposer.h"
+#include "target/cpu/host_libraries.h"
+#include "target/cuda/nvrtc.h"
 #include "target/shipped_model.h"
 
 namespace hone::expert {
@@ -200,6 +206,56 @@ TEST_F(AdvisedExpertTest, WithoutFindingsItsOwnChangesKeepTheirOrder) {
   ASSERT_EQ(own.size(), advised.size());
   for (std::size_t i = 0; i < own.size(); ++i) EXPECT_EQ(own[i].key, advised[i].key);
 }
+
+// Rules and expert together, over what kernels of ours are really called.
+class LookedAtTest : public ::testing::TestWithParam<DeviceKind> {};
+
+TEST_P(LookedAtTest, WhatIsFoundInCompiledKernelsIsMendedInTheirStatements) {
+  const bool cuda = GetParam() == DeviceKind::kCuda;
+  if (const auto version = cuda::NvrtcVersion(); cuda && !version) GTEST_SKIP() << version.error().message;
+  const auto cache = *TempDirectory::Create("advice");
+  setenv("HONE_CACHE", cache.path().c_str(), 1);
+  const auto problem = ParseProblem(R"({"hone_problem": 1, "name": "test", "contract": "fp32", "tensors": [
+      {"name": "x", "shape": [256, 512], "dtype": "f32", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+      {"name": "w", "shape": [512, 1024], "dtype": "f32", "role": "parameter", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+      {"name": "v", "shape": [1024, 128], "dtype": "f32", "role": "parameter", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+      {"name": "y", "shape": [256, 128], "dtype": "f32", "role": "output"}],
+      "graph": [{"op": "mm", "args": {"self": "%x", "mat2": "%w"}, "outputs": ["h"]},
+                {"op": "relu", "args": {"self": "%h"}, "outputs": ["r"]},
+                {"op": "mm", "args": {"self": "%r", "mat2": "%v"}, "outputs": ["y"]}]})",
+                                    "test");
+  ASSERT_TRUE(problem) << problem.error().message;
+  const Graph graph = *Graph::Create(*problem);
+  DeviceModel device = cuda ? TypicalDevice() : DescribeHost();
+  if (!cuda) device.ceilings = {.fma_flops_f32 = 50e9, .bandwidth = {{1 << 20, 10e9, 10e9}}};
+  const Learned none;
+  const auto expert = MakeExpert(graph, device, &none);
+  Attempt first{.number = 1};
+  first.proposal = expert->Propose({})->proposals.at(0);
+  ASSERT_EQ(first.proposal.candidate.kind, CandidateKind::kProgram);
+  first.evaluation.verdict.outcome = Outcome::kAccepted;
+  first.evaluation.timing = Timing{.warm = {.median_us = 1e6}};
+  first.insight = LookAt(first.proposal.candidate, 1e6, {graph.problem(), &graph, device, {}, {Advisers::Kind::kOn}});
+  unsetenv("HONE_CACHE");
+  ASSERT_EQ(first.insight.missing, "");
+  ASSERT_FALSE(first.insight.findings.empty());
+  const auto parsed = dsl::Parse(first.proposal.candidate.text);
+  std::vector<std::string_view> targets;
+  for (const auto& statement : std::get<dsl::Program>(parsed).statements) targets.push_back(statement.target);
+  for (const Finding& finding : first.insight.findings) {
+    const bool of_all = finding.subject == "the candidate";
+    EXPECT_EQ(!StatementOf(finding.subject, targets), of_all) << finding.rule << " in " << finding.subject;
+  }
+  const auto next = expert->Propose({.parent = 1, .history = {&first}})->proposals;
+  ASSERT_FALSE(next.empty());
+  EXPECT_NE(next[0].rule, kOwnRule) << next[0].origin;
+  EXPECT_GT(next[0].promised, 0);
+  EXPECT_TRUE(std::any_of(first.insight.findings.begin(), first.insight.findings.end(),
+                          [&](const Finding& finding) { return finding.rule == next[0].rule; }));
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, LookedAtTest, ::testing::Values(DeviceKind::kCpu, DeviceKind::kCuda),
+                         [](const auto& one) { return one.param == DeviceKind::kCpu ? "Cpu" : "Cuda"; });
 
 TEST_F(AdvisedExpertTest, APromiseThatWasNotKeptCountsLessInTheSameRunAndInLaterOnes) {
   first_.insight.findings = {Found("some_rule", "t_y_map", 0.6, {{"unroll", ""}})};
