@@ -12,7 +12,8 @@ namespace hone {
 namespace {
 
 constexpr std::size_t kColumns = 5, kColumnWidth = 13;
-constexpr double kClose = 0.02;  // two ways of counting agree
+constexpr double kClose = 0.02;      // two ways of counting agree
+constexpr double kRounded = 0.0051;  // by ncu's tables
 constexpr std::size_t kLongestName = 60;
 
 bool IsMeasured(const Fact& fact) { return fact.source == FactSource::kCounter || fact.source == FactSource::kTiming; }
@@ -87,8 +88,9 @@ std::string DescribeTimeline(const ProfiledReport& report) {
 }
 
 double Compared::apart() const {
-  if (counted == oracle) return 0;
-  return oracle == 0 ? HUGE_VAL : std::abs(counted - oracle) / std::abs(oracle);
+  const double difference = std::abs(counted - oracle) - kRounded;
+  if (difference <= 0) return 0;
+  return oracle == 0 ? HUGE_VAL : difference / std::abs(oracle);
 }
 
 std::vector<Compared> Compare(const ProfiledReport& counted, const ProfiledReport& oracle) {

@@ -22,7 +22,7 @@ std::string DescribeTimeline(const ProfiledReport& report);
 struct Compared {
   std::string metric, kernel;
   double counted = 0, oracle = 0;
-  double apart() const;  // share of the oracle's; 0 where both are 0
+  double apart() const;  // share of the oracle's, beyond what ncu rounds away: it prints two digits
 };
 std::vector<Compared> Compare(const ProfiledReport& counted, const ProfiledReport& oracle);
 nlohmann::json ToJson(std::span<const Compared> rows);

@@ -25,29 +25,31 @@ constexpr std::size_t kMostOutput = 64u << 20;
 // A plan on disk, with all that the process has to be told.
 struct Told {
   TempDirectory folder;
-  ProfiledSetup setup;
+  std::string file;  // a ProfiledSetup
 };
 
-Result<Told> Tell(const DeviceProfileRequest& request) {
-  Told told{.folder = HONE_TRY(TempDirectory::Create("profile")), .setup = {}};
+Result<Told> Tell(const DeviceProfileRequest& request, ProfiledSetup setup) {
+  Told told{.folder = HONE_TRY(TempDirectory::Create("profile")), .file = {}};
   cuda::BuiltPlan plan = request.plan;
   plan.libraries = HONE_TRY(cuda::FindLibrariesOf(plan.plan));
-  told.setup.problem = ToJson(request.problem);
-  told.setup.folder = request.problem.folder;
-  told.setup.built = told.folder.path() + "/plan";
-  HONE_TRY(WriteFileAtomically(told.setup.built, cuda::Pack(plan)));
+  setup.problem = ToJson(request.problem);
+  setup.folder = request.problem.folder;
+  setup.built = told.folder.path() + "/plan";
+  HONE_TRY(WriteFileAtomically(setup.built, cuda::Pack(plan)));
+  told.file = told.folder.path() + "/setup.json";
+  HONE_TRY(WriteFileAtomically(told.file, ToRecord(setup).dump()));
   return told;
 }
 
 // Nothing of a plan runs on the host: like its worker, the process is held by its device context and the wall.
-Command CommandOf(const DeviceProfileRequest& request, const ProfiledSetup& setup, std::vector<std::string> argv) {
+Command CommandOf(const DeviceProfileRequest& request, const Told& told, std::vector<std::string> argv) {
   Command command;
   command.argv = std::move(argv);
-  command.argv.insert(command.argv.end(), {request.program.empty() ? OwnPath() : request.program, "profiled"});
+  const std::string program = request.program.empty() ? OwnPath() : request.program;
+  command.argv.insert(command.argv.end(), {program, "profiled", told.file});
   command.environment = InheritedEnvironment();
   const char* visible = request.device.empty() ? std::getenv("CUDA_VISIBLE_DEVICES") : request.device.c_str();
   if (visible != nullptr) command.environment.push_back(fmt::format("CUDA_VISIBLE_DEVICES={}", visible));
-  command.input = ToRecord(setup).dump() + "\n";
   command.wall = request.wall;
   command.max_output_bytes = kMostOutput;
   return command;
@@ -141,11 +143,9 @@ Result<std::string> NcuVersion() {
 }
 
 Result<ProfiledReport> ProfileByCupti(const DeviceProfileRequest& request) {
-  Told told = HONE_TRY(Tell(request));
-  told.setup.cupti = HONE_TRY(cuda::FindLibrary(cuda::Library::kCupti));
-  told.setup.metrics = MetricsOf(request.set);
-  told.setup.timeline = true;
-  const auto exit = HONE_TRY(Run(CommandOf(request, told.setup, {})));
+  const std::string cupti = HONE_TRY(cuda::FindLibrary(cuda::Library::kCupti));
+  const Told told = HONE_TRY(Tell(request, {.cupti = cupti, .metrics = MetricsOf(request.set), .timeline = true}));
+  const auto exit = HONE_TRY(Run(CommandOf(request, told, {})));
   if (!exit.ok()) return Fail(ErrorKind::kTool, fmt::format("a run for the profile: {}", LastWords(exit)));
   const std::string line = LastLine(exit.output);
   auto report = HONE_TRY(FromRecord<ProfiledReport>(nlohmann::json::parse(line, nullptr, false), "a profile's report"));
@@ -156,14 +156,14 @@ Result<ProfiledReport> ProfileByCupti(const DeviceProfileRequest& request) {
   return report;
 }
 
-Result<ProfiledReport> ProfileByNcu(const DeviceProfileRequest& request, const std::string& report_file) {
+Result<ProfiledReport> ProfileByNcu(const DeviceProfileRequest& request, NcuReplay replay,
+                                    const std::string& report_file) {
   const std::string ncu = HONE_TRY(FindNcu());
-  Told told = HONE_TRY(Tell(request));
-  told.setup.watched = true;
+  const Told told = HONE_TRY(Tell(request, {.watched = true}));
   const auto metrics = MetricsOf(request.set);
   // Clocks and caches stay as they are: so does CUPTI leave them.
   const auto watched =
-      HONE_TRY(Run(CommandOf(request, told.setup,
+      HONE_TRY(Run(CommandOf(request, told,
                              {ncu, "--profile-from-start", "off", "--clock-control", "none", "--cache-control", "none",
                               "--replay-mode", "kernel", "--metrics", fmt::format("{}", fmt::join(metrics, ",")),
                               "--force-overwrite", "--export", report_file})));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,8 +33,13 @@ Result<std::string> NcuVersion();
 // the process ends badly; the message says how.
 Result<ProfiledReport> ProfileByCupti(const DeviceProfileRequest& request);
 
+// How ncu comes by several passes: kernels run again by themselves, which is quick, or the whole process does, in which
+// caches are as CUPTI finds them.
+enum class NcuReplay : std::uint8_t { kKernel, kProcess };
+
 // By ncu, with its report, which is kept in `report_file` (.ncu-rep). It has no timeline.
-Result<ProfiledReport> ProfileByNcu(const DeviceProfileRequest& request, const std::string& report_file);
+Result<ProfiledReport> ProfileByNcu(const DeviceProfileRequest& request, NcuReplay replay,
+                                    const std::string& report_file);
 
 // The same of what ncu prints: `ncu --import FILE --csv --page raw`. kCorrupt says what it lacks.
 Result<ProfiledReport> ReadNcuTable(const std::string& csv, std::span<const std::string> metrics);

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 
@@ -92,6 +93,38 @@ def get_inputs():
   ASSERT_TRUE(times) << times.error().message;
   EXPECT_EQ(times->us.size(), 3u);
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/written"));
+}
+
+TEST_F(OutsideBaselineTest, AProfileIsWhatARunConsistsOf) {
+  const auto python = FindPython();
+  if (!python) GTEST_SKIP() << python.error().message;
+  const std::string file = folder_ + "/model.py";
+  ASSERT_TRUE(WriteFileAtomically(file, R"(
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.exp(torch.exp(x)) + 1
+def get_inputs():
+    return [torch.ones(1 << 16)]
+)"));
+  const auto process =
+      Started({.name = "eager",
+               .mode = "eager",
+               .argv = {python->path, "-I", "-c", std::string(BaselineBridge()), file, "eager", "1", "64", "cpu"},
+               .environment = InheritedEnvironment(),
+               .directory = {},
+               .files = {file}});
+  ASSERT_TRUE(process) << process.error().message;
+  const auto answer = (*process)->Answer({{"profile", 3}, {"mode", "eager"}});
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_GT(answer->at("span_us").get<double>(), 0);
+  double exponentials = 0, sum_us = 0;
+  for (const auto& kernel : answer->at("kernels")) {
+    sum_us += kernel.at("us").get<double>();
+    if (kernel.at("name") == "aten::exp") exponentials = kernel.at("calls").get<double>();
+  }
+  EXPECT_NEAR(exponentials, 2, 1e-9);  // of one run, not of three
+  EXPECT_LE(sum_us, answer->at("span_us").get<double>() * 1.01);
 }
 
 // As a candidate's inputs are: from another core, all of them, with their values. A page of a private mapping that was

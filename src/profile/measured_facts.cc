@@ -60,6 +60,8 @@ void AddCounterFacts(Profile& launch, std::span<const std::string> metrics, std:
       const auto over = counted[fact.over];
       value = over && *over > 0 ? std::optional(*value / *over) : std::nullopt;
     }
+    // Kernels without such accesses have none that use 0 bytes of a sector.
+    if (value && *value <= 0 && fact.name.ends_with("_sector_bytes")) continue;
     if (value) launch.Set(fact.name, *value * fact.scale, FactSource::kCounter);
   }
   AddDerived(launch);

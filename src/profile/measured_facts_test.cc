@@ -37,7 +37,7 @@ TEST(MeasuredFactsTest, WhatMakesNoSenseForAKernelIsNoFact) {
                                             "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
                                             "lts__t_sectors_lookup_hit.sum",
                                             "lts__t_sectors_lookup_miss.sum"};
-  AddCounterFacts(launch, metrics, std::vector<double>{std::nan(""), 16, 0, 0, 0, 0});
+  AddCounterFacts(launch, metrics, std::vector<double>{0, 16, 0, std::nan(""), 0, 0});
   EXPECT_FALSE(launch.Get("load_sector_bytes"));
   EXPECT_DOUBLE_EQ(launch.Get("worst_sector_bytes").value(), 16);
   EXPECT_FALSE(launch.Get("conflict_share"));

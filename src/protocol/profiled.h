@@ -48,6 +48,7 @@ struct ProfiledReport {
   std::vector<std::string> metrics;            // those that it has
   int passes = 0;                              // runs of each kernel
   std::vector<CountedKernel> kernels;          // of one run, in order
+  std::string why_kernel_replay;               // why each was run again by itself; empty: the whole run was
   std::string no_counters;                     // why there are none
   std::vector<TimelineEvent> timeline;         // of one run with warm caches, all of it asked for before it began
   bool as_graph = false;                       // as one CUDA graph, which was faster
@@ -88,6 +89,7 @@ void Fields(Of& report, auto&& field) {
   field("metrics", report.metrics);
   field("passes", report.passes);
   field("kernels", report.kernels);
+  field("why_kernel_replay", report.why_kernel_replay);
   field("no_counters", report.no_counters);
   field("timeline", report.timeline);
   field("as_graph", report.as_graph);

@@ -168,7 +168,13 @@ Result<void> AddCounters(cuda::Context& context, Candidate& candidate, const std
   const auto counters = HONE_TRY(cuda::Counters::Open(context, metrics));
   report.milliseconds["counters ready"] = Ms(begin);
   const auto counting = Clock::now();
-  auto rows = HONE_TRY(counters->Count(std::max(most, 1), [&] { return candidate.Run(); }));
+  const auto run = [&] { return candidate.Run(); };
+  auto counted = counters->Count(std::max(most, 1), cuda::Replay::kRun, run);
+  if (!counted) {
+    report.why_kernel_replay = counted.error().message;
+    counted = counters->Count(std::max(most, 1), cuda::Replay::kKernel, run);
+  }
+  auto rows = HONE_TRY(std::move(counted));
   report.milliseconds["counting"] = Ms(counting);
   report.chip = counters->chip();
   report.metrics = counters->metrics();
@@ -219,9 +225,13 @@ Result<ProfiledReport> Profile(const ProfiledSetup& setup) {
 
 }  // namespace
 
-int ProfiledMain() {
+int ProfiledMain(const std::string& file) {
   std::string line;
-  std::getline(std::cin, line);
+  if (file.empty()) {
+    std::getline(std::cin, line);
+  } else {
+    line = ReadFile(file).value_or("");
+  }
   const auto setup = FromRecord<ProfiledSetup>(nlohmann::json::parse(line, nullptr, false), "a profile's setup");
   if (!setup) {
     std::fprintf(stderr, "hone profiled is started by hone itself (%s)\n", setup.error().message.c_str());

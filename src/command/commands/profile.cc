@@ -1,7 +1,11 @@
 // hone profile: what a candidate's kernels do on a device, counted and recorded while they run.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/files.h"
 #include "base/process.h"
@@ -10,24 +14,36 @@
 #include "command/command.h"
 #include "command/profile_text.h"
 #include "command/target.h"
+#include "command/torch_profile.h"
 #include "diagnose/diagnose.h"
 #include "diagnose/roofline.h"
 #include "evaluate/device_profile.h"
 #include "graph/graph.h"
 #include "problem/import/import.h"
 #include "profile/candidate_profiles.h"
+#include "target/bound.h"
 #include "target/cuda/device_lock.h"
+#include "target/cuda/driver.h"
 #include "target/cuda/metrics.h"
+#include "target/shipped_model.h"
 
 namespace hone {
 namespace {
 
 constexpr Positional kPositionals[] = {
     {.name = "problem", .help = "problem.json, or a KernelBench-style .py file", .reads = true},
-    {.name = "candidate", .help = "a program (.hk), a plan (.json), or kernels with launch lines (.cu)", .reads = true},
+    {.name = "candidate",
+     .help = "a program (.hk), a plan (.json), or kernels with launch lines (.cu); without one, PyTorch's own ways to "
+             "run a "
+             ".py file",
+     .presence = Presence::kOptional,
+     .reads = true},
 };
 constexpr Option kOptions[] = {
-    {.name = "target", .value = "NAME", .help = "cuda: counters are a CUDA device's", .otherwise = "cuda"},
+    {.name = "target",
+     .value = "NAME",
+     .help = "cuda: counters are a CUDA device's; cpu: of PyTorch alone",
+     .otherwise = "cuda"},
     {.name = "set",
      .value = "NAME",
      .help = "what is counted: triage (each kernel runs once more), standard (seven times), all (ten times)",
@@ -37,11 +53,15 @@ constexpr Option kOptions[] = {
      .help = "count a second time with NVIDIA's ncu, say how far the two are apart, and keep its report"},
 };
 
+using Clock = std::chrono::steady_clock;
+double Seconds(Clock::time_point since) { return std::chrono::duration<double>(Clock::now() - since).count(); }
+
 // What was tried to count with, in order, and what came of it.
 struct Ladder {
   std::optional<ProfiledReport> report, oracle;
   std::string tool, report_file;
   std::vector<std::string> steps;
+  std::map<std::string, double> seconds;  // that each took, with starting it
   void Say(std::string line) { steps.push_back(std::move(line)); }
 };
 
@@ -51,17 +71,19 @@ std::string ReportFile(const Candidate& candidate, CounterSet set) {
   return fmt::format("{}/{}-{}.ncu-rep", folder, Sha256(candidate.text).substr(0, 16), Name(set));
 }
 
-void AskNcu(const DeviceProfileRequest& request, const std::string& file, VerbCall& call, Ladder& ladder,
-            std::optional<ProfiledReport>& into) {
+void AskNcu(const DeviceProfileRequest& request, NcuReplay replay, const std::string& file, VerbCall& call,
+            Ladder& ladder, std::optional<ProfiledReport>& into) {
   call.Stage("counting with ncu");
-  auto watched = ProfileByNcu(request, file);
+  const auto begin = Clock::now();
+  auto watched = ProfileByNcu(request, replay, file);
+  ladder.seconds["ncu"] = Seconds(begin);
   if (!watched || watched->kernels.empty()) {
     ladder.Say(watched ? "ncu: it saw no kernel" : "ncu: " + watched.error().message);
     return;
   }
   const auto version = NcuVersion();
-  ladder.Say(fmt::format("ncu {}: {} metrics of {} kernels, report in {}", version ? *version : "",
-                         watched->metrics.size(), watched->kernels.size(), file));
+  ladder.Say(fmt::format("ncu {}: {} metrics of {} kernels in {:.2g} s, report in {}", version ? *version : "",
+                         watched->metrics.size(), watched->kernels.size(), ladder.seconds["ncu"], file));
   ladder.report_file = file;
   into = *std::move(watched);
 }
@@ -70,34 +92,52 @@ void AskNcu(const DeviceProfileRequest& request, const std::string& file, VerbCa
 Ladder Climb(const DeviceProfileRequest& request, const std::string& file, bool with_ncu, VerbCall& call) {
   Ladder ladder;
   call.Stage("counting");
+  const auto begin = Clock::now();
   auto counted = ProfileByCupti(request);
+  ladder.seconds["cupti"] = Seconds(begin);
   if (!counted) {
     ladder.Say("CUPTI: " + counted.error().message);
   } else {
     if (!counted->no_timeline.empty()) ladder.Say("CUPTI, timeline: " + counted->no_timeline);
     if (!counted->no_counters.empty()) ladder.Say("CUPTI, counters: " + counted->no_counters);
+    if (!counted->why_kernel_replay.empty())
+      ladder.Say("CUPTI, counting whole runs: " + counted->why_kernel_replay +
+                 "; so each kernel was run again by itself");
     if (!counted->kernels.empty()) {
       const auto version = cuda::CuptiVersion();
       ladder.tool = "cupti";
-      ladder.Say(fmt::format("CUPTI {}, {}: {} metrics of {} kernels, each run {} time{}", version ? *version : "",
-                             counted->chip, counted->metrics.size(), counted->kernels.size(), counted->passes,
-                             counted->passes == 1 ? "" : "s"));
+      ladder.Say(fmt::format("CUPTI {}, {}: {} metrics of {} kernels in {:.2g} s, each run {} time{}",
+                             version ? *version : "", counted->chip, counted->metrics.size(), counted->kernels.size(),
+                             ladder.seconds["cupti"], counted->passes, counted->passes == 1 ? "" : "s"));
     }
     ladder.report = *std::move(counted);
   }
   if (ladder.tool.empty()) {
     std::optional<ProfiledReport> watched;
-    AskNcu(request, file, call, ladder, watched);
+    AskNcu(request, NcuReplay::kKernel, file, call, ladder, watched);
     if (watched) {
       ladder.tool = "ncu";
       if (ladder.report) watched->timeline = std::move(ladder.report->timeline);
       ladder.report = std::move(watched);
     }
   } else if (with_ncu) {
-    AskNcu(request, file, call, ladder, ladder.oracle);
+    AskNcu(request, NcuReplay::kProcess, file, call, ladder, ladder.oracle);
   }
   if (ladder.tool.empty()) ladder.Say("nothing was counted: what follows rests on what is known without running it");
   return ladder;
+}
+
+// A device that was never measured has its datasheet's ceilings: a class by analysis needs some.
+DeviceModel WithCeilings(DeviceModel device, VerbCall& call) {
+  if (device.ceilings.source != Ceilings::Source::kNone) return device;
+  for (const ShippedModel* model : AllShippedModels()) {
+    if (model->name != device.processor) continue;
+    const auto shipped = FindShippedModel(model->key);
+    if (!shipped) break;
+    device.ceilings = shipped->ceilings;
+    call.Note("this device was never measured: its limits are the datasheet's (`hone calibrate` measures them)");
+  }
+  return device;
 }
 
 Result<void> CheckCandidate(const Candidate& candidate) {
@@ -112,7 +152,31 @@ Result<void> CheckCandidate(const Candidate& candidate) {
   return {};
 }
 
+// What PyTorch makes of the problem's own file.
+Result<Answer> RunTorch(VerbCall& call) {
+  if (call.Has("set") || call.Has("with"))
+    return Fail(ErrorKind::kUsage, "--set and --with are for a candidate's kernels: name one, or leave them out");
+  const bool cuda = HONE_TRY(WantsCuda(call));
+  if (cuda) HONE_TRY(cuda::FindDevices());
+  const DeviceModel machine = WithCeilings(HONE_TRY(KnownDevice(cuda)), call);
+  call.Stage("importing");
+  const Problem problem = HONE_TRY(Import(call.Text("problem")));
+  const auto graph = Graph::Create(problem);  // one that we cannot define has no bound
+  const double bound_us = graph ? SpeedOfLight(*graph, machine).us : 0;
+  std::optional<std::vector<cuda::LockedDevice>> locked;
+  if (cuda) {
+    locked = HONE_TRY(cuda::LockDevices("", [&](std::string_view what) { call.Note(what); }, [] { return false; }));
+  }
+  call.Stage("running PyTorch");
+  const auto profiles = HONE_TRY(ProfileTorch(problem, machine, cuda, &call.CatchInterrupts()));
+  const bool any = std::any_of(profiles.begin(), profiles.end(), [](const auto& one) { return one.wrong.empty(); });
+  return Answer({{"device", machine.processor}, {"bound_us", bound_us}, {"modes", ToJson(profiles)}},
+                fmt::format("on {}\n\n{}", machine.processor, Describe(profiles, bound_us)),
+                any ? ExitCode::kDone : ExitCode::kNo);
+}
+
 Result<Answer> RunProfile(VerbCall& call) {
+  if (!call.Has("candidate")) return RunTorch(call);
   const auto set = ParseCounterSet(call.Text("set"));
   if (!set) return Fail(ErrorKind::kUsage, fmt::format("--set {}: it is triage, standard or all", call.Text("set")));
   if (call.Text("target") != "cuda")
@@ -125,7 +189,7 @@ Result<Answer> RunProfile(VerbCall& call) {
   const Candidate candidate = HONE_TRY(LoadCandidate(path));
   HONE_TRY(CheckCandidate(candidate));
   const Graph graph = HONE_TRY(Graph::Create(HONE_TRY(Import(call.Text("problem")))));
-  const DeviceModel device = HONE_TRY(KnownDevice(true));
+  const DeviceModel device = WithCeilings(HONE_TRY(KnownDevice(true)), call);
   call.Stage("compiling");
   const auto slash = path.rfind('/');
   const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
@@ -156,6 +220,7 @@ Result<Answer> RunProfile(VerbCall& call) {
   document["tool"] = ladder.tool;
   document["ladder"] = ladder.steps;
   document["passes"] = report.passes;
+  document["seconds"] = ladder.seconds;
   document["milliseconds"] = report.milliseconds;
   document["as_graph"] = report.as_graph;
   document["timeline"] = ToRecord(report)["timeline"];
@@ -192,14 +257,20 @@ HONE_VERB(profile){
         "  hone profile p.json plan.json --set all --with ncu\n"
         "Each kernel of a run is counted alone, as often as the set needs, by CUPTI; where that is not to be had, by "
         "NVIDIA's ncu; where neither is, the answer says why, and rests on what hone diagnose knows. "
-        "docs/diagnosis.md lists facts, their metrics and rules.",
+        "docs/diagnosis.md lists facts, their metrics and rules.\n"
+        "  hone profile model.py\n"
+        "Without a candidate: where the time of PyTorch's eager mode and of torch.compile goes, kernel by kernel, "
+        "beside "
+        "the bound; with --target cpu operator by operator.",
     .positionals = kPositionals,
     .options = kOptions,
     .json =
         "compiles, device, set, tool (cupti, ncu or empty), ladder[] (what was tried, and what came of it), passes "
-        "(runs of each kernel), milliseconds (by part); timeline[]: step, kind, name, begin_us, end_us; as_graph; "
+        "(runs of each kernel), seconds (by tool), milliseconds (of CUPTI's, by part); timeline[]: step, kind, name, "
+        "begin_us, end_us; as_graph; "
         "findings[], left_out, subjects[] and roofline as of hone diagnose; with --with ncu: ncu_report, oracle[] "
-        "(metric, kernel, counted, oracle, apart (share)); or where, message and log",
+        "(metric, kernel, counted, oracle, apart (share)); or where, message and log; without a candidate device, "
+        "bound_us and modes[]: mode, span_us and busy_us (of a run), kernels[] (name, us, calls), or wrong",
     .no = "nothing could be counted, or it does not compile",
     .run = RunProfile,
 };

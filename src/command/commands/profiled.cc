@@ -8,8 +8,11 @@
 namespace hone {
 namespace {
 
-Result<Answer> RunIt(VerbCall&) {
-  const int status = ProfiledMain();
+constexpr Positional kPositionals[] = {
+    {.name = "setup", .help = "a file with what it is told", .presence = Presence::kOptional}};
+
+Result<Answer> RunIt(VerbCall& call) {
+  const int status = ProfiledMain(call.Text("setup"));
   return Answer(nlohmann::json(), "", status == 0 ? ExitCode::kDone : ExitCode::kFailed);
 }
 
@@ -17,6 +20,7 @@ Result<Answer> RunIt(VerbCall&) {
 
 HONE_VERB(profiled){.name = "profiled",
                     .doc = "runs a candidate for its profile (evaluate/device_profile.h)",
+                    .positionals = kPositionals,
                     .run = RunIt,
                     .hidden = true,
                     .owns_output = true};

@@ -9,6 +9,11 @@
 #include "target/cuda/try.h"
 
 namespace hone::cuda {
+namespace {
+
+constexpr int kMostRuns = 1000;
+
+}  // namespace
 
 Result<std::unique_ptr<Counters>> Counters::Open(Context& context, std::span<const std::string> metrics) {
   const auto* api_ = HONE_TRY(cupti::TheApi());
@@ -42,7 +47,8 @@ Counters::~Counters() {
   (*api)->range_disable(&disable);
 }
 
-Result<std::vector<std::vector<double>>> Counters::Count(int most_kernels, const std::function<Try<void>()>& ask) {
+Result<std::vector<std::vector<double>>> Counters::Count(int most_kernels, Replay replay,
+                                                         const std::function<Try<void>()>& ask) {
   const auto* api_ = HONE_TRY(cupti::TheApi());
   const auto most = static_cast<std::size_t>(most_kernels);
   auto names = config_.names();
@@ -66,18 +72,23 @@ Result<std::vector<std::vector<double>>> Counters::Count(int most_kernels, const
   config.data_bytes = data.size();
   config.data = data.data();
   config.ranges = most;
+  config.replay = replay == Replay::kRun ? cupti::kUserReplay : cupti::kKernelReplay;
   HONE_CUPTI(set_config, config);
 
   cupti::OfProfiler start;
   start.profiler = profiler_;
-  HONE_CUPTI(start, start);
-  auto asked = FromDevice(ask());
-  const auto waited = FromDevice(context_.WaitAll());
   cupti::Stop stop;
   stop.profiler = profiler_;
-  HONE_CUPTI(stop, stop);
-  HONE_TRY(std::move(asked));
-  HONE_TRY(waited);
+  int runs = 0;
+  do {
+    HONE_CUPTI(start, start);
+    auto asked = FromDevice(ask());
+    const auto waited = FromDevice(context_.WaitAll());
+    HONE_CUPTI(stop, stop);
+    HONE_TRY(std::move(asked));
+    HONE_TRY(waited);
+    if (++runs > kMostRuns) return Fail(ErrorKind::kDevice, "CUPTI asks for more and more runs to count in");
+  } while (replay == Replay::kRun && stop.all_passes == 0);
 
   cupti::Decode decode;
   decode.profiler = profiler_;

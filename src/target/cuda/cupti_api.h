@@ -116,7 +116,7 @@ struct DataInitialize {
   std::size_t bytes = 0;
   std::uint8_t* data = nullptr;
 };
-constexpr int kAutoRange = 1, kKernelReplay = 2;
+constexpr int kAutoRange = 1, kKernelReplay = 2, kUserReplay = 3;
 struct SetConfig {
   std::size_t size = 90;
   void* unused = nullptr;

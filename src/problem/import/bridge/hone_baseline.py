@@ -16,6 +16,8 @@ and as they are. One JSON object a line:
   then           {"ready": true, "torch": "2.13.0", "mode": "eager"}
   for each line  {"runs": N, "ms": M, "cold": false, "mode": "eager"}  ->  {"ns": [nanoseconds of each run]}, of warm runs on
                  cuda with {"dispatched_ns": [...]} beside them; fewer than N after M milliseconds, but one
+                 {"profile": N, "mode": "eager"}  ->  {"span_us": of a run, "kernels": [{"name", "us", "calls"}]}: a run's, of N, as
+                 PyTorch's profiler sees them; on cpu the operators by their own time
   before OWN.py's is timed  {"give": {"inputs": ROWS, "parameters": ROWS, "outputs": ROWS}}: a row is a tensor of the problem,
                  {"name", "dtype" (torch's), "shape", "bytes", "at"}, in the memory of descriptor 3. The module gets the inputs, by
                  name the parameters, is called once, and what it makes is put there  ->  {"made": true}, or {"unlike": "why it
@@ -371,6 +373,32 @@ def samples(clock, run, inputs, flush, runs, most_ms):
     return answer
 
 
+def profile(torch, run, inputs, runs):
+    """What a run consists of, what takes longest first."""
+    from torch.profiler import ProfilerActivity, profile as watch
+
+    cuda = DEVICE == "cuda"
+    with watch(activities=[ProfilerActivity.CUDA if cuda else ProfilerActivity.CPU]) as seen:
+        begin = time.perf_counter_ns()
+        for _ in range(runs):
+            run(*inputs)
+        if cuda:
+            torch.cuda.synchronize()
+        end = time.perf_counter_ns()
+    kind = torch.autograd.DeviceType.CUDA if cuda else torch.autograd.DeviceType.CPU
+    # Not what was only marked on the device, as compiled code marks its parts.
+    parts = [one for one in seen.events() if one.device_type == kind and not getattr(one, "is_user_annotation", False)]
+    kernels = {}
+    for one in parts:
+        kernel = kernels.setdefault(one.name, {"name": one.name, "us": 0.0, "calls": 0.0})
+        kernel["us"] += (one.time_range.elapsed_us() if cuda else one.self_cpu_time_total) / runs
+        kernel["calls"] += 1 / runs
+    span = (end - begin) / 1e3
+    if cuda and parts:
+        span = max(one.time_range.end for one in parts) - min(one.time_range.start for one in parts)
+    return {"span_us": span / runs, "kernels": sorted(kernels.values(), key=lambda one: -one["us"])}
+
+
 def captured(torch, model, inputs):
     """The model as one CUDA graph on the inputs where they are."""
     side = torch.cuda.Stream()
@@ -447,6 +475,9 @@ def main():
                     failed[mode] = words(error)
             if mode in failed:
                 say({"error": failed[mode], "goes_on": True})
+                continue
+            if "profile" in request:
+                say(profile(torch, modes[mode], inputs, int(request["profile"])))
                 continue
             cold = bool(request.get("cold"))
             if cold and flush is None:
