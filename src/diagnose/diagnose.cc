@@ -32,12 +32,19 @@ double TimeUs(const Profile& profile, double lost) {
   return 0;
 }
 
+bool SumsUp(const Finding& finding) {
+  const auto rules = AllRules();
+  return std::any_of(rules.begin(), rules.end(),
+                     [&](const Rule* rule) { return rule->sums_up && rule->name == finding.rule; });
+}
+
 void Rank(std::vector<Finding>& findings) {
   const bool timed =
       std::all_of(findings.begin(), findings.end(), [](const Finding& finding) { return finding.loss_us > 0; });
   std::stable_sort(findings.begin(), findings.end(), [&](const Finding& a, const Finding& b) {
     const double of_a = a.confidence * (timed ? a.loss_us : a.lost), of_b = b.confidence * (timed ? b.loss_us : b.lost);
-    return std::tie(of_b, a.rule) < std::tie(of_a, b.rule);
+    const bool sum_a = SumsUp(a), sum_b = SumsUp(b);
+    return std::tie(sum_a, of_b, a.rule) < std::tie(sum_b, of_a, b.rule);
   });
 }
 

@@ -112,7 +112,7 @@ TEST(DiagnoseTest, RulesWithoutTheirFactsSaySo) {
   const auto found =
       std::find_if(silent.begin(), silent.end(), [](const auto& one) { return one.rule == "coalescing"; });
   ASSERT_NE(found, silent.end());
-  EXPECT_EQ(found->lacks.front(), "load_sector_bytes");
+  EXPECT_EQ(found->lacks.front(), "worst_sector_bytes");
 }
 
 TEST(DiagnoseTest, AFindingIsTheSameAfterItsRecord) {

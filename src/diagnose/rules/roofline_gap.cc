@@ -66,6 +66,7 @@ HONE_RULE(roofline_gap){
     .moves = kMoves,
     .check = Check,
     .fires = kFires,
-    .silent = kSilent};
+    .silent = kSilent,
+    .sums_up = true};
 
 }  // namespace hone

@@ -11,8 +11,10 @@ namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kMemory};
 constexpr std::string_view kNeeds[] = {"wide_access_share", "access_bytes"};
-constexpr std::string_view kUses[] = {"bulk_copies", "loads_1",  "loads_2",  "loads_4",  "loads_8",  "loads_16",
-                                      "stores_1",    "stores_2", "stores_4", "stores_8", "stores_16"};
+constexpr std::string_view kUses[] = {"bulk_copies", "loads_1",  "loads_2",  "loads_4",  "loads_8",   "loads_16",
+                                      "stores_1",    "stores_2", "stores_4", "stores_8", "stores_16", "dram_busy"};
+// A memory that is this busy does what a copy makes it do; what is left to it is all that wider accesses can bring.
+constexpr double kFull = 0.9, kWorth = 0.02;
 
 std::string Widths(const Facts& facts, const std::string& prefix) {
   std::string text;
@@ -30,8 +32,10 @@ constexpr std::string_view kFamilies[] = {"attention", "conv",   "map",  "matmul
 std::optional<Found> Check(const Facts& facts) {
   if (facts.Maybe("bulk_copies").value_or(0) > 0) return std::nullopt;  // what counts goes through those
   const double bytes = facts["access_bytes"];
-  return Found{// An eighth for each halving: an estimate, no measurement.
-               .lost = std::min(0.5, 0.125 * std::log2(16 / bytes)),
+  // An eighth for each halving: an estimate, no measurement.
+  const double lost = std::min({0.5, 0.125 * std::log2(16 / bytes), kFull - facts.Maybe("dram_busy").value_or(0)});
+  if (lost < kWorth) return std::nullopt;
+  return Found{.lost = lost,
                .evidence = fmt::format(
                    "{:.0f} % of the bytes go 16 at a time, {:.1f} on average (loads in the text: {}; stores: "
                    "{})",
@@ -43,8 +47,11 @@ constexpr ExampleFact kScalar[] = {{"wide_access_share", 0}, {"access_bytes", 4}
 constexpr ExampleFact kMixed[] = {{"wide_access_share", 0.6}, {"access_bytes", 8}, {"loads_16", 1}, {"stores_4", 4}};
 constexpr ExampleFact kWide[] = {{"wide_access_share", 0.97}, {"access_bytes", 15.5}};
 constexpr ExampleFact kCopied[] = {{"wide_access_share", 0}, {"access_bytes", 4}, {"bulk_copies", 8}};
+constexpr ExampleFact kBusy[] = {{"wide_access_share", 0}, {"access_bytes", 4}, {"loads_4", 2}, {"dram_busy", 0.93}};
 constexpr Example kFires[] = {{"one float a thread", kScalar}, {"wide loads, stores of one float", kMixed}};
-constexpr Example kSilent[] = {{"float4 with a tail of floats", kWide}, {"tiles by TMA, a scalar epilogue", kCopied}};
+constexpr Example kSilent[] = {{"float4 with a tail of floats", kWide},
+                               {"tiles by TMA, a scalar epilogue", kCopied},
+                               {"one float a thread at the speed of the memory", kBusy}};
 
 }  // namespace
 

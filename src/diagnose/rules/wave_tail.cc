@@ -12,6 +12,7 @@ namespace {
 constexpr Bottleneck kClasses[] = {Bottleneck::kCompute, Bottleneck::kMemory, Bottleneck::kLatency,
                                    Bottleneck::kLaunch};
 constexpr std::string_view kNeeds[] = {"tail_share", "waves", "blocks", "multiprocessors", "resident_blocks"};
+constexpr std::string_view kUses[] = {"idle_share"};
 constexpr double kTail = 1.0 / 6;
 
 constexpr RuleMove kMoves[] = {{"split"},           {"tile"},          {"block"},         {"split", "more"},
@@ -21,9 +22,11 @@ constexpr RuleMove kMoves[] = {{"split"},           {"tile"},          {"block"}
 
 std::optional<Found> Check(const Facts& facts) {
   const double waves = facts["waves"], blocks = facts["blocks"], processors = facts["multiprocessors"];
+  const double idle_at_most = facts.Maybe("idle_share").value_or(1);  // as it was counted
+  if (idle_at_most < kTail / 4) return std::nullopt;
   if (waves >= 1) {
     return Found{
-        .lost = facts["tail_share"],
+        .lost = std::min(facts["tail_share"], idle_at_most),
         .evidence = fmt::format("{:.0f} blocks are {:.2f} waves of {:.0f}: {:.0f} % of the time of {:.0f} "
                                 "waves is idle",
                                 blocks, waves, facts["resident_blocks"] * processors, 100 * facts["tail_share"],
@@ -36,7 +39,7 @@ std::optional<Found> Check(const Facts& facts) {
   // All at once: the multiprocessor with the most blocks is done last.
   const double each = std::ceil(blocks / processors), idle = 1 - blocks / processors / each;
   if (idle <= kTail) return std::nullopt;
-  return Found{.lost = idle,
+  return Found{.lost = std::min(idle, idle_at_most),
                .evidence = blocks < processors
                                ? fmt::format("{:.0f} blocks keep {:.0f} of {:.0f} multiprocessors busy", blocks, blocks,
                                              processors)
@@ -67,10 +70,14 @@ constexpr ExampleFact kMany[] = {
     {"tail_share", 0.03}, {"waves", 31.03}, {"blocks", 32768}, {"multiprocessors", 132}, {"resident_blocks", 8}};
 constexpr ExampleFact kPersistent[] = {
     {"tail_share", 0.5}, {"waves", 0.5}, {"blocks", 132}, {"multiprocessors", 132}, {"resident_blocks", 2}};
+constexpr ExampleFact kEven[] = {{"tail_share", 0.35},     {"waves", 1.29},         {"blocks", 2048},
+                                 {"multiprocessors", 132}, {"resident_blocks", 12}, {"idle_share", 0.02}};
 constexpr Example kFires[] = {{"32 blocks on 132 multiprocessors", kFew},
                               {"one block more than a wave", kOneTooMany},
                               {"one multiprocessor with two blocks", kUneven}};
-constexpr Example kSilent[] = {{"31 waves", kMany}, {"one block a multiprocessor, where two would fit", kPersistent}};
+constexpr Example kSilent[] = {{"31 waves", kMany},
+                               {"one block a multiprocessor, where two would fit", kPersistent},
+                               {"blocks that even out: counted", kEven}};
 
 }  // namespace
 
@@ -79,6 +86,7 @@ HONE_RULE(wave_tail){.name = "wave_tail",
                      .scope = Scope::kLaunch,
                      .classes = kClasses,
                      .needs = kNeeds,
+                     .uses = kUses,
                      .threshold = {"tail_share", Threshold::Side::kAbove, kTail,
                                    "a last wave that makes all of them 20 % longer: the trigger of Nsight Compute's "
                                    "LaunchConfiguration (2025.4)"},
