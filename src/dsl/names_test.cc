@@ -208,6 +208,14 @@ input s: f32[150, 64]
 output y: f16[2, 150, 64]
 y = attention(q, k, v) by {causal: 1} let score = it * 0.125 + m -> it * s
 )",
+    R"(input q: f16[20, 72]
+input d: f16[6, 50, 72]
+input m: f32[6, 1, 50]
+input s: f32[6, 20]
+output y: f32[6, 20]
+view t = d: [6, 72, 50] strides [3600, 1, 72]
+y = matmul_reduce max(q, t) let score = select(m < 0, -inf, it * 0.5) -> it * s
+)",
     R"(input x: bf16[37, 50]
 param w: bf16[45, 50]
 output y: bf16[37, 45]

@@ -82,6 +82,10 @@ std::optional<std::string> ChooseWay(Kernel& kernel) {
     kernel.way = NamedWay(ways, given->second);
     return std::nullopt;
   }
+  if (ways.empty()) {
+    return fmt::format("'{}' has no kernel for {} yet", kernel.family->name,
+                       kernel.device->kind == DeviceKind::kCpu ? "processors" : "CUDA devices");
+  }
   const auto best = WaysFor(kernel);
   if (best.empty()) {
     std::vector<std::string> reasons;

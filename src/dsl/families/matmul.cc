@@ -12,43 +12,7 @@ namespace {
 
 std::optional<std::string> ShapeRule(Kernel& kernel, const std::vector<Shape>& shapes,
                                      std::vector<std::vector<int>>& operand_dims) {
-  const Shape& a = shapes[0];
-  const Shape& b = shapes[1];
-  if (a.size() < 2 || b.size() < 2) {
-    return fmt::format("matmul wants matrices, not {} and {}: take views with two dimensions at least",
-                       hone::ToString(a), hone::ToString(b));
-  }
-  const std::int64_t depth = a[a.size() - 1];
-  if (depth != b[b.size() - 2]) {
-    return fmt::format(
-        "matmul of {} and {}: A's columns ({}) must be as many as B's rows ({}); a transpose is a view with swapped "
-        "strides",
-        hone::ToString(a), hone::ToString(b), depth, b[b.size() - 2]);
-  }
-  const std::size_t batches = std::max(a.size(), b.size()) - 2;
-  for (std::size_t d = 0; d < batches; ++d) {
-    const auto extent = [&](const Shape& shape) {
-      const std::size_t missing = batches + 2 - shape.size();
-      return d < missing ? 1 : shape[d - missing];
-    };
-    if (extent(a) != extent(b) && extent(a) != 1 && extent(b) != 1) {
-      return fmt::format("matmul of {} and {}: the batches do not broadcast", hone::ToString(a), hone::ToString(b));
-    }
-    kernel.space.push_back(NewIndex(std::max(extent(a), extent(b))));
-  }
-  kernel.space.push_back(NewIndex(a[a.size() - 2]));
-  kernel.space.push_back(NewIndex(b[b.size() - 1]));
-  kernel.space.push_back(NewIndex(depth));
-  const int rank = static_cast<int>(kernel.space.size());
-  kernel.axes = {rank - 1};
-  operand_dims.assign(2, {});
-  for (int d = 0; d < rank - 3; ++d) {
-    operand_dims[0].push_back(d);
-    operand_dims[1].push_back(d);
-  }
-  operand_dims[0].insert(operand_dims[0].end(), {rank - 3, rank - 1});
-  operand_dims[1].insert(operand_dims[1].end(), {rank - 1, rank - 2});
-  return std::nullopt;
+  return SpaceOfProducts("matmul", kernel, shapes, operand_dims);
 }
 
 // Of a let, which is another B.

@@ -1,7 +1,9 @@
 // What a matmul multiplies, as its back ends see it.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "dsl/kernel.h"
@@ -27,6 +29,12 @@ inline std::size_t ProductsOf(const Kernel& kernel) { return 1 + kernel.lets.siz
 inline const Expr& InputOf(const Kernel& kernel, std::size_t input) {
   return input < 2 ? kernel.inputs[input] : kernel.lets[input - 2].body;
 }
+
+// A family's shape rule (Family::shape) for operands A [.., M, K] and B [.., K, N] whose batches broadcast: the space
+// is
+// [.., M, N, K], the last dimension is folded. `family` is for what it says where they do not fit.
+std::optional<std::string> SpaceOfProducts(std::string_view family, Kernel& kernel, const std::vector<Shape>& shapes,
+                                           std::vector<std::vector<int>>& operand_dims);
 
 // The operand that the expression is, -1 if it is more than that.
 int OperandOf(const Expr& expr);

@@ -262,11 +262,7 @@ class Interpreter {
       const auto input = [&](std::size_t i) { return Evaluate(kernel, kernel.inputs[i], at, 0, lets); };
       double it = 0, top = 0, sum = 0;
       if (family == "reduce") {
-        const ReduceOp op = kernel.variant == "prod"  ? ReduceOp::kProd
-                            : kernel.variant == "max" ? ReduceOp::kMax
-                            : kernel.variant == "min" ? ReduceOp::kMin
-                                                      : ReduceOp::kSum;
-        it = Fold(kernel, op, at, [&] { return input(0); });
+        it = Fold(kernel, Op(kernel), at, [&] { return input(0); });
         if (kernel.variant == "mean") it /= static_cast<double>(reduced_count);
         if (kernel.variant == "argmax" || kernel.variant == "argmin") it = PlaceOfExtreme(kernel, at);
       } else if (family == "matmul") {
@@ -275,6 +271,8 @@ class Interpreter {
           lets.push_back(
               Fold(kernel, ReduceOp::kSum, at, [&] { return input(0) * Evaluate(kernel, let.body, at, 0, {}); }));
         }
+      } else if (family == "matmul_reduce") {
+        it = FoldedProducts(kernel, at);
       } else if (family == "softmax") {
         top = Fold(kernel, ReduceOp::kMax, at, [&] { return input(0); });
         sum = Fold(kernel, ReduceOp::kSum, at, [&] { return std::exp(input(0) - top); });
@@ -309,6 +307,26 @@ class Interpreter {
       } else {
         write();
       }
+    });
+  }
+
+  static ReduceOp Op(const Kernel& kernel) {
+    return kernel.variant == "prod"  ? ReduceOp::kProd
+           : kernel.variant == "max" ? ReduceOp::kMax
+           : kernel.variant == "min" ? ReduceOp::kMin
+                                     : ReduceOp::kSum;
+  }
+
+  // The scores of one row, folded.
+  double FoldedProducts(const Kernel& kernel, Index& at) {
+    Kernel outer = kernel, inner = kernel;
+    outer.axes = {kernel.axes[0]};
+    inner.axes = {kernel.axes[1]};
+    return Fold(outer, Op(kernel), at, [&] {
+      const double product = Fold(inner, ReduceOp::kSum, at, [&] {
+        return Evaluate(kernel, kernel.inputs[0], at, 0, {}) * Evaluate(kernel, kernel.inputs[1], at, 0, {});
+      });
+      return kernel.lets.empty() ? product : Evaluate(kernel, kernel.lets[0].body, at, product, {});
     });
   }
 

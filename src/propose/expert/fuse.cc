@@ -37,6 +37,7 @@ class Fuser {
     if (fusion.norms) GroupFolds();
     if (fusion.attention) GroupAttention();
     if (fusion.products) GroupProducts();
+    if (fusion.products) GroupFoldedProducts();
     std::vector<Piece> left;
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
       if (known_[i].alive) left.push_back(std::move(pieces_[i]));
@@ -370,6 +371,50 @@ class Fuser {
         break;
       }
     }
+  }
+
+  // A product of halves and the one fold over one dimension that reads it, in that fold's indices. What its end reads
+  // may go into it then. Whether rows or columns are folded is for the recogniser to see.
+  void GroupFoldedProducts() {
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      Piece& piece = pieces_[i];
+      if (!known_[i].alive || !piece.fold || IsProduct(piece) || !piece.inside.empty() || !piece.statistics.empty() ||
+          piece.fold->over.size() != 1)
+        continue;
+      for (const int read : std::vector<int>(known_[i].reads)) {
+        const int maker = maker_[Id(read)];
+        if (maker < 0 || memory_.IsOutput(read) || Readers(read) != std::vector<std::size_t>{i}) continue;
+        const auto product = static_cast<std::size_t>(maker);
+        if (!IsProduct(pieces_[product]) || !pieces_[product].inside.empty() || !OfHalves(pieces_[product]) ||
+            LoadsBuffer(piece.fold->finish, read))
+          continue;
+        auto as_read = AsRead(pieces_[product], piece);
+        if (!as_read) continue;
+        piece.inside = {std::move(*as_read)};
+        Kill(product);
+        Learn(i);
+        break;
+      }
+    }
+    InlineWhere([&](std::size_t map, std::size_t reader) {
+      return pieces_[reader].fold && pieces_[reader].inside.size() == 1 && IsWorth(map, reader);
+    });
+  }
+
+  // The product over the dimensions of the fold that reads it, in the order in which it lies in memory.
+  std::optional<Piece> AsRead(const Piece& product, const Piece& fold) const {
+    std::optional<Affine> read;
+    for (const auto& load : memory_.Loads(fold.fold->body)) {
+      if (load.buffer != product.buffer) continue;
+      if (!load.position || (read && *read != *load.position)) return std::nullopt;
+      read = load.position;
+    }
+    std::vector<IndexVar> space = fold.space;
+    space.push_back(fold.fold->over[0]);
+    if (!read) return std::nullopt;
+    std::stable_sort(space.begin(), space.end(),
+                     [&](const IndexVar& a, const IndexVar& b) { return read->of(a) > read->of(b); });
+    return OwnPosition(space) == *read ? OverSpace(product, space) : std::nullopt;
   }
 
   bool OfHalves(const Piece& product) const {

@@ -213,6 +213,23 @@ std::optional<Expr> ElementAt(const Memory& memory, const Piece& map, const Expr
   return ElementAt(memory, map, *position, vars);
 }
 
+std::optional<Piece> OverSpace(const Piece& piece, const std::vector<IndexVar>& space) {
+  if (ElementCount(Extents(space)) != ElementCount(Extents(piece.space))) return std::nullopt;
+  const auto indices = Unflatten(OwnPosition(space), space, Extents(piece.space));
+  if (!indices) return std::nullopt;
+  Piece over = piece;
+  over.space = space;
+  EachExpr(over, [&](Expr& expr) {
+    expr = Substitute(expr, [&](const IndexVar& var) -> Expr {
+      for (std::size_t d = 0; d < piece.space.size(); ++d) {
+        if (piece.space[d].id == var.id) return ToExpr((*indices)[d], space);
+      }
+      return {};
+    });
+  });
+  return over;
+}
+
 std::vector<Piece> PiecesOf(const Memory& memory) {
   const Graph& graph = memory.graph();
   std::vector<Piece> pieces;

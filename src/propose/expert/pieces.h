@@ -37,7 +37,7 @@ struct Piece {
                                   // over the same indices that its finish reads
   std::vector<int> axes;          // of a norm: the dimensions of `space` that its statistics fold
   std::vector<Piece> inside;      // of attention, the fold of probabilities times values: its scores and their softmax;
-                                  // of a product: the one that its end reads
+                                  // of a product: the one that its end reads; of another fold: the product it folds
   int sequence = -1;              // a step of the sequence of this number: Stage::sequence
   int along = 0;                  // of a step: the dimension of `space` that is walked in order
   bool reversed = false;          // of a step: from the last to the first
@@ -50,7 +50,7 @@ struct Fusion {
   bool epilogues = true;  // maps behind folds into them
   bool norms = true;      // folds and the map that reads them
   bool attention = true;  // a product, its softmax and the product that reads it
-  bool products = true;   // a product and the one that its end reads
+  bool products = true;   // a product and the one that its end reads; a product and the fold that reads it
   bool operator==(const Fusion&) const = default;
 };
 
@@ -88,6 +88,9 @@ std::optional<Expr> ElementAt(const Memory& memory, const Piece& map, const Expr
 // Likewise at a row-major position.
 std::optional<Expr> ElementAt(const Memory& memory, const Piece& map, const Affine& position,
                               const std::vector<IndexVar>& vars);
+
+// The piece over other dimensions of the same elements, row-major; nothing if that needs a division.
+std::optional<Piece> OverSpace(const Piece& piece, const std::vector<IndexVar>& space);
 
 // A plain piece in as few dimensions as its loads allow, the loads in their flat form. A norm's folded dimensions stay
 // apart from its kept ones.

@@ -60,7 +60,9 @@ class ProgramWriter {
  private:
   bool WritePiece(const Piece& piece) {
     if (!piece.inside.empty()) {
-      if (TryKind(RecogniseAttention, piece, piece) || TryKind(RecogniseProducts, piece, piece)) return true;
+      if (TryKind(RecogniseAttention, piece, piece) || TryKind(RecogniseProducts, piece, piece) ||
+          TryKind(RecogniseFoldedProduct, piece, piece))
+        return true;
       Piece last = piece;
       last.inside.clear();
       return std::all_of(piece.inside.begin(), piece.inside.end(), [&](const Piece& one) { return WritePiece(one); }) &&

@@ -15,6 +15,7 @@
 #include "dsl/way.h"
 
 namespace hone {
+extern const std::string_view kMmaText;               // dsl/cuda/mma.cuh
 extern const std::string_view kAttentionNumbersText;  // dsl/cuda/attention_numbers.cuh
 extern const std::string_view kAttentionFewText;      // dsl/cuda/attention_few.cuh
 }  // namespace hone
@@ -129,6 +130,7 @@ class FewEmitter {
         factor_(AttentionFactorOf(score_)) {}
 
   void Emit() {
+    out_.Define(std::string(kMmaText));
     out_.Define(std::string(kAttentionNumbersText));
     out_.Define(std::string(kAttentionFewText));
     if (splits_ > 1) {

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "propose/expert/recognise/recognise.h"
-#include "propose/expert/unflatten.h"
 
 namespace hone::expert {
 namespace {
@@ -133,24 +132,6 @@ Piece WithOneRow(Piece piece) {
   return piece;
 }
 
-// The piece over other dimensions of the same elements; nothing if that needs a division.
-std::optional<Piece> Over(const Piece& piece, const std::vector<IndexVar>& space) {
-  if (ElementCount(Extents(space)) != ElementCount(Extents(piece.space))) return std::nullopt;
-  const auto indices = Unflatten(OwnPosition(space), space, Extents(piece.space));
-  if (!indices) return std::nullopt;
-  Piece over = piece;
-  over.space = space;
-  EachExpr(over, [&](Expr& expr) {
-    expr = Substitute(expr, [&](const IndexVar& var) -> Expr {
-      for (std::size_t d = 0; d < piece.space.size(); ++d) {
-        if (piece.space[d].id == var.id) return ToExpr((*indices)[d], space);
-      }
-      return {};
-    });
-  });
-  return over;
-}
-
 }  // namespace
 
 std::optional<dsl::Statement> RecogniseAttention(Names& names, const Piece& piece) {
@@ -173,7 +154,7 @@ std::optional<dsl::Statement> RecogniseAttention(Names& names, const Piece& piec
   }
   space.push_back(NewIndex(softmax.space.back().extent));
   batches.push_back(NewIndex(outer.space.back().extent));
-  const auto scores_apart = Over(scores, space), outer_apart = Over(outer, batches);
+  const auto scores_apart = OverSpace(scores, space), outer_apart = OverSpace(outer, batches);
   if (scores_apart && outer_apart) {
     if (auto statement = read(*scores_apart, *outer_apart)) return statement;
   }

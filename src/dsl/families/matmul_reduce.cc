@@ -1,0 +1,75 @@
+// matmul_reduce max(A, B): each row of a matrix product folded over its columns; the product is never in memory.
+#include <fmt/format.h>
+
+#include "dsl/family.h"
+#include "dsl/knobs.h"
+#include "dsl/shape/matmul_shape.h"
+
+namespace hone::dsl {
+namespace {
+
+constexpr std::string_view kVariants[] = {"sum", "max", "min"};
+
+std::optional<std::string> ShapeRule(Kernel& kernel, const std::vector<Shape>& shapes,
+                                     std::vector<std::vector<int>>& operand_dims) {
+  if (auto why = SpaceOfProducts("matmul_reduce", kernel, shapes, operand_dims)) return why;
+  const int rank = static_cast<int>(kernel.space.size());
+  kernel.axes = {rank - 2, rank - 1};
+  return std::nullopt;
+}
+
+// A score's place: batches, row, column.
+std::vector<int> ScoreDims(const Kernel& kernel) {
+  std::vector<int> dims = AllDims(kernel);
+  dims.pop_back();
+  return dims;
+}
+
+std::optional<std::string> Check(const KernelProgram& program, const Kernel& kernel) {
+  for (const auto& input : kernel.inputs) {
+    if (input->type != ScalarType::kReal) return "matmul_reduce multiplies reals: write real(x) around whole numbers";
+  }
+  if (kernel.lets.size() > 1)
+    return fmt::format("matmul_reduce has one let, the score, and '{}' is one more: write it as one expression",
+                       kernel.lets[1].name);
+  if (kernel.variant != "sum" && kernel.space[kernel.space.size() - 2].extent == 0)
+    return "there is no largest of nothing: B has no columns";
+  bool sees = false;
+  Visit(kernel.epilogue, [&](const ExprNode& node) {
+    sees |= node.kind == Expr::Kind::kValue && node.value.kind == NamedValue::Kind::kLet;
+  });
+  if (sees) return fmt::format("'{}' is a score: behind the fold there is none any more", kernel.lets[0].name);
+  const DType target = program.buffers[static_cast<std::size_t>(kernel.target)].dtype;
+  if (target != ComputeType(program, kernel) && !IsSmallFloat(target)) {
+    return fmt::format("matmul_reduce computes in {} here and cannot write {}: convert in a map of its own",
+                       Name(ComputeType(program, kernel)), Name(target));
+  }
+  return std::nullopt;
+}
+
+double Flops(const Kernel& kernel) {
+  const double depth = static_cast<double>(kernel.space.back().extent);
+  const double scores = depth == 0 ? 0 : SpaceCount(kernel) / depth;
+  const double of_score = kernel.lets.empty() ? 1 : 1 + OperationsPerElement(kernel.lets[0].body);
+  return scores * (2 * depth + of_score);
+}
+
+}  // namespace
+
+HONE_FAMILY(matmul_reduce){
+    .name = "matmul_reduce",
+    .doc = "The product of A [.., M, K] and B [.., K, N], each row of it folded to one value; batches broadcast.",
+    .grammar = "matmul_reduce sum|max|min(EXPR, EXPR) let score = EXPR -> EXPR",
+    .variants = kVariants,
+    .operands = 2,
+    .takes_lets = true,
+    .cpu_choice = "path",
+    .cuda_choice = "path",
+    .shape = ShapeRule,
+    .let_dims = ScoreDims,
+    .check = Check,
+    .type = [](const Kernel&) { return ScalarType::kReal; },
+    .flops = Flops,
+};
+
+}  // namespace hone::dsl

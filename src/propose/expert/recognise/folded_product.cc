@@ -1,0 +1,60 @@
+// A fold over one dimension of a matrix product, behind whatever makes scores of the products: matmul_reduce.
+#include <algorithm>
+
+#include "propose/expert/recognise/recognise.h"
+
+namespace hone::expert {
+
+std::optional<dsl::Statement> RecogniseFoldedProduct(Names& names, const Piece& piece) {
+  const Memory& memory = names.memory();
+  if (piece.inside.size() != 1 || !piece.fold || piece.fold->over.size() != 1 || !piece.inside[0].fold)
+    return std::nullopt;
+  const Piece& product = piece.inside[0];
+  const IndexVar n = piece.fold->over[0];
+  if (product.fold->over.size() != 1 || product.fold->body->operands.size() != 2) return std::nullopt;
+  const IndexVar k = product.fold->over[0];
+  std::vector<FlatLoad> sides;  // what stays, what the fold goes along
+  for (const Expr& side : product.fold->body->operands) {
+    if (side->kind != Expr::Kind::kLoad || !memory.Position(*side)) return std::nullopt;
+    sides.push_back({memory.Root(side->buffer), memory.Position(*side), side->type});
+  }
+  if (sides[0].position->of(n) != 0) std::swap(sides[0], sides[1]);
+  const Affine &stays = *sides[0].position, &passes = *sides[1].position;
+  if (stays.of(n) != 0 || passes.of(n) == 0 || stays.of(k) == 0 || passes.of(k) == 0) return std::nullopt;
+  if (piece.space.empty() || stays.of(piece.space.back()) == 0 || passes.of(piece.space.back()) != 0)
+    return std::nullopt;
+
+  const IndexVar m = piece.space.back();
+  const std::vector<IndexVar> batch(piece.space.begin(), piece.space.end() - 1);
+  const auto view = [&](const FlatLoad& operand, const IndexVar& row, const IndexVar& column) {
+    std::vector<IndexVar> vars;
+    for (const auto& var : batch) vars.push_back(operand.position->of(var) == 0 ? NewIndex(1) : var);
+    vars.push_back(row);
+    vars.push_back(column);
+    while (vars.size() > 2 && vars[0].extent == 1) vars.erase(vars.begin());
+    std::vector<std::int64_t> strides;
+    for (const auto& var : vars) strides.push_back(operand.position->of(var));
+    return names.View(operand.buffer, Extents(vars), strides, operand.position->constant, Broadcast::kForbidden);
+  };
+  const auto a = view(sides[0], m, k), b = view(sides[1], k, n);
+  if (!a || !b) return std::nullopt;
+  dsl::Statement statement;
+  statement.family = "matmul_reduce";
+  statement.variant = FoldWord(piece.fold->op);
+  statement.operands = {dsl::Name(*a), dsl::Name(*b)};
+  statement.target_shape = Extents(piece.space);
+  const Expr score = ReplaceLoads(piece.fold->body, [&](const ExprNode& load) {
+    return memory.Root(load.buffer) == product.buffer ? product.fold->finish : Expr();
+  });
+  if (!IsValue(score, kIt)) {
+    std::vector<IndexVar> places = piece.space;
+    places.push_back(n);
+    auto term = names.Term(score, places, {.values = {{kIt, dsl::It()}}, .lets = {}});
+    if (!term) return std::nullopt;
+    statement.lets.push_back({names.Fresh("score"), std::move(*term), {}});
+  }
+  if (!AddEpilogue(names, statement, piece.fold->finish, piece.space)) return std::nullopt;
+  return statement;
+}
+
+}  // namespace hone::expert
