@@ -136,7 +136,7 @@ class Counter {
     times *= ShareOfTerms(graph_, node, results_);
     const ExprNode& term = *node.operands[0];
     if (node.reduce == ReduceOp::kSum && IsRealProduct(term)) {
-      if (which_ == Which::kWritten || !IsWideWindow(node)) cost_.multiply_adds += times;
+      if (which_ != Which::kLeast || !IsWideWindow(node)) cost_.multiply_adds += times;
       for (const auto& operand : term.operands) Count(*operand, times);
       return;
     }
@@ -187,7 +187,7 @@ class Paths {
 };
 
 // Elements of each buffer that a stage reads: no more than there are, nor than the indices of its loads can name. What
-// data choose is left out of the least: nobody knows how many differ.
+// data choose is no sure read: nobody knows how many differ.
 std::map<int, double> Touched(const Graph& graph, const Stage& stage, Which which) {
   std::map<int, double> touched;
   const Paths paths(stage.value);
@@ -202,7 +202,7 @@ std::map<int, double> Touched(const Graph& graph, const Stage& stage, Which whic
         if (part.kind == Expr::Kind::kIndex) vars[part.index.id] = part.index.extent;
       });
     }
-    if (by_data && which == Which::kLeast) return;
+    if (by_data && which != Which::kWritten) return;
     std::vector<Expr> own;  // conditions on the indices of the load
     for (const Expr& condition : paths.Of(node).conditions) {
       bool others = false;

@@ -27,8 +27,9 @@ Cost NodeCost(const Graph& graph, int node);
 // Of all that the outputs need. Bytes are the compulsory ones: inputs and parameters that are read, and outputs.
 enum class Which : std::uint8_t {
   kWritten,  // by the definitions as they are written
-  kLeast,    // without what some right implementation need not do: work on parameters alone, which can be done before;
-             // reads that indices or conditions out of data may spare; windows that transforms make cheaper
+  kSure,     // without reads that indices or conditions out of data may spare
+  kLeast,    // nor what some right implementation need not do: work on parameters alone, which can be done before;
+             // windows that transforms make cheaper
 };
 Cost GraphCost(const Graph& graph, Which which = Which::kWritten);
 

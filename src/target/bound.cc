@@ -122,6 +122,11 @@ Bound SpeedOfLight(const Graph& graph, const DeviceModel& machine) {
   }
   bound.flops_us = peak > 0 ? bound.flops / peak * 1e6 : 0;
   bound.us = std::max(bound.bytes_us, bound.flops_us);
+  Cost sure = GraphCost(graph, Which::kSure);
+  sure.bytes_read += again;
+  const double sure_flops =
+      std::max(0.0, 2 * sure.multiply_adds + sure.arithmetic + kTranscendentalFlops * sure.transcendental - saved);
+  bound.sure_us = std::min(bound.us, std::max(BytesUs(sure, machine), peak > 0 ? sure_flops / peak * 1e6 : 0));
   bound.datasheet = machine.ceilings.source == Ceilings::Source::kDatasheet;
   bound.limited_by = bound.bytes_us >= bound.flops_us ? "memory" : "arithmetic";
   bound.why = fmt::format(
@@ -134,6 +139,11 @@ Bound SpeedOfLight(const Graph& graph, const DeviceModel& machine) {
                                  bound.datasheet ? " of the datasheet" : "")
                    : fmt::format("{:.3g} MFLOP take less in f32 already.", bound.flops / 1e6);
   if (saved > 0) bound.why += fmt::format(" The graph as it is written needs {:.3g} MFLOP more.", saved / 1e6);
+  if (sure.bytes() < cost.bytes()) {
+    bound.why += fmt::format(
+        " Data decide how much of it is read: {:.3g} MB may be spared, and the bound then is {:.3g} us at least.",
+        (cost.bytes() - sure.bytes()) / 1e6, bound.sure_us);
+  }
   if (again > 0) {
     bound.why += fmt::format(
         " {:.3g} MB are read twice: a sum needs them before any result is known, and no more than {:.3g} MB stay near.",

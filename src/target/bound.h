@@ -11,6 +11,8 @@ namespace hone {
 
 struct Bound {
   double us = 0;           // the larger of bytes_us and flops_us; 0 = no bound: `why` says what it lacks
+  double sure_us = 0;      // the same without what data may spare, us where they spare nothing: a mask, say, hides what
+                           // then need not be read. Who looks for the end of a search looks here
   double least_us = 0;     // who is faster is suspicious: below everything possible, or 0, which refuses nobody
   double bytes = 0;        // compulsory: inputs and parameters that are read, outputs, and what no memory near the
                            // arithmetic can keep until it is needed again (analysis/reread.h)

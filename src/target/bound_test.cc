@@ -100,6 +100,23 @@ TEST(BoundTest, WhatUnitsForHalvesReachOnAProcessorIsNotKnownUnlessMeasured) {
   EXPECT_DOUBLE_EQ(SpeedOfLight(copy, SlowMachine()).us, 4) << "quick enough in f32";
 }
 
+TEST(BoundTest, WhatDataMaySpareIsNoSureRead) {
+  const std::string masked = R"([{"op": "masked_fill", "args": {"self": "%x", "mask": "%m", "value": {"real": "-inf"}},
+                                   "outputs": ["h"]},
+                                 {"op": "amax", "args": {"self": "%h", "dim": [1]}, "outputs": ["y"]}])";
+  const Bound some =
+      SpeedOfLight(SmallGraph("torch", "x f32 100x100, m bool 100x1", "y f32 100", masked), SlowMachine());
+  EXPECT_GT(some.us, 20);  // 40000 bytes of x at two gigabytes a second
+  EXPECT_DOUBLE_EQ(some.sure_us, 10) << "its comparisons, which are counted still";
+  EXPECT_NE(some.why.find("0.04 MB may be spared"), std::string::npos) << some.why;
+  const Bound all =
+      SpeedOfLight(SmallGraph("torch", "x f32 100x100", "y f32 100",
+                              R"([{"op": "amax", "args": {"self": "%x", "dim": [1]}, "outputs": ["y"]}])"),
+                   SlowMachine());
+  EXPECT_DOUBLE_EQ(all.sure_us, all.us);
+  EXPECT_EQ(all.why.find("spared"), std::string::npos) << all.why;
+}
+
 // Each has an honest implementation that is this quick: none may be refused.
 TEST(BoundTest, NobodyIsBelowTheLeast) {
   struct Example {

@@ -107,6 +107,7 @@ Result<Answer> RunGraph(VerbCall& call) {
   const Bound bound = SpeedOfLight(graph, device);
   if (bound.us > 0) {
     document["bound"] = {{"us", bound.us},
+                         {"sure_us", bound.sure_us},
                          {"least_us", bound.least_us},
                          {"bytes", bound.bytes},
                          {"flops", bound.flops},
@@ -150,8 +151,9 @@ HONE_VERB(graph){
         "name, identity, contract, nodes[]: op, results[] (name, dtype, shape), flops (multiply-adds count 2), "
         "multiply_adds,\n"
         "arithmetic, transcendental, bytes_read, bytes_written; total: the same; bound (null where there is none, as "
-        "without calibration): us, least_us (who is faster is refused), bytes, flops,\n"
-        "bytes_us, flops_us, limited_by, ceilings (measured or datasheet), why; flags[]: kind, sentence, reason, and "
+        "without calibration): us, sure_us (without what data may spare), least_us (who is faster is refused), bytes,\n"
+        "flops, bytes_us, flops_us, limited_by, ceilings (measured or datasheet), why; flags[]: kind, sentence, "
+        "reason, and "
         "what the kind has (output, inputs, "
         "value, within, "
         "flops_written, flops_needed). With --ops: ops[]: name, doc",
