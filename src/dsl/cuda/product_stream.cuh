@@ -1,5 +1,5 @@
-// Products of a few rows that stay in shared memory with many that stream past, straight from memory to registers, with mma.sync.
-// dsl/cuda/ways/matmul_reduce_stream.cc says how it goes. Uses mma.cuh.
+// Products of a few rows that stay with many that stream past, with mma.sync. dsl/cuda/ways/matmul_reduce_stream.cc and
+// matmul_reduce_ring.cc say how it goes. Uses mma.cuh.
 //
 // A thread is (g, t) = (lane / 4, lane % 4). Of the products' inner index only that both sides agree matters, so each thread has of
 // every 32 elements those from t * 8 to t * 8 + 7, which lie together: of sixteen streaming rows those of g and g + 8, of eight rows
@@ -12,12 +12,15 @@ struct StreamStep {
   int sixteen, slice;
 };
 
+// Whether the thread's own two of sixteen streaming rows count, and whether any does.
+struct WhichRows {
+  bool counts[2], wanted;
+};
+
 // Sixteen streaming rows' elements of a slice.
 template <int BLOCKS>
-struct StreamedRows {
-  unsigned first[BLOCKS][4], second[BLOCKS][4];
-  bool counts[2];  // whether the thread's own two do
-  bool wanted;     // whether any of the sixteen does
+struct StreamedRows : WhichRows {
+  __align__(16) unsigned first[BLOCKS][4], second[BLOCKS][4];
 };
 
 // From the thread's own first elements on of both rows; null where one does not count. `left`: how many elements there are from
@@ -31,8 +34,19 @@ __device__ __forceinline__ void ReadRows(StreamedRows<BLOCKS>& rows, const T* fi
   }
 }
 
-// sums += the streaming rows times TILES times eight rows that stay, of which `kept` has this thread's first 16 bytes.
-template <class T, int BLOCKS, int TILES>
+// The same out of shared memory, where rows lie as in memory.
+template <int BLOCKS>
+__device__ __forceinline__ void TakeRows(StreamedRows<BLOCKS>& rows, const uint4* first, const uint4* second) {
+#pragma unroll
+  for (int b = 0; b < BLOCKS; ++b) {
+    *reinterpret_cast<uint4*>(rows.first[b]) = first[b * 4];
+    *reinterpret_cast<uint4*>(rows.second[b]) = second[b * 4];
+  }
+}
+
+// sums += the streaming rows times TILES times eight rows that stay. Of those `kept` has this thread's 16 bytes of each block and
+// tile, STRIDE apart.
+template <class T, int STRIDE, int BLOCKS, int TILES>
 __device__ __forceinline__ void MultiplyRows(float (&sums)[TILES][4], const StreamedRows<BLOCKS>& rows, const uint4* kept) {
 #pragma unroll
   for (int b = 0; b < BLOCKS; ++b) {
@@ -40,7 +54,7 @@ __device__ __forceinline__ void MultiplyRows(float (&sums)[TILES][4], const Stre
     const unsigned upper[4] = {rows.first[b][2], rows.second[b][2], rows.first[b][3], rows.second[b][3]};
 #pragma unroll
     for (int tile = 0; tile < TILES; ++tile) {
-      const uint4 own = kept[(b * TILES + tile) * 32];
+      const uint4 own = kept[(b * TILES + tile) * STRIDE];
       MultiplyAdd<T>(sums[tile], lower, own.x, own.y);
       MultiplyAdd<T>(sums[tile], upper, own.z, own.w);
     }

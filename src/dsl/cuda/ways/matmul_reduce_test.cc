@@ -17,15 +17,16 @@ struct Case {
   std::int64_t batches, m, n, k;
   std::string variant = "max", settings = "warps: 4, split: 1", score = "it", end = "it";
 };
+constexpr std::string_view kPaths[] = {"stream", "ring"};
 // `lengths` says how many columns of a batch count, `bias` and `scale` broadcast to scores and results.
-std::string Text(const Case& one, const std::string& type) {
+std::string Text(const Case& one, const std::string& type, std::string_view path = "stream") {
   return fmt::format(
       "input q: {4}[{1}, {3}]\ninput d: {4}[{0}, {2}, {3}]\ninput place: f32[{2}]\ninput lengths: f32[{0}, 1, 1]\n"
       "input bias: f32[{1}, {2}]\ninput scale: f32[{0}, 1]\noutput y: f32[{0}, {1}]\n"
       "view t = d: [{0}, {3}, {2}] strides [{5}, 1, {3}]\n"
-      "y = matmul_reduce {6}(q, t) with {{{7}}}{8} -> {9}",
+      "y = matmul_reduce {6}(q, t) with {{path: {10}, {7}}}{8} -> {9}",
       one.batches, one.m, one.n, one.k, type, one.n * one.k, one.variant, one.settings,
-      one.score == "it" ? "" : " let score = " + one.score, one.end);
+      one.score == "it" ? "" : " let score = " + one.score, one.end, path);
 }
 
 // Whole tiles and what is left of them, slices, parts of the columns, masks; one row and all that there can be.
@@ -36,25 +37,44 @@ const Case kCases[] = {
     {3, 8, 1000, 256, "sum", "warps: 8, depth: 64, split: 7", "relu(it + bias)"},
     {1, 1, 5000, 40, "min", "warps: 12, split: 40"},
     {5, 64, 33, 1024, "max", "warps: 8, depth: 32", "it + bias", "relu(it)"},
+    {40, 32, 70, 512, "max", "warps: 4", "select(place < lengths, it, -inf)"},
+    {30, 17, 64, 96, "min", "warps: 2, stages: 1"},
     {9, 7, 5, 8, "sum", "warps: 1"},
 };
+
+// Every case in both types by both ways, as far as they can be.
+struct One {
+  Case of;
+  std::string type;
+  std::string_view path;
+};
+std::vector<One> All() {
+  std::vector<One> all;
+  for (const Case& one : kCases) {
+    for (const auto type : {"f16", "bf16"}) {
+      for (const auto path : kPaths) {
+        if (path == "stream" || one.k % 32 == 0) all.push_back({one, type, path});
+      }
+    }
+  }
+  return all;
+}
 
 using MatmulReduceTest = testing::CudaProgramTest;
 using MatmulReduceOnDeviceTest = testing::ProgramOnDeviceTest;
 
 TEST_F(MatmulReduceTest, EveryCaseCompilesWithoutSpillsAndMultipliesOnTheTensorCores) {
-  for (const Case& one : kCases) {
-    for (const auto type : {"f16", "bf16"}) {
-      const std::string text = Text(one, type);
-      SCOPED_TRACE(text);
-      const auto lowered = Lowered(text);
-      ASSERT_TRUE(std::holds_alternative<KernelProgram>(lowered)) << ToString(std::get<dsl::Complaint>(lowered));
-      const auto built = Build(std::get<KernelProgram>(lowered));
-      const bool in_parts = one.n > 16 && one.settings.find("split: 1") == std::string::npos;
-      ASSERT_EQ(built.launches.size(), in_parts ? 2u : 1u);
-      EXPECT_EQ(built.launches[0].spill_load_bytes + built.launches[0].spill_store_bytes, 0);
-      EXPECT_TRUE(built.launches[0].instructions.contains("HMMA"));
-    }
+  for (const auto& [one, type, path] : All()) {
+    const std::string text = Text(one, type, path);
+    SCOPED_TRACE(text);
+    const auto lowered = Lowered(text);
+    ASSERT_TRUE(std::holds_alternative<KernelProgram>(lowered)) << ToString(std::get<dsl::Complaint>(lowered));
+    const auto built = Build(std::get<KernelProgram>(lowered));
+    const bool in_parts = one.n > 16 && one.settings.find("split: 1") == std::string::npos;
+    ASSERT_EQ(built.launches.size(), in_parts ? 2u : 1u);
+    EXPECT_EQ(built.launches[0].spill_load_bytes + built.launches[0].spill_store_bytes, 0);
+    EXPECT_TRUE(built.launches[0].instructions.contains("HMMA"));
+    EXPECT_EQ(built.launches[0].instructions.contains("UBLKCP"), path == "ring");
   }
 }
 
@@ -64,6 +84,9 @@ TEST_F(MatmulReduceTest, OnlyAMaskThatHidesWholeColumnsKeepsThemFromBeingRead) {
     EXPECT_TRUE(std::holds_alternative<KernelProgram>(lowered)) << ToString(std::get<dsl::Complaint>(lowered));
     return dsl::testing::CudaText(std::get<KernelProgram>(lowered)).find("counts[1] =") != std::string::npos;
   };
+  const auto lowered =
+      Lowered(Text({50, 32, 64, 64, "max", "split: 1", "select(place < lengths, it, -inf)"}, "f16", "ring"));
+  EXPECT_NE(dsl::testing::CudaText(std::get<KernelProgram>(lowered)).find("counted["), std::string::npos);
   EXPECT_TRUE(hides("max", "select(place < lengths, it + bias, -inf)"));
   EXPECT_TRUE(hides("min", "select(place < lengths, inf, it)"));
   EXPECT_FALSE(hides("max", "select(place < lengths, it, inf)"));
@@ -79,14 +102,12 @@ TEST_F(MatmulReduceTest, WhatCannotBeIsSaid) {
     const auto* said = std::get_if<dsl::Complaint>(&lowered);
     return said ? said->message : std::string("taken");
   };
-  EXPECT_EQ(complaint(Text({4, 65, 64, 64}, "f16")),
-            "'matmul_reduce' has no kernel for this: it holds all 65 rows at once, 64 are possible");
+  EXPECT_EQ(complaint(Text({4, 65, 64, 64}, "f16")), "'path' stream: it holds all 65 rows at once, 64 are possible");
   EXPECT_EQ(complaint(Text({4, 8, 64, 64}, "f32")),
-            "'matmul_reduce' has no kernel for this: it is for operands that are both f16, or both bf16");
-  EXPECT_EQ(complaint(Text({4, 8, 64, 60}, "f16")),
-            "'matmul_reduce' has no kernel for this: K is 60, and it reads 8 elements at a time");
+            "'path' stream: it is for operands that are both f16, or both bf16");
+  EXPECT_EQ(complaint(Text({4, 8, 64, 60}, "f16")), "'path' stream: K is 60, and it reads 8 elements at a time");
   EXPECT_EQ(complaint(Text({4, 64, 64, 2048}, "f16")),
-            "'matmul_reduce' has no kernel for this: 64 rows of 2048 elements do not fit into shared memory");
+            "'path' stream: 64 rows of 2048 elements do not fit into shared memory");
   EXPECT_EQ(complaint(Text({4, 8, 64, 64, "max", "depth: 48"}, "f16")),
             "'depth' 48: it is a multiple of 32, not 48; try 128");
   EXPECT_EQ(
@@ -96,12 +117,10 @@ TEST_F(MatmulReduceTest, WhatCannotBeIsSaid) {
 }
 
 TEST_F(MatmulReduceOnDeviceTest, ComputesWhatTheProgramSays) {
-  for (const Case& one : kCases) {
-    for (const auto type : {"f16", "bf16"}) {
-      const std::string text = Text(one, type);
-      SCOPED_TRACE(text);
-      ExpectWhatItSays(text, 1e-2);
-    }
+  for (const auto& [one, type, path] : All()) {
+    const std::string text = Text(one, type, path);
+    SCOPED_TRACE(text);
+    ExpectWhatItSays(text, 1e-2);
   }
 }
 
