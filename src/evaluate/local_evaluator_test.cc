@@ -459,7 +459,9 @@ TEST(LocalEvaluatorTest, AKeptBaselineIsMeasuredAgainOnlyInTurn) {
     EXPECT_EQ(fast.baseline_warm.median_us, 3000);
     if (round == 0 && !fast.disturbed.empty()) GTEST_SKIP() << "nothing is kept here: " << fast.disturbed;
     EXPECT_EQ(fast.measured_on.empty(), round != 1);
-    if (round == 1) EXPECT_EQ(fast.rounds, 0);
+    if (round == 1) {
+      EXPECT_EQ(fast.rounds, 0);
+    }
     ExpectRatioOrReason(fast);
   }
   EXPECT_EQ(*ReadFile(folder->path() + "/starts"), "started\nstarted\n");

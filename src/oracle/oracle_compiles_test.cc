@@ -197,6 +197,9 @@ std::optional<Problem> ProblemOf(const Call& call, const Form& form) {
     const DType dtype = TypeIn(form, call.tensors[i].kind);
     Shape shape = call.tensors[i].shape;
     if (form.stretch != 0) std::replace(shape.begin(), shape.end(), stretched, form.stretch);
+    double count = 1;
+    for (const auto extent : shape) count *= static_cast<double>(extent);
+    if (count > 0x1p40) return std::nullopt;  // no problem has so large a tensor
     const std::string name = std::to_string(i);
     if (form.given == Given::kInputs || (form.only >= 0 && form.only != static_cast<int>(i))) {
       problem.tensors.push_back({.name = name, .shape = shape, .dtype = dtype});
