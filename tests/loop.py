@@ -254,6 +254,12 @@ class Loop(unittest.TestCase):
         diagnosed = json.loads(self.hone("diagnose", self.folder / "my_plan.problem.json", self.folder / "my_plan.json", "--svg", drawn, "--json").stdout)
         self.assertEqual([subject["profile"]["scope"] for subject in diagnosed["subjects"]][-1], "plan")
         self.assertIn("</svg>", drawn.read_text())
+        counted = subprocess.run(self.command("profile", self.folder / "my_plan.problem.json", self.folder / "my_plan.json", "--json"),
+                                 env=self.environment, capture_output=True, text=True)
+        profile = json.loads(counted.stdout)
+        self.assertEqual(counted.returncode, 0 if profile["tool"] else 1)  # without a device the ladder says so
+        self.assertTrue(profile["ladder"])
+        self.assertEqual([subject["profile"]["scope"] for subject in profile["subjects"]][-1], "plan")
         asked = json.loads(self.hone("diagnose", self.folder / "my_plan.problem.json", self.folder / "my_plan.json", "--tools", pathlib.Path(__file__).resolve().parent.parent / "examples/tools", "--json").stdout)
         self.assertEqual([tool["tool"] for tool in asked["tools"]], ["code_size.py", "many_launches.sh"])
         module = subprocess.run(self.command("inspect", self.folder / "my_cuda.cu", "--json"), env=self.environment, capture_output=True, text=True)

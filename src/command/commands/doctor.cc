@@ -15,6 +15,7 @@
 #include "base/process.h"
 #include "command/command.h"
 #include "evaluate/certify.h"
+#include "evaluate/device_profile.h"
 #include "target/cpu/compiler.h"
 #include "target/cpu/host_libraries.h"
 #include "target/cuda/driver.h"
@@ -178,6 +179,11 @@ Finding ProbeCupti() {
   return version ? Present("CUPTI " + *version) : Absent("no libcupti.so.13");
 }
 
+Finding ProbeNcu() {
+  const auto version = NcuVersion();
+  return version ? Present("ncu " + *version) : Absent("ncu is not here");
+}
+
 constexpr Check kChecks[] = {
     {"compiler", true, ProbeCompiler, "nothing can be built", "apt install g++, or name a compiler with HONE_CXX"},
     {"openmp", true, ProbeOpenMp, "kernels cannot use all cores", "apt install g++ (or libomp-dev for clang++)"},
@@ -208,8 +214,10 @@ constexpr Check kChecks[] = {
      "a CUDA toolkit, or the Python package nvidia-cublas in HONE_PYTHON"},
     {"cudnn", false, ProbeCudnn, "no library convolutions in plans: convolutions on CUDA are slow loops",
      "the Python package nvidia-cudnn-cu13 in HONE_PYTHON; a PyTorch for CUDA brings it"},
-    {"cupti", false, ProbeCupti, "what kernels do on a device cannot be counted",
+    {"cupti", false, ProbeCupti, "hone profile records no timeline, and counts by ncu alone",
      "./dev cuda, or name the folder of a CUDA 13 toolkit with HONE_CUDA"},
+    {"ncu", false, ProbeNcu, "hone profile --with ncu has nothing to compare with; CUPTI does without it",
+     "Nsight Compute of a CUDA toolkit, on the PATH or in the folder that CUDA_HOME names"},
 };
 
 Result<Answer> RunDoctor(VerbCall& call) {
