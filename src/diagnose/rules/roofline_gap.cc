@@ -1,4 +1,5 @@
-// How far the whole candidate is from the bound: whether there is anything left to find.
+// How far the whole candidate is from the bound: whether there is anything left to find. It suggests no settings: a gap
+// says that time is lost and not to what.
 #include <fmt/format.h>
 
 #include "diagnose/rule.h"
@@ -10,11 +11,6 @@ constexpr Bottleneck kClasses[] = {Bottleneck::kMemory, Bottleneck::kCompute, Bo
                                    Bottleneck::kLaunch};
 constexpr std::string_view kNeeds[] = {"time_ratio", "time_us", "bound_us", "bytes_limit_us", "flops_limit_us"};
 
-constexpr RuleMove kMoves[] = {{"pack"},  {"prefetch"},     {"stream"},  {"keep"},  {"ahead"},
-                               {"split"}, {"unroll"},       {"columns"}, {"way"},   {"tile"},
-                               {"micro"}, {"accumulators"}, {"stages"},  {"block"}, {"results"},
-                               {"down"},  {"inner"},        {"vector"},  {"passes"}};
-
 std::optional<Found> Check(const Facts& facts) {
   const bool memory = facts["bytes_limit_us"] >= facts["flops_limit_us"];
   return Found{
@@ -22,29 +18,7 @@ std::optional<Found> Check(const Facts& facts) {
       .evidence = fmt::format("{:.3g} us, {:.2f} times the bound of {:.3g} us, which is of {}", facts["time_us"],
                               facts["time_ratio"], facts["bound_us"], memory ? "memory" : "arithmetic"),
       .advice = memory ? "Look for bytes that move twice, then for what keeps the memory waiting."
-                       : "Look for the unit that does the products, then for what keeps it waiting.",
-      .moves = memory ? std::vector<Move>{{"passes", ""},
-                                          {"pack", ""},
-                                          {"prefetch", ""},
-                                          {"stream", ""},
-                                          {"keep", ""},
-                                          {"ahead", ""},
-                                          {"split", ""},
-                                          {"unroll", ""},
-                                          {"columns", ""},
-                                          {"tile", ""},
-                                          {"block", ""},
-                                          {"way", ""}}
-                      : std::vector<Move>{{"way", ""},
-                                          {"tile", ""},
-                                          {"micro", ""},
-                                          {"accumulators", ""},
-                                          {"stages", ""},
-                                          {"block", ""},
-                                          {"results", ""},
-                                          {"down", ""},
-                                          {"inner", ""},
-                                          {"vector", ""}}};
+                       : "Look for the unit that does the products, then for what keeps it waiting."};
 }
 
 constexpr ExampleFact kFar[] = {
@@ -63,7 +37,6 @@ HONE_RULE(roofline_gap){
     .classes = kClasses,
     .needs = kNeeds,
     .threshold = {"time_ratio", Threshold::Side::kAbove, 1.1, "nine tenths of a measured ceiling are at the limit"},
-    .moves = kMoves,
     .check = Check,
     .fires = kFires,
     .silent = kSilent,

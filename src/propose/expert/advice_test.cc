@@ -211,6 +211,22 @@ TEST_F(AdvisedExpertTest, WithoutFindingsItsOwnChangesKeepTheirOrder) {
   for (std::size_t i = 0; i < own.size(); ++i) EXPECT_EQ(own[i].key, advised[i].key);
 }
 
+TEST_F(AdvisedExpertTest, WhatMadeAnotherAttemptSlowerComesLast) {
+  const Learned none;
+  const auto fresh = Next(&none);
+  Attempt second = {.number = 2, .parent = 1};
+  second.proposal = fresh[0];
+  second.evaluation = first_.evaluation;
+  const auto last_key = [&](double us) {
+    second.evaluation.timing->warm.median_us = us;
+    return Next(&none, {&first_, &second}).back().key;
+  };
+  EXPECT_EQ(last_key(150), fresh[0].key);
+  EXPECT_EQ(last_key(105), fresh.back().key) << "no slower than attempts scatter";
+  second.evaluation.verdict.outcome = Outcome::kWrongResult;
+  EXPECT_EQ(last_key(50), fresh[0].key) << "it was refused";
+}
+
 // Rules and expert together, over what kernels of ours are really called.
 class LookedAtTest : public ::testing::TestWithParam<DeviceKind> {};
 
@@ -252,10 +268,11 @@ TEST_P(LookedAtTest, WhatIsFoundInCompiledKernelsIsMendedInTheirStatements) {
   }
   const auto next = expert->Propose({.parent = 1, .history = {&first}})->proposals;
   ASSERT_FALSE(next.empty());
-  EXPECT_NE(next[0].rule, kOwnRule) << next[0].origin;
   EXPECT_GT(next[0].promised, 0);
-  EXPECT_TRUE(std::any_of(first.insight.findings.begin(), first.insight.findings.end(),
-                          [&](const Finding& finding) { return finding.rule == next[0].rule; }));
+  if (!cuda) return;  // of the processor's rules those with moves have nothing against this
+  EXPECT_TRUE(std::any_of(first.insight.findings.begin(), first.insight.findings.end(), [&](const Finding& finding) {
+    return finding.rule == next[0].rule;
+  })) << next[0].origin;
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, LookedAtTest, ::testing::Values(DeviceKind::kCpu, DeviceKind::kCuda),

@@ -46,6 +46,8 @@ constexpr std::size_t kMoved = 16;
 // What a change predicts of itself counts this much beside what a finding promises: it rests on the order of settings
 // and values alone. A choice, not a measurement.
 constexpr double kUnasked = 0.5;
+// What made another attempt of the run slower by more than this share is asked for again only after all else.
+constexpr double kHarm = 0.1, kAfterHarm = 0.01;
 // No move is predicted to save more of the time than this.
 constexpr double kMostSaved = 0.9;
 
@@ -209,12 +211,14 @@ class Expert : public Proposer {
                const std::vector<const Attempt*>& history) const {
     std::vector<expert::Promise> promises(changes.size());
     Learned learned;
+    std::set<std::string_view> harmful;  // keys
     if (learned_) {
       learned = *learned_;
       for (const Attempt* one : history) {
         if (one->parent == 0 || one->proposal.rule.empty()) continue;
-        const Attempt& before = *history[static_cast<std::size_t>(one->parent) - 1];
-        learned[one->proposal.rule].Add(one->proposal.promised, Brought(*one, before));
+        const double brought = Brought(*one, *history[static_cast<std::size_t>(one->parent) - 1]);
+        learned[one->proposal.rule].Add(one->proposal.promised, brought);
+        if (brought < -kHarm || !one->accepted()) harmful.insert(one->proposal.key);
       }
       promises = expert::PromisesOf(from.insight.findings, {changes.begin(), changes.end()}, parts, learned);
     }
@@ -230,6 +234,7 @@ class Expert : public Proposer {
         proposal.origin += fmt::format(" ({})", proposal.rule);
         gain = std::min(kMostSaved, promises[i].share * FactorOf(learned, proposal.rule));
       }
+      if (harmful.contains(proposal.key)) gain *= kAfterHarm;
       proposal.predicted_us = from.time_us() * (1 - gain);
     }
   }
