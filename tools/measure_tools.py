@@ -151,7 +151,10 @@ def main():
     rows = [json.loads(line) for line in output.read_text().splitlines()] if output.exists() else []
     done = {(row["problem"], row["arm"], row["seed"]) for row in rows}
     pathlib.Path(given.stores).mkdir(parents=True, exist_ok=True)
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=ROOT, check=False).stdout.strip()
+    try:
+        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=ROOT, check=False).stdout.strip()
+    except OSError:  # a machine without git
+        commit = ""
     begun = time.monotonic()
     # All problems once before any twice: a run that is cut short has seen as many as it could.
     for number, (seed, problem) in enumerate(itertools.product(seeds, problems)):
