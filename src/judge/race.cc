@@ -14,6 +14,9 @@ using std::chrono::microseconds;
 constexpr int kRounds = 12;               // that the budget is divided into
 constexpr double kLongestSliceUs = 15e3;  // a dozen samples of a millisecond; longer ones make no median better
 constexpr int kLeastRounds = 6;           // below there is no interval
+// Half as wide an interval takes four times as long: what is not sure within this part of the budget will not be so
+// soon, and from there on less is asked the later it is. At the end of the budget it is so many times as wide.
+constexpr double kLaterAsksLess = 4;
 constexpr std::size_t kLeastSamples = 6;  // warm ones, unless a call takes seconds
 constexpr int kLeastCold = 5;
 constexpr double kSlowCallUs = 2e6;
@@ -127,8 +130,9 @@ class Rounds {
     const bool undisturbed =
         std::all_of(series_.begin(), series_.end(), [](const Series& one) { return one.turns.CalmEnough(); });
     if (!undisturbed) return spent_us > settings_.budget_us + settings_.patience_us;
+    const double asked = settings_.confidence * std::max(1.0, kLaterAsksLess * spent_us / settings_.budget_us);
     const bool sure = turns.calm() >= kLeastRounds && now.interval &&
-                      now.interval->high - now.interval->low <= 2 * settings_.confidence * now.median_us;
+                      now.interval->high - now.interval->low <= 2 * asked * now.median_us;
     return sure || spent_us > settings_.budget_us;
   }
 

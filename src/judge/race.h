@@ -32,7 +32,8 @@ Result<Taken> TakeTurn(Series& one, std::chrono::microseconds slice, int cold);
 struct RaceSettings {
   double budget_us = 0;    // for all together
   double patience_us = 0;  // beyond, for a quiet moment
-  double confidence = 0;   // the 95 % interval shall be within this fraction of the median
+  double confidence = 0;   // the 95 % interval shall be within this fraction of the median, in the first quarter of
+                           // the budget; later within as many times that as it is later
   int cold = 0;            // calls from cold caches a turn
   double best_us = 0;      // the fastest so far: who is clearly slower is timed less exactly; 0 = there is none
   const cuda::Nvml* nvml = nullptr;  // of the device, if there is one

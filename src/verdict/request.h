@@ -10,7 +10,8 @@ namespace hone {
 struct EvaluateRequest {
   bool time = true;                                // false: judge only
   std::chrono::milliseconds timing_budget{1000};   // for one candidate's timing beside one baseline
-  double confidence = 0.02;                        // stop when the 95 % interval is within this fraction of the median
+  double confidence = 0.02;                        // stop when the 95 % interval is within this fraction of the median,
+                                                   // or of more the later it is (judge/race.h)
   std::vector<std::string> baselines = {"naive"};  // to compare with, of those that the evaluator has
   std::vector<std::string> in_turn;  // of them: those that take turns with the candidate also if their time is known
   bool fresh_draws = false;          // new seeds: to confirm a winner

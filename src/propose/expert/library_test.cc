@@ -110,7 +110,9 @@ TEST(ExpertLibraryTest, ValuesBetweenKernelsHaveTheTypesOfTheGraph) {
     for (const auto& kernel : kernels->kernels) {
       if (kernel.family->name != "matmul") continue;
       ++products;
-      if (device.kind == DeviceKind::kCuda) EXPECT_EQ(dsl::ToString(kernel.settings.at("precision")), "bf16");
+      if (device.kind == DeviceKind::kCuda) {
+        EXPECT_EQ(dsl::ToString(kernel.settings.at("precision")), "bf16");
+      }
     }
     EXPECT_EQ(products, 2);
   }
