@@ -5,6 +5,7 @@
 
 #include "dsl/family.h"
 #include "dsl/knobs.h"
+#include "dsl/shape/matmul_shape.h"
 #include "dsl/shape/window.h"
 
 namespace hone::dsl {
@@ -66,20 +67,8 @@ std::optional<std::string> Check(const KernelProgram& program, const Kernel& ker
   for (const auto& input : kernel.inputs) {
     if (input->type != ScalarType::kReal) return "attention multiplies reals: write real(x) around whole numbers";
   }
-  if (kernel.lets.size() > 1)
-    return fmt::format("attention has one let, the score, and '{}' is one more: write it as one expression",
-                       kernel.lets[1].name);
-  bool sees = false;
-  Visit(kernel.epilogue, [&](const ExprNode& node) {
-    sees |= node.kind == Expr::Kind::kValue && node.value.kind == NamedValue::Kind::kLet;
-  });
-  if (sees) return fmt::format("'{}' is a score: behind the values there is none any more", kernel.lets[0].name);
-  const DType target = program.buffers[static_cast<std::size_t>(kernel.target)].dtype;
-  if (target != ComputeType(program, kernel) && !IsSmallFloat(target)) {
-    return fmt::format("attention computes in {} here and cannot write {}: convert in a map of its own",
-                       Name(ComputeType(program, kernel)), Name(target));
-  }
-  return std::nullopt;
+  if (auto why = CheckScore(kernel, "values")) return why;
+  return CheckTargetOfProducts(program, kernel);
 }
 
 double Flops(const Kernel& kernel) {

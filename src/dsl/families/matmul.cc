@@ -31,12 +31,7 @@ std::optional<std::string> Check(const KernelProgram& program, const Kernel& ker
     Visit(input, [&](const ExprNode& node) { sees |= node.kind == Expr::Kind::kValue; });
     if (sees) return "a let is known behind all products only: what multiplies cannot read it";
   }
-  const DType target = program.buffers[static_cast<std::size_t>(kernel.target)].dtype;
-  if (target != ComputeType(program, kernel) && !IsSmallFloat(target)) {
-    return fmt::format("matmul computes in {} here and cannot write {}: convert in a map of its own",
-                       Name(ComputeType(program, kernel)), Name(target));
-  }
-  return std::nullopt;
+  return CheckTargetOfProducts(program, kernel);
 }
 
 double Flops(const Kernel& kernel) {

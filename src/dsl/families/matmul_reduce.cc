@@ -29,22 +29,10 @@ std::optional<std::string> Check(const KernelProgram& program, const Kernel& ker
   for (const auto& input : kernel.inputs) {
     if (input->type != ScalarType::kReal) return "matmul_reduce multiplies reals: write real(x) around whole numbers";
   }
-  if (kernel.lets.size() > 1)
-    return fmt::format("matmul_reduce has one let, the score, and '{}' is one more: write it as one expression",
-                       kernel.lets[1].name);
+  if (auto why = CheckScore(kernel, "fold")) return why;
   if (kernel.variant != "sum" && kernel.space[kernel.space.size() - 2].extent == 0)
     return "there is no largest of nothing: B has no columns";
-  bool sees = false;
-  Visit(kernel.epilogue, [&](const ExprNode& node) {
-    sees |= node.kind == Expr::Kind::kValue && node.value.kind == NamedValue::Kind::kLet;
-  });
-  if (sees) return fmt::format("'{}' is a score: behind the fold there is none any more", kernel.lets[0].name);
-  const DType target = program.buffers[static_cast<std::size_t>(kernel.target)].dtype;
-  if (target != ComputeType(program, kernel) && !IsSmallFloat(target)) {
-    return fmt::format("matmul_reduce computes in {} here and cannot write {}: convert in a map of its own",
-                       Name(ComputeType(program, kernel)), Name(target));
-  }
-  return std::nullopt;
+  return CheckTargetOfProducts(program, kernel);
 }
 
 double Flops(const Kernel& kernel) {

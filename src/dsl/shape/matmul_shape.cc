@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "dsl/family.h"
+
 namespace hone::dsl {
 
 MatmulShape::MatmulShape(const Kernel& kernel) {
@@ -95,6 +97,26 @@ std::optional<std::string> SpaceOfProducts(std::string_view family, Kernel& kern
   operand_dims[0].insert(operand_dims[0].end(), {rank - 3, rank - 1});
   operand_dims[1].insert(operand_dims[1].end(), {rank - 1, rank - 2});
   return std::nullopt;
+}
+
+std::optional<std::string> CheckTargetOfProducts(const KernelProgram& program, const Kernel& kernel) {
+  const DType target = program.buffers[static_cast<std::size_t>(kernel.target)].dtype,
+              own = ComputeType(program, kernel);
+  if (target == own || IsSmallFloat(target)) return std::nullopt;
+  return fmt::format("{} computes in {} here and cannot write {}: convert in a map of its own", kernel.family->name,
+                     Name(own), Name(target));
+}
+
+std::optional<std::string> CheckScore(const Kernel& kernel, std::string_view behind) {
+  if (kernel.lets.size() > 1)
+    return fmt::format("{} has one let, the score, and '{}' is one more: write it as one expression",
+                       kernel.family->name, kernel.lets[1].name);
+  bool sees = false;
+  Visit(kernel.epilogue, [&](const ExprNode& node) {
+    sees |= node.kind == Expr::Kind::kValue && node.value.kind == NamedValue::Kind::kLet;
+  });
+  if (!sees) return std::nullopt;
+  return fmt::format("'{}' is a score: behind the {} there is none any more", kernel.lets[0].name, behind);
 }
 
 int OperandOf(const Expr& expr) { return expr->kind == Expr::Kind::kLoad ? expr->buffer : -1; }

@@ -36,6 +36,11 @@ inline const Expr& InputOf(const Kernel& kernel, std::size_t input) {
 std::optional<std::string> SpaceOfProducts(std::string_view family, Kernel& kernel, const std::vector<Shape>& shapes,
                                            std::vector<std::vector<int>>& operand_dims);
 
+// What such families check alike: that the target can hold what is computed; that the one let is the score, which is
+// known no more behind the `behind`. Or why not.
+std::optional<std::string> CheckTargetOfProducts(const KernelProgram& program, const Kernel& kernel);
+std::optional<std::string> CheckScore(const Kernel& kernel, std::string_view behind);
+
 // The operand that the expression is, -1 if it is more than that.
 int OperandOf(const Expr& expr);
 // Whether every operand of the expression is contiguous in, or does not vary along, the dimension.

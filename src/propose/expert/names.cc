@@ -203,6 +203,22 @@ std::optional<std::string> Names::View(int buffer, Shape extents, std::vector<st
   return views_.back().name;
 }
 
+std::optional<std::string> Names::Matrix(int buffer, const Affine& position, const std::vector<IndexVar>& batch,
+                                         const IndexVar& row, const IndexVar& column) {
+  std::vector<IndexVar> vars;
+  for (const auto& var : batch) vars.push_back(position.of(var) == 0 ? NewIndex(1) : var);
+  vars.push_back(row);
+  vars.push_back(column);
+  while (vars.size() > 2 && vars[0].extent == 1) vars.erase(vars.begin());
+  Shape extents;
+  std::vector<std::int64_t> strides;
+  for (const auto& var : vars) {
+    extents.push_back(var.extent);
+    strides.push_back(position.of(var));
+  }
+  return View(buffer, std::move(extents), std::move(strides), position.constant, Broadcast::kForbidden);
+}
+
 void Names::ForgetViews(std::size_t count) {
   for (; views_.size() > count; views_.pop_back()) {
     const dsl::View& view = views_.back();

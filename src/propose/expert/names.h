@@ -34,6 +34,10 @@ class Names {
   std::optional<std::string> View(int buffer, Shape extents, std::vector<std::int64_t> strides, std::int64_t offset,
                                   Broadcast broadcast);
 
+  // A matrix of rows and columns in each batch. A batch dimension along which it does not vary is left to broadcasting.
+  std::optional<std::string> Matrix(int buffer, const Affine& position, const std::vector<IndexVar>& batch,
+                                    const IndexVar& row, const IndexVar& column);
+
   // What is no operand: the terms of values, and of lets, which are read as loads of what they make.
   struct Known {
     std::map<NamedValue, dsl::TermPtr> values;

@@ -82,16 +82,7 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Piec
     return std::nullopt;
 
   const auto view = [&](const FlatLoad& operand, const std::vector<IndexVar>& space, IndexVar row, IndexVar column) {
-    std::vector<IndexVar> vars(space.begin(), space.end() - 2);
-    for (auto& var : vars) {
-      if (operand.position->of(var) == 0) var = NewIndex(1);
-    }
-    vars.push_back(row);
-    vars.push_back(column);
-    while (vars.size() > 2 && vars[0].extent == 1) vars.erase(vars.begin());
-    std::vector<std::int64_t> strides;
-    for (const auto& var : vars) strides.push_back(operand.position->of(var));
-    return names.View(operand.buffer, Extents(vars), strides, operand.position->constant, Broadcast::kForbidden);
+    return names.Matrix(operand.buffer, *operand.position, {space.begin(), space.end() - 2}, row, column);
   };
   const auto q_name = view(*q, scores.space, m, d), k_name = view(*k, scores.space, n, d),
              v_name = view(*v, outer.space, folded, e);

@@ -26,17 +26,8 @@ std::optional<dsl::Statement> RecogniseFoldedProduct(Names& names, const Piece& 
 
   const IndexVar m = piece.space.back();
   const std::vector<IndexVar> batch(piece.space.begin(), piece.space.end() - 1);
-  const auto view = [&](const FlatLoad& operand, const IndexVar& row, const IndexVar& column) {
-    std::vector<IndexVar> vars;
-    for (const auto& var : batch) vars.push_back(operand.position->of(var) == 0 ? NewIndex(1) : var);
-    vars.push_back(row);
-    vars.push_back(column);
-    while (vars.size() > 2 && vars[0].extent == 1) vars.erase(vars.begin());
-    std::vector<std::int64_t> strides;
-    for (const auto& var : vars) strides.push_back(operand.position->of(var));
-    return names.View(operand.buffer, Extents(vars), strides, operand.position->constant, Broadcast::kForbidden);
-  };
-  const auto a = view(sides[0], m, k), b = view(sides[1], k, n);
+  const auto a = names.Matrix(sides[0].buffer, stays, batch, m, k),
+             b = names.Matrix(sides[1].buffer, passes, batch, k, n);
   if (!a || !b) return std::nullopt;
   dsl::Statement statement;
   statement.family = "matmul_reduce";

@@ -25,18 +25,8 @@ std::optional<dsl::Statement> RecogniseMatmul(Names& names, const Piece& piece) 
   const std::size_t m = piece.space.size() - 2;
   if (a->of(piece.space[m]) == 0 || b->of(piece.space[m]) != 0) return std::nullopt;
   const std::vector<IndexVar> batch(piece.space.begin(), piece.space.begin() + static_cast<std::ptrdiff_t>(m));
-  const auto view = [&](int buffer, const Affine& position, IndexVar row, IndexVar column) {
-    std::vector<IndexVar> vars;
-    // A batch dimension that this operand does not have is left to broadcasting.
-    for (const auto& var : batch) vars.push_back(position.of(var) == 0 ? NewIndex(1) : var);
-    vars.push_back(row);
-    vars.push_back(column);
-    while (vars.size() > 2 && vars[0].extent == 1) vars.erase(vars.begin());
-    std::vector<std::int64_t> strides;
-    for (const auto& var : vars) strides.push_back(position.of(var));
-    return names.View(buffer, Extents(vars), strides, position.constant, Broadcast::kForbidden);
-  };
-  const auto a_name = view(a_buffer, *a, piece.space[m], k), b_name = view(b_buffer, *b, k, n);
+  const auto a_name = names.Matrix(a_buffer, *a, batch, piece.space[m], k),
+             b_name = names.Matrix(b_buffer, *b, batch, k, n);
   if (!a_name || !b_name) return std::nullopt;
   dsl::Statement statement;
   statement.family = "matmul";
