@@ -14,6 +14,8 @@
 #include "base/files.h"
 #include "command/evaluation_text.h"
 #include "command/testing/silence.h"
+#include "problem/import/bridge.h"
+#include "verdict/baselines.h"
 
 namespace hone {
 namespace {
@@ -134,6 +136,21 @@ TEST(CommandTest, HelpNamesEveryRowOfATableThatAnOptionChooses) {
     EXPECT_NE(help.find(words), std::string::npos) << words;
   const nlohmann::json examples = Describe(optimize)["arguments"]["properties"]["proposer"]["examples"];
   EXPECT_NE(std::find(examples.begin(), examples.end(), "replay:FILE"), examples.end());
+}
+
+TEST(CommandTest, HelpAndPyTorchsSideNameEveryBaselineAndNoOther) {
+  std::string modes;
+  for (const BaselineRow& row : kBaselines) {
+    for (const std::string_view verb : {"optimize", "evaluate"}) {
+      const auto& options = (*FindVerb(verb))->options;
+      const auto baseline =
+          std::find_if(options.begin(), options.end(), [](const Option& one) { return one.name == "baseline"; });
+      ASSERT_NE(baseline, options.end());
+      EXPECT_NE(baseline->help.find(row.name), std::string::npos) << verb << " does not name " << row.name;
+    }
+    if (row.torch) modes += fmt::format("{}\"{}\"", modes.empty() ? "" : ", ", row.name);
+  }
+  EXPECT_NE(BaselineBridge().find(fmt::format("MODES = ({})", modes)), std::string::npos) << modes;
 }
 
 TEST(CommandTest, ANearVerbIsProposed) {

@@ -11,6 +11,7 @@
 #include "base/sha256.h"
 #include "problem/import/bridge.h"
 #include "problem/import/python.h"
+#include "verdict/baselines.h"
 
 namespace hone {
 namespace {
@@ -50,13 +51,12 @@ OutsideBaseline Started(const PythonTorch& python, const std::string& file, cons
 // PyTorch on the problem's own file, in the ways that it has.
 void AddModes(const Problem& problem, const OutsideBaseline& started, const PythonTorch& python,
               const std::string& text, const DeviceModel& machine, TorchBaselines& baselines) {
-  std::vector<std::string> modes = {"eager", "compile"};
-  if (started.device) modes = {"eager", "eager_tf32", "eager_graph", "compile", "compile_max_autotune"};
-  for (const std::string& mode : modes) {
-    if (mode.starts_with("compile") && python.torch_version.starts_with("1.")) continue;
+  for (const BaselineRow& row : kBaselines) {
+    if (!row.torch || !(started.device ? row.device : row.host)) continue;
+    if (row.name.starts_with("compile") && python.torch_version.starts_with("1.")) continue;
     OutsideBaseline& baseline = baselines.outside.emplace_back(started);
-    baseline.name = baseline.mode = mode;
-    if (mode != "compile_max_autotune") baselines.usual.push_back(mode);  // that takes minutes to get ready
+    baseline.name = baseline.mode = row.name;
+    if (row.usual) baselines.usual.emplace_back(row.name);
   }
   if (!started.device) return;
   // A processor's times depend on what else it does at that minute; a device's do not, so they are kept. machine.id is

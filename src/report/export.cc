@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "candidate/plan.h"
 #include "store/store.h"
+#include "verdict/baselines.h"
 
 namespace hone {
 namespace {
@@ -156,15 +157,7 @@ std::string SpeedSection(const ExportMaterial& material) {
     for (const Comparison& comparison : timing->against) {
       const auto& interval = comparison.interval;
       text += fmt::format(
-          "| {} | {} | {} | {} |\n",
-          comparison.baseline == "eager"                  ? "PyTorch eager"
-          : comparison.baseline == "compile"              ? "torch.compile"
-          : comparison.baseline == "eager_tf32"           ? "PyTorch eager, TF32"
-          : comparison.baseline == "eager_graph"          ? "PyTorch eager in a CUDA graph"
-          : comparison.baseline == "compile_max_autotune" ? "torch.compile, max-autotune"
-          : comparison.baseline == "naive"                ? "the naive loop nest, g++ -O3"
-                                                          : comparison.baseline,
-          Time(comparison.baseline_warm.median_us),
+          "| {} | {} | {} | {} |\n", BaselineWords(comparison.baseline), Time(comparison.baseline_warm.median_us),
           comparison.speedup ? fmt::format("{:.2f}", *comparison.speedup) : "none; " + comparison.WhyNoRatio(),
           interval ? fmt::format("{:.2f} to {:.2f}", interval->low, interval->high) : "none");
     }
