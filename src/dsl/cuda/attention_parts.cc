@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "dsl/cuda/expr.h"
@@ -70,22 +71,39 @@ std::optional<double> AttentionFactorOf(const Expr& score) {
   return factor;
 }
 
+namespace {
+
+std::vector<std::string> InLong(std::vector<std::string> places) {
+  for (auto& place : places) {
+    if (place != "0") place = fmt::format("static_cast<long>({})", place);
+  }
+  return places;
+}
+
+}  // namespace
+
 std::string AttentionText(DeviceWriter& out, const Kernel& kernel, const Expr& expr,
                           const std::vector<std::string>& places, std::string_view index) {
   DeviceExpr text(out, [&](const ExprNode& load) -> std::string {
     if (load.kind == Expr::Kind::kValue) return "it";
     const KernelOperand& operand = kernel.operands[static_cast<std::size_t>(load.buffer)];
-    std::vector<std::string> wide = places;
-    if (index == "long") {
-      for (auto& place : wide) {
-        if (place != "0") place = fmt::format("static_cast<long>({})", place);
-      }
-    }
+    const std::vector<std::string> wide = index == "long" ? InLong(places) : places;
     return LoadedText(
         out, operand.buffer,
         fmt::format("{}[{}]", out.BufferName(operand.buffer), Address(wide, operand.strides, operand.offset)));
   });
   return text.Text(expr);
+}
+
+std::string AttentionPointer(const DeviceWriter& out, const Kernel& kernel, std::size_t input,
+                             const std::vector<std::string>& places) {
+  const KernelOperand& operand = InputOperand(kernel, input);
+  return fmt::format("{} + {}", out.BufferName(operand.buffer),
+                     Address(InLong(places), operand.strides, operand.offset));
+}
+
+void AddRead(DeviceWriter::LaunchShape& launch, int buffer) {
+  if (std::find(launch.reads.begin(), launch.reads.end(), buffer) == launch.reads.end()) launch.reads.push_back(buffer);
 }
 
 }  // namespace hone::dsl

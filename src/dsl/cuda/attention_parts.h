@@ -41,4 +41,10 @@ std::optional<double> AttentionFactorOf(const Expr& score);
 std::string AttentionText(DeviceWriter& out, const Kernel& kernel, const Expr& expr,
                           const std::vector<std::string>& places, std::string_view index);
 
+// The address of an operand's element at `places`, in long.
+std::string AttentionPointer(const DeviceWriter& out, const Kernel& kernel, std::size_t input,
+                             const std::vector<std::string>& places);
+// The launch reads the buffer, which is named once.
+void AddRead(DeviceWriter::LaunchShape& launch, int buffer);
+
 }  // namespace hone::dsl

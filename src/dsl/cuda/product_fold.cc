@@ -128,10 +128,10 @@ void ProductFold::Begin() {
 
 void ProductFold::Launch(std::int64_t shared_bytes) {
   DeviceWriter::LaunchShape launch;
-  for (std::size_t input = 0; input < 2; ++input) Reads(launch, InputOperand(kernel_, input).buffer);
-  for (const int buffer : BuffersOf(kernel_, score_)) Reads(launch, buffer);
+  for (std::size_t input = 0; input < 2; ++input) AddRead(launch, InputOperand(kernel_, input).buffer);
+  for (const int buffer : BuffersOf(kernel_, score_)) AddRead(launch, buffer);
   if (splits_ == 1) {
-    for (const int buffer : BuffersOf(kernel_, kernel_.epilogue)) Reads(launch, buffer);
+    for (const int buffer : BuffersOf(kernel_, kernel_.epilogue)) AddRead(launch, buffer);
     launch.writes = {kernel_.target};
   } else {
     launch.scratch_writes = {partial_};
@@ -167,7 +167,7 @@ void ProductFold::KeepRows() {
   places[places.size() - kFoldK] = "k";
   out_.Line(
       fmt::format("kept[i] = row < {} && k < {} ? __ldg(reinterpret_cast<const uint4*>({})) : make_uint4(0, 0, 0, 0);",
-                  rows_, depth_, Pointer(0, places)));
+                  rows_, depth_, AttentionPointer(out_, kernel_, 0, places)));
   out_.Close();
   out_.Line("__syncthreads();");
   out_.Line(fmt::format("float sums[{0}][4], folded[{0}][4];", tiles_));
@@ -238,7 +238,7 @@ void ProductFold::PutTogether() {
                         splits_, how_, partial_, splits_, rows_));
   Write(batches, "whole");
   DeviceWriter::LaunchShape launch;
-  for (const int buffer : BuffersOf(kernel_, kernel_.epilogue)) Reads(launch, buffer);
+  for (const int buffer : BuffersOf(kernel_, kernel_.epilogue)) AddRead(launch, buffer);
   launch.writes = {kernel_.target};
   launch.scratch_reads = {partial_};
   launch.grid_x = CeilDiv(FoldBatches(kernel_) * rows_, 128);
@@ -271,19 +271,6 @@ std::vector<std::string> ProductFold::Decomposed(const std::string& of) {
     out_.Line(fmt::format("const long {} = {};", names[d], text));
   }
   return names;
-}
-
-std::string ProductFold::Pointer(std::size_t input, const std::vector<std::string>& places) const {
-  const KernelOperand& operand = InputOperand(kernel_, input);
-  std::vector<std::string> wide = places;
-  for (auto& place : wide) {
-    if (place != "0") place = fmt::format("static_cast<long>({})", place);
-  }
-  return fmt::format("{} + {}", out_.BufferName(operand.buffer), Address(wide, operand.strides, operand.offset));
-}
-
-void ProductFold::Reads(DeviceWriter::LaunchShape& launch, int buffer) {
-  if (std::find(launch.reads.begin(), launch.reads.end(), buffer) == launch.reads.end()) launch.reads.push_back(buffer);
 }
 
 }  // namespace hone::dsl

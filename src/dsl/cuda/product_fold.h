@@ -67,7 +67,6 @@ class ProductFold {
   std::string EndOf(const std::string& task) const;
   // Lines that say the place of a step's task in each batch dimension: their names, "0" for an extent of 1.
   std::vector<std::string> Batch();
-  std::string Pointer(std::size_t input, const std::vector<std::string>& places) const;
 
   const KernelProgram& program_;
   const Kernel& kernel_;
@@ -83,7 +82,6 @@ class ProductFold {
   void PutTogether();
   void Write(const std::vector<std::string>& batches, const std::string& batch);
   std::vector<std::string> Decomposed(const std::string& of);
-  static void Reads(DeviceWriter::LaunchShape& launch, int buffer);
 
   std::string partial_;
 };

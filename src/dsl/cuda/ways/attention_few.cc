@@ -155,7 +155,7 @@ class FewEmitter {
 
     out_.Open(fmt::format("const auto query = [&](int row) -> const {}*", type));
     out_.Line(fmt::format("if (row >= {}) return nullptr;", rows_.count));
-    out_.Line(fmt::format("return {};", Pointer(0, PlacesOf(batches, "row"))));
+    out_.Line(fmt::format("return {};", AttentionPointer(out_, kernel_, 0, PlacesOf(batches, "row"))));
     out_.CloseWith(";");
     out_.Line("warp.ReadQueries(query(first_row + warp.g), query(first_row + warp.g + 8));");
     Score(batches);
@@ -171,8 +171,9 @@ class FewEmitter {
     places.resize(kernel_.space.size(), "0");
     constexpr double kLog2E = 1.4426950408889634;
     out_.Line(fmt::format("constexpr float scale = {};", out_.Number(kLog2E * factor_.value_or(1))));
-    out_.Line(fmt::format("warp.Attend({}, {}, {}, {}, begin, end, {}, scale, score);", Pointer(1, places), k_row,
-                          Pointer(2, places), v_row, warps_ * 16));
+    out_.Line(fmt::format("warp.Attend({}, {}, {}, {}, begin, end, {}, scale, score);",
+                          AttentionPointer(out_, kernel_, 1, places), k_row, AttentionPointer(out_, kernel_, 2, places),
+                          v_row, warps_ * 16));
     out_.Open(
         fmt::format("warp.template Finish<{}>(reinterpret_cast<float*>(memory), min({}, {} - first_row), scale, "
                     "[&](int at, int e, float sum, float total, float most)",
@@ -192,10 +193,10 @@ class FewEmitter {
     out_.CloseWith(");");
 
     DeviceWriter::LaunchShape launch;
-    for (std::size_t input = 0; input < 3; ++input) Reads(launch, InputOperand(kernel_, input).buffer);
-    for (const int buffer : BuffersOf(kernel_, score_)) Reads(launch, buffer);
+    for (std::size_t input = 0; input < 3; ++input) AddRead(launch, InputOperand(kernel_, input).buffer);
+    for (const int buffer : BuffersOf(kernel_, score_)) AddRead(launch, buffer);
     if (splits_ == 1) {
-      for (const int buffer : BuffersOf(kernel_, kernel_.epilogue)) Reads(launch, buffer);
+      for (const int buffer : BuffersOf(kernel_, kernel_.epilogue)) AddRead(launch, buffer);
       launch.writes = {kernel_.target};
     } else {
       launch.scratch_writes = {sums_, statistics_};
@@ -226,7 +227,7 @@ class FewEmitter {
     out_.Close();
     Write(batches, "sum", "total");
     DeviceWriter::LaunchShape launch;
-    for (const int buffer : BuffersOf(kernel_, kernel_.epilogue)) Reads(launch, buffer);
+    for (const int buffer : BuffersOf(kernel_, kernel_.epilogue)) AddRead(launch, buffer);
     launch.writes = {kernel_.target};
     launch.scratch_reads = {sums_, statistics_};
     launch.grid_x = (rows_.pairs * rows_.count * width_ + 127) / 128;
@@ -292,19 +293,6 @@ class FewEmitter {
     places.push_back(queries == 1 ? "0" : rows_.count == queries ? row : fmt::format("({} % {})", row, queries));
     places.resize(kernel_.space.size(), "0");
     return places;
-  }
-
-  std::string Pointer(std::size_t input, const std::vector<std::string>& places) const {
-    const KernelOperand& operand = InputOperand(kernel_, input);
-    std::vector<std::string> wide = places;
-    for (auto& place : wide) {
-      if (place != "0") place = fmt::format("static_cast<long>({})", place);
-    }
-    return fmt::format("{} + {}", out_.BufferName(operand.buffer), Address(wide, operand.strides, operand.offset));
-  }
-  static void Reads(DeviceWriter::LaunchShape& launch, int buffer) {
-    if (std::find(launch.reads.begin(), launch.reads.end(), buffer) == launch.reads.end())
-      launch.reads.push_back(buffer);
   }
 
   const KernelProgram& program_;

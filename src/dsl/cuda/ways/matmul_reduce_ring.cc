@@ -199,7 +199,8 @@ class RingEmitter : ProductFold {
     places[places.size() - kFoldN] = "n";
     out_.Line(fmt::format("{}CopyBytes(SharedAddress(ring + stage * {}{}), {}, {}, barrier);",
                           at_once ? "" : "if (counts) ", stage, at_once ? "" : fmt::format(" + lane * {}", slice_ / 8),
-                          Pointer(1, places), at_once ? "bytes" : fmt::format("{}", 2 * slice_)));
+                          AttentionPointer(out_, kernel_, 1, places),
+                          at_once ? "bytes" : fmt::format("{}", 2 * slice_)));
     out_.CloseWith(";");
   }
 

@@ -112,7 +112,7 @@ class StreamEmitter : ProductFold {
     }
     places[places.size() - kFoldN] = "n";
     places[places.size() - kFoldK] = fmt::format("(step.slice * {} + t * 8)", slice_);
-    out_.Line(fmt::format("const {}* const from = {};", type_, Pointer(1, places)));
+    out_.Line(fmt::format("const {}* const from = {};", type_, AttentionPointer(out_, kernel_, 1, places)));
     const std::int64_t stride = InputOperand(kernel_, 1).strides[kernel_.space.size() - kFoldN];
     out_.Line(fmt::format("ReadRows(rows, first ? from : nullptr, second ? from + {} : nullptr, {});", 8 * stride,
                           depth_ % slice_ == 0 ? fmt::format("{}", slice_)
