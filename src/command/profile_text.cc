@@ -35,6 +35,12 @@ std::string Short(const std::string& name) {
 
 }  // namespace
 
+Answer DoesNotCompile(const std::string& path, const Unprofiled& wrong) {
+  const std::string where = wrong.where.empty() ? "" : wrong.where + ": ";
+  return Answer({{"compiles", false}, {"where", wrong.where}, {"message", wrong.message}, {"log", wrong.log}},
+                fmt::format("{}: {}{}\n{}", path, where, wrong.message, wrong.log), ExitCode::kNo);
+}
+
 std::string DescribeMeasured(std::span<const Subject> subjects) {
   std::vector<const Profile*> launches;
   for (const Subject& subject : subjects) {

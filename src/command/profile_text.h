@@ -6,10 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "command/command.h"
 #include "diagnose/diagnose.h"
+#include "profile/candidate_profiles.h"
 #include "protocol/profiled.h"
 
 namespace hone {
+
+// What there is to say of a candidate, by its path, that has no profile because it does not compile.
+Answer DoesNotCompile(const std::string& path, const Unprofiled& wrong);
 
 // Counted and timed facts of all launches, some columns at a time; empty where there are none.
 std::string DescribeMeasured(std::span<const Subject> subjects);

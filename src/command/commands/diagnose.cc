@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
 #include "base/process.h"
 #include "candidate/candidate.h"
 #include "command/command.h"
+#include "command/profile_text.h"
 #include "command/target.h"
 #include "diagnose/advisers.h"
 #include "diagnose/roofline.h"
@@ -54,14 +56,9 @@ Result<Answer> RunDiagnose(VerbCall& call) {
   const DeviceModel device = HONE_TRY(DeviceFor(candidate, call));
   const Graph graph = HONE_TRY(Graph::Create(HONE_TRY(Import(call.Text("problem")))));
   call.Stage("compiling");
-  const auto slash = path.rfind('/');
-  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  const std::string name = std::filesystem::path(path).filename().string();
   auto profiled = HONE_TRY(ProfileCandidate(candidate, name, graph.problem(), &graph, device, OwnPath()));
-  if (const auto* wrong = std::get_if<Unprofiled>(&profiled)) {
-    const std::string where = wrong->where.empty() ? "" : wrong->where + ": ";
-    return Answer({{"compiles", false}, {"where", wrong->where}, {"message", wrong->message}, {"log", wrong->log}},
-                  fmt::format("{}: {}{}\n{}", path, where, wrong->message, wrong->log), ExitCode::kNo);
-  }
+  if (const auto* wrong = std::get_if<Unprofiled>(&profiled)) return DoesNotCompile(path, *wrong);
   auto& profiles = std::get<CandidateProfiles>(profiled).profiles;
   const Roofline roofline = RooflineOf(profiles, device);
   if (call.Has("svg")) HONE_TRY(WriteFileAtomically(call.Text("svg"), DrawSvg(roofline)));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -191,14 +192,9 @@ Result<Answer> RunProfile(VerbCall& call) {
   const Graph graph = HONE_TRY(Graph::Create(HONE_TRY(Import(call.Text("problem")))));
   const DeviceModel device = WithCeilings(HONE_TRY(KnownDevice(true)), call);
   call.Stage("compiling");
-  const auto slash = path.rfind('/');
-  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  const std::string name = std::filesystem::path(path).filename().string();
   auto profiled = HONE_TRY(ProfileCandidate(candidate, name, graph.problem(), &graph, device, OwnPath()));
-  if (const auto* wrong = std::get_if<Unprofiled>(&profiled)) {
-    const std::string where = wrong->where.empty() ? "" : wrong->where + ": ";
-    return Answer({{"compiles", false}, {"where", wrong->where}, {"message", wrong->message}, {"log", wrong->log}},
-                  fmt::format("{}: {}{}\n{}", path, where, wrong->message, wrong->log), ExitCode::kNo);
-  }
+  if (const auto* wrong = std::get_if<Unprofiled>(&profiled)) return DoesNotCompile(path, *wrong);
   auto& [profiles, plan] = std::get<CandidateProfiles>(profiled);
   Ladder ladder;
   const auto locked = cuda::LockDevices("", [&](std::string_view what) { call.Note(what); }, [] { return false; });
