@@ -341,7 +341,7 @@ class Search {
   // 7 confirm the winner: the fastest few again, side by side, on fresh draws; the best confirmed time wins. Should all
   // of them fall, the next ones are asked until one stands. Where there is a limit of time, as many as it allows.
   Result<void> Confirm() {
-    if (HONE_TRY(AlreadyConfirmed())) return {};
+    if (settings_.confirm_candidates == 0 || HONE_TRY(AlreadyConfirmed())) return {};
     const std::vector<int> ranked = tree().ranked();
     outcome_.run.best_attempt = 0;
     struct Standing {

@@ -42,6 +42,7 @@ struct SearchSettings {
   // For the winner: draws that no attempt has seen, all baselines, more timing.
   EvaluateRequest confirm = {.timing_budget = std::chrono::milliseconds(3000), .confidence = 0.01, .fresh_draws = true};
   // So many of the fastest are measured again side by side. The fastest of many noisy measurements is fast by luck too.
+  // 0: none; the winner is then the fastest in search, and not confirmed.
   int confirm_candidates = 3;
 };
 

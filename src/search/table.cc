@@ -1,0 +1,178 @@
+#include "search/table.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/date.h"
+#include "base/record.h"
+#include "search/record.h"
+
+namespace hone {
+
+template <SameAs<TableHead> Of>
+void Fields(Of& head, auto&& field) {
+  field("problem", head.problem, kAlways);
+  field("target", head.target, kAlways);
+  field("machine", head.machine, kAlways);
+  field("processor", head.processor);
+  field("proposer", head.proposer, kAlways);
+  field("search", head.search, kAlways);
+  field("recorded", head.recorded, kAlways);
+  field("stop", head.stop);
+  field("bound_us", head.bound_us);
+}
+
+template <SameAs<TableCandidate> Of>
+void Fields(Of& candidate, auto&& field) {
+  field("candidate", candidate.name, kAlways);
+  field("outcome", candidate.outcome, ByName<Outcome>{Name, ParseOutcome});
+  field("reason", candidate.reason);
+  field("warm_us", candidate.warm_us, WrittenUnless{0.0});
+  field("low_us", "high_us", candidate.interval);
+  field("seconds", candidate.seconds);
+}
+
+template <SameAs<TableOffer> Of>
+void Fields(Of& offer, auto&& field) {
+  field("candidate", offer.candidate, kAlways);
+  field("key", offer.key);
+  field("predicted_us", offer.predicted_us, WrittenUnless{0.0});
+}
+
+template <SameAs<TableRound> Of>
+void Fields(Of& round, auto&& field) {
+  field("from", round.from);
+  field("turn", round.turn);
+  field("seconds", round.seconds);
+  field("unmeasured", round.unmeasured, WrittenUnless{0});
+  field("offers", round.offers);
+}
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kNameDigits = 16;
+
+// Six digits say more than any clock does, and keep the file small.
+double Rounded(double value) { return std::stod(fmt::format("{:.6g}", value)); }
+
+std::string Line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n'; }
+
+// Whether all that it speaks of is there.
+Result<void> Check(SpaceTable& table) {
+  std::set<std::string_view> measured;
+  for (const TableCandidate& one : table.candidates) {
+    if (!measured.insert(one.name).second)
+      return Fail(ErrorKind::kCorrupt, fmt::format("it has candidate {} twice", one.name));
+    if (one.warm_us > 0 && (table.best_us == 0 || one.warm_us < table.best_us)) table.best_us = one.warm_us;
+  }
+  bool begins = false;
+  for (const TableRound& round : table.rounds) {
+    if (!round.from.empty() && !measured.contains(round.from))
+      return Fail(ErrorKind::kCorrupt, fmt::format("it has a round from {}, which it does not have", round.from));
+    for (const TableOffer& offer : round.offers) {
+      if (!measured.contains(offer.candidate))
+        return Fail(ErrorKind::kCorrupt, fmt::format("it offers {}, which was not measured", offer.candidate));
+    }
+    begins = begins || round.from.empty();
+  }
+  if (!begins) return Fail(ErrorKind::kCorrupt, "no round of it says what to begin with");
+  return {};
+}
+
+Result<void> ReadLine(const std::string& line, bool first, SpaceTable& table) try {
+  const Json json = Json::parse(line);
+  if (first) {
+    if (json.value("hone_table", 0) != 1)
+      return Fail(ErrorKind::kCorrupt, "the first line of a table has \"hone_table\": 1");
+    table.head = HONE_TRY(FromRecord<TableHead>(json, "a table's head"));
+  } else if (json.contains("offers")) {
+    table.rounds.push_back(HONE_TRY(FromRecord<TableRound>(json, "a round of a table")));
+  } else {
+    table.candidates.push_back(HONE_TRY(FromRecord<TableCandidate>(json, "a candidate of a table")));
+  }
+  return {};
+} catch (const Json::exception& error) {
+  return Fail(ErrorKind::kCorrupt, error.what());
+}
+
+}  // namespace
+
+std::string ToLines(const SpaceTable& table) {
+  Json head = ToRecord(table.head);
+  head["hone_table"] = 1;
+  std::string lines = Line(head);
+  for (const TableCandidate& one : table.candidates) lines += Line(ToRecord(one));
+  for (const TableRound& one : table.rounds) lines += Line(ToRecord(one));
+  return lines;
+}
+
+Result<SpaceTable> ReadTable(std::string_view lines, const std::string& name) {
+  SpaceTable table;
+  int number = 0;
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    lines.remove_prefix(std::min(lines.size(), line.size() + 1));
+    ++number;
+    if (line.empty()) continue;
+    if (Result<void> read = ReadLine(std::string(line), number == 1, table); !read)
+      return Rethrow(std::move(read).error(), fmt::format("{}:{}: ", name, number));
+  }
+  if (number == 0) return Fail(ErrorKind::kCorrupt, fmt::format("{} is empty, and no table of a space", name));
+  if (Result<void> sound = Check(table); !sound) return Rethrow(std::move(sound).error(), name + ": ");
+  return table;
+}
+
+Result<SpaceTable> TableOf(Store& store, const RunRecord& run) {
+  const RunSettings settings = HONE_TRY(ParseRunSettings(run.settings));
+  SpaceTable table;
+  table.head = {.problem = run.problem_name,
+                .target = run.target,
+                .machine = run.machine,
+                .processor = "",
+                .proposer = settings.proposer,
+                .search = settings.search,
+                .recorded = Today(),
+                .stop = run.stop_reason,
+                .bound_us = Rounded(run.bound_us)};
+  std::map<int, std::string> names;  // by number
+  std::set<std::string> measured;
+  for (const AttemptRecord& record : HONE_TRY(store.Attempts(run.id))) {
+    if (!record.ended()) continue;
+    const Attempt attempt = HONE_TRY(ReadAttempt(store, record));
+    TableCandidate& one = table.candidates.emplace_back();
+    one.name = record.identity.substr(0, kNameDigits);
+    one.outcome = attempt.evaluation.verdict.outcome;
+    one.reason = attempt.evaluation.verdict.reason;
+    one.warm_us = Rounded(attempt.time_us());
+    if (one.warm_us > 0) one.interval = attempt.evaluation.timing->warm.interval;
+    if (one.interval) one.interval = Interval{Rounded(one.interval->low), Rounded(one.interval->high)};
+    one.seconds = static_cast<double>(record.ended_ms - record.started_ms) / 1000;
+    names[record.number] = one.name;
+    measured.insert(one.name);
+  }
+  for (const RoundRecord& record : HONE_TRY(store.Rounds(run.id))) {
+    if (record.parent != 0 && !names.contains(record.parent)) continue;
+    TableRound& round = table.rounds.emplace_back();
+    round.from = names[record.parent];
+    round.turn = record.turn;
+    round.seconds = static_cast<double>(record.answered_ms - record.asked_ms) / 1000;
+    for (const ProposalRecord& one : HONE_TRY(store.Proposals(run.id, record.number))) {
+      std::string name = one.identity.substr(0, kNameDigits);
+      if (!measured.contains(name)) {
+        ++round.unmeasured;
+        continue;
+      }
+      round.offers.push_back({.candidate = std::move(name), .key = one.key, .predicted_us = Rounded(one.predicted_us)});
+    }
+  }
+  if (Result<void> sound = Check(table); !sound)
+    return Rethrow(std::move(sound).error(), fmt::format("run {} makes no table: ", run.id));
+  return table;
+}
+
+}  // namespace hone
