@@ -19,19 +19,25 @@
 #include "problem/import/bridge.h"
 #include "problem/import/confine.h"
 #include "problem/import/python.h"
+#include "problem/testing/warm_python.h"
 
 namespace hone {
 namespace {
 
 using std::chrono::seconds;
 
-// Every interpreter with torch that is to be found, one a torch version.
+using testing::WarmPython;
+
+// Every interpreter with torch that is to be found, one a torch version. HONE_ONE_TORCH=1: $HONE_PYTHON alone, since
+// others have had, or will have, a pass of their own (./dev test --torch).
 const std::vector<PythonTorch>& Pythons() {
   static const auto pythons = [] {
     std::vector<std::string> names = {"python3", "/usr/bin/python3"};
-    if (const char* own = std::getenv("HONE_PYTHON"); own && *own) names.insert(names.begin(), own);
+    const char *own = std::getenv("HONE_PYTHON"), *one = std::getenv("HONE_ONE_TORCH");
+    if (own && *own) names.insert(names.begin(), own);
     if (const char* source = std::getenv("HONE_SOURCE"))
       names.push_back(std::string(source) + "/build/venv/bin/python");
+    if (own && *own && one && *one) names.resize(1);
     std::vector<PythonTorch> found;
     std::set<std::string> versions;
     for (const auto& name : names) {
@@ -47,7 +53,7 @@ const std::vector<PythonTorch>& Pythons() {
 #define NEEDS_TORCH() \
   if (Pythons().empty()) GTEST_SKIP() << "no Python with torch is installed"
 
-class ImportTest : public testing::Test {
+class ImportTest : public ::testing::Test {
  protected:
   void SetUp() override {
     auto folder = TempDirectory::Create("import");
@@ -63,7 +69,7 @@ class ImportTest : public testing::Test {
 
   // The message that importing this text gives, with the folder left out.
   std::string ErrorOf(const std::string& text, ImportOptions options = {}) {
-    if (options.python.empty()) options.python = Pythons().front().path;
+    if (options.python.empty()) options.python = WarmPython(Pythons().front().path);
     const auto problem = Import(Write(text), options);
     if (problem) return "no error";
     auto message = problem.error().message;
@@ -74,8 +80,12 @@ class ImportTest : public testing::Test {
   }
 
   Result<Problem> Imported(const std::string& text, const PythonTorch& python, bool weights = false) {
+    return ImportedBy(text, WarmPython(python.path), weights);
+  }
+
+  Result<Problem> ImportedBy(const std::string& text, const std::string& python, bool weights = false) {
     ImportOptions options;
-    options.python = python.path;
+    options.python = python;
     options.weights = weights;
     options.weights_path = folder_->path() + "/weights.safetensors";
     return Import(Write(text), options);
@@ -179,7 +189,7 @@ TEST_F(ImportTest, WhatCannotBeTracedIsSaidWithItsLineAndItsMend) {
   for (const auto& python : Pythons()) {
     for (const auto& one : cases) {
       ImportOptions options;
-      options.python = python.path;
+      options.python = WarmPython(python.path);
       EXPECT_EQ(ErrorOf(Module("pass", one.forward), options), std::string("model.py:") + one.error)
           << "torch " << python.torch_version;
     }
@@ -190,7 +200,7 @@ TEST_F(ImportTest, AForwardThatCountsIsRefused) {
   NEEDS_TORCH();
   for (const auto& python : Pythons()) {
     ImportOptions options;
-    options.python = python.path;
+    options.python = WarmPython(python.path);
     EXPECT_EQ(ErrorOf(Module("self.calls = 0", "self.calls += 1\n        return x * self.calls"), options),
               "model.py:8: forward changes self.calls (from 0 to 1), so that no two calls compute the same: make it an "
               "input or a constant");
@@ -235,16 +245,17 @@ TEST_F(ImportTest, RealsOfEightBitsAreImported) {
 TEST_F(ImportTest, TimeAndMemoryAreLimited) {
   NEEDS_TORCH();
   ImportOptions options;
+  options.python = Pythons().front().path;
   options.wall = seconds(2);
   EXPECT_EQ(ErrorOf("while True: pass\n", options),
             "model.py: importing it ran past 2 s; make its __init__ and forward faster, or its sizes smaller");
-  options = {};
+  options.wall = ImportOptions().wall;
   options.memory_bytes = 1'500'000'000;
   EXPECT_EQ(ErrorOf("x = 1\ndata = bytearray(3_000_000_000)\n", options),
             "model.py:2: needs more than the 1.5 GB of memory that an import may take");
   EXPECT_EQ(ErrorOf("import torch\ndata = torch.ones(1_000_000_000)\n", options),
             "model.py:2: needs more than the 1.5 GB of memory that an import may take");
-  const auto died = ErrorOf("import os\nos.abort()\n");
+  const auto died = ErrorOf("import os\nos.abort()\n", options);
   EXPECT_NE(died.find("was killed by SIGABRT while importing it"), std::string::npos) << died;
 }
 
@@ -267,7 +278,8 @@ deed("found a way out", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 open("/tmp/mine", "w").close()
 )");
   for (const auto& python : Pythons()) {
-    const auto problem = Imported(deeds + Module("self.w = torch.ones(sibling.width)", "return x * self.w"), python);
+    const auto problem =
+        ImportedBy(deeds + Module("self.w = torch.ones(sibling.width)", "return x * self.w"), python.path);
     ASSERT_TRUE(problem) << problem.error().message;
     EXPECT_NE(access("/tmp/mine", F_OK), 0);
     for (const auto& entry : std::filesystem::directory_iterator(folder_->path())) {
@@ -280,6 +292,7 @@ TEST_F(ImportTest, AFileThatForksWithoutEndIsEnded) {
   NEEDS_TORCH();
   if (!CanConfine()) GTEST_SKIP() << "bubblewrap is absent or may not make a sandbox here";
   ImportOptions options;
+  options.python = Pythons().front().path;
   options.wall = seconds(300);
   EXPECT_EQ(ErrorOf("import os, time\nfor i in range(11):\n    os.fork()\ntime.sleep(60)\n", options),
             "model.py: while it was imported it started more than 256 processes and was killed");
@@ -288,9 +301,20 @@ TEST_F(ImportTest, AFileThatForksWithoutEndIsEnded) {
 TEST_F(ImportTest, PrintsOfTheFileDoNotHarm) {
   NEEDS_TORCH();
   for (const auto& python : Pythons()) {
-    const auto problem = Imported(Module("print('{\"problem\": 1}')", "print(x.shape); return torch.relu(x)"), python);
+    const auto problem =
+        ImportedBy(Module("print('{\"problem\": 1}')", "print(x.shape); return torch.relu(x)"), python.path);
     ASSERT_TRUE(problem) << problem.error().message;
     EXPECT_EQ(Ops(*problem), "aten.relu.default");
+  }
+}
+
+TEST_F(ImportTest, AWarmPythonSaysWhatAFreshOneSays) {
+  NEEDS_TORCH();
+  const auto text = Module("print('x'); self.l = nn.Linear(8, 3)", "return torch.relu(self.l(x))");
+  for (const auto& python : Pythons()) {
+    const auto fresh = ImportedBy(text, python.path, true), warm = Imported(text, python, true);
+    ASSERT_TRUE(fresh && warm);
+    EXPECT_EQ(ToJson(*warm), ToJson(*fresh));
   }
 }
 
@@ -298,7 +322,7 @@ TEST_F(ImportTest, LargeTensorsNeedNoMemory) {
   NEEDS_TORCH();
   for (const auto& python : Pythons()) {
     ImportOptions options;
-    options.python = python.path;
+    options.python = WarmPython(python.path);
     options.memory_bytes = 1'000'000'000;
     const auto problem = Import(Write(Module("self.l = nn.Linear(65536, 65536)", "return self.l(x)",
                                              "def get_inputs():\n    return [torch.randn(65536, 65536)]\n")),
@@ -339,7 +363,7 @@ TEST_F(ImportTest, WhatIsTooLargeToBeMeasuredStaysInItsRange) {
   NEEDS_TORCH();
   for (const auto& python : Pythons()) {
     ImportOptions options;
-    options.python = python.path;
+    options.python = WarmPython(python.path);
     options.memory_bytes = 1'000'000'000;
     const auto problem =
         Import(Write(Module("pass", "return torch.log(x) + torch.sqrt(y)",
@@ -458,7 +482,7 @@ TEST_F(ImportTest, ShrinkingCutsSizesAndKeepsTheOperators) {
   NEEDS_TORCH();
   for (const auto& python : Pythons()) {
     ImportOptions options;
-    options.python = python.path;
+    options.python = WarmPython(python.path);
     options.weights_path = folder_->path() + "/small.safetensors";
     const auto path = Write(kLarge);
     const auto whole = Import(path, options);
@@ -514,7 +538,7 @@ TEST_F(ImportTest, ShrinkingKnowsWhatAnOldTorchLacks) {
   NEEDS_TORCH();
   for (const auto& python : Pythons()) {
     ImportOptions options;
-    options.python = python.path;
+    options.python = WarmPython(python.path);
     options.weights_path = folder_->path() + "/small.safetensors";
     options.shrink_mflop = 10;
     const auto problem = Import(Write(kHead + std::string(R"(
@@ -588,7 +612,7 @@ TEST_F(ImportTest, WeightsAreExactAndConstantsAreKept) {
 // What PyTorch itself says of the files: the shapes of their outputs, one line a file.
 std::vector<std::string> ShapesByTorch(const PythonTorch& python, const std::vector<std::string>& paths) {
   Command command;
-  command.argv = {python.path, "-I", "-c",
+  command.argv = {WarmPython(python.path), "-I", "-c",
                   "import sys, types, torch\n"
                   "for path in sys.argv[1:]:\n"
                   "    m = types.ModuleType('m'); exec(compile(open(path).read(), path, 'exec'), m.__dict__)\n"
@@ -619,7 +643,7 @@ TEST_F(ImportTest, EveryExampleImportsUnderEveryTorchWithPyTorchsShapes) {
     std::vector<std::future<Result<Problem>>> imports;  // an import is a second or two of somebody else's process
     for (const auto& python : Pythons()) {
       ImportOptions options;
-      options.python = python.path;
+      options.python = WarmPython(python.path);
       imports.push_back(std::async(std::launch::async, [&, options] { return Import(paths[i], options); }));
     }
     for (auto& import : imports) {

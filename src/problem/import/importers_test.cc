@@ -8,6 +8,7 @@
 #include "base/process.h"
 #include "problem/import/import.h"
 #include "problem/import/python.h"
+#include "problem/testing/warm_python.h"
 
 namespace hone {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 #define NEEDS_TORCH() \
   if (!FindPython()) GTEST_SKIP() << "no Python with torch is installed"
 
-class ImportersTest : public testing::Test {
+class ImportersTest : public ::testing::Test {
  protected:
   void SetUp() override {
     auto folder = TempDirectory::Create("importers");
@@ -32,6 +33,7 @@ class ImportersTest : public testing::Test {
 
   Result<Problem> Imported(const std::string& name, ImportOptions options = {}) {
     options.weights_path = Path("values.safetensors");
+    if (const auto python = FindPython()) options.python = testing::WarmPython(python->path);
     return Import(Path(name), options);
   }
 
@@ -146,7 +148,7 @@ TEST_F(ImportersTest, ProgramsOfTorchExportImport) {
   const auto python = FindPython();
   if (!python || python->torch_version.starts_with("1.")) GTEST_SKIP() << "no Python with torch 2 is installed";
   Command command;
-  command.argv = {python->path, "-I", "-c", R"(
+  command.argv = {testing::WarmPython(python->path), "-I", "-c", R"(
 import sys, torch, torch.nn as nn
 class Model(nn.Module):
     def __init__(self):
