@@ -216,6 +216,14 @@ output y: f32[6, 20]
 view t = d: [6, 72, 50] strides [3600, 1, 72]
 y = matmul_reduce max(q, t) let score = select(m < 0, -inf, it * 0.5) -> it * s
 )",
+    R"(input x: bf16[137, 64]
+param w: bf16[9, 72, 64]
+input ends: i32[9]
+input s: bf16[137, 1]
+output y: bf16[137, 72]
+view t = w: [9, 64, 72] strides [4608, 1, 64]
+y = grouped_matmul(x, t, ends) let u = product(t) -> silu(it) * u + s
+)",
     R"(input x: bf16[37, 50]
 param w: bf16[45, 50]
 output y: bf16[37, 45]

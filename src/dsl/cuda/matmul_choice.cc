@@ -15,21 +15,21 @@ constexpr double kWorthPacking = 1 << 25;
 }  // namespace
 
 double Products(const MatmulShape& shape) {
-  double count =
-      static_cast<double>(shape.m.extent) * static_cast<double>(shape.n.extent) * static_cast<double>(shape.k.extent);
-  for (const auto& dim : shape.batch) count *= static_cast<double>(dim.extent);
-  return count;
+  return static_cast<double>(shape.m.extent) * static_cast<double>(shape.n.extent) *
+         static_cast<double>(shape.k.extent) * static_cast<double>(BatchesOf(shape));
 }
 std::int64_t BatchesOf(const MatmulShape& shape) {
   std::int64_t count = 1;
-  for (const auto& dim : shape.batch) count *= dim.extent;
+  for (const auto& dim : shape.batch) count *= dim.reduced ? 1 : dim.extent;
   return count;
 }
 std::int64_t TilesOf(const MatmulShape& shape, std::int64_t rows, std::int64_t columns) {
   const auto parts = [](std::int64_t extent, std::int64_t size) {
     return (extent + size - 1) / std::max<std::int64_t>(size, 1);
   };
-  return parts(shape.m.extent, rows) * parts(shape.n.extent, columns) * BatchesOf(shape);
+  // Each group of rows begins a tile; half of one is lost with it.
+  const std::int64_t down = parts(shape.m.extent, rows) + shape.groups() / 2;
+  return down * parts(shape.n.extent, columns) * BatchesOf(shape);
 }
 
 namespace {

@@ -65,7 +65,10 @@ class LinesEnd {
     out_.Line(fmt::format("const int below = i * {} + thread % 32 / {};", at_a_time, lanes));
     out_.Line(fmt::format("const {} m = row0 + below;", index));
     std::string guard;
-    if (m % (tile_.settings.tile_m * tile_.settings.cluster) != 0) guard = fmt::format("m < {}", m);
+    if (!tile_.rows_end.empty())
+      guard = "m < " + tile_.rows_end;
+    else if (m % (tile_.settings.tile_m * tile_.settings.cluster) != 0)
+      guard = fmt::format("m < {}", m);
     if (n % tile_.settings.tile_n != 0) guard += fmt::format("{}n < {}", guard.empty() ? "" : " && ", n);
     out_.Open(guard.empty() ? "" : fmt::format("if ({})", guard));
     for (std::int64_t p = 0; p < products; ++p) Read(p, columns, vector, lanes);
@@ -87,7 +90,7 @@ class LinesEnd {
     const std::string to = splits ? fmt::format("{}[((static_cast<long>(part) * {} + batch) * {} + m) * {} + n]",
                                                 tile_.partial, text_.Batches(), m, n)
                                   : text_.Target(tile_.batches, "m", "n");
-    const std::int64_t bytes = text_.Batches() * m * n * static_cast<std::int64_t>(Bytes(target));
+    const std::int64_t bytes = text_.ResultBatches() * m * n * static_cast<std::int64_t>(Bytes(target));
     if (type == "float" && vector == 4 && bytes >= kStreamed) {
       out_.Line(fmt::format("__stcs(reinterpret_cast<float4*>(&{}), *reinterpret_cast<float4*>(&made));", to));
     } else {
@@ -187,10 +190,12 @@ class TilesEnd {
     out_.Close();
     out_.Line("PublishToCopies();");
     out_.Line("MeetWarpgroup(warpgroup);");
+    if (!tile_.rows_end.empty()) StoreByThreads();
     out_.Open("if (thread == 0)");
+    if (!tile_.rows_end.empty()) out_.Line(fmt::format("if (m0 + warpgroup * 64 + 64 <= {})", tile_.rows_end));
     out_.Line(fmt::format("StoreBox(&target_map, n0 + box * {}, m0 + warpgroup * 64, {}, leaving + box_at * {});",
-                          kBoxColumns, text_.Batches() == 1 ? "0" : "batch", kBoxBytes));
-    out_.Line("CommitStores();");
+                          kBoxColumns, text_.ResultBatches() == 1 ? "0" : "batch", kBoxBytes));
+    out_.Line("CommitStores();");  // of nothing, too: boxes are counted by these
     out_.Close();
     out_.Line("box_at ^= 1;");
     out_.Close();
@@ -210,20 +215,38 @@ class TilesEnd {
   }
   static std::string Ahead(int operand) { return fmt::format("ahead_{}", operand); }
 
+  // A box that reaches into rows of others, sixteen bytes at a time.
+  void StoreByThreads() {
+    out_.Open(fmt::format("if (m0 + warpgroup * 64 + 64 > {})", tile_.rows_end));
+    out_.Unroll();
+    out_.Open("for (int i = 0; i < 4; ++i)");
+    out_.Line("const int below = i * 16 + thread / 8, piece = thread % 8;");
+    out_.Line(fmt::format("const {} m = m0 + warpgroup * 64 + below, n = n0 + box * {} + piece * 8;", text_.index,
+                          kBoxColumns));
+    out_.Line(
+        fmt::format("if (m < {} && n < {}) *reinterpret_cast<int4*>(&{}) = ReadShared(leaving + box_at * {} + "
+                    "below * 128 + ((piece ^ (below % 8)) * 16));",
+                    tile_.rows_end, text_.shape.n.extent, text_.Target(tile_.batches, "m", "n"), kBoxBytes));
+    out_.Close();
+    out_.Close();
+  }
+
   // A loop over the pairs of a thread's elements of a box: two rows of each eight columns.
   void OpenPairs(const std::string& box) {
     // What is beyond the end is not written, but must not be read either: the last pair is.
-    const auto within = [&](const std::string& place, std::int64_t extent, std::int64_t step, std::int64_t last) {
-      return reads_ && extent % step != 0 ? fmt::format("min({}, {})", place, extent - last) : place;
+    const std::int64_t m = text_.shape.m.extent, n = text_.shape.n.extent;
+    const auto within = [&](const std::string& place, bool goes_beyond, std::int64_t last) {
+      return reads_ && goes_beyond ? fmt::format("min({}, {})", place, last) : place;
     };
     out_.Unroll();
     out_.Open("for (int i = 0; i < 16; ++i)");
-    out_.Line(fmt::format("const {} m = {};", text_.index,
-                          within("row0 + thread % 32 / 4 + i % 2 * 8", text_.shape.m.extent,
-                                 tile_.settings.tile_m * tile_.settings.cluster, 1)));
-    out_.Line(fmt::format("const {} n = {};", text_.index,
-                          within(fmt::format("n0 + ({}) * {} + i / 2 * 8 + column", box, kBoxColumns),
-                                 text_.shape.n.extent, tile_n_, 2)));
+    out_.Line(fmt::format(
+        "const {} m = {};", text_.index,
+        within("row0 + thread % 32 / 4 + i % 2 * 8",
+               !tile_.rows_end.empty() || m % (tile_.settings.tile_m * tile_.settings.cluster) != 0, m - 1)));
+    out_.Line(fmt::format(
+        "const {} n = {};", text_.index,
+        within(fmt::format("n0 + ({}) * {} + i / 2 * 8 + column", box, kBoxColumns), n % tile_n_ != 0, n - 2)));
   }
   void Ask(const std::string& box) {
     if (pairs_.empty()) return;
@@ -260,7 +283,7 @@ TensorMapArgument TargetMap(const KernelProgram& program, const Kernel& kernel, 
   const std::int64_t m = text.shape.m.extent, n = text.shape.n.extent;
   return {.buffer = program.buffers[static_cast<std::size_t>(kernel.target)].name,
           .offset = 0,
-          .shape = {text.Batches(), m, n},
+          .shape = {text.ResultBatches(), m, n},
           .strides = {m * n, n, 1},
           .box = {1, 64, kBoxColumns},
           .swizzle = 128};

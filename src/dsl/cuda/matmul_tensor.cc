@@ -11,8 +11,9 @@
 #include "dsl/cuda/matmul_pack.h"
 
 namespace hone {
-extern const std::string_view kTensorCoreText;  // dsl/cuda/tensor_core.cuh
-}
+extern const std::string_view kTensorCoreText;    // dsl/cuda/tensor_core.cuh
+extern const std::string_view kTensorGroupsText;  // dsl/cuda/tensor_groups.cuh
+}  // namespace hone
 
 namespace hone::dsl {
 namespace {
@@ -41,6 +42,9 @@ std::int64_t ScaleBytes(const TensorSettings& settings) {
 std::int64_t StageBytes(const TensorSettings& settings) {
   return (settings.tile_m + Width(settings)) * kTensorDepth * 2 * Parts(settings);
 }
+
+// Of a block, beside its stages: barriers, and where groups of rows and their tiles end.
+std::int64_t StaticBytes(const TensorSettings& settings) { return 256 + settings.groups * 8; }
 
 // Whether the copy engine can read the operand where it lies, as such numbers.
 bool InPlace(const Kernel& kernel, const MatmulShape& shape, std::size_t input, DType type) {
@@ -91,6 +95,7 @@ class TensorEmitter {
   void Emit() {
     out_.Define(std::string(kTensorCoreText));
     out_.Define(ProductText(Width(settings_), settings_.precision));
+    if (Grouped()) out_.Define(std::string(kTensorGroupsText));
     const bool direct = Direct(0) && Direct(1);
     scaled_ =
         settings_.precision == TensorPrecision::kF32x3 || (settings_.precision == TensorPrecision::kF16 && !direct);
@@ -111,6 +116,9 @@ class TensorEmitter {
   }
 
  private:
+  bool Grouped() const { return settings_.groups > 0; }
+  const KernelOperand& Ends() const { return InputOperand(kernel_, 2); }
+
   // Whether the operand can be read where it lies.
   bool Direct(int input) const {
     return settings_.precision != TensorPrecision::kF32x3 &&
@@ -148,9 +156,9 @@ class TensorEmitter {
                        resident = TensorBlocksAProcessor(kernel_.device->limits, settings_);
     blocks_k_ = (k + kTensorDepth - 1) / kTensorDepth;
     blocks_a_step_ = scaled_ ? chunk_ / kTensorDepth : 1;
-    tiles_m_ = (m + settings_.tile_m * cluster - 1) / (settings_.tile_m * cluster);
+    tiles_m_ = (m + settings_.tile_m * cluster - 1) / (settings_.tile_m * cluster) + settings_.groups;  // at most
     tiles_n_ = (n + settings_.tile_n - 1) / settings_.tile_n;
-    items_ = tiles_m_ * tiles_n_ * text_.Batches() * splits_;
+    items_ = tiles_m_ * tiles_n_ * text_.ResultBatches() * splits_;
     if (splits_ > 1) partial_ = out_.Scratch("parts", DType::kF32, splits_ * text_.Batches() * m * n);
 
     out_.BeginKernel("products", 128 * (Consumers(settings_) + 1), static_cast<int>(resident));
@@ -166,10 +174,11 @@ class TensorEmitter {
     DeviceWriter::LaunchShape launch;
     if (splits_ == 1) {
       launch = text_.Reading(kernel_.epilogue);
-      if (settings_.end == TensorEnd::kLines) launch.writes = {kernel_.target};
+      if (settings_.end == TensorEnd::kLines || Grouped()) launch.writes = {kernel_.target};
     } else {
       launch.scratch_writes = {partial_};
     }
+    if (Grouped()) launch.reads.push_back(Ends().buffer);
     if (scaled_) launch.scratch_reads = {operands_[0].scales, operands_[1].scales};
     launch.maps = {{"a_map", Map(operands_[0], settings_.tile_m)}};
     for (std::int64_t p = 0; p < settings_.products; ++p)
@@ -212,6 +221,7 @@ class TensorEmitter {
     out_.Close();
     out_.Line("PublishBarriers();");
     out_.Close();
+    if (Grouped()) FindGroups();
     out_.Line(cluster > 1 ? "SyncCluster();" : "__syncthreads();");
     out_.Line(scaled_ ? "int stage = 0, scales = 0;" : "int stage = 0;");
     out_.Line(fmt::format("unsigned phase = warpgroup == {} ? 1 : 0;", consumers));
@@ -223,9 +233,39 @@ class TensorEmitter {
     out_.Close();
   }
 
+  void FindGroups() {
+    const KernelOperand& ends = Ends();
+    out_.Line(fmt::format("__shared__ int row_end[{0}], tile_end[{0}];", settings_.groups));
+    out_.Line(fmt::format("FindGroups({} + {}, {}, {}, {}, row_end, tile_end);", out_.BufferName(ends.buffer),
+                          ends.offset, ends.strides[0], text_.shape.m.extent, settings_.tile_m * settings_.cluster));
+  }
+
+  // A loop over the tiles of all groups, in bands of rows as below.
+  void OpenItemsOfGroups() {
+    const std::string& index = text_.index;
+    const std::string of_cluster = settings_.cluster > 1 ? fmt::format(" / {}", settings_.cluster) : "";
+    out_.Line(fmt::format("const int row_tiles = tile_end[{}];", settings_.groups - 1));
+    out_.Open(fmt::format("for (int item = blockIdx.x{0}; item < row_tiles * {1}; item += gridDim.x{0})", of_cluster,
+                          tiles_n_));
+    out_.Line(fmt::format("const int band = item / {0}, in_band = item % {0};", kRowGroup * tiles_n_));
+    out_.Line(fmt::format("const int height = min({0}, row_tiles - band * {0});", kRowGroup));
+    out_.Line(fmt::format("const int row_tile = band * {} + in_band % height, batch = GroupOf(tile_end, row_tile);",
+                          kRowGroup));
+    out_.Line("const int in_group = row_tile - (batch == 0 ? 0 : tile_end[batch - 1]);");
+    out_.Line(fmt::format(
+        "const {} m0 = (batch == 0 ? 0 : row_end[batch - 1]) + (in_group{}) * {}, m_end = "
+        "row_end[batch];",
+        index,
+        settings_.cluster > 1 ? fmt::format(" * {} + static_cast<int>(member)", settings_.cluster) : std::string(),
+        settings_.tile_m));
+    out_.Line(fmt::format("const {} n0 = in_band / height * {};", index, settings_.tile_n));
+    out_.Line(fmt::format("const int first_step = 0, last_step = {};", steps_));
+  }
+
   // A loop over what the block makes: tiles of batches and parts of K. Rows go in groups, so that what runs at a time
   // shares operands.
   void OpenItems() {
+    if (Grouped()) return OpenItemsOfGroups();
     const std::int64_t cluster = settings_.cluster, per_batch = tiles_m_ * tiles_n_,
                        per_split = per_batch * text_.Batches();
     const std::int64_t operand_bytes = (text_.shape.m.extent + text_.shape.n.extent * settings_.products) *
@@ -369,6 +409,7 @@ class TensorEmitter {
             .settings = settings_,
             .sums = sums,
             .batches = batches,
+            .rows_end = Grouped() ? "m_end" : "",
             .partial = partial_};
   }
 
@@ -480,7 +521,7 @@ std::int64_t TensorSharedBytes(const TensorSettings& settings) {
 std::int64_t TensorBlocksAProcessor(const MultiprocessorLimits& limits, const TensorSettings& settings) {
   // A tile of 256 columns wants more registers than half of a multiprocessor has for a block.
   return Consumers(settings) == 1 && Width(settings) < 256 &&
-                 2 * (TensorSharedBytes(settings) + 2048) <= limits.block_shared_bytes
+                 2 * (TensorSharedBytes(settings) + StaticBytes(settings) + 1792) <= limits.block_shared_bytes
              ? 2
              : 1;
 }
@@ -493,11 +534,11 @@ std::optional<std::string> CheckTensor(const MultiprocessorLimits& limits, const
   }
   if (settings.promote > 0 && settings.tile_n > 128)
     return fmt::format("tiles of {} columns leave no registers for promoted sums; try 128x128", settings.tile_n);
-  constexpr std::int64_t kStatic = 256;
-  if (TensorSharedBytes(settings) + kStatic > limits.block_shared_bytes) {
+  const std::int64_t beside = StaticBytes(settings);
+  if (TensorSharedBytes(settings) + beside > limits.block_shared_bytes) {
     return fmt::format("{} stages of {} bytes are more than a block's {} bytes of shared memory; try {}",
                        settings.stages, StageBytes(settings), limits.block_shared_bytes,
-                       (limits.block_shared_bytes - kStatic - 1024 - ScaleBytes(settings) - TensorEndBytes(settings)) /
+                       (limits.block_shared_bytes - beside - 1024 - ScaleBytes(settings) - TensorEndBytes(settings)) /
                            (StageBytes(settings) + ScaleBytes(settings)));
   }
   return std::nullopt;

@@ -13,6 +13,10 @@
 //   f16    one product of scaled halves, promoted likewise: as accurate as TF32
 //   bf16   one product of bfloat16s, for operands that are such
 //
+// Of groups of rows (families/grouped_matmul.cc) each begins a tile of its own: where, a block finds out from the ends
+// of the groups before it begins. Tiles of a group's last rows reach into the next group's, and leave those out at the
+// end.
+//
 // Operands that are such 16-bit numbers already, lie along K and are aligned are read where they are. Of several right
 // operands tiles lie one below the other in a stage, as if they were one: a thread then has the same elements of all
 // products.
@@ -40,9 +44,11 @@ struct TensorSettings {
   std::int64_t split = 1;     // parts of K, for blocks of their own; a second kernel adds them up in order
   std::int64_t products = 1;  // of one A and so many right operands, tile_n columns of each
   TensorEnd end = TensorEnd::kLines;
+  std::int64_t groups = 0;  // of rows, each with a B of its own; 0 = all rows have the same
 };
 
 inline constexpr std::int64_t kTensorDepth = 64;  // elements of K in a stage
+inline constexpr std::int64_t kMostGroups = 1024;
 inline constexpr Instructions kTensorNeeds = {.tensor_maps = true, .wgmma = true};
 
 // Whether all operands are 16-bit numbers of the precision's type and lie as they are multiplied: nothing is packed,

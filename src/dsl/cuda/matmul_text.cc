@@ -24,6 +24,8 @@ std::int64_t MatmulText::Batches() const {
   return count;
 }
 
+std::int64_t MatmulText::ResultBatches() const { return shape.groups() > 0 ? 1 : Batches(); }
+
 bool MatmulText::Varies(int input, std::size_t batch) const {
   bool varies = false;
   Visit(Input(input), [&](const ExprNode& node) {

@@ -22,6 +22,7 @@ class MatmulText {
   std::string index = "int";
 
   std::int64_t Batches() const;
+  std::int64_t ResultBatches() const;  // those that the result has: not groups of rows
   // Whether the operand (0: A, 1: B, from 2 on: what the lets multiply A with) is another one in each batch of a
   // dimension, and how many it is of.
   bool Varies(int input, std::size_t batch) const;

@@ -1,8 +1,4 @@
 // matmul(A, B): products of the matrices in the last two dimensions, the others are batches.
-#include <fmt/format.h>
-
-#include <algorithm>
-
 #include "dsl/family.h"
 #include "dsl/knobs.h"
 #include "dsl/shape/matmul_shape.h"
@@ -15,22 +11,8 @@ std::optional<std::string> ShapeRule(Kernel& kernel, const std::vector<Shape>& s
   return SpaceOfProducts("matmul", kernel, shapes, operand_dims);
 }
 
-// Of a let, which is another B.
-std::vector<int> RightDims(const Kernel& kernel) {
-  std::vector<int> dims = AllDims(kernel);
-  dims.erase(dims.end() - 3);
-  std::swap(dims[dims.size() - 2], dims.back());
-  return dims;
-}
-
 std::optional<std::string> Check(const KernelProgram& program, const Kernel& kernel) {
-  for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i) {
-    const Expr& input = InputOf(kernel, i);
-    if (input->type != ScalarType::kReal) return "matmul multiplies reals: write real(x) around whole numbers";
-    bool sees = false;
-    Visit(input, [&](const ExprNode& node) { sees |= node.kind == Expr::Kind::kValue; });
-    if (sees) return "a let is known behind all products only: what multiplies cannot read it";
-  }
+  if (auto why = CheckOperandsOfProducts(kernel)) return why;
   return CheckTargetOfProducts(program, kernel);
 }
 
@@ -53,7 +35,7 @@ HONE_FAMILY(matmul){
     .cpu_choice = "path",
     .cuda_choice = "precision",
     .shape = ShapeRule,
-    .let_dims = RightDims,
+    .let_dims = DimsOfRight,
     .let_function = "product",
     .check = Check,
     .type = [](const Kernel&) { return ScalarType::kReal; },

@@ -13,19 +13,27 @@ MatmulShape::MatmulShape(const Kernel& kernel) {
   std::vector<LoopDim> dims;
   std::int64_t step = 1;
   for (std::size_t d = 0; d < rank; ++d) {
-    LoopDim dim{
-        .extent = kernel.space[d].extent, .reduced = d + 1 == rank, .strides = {}, .target_stride = 0, .var = {}};
+    const bool reduced = std::find(kernel.axes.begin(), kernel.axes.end(), static_cast<int>(d)) != kernel.axes.end();
+    LoopDim dim{.extent = kernel.space[d].extent,
+                .reduced = reduced || d + 1 == rank,
+                .strides = {},
+                .target_stride = 0,
+                .var = {}};
     for (const auto& operand : kernel.operands) dim.strides.push_back(operand.strides[d]);
     dims.push_back(std::move(dim));
   }
-  for (std::size_t d = rank - 1; d-- > 0; step *= dims[d].extent) dims[d].target_stride = step;
+  for (std::size_t d = rank - 1; d-- > 0;) {
+    if (dims[d].reduced) continue;
+    dims[d].target_stride = step;
+    step *= dims[d].extent;
+  }
   k = dims[rank - 1];
   n = dims[rank - 2];
   m = dims[rank - 3];
   dims.resize(rank - 3);
   while (!dims.empty()) {
     const LoopDim& last = dims.back();
-    bool merges = true;
+    bool merges = !last.reduced;
     for (std::size_t i = 0; i < m.strides.size(); ++i)
       merges &= m.extent == 1 || last.strides[i] == m.strides[i] * m.extent;
     if (!merges && last.extent != 1) break;
@@ -96,6 +104,25 @@ std::optional<std::string> SpaceOfProducts(std::string_view family, Kernel& kern
   }
   operand_dims[0].insert(operand_dims[0].end(), {rank - 3, rank - 1});
   operand_dims[1].insert(operand_dims[1].end(), {rank - 1, rank - 2});
+  return std::nullopt;
+}
+
+std::vector<int> DimsOfRight(const Kernel& kernel) {
+  std::vector<int> dims = AllDims(kernel);
+  dims.erase(dims.end() - 3);
+  std::swap(dims[dims.size() - 2], dims.back());
+  return dims;
+}
+
+std::optional<std::string> CheckOperandsOfProducts(const Kernel& kernel) {
+  for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i) {
+    const Expr& input = InputOf(kernel, i);
+    if (input->type != ScalarType::kReal)
+      return fmt::format("{} multiplies reals: write real(x) around whole numbers", kernel.family->name);
+    bool sees = false;
+    Visit(input, [&](const ExprNode& node) { sees |= node.kind == Expr::Kind::kValue; });
+    if (sees) return "a let is known behind all products only: what multiplies cannot read it";
+  }
   return std::nullopt;
 }
 

@@ -11,7 +11,8 @@
 
 namespace hone::dsl {
 
-// The matrices as loops see them: batches that all operands continue through have become rows.
+// The matrices as loops see them: batches that all operands continue through have become rows. Of products of groups,
+// the groups are the one batch, and it is reduced: each row of A is of one of them.
 struct MatmulShape {
   std::vector<LoopDim> batch;
   LoopDim m, n, k;
@@ -19,6 +20,9 @@ struct MatmulShape {
   std::vector<std::int64_t> target;                // likewise
 
   explicit MatmulShape(const Kernel& kernel);
+
+  // How many groups of rows there are; 0 where all rows are multiplied with the same B of their batch.
+  std::int64_t groups() const { return !batch.empty() && batch[0].reduced ? batch[0].extent : 0; }
 
   // An index a dimension, in the order of `strides`.
   std::vector<std::string> Index(const std::string& i, const std::string& j, const std::string& p) const;
@@ -36,8 +40,13 @@ inline const Expr& InputOf(const Kernel& kernel, std::size_t input) {
 std::optional<std::string> SpaceOfProducts(std::string_view family, Kernel& kernel, const std::vector<Shape>& shapes,
                                            std::vector<std::vector<int>>& operand_dims);
 
-// What such families check alike: that the target can hold what is computed; that the one let is the score, which is
+// Of a let, which is another B (Family::let_dims).
+std::vector<int> DimsOfRight(const Kernel& kernel);
+
+// What such families check alike: that reals are multiplied, and no value that is known behind the products only; that
+// the target can hold what is computed; that the one let is the score, which is
 // known no more behind the `behind`. Or why not.
+std::optional<std::string> CheckOperandsOfProducts(const Kernel& kernel);
 std::optional<std::string> CheckTargetOfProducts(const KernelProgram& program, const Kernel& kernel);
 std::optional<std::string> CheckScore(const Kernel& kernel, std::string_view behind);
 

@@ -265,12 +265,15 @@ class Interpreter {
         it = Fold(kernel, Op(kernel), at, [&] { return input(0); });
         if (kernel.variant == "mean") it /= static_cast<double>(reduced_count);
         if (kernel.variant == "argmax" || kernel.variant == "argmin") it = PlaceOfExtreme(kernel, at);
-      } else if (family == "matmul") {
-        it = Fold(kernel, ReduceOp::kSum, at, [&] { return input(0) * input(1); });
-        for (const auto& let : kernel.lets) {
-          lets.push_back(
-              Fold(kernel, ReduceOp::kSum, at, [&] { return input(0) * Evaluate(kernel, let.body, at, 0, {}); }));
-        }
+      } else if (family == "matmul" || family == "grouped_matmul") {
+        Kernel over_k = kernel;
+        over_k.axes = {kernel.axes.back()};
+        if (family == "grouped_matmul") at[kernel.space[0].id] = GroupOfRow(kernel, at);
+        const auto product = [&](const Expr& right) {
+          return Fold(over_k, ReduceOp::kSum, at, [&] { return input(0) * Evaluate(kernel, right, at, 0, {}); });
+        };
+        it = product(kernel.inputs[1]);
+        for (const auto& let : kernel.lets) lets.push_back(product(let.body));
       } else if (family == "matmul_reduce") {
         it = FoldedProducts(kernel, at);
       } else if (family == "softmax") {
@@ -315,6 +318,16 @@ class Interpreter {
            : kernel.variant == "max" ? ReduceOp::kMax
            : kernel.variant == "min" ? ReduceOp::kMin
                                      : ReduceOp::kSum;
+  }
+
+  // As many groups end at or before the row, but it is of one.
+  std::int64_t GroupOfRow(const Kernel& kernel, Index at) const {
+    const IndexVar group = kernel.space[0];
+    const auto row = static_cast<double>(at.at(kernel.space[1].id));
+    std::int64_t ended = 0;
+    for (at[group.id] = 0; at[group.id] < group.extent; ++at[group.id])
+      ended += Evaluate(kernel, kernel.inputs[2], at, 0, {}) <= row ? 1 : 0;
+    return std::min(ended, group.extent - 1);
   }
 
   // The scores of one row, folded.

@@ -37,6 +37,7 @@ class Fuser {
     if (fusion.norms) GroupFolds();
     if (fusion.attention) GroupAttention();
     if (fusion.products) GroupProducts();
+    if (fusion.products) GroupRows();
     if (fusion.products) GroupFoldedProducts();
     std::vector<Piece> left;
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
@@ -367,6 +368,28 @@ class Fuser {
           continue;
         pieces_[i].inside = {pieces_[other]};
         Kill(other);
+        Learn(i);
+        break;
+      }
+    }
+  }
+
+  // A product that looks up, in a fold that nobody else reads, which of several right operands each row has. Whether
+  // that counts the ends of groups is for the recogniser to see.
+  void GroupRows() {
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      if (!known_[i].alive || !IsProduct(pieces_[i]) || !pieces_[i].inside.empty()) continue;
+      for (const int read : std::vector<int>(known_[i].reads)) {
+        const int maker = maker_[Id(read)];
+        if (maker < 0 || memory_.IsOutput(read) || Readers(read) != std::vector<std::size_t>{i} ||
+            LoadsBuffer(pieces_[i].fold->finish, read))
+          continue;
+        const auto group = static_cast<std::size_t>(maker);
+        if (!pieces_[group].fold || !pieces_[group].inside.empty() || pieces_[group].space.size() != 1 ||
+            memory_.graph().buffers()[Id(read)].dtype != DType::kI64)
+          continue;
+        pieces_[i].inside = {pieces_[group]};
+        Kill(group);
         Learn(i);
         break;
       }

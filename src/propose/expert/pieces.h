@@ -37,7 +37,8 @@ struct Piece {
                                   // over the same indices that its finish reads
   std::vector<int> axes;          // of a norm: the dimensions of `space` that its statistics fold
   std::vector<Piece> inside;      // of attention, the fold of probabilities times values: its scores and their softmax;
-                                  // of a product: the one that its end reads; of another fold: the product it folds
+                                  // of a product: the one that its end reads, or the group of each of its
+                                  // rows; of another fold: the product it folds
   int sequence = -1;              // a step of the sequence of this number: Stage::sequence
   int along = 0;                  // of a step: the dimension of `space` that is walked in order
   bool reversed = false;          // of a step: from the last to the first

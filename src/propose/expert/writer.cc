@@ -61,7 +61,7 @@ class ProgramWriter {
   bool WritePiece(const Piece& piece) {
     if (!piece.inside.empty()) {
       if (TryKind(RecogniseAttention, piece, piece) || TryKind(RecogniseProducts, piece, piece) ||
-          TryKind(RecogniseFoldedProduct, piece, piece))
+          TryKind(RecogniseFoldedProduct, piece, piece) || TryKind(RecogniseGroupedProduct, piece, piece))
         return true;
       Piece last = piece;
       last.inside.clear();

@@ -16,8 +16,8 @@ using Recogniser = std::optional<dsl::Statement>(Names& names, const Piece& piec
 // Of plain pieces, in as few dimensions as they have.
 Recogniser RecogniseMap, RecogniseMatmul, RecogniseNorm, RecogniseReduce, RecogniseSoftmax;
 // Of pieces as they come.
-Recogniser RecogniseAttention, RecogniseConv, RecogniseFoldedProduct, RecogniseNest, RecognisePool, RecogniseProducts,
-    RecogniseScan;
+Recogniser RecogniseAttention, RecogniseConv, RecogniseFoldedProduct, RecogniseGroupedProduct, RecogniseNest,
+    RecognisePool, RecogniseProducts, RecogniseScan;
 
 // Adds the end of a fold to the statement's chain; false if it has no form there. `known`: what it reads beside `it`.
 bool AddEpilogue(Names& names, dsl::Statement& statement, const Expr& finish, const std::vector<IndexVar>& space,

@@ -1,0 +1,61 @@
+// Which products of groups of rows become grouped_matmul.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "dsl/program.h"
+#include "propose/expert/pieces.h"
+#include "propose/expert/writer.h"
+#include "target/shipped_model.h"
+
+namespace hone::expert {
+namespace {
+
+// 100 rows in 6 groups, whose ends are data; behind the product what `end` makes of `made`.
+std::string Grouped(const std::string& type = "bf16", const std::string& mat2 = "wt", const std::string& end = "") {
+  const std::string drawn = R"("generator": {"kind": "uniform", "low": 0, "high": 1})";
+  return fmt::format(R"({{"hone_problem": 1, "name": "experts", "tensors": [
+  {{"name": "x", "shape": [100, 64], "dtype": "{0}", "role": "input", {1}}},
+  {{"name": "w", "shape": [6, {4}], "dtype": "{0}", "role": "parameter", {1}}},
+  {{"name": "ends", "shape": [6], "dtype": "i32", "role": "input", "generator": {{"kind": "integer", "low": 0, "high": 100}}}},
+  {{"name": "y", "shape": [100, 96], "dtype": "{0}", "role": "output"}}],
+ "graph": [{{"op": "aten.permute.default", "args": {{"self": "%w", "dims": [0, 2, 1]}}, "outputs": ["wt"]}},
+  {{"op": "aten._grouped_mm.default", "args": {{"self": "%x", "mat2": "%{2}", "offs": "%ends"}}, "outputs": ["{5}"]}}{3}]}})",
+                     type, drawn, mat2, end, mat2 == "w" ? "64, 96" : "96, 64", end.empty() ? "y" : "made");
+}
+
+std::string Written(const std::string& text, const Fusion& fusion = {}, const DeviceModel& device = TypicalDevice()) {
+  const auto problem = ParseProblem(text, "test");
+  EXPECT_TRUE(problem) << problem.error().message;
+  const auto graph = Graph::Create(*problem);
+  EXPECT_TRUE(graph) << graph.error().message;
+  const Memory memory(*graph);
+  const auto program = WriteProgram(memory, Fuse(memory, PiecesOf(memory), fusion), device, Products::kF32);
+  EXPECT_TRUE(program);
+  return program ? dsl::Print(*program) : "";
+}
+
+TEST(GroupedProductTest, RowsTimesTheMatrixOfTheirGroupAreOneStatement) {
+  const std::string program = Written(Grouped());
+  EXPECT_NE(program.find("y = grouped_matmul(x, w_view, ends)"), std::string::npos) << program;
+  EXPECT_EQ(program.find("nest"), std::string::npos) << program;
+}
+
+TEST(GroupedProductTest, WhatComesBehindGoesIntoIt) {
+  const std::string program =
+      Written(Grouped("f16", "wt", R"(, {"op": "aten.relu.default", "args": {"self": "%made"}, "outputs": ["y"]})"));
+  EXPECT_NE(program.find("y = grouped_matmul(x, w_view, ends)"), std::string::npos) << program;
+  EXPECT_NE(program.find("-> relu(it)"), std::string::npos) << program;
+}
+
+TEST(GroupedProductTest, WhatNoKernelMakesAreTheGroupsAndANest) {
+  for (const std::string& program : {Written(Grouped("f32")), Written(Grouped("bf16", "w")),
+                                     Written(Grouped(), {.products = false}), Written(Grouped(), {}, DeviceModel{})}) {
+    EXPECT_EQ(program.find("grouped_matmul"), std::string::npos) << program;
+    EXPECT_NE(program.find("y = nest"), std::string::npos) << program;
+  }
+}
+
+}  // namespace
+}  // namespace hone::expert
