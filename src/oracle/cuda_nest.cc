@@ -9,11 +9,12 @@
 #include "base/check.h"
 #include "graph/op.h"
 #include "oracle/nest_text.h"
+#include "oracle/product_tiles.h"
 
 namespace hone {
 
 extern const std::string_view kDeviceStdText;  // base/device_std.h
-extern const std::string_view kNumbersText, kCudaNestsText;
+extern const std::string_view kNumbersText, kCudaNestsText, kProductTilesText;
 
 namespace {
 
@@ -25,12 +26,6 @@ constexpr std::int64_t kLongFold = 64;  // below, a block's threads would have n
 // Few results of very long folds are split over several blocks.
 constexpr std::int64_t kFewResults = 256, kPartFold = 1 << 14, kMostParts = 1024;
 constexpr std::int64_t kScratchBytes = 64;  // of a part; no accumulator is larger
-
-std::int64_t Extent(const std::vector<IndexVar>& vars) {
-  std::int64_t product = 1;
-  for (const auto& var : vars) product *= var.extent;
-  return product;
-}
 
 class CudaWriter : public NestText {
  public:
@@ -217,6 +212,10 @@ class CudaWriter : public NestText {
     while (shares == Shares::kBlock && threads > 32 && threads > longest) threads /= 2;
 
     Prepare(stage);
+    const auto exact = [&](const Expr& e) { return IsExact(e); };
+    if (folds.size() == 1 && shares == Shares::kThread) {
+      if (const auto tiles = TilesOf(vars, *folds[0], exact)) return WriteTiles(stage, *tiles);
+    }
     std::string parts_name;
     if (shares == Shares::kBlocks) {
       const std::int64_t parts = std::clamp<std::int64_t>(longest / kPartFold, 2, kMostParts / results + 1);
@@ -261,6 +260,88 @@ class CudaWriter : public NestText {
     CloseLoops(1);
     Finish({stage.buffer}, results, threads, shares == Shares::kBlock);
     scratch_.clear();
+  }
+
+  // A factor of a tile's terms as a function of places: the lambda's head, and which indices they are.
+  void WriteFactor(const std::string& head, const std::vector<std::pair<const std::vector<IndexVar>*, const char*>>& at,
+                   const Expr& factor) {
+    Line("const auto {} {{", head);
+    ++depth_;
+    for (const auto& [vars, flat] : at) Indices(*vars, flat);
+    {
+      Scope scope(*this, factor);
+      const std::string made = Emit(factor);
+      const bool plain = factor->type == ScalarType::kReal && IsExact(factor);
+      Line("return {};", plain ? ExactText(made) : made);
+    }
+    --depth_;
+    Line("}};");
+  }
+
+  void WriteTiles(const Stage& stage, const ProductTiles& tiles) {
+    const auto& over = tiles.fold->over;
+    OpenTiles(tiles);
+    WriteFactor("left = [&](unsigned row, unsigned fold)", {{&tiles.rows, "row"}, {&over, "fold"}}, tiles.left);
+    const bool keyed = !tiles.keys.empty();
+    if (keyed) {
+      WriteFactor("right = [&](unsigned row, unsigned fold, unsigned column)",
+                  {{&tiles.rows, "row"}, {&over, "fold"}, {&tiles.columns, "column"}}, tiles.right);
+    } else {
+      WriteFactor("right = [&](unsigned, unsigned fold, unsigned column)",
+                  {{&over, "fold"}, {&tiles.columns, "column"}}, tiles.right);
+    }
+    Line("R sums[kEach * kEach];");
+    const bool exact = IsExactProduct(tiles.fold->operands[0]);
+    const std::string sums = fmt::format("<R, {}, {}, {}>(sums, run, columns, folds, left, right);", exact,
+                                         tiles.left_by_fold, tiles.right_by_fold);
+    if (keyed) {
+      std::string differ;
+      for (std::size_t k = 0; k < tiles.keys.size(); ++k) {
+        WriteFactor(fmt::format("key{} = [&](unsigned row)", k), {{&tiles.rows, "row"}}, tiles.keys[k]);
+        differ += fmt::format("{0}key{1}(row) != key{1}(row - 1)", k == 0 ? "" : " || ", k);
+      }
+      Line("const Runs runs = RunsOf(rows, [&](unsigned row) {{ return {}; }});", differ);
+      Line("for (Part run = runs.From(rows.begin); run.begin < run.end; run = runs.From(run.end)) {{");
+      ++depth_;
+      Line("if (runs.scattered)");
+      Line("  SumEach<R, {}>(sums, run, columns, folds, left, right);", exact);
+      Line("else");
+      Line("  SumTile{}", sums);
+    } else {
+      Line("const Part run = rows;");
+      Line("SumTile{}", sums);
+    }
+    Line("#pragma unroll 1");
+    Line("for (unsigned n = 0; n < kEach * kEach; ++n) {{");
+    ++depth_;
+    Line("const unsigned row = RowOf(rows, n), column = ColumnOf(columns, n);");
+    Line("if (!run.Holds(row) || !columns.Holds(column)) continue;");
+    Indices(tiles.rows, "row");
+    Indices(tiles.columns, "column");
+    {
+      Scope scope(*this, stage.value);
+      known_.insert({tiles.fold, "sums[n]"});
+      WriteResult(stage, stage.value);
+    }
+    CloseLoops(keyed ? 3 : 2);
+    Finish({stage.buffer}, tiles.Tiles(), kThreads, true);
+  }
+
+  // For all tiles: a block each. Declares its batch, its rows and columns, and the terms.
+  void OpenTiles(const ProductTiles& tiles) {
+    const std::int64_t down = tiles.RowTiles(), across = tiles.ColumnTiles();
+    Begin();
+    OpenStep();
+    Line("for (std::int64_t tile = blockIdx.x; tile < {}; tile += gridDim.x) {{", tiles.Tiles());
+    ++depth_;
+    Indices(tiles.batches, fmt::format("(tile / {})", down * across));
+    const auto part = [&](const char* name, const std::string& number, std::int64_t extent) {
+      Line("const unsigned {}_begin = {} * kTile;", name, number);
+      Line("const Part {0} = {{{0}_begin, {0}_begin, std::min({0}_begin + kTile, {1}u)}};", name, extent);
+    };
+    part("rows", fmt::format("tile / {} % {}", across, down), Extent(tiles.rows));
+    part("columns", fmt::format("tile % {}", across), Extent(tiles.columns));
+    Line("const Span folds = {{0, {}}};", Extent(tiles.fold->over));
   }
 
   // The statement that stores is the last line that WriteResult writes: one thread makes it.
@@ -525,6 +606,7 @@ CudaNests WriteCudaNests(const Graph& graph, TorchProducts products) {
   nests.standard = kDeviceStdText;
   nests.head = kNumbersText;
   nests.head += kCudaNestsText;
+  nests.head += kProductTilesText;
   CudaWriter(graph, products).Write(nests);
   return nests;
 }

@@ -64,6 +64,17 @@ TEST(CudaNestTest, ManyResultsAreAThreadEachAndFewABlockEach) {
   EXPECT_EQ(few.runs[0].launches[0].blocks, 700);
 }
 
+TEST(CudaNestTest, ABlockMakesATileOfProducts) {
+  const auto nests =
+      WriteCudaNests(SmallGraph("fp32", "a f32 300x40, b f32 40x310", "y f32 300x310",
+                                R"([{"op": "mm", "args": {"self": "%a", "mat2": "%b"}, "outputs": ["y"]}])"));
+  ASSERT_EQ(nests.kernels.size(), 1u);
+  EXPECT_NE(nests.kernels[0].text.find("SumTile<R, true, true, false>("), std::string::npos) << nests.kernels[0].text;
+  EXPECT_EQ(nests.runs[0].launches[0].blocks, 5 * 5);
+  EXPECT_EQ(nests.runs[0].launches[0].threads, 256);
+  EXPECT_EQ(nests.PeakBytes(), 0);
+}
+
 TEST(CudaNestTest, TheLongSumOfAFewIsSplitAndPutTogether) {
   const auto nests = WriteCudaNests(SmallGraph("fp32", "x f32 2x1000000", "y f32 2", kSum));
   ASSERT_EQ(nests.runs[0].launches.size(), 2u);

@@ -29,6 +29,70 @@ std::string Node(const std::string& op, const std::string& args) {
   return R"([{"op": ")" + op + R"(", "args": {)" + args + R"(}, "outputs": ["y"]}])";
 }
 
+using Add = std::function<void(const char* name, const char* contract, const char* inputs, const char* outputs,
+                               const std::string& nodes)>;
+
+std::string NodeMaking(const char* output, const char* op, const std::string& args) {
+  return fmt::format(R"({{"op": "{}", "args": {{{}}}, "outputs": ["{}"]}})", op, args, output);
+}
+
+std::string Convolution(const char* output, const char* x, const char* w, const char* c, int padding, int stride,
+                        int groups, bool transposed = false) {
+  return NodeMaking(output, "convolution",
+                    fmt::format(R"("input": "%{}", "weight": "%{}", "bias": "%{}", "stride": [{}],
+    "padding": [{}], "dilation": [1], "transposed": {}, "output_padding": [0], "groups": {})",
+                                x, w, c, stride, padding, transposed, groups));
+}
+
+// Sums of products with so many results that blocks make them by tiles, most of them with a rest at every edge.
+void AddTiles(const Add& add) {
+  const auto all = [](const std::vector<std::string>& nodes) { return fmt::format("[{}]", fmt::join(nodes, ", ")); };
+  add("tiles", "fp32", "a f32 300x40, b f32 40x300, r f32 7x100x40, s f32 7x40x110, t f32 40x110",
+      "y f32 300x300, z f32 300x300, u f32 7x100x110, v f32 7x100x110",
+      all({NodeMaking("y", "mm", R"("self": "%a", "mat2": "%b")"), NodeMaking("at", "t", R"("self": "%a")"),
+           NodeMaking("bt", "t", R"("self": "%b")"), NodeMaking("z", "mm", R"("self": "%bt", "mat2": "%at")"),
+           NodeMaking("u", "bmm", R"("self": "%r", "mat2": "%s")"),
+           NodeMaking("v", "matmul", R"("self": "%r", "other": "%t")")}));
+  add("tiles of tiles", "tf32", "a f32 280x40, b f32 40x280, c f32 280x270, d f32 16x280, e f32 280x5000",
+      "y f32 280x270, z f32 16x5000",
+      all({NodeMaking("t", "mm", R"("self": "%a", "mat2": "%b")"),
+           NodeMaking("y", "mm", R"("self": "%t", "mat2": "%c")"),
+           NodeMaking("z", "mm", R"("self": "%d", "mat2": "%e")")}));
+  add("tiles of f64", "fp64", "a f64 260x33, b f64 33x260", "y f64 260x260",
+      Node("mm", R"("self": "%a", "mat2": "%b")"));
+  add("tiles of bf16", "bf16", "a bf16 300x50, b bf16 300x50, c bf16 300, d bf16 50x300",
+      "y bf16 300x300, z bf16 300x300",
+      all({NodeMaking("y", "linear", R"("input": "%a", "weight": "%b", "bias": "%c")"),
+           NodeMaking("z", "addmm", R"("self": "%c", "mat1": "%a", "mat2": "%d", "alpha": 1.5, "beta": 0.25)")}));
+  add("attention by tiles", "fp32", "q f32 2x4x70x33, k f32 2x2x130x33, v f32 2x2x130x140", "y f32 2x4x70x140",
+      Node("scaled_dot_product_attention", R"("query": "%q", "key": "%k", "value": "%v", "enable_gqa": true)"));
+  add("convolutions by tiles", "fp32",
+      "a f32 3x7x33x30, b f32 40x7x3x3, c f32 40, d f32 3x5x65x51, e f32 64x5x3x3, f f32 64, g f32 2x9x40x17, "
+      "h f32 9x33x2x2, j f32 33",
+      "y f32 3x40x33x30, z f32 3x64x33x26, u f32 2x33x80x34",
+      all({Convolution("y", "a", "b", "c", 1, 1, 1), Convolution("z", "d", "e", "f", 1, 2, 1),
+           Convolution("u", "g", "h", "j", 0, 2, 1, true)}));
+  // Channels whose group is the same for a quarter of them, and for none.
+  add("groups of convolutions", "fp32",
+      "a f32 2x20x31x33, b f32 80x5x3x3, c f32 80, d f32 2x40x33x33, e f32 40x1x6x6, f f32 40",
+      "y f32 2x80x31x33, z f32 2x40x28x28",
+      all({Convolution("y", "a", "b", "c", 1, 1, 4), Convolution("z", "d", "e", "f", 0, 1, 40)}));
+  // Groups end at the sums of widths from 0 to 3 times `step`: inside of tiles, and some are empty.
+  const auto grouped = [&](int step, const char* more) {
+    return all({NodeMaking("sums", "cumsum", R"("self": "%w", "dim": 0)"),
+                NodeMaking("ends", "mul", fmt::format(R"("self": "%sums", "other": {})", step)), more});
+  };
+  const auto product = [](const char* output, const char* a, const char* b) {
+    return NodeMaking(output, "_grouped_mm", fmt::format(R"("self": "%{}", "mat2": "%{}", "offs": "%ends")", a, b));
+  };
+  add("groups", "torch", "a bf16 700x40, b bf16 9x40x100, c bf16 9x100x40, d bf16 40x700, w i64 9",
+      "y bf16 700x100, z bf16 100x700", grouped(55, (product("y", "a", "b") + ", " + product("z", "c", "d")).c_str()));
+  add("more groups than a tile takes", "torch", "a bf16 700x40, b bf16 400x40x100, w i64 400", "y bf16 700x100",
+      grouped(1, product("y", "a", "b").c_str()));
+  add("groups of terms", "torch", "a bf16 120x300, b bf16 300x130, w i64 5", "y bf16 5x120x130",
+      grouped(40, product("y", "a", "b").c_str()));
+}
+
 std::vector<Problem> Problems() {
   std::vector<Problem> problems;
   const auto add = [&](const char* name, const char* contract, const char* inputs, const char* outputs,
@@ -56,6 +120,7 @@ std::vector<Problem> Problems() {
   add("cumsum", "fp32", "x f32 70x90", "y f32 70x90", Node("cumsum", R"("self": "%x", "dim": 1)"));
   add("cumprod", "fp32", "x f32 7x50", "y f32 7x50", Node("cumprod", R"("self": "%x", "dim": 0)"));
   add("whole numbers", "fp32", "x i32 50x70", "y i64 50", Node("sum.dim_IntList", R"("self": "%x", "dim": [1])"));
+  AddTiles(add);
   add("any", "fp32", "x i32 50x70", "y bool 50", Node("any.dim", R"("self": "%x", "dim": 1)"));
   if (const char* folder = std::getenv("HONE_PROBLEMS")) {
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
