@@ -56,6 +56,7 @@ void Tree::Begin(const Attempt& attempt) {
   }
   tried_.insert(identity);
   ++at(attempt.parent).in_flight;
+  flying_.push_back(attempt.parent);
 }
 
 void Tree::AddAttempt(Attempt attempt) {
@@ -64,6 +65,7 @@ void Tree::AddAttempt(Attempt attempt) {
   TreeNode& parent = at(attempt.parent);
   HONE_CHECK(parent.in_flight > 0, "an attempt ended that was not begun");
   --parent.in_flight;
+  flying_.erase(std::find(flying_.begin(), flying_.end(), attempt.parent));
   parent.children.push_back(attempt.number);
   Objective::Values values = objective_.Of(attempt.evaluation);
   if (!values.empty()) {

@@ -56,6 +56,8 @@ class Tree {
 
   // What a strategy may select: a proposal waits there, or the proposer is free and may have one.
   bool Open(const TreeNode& node) const { return !node.waiting.empty() || (!node.exhausted && !asked_); }
+  // The parents of what is in flight, one for each, in no order.
+  const std::vector<int>& flying() const { return flying_; }
   // The node that the proposer is asked about right now.
   std::optional<int> asked() const { return asked_; }
 
@@ -83,6 +85,7 @@ class Tree {
   };
   std::vector<Rankable> rankable_;  // by number
   std::vector<int> ranked_;
+  std::vector<int> flying_;
   std::optional<int> asked_;
   std::set<std::string> tried_;  // identities, those in work included
 };

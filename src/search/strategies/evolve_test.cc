@@ -1,0 +1,89 @@
+#include <map>
+#include <set>
+
+#include "search/testing/strategy_test.h"
+
+namespace hone {
+namespace {
+
+using testing::Predicted;
+
+std::vector<Proposal> Several(const std::string& name, int count) {
+  std::vector<Proposal> proposals;
+  for (int i = 0; i < count; ++i) proposals.push_back(Predicted(name + std::to_string(i), 0));
+  return proposals;
+}
+
+class EvolveTest : public testing::StrategyTest {
+ protected:
+  explicit EvolveTest(std::string_view words = "evolve:2,population=2,tournament=1,migrate=0") : StrategyTest(words) {}
+
+  // Two islands of two: attempts 1 and 3, 2 and 4; then the first island's turn.
+  void Four() {
+    Propose(0, Several("start", 4));
+    for (const double us : {100.0, 90.0, 110.0, 80.0}) Try(0, us);
+    for (const int number : {1, 2, 3, 4}) Propose(number, Several("of " + std::to_string(number), 3));
+  }
+  std::set<int> Drawn() {
+    std::set<int> drawn;
+    for (int i = 0; i < 100; ++i) drawn.insert(Selected().value());
+    return drawn;
+  }
+};
+
+TEST_F(EvolveTest, EachIslandBeginsWithAStart) {
+  Propose(0, Several("start", 3));
+  EXPECT_EQ(Selected(), 0);
+  const Attempt first = Begin(0);
+  EXPECT_EQ(Selected(), 0);
+  End(first, 100);
+  Try(0, 0);
+  EXPECT_EQ(Selected(), 1) << "the first island's turn, who has one to improve";
+  Propose(1, Several("move", 2));
+  Try(1, 90);
+  EXPECT_EQ(Selected(), 0) << "the second has nobody, so it starts again";
+}
+
+TEST_F(EvolveTest, IslandsTakeTurnsWithParentsOfTheirOwn) {
+  Four();
+  EXPECT_EQ(Drawn(), (std::set<int>{1, 3}));
+  const Attempt flying = Begin(1);
+  EXPECT_EQ(Drawn(), (std::set<int>{2, 4})) << "what is in flight has had its turn";
+  End(flying, 95);
+  Try(2, 85);
+  Propose(5, Several("of 5", 2));
+  EXPECT_EQ(Drawn(), (std::set<int>{1, 5})) << "the population is the best two";
+}
+
+TEST_F(EvolveTest, BetterPredictedMovesAreLikelier) {
+  Propose(0, Several("start", 4));
+  std::map<std::size_t, int> counts;
+  for (int i = 0; i < 4000; ++i) ++counts[strategy_->SelectProposal(tree_.node(0), random_)];
+  EXPECT_NEAR(counts[0], 2000, 150);
+  EXPECT_GT(counts[1], counts[2]);
+  EXPECT_GT(counts[2], counts[3]);
+  EXPECT_GT(counts[3], 300);
+}
+
+class MigrationTest : public EvolveTest {
+ protected:
+  MigrationTest() : EvolveTest("evolve:2,population=2,tournament=1,migrate=3") {}
+};
+
+TEST_F(MigrationTest, NowAndThenParentsAreTheNeighbours) {
+  Four();
+  EXPECT_EQ(Drawn(), (std::set<int>{2, 4})) << "the third turn of the first island";
+}
+
+class TournamentTest : public EvolveTest {
+ protected:
+  TournamentTest() : EvolveTest("evolve:2,population=2,tournament=40,migrate=0") {}
+};
+
+TEST_F(TournamentTest, TheBestOfThoseDrawnIsTheParent) {
+  Four();
+  EXPECT_EQ(Drawn(), (std::set<int>{1}));
+}
+
+}  // namespace
+}  // namespace hone

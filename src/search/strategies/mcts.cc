@@ -1,0 +1,248 @@
+// Monte Carlo tree search: down from the root by upper confidence bounds (UCT), until a node may have another child.
+// Its parts can be switched off one by one:
+//
+//   widening   a node of n attempts below it has at most about n ^ widening children
+//   branching  those that made it faster may have more of them, those that made it slower fewer
+//   log        what an attempt is worth goes by the logarithm of its speed, so that one leap does not rule
+//   dead       a branch that has failed so often, or stays far behind, is left until nothing else is left
+//   memory     a move that was tried so often from anywhere and never brought anything comes last
+//
+// What is in flight counts as an attempt that was worth nothing, which sends the next one elsewhere. The parts are
+// named in KernelPro's paper, which publishes no constant of them; AdaExplore's open code has the exploration's. Ours
+// are of the experiments in docs/measured/search.md.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include "search/search.h"
+
+namespace hone {
+namespace {
+
+constexpr Parameter kParameters[] = {
+    {.name = "explore",
+     .help = "how much an attempt's being seldom tried counts beside its worth of 0 to 1",
+     .otherwise = "0.3",  // AdaExplore's released configuration
+     .at_least = 0},
+    {.name = "best",
+     .help = "how much of a branch's worth is its best attempt's; the rest is the mean's",
+     .otherwise = "0.5",
+     .at_least = 0,
+     .at_most = 1},
+    {.name = "widening",
+     .help = "the exponent; 1 = off, all moves of a node come before any of theirs",
+     .otherwise = "0.5",
+     .at_least = 0,
+     .at_most = 1},
+    {.name = "branching", .type = Parameter::Type::kInteger, .help = "1 or 0", .otherwise = "1", .at_least = 0},
+    {.name = "log", .type = Parameter::Type::kInteger, .help = "1 or 0", .otherwise = "1", .at_least = 0},
+    {.name = "dead",
+     .type = Parameter::Type::kInteger,
+     .help = "attempts after which a branch may be left; 0 = never",
+     .otherwise = "3",
+     .at_least = 0},
+    {.name = "memory",
+     .type = Parameter::Type::kInteger,
+     .help = "trials after which a move may be held useless; 0 = never",
+     .otherwise = "3",
+     .at_least = 0},
+};
+
+// By the logarithm, attempts that take four times the best's are worth as little as those that were refused: past that,
+// how slow they are says nothing about what to try.
+const double kSpan = std::log(4.0);
+// While all lie closer together than this, most of what tells them apart is chance.
+const double kNarrow = std::log(1.1);
+// A branch is far behind when its best takes so much longer: a move had to gain more than the expert ever predicts.
+constexpr double kBehind = 1.4;
+// A move brought something when it saved so much of the time; less is what measuring again may bring.
+constexpr double kBrought = 0.01;
+
+class MctsStrategy final : public Strategy {
+ public:
+  explicit MctsStrategy(const Parameters& parameters)
+      : explore_(parameters.Real("explore")),
+        best_(parameters.Real("best")),
+        widening_(parameters.Real("widening")),
+        branching_(parameters.Integer("branching") != 0),
+        log_(parameters.Integer("log") != 0),
+        dead_(static_cast<int>(parameters.Integer("dead"))),
+        memory_(static_cast<int>(parameters.Integer("memory"))) {}
+
+  std::optional<int> SelectNode(const Tree& tree, Random&) override {
+    flying_.clear();
+    for (int number : tree.flying()) {
+      for (;; number = tree.node(number).attempt.parent) {
+        ++flying_[number];
+        if (number == 0) break;
+      }
+    }
+    for (const bool strict : {true, false}) {
+      strict_ = strict;
+      if (const std::optional<int> selected = Descend(tree, 0)) return selected;
+    }
+    return std::nullopt;
+  }
+
+  // The best predicted of those that are not known to be useless.
+  std::size_t SelectProposal(const TreeNode& node, Random&) override {
+    for (std::size_t i = 0; i < node.waiting.size(); ++i) {
+      if (!Useless(node.waiting[i].proposal)) return i;
+    }
+    return 0;
+  }
+
+  void BackUp(const Tree& tree) override {
+    const Attempt& last = tree.nodes().back().attempt;
+    stats_.resize(tree.nodes().size());
+    const double value = tree.Value(last.number);
+    Remember(tree, last, value);
+    double worth = 0;
+    if (value > 0) {
+      worth = log_ ? -std::log(value) : 1 / value;
+      most_ = any_ ? std::max(most_, worth) : worth;
+      if (log_) worth = std::max(worth, most_ - kSpan);
+      least_ = any_ ? std::min(least_, worth) : worth;
+      any_ = true;
+    }
+    for (int number = last.number;; number = tree.node(number).attempt.parent) {
+      Stats& stats = stats_[static_cast<std::size_t>(number)];
+      ++stats.attempts;
+      if (value > 0) {
+        stats.best = stats.accepted == 0 ? worth : std::max(stats.best, worth);
+        stats.fastest = stats.accepted == 0 ? value : std::min(stats.fastest, value);
+        stats.sum += worth;
+        ++stats.accepted;
+      }
+      if (number == 0) break;
+    }
+  }
+
+ private:
+  struct Stats {  // of a branch
+    int attempts = 0, accepted = 0;
+    double sum = 0, best = 0;  // of worths as they are counted, not yet from 0 to 1
+    double fastest = 0;
+    bool closed = false;  // nothing can be tried in it ever again
+  };
+  struct Move {
+    int tried = 0, brought = 0;
+  };
+
+  // The node of the branch to work on.
+  std::optional<int> Descend(const Tree& tree, int number) {
+    stats_.resize(tree.nodes().size());
+    if (stats_[static_cast<std::size_t>(number)].closed) return std::nullopt;
+    const TreeNode& node = tree.node(number);
+    const bool open = tree.Open(node);
+    if (open && MayWiden(tree, node)) return number;
+    struct Child {
+      int number;
+      double score;
+    };
+    std::vector<Child> children;
+    bool closed = node.exhausted && node.waiting.empty() && node.in_flight == 0;
+    for (const int child : node.children) {
+      const Stats& stats = stats_[static_cast<std::size_t>(child)];
+      closed = closed && stats.closed;
+      if (!stats.closed && !(strict_ && Dead(tree, child))) children.push_back({child, Score(number, child)});
+    }
+    // The first of equal ones is the earliest.
+    std::stable_sort(children.begin(), children.end(),
+                     [](const Child& a, const Child& b) { return a.score > b.score; });
+    for (const Child& child : children) {
+      if (const std::optional<int> selected = Descend(tree, child.number)) return selected;
+    }
+    stats_[static_cast<std::size_t>(number)].closed = closed;
+    // Nothing can be done below it: it may have another child after all, unless one of the parts speaks against it.
+    if (open && (!strict_ || (number != 0 && !Barren(node)))) return number;
+    return std::nullopt;
+  }
+
+  bool MayWiden(const Tree& tree, const TreeNode& node) const {
+    if (strict_ && Barren(node)) return false;
+    if (widening_ == 1) return true;
+    const int number = node.attempt.number;
+    const double children = static_cast<double>(node.children.size()) + node.in_flight;
+    return children < std::ceil(Breadth(tree, node) * std::pow(Attempts(number), widening_));
+  }
+
+  // The root has no parent, and an attempt that was refused is worth one try at its repair.
+  double Breadth(const Tree& tree, const TreeNode& node) const {
+    const int number = node.attempt.number;
+    if (number == 0 || !branching_) return 1;
+    const double value = tree.Value(number), before = tree.Value(node.attempt.parent);
+    if (value <= 0) return node.children.empty() && node.in_flight == 0 ? 1 : 0;
+    if (before <= 0) return 1;
+    return value<(1 - kBrought) * before ? 2 : value>(1 + kBrought) * before ? 0.5 : 1;
+  }
+
+  bool Dead(const Tree& tree, int number) const {
+    const Stats& stats = stats_[static_cast<std::size_t>(number)];
+    if (dead_ == 0 || stats.attempts < dead_) return false;
+    return stats.accepted == 0 || stats.fastest > kBehind * tree.Value(tree.best());
+  }
+
+  // Whether all that waits there is held useless.
+  bool Barren(const TreeNode& node) const {
+    return !node.waiting.empty() && std::all_of(node.waiting.begin(), node.waiting.end(),
+                                                [&](const WaitingProposal& one) { return Useless(one.proposal); });
+  }
+
+  // A branch's attempts, those in flight included; at least one.
+  double Attempts(int number) const {
+    const auto flying = flying_.find(number);
+    return std::max(1,
+                    stats_[static_cast<std::size_t>(number)].attempts + (flying == flying_.end() ? 0 : flying->second));
+  }
+
+  double Score(int parent, int child) const {
+    const Stats& stats = stats_[static_cast<std::size_t>(child)];
+    const double attempts = Attempts(child);
+    const double seldom = explore_ * std::sqrt(std::log(Attempts(parent) + 1) / attempts);
+    if (stats.accepted == 0) return seldom;
+    // The refused and those in flight are worth 0, as the slowest are.
+    const double mean = (stats.sum - stats.accepted * Least()) / attempts;
+    return seldom + Share(best_ * (stats.best - Least()) + (1 - best_) * mean);
+  }
+
+  double Least() const { return log_ ? most_ - std::clamp(most_ - least_, kNarrow, kSpan) : 0; }
+  double Share(double worth) const { return std::clamp(worth / (most_ - Least()), 0.0, 1.0); }
+
+  // A move is its key: what is set where to what, from wherever.
+  void Remember(const Tree& tree, const Attempt& attempt, double value) {
+    if (attempt.parent == 0) return;
+    Move& move = moves_[attempt.proposal.key];
+    ++move.tried;
+    const double before = tree.Value(attempt.parent);
+    if (value > 0 && (before <= 0 || value < (1 - kBrought) * before)) ++move.brought;
+  }
+  bool Useless(const Proposal& proposal) const {
+    if (memory_ == 0) return false;
+    const auto known = moves_.find(proposal.key);
+    return known != moves_.end() && known->second.brought == 0 && known->second.tried >= memory_;
+  }
+
+  const double explore_, best_, widening_;
+  const bool branching_, log_;
+  const int dead_, memory_;
+
+  std::vector<Stats> stats_;                        // by number
+  std::map<std::string, Move, std::less<>> moves_;  // by key
+  double most_ = 0, least_ = 0;                     // worth of all that were accepted
+  bool any_ = false;                                // was
+  std::map<int, int> flying_;                       // of this call: by branch
+  bool strict_ = true;
+};
+
+std::unique_ptr<Strategy> Make(const Parameters& parameters) { return std::make_unique<MctsStrategy>(parameters); }
+
+}  // namespace
+
+HONE_STRATEGY(mcts){.name = "mcts",
+                    .doc = "Monte Carlo tree search, all of its parts with switches",
+                    .parameters = kParameters,
+                    .make = Make};
+
+}  // namespace hone
