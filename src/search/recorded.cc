@@ -1,0 +1,109 @@
+#include "search/recorded.h"
+
+#include <fmt/format.h>
+
+#include "base/sha256.h"
+#include "propose/random.h"
+#include "search/loop.h"
+#include "search/search.h"
+
+namespace hone {
+
+RecordedProposer::RecordedProposer(const SpaceTable& table, RecordedClock& clock) : clock_(clock) {
+  for (const TableRound& round : table.rounds) turns_[round.from].push_back(&round);
+}
+
+Result<Round> RecordedProposer::Propose(const Question& question) {
+  const Attempt* from = question.from();
+  const auto found = turns_.find(from ? std::string_view(from->proposal.candidate.text) : std::string_view());
+  const auto turn = static_cast<std::size_t>(question.turn);
+  if (found == turns_.end() || turn >= found->second.size()) return Round();
+  const TableRound& recorded = *found->second[turn];
+  clock_.Pass(recorded.seconds);
+  Round round;
+  for (const TableOffer& offer : recorded.offers) {
+    round.proposals.push_back({.candidate = {CandidateKind::kProgram, offer.candidate},
+                               .origin = "recorded: " + offer.key,
+                               .key = offer.key,
+                               .predicted_us = offer.predicted_us});
+  }
+  // None of a round was measured, but that is no end: the next one may have been.
+  if (round.proposals.empty() && recorded.unmeasured > 0) {
+    Question next = question;
+    ++next.turn;
+    return Propose(next);
+  }
+  return round;
+}
+
+RecordedEvaluator::RecordedEvaluator(const SpaceTable& table, RecordedClock& clock, std::uint64_t seed)
+    : clock_(clock), seed_(seed) {
+  for (const TableCandidate& one : table.candidates) candidates_[one.name] = &one;
+}
+
+Result<Evaluation> RecordedEvaluator::Evaluate(const Candidate& candidate, const EvaluateRequest&) {
+  const auto found = candidates_.find(candidate.text);
+  if (found == candidates_.end())
+    return Fail(ErrorKind::kUsage, fmt::format("the table has no candidate '{}'", candidate.text.substr(0, 40)));
+  const TableCandidate& recorded = *found->second;
+  clock_.Pass(recorded.seconds);
+  Evaluation evaluation;
+  evaluation.sandbox = "none: recorded";
+  evaluation.verdict.outcome = recorded.outcome;
+  evaluation.verdict.reason = recorded.reason;
+  if (recorded.warm_us <= 0) return evaluation;
+  double warm_us = recorded.warm_us;
+  if (recorded.interval) {
+    std::uint64_t hash = Random::Mix(seed_ + 1);
+    for (const char c : recorded.name) hash = Random::Mix(hash ^ static_cast<unsigned char>(c));
+    const Interval& interval = *recorded.interval;
+    warm_us = interval.low + Random(hash).Uniform() * (interval.high - interval.low);
+  }
+  evaluation.timing = Timing{.warm = {.median_us = warm_us, .interval = recorded.interval, .count = 1}};
+  return evaluation;
+}
+
+Result<Trace> SearchTable(const SpaceTable& table, const std::string& strategy, std::uint64_t seed,
+                          const Budget& budget) {
+  RecordedClock clock;
+  RecordedProposer proposer(table, clock);
+  RecordedEvaluator evaluator(table, clock, seed);
+  std::map<std::string_view, double> times_us;
+  for (const TableCandidate& one : table.candidates) times_us[one.name] = one.warm_us;
+
+  SearchSettings settings;
+  settings.run = {.seed = seed, .search = HONE_TRY(ChooseStrategy(strategy)).Identity(), .proposer = "recorded"};
+  settings.budget = budget;
+  settings.confirm_candidates = 0;
+  RunRecord wanted;
+  wanted.problem_name = table.head.problem;
+  wanted.problem_identity = Sha256(wanted.problem_name);
+  wanted.target = table.head.target;
+  wanted.machine = table.head.machine;
+  wanted.settings = ToJson(settings.run);
+  wanted.budget = ToJson(budget);
+  wanted.bound_us = table.head.bound_us;
+  Store store = HONE_TRY(Store::Open(":memory:"));
+  OpenedRun opened = HONE_TRY(OpenRun(store, wanted, "{\"recorded\": true}\n"));
+
+  Trace trace;
+  std::string best;        // whom the search holds to be the best
+  double believed_us = 0;  // and how fast
+  SearchHooks hooks;
+  hooks.seconds = [&clock] { return clock.seconds(); };
+  hooks.progress = [&](const SearchProgress& progress) {
+    if (progress.phase != SearchProgress::Phase::kTried) return;
+    const double us = progress.last->time_us();
+    if (us > 0 && (best.empty() || us < believed_us)) {
+      best = progress.last->proposal.candidate.text;
+      believed_us = us;
+    }
+    trace.points.push_back({.seconds = clock.seconds(), .best_us = best.empty() ? 0 : times_us[best]});
+  };
+  const SearchOutcome outcome =
+      HONE_TRY(RunSearch(store, std::move(opened.record), proposer, evaluator, settings, hooks));
+  trace.stop = outcome.stop.reason;
+  return trace;
+}
+
+}  // namespace hone

@@ -1,0 +1,70 @@
+// A recorded device: searches over a table of a space (search/table.h) instead of a proposer, compilers and a machine.
+// A whole search takes milliseconds. Its clock is the table's: an answer and an attempt take what they took when they
+// were recorded.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "evaluate/evaluator.h"
+#include "propose/proposer.h"
+#include "search/stopper.h"
+#include "search/table.h"
+
+namespace hone {
+
+// Seconds since it was made. One thread.
+class RecordedClock {
+ public:
+  void Pass(double seconds) { seconds_ += seconds; }
+  double seconds() const { return seconds_; }
+
+ private:
+  double seconds_ = 0;
+};
+
+// Offers what was offered, as far as it was measured. A candidate's text is its name in the table. The table and the
+// clock outlive it, and so for the evaluator.
+class RecordedProposer final : public Proposer {
+ public:
+  RecordedProposer(const SpaceTable& table, RecordedClock& clock);
+  Result<Round> Propose(const Question& question) override;
+
+ private:
+  RecordedClock& clock_;
+  std::map<std::string_view, std::vector<const TableRound*>> turns_;  // by what they are from
+};
+
+// Says what was measured. A time is drawn from the interval that the median was found to lie in, by the seed: the same
+// for a candidate each time it is asked. kUsage for a candidate that the table does not have.
+class RecordedEvaluator final : public Evaluator {
+ public:
+  RecordedEvaluator(const SpaceTable& table, RecordedClock& clock, std::uint64_t seed);
+  Result<Evaluation> Evaluate(const Candidate& candidate, const EvaluateRequest& request) override;
+  void Interrupt() override {}
+
+ private:
+  RecordedClock& clock_;
+  const std::uint64_t seed_;
+  std::map<std::string_view, const TableCandidate*> candidates_;
+};
+
+// How far a search had come after an attempt.
+struct TracePoint {
+  double seconds = 0;  // since the search began
+  double best_us = 0;  // of the attempt that it held to be the best: its time in the table; 0 = none
+};
+struct Trace {
+  std::vector<TracePoint> points;  // one an attempt
+  std::string stop;                // why it ended
+};
+
+// A search from the beginning, in memory. `strategy` as ChooseStrategy reads it; budget.seconds are the table's.
+Result<Trace> SearchTable(const SpaceTable& table, const std::string& strategy, std::uint64_t seed,
+                          const Budget& budget);
+
+}  // namespace hone
