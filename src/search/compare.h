@@ -1,0 +1,57 @@
+// Searches side by side: arms, each a strategy and its budget, over the same problems with the same seeds, and what can
+// be said of their differences. A problem counts once however many seeds it had.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "search/paired.h"
+#include "search/recorded.h"
+#include "search/stopper.h"
+
+namespace hone {
+
+struct Arm {
+  std::string words;   // as they were typed
+  std::string search;  // Chosen::Identity
+  Budget budget;
+};
+// "mcts:memory=0 --budget 20 --time 60 --headroom 0.1"; what is not said is `budget`. kUsage for other words.
+Result<Arm> ParseArm(const std::string& words, const Budget& budget);
+
+// What the arms' searches of one problem came to.
+struct ProblemTraces {
+  std::string problem;
+  double best_us = 0;                      // the fastest that is known, > 0
+  std::vector<std::vector<Trace>> traces;  // by arm and seed
+};
+
+// Quality: the fastest known time over that of the attempt that a search held to be the best; 1 = it found it, and
+// kNothing while nothing was accepted. Means of it are geometric.
+struct ArmFigures {
+  double quality = 0;  // at the end
+  double anytime = 0;  // over all attempts of the budget; after its end a search keeps what it has
+  double reached = 0;  // the share of searches that came to 95 % of the fastest
+  double to_95_attempts = 0, to_95_seconds = 0;  // that took so many: the median of all; 0 = most never came there
+  double attempts = 0, seconds = 0;              // that a search made and took, mean
+  std::vector<double> curve;                     // quality after attempt 1, 2, ...
+  std::vector<double> by_problem;                // quality at the end
+};
+struct ArmAgainst {  // the first arm; differences of the logarithms of qualities, one a problem
+  Paired quality, anytime;
+};
+struct Compared {
+  std::vector<ArmFigures> arms;
+  std::vector<ArmAgainst> against;  // of the second arm, the third, ...
+};
+
+inline constexpr double kNothing = 0.01;  // quality of a search that has nothing; less would rule all means
+inline constexpr double kEnough = 0.95;   // of the fastest
+inline constexpr double kNoWin = 0.005;   // a difference of half a percent is none
+
+// `attempts`: what curves go to, the largest budget of the arms. There is an arm, a problem and a seed at least.
+Compared CompareArms(const std::vector<ProblemTraces>& problems, int attempts);
+
+}  // namespace hone
