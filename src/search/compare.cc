@@ -84,8 +84,10 @@ Result<Arm> ParseArm(const std::string& words, const Budget& budget) {
       arm.budget.seconds = value;
     } else if (word == "--headroom") {
       arm.budget.headroom = value;
+    } else if (word == "--idle" && value >= 0 && value <= budget.attempts) {
+      arm.budget.idle = static_cast<int>(value);
     } else {
-      return usage(fmt::format("'{}' is none of --budget, --time, --headroom", word));
+      return usage(fmt::format("'{}' is none of --budget, --time, --headroom, --idle", word));
     }
   }
   return arm;

@@ -54,12 +54,13 @@ TEST(CompareTest, WhereMostNeverCameThereIsNoMedian) {
 
 TEST(CompareTest, AnArmIsAStrategyAndWhatIsDifferentForIt) {
   const Budget budget{.attempts = 40, .seconds = 0, .headroom = -1};
-  const auto arm = ParseArm("epsilon:0.2 --budget 20 --time 60 --headroom 0.1", budget);
+  const auto arm = ParseArm("epsilon:0.2 --budget 20 --time 60 --headroom 0.1 --idle 8", budget);
   ASSERT_TRUE(arm) << arm.error().message;
   EXPECT_EQ(arm->search, "epsilon:epsilon=0.2,throttle=5,dead=3");
   EXPECT_EQ(arm->budget.attempts, 20);
   EXPECT_EQ(arm->budget.seconds, 60);
   EXPECT_EQ(arm->budget.headroom, 0.1);
+  EXPECT_EQ(arm->budget.idle, 8);
   EXPECT_EQ(ParseArm("greedy", budget)->budget.attempts, 40);
   const auto message = [&](const std::string& words) { return ParseArm(words, budget).error().message; };
   EXPECT_EQ(message(""), "arm '': it begins with a search strategy, as in 'mcts:memory=0 --budget 20'");
@@ -67,7 +68,8 @@ TEST(CompareTest, AnArmIsAStrategyAndWhatIsDifferentForIt) {
   EXPECT_EQ(message("greedy --budget 41"), "arm 'greedy --budget 41': --budget is 1 to 40, the budget of all");
   EXPECT_EQ(message("greedy --budget"), "arm 'greedy --budget': --budget needs a value");
   EXPECT_EQ(message("greedy --time soon"), "arm 'greedy --time soon': 'soon' is no number");
-  EXPECT_EQ(message("greedy --seed 3"), "arm 'greedy --seed 3': '--seed' is none of --budget, --time, --headroom");
+  EXPECT_EQ(message("greedy --seed 3"),
+            "arm 'greedy --seed 3': '--seed' is none of --budget, --time, --headroom, --idle");
 }
 
 }  // namespace

@@ -311,6 +311,31 @@ TEST_F(RunSearchTest, StopsAtTheBound) {
   EXPECT_GE(outcome.run.bound_us / outcome.tree.best_us(), 0.75);
 }
 
+TEST_F(RunSearchTest, StopsWhenAttemptsBringNoProgressAndGoesOnWhenMorePatienceIsAskedFor) {
+  Budget budget{.attempts = 1000, .seconds = 0, .headroom = -1, .idle = 4};
+  const SearchOutcome outcome = Must(Go(budget));
+  EXPECT_EQ(outcome.stop.cause, Stop::Cause::kBudget);
+  EXPECT_EQ(outcome.stop.reason, "4 attempts in a row brought no progress");
+  double progress_us = 0;
+  int idle = 0;
+  for (int number = 1; number <= outcome.tree.attempts(); ++number) {
+    const double us = outcome.tree.node(number).attempt.time_us();
+    if (progress_us > 0) {
+      EXPECT_LT(idle, 4) << number;
+      ++idle;
+    }
+    if (us > 0 && (progress_us == 0 || us < 0.99 * progress_us)) {
+      progress_us = us;
+      idle = 0;
+    }
+  }
+  EXPECT_EQ(idle, 4);
+  budget.idle = 8;
+  const SearchOutcome later = Must(Go(budget));
+  EXPECT_EQ(later.replayed, outcome.tree.attempts());
+  EXPECT_GT(later.tree.attempts(), outcome.tree.attempts());
+}
+
 TEST_F(RunSearchTest, StopsWhenTheTimeIsSpentOverAllSessions) {
   double now = 0;
   SearchHooks hooks;

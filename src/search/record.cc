@@ -35,6 +35,7 @@ void Fields(Of& budget, auto&& field) {
   field("attempts", budget.attempts);
   field("seconds", budget.seconds);
   field("headroom", budget.headroom);
+  field("idle", budget.idle, WrittenUnless{Budget{}.idle});
 }
 
 namespace {

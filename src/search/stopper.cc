@@ -51,6 +51,18 @@ class AttemptsStopper final : public Stopper {
   int attempts_;
 };
 
+class IdleStopper final : public Stopper {
+ public:
+  explicit IdleStopper(int idle) : idle_(idle) {}
+  std::optional<Stop> Ask(const SearchState& state) const override {
+    if (state.idle < idle_) return std::nullopt;
+    return Stop{Stop::Cause::kBudget, fmt::format("{} attempts in a row brought no progress", idle_)};
+  }
+
+ private:
+  int idle_;
+};
+
 class TimeStopper final : public Stopper {
  public:
   explicit TimeStopper(double seconds) : seconds_(seconds) {}
@@ -77,6 +89,7 @@ std::vector<std::unique_ptr<Stopper>> MakeStoppers(const Budget& budget, const s
   if (interrupt != nullptr) stoppers.push_back(std::make_unique<InterruptStopper>(interrupt, budget.seconds));
   if (budget.headroom >= 0) stoppers.push_back(std::make_unique<HeadroomStopper>(budget.headroom));
   stoppers.push_back(std::make_unique<AttemptsStopper>(budget.attempts));
+  if (budget.idle > 0) stoppers.push_back(std::make_unique<IdleStopper>(budget.idle));
   if (budget.seconds > 0) stoppers.push_back(std::make_unique<TimeStopper>(budget.seconds));
   return stoppers;
 }

@@ -10,16 +10,22 @@
 
 namespace hone {
 
+// An attempt brings progress when it is faster than what brought progress before it by more than this fraction: less is
+// what measuring the same again may bring.
+inline constexpr double kProgress = 0.01;
+
 // What a user is willing to spend.
 struct Budget {
   int attempts = 100;      // > 0
   double seconds = 0;      // of wall time, confirmation included, over all sessions of the run; 0 = no limit
   double headroom = 0.02;  // stop when this fraction of the best time, or less, lies above the bound; < 0 = never
+  int idle = 0;            // stop when so many attempts in a row brought no progress; 0 = never
 };
 
 // What a stopper may look at.
 struct SearchState {
   int attempts = 0;
+  int idle = 0;          // of those that have ended, since one brought progress; 0 while nothing was accepted
   double elapsed_s = 0;  // over all sessions of the run
   double reserve_s = 0;  // what confirming the fastest few will probably take
   double confirm_s = 0;  // what confirming one of them will

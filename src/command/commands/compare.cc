@@ -179,7 +179,7 @@ HONE_VERB(compare){
         "Wilcoxon's signed-rank test, and wins, equals, losses (docs/search.md).\n"
         "\n"
         "  hone compare --suite docs/measured/search greedy epsilon mcts mcts:memory=0\n"
-        "  hone compare --suite model.jsonl greedy 'greedy --headroom 0.1'\n",
+        "  hone compare --suite model.jsonl greedy 'greedy --idle 8'\n",
     .positionals = kPositionals,
     .options = kOptions,
     .json =

@@ -48,6 +48,12 @@ constexpr Option kOptions[] = {
      .value = "F",
      .help = "stop when the best time is within this fraction of the bound",
      .otherwise = "0.02"},
+    {.name = "idle",
+     .type = ValueType::kInteger,
+     .value = "N",
+     .help = "stop when so many attempts in a row were not 1 % faster than the best; 0 = go on",
+     .otherwise = "0",
+     .at_least = 0},
     {.name = "seed",
      .type = ValueType::kInteger,
      .value = "S",
@@ -341,7 +347,8 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   settings.run.tools = advisers;
   settings.budget = {.attempts = static_cast<int>(call.Int("budget")),
                      .seconds = call.Real("time"),
-                     .headroom = call.Real("headroom")};
+                     .headroom = call.Real("headroom"),
+                     .idle = static_cast<int>(call.Int("idle"))};
   settings.run.lanes = static_cast<int>(bench.evaluators.size());
   // On a device samples scatter little, and an attempt's check takes less than the default would.
   if (cuda) settings.evaluate.timing_budget = std::chrono::milliseconds(300);
