@@ -26,10 +26,3 @@ template <int LEFT>
 __device__ __forceinline__ void WaitForStores() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(LEFT) : "memory");
 }
-__device__ __forceinline__ int4 ReadShared(unsigned from) {
-  int4 read;
-  asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(read.x), "=r"(read.y), "=r"(read.z), "=r"(read.w)
-               : "r"(from));
-  return read;
-}

@@ -44,3 +44,12 @@ __device__ __forceinline__ int GroupOf(const int (&tile_end)[GROUPS], int tile) 
   }
   return ended;
 }
+
+// Of a result that leaves in tiles, where one reaches into the rows of another group.
+__device__ __forceinline__ int4 ReadShared(unsigned from) {
+  int4 read;
+  asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(read.x), "=r"(read.y), "=r"(read.z), "=r"(read.w)
+               : "r"(from));
+  return read;
+}

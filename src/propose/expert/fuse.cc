@@ -1,4 +1,5 @@
 // What goes into what. A piece is read by others; a map may vanish into them, or into the piece that it reads.
+// One file because every step changes one state: which pieces are left, who makes a buffer and who reads it.
 #include <algorithm>
 #include <set>
 
@@ -29,6 +30,7 @@ class Fuser {
   std::vector<Piece> Run(const Fusion& fusion) {
     if (fusion.epilogues) FuseScans();  // before a view goes into what reads it
     InlineViews();
+    if (SplitBatches()) InlineViews();
     if (fusion.epilogues) FuseScans();
     if (fusion.epilogues) FuseEpilogues();  // before maps go the other way, where they would be computed more often
     if (fusion.maps) InlineMaps();
@@ -97,8 +99,9 @@ class Fuser {
 
   // --- Maps into their readers ---
 
-  // Replaces every load of the map's buffer in the reader by the map's expression. All or nothing.
-  bool InlineInto(std::size_t map_at, std::size_t reader_at) {
+  // Replaces every load of the map's buffer in the reader by the map's expression. All or nothing; without `keep` it
+  // only says which.
+  bool InlineInto(std::size_t map_at, std::size_t reader_at, bool keep = true) {
     const Piece& map = pieces_[map_at];
     Piece changed = pieces_[reader_at];
     bool fits = true;
@@ -114,7 +117,7 @@ class Fuser {
       fits &= TreeSize(after) <= kLongestExpression;
       if (fits) expr = Simplify(after);
     });
-    if (!fits) return false;
+    if (!fits || !keep) return fits;
     pieces_[reader_at] = std::move(changed);
     Learn(reader_at);
     return true;
@@ -128,6 +131,43 @@ class Fuser {
     });
   }
 
+  // Where a product has its batches as one dimension (as bmm does, of batches and heads), and a map that only moves
+  // elements has them as several, the product has several, too: then it can read what the map does.
+  bool SplitBatches() {
+    bool any = false;
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      if (!known_[i].alive || !IsProduct(pieces_[i]) || pieces_[i].space.size() < 3) continue;
+      for (const int read : std::vector<int>(known_[i].reads)) {
+        const int maker = maker_[Id(read)];
+        if (maker < 0 || memory_.IsOutput(read)) continue;
+        const auto map = static_cast<std::size_t>(maker);
+        if (!IsSimpleMap(map) || pieces_[map].value->kind != Expr::Kind::kLoad || !known_[map].plain ||
+            InlineInto(map, i, /*keep=*/false))
+          continue;
+        const Piece whole = pieces_[i];
+        std::vector<IndexVar> space;
+        std::int64_t batches = 1;
+        for (const auto& var : pieces_[map].space) {
+          if (batches >= whole.space[0].extent) break;
+          space.push_back(NewIndex(var.extent));
+          batches *= var.extent;
+        }
+        if (space.size() < 2 || batches != whole.space[0].extent) continue;
+        for (std::size_t d = 1; d < whole.space.size(); ++d) space.push_back(NewIndex(whole.space[d].extent));
+        auto split = OverSpace(whole, space);
+        if (!split) continue;
+        pieces_[i] = std::move(*split);
+        if (InlineInto(map, i)) {
+          any = true;
+        } else {
+          pieces_[i] = whole;
+          Learn(i);
+        }
+      }
+    }
+    return any;
+  }
+
   // A map is worth recomputing in each reader if that costs less than a trip through memory.
   void InlineMaps() {
     InlineWhere([&](std::size_t map, std::size_t reader) { return IsWorth(map, reader); });
@@ -138,7 +178,8 @@ class Fuser {
     const Piece& into = pieces_[reader_at];
     const bool only_reader = readers_[Id(pieces_[map_at].buffer)].size() == 1;
     // What only the end of a fold reads is read once an element.
-    if (into.fold && map.plain && !map.expensive && !LoadsBuffer(into.fold->body, pieces_[map_at].buffer)) return true;
+    if (into.fold && map.plain && !map.expensive && !LoadsBuffer(into.fold->body, pieces_[map_at].buffer))
+      return only_reader || !LosesItsNorm(map_at);
     // A contraction or a window reads each element many times: only views go into it.
     if (IsProduct(into) || IsWindow(into) || reader.folds_inside) return false;
     if (into.fold && !reader.plain) return false;

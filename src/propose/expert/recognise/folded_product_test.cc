@@ -4,14 +4,13 @@
 
 #include <string>
 
-#include "dsl/lower.h"
-#include "dsl/program.h"
-#include "propose/expert/pieces.h"
-#include "propose/expert/writer.h"
+#include "propose/expert/testing/written.h"
 #include "target/shipped_model.h"
 
 namespace hone::expert {
 namespace {
+
+using testing::WrittenText;
 
 // Scores of 50 documents' tokens with a query's, folded by `fold` along `dim` behind what `masked` makes of them.
 std::string Scores(const std::string& fold = "amax", int dim = 1, const std::string& type = "f16",
@@ -34,17 +33,6 @@ std::string Scores(const std::string& fold = "amax", int dim = 1, const std::str
 }
 const std::string kMasked = R"({"op": "aten.masked_fill.Scalar",
   "args": {"self": "%scores", "mask": "%hidden", "value": {"real": "-inf"}}, "outputs": ["masked"]},)";
-
-std::string Written(const std::string& text, const Fusion& fusion = {}, const DeviceModel& device = TypicalDevice()) {
-  const auto problem = ParseProblem(text, "test");
-  EXPECT_TRUE(problem) << problem.error().message;
-  const auto graph = Graph::Create(*problem);
-  EXPECT_TRUE(graph) << graph.error().message;
-  const Memory memory(*graph);
-  const auto program = WriteProgram(memory, Fuse(memory, PiecesOf(memory), fusion), device, Products::kF32);
-  EXPECT_TRUE(program);
-  return program ? dsl::Print(*program) : "";
-}
 std::size_t Statements(const std::string& program) {
   std::size_t count = 0;
   for (const std::string word : {" = matmul", " = reduce"}) {
@@ -54,24 +42,24 @@ std::size_t Statements(const std::string& program) {
 }
 
 TEST(FoldedProductTest, TheLargestOfEachTokensScoresIsOneStatement) {
-  const std::string program = Written(Scores());
+  const std::string program = WrittenText(Scores());
   EXPECT_NE(program.find("y = matmul_reduce max(q, d_view)"), std::string::npos) << program;
   EXPECT_EQ(Statements(program), 1u) << program;
-  EXPECT_NE(Written(Scores("sum")).find("y = matmul_reduce sum(q, d_view)"), std::string::npos);
-  EXPECT_NE(Written(Scores("amin", 1, "bf16")).find("y = matmul_reduce min(q, d_view)"), std::string::npos);
+  EXPECT_NE(WrittenText(Scores("sum")).find("y = matmul_reduce sum(q, d_view)"), std::string::npos);
+  EXPECT_NE(WrittenText(Scores("amin", 1, "bf16")).find("y = matmul_reduce min(q, d_view)"), std::string::npos);
 }
 
 TEST(FoldedProductTest, AMaskGoesAlong) {
-  const std::string program = Written(Scores("amax", 1, "f16", kMasked));
+  const std::string program = WrittenText(Scores("amax", 1, "f16", kMasked));
   EXPECT_NE(program.find("let score = select(hidden_view, -inf, it)"), std::string::npos) << program;
   EXPECT_EQ(Statements(program), 1u) << program;
 }
 
 TEST(FoldedProductTest, WhatNoKernelFoldsIsTwoStatements) {
-  EXPECT_EQ(Statements(Written(Scores(), {.products = false})), 2u);
-  EXPECT_EQ(Statements(Written(Scores("amax", 1, "f32"))), 2u);
-  EXPECT_EQ(Statements(Written(Scores("amax", 2))), 2u);  // 100 rows that stay would be others in each batch
-  EXPECT_EQ(Statements(Written(Scores(), {}, DeviceModel{})), 2u);
+  EXPECT_EQ(Statements(WrittenText(Scores(), {.products = false})), 2u);
+  EXPECT_EQ(Statements(WrittenText(Scores("amax", 1, "f32"))), 2u);
+  EXPECT_EQ(Statements(WrittenText(Scores("amax", 2))), 2u);  // 100 rows that stay would be others in each batch
+  EXPECT_EQ(Statements(WrittenText(Scores(), {}, DeviceModel{})), 2u);
 }
 
 }  // namespace

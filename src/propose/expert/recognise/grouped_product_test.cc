@@ -4,13 +4,13 @@
 
 #include <string>
 
-#include "dsl/program.h"
-#include "propose/expert/pieces.h"
-#include "propose/expert/writer.h"
+#include "propose/expert/testing/written.h"
 #include "target/shipped_model.h"
 
 namespace hone::expert {
 namespace {
+
+using testing::WrittenText;
 
 // 100 rows in 6 groups, whose ends are data; behind the product what `end` makes of `made`.
 std::string Grouped(const std::string& type = "bf16", const std::string& mat2 = "wt", const std::string& end = "") {
@@ -25,33 +25,23 @@ std::string Grouped(const std::string& type = "bf16", const std::string& mat2 = 
                      type, drawn, mat2, end, mat2 == "w" ? "64, 96" : "96, 64", end.empty() ? "y" : "made");
 }
 
-std::string Written(const std::string& text, const Fusion& fusion = {}, const DeviceModel& device = TypicalDevice()) {
-  const auto problem = ParseProblem(text, "test");
-  EXPECT_TRUE(problem) << problem.error().message;
-  const auto graph = Graph::Create(*problem);
-  EXPECT_TRUE(graph) << graph.error().message;
-  const Memory memory(*graph);
-  const auto program = WriteProgram(memory, Fuse(memory, PiecesOf(memory), fusion), device, Products::kF32);
-  EXPECT_TRUE(program);
-  return program ? dsl::Print(*program) : "";
-}
-
 TEST(GroupedProductTest, RowsTimesTheMatrixOfTheirGroupAreOneStatement) {
-  const std::string program = Written(Grouped());
+  const std::string program = WrittenText(Grouped());
   EXPECT_NE(program.find("y = grouped_matmul(x, w_view, ends)"), std::string::npos) << program;
   EXPECT_EQ(program.find("nest"), std::string::npos) << program;
 }
 
 TEST(GroupedProductTest, WhatComesBehindGoesIntoIt) {
-  const std::string program =
-      Written(Grouped("f16", "wt", R"(, {"op": "aten.relu.default", "args": {"self": "%made"}, "outputs": ["y"]})"));
+  const std::string program = WrittenText(
+      Grouped("f16", "wt", R"(, {"op": "aten.relu.default", "args": {"self": "%made"}, "outputs": ["y"]})"));
   EXPECT_NE(program.find("y = grouped_matmul(x, w_view, ends)"), std::string::npos) << program;
   EXPECT_NE(program.find("-> relu(it)"), std::string::npos) << program;
 }
 
 TEST(GroupedProductTest, WhatNoKernelMakesAreTheGroupsAndANest) {
-  for (const std::string& program : {Written(Grouped("f32")), Written(Grouped("bf16", "w")),
-                                     Written(Grouped(), {.products = false}), Written(Grouped(), {}, DeviceModel{})}) {
+  for (const std::string& program :
+       {WrittenText(Grouped("f32")), WrittenText(Grouped("bf16", "w")), WrittenText(Grouped(), {.products = false}),
+        WrittenText(Grouped(), {}, DeviceModel{})}) {
     EXPECT_EQ(program.find("grouped_matmul"), std::string::npos) << program;
     EXPECT_NE(program.find("y = nest"), std::string::npos) << program;
   }

@@ -3,14 +3,13 @@
 
 #include <string>
 
-#include "dsl/lower.h"
-#include "dsl/program.h"
-#include "propose/expert/pieces.h"
-#include "propose/expert/writer.h"
+#include "propose/expert/testing/written.h"
 #include "target/shipped_model.h"
 
 namespace hone::expert {
 namespace {
+
+using testing::Written;
 
 constexpr char kGated[] = R"({"hone_problem": 1, "name": "gated", "tensors": [
   {"name": "x", "shape": [4, 512, 256], "dtype": "bf16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
@@ -28,16 +27,6 @@ std::string Replaced(std::string text, const std::string& what, const std::strin
   for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size())
     text.replace(at, what.size(), with);
   return text;
-}
-
-std::optional<dsl::Program> Written(const std::string& text, const Fusion& fusion = {},
-                                    const DeviceModel& device = TypicalDevice()) {
-  const auto problem = ParseProblem(text, "test");
-  EXPECT_TRUE(problem) << problem.error().message;
-  const auto graph = Graph::Create(*problem);
-  EXPECT_TRUE(graph) << graph.error().message;
-  const Memory memory(*graph);
-  return WriteProgram(memory, Fuse(memory, PiecesOf(memory), fusion), device, Products::kF32);
 }
 
 // How many statements there are, if all are matmuls, and how many of them have a let.

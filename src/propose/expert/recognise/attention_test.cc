@@ -1,0 +1,42 @@
+// Attention that a graph spells out, as PyTorch does where it has no kernel of its own: what heads are is found again.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "propose/expert/testing/written.h"
+
+namespace hone::expert {
+namespace {
+
+using testing::WrittenText;
+
+// 2 sequences of 5 heads, 48 tokens, 64 wide: queries, keys and values are thirds of one product's columns, bmm sees
+// sequences and heads as one dimension, and each sequence hides keys of its own.
+constexpr char kHeads[] = R"({"hone_problem": 1, "name": "heads", "tensors": [
+  {"name": "x", "shape": [2, 48, 960], "dtype": "f16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "mask", "shape": [2, 1, 1, 48], "dtype": "bool", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "y", "shape": [10, 48, 64], "dtype": "f16", "role": "output"}],
+ "graph": [{"op": "aten.view.default", "args": {"self": "%x", "size": [2, 48, 3, 5, 64]}, "outputs": ["parts"]},
+  {"op": "aten.permute.default", "args": {"self": "%parts", "dims": [2, 0, 3, 1, 4]}, "outputs": ["thirds"]},
+  {"op": "aten.unbind.int", "args": {"self": "%thirds"}, "outputs": ["q", "k", "v"]},
+  {"op": "aten.permute.default", "args": {"self": "%k", "dims": [0, 1, 3, 2]}, "outputs": ["kt"]},
+  {"op": "aten.view.default", "args": {"self": "%q", "size": [10, 48, 64]}, "outputs": ["qs"]},
+  {"op": "aten.view.default", "args": {"self": "%kt", "size": [10, 64, 48]}, "outputs": ["ks"]},
+  {"op": "aten.bmm.default", "args": {"self": "%qs", "mat2": "%ks"}, "outputs": ["bmm"]},
+  {"op": "aten.view.default", "args": {"self": "%bmm", "size": [2, 5, 48, 48]}, "outputs": ["scores"]},
+  {"op": "aten.mul.Tensor", "args": {"self": "%scores", "other": 0.125}, "outputs": ["scaled"]},
+  {"op": "aten.masked_fill.Scalar", "args": {"self": "%scaled", "mask": "%mask", "value": {"real": "-inf"}}, "outputs": ["masked"]},
+  {"op": "aten._softmax.default", "args": {"self": "%masked", "dim": -1, "half_to_float": false}, "outputs": ["weights"]},
+  {"op": "aten.view.default", "args": {"self": "%weights", "size": [10, 48, 48]}, "outputs": ["ws"]},
+  {"op": "aten.view.default", "args": {"self": "%v", "size": [10, 48, 64]}, "outputs": ["vs"]},
+  {"op": "aten.bmm.default", "args": {"self": "%ws", "mat2": "%vs"}, "outputs": ["y"]}]})";
+
+TEST(AttentionTest, HeadsThatBmmSawAsOneDimensionAreReadWhereTheyLie) {
+  const std::string program = WrittenText(kHeads);
+  EXPECT_NE(program.find(" = attention(x_view, x_view_2, x_view_3)"), std::string::npos) << program;
+  EXPECT_NE(program.find("let score = select(mask, -inf, it * 0.125)"), std::string::npos) << program;
+  EXPECT_EQ(program.find("map("), std::string::npos) << program;
+}
+
+}  // namespace
+}  // namespace hone::expert

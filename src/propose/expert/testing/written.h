@@ -1,0 +1,33 @@
+// What the expert writes of a problem, everything fused: for tests of what it recognises.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "dsl/program.h"
+#include "propose/expert/pieces.h"
+#include "propose/expert/writer.h"
+#include "target/shipped_model.h"
+
+namespace hone::expert::testing {
+
+// `text`: problem.json.
+inline std::optional<dsl::Program> Written(const std::string& text, const Fusion& fusion = {},
+                                           const DeviceModel& device = TypicalDevice()) {
+  const auto problem = ParseProblem(text, "test");
+  EXPECT_TRUE(problem) << problem.error().message;
+  const auto graph = Graph::Create(*problem);
+  EXPECT_TRUE(graph) << graph.error().message;
+  const Memory memory(*graph);
+  return WriteProgram(memory, Fuse(memory, PiecesOf(memory), fusion), device, Products::kF32);
+}
+
+inline std::string WrittenText(const std::string& text, const Fusion& fusion = {},
+                               const DeviceModel& device = TypicalDevice()) {
+  const auto program = Written(text, fusion, device);
+  EXPECT_TRUE(program);
+  return program ? dsl::Print(*program) : "";
+}
+
+}  // namespace hone::expert::testing
