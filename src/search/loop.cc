@@ -321,11 +321,7 @@ class Search {
     outcome_.tree.AddAttempt(std::move(attempt));
     ++events_;
     outcome_.run.best_attempt = tree().best();
-    const double value = tree().Value(tree().attempts());
-    if (value > 0 && (progress_ == 0 || value < (1 - kProgress) * progress_)) {
-      progress_ = value;
-      progress_at_ = tree().attempts();
-    }
+    progress_.Note(tree().attempts(), tree().Value(tree().attempts()));
     strategy_->BackUp(tree());
   }
 
@@ -466,7 +462,7 @@ class Search {
   SearchState State() const {
     SearchState state;
     state.attempts = tree().attempts();
-    if (progress_ > 0) state.idle = state.attempts - progress_at_;
+    state.idle = progress_.Idle(state.attempts);
     state.elapsed_s = earlier_s_ + SessionSeconds();
     state.best_us = tree().best_us();
     // The bound is one of time: who is at it may still take less energy.
@@ -541,8 +537,7 @@ class Search {
   double earlier_s_ = 0;  // of earlier sessions
   double begun_s_ = 0;
   double slowest_s_ = 0;  // attempt of this session
-  double progress_ = 0;   // the value that last brought progress, by attempt
-  int progress_at_ = 0;   // this
+  Progress progress_;
   SearchOutcome outcome_;
   std::int64_t events_ = 0;     // questions, answers, begins and ends of attempts: the run's own time
   std::deque<Flight> flights_;  // by number

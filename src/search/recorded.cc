@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "base/sha256.h"
 #include "propose/random.h"
-#include "search/loop.h"
 #include "search/search.h"
 
 namespace hone {
@@ -63,6 +64,22 @@ Result<Evaluation> RecordedEvaluator::Evaluate(const Candidate& candidate, const
   return evaluation;
 }
 
+SearchHooks TraceInto(Trace& trace, std::function<double()> seconds, std::function<double(const Attempt&)> time_us) {
+  struct Best {
+    double held_us = 0;  // by the search
+    double really_us = 0;
+  };
+  SearchHooks hooks;
+  hooks.seconds = seconds;
+  hooks.progress = [&trace, seconds, time_us, best = std::make_shared<Best>()](const SearchProgress& progress) {
+    if (progress.phase != SearchProgress::Phase::kTried) return;
+    const double us = progress.last->time_us();
+    if (us > 0 && (best->held_us == 0 || us < best->held_us)) *best = {us, time_us(*progress.last)};
+    trace.points.push_back({.seconds = seconds(), .best_us = best->really_us});
+  };
+  return hooks;
+}
+
 Result<Trace> SearchTable(const SpaceTable& table, const std::string& strategy, std::uint64_t seed,
                           const Budget& budget) {
   RecordedClock clock;
@@ -87,19 +104,9 @@ Result<Trace> SearchTable(const SpaceTable& table, const std::string& strategy, 
   OpenedRun opened = HONE_TRY(OpenRun(store, wanted, "{\"recorded\": true}\n"));
 
   Trace trace;
-  std::string best;        // whom the search holds to be the best
-  double believed_us = 0;  // and how fast
-  SearchHooks hooks;
-  hooks.seconds = [&clock] { return clock.seconds(); };
-  hooks.progress = [&](const SearchProgress& progress) {
-    if (progress.phase != SearchProgress::Phase::kTried) return;
-    const double us = progress.last->time_us();
-    if (us > 0 && (best.empty() || us < believed_us)) {
-      best = progress.last->proposal.candidate.text;
-      believed_us = us;
-    }
-    trace.points.push_back({.seconds = clock.seconds(), .best_us = best.empty() ? 0 : times_us[best]});
-  };
+  const SearchHooks hooks = TraceInto(
+      trace, [&clock] { return clock.seconds(); },
+      [&times_us](const Attempt& attempt) { return times_us[attempt.proposal.candidate.text]; });
   const SearchOutcome outcome =
       HONE_TRY(RunSearch(store, std::move(opened.record), proposer, evaluator, settings, hooks));
   trace.stop = outcome.stop.reason;

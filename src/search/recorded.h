@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "base/result.h"
 #include "evaluate/evaluator.h"
 #include "propose/proposer.h"
+#include "search/loop.h"
 #include "search/stopper.h"
 #include "search/table.h"
 
@@ -62,6 +64,10 @@ struct Trace {
   std::vector<TracePoint> points;  // one an attempt
   std::string stop;                // why it ended
 };
+
+// Hooks that write the trace of a search, by this clock. `time_us` says how fast the attempt that is the best by then
+// really is. The trace outlives them.
+SearchHooks TraceInto(Trace& trace, std::function<double()> seconds, std::function<double(const Attempt&)> time_us);
 
 // A search from the beginning, in memory. `strategy` as ChooseStrategy reads it; budget.seconds are the table's.
 Result<Trace> SearchTable(const SpaceTable& table, const std::string& strategy, std::uint64_t seed,

@@ -22,6 +22,23 @@ struct Budget {
   int idle = 0;            // stop when so many attempts in a row brought no progress; 0 = never
 };
 
+// When the best value (Objective, its first measure; smaller is better) last came down by more than kProgress.
+class Progress {
+ public:
+  // The attempt with this number has ended; 0 = it has no value.
+  void Note(int number, double value) {
+    if (value <= 0 || (value_ > 0 && value >= (1 - kProgress) * value_)) return;
+    value_ = value;
+    at_ = number;
+  }
+  // The attempts since; 0 while there was none.
+  int Idle(int attempts) const { return at_ > 0 ? attempts - at_ : 0; }
+
+ private:
+  double value_ = 0;
+  int at_ = 0;
+};
+
 // What a stopper may look at.
 struct SearchState {
   int attempts = 0;

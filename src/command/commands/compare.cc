@@ -1,16 +1,19 @@
-// hone compare: search strategies and budgets side by side, over recorded tables.
-#include "search/compare.h"
-
+// hone compare: search strategies and budgets side by side, over recorded tables, or live on the processor.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
 #include "command/command.h"
-#include "command/evaluation_text.h"
+#include "command/workbench.h"
+#include "propose/proposer.h"
+#include "search/comparison.h"
+#include "search/loop.h"
+#include "store/store.h"
 
 namespace hone {
 namespace {
@@ -24,7 +27,7 @@ constexpr Positional kPositionals[] = {
 constexpr Option kOptions[] = {
     {.name = "suite",
      .value = "PATH",
-     .help = "a table of `hone record`, or a folder of them (*.jsonl)",
+     .help = "a table of `hone record`, or a folder of them (*.jsonl); or a problem (.py, .json), or a folder of such",
      .reads = true},
     {.name = "seeds",
      .type = ValueType::kInteger,
@@ -38,30 +41,108 @@ constexpr Option kOptions[] = {
      .help = "attempts of each search",
      .otherwise = "40",
      .at_least = 1},
+    {.name = "threads",
+     .type = ValueType::kInteger,
+     .value = "N",
+     .help = "of problems: threads that kernels may use (default: all cores)",
+     .at_least = 1},
+    {.name = "python", .value = "PATH", .help = "of problems: interpreter with PyTorch, for .py files"},
 };
 
-Result<std::vector<SpaceTable>> ReadSuite(const std::string& path) {
-  std::vector<std::string> files;
+// The tables of a folder, or else its problems.
+Result<std::vector<std::string>> FilesOf(const std::string& path) {
   std::error_code failed;
-  if (std::filesystem::is_directory(path, failed)) {
+  if (!std::filesystem::is_directory(path, failed)) return std::vector<std::string>{path};
+  for (const bool tables : {true, false}) {
+    std::vector<std::string> files;
     for (const auto& entry : std::filesystem::directory_iterator(path, failed)) {
-      if (entry.path().extension() == ".jsonl") files.push_back(entry.path().string());
+      const auto suffix = entry.path().extension();
+      if (tables ? suffix == ".jsonl" : suffix == ".json" || suffix == ".py") files.push_back(entry.path().string());
     }
     std::sort(files.begin(), files.end());
-  } else {
-    files = {path};
+    if (!files.empty()) return files;
   }
-  std::vector<SpaceTable> tables;
-  for (const std::string& file : files) {
-    tables.push_back(HONE_TRY(ReadTable(HONE_TRY(ReadFile(file)), file)));
-    if (tables.back().best_us <= 0)
-      return Fail(ErrorKind::kUsage, fmt::format("{}: nothing in it was accepted, so there is nothing to find", file));
+  return Fail(ErrorKind::kUsage,
+              fmt::format("--suite {0}: there is neither a table nor a problem in it; `hone record PROBLEM -o "
+                          "{0}/NAME.jsonl` makes a table",
+                          path));
+}
+
+// The searches of one problem: `search` makes one by an arm and a seed. The arms take turns, and who begins changes
+// from seed to seed.
+template <class Search>
+Result<std::vector<std::vector<Trace>>> EachInTurn(const std::vector<Arm>& arms, std::int64_t seeds, Search search) {
+  std::vector<std::vector<Trace>> traces(arms.size());
+  for (std::int64_t seed = 1; seed <= seeds; ++seed) {
+    for (std::size_t turn = 0; turn < arms.size(); ++turn) {
+      const std::size_t arm = (turn + static_cast<std::size_t>(seed) - 1) % arms.size();
+      traces[arm].push_back(HONE_TRY(search(arms[arm], static_cast<std::uint64_t>(seed))));
+    }
   }
-  if (tables.empty())
-    return Fail(ErrorKind::kUsage,
-                fmt::format("--suite {}: there is no table in it; `hone record PROBLEM -o {}/NAME.jsonl` makes one",
-                            path, path));
-  return tables;
+  return traces;
+}
+
+Result<ProblemTraces> OverTable(VerbCall& call, const std::string& file, const std::vector<Arm>& arms) {
+  const SpaceTable table = HONE_TRY(ReadTable(HONE_TRY(ReadFile(file)), file));
+  if (table.best_us <= 0)
+    return Fail(ErrorKind::kUsage, fmt::format("{}: nothing in it was accepted, so there is nothing to find", file));
+  call.Stage(fmt::format("searching {}", table.head.problem));
+  auto traces = HONE_TRY(EachInTurn(arms, call.Int("seeds"), [&](const Arm& arm, std::uint64_t seed) {
+    return SearchTable(table, arm.search, seed, arm.budget);
+  }));
+  return ProblemTraces{.problem = table.head.problem, .best_us = table.best_us, .traces = std::move(traces)};
+}
+
+// One search as `hone optimize` makes it, but for baselines and confirmation.
+Result<Trace> SearchLive(Workbench& bench, const Arm& arm, std::uint64_t seed) {
+  const auto expert = HONE_TRY(ChooseProposer("expert"));
+  SearchSettings settings;
+  settings.run = {.seed = seed, .search = arm.search, .proposer = expert.Identity()};
+  settings.budget = arm.budget;
+  settings.evaluate.baselines.clear();
+  settings.evaluate.bound_us = bench.bound.least_us;
+  settings.confirm_candidates = 0;
+  RunRecord wanted;
+  wanted.problem_name = bench.problem.name;
+  wanted.problem_identity = Identity(bench.problem);
+  wanted.target = "cpu";
+  wanted.machine = bench.machine.id;
+  wanted.settings = ToJson(settings.run);
+  wanted.budget = ToJson(settings.budget);
+  wanted.bound_us = bench.bound.sure_us;
+  Store store = HONE_TRY(Store::Open(":memory:"));
+  OpenedRun opened = HONE_TRY(OpenRun(store, wanted, ToJson(bench.problem)));
+  const auto proposer =
+      HONE_TRY(expert.row->make({.graph = bench.graph, .machine = bench.machine, .parameters = expert.parameters}));
+  Trace trace;
+  const auto seconds = [begun = std::chrono::steady_clock::now()] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  };
+  const SearchHooks hooks = TraceInto(trace, seconds, [](const Attempt& attempt) { return attempt.time_us(); });
+  const SearchOutcome outcome =
+      HONE_TRY(RunSearch(store, std::move(opened.record), *proposer, bench.evaluator(), settings, hooks));
+  trace.stop = outcome.stop.reason;
+  return trace;
+}
+
+// The fastest that is known is then the fastest that any of the searches found.
+Result<ProblemTraces> Live(VerbCall& call, const std::string& file, const std::vector<Arm>& arms) {
+  Workbench bench = HONE_TRY(OpenWorkbench(
+      call, file, {.python = call.Text("python"), .torch = false, .threads = static_cast<int>(call.Int("threads"))}));
+  ProblemTraces problem{.problem = bench.problem.name, .best_us = 0, .traces = {}};
+  problem.traces = HONE_TRY(EachInTurn(arms, call.Int("seeds"), [&](const Arm& arm, std::uint64_t seed) {
+    call.Note(fmt::format("{}: {}, seed {}", bench.problem.name, arm.words, seed));
+    return SearchLive(bench, arm, seed);
+  }));
+  for (const std::vector<Trace>& seeds : problem.traces) {
+    for (const Trace& trace : seeds) {
+      const double us = trace.points.empty() ? 0 : trace.points.back().best_us;
+      if (us > 0 && (problem.best_us == 0 || us < problem.best_us)) problem.best_us = us;
+    }
+  }
+  if (problem.best_us <= 0)
+    return Fail(ErrorKind::kUsage, fmt::format("{}: no search found anything that was accepted", file));
+  return problem;
 }
 
 Json PairedJson(const Paired& paired) {
@@ -136,26 +217,16 @@ Json Document(const std::vector<Arm>& arms, const Compared& compared, const std:
 }
 
 Result<Answer> RunIt(VerbCall& call) {
-  if (!call.Has("suite"))
-    return Fail(ErrorKind::kUsage, "--suite is missing: a table of `hone record`, or a folder of them");
+  if (!call.Has("suite")) return Fail(ErrorKind::kUsage, "--suite is missing: tables of `hone record`, or problems");
   const Budget budget{.attempts = static_cast<int>(call.Int("budget")), .seconds = 0, .headroom = -1};
   std::vector<Arm> arms;
   for (const std::string& words : call.Texts("arm")) arms.push_back(HONE_TRY(ParseArm(words, budget)));
   if (arms.empty())
     return Fail(ErrorKind::kUsage, "there is nothing to compare: hone compare --suite PATH greedy mcts");
-  const std::vector<SpaceTable> tables = HONE_TRY(ReadSuite(call.Text("suite")));
   std::vector<ProblemTraces> problems;
-  for (const SpaceTable& table : tables) {
-    call.Stage(fmt::format("searching {}", table.head.problem));
-    ProblemTraces& problem = problems.emplace_back();
-    problem = {.problem = table.head.problem, .best_us = table.best_us, .traces = {}};
-    problem.traces.resize(arms.size());
-    for (std::int64_t seed = 1; seed <= call.Int("seeds"); ++seed) {
-      for (std::size_t i = 0; i < arms.size(); ++i) {
-        problem.traces[i].push_back(
-            HONE_TRY(SearchTable(table, arms[i].search, static_cast<std::uint64_t>(seed), arms[i].budget)));
-      }
-    }
+  for (const std::string& file : HONE_TRY(FilesOf(call.Text("suite")))) {
+    const bool table = file.ends_with(".jsonl");
+    problems.push_back(HONE_TRY(table ? OverTable(call, file, arms) : Live(call, file, arms)));
   }
   call.Stage("");
   const Compared compared = CompareArms(problems, budget.attempts);
@@ -167,14 +238,16 @@ Result<Answer> RunIt(VerbCall& call) {
 
 HONE_VERB(compare){
     .name = "compare",
-    .doc = "Compare search strategies over recorded tables",
+    .doc = "Compare search strategies over recorded tables, or live",
     .group = VerbGroup::kMachine,
     .place = 5,
     .help =
-        "Every arm searches every table with every seed. Quality is the fastest known time over that of what the\n"
-        "search held to be the best at its end; anytime is its mean over the attempts of the budget. Attempts and\n"
-        "seconds come twice: until 95 % of the fastest (the median, never = most searches did not come there), and\n"
-        "of a whole search (the mean). Seconds are those of the recording. The second table compares with the first\n"
+        "Every arm searches every table, or every problem on this processor, with every seed. Quality is the fastest "
+        "known time over that of what the search held to be the best at its end; anytime is its mean over the attempts "
+        "of the budget. Attempts and seconds come twice: until 95 % of the fastest (the median, never = most searches "
+        "did not come there), and of a whole search (the mean). Seconds over a table are those of its recording; live, "
+        "what one arm has compiled is there for the next, so compare attempts. The second table compares with the "
+        "first\n"
         "arm, problem by problem: the geometric mean of the ratios with its 95 % interval (bootstrap over problems),\n"
         "Wilcoxon's signed-rank test, and wins, equals, losses (docs/search.md).\n"
         "\n"

@@ -1,4 +1,4 @@
-#include "search/compare.h"
+#include "search/comparison.h"
 
 #include <gtest/gtest.h>
 

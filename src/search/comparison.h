@@ -18,7 +18,7 @@ struct Arm {
   std::string search;  // Chosen::Identity
   Budget budget;
 };
-// "mcts:memory=0 --budget 20 --time 60 --headroom 0.1"; what is not said is `budget`. kUsage for other words.
+// "mcts:memory=0 --budget 20 --time 60 --headroom 0.1 --idle 8"; what is not said is `budget`. kUsage for other words.
 Result<Arm> ParseArm(const std::string& words, const Budget& budget);
 
 // What the arms' searches of one problem came to.
