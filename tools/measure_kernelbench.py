@@ -29,9 +29,6 @@ from concurrent.futures import ThreadPoolExecutor
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
-TORCH = ("eager", "eager_tf32", "eager_graph", "compile", "compile_max_autotune")  # the baselines that are PyTorch's
-# TF32's products are less accurate than the contract asks for; without products eager_tf32 is eager.
-BEST = {"the best as accurate": [mode for mode in TORCH if mode != "eager_tf32"], "the best of all": TORCH}
 LANE = threading.local()  # .cores, .device: the processors and the CUDA device of this lane, if it has some of its own
 
 
@@ -149,13 +146,16 @@ def table(rows, given):
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=ROOT).stdout.strip()
     solved = [row for row in rows if "error" not in row]
     plain = [row for row in solved if not row["flags"]]
-    bases = [base for base in ("naive",) + TORCH if any(base in row["speedups"] for row in solved)]
+    bases = sorted({base: None for row in solved for base in row["speedups"]}, key=lambda base: base != "naive")
+    of_torch = [base for base in bases if base != "naive"]
+    # TF32's products are less accurate than the contract asks for; without products eager_tf32 is eager.
+    bests = {"the best as accurate": [base for base in of_torch if base != "eager_tf32"], "the best of all": of_torch}
     for row in solved:
-        for best, some in BEST.items():
-            of_torch = [row["speedups"][base] for base in some if row["speedups"].get(base)]
-            if len(of_torch) > 1:
-                row["speedups"][best] = min(of_torch)
-    bases += [best for best in BEST if any(best in row["speedups"] for row in solved)]
+        for best, some in bests.items():
+            timed = [row["speedups"][base] for base in some if row["speedups"].get(base)]
+            if len(timed) > 1:
+                row["speedups"][best] = min(timed)
+    bases += [best for best in bests if any(best in row["speedups"] for row in solved)]
     text = [
         "# KernelBench%s, %s target, the expert alone" % (" at reduced sizes" if given.shrink else "", given.target.upper()),
         "",

@@ -15,7 +15,10 @@
 
 namespace hone::dsl {
 
-// Where a whole number certainly lies, if that is known.
+// Where a whole number certainly lies, if that is known. For what is written into a kernel: whole numbers that cannot
+// overflow, both ends or nothing. IndexRange of expr/linear_index.h is for algebra, where one end alone may be known;
+// it takes no conditions apart, and what the analysis says of a graph follows from that. Were they one, kernels would
+// read past a tensor where a bound is a rounded double, or the analysis would say other things than it does.
 std::optional<WholeRange> RangeOf(const Expr& whole);
 
 // The ids of indices that the expression uses and does not fold over itself.

@@ -31,7 +31,8 @@ Expr ToExpr(const Affine& affine, const std::vector<IndexVar>& vars);  // vars: 
 struct WholeRange {
   std::int64_t low = 0, high = 0;  // both belong to it
 };
-// The least and the largest value, all of `vars` running over their extents.
+// The least and the largest value, all of `vars` running over their extents; what is no affine sum is for IndexRange of
+// expr/linear_index.h.
 WholeRange RangeOf(const Affine& affine, const std::vector<IndexVar>& vars);
 
 // Any whole number: `sum`, and multiples of what is not affine. Indices of extent 1 are kept.

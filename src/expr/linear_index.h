@@ -20,7 +20,8 @@ LinearIndex ToLinear(const Expr& index);
 Expr FromLinear(LinearIndex sum);
 void AddTo(LinearIndex& sum, const LinearIndex& more, std::int64_t times);
 std::pair<double, double> RangeOf(const LinearIndex& sum);  // infinite where unknown
-// The least and largest value of a whole-number expression, infinite where unknown.
+// The least and largest value of a whole-number expression, infinite where unknown. dsl/element.h says why kernels have
+// another.
 std::pair<double, double> IndexRange(const Expr& index);
 
 }  // namespace hone
