@@ -162,11 +162,11 @@ Result<ProfiledReport> ProfileByNcu(const DeviceProfileRequest& request, NcuRepl
   const Told told = HONE_TRY(Tell(request, {.watched = true}));
   const auto metrics = MetricsOf(request.set);
   // Clocks and caches stay as they are: so does CUPTI leave them.
-  const auto watched =
-      HONE_TRY(Run(CommandOf(request, told,
-                             {ncu, "--profile-from-start", "off", "--clock-control", "none", "--cache-control", "none",
-                              "--replay-mode", "kernel", "--metrics", fmt::format("{}", fmt::join(metrics, ",")),
-                              "--force-overwrite", "--export", report_file})));
+  const auto watched = HONE_TRY(
+      Run(CommandOf(request, told,
+                    {ncu, "--profile-from-start", "off", "--clock-control", "none", "--cache-control", "none",
+                     "--replay-mode", replay == NcuReplay::kProcess ? "application" : "kernel", "--metrics",
+                     fmt::format("{}", fmt::join(metrics, ",")), "--force-overwrite", "--export", report_file})));
   if (!watched.ok()) return Fail(ErrorKind::kTool, fmt::format("ncu: {}", LastWords(watched)));
   const auto table = HONE_TRY(Run({.argv = {ncu, "--import", report_file, "--csv", "--page", "raw", "--print-units",
                                             "base", "--print-kernel-base", "mangled"},
