@@ -1,5 +1,6 @@
 #include "judge/input_table.h"
 
+#include <algorithm>
 #include <cstring>
 #include <variant>
 
@@ -18,12 +19,26 @@ std::uint64_t Next(std::uint64_t& state) {
   return z ^ (z >> 31);
 }
 
-template <class Word>
-void Choose(const std::byte* table, std::uint64_t seed, std::byte* to, std::uint64_t count) {
-  while (count > 0) {
+// Elements are chosen this many bytes at a time: a run of the table's, from any of its elements on. Who reads one of
+// them knows the others of a run, but has fetched their cache line already; and 4 runs cost as much as 4 elements.
+constexpr std::size_t kRunBytes = 16;
+
+void WriteRuns(const std::byte* table, std::size_t element_bytes, std::uint64_t seed, std::byte* to,
+               std::size_t bytes) {
+  const std::byte* from[4];
+  while (bytes > 0) {
     std::uint64_t chance = Next(seed);
-    for (int i = 0; i < 4 && count > 0; ++i, --count, chance >>= 16, to += sizeof(Word))
-      std::memcpy(to, table + (chance & 0xffff) * sizeof(Word), sizeof(Word));
+    for (int i = 0; i < 4; ++i, chance >>= 16) from[i] = table + (chance & 0xffff) * element_bytes;
+    if (bytes >= 4 * kRunBytes) {
+      for (int i = 0; i < 4; ++i) std::memcpy(to + i * kRunBytes, from[i], kRunBytes);
+      to += 4 * kRunBytes, bytes -= 4 * kRunBytes;
+      continue;
+    }
+    for (int i = 0; i < 4 && bytes > 0; ++i) {
+      const std::size_t size = std::min(bytes, kRunBytes);
+      std::memcpy(to, from[i], size);
+      to += size, bytes -= size;
+    }
   }
 }
 
@@ -35,7 +50,7 @@ Result<InputTable> InputTable::Create(const Tensor& tensor, std::uint64_t seed, 
   table.element_bytes_ = Bytes(tensor.dtype);
   table.whole_ = std::holds_alternative<FromFile>(tensor.generator);
   Tensor drawn = tensor;
-  if (!table.whole_) drawn.shape = {kElements};
+  if (!table.whole_) drawn.shape = {kElements + static_cast<std::int64_t>(kRunBytes / table.element_bytes_)};
   table.values_.resize(static_cast<std::size_t>(drawn.bytes()));
   HONE_TRY(hone::Fill(drawn, seed, stream, {}, table.values_.data(), folder));
   return table;
@@ -48,12 +63,7 @@ void InputTable::Fill(std::uint64_t seed, std::byte* data, std::uint64_t begin, 
     std::memcpy(to, values_.data() + begin * element_bytes_, count * element_bytes_);
     return;
   }
-  switch (element_bytes_) {
-    case 1: return Choose<std::uint8_t>(values_.data(), seed, to, count);
-    case 2: return Choose<std::uint16_t>(values_.data(), seed, to, count);
-    case 4: return Choose<std::uint32_t>(values_.data(), seed, to, count);
-    default: return Choose<std::uint64_t>(values_.data(), seed, to, count);
-  }
+  WriteRuns(values_.data(), element_bytes_, seed, to, count * element_bytes_);
 }
 
 }  // namespace hone

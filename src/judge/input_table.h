@@ -1,5 +1,6 @@
-// New inputs at the speed of memory, for calls that take microseconds: elements chosen by chance from a table of what
-// the tensor's generator gives. To draw each anew (problem/generate.h) would take longer than the calls do.
+// New inputs at the speed of memory, for calls that take microseconds: 16 bytes after 16 bytes from places chosen by
+// chance in a table of what the tensor's generator gives. To draw each element anew (problem/generate.h) would take
+// longer than the calls do.
 #pragma once
 
 #include <cstddef>

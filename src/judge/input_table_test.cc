@@ -56,6 +56,16 @@ TEST(InputTableTest, ARunIsReplacedAndNothingElse) {
   EXPECT_FALSE(std::equal(before.begin() + 100, before.begin() + 115, after.begin() + 100));
 }
 
+TEST(InputTableTest, NothingBeyondTheTensorIsWritten) {
+  const auto table = InputTable::Create(Normals(10), 1, 0, "");
+  ASSERT_TRUE(table);
+  for (const std::size_t count : {1u, 3u, 4u, 5u, 17u, 1001u}) {
+    std::vector<float> values(count + 8, 777);
+    table->Fill(9, reinterpret_cast<std::byte*>(values.data()), 0, count);
+    EXPECT_EQ(std::count(values.begin(), values.end(), 777.0f), 8) << count;
+  }
+}
+
 TEST(InputTableTest, SmallWholeNumbersStayInTheirRange) {
   Tensor tensor = Normals(10);
   tensor.dtype = DType::kI8;

@@ -19,6 +19,8 @@ constexpr int kLeastRounds = 6;           // below there is no interval
 constexpr double kLaterAsksLess = 4;
 constexpr std::size_t kLeastSamples = 6;  // warm ones, unless a call takes seconds
 constexpr int kLeastCold = 5;
+// Emptying all caches takes longer than most calls do: beyond so many cold samples the time goes to warm ones.
+constexpr int kEnoughCold = 12;
 constexpr double kSlowCallUs = 2e6;
 // Who is slower than the fastest so far by this factor, with 95 % confidence after so many rounds, is not timed more
 // exactly: no strategy improves on an attempt that is further away (greedy.cc: 1.4).
@@ -81,7 +83,7 @@ class Rounds {
       // A slow baseline is run less often: it gets its share of the budget, but at least one call in a run.
       const bool slow = who != 0 && one.spent_us + one.participant->call_us() > share_us;
       if (slow && (one.known || (!one.turns.empty() && one.turns.CalmEnough()))) continue;
-      auto taken = TakeTurn(one, slice, settings_.cold);
+      auto taken = TakeTurn(one, slice, one.turns.Cold().count < kEnoughCold ? settings_.cold : 0);
       if (!taken && (who == 0 || taken.error().kind == ErrorKind::kInterrupted))
         return tl::unexpected<Error>(taken.error());
       if (taken && *taken) {
