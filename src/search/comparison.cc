@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <sstream>
 
 #include "base/check.h"
 #include "search/search.h"
+#include "search/stop_replay.h"
 
 namespace hone {
 namespace {
@@ -69,27 +69,11 @@ Result<Arm> ParseArm(const std::string& words, const Budget& budget) {
   auto chosen = ChooseStrategy(word);
   if (!chosen) return Rethrow(std::move(chosen).error(), fmt::format("arm '{}': ", words));
   arm.search = chosen->Identity();
-  while (stream >> word) {
-    std::string text;
-    if (!(stream >> text)) return usage(word + " needs a value");
-    double value = 0;
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || !std::isfinite(value))
-      return usage(fmt::format("'{}' is no number", text));
-    if (word == "--budget" && value >= 1 && value <= budget.attempts && value == std::floor(value)) {
-      arm.budget.attempts = static_cast<int>(value);
-    } else if (word == "--budget") {
-      return usage(fmt::format("--budget is 1 to {}, the budget of all", budget.attempts));
-    } else if (word == "--time") {
-      arm.budget.seconds = value;
-    } else if (word == "--headroom") {
-      arm.budget.headroom = value;
-    } else if (word == "--idle" && value >= 0 && value <= budget.attempts) {
-      arm.budget.idle = static_cast<int>(value);
-    } else {
-      return usage(fmt::format("'{}' is none of --budget, --time, --headroom, --idle", word));
-    }
-  }
+  std::string rest;
+  std::getline(stream, rest);
+  arm.budget = HONE_TRY(ParseBudget(fmt::format("arm '{}'", words), rest, budget));
+  if (arm.budget.attempts > budget.attempts)
+    return usage(fmt::format("--budget is 1 to {}, the budget of all", budget.attempts));
   return arm;
 }
 

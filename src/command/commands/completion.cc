@@ -165,7 +165,7 @@ HONE_VERB(completion){
     .name = "completion",
     .doc = "Print what a shell needs to complete hone's verbs and options",
     .group = VerbGroup::kMachine,
-    .place = 4,
+    .place = 6,
     .help =
         "  source <(hone completion bash)\n"
         "  hone completion zsh > ~/.zfunc/_hone\n"
