@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "graph/op.h"
+#include "oracle/fold_range.h"
 #include "oracle/nest_text.h"
 #include "oracle/product_tiles.h"
 
@@ -85,6 +86,22 @@ class CudaWriter : public NestText {
   void OpenLoop(const IndexVar& var, bool) override {
     Line("for (std::int64_t {0} = 0; {0} < {1}; ++{0}) {{", IndexName(var), var.extent);
     ++depth_;
+  }
+
+  // Over the terms that are not zero.
+  void OpenRange(const std::string& name, const IndexVar& var, const FoldRange& range) {
+    WriteRange(name, range, var.extent);
+    Line("for (std::int64_t {0} = {1}.begin; {0} < {1}.end; ++{0}) {{", IndexName(var), name);
+    ++depth_;
+  }
+  void WriteRange(const std::string& name, const FoldRange& range, std::int64_t terms) {
+    const auto bound = [&](const Expr& e, std::int64_t otherwise) {
+      if (!e) return std::to_string(otherwise);
+      Scope scope(*this, e);
+      return ExactText(Emit(e));
+    };
+    const std::string begin = bound(range.begin, 0), end = bound(range.end, terms);
+    Line("const Span {} = TermsBetween({}, {}, {});", name, begin, end, terms);
   }
 
   // `flat` taken apart into indices, the last of which runs fastest.
@@ -271,8 +288,7 @@ class CudaWriter : public NestText {
     {
       Scope scope(*this, factor);
       const std::string made = Emit(factor);
-      const bool plain = factor->type == ScalarType::kReal && IsExact(factor);
-      Line("return {};", plain ? ExactText(made) : made);
+      Line("return {};", IsExact(factor) ? ExactText(made) : made);
     }
     --depth_;
     Line("}};");
@@ -341,7 +357,7 @@ class CudaWriter : public NestText {
     };
     part("rows", fmt::format("tile / {} % {}", across, down), Extent(tiles.rows));
     part("columns", fmt::format("tile % {}", across), Extent(tiles.columns));
-    Line("const Span folds = {{0, {}}};", Extent(tiles.fold->over));
+    WriteRange("folds", tiles.range, Extent(tiles.fold->over));
   }
 
   // The statement that stores is the last line that WriteResult writes: one thread makes it.
@@ -541,7 +557,10 @@ class CudaWriter : public NestText {
     const bool counts = !HasPlainAccumulator(e) && e.reduce != ReduceOp::kSum && !IsExtreme(e);
     if (counts) Line("std::int64_t {}_at = 0;", name);
     WriteFold(e, name, name + "_at++", [&] {
-      for (const auto& var : e.over) OpenLoop(var, false);
+      if (const auto range = RangeOf(e, [&](const Expr& of) { return IsExact(of); }))
+        OpenRange(name + "_range", e.over[0], *range);
+      else
+        for (const auto& var : e.over) OpenLoop(var, false);
       return e.over.size();
     });
     WriteScaling(e, name);

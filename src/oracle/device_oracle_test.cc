@@ -91,6 +91,8 @@ void AddTiles(const Add& add) {
       grouped(1, product("y", "a", "b").c_str()));
   add("groups of terms", "torch", "a bf16 120x300, b bf16 300x130, w i64 5", "y bf16 5x120x130",
       grouped(40, product("y", "a", "b").c_str()));
+  add("few terms of groups", "tf32", "a f32 12x300, b f32 300x13, c f32 120x30, d f32 30x130, w i64 5",
+      "y f32 5x12x13, z f32 5x120x130", grouped(9, (product("y", "a", "b") + ", " + product("z", "c", "d")).c_str()));
 }
 
 std::vector<Problem> Problems() {

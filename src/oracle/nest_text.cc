@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "graph/op.h"
+#include "oracle/fold_range.h"
 #include "problem/element.h"
 
 namespace hone {
@@ -52,8 +53,10 @@ NestText::NestText(const Graph& graph, Style style) : graph_(graph), style_(styl
   if (style == Style::kOracle) FuseChains();
   exact_.assign(graph.buffers().size(), true);
   for (std::size_t s = 0; s < stages_.size(); ++s) {
-    const Stage& stage = stages_[s];
+    Stage& stage = stages_[s];
     if (!stage.value) continue;
+    if (style == Style::kOracle && stage.sequence < 0)
+      stage.value = WithGuardedFactors(stage.value, [&](const Expr& e) { return IsExact(e); });
     if (stage.sequence >= 0 && SequenceEnd(graph, s) == s + 1) FindExactSteps(s);
     if (stage.sequence < 0) exact_[static_cast<std::size_t>(stage.buffer)] = IsExact(stage);
     Visit(stage.value, [&](const ExprNode& node) {

@@ -106,7 +106,8 @@ bool IsWorth(const ProductTiles& tiles) {
 
 // The rows are what `left` alone reads, and what `keyed` of the indices of both may be.
 std::optional<ProductTiles> Divided(const std::vector<IndexVar>& vars, const ExprNode& fold, const Expr& left,
-                                    const Expr& right, const Ids& keyed, std::vector<Expr> keys) {
+                                    const Expr& right, const Ids& keyed, std::vector<Expr> keys,
+                                    const std::optional<FoldRange>& range) {
   ProductTiles tiles{.fold = &fold, .left = left, .right = right, .keys = std::move(keys)};
   const Ids in_left = IndicesOf(left), in_right = IndicesOf(right);
   for (const auto& var : vars) {
@@ -116,6 +117,13 @@ std::optional<ProductTiles> Divided(const std::vector<IndexVar>& vars, const Exp
                                                       : tiles.batches)
         .push_back(var);
   }
+  const auto of_batch = [&](const Expr& e) {
+    const auto in_e = [&](const IndexVar& var) { return UsesIndex(e, var.id); };
+    return e && std::none_of(tiles.rows.begin(), tiles.rows.end(), in_e) &&
+           std::none_of(tiles.columns.begin(), tiles.columns.end(), in_e);
+  };
+  if (range && of_batch(range->begin)) tiles.range.begin = range->begin;
+  if (range && of_batch(range->end)) tiles.range.end = range->end;
   tiles.left_by_fold = LiesByFold(left, tiles.rows, fold.over);
   tiles.right_by_fold = LiesByFold(right, tiles.columns, fold.over);
   if (!IsWorth(tiles)) return std::nullopt;
@@ -143,11 +151,12 @@ std::optional<ProductTiles> TilesOf(const std::vector<IndexVar>& vars, const Exp
     return std::nullopt;
   const Expr &a = term->operands[0], &b = term->operands[1];
   if (a.get() == b.get()) return std::nullopt;  // a square is no contraction's product (nest_text.h, EmitTerm)
+  const auto range = RangeOf(fold, exact);
   const Ids in_a = IndicesOf(a), in_b = IndicesOf(b);
   // Neighbouring threads make neighbouring columns: those along which results lie.
   const IndexVar* last = Fastest(vars);
   const bool turned = last != nullptr && in_a.contains(last->id) && !in_b.contains(last->id);
-  if (auto tiles = Divided(vars, fold, turned ? b : a, turned ? a : b, {}, {})) return tiles;
+  if (auto tiles = Divided(vars, fold, turned ? b : a, turned ? a : b, {}, {}, range)) return tiles;
   for (const bool of_b : {true, false}) {
     const Expr &right = of_b ? b : a, &left = of_b ? a : b;
     const Ids &in_right = of_b ? in_b : in_a, &in_left = of_b ? in_a : in_b;
@@ -160,7 +169,7 @@ std::optional<ProductTiles> TilesOf(const std::vector<IndexVar>& vars, const Exp
     finder.Walk(right);
     std::erase_if(finder.keys, [&](const Expr& key) { return !AnyOf(IndicesOf(key), keyed); });
     if (keyed.empty() || finder.keys.empty()) continue;
-    if (auto tiles = Divided(vars, fold, left, right, keyed, std::move(finder.keys))) return tiles;
+    if (auto tiles = Divided(vars, fold, left, right, keyed, std::move(finder.keys), range)) return tiles;
   }
   return std::nullopt;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "expr/expr.h"
+#include "oracle/fold_range.h"
 
 namespace hone {
 
@@ -19,6 +20,7 @@ struct ProductTiles {
   Expr left, right;  // the factors of a term, in no order
   std::vector<IndexVar> batches, rows, columns;
   std::vector<Expr> keys;
+  FoldRange range;  // of the terms, where all results of a batch have it in common
   // Whether a factor's neighbouring terms lie side by side in memory, rather than neighbouring rows or columns.
   bool left_by_fold = false, right_by_fold = false;
 

@@ -15,7 +15,7 @@ constexpr auto kGrouped =
 struct Found {
   std::vector<std::int64_t> batches, rows, columns;
   std::size_t keys = 0;
-  bool left_by_fold = false, right_by_fold = false;
+  bool left_by_fold = false, right_by_fold = false, begins = false, ends = false;
   friend bool operator==(const Found&, const Found&) = default;
 };
 
@@ -29,12 +29,18 @@ std::optional<Found> TilesOfLast(const Graph& graph) {
   };
   for (const auto& stage : graph.stages()) {
     if (!stage.value) continue;
-    Visit(stage.value, [&](const ExprNode& node) {
+    Visit(WithGuardedFactors(stage.value, [](const Expr&) { return true; }), [&](const ExprNode& node) {
       if (node.kind != Expr::Kind::kReduce) return;
       const auto tiles = TilesOf(stage.vars, node, [](const Expr&) { return true; });
       if (!tiles) return;
-      found = Found{extents(tiles->batches), extents(tiles->rows), extents(tiles->columns),
-                    tiles->keys.size(),      tiles->left_by_fold,  tiles->right_by_fold};
+      found = Found{extents(tiles->batches),
+                    extents(tiles->rows),
+                    extents(tiles->columns),
+                    tiles->keys.size(),
+                    tiles->left_by_fold,
+                    tiles->right_by_fold,
+                    static_cast<bool>(tiles->range.begin),
+                    static_cast<bool>(tiles->range.end)};
     });
   }
   return found;
@@ -76,6 +82,11 @@ TEST(ProductTilesTest, RowsOfAGroupHaveItsNumberInCommon) {
             (Found{{}, {700}, {100}, 1, true, false}));
   EXPECT_EQ(TilesOfLast(SmallGraph("torch", "a bf16 9x100x40, b bf16 40x700, e i32 9", "y bf16 100x700", kGrouped)),
             (Found{{}, {700}, {100}, 1, false, true}));
+}
+
+TEST(ProductTilesTest, TermsOfAGroupAreItsOwnAlone) {
+  EXPECT_EQ(TilesOfLast(SmallGraph("torch", "a bf16 120x300, b bf16 300x130, e i32 5", "y bf16 5x120x130", kGrouped)),
+            (Found{{5}, {120}, {130}, 0, true, false, true, true}));
 }
 
 TEST(ProductTilesTest, WhatIsShortOrNarrowOrSmallIsNotWorthIt) {

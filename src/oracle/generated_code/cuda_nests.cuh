@@ -33,6 +33,14 @@ inline Share ShareOf(std::int64_t worker, std::int64_t workers, std::int64_t ter
   return {worker * each, std::min(terms, (worker + 1) * each), 1};
 }
 
+// Those of [begin, end) that there are.
+struct Span {
+  std::int64_t begin, end;
+};
+inline Span TermsBetween(std::int64_t begin, std::int64_t end, std::int64_t terms) {
+  return {std::max<std::int64_t>(begin, 0), std::min(end, terms)};
+}
+
 constexpr int kMostThreads = 256;
 
 // One value of each thread of a block merged into one, which all get. All threads have to call it.

@@ -18,9 +18,6 @@ struct Part {
   unsigned tile, begin, end;
   bool Holds(unsigned at) const { return begin <= at && at < end; }
 };
-struct Span {
-  unsigned begin, end;
-};
 
 // Where in a tile the j-th row or column of a thread lies. They come in pairs, and those of neighbours lie side by
 // side: a warp reads a row of shared memory without a conflict.
@@ -89,12 +86,12 @@ void SumTile(R (&results)[kEach * kEach], Part rows, Part columns, Span folds, c
   B* const rights = reinterpret_cast<B*>(right_bytes);
   const unsigned y = threadIdx.x / kSide, x = threadIdx.x % kSide;
   ProductSum<R> sums[kEach][kEach];
-  for (unsigned fold = folds.begin; fold < folds.end; fold += kSlab) {
+  for (std::int64_t fold = folds.begin; fold < folds.end; fold += kSlab) {
     LoadSlab<R, left_by_fold>(lefts, rows, fold, folds.end, left);
     LoadSlab<R, right_by_fold>(rights, columns, fold, folds.end,
                                [&](unsigned column, unsigned k) { return right(rows.begin, k, column); });
     __syncthreads();
-#pragma unroll 2
+#pragma unroll(exact ? 2 : 1)
     for (unsigned k = 0; k < kSlab; ++k) {
       A a[kEach];
       B b[kEach];
@@ -123,7 +120,7 @@ void SumEach(R (&results)[kEach * kEach], Part rows, Part columns, Span folds, c
     const unsigned row = RowOf(rows, n), column = ColumnOf(columns, n);
     if (!rows.Holds(row) || !columns.Holds(column)) continue;
     ProductSum<R> sum;
-    for (unsigned fold = folds.begin; fold < folds.end; ++fold)
+    for (std::int64_t fold = folds.begin; fold < folds.end; ++fold)
       AddTerm<exact>(sum, ProductSum<R>::Held(left(row, fold)), ProductSum<R>::Held(right(row, fold, column)));
     results[n] = ResultOf<exact>(sum);
   }
