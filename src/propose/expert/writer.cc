@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <initializer_list>
 #include <iterator>
 #include <set>
+#include <vector>
 
 #include "dsl/kernel.h"
 #include "propose/expert/names.h"
@@ -16,15 +18,14 @@ namespace {
 using dsl::Program;
 using dsl::Statement;
 
-// In this order; the first whose statement the language takes is it.
-struct Kind {
-  Recogniser* recognise;
-  bool plain;  // of plain pieces only, in as few dimensions as they have
-};
-constexpr Kind kKinds[] = {
-    {RecogniseMatmul, true}, {RecogniseConv, false},  {RecognisePool, false}, {RecogniseSoftmax, true},
-    {RecogniseNorm, true},   {RecogniseReduce, true}, {RecogniseMap, true},   {RecogniseNest, false},
-};
+// Those of some forms, in the order in which they are asked; the first whose statement the language takes is it.
+std::vector<const Recogniser*> Asked(std::initializer_list<Form> forms) {
+  std::vector<const Recogniser*> asked;
+  std::copy_if(AllRecognisers().begin(), AllRecognisers().end(), std::back_inserter(asked),
+               [&](const Recogniser* one) { return std::find(forms.begin(), forms.end(), one->form) != forms.end(); });
+  std::stable_sort(asked.begin(), asked.end(), [](const auto* a, const auto* b) { return a->place < b->place; });
+  return asked;
+}
 
 void NamesIn(const dsl::TermPtr& term, std::set<std::string>& names) {
   if (term->kind == dsl::Term::Kind::kName || term->kind == dsl::Term::Kind::kElement) names.insert(term->name);
@@ -60,30 +61,34 @@ class ProgramWriter {
  private:
   bool WritePiece(const Piece& piece) {
     if (!piece.inside.empty()) {
-      if (TryKind(RecogniseAttention, piece, piece) || TryKind(RecogniseProducts, piece, piece) ||
-          TryKind(RecogniseFoldedProduct, piece, piece) || TryKind(RecogniseGroupedProduct, piece, piece))
-        return true;
+      if (TryKinds({Form::kAround}, piece)) return true;
       Piece last = piece;
       last.inside.clear();
       return std::all_of(piece.inside.begin(), piece.inside.end(), [&](const Piece& one) { return WritePiece(one); }) &&
              WritePiece(last);
     }
-    std::optional<Piece> merged;
-    if (IsPlain(memory_, piece)) {
-      merged = piece;
-      MergeDimensions(memory_, *merged);
-    }
-    for (const Kind& kind : kKinds) {
-      if (kind.plain && !merged) continue;
-      if (TryKind(*kind.recognise, kind.plain ? *merged : piece, piece)) return true;
-    }
+    if (TryKinds({Form::kMerged, Form::kAsItIs}, piece)) return true;
     return !piece.statistics.empty() && WriteApart(piece);
   }
 
+  bool TryKinds(std::initializer_list<Form> forms, const Piece& piece) {
+    std::optional<Piece> merged;
+    for (const Recogniser* one : Asked(forms)) {
+      const bool merges = one->form == Form::kMerged;
+      if (merges && !IsPlain(memory_, piece)) continue;
+      if (merges && !merged) {
+        merged = piece;
+        MergeDimensions(memory_, *merged);
+      }
+      if (TryKind(*one, merges ? *merged : piece, piece)) return true;
+    }
+    return false;
+  }
+
   // `form`: the piece as the recogniser wants it.
-  bool TryKind(Recogniser& recognise, const Piece& form, const Piece& piece) {
+  bool TryKind(const Recogniser& recogniser, const Piece& form, const Piece& piece) {
     const std::size_t views = names_.views().size();
-    auto statement = recognise(names_, form);
+    auto statement = recogniser.recognise(names_, form);
     if (statement && device_.kind == DeviceKind::kCuda && statement->family == "conv" && !OnDevice(*statement, piece))
       statement.reset();
     if (statement && statement->family == "matmul") InTf32(*statement, piece);
@@ -160,7 +165,7 @@ class ProgramWriter {
 
   // All or nothing: they name one another.
   bool WriteSequence(const std::vector<Piece>& steps) {
-    if (steps.size() == 1 && TryKind(RecogniseScan, steps[0], steps[0])) return true;
+    if (steps.size() == 1 && TryKinds({Form::kStep}, steps[0])) return true;
     std::vector<Statement> statements;
     for (const Piece& step : steps) {
       const Buffer& buffer = memory_.graph().buffers()[static_cast<std::size_t>(step.buffer)];

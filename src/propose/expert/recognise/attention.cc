@@ -123,8 +123,6 @@ Piece WithOneRow(Piece piece) {
   return piece;
 }
 
-}  // namespace
-
 std::optional<dsl::Statement> RecogniseAttention(Names& names, const Piece& piece) {
   if (piece.inside.size() != 2 || !piece.fold) return std::nullopt;
   Piece softmax = piece.inside[1];
@@ -159,5 +157,9 @@ std::optional<dsl::Statement> RecogniseAttention(Names& names, const Piece& piec
   softmax = WithOneRow(std::move(softmax));
   return read(scores, outer);
 }
+
+}  // namespace
+
+HONE_RECOGNISER(attention){.name = "attention", .form = Form::kAround, .place = 10, .recognise = RecogniseAttention};
 
 }  // namespace hone::expert

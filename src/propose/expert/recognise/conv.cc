@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "propose/expert/recognise/recognise.h"
-#include "propose/expert/recognise/window.h"
 #include "propose/expert/rewrite.h"
+#include "propose/expert/window.h"
 
 namespace hone::expert {
 namespace {
@@ -292,8 +292,6 @@ class Reading {
   Shape input_;
 };
 
-}  // namespace
-
 std::optional<dsl::Statement> RecogniseConv(Names& names, const Piece& piece) {
   if (!piece.fold || !IsContraction(names.memory(), *piece.fold)) return std::nullopt;
   const Fold& fold = *piece.fold;
@@ -311,5 +309,9 @@ std::optional<dsl::Statement> RecogniseConv(Names& names, const Piece& piece) {
   }
   return std::nullopt;
 }
+
+}  // namespace
+
+HONE_RECOGNISER(conv){.name = "conv", .form = Form::kAsItIs, .place = 20, .recognise = RecogniseConv};
 
 }  // namespace hone::expert

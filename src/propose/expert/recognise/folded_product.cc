@@ -5,6 +5,8 @@
 
 namespace hone::expert {
 
+namespace {
+
 std::optional<dsl::Statement> RecogniseFoldedProduct(Names& names, const Piece& piece) {
   const Memory& memory = names.memory();
   if (piece.inside.size() != 1 || !piece.fold || piece.fold->over.size() != 1 || !piece.inside[0].fold)
@@ -47,5 +49,10 @@ std::optional<dsl::Statement> RecogniseFoldedProduct(Names& names, const Piece& 
   if (!AddEpilogue(names, statement, piece.fold->finish, piece.space)) return std::nullopt;
   return statement;
 }
+
+}  // namespace
+
+HONE_RECOGNISER(folded_product){
+    .name = "folded_product", .form = Form::kAround, .place = 30, .recognise = RecogniseFoldedProduct};
 
 }  // namespace hone::expert

@@ -30,8 +30,6 @@ Expr EndsOf(const Piece& group) {
   return end;
 }
 
-}  // namespace
-
 std::optional<dsl::Statement> RecogniseGroupedProduct(Names& names, const Piece& piece) {
   const Memory& memory = names.memory();
   if (piece.inside.size() != 1 || !piece.fold || piece.fold->over.size() != 1 || piece.space.size() != 2 ||
@@ -71,5 +69,10 @@ std::optional<dsl::Statement> RecogniseGroupedProduct(Names& names, const Piece&
   if (!AddEpilogue(names, statement, piece.fold->finish, piece.space)) return std::nullopt;
   return statement;
 }
+
+}  // namespace
+
+HONE_RECOGNISER(grouped_product){
+    .name = "grouped_product", .form = Form::kAround, .place = 40, .recognise = RecogniseGroupedProduct};
 
 }  // namespace hone::expert

@@ -12,6 +12,8 @@ bool AddEpilogue(Names& names, dsl::Statement& statement, const Expr& finish, co
   return term.has_value();
 }
 
+namespace {
+
 std::optional<dsl::Statement> RecogniseMap(Names& names, const Piece& piece) {
   if (!piece.is_map()) return std::nullopt;
   auto term = names.Term(piece.value, piece.space, {});
@@ -32,5 +34,9 @@ std::optional<dsl::Statement> RecogniseMap(Names& names, const Piece& piece) {
   statement.target_shape = Extents(piece.space);
   return statement;
 }
+
+}  // namespace
+
+HONE_RECOGNISER(map){.name = "map", .form = Form::kMerged, .place = 70, .recognise = RecogniseMap};
 
 }  // namespace hone::expert

@@ -36,4 +36,6 @@ std::optional<dsl::Statement> RecogniseMatmul(Names& names, const Piece& piece) 
   return statement;
 }
 
+HONE_RECOGNISER(matmul){.name = "matmul", .form = Form::kMerged, .place = 10, .recognise = RecogniseMatmul};
+
 }  // namespace hone::expert

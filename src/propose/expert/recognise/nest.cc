@@ -75,4 +75,6 @@ std::optional<dsl::Statement> RecogniseNest(Names& names, const Piece& piece) {
   return statement;
 }
 
+HONE_RECOGNISER(nest){.name = "nest", .form = Form::kAsItIs, .place = 80, .recognise = RecogniseNest};
+
 }  // namespace hone::expert

@@ -27,6 +27,8 @@ std::optional<dsl::Let> LetOf(Names& names, const Piece& statistic, const std::v
   return let;
 }
 
+namespace {
+
 std::optional<dsl::Statement> RecogniseNorm(Names& names, const Piece& piece) {
   if (piece.statistics.empty() || piece.fold) return std::nullopt;
   dsl::Statement statement;
@@ -54,5 +56,9 @@ std::optional<dsl::Statement> RecogniseNorm(Names& names, const Piece& piece) {
   statement.epilogue.push_back(std::move(*element));
   return statement;
 }
+
+}  // namespace
+
+HONE_RECOGNISER(norm){.name = "norm", .form = Form::kMerged, .place = 50, .recognise = RecogniseNorm};
 
 }  // namespace hone::expert

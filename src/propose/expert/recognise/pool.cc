@@ -5,8 +5,8 @@
 
 #include "expr/fold.h"
 #include "propose/expert/recognise/recognise.h"
-#include "propose/expert/recognise/window.h"
 #include "propose/expert/rewrite.h"
+#include "propose/expert/window.h"
 
 namespace hone::expert {
 namespace {
@@ -54,8 +54,6 @@ std::optional<int> MeanOf(const Expr& divisor, const std::vector<Axis>& axes) {
   }
   return std::nullopt;
 }
-
-}  // namespace
 
 std::optional<dsl::Statement> RecognisePool(Names& names, const Piece& piece) {
   if (!piece.fold || (!IsWindow(piece) && IsPlain(names.memory(), piece)) ||
@@ -159,5 +157,9 @@ std::optional<dsl::Statement> RecognisePool(Names& names, const Piece& piece) {
   if (!AddEpilogue(names, statement, finish, space)) return std::nullopt;
   return statement;
 }
+
+}  // namespace
+
+HONE_RECOGNISER(pool){.name = "pool", .form = Form::kAsItIs, .place = 30, .recognise = RecognisePool};
 
 }  // namespace hone::expert

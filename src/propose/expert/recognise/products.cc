@@ -5,6 +5,8 @@
 
 namespace hone::expert {
 
+namespace {
+
 std::optional<dsl::Statement> RecogniseProducts(Names& names, const Piece& piece) {
   const Memory& memory = names.memory();
   if (piece.inside.size() != 1 || !piece.fold || !piece.inside[0].fold) return std::nullopt;
@@ -35,5 +37,9 @@ std::optional<dsl::Statement> RecogniseProducts(Names& names, const Piece& piece
   if (!AddEpilogue(names, *statement, end, last.space, known)) return std::nullopt;
   return statement;
 }
+
+}  // namespace
+
+HONE_RECOGNISER(products){.name = "products", .form = Form::kAround, .place = 20, .recognise = RecogniseProducts};
 
 }  // namespace hone::expert

@@ -1,23 +1,40 @@
-// What a piece is in the language: one file a kind of statement, each sees it from the piece's expressions alone.
+// What a piece is in the language: one file a kind of statement, a row of a table that the build generates. Each sees
+// it from the piece's expressions alone.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "propose/expert/names.h"
 #include "propose/expert/pieces.h"
 
 namespace hone::expert {
 
-// Gives the statement without its target; `target_shape` is the shape of the family's result. Nothing if the piece is
-// not of this kind. The writer asks the language's checker whether it takes the statement, and asks on if not.
-using Recogniser = std::optional<dsl::Statement>(Names& names, const Piece& piece);
+// Which pieces are shown to it, and how.
+enum class Form {
+  kAround,  // with other pieces inside, of which it makes one statement; else they are written by themselves
+  kMerged,  // plain, in as few dimensions as they have
+  kAsItIs,
+  kStep,  // the only one of a sequence
+};
 
-// Of plain pieces, in as few dimensions as they have.
-Recogniser RecogniseMap, RecogniseMatmul, RecogniseNorm, RecogniseReduce, RecogniseSoftmax;
-// Of pieces as they come.
-Recogniser RecogniseAttention, RecogniseConv, RecogniseFoldedProduct, RecogniseGroupedProduct, RecogniseNest,
-    RecognisePool, RecogniseProducts, RecogniseScan;
+struct Recogniser {
+  std::string_view name;  // the file's
+  Form form = Form::kAsItIs;
+  // Who is asked first: the lower one. kMerged and kAsItIs are asked in one order.
+  int place = 0;
+  // Gives the statement without its target; `target_shape` is the shape of the family's result. Nothing if the piece is
+  // not of this kind. The writer asks the language's checker whether it takes the statement, and asks on if not.
+  std::optional<dsl::Statement> (*recognise)(Names& names, const Piece& piece);
+};
+
+std::span<const Recogniser* const> AllRecognisers();  // sorted by name
+
+// What others are made of.
+std::optional<dsl::Statement> RecogniseMatmul(Names& names, const Piece& piece);
+std::optional<dsl::Statement> RecogniseNest(Names& names, const Piece& piece);
 
 // Adds the end of a fold to the statement's chain; false if it has no form there. `known`: what it reads beside `it`.
 bool AddEpilogue(Names& names, dsl::Statement& statement, const Expr& finish, const std::vector<IndexVar>& space,
@@ -28,3 +45,7 @@ std::optional<dsl::Let> LetOf(Names& names, const Piece& statistic, const std::v
                               Names::Known& known);
 
 }  // namespace hone::expert
+
+#define HONE_RECOGNISER(id)                \
+  extern const Recogniser recogniser_##id; \
+  constinit const Recogniser recogniser_##id

@@ -5,6 +5,8 @@
 
 namespace hone::expert {
 
+namespace {
+
 // The folded and kept dimensions in the order in which the largest operand has them in memory.
 std::optional<dsl::Statement> RecogniseReduce(Names& names, const Piece& piece) {
   if (!piece.fold) return std::nullopt;
@@ -61,5 +63,9 @@ std::optional<dsl::Statement> RecogniseReduce(Names& names, const Piece& piece) 
   if (!AddEpilogue(names, statement, fold.finish, piece.space, known)) return std::nullopt;
   return statement;
 }
+
+}  // namespace
+
+HONE_RECOGNISER(reduce){.name = "reduce", .form = Form::kMerged, .place = 60, .recognise = RecogniseReduce};
 
 }  // namespace hone::expert

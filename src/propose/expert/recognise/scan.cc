@@ -3,6 +3,8 @@
 
 namespace hone::expert {
 
+namespace {
+
 std::optional<dsl::Statement> RecogniseScan(Names& names, const Piece& piece) {
   const auto scan = ScanOf(piece);
   if (!scan) return std::nullopt;
@@ -26,5 +28,9 @@ std::optional<dsl::Statement> RecogniseScan(Names& names, const Piece& piece) {
   statement.target_shape = Extents(piece.space);
   return statement;
 }
+
+}  // namespace
+
+HONE_RECOGNISER(scan){.name = "scan", .form = Form::kStep, .place = 10, .recognise = RecogniseScan};
 
 }  // namespace hone::expert

@@ -4,6 +4,8 @@
 
 namespace hone::expert {
 
+namespace {
+
 std::optional<dsl::Statement> RecogniseSoftmax(Names& names, const Piece& piece) {
   if (piece.statistics.size() != 2 || piece.axes.size() != 1) return std::nullopt;
   const Piece& most = piece.statistics[0];
@@ -42,5 +44,9 @@ std::optional<dsl::Statement> RecogniseSoftmax(Names& names, const Piece& piece)
   if (!AddEpilogue(names, statement, rest, piece.space)) return std::nullopt;
   return statement;
 }
+
+}  // namespace
+
+HONE_RECOGNISER(softmax){.name = "softmax", .form = Form::kMerged, .place = 40, .recognise = RecogniseSoftmax};
 
 }  // namespace hone::expert

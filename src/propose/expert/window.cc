@@ -1,4 +1,4 @@
-#include "propose/expert/recognise/window.h"
+#include "propose/expert/window.h"
 
 #include <algorithm>
 
