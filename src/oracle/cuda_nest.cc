@@ -31,7 +31,9 @@ constexpr std::int64_t kScratchBytes = 64;  // of a part; no accumulator is larg
 class CudaWriter : public NestText {
  public:
   CudaWriter(const Graph& graph, TorchProducts products)
-      : NestText(graph, Style::kOracle), products_(products), operand_unit_(HonestyOf(graph.problem()).operand_unit) {
+      : NestText(graph, Style::kOracle, Moves::kFused),
+        products_(products),
+        operand_unit_(HonestyOf(graph.problem()).operand_unit) {
     int input = 0;
     for (std::size_t i = 0; i < graph.buffers().size(); ++i) {
       if (graph.buffers()[i].stage < 0) inputs_[static_cast<int>(i)] = input++;

@@ -75,6 +75,21 @@ TEST(CudaNestTest, ABlockMakesATileOfProducts) {
   EXPECT_EQ(nests.PeakBytes(), 0);
 }
 
+TEST(CudaNestTest, ATransposedSideOfAProductTakesNoMemory) {
+  constexpr auto kTransposed = R"([{"op": "t", "args": {"self": "%b"}, "outputs": ["t"]},
+                                   {"op": "mm", "args": {"self": "%a", "mat2": "%t"}, "outputs": ["y"]}])";
+  const auto nests = WriteCudaNests(SmallGraph("torch", "a bf16 300x40, b bf16 310x40", "y bf16 300x310", kTransposed));
+  EXPECT_EQ(nests.memories.size(), 0u);
+  ASSERT_EQ(nests.kernels.size(), 1u);
+  EXPECT_NE(nests.kernels[0].text.find("SumTile<R, true, true, true>("), std::string::npos) << nests.kernels[0].text;
+  constexpr auto kTwice = R"([{"op": "t", "args": {"self": "%b"}, "outputs": ["t"]},
+                              {"op": "mm", "args": {"self": "%a", "mat2": "%t"}, "outputs": ["y"]},
+                              {"op": "mm", "args": {"self": "%c", "mat2": "%t"}, "outputs": ["z"]}])";
+  const auto twice =
+      WriteCudaNests(SmallGraph("torch", "a f32 4x4, b f32 4x4, c f32 4x4", "y f32 4x4, z f32 4x4", kTwice));
+  EXPECT_EQ(twice.memories.size(), 1u);
+}
+
 TEST(CudaNestTest, TheLongSumOfAFewIsSplitAndPutTogether) {
   const auto nests = WriteCudaNests(SmallGraph("fp32", "x f32 2x1000000", "y f32 2", kSum));
   ASSERT_EQ(nests.runs[0].launches.size(), 2u);

@@ -47,10 +47,11 @@ std::string OracleType(ScalarType type) {
 
 }  // namespace
 
-NestText::NestText(const Graph& graph, Style style) : graph_(graph), style_(style), stages_(graph.stages()) {
+NestText::NestText(const Graph& graph, Style style, Moves moves)
+    : graph_(graph), style_(style), stages_(graph.stages()) {
   for (std::size_t i = 0; i < graph.buffers().size(); ++i)
     ids_[names_.emplace_back(Identifier(graph.buffers()[i].name, static_cast<int>(i)))] = static_cast<int>(i);
-  if (style == Style::kOracle) FuseChains();
+  if (style == Style::kOracle) FuseChains(moves);
   exact_.assign(graph.buffers().size(), true);
   for (std::size_t s = 0; s < stages_.size(); ++s) {
     Stage& stage = stages_[s];
@@ -167,7 +168,13 @@ void NestText::FindExactSteps(std::size_t last) {
   }
 }
 
-void NestText::FuseChains() {
+bool NestText::IsMove(const Stage& stage) const {
+  const auto dtype = [&](int buffer) { return graph_.buffers()[static_cast<std::size_t>(buffer)].dtype; };
+  if (stage.value->kind != Expr::Kind::kLoad || dtype(stage.value->buffer) != dtype(stage.buffer)) return false;
+  return std::none_of(stage.value->operands.begin(), stage.value->operands.end(), HasLoad);
+}
+
+void NestText::FuseChains(Moves moves) {
   std::map<int, int> uses;  // loads of each buffer, reductions counting as many
   for (const auto& stage : stages_) {
     const int weight = (stage.value && HasReduce(stage.value)) || stage.reshape_of >= 0 ? 2 : 1;
@@ -176,16 +183,20 @@ void NestText::FuseChains() {
     });
   }
   for (auto& stage : stages_) {
-    if ((stage.value && HasReduce(stage.value)) || stage.reshape_of >= 0) continue;
+    const bool folds = stage.value && HasReduce(stage.value);
+    if ((folds && moves == Moves::kStages) || stage.reshape_of >= 0) continue;
     const auto elements = ElementCount(graph_.buffers()[static_cast<std::size_t>(stage.buffer)].shape);
     stage.value = ReplaceLoads(stage.value, [&](const ExprNode& load) -> Expr {
       const Buffer& buffer = graph_.buffers()[static_cast<std::size_t>(load.buffer)];
-      if (buffer.stage < 0 || buffer.tensor >= 0 || uses[load.buffer] != 1 || ElementCount(buffer.shape) < elements)
-        return {};
-      if (load.type == ScalarType::kInt && buffer.dtype != DType::kI64) return {};  // its store narrows
-      if (IsSmallFloat(buffer.dtype)) return {};                                    // and this one rounds
+      if (buffer.stage < 0 || buffer.tensor >= 0 || uses[load.buffer] != (folds ? 2 : 1)) return {};
       Stage& made = stages_[static_cast<std::size_t>(buffer.stage)];
       if (!made.value || HasReduce(made.value) || made.reshape_of >= 0 || made.sequence >= 0) return {};
+      if (folds && !IsMove(made)) return {};
+      if (!folds) {
+        if (ElementCount(buffer.shape) < elements) return {};
+        if (load.type == ScalarType::kInt && buffer.dtype != DType::kI64) return {};  // its store narrows
+        if (IsSmallFloat(buffer.dtype)) return {};                                    // and this one rounds
+      }
       const Expr value = Substitute(made.value, [&](const IndexVar& var) -> Expr {
         for (std::size_t d = 0; d < made.vars.size(); ++d) {
           if (made.vars[d].id == var.id) return load.operands[d];

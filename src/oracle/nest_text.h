@@ -24,7 +24,10 @@ class NestText {
  public:
   // The oracle's nests are over a real type R, naive ones in the problem's own types.
   enum class Style { kOracle, kNaive };
-  NestText(const Graph& graph, Style style);
+  // Whether what moves a buffer for a single sum, as a transposition does, is a stage of its own: lanes of a host want
+  // neighbouring terms side by side.
+  enum class Moves { kStages, kFused };
+  NestText(const Graph& graph, Style style, Moves moves = Moves::kStages);
   virtual ~NestText() = default;
 
   const std::string& name(int buffer) const { return names_[static_cast<std::size_t>(buffer)]; }
@@ -151,7 +154,8 @@ class NestText {
 
  private:
   void FindExactSteps(std::size_t last);
-  void FuseChains();
+  void FuseChains(Moves moves);
+  bool IsMove(const Stage& stage) const;
   bool StoreRounds(const Stage& stage) const;
   bool IsExact(const Stage& stage) const { return IsExact(stage.value) && !StoreRounds(stage); }
   bool KeepsExact(const ExprNode& node) const;
