@@ -8,8 +8,8 @@
 //   memory     a move that was tried so often from anywhere and never brought anything comes last
 //
 // What is in flight counts as an attempt that was worth nothing, which sends the next one elsewhere. The parts are
-// named in KernelPro's paper, which publishes no constant of them; AdaExplore's open code has the exploration's. Ours
-// are of the experiments in docs/measured/search.md.
+// named in KernelPro's paper, which publishes no constant of them. Ours are of the experiments in
+// docs/measured/search.md; AdaExplore's open code explores by 0.3.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -23,7 +23,7 @@ namespace {
 constexpr Parameter kParameters[] = {
     {.name = "explore",
      .help = "how much an attempt's being seldom tried counts beside its worth of 0 to 1",
-     .otherwise = "0.3",  // AdaExplore's released configuration
+     .otherwise = "0.1",
      .at_least = 0},
     {.name = "best",
      .help = "how much of a branch's worth is its best attempt's; the rest is the mean's",
@@ -32,7 +32,7 @@ constexpr Parameter kParameters[] = {
      .at_most = 1},
     {.name = "widening",
      .help = "the exponent; 1 = off, all moves of a node come before any of theirs",
-     .otherwise = "0.5",
+     .otherwise = "0.7",
      .at_least = 0,
      .at_most = 1},
     {.name = "branching", .type = Parameter::Type::kInteger, .help = "1 or 0", .otherwise = "1", .at_least = 0},
