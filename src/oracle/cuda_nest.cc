@@ -2,6 +2,7 @@
 #include "oracle/cuda_nest.h"
 
 #include <algorithm>
+#include <bit>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -9,13 +10,13 @@
 #include "base/check.h"
 #include "graph/op.h"
 #include "oracle/fold_range.h"
-#include "oracle/nest_text.h"
+#include "oracle/keyed_text.h"
 #include "oracle/product_tiles.h"
 
 namespace hone {
 
 extern const std::string_view kDeviceStdText;  // base/device_std.h
-extern const std::string_view kNumbersText, kCudaNestsText, kProductTilesText;
+extern const std::string_view kNumbersText, kCudaNestsText, kCudaKeyListsText, kProductTilesText;
 
 namespace {
 
@@ -27,11 +28,15 @@ constexpr std::int64_t kLongFold = 64;  // below, a block's threads would have n
 // Few results of very long folds are split over several blocks.
 constexpr std::int64_t kFewResults = 256, kPartFold = 1 << 14, kMostParts = 1024;
 constexpr std::int64_t kScratchBytes = 64;  // of a part; no accumulator is larger
+// Of generated_code/key_lists.cuh. Its workers are threads: as many as fill a device, unless there is too little for
+// them to count.
+constexpr int kDigitBits = 4, kEntryBytes = 8;
+constexpr std::int64_t kEntriesOfWorker = 64, kMostWorkers = 1 << 15;
 
-class CudaWriter : public NestText {
+class CudaWriter : public KeyedText {
  public:
-  CudaWriter(const Graph& graph, TorchProducts products)
-      : NestText(graph, Style::kOracle, Moves::kFused),
+  CudaWriter(const Graph& graph, TorchProducts products, std::int64_t fewest_looks)
+      : KeyedText(graph, Style::kOracle, fewest_looks, Moves::kFused),
         products_(products),
         operand_unit_(HonestyOf(graph.problem()).operand_unit) {
     int input = 0;
@@ -106,21 +111,6 @@ class CudaWriter : public NestText {
     Line("const Span {} = TermsBetween({}, {}, {});", name, begin, end, terms);
   }
 
-  // `flat` taken apart into indices, the last of which runs fastest.
-  void Indices(const std::vector<IndexVar>& vars, std::string flat) {
-    std::int64_t left = Extent(vars), stride = 1;
-    for (std::size_t d = vars.size(); d-- > 0;) {
-      const std::string quotient = stride == 1 ? flat : fmt::format("{} / {}", flat, stride);
-      left /= vars[d].extent;
-      if (vars[d].extent == 1)
-        Line("constexpr std::int64_t {} = 0;", IndexName(vars[d]));
-      else
-        Line("const std::int64_t {} = {};", IndexName(vars[d]),
-             left == 1 ? quotient : fmt::format("{} % {}", quotient, vars[d].extent));
-      stride *= vars[d].extent;
-    }
-  }
-
   void Begin() {
     text_.clear();
     depth_ = 1;
@@ -163,6 +153,10 @@ class CudaWriter : public NestText {
       parameters += scratch_ + "* __restrict scratch, ";
       launch.arguments.push_back({CudaNests::Argument::Kind::kScratch, 0});
     }
+    for (const auto& [type, name, memory] : listed_) {
+      parameters += fmt::format("{}* __restrict {}, ", type, name);
+      launch.arguments.push_back({CudaNests::Argument::Kind::kMemory, memory});
+    }
     parameters += "std::int64_t step";
     // Where nothing is multiplied any roundoff will do: that of the kernel before, to be compiled with it.
     const bool multiplies = function.body.find("Product") != std::string::npos;
@@ -187,7 +181,7 @@ class CudaWriter : public NestText {
   void WriteRun(std::size_t first) {
     const std::size_t end = SequenceEnd(graph_, first);
     if (Elements(stages_[first].buffer) == 0) return;
-    auto& run = nests_->runs.emplace_back();
+    nests_->runs.emplace_back();
     comment_ = Comment(first, end);
     operand_unit_ = OperandUnit(first, end);
     if (stages_[first].sequence < 0)
@@ -197,7 +191,7 @@ class CudaWriter : public NestText {
     for (const auto& [used, last] : last_use_) {
       const Buffer& b = graph_.buffers()[static_cast<std::size_t>(used)];
       if (last >= static_cast<int>(first) && last < static_cast<int>(end) && b.stage >= 0 && b.tensor < 0)
-        run.done.push_back(memories_.at(used));
+        nests_->runs.back().done.push_back(memories_.at(used));
     }
   }
 
@@ -225,14 +219,21 @@ class CudaWriter : public NestText {
     std::int64_t longest = 0;
     for (const ExprNode* fold : folds) longest = std::max(longest, Extent(fold->over));
     Shares shares = Shares::kThread;
-    if (results < kManyResults && longest >= kLongFold) shares = Shares::kBlock;
-    if (results < kFewResults && longest >= 2 * kPartFold && folds.size() == 1) shares = Shares::kBlocks;
+    if (results < kFewResults && longest >= 2 * kPartFold && folds.size() == 1) {
+      shares = Shares::kBlocks;
+    } else {
+      FindLists(stage);
+      longest = 0;
+      for (const ExprNode* fold : folds) longest = std::max(longest, TermsOfResult(*fold));
+      if (results < kManyResults && longest >= kLongFold) shares = Shares::kBlock;
+    }
     int threads = kThreads;
     while (shares == Shares::kBlock && threads > 32 && threads > longest) threads /= 2;
 
     Prepare(stage);
+    if (!lists().empty()) WriteLists();
     const auto exact = [&](const Expr& e) { return IsExact(e); };
-    if (folds.size() == 1 && shares == Shares::kThread) {
+    if (folds.size() == 1 && shares == Shares::kThread && lists().empty()) {
       if (const auto tiles = TilesOf(vars, *folds[0], exact)) return WriteTiles(stage, *tiles);
     }
     std::string parts_name;
@@ -279,6 +280,93 @@ class CudaWriter : public NestText {
     CloseLoops(1);
     Finish({stage.buffer}, results, threads, shares == Shares::kBlock);
     scratch_.clear();
+    for (const auto& [type, name, memory] : std::exchange(listed_, {})) nests_->runs.back().done.push_back(memory);
+    ForgetLists();
+  }
+
+  // --- Lists of terms ---
+
+  // That a result adds up; of lists as many as there are if all are equally long.
+  std::int64_t TermsOfResult(const ExprNode& fold) const {
+    const std::int64_t terms = Extent(fold.over);
+    const ListedFold* listed = Listed(fold);
+    return listed ? std::max<std::int64_t>(terms / lists()[listed->lists].ListsOfEach(), 1) : terms;
+  }
+
+  int AddMemory(std::int64_t elements, int bytes) {
+    nests_->memories.push_back({elements, bytes, bytes});
+    return static_cast<int>(nests_->memories.size()) - 1;
+  }
+
+  // Runs before the stage's own that list the terms of its folds; what they leave is in listed_.
+  void WriteLists() {
+    std::vector<ListMemory> left;
+    for (std::size_t l = 0; l < lists().size(); ++l) {
+      const KeyLists& made = lists()[l];
+      const std::int64_t all = made.Others() * made.ListsOfEach(), terms = made.Terms(),
+                         entries = made.Others() * terms;
+      const std::int64_t workers = std::clamp<std::int64_t>(entries / kEntriesOfWorker, 1, kMostWorkers);
+      const int digits = (std::bit_width(static_cast<std::uint64_t>(all)) + kDigitBits - 1) / kDigitBits;
+      const int given = AddMemory(entries, kEntryBytes), other = AddMemory(entries, kEntryBytes);
+      const int counts = AddMemory(workers << kDigitBits, 4), begins = AddMemory(all + 1, 4);
+      listed_ = {{"Listed", "given", given}};
+      OpenResults({}, entries);
+      Line("const std::int64_t other = at / {0}, fold = at % {0};", terms);
+      WriteListOfTerm(made);
+      Line("given[at].list = static_cast<std::uint32_t>(list < 0 ? {} : other * {} + list);", all, made.ListsOfEach());
+      Line("given[at].term = static_cast<std::uint32_t>(fold);");
+      CloseLoops(1);
+      Finish({}, entries, kThreads);
+
+      nests_->runs.emplace_back().steps = digits;
+      listed_ = {{"Listed", "given", given}, {"Listed", "other", other}, {"std::uint32_t", "counts", counts}};
+      const std::string from = "step % 2 == 0 ? given : other", to = "step % 2 == 0 ? other : given";
+      const auto step = [&](std::int64_t count, const std::string& call) {
+        Begin();
+        Line("{}", call);
+        Finish({}, count, kThreads, count == 1);
+      };
+      step(workers, fmt::format("CountDigits({}, {}, {}, step, counts);", from, entries, workers));
+      step(1, fmt::format("SumCounts(counts, {});", workers << kDigitBits));
+      step(workers, fmt::format("SortByDigit({}, {}, {}, step, counts, {});", from, entries, workers, to));
+      const int sorted = digits % 2 == 0 ? given : other;
+      nests_->runs.back().done = {counts, digits % 2 == 0 ? other : given};
+
+      nests_->runs.emplace_back();
+      listed_ = {{"const Listed", "entries", sorted}, {"std::uint32_t", "begins", begins}};
+      OpenResults({}, all + 1);
+      Line("begins[at] = FirstOf(entries, {}, at);", entries);
+      CloseLoops(1);
+      Finish({}, all + 1, kThreads);
+      left.push_back({"const Listed", fmt::format("entries{}", l), sorted});
+      left.push_back({"const std::uint32_t", fmt::format("begins{}", l), begins});
+    }
+    listed_ = std::move(left);
+  }
+
+  // Declares the list that a fold is taken from and opens the loop over it, by all of a block's threads if
+  // shared_fold_ says so. What terms passed over are is in the fold before.
+  void OpenList(const ExprNode& e, const ListedFold& listed, const std::string& name, const std::string& shared) {
+    const KeyLists& from = lists()[listed.lists];
+    Line("const List {0}_list = ListOf(entries{1}, begins{1}, ({2}) * {3} + {4});", name, listed.lists, OtherText(from),
+         from.ListsOfEach(), ListText(from));
+    if (listed.start) {
+      const Expr start = listed.start;
+      const std::string made = IsExtreme(e) ? fmt::format("Take({}, {})", Emit(start), IsLargest(e))
+                                            : fmt::format("Offer({}, 0, {})", Emit(start), IsLargest(e));
+      Line("if ({0}_list.size < {1}) {0}.{2};", name, from.Terms(), made);
+    }
+    const bool sum = e.reduce == ReduceOp::kSum && e.type == ScalarType::kReal;
+    const auto bar = shared.find('|');
+    if (shared.empty())
+      Line("const Share {0}_share = {{0, {0}_list.size, 1}};", name);
+    else
+      Line("const Share {0}_share = ShareOf<{1}>({2}, {3}, {0}_list.size);", name, sum ? "kInOrder<R>" : "false",
+           shared.substr(0, bar), shared.substr(bar + 1));
+    Line("for (std::int64_t n = {0}_share.begin; n < {0}_share.end; n += {0}_share.step) {{", name);
+    ++depth_;
+    Line("const std::int64_t fold = {}_list.entries[n].term;", name);
+    Indices(e.over, "fold");
   }
 
   // A factor of a tile's terms as a function of places: the lambda's head, and which indices they are.
@@ -482,24 +570,6 @@ class CudaWriter : public NestText {
 
   std::string AccumulatorResult(const ExprNode& e, const std::string& name) { return FoldResult(e, name); }
 
-  // A sum's term without its error, where it has none.
-  bool WriteExactTerm(const ExprNode& e, const std::string& name) {
-    if (e.reduce != ReduceOp::kSum || e.type != ScalarType::kReal) return false;
-    const Expr& term = e.operands[0];
-    const bool product = IsExactProduct(term);
-    if (!product && !IsExact(term)) return false;
-    Scope scope(*this, term);
-    if (product) {
-      const std::string a = Emit(term->operands[0]);
-      const std::string b = Emit(term->operands[1]);
-      Line("{}.AddExactProduct({}, {});", name, ExactText(a), ExactText(b));
-    } else {
-      const std::string a = Emit(term);
-      Line("{}.AddExact({});", name, ExactText(a));
-    }
-    return true;
-  }
-
   // Declares `name` and adds all terms from the loops that `open` opens; `at` is the term's number.
   template <class Open>
   void WriteFold(const ExprNode& e, const std::string& name, const std::string& at, const Open& open) {
@@ -526,11 +596,6 @@ class CudaWriter : public NestText {
     shared_fold_ = outer;
   }
 
-  void WriteScaling(const ExprNode& e, const std::string& name) {
-    if (e.reduce == ReduceOp::kSum && e.type == ScalarType::kReal && IsExactProduct(e.operands[0]))
-      Line("{}.ScaleExactProducts();", name);
-  }
-
   // By all threads of the block; shared_fold_ says which of how many workers each is. As a part, what comes of it is
   // merged with others' later.
   std::string WriteSharedFold(const ExprNode& e, bool part) {
@@ -539,6 +604,10 @@ class CudaWriter : public NestText {
     const std::string worker = shared_fold_.substr(0, bar), workers = shared_fold_.substr(bar + 1);
     const bool sum = e.reduce == ReduceOp::kSum && e.type == ScalarType::kReal;
     WriteFold(e, name, "fold", [&]() -> std::size_t {
+      if (const ListedFold* listed = Listed(e)) {
+        OpenList(e, *listed, name, fmt::format("{}|{}", worker, workers));
+        return 1;
+      }
       const std::string share = fmt::format("{}_share", name);
       Line("const Share {} = ShareOf<{}>({}, {}, {});", share, sum ? "kInOrder<R>" : "false", worker, workers,
            Extent(e.over));
@@ -556,6 +625,14 @@ class CudaWriter : public NestText {
   std::string EmitReduce(const ExprNode& e) override {
     if (!shared_fold_.empty()) return AccumulatorResult(e, WriteSharedFold(e, false));
     const std::string name = fmt::format("r{}", temporaries_++);
+    if (const ListedFold* listed = Listed(e)) {
+      WriteFold(e, name, "fold", [&]() -> std::size_t {
+        OpenList(e, *listed, name, "");
+        return 1;
+      });
+      WriteScaling(e, name);
+      return AccumulatorResult(e, name);
+    }
     const bool counts = !HasPlainAccumulator(e) && e.reduce != ReduceOp::kSum && !IsExtreme(e);
     if (counts) Line("std::int64_t {}_at = 0;", name);
     WriteFold(e, name, name + "_at++", [&] {
@@ -574,6 +651,12 @@ class CudaWriter : public NestText {
   std::unordered_map<std::string, int> kernels_;
   std::string shared_fold_;  // "the number of a worker|how many there are" while folds are a whole block's
   std::string scratch_;      // the type of the parts that a kernel leaves or reads, empty if it does neither
+  // What kernels are given beside buffers: lists of terms, or what becomes of them.
+  struct ListMemory {
+    std::string type, name;
+    int memory = 0;
+  };
+  std::vector<ListMemory> listed_;
   std::string guard_;
   std::string comment_;  // what is being written
   TorchProducts products_;
@@ -618,7 +701,7 @@ std::string CudaNests::Source(std::size_t first, std::size_t end) const {
   return source;
 }
 
-CudaNests WriteCudaNests(const Graph& graph, TorchProducts products) {
+CudaNests WriteCudaNests(const Graph& graph, TorchProducts products, std::int64_t fewest_looks) {
   CudaNests nests;
   const Honesty honesty = HonestyOf(graph.problem());
   nests.honest = fmt::format("Honest<{}>", honesty.type);
@@ -627,8 +710,9 @@ CudaNests WriteCudaNests(const Graph& graph, TorchProducts products) {
   nests.standard = kDeviceStdText;
   nests.head = kNumbersText;
   nests.head += kCudaNestsText;
+  nests.head += kCudaKeyListsText;
   nests.head += kProductTilesText;
-  CudaWriter(graph, products).Write(nests);
+  CudaWriter(graph, products, fewest_looks).Write(nests);
   return nests;
 }
 

@@ -6,6 +6,7 @@
 //   few, of long sums    a block makes a result; or several blocks, whose parts a second kernel puts together
 //   scans                a thread goes along the steps of its own elements
 //   other sequences      kernels at every step
+//   folds by keys        kernels before them sort the terms by their keys (key_lists.h)
 //
 // So sums are taken in another order than on the host, as any right implementation may; only honest ones are in order.
 #pragma once
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "oracle/key_lists.h"
 
 namespace hone {
 
@@ -63,6 +65,8 @@ struct CudaNests {
 // What the contract `torch` means for convolutions and recurrent layers of f32: PyTorch's defaults make their products
 // in f32 on a processor and in TF32 on a device.
 enum class TorchProducts : std::uint8_t { kF32, kTf32 };
-CudaNests WriteCudaNests(const Graph& graph, TorchProducts products = TorchProducts::kF32);
+// Stages of at least `fewest_looks` looks at terms list them by their keys.
+CudaNests WriteCudaNests(const Graph& graph, TorchProducts products = TorchProducts::kF32,
+                         std::int64_t fewest_looks = kLooksWorthLists);
 
 }  // namespace hone

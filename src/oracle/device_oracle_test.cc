@@ -3,7 +3,6 @@
 // written; the folder that HONE_PROBLEMS names may give more (problem.json files).
 #include "oracle/device_oracle.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -15,12 +14,14 @@
 #include "analysis/cost.h"
 #include "graph/testing/small_problem.h"
 #include "oracle/oracle.h"
+#include "oracle/testing/nest_module.h"
 #include "problem/generate.h"
-#include "target/cpu/compiler.h"
 
 namespace hone {
 namespace {
 
+using testing::Emulated;
+using testing::Given;
 using testing::SmallProblem;
 
 constexpr double kFlopsAtMost = 3e9, kBytesAtMost = 2e9;
@@ -142,11 +143,6 @@ Result<std::vector<std::vector<std::byte>>> Drawn(const Problem& problem) {
   return data;
 }
 
-// What a device would give: values, and scales before they become budgets.
-struct Given {
-  std::vector<std::vector<double>> value, scale, honest;
-};
-
 // Both agree when the values are the same to far less than a budget, and the budgets to within what another order of
 // summation makes of them.
 void ExpectSame(const std::vector<Expected>& host, const Given& device, const std::string& name) {
@@ -207,50 +203,6 @@ TEST(DeviceOracleTest, TheJudgesKernelsCompileForTheLeastDeviceAndForHopper) {
   }
 }
 
-// The kernels as C++ functions, in which one thread is the whole of a grid, and a function that launches them in order.
-std::string Emulation(const CudaNests& nests) {
-  std::string text =
-      "struct Place { unsigned x; };\n"
-      "static const Place threadIdx{0}, blockIdx{0}, blockDim{1}, gridDim{1};\n"
-      "#define __global__\n#define __launch_bounds__(n)\n#define __shared__ static\n#define __syncthreads()\n";
-  text += nests.Source(0, nests.kernels.size());
-  text +=
-      "#include <vector>\nstruct Any { const void* at; template <class T> operator T*() const { return (T*)at; } };\n"
-      "template <class R, bool tracked> void Pass(const void* const* in, double* const* value, double* const* scale) "
-      "{\n";
-  for (std::size_t m = 0; m < nests.memories.size(); ++m) {
-    const auto& memory = nests.memories[m];
-    text += fmt::format("  std::vector<char> m{}({} * (tracked ? {} : {}));\n", m, memory.elements,
-                        memory.tracked_bytes, memory.honest_bytes);
-  }
-  text += "  std::vector<char> scratch;\n";
-  for (const auto& run : nests.runs) {
-    text += fmt::format("  for (std::int64_t i = 0; i < {0}; ++i) {{ const std::int64_t step = {1};\n", run.steps,
-                        run.reversed ? fmt::format("{} - i", run.steps - 1) : "i");
-    for (const auto& launch : run.launches) {
-      if (launch.scratch_bytes > 0) text += fmt::format("    scratch.resize({});\n", launch.scratch_bytes);
-      text += fmt::format("    {}<R>(", nests.kernels[static_cast<std::size_t>(launch.kernel)].name);
-      for (const auto& argument : launch.arguments) {
-        using Kind = CudaNests::Argument::Kind;
-        const char* format = argument.kind == Kind::kInput    ? "Any{{in[{}]}}, "
-                             : argument.kind == Kind::kMemory ? "Any{{m{}.data()}}, "
-                             : argument.kind == Kind::kValue  ? "value[{}], "
-                             : argument.kind == Kind::kScale  ? "scale[{}], "
-                                                              : "Any{{scratch.data() + {}}}, ";
-        text += fmt::format(fmt::runtime(format), argument.index);
-      }
-      text += "step);\n";
-    }
-    text += "  }\n";
-  }
-  text +=
-      "}\nextern \"C\" __attribute__((visibility(\"default\"))) void emulate(const void* const* in, double* const* "
-      "value, "
-      "double* const* scale, double* const* honest) {\n  Pass<" +
-      nests.honest + ", false>(in, honest, scale);\n  Pass<Tracked, true>(in, value, scale);\n}\n";
-  return text;
-}
-
 TEST(DeviceOracleTest, TheNestsOfADeviceGiveWhatThoseOfTheHostGive) {
   int compared = 0;
   ForEachProblem([&](const Graph& graph) {
@@ -259,31 +211,10 @@ TEST(DeviceOracleTest, TheNestsOfADeviceGiveWhatThoseOfTheHostGive) {
     if (!data) return;
     std::vector<const void*> inputs;
     for (const auto& bytes : *data) inputs.push_back(bytes.data());
-    CompileRequest request;
-    request.source = Emulation(WriteCudaNests(graph));
-    request.flags = {"-O2", "-ffp-contract=off", "-w"};
-    request.trusted = true;
-    const auto compiled = CompileModule(request);
-    ASSERT_TRUE(compiled) << compiled.error().message;
-    ASSERT_TRUE(compiled->ok()) << compiled->log;
-    void* library = dlopen(compiled->library.c_str(), RTLD_NOW | RTLD_LOCAL);
-    ASSERT_TRUE(library) << dlerror();
-    using Emulate = void (*)(const void* const*, double* const*, double* const*, double* const*);
-    const auto emulate = reinterpret_cast<Emulate>(dlsym(library, "emulate"));
-    ASSERT_TRUE(emulate);
-    Given given;
-    std::vector<double*> value, scale, honest;
-    for (const Tensor* output : graph.problem().Outputs()) {
-      const auto count = static_cast<std::size_t>(ElementCount(output->shape));
-      value.push_back(given.value.emplace_back(count).data());
-      scale.push_back(given.scale.emplace_back(count).data());
-      honest.push_back(given.honest.emplace_back(count).data());
-    }
-    emulate(inputs.data(), value.data(), scale.data(), honest.data());
+    const Given given = Emulated(WriteCudaNests(graph), graph, inputs);
     const auto oracle = Oracle::Compile(graph);
     ASSERT_TRUE(oracle) << oracle.error().message;
     ExpectSame(*oracle->Run(inputs, 2), given, graph.problem().name);
-    dlclose(library);
     ++compared;
   });
   EXPECT_GT(compared, 10);

@@ -11,21 +11,22 @@
 #include <set>
 
 #include "expr/fold.h"
+#include "oracle/keyed_text.h"
 #include "oracle/nest_functions.h"
-#include "oracle/nest_text.h"
 
 namespace hone {
 
-extern const std::string_view kNumbersText;  // generated_code/numbers.h
+extern const std::string_view kNumbersText, kKeyListsText;  // generated_code/numbers.h, generated_code/key_lists.h
 
 namespace {
 
 using Style = NestText::Style;
 
 // Serial nests, or over the host's threads with lanes that run side by side.
-class NestWriter : public NestText {
+class NestWriter : public KeyedText {
  public:
-  NestWriter(const Graph& graph, Style style) : NestText(graph, style) {}
+  NestWriter(const Graph& graph, Style style, std::int64_t fewest_looks)
+      : KeyedText(graph, style, fewest_looks, Moves::kStages) {}
 
   // The nest of a stage, or of the whole sequence that it begins; in the oracle a stand-in for its call (functions()).
   std::string WriteRun(std::size_t first) {
@@ -137,6 +138,12 @@ class NestWriter : public NestText {
   void WriteStage(const Stage& stage) {
     Prepare(stage);
     if (ElementCount(graph_.buffers()[static_cast<std::size_t>(stage.buffer)].shape) == 0) return;
+    FindLists(stage);
+    if (!lists().empty()) {
+      for (std::size_t l = 0; l < lists().size(); ++l) WriteLists(l);
+      WritePlainNest(stage);
+      return ForgetLists();
+    }
     const ExprNode* sum = style_ == Style::kOracle ? LaneSum(stage.value) : nullptr;
     const Lanes lanes = sum ? ChooseLanes(stage, *sum) : Lanes::kNone;
     if (lanes == Lanes::kNone)
@@ -145,6 +152,42 @@ class NestWriter : public NestText {
       WriteLaneNest(stage, *sum);
     else
       WriteFoldNest(stage, *sum);
+  }
+
+  // --- Folds of what lists hold ---
+
+  void WriteLists(std::size_t number) {
+    const KeyLists& made = lists()[number];
+    Line("const KeyLists lists{}({}, {}, {}, threads, [&](std::int64_t other, std::int64_t fold) {{", number,
+         made.Others(), made.ListsOfEach(), made.Terms());
+    ++depth_;
+    WriteListOfTerm(made);
+    Line("return list;");
+    --depth_;
+    Line("}});");
+  }
+
+  std::string EmitListedReduce(const ExprNode& e, const ListedFold& listed) {
+    const KeyLists& from = lists()[listed.lists];
+    const std::string name = fmt::format("r{}", temporaries_++);
+    DeclareFold(e, name);
+    Line("const auto {}_list = lists{}.Of({}, {});", name, listed.lists, OtherText(from), ListText(from));
+    if (listed.start) {
+      Line("std::int64_t {}_at = 0;", name);
+      Line("if ({}_list.size() < {}) {{", name, from.Terms());
+      ++depth_;
+      ExprNode passed_over = e;
+      passed_over.operands = {listed.start};
+      WriteFoldTerm(passed_over, name);
+      CloseLoops(1);
+    }
+    Line("for (const std::int64_t fold : {}_list) {{", name);
+    ++depth_;
+    Indices(e.over, "fold");
+    if (!WriteExactTerm(e, name)) WriteFoldTerm(e, name);
+    CloseLoops(1);
+    WriteScaling(e, name);
+    return FoldResult(e, name);
   }
 
   // --- Sequences ---
@@ -362,6 +405,7 @@ class NestWriter : public NestText {
   }
 
   std::string EmitReduce(const ExprNode& e) override {
+    if (const ListedFold* listed = Listed(e)) return EmitListedReduce(e, *listed);
     const bool sum = style_ == Style::kOracle && e.reduce == ReduceOp::kSum && e.type == ScalarType::kReal;
     const Guarded guarded = sum ? GuardsOf(e, -1) : Guarded{};
     if (guarded.conditions.empty()) return NestText::EmitReduce(e);
@@ -497,11 +541,12 @@ bool IsOutput(const Graph& graph, const Buffer& buffer) {
 
 }  // namespace
 
-OracleSources SourcesOfOracle(const Graph& graph) {
-  NestWriter writer(graph, Style::kOracle);
+OracleSources SourcesOfOracle(const Graph& graph, std::int64_t fewest_looks) {
+  NestWriter writer(graph, Style::kOracle, fewest_looks);
   const auto live = LiveStages(graph);
   const Honesty honesty = HonestyOf(graph.problem());
   std::string head(kNumbersText);
+  head += kKeyListsText;
   fmt::format_to(
       std::back_inserter(head),
       "namespace {{\nconst double kUnit = {:a};\nconst double kOperandUnit = {:a};\nconst double kSmallest = {:a};\n\n",
@@ -557,7 +602,7 @@ OracleSources SourcesOfOracle(const Graph& graph) {
 }
 
 std::string NaiveModule(const Graph& graph) {
-  NestWriter writer(graph, Style::kNaive);
+  NestWriter writer(graph, Style::kNaive, kLooksWorthLists);
   const auto live = LiveStages(graph);
   std::string text = "#include <hone/module.h>\n\n";
   text += kNumbersText;

@@ -27,6 +27,8 @@
 namespace hone {
 namespace {
 
+constexpr std::int64_t kAnyLooks = 0;  // folds that may be taken from lists are
+
 // A call with the shapes of its tensors, whose kinds are those of ScalarType: what the file says of them.
 struct Call {
   struct Tensor {
@@ -328,7 +330,7 @@ TEST(OracleCompilesTest, TheHostsCompilerTakesEveryOperatorOverAllItsTypes) {
   if (!FindProgram("g++") && std::getenv("HONE_CXX") == nullptr) GTEST_SKIP() << "there is no g++";
   ExpectNoComplaint([](const Graph& graph) {
     // The two halves differ in their last function.
-    auto [both, honest] = SourcesOfOracle(graph);
+    auto [both, honest] = SourcesOfOracle(graph, kAnyLooks);
     const std::string_view name = "hone_oracle";
     honest.erase(0, honest.rfind("extern \"C\""));
     both += honest.replace(honest.find(name), name.size(), "hone_honest");
@@ -339,7 +341,7 @@ TEST(OracleCompilesTest, TheHostsCompilerTakesEveryOperatorOverAllItsTypes) {
 TEST(OracleCompilesTest, NvrtcTakesEveryOperatorOverAllItsTypes) {
   if (const auto version = cuda::NvrtcVersion(); !version) GTEST_SKIP() << version.error().message;
   ExpectNoComplaint([](const Graph& graph) -> std::string {
-    const CudaNests nests = WriteCudaNests(graph);
+    const CudaNests nests = WriteCudaNests(graph, TorchProducts::kF32, kAnyLooks);
     cuda::CubinRequest request{.source = nests.Source(0, nests.kernels.size()),
                                .name = "oracle.cu",
                                .arch = "sm_90a",

@@ -1,0 +1,91 @@
+#include "oracle/keyed_text.h"
+
+#include "oracle/product_tiles.h"
+
+namespace hone {
+
+void KeyedText::FindLists(const Stage& stage) {
+  ForgetLists();
+  if (style_ != Style::kOracle || stage.sequence >= 0) return;
+  stage_lists_ = ListsOf(stage.vars, stage.value, [&](const Expr& e) { return IsExact(e); }, fewest_looks_);
+}
+
+const ListedFold* KeyedText::Listed(const ExprNode& fold) const {
+  const auto it = stage_lists_.folds.find(&fold);
+  return it == stage_lists_.folds.end() ? nullptr : &it->second;
+}
+
+void KeyedText::Indices(const std::vector<IndexVar>& vars, std::string flat) {
+  std::int64_t left = Extent(vars), stride = 1;
+  for (std::size_t d = vars.size(); d-- > 0;) {
+    const std::string quotient = stride == 1 ? flat : fmt::format("{} / {}", flat, stride);
+    left /= vars[d].extent;
+    if (vars[d].extent == 1)
+      Line("constexpr std::int64_t {} = 0;", IndexName(vars[d]));
+    else
+      Line("const std::int64_t {} = {};", IndexName(vars[d]),
+           left == 1 ? quotient : fmt::format("{} % {}", quotient, vars[d].extent));
+    stride *= vars[d].extent;
+  }
+}
+
+void KeyedText::WriteListOfTerm(const KeyLists& lists) {
+  Indices(lists.others, "other");
+  Indices(lists.over, "fold");
+  Line("std::int64_t list = -1;");
+  std::string guard = "true";
+  if (lists.guard) {
+    Scope scope(*this, lists.guard);
+    guard = fmt::format("Plain({})", Emit(lists.guard));
+  }
+  Line("if ({}) {{", guard);
+  ++depth_;
+  std::string inside, number;
+  for (const auto& [key, index] : lists.keys) {
+    const std::string name = fmt::format("r{}", temporaries_++);
+    Scope scope(*this, key);
+    const std::string made = Emit(key);
+    Line("const std::int64_t {} = {};", name, made);
+    inside += fmt::format("{0}{1} >= 0 && {1} < {2}", inside.empty() ? "" : " && ", name, index.extent);
+    number = number.empty() ? name : fmt::format("({}) * {} + {}", number, index.extent, name);
+  }
+  Line("if ({}) list = {};", inside, number);
+  CloseLoops(1);
+}
+
+std::string KeyedText::ListText(const KeyLists& lists) const {
+  std::vector<IndexVar> indices;
+  for (const auto& key : lists.keys) indices.push_back(key.index);
+  return FlatText(indices);
+}
+
+std::string KeyedText::FlatText(const std::vector<IndexVar>& vars) const {
+  std::string flat = "0";
+  for (std::size_t d = 0; d < vars.size(); ++d)
+    flat = d == 0 ? IndexName(vars[d]) : fmt::format("({}) * {} + {}", flat, vars[d].extent, IndexName(vars[d]));
+  return flat;
+}
+
+bool KeyedText::WriteExactTerm(const ExprNode& e, const std::string& name) {
+  if (e.reduce != ReduceOp::kSum || e.type != ScalarType::kReal) return false;
+  const Expr& term = e.operands[0];
+  const bool product = IsExactProduct(term);
+  if (!product && !IsExact(term)) return false;
+  Scope scope(*this, term);
+  if (product) {
+    const std::string a = Emit(term->operands[0]);
+    const std::string b = Emit(term->operands[1]);
+    Line("{}.AddExactProduct({}, {});", name, ExactText(a), ExactText(b));
+  } else {
+    const std::string a = Emit(term);
+    Line("{}.AddExact({});", name, ExactText(a));
+  }
+  return true;
+}
+
+void KeyedText::WriteScaling(const ExprNode& e, const std::string& name) {
+  if (e.reduce == ReduceOp::kSum && e.type == ScalarType::kReal && IsExactProduct(e.operands[0]))
+    Line("{}.ScaleExactProducts();", name);
+}
+
+}  // namespace hone

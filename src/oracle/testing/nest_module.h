@@ -1,0 +1,140 @@
+// Nests of the oracle as modules of the host, for tests.
+#pragma once
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "oracle/cuda_nest.h"
+#include "oracle/loop_nest.h"
+#include "target/cpu/compiler.h"
+
+namespace hone::testing {
+
+// What nests give, an array an output: values, scales before they become budgets, and what is honest.
+struct Given {
+  std::vector<std::vector<double>> value, scale, honest;
+};
+inline std::vector<double*> RoomFor(const Graph& graph, std::vector<std::vector<double>>& arrays) {
+  std::vector<double*> at;
+  for (const Tensor* output : graph.problem().Outputs())
+    arrays.emplace_back(static_cast<std::size_t>(ElementCount(output->shape)));
+  for (auto& array : arrays) at.push_back(array.data());
+  return at;
+}
+
+// A module of ours; a test fails where it does not compile. It stays loaded, as the threads of OpenMP's runtime do.
+class NestModule {
+ public:
+  explicit NestModule(std::string source, std::vector<std::string> more_flags = {"-O2"}) {
+    CompileRequest request;
+    request.source = std::move(source);
+    request.flags = {"-std=c++17", "-ffp-contract=off", "-w"};
+    request.flags.insert(request.flags.end(), more_flags.begin(), more_flags.end());
+    request.trusted = true;
+    const auto compiled = CompileModule(request);
+    if (!compiled || !compiled->ok()) {
+      ADD_FAILURE() << (compiled ? compiled->log : compiled.error().message);
+      return;
+    }
+    library_ = dlopen(compiled->library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    EXPECT_TRUE(library_) << dlerror();
+  }
+  template <class... Arguments>
+  void Call(const char* name, Arguments... arguments) const {
+    void* const found = library_ != nullptr ? dlsym(library_, name) : nullptr;
+    ASSERT_TRUE(found) << name;
+    reinterpret_cast<void (*)(Arguments...)>(found)(arguments...);
+  }
+
+ private:
+  void* library_ = nullptr;
+};
+
+// The kernels as C++ functions, in which one thread is the whole of a grid, and a function that launches them in order.
+inline std::string Emulation(const CudaNests& nests) {
+  std::string text =
+      "struct Place { unsigned x; };\n"
+      "static const Place threadIdx{0}, blockIdx{0}, blockDim{1}, gridDim{1};\n"
+      "#define __global__\n#define __launch_bounds__(n)\n#define __shared__ static\n#define __syncthreads()\n";
+  text += nests.Source(0, nests.kernels.size());
+  text +=
+      "#include <vector>\nstruct Any { const void* at; template <class T> operator T*() const { return (T*)at; } };\n"
+      "template <class R, bool tracked> void Pass(const void* const* in, double* const* value, double* const* scale) "
+      "{\n";
+  for (std::size_t m = 0; m < nests.memories.size(); ++m) {
+    const auto& memory = nests.memories[m];
+    text += fmt::format("  std::vector<char> m{}({} * (tracked ? {} : {}));\n", m, memory.elements,
+                        memory.tracked_bytes, memory.honest_bytes);
+  }
+  text += "  std::vector<char> scratch;\n";
+  for (const auto& run : nests.runs) {
+    text += fmt::format("  for (std::int64_t i = 0; i < {0}; ++i) {{ const std::int64_t step = {1};\n", run.steps,
+                        run.reversed ? fmt::format("{} - i", run.steps - 1) : "i");
+    for (const auto& launch : run.launches) {
+      if (launch.scratch_bytes > 0) text += fmt::format("    scratch.resize({});\n", launch.scratch_bytes);
+      text += fmt::format("    {}<R>(", nests.kernels[static_cast<std::size_t>(launch.kernel)].name);
+      for (const auto& argument : launch.arguments) {
+        using Kind = CudaNests::Argument::Kind;
+        const char* format = argument.kind == Kind::kInput    ? "Any{{in[{}]}}, "
+                             : argument.kind == Kind::kMemory ? "Any{{m{}.data()}}, "
+                             : argument.kind == Kind::kValue  ? "value[{}], "
+                             : argument.kind == Kind::kScale  ? "scale[{}], "
+                                                              : "Any{{scratch.data() + {}}}, ";
+        text += fmt::format(fmt::runtime(format), argument.index);
+      }
+      text += "step);\n";
+    }
+    text += "  }\n";
+  }
+  text +=
+      "}\nextern \"C\" __attribute__((visibility(\"default\"))) void emulate(const void* const* in, double* const* "
+      "value, "
+      "double* const* scale, double* const* honest) {\n  Pass<" +
+      nests.honest + ", false>(in, honest, scale);\n  Pass<Tracked, true>(in, value, scale);\n}\n";
+  return text;
+}
+
+// The nests of a device, one thread on the host.
+class EmulatedNests {
+ public:
+  explicit EmulatedNests(const CudaNests& nests) : module_(Emulation(nests)) {}
+  Given Run(const Graph& graph, const std::vector<const void*>& inputs) const {
+    Given given;
+    const auto value = RoomFor(graph, given.value), scale = RoomFor(graph, given.scale),
+               honest = RoomFor(graph, given.honest);
+    module_.Call("emulate", inputs.data(), value.data(), scale.data(), honest.data());
+    return given;
+  }
+
+ private:
+  NestModule module_;
+};
+inline Given Emulated(const CudaNests& nests, const Graph& graph, const std::vector<const void*>& inputs) {
+  return EmulatedNests(nests).Run(graph, inputs);
+}
+
+// Those of the host.
+class HostNests {
+ public:
+  explicit HostNests(const OracleSources& sources)
+      : values_(sources.values, {"-O1"}), honest_(sources.honest, {"-O1"}) {}
+  Given Run(const Graph& graph, const std::vector<const void*>& inputs) const {
+    Given given;
+    const auto value = RoomFor(graph, given.value), scale = RoomFor(graph, given.scale),
+               honest = RoomFor(graph, given.honest);
+    honest_.Call("hone_oracle", inputs.data(), honest.data(), scale.data(), 2);  // its scales are overwritten
+    values_.Call("hone_oracle", inputs.data(), value.data(), scale.data(), 2);
+    return given;
+  }
+
+ private:
+  NestModule values_, honest_;
+};
+
+}  // namespace hone::testing
