@@ -1,9 +1,15 @@
 #include "search/bench.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 
+#include "base/files.h"
 #include "base/sha256.h"
+#include "propose/random.h"
 #include "search/search.h"
 #include "search/testing/scripted_evaluator.h"
 #include "search/testing/scripted_proposer.h"
@@ -76,6 +82,69 @@ Result<Bench> RunBench(const BenchSettings& settings) {
     }
   }
   bench.signature = Sha256(signatures).substr(0, 12);
+  return bench;
+}
+
+namespace {
+
+// Of this process, in bytes; 0 where /proc does not say.
+double MemoryInUse() {
+  double pages = 0;
+  if (const Result<std::string> status = ReadFile("/proc/self/statm")) {
+    const std::size_t second = status->find(' ');
+    if (second != std::string::npos) pages = std::atof(status->c_str() + second);
+  }
+  return pages * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
+
+Result<TreeBench> RunTreeBench(const std::string& strategy, int attempts) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int kMoves = 4;
+  const auto chosen = HONE_TRY(ChooseStrategy(strategy));
+  const std::unique_ptr<Strategy> grower = chosen.row->make(chosen.parameters);
+  TreeBench bench;
+  const double before = MemoryInUse();
+  Tree tree;
+  Random random(1);
+  const int last = attempts - std::max(1, attempts / 10);
+  Clock::duration selecting{}, backing_up{};
+  while (tree.attempts() < attempts) {
+    const auto begun = Clock::now();
+    const std::optional<int> number = grower->SelectNode(tree, random);
+    if (!number)
+      return Fail(ErrorKind::kUsage, fmt::format("{} ends after {} attempts of a made-up tree, where {}", strategy,
+                                                 tree.attempts(), grower->Ending(tree)));
+    const TreeNode& node = tree.node(*number);
+    if (node.waiting.empty()) {
+      std::vector<Proposal> moves;
+      for (int i = 0; i < kMoves && node.rounds == 0; ++i) {
+        moves.push_back({.candidate = {CandidateKind::kProgram, fmt::format("{}.{}", *number, i)},
+                         .key = fmt::format("move {}", random.Below(1000))});
+      }
+      tree.AddProposals(*number, 1, std::move(moves));
+      continue;
+    }
+    Attempt attempt{.number = tree.attempts() + 1, .parent = *number};
+    attempt.proposal = node.waiting[grower->SelectProposal(node, random)].proposal;
+    const auto selected = Clock::now();
+    attempt.evaluation.verdict.outcome = Outcome::kAccepted;
+    attempt.evaluation.timing = Timing{.warm = {.median_us = 1000 * (0.5 + random.Uniform())}};
+    const auto tried = Clock::now();
+    tree.Begin(attempt);
+    tree.AddAttempt(std::move(attempt));
+    grower->BackUp(tree);
+    if (tree.attempts() <= last) continue;
+    selecting += selected - begun;
+    backing_up += Clock::now() - tried;
+  }
+  const auto mean_us = [&](Clock::duration all) {
+    return std::chrono::duration<double, std::micro>(all).count() / (attempts - last);
+  };
+  bench.select_us = mean_us(selecting);
+  bench.back_up_us = mean_us(backing_up);
+  bench.node_bytes = (MemoryInUse() - before) / attempts;
   return bench;
 }
 

@@ -36,6 +36,15 @@ struct Bench {
 
 Result<Bench> RunBench(const BenchSettings& settings);
 
+// How long the steps of a large tree take: one that is grown by a strategy to so many attempts, each of which has four
+// moves and takes 0.5 to 1.5 ms, by chance. kUsage when the strategy ends before.
+struct TreeBench {
+  double select_us = 0;   // mean of the last tenth of the steps: which node, which proposal
+  double back_up_us = 0;  // the tree's part and the strategy's
+  double node_bytes = 0;  // of memory, proposals that wait included
+};
+Result<TreeBench> RunTreeBench(const std::string& strategy, int attempts);
+
 // One search over the scripted space into `store`: what RunBench does for each row. Resumes a run that is there. The
 // strategy is named as ChooseStrategy reads it.
 Result<SearchOutcome> RunScriptedSearch(Store& store, const std::string& strategy, std::uint64_t seed,

@@ -284,6 +284,16 @@ TEST(StrategiesTest, AreNamedAsTheirFilesAndFoundByName) {
 // new one here.
 TEST(BenchTest, TheSearchDecidesAsItDid) { EXPECT_EQ(Must(RunBench({})).signature, "0544c4628546"); }
 
+TEST(BenchTest, ALargeTreesStepsCostLittle) {
+  const TreeBench bench = Must(RunTreeBench("mcts", 5'000));
+  EXPECT_GT(bench.select_us, 0);
+  EXPECT_GT(bench.back_up_us, 0);
+  // Far above what is measured, and far below what a step took that looked at all nodes.
+  EXPECT_LT(bench.select_us + bench.back_up_us, 2000);
+  EXPECT_GT(bench.node_bytes, 100);
+  EXPECT_TRUE(RunTreeBench("greedy", 5'000).error().message.starts_with("greedy ends after "));
+}
+
 TEST(BenchTest, GreedyBeatsRandomOnAveragedSeeds) {
   const Bench bench = Must(RunBench({.attempts = 60, .seeds = {1, 2, 3, 4, 5, 6, 7, 8}}));
   double greedy = 0, random = 0;

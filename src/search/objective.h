@@ -33,6 +33,7 @@ class Objective {
 
   Measure first() const { return terms_.front().measure; }
   bool IsTime() const { return terms_.size() == 1 && first() == Measure::kTime; }
+  bool HasOneTerm() const { return terms_.size() == 1; }
   bool NeedsEnergy() const;
 
   // The values of an evaluation, one a measure; empty when one of them is missing: it cannot be ranked.

@@ -45,14 +45,18 @@ void Tree::AddProposals(int number, int round, std::vector<Proposal> proposals) 
     std::string identity = proposal.candidate.Identity();
     const auto same = [&](const WaitingProposal& other) { return other.identity == identity; };
     if (tried_.contains(identity) || std::any_of(node.waiting.begin(), node.waiting.end(), same)) continue;
+    waits_at_[identity].push_back(number);
     node.waiting.push_back({std::move(proposal), std::move(identity), round});
   }
 }
 
 void Tree::Begin(const Attempt& attempt) {
   const std::string identity = attempt.proposal.candidate.Identity();
-  for (TreeNode& node : nodes_) {
-    std::erase_if(node.waiting, [&](const WaitingProposal& waiting) { return waiting.identity == identity; });
+  if (const auto waits = waits_at_.find(identity); waits != waits_at_.end()) {
+    for (const int number : waits->second) {
+      std::erase_if(at(number).waiting, [&](const WaitingProposal& waiting) { return waiting.identity == identity; });
+    }
+    waits_at_.erase(waits);
   }
   tried_.insert(identity);
   ++at(attempt.parent).in_flight;
@@ -68,14 +72,26 @@ void Tree::AddAttempt(Attempt attempt) {
   flying_.erase(std::find(flying_.begin(), flying_.end(), attempt.parent));
   parent.children.push_back(attempt.number);
   Objective::Values values = objective_.Of(attempt.evaluation);
-  if (!values.empty()) {
-    rankable_.push_back({attempt.number, std::move(values)});
-    std::vector<Rankable> best_first = rankable_;
-    objective_.Rank(best_first);
-    ranked_.clear();
-    for (const Rankable& one : best_first) ranked_.push_back(one.number);
-  }
+  if (!values.empty()) Rank(attempt.number, std::move(values));
   nodes_.emplace_back().attempt = std::move(attempt);
+}
+
+void Tree::Rank(int number, Objective::Values values) {
+  if (objective_.HasOneTerm()) {
+    values_.resize(static_cast<std::size_t>(number) + 1);
+    values_.back() = values[0];
+    ranked_.insert(
+        std::upper_bound(
+            ranked_.begin(), ranked_.end(), number,
+            [&](int a, int b) { return values_[static_cast<std::size_t>(a)] < values_[static_cast<std::size_t>(b)]; }),
+        number);
+    return;
+  }
+  rankable_.push_back({number, std::move(values)});
+  std::vector<Rankable> best_first = rankable_;
+  objective_.Rank(best_first);
+  ranked_.clear();
+  for (const Rankable& one : best_first) ranked_.push_back(one.number);
 }
 
 std::string Tree::Signature() const {

@@ -12,8 +12,9 @@
 
 #include <deque>
 #include <optional>
-#include <set>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "propose/proposer.h"
@@ -76,6 +77,7 @@ class Tree {
 
  private:
   TreeNode& at(int number);
+  void Rank(int number, Objective::Values values);
 
   Objective objective_;
   std::deque<TreeNode> nodes_;  // one that grows without moving what is there
@@ -83,11 +85,13 @@ class Tree {
     int number = 0;
     Objective::Values values;
   };
-  std::vector<Rankable> rankable_;  // by number
+  std::vector<Rankable> rankable_;  // by number; of an objective of several terms, whose order is of all of them
+  std::vector<double> values_;      // by number, else
   std::vector<int> ranked_;
   std::vector<int> flying_;
   std::optional<int> asked_;
-  std::set<std::string> tried_;  // identities, those in work included
+  std::unordered_set<std::string> tried_;                       // identities, those in work included
+  std::unordered_map<std::string, std::vector<int>> waits_at_;  // by identity
 };
 
 }  // namespace hone

@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "command/command.h"
 #include "command/evaluation_text.h"
+#include "search/search.h"
 
 namespace hone {
 namespace {
@@ -24,9 +26,32 @@ constexpr Option kOptions[] = {
      .help = "use the seeds 1 to N",
      .otherwise = "3",
      .at_least = 1},
+    {.name = "tree",
+     .value = "NAME",
+     .help = "instead, how long the steps of this strategy take in a large tree",
+     .choices = ChoicesOf<AllStrategies>},
+    {.name = "nodes",
+     .type = ValueType::kInteger,
+     .value = "N",
+     .help = "of --tree: attempts in it",
+     .otherwise = "100000",
+     .at_least = 10},
 };
 
+Result<Answer> Tree(VerbCall& call) {
+  const auto nodes = static_cast<int>(std::min<std::int64_t>(call.Int("nodes"), 100'000'000));
+  const TreeBench bench = HONE_TRY(RunTreeBench(call.Text("tree"), nodes));
+  return Answer({{"nodes", nodes},
+                 {"select_us", bench.select_us},
+                 {"back_up_us", bench.back_up_us},
+                 {"node_bytes", bench.node_bytes}},
+                fmt::format("{} in a tree of {} attempts: {:.1f} us to select, {:.1f} us to back up, {:.0f} bytes a "
+                            "node\n",
+                            call.Text("tree"), nodes, bench.select_us, bench.back_up_us, bench.node_bytes));
+}
+
 Result<Answer> RunIt(VerbCall& call) {
+  if (call.Has("tree")) return Tree(call);
   BenchSettings settings{.attempts = static_cast<int>(call.Int("budget")), .seeds = {}};
   for (std::int64_t seed = 1; seed <= call.Int("seeds"); ++seed)
     settings.seeds.push_back(static_cast<std::uint64_t>(seed));
@@ -64,7 +89,7 @@ HONE_VERB(bench){
     .json =
         "signature; searches[]: strategy, seed, attempts, accepted, best_us (us), over_optimum (1 = found the "
         "fastest), "
-        "per_attempt_us (us), signature",
+        "per_attempt_us (us), signature; with --tree: nodes, select_us, back_up_us, node_bytes",
     .run = RunIt,
 };
 
