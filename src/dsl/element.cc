@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "dsl/knobs.h"
+#include "expr/keyed_fold.h"
 
 namespace hone::dsl {
 namespace {
@@ -257,6 +258,8 @@ double FoldedOperations(const Expr& expr) {
     if (e->kind == Kind::kReduce) {
       double count = 1;
       for (const auto& index : e->over) count *= static_cast<double>(index.extent);
+      // By keys, each term is of one element (expr/keyed_fold.h).
+      if (const auto keyed = KeyedFoldOf(*e)) count /= static_cast<double>(keyed->index.extent);
       sum = (sum + 1) * count;
     } else if (e->kind == Kind::kUnary || e->kind == Kind::kBinary || e->kind == Kind::kSelect) {
       std::vector<Expr> leaves(e->operands.size(), Load(0, {}, ScalarType::kReal));

@@ -60,6 +60,8 @@ struct Family {
   std::optional<std::string> (*check)(const KernelProgram& program, const Kernel& kernel) = nullptr;
   // Null: `it` in the chain has the operand's type.
   ScalarType (*type)(const Kernel& kernel) = nullptr;
+  // Its work is products of matrices, for which devices have units of their own where operands have 16 bits.
+  bool multiplies = false;
   // Floating-point operations of one run, for the cost model.
   double (*flops)(const Kernel& kernel) = nullptr;
 };

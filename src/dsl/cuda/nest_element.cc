@@ -9,9 +9,6 @@
 #include "dsl/cuda/expr.h"
 
 namespace hone::dsl {
-namespace {
-
-// "x[i * 1024 + j]" as a value in a register.
 std::string ElementText(DeviceWriter& out, DeviceExpr& expr, const Kernel& kernel, const ExprNode& load) {
   const int buffer = kernel.operands[static_cast<std::size_t>(load.buffer)].buffer;
   const LinearForm form = LinearOf(load.operands[0]);
@@ -32,8 +29,6 @@ std::string ElementText(DeviceWriter& out, DeviceExpr& expr, const Kernel& kerne
   return LoadedText(out, buffer, fmt::format("{}[{}]", out.BufferName(buffer), text));
 }
 
-}  // namespace
-
 void NamePlaces(DeviceWriter& out, const Kernel& kernel, const std::vector<IndexVar>& indices, const std::string& at,
                 std::map<int, std::string>& names) {
   std::string left = at;
@@ -49,10 +44,12 @@ void NamePlaces(DeviceWriter& out, const Kernel& kernel, const std::vector<Index
 }
 
 void WriteElement(DeviceWriter& out, const Kernel& kernel, const FlatElement& element,
-                  const std::map<int, std::string>& names, const std::string& lane) {
+                  const std::map<int, std::string>& names, const std::string& lane, const std::string& made) {
   const KernelBuffer& target = out.program().buffers[static_cast<std::size_t>(kernel.target)];
   DeviceExpr* self = nullptr;
-  DeviceExpr expr(out, [&](const ExprNode& load) { return ElementText(out, *self, kernel, load); });
+  DeviceExpr expr(out, [&](const ExprNode& load) {
+    return load.kind == Expr::Kind::kValue ? made : ElementText(out, *self, kernel, load);
+  });
   self = &expr;
   for (const auto& [id, name] : names) expr.Call({id, 1}, name);
   expr.ShareSums(lane);

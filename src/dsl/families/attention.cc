@@ -104,6 +104,7 @@ HONE_FAMILY(attention){
     .let_dims = ScoreDims,
     .check = Check,
     .type = [](const Kernel&) { return ScalarType::kReal; },
+    .multiplies = true,
     .flops = Flops,
 };
 

@@ -56,6 +56,7 @@ HONE_FAMILY(grouped_matmul){
     .let_function = "product",
     .check = Check,
     .type = [](const Kernel&) { return ScalarType::kReal; },
+    .multiplies = true,
     .flops = Flops,
 };
 

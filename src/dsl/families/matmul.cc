@@ -39,6 +39,7 @@ HONE_FAMILY(matmul){
     .let_function = "product",
     .check = Check,
     .type = [](const Kernel&) { return ScalarType::kReal; },
+    .multiplies = true,
     .flops = Flops,
 };
 

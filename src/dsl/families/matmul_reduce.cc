@@ -57,6 +57,7 @@ HONE_FAMILY(matmul_reduce){
     .let_dims = ScoreDims,
     .check = Check,
     .type = [](const Kernel&) { return ScalarType::kReal; },
+    .multiplies = true,
     .flops = Flops,
 };
 

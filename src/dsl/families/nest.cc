@@ -46,6 +46,7 @@ HONE_FAMILY(nest){
     .variants = {},
     .operands = 1,
     .takes_indices = true,
+    .cuda_choice = "way",
     .attributes = kAttributes,
     .shape = Shape,
     .flops = Flops,

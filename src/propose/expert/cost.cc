@@ -1,6 +1,7 @@
 #include "propose/expert/cost.h"
 
 #include <algorithm>
+#include <string>
 
 #include "dsl/family.h"
 #include "target/shipped_model.h"
@@ -23,6 +24,26 @@ double OperandBytes(const dsl::KernelProgram& program, const dsl::Kernel& kernel
   return std::min(elements, static_cast<double>(ElementCount(buffer.shape))) * static_cast<double>(Bytes(buffer.dtype));
 }
 
+// Folds of products as they are written, a thread an element, read their operands from L2 and take their time.
+constexpr double kNestsAreSlower = 8;
+
+// FLOP/s that the kernel can have: of the units for products of 16 bits, where it has them.
+double RateOf(const dsl::Kernel& kernel, const Ceilings& ceilings) {
+  const double rate = ceilings.fma_flops_f32;
+  if (kernel.family->multiplies) {
+    const DType type = kernel.operand_types[static_cast<std::size_t>(std::max(kernel.inputs[0]->buffer, 0))];
+    const auto units = ceilings.matmul_flops.find(std::string(Name(type)));
+    return IsHalf(type) && units != ceilings.matmul_flops.end() ? std::max(rate, units->second) : rate;
+  }
+  if (!kernel.family->takes_indices || kernel.device->kind == DeviceKind::kCpu) return rate;
+  bool sums_products = false;
+  Visit(kernel.epilogue, [&](const ExprNode& node) {
+    sums_products |= node.kind == Expr::Kind::kReduce && node.reduce == ReduceOp::kSum &&
+                     node.operands[0]->kind == Expr::Kind::kBinary && node.operands[0]->binary == BinaryOp::kMul;
+  });
+  return sums_products ? rate / kNestsAreSlower : rate;
+}
+
 }  // namespace
 
 std::vector<double> PredictKernels(const dsl::KernelProgram& program, const DeviceModel& machine) {
@@ -35,7 +56,7 @@ std::vector<double> PredictKernels(const dsl::KernelProgram& program, const Devi
     for (const auto& operand : kernel.operands) bytes += OperandBytes(program, kernel, operand);
     const double bandwidth = ceilings.CopyBandwidth(static_cast<std::int64_t>(bytes));
     const double flops = kernel.family->flops ? kernel.family->flops(kernel) : 0;
-    times.push_back(1e6 * std::max(bytes / bandwidth, flops / ceilings.fma_flops_f32) + ceilings.fork_join_us);
+    times.push_back(1e6 * std::max(bytes / bandwidth, flops / RateOf(kernel, ceilings)) + ceilings.fork_join_us);
   }
   return times;
 }

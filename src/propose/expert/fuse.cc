@@ -4,6 +4,7 @@
 #include <set>
 
 #include "dsl/program.h"
+#include "expr/keyed_fold.h"
 #include "propose/expert/normalise.h"
 #include "propose/expert/pieces.h"
 #include "propose/expert/rewrite.h"
@@ -180,6 +181,12 @@ class Fuser {
     // What only the end of a fold reads is read once an element.
     if (into.fold && map.plain && !map.expensive && !LoadsBuffer(into.fold->body, pieces_[map_at].buffer))
       return only_reader || !LosesItsNorm(map_at);
+    // A fold by keys takes each term once, so that what is looked up for it is looked up there.
+    if (into.fold && only_reader && !map.expensive && IsSimpleMap(map_at)) {
+      const auto keyed = KeyedFoldOf(*Reduce(into.fold->op, into.fold->over, into.fold->body));
+      if (keyed && reader.count <= map.count * keyed->index.extent && LoadsOf(reader_at, pieces_[map_at].buffer) == 1)
+        return true;
+    }
     // A contraction or a window reads each element many times: only views go into it.
     if (IsProduct(into) || IsWindow(into) || reader.folds_inside) return false;
     if (into.fold && !reader.plain) return false;

@@ -1,10 +1,10 @@
-#include "dsl/cuda/nest.h"
-
 #include <algorithm>
 #include <set>
 
 #include "dsl/cuda/expr.h"
 #include "dsl/cuda/knobs.h"
+#include "dsl/cuda/nest.h"
+#include "dsl/cuda/nest_lists.h"
 #include "dsl/element.h"
 #include "dsl/knobs.h"
 #include "dsl/way.h"
@@ -88,8 +88,11 @@ constexpr Knob kKnobs[] = {
 
 }  // namespace
 
-HONE_CUDA_WAY(nest){
+HONE_CUDA_WAY(nest_elements){
     .family = "nest",
+    .name = "elements",
+    .doc = "a thread an element, as it is written",
+    .cost = [](const Kernel& kernel) { return ListsPay(kernel) ? std::nullopt : std::optional<double>(1); },
     .knobs = kKnobs,
     .emit_cuda = EmitNestCuda,
 };

@@ -1,0 +1,228 @@
+// Five or six kernels: what is in a list is counted, lists get their places in memory (in whichever order they come to
+// it), terms go to their places, lists are put into order, and each element folds its own.
+#include "dsl/cuda/nest_lists.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "dsl/cuda/expr.h"
+#include "dsl/cuda/knobs.h"
+#include "dsl/cuda/nest_element.h"
+#include "dsl/knobs.h"
+#include "dsl/way.h"
+
+namespace hone {
+extern const std::string_view kListsText;  // dsl/cuda/lists.cuh
+}
+
+namespace hone::dsl {
+namespace {
+
+using Kind = Expr::Kind;
+
+constexpr std::int64_t kMost = std::int64_t{1} << 30;  // lists, terms: they are counted in ints
+
+std::int64_t Extent(const std::vector<IndexVar>& indices) {
+  std::int64_t count = 1;
+  for (const auto& index : indices) count *= index.extent;
+  return count;
+}
+std::int64_t ListsOf(const KeyedFold& fold) { return Extent(fold.others) * fold.index.extent; }
+std::int64_t TermsOf(const KeyedFold& fold) { return Extent(fold.others) * Extent(fold.over); }
+
+class ListsWriter {
+ public:
+  ListsWriter(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
+      : program_(program), kernel_(kernel), out_(out), nest_(*ListedFold(kernel)), fold_(nest_.fold) {}
+
+  void Write() {
+    if (ElementCount(kernel_.result) == 0) return;
+    threads_ = IntSetting(kernel_, "block");
+    const std::int64_t lists = ListsOf(fold_), terms = TermsOf(fold_);
+    out_.Define(std::string(kListsText));
+    counts_ = out_.Scratch("counts", DType::kI32, lists + 1);  // and how much of `listed` is given away
+    begins_ = out_.Scratch("begins", DType::kI32, lists);
+    places_ = out_.Scratch("places", DType::kI32, terms);
+    listed_ = out_.Scratch("listed", DType::kI32, terms);
+    Clear(lists + 1);
+    if (terms > 0)
+      Terms("counted",
+            [&](const std::string& at, const std::string& list) {
+              out_.Line(fmt::format("{}[{}] = atomicAdd(&{}[{}], 1);", places_, at, counts_, list));
+            },
+            {.scratch_writes = {counts_, places_}});
+    Begin(lists);
+    if (terms > 0)
+      Terms("listed",
+            [&](const std::string& at, const std::string& list) {
+              out_.Line(fmt::format("{0}[{1}[{2}] + {3}[{4}]] = static_cast<int>({4} % {5});", listed_, begins_, list,
+                                    places_, at, Extent(fold_.over)));
+            },
+            {.scratch_reads = {begins_, places_}, .scratch_writes = {listed_}});
+    if (WordSetting(kernel_, "order") == "kept") Sort(lists);
+    Elements();
+  }
+
+ private:
+  void Launch(std::int64_t count, DeviceWriter::LaunchShape launch) {
+    launch.grid_x = (count + threads_ - 1) / threads_;
+    out_.Launch(launch);
+  }
+
+  void Clear(std::int64_t count) {
+    out_.BeginKernel("clear", threads_);
+    const std::string at = out_.OpenThreads("at", count);
+    out_.Line(fmt::format("{}[{}] = 0;", counts_, at));
+    Launch(count, {.scratch_writes = {counts_}});
+  }
+
+  // For each term: `write` writes a line of its number and its list.
+  template <class Write>
+  void Terms(const std::string& name, const Write& write, DeviceWriter::LaunchShape launch) {
+    out_.BeginKernel(name, threads_);
+    const std::string at = out_.OpenThreads("at", TermsOf(fold_));
+    std::vector<IndexVar> indices = fold_.others;
+    indices.insert(indices.end(), fold_.over.begin(), fold_.over.end());
+    std::map<int, std::string> names;
+    NamePlaces(out_, kernel_, indices, at, names);
+    DeviceExpr* self = nullptr;
+    DeviceExpr expr(out_, [&](const ExprNode& load) { return ElementText(out_, *self, kernel_, load); });
+    self = &expr;
+    for (const auto& [id, index] : names) expr.Call({id, 1}, index);
+    out_.Line(fmt::format("const long key = {};", expr.Text(fold_.key)));
+    out_.Line(fmt::format("if (key < 0 || key >= {}) return;", fold_.index.extent));
+    write(at, ListText(names, "static_cast<int>(key)"));
+    launch.reads = BuffersOf(kernel_, fold_.key);
+    Launch(TermsOf(fold_), launch);
+  }
+
+  std::string ListText(const std::map<int, std::string>& names, const std::string& key) const {
+    std::string list;
+    for (const auto& other : fold_.others)
+      list = list.empty() ? names.at(other.id) : fmt::format("({} * {} + {})", list, other.extent, names.at(other.id));
+    return list.empty() ? key : fmt::format("{} * {} + {}", list, fold_.index.extent, key);
+  }
+
+  void Begin(std::int64_t lists) {
+    out_.BeginKernel("begin", threads_);
+    out_.Line(fmt::format("BeginLists<{}>({}, {}, {});", threads_, counts_, begins_, lists));
+    Launch(lists, {.scratch_reads = {}, .scratch_writes = {counts_, begins_}});
+  }
+
+  // A warp a list.
+  void Sort(std::int64_t lists) {
+    out_.BeginKernel("sort", threads_);
+    out_.Line(fmt::format("SortLists({}, {}, {}, {}, {});", counts_, begins_, listed_, places_, lists));
+    Launch(lists * 32, {.scratch_reads = {counts_, begins_}, .scratch_writes = {listed_, places_}});
+  }
+
+  void Elements() {
+    const std::int64_t count = Extent(nest_.element.indices);
+    out_.BeginKernel("elements", threads_);
+    const std::string at = out_.OpenThreads("at", count);
+    std::map<int, std::string> names;
+    NamePlaces(out_, kernel_, nest_.element.indices, at, names);
+    for (const IndexVar& index : kernel_.space) names.try_emplace(index.id, "0");  // of one element
+    const ScalarType type = fold_.term->type;
+    const std::string list = out_.Fresh("list"), begin = out_.Fresh("begin"), end = out_.Fresh("end"),
+                      made = out_.Fresh("made"), term = out_.Fresh("term"), next = out_.Fresh("next");
+    out_.Line(fmt::format("const int {} = {};", list, ListText(names, names.at(fold_.index.id))));
+    out_.Line(fmt::format("const int {0} = {1}[{2}], {3} = {0} + {4}[{2}];", begin, begins_, list, end, counts_));
+    // What stands for terms of others counts where there are such.
+    const std::string neutral = out_.Neutral(fold_.op, type), how = out_.How(fold_.op);
+    DeviceExpr plain(out_, [](const ExprNode&) { return std::string(); });
+    const std::string stands = plain.Text(fold_.neutral);
+    out_.Line(
+        fmt::format("{} {} = {};", out_.Type(type), made,
+                    fold_.op == ReduceOp::kSum || fold_.op == ReduceOp::kAny
+                        ? neutral
+                        : fmt::format("{} - {} == {} ? {} : {}", end, begin, Extent(fold_.over), neutral, stands)));
+    out_.Open(fmt::format("for (int {0} = {1}; {0} < {2}; ++{0})", next, begin, end));
+    out_.Line(fmt::format("const int {} = {}[{}];", term, listed_, next));
+    std::map<int, std::string> inside = names;
+    NamePlaces(out_, kernel_, fold_.over, term, inside);
+    DeviceExpr* self = nullptr;
+    DeviceExpr expr(out_, [&](const ExprNode& load) { return ElementText(out_, *self, kernel_, load); });
+    self = &expr;
+    for (const auto& [id, index] : inside) expr.Call({id, 1}, index);
+    const std::string value = expr.Text(fold_.term);
+    out_.Line(fmt::format("{0} = {1}::Of({0}, {2}({3}));", made, how, out_.Type(type), value));
+    out_.Close();
+    FlatElement element = nest_.element;
+    std::map<int, std::string> left;
+    for (const IndexVar& index : nest_.element.indices) left[index.id] = names.at(index.id);
+    WriteElement(out_, kernel_, element, left, "", made);
+    Launch(count, {.reads = OperandBuffers({&kernel_, 1}),
+                   .writes = {kernel_.target},
+                   .scratch_reads = {counts_, begins_, listed_}});
+  }
+
+  const KernelProgram& program_;
+  const Kernel& kernel_;
+  DeviceWriter& out_;
+  const ListedNest nest_;
+  const KeyedFold& fold_;
+  std::int64_t threads_ = 256;
+  std::string counts_, begins_, places_, listed_;
+};
+
+std::optional<std::string> WhyNot(const Kernel& kernel) {
+  const auto nest = ListedFold(kernel);
+  if (!nest) return "it has no fold, or more than one, of terms that are taken where a key out of data is an index";
+  if (ListsOf(nest->fold) >= kMost || TermsOf(nest->fold) >= kMost) return "there are too many terms to be listed";
+  return std::nullopt;
+}
+
+constexpr Knob kKnobs[] = {
+    kBlockThreadsKnob,
+    {"order", "of an element's terms: kept, as they are written, the same each time; any, as they come",
+     [](const Kernel&) { return std::vector{Word("kept"), Word("any")}; },
+     [](const Kernel&, const Setting& value) { return CheckWord(value, {"kept", "any"}); }},
+};
+
+}  // namespace
+
+std::optional<ListedNest> ListedFold(const Kernel& kernel) {
+  if (kernel.attributes.contains("sequence")) return std::nullopt;
+  ListedNest nest{.element = MakeFlat(kernel, {}), .fold = {}};
+  std::vector<const ExprNode*> folds;
+  Visit(nest.element.value, [&](const ExprNode& node) {
+    if (node.kind == Kind::kReduce) folds.push_back(&node);
+  });
+  if (folds.size() != 1) return std::nullopt;
+  const ExprNode* const fold = folds[0];
+  auto keyed = KeyedFoldOf(*fold);
+  if (!keyed) return std::nullopt;
+  nest.fold = std::move(*keyed);
+  ExprMemo memo;
+  const std::function<Expr(const Expr&)> replaced = [&](const Expr& e) -> Expr {
+    if (e.get() == fold) return Value(kIt, fold->type);
+    std::vector<Expr> operands;
+    for (const Expr& operand : e->operands) operands.push_back(replaced(operand));
+    return operands.empty() ? e : WithOperands(e, std::move(operands));
+  };
+  nest.element.value = replaced(nest.element.value);
+  return nest;
+}
+
+bool ListsPay(const Kernel& kernel) {
+  constexpr double kLooks = 1 << 24;  // what is done in the time that the kernels for lists take to begin
+  const auto nest = ListedFold(kernel);
+  return nest &&
+         static_cast<double>(Extent(nest->element.indices)) * static_cast<double>(Extent(nest->fold.over)) > kLooks;
+}
+
+HONE_CUDA_WAY(nest_lists){
+    .family = "nest",
+    .name = "lists",
+    .doc = "for terms that go where a key says (scatters): each element folds the list of its own",
+    .why_not = WhyNot,
+    .cost = [](const Kernel& kernel) { return ListsPay(kernel) ? std::optional<double>(1) : std::nullopt; },
+    .knobs = kKnobs,
+    .emit_cuda = [](const KernelProgram& program, const Kernel& kernel,
+                    DeviceWriter& out) { ListsWriter(program, kernel, out).Write(); },
+};
+
+}  // namespace hone::dsl
