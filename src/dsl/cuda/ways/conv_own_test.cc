@@ -1,5 +1,6 @@
 // Depthwise convolutions by a kernel of our own: every way to cut them compiles and fits the device, and computes what
 // the program says. The latter is skipped where there is no device.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -110,11 +111,15 @@ TEST_F(CudaDepthwiseTest, WhatItCannotDoIsRefusedInALine) {
       std::string::npos);
   EXPECT_NE(complaint("[8, 1, 3, 3]", "(x, w) by {padding: 1, groups: 8} with {across: 2}").find("do not divide"),
             std::string::npos);
-  const auto half = Lowered(
-      "input x: f16[2, 8, 30, 31]\nparam w: f16[8, 1, 3, 3]\noutput y: f16[2, 8, 30, 31]\n"
-      "y = conv(x, w) by {padding: 1, groups: 8} with {path: library}");
-  ASSERT_TRUE(std::holds_alternative<dsl::Complaint>(half));
-  EXPECT_NE(std::get<dsl::Complaint>(half).message.find("computes in f32 here and cannot write f16"),
+  const auto half = [&](const std::string& target) {
+    return Lowered(
+        fmt::format("input x: f16[2, 8, 30, 31]\nparam w: f16[8, 1, 3, 3]\noutput y: {}[2, 8, 30, 31]\n"
+                    "y = conv(x, w) by {{padding: 1, groups: 8}} with {{path: library}} -> relu(it)",
+                    target));
+  };
+  EXPECT_TRUE(std::holds_alternative<dsl::KernelProgram>(half("f16")));
+  ASSERT_TRUE(std::holds_alternative<dsl::Complaint>(half("bf16")));
+  EXPECT_NE(std::get<dsl::Complaint>(half("bf16")).message.find("computes in f32 here and cannot write bf16"),
             std::string::npos);
 }
 
