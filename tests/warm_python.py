@@ -91,7 +91,8 @@ def serve(folder):
         listener.bind(path)
         listener.listen(16)
         with open(client, "w") as file:
-            file.write("#!%s -IS\n%s" % (sys.executable, CLIENT.replace("@PATH@", repr(path))))
+            # The interpreter itself: a virtual environment's folder may not be there in a sandbox.
+            file.write("#!%s -IS\n%s" % (os.path.realpath(sys.executable), CLIENT.replace("@PATH@", repr(path))))
         os.chmod(client, 0o755)
         print("ready", flush=True)
         threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()

@@ -16,7 +16,7 @@
 
 namespace hone {
 
-extern const std::string_view kNumbersText, kKeyListsText;  // generated_code/numbers.h, generated_code/key_lists.h
+extern const std::string_view kNumbersText, kKeyListsText;  // generated_code/numbers.h, generated_code/key_lists.inc
 
 namespace {
 

@@ -1,13 +1,11 @@
 #include "search/bench.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 
-#include "base/files.h"
 #include "base/sha256.h"
 #include "propose/random.h"
 #include "search/search.h"
@@ -87,14 +85,10 @@ Result<Bench> RunBench(const BenchSettings& settings) {
 
 namespace {
 
-// Of this process, in bytes; 0 where /proc does not say.
+// What this process has on its heap, in bytes.
 double MemoryInUse() {
-  double pages = 0;
-  if (const Result<std::string> status = ReadFile("/proc/self/statm")) {
-    const std::size_t second = status->find(' ');
-    if (second != std::string::npos) pages = std::atof(status->c_str() + second);
-  }
-  return pages * static_cast<double>(sysconf(_SC_PAGESIZE));
+  const struct mallinfo2 heap = mallinfo2();
+  return static_cast<double>(heap.uordblks) + static_cast<double>(heap.hblkhd);
 }
 
 }  // namespace
