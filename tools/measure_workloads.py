@@ -36,6 +36,17 @@ WORKLOADS = {
     "moe_block": "moe_experts.py",
     "moe_weight_gradient_2": "grouped_gradient.py",
     "moe_weight_gradient_1": "grouped_gradient.py",
+    "bert_layer": None,
+    "biased_attention": None,
+    "windowed_attention": None,
+    "residual_norm": None,
+    "causal_conv1d": None,
+    "diffusion_block": None,
+    "vocabulary_loss": None,
+    "contrastive_loss": None,
+    "distillation_loss": None,
+    "expert_gate": None,
+    "graph_conv": None,
 }
 
 

@@ -1,5 +1,7 @@
 #include "graph/order.h"
 
+#include "expr/ranked_fold.h"
+
 namespace hone {
 
 Operand OrderOf(OpCall& call, const Operand& self, int dim, bool descending, std::int64_t count) {
@@ -7,19 +9,10 @@ Operand OrderOf(OpCall& call, const Operand& self, int dim, bool descending, std
   const auto along = static_cast<std::size_t>(dim);
   const std::vector<std::int64_t> extent = {x.dim(dim)};
   const auto comparable = [&](Indices at) { return x.dtype() == DType::kBool ? Cast(x(at), ScalarType::kInt) : x(at); };
-  const auto before = [&](const Expr& a, const Expr& b) {  // strictly
-    const Expr less = descending ? Less(b, a) : Less(a, b);
-    if (a->type != ScalarType::kReal) return less;
-    const Expr a_nan = Apply(UnaryOp::kIsNan, a), b_nan = Apply(UnaryOp::kIsNan, b);
-    return Apply(BinaryOp::kOr, less,
-                 descending ? And(a_nan, Apply(UnaryOp::kNot, b_nan)) : And(b_nan, Apply(UnaryOp::kNot, a_nan)));
-  };
   const Operand rank = call.Let("rank", x.shape(), DType::kI64, [&](Indices at) {
     return Fold(ReduceOp::kSum, extent, [&](Indices k) {
       const Expr other = comparable(Replaced(at, dim, k[0])), own = comparable(at);
-      // Among equals, those with a smaller index.
-      const Expr first = Select(Less(k[0], at[along]), Apply(UnaryOp::kNot, before(own, other)), before(other, own));
-      return Cast(first, ScalarType::kInt);
+      return Cast(ComesFirst(k[0], other, at[along], own, descending), ScalarType::kInt);
     });
   });
   Shape shape = x.shape();

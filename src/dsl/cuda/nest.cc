@@ -18,8 +18,13 @@ void EmitElements(const Kernel& kernel, DeviceWriter& out) {
   for (const auto& index : kernel.space) count *= index.extent;
   if (count == 0) return;
   const FlatElement element = MakeFlat(kernel, {});
-  const std::int64_t threads = IntSetting(kernel, "block"), results = IntSetting(kernel, "results");
+  const std::int64_t threads = IntSetting(kernel, "block"), results = IntSetting(kernel, "results"),
+                     pack = IntSetting(kernel, "pack");
   std::vector<IndexVar> indices = element.indices;
+  if (pack > 1) {
+    indices.back().extent /= pack;
+    count /= pack;
+  }
   IndexVar* shared = results > 1 ? &indices[indices.size() - 2] : nullptr;
   if (shared) {
     shared->extent /= results;
@@ -37,7 +42,10 @@ void EmitElements(const Kernel& kernel, DeviceWriter& out) {
         fmt::format("const {} {} = {} * {} + {};", out.index_type(), place, names.at(shared->id), results, result));
     names[shared->id] = place;
   }
-  WriteElement(out, kernel, element, names);
+  if (pack > 1)
+    WriteNeighbours(out, kernel, element, names, pack);
+  else
+    WriteElement(out, kernel, element, names);
   if (shared) out.Close();
   out.Launch(
       {.grid_x = (count + threads - 1) / threads, .reads = OperandBuffers({&kernel, 1}), .writes = {kernel.target}});

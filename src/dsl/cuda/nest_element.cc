@@ -4,13 +4,35 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
+#include <set>
 
 #include "base/text.h"
 #include "dsl/cuda/expr.h"
 
 namespace hone::dsl {
-std::string ElementText(DeviceWriter& out, DeviceExpr& expr, const Kernel& kernel, const ExprNode& load) {
-  const int buffer = kernel.operands[static_cast<std::size_t>(load.buffer)].buffer;
+std::optional<FoldedElement> OneFold(const Kernel& kernel) {
+  if (kernel.attributes.contains("sequence")) return std::nullopt;
+  FoldedElement made{.element = MakeFlat(kernel, {}), .fold = {}};
+  int folds = 0;
+  const std::function<Expr(const Expr&)> replaced = [&](const Expr& e) -> Expr {
+    if (e->kind == Expr::Kind::kReduce) {
+      folds += made.fold.get() == e.get() ? 0 : 1;
+      made.fold = e;
+      return Value(kIt, e->type);
+    }
+    std::vector<Expr> operands;
+    for (const Expr& operand : e->operands) operands.push_back(replaced(operand));
+    return operands.empty() ? e : WithOperands(e, std::move(operands));
+  };
+  made.element.value = replaced(made.element.value);
+  if (folds != 1 || HasReduce(made.fold->operands[0])) return std::nullopt;
+  return made;
+}
+
+namespace {
+
+std::string AddressText(DeviceExpr& expr, const ExprNode& load) {
   const LinearForm form = LinearOf(load.operands[0]);
   std::string text;
   const auto add = [&](const std::string& term, std::int64_t times) {
@@ -26,7 +48,98 @@ std::string ElementText(DeviceWriter& out, DeviceExpr& expr, const Kernel& kerne
   if (form.sum.constant != 0 || text.empty())
     text += text.empty() ? fmt::format("{}", form.sum.constant)
                          : fmt::format(" {} {}", form.sum.constant < 0 ? "-" : "+", std::abs(form.sum.constant));
-  return LoadedText(out, buffer, fmt::format("{}[{}]", out.BufferName(buffer), text));
+  return text;
+}
+
+// What an expression evaluates whatever conditions say.
+std::set<const ExprNode*> Always(const Expr& expr) {
+  std::set<const ExprNode*> always;
+  const std::function<void(const Expr&)> walk = [&](const Expr& e) {
+    if (!always.insert(e.get()).second) return;
+    if (e->kind == Expr::Kind::kSelect) return walk(e->operands[0]);
+    if (e->kind == Expr::Kind::kReduce) return;
+    for (const Expr& operand : e->operands) walk(operand);
+  };
+  walk(expr);
+  return always;
+}
+
+// Whether `count` neighbours along the index, the first at a multiple of that, are one pack in memory wherever the
+// other indices are, and may be read. `always`: what is read anyway.
+bool LiesInPacks(const ExprNode& load, int along, std::int64_t count, const std::set<const ExprNode*>& always) {
+  if (load.kind != Expr::Kind::kLoad || load.operands.size() != 1 || (load.may_miss && !always.contains(&load)))
+    return false;
+  const LinearForm form = LinearOf(load.operands[0]);
+  const auto own = form.sum.coefficient.find(along);
+  if (own == form.sum.coefficient.end() || own->second != 1 || form.sum.constant % count != 0) return false;
+  bool lies = true;
+  for (const auto& [index, times] : form.sum.coefficient) lies &= index == along || times % count == 0;
+  for (const auto& [rest, times] : form.rest) lies &= times % count == 0 && !UsesIndex(rest, along);
+  return lies;
+}
+
+}  // namespace
+
+std::string ElementText(DeviceWriter& out, DeviceExpr& expr, const Kernel& kernel, const ExprNode& load) {
+  const int buffer = kernel.operands[static_cast<std::size_t>(load.buffer)].buffer;
+  return LoadedText(out, buffer, fmt::format("{}[{}]", out.BufferName(buffer), AddressText(expr, load)));
+}
+
+std::int64_t NeighboursOf(const Kernel& kernel, const FlatElement& element, const Expr& read) {
+  if (element.indices.empty()) return 1;
+  const IndexVar& along = element.indices.back();
+  // It has to be what runs fastest in the target.
+  for (std::size_t d = kernel.space.size(); d-- > 0;) {
+    if (kernel.space[d].id == along.id) break;
+    if (kernel.space[d].extent != 1) return 1;
+  }
+  std::set<int> folded;  // what a fold within reads is read for each neighbour
+  Visit(read, [&](const ExprNode& node) {
+    for (const auto& over : node.over) folded.insert(over.id);
+  });
+  const auto always = Always(read);
+  for (std::int64_t count = 16 / static_cast<std::int64_t>(Bytes(kernel.target_type)); count > 1; count /= 2) {
+    if (along.extent % count != 0) continue;
+    bool some = false;
+    Visit(read, [&](const ExprNode& node) {
+      if (!LiesInPacks(node, along.id, count, always)) return;
+      bool apart = true;
+      for (const int id : FreeIndices(node.operands[0])) apart &= !folded.contains(id);
+      some |= apart;
+    });
+    if (some) return count;
+  }
+  return 1;
+}
+
+void PackedLoads::Write(DeviceWriter& out, const Expr& read, const std::map<int, std::string>& names) {
+  DeviceExpr* self = nullptr;
+  DeviceExpr expr(out, [&](const ExprNode& load) { return ElementText(out, *self, kernel_, load); });
+  self = &expr;
+  for (const auto& [id, name] : names) expr.Call({id, 1}, name);
+  const auto always = Always(read);
+  Visit(read, [&](const ExprNode& node) {
+    if (!LiesInPacks(node, along_.id, count_, always)) return;
+    bool known = true;  // what folds within go through is not there yet
+    Visit(node.operands[0], [&](const ExprNode& part) {
+      known &= part.kind != Expr::Kind::kReduce && (part.kind != Expr::Kind::kIndex || names.contains(part.index.id));
+    });
+    if (!known) return;
+    const auto operand = static_cast<std::size_t>(node.buffer);
+    const std::string type = PackType(out, DeviceType(kernel_.operand_types[operand]), count_),
+                      pack = out.Fresh("pack");
+    const std::string address = AddressText(expr, node);
+    out.Line(fmt::format("const {} {} = {};", type, pack,
+                         PackText(type, out.BufferName(kernel_.operands[operand].buffer), address)));
+    packs_[&node] = pack;
+  });
+}
+
+std::string PackedLoads::Text(const DeviceWriter& out, const ExprNode& load, const std::string& e) const {
+  const auto pack = packs_.find(&load);
+  if (pack == packs_.end()) return "";
+  return LoadedText(out, kernel_.operands[static_cast<std::size_t>(load.buffer)].buffer,
+                    fmt::format("{}.at[{}]", pack->second, e));
 }
 
 void NamePlaces(DeviceWriter& out, const Kernel& kernel, const std::vector<IndexVar>& indices, const std::string& at,
@@ -43,17 +156,7 @@ void NamePlaces(DeviceWriter& out, const Kernel& kernel, const std::vector<Index
   }
 }
 
-void WriteElement(DeviceWriter& out, const Kernel& kernel, const FlatElement& element,
-                  const std::map<int, std::string>& names, const std::string& lane, const std::string& made) {
-  const KernelBuffer& target = out.program().buffers[static_cast<std::size_t>(kernel.target)];
-  DeviceExpr* self = nullptr;
-  DeviceExpr expr(out, [&](const ExprNode& load) {
-    return load.kind == Expr::Kind::kValue ? made : ElementText(out, *self, kernel, load);
-  });
-  self = &expr;
-  for (const auto& [id, name] : names) expr.Call({id, 1}, name);
-  expr.ShareSums(lane);
-  const std::string value = DeviceExpr::Stored(expr.Text(element.value), element.value->type, target.dtype);
+std::string TargetText(const DeviceWriter& out, const Kernel& kernel, const std::map<int, std::string>& names) {
   // The target is dense over the space; merged indices stand for the dimensions that they swallowed.
   std::string at;
   std::int64_t step = 1;
@@ -63,8 +166,47 @@ void WriteElement(DeviceWriter& out, const Kernel& kernel, const FlatElement& el
       at = (step == 1 ? it->second : fmt::format("{} * {}", it->second, step)) + (at.empty() ? "" : " + " + at);
     step *= kernel.space[d].extent;
   }
-  out.Line(fmt::format("{}{}[{}] = {};", lane.empty() ? "" : fmt::format("if ({} == 0) ", lane),
-                       out.BufferName(kernel.target), at.empty() ? "0" : at, value));
+  return fmt::format("{}[{}]", out.BufferName(kernel.target), at.empty() ? "0" : at);
+}
+
+void WriteElement(DeviceWriter& out, const Kernel& kernel, const FlatElement& element,
+                  const std::map<int, std::string>& names, const ElementPlace& place) {
+  DeviceExpr* self = nullptr;
+  DeviceExpr expr(out, [&](const ExprNode& load) {
+    if (load.kind == Expr::Kind::kValue) return place.made;
+    const std::string packed = place.packs ? place.packs->Text(out, load, place.neighbour) : "";
+    return packed.empty() ? ElementText(out, *self, kernel, load) : packed;
+  });
+  self = &expr;
+  for (const auto& [id, name] : names) expr.Call({id, 1}, name);
+  expr.ShareSums(place.lane);
+  const std::string value = DeviceExpr::Stored(expr.Text(element.value), element.value->type, kernel.target_type);
+  out.Line(fmt::format("{}{} = {};", place.lane.empty() ? "" : fmt::format("if ({} == 0) ", place.lane),
+                       place.to.empty() ? TargetText(out, kernel, names) : place.to, value));
+}
+
+void WriteNeighbours(DeviceWriter& out, const Kernel& kernel, const FlatElement& element,
+                     std::map<int, std::string> names, std::int64_t count, const std::string& made) {
+  const IndexVar& along = element.indices.back();
+  const std::string first = out.Fresh("first"), e = out.Fresh("e"), place = out.Fresh("place"), all = out.Fresh("all");
+  out.Line(fmt::format("const {} {} = {} * {};", out.index_type(), first, names.at(along.id), count));
+  names[along.id] = first;
+  PackedLoads packs(kernel, along, count);
+  packs.Write(out, element.value, names);
+  const std::string type = PackType(out, DeviceType(kernel.target_type), count);
+  out.Line(fmt::format("{} {};", type, all));
+  out.Unroll();
+  out.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", e, count));
+  out.Line(fmt::format("const {} {} = {} + {};", out.index_type(), place, first, e));
+  std::map<int, std::string> at = names;
+  at[along.id] = place;
+  WriteElement(out, kernel, element, at,
+               {.made = made.empty() ? "" : fmt::format("{}[{}]", made, e),
+                .to = fmt::format("{}.at[{}]", all, e),
+                .packs = &packs,
+                .neighbour = e});
+  out.Close();
+  out.Line(fmt::format("*reinterpret_cast<{}*>(&{}) = {};", type, TargetText(out, kernel, names), all));
 }
 
 }  // namespace hone::dsl

@@ -1,7 +1,9 @@
 // One element of a nest as CUDA: what nests and sequences share.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,12 +18,52 @@ namespace hone::dsl {
 void NamePlaces(DeviceWriter& out, const Kernel& kernel, const std::vector<IndexVar>& indices, const std::string& at,
                 std::map<int, std::string>& names);
 
+// An element with one fold, which stands in it as kIt; nothing where there is another number of them, or of a sequence.
+struct FoldedElement {
+  FlatElement element;
+  Expr fold;
+};
+std::optional<FoldedElement> OneFold(const Kernel& kernel);
+
 // "x[i * 1024 + j]" as a value in a register: a load of flat form, its indices named in `expr`.
 std::string ElementText(DeviceWriter& out, DeviceExpr& expr, const Kernel& kernel, const ExprNode& load);
 
+// How many neighbours along the innermost index a thread can take at once, at most 16 bytes of the target's: 1 where
+// nothing that `read` loads lies so.
+std::int64_t NeighboursOf(const Kernel& kernel, const FlatElement& element, const Expr& read);
+
+// What an expression loads of neighbours along an index, read as packs.
+class PackedLoads {
+ public:
+  PackedLoads(const Kernel& kernel, const IndexVar& along, std::int64_t count)
+      : kernel_(kernel), along_(along), count_(count) {}
+  // Lines that read them; `names` is where the first of the neighbours is.
+  void Write(DeviceWriter& out, const Expr& read, const std::map<int, std::string>& names);
+  // Neighbour `e` of a load, a value in a register; empty where it was not read so.
+  std::string Text(const DeviceWriter& out, const ExprNode& load, const std::string& e) const;
+
+ private:
+  const Kernel& kernel_;
+  const IndexVar along_;
+  const std::int64_t count_;
+  std::map<const ExprNode*, std::string> packs_;
+};
+
 // Lines that compute and store one element of a kernel's target, its indices named; by a whole warp if `lane`, the
 // thread's number in it, is given. `made` stands for the value kIt, where there is one.
+struct ElementPlace {
+  std::string lane = {}, made = {};
+  std::string to = {};                 // where the element goes, if not to the target
+  const PackedLoads* packs = nullptr;  // what was read of neighbours, of which it is this one
+  std::string neighbour = {};
+};
 void WriteElement(DeviceWriter& out, const Kernel& kernel, const FlatElement& element,
-                  const std::map<int, std::string>& names, const std::string& lane = "", const std::string& made = "");
+                  const std::map<int, std::string>& names, const ElementPlace& place = {});
+// Likewise of `count` neighbours along the innermost index, whose name says which of such groups; what is read along it
+// is read as packs, and so is the target written. `made`: an array, of the neighbours.
+void WriteNeighbours(DeviceWriter& out, const Kernel& kernel, const FlatElement& element,
+                     std::map<int, std::string> names, std::int64_t count, const std::string& made = "");
+// The target's element at the named indices: "y[i * 64 + j]".
+std::string TargetText(const DeviceWriter& out, const Kernel& kernel, const std::map<int, std::string>& names);
 
 }  // namespace hone::dsl

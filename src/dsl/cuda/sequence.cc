@@ -198,7 +198,7 @@ class SequenceWriter {
       NamePlaces(out_, member, element.indices, spread_ ? fmt::format("({} % {})", at, rest) : at, names);
     }
     for (const std::size_t p : free_dims_) names[member.space[p].id] = lane_names_.at(leader_.space[p].id);
-    WriteElement(out_, member, element, names, warp_lane);
+    WriteElement(out_, member, element, names, {.lane = warp_lane});
     out_.Close();
   }
 

@@ -1,10 +1,14 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
 #include "dsl/cuda/expr.h"
 #include "dsl/cuda/knobs.h"
 #include "dsl/cuda/nest.h"
+#include "dsl/cuda/nest_element.h"
 #include "dsl/cuda/nest_lists.h"
+#include "dsl/cuda/nest_ranks.h"
 #include "dsl/element.h"
 #include "dsl/knobs.h"
 #include "dsl/way.h"
@@ -78,10 +82,37 @@ std::optional<std::string> CheckSpread(const Kernel& kernel, const Setting& valu
   return std::nullopt;
 }
 
+std::int64_t MostNeighbours(const Kernel& kernel) {
+  if (kernel.attributes.contains("sequence")) return 1;
+  const FlatElement element = MakeFlat(kernel, {});
+  return NeighboursOf(kernel, element, element.value);
+}
+std::vector<Setting> NeighboursValues(const Kernel& kernel) {
+  const std::int64_t most = IntSetting(kernel, "results") == 1 ? MostNeighbours(kernel) : 1;
+  if (most == 1) return {Whole(1)};
+  // Where data say which row is read, finding that out takes longer than an element.
+  bool looks_up = false;
+  Visit(kernel.epilogue, [&](const ExprNode& node) {
+    for (const auto& index : node.operands) looks_up |= node.kind == Kind::kLoad && HasLoad(index);
+  });
+  return looks_up ? std::vector{Whole(most), Whole(1)} : std::vector{Whole(1), Whole(most)};
+}
+std::optional<std::string> CheckNeighbours(const Kernel& kernel, const Setting& value) {
+  if (auto why = CheckRange(value, 1, 16)) return why;
+  const std::int64_t pack = std::get<std::int64_t>(value.value);
+  if (pack == 1) return std::nullopt;
+  if (IntSetting(kernel, "results") != 1) return "a thread takes neighbours along one index; try 1";
+  const std::int64_t most = MostNeighbours(kernel);
+  return most % pack == 0 ? std::nullopt
+                          : std::optional(fmt::format("elements lie in packs of {} here; try {}", most, most));
+}
+
 constexpr Knob kKnobs[] = {
     kBlockThreadsKnob,
     {"results", "neighbours along the index before the innermost that a thread computes: their windows overlap",
      ResultsValues, CheckResults},
+    {"pack", "neighbours along the innermost index that a thread reads and writes as one", NeighboursValues,
+     CheckNeighbours},
     {"spread", "yes: all blocks share each step of a sequence and meet after it; no: a block has its part of the batch",
      SpreadValues, CheckSpread},
 };
@@ -92,7 +123,10 @@ HONE_CUDA_WAY(nest_elements){
     .family = "nest",
     .name = "elements",
     .doc = "a thread an element, as it is written",
-    .cost = [](const Kernel& kernel) { return ListsPay(kernel) ? std::nullopt : std::optional<double>(1); },
+    .cost =
+        [](const Kernel& kernel) {
+          return ListsPay(kernel) || RanksPay(kernel) ? std::nullopt : std::optional<double>(1);
+        },
     .knobs = kKnobs,
     .emit_cuda = EmitNestCuda,
 };

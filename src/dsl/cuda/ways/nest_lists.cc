@@ -119,23 +119,32 @@ class ListsWriter {
   }
 
   void Elements() {
-    const std::int64_t count = Extent(nest_.element.indices);
+    std::vector<IndexVar> indices = nest_.element.indices;
+    // What picks the list is one for all neighbours, or they would not be a thread's.
+    const bool own_lists = indices.empty() || indices.back().id == fold_.index.id ||
+                           std::any_of(fold_.others.begin(), fold_.others.end(),
+                                       [&](const IndexVar& other) { return other.id == indices.back().id; });
+    const std::int64_t pack = own_lists ? 1 : NeighboursOf(kernel_, nest_.element, fold_.term);
+    if (pack > 1) indices.back().extent /= pack;
+    const std::int64_t count = Extent(indices);
     out_.BeginKernel("elements", threads_);
     const std::string at = out_.OpenThreads("at", count);
     std::map<int, std::string> names;
-    NamePlaces(out_, kernel_, nest_.element.indices, at, names);
-    for (const IndexVar& index : kernel_.space) names.try_emplace(index.id, "0");  // of one element
+    NamePlaces(out_, kernel_, indices, at, names);
     const ScalarType type = fold_.term->type;
     const std::string list = out_.Fresh("list"), begin = out_.Fresh("begin"), end = out_.Fresh("end"),
-                      made = out_.Fresh("made"), term = out_.Fresh("term"), next = out_.Fresh("next");
+                      made = out_.Fresh("made"), term = out_.Fresh("term"), next = out_.Fresh("next"),
+                      e = out_.Fresh("e");
     out_.Line(fmt::format("const int {} = {};", list, ListText(names, names.at(fold_.index.id))));
     out_.Line(fmt::format("const int {0} = {1}[{2}], {3} = {0} + {4}[{2}];", begin, begins_, list, end, counts_));
     // What stands for terms of others counts where there are such.
     const std::string neutral = out_.Neutral(fold_.op, type), how = out_.How(fold_.op);
     DeviceExpr plain(out_, [](const ExprNode&) { return std::string(); });
     const std::string stands = plain.Text(fold_.neutral);
+    out_.Line(fmt::format("{} {}[{}];", out_.Type(type), made, pack));
+    out_.Unroll();
     out_.Line(
-        fmt::format("{} {} = {};", out_.Type(type), made,
+        fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{0}] = {3};", e, pack, made,
                     fold_.op == ReduceOp::kSum || fold_.op == ReduceOp::kAny
                         ? neutral
                         : fmt::format("{} - {} == {} ? {} : {}", end, begin, Extent(fold_.over), neutral, stands)));
@@ -143,17 +152,36 @@ class ListsWriter {
     out_.Line(fmt::format("const int {} = {}[{}];", term, listed_, next));
     std::map<int, std::string> inside = names;
     NamePlaces(out_, kernel_, fold_.over, term, inside);
+    if (pack > 1) {
+      const std::string first = out_.Fresh("first");
+      out_.Line(fmt::format("const {} {} = {} * {};", out_.index_type(), first, names.at(indices.back().id), pack));
+      inside[indices.back().id] = first;
+    }
+    PackedLoads packs(kernel_, nest_.element.indices.empty() ? IndexVar{} : nest_.element.indices.back(), pack);
+    if (pack > 1) {
+      packs.Write(out_, fold_.term, inside);
+      out_.Unroll();
+      out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", e, pack));
+      const std::string place = out_.Fresh("place");
+      out_.Line(fmt::format("const {} {} = {} + {};", out_.index_type(), place, inside.at(indices.back().id), e));
+      inside[indices.back().id] = place;
+    }
     DeviceExpr* self = nullptr;
-    DeviceExpr expr(out_, [&](const ExprNode& load) { return ElementText(out_, *self, kernel_, load); });
+    DeviceExpr expr(out_, [&](const ExprNode& load) {
+      const std::string packed = packs.Text(out_, load, e);
+      return packed.empty() ? ElementText(out_, *self, kernel_, load) : packed;
+    });
     self = &expr;
     for (const auto& [id, index] : inside) expr.Call({id, 1}, index);
     const std::string value = expr.Text(fold_.term);
-    out_.Line(fmt::format("{0} = {1}::Of({0}, {2}({3}));", made, how, out_.Type(type), value));
+    out_.Line(
+        fmt::format("{0}[{3}] = {1}::Of({0}[{3}], {2}({4}));", made, how, out_.Type(type), pack > 1 ? e : "0", value));
+    if (pack > 1) out_.Close();
     out_.Close();
-    FlatElement element = nest_.element;
-    std::map<int, std::string> left;
-    for (const IndexVar& index : nest_.element.indices) left[index.id] = names.at(index.id);
-    WriteElement(out_, kernel_, element, left, "", made);
+    if (pack > 1)
+      WriteNeighbours(out_, kernel_, nest_.element, names, pack, made);
+    else
+      WriteElement(out_, kernel_, nest_.element, names, {.made = made + "[0]"});
     Launch(count, {.reads = OperandBuffers({&kernel_, 1}),
                    .writes = {kernel_.target},
                    .scratch_reads = {counts_, begins_, listed_}});
@@ -185,26 +213,11 @@ constexpr Knob kKnobs[] = {
 }  // namespace
 
 std::optional<ListedNest> ListedFold(const Kernel& kernel) {
-  if (kernel.attributes.contains("sequence")) return std::nullopt;
-  ListedNest nest{.element = MakeFlat(kernel, {}), .fold = {}};
-  std::vector<const ExprNode*> folds;
-  Visit(nest.element.value, [&](const ExprNode& node) {
-    if (node.kind == Kind::kReduce) folds.push_back(&node);
-  });
-  if (folds.size() != 1) return std::nullopt;
-  const ExprNode* const fold = folds[0];
-  auto keyed = KeyedFoldOf(*fold);
+  const auto nest = OneFold(kernel);
+  if (!nest) return std::nullopt;
+  auto keyed = KeyedFoldOf(*nest->fold);
   if (!keyed) return std::nullopt;
-  nest.fold = std::move(*keyed);
-  ExprMemo memo;
-  const std::function<Expr(const Expr&)> replaced = [&](const Expr& e) -> Expr {
-    if (e.get() == fold) return Value(kIt, fold->type);
-    std::vector<Expr> operands;
-    for (const Expr& operand : e->operands) operands.push_back(replaced(operand));
-    return operands.empty() ? e : WithOperands(e, std::move(operands));
-  };
-  nest.element.value = replaced(nest.element.value);
-  return nest;
+  return ListedNest{nest->element, std::move(*keyed)};
 }
 
 bool ListsPay(const Kernel& kernel) {
