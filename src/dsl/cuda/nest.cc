@@ -14,8 +14,7 @@ namespace hone::dsl {
 namespace {
 
 void EmitElements(const Kernel& kernel, DeviceWriter& out) {
-  std::int64_t count = 1;
-  for (const auto& index : kernel.space) count *= index.extent;
+  std::int64_t count = PointsOf(kernel.space);
   if (count == 0) return;
   const FlatElement element = MakeFlat(kernel, {});
   const std::int64_t threads = IntSetting(kernel, "block"), results = IntSetting(kernel, "results"),

@@ -51,6 +51,12 @@ std::string AddressText(DeviceExpr& expr, const ExprNode& load) {
   return text;
 }
 
+// "x[i * 1024 + j]" as a value in a register.
+std::string ElementText(DeviceWriter& out, DeviceExpr& expr, const Kernel& kernel, const ExprNode& load) {
+  const int buffer = kernel.operands[static_cast<std::size_t>(load.buffer)].buffer;
+  return LoadedText(out, buffer, fmt::format("{}[{}]", out.BufferName(buffer), AddressText(expr, load)));
+}
+
 // What an expression evaluates whatever conditions say.
 std::set<const ExprNode*> Always(const Expr& expr) {
   std::set<const ExprNode*> always;
@@ -79,11 +85,6 @@ bool LiesInPacks(const ExprNode& load, int along, std::int64_t count, const std:
 }
 
 }  // namespace
-
-std::string ElementText(DeviceWriter& out, DeviceExpr& expr, const Kernel& kernel, const ExprNode& load) {
-  const int buffer = kernel.operands[static_cast<std::size_t>(load.buffer)].buffer;
-  return LoadedText(out, buffer, fmt::format("{}[{}]", out.BufferName(buffer), AddressText(expr, load)));
-}
 
 std::int64_t NeighboursOf(const Kernel& kernel, const FlatElement& element, const Expr& read) {
   if (element.indices.empty()) return 1;
@@ -142,6 +143,12 @@ std::string PackedLoads::Text(const DeviceWriter& out, const ExprNode& load, con
                     fmt::format("{}.at[{}]", pack->second, e));
 }
 
+std::int64_t PointsOf(const std::vector<IndexVar>& indices) {
+  std::int64_t count = 1;
+  for (const auto& index : indices) count *= index.extent;
+  return count;
+}
+
 void NamePlaces(DeviceWriter& out, const Kernel& kernel, const std::vector<IndexVar>& indices, const std::string& at,
                 std::map<int, std::string>& names) {
   std::string left = at;
@@ -169,8 +176,8 @@ std::string TargetText(const DeviceWriter& out, const Kernel& kernel, const std:
   return fmt::format("{}[{}]", out.BufferName(kernel.target), at.empty() ? "0" : at);
 }
 
-void WriteElement(DeviceWriter& out, const Kernel& kernel, const FlatElement& element,
-                  const std::map<int, std::string>& names, const ElementPlace& place) {
+std::string ValueText(DeviceWriter& out, const Kernel& kernel, const Expr& value,
+                      const std::map<int, std::string>& names, const ElementPlace& place) {
   DeviceExpr* self = nullptr;
   DeviceExpr expr(out, [&](const ExprNode& load) {
     if (load.kind == Expr::Kind::kValue) return place.made;
@@ -180,7 +187,13 @@ void WriteElement(DeviceWriter& out, const Kernel& kernel, const FlatElement& el
   self = &expr;
   for (const auto& [id, name] : names) expr.Call({id, 1}, name);
   expr.ShareSums(place.lane);
-  const std::string value = DeviceExpr::Stored(expr.Text(element.value), element.value->type, kernel.target_type);
+  return expr.Text(value);
+}
+
+void WriteElement(DeviceWriter& out, const Kernel& kernel, const FlatElement& element,
+                  const std::map<int, std::string>& names, const ElementPlace& place) {
+  const std::string value =
+      DeviceExpr::Stored(ValueText(out, kernel, element.value, names, place), element.value->type, kernel.target_type);
   out.Line(fmt::format("{}{} = {};", place.lane.empty() ? "" : fmt::format("if ({} == 0) ", place.lane),
                        place.to.empty() ? TargetText(out, kernel, names) : place.to, value));
 }

@@ -14,6 +14,9 @@
 
 namespace hone::dsl {
 
+// How many points a space of these indices has.
+std::int64_t PointsOf(const std::vector<IndexVar>& indices);
+
 // Lines that declare where `at` stands in a space of these indices; adds their names by index.
 void NamePlaces(DeviceWriter& out, const Kernel& kernel, const std::vector<IndexVar>& indices, const std::string& at,
                 std::map<int, std::string>& names);
@@ -24,9 +27,6 @@ struct FoldedElement {
   Expr fold;
 };
 std::optional<FoldedElement> OneFold(const Kernel& kernel);
-
-// "x[i * 1024 + j]" as a value in a register: a load of flat form, its indices named in `expr`.
-std::string ElementText(DeviceWriter& out, DeviceExpr& expr, const Kernel& kernel, const ExprNode& load);
 
 // How many neighbours along the innermost index a thread can take at once, at most 16 bytes of the target's: 1 where
 // nothing that `read` loads lies so.
@@ -59,6 +59,9 @@ struct ElementPlace {
 };
 void WriteElement(DeviceWriter& out, const Kernel& kernel, const FlatElement& element,
                   const std::map<int, std::string>& names, const ElementPlace& place = {});
+// An expression of flat form at the named indices, as a value in a register; may write lines.
+std::string ValueText(DeviceWriter& out, const Kernel& kernel, const Expr& value,
+                      const std::map<int, std::string>& names, const ElementPlace& place = {});
 // Likewise of `count` neighbours along the innermost index, whose name says which of such groups; what is read along it
 // is read as packs, and so is the target written. `made`: an array, of the neighbours.
 void WriteNeighbours(DeviceWriter& out, const Kernel& kernel, const FlatElement& element,

@@ -6,13 +6,7 @@
 namespace hone {
 namespace {
 
-using testing::Predicted;
-
-std::vector<Proposal> Several(const std::string& name, int count) {
-  std::vector<Proposal> proposals;
-  for (int i = 0; i < count; ++i) proposals.push_back(Predicted(name + std::to_string(i), 0));
-  return proposals;
-}
+using testing::Several;
 
 class EvolveTest : public testing::StrategyTest {
  protected:

@@ -17,6 +17,13 @@ inline Proposal Predicted(const std::string& text, double predicted_us) {
   return {.candidate = {.kind = CandidateKind::kProgram, .text = text}, .key = text, .predicted_us = predicted_us};
 }
 
+// So many, of which none promises anything: "name0", "name1" ...
+inline std::vector<Proposal> Several(const std::string& name, int count) {
+  std::vector<Proposal> proposals;
+  for (int i = 0; i < count; ++i) proposals.push_back(Predicted(name + std::to_string(i), 0));
+  return proposals;
+}
+
 class StrategyTest : public ::testing::Test {
  protected:
   explicit StrategyTest(std::string_view words) {

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <map>
 
-#include "dsl/cuda/expr.h"
 #include "dsl/cuda/knobs.h"
 #include "dsl/cuda/nest_element.h"
 #include "dsl/knobs.h"
@@ -24,18 +23,13 @@ using Kind = Expr::Kind;
 
 constexpr std::int64_t kMost = std::int64_t{1} << 30;  // lists, terms: they are counted in ints
 
-std::int64_t Extent(const std::vector<IndexVar>& indices) {
-  std::int64_t count = 1;
-  for (const auto& index : indices) count *= index.extent;
-  return count;
-}
-std::int64_t ListsOf(const KeyedFold& fold) { return Extent(fold.others) * fold.index.extent; }
-std::int64_t TermsOf(const KeyedFold& fold) { return Extent(fold.others) * Extent(fold.over); }
+std::int64_t ListsOf(const KeyedFold& fold) { return PointsOf(fold.others) * fold.index.extent; }
+std::int64_t TermsOf(const KeyedFold& fold) { return PointsOf(fold.others) * PointsOf(fold.over); }
 
 class ListsWriter {
  public:
-  ListsWriter(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
-      : program_(program), kernel_(kernel), out_(out), nest_(*ListedFold(kernel)), fold_(nest_.fold) {}
+  ListsWriter(const Kernel& kernel, DeviceWriter& out)
+      : kernel_(kernel), out_(out), nest_(*ListedFold(kernel)), fold_(nest_.fold) {}
 
   void Write() {
     if (ElementCount(kernel_.result) == 0) return;
@@ -58,7 +52,7 @@ class ListsWriter {
       Terms("listed",
             [&](const std::string& at, const std::string& list) {
               out_.Line(fmt::format("{0}[{1}[{2}] + {3}[{4}]] = static_cast<int>({4} % {5});", listed_, begins_, list,
-                                    places_, at, Extent(fold_.over)));
+                                    places_, at, PointsOf(fold_.over)));
             },
             {.scratch_reads = {begins_, places_}, .scratch_writes = {listed_}});
     if (WordSetting(kernel_, "order") == "kept") Sort(lists);
@@ -87,11 +81,7 @@ class ListsWriter {
     indices.insert(indices.end(), fold_.over.begin(), fold_.over.end());
     std::map<int, std::string> names;
     NamePlaces(out_, kernel_, indices, at, names);
-    DeviceExpr* self = nullptr;
-    DeviceExpr expr(out_, [&](const ExprNode& load) { return ElementText(out_, *self, kernel_, load); });
-    self = &expr;
-    for (const auto& [id, index] : names) expr.Call({id, 1}, index);
-    out_.Line(fmt::format("const long key = {};", expr.Text(fold_.key)));
+    out_.Line(fmt::format("const long key = {};", ValueText(out_, kernel_, fold_.key, names)));
     out_.Line(fmt::format("if (key < 0 || key >= {}) return;", fold_.index.extent));
     write(at, ListText(names, "static_cast<int>(key)"));
     launch.reads = BuffersOf(kernel_, fold_.key);
@@ -126,7 +116,7 @@ class ListsWriter {
                                        [&](const IndexVar& other) { return other.id == indices.back().id; });
     const std::int64_t pack = own_lists ? 1 : NeighboursOf(kernel_, nest_.element, fold_.term);
     if (pack > 1) indices.back().extent /= pack;
-    const std::int64_t count = Extent(indices);
+    const std::int64_t count = PointsOf(indices);
     out_.BeginKernel("elements", threads_);
     const std::string at = out_.OpenThreads("at", count);
     std::map<int, std::string> names;
@@ -139,15 +129,14 @@ class ListsWriter {
     out_.Line(fmt::format("const int {0} = {1}[{2}], {3} = {0} + {4}[{2}];", begin, begins_, list, end, counts_));
     // What stands for terms of others counts where there are such.
     const std::string neutral = out_.Neutral(fold_.op, type), how = out_.How(fold_.op);
-    DeviceExpr plain(out_, [](const ExprNode&) { return std::string(); });
-    const std::string stands = plain.Text(fold_.neutral);
+    const std::string stands = ValueText(out_, kernel_, fold_.neutral, {});
     out_.Line(fmt::format("{} {}[{}];", out_.Type(type), made, pack));
     out_.Unroll();
     out_.Line(
         fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{0}] = {3};", e, pack, made,
                     fold_.op == ReduceOp::kSum || fold_.op == ReduceOp::kAny
                         ? neutral
-                        : fmt::format("{} - {} == {} ? {} : {}", end, begin, Extent(fold_.over), neutral, stands)));
+                        : fmt::format("{} - {} == {} ? {} : {}", end, begin, PointsOf(fold_.over), neutral, stands)));
     out_.Open(fmt::format("for (int {0} = {1}; {0} < {2}; ++{0})", next, begin, end));
     out_.Line(fmt::format("const int {} = {}[{}];", term, listed_, next));
     std::map<int, std::string> inside = names;
@@ -166,14 +155,7 @@ class ListsWriter {
       out_.Line(fmt::format("const {} {} = {} + {};", out_.index_type(), place, inside.at(indices.back().id), e));
       inside[indices.back().id] = place;
     }
-    DeviceExpr* self = nullptr;
-    DeviceExpr expr(out_, [&](const ExprNode& load) {
-      const std::string packed = packs.Text(out_, load, e);
-      return packed.empty() ? ElementText(out_, *self, kernel_, load) : packed;
-    });
-    self = &expr;
-    for (const auto& [id, index] : inside) expr.Call({id, 1}, index);
-    const std::string value = expr.Text(fold_.term);
+    const std::string value = ValueText(out_, kernel_, fold_.term, inside, {.packs = &packs, .neighbour = e});
     out_.Line(
         fmt::format("{0}[{3}] = {1}::Of({0}[{3}], {2}({4}));", made, how, out_.Type(type), pack > 1 ? e : "0", value));
     if (pack > 1) out_.Close();
@@ -187,7 +169,6 @@ class ListsWriter {
                    .scratch_reads = {counts_, begins_, listed_}});
   }
 
-  const KernelProgram& program_;
   const Kernel& kernel_;
   DeviceWriter& out_;
   const ListedNest nest_;
@@ -224,7 +205,7 @@ bool ListsPay(const Kernel& kernel) {
   constexpr double kLooks = 1 << 24;  // what is done in the time that the kernels for lists take to begin
   const auto nest = ListedFold(kernel);
   return nest &&
-         static_cast<double>(Extent(nest->element.indices)) * static_cast<double>(Extent(nest->fold.over)) > kLooks;
+         static_cast<double>(PointsOf(nest->element.indices)) * static_cast<double>(PointsOf(nest->fold.over)) > kLooks;
 }
 
 HONE_CUDA_WAY(nest_lists){
@@ -234,8 +215,8 @@ HONE_CUDA_WAY(nest_lists){
     .why_not = WhyNot,
     .cost = [](const Kernel& kernel) { return ListsPay(kernel) ? std::optional<double>(1) : std::nullopt; },
     .knobs = kKnobs,
-    .emit_cuda = [](const KernelProgram& program, const Kernel& kernel,
-                    DeviceWriter& out) { ListsWriter(program, kernel, out).Write(); },
+    .emit_cuda = [](const KernelProgram&, const Kernel& kernel,
+                    DeviceWriter& out) { ListsWriter(kernel, out).Write(); },
 };
 
 }  // namespace hone::dsl

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <map>
 
-#include "dsl/cuda/expr.h"
 #include "dsl/cuda/knobs.h"
 #include "dsl/cuda/nest_element.h"
 #include "dsl/knobs.h"
@@ -23,12 +22,6 @@ namespace {
 constexpr std::int64_t kMost = std::int64_t{1} << 30;  // elements: they are counted in ints
 constexpr std::int64_t kMostChunk = 2048, kLeastChunk = 64;
 
-std::int64_t Count(const std::vector<IndexVar>& indices) {
-  std::int64_t count = 1;
-  for (const auto& index : indices) count *= index.extent;
-  return count;
-}
-
 class RanksWriter {
  public:
   RanksWriter(const Kernel& kernel, DeviceWriter& out)
@@ -40,7 +33,7 @@ class RanksWriter {
   }
 
   void Write() {
-    const std::int64_t count = Count(nest_.element.indices);
+    const std::int64_t count = PointsOf(nest_.element.indices);
     if (count == 0) return;
     out_.Define(std::string(kRanksText));
     sorted_ = out_.Scratch("sorted", DType::kI64, count);
@@ -52,12 +45,8 @@ class RanksWriter {
  private:
   // "const unsigned long key = ...": of the element at the named indices.
   void Key(const std::map<int, std::string>& names) {
-    DeviceExpr* self = nullptr;
-    DeviceExpr expr(out_, [&](const ExprNode& load) { return ElementText(out_, *self, kernel_, load); });
-    self = &expr;
-    for (const auto& [id, name] : names) expr.Call({id, 1}, name);
     const Expr& element = nest_.fold.element;
-    const std::string value = expr.Text(element);
+    const std::string value = ValueText(out_, kernel_, element, names);
     out_.Line(fmt::format("const unsigned long key = {}OrderedKey({}({}));", nest_.fold.descending ? "~" : "",
                           out_.Type(element->type), value));
   }
@@ -87,7 +76,7 @@ class RanksWriter {
     out_.Line(fmt::format("{}[{} * {} + {} + i] = static_cast<long>(keys[i]);", sorted_, row, row_, first));
     out_.Line(fmt::format("{}[{} * {} + {} + places[i]] = i;", places_, row, row_, first));
     out_.Close();
-    out_.Launch({.grid_x = Count(others_) * chunks,
+    out_.Launch({.grid_x = PointsOf(others_) * chunks,
                  .reads = BuffersOf(kernel_, nest_.fold.element),
                  .scratch_writes = {sorted_, places_}});
   }
@@ -125,7 +114,7 @@ class RanksWriter {
 std::optional<std::string> WhyNot(const Kernel& kernel) {
   const auto nest = RankedFoldIn(kernel);
   if (!nest) return "it has no fold, or more than one, that counts what comes before an element of its row";
-  if (Count(nest->element.indices) >= kMost) return "there are too many elements to be sorted";
+  if (PointsOf(nest->element.indices) >= kMost) return "there are too many elements to be sorted";
   return std::nullopt;
 }
 
@@ -150,7 +139,7 @@ bool RanksPay(const Kernel& kernel) {
   const auto nest = RankedFoldIn(kernel);
   if (!nest) return false;
   const std::int64_t row = nest->fold.along.extent;
-  return row > kShortRow && static_cast<double>(Count(nest->element.indices)) * static_cast<double>(row) > kLooks;
+  return row > kShortRow && static_cast<double>(PointsOf(nest->element.indices)) * static_cast<double>(row) > kLooks;
 }
 
 HONE_CUDA_WAY(nest_ranks){
