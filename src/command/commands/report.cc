@@ -1,0 +1,67 @@
+// hone report: a run as one page for a browser, and its attempts as files for other programs.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "command/command.h"
+#include "command/run_material.h"
+#include "report/attempt_row.h"
+
+namespace hone {
+namespace {
+
+constexpr Positional kPositionals[] = {
+    {.name = "run", .help = "a run's id or its first digits, as `hone runs` lists them"}};
+constexpr Option kOptions[] = {
+    {.name = "output", .letter = 'o', .value = "FILE", .help = "the page: one HTML file that needs no network"},
+    {.name = "csv", .value = "FILE", .help = "a line an attempt, for spreadsheets"},
+    {.name = "jsonl", .value = "FILE", .help = "a JSON object an attempt, with its findings"},
+    kStoreOption};
+
+std::string SizeText(std::size_t bytes) { return fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3); }
+
+Result<Answer> RunIt(VerbCall& call) {
+  Store store = HONE_TRY(Store::OpenExisting(StorePath(call)));
+  const RunRecord run = HONE_TRY(store.FindRun(call.Text("run")));
+  const RunMaterial material = HONE_TRY(ReadRunMaterial(store, run));
+  nlohmann::json files = nlohmann::json::array();
+  std::string text;
+  const auto write = [&](std::string_view option, const auto& content_of) -> Result<void> {
+    const std::string path = call.Text(option);
+    if (path.empty()) return {};
+    const std::string content = content_of();
+    HONE_TRY(WriteFileAtomically(path, content));
+    files.push_back({{"path", path}, {"bytes", content.size()}});
+    text += fmt::format("{}: {} of run {}, {}\n", path, option == "output" ? "the page" : "the attempts", run.id,
+                        SizeText(content.size()));
+    return {};
+  };
+  HONE_TRY(write("output", [&] { return WritePage(material); }));
+  HONE_TRY(write("csv", [&] { return AttemptsCsv(material.attempts, material.evaluations); }));
+  HONE_TRY(write("jsonl", [&] { return AttemptsJsonl(material.attempts, material.evaluations); }));
+  if (files.empty()) return Fail(ErrorKind::kUsage, "name the page to write with -o FILE.html, or --csv or --jsonl");
+  return Answer({{"run", run.id}, {"attempts", material.attempts.size()}, {"files", std::move(files)}},
+                std::move(text));
+}
+
+}  // namespace
+
+HONE_VERB(report){
+    .name = "report",
+    .doc = "Write a run as a page for a browser, or its attempts as CSV or JSON lines",
+    .group = VerbGroup::kRuns,
+    .place = 6,
+    .help =
+        "The page is one file that needs neither a network nor hone: what was found and its proof, how the search\n"
+        "came to it, every attempt. What runs hold is shown as text and never executed (docs/report.md).\n"
+        "\n"
+        "  hone report 3fa2 -o softmax.html\n"
+        "  hone report 3fa2 --csv attempts.csv --jsonl attempts.jsonl\n",
+    .positionals = kPositionals,
+    .options = kOptions,
+    .json = "run, attempts (how many), files[]: path, bytes",
+    .run = RunIt};
+
+}  // namespace hone

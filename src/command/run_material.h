@@ -1,0 +1,13 @@
+// A run as reports want it: its rows with what they refer to.
+#pragma once
+
+#include "base/result.h"
+#include "report/page.h"
+#include "store/store.h"
+
+namespace hone {
+
+// All that the store has of the run. Fails as the store does; kCorrupt for rows that say what nobody wrote.
+Result<RunMaterial> ReadRunMaterial(Store& store, const RunRecord& run);
+
+}  // namespace hone

@@ -1,0 +1,87 @@
+// What all sections of the page share. A section's file calls section(id, draw); draw(box, data, run) fills the box.
+// What runs hold is foreign text: it becomes text nodes and values of attributes that nothing executes, never markup.
+"use strict";
+
+const drawers = new Map();
+const section = (id, draw) => drawers.set(id, draw);
+
+// Elements. A child is a node, a text, or nothing.
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === "function") node.addEventListener(name, value);
+    else node.setAttribute(name, value === true ? "" : String(value));
+  }
+  for (const child of children.flat(Infinity)) {
+    if (child === null || child === undefined || child === false) continue;
+    node.append(child instanceof Node ? child : String(child));
+  }
+  return node;
+}
+const el = (name, attributes, ...children) => fill(document.createElement(name), attributes, children);
+const svg = (name, attributes, ...children) =>
+  fill(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
+
+// Numbers in words, as the program's own texts have them.
+function digits(value, count) {
+  return Number(value.toPrecision(count)).toLocaleString("en", { maximumFractionDigits: 12, useGrouping: false });
+}
+function timeText(us) {
+  if (!(us > 0)) return "-";
+  if (us < 1) return digits(us * 1e3, 3) + " ns";
+  if (us < 1e3) return digits(us, 3) + " \u00b5s";
+  if (us < 1e6) return digits(us / 1e3, 3) + " ms";
+  return digits(us / 1e6, 3) + " s";
+}
+const secondsText = (ms) => (ms < 1e5 ? timeText(ms * 1e3) : ms < 6e6 ? digits(ms / 6e4, 3) + " min" : digits(ms / 3.6e6, 3) + " h");
+const speedText = (speedup) => (speedup > 0 ? digits(speedup, 3) + "\u00d7" : "-");
+const percentText = (share) => digits(100 * share, 3) + " %";
+const dateText = (ms) => new Date(ms).toISOString().slice(0, 19).replace("T", " ") + " UTC";
+const plural = (count, word) => count + " " + word + (count === 1 ? "" : "s");
+
+// columns: {head, cell(row), number}. The caption says what the table holds and in which units.
+function table(caption, columns, rows, attributes) {
+  const cells = (row) => columns.map((column) => el("td", { class: column.number ? "number" : null }, column.cell(row)));
+  return el("div", null, el("p", { class: "soft" }, caption), el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
+    el("table", attributes,
+      el("thead", null, el("tr", null, columns.map((column) =>
+        el("th", { scope: "col", class: column.number ? "number" : null }, column.head)))),
+      el("tbody", null, rows.map((row) => el("tr", { class: row.marked ? "marked" : null }, cells(row)))))));
+}
+
+// Pairs of a name and what is known of it; those without are left out.
+function facts(pairs) {
+  return el("dl", { class: "facts" }, pairs.filter(([, value]) => value !== null && value !== undefined && value !== "")
+    .map(([name, value]) => el("div", null, el("dt", null, name), el("dd", null, value))));
+}
+
+// A group of radio buttons; calls chosen(value) at once and at each change.
+let groups = 0;
+function choice(label, options, chosen) {
+  const name = "choice" + ++groups;
+  const buttons = options.map(([value, words], i) => el("label", null,
+    el("input", { type: "radio", name, checked: i === 0, change: () => chosen(value) }), el("span", null, words)));
+  return el("fieldset", { class: "choice" }, el("legend", null, label), buttons);
+}
+
+const accepted = (attempt) => attempt.outcome === "accepted";
+
+function draw() {
+  const run = JSON.parse(document.getElementById("data").textContent);
+  run.byNumber = new Map((run.attempts || []).map((attempt) => [attempt.number, attempt]));
+  const main = document.getElementById("page");
+  const shown = run.sections.filter((one) => drawers.has(one.id));
+  main.replaceChildren(
+    el("header", null,
+      el("p", { class: "kind" }, run.kind || "hone: report of a run"),
+      el("h1", null, run.heading),
+      run.subheading ? el("p", { class: "soft" }, run.subheading) : null),
+    el("nav", { "aria-label": "Sections" }, shown.map((one) => el("a", { href: "#" + one.id }, one.title))));
+  for (const one of shown) {
+    const box = el("div", { class: "box" });
+    main.append(el("section", { id: one.id, "aria-labelledby": one.id + "-title" }, el("h2", { id: one.id + "-title" }, one.title), box));
+    drawers.get(one.id)(box, one.data, run);
+  }
+  main.append(el("footer", null, run.made_by));
+}
+document.addEventListener("DOMContentLoaded", draw);

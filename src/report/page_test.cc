@@ -1,0 +1,133 @@
+#include "report/page.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "report/attempt_row.h"
+
+namespace hone {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kHostile = "</script><script>alert(1)</script><!-- <script> \"'&@data@\\u003c\xff";
+
+AttemptRecord Tried(int number, int parent) {
+  AttemptRecord attempt;
+  attempt.number = number;
+  attempt.parent = parent;
+  attempt.kind = "program";
+  attempt.origin = kHostile;
+  attempt.started_ms = 1000 * number;
+  attempt.ended_ms = attempt.started_ms + 500;
+  attempt.outcome = "accepted";
+  attempt.median_us = 100.0 / number;
+  return attempt;
+}
+
+Evaluation Accepted() {
+  Evaluation evaluation;
+  evaluation.verdict.outcome = Outcome::kAccepted;
+  evaluation.timing.emplace();
+  evaluation.timing->warm.median_us = 50;
+  evaluation.timing->against.push_back({.baseline = std::string(kHostile), .speedup = 2});
+  return evaluation;
+}
+
+RunMaterial Material() {
+  RunMaterial material;
+  material.run.id = "abc123";
+  material.run.problem_name = kHostile;
+  material.run.stop_reason = kHostile;
+  material.run.baselines = Json({{"eager", 100.0}}).dump();
+  material.run.best_attempt = 2;
+  material.state = "done";
+  material.attempts = {Tried(1, 0), Tried(2, 1)};
+  material.evaluations = {Accepted(), Accepted()};
+  material.proof = Accepted();
+  material.flags = {std::string(kHostile)};
+  return material;
+}
+
+std::size_t Count(std::string_view text, std::string_view word) {
+  std::size_t count = 0;
+  for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) ++count;
+  return count;
+}
+
+// What a browser takes for the data.
+Json DataOf(const std::string& page) {
+  const std::string_view begin = "id=\"data\">";
+  const std::size_t from = page.find(begin) + begin.size();
+  return Json::parse(page.substr(from, page.find("</script>", from) - from));
+}
+
+TEST(PageTest, ForeignTextEndsNoScriptAndBeginsNone) {
+  const std::string page = WritePage(Material());
+  EXPECT_EQ(Count(page, "</script>"), 2U);  // of the data and of ours
+  EXPECT_EQ(Count(page, "<script"), 2U);
+  EXPECT_EQ(page.find("<script>alert"), std::string::npos);
+  EXPECT_EQ(page.find("<!-- <"), std::string::npos);
+}
+
+TEST(PageTest, ForeignTextComesBackAsItWas) {
+  std::string expected(kHostile);
+  expected.replace(expected.size() - 1, 1, "\xef\xbf\xbd");  // what was no UTF-8
+  const Json data = DataOf(WritePage(Material()));
+  EXPECT_EQ(data["heading"], expected);
+  EXPECT_EQ(data["stop_reason"], expected);
+  EXPECT_EQ(data["attempts"][0]["origin"], expected);
+  EXPECT_EQ(data["sections"][0]["id"], "proof");
+  EXPECT_EQ(data["sections"][0]["data"]["timing"]["against"][0]["name"], expected);
+}
+
+TEST(PageTest, ThePolicyAllowsItsOwnScriptAndStyleAlone) {
+  const std::string page = WritePage("title", Json{{"sections", Json::array()}});
+  EXPECT_NE(page.find("default-src 'none'"), std::string::npos);
+  EXPECT_EQ(Count(page.substr(0, page.find("<title>")), "'sha256-"), 2U);
+  EXPECT_EQ(page.find("unsafe"), std::string::npos);
+  EXPECT_EQ(page.find("@policy@"), std::string::npos);
+}
+
+TEST(PageTest, ARunWithoutAttemptsHasAPage) {
+  RunMaterial material = Material();
+  material.run.best_attempt = 0;
+  material.attempts.clear();
+  material.evaluations.clear();
+  const Json data = DataOf(WritePage(material));
+  EXPECT_EQ(data["attempts"].size(), 0U);
+  EXPECT_FALSE(data["sections"][0]["data"].contains("timing"));
+}
+
+TEST(AttemptRowTest, CellsOfASpreadsheetAreQuotedAndNoFormulas) {
+  std::vector<AttemptRecord> attempts = {Tried(1, 0), Tried(2, 1)};
+  attempts[0].origin = "a, \"b\"\nc";
+  attempts[1].origin = "=HYPERLINK(1)";
+  const std::vector<Evaluation> evaluations(2);
+  const std::string csv = AttemptsCsv(attempts, evaluations);
+  EXPECT_TRUE(csv.starts_with("number,parent,round,outcome,"));
+  EXPECT_NE(csv.find(",\"a, \"\"b\"\"\nc\","), std::string::npos) << csv;
+  EXPECT_NE(csv.find(",'=HYPERLINK(1),"), std::string::npos) << csv;
+}
+
+TEST(AttemptRowTest, LinesHoldWhatIsKnownWithFindings) {
+  std::vector<AttemptRecord> attempts = {Tried(1, 0), Tried(2, 1)};
+  attempts[0].findings = R"([{"rule": "spills", "evidence": "<b>"}])";
+  attempts[0].limits = R"({"by_analysis": {"class": "memory", "confidence": 1, "why": ""}})";
+  attempts[1].ended_ms = 0;  // in flight
+  std::vector<Evaluation> evaluations(2);
+  evaluations[0].stages.check_ms = 12;
+  const std::string lines = AttemptsJsonl(attempts, evaluations);
+  const Json first = Json::parse(lines.substr(0, lines.find('\n')));
+  const Json second = Json::parse(lines.substr(lines.find('\n') + 1));
+  EXPECT_EQ(first["class"], "memory");
+  EXPECT_EQ(first["check_ms"], 12);
+  EXPECT_EQ(first["findings"][0]["evidence"], "<b>");
+  EXPECT_FALSE(first.contains("speedup"));
+  EXPECT_FALSE(second.contains("outcome"));
+  EXPECT_FALSE(second.contains("median_us"));
+}
+
+}  // namespace
+}  // namespace hone
