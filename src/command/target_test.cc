@@ -67,6 +67,27 @@ TEST_F(NamedDeviceTest, ItsBoundIsMarkedAsTheDatasheets) {
   EXPECT_NE(answer->text.find(" of NVIDIA H200 by its datasheet, limited by "), std::string::npos) << answer->text;
 }
 
+TEST_F(NamedDeviceTest, TheArithmeticOfItsBoundIsShown) {
+  const Json document = Document("bound", {problem_, "--device", "h200"});
+  const double product = 1024.0 * 1024 * 1024, matrix = 2.0 * 1024 * 1024;
+  EXPECT_EQ(document["bound"], Document("graph", {problem_, "--device", "h200"})["bound"]);
+  EXPECT_EQ(document["ceilings"]["source"], "datasheet");
+  EXPECT_EQ(document["ceilings"]["arithmetic"]["from"], "matmul_flops.f16");
+  EXPECT_DOUBLE_EQ(document["flops"]["multiply_adds"], product);
+  EXPECT_DOUBLE_EQ(document["bytes"]["read"], 2 * matrix);
+  EXPECT_DOUBLE_EQ(document["bytes"]["written"], matrix);
+  ASSERT_EQ(document["operators"].size(), 1);
+  const Json& alone = document["operators"][0];
+  EXPECT_EQ(alone["limited_by"], document["bound"]["limited_by"]) << "one operator is all of it";
+  EXPECT_DOUBLE_EQ(document["operators_alone_us"], document["bound"]["us"]);
+  EXPECT_FALSE(document["not_vouched_for"].empty());
+
+  const auto answer = Call("bound", {problem_, "--device", "h200"});
+  for (const char* line : {"product, contract bf16, on NVIDIA H200", "  multiply-adds            1.07 G",
+                           "bound      2.", "unsure     the ceilings are the datasheet's"})
+    EXPECT_NE(answer->text.find(line), std::string::npos) << line << "\n" << answer->text;
+}
+
 TEST_F(NamedDeviceTest, ProgramsAreWrittenAndLoweredForIt) {
   EXPECT_NE(Program("h200").find("precision: bf16"), std::string::npos);
   const std::string older = Program("a100");

@@ -43,7 +43,7 @@ struct Proposal {
 };
 
 // What an answer cost beside time. Zeros: nothing.
-struct Cost {
+struct Spent {
   std::int64_t input_tokens = 0, output_tokens = 0;
   double dollars = 0;
 };
@@ -51,7 +51,7 @@ struct Cost {
 // One answer.
 struct Round {
   std::vector<Proposal> proposals;  // best predicted first; empty: there is nothing more to come for this parent
-  Cost cost;
+  Spent cost;
 };
 
 // A proposal that was tried.

@@ -3,11 +3,32 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "analysis/cost.h"
 #include "graph/graph.h"
 #include "target/device_model.h"
 
 namespace hone {
+
+// A rate that a bound divides by. 0: not known.
+struct UsedCeiling {
+  double per_second = 0;  // bytes or FLOP
+  std::string of;         // "f32", "tf32", "copying", "reading"
+  std::string from;       // how it follows from the device's ceilings: "1.5 x fma_flops_f32"
+};
+
+// What a bound was computed from.
+struct BoundTerms {
+  Cost cost;               // of all that the outputs need, as it is written; bytes that are read twice not in it
+  double read_again = 0;   // bytes that no memory near the arithmetic keeps (analysis/reread.h)
+  double kept_bytes = 0;   // that it keeps at most
+  double saved_flops = 0;  // by the cheapest order of summation
+  double spared_bytes = 0, spared_flops = 0;  // that data may make unnecessary
+  double copied_bytes = 0;                    // read and written at the pace of a copy; the others only read
+  UsedCeiling copy, read, arithmetic;
+  double least_bytes = 0, least_flops = 0;  // of least_us
+};
 
 struct Bound {
   double us = 0;           // the larger of bytes_us and flops_us; 0 = no bound: `why` says what it lacks
@@ -23,6 +44,7 @@ struct Bound {
   std::string limited_by;  // "memory", "arithmetic", or "unknown" when there is no bound
   std::string why;         // the terms in a sentence or two, for people
   bool datasheet = false;  // by the ceilings that the device's maker states: nothing was measured
+  BoundTerms terms;
 };
 
 // Fewer operations than any implementation of single precision that we know: about six multiply-adds reduce and
@@ -35,5 +57,18 @@ inline constexpr double kTranscendentalFlops = 8;
 inline constexpr double kLeastMultiplyAdds = 1.0 / 6;
 
 Bound SpeedOfLight(const Graph& graph, const DeviceModel& machine);
+
+// An operator as if it ran alone on the same ceilings, all that it reads and writes in memory: what not fusing it
+// costs. Launching is not in it.
+struct AloneTime {
+  double bytes_us = 0, flops_us = 0;  // 0: a view moves nothing, or the ceiling is not known
+  bool known = true;                  // false: its arithmetic may take longer, at a ceiling that is not known
+  double us() const { return bytes_us > flops_us ? bytes_us : flops_us; }
+};
+AloneTime TimeAlone(const Cost& cost, const Bound& of_graph, const DeviceModel& machine);
+
+// What the bound does not vouch for, a sentence each: ceilings that were not measured, orders of magnitude that are
+// taken as given, what data decide. Empty: nothing of the kind.
+std::vector<std::string> NotVouchedFor(const Bound& bound, const DeviceModel& machine);
 
 }  // namespace hone

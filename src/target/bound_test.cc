@@ -87,6 +87,7 @@ TEST(BoundTest, WhatUnitsForHalvesReachOnAProcessorIsNotKnownUnlessMeasured) {
       SpeedOfLight(SmallGraph("torch", "a bf16 100x100, b bf16 100x100", "y bf16 100x100", product), SlowMachine());
   EXPECT_EQ(bound.us, 0);
   EXPECT_EQ(bound.limited_by, "unknown");
+  EXPECT_FALSE(TimeAlone(bound.terms.cost, bound, SlowMachine()).known);
   EXPECT_NE(bound.why.find("no bound"), std::string::npos) << bound.why;
   EXPECT_DOUBLE_EQ(bound.least_us, bound.bytes_us) << "what has to move has to move";
   DeviceModel measured = SlowMachine();
@@ -176,6 +177,72 @@ TEST(BoundTest, WithoutCalibrationItSaysWhatToDo) {
   EXPECT_EQ(bound.us, 0);
   EXPECT_EQ(bound.limited_by, "unknown");
   EXPECT_NE(bound.why.find("hone calibrate"), std::string::npos);
+}
+
+TEST(BoundTest, ItsTermsAreItsArithmetic) {
+  const Graph graph = SmallGraph("fp32", "x f32 1000, z f32 1000", "y f32 1000",
+                                 R"([{"op": "exp", "args": {"self": "%x"}, "outputs": ["e"]},
+                                     {"op": "mul", "args": {"self": "%e", "other": "%z"}, "outputs": ["y"]}])");
+  const DeviceModel machine = SlowMachine();
+  const Bound bound = SpeedOfLight(graph, machine);
+  const BoundTerms& terms = bound.terms;
+  EXPECT_DOUBLE_EQ(terms.cost.bytes() + terms.read_again, bound.bytes);
+  EXPECT_DOUBLE_EQ(terms.copied_bytes / terms.copy.per_second * 1e6 +
+                       (bound.bytes - terms.copied_bytes) / terms.read.per_second * 1e6,
+                   bound.bytes_us);
+  EXPECT_DOUBLE_EQ(bound.flops, 1000 * kTranscendentalFlops + 1000);
+  EXPECT_DOUBLE_EQ(bound.flops / terms.arithmetic.per_second * 1e6, bound.flops_us);
+  EXPECT_EQ(terms.arithmetic.from, "fma_flops_f32");
+  EXPECT_DOUBLE_EQ(terms.least_bytes, 12'000);
+  EXPECT_DOUBLE_EQ(terms.least_flops, 2'000) << "an exponential may be one instruction of some unit";
+  EXPECT_DOUBLE_EQ(bound.least_us, bound.bytes_us);
+}
+
+TEST(BoundTest, AnOperatorAloneMovesWhatFusingItSaves) {
+  const Graph graph = SmallGraph("fp32", "x f32 1000", "y f32 1000",
+                                 R"([{"op": "relu", "args": {"self": "%x"}, "outputs": ["h"]},
+                                     {"op": "neg", "args": {"self": "%h"}, "outputs": ["y"]}])");
+  const DeviceModel machine = SlowMachine();
+  const Bound bound = SpeedOfLight(graph, machine);
+  EXPECT_DOUBLE_EQ(bound.us, 8);
+  for (const int node : {0, 1}) {
+    const AloneTime alone = TimeAlone(NodeCost(graph, node), bound, machine);
+    EXPECT_DOUBLE_EQ(alone.us(), 8) << node;
+    EXPECT_DOUBLE_EQ(alone.flops_us, 1) << node;
+  }
+}
+
+TEST(BoundTest, WhereACeilingComesFromIsSaid) {
+  DeviceModel device = SlowMachine();
+  device.kind = DeviceKind::kCuda;
+  device.ceilings.matmul_flops = {{"bf16", 4e9}, {"f16", 5e9}};
+  const auto from = [&](const std::string& contract) {
+    const std::string product = R"([{"op": "mm", "args": {"self": "%a", "mat2": "%b"}, "outputs": ["y"]}])";
+    return SpeedOfLight(SmallGraph(contract, "a f32 64x64, b f32 64x64", "y f32 64x64", product), device)
+        .terms.arithmetic.from;
+  };
+  EXPECT_EQ(from("bf16"), "matmul_flops.f16");
+  EXPECT_EQ(from("tf32"), "1.5 x fma_flops_f32");
+  EXPECT_EQ(from("fp64"), "fma_flops_f64");
+}
+
+TEST(BoundTest, WhatItDoesNotVouchForIsSaid) {
+  const Graph graph =
+      SmallGraph("fp32", "x f32 1000", "y f32 1000", R"([{"op": "exp", "args": {"self": "%x"}, "outputs": ["y"]}])");
+  DeviceModel machine = SlowMachine();
+  machine.ceilings.fork_join_us = 5;
+  const auto joined = [&] {
+    std::string all;
+    for (const auto& one : NotVouchedFor(SpeedOfLight(graph, machine), machine)) all += one + "\n";
+    return all;
+  };
+  EXPECT_NE(joined().find("starting is not in it: an empty parallel region takes 5 us"), std::string::npos) << joined();
+  EXPECT_NE(joined().find("0.001 M transcendental functions count 8 FLOP each"), std::string::npos) << joined();
+  EXPECT_EQ(joined().find("datasheet"), std::string::npos) << joined();
+  machine.ceilings.source = Ceilings::Source::kDatasheet;
+  EXPECT_NE(joined().find("datasheet"), std::string::npos) << joined();
+  machine.ceilings = {};
+  EXPECT_NE(joined().find("hone calibrate"), std::string::npos) << joined();
 }
 
 }  // namespace

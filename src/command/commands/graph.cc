@@ -6,6 +6,7 @@
 
 #include "analysis/cost.h"
 #include "command/command.h"
+#include "command/cost_text.h"
 #include "command/flags.h"
 #include "command/target.h"
 #include "graph/op.h"
@@ -35,23 +36,6 @@ Answer ListOps() {
   return Answer({{"ops", std::move(rows)}}, std::move(text));
 }
 
-// 1234567 -> "1.23 M"
-std::string Count(double value) {
-  constexpr const char* kPrefixes[] = {"", " k", " M", " G", " T", " P"};
-  int prefix = 0;
-  while (value >= 999.5 && prefix < 5) {
-    value /= 1000;
-    ++prefix;
-  }
-  return fmt::format("{:.3g}{}", value, kPrefixes[prefix]);
-}
-
-nlohmann::json ToDocument(const Cost& cost) {
-  return {{"flops", cost.flops()},         {"multiply_adds", cost.multiply_adds},
-          {"arithmetic", cost.arithmetic}, {"transcendental", cost.transcendental},
-          {"bytes_read", cost.bytes_read}, {"bytes_written", cost.bytes_written}};
-}
-
 Result<Answer> RunGraph(VerbCall& call) {
   if (call.Flag("ops")) return ListOps();
   const std::string path = call.Text("problem");
@@ -79,8 +63,8 @@ Result<Answer> RunGraph(VerbCall& call) {
       const Buffer& buffer = graph.buffers()[static_cast<std::size_t>(graph.node_outputs()[i][o])];
       const std::string type = fmt::format("{} {}", Name(buffer.dtype), ToString(buffer.shape));
       if (first) {
-        text += fmt::format("{:>4}  {:<30} {:<24} {:>8} {:>10}  {}\n", i, node.op, type, Count(cost.flops()),
-                            Count(cost.bytes()), node.outputs[o]);
+        text += fmt::format("{:>4}  {:<30} {:<24} {:>8} {:>10}  {}\n", i, node.op, type, CountText(cost.flops()),
+                            CountText(cost.bytes()), node.outputs[o]);
       } else {
         text += fmt::format("{:>4}  {:<30} {:<24} {:>8} {:>10}  {}\n", "", "", type, "", "", node.outputs[o]);
       }
@@ -96,8 +80,8 @@ Result<Answer> RunGraph(VerbCall& call) {
   const Cost total = GraphCost(graph);
   text += fmt::format(
       "\ntotal  {} FLOP ({} multiply-adds, {} other, {} transcendental), {} bytes read, {} bytes written at least\n",
-      Count(total.flops()), Count(total.multiply_adds), Count(total.arithmetic), Count(total.transcendental),
-      Count(total.bytes_read), Count(total.bytes_written));
+      CountText(total.flops()), CountText(total.multiply_adds), CountText(total.arithmetic),
+      CountText(total.transcendental), CountText(total.bytes_read), CountText(total.bytes_written));
   nlohmann::json document = {{"name", problem.name},
                              {"identity", Identity(problem)},
                              {"contract", Name(problem.contract)},
@@ -105,21 +89,11 @@ Result<Answer> RunGraph(VerbCall& call) {
                              {"total", ToDocument(total)}};
   const DeviceModel device = HONE_TRY(KnownDevice(call));
   const Bound bound = SpeedOfLight(graph, device);
+  document["bound"] = ToDocument(bound);
   if (bound.us > 0) {
-    document["bound"] = {{"us", bound.us},
-                         {"sure_us", bound.sure_us},
-                         {"least_us", bound.least_us},
-                         {"bytes", bound.bytes},
-                         {"flops", bound.flops},
-                         {"bytes_us", bound.bytes_us},
-                         {"flops_us", bound.flops_us},
-                         {"limited_by", bound.limited_by},
-                         {"ceilings", bound.datasheet ? "datasheet" : "measured"},
-                         {"why", bound.why}};
     const std::string of = bound.datasheet ? fmt::format(" of {} by its datasheet", device.processor) : "";
     text += fmt::format("bound  {:.4g} us{}, limited by {}. {}\n", bound.us, of, bound.limited_by, bound.why);
   } else {
-    document["bound"] = nullptr;
     text += fmt::format("bound  {}\n", bound.why.empty() ? "nothing to do" : bound.why);
   }
   const std::vector<Flag> flags = Analyze(graph);

@@ -63,7 +63,7 @@ HONE_VERB(propose){
     .name = "propose",
     .doc = "Show what the built-in expert, or another proposer, would try first",
     .group = VerbGroup::kProblems,
-    .place = 3,
+    .place = 4,
     .help =
         "Prints programs in the kernel language (docs/language.md), the expert's with settings filled in for\n"
         "this machine. `hone evaluate PROBLEM PROGRAM.hk` runs one.\n"

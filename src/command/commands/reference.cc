@@ -127,7 +127,7 @@ HONE_VERB(reference){
     .name = "reference",
     .doc = "Write what a problem's outputs are, in double precision, and the data that they were computed from",
     .group = VerbGroup::kProblems,
-    .place = 4,
+    .place = 5,
     .help =
         "The file holds every input and parameter as it was drawn, every output NAME as f64, and as NAME.budget how "
         "far from it\n"
