@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import urllib.parse
 
 import many_attempts
 import tree
@@ -51,9 +52,23 @@ class Page(unittest.TestCase):
         self.assertEqual(said, [])  # an error of ours, or something that the policy refused
         return done.stdout
 
+    def written(self, option):
+        self.hone("report", self.run_id, option, self.folder / "written")
+        return (self.folder / "written").read_text().splitlines()
+
+    def driven(self, script, width=1200):
+        """What a script says that looks at the page from a frame around it."""
+        outside = self.folder / "outside.html"
+        outside.write_text('<iframe id="f" width="%d" height="2000" src="run.html"></iframe><pre id="out"></pre><script>'
+                           "setTimeout(() => { const frame = document.getElementById('f'), inside = frame.contentWindow;"
+                           "const said = ((document, KeyboardEvent, Event) => {%s})(frame.contentDocument, inside.KeyboardEvent, inside.Event);"
+                           "document.getElementById('out').textContent = encodeURIComponent(JSON.stringify(said)); }, 1500)</script>" % (width, script))
+        document = self.browse("--dump-dom", "--window-size=1400,2200", "--allow-file-access-from-files", page=outside)
+        return json.loads(urllib.parse.unquote(re.search(r'<pre id="out">(.*?)</pre>', document)[1]))
+
     def test_every_section_is_drawn_and_nothing_foreign_runs(self):
         document = self.browse("--dump-dom", "--window-size=1280,900")
-        for section in ("proof", "progress", "attempts"):
+        for section in ("proof", "progress", "tree", "findings", "way", "attempts"):
             self.assertRegex(document, f'<section id="{section}"')
         shown = document[document.index("<main"):document.index("</main>")]
         self.assertNotIn("<script", shown)
@@ -63,16 +78,44 @@ class Page(unittest.TestCase):
         self.assertGreater(shown.count("<circle"), 20)
         self.assertIn("the fastest baseline", shown)
 
+    def test_the_tree_goes_by_keys_and_shows_sources_as_they_are(self):
+        attempts = [json.loads(line) for line in self.written("--jsonl")]
+        last = attempts[-1]
+        source = self.hone("show", self.run_id, last["number"], "--json")
+        driven = self.driven("""
+          const tree = document.querySelector("[role=tree]"), key = (name) => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: name, bubbles: true}));
+          const search = document.querySelector("input[type=search]");
+          tree.querySelector("[tabindex='0']").focus();
+          key("Home");
+          const first = document.activeElement.dataset.number, levels = [];
+          for (let i = 0; i < 6; ++i) { key("ArrowRight"); levels.push(document.activeElement.getAttribute("aria-level")); }
+          key("ArrowLeft");
+          const back = document.activeElement.getAttribute("aria-level");
+          search.value = "wrong_result"; search.dispatchEvent(new Event("input"));
+          const refused = tree.querySelectorAll("[role=treeitem]").length;
+          search.value = ""; search.dispatchEvent(new Event("input"));
+          const select = document.querySelector("#tree select");
+          select.value = "way"; select.dispatchEvent(new Event("change"));
+          const way = tree.querySelectorAll("[role=treeitem]").length;
+          select.value = "all"; select.dispatchEvent(new Event("change"));
+          search.value = "LAST "; search.dispatchEvent(new Event("input"));
+          [...tree.querySelectorAll(".row")].pop().click();
+          const shown = [...document.querySelectorAll(".panel pre")].pop();
+          return {first, levels, back, refused, way, source: [...shown.childNodes].map((n) => n.nodeName === "MARK" ? n.textContent + "\\n" : n.textContent).join("")};
+        """.replace("LAST", str(last["number"])))
+        self.assertEqual(driven["first"], "1")
+        self.assertGreater(int(max(driven["levels"])), 1)
+        self.assertLessEqual(int(driven["back"]), int(driven["levels"][-1]))
+        self.assertEqual(driven["refused"], sum(attempt["outcome"] == "wrong_result" for attempt in attempts))
+        depth, number = 0, json.loads(self.hone("show", self.run_id, "--json"))["best_attempt"]
+        while number:
+            depth, number = depth + 1, attempts[number - 1]["parent"]
+        self.assertEqual(driven["way"], depth)
+        self.assertEqual(driven["source"], json.loads(source)["source"])
+
     def test_nothing_is_wider_than_the_window(self):
-        for width in (1280, 390):
-            measured = self.folder / f"measured_{width}.html"
-            # The page in a frame of this width: a headless window is never narrower than 500 pixels.
-            measured.write_text(f'<iframe id="f" width="{width}" height="2000" src="run.html"></iframe><pre id="out"></pre>'
-                                "<script>setTimeout(() => { const d = document.getElementById('f').contentDocument;"
-                                "document.getElementById('out').textContent = JSON.stringify([d.documentElement.scrollWidth, d.documentElement.clientWidth]);"
-                                "}, 1500)</script>")
-            document = self.browse("--dump-dom", "--window-size=1400,2200", "--allow-file-access-from-files", page=measured)
-            wide, there = json.loads(re.search(r'<pre id="out">(.*?)</pre>', document)[1])
+        for width in (1280, 390):  # a headless window is never narrower than 500 pixels, a frame is
+            wide, there = self.driven("const root = document.documentElement; return [root.scrollWidth, root.clientWidth];", width)
             self.assertLessEqual(wide, there)
             self.assertLessEqual(there, width)
 
@@ -86,10 +129,8 @@ class Page(unittest.TestCase):
         self.assertEqual(len(seen), 2)
 
     def test_attempts_are_written_for_other_programs(self):
-        self.hone("report", self.run_id, "--csv", self.folder / "a.csv", "--jsonl", self.folder / "a.jsonl")
-        lines = [json.loads(line) for line in (self.folder / "a.jsonl").read_text().splitlines()]
-        self.assertEqual([line["number"] for line in lines], list(range(1, 61)))
-        self.assertTrue((self.folder / "a.csv").read_text().startswith("number,"))
+        self.assertEqual([json.loads(line)["number"] for line in self.written("--jsonl")], list(range(1, 61)))
+        self.assertTrue(self.written("--csv")[0].startswith("number,"))
 
 
 if __name__ == "__main__":

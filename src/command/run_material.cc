@@ -41,7 +41,11 @@ Result<RunMaterial> ReadRunMaterial(Store& store, const RunRecord& run) {
     Evaluation evaluation;
     if (attempt.ended()) evaluation = HONE_TRY(ReadEvaluation(attempt.evaluation, {}));
     material.evaluations.push_back(std::move(evaluation));
+    for (const std::string& key : {attempt.source_blob, attempt.log_blob}) {
+      if (!key.empty() && !material.texts.contains(key)) material.texts[key] = HONE_TRY(store.Blob(key));
+    }
   }
+  material.rounds = HONE_TRY(store.Rounds(run.id));
   material.confirmations = HONE_TRY(store.Confirmations(run.id));
   HONE_TRY(Prove(store, material));
   material.made_by = fmt::format("hone {}, {}", HONE_VERSION, Today());

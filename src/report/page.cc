@@ -80,6 +80,16 @@ std::string Filled(std::string_view frame, const std::map<std::string_view, std:
 
 }  // namespace
 
+std::vector<const AttemptRecord*> WayToTheBest(const RunMaterial& material) {
+  std::vector<const AttemptRecord*> way;
+  for (int number = material.run.best_attempt; number > 0;) {
+    const AttemptRecord& attempt = material.attempts[static_cast<std::size_t>(number) - 1];
+    way.insert(way.begin(), &attempt);
+    number = attempt.parent;  // which the store has smaller than its child
+  }
+  return way;
+}
+
 std::string WritePage(std::string_view title, const Json& document) {
   const std::string policy =
       fmt::format("default-src 'none'; base-uri 'none'; form-action 'none'; script-src {}; style-src {}",

@@ -32,6 +32,8 @@ struct RunMaterial {
   std::vector<AttemptRecord> attempts;
   std::vector<Evaluation> evaluations;  // without logs; empty of one that has not ended
   std::vector<ConfirmationRecord> confirmations;
+  std::vector<RoundRecord> rounds;
+  std::map<std::string, std::string> texts;  // sources and logs of attempts, by their keys
   Evaluation proof;        // of the best attempt: its confirmation's, else its own; empty without a best
   bool confirmed = false;  // it is a confirmation's
   std::string made_by;     // "hone 0.9.0, 2026-11-23"
@@ -42,6 +44,9 @@ struct PageSection {
   std::string_view title;                               // its heading
   nlohmann::json (*data)(const RunMaterial& material);  // null: the run has nothing for it, and the page no section
 };
+
+// The best attempt and what it came from, from the start on; empty without a best.
+std::vector<const AttemptRecord*> WayToTheBest(const RunMaterial& material);
 
 std::span<const PageSection* const> AllPageSections();  // in the order of the page
 

@@ -100,6 +100,70 @@ TEST(PageTest, ARunWithoutAttemptsHasAPage) {
   EXPECT_FALSE(data["sections"][0]["data"].contains("timing"));
 }
 
+// The data of a section.
+Json SectionOf(const Json& data, std::string_view id) {
+  for (const Json& section : data["sections"]) {
+    if (section["id"] == id) return section["data"];
+  }
+  return {};
+}
+
+TEST(PageTest, DetailsHaveABudgetWhichTheWayToTheBestHasFirst) {
+  RunMaterial material = Material();
+  material.attempts.clear();
+  for (int number = 1; number <= 400; ++number) {
+    AttemptRecord attempt = Tried(number, number == 400 ? 7 : 0);
+    attempt.median_us = number == 7 ? 1000 : 100 + number;
+    attempt.source_blob = std::to_string(number);
+    std::string& text = material.texts[attempt.source_blob];
+    for (int line = 0; line < 1000; ++line) text += std::to_string(number * 1000 + line) + " of its own\n";
+    material.attempts.push_back(std::move(attempt));
+  }
+  material.evaluations.assign(400, Accepted());
+  material.run.best_attempt = 400;
+  const std::string page = WritePage(material);
+  EXPECT_LT(page.size(), 5'000'000U);
+  const Json tree = SectionOf(DataOf(page), "tree");
+  EXPECT_EQ(tree["way"], Json::array({7, 400}));
+  EXPECT_TRUE(tree["details"].contains("7"));
+  EXPECT_TRUE(tree["details"].contains("400"));
+  EXPECT_TRUE(tree["details"].contains("1"));     // the fastest of the others
+  EXPECT_FALSE(tree["details"].contains("399"));  // the slowest
+  EXPECT_EQ(tree["details"].size() + tree["left_out"].get<std::size_t>(), 400U);
+}
+
+TEST(PageTest, ASourceIsKeptAsItDiffersFromItsParents) {
+  RunMaterial material = Material();
+  material.attempts[0].source_blob = "a";
+  material.attempts[1].source_blob = "b";
+  material.texts = {{"a", "one\ntwo\nthree\nfour\n"}, {"b", "ONE\ntwo\nthree\nFOUR\n"}};
+  const Json data = DataOf(WritePage(material));
+  const Json details = SectionOf(data, "tree")["details"];
+  EXPECT_EQ(details["1"]["source"], Json({{"edits", {"one", "two", "three", "four"}}}));
+  EXPECT_EQ(details["2"]["source"], Json({{"like", 1}, {"edits", {-1, "ONE", 2, -1, "FOUR"}}}));
+  EXPECT_EQ(SectionOf(data, "way")["steps"][1]["lines"],
+            Json::array({"-one", "+ONE", " two", " three", "-four", "+FOUR"}));
+}
+
+TEST(PageTest, WhatMovesBroughtIsSummedByRule) {
+  RunMaterial material = Material();
+  material.attempts.push_back(Tried(3, 1));
+  material.evaluations.push_back(Accepted());
+  for (AttemptRecord& attempt : material.attempts)
+    attempt.findings = R"([{"rule": "spills", "title": "registers spill"}, {"rule": "spills"}])";
+  material.attempts[1].rule = material.attempts[2].rule = "spills";
+  material.attempts[1].promised = material.attempts[2].promised = 0.25;
+  material.attempts[1].brought = 0.5;
+  material.attempts[2].brought = -0.5;  // made slower: brought nothing
+  const Json rules = SectionOf(DataOf(WritePage(material)), "findings")["rules"];
+  ASSERT_EQ(rules.size(), 1U);
+  EXPECT_EQ(rules[0]["fired"], 3);
+  EXPECT_EQ(rules[0]["moved"], 2);
+  EXPECT_EQ(rules[0]["promised"], 0.5);
+  EXPECT_EQ(rules[0]["brought"], 0.5);
+  EXPECT_EQ(rules[0]["at"], 2);
+}
+
 TEST(AttemptRowTest, CellsOfASpreadsheetAreQuotedAndNoFormulas) {
   std::vector<AttemptRecord> attempts = {Tried(1, 0), Tried(2, 1)};
   attempts[0].origin = "a, \"b\"\nc";

@@ -20,7 +20,11 @@ section("progress", (box, data, run) => {
   if (base && run.bound_us > 0) lines.push({ words: "bound", value: base / run.bound_us });
   if (base) for (const [name, us] of Object.entries(run.baselines)) lines.push({ words: name, value: base / us });
   const values = timed.map(valueOf);
-  const low = Math.min(...values, ...lines.map((one) => one.value)), high = Math.max(...values, ...lines.map((one) => one.value));
+  // What is far from all attempts would make them one line.
+  const far = (one) => one.value > 12 * Math.max(...values) || one.value < Math.min(...values) / 60;
+  const beyond = lines.filter(far).map((one) => `${one.words} at ${digits(one.value, 3)}`);
+  const near = lines.filter((one) => !far(one)).map((one) => one.value);
+  const low = Math.min(...values, ...near), high = Math.max(...values, ...near);
   const best = Math.max(...values), first = valueOf(timed[0]);
   const what = base ? `speed-up over ${data.first_baseline}` : "calls a second";
   const words = `${what}: the first accepted attempt is at ${digits(first, 3)}, the best at ${digits(best, 3)} after ${plural(run.attempts.length, "attempt")}`;
@@ -32,7 +36,7 @@ section("progress", (box, data, run) => {
       { low: low / 1.25, high: high * 1.25, log: true, label: what + " (log scale, higher is faster)", text: (value) => digits(value, 2) });
     const parts = [...frame.parts];
     let used = [];
-    for (const line of lines) {
+    for (const line of lines.filter((one) => !far(one))) {
       const y = frame.at.y(line.value);
       parts.push(svg("line", { class: line.words === "bound" ? "level bound" : "level", x1: frame.left, x2: frame.right, y1: y, y2: y }));
       if (used.every((other) => Math.abs(other - y) > 13))
@@ -68,5 +72,5 @@ section("progress", (box, data, run) => {
   });
   box.append(choice("Over", [["attempts", "attempts"], ["time", "time"]], (value) => { kind = kinds[value]; plot.redraw(); }), plot,
     el("p", { class: "legend" }, el("span", { class: "key dot" }), "accepted ", el("span", { class: "key best" }), "the best ",
-      refused.length ? [el("span", { class: "key refused" }), "refused "] : null, el("span", { class: "key line" }), "best so far; bars are 95 % intervals"));
+      refused.length ? [el("span", { class: "key refused" }), "refused "] : null, el("span", { class: "key line" }), "best so far; bars are 95 % intervals", beyond.length ? `; beyond the chart: ${beyond.join(", ")}` : ""));
 });
