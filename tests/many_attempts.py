@@ -20,11 +20,11 @@ HOSTILE = "</script><img src=x onerror=\"document.title='foreign script '+'ran'\
 PROBLEM = {
     "hone_problem": 1, "name": "scripted", "contract": "fp32", "provenance": {"source": "scripted.py"},
     "tensors": [
-        {"name": "x", "shape": [512, 1024], "dtype": "f32", "role": "input", "generator": {"kind": "normal", "mean": 0, "deviation": 1}},
-        {"name": "y", "shape": [512, 1024], "dtype": "f32", "role": "output"}],
+        {"name": "x", "shape": [32768, 1024], "dtype": "f32", "role": "input", "generator": {"kind": "normal", "mean": 0, "deviation": 1}},
+        {"name": "y", "shape": [32768, 1024], "dtype": "f32", "role": "output"}],
     "graph": [{"op": "_softmax", "args": {"self": "%x", "dim": 1, "half_to_float": False}, "outputs": ["y"]}]}
 SOURCE = """# {note}
-kernel softmax(x: f32[512, 1024]) -> y: f32[512, 1024] {{
+kernel softmax(x: f32[32768, 1024]) -> y: f32[32768, 1024] {{
 {lines}
   y = softmax(x, dim = 1) where threads = {threads}, vector = {vector}, rows = {rows}
 }}
@@ -93,8 +93,8 @@ def write(path, count, hostile=False):
     problem = dict(PROBLEM, name="scripted" + foreign)
     text = json.dumps(problem)
     baselines = dict(BASELINES, **({foreign: 1000.0} if foreign else {}))
-    writer.row("run", id=RUN, problem_name=problem["name"], problem_identity="0" * 64, problem_blob=writer.blob(text), target="cpu",
-               machine="scripted", settings=json.dumps({"seed": 1, "search": "greedy", "proposer": "expert", "tools": "on"}),
+    writer.row("run", id=RUN, problem_name=problem["name"], problem_identity="0" * 64, problem_blob=writer.blob(text), target="cuda",
+               machine="h200", settings=json.dumps({"seed": 1, "search": "greedy", "proposer": "expert", "tools": "on"}),
                budget=json.dumps({"attempts": count, "seconds": 0.0, "headroom": 0.02}), state="done",
                stop_reason=f"all {count} attempts are made {foreign}", created_ms=BEGAN, updated_ms=BEGAN, bound_us=BOUND,
                baselines=json.dumps(baselines), note=foreign)
@@ -114,7 +114,7 @@ def write(path, count, hostile=False):
         rule = chance.choice(sorted(RULES)) if parent and chance.random() < 0.5 else ""
         evaluation = accepted(us, stages, baselines) if good else {
             "outcome": "wrong_result", "reason": f"y is wrong at [3, 17] on seed 2 {foreign}", "stages": dict(stages, timing_ms=0), "sandbox": "bubblewrap + seccomp",
-            "evidence": {"draw": "seed 2", "output": "y" + foreign, "index": [3, 17], "expected": 0.25, "got": 0.5, "budget": 0.001, "wrong_elements": 12, "elements": 524288}}
+            "evidence": {"draw": "seed 2", "output": "y" + foreign, "index": [3, 17], "expected": 0.25, "got": 0.5, "budget": 0.001, "wrong_elements": 12, "elements": 33554432}}
         spent = int(stages["total_ms"])
         writer.row("attempt", run=1, number=number, parent=parent, kind="program", source_blob=writer.blob(source(chance, number, foreign)),
                    identity=f"{number:064x}", origin=f"expert: output: vector 4 -> {number % 7} {foreign}", key=f"vector={number % 7}", predicted_us=us * 0.9,

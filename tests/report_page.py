@@ -68,7 +68,7 @@ class Page(unittest.TestCase):
 
     def test_every_section_is_drawn_and_nothing_foreign_runs(self):
         document = self.browse("--dump-dom", "--window-size=1280,900")
-        for section in ("proof", "progress", "tree", "findings", "way", "attempts"):
+        for section in ("proof", "progress", "tree", "findings", "roofline", "way", "timeline", "made", "attempts"):
             self.assertRegex(document, f'<section id="{section}"')
         shown = document[document.index("<main"):document.index("</main>")]
         self.assertNotIn("<script", shown)
@@ -77,6 +77,8 @@ class Page(unittest.TestCase):
         self.assertNotIn(many_attempts.RAN, document)
         self.assertGreater(shown.count("<circle"), 20)
         self.assertIn("the fastest baseline", shown)
+        self.assertIn("Roofline of NVIDIA H200", shown)
+        self.assertIn("hone optimize scripted.py --target cuda --seed 1", shown)
 
     def test_the_tree_goes_by_keys_and_shows_sources_as_they_are(self):
         attempts = [json.loads(line) for line in self.written("--jsonl")]
@@ -130,6 +132,9 @@ class Page(unittest.TestCase):
 
     def test_attempts_are_written_for_other_programs(self):
         self.assertEqual([json.loads(line)["number"] for line in self.written("--jsonl")], list(range(1, 61)))
+        trace = json.loads("".join(self.written("--trace")))
+        spans = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+        self.assertEqual(sum(event["name"].startswith("attempt") for event in spans), 60)
         self.assertTrue(self.written("--csv")[0].startswith("number,"))
 
 

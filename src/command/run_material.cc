@@ -1,12 +1,19 @@
 #include "command/run_material.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/date.h"
 #include "command/flags.h"
+#include "command/target.h"
+#include "diagnose/roofline.h"
+#include "graph/graph.h"
 #include "search/record.h"
+#include "target/bound.h"
+#include "target/shipped_model.h"
 
 namespace hone {
 namespace {
@@ -19,11 +26,99 @@ Result<void> Prove(Store& store, RunMaterial& material) {
     return Fail(ErrorKind::kCorrupt, fmt::format("run {} has no attempt {}, its best", material.run.id, best));
   material.proof = material.evaluations[static_cast<std::size_t>(best) - 1];
   for (const ConfirmationRecord& confirmation : material.confirmations) {
+    Evaluation evaluation = HONE_TRY(ReadConfirmation(store, confirmation));
+    material.confirming_ms.push_back(evaluation.stages.total_ms);
     if (confirmation.attempt != best || confirmation.outcome != Name(Outcome::kAccepted)) continue;
-    material.proof = HONE_TRY(ReadConfirmation(store, confirmation));
+    material.proof = std::move(evaluation);
     material.confirmed = true;
   }
   return {};
+}
+
+// The device of the run, where it is this machine's or one that hone knows; else why not.
+Result<DeviceModel> DeviceOf(const RunRecord& run) {
+  if (auto shipped = FindShippedModel(run.machine)) return shipped;
+  DeviceModel here = HONE_TRY(KnownDevice(run.target == "cuda"));
+  if (here.id == run.machine) return here;
+  return Fail(ErrorKind::kNotFound,
+              fmt::format("the run was made on another machine ({}), whose ceilings are not known here", run.machine));
+}
+
+Result<std::string> RooflineText(const RunMaterial& material, const DeviceModel& device) {
+  const Graph graph = HONE_TRY(Graph::Create(material.problem));
+  const Bound bound = SpeedOfLight(graph, device);
+  if (bound.flops <= 0 || bound.bytes <= 0)
+    return Fail(ErrorKind::kNotFound, "the problem's floating-point operations or its bytes are not known");
+  Profile profile(Scope::kPlan, material.problem.name);
+  profile.Set("problem_flops", bound.flops, FactSource::kAnalytic);
+  profile.Set("problem_bytes", bound.bytes, FactSource::kAnalytic);
+  const Roofline roofline = RooflineOf({&profile, 1}, device);
+  if (roofline.ceilings.empty() || roofline.bandwidth <= 0)
+    return Fail(ErrorKind::kNotFound, "this machine's ceilings were never measured: `hone calibrate` does that");
+  return ToJson(roofline).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// A word of a shell.
+std::string Shell(const std::string& word) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./%@";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
+// A problem of a .py file is that file, of its folder; else the problem.json that an export has.
+std::string CommandOf(const RunMaterial& material, const RunSettings& settings) {
+  const auto source = material.problem.provenance.find("source");
+  const std::string file = source == material.problem.provenance.end()
+                               ? std::string("problem.json")
+                               : std::filesystem::path(source->second).filename().string();
+  std::string command = fmt::format("hone optimize {}", Shell(file));
+  const auto option = [&](std::string_view name, const std::string& value) {
+    command += fmt::format(" --{} {}", name, Shell(value));
+  };
+  option("target", material.run.target);
+  option("seed", std::to_string(settings.seed));
+  option("search", settings.search);
+  option("proposer", settings.proposer);
+  if (settings.tools.kind != Advisers::Kind::kNone) option("tools", settings.tools.Text());
+  if (!settings.objective.IsTime()) option("objective", settings.objective.Text());
+  const auto budget = nlohmann::json::parse(material.run.budget, nullptr, false);
+  if (!budget.is_object()) return command;
+  for (const auto& [key, name] :
+       {std::pair{"attempts", "budget"}, {"seconds", "time"}, {"headroom", "headroom"}, {"idle", "idle"}}) {
+    if (const auto found = budget.find(key); found != budget.end() && found->is_number())
+      option(name, fmt::format("{:g}", found->get<double>()));
+  }
+  return command;
+}
+
+void SetEnvironment(RunMaterial& material, const RunSettings& settings, const Result<DeviceModel>& device) {
+  const auto add = [&](std::string name, std::string value) {
+    if (!value.empty()) material.environment.emplace_back(std::move(name), std::move(value));
+  };
+  add("target", material.run.target);
+  add("machine", material.run.machine);
+  if (device) {
+    add("device", fmt::format("{}, {}", device->processor, WidthOf(*device)));
+    add("architecture", device->arch);
+    add("ceilings measured", device->ceilings.measured_on);
+    add("compiler", device->ceilings.compiler);
+  }
+  if (settings.lanes > 1) add("attempts at a time", std::to_string(settings.lanes));
+  const Evaluation& proof = material.proof;
+  add("candidates are held by", proof.sandbox);
+  if (proof.timing) {
+    add("threads", std::to_string(proof.timing->threads));
+    add("launched as", proof.timing->launched);
+    if (const auto& clocks = proof.timing->clocks)
+      add("clock while timed",
+          fmt::format("{} to {} MHz{}{}", clocks->sm_mhz_low, clocks->sm_mhz_high,
+                      clocks->limits.empty() ? "" : ", held down by ", fmt::join(clocks->limits, ", ")));
+  }
+  for (const auto& [name, value] : material.problem.provenance) {
+    if (name != "source" && name != "source_sha256") add("problem, " + name, value);
+  }
 }
 
 }  // namespace
@@ -48,6 +143,16 @@ Result<RunMaterial> ReadRunMaterial(Store& store, const RunRecord& run) {
   material.rounds = HONE_TRY(store.Rounds(run.id));
   material.confirmations = HONE_TRY(store.Confirmations(run.id));
   HONE_TRY(Prove(store, material));
+  const RunSettings settings = HONE_TRY(ParseRunSettings(run.settings));
+  const Result<DeviceModel> device = DeviceOf(run);
+  auto roofline = device ? RooflineText(material, *device) : Result<std::string>(tl::unexpected<Error>(device.error()));
+  if (roofline) {
+    material.roofline = *std::move(roofline);
+  } else {
+    material.why_no_roofline = roofline.error().message;
+  }
+  material.command = CommandOf(material, settings);
+  SetEnvironment(material, settings, device);
   material.made_by = fmt::format("hone {}, {}", HONE_VERSION, Today());
   return material;
 }

@@ -32,11 +32,16 @@ struct RunMaterial {
   std::vector<AttemptRecord> attempts;
   std::vector<Evaluation> evaluations;  // without logs; empty of one that has not ended
   std::vector<ConfirmationRecord> confirmations;
+  std::vector<double> confirming_ms;  // that each confirmation took
   std::vector<RoundRecord> rounds;
   std::map<std::string, std::string> texts;  // sources and logs of attempts, by their keys
-  Evaluation proof;        // of the best attempt: its confirmation's, else its own; empty without a best
-  bool confirmed = false;  // it is a confirmation's
-  std::string made_by;     // "hone 0.9.0, 2026-11-23"
+  Evaluation proof;             // of the best attempt: its confirmation's, else its own; empty without a best
+  bool confirmed = false;       // it is a confirmation's
+  std::string roofline;         // diagnose/roofline.h as JSON, with what the problem needs for a point; or else
+  std::string why_no_roofline;  // one line
+  std::string command;          // that makes it again
+  std::vector<std::pair<std::string, std::string>> environment;  // what of, and what
+  std::string made_by;                                           // "hone 0.9.0, 2026-11-23"
 };
 
 struct PageSection {

@@ -1,4 +1,4 @@
-// hone report: a run as one page for a browser, and its attempts as files for other programs.
+// hone report: a run as one page for a browser, and its attempts and stages as files for other programs.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,6 +8,7 @@
 #include "command/command.h"
 #include "command/run_material.h"
 #include "report/attempt_row.h"
+#include "report/stages.h"
 
 namespace hone {
 namespace {
@@ -18,6 +19,7 @@ constexpr Option kOptions[] = {
     {.name = "output", .letter = 'o', .value = "FILE", .help = "the page: one HTML file that needs no network"},
     {.name = "csv", .value = "FILE", .help = "a line an attempt, for spreadsheets"},
     {.name = "jsonl", .value = "FILE", .help = "a JSON object an attempt, with its findings"},
+    {.name = "trace", .value = "FILE", .help = "the stages of all attempts, for Perfetto and Chrome's trace viewer"},
     kStoreOption};
 
 std::string SizeText(std::size_t bytes) { return fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3); }
@@ -34,14 +36,19 @@ Result<Answer> RunIt(VerbCall& call) {
     const std::string content = content_of();
     HONE_TRY(WriteFileAtomically(path, content));
     files.push_back({{"path", path}, {"bytes", content.size()}});
-    text += fmt::format("{}: {} of run {}, {}\n", path, option == "output" ? "the page" : "the attempts", run.id,
-                        SizeText(content.size()));
+    text += fmt::format("{}: {} of run {}, {}\n", path,
+                        option == "output"  ? "the page"
+                        : option == "trace" ? "the stages"
+                                            : "the attempts",
+                        run.id, SizeText(content.size()));
     return {};
   };
   HONE_TRY(write("output", [&] { return WritePage(material); }));
   HONE_TRY(write("csv", [&] { return AttemptsCsv(material.attempts, material.evaluations); }));
   HONE_TRY(write("jsonl", [&] { return AttemptsJsonl(material.attempts, material.evaluations); }));
-  if (files.empty()) return Fail(ErrorKind::kUsage, "name the page to write with -o FILE.html, or --csv or --jsonl");
+  HONE_TRY(write("trace", [&] { return TraceOf(material); }));
+  if (files.empty())
+    return Fail(ErrorKind::kUsage, "name the page to write with -o FILE.html, or --csv, --jsonl or --trace");
   return Answer({{"run", run.id}, {"attempts", material.attempts.size()}, {"files", std::move(files)}},
                 std::move(text));
 }
@@ -50,7 +57,7 @@ Result<Answer> RunIt(VerbCall& call) {
 
 HONE_VERB(report){
     .name = "report",
-    .doc = "Write a run as a page for a browser, or its attempts as CSV or JSON lines",
+    .doc = "Write a run as a page for a browser, or its attempts as CSV, JSON lines or a trace",
     .group = VerbGroup::kRuns,
     .place = 6,
     .help =
@@ -58,7 +65,7 @@ HONE_VERB(report){
         "came to it, every attempt. What runs hold is shown as text and never executed (docs/report.md).\n"
         "\n"
         "  hone report 3fa2 -o softmax.html\n"
-        "  hone report 3fa2 --csv attempts.csv --jsonl attempts.jsonl\n",
+        "  hone report 3fa2 --csv attempts.csv --jsonl attempts.jsonl --trace trace.json\n",
     .positionals = kPositionals,
     .options = kOptions,
     .json = "run, attempts (how many), files[]: path, bytes",

@@ -10,10 +10,9 @@ section("progress", (box, data, run) => {
     `${plural(run.attempts.length, "attempt")}, ${timed.length} timed, ${refused.length} refused.`));
   if (!timed.length) return;
 
-  const begin = Math.min(run.created_ms, ...run.attempts.map((attempt) => attempt.started_ms));
   const kinds = {
     attempts: { label: "attempt", of: (attempt) => attempt.number, text: String },
-    time: { label: "seconds since the run began", of: (attempt) => ((attempt.ended_ms || attempt.started_ms) - begin) / 1000, text: (value) => digits(value, 4) },
+    time: { label: run.clock.label, of: (attempt) => run.clock.at(attempt.ended_ms || attempt.started_ms), text: (value) => digits(value, 4) },
   };
   let kind = kinds.attempts;
   const lines = [];

@@ -10,7 +10,7 @@ section("way", (box, data, run) => {
       ? el("p", { class: "soft" }, "These changes are left out, so that this page stays small.")
       : step.lines.length === 0 ? el("p", { class: "soft" }, "The text is the same.")
         : el("pre", { class: "diff", tabindex: 0 }, step.lines.map((line) => el("span", { class: classes[line[0]] }, line[0] === "@" ? "\u22ee" : line)));
-    box.append(el("details", { open: i > 0 && changed < 60 },
+    box.append(el("details", { open: i > 0 && changed < 60 && data.steps.length < 7 },
       el("summary", null, el("strong", null, "Attempt " + step.attempt), ` at ${timeText(us)}`, gain ? ", " + gain : "", "; ", attempt.origin || "",
         el("span", { class: "soft" }, i === 0 ? "; its whole text" : "; " + plural(changed, "line"))), text));
     before = us;

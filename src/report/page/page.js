@@ -64,11 +64,36 @@ function choice(label, options, chosen) {
   return el("fieldset", { class: "choice" }, el("legend", null, label), buttons);
 }
 
+// Seconds that the run was at work up to a moment: what lies between two attempts for more than 30 s is a pause.
+function workClock(run) {
+  const busy = [];
+  for (const attempt of [...run.attempts].sort((a, b) => a.started_ms - b.started_ms)) {
+    const end = attempt.ended_ms || attempt.started_ms, last = busy[busy.length - 1];
+    if (last && attempt.started_ms - last.end <= 30000) last.end = Math.max(last.end, end);
+    else busy.push({ begin: attempt.started_ms, end });
+  }
+  // A run begins by getting ready.
+  if (busy.length && busy[0].begin - run.created_ms <= 300000) busy[0].begin = run.created_ms;
+  let before = 0;
+  for (const one of busy) { one.before = before; before += one.end - one.begin; }
+  return {
+    pauses: Math.max(0, busy.length - 1),
+    label: "seconds since the run began" + (busy.length > 1 ? ", without pauses" : ""),
+    at: (ms) => {
+      let one = busy[0];
+      for (const next of busy) if (ms >= next.begin) one = next;
+      const end = one === busy[busy.length - 1] ? Infinity : one.end;
+      return one ? (one.before + Math.max(0, Math.min(ms, end) - one.begin)) / 1000 : 0;
+    },
+  };
+}
+
 const accepted = (attempt) => attempt.outcome === "accepted";
 
 function draw() {
   const run = JSON.parse(document.getElementById("data").textContent);
   run.byNumber = new Map((run.attempts || []).map((attempt) => [attempt.number, attempt]));
+  if (run.attempts) run.clock = workClock(run);
   const main = document.getElementById("page");
   const shown = run.sections.filter((one) => drawers.has(one.id));
   main.replaceChildren(
