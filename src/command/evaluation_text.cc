@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 namespace hone {
 namespace {
 
@@ -52,6 +54,10 @@ void AppendTiming(std::string& text, const Timing& timing) {
   if (!timing.launched.empty())
     Line(text, "launched", timing.launched == "graph" ? "as one CUDA graph" : "one after the other, on a stream");
   if (timing.prepare_us > 0) Line(text, "prepare", TimeText(timing.prepare_us) + " once");
+  if (timing.energy) {
+    Line(text, "energy", EnergyWords(*timing.energy));
+    Line(text, "sensor", timing.energy->sensor);
+  }
   Line(text, "threads", std::to_string(timing.threads));
   if (!timing.disturbed.empty()) Line(text, "disturbed", timing.disturbed);
   for (const Comparison& comparison : timing.against) {
@@ -71,6 +77,24 @@ std::string TimeText(double microseconds) {
   if (microseconds < 1e3) return fmt::format("{:.{}f} us", microseconds, microseconds < 10 ? 2 : 1);
   if (microseconds < 1e6) return fmt::format("{:.{}f} ms", microseconds / 1e3, microseconds < 1e4 ? 2 : 1);
   return fmt::format("{:.2f} s", microseconds / 1e6);
+}
+
+std::string JoulesText(double joules) {
+  if (joules <= 0) return "-";
+  if (joules < 1e-3) return fmt::format("{:.3g} uJ", joules * 1e6);
+  return joules < 1 ? fmt::format("{:.3g} mJ", joules * 1e3) : fmt::format("{:.3g} J", joules);
+}
+
+std::string EnergyWords(const Energy& energy) {
+  std::string text = fmt::format("{} a call at {:.0f} W", JoulesText(energy.joules), energy.watts);
+  if (energy.net_joules) {
+    text += fmt::format(", {} without the {:.0f} W that the device takes at rest", JoulesText(*energy.net_joules),
+                        *energy.idle_watts);
+  }
+  const auto [low, high] = std::minmax_element(energy.windows.begin(), energy.windows.end());
+  if (energy.windows.size() > 1) text += fmt::format("; {} to {}", JoulesText(*low), JoulesText(*high));
+  return text + fmt::format(" ({} window{} of {:.1f} s, a tick every {:.0f} ms)", energy.windows.size(),
+                            energy.windows.size() == 1 ? "" : "s", energy.window_s, energy.tick_ms);
 }
 
 std::string SpeedupText(double speedup) {

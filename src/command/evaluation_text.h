@@ -10,6 +10,9 @@ namespace hone {
 
 std::string TimeText(double microseconds);  // "12.3 us", "4.56 ms"; "-" for 0
 std::string SpeedupText(double speedup);    // "1.83x"; "-" for 0
+std::string JoulesText(double joules);      // "12.3 mJ"; "-" for 0
+// "12.3 mJ a call at 600 W, ...": gross and net, the windows' spread, how they were measured.
+std::string EnergyWords(const Energy& energy);
 // "3.76x faster than eager", "16.1x slower than eager", "as fast as eager".
 std::string SpeedWords(double speedup, std::string_view baseline);
 

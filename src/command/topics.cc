@@ -32,7 +32,8 @@ constexpr Term kGlossary[] = {
     {"run", "one search over one problem; the same command goes on with it"},
     {"proposer", "who says what a run can try: the built-in expert, a recorded file"},
     {"round", "what a proposer answers to one question: candidates to begin with, or improvements on an attempt"},
-    {"objective", "what a run makes small: time; energy, where something measures it"},
+    {"objective",
+     "what a run makes small: time; or the energy of a call, of those that are hardly slower than the fastest"},
     {"contract",
      "how accurate a result has to be: fp64, fp32, tf32, bf16, fp16; torch: each operator at the precision "
      "that PyTorch's defaults give it"},

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -19,8 +20,16 @@ class Evaluator {
   // Fails only when the world does (no compiler, judge lost twice in a row), or with kInterrupted; a bad
   // candidate is a verdict.
   virtual Result<Evaluation> Evaluate(const Candidate& candidate, const EvaluateRequest& request) = 0;
-  // Whether Timing::joules is of this evaluator's timings.
-  virtual bool MeasuresEnergy() const { return false; }
+  // Why it cannot measure energy; empty where it can.
+  virtual std::string WhyNoEnergy() const { return "this evaluator measures no energy"; }
+  // What a call of each takes, in turn with the others: one result for each, in their order. They were accepted, and
+  // `call_us` is what their warm calls were timed at. Blocks for seconds a window; fails as Evaluate does.
+  virtual Result<std::vector<EnergyOrWhy>> MeasureEnergy(const std::vector<Candidate>& candidates,
+                                                         const std::vector<double>& call_us,
+                                                         const EnergyRequest& request) {
+    static_cast<void>(call_us), static_cast<void>(request);
+    return std::vector<EnergyOrWhy>(candidates.size(), EnergyOrWhy{.energy = {}, .why = WhyNoEnergy()});
+  }
   // Candidates that may come next, the likeliest first, in place of those that were foreseen before. Whoever can get
   // them ready meanwhile does; no verdict depends on it.
   virtual void Foresee(std::vector<Candidate> likely) { static_cast<void>(likely); }

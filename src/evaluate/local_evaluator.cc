@@ -89,6 +89,9 @@ class LocalEvaluator : public Evaluator {
     judge_ = HONE_TRY(Child::Start(command));
     auto opened = Ask(opening_);
     if (!opened) return Rethrow(opened.error(), "cannot start the judge: ");
+    const auto said = opened->find("open");
+    if (said == opened->end()) return Fail(ErrorKind::kCorrupt, "the judge did not say that it is open");
+    no_energy_ = HONE_TRY(FromRecord<JudgeOpened>(*said, "what a judge says when it opens")).no_energy;
     return {};
   }
 
@@ -118,6 +121,28 @@ class LocalEvaluator : public Evaluator {
     HONE_TRY(Compile(candidate, evaluation));
     evaluation.stages.compile_ms = evaluation.stages.total_ms = Ms(begin);
     return evaluation;
+  }
+
+  std::string WhyNoEnergy() const override { return no_energy_; }
+
+  Result<std::vector<EnergyOrWhy>> MeasureEnergy(const std::vector<Candidate>& candidates,
+                                                 const std::vector<double>& call_us,
+                                                 const EnergyRequest& request) override {
+    interrupt_asked_ = false;
+    EnergyQuestion question{.candidates = {}, .asked = request};
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      Evaluation unused;
+      const CompiledCandidate compiled = HONE_TRY(Compile(candidates[i], unused));
+      if (compiled.file.empty())
+        return Fail(ErrorKind::kTool, "what was accepted does not compile any more: " + unused.verdict.reason);
+      question.candidates.push_back({.form = compiled.form, .library = compiled.file, .call_us = call_us[i]});
+    }
+    const auto content = HONE_TRY(AskJudgeTwice(Line("energy", ToRecord(question))));
+    const auto said = content.find("energy");
+    if (said == content.end()) return Fail(ErrorKind::kCorrupt, "the judge answered something else than energies");
+    auto answer = HONE_TRY(FromRecord<EnergyAnswer>(*said, "the judge's answer about energy"));
+    if (answer.of.size() != candidates.size()) return Fail(ErrorKind::kCorrupt, "the judge left an energy out");
+    return std::move(answer.of);
   }
 
   void Foresee(std::vector<Candidate> likely) override {
@@ -326,18 +351,20 @@ class LocalEvaluator : public Evaluator {
   }
 
   Result<Evaluation> AskJudge(Form form, const std::string& library, const EvaluateRequest& request) {
-    const std::string line = Line("evaluate", ToRecord(JudgeRequestOf(form, library, request)));
+    const json content = HONE_TRY(AskJudgeTwice(Line("evaluate", ToRecord(JudgeRequestOf(form, library, request)))));
+    if (!content.contains("evaluation"))
+      return Fail(ErrorKind::kCorrupt, "the judge answered something else than an evaluation");
+    auto evaluation = HONE_TRY(ParseEvaluation(content["evaluation"]));
+    HONE_TRY(KeepBaselines(evaluation));
+    return evaluation;
+  }
+
+  Result<json> AskJudgeTwice(const std::string& line) {
     for (int attempt = 0;; ++attempt) {
       if (!judge_ || !judge_->Running()) HONE_TRY(StartJudge());
       answered_ = false;
       auto content = Ask(line);
-      if (content) {
-        if (!content->contains("evaluation"))
-          return Fail(ErrorKind::kCorrupt, "the judge answered something else than an evaluation");
-        auto evaluation = HONE_TRY(ParseEvaluation((*content)["evaluation"]));
-        HONE_TRY(KeepBaselines(evaluation));
-        return evaluation;
-      }
+      if (content) return content;
       // An error that the judge reports is the answer; a judge that is gone gets one successor.
       if (answered_ || Interrupted()) return tl::unexpected<Error>(content.error());
       judge_.reset();
@@ -350,6 +377,7 @@ class LocalEvaluator : public Evaluator {
   std::string opening_;
   KeptBaselines kept_;
   std::optional<Child> judge_;
+  std::string no_energy_;  // as the judge says it
   bool answered_ = false;
   std::atomic<pid_t> asking_ = -1;  // the judge, while it works
   std::atomic<bool> interrupt_asked_ = false;

@@ -18,6 +18,7 @@
 #include "graph/graph.h"
 #include "judge/device_trial.h"
 #include "judge/dice.h"
+#include "judge/energy_windows.h"
 #include "judge/examination.h"
 #include "judge/host_trial.h"
 #include "judge/machine_load.h"
@@ -29,6 +30,7 @@
 #include "judge/worker_process.h"
 #include "problem/problem.h"
 #include "target/cuda/nvml.h"
+#include "target/energy_counter.h"
 #include "verdict/refusal.h"
 #include "verdict/request.h"
 
@@ -58,11 +60,27 @@ struct JudgeRequest {
   std::map<std::string, double> earlier_us;    // of the others, as far as they are kept: their medians
 };
 
+// One of those whose energy is measured, which the judge has accepted before.
+struct EnergyCandidate {
+  Form form = Form::kModule;
+  std::string library;
+  double call_us = 0;  // as it was timed, warm
+};
+
+struct EnergyQuestion {
+  std::vector<EnergyCandidate> candidates;  // of one target
+  EnergyRequest asked;
+};
+
+// Of the device with this UUID; of the processors where it is empty.
+Result<std::unique_ptr<EnergyCounter>> OpenCounterOf(const std::string& uuid);
+
 // Whom it works with. Tests have others: workers that are no processes, an oracle that no compiler makes.
 struct JudgeWorld {
   std::function<Result<std::unique_ptr<Worker>>(const WorkerOptions&, WorkerSetup, int inputs_fd, int outputs_fd)>
       start_worker = WorkerProcess::Start;
   HostTrial::MakeOracle make_oracle = HostTrial::CompileOracle;
+  std::function<Result<std::unique_ptr<EnergyCounter>>(const std::string& uuid)> open_energy = OpenCounterOf;
 };
 
 // Not thread-safe, apart from the interrupt flag.
@@ -75,6 +93,11 @@ class Judge {
 
   // Fails with kInterrupted when the flag is set.
   Result<Evaluation> Evaluate(const JudgeRequest& request);
+
+  // Why nobody can measure energy of what is judged; empty where it can be.
+  std::string WhyNoEnergy();
+  // One result for each candidate, in their order. Takes seconds for each window; fails as Evaluate does.
+  Result<std::vector<EnergyOrWhy>> MeasureEnergy(const EnergyQuestion& question);
 
  private:
   struct Checked {
@@ -132,6 +155,17 @@ class Judge {
   // Of a module that the user brought: it is held against the oracle whenever it starts.
   Result<std::shared_ptr<OutsideProcess>> OwnProcess(const OutsideBaseline& baseline);
 
+  // --- What does it use? (judge_energy.cc)
+  struct TakenWindow {
+    EnergyWindow window;
+    double call_us = 0;  // in it, by our clock
+  };
+  Result<EnergyCounter*> Counter();  // of where candidates run now
+  Result<std::optional<double>> IdleWatts(EnergyCounter& counter);
+  Result<tl::expected<TakenWindow, std::string>> TakeWindow(EnergyCounter& counter, const EnergyCandidate& candidate,
+                                                            std::chrono::milliseconds least);
+  static Energy EnergyOf(const std::vector<TakenWindow>& taken, std::optional<double> idle_watts, std::string sensor);
+
   Graph graph_;
   std::unique_ptr<HostTrial> host_;
   std::unique_ptr<DeviceTrial> device_;
@@ -143,10 +177,12 @@ class Judge {
   const std::atomic<bool>* interrupt_;
   std::int64_t flush_bytes_ = 0;
   std::chrono::milliseconds call_wall_;
-  std::deque<std::unique_ptr<Worker>> idle_;  // for plans; who waits longest is the next to work
-  std::optional<cuda::Nvml> nvml_;            // of the device, where it is to be had
-  int served_ = 0;                            // plans that such workers have served to their end
-  bool device_wraps_ = true;                  // bubblewrap and the device's driver go together, for all that we know
+  std::deque<std::unique_ptr<Worker>> idle_;                    // for plans; who waits longest is the next to work
+  std::optional<cuda::Nvml> nvml_;                              // of the device, where it is to be had
+  std::unique_ptr<EnergyCounter> device_energy_, host_energy_;  // once somebody has asked
+  double energy_tick_s_ = 0.1;                                  // as it was seen last; at first the longest known
+  int served_ = 0;                                              // plans that such workers have served to their end
+  bool device_wraps_ = true;  // bubblewrap and the device's driver go together, for all that we know
   std::map<std::string, std::unique_ptr<Participant>> baselines_;
   std::map<std::vector<std::string>, std::shared_ptr<OutsideProcess>> outside_;  // by what they were started with
   std::map<std::string, Result<HeldBaseline>> held_;    // modules that the user brought, by the baselines' names

@@ -1,7 +1,8 @@
 // What the orchestrator and the judge say to each other, one line of JSON each:
 //
-//   {"open": JudgeOpening}      comes first, and again for another problem; the answer is {"open": true}
+//   {"open": JudgeOpening}      comes first, and again for another problem; the answer is {"open": JudgeOpened}
 //   {"evaluate": JudgeRequest}  the answer is {"evaluation": Evaluation}
+//   {"energy": EnergyQuestion}  the answer is {"energy": EnergyAnswer}
 //
 // Before an answer there may be lines {"stage": "expected outputs 25 %"}; in place of one comes {"error": Error}.
 #pragma once
@@ -17,6 +18,14 @@ namespace hone {
 struct JudgeOpening {
   std::string problem, folder;  // as JSON, and where its files are
   JudgeOptions options;
+};
+
+struct JudgeOpened {
+  std::string no_energy;  // Judge::WhyNoEnergy
+};
+
+struct EnergyAnswer {
+  std::vector<EnergyOrWhy> of;  // each candidate
 };
 
 template <SameAs<OutsideBaseline> Of>
@@ -48,6 +57,36 @@ void Fields(Of& opening, auto&& field) {
   field("problem", opening.problem);
   field("folder", opening.folder);
   field("options", opening.options);
+}
+
+template <SameAs<JudgeOpened> Of>
+void Fields(Of& opened, auto&& field) {
+  field("no_energy", opened.no_energy);
+}
+
+template <SameAs<EnergyRequest> Of>
+void Fields(Of& request, auto&& field) {
+  field("window_ms", request.window);
+  field("windows", request.windows);
+  field("idle", request.idle);
+}
+
+template <SameAs<EnergyCandidate> Of>
+void Fields(Of& candidate, auto&& field) {
+  field("form", candidate.form, ByName<Form>{Name, ParseForm});
+  field("library", candidate.library);
+  field("call_us", candidate.call_us);
+}
+
+template <SameAs<EnergyQuestion> Of>
+void Fields(Of& question, auto&& field) {
+  field("candidates", question.candidates);
+  field("asked", question.asked);
+}
+
+template <SameAs<EnergyAnswer> Of>
+void Fields(Of& answer, auto&& field) {
+  field("of", answer.of);
 }
 
 template <SameAs<EvaluateRequest> Of>

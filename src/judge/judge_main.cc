@@ -32,9 +32,13 @@ Result<std::unique_ptr<Judge>> Open(const json& from) {
 Result<json> Serve(const json& from, std::unique_ptr<Judge>& judge) {
   if (from.contains("open")) {
     judge = HONE_TRY(Open(from["open"]));
-    return json{{"open", true}};
+    return json{{"open", ToRecord(JudgeOpened{.no_energy = judge->WhyNoEnergy()})}};
   }
   if (!judge) return Fail(ErrorKind::kUsage, "no problem is open");
+  if (from.contains("energy")) {
+    const auto question = HONE_TRY(FromRecord<EnergyQuestion>(from["energy"], "a question about energy"));
+    return json{{"energy", ToRecord(EnergyAnswer{.of = HONE_TRY(judge->MeasureEnergy(question))})}};
+  }
   if (!from.contains("evaluate")) return Fail(ErrorKind::kCorrupt, "the judge was asked nothing that it knows");
   const auto request = HONE_TRY(FromRecord<JudgeRequest>(from["evaluate"], "a judge's request"));
   return json{{"evaluation", ToRecord(HONE_TRY(judge->Evaluate(request)))}};

@@ -127,6 +127,7 @@ std::string ExportFacts(const ExportMaterial& material) {
       {"warm_us", timing ? timing->warm.median_us : 0},
       {"cold_us", timing ? timing->cold.median_us : 0},
       {"prepare_us", timing ? timing->prepare_us : 0},
+      {"energy", timing && timing->energy ? ToJson(*timing->energy) : Json()},
       {"against", std::move(against)},
       {"bound_us", material.run.bound_us},
       {"error_over_budget", material.evaluation.verdict.error_over_budget},
@@ -153,6 +154,14 @@ std::string SpeedSection(const ExportMaterial& material) {
       text += fmt::format("; its parameters are prepared once, in {}", Time(timing->prepare_us));
     if (material.run.bound_us > 0) text += fmt::format("; that machine's limit is {}", Time(material.run.bound_us));
     text += ".\n";
+    if (const auto& energy = timing->energy) {
+      text += fmt::format("A call takes {:.4g} mJ of the device's energy{}, measured in {} windows of {:.1f} s; {}.\n",
+                          1e3 * energy->joules,
+                          energy->net_joules
+                              ? fmt::format(", {:.4g} mJ without what it takes at rest", 1e3 * *energy->net_joules)
+                              : std::string(),
+                          energy->windows.size(), energy->window_s, energy->sensor);
+    }
     if (!timing->against.empty()) text += "\n| compared with | takes | speed-up | 95 % interval |\n|---|---|---|---|\n";
     for (const Comparison& comparison : timing->against) {
       const auto& interval = comparison.interval;

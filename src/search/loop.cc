@@ -82,14 +82,14 @@ class Search {
         hooks_(hooks),
         stoppers_(MakeStoppers(settings.budget, hooks.interrupt)),
         random_(settings.run.seed),
-        outcome_{.run = std::move(run), .tree = Tree(settings.run.objective)},
+        outcome_{.run = std::move(run)},
         asker_(store, outcome_.tree, proposer, settings.run.seed, bell_) {
     begun_s_ = Seconds();
     HONE_CHECK(static_cast<int>(evaluators.size()) == settings.run.lanes, "a search has an evaluator for each lane");
     // Where one thing alone is in work, it is in work here.
     const bool threads = evaluators.size() > 1 || proposer.pace() == Pace::kSlow;
     for (Evaluator* evaluator : evaluators) {
-      HONE_CHECK(!settings.run.objective.NeedsEnergy() || evaluator->MeasuresEnergy(),
+      HONE_CHECK(!settings.run.objective.NeedsEnergy() || evaluator->WhyNoEnergy().empty(),
                  "a search for an objective that its evaluators do not measure");
       lanes_.push_back(std::make_unique<Lane>(bell_, threads ? Lane::Where::kThread : Lane::Where::kHere,
                                               [evaluator] { evaluator->Interrupt(); }));
@@ -240,8 +240,7 @@ class Search {
     ++events_;
     if (!flight.replayed) {
       EvaluateRequest request = settings_.evaluate;
-      // Who is slower may still be better by another measure, and is then timed as exactly.
-      if (settings_.run.objective.first() == Measure::kTime) request.best_us = tree().best_us();
+      request.best_us = tree().best_us();
       Foresee();
       flight.began_s = Seconds();
       Evaluator& evaluator = *evaluators_[LaneNumber(flight)];
@@ -343,37 +342,12 @@ class Search {
   // of them fall, the next ones are asked until one stands. Where there is a limit of time, as many as it allows.
   Result<void> Confirm() {
     if (settings_.confirm_candidates == 0 || HONE_TRY(AlreadyConfirmed())) return {};
-    const std::vector<int> ranked = tree().ranked();
     outcome_.run.best_attempt = 0;
-    struct Standing {
-      int attempt = 0;
-      Objective::Values values;
-    };
-    std::vector<Standing> standing;  // best first
-    for (std::size_t i = 0; i < ranked.size(); ++i) {
-      if (i >= static_cast<std::size_t>(settings_.confirm_candidates) && !standing.empty()) break;
-      const Attempt& attempt = tree().node(ranked[i]).attempt;
-      const double began_s = SessionSeconds();
-      if (Interrupted()) break;
-      Tell(SearchProgress::Phase::kConfirming, &attempt, false);
-      Result<Evaluation> evaluation = evaluators_.front()->Evaluate(attempt.proposal.candidate, ConfirmRequest());
-      if (Interrupted()) break;
-      Confirmed confirmed{ranked[i], HONE_TRY(std::move(evaluation))};
-      const Verdict& verdict = confirmed.evaluation.verdict;
-      if (Objective::Values values = tree().objective().Of(confirmed.evaluation); !values.empty()) {
-        standing.push_back({ranked[i], std::move(values)});
-        tree().objective().Rank(standing);
-        outcome_.run.best_attempt = standing.front().attempt;
-        if (outcome_.run.best_attempt == ranked[i]) NoteBaselines(confirmed.evaluation, outcome_.run);
-      }
-      HONE_TRY(store_.AddConfirmation(ConfirmedRecord(outcome_.run.id, ranked[i], confirmed.evaluation),
-                                      verdict.evidence.log, outcome_.run));
-      outcome_.confirmed.push_back(std::move(confirmed));
-      const double took_s = SessionSeconds() - began_s;
-      if (!standing.empty() && settings_.budget.seconds > 0 && SecondsLeft() < took_s) break;  // no time for another
-    }
+    auto finalists = Finalists(tree(), settings_.run.objective, static_cast<std::size_t>(settings_.confirm_candidates),
+                               *evaluators_.front());
+    if (finalists || !Interrupted()) HONE_TRY(ConfirmThem(HONE_TRY(std::move(finalists))));
     const bool time_is_up = InterruptCause() == Interrupt::kTimeIsUp;
-    if (Interrupted() && !(time_is_up && !standing.empty())) {
+    if (Interrupted() && !(time_is_up && outcome_.run.best_attempt != 0)) {
       // The fastest in search that was not refuted stays the answer; the confirmation is made anew on resume.
       outcome_.run.best_attempt = FastestUnrefuted();
       static_cast<void>(Stopped());
@@ -381,6 +355,54 @@ class Search {
     }
     outcome_.winner_confirmed = outcome_.run.best_attempt != 0;
     return {};
+  }
+
+  // The finalists, and if none of them stands the next fastest, until one does.
+  Result<void> ConfirmThem(const std::vector<int>& finalists) {
+    std::vector<int> order = finalists;
+    for (const int number : tree().ranked()) {
+      if (std::find(finalists.begin(), finalists.end(), number) == finalists.end()) order.push_back(number);
+    }
+    const bool energy = settings_.run.objective.NeedsEnergy();
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (i >= finalists.size() && outcome_.run.best_attempt != 0) break;
+      const Attempt& attempt = tree().node(order[i]).attempt;
+      const double began_s = SessionSeconds();
+      if (Interrupted()) break;
+      Tell(SearchProgress::Phase::kConfirming, &attempt, false);
+      Result<Evaluation> evaluation = evaluators_.front()->Evaluate(attempt.proposal.candidate, ConfirmRequest());
+      if (Interrupted()) break;
+      outcome_.confirmed.push_back({order[i], HONE_TRY(std::move(evaluation))});
+      Crown(Objective());
+      if (!energy) HONE_TRY(RecordConfirmed(outcome_.confirmed.back()));
+      const double took_s = SessionSeconds() - began_s;
+      const bool late = settings_.budget.seconds > 0 && SecondsLeft() - EnergySeconds() < took_s;
+      if (outcome_.run.best_attempt != 0 && late) break;  // no time for another
+    }
+    if (!energy) return {};
+    if (!Interrupted()) {
+      auto measured = MeasureEnergy(outcome_.confirmed, tree(), EnergyRequestNow(), *evaluators_.front());
+      if (!measured && !Interrupted()) return measured;
+    }
+    if (Interrupted() && InterruptCause() != Interrupt::kTimeIsUp) return {};
+    Crown(settings_.run.objective);
+    for (const Confirmed& one : outcome_.confirmed) HONE_TRY(RecordConfirmed(one));
+    return {};
+  }
+
+  // The winner so far.
+  void Crown(const Objective& by) {
+    const int winner = Winner(outcome_.confirmed, by);
+    if (winner == 0 || winner == outcome_.run.best_attempt) return;
+    outcome_.run.best_attempt = winner;
+    for (const Confirmed& one : outcome_.confirmed) {
+      if (one.attempt == winner) NoteBaselines(one.evaluation, outcome_.run);
+    }
+  }
+
+  Result<void> RecordConfirmed(const Confirmed& one) {
+    return store_.AddConfirmation(ConfirmedRecord(outcome_.run.id, one.attempt, one.evaluation),
+                                  one.evaluation.verdict.evidence.log, outcome_.run);
   }
 
   int FastestUnrefuted() const {
@@ -404,6 +426,16 @@ class Search {
     return request;
   }
 
+  // As many windows as there is time for, one at least.
+  EnergyRequest EnergyRequestNow() const {
+    EnergyRequest request = settings_.energy;
+    if (settings_.budget.seconds <= 0) return request;
+    const double each_s = WindowSeconds(request) * static_cast<double>(outcome_.confirmed.size());
+    const int fit = static_cast<int>(std::max(0.0, SecondsLeft() - kIdleSeconds) / each_s);
+    request.windows = std::clamp(fit, 1, request.windows);
+    return request;
+  }
+
   // A run that was done before and that got no new attempt keeps its winner.
   Result<bool> AlreadyConfirmed() {
     if (!was_done_ || outcome_.replayed != tree().attempts()) return false;
@@ -412,10 +444,12 @@ class Search {
       std::erase_if(outcome_.confirmed, [&](const Confirmed& earlier) { return earlier.attempt == record.attempt; });
       outcome_.confirmed.push_back({record.attempt, HONE_TRY(ReadConfirmation(store_, record))});
     }
-    // One that was disturbed is made again: the machine may be quiet now.
+    // One that was disturbed, or for whose energy there was no time, is made again: the machine may be quiet now.
     for (const Confirmed& earlier : outcome_.confirmed) {
       if (earlier.attempt != recorded_best_ || !earlier.evaluation.timing) continue;
-      if (earlier.evaluation.timing->disturbed.empty() && HasHeadline(*earlier.evaluation.timing)) continue;
+      const Timing& timing = *earlier.evaluation.timing;
+      const bool whole = timing.energy || !settings_.run.objective.NeedsEnergy();
+      if (timing.disturbed.empty() && HasHeadline(timing) && whole) continue;
       outcome_.confirmed.clear();
       return false;
     }
@@ -469,7 +503,7 @@ class Search {
     if (settings_.run.objective.IsTime()) state.bound_us = outcome_.run.bound_us;
     if (state.attempts > 0) {
       state.confirm_s = ConfirmSeconds();
-      state.reserve_s = state.confirm_s * std::min(settings_.confirm_candidates, state.attempts);
+      state.reserve_s = state.confirm_s * std::min(settings_.confirm_candidates, state.attempts) + EnergySeconds();
     }
     return state;
   }
@@ -486,6 +520,20 @@ class Search {
     const std::size_t timed = settings_.evaluate.baselines.size(), all = settings_.confirm.baselines.size();
     const double search_s = std::max(0.0, slowest_s_ - TimingSeconds(settings_.evaluate));
     return search_s + TimingSeconds(settings_.confirm) + kReadyS * static_cast<double>(all - std::min(timed, all));
+  }
+
+  // A window of one candidate: a worker that is loaded and warmed, two ticks for nothing, and the window.
+  static double WindowSeconds(const EnergyRequest& request) {
+    constexpr double kReadyS = 1.5;
+    return kReadyS + std::chrono::duration<double>(request.window).count();
+  }
+  static constexpr double kIdleSeconds = 3;  // the device at rest is measured, too
+
+  // What measuring the finalists takes, probably.
+  double EnergySeconds() const {
+    if (!settings_.run.objective.NeedsEnergy()) return 0;
+    const int finalists = std::min(static_cast<int>(kEnergyFinalists), tree().attempts());
+    return kIdleSeconds + WindowSeconds(settings_.energy) * settings_.energy.windows * finalists;
   }
 
   double SessionSeconds() const { return hooks_.spent_s + Seconds() - begun_s_; }

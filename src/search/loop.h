@@ -28,6 +28,7 @@
 #include "base/result.h"
 #include "evaluate/evaluator.h"
 #include "propose/proposer.h"
+#include "search/finals.h"
 #include "search/record.h"
 #include "search/stopper.h"
 #include "search/tree.h"
@@ -44,6 +45,7 @@ struct SearchSettings {
   // So many of the fastest are measured again side by side. The fastest of many noisy measurements is fast by luck too.
   // 0: none; the winner is then the fastest in search, and not confirmed.
   int confirm_candidates = 3;
+  EnergyRequest energy;  // of those, where the objective asks for it
 };
 
 struct SearchProgress {
@@ -69,11 +71,6 @@ struct SearchHooks {
   // Asked about each attempt that was accepted and timed, from Run's thread; empty: nobody looks. The same attempt has
   // to have the same insight, since what is proposed next may follow from it.
   std::function<Insight(const Attempt&)> look;
-};
-
-struct Confirmed {
-  int attempt = 0;
-  Evaluation evaluation;
 };
 
 struct SearchOutcome {

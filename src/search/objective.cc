@@ -5,6 +5,7 @@
 
 #include <array>
 #include <charconv>
+#include <limits>
 
 #include "base/text.h"
 
@@ -19,7 +20,7 @@ std::string_view Name(Measure measure) {
   switch (measure) {
     case Measure::kTime: return "time";
     case Measure::kEnergy: return "energy";
-    case Measure::kEnergyDelay: return "energy-delay";
+    case Measure::kEnergyDelay: return "edp";
   }
   return "time";
 }
@@ -28,7 +29,8 @@ std::optional<double> Measured(Measure measure, const Evaluation& evaluation) {
   if (!evaluation.verdict.accepted() || !evaluation.timing) return std::nullopt;
   const double time_us = evaluation.timing->LikelyUs();
   if (time_us <= 0) return std::nullopt;
-  const std::optional<double> joules = evaluation.timing->joules;
+  const std::optional<Energy>& energy = evaluation.timing->energy;
+  const std::optional<double> joules = energy ? std::optional(energy->joules) : std::nullopt;
   switch (measure) {
     case Measure::kTime: return time_us;
     case Measure::kEnergy: return joules;
@@ -78,6 +80,12 @@ Result<Objective> Objective::Parse(std::string_view words) {
   return objective;
 }
 
+Result<Objective> Objective::Choose(std::string_view measure, double slower) {
+  Objective chosen = HONE_TRY(Parse(measure));
+  if (!chosen.NeedsEnergy()) return chosen;
+  return Parse(fmt::format("{}:{},{}", Name(Measure::kTime), slower, measure));
+}
+
 std::string Objective::Text() const {
   std::string text;
   for (const Term& term : terms_) {
@@ -89,6 +97,11 @@ std::string Objective::Text() const {
 
 bool Objective::NeedsEnergy() const {
   return std::any_of(terms_.begin(), terms_.end(), [](const Term& term) { return term.measure != Measure::kTime; });
+}
+
+double Objective::Slower() const {
+  if (first() != Measure::kTime) return std::numeric_limits<double>::infinity();
+  return terms_.front().tolerance;
 }
 
 Objective::Values Objective::Of(const Evaluation& evaluation) const {

@@ -1,10 +1,11 @@
 // What a run makes small: one measure, or several in turn.
 //
 //   time                  the fastest
-//   energy-delay          the least product of energy and time
 //   time:0.02,energy      of those within 2 % of the fastest the one that takes least energy
+//   time:0.02,edp         of those the one with the least product of energy and time
 //
-// Part of a run's settings: another objective is another run. Plain values; safe from any thread.
+// The search goes by time; energy is measured of the few that may win, and decides among them (finals.h). Part of a
+// run's settings: another objective is another run. Plain values; safe from any thread.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,7 @@
 namespace hone {
 
 enum class Measure { kTime, kEnergy, kEnergyDelay };
-std::string_view Name(Measure measure);  // "energy-delay", as in --objective
+std::string_view Name(Measure measure);  // "edp", as in --objective
 
 // Of one warm call, > 0: microseconds, joules, joule seconds. Nothing when it was refused or not measured.
 std::optional<double> Measured(Measure measure, const Evaluation& evaluation);
@@ -29,12 +30,15 @@ class Objective {
   Objective() = default;  // time
   // kUsage with the known measures.
   static Result<Objective> Parse(std::string_view words);
+  // As a user says it: a measure, and by how much slower than the fastest, as a fraction, its winner may be.
+  static Result<Objective> Choose(std::string_view measure, double slower);
   std::string Text() const;  // as Parse reads it
 
   Measure first() const { return terms_.front().measure; }
   bool IsTime() const { return terms_.size() == 1 && first() == Measure::kTime; }
-  bool HasOneTerm() const { return terms_.size() == 1; }
   bool NeedsEnergy() const;
+  // By how much slower than the fastest a winner may be, as a fraction; infinite where time does not come first.
+  double Slower() const;
 
   // The values of an evaluation, one a measure; empty when one of them is missing: it cannot be ranked.
   using Values = std::vector<double>;

@@ -141,7 +141,7 @@ void Complete(AttemptRecord& record, const Evaluation& evaluation, const Insight
   if (evaluation.timing) {
     record.median_us = evaluation.timing->warm.median_us;
     record.cold_us = evaluation.timing->cold.median_us;
-    record.joules = evaluation.timing->joules;
+    if (evaluation.timing->energy) record.joules = evaluation.timing->energy->joules;
   }
   record.speedup = PrimarySpeedup(evaluation);
 }

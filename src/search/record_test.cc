@@ -79,7 +79,7 @@ TEST_F(RecordTest, AnAttemptReadsBackWithItsRoundItsJoulesAndItsInsight) {
   attempt.proposal.rule = "bank_conflict";
   attempt.proposal.promised = 0.25;
   attempt.evaluation.verdict.outcome = Outcome::kAccepted;
-  attempt.evaluation.timing = Timing{.warm = {.median_us = 5}, .joules = 0.5};
+  attempt.evaluation.timing = Timing{.warm = {.median_us = 5}, .energy = Energy{.joules = 0.5}};
   attempt.insight.findings = {{.rule = "bank_conflict", .evidence = "4 ways", .advice = "pad the row", .loss_us = 2}};
   attempt.insight.limits.by_analysis = Class{Bottleneck::kLatency, 0.6, "3 % of the multiprocessors get a block"};
   attempt.insight.missing = "half of it";
@@ -93,7 +93,7 @@ TEST_F(RecordTest, AnAttemptReadsBackWithItsRoundItsJoulesAndItsInsight) {
   const Attempt read = Must(ReadAttempt(store_, row));
   EXPECT_EQ(read.round, 4);
   EXPECT_EQ(read.proposal.candidate.kind, CandidateKind::kPlan);
-  EXPECT_EQ(read.evaluation.timing->joules, 0.5);
+  EXPECT_EQ(read.evaluation.timing->energy->joules, 0.5);
   EXPECT_EQ(read.proposal.rule, "bank_conflict");
   EXPECT_EQ(read.proposal.promised, 0.25);
   EXPECT_EQ(row.brought, std::nullopt) << "nobody said so";

@@ -9,8 +9,6 @@
 
 namespace hone {
 
-Tree::Tree(Objective objective) : objective_(std::move(objective)), nodes_(1) {}
-
 const TreeNode& Tree::node(int number) const {
   HONE_CHECK(number >= 0 && number <= attempts(), "a node that the tree does not have");
   return nodes_[static_cast<std::size_t>(number)];
@@ -19,14 +17,6 @@ const TreeNode& Tree::node(int number) const {
 TreeNode& Tree::at(int number) {
   HONE_CHECK(number >= 0 && number <= attempts(), "a change of a node that the tree does not have");
   return nodes_[static_cast<std::size_t>(number)];
-}
-
-double Tree::Value(int number) const {
-  return Measured(objective_.first(), node(number).attempt.evaluation).value_or(0);
-}
-
-double Tree::Predicted(const Proposal& proposal) const {
-  return objective_.first() == Measure::kTime ? proposal.predicted_us : 0;
 }
 
 void Tree::Ask(int number) {
@@ -71,27 +61,12 @@ void Tree::AddAttempt(Attempt attempt) {
   --parent.in_flight;
   flying_.erase(std::find(flying_.begin(), flying_.end(), attempt.parent));
   parent.children.push_back(attempt.number);
-  Objective::Values values = objective_.Of(attempt.evaluation);
-  if (!values.empty()) Rank(attempt.number, std::move(values));
+  const int number = attempt.number;
   nodes_.emplace_back().attempt = std::move(attempt);
-}
-
-void Tree::Rank(int number, Objective::Values values) {
-  if (objective_.HasOneTerm()) {
-    values_.resize(static_cast<std::size_t>(number) + 1);
-    values_.back() = values[0];
-    ranked_.insert(
-        std::upper_bound(
-            ranked_.begin(), ranked_.end(), number,
-            [&](int a, int b) { return values_[static_cast<std::size_t>(a)] < values_[static_cast<std::size_t>(b)]; }),
-        number);
-    return;
-  }
-  rankable_.push_back({number, std::move(values)});
-  std::vector<Rankable> best_first = rankable_;
-  objective_.Rank(best_first);
-  ranked_.clear();
-  for (const Rankable& one : best_first) ranked_.push_back(one.number);
+  if (Value(number) <= 0) return;
+  ranked_.insert(
+      std::upper_bound(ranked_.begin(), ranked_.end(), number, [this](int a, int b) { return Value(a) < Value(b); }),
+      number);
 }
 
 std::string Tree::Signature() const {

@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "propose/proposer.h"
-#include "search/objective.h"
 
 namespace hone {
 
@@ -39,21 +38,19 @@ struct TreeNode {
 
 class Tree {
  public:
-  explicit Tree(Objective objective = {});
+  Tree() : nodes_(1) {}
 
-  const Objective& objective() const { return objective_; }
   const std::deque<TreeNode>& nodes() const { return nodes_; }  // in the order of trying
   const TreeNode& node(int number) const;
   int attempts() const { return static_cast<int>(nodes_.size()) - 1; }
 
-  // The attempts that can be ranked, best first; the earlier of two equal ones first.
+  // The attempts that were accepted and timed, the fastest first; the earlier of two equal ones first.
   const std::vector<int>& ranked() const { return ranked_; }
   int best() const { return ranked_.empty() ? 0 : ranked_.front(); }
   double best_us() const { return node(best()).attempt.time_us(); }  // 0 = none
 
-  // By the objective's first measure, smaller is better; 0 = not known.
-  double Value(int number) const;
-  double Predicted(const Proposal& proposal) const;
+  // What a search goes by, smaller is better: microseconds; 0 = not known.
+  double Value(int number) const { return node(number).attempt.time_us(); }
 
   // What a strategy may select: a proposal waits there, or the proposer is free and may have one.
   bool Open(const TreeNode& node) const { return !node.waiting.empty() || (!node.exhausted && !asked_); }
@@ -77,16 +74,8 @@ class Tree {
 
  private:
   TreeNode& at(int number);
-  void Rank(int number, Objective::Values values);
 
-  Objective objective_;
   std::deque<TreeNode> nodes_;  // one that grows without moving what is there
-  struct Rankable {
-    int number = 0;
-    Objective::Values values;
-  };
-  std::vector<Rankable> rankable_;  // by number; of an objective of several terms, whose order is of all of them
-  std::vector<double> values_;      // by number, else
   std::vector<int> ranked_;
   std::vector<int> flying_;
   std::optional<int> asked_;

@@ -21,4 +21,11 @@ struct EvaluateRequest {
   double best_us = 0;  // the fastest so far: who is clearly slower is timed no longer than that takes. 0 = none
 };
 
+// What is asked of measuring energy: of each candidate so many windows, in turn with the others'.
+struct EnergyRequest {
+  std::chrono::milliseconds window{5000};  // at least; whole ticks of the counter
+  int windows = 3;                         // of each candidate
+  bool idle = true;                        // what the device takes at rest is measured before
+};
+
 }  // namespace hone

@@ -48,6 +48,7 @@ const Comparison* Timing::OverBest() const {
 }
 
 nlohmann::json ToJson(const KnownBaseline& known) { return ToRecord(known); }
+nlohmann::json ToJson(const Energy& energy) { return ToRecord(energy); }
 
 Result<KnownBaseline> ParseKnownBaseline(const nlohmann::json& json) {
   return FromRecord<KnownBaseline>(json, "a baseline's times");

@@ -112,10 +112,30 @@ struct Clocks {
   int discarded_rounds = 0;         // turns of anybody, in which heat or the power supply slowed the device
 };
 
+// What one call takes of a device's energy, from windows in which calls follow each other without a pause, in turn with
+// those of others (judge/energy_windows.h). Only finalists have it.
+struct Energy {
+  double joules = 0;                 // of one call, all that the device takes; the windows' median
+  std::optional<double> net_joules;  // without what the device takes at rest in that time
+  std::optional<double> idle_watts;  // at rest, measured before the windows; nothing where it was not at rest
+  double watts = 0;                  // over the windows
+  double call_us = 0;                // of the windows' calls, by the judge's clock
+  std::vector<double> windows;       // joules of one call in each, in their order
+  double window_s = 0;               // the shortest, in whole ticks
+  double tick_ms = 0;                // how often the counter moves
+  std::string sensor;                // what measured, and how far it can be believed
+};
+
+// What came of measuring it.
+struct EnergyOrWhy {
+  std::optional<Energy> energy;
+  std::string why;  // there is none
+};
+
 struct Timing {
   Samples warm;                  // inputs and code as the last call left them in the caches
   Samples cold;                  // tensors flushed from all caches before each call
-  std::optional<double> joules;  // that one warm call takes; nothing where nobody measures it
+  std::optional<Energy> energy;  // of a finalist of a search that asks for it
   double prepare_us = 0;         // hone_prepare, once
   int threads = 1;
   bool ended_early = false;         // clearly slower than the fastest so far, so timed less exactly
@@ -145,6 +165,7 @@ struct Evaluation {
   std::vector<std::string> notes;  // what is missing in this evaluation: "baseline 'compile': no C compiler"
 };
 
+nlohmann::json ToJson(const Energy& energy);
 // JSON of docs/evaluation.md: the same in `hone evaluate --json`, the run store and reports.
 nlohmann::json ToJson(const Evaluation& evaluation);
 Result<Evaluation> ParseEvaluation(const nlohmann::json& json);

@@ -48,11 +48,30 @@ void Fields(Of& clocks, auto&& field) {
   field("discarded_rounds", clocks.discarded_rounds);
 }
 
+template <SameAs<Energy> Of>
+void Fields(Of& energy, auto&& field) {
+  field("joules", energy.joules);
+  field("net_joules", energy.net_joules);
+  field("idle_watts", energy.idle_watts);
+  field("watts", energy.watts);
+  field("call_us", energy.call_us);
+  field("windows", energy.windows);
+  field("window_s", energy.window_s);
+  field("tick_ms", energy.tick_ms);
+  field("sensor", energy.sensor);
+}
+
+template <SameAs<EnergyOrWhy> Of>
+void Fields(Of& one, auto&& field) {
+  field("energy", one.energy);
+  field("why", one.why);
+}
+
 template <SameAs<Timing> Of>
 void Fields(Of& timing, auto&& field) {
   field("warm", timing.warm);
   field("cold", timing.cold);
-  field("joules", timing.joules);
+  field("energy", timing.energy);
   field("prepare_us", timing.prepare_us);
   field("threads", timing.threads);
   field("ended_early", timing.ended_early);

@@ -36,13 +36,14 @@ TEST(VerdictTest, AnEvaluationReadsBackAsItWasWritten) {
   evaluation.verdict.error_over_budget = 0.25;
   evaluation.verdict.official_allclose = true;
   evaluation.verdict.range = "componentwise";
-  evaluation.timing = Timing{.warm = {.median_us = 12.5, .interval = Interval{12, 13}, .count = 40},
-                             .cold = {.median_us = 80},
-                             .joules = 0.25,
-                             .prepare_us = 3,
-                             .threads = 2,
-                             .launched = "graph",
-                             .against = {{.baseline = "naive", .speedup = 4, .rounds = 7}}};
+  evaluation.timing =
+      Timing{.warm = {.median_us = 12.5, .interval = Interval{12, 13}, .count = 40},
+             .cold = {.median_us = 80},
+             .energy = Energy{.joules = 0.25, .net_joules = 0.2, .windows = {0.24, 0.25, 0.26}, .sensor = "a meter"},
+             .prepare_us = 3,
+             .threads = 2,
+             .launched = "graph",
+             .against = {{.baseline = "naive", .speedup = 4, .rounds = 7}}};
   evaluation.timing->clocks =
       Clocks{.sm_mhz_low = 1700, .sm_mhz_high = 1980, .limits = {"power cap"}, .discarded_rounds = 2};
   evaluation.stages.check_ms = 8;
@@ -55,7 +56,12 @@ TEST(VerdictTest, AnEvaluationReadsBackAsItWasWritten) {
   EXPECT_EQ(read->timing->against.at(0).speedup, 4);
   EXPECT_EQ(read->timing->warm.interval->high, 13);
   EXPECT_EQ(read->timing->launched, "graph");
-  EXPECT_EQ(read->timing->joules, 0.25);
+  ASSERT_TRUE(read->timing->energy);
+  EXPECT_EQ(read->timing->energy->joules, 0.25);
+  EXPECT_EQ(read->timing->energy->net_joules, 0.2);
+  EXPECT_FALSE(read->timing->energy->idle_watts);
+  EXPECT_EQ(read->timing->energy->windows, (std::vector{0.24, 0.25, 0.26}));
+  EXPECT_EQ(read->timing->energy->sensor, "a meter");
   ASSERT_TRUE(read->timing->clocks);
   EXPECT_EQ(read->timing->clocks->sm_mhz_low, 1700);
   EXPECT_EQ(read->timing->clocks->limits, (std::vector<std::string>{"power cap"}));

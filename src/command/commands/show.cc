@@ -46,7 +46,6 @@ Json Figures(const AttemptRecord& attempt) {
           {"median_us", attempt.median_us},
           {"cold_us", attempt.cold_us},
           {"speedup", attempt.speedup},
-          {"joules", attempt.joules ? Json(*attempt.joules) : Json(nullptr)},
           {"class", Object(attempt.limits)},
           {"findings", Object(attempt.findings)},
           {"predicted_us", attempt.predicted_us},
@@ -61,9 +60,14 @@ Json Figures(const AttemptRecord& attempt) {
           {"ended_ms", attempt.ended_ms}};
 }
 
-Json Figures(const ConfirmationRecord& confirmation) {
-  return {{"attempt", confirmation.attempt}, {"outcome", confirmation.outcome}, {"median_us", confirmation.median_us},
-          {"cold_us", confirmation.cold_us}, {"speedup", confirmation.speedup}, {"ended_ms", confirmation.ended_ms}};
+Json Figures(const ConfirmationRecord& confirmation, const std::optional<Energy>& energy) {
+  return {{"attempt", confirmation.attempt},
+          {"outcome", confirmation.outcome},
+          {"median_us", confirmation.median_us},
+          {"cold_us", confirmation.cold_us},
+          {"speedup", confirmation.speedup},
+          {"ended_ms", confirmation.ended_ms},
+          {"energy", energy ? ToJson(*energy) : Json(nullptr)}};
 }
 
 // The best time beside the fastest of the run's baselines: the honest speed-up. Null without any.
@@ -213,14 +217,20 @@ Result<Answer> ShowRun(Store& store, const RunRecord& run) {
                         brief.limit, brief.finding, attempt.origin);
   }
   Json again = Json::array();
+  std::string sensor;
   if (!confirmations.empty()) text += "\nmeasured again on fresh inputs:\n";
   for (const ConfirmationRecord& confirmation : confirmations) {
-    again.push_back(Figures(confirmation));
+    const Evaluation evaluation = HONE_TRY(ReadConfirmation(store, confirmation));
+    const std::optional<Energy> energy = evaluation.timing ? evaluation.timing->energy : std::nullopt;
+    again.push_back(Figures(confirmation, energy));
     text +=
         fmt::format("{} {:>6} {:>6}  {:<16} {:>9} {:>9} {:>9}\n", confirmation.attempt == run.best_attempt ? '*' : ' ',
                     confirmation.attempt, "", confirmation.outcome, TimeText(confirmation.median_us),
                     TimeText(confirmation.cold_us), SpeedupText(confirmation.speedup));
+    if (energy) text += fmt::format("{:>17}{}\n", "", EnergyWords(*energy));
+    if (energy) sensor = energy->sensor;
   }
+  if (!sensor.empty()) text += fmt::format("energy by {}\n", sensor);
   const std::vector<RuleRow> rules = HONE_TRY(RuleRows(attempts));
   text += RuleTable(rules);
   const bool active = HONE_TRY(store.Active(run.id));
@@ -394,10 +404,11 @@ HONE_VERB(show){
         "of `hone graph`), created_ms, updated_ms, attempts[], "
         "rules[] (rule, fired: attempts, moved: attempts, promised and brought: sums of shares of the time before, "
         "best, factor that scales later promises), learned (what was known of rules when it began), "
-        "confirmations[]; of an attempt: "
+        "confirmations[] (attempt, outcome, median_us, cold_us, speedup, ended_ms, energy: as in docs/energy.md, null "
+        "where it was not measured); of an attempt: "
         "number, "
-        "parent, round (that proposed it; 0 = not known), outcome, median_us (warm), cold_us, speedup, joules (null = "
-        "not measured), class (by_analysis and by_counters: class, confidence, why; missing: why nothing was found), "
+        "parent, round (that proposed it; 0 = not known), outcome, median_us (warm), cold_us, speedup, class "
+        "(by_analysis and by_counters: class, confidence, why; missing: why nothing was found), "
         "findings[] (as of `hone diagnose`), predicted_us, rule (whose finding it acts on), promised and brought "
         "(shares "
         "of the time before), origin, key, kind, identity, started_ms, "

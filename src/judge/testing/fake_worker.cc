@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <thread>
 #include <utility>
 
 #include "base/check.h"
@@ -29,6 +30,30 @@ std::vector<T*> TensorsAt(std::byte* memory, const std::vector<Place>& places) {
   for (const Place& place : places) tensors.push_back(reinterpret_cast<T*>(memory + place.offset + place.data));
   return tensors;
 }
+
+// Adds up what is used between two looks, and shows it a tick at a time.
+class FakeCounter final : public EnergyCounter {
+ public:
+  explicit FakeCounter(const FakeMeter& meter) : meter_(meter) {}
+
+  Result<double> Joules() override {
+    const auto now = std::chrono::steady_clock::now();
+    used_ += meter_.watts * std::chrono::duration<double>(now - looked_).count();
+    looked_ = now;
+    if (std::chrono::duration<double, std::milli>(now - moved_).count() >= meter_.tick_ms) {
+      moved_ = now;
+      shown_ = used_;
+      meter_.change(shown_);
+    }
+    return shown_;
+  }
+  std::string sensor() const override { return "a meter of the test's"; }
+
+ private:
+  const FakeMeter& meter_;
+  std::chrono::steady_clock::time_point looked_ = std::chrono::steady_clock::now(), moved_ = looked_;
+  double used_ = 0, shown_ = 0;
+};
 
 }  // namespace
 
@@ -76,6 +101,8 @@ Result<WorkerAnswer> FakeWorker::Ask(Request request, std::chrono::milliseconds)
       }
     }
   }
+  if (candidate_.takes_time && request.ask == Ask::kTime)
+    std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(us));
   if (request.ask == Ask::kTime) used_ns_ += static_cast<std::uint64_t>(1000 * us * candidate_.processors);
   reply.said.nanoseconds = static_cast<std::uint64_t>(1000 * us);
   reply.wall_ns = static_cast<std::uint64_t>(1000 * us * candidate_.lies_by);
@@ -114,16 +141,24 @@ JudgeWorld FakeCourt::World() {
       return std::vector<Expected>{std::move(expected)};
     };
   };
+  world.open_energy = [this](const std::string&) -> Result<std::unique_ptr<EnergyCounter>> {
+    if (meter.missing) return Fail(ErrorKind::kNotFound, "the court has no meter");
+    return std::make_unique<FakeCounter>(meter);
+  };
   return world;
 }
 
-Result<Evaluation> FakeCourt::TryToEvaluate(const EvaluateRequest& asked) {
+Judge& FakeCourt::TheJudge() {
   if (!judge_) {
     auto judge = Judge::Open(graph_.problem(), {.program = "none"}, nullptr, World());
     HONE_CHECK(judge.has_value(), "the test's judge is not opened");
     judge_ = std::move(*judge);
   }
-  return judge_->Evaluate({.library = "none", .asked = asked});
+  return *judge_;
+}
+
+Result<Evaluation> FakeCourt::TryToEvaluate(const EvaluateRequest& asked) {
+  return TheJudge().Evaluate({.library = "none", .asked = asked});
 }
 
 Evaluation FakeCourt::Evaluate(const EvaluateRequest& asked) {

@@ -2,6 +2,7 @@
 // module in its process would. What a worker says of itself, and how it ends, the test decides. For tests only.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -37,6 +38,7 @@ struct FakeCandidate {
   std::function<Refusal(const Request&, Reply&)> answer = [](const Request&, Reply&) { return Refusal(); };
   double lies_by = 1;                                 // our clock sees so many times what the worker's says
   std::function<bool()> busy = [] { return false; };  // whether a thread of it computes
+  bool takes_time = false;                            // a timed call takes its time by the real clock, too
   std::uint64_t idle_ns = 0;                          // processor time that it uses from one look to the next
   double processors = 1;                              // that all of its threads together keep busy during a timed call
   bool interrupted = false;                           // somebody asks to stop
@@ -70,6 +72,14 @@ class FakeWorker : public Worker {
   mutable std::uint64_t used_ns_ = 0;
 };
 
+// What the court's device uses: `watts` by what is going on, seen every `tick_ms`. Real time.
+struct FakeMeter {
+  std::atomic<double> watts = 50;
+  double tick_ms = 5;
+  bool missing = false;
+  std::function<void(double& joules)> change = [](double&) {};  // what the counter shows
+};
+
 // y = 2 x over 4096 floats, and a judge for it in whose world nothing is a process.
 class FakeCourt {
  public:
@@ -80,11 +90,13 @@ class FakeCourt {
   static void Compute(const FakeCall& call);  // what is right
 
   FakeCandidate candidate;  // computes that, until the test gives it something else to do
+  FakeMeter meter;
 
   Result<Evaluation> TryToEvaluate(const EvaluateRequest& asked);
   Evaluation Evaluate(const EvaluateRequest& asked);
   Verdict Check();                       // without timing
   Evaluation Time(double bound_us = 0);  // for 20 ms
+  Judge& TheJudge();
 
   // An examination with a worker of its own, for gates that are asked one by one.
   const Graph& graph() const { return graph_; }

@@ -84,4 +84,23 @@ Result<Evaluation> ScriptedEvaluator::Evaluate(const Candidate& candidate, const
   return evaluation;
 }
 
+Result<std::vector<EnergyOrWhy>> ScriptedEvaluator::MeasureEnergy(const std::vector<Candidate>& candidates,
+                                                                  const std::vector<double>& call_us,
+                                                                  const EnergyRequest& request) {
+  Asked& asked = energies.emplace_back();
+  asked.request = request;
+  std::vector<EnergyOrWhy> measured;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    asked.texts.push_back(candidates[i].text);
+    const auto taken = joules(candidates[i].text);
+    if (taken) {
+      measured.push_back({.energy = Energy{.joules = *taken, .call_us = call_us[i], .sensor = "scripted"}, .why = ""});
+    } else {
+      measured.push_back({.energy = {}, .why = "the meter slept"});
+    }
+  }
+  if (before_energy) HONE_TRY(before_energy());
+  return measured;
+}
+
 }  // namespace hone::testing

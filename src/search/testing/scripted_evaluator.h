@@ -5,6 +5,9 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "evaluate/evaluator.h"
 
@@ -15,11 +18,23 @@ class ScriptedEvaluator final : public Evaluator {
   explicit ScriptedEvaluator(std::uint64_t seed) : seed_(seed) {}
 
   Result<Evaluation> Evaluate(const Candidate& candidate, const EvaluateRequest& request) override;
+  std::string WhyNoEnergy() const override { return joules ? "" : "nobody has scripted joules"; }
+  Result<std::vector<EnergyOrWhy>> MeasureEnergy(const std::vector<Candidate>& candidates,
+                                                 const std::vector<double>& call_us,
+                                                 const EnergyRequest& request) override;
   void Interrupt() override { ++interrupts; }
 
   // Controls. before: called with the number of the evaluation (1, 2, ...); an error from it is the evaluator's.
   std::function<Result<void>(int)> before;
   int evaluations = 0;
+  // What a call of a candidate takes; nothing: nobody can say. Empty: this evaluator measures no energy.
+  std::function<std::optional<double>(const std::string& text)> joules;
+  std::function<Result<void>()> before_energy;  // an error from it is the evaluator's
+  struct Asked {
+    std::vector<std::string> texts;
+    EnergyRequest request;
+  };
+  std::vector<Asked> energies;  // that were asked for
   std::atomic<int> interrupts = 0;
   bool disturbed_confirmations = false;  // the machine is not quiet while winners are timed again
   int noise_thousandths = 20;            // the largest deviation of a time from the true one

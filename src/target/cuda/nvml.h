@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "target/energy_counter.h"
 
 namespace hone::cuda {
 
@@ -36,6 +38,9 @@ class Nvml {
   explicit Nvml(void* device) : device_(device) {}
   void* device_;
 };
+
+// The device's count for whoever measures windows. `uuid` as for Nvml::Open.
+Result<std::unique_ptr<EnergyCounter>> OpenEnergyCounter(const std::string& uuid);
 
 // How often the energy counter moves, watched for about a second, and what the device uses at rest.
 struct EnergyTick {

@@ -1,0 +1,86 @@
+#include "search/finals.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace hone {
+namespace {
+
+// One window of a few ticks: a tick more or less is a tenth of it, which is enough to leave out who has no chance.
+constexpr EnergyRequest kScreen{.window = std::chrono::milliseconds(600), .windows = 1, .idle = false};
+// A time of the search was taken in a fraction of a second: who is this much beyond the limit may be within it.
+constexpr double kDoubt = 0.01;
+
+struct Standing {
+  int attempt = 0;
+  Objective::Values values;
+};
+
+// Those that can be ranked, best first.
+std::vector<Standing> Rank(std::vector<Standing> standing, const Objective& objective) {
+  std::erase_if(standing, [](const Standing& one) { return one.values.empty(); });
+  objective.Rank(standing);
+  return standing;
+}
+
+}  // namespace
+
+std::vector<int> Contenders(const Tree& tree, const Objective& objective) {
+  std::vector<int> contenders = tree.ranked();
+  if (!objective.NeedsEnergy()) return contenders;
+  const double limit = tree.best_us() * (1 + objective.Slower()) * (1 + kDoubt);
+  std::erase_if(contenders, [&](int number) { return tree.Value(number) > limit; });
+  if (contenders.size() > kScreened) contenders.resize(kScreened);
+  return contenders;
+}
+
+Result<std::vector<int>> Finalists(const Tree& tree, const Objective& objective, std::size_t count,
+                                   Evaluator& evaluator) {
+  std::vector<int> contenders = Contenders(tree, objective);
+  if (!objective.NeedsEnergy()) contenders.resize(std::min(count, contenders.size()));
+  const std::size_t most = std::min(count, kEnergyFinalists);
+  if (!objective.NeedsEnergy() || contenders.size() <= most) return contenders;
+  std::vector<Confirmed> screened;
+  for (const int number : contenders) screened.push_back({number, tree.node(number).attempt.evaluation});
+  HONE_TRY(MeasureEnergy(screened, tree, kScreen, evaluator));
+  std::vector<Standing> standing;
+  for (const Confirmed& one : screened) standing.push_back({one.attempt, objective.Of(one.evaluation)});
+  std::vector<int> finalists = {contenders.front()};
+  for (const Standing& one : Rank(std::move(standing), objective)) {
+    if (finalists.size() < most && one.attempt != contenders.front()) finalists.push_back(one.attempt);
+  }
+  return finalists;
+}
+
+Result<void> MeasureEnergy(std::vector<Confirmed>& confirmed, const Tree& tree, const EnergyRequest& request,
+                           Evaluator& evaluator) {
+  std::vector<Candidate> candidates;
+  std::vector<double> call_us;
+  std::vector<Evaluation*> theirs;
+  for (Confirmed& one : confirmed) {
+    if (!one.evaluation.verdict.accepted() || !one.evaluation.timing) continue;
+    candidates.push_back(tree.node(one.attempt).attempt.proposal.candidate);
+    call_us.push_back(one.evaluation.timing->LikelyUs());
+    theirs.push_back(&one.evaluation);
+  }
+  if (candidates.empty()) return {};
+  std::vector<EnergyOrWhy> measured = HONE_TRY(evaluator.MeasureEnergy(candidates, call_us, request));
+  for (std::size_t i = 0; i < theirs.size(); ++i) {
+    theirs[i]->timing->energy = std::move(measured[i].energy);
+    if (!measured[i].why.empty()) theirs[i]->notes.push_back("energy: " + measured[i].why);
+  }
+  return {};
+}
+
+int Winner(const std::vector<Confirmed>& confirmed, const Objective& objective) {
+  for (const Objective& by : {objective, Objective()}) {
+    std::vector<Standing> standing;
+    for (const Confirmed& one : confirmed) standing.push_back({one.attempt, by.Of(one.evaluation)});
+    standing = Rank(std::move(standing), by);
+    if (!standing.empty()) return standing.front().attempt;
+  }
+  return 0;
+}
+
+}  // namespace hone
