@@ -121,6 +121,17 @@ class Page(unittest.TestCase):
             self.assertLessEqual(wide, there)
             self.assertLessEqual(there, width)
 
+    def test_two_thousand_attempts_are_a_small_page_with_all_of_them(self):
+        folder = self.folder / "many"
+        folder.mkdir()
+        many_attempts.write(folder / "runs.sqlite", 2000)
+        page = folder / "run.html"
+        self.hone("report", self.run_id, "-o", page, "--store", folder / "runs.sqlite")
+        self.assertLess(page.stat().st_size, 5e6)
+        document = self.browse("--dump-dom", "--window-size=1280,900", page=page)
+        self.assertIn("2000 attempts", document)
+        self.assertLess(document.count("<"), 30000)  # what is not asked for is not drawn
+
     def test_light_and_dark_differ(self):
         seen = set()
         for scheme in ("light", "dark"):

@@ -14,7 +14,7 @@ section("proof", (box, data, run) => {
   const interval = best && best.low ? `95 % interval ${speedText(best.low)} to ${speedText(best.high)}, ${plural(best.rounds, "round")} in turn; ` : "";
   box.append(el("p", { class: "headline" }, headline),
     el("p", { class: "soft" }, interval, `attempt ${run.best} at ${timing ? timeText(timing.warm.us) : "an unknown time"}`,
-      run.bound_us > 0 && timing ? `; the bound is ${timeText(run.bound_us)}, ${percentText(run.bound_us / timing.warm.us)} of it` : "",
+      run.bound_us > 0 && timing ? `; the bound, ${timeText(run.bound_us)}, is ${percentText(run.bound_us / timing.warm.us)} of that` : "",
       data.confirmed ? "; confirmed on fresh inputs at the end of the run" : "; not confirmed on fresh inputs"));
   for (const flag of data.flags) box.append(el("p", { class: "flag" }, "Flagged: ", flag));
 

@@ -51,25 +51,31 @@ section("progress", (box, data, run) => {
       }
     }
     parts.push(svg("path", { class: "bestline", d: path + `H${frame.right}` }));
-    for (const attempt of refused) {
-      const x = frame.at.x(kind.of(attempt));
-      parts.push(svg("line", { class: "refused", x1: x, x2: x, y1: frame.bottom - 9, y2: frame.bottom },
-        svg("title", null, `attempt ${attempt.number}: ${attempt.outcome}`)));
+    const place = (attempt) => [frame.at.x(kind.of(attempt)), frame.at.y(valueOf(attempt))];
+    if (refused.length > manyPoints) {
+      parts.push(svg("path", { class: "refused", d: refused.map((attempt) => `M${place(attempt)[0].toFixed(1)} ${frame.bottom - 9}v9`).join("") }));
+    } else {
+      for (const attempt of refused) {
+        const [x] = place(attempt);
+        parts.push(svg("line", { class: "refused", x1: x, x2: x, y1: frame.bottom - 9, y2: frame.bottom },
+          svg("title", null, `attempt ${attempt.number}: ${attempt.outcome}`)));
+      }
     }
-    const radius = timed.length > 400 ? 2 : 4;
-    for (const attempt of timed.length > 400 ? [] : timed) {
-      if (!(attempt.low_us > 0)) continue;
-      const x = frame.at.x(kind.of(attempt)), scaled = (us) => Math.min(frame.bottom, Math.max(frame.top, frame.at.y((base || 1e6) / us)));
-      parts.push(svg("line", { class: "spread", x1: x, x2: x, y1: scaled(attempt.low_us), y2: scaled(attempt.high_us) }));
-    }
+    const many = timed.length > manyPoints;
+    if (many) parts.push(dots("small", timed.map(place)));
     for (const attempt of timed) {
-      const marked = attempt.number === run.best;
-      parts.push(svg("circle", { class: marked ? "dot best" : "dot", cx: frame.at.x(kind.of(attempt)).toFixed(1), cy: frame.at.y(valueOf(attempt)).toFixed(1), r: marked ? radius + 2 : radius },
+      const marked = attempt.number === run.best, [x, y] = place(attempt);
+      if (many && !marked) continue;
+      if (!many && attempt.low_us > 0) {
+        const scaled = (us) => Math.min(frame.bottom, Math.max(frame.top, frame.at.y((base || 1e6) / us)));
+        parts.push(svg("line", { class: "spread", x1: x, x2: x, y1: scaled(attempt.low_us), y2: scaled(attempt.high_us) }));
+      }
+      parts.push(svg("circle", { class: marked ? "dot best" : "dot", cx: x, cy: y, r: marked ? 6 : 4 },
         svg("title", null, `attempt ${attempt.number}: ${timeText(attempt.median_us)}, ${digits(valueOf(attempt), 3)}; ${attempt.origin || ""}`)));
     }
     return { height, parts };
   });
   box.append(choice("Over", [["attempts", "attempts"], ["time", "time"]], (value) => { kind = kinds[value]; plot.redraw(); }), plot,
     el("p", { class: "legend" }, el("span", { class: "key dot" }), "accepted ", el("span", { class: "key best" }), "the best ",
-      refused.length ? [el("span", { class: "key refused" }), "refused "] : null, el("span", { class: "key line" }), "best so far; bars are 95 % intervals", beyond.length ? `; beyond the chart: ${beyond.join(", ")}` : ""));
+      refused.length ? [el("span", { class: "key refused" }), "refused "] : null, el("span", { class: "key line" }), "best so far", timed.length > manyPoints ? "" : "; bars are 95 % intervals", beyond.length ? `; beyond the chart: ${beyond.join(", ")}` : ""));
 });

@@ -10,7 +10,7 @@ section("tree", (box, data, run) => {
   const onWay = new Set(data.way);
   const opened = new Set(data.way.filter((number) => children.has(number)));
   let chosen = run.best || run.attempts[0].number, wanted = "", kind = "all";
-  const most = 200;  // items of one level, until more are asked for
+  const most = run.attempts.length > 400 ? 10 : 200;  // items of one level, and those that are open, until more are asked for
   const more = new Map();
 
   const kinds = {
@@ -46,9 +46,11 @@ section("tree", (box, data, run) => {
     return node;
   }
   function level_of(attempts, level, key, flat) {
-    const shown = attempts.slice(0, more.get(key) || most).map((attempt) => item(attempt, level, flat));
+    const limit = more.get(key) || most;
+    const shown = attempts.filter((attempt, i) => i < limit || (!flat && opened.has(attempt.number)) || attempt.number === chosen)
+      .map((attempt) => item(attempt, level, flat));
     const left = attempts.length - shown.length;
-    if (left > 0) shown.push(el("li", { role: "none" }, el("button", { type: "button", click: () => { more.set(key, shown.length + 400); show(); } }, `${Math.min(400, left)} more of ${left}`)));
+    if (left > 0) shown.push(el("li", { role: "none" }, el("button", { type: "button", click: () => { more.set(key, limit + 400); show(); } }, `${Math.min(400, left)} more of ${left}`)));
     return shown;
   }
   function show(focus) {
@@ -108,6 +110,10 @@ section("tree", (box, data, run) => {
       el("code", null, `hone show ${run.run} NUMBER`), " has them."));
   box.append(el("div", { class: "split" }, tree, panel));
   choose(chosen, false);
+  // The chosen one may lie deep; the page itself stays where it is.
+  const row = tree.querySelector('[aria-selected="true"] > .row').getBoundingClientRect(), frame = tree.getBoundingClientRect();
+  tree.scrollTop += row.top - frame.top - frame.height / 2;
+  tree.scrollLeft += Math.max(0, row.left - frame.left - 60);
 });
 
 // The lines of a kept source, and which of them are not those of the one that it is like. Null where it was left out.

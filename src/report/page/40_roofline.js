@@ -29,9 +29,9 @@ section("roofline", (box, data, run) => {
           svg("text", { class: "levelname", x: frame.right - 2, y: height_of - 5, "text-anchor": "end" }, one.name));
       });
       parts.push(svg("line", { class: "level bound", x1: x(at), x2: x(at), y1: y(limit), y2: frame.bottom }));
-      const radius = timed.length > 400 ? 2.5 : 4;
-      for (const attempt of timed) {
-        parts.push(svg("circle", { class: "dot", cx: x(at), cy: y(rate(attempt.median_us)).toFixed(1), r: radius },
+      if (timed.length > manyPoints) parts.push(dots("", timed.map((attempt) => [x(at), y(rate(attempt.median_us))])));
+      for (const attempt of timed.length > manyPoints ? [] : timed) {
+        parts.push(svg("circle", { class: "dot", cx: x(at), cy: y(rate(attempt.median_us)), r: 4 },
           svg("title", null, `attempt ${attempt.number}: ${rateText(rate(attempt.median_us))}`)));
       }
       if (best) parts.push(svg("circle", { class: "dot best", cx: x(at), cy: y(rate(best.median_us)), r: 6 }),

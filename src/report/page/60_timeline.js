@@ -14,11 +14,11 @@ section("timeline", (box, data, run) => {
   if (data.rounds.length) rows.push({ words: "proposer", spans: data.rounds.map((row) => ["propose", row[1], row[2], "round " + row[0]]) });
   for (let lane = 0; lane < lanes; ++lane) {
     rows.push({ words: lanes > 1 ? "lane " + (lane + 1) : "attempts", spans: data.attempts.filter((row) => row[1] === lane)
-      .flatMap((row) => stages.map(([name, from, to]) => [name, row[from], row[to], `attempt ${row[0]}: ${words[name]} ${secondsText(row[to] - row[from])}`])) });
+      .flatMap((row) => stages.map(([name, from, to]) => [name, row[from], row[to], "attempt " + row[0]])) });
   }
   if (data.confirmations.length) rows.push({ words: "confirming", spans: data.confirmations.map((row) => ["confirm", row[1], row[2], "attempt " + row[0]]) });
   const clock = run.clock, end = Math.max(...rows.flatMap((row) => row.spans.map((span) => clock.at(span[2] + run.created_ms))));
-  const many = data.attempts.length > 300;
+  const many = data.attempts.length > manyPoints;
   const told = "Stages over time: " + sums.filter((one) => one.ms > 0).map((one) => `${words[one.name]} ${secondsText(one.ms)}`).join(", ");
   box.append(chart(told, (width) => {
     const line = 34, left = 84, right = width - 14, height = rows.length * line + 48;
@@ -38,7 +38,7 @@ section("timeline", (box, data, run) => {
         if (to <= from) continue;
         const x1 = x(from), wide = Math.max(0.4, x(to) - x1);
         if (many) paths[name] = (paths[name] || "") + `M${x1.toFixed(1)} ${y}h${wide.toFixed(1)}v22h-${wide.toFixed(1)}z`;
-        else parts.push(svg("rect", { class: "stage " + name, x: x1, y, width: wide, height: 22 }, svg("title", null, title)));
+        else parts.push(svg("rect", { class: "stage " + name, x: x1, y, width: wide, height: 22 }, svg("title", null, `${title}: ${words[name]} ${secondsText(to - from)}`)));
       }
       for (const [name, d] of Object.entries(paths)) parts.push(svg("path", { class: "stage " + name, d }));
     });

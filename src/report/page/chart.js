@@ -13,9 +13,15 @@ function chart(words, paint) {
     box.replaceChildren(svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": words }, parts));
   };
   box.redraw = () => { drawn = 0; redraw(); };
-  if (typeof ResizeObserver !== "undefined") new ResizeObserver(redraw).observe(box);
-  requestAnimationFrame(redraw);
+  undrawn.push(() => {
+    redraw();
+    new ResizeObserver(redraw).observe(box);
+  });
   return box;
+}
+const undrawn = [];  // charts are drawn once they stand in the page, which gives them their width
+function drawCharts() {
+  for (const first of undrawn.splice(0)) first();
 }
 
 // Numbers to pixels and the marks between them. log: by decades, with 2 and 5 between few of them.
@@ -45,6 +51,10 @@ function scale(low, high, from, to, log) {
   for (let value = Math.ceil(low / step) * step; value <= high + step * 1e-6; value += step) marks.push(value);
   return { at, marks };
 }
+
+// More points than these are one path, which a browser draws at once, and have no words of their own.
+const manyPoints = 300;
+const dots = (name, points) => svg("path", { class: "dots " + name, d: points.map(([x, y]) => `M${x.toFixed(1)} ${y.toFixed(1)}h0`).join("") });
 
 // The frame of a chart with both axes: x and y are {low, high, log, label, text}. Gives the scales and the parts.
 function axes(width, height, x, y) {

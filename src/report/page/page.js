@@ -24,7 +24,8 @@ const svg = (name, attributes, ...children) =>
 
 // Numbers in words, as the program's own texts have them.
 function digits(value, count) {
-  return Number(value.toPrecision(count)).toLocaleString("en", { maximumFractionDigits: 12, useGrouping: false });
+  const text = String(Number(value.toPrecision(count)));
+  return text.includes("e") ? Number(text).toLocaleString("en", { maximumFractionDigits: 20, useGrouping: false }) : text;
 }
 function timeText(us) {
   if (!(us > 0)) return "-";
@@ -106,6 +107,7 @@ function draw() {
     const box = el("div", { class: "box" });
     main.append(el("section", { id: one.id, "aria-labelledby": one.id + "-title" }, el("h2", { id: one.id + "-title" }, one.title), box));
     drawers.get(one.id)(box, one.data, run);
+    drawCharts();
   }
   main.append(el("footer", null, run.made_by));
 }
