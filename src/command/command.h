@@ -59,6 +59,7 @@ struct Option {
   std::string_view otherwise = "";      // the value when it is not given; "" reads as "", 0 or false
   std::optional<double> at_least = {};  // numbers only
   bool reads = false;                   // it names a file or a folder, which has to be there
+  bool repeats = false;                 // may be given several times
   // What it may be, when that is a row of a table with its parameters: ChoicesOf<AllStrategies>.
   std::vector<ChoiceHelp> (*choices)() = nullptr;
 };
@@ -167,6 +168,7 @@ struct Verb {
   Result<Answer> (*run)(VerbCall& call) = nullptr;
   bool hidden = false;       // not listed: processes that hone starts itself
   bool owns_output = false;  // speaks a protocol on standard output; its Answer's text should be empty
+  bool only_reads = false;   // changes nothing but caches
 };
 
 std::span<const Verb* const> AllVerbs();              // sorted by file name
@@ -180,6 +182,9 @@ inline constexpr std::size_t kTextColumns = 100;  // that no line of help or of 
 std::string HelpText();                     // hone --help
 std::string HelpText(const Verb& verb);     // hone VERB --help
 nlohmann::json Describe(const Verb& verb);  // hone VERB --help --json: name, doc, help, JSON Schema of the arguments
+// The command line behind the verb's name that says what an object of that schema says; null is an argument that is not
+// given. kUsage with a line that names the argument and the mend. What VerbCall::Parse looks for is not looked for.
+Result<std::vector<std::string>> ArgumentsOf(const Verb& verb, const nlohmann::json& arguments);
 
 // Of every verb, beside those of its row.
 std::span<const Option> CommonOptions();

@@ -192,7 +192,11 @@ nlohmann::json Describe(const Verb& verb) {
   }
   for (const Option& option : verb.options) {
     nlohmann::json& property = properties[std::string(option.name)];
-    property = {{"type", JsonType(option.type)}, {"description", option.help}};
+    if (option.repeats) {
+      property = {{"type", "array"}, {"items", {{"type", JsonType(option.type)}}}, {"description", option.help}};
+    } else {
+      property = {{"type", JsonType(option.type)}, {"description", option.help}};
+    }
     if (option.at_least) property["minimum"] = *option.at_least;
     for (const ChoiceHelp& one : ChoicesOf(option)) property["examples"].push_back(one.words);
     if (option.otherwise.empty()) continue;

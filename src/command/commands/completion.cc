@@ -173,6 +173,7 @@ HONE_VERB(completion){
     .positionals = kPositionals,
     .json = "shell, script (its text)",
     .run = RunIt,
+    .only_reads = true,
 };
 
 }  // namespace hone

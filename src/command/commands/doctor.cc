@@ -253,6 +253,7 @@ HONE_VERB(doctor){
     .json = "fit (bool), checks[]: name, present, required, detail; cost and mend where missing",
     .no = "something required is missing",
     .run = RunDoctor,
+    .only_reads = true,
 };
 
 }  // namespace hone

@@ -33,7 +33,8 @@ constexpr Option kOptions[] = {
      .value = "NAME",
      .help = "eager or compile; naive on the processor; eager_tf32, eager_graph or compile_max_autotune on a device; "
              "FILE.py[:CLASS] is a PyTorch module of yours; may be repeated (default: all that are here, but "
-             "compile_max_autotune)"},
+             "compile_max_autotune)",
+     .repeats = true},
     {.name = "no-torch", .type = ValueType::kFlag, .help = "do not time PyTorch"},
     {.name = "budget",
      .type = ValueType::kReal,

@@ -132,6 +132,7 @@ HONE_VERB(graph){
         "value, within, "
         "flops_written, flops_needed). With --ops: ops[]: name, doc",
     .run = RunGraph,
+    .only_reads = true,
 };
 
 }  // namespace hone

@@ -12,6 +12,7 @@
 #include "command/command.h"
 #include "command/evaluation_text.h"
 #include "command/flags.h"
+#include "command/run_note.h"
 #include "command/target.h"
 #include "command/workbench.h"
 #include "diagnose/insight.h"
@@ -102,7 +103,8 @@ constexpr Option kOptions[] = {
      .help =
          "what to compare with, the first during the search, all at its end; may be repeated (default: those that "
          "are here of eager, compile, on cuda eager_tf32 and eager_graph, on cpu naive; also: compile_max_autotune, "
-         "and FILE.py[:CLASS], a PyTorch module of yours)"},
+         "and FILE.py[:CLASS], a PyTorch module of yours)",
+     .repeats = true},
     {.name = "no-torch",
      .type = ValueType::kFlag,
      .help = "do not time PyTorch: the baseline is the naive loop nest alone"},
@@ -425,7 +427,7 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
                                                    .machine = bench.machine,
                                                    .parameters = chosen.parameters,
                                                    .learned = advised ? &learned : nullptr}));
-  if (opened.resumed) call.Note(fmt::format("going on with run {}", opened.record.id));
+  call.Note(RunNote(opened.record.id, opened.resumed));
 
   SearchHooks hooks;
   hooks.interrupt = &interrupt;

@@ -9,6 +9,7 @@
 #include "base/interrupt.h"
 #include "command/command.h"
 #include "command/evaluation_text.h"
+#include "command/run_note.h"
 #include "command/target.h"
 #include "command/workbench.h"
 #include "propose/proposer.h"
@@ -133,7 +134,7 @@ Result<Answer> RunIt(VerbCall& call) {
   wanted.bound_us = bench.bound.sure_us;
   wanted.baselines = "{}";
   const OpenedRun opened = HONE_TRY(OpenRun(store, wanted, ToJson(bench.problem)));
-  if (opened.resumed) call.Note(fmt::format("going on with run {}", opened.record.id));
+  call.Note(RunNote(opened.record.id, opened.resumed));
   const auto proposer =
       HONE_TRY(chosen.row->make({.graph = bench.graph, .machine = bench.machine, .parameters = chosen.parameters}));
 

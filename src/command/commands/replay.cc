@@ -20,7 +20,8 @@ constexpr Option kOptions[] = {
     {.name = "stop",
      .value = "RULE",
      .help = "budget N, time S, headroom F, idle N, as of `hone optimize`, or several in one argument; may be repeated "
-             "(default: a few)"},
+             "(default: a few)",
+     .repeats = true},
     kStoreOption,
 };
 
@@ -92,6 +93,7 @@ HONE_VERB(replay){
     .json =
         "run, attempts, seconds, best_us; rules[]: rule, attempts, seconds, best_us (us, 0 = nothing was accepted by\n"
         "then), kept (a fraction of the speed), reason (empty: the rule did not stop it)",
-    .run = RunIt};
+    .run = RunIt,
+    .only_reads = true};
 
 }  // namespace hone

@@ -26,7 +26,7 @@ constexpr Option kOptions[] = {
     {.name = "target", .value = "NAME", .help = "only runs on this target: cpu or cuda"},
     {.name = "since", .value = "WHEN", .help = "only runs that changed since a date, 2026-11-21, or days ago, 7d"},
     {.name = "note", .value = "TEXT", .help = "keep this line with RUN; empty takes its note away"},
-    {.name = "delete", .value = "RUN", .help = "delete this run; may be repeated"},
+    {.name = "delete", .value = "RUN", .help = "delete this run; may be repeated", .repeats = true},
     {.name = "prune",
      .type = ValueType::kInteger,
      .value = "DAYS",

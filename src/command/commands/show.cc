@@ -417,6 +417,7 @@ HONE_VERB(show){
         "number, from (identity; none at the start), parent, turn, "
         "proposals[] (kind, text, origin, key, predicted_us, rule, promised), asked_ms, answered_ms and the cost",
     .run = RunIt,
+    .only_reads = true,
 };
 
 }  // namespace hone
