@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import queue
+import re
 import subprocess
 import sys
 import tempfile
@@ -145,8 +146,8 @@ class Server:
         if self.version:
             validate(self.version, DEFINITIONS[method], result)
 
-    def tool(self, name, error=False, **arguments):
-        answer = self.ask("tools/call", name=name, arguments=arguments)
+    def tool(self, tool, /, error=False, **arguments):
+        answer = self.ask("tools/call", name=tool, arguments=arguments)
         self.test.assertIn("result", answer, answer)
         result = answer["result"]
         self.test.assertEqual(result["isError"], error, result["content"])
@@ -318,6 +319,32 @@ class Mcp(unittest.TestCase):
         self.assertEqual(json.loads(server.ask("resources/read", uri=problem)["result"]["contents"][0]["text"])["name"], "small_softmax")
         attempt = server.ask("resources/read", uri=f"hone://runs/{status['run']}/attempts/best")["result"]["contents"][0]
         self.assertIn("source", json.loads(attempt["text"]))
+        self.assertEqual(server.close(), 0)
+
+    def test_the_guide_is_what_happens(self):
+        """Each file and call of docs/agents.md, in its order."""
+        text = (pathlib.Path(__file__).parent.parent / "docs/agents.md").read_text()
+        server = Server(self, self.folder, "2026-07-28")
+        known, answers = {"RUN": "", "ID": ""}, {}
+        for kind, name, block in re.findall(r"(?ms)^```(\w+) ?(\S*)\n(.*?)^```$", text):
+            if name:
+                server.tool("put_file", path=name, text=block)
+            for line in block.splitlines() if kind == "calls" else []:
+                tool, arguments = line.split(" ", 1)
+                arguments = json.loads(arguments.replace("RUN", known["RUN"]).replace('"ID"', json.dumps(known["ID"])))
+                answer = server.tool(tool, **arguments)
+                while tool == "run_status" and answer["state"] == "running":
+                    answer = server.tool(tool, **arguments)
+                known["ID"] = answer["id"] if tool == "start_run" else known["ID"]
+                known["RUN"] = answer["run"] if tool == "run_report" else known["RUN"]
+                answers.setdefault(tool, []).append(answer)
+        self.assertGreater(answers["graph"][0]["bound"]["us"], 0)
+        self.assertEqual([answer["outcome"] for answer in answers["evaluate"]], ["launch_error", "accepted"])
+        self.assertIn("findings", answers["diagnose"][0])
+        report = answers["run_report"][0]
+        self.assertEqual((report["best"]["outcome"], report["confirmed"], report["attempts"]), ("accepted", True, 1))
+        self.assertIn("accumulators: 2", answers["show"][0]["source"])
+        self.assertIn("verify.py", " ".join(entry["path"] for entry in answers["list_files"][0]["entries"]))
         self.assertEqual(server.close(), 0)
 
 
