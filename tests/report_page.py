@@ -132,6 +132,20 @@ class Page(unittest.TestCase):
         self.assertIn("2000 attempts", document)
         self.assertLess(document.count("<"), 30000)  # what is not asked for is not drawn
 
+    def test_a_comparison_is_drawn(self):
+        arms = [{"arm": name + many_attempts.HOSTILE, "quality": 0.9, "anytime": 0.8, "reached": 0.5, "to_95_attempts": 0, "to_95_seconds": 0,
+                 "attempts": 40, "seconds": 80, "curve": [0.5, 0.7, 0.9], "by_problem": [0.9, quality]} for name, quality in (("greedy", 0.9), ("mcts", 0.99))]
+        arms[1]["against"] = {what: {"ratio": 1.01, "low": 0.99, "high": 1.03, "p": 0.2, "wins": 1, "losses": 0, "equal": 1} for what in ("quality", "anytime")}
+        file, page = self.folder / "comparison.json", self.folder / "comparison.html"
+        file.write_text(json.dumps({"problems": ["softmax", many_attempts.HOSTILE], "arms": arms}))
+        self.hone("report", file, "-o", page)
+        document = self.browse("--dump-dom", "--window-size=1280,900", page=page)
+        shown = document[document.index("<main"):document.index("</main>")]
+        self.assertNotIn(many_attempts.RAN, document)
+        self.assertIn(html.escape(many_attempts.HOSTILE, quote=False), shown)
+        self.assertEqual(shown.count('<path class="curve'), 2)
+        self.assertIn("not told apart", shown)
+
     def test_light_and_dark_differ(self):
         seen = set()
         for scheme in ("light", "dark"):

@@ -123,6 +123,8 @@ void SetEnvironment(RunMaterial& material, const RunSettings& settings, const Re
 
 }  // namespace
 
+std::string MadeBy() { return fmt::format("hone {}, {}", HONE_VERSION, Today()); }
+
 Result<RunMaterial> ReadRunMaterial(Store& store, const RunRecord& run) {
   RunMaterial material{.run = run};
   const bool killed = run.state == RunState::kRunning && !HONE_TRY(store.Active(run.id));
@@ -153,7 +155,7 @@ Result<RunMaterial> ReadRunMaterial(Store& store, const RunRecord& run) {
   }
   material.command = CommandOf(material, settings);
   SetEnvironment(material, settings, device);
-  material.made_by = fmt::format("hone {}, {}", HONE_VERSION, Today());
+  material.made_by = MadeBy();
   return material;
 }
 

@@ -10,4 +10,7 @@ namespace hone {
 // All that the store has of the run. Fails as the store does; kCorrupt for rows that say what nobody wrote.
 Result<RunMaterial> ReadRunMaterial(Store& store, const RunRecord& run);
 
+// What says so at the end of a page: "hone 0.1.0, 2026-11-23", the day being today.
+std::string MadeBy();
+
 }  // namespace hone

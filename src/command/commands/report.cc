@@ -8,13 +8,16 @@
 #include "command/command.h"
 #include "command/run_material.h"
 #include "report/attempt_row.h"
+#include "report/comparison_page.h"
 #include "report/stages.h"
 
 namespace hone {
 namespace {
 
 constexpr Positional kPositionals[] = {
-    {.name = "run", .help = "a run's id or its first digits, as `hone runs` lists them"}};
+    {.name = "run",
+     .help = "a run's id or its first digits, as `hone runs` lists them, or a file (.json) that `hone compare --json` "
+             "wrote"}};
 constexpr Option kOptions[] = {
     {.name = "output", .letter = 'o', .value = "FILE", .help = "the page: one HTML file that needs no network"},
     {.name = "csv", .value = "FILE", .help = "a line an attempt, for spreadsheets"},
@@ -24,7 +27,20 @@ constexpr Option kOptions[] = {
 
 std::string SizeText(std::size_t bytes) { return fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3); }
 
+Result<Answer> ReportComparison(VerbCall& call, const std::string& file) {
+  for (const char* option : {"csv", "jsonl", "trace"}) {
+    if (call.Has(option)) return Fail(ErrorKind::kUsage, fmt::format("--{} is of a run, not of a comparison", option));
+  }
+  const std::string path = call.Text("output");
+  if (path.empty()) return Fail(ErrorKind::kUsage, "name the page to write with -o FILE.html");
+  const std::string page = HONE_TRY(WriteComparisonPage(HONE_TRY(ReadFile(file)), file, MadeBy()));
+  HONE_TRY(WriteFileAtomically(path, page));
+  return Answer({{"comparison", file}, {"files", {{{"path", path}, {"bytes", page.size()}}}}},
+                fmt::format("{}: the page of {}, {}\n", path, file, SizeText(page.size())));
+}
+
 Result<Answer> RunIt(VerbCall& call) {
+  if (call.Text("run").ends_with(".json")) return ReportComparison(call, call.Text("run"));
   Store store = HONE_TRY(Store::OpenExisting(StorePath(call)));
   const RunRecord run = HONE_TRY(store.FindRun(call.Text("run")));
   const RunMaterial material = HONE_TRY(ReadRunMaterial(store, run));
@@ -57,7 +73,7 @@ Result<Answer> RunIt(VerbCall& call) {
 
 HONE_VERB(report){
     .name = "report",
-    .doc = "Write a run as a page for a browser, or its attempts as CSV, JSON lines or a trace",
+    .doc = "Write a run or a comparison as a page for a browser, or attempts as CSV, JSON lines or a trace",
     .group = VerbGroup::kRuns,
     .place = 6,
     .help =
@@ -65,10 +81,11 @@ HONE_VERB(report){
         "came to it, every attempt. What runs hold is shown as text and never executed (docs/report.md).\n"
         "\n"
         "  hone report 3fa2 -o softmax.html\n"
-        "  hone report 3fa2 --csv attempts.csv --jsonl attempts.jsonl --trace trace.json\n",
+        "  hone report 3fa2 --csv attempts.csv --jsonl attempts.jsonl --trace trace.json\n"
+        "  hone compare --suite docs/measured/search greedy mcts --json > c.json; hone report c.json -o c.html\n",
     .positionals = kPositionals,
     .options = kOptions,
-    .json = "run, attempts (how many), files[]: path, bytes",
+    .json = "run and attempts (how many), or comparison (the file); files[]: path, bytes",
     .run = RunIt};
 
 }  // namespace hone

@@ -93,8 +93,9 @@ const accepted = (attempt) => attempt.outcome === "accepted";
 
 function draw() {
   const run = JSON.parse(document.getElementById("data").textContent);
-  run.byNumber = new Map((run.attempts || []).map((attempt) => [attempt.number, attempt]));
-  if (run.attempts) run.clock = workClock(run);
+  run.attempts = run.attempts || [];
+  run.byNumber = new Map(run.attempts.map((attempt) => [attempt.number, attempt]));
+  run.clock = workClock(run);
   const main = document.getElementById("page");
   const shown = run.sections.filter((one) => drawers.has(one.id));
   main.replaceChildren(
