@@ -78,6 +78,7 @@ class Page(unittest.TestCase):
         self.assertGreater(shown.count("<circle"), 20)
         self.assertIn("the fastest baseline", shown)
         self.assertIn("Roofline of NVIDIA H200", shown)
+        self.assertIn("Measured again on fresh inputs", shown)
         self.assertIn("hone optimize scripted.py --target cuda --seed 1", shown)
 
     def test_the_tree_goes_by_keys_and_shows_sources_as_they_are(self):

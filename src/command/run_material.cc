@@ -82,7 +82,11 @@ std::string CommandOf(const RunMaterial& material, const RunSettings& settings) 
   option("search", settings.search);
   option("proposer", settings.proposer);
   if (settings.tools.kind != Advisers::Kind::kNone) option("tools", settings.tools.Text());
-  if (!settings.objective.IsTime()) option("objective", settings.objective.Text());
+  if (settings.objective.NeedsEnergy()) {
+    const std::string text = settings.objective.Text();  // "time:0.02,energy"
+    option("objective", text.substr(text.rfind(',') + 1));
+    option("slower", fmt::format("{:g}", 100 * settings.objective.Slower()));
+  }
   const auto budget = nlohmann::json::parse(material.run.budget, nullptr, false);
   if (!budget.is_object()) return command;
   for (const auto& [key, name] :

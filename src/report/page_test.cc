@@ -145,6 +145,19 @@ TEST(PageTest, ASourceIsKeptAsItDiffersFromItsParents) {
             Json::array({"-one", "+ONE", " two", " three", "-four", "+FOUR"}));
 }
 
+TEST(PageTest, WhatWasMeasuredAgainStandsInTheProof) {
+  RunMaterial material = Material();
+  material.confirmations = {{.attempt = 2, .outcome = "accepted", .median_us = 40, .joules = 0.5},
+                            {.attempt = 1, .outcome = "refused"}};
+  material.confirming_ms = {100, 100};
+  material.proof.timing->energy = Energy{.joules = 0.5, .watts = 300, .sensor = "a <sensor>"};
+  const Json proof = SectionOf(DataOf(WritePage(material)), "proof");
+  ASSERT_EQ(proof["confirmations"].size(), 2U);
+  EXPECT_EQ(proof["confirmations"][0]["joules"], 0.5);
+  EXPECT_TRUE(proof["confirmations"][1]["joules"].is_null());
+  EXPECT_EQ(proof["timing"]["energy"]["sensor"], "a <sensor>");
+}
+
 TEST(PageTest, WhatMovesBroughtIsSummedByRule) {
   RunMaterial material = Material();
   material.attempts.push_back(Tried(3, 1));

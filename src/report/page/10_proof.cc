@@ -38,11 +38,28 @@ Json TimingJson(const Timing& timing) {
                        {"why", comparison.speedup ? std::string() : comparison.WhyNoRatio()},
                        {"honest", honest == &comparison}});
   }
-  return {{"warm", SamplesJson(timing.warm)},
-          {"cold", SamplesJson(timing.cold)},
-          {"prepare_us", timing.prepare_us},
-          {"disturbed", timing.disturbed},
-          {"against", std::move(against)}};
+  Json json = {{"warm", SamplesJson(timing.warm)},
+               {"cold", SamplesJson(timing.cold)},
+               {"prepare_us", timing.prepare_us},
+               {"disturbed", timing.disturbed},
+               {"against", std::move(against)}};
+  if (timing.energy) json["energy"] = ToJson(*timing.energy);
+  return json;
+}
+
+// What was measured again at the end of the run, on fresh inputs and beside all baselines.
+Json ConfirmationsJson(const std::vector<ConfirmationRecord>& confirmations) {
+  Json rows = Json::array();
+  for (const ConfirmationRecord& one : confirmations) {
+    rows.push_back({{"attempt", one.attempt},
+                    {"outcome", one.outcome},
+                    {"us", one.median_us},
+                    {"cold_us", one.cold_us},
+                    {"speedup", one.speedup},
+                    {"joules", Nullable(one.joules)},
+                    {"ended_ms", one.ended_ms}});
+  }
+  return rows;
 }
 
 Json Data(const RunMaterial& material) {
@@ -52,6 +69,7 @@ Json Data(const RunMaterial& material) {
                {"confirmed", material.confirmed},
                {"attempts", material.summary.attempts},
                {"accepted", material.summary.accepted}};
+  data["confirmations"] = ConfirmationsJson(material.confirmations);
   if (material.run.best_attempt == 0) return data;
   data["outcome"] = Name(verdict.outcome);
   data["error_over_budget"] = verdict.error_over_budget;

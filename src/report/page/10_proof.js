@@ -30,8 +30,10 @@ section("proof", (box, data, run) => {
       ["two runs on the same inputs", data.bit_reproducible ? "the same bits" : "not the same bits"],
       ["the benchmark's own check", data.official_allclose === null ? null : data.official_allclose ? "passed" : "not passed"],
       ["held by", data.sandbox],
+      ["energy of a call", timing && timing.energy ? `${digits(timing.energy.joules, 3)} J at ${digits(timing.energy.watts, 3)} W, ${timing.energy.sensor}` : null],
       ["attempts", `${data.attempts}, ${data.accepted} accepted`],
     ]));
+  if (data.confirmations.length) box.append(again(data.confirmations, run));
   for (const line of data.certificate.concat(data.notes)) box.append(el("p", { class: "soft" }, line));
 });
 
@@ -60,6 +62,21 @@ function against(timing, run) {
       { head: "95 % interval", number: true, cell: (row) => (row.ratio.low ? `${speedText(row.ratio.low)} to ${speedText(row.ratio.high)}` : row.ratio.why || "-") },
       { head: "rounds", number: true, cell: (row) => row.ratio.rounds || "-" },
     ], rows.filter((row) => row.ratio)));
+}
+
+// What was measured again at the run's end; of an attempt that was so several times the latest decides.
+function again(rows, run) {
+  const energy = rows.some((row) => row.joules !== null);
+  return el("div", null, el("h3", null, "Measured again on fresh inputs"),
+    table("At the end of the run, beside all baselines: warm and cold medians, and the speed-up over the first baseline", [
+      { head: "attempt", number: true, cell: (row) => row.attempt },
+      { head: "outcome", cell: (row) => row.outcome },
+      { head: "warm", number: true, cell: (row) => timeText(row.us) },
+      { head: "cold", number: true, cell: (row) => timeText(row.cold_us) },
+      { head: "speed-up", number: true, cell: (row) => speedText(row.speedup) },
+      ...(energy ? [{ head: "energy of a call", number: true, cell: (row) => (row.joules === null ? "-" : digits(row.joules, 3) + " J") }] : []),
+      { head: "when", cell: (row) => dateText(row.ended_ms) },
+    ], rows.map((row) => ({ ...row, marked: row.attempt === run.best }))));
 }
 
 const shorten = (text, most) => (text.length <= most ? text : text.slice(0, Math.max(3, Math.floor(most) - 1)) + "\u2026");
