@@ -20,6 +20,10 @@ function(hone_folder name)
   if(tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE hone_${name} ${arg_TEST_LINK} hone_settings GTest::gtest GTest::gtest_main)
+    if(HONE_BATCHES)
+      target_precompile_headers(${name}_test REUSE_FROM hone_gtest)
+      target_compile_options(${name}_test PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)  # so that ccache knows what it was
+    endif()
     # Each folder's gtest results go to one file, so that ./dev test can count single tests.
     add_test(NAME ${name} COMMAND ${name}_test --gtest_output=xml:${CMAKE_BINARY_DIR}/test-results/${name}.xml)
     set_tests_properties(${name} PROPERTIES

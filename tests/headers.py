@@ -29,9 +29,12 @@ def first_include(source):
 
 
 def compiled_first(build):
-    """The headers that the build compiled alone. A source counts if what was made of it is no older than it is."""
+    """The headers that the build compiled alone. A source counts if what was made of it is no older than it is, and if nothing
+    precompiled came before its own."""
     found = set()
     for row in json.loads((build / "compile_commands.json").read_text()):
+        if "-include" in row["command"]:
+            continue
         folder = pathlib.Path(row["directory"])
         source, made = folder / row["file"], folder / re.search(r" -o (\S+)", row["command"])[1]
         header = first_include(source)

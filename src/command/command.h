@@ -219,6 +219,21 @@ struct Term {
 };
 std::span<const Term> Glossary();
 
+// What every verb that searches takes.
+inline constexpr Option kSeedOption{.name = "seed",
+                                    .type = ValueType::kInteger,
+                                    .value = "S",
+                                    .help = "of every choice by chance",
+                                    .otherwise = "1",
+                                    .at_least = 0};
+inline constexpr Option kThreadsOption{.name = "threads",
+                                       .type = ValueType::kInteger,
+                                       .value = "N",
+                                       .help = "threads that kernels and baselines may use (default: all cores)",
+                                       .at_least = 1};
+inline constexpr Option kPythonOption{
+    .name = "python", .value = "PATH", .help = "interpreter with PyTorch, for .py problems and their baselines"};
+
 // --store of every verb that reads or writes runs, and what it means: the option, else $HONE_STORE, else runs.sqlite in
 // DataDirectory().
 inline constexpr Option kStoreOption{.name = "store",

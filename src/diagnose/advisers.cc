@@ -25,7 +25,7 @@ std::string Advisers::Text() const {
   return kind == Kind::kNone ? "none" : kind == Kind::kRaw ? "raw" : "on";
 }
 
-Result<Advised> Ask(const Advisers& advisers, std::vector<Profile> profiles) {
+Result<Advised> AskAdvisers(const Advisers& advisers, std::vector<Profile> profiles) {
   Advised advised;
   advised.diagnosis =
       Diagnose(std::move(profiles), advisers.kind == Advisers::Kind::kOn ? AllRules() : std::span<const Rule* const>{});

@@ -43,6 +43,6 @@ struct Advised {
   };
   std::vector<Tool> tools;  // of the folder, by name
 };
-Result<Advised> Ask(const Advisers& advisers, std::vector<Profile> profiles);
+Result<Advised> AskAdvisers(const Advisers& advisers, std::vector<Profile> profiles);
 
 }  // namespace hone

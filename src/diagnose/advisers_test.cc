@@ -39,13 +39,13 @@ TEST(AdvisersTest, TheyReadBackAndAFolderThatIsNoneIsRefused) {
 TEST(AdvisersTest, NobodyFindsNothingAndTheClassIsStillKnown) {
   std::vector<Profile> profiles = Narrow();
   profiles[0].Set("issue_to_memory", 0.1, FactSource::kCubin);
-  const Diagnosis none = Must(Ask({Advisers::Kind::kNone}, profiles)).diagnosis;
+  const Diagnosis none = Must(AskAdvisers({Advisers::Kind::kNone}, profiles)).diagnosis;
   EXPECT_TRUE(none.findings.empty());
   EXPECT_NE(none.subjects.at(0).classification.decided(), nullptr);
 }
 
 TEST(AdvisersTest, RulesSayWhatFactsMean) {
-  const Diagnosis on = Must(Ask({Advisers::Kind::kOn}, Narrow())).diagnosis;
+  const Diagnosis on = Must(AskAdvisers({Advisers::Kind::kOn}, Narrow())).diagnosis;
   ASSERT_EQ(on.findings.size(), 1u);
   EXPECT_EQ(on.findings[0].rule, "vector_width");
   ASSERT_FALSE(on.findings[0].moves.empty());
@@ -54,7 +54,7 @@ TEST(AdvisersTest, RulesSayWhatFactsMean) {
 }
 
 TEST(AdvisersTest, RawFactsAskForWhatTheyAreNamedAfterTheLargestFirst) {
-  const Diagnosis raw = Must(Ask({Advisers::Kind::kRaw}, Narrow())).diagnosis;
+  const Diagnosis raw = Must(AskAdvisers({Advisers::Kind::kRaw}, Narrow())).diagnosis;
   ASSERT_EQ(raw.findings.size(), 2u) << "a share of nothing asks for nothing";
   EXPECT_EQ(raw.findings[0].rule, "raw:load_share");
   EXPECT_EQ(raw.findings[1].rule, "raw:wide_access_share");

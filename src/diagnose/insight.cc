@@ -65,7 +65,7 @@ Insight LookAt(const Candidate& candidate, double time_us, const InsightSetting&
     AddTimes(profiles, time_us);
     Advisers advisers = setting.advisers;
     if (advisers.kind == Advisers::Kind::kNone) advisers.kind = Advisers::Kind::kOn;
-    auto advised = Ask(advisers, std::move(profiles));
+    auto advised = AskAdvisers(advisers, std::move(profiles));
     if (!advised) {
       insight.missing = advised.error().message;
       return insight;

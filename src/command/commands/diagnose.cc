@@ -63,7 +63,7 @@ Result<Answer> RunDiagnose(VerbCall& call) {
   const Roofline roofline = RooflineOf(profiles, device);
   if (call.Has("svg")) HONE_TRY(WriteFileAtomically(call.Text("svg"), DrawSvg(roofline)));
   if (!advisers.folder.empty()) call.Stage("asking tools");
-  const Advised advised = HONE_TRY(Ask(advisers, std::move(profiles)));
+  const Advised advised = HONE_TRY(AskAdvisers(advisers, std::move(profiles)));
   const Diagnosis& diagnosis = advised.diagnosis;
   nlohmann::json tools = nlohmann::json::array();
   std::string failed;

@@ -42,11 +42,7 @@ constexpr Option kOptions[] = {
      .help = "seconds of timing beside each baseline",
      .otherwise = "1",
      .at_least = 0},
-    {.name = "threads",
-     .type = ValueType::kInteger,
-     .value = "N",
-     .help = "threads of the candidate and the baselines (default: all cores)",
-     .at_least = 1},
+    kThreadsOption,
     {.name = "dice",
      .value = "DICE",
      .help = "repeat the inputs and choices of an earlier evaluation: `dice` of its result (default: new ones)"},
@@ -57,7 +53,7 @@ constexpr Option kOptions[] = {
     {.name = "certify",
      .type = ValueType::kFlag,
      .help = "what is accepted on a CUDA device goes through compute-sanitizer, too"},
-    {.name = "python", .value = "PATH", .help = "interpreter with PyTorch, for .py problems and their baselines"},
+    kPythonOption,
 };
 
 // Ends an evaluation when the flag rises. A signal's handler may do nothing but raise it, so somebody has to look.
