@@ -79,6 +79,16 @@ class TimeStopper final : public Stopper {
 
 }  // namespace
 
+std::string_view Name(Stop::Cause cause) {
+  switch (cause) {
+    case Stop::Cause::kBudget: return "budget";
+    case Stop::Cause::kLimit: return "limit";
+    case Stop::Cause::kNothingLeft: return "nothing-left";
+    case Stop::Cause::kInterrupt: return "interrupt";
+  }
+  return "budget";
+}
+
 double Headroom(const SearchState& state) {
   if (state.best_us <= 0 || state.bound_us <= 0) return 1;
   return std::max(0.0, 1 - state.bound_us / state.best_us);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hone {
@@ -59,6 +60,8 @@ struct Stop {
   Cause cause = Cause::kBudget;
   std::string reason;  // one line: "all 100 attempts are made"
 };
+
+std::string_view Name(Stop::Cause cause);  // "budget", "limit", "nothing-left", "interrupt"
 
 class Stopper {
  public:

@@ -1,6 +1,5 @@
 // hone optimize: the loop, from a problem to the fastest candidate that was proved right.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,11 +11,12 @@
 #include "command/command.h"
 #include "command/evaluation_text.h"
 #include "command/flags.h"
+#include "command/optimize_suite.h"
+#include "command/outcome_text.h"
 #include "command/run_note.h"
 #include "command/target.h"
 #include "command/workbench.h"
 #include "diagnose/insight.h"
-#include "propose/expert/expert.h"
 #include "propose/proposer.h"
 #include "search/loop.h"
 #include "search/record.h"
@@ -26,10 +26,10 @@
 namespace hone {
 namespace {
 
-using Json = nlohmann::json;
-
-constexpr Positional kPositionals[] = {
-    {.name = "problem", .help = "a KernelBench-style .py file, or problem.json", .reads = true}};
+constexpr Positional kPositionals[] = {{.name = "problem",
+                                        .help = "a KernelBench-style .py file, or problem.json",
+                                        .presence = Presence::kOptional,
+                                        .reads = true}};
 constexpr Option kOptions[] = {
     kTargetOption,
     {.name = "budget",
@@ -41,7 +41,9 @@ constexpr Option kOptions[] = {
     {.name = "time",
      .type = ValueType::kReal,
      .value = "S",
-     .help = "seconds at most, for all of it: importing and confirming, too; 0 = no limit",
+     .help =
+         "seconds at most, for all of it: importing and confirming, too; 0 = no limit; of a suite: over all sessions, "
+         "and so many a problem if it is not given",
      .otherwise = "120",
      .at_least = 0},
     {.name = "headroom",
@@ -103,15 +105,27 @@ constexpr Option kOptions[] = {
      .type = ValueType::kFlag,
      .help = "the winner on a CUDA device goes through compute-sanitizer, too"},
     kStoreOption,
+    {.name = "suite",
+     .value = "PATH",
+     .help = "many problems under one --time instead of one: a folder, or a file with a path a line (docs/search.md)",
+     .reads = true},
+    {.name = "helping",
+     .type = ValueType::kInteger,
+     .value = "N",
+     .help = "suite: attempts before another problem's turn; --budget is of each problem",
+     .otherwise = "8",
+     .at_least = 1},
+    {.name = "csv", .value = "FILE", .help = "suite: write its rows here, too"},
+    {.name = "retry", .type = ValueType::kFlag, .help = "suite: try again what failed in an earlier session"},
+    {.name = "shrink",
+     .type = ValueType::kReal,
+     .value = "MFLOP",
+     .help = "suite: cut sizes of .py files, as hone import does (0: as they are)",
+     .otherwise = "0",
+     .at_least = 0},
 };
 
 constexpr double kSlower = 0.02;  // more than two timings of one kernel differ, less than anybody waits for
-
-std::string Microseconds(double us) {
-  if (us >= 1e6) return fmt::format("{:.3g} s", us / 1e6);
-  if (us >= 1e3) return fmt::format("{:.3g} ms", us / 1e3);
-  return fmt::format("{:.3g} us", us);
-}
 
 // One line after each attempt on a plain stream; a line that is redrawn on a terminal.
 void Report(VerbCall& call, const SearchProgress& progress) {
@@ -141,175 +155,6 @@ void Report(VerbCall& call, const SearchProgress& progress) {
   if (progress.phase == SearchProgress::Phase::kTried) call.Stage("");
   if (progress.phase == SearchProgress::Phase::kTried && !call.listener().live()) return call.Note(line);
   if (call.listener().live()) call.Progress(line);
-}
-
-// The evaluation that speaks for the run: the winner's confirmation if there is one, else its own.
-const Evaluation* Winning(const SearchOutcome& outcome) {
-  for (auto it = outcome.confirmed.rbegin(); it != outcome.confirmed.rend(); ++it) {
-    if (it->attempt == outcome.run.best_attempt) return &it->evaluation;
-  }
-  return outcome.run.best_attempt > 0 ? &outcome.tree.node(outcome.run.best_attempt).attempt.evaluation : nullptr;
-}
-
-// The nest that the definitions are, which stands in where no kernel of hone's computes the problem.
-bool IsLoopNest(const SearchOutcome& outcome) {
-  return outcome.run.best_attempt > 0 &&
-         outcome.tree.node(outcome.run.best_attempt).attempt.proposal.key == kLoopNestKey;
-}
-
-// Whether the winner is one: measured again, and faster than the baseline that speed-ups are over. Where there is none
-// (--no-torch on a device) there is nothing to be faster than.
-bool IsWin(const SearchOutcome& outcome) {
-  const Evaluation* best = Winning(outcome);
-  if (!best || !outcome.winner_confirmed || !best->verdict.accepted() || !best->timing) return false;
-  const auto& against = best->timing->against;
-  return against.empty() ? outcome.run.baselines == "{}" : against[0].Faster();
-}
-
-Json Document(const SearchOutcome& outcome, const Bound& bound, const DeviceModel& machine, const std::string& store,
-              std::size_t lanes) {
-  const bool cuda = machine.kind == DeviceKind::kCuda;
-  Json document = {{"run", outcome.run.id},
-                   {"problem", outcome.run.problem_name},
-                   {"target", outcome.run.target},
-                   {"machine",
-                    {{"id", machine.id},
-                     {"processor", machine.processor},
-                     {cuda ? "multiprocessors" : "threads", cuda ? machine.multiprocessors : machine.threads}}},
-                   {"store", store},
-                   {"attempts", outcome.tree.attempts()},
-                   {"replayed", outcome.replayed},
-                   {"search_s", outcome.search_s},
-                   {"look_s", outcome.look_s},
-                   {"lanes", lanes},
-                   {"stop", outcome.stop.reason},
-                   {"bound_us", bound.us},
-                   {"bound_limited_by", bound.limited_by},
-                   {"best_attempt", outcome.run.best_attempt},
-                   {"confirmed", outcome.winner_confirmed},
-                   {"faster", IsWin(outcome)},
-                   {"loop_nest", IsLoopNest(outcome)},
-                   {"flags", FlagsOfRun(outcome.run.flags)}};
-  if (const Evaluation* best = Winning(outcome)) {
-    document["best"] = ToJson(*best);
-    if (best->timing && !best->timing->against.empty()) {
-      const Comparison& headline = best->timing->against.front();
-      if (headline.speedup) document["headline"] = {{"baseline", headline.baseline}, {"speedup", *headline.speedup}};
-      if (const Comparison* honest = best->timing->OverBest())
-        document["honest"] = {{"baseline", honest->baseline}, {"speedup", *honest->speedup}};
-    }
-    const Candidate& candidate = outcome.tree.node(outcome.run.best_attempt).attempt.proposal.candidate;
-    document["best"]["kind"] = Name(candidate.kind);
-    document["best"]["source"] = candidate.text;
-  }
-  return document;
-}
-
-// What the winner takes, beside the fastest of the finalists.
-std::string EnergyText(const SearchOutcome& outcome, const Objective& objective) {
-  if (!objective.NeedsEnergy()) return "";
-  const Evaluation* best = Winning(outcome);
-  const Energy* energy = best && best->timing && best->timing->energy ? &*best->timing->energy : nullptr;
-  if (energy == nullptr) return "  energy   not measured, so the fastest stands for the best\n";
-  std::string text = fmt::format("  energy   {}\n", EnergyWords(*energy));
-  const Confirmed* fastest = nullptr;
-  for (const Confirmed& one : outcome.confirmed) {
-    if (!one.evaluation.timing || !one.evaluation.timing->energy) continue;
-    if (fastest == nullptr || one.evaluation.timing->LikelyUs() < fastest->evaluation.timing->LikelyUs())
-      fastest = &one;
-  }
-  if (fastest != nullptr && fastest->attempt != outcome.run.best_attempt) {
-    const Timing& other = *fastest->evaluation.timing;
-    text += fmt::format("  saved    {:.1f} % of attempt {}, the fastest, at {} a call; for {:.1f} % more time\n",
-                        100 * (1 - energy->joules / other.energy->joules), fastest->attempt,
-                        JoulesText(other.energy->joules), 100 * (best->timing->LikelyUs() / other.LikelyUs() - 1));
-  } else {
-    text += fmt::format("  saved    nothing: none of {} finalists takes less\n", outcome.confirmed.size());
-  }
-  return text + fmt::format("  sensor   {}\n", energy->sensor);
-}
-
-std::string TimingText(const SearchOutcome& outcome, const Timing& timing, const Bound& bound) {
-  std::string text = fmt::format(
-      "  best     attempt {}: {} warm, {} cold{}{}\n", outcome.run.best_attempt, Microseconds(timing.warm.median_us),
-      Microseconds(timing.cold.median_us),
-      bound.us > 0 ? fmt::format("; {:.0f} % of the bound's speed{}", 100 * bound.us / timing.warm.median_us,
-                                 bound.sure_us < bound.us ? ", which is lower where data spare reads" : "")
-                   : "",
-      timing.launched == "graph" ? "; as one CUDA graph" : "");
-  for (const Comparison& one : timing.against) {
-    const std::string there = Microseconds(one.baseline_warm.median_us);
-    text += fmt::format("  speed    {} at {}{}\n",
-                        one.speedup ? SpeedWords(*one.speedup, one.baseline) : "no ratio to " + one.baseline, there,
-                        ComparisonText(timing, one));
-  }
-  if (const Comparison* fastest = timing.OverBest(); fastest && timing.against.size() > 1) {
-    text += fmt::format("  overall  the fastest baseline is {}{}: {}\n", fastest->baseline,
-                        fastest->baseline == "eager_tf32" ? ", in TF32 where it multiplies" : "",
-                        SpeedWords(*fastest->speedup, "it"));
-  }
-  return text;
-}
-
-// What there is instead of a win, and why.
-std::string NoWinText(const SearchOutcome& outcome) {
-  std::string text;
-  const Evaluation* best = Winning(outcome);
-  if (!outcome.winner_confirmed) {
-    text +=
-        fmt::format("  result   not confirmed on fresh inputs ({}); the same command does that\n", outcome.stop.reason);
-  } else if (best && best->timing && !best->timing->against.empty()) {
-    const Comparison& first = best->timing->against[0];
-    if (!first.speedup) {
-      text += fmt::format("  result   nothing was shown to be faster than {}: {}\n", first.baseline,
-                          first.wrong.empty() ? first.disturbed : first.WhyNoRatio());
-    } else if (*first.speedup > 1 && first.interval) {
-      text += fmt::format("  result   perhaps nothing faster than {}: the best has {:.2f}x to {:.2f}x its speed\n",
-                          first.baseline, first.interval->low, first.interval->high);
-    } else {
-      text += fmt::format("  result   nothing faster than {} was found: the best is {}\n", first.baseline,
-                          SpeedWords(*first.speedup, "it"));
-    }
-  }
-  if (!IsLoopNest(outcome)) return text;
-  return text + fmt::format(
-                    "  why      the best is the naive loop nest: hone has no kernel for this problem's operators on "
-                    "--target {}\n",
-                    outcome.run.target);
-}
-
-std::string Text(const SearchOutcome& outcome, const Bound& bound, const DeviceModel& machine,
-                 const Objective& objective) {
-  std::string text = fmt::format("{} on {} ({})\n", outcome.run.problem_name, machine.processor, WidthOf(machine));
-  text += bound.us > 0 ? fmt::format("  bound    {}: {}\n", Microseconds(bound.us), bound.limited_by)
-                       : fmt::format("  bound    {}\n", bound.why);
-  for (const auto& flag : FlagsOfRun(outcome.run.flags)) {
-    text += fmt::format("  flagged  {}; times and speed-ups say little\n", flag.value("sentence", ""));
-  }
-  const int tried = outcome.tree.attempts() - outcome.replayed;
-  const std::string rate = tried > 1 && outcome.search_s > 0
-                               ? fmt::format(" ({:.0f} a minute)", 60 * tried / outcome.search_s)
-                               : std::string();
-  text +=
-      fmt::format("  search   {} attempts{}, then stopped: {}\n", outcome.tree.attempts(), rate, outcome.stop.reason);
-  const std::string hone = ProgramAsTyped();
-  const Evaluation* best = Winning(outcome);
-  if (!best) {
-    return text + fmt::format("  best     none: no attempt was accepted\n  next     {} show {}, which says why\n", hone,
-                              outcome.run.id);
-  }
-  if (best->timing) text += TimingText(outcome, *best->timing, bound);
-  text += EnergyText(outcome, objective);
-  const Verdict& verdict = best->verdict;
-  text += fmt::format("  proof    {}{}; held by {}\n", Name(verdict.outcome),
-                      outcome.winner_confirmed ? " twice, the second time on fresh inputs" : " once", best->sandbox);
-  text += fmt::format("  error    at most {:.2f} of its budget, {}\n", verdict.error_over_budget,
-                      verdict.bit_reproducible ? "same bits each time" : "not the same bits each time");
-  for (const auto& note : best->notes) text += fmt::format("  note     {}\n", note);
-  for (const auto& line : best->certificate) text += fmt::format("  certified {}\n", line);
-  if (IsWin(outcome))
-    return text + fmt::format("  next     {0} show {1} best; {0} export {1} -o DIR\n", hone, outcome.run.id);
-  return text + NoWinText(outcome) + fmt::format("  next     {} show {} best\n", hone, outcome.run.id);
 }
 
 // The time was up before anything was judged.
@@ -440,13 +285,19 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   const ExitCode code = outcome.stop.cause == Stop::Cause::kInterrupt ? ExitCode::kInterrupted
                         : IsWin(outcome)                              ? ExitCode::kDone
                                                                       : ExitCode::kNo;
-  return Answer(Document(outcome, bench.bound, bench.machine, store_path, bench.evaluators.size()),
-                Text(outcome, bench.bound, bench.machine, objective), code);
+  return Answer(OutcomeDocument(outcome, bench.bound, bench.machine, store_path, bench.evaluators.size()),
+                OutcomeText(outcome, bench.bound, bench.machine, objective), code);
 }
 
 Result<Answer> RunIt(VerbCall& call) {
   const auto begun = std::chrono::steady_clock::now();
+  for (const char* name : {"helping", "csv", "retry", "shrink"}) {
+    if (call.Has(name) && !call.Has("suite")) return Fail(ErrorKind::kUsage, fmt::format("--{} is of --suite", name));
+  }
+  if (call.Has("suite") == call.Has("problem"))
+    return Fail(ErrorKind::kUsage, "hone optimize takes one problem, or --suite with many");
   call.CatchInterrupts();
+  if (call.Has("suite")) return OptimizeSuite(call, kOptions);
   std::optional<TimeLimit> limit;
   if (call.Real("time") > 0) limit.emplace(std::chrono::duration<double>(call.Real("time")));
   auto answer = Optimize(call, begun);
@@ -471,19 +322,29 @@ HONE_VERB(optimize){
         "  hone optimize p.json --budget 100 --time 300 --search epsilon:0.2 --seed 7\n"
         "  hone optimize p.json --tools on\n"
         "  hone optimize model.py --target cuda --objective energy --slower 2 --time 300\n"
-        "  hone optimize p.json --proposer replay:rounds.jsonl\n",
+        "  hone optimize p.json --proposer replay:rounds.jsonl\n"
+        "  hone optimize --suite KernelBench/level1 --time 3600 --csv level1.csv\n",
     .positionals = kPositionals,
     .options = kOptions,
     .json =
         "run, problem, target, machine, store, attempts, replayed (taken from the store), search_s (of\n"
         "this session), look_s (of it, finding out why attempts take as long as they do), lanes (attempts in flight at "
-        "a time), stop (why), bound_us,\n"
+        "a time), stop (why), stop_cause "
+        "(budget, limit, nothing-left, interrupt), bound_us,\n"
         "bound_limited_by, best_attempt (0 = none), confirmed, faster (than the first baseline, confirmed), loop_nest\n"
         "(the best is the naive one), flags[] (as of `hone graph`), best (an evaluation as in docs/evaluation.md, "
         "with\n"
         "kind and source of the candidate), headline (baseline and speedup over the first one), honest (the same over\n"
-        "the fastest of all that were measured); neither is there where the measurement was disturbed",
-    .no = "nothing was accepted, nothing was shown to be faster than the baseline, or there was no time to confirm it",
+        "the fastest of all that were measured); neither is there where the measurement was disturbed. With --suite: "
+        "suite, store, ledger, problems, solved, faster "
+        "(so many of them), seconds, stop, complete (each has a row), signature, groups[]: group, problems, solved, "
+        "over "
+        "(of each baseline, and of the fastest: geomean, problems, slower); rows[]: name, group, run, attempts, "
+        "helpings, "
+        "seconds, solved, faster, best_us, bound_us, speedups, honest, flags[], failure, kind",
+    .no =
+        "nothing was accepted, nothing was shown to be faster than the baseline, or there was no time to confirm it; "
+        "of a suite: that holds for one of its problems, or one could not be had",
     .run = RunIt};
 
 }  // namespace hone

@@ -1,0 +1,112 @@
+#include "command/optimize_suite.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "base/interrupt.h"
+#include "base/process.h"
+#include "base/sha256.h"
+#include "command/suite_list.h"
+#include "command/suite_serve.h"
+#include "command/suite_table.h"
+#include "search/suite.h"
+
+namespace hone {
+namespace {
+
+// Said by the suite to each problem, or its own.
+constexpr std::string_view kNotHandedOn[] = {"suite", "helping", "csv", "retry", "shrink", "budget", "time", "store"};
+
+std::vector<std::string> HandedOn(const VerbCall& call, std::span<const Option> options) {
+  std::vector<std::string> words;
+  for (const Option& option : options) {
+    if (!call.Has(option.name) || std::ranges::find(kNotHandedOn, option.name) != std::end(kNotHandedOn)) continue;
+    const std::string name = fmt::format("--{}", option.name);
+    if (option.type == ValueType::kFlag) {
+      words.push_back(name);
+      continue;
+    }
+    for (const std::string& value : call.Texts(option.name)) words.insert(words.end(), {name, value});
+  }
+  return words;
+}
+
+std::string Summary(const std::vector<SuiteRow>& rows, const SuiteOutcome& outcome, double limit_s) {
+  const auto count = [&](auto&& is) { return std::count_if(rows.begin(), rows.end(), is); };
+  std::string text = fmt::format("\n{} problems: {} solved, {} confirmed to be faster than their baseline\n",
+                                 rows.size(), count([](const SuiteRow& row) { return row.solved(); }),
+                                 count([](const SuiteRow& row) { return row.faster; }));
+  text += fmt::format("time     {:.0f} s{}; stopped: {}\n", outcome.seconds,
+                      limit_s > 0 ? fmt::format(" of {:.0f}", limit_s) : "", outcome.stop);
+  if (!outcome.complete) text += "next     the same command goes on; --time S is for all of its sessions\n";
+  const auto best = std::ranges::find_if(rows, [](const SuiteRow& row) { return !row.run.empty(); });
+  if (best != rows.end()) text += fmt::format("next     {} show {}, say\n", ProgramAsTyped(), best->run);
+  return text;
+}
+
+}  // namespace
+
+Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
+  const std::string path = call.Text("suite");
+  const std::vector<SuiteProblem> problems = HONE_TRY(ListSuite(path));
+  SuiteServe serve;
+  serve.program = OwnPath();
+  serve.store = StorePath(call);
+  serve.arguments = HandedOn(call, options);
+  serve.python = call.Text("python");
+  serve.shrink_mflop = call.Real("shrink");
+  const std::string folder = serve.store + "-suites";
+  serve.imported = folder + "/problems";
+
+  SuiteBudget budget;
+  budget.attempts = static_cast<int>(call.Int("budget"));
+  budget.helping = static_cast<int>(call.Int("helping"));
+  budget.seconds = call.Real("time") * (call.Has("time") ? 1 : static_cast<double>(problems.size()));
+
+  // Who is asked otherwise has another ledger, as it has other runs.
+  std::string settings = fmt::format("shrink {}", serve.shrink_mflop);
+  for (const std::string& word : serve.arguments) settings += "\n" + word;
+  const std::string ledger_path = fmt::format("{}/{}.jsonl", folder, Sha256(settings).substr(0, 12));
+  SuiteLedger ledger = HONE_TRY(SuiteLedger::Open(ledger_path));
+  if (!ledger.helpings().empty()) call.Note(fmt::format("going on with {}", ledger_path));
+
+  const auto one = [&](const SuiteProblem& problem, const Portion& portion) -> Result<Helping> {
+    const auto place = std::ranges::find(problems, problem.key, &SuiteProblem::key) - problems.begin() + 1;
+    const std::string prefix = fmt::format("{}/{} {}", place, problems.size(), problem.name);
+    call.Note(fmt::format("{}: {} attempts at most{}", prefix, portion.attempts,
+                          portion.seconds > 0 ? fmt::format(", {:.0f} s", portion.seconds) : ""));
+    serve.progress = [&](std::string_view line) {
+      const std::string text = fmt::format("{} {}", prefix, line);
+      if (call.listener().live()) return call.Progress(text);
+      call.Note(text);
+    };
+    Result<Helping> helping = ServeByChild(serve, problem, portion);
+    if (helping && !helping->failure.empty()) call.Note(fmt::format("{}: {}", prefix, helping->failure));
+    return helping;
+  };
+  const SuiteOutcome outcome = HONE_TRY(
+      RunSuite(problems, ledger, budget, one, {.interrupt = &InterruptFlag(), .retry_failures = call.Flag("retry")}));
+
+  std::vector<SuiteRow> rows;
+  for (const Standing& standing : outcome.standings) rows.push_back(RowOf(standing));
+  if (const std::string csv = call.Text("csv"); !csv.empty()) HONE_TRY(WriteFileAtomically(csv, SuiteCsv(rows)));
+  nlohmann::json document = SuiteDocument(rows);
+  document["suite"] = path;
+  document["store"] = serve.store;
+  document["ledger"] = ledger_path;
+  document["problems"] = rows.size();
+  document["solved"] = std::ranges::count_if(rows, [](const SuiteRow& row) { return row.solved(); });
+  document["faster"] = std::ranges::count_if(rows, [](const SuiteRow& row) { return row.faster; });
+  document["seconds"] = outcome.seconds;
+  document["stop"] = outcome.stop;
+  document["complete"] = outcome.complete;
+  document["signature"] = outcome.signature;
+  const bool all = std::ranges::all_of(rows, [](const SuiteRow& row) { return row.faster; });
+  const ExitCode code = outcome.interrupted ? ExitCode::kInterrupted : all ? ExitCode::kDone : ExitCode::kNo;
+  return Answer(document, SuiteMarkdown(rows) + Summary(rows, outcome, budget.seconds), code);
+}
+
+}  // namespace hone

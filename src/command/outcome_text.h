@@ -1,0 +1,27 @@
+// What came of a search, in words and as a document: the last lines of `hone optimize`.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace hone {
+
+class Objective;
+struct Bound;
+struct DeviceModel;
+struct SearchOutcome;
+
+std::string Microseconds(double us);  // "12.3 us", "4.56 ms", "1.2 s"
+
+// Whether the winner is one: measured again, and faster than the baseline that speed-ups are over. Where there is none
+// (--no-torch on a device) there is nothing to be faster than.
+bool IsWin(const SearchOutcome& outcome);
+
+// `store`: its path.
+nlohmann::json OutcomeDocument(const SearchOutcome& outcome, const Bound& bound, const DeviceModel& machine,
+                               const std::string& store, std::size_t lanes);
+std::string OutcomeText(const SearchOutcome& outcome, const Bound& bound, const DeviceModel& machine,
+                        const Objective& objective);
+
+}  // namespace hone

@@ -1,0 +1,18 @@
+// What a suite is made of: the problems of a folder, or those that a file lists.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "search/suite.h"
+
+namespace hone {
+
+// Of a folder: the .py, .pt2 and .json files in it and below, numbers in names by their values, hidden ones and the
+// caches of interpreters left out. Of a text: a path a line, from the text's folder; what follows # is a remark. Of a
+// .json: an array of paths, or of objects with path and, if need be, name and group. A problem's group is the folder
+// that it lies in, a file's own name without one. kUsage where there is no problem, or a listed one is not there.
+Result<std::vector<SuiteProblem>> ListSuite(const std::string& path);
+
+}  // namespace hone

@@ -1,0 +1,73 @@
+#include "command/suite_list.h"
+
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+
+namespace hone {
+namespace {
+
+class SuiteListTest : public ::testing::Test {
+ protected:
+  std::string Write(const std::string& name, const std::string& text) {
+    const std::string path = folder_.path() + "/" + name;
+    EXPECT_TRUE(WriteFileAtomically(path, text));
+    return path;
+  }
+  static std::vector<std::string> Names(const std::string& path) {
+    const auto problems = ListSuite(path);
+    EXPECT_TRUE(problems) << problems.error().message;
+    std::vector<std::string> names;
+    for (const SuiteProblem& one : *problems) names.push_back(one.group + ":" + one.name);
+    return names;
+  }
+  static std::string Failure(const std::string& path) {
+    const auto problems = ListSuite(path);
+    return problems ? "none" : problems.error().message;
+  }
+  TempDirectory folder_ = *TempDirectory::Create("suite_list");
+};
+
+TEST_F(SuiteListTest, AFolderIsItsProblemsByTheNumbersInTheirNames) {
+  for (const char* name : {"level1/10_b.py", "level1/9_a.py", "level2/1_c.json", "top.json", "level1/notes.md",
+                           "level1/__init__.py", ".hidden/x.py"})
+    Write(name, name);
+  const std::string top = folder_.path().substr(folder_.path().rfind('/') + 1);
+  EXPECT_EQ(Names(folder_.path()),
+            (std::vector<std::string>{"level1:level1/9_a", "level1:level1/10_b", "level2:level2/1_c", top + ":top"}));
+}
+
+TEST_F(SuiteListTest, AListNamesThemInItsOrder) {
+  Write("a/x.py", "x");
+  Write("y.json", "y");
+  const std::string text = Write("list.txt", "y.json  # the small one\n\n# none\na/x.py\n");
+  EXPECT_EQ(Names(text).at(1), "a:a/x");
+  const std::string json = Write("list.json", R"([{"path": "a/x.py", "name": "first", "group": "g"}, "y.json"])");
+  EXPECT_EQ(Names(json).at(0), "g:first");
+  EXPECT_EQ(ListSuite(json)->at(1).name, "y");
+}
+
+TEST_F(SuiteListTest, AnotherContentIsAnotherProblem) {
+  const std::string list = Write("list.txt", "x.py\n");
+  Write("x.py", "one");
+  const std::string before = ListSuite(list)->at(0).key;
+  EXPECT_EQ(ListSuite(list)->at(0).key, before);
+  Write("x.py", "two");
+  EXPECT_NE(ListSuite(list)->at(0).key, before);
+}
+
+TEST_F(SuiteListTest, WhatIsWrongIsNamedWithTheMend) {
+  const std::string problem = Write("p.json", R"({"hone_problem": 1})");
+  EXPECT_EQ(Failure(problem),
+            "--suite " + problem + ": that is one problem, not a list of them: hone optimize " + problem);
+  const std::string object = Write("o.json", R"({"a": 1})"), number = Write("n.json", R"(["p.json", 3])");
+  EXPECT_EQ(Failure(object), "--suite " + object + ": it is no JSON array of paths to problems");
+  EXPECT_EQ(Failure(number), "--suite " + number + ": entry 1 is neither a path nor an object with a path");
+  const std::string twice = Write("twice.txt", "p.json\np.json\n"), empty = Write("empty.txt", "# nothing\n");
+  EXPECT_NE(Failure(twice).find("have one name; a JSON list may give them others"), std::string::npos);
+  EXPECT_NE(Failure(empty).find("no problem is there"), std::string::npos);
+  EXPECT_NE(Failure(Write("gone.txt", "gone.py\n")).find("gone.py"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hone

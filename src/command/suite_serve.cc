@@ -1,0 +1,214 @@
+#include "command/suite_serve.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+
+#include "base/files.h"
+#include "base/interrupt.h"
+#include "base/process.h"
+#include "base/sha256.h"
+#include "store/store.h"
+
+namespace hone {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+// A child that was asked to stop has so long for it; one that is past its time limit, for the end of an evaluation.
+constexpr auto kAsked = std::chrono::seconds(10);
+constexpr double kGraceS = 60;
+
+double SecondsSince(Clock::time_point begun) { return std::chrono::duration<double>(Clock::now() - begun).count(); }
+
+// It is our own program: all of our environment.
+std::vector<std::string> Environment() {
+  std::vector<std::string> lines;
+  for (char** line = environ; *line != nullptr; ++line) lines.emplace_back(*line);
+  return lines;
+}
+
+struct Heard {
+  std::string output;
+  std::string last_words;  // the last line on its standard error
+  Exit exit;
+  bool too_long = false;
+};
+
+// The lines of a pipe, each given to `line`, until it closes.
+class LineReader {
+ public:
+  LineReader(int descriptor, std::function<void(std::string_view)> line)
+      : thread_([descriptor, line = std::move(line)] {
+          std::string pending;
+          char buffer[4096];
+          for (ssize_t got = 0; (got = read(descriptor, buffer, sizeof buffer)) != 0;) {
+            if (got < 0 && errno == EINTR) continue;
+            if (got < 0) break;
+            pending.append(buffer, static_cast<std::size_t>(got));
+            for (std::size_t end = 0; (end = pending.find('\n')) != std::string::npos;) {
+              line(std::string_view(pending).substr(0, end));
+              pending.erase(0, end + 1);
+            }
+          }
+          if (!pending.empty()) line(pending);
+          close(descriptor);
+        }) {}
+
+ private:
+  std::jthread thread_;
+};
+
+// Runs our own program to its end. `wall_s`: then it is killed; 0 = none.
+Result<Heard> Listen(std::vector<std::string> argv, double wall_s, const SuiteServe& how) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return Fail(ErrorKind::kIo, "no pipe is left for a child process");
+  Command command;
+  command.argv = std::move(argv);
+  command.environment = Environment();
+  auto child = Child::Start(command, ends[1]);
+  close(ends[1]);
+  if (!child) {
+    close(ends[0]);
+    return tl::unexpected<Error>(child.error());
+  }
+  child->CloseInput();
+  Heard heard;
+  {
+    const LineReader reader(ends[0], [&](std::string_view line) {
+      heard.last_words = line;
+      if (how.progress && (line.starts_with('[') || line.starts_with("confirming"))) how.progress(line);
+    });
+    const Clock::time_point begun = Clock::now();
+    std::optional<Clock::time_point> asked;
+    for (bool open = true; open;) {
+      auto line = child->ReadLine(std::chrono::milliseconds(50));
+      if (line) {
+        heard.output += *line + "\n";
+        continue;
+      }
+      open = line.error().kind == ErrorKind::kTimeout;
+      if (InterruptFlag() && !asked) {
+        asked = Clock::now();
+        child->Signal(SIGTERM);
+      }
+      heard.too_long = wall_s > 0 && SecondsSince(begun) > wall_s;
+      if (heard.too_long || (asked && Clock::now() - *asked > kAsked)) open = false;
+    }
+    const std::optional<Exit> exit = heard.too_long ? std::nullopt : child->Wait(kAsked);
+    heard.exit = exit ? *exit : child->Kill();
+  }
+  return heard;
+}
+
+// Why there is nothing to be read in what it heard.
+std::string WhyNot(const Heard& heard, const Json& document) {
+  if (document.is_object() && document.contains("error") && document["error"].is_object())
+    return document["error"].value("message", "it failed");
+  std::string why = heard.exit.Describe();
+  if (!heard.last_words.empty()) why += ": " + heard.last_words;
+  return "hone " + why;
+}
+
+// The problem as JSON, imported once: starting PyTorch takes longer than many a helping. Or why it cannot be had.
+struct Imported {
+  std::string path;
+  std::string failure;
+};
+
+Result<Imported> ImportOnce(const SuiteServe& how, const SuiteProblem& problem) {
+  if (problem.path.ends_with(".json")) return Imported{problem.path, ""};
+  std::string name = problem.name;
+  std::replace(name.begin(), name.end(), '/', '_');
+  // The key is of the content: another content has another file.
+  const std::string cut = how.shrink_mflop > 0 ? fmt::format("-{}", how.shrink_mflop) : "";
+  const std::string path = fmt::format("{}/{}-{}{}.json", how.imported, name, Sha256(problem.key).substr(0, 12), cut);
+  if (fs::exists(path)) return Imported{path, ""};
+  HONE_TRY(MakeDirectories(how.imported));
+  std::vector<std::string> argv = {how.program, "import", problem.path, "-o", path, "--json"};
+  if (how.shrink_mflop > 0 && problem.path.ends_with(".py"))
+    argv.insert(argv.end(), {"--shrink", fmt::format("{}", how.shrink_mflop)});
+  if (!how.python.empty()) argv.insert(argv.end(), {"--python", how.python});
+  const Heard heard = HONE_TRY(Listen(std::move(argv), 0, how));
+  if (InterruptFlag()) return Fail(ErrorKind::kInterrupted, "interrupted");
+  if (heard.exit.ok() && fs::exists(path)) return Imported{path, ""};
+  return Imported{"", "import: " + WhyNot(heard, Json::parse(heard.output, nullptr, false))};
+}
+
+// What the store has of the run: its attempts' seconds, and the times that steer.
+Result<void> ReadRun(const std::string& store_path, const Portion& portion, Helping& helping) {
+  Store store = HONE_TRY(Store::OpenExisting(store_path));
+  int accepted = 0;
+  for (const AttemptRecord& attempt : HONE_TRY(store.Attempts(helping.run))) {
+    if (!attempt.ended()) continue;
+    helping.attempts_s += static_cast<double>(attempt.ended_ms - attempt.started_ms) / 1000;
+    if (attempt.median_us <= 0) continue;
+    if (++accepted == 1) helping.before_us = attempt.median_us;
+    if (helping.best_us <= 0 || attempt.median_us < helping.best_us) helping.best_us = attempt.median_us;
+  }
+  if (portion.last != nullptr && portion.last->best_us > 0) helping.before_us = portion.last->best_us;
+  return {};
+}
+
+}  // namespace
+
+Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem, const Portion& portion) {
+  const Clock::time_point begun = Clock::now();
+  Helping helping;
+  const auto failed = [&](std::string why) {
+    helping.failure = std::move(why);
+    helping.seconds = SecondsSince(begun);
+    return helping;
+  };
+  const Imported imported = HONE_TRY(ImportOnce(how, problem));
+  if (!imported.failure.empty()) return failed(imported.failure);
+  const double earlier_s = portion.last != nullptr ? portion.last->attempts_s : 0;
+  // A run's time limit is one over all its sessions.
+  const double limit_s = portion.seconds > 0 ? std::max(1.0, portion.seconds - SecondsSince(begun)) + earlier_s : 0;
+  std::vector<std::string> argv = {how.program,   "optimize",
+                                   imported.path, "--json",
+                                   "--budget",    std::to_string(portion.attempts),
+                                   "--time",      fmt::format("{:.3f}", limit_s),
+                                   "--store",     how.store};
+  argv.insert(argv.end(), how.arguments.begin(), how.arguments.end());
+  const Clock::time_point started = Clock::now();
+  const Heard heard = HONE_TRY(Listen(std::move(argv), limit_s > 0 ? limit_s + kGraceS : 0, how));
+  const double session_s = SecondsSince(started);
+  if (InterruptFlag()) return Fail(ErrorKind::kInterrupted, "interrupted");
+  Json document = Json::parse(heard.output, nullptr, false);
+  if (heard.too_long) return failed(fmt::format("not done within {:.0f} s", limit_s + kGraceS));
+  if (!document.is_object() || document.contains("error") || heard.exit.signal != 0)
+    return failed(WhyNot(heard, document));
+  // Ended by somebody else than us.
+  if (heard.exit.code == 130) return failed("it was interrupted: run the suite again with --retry");
+
+  helping.attempts = document.value("attempts", 0);
+  helping.won = document.value("faster", false);
+  if (document.contains("run") && document["run"].is_string()) helping.run = document["run"];
+  if (document.contains("bound_us") && document["bound_us"].is_number()) helping.bound_us = document["bound_us"];
+  if (helping.run.empty()) return failed(document.value("stop", "nothing was judged"));
+  HONE_TRY(ReadRun(how.store, portion, helping));
+  const std::string cause = document.value("stop_cause", "");
+  helping.ended = cause == "limit" || cause == "nothing-left";
+  // Sources are in the store.
+  if (document.contains("best") && document["best"].is_object()) document["best"].erase("source");
+  helping.document = document.dump(-1, ' ', false, Json::error_handler_t::replace);
+  // What an earlier session spent on attempts of this helping before it was killed counts as well.
+  const double search_s = document.value("search_s", 0.0);
+  const double attempts_s = std::max(0.0, helping.attempts_s - earlier_s);
+  helping.seconds = SecondsSince(begun) - session_s + std::max(session_s, session_s - search_s + attempts_s);
+  return helping;
+}
+
+}  // namespace hone

@@ -1,0 +1,32 @@
+// A helping of attempts at one problem of a suite: `hone optimize` in a process of its own. One that dies, runs out of
+// memory or cannot be ended takes its row with it and nothing else, what imports and oracles hold is given back between
+// problems, and its time limit and its Ctrl-C are its own.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "search/suite.h"
+
+namespace hone {
+
+struct SuiteServe {
+  std::string program;                 // ours
+  std::string store;                   // where runs are kept
+  std::string imported;                // folder for problems that were imported from other kinds of files
+  std::vector<std::string> arguments;  // of `hone optimize`, beside those that a portion says
+  std::string python;                  // as of --python; empty: as the program finds it
+  double shrink_mflop = 0;             // as of `hone import --shrink`
+  // Of its progress, from one thread at a time.
+  std::function<void(std::string_view line)> progress;
+};
+
+// Fails with kInterrupted when this process was asked to stop: the child was then asked, too, and has ended. kIo where
+// no child can be started.
+Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem, const Portion& portion);
+
+}  // namespace hone

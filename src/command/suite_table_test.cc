@@ -1,0 +1,104 @@
+#include "command/suite_table.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace hone {
+namespace {
+
+using Json = nlohmann::json;
+
+Standing Solved(const std::string& name, const std::string& group, double eager, double naive,
+                const std::vector<std::string>& flags = {}) {
+  Json document = {{"best",
+                    {{"kind", "program"},
+                     {"timing",
+                      {{"warm", {{"median_us", 20.0}}},
+                       {"against",
+                        {{{"baseline", "eager"}, {"speedup", eager > 0 ? Json(eager) : Json(nullptr)}},
+                         {{"baseline", "naive"}, {"speedup", naive}}}}}}}},
+                   {"honest", {{"baseline", "eager"}, {"speedup", std::min(eager, naive)}}},
+                   {"flags", Json::array()}};
+  for (const std::string& flag : flags) document["flags"].push_back({{"kind", flag}});
+  Standing standing;
+  standing.problem = {.key = name, .name = name, .group = group, .path = name};
+  standing.helpings = 1;
+  Helping helping;
+  helping.attempts = 8;
+  helping.bound_us = 10;
+  helping.best_us = 19;
+  helping.won = eager > 1;
+  helping.document = document.dump();
+  standing.last = helping;
+  return standing;
+}
+
+std::vector<SuiteRow> Rows() {
+  Standing bad;
+  bad.problem = {.key = "b", .name = "l1/bad", .group = "l1", .path = "bad"};
+  bad.last = Helping{};
+  bad.last->failure = "line 3, \"x\": no | such operator";
+  Standing unseen;
+  unseen.problem = {.key = "u", .name = "l2/unseen", .group = "l2", .path = "unseen"};
+  return {RowOf(Solved("l1/a", "l1", 2, 8)),
+          RowOf(Solved("l1/b", "l1", 0.5, 2)),
+          RowOf(bad),
+          RowOf(Solved("l2/c", "l2", 4, 4)),
+          RowOf(unseen),
+          RowOf(Solved("l2/flat", "l2", 100, 900, {"zero"}))};
+}
+
+TEST(SuiteTableTest, MeansAreGeometricAndFlaggedProblemsAreApart) {
+  const auto groups = GroupsOf(Rows());
+  ASSERT_EQ(groups.size(), 4u);
+  EXPECT_EQ(groups[0].name, "l1");
+  EXPECT_EQ(groups[0].problems, 3);
+  EXPECT_EQ(groups[0].solved, 2);
+  EXPECT_DOUBLE_EQ(groups[0].over.at("eager").geomean, 1);
+  EXPECT_EQ(groups[0].over.at("eager").slower, 1);
+  EXPECT_DOUBLE_EQ(groups[0].over.at("naive").geomean, 4);
+  EXPECT_DOUBLE_EQ(groups[1].over.at("eager").geomean, 4);
+  EXPECT_EQ(groups[2].name, "all");
+  EXPECT_NEAR(groups[2].over.at("eager").geomean, 1.5874, 1e-4);
+  EXPECT_NEAR(groups[2].over.at(kFastestBaseline).geomean, 1.5874, 1e-4);
+  EXPECT_EQ(groups[3].name, "flagged");
+  EXPECT_DOUBLE_EQ(groups[3].over.at("eager").geomean, 100);
+}
+
+TEST(SuiteTableTest, ADisturbedRatioIsNotCounted) {
+  const auto groups = GroupsOf({RowOf(Solved("a", "g", 0, 3)), RowOf(Solved("b", "g", 2, 3))});
+  EXPECT_EQ(groups[0].over.at("eager").problems, 1);
+  EXPECT_EQ(groups[0].over.at("naive").problems, 2);
+}
+
+TEST(SuiteTableTest, AFailureIsARowWithItsReason) {
+  const std::vector<SuiteRow> rows = Rows();
+  EXPECT_FALSE(rows[2].solved());
+  EXPECT_EQ(rows[4].failure, "the time was spent before it was looked at");
+  const std::string text = SuiteMarkdown(rows), csv = SuiteCsv(rows);
+  EXPECT_NE(text.find("| l1/bad | - | - | - | - | - | 0 | not solved: line 3, \"x\": no / such operator |"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("| l1/a | 20.0 us | 50 % | 2.00 | 8.00 | 2.00 | 8 |  |"), std::string::npos) << text;
+  EXPECT_NE(text.find("| l1: slower on | 1 of 2 | 0 of 2 | 1 of 2 | |"), std::string::npos) << text;
+  EXPECT_NE(csv.find(R"("line 3, ""x"": no | such operator")"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("name,group,solved,faster,best_us,bound_us,attempts,helpings,seconds,over eager,over naive,"),
+            std::string::npos)
+      << csv;
+  const Json document = SuiteDocument(rows);
+  EXPECT_EQ(document["rows"].size(), 6u);
+  EXPECT_EQ(document["rows"][2]["best_us"], nullptr);
+}
+
+TEST(SuiteTableTest, NothingAcceptedIsSaid) {
+  Standing standing;
+  standing.problem.name = "a";
+  standing.last = Helping{};
+  standing.last->document = R"({"flags": [], "attempts": 3})";
+  EXPECT_EQ(RowOf(standing).failure, "no attempt was accepted");
+}
+
+}  // namespace
+}  // namespace hone

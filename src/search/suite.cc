@@ -1,0 +1,134 @@
+#include "search/suite.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string_view>
+
+#include "base/sha256.h"
+
+namespace hone {
+namespace {
+
+// Of a problem whose bound is not known: as if twice as fast were thinkable.
+constexpr double kUnknownHeadroom = 0.693147180559945;  // ln 2
+
+double HeadroomOf(double us, double bound_us) {
+  return us > 0 && bound_us > 0 ? std::max(0.0, std::log(us / bound_us)) : kUnknownHeadroom;
+}
+
+void Take(Standing& standing, const Helping& helping) {
+  standing.retried = false;
+  ++standing.helpings;
+  standing.seconds += helping.seconds;
+  standing.began_with += HeadroomOf(helping.before_us, helping.bound_us);
+  if (helping.before_us > 0 && helping.best_us > 0)
+    standing.gained += std::max(0.0, std::log(helping.before_us / helping.best_us));
+  standing.last = helping;
+}
+
+// May it have another?
+bool Open(const Standing& standing, const SuiteBudget& budget) {
+  if (!standing.last || standing.retried) return true;
+  return standing.last->failure.empty() && !standing.last->ended && standing.last->attempts < budget.attempts;
+}
+
+// A problem that nobody has looked at yet has its share of what is left, so that each is looked at; later ones may have
+// all of it.
+double SecondsFor(const std::vector<Standing>& standings, const Standing& chosen, const SuiteBudget& budget,
+                  double spent) {
+  if (budget.seconds <= 0) return 0;
+  const double left = budget.seconds - spent;
+  if (chosen.last && !chosen.retried) return left;
+  const auto waiting =
+      std::count_if(standings.begin(), standings.end(), [](const Standing& one) { return !one.last || one.retried; });
+  return left / static_cast<double>(std::max<std::ptrdiff_t>(1, waiting));
+}
+
+// Of the helpings in their order: other suites with the same settings may have rows in the ledger, too.
+std::string SignatureOf(const std::vector<Helping>& helpings, const std::vector<SuiteProblem>& problems) {
+  std::set<std::string_view> ours;
+  for (const SuiteProblem& problem : problems) ours.insert(problem.key);
+  std::string text;
+  for (const Helping& one : helpings) {
+    if (!ours.contains(one.problem)) continue;
+    text += fmt::format("{} {} {} {:.6g} {:.6g} {} {} {}\n", one.problem, one.number, one.attempts, one.before_us,
+                        one.best_us, one.ended, one.won, one.failure);
+  }
+  return Sha256(text).substr(0, 12);
+}
+
+}  // namespace
+
+double Standing::Headroom() const { return last ? HeadroomOf(last->best_us, last->bound_us) : kUnknownHeadroom; }
+
+double Standing::GainASecond() const {
+  const double yield = (kFirstYield + gained) / (1 + began_with);
+  // Milliseconds at least: scripted helpings may take no time at all.
+  return Headroom() * yield / std::max(1e-3, seconds / std::max(1, helpings));
+}
+
+std::optional<std::size_t> NextHelping(const std::vector<Standing>& standings, const SuiteBudget& budget) {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < standings.size(); ++i) {
+    if (!Open(standings[i], budget)) continue;
+    if (!standings[i].last || standings[i].retried) return i;
+    if (!best || standings[i].GainASecond() > standings[*best].GainASecond()) best = i;
+  }
+  return best;
+}
+
+Result<SuiteOutcome> RunSuite(const std::vector<SuiteProblem>& problems, SuiteLedger& ledger, const SuiteBudget& budget,
+                              const Serve& serve, const SuiteHooks& hooks) {
+  SuiteOutcome outcome;
+  for (const SuiteProblem& problem : problems) {
+    Standing standing;
+    standing.problem = problem;
+    for (const Helping& helping : ledger.helpings()) {
+      if (helping.problem == problem.key) Take(standing, helping);
+    }
+    outcome.seconds += standing.seconds;
+    standing.retried = hooks.retry_failures && standing.failed();
+    outcome.standings.push_back(std::move(standing));
+  }
+  const auto interrupted = [&] { return hooks.interrupt != nullptr && hooks.interrupt->load(); };
+  while (outcome.stop.empty()) {
+    const std::optional<std::size_t> next = NextHelping(outcome.standings, budget);
+    if (!next) {
+      outcome.stop = "every problem has had its attempts";
+    } else if (interrupted()) {
+      outcome.stop = "interrupted";
+    } else if (budget.seconds > 0 && outcome.seconds >= budget.seconds) {
+      outcome.stop = fmt::format("the {:.0f} s are spent", budget.seconds);
+    } else {
+      Standing& standing = outcome.standings[*next];
+      Portion portion;
+      portion.number = standing.helpings + 1;
+      portion.last = standing.last && !standing.failed() && !standing.retried ? &*standing.last : nullptr;
+      portion.attempts = std::min(budget.attempts, (portion.last ? portion.last->attempts : 0) + budget.helping);
+      portion.seconds = SecondsFor(outcome.standings, standing, budget, outcome.seconds);
+      Result<Helping> helping = serve(standing.problem, portion);
+      if (!helping && helping.error().kind == ErrorKind::kInterrupted) {
+        outcome.stop = "interrupted";
+        break;
+      }
+      Helping made = HONE_TRY(std::move(helping));
+      made.problem = standing.problem.key;
+      made.number = portion.number;
+      // A helping that made no attempt would make none the next time.
+      if (made.failure.empty() && made.attempts <= (portion.last ? portion.last->attempts : 0)) made.ended = true;
+      HONE_TRY(ledger.Add(made));
+      outcome.seconds += made.seconds;
+      Take(standing, made);
+    }
+  }
+  outcome.interrupted = outcome.stop == "interrupted";
+  outcome.complete = std::all_of(outcome.standings.begin(), outcome.standings.end(),
+                                 [](const Standing& one) { return one.last.has_value(); });
+  outcome.signature = SignatureOf(ledger.helpings(), problems);
+  return outcome;
+}
+
+}  // namespace hone

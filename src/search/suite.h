@@ -1,0 +1,85 @@
+// Many problems under one budget. First each problem has a helping of attempts, in the order of the list; then the
+// helping goes each time to the problem with the most reachable gain a second:
+//
+//   reachable gain = headroom x yield
+//   headroom = ln(best time / bound), of a problem without a bound ln 2
+//   yield = (kFirstYield + what its helpings gained) / (1 + the headroom that they began with), gains as ln(before /
+//   after)
+//
+// so a problem far from its bound is tried until attempts have shown that they bring little there. Seconds are those
+// that its helpings took. What follows from the ledger's rows alone is the same after a kill as without it.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "search/suite_ledger.h"
+
+namespace hone {
+
+struct SuiteProblem {
+  std::string key;    // of its content: the same problem is the same row in a later session
+  std::string name;   // "level1/12_softmax"
+  std::string group;  // "level1"; what geometric means are over
+  std::string path;
+};
+
+struct SuiteBudget {
+  int attempts = 40;   // of a problem, > 0
+  int helping = 8;     // attempts of a helping, > 0
+  double seconds = 0;  // of all helpings, over all sessions; 0 = no limit
+};
+
+// What a helping may be.
+struct Portion {
+  int number = 0;                 // as of Helping
+  int attempts = 0;               // of the problem at most, with those of earlier helpings
+  double seconds = 0;             // at most, this session; 0 = no limit
+  const Helping* last = nullptr;  // the problem's helping before; valid during the call
+};
+
+// Makes a helping: `problem`, `number` are filled in after it. What is wrong with the problem is Helping::failure; an
+// error ends the suite, kInterrupted without a row for what was in work.
+using Serve = std::function<Result<Helping>(const SuiteProblem&, const Portion&)>;
+
+struct SuiteHooks {
+  const std::atomic<bool>* interrupt = nullptr;
+  bool retry_failures = false;  // those that were in the ledger before this session
+};
+
+// How a problem stands.
+struct Standing {
+  SuiteProblem problem;
+  std::optional<Helping> last;  // nothing: it had no helping
+  int helpings = 0;
+  double gained = 0, began_with = 0;  // sums of ln, over its helpings
+  double seconds = 0;                 // of all of them
+  bool retried = false;               // its last failure counts as none
+
+  bool failed() const { return last && !last->failure.empty() && !retried; }
+  double Headroom() const;     // ln(best / bound), >= 0
+  double GainASecond() const;  // reachable, of the next helping; only where there was one
+};
+
+// The problem that the next helping goes to; nothing: all have had what the budget allows, or more brings nothing.
+inline constexpr double kFirstYield = 0.1;
+std::optional<std::size_t> NextHelping(const std::vector<Standing>& standings, const SuiteBudget& budget);
+
+struct SuiteOutcome {
+  std::vector<Standing> standings;  // in the order of the problems
+  double seconds = 0;               // that all helpings took
+  std::string stop;                 // why it ended, one line
+  bool complete = false;            // each problem has a row
+  bool interrupted = false;
+  std::string signature;  // of what was decided and found, times of ours left out: 12 hex digits
+};
+
+// Blocks. Fails when the ledger cannot be written or `serve` fails otherwise than by an interrupt.
+Result<SuiteOutcome> RunSuite(const std::vector<SuiteProblem>& problems, SuiteLedger& ledger, const SuiteBudget& budget,
+                              const Serve& serve, const SuiteHooks& hooks = {});
+
+}  // namespace hone
