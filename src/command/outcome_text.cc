@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "command/evaluation_text.h"
 #include "command/flags.h"
+#include "command/gaming.h"
 #include "propose/expert/expert.h"
 #include "search/loop.h"
 #include "search/objective.h"
@@ -104,6 +106,15 @@ std::string NoWinText(const SearchOutcome& outcome) {
                     outcome.run.target);
 }
 
+// Attempts and what was measured again: either may have been refused.
+std::vector<Caught> CaughtIn(const SearchOutcome& outcome, const Bound& bound) {
+  std::vector<JudgedAttempt> attempts;
+  for (const TreeNode& node : outcome.tree.nodes()) attempts.push_back({node.attempt.number, &node.attempt.evaluation});
+  for (const Confirmed& again : outcome.confirmed) attempts.push_back({again.attempt, &again.evaluation});
+  const Evaluation* best = Winning(outcome);
+  return CallByName(attempts, {best ? outcome.run.best_attempt : 0, best}, bound, FlagsOfRun(outcome.run.flags));
+}
+
 }  // namespace
 
 std::string Microseconds(double us) {
@@ -143,7 +154,8 @@ nlohmann::json OutcomeDocument(const SearchOutcome& outcome, const Bound& bound,
                    {"confirmed", outcome.winner_confirmed},
                    {"faster", IsWin(outcome)},
                    {"loop_nest", IsLoopNest(outcome)},
-                   {"flags", FlagsOfRun(outcome.run.flags)}};
+                   {"flags", FlagsOfRun(outcome.run.flags)},
+                   {"caught", ToDocument(CaughtIn(outcome, bound))}};
   if (const Evaluation* best = Winning(outcome)) {
     document["best"] = ToJson(*best);
     if (best->timing && !best->timing->against.empty()) {
@@ -176,6 +188,7 @@ std::string OutcomeText(const SearchOutcome& outcome, const Bound& bound, const 
   const std::string hone = ProgramAsTyped();
   const Evaluation* best = Winning(outcome);
   if (!best) {
+    text += CaughtText(CaughtIn(outcome, bound), "  caught   ");
     return text + fmt::format("  best     none: no attempt was accepted\n  next     {} show {}, which says why\n", hone,
                               outcome.run.id);
   }
@@ -188,6 +201,7 @@ std::string OutcomeText(const SearchOutcome& outcome, const Bound& bound, const 
                       verdict.bit_reproducible ? "same bits each time" : "not the same bits each time");
   for (const auto& note : best->notes) text += fmt::format("  note     {}\n", note);
   for (const auto& line : best->certificate) text += fmt::format("  certified {}\n", line);
+  text += CaughtText(CaughtIn(outcome, bound), "  caught   ");
   if (IsWin(outcome))
     return text + fmt::format("  next     {0} show {1} best; {0} export {1} -o DIR\n", hone, outcome.run.id);
   return text + NoWinText(outcome) + fmt::format("  next     {} show {} best\n", hone, outcome.run.id);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <deque>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -11,9 +12,12 @@
 #include "command/command.h"
 #include "command/evaluation_text.h"
 #include "command/flags.h"
+#include "command/gaming.h"
+#include "command/target.h"
 #include "diagnose/diagnose.h"
 #include "search/record.h"
 #include "store/store.h"
+#include "target/bound.h"
 
 namespace hone {
 namespace {
@@ -199,6 +203,46 @@ Result<InBrief> Brief(const AttemptRecord& attempt) {
   return brief;
 }
 
+// The terms of the run's bound, if this is the machine that it was made on; else what the store has of it. Worked out
+// anew only where algebra saves work, which the store does not have in full.
+Bound BoundOf(Store& store, const RunRecord& run) {
+  Bound bound;
+  bound.us = bound.sure_us = run.bound_us;
+  if (FlagNames(FlagsOfRun(run.flags)).find("collapsible") == std::string::npos) return bound;
+  const auto device = KnownDevice(run.target == "cuda");
+  if (!device || device->id != run.machine) return bound;
+  const auto text = store.Blob(run.problem_blob);
+  if (!text) return bound;
+  auto problem = ParseProblem(*text, run.problem_name);
+  if (!problem) return bound;
+  const auto graph = Graph::Create(*std::move(problem));
+  return graph ? SpeedOfLight(*graph, *device) : bound;
+}
+
+Result<std::vector<Caught>> CaughtIn(Store& store, const RunRecord& run, const std::vector<AttemptRecord>& attempts,
+                                     const std::vector<ConfirmationRecord>& confirmations) {
+  std::deque<Evaluation> evaluations;
+  std::vector<JudgedAttempt> judged;
+  JudgedAttempt best;
+  const auto add = [&](int number, const std::string& text) -> Result<void> {
+    evaluations.push_back(HONE_TRY(ReadEvaluation(text, "")));
+    judged.push_back({number, &evaluations.back()});
+    if (number == run.best_attempt) best = judged.back();
+    return {};
+  };
+  const auto matters = [&](int number, const std::string& outcome) {
+    return number == run.best_attempt || outcome == Name(Outcome::kSuspicious) ||
+           outcome == Name(Outcome::kWrongResult);
+  };
+  for (const AttemptRecord& attempt : attempts) {
+    if (attempt.ended() && matters(attempt.number, attempt.outcome)) HONE_TRY(add(attempt.number, attempt.evaluation));
+  }
+  for (const ConfirmationRecord& again : confirmations) {
+    if (matters(again.attempt, again.outcome)) HONE_TRY(add(again.attempt, again.evaluation));
+  }
+  return CallByName(judged, best, BoundOf(store, run), FlagsOfRun(run.flags));
+}
+
 Result<Answer> ShowRun(Store& store, const RunRecord& run) {
   const std::vector<AttemptRecord> attempts = HONE_TRY(store.Attempts(run.id));
   const std::vector<ConfirmationRecord> confirmations = HONE_TRY(store.Confirmations(run.id));
@@ -233,6 +277,8 @@ Result<Answer> ShowRun(Store& store, const RunRecord& run) {
   if (!sensor.empty()) text += fmt::format("energy by {}\n", sensor);
   const std::vector<RuleRow> rules = HONE_TRY(RuleRows(attempts));
   text += RuleTable(rules);
+  const std::vector<Caught> caught = HONE_TRY(CaughtIn(store, run, attempts, confirmations));
+  if (!caught.empty()) text += "\n" + CaughtText(caught, "caught: ");
   const bool active = HONE_TRY(store.Active(run.id));
   return Answer({{"id", run.id},
                  {"problem", run.problem_name},
@@ -256,6 +302,7 @@ Result<Answer> ShowRun(Store& store, const RunRecord& run) {
                  {"baselines", Object(run.baselines)},
                  {"honest", OverBest(Object(run.baselines), summary)},
                  {"flags", FlagsOfRun(run.flags)},
+                 {"caught", ToDocument(caught)},
                  {"created_ms", run.created_ms},
                  {"updated_ms", run.updated_ms},
                  {"attempts", std::move(rows)},
@@ -401,7 +448,7 @@ HONE_VERB(show){
         "best_us, "
         "speedup, confirmed, bound_us, cost (rounds, input_tokens, output_tokens, dollars), baselines, honest "
         "(baseline and speedup over the fastest of them), flags[] (as "
-        "of `hone graph`), created_ms, updated_ms, attempts[], "
+        "of `hone graph`), caught[] (name, sentence: docs/evaluation.md), created_ms, updated_ms, attempts[], "
         "rules[] (rule, fired: attempts, moved: attempts, promised and brought: sums of shares of the time before, "
         "best, factor that scales later promises), learned (what was known of rules when it began), "
         "confirmations[] (attempt, outcome, median_us, cold_us, speedup, ended_ms, energy: as in docs/energy.md, null "
