@@ -14,12 +14,16 @@
 namespace hone {
 namespace {
 
+using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 // From rest to a steady pace: clocks rise, and the first movement of the counter is partly of what was before.
 constexpr milliseconds kSettle{200};
 constexpr milliseconds kRest{1000}, kIdle{2000};  // after work, before it is called rest; and how long it is watched
-constexpr double kWarmUpS = 0.05;                 // calls before a window, which also say how many make one
+constexpr milliseconds kWarmUp{100};              // calls before a window
+// Of a question: long beside what asking takes, short beside a window, so that whoever is slower than it was timed does
+// not make a window much longer.
+constexpr double kQuestionS = 0.1;
 // Of parts of the time at rest: whoever else uses the device does so unevenly.
 constexpr double kEvenRest = 1.5;
 // The calls of a window are those that were timed: on a steady device they take as long, in a stream without the
@@ -111,28 +115,30 @@ Result<tl::expected<Judge::TakenWindow, std::string>> Judge::TakeWindow(EnergyCo
   calls.count = static_cast<std::uint32_t>(slots->count());
   for (std::uint32_t i = 0; i < calls.count; ++i) calls.slots[i] = i;
   double call_us = std::max(candidate.call_us, 0.1);
-  const auto ask = [&](double seconds) -> Result<WorkerAnswer> {
-    const double repeats = seconds * 1e6 / (call_us * calls.count);
-    calls.repeats = static_cast<std::uint32_t>(std::clamp(repeats, 1.0, 4e9 / calls.count));
-    return worker->Ask(calls, call_wall_ + milliseconds(static_cast<std::int64_t>(5000 * seconds)));
+  // So many questions as take about as long; what a call takes by our clock, its part of the asking included.
+  const auto call = [&](milliseconds long_enough) -> Result<tl::expected<double, Verdict>> {
+    const auto begin = Clock::now();
+    double calls_made = 0, wall_us = 0;
+    do {
+      const double repeats = 1e6 * kQuestionS / (call_us * calls.count);
+      calls.repeats = static_cast<std::uint32_t>(std::clamp(repeats, 1.0, 4e9 / calls.count));
+      const auto answer = HONE_TRY(worker->Ask(calls, call_wall_ * (calls.count + 1)));
+      if (!answer) return tl::expected<double, Verdict>(tl::unexpected(answer.error()));
+      wall_us += static_cast<double>(answer->wall_ns) / 1e3;
+      calls_made += static_cast<double>(calls.repeats) * calls.count;
+      call_us = wall_us / calls_made;
+    } while (Clock::now() - begin < long_enough);
+    return tl::expected<double, Verdict>(call_us);
   };
-  const auto pace = [&](const WorkerReply& reply) {
-    return static_cast<double>(reply.wall_ns) / 1e3 / (static_cast<double>(calls.repeats) * calls.count);
-  };
-  // What the first calls take is more than a call takes: what is measured once, and what the question itself takes.
-  for (int i = 0; i < 2; ++i) {
-    const auto first = HONE_TRY(ask(kWarmUpS));
-    if (!first) return no(first.error().reason);
-    call_us = pace(*first);
-  }
+  // The first calls take longer.
+  if (const auto warm = HONE_TRY(call(kWarmUp)); !warm) return no(warm.error().reason);
   const milliseconds settle = Settling(least);
   const auto ticks = milliseconds(static_cast<std::int64_t>(2e3 * energy_tick_s_));
-  for (milliseconds asked = least + least / 20 + settle + ticks;; asked *= 2) {
+  for (milliseconds asked = least + settle + ticks;; asked *= 2) {
     EnergyWatch watch(counter);
-    const auto answer = HONE_TRY(ask(std::chrono::duration<double>(asked).count()));
+    const auto made = HONE_TRY(call(asked));
     const auto window = HONE_TRY(watch.End(settle));
-    if (!answer) return no(answer.error().reason);
-    call_us = pace(*answer);
+    if (!made) return no(made.error().reason);
     if (window) energy_tick_s_ = window->tick_s;
     if (call_us < kSamePace * candidate.call_us) {
       return no(
