@@ -24,6 +24,9 @@ struct Knob {
   std::optional<std::string> (*check)(const Kernel& kernel, const Setting& value);
   // Whether a value pays where the neighbours have it too: the expert tries the second one in all statements at once.
   bool with_neighbours = false;
+  // Whether it is there to save energy and not time: it has no default, and the expert tries its values only for who
+  // asks for less energy.
+  bool saves_energy = false;
 };
 
 // A number, or one a dimension, that is part of what a kernel computes: a stride, a padding.

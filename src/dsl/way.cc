@@ -103,7 +103,7 @@ std::optional<std::string> ChooseWay(Kernel& kernel) {
 void FillSettings(Kernel& kernel) {
   for (const Knob& knob : kernel.way->knobs) {
     const std::string name(knob.name);
-    if (kernel.settings.contains(name)) continue;
+    if (knob.saves_energy || kernel.settings.contains(name)) continue;
     const auto values = knob.values(kernel);
     if (!values.empty()) kernel.settings[name] = values[0];
   }

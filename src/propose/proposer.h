@@ -101,6 +101,9 @@ class Proposer {
   virtual void Interrupt() {}
 };
 
+// What a run wants less of.
+enum class Saving { kTime, kEnergy };
+
 // What a proposer is made of.
 struct ProposerSetting {
   const Graph& graph;
@@ -108,6 +111,7 @@ struct ProposerSetting {
   const Parameters& parameters;
   // What the promises of findings came to in earlier runs; null: this run does not act on findings.
   const Learned* learned = nullptr;
+  Saving saving = Saving::kTime;
 };
 
 struct ProposerRow {

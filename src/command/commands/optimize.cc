@@ -259,10 +259,12 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   const OpenedRun opened = HONE_TRY(OpenRun(store, wanted, ToJson(bench.problem)));
   // As it was when the run began: what others found out since changes none of its decisions.
   const Learned learned = HONE_TRY(ParseLearned(opened.record.learned));
-  const auto proposer = HONE_TRY(chosen.row->make({.graph = bench.graph,
-                                                   .machine = bench.machine,
-                                                   .parameters = chosen.parameters,
-                                                   .learned = advised ? &learned : nullptr}));
+  const auto proposer =
+      HONE_TRY(chosen.row->make({.graph = bench.graph,
+                                 .machine = bench.machine,
+                                 .parameters = chosen.parameters,
+                                 .learned = advised ? &learned : nullptr,
+                                 .saving = objective.NeedsEnergy() ? Saving::kEnergy : Saving::kTime}));
   call.Note(RunNote(opened.record.id, opened.resumed));
 
   SearchHooks hooks;

@@ -8,6 +8,13 @@
 #include "dsl/cuda/turned_map.h"
 
 namespace hone::dsl {
+namespace {
+
+// Of a block that has a multiprocessor for itself: as many loads under way as several smaller ones have.
+constexpr std::int64_t kFewThreads = 1024, kFewUnroll = 4;
+
+}  // namespace
+
 std::int64_t PackOf(const Loops& loops, std::int64_t wanted) {
   std::int64_t pack = wanted;
   while (pack > 1 && loops.dims.back().extent % pack != 0) pack /= 2;
@@ -50,18 +57,31 @@ void EmitMapCuda(const KernelProgram& program, const Kernel& kernel, DeviceWrite
   const Loops loops(program, kernel);
   const KernelBuffer& target = program.buffers[static_cast<std::size_t>(kernel.target)];
   const std::int64_t pack = PackOf(loops, IntSetting(kernel, "pack"));
-  const std::int64_t threads = IntSetting(kernel, "block");
   const std::int64_t packs = loops.Count(false) / pack;
+  // A part is what one block does at a time: all blocks have one each, or few of them go through all.
+  const bool few = kernel.settings.contains(std::string(kMultiprocessorsKnob));
+  const std::int64_t threads = few ? kFewThreads : IntSetting(kernel, "block");
   std::int64_t unroll = IntSetting(kernel, "unroll");
+  if (few) unroll = std::max(unroll, kFewUnroll);
   while (unroll > 1 && packs % (threads * unroll) != 0) unroll /= 2;
-  const std::int64_t blocks = (packs + threads * unroll - 1) / (threads * unroll);
+  const std::int64_t parts = (packs + threads * unroll - 1) / (threads * unroll);
+  const std::int64_t blocks = few ? std::min(parts, IntSetting(kernel, std::string(kMultiprocessorsKnob))) : parts;
 
   out.BeginKernel("map", threads);
   const std::string& index = out.index_type();
-  const std::string block = index == "long" ? "static_cast<long>(blockIdx.x)" : "static_cast<int>(blockIdx.x)";
+  std::string block = index == "long" ? "static_cast<long>(blockIdx.x)" : "static_cast<int>(blockIdx.x)";
   const std::string thread = "static_cast<int>(threadIdx.x)";
+  if (few) {
+    const std::string part = out.Fresh("part");
+    out.Open(fmt::format("for ({} {} = {}; {} < {}; {} += {})", index, part, block, part, parts, part, blocks));
+    block = part;
+  }
   std::string at;
-  if (unroll > 1) {
+  if (few && unroll == 1) {
+    at = out.Fresh("at");
+    out.Line(fmt::format("const {} {} = {} * {} + {};", index, at, block, threads, thread));
+    if (packs % threads != 0) out.Line(fmt::format("if ({} >= {}) break;", at, packs));
+  } else if (unroll > 1) {
     at = out.Fresh("at");
     const std::string first = out.Fresh("first"), u = out.Fresh("u");
     out.Line(fmt::format("const {} {} = {} * {} + {};", index, first, block, threads * unroll, thread));
@@ -122,6 +142,7 @@ void EmitMapCuda(const KernelProgram& program, const Kernel& kernel, DeviceWrite
     out.Line(fmt::format("{}[{}] = {};", out.TargetName(), to, value));
   }
   if (unroll > 1) out.Close();
+  if (few) out.Close();
   out.Launch({.grid_x = blocks, .reads = reads, .writes = {kernel.target}});
 }
 

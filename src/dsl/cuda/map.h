@@ -1,11 +1,16 @@
 // Writes maps for CUDA: a thread a pack of neighbouring elements, as many threads as there are packs.
 #pragma once
 
+#include <string_view>
+
 #include "dsl/cuda/writer.h"
 #include "dsl/kernel.h"
 #include "dsl/shape/loops.h"
 
 namespace hone::dsl {
+
+// A setting: so many multiprocessors share a map.
+inline constexpr std::string_view kMultiprocessorsKnob = "multiprocessors";
 
 void EmitMapCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out);
 

@@ -68,6 +68,32 @@ TEST(CudaCostTest, ADeviceThatWasNeverMeasuredIsNotTakenForAProcessor) {
   EXPECT_LT(round->proposals.front().predicted_us, 540);  // and at 2 TB/s
 }
 
+TEST(CudaExpertMovesTest, WhoSavesEnergyTriesFewerMultiprocessorsFirstAndWhoSavesTimeDoesNot) {
+  const auto problem = ParseProblem(R"({"hone_problem": 1, "name": "test", "tensors": [
+      {"name": "x", "shape": [16384, 8192], "dtype": "f32", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+      {"name": "y", "shape": [16384, 8192], "dtype": "f32", "role": "output"}],
+      "graph": [{"op": "relu", "args": {"self": "%x"}, "outputs": ["y"]}]})",
+                                    "test");
+  ASSERT_TRUE(problem) << problem.error().message;
+  auto graph = Graph::Create(*problem);
+  ASSERT_TRUE(graph) << graph.error().message;
+  for (const Saving saving : {Saving::kTime, Saving::kEnergy}) {
+    const auto expert = MakeExpert(*graph, TypicalDevice(), nullptr, saving);
+    Attempt attempt{.number = 1, .proposal = expert->Propose({})->proposals.at(0)};
+    EXPECT_EQ(attempt.proposal.candidate.text.find("multiprocessors"), std::string::npos);
+    attempt.evaluation.verdict.outcome = Outcome::kAccepted;
+    attempt.evaluation.timing = Timing{.warm = {.median_us = 300}};
+    const auto moves = expert->Propose({.parent = 1, .history = {&attempt}});
+    ASSERT_TRUE(moves);
+    const auto asks = [](const Proposal& one) {
+      return one.candidate.text.find("multiprocessors") != std::string::npos;
+    };
+    ASSERT_FALSE(moves->proposals.empty());
+    EXPECT_EQ(asks(moves->proposals.front()), saving == Saving::kEnergy);
+    EXPECT_EQ(std::count_if(moves->proposals.begin(), moves->proposals.end(), asks), saving == Saving::kEnergy ? 3 : 0);
+  }
+}
+
 TEST_F(CudaExpertTest, AnElementwiseChainMovesSixteenBytesAtOnce) {
   const auto built = Build(In("x", "[64, 1024]") + "," + In("y", "[64, 1024]", "output"),
                            R"({"op": "gelu", "args": {"self": "%x"}, "outputs": ["y"]})");

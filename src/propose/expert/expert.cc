@@ -53,8 +53,8 @@ constexpr double kMostSaved = 0.9;
 
 class Expert : public Proposer {
  public:
-  Expert(Graph graph, DeviceModel machine, const Learned* learned)
-      : graph_(std::move(graph)), machine_(std::move(machine)) {
+  Expert(Graph graph, DeviceModel machine, const Learned* learned, Saving saving)
+      : graph_(std::move(graph)), machine_(std::move(machine)), saving_(saving) {
     if (learned != nullptr) learned_ = *learned;
   }
 
@@ -164,6 +164,7 @@ class Expert : public Proposer {
       const auto choice = dsl::ChoiceOf(*kernel.family, machine_.kind);
       for (std::size_t n = 0; n < knobs.size(); ++n) {
         const dsl::Knob& knob = knobs[n];
+        if (knob.saves_energy && saving_ == Saving::kTime) continue;
         const std::string knob_name(knob.name);
         const auto values = knob.values(kernel);
         for (std::size_t v = 0; v < values.size(); ++v) {
@@ -188,7 +189,8 @@ class Expert : public Proposer {
           // A setting is worth at most a fraction of its kernel's share; earlier knobs and values matter more. Fewer
           // threads help only kernels that are shorter than their start, so they come last.
           const bool fewer = knob.name == "threads" && times[k] > 20 * machine_.ceilings.fork_join_us;
-          const double order = (fewer ? 0.01 : 1.0) / static_cast<double>(1 + n) / static_cast<double>(1 + v);
+          const std::size_t place = knob.saves_energy ? 0 : n;  // who asks for less energy wants to know these first
+          const double order = (fewer ? 0.01 : 1.0) / static_cast<double>(1 + place) / static_cast<double>(1 + v);
           Change change;
           change.statement = k;
           change.knob = knob_name;
@@ -316,13 +318,14 @@ class Expert : public Proposer {
 
   Graph graph_;
   DeviceModel machine_;
+  Saving saving_;
   std::optional<Learned> learned_;  // nothing: it does not act on findings
 };
 
 }  // namespace
 
-std::unique_ptr<Proposer> MakeExpert(Graph graph, DeviceModel machine, const Learned* learned) {
-  return std::make_unique<Expert>(std::move(graph), std::move(machine), learned);
+std::unique_ptr<Proposer> MakeExpert(Graph graph, DeviceModel machine, const Learned* learned, Saving saving) {
+  return std::make_unique<Expert>(std::move(graph), std::move(machine), learned, saving);
 }
 
 }  // namespace hone

@@ -19,7 +19,9 @@ inline constexpr std::string_view kLoopNestKey = "loop nest";
 // With `learned` it acts on what was found of the attempt that it improves: the moves of its findings, the largest gain
 // that is predicted first, among them its own changes at half of what they predict of themselves. Promises are scaled
 // by what those before them came to, in `learned` and in the run itself; a change that made another attempt of the run
-// clearly slower comes last. Null: its own changes alone, as they predict.
-std::unique_ptr<Proposer> MakeExpert(Graph graph, DeviceModel machine, const Learned* learned = nullptr);
+// clearly slower comes last. Null: its own changes alone, as they predict. Saving energy it also tries, first of all,
+// the settings that are there for that (Knob::saves_energy).
+std::unique_ptr<Proposer> MakeExpert(Graph graph, DeviceModel machine, const Learned* learned = nullptr,
+                                     Saving saving = Saving::kTime);
 
 }  // namespace hone

@@ -7,7 +7,7 @@ namespace hone {
 namespace {
 
 Result<std::unique_ptr<Proposer>> Make(const ProposerSetting& setting) {
-  return MakeExpert(setting.graph, setting.machine, setting.learned);
+  return MakeExpert(setting.graph, setting.machine, setting.learned, setting.saving);
 }
 
 }  // namespace

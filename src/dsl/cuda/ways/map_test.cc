@@ -1,0 +1,77 @@
+// Maps that keep to few multiprocessors: each setting compiles, goes through all elements in few blocks, and computes
+// what the program says. The latter is skipped where there is no device.
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+#include "dsl/testing/device_program.h"
+
+namespace hone {
+namespace {
+
+// Whole parts; a ragged end, element by element; fewer parts than multiprocessors; a broadcast row; halves.
+constexpr std::string_view kPrograms[] = {
+    "input x: f32[1024, 2048]\noutput y: f32[1024, 2048]\ny = map(x * 2) with {multiprocessors: 40}",
+    "input x: f32[1001, 777]\noutput y: f32[1001, 777]\ny = map(tanh(x)) with {multiprocessors: 7}",
+    "input x: f32[50]\noutput y: f32[50]\ny = map(x + 1) with {multiprocessors: 60}",
+    "input x: f32[600, 520]\ninput b: f32[520]\noutput y: f32[600, 520]\ny = map(x + b) with {multiprocessors: 9}",
+    "input x: f16[512, 4096]\noutput y: f16[512, 4096]\ny = map(relu(x)) with {multiprocessors: 24, unroll: 1}",
+};
+
+class CudaMapTest : public testing::CudaProgramTest {
+ protected:
+  static cuda::BuiltPlan BuiltOf(std::string_view text) {
+    const auto lowered = Lowered(text);
+    const auto* program = std::get_if<dsl::KernelProgram>(&lowered);
+    EXPECT_NE(program, nullptr) << ToString(std::get<dsl::Complaint>(lowered));
+    return program ? Build(*program) : cuda::BuiltPlan{};
+  }
+};
+const LaunchStep& LaunchOf(const cuda::BuiltPlan& built) { return std::get<LaunchStep>(built.plan.steps.at(0)); }
+using MapOnDeviceTest = testing::ProgramOnDeviceTest;
+
+TEST_F(CudaMapTest, FewBlocksOfManyThreadsGoThroughAllOfIt) {
+  const auto built = BuiltOf(kPrograms[0]);
+  ASSERT_EQ(built.launches.size(), 1u);
+  EXPECT_EQ(LaunchOf(built).grid[0], 40);
+  EXPECT_EQ(LaunchOf(built).block[0], 1024);
+  EXPECT_EQ(built.launches[0].spill_load_bytes, 0);
+  // The compiler may unroll the loop over parts; each has as many loads under way as several smaller blocks.
+  EXPECT_EQ(built.launches[0].instructions.at("LDG.128") % 4, 0);
+}
+
+TEST_F(CudaMapTest, AllOfThemCompile) {
+  for (const auto text : kPrograms) {
+    SCOPED_TRACE(text);
+    const auto built = BuiltOf(text);
+    ASSERT_EQ(built.launches.size(), 1u);
+    EXPECT_EQ(built.launches[0].spill_load_bytes, 0);
+  }
+  EXPECT_EQ(LaunchOf(BuiltOf(kPrograms[2])).grid[0], 1) << "no block without work";
+}
+
+TEST_F(CudaMapTest, WhatIsTurnedIsNotKeptFromMultiprocessors) {
+  const auto lowered = Lowered(
+      "input x: f32[300, 530]\noutput y: f32[530, 300]\nview v = x: [530, 300] strides [1, 530]\n"
+      "y = map(v) with {multiprocessors: 20}");
+  const auto* said = std::get_if<dsl::Complaint>(&lowered);
+  ASSERT_NE(said, nullptr);
+  EXPECT_NE(said->message.find("turned in squares"), std::string::npos) << said->message;
+}
+
+TEST_F(CudaMapTest, ATextThatDoesNotAskForItHasNoSuchSetting) {
+  const auto lowered = Lowered("input x: f32[64, 96]\noutput y: f32[64, 96]\ny = map(x)");
+  const auto* program = std::get_if<dsl::KernelProgram>(&lowered);
+  ASSERT_NE(program, nullptr);
+  EXPECT_FALSE(program->kernels.at(0).settings.contains("multiprocessors"));
+}
+
+TEST_F(MapOnDeviceTest, ItComputesWhatItsProgramSays) {
+  for (const auto text : kPrograms) {
+    SCOPED_TRACE(text);
+    ExpectWhatItSays(text);
+  }
+}
+
+}  // namespace
+}  // namespace hone
