@@ -39,7 +39,8 @@ def measure(args, problem):
     origins = {row["number"]: row["origin"] for row in shown["attempts"]}
     finalists = [finalist(row, run["best_attempt"]) | {"origin": origins[row["attempt"]]}
                  for row in shown["confirmations"] if row["energy"]]
-    return line | {"processor": run["machine"]["processor"], "attempts": run["attempts"], "stop": run["stop"],
+    tried = [{key: row[key] for key in ("number", "outcome", "median_us", "origin")} for row in shown["attempts"]]
+    return line | {"processor": run["machine"]["processor"], "attempts": run["attempts"], "tried": tried, "stop": run["stop"],
                    "bound_us": run["bound_us"], "finalists": finalists, "source": (run.get("best") or {}).get("source")}
 
 
