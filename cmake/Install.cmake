@@ -5,7 +5,7 @@ set_target_properties(hone PROPERTIES INSTALL_RPATH "$ORIGIN/../lib" SKIP_BUILD_
 target_link_options(hone PRIVATE -Wl,--disable-new-dtags)
 install(TARGETS hone
   RUNTIME_DEPENDENCIES
-    PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|stdc\\+\\+|gcc_s)\\.so"
+    PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|stdc\\+\\+|gcc_s|z)\\.so"
   RUNTIME DESTINATION bin
   LIBRARY DESTINATION lib)
 install(DIRECTORY include/hone DESTINATION include)

@@ -3,17 +3,24 @@
 
 Skipped without Chromium (Debian: apt-get install chromium).
 """
+import contextlib
 import html
+import itertools
 import json
 import os
 import pathlib
 import re
 import shutil
+import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
+import urllib.error
 import urllib.parse
+import urllib.request
 
 import many_attempts
 import tree
@@ -45,7 +52,7 @@ class Page(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="hone-browser-") as profile:
             done = subprocess.run(
                 [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run", f"--user-data-dir={profile}",
-                 "--enable-logging=stderr", "--virtual-time-budget=4000", *options, (page or self.page).as_uri()],
+                 "--enable-logging=stderr", "--virtual-time-budget=4000", *options, page if isinstance(page, str) else (page or self.page).as_uri()],
                 capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
         said = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
@@ -146,6 +153,48 @@ class Page(unittest.TestCase):
         self.assertIn(html.escape(many_attempts.HOSTILE, quote=False), shown)
         self.assertEqual(shown.count('<path class="curve'), 2)
         self.assertIn("not told apart", shown)
+
+    def test_pages_are_served_and_follow_a_run_that_grows(self):
+        store = self.folder / "growing.sqlite"
+        many_attempts.write(store, 5, hostile=True)
+        server = subprocess.Popen([HONE, "serve", "--store", str(store)], env=self.environment, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(server.stderr.close)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        url = re.search(r"http://\S+:\d+/[0-9a-f]{32}/", server.stderr.readline())[0]
+
+        def get(path):
+            with urllib.request.urlopen(url + path) as answer:
+                return answer.status, answer.read().decode()
+
+        first = json.loads(get(f"run/{self.run_id}/data")[1])
+        self.assertEqual(len(first["attempts"]), 5)
+        since = f"run/{self.run_id}/data?since={first['stamp']}"
+        self.assertEqual(get(since), (204, ""))
+        for page, words in (("", "run/" + self.run_id), (f"run/{self.run_id}", "Measured again")):
+            document = self.browse("--dump-dom", page=url + page)
+            self.assertIn(words, document[document.index("<main"):document.index("</main>")])
+            self.assertNotIn(many_attempts.RAN, document)
+        def grow(words):
+            with contextlib.closing(sqlite3.connect(store, timeout=20)) as rows, rows:
+                rows.execute("UPDATE run SET updated_ms = updated_ms + 1, stop_reason = ?", (words,))
+
+        ended = threading.Event()
+        growing = threading.Thread(target=lambda: [grow(f"grown {n};") for n in itertools.takewhile(lambda _: not ended.wait(0.05), itertools.count())])
+        growing.start()
+        document = self.browse("--dump-dom", page=url + "run/" + self.run_id)
+        ended.set()
+        growing.join()
+        had = int(re.search(r'"stop_reason":"grown (\d+);', document)[1])
+        self.assertGreater(int(re.search(r"grown (\d+);", document[document.index("<main"):document.index("</main>")])[1]), had)
+        grow("more")
+        status, grown = get(since)
+        self.assertEqual((status, json.loads(grown)["stop_reason"]), (200, "more"))
+        for wrong in (url[:-10] + ("1" if url[-10] == "0" else "0") + url[-9:], url[:-34], url + "run/zzz"):
+            with self.assertRaises(urllib.error.HTTPError):
+                urllib.request.urlopen(wrong)
+        server.send_signal(signal.SIGINT)
+        self.assertEqual(server.wait(timeout=20), 0)
 
     def test_light_and_dark_differ(self):
         seen = set()

@@ -129,10 +129,14 @@ void SetEnvironment(RunMaterial& material, const RunSettings& settings, const Re
 
 std::string MadeBy() { return fmt::format("hone {}, {}", HONE_VERSION, Today()); }
 
+Result<std::string> StateOf(Store& store, const RunRecord& run) {
+  const bool killed = run.state == RunState::kRunning && !HONE_TRY(store.Active(run.id));
+  return std::string(killed ? "killed" : Name(run.state));
+}
+
 Result<RunMaterial> ReadRunMaterial(Store& store, const RunRecord& run) {
   RunMaterial material{.run = run};
-  const bool killed = run.state == RunState::kRunning && !HONE_TRY(store.Active(run.id));
-  material.state = killed ? "killed" : Name(run.state);
+  material.state = HONE_TRY(StateOf(store, run));
   material.summary = HONE_TRY(store.Summarize(run));
   const std::string problem = HONE_TRY(store.Blob(run.problem_blob));
   material.problem = HONE_TRY(ParseProblem(problem, fmt::format("the problem of run {}", run.id)));

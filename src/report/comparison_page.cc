@@ -91,11 +91,12 @@ Result<std::string> WriteComparisonPage(std::string_view json, std::string_view 
   }
   nlohmann::json document = ToRecord(*read);
   const std::string heading = fmt::format("{} searches over {} problems", read->arms.size(), read->problems.size());
-  document.update({{"kind", "hone: comparison of searches"},
+  document.update({{"title", fmt::format("{}: comparison", heading)},
+                   {"kind", "hone: comparison of searches"},
                    {"heading", heading},
                    {"made_by", made_by},
                    {"sections", std::move(sections)}});
-  return WritePage(fmt::format("{}: comparison", heading), document);
+  return WritePage(document);
 }
 
 }  // namespace hone

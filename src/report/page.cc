@@ -90,18 +90,20 @@ std::vector<const AttemptRecord*> WayToTheBest(const RunMaterial& material) {
   return way;
 }
 
-std::string WritePage(std::string_view title, const Json& document) {
-  const std::string policy =
-      fmt::format("default-src 'none'; base-uri 'none'; form-action 'none'; script-src {}; style-src {}",
-                  PolicyHash(kPageScript), PolicyHash(kPageStyle));
-  return Filled(kPageFrame, {{"title", Escaped(title)},
+std::string WritePage(const Json& document) {
+  const std::string policy = fmt::format(
+      "default-src 'none'; base-uri 'none'; form-action 'none'; script-src {}; style-src {}{}", PolicyHash(kPageScript),
+      PolicyHash(kPageStyle), document.contains("live") ? "; connect-src 'self'" : "");
+  return Filled(kPageFrame, {{"title", Escaped(document.value("title", ""))},
                              {"policy", Escaped(policy)},
                              {"style", std::string(kPageStyle)},
                              {"script", std::string(kPageScript)},
                              {"data", Embedded(document)}});
 }
 
-std::string WritePage(const RunMaterial& material) {
+std::string WritePage(const RunMaterial& material) { return WritePage(DocumentOf(material)); }
+
+Json DocumentOf(const RunMaterial& material) {
   Json attempts = Json::array();
   for (std::size_t i = 0; i < material.attempts.size(); ++i) {
     Json& row = attempts.emplace_back(AttemptRow(material.attempts[i], material.evaluations[i]));
@@ -115,20 +117,20 @@ std::string WritePage(const RunMaterial& material) {
   }
   const RunRecord& run = material.run;
   Json baselines = Json::parse(run.baselines, nullptr, false);
-  return WritePage(fmt::format("{}: run {}", run.problem_name, run.id),
-                   {{"heading", run.problem_name},
-                    {"run", run.id},
-                    {"target", run.target},
-                    {"state", material.state},
-                    {"stop_reason", run.stop_reason},
-                    {"best", run.best_attempt},
-                    {"bound_us", run.bound_us},
-                    {"created_ms", run.created_ms},
-                    {"updated_ms", run.updated_ms},
-                    {"baselines", baselines.is_object() ? std::move(baselines) : Json::object()},
-                    {"made_by", material.made_by},
-                    {"attempts", std::move(attempts)},
-                    {"sections", std::move(sections)}});
+  return {{"title", fmt::format("{}: run {}", run.problem_name, run.id)},
+          {"heading", run.problem_name},
+          {"run", run.id},
+          {"target", run.target},
+          {"state", material.state},
+          {"stop_reason", run.stop_reason},
+          {"best", run.best_attempt},
+          {"bound_us", run.bound_us},
+          {"created_ms", run.created_ms},
+          {"updated_ms", run.updated_ms},
+          {"baselines", baselines.is_object() ? std::move(baselines) : Json::object()},
+          {"made_by", material.made_by},
+          {"attempts", std::move(attempts)},
+          {"sections", std::move(sections)}};
 }
 
 }  // namespace hone

@@ -57,8 +57,12 @@ std::span<const PageSection* const> AllPageSections();  // in the order of the p
 
 std::string WritePage(const RunMaterial& material);
 
-// The page around any document: `title` is foreign text, too.
-std::string WritePage(std::string_view title, const nlohmann::json& document);
+// What that page holds.
+nlohmann::json DocumentOf(const RunMaterial& material);
+
+// The page around a document: its "title" is foreign text, too. With "live", an address beside the page's own, the page
+// asks there again and again for another document to show (`?since=` its "stamp"), and may.
+std::string WritePage(const nlohmann::json& document);
 
 }  // namespace hone
 

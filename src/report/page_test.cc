@@ -83,11 +83,13 @@ TEST(PageTest, ForeignTextComesBackAsItWas) {
 }
 
 TEST(PageTest, ThePolicyAllowsItsOwnScriptAndStyleAlone) {
-  const std::string page = WritePage("title", Json{{"sections", Json::array()}});
+  const std::string page = WritePage(Json{{"sections", Json::array()}});
   EXPECT_NE(page.find("default-src 'none'"), std::string::npos);
   EXPECT_EQ(Count(page.substr(0, page.find("<title>")), "'sha256-"), 2U);
   EXPECT_EQ(page.find("unsafe"), std::string::npos);
   EXPECT_EQ(page.find("@policy@"), std::string::npos);
+  EXPECT_EQ(page.find("connect-src"), std::string::npos);
+  EXPECT_NE(WritePage(Json{{"live", "data"}}).find("; connect-src 'self'"), std::string::npos);
 }
 
 TEST(PageTest, ARunWithoutAttemptsHasAPage) {

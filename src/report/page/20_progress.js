@@ -14,7 +14,7 @@ section("progress", (box, data, run) => {
     attempts: { label: "attempt", of: (attempt) => attempt.number, text: String },
     time: { label: run.clock.label, of: (attempt) => run.clock.at(attempt.ended_ms || attempt.started_ms), text: (value) => digits(value, 4) },
   };
-  let kind = kinds.attempts;
+  let kind = kinds[remembered.over || "attempts"];
   const lines = [];
   if (base && run.bound_us > 0) lines.push({ words: "bound", value: base / run.bound_us });
   if (base) for (const [name, us] of Object.entries(run.baselines)) lines.push({ words: name, value: base / us });
@@ -75,7 +75,7 @@ section("progress", (box, data, run) => {
     }
     return { height, parts };
   });
-  box.append(choice("Over", [["attempts", "attempts"], ["time", "time"]], (value) => { kind = kinds[value]; plot.redraw(); }), plot,
+  box.append(choice("Over", [["attempts", "attempts"], ["time", "time"]], (value) => { remembered.over = value; kind = kinds[value]; plot.redraw(); }, remembered.over), plot,
     el("p", { class: "legend" }, el("span", { class: "key dot" }), "accepted ", el("span", { class: "key best" }), "the best ",
       refused.length ? [el("span", { class: "key refused" }), "refused "] : null, el("span", { class: "key line" }), "best so far", timed.length > manyPoints ? "" : "; bars are 95 % intervals", beyond.length ? `; beyond the chart: ${beyond.join(", ")}` : ""));
 });

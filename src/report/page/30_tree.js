@@ -8,8 +8,8 @@ section("tree", (box, data, run) => {
     children.get(attempt.parent).push(attempt);
   }
   const onWay = new Set(data.way);
-  const opened = new Set(data.way.filter((number) => children.has(number)));
-  let chosen = run.best || run.attempts[0].number, wanted = "", kind = "all";
+  const opened = new Set([...data.way, ...(remembered.opened || [])].filter((number) => children.has(number)));
+  let chosen = remembered.chosen || run.best || run.attempts[0].number, wanted = "", kind = "all";
   const most = run.attempts.length > 400 ? 10 : 200;  // items of one level, and those that are open, until more are asked for
   const more = new Map();
 
@@ -35,7 +35,7 @@ section("tree", (box, data, run) => {
       "aria-selected": String(attempt.number === chosen), tabindex: attempt.number === chosen ? 0 : -1 });
     node.dataset.number = attempt.number;
     const state = attempt.number === run.best ? "best" : accepted(attempt) ? "accepted" : attempt.outcome ? "refused" : "open";
-    const row = el("div", { class: "row" + (onWay.has(attempt.number) ? " way" : ""), click: () => { choose(attempt.number, true); if (below.length) toggle(attempt.number); } },
+    const row = el("div", { class: "row" + (onWay.has(attempt.number) ? " way" : ""), click: () => { remembered.chosen = attempt.number; choose(attempt.number, true); if (below.length) toggle(attempt.number); } },
       el("span", { class: "twist", "aria-hidden": "true" }, below.length ? (open ? "\u25be" : "\u25b8") : ""),
       el("span", { class: "state " + state, "aria-hidden": "true" }, { best: "\u2605", accepted: "\u25cf", refused: "\u00d7", open: "\u2026" }[state]),
       el("span", { class: "which" }, attempt.number), " ",
@@ -67,6 +67,7 @@ section("tree", (box, data, run) => {
   }
   function toggle(number) {
     if (!opened.delete(number)) opened.add(number);
+    remembered.opened = opened;
     show(true);
   }
   function choose(number, focus) {

@@ -56,12 +56,12 @@ function facts(pairs) {
     .map(([name, value]) => el("div", null, el("dt", null, name), el("dd", null, value))));
 }
 
-// A group of radio buttons; calls chosen(value) at once and at each change.
+// A group of radio buttons; calls chosen(value) at each change. The first is on, or `now`.
 let groups = 0;
-function choice(label, options, chosen) {
+function choice(label, options, chosen, now) {
   const name = "choice" + ++groups;
   const buttons = options.map(([value, words], i) => el("label", null,
-    el("input", { type: "radio", name, checked: i === 0, change: () => chosen(value) }), el("span", null, words)));
+    el("input", { type: "radio", name, checked: now ? value === now : i === 0, change: () => chosen(value) }), el("span", null, words)));
   return el("fieldset", { class: "choice" }, el("legend", null, label), buttons);
 }
 
@@ -91,25 +91,44 @@ function workClock(run) {
 
 const accepted = (attempt) => attempt.outcome === "accepted";
 
-function draw() {
-  const run = JSON.parse(document.getElementById("data").textContent);
+// What a reader chose stays when the page is drawn anew.
+const remembered = {};
+
+function draw(run) {
   run.attempts = run.attempts || [];
   run.byNumber = new Map(run.attempts.map((attempt) => [attempt.number, attempt]));
   run.clock = workClock(run);
   const main = document.getElementById("page");
   const shown = run.sections.filter((one) => drawers.has(one.id));
+  const place = window.scrollY;
   main.replaceChildren(
     el("header", null,
+      run.up ? el("a", { href: run.up }, "all runs") : null,
       el("p", { class: "kind" }, run.kind || "hone: report of a run"),
-      el("h1", null, run.heading),
-      run.subheading ? el("p", { class: "soft" }, run.subheading) : null),
-    el("nav", { "aria-label": "Sections" }, shown.map((one) => el("a", { href: "#" + one.id }, one.title))));
+      el("h1", null, run.heading)),
+    shown.length > 1 ? el("nav", { "aria-label": "Sections" }, shown.map((one) => el("a", { href: "#" + one.id }, one.title))) : "");
   for (const one of shown) {
     const box = el("div", { class: "box" });
     main.append(el("section", { id: one.id, "aria-labelledby": one.id + "-title" }, el("h2", { id: one.id + "-title" }, one.title), box));
     drawers.get(one.id)(box, one.data, run);
     drawCharts();
   }
-  main.append(el("footer", null, run.made_by));
+  const status = el("span", { role: "status" });
+  main.append(el("footer", null, run.made_by, " ", status));
+  window.scrollTo(0, place);
+  if (run.live) setTimeout(() => follow(run, status), 2000);
 }
-document.addEventListener("DOMContentLoaded", draw);
+
+// Asks whether there is more to show.
+async function follow(run, status) {
+  try {
+    const answer = await fetch(run.live + "?since=" + encodeURIComponent(run.stamp));
+    if (answer.status === 200) return draw(await answer.json());
+    status.textContent = answer.ok ? "" : "It says: " + (await answer.text());
+  } catch {
+    status.textContent = "hone serve does not answer any more; this is what there was.";
+  }
+  setTimeout(() => follow(run, status), 2000);
+}
+
+document.addEventListener("DOMContentLoaded", () => draw(JSON.parse(document.getElementById("data").textContent)));
