@@ -9,6 +9,7 @@
 #include "command/testing/silence.h"
 #include "search/bench.h"
 #include "search/testing/scripted_evaluator.h"
+#include "search/testing/scripted_proposer.h"
 #include "search/testing/scripted_space.h"
 
 namespace hone {
@@ -154,6 +155,31 @@ TEST_F(ShowTest, ADisturbedWinnerHasNoHeadline) {
   ASSERT_TRUE(best);
   EXPECT_NE(best->text.find("; disturbed: the machine was not quiet in 9 of 10 rounds"), std::string::npos)
       << best->text;
+}
+
+TEST_F(ShowTest, EnergyIsShownOfEachFinalistAndWhatMeasuredIt) {
+  Result<Store> store = Store::Open(path_);
+  ASSERT_TRUE(store) << store.error().message;
+  hone::testing::ScriptedEvaluator evaluator(6);
+  evaluator.joules = [](const std::string&) { return 0.0125; };
+  hone::testing::ScriptedProposer proposer;
+  const RunSettings settings{.seed = 6, .proposer = "scripted", .objective = *Objective::Choose("energy", 0.5)};
+  const auto done =
+      RunScriptedSearch(*store, settings, {.attempts = 10, .seconds = 0, .headroom = -1}, proposer, {&evaluator});
+  ASSERT_TRUE(done) << done.error().message;
+  const Result<Answer> run = Call("show", {done->run.id});
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_NE(run->text.find("objective: time:0.5,energy\n"), std::string::npos) << run->text;
+  EXPECT_NE(run->text.find("12.5 mJ a call at "), std::string::npos) << run->text;
+  EXPECT_NE(run->text.find("; 12.5 mJ to 12.5 mJ (3 windows of 5.0 s, a tick every 100 ms)\n"), std::string::npos);
+  EXPECT_NE(run->text.find("energy by scripted\n"), std::string::npos) << run->text;
+  const Json document = Json::parse(run->json);
+  ASSERT_EQ(document["confirmations"].size(), kEnergyFinalists);
+  EXPECT_EQ(document["confirmations"][0]["energy"]["joules"], 0.0125);
+  EXPECT_EQ(Document("show", {outcome_.run.id})["confirmations"][0]["energy"], nullptr) << "it was of time";
+  const Result<Answer> best = Call("show", {done->run.id, "best"});
+  ASSERT_TRUE(best) << best.error().message;
+  EXPECT_NE(best->text.find("energy       12.5 mJ a call"), std::string::npos) << best->text;
 }
 
 TEST_F(ShowTest, RunsOfFlaggedProblemsAreListedApart) {

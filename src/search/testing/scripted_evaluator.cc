@@ -94,7 +94,12 @@ Result<std::vector<EnergyOrWhy>> ScriptedEvaluator::MeasureEnergy(const std::vec
     asked.texts.push_back(candidates[i].text);
     const auto taken = joules(candidates[i].text);
     if (taken) {
-      measured.push_back({.energy = Energy{.joules = *taken, .call_us = call_us[i], .sensor = "scripted"}, .why = ""});
+      Energy energy{.joules = *taken, .watts = *taken / call_us[i] * 1e6, .call_us = call_us[i]};
+      energy.windows = {*taken, *taken, *taken};
+      energy.window_s = 5;
+      energy.tick_ms = 100;
+      energy.sensor = "scripted";
+      measured.push_back({.energy = std::move(energy), .why = ""});
     } else {
       measured.push_back({.energy = {}, .why = "the meter slept"});
     }
