@@ -21,7 +21,7 @@
 namespace hone {
 
 struct Parameter {
-  enum class Type { kReal, kInteger, kFile };
+  enum class Type { kReal, kInteger, kFile, kFolder };
   std::string_view name;
   Type type = Type::kReal;
   std::string_view help;
@@ -39,7 +39,8 @@ class Parameters {
 
   double Real(std::string_view name) const;
   std::int64_t Integer(std::string_view name) const;
-  const std::string& File(std::string_view name) const;  // its content
+  const std::string& File(std::string_view name) const;    // its content
+  const std::string& Folder(std::string_view name) const;  // its path; whoever takes it makes it
 
   // All of them in the order of their declaration, "epsilon=0.2,throttle=5": equal when they mean the same. Of a file
   // it is the content that counts, so its SHA-256 stands there.

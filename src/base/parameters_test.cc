@@ -12,6 +12,8 @@ constexpr Parameter kTwo[] = {
     {.name = "throttle", .type = Parameter::Type::kInteger, .help = "how many", .otherwise = "5", .at_least = 1}};
 constexpr Parameter kOneFile[] = {{.name = "file", .type = Parameter::Type::kFile, .help = "what was recorded"}};
 
+constexpr Parameter kOneFolder[] = {{.name = "folder", .type = Parameter::Type::kFolder, .help = "where"}};
+
 struct Row {
   std::string_view name, doc;
   std::span<const Parameter> parameters = {};
@@ -39,6 +41,13 @@ TEST(ParametersTest, WhatIsNotGivenIsAsDeclaredAndPartOfTheIdentity) {
   EXPECT_EQ(ChooseRow("epsilon")->Identity(), "epsilon:epsilon=0.35,throttle=5");
   EXPECT_EQ(ChooseRow("epsilon:")->Identity(), ChooseRow("epsilon:0.350")->Identity());
   EXPECT_EQ(ChooseRow("plain")->Identity(), "plain");
+}
+
+TEST(ParametersTest, AFolderIsItsPathAndNeedNotBeThere) {
+  const auto folder = Parameters::Parse("try", kOneFolder, "no/such,folder");
+  ASSERT_TRUE(folder) << folder.error().message;
+  EXPECT_EQ(folder->Folder("folder"), "no/such,folder");
+  EXPECT_EQ(folder->identity(), "folder=no/such,folder");
 }
 
 TEST(ParametersTest, BadWordsGiveOneLine) {

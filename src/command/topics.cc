@@ -30,7 +30,7 @@ constexpr Term kGlossary[] = {
      "module (C++ or CUDA C++) or a plan (.json: device sources and their launches)"},
     {"attempt", "a candidate that a run has tried, with its verdict"},
     {"run", "one search over one problem; the same command goes on with it"},
-    {"proposer", "who says what a run can try: the built-in expert, a recorded file"},
+    {"proposer", "who says what a run can try: the built-in expert, a recorded file, a mailbox"},
     {"round", "what a proposer answers to one question: candidates to begin with, or improvements on an attempt"},
     {"objective",
      "what a run makes small: time; or the energy of a call, of those that are hardly slower than the fastest"},

@@ -325,6 +325,7 @@ HONE_VERB(optimize){
         "  hone optimize p.json --tools on\n"
         "  hone optimize model.py --target cuda --objective energy --slower 2 --time 300\n"
         "  hone optimize p.json --proposer replay:rounds.jsonl\n"
+        "  hone optimize p.json --proposer mailbox:box   (docs/agents.md)\n"
         "  hone optimize --suite KernelBench/level1 --time 3600 --csv level1.csv\n",
     .positionals = kPositionals,
     .options = kOptions,

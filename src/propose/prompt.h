@@ -1,0 +1,28 @@
+// What somebody is asked who writes kernels as texts: the question in words, with all that helps to answer it, the most
+// useful first, within a budget. No state; the same question gives the same text.
+#pragma once
+
+#include <string>
+
+#include "graph/graph.h"
+#include "propose/proposer.h"
+#include "target/bound.h"
+#include "target/device_model.h"
+
+namespace hone {
+
+// About so many bytes of such texts are a token, by the rule of thumb for English and code. No tokenizer is asked: a
+// budget is kept by estimate.
+inline constexpr std::size_t kBytesOfToken = 4;
+
+struct PromptSetting {
+  const Graph& graph;
+  const DeviceModel& machine;
+  const Bound& bound;
+  std::size_t tokens = 8000;  // at most, by estimate; the task, the form of an answer and the problem are always there
+};
+
+// Markdown. What comes from candidates, compilers and profiles stands in fences that it cannot close.
+std::string RenderPrompt(const Question& question, const PromptSetting& setting);
+
+}  // namespace hone
