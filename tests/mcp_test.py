@@ -4,6 +4,7 @@
 Every line that comes is held to the shapes below; where MCP_SCHEMAS names a folder with the schemas that the protocol
 publishes (2026-07-28.json and so on), and jsonschema is here, to those as well.
 """
+import importlib.util
 import json
 import os
 import pathlib
@@ -346,6 +347,26 @@ class Mcp(unittest.TestCase):
         self.assertIn("accumulators: 2", answers["show"][0]["source"])
         self.assertIn("verify.py", " ".join(entry["path"] for entry in answers["list_files"][0]["entries"]))
         self.assertEqual(server.close(), 0)
+
+    @unittest.skipUnless(importlib.util.find_spec("mcp"), "no Python SDK of the protocol is here (pip install mcp)")
+    def test_the_python_sdk_is_content_in_both_eras(self):
+        import asyncio
+        import mcp
+
+        async def talk(mode):
+            environment = dict(os.environ, HONE_DATA=f"{self.shared.name}/data", HONE_CACHE=f"{self.shared.name}/cache", HONE_STORE=f"{self.folder}/runs.sqlite")
+            async with mcp.Client(mcp.StdioServerParameters(command=HONE, args=["mcp", "--folder", str(self.folder)], env=environment), mode=mode) as client:
+                self.assertIn("optimize", [tool.name for tool in (await client.list_tools()).tools])
+                answer = await client.call_tool("graph", {"problem": "p.json"})
+                self.assertFalse(answer.is_error)
+                self.assertEqual(answer.structured_content["name"], "small_softmax")
+                self.assertTrue((await client.call_tool("graph", {"problem": "none.json"})).is_error)
+                self.assertIn("The kernel language", (await client.read_resource("hone://pages/language")).contents[0].text)
+                self.assertEqual(len((await client.get_prompt("read_run", {"run": "ab"})).messages), 1)
+                return client.protocol_version
+
+        self.assertEqual(asyncio.run(talk("auto")), "2026-07-28")
+        self.assertEqual(asyncio.run(talk("legacy")), "2025-11-25")
 
 
 if __name__ == "__main__":
