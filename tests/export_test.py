@@ -358,7 +358,9 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         os.environ["HONE_CACHE"] = os.environ.get("HONE_CACHE") or str(folder / "cache")
-        os.environ["HONE_DATA"] = os.environ.get("HONE_DATA") or str(folder / "data")
+        if not os.environ.get("HONE_DATA"):
+            os.environ["HONE_DATA"] = str(folder / "data")
+            tree.lend_machine(HONE, folder / "data")
         test_json_problem(folder)
         test_cuda(folder)
         # The other versions have a pass of their own; that they can use what one of them exported is for any pass.

@@ -16,6 +16,8 @@ import tempfile
 import time
 import unittest
 
+import tree
+
 HONE = sys.argv.pop(1) if len(sys.argv) > 1 else "build/hone"
 HONE_PATH = os.path.abspath(HONE)
 
@@ -41,6 +43,7 @@ class Loop(unittest.TestCase):
         cls.folder = pathlib.Path(cls.temporary.name)
         cls.environment = dict(os.environ, HONE_DATA=str(cls.folder / "data"), HONE_CACHE=str(cls.folder / "cache"))
         cls.environment.pop("HONE_STORE", None)
+        tree.lend_machine(HONE, cls.folder / "data")
         cls.problem = cls.folder / "p.json"
         cls.problem.write_text(json.dumps(PROBLEM))
 

@@ -12,6 +12,8 @@ import threading
 import time
 import unittest
 
+import tree
+
 HONE = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else os.path.abspath("build/hone")
 
 PROBLEM = {
@@ -79,7 +81,8 @@ class Answerer(threading.Thread):
 class Mailbox(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.shared = tempfile.TemporaryDirectory(prefix="hone-mailbox-data-")  # the machine is measured once
+        cls.shared = tempfile.TemporaryDirectory(prefix="hone-mailbox-data-")
+        tree.lend_machine(HONE, cls.shared.name + "/data")
 
     @classmethod
     def tearDownClass(cls):

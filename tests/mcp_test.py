@@ -17,6 +17,8 @@ import threading
 import time
 import unittest
 
+import tree
+
 HONE = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else os.path.abspath("build/hone")
 SCHEMAS = os.environ.get("MCP_SCHEMAS")
 MODERN = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
@@ -173,6 +175,7 @@ class Mcp(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.shared = tempfile.TemporaryDirectory(prefix="hone-mcp-data-")
+        tree.lend_machine(HONE, cls.shared.name + "/data")
 
     @classmethod
     def tearDownClass(cls):

@@ -80,6 +80,7 @@ class OwnBaselines(unittest.TestCase):
         cls.temporary = tempfile.TemporaryDirectory(prefix="hone-own-", dir="/var/tmp")
         cls.folder = pathlib.Path(cls.temporary.name)
         cls.environment = dict(os.environ, HONE_DATA=str(cls.folder / "data"), HONE_PYTHON=PYTHON)
+        tree.lend_machine(HONE, cls.folder / "data")
         (cls.folder / "model.py").write_text(PROBLEM)
         for name, (_, text) in MODULES.items():
             (cls.folder / name).write_text(text)

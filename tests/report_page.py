@@ -36,6 +36,7 @@ class Page(unittest.TestCase):
         cls.folder = pathlib.Path(cls.temporary.name)
         cls.store = cls.folder / "runs.sqlite"
         cls.environment = dict(os.environ, HONE_STORE=str(cls.store), HONE_DATA=str(cls.folder / "data"))
+        tree.lend_machine(HONE, cls.folder / "data")
         cls.run_id = many_attempts.write(cls.store, 60, hostile=True)
         cls.page = cls.folder / "run.html"
         cls.hone("report", cls.run_id, "-o", cls.page)

@@ -15,6 +15,8 @@ import tempfile
 import time
 import unittest
 
+import tree
+
 HONE = ""
 
 
@@ -40,7 +42,7 @@ class SuiteTest(unittest.TestCase):
 
     def command(self, *words, store="runs.sqlite"):
         return [HONE, "optimize", "--suite", str(self.root / "suite"), "--no-torch", "--budget", "2", "--helping", "1",
-                "--time", "40", "--store", str(self.root / store), *words]
+                "--time", "90", "--store", str(self.root / store), *words]
 
     def ask(self, *words, store="runs.sqlite"):
         done = subprocess.run(self.command(*words, "--json", store=store), capture_output=True, text=True)
@@ -65,7 +67,7 @@ class SuiteTest(unittest.TestCase):
         self.assertGreater(document["seconds"], 0)
         with open(table) as file:
             self.assertEqual([row["name"] for row in csv.DictReader(file)], [row["name"] for row in document["rows"]])
-        self.assertIn("1/4 one/2_relu: 1 attempts at most, 10 s", done.stderr)
+        self.assertRegex(done.stderr, r"1/4 one/2_relu: 1 attempts at most, \d+ s")
         self.assertIn("[1/1] best ", done.stderr)
 
         again, done = self.ask()
@@ -77,7 +79,7 @@ class SuiteTest(unittest.TestCase):
         self.assertIn("4 problems: 2 solved, ", text)
 
         (self.root / "suite" / "two" / "1_bad.json").write_text(json.dumps(problem("good", "abs", 64)))
-        mended, _ = self.ask("--time", "100")
+        mended, _ = self.ask("--time", "200")
         self.assertEqual(mended["solved"], 3, "another content is another problem")
 
     def test_a_list_of_problems_is_a_suite_and_all_well_is_0(self):
@@ -139,4 +141,8 @@ class SuiteTest(unittest.TestCase):
 
 if __name__ == "__main__":
     HONE = str(pathlib.Path(sys.argv.pop(1)).resolve())
-    unittest.main()
+    with tempfile.TemporaryDirectory(prefix="hone-suite-data-") as data:
+        os.environ["HONE_DATA"] = data
+        tree.lend_machine(HONE, data)
+        well = unittest.main(exit=False).result.wasSuccessful()
+    sys.exit(0 if well else 1)
