@@ -85,6 +85,7 @@ class Search {
         outcome_{.run = std::move(run)},
         asker_(store, outcome_.tree, proposer, settings.run.seed, bell_) {
     begun_s_ = Seconds();
+    if (settings.run.objective.IsTime()) outcome_.tree.SetBound(outcome_.run.bound_us);
     HONE_CHECK(static_cast<int>(evaluators.size()) == settings.run.lanes, "a search has an evaluator for each lane");
     // Where one thing alone is in work, it is in work here.
     const bool threads = evaluators.size() > 1 || proposer.pace() == Pace::kSlow;

@@ -49,6 +49,10 @@ class Tree {
   int best() const { return ranked_.empty() ? 0 : ranked_.front(); }
   double best_us() const { return node(best()).attempt.time_us(); }  // 0 = none
 
+  // Speed of light of the problem, 0 = not known, or time is not what is made small.
+  double bound_us() const { return bound_us_; }
+  void SetBound(double us) { bound_us_ = us; }
+
   // What a search goes by, smaller is better: microseconds; 0 = not known.
   double Value(int number) const { return node(number).attempt.time_us(); }
 
@@ -79,6 +83,7 @@ class Tree {
   std::vector<int> ranked_;
   std::vector<int> flying_;
   std::optional<int> asked_;
+  double bound_us_ = 0;
   std::unordered_set<std::string> tried_;                       // identities, those in work included
   std::unordered_map<std::string, std::vector<int>> waits_at_;  // by identity
 };
