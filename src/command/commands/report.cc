@@ -82,7 +82,8 @@ HONE_VERB(report){
         "\n"
         "  hone report 3fa2 -o softmax.html\n"
         "  hone report 3fa2 --csv attempts.csv --jsonl attempts.jsonl --trace trace.json\n"
-        "  hone compare --suite docs/measured/search greedy mcts --json > c.json; hone report c.json -o c.html\n",
+        "  hone compare --suite docs/measured/search greedy mcts --json > c.json\n"
+        "  hone report c.json -o c.html\n",
     .positionals = kPositionals,
     .options = kOptions,
     .json = "run and attempts (how many), or comparison (the file); files[]: path, bytes",
