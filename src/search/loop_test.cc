@@ -290,7 +290,9 @@ TEST(BenchTest, ALargeTreesStepsCostLittle) {
   EXPECT_GT(bench.back_up_us, 0);
   // Far above what is measured, and far below what a step took that looked at all nodes.
   EXPECT_LT(bench.select_us + bench.back_up_us, 2000);
+#ifndef HONE_SANITIZED  // whose allocator does not say what is in use
   EXPECT_GT(bench.node_bytes, 100);
+#endif
   EXPECT_TRUE(RunTreeBench("greedy", 5'000).error().message.starts_with("greedy ends after "));
 }
 

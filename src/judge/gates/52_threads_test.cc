@@ -8,7 +8,7 @@ namespace {
 TEST(ThreadsGateTest, WhoComputesOnMoreProcessorsThanItHasThreadsIsRefused) {
   FakeCourt court;
   court.candidate.processors = 3.5;
-  court.candidate.call_us = [](const FakeCall&) { return 2000.0; };
+  court.candidate.call_us = [](const FakeCall&) { return 20e3; };  // enough of them for the gate on a busy machine, too
   const Verdict verdict = court.Time().verdict;
   EXPECT_EQ(verdict.outcome, Outcome::kSuspicious);
   EXPECT_EQ(verdict.reason, "computes on 3.5 processors while it is timed, where 1 thread is given to it");
