@@ -127,8 +127,12 @@ TEST_F(MailboxTest, NothingButAFileOfFairSizeIsRead) {
       const std::string answer = place + ".answer.md";
       if (what == "link") fs::create_symlink(secret, answer);
       if (what == "folder") fs::create_directory(answer);
-      if (what == "pipe") EXPECT_EQ(mkfifo(answer.c_str(), 0600), 0);
-      if (what == "large") EXPECT_TRUE(WriteFileAtomically(answer, std::string(2u << 20, 'x')));
+      if (what == "pipe") {
+        EXPECT_EQ(mkfifo(answer.c_str(), 0600), 0);
+      }
+      if (what == "large") {
+        EXPECT_TRUE(WriteFileAtomically(answer, std::string(2u << 20, 'x')));
+      }
       EXPECT_NE(Await(".repair.md"), "");
       EXPECT_TRUE(WriteFileAtomically(place + ".answer2.md", "done"));
     });
