@@ -29,15 +29,7 @@ constexpr std::string_view kPrograms[] = {
     "input x: u8[300, 132]\noutput y: u8[132, 300]\nview v = x: [132, 300] strides [1, 132]\ny = map(v)",
 };
 
-class CudaTurnedMapTest : public testing::CudaProgramTest {
- protected:
-  static cuda::BuiltPlan BuiltOf(std::string_view text) {
-    const auto lowered = Lowered(text);
-    const auto* program = std::get_if<dsl::KernelProgram>(&lowered);
-    EXPECT_NE(program, nullptr) << ToString(std::get<dsl::Complaint>(lowered));
-    return program ? Build(*program) : cuda::BuiltPlan{};
-  }
-};
+using CudaTurnedMapTest = testing::CudaProgramTest;
 using TurnedMapOnDeviceTest = testing::ProgramOnDeviceTest;
 
 TEST_F(CudaTurnedMapTest, ASquareGoesThroughSharedMemory) {

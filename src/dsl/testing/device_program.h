@@ -66,6 +66,14 @@ class CudaProgramTest : public ::testing::Test {
     return refusal ? cuda::BuiltPlan{} : std::get<cuda::BuiltPlan>(std::move(*built));
   }
 
+  // Of a program that has to lower.
+  static cuda::BuiltPlan BuiltOf(std::string_view text) {
+    const auto lowered = Lowered(text);
+    const auto* program = std::get_if<KernelProgram>(&lowered);
+    EXPECT_NE(program, nullptr) << ToString(std::get<dsl::Complaint>(lowered));
+    return program ? Build(*program) : cuda::BuiltPlan{};
+  }
+
   std::unique_ptr<TempDirectory> folder_;
 };
 

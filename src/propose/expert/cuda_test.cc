@@ -52,12 +52,17 @@ class CudaExpertTest : public testing::CudaProgramTest {
   }
 };
 
-TEST(CudaCostTest, ADeviceThatWasNeverMeasuredIsNotTakenForAProcessor) {
-  const auto problem = ParseProblem(R"({"hone_problem": 1, "name": "test", "tensors": [
+// One map over a gibibyte.
+Result<Problem> LargeMap() {
+  return ParseProblem(R"({"hone_problem": 1, "name": "test", "tensors": [
       {"name": "x", "shape": [16384, 8192], "dtype": "f32", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
       {"name": "y", "shape": [16384, 8192], "dtype": "f32", "role": "output"}],
       "graph": [{"op": "relu", "args": {"self": "%x"}, "outputs": ["y"]}]})",
-                                    "test");
+                      "test");
+}
+
+TEST(CudaCostTest, ADeviceThatWasNeverMeasuredIsNotTakenForAProcessor) {
+  const auto problem = LargeMap();
   ASSERT_TRUE(problem) << problem.error().message;
   auto graph = Graph::Create(*problem);
   ASSERT_TRUE(graph) << graph.error().message;
@@ -69,11 +74,7 @@ TEST(CudaCostTest, ADeviceThatWasNeverMeasuredIsNotTakenForAProcessor) {
 }
 
 TEST(CudaExpertMovesTest, WhoSavesEnergyTriesFewerMultiprocessorsFirstAndWhoSavesTimeDoesNot) {
-  const auto problem = ParseProblem(R"({"hone_problem": 1, "name": "test", "tensors": [
-      {"name": "x", "shape": [16384, 8192], "dtype": "f32", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
-      {"name": "y", "shape": [16384, 8192], "dtype": "f32", "role": "output"}],
-      "graph": [{"op": "relu", "args": {"self": "%x"}, "outputs": ["y"]}]})",
-                                    "test");
+  const auto problem = LargeMap();
   ASSERT_TRUE(problem) << problem.error().message;
   auto graph = Graph::Create(*problem);
   ASSERT_TRUE(graph) << graph.error().message;

@@ -18,15 +18,7 @@ constexpr std::string_view kPrograms[] = {
     "input x: f16[512, 4096]\noutput y: f16[512, 4096]\ny = map(relu(x)) with {multiprocessors: 24, unroll: 1}",
 };
 
-class CudaMapTest : public testing::CudaProgramTest {
- protected:
-  static cuda::BuiltPlan BuiltOf(std::string_view text) {
-    const auto lowered = Lowered(text);
-    const auto* program = std::get_if<dsl::KernelProgram>(&lowered);
-    EXPECT_NE(program, nullptr) << ToString(std::get<dsl::Complaint>(lowered));
-    return program ? Build(*program) : cuda::BuiltPlan{};
-  }
-};
+using CudaMapTest = testing::CudaProgramTest;
 const LaunchStep& LaunchOf(const cuda::BuiltPlan& built) { return std::get<LaunchStep>(built.plan.steps.at(0)); }
 using MapOnDeviceTest = testing::ProgramOnDeviceTest;
 
