@@ -8,16 +8,10 @@
 #include <string_view>
 
 #include "base/sha256.h"
+#include "search/headroom.h"
 
 namespace hone {
 namespace {
-
-// Of a problem whose bound is not known: as if twice as fast were thinkable.
-constexpr double kUnknownHeadroom = 0.693147180559945;  // ln 2
-
-double HeadroomOf(double us, double bound_us) {
-  return us > 0 && bound_us > 0 ? std::max(0.0, std::log(us / bound_us)) : kUnknownHeadroom;
-}
 
 void Take(Standing& standing, const Helping& helping) {
   standing.retried = false;

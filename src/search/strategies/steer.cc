@@ -11,6 +11,7 @@
 #include <map>
 #include <string>
 
+#include "search/headroom.h"
 #include "search/search.h"
 
 namespace hone {
@@ -30,9 +31,8 @@ constexpr Parameter kParameters[] = {
      .at_least = 1},
 };
 
-constexpr double kUnknownHeadroom = 0.693147180559945;  // ln 2: without a bound twice as fast is thinkable
-constexpr double kFirstReach = 0.1;                     // of a knob that was never moved
-constexpr double kFaster = 0.01;                        // less is what measuring again may bring
+constexpr double kFirstReach = 0.1;  // of a knob that was never moved
+constexpr double kFaster = 0.01;     // less is what measuring again may bring
 
 // "output_1.vector=64" -> "vector": what a knob does it does alike for all statements.
 std::string KnobOf(const std::string& key) {
@@ -69,8 +69,7 @@ class SteerStrategy final : public Strategy {
   }
 
   void BackUp(const Tree& tree) override {
-    headroom_ = tree.bound_us() > 0 && tree.best() != 0 ? std::max(0.0, std::log(tree.best_us() / tree.bound_us()))
-                                                        : kUnknownHeadroom;
+    headroom_ = HeadroomOf(tree.best() == 0 ? 0 : tree.best_us(), tree.bound_us());
     const Attempt& last = tree.node(tree.attempts()).attempt;
     const double before = last.parent > 0 ? tree.node(last.parent).attempt.time_us() : 0;
     if (before <= 0) return;
