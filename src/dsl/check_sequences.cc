@@ -26,7 +26,7 @@ bool Checker::AddGroup(std::size_t first, std::size_t end) {
   std::vector<Member> members;
   for (std::size_t i = first; i < end; ++i) {
     const Statement& statement = source_.statements[i];
-    if (!MayWrite(statement)) return false;
+    if (!MayWrite(statement.target, statement.at)) return false;
     const auto target = buffers_.find(statement.target);
     const bool output = target != buffers_.end();
     if (statement.has_target_shape || statement.target_type)
@@ -58,7 +58,7 @@ bool Checker::AddGroup(std::size_t first, std::size_t end) {
       if (!member.output) {
         DType& dtype = program_.buffers[At(member.buffer)].dtype;
         kernel.target = -1;
-        const DType now = TypeOfResult(kernel);
+        const DType now = TypeOfValue(kernel, kernel.epilogue);
         settled &= now == dtype;
         dtype = now;
         kernel.target = member.buffer;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/text.h"
 #include "dsl/checker.h"
@@ -19,25 +20,24 @@ std::string VariantList(const std::vector<std::string_view>& variants) {
 
 }  // namespace
 
-bool Checker::MayWrite(const Statement& statement) {
-  if (written_.contains(statement.target)) {
-    return Fail(statement.at,
-                fmt::format("'{}' is written twice: give the second value its own name", statement.target));
-  }
-  if (names_.contains(statement.target)) {
-    return Fail(statement.at,
-                fmt::format("'{}' cannot be written: it is not an output; choose another name", statement.target));
-  }
+bool Checker::MayWrite(const std::string& target, Position at) {
+  if (written_.contains(target))
+    return Fail(at, fmt::format("'{}' is written twice: give the second value its own name", target));
+  if (names_.contains(target))
+    return Fail(at, fmt::format("'{}' cannot be written: it is not an output; choose another name", target));
   return true;
 }
 
 bool Checker::AddStatement(const Statement& statement) {
-  if (!MayWrite(statement)) return false;
+  if (!MayWrite(statement.target, statement.at)) return false;
   const auto target = buffers_.find(statement.target);
   Kernel kernel;
   if (!MakeKernel(statement, target == buffers_.end() ? -1 : target->second, kernel)) return false;
   written_.insert(statement.target);
-  AddName(statement.target, kernel.target, program_.buffers[At(kernel.target)].shape);
+  for (const int made : TargetsOf(kernel)) {
+    const KernelBuffer& buffer = program_.buffers[At(made)];
+    AddName(buffer.name, made, buffer.shape);
+  }
   program_.kernels.push_back(std::move(kernel));
   return true;
 }
@@ -87,6 +87,9 @@ bool Checker::MakeKernel(const Statement& statement, int target, Kernel& kernel)
   if (!family->takes_lets && !statement.lets.empty()) {
     return Fail(statement.lets[0].at, fmt::format("'{}' takes no lets: use the norm family", family->name));
   }
+  if (!family->takes_also && !statement.also.empty())
+    return Fail(statement.also[0].at, fmt::format("'{}' has one result: make '{}' by a statement of its own",
+                                                  family->name, statement.also[0].target));
   if (!statement.loops.empty() && !family->takes_indices)
     return Fail(statement.at, fmt::format("'{}' takes no indices: only a nest does", family->name));
   for (const auto& [name, value] : statement.attributes) {
@@ -102,7 +105,8 @@ bool Checker::MakeKernel(const Statement& statement, int target, Kernel& kernel)
   kernel.attributes = statement.attributes;
   if (!Space(statement, kernel)) return false;
   if (!Expressions(statement, kernel)) return false;
-  if (!Target(statement, kernel, target)) return false;
+  kernel.target = Target(AimOf(statement, kernel, target), kernel, kernel.epilogue);
+  if (failed_ || !AddAlso(statement, kernel)) return false;
   if (family->check) {
     if (auto why = family->check(program_, kernel)) return Fail(statement.at, *why);
   }
@@ -184,6 +188,7 @@ bool Checker::Expressions(const Statement& statement, Kernel& kernel) {
   ScalarType type = kernel.inputs[0]->type;
   if (kernel.family->type) type = kernel.family->type(kernel);
   Expr it = is_element ? kernel.inputs[0] : Value(kIt, type);
+  const Expr first = it;
   const std::vector<int> dims = ResultDims(kernel);
   for (const int d : dims) kernel.result.push_back(kernel.space[At(d)].extent);
   for (const auto& link : statement.epilogue) {
@@ -191,61 +196,77 @@ bool Checker::Expressions(const Statement& statement, Kernel& kernel) {
     if (failed_) return false;
   }
   kernel.epilogue = it;
+  for (const auto& one : statement.also) {
+    kernel.also.push_back(
+        {.value = Convert(one.value,
+                          {.kernel = &kernel, .dims = dims, .it = first, .no_it = {}, .nest = nest, .scope = scope})});
+    if (failed_) return false;
+  }
   return true;
 }
 
-bool Checker::Target(const Statement& statement, Kernel& kernel, int output) {
-  const Shape& shape = statement.has_target_shape ? statement.target_shape : kernel.result;
+bool Checker::AddAlso(const Statement& statement, Kernel& kernel) {
+  std::set<std::string> made = {statement.target};
+  for (std::size_t i = 0; i < statement.also.size(); ++i) {
+    const Also& one = statement.also[i];
+    if (!made.insert(one.target).second)
+      return Fail(one.at, fmt::format("'{}' is written twice: give the second value its own name", one.target));
+    if (!MayWrite(one.target, one.at)) return false;
+    const auto known = buffers_.find(one.target);
+    KernelAlso& also = kernel.also[i];
+    also.target = Target(AimOf(one, kernel, known == buffers_.end() ? -1 : known->second), kernel, also.value);
+    if (failed_) return false;
+    written_.insert(one.target);
+  }
+  return true;
+}
+
+int Checker::Target(const Aim& aim, const Kernel& kernel, Expr& value) {
+  const auto fail = [&](std::string message) { return Fail(aim.at, std::move(message)) ? 0 : -1; };
+  const Shape& shape = aim.shape;
   if (ElementCount(shape) != ElementCount(kernel.result)) {
-    return Fail(statement.at, fmt::format("'{}' cannot be stored as {}: its shape is {}, the counts of elements differ",
-                                          statement.target, hone::ToString(shape), hone::ToString(kernel.result)));
+    return fail(fmt::format("'{}' cannot be stored as {}: its shape is {}, the counts of elements differ", aim.name,
+                            hone::ToString(shape), hone::ToString(kernel.result)));
   }
-  const bool inner = output < 0 || program_.buffers[At(output)].home == KernelBuffer::Home::kIntermediate;
-  if (inner || IsFloat(program_.buffers[At(output)].dtype)) kernel.epilogue = RealIfOpen(kernel.epilogue);
-  const ScalarType type = kernel.epilogue->type;
-  if (output >= 0 && inner) {
-    kernel.target = output;  // of a sequence, whose types are being settled
-    return true;
-  }
-  if (output >= 0) {
-    const KernelBuffer& buffer = program_.buffers[At(output)];
-    if (statement.target_type && *statement.target_type != buffer.dtype) {
-      return Fail(statement.at, fmt::format("output '{}' is {}: its statement cannot make it {}", buffer.name,
-                                            hone::Name(buffer.dtype), hone::Name(*statement.target_type)));
+  const bool inner = aim.output < 0 || program_.buffers[At(aim.output)].home == KernelBuffer::Home::kIntermediate;
+  if (inner || IsFloat(program_.buffers[At(aim.output)].dtype)) value = RealIfOpen(value);
+  const ScalarType type = value->type;
+  if (aim.output >= 0 && inner) return aim.output;  // of a sequence, whose types are being settled
+  if (aim.output >= 0) {
+    const KernelBuffer& buffer = program_.buffers[At(aim.output)];
+    if (aim.type && *aim.type != buffer.dtype) {
+      return fail(fmt::format("output '{}' is {}: its statement cannot make it {}", buffer.name,
+                              hone::Name(buffer.dtype), hone::Name(*aim.type)));
     }
     if (buffer.shape != shape) {
-      return Fail(statement.at,
-                  fmt::format("output '{}' is {}, the statement makes {}{}", buffer.name, hone::ToString(buffer.shape),
+      return fail(fmt::format("output '{}' is {}, the statement makes {}{}", buffer.name, hone::ToString(buffer.shape),
                               hone::ToString(shape),
                               ElementCount(buffer.shape) == ElementCount(shape)
                                   ? fmt::format(": write '{}: {} = ...'", buffer.name, hone::ToString(buffer.shape))
                                   : std::string(": check axes and operands")));
     }
     if (type == ScalarType::kReal && !IsFloat(buffer.dtype)) {
-      return Fail(statement.at,
-                  fmt::format("output '{}' is {}, the statement makes reals: end the chain with '-> int(it)' or "
-                              "'-> bool(it)'",
-                              buffer.name, hone::Name(buffer.dtype)));
+      return fail(
+          fmt::format("output '{}' is {}, the statement makes reals: end the chain with '-> int(it)' or "
+                      "'-> bool(it)'",
+                      buffer.name, hone::Name(buffer.dtype)));
     }
-    kernel.target = output;
-    return true;
+    return aim.output;
   }
-  const DType own = TypeOfResult(kernel), stored = statement.target_type.value_or(own);
+  const DType own = TypeOfValue(kernel, value), stored = aim.type.value_or(own);
   if (IsFloat(own) != IsFloat(stored) || (own == DType::kBool && stored != own)) {
-    return Fail(statement.at,
-                fmt::format("the statement makes {}, which '{}' cannot hold as {}: convert it at the end of the chain, "
-                            "such as '-> int(it)'",
-                            hone::Name(own), statement.target, hone::Name(stored)));
+    return fail(
+        fmt::format("the statement makes {}, which '{}' cannot hold as {}: convert it at the end of the chain, "
+                    "such as '-> int(it)'",
+                    hone::Name(own), aim.name, hone::Name(stored)));
   }
-  kernel.target = NewIntermediate(statement.target, stored, shape);
-  return true;
+  return NewIntermediate(aim.name, stored, shape);
 }
 
-DType Checker::TypeOfResult(const Kernel& kernel) const {
-  const ScalarType type = kernel.epilogue->type;
-  return type == ScalarType::kReal  ? ComputeType(program_, kernel)
-         : type == ScalarType::kInt ? DType::kI64
-                                    : DType::kBool;
+DType Checker::TypeOfValue(const Kernel& kernel, const Expr& value) const {
+  return value->type == ScalarType::kReal  ? ComputeType(program_, kernel)
+         : value->type == ScalarType::kInt ? DType::kI64
+                                           : DType::kBool;
 }
 
 int Checker::NewIntermediate(const std::string& name, DType dtype, const Shape& shape) {
@@ -268,6 +289,7 @@ bool Checker::Settings(const Statement& statement, Kernel& kernel) {
   for (const auto& operand : kernel.operands)
     kernel.operand_types.push_back(program_.buffers[At(operand.buffer)].dtype);
   kernel.target_type = program_.buffers[At(kernel.target)].dtype;
+  for (auto& one : kernel.also) one.target_type = program_.buffers[At(one.target)].dtype;
   if (!KnowsSettings(statement, *kernel.family)) return false;
   const std::string choice(ChoiceOf(*kernel.family, device_->kind));
   const auto chosen = statement.settings.find(choice);

@@ -87,7 +87,7 @@ class Checker {
 
   // --- Statements.
 
-  bool MayWrite(const Statement& statement);
+  bool MayWrite(const std::string& target, Position at);
   bool AddStatement(const Statement& statement);
   // `target` is the buffer that is written, -1 if there is none yet.
   bool MakeKernel(const Statement& statement, int target, Kernel& kernel);
@@ -95,9 +95,23 @@ class Checker {
   bool Space(const Statement& statement, Kernel& kernel);
   bool Expressions(const Statement& statement, Kernel& kernel);
   // The buffer that is written: a declared output or a new intermediate.
-  bool Target(const Statement& statement, Kernel& kernel, int output);
+  struct Aim {
+    const std::string& name;
+    const std::optional<DType>& type;
+    const Shape& shape;
+    Position at;
+    int output = -1;  // of a declared one, or of a sequence's; -1: a new one
+  };
+  // A statement's own aim, or that of what it also makes.
+  template <class Made>
+  Aim AimOf(const Made& made, const Kernel& kernel, int output) const {
+    return {made.target, made.target_type, made.has_target_shape ? made.target_shape : kernel.result, made.at, output};
+  }
+  // `value`: what is stored there. -1: it cannot be.
+  int Target(const Aim& aim, const Kernel& kernel, Expr& value);
+  bool AddAlso(const Statement& statement, Kernel& kernel);
   // What an intermediate is stored as.
-  DType TypeOfResult(const Kernel& kernel) const;
+  DType TypeOfValue(const Kernel& kernel, const Expr& value) const;
   int NewIntermediate(const std::string& name, DType dtype, const Shape& shape);
   // The way, and what is set on it. What the text sets on other ways of the family means nothing here.
   bool Settings(const Statement& statement, Kernel& kernel);

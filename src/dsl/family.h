@@ -43,6 +43,7 @@ struct Family {
   int operands = 1;
   bool takes_axes = false, takes_lets = false;
   bool takes_indices = false;  // a nest: its operand is an element expression over indices of its own
+  bool takes_also = false;     // further results
   bool keeps_axes = false;     // the result has the reduced dimensions too, as softmax and norms have
   // The knob by which a text chooses among its ways, where a device has several.
   std::string_view cpu_choice = "way", cuda_choice = "way";

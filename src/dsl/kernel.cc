@@ -50,6 +50,12 @@ std::vector<int> ResultDims(const Kernel& kernel) {
   return dims;
 }
 
+std::vector<int> TargetsOf(const Kernel& kernel) {
+  std::vector<int> targets = {kernel.target};
+  for (const auto& one : kernel.also) targets.push_back(one.target);
+  return targets;
+}
+
 std::size_t SequenceEnd(const KernelProgram& program, std::size_t kernel) {
   const auto sequence = [&](std::size_t k) {
     const auto it = program.kernels[k].attributes.find("sequence");
@@ -61,7 +67,9 @@ std::size_t SequenceEnd(const KernelProgram& program, std::size_t kernel) {
 }
 
 DType ComputeType(const KernelProgram& program, const Kernel& kernel) {
-  bool wide = kernel.target >= 0 && program.buffers[static_cast<std::size_t>(kernel.target)].dtype == DType::kF64;
+  bool wide = false;
+  for (const int target : TargetsOf(kernel))
+    wide |= target >= 0 && program.buffers[static_cast<std::size_t>(target)].dtype == DType::kF64;
   for (const auto& operand : kernel.operands)
     wide |= program.buffers[static_cast<std::size_t>(operand.buffer)].dtype == DType::kF64;
   return wide ? DType::kF64 : DType::kF32;

@@ -55,6 +55,13 @@ struct KernelLet {
   Expr finish;  // of the folded value (`it`), earlier lets
 };
 
+// What is written beside the target, in the same loops: likewise dense over `result`.
+struct KernelAlso {
+  int target = -1;  // buffer
+  DType target_type = DType::kF32;
+  Expr value;  // as an epilogue
+};
+
 struct Kernel {
   const struct Family* family = nullptr;
   const struct Way* way = nullptr;  // how it is computed (dsl/way.h); the checker chooses it with the settings
@@ -73,6 +80,7 @@ struct Kernel {
   DType compute = DType::kF32;  // what reals are computed in
   std::vector<DType> operand_types;         // one an operand: what its memory holds
   DType target_type = DType::kF32;          // what the target's memory holds
+  std::vector<KernelAlso> also;             // further results
   std::map<std::string, Setting> settings;  // complete: defaults filled in
   // What it is to run on, which legal and sensible settings depend on; shared by all of a program. Never null.
   std::shared_ptr<const DeviceModel> device;
@@ -92,6 +100,8 @@ std::size_t SequenceEnd(const KernelProgram& program, std::size_t kernel);
 std::vector<int> AllDims(const Kernel& kernel);  // 0, 1, ... of `space`
 // The dimensions of `space` that the result has, in order: all of them, or those that are not reduced.
 std::vector<int> ResultDims(const Kernel& kernel);
+// The buffers that it writes, the target first.
+std::vector<int> TargetsOf(const Kernel& kernel);
 // The operand that an input is, and its element type; the input has to be a load.
 const KernelOperand& InputOperand(const Kernel& kernel, std::size_t input);
 DType InputType(const Kernel& kernel, std::size_t input);

@@ -201,16 +201,22 @@ class Parser {
     program_.views.push_back(std::move(view));
   }
 
+  // NAME: bf16[4, 8] =
+  template <class Made>
+  void ParseTarget(Made& made) {
+    made.target = NameOf("a name");
+    if (Take(":")) {
+      if (AtWord()) made.target_type = Type("a type such as bf16");
+      made.has_target_shape = !made.target_type || IsSymbol("[");
+      if (made.has_target_shape) made.target_shape = Extents();
+    }
+    Need("=", "after the name");
+  }
+
   void ParseStatement() {
     Statement statement;
     statement.at = Now().at;
-    statement.target = NameOf("a name");
-    if (Take(":")) {
-      if (AtWord()) statement.target_type = Type("a type such as bf16");
-      statement.has_target_shape = !statement.target_type || IsSymbol("[");
-      if (statement.has_target_shape) statement.target_shape = Extents();
-    }
-    Need("=", "after the name");
+    ParseTarget(statement);
     statement.family = Word("an operator family such as map or matmul");
     if (!failed_ && AtWord()) statement.variant = Word("a variant");
     if (IsSymbol("[")) statement.loops = Loops();
@@ -244,6 +250,14 @@ class Parser {
       statement.lets.push_back(std::move(let));
     }
     while (Take("->")) statement.epilogue.push_back(Expression(0));
+    while (!failed_ && IsWord("also") && IsName(Ahead(1))) {
+      Step();
+      Also also;
+      also.at = Now().at;
+      ParseTarget(also);
+      also.value = Expression(0);
+      statement.also.push_back(std::move(also));
+    }
     program_.statements.push_back(std::move(statement));
   }
 

@@ -96,12 +96,18 @@ std::string Text(const View& view) {
   return text + "\n";
 }
 
+// "NAME: bf16[4, 8] = " of a statement or what it also makes.
+template <class Made>
+std::string TargetText(const Made& made) {
+  std::string text = NameText(made.target);
+  if (made.target_type || made.has_target_shape) text += ": ";
+  if (made.target_type) text += hone::Name(*made.target_type);
+  if (made.has_target_shape) text += List(made.target_shape);
+  return text + " = ";
+}
+
 std::string Text(const Statement& statement) {
-  std::string text = NameText(statement.target);
-  if (statement.target_type || statement.has_target_shape) text += ": ";
-  if (statement.target_type) text += hone::Name(*statement.target_type);
-  if (statement.has_target_shape) text += List(statement.target_shape);
-  text += " = " + statement.family;
+  std::string text = TargetText(statement) + statement.family;
   if (!statement.variant.empty()) text += " " + statement.variant;
   text += statement.loops.empty() ? "(" : Loops(statement.loops) + "(";
   for (std::size_t i = 0; i < statement.operands.size(); ++i) text += (i ? ", " : "") + Print(statement.operands[i]);
@@ -122,9 +128,10 @@ std::string Text(const Statement& statement) {
   }
   std::size_t width = text.size();
   for (const auto& link : statement.epilogue) width += Print(link).size() + 4;
-  const bool own_lines = !statement.lets.empty() || width > kLineWidth;
+  const bool own_lines = !statement.lets.empty() || !statement.also.empty() || width > kLineWidth;
   for (const auto& let : statement.lets) text += fmt::format("\n  let {} = {}", NameText(let.name), Print(let.value));
   for (const auto& link : statement.epilogue) text += (own_lines ? "\n  -> " : " -> ") + Print(link);
+  for (const auto& one : statement.also) text += "\n  also " + TargetText(one) + Print(one.value);
   return text + "\n";
 }
 

@@ -93,7 +93,19 @@ struct Let {
   Position at;
 };
 
+// A further result of a statement, beside the one that its chain makes and of the same shape: its `it` is the chain's
+// first, and it sees the lets.
+struct Also {
+  std::string target;
+  std::optional<DType> target_type;  // these three as a statement's own
+  Shape target_shape;
+  bool has_target_shape = false;
+  TermPtr value;
+  Position at;
+};
+
 // NAME = FAMILY [indices] (operands) over [axes] by {attributes} with {knobs} let ... -> expression -> expression
+// also NAME = expression
 struct Statement {
   std::string target;
   std::string family;             // a file of dsl/families/
@@ -109,6 +121,7 @@ struct Statement {
                        // shape
   bool has_target_shape = false;
   std::optional<DType> target_type;  // optional annotation `NAME: bf16 = ...`: what a new value is stored as
+  std::vector<Also> also;
   Position at;
 };
 

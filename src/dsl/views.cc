@@ -23,6 +23,7 @@ void WalkViews(const Program& program, const std::function<void(int statement, c
   place(-1);
   for (std::size_t i = 0; i < program.statements.size(); ++i) {
     known.insert(program.statements[i].target);
+    for (const auto& one : program.statements[i].also) known.insert(one.target);
     place(static_cast<int>(i));
   }
   for (std::size_t i = 0; i < program.views.size(); ++i) {

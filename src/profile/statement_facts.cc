@@ -42,7 +42,8 @@ double BytesOf(const dsl::KernelBuffer& buffer) {
 
 // FLOPs, and the bytes of all that it reads and of what it writes, each once.
 void AddWork(Profile& profile, const dsl::KernelProgram& program, const dsl::Kernel& kernel) {
-  std::set<int> buffers = {kernel.target};
+  const std::vector<int> targets = dsl::TargetsOf(kernel);
+  std::set<int> buffers(targets.begin(), targets.end());
   for (const dsl::KernelOperand& operand : kernel.operands) buffers.insert(operand.buffer);
   double bytes = 0;
   for (const int buffer : buffers) bytes += BytesOf(program.buffers[static_cast<std::size_t>(buffer)]);

@@ -188,6 +188,7 @@ class FoldEmitter {
   enum class Fetch { kNo, kRow, kAhead } fetch_ = Fetch::kNo;
   bool last_pass_ = false;
   std::optional<std::int64_t> ahead_;  // elements to fetch ahead, if other than usual
+  std::vector<KernelAlso> also_;       // further results, hoisted as the result is
   struct Once {
     Expr expr;
     std::string text;  // once it is written

@@ -65,6 +65,7 @@ void FoldEmitter::Emit(const std::vector<FoldPass>& wanted, const Expr& wanted_r
   if (AreMoments(wanted)) passes = {{.items = {wanted[0].items[0], wanted[1].items[0]}, .keep = {}, .moments = true}};
   const bool by_blocks = passes[0].online && passes[0].keep;
   const Expr result = kernel_.family->keeps_axes && !by_blocks ? Hoist(wanted_result) : wanted_result;
+  for (const auto& one : kernel_.also) also_.push_back({one.target, one.target_type, Hoist(one.value)});
   for (const auto& pass : passes) {
     for (const auto& item : pass.items) {
       if (item.fold == ReduceOp::kMax && IsValue(item.finish, kIt)) maxima_[LetValue(item.let)] = item.body;
@@ -344,8 +345,12 @@ void FoldEmitter::ResultByBlocks(const Expr& result, const std::vector<Range>& r
 }
 
 void FoldEmitter::Store(const Expr& result) {
-  const std::string value = Texts({result}, index_)[0];
-  writer_.Line(fmt::format("{} = {};", loops_.TargetElement(writer_, index_), value));
+  std::vector<Expr> values = {result};
+  for (const auto& one : also_) values.push_back(one.value);
+  const auto texts = Texts(values, index_);
+  writer_.Line(fmt::format("{} = {};", loops_.TargetElement(writer_, index_), texts[0]));
+  for (std::size_t i = 0; i < also_.size(); ++i)
+    writer_.Line(fmt::format("{} = {};", loops_.MadeElement(writer_, also_[i].target, index_), texts[i + 1]));
 }
 
 void EmitFolds(const KernelProgram& program, const Kernel& kernel, Writer& writer, const std::vector<FoldPass>& passes,

@@ -22,7 +22,11 @@ std::string LoopText::Element(const Writer& writer, int operand, const std::vect
 }
 
 std::string LoopText::TargetElement(const Writer& writer, const std::vector<std::string>& index) const {
-  return fmt::format("{}[{}]", writer.TargetName(), TargetAddress(index));
+  return MadeElement(writer, kernel_->target, index);
+}
+
+std::string LoopText::MadeElement(const Writer& writer, int target, const std::vector<std::string>& index) const {
+  return fmt::format("{}[{}]", writer.BufferName(target), TargetAddress(index));
 }
 
 namespace {
@@ -55,12 +59,14 @@ void LoopText::FetchOperands(Writer& writer, const std::vector<std::string>& ind
 
 void LoopText::FetchTarget(Writer& writer, const std::vector<std::string>& index, std::int64_t count) const {
   if (dims.back().target_stride != 1) return;
-  FetchLines(writer, program_->buffers[static_cast<std::size_t>(kernel_->target)].dtype, count, ", 1",
-             [&](const std::string& distance) {
-               std::vector<std::string> there = index;
-               there.back() += " + " + distance;
-               return TargetElement(writer, there);
-             });
+  for (const int target : TargetsOf(*kernel_)) {
+    FetchLines(writer, program_->buffers[static_cast<std::size_t>(target)].dtype, count, ", 1",
+               [&](const std::string& distance) {
+                 std::vector<std::string> there = index;
+                 there.back() += " + " + distance;
+                 return MadeElement(writer, target, there);
+               });
+  }
 }
 
 std::string ElementText(const KernelProgram& program, const Kernel& kernel, const Writer& writer, int operand,

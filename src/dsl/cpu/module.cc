@@ -29,7 +29,9 @@ std::string FunctionName(const Writer& writer, const Kernel& kernel) {
 // The buffers that kernels of one function write and those that they only read, in the order of their first use.
 std::vector<int> TargetBuffers(std::span<const Kernel> kernels) {
   std::vector<int> buffers;
-  for (const auto& kernel : kernels) buffers.push_back(kernel.target);
+  for (const auto& kernel : kernels) {
+    for (const int target : TargetsOf(kernel)) buffers.push_back(target);
+  }
   return buffers;
 }
 std::vector<int> ReadBuffers(std::span<const Kernel> kernels) {
@@ -211,7 +213,7 @@ std::string EmitCpu(const KernelProgram& checked) {
   std::set<int> used;
   for (const auto& kernel : program.kernels) {
     for (const auto& operand : kernel.operands) used.insert(operand.buffer);
-    used.insert(kernel.target);
+    for (const int target : TargetsOf(kernel)) used.insert(target);
   }
   for (const int buffer : used) {
     const KernelBuffer& b = program.buffers[static_cast<std::size_t>(buffer)];

@@ -157,7 +157,7 @@ void FoldWriter::EmitSplit(const std::vector<DevicePass>& passes, const Expr& re
   StoreElements(result);
   out_.Launch({.grid_x = (packs + kResultThreads - 1) / kResultThreads,
                .reads = Reads(),
-               .writes = {kernel_.target},
+               .writes = TargetsOf(kernel_),
                .scratch_reads = LetBuffers()});
 }
 

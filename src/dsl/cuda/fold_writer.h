@@ -228,7 +228,7 @@ class FoldWriter {
 
   // --- What comes of it.
 
-  // The lets by which each element is divided.
+  // Adds the lets by which each element of what is made is divided.
   void FindDivisors(const Expr& result);
   static bool IsLet(const Expr& e) { return e->kind == Expr::Kind::kValue && e->value.kind == NamedValue::Kind::kLet; }
   std::string Reciprocal(const Expr& divisor) const;
@@ -237,8 +237,9 @@ class FoldWriter {
 
   DType TargetType() const { return program_.buffers[static_cast<std::size_t>(kernel_.target)].dtype; }
 
-  // The result's elements of a pack, over the whole space.
+  // The elements of a pack, over the whole space: of the result and what is also made.
   void StoreElements(const Expr& result);
+  void StoreElement(int target, const Expr& result);
 
   // The result of a row, or of a pack of columns.
   void StoreRow(const Expr& result);

@@ -75,6 +75,7 @@ void FoldWriter::Emit(const std::vector<FoldPass>& given, const Expr& result) {
       AheadBytes() > kernel_.device->limits.block_shared_bytes - kOtherSharedBytes)
     ahead_ = 1;
   FindDivisors(result);
+  for (const auto& one : kernel_.also) FindDivisors(one.value);
   if (team_ > 1) PrepareMeeting(passes);
   OpenUnit("fold");
   if (per_lane_ > 0) LoadKept();
@@ -102,7 +103,7 @@ void FoldWriter::Emit(const std::vector<FoldPass>& given, const Expr& result) {
   out_.Launch({.grid_x = (Units() + ahead_ - 1) / ahead_ * cluster_ * team_,
                .cluster_x = cluster_,
                .reads = Reads(),
-               .writes = {kernel_.target},
+               .writes = TargetsOf(kernel_),
                .scratch_writes = team_ > 1 ? std::vector{meeting_} : std::vector<std::string>(),
                .shared_bytes = ahead_ > 1 ? AheadBytes() : SharedBytes(),
                .together = team_});
@@ -337,7 +338,6 @@ std::string FoldWriter::OpenElements() {
 }
 
 void FoldWriter::FindDivisors(const Expr& result) {
-  divisors_.clear();
   if (!keeps_axes() || out_.wide()) return;
   Visit(result, [&](const ExprNode& node) {
     if (node.kind != Expr::Kind::kBinary || node.binary != BinaryOp::kDiv) return;
@@ -362,26 +362,33 @@ std::string FoldWriter::TargetAddress() const {
 }
 
 void FoldWriter::StoreElements(const Expr& result) {
-  LoadPacks({result});
-  const std::string type = DeviceType(TargetType());
-  if (pack_ == 1) {
-    DeviceExpr expr(out_, [&](const ExprNode& load) { return LoadText(load, ""); });
-    expr.Reciprocals([&](const Expr& divisor) { return Reciprocal(divisor); });
-    const std::string value = DeviceExpr::Stored(expr.Text(result), result->type, TargetType());
-    out_.Line(fmt::format("{}{}[{}] = {};", ragged_ ? "if (" + valid_ + ") " : "", out_.TargetName(), TargetAddress(),
-                          value));
-    return;
+  std::vector<Expr> values = {result};
+  for (const auto& one : kernel_.also) values.push_back(one.value);
+  LoadPacks(values);
+  StoreElement(kernel_.target, result);
+  for (const auto& one : kernel_.also) StoreElement(one.target, one.value);
+}
+
+void FoldWriter::StoreElement(int target, const Expr& result) {
+  const DType dtype = program_.buffers[static_cast<std::size_t>(target)].dtype;
+  const std::string type = DeviceType(dtype), only = ragged_ ? "if (" + valid_ + ") " : "";
+  std::string made, e;
+  if (pack_ > 1) {
+    made = out_.Fresh("made");
+    out_.Line(fmt::format("{} {};", dsl::PackType(out_, type, pack_), made));
+    e = OpenElements();
   }
-  const std::string made = out_.Fresh("made");
-  out_.Line(fmt::format("{} {};", dsl::PackType(out_, type, pack_), made));
-  const std::string e = OpenElements();
   DeviceExpr expr(out_, [&](const ExprNode& load) { return LoadText(load, e); });
   expr.Reciprocals([&](const Expr& divisor) { return Reciprocal(divisor); });
-  const std::string value = DeviceExpr::Stored(expr.Text(result), result->type, TargetType());
+  const std::string value = DeviceExpr::Stored(expr.Text(result), result->type, dtype);
+  if (pack_ == 1) {
+    out_.Line(fmt::format("{}{}[{}] = {};", only, out_.BufferName(target), TargetAddress(), value));
+    return;
+  }
   out_.Line(fmt::format("{}.at[{}] = {};", made, e, value));
   CloseElements();
-  out_.Line(fmt::format("{}*reinterpret_cast<Pack<{}, {}>*>({} + {}) = {};", ragged_ ? "if (" + valid_ + ") " : "",
-                        type, pack_, out_.TargetName(), TargetAddress(), made));
+  out_.Line(fmt::format("{}*reinterpret_cast<Pack<{}, {}>*>({} + {}) = {};", only, type, pack_, out_.BufferName(target),
+                        TargetAddress(), made));
 }
 
 void FoldWriter::StoreRow(const Expr& result) {

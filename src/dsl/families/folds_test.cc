@@ -266,6 +266,38 @@ ng = norm(tall) over [0]
   EXPECT_EQ(function("g").find("spread"), std::string::npos) << "not its mean:\n" << function("g");
 }
 
+TEST(FoldsTest, ANormWritesFurtherResults) {
+  for (const char* const settings : {"{threads: 1}", "{split: 3}", "{prefetch: ahead, accumulators: 2}"}) {
+    std::mt19937 random(9);
+    const KernelProgram program = testing::MustCheck(fmt::format(R"(program results
+input x: f32[7, 1003]
+input r: f32[7, 1003]
+input d: bf16[5, 64, 9]
+output y: f32[7, 1003]
+output both: f32[7, 1003]
+output above: bool[7021]
+output columns: bf16[5, 64, 9]
+output later: f32[7, 1003]
+output counted: i64[5, 64, 9]
+y = norm(x + r) over [1] with {0}
+  let m = mean(it)
+  let v = mean(square(it - m))
+  -> (it - m) * rsqrt(v + 1e-5)
+  also both = it
+  also above: [7021] = it > m
+  also kept: f16 = it * 2
+columns = norm(d) over [1] with {0}
+  let s = sum(abs(it))
+  -> it / s
+  also whole: i64 = int(it / s * 100)
+later = map(kept)
+counted = map(whole)
+)",
+                                                                 settings));
+    testing::ExpectRight(program, 2, random);
+  }
+}
+
 TEST(FoldsTest, MomentsFarFromZeroAreExact) {
   constexpr std::size_t kLong = 6000, kLines = 70;
   for (const bool down : {true, false}) {

@@ -8,6 +8,7 @@ namespace {
 
 double Flops(const Kernel& kernel) {
   double operations = OperationsPerElement(kernel.epilogue);
+  for (const auto& one : kernel.also) operations += OperationsPerElement(one.value);
   for (const auto& let : kernel.lets) operations += 1 + OperationsPerElement(let.body);
   return SpaceCount(kernel) * operations;
 }
@@ -22,11 +23,14 @@ std::optional<std::string> Check(const KernelProgram&, const Kernel& kernel) {
 HONE_FAMILY(norm){
     .name = "norm",
     .doc = "Statistics over axes (lets), then every element computed with them; 'it' is the operand.",
-    .grammar = "norm(EXPR) over [AXES] let NAME = EXPR with one sum|prod|mean|max_over|min_over ... -> EXPR",
+    .grammar =
+        "norm(EXPR) over [AXES] let NAME = EXPR with one sum|prod|mean|max_over|min_over ... -> EXPR "
+        "also NAME = EXPR",
     .variants = {},
     .operands = 1,
     .takes_axes = true,
     .takes_lets = true,
+    .takes_also = true,
     .keeps_axes = true,
     .check = Check,
     .flops = Flops,

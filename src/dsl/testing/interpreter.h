@@ -50,8 +50,9 @@ class Interpreter {
   }
 
   // As the target's memory holds it: truth values, and reals that are stored in fewer bits than they are computed in.
-  double Held(const Kernel& kernel, double value) const {
-    const DType dtype = program_.buffers[static_cast<std::size_t>(kernel.target)].dtype;
+  double Held(const Kernel& kernel, double value) const { return HeldBy(kernel.target, value); }
+  double HeldBy(int target, double value) const {
+    const DType dtype = program_.buffers[static_cast<std::size_t>(target)].dtype;
     if (dtype == DType::kBool) return value != 0;
     if (!IsSmallFloat(dtype)) return value;
     return WithElement(dtype, [&](auto element) { return decltype(element)::From(value).Value(); });
@@ -254,6 +255,7 @@ class Interpreter {
     const std::vector<int> result = ResultDims(kernel);
     auto& target = values_[static_cast<std::size_t>(kernel.target)];
     target.assign(static_cast<std::size_t>(ElementCount(kernel.result)), 0.0);
+    for (const auto& one : kernel.also) values_[static_cast<std::size_t>(one.target)].assign(target.size(), 0.0);
     const std::string_view family = kernel.family->name;
     Kept at_hand;
     Index at;
@@ -304,6 +306,9 @@ class Interpreter {
           address = address * var.extent + at[var.id];
         }
         target[static_cast<std::size_t>(address)] = Held(kernel, Evaluate(kernel, kernel.epilogue, at, it, lets));
+        for (const auto& one : kernel.also)
+          values_[static_cast<std::size_t>(one.target)][static_cast<std::size_t>(address)] =
+              HeldBy(one.target, Evaluate(kernel, one.value, at, it, lets));
       };
       if (kernel.family->keeps_axes) {
         Each(kernel, kernel.axes, at, write);

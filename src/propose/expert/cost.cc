@@ -51,8 +51,11 @@ std::vector<double> PredictKernels(const dsl::KernelProgram& program, const Devi
   const Ceilings ceilings = known ? machine.ceilings : Assumed(machine.kind);
   std::vector<double> times;
   for (const auto& kernel : program.kernels) {
-    const auto& target = program.buffers[static_cast<std::size_t>(kernel.target)];
-    double bytes = static_cast<double>(ElementCount(target.shape)) * static_cast<double>(Bytes(target.dtype));
+    double bytes = 0;
+    for (const int made : dsl::TargetsOf(kernel)) {
+      const auto& target = program.buffers[static_cast<std::size_t>(made)];
+      bytes += static_cast<double>(ElementCount(target.shape)) * static_cast<double>(Bytes(target.dtype));
+    }
     for (const auto& operand : kernel.operands) bytes += OperandBytes(program, kernel, operand);
     const double bandwidth = ceilings.CopyBandwidth(static_cast<std::int64_t>(bytes));
     const double flops = kernel.family->flops ? kernel.family->flops(kernel) : 0;

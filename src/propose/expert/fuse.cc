@@ -42,6 +42,7 @@ class Fuser {
     if (fusion.products) GroupProducts();
     if (fusion.products) GroupRows();
     if (fusion.products) GroupFoldedProducts();
+    if (fusion.norms) GroupResults();
     std::vector<Piece> left;
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
       if (known_[i].alive) left.push_back(std::move(pieces_[i]));
@@ -486,6 +487,65 @@ class Fuser {
     std::stable_sort(space.begin(), space.end(),
                      [&](const IndexVar& a, const IndexVar& b) { return read->of(a) > read->of(b); });
     return OwnPosition(space) == *read ? OverSpace(product, space) : std::nullopt;
+  }
+
+  // A norm and a map of as many elements that reads nothing but what the norm reads, at the same places: as one, they
+  // read it once.
+  void GroupResults() {
+    for (std::size_t m = 0; m < pieces_.size(); ++m) {
+      if (!known_[m].alive || !IsSimpleMap(m) || !known_[m].plain || known_[m].loads_nothing) continue;
+      for (const auto norm : Readers(known_[m].reads[0])) {
+        if (pieces_[norm].statistics.empty() || pieces_[norm].fold || !IsPlain(memory_, pieces_[norm]) ||
+            LoadsOf(norm, pieces_[m].buffer) > 0)
+          continue;
+        auto also = AsReadBy(pieces_[norm], pieces_[m]);
+        const auto place = also ? PlaceOfBoth(m, norm) : std::nullopt;
+        if (!place) continue;
+        Piece both = pieces_[norm];
+        both.also.push_back(std::move(*also));
+        Kill(m);
+        Kill(norm);
+        pieces_[*place] = std::move(both);
+        known_[*place].alive = true;
+        maker_[Id(pieces_[*place].buffer)] = static_cast<int>(*place);
+        for (const auto& one : pieces_[*place].also) maker_[Id(one.buffer)] = static_cast<int>(*place);
+        Learn(*place);
+        break;
+      }
+    }
+  }
+
+  // The map over the norm's space, if it reads what that reads.
+  std::optional<Piece> AsReadBy(const Piece& norm, const Piece& map) const {
+    auto also = OverSpace(map, norm.space);
+    if (!also) return std::nullopt;
+    std::vector<FlatLoad> read;
+    EachExpr(norm, [&](const Expr& expr) {
+      for (auto& load : memory_.Loads(expr)) read.push_back(std::move(load));
+    });
+    const auto loads = memory_.Loads(also->value);
+    const bool same = std::all_of(loads.begin(), loads.end(), [&](const FlatLoad& load) {
+      return std::any_of(read.begin(), read.end(), [&](const FlatLoad& other) {
+        return load.buffer == other.buffer && load.position == other.position;
+      });
+    });
+    return same ? std::move(also) : std::nullopt;
+  }
+
+  // Where one of two pieces stands behind all that both read and before all who read them.
+  std::optional<std::size_t> PlaceOfBoth(std::size_t a, std::size_t b) const {
+    for (const std::size_t place : {std::min(a, b), std::max(a, b)}) {
+      bool fits = true;
+      for (const std::size_t piece : {a, b}) {
+        for (const int buffer : known_[piece].reads) {
+          const int maker = maker_[Id(buffer)];
+          fits &= maker < static_cast<int>(place) || maker == static_cast<int>(piece);
+        }
+        for (const auto reader : readers_[Id(pieces_[piece].buffer)]) fits &= reader > place;
+      }
+      if (fits) return place;
+    }
+    return std::nullopt;
   }
 
   bool OfHalves(const Piece& product) const {

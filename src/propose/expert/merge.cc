@@ -70,6 +70,7 @@ void MergeDimensions(const Memory& memory, Piece& piece) {
     statistic.space = kept;
     statistic.fold->over = over;
   }
+  for (auto& one : piece.also) one.space = piece.space;
 }
 
 }  // namespace hone::expert

@@ -94,8 +94,11 @@ class ProgramWriter {
     if (statement && statement->family == "matmul") InTf32(*statement, piece);
     if (statement) {
       std::vector<Statement> one{Aim(std::move(*statement), piece.buffer)};
+      for (std::size_t i = 0; i < one[0].also.size(); ++i) AimAt(one[0].also[i], piece.also[i].buffer);
       if (const auto types = TypesOf(one)) {
         names_.Call(piece.buffer, one[0].target, ShapeOf(one[0]), (*types)[0]);
+        for (std::size_t i = 0; i < one[0].also.size(); ++i)
+          names_.Call(piece.also[i].buffer, one[0].also[i].target, one[0].also[i].target_shape, (*types)[i + 1]);
         program_.statements.push_back(std::move(one[0]));
         return true;
       }
@@ -133,8 +136,10 @@ class ProgramWriter {
     if (TypesOf({Aim(changed, piece.buffer)})) statement = std::move(changed);
   }
 
-  // A norm that the language does not have: its statistics and its elements by themselves.
+  // A norm that the language does not have: its statistics and its elements by themselves, and what it makes beside.
   bool WriteApart(const Piece& norm) {
+    if (!std::all_of(norm.also.begin(), norm.also.end(), [&](const Piece& one) { return WritePiece(one); }))
+      return false;
     // Some are there only as parts of it.
     if (std::any_of(norm.statistics.begin(), norm.statistics.end(), [](const Piece& fold) { return fold.buffer < 0; }))
       return false;
@@ -146,6 +151,7 @@ class ProgramWriter {
     Piece map = norm;
     map.statistics.clear();
     map.axes.clear();
+    map.also.clear();
     AtOwnPlace(norm, map);
     return WritePiece(map);
   }
@@ -194,24 +200,29 @@ class ProgramWriter {
 
   // The statement with what it makes: an output, or a new value.
   Statement Aim(Statement statement, int buffer) {
+    // Nothing is there to say how many elements numbers alone make.
+    if (!AimAt(statement, buffer)) statement.has_target_shape = statement.family == "map" && NamesOf(statement).empty();
+    return statement;
+  }
+
+  // Whether that is an output. Of a statement, or what it also makes.
+  template <class Made>
+  bool AimAt(Made& made, int buffer) {
     for (std::size_t o = 0; o < memory_.graph().problem().Outputs().size(); ++o) {
       if (memory_.Maker(o) != buffer) continue;
       const Tensor& tensor = *memory_.graph().problem().Outputs()[o];
-      statement.target = tensor.name;
-      statement.has_target_shape = tensor.shape != statement.target_shape;
-      statement.target_shape = tensor.shape;
+      made.target = tensor.name;
+      made.has_target_shape = tensor.shape != made.target_shape;
+      made.target_shape = tensor.shape;
     }
-    if (statement.target.empty()) {
-      auto& name = targets_[buffer];  // the same in every attempt
-      if (name.empty()) name = names_.Fresh(memory_.graph().buffers()[static_cast<std::size_t>(buffer)].name);
-      statement.target = name;
-      // As PyTorch does: what reads it has half as much to read, and a product of halves is one product.
-      const DType dtype = memory_.KeptAs(buffer);
-      if (IsSmallFloat(dtype)) statement.target_type = dtype;
-      // Nothing is there to say how many elements numbers alone make.
-      statement.has_target_shape = statement.family == "map" && NamesOf(statement).empty();
-    }
-    return statement;
+    if (!made.target.empty()) return true;
+    auto& name = targets_[buffer];  // the same in every attempt
+    if (name.empty()) name = names_.Fresh(memory_.graph().buffers()[static_cast<std::size_t>(buffer)].name);
+    made.target = name;
+    // As PyTorch does: what reads it has half as much to read, and a product of halves is one product.
+    const DType dtype = memory_.KeptAs(buffer);
+    if (IsSmallFloat(dtype)) made.target_type = dtype;
+    return false;
   }
   static const Shape& ShapeOf(const Statement& statement) { return statement.target_shape; }
 
@@ -220,17 +231,23 @@ class ProgramWriter {
     for (const auto& operand : statement.operands) NamesIn(operand, used);
     for (const auto& let : statement.lets) NamesIn(let.value, used);
     for (const auto& link : statement.epilogue) NamesIn(link, used);
+    for (const auto& one : statement.also) NamesIn(one.value, used);
     return used;
   }
 
-  // Whether the language takes these statements, as a program of their own; if so, the types of what they make.
+  // Whether the language takes these statements, as a program of their own; if so, the types of what they make, in
+  // order.
   std::optional<std::vector<DType>> TypesOf(const std::vector<Statement>& statements) const {
     Program program;
     program.name = "part";
-    std::set<std::string> declared;
+    std::vector<std::string> made;
     for (const auto& statement : statements) {
-      declared.insert(statement.target);
-      if (const Tensor* tensor = memory_.graph().problem().Find(statement.target))
+      made.push_back(statement.target);
+      for (const auto& one : statement.also) made.push_back(one.target);
+    }
+    std::set<std::string> declared(made.begin(), made.end());
+    for (const auto& target : made) {
+      if (const Tensor* tensor = memory_.graph().problem().Find(target))
         program.declarations.push_back({Role::kOutput, tensor->name, tensor->dtype, tensor->shape, {}});
     }
     const auto declare = [&](const std::string& name) {
@@ -251,11 +268,11 @@ class ProgramWriter {
     const auto* kernels = std::get_if<dsl::KernelProgram>(&checked);
     if (!kernels) return std::nullopt;
     std::vector<DType> types;
-    for (const auto& statement : statements) {
-      const auto made = std::find_if(kernels->buffers.begin(), kernels->buffers.end(),
-                                     [&](const auto& buffer) { return buffer.name == statement.target; });
-      if (made == kernels->buffers.end()) return std::nullopt;
-      types.push_back(made->dtype);
+    for (const auto& target : made) {
+      const auto found = std::find_if(kernels->buffers.begin(), kernels->buffers.end(),
+                                      [&](const auto& buffer) { return buffer.name == target; });
+      if (found == kernels->buffers.end()) return std::nullopt;
+      types.push_back(found->dtype);
     }
     return types;
   }

@@ -54,6 +54,15 @@ std::optional<dsl::Statement> RecogniseNorm(Names& names, const Piece& piece) {
   auto element = names.Term(piece.value, piece.space, known);
   if (!element) return std::nullopt;
   statement.epilogue.push_back(std::move(*element));
+  for (const auto& one : piece.also) {
+    auto value = names.Term(one.value, piece.space, known);
+    if (!value) return std::nullopt;
+    statement.also.push_back({.target = {},
+                              .target_type = {},
+                              .target_shape = statement.target_shape,
+                              .value = std::move(*value),
+                              .at = {}});
+  }
   return statement;
 }
 

@@ -7,7 +7,7 @@ namespace hone::expert {
 namespace {
 
 std::optional<dsl::Statement> RecogniseSoftmax(Names& names, const Piece& piece) {
-  if (piece.statistics.size() != 2 || piece.axes.size() != 1) return std::nullopt;
+  if (piece.statistics.size() != 2 || piece.axes.size() != 1 || !piece.also.empty()) return std::nullopt;
   const Piece& most = piece.statistics[0];
   const Piece& sum = piece.statistics[1];
   const auto plain = [](const Fold& fold) { return IsValue(fold.finish, kIt); };

@@ -1,0 +1,62 @@
+// Norms that write further results: they compile, in one kernel where the row is not split, and make what the program
+// says. The latter is skipped where there is no device.
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+#include "dsl/testing/device_program.h"
+
+namespace hone {
+namespace {
+
+struct Case {
+  std::string_view text;
+  std::size_t steps;
+};
+// Rows that a block keeps, in packs and one by one; fetched ahead; of a cluster; of a team, whose memory is cleared
+// first; cut into chunks; columns. Results of other types and shapes than the norm's.
+constexpr Case kCases[] = {
+    {"input x: bf16[37, 4096]\ninput r: bf16[37, 4096]\nparam g: bf16[4096]\noutput y: bf16[37, 4096]\n"
+     "output s: bf16[37, 4096]\ny = norm(x + r) over [1]\n  let m = mean(it)\n  let v = mean(square(it - m))\n"
+     "  -> (it - m) * rsqrt(v + 1e-5) * g\n  also s = it",
+     1},
+    {"input x: f32[9, 1001]\noutput y: f32[9, 1001]\noutput s: bool[9009]\noutput z: f32[9, 1001]\n"
+     "y = norm(x) over [1]\n  let m = max_over(it)\n  -> it / m\n  also s: [9009] = it > 0\n  also z = m",
+     1},
+    {"input x: f32[9, 8192]\noutput y: f32[9, 8192]\noutput s: f16[9, 8192]\n"
+     "y = norm(x) over [1] with {ahead: 4, split: 1}\n  let m = mean(it)\n  -> it - m\n  also s = it * 0.5",
+     1},
+    {"input x: f32[9, 8192]\noutput y: f32[9, 8192]\noutput s: f32[9, 8192]\n"
+     "y = norm(x) over [1] with {lanes: 256, cluster: 2, split: 1}\n  let m = mean(it)\n  -> it - m\n  also s = it * "
+     "0.5",
+     1},
+    {"input x: f32[9, 6100]\noutput y: f32[9, 6100]\noutput s: f32[9, 6100]\n"
+     "y = norm(x) over [1] with {lanes: 128, team: 4}\n  let m = mean(it)\n  -> it - m\n  also s = it + m",
+     2},
+    {"input x: f32[3, 70000]\noutput y: f32[3, 70000]\noutput s: f32[3, 70000]\n"
+     "y = norm(x) over [1] with {split: 4}\n  let m = mean(it)\n  -> it - m\n  also s = it + m",
+     3},
+    {"input x: f32[300, 70]\noutput y: f32[300, 70]\noutput s: f32[300, 70]\n"
+     "y = norm(x) over [0] with {split: 1}\n  let m = sum(it)\n  -> it / m\n  also s = it + 1",
+     1},
+};
+
+using CudaNormTest = testing::CudaProgramTest;
+using NormOnDeviceTest = testing::ProgramOnDeviceTest;
+
+TEST_F(CudaNormTest, FurtherResultsAreOfTheSameKernels) {
+  for (const auto& [text, steps] : kCases) {
+    SCOPED_TRACE(text);
+    EXPECT_EQ(BuiltOf(text).plan.steps.size(), steps);
+  }
+}
+
+TEST_F(NormOnDeviceTest, FurtherResultsAreWhatTheProgramSays) {
+  for (const auto& [text, steps] : kCases) {
+    SCOPED_TRACE(text);
+    ExpectWhatItSays(text, text.find("16[") == std::string_view::npos ? 1e-5 : 1e-2);
+  }
+}
+
+}  // namespace
+}  // namespace hone

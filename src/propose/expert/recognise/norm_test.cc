@@ -1,0 +1,71 @@
+// Which maps a norm makes beside its own result.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "propose/expert/testing/written.h"
+
+namespace hone::expert {
+namespace {
+
+using testing::WrittenText;
+
+std::string Graph(const std::string& outputs, const std::string& nodes) {
+  const auto tensor = [](const std::string& name, const std::string& shape, const std::string& rest) {
+    return R"({"name": ")" + name + R"(", "shape": )" + shape + R"(, "dtype": "bf16", )" + rest + "}";
+  };
+  const std::string drawn = R"("role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1})";
+  std::string tensors;
+  for (const std::string name : {"x", "r", "z"}) tensors += tensor(name, "[4, 64, 256]", drawn) + ", ";
+  tensors += tensor("w", "[256, 256]", drawn);
+  for (const char output : outputs)
+    tensors += ", " + tensor(std::string(1, output), "[4, 64, 256]", R"("role": "output")");
+  return R"({"hone_problem": 1, "name": "n", "tensors": [)" + tensors + R"(], "graph": [)" + nodes + "]}";
+}
+
+constexpr char kNorm[] =
+    R"({"op": "add", "args": {"self": "%x", "other": "%r"}, "outputs": ["s"]},
+       {"op": "layer_norm", "args": {"input": "%s", "normalized_shape": [256]}, "outputs": ["y"]})";
+
+std::size_t Statements(const std::string& text) {
+  const auto parsed = dsl::Parse(text);
+  return std::get<dsl::Program>(parsed).statements.size();
+}
+
+TEST(NormTest, ASumAndItsNormAreOneStatement) {
+  for (const DeviceModel& device : {TypicalDevice(), DeviceModel{}}) {
+    const std::string text = WrittenText(Graph("ys", kNorm), {}, device);
+    EXPECT_EQ(Statements(text), 1u) << text;
+    EXPECT_NE(text.find("also s: [4, 64, 256] = x_view + r_view"), std::string::npos) << text;
+  }
+}
+
+TEST(NormTest, WhatALaterStatementReadsIsMadeBesideItToo) {
+  const std::string text = WrittenText(Graph("yo", std::string(kNorm) +
+                                                       R"(, {"op": "linear", "args": {"input": "%s", "weight": "%w",
+                                                           "bias": null}, "outputs": ["o"]})"));
+  EXPECT_EQ(Statements(text), 2u) << text;
+  EXPECT_NE(text.find("also s: bf16 = x_view + r_view"), std::string::npos) << text;
+  EXPECT_LT(text.find("also s"), text.find("matmul(s")) << text;
+}
+
+TEST(NormTest, OtherMapsStayApart) {
+  // One that reads more than the norm does.
+  const std::string more = WrittenText(
+      Graph("yo", std::string(kNorm) + R"(, {"op": "mul", "args": {"self": "%s", "other": "%z"}, "outputs": ["o"]})"));
+  EXPECT_EQ(more.find("also"), std::string::npos) << more;
+  // One that the norm has to wait for: a product reads it, and the norm that product.
+  const std::string waits =
+      WrittenText(Graph("ys", R"({"op": "add", "args": {"self": "%x", "other": "%r"}, "outputs": ["s"]},
+                     {"op": "linear", "args": {"input": "%s", "weight": "%w", "bias": null}, "outputs": ["p"]},
+                     {"op": "softmax", "args": {"self": "%p", "dim": -1}, "outputs": ["q"]},
+                     {"op": "add", "args": {"self": "%q", "other": "%x"}, "outputs": ["t"]},
+                     {"op": "add", "args": {"self": "%t", "other": "%r"}, "outputs": ["u"]},
+                     {"op": "layer_norm", "args": {"input": "%u", "normalized_shape": [256]}, "outputs": ["y"]})"));
+  EXPECT_EQ(waits.find("also"), std::string::npos) << waits;
+  const std::string taken_back = WrittenText(Graph("ys", kNorm), {.norms = false});
+  EXPECT_EQ(taken_back.find("also"), std::string::npos) << taken_back;
+}
+
+}  // namespace
+}  // namespace hone::expert
