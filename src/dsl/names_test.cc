@@ -173,6 +173,13 @@ output columns: f32[8, 64, 640]
 rows = scan sum(x * 0.5) over [2] by {exclusive: 1} -> it * w
 columns = scan max(x) over [1] by {reverse: 1} -> it + w
 )",
+    R"(input x: f32[3, 20000]
+input s: f32[3, 1]
+output best: f32[3, 40]
+output all: i64[3, 20000]
+best = order descending(x * 0.5) over [1] by {count: 40} -> real(it) * s
+all = order ascending(x) over [1]
+)",
     R"(input a: f32[33, 70]
 input b: f32[70, 150]
 input k: i32[33]

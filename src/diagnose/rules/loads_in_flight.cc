@@ -14,8 +14,9 @@ constexpr std::string_view kUses[] = {"bulk_copies", "stall_memory"};
 constexpr double kLatency = 0.7e-6;  // seconds; what is said of Hopper's memory under load. Not measured by us
 constexpr double kStalled = 0.3;
 
-constexpr RuleMove kMoves[] = {{"unroll", "more"},  {"stages", "more"}, {"ahead", "more"},  {"pack", "more"},
-                               {"results", "more"}, {"down", "more"},   {"across", "more"}, {"split", "more"}};
+constexpr RuleMove kMoves[] = {{"unroll", "more"}, {"stages", "more"},  {"ahead", "more"},
+                               {"pack", "more"},   {"results", "more"}, {"down", "more"},
+                               {"across", "more"}, {"split", "more"},   {"each", "more"}};
 
 std::optional<Found> Check(const Facts& facts) {
   if (facts.Maybe("bulk_copies").value_or(0) > 0 || facts.Maybe("stall_memory").value_or(1) < kStalled)

@@ -16,7 +16,7 @@ constexpr std::string_view kUses[] = {"max_threads"};
 
 constexpr RuleMove kMoves[] = {{"tile", "less"},  {"unroll", "less"}, {"pack", "less"}, {"results", "less"},
                                {"lanes", "more"}, {"down", "less"},   {"rows", "less"}, {"across", "less"},
-                               {"warps", "less"}, {"depth", "less"}};
+                               {"warps", "less"}, {"depth", "less"},  {"each", "less"}};
 
 std::optional<Found> Check(const Facts& facts) {
   constexpr int kMostRegisters = 255, kOfMultiprocessor = 64 << 10;

@@ -30,6 +30,57 @@ inline T AtMost(T x, T bound) {
   return x > bound ? bound : x;
 }
 )"},
+    {"FirstInOrder",
+     R"(// The first elements in order of those that were taken, in a heap whose root is the last of them: a NaN is larger than
+// all numbers, and of equals the first stays first.
+template <class T, bool DESCENDING>
+struct FirstInOrder {
+  T* values;
+  long* places;
+  const long most;
+  long count = 0;
+
+  static bool Before(T a, long i, T b, long j) {
+    const bool a_nan = a != a, b_nan = b != b;
+    if (a_nan || b_nan) return a_nan && b_nan ? i < j : a_nan == DESCENDING;
+    return a == b ? i < j : (a < b) != DESCENDING;
+  }
+  // Puts an element where `at` is, or below, in a heap of so many.
+  void Sink(T value, long place, long at, long size) {
+    for (long child = 2 * at + 1; child < size; child = 2 * at + 1) {
+      if (child + 1 < size && Before(values[child], places[child], values[child + 1], places[child + 1])) ++child;
+      if (!Before(value, place, values[child], places[child])) break;
+      values[at] = values[child];
+      places[at] = places[child];
+      at = child;
+    }
+    values[at] = value;
+    places[at] = place;
+  }
+  void Take(T value, long place) {
+    if (count == most) {
+      if (Before(value, place, values[0], places[0])) Sink(value, place, 0, most);
+      return;
+    }
+    long at = count++;
+    for (; at > 0 && Before(values[(at - 1) / 2], places[(at - 1) / 2], value, place); at = (at - 1) / 2) {
+      values[at] = values[(at - 1) / 2];
+      places[at] = places[(at - 1) / 2];
+    }
+    values[at] = value;
+    places[at] = place;
+  }
+  void Sort() {
+    for (long size = count - 1; size > 0; --size) {
+      const T value = values[size];
+      const long place = places[size];
+      values[size] = values[0];
+      places[size] = places[0];
+      Sink(value, place, 0, size);
+    }
+  }
+};
+)"},
     {"FloorDiv", R"(// The quotient towards minus infinity.
 inline long FloorDiv(long a, long b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 )"},

@@ -258,6 +258,7 @@ class Interpreter {
     for (const auto& one : kernel.also) values_[static_cast<std::size_t>(one.target)].assign(target.size(), 0.0);
     const std::string_view family = kernel.family->name;
     Kept at_hand;
+    Orders orders;
     Index at;
     Each(kernel, kept, at, [&] {
       std::vector<double> lets;
@@ -278,6 +279,8 @@ class Interpreter {
         for (const auto& let : kernel.lets) lets.push_back(product(let.body));
       } else if (family == "matmul_reduce") {
         it = FoldedProducts(kernel, at);
+      } else if (family == "order") {
+        it = IndexInOrder(kernel, at, orders);
       } else if (family == "softmax") {
         top = Fold(kernel, ReduceOp::kMax, at, [&] { return input(0); });
         sum = Fold(kernel, ReduceOp::kSum, at, [&] { return std::exp(input(0) - top); });
@@ -333,6 +336,32 @@ class Interpreter {
     for (at[group.id] = 0; at[group.id] < group.extent; ++at[group.id])
       ended += Evaluate(kernel, kernel.inputs[2], at, 0, {}) <= row ? 1 : 0;
     return std::min(ended, group.extent - 1);
+  }
+
+  // The index of the element of a row that has a place in its order: so many come before it. Rows that were put in
+  // order are in `orders`, by where they are.
+  using Orders = std::map<std::vector<std::int64_t>, std::vector<std::int64_t>>;
+  double IndexInOrder(const Kernel& kernel, Index& at, Orders& orders) const {
+    const IndexVar along = kernel.space.back();
+    const int place = kernel.space[static_cast<std::size_t>(kernel.attributes.at("over")[0])].id;
+    std::vector<std::int64_t> row;
+    for (const auto& index : kernel.space)
+      row.push_back(index.id == along.id || index.id == place ? 0 : at.at(index.id));
+    auto& order = orders[row];
+    if (order.empty()) {
+      std::vector<double> elements;
+      for (at[along.id] = 0; at[along.id] < along.extent; ++at[along.id]) {
+        elements.push_back(Evaluate(kernel, kernel.inputs[0], at, 0, {}));
+        order.push_back(at[along.id]);
+      }
+      const bool descending = kernel.variant == "descending";
+      std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+        const double low = elements[static_cast<std::size_t>(descending ? b : a)],
+                     high = elements[static_cast<std::size_t>(descending ? a : b)];
+        return low < high || (std::isnan(high) && !std::isnan(low));
+      });
+    }
+    return static_cast<double>(order[static_cast<std::size_t>(at.at(place))]);
   }
 
   // The scores of one row, folded.

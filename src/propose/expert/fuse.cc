@@ -5,6 +5,7 @@
 
 #include "dsl/program.h"
 #include "expr/keyed_fold.h"
+#include "expr/ranked_fold.h"
 #include "propose/expert/normalise.h"
 #include "propose/expert/pieces.h"
 #include "propose/expert/rewrite.h"
@@ -42,6 +43,7 @@ class Fuser {
     if (fusion.products) GroupProducts();
     if (fusion.products) GroupRows();
     if (fusion.products) GroupFoldedProducts();
+    if (fusion.products) GroupOrders();
     if (fusion.norms) GroupResults();
     std::vector<Piece> left;
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
@@ -471,6 +473,28 @@ class Fuser {
     InlineWhere([&](std::size_t map, std::size_t reader) {
       return pieces_[reader].fold && pieces_[reader].inside.size() == 1 && IsWorth(map, reader);
     });
+  }
+
+  // A fold that looks for what has a place in order, and the places, which nobody else reads. Whether it says where
+  // that is is for the recogniser to see.
+  void GroupOrders() {
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      if (!known_[i].alive || !pieces_[i].fold || !pieces_[i].inside.empty()) continue;
+      for (const int read : std::vector<int>(known_[i].reads)) {
+        const int maker = maker_[Id(read)];
+        if (maker < 0 || memory_.IsOutput(read) || Readers(read) != std::vector<std::size_t>{i} ||
+            LoadsBuffer(pieces_[i].fold->finish, read))
+          continue;
+        const auto ranks = static_cast<std::size_t>(maker);
+        const auto& fold = pieces_[ranks].fold;
+        if (!fold || !pieces_[ranks].inside.empty() || !RankedFoldOf(*Reduce(fold->op, fold->over, fold->body)))
+          continue;
+        pieces_[i].inside = {pieces_[ranks]};
+        Kill(ranks);
+        Learn(i);
+        break;
+      }
+    }
   }
 
   // The product over the dimensions of the fold that reads it, in the order in which it lies in memory.

@@ -38,7 +38,7 @@ struct Piece {
   std::vector<int> axes;          // of a norm: the dimensions of `space` that its statistics fold
   std::vector<Piece> inside;      // of attention, the fold of probabilities times values: its scores and their softmax;
                                   // of a product: the one that its end reads, or the group of each of its
-                                  // rows; of another fold: the product it folds
+                                  // rows; of another fold: the product it folds, or the places in order it looks into
   std::vector<Piece> also;        // of a norm: maps over its space that it writes, too, reading nothing more for it
   int sequence = -1;              // a step of the sequence of this number: Stage::sequence
   int along = 0;                  // of a step: the dimension of `space` that is walked in order
@@ -52,7 +52,8 @@ struct Fusion {
   bool epilogues = true;  // maps behind folds into them
   bool norms = true;      // folds and the map that reads them; norms and the maps that read the same
   bool attention = true;  // a product, its softmax and the product that reads it
-  bool products = true;   // a product and the one that its end reads; a product and the fold that reads it
+  bool products = true;   // a product and the one that its end reads; a product, or places in order, and the fold
+                          // that reads it
   bool operator==(const Fusion&) const = default;
 };
 

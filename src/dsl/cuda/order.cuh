@@ -1,0 +1,158 @@
+// The first elements of rows in order. A team, one warp or all warps of a block, holds a row, or a part of one, in its
+// registers: element e * 32 + lane of its EACH * 32 is a lane's e-th.
+
+constexpr int kNoPlace = 0x7fffffff;  // of what is there to fill up
+
+// A number as one without sign that has its place in order: a NaN is above all numbers, both zeros are one.
+__device__ __forceinline__ unsigned KeyOf(float x) {
+  if (x != x) return 0xffc00000u;
+  const int bits = x == 0 ? 0 : __float_as_int(x);
+  return bits < 0 ? ~static_cast<unsigned>(bits) : static_cast<unsigned>(bits) | 0x80000000u;
+}
+__device__ __forceinline__ unsigned KeyOf(int x) { return static_cast<unsigned>(x) ^ 0x80000000u; }
+__device__ __forceinline__ unsigned KeyOf(bool x) { return x ? 1 : 0; }
+__device__ __forceinline__ unsigned long KeyOf(long x) { return static_cast<unsigned long>(x) ^ (1ul << 63); }
+__device__ __forceinline__ unsigned long KeyOf(double x) {
+  if (x != x) return 0xfff8000000000000ul;
+  const long bits = x == 0 ? 0 : __double_as_longlong(x);
+  return bits < 0 ? ~static_cast<unsigned long>(bits) : static_cast<unsigned long>(bits) | (1ul << 63);
+}
+
+template <int WARPS>
+__device__ __forceinline__ void MeetTeam() {
+  if constexpr (WARPS == 1)
+    __syncwarp();
+  else
+    __syncthreads();
+}
+
+// The sum over a team; `sums` is used by nobody else until the team has met twice.
+template <int WARPS>
+__device__ __forceinline__ int SumOfTeam(int value, int (&sums)[WARPS]) {
+  value = __reduce_add_sync(~0u, value);
+  if constexpr (WARPS > 1) {
+    const int lane = threadIdx.x % 32;
+    if (lane == 0) sums[threadIdx.x / 32] = value;
+    __syncthreads();
+    value = __reduce_add_sync(~0u, lane < WARPS ? sums[lane] : 0);
+  }
+  return value;
+}
+
+// Finds the first `wanted` of a team's elements, and with them others, `room` at most, where that is less work; in the
+// order of their places, but `wanted` of equals first. place(e): of a lane's e-th, kNoPlace if there is none (its key
+// is the largest). put(n, e): the lane's e-th is the n-th that was found. Gives their number, which is less than wanted
+// only where there are no more.
+template <int EACH, int WARPS, class KEY, class PLACE, class PUT>
+__device__ __forceinline__ int FindFirst(const KEY (&keys)[EACH], int wanted, int room, const PLACE& place,
+                                         const PUT& put) {
+  __shared__ int sums[4][WARPS];
+  const int lane = threadIdx.x % 32, warp = WARPS == 1 ? 0 : threadIdx.x / 32;
+  // 1. The limit, bit by bit: what is below it is found, and `equals` of those that are it.
+  KEY limit = 0;
+  int below = 0, equals = -1;
+  if (room < EACH * WARPS * 32) {
+    for (int bit = sizeof(KEY) * 8 - 1; bit >= 0; --bit) {
+      const KEY trial = limit | KEY(1) << bit;
+      int count = 0;
+#pragma unroll
+      for (int e = 0; e < EACH; ++e) count += keys[e] < trial ? 1 : 0;
+      count = SumOfTeam<WARPS>(count, sums[bit & 1]);
+      if (count < wanted) {
+        limit = trial;
+        below = count;
+      } else if (count <= room) {
+        limit = trial;
+        equals = 0;
+        break;
+      }
+    }
+    if (equals < 0) equals = wanted - below;
+  } else {
+    limit = ~KEY(0);
+    equals = room;
+  }
+  // 2. How many the warps before this one have.
+  int before = 0, same = 0;
+#pragma unroll
+  for (int e = 0; e < EACH; ++e) {
+    before += keys[e] < limit ? 1 : 0;
+    same += keys[e] == limit && place(e) != kNoPlace ? 1 : 0;
+  }
+  before = __reduce_add_sync(~0u, before);
+  same = __reduce_add_sync(~0u, same);
+  int at = 0, total = before + min(equals, same);
+  if constexpr (WARPS > 1) {
+    if (lane == 0) {
+      sums[2][warp] = before;
+      sums[3][warp] = same;
+    }
+    __syncthreads();
+    const int theirs = lane < WARPS ? sums[2][lane] : 0, same_there = lane < WARPS ? sums[3][lane] : 0;
+    const int all_same = __reduce_add_sync(~0u, same_there);
+    const int same_before = __reduce_add_sync(~0u, lane < warp ? same_there : 0);
+    total = __reduce_add_sync(~0u, theirs) + min(equals, all_same);
+    at = __reduce_add_sync(~0u, lane < warp ? theirs : 0) + min(equals, same_before);
+    equals -= same_before;
+  }
+  // 3. What is found.
+  const unsigned lower = (1u << lane) - 1;
+#pragma unroll
+  for (int e = 0; e < EACH; ++e) {
+    const bool is_same = keys[e] == limit && place(e) != kNoPlace;
+    const unsigned all_same = __ballot_sync(~0u, is_same);
+    const bool found = keys[e] < limit || (is_same && __popc(all_same & lower) < equals);
+    const unsigned all_found = __ballot_sync(~0u, found);
+    if (found) put(at + __popc(all_found & lower), e);
+    at += __popc(all_found);
+    equals -= __popc(all_same);
+  }
+  return total;
+}
+
+// Puts elements, as many as a power of two, into order, by a team.
+template <int COUNT, int WARPS, class KEY>
+__device__ void SortFirst(KEY* keys, int* places) {
+  for (int size = 2; size <= COUNT; size *= 2) {
+    for (int step = size / 2; step > 0; step /= 2) {
+      MeetTeam<WARPS>();
+      for (int pair = threadIdx.x % (WARPS * 32); pair < COUNT / 2; pair += WARPS * 32) {
+        const int a = pair / step * step * 2 + pair % step, b = a + step;
+        const KEY at_a = keys[a], at_b = keys[b];
+        const int of_a = places[a], of_b = places[b];
+        const bool later = at_a > at_b || (at_a == at_b && of_a > of_b);
+        if (later != ((a & size) == 0)) continue;
+        keys[a] = at_b;
+        keys[b] = at_a;
+        places[a] = of_b;
+        places[b] = of_a;
+      }
+    }
+  }
+  MeetTeam<WARPS>();
+}
+
+// The first few of a warp's elements, one after the other: lane n gets the place of the n-th.
+template <int EACH>
+__device__ __forceinline__ int PickFirst(const unsigned (&keys)[EACH], int wanted) {
+  const int lane = threadIdx.x % 32;
+  unsigned gone = 0;
+  int mine = 0;
+  for (int n = 0; n < wanted; ++n) {
+    unsigned key = ~0u;
+    int at = EACH;
+#pragma unroll
+    for (int e = 0; e < EACH; ++e) {
+      if ((gone >> e & 1) == 0 && (at == EACH || keys[e] < key)) {
+        key = keys[e];
+        at = e;
+      }
+    }
+    const unsigned first = __reduce_min_sync(~0u, key);
+    const unsigned place = at < EACH && key == first ? at * 32 + lane : kNoPlace;
+    const unsigned picked = __reduce_min_sync(~0u, place);
+    if (place == picked) gone |= 1u << at;
+    if (lane == n) mine = static_cast<int>(picked);
+  }
+  return mine;
+}

@@ -1,0 +1,90 @@
+// The first elements in order: compiled without spills for keys of 32 and of 64 bits, rows of a warp, of a block and of
+// many, chosen by what is wanted, and what the program says. The last is skipped where there is no device.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "dsl/testing/device_program.h"
+#include "dsl/way.h"
+
+namespace hone {
+namespace {
+
+using dsl::KernelProgram;
+
+struct Case {
+  std::string declared, statement;
+  std::size_t launches = 1;
+};
+// What is drawn has many equals: reals are multiples of 1/512 from -2 to 6, whole numbers are below 100.
+const Case kCases[] = {
+    {"input x: f32[301, 64]\noutput y: i64[301, 4]", "order descending(x) over [1] by {count: 4}"},
+    {"input x: bf16[7, 100]\noutput y: i32[7, 8]", "order ascending(x * 2) over [1] by {count: 8} -> it * 3"},
+    {"input x: f32[9, 33]\noutput y: i64[9, 33]", "order ascending(x) over [1]"},
+    {"input x: f32[5, 1000]\noutput y: i64[5, 50]", "order descending(x) over [1] by {count: 50}"},
+    {"input x: f32[1024, 3]\noutput y: i64[1024, 3]", "order descending(x) over [0]"},
+    {"input x: i64[6, 700]\noutput y: i64[6, 20]", "order descending(x) over [1] by {count: 20}"},
+    {"input x: i32[3, 5000]\ninput s: f32[3, 1]\noutput y: f32[3, 700]",
+     "order ascending(x) over [1] by {count: 700} -> real(it) * s"},
+    {"input x: f64[2, 3000]\noutput y: i64[2, 2000]", "order descending(x) over [1] by {count: 2000}"},
+    {"input x: bool[4, 2500]\noutput y: i64[4, 2048]", "order descending(x) over [1] by {count: 2048}"},
+    {"input x: f32[3, 16384]\noutput y: i64[3, 1]", "order ascending(x) over [1] by {count: 1}"},
+    {"input x: f32[2, 100001]\noutput y: i64[2, 1000]", "order descending(x) over [1] by {count: 1000}", 2},
+    {"input x: i64[1, 20000]\noutput y: i64[1, 300]", "order ascending(x) over [1] by {count: 300}", 2},
+    {"input x: f32[1, 400000]\noutput y: i64[1, 2000]",
+     "order descending(relu(x - 5.5)) over [1] by {count: 2000} with {part: 8192}", 4},
+    {"input x: f32[2, 5000]\noutput y: i64[2, 5000]", "order descending(x) over [1]", 2},
+    {"input x: f32[3000, 2]\noutput y: i64[2500, 2]", "order ascending(x) over [0] by {count: 2500}", 2},
+    {"input x: i64[2, 300]\noutput y: i64[2, 9]", "order descending(x) over [1] by {count: 9} with {way: chunks}", 2},
+};
+
+std::string Text(const Case& one) { return fmt::format("{}\ny = {}", one.declared, one.statement); }
+
+using OrderWaysTest = testing::CudaProgramTest;
+using OrderWaysOnDeviceTest = testing::ProgramOnDeviceTest;
+
+TEST_F(OrderWaysTest, EveryCaseCompilesWithoutSpills) {
+  for (const Case& one : kCases) {
+    const std::string text = Text(one);
+    SCOPED_TRACE(text);
+    const auto built = BuiltOf(text);
+    EXPECT_EQ(built.launches.size(), one.launches);
+    for (const auto& launch : built.launches)
+      EXPECT_EQ(launch.spill_load_bytes + launch.spill_store_bytes, 0) << launch.name;
+  }
+}
+
+TEST_F(OrderWaysTest, ChunksAreForMoreThanIsSortedInSharedMemory) {
+  const auto way = [&](std::int64_t wanted, const std::string& settings = "") {
+    const auto lowered = Lowered(fmt::format(
+        "input x: f32[4, 5000]\noutput y: i64[4, {0}]\ny = order ascending(x) over [1] by {{count: {0}}}{1}", wanted,
+        settings));
+    const auto* complaint = std::get_if<dsl::Complaint>(&lowered);
+    return complaint ? complaint->message : std::string(std::get<KernelProgram>(lowered).kernels[0].way->name);
+  };
+  EXPECT_EQ(way(2048), "select");
+  EXPECT_EQ(way(2049), "chunks");
+  EXPECT_EQ(way(2049, " with {way: select}"),
+            "'way' select: 2049 of a row are wanted, and 2048 at most are sorted in shared memory; try chunks");
+}
+
+TEST_F(OrderWaysTest, APartIsLongerThanWhatItGives) {
+  const auto lowered = Lowered(
+      "input x: f32[4, 50000]\noutput y: i64[4, 2000]\ny = order ascending(x) over [1] by {count: 2000} with "
+      "{part: 4096}");
+  ASSERT_TRUE(std::holds_alternative<dsl::Complaint>(lowered));
+  EXPECT_EQ(std::get<dsl::Complaint>(lowered).message,
+            "'part' 4096: it is a power of two from 8192 to 16384; try 8192");
+}
+
+TEST_F(OrderWaysOnDeviceTest, ComputesWhatTheProgramSays) {
+  for (const Case& one : kCases) {
+    SCOPED_TRACE(Text(one));
+    ExpectWhatItSays(Text(one), 0);
+  }
+}
+
+}  // namespace
+}  // namespace hone
