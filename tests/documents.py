@@ -104,6 +104,8 @@ def hold_schemas(check):
 def hold_folders(check):
     folders = [path.name for path in (tree.ROOT / "src").iterdir() if path.is_dir()]
     check.column("architecture.md", "folder", "the table of folders", folders)
+    check.column("models.md", "dialect", "the table of dialects",
+                 [path.stem.replace("_", "-") for path in (tree.ROOT / "src/model/dialects").glob("*.cc") if not path.stem.endswith("_test")])
     text = page("architecture.md")
     for match in re.finditer(r"`((?:\w+/)*\w+\.(?:h|cc|py|cmake))`", text):
         path = match[1]

@@ -5,7 +5,7 @@ import re
 import tree
 
 # Each folder may see those before it. The loop goes in this order too.
-ORDER = ["base", "problem", "expr", "graph", "analysis", "candidate", "target", "dsl", "profile", "verdict", "protocol", "oracle", "worker", "judge",
+ORDER = ["base", "model", "problem", "expr", "graph", "analysis", "candidate", "target", "dsl", "profile", "verdict", "protocol", "oracle", "worker", "judge",
          "evaluate", "diagnose", "propose", "search", "mcp", "serve", "command", "cli"]
 # The wall of trust: who runs candidates knows nothing of what is expected of them, and who judges them cannot run one. Not
 # even by way of a third folder.

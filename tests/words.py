@@ -4,7 +4,8 @@ import re
 
 import tree
 
-URL_HOSTS = {"127.0.0.1", "json-schema.org", "www.w3.org", "www.apache.org", "arxiv.org"}
+# What is cited, and the services of an example that users fill in.
+URL_HOSTS = {"127.0.0.1", "json-schema.org", "www.w3.org", "www.apache.org", "arxiv.org", "api.openai.com", "api.anthropic.com"}
 
 
 def is_library(path):

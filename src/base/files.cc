@@ -108,6 +108,7 @@ Result<void> MakeDirectories(const std::string& path) {
 
 std::string CacheDirectory() { return OurDirectory("HONE_CACHE", "XDG_CACHE_HOME", ".cache"); }
 std::string DataDirectory() { return OurDirectory("HONE_DATA", "XDG_DATA_HOME", ".local/share"); }
+std::string ConfigDirectory() { return OurDirectory("HONE_CONFIG", "XDG_CONFIG_HOME", ".config"); }
 
 Result<TempDirectory> TempDirectory::Create(std::string_view hint) {
   const char* base = std::getenv("TMPDIR");

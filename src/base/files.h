@@ -18,11 +18,12 @@ Result<void> WriteFileAtomically(const std::string& path, std::string_view conte
 // Makes it and the ones above it; fine if it is there.
 Result<void> MakeDirectories(const std::string& path);
 
-// What can be made again (builds), and what cannot (runs, calibrations): $XDG_CACHE_HOME/hone and $XDG_DATA_HOME/hone,
-// else
-// ~/.cache/hone and ~/.local/share/hone. HONE_CACHE and HONE_DATA override them (tests do). They may not exist yet.
+// What can be made again (builds), what cannot (runs, calibrations), and what the user writes: $XDG_CACHE_HOME/hone,
+// $XDG_DATA_HOME/hone and $XDG_CONFIG_HOME/hone, else ~/.cache/hone, ~/.local/share/hone and ~/.config/hone.
+// HONE_CACHE, HONE_DATA and HONE_CONFIG override them (tests do). They may not exist yet.
 std::string CacheDirectory();
 std::string DataDirectory();
+std::string ConfigDirectory();
 
 // A fresh directory that only this user may enter, in $TMPDIR or /tmp; the destructor removes it with all that is in
 // it.

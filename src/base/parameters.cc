@@ -59,7 +59,7 @@ Result<Reading> Read(std::string_view who, const Parameter& one, const std::stri
     if (!content) return Fail(ErrorKind::kUsage, fmt::format("{}: {}: {}", who, one.name, content.error().message));
     return Reading{*content, Sha256(*content).substr(0, kDigits)};
   }
-  if (one.type == Parameter::Type::kFolder) return Reading{value, value};
+  if (one.type == Parameter::Type::kFolder || one.type == Parameter::Type::kWord) return Reading{value, value};
   std::optional<double> number;
   std::string spelled;
   if (one.type == Parameter::Type::kReal) {
@@ -115,6 +115,7 @@ double Parameters::Real(std::string_view name) const { return Parsed<double>(Val
 std::int64_t Parameters::Integer(std::string_view name) const { return Parsed<std::int64_t>(Value(name)).value(); }
 const std::string& Parameters::File(std::string_view name) const { return Value(name); }
 const std::string& Parameters::Folder(std::string_view name) const { return Value(name); }
+const std::string& Parameters::Word(std::string_view name) const { return Value(name); }
 
 Result<std::size_t> ChooseName(std::string_view kind, const std::vector<std::string_view>& names,
                                std::string_view words) {

@@ -21,7 +21,7 @@
 namespace hone {
 
 struct Parameter {
-  enum class Type { kReal, kInteger, kFile, kFolder };
+  enum class Type { kReal, kInteger, kFile, kFolder, kWord };
   std::string_view name;
   Type type = Type::kReal;
   std::string_view help;
@@ -41,6 +41,7 @@ class Parameters {
   std::int64_t Integer(std::string_view name) const;
   const std::string& File(std::string_view name) const;    // its content
   const std::string& Folder(std::string_view name) const;  // its path; whoever takes it makes it
+  const std::string& Word(std::string_view name) const;    // as it was given
 
   // All of them in the order of their declaration, "epsilon=0.2,throttle=5": equal when they mean the same. Of a file
   // it is the content that counts, so its SHA-256 stands there.

@@ -243,6 +243,14 @@ inline constexpr Option kStoreOption{.name = "store",
                                          "runs.sqlite in the data directory)"};
 std::string StorePath(const VerbCall& call);
 
+// --models of every verb that asks proposers.
+inline constexpr Option kModelsOption{.name = "models",
+                                      .value = "FILE",
+                                      .help =
+                                          "the language models that proposers can ask, and who serves them (default: "
+                                          "models.toml in the settings folder; docs/models.md)",
+                                      .reads = true};
+
 // What to type to start this program once more: "hone" if that is what PATH leads to, else its path, from here if it
 // lies below.
 std::string ProgramAsTyped();

@@ -12,6 +12,8 @@ constexpr Variable kVariables[] = {
     {"HONE_CACHE",
      "the cache folder: what compilers made, imported weights (default: $XDG_CACHE_HOME/hone, else "
      "~/.cache/hone)"},
+    {"HONE_CONFIG",
+     "the folder of what you write for hone: models.toml (default: $XDG_CONFIG_HOME/hone, else ~/.config/hone)"},
     {"HONE_CACHE_MAX", "how large the cache may grow, in bytes or with K, M or G behind the number"},
     {"HONE_PYTHON", "the Python that has PyTorch, and then no other (default: python3 in PATH, then /usr/bin/python3)"},
     {"HONE_CXX", "the host compiler of modules for the processor (default: g++, then clang++)"},
@@ -19,7 +21,7 @@ constexpr Variable kVariables[] = {
     {"HONE_CUTLASS", "CUTLASS's folder (with include/), for CUDA C++ modules that include it"},
     {"CUDA_HOME, CUDA_PATH", "a CUDA toolkit's folder, as for other programs"},
     {"CUDA_VISIBLE_DEVICES", "the CUDA devices that are seen, as for other programs; --devices picks of them"},
-    {"XDG_DATA_HOME, XDG_CACHE_HOME", "where programs keep data and caches"},
+    {"XDG_DATA_HOME, XDG_CACHE_HOME, XDG_CONFIG_HOME", "where programs keep data, caches and settings"},
     {"HOME, TMPDIR, PATH, TERM", "as for other programs; scratch files lie in TMPDIR, /tmp without it"},
 };
 
@@ -30,7 +32,7 @@ constexpr Term kGlossary[] = {
      "module (C++ or CUDA C++) or a plan (.json: device sources and their launches)"},
     {"attempt", "a candidate that a run has tried, with its verdict"},
     {"run", "one search over one problem; the same command goes on with it"},
-    {"proposer", "who says what a run can try: the built-in expert, a recorded file, a mailbox"},
+    {"proposer", "who says what a run can try: the built-in expert, a language model, a recorded file, a mailbox"},
     {"round", "what a proposer answers to one question: candidates to begin with, or improvements on an attempt"},
     {"objective",
      "what a run makes small: time; or the energy of a call, of those that are hardly slower than the fastest"},

@@ -227,4 +227,10 @@ std::string Normalised(const Candidate& candidate) {
   return fmt::format("{}\n{}", Name(candidate.kind), text);
 }
 
+void DropRepeats(std::vector<Proposal>& proposals, const Question& question) {
+  std::set<std::string> known;
+  for (const Attempt* attempt : question.history) known.insert(Normalised(attempt->proposal.candidate));
+  std::erase_if(proposals, [&](const Proposal& one) { return !known.insert(Normalised(one.candidate)).second; });
+}
+
 }  // namespace hone

@@ -26,4 +26,7 @@ std::string AnswerForm();  // for people and models: how an answer is written
 // candidates with equal ones need not both be tried.
 std::string Normalised(const Candidate& candidate);
 
+// Leaves out those that mean what an attempt was, or what stands before them.
+void DropRepeats(std::vector<Proposal>& proposals, const Question& question);
+
 }  // namespace hone

@@ -22,7 +22,13 @@ struct PromptSetting {
   std::size_t tokens = 8000;  // at most, by estimate; the task, the form of an answer and the problem are always there
 };
 
-// Markdown. What comes from candidates, compilers and profiles stands in fences that it cannot close.
+// Markdown, all three. What comes from candidates, compilers and profiles stands in fences that it cannot close.
+//
+// What is the same in all questions of a run: the task, the form of an answer, the problem.
+std::string RenderBrief(const PromptSetting& setting);
+// What is this question's. With the brief it keeps the budget.
+std::string RenderQuestion(const Question& question, const PromptSetting& setting);
+// Both.
 std::string RenderPrompt(const Question& question, const PromptSetting& setting);
 
 }  // namespace hone

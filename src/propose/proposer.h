@@ -1,5 +1,5 @@
 // A Proposer says what to try. It is asked for candidates to begin with and for improvements on an attempt; each answer
-// is a round. The built-in expert (proposers/expert.cc) is one; a team of agents would be another.
+// is a round. The built-in expert (proposers/expert.cc) is one, a language model another.
 //
 //            begin, turn 0 ----> [A 12 us] [B 15 us]          best predicted first
 //                                   |
@@ -52,6 +52,7 @@ struct Spent {
 struct Round {
   std::vector<Proposal> proposals;  // best predicted first; empty: there is nothing more to come for this parent
   Spent cost;
+  std::vector<std::string> notes = {};  // what a person should know of how it came about, a line each; not kept
 };
 
 // A proposal that was tried.
@@ -112,6 +113,7 @@ struct ProposerSetting {
   // What the promises of findings came to in earlier runs; null: this run does not act on findings.
   const Learned* learned = nullptr;
   Saving saving = Saving::kTime;
+  std::string models = {};  // the models file (model/models_file.h); empty: the usual one
 };
 
 struct ProposerRow {

@@ -80,7 +80,7 @@ Result<Asker::Answer> Asker::Keep(Round round, const Now& now) {
   HONE_TRY(store_.AddRound(record, ProposalRecords(round.proposals)));
   rounds_.push_back(record);
   asked_.reset();
-  return Answer{record.parent, record.number, std::move(round.proposals)};
+  return Answer{record.parent, record.number, std::move(round.proposals), std::move(round.notes)};
 }
 
 }  // namespace hone

@@ -45,6 +45,7 @@ class Asker {
     int parent = 0;
     int round = 0;
     std::vector<Proposal> proposals;
+    std::vector<std::string> notes = {};
   };
   // Nothing while there is no answer. Fails when the proposer does, or the store.
   Result<std::optional<Answer>> Take(const Now& now);

@@ -196,6 +196,7 @@ class Search {
     std::optional<Asker::Answer> answer = HONE_TRY(std::move(taken));
     if (!answer) return false;
     ++events_;
+    if (hooks_.note) std::ranges::for_each(answer->notes, hooks_.note);
     outcome_.tree.AddProposals(answer->parent, answer->round, std::move(answer->proposals));
     return true;
   }

@@ -68,6 +68,7 @@ struct SearchHooks {
       nullptr;                      // set by anybody: the evaluation in flight is asked to end, and the run ends
   std::function<double()> seconds;  // a rising clock; the machine's if empty
   double spent_s = 0;               // of the budget's time, by what this session has done before the search
+  std::function<void(const std::string&)> note;  // what proposers want a person to know; called from Run's thread
   // Asked about each attempt that was accepted and timed, from Run's thread; empty: nobody looks. The same attempt has
   // to have the same insight, since what is proposed next may follow from it.
   std::function<Insight(const Attempt&)> look;

@@ -68,6 +68,7 @@ constexpr Option kOptions[] = {
      .help = "who says what can be tried",
      .otherwise = "expert",
      .choices = ChoicesOf<AllProposers>},
+    kModelsOption,
     {.name = "tools", .value = "WHO", .help = kAdvisersHelp, .otherwise = "none"},
     {.name = "objective",
      .value = "MEASURE",
@@ -259,12 +260,12 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   const OpenedRun opened = HONE_TRY(OpenRun(store, wanted, ToJson(bench.problem)));
   // As it was when the run began: what others found out since changes none of its decisions.
   const Learned learned = HONE_TRY(ParseLearned(opened.record.learned));
-  const auto proposer =
-      HONE_TRY(chosen.row->make({.graph = bench.graph,
-                                 .machine = bench.machine,
-                                 .parameters = chosen.parameters,
-                                 .learned = advised ? &learned : nullptr,
-                                 .saving = objective.NeedsEnergy() ? Saving::kEnergy : Saving::kTime}));
+  const auto proposer = HONE_TRY(chosen.row->make({.graph = bench.graph,
+                                                   .machine = bench.machine,
+                                                   .parameters = chosen.parameters,
+                                                   .learned = advised ? &learned : nullptr,
+                                                   .saving = objective.NeedsEnergy() ? Saving::kEnergy : Saving::kTime,
+                                                   .models = call.Text("models")}));
   call.Note(RunNote(opened.record.id, opened.resumed));
 
   SearchHooks hooks;
@@ -274,6 +275,7 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   hooks.look = [&looked](const Attempt& attempt) {
     return LookAt(attempt.proposal.candidate, attempt.time_us(), looked);
   };
+  hooks.note = [&call](const std::string& line) { call.Note(line); };
   hooks.progress = [&](const SearchProgress& progress) { Report(call, progress); };
   std::vector<Evaluator*> evaluators;
   for (const auto& evaluator : bench.evaluators) evaluators.push_back(evaluator.get());
@@ -326,6 +328,7 @@ HONE_VERB(optimize){
         "  hone optimize model.py --target cuda --objective energy --slower 2 --time 300\n"
         "  hone optimize p.json --proposer replay:rounds.jsonl\n"
         "  hone optimize p.json --proposer mailbox:box   (docs/agents.md)\n"
+        "  hone optimize p.json --proposer model:coder   (docs/models.md)\n"
         "  hone optimize --suite KernelBench/level1 --time 3600 --csv level1.csv\n",
     .positionals = kPositionals,
     .options = kOptions,

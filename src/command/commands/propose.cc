@@ -22,6 +22,7 @@ constexpr Option kOptions[] = {
      .help = "who says what can be tried",
      .otherwise = "expert",
      .choices = ChoicesOf<AllProposers>},
+    kModelsOption,
     {.name = "all", .type = ValueType::kFlag, .help = "every way to cut the problem into kernels, not only the first"},
     {.name = "python", .value = "PATH", .help = "interpreter with PyTorch, for .py problems"},
 };
@@ -33,8 +34,8 @@ Result<Answer> RunIt(VerbCall& call) {
   Problem problem = HONE_TRY(Import(call.Text("problem"), import));
   const Graph graph = HONE_TRY(Graph::Create(std::move(problem)));
   const DeviceModel machine = HONE_TRY(KnownDevice(call));
-  const auto proposer =
-      HONE_TRY(chosen.row->make({.graph = graph, .machine = machine, .parameters = chosen.parameters}));
+  const auto proposer = HONE_TRY(chosen.row->make(
+      {.graph = graph, .machine = machine, .parameters = chosen.parameters, .models = call.Text("models")}));
   auto proposals = HONE_TRY(proposer->Propose({})).proposals;
   if (proposals.empty()) {
     call.Note(fmt::format("{} knows no program for this problem on {}", chosen.row->name, machine.processor));

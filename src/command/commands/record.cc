@@ -52,6 +52,7 @@ constexpr Option kOptions[] = {
      .help = "whose space it is",
      .otherwise = "expert",
      .choices = ChoicesOf<AllProposers>},
+    kModelsOption,
     kThreadsOption,
     kPythonOption,
     kStoreOption,
@@ -126,8 +127,10 @@ Result<Answer> RunIt(VerbCall& call) {
   wanted.baselines = "{}";
   const OpenedRun opened = HONE_TRY(OpenRun(store, wanted, ToJson(bench.problem)));
   call.Note(RunNote(opened.record.id, opened.resumed));
-  const auto proposer =
-      HONE_TRY(chosen.row->make({.graph = bench.graph, .machine = bench.machine, .parameters = chosen.parameters}));
+  const auto proposer = HONE_TRY(chosen.row->make({.graph = bench.graph,
+                                                   .machine = bench.machine,
+                                                   .parameters = chosen.parameters,
+                                                   .models = call.Text("models")}));
 
   SearchHooks hooks;
   hooks.interrupt = &interrupt;

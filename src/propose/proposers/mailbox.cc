@@ -15,7 +15,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <thread>
 
 #include "base/files.h"
@@ -164,13 +163,6 @@ class Mailbox final : public Proposer {
   // An answer that was taken up stays closed as it was.
   static Result<void> Close(const std::string& place, const Json& how) {
     return WriteFileAtomically(place + ".closed.json", how.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
-  }
-
-  // Those that mean what an attempt was, or what stands before them.
-  static void DropRepeats(std::vector<Proposal>& proposals, const Question& question) {
-    std::set<std::string> known;
-    for (const Attempt* attempt : question.history) known.insert(Normalised(attempt->proposal.candidate));
-    std::erase_if(proposals, [&](const Proposal& one) { return !known.insert(Normalised(one.candidate)).second; });
   }
 
   const Graph graph_;

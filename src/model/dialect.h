@@ -1,0 +1,56 @@
+// A dialect is how one kind of server is asked and answers: names of fields, shape of a stream. It knows nothing of
+// connections, keys' origins, retries or prices (model.h).
+//
+//   Conversation --request--> JSON --POST url + path--> server-sent events --reader--> Reply
+//
+// To add one, copy dialects/openai_chat.cc: one file is one dialect, its name is the one that the models file takes.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "model/conversation.h"
+#include "model/http.h"
+#include "model/server_sent_events.h"
+#include "model/service_error.h"
+
+namespace hone {
+
+// Puts one reply together from the events of its stream. What is not as the dialect has it is kIo: "its answer is ...".
+class ReplyReader {
+ public:
+  virtual ~ReplyReader() = default;
+  virtual Result<void> Take(const ServerEvent& event) = 0;
+  // Once the stream has ended; kIo when it ended before the reply did.
+  virtual Result<Reply> End() = 0;
+  // What is known by now of what it takes: also of a reply that breaks off.
+  virtual Usage usage() const = 0;
+  // The stream carried an error instead.
+  virtual std::optional<ServiceError> refused() const = 0;
+};
+
+struct Dialect {
+  std::string_view name;                          // "openai-chat"
+  std::string_view doc;                           // one line: who speaks it
+  std::string_view path;                          // behind the provider's URL
+  std::span<const std::string_view> ours = {};    // fields that hone writes: no user's parameter
+  std::span<const std::string_view> spare = {};   // of those, what a server may refuse: then it is left out
+  std::span<const std::string_view> needed = {};  // parameters that the user has to set
+  HttpHeaders (*headers)(const std::string& key, const std::string& version) = nullptr;  // an empty key: none is sent
+  nlohmann::json (*request)(const Conversation& conversation, const std::string& model) = nullptr;
+  std::unique_ptr<ReplyReader> (*reader)() = nullptr;
+};
+
+std::span<const Dialect* const> AllDialects();      // sorted by file name
+const Dialect* FindDialect(std::string_view name);  // null: there is none of that name
+
+}  // namespace hone
+
+#define HONE_DIALECT(id)             \
+  extern const Dialect dialect_##id; \
+  constinit const Dialect dialect_##id

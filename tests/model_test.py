@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""A whole run whose proposals a language model's server writes: a server of this machine that says what the test tells it to, good
+answers, wrong, malformed, hostile and repeated ones. The answers are written for the purpose; no model has part in it.
+model_test.py HONE
+"""
+import http.server
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+import answers
+
+HONE = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else os.path.abspath("build/hone")
+KEY = "sk-secret-of-the-test-4711"
+
+
+class Served(http.server.ThreadingHTTPServer):
+    """Speaks Chat Completions. `script` gets the number of the question, its request and whether it is a repair; an integer is a status
+    to refuse with, a callable is called with the handler, None is silence until the end."""
+
+    def __init__(self, script):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.script, self.asked, self.over = script, [], threading.Event()
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.over.set()
+        self.shutdown()
+        self.server_close()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        repair = len(request["messages"]) > 2
+        number = sum(not was_repair for _, was_repair in self.server.asked) - (1 if repair else 0)
+        self.server.asked.append((request, repair))
+        text = self.server.script(number, repair)
+        if text is None:
+            self.server.over.wait()
+            return
+        if isinstance(text, int):
+            body = json.dumps({"error": {"message": f"refused; your key is {KEY}", "type": "refused"}}).encode()
+            self.send_response(text)
+            self.send_header("content-length", str(len(body)))
+            self.send_header("retry-after-ms", "1")
+            self.end_headers()
+            self.wfile.write(body)
+            return
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("connection", "close")
+        self.end_headers()
+        for at in range(0, len(text), 100):
+            self.event({"model": "scripted", "choices": [{"delta": {"content": text[at:at + 100]}, "finish_reason": None}]})
+        self.event({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+        self.event({"choices": [], "usage": {"prompt_tokens": 1000, "completion_tokens": 100, "prompt_tokens_details": {"cached_tokens": 600}}})
+        self.wfile.write(b"data: [DONE]\n\n")
+
+    def event(self, data):
+        self.wfile.write(f"data: {json.dumps(data)}\n\n".encode())
+
+    def log_message(self, *_):
+        pass
+
+
+class Model(answers.Runs):
+    program = HONE
+
+    def serve(self, script, more=""):
+        self.server = Served(script)
+        self.addCleanup(self.server.close)
+        self.environment["TEST_KEY"] = KEY
+        (self.folder / "models.toml").write_text(f"""
+[providers.here]
+dialect = "openai-chat"
+url = "http://127.0.0.1:{self.server.server_address[1]}/v1"
+key_env = "TEST_KEY"
+[models.coder]
+provider = "here"
+model = "scripted"
+{more}
+""")
+        self.models = ("--models", str(self.folder / "models.toml"))
+
+    def hold_no_key(self, *texts):
+        for path in self.folder.rglob("*"):
+            if path.is_file():
+                self.assertNotIn(KEY.encode(), path.read_bytes(), path)
+        for text in texts:
+            self.assertNotIn(KEY, text)
+
+    def test_all_kinds_of_answers(self):
+        owned = self.folder / "owned"
+        begin = answers.all_kinds(owned)
+
+        def script(number, repair):
+            if number == 0:
+                return begin if repair else "Certainly! Here are four kernels.\n" + begin
+            return {1: answers.BETTER, 2: answers.AGAIN, 3: "I am not sure."}.get(number, "done")
+
+        self.serve(script)
+        report, said = self.optimize("model:coder", "--budget", "8", *self.models)
+        self.assertEqual(report["attempts"], 5, said)
+        self.assertEqual((report["best"]["outcome"], report["confirmed"]), ("accepted", True))
+        shown = self.hone("show", report["run"])
+        answers.hold_attempts(self, shown["attempts"], owned)
+        self.assertEqual({one["origin"].split(":")[0] for one in shown["attempts"]}, {"coder"})
+        rounds = self.hone("show", report["run"], "--rounds")["rounds"]
+        questions = [request for request, repair in self.server.asked if not repair]
+        self.assertEqual(len(rounds), len(questions))
+        self.assertEqual(shown["cost"]["input_tokens"], 1000 * len(self.server.asked))
+        self.assertEqual(shown["cost"]["output_tokens"], 100 * len(self.server.asked))
+        # What is the same in all questions comes first, to the byte.
+        self.assertEqual(len({json.dumps(request["messages"][0]) for request, _ in self.server.asked}), 1)
+        self.assertIn("Write kernels to begin with", questions[0]["messages"][1]["content"])
+        self.assertIn("Improve on attempt", questions[1]["messages"][1]["content"])
+        repair = next(request for request, is_repair in self.server.asked if is_repair)["messages"]
+        self.assertTrue(repair[2]["content"].startswith("Certainly!"))
+        self.assertIn("not understood: line 1 of the answer", repair[3]["content"])
+        if any("Improve" in one["messages"][1]["content"] for one in questions[3:4]):
+            self.assertIn("gave nothing for attempt", said)
+        self.hold_no_key(said, json.dumps(report), json.dumps(shown))
+        # What was answered is not asked again.
+        asked = len(self.server.asked)
+        again, _ = self.optimize("model:coder", "--budget", "8", *self.models)
+        self.assertEqual((again["replayed"], len(self.server.asked)), (5, asked))
+
+    def test_a_refusal_ends_the_run_and_the_same_command_goes_on(self):
+        refuse = True
+
+        def script(number, _):
+            if number == 0:
+                return answers.program("begin")
+            return 401 if refuse else "done"
+
+        self.serve(script)
+        done = subprocess.run(self.command("model:coder", "--budget", "4", *self.models), env=self.environment, capture_output=True, text=True, timeout=500)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("model coder (scripted by here): it was refused with 401: refused; your key is (key)", done.stderr)
+        self.hold_no_key(done.stdout, done.stderr)
+        refuse = False
+        asked = len(self.server.asked)
+        report, said = self.optimize("model:coder", "--budget", "4", *self.models)
+        self.assertEqual((report["attempts"], len(self.server.asked)), (1, asked + 1), said)
+
+    def test_no_child_gets_the_key_and_a_silent_server_can_be_left(self):
+        self.serve(lambda number, _: answers.module("looks", 'for (;;) {}') if number == 0 else None)
+        running = subprocess.Popen(self.command("model:coder", "--budget", "4", *self.models), env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        looked = set()
+        deadline = time.monotonic() + 200
+        while len(self.server.asked) < 2 and running.poll() is None:
+            self.assertLess(time.monotonic(), deadline)
+            for process in pathlib.Path("/proc").glob("[0-9]*"):
+                try:
+                    parent = (process / "stat").read_text().rsplit(")", 1)[1].split()[1]
+                    if int(parent) in {running.pid, *looked}:
+                        looked.add(int(process.name))
+                        self.assertNotIn(KEY.encode(), (process / "environ").read_bytes())
+                except (OSError, IndexError):
+                    pass
+            time.sleep(0.02)
+        self.assertTrue(looked, "no child was seen")
+        began = time.monotonic()
+        running.terminate()
+        running.wait(timeout=30)
+        running.stdout.close()
+        running.stderr.close()
+        self.assertLess(time.monotonic() - began, 5)
+
+    def test_what_is_wrong_with_the_file_is_said_at_once(self):
+        self.serve(lambda *_: "done")
+        for proposer, models, message in (
+                ("model:codr", self.models, "has no model 'codr'; did you mean 'coder'?; it has coder"),
+                ("model:coder", (), "models.toml: No such file"),
+                ("model", self.models, "proposer model needs name")):
+            done = subprocess.run(self.command(proposer, *models), env=dict(self.environment, HONE_CONFIG=str(self.folder / "none")), capture_output=True, text=True, timeout=100)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(message, done.stderr)
+        self.assertEqual(self.server.asked, [])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
