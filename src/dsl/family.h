@@ -55,6 +55,8 @@ struct Family {
   // Where indices are taken, the space is known by then and there are no operand shapes.
   std::optional<std::string> (*shape)(Kernel& kernel, const std::vector<Shape>& operand_shapes,
                                       std::vector<std::vector<int>>& operand_dims) = nullptr;
+  // Null: the result's dimensions stand as in the space. Else which dimensions of the space they are, in their order.
+  std::vector<int> (*result_dims)(const Kernel& kernel) = nullptr;
   // Null: lets fold over the axes. Else a let is an expression of `it`, a real of the family's, over these dimensions
   // of the space.
   std::vector<int> (*let_dims)(const Kernel& kernel) = nullptr;

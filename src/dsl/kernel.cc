@@ -43,11 +43,24 @@ std::vector<int> BuffersOf(const Kernel& kernel, const Expr& expr) {
 }
 
 std::vector<int> ResultDims(const Kernel& kernel) {
+  if (kernel.family->result_dims) return kernel.family->result_dims(kernel);
   std::vector<int> dims;
   for (int d = 0; d < static_cast<int>(kernel.space.size()); ++d) {
     if (kernel.family->keeps_axes || !std::binary_search(kernel.axes.begin(), kernel.axes.end(), d)) dims.push_back(d);
   }
   return dims;
+}
+
+std::vector<std::int64_t> TargetStridesOf(const Kernel& kernel) {
+  std::vector<std::int64_t> strides(kernel.space.size(), 0);
+  const std::vector<int> result = ResultDims(kernel);
+  std::int64_t step = 1;
+  for (std::size_t r = result.size(); r-- > 0;) {
+    const auto d = static_cast<std::size_t>(result[r]);
+    strides[d] = step;
+    step *= kernel.space[d].extent;
+  }
+  return strides;
 }
 
 std::vector<int> TargetsOf(const Kernel& kernel) {

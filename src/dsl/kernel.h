@@ -98,8 +98,10 @@ struct KernelProgram {
 // The end of the run of kernels that `kernel` begins: of its whole sequence, or kernel + 1.
 std::size_t SequenceEnd(const KernelProgram& program, std::size_t kernel);
 std::vector<int> AllDims(const Kernel& kernel);  // 0, 1, ... of `space`
-// The dimensions of `space` that the result has, in order: all of them, or those that are not reduced.
+// The dimensions of `space` that the result has, in its order: all of them, or those that are not reduced.
 std::vector<int> ResultDims(const Kernel& kernel);
+// Of the target, along each dimension of `space`; 0 along those that the result has not.
+std::vector<std::int64_t> TargetStridesOf(const Kernel& kernel);
 // The buffers that it writes, the target first.
 std::vector<int> TargetsOf(const Kernel& kernel);
 // The operand that an input is, and its element type; the input has to be a load.

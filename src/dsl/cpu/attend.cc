@@ -266,11 +266,9 @@ class AttentionEmitter {
       return load.kind == Expr::Kind::kValue ? std::string("value") : Element(load.buffer, place);
     });
     const std::string result = text.Text(kernel_.epilogue);
-    std::vector<std::int64_t> strides(rank_ - 2);
-    std::int64_t step = 1;
-    for (std::size_t d = rank_ - 2; d-- > 0; step *= kernel_.space[d].extent) strides[d] = step;
     place.resize(rank_ - 2);
-    writer_.Line(fmt::format("{}[{}] = {};", writer_.TargetName(), Address(place, strides, 0), result));
+    writer_.Line(
+        fmt::format("{}[{}] = {};", writer_.TargetName(), Address(place, TargetStridesOf(kernel_), 0), result));
     writer_.Close();
   }
 

@@ -102,6 +102,10 @@ std::string AttentionPointer(const DeviceWriter& out, const Kernel& kernel, std:
                      Address(InLong(places), operand.strides, operand.offset));
 }
 
+std::string AttentionPlace(const Kernel& kernel, const std::vector<std::string>& places) {
+  return Address(InLong(places), TargetStridesOf(kernel), 0);
+}
+
 void AddRead(DeviceWriter::LaunchShape& launch, int buffer) {
   if (std::find(launch.reads.begin(), launch.reads.end(), buffer) == launch.reads.end()) launch.reads.push_back(buffer);
 }

@@ -44,6 +44,8 @@ std::string AttentionText(DeviceWriter& out, const Kernel& kernel, const Expr& e
 // The address of an operand's element at `places`, in long.
 std::string AttentionPointer(const DeviceWriter& out, const Kernel& kernel, std::size_t input,
                              const std::vector<std::string>& places);
+// The place of the result's element at `places`, in long.
+std::string AttentionPlace(const Kernel& kernel, const std::vector<std::string>& places);
 // The launch reads the buffer, which is named once.
 void AddRead(DeviceWriter::LaunchShape& launch, int buffer);
 

@@ -30,6 +30,11 @@ std::optional<std::string> ShapeRule(Kernel& kernel, const std::vector<Shape>& s
   if (auto why = FillAttribute(kernel.attributes, "safe", 1, 0, 0)) return why;
   if (kernel.attributes["safe"][0] > 1) return fmt::format("'safe' is 0 or 1, not {}", kernel.attributes["safe"][0]);
   const std::size_t batches = std::max({q.size(), k.size(), v.size()}) - 2;
+  if (auto why = FillAttribute(kernel.attributes, "heads", 1, 0, 0)) return why;
+  if (kernel.attributes["heads"][0] > static_cast<std::int64_t>(batches)) {
+    return fmt::format("{}: 'heads' {} are more than its batch dimensions; try {}", all, kernel.attributes["heads"][0],
+                       batches);
+  }
   operand_dims.assign(3, {});
   for (std::size_t b = 0; b < batches; ++b) {
     std::int64_t extent = 1;
@@ -52,6 +57,18 @@ std::optional<std::string> ShapeRule(Kernel& kernel, const std::vector<Shape>& s
   operand_dims[2].insert(operand_dims[2].end(), {n, e});
   kernel.axes = {n, d};
   return std::nullopt;
+}
+
+// Batches, query, heads, element.
+std::vector<int> ResultOrder(const Kernel& kernel) {
+  const int m = static_cast<int>(kernel.space.size()) - 4;
+  const int heads = static_cast<int>(kernel.attributes.at("heads")[0]);
+  std::vector<int> dims;
+  for (int d = 0; d < m - heads; ++d) dims.push_back(d);
+  dims.push_back(m);
+  for (int d = m - heads; d < m; ++d) dims.push_back(d);
+  dims.push_back(m + 1);
+  return dims;
 }
 
 // A score's place: batches, query, key.
@@ -85,6 +102,7 @@ double Flops(const Kernel& kernel) {
 
 constexpr Attribute kAttributes[] = {
     {"causal", "1: query i sees the keys up to i; 0 if absent"},
+    {"heads", "the last so many batch dimensions lie side by side in a query's row: [.., M, heads.., E]; 0 if absent"},
     {"safe", "1: a query whose scores are all -inf gets zeros, not NaN; 0 if absent"},
 };
 
@@ -93,7 +111,7 @@ constexpr Attribute kAttributes[] = {
 HONE_FAMILY(attention){
     .name = "attention",
     .doc = "softmax(q k^T) v for q [.., M, D], k [.., N, D] and v [.., N, E]; batches broadcast.",
-    .grammar = "attention(EXPR, EXPR, EXPR) by {causal, safe} let score = EXPR -> EXPR",
+    .grammar = "attention(EXPR, EXPR, EXPR) by {causal, heads, safe} let score = EXPR -> EXPR",
     .variants = {},
     .operands = 3,
     .takes_lets = true,
@@ -101,6 +119,7 @@ HONE_FAMILY(attention){
     .cuda_choice = "path",
     .attributes = kAttributes,
     .shape = ShapeRule,
+    .result_dims = ResultOrder,
     .let_dims = ScoreDims,
     .check = Check,
     .type = [](const Kernel&) { return ScalarType::kReal; },

@@ -25,6 +25,9 @@ output rows: f32[2, 3, 37, 9]
 output rows_masked: f32[2, 3, 37, 9]
 output columns: f32[2, 3, 37, 9]
 output shared: f32[2, 3, 37, 9]
+input beside_r: f32[37, 3, 1]
+output beside: f32[2, 37, 3, 9]
+output beside_rows: f32[37, 2, 3, 9]
 view kt = kc: [50, 16] strides [1, 50]
 view kf = k: [2, 1, 50, 16] strides [2400, 0, 16, 1]
 plain = attention(q, k, v) with {threads: 0}
@@ -36,6 +39,8 @@ rows = attention(q, k, v) by {causal: 1} with {path: rows, keys: 11} let score =
 rows_masked = attention(q * 2, k, v + 1) with {path: rows, keys: 32} let score = select(keep, it, -inf) -> it + r
 columns = attention(q, kt, v) with {path: rows} let score = it * 0.25 + m
 shared = attention(q, kf, v) with {micro: 14x32, keys: 64} let score = it * 0.25
+beside = attention(q, k, v) by {heads: 1} with {path: lanes} let score = it * 0.25 -> it + beside_r
+beside_rows = attention(q, k, v) by {heads: 2} with {path: rows} let score = it * 0.25
 )"),
                        2, random, 5e-5);
 }

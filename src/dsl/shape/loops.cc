@@ -19,14 +19,7 @@ bool Continues(const LoopDim& outer, const LoopDim& inner) {
 }  // namespace
 
 Loops::Loops(const KernelProgram& program, const Kernel& kernel) : program_(&program), kernel_(&kernel) {
-  std::vector<std::int64_t> target(kernel.space.size(), 0);
-  std::int64_t step = 1;
-  const std::vector<int> result = ResultDims(kernel);
-  for (std::size_t r = result.size(); r-- > 0;) {
-    const auto d = static_cast<std::size_t>(result[r]);
-    target[d] = step;
-    step *= kernel.space[d].extent;
-  }
+  const std::vector<std::int64_t> target = TargetStridesOf(kernel);
   for (std::size_t d = 0; d < kernel.space.size(); ++d) {
     if (kernel.space[d].extent == 1) continue;
     LoopDim dim{.extent = kernel.space[d].extent,

@@ -399,7 +399,20 @@ class Fuser {
         }
         if (!pieces_[i].inside.empty()) break;
       }
+      if (!pieces_[i].inside.empty()) GroupMove(i);
     }
+  }
+
+  // A map that does nothing but move what attention made, and is all that reads it. Whether it lays heads side by side
+  // is for the recogniser to see.
+  void GroupMove(std::size_t attention) {
+    const auto readers = Readers(pieces_[attention].buffer);
+    if (readers.size() != 1 || memory_.IsOutput(pieces_[attention].buffer)) return;
+    const std::size_t map = readers[0];
+    if (!IsSimpleMap(map) || !known_[map].plain || pieces_[map].value->kind != Expr::Kind::kLoad) return;
+    pieces_[map].inside = {pieces_[attention]};
+    Kill(attention);
+    Learn(map);
   }
 
   // A product whose end reads, at its own place, another product of the same size that nobody else reads. Whether they

@@ -242,8 +242,9 @@ class FewEmitter {
     out_.Line(
         fmt::format("const float it = {}{} / {};", safe ? fmt::format("{} == 0.0f ? 0.0f : ", total) : "", sum, total));
     const DType stored = program_.buffers[static_cast<std::size_t>(kernel_.target)].dtype;
-    out_.Line(fmt::format("{}[(static_cast<long>(pair) * {} + row) * {} + e] = {};", out_.TargetName(), rows_.count,
-                          width_,
+    std::string to = fmt::format("(static_cast<long>(pair) * {} + row) * {} + e", rows_.count, width_);
+    if (kernel_.attributes.at("heads")[0] > 0) to = AttentionPlace(kernel_, places);
+    out_.Line(fmt::format("{}[{}] = {};", out_.TargetName(), to,
                           DeviceExpr::Stored(AttentionText(out_, kernel_, kernel_.epilogue, places, "long"),
                                              kernel_.epilogue->type, stored)));
   }

@@ -33,6 +33,9 @@ constexpr std::string_view kPrograms[] = {
     "input m: u8[2, 1, 8, 163]\ninput r: u8[2, 1, 8, 1]\noutput y: TYPE[2, 2, 8, 64]\n"
     "y = attention(q, k, v) by {safe: 1} with {SPLIT} let score = select(m > 40, select(r > 30, it * 0.125, -inf), "
     "-inf)",
+    "input q: TYPE[2, 2, 3, 5, 64]\ninput k: TYPE[2, 2, 1, 300, 64]\ninput v: TYPE[2, 2, 1, 300, 64]\n"
+    "input r: f32[5, 2, 3, 1]\noutput y: TYPE[2, 5, 384]\n"
+    "y: [2, 5, 384] = attention(q, k, v) by {heads: 2} with {SPLIT} let score = it * 0.125 -> it + r",
 };
 
 std::string Of(std::string_view type, int split, std::string_view program) {

@@ -470,16 +470,21 @@ class AttentionEmitter {
         fmt::format("made.at[j] = {};",
                     DeviceExpr::Stored(Text(kernel_.epilogue, Places(batches, "m", "e", "0")), kernel_.epilogue->type,
                                        program_.buffers[static_cast<std::size_t>(kernel_.target)].dtype)));
-    if (pack == 1) out_.Line(fmt::format("{}[{} + e] = made.at[j];", out_.TargetName(), RowAddress()));
+    if (pack == 1) out_.Line(fmt::format("{}[{} + e] = made.at[j];", out_.TargetName(), RowAddress(batches)));
     out_.Close();
     if (pack == 2) {
       out_.Line(fmt::format("{}*reinterpret_cast<{}*>({} + {} + i * 8 + column) = made;", guard("i * 8 + column"),
-                            PackType(out_, type, 2), out_.TargetName(), RowAddress()));
+                            PackType(out_, type, 2), out_.TargetName(), RowAddress(batches)));
     }
     out_.Close();
     out_.Close();
   }
-  std::string RowAddress() const { return fmt::format("(static_cast<{}>(matrix) * {} + m) * {}", index_, m_, e_); }
+  // Of a query's row in the result.
+  std::string RowAddress(const std::vector<std::string>& batches) const {
+    if (kernel_.attributes.at("heads")[0] == 0)
+      return fmt::format("(static_cast<{}>(matrix) * {} + m) * {}", index_, m_, e_);
+    return AttentionPlace(kernel_, Places(batches, "m", "0", "0"));
+  }
 
   std::vector<std::string> Places(const std::vector<std::string>& batches, const std::string& m, const std::string& e,
                                   const std::string& n) const {

@@ -54,6 +54,9 @@ constexpr std::string_view kPrograms[] = {
     "y = attention(q, k, w) with {tile: 64x80} let score = -it -> it * 2 + r",
     "input q: TYPE[70, 150, 8]\ninput k: TYPE[70, 150, 8]\ninput v: TYPE[70, 150, 8]\noutput y: f32[70, 150, 8]\n"
     "y = attention(q, k, v) by {causal: 1} with {tile: 128x64} let score = it * 0.25",
+    "input q: TYPE[2, 2, 3, 100, 64]\ninput k: TYPE[2, 2, 1, 100, 64]\ninput v: TYPE[2, 2, 1, 100, 64]\n"
+    "input r: TYPE[100, 1, 3, 1]\noutput y: TYPE[2, 100, 384]\n"
+    "y: [2, 100, 384] = attention(q, k, v) by {causal: 1, heads: 2} let score = it * 0.125 -> it + r",
 };
 
 std::string Of(std::string_view type, std::string_view program) {

@@ -50,7 +50,27 @@ std::optional<Expr> BehindCausal(const Expr& score, const IndexVar& m, const Ind
   return score->operands[shown ? 1 : 2];
 }
 
-std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Piece& softmax, const Piece& outer) {
+// [.., heads.., M, E] as [.., M, heads.., E]
+std::vector<IndexVar> BesideRows(std::vector<IndexVar> space, std::size_t heads) {
+  std::rotate(space.end() - 2 - static_cast<std::ptrdiff_t>(heads), space.end() - 2, space.end() - 1);
+  return space;
+}
+
+// How many of the last batch dimensions of attention `map` lays side by side in each query's row, if that is all that
+// it does.
+std::int64_t HeadsOf(const Memory& memory, const Piece& map, const std::vector<IndexVar>& space) {
+  const std::size_t batches = space.size() - 2;
+  for (std::size_t heads = 1; heads <= batches; ++heads) {
+    const auto moved = ElementAt(memory, map, OwnPosition(BesideRows(space, heads)), BesideRows(space, heads));
+    if (moved && (*moved)->kind == Expr::Kind::kLoad && memory.Position(**moved) == OwnPosition(space))
+      return static_cast<std::int64_t>(heads);
+  }
+  return 0;
+}
+
+// `map`: null, or what moves the result.
+std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Piece& softmax, const Piece& outer,
+                                   const Piece* map) {
   const Memory& memory = names.memory();
   const auto weights = SoftmaxOf(softmax);
   const std::size_t rank = scores.space.size();
@@ -101,7 +121,14 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Piec
   dsl::Statement statement;
   statement.family = "attention";
   statement.operands = {dsl::Name(*q_name), dsl::Name(*k_name), dsl::Name(*v_name)};
-  statement.target_shape = Extents(outer.space);
+  std::vector<IndexVar> made = outer.space;
+  if (map) {
+    const std::int64_t heads = HeadsOf(memory, *map, outer.space);
+    if (heads == 0) return std::nullopt;
+    statement.attributes["heads"] = {heads};
+    made = BesideRows(made, static_cast<std::size_t>(heads));
+  }
+  statement.target_shape = Extents(made);
   if (const auto behind = BehindCausal(scaled, m, n)) {
     statement.attributes["causal"] = {1};
     scaled = *behind;
@@ -112,7 +139,7 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Piec
     if (!term) return std::nullopt;
     statement.lets.push_back({names.Fresh("score"), std::move(*term), {}});
   }
-  if (!AddEpilogue(names, statement, outer.fold->finish, outer.space)) return std::nullopt;
+  if (!AddEpilogue(names, statement, outer.fold->finish, made)) return std::nullopt;
   return statement;
 }
 
@@ -124,13 +151,15 @@ Piece WithOneRow(Piece piece) {
 }
 
 std::optional<dsl::Statement> RecogniseAttention(Names& names, const Piece& piece) {
-  if (piece.inside.size() != 2 || !piece.fold) return std::nullopt;
-  Piece softmax = piece.inside[1];
-  Piece scores = piece.inside[0], outer = piece;
+  const Piece* const map = piece.is_map() && piece.inside.size() == 1 ? &piece : nullptr;
+  Piece outer = map ? piece.inside[0] : piece;
+  if (outer.inside.size() != 2 || !outer.fold) return std::nullopt;
+  Piece softmax = outer.inside[1];
+  Piece scores = outer.inside[0];
   outer.inside.clear();
   const std::size_t views = names.views().size();
   const auto read = [&](const Piece& of_keys, const Piece& of_values) {
-    auto statement = Read(names, of_keys, softmax, of_values);
+    auto statement = Read(names, of_keys, softmax, of_values, map);
     if (!statement) names.ForgetViews(views);
     return statement;
   };

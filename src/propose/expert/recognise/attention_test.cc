@@ -38,5 +38,35 @@ TEST(AttentionTest, HeadsThatBmmSawAsOneDimensionAreReadWhereTheyLie) {
   EXPECT_EQ(program.find("map("), std::string::npos) << program;
 }
 
+std::string Moved(const std::string& dims, const std::string& permuted, const std::string& made) {
+  std::string text = kHeads;
+  const auto replace = [&](const std::string& what, const std::string& with) {
+    text.replace(text.find(what), what.size(), with);
+  };
+  replace("[10, 48, 64], \"dtype\": \"f16\", \"role\": \"output\"", made + R"(, "dtype": "f16", "role": "output")");
+  replace(R"("outputs": ["y"]}])", R"("outputs": ["seen"]},
+  {"op": "aten.view.default", "args": {"self": "%seen", "size": [2, 5, 48, 64]}, "outputs": ["heads"]},
+  {"op": "aten.permute.default", "args": {"self": "%heads", "dims": )" +
+                                       dims + R"(}, "outputs": ["beside"]},
+  {"op": "aten.clone.default", "args": {"self": "%beside"}, "outputs": ["copy"]},
+  {"op": "aten.view.default", "args": {"self": "%copy", "size": )" +
+                                       permuted + R"(}, "outputs": ["y"]}])");
+  return text;
+}
+
+TEST(AttentionTest, HeadsAreLaidSideBySideByTheKernelItself) {
+  const std::string program = WrittenText(Moved("[0, 2, 1, 3]", "[2, 48, 320]", "[2, 48, 320]"));
+  EXPECT_NE(program.find("y: [2, 48, 320] = attention("), std::string::npos) << program;
+  EXPECT_NE(program.find("heads: 1"), std::string::npos) << program;
+  EXPECT_EQ(program.find("map("), std::string::npos) << program;
+}
+
+TEST(AttentionTest, AnotherMoveIsAKernelOfItsOwn) {
+  const std::string program = WrittenText(Moved("[0, 1, 3, 2]", "[2, 5, 64, 48]", "[2, 5, 64, 48]"));
+  EXPECT_NE(program.find("attention("), std::string::npos) << program;
+  EXPECT_EQ(program.find("heads:"), std::string::npos) << program;
+  EXPECT_NE(program.find(" = map("), std::string::npos) << program;
+}
+
 }  // namespace
 }  // namespace hone::expert
