@@ -168,6 +168,10 @@ std::optional<std::string> CheckTensorPromote(const Kernel& kernel, const Settin
 std::vector<Setting> TensorClusterValues(const Kernel& kernel) {
   // Where two parts are read of both operands, sharing gains nothing (docs/measured/cuda_matmul.md).
   if (PrecisionOf(kernel) == TensorPrecision::kF32x3) return {Whole(1)};
+  // Where one tile has all rows, the other block of a pair would have none: a decoder's step of 16 rows takes 261 us
+  // then, not 271 (docs/measured/cuda_workloads.md).
+  const MatmulShape shape(kernel);
+  if (shape.groups() == 0 && shape.m.extent <= TensorSettingsOf(kernel).tile_m) return {Whole(1)};
   // Two products read more of their weights: 931 us, not 946 (docs/measured/cuda_16bit.md).
   if (Together(kernel)) return {Whole(2), Whole(1)};
   return {Whole(1), Whole(2)};
