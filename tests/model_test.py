@@ -125,6 +125,15 @@ model = "scripted"
         repair = next(request for request, is_repair in self.server.asked if is_repair)["messages"]
         self.assertTrue(repair[2]["content"].startswith("Certainly!"))
         self.assertIn("not understood: line 1 of the answer", repair[3]["content"])
+        spent = shown["spent"]
+        self.assertEqual((spent["calls"], spent["input_tokens"], spent["cached_tokens"]), (len(self.server.asked), 1000 * len(self.server.asked), 600 * len(self.server.asked)))
+        self.assertEqual((spent["unpriced"], spent["dollars"]), (spent["calls"], 0), "there is no price")
+        self.assertEqual(report["spent"], spent)
+        self.assertIn("tokens, dollars unknown", said)
+        self.assertEqual([one["step"] for one in shown["calls"] if one["parent"] == 0], [0, 1])
+        self.assertEqual({(one["role"], one["model"], one["served"]) for one in shown["calls"]}, {("model", "coder", "scripted")})
+        begun = next(one for one in shown["attempts"] if one["key"] == "begin")["number"]
+        self.assertEqual(len(self.hone("show", report["run"], str(begun))["calls"]), 2, "the question and its repair turn")
         if any("Improve" in one["messages"][1]["content"] for one in questions[3:4]):
             self.assertIn("gave nothing for attempt", said)
         self.hold_no_key(said, json.dumps(report), json.dumps(shown))
@@ -150,6 +159,66 @@ model = "scripted"
         asked = len(self.server.asked)
         report, said = self.optimize("model:coder", "--budget", "4", *self.models)
         self.assertEqual((report["attempts"], len(self.server.asked)), (1, asked + 1), said)
+
+    def test_caps_hold_over_all_sessions(self):
+        price = "price = {input = 10, output = 100}\nparameters = {max_tokens = 500}"
+        better = [answers.program(f"wider {n}", f" with {{accumulators: {2 + n}}}") for n in range(8)]
+        self.serve(lambda number, _: answers.program("begin") if number == 0 else better[number] if number < 8 else "done", price)
+        # Each call is 1000 in and 100 out: 0.02 dollars; about as much as it is thought to be before.
+        report, said = self.optimize("model:coder", "--budget", "20", "--max-tokens", "4000", *self.models)
+        self.assertEqual(report["stop_cause"], "budget", said)
+        self.assertIn("4,000 tokens are the cap and the next call of coder may take", report["stop"])
+        spent = report["spent"]
+        self.assertLessEqual(spent["input_tokens"] + spent["output_tokens"], 4000)
+        self.assertGreaterEqual(spent["calls"], 2)
+        self.assertAlmostEqual(spent["dollars"], 0.02 * spent["calls"])
+        self.assertEqual(spent["unpriced"], 0)
+        self.assertTrue(report["confirmed"], "what was tried is confirmed all the same")
+        # The same cap again buys nothing; a higher one goes on from there.
+        again, _ = self.optimize("model:coder", "--budget", "20", "--max-tokens", "4000", *self.models)
+        self.assertEqual((again["run"], again["spent"]), (report["run"], spent))
+        asked = len(self.server.asked)
+        more, _ = self.optimize("model:coder", "--budget", "20", "--max-dollars", f"{spent['dollars'] + 0.09}", *self.models)
+        self.assertEqual((more["run"], more["stop_cause"]), (report["run"], "budget"))
+        self.assertGreater(len(self.server.asked), asked)
+        self.assertLessEqual(more["spent"]["dollars"], spent["dollars"] + 0.09)
+        self.assertEqual(self.hone("show", report["run"])["spent"]["calls"], len(self.server.asked))
+
+    def test_dollars_without_a_price_are_refused_at_once(self):
+        self.serve(lambda *_: "done")
+        done = subprocess.run(self.command("model:coder", "--max-dollars", "1", *self.models), env=self.environment, capture_output=True, text=True, timeout=100)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("has no price for model coder; give its input and output there", done.stderr)
+        self.assertEqual(self.server.asked, [])
+
+    def test_a_kill_in_mid_call_loses_no_line_and_asks_no_paid_question_twice(self):
+        silent = True
+
+        def script(number, repair):
+            if number == 0 and not repair:
+                return "Certainly!"
+            return None if silent else answers.program("begin") if number == 0 else "done"
+
+        self.serve(script)
+        running = subprocess.Popen(self.command("model:coder", "--budget", "4", *self.models), env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 200
+        while len(self.server.asked) < 2:  # the first answer is paid and malformed; the second does not come
+            self.assertLess(time.monotonic(), deadline)
+            self.assertIsNone(running.poll())
+            time.sleep(0.02)
+        running.kill()
+        running.wait()
+        run = self.hone("runs")["runs"][0]["id"]
+        calls = self.hone("show", run)["calls"]
+        self.assertEqual([(one["step"], one["ended_ms"] is not None) for one in calls], [(0, True), (1, False)])
+        spent = self.hone("show", run)["spent"]
+        self.assertEqual((spent["input_tokens"], spent["estimated_tokens"]), (1000, calls[1]["estimated_tokens"]))
+        silent = False
+        report, said = self.optimize("model:coder", "--budget", "4", *self.models)
+        self.assertEqual((report["run"], report["attempts"]), (run, 1), said)
+        firsts = [request for request, repair in self.server.asked if not repair and "to begin with" in request["messages"][1]["content"]]
+        self.assertEqual(len(firsts), 1, "what was answered is not paid for twice")
+        self.assertEqual([one["step"] for one in self.hone("show", run)["calls"] if one["parent"] == 0], [0, 1, 1])
 
     def test_no_child_gets_the_key_and_a_silent_server_can_be_left(self):
         self.serve(lambda number, _: answers.module("looks", 'for (;;) {}') if number == 0 else None)

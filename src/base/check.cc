@@ -22,6 +22,7 @@ const char* Name(ErrorKind kind) {
     case ErrorKind::kInterrupted: return "interrupted";
     case ErrorKind::kTool: return "tool";
     case ErrorKind::kDevice: return "device";
+    case ErrorKind::kSpent: return "spent";
     case ErrorKind::kCorrupt: return "corrupt";
   }
   return "unknown";

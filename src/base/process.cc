@@ -277,7 +277,7 @@ Result<Exit> Run(const Command& command) {
                     {in.write, POLLOUT, 0}};
     const int ready = poll(fds, 4, std::min(Remaining(end), kLookMs));
     if (ready < 0 && errno != EINTR) break;
-    interrupted = InterruptFlag();
+    interrupted = InterruptFlag() || (command.interrupt != nullptr && command.interrupt->load());
     exit.timed_out = ready == 0 && Remaining(end) == 0;
     if (interrupted || exit.timed_out) {
       kill(-started.pid, SIGKILL);

@@ -30,6 +30,7 @@ struct Command {
   int most_processes = 0;                        // of it and all below it, 0 = any number: see ProcessLimit
   std::size_t max_output_bytes = 16u << 20;      // per stream; the rest is read and dropped
   std::vector<std::pair<int, int>> descriptors;  // {ours, theirs}: handed on beside 0, 1, 2
+  const std::atomic<bool>* interrupt = nullptr;  // ends it as a wish to stop does (base/interrupt.h); for Run
 };
 
 struct Exit {

@@ -18,6 +18,7 @@ enum class ErrorKind {
   kInterrupted,  // somebody wants it to end (base/interrupt.h): nothing is wrong
   kTool,         // a compiler, interpreter or sandbox that we called failed
   kDevice,       // the device is lost or unfit
+  kSpent,        // what the user allows to spend is spent
   kCorrupt,      // data that should be ours is not what we wrote
 };
 

@@ -1,7 +1,7 @@
 // What is said to a language model and what it answers, whoever serves it and in whatever words those are on the wire
 // (dialect.h). Plain values.
 //
-//   system | tools | user, model, (tool, model)*, user ...   -->   Reply
+//   system | tools | user, model, (tool, model)*, user ...   -->   ModelReply
 //   `---- the same for many questions ----'   what changes comes last, so that a server's cache of beginnings is hit
 #pragma once
 
@@ -19,17 +19,17 @@ struct ToolCall {
   std::string arguments;  // JSON as the model wrote it: it may be malformed
 };
 
-struct Turn {
+struct TalkTurn {
   enum class Who { kUser, kModel, kTool };
   Who who = Who::kUser;
   std::string text;
   std::vector<ToolCall> calls = {};  // the model's
   std::string call_id = {};          // a tool's: the call that this is the result of
   bool failed = false;               // a tool's: it came to nothing, and the text says why
-  std::string opaque = {};           // the model's: Reply::opaque, given back as it was
+  std::string opaque = {};           // the model's: ModelReply::opaque, given back as it was
 };
 
-struct Tool {
+struct ModelTool {
   std::string name;
   std::string description;
   std::string parameters;  // JSON Schema of an object
@@ -37,12 +37,12 @@ struct Tool {
 
 struct Conversation {
   std::string system;
-  std::vector<Tool> tools = {};
-  std::vector<Turn> turns = {};  // in their order; the last one is not the model's
+  std::vector<ModelTool> tools = {};
+  std::vector<TalkTurn> turns = {};  // in their order; the last one is not the model's
 };
 
 // What a call took, as the server counts. Nothing: it did not say.
-struct Usage {
+struct TokenUse {
   std::optional<std::int64_t> input_tokens = {};    // all that went in, what the cache had included
   std::optional<std::int64_t> cached_tokens = {};   // of those, what the server's cache had
   std::optional<std::int64_t> written_tokens = {};  // of those, what it put there
@@ -58,18 +58,18 @@ enum class Ending {
   kRefusal,  // it, or a filter before it, will not answer
 };
 
-struct Reply {
+struct ModelReply {
   std::string text;
   std::vector<ToolCall> calls = {};
   Ending ending = Ending::kWhole;
-  Usage usage = {};
+  TokenUse usage = {};
   std::string model = {};   // who answered, as the server says
   std::string opaque = {};  // what the dialect wants back with this turn: reasoning and its signatures; no one reads it
 };
 
 // The reply as a turn of the conversation that goes on.
-inline Turn AsTurn(const Reply& reply) {
-  return {.who = Turn::Who::kModel, .text = reply.text, .calls = reply.calls, .opaque = reply.opaque};
+inline TalkTurn AsTurn(const ModelReply& reply) {
+  return {.who = TalkTurn::Who::kModel, .text = reply.text, .calls = reply.calls, .opaque = reply.opaque};
 }
 
 }  // namespace hone

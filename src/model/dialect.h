@@ -1,7 +1,7 @@
 // A dialect is how one kind of server is asked and answers: names of fields, shape of a stream. It knows nothing of
 // connections, keys' origins, retries or prices (model.h).
 //
-//   Conversation --request--> JSON --POST url + path--> server-sent events --reader--> Reply
+//   Conversation --request--> JSON --POST url + path--> server-sent events --reader--> ModelReply
 //
 // To add one, copy dialects/openai_chat.cc: one file is one dialect, its name is the one that the models file takes.
 #pragma once
@@ -27,9 +27,9 @@ class ReplyReader {
   virtual ~ReplyReader() = default;
   virtual Result<void> Take(const ServerEvent& event) = 0;
   // Once the stream has ended; kIo when it ended before the reply did.
-  virtual Result<Reply> End() = 0;
+  virtual Result<ModelReply> End() = 0;
   // What is known by now of what it takes: also of a reply that breaks off.
-  virtual Usage usage() const = 0;
+  virtual TokenUse usage() const = 0;
   // The stream carried an error instead.
   virtual std::optional<ServiceError> refused() const = 0;
 };

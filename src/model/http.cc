@@ -22,6 +22,17 @@ std::string InSmallLetters(std::string text) {
   return text;
 }
 
+bool NotForWantOfAConnection(httplib::Error error) {
+  switch (error) {
+    case httplib::Error::Connection:
+    case httplib::Error::ConnectionTimeout:
+    case httplib::Error::SSLConnection:
+    case httplib::Error::SSLLoadingCerts:
+    case httplib::Error::SSLServerVerification: return false;
+    default: return true;
+  }
+}
+
 std::string_view Words(httplib::Error error) {
   switch (error) {
     case httplib::Error::Connection: return "nobody answers there";
@@ -130,6 +141,7 @@ Result<HttpAnswer> HttpCaller::Post(const HttpRequest& request, const std::funct
     return true;
   };
   const httplib::Result sent = client.send(post);
+  reached_ = sent || NotForWantOfAConnection(sent.error());
   {
     const std::lock_guard lock(mutex_);
     connection_.reset();

@@ -54,6 +54,9 @@ class HttpCaller {
   // connection was cut.
   Result<HttpAnswer> Post(const HttpRequest& request, const std::function<bool(std::string_view)>& take);
 
+  // Whether the server may have got the request of the last Post.
+  bool reached() const { return reached_; }
+
   // Ends the Post in work, from any thread; again and again, since it may come before a connection is there.
   void Interrupt();
 
@@ -61,6 +64,7 @@ class HttpCaller {
   struct Connection;
   std::mutex mutex_;
   std::shared_ptr<Connection> connection_;  // of the call in work; null: none
+  bool reached_ = false;
 };
 
 }  // namespace hone

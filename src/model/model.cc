@@ -69,7 +69,7 @@ class ServedModel final : public Model {
 
  private:
   struct Tried {
-    Result<Reply> reply;
+    Result<ModelReply> reply;
     std::optional<ServiceError> refused = {};  // the server said why not
     bool passing = false;                      // it may go well the next time
     std::optional<Milliseconds> wait = {};
@@ -102,19 +102,19 @@ class ServedModel final : public Model {
                                     .wall = provider_.wall},
                                    take);
     const bool began = answer && answer->status == 200;
-    if (began || !answer) Count(reader->usage(), asked);
+    if (began || (!answer && http_.reached())) Count(reader->usage(), asked);
     if (!answer) return {.reply = Named(answer.error()), .passing = answer.error().kind != ErrorKind::kInterrupted};
     if (!began) return Refusal(ServiceErrorIn(answer->status, answer->body), answer->headers);
     if (const auto refused = reader->refused()) return Refusal(*refused, answer->headers);
     if (!read) return {.reply = Named(read.error()), .passing = true};
-    Result<Reply> reply = reader->End();
+    Result<ModelReply> reply = reader->End();
     if (!reply) return {.reply = Named(reply.error()), .passing = true};
     Blot(*reply);
     return {.reply = std::move(reply)};
   }
 
-  // A try whose usage is not known cost something all the same: it reached the server.
-  static void Count(const Usage& usage, Asked& asked) {
+  // A try whose usage is not known may have cost something all the same: it reached the server.
+  static void Count(const TokenUse& usage, Asked& asked) {
     if (!usage.input_tokens && !usage.output_tokens) ++asked.untold;
     Add(asked.usage.input_tokens, usage.input_tokens);
     Add(asked.usage.cached_tokens, usage.cached_tokens);
@@ -148,7 +148,7 @@ class ServedModel final : public Model {
   }
 
   // What comes back ends in the store and in prompts.
-  void Blot(Reply& reply) const {
+  void Blot(ModelReply& reply) const {
     reply.text = key_.Blot(std::move(reply.text));
     reply.model = key_.Blot(std::move(reply.model));
     for (ToolCall& call : reply.calls) call.arguments = key_.Blot(std::move(call.arguments));

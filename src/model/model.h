@@ -1,6 +1,6 @@
 // A language model that can be asked: one entry of the models file with the provider that serves it.
 //
-//   Ask --> POST --> 200: read the stream --> whole --> Reply
+//   Ask --> POST --> 200: read the stream --> whole --> ModelReply
 //            ^        |  other status, or cut, or silent
 //            '--------'  worth another try: wait, and once more; a parameter is refused: without it; else an error
 //
@@ -24,8 +24,8 @@ namespace hone {
 struct Asked {
   // Else kUsage (what is asked or who asks is refused: 400, 401, 413, money), kIo, kTimeout or kInterrupted, with the
   // model's and the server's names in the message and never a key.
-  Result<Reply> reply = Reply();
-  Usage usage = {};  // of all tries together, as far as anybody said
+  Result<ModelReply> reply = ModelReply();
+  TokenUse usage = {};  // of all tries together, as far as anybody said
   int tries = 0;
   int untold = 0;                       // tries that may have cost something of which nobody said what
   std::vector<std::string> notes = {};  // what a person should know, a line each: a parameter that was dropped

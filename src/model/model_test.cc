@@ -58,7 +58,9 @@ class ModelTest : public ::testing::Test {
         "models.toml"));
     model_ = Must(OpenModel(file, "coder"));
   }
-  Asked Ask() { return model_->Ask({.system = "Be brief.", .turns = {{.who = Turn::Who::kUser, .text = "Hello?"}}}); }
+  Asked Ask() {
+    return model_->Ask({.system = "Be brief.", .turns = {{.who = TalkTurn::Who::kUser, .text = "Hello?"}}});
+  }
   // Why asking failed.
   std::string Why(ErrorKind kind) {
     const Asked asked = Ask();
@@ -79,7 +81,7 @@ class ModelTest : public ::testing::Test {
 TEST_F(ModelTest, AStreamBecomesAReplyWithItsUsage) {
   Serve({Answer("Hello yourself.")});
   const Asked asked = Ask();
-  const Reply reply = Must(asked.reply);
+  const ModelReply reply = Must(asked.reply);
   EXPECT_EQ(reply.text, "Hello yourself.");
   EXPECT_EQ(reply.ending, Ending::kWhole);
   EXPECT_EQ(reply.model, "served-m");

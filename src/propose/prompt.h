@@ -5,15 +5,12 @@
 #include <string>
 
 #include "graph/graph.h"
+#include "model/ledger.h"
 #include "propose/proposer.h"
 #include "target/bound.h"
 #include "target/device_model.h"
 
 namespace hone {
-
-// About so many bytes of such texts are a token, by the rule of thumb for English and code. No tokenizer is asked: a
-// budget is kept by estimate.
-inline constexpr std::size_t kBytesOfToken = 4;
 
 struct PromptSetting {
   const Graph& graph;

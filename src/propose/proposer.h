@@ -33,6 +33,8 @@
 
 namespace hone {
 
+class Ledger;
+
 struct Proposal {
   Candidate candidate;
   std::string origin;  // who and by which move, for people: "expert: tile 64x256 -> 128x256"
@@ -94,7 +96,8 @@ class Proposer {
   // Blocks; a slow one is called in a thread of its own, always the same. Turn 0 of a parent comes first; when all that
   // it gave was tried the search may ask for the next. A candidate that was tried before may be offered again: the
   // search drops it. Fails when the world does (no network for an agent), with kUsage when the problem is beyond this
-  // proposer, or with kInterrupted after Interrupt.
+  // proposer, with kInterrupted after Interrupt, or with kSpent when the run's caps allow no more: what waits is then
+  // still tried, and the question comes again when the run goes on.
   virtual Result<Round> Propose(const Question& question) = 0;
 
   // Asks the Propose in work to end soon; from any thread, at any time, several times. What it answers all the same is
@@ -113,7 +116,8 @@ struct ProposerSetting {
   // What the promises of findings came to in earlier runs; null: this run does not act on findings.
   const Learned* learned = nullptr;
   Saving saving = Saving::kTime;
-  std::string models = {};  // the models file (model/models_file.h); empty: the usual one
+  std::string models = {};   // the models file (model/models_file.h); empty: the usual one
+  Ledger* ledger = nullptr;  // of the run, for whoever asks models; null: what they cost is nobody's business
 };
 
 struct ProposerRow {

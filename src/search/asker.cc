@@ -40,10 +40,15 @@ Result<std::optional<Asker::Answer>> Asker::Take(const Now& now) {
     asked_.reset();
     return answer;
   }
-  if (!prompt && now.replaying) return std::nullopt;
+  if ((!prompt && now.replaying) || !withheld_.empty()) return std::nullopt;
   if (!errand_.begun()) errand_.Begin([this, question = TheQuestion()] { return proposer_.Propose(question); });
   if (!prompt && !errand_.Done()) return std::nullopt;
-  return Keep(HONE_TRY(errand_.End()), now);
+  Result<Round> round = errand_.End();
+  if (!round && round.error().kind == ErrorKind::kSpent) {
+    withheld_ = round.error().message;
+    return std::nullopt;
+  }
+  return Keep(HONE_TRY(std::move(round)), now);
 }
 
 Result<void> Asker::Cancel(const Now& now) {

@@ -35,6 +35,8 @@ class Asker {
   // Whether somebody thinks about it: the bell rings when he is done.
   bool thinking() const { return errand_.begun(); }
   bool Done() const { return errand_.Done(); }  // he is
+  // Why the question will have no answer in this session (ErrorKind::kSpent); empty: it may have one.
+  const std::string& withheld() const { return withheld_; }
 
   struct Now {
     std::int64_t events = 0;  // so many were before this
@@ -68,6 +70,7 @@ class Asker {
   std::string run_;
   std::vector<RoundRecord> rounds_;  // of all sessions
   std::optional<Asked> asked_;
+  std::string withheld_;
   Errand<Round> errand_;
 };
 

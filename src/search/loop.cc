@@ -140,6 +140,8 @@ class Search {
       if (flights_.size() < lanes_.size() && outcome_.stop.reason.empty() && !Stopped()) {  // 6
         if (HONE_TRY(Choose())) continue;                                                   // 1 and 2
       }
+      if (flights_.empty() && !asker_.withheld().empty() && outcome_.stop.reason.empty())
+        outcome_.stop = {Stop::Cause::kBudget, asker_.withheld()};
       if (flights_.empty() && (!asker_.asking() || !outcome_.stop.reason.empty())) {
         if (outcome_.stop.reason.empty())
           outcome_.stop = {Stop::Cause::kNothingLeft, std::string(strategy_->Ending(tree()))};

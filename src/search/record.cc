@@ -36,6 +36,8 @@ void Fields(Of& budget, auto&& field) {
   field("seconds", budget.seconds);
   field("headroom", budget.headroom);
   field("idle", budget.idle, WrittenUnless{Budget{}.idle});
+  field("max_tokens", budget.tokens, WrittenUnless{Budget{}.tokens});
+  field("max_dollars", budget.dollars, WrittenUnless{Budget{}.dollars});
 }
 
 namespace {

@@ -21,6 +21,9 @@ struct Budget {
   double seconds = 0;      // of wall time, confirmation included, over all sessions of the run; 0 = no limit
   double headroom = 0.02;  // stop when this fraction of the best time, or less, lies above the bound; < 0 = never
   int idle = 0;            // stop when so many attempts in a row brought no progress; 0 = never
+  // What language models may cost, over all sessions; 0 = any amount. Kept by the ledger (model/ledger.h).
+  std::int64_t tokens = 0;
+  double dollars = 0;
 };
 
 // When the best value (Objective, its first measure; smaller is better) last came down by more than kProgress.

@@ -55,6 +55,28 @@ struct RoundRecord {
   double dollars = 0;
 };
 
+// One call of a language model: a line of a run's ledger (model/ledger.h says what the fields mean).
+struct CallRecord {
+  std::string run;
+  int number = 0;  // 1, 2, ... without gaps
+  int parent = 0;  // the attempt that it was about; 0 = the start
+  int turn = 0;
+  int step = 0;
+  std::string role;
+  std::string model;
+  std::string served;
+  std::int64_t begun_ms = 0;
+  std::int64_t ended_ms = 0;  // 0: was being made when the program ended, or is
+  std::int64_t estimated_tokens = 0;
+  std::optional<double> estimated_dollars = {};
+  std::optional<std::int64_t> input_tokens = {}, cached_tokens = {}, written_tokens = {}, output_tokens = {};
+  std::optional<double> dollars = {};
+  int tries = 0;
+  int untold = 0;
+  std::string failure;
+  std::string reply_blob = {};  // its reply as JSON; empty where there is none
+};
+
 // One of a round, tried or not. The fields mean what they mean of an attempt.
 struct ProposalRecord {
   std::string kind;

@@ -245,14 +245,15 @@ Result<void> Store::DeleteRun(std::string_view id) {
   const std::int64_t run = HONE_TRY(Sequence(id));
   for (const std::string_view sql : {"DELETE FROM confirmation WHERE run = ?1", "DELETE FROM attempt WHERE run = ?1",
                                      "DELETE FROM proposal WHERE run = ?1", "DELETE FROM round WHERE run = ?1",
-                                     "DELETE FROM run WHERE sequence = ?1"}) {
+                                     "DELETE FROM call WHERE run = ?1", "DELETE FROM run WHERE sequence = ?1"}) {
     Statement remove = HONE_TRY(connection_.Prepare(sql));
     HONE_TRY(remove.Bind(1, run).Run());
   }
   Statement unused = HONE_TRY(connection_.Prepare(
       "DELETE FROM blob WHERE key NOT IN (SELECT problem_blob FROM run UNION SELECT source_blob FROM attempt UNION "
       "SELECT log_blob FROM attempt WHERE log_blob IS NOT NULL UNION SELECT base_blob FROM proposal UNION "
-      "SELECT log_blob FROM confirmation WHERE log_blob IS NOT NULL)"));
+      "SELECT log_blob FROM confirmation WHERE log_blob IS NOT NULL UNION "
+      "SELECT reply_blob FROM call WHERE reply_blob IS NOT NULL)"));
   HONE_TRY(unused.Run());
   return transaction.Commit();
 }

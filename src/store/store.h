@@ -5,7 +5,8 @@
 //   4. Does the winner hold when measured again?                      Confirmations
 //   5. Can it be run again?                                           Blob: problems and sources, word for word
 //   6. Where did a run stop, and may I go on with it?                 FindAlike, Lock
-//   7. What was proposed, what of it was never tried, for how much?  Rounds, Proposals
+//   7. What was proposed, and what of it was never tried?             Rounds, Proposals
+//   8. Which language models were asked, for how much?                Calls
 //
 // Nothing that ended is ever changed, nor removed but by DeleteRun. A round is on disk when AddRound returns. An
 // attempt is written as started before it is evaluated and completed in one transaction that is on disk when EndAttempt
@@ -59,6 +60,10 @@ class Store {
   Result<void> AddRound(const RoundRecord& round, const std::vector<ProposalRecord>& proposals);
   Result<std::vector<RoundRecord>> Rounds(std::string_view run);  // by number
   Result<std::vector<ProposalRecord>> Proposals(std::string_view run, int round);
+
+  // Calls of language models. Put: a new one, or instead of that of the same number; on disk when it returns.
+  Result<void> PutCall(const CallRecord& call, std::string_view reply);
+  Result<std::vector<CallRecord>> Calls(std::string_view run);  // by number
 
   // Attempts. Begin: again for the attempt in flight that a kill left behind, whose row it replaces.
   Result<void> BeginAttempt(AttemptRecord attempt, std::string_view source);

@@ -11,6 +11,7 @@
 #include "command/command.h"
 #include "command/evaluation_text.h"
 #include "command/flags.h"
+#include "command/ledger_text.h"
 #include "command/optimize_suite.h"
 #include "command/outcome_text.h"
 #include "command/run_note.h"
@@ -20,6 +21,7 @@
 #include "propose/proposer.h"
 #include "search/loop.h"
 #include "search/record.h"
+#include "search/run_ledger.h"
 #include "search/search.h"
 #include "store/store.h"
 
@@ -45,6 +47,17 @@ constexpr Option kOptions[] = {
          "seconds at most, for all of it: importing and confirming, too; 0 = no limit; of a suite: over all sessions, "
          "and so many a problem if it is not given",
      .otherwise = "120",
+     .at_least = 0},
+    {.name = "max-tokens",
+     .type = ValueType::kInteger,
+     .value = "N",
+     .help = "tokens, in and out, that language models may take over all sessions; of a suite: for each problem "
+             "(default: any number)",
+     .at_least = 1},
+    {.name = "max-dollars",
+     .type = ValueType::kReal,
+     .value = "D",
+     .help = "dollars that they may cost, by the prices of the models file (default: any amount)",
      .at_least = 0},
     {.name = "headroom",
      .type = ValueType::kReal,
@@ -129,7 +142,7 @@ constexpr Option kOptions[] = {
 constexpr double kSlower = 0.02;  // more than two timings of one kernel differ, less than anybody waits for
 
 // One line after each attempt on a plain stream; a line that is redrawn on a terminal.
-void Report(VerbCall& call, const SearchProgress& progress) {
+void Report(VerbCall& call, const SearchProgress& progress, const Ledger& ledger) {
   if (progress.phase == SearchProgress::Phase::kConfirming) {
     return call.Progress(fmt::format("confirming attempt {} on fresh inputs, beside all baselines", progress.attempt));
   }
@@ -144,6 +157,7 @@ void Report(VerbCall& call, const SearchProgress& progress) {
     line += fmt::format(", {} slower than the baseline", SpeedupText(1 / progress.best_speedup));
   if (progress.best_us > 0 && progress.headroom < 1)
     line += fmt::format(", headroom {:.0f} %", 100 * progress.headroom);
+  if (const Spending spent = ledger.Total(); spent.calls > 0) line += fmt::format(", spent {}", Text(spent));
   if (progress.eta_s >= 0) line += fmt::format(", at most {:.0f} s more", progress.eta_s);
   if (const Attempt* last = progress.last) {
     line += fmt::format(" | {}", last->proposal.origin);
@@ -231,7 +245,9 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   settings.budget = {.attempts = static_cast<int>(call.Int("budget")),
                      .seconds = call.Real("time"),
                      .headroom = call.Real("headroom"),
-                     .idle = static_cast<int>(call.Int("idle"))};
+                     .idle = static_cast<int>(call.Int("idle")),
+                     .tokens = call.Int("max-tokens"),
+                     .dollars = call.Real("max-dollars")};
   settings.run.lanes = static_cast<int>(bench.evaluators.size());
   // On a device samples scatter little, and an attempt's check takes less than the default would.
   if (cuda) settings.evaluate.timing_budget = std::chrono::milliseconds(300);
@@ -260,12 +276,14 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   const OpenedRun opened = HONE_TRY(OpenRun(store, wanted, ToJson(bench.problem)));
   // As it was when the run began: what others found out since changes none of its decisions.
   const Learned learned = HONE_TRY(ParseLearned(opened.record.learned));
+  const auto ledger = HONE_TRY(OpenLedger(store, opened.record.id, {settings.budget.tokens, settings.budget.dollars}));
   const auto proposer = HONE_TRY(chosen.row->make({.graph = bench.graph,
                                                    .machine = bench.machine,
                                                    .parameters = chosen.parameters,
                                                    .learned = advised ? &learned : nullptr,
                                                    .saving = objective.NeedsEnergy() ? Saving::kEnergy : Saving::kTime,
-                                                   .models = call.Text("models")}));
+                                                   .models = call.Text("models"),
+                                                   .ledger = ledger.get()}));
   call.Note(RunNote(opened.record.id, opened.resumed));
 
   SearchHooks hooks;
@@ -276,7 +294,7 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
     return LookAt(attempt.proposal.candidate, attempt.time_us(), looked);
   };
   hooks.note = [&call](const std::string& line) { call.Note(line); };
-  hooks.progress = [&](const SearchProgress& progress) { Report(call, progress); };
+  hooks.progress = [&](const SearchProgress& progress) { Report(call, progress, *ledger); };
   std::vector<Evaluator*> evaluators;
   for (const auto& evaluator : bench.evaluators) evaluators.push_back(evaluator.get());
   const SearchOutcome outcome = HONE_TRY(RunSearch(store, opened.record, *proposer, evaluators, settings, hooks));
@@ -289,8 +307,13 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   const ExitCode code = outcome.stop.cause == Stop::Cause::kInterrupt ? ExitCode::kInterrupted
                         : IsWin(outcome)                              ? ExitCode::kDone
                                                                       : ExitCode::kNo;
-  return Answer(OutcomeDocument(outcome, bench.bound, bench.machine, store_path, bench.evaluators.size()),
-                OutcomeText(outcome, bench.bound, bench.machine, objective), code);
+  nlohmann::json document = OutcomeDocument(outcome, bench.bound, bench.machine, store_path, bench.evaluators.size());
+  std::string text = OutcomeText(outcome, bench.bound, bench.machine, objective);
+  if (const Spending spent = ledger->Total(); spent.calls > 0) {
+    document["spent"] = ToDocument(spent);
+    text += fmt::format("  spent    {} calls of language models: {}\n", spent.calls, Text(spent));
+  }
+  return Answer(document, text, code);
 }
 
 Result<Answer> RunIt(VerbCall& call) {
@@ -341,7 +364,8 @@ HONE_VERB(optimize){
         "(the best is the naive one), flags[] (as of `hone graph`), caught[] (name, sentence: docs/evaluation.md), "
         "best (an evaluation as in docs/evaluation.md, "
         "with\n"
-        "kind and source of the candidate), headline (baseline and speedup over the first one), honest (the same over\n"
+        "kind and source of the candidate), spent (where language models were asked: as of `hone show`), headline "
+        "(baseline and speedup over the first one), honest (the same over\n"
         "the fastest of all that were measured); neither is there where the measurement was disturbed. With --suite: "
         "suite, store, ledger, problems, solved, faster "
         "(so many of them), seconds, stop, complete (each has a row), signature, groups[]: group, problems, solved, "

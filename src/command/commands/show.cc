@@ -13,9 +13,11 @@
 #include "command/evaluation_text.h"
 #include "command/flags.h"
 #include "command/gaming.h"
+#include "command/ledger_text.h"
 #include "command/target.h"
 #include "diagnose/diagnose.h"
 #include "search/record.h"
+#include "search/run_ledger.h"
 #include "store/store.h"
 #include "target/bound.h"
 
@@ -99,10 +101,6 @@ Result<std::string> HeaderText(Store& store, const RunRecord& run, const RunSumm
                       settings.seed, settings.proposer, summary.attempts, summary.accepted);
   if (settings.tools.kind != Advisers::Kind::kNone) text += fmt::format("findings by: {}\n", settings.tools.Text());
   if (!settings.objective.IsTime()) text += fmt::format("objective: {}\n", settings.objective.Text());
-  if (summary.input_tokens + summary.output_tokens > 0 || summary.dollars > 0) {
-    text += fmt::format("cost: {} rounds with {} tokens in, {} out, {:.2f} dollars\n", summary.rounds,
-                        summary.input_tokens, summary.output_tokens, summary.dollars);
-  }
   for (const auto& flag : FlagsOfRun(run.flags)) text += fmt::format("flagged: {}\n", flag.value("sentence", ""));
   if (run.best_attempt != 0) {
     text += fmt::format(
@@ -277,6 +275,14 @@ Result<Answer> ShowRun(Store& store, const RunRecord& run) {
   if (!sensor.empty()) text += fmt::format("energy by {}\n", sensor);
   const std::vector<RuleRow> rules = HONE_TRY(RuleRows(attempts));
   text += RuleTable(rules);
+  const std::vector<LedgerLine> ledger = HONE_TRY(LedgerLines(store, run.id));
+  text += LedgerTable(ledger);
+  Spending spent;
+  Json calls = Json::array();
+  for (const LedgerLine& line : ledger) {
+    spent.Add(line);
+    calls.push_back(ToDocument(line));
+  }
   const std::vector<Caught> caught = HONE_TRY(CaughtIn(store, run, attempts, confirmations));
   if (!caught.empty()) text += "\n" + CaughtText(caught, "caught: ");
   const bool active = HONE_TRY(store.Active(run.id));
@@ -299,6 +305,8 @@ Result<Answer> ShowRun(Store& store, const RunRecord& run) {
                    {"input_tokens", summary.input_tokens},
                    {"output_tokens", summary.output_tokens},
                    {"dollars", summary.dollars}}},
+                 {"spent", ToDocument(spent)},
+                 {"calls", std::move(calls)},
                  {"baselines", Object(run.baselines)},
                  {"honest", OverBest(Object(run.baselines), summary)},
                  {"flags", FlagsOfRun(run.flags)},
@@ -412,6 +420,17 @@ Result<Answer> ShowAttempt(Store& store, const RunRecord& run, const std::string
                         EvaluationForPeople(evaluation));
   }
   document["confirmations"] = std::move(again);
+  // What was asked for it: the question that it is an answer to.
+  std::vector<LedgerLine> asked;
+  for (const RoundRecord& round : HONE_TRY(store.Rounds(run.id))) {
+    if (round.number != record.round) continue;
+    for (LedgerLine& line : HONE_TRY(LedgerLines(store, run.id))) {
+      if (line.purpose.parent == round.parent && line.purpose.turn == round.turn) asked.push_back(std::move(line));
+    }
+  }
+  document["calls"] = Json::array();
+  for (const LedgerLine& line : asked) document["calls"].push_back(ToDocument(line));
+  text += LedgerTable(asked);
   text += fmt::format("\nsource ({}):\n{}", record.kind, attempt.proposal.candidate.text);
   if (!text.ends_with('\n')) text += '\n';
   if (const std::string& log = attempt.evaluation.verdict.evidence.log; !log.empty()) text += "\nlog:\n" + log;
@@ -446,7 +465,9 @@ HONE_VERB(show){
     .json =
         "of a run: id, problem, problem_identity, target, machine, settings, budget, state, stop_reason, best_attempt, "
         "best_us, "
-        "speedup, confirmed, bound_us, cost (rounds, input_tokens, output_tokens, dollars), baselines, honest "
+        "speedup, confirmed, bound_us, cost (rounds, input_tokens, output_tokens, dollars), spent (calls, "
+        "input_tokens, cached_tokens, output_tokens, estimated_tokens: of calls of which nobody said, dollars, "
+        "unpriced: calls, seconds), calls[] (of language models: docs/models.md), baselines, honest "
         "(baseline and speedup over the fastest of them), flags[] (as "
         "of `hone graph`), caught[] (name, sentence: docs/evaluation.md), created_ms, updated_ms, attempts[], "
         "rules[] (rule, fired: attempts, moved: attempts, promised and brought: sums of shares of the time before, "
@@ -460,7 +481,8 @@ HONE_VERB(show){
         "(shares "
         "of the time before), origin, key, kind, identity, started_ms, "
         "ended_ms, "
-        "run, best, source, evaluation (as of `hone evaluate --json`), confirmations[]; with --rounds: id, rounds[]: "
+        "run, best, calls[] (that brought it), source, evaluation (as of `hone evaluate --json`), confirmations[]; "
+        "with --rounds: id, rounds[]: "
         "number, from (identity; none at the start), parent, turn, "
         "proposals[] (kind, text, origin, key, predicted_us, rule, promised), asked_ms, answered_ms and the cost",
     .run = RunIt,

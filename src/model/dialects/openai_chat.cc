@@ -23,9 +23,10 @@ HttpHeaders Headers(const std::string& key, const std::string&) {
   return headers;
 }
 
-Json Message(const Turn& turn) {
-  if (turn.who == Turn::Who::kUser) return {{"role", "user"}, {"content", turn.text}};
-  if (turn.who == Turn::Who::kTool) return {{"role", "tool"}, {"tool_call_id", turn.call_id}, {"content", turn.text}};
+Json Message(const TalkTurn& turn) {
+  if (turn.who == TalkTurn::Who::kUser) return {{"role", "user"}, {"content", turn.text}};
+  if (turn.who == TalkTurn::Who::kTool)
+    return {{"role", "tool"}, {"tool_call_id", turn.call_id}, {"content", turn.text}};
   Json message = {{"role", "assistant"}, {"content", turn.text}};
   for (const ToolCall& call : turn.calls) {
     message["tool_calls"].push_back(
@@ -40,8 +41,8 @@ Json Request(const Conversation& conversation, const std::string& model) {
   Json request = {{"model", model}, {"stream", true}, {"stream_options", {{"include_usage", true}}}};
   Json& messages = request["messages"] = Json::array();
   if (!conversation.system.empty()) messages.push_back({{"role", "system"}, {"content", conversation.system}});
-  for (const Turn& turn : conversation.turns) messages.push_back(Message(turn));
-  for (const Tool& tool : conversation.tools) {
+  for (const TalkTurn& turn : conversation.turns) messages.push_back(Message(turn));
+  for (const ModelTool& tool : conversation.tools) {
     request["tools"].push_back({{"type", "function"},
                                 {"function",
                                  {{"name", tool.name},
@@ -71,7 +72,7 @@ class Reader final : public ReplyReader {
     return {};
   }
 
-  Result<Reply> End() override {
+  Result<ModelReply> End() override {
     if (!done_ && finish_.empty()) return Fail(ErrorKind::kIo, "its answer breaks off");
     for (auto& [place, call] : calls_) reply_.calls.push_back(std::move(call));
     const bool calls = !reply_.calls.empty();
@@ -83,7 +84,7 @@ class Reader final : public ReplyReader {
     return std::move(reply_);
   }
 
-  Usage usage() const override { return reply_.usage; }
+  TokenUse usage() const override { return reply_.usage; }
   std::optional<ServiceError> refused() const override { return refused_; }
 
  private:
@@ -131,7 +132,7 @@ class Reader final : public ReplyReader {
     call.arguments += arguments.is_object() ? Dump(arguments) : TextField(function, "arguments");
   }
 
-  Reply reply_;
+  ModelReply reply_;
   std::map<std::int64_t, ToolCall> calls_;
   Json reasoning_ = Json::object();
   std::string finish_;

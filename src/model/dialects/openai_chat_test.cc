@@ -14,7 +14,7 @@ using Json = nlohmann::json;
 const Dialect& Chat() { return *FindDialect("openai-chat"); }
 
 // The reply that these chunks make.
-Result<Reply> Read(const std::vector<std::string>& chunks) {
+Result<ModelReply> Read(const std::vector<std::string>& chunks) {
   const auto reader = Chat().reader();
   for (const std::string& chunk : chunks) HONE_TRY(reader->Take({.data = chunk}));
   return reader->End();
@@ -24,7 +24,7 @@ std::string Chunk(const std::string& delta, const std::string& finish = "null") 
 }
 
 TEST(OpenAiChatTest, PartsOfCallsBecomeCalls) {
-  const Reply reply = Must(Read(
+  const ModelReply reply = Must(Read(
       {Chunk(
            R"({"tool_calls": [{"index": 0, "id": "call_a", "type": "function", "function": {"name": "look", "arguments": ""}}]})"),
        Chunk(R"({"tool_calls": [{"index": 0, "function": {"arguments": "{\"at\""}}]})"),
@@ -40,14 +40,15 @@ TEST(OpenAiChatTest, PartsOfCallsBecomeCalls) {
 
 // Ollama and others: no index, no id, arguments as an object, no reason to end.
 TEST(OpenAiChatTest, WhatLocalServersLeaveOutIsNotMissed) {
-  const Reply reply = Must(Read({Chunk(R"({"tool_calls": [{"function": {"name": "look", "arguments": {"at": 1}}}]})"),
-                                 R"({"choices": [], "usage": null})", "[DONE]"}));
+  const ModelReply reply =
+      Must(Read({Chunk(R"({"tool_calls": [{"function": {"name": "look", "arguments": {"at": 1}}}]})"),
+                 R"({"choices": [], "usage": null})", "[DONE]"}));
   ASSERT_EQ(reply.calls.size(), 1u);
   EXPECT_EQ(reply.calls[0].id, "call_0");
   EXPECT_EQ(Json::parse(reply.calls[0].arguments), Json({{"at", 1}}));
   EXPECT_EQ(reply.ending, Ending::kCalls);
   EXPECT_FALSE(reply.usage.input_tokens) << "unknown is unknown";
-  const Reply two =
+  const ModelReply two =
       Must(Read({Chunk(R"({"tool_calls": [{"id": "a", "function": {"name": "x", "arguments": "{}"}}]})"),
                  Chunk(R"({"tool_calls": [{"id": "b", "function": {"name": "y", "arguments": "{}"}}]})"), "[DONE]"}));
   EXPECT_EQ(two.calls.size(), 2u);
@@ -56,8 +57,8 @@ TEST(OpenAiChatTest, WhatLocalServersLeaveOutIsNotMissed) {
 
 TEST(OpenAiChatTest, ReasoningIsKeptApartAndGivenBack) {
   for (const std::string name : {"reasoning", "reasoning_content"}) {
-    const Reply reply = Must(Read({Chunk("{\"" + name + "\": \"let me \"}"), Chunk("{\"" + name + "\": \"see\"}"),
-                                   Chunk(R"({"content": "7"})", "\"stop\""), "[DONE]"}));
+    const ModelReply reply = Must(Read({Chunk("{\"" + name + "\": \"let me \"}"), Chunk("{\"" + name + "\": \"see\"}"),
+                                        Chunk(R"({"content": "7"})", "\"stop\""), "[DONE]"}));
     EXPECT_EQ(reply.text, "7");
     const Json sent = Chat().request({.turns = {AsTurn(reply)}}, "m");
     EXPECT_EQ(sent["messages"][0], Json({{"role", "assistant"}, {"content", "7"}, {name, "let me see"}}));
@@ -74,9 +75,9 @@ TEST(OpenAiChatTest, EndingsAreTold) {
 
 TEST(OpenAiChatTest, AConversationWithToolsIsWrittenAsItsServersReadIt) {
   Conversation talk{.system = "s", .tools = {{"look", "looks", R"({"type": "object"})"}}};
-  talk.turns = {{.who = Turn::Who::kUser, .text = "u"},
-                {.who = Turn::Who::kModel, .text = "t", .calls = {{"call_a", "look", "{}"}}},
-                {.who = Turn::Who::kTool, .text = "seen", .call_id = "call_a"}};
+  talk.turns = {{.who = TalkTurn::Who::kUser, .text = "u"},
+                {.who = TalkTurn::Who::kModel, .text = "t", .calls = {{"call_a", "look", "{}"}}},
+                {.who = TalkTurn::Who::kTool, .text = "seen", .call_id = "call_a"}};
   const Json sent = Chat().request(talk, "m");
   EXPECT_EQ(sent["tools"], Json::parse(R"([{"type": "function", "function": {"name": "look", "description": "looks",
                                             "parameters": {"type": "object"}}}])"));

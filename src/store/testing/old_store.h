@@ -68,6 +68,15 @@ PRAGMA user_version = 4;
                                                   R"(
 ALTER TABLE attempt ADD COLUMN limits TEXT NOT NULL DEFAULT '{}';
 PRAGMA user_version = 5;
+)",
+                                                  R"(
+ALTER TABLE run ADD COLUMN learned TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE proposal ADD COLUMN rule TEXT NOT NULL DEFAULT '';
+ALTER TABLE proposal ADD COLUMN promised REAL NOT NULL DEFAULT 0;
+ALTER TABLE attempt ADD COLUMN rule TEXT NOT NULL DEFAULT '';
+ALTER TABLE attempt ADD COLUMN promised REAL NOT NULL DEFAULT 0;
+ALTER TABLE attempt ADD COLUMN brought REAL;
+PRAGMA user_version = 6;
 )"};
 inline constexpr int kOldSchemas = static_cast<int>(std::size(kOldTables));
 

@@ -1,0 +1,68 @@
+// A role that a language model fills for a proposer: it is asked, its answer is read, and where that is malformed it is
+// asked once more. What it costs goes through the ledger.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "model/ledger.h"
+#include "model/model.h"
+#include "propose/proposer.h"
+
+namespace hone {
+
+// Where a question is: its calls count their steps, so that each has the same purpose whenever the question is asked.
+struct Sitting {
+  const Question& question;
+  Round& round;  // its notes
+  int step = 0;  // of the next call
+};
+
+// Used by the thread that proposes.
+class Seat {
+ public:
+  // kUsage when there is no such model, no key for it, or no price where dollars are capped. The ledger outlives it.
+  static Result<Seat> Take(std::string_view role, const ModelsFile& file, std::string_view model, Ledger& ledger);
+
+  const std::string& role() const { return role_; }
+  const std::string& model() const { return entry_.name; }
+
+  // `read` takes the text of an answer, or says what is malformed about it. False: it was so twice, or the model
+  // refused; a note says why. Fails as Ledger::Ask.
+  Result<bool> Ask(Sitting& sitting, Conversation talk, const std::function<Result<void>(const std::string&)>& read);
+
+  void Interrupt() { model_->Interrupt(); }  // from any thread
+
+ private:
+  Seat(std::string_view role, ModelEntry entry, std::unique_ptr<Model> model, Ledger& ledger)
+      : role_(role), entry_(std::move(entry)), model_(std::move(model)), ledger_(&ledger) {}
+  std::string role_;
+  ModelEntry entry_;
+  std::unique_ptr<Model> model_;
+  Ledger* ledger_;
+};
+
+// The ledger of a proposer's setting, or one that nobody keeps.
+class OwnLedger {
+ public:
+  explicit OwnLedger(const ProposerSetting& setting)
+      : own_(setting.ledger ? nullptr : std::make_unique<Ledger>(Caps{})),
+        ledger_(setting.ledger ? setting.ledger : own_.get()) {}
+  Ledger& operator*() const { return *ledger_; }
+  Ledger* operator->() const { return ledger_; }
+
+ private:
+  std::unique_ptr<Ledger> own_;
+  Ledger* ledger_;
+};
+
+// The models file that a setting names.
+Result<ModelsFile> ModelsOf(const ProposerSetting& setting);
+
+// What the calls of a question cost.
+Spent SpentOn(const Question& question, const Ledger& ledger);
+
+}  // namespace hone
