@@ -32,8 +32,8 @@ function(hone_folder name)
 endfunction()
 
 # hone_batch(<library> <name> <size> <files...>): where HONE_BATCHES is on, the files are compiled <size> at a time: headers and
-# what they instantiate are most of what a file costs. Files of a batch share their unnamed namespace; the files of a table stand
-# alone, so that each may call its own things by the names that its neighbours use.
+# what they instantiate are most of what a file costs. Files of a batch share their unnamed namespace, but for those of a table, each of
+# which has a namespace of its own.
 function(hone_batch library name size)
   if(NOT HONE_BATCHES)
     return()

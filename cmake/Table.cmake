@@ -1,8 +1,9 @@
 # hone_table(<library> <folder> <type> <prefix> <accessor> <header> [<namespace>])
 #
-# Every .cc file (tests apart) in <folder> defines one constant `<namespace>::<prefix>_<file name>` (hone) of <type>. This compiles them all into
-# <library> and writes <accessor>, a function that gives them sorted by file name. A new file is picked up by the next build:
-# there is no list to keep, no registration at start-up and nothing that a linker can drop.
+# Every .cc file (tests apart) in <folder> defines one constant `kRow` of <type> (base/row.h), in the namespace
+# `<namespace>::<prefix>_<file name>` (hone::...), which is the file's own. This compiles them all into <library> and writes <accessor>, a
+# function that gives them sorted by file name. A new file is picked up by the next build: there is no list to keep, no registration at
+# start-up and nothing that a linker can drop.
 function(hone_table library folder type prefix accessor header)
   set(space hone ${ARGN})
   list(GET space -1 space)
@@ -13,8 +14,8 @@ function(hone_table library folder type prefix accessor header)
   set(references "")
   foreach(file IN LISTS files)
     cmake_path(GET file STEM name)
-    string(APPEND declarations "extern const ${type} ${prefix}_${name};\n")
-    string(APPEND references "    &${prefix}_${name},\n")
+    string(APPEND declarations "namespace ${prefix}_${name} {\nextern const ${type} kRow;\n}\n")
+    string(APPEND references "    &${prefix}_${name}::kRow,\n")
   endforeach()
   list(LENGTH files count)
   set(table ${CMAKE_CURRENT_BINARY_DIR}/${prefix}_table.cc)
@@ -33,4 +34,5 @@ std::span<const ${type}* const> ${accessor}() { return kTable; }
 }  // namespace @space@
 " @ONLY)
   target_sources(${library} PRIVATE ${files} ${table})
+  hone_batch(${library} ${prefix} 12 ${files})
 endfunction()

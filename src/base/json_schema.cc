@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/json_text.h"
 
 namespace hone {
 namespace {
@@ -62,7 +63,7 @@ bool IsType(const json& value, std::string_view type) {
 }
 
 std::string Short(const json& value) {
-  auto text = value.dump(-1, ' ', false, json::error_handler_t::replace);
+  auto text = JsonText(value);
   if (text.size() > 60) text = text.substr(0, 57) + "...";
   return text;
 }

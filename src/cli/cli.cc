@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/interrupt.h"
+#include "base/json_text.h"
 #include "base/record.h"
 
 namespace hone {
@@ -60,7 +61,7 @@ int Finish(std::string_view text, ExitCode code) {
 int FinishWithError(const Error& error, bool json) {
   WriteText(stderr, fmt::format("hone: {}", error.message));
   const nlohmann::json document = {{"error", ToRecord(error)}};
-  const std::string text = document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string text = JsonText(document, 2);
   return Finish(json ? text : "", ExitCodeOf(error.kind));
 }
 

@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/files.h"
 #include "base/interrupt.h"
+#include "base/json_text.h"
 #include "base/process.h"
 #include "base/text.h"
 
@@ -48,9 +49,7 @@ ExitCode ExitCodeOf(ErrorKind kind) { return kind == ErrorKind::kUsage ? ExitCod
 
 Answer::Answer(const nlohmann::json& document, std::string text_for_people, ExitCode exit_code)
     // Names of files and compiler output need not be UTF-8; a document has to be.
-    : json(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)),
-      text(std::move(text_for_people)),
-      code(exit_code) {}
+    : json(JsonText(document, 2)), text(std::move(text_for_people)), code(exit_code) {}
 
 Answer Answer::FromJsonText(std::string json_document, std::string text_for_people, ExitCode exit_code) {
   Answer answer;

@@ -2,21 +2,20 @@
 // generated table (cmake/Table.cmake). The row says everything that a surface needs: the command line today, other
 // surfaces from the same rows later. To add a verb, copy commands/doctor.cc:
 //
-//   namespace hone {
+//   namespace hone::verb_optimize {
 //   namespace {
 //   constexpr Positional kPositionals[] = {{.name = "problem", .help = "problem.json or a .py file"}};
-//   constexpr Option kOptions[] = {{.name = "budget", .type = ValueType::kInteger, .value = "N", .help = "attempts at
-//   most",
-//                                   .otherwise = "100", .at_least = 1}, kStoreOption};
+//   constexpr Option kOptions[] = {{.name = "budget", .type = ValueType::kInteger, .value = "N",
+//                                   .help = "attempts at most", .otherwise = "100", .at_least = 1}, kStoreOption};
 //   Result<Answer> RunIt(VerbCall& call) {
 //     const std::string path = call.Text("problem");
 //     const std::int64_t budget = call.Int("budget");
 //     ...
-//     return Answer(document, text);        // document: nlohmann::json for --json; text: for people
+//     return Answer(document, text);  // document: nlohmann::json for --json; text: for people
 //   }
 //   }  // namespace
-//   HONE_VERB(optimize){.name = "optimize", .doc = "...", .positionals = kPositionals, .options = kOptions, .run =
-//   RunIt}; }  // namespace hone
+//   HONE_ROW(Verb){.name = "optimize", .doc = "...", .options = kOptions, .run = RunIt};
+//   }  // namespace hone::verb_optimize
 //
 // A verb never prints: it returns an Answer, or fails with an Error, and says how far it is through call.Progress and
 // Note. The surface prints either the text or the document. --help and --json are everybody's and need no declaration.
@@ -35,6 +34,7 @@
 
 #include "base/parameters.h"
 #include "base/result.h"
+#include "base/row.h"
 
 namespace hone {
 
@@ -257,7 +257,3 @@ std::string ProgramAsTyped();
 std::string DefaultStorePath();
 
 }  // namespace hone
-
-#define HONE_VERB(id)          \
-  extern const Verb verb_##id; \
-  constinit const Verb verb_##id

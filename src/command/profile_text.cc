@@ -93,14 +93,14 @@ std::string DescribeTimeline(const ProfiledReport& report) {
                      "takes us", "gap us", lines);
 }
 
-double Compared::apart() const {
+double ComparedCount::apart() const {
   const double difference = std::abs(counted - oracle) - kRounded;
   if (difference <= 0) return 0;
   return oracle == 0 ? HUGE_VAL : difference / std::abs(oracle);
 }
 
-std::vector<Compared> Compare(const ProfiledReport& counted, const ProfiledReport& oracle) {
-  std::vector<Compared> rows;
+std::vector<ComparedCount> Compare(const ProfiledReport& counted, const ProfiledReport& oracle) {
+  std::vector<ComparedCount> rows;
   if (counted.kernels.size() != oracle.kernels.size()) return rows;
   for (std::size_t m = 0; m < counted.metrics.size(); ++m) {
     const auto found = std::find(oracle.metrics.begin(), oracle.metrics.end(), counted.metrics[m]);
@@ -115,9 +115,9 @@ std::vector<Compared> Compare(const ProfiledReport& counted, const ProfiledRepor
   return rows;
 }
 
-nlohmann::json ToJson(std::span<const Compared> rows) {
+nlohmann::json ToJson(std::span<const ComparedCount> rows) {
   nlohmann::json json = nlohmann::json::array();
-  for (const Compared& row : rows) {
+  for (const ComparedCount& row : rows) {
     json.push_back({{"metric", row.metric},
                     {"kernel", row.kernel},
                     {"counted", row.counted},
@@ -127,9 +127,9 @@ nlohmann::json ToJson(std::span<const Compared> rows) {
   return json;
 }
 
-std::string Describe(std::span<const Compared> rows) {
+std::string Describe(std::span<const ComparedCount> rows) {
   std::map<std::string, std::vector<double>> by_metric;
-  for (const Compared& row : rows) by_metric[row.metric].push_back(row.apart());
+  for (const ComparedCount& row : rows) by_metric[row.metric].push_back(row.apart());
   std::string text;
   std::size_t close = 0;
   for (auto& [metric, apart] : by_metric) {

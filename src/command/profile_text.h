@@ -24,13 +24,13 @@ std::string DescribeTimeline(const ProfiledReport& report);
 
 // Two ways of counting the same kernels beside each other: how far they are apart, metric by metric, at most and in
 // the middle. JSON: [{"metric", "kernel", "counted", "oracle", "apart"}].
-struct Compared {
+struct ComparedCount {
   std::string metric, kernel;
   double counted = 0, oracle = 0;
   double apart() const;  // share of the oracle's, beyond what ncu rounds away: it prints two digits
 };
-std::vector<Compared> Compare(const ProfiledReport& counted, const ProfiledReport& oracle);
-nlohmann::json ToJson(std::span<const Compared> rows);
-std::string Describe(std::span<const Compared> rows);
+std::vector<ComparedCount> Compare(const ProfiledReport& counted, const ProfiledReport& oracle);
+nlohmann::json ToJson(std::span<const ComparedCount> rows);
+std::string Describe(std::span<const ComparedCount> rows);
 
 }  // namespace hone

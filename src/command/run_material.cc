@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/date.h"
+#include "base/json_text.h"
 #include "command/flags.h"
 #include "command/target.h"
 #include "diagnose/roofline.h"
@@ -55,7 +56,7 @@ Result<std::string> RooflineText(const RunMaterial& material, const DeviceModel&
   const Roofline roofline = RooflineOf({&profile, 1}, device);
   if (roofline.ceilings.empty() || roofline.bandwidth <= 0)
     return Fail(ErrorKind::kNotFound, "this machine's ceilings were never measured: `hone calibrate` does that");
-  return ToJson(roofline).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return JsonText(ToJson(roofline));
 }
 
 // A word of a shell.

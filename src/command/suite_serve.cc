@@ -15,6 +15,7 @@
 
 #include "base/files.h"
 #include "base/interrupt.h"
+#include "base/json_text.h"
 #include "base/process.h"
 #include "base/sha256.h"
 #include "store/store.h"
@@ -203,7 +204,7 @@ Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem,
   helping.ended = cause == "limit" || cause == "nothing-left";
   // Sources are in the store.
   if (document.contains("best") && document["best"].is_object()) document["best"].erase("source");
-  helping.document = document.dump(-1, ' ', false, Json::error_handler_t::replace);
+  helping.document = JsonText(document);
   // What an earlier session spent on attempts of this helping before it was killed counts as well.
   const double search_s = document.value("search_s", 0.0);
   const double attempts_s = std::max(0.0, helping.attempts_s - earlier_s);

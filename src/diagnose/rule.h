@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/row.h"
 #include "diagnose/bottleneck.h"
 #include "diagnose/finding.h"
 #include "profile/profile.h"
@@ -89,7 +90,3 @@ std::optional<Finding> AskRule(const Rule& rule, const Profile& profile);
 std::vector<std::string_view> Lacking(const Rule& rule, const Profile& profile);
 
 }  // namespace hone
-
-#define HONE_RULE(id)          \
-  extern const Rule rule_##id; \
-  constinit const Rule rule_##id

@@ -9,6 +9,7 @@
 
 #include "base/bubblewrap.h"
 #include "base/json_schema.h"
+#include "base/json_text.h"
 #include "base/process.h"
 #include "base/text.h"
 
@@ -46,9 +47,7 @@ std::string Question(std::span<const Subject> subjects) {
     one["class"] = decided == nullptr ? Json() : Json(Name(decided->bottleneck));
     profiles.push_back(std::move(one));
   }
-  return Json{{"hone_profiles", 1}, {"profiles", std::move(profiles)}}.dump(-1, ' ', false,
-                                                                            Json::error_handler_t::replace) +
-         "\n";
+  return JsonText(Json{{"hone_profiles", 1}, {"profiles", std::move(profiles)}}) + "\n";
 }
 
 std::string OneLine(std::string text) {

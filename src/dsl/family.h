@@ -1,4 +1,4 @@
-// What an operator family is: one file in dsl/families/, one HONE_FAMILY(name), collected by a generated table. It says
+// What an operator family is: one file in dsl/families/, one HONE_ROW(Family), collected by a generated table. It says
 // what is computed: grammar, shapes, meaning. How it is computed, on which device, say its ways (dsl/way.h).
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/row.h"
 #include "dsl/kernel.h"
 
 namespace hone::dsl {
@@ -76,7 +77,3 @@ std::span<const Family* const> AllFamilies();
 const Family* FindFamily(std::string_view name);
 
 }  // namespace hone::dsl
-
-#define HONE_FAMILY(id)            \
-  extern const Family family_##id; \
-  constinit const Family family_##id

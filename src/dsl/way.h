@@ -1,5 +1,5 @@
 // A way is one kernel by which what a family says is computed on one kind of device: one file in dsl/cpu/ways/ or
-// dsl/cuda/ways/, one HONE_CPU_WAY(id) or HONE_CUDA_WAY(id), collected by a generated table each. Nothing else names
+// dsl/cuda/ways/, one HONE_ROW(Way), collected by a generated table each. Nothing else names
 // it: the language, help and the expert go through the tables.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/row.h"
 #include "dsl/family.h"
 #include "dsl/kernel.h"
 
@@ -56,11 +57,3 @@ struct KnobRow {
 std::vector<KnobRow> KnobRows(const Family& family, DeviceKind device);
 
 }  // namespace hone::dsl
-
-#define HONE_CPU_WAY(id)         \
-  extern const Way cpu_way_##id; \
-  constinit const Way cpu_way_##id
-
-#define HONE_CUDA_WAY(id)         \
-  extern const Way cuda_way_##id; \
-  constinit const Way cuda_way_##id

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/interrupt.h"
+#include "base/json_text.h"
 #include "base/process.h"
 #include "base/sha256.h"
 #include "base/text.h"
@@ -192,9 +193,7 @@ class LocalEvaluator : public Evaluator {
     return Line("open", ToRecord(opening));
   }
 
-  static std::string Line(const char* what, json content) {
-    return json{{what, std::move(content)}}.dump(-1, ' ', false, json::error_handler_t::replace);
-  }
+  static std::string Line(const char* what, json content) { return JsonText(json{{what, std::move(content)}}); }
 
   static Result<Compiled> CompileForHost(const std::string& source) {
     CompileRequest compile;

@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/row.h"
 #include "expr/expr.h"
 #include "graph/graph.h"
 
@@ -189,9 +190,8 @@ const Op* FindOp(std::string_view name_in_problem);  // "relu", "aten.relu", "at
 
 }  // namespace hone
 
-// In namespace hone, once a file; `id` is the file's name.
-#define HONE_OP(id, doc)                                \
-  static void DefineOp_##id(OpCall& call);              \
-  extern const Op op_##id;                              \
-  constinit const Op op_##id{#id, doc, &DefineOp_##id}; \
-  static void DefineOp_##id([[maybe_unused]] OpCall& call)
+// Once a file, in namespace hone::op_<the file's name>, which is `id`.
+#define HONE_OP(id, doc)            \
+  static void Define(OpCall& call); \
+  HONE_ROW(Op){#id, doc, &Define};  \
+  static void Define([[maybe_unused]] OpCall& call)

@@ -16,6 +16,7 @@
 #include <type_traits>
 
 #include "base/result.h"
+#include "base/row.h"
 #include "judge/examination.h"
 #include "judge/timing.h"
 #include "verdict/refusal.h"
@@ -74,7 +75,3 @@ Result<Refusal> PassGates(Result<Refusal> (*Gate::*look)(Examination&, Moment&),
 }
 
 }  // namespace hone
-
-#define HONE_GATE(id)          \
-  extern const Gate gate_##id; \
-  constinit const Gate gate_##id

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "base/json_text.h"
 #include "judge/judge_lines.h"
 
 namespace hone {
@@ -67,7 +68,7 @@ int JudgeMain() {
   while (std::getline(std::cin, line)) {
     interrupted = false;
     const json answer = Answer(line, judge);
-    std::cout << answer.dump(-1, ' ', false, json::error_handler_t::replace) << std::endl;
+    std::cout << JsonText(answer) << std::endl;
   }
   return 0;
 }

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
+
 namespace hone::mcp {
 namespace {
 
@@ -29,8 +31,6 @@ bool TooDeep(std::string_view text) {
   return false;
 }
 
-std::string Text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
 Refusal Refused(std::string id, int code, std::string message) {
   return {std::move(id), {.code = code, .message = std::move(message)}};
 }
@@ -50,7 +50,7 @@ std::variant<Message, Refusal, Ignored> ParseMessage(std::string_view line) {
   Message message;
   const auto id = json.find("id");
   const bool has_id = id != json.end();
-  if (has_id && (id->is_string() || id->is_number_integer())) message.id = Text(*id);
+  if (has_id && (id->is_string() || id->is_number_integer())) message.id = JsonText(*id);
   if (json.value("jsonrpc", Json()) != "2.0")
     return Refused(std::move(message.id), kInvalidRequest, "\"jsonrpc\" has to be \"2.0\"");
   if (!json.contains("method") && (json.contains("result") || json.contains("error"))) return Ignored();
@@ -71,18 +71,18 @@ std::variant<Message, Refusal, Ignored> ParseMessage(std::string_view line) {
 
 // The id is JSON already, and everything else has its place: no need to parse it for that.
 std::string ResultLine(std::string_view id, const Json& result) {
-  return fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{}}})", id, Text(result));
+  return fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{}}})", id, JsonText(result));
 }
 
 std::string FailureLine(std::string_view id, const Failure& failure) {
   Json error = {{"code", failure.code}, {"message", failure.message}};
   if (!failure.data.empty()) error["data"] = Json::parse(failure.data, nullptr, false);
-  if (id.empty()) return fmt::format(R"({{"jsonrpc":"2.0","error":{}}})", Text(error));
-  return fmt::format(R"({{"jsonrpc":"2.0","id":{},"error":{}}})", id, Text(error));
+  if (id.empty()) return fmt::format(R"({{"jsonrpc":"2.0","error":{}}})", JsonText(error));
+  return fmt::format(R"({{"jsonrpc":"2.0","id":{},"error":{}}})", id, JsonText(error));
 }
 
 std::string NotificationLine(std::string_view method, const Json& params) {
-  return Text({{"jsonrpc", "2.0"}, {"method", method}, {"params", params}});
+  return JsonText({{"jsonrpc", "2.0"}, {"method", method}, {"params", params}});
 }
 
 }  // namespace hone::mcp

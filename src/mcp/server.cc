@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/json_text.h"
+
 namespace hone::mcp {
 namespace {
 
@@ -278,8 +280,7 @@ void Server::CallTool(Request request) {
     if (document.is_object()) {
       // As text, too: what a model is shown of a result is often its text alone. Of an error that is its line.
       if (!answer.is_error || answer.text.empty()) {
-        result["content"].push_back(
-            {{"type", "text"}, {"text", document.dump(-1, ' ', false, Json::error_handler_t::replace)}});
+        result["content"].push_back({{"type", "text"}, {"text", JsonText(document)}});
       }
       result["structuredContent"] = std::move(document);
     }
@@ -300,8 +301,7 @@ void Server::ReadResource(Request request) {
     }
     const bool absent = read.error().kind == ErrorKind::kNotFound || read.error().kind == ErrorKind::kUsage;
     const int code = !absent ? kInternalError : asked.modern ? kInvalidParams : kResourceNotFound;
-    Refuse(asked, {code, read.error().message, Json{{"uri", uri}}.dump(-1, ' ', false, Json::error_handler_t::replace)},
-           &call);
+    Refuse(asked, {code, read.error().message, JsonText(Json{{"uri", uri}})}, &call);
   });
 }
 
@@ -339,7 +339,7 @@ void Server::Begin(Request request, Answer answer) {
 void Server::Cancel(const Json& params) {
   const auto id = params.find("requestId");
   if (id == params.end() || !(id->is_string() || id->is_number_integer())) return;
-  const std::string wanted = id->dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string wanted = JsonText(*id);
   for (const auto& one : in_flight_) {
     if (one->id() == wanted) one->Cancel();
   }

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/row.h"
 #include "model/conversation.h"
 #include "model/http.h"
 #include "model/server_sent_events.h"
@@ -50,7 +51,3 @@ std::span<const Dialect* const> AllDialects();      // sorted by file name
 const Dialect* FindDialect(std::string_view name);  // null: there is none of that name
 
 }  // namespace hone
-
-#define HONE_DIALECT(id)             \
-  extern const Dialect dialect_##id; \
-  constinit const Dialect dialect_##id

@@ -9,6 +9,7 @@
 
 #include "base/files.h"
 #include "base/json_schema.h"
+#include "base/json_text.h"
 #include "base/sha256.h"
 #include "problem/problem.h"
 
@@ -142,7 +143,7 @@ class Reader {
   Result<void> CheckName(const std::string& name, const std::string& at) const {
     if (IsIdentifier(name)) return {};
     return Wrong(at, fmt::format("{} is no name; use letters, digits and _, no digit first, at most {} characters",
-                                 json(name).dump(-1, ' ', false, json::error_handler_t::replace), kLongestName));
+                                 JsonText(json(name)), kLongestName));
   }
 
   Result<Tensor> ReadTensor(const json& row, const std::string& at) const {
@@ -228,7 +229,7 @@ class Reader {
   const std::string& where_;
 };
 
-std::string Quoted(std::string_view text) { return json(text).dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string Quoted(std::string_view text) { return JsonText(json(text)); }
 
 // The shortest text that reads back as the same double. `whole` keeps 2.0 apart from the integer 2.
 std::string RealText(double value, bool whole) {

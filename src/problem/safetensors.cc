@@ -13,6 +13,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json_text.h"
+
 namespace hone {
 namespace {
 
@@ -120,7 +122,7 @@ Result<void> WriteSafetensors(const std::string& path, const std::vector<NamedDa
         {"dtype", RowOf(tensor.dtype).safetensors}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
     offset = end;
   }
-  auto text = header.dump(-1, ' ', false, json::error_handler_t::replace);
+  auto text = JsonText(header);
   text.resize((text.size() + 7) / 8 * 8, ' ');  // data are aligned to 8 bytes
   const std::uint64_t length = text.size();
   std::FILE* file = std::fopen(path.c_str(), "wb");

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json_text.h"
 #include "dsl/program.h"
 
 namespace hone {
@@ -33,7 +34,7 @@ std::size_t Ticks(std::string_view line) {
 // Whatever is not UTF-8 is mended in JSON.
 bool IsUtf8(std::string_view text) {
   const Json json = std::string(text);
-  return Json::parse(json.dump(-1, ' ', false, Json::error_handler_t::replace)) == json;
+  return Json::parse(JsonText(json)) == json;
 }
 
 class Lines {
@@ -220,7 +221,7 @@ std::string Normalised(const Candidate& candidate) {
     text = program ? dsl::Print(*program) : OneSpace(candidate.text);
   } else if (candidate.kind == CandidateKind::kPlan) {
     const Json json = Json::parse(candidate.text, nullptr, false);
-    text = json.is_discarded() ? OneSpace(candidate.text) : json.dump(-1, ' ', false, Json::error_handler_t::replace);
+    text = json.is_discarded() ? OneSpace(candidate.text) : JsonText(json);
   } else {
     text = OneSpace(WithoutComments(candidate.text));
   }

@@ -23,6 +23,7 @@
 
 #include "base/parameters.h"
 #include "base/result.h"
+#include "base/row.h"
 #include "candidate/candidate.h"
 #include "diagnose/insight.h"
 #include "graph/graph.h"
@@ -133,7 +134,3 @@ std::span<const ProposerRow* const> AllProposers();  // sorted by name
 Result<Chosen<ProposerRow>> ChooseProposer(std::string_view words);
 
 }  // namespace hone
-
-#define HONE_PROPOSER(id)                 \
-  extern const ProposerRow proposer_##id; \
-  constinit const ProposerRow proposer_##id

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "base/json_text.h"
+
 namespace hone {
 namespace {
 
@@ -102,7 +104,7 @@ std::string AttemptsJsonl(std::span<const AttemptRecord> attempts, std::span<con
     Json row = AttemptRow(attempts[i], evaluations[i]);
     if (Json findings = Json::parse(attempts[i].findings, nullptr, false); findings.is_array() && !findings.empty())
       row["findings"] = std::move(findings);
-    lines += row.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+    lines += JsonText(row) + '\n';
   }
   return lines;
 }

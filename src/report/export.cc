@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/date.h"
+#include "base/json_text.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "candidate/plan.h"
@@ -134,7 +135,7 @@ std::string ExportFacts(const ExportMaterial& material) {
       {"types", Json::parse(DTypesJson())},
   };
   if (material.plan.empty()) facts["flags"] = {{"gcc", material.gcc_flags}, {"clang", material.clang_flags}};
-  return facts.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+  return JsonText(facts, 2) + '\n';
 }
 
 std::string SpeedSection(const ExportMaterial& material) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/row.h"
 #include "problem/problem.h"
 #include "store/records.h"
 #include "verdict/verdict.h"

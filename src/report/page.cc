@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "base/sha256.h"
 #include "report/attempt_row.h"
 
@@ -33,7 +34,7 @@ std::string Escaped(std::string_view text) {
 // JSON that may stand in a <script>: a '<' is in strings alone, and there \u003c is the same.
 std::string Embedded(const Json& json) {
   std::string out;
-  for (const char c : json.dump(-1, ' ', false, Json::error_handler_t::replace)) {
+  for (const char c : JsonText(json)) {
     if (c == '<') {
       out += "\\u003c";
     } else {

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/row.h"
 #include "problem/problem.h"
 #include "store/records.h"
 #include "verdict/verdict.h"
@@ -65,7 +66,3 @@ nlohmann::json DocumentOf(const RunMaterial& material);
 std::string WritePage(const nlohmann::json& document);
 
 }  // namespace hone
-
-#define HONE_PAGE_SECTION(id)                 \
-  extern const PageSection page_section_##id; \
-  constinit const PageSection page_section_##id

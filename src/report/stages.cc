@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
+
 namespace hone {
 namespace {
 
@@ -87,8 +89,7 @@ std::string TraceOf(const RunMaterial& material) {
     span(fmt::format("confirm {}", one.attempt), kConfirming, end - material.confirming_ms[i], end,
          {{"outcome", one.outcome}, {"median_us", one.median_us}});
   }
-  return Json({{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}})
-      .dump(-1, ' ', false, Json::error_handler_t::replace);
+  return JsonText(Json({{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}}));
 }
 
 }  // namespace hone

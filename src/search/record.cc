@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/date.h"
+#include "base/json_text.h"
 #include "base/record.h"
 
 namespace hone {
@@ -45,8 +46,6 @@ namespace {
 using Json = nlohmann::json;
 
 // Compilers' words and candidates' names may hold bytes that are no UTF-8.
-std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
 // `what`: "attempt 3 of run 3fa2 in runs.sqlite".
 Result<Candidate> MakeCandidate(const std::string& what, std::string_view kind, std::string text) {
   if (const std::optional<CandidateKind> known = ParseCandidateKind(kind)) return Candidate{*known, std::move(text)};
@@ -71,13 +70,13 @@ Result<std::vector<Finding>> ReadFindings(const std::string& text) {
 
 }  // namespace
 
-std::string ToJson(const RunSettings& settings) { return Dump(ToRecord(settings)); }
+std::string ToJson(const RunSettings& settings) { return JsonText(ToRecord(settings)); }
 
 Result<RunSettings> ParseRunSettings(const std::string& json) {
   return FromRecord<RunSettings>(Json::parse(json, nullptr, false), "the settings of a run of ours: " + json);
 }
 
-std::string ToJson(const Budget& budget) { return Dump(ToRecord(budget)); }
+std::string ToJson(const Budget& budget) { return JsonText(ToRecord(budget)); }
 
 Result<OpenedRun> OpenRun(Store& store, const RunRecord& wanted, const std::string& problem_json) {
   const std::optional<RunRecord> alike = HONE_TRY(store.FindAlike(wanted));
@@ -100,7 +99,7 @@ Result<OpenedRun> OpenRun(Store& store, const RunRecord& wanted, const std::stri
 std::string EvaluationText(const Evaluation& evaluation) {
   Evaluation without_log = evaluation;
   without_log.verdict.evidence.log.clear();
-  return Dump(ToJson(without_log));
+  return JsonText(ToJson(without_log));
 }
 
 Result<Evaluation> ReadEvaluation(const std::string& json, const std::string& log) {
@@ -138,8 +137,8 @@ void Complete(AttemptRecord& record, const Evaluation& evaluation, const Insight
   record.ended_ms = UnixMilliseconds();
   record.outcome = Name(evaluation.verdict.outcome);
   record.evaluation = EvaluationText(evaluation);
-  record.limits = Dump(ClassJson(insight));
-  record.findings = Dump(FindingsJson(insight.findings));
+  record.limits = JsonText(ClassJson(insight));
+  record.findings = JsonText(FindingsJson(insight.findings));
   if (evaluation.timing) {
     record.median_us = evaluation.timing->warm.median_us;
     record.cold_us = evaluation.timing->cold.median_us;
@@ -238,7 +237,7 @@ void NoteBaselines(const Evaluation& evaluation, RunRecord& run) {
     if (!comparison.disturbed.empty() || !comparison.wrong.empty()) continue;
     baselines[comparison.baseline] = comparison.baseline_warm.median_us;
   }
-  run.baselines = Dump(baselines);
+  run.baselines = JsonText(baselines);
 }
 
 }  // namespace hone

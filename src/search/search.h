@@ -14,6 +14,7 @@
 
 #include "base/parameters.h"
 #include "base/result.h"
+#include "base/row.h"
 #include "propose/random.h"
 #include "search/tree.h"
 
@@ -54,7 +55,3 @@ std::span<const StrategyRow* const> AllStrategies();  // sorted by name
 Result<Chosen<StrategyRow>> ChooseStrategy(std::string_view words);
 
 }  // namespace hone
-
-#define HONE_STRATEGY(id)                 \
-  extern const StrategyRow strategy_##id; \
-  constinit const StrategyRow strategy_##id

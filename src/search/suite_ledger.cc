@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/files.h"
+#include "base/json_text.h"
 #include "base/record.h"
 
 namespace hone {
@@ -35,9 +36,7 @@ void Fields(Of& helping, auto&& field) {
 
 namespace {
 
-std::string LineOf(const Helping& helping) {
-  return ToRecord(helping).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
+std::string LineOf(const Helping& helping) { return JsonText(ToRecord(helping)) + "\n"; }
 
 }  // namespace
 

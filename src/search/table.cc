@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/date.h"
+#include "base/json_text.h"
 #include "base/record.h"
 #include "search/record.h"
 
@@ -60,7 +61,7 @@ constexpr std::size_t kNameDigits = 16;
 // Six digits say more than any clock does, and keep the file small.
 double Rounded(double value) { return std::stod(fmt::format("{:.6g}", value)); }
 
-std::string Line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n'; }
+std::string Line(const Json& json) { return JsonText(json) + '\n'; }
 
 // Whether all that it speaks of is there.
 Result<void> Check(SpaceTable& table) {

@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "base/files.h"
+#include "base/json_text.h"
 #include "base/record.h"
 #include "base/sha256.h"
 
@@ -222,7 +223,7 @@ std::string ToJson(const DeviceModel& device) {
   document["l1_bytes"] = device.l1_bytes;
   document["l2_bytes"] = device.l2_bytes;
   document["l3_bytes"] = device.l3_bytes;
-  return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return JsonText(document, 2) + "\n";
 }
 
 Result<Ceilings> ParseCeilings(std::string_view json) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/row.h"
 #include "target/device_model.h"
 
 namespace hone {
@@ -33,7 +34,3 @@ bool RunsOn(std::string_view arch, std::string_view device_arch);
 void SetGeneration(DeviceModel& device, const Generation& generation);
 
 }  // namespace hone
-
-#define HONE_GENERATION(id)                \
-  extern const Generation generation_##id; \
-  constinit const Generation generation_##id

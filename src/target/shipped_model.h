@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/row.h"
 #include "target/device_model.h"
 
 namespace hone {
@@ -37,7 +38,3 @@ DeviceModel TypicalDevice();
 double SinglePrecisionCeiling(double vector_f32, double halves);
 
 }  // namespace hone
-
-#define HONE_MODEL(id)                  \
-  extern const ShippedModel model_##id; \
-  constinit const ShippedModel model_##id

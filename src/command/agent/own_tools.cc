@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_schema.h"
+#include "base/json_text.h"
 #include "base/text.h"
 #include "command/agent/surface.h"
 
@@ -16,11 +17,9 @@ using Json = nlohmann::json;
 // Less than the minute after which clients give a call up that says nothing.
 constexpr double kLongestWaitS = 50;
 
-std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
 mcp::ToolAnswer AnswerOf(const Result<Json>& result) {
   if (!result) return AnswerOf(result.error());
-  return {.document = Dump(*result), .text = ""};
+  return {.document = JsonText(*result), .text = ""};
 }
 
 Json Schema(const Json& properties, const Json& required) {
@@ -51,7 +50,7 @@ mcp::Tool MakeTool(std::string name, std::string title, std::string description,
   return {.name = name,
           .title = std::move(title),
           .description = std::move(description),
-          .input_schema = Dump(schema),
+          .input_schema = JsonText(schema),
           .effect = effect,
           .run = [name, validator, work = std::move(work)](const Json& arguments, mcp::Call& call) {
             if (const auto issue = validator->Validate(arguments)) {

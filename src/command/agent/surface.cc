@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
+
 namespace hone {
 namespace {
 
@@ -19,8 +21,6 @@ constexpr std::string_view kInstructions =
     "by the page 'language'. evaluate judges a kernel of yours; start_run with the verb optimize lets hone search. A "
     "candidate that was not accepted is wrong, however fast. Let one timed call end before the next begins: they "
     "disturb each other's times.";
-
-std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 mcp::Effect EffectOf(const Verb& verb) {
   // Those that delete and those that write files are not told apart by their rows: the hint is for the worse.
@@ -42,7 +42,7 @@ mcp::ToolAnswer AnswerOf(const Error& error) { return {.document = "", .text = e
 mcp::ToolAnswer AnswerOf(const Verb& verb, const VerbEnd& end) {
   const Json json = Json::parse(end.document, nullptr, false);
   std::string document = end.document;
-  if (!json.is_discarded() && !json.is_object()) document = Dump({{"answer", json}});
+  if (!json.is_discarded() && !json.is_object()) document = JsonText({{"answer", json}});
   std::string text = end.message;
   if (end.code == static_cast<int>(ExitCode::kNo)) text = fmt::format("exit code 1: {}", verb.no);
   return {.document = std::move(document), .text = std::move(text), .is_error = !end.answered()};
@@ -55,7 +55,7 @@ std::vector<mcp::Tool> VerbTools(AgentDesk& desk) {
     tools.push_back({.name = std::string(verb->name),
                      .title = std::string(verb->doc),
                      .description = DescriptionOf(*verb),
-                     .input_schema = Dump(Describe(*verb)["arguments"]),
+                     .input_schema = JsonText(Describe(*verb)["arguments"]),
                      .effect = EffectOf(*verb),
                      .run = [&desk, verb](const Json& arguments, mcp::Call& call) {
                        const auto line = ArgumentsOf(*verb, arguments);

@@ -10,7 +10,7 @@
 #include "command/evaluation_text.h"
 #include "search/search.h"
 
-namespace hone {
+namespace hone::verb_bench {
 namespace {
 
 constexpr Option kOptions[] = {
@@ -77,7 +77,7 @@ Result<Answer> RunIt(VerbCall& call) {
 
 }  // namespace
 
-HONE_VERB(bench){
+HONE_ROW(Verb){
     .name = "bench",
     .doc = "Run the search strategies on a scripted space and print the signature of their decisions",
     .group = VerbGroup::kMachine,
@@ -93,4 +93,4 @@ HONE_VERB(bench){
     .run = RunIt,
 };
 
-}  // namespace hone
+}  // namespace hone::verb_bench

@@ -12,7 +12,7 @@
 #include "command/target.h"
 #include "problem/import/import.h"
 
-namespace hone {
+namespace hone::verb_bound {
 namespace {
 
 using Json = nlohmann::json;
@@ -175,7 +175,7 @@ Result<Answer> RunBound(VerbCall& call) {
 
 }  // namespace
 
-HONE_VERB(bound){
+HONE_ROW(Verb){
     .name = "bound",
     .doc = "Show the arithmetic of a problem's speed of light: bytes, operations, ceilings, and what binds",
     .group = VerbGroup::kProblems,
@@ -201,4 +201,4 @@ HONE_VERB(bound){
     .run = RunBound,
 };
 
-}  // namespace hone
+}  // namespace hone::verb_bound

@@ -9,7 +9,7 @@
 #include "target/cuda/device_lock.h"
 #include "target/device_model.h"
 
-namespace hone {
+namespace hone::verb_calibrate {
 namespace {
 
 constexpr Option kOptions[] = {
@@ -87,7 +87,7 @@ Result<Answer> RunCalibrate(VerbCall& call) {
 
 }  // namespace
 
-HONE_VERB(calibrate){
+HONE_ROW(Verb){
     .name = "calibrate",
     .doc = "Measure this machine's ceilings: arithmetic, memory bandwidth by working set, fork and join",
     .group = VerbGroup::kMachine,
@@ -107,4 +107,4 @@ HONE_VERB(calibrate){
     .run = RunCalibrate,
 };
 
-}  // namespace hone
+}  // namespace hone::verb_calibrate

@@ -15,7 +15,7 @@
 #include "search/loop.h"
 #include "store/store.h"
 
-namespace hone {
+namespace hone::verb_compare {
 namespace {
 
 using Json = nlohmann::json;
@@ -236,7 +236,7 @@ Result<Answer> RunIt(VerbCall& call) {
 
 }  // namespace
 
-HONE_VERB(compare){
+HONE_ROW(Verb){
     .name = "compare",
     .doc = "Compare search strategies over recorded tables, or live",
     .group = VerbGroup::kMachine,
@@ -261,4 +261,4 @@ HONE_VERB(compare){
         "first arm: quality and anytime, each with ratio, low, high, p, wins, losses, equal)",
     .run = RunIt};
 
-}  // namespace hone
+}  // namespace hone::verb_compare

@@ -7,7 +7,7 @@
 
 #include "command/command.h"
 
-namespace hone {
+namespace hone::verb_completion {
 namespace {
 
 constexpr Positional kPositionals[] = {{.name = "shell", .help = "bash, zsh or fish"}};
@@ -161,7 +161,7 @@ Result<Answer> RunIt(VerbCall& call) {
 
 }  // namespace
 
-HONE_VERB(completion){
+HONE_ROW(Verb){
     .name = "completion",
     .doc = "Print what a shell needs to complete hone's verbs and options",
     .group = VerbGroup::kMachine,
@@ -176,4 +176,4 @@ HONE_VERB(completion){
     .only_reads = true,
 };
 
-}  // namespace hone
+}  // namespace hone::verb_completion

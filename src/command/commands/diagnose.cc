@@ -18,7 +18,7 @@
 #include "problem/import/import.h"
 #include "profile/candidate_profiles.h"
 
-namespace hone {
+namespace hone::verb_diagnose {
 namespace {
 
 constexpr Positional kPositionals[] = {
@@ -82,7 +82,7 @@ Result<Answer> RunDiagnose(VerbCall& call) {
 
 }  // namespace
 
-HONE_VERB(diagnose){
+HONE_ROW(Verb){
     .name = "diagnose",
     .doc = "Say why a candidate takes as long as it does, and what might help, without running it",
     .group = VerbGroup::kKernels,
@@ -104,4 +104,4 @@ HONE_VERB(diagnose){
     .run = RunDiagnose,
 };
 
-}  // namespace hone
+}  // namespace hone::verb_diagnose

@@ -25,7 +25,7 @@
 #include "target/cuda/toolkit.h"
 #include "target/device_model.h"
 
-namespace hone {
+namespace hone::verb_doctor {
 namespace {
 
 struct Finding {
@@ -245,7 +245,7 @@ Result<Answer> RunDoctor(VerbCall& call) {
 
 }  // namespace
 
-HONE_VERB(doctor){
+HONE_ROW(Verb){
     .name = "doctor",
     .doc = "Say what is present, what is missing, what that costs and how to get it",
     .group = VerbGroup::kMachine,
@@ -256,4 +256,4 @@ HONE_VERB(doctor){
     .only_reads = true,
 };
 
-}  // namespace hone
+}  // namespace hone::verb_doctor

@@ -14,7 +14,7 @@
 #include "command/workbench.h"
 #include "target/cuda/driver.h"
 
-namespace hone {
+namespace hone::verb_evaluate {
 namespace {
 
 constexpr Positional kPositionals[] = {
@@ -239,7 +239,7 @@ Result<Answer> RunIt(VerbCall& call) {
 
 }  // namespace
 
-HONE_VERB(evaluate){
+HONE_ROW(Verb){
     .name = "evaluate",
     .doc = "Say whether a candidate is right, and how fast it is",
     .group = VerbGroup::kKernels,
@@ -262,4 +262,4 @@ HONE_VERB(evaluate){
     .no = "a candidate is refused",
     .run = RunIt};
 
-}  // namespace hone
+}  // namespace hone::verb_evaluate

@@ -25,9 +25,10 @@
 #include "target/device_model.h"
 
 namespace hone {
-
 extern const std::string_view kModuleHeader, kDlpackHeader;  // what modules include; inside of hone_target
+}  // namespace hone
 
+namespace hone::verb_export {
 namespace {
 
 namespace fs = std::filesystem;
@@ -317,7 +318,7 @@ Result<Answer> RunExport(VerbCall& call) {
 
 }  // namespace
 
-HONE_VERB(export){
+HONE_ROW(Verb){
     .name = "export",
     .doc = "Write the best kernel of a run as a folder that needs no hone",
     .group = VerbGroup::kRuns,
@@ -343,4 +344,4 @@ HONE_VERB(export){
     .run = RunExport,
 };
 
-}  // namespace hone
+}  // namespace hone::verb_export

@@ -13,7 +13,7 @@
 #include "problem/import/import.h"
 #include "target/bound.h"
 
-namespace hone {
+namespace hone::verb_graph {
 namespace {
 
 constexpr Positional kPositionals[] = {
@@ -104,7 +104,7 @@ Result<Answer> RunGraph(VerbCall& call) {
 
 }  // namespace
 
-HONE_VERB(graph){
+HONE_ROW(Verb){
     .name = "graph",
     .doc = "Show what a problem computes, what that costs and how fast it could be on this machine",
     .group = VerbGroup::kProblems,
@@ -135,4 +135,4 @@ HONE_VERB(graph){
     .only_reads = true,
 };
 
-}  // namespace hone
+}  // namespace hone::verb_graph

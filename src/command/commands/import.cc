@@ -14,7 +14,7 @@
 #include "graph/graph.h"
 #include "problem/import/confine.h"
 
-namespace hone {
+namespace hone::verb_import {
 namespace {
 
 namespace fs = std::filesystem;
@@ -174,7 +174,7 @@ Result<Answer> RunImport(VerbCall& call) {
 
 }  // namespace
 
-HONE_VERB(import){
+HONE_ROW(Verb){
     .name = "import",
     .doc = "Write the problem.json of a PyTorch module",
     .group = VerbGroup::kProblems,
@@ -200,4 +200,4 @@ HONE_VERB(import){
     .run = RunImport,
 };
 
-}  // namespace hone
+}  // namespace hone::verb_import

@@ -18,7 +18,7 @@
 #include "target/cuda/nvcc.h"
 #include "target/cuda/nvrtc.h"
 
-namespace hone {
+namespace hone::verb_inspect {
 namespace {
 
 constexpr Positional kPositionals[] = {
@@ -176,7 +176,7 @@ Result<Answer> RunInspect(VerbCall& call) {
 
 }  // namespace
 
-HONE_VERB(inspect){
+HONE_ROW(Verb){
     .name = "inspect",
     .doc = "Say what CUDA kernels are and what slows them, without a GPU",
     .group = VerbGroup::kKernels,
@@ -197,4 +197,4 @@ HONE_VERB(inspect){
     .run = RunInspect,
 };
 
-}  // namespace hone
+}  // namespace hone::verb_inspect

@@ -5,7 +5,7 @@
 #include "command/command.h"
 #include "judge/judge_main.h"
 
-namespace hone {
+namespace hone::verb_judge {
 namespace {
 
 Result<Answer> RunIt(VerbCall&) {
@@ -15,10 +15,10 @@ Result<Answer> RunIt(VerbCall&) {
 
 }  // namespace
 
-HONE_VERB(judge){.name = "judge",
-                 .doc = "started by the evaluator (evaluate/local_evaluator.h)",
-                 .run = RunIt,
-                 .hidden = true,
-                 .owns_output = true};
+HONE_ROW(Verb){.name = "judge",
+               .doc = "started by the evaluator (evaluate/local_evaluator.h)",
+               .run = RunIt,
+               .hidden = true,
+               .owns_output = true};
 
-}  // namespace hone
+}  // namespace hone::verb_judge

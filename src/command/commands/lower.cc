@@ -13,7 +13,7 @@
 #include "dsl/way.h"
 #include "problem/problem.h"
 
-namespace hone {
+namespace hone::verb_lower {
 namespace {
 
 constexpr Positional kPositionals[] = {{.name = "program", .help = "a .hk file (docs/language.md)", .reads = true}};
@@ -72,7 +72,7 @@ Result<Answer> RunLower(VerbCall& call) {
 
 }  // namespace
 
-HONE_VERB(lower){
+HONE_ROW(Verb){
     .name = "lower",
     .doc = "Print the C++ or CUDA that a program of the kernel language becomes",
     .group = VerbGroup::kKernels,
@@ -85,4 +85,4 @@ HONE_VERB(lower){
     .run = RunLower,
 };
 
-}  // namespace hone
+}  // namespace hone::verb_lower

@@ -12,7 +12,7 @@
 #include "command/command.h"
 #include "mcp/stdio.h"
 
-namespace hone {
+namespace hone::verb_mcp {
 namespace {
 
 constexpr Option kOptions[] = {{.name = "folder",
@@ -37,7 +37,7 @@ Result<Answer> RunIt(VerbCall& call) {
 
 }  // namespace
 
-HONE_VERB(mcp){
+HONE_ROW(Verb){
     .name = "mcp",
     .doc = "Serve these verbs to a coding agent, by the Model Context Protocol",
     .group = VerbGroup::kMachine,
@@ -58,4 +58,4 @@ HONE_VERB(mcp){
     .owns_output = true,
 };
 
-}  // namespace hone
+}  // namespace hone::verb_mcp

@@ -13,7 +13,7 @@
 #include "problem/import/import.h"
 #include "problem/problem.h"
 
-namespace hone {
+namespace hone::verb_new {
 namespace {
 
 namespace fs = std::filesystem;
@@ -244,7 +244,7 @@ Result<Answer> RunIt(VerbCall& call) {
 
 }  // namespace
 
-HONE_VERB(new){
+HONE_ROW(Verb){
     .name = "new",
     .doc = "Write a kernel of your own to begin with, that compiles and is judged as it is",
     .group = VerbGroup::kKernels,
@@ -262,4 +262,4 @@ HONE_VERB(new){
     .run = RunIt,
 };
 
-}  // namespace hone
+}  // namespace hone::verb_new

@@ -5,7 +5,7 @@
 
 #include "command/command.h"
 
-namespace hone {
+namespace hone::verb_nvrtc {
 namespace {
 
 Result<Answer> RunIt(VerbCall&) {
@@ -15,10 +15,10 @@ Result<Answer> RunIt(VerbCall&) {
 
 }  // namespace
 
-HONE_VERB(nvrtc){.name = "nvrtc",
-                 .doc = "started for foreign CUDA sources (target/cuda/nvrtc.h)",
-                 .run = RunIt,
-                 .hidden = true,
-                 .owns_output = true};
+HONE_ROW(Verb){.name = "nvrtc",
+               .doc = "started for foreign CUDA sources (target/cuda/nvrtc.h)",
+               .run = RunIt,
+               .hidden = true,
+               .owns_output = true};
 
-}  // namespace hone
+}  // namespace hone::verb_nvrtc

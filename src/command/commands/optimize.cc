@@ -25,7 +25,7 @@
 #include "search/search.h"
 #include "store/store.h"
 
-namespace hone {
+namespace hone::verb_optimize {
 namespace {
 
 constexpr Positional kPositionals[] = {{.name = "problem",
@@ -334,7 +334,7 @@ Result<Answer> RunIt(VerbCall& call) {
 
 }  // namespace
 
-HONE_VERB(optimize){
+HONE_ROW(Verb){
     .name = "optimize",
     .doc = "Make a problem faster: propose, compile, judge, time, search",
     .group = VerbGroup::kRuns,
@@ -378,4 +378,4 @@ HONE_VERB(optimize){
         "of a suite: that holds for one of its problems, or one could not be had",
     .run = RunIt};
 
-}  // namespace hone
+}  // namespace hone::verb_optimize

@@ -28,7 +28,7 @@
 #include "target/cuda/metrics.h"
 #include "target/shipped_model.h"
 
-namespace hone {
+namespace hone::verb_profile {
 namespace {
 
 constexpr Positional kPositionals[] = {
@@ -243,7 +243,7 @@ Result<Answer> RunProfile(VerbCall& call) {
 
 }  // namespace
 
-HONE_VERB(profile){
+HONE_ROW(Verb){
     .name = "profile",
     .doc = "Count and record what a candidate's kernels do on a CUDA device, and say what limits them",
     .group = VerbGroup::kKernels,
@@ -271,4 +271,4 @@ HONE_VERB(profile){
     .run = RunProfile,
 };
 
-}  // namespace hone
+}  // namespace hone::verb_profile

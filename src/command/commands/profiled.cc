@@ -5,7 +5,7 @@
 
 #include "command/command.h"
 
-namespace hone {
+namespace hone::verb_profiled {
 namespace {
 
 constexpr Positional kPositionals[] = {
@@ -18,11 +18,11 @@ Result<Answer> RunIt(VerbCall& call) {
 
 }  // namespace
 
-HONE_VERB(profiled){.name = "profiled",
-                    .doc = "runs a candidate for its profile (evaluate/device_profile.h)",
-                    .positionals = kPositionals,
-                    .run = RunIt,
-                    .hidden = true,
-                    .owns_output = true};
+HONE_ROW(Verb){.name = "profiled",
+               .doc = "runs a candidate for its profile (evaluate/device_profile.h)",
+               .positionals = kPositionals,
+               .run = RunIt,
+               .hidden = true,
+               .owns_output = true};
 
-}  // namespace hone
+}  // namespace hone::verb_profiled

@@ -9,7 +9,7 @@
 #include "problem/import/import.h"
 #include "propose/proposer.h"
 
-namespace hone {
+namespace hone::verb_propose {
 namespace {
 
 constexpr Positional kPositionals[] = {
@@ -60,7 +60,7 @@ Result<Answer> RunIt(VerbCall& call) {
 
 }  // namespace
 
-HONE_VERB(propose){
+HONE_ROW(Verb){
     .name = "propose",
     .doc = "Show what the built-in expert, or another proposer, would try first",
     .group = VerbGroup::kProblems,
@@ -76,4 +76,4 @@ HONE_VERB(propose){
     .no = "nothing is proposed",
     .run = RunIt};
 
-}  // namespace hone
+}  // namespace hone::verb_propose

@@ -18,7 +18,7 @@
 #include "search/table.h"
 #include "store/store.h"
 
-namespace hone {
+namespace hone::verb_record {
 namespace {
 
 constexpr Positional kPositionals[] = {
@@ -158,7 +158,7 @@ Result<Answer> RunIt(VerbCall& call) {
 
 }  // namespace
 
-HONE_VERB(record){
+HONE_ROW(Verb){
     .name = "record",
     .doc = "Measure a table of what a space holds, for searches over it without a device",
     .group = VerbGroup::kMachine,
@@ -178,4 +178,4 @@ HONE_VERB(record){
     .no = "nothing was accepted",
     .run = RunIt};
 
-}  // namespace hone
+}  // namespace hone::verb_record

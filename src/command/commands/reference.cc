@@ -18,7 +18,7 @@
 #include "problem/safetensors.h"
 #include "target/device_model.h"
 
-namespace hone {
+namespace hone::verb_reference {
 namespace {
 
 constexpr Positional kPositionals[] = {{.name = "problem", .help = "problem.json or a .py file", .reads = true}};
@@ -123,7 +123,7 @@ Result<Answer> RunReference(VerbCall& call) {
 
 }  // namespace
 
-HONE_VERB(reference){
+HONE_ROW(Verb){
     .name = "reference",
     .doc = "Write what a problem's outputs are, in double precision, and the data that they were computed from",
     .group = VerbGroup::kProblems,
@@ -144,4 +144,4 @@ HONE_VERB(reference){
     .run = RunReference,
 };
 
-}  // namespace hone
+}  // namespace hone::verb_reference

@@ -9,7 +9,7 @@
 #include "search/stop_replay.h"
 #include "store/store.h"
 
-namespace hone {
+namespace hone::verb_replay {
 namespace {
 
 using Json = nlohmann::json;
@@ -76,7 +76,7 @@ Result<Answer> RunIt(VerbCall& call) {
 
 }  // namespace
 
-HONE_VERB(replay){
+HONE_ROW(Verb){
     .name = "replay",
     .doc = "Say what other rules to stop by would have cost and kept in a run",
     .group = VerbGroup::kRuns,
@@ -96,4 +96,4 @@ HONE_VERB(replay){
     .run = RunIt,
     .only_reads = true};
 
-}  // namespace hone
+}  // namespace hone::verb_replay

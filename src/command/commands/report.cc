@@ -11,7 +11,7 @@
 #include "report/comparison_page.h"
 #include "report/stages.h"
 
-namespace hone {
+namespace hone::verb_report {
 namespace {
 
 constexpr Positional kPositionals[] = {
@@ -71,7 +71,7 @@ Result<Answer> RunIt(VerbCall& call) {
 
 }  // namespace
 
-HONE_VERB(report){
+HONE_ROW(Verb){
     .name = "report",
     .doc = "Write a run or a comparison as a page for a browser, or attempts as CSV, JSON lines or a trace",
     .group = VerbGroup::kRuns,
@@ -89,4 +89,4 @@ HONE_VERB(report){
     .json = "run and attempts (how many), or comparison (the file); files[]: path, bytes",
     .run = RunIt};
 
-}  // namespace hone
+}  // namespace hone::verb_report

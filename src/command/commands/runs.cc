@@ -14,7 +14,7 @@
 #include "search/record.h"
 #include "store/store.h"
 
-namespace hone {
+namespace hone::verb_runs {
 namespace {
 
 using Json = nlohmann::json;
@@ -179,7 +179,7 @@ Result<Answer> RunIt(VerbCall& call) {
 
 }  // namespace
 
-HONE_VERB(runs){
+HONE_ROW(Verb){
     .name = "runs",
     .doc = "List the runs in the run store, note something on them, delete old ones",
     .group = VerbGroup::kRuns,
@@ -205,4 +205,4 @@ HONE_VERB(runs){
     .run = RunIt,
 };
 
-}  // namespace hone
+}  // namespace hone::verb_runs

@@ -5,7 +5,7 @@
 
 #include "command/command.h"
 
-namespace hone {
+namespace hone::verb_sanitized {
 namespace {
 
 Result<Answer> RunIt(VerbCall&) {
@@ -15,10 +15,10 @@ Result<Answer> RunIt(VerbCall&) {
 
 }  // namespace
 
-HONE_VERB(sanitized){.name = "sanitized",
-                     .doc = "started under compute-sanitizer (evaluate/certify.h)",
-                     .run = RunIt,
-                     .hidden = true,
-                     .owns_output = true};
+HONE_ROW(Verb){.name = "sanitized",
+               .doc = "started under compute-sanitizer (evaluate/certify.h)",
+               .run = RunIt,
+               .hidden = true,
+               .owns_output = true};
 
-}  // namespace hone
+}  // namespace hone::verb_sanitized

@@ -5,13 +5,14 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/json_text.h"
 #include "base/sha256.h"
 #include "command/command.h"
 #include "command/run_material.h"
 #include "report/page.h"
 #include "serve/page_server.h"
 
-namespace hone {
+namespace hone::verb_serve {
 namespace {
 
 using Json = nlohmann::json;
@@ -42,7 +43,7 @@ Result<Json> ListOfRuns(Store& store) {
                     {"note", run.note},
                     {"updated_ms", run.updated_ms}});
   }
-  const std::string stamp = Sha256(rows.dump(-1, ' ', false, Json::error_handler_t::replace)).substr(0, 16);
+  const std::string stamp = Sha256(JsonText(rows)).substr(0, 16);
   Json section = {{"id", "runs"}, {"title", "Runs"}, {"data", {{"runs", std::move(rows)}}}};
   return Json{{"title", "hone: runs"},
               {"kind", "hone: the run store"},
@@ -76,7 +77,7 @@ Result<Served> Serve(Store& store, const std::string& path, const std::string& s
     return Fail(ErrorKind::kNotFound, "there is no such page");
   }
   if (data && document["stamp"] == since) return Served{.status = 204, .type = {}, .body = {}};
-  if (data) return Served{.type = kJson, .body = document.dump(-1, ' ', false, Json::error_handler_t::replace)};
+  if (data) return Served{.type = kJson, .body = JsonText(document)};
   return Served{.type = kHtml, .body = WritePage(document)};
 }
 
@@ -94,7 +95,7 @@ Result<Answer> RunIt(VerbCall& call) {
 
 }  // namespace
 
-HONE_VERB(serve){
+HONE_ROW(Verb){
     .name = "serve",
     .doc = "Show the runs of a store in a browser of this machine, also while they grow",
     .group = VerbGroup::kRuns,
@@ -112,4 +113,4 @@ HONE_VERB(serve){
     .owns_output = true,
 };
 
-}  // namespace hone
+}  // namespace hone::verb_serve

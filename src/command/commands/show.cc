@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/date.h"
+#include "base/json_text.h"
 #include "command/command.h"
 #include "command/evaluation_text.h"
 #include "command/flags.h"
@@ -21,7 +22,7 @@
 #include "store/store.h"
 #include "target/bound.h"
 
-namespace hone {
+namespace hone::verb_show {
 namespace {
 
 using Json = nlohmann::json;
@@ -339,7 +340,7 @@ Result<Answer> ShowRounds(Store& store, const RunRecord& run) {
     }
     Json line = {{"proposals", std::move(proposals)}};
     if (round.parent != 0) line["from"] = identities[round.parent];
-    lines += line.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+    lines += JsonText(line) + '\n';
     line["number"] = round.number;
     line["parent"] = round.parent;
     line["turn"] = round.turn;
@@ -450,7 +451,7 @@ Result<Answer> RunIt(VerbCall& call) {
 
 }  // namespace
 
-HONE_VERB(show){
+HONE_ROW(Verb){
     .name = "show",
     .doc = "Show what was tried in a run, or all about one attempt",
     .group = VerbGroup::kRuns,
@@ -489,4 +490,4 @@ HONE_VERB(show){
     .only_reads = true,
 };
 
-}  // namespace hone
+}  // namespace hone::verb_show

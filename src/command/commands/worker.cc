@@ -5,7 +5,7 @@
 
 #include "command/command.h"
 
-namespace hone {
+namespace hone::verb_worker {
 namespace {
 
 Result<Answer> RunIt(VerbCall&) {
@@ -15,10 +15,10 @@ Result<Answer> RunIt(VerbCall&) {
 
 }  // namespace
 
-HONE_VERB(worker){.name = "worker",
-                  .doc = "started by the judge (judge/worker_process.h)",
-                  .run = RunIt,
-                  .hidden = true,
-                  .owns_output = true};
+HONE_ROW(Verb){.name = "worker",
+               .doc = "started by the judge (judge/worker_process.h)",
+               .run = RunIt,
+               .hidden = true,
+               .owns_output = true};
 
-}  // namespace hone
+}  // namespace hone::verb_worker

@@ -6,7 +6,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_barrier_density {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kLatency, Bottleneck::kCompute, Bottleneck::kMemory};
@@ -39,16 +39,16 @@ constexpr Example kSilent[] = {{"two tiles in turn", kOne}, {"two, at which nobo
 
 }  // namespace
 
-HONE_RULE(barrier_density){.name = "barrier_density",
-                           .title = "barriers in the inner loop",
-                           .scope = Scope::kLaunch,
-                           .classes = kClasses,
-                           .needs = kNeeds,
-                           .uses = kUses,
-                           .threshold = {"loop_barriers", Threshold::Side::kAbove, 1, "two tiles in turn need one"},
-                           .moves = kMoves,
-                           .check = Check,
-                           .fires = kFires,
-                           .silent = kSilent};
+HONE_ROW(Rule){.name = "barrier_density",
+               .title = "barriers in the inner loop",
+               .scope = Scope::kLaunch,
+               .classes = kClasses,
+               .needs = kNeeds,
+               .uses = kUses,
+               .threshold = {"loop_barriers", Threshold::Side::kAbove, 1, "two tiles in turn need one"},
+               .moves = kMoves,
+               .check = Check,
+               .fires = kFires,
+               .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_barrier_density

@@ -3,7 +3,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_better_way {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kCompute, Bottleneck::kMemory, Bottleneck::kLatency,
@@ -34,7 +34,7 @@ constexpr Example kSilent[] = {{"the best that there is", kBest}};
 
 }  // namespace
 
-HONE_RULE(better_way){
+HONE_ROW(Rule){
     .name = "better_way",
     .title = "a quicker way of the language",
     .scope = Scope::kStatement,
@@ -48,4 +48,4 @@ HONE_RULE(better_way){
     .fires = kFires,
     .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_better_way

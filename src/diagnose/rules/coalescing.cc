@@ -7,7 +7,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_coalescing {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kMemory, Bottleneck::kLatency};
@@ -50,18 +50,18 @@ constexpr Example kSilent[] = {{"the same by tiles", kTogether}, {"a product tha
 
 }  // namespace
 
-HONE_RULE(coalescing){.name = "coalescing",
-                      .title = "scattered accesses",
-                      .scope = Scope::kLaunch,
-                      .classes = kClasses,
-                      .needs = kNeeds,
-                      .uses = kUses,
-                      .threshold = {"worst_sector_bytes", Threshold::Side::kBelow, 26,
-                                    "four fifths of a sector: ends of rows are allowed for; not measured"},
-                      .moves = kMoves,
-                      .families = kFamilies,
-                      .check = Check,
-                      .fires = kFires,
-                      .silent = kSilent};
+HONE_ROW(Rule){.name = "coalescing",
+               .title = "scattered accesses",
+               .scope = Scope::kLaunch,
+               .classes = kClasses,
+               .needs = kNeeds,
+               .uses = kUses,
+               .threshold = {"worst_sector_bytes", Threshold::Side::kBelow, 26,
+                             "four fifths of a sector: ends of rows are allowed for; not measured"},
+               .moves = kMoves,
+               .families = kFamilies,
+               .check = Check,
+               .fires = kFires,
+               .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_coalescing

@@ -5,7 +5,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_double_in_single {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kCompute, Bottleneck::kMemory, Bottleneck::kLatency};
@@ -44,15 +44,15 @@ constexpr Example kSilent[] = {{"tensors of doubles", kMeant},
 
 }  // namespace
 
-HONE_RULE(double_in_single){.name = "double_in_single",
-                            .title = "f64 arithmetic that no tensor asks for",
-                            .scope = Scope::kLaunch,
-                            .classes = kClasses,
-                            .needs = kNeeds,
-                            .uses = kUses,
-                            .threshold = {"double_share", Threshold::Side::kAbove, 0, "none is needed"},
-                            .check = Check,
-                            .fires = kFires,
-                            .silent = kSilent};
+HONE_ROW(Rule){.name = "double_in_single",
+               .title = "f64 arithmetic that no tensor asks for",
+               .scope = Scope::kLaunch,
+               .classes = kClasses,
+               .needs = kNeeds,
+               .uses = kUses,
+               .threshold = {"double_share", Threshold::Side::kAbove, 0, "none is needed"},
+               .check = Check,
+               .fires = kFires,
+               .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_double_in_single

@@ -6,7 +6,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_excess_precision {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kCompute};
@@ -37,16 +37,16 @@ constexpr Example kSilent[] = {{"TF32 under its contract", kEqual}};
 
 }  // namespace
 
-HONE_RULE(excess_precision){.name = "excess_precision",
-                            .title = "products more exact than asked",
-                            .scope = Scope::kPlan,
-                            .classes = kClasses,
-                            .needs = kNeeds,
-                            .threshold = {"excess_bits", Threshold::Side::kAbove, 0, "any bit more is another unit"},
-                            .moves = kMoves,
-                            .families = kFamilies,
-                            .check = Check,
-                            .fires = kFires,
-                            .silent = kSilent};
+HONE_ROW(Rule){.name = "excess_precision",
+               .title = "products more exact than asked",
+               .scope = Scope::kPlan,
+               .classes = kClasses,
+               .needs = kNeeds,
+               .threshold = {"excess_bits", Threshold::Side::kAbove, 0, "any bit more is another unit"},
+               .moves = kMoves,
+               .families = kFamilies,
+               .check = Check,
+               .fires = kFires,
+               .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_excess_precision

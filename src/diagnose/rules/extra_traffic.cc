@@ -3,7 +3,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_extra_traffic {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kMemory};
@@ -32,7 +32,7 @@ constexpr Example kSilent[] = {{"rows in registers", kOnce}};
 
 }  // namespace
 
-HONE_RULE(extra_traffic){
+HONE_ROW(Rule){
     .name = "extra_traffic",
     .title = "data that crosses memory more than once",
     .scope = Scope::kLaunch,
@@ -45,4 +45,4 @@ HONE_RULE(extra_traffic){
     .fires = kFires,
     .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_extra_traffic

@@ -3,7 +3,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_fma_fusion {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kCompute};
@@ -34,17 +34,16 @@ constexpr Example kSilent[] = {{"a polynomial by Horner's rule", kHorner}, {"x *
 
 }  // namespace
 
-HONE_RULE(fma_fusion){
-    .name = "fma_fusion",
-    .title = "multiply-adds that are not fused",
-    .scope = Scope::kLaunch,
-    .classes = kClasses,
-    .needs = kNeeds,
-    .threshold = {"unfused_share", Threshold::Side::kAbove, 0.2,
-                  "half of it could be saved, a tenth of the arithmetic: the trigger of Nsight Compute's "
-                  "FPInstructions (2025.4)"},
-    .check = Check,
-    .fires = kFires,
-    .silent = kSilent};
+HONE_ROW(Rule){.name = "fma_fusion",
+               .title = "multiply-adds that are not fused",
+               .scope = Scope::kLaunch,
+               .classes = kClasses,
+               .needs = kNeeds,
+               .threshold = {"unfused_share", Threshold::Side::kAbove, 0.2,
+                             "half of it could be saved, a tenth of the arithmetic: the trigger of Nsight Compute's "
+                             "FPInstructions (2025.4)"},
+               .check = Check,
+               .fires = kFires,
+               .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_fma_fusion

@@ -5,7 +5,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_int_overhead {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kCompute, Bottleneck::kLatency};
@@ -39,7 +39,7 @@ constexpr Example kSilent[] = {{"an unrolled polynomial", kData}};
 
 }  // namespace
 
-HONE_RULE(int_overhead){
+HONE_ROW(Rule){
     .name = "int_overhead",
     .title = "more index arithmetic than work",
     .scope = Scope::kLaunch,
@@ -55,4 +55,4 @@ HONE_RULE(int_overhead){
     .fires = kFires,
     .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_int_overhead

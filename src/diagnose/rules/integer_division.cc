@@ -6,7 +6,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_integer_division {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kCompute, Bottleneck::kMemory, Bottleneck::kLatency};
@@ -38,7 +38,7 @@ constexpr Example kSilent[] = {{"b[blockIdx.y]", kRare}};
 
 }  // namespace
 
-HONE_RULE(integer_division){
+HONE_ROW(Rule){
     .name = "integer_division",
     .title = "divisions of integers",
     .scope = Scope::kLaunch,
@@ -51,4 +51,4 @@ HONE_RULE(integer_division){
     .fires = kFires,
     .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_integer_division

@@ -3,7 +3,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_l2_reuse {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kMemory};
@@ -37,16 +37,16 @@ constexpr Example kSilent[] = {{"a map", kStream}, {"tiles in squares", kSwizzle
 
 }  // namespace
 
-HONE_RULE(l2_reuse){.name = "l2_reuse",
-                    .title = "operands lost from L2",
-                    .scope = Scope::kLaunch,
-                    .classes = kClasses,
-                    .needs = kNeeds,
-                    .threshold = {"l2_hit_share", Threshold::Side::kBelow, 0.5, "half; not measured"},
-                    .moves = kMoves,
-                    .families = kFamilies,
-                    .check = Check,
-                    .fires = kFires,
-                    .silent = kSilent};
+HONE_ROW(Rule){.name = "l2_reuse",
+               .title = "operands lost from L2",
+               .scope = Scope::kLaunch,
+               .classes = kClasses,
+               .needs = kNeeds,
+               .threshold = {"l2_hit_share", Threshold::Side::kBelow, 0.5, "half; not measured"},
+               .moves = kMoves,
+               .families = kFamilies,
+               .check = Check,
+               .fires = kFires,
+               .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_l2_reuse

@@ -4,7 +4,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_launch_bound {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kLaunch, Bottleneck::kLatency, Bottleneck::kMemory,
@@ -36,7 +36,7 @@ constexpr Example kSilent[] = {{"one step", kOne}, {"three steps of much work", 
 
 }  // namespace
 
-HONE_RULE(launch_bound){
+HONE_ROW(Rule){
     .name = "launch_bound",
     .title = "launches beside little work",
     .scope = Scope::kPlan,
@@ -49,4 +49,4 @@ HONE_RULE(launch_bound){
     .fires = kFires,
     .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_launch_bound

@@ -4,7 +4,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_launch_gaps {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kLaunch, Bottleneck::kLatency, Bottleneck::kMemory,
@@ -31,7 +31,7 @@ constexpr Example kSilent[] = {{"three long kernels", kDense}, {"one kernel", kO
 
 }  // namespace
 
-HONE_RULE(launch_gaps){
+HONE_ROW(Rule){
     .name = "launch_gaps",
     .title = "gaps between kernels",
     .scope = Scope::kPlan,
@@ -42,4 +42,4 @@ HONE_RULE(launch_gaps){
     .fires = kFires,
     .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_launch_gaps

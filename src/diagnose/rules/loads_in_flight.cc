@@ -4,7 +4,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_loads_in_flight {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kMemory, Bottleneck::kLatency};
@@ -50,7 +50,7 @@ constexpr Example kSilent[] = {{"three float4 at once", kUnrolled}, {"eight floa
 
 }  // namespace
 
-HONE_RULE(loads_in_flight){
+HONE_ROW(Rule){
     .name = "loads_in_flight",
     .title = "too few loads under way",
     .scope = Scope::kLaunch,
@@ -64,4 +64,4 @@ HONE_RULE(loads_in_flight){
     .fires = kFires,
     .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_loads_in_flight

@@ -5,7 +5,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_local_arrays {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kCompute, Bottleneck::kMemory, Bottleneck::kLatency};
@@ -29,16 +29,15 @@ constexpr Example kSilent[] = {{"the same with constant indices", kUnrolled}};
 
 }  // namespace
 
-HONE_RULE(local_arrays){
-    .name = "local_arrays",
-    .title = "arrays of a thread in memory",
-    .scope = Scope::kLaunch,
-    .classes = kClasses,
-    .needs = kNeeds,
-    .threshold = {"local_share", Threshold::Side::kAbove, 0.01,
-                  "one in a hundred: an access takes some thirty times as long as a register; not measured"},
-    .check = Check,
-    .fires = kFires,
-    .silent = kSilent};
+HONE_ROW(Rule){.name = "local_arrays",
+               .title = "arrays of a thread in memory",
+               .scope = Scope::kLaunch,
+               .classes = kClasses,
+               .needs = kNeeds,
+               .threshold = {"local_share", Threshold::Side::kAbove, 0.01,
+                             "one in a hundred: an access takes some thirty times as long as a register; not measured"},
+               .check = Check,
+               .fires = kFires,
+               .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_local_arrays

@@ -5,7 +5,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_loop_calls {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kCompute, Bottleneck::kMemory, Bottleneck::kLatency,
@@ -31,15 +31,14 @@ constexpr Example kSilent[] = {{"a sum", kNone}, {"a barrier between loops of ve
 
 }  // namespace
 
-HONE_RULE(loop_calls){
-    .name = "loop_calls",
-    .title = "a call for each element",
-    .scope = Scope::kFunction,
-    .classes = kClasses,
-    .needs = kNeeds,
-    .threshold = {"loop_calls", Threshold::Side::kAbove, 0, "one is enough to keep a loop from vectors"},
-    .check = Check,
-    .fires = kFires,
-    .silent = kSilent};
+HONE_ROW(Rule){.name = "loop_calls",
+               .title = "a call for each element",
+               .scope = Scope::kFunction,
+               .classes = kClasses,
+               .needs = kNeeds,
+               .threshold = {"loop_calls", Threshold::Side::kAbove, 0, "one is enough to keep a loop from vectors"},
+               .check = Check,
+               .fires = kFires,
+               .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_loop_calls

@@ -3,7 +3,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_narrow_vectors {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kCompute};
@@ -25,15 +25,15 @@ constexpr Example kSilent[] = {{"512 bits", kFull}};
 
 }  // namespace
 
-HONE_RULE(narrow_vectors){.name = "narrow_vectors",
-                          .title = "vectors narrower than the processor's",
-                          .scope = Scope::kFunction,
-                          .classes = kClasses,
-                          .needs = kNeeds,
-                          .threshold = {"vector_width_share", Threshold::Side::kBelow, 0.75, "between half and whole"},
-                          .moves = kMoves,
-                          .check = Check,
-                          .fires = kFires,
-                          .silent = kSilent};
+HONE_ROW(Rule){.name = "narrow_vectors",
+               .title = "vectors narrower than the processor's",
+               .scope = Scope::kFunction,
+               .classes = kClasses,
+               .needs = kNeeds,
+               .threshold = {"vector_width_share", Threshold::Side::kBelow, 0.75, "between half and whole"},
+               .moves = kMoves,
+               .check = Check,
+               .fires = kFires,
+               .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_narrow_vectors

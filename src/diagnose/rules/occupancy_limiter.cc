@@ -6,7 +6,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_occupancy_limiter {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kLatency, Bottleneck::kMemory};
@@ -88,17 +88,17 @@ constexpr Example kSilent[] = {{"half of the warps", kEnough},
 
 }  // namespace
 
-HONE_RULE(occupancy_limiter){.name = "occupancy_limiter",
-                             .title = "few warps on a multiprocessor",
-                             .scope = Scope::kLaunch,
-                             .classes = kClasses,
-                             .needs = kNeeds,
-                             .uses = kUses,
-                             .threshold = {"occupancy", Threshold::Side::kBelow, kHalf,
-                                           "half of the warps hide most of the latency; not measured"},
-                             .moves = kMoves,
-                             .check = Check,
-                             .fires = kFires,
-                             .silent = kSilent};
+HONE_ROW(Rule){.name = "occupancy_limiter",
+               .title = "few warps on a multiprocessor",
+               .scope = Scope::kLaunch,
+               .classes = kClasses,
+               .needs = kNeeds,
+               .uses = kUses,
+               .threshold = {"occupancy", Threshold::Side::kBelow, kHalf,
+                             "half of the warps hide most of the latency; not measured"},
+               .moves = kMoves,
+               .check = Check,
+               .fires = kFires,
+               .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_occupancy_limiter

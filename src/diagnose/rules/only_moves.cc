@@ -4,7 +4,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_only_moves {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kMemory, Bottleneck::kLaunch, Bottleneck::kLatency};
@@ -34,15 +34,15 @@ constexpr Example kSilent[] = {{"a problem that is a transposition", kAlone},
 
 }  // namespace
 
-HONE_RULE(only_moves){.name = "only_moves",
-                      .title = "a step that only moves data",
-                      .scope = Scope::kLaunch,
-                      .classes = kClasses,
-                      .needs = kNeeds,
-                      .uses = kUses,
-                      .threshold = {"work_share", Threshold::Side::kBelow, 0.001, "none at all, but for a fill"},
-                      .check = Check,
-                      .fires = kFires,
-                      .silent = kSilent};
+HONE_ROW(Rule){.name = "only_moves",
+               .title = "a step that only moves data",
+               .scope = Scope::kLaunch,
+               .classes = kClasses,
+               .needs = kNeeds,
+               .uses = kUses,
+               .threshold = {"work_share", Threshold::Side::kBelow, 0.001, "none at all, but for a fill"},
+               .check = Check,
+               .fires = kFires,
+               .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_only_moves

@@ -3,7 +3,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_operand_reread {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kMemory, Bottleneck::kLaunch};
@@ -36,15 +36,15 @@ constexpr Example kSilent[] = {{"each input in one step", kOnce}, {"a norm of ro
 
 }  // namespace
 
-HONE_RULE(operand_reread){.name = "operand_reread",
-                          .title = "an input read by several steps",
-                          .scope = Scope::kPlan,
-                          .classes = kClasses,
-                          .needs = kNeeds,
-                          .uses = kUses,
-                          .threshold = {"read_again_share", Threshold::Side::kAbove, 0.1, "a tenth; not measured"},
-                          .check = Check,
-                          .fires = kFires,
-                          .silent = kSilent};
+HONE_ROW(Rule){.name = "operand_reread",
+               .title = "an input read by several steps",
+               .scope = Scope::kPlan,
+               .classes = kClasses,
+               .needs = kNeeds,
+               .uses = kUses,
+               .threshold = {"read_again_share", Threshold::Side::kAbove, 0.1, "a tenth; not measured"},
+               .check = Check,
+               .fires = kFires,
+               .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_operand_reread

@@ -3,7 +3,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_predication {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kCompute, Bottleneck::kLatency};
@@ -37,17 +37,16 @@ constexpr Example kSilent[] = {{"one check a thread", kOnce}, {"conditions on wh
 
 }  // namespace
 
-HONE_RULE(predication){
-    .name = "predication",
-    .title = "work under conditions",
-    .scope = Scope::kLaunch,
-    .classes = kClasses,
-    .needs = kNeeds,
-    .uses = kUses,
-    .threshold = {"predicated_share", Threshold::Side::kAbove, 0.25,
-                  "a fourth: as many as Nsight Compute's ThreadDivergence (2025.4) allows a warp to lack"},
-    .check = Check,
-    .fires = kFires,
-    .silent = kSilent};
+HONE_ROW(Rule){.name = "predication",
+               .title = "work under conditions",
+               .scope = Scope::kLaunch,
+               .classes = kClasses,
+               .needs = kNeeds,
+               .uses = kUses,
+               .threshold = {"predicated_share", Threshold::Side::kAbove, 0.25,
+                             "a fourth: as many as Nsight Compute's ThreadDivergence (2025.4) allows a warp to lack"},
+               .check = Check,
+               .fires = kFires,
+               .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_predication

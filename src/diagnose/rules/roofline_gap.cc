@@ -4,7 +4,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_roofline_gap {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kMemory, Bottleneck::kCompute, Bottleneck::kLatency,
@@ -30,7 +30,7 @@ constexpr Example kSilent[] = {{"within a twentieth", kThere}};
 
 }  // namespace
 
-HONE_RULE(roofline_gap){
+HONE_ROW(Rule){
     .name = "roofline_gap",
     .title = "far from the bound",
     .scope = Scope::kPlan,
@@ -42,4 +42,4 @@ HONE_RULE(roofline_gap){
     .silent = kSilent,
     .sums_up = true};
 
-}  // namespace hone
+}  // namespace hone::rule_roofline_gap

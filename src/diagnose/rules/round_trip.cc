@@ -4,7 +4,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_round_trip {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kMemory, Bottleneck::kLaunch, Bottleneck::kLatency,
@@ -54,18 +54,18 @@ constexpr Example kSilent[] = {{"partial sums of a split reduction", kPartial}};
 
 }  // namespace
 
-HONE_RULE(round_trip){.name = "round_trip",
-                      .title = "a value written and read again",
-                      .scope = Scope::kPlan,
-                      .classes = kClasses,
-                      .needs = kNeeds,
-                      .uses = kUses,
-                      .threshold = {"handed_on_share", Threshold::Side::kAbove, 0.05,
-                                    "what is less is no trip worth saving; not measured"},
-                      .moves = kMoves,
-                      .families = kFamilies,
-                      .check = Check,
-                      .fires = kFires,
-                      .silent = kSilent};
+HONE_ROW(Rule){.name = "round_trip",
+               .title = "a value written and read again",
+               .scope = Scope::kPlan,
+               .classes = kClasses,
+               .needs = kNeeds,
+               .uses = kUses,
+               .threshold = {"handed_on_share", Threshold::Side::kAbove, 0.05,
+                             "what is less is no trip worth saving; not measured"},
+               .moves = kMoves,
+               .families = kFamilies,
+               .check = Check,
+               .fires = kFires,
+               .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_round_trip

@@ -3,7 +3,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_scalar_code {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kCompute, Bottleneck::kMemory, Bottleneck::kLatency,
@@ -37,18 +37,17 @@ constexpr Example kSilent[] = {{"vectors with a long scalar tail", kVectors}};
 
 }  // namespace
 
-HONE_RULE(scalar_code){
-    .name = "scalar_code",
-    .title = "loops without vectors",
-    .scope = Scope::kFunction,
-    .classes = kClasses,
-    .needs = kNeeds,
-    .uses = kUses,
-    .threshold = {"scalar_share", Threshold::Side::kAbove, 0.9,
-                  "the tail of a loop of vectors may be more of the text than the loop; not measured"},
-    .moves = kMoves,
-    .check = Check,
-    .fires = kFires,
-    .silent = kSilent};
+HONE_ROW(Rule){.name = "scalar_code",
+               .title = "loops without vectors",
+               .scope = Scope::kFunction,
+               .classes = kClasses,
+               .needs = kNeeds,
+               .uses = kUses,
+               .threshold = {"scalar_share", Threshold::Side::kAbove, 0.9,
+                             "the tail of a loop of vectors may be more of the text than the loop; not measured"},
+               .moves = kMoves,
+               .check = Check,
+               .fires = kFires,
+               .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_scalar_code

@@ -4,7 +4,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_sfu_convert {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kCompute};
@@ -37,18 +37,17 @@ constexpr Example kSilent[] = {{"one root a row", kOne}, {"many, but the unit is
 
 }  // namespace
 
-HONE_RULE(sfu_convert){
-    .name = "sfu_convert",
-    .title = "special functions and conversions in the way",
-    .scope = Scope::kLaunch,
-    .classes = kClasses,
-    .needs = kNeeds,
-    .uses = kUses,
-    .threshold = {"slow_share", Threshold::Side::kAbove, 1 / kTimesSlower,
-                  "16 results a clock and multiprocessor against 128 of f32 (CUDA C++ Programming Guide, "
-                  "arithmetic throughput)"},
-    .check = Check,
-    .fires = kFires,
-    .silent = kSilent};
+HONE_ROW(Rule){.name = "sfu_convert",
+               .title = "special functions and conversions in the way",
+               .scope = Scope::kLaunch,
+               .classes = kClasses,
+               .needs = kNeeds,
+               .uses = kUses,
+               .threshold = {"slow_share", Threshold::Side::kAbove, 1 / kTimesSlower,
+                             "16 results a clock and multiprocessor against 128 of f32 (CUDA C++ Programming Guide, "
+                             "arithmetic throughput)"},
+               .check = Check,
+               .fires = kFires,
+               .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_sfu_convert

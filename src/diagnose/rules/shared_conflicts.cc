@@ -3,7 +3,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_shared_conflicts {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kMemory, Bottleneck::kLatency, Bottleneck::kCompute};
@@ -24,15 +24,15 @@ constexpr Example kSilent[] = {{"columns of a tile of 32 x 33", kPadded}};
 
 }  // namespace
 
-HONE_RULE(shared_conflicts){.name = "shared_conflicts",
-                            .title = "bank conflicts in shared memory",
-                            .scope = Scope::kLaunch,
-                            .classes = kClasses,
-                            .needs = kNeeds,
-                            .threshold = {"conflict_share", Threshold::Side::kAbove, 0.1,
-                                          "the trigger of Nsight Compute's SharedMemConflicts (2025.4)"},
-                            .check = Check,
-                            .fires = kFires,
-                            .silent = kSilent};
+HONE_ROW(Rule){.name = "shared_conflicts",
+               .title = "bank conflicts in shared memory",
+               .scope = Scope::kLaunch,
+               .classes = kClasses,
+               .needs = kNeeds,
+               .threshold = {"conflict_share", Threshold::Side::kAbove, 0.1,
+                             "the trigger of Nsight Compute's SharedMemConflicts (2025.4)"},
+               .check = Check,
+               .fires = kFires,
+               .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_shared_conflicts

@@ -7,7 +7,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_spills {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kCompute, Bottleneck::kMemory, Bottleneck::kLatency};
@@ -50,7 +50,7 @@ constexpr Example kSilent[] = {{"all 255 registers used, none spilled", kNone}};
 
 }  // namespace
 
-HONE_RULE(spills){
+HONE_ROW(Rule){
     .name = "spills",
     .title = "registers spilled to memory",
     .scope = Scope::kLaunch,
@@ -63,4 +63,4 @@ HONE_RULE(spills){
     .fires = kFires,
     .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_spills

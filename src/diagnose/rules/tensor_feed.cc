@@ -3,7 +3,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_tensor_feed {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kCompute, Bottleneck::kLatency, Bottleneck::kMemory};
@@ -37,18 +37,18 @@ constexpr Example kSilent[] = {{"a pipeline of four stages", kFed}, {"no product
 
 }  // namespace
 
-HONE_RULE(tensor_feed){.name = "tensor_feed",
-                       .title = "tensor cores that wait",
-                       .scope = Scope::kLaunch,
-                       .classes = kClasses,
-                       .needs = kNeeds,
-                       .uses = kUses,
-                       .threshold = {"tensor_busy", Threshold::Side::kBelow, kEnough,
-                                     "Nsight Compute calls a unit busy from 60 % on (HighPipeUtilization, 2025.4)"},
-                       .moves = kMoves,
-                       .families = kFamilies,
-                       .check = Check,
-                       .fires = kFires,
-                       .silent = kSilent};
+HONE_ROW(Rule){.name = "tensor_feed",
+               .title = "tensor cores that wait",
+               .scope = Scope::kLaunch,
+               .classes = kClasses,
+               .needs = kNeeds,
+               .uses = kUses,
+               .threshold = {"tensor_busy", Threshold::Side::kBelow, kEnough,
+                             "Nsight Compute calls a unit busy from 60 % on (HighPipeUtilization, 2025.4)"},
+               .moves = kMoves,
+               .families = kFamilies,
+               .check = Check,
+               .fires = kFires,
+               .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_tensor_feed

@@ -3,7 +3,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_tensor_path {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kCompute, Bottleneck::kMemory};
@@ -46,17 +46,16 @@ constexpr Example kSilent[] = {{"three products of halves", kUsed}, {"a product 
 
 }  // namespace
 
-HONE_RULE(tensor_path){
-    .name = "tensor_path",
-    .title = "products off the tensor cores",
-    .scope = Scope::kPlan,
-    .classes = kClasses,
-    .needs = kNeeds,
-    .threshold = {"product_share", Threshold::Side::kAbove, 0.5, "less, and other arithmetic decides"},
-    .moves = kMoves,
-    .families = kFamilies,
-    .check = Check,
-    .fires = kFires,
-    .silent = kSilent};
+HONE_ROW(Rule){.name = "tensor_path",
+               .title = "products off the tensor cores",
+               .scope = Scope::kPlan,
+               .classes = kClasses,
+               .needs = kNeeds,
+               .threshold = {"product_share", Threshold::Side::kAbove, 0.5, "less, and other arithmetic decides"},
+               .moves = kMoves,
+               .families = kFamilies,
+               .check = Check,
+               .fires = kFires,
+               .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_tensor_path

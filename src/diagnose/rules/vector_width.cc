@@ -6,7 +6,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_vector_width {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kMemory};
@@ -55,18 +55,18 @@ constexpr Example kSilent[] = {{"float4 with a tail of floats", kWide},
 
 }  // namespace
 
-HONE_RULE(vector_width){.name = "vector_width",
-                        .title = "narrow loads and stores",
-                        .scope = Scope::kLaunch,
-                        .classes = kClasses,
-                        .needs = kNeeds,
-                        .uses = kUses,
-                        .threshold = {"wide_access_share", Threshold::Side::kBelow, 0.8,
-                                      "a fifth leaves room for tails and small operands; not measured"},
-                        .moves = kMoves,
-                        .families = kFamilies,
-                        .check = Check,
-                        .fires = kFires,
-                        .silent = kSilent};
+HONE_ROW(Rule){.name = "vector_width",
+               .title = "narrow loads and stores",
+               .scope = Scope::kLaunch,
+               .classes = kClasses,
+               .needs = kNeeds,
+               .uses = kUses,
+               .threshold = {"wide_access_share", Threshold::Side::kBelow, 0.8,
+                             "a fifth leaves room for tails and small operands; not measured"},
+               .moves = kMoves,
+               .families = kFamilies,
+               .check = Check,
+               .fires = kFires,
+               .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_vector_width

@@ -6,7 +6,7 @@
 
 #include "diagnose/rule.h"
 
-namespace hone {
+namespace hone::rule_wave_tail {
 namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kCompute, Bottleneck::kMemory, Bottleneck::kLatency,
@@ -81,18 +81,18 @@ constexpr Example kSilent[] = {{"31 waves", kMany},
 
 }  // namespace
 
-HONE_RULE(wave_tail){.name = "wave_tail",
-                     .title = "multiprocessors idle at the end",
-                     .scope = Scope::kLaunch,
-                     .classes = kClasses,
-                     .needs = kNeeds,
-                     .uses = kUses,
-                     .threshold = {"tail_share", Threshold::Side::kAbove, kTail,
-                                   "a last wave that makes all of them 20 % longer: the trigger of Nsight Compute's "
-                                   "LaunchConfiguration (2025.4)"},
-                     .moves = kMoves,
-                     .check = Check,
-                     .fires = kFires,
-                     .silent = kSilent};
+HONE_ROW(Rule){.name = "wave_tail",
+               .title = "multiprocessors idle at the end",
+               .scope = Scope::kLaunch,
+               .classes = kClasses,
+               .needs = kNeeds,
+               .uses = kUses,
+               .threshold = {"tail_share", Threshold::Side::kAbove, kTail,
+                             "a last wave that makes all of them 20 % longer: the trigger of Nsight Compute's "
+                             "LaunchConfiguration (2025.4)"},
+               .moves = kMoves,
+               .check = Check,
+               .fires = kFires,
+               .silent = kSilent};
 
-}  // namespace hone
+}  // namespace hone::rule_wave_tail

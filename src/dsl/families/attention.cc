@@ -8,7 +8,7 @@
 #include "dsl/shape/matmul_shape.h"
 #include "dsl/shape/window.h"
 
-namespace hone::dsl {
+namespace hone::dsl::family_attention {
 namespace {
 
 std::optional<std::string> ShapeRule(Kernel& kernel, const std::vector<Shape>& shapes,
@@ -108,7 +108,7 @@ constexpr Attribute kAttributes[] = {
 
 }  // namespace
 
-HONE_FAMILY(attention){
+HONE_ROW(Family){
     .name = "attention",
     .doc = "softmax(q k^T) v for q [.., M, D], k [.., N, D] and v [.., N, E]; batches broadcast.",
     .grammar = "attention(EXPR, EXPR, EXPR) by {causal, heads, safe} let score = EXPR -> EXPR",
@@ -127,4 +127,4 @@ HONE_FAMILY(attention){
     .flops = Flops,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::family_attention

@@ -8,7 +8,7 @@
 #include "dsl/shape/convolution.h"
 #include "dsl/shape/window.h"
 
-namespace hone::dsl {
+namespace hone::dsl::family_conv {
 namespace {
 
 constexpr std::string_view kVariants[] = {"", "transposed"};
@@ -116,7 +116,7 @@ constexpr Attribute kAttributes[] = {
 
 }  // namespace
 
-HONE_FAMILY(conv){
+HONE_ROW(Family){
     .name = "conv",
     .doc = "The convolution of x [N, C, spatial..] with w [O, C / groups, window..], one to three spatial dimensions.",
     .grammar = "conv [transposed](EXPR, EXPR) by {stride, padding, dilation, groups, extent, output_padding}",
@@ -131,4 +131,4 @@ HONE_FAMILY(conv){
     .flops = Flops,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::family_conv

@@ -5,7 +5,7 @@
 #include "dsl/knobs.h"
 #include "dsl/shape/matmul_shape.h"
 
-namespace hone::dsl {
+namespace hone::dsl::family_grouped_matmul {
 namespace {
 
 // The space is [G, M, N, K].
@@ -41,7 +41,7 @@ double Flops(const Kernel& kernel) {
 
 }  // namespace
 
-HONE_FAMILY(grouped_matmul){
+HONE_ROW(Family){
     .name = "grouped_matmul",
     .doc =
         "Each row of A [M, K] times the matrix of its group in B [G, K, N]; groups follow one another and end at "
@@ -60,4 +60,4 @@ HONE_FAMILY(grouped_matmul){
     .flops = Flops,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::family_grouped_matmul

@@ -2,14 +2,14 @@
 #include "dsl/family.h"
 #include "dsl/knobs.h"
 
-namespace hone::dsl {
+namespace hone::dsl::family_map {
 namespace {
 
 double Flops(const Kernel& kernel) { return SpaceCount(kernel) * OperationsPerElement(kernel.epilogue); }
 
 }  // namespace
 
-HONE_FAMILY(map){
+HONE_ROW(Family){
     .name = "map",
     .doc = "Each element of the result from the same element of the operands, broadcast as numpy does.",
     .grammar = "map(EXPR)",
@@ -18,4 +18,4 @@ HONE_FAMILY(map){
     .flops = Flops,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::family_map

@@ -3,7 +3,7 @@
 #include "dsl/knobs.h"
 #include "dsl/shape/matmul_shape.h"
 
-namespace hone::dsl {
+namespace hone::dsl::family_matmul {
 namespace {
 
 std::optional<std::string> ShapeRule(Kernel& kernel, const std::vector<Shape>& shapes,
@@ -25,7 +25,7 @@ double Flops(const Kernel& kernel) {
 
 }  // namespace
 
-HONE_FAMILY(matmul){
+HONE_ROW(Family){
     .name = "matmul",
     .doc = "The matrix product of A [.., M, K] and B [.., K, N]; batches broadcast, a transpose is a view.",
     .grammar = "matmul(EXPR, EXPR) let NAME = product(EXPR) ... -> EXPR",
@@ -43,4 +43,4 @@ HONE_FAMILY(matmul){
     .flops = Flops,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::family_matmul

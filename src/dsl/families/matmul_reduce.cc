@@ -5,7 +5,7 @@
 #include "dsl/knobs.h"
 #include "dsl/shape/matmul_shape.h"
 
-namespace hone::dsl {
+namespace hone::dsl::family_matmul_reduce {
 namespace {
 
 constexpr std::string_view kVariants[] = {"sum", "max", "min"};
@@ -44,7 +44,7 @@ double Flops(const Kernel& kernel) {
 
 }  // namespace
 
-HONE_FAMILY(matmul_reduce){
+HONE_ROW(Family){
     .name = "matmul_reduce",
     .doc = "The product of A [.., M, K] and B [.., K, N], each row of it folded to one value; batches broadcast.",
     .grammar = "matmul_reduce sum|max|min(EXPR, EXPR) let score = EXPR -> EXPR",
@@ -61,4 +61,4 @@ HONE_FAMILY(matmul_reduce){
     .flops = Flops,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::family_matmul_reduce

@@ -6,7 +6,7 @@
 #include "dsl/family.h"
 #include "dsl/knobs.h"
 
-namespace hone::dsl {
+namespace hone::dsl::family_nest {
 namespace {
 
 constexpr Attribute kAttributes[] = {
@@ -39,7 +39,7 @@ double Flops(const Kernel& kernel) { return SpaceCount(kernel) * FoldedOperation
 
 }  // namespace
 
-HONE_FAMILY(nest){
+HONE_ROW(Family){
     .name = "nest",
     .doc = "Each element of the result from an expression over its indices, with elements and folds written out.",
     .grammar = "nest [INDEX < EXTENT, ...] (EXPR)",
@@ -52,4 +52,4 @@ HONE_FAMILY(nest){
     .flops = Flops,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::family_nest

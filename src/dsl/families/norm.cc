@@ -3,7 +3,7 @@
 #include "dsl/family.h"
 #include "dsl/knobs.h"
 
-namespace hone::dsl {
+namespace hone::dsl::family_norm {
 namespace {
 
 double Flops(const Kernel& kernel) {
@@ -20,7 +20,7 @@ std::optional<std::string> Check(const KernelProgram&, const Kernel& kernel) {
 
 }  // namespace
 
-HONE_FAMILY(norm){
+HONE_ROW(Family){
     .name = "norm",
     .doc = "Statistics over axes (lets), then every element computed with them; 'it' is the operand.",
     .grammar =
@@ -36,4 +36,4 @@ HONE_FAMILY(norm){
     .flops = Flops,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::family_norm

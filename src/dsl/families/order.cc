@@ -5,7 +5,7 @@
 #include "dsl/knobs.h"
 #include "dsl/shape/window.h"
 
-namespace hone::dsl {
+namespace hone::dsl::family_order {
 namespace {
 
 constexpr std::string_view kVariants[] = {"ascending", "descending"};
@@ -46,7 +46,7 @@ double Flops(const Kernel& kernel) {
 
 }  // namespace
 
-HONE_FAMILY(order){
+HONE_ROW(Family){
     .name = "order",
     .doc = "Where along an axis the first elements in order are; of equals the first comes first.",
     .grammar = "order ascending|descending(EXPR) over [AXIS] by {count} -> EXPR",
@@ -59,4 +59,4 @@ HONE_FAMILY(order){
     .flops = Flops,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::family_order

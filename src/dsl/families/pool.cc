@@ -8,7 +8,7 @@
 #include "dsl/shape/pooling.h"
 #include "dsl/shape/window.h"
 
-namespace hone::dsl {
+namespace hone::dsl::family_pool {
 namespace {
 
 constexpr std::string_view kVariants[] = {"max", "sum", "mean", "argmax"};
@@ -102,7 +102,7 @@ constexpr Attribute kAttributes[] = {
 
 }  // namespace
 
-HONE_FAMILY(pool){
+HONE_ROW(Family){
     .name = "pool",
     .doc = "The maximum, sum or mean of each window over axes, or where in these axes the first maximum is.",
     .grammar = "pool max|sum|mean|argmax(EXPR) over [AXES] by {window, stride, padding, dilation, extent, inside}",
@@ -116,4 +116,4 @@ HONE_FAMILY(pool){
     .flops = Flops,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::family_pool

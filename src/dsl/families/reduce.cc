@@ -5,7 +5,7 @@
 #include "dsl/knobs.h"
 #include "dsl/shape/reduction.h"
 
-namespace hone::dsl {
+namespace hone::dsl::family_reduce {
 namespace {
 
 constexpr std::string_view kVariants[] = {"sum", "prod", "mean", "max", "min", "argmax", "argmin"};
@@ -35,7 +35,7 @@ ScalarType Type(const Kernel& kernel) {
 
 }  // namespace
 
-HONE_FAMILY(reduce){
+HONE_ROW(Family){
     .name = "reduce",
     .doc =
         "The sum, product, mean, maximum or minimum over axes, or its place; a NaN is both the largest and the "
@@ -50,4 +50,4 @@ HONE_FAMILY(reduce){
     .flops = Flops,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::family_reduce

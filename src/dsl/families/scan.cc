@@ -4,7 +4,7 @@
 #include "dsl/family.h"
 #include "dsl/knobs.h"
 
-namespace hone::dsl {
+namespace hone::dsl::family_scan {
 namespace {
 
 constexpr std::string_view kVariants[] = {"sum", "prod", "max", "min"};
@@ -32,7 +32,7 @@ double Flops(const Kernel& kernel) {
 
 }  // namespace
 
-HONE_FAMILY(scan){
+HONE_ROW(Family){
     .name = "scan",
     .doc = "The sum, product, maximum or minimum of all elements along an axis up to each; a NaN stays from there on.",
     .grammar = "scan sum|prod|max|min(EXPR) over [AXIS]",
@@ -46,4 +46,4 @@ HONE_FAMILY(scan){
     .flops = Flops,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::family_scan

@@ -2,7 +2,7 @@
 #include "dsl/family.h"
 #include "dsl/knobs.h"
 
-namespace hone::dsl {
+namespace hone::dsl::family_softmax {
 namespace {
 
 constexpr std::string_view kVariants[] = {"", "log"};
@@ -11,7 +11,7 @@ double Flops(const Kernel& kernel) { return SpaceCount(kernel) * (24 + Operation
 
 }  // namespace
 
-HONE_FAMILY(softmax){
+HONE_ROW(Family){
     .name = "softmax",
     .doc = "exp(x) over its sum along axes, or the logarithm of that; the largest element is taken out first.",
     .grammar = "softmax [log](EXPR) over [AXES]",
@@ -23,4 +23,4 @@ HONE_FAMILY(softmax){
     .flops = Flops,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::family_softmax

@@ -1,9 +1,9 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op__assert_tensor_metadata {
 
 HONE_OP(_assert_tensor_metadata, "nothing: it checks at run time what hone knows") {
   call.Output({0}, DType::kF32, [](Indices) { return Expr(0.0); });
 }
 
-}  // namespace hone
+}  // namespace hone::op__assert_tensor_metadata

@@ -1,6 +1,6 @@
 #include "graph/loss.h"
 
-namespace hone {
+namespace hone::op__cdist_forward {
 
 HONE_OP(_cdist_forward, "|x1[i] - x2[j]|_p") {
   const Operand a = call.Tensor("x1"), b = call.Tensor("x2");
@@ -14,4 +14,4 @@ HONE_OP(_cdist_forward, "|x1[i] - x2[j]|_p") {
   call.Output(PairDistance(call, rows(a, true), rows(b, false), p, 0));
 }
 
-}  // namespace hone
+}  // namespace hone::op__cdist_forward

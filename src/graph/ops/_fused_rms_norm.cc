@@ -1,7 +1,7 @@
 #include "graph/rms_norm.h"
 
-namespace hone {
+namespace hone::op__fused_rms_norm {
 
 HONE_OP(_fused_rms_norm, "rms_norm, and the factor of each row") { DefineRmsNorm(call, true); }
 
-}  // namespace hone
+}  // namespace hone::op__fused_rms_norm

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op__grouped_mm {
 namespace {
 
 // The group of each of `extent` places in a row, given where groups end. A place behind all of them is PyTorch's to
@@ -55,4 +55,4 @@ HONE_OP(_grouped_mm, "matrix products of groups: offs says where each group of r
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op__grouped_mm

@@ -1,7 +1,7 @@
 #include "graph/softmax.h"
 
-namespace hone {
+namespace hone::op__log_softmax {
 
 HONE_OP(_log_softmax, "self - max - log(sum of exp(self - max)) along dim") { DefineSoftmax(call, SoftmaxForm::kLog); }
 
-}  // namespace hone
+}  // namespace hone::op__log_softmax

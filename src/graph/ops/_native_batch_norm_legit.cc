@@ -1,9 +1,9 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op__native_batch_norm_legit {
 
 HONE_OP(_native_batch_norm_legit, "native_batch_norm in the form that torch.export gives") {
   FindOp("native_batch_norm")->define(call);
 }
 
-}  // namespace hone
+}  // namespace hone::op__native_batch_norm_legit

@@ -1,10 +1,10 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op__reshape_alias {
 
 HONE_OP(_reshape_alias, "self under another shape") {
   const Operand x = call.Tensor("self");
   call.Output(call.Reshape(x, call.Ints("size")));
 }
 
-}  // namespace hone
+}  // namespace hone::op__reshape_alias

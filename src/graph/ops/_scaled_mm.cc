@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op__scaled_mm {
 
 HONE_OP(_scaled_mm,
         "self @ mat2 of scaled 8-bit reals: each times its scale, one number or one a row or column, + bias") {
@@ -29,4 +29,4 @@ HONE_OP(_scaled_mm,
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op__scaled_mm

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op__to_copy {
 
 HONE_OP(_to_copy, "self as another element type") {
   const Operand x = call.Tensor("self");
@@ -9,4 +9,4 @@ HONE_OP(_to_copy, "self as another element type") {
   call.Elementwise(dtype, {x}, [&](auto v) { return Cast(v[0], ScalarTypeOf(dtype)); });
 }
 
-}  // namespace hone
+}  // namespace hone::op__to_copy

@@ -1,7 +1,7 @@
 #include "graph/scatter.h"
 
-namespace hone {
+namespace hone::op__unsafe_index {
 
 HONE_OP(_unsafe_index, "self at the places that indices name") { FindOp("index")->define(call); }
 
-}  // namespace hone
+}  // namespace hone::op__unsafe_index

@@ -1,9 +1,9 @@
 #include "graph/interpolate.h"
 
-namespace hone {
+namespace hone::op__upsample_nearest_exact3d {
 
 HONE_OP(_upsample_nearest_exact3d, "the element at floor((place + 1/2) * in / out)") {
   DefineInterpolation(call, Interpolation::kNearestExact, 3);
 }
 
-}  // namespace hone
+}  // namespace hone::op__upsample_nearest_exact3d

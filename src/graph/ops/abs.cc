@@ -1,9 +1,9 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_abs {
 
 HONE_OP(abs, "absolute value") {
   call.Unary(OpCall::ResultType::kSame, [](Expr x) { return Apply(UnaryOp::kAbs, x); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_abs

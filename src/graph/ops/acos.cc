@@ -1,9 +1,9 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_acos {
 
 HONE_OP(acos, "arc cosine") {
   call.Unary(OpCall::ResultType::kReal, [](Expr x) { return Apply(UnaryOp::kAcos, x); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_acos

@@ -1,9 +1,9 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_acosh {
 
 HONE_OP(acosh, "inverse hyperbolic cosine") {
   call.Unary(OpCall::ResultType::kReal, [](Expr x) { return Apply(UnaryOp::kAcosh, x); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_acosh

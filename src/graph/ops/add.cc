@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_add {
 
 HONE_OP(add, "self + alpha * other") {
   const bool scaled = call.Has("alpha") && call.Real("alpha") != 1;
@@ -8,4 +8,4 @@ HONE_OP(add, "self + alpha * other") {
   call.Binary(OpCall::ResultType::kSame, [&](Expr a, Expr b) { return scaled ? a + alpha * b : a + b; });
 }
 
-}  // namespace hone
+}  // namespace hone::op_add

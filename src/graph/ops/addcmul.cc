@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_addcmul {
 
 HONE_OP(addcmul, "self + value * tensor1 * tensor2") {
   const Operand self = call.Tensor("self"), a = call.Tensor("tensor1"), b = call.Tensor("tensor2");
@@ -11,4 +11,4 @@ HONE_OP(addcmul, "self + value * tensor1 * tensor2") {
                    [&](auto v) { return Cast(v[0], type) + value * Cast(v[1], type) * Cast(v[2], type); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_addcmul

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_addmm {
 
 HONE_OP(addmm, "beta * self + alpha * mat1 @ mat2; an alpha or beta of 0 leaves out what it would scale, NaN or not") {
   const Operand c = call.Tensor("self"), a = call.Tensor("mat1"), b = call.Tensor("mat2");
@@ -19,4 +19,4 @@ HONE_OP(addmm, "beta * self + alpha * mat1 @ mat2; an alpha or beta of 0 leaves 
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_addmm

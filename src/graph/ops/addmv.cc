@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_addmv {
 
 HONE_OP(addmv, "beta self + alpha mat vec; an alpha or beta of 0 leaves out what it would scale, NaN or not") {
   const Operand self = call.Tensor("self"), mat = call.Tensor("mat"), vec = call.Tensor("vec");
@@ -22,4 +22,4 @@ HONE_OP(addmv, "beta self + alpha mat vec; an alpha or beta of 0 leaves out what
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_addmv

@@ -1,7 +1,7 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_alias {
 
 HONE_OP(alias, "self") { call.Output(call.Tensor("self")); }
 
-}  // namespace hone
+}  // namespace hone::op_alias

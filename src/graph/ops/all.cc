@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_all {
 
 HONE_OP(all, "true where all elements over dim are nonzero") {
   const Operand x = call.Tensor("self");
@@ -11,4 +11,4 @@ HONE_OP(all, "true where all elements over dim are nonzero") {
                  call.Bool("keepdim", false), [&](Indices at) { return x(at); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_all

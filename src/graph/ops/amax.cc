@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_amax {
 
 HONE_OP(amax, "largest over dim; a NaN wins") {
   const Operand x = call.Tensor("self");
@@ -8,4 +8,4 @@ HONE_OP(amax, "largest over dim; a NaN wins") {
                  [&](Indices at) { return x(at); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_amax

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_aminmax {
 
 HONE_OP(aminmax, "smallest and largest over dim; a NaN wins") {
   const Operand x = call.Tensor("self");
@@ -15,4 +15,4 @@ HONE_OP(aminmax, "smallest and largest over dim; a NaN wins") {
   }
 }
 
-}  // namespace hone
+}  // namespace hone::op_aminmax

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_any {
 
 HONE_OP(any, "true where any element over dim is nonzero") {
   const Operand x = call.Tensor("self");
@@ -11,4 +11,4 @@ HONE_OP(any, "true where any element over dim is nonzero") {
                  call.Bool("keepdim", false), [&](Indices at) { return x(at); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_any

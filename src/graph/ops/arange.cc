@@ -2,7 +2,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_arange {
 
 HONE_OP(arange, "start, start + step, ... below end") {
   bool whole = true;
@@ -20,4 +20,4 @@ HONE_OP(arange, "start, start + step, ... below end") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_arange

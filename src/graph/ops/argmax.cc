@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_argmax {
 
 HONE_OP(argmax, "index of the first largest element over dim; flat over all when dim is absent") {
   const Operand x = call.Tensor("self");
@@ -10,4 +10,4 @@ HONE_OP(argmax, "index of the first largest element over dim; flat over all when
                  [&](Indices at) { return x(at); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_argmax

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_argmin {
 
 HONE_OP(argmin, "index of the first smallest element over dim; flat over all when dim is absent") {
   const Operand x = call.Tensor("self");
@@ -10,4 +10,4 @@ HONE_OP(argmin, "index of the first smallest element over dim; flat over all whe
                  [&](Indices at) { return x(at); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_argmin

@@ -1,6 +1,6 @@
 #include "graph/order.h"
 
-namespace hone {
+namespace hone::op_argsort {
 
 HONE_OP(argsort, "where each element of self in order along dim was; of equals the first comes first") {
   const Operand x = call.Tensor("self");
@@ -8,4 +8,4 @@ HONE_OP(argsort, "where each element of self in order along dim was; of equals t
   call.Output(OrderOf(call, x, dim, call.Bool("descending", false), x.dim(dim)));
 }
 
-}  // namespace hone
+}  // namespace hone::op_argsort

@@ -2,7 +2,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_as_strided {
 
 HONE_OP(as_strided, "the element of self, row after row, at storage_offset + the sum of index * stride") {
   const Operand x = call.Tensor("self");
@@ -20,4 +20,4 @@ HONE_OP(as_strided, "the element of self, row after row, at storage_offset + the
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_as_strided

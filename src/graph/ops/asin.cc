@@ -1,9 +1,9 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_asin {
 
 HONE_OP(asin, "arc sine") {
   call.Unary(OpCall::ResultType::kReal, [](Expr x) { return Apply(UnaryOp::kAsin, x); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_asin

@@ -1,8 +1,8 @@
 #include "graph/op.h"
 #include "graph/window.h"
 
-namespace hone {
+namespace hone::op_avg_pool2d {
 
 HONE_OP(avg_pool2d, "mean of each window") { DefineAveragePool(call, 2); }
 
-}  // namespace hone
+}  // namespace hone::op_avg_pool2d

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_baddbmm {
 
 HONE_OP(baddbmm, "beta * self + alpha * batch1 @ batch2") {
   const Operand c = call.Tensor("self"), a = call.Tensor("batch1"), b = call.Tensor("batch2");
@@ -18,4 +18,4 @@ HONE_OP(baddbmm, "beta * self + alpha * batch1 @ batch2") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_baddbmm

@@ -1,6 +1,6 @@
 #include "graph/random.h"
 
-namespace hone {
+namespace hone::op_bernoulli {
 
 HONE_OP(bernoulli, "1 with probability p (or self), else 0: a known draw (graph/random.h)") {
   const Operand x = call.Tensor("self");
@@ -12,4 +12,4 @@ HONE_OP(bernoulli, "1 with probability p (or self), else 0: a known draw (graph/
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_bernoulli

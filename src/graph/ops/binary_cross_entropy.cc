@@ -1,6 +1,6 @@
 #include "graph/loss.h"
 
-namespace hone {
+namespace hone::op_binary_cross_entropy {
 
 HONE_OP(binary_cross_entropy,
         "-(target log(self) + (1 - target) log(1 - self)) * weight, logs no less than -100; reduced") {
@@ -14,4 +14,4 @@ HONE_OP(binary_cross_entropy,
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_binary_cross_entropy

@@ -1,6 +1,6 @@
 #include "graph/loss.h"
 
-namespace hone {
+namespace hone::op_binary_cross_entropy_with_logits {
 
 HONE_OP(binary_cross_entropy_with_logits, "binary_cross_entropy of sigmoid(self), never overflowing; reduced") {
   const Operand x = call.Tensor("self"), target = call.Tensor("target");
@@ -19,4 +19,4 @@ HONE_OP(binary_cross_entropy_with_logits, "binary_cross_entropy of sigmoid(self)
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_binary_cross_entropy_with_logits

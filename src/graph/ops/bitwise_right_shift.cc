@@ -1,6 +1,6 @@
 #include "graph/shift.h"
 
-namespace hone {
+namespace hone::op_bitwise_right_shift {
 
 HONE_OP(bitwise_right_shift,
         "floor(self / 2^other): the sign fills up; of all bits, or a negative number, only it is left") {
@@ -10,4 +10,4 @@ HONE_OP(bitwise_right_shift,
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_bitwise_right_shift

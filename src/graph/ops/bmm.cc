@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_bmm {
 
 HONE_OP(bmm, "batched matrix product: sum over k of self[n, i, k] * mat2[n, k, j]") {
   const Operand a = call.Tensor("self"), b = call.Tensor("mat2");
@@ -12,4 +12,4 @@ HONE_OP(bmm, "batched matrix product: sum over k of self[n, i, k] * mat2[n, k, j
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_bmm

@@ -1,6 +1,6 @@
 #include "graph/sorted.h"
 
-namespace hone {
+namespace hone::op_bucketize {
 
 HONE_OP(
     bucketize,
@@ -8,4 +8,4 @@ HONE_OP(
   CountBelow(call, "boundaries");
 }
 
-}  // namespace hone
+}  // namespace hone::op_bucketize

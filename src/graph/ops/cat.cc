@@ -1,7 +1,7 @@
 #include "graph/op.h"
 #include "graph/parts.h"
 
-namespace hone {
+namespace hone::op_cat {
 
 HONE_OP(cat, "tensors one after another along dim") {
   std::vector<Operand> parts = call.Tensors("tensors");
@@ -35,4 +35,4 @@ HONE_OP(cat, "tensors one after another along dim") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_cat

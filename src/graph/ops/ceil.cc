@@ -1,9 +1,9 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_ceil {
 
 HONE_OP(ceil, "smallest whole number not below self") {
   call.Unary(OpCall::ResultType::kSame, [](Expr x) { return Apply(UnaryOp::kCeil, x); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_ceil

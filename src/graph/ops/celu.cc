@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_celu {
 
 HONE_OP(celu, "max(self, 0) + min(alpha (exp(self / alpha) - 1), 0)") {
   const double alpha = call.Real("alpha", 1);
@@ -9,4 +9,4 @@ HONE_OP(celu, "max(self, 0) + min(alpha (exp(self / alpha) - 1), 0)") {
              [&](Expr x) { return Select(Less(0.0, x), x, Expr(alpha) * Apply(UnaryOp::kExpm1, x / alpha)); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_celu

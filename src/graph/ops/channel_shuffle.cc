@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_channel_shuffle {
 
 HONE_OP(channel_shuffle, "[n, groups * c, ...] with the channels of the groups taken in turn") {
   const Operand x = call.Tensor("self");
@@ -13,4 +13,4 @@ HONE_OP(channel_shuffle, "[n, groups * c, ...] with the channels of the groups t
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_channel_shuffle

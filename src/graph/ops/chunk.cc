@@ -1,6 +1,6 @@
 #include "graph/parts.h"
 
-namespace hone {
+namespace hone::op_chunk {
 
 HONE_OP(chunk, "self in as many parts along dim, alike but the last") {
   const Operand x = call.Tensor("self");
@@ -12,4 +12,4 @@ HONE_OP(chunk, "self in as many parts along dim, alike but the last") {
   OutputParts(call, x, dim, sizes);
 }
 
-}  // namespace hone
+}  // namespace hone::op_chunk

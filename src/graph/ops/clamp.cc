@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_clamp {
 
 HONE_OP(clamp, "min(max(self, min), max); either bound may be absent") {
   if (!call.Has("min") && !call.Has("max")) call.Fail("needs min or max");
@@ -23,4 +23,4 @@ HONE_OP(clamp, "min(max(self, min), max); either bound may be absent") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_clamp

@@ -1,7 +1,7 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_clone {
 
 HONE_OP(clone, "self") { call.Output(call.Tensor("self")); }
 
-}  // namespace hone
+}  // namespace hone::op_clone

@@ -1,7 +1,7 @@
 #include "graph/window.h"
 
-namespace hone {
+namespace hone::op_col2im {
 
 HONE_OP(col2im, "columns as sliding blocks that add up: [n, c, h, w]") { DefineFoldBlocks(call); }
 
-}  // namespace hone
+}  // namespace hone::op_col2im

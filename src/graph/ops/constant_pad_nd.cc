@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_constant_pad_nd {
 
 HONE_OP(constant_pad_nd, "self with value around it; pad counts from the last dimension, before and after") {
   const Operand x = call.Tensor("self");
@@ -27,4 +27,4 @@ HONE_OP(constant_pad_nd, "self with value around it; pad counts from the last di
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_constant_pad_nd

@@ -1,7 +1,7 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_contiguous {
 
 HONE_OP(contiguous, "self") { call.Output(call.Tensor("self")); }
 
-}  // namespace hone
+}  // namespace hone::op_contiguous

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_convolution {
 
 HONE_OP(convolution,
         "sum over channels of the group and places of the kernel of input * weight, + bias; any number of dimensions, "
@@ -63,4 +63,4 @@ HONE_OP(convolution,
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_convolution

@@ -1,6 +1,6 @@
 #include "graph/loss.h"
 
-namespace hone {
+namespace hone::op_cosine_embedding_loss {
 
 HONE_OP(cosine_embedding_loss, "1 - cosine where target is 1, max(cosine - margin, 0) where it is -1; reduced") {
   const Operand a = call.Tensor("input1"), b = call.Tensor("input2"), target = call.Tensor("target");
@@ -16,4 +16,4 @@ HONE_OP(cosine_embedding_loss, "1 - cosine where target is 1, max(cosine - margi
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_cosine_embedding_loss

@@ -1,6 +1,6 @@
 #include "graph/loss.h"
 
-namespace hone {
+namespace hone::op_cosine_similarity {
 
 HONE_OP(cosine_similarity, "x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along dim") {
   const Operand a = call.Tensor("x1"), b = call.Tensor("x2");
@@ -14,4 +14,4 @@ HONE_OP(cosine_similarity, "x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along dim"
   }));
 }
 
-}  // namespace hone
+}  // namespace hone::op_cosine_similarity

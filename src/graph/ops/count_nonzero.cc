@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_count_nonzero {
 
 HONE_OP(count_nonzero, "number of elements over dim that are not zero") {
   const Operand x = call.Tensor("self");
@@ -8,4 +8,4 @@ HONE_OP(count_nonzero, "number of elements over dim that are not zero") {
                  [&](Indices at) { return Cast(Cast(x(at), ScalarType::kBool), ScalarType::kInt); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_count_nonzero

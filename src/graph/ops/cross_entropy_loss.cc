@@ -1,7 +1,7 @@
 #include "graph/loss.h"
 #include "graph/softmax.h"
 
-namespace hone {
+namespace hone::op_cross_entropy_loss {
 
 HONE_OP(cross_entropy_loss,
         "nll_loss of log_softmax(self), or -target . log_softmax(self) for probabilities; labels smoothed") {
@@ -54,4 +54,4 @@ HONE_OP(cross_entropy_loss,
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_cross_entropy_loss

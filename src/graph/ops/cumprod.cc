@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_cumprod {
 
 HONE_OP(cumprod, "product of self from the first element to this one along dim") {
   const Operand x = call.Tensor("self");
@@ -11,4 +11,4 @@ HONE_OP(cumprod, "product of self from the first element to this one along dim")
                         [&](Indices at, const Expr& before) { return before * Cast(x(at), type); }));
 }
 
-}  // namespace hone
+}  // namespace hone::op_cumprod

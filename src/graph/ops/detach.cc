@@ -1,7 +1,7 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_detach {
 
 HONE_OP(detach, "self") { call.Output(call.Tensor("self")); }
 
-}  // namespace hone
+}  // namespace hone::op_detach

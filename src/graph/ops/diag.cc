@@ -2,7 +2,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_diag {
 
 HONE_OP(diag, "the diagonal of a matrix as a vector, or a matrix with a vector on its diagonal") {
   const Operand x = call.Tensor("self");
@@ -21,4 +21,4 @@ HONE_OP(diag, "the diagonal of a matrix as a vector, or a matrix with a vector o
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_diag

@@ -3,7 +3,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_diag_embed {
 
 HONE_OP(diag_embed,
         "a matrix in dim1 and dim2 with the last dimension of self on the diagonal offset; zero elsewhere") {
@@ -30,4 +30,4 @@ HONE_OP(diag_embed,
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_diag_embed

@@ -2,7 +2,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_diagonal {
 
 HONE_OP(diagonal, "the elements of self whose indices in dim1 and dim2 differ by offset, as a new last dimension") {
   const Operand x = call.Tensor("self");
@@ -22,4 +22,4 @@ HONE_OP(diagonal, "the elements of self whose indices in dim1 and dim2 differ by
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_diagonal

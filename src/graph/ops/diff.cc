@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_diff {
 
 HONE_OP(diff, "differences of neighbours along dim, n times") {
   Operand x = call.Tensor("self");
@@ -21,4 +21,4 @@ HONE_OP(diff, "differences of neighbours along dim, n times") {
   call.Output(x);
 }
 
-}  // namespace hone
+}  // namespace hone::op_diff

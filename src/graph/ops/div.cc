@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_div {
 
 HONE_OP(div, "self / other; rounding_mode floor or trunc rounds the quotient") {
   const std::string mode = call.String("rounding_mode", "");
@@ -14,4 +14,4 @@ HONE_OP(div, "self / other; rounding_mode floor or trunc rounds the quotient") {
   }
 }
 
-}  // namespace hone
+}  // namespace hone::op_div

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_dot {
 
 HONE_OP(dot, "sum of the products of two vectors") {
   const Operand a = call.Tensor("self"), b = call.Tensor("tensor");
@@ -10,4 +10,4 @@ HONE_OP(dot, "sum of the products of two vectors") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_dot

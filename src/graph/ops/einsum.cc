@@ -4,7 +4,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_einsum {
 
 HONE_OP(einsum, "sum over the indices that equation leaves out of the products of the tensors' elements") {
   const std::string equation = call.String("equation");
@@ -91,4 +91,4 @@ HONE_OP(einsum, "sum over the indices that equation leaves out of the products o
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_einsum

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_elu {
 
 HONE_OP(elu, "self > 0 ? scale * self : scale * alpha * (exp(input_scale * self) - 1)") {
   const double alpha = call.Real("alpha", 1), scale = call.Real("scale", 1), input_scale = call.Real("input_scale", 1);
@@ -12,4 +12,4 @@ HONE_OP(elu, "self > 0 ? scale * self : scale * alpha * (exp(input_scale * self)
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_elu

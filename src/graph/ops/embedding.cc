@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_embedding {
 
 HONE_OP(embedding, "the rows of weight that indices names") {
   const Operand weight = call.Tensor("weight"), indices = call.Tensor("indices");
@@ -10,4 +10,4 @@ HONE_OP(embedding, "the rows of weight that indices names") {
   call.Output(shape, weight.dtype(), [&](Indices at) { return weight({indices(at.first(at.size() - 1)), at.back()}); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_embedding

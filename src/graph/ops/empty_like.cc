@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_empty_like {
 
 HONE_OP(empty_like, "0 everywhere: what PyTorch leaves undefined") {
   const Operand x = call.Tensor("self");
@@ -8,4 +8,4 @@ HONE_OP(empty_like, "0 everywhere: what PyTorch leaves undefined") {
   call.Output(x.shape(), dtype, [&](Indices) { return Cast(0, ScalarTypeOf(dtype)); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_empty_like

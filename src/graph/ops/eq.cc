@@ -1,9 +1,9 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_eq {
 
 HONE_OP(eq, "self == other") {
   call.Binary(OpCall::ResultType::kBool, [](Expr a, Expr b) { return Equal(a, b); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_eq

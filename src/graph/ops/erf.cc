@@ -1,9 +1,9 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_erf {
 
 HONE_OP(erf, "error function") {
   call.Unary(OpCall::ResultType::kReal, [](Expr x) { return Apply(UnaryOp::kErf, x); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_erf

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_expand {
 
 HONE_OP(expand, "self with dimensions of extent 1 repeated to size; -1 keeps one") {
   const Operand x = call.Tensor("self");
@@ -16,4 +16,4 @@ HONE_OP(expand, "self with dimensions of extent 1 repeated to size; -1 keeps one
   call.Output(shape, x.dtype(), [&](Indices at) { return x.Broadcast(at); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_expand

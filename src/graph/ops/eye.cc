@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_eye {
 
 HONE_OP(eye, "1 on the diagonal of an n by m matrix, 0 elsewhere") {
   const std::int64_t n = call.Int("n"), m = call.Int("m", n);
@@ -8,4 +8,4 @@ HONE_OP(eye, "1 on the diagonal of an n by m matrix, 0 elsewhere") {
   call.Output({n, m}, dtype, [&](Indices at) { return Cast(Equal(at[0], at[1]), ScalarTypeOf(dtype)); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_eye

@@ -1,7 +1,7 @@
 #include "graph/random.h"
 
-namespace hone {
+namespace hone::op_feature_dropout {
 
 HONE_OP(feature_dropout, "dropout of whole channels") { DefineDropout(call, call.Bool("train"), true, false); }
 
-}  // namespace hone
+}  // namespace hone::op_feature_dropout

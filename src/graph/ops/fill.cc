@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_fill {
 
 HONE_OP(fill, "value everywhere, of the shape of self") {
   const Operand x = call.Tensor("self");
@@ -8,4 +8,4 @@ HONE_OP(fill, "value everywhere, of the shape of self") {
   call.Output(x.shape(), x.dtype(), [&](Indices) { return Cast(value, ScalarTypeOf(x.dtype())); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_fill

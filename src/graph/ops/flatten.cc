@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_flatten {
 
 HONE_OP(flatten, "dimensions start_dim to end_dim as one") {
   const Operand x = call.Tensor("self");
@@ -16,4 +16,4 @@ HONE_OP(flatten, "dimensions start_dim to end_dim as one") {
   call.Output(call.Reshape(x, shape));
 }
 
-}  // namespace hone
+}  // namespace hone::op_flatten

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_flip {
 
 HONE_OP(flip, "self with the order along dims reversed") {
   const Operand x = call.Tensor("self");
@@ -15,4 +15,4 @@ HONE_OP(flip, "self with the order along dims reversed") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_flip

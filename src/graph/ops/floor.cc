@@ -1,9 +1,9 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_floor {
 
 HONE_OP(floor, "largest whole number not above self") {
   call.Unary(OpCall::ResultType::kSame, [](Expr x) { return Apply(UnaryOp::kFloor, x); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_floor

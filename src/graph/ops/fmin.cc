@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_fmin {
 
 HONE_OP(fmin, "the smaller one; of a number and a NaN the number") {
   call.Binary(OpCall::ResultType::kSame, [](Expr a, Expr b) -> Expr {
@@ -10,4 +10,4 @@ HONE_OP(fmin, "the smaller one; of a number and a NaN the number") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_fmin

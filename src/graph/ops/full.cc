@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_full {
 
 HONE_OP(full, "fill_value everywhere") {
   const Expr value = call.Scalar("fill_value");
@@ -10,4 +10,4 @@ HONE_OP(full, "fill_value everywhere") {
   call.Output(call.Ints("size"), dtype, [&](Indices) { return value; });
 }
 
-}  // namespace hone
+}  // namespace hone::op_full

@@ -2,7 +2,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_gather {
 
 HONE_OP(gather, "self[..., index[i, j, ...] at dim, ...]") {
   const Operand x = call.Tensor("self"), index = call.Tensor("index");
@@ -20,4 +20,4 @@ HONE_OP(gather, "self[..., index[i, j, ...] at dim, ...]") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_gather

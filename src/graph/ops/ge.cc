@@ -1,9 +1,9 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_ge {
 
 HONE_OP(ge, "self >= other") {
   call.Binary(OpCall::ResultType::kBool, [](Expr a, Expr b) { return LessEqual(b, a); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_ge

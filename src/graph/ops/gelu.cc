@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_gelu {
 
 HONE_OP(gelu, "self * P(N(0, 1) < self); approximate tanh uses the tanh form") {
   const std::string form = call.String("approximate", "none");
@@ -12,4 +12,4 @@ HONE_OP(gelu, "self * P(N(0, 1) < self); approximate tanh uses the tanh form") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_gelu

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_glu {
 
 HONE_OP(glu, "first half * sigmoid(second half) along dim") {
   const Operand x = call.Tensor("self");
@@ -15,4 +15,4 @@ HONE_OP(glu, "first half * sigmoid(second half) along dim") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_glu

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_grid_sampler_2d {
 
 HONE_OP(grid_sampler_2d,
         "input at the places in [-1, 1] that grid names: bilinear or nearest, zeros, the edge or a mirror beyond") {
@@ -46,4 +46,4 @@ HONE_OP(grid_sampler_2d,
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_grid_sampler_2d

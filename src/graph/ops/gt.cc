@@ -1,9 +1,9 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_gt {
 
 HONE_OP(gt, "self > other") {
   call.Binary(OpCall::ResultType::kBool, [](Expr a, Expr b) { return Less(b, a); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_gt

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_hardshrink {
 
 HONE_OP(hardshrink, "self where |self| > lambd, else 0") {
   const Expr limit = call.Scalar("lambd", 0.5);
@@ -8,4 +8,4 @@ HONE_OP(hardshrink, "self where |self| > lambd, else 0") {
              [&](Expr x) { return Select(LessEqual(Abs(x), limit), Cast(0.0, x->type), x); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_hardshrink

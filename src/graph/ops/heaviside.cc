@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_heaviside {
 
 HONE_OP(heaviside, "0 below zero, 1 above, values at zero") {
   call.Binary(
@@ -14,4 +14,4 @@ HONE_OP(heaviside, "0 below zero, 1 above, values at zero") {
       "self", "values");
 }
 
-}  // namespace hone
+}  // namespace hone::op_heaviside

@@ -1,6 +1,6 @@
 #include "graph/loss.h"
 
-namespace hone {
+namespace hone::op_hinge_embedding_loss {
 
 HONE_OP(hinge_embedding_loss, "self where target is 1, max(margin - self, 0) where it is -1, both elsewhere; reduced") {
   const double margin = call.Real("margin", 1);
@@ -10,4 +10,4 @@ HONE_OP(hinge_embedding_loss, "self where target is 1, max(margin - self, 0) whe
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_hinge_embedding_loss

@@ -1,6 +1,6 @@
 #include "graph/loss.h"
 
-namespace hone {
+namespace hone::op_huber_loss {
 
 HONE_OP(huber_loss, "|d| < delta ? d^2 / 2 : delta (|d| - delta / 2) for d = self - target, reduced") {
   const double delta = call.Real("delta", 1);
@@ -10,4 +10,4 @@ HONE_OP(huber_loss, "|d| < delta ? d^2 / 2 : delta (|d| - delta / 2) for d = sel
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_huber_loss

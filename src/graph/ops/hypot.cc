@@ -2,7 +2,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_hypot {
 
 HONE_OP(hypot, "length of the vector (self, other)") {
   call.Binary(OpCall::ResultType::kReal, [](Expr a, Expr b) -> Expr {
@@ -13,4 +13,4 @@ HONE_OP(hypot, "length of the vector (self, other)") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_hypot

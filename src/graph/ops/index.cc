@@ -1,6 +1,6 @@
 #include "graph/scatter.h"
 
-namespace hone {
+namespace hone::op_index {
 
 HONE_OP(index, "self at the places that indices name, one tensor a dimension, broadcast together") {
   const Operand x = call.Tensor("self");
@@ -8,4 +8,4 @@ HONE_OP(index, "self at the places that indices name, one tensor a dimension, br
   if (index) call.Output(index->shape, x.dtype(), [&](Indices at) { return x(index->place(at)); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_index

@@ -1,6 +1,6 @@
 #include "graph/scatter.h"
 
-namespace hone {
+namespace hone::op_index_add {
 
 HONE_OP(index_add, "self with alpha source added to the slices along dim that index names") {
   const Operand source = call.Tensor("source");
@@ -13,4 +13,4 @@ HONE_OP(index_add, "self with alpha source added to the slices along dim that in
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_index_add

@@ -1,6 +1,6 @@
 #include "graph/scatter.h"
 
-namespace hone {
+namespace hone::op_index_copy {
 
 HONE_OP(index_copy, "self with source in the slices along dim that index names") {
   const Operand source = call.Tensor("source");
@@ -8,4 +8,4 @@ HONE_OP(index_copy, "self with source in the slices along dim that index names")
                      [&](Indices at) { return source(std::vector<Expr>(at.begin(), at.begin() + source.rank())); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_index_copy

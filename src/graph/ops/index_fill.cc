@@ -1,6 +1,6 @@
 #include "graph/scatter.h"
 
-namespace hone {
+namespace hone::op_index_fill {
 
 HONE_OP(index_fill, "self with value in the slices along dim that index names") {
   const ScalarType type = ScalarTypeOf(call.Tensor("self").dtype());
@@ -9,4 +9,4 @@ HONE_OP(index_fill, "self with value in the slices along dim that index names") 
   DefineIndexScatter(call, Scattering::kOverwrite, [&](Indices) { return value; });
 }
 
-}  // namespace hone
+}  // namespace hone::op_index_fill

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_index_select {
 
 HONE_OP(index_select, "the slices of self along dim that index names") {
   const Operand x = call.Tensor("self"), index = call.Tensor("index");
@@ -17,4 +17,4 @@ HONE_OP(index_select, "the slices of self along dim that index names") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_index_select

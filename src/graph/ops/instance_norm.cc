@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_instance_norm {
 
 HONE_OP(instance_norm,
         "(input - mean) * rsqrt(var + eps) * weight + bias over the places of each channel of each sample") {
@@ -43,4 +43,4 @@ HONE_OP(instance_norm,
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_instance_norm

@@ -2,7 +2,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_isfinite {
 
 HONE_OP(isfinite, "true where self is a finite number") {
   call.Unary(OpCall::ResultType::kBool, [](Expr x) -> Expr {
@@ -10,4 +10,4 @@ HONE_OP(isfinite, "true where self is a finite number") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_isfinite

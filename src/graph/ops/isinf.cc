@@ -2,7 +2,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_isinf {
 
 HONE_OP(isinf, "true where self is infinite") {
   call.Unary(OpCall::ResultType::kBool, [](Expr x) -> Expr {
@@ -10,4 +10,4 @@ HONE_OP(isinf, "true where self is infinite") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_isinf

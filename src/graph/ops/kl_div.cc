@@ -1,6 +1,6 @@
 #include "graph/loss.h"
 
-namespace hone {
+namespace hone::op_kl_div {
 
 HONE_OP(kl_div, "target (log(target) - self), or exp(target) (target - self) if log_target, reduced") {
   const bool log_target = call.Bool("log_target", false);
@@ -11,4 +11,4 @@ HONE_OP(kl_div, "target (log(target) - self), or exp(target) (target - self) if 
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_kl_div

@@ -1,6 +1,6 @@
 #include "graph/order.h"
 
-namespace hone {
+namespace hone::op_kthvalue {
 
 HONE_OP(kthvalue, "the k-th smallest element along dim, and where it is; of equals the first comes first") {
   const Operand x = call.Tensor("self");
@@ -21,4 +21,4 @@ HONE_OP(kthvalue, "the k-th smallest element along dim, and where it is; of equa
   call.Output(shape, DType::kI64, [&](Indices at) { return order(place(at)); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_kthvalue

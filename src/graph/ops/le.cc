@@ -1,9 +1,9 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_le {
 
 HONE_OP(le, "self <= other") {
   call.Binary(OpCall::ResultType::kBool, [](Expr a, Expr b) { return LessEqual(a, b); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_le

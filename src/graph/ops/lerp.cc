@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_lerp {
 
 HONE_OP(lerp, "self + weight * (end - self)") {
   std::vector<Operand> operands = {call.Tensor("self"), call.Tensor("end")};
@@ -11,4 +11,4 @@ HONE_OP(lerp, "self + weight * (end - self)") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_lerp

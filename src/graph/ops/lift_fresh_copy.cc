@@ -1,7 +1,7 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_lift_fresh_copy {
 
 HONE_OP(lift_fresh_copy, "self") { call.Output(call.Tensor("self")); }
 
-}  // namespace hone
+}  // namespace hone::op_lift_fresh_copy

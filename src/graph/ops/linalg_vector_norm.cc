@@ -2,7 +2,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_linalg_vector_norm {
 
 HONE_OP(linalg_vector_norm, "(sum over dim of |self|^ord)^(1/ord)") {
   const Operand x = call.Tensor("self");
@@ -30,4 +30,4 @@ HONE_OP(linalg_vector_norm, "(sum over dim of |self|^ord)^(1/ord)") {
       [&](Expr sum) { return Apply(BinaryOp::kPow, sum, 1 / ord); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_linalg_vector_norm

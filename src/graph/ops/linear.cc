@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_linear {
 
 HONE_OP(linear, "input @ transposed weight + bias") {
   const Operand x = call.Tensor("input"), weight = call.Tensor("weight");
@@ -24,4 +24,4 @@ HONE_OP(linear, "input @ transposed weight + bias") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_linear

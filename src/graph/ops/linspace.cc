@@ -2,7 +2,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_linspace {
 
 HONE_OP(linspace, "steps numbers from start to end") {
   if (call.IsTensor("start") || call.IsTensor("end")) return call.Fail("hone does not define linspace between tensors");
@@ -19,4 +19,4 @@ HONE_OP(linspace, "steps numbers from start to end") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_linspace

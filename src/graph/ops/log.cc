@@ -1,9 +1,9 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_log {
 
 HONE_OP(log, "natural logarithm") {
   call.Unary(OpCall::ResultType::kReal, [](Expr x) { return Apply(UnaryOp::kLog, x); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_log

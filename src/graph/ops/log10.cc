@@ -1,9 +1,9 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_log10 {
 
 HONE_OP(log10, "logarithm to base 10") {
   call.Unary(OpCall::ResultType::kReal, [](Expr x) { return Apply(UnaryOp::kLog10, x); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_log10

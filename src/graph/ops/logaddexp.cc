@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_logaddexp {
 
 HONE_OP(logaddexp, "log(exp(self) + exp(other))") {
   call.Binary(OpCall::ResultType::kReal, [](Expr a, Expr b) -> Expr {
@@ -8,4 +8,4 @@ HONE_OP(logaddexp, "log(exp(self) + exp(other))") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_logaddexp

@@ -3,7 +3,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_logaddexp2 {
 
 HONE_OP(logaddexp2, "log2(2^self + 2^other), never overflowing") {
   call.Binary(OpCall::ResultType::kReal, [](Expr a, Expr b) {
@@ -14,4 +14,4 @@ HONE_OP(logaddexp2, "log2(2^self + 2^other), never overflowing") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_logaddexp2

@@ -2,7 +2,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_logcumsumexp {
 
 HONE_OP(logcumsumexp, "log of the sum of exp(self) from the first element to this one along dim, never overflowing") {
   const Operand x = call.Tensor("self");
@@ -16,4 +16,4 @@ HONE_OP(logcumsumexp, "log of the sum of exp(self) from the first element to thi
   }));
 }
 
-}  // namespace hone
+}  // namespace hone::op_logcumsumexp

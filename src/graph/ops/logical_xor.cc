@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_logical_xor {
 
 HONE_OP(logical_xor, "logical xor of self and other being nonzero") {
   call.Binary(OpCall::ResultType::kBool, [](Expr a, Expr b) {
@@ -8,4 +8,4 @@ HONE_OP(logical_xor, "logical xor of self and other being nonzero") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_logical_xor

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_logit {
 
 HONE_OP(logit, "log(self / (1 - self)), self no nearer than eps to 0 and 1") {
   const std::optional<double> eps = call.Has("eps") ? std::optional(call.Real("eps")) : std::nullopt;
@@ -10,4 +10,4 @@ HONE_OP(logit, "log(self / (1 - self)), self no nearer than eps to 0 and 1") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_logit

@@ -2,7 +2,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_logsumexp {
 
 HONE_OP(logsumexp, "log(sum over dim of exp(self)), shifted by the largest element") {
   const Operand x = call.Tensor("self");
@@ -29,4 +29,4 @@ HONE_OP(logsumexp, "log(sum over dim of exp(self)), shifted by the largest eleme
   call.Output(keep ? result : call.Reshape(result, OpCall::ReducedShape(x.shape(), dims, false)));
 }
 
-}  // namespace hone
+}  // namespace hone::op_logsumexp

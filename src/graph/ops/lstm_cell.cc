@@ -1,7 +1,7 @@
 #include "graph/recurrent.h"
 
-namespace hone {
+namespace hone::op_lstm_cell {
 
 HONE_OP(lstm_cell, "one step of lstm: the hidden values and the cells") { DefineRecurrentCell(call, Cell::kLstm); }
 
-}  // namespace hone
+}  // namespace hone::op_lstm_cell

@@ -1,9 +1,9 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_lt {
 
 HONE_OP(lt, "self < other") {
   call.Binary(OpCall::ResultType::kBool, [](Expr a, Expr b) { return Less(a, b); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_lt

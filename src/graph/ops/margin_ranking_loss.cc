@@ -1,6 +1,6 @@
 #include "graph/loss.h"
 
-namespace hone {
+namespace hone::op_margin_ranking_loss {
 
 HONE_OP(margin_ranking_loss, "max(margin - target (input1 - input2), 0), reduced") {
   const Operand a = call.Tensor("input1"), b = call.Tensor("input2"), target = call.Tensor("target");
@@ -12,4 +12,4 @@ HONE_OP(margin_ranking_loss, "max(margin - target (input1 - input2), 0), reduced
              });
 }
 
-}  // namespace hone
+}  // namespace hone::op_margin_ranking_loss

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_masked_fill {
 
 HONE_OP(masked_fill, "mask ? value : self") {
   const Operand x = call.Tensor("self"), mask = call.Tensor("mask");
@@ -12,4 +12,4 @@ HONE_OP(masked_fill, "mask ? value : self") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_masked_fill

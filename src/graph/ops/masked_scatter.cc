@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_masked_scatter {
 
 HONE_OP(masked_scatter, "self with the elements of source, one after another, where mask is true") {
   const Operand self = call.Tensor("self"), mask = call.Tensor("mask"), source = call.Tensor("source");
@@ -20,4 +20,4 @@ HONE_OP(masked_scatter, "self with the elements of source, one after another, wh
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_masked_scatter

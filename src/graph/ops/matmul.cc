@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_matmul {
 
 HONE_OP(matmul, "matrix product with broadcast batch dimensions; vectors count as one row or one column") {
   const Operand a = call.Tensor("self"), b = call.Tensor("other");
@@ -32,4 +32,4 @@ HONE_OP(matmul, "matrix product with broadcast batch dimensions; vectors count a
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_matmul

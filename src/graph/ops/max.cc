@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_max {
 
 HONE_OP(max, "the largest element of all; over one dim also its index; of two tensors element by element") {
   const Operand x = call.Tensor("self");
@@ -12,4 +12,4 @@ HONE_OP(max, "the largest element of all; over one dim also its index; of two te
   if (one) call.Reduction(ReduceOp::kArgMax, DType::kI64, x, dims, keep, [&](Indices at) { return x(at); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_max

@@ -1,7 +1,7 @@
 #include "graph/window.h"
 
-namespace hone {
+namespace hone::op_max_pool2d {
 
 HONE_OP(max_pool2d, "largest element of each window") { DefineMaxPool(call, 2); }
 
-}  // namespace hone
+}  // namespace hone::op_max_pool2d

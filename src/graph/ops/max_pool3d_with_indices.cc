@@ -1,8 +1,8 @@
 #include "graph/op.h"
 #include "graph/window.h"
 
-namespace hone {
+namespace hone::op_max_pool3d_with_indices {
 
 HONE_OP(max_pool3d_with_indices, "largest element of each window, and where it is") { DefineMaxPool(call, 3); }
 
-}  // namespace hone
+}  // namespace hone::op_max_pool3d_with_indices

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_mean {
 
 HONE_OP(mean, "mean over dim (all dimensions when absent)") {
   const Operand x = call.Tensor("self");
@@ -13,4 +13,4 @@ HONE_OP(mean, "mean over dim (all dimensions when absent)") {
       [&](Indices at) { return Cast(x(at), ScalarType::kReal); }, [&](Expr sum) { return sum / count; });
 }
 
-}  // namespace hone
+}  // namespace hone::op_mean

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_min {
 
 HONE_OP(min, "the smallest element of all; over one dim also its index; of two tensors element by element") {
   const Operand x = call.Tensor("self");
@@ -12,4 +12,4 @@ HONE_OP(min, "the smallest element of all; over one dim also its index; of two t
   if (one) call.Reduction(ReduceOp::kArgMin, DType::kI64, x, dims, keep, [&](Indices at) { return x(at); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_min

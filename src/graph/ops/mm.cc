@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_mm {
 
 HONE_OP(mm, "matrix product: sum over k of self[i, k] * mat2[k, j]") {
   const Operand a = call.Tensor("self"), b = call.Tensor("mat2");
@@ -11,4 +11,4 @@ HONE_OP(mm, "matrix product: sum over k of self[i, k] * mat2[k, j]") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_mm

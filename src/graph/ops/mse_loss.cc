@@ -1,6 +1,6 @@
 #include "graph/loss.h"
 
-namespace hone {
+namespace hone::op_mse_loss {
 
 HONE_OP(mse_loss, "(self - target)^2, reduced") {
   DefinePairLoss(call, [](const Expr& x, const Expr& target) {
@@ -9,4 +9,4 @@ HONE_OP(mse_loss, "(self - target)^2, reduced") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_mse_loss

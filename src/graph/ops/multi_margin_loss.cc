@@ -1,6 +1,6 @@
 #include "graph/loss.h"
 
-namespace hone {
+namespace hone::op_multi_margin_loss {
 
 HONE_OP(multi_margin_loss,
         "mean over the other classes of max(margin - self[target] + self[c], 0)^p weight[target], reduced") {
@@ -24,4 +24,4 @@ HONE_OP(multi_margin_loss,
   call.Output({}, x.dtype(), [&](Indices) { return loss(std::vector<Expr>{Expr(0)}); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_multi_margin_loss

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_mv {
 
 HONE_OP(mv, "matrix times vector") {
   const Operand a = call.Tensor("self"), x = call.Tensor("vec");
@@ -11,4 +11,4 @@ HONE_OP(mv, "matrix times vector") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_mv

@@ -2,7 +2,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_nan_to_num {
 
 HONE_OP(nan_to_num, "self with NaN and infinities replaced by nan, posinf and neginf (0 and the type's extremes)") {
   const Operand x = call.Tensor("self");
@@ -16,4 +16,4 @@ HONE_OP(nan_to_num, "self with NaN and infinities replaced by nan, posinf and ne
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_nan_to_num

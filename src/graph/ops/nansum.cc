@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_nansum {
 
 HONE_OP(nansum, "sum over dim, a NaN counting as 0") {
   const Operand x = call.Tensor("self");
@@ -11,4 +11,4 @@ HONE_OP(nansum, "sum over dim, a NaN counting as 0") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_nansum

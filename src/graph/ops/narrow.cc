@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_narrow {
 
 HONE_OP(narrow, "length elements of self from start on along dim") {
   const Operand x = call.Tensor("self");
@@ -17,4 +17,4 @@ HONE_OP(narrow, "length elements of self from start on along dim") {
               [&](Indices at) { return x(Replaced(at, dim, at[static_cast<std::size_t>(dim)] + start)); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_narrow

@@ -2,7 +2,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_native_batch_norm {
 
 HONE_OP(native_batch_norm,
         "(input - mean) * rsqrt(var + eps) * weight + bias a channel, with the batch's statistics when training, else "
@@ -77,4 +77,4 @@ HONE_OP(native_batch_norm,
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_native_batch_norm

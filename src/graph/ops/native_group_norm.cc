@@ -2,7 +2,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_native_group_norm {
 
 HONE_OP(native_group_norm, "group_norm, and the mean and 1/deviation of each group") {
   const Operand x = call.Tensor("input");
@@ -39,4 +39,4 @@ HONE_OP(native_group_norm, "group_norm, and the mean and 1/deviation of each gro
   call.Output(call.As(rstd, x.dtype()));
 }
 
-}  // namespace hone
+}  // namespace hone::op_native_group_norm

@@ -2,7 +2,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_native_layer_norm {
 
 HONE_OP(native_layer_norm, "layer_norm, and the mean and 1/deviation that it used") {
   const Operand x = call.Tensor("input");
@@ -55,4 +55,4 @@ HONE_OP(native_layer_norm, "layer_norm, and the mean and 1/deviation that it use
   call.Output(call.As(rstd, x.dtype()));
 }
 
-}  // namespace hone
+}  // namespace hone::op_native_layer_norm

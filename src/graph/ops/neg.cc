@@ -1,9 +1,9 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_neg {
 
 HONE_OP(neg, "-self") {
   call.Unary(OpCall::ResultType::kSame, [](Expr x) { return Apply(UnaryOp::kNeg, x); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_neg

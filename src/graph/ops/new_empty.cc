@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_new_empty {
 
 HONE_OP(new_empty, "0 everywhere: what PyTorch leaves undefined") {
   const Operand x = call.Tensor("self");
@@ -8,4 +8,4 @@ HONE_OP(new_empty, "0 everywhere: what PyTorch leaves undefined") {
   call.Output(call.Ints("size"), dtype, [&](Indices) { return Cast(0, ScalarTypeOf(dtype)); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_new_empty

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_new_zeros {
 
 HONE_OP(new_zeros, "0 everywhere, of the shape size and the type of self") {
   const Operand x = call.Tensor("self");
@@ -9,4 +9,4 @@ HONE_OP(new_zeros, "0 everywhere, of the shape size and the type of self") {
   call.Output(call.Ints("size"), dtype, [&](Indices) { return value; });
 }
 
-}  // namespace hone
+}  // namespace hone::op_new_zeros

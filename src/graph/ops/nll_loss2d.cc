@@ -1,7 +1,7 @@
 #include "graph/loss.h"
 
-namespace hone {
+namespace hone::op_nll_loss2d {
 
 HONE_OP(nll_loss2d, "-weight[target] self[target], reduced") { DefineNllLoss(call, false); }
 
-}  // namespace hone
+}  // namespace hone::op_nll_loss2d

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_one_hot {
 
 HONE_OP(one_hot, "1 at the class that self names, of num_classes; 0 elsewhere") {
   const Operand x = call.Tensor("self");
@@ -12,4 +12,4 @@ HONE_OP(one_hot, "1 at the class that self names, of num_classes; 0 elsewhere") 
               [&](Indices at) { return Cast(Equal(x(at.first(at.size() - 1)), at.back()), ScalarType::kInt); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_one_hot

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_outer {
 
 HONE_OP(outer, "self[i] * vec2[j]") {
   const Operand a = call.Tensor("self"), b = call.Tensor("vec2");
@@ -13,4 +13,4 @@ HONE_OP(outer, "self[i] * vec2[j]") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_outer

@@ -1,6 +1,6 @@
 #include "graph/loss.h"
 
-namespace hone {
+namespace hone::op_pairwise_distance {
 
 HONE_OP(pairwise_distance, "|x1 - x2 + eps|_p over the last dimension") {
   const Operand distance =
@@ -11,4 +11,4 @@ HONE_OP(pairwise_distance, "|x1 - x2 + eps|_p over the last dimension") {
   call.Output(call.Reshape(distance, shape));
 }
 
-}  // namespace hone
+}  // namespace hone::op_pairwise_distance

@@ -2,7 +2,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_permute {
 
 HONE_OP(permute, "dimensions in the order of dims") {
   const Operand x = call.Tensor("self");
@@ -23,4 +23,4 @@ HONE_OP(permute, "dimensions in the order of dims") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_permute

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_pixel_shuffle {
 
 HONE_OP(pixel_shuffle, "[..., c * r^2, h, w] as [..., c, h * r, w * r]") {
   const Operand x = call.Tensor("self");
@@ -20,4 +20,4 @@ HONE_OP(pixel_shuffle, "[..., c * r^2, h, w] as [..., c, h * r, w * r]") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_pixel_shuffle

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_pixel_unshuffle {
 
 HONE_OP(pixel_unshuffle, "[..., c, h * r, w * r] as [..., c * r^2, h, w]") {
   const Operand x = call.Tensor("self");
@@ -20,4 +20,4 @@ HONE_OP(pixel_unshuffle, "[..., c, h * r, w * r] as [..., c * r^2, h, w]") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_pixel_unshuffle

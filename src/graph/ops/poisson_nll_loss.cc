@@ -2,7 +2,7 @@
 
 #include "graph/loss.h"
 
-namespace hone {
+namespace hone::op_poisson_nll_loss {
 
 HONE_OP(
     poisson_nll_loss,
@@ -18,4 +18,4 @@ HONE_OP(
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_poisson_nll_loss

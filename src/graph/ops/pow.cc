@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_pow {
 
 HONE_OP(pow, "self to the power exponent; a small whole exponent is repeated multiplication") {
   // Squares and cubes are what nearly every use is, and every library computes them as products.
@@ -28,4 +28,4 @@ HONE_OP(pow, "self to the power exponent; a small whole exponent is repeated mul
       "self", "exponent");
 }
 
-}  // namespace hone
+}  // namespace hone::op_pow

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_prelu {
 
 HONE_OP(prelu, "self where positive, else self * weight; one weight, or one a channel") {
   const Operand x = call.Tensor("self"), weight = call.Tensor("weight");
@@ -14,4 +14,4 @@ HONE_OP(prelu, "self where positive, else self * weight; one weight, or one a ch
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_prelu

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_prod {
 
 HONE_OP(prod, "product over dim (all dimensions when absent)") {
   const Operand x = call.Tensor("self");
@@ -9,4 +9,4 @@ HONE_OP(prod, "product over dim (all dimensions when absent)") {
                  [&](Indices at) { return Cast(x(at), ScalarTypeOf(dtype)); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_prod

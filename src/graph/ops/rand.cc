@@ -1,6 +1,6 @@
 #include "graph/random.h"
 
-namespace hone {
+namespace hone::op_rand {
 
 HONE_OP(rand, "uniform draws from [0, 1) of the shape size (graph/random.h)") {
   const Shape shape = call.Ints("size");
@@ -8,4 +8,4 @@ HONE_OP(rand, "uniform draws from [0, 1) of the shape size (graph/random.h)") {
               [&](Indices at) { return DrawnUniform(call, Flatten(at, shape)); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_rand

@@ -1,6 +1,6 @@
 #include "graph/random.h"
 
-namespace hone {
+namespace hone::op_rand_like {
 
 HONE_OP(rand_like, "uniform draws from [0, 1) (graph/random.h)") {
   const Operand x = call.Tensor("self");
@@ -8,4 +8,4 @@ HONE_OP(rand_like, "uniform draws from [0, 1) (graph/random.h)") {
               [&](Indices at) { return DrawnUniform(call, Flatten(at, x.shape())); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_rand_like

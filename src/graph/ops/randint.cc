@@ -1,6 +1,6 @@
 #include "graph/random.h"
 
-namespace hone {
+namespace hone::op_randint {
 
 HONE_OP(randint, "whole draws from [low, high) of the shape size (graph/random.h)") {
   const std::int64_t low = call.Int("low", 0), high = call.Int("high");
@@ -11,4 +11,4 @@ HONE_OP(randint, "whole draws from [low, high) of the shape size (graph/random.h
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_randint

@@ -1,6 +1,6 @@
 #include "graph/random.h"
 
-namespace hone {
+namespace hone::op_randn {
 
 HONE_OP(randn, "normal draws of the shape size (graph/random.h)") {
   const Shape shape = call.Ints("size");
@@ -8,4 +8,4 @@ HONE_OP(randn, "normal draws of the shape size (graph/random.h)") {
               [&](Indices at) { return DrawnNormal(call, Flatten(at, shape)); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_randn

@@ -1,6 +1,6 @@
 #include "graph/random.h"
 
-namespace hone {
+namespace hone::op_randn_like {
 
 HONE_OP(randn_like, "normal draws (graph/random.h)") {
   const Operand x = call.Tensor("self");
@@ -8,4 +8,4 @@ HONE_OP(randn_like, "normal draws (graph/random.h)") {
               [&](Indices at) { return DrawnNormal(call, Flatten(at, x.shape())); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_randn_like

@@ -1,7 +1,7 @@
 #include "graph/order.h"
 #include "graph/random.h"
 
-namespace hone {
+namespace hone::op_randperm {
 
 HONE_OP(randperm, "0 .. n - 1 in the order of draws (graph/random.h)") {
   const std::int64_t n = call.Int("n");
@@ -11,4 +11,4 @@ HONE_OP(randperm, "0 .. n - 1 in the order of draws (graph/random.h)") {
   call.Output({n}, dtype, [&](Indices at) { return Cast(order(at), ScalarTypeOf(dtype)); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_randperm

@@ -1,9 +1,9 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_remainder {
 
 HONE_OP(remainder, "remainder with the sign of other") {
   call.Binary(OpCall::ResultType::kSame, [](Expr a, Expr b) { return Apply(BinaryOp::kFloorMod, a, b); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_remainder

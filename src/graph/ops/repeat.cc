@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_repeat {
 
 HONE_OP(repeat, "self laid out repeats times along each dimension") {
   const Operand x = call.Tensor("self");
@@ -18,4 +18,4 @@ HONE_OP(repeat, "self laid out repeats times along each dimension") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_repeat

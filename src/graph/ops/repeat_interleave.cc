@@ -2,7 +2,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_repeat_interleave {
 
 HONE_OP(repeat_interleave, "each slice of self along dim (flat when absent) repeats times") {
   if (call.IsTensor("repeats"))
@@ -20,4 +20,4 @@ HONE_OP(repeat_interleave, "each slice of self along dim (flat when absent) repe
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_repeat_interleave

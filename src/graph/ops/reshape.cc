@@ -1,9 +1,9 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_reshape {
 
 HONE_OP(reshape, "the same elements in row-major order under another shape; one extent may be -1") {
   FindOp("view")->define(call);
 }
 
-}  // namespace hone
+}  // namespace hone::op_reshape

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_roll {
 
 HONE_OP(roll, "self moved on by shifts along dims (flat when absent); what leaves at the end comes in at the start") {
   const Operand x = call.Tensor("self");
@@ -30,4 +30,4 @@ HONE_OP(roll, "self moved on by shifts along dims (flat when absent); what leave
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_roll

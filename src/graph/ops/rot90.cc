@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_rot90 {
 
 HONE_OP(rot90, "self turned k quarters from the first towards the second of dims") {
   const Operand x = call.Tensor("self");
@@ -20,4 +20,4 @@ HONE_OP(rot90, "self turned k quarters from the first towards the second of dims
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_rot90

@@ -3,7 +3,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_round {
 
 HONE_OP(round, "nearest whole number, halves to even; or the nearest multiple of 10^-decimals") {
   const std::int64_t decimals = call.Int("decimals", 0);
@@ -14,4 +14,4 @@ HONE_OP(round, "nearest whole number, halves to even; or the nearest multiple of
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_round

@@ -1,9 +1,9 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_rsqrt {
 
 HONE_OP(rsqrt, "1 / sqrt(self)") {
   call.Unary(OpCall::ResultType::kReal, [](Expr x) { return Apply(UnaryOp::kRsqrt, x); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_rsqrt

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_rsub {
 
 HONE_OP(rsub, "other - alpha * self") {
   const bool scaled = call.Has("alpha") && call.Real("alpha") != 1;
@@ -8,4 +8,4 @@ HONE_OP(rsub, "other - alpha * self") {
   call.Binary(OpCall::ResultType::kSame, [&](Expr a, Expr b) { return scaled ? b - alpha * a : b - a; });
 }
 
-}  // namespace hone
+}  // namespace hone::op_rsub

@@ -1,6 +1,6 @@
 #include "graph/scatter.h"
 
-namespace hone {
+namespace hone::op_scatter {
 
 HONE_OP(scatter, "self with src (or value) at the places of index along dim") {
   const ScalarType type = ScalarTypeOf(call.Tensor("self").dtype());
@@ -21,4 +21,4 @@ HONE_OP(scatter, "self with src (or value) at the places of index along dim") {
                 [&](Indices at) { return source(std::vector<Expr>(at.begin(), at.begin() + source.rank())); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_scatter

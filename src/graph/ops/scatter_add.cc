@@ -1,6 +1,6 @@
 #include "graph/scatter.h"
 
-namespace hone {
+namespace hone::op_scatter_add {
 
 HONE_OP(scatter_add, "self with src added at the places of index along dim") {
   const Operand source = call.Tensor("src");
@@ -8,4 +8,4 @@ HONE_OP(scatter_add, "self with src added at the places of index along dim") {
                 [&](Indices at) { return source(std::vector<Expr>(at.begin(), at.begin() + source.rank())); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_scatter_add

@@ -1,6 +1,6 @@
 #include "graph/scatter.h"
 
-namespace hone {
+namespace hone::op_scatter_reduce {
 
 HONE_OP(scatter_reduce, "self combined with src at the places of index along dim: sum, prod, mean, amax or amin") {
   const Operand source = call.Tensor("src");
@@ -17,4 +17,4 @@ HONE_OP(scatter_reduce, "self combined with src at the places of index along dim
       call.Bool("include_self", true));
 }
 
-}  // namespace hone
+}  // namespace hone::op_scatter_reduce

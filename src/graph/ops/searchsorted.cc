@@ -1,6 +1,6 @@
 #include "graph/sorted.h"
 
-namespace hone {
+namespace hone::op_searchsorted {
 
 HONE_OP(
     searchsorted,
@@ -8,4 +8,4 @@ HONE_OP(
   CountBelow(call, "sorted_sequence");
 }
 
-}  // namespace hone
+}  // namespace hone::op_searchsorted

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_select {
 
 HONE_OP(select, "self at index along dim") {
   const Operand x = call.Tensor("self");
@@ -16,4 +16,4 @@ HONE_OP(select, "self at index along dim") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_select

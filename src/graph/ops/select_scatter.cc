@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_select_scatter {
 
 HONE_OP(select_scatter, "self with src at index along dim") {
   const Operand x = call.Tensor("self"), source = call.Tensor("src");
@@ -17,4 +17,4 @@ HONE_OP(select_scatter, "self with src at index along dim") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_select_scatter

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_selu {
 
 HONE_OP(selu, "1.0507 * (self > 0 ? self : 1.6733 * (exp(self) - 1))") {
   call.Unary(OpCall::ResultType::kReal, [](Expr x) {
@@ -9,4 +9,4 @@ HONE_OP(selu, "1.0507 * (self > 0 ? self : 1.6733 * (exp(self) - 1))") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_selu

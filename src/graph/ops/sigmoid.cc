@@ -1,9 +1,9 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_sigmoid {
 
 HONE_OP(sigmoid, "1 / (1 + exp(-self))") {
   call.Unary(OpCall::ResultType::kReal, [](Expr x) { return Sigmoid(x); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_sigmoid

@@ -2,7 +2,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_sinc {
 
 HONE_OP(sinc, "sin(pi self) / (pi self), 1 at 0") {
   call.Unary(OpCall::ResultType::kReal, [](Expr x) {
@@ -11,4 +11,4 @@ HONE_OP(sinc, "sin(pi self) / (pi self), 1 at 0") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_sinc

@@ -3,7 +3,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_slice {
 
 HONE_OP(slice, "elements start, start + step, ... below end along dim") {
   const Operand x = call.Tensor("self");
@@ -24,4 +24,4 @@ HONE_OP(slice, "elements start, start + step, ... below end along dim") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_slice

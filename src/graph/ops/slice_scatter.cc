@@ -3,7 +3,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_slice_scatter {
 
 HONE_OP(slice_scatter, "self with src at start, start + step, ... below end along dim") {
   const Operand x = call.Tensor("self"), source = call.Tensor("src");
@@ -27,4 +27,4 @@ HONE_OP(slice_scatter, "self with src at start, start + step, ... below end alon
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_slice_scatter

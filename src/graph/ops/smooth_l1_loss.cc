@@ -1,6 +1,6 @@
 #include "graph/loss.h"
 
-namespace hone {
+namespace hone::op_smooth_l1_loss {
 
 HONE_OP(smooth_l1_loss, "|d| < beta ? d^2 / (2 beta) : |d| - beta / 2 for d = self - target, reduced") {
   const double beta = call.Real("beta", 1);
@@ -10,4 +10,4 @@ HONE_OP(smooth_l1_loss, "|d| < beta ? d^2 / (2 beta) : |d| - beta / 2 for d = se
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_smooth_l1_loss

@@ -1,7 +1,7 @@
 #include "graph/softmax.h"
 
-namespace hone {
+namespace hone::op_softmax {
 
 HONE_OP(softmax, "exp(self - max) over its sum along dim") { DefineSoftmax(call, SoftmaxForm::kPlain); }
 
-}  // namespace hone
+}  // namespace hone::op_softmax

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_softplus {
 
 HONE_OP(softplus, "log(1 + exp(beta * self)) / beta; self itself where beta * self > threshold") {
   const double beta = call.Real("beta", 1), threshold = call.Real("threshold", 20);
@@ -11,4 +11,4 @@ HONE_OP(softplus, "log(1 + exp(beta * self)) / beta; self itself where beta * se
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_softplus

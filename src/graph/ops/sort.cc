@@ -1,6 +1,6 @@
 #include "graph/order.h"
 
-namespace hone {
+namespace hone::op_sort {
 
 HONE_OP(sort, "self in order along dim, and where each element was; of equals the first comes first") {
   const Operand x = call.Tensor("self");
@@ -8,4 +8,4 @@ HONE_OP(sort, "self in order along dim, and where each element was; of equals th
   OutputOrdered(call, x, dim, call.Bool("descending", false), x.dim(dim));
 }
 
-}  // namespace hone
+}  // namespace hone::op_sort

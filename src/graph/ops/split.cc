@@ -1,6 +1,6 @@
 #include "graph/parts.h"
 
-namespace hone {
+namespace hone::op_split {
 
 HONE_OP(split, "parts of self along dim, of split_size each (or of the sizes in a list); the last one may be smaller") {
   const Operand x = call.Tensor("self");
@@ -14,4 +14,4 @@ HONE_OP(split, "parts of self along dim, of split_size each (or of the sizes in 
   OutputParts(call, x, dim, sizes);
 }
 
-}  // namespace hone
+}  // namespace hone::op_split

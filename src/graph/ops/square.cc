@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_square {
 
 HONE_OP(square, "self * self") {
   const Operand x = call.Tensor("self");
@@ -11,4 +11,4 @@ HONE_OP(square, "self * self") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_square

@@ -2,7 +2,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_squeeze {
 
 HONE_OP(squeeze, "dimensions of extent 1 removed: all of them, or those of dim") {
   const Operand x = call.Tensor("self");
@@ -16,4 +16,4 @@ HONE_OP(squeeze, "dimensions of extent 1 removed: all of them, or those of dim")
   call.Output(call.Reshape(x, shape));
 }
 
-}  // namespace hone
+}  // namespace hone::op_squeeze

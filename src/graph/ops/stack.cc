@@ -1,7 +1,7 @@
 #include "graph/op.h"
 #include "graph/parts.h"
 
-namespace hone {
+namespace hone::op_stack {
 
 HONE_OP(stack, "tensors side by side along a new dimension dim") {
   const std::vector<Operand> parts = call.Tensors("tensors");
@@ -27,4 +27,4 @@ HONE_OP(stack, "tensors side by side along a new dimension dim") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_stack

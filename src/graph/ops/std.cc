@@ -1,7 +1,7 @@
 #include "graph/moments.h"
 
-namespace hone {
+namespace hone::op_std {
 
 HONE_OP(std, "square root of var") { DefineMoments(call, Moment::kStd, false); }
 
-}  // namespace hone
+}  // namespace hone::op_std

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_sub {
 
 HONE_OP(sub, "self - alpha * other") {
   const bool scaled = call.Has("alpha") && call.Real("alpha") != 1;
@@ -8,4 +8,4 @@ HONE_OP(sub, "self - alpha * other") {
   call.Binary(OpCall::ResultType::kSame, [&](Expr a, Expr b) { return scaled ? a - alpha * b : a - b; });
 }
 
-}  // namespace hone
+}  // namespace hone::op_sub

@@ -2,7 +2,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_t {
 
 HONE_OP(t, "matrix transposed; a vector is itself") {
   const Operand x = call.Tensor("self");
@@ -18,4 +18,4 @@ HONE_OP(t, "matrix transposed; a vector is itself") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_t

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_take {
 
 HONE_OP(take, "the elements of self, seen flat, that index names") {
   const Operand x = call.Tensor("self"), index = call.Tensor("index");
@@ -11,4 +11,4 @@ HONE_OP(take, "the elements of self, seen flat, that index names") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_take

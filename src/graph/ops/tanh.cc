@@ -1,9 +1,9 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_tanh {
 
 HONE_OP(tanh, "hyperbolic tangent") {
   call.Unary(OpCall::ResultType::kReal, [](Expr x) { return Apply(UnaryOp::kTanh, x); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_tanh

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_threshold {
 
 HONE_OP(threshold, "self > threshold ? self : value") {
   const DType dtype = call.Tensor("self").dtype();
@@ -8,4 +8,4 @@ HONE_OP(threshold, "self > threshold ? self : value") {
   call.Unary(OpCall::ResultType::kSame, [&](Expr x) { return Select(LessEqual(x, limit), value, x); });
 }
 
-}  // namespace hone
+}  // namespace hone::op_threshold

@@ -1,6 +1,6 @@
 #include "graph/order.h"
 
-namespace hone {
+namespace hone::op_topk {
 
 HONE_OP(topk, "the k largest (or smallest) elements along dim in order, and where they are; of equals the first") {
   const Operand x = call.Tensor("self");
@@ -11,4 +11,4 @@ HONE_OP(topk, "the k largest (or smallest) elements along dim in order, and wher
   OutputOrdered(call, x, dim, call.Bool("largest", true), k);
 }
 
-}  // namespace hone
+}  // namespace hone::op_topk

@@ -2,7 +2,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_trace {
 
 HONE_OP(trace, "sum of the diagonal of a matrix") {
   const Operand x = call.Tensor("self");
@@ -14,4 +14,4 @@ HONE_OP(trace, "sum of the diagonal of a matrix") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_trace

@@ -2,7 +2,7 @@
 
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_transpose {
 
 HONE_OP(transpose, "dimensions dim0 and dim1 swapped") {
   const Operand x = call.Tensor("self");
@@ -17,4 +17,4 @@ HONE_OP(transpose, "dimensions dim0 and dim1 swapped") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_transpose

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_tril {
 
 HONE_OP(tril, "self on and below a diagonal, 0 above") {
   const Operand x = call.Tensor("self");
@@ -11,4 +11,4 @@ HONE_OP(tril, "self on and below a diagonal, 0 above") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_tril

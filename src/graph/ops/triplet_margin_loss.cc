@@ -1,6 +1,6 @@
 #include "graph/loss.h"
 
-namespace hone {
+namespace hone::op_triplet_margin_loss {
 
 HONE_OP(triplet_margin_loss, "max(margin + |anchor - positive|_p - |anchor - negative|_p, 0), reduced") {
   const Operand anchor = call.Tensor("anchor"), positive = call.Tensor("positive"), negative = call.Tensor("negative");
@@ -14,4 +14,4 @@ HONE_OP(triplet_margin_loss, "max(margin + |anchor - positive|_p - |anchor - neg
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_triplet_margin_loss

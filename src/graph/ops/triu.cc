@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_triu {
 
 HONE_OP(triu, "self on and above a diagonal, 0 below") {
   const Operand x = call.Tensor("self");
@@ -11,4 +11,4 @@ HONE_OP(triu, "self on and above a diagonal, 0 below") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_triu

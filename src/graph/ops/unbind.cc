@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_unbind {
 
 HONE_OP(unbind, "the slices of self along dim") {
   const Operand x = call.Tensor("self");
@@ -15,4 +15,4 @@ HONE_OP(unbind, "the slices of self along dim") {
   }
 }
 
-}  // namespace hone
+}  // namespace hone::op_unbind

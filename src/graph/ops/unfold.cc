@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_unfold {
 
 HONE_OP(unfold, "windows of size elements, step apart, along dimension: the window is a new last dimension") {
   const Operand x = call.Tensor("self");
@@ -19,4 +19,4 @@ HONE_OP(unfold, "windows of size elements, step apart, along dimension: the wind
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_unfold

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_unsqueeze {
 
 HONE_OP(unsqueeze, "a dimension of extent 1 inserted at dim") {
   const Operand x = call.Tensor("self");
@@ -9,4 +9,4 @@ HONE_OP(unsqueeze, "a dimension of extent 1 inserted at dim") {
   call.Output(call.Reshape(x, shape));
 }
 
-}  // namespace hone
+}  // namespace hone::op_unsqueeze

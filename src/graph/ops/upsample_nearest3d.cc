@@ -1,9 +1,9 @@
 #include "graph/interpolate.h"
 
-namespace hone {
+namespace hone::op_upsample_nearest3d {
 
 HONE_OP(upsample_nearest3d, "the element at floor(place * in / out)") {
   DefineInterpolation(call, Interpolation::kNearest, 3);
 }
 
-}  // namespace hone
+}  // namespace hone::op_upsample_nearest3d

@@ -1,7 +1,7 @@
 #include "graph/moments.h"
 
-namespace hone {
+namespace hone::op_var_mean {
 
 HONE_OP(var_mean, "var and mean over dim") { DefineMoments(call, Moment::kVar, true); }
 
-}  // namespace hone
+}  // namespace hone::op_var_mean

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_view {
 
 HONE_OP(view, "the same elements in row-major order under another shape; one extent may be -1") {
   if (call.overload() == "dtype") return call.Fail("hone does not define views of the bits as another type");
@@ -14,4 +14,4 @@ HONE_OP(view, "the same elements in row-major order under another shape; one ext
   call.Output(call.Reshape(x, shape));
 }
 
-}  // namespace hone
+}  // namespace hone::op_view

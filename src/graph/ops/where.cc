@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_where {
 
 HONE_OP(where, "condition ? self : other") {
   if (!call.Has("self")) return call.Fail("hone does not define results whose shape hangs on the data");
@@ -22,4 +22,4 @@ HONE_OP(where, "condition ? self : other") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_where

@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_xlogy {
 
 HONE_OP(xlogy, "self * log(other), 0 where self is 0; a NaN in other stays") {
   call.Binary(OpCall::ResultType::kReal, [](Expr a, Expr b) -> Expr {
@@ -8,4 +8,4 @@ HONE_OP(xlogy, "self * log(other), 0 where self is 0; a NaN in other stays") {
   });
 }
 
-}  // namespace hone
+}  // namespace hone::op_xlogy

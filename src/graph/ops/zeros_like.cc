@@ -1,6 +1,6 @@
 #include "graph/op.h"
 
-namespace hone {
+namespace hone::op_zeros_like {
 
 HONE_OP(zeros_like, "0 everywhere, of the shape of self") {
   const Operand x = call.Tensor("self");
@@ -8,4 +8,4 @@ HONE_OP(zeros_like, "0 everywhere, of the shape of self") {
   call.Output(x.shape(), call.Type("dtype", x.dtype()), [&](Indices) { return value; });
 }
 
-}  // namespace hone
+}  // namespace hone::op_zeros_like

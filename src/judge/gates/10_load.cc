@@ -2,7 +2,7 @@
 // behind the sandbox; how that can end is the worker's verdict.
 #include "judge/gate.h"
 
-namespace hone {
+namespace hone::gate_10_load {
 namespace {
 
 Result<Refusal> Look(Examination& examination, const Loading& loading) {
@@ -11,6 +11,6 @@ Result<Refusal> Look(Examination& examination, const Loading& loading) {
 
 }  // namespace
 
-HONE_GATE(10_load){.name = "10_load", .loaded = Look};
+HONE_ROW(Gate){.name = "10_load", .loaded = Look};
 
-}  // namespace hone
+}  // namespace hone::gate_10_load

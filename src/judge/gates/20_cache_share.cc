@@ -4,7 +4,7 @@
 
 #include "judge/gate.h"
 
-namespace hone {
+namespace hone::gate_20_cache_share {
 namespace {
 
 Result<Refusal> Look(Examination&, const LookedAtCall& call) {
@@ -19,6 +19,6 @@ Result<Refusal> Look(Examination&, const LookedAtCall& call) {
 
 }  // namespace
 
-HONE_GATE(20_cache_share){.name = "20_cache_share", .called = Look};
+HONE_ROW(Gate){.name = "20_cache_share", .called = Look};
 
-}  // namespace hone
+}  // namespace hone::gate_20_cache_share

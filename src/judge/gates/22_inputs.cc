@@ -4,7 +4,7 @@
 
 #include "judge/gate.h"
 
-namespace hone {
+namespace hone::gate_22_inputs {
 namespace {
 
 Result<Refusal> Look(Examination& examination, const LookedAtCall& call) {
@@ -18,6 +18,6 @@ Result<Refusal> Look(Examination& examination, const LookedAtCall& call) {
 
 }  // namespace
 
-HONE_GATE(22_inputs){.name = "22_inputs", .called = Look};
+HONE_ROW(Gate){.name = "22_inputs", .called = Look};
 
-}  // namespace hone
+}  // namespace hone::gate_22_inputs

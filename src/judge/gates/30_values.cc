@@ -7,7 +7,7 @@
 #include "judge/gate.h"
 #include "judge/why_wrong.h"
 
-namespace hone {
+namespace hone::gate_30_values {
 namespace {
 
 constexpr auto kLateWatch = std::chrono::milliseconds(1);
@@ -65,6 +65,6 @@ Result<Refusal> Look(Examination& examination, const PreparedDraw& draw) {
 
 }  // namespace
 
-HONE_GATE(30_values){.name = "30_values", .drawn = Look};
+HONE_ROW(Gate){.name = "30_values", .drawn = Look};
 
-}  // namespace hone
+}  // namespace hone::gate_30_values

@@ -2,7 +2,7 @@
 // held; nothing may be written by then.
 #include "judge/gate.h"
 
-namespace hone {
+namespace hone::gate_35_stream_order {
 namespace {
 
 Result<Refusal> Look(Examination& examination, const PreparedDraw& draw) {
@@ -28,6 +28,6 @@ Result<Refusal> Look(Examination& examination, const PreparedDraw& draw) {
 
 }  // namespace
 
-HONE_GATE(35_stream_order){.name = "35_stream_order", .drawn = Look};
+HONE_ROW(Gate){.name = "35_stream_order", .drawn = Look};
 
-}  // namespace hone
+}  // namespace hone::gate_35_stream_order

@@ -7,7 +7,7 @@
 
 #include "judge/gate.h"
 
-namespace hone {
+namespace hone::gate_40_idle {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -29,6 +29,6 @@ Result<Refusal> Look(Examination& examination, const Soaked&) {
 
 }  // namespace
 
-HONE_GATE(40_idle){.name = "40_idle", .soaked = Look};
+HONE_ROW(Gate){.name = "40_idle", .soaked = Look};
 
-}  // namespace hone
+}  // namespace hone::gate_40_idle

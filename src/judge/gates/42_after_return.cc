@@ -5,7 +5,7 @@
 #include "judge/gate.h"
 #include "judge/samples.h"
 
-namespace hone {
+namespace hone::gate_42_after_return {
 namespace {
 
 // An OpenMP thread that lies down takes a few microseconds.
@@ -31,6 +31,6 @@ Result<Refusal> Look(Examination& examination, const Soaked&) {
 
 }  // namespace
 
-HONE_GATE(42_after_return){.name = "42_after_return", .soaked = Look};
+HONE_ROW(Gate){.name = "42_after_return", .soaked = Look};
 
-}  // namespace hone
+}  // namespace hone::gate_42_after_return

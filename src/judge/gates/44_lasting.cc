@@ -1,7 +1,7 @@
 // It is right after many calls, too, and not in its first ones only.
 #include "judge/gate.h"
 
-namespace hone {
+namespace hone::gate_44_lasting {
 namespace {
 
 Result<Refusal> Look(Examination&, const Soaked& soaked) {
@@ -12,6 +12,6 @@ Result<Refusal> Look(Examination&, const Soaked& soaked) {
 
 }  // namespace
 
-HONE_GATE(44_lasting){.name = "44_lasting", .soaked = Look};
+HONE_ROW(Gate){.name = "44_lasting", .soaked = Look};
 
-}  // namespace hone
+}  // namespace hone::gate_44_lasting

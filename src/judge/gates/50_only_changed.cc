@@ -4,7 +4,7 @@
 #include "judge/gate.h"
 #include "judge/samples.h"
 
-namespace hone {
+namespace hone::gate_50_only_changed {
 namespace {
 
 // Who is slower on new inputs by this, with 95 % confidence, does something else there: data alone make no such
@@ -24,6 +24,6 @@ Result<Refusal> Look(Examination&, TimedCandidate& timed) {
 
 }  // namespace
 
-HONE_GATE(50_only_changed){.name = "50_only_changed", .timed = Look};
+HONE_ROW(Gate){.name = "50_only_changed", .timed = Look};
 
-}  // namespace hone
+}  // namespace hone::gate_50_only_changed

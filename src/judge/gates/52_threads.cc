@@ -4,7 +4,7 @@
 
 #include "judge/gate.h"
 
-namespace hone {
+namespace hone::gate_52_threads {
 namespace {
 
 // Nobody honest is above 1 a thread. But what a thread that spins has used is told by ticks of 4 ms, so the sum is
@@ -26,6 +26,6 @@ Result<Refusal> Look(Examination& examination, TimedCandidate& timed) {
 
 }  // namespace
 
-HONE_GATE(52_threads){.name = "52_threads", .timed = Look};
+HONE_ROW(Gate){.name = "52_threads", .timed = Look};
 
-}  // namespace hone
+}  // namespace hone::gate_52_threads

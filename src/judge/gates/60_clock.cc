@@ -9,7 +9,7 @@
 #include "judge/gate.h"
 #include "judge/samples.h"
 
-namespace hone {
+namespace hone::gate_60_clock {
 namespace {
 
 constexpr double kCheckUs = 3000;
@@ -82,6 +82,6 @@ Result<Refusal> Look(Examination& examination, TimedCandidate& timed) {
 
 }  // namespace
 
-HONE_GATE(60_clock){.name = "60_clock", .timed = Look};
+HONE_ROW(Gate){.name = "60_clock", .timed = Look};
 
-}  // namespace hone
+}  // namespace hone::gate_60_clock

@@ -1,7 +1,7 @@
 // It is still right once it was timed, on inputs that it has not seen, at an old address and at a new one.
 #include "judge/gate.h"
 
-namespace hone {
+namespace hone::gate_70_after_timing {
 namespace {
 
 Result<Refusal> Look(Examination& examination, TimedCandidate& timed) {
@@ -27,6 +27,6 @@ Result<Refusal> Look(Examination& examination, TimedCandidate& timed) {
 
 }  // namespace
 
-HONE_GATE(70_after_timing){.name = "70_after_timing", .timed = Look};
+HONE_ROW(Gate){.name = "70_after_timing", .timed = Look};
 
-}  // namespace hone
+}  // namespace hone::gate_70_after_timing

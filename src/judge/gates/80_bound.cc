@@ -3,7 +3,7 @@
 
 #include "judge/gate.h"
 
-namespace hone {
+namespace hone::gate_80_bound {
 namespace {
 
 constexpr double kSlack = 0.9;  // the bound is measured, too
@@ -21,6 +21,6 @@ Result<Refusal> Look(Examination& examination, TimedCandidate& timed) {
 
 }  // namespace
 
-HONE_GATE(80_bound){.name = "80_bound", .timed = Look};
+HONE_ROW(Gate){.name = "80_bound", .timed = Look};
 
-}  // namespace hone
+}  // namespace hone::gate_80_bound

@@ -6,7 +6,7 @@
 #include "model/dialect.h"
 #include "model/fields.h"
 
-namespace hone {
+namespace hone::dialect_openai_chat {
 namespace {
 
 using Json = nlohmann::json;
@@ -142,13 +142,13 @@ class Reader final : public ReplyReader {
 
 }  // namespace
 
-HONE_DIALECT(openai_chat){.name = "openai-chat",
-                          .doc = "Chat Completions: OpenAI, vLLM, llama.cpp, Ollama, SGLang",
-                          .path = kPath,
-                          .ours = kOurs,
-                          .spare = kSpare,
-                          .headers = Headers,
-                          .request = Request,
-                          .reader = [] { return std::unique_ptr<ReplyReader>(std::make_unique<Reader>()); }};
+HONE_ROW(Dialect){.name = "openai-chat",
+                  .doc = "Chat Completions: OpenAI, vLLM, llama.cpp, Ollama, SGLang",
+                  .path = kPath,
+                  .ours = kOurs,
+                  .spare = kSpare,
+                  .headers = Headers,
+                  .request = Request,
+                  .reader = [] { return std::unique_ptr<ReplyReader>(std::make_unique<Reader>()); }};
 
-}  // namespace hone
+}  // namespace hone::dialect_openai_chat

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/row.h"
 #include "problem/problem.h"
 
 namespace hone {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/files.h"
+#include "base/json_text.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "problem/import/bridge.h"
@@ -109,8 +110,7 @@ Result<Problem> ImportThroughPython(const std::string& path, const json& what, c
     request["shrink_program"] = ShrinkBridge();
   }
   Command command;
-  command.argv = {python, "-I", "-c", std::string(ImportBridge()),
-                  request.dump(-1, ' ', false, json::error_handler_t::replace)};
+  command.argv = {python, "-I", "-c", std::string(ImportBridge()), JsonText(request)};
   command.environment = InheritedEnvironment();
   command.wall = options.wall;
   command.max_output_bytes = std::size_t{64} << 20;
@@ -135,7 +135,7 @@ Result<Problem> ImportThroughPython(const std::string& path, const json& what, c
     return Fail(ErrorKind::kTool,
                 fmt::format("{}: {} {} while importing it: {}", path, python, exit.Describe(), LastWords(exit.error)));
   }
-  auto problem = ParseProblem(answer["problem"].dump(-1, ' ', false, json::error_handler_t::replace), path);
+  auto problem = ParseProblem(JsonText(answer["problem"]), path);
   if (!problem) return Rethrow(problem.error(), "what the import of the file gave is no problem: ");
   HONE_TRY(values.Take());
   if (answer.contains("shrunk_source") && answer["shrunk_source"].is_string()) {

@@ -3,7 +3,7 @@
 
 #include "propose/proposer.h"
 
-namespace hone {
+namespace hone::proposer_expert {
 namespace {
 
 Result<std::unique_ptr<Proposer>> Make(const ProposerSetting& setting) {
@@ -12,7 +12,7 @@ Result<std::unique_ptr<Proposer>> Make(const ProposerSetting& setting) {
 
 }  // namespace
 
-HONE_PROPOSER(expert){
+HONE_ROW(ProposerRow){
     .name = "expert", .doc = "built in: fuses the graph into kernels and moves their settings", .make = Make};
 
-}  // namespace hone
+}  // namespace hone::proposer_expert

@@ -18,12 +18,13 @@
 #include <thread>
 
 #include "base/files.h"
+#include "base/json_text.h"
 #include "base/sha256.h"
 #include "propose/answer.h"
 #include "propose/prompt.h"
 #include "propose/proposer.h"
 
-namespace hone {
+namespace hone::proposer_mailbox {
 namespace {
 
 using Json = nlohmann::json;
@@ -162,7 +163,7 @@ class Mailbox final : public Proposer {
 
   // An answer that was taken up stays closed as it was.
   static Result<void> Close(const std::string& place, const Json& how) {
-    return WriteFileAtomically(place + ".closed.json", how.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    return WriteFileAtomically(place + ".closed.json", JsonText(how, 2) + "\n");
   }
 
   const Graph graph_;
@@ -181,9 +182,9 @@ Result<std::unique_ptr<Proposer>> Make(const ProposerSetting& setting) {
 
 }  // namespace
 
-HONE_PROPOSER(mailbox){.name = "mailbox",
-                       .doc = "whoever answers questions that lie in a folder as files",
-                       .parameters = kParameters,
-                       .make = Make};
+HONE_ROW(ProposerRow){.name = "mailbox",
+                      .doc = "whoever answers questions that lie in a folder as files",
+                      .parameters = kParameters,
+                      .make = Make};
 
-}  // namespace hone
+}  // namespace hone::proposer_mailbox

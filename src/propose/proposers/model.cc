@@ -8,7 +8,7 @@
 #include "propose/proposer.h"
 #include "propose/seat.h"
 
-namespace hone {
+namespace hone::proposer_model {
 namespace {
 
 constexpr Parameter kParameters[] = {
@@ -68,9 +68,9 @@ Result<std::unique_ptr<Proposer>> Make(const ProposerSetting& setting) {
 
 }  // namespace
 
-HONE_PROPOSER(model){.name = "model",
-                     .doc = "a language model that the models file names (docs/models.md)",
-                     .parameters = kParameters,
-                     .make = Make};
+HONE_ROW(ProposerRow){.name = "model",
+                      .doc = "a language model that the models file names (docs/models.md)",
+                      .parameters = kParameters,
+                      .make = Make};
 
-}  // namespace hone
+}  // namespace hone::proposer_model

@@ -14,7 +14,7 @@
 
 #include "propose/proposer.h"
 
-namespace hone {
+namespace hone::proposer_replay {
 namespace {
 
 using Json = nlohmann::json;
@@ -89,9 +89,9 @@ Result<std::unique_ptr<Proposer>> Make(const ProposerSetting& setting) {
 
 }  // namespace
 
-HONE_PROPOSER(replay){.name = "replay",
+HONE_ROW(ProposerRow){.name = "replay",
                       .doc = "what a file says, which was recorded or written by hand",
                       .parameters = kParameters,
                       .make = Make};
 
-}  // namespace hone
+}  // namespace hone::proposer_replay

@@ -5,9 +5,10 @@
 #include "report/model_new.h"
 
 namespace hone {
-
 extern const std::string_view kPythonModule, kPythonKernel, kPythonVerify;
+}  // namespace hone
 
+namespace hone::export_form_bundle {
 namespace {
 
 std::string Usage(const ExportMaterial& material) {
@@ -92,8 +93,6 @@ Result<std::vector<ExportedFile>> Write(const ExportMaterial& material) {
 
 }  // namespace
 
-extern const ExportForm export_form_bundle;
-constinit const ExportForm export_form_bundle{"bundle", "all to use it from PyTorch or C, and to check it again",
-                                              &Write};
+HONE_ROW(ExportForm){"bundle", "all to use it from PyTorch or C, and to check it again", &Write};
 
-}  // namespace hone
+}  // namespace hone::export_form_bundle

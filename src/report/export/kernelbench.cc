@@ -2,7 +2,7 @@
 #include "report/export.h"
 #include "report/model_new.h"
 
-namespace hone {
+namespace hone::export_form_kernelbench {
 namespace {
 
 Result<std::vector<ExportedFile>> Write(const ExportMaterial& material) {
@@ -19,8 +19,6 @@ Result<std::vector<ExportedFile>> Write(const ExportMaterial& material) {
 
 }  // namespace
 
-extern const ExportForm export_form_kernelbench;
-constinit const ExportForm export_form_kernelbench{"kernelbench",
-                                                   "one Python file: ModelNew, for KernelBench's evaluator", &Write};
+HONE_ROW(ExportForm){"kernelbench", "one Python file: ModelNew, for KernelBench's evaluator", &Write};
 
-}  // namespace hone
+}  // namespace hone::export_form_kernelbench

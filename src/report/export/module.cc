@@ -3,7 +3,7 @@
 
 #include "report/export.h"
 
-namespace hone {
+namespace hone::export_form_module {
 namespace {
 
 Result<std::vector<ExportedFile>> Write(const ExportMaterial& material) {
@@ -22,7 +22,6 @@ Result<std::vector<ExportedFile>> Write(const ExportMaterial& material) {
 
 }  // namespace
 
-extern const ExportForm export_form_module;
-constinit const ExportForm export_form_module{"module", "the C++ kernel, its headers and its C interface", &Write};
+HONE_ROW(ExportForm){"module", "the C++ kernel, its headers and its C interface", &Write};
 
-}  // namespace hone
+}  // namespace hone::export_form_module

@@ -5,7 +5,7 @@
 #include "report/page.h"
 #include "verdict/baselines.h"
 
-namespace hone {
+namespace hone::page_section_10_proof {
 namespace {
 
 using Json = nlohmann::json;
@@ -86,6 +86,6 @@ Json Data(const RunMaterial& material) {
 
 }  // namespace
 
-HONE_PAGE_SECTION(10_proof){.name = "proof", .title = "What was found, and its proof", .data = Data};
+HONE_ROW(PageSection){.name = "proof", .title = "What was found, and its proof", .data = Data};
 
-}  // namespace hone
+}  // namespace hone::page_section_10_proof

@@ -3,7 +3,7 @@
 
 #include "report/page.h"
 
-namespace hone {
+namespace hone::page_section_20_progress {
 namespace {
 
 // The attempts are in the page for all of its sections.
@@ -16,6 +16,6 @@ nlohmann::json Data(const RunMaterial& material) {
 
 }  // namespace
 
-HONE_PAGE_SECTION(20_progress){.name = "progress", .title = "The search", .data = Data};
+HONE_ROW(PageSection){.name = "progress", .title = "The search", .data = Data};
 
-}  // namespace hone
+}  // namespace hone::page_section_20_progress

@@ -5,10 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/json_text.h"
 #include "report/line_diff.h"
 #include "report/page.h"
 
-namespace hone {
+namespace hone::page_section_30_tree {
 namespace {
 
 using Json = nlohmann::json;
@@ -41,7 +42,7 @@ class Details {
     for (const AttemptRecord* one = &attempt; one && !kept_[Place(*one)]; one = Parent(*one)) chain.push_back(one);
     for (; !chain.empty(); chain.pop_back()) {
       Json detail = Of(*chain.back());
-      const std::size_t bytes = detail.dump(-1, ' ', false, Json::error_handler_t::replace).size() + 10;
+      const std::size_t bytes = JsonText(detail).size() + 10;
       if (spent_ + bytes > kDetailBytes) return;
       spent_ += bytes;
       kept_[Place(*chain.back())] = true;
@@ -155,6 +156,6 @@ Json Data(const RunMaterial& material) {
 
 }  // namespace
 
-HONE_PAGE_SECTION(30_tree){.name = "tree", .title = "The tree of attempts", .data = Data};
+HONE_ROW(PageSection){.name = "tree", .title = "The tree of attempts", .data = Data};
 
-}  // namespace hone
+}  // namespace hone::page_section_30_tree

@@ -5,7 +5,7 @@
 
 #include "report/page.h"
 
-namespace hone {
+namespace hone::page_section_35_findings {
 namespace {
 
 using Json = nlohmann::json;
@@ -58,6 +58,6 @@ Json Data(const RunMaterial& material) {
 
 }  // namespace
 
-HONE_PAGE_SECTION(35_findings){.name = "findings", .title = "Findings, and what followed", .data = Data};
+HONE_ROW(PageSection){.name = "findings", .title = "Findings, and what followed", .data = Data};
 
-}  // namespace hone
+}  // namespace hone::page_section_35_findings

@@ -3,7 +3,7 @@
 
 #include "report/page.h"
 
-namespace hone {
+namespace hone::page_section_40_roofline {
 namespace {
 
 // The candidates' times are those of the page's attempts; all of them do the problem's work.
@@ -16,6 +16,6 @@ nlohmann::json Data(const RunMaterial& material) {
 
 }  // namespace
 
-HONE_PAGE_SECTION(40_roofline){.name = "roofline", .title = "Roofline", .data = Data};
+HONE_ROW(PageSection){.name = "roofline", .title = "Roofline", .data = Data};
 
-}  // namespace hone
+}  // namespace hone::page_section_40_roofline

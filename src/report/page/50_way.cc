@@ -4,7 +4,7 @@
 #include "report/line_diff.h"
 #include "report/page.h"
 
-namespace hone {
+namespace hone::page_section_50_way {
 namespace {
 
 using Json = nlohmann::json;
@@ -34,6 +34,6 @@ Json Data(const RunMaterial& material) {
 
 }  // namespace
 
-HONE_PAGE_SECTION(50_way){.name = "way", .title = "The way to the best", .data = Data};
+HONE_ROW(PageSection){.name = "way", .title = "The way to the best", .data = Data};
 
-}  // namespace hone
+}  // namespace hone::page_section_50_way

@@ -4,7 +4,7 @@
 #include "report/page.h"
 #include "report/stages.h"
 
-namespace hone {
+namespace hone::page_section_60_timeline {
 namespace {
 
 using Json = nlohmann::json;
@@ -39,6 +39,6 @@ Json Data(const RunMaterial& material) {
 
 }  // namespace
 
-HONE_PAGE_SECTION(60_timeline){.name = "timeline", .title = "Where the time went", .data = Data};
+HONE_ROW(PageSection){.name = "timeline", .title = "Where the time went", .data = Data};
 
-}  // namespace hone
+}  // namespace hone::page_section_60_timeline

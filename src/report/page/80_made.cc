@@ -3,7 +3,7 @@
 
 #include "report/page.h"
 
-namespace hone {
+namespace hone::page_section_80_made {
 namespace {
 
 using Json = nlohmann::json;
@@ -31,6 +31,6 @@ Json Data(const RunMaterial& material) {
 
 }  // namespace
 
-HONE_PAGE_SECTION(80_made){.name = "made", .title = "How it was made", .data = Data};
+HONE_ROW(PageSection){.name = "made", .title = "How it was made", .data = Data};
 
-}  // namespace hone
+}  // namespace hone::page_section_80_made

@@ -3,7 +3,7 @@
 
 #include "report/page.h"
 
-namespace hone {
+namespace hone::page_section_90_attempts {
 namespace {
 
 nlohmann::json Data(const RunMaterial& material) {
@@ -13,6 +13,6 @@ nlohmann::json Data(const RunMaterial& material) {
 
 }  // namespace
 
-HONE_PAGE_SECTION(90_attempts){.name = "attempts", .title = "All attempts", .data = Data};
+HONE_ROW(PageSection){.name = "attempts", .title = "All attempts", .data = Data};
 
-}  // namespace hone
+}  // namespace hone::page_section_90_attempts

@@ -7,7 +7,7 @@
 
 #include "search/search.h"
 
-namespace hone {
+namespace hone::strategy_beam {
 namespace {
 
 constexpr Parameter kParameters[] = {
@@ -90,9 +90,9 @@ std::unique_ptr<Strategy> Make(const Parameters& parameters) { return std::make_
 }  // namespace
 
 // Width and moves: of those that were tried on recorded tables, docs/measured/search.md.
-HONE_STRATEGY(beam){.name = "beam",
-                    .doc = "the few best of each level, so many moves from each",
-                    .parameters = kParameters,
-                    .make = Make};
+HONE_ROW(StrategyRow){.name = "beam",
+                      .doc = "the few best of each level, so many moves from each",
+                      .parameters = kParameters,
+                      .make = Make};
 
-}  // namespace hone
+}  // namespace hone::strategy_beam

@@ -4,7 +4,7 @@
 // beginning whole and what lies behind its best attempts.
 #include "search/search.h"
 
-namespace hone {
+namespace hone::strategy_breadth {
 namespace {
 
 constexpr Parameter kParameters[] = {
@@ -47,9 +47,9 @@ std::unique_ptr<Strategy> Make(const Parameters& parameters) { return std::make_
 
 }  // namespace
 
-HONE_STRATEGY(breadth){.name = "breadth",
-                       .doc = "everything in the order of trying; for tables of a space",
-                       .parameters = kParameters,
-                       .make = Make};
+HONE_ROW(StrategyRow){.name = "breadth",
+                      .doc = "everything in the order of trying; for tables of a space",
+                      .parameters = kParameters,
+                      .make = Make};
 
-}  // namespace hone
+}  // namespace hone::strategy_breadth

@@ -5,7 +5,7 @@
 
 #include "search/search.h"
 
-namespace hone {
+namespace hone::strategy_epsilon {
 namespace {
 
 constexpr Parameter kParameters[] = {
@@ -82,9 +82,9 @@ std::unique_ptr<Strategy> Make(const Parameters& parameters) { return std::make_
 
 }  // namespace
 
-HONE_STRATEGY(epsilon){.name = "epsilon",
-                       .doc = "the best attempt, or by chance another one; starts are few, dead branches are left",
-                       .parameters = kParameters,
-                       .make = Make};
+HONE_ROW(StrategyRow){.name = "epsilon",
+                      .doc = "the best attempt, or by chance another one; starts are few, dead branches are left",
+                      .parameters = kParameters,
+                      .make = Make};
 
-}  // namespace hone
+}  // namespace hone::strategy_epsilon

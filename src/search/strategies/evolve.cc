@@ -7,7 +7,7 @@
 
 #include "search/search.h"
 
-namespace hone {
+namespace hone::strategy_evolve {
 namespace {
 
 constexpr Parameter kParameters[] = {
@@ -88,9 +88,9 @@ std::unique_ptr<Strategy> Make(const Parameters& parameters) { return std::make_
 }  // namespace
 
 // The parameters: of those that were tried on recorded tables, docs/measured/search.md.
-HONE_STRATEGY(evolve){.name = "evolve",
+HONE_ROW(StrategyRow){.name = "evolve",
                       .doc = "islands, each with parents by tournament among its best; migration, no crossover",
                       .parameters = kParameters,
                       .make = Make};
 
-}  // namespace hone
+}  // namespace hone::strategy_evolve

@@ -4,7 +4,7 @@
 // bound does; it leaves a valley that all moves make worse only where another attempt promises more.
 #include "search/search.h"
 
-namespace hone {
+namespace hone::strategy_greedy {
 namespace {
 
 // Candidates from the proposer's start that may be tried before the fastest is improved. A start predicts across kinds
@@ -62,8 +62,8 @@ std::unique_ptr<Strategy> Make(const Parameters&) { return std::make_unique<Gree
 
 }  // namespace
 
-HONE_STRATEGY(greedy){.name = "greedy",
+HONE_ROW(StrategyRow){.name = "greedy",
                       .doc = "the fastest attempt, its best predicted proposal first; ends when nothing promises more",
                       .make = Make};
 
-}  // namespace hone
+}  // namespace hone::strategy_greedy

@@ -17,7 +17,7 @@
 
 #include "search/search.h"
 
-namespace hone {
+namespace hone::strategy_mcts {
 namespace {
 
 constexpr Parameter kParameters[] = {
@@ -240,9 +240,9 @@ std::unique_ptr<Strategy> Make(const Parameters& parameters) { return std::make_
 
 }  // namespace
 
-HONE_STRATEGY(mcts){.name = "mcts",
-                    .doc = "Monte Carlo tree search, all of its parts with switches",
-                    .parameters = kParameters,
-                    .make = Make};
+HONE_ROW(StrategyRow){.name = "mcts",
+                      .doc = "Monte Carlo tree search, all of its parts with switches",
+                      .parameters = kParameters,
+                      .make = Make};
 
-}  // namespace hone
+}  // namespace hone::strategy_mcts

@@ -2,7 +2,7 @@
 // yardstick that every other strategy has to beat.
 #include "search/search.h"
 
-namespace hone {
+namespace hone::strategy_random {
 namespace {
 
 class RandomStrategy final : public Strategy {
@@ -25,6 +25,6 @@ std::unique_ptr<Strategy> Make(const Parameters&) { return std::make_unique<Rand
 
 }  // namespace
 
-HONE_STRATEGY(random){.name = "random", .doc = "any open attempt, any of its proposals", .make = Make};
+HONE_ROW(StrategyRow){.name = "random", .doc = "any open attempt, any of its proposals", .make = Make};
 
-}  // namespace hone
+}  // namespace hone::strategy_random

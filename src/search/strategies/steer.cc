@@ -14,7 +14,7 @@
 #include "search/headroom.h"
 #include "search/search.h"
 
-namespace hone {
+namespace hone::strategy_steer {
 namespace {
 
 constexpr Parameter kParameters[] = {
@@ -104,9 +104,9 @@ std::unique_ptr<Strategy> Make(const Parameters& parameters) { return std::make_
 
 }  // namespace
 
-HONE_STRATEGY(steer){.name = "steer",
-                     .doc = "the fastest attempt, its moves by headroom, how much they change and how often they help",
-                     .parameters = kParameters,
-                     .make = Make};
+HONE_ROW(StrategyRow){.name = "steer",
+                      .doc = "the fastest attempt, its moves by headroom, how much they change and how often they help",
+                      .parameters = kParameters,
+                      .make = Make};
 
-}  // namespace hone
+}  // namespace hone::strategy_steer

@@ -17,6 +17,7 @@
 #include "base/bubblewrap.h"
 #include "base/check.h"
 #include "base/files.h"
+#include "base/json_text.h"
 #include "base/machine_memory.h"
 #include "base/process.h"
 #include "base/sha256.h"
@@ -199,9 +200,7 @@ Made Make(const Nvrtc& nvrtc, const CubinRequest& request, const std::vector<std
 }
 
 // A line of JSON, then bytes: from one process to another. What is no UTF-8 is no longer itself in the line.
-std::string Framed(const json& head, std::string_view bytes) {
-  return head.dump(-1, ' ', false, json::error_handler_t::replace) + '\n' + std::string(bytes);
-}
+std::string Framed(const json& head, std::string_view bytes) { return JsonText(head) + '\n' + std::string(bytes); }
 
 Command Confined(const Nvrtc& nvrtc, const CubinRequest& request) {
   Command command{.environment = {"LC_ALL=C", "TMPDIR=/tmp"}, .wall = request.wall, .max_output_bytes = kLargestAnswer};

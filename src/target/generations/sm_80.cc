@@ -1,8 +1,8 @@
 // Ampere for data centres: A100.
 #include "target/generation.h"
 
-namespace hone {
+namespace hone::generation_sm_80 {
 
-HONE_GENERATION(sm_80){.arch = "sm_80", .major = 8, .minor = 0, .l1_bytes = 192 << 10, .limits = {}, .has = {}};
+HONE_ROW(Generation){.arch = "sm_80", .major = 8, .minor = 0, .l1_bytes = 192 << 10, .limits = {}, .has = {}};
 
-}  // namespace hone
+}  // namespace hone::generation_sm_80

@@ -7,7 +7,7 @@
 #include "dsl/cpu/attention_knobs.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cpu_way_attention_lanes {
 namespace {
 
 std::optional<double> Cost(const Kernel&) { return 2; }
@@ -57,7 +57,7 @@ constexpr Knob kKnobs[] = {
 
 }  // namespace
 
-HONE_CPU_WAY(attention_lanes){
+HONE_ROW(Way){
     .family = "attention",
     .name = "lanes",
     .doc = "a vector along queries",
@@ -66,4 +66,4 @@ HONE_CPU_WAY(attention_lanes){
     .emit_cpu = EmitAttentionLanes,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cpu_way_attention_lanes

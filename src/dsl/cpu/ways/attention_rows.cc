@@ -2,7 +2,7 @@
 #include "dsl/cpu/attention_knobs.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cpu_way_attention_rows {
 namespace {
 
 constexpr std::int64_t kFewQueries = 4;
@@ -16,7 +16,7 @@ constexpr Knob kKnobs[] = {kAttentionThreadsKnob, kVectorKnob, kAttentionKeysKno
 
 }  // namespace
 
-HONE_CPU_WAY(attention_rows){
+HONE_ROW(Way){
     .family = "attention",
     .name = "rows",
     .doc = "one query at a time, for few of them",
@@ -25,4 +25,4 @@ HONE_CPU_WAY(attention_rows){
     .emit_cpu = EmitAttentionRows,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cpu_way_attention_rows

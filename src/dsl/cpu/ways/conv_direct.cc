@@ -2,14 +2,14 @@
 #include "dsl/cpu/convolution_knobs.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cpu_way_conv_direct {
 namespace {
 
 std::optional<double> Cost(const Kernel& kernel) { return ConvCost(kernel, ConvInputs::kRows); }
 
 }  // namespace
 
-HONE_CPU_WAY(conv_direct){
+HONE_ROW(Way){
     .family = "conv",
     .name = "direct",
     .doc = "the window's taps read shifted rows of a copy with borders",
@@ -19,4 +19,4 @@ HONE_CPU_WAY(conv_direct){
     .emit_cpu = EmitConvolutionDirect,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cpu_way_conv_direct

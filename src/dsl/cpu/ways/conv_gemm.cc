@@ -2,14 +2,14 @@
 #include "dsl/cpu/convolution_knobs.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cpu_way_conv_gemm {
 namespace {
 
 std::optional<double> Cost(const Kernel& kernel) { return ConvCost(kernel, ConvInputs::kPacked); }
 
 }  // namespace
 
-HONE_CPU_WAY(conv_gemm){
+HONE_ROW(Way){
     .family = "conv",
     .name = "gemm",
     .doc = "the inputs under the windows are packed as a matrix",
@@ -19,4 +19,4 @@ HONE_CPU_WAY(conv_gemm){
     .emit_cpu = EmitConvolutionGemm,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cpu_way_conv_gemm

@@ -3,7 +3,7 @@
 #include "dsl/cpu/convolution_library.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cpu_way_conv_library {
 namespace {
 
 std::optional<std::string> WhyNot(const Kernel& kernel) {
@@ -18,7 +18,7 @@ std::optional<double> Cost(const Kernel& kernel) {
 }  // namespace
 
 // What is set is for where the module finds no library: it does then as gemm does.
-HONE_CPU_WAY(conv_library){
+HONE_ROW(Way){
     .family = "conv",
     .name = "library",
     .doc = "oneDNN, where it is found",
@@ -28,4 +28,4 @@ HONE_CPU_WAY(conv_library){
     .emit_cpu = EmitConvolutionByLibrary,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cpu_way_conv_library

@@ -11,7 +11,7 @@
 #include "dsl/knobs.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cpu_way_map {
 namespace {
 
 constexpr std::int64_t kStreamBlock = 1024;  // elements that are computed in L1 before they are streamed out
@@ -168,10 +168,10 @@ constexpr Knob kKnobs[] = {
 
 }  // namespace
 
-HONE_CPU_WAY(map){
+HONE_ROW(Way){
     .family = "map",
     .knobs = kKnobs,
     .emit_cpu = Emit,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cpu_way_map

@@ -8,7 +8,7 @@
 #include "dsl/knobs.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cpu_way_matmul_dot {
 namespace {
 
 constexpr std::int64_t kDotBlock = 4096;  // products summed before they join the total: bounds the rounding error
@@ -137,7 +137,7 @@ void Emit(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
 
 }  // namespace
 
-HONE_CPU_WAY(matmul_dot){
+HONE_ROW(Way){
     .family = "matmul",
     .name = "dot",
     .doc = "dot products, for few rows or columns",
@@ -146,4 +146,4 @@ HONE_CPU_WAY(matmul_dot){
     .emit_cpu = Emit,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cpu_way_matmul_dot

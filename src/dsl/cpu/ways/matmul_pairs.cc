@@ -7,7 +7,7 @@
 #include "dsl/knobs.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cpu_way_matmul_pairs {
 namespace {
 
 constexpr std::int64_t kLanes = 16;  // of f32 in the vector that the instruction works on
@@ -57,7 +57,7 @@ void Emit(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
 
 }  // namespace
 
-HONE_CPU_WAY(matmul_pairs){
+HONE_ROW(Way){
     .family = "matmul",
     .name = "pairs",
     .doc = "of bf16, packed and register-blocked, by the processor's products of pairs (AVX512_BF16)",
@@ -67,4 +67,4 @@ HONE_CPU_WAY(matmul_pairs){
     .emit_cpu = Emit,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cpu_way_matmul_pairs

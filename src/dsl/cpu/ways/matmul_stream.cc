@@ -9,7 +9,7 @@
 #include "dsl/knobs.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cpu_way_matmul_stream {
 namespace {
 
 constexpr std::int64_t kMostRows = 32;  // of A, all held at once
@@ -116,7 +116,7 @@ void Emit(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
 
 }  // namespace
 
-HONE_CPU_WAY(matmul_stream){
+HONE_ROW(Way){
     .family = "matmul",
     .name = "stream",
     .doc = "rows of B stream by, for few rows of A",
@@ -126,4 +126,4 @@ HONE_CPU_WAY(matmul_stream){
     .emit_cpu = Emit,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cpu_way_matmul_stream

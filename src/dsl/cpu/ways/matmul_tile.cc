@@ -7,7 +7,7 @@
 #include "dsl/knobs.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cpu_way_matmul_tile {
 namespace {
 
 std::optional<double> Cost(const Kernel&) { return 2; }
@@ -77,7 +77,7 @@ void Emit(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
 
 }  // namespace
 
-HONE_CPU_WAY(matmul_tile){
+HONE_ROW(Way){
     .family = "matmul",
     .name = "tile",
     .doc = "packed and register-blocked",
@@ -86,4 +86,4 @@ HONE_CPU_WAY(matmul_tile){
     .emit_cpu = Emit,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cpu_way_matmul_tile

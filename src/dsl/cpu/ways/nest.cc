@@ -4,7 +4,7 @@
 #include "dsl/knobs.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cpu_way_nest {
 namespace {
 
 bool HasFolds(const Kernel& kernel) { return !OuterFolds(kernel.epilogue, {}).empty(); }
@@ -44,10 +44,10 @@ constexpr Knob kKnobs[] = {
 
 }  // namespace
 
-HONE_CPU_WAY(nest){
+HONE_ROW(Way){
     .family = "nest",
     .knobs = kKnobs,
     .emit_cpu = EmitNest,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cpu_way_nest

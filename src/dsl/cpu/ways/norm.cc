@@ -5,7 +5,7 @@
 #include "dsl/shape/fold_pass.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cpu_way_norm {
 namespace {
 
 void Emit(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
@@ -16,10 +16,10 @@ constexpr Knob kKnobs[] = {kThreadsKnob, kVectorKnob, kFoldPrefetchKnob, kAccumu
 
 }  // namespace
 
-HONE_CPU_WAY(norm){
+HONE_ROW(Way){
     .family = "norm",
     .knobs = kKnobs,
     .emit_cpu = Emit,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cpu_way_norm

@@ -10,7 +10,7 @@
 #include "dsl/shape/ordering.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cpu_way_order {
 namespace {
 
 class OrderWriter {
@@ -83,11 +83,11 @@ constexpr Knob kKnobs[] = {
 
 }  // namespace
 
-HONE_CPU_WAY(order){
+HONE_ROW(Way){
     .family = "order",
     .knobs = kKnobs,
     .emit_cpu = [](const KernelProgram& program, const Kernel& kernel,
                    Writer& writer) { OrderWriter(program, kernel, writer).Write(); },
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cpu_way_order

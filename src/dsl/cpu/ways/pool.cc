@@ -3,7 +3,7 @@
 #include "dsl/shape/window.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cpu_way_pool {
 namespace {
 
 std::vector<Setting> PoolThreads(const Kernel& kernel) { return ThreadsFor(kernel, 16 * kernel.family->flops(kernel)); }
@@ -15,10 +15,10 @@ constexpr Knob kKnobs[] = {
 
 }  // namespace
 
-HONE_CPU_WAY(pool){
+HONE_ROW(Way){
     .family = "pool",
     .knobs = kKnobs,
     .emit_cpu = EmitPooling,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cpu_way_pool

@@ -5,7 +5,7 @@
 #include "dsl/shape/reduction.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cpu_way_reduce {
 namespace {
 
 void Emit(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
@@ -37,10 +37,10 @@ constexpr Knob kKnobs[] = {kThreadsKnob,
 
 }  // namespace
 
-HONE_CPU_WAY(reduce){
+HONE_ROW(Way){
     .family = "reduce",
     .knobs = kKnobs,
     .emit_cpu = Emit,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cpu_way_reduce

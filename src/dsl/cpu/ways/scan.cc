@@ -13,7 +13,7 @@
 #include "dsl/shape/fold_pass.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cpu_way_scan {
 namespace {
 
 // A row this long is worth cutting, if there are fewer of them than this.
@@ -367,10 +367,10 @@ constexpr Knob kKnobs[] = {
 
 }  // namespace
 
-HONE_CPU_WAY(scan){
+HONE_ROW(Way){
     .family = "scan",
     .knobs = kKnobs,
     .emit_cpu = Emit,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cpu_way_scan

@@ -8,7 +8,7 @@
 #include "dsl/knobs.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cpu_way_softmax {
 namespace {
 
 constexpr double kNearRow = 32 << 10;    // [bytes] up to here the next row comes in time, and three passes are cheap
@@ -90,10 +90,10 @@ constexpr Knob kKnobs[] = {
 
 }  // namespace
 
-HONE_CPU_WAY(softmax){
+HONE_ROW(Way){
     .family = "softmax",
     .knobs = kKnobs,
     .emit_cpu = Emit,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cpu_way_softmax

@@ -20,7 +20,7 @@ extern const std::string_view kAttentionNumbersText;  // dsl/cuda/attention_numb
 extern const std::string_view kAttentionFewText;      // dsl/cuda/attention_few.cuh
 }  // namespace hone
 
-namespace hone::dsl {
+namespace hone::dsl::cuda_way_attention_few {
 namespace {
 
 constexpr std::int64_t kRows = 16;         // of a product's tile
@@ -312,7 +312,7 @@ void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
 
 }  // namespace
 
-HONE_CUDA_WAY(attention_few){
+HONE_ROW(Way){
     .family = "attention",
     .name = "few",
     .doc = "few queries to many keys: one step of decoding",
@@ -322,4 +322,4 @@ HONE_CUDA_WAY(attention_few){
     .emit_cuda = Emit,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cuda_way_attention_few

@@ -26,7 +26,7 @@ extern const std::string_view kAttentionNumbersText;  // dsl/cuda/attention_numb
 extern const std::string_view kAttentionText;         // dsl/cuda/attention.cuh
 }  // namespace hone
 
-namespace hone::dsl {
+namespace hone::dsl::cuda_way_attention_tiles {
 namespace {
 
 constexpr std::int64_t kMostDepth = 256;  // of a query or a value: what registers have room for
@@ -517,7 +517,7 @@ void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
 
 }  // namespace
 
-HONE_CUDA_WAY(attention_tiles){
+HONE_ROW(Way){
     .family = "attention",
     .name = "tiles",
     .doc = "tiles of queries, keys and values in shared memory",
@@ -526,4 +526,4 @@ HONE_CUDA_WAY(attention_tiles){
     .emit_cuda = Emit,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cuda_way_attention_tiles

@@ -12,27 +12,10 @@
 #include "dsl/shape/convolution.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cuda_way_conv_library {
 namespace {
 
 constexpr std::int64_t kLeastWorkspace = 64 << 20, kMostWorkspace = std::int64_t{8} << 30;
-
-// The operand as the library sees it; nothing if it is an expression or is repeated along a dimension.
-std::optional<StridedArgument> ArgumentOf(const Kernel& kernel, int input) {
-  if (kernel.inputs[static_cast<std::size_t>(input)]->kind != Expr::Kind::kLoad) return std::nullopt;
-  const KernelOperand& operand = InputOperand(kernel, static_cast<std::size_t>(input));
-  const ConvolutionOperand role = ConvolutionOperandOf(kernel, input);
-  StridedArgument tensor{.offset = operand.offset, .shape = role.shape};
-  const auto natural = DenseStrides(tensor.shape);
-  tensor.strides = natural;
-  for (std::size_t d = 0; d < role.dims.size(); ++d) {
-    if (role.shape[d] != 1) tensor.strides[d] = operand.strides[role.dims[d]];
-    if (tensor.strides[d] < 1) return std::nullopt;
-  }
-  if (input == 1 && tensor.strides != natural && tensor.strides != ChannelsLastStrides(tensor.shape))
-    return std::nullopt;
-  return tensor;
-}
 
 std::vector<Setting> PrecisionValues(const Kernel& kernel) {
   std::vector<Setting> values = {Word("f32")};
@@ -58,28 +41,8 @@ std::optional<std::string> CheckLayout(const Kernel& kernel, const Setting& valu
   return std::nullopt;
 }
 
-bool IsTransposed(const Kernel& kernel) { return kernel.variant == "transposed"; }
-
-// max(it + bias, 0) or it + bias, the bias being one number a channel.
-std::optional<LibraryEnd> OwnEnd(const Kernel& kernel) {
-  if (IsTransposed(kernel)) return std::nullopt;
-  const auto end = EndOf(
-      kernel,
-      [&](int operand) {
-        const auto o = static_cast<std::size_t>(operand);
-        const auto& strides = kernel.operands[o].strides;
-        bool rest = true;
-        for (std::size_t d = 0; d < 2 + SpatialOf(kernel); ++d)
-          rest &= d == 1 ? strides[d] == 1 : strides[d] == 0 || kernel.space[d].extent == 1;
-        return rest &&
-               kernel.operand_types[o] == kernel.operand_types[static_cast<std::size_t>(kernel.inputs[0]->buffer)];
-      },
-      [](int) { return false; });
-  return end && end->bias >= 0 ? end : std::nullopt;
-}
-
 std::vector<Setting> EndValues(const Kernel& kernel) {
-  const auto end = OwnEnd(kernel);
+  const auto end = LibraryEndOf(kernel);
   if (!end) return {Word("map")};
   // With a bias alone the library has one algorithm, which is seldom its best.
   if (end->relu) return {Word("library"), Word("map")};
@@ -87,7 +50,7 @@ std::vector<Setting> EndValues(const Kernel& kernel) {
 }
 std::optional<std::string> CheckEnd(const Kernel& kernel, const Setting& value) {
   if (auto why = CheckWord(value, {"library", "map"})) return why;
-  if (std::get<std::string>(value.value) == "library" && !OwnEnd(kernel))
+  if (std::get<std::string>(value.value) == "library" && !LibraryEndOf(kernel))
     return "cuDNN ends a convolution with a bias a channel, or that and ReLU, if it is not transposed; try map";
   return std::nullopt;
 }
@@ -120,7 +83,7 @@ constexpr Knob kKnobs[] = {
 };
 
 void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
-  auto x = ArgumentOf(kernel, 0), w = ArgumentOf(kernel, 1);
+  auto x = ConvolutionArgument(kernel, 0), w = ConvolutionArgument(kernel, 1);
   HONE_CHECK(x && w, "the checker lets no other convolution come here");
   const auto buffer_of = [&](std::size_t input) -> const KernelBuffer& {
     return program.buffers[static_cast<std::size_t>(InputOperand(kernel, input).buffer)];
@@ -151,7 +114,7 @@ void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
   const std::int64_t bytes = static_cast<std::int64_t>(Bytes(target.dtype)) *
                              (ElementCount(step.x.shape) + ElementCount(step.w.shape) + ElementCount(step.y.shape));
   step.workspace = out.Workspace(std::clamp(2 * bytes, kLeastWorkspace, kMostWorkspace));
-  const auto end = OwnEnd(kernel);
+  const auto end = LibraryEndOf(kernel);
   const bool own = EndsInLibrary(kernel);
   if (own) {
     const KernelOperand& bias = kernel.operands[static_cast<std::size_t>(end->bias)];
@@ -165,25 +128,7 @@ void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
 
 }  // namespace
 
-bool EndsInLibrary(const Kernel& kernel) { return WordSetting(kernel, "end") == "library" && OwnEnd(kernel); }
-
-bool LibraryConvolves(const Kernel& kernel) {
-  if (!ArgumentOf(kernel, 0) || !ArgumentOf(kernel, 1) || ElementCount(kernel.result) == 0) return false;
-  const auto type = [&](std::size_t input) { return InputType(kernel, input); };
-  if (type(0) != type(1) || !IsFloat(type(0)) || Bytes(type(0)) == 1 ||
-      (type(0) == DType::kF64) != (kernel.compute == DType::kF64))
-    return false;
-  const Convolution conv(kernel);
-  for (std::size_t d = 3 - SpatialOf(kernel); d < 3; ++d) {
-    const auto& dim = conv.dims[d];
-    const std::int64_t from = conv.transposed ? dim.out : dim.in, to = conv.transposed ? dim.in : dim.out;
-    const std::int64_t room = from + 2 * dim.padding - dim.dilation * (dim.window - 1) - 1;
-    if (room < 0 || room / dim.stride + 1 != to) return false;
-  }
-  return true;
-}
-
-HONE_CUDA_WAY(conv_library){
+HONE_ROW(Way){
     .family = "conv",
     .name = "library",
     .doc = "cuDNN",
@@ -193,4 +138,4 @@ HONE_CUDA_WAY(conv_library){
     .emit_cuda = Emit,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cuda_way_conv_library

@@ -24,7 +24,7 @@
 #include "dsl/shape/loops.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cuda_way_conv_own {
 namespace {
 
 constexpr std::int64_t kSharedBytes = 48 << 10;  // that every block may have
@@ -700,7 +700,7 @@ void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
 
 }  // namespace
 
-HONE_CUDA_WAY(conv_own){
+HONE_ROW(Way){
     .family = "conv",
     .name = "own",
     .doc = "a kernel of our own, for one input channel a group (depthwise)",
@@ -710,4 +710,4 @@ HONE_CUDA_WAY(conv_own){
     .emit_cuda = Emit,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cuda_way_conv_own

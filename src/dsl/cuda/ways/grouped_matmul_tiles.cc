@@ -4,7 +4,7 @@
 #include "dsl/cuda/matmul_tensor_knobs.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cuda_way_grouped_matmul_tiles {
 namespace {
 
 std::optional<std::string> WhyNot(const Kernel& kernel) {
@@ -25,7 +25,7 @@ constexpr Knob kKnobs[] = {
 
 }  // namespace
 
-HONE_CUDA_WAY(grouped_matmul_tiles){
+HONE_ROW(Way){
     .family = "grouped_matmul",
     .name = "tiles",
     .doc = "on the tensor cores, each group beginning a tile",
@@ -34,4 +34,4 @@ HONE_CUDA_WAY(grouped_matmul_tiles){
     .emit_cuda = EmitTensorWay,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cuda_way_grouped_matmul_tiles

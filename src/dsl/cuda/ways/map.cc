@@ -5,7 +5,7 @@
 #include "dsl/knobs.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cuda_way_map {
 namespace {
 
 // How many packs a thread has: more loads are in flight, fewer blocks are started.
@@ -46,10 +46,10 @@ constexpr Knob kKnobs[] = {
 
 }  // namespace
 
-HONE_CUDA_WAY(map){
+HONE_ROW(Way){
     .family = "map",
     .knobs = kKnobs,
     .emit_cuda = EmitMapCuda,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cuda_way_map

@@ -2,7 +2,7 @@
 #include "dsl/cuda/matmul_tensor_knobs.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cuda_way_matmul_bf16 {
 namespace {
 
 std::optional<std::string> WhyNot(const Kernel& kernel) {
@@ -19,7 +19,7 @@ constexpr Knob kKnobs[] = {
 
 }  // namespace
 
-HONE_CUDA_WAY(matmul_bf16){
+HONE_ROW(Way){
     .family = "matmul",
     .name = "bf16",
     .doc = "one product on the tensor cores, of operands that are bf16",
@@ -29,4 +29,4 @@ HONE_CUDA_WAY(matmul_bf16){
     .emit_cuda = EmitTensorWay,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cuda_way_matmul_bf16

@@ -10,7 +10,7 @@
 #include "dsl/knobs.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cuda_way_matmul_dot {
 namespace {
 
 constexpr std::int64_t kThreads = 256;
@@ -153,7 +153,7 @@ void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
 
 }  // namespace
 
-HONE_CUDA_WAY(matmul_dot){
+HONE_ROW(Way){
     .family = "matmul",
     .name = "dot",
     .doc = "dot products, for few rows or columns",
@@ -162,4 +162,4 @@ HONE_CUDA_WAY(matmul_dot){
     .emit_cuda = Emit,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cuda_way_matmul_dot

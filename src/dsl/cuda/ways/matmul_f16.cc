@@ -1,7 +1,7 @@
 #include "dsl/cuda/matmul_tensor_knobs.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cuda_way_matmul_f16 {
 namespace {
 
 std::optional<double> Cost(const Kernel& kernel) { return TensorCost(kernel, TensorPrecision::kF16); }
@@ -13,7 +13,7 @@ constexpr Knob kKnobs[] = {
 
 }  // namespace
 
-HONE_CUDA_WAY(matmul_f16){
+HONE_ROW(Way){
     .family = "matmul",
     .name = "f16",
     .doc = "one product of halves on the tensor cores, as accurate as TF32",
@@ -23,4 +23,4 @@ HONE_CUDA_WAY(matmul_f16){
     .emit_cuda = EmitTensorWay,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cuda_way_matmul_f16

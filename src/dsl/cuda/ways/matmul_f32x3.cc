@@ -1,7 +1,7 @@
 #include "dsl/cuda/matmul_tensor_knobs.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cuda_way_matmul_f32x3 {
 namespace {
 
 std::optional<double> Cost(const Kernel& kernel) { return TensorCost(kernel, TensorPrecision::kF32x3); }
@@ -12,7 +12,7 @@ constexpr Knob kKnobs[] = {
 
 }  // namespace
 
-HONE_CUDA_WAY(matmul_f32x3){
+HONE_ROW(Way){
     .family = "matmul",
     .name = "f32x3",
     .doc = "as accurate as FP32, of three FP16 products on the tensor cores",
@@ -22,4 +22,4 @@ HONE_CUDA_WAY(matmul_f32x3){
     .emit_cuda = EmitTensorWay,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cuda_way_matmul_f32x3

@@ -4,7 +4,7 @@
 #include "dsl/cuda/matmul_tensor.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cuda_way_matmul_library {
 namespace {
 
 // Products from which on three of halves beat the library's FP32 (docs/measured/cuda_matmul.md).
@@ -26,7 +26,7 @@ constexpr Knob kKnobs[] = {kMatmulAlgorithmKnob};
 
 }  // namespace
 
-HONE_CUDA_WAY(matmul_library){
+HONE_ROW(Way){
     .family = "matmul",
     .name = "library",
     .doc = "cuBLASLt in the operands' own precision",
@@ -36,4 +36,4 @@ HONE_CUDA_WAY(matmul_library){
     .emit_cuda = Emit,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cuda_way_matmul_library

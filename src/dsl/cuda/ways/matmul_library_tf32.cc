@@ -1,7 +1,7 @@
 #include "dsl/cuda/matmul_library.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cuda_way_matmul_library_tf32 {
 namespace {
 
 // Less accurate than what the statement says: somebody has to ask for it.
@@ -15,7 +15,7 @@ constexpr Knob kKnobs[] = {kMatmulAlgorithmKnob};
 
 }  // namespace
 
-HONE_CUDA_WAY(matmul_library_tf32){
+HONE_ROW(Way){
     .family = "matmul",
     .name = "library_tf32",
     .doc = "cuBLASLt in TF32",
@@ -25,4 +25,4 @@ HONE_CUDA_WAY(matmul_library_tf32){
     .emit_cuda = Emit,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cuda_way_matmul_library_tf32

@@ -19,7 +19,7 @@ namespace hone {
 extern const std::string_view kTensorCoreText;  // dsl/cuda/tensor_core.cuh
 }
 
-namespace hone::dsl {
+namespace hone::dsl::cuda_way_matmul_reduce_ring {
 namespace {
 
 constexpr std::int64_t kMostSlice = 128;       // of K
@@ -235,7 +235,7 @@ void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
 
 }  // namespace
 
-HONE_CUDA_WAY(matmul_reduce_ring){
+HONE_ROW(Way){
     .family = "matmul_reduce",
     .name = "ring",
     .doc = "the same, columns by the bulk copy engine",
@@ -245,4 +245,4 @@ HONE_CUDA_WAY(matmul_reduce_ring){
     .emit_cuda = Emit,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cuda_way_matmul_reduce_ring

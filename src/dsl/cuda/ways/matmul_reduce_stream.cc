@@ -19,7 +19,7 @@
 #include "dsl/knobs.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cuda_way_matmul_reduce_stream {
 namespace {
 
 std::vector<Setting> WarpsValues(const Kernel& kernel) {
@@ -149,7 +149,7 @@ void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
 
 }  // namespace
 
-HONE_CUDA_WAY(matmul_reduce_stream){
+HONE_ROW(Way){
     .family = "matmul_reduce",
     .name = "stream",
     .doc = "few rows of 16-bit numbers, as fast as the columns can be read",
@@ -158,4 +158,4 @@ HONE_CUDA_WAY(matmul_reduce_stream){
     .emit_cuda = Emit,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cuda_way_matmul_reduce_stream

@@ -23,7 +23,7 @@
 #include "dsl/knobs.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cuda_way_matmul_rows {
 namespace {
 
 constexpr std::int64_t kMostRows = 16, kLeastColumns = 64;
@@ -196,7 +196,7 @@ void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
 
 }  // namespace
 
-HONE_CUDA_WAY(matmul_rows){
+HONE_ROW(Way){
     .family = "matmul",
     .name = "rows",
     .doc = "few rows of 16-bit numbers, as fast as the columns can be read",
@@ -206,4 +206,4 @@ HONE_CUDA_WAY(matmul_rows){
     .emit_cuda = Emit,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cuda_way_matmul_rows

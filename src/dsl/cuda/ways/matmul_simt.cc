@@ -10,7 +10,7 @@
 #include "dsl/knobs.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cuda_way_matmul_simt {
 namespace {
 
 constexpr std::int64_t kThreads = 256;
@@ -167,7 +167,7 @@ void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
 
 }  // namespace
 
-HONE_CUDA_WAY(matmul_simt){
+HONE_ROW(Way){
     .family = "matmul",
     .name = "simt",
     .doc = "without tensor cores",
@@ -176,4 +176,4 @@ HONE_CUDA_WAY(matmul_simt){
     .emit_cuda = Emit,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cuda_way_matmul_simt

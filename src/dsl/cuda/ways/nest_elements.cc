@@ -13,7 +13,7 @@
 #include "dsl/knobs.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cuda_way_nest_elements {
 namespace {
 
 using Kind = Expr::Kind;
@@ -121,7 +121,7 @@ constexpr Knob kKnobs[] = {
 
 }  // namespace
 
-HONE_CUDA_WAY(nest_elements){
+HONE_ROW(Way){
     .family = "nest",
     .name = "elements",
     .doc = "a thread an element, as it is written",
@@ -133,4 +133,4 @@ HONE_CUDA_WAY(nest_elements){
     .emit_cuda = EmitNestCuda,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cuda_way_nest_elements

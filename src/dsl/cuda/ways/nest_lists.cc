@@ -16,7 +16,7 @@ namespace hone {
 extern const std::string_view kListsText;  // dsl/cuda/lists.cuh
 }
 
-namespace hone::dsl {
+namespace hone::dsl::cuda_way_nest_lists {
 namespace {
 
 using Kind = Expr::Kind;
@@ -193,22 +193,7 @@ constexpr Knob kKnobs[] = {
 
 }  // namespace
 
-std::optional<ListedNest> ListedFold(const Kernel& kernel) {
-  const auto nest = OneFold(kernel);
-  if (!nest) return std::nullopt;
-  auto keyed = KeyedFoldOf(*nest->fold);
-  if (!keyed) return std::nullopt;
-  return ListedNest{nest->element, std::move(*keyed)};
-}
-
-bool ListsPay(const Kernel& kernel) {
-  constexpr double kLooks = 1 << 24;  // what is done in the time that the kernels for lists take to begin
-  const auto nest = ListedFold(kernel);
-  return nest &&
-         static_cast<double>(PointsOf(nest->element.indices)) * static_cast<double>(PointsOf(nest->fold.over)) > kLooks;
-}
-
-HONE_CUDA_WAY(nest_lists){
+HONE_ROW(Way){
     .family = "nest",
     .name = "lists",
     .doc = "for terms that go where a key says (scatters): each element folds the list of its own",
@@ -219,4 +204,4 @@ HONE_CUDA_WAY(nest_lists){
                     DeviceWriter& out) { ListsWriter(kernel, out).Write(); },
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cuda_way_nest_lists

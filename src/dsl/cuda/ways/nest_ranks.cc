@@ -11,7 +11,7 @@
 #include "dsl/knobs.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cuda_way_nest_ranks {
 namespace {
 
 void Emit(const KernelProgram&, const Kernel& kernel, DeviceWriter& out) {
@@ -44,27 +44,7 @@ constexpr Knob kKnobs[] = {kBlockThreadsKnob};
 
 }  // namespace
 
-std::optional<RankedNest> RankedFoldIn(const Kernel& kernel) {
-  const auto nest = OneFold(kernel);
-  if (!nest) return std::nullopt;
-  auto ranked = RankedFoldOf(*nest->fold);
-  // Of a row of one element the index is gone.
-  if (!ranked || std::none_of(nest->element.indices.begin(), nest->element.indices.end(),
-                              [&](const IndexVar& index) { return index.id == ranked->along.id; }))
-    return std::nullopt;
-  return RankedNest{nest->element, std::move(*ranked)};
-}
-
-bool RanksPay(const Kernel& kernel) {
-  constexpr double kLooks = 1 << 24;  // what is done in the time that two kernels take to begin
-  constexpr std::int64_t kShortRow = 256;
-  const auto nest = RankedFoldIn(kernel);
-  if (!nest) return false;
-  const std::int64_t row = nest->fold.along.extent;
-  return row > kShortRow && static_cast<double>(PointsOf(nest->element.indices)) * static_cast<double>(row) > kLooks;
-}
-
-HONE_CUDA_WAY(nest_ranks){
+HONE_ROW(Way){
     .family = "nest",
     .name = "ranks",
     .doc = "for places in order (sorting): rows are sorted in chunks, in which each element looks for its place",
@@ -74,4 +54,4 @@ HONE_CUDA_WAY(nest_ranks){
     .emit_cuda = Emit,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cuda_way_nest_ranks

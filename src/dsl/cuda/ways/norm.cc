@@ -3,7 +3,7 @@
 #include "dsl/shape/fold_pass.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cuda_way_norm {
 namespace {
 
 void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& writer) {
@@ -12,10 +12,10 @@ void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& writ
 
 }  // namespace
 
-HONE_CUDA_WAY(norm){
+HONE_ROW(Way){
     .family = "norm",
     .knobs = kFoldKnobs,
     .emit_cuda = Emit,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cuda_way_norm

@@ -8,7 +8,7 @@
 #include "dsl/knobs.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cuda_way_order_chunks {
 namespace {
 
 std::optional<std::string> WhyNot(const Kernel& kernel) {
@@ -44,7 +44,7 @@ constexpr Knob kKnobs[] = {kBlockThreadsKnob};
 
 }  // namespace
 
-HONE_CUDA_WAY(order_chunks){
+HONE_ROW(Way){
     .family = "order",
     .name = "chunks",
     .doc = "rows are sorted in chunks, in which each element looks for its place",
@@ -54,4 +54,4 @@ HONE_CUDA_WAY(order_chunks){
     .emit_cuda = Emit,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cuda_way_order_chunks

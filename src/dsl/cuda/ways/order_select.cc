@@ -15,7 +15,7 @@ namespace hone {
 extern const std::string_view kOrderText;  // dsl/cuda/order.cuh
 }
 
-namespace hone::dsl {
+namespace hone::dsl::cuda_way_order_select {
 namespace {
 
 constexpr std::int64_t kMostWanted = 2048;  // they are sorted in shared memory
@@ -243,7 +243,7 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
 
 }  // namespace
 
-HONE_CUDA_WAY(order_select){
+HONE_ROW(Way){
     .family = "order",
     .name = "select",
     .doc = "for few of many: a warp or a block finds them by their bits and sorts them; long rows in parts",
@@ -253,4 +253,4 @@ HONE_CUDA_WAY(order_select){
                     DeviceWriter& out) { SelectWriter(kernel, out).Write(); },
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cuda_way_order_select

@@ -16,7 +16,7 @@
 #include "dsl/shape/pooling.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cuda_way_pool {
 namespace {
 
 constexpr std::int64_t kMostColumns = 2048;      // of a row that is taken in one piece
@@ -599,10 +599,10 @@ void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
 
 }  // namespace
 
-HONE_CUDA_WAY(pool){
+HONE_ROW(Way){
     .family = "pool",
     .knobs = kKnobs,
     .emit_cuda = Emit,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cuda_way_pool

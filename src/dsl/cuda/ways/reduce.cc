@@ -4,7 +4,7 @@
 #include "dsl/shape/reduction.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cuda_way_reduce {
 namespace {
 
 void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& writer) {
@@ -25,10 +25,10 @@ void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& writ
 
 }  // namespace
 
-HONE_CUDA_WAY(reduce){
+HONE_ROW(Way){
     .family = "reduce",
     .knobs = kFoldKnobs,
     .emit_cuda = Emit,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cuda_way_reduce

@@ -12,7 +12,7 @@
 #include "dsl/shape/fold_pass.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cuda_way_scan {
 namespace {
 
 struct DeviceScan {
@@ -254,10 +254,10 @@ void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
 
 }  // namespace
 
-HONE_CUDA_WAY(scan){
+HONE_ROW(Way){
     .family = "scan",
     .knobs = kKnobs,
     .emit_cuda = Emit,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cuda_way_scan

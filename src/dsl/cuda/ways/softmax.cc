@@ -2,7 +2,7 @@
 #include "dsl/cuda/folds.h"
 #include "dsl/way.h"
 
-namespace hone::dsl {
+namespace hone::dsl::cuda_way_softmax {
 namespace {
 
 // Maximum, sum, scale: the row stays in registers where it fits.
@@ -25,10 +25,10 @@ void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& writ
 
 }  // namespace
 
-HONE_CUDA_WAY(softmax){
+HONE_ROW(Way){
     .family = "softmax",
     .knobs = kFoldKnobs,
     .emit_cuda = Emit,
 };
 
-}  // namespace hone::dsl
+}  // namespace hone::dsl::cuda_way_softmax

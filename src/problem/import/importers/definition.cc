@@ -12,7 +12,7 @@
 #include "base/files.h"
 #include "problem/import/through_python.h"
 
-namespace hone {
+namespace hone::importer_definition {
 namespace {
 
 namespace fs = std::filesystem;
@@ -103,8 +103,7 @@ Result<Problem> Read(const std::string& path, const ImportOptions& options) {
 
 }  // namespace
 
-extern const Importer importer_definition;
-constinit const Importer importer_definition{
-    "definition", "FOLDER or FILE.json: a definition of SOL-ExecBench or FlashInfer-Bench", &Accepts, &Read};
+HONE_ROW(Importer){"definition", "FOLDER or FILE.json: a definition of SOL-ExecBench or FlashInfer-Bench", &Accepts,
+                   &Read};
 
-}  // namespace hone
+}  // namespace hone::importer_definition

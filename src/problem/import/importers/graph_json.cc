@@ -4,9 +4,10 @@
 
 #include "base/dtype.h"
 #include "base/files.h"
+#include "base/json_text.h"
 #include "problem/import/import.h"
 
-namespace hone {
+namespace hone::importer_graph_json {
 namespace {
 
 using nlohmann::json;
@@ -46,7 +47,7 @@ Result<Problem> Read(const std::string& path, const ImportOptions&) {
     auto document = plain ? json::parse(*text, nullptr, false) : json();
     if (document.is_object() && document.contains("graph")) {
       Complete(path, document);
-      auto problem = ParseProblem(document.dump(-1, ' ', false, json::error_handler_t::replace), path);
+      auto problem = ParseProblem(JsonText(document), path);
       if (problem) problem->folder = std::filesystem::path(path).parent_path().string();
       return problem;
     }
@@ -56,8 +57,6 @@ Result<Problem> Read(const std::string& path, const ImportOptions&) {
 
 }  // namespace
 
-extern const Importer importer_graph_json;
-constinit const Importer importer_graph_json{"graph_json", "FILE.json: a problem.json, or a plain graph", &Accepts,
-                                             &Read};
+HONE_ROW(Importer){"graph_json", "FILE.json: a problem.json, or a plain graph", &Accepts, &Read};
 
-}  // namespace hone
+}  // namespace hone::importer_graph_json

@@ -3,7 +3,7 @@
 
 #include "problem/import/through_python.h"
 
-namespace hone {
+namespace hone::importer_kernelbench_py {
 namespace {
 
 bool Accepts(std::string_view path) { return path.ends_with(".py"); }
@@ -14,8 +14,6 @@ Result<Problem> Read(const std::string& path, const ImportOptions& options) {
 
 }  // namespace
 
-extern const Importer importer_kernelbench_py;
-constinit const Importer importer_kernelbench_py{"kernelbench_py", "FILE.py: Model, get_inputs, get_init_inputs",
-                                                 &Accepts, &Read};
+HONE_ROW(Importer){"kernelbench_py", "FILE.py: Model, get_inputs, get_init_inputs", &Accepts, &Read};
 
-}  // namespace hone
+}  // namespace hone::importer_kernelbench_py

@@ -4,7 +4,7 @@
 
 #include "problem/import/through_python.h"
 
-namespace hone {
+namespace hone::importer_torch_pt2 {
 namespace {
 
 bool Accepts(std::string_view path) { return path.ends_with(".pt2"); }
@@ -15,7 +15,6 @@ Result<Problem> Read(const std::string& path, const ImportOptions& options) {
 
 }  // namespace
 
-extern const Importer importer_torch_pt2;
-constinit const Importer importer_torch_pt2{"torch_pt2", "FILE.pt2: a program of torch.export", &Accepts, &Read};
+HONE_ROW(Importer){"torch_pt2", "FILE.pt2: a program of torch.export", &Accepts, &Read};
 
-}  // namespace hone
+}  // namespace hone::importer_torch_pt2

@@ -4,7 +4,7 @@
 
 #include "propose/expert/recognise/recognise.h"
 
-namespace hone::expert {
+namespace hone::expert::recogniser_attention {
 namespace {
 
 bool IsMinusInfinity(const Expr& e) { return e->kind == Expr::Kind::kConst && NumberOf(*e) == -INFINITY; }
@@ -189,6 +189,6 @@ std::optional<dsl::Statement> RecogniseAttention(Names& names, const Piece& piec
 
 }  // namespace
 
-HONE_RECOGNISER(attention){.name = "attention", .form = Form::kAround, .place = 10, .recognise = RecogniseAttention};
+HONE_ROW(Recogniser){.name = "attention", .form = Form::kAround, .place = 10, .recognise = RecogniseAttention};
 
-}  // namespace hone::expert
+}  // namespace hone::expert::recogniser_attention

@@ -5,7 +5,7 @@
 #include "propose/expert/rewrite.h"
 #include "propose/expert/window.h"
 
-namespace hone::expert {
+namespace hone::expert::recogniser_conv {
 namespace {
 
 bool Has(const std::vector<IndexVar>& vars, const IndexVar& var) {
@@ -312,6 +312,6 @@ std::optional<dsl::Statement> RecogniseConv(Names& names, const Piece& piece) {
 
 }  // namespace
 
-HONE_RECOGNISER(conv){.name = "conv", .form = Form::kAsItIs, .place = 20, .recognise = RecogniseConv};
+HONE_ROW(Recogniser){.name = "conv", .form = Form::kAsItIs, .place = 20, .recognise = RecogniseConv};
 
-}  // namespace hone::expert
+}  // namespace hone::expert::recogniser_conv

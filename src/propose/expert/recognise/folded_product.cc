@@ -3,7 +3,7 @@
 
 #include "propose/expert/recognise/recognise.h"
 
-namespace hone::expert {
+namespace hone::expert::recogniser_folded_product {
 
 namespace {
 
@@ -52,7 +52,6 @@ std::optional<dsl::Statement> RecogniseFoldedProduct(Names& names, const Piece& 
 
 }  // namespace
 
-HONE_RECOGNISER(folded_product){
-    .name = "folded_product", .form = Form::kAround, .place = 30, .recognise = RecogniseFoldedProduct};
+HONE_ROW(Recogniser){.name = "folded_product", .form = Form::kAround, .place = 30, .recognise = RecogniseFoldedProduct};
 
-}  // namespace hone::expert
+}  // namespace hone::expert::recogniser_folded_product

@@ -4,7 +4,7 @@
 
 #include "propose/expert/recognise/recognise.h"
 
-namespace hone::expert {
+namespace hone::expert::recogniser_grouped_product {
 namespace {
 
 bool IsIndex(const Expr& expr, const IndexVar& var) {
@@ -72,7 +72,7 @@ std::optional<dsl::Statement> RecogniseGroupedProduct(Names& names, const Piece&
 
 }  // namespace
 
-HONE_RECOGNISER(grouped_product){
+HONE_ROW(Recogniser){
     .name = "grouped_product", .form = Form::kAround, .place = 40, .recognise = RecogniseGroupedProduct};
 
-}  // namespace hone::expert
+}  // namespace hone::expert::recogniser_grouped_product

@@ -1,17 +1,7 @@
 // Each element from the same element of others: map.
 #include "propose/expert/recognise/recognise.h"
 
-namespace hone::expert {
-
-bool AddEpilogue(Names& names, dsl::Statement& statement, const Expr& finish, const std::vector<IndexVar>& space,
-                 Names::Known known) {
-  if (IsValue(finish, kIt)) return true;
-  known.values[kIt] = dsl::It();
-  auto term = names.Term(finish, space, known);
-  if (term) statement.epilogue.push_back(std::move(*term));
-  return term.has_value();
-}
-
+namespace hone::expert::recogniser_map {
 namespace {
 
 std::optional<dsl::Statement> RecogniseMap(Names& names, const Piece& piece) {
@@ -37,6 +27,6 @@ std::optional<dsl::Statement> RecogniseMap(Names& names, const Piece& piece) {
 
 }  // namespace
 
-HONE_RECOGNISER(map){.name = "map", .form = Form::kMerged, .place = 70, .recognise = RecogniseMap};
+HONE_ROW(Recogniser){.name = "map", .form = Form::kMerged, .place = 70, .recognise = RecogniseMap};
 
-}  // namespace hone::expert
+}  // namespace hone::expert::recogniser_map

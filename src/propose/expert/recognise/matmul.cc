@@ -36,6 +36,10 @@ std::optional<dsl::Statement> RecogniseMatmul(Names& names, const Piece& piece) 
   return statement;
 }
 
-HONE_RECOGNISER(matmul){.name = "matmul", .form = Form::kMerged, .place = 10, .recognise = RecogniseMatmul};
-
 }  // namespace hone::expert
+
+namespace hone::expert::recogniser_matmul {
+
+HONE_ROW(Recogniser){.name = "matmul", .form = Form::kMerged, .place = 10, .recognise = RecogniseMatmul};
+
+}  // namespace hone::expert::recogniser_matmul

@@ -75,6 +75,10 @@ std::optional<dsl::Statement> RecogniseNest(Names& names, const Piece& piece) {
   return statement;
 }
 
-HONE_RECOGNISER(nest){.name = "nest", .form = Form::kAsItIs, .place = 80, .recognise = RecogniseNest};
-
 }  // namespace hone::expert
+
+namespace hone::expert::recogniser_nest {
+
+HONE_ROW(Recogniser){.name = "nest", .form = Form::kAsItIs, .place = 80, .recognise = RecogniseNest};
+
+}  // namespace hone::expert::recogniser_nest

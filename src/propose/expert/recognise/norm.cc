@@ -3,30 +3,7 @@
 
 #include "propose/expert/recognise/recognise.h"
 
-namespace hone::expert {
-
-std::optional<dsl::Let> LetOf(Names& names, const Piece& statistic, const std::vector<IndexVar>& space,
-                              Names::Known& known) {
-  const Fold& fold = *statistic.fold;
-  auto body = names.Term(fold.body, space, known);
-  if (!body) return std::nullopt;
-  const std::string word = fold.op == ReduceOp::kMax   ? "max_over"
-                           : fold.op == ReduceOp::kMin ? "min_over"
-                                                       : std::string(FoldWord(fold.op));
-  // The finish, with the fold's call where `it` is.
-  Names::Known inside = known;
-  inside.values[kIt] = dsl::Call(word, {std::move(*body)});
-  auto finish = names.Term(fold.finish, space, inside);
-  if (!finish) return std::nullopt;
-  dsl::Let let;
-  const auto& buffers = names.memory().graph().buffers();
-  const bool alone = statistic.buffer >= 0;
-  let.name = names.Fresh(alone ? buffers[static_cast<std::size_t>(statistic.buffer)].name : word);
-  let.value = std::move(*finish);
-  (alone ? known.lets[statistic.buffer] : known.values[kInside]) = dsl::Name(let.name);
-  return let;
-}
-
+namespace hone::expert::recogniser_norm {
 namespace {
 
 std::optional<dsl::Statement> RecogniseNorm(Names& names, const Piece& piece) {
@@ -68,6 +45,6 @@ std::optional<dsl::Statement> RecogniseNorm(Names& names, const Piece& piece) {
 
 }  // namespace
 
-HONE_RECOGNISER(norm){.name = "norm", .form = Form::kMerged, .place = 50, .recognise = RecogniseNorm};
+HONE_ROW(Recogniser){.name = "norm", .form = Form::kMerged, .place = 50, .recognise = RecogniseNorm};
 
-}  // namespace hone::expert
+}  // namespace hone::expert::recogniser_norm

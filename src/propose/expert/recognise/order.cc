@@ -2,7 +2,7 @@
 #include "expr/ranked_fold.h"
 #include "propose/expert/recognise/recognise.h"
 
-namespace hone::expert {
+namespace hone::expert::recogniser_order {
 namespace {
 
 Expr WithoutCasts(Expr expr) {
@@ -72,6 +72,6 @@ std::optional<dsl::Statement> RecogniseOrder(Names& names, const Piece& piece) {
 
 }  // namespace
 
-HONE_RECOGNISER(order){.name = "order", .form = Form::kAround, .place = 50, .recognise = RecogniseOrder};
+HONE_ROW(Recogniser){.name = "order", .form = Form::kAround, .place = 50, .recognise = RecogniseOrder};
 
-}  // namespace hone::expert
+}  // namespace hone::expert::recogniser_order

@@ -8,7 +8,7 @@
 #include "propose/expert/rewrite.h"
 #include "propose/expert/window.h"
 
-namespace hone::expert {
+namespace hone::expert::recogniser_pool {
 namespace {
 
 // One pooled axis.
@@ -160,6 +160,6 @@ std::optional<dsl::Statement> RecognisePool(Names& names, const Piece& piece) {
 
 }  // namespace
 
-HONE_RECOGNISER(pool){.name = "pool", .form = Form::kAsItIs, .place = 30, .recognise = RecognisePool};
+HONE_ROW(Recogniser){.name = "pool", .form = Form::kAsItIs, .place = 30, .recognise = RecognisePool};
 
-}  // namespace hone::expert
+}  // namespace hone::expert::recogniser_pool

@@ -3,7 +3,7 @@
 
 #include "propose/expert/recognise/recognise.h"
 
-namespace hone::expert {
+namespace hone::expert::recogniser_products {
 
 namespace {
 
@@ -40,6 +40,6 @@ std::optional<dsl::Statement> RecogniseProducts(Names& names, const Piece& piece
 
 }  // namespace
 
-HONE_RECOGNISER(products){.name = "products", .form = Form::kAround, .place = 20, .recognise = RecogniseProducts};
+HONE_ROW(Recogniser){.name = "products", .form = Form::kAround, .place = 20, .recognise = RecogniseProducts};
 
-}  // namespace hone::expert
+}  // namespace hone::expert::recogniser_products

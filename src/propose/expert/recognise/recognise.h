@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/row.h"
 #include "propose/expert/names.h"
 #include "propose/expert/pieces.h"
 
@@ -45,7 +46,3 @@ std::optional<dsl::Let> LetOf(Names& names, const Piece& statistic, const std::v
                               Names::Known& known);
 
 }  // namespace hone::expert
-
-#define HONE_RECOGNISER(id)                \
-  extern const Recogniser recogniser_##id; \
-  constinit const Recogniser recogniser_##id

@@ -3,7 +3,7 @@
 
 #include "propose/expert/recognise/recognise.h"
 
-namespace hone::expert {
+namespace hone::expert::recogniser_reduce {
 
 namespace {
 
@@ -66,6 +66,6 @@ std::optional<dsl::Statement> RecogniseReduce(Names& names, const Piece& piece) 
 
 }  // namespace
 
-HONE_RECOGNISER(reduce){.name = "reduce", .form = Form::kMerged, .place = 60, .recognise = RecogniseReduce};
+HONE_ROW(Recogniser){.name = "reduce", .form = Form::kMerged, .place = 60, .recognise = RecogniseReduce};
 
-}  // namespace hone::expert
+}  // namespace hone::expert::recogniser_reduce

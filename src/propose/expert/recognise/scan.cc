@@ -1,7 +1,7 @@
 // A step that combines the one before with an element: scan.
 #include "propose/expert/recognise/recognise.h"
 
-namespace hone::expert {
+namespace hone::expert::recogniser_scan {
 
 namespace {
 
@@ -31,6 +31,6 @@ std::optional<dsl::Statement> RecogniseScan(Names& names, const Piece& piece) {
 
 }  // namespace
 
-HONE_RECOGNISER(scan){.name = "scan", .form = Form::kStep, .place = 10, .recognise = RecogniseScan};
+HONE_ROW(Recogniser){.name = "scan", .form = Form::kStep, .place = 10, .recognise = RecogniseScan};
 
-}  // namespace hone::expert
+}  // namespace hone::expert::recogniser_scan

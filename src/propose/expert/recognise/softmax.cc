@@ -2,7 +2,7 @@
 #include "propose/expert/recognise/recognise.h"
 #include "propose/expert/rewrite.h"
 
-namespace hone::expert {
+namespace hone::expert::recogniser_softmax {
 
 namespace {
 
@@ -47,6 +47,6 @@ std::optional<dsl::Statement> RecogniseSoftmax(Names& names, const Piece& piece)
 
 }  // namespace
 
-HONE_RECOGNISER(softmax){.name = "softmax", .form = Form::kMerged, .place = 40, .recognise = RecogniseSoftmax};
+HONE_ROW(Recogniser){.name = "softmax", .form = Form::kMerged, .place = 40, .recognise = RecogniseSoftmax};
 
-}  // namespace hone::expert
+}  // namespace hone::expert::recogniser_softmax
