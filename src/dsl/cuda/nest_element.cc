@@ -86,7 +86,7 @@ bool LiesInPacks(const ExprNode& load, int along, std::int64_t count, const std:
 
 }  // namespace
 
-std::int64_t NeighboursOf(const Kernel& kernel, const FlatElement& element, const Expr& read) {
+std::int64_t NeighboursOf(const Kernel& kernel, const FlatElement& element, const Expr& read, std::int64_t most_bytes) {
   if (element.indices.empty()) return 1;
   const IndexVar& along = element.indices.back();
   // It has to be what runs fastest in the target.
@@ -99,7 +99,7 @@ std::int64_t NeighboursOf(const Kernel& kernel, const FlatElement& element, cons
     for (const auto& over : node.over) folded.insert(over.id);
   });
   const auto always = Always(read);
-  for (std::int64_t count = 16 / static_cast<std::int64_t>(Bytes(kernel.target_type)); count > 1; count /= 2) {
+  for (auto count = most_bytes / static_cast<std::int64_t>(Bytes(kernel.target_type)); count > 1; count /= 2) {
     if (along.extent % count != 0) continue;
     bool some = false;
     Visit(read, [&](const ExprNode& node) {
@@ -113,9 +113,13 @@ std::int64_t NeighboursOf(const Kernel& kernel, const FlatElement& element, cons
   return 1;
 }
 
-void PackedLoads::Write(DeviceWriter& out, const Expr& read, const std::map<int, std::string>& names) {
+void PackedLoads::Write(DeviceWriter& out, const Expr& read, const std::map<int, std::string>& names,
+                        const PackedLoads* terms, const std::string& term) {
   DeviceExpr* self = nullptr;
-  DeviceExpr expr(out, [&](const ExprNode& load) { return ElementText(out, *self, kernel_, load); });
+  DeviceExpr expr(out, [&](const ExprNode& load) {
+    const std::string known = terms ? terms->Text(out, load, term) : "";
+    return known.empty() ? ElementText(out, *self, kernel_, load) : known;
+  });
   self = &expr;
   for (const auto& [id, name] : names) expr.Call({id, 1}, name);
   const auto always = Always(read);
@@ -181,7 +185,8 @@ std::string ValueText(DeviceWriter& out, const Kernel& kernel, const Expr& value
   DeviceExpr* self = nullptr;
   DeviceExpr expr(out, [&](const ExprNode& load) {
     if (load.kind == Expr::Kind::kValue) return place.made;
-    const std::string packed = place.packs ? place.packs->Text(out, load, place.neighbour) : "";
+    std::string packed = place.packs ? place.packs->Text(out, load, place.neighbour) : "";
+    if (packed.empty() && place.terms) packed = place.terms->Text(out, load, place.term);
     return packed.empty() ? ElementText(out, *self, kernel, load) : packed;
   });
   self = &expr;

@@ -28,17 +28,20 @@ struct FoldedElement {
 };
 std::optional<FoldedElement> OneFold(const Kernel& kernel);
 
-// How many neighbours along the innermost index a thread can take at once, at most 16 bytes of the target's: 1 where
-// nothing that `read` loads lies so.
-std::int64_t NeighboursOf(const Kernel& kernel, const FlatElement& element, const Expr& read);
+// How many neighbours along the innermost index a thread can take at once, at most so many bytes of the target's: 1
+// where nothing that `read` loads lies so.
+std::int64_t NeighboursOf(const Kernel& kernel, const FlatElement& element, const Expr& read,
+                          std::int64_t most_bytes = 16);
 
 // What an expression loads of neighbours along an index, read as packs.
 class PackedLoads {
  public:
   PackedLoads(const Kernel& kernel, const IndexVar& along, std::int64_t count)
       : kernel_(kernel), along_(along), count_(count) {}
-  // Lines that read them; `names` is where the first of the neighbours is.
-  void Write(DeviceWriter& out, const Expr& read, const std::map<int, std::string>& names);
+  // Lines that read them; `names` is where the first of the neighbours is. What `terms` has read, of which it is the
+  // one of this name, is not read again.
+  void Write(DeviceWriter& out, const Expr& read, const std::map<int, std::string>& names,
+             const PackedLoads* terms = nullptr, const std::string& term = "");
   // Neighbour `e` of a load, a value in a register; empty where it was not read so.
   std::string Text(const DeviceWriter& out, const ExprNode& load, const std::string& e) const;
 
@@ -56,6 +59,8 @@ struct ElementPlace {
   std::string to = {};                 // where the element goes, if not to the target
   const PackedLoads* packs = nullptr;  // what was read of neighbours, of which it is this one
   std::string neighbour = {};
+  const PackedLoads* terms = nullptr;  // what was read of a fold's terms side by side, of which it is this one
+  std::string term = {};
 };
 void WriteElement(DeviceWriter& out, const Kernel& kernel, const FlatElement& element,
                   const std::map<int, std::string>& names, const ElementPlace& place = {});

@@ -51,19 +51,22 @@ class RanksWriter {
     out_.Line(fmt::format("const int {} = static_cast<int>(blockIdx.x % {}) * {};", first, chunks, chunk_));
     std::map<int, std::string> names;
     NamePlaces(out_, kernel_, others_, row, names);
-    out_.Open(fmt::format("for (int i = threadIdx.x; i < {}; i += {})", chunk_, chunk_ / 2));
-    out_.Line("keys[i] = ~0ul;");
-    out_.Line("places[i] = i;");
-    out_.Line(fmt::format("const int {} = {} + i;", place, first));
+    const std::string slot = out_.Fresh("slot");
+    out_.Open(fmt::format("for (int {0} = threadIdx.x; {0} < {1}; {0} += {2})", slot, chunk_, chunk_ / 2));
+    out_.Line(fmt::format("keys[{}] = ~0ul;", slot));
+    out_.Line(fmt::format("places[{0}] = {0};", slot));
+    out_.Line(fmt::format("const int {} = {} + {};", place, first, slot));
     out_.Line(fmt::format("if ({} >= {}) continue;", place, row_));
     names[rows_.along.id] = place;
     Key(names);
-    out_.Line("keys[i] = key;");
+    out_.Line(fmt::format("keys[{}] = key;", slot));
     out_.Close();
     out_.Line("SortChunk(keys, places);");
-    out_.Open(fmt::format("for (int i = threadIdx.x; i < min({}, {} - {}); i += {})", chunk_, row_, first, chunk_ / 2));
-    out_.Line(fmt::format("{}[{} * {} + {} + i] = static_cast<long>(keys[i]);", sorted_, row, row_, first));
-    out_.Line(fmt::format("{}[{} * {} + {} + places[i]] = i;", places_, row, row_, first));
+    out_.Open(fmt::format("for (int {0} = threadIdx.x; {0} < min({1}, {2} - {3}); {0} += {4})", slot, chunk_, row_,
+                          first, chunk_ / 2));
+    const std::string begin = fmt::format("{} * {} + {}", row, row_, first);
+    out_.Line(fmt::format("{}[{} + {}] = static_cast<long>(keys[{}]);", sorted_, begin, slot, slot));
+    out_.Line(fmt::format("{}[{} + places[{}]] = {};", places_, begin, slot, slot));
     out_.Close();
     out_.Launch(
         {.grid_x = PointsOf(others_) * chunks, .reads = rows_.value_reads, .scratch_writes = {sorted_, places_}});

@@ -44,6 +44,7 @@ class Fuser {
     if (fusion.products) GroupRows();
     if (fusion.products) GroupFoldedProducts();
     if (fusion.products) GroupOrders();
+    if (fusion.maps) NestFolds();
     if (fusion.norms) GroupResults();
     std::vector<Piece> left;
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
@@ -103,6 +104,17 @@ class Fuser {
 
   // --- Maps into their readers ---
 
+  // What is stored without a sign is not below zero, as places that count from the end are.
+  Expr WithSigns(const Expr& expr) const {
+    return Rewrite(expr, [&](const Expr& e) -> Expr {
+      if (e->kind != Expr::Kind::kBinary || e->binary != BinaryOp::kLess) return {};
+      const Expr &a = e->operands[0], &b = e->operands[1];
+      const bool unsigned_load = a->kind == Expr::Kind::kLoad && a->type == ScalarType::kInt &&
+                                 memory_.graph().buffers()[Id(memory_.Root(a->buffer))].dtype == DType::kU8;
+      return unsigned_load && b->kind == Expr::Kind::kConst && NumberOf(*b) <= 0 ? Expr::Bool(false) : Expr();
+    });
+  }
+
   // Replaces every load of the map's buffer in the reader by the map's expression. All or nothing; without `keep` it
   // only says which.
   bool InlineInto(std::size_t map_at, std::size_t reader_at, bool keep = true) {
@@ -119,7 +131,7 @@ class Fuser {
       });
       if (after.get() == expr.get()) return;
       fits &= TreeSize(after) <= kLongestExpression;
-      if (fits) expr = Simplify(after);
+      if (fits) expr = Simplify(WithSigns(after));
     });
     if (!fits || !keep) return fits;
     pieces_[reader_at] = std::move(changed);
@@ -190,6 +202,12 @@ class Fuser {
       if (keyed && reader.count <= map.count * keyed->index.extent && LoadsOf(reader_at, pieces_[map_at].buffer) == 1)
         return true;
     }
+    // Numbers made of indices cost less than they do in memory, where the reader is a nest anyway.
+    if (map.loads_nothing && !map.plain && !map.expensive && !reader.plain && IsSimpleMap(reader_at)) return true;
+    // What is looked up for a fold, once, is looked up there, where there are folds enough to fill a device.
+    if (into.fold && !map.plain && !map.loads_nothing && !map.expensive && only_reader && FillsADevice(into) &&
+        !IsProduct(into) && reader.count <= map.count && LoadsOf(reader_at, pieces_[map_at].buffer) == 1)
+      return true;
     // A contraction or a window reads each element many times: only views go into it.
     if (IsProduct(into) || IsWindow(into) || reader.folds_inside) return false;
     if (into.fold && !reader.plain) return false;
@@ -210,6 +228,11 @@ class Fuser {
     if (!only_reader && LosesItsNorm(map_at)) return false;
     if (!map.expensive) return true;
     return only_reader && reader.count <= map.count && LoadsOf(reader_at, pieces_[map_at].buffer) == 1;
+  }
+
+  static bool FillsADevice(const Piece& piece) {
+    constexpr std::int64_t kResults = 1 << 16;
+    return ElementCount(Extents(piece.space)) >= kResults;
   }
 
   // A map that would be a norm with the folds it reads, but is read by folds over other axes: put into those, it is no
@@ -506,6 +529,33 @@ class Fuser {
         Kill(ranks);
         Learn(i);
         break;
+      }
+    }
+  }
+
+  // A fold that is a nest anyway, and another that reads each of its results once: its results never are in memory.
+  void NestFolds() {
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      Piece& inner = pieces_[i];
+      if (!known_[i].alive || !inner.fold || known_[i].plain || IsProduct(inner) || !inner.inside.empty() ||
+          !inner.statistics.empty() || memory_.IsOutput(inner.buffer) ||
+          KeyedFoldOf(*Reduce(inner.fold->op, inner.fold->over, inner.fold->body)))
+        continue;
+      const auto readers = Readers(inner.buffer);
+      if (readers.size() != 1) continue;
+      const Piece& outer = pieces_[readers[0]];
+      if (!outer.fold || !outer.inside.empty() || !outer.statistics.empty() || !FillsADevice(outer) ||
+          LoadsBuffer(outer.fold->finish, inner.buffer) || LoadsOf(readers[0], inner.buffer) != 1 ||
+          known_[readers[0]].count != ElementCount(Extents(inner.space)))
+        continue;
+      Piece as_map = inner;
+      as_map.fold.reset();
+      as_map.value = ReplaceValue(inner.fold->finish, kIt, Reduce(inner.fold->op, inner.fold->over, inner.fold->body));
+      std::swap(inner, as_map);
+      if (InlineInto(i, readers[0])) {
+        Kill(i);
+      } else {
+        std::swap(inner, as_map);
       }
     }
   }
