@@ -106,6 +106,8 @@ def hold_folders(check):
     check.column("architecture.md", "folder", "the table of folders", folders)
     check.column("models.md", "dialect", "the table of dialects",
                  [path.stem.replace("_", "-") for path in (tree.ROOT / "src/model/dialects").glob("*.cc") if not path.stem.endswith("_test")])
+    check.column("models.md", "form", "the table of what programs print",
+                 [path.stem.replace("_", "-") for path in (tree.ROOT / "src/model/formats").glob("*.cc")])
     text = page("architecture.md")
     for match in re.finditer(r"`((?:\w+/)*\w+\.(?:h|cc|py|cmake))`", text):
         path = match[1]

@@ -24,6 +24,4 @@ std::optional<std::int64_t> CountField(const Json& of, const char* name) {
   return field.get<std::int64_t>();
 }
 
-std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
 }  // namespace hone

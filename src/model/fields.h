@@ -11,6 +11,5 @@ namespace hone {
 std::string TextField(const nlohmann::json& of, const char* name);                   // else ""
 std::optional<std::int64_t> CountField(const nlohmann::json& of, const char* name);  // a whole number >= 0
 const nlohmann::json& Field(const nlohmann::json& of, const char* name);             // else null
-std::string Dump(const nlohmann::json& json);  // on one line; what is not UTF-8 is mended
 
 }  // namespace hone

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/date.h"
+#include "base/json_text.h"
 #include "base/record.h"
 
 namespace hone {

@@ -8,7 +8,9 @@
 #include <set>
 #include <thread>
 
+#include "base/json_text.h"
 #include "model/dialect.h"
+#include "model/exec_model.h"
 #include "model/fields.h"
 #include "model/http.h"
 #include "model/key.h"
@@ -96,7 +98,7 @@ class ServedModel final : public Model {
     };
     const auto answer = http_.Post({.url = provider_.url + std::string(provider_.dialect->path),
                                     .headers = provider_.dialect->headers(key_.ForHeader(), provider_.version),
-                                    .body = Dump(RequestFor(conversation)),
+                                    .body = JsonText(RequestFor(conversation)),
                                     .ca_file = provider_.ca_file,
                                     .silence = provider_.silence,
                                     .wall = provider_.wall},
@@ -190,6 +192,7 @@ class ServedModel final : public Model {
 Result<std::unique_ptr<Model>> OpenModel(const ModelsFile& file, std::string_view name) {
   const ModelEntry entry = HONE_TRY(file.Find(name));
   const Provider& provider = file.ProviderOf(entry);
+  if (provider.dialect == nullptr) return MakeExecModel(entry, provider);
   Result<Key> key = !provider.key_env.empty()    ? Key::FromEnvironment(provider.key_env)
                     : !provider.key_file.empty() ? Key::FromFile(provider.key_file)
                                                  : Key();

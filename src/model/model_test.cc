@@ -49,12 +49,13 @@ class ModelTest : public ::testing::Test {
   void SetUp() override { setenv("HONE_TEST_KEY", kKey, 1); }
 
   // A model that is served by what is said, in the order of the connections.
-  void Serve(std::vector<Saying> sayings, const std::string& provider = "", const std::string& model = "") {
+  void Serve(std::vector<Saying> sayings, const std::string& provider = "", const std::string& model = "",
+             const std::string& dialect = "openai-chat", const std::string& path = "/v1") {
     server_ = std::make_unique<Loopback>(std::move(sayings));
     const auto file = Must(ModelsFile::Parse(
-        fmt::format("[providers.here]\ndialect = \"openai-chat\"\nurl = \"{}/v1\"\nkey_env = \"HONE_TEST_KEY\"\n{}\n"
+        fmt::format("[providers.here]\ndialect = \"{}\"\nurl = \"{}{}\"\nkey_env = \"HONE_TEST_KEY\"\n{}\n"
                     "[models.coder]\nprovider = \"here\"\nmodel = \"m\"\n{}\n",
-                    server_->url(), provider, model),
+                    dialect, server_->url(), path, provider, model),
         "models.toml"));
     model_ = Must(OpenModel(file, "coder"));
   }
@@ -93,6 +94,70 @@ TEST_F(ModelTest, AStreamBecomesAReplyWithItsUsage) {
   const Heard heard = server_->heard().at(0);
   EXPECT_EQ(heard.line, "POST /v1/chat/completions HTTP/1.1");
   EXPECT_EQ(heard.headers.at("authorization"), std::string("Bearer ") + kKey);
+}
+
+// What each kind of server sends for "Hello yourself.", and what it has to be asked with.
+struct Wire {
+  std::string dialect, path, line, key, value;
+  Saying answer;
+  std::string parameters;
+};
+
+TEST_F(ModelTest, EveryDialectIsSpokenOverTheWire) {
+  const std::string anthropic =
+      EventText(
+          R"({"type": "message_start", "message": {"model": "served-m", "usage": {"input_tokens": 20, "cache_read_input_tokens": 100, "output_tokens": 1}}})",
+          "message_start") +
+      EventText(R"({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}})",
+                "content_block_start") +
+      EventText(R"({"type": "ping"})", "ping") +
+      EventText(
+          R"({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hello yourself."}})",
+          "content_block_delta") +
+      EventText(R"({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 30}})",
+                "message_delta") +
+      EventText(R"({"type": "message_stop"})", "message_stop");
+  const std::string responses =
+      EventText(R"({"type": "response.created", "response": {"model": "served-m"}})", "response.created") +
+      EventText(R"({"type": "response.output_text.delta", "output_index": 0, "delta": "Hello"})",
+                "response.output_text.delta") +
+      EventText(
+          R"({"type": "response.completed", "response": {"model": "served-m", "output": [{"type": "message", "content": [{"type": "output_text", "text": "Hello yourself."}]}], "usage": {"input_tokens": 120, "input_tokens_details": {"cached_tokens": 100}, "output_tokens": 30}}})",
+          "response.completed");
+  const std::vector<Wire> wires = {{"openai-chat", "/v1", "POST /v1/chat/completions HTTP/1.1", "authorization",
+                                    std::string("Bearer ") + kKey, Answer("Hello yourself."), ""},
+                                   {"openai-responses",
+                                    "/v1",
+                                    "POST /v1/responses HTTP/1.1",
+                                    "authorization",
+                                    std::string("Bearer ") + kKey,
+                                    {{HttpStream({responses})}},
+                                    ""},
+                                   {"anthropic-messages",
+                                    "",
+                                    "POST /v1/messages HTTP/1.1",
+                                    "x-api-key",
+                                    kKey,
+                                    {{HttpStream({anthropic})}},
+                                    "max_tokens = 100"}};
+  ASSERT_EQ(wires.size(), AllDialects().size()) << "one that is not tried";
+  for (const Wire& wire : wires) {
+    SCOPED_TRACE(wire.dialect);
+    const std::string cut = wire.answer[0].bytes.substr(0, wire.answer[0].bytes.size() - 200);
+    Serve({Refusal(529, R"({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})",
+                   {kAtOnce}),
+           {{cut}},
+           wire.answer},
+          "silence_s = 0.3", "[models.coder.parameters]\n" + wire.parameters, wire.dialect, wire.path);
+    const Asked asked = Ask();
+    EXPECT_EQ(Must(asked.reply).text, "Hello yourself.");
+    EXPECT_EQ(asked.reply->model, "served-m");
+    EXPECT_EQ(asked.tries, 3);
+    EXPECT_GE(asked.usage.input_tokens.value_or(0), 120) << "what a broken try is known to have taken is counted, too";
+    EXPECT_GE(asked.usage.output_tokens.value_or(0), 30);
+    EXPECT_EQ(server_->heard().at(2).line, wire.line);
+    EXPECT_EQ(server_->heard().at(2).headers.at(wire.key), wire.value);
+  }
 }
 
 TEST_F(ModelTest, OnlyWhatTheUserSetIsSent) {

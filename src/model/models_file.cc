@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/json_text.h"
 #include "base/text.h"
 #include "model/fields.h"
 
@@ -66,6 +67,18 @@ class Reader {
     if (!table.contains(key)) Wrong(table, fmt::format("{} lacks {} = \"...\"", what, key));
     return Text(table, key);
   }
+  std::vector<std::string> Texts(const toml::table& table, std::string_view key) {
+    std::vector<std::string> texts;
+    const toml::node* node = table.get(key);
+    if (node == nullptr) return texts;
+    if (!node->is_array()) Wrong(*node, fmt::format("{} is a list of texts in quotes", key));
+    for (std::size_t i = 0; node->is_array() && i < node->as_array()->size(); ++i) {
+      const auto text = node->as_array()->get(i)->value_exact<std::string>();
+      if (!text) Wrong(*node, fmt::format("{} is a list of texts in quotes", key));
+      texts.push_back(text.value_or(""));
+    }
+    return texts;
+  }
   std::optional<double> Number(const toml::table& table, std::string_view key, double most) {
     const toml::node* node = table.get(key);
     if (node == nullptr) return std::nullopt;
@@ -106,22 +119,45 @@ class Reader {
 constexpr std::string_view kTop[] = {"providers", "models"};
 constexpr std::string_view kOfProvider[] = {"dialect", "url",       "version", "key_env", "key_file",
                                             "ca_file", "silence_s", "wall_s",  "retries"};
+constexpr std::string_view kOfProgram[] = {"command", "reads", "environment", "wall_s"};
 constexpr std::string_view kOfModel[] = {"provider", "model", "parameters", "price"};
 constexpr std::string_view kOfPrice[] = {"input", "cached", "written", "output"};
 constexpr double kDearest = 1e6;  // dollars for a million tokens
 
+// Which of a table's rows is meant; null, and what is wrong, when that is none.
+template <class Row>
+const Row* Choose(Reader& reader, const toml::table& table, const char* key, std::string_view name,
+                  std::span<const Row* const> rows) {
+  std::vector<std::string_view> names;
+  for (const Row* row : rows) {
+    if (row->name == name) return row;
+    names.push_back(row->name);
+  }
+  if (reader.ok()) {
+    reader.Wrong(*table.get(key), fmt::format("{} is not '{}'{}; known are {}", key, name, DidYouMean(name, names),
+                                              fmt::join(names, ", ")));
+  }
+  return nullptr;
+}
+
+Provider ReadProgram(Reader& reader, const std::string& name, const toml::table& table) {
+  const std::string what = fmt::format("provider {}", name);
+  reader.OnlyKnown(table, what + ", a program,", kOfProgram);
+  Provider provider{.name = name};
+  provider.command = reader.Texts(table, "command");
+  provider.environment = reader.Texts(table, "environment");
+  if (provider.command.empty()) reader.Wrong(*table.get("command"), "command has no words");
+  provider.format = Choose(reader, table, "reads", reader.NeededText(table, what, "reads"), AllExecFormats());
+  reader.Time(table, "wall_s", provider.wall);
+  return provider;
+}
+
 Provider ReadProvider(Reader& reader, const std::string& name, const toml::table& table) {
+  if (table.contains("command")) return ReadProgram(reader, name, table);
   const std::string what = fmt::format("provider {}", name);
   reader.OnlyKnown(table, what, kOfProvider);
   Provider provider{.name = name};
-  const std::string dialect = reader.NeededText(table, what, "dialect");
-  provider.dialect = FindDialect(dialect);
-  if (provider.dialect == nullptr && reader.ok()) {
-    std::vector<std::string_view> names;
-    for (const Dialect* one : AllDialects()) names.push_back(one->name);
-    reader.Wrong(*table.get("dialect"), fmt::format("there is no dialect '{}'{}; known are {}", dialect,
-                                                    DidYouMean(dialect, names), fmt::join(names, ", ")));
-  }
+  provider.dialect = Choose(reader, table, "dialect", reader.NeededText(table, what, "dialect"), AllDialects());
   provider.url = reader.NeededText(table, what, "url");
   provider.version = reader.Text(table, "version");
   provider.key_env = reader.Text(table, "key_env");
@@ -162,16 +198,17 @@ ModelEntry ReadModel(Reader& reader, const std::string& name, const toml::table&
   const toml::node* parameters = table.get("parameters");
   if (parameters != nullptr && !parameters->is_table()) reader.Wrong(*parameters, "parameters is a table");
   const Dialect* dialect = provider->second.dialect;
-  if (dialect == nullptr) return entry;
-  if (parameters != nullptr && parameters->is_table()) {
+  if (parameters != nullptr && dialect == nullptr)
+    reader.Wrong(*parameters, "a program takes no parameters; put them into its command");
+  if (dialect != nullptr && parameters != nullptr && parameters->is_table()) {
     for (const auto& [key, value] : *parameters->as_table()) {
       const std::string field(key.str());
       if (std::ranges::find(dialect->ours, field) != dialect->ours.end())
         reader.Wrong(value, fmt::format("'{}' is written by hone itself: it is no parameter to set", field));
-      entry.parameters[field] = Dump(reader.Value(value));
+      entry.parameters[field] = JsonText(reader.Value(value));
     }
   }
-  for (const std::string_view needed : dialect->needed) {
+  for (const std::string_view needed : dialect != nullptr ? dialect->needed : std::span<const std::string_view>()) {
     if (entry.parameters.contains(std::string(needed))) continue;
     reader.Wrong(table, fmt::format("{} lacks parameters.{}: {} is not spoken without", what, needed, dialect->name));
   }

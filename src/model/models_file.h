@@ -11,13 +11,14 @@
 
 #include "base/result.h"
 #include "model/dialect.h"
+#include "model/exec_format.h"
 
 namespace hone {
 
 // Who serves models: [providers.NAME].
 struct Provider {
   std::string name;
-  const Dialect* dialect = nullptr;
+  const Dialect* dialect = nullptr;  // null: a program asks, below
   std::string url;
   std::string version;            // of the protocol, for dialects that name one; empty: the dialect's own
   std::string key_env, key_file;  // at most one; neither: no key is sent
@@ -25,6 +26,9 @@ struct Provider {
   std::chrono::milliseconds silence = std::chrono::minutes(5);  // so long may nothing come
   std::chrono::milliseconds wall = std::chrono::minutes(30);    // so long may an answer take
   int retries = 2;                                              // of a call that may go well the next time
+  // A program that asks for us (model/exec_model.h): its words, the variables that it gets, what it prints.
+  std::vector<std::string> command = {}, environment = {};
+  const ExecFormat* format = nullptr;
 };
 
 // Dollars for a million tokens; nothing: not known.

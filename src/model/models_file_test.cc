@@ -32,7 +32,7 @@ TEST(ModelsFileTest, TheExampleIsRead) {
   std::vector<std::string_view> dialects;
   for (const ModelEntry& entry : file.models()) {
     const Provider& provider = file.ProviderOf(entry);
-    dialects.push_back(provider.dialect->name);
+    if (provider.dialect) dialects.push_back(provider.dialect->name);
     EXPECT_FALSE(entry.model.empty());
   }
   for (const Dialect* dialect : AllDialects())
@@ -61,7 +61,7 @@ TEST(ModelsFileTest, WhatIsWrongIsOneLineThatSaysWhere) {
       "models.toml line 4: provider here has no 'retrie'; did you mean 'retries'?; known are dialect, url, version, "
       "key_env, key_file, ca_file, silence_s, wall_s, retries");
   EXPECT_EQ(Message("[providers.x]\ndialect = \"openai-chatt\"\nurl = \"http://127.0.0.1\"\n").substr(0, 90),
-            "models.toml line 2: there is no dialect 'openai-chatt'; did you mean 'openai-chat'?; known");
+            "models.toml line 2: dialect is not 'openai-chatt'; did you mean 'openai-chat'?; known are ");
   EXPECT_EQ(Message("[providers.x]\ndialect = \"openai-chat\"\n"),
             "models.toml line 1: provider x lacks url = \"...\"");
   EXPECT_EQ(Message(provider + "[models.coder]\nprovider = \"her\"\nmodel = \"m\"\n"),
@@ -75,6 +75,23 @@ TEST(ModelsFileTest, WhatIsWrongIsOneLineThatSaysWhere) {
             "models.toml line 1: a model's name has no :, comma, =, + or space, so not 'a:b'");
   EXPECT_EQ(Must(ModelsFile::Parse(WithModel(""), "models.toml")).Find("codr").error().message,
             "models.toml has no model 'codr'; did you mean 'coder'?; it has coder");
+}
+
+TEST(ModelsFileTest, AProgramHasKeysOfItsOwn) {
+  const std::string program = "[providers.x]\ncommand = [\"llm\", \"-m\", \"{model}\"]\n";
+  const std::string model = "[models.m]\nprovider = \"x\"\nmodel = \"m\"\n";
+  EXPECT_EQ(Message(program + "reads = \"text\"\nenvironment = [\"A\"]\nwall_s = 5\n" + model), "no error");
+  EXPECT_EQ(Message(program), "models.toml line 1: provider x lacks reads = \"...\"");
+  EXPECT_EQ(Message(program + "reads = \"txt\"\n"),
+            "models.toml line 3: reads is not 'txt'; did you mean 'text'?; known are claude-json, codex-jsonl, "
+            "gemini-json, text");
+  EXPECT_EQ(Message(program + "reads = \"text\"\nkey_env = \"K\"\n").substr(0, 54),
+            "models.toml line 4: provider x, a program, has no 'key");
+  EXPECT_EQ(Message(program + "reads = \"text\"\n" + model + "parameters = {a = 1}\n"),
+            "models.toml line 7: a program takes no parameters; put them into its command");
+  EXPECT_EQ(Message("[providers.x]\ncommand = \"llm\"\nreads = \"text\"\n"),
+            "models.toml line 2: command is a list of texts in quotes");
+  EXPECT_EQ(Message("[providers.x]\ncommand = []\nreads = \"text\"\n"), "models.toml line 2: command has no words");
 }
 
 TEST(ModelsFileTest, AKeyIsSentToNobodyInTheOpen) {

@@ -6,6 +6,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "base/text.h"
 #include "model/fields.h"
 
@@ -32,7 +33,7 @@ constexpr std::string_view kPassing[] = {"overloaded_error",    "api_error",    
 // Codes are numbers with some servers.
 std::string TextOf(const Json& json, const char* key) {
   const Json& field = Field(json, key);
-  return field.is_null() || field.is_string() ? TextField(json, key) : Dump(field);
+  return field.is_null() || field.is_string() ? TextField(json, key) : JsonText(field);
 }
 
 std::string OneLine(std::string text) {

@@ -3,6 +3,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "model/dialect.h"
 #include "model/fields.h"
 
@@ -80,7 +81,7 @@ class Reader final : public ReplyReader {
                     : finish_ == "length"                   ? Ending::kLength
                     : calls                                 ? Ending::kCalls
                                                             : Ending::kWhole;
-    if (!reasoning_.empty()) reply_.opaque = Dump(reasoning_);
+    if (!reasoning_.empty()) reply_.opaque = JsonText(reasoning_);
     return std::move(reply_);
   }
 
@@ -129,7 +130,7 @@ class Reader final : public ReplyReader {
     const Json& function = Field(part, "function");
     call.name += TextField(function, "name");
     const Json& arguments = Field(function, "arguments");
-    call.arguments += arguments.is_object() ? Dump(arguments) : TextField(function, "arguments");
+    call.arguments += arguments.is_object() ? JsonText(arguments) : TextField(function, "arguments");
   }
 
   ModelReply reply_;
