@@ -10,7 +10,30 @@
 
 namespace hone::dsl {
 
-std::optional<AttentionRows> AttentionRowsOf(const Kernel& kernel, std::size_t input, std::string& why) {
+std::int64_t AttentionBatches(const Kernel& kernel) {
+  std::int64_t batches = 1;
+  for (std::size_t d = 0; d + kAttentionM < kernel.space.size(); ++d) batches *= kernel.space[d].extent;
+  return batches;
+}
+
+std::vector<std::string> OpenAttentionBatches(DeviceWriter& out, const Kernel& kernel) {
+  std::vector<std::string> names(kernel.space.size() - kAttentionM, "0");
+  const std::int64_t batches = AttentionBatches(kernel);
+  std::int64_t step = 1;
+  for (std::size_t d = names.size(); d-- > 0;) {
+    const std::int64_t extent = kernel.space[d].extent;
+    if (extent == 1) continue;
+    std::string text = step == 1 ? "matrix" : fmt::format("matrix / {}", step);
+    if (step * extent < batches) text += fmt::format(" % {}", extent);
+    names[d] = out.Fresh("batch");
+    out.Line(fmt::format("const int {} = {};", names[d], text));
+    step *= extent;
+  }
+  return names;
+}
+
+std::optional<AttentionRows> AttentionRowsOf(const Kernel& kernel, std::size_t input, AttentionOf types,
+                                             std::string& why) {
   const std::string_view name = kAttentionNames[input];
   const Expr& expr = kernel.inputs[input];
   if (expr->kind != Expr::Kind::kLoad) {
@@ -18,10 +41,12 @@ std::optional<AttentionRows> AttentionRowsOf(const Kernel& kernel, std::size_t i
     return std::nullopt;
   }
   const DType type = InputType(kernel, input);
-  if (type != DType::kF16 && type != DType::kBF16) {
-    why = fmt::format("{} is {}: this kernel is for f16 and bf16", name, Name(type));
+  const bool halves = types == AttentionOf::kHalves;
+  if (halves ? !IsHalf(type) : type != DType::kF32) {
+    why = fmt::format("{} is {}: this kernel is for {}", name, Name(type), halves ? "f16 and bf16" : "f32");
     return std::nullopt;
   }
+  const std::int64_t pack = halves ? 8 : 4;  // 16 bytes
   const KernelOperand& operand = InputOperand(kernel, input);
   const std::size_t rank = kernel.space.size(), row = rank - (input == 0 ? kAttentionM : kAttentionN),
                     width = rank - (input == 2 ? kAttentionE : kAttentionD);
@@ -30,15 +55,15 @@ std::optional<AttentionRows> AttentionRowsOf(const Kernel& kernel, std::size_t i
                      .count = kernel.space[row].extent,
                      .width = kernel.space[width].extent,
                      .row = operand.strides[row]};
-  if (rows.count == 1) rows.row = (rows.width + 7) / 8 * 8;  // of one row any will do
+  if (rows.count == 1) rows.row = (rows.width + pack - 1) / pack * pack;  // of one row any will do
   if (rows.width > 1 && operand.strides[width] != 1) {
     why = fmt::format("the elements of a row of {} are {} apart: they have to lie side by side", name,
                       operand.strides[width]);
     return std::nullopt;
   }
-  bool aligned = rows.offset % 8 == 0 && rows.row % 8 == 0 && rows.row != 0;
+  bool aligned = rows.offset % pack == 0 && rows.row % pack == 0 && rows.row != 0;
   for (std::size_t d = 0; d + kAttentionM < rank; ++d)
-    aligned &= kernel.space[d].extent == 1 || operand.strides[d] % 8 == 0;
+    aligned &= kernel.space[d].extent == 1 || operand.strides[d] % pack == 0;
   if (!aligned) {
     why = fmt::format("rows of {} do not begin at multiples of 16 bytes: write it as a value of its own before", name);
     return std::nullopt;

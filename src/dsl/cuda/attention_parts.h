@@ -20,14 +20,21 @@ inline std::int64_t AttentionExtent(const Kernel& kernel, std::size_t from_end) 
   return kernel.space[kernel.space.size() - from_end].extent;
 }
 
-// Rows of q, k or v (`input` 0, 1, 2): `count` of `width` elements of 16 bits that lie side by side, `row` from one to
-// the next; all of them, in each batch, begin at multiples of 16 bytes.
+std::int64_t AttentionBatches(const Kernel& kernel);
+// Lines that name the batch indices of the batch with the number `matrix`; "0" where there is one.
+std::vector<std::string> OpenAttentionBatches(DeviceWriter& out, const Kernel& kernel);
+
+// Of which types a way's operands are: f16 or bf16, or f32.
+enum class AttentionOf : std::uint8_t { kHalves, kF32 };
+// Rows of q, k or v (`input` 0, 1, 2): `count` of `width` elements that lie side by side, `row` from one to the next;
+// all of them, in each batch, begin at multiples of 16 bytes.
 struct AttentionRows {
   int buffer = -1;
   std::int64_t offset = 0, count = 1, width = 1, row = 0;
 };
 // Nothing where they do not lie so; `why` says it then.
-std::optional<AttentionRows> AttentionRowsOf(const Kernel& kernel, std::size_t input, std::string& why);
+std::optional<AttentionRows> AttentionRowsOf(const Kernel& kernel, std::size_t input, AttentionOf types,
+                                             std::string& why);
 // That all three are of one type, and computed with in f32; or why that is not so.
 std::optional<std::string> CheckAttentionTypes(const Kernel& kernel);
 

@@ -258,6 +258,11 @@ TEST_F(CudaExpertTest, OtherGenerationsGetKernelsThatFitThem) {
            In("v", "[4, 128, 64]", "input", "f16") + "," + In("y", "[4, 128, 64]", "output", "f16"),
        R"({"op": "scaled_dot_product_attention", "args": {"query": "%q", "key": "%k", "value": "%v", "attn_mask": null,
            "dropout_p": 0.0, "is_causal": false, "scale": null}, "outputs": ["y"]})"},
+      {"attention of f32",
+       In("q", "[4, 128, 64]") + "," + In("k", "[4, 128, 64]") + "," + In("v", "[4, 128, 64]") + "," +
+           In("y", "[4, 128, 64]", "output"),
+       R"({"op": "scaled_dot_product_attention", "args": {"query": "%q", "key": "%k", "value": "%v", "attn_mask": null,
+           "dropout_p": 0.0, "is_causal": true, "scale": null}, "outputs": ["y"]})"},
       {"pool", In("x", "[4, 8, 64, 64]") + "," + In("y", "[4, 8, 62, 62]", "output"),
        R"({"op": "avg_pool2d", "args": {"self": "%x", "kernel_size": [3, 3], "stride": [1, 1], "padding": [0, 0],
            "ceil_mode": false, "count_include_pad": true, "divisor_override": null}, "outputs": ["y"]})"},

@@ -59,7 +59,7 @@ std::int64_t TilesOf(const Rows& rows) { return (rows.count + kRows - 1) / kRows
 std::optional<std::string> WhyNot(const Kernel& kernel) {
   std::string why;
   for (std::size_t input = 0; input < 3; ++input) {
-    if (!AttentionRowsOf(kernel, input, why)) return why;
+    if (!AttentionRowsOf(kernel, input, AttentionOf::kHalves, why)) return why;
   }
   if (auto other = CheckAttentionTypes(kernel)) return other;
   const std::int64_t queries = AttentionExtent(kernel, kAttentionM), depth = AttentionExtent(kernel, kAttentionD),
@@ -160,7 +160,8 @@ class FewEmitter {
     out_.Line("warp.ReadQueries(query(first_row + warp.g), query(first_row + warp.g + 8));");
     Score(batches);
     std::string why;
-    const std::int64_t k_row = AttentionRowsOf(kernel_, 1, why)->row, v_row = AttentionRowsOf(kernel_, 2, why)->row;
+    const std::int64_t k_row = AttentionRowsOf(kernel_, 1, AttentionOf::kHalves, why)->row,
+                       v_row = AttentionRowsOf(kernel_, 2, AttentionOf::kHalves, why)->row;
     const auto bound = [&](std::string_view part) {
       return splits_ == 1 ? part == "part" ? std::string("0") : fmt::format("{}", sixteens)
                           : fmt::format("static_cast<int>({}l * ({}) / {})", sixteens, part, splits_);

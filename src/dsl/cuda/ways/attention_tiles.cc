@@ -48,7 +48,7 @@ struct Matrices {
 
 // Nothing if the copy engine cannot; `why` says it then.
 std::optional<Matrices> MatricesOf(const Kernel& kernel, std::size_t input, std::string& why) {
-  const auto rows = AttentionRowsOf(kernel, input, why);
+  const auto rows = AttentionRowsOf(kernel, input, AttentionOf::kHalves, why);
   if (!rows) return std::nullopt;
   const KernelOperand& operand = InputOperand(kernel, input);
   Matrices matrices{
@@ -139,12 +139,6 @@ Registers RegistersFor(const Kernel& kernel, const Settings& settings) {
   return BlocksAProcessor(kernel, settings) == 2 ? Registers{200, 56} : Registers{255};
 }
 
-std::int64_t BatchesOf(const Kernel& kernel) {
-  std::int64_t batches = 1;
-  for (std::size_t d = 0; d + kAttentionM < kernel.space.size(); ++d) batches *= kernel.space[d].extent;
-  return batches;
-}
-
 std::optional<std::string> CheckTile(const Kernel& kernel, const Setting& value) {
   const auto* tuple = std::get_if<std::vector<std::int64_t>>(&value.value);
   if (!tuple || tuple->size() != 2) return "it is queries x keys; try 128x128";
@@ -187,7 +181,7 @@ std::vector<Setting> TileValues(const Kernel& kernel) {
   // What the busiest multiprocessor multiplies: tiles go beyond the last query and key, and are handed out whole.
   const auto cost = [&](const Tile& tile) {
     const std::int64_t items =
-        (AttentionExtent(kernel, kAttentionM) + tile.queries - 1) / tile.queries * BatchesOf(kernel);
+        (AttentionExtent(kernel, kAttentionM) + tile.queries - 1) / tile.queries * AttentionBatches(kernel);
     const bool causal = kernel.attributes.at("causal")[0] != 0;
     const std::int64_t processors = kernel.device->multiprocessors;
     const double rounds = causal ? std::max(1.0, static_cast<double>(items) / static_cast<double>(processors))
@@ -264,12 +258,11 @@ class AttentionEmitter {
   AttentionEmitter(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
       : program_(program), kernel_(kernel), out_(out), settings_(SettingsOf(kernel)) {
     settings_.stages = IntSetting(kernel, "stages");
-    rank_ = kernel.space.size();
     m_ = AttentionExtent(kernel, kAttentionM);
     e_ = AttentionExtent(kernel, kAttentionE);
     n_ = AttentionExtent(kernel, kAttentionN);
     d_ = AttentionExtent(kernel, kAttentionD);
-    batches_ = BatchesOf(kernel);
+    batches_ = AttentionBatches(kernel);
     causal_ = kernel.attributes.at("causal")[0] != 0;
     std::string why;
     for (std::size_t input = 0; input < 3; ++input) matrices_[input] = *MatricesOf(kernel, input, why);
@@ -361,18 +354,7 @@ class AttentionEmitter {
       out_.Line(fmt::format("const int matrix = item / {0}, m0 = item % {0} * {1};", tiles_, settings_.queries));
       out_.Line(fmt::format("constexpr int key_tiles = {};", (n_ + settings_.keys - 1) / settings_.keys));
     }
-    std::vector<std::string> names(rank_ - kAttentionM, "0");
-    std::int64_t step = 1;
-    for (std::size_t d = rank_ - kAttentionM; d-- > 0;) {
-      const std::int64_t extent = kernel_.space[d].extent;
-      if (extent == 1) continue;
-      std::string text = step == 1 ? "matrix" : fmt::format("matrix / {}", step);
-      if (step * extent < batches_) text += fmt::format(" % {}", extent);
-      names[d] = out_.Fresh("batch");
-      out_.Line(fmt::format("const int {} = {};", names[d], text));
-      step *= extent;
-    }
-    return names;
+    return OpenAttentionBatches(out_, kernel_);
   }
 
   void Produce() {
@@ -500,7 +482,6 @@ class AttentionEmitter {
   const Kernel& kernel_;
   DeviceWriter& out_;
   Settings settings_;
-  std::size_t rank_ = 4;
   std::int64_t m_ = 1, e_ = 1, n_ = 1, d_ = 1, batches_ = 1, tiles_ = 1, items_ = 1;
   bool causal_ = false;
   std::array<Matrices, 3> matrices_;

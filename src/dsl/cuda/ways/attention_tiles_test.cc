@@ -90,21 +90,25 @@ TEST_F(CudaAttentionTest, WhatTheCopyEngineOrTheRegistersCannotHoldIsRefusedInAL
   };
   const std::string_view right = "input q: f16[4, 64, 64]\ninput k: f16[4, 64, 64]\ninput v: f16[4, 64, 64]";
   EXPECT_EQ(complaint(right), "taken");
-  EXPECT_EQ(complaint("input q: f32[4, 64, 64]\ninput k: f16[4, 64, 64]\ninput v: f16[4, 64, 64]"),
-            "'attention' has no kernel for this: q is f32: this kernel is for f16 and bf16");
+  EXPECT_EQ(
+      complaint("input q: f32[4, 64, 64]\ninput k: f16[4, 64, 64]\ninput v: f16[4, 64, 64]"),
+      "'attention' has no kernel for this: k is f16: this kernel is for f32; q is f32: this kernel is for f16 and "
+      "bf16");
   EXPECT_EQ(complaint("input q: f16[4, 64, 64]\ninput k: bf16[4, 64, 64]\ninput v: f16[4, 64, 64]"),
-            "'attention' has no kernel for this: q, k and v are of different types: convert them before");
-  EXPECT_EQ(
-      complaint("input q: f16[4, 64, 4]\ninput k: f16[4, 64, 4]\ninput v: f16[4, 64, 64]"),
-      "'attention' has no kernel for this: rows of q do not begin at multiples of 16 bytes: write it as a value of "
-      "its own before");
+            "'attention' has no kernel for this: q is f16: this kernel is for f32; q, k and v are of different types: "
+            "convert them before");
+  EXPECT_EQ(complaint("input q: f16[4, 64, 4]\ninput k: f16[4, 64, 4]\ninput v: f16[4, 64, 64]"),
+            "'attention' has no kernel for this: q is f16: this kernel is for f32; rows of q do not begin at multiples "
+            "of 16 bytes: write it as a value of "
+            "its own before");
   EXPECT_EQ(complaint("input q: f16[4, 64, 264]\ninput k: f16[4, 64, 264]\ninput v: f16[4, 64, 64]"),
-            "'attention' has no kernel for this: 64 queries a head are not few; a row of q has 264 elements: more "
+            "'attention' has no kernel for this: q is f16: this kernel is for f32; 64 queries a head are not few; a "
+            "row of q has 264 elements: more "
             "than 256 do not fit into registers");
-  EXPECT_EQ(
-      complaint("input q: f16[4, 64, 64]\ninput w: f16[4, 64, 64]\ninput v: f16[4, 64, 64]\n"
-                "view k = w: [4, 64, 64] strides [4096, 1, 64]"),
-      "'attention' has no kernel for this: the elements of a row of k are 64 apart: they have to lie side by side");
+  EXPECT_EQ(complaint("input q: f16[4, 64, 64]\ninput w: f16[4, 64, 64]\ninput v: f16[4, 64, 64]\n"
+                      "view k = w: [4, 64, 64] strides [4096, 1, 64]"),
+            "'attention' has no kernel for this: q is f16: this kernel is for f32; the elements of a row of k are 64 "
+            "apart: they have to lie side by side");
   EXPECT_EQ(complaint(right, "tile: 128x100"), "'tile' 128x100: the keys are a multiple of 16 up to 256; try 128x112");
   EXPECT_EQ(complaint(right, "tile: 256x64"),
             "'tile' 256x64: the queries are 64 a warpgroup, of one to three; try 128x128");
