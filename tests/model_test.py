@@ -184,6 +184,62 @@ model = "scripted"
         self.assertLessEqual(more["spent"]["dollars"], spent["dollars"] + 0.09)
         self.assertEqual(self.hone("show", report["run"])["spent"]["calls"], len(self.server.asked))
 
+    def test_a_team_plans_writes_and_repairs(self):
+        owned = self.folder / "owned"
+        begins, ends = "<<<IMPROVE BEGINS>>>", "<<<IMPROVE ENDS>>>"
+        told = {"planner": [], "coder": [], "debugger": []}
+        good = answers.PROGRAM.format(settings="")
+
+        def marked(source, change):
+            lines = source.splitlines()
+            return f"change: {change}\ngain: 1.2\n```program\n" + "\n".join([*lines[:-1], begins, lines[-1], ends]) + "\n```\n"
+
+        def script(_, repair):
+            messages = self.server.asked[-1][0]["messages"]
+            role = next(role for role, word in (("planner", "You plan"), ("coder", "after a plan"), ("debugger", "You repair")) if word in messages[0]["content"])
+            told[role].append(messages)
+            number = sum(len(one) == 2 for one in told[role]) - 1
+            question = messages[1]["content"]
+            if role == "debugger":  # what does not compile is repaired once, what then still hurts is given up
+                return answers.program("mended", " with {accumulators: 2}") if "compile_error" in question and number == 0 else "done"
+            if role == "planner":
+                if "to begin with" in question:
+                    return f"change: {'begin with what is broken' if number == 0 else 'Begin with what is BROKEN!'}\nkind: module\n"
+                if "accumulators: 2" in question.split("## ")[1]:
+                    source = answers.PROGRAM.format(settings=" with {accumulators: 2}")
+                    return marked(source if repair else "rm -rf /\n" + source, "more accumulators")
+                return "done"
+            if "broken" in question:
+                return answers.module("as planned", f'std::system("touch {owned}"); this is no C++;')
+            wider = answers.PROGRAM.format(settings=" with {accumulators: 4}")
+            return answers.candidate("as planned", "program", wider if repair else begins + "\n" + wider + ends + "\n")
+
+        self.serve(script, "[models.planner]\nprovider = \"here\"\nmodel = \"strong\"\n[models.debugger]\nprovider = \"here\"\nmodel = \"scripted\"")
+        report, said = self.optimize("team", "--budget", "8", *self.models)
+        shown = self.hone("show", report["run"])
+        attempts = {one["key"]: one for one in shown["attempts"]}
+        self.assertEqual({key: one["outcome"] for key, one in attempts.items()},
+                         {"begin with what is broken": "compile_error", "mended": "accepted", "more accumulators": "accepted"}, said)
+        self.assertEqual(attempts["mended"]["parent"], attempts["begin with what is broken"]["number"])
+        self.assertEqual(attempts["mended"]["origin"], "team, repair: mended")
+        self.assertEqual(attempts["more accumulators"]["parent"], attempts["mended"]["number"])
+        self.assertTrue(report["confirmed"])
+        self.assertFalse(owned.exists())
+        # A hostile plan and anchors that were left had their repair turns; the plan that came again ended its branch.
+        turns = lambda role: [messages[3]["content"] for messages in told[role] if len(messages) > 2]
+        self.assertTrue(turns("planner"))
+        for turn in turns("planner"):
+            self.assertIn("the marked text is not the attempt's: it has 'rm -rf /'", turn)
+        self.assertEqual(len(turns("coder")), 1)
+        self.assertIn("leave the anchors out", turns("coder")[0])
+        self.assertIn("planned for attempt 0 what attempt 1 was: Begin with what is BROKEN!", said)
+        roles = {one["role"] for one in shown["calls"]}
+        self.assertEqual(roles, {"planner", "coder", "debugger"})
+        self.assertEqual({one["model"] for one in shown["calls"] if one["role"] == "planner"}, {"planner"})
+        self.assertEqual(shown["spent"]["calls"], len(self.server.asked))
+        again, _ = self.optimize("team", "--budget", "8", *self.models)
+        self.assertEqual((again["replayed"], again["spent"]["calls"]), (3, shown["spent"]["calls"]))
+
     def test_dollars_without_a_price_are_refused_at_once(self):
         self.serve(lambda *_: "done")
         done = subprocess.run(self.command("model:coder", "--max-dollars", "1", *self.models), env=self.environment, capture_output=True, text=True, timeout=100)

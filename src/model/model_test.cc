@@ -25,15 +25,7 @@ std::string Delta(const Json& delta, const Json& finish = nullptr) {
   const Json choice = Json::object({{"delta", delta}, {"finish_reason", finish}});
   return EventText(Json::object({{"model", "served-m"}, {"choices", Json::array({choice})}}).dump());
 }
-std::string UsageEvent() {
-  return EventText(
-      R"({"choices": [], "usage": {"prompt_tokens": 120, "completion_tokens": 30, "prompt_tokens_details": {"cached_tokens": 100}}})");
-}
-Saying Answer(const std::string& text) {
-  return {{HttpStream({Delta(Json::object({{"role", "assistant"}, {"content", ""}})),
-                       Delta(Json::object({{"content", text}})), Delta(Json::object(), "stop"), UsageEvent(),
-                       EventText("[DONE]")})}};
-}
+Saying Answer(const std::string& text) { return {{ChatAnswer(text)}}; }
 Saying Refusal(int status, const std::string& body, const std::vector<std::string>& headers = {}) {
   return {{HttpText(status, "application/json", body, headers)}};
 }

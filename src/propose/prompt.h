@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "graph/graph.h"
 #include "model/ledger.h"
@@ -12,11 +13,29 @@
 
 namespace hone {
 
+// What a question shows.
+enum class PromptView {
+  kAll,     // the attempt, what was tried from it, what was refused, the fastest: for whoever does it all, or plans
+  kCode,    // what was tried from it and from its siblings; the attempt itself comes with a plan
+  kRepair,  // the attempt with the evidence against it, what it was made from, what else was made from that
+};
+
+// How long a question may be: a parameter of whoever asks so.
+inline constexpr Parameter kQuestionTokens{.name = "tokens",
+                                           .type = Parameter::Type::kInteger,
+                                           .help = "how long a question may be, about",
+                                           .otherwise = "8000",
+                                           .at_least = 1000,
+                                           .at_most = 1e6};
+
 struct PromptSetting {
   const Graph& graph;
   const DeviceModel& machine;
   const Bound& bound;
-  std::size_t tokens = 8000;  // at most, by estimate; the task, the form of an answer and the problem are always there
+  std::size_t tokens = 8000;   // at most, by estimate; the task, the form of an answer and the problem are always there
+  std::string_view role = {};  // who is asked, in Markdown; empty: somebody who writes kernels
+  std::string_view form = {};  // how an answer is written; empty: AnswerForm()
+  PromptView view = PromptView::kAll;
 };
 
 // Markdown, all three. What comes from candidates, compilers and profiles stands in fences that it cannot close.
@@ -27,5 +46,8 @@ std::string RenderBrief(const PromptSetting& setting);
 std::string RenderQuestion(const Question& question, const PromptSetting& setting);
 // Both.
 std::string RenderPrompt(const Question& question, const PromptSetting& setting);
+
+// A text in a fence that it cannot close, with a word behind its opening.
+std::string FencedText(std::string_view word, std::string_view text);
 
 }  // namespace hone

@@ -352,6 +352,7 @@ HONE_ROW(Verb){
         "  hone optimize p.json --proposer replay:rounds.jsonl\n"
         "  hone optimize p.json --proposer mailbox:box   (docs/agents.md)\n"
         "  hone optimize p.json --proposer model:coder   (docs/models.md)\n"
+        "  hone optimize p.json --proposer team --max-dollars 5\n"
         "  hone optimize --suite KernelBench/level1 --time 3600 --csv level1.csv\n",
     .positionals = kPositionals,
     .options = kOptions,

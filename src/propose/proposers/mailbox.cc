@@ -33,12 +33,7 @@ namespace fs = std::filesystem;
 constexpr Parameter kParameters[] = {{.name = "folder",
                                       .type = Parameter::Type::kFolder,
                                       .help = "where questions and answers lie; made if it is not there"},
-                                     {.name = "tokens",
-                                      .type = Parameter::Type::kInteger,
-                                      .help = "how long a question may be, about",
-                                      .otherwise = "8000",
-                                      .at_least = 1000,
-                                      .at_most = 1e6}};
+                                     kQuestionTokens};
 
 constexpr std::size_t kKeyDigits = 12;
 constexpr auto kLook = std::chrono::milliseconds(100);

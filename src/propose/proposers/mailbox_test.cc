@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/testing/must.h"
 #include "propose/proposer.h"
+#include "propose/testing/small_graph.h"
 
 namespace hone {
 namespace {
@@ -21,12 +22,6 @@ constexpr char kGood[] = "idea: first\n```module\nint x;\n```\nidea: second\n```
 class MailboxTest : public ::testing::Test {
  protected:
   MailboxTest() {
-    const auto problem = ParseProblem(R"({"hone_problem": 1, "name": "test", "tensors": [
-        {"name": "x", "shape": [4], "dtype": "f32", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
-        {"name": "y", "shape": [4], "dtype": "f32", "role": "output"}],
-        "graph": [{"op": "relu", "args": {"self": "%x"}, "outputs": ["y"]}]})",
-                                      "test");
-    graph_ = std::make_unique<Graph>(*Graph::Create(*problem));
     attempt_.number = 1;
     attempt_.proposal = {.candidate = {CandidateKind::kModule, "int  y; // known\n"}, .origin = "test", .key = "k"};
   }
@@ -34,7 +29,7 @@ class MailboxTest : public ::testing::Test {
   std::string Box() const { return folder_.path() + "/box"; }
   std::unique_ptr<Proposer> Open() {
     const auto chosen = Must(ChooseProposer("mailbox:" + Box()));
-    return Must(chosen.row->make({.graph = *graph_, .machine = machine_, .parameters = chosen.parameters}));
+    return Must(chosen.row->make({.graph = graph_, .machine = machine_, .parameters = chosen.parameters}));
   }
   // The file that ends so; "" while there is none.
   std::string Find(std::string_view suffix) const {
@@ -67,7 +62,7 @@ class MailboxTest : public ::testing::Test {
   std::string Closed() const { return nlohmann::json::parse(Must(ReadFile(Find(".closed.json"))))["outcome"]; }
 
   TempDirectory folder_ = Must(TempDirectory::Create("mailbox"));
-  std::unique_ptr<Graph> graph_;
+  const Graph graph_ = testing::SmallGraph();
   const DeviceModel machine_;
   Attempt attempt_;
 };
@@ -157,7 +152,7 @@ TEST_F(MailboxTest, WaitingEndsWhenItIsAskedTo) {
 TEST_F(MailboxTest, AFolderThatCannotBeMadeIsSaidAtOnce) {
   ASSERT_TRUE(WriteFileAtomically(Box(), "a file"));
   const auto chosen = Must(ChooseProposer("mailbox:" + Box()));
-  EXPECT_FALSE(chosen.row->make({.graph = *graph_, .machine = machine_, .parameters = chosen.parameters}));
+  EXPECT_FALSE(chosen.row->make({.graph = graph_, .machine = machine_, .parameters = chosen.parameters}));
   EXPECT_FALSE(ChooseProposer("mailbox"));
 }
 

@@ -12,13 +12,7 @@ namespace hone::proposer_model {
 namespace {
 
 constexpr Parameter kParameters[] = {
-    {.name = "name", .type = Parameter::Type::kWord, .help = "as the models file calls it"},
-    {.name = "tokens",
-     .type = Parameter::Type::kInteger,
-     .help = "how long a question may be, about",
-     .otherwise = "8000",
-     .at_least = 1000,
-     .at_most = 1e6}};
+    {.name = "name", .type = Parameter::Type::kWord, .help = "as the models file calls it"}, kQuestionTokens};
 
 class ModelProposer final : public Proposer {
  public:

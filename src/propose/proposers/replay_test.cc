@@ -2,31 +2,24 @@
 
 #include "base/files.h"
 #include "propose/proposer.h"
+#include "propose/testing/small_graph.h"
 
 namespace hone {
 namespace {
 
 class ReplayTest : public ::testing::Test {
  protected:
-  ReplayTest() {
-    const auto problem = ParseProblem(R"({"hone_problem": 1, "name": "test", "tensors": [
-        {"name": "x", "shape": [4], "dtype": "f32", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
-        {"name": "y", "shape": [4], "dtype": "f32", "role": "output"}],
-        "graph": [{"op": "relu", "args": {"self": "%x"}, "outputs": ["y"]}]})",
-                                      "test");
-    graph_ = std::make_unique<Graph>(*Graph::Create(*problem));
-    folder_ = std::make_unique<TempDirectory>(*TempDirectory::Create("replay"));
-  }
+  ReplayTest() { folder_ = std::make_unique<TempDirectory>(*TempDirectory::Create("replay")); }
 
   Result<std::unique_ptr<Proposer>> Of(std::string_view lines) {
     const std::string path = folder_->path() + "/rounds.jsonl";
     EXPECT_TRUE(WriteFileAtomically(path, lines));
     const auto chosen = ChooseProposer("replay:" + path);
     EXPECT_TRUE(chosen) << chosen.error().message;
-    return chosen->row->make({.graph = *graph_, .machine = machine_, .parameters = chosen->parameters});
+    return chosen->row->make({.graph = graph_, .machine = machine_, .parameters = chosen->parameters});
   }
 
-  std::unique_ptr<Graph> graph_;
+  const Graph graph_ = testing::SmallGraph();
   const DeviceModel machine_;
   std::unique_ptr<TempDirectory> folder_;
 };
