@@ -115,6 +115,20 @@ TEST(ExpertTest, TensorsMayBeCalledWhatMeansSomethingInTheLanguage) {
   EXPECT_EQ(complaint, nullptr) << ToString(*complaint) << "\n" << text;
 }
 
+TEST(ExpertTest, RowsThatAViewWouldScatterAreLaidOutFirst) {
+  const auto families = [](const std::string& x, const std::string& rows) {
+    return Families(Parse(In("x", x) + ", " + In("w", "[96, 32]") + ", " + In("y", rows, "output"),
+                          R"({"op": "permute", "args": {"self": "%x", "dims": [2, 0, 1]}, "outputs": ["rows"]},
+                             {"op": "linear", "args": {"input": "%rows", "weight": "%w", "bias": null},
+                              "outputs": ["y"]})"));
+  };
+  EXPECT_EQ(families("[2, 32, 1000]", "[1000, 2, 96]"), (Names{"map", "matmul"}));
+  // Rows enough in each place, or one place: they are read where they lie.
+  EXPECT_EQ(families("[200, 32, 10]", "[10, 200, 96]"), Names{"matmul"});
+  EXPECT_EQ(families("[2, 32, 10]", "[10, 2, 96]"), Names{"matmul"});
+  EXPECT_EQ(families("[1, 32, 1000]", "[1000, 1, 96]"), Names{"matmul"});
+}
+
 TEST(ExpertTest, SoftmaxIsRecognisedWithWhatSurroundsIt) {
   const Problem problem = Parse(In("x", "[8, 100]") + "," + In("y", "[8, 100]", "output"),
                                 R"({"op": "mul", "args": {"self": "%x", "other": 0.5}, "outputs": ["s"]},
