@@ -25,10 +25,10 @@ def main(build):
                 problems.append(f"{lists}:{number}: {folder} holds no file")
             for source in sources:
                 rows += 1
-                if f"&{prefix}_{source.stem}," not in text:
+                if f"&{prefix}_{source.stem}::kRow," not in text:
                     problems.append(f"{source}:1: not in {generated}: build again")
-                if not re.search(rf"\b({prefix}_)?{source.stem}\b", (tree.ROOT / source).read_text()):
-                    problems.append(f"{source}:1: does not define {prefix}_{source.stem}, the row of its name")
+                if not re.search(rf"^namespace (\w+::)*{prefix}_{source.stem} {{", (tree.ROOT / source).read_text(), re.M):
+                    problems.append(f"{source}:1: has no namespace {prefix}_{source.stem}, in which its row would be")
     tree.finish(problems, f"{rows} rows of {tables} tables")
 
 
