@@ -226,6 +226,14 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
   const auto nest = NestedFoldsOf(kernel);
   if (!nest) return "it is no sum, maximum or minimum, or has several side by side";
   if (nest->pack < 2) return "what is folded does not lie in packs along the innermost index";
+  // More than that is summed in parts elsewhere, so that errors are those of a part.
+  constexpr std::int64_t kLongSum = 512;
+  for (const Expr& fold : nest->folds) {
+    const bool sums = fold->reduce == ReduceOp::kSum && fold->type == ScalarType::kReal;
+    if (sums && PointsOf(fold->over) > kLongSum)
+      return fmt::format("a sum of {} reals would be as far off as they are many: {} at most", PointsOf(fold->over),
+                         kLongSum);
+  }
   return std::nullopt;
 }
 

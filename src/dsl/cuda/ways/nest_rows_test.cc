@@ -57,6 +57,9 @@ TEST_F(NestRowsTest, TheyAreTheDefaultWhereRowsAreLookedUp) {
   EXPECT_EQ(said(Program("input x: f32[9, 5, 3]\ninput c: i64[9]\noutput y: f32[9, 3]",
                          "[i < 9, j < 3] (sum [k < 5] (x[c[i], k, j]))")),
             "'way' rows: what is folded does not lie in packs along the innermost index; try elements");
+  EXPECT_EQ(said(Program("input t: f32[50, 64]\ninput c: i64[9, 600]\noutput y: f32[9, 64]",
+                         "[i < 9, j < 64] (sum [k < 600] (t[c[i, k], j]))")),
+            "'way' rows: a sum of 600 reals would be as far off as they are many: 512 at most; try elements");
   EXPECT_EQ(said(Program("input x: f32[9, 64]\noutput y: f32[9, 64]", "[i < 9, j < 64] (x[i, 63 - j])")),
             "'way' rows: it is no sum, maximum or minimum, or has several side by side; try elements");
 }
