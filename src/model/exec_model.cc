@@ -18,7 +18,7 @@ class ExecModel final : public Model {
  public:
   ExecModel(ModelEntry entry, Provider provider) : entry_(std::move(entry)), provider_(std::move(provider)) {}
 
-  Asked Ask(const Conversation& conversation) override {
+  Asked Ask(const Conversation& conversation, const GoOn&) override {
     interrupted_ = false;
     Asked asked;
     auto reply = Once(conversation, asked.tries);

@@ -35,7 +35,8 @@ class ExecModelTest : public ::testing::Test {
     model_ = Must(OpenModel(file, "coder"));
   }
   Asked Ask() {
-    return model_->Ask({.system = "Be brief.", .turns = {{.who = TalkTurn::Who::kUser, .text = "Hello?"}}});
+    return model_->Ask({.system = "Be brief.", .turns = {{.who = TalkTurn::Who::kUser, .text = "Hello?"}}},
+                       [this](const Asked&) { return go_on_; });
   }
   std::string Answer() { return Must(Ask().reply).text; }
   std::string Why(ErrorKind kind) {
@@ -47,6 +48,7 @@ class ExecModelTest : public ::testing::Test {
 
   TempDirectory folder_ = Must(TempDirectory::Create("exec"));
   std::unique_ptr<Model> model_;
+  bool go_on_ = true;
 };
 
 TEST_F(ExecModelTest, ItGetsTheQuestionAndItsAnswerIsRead) {

@@ -85,8 +85,9 @@ void Spending::Add(const LedgerLine& line) {
   cached_tokens += line.usage.cached_tokens.value_or(0);
   output_tokens += line.usage.output_tokens.value_or(0);
   seconds += line.seconds();
-  // What was killed, or broke off without a figure, cost as much as it was thought to, for all that anybody knows.
-  const int unknown = line.ended_ms == 0 ? 1 : line.untold;
+  // What was killed, is in work, or broke off without a figure costs as much as it was thought to, for all that anybody
+  // knows.
+  const int unknown = line.untold + (line.ended_ms == 0 ? 1 : 0);
   estimated_tokens += unknown * line.estimated_tokens;
   const bool told = line.usage.input_tokens || line.usage.output_tokens || line.usage.dollars;
   const bool lost = (told && !line.dollars) || (unknown > 0 && !line.estimated_dollars);
@@ -141,6 +142,12 @@ Result<void> Ledger::Keep(const LedgerLine& line) {
   return {};
 }
 
+bool Ledger::WithinCaps() const {
+  const Spending spent = Total();
+  return (caps_.tokens <= 0 || spent.tokens() <= caps_.tokens) &&
+         (caps_.dollars <= 0 || spent.dollars <= caps_.dollars);
+}
+
 Result<LedgerLine> Ledger::Begin(const ModelEntry& entry, const Purpose& purpose, const Conversation& conversation) {
   LedgerLine line{.purpose = purpose, .model = entry.name, .begun_ms = UnixMilliseconds()};
   const std::int64_t input = InputEstimate(conversation);
@@ -182,12 +189,21 @@ Result<ModelReply> Ledger::Ask(Model& model, const ModelEntry& entry, const Purp
   if (auto known = Answered(purpose)) return std::move(*known);
   LedgerLine line = HONE_TRY(Begin(entry, purpose, conversation));
   HONE_TRY(Keep(line));
-  Asked asked = model.Ask(conversation);
+  const auto note = [&](const Asked& so_far) {
+    line.usage = so_far.usage;
+    line.dollars = Dollars(so_far.usage, entry.price);
+    line.tries = so_far.tries;
+    line.untold = so_far.untold;
+  };
+  Result<void> kept;
+  Asked asked = model.Ask(conversation, [&](const Asked& so_far) {
+    note(so_far);
+    kept = Keep(line);
+    return kept && WithinCaps();
+  });
+  HONE_TRY(std::move(kept));
+  note(asked);
   line.ended_ms = UnixMilliseconds();
-  line.usage = asked.usage;
-  line.dollars = Dollars(asked.usage, entry.price);
-  line.tries = asked.tries;
-  line.untold = asked.untold;
   if (asked.reply) {
     line.served = asked.reply->model;
     line.reply = ToJson(*asked.reply);

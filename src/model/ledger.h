@@ -102,6 +102,8 @@ class Ledger {
 
  private:
   Result<void> Keep(const LedgerLine& line);
+  // Whether what is spent, calls in work by their estimates, is within the caps.
+  bool WithinCaps() const;
   Result<LedgerLine> Begin(const ModelEntry& entry, const Purpose& purpose, const Conversation& conversation);
 
   const Caps caps_;

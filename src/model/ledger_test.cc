@@ -19,7 +19,12 @@ const Conversation kTalk{.system = std::string(4000, 's'), .turns = {{.who = Tal
 // Says what it is told to, in order.
 class ScriptedModel final : public Model {
  public:
-  Asked Ask(const Conversation&) override {
+  Asked Ask(const Conversation&, const GoOn& go_on) override {
+    while (answers.front().untold > 0 && !answers.front().reply && answers.size() > 1) {
+      const Asked broken = answers.front();
+      if (!go_on(broken)) return {.reply = Fail(ErrorKind::kSpent, "no more"), .tries = 1, .untold = broken.untold};
+      answers.pop_front();
+    }
     Asked asked = std::move(answers.front());
     answers.pop_front();
     return asked;
@@ -135,6 +140,24 @@ TEST_F(LedgerTest, ACapIsKeptByEstimateBeforeAndByFactAfter) {
   model_.Say(9000, 9000);  // the server does not keep to what was thought
   Must(Ask(*Open({.tokens = 6000}), Step(3)));
   EXPECT_NE(Why(Ask(*Open({.tokens = 20000}), Step(4)), ErrorKind::kSpent), "answered");
+}
+
+TEST_F(LedgerTest, ATryThatBrokeOffCountsBeforeTheNext) {
+  entry_.parameters = {{"max_tokens", "500"}};
+  const Asked broken{.reply = Fail(ErrorKind::kIo, "cut"), .tries = 1, .untold = 1};
+  for (const std::int64_t cap : {3000, 3100}) {  // two tries may take 1501 tokens each
+    kept_.clear();
+    model_.answers = {broken};
+    model_.Say(1000, 400);
+    const auto reply = Ask(*Open({.tokens = cap}), kFirst);
+    EXPECT_EQ(reply.has_value(), cap == 3100);
+    ASSERT_EQ(kept_.size(), 1u);
+    EXPECT_GT(kept_[0].ended_ms, 0);
+    if (!reply) {
+      EXPECT_EQ(reply.error().kind, ErrorKind::kSpent);
+      EXPECT_EQ(kept_[0].untold, 1);
+    }
+  }
 }
 
 TEST_F(LedgerTest, DollarsAreCappedToo) {

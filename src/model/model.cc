@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -40,7 +41,7 @@ class ServedModel final : public Model {
   ServedModel(ModelEntry entry, Provider provider, Key key)
       : entry_(std::move(entry)), provider_(std::move(provider)), key_(std::move(key)) {}
 
-  Asked Ask(const Conversation& conversation) override {
+  Asked Ask(const Conversation& conversation, const GoOn& go_on) override {
     // Whoever wants it to end says so until it does.
     interrupted_ = false;
     Asked asked;
@@ -54,6 +55,11 @@ class ServedModel final : public Model {
       if (tried.refused && DropRefused(*tried.refused, asked.notes)) continue;
       if (!tried.passing || again == provider_.retries || interrupted_) {
         asked.reply = std::move(tried.reply);
+        return asked;
+      }
+      if (!go_on(asked)) {
+        const std::string why = tried.reply.error().message;
+        asked.reply = Fail(ErrorKind::kSpent, fmt::format("the caps allow no other try: {}", why));
         return asked;
       }
       Wait(tried.wait.value_or(Backoff(again++)));

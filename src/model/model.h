@@ -8,7 +8,7 @@
 // `retry-after` says or half a second, doubled each time; what money ends is not. Nothing else is asked instead.
 #pragma once
 
-#include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -31,11 +31,15 @@ struct Asked {
   std::vector<std::string> notes = {};  // what a person should know, a line each: a parameter that was dropped
 };
 
+// Whether another try may be made, after what those before it came to.
+using GoOn = std::function<bool(const Asked&)>;
+
 // One thread asks; it is asked one question at a time.
 class Model {
  public:
   virtual ~Model() = default;
-  virtual Asked Ask(const Conversation& conversation) = 0;  // blocks
+  // Blocks. Before each try after the first it asks whether it may: kSpent when it may not.
+  virtual Asked Ask(const Conversation& conversation, const GoOn& go_on) = 0;
   // Asks the Ask in work to end soon; from any thread, several times.
   virtual void Interrupt() = 0;
 };

@@ -52,7 +52,8 @@ class ModelTest : public ::testing::Test {
     model_ = Must(OpenModel(file, "coder"));
   }
   Asked Ask() {
-    return model_->Ask({.system = "Be brief.", .turns = {{.who = TalkTurn::Who::kUser, .text = "Hello?"}}});
+    return model_->Ask({.system = "Be brief.", .turns = {{.who = TalkTurn::Who::kUser, .text = "Hello?"}}},
+                       [this](const Asked&) { return go_on_; });
   }
   // Why asking failed.
   std::string Why(ErrorKind kind) {
@@ -69,6 +70,7 @@ class ModelTest : public ::testing::Test {
   const std::string begin_ = HttpStream({}).substr(0, HttpStream({}).find("0\r\n\r\n"));
   std::unique_ptr<Loopback> server_;
   std::unique_ptr<Model> model_;
+  bool go_on_ = true;
 };
 
 TEST_F(ModelTest, AStreamBecomesAReplyWithItsUsage) {
@@ -174,6 +176,14 @@ TEST_F(ModelTest, WhatPassesIsTriedAgain) {
   EXPECT_EQ(tries(), 3u) << "twice, and no more";
   Serve({Refusal(500, ErrorBody("no"), {kAtOnce}), Answer("too late")}, "retries = 0");
   Why(ErrorKind::kIo);
+  EXPECT_EQ(tries(), 1u);
+}
+
+TEST_F(ModelTest, WithoutLeaveThereIsNoOtherTry) {
+  Serve({Refusal(529, ErrorBody("later"), {kAtOnce}), Answer("too late")});
+  go_on_ = false;
+  EXPECT_EQ(Why(ErrorKind::kSpent),
+            "the caps allow no other try: model coder (m by here): it was refused with 529: later");
   EXPECT_EQ(tries(), 1u);
 }
 

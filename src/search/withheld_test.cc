@@ -67,7 +67,7 @@ TEST(WithheldTest, TheLedgerOfARunIsInItsStore) {
   const RunRecord run = Must(store.CreateRun({.problem_name = "p", .problem_identity = "i"}, "{}"));
   class Yes final : public Model {
    public:
-    Asked Ask(const Conversation&) override {
+    Asked Ask(const Conversation&, const GoOn&) override {
       ++asked;
       return {.reply = ModelReply{.text = "yes"}, .usage = {.input_tokens = 7, .output_tokens = 3}, .tries = 1};
     }
