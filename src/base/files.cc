@@ -35,16 +35,6 @@ struct Descriptor {
   bool Close() { return fd < 0 || close(std::exchange(fd, -1)) == 0; }
 };
 
-bool WriteAll(int fd, std::string_view content) {
-  while (!content.empty()) {
-    const auto wrote = write(fd, content.data(), content.size());
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) return false;
-    content.remove_prefix(static_cast<std::size_t>(wrote));
-  }
-  return true;
-}
-
 std::string Home() {
   if (const char* home = std::getenv("HOME"); home && *home) return home;
   if (const passwd* user = getpwuid(getuid()); user && user->pw_dir && *user->pw_dir) return user->pw_dir;
@@ -59,6 +49,16 @@ std::string OurDirectory(const char* ours, const char* xdg, std::string_view bel
 }
 
 }  // namespace
+
+bool WriteAll(int descriptor, std::string_view content) {
+  while (!content.empty()) {
+    const auto wrote = write(descriptor, content.data(), content.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) return false;
+    content.remove_prefix(static_cast<std::size_t>(wrote));
+  }
+  return true;
+}
 
 Result<std::string> ReadFile(const std::string& path) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/markup.h"
+
 namespace hone {
 namespace {
 
@@ -14,20 +16,6 @@ double At(const RoofPoint& point) { return point.flops / point.bytes; }
 // FLOP/s that it stands at: as timed, or at best.
 double Height(const Roofline& roofline, const RoofPoint& point) {
   return point.us > 0 ? point.flops / point.us * 1e6 : roofline.Attainable(At(point));
-}
-
-std::string Escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '&': out += "&amp;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return out;
 }
 
 // Decades of both axes as pixels of the drawing.
@@ -128,7 +116,8 @@ std::string DrawSvg(const Roofline& roofline) {
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 780 460\" font-family=\"sans-serif\" font-size=\"12\">\n"
       "<rect width=\"780\" height=\"460\" fill=\"white\"/>\n";
   const auto label = [&](double x, double y, std::string_view anchor, const std::string& text) {
-    svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor, Escaped(text));
+    svg +=
+        fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor, MarkupText(text));
   };
   const auto line = [&](double x1, double y1, double x2, double y2, std::string_view style) {
     svg += fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" {}/>\n", x1, y1, x2, y2, style);

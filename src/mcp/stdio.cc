@@ -7,21 +7,13 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/files.h"
+
 namespace hone::mcp {
 namespace {
 
 // How long it may take until somebody sees that we were asked to stop.
 constexpr int kLookMs = 200;
-
-bool WriteAll(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const auto written = write(descriptor, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
-}
 
 // Cuts what is read into lines and hands them on.
 class Lines {

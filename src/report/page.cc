@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
+#include "base/markup.h"
 #include "base/sha256.h"
 #include "report/attempt_row.h"
 
@@ -15,21 +16,6 @@ extern const std::string_view kPageFrame, kPageStyle, kPageScript;  // the files
 namespace {
 
 using Json = nlohmann::json;
-
-// As text in HTML, also within quotes.
-std::string Escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '&': out += "&amp;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += c;
-    }
-  }
-  return out;
-}
 
 // JSON that may stand in a <script>: a '<' is in strings alone, and there \u003c is the same.
 std::string Embedded(const Json& json) {
@@ -95,8 +81,8 @@ std::string WritePage(const Json& document) {
   const std::string policy = fmt::format(
       "default-src 'none'; base-uri 'none'; form-action 'none'; script-src {}; style-src {}{}", PolicyHash(kPageScript),
       PolicyHash(kPageStyle), document.contains("live") ? "; connect-src 'self'" : "");
-  return Filled(kPageFrame, {{"title", Escaped(document.value("title", ""))},
-                             {"policy", Escaped(policy)},
+  return Filled(kPageFrame, {{"title", MarkupText(document.value("title", ""))},
+                             {"policy", MarkupText(policy)},
                              {"style", std::string(kPageStyle)},
                              {"script", std::string(kPageScript)},
                              {"data", Embedded(document)}});
