@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <set>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "analysis/hidden.h"
+#include "analysis/needed.h"
 #include "analysis/symbolic.h"
 #include "expr/fold.h"
 
@@ -151,109 +150,9 @@ class Counter {
   std::unordered_set<const ExprNode*> seen_;
 };
 
-// Where in an expression a node is: behind which conditions. A node that is met behind different ones counts as always
-// evaluated.
-struct Path {
-  std::vector<Expr> conditions;  // of indices
-  bool by_data = false;          // there are others
-};
-class Paths {
- public:
-  explicit Paths(const Expr& value) { Walk(value, std::make_shared<Path>()); }
-  const Path& Of(const ExprNode& node) const { return *paths_.at(&node); }
-
- private:
-  void Walk(const Expr& e, std::shared_ptr<const Path> path) {
-    auto& known = paths_[e.get()];
-    if (known == path || (known && known->conditions.empty() && !known->by_data)) return;
-    if (known) path = std::make_shared<Path>();
-    known = path;
-    if (e->kind != Expr::Kind::kSelect) {
-      for (const Expr& operand : e->operands) Walk(operand, path);
-      return;
-    }
-    const Expr& condition = e->operands[0];
-    Walk(condition, path);
-    for (const std::size_t side : {std::size_t{1}, std::size_t{2}}) {
-      auto further = std::make_shared<Path>(*path);
-      if (HasLoad(condition))
-        further->by_data = true;
-      else
-        further->conditions.push_back(side == 1 ? condition : Apply(UnaryOp::kNot, condition));
-      Walk(e->operands[side], further);
-    }
-  }
-  std::unordered_map<const ExprNode*, std::shared_ptr<const Path>> paths_;
-};
-
-// Elements of each buffer that a stage reads: no more than there are, nor than the indices of its loads can name. What
-// data choose is no sure read: nobody knows how many differ.
-std::map<int, double> Touched(const Graph& graph, const Stage& stage, Which which) {
-  std::map<int, double> touched;
-  const Paths paths(stage.value);
-  Visit(stage.value, [&](const ExprNode& node) {
-    if (node.kind != Expr::Kind::kLoad) return;
-    std::map<int, std::int64_t> vars;
-    bool by_data = paths.Of(node).by_data;
-    for (const auto& index : node.operands) {
-      by_data = by_data || HasLoad(index);
-      // An index out of data is loaded at these indices too: it picks no more elements than there are picks.
-      Visit(index, [&](const ExprNode& part) {
-        if (part.kind == Expr::Kind::kIndex) vars[part.index.id] = part.index.extent;
-      });
-    }
-    if (by_data && which != Which::kWritten) return;
-    std::vector<Expr> own;  // conditions on the indices of the load
-    for (const Expr& condition : paths.Of(node).conditions) {
-      bool others = false;
-      Visit(condition, [&](const ExprNode& part) {
-        others = others || (part.kind == Expr::Kind::kIndex && !vars.count(part.index.id));
-      });
-      if (!others) own.push_back(condition);
-    }
-    double count = ShareTrue(own);
-    for (const auto& [id, extent] : vars) count *= static_cast<double>(extent);
-    const auto all = static_cast<double>(ElementCount(graph.buffers()[static_cast<std::size_t>(node.buffer)].shape));
-    auto& sum = touched[node.buffer];
-    sum = std::min(all, sum + count);
-  });
-  return touched;
-}
-
-// Of each buffer the share of its elements that the outputs need.
-std::vector<double> Needed(const Graph& graph, Which which) {
-  std::vector<double> needed(graph.buffers().size(), 0);
-  for (std::size_t o = 0; o < graph.problem().Outputs().size(); ++o)
-    needed[static_cast<std::size_t>(graph.Output(o))] = 1;
-  const auto live = LiveStages(graph);
-  for (std::size_t s = live.size(); s-- > 0;) {
-    const Stage& stage = graph.stages()[s];
-    if (!live[s]) continue;
-    auto& own = needed[static_cast<std::size_t>(stage.buffer)];
-    if (stage.sequence >= 0) own = 1;
-    const auto need = [&](int buffer, double share) {
-      auto& sum = needed[static_cast<std::size_t>(buffer)];
-      sum = std::min(1.0, sum + own * share);
-    };
-    if (stage.reshape_of >= 0) {
-      need(stage.reshape_of, 1);
-      continue;
-    }
-    for (const auto& [buffer, count] : Touched(graph, stage, which)) {
-      const auto all = ElementCount(graph.buffers()[static_cast<std::size_t>(buffer)].shape);
-      if (all > 0) need(buffer, stage.sequence >= 0 ? 1 : count / static_cast<double>(all));
-    }
-  }
-  return needed;
-}
-
-double ElementBytes(const Graph& graph, int buffer) {
-  return static_cast<double>(Bytes(graph.buffers()[static_cast<std::size_t>(buffer)].dtype));
-}
-
 double BufferBytes(const Graph& graph, int buffer) {
-  return static_cast<double>(ElementCount(graph.buffers()[static_cast<std::size_t>(buffer)].shape)) *
-         ElementBytes(graph, buffer);
+  const Buffer& of = graph.buffers()[static_cast<std::size_t>(buffer)];
+  return static_cast<double>(ElementCount(of.shape)) * static_cast<double>(Bytes(of.dtype));
 }
 
 Cost Work(const Graph& graph, const Stage& stage, double share, Which which) {
@@ -264,10 +163,10 @@ Cost Work(const Graph& graph, const Stage& stage, double share, Which which) {
   return cost;
 }
 
-// Work and traffic of some stages as one: what they read from outside, and the buffers of `results`. `needed`: the
-// share of each buffer's elements that is made, all where it is empty.
+// Work and traffic of some stages as one: what they read from outside, and the buffers of `results`. `needed`: what is
+// made of each buffer, all where it is empty.
 Cost CostOf(const Graph& graph, const std::vector<std::size_t>& stages, const std::set<int>& results,
-            const std::vector<double>& needed = {}, Which which = Which::kWritten) {
+            const std::vector<Part>& needed = {}, Which which = Which::kWritten) {
   Cost cost;
   std::map<int, double> read;
   std::set<int> made;
@@ -275,21 +174,20 @@ Cost CostOf(const Graph& graph, const std::vector<std::size_t>& stages, const st
   for (const auto s : stages) {
     const Stage& stage = graph.stages()[s];
     if (stage.reshape_of >= 0) continue;
-    const double share = needed.empty() ? 1 : needed[static_cast<std::size_t>(stage.buffer)];
-    const Cost work = Work(graph, stage, share, which);
+    const Part made_of_it = needed.empty() ? Part::All() : needed[static_cast<std::size_t>(stage.buffer)];
+    const Cost work = Work(graph, stage, made_of_it.share, which);
     cost.multiply_adds += work.multiply_adds;
     cost.arithmetic += work.arithmetic;
     cost.transcendental += work.transcendental;
-    for (const auto& [buffer, count] : Touched(graph, stage, which)) {
+    for (const auto& [loaded, part] : PartsRead(graph, stage, made_of_it, which)) {
       // Reading a view is reading what it is of.
-      const int source = SourceOf(graph, buffer);
+      const int source = SourceOf(graph, loaded);
       if (made.count(source)) continue;
       auto& sum = read[source];
-      sum = std::min(static_cast<double>(ElementCount(graph.buffers()[static_cast<std::size_t>(source)].shape)),
-                     sum + share * count);
+      sum = std::min(1.0, sum + part.share);
     }
   }
-  for (const auto& [buffer, count] : read) cost.bytes_read += count * ElementBytes(graph, buffer);
+  for (const auto& [buffer, share] : read) cost.bytes_read += share * BufferBytes(graph, buffer);
   for (const int buffer : results) cost.bytes_written += BufferBytes(graph, buffer);
   return cost;
 }
@@ -323,7 +221,7 @@ Cost GraphCost(const Graph& graph, Which which) {
   for (std::size_t s = 0; s < live.size(); ++s) {
     if (live[s]) stages.push_back(s);
   }
-  std::vector<double> needed = Needed(graph, which);
+  std::vector<Part> needed = PartsNeeded(graph, which);
   if (which == Which::kLeast) {
     // What hangs on parameters alone can be made of them before, and be smaller than they are.
     std::vector<bool> prepared(graph.buffers().size(), false);
@@ -341,7 +239,7 @@ Cost GraphCost(const Graph& graph, Which which) {
       });
       const auto made = static_cast<std::size_t>(stage.buffer);
       prepared[made] = loads && all;
-      if (prepared[made]) needed[made] = 0;
+      if (prepared[made]) needed[made] = Part{};
     }
   }
   Cost cost = CostOf(graph, stages, results, needed, which);

@@ -117,6 +117,35 @@ TEST(CostTest, OnlyWhatOutputsNeedIsComputedAndRead) {
   EXPECT_NEAR(GraphCost(half).bytes_read, 4 * 65 * 32, 1);
 }
 
+// One element of each row: what is folded for it is folded for every row.
+TEST(CostTest, WhatEachRowOfANeededColumnTakesIsCounted) {
+  const Graph column = SmallGraph("fp32", "x f32 16x100", "y f32 16",
+                                  R"([{"op": "softmax", "args": {"self": "%x", "dim": 1}, "outputs": ["t"]},
+                                      {"op": "select", "args": {"self": "%t", "dim": 1, "index": 3}, "outputs": ["y"]}])");
+  for (const Which which : {Which::kWritten, Which::kSure, Which::kLeast}) {
+    const Cost cost = GraphCost(column, which);
+    EXPECT_EQ(cost.bytes_read, 4 * 16 * 100);
+    EXPECT_GE(cost.transcendental, 16 * 100);
+    EXPECT_LE(cost.transcendental, 16 * 101);
+  }
+}
+
+TEST(CostTest, TheLossOfOneClassARowReadsAllOfThem) {
+  const std::string loss = R"({"op": "nll_loss", "args": {"self": "%l", "target": "%c"}, "outputs": ["y"]}])";
+  const Cost plain =
+      GraphCost(SmallGraph("fp32", "x f32 16x100, c i64 16", "y f32 ",
+                           R"([{"op": "log_softmax", "args": {"self": "%x", "dim": 1}, "outputs": ["l"]},)" + loss));
+  EXPECT_GE(plain.bytes_read, 4 * 16 * 100);
+  EXPECT_GE(plain.transcendental, 16 * 100);
+  const Cost viewed =
+      GraphCost(SmallGraph("fp32", "x f32 4x4x100, c i64 16", "y f32 ",
+                           R"([{"op": "log_softmax", "args": {"self": "%x", "dim": 2}, "outputs": ["t"]},
+                                               {"op": "view", "args": {"self": "%t", "size": [16, 100]}, "outputs": ["l"]},)" +
+                               loss));
+  EXPECT_EQ(viewed.bytes_read, plain.bytes_read);
+  EXPECT_EQ(viewed.transcendental, plain.transcendental);
+}
+
 TEST(CostTest, AScanCostsOneOperationAnElement) {
   const Graph graph = SmallGraph("fp32", "x f32 8x100", "y f32 8x100",
                                  R"([{"op": "cumsum", "args": {"self": "%x", "dim": 1}, "outputs": ["y"]}])");
