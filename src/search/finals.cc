@@ -12,16 +12,16 @@ constexpr EnergyRequest kScreen{.window = std::chrono::milliseconds(600), .windo
 // A time of the search was taken in a fraction of a second: who is this much beyond the limit may be within it.
 constexpr double kDoubt = 0.01;
 
-struct Standing {
+struct Ranked {
   int attempt = 0;
   Objective::Values values;
 };
 
 // Those that can be ranked, best first.
-std::vector<Standing> Rank(std::vector<Standing> standing, const Objective& objective) {
-  std::erase_if(standing, [](const Standing& one) { return one.values.empty(); });
-  objective.Rank(standing);
-  return standing;
+std::vector<Ranked> Rank(std::vector<Ranked> ranked, const Objective& objective) {
+  std::erase_if(ranked, [](const Ranked& one) { return one.values.empty(); });
+  objective.Rank(ranked);
+  return ranked;
 }
 
 }  // namespace
@@ -44,10 +44,10 @@ Result<std::vector<int>> Finalists(const Tree& tree, const Objective& objective,
   std::vector<Confirmed> screened;
   for (const int number : contenders) screened.push_back({number, tree.node(number).attempt.evaluation});
   HONE_TRY(MeasureEnergy(screened, tree, kScreen, evaluator));
-  std::vector<Standing> standing;
-  for (const Confirmed& one : screened) standing.push_back({one.attempt, objective.Of(one.evaluation)});
+  std::vector<Ranked> ranked;
+  for (const Confirmed& one : screened) ranked.push_back({one.attempt, objective.Of(one.evaluation)});
   std::vector<int> finalists = {contenders.front()};
-  for (const Standing& one : Rank(std::move(standing), objective)) {
+  for (const Ranked& one : Rank(std::move(ranked), objective)) {
     if (finalists.size() < most && one.attempt != contenders.front()) finalists.push_back(one.attempt);
   }
   return finalists;
@@ -75,10 +75,10 @@ Result<void> MeasureEnergy(std::vector<Confirmed>& confirmed, const Tree& tree, 
 
 int Winner(const std::vector<Confirmed>& confirmed, const Objective& objective) {
   for (const Objective& by : {objective, Objective()}) {
-    std::vector<Standing> standing;
-    for (const Confirmed& one : confirmed) standing.push_back({one.attempt, by.Of(one.evaluation)});
-    standing = Rank(std::move(standing), by);
-    if (!standing.empty()) return standing.front().attempt;
+    std::vector<Ranked> ranked;
+    for (const Confirmed& one : confirmed) ranked.push_back({one.attempt, by.Of(one.evaluation)});
+    ranked = Rank(std::move(ranked), by);
+    if (!ranked.empty()) return ranked.front().attempt;
   }
   return 0;
 }
