@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "analysis/hidden.h"
-#include "analysis/symbolic.h"
+#include "expr/fold.h"
 
 namespace hone {
 namespace {

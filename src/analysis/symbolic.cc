@@ -4,15 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "expr/fold.h"
 
 namespace hone {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 bool IsConst(const Expr& e) { return e->kind == Expr::Kind::kConst; }
 bool IsReal(const Expr& e) { return e->type == ScalarType::kReal; }

@@ -25,7 +25,7 @@ Expr Clamp(const Expr& x, const Expr& low, const Expr& high) { return Min(Max(x,
 Expr Relu(Arguments a) { return Max(a[0], 0); }
 Expr Gelu(Arguments a) { return 0.5 * a[0] * (1.0 + Apply(UnaryOp::kErf, a[0] * 0.70710678118654752440)); }
 Expr GeluTanh(Arguments a) {
-  const Expr x = a[0];
+  const Expr& x = a[0];
   return 0.5 * x * (1.0 + Tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
 }
 Expr SigmoidOf(Arguments a) { return Sigmoid(a[0]); }

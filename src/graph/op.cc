@@ -131,7 +131,7 @@ Operand OpCall::Scan(std::string_view hint, Shape shape, DType dtype, int dim, c
 Expr StepValue::Before(Indices at, Expr initial) const {
   const auto along = static_cast<std::size_t>(along_);
   std::vector<Expr> before(at.begin(), at.end());
-  const Expr step = at[along];
+  const Expr& step = at[along];
   before[along] = reversed_ ? step + 1 : step - 1;
   return Select(Equal(step, reversed_ ? shape()[along] - 1 : 0), std::move(initial), (*this)(before));
 }

@@ -230,7 +230,7 @@ void DefineUnfoldBlocks(OpCall& call) {
   Shape shape = {x.dim(x.rank() - 3) * area, b.places[0] * b.places[1]};
   if (batched) shape.insert(shape.begin(), x.dim(0));
   call.Output(shape, x.dtype(), [&](Indices at) {
-    const Expr row = at[at.size() - 2];
+    const Expr& row = at[at.size() - 2];
     const auto in_block = Unflatten(Apply(BinaryOp::kFloorMod, row, area), b.kernel);
     const auto place = Unflatten(at.back(), b.places);
     std::vector<Expr> full;

@@ -37,7 +37,7 @@ struct Fact {
 class Profile {
  public:
   Profile() = default;
-  Profile(Scope scope, std::string subject) : scope(scope), subject(std::move(subject)) {}
+  Profile(Scope of, std::string named) : scope(of), subject(std::move(named)) {}
 
   Scope scope = Scope::kLaunch;
   std::string subject;     // the kernel's name, the statement's target, the candidate's file

@@ -23,7 +23,7 @@ HONE_OP(diag_embed,
     for (int d = 0; d < rank; ++d) {
       if (d != a && d != b) full.push_back(at[static_cast<std::size_t>(d)]);
     }
-    const Expr i = at[static_cast<std::size_t>(a)], j = at[static_cast<std::size_t>(b)];
+    const Expr &i = at[static_cast<std::size_t>(a)], &j = at[static_cast<std::size_t>(b)];
     full.push_back(i - row);
     const Expr on = And(Equal(j - i, offset), And(LessEqual(0, full.back()), Less(full.back(), x.dim(x.rank() - 1))));
     return Select(on, x(full), Cast(0, ScalarTypeOf(x.dtype())));

@@ -12,7 +12,7 @@ HONE_OP(rot90, "self turned k quarters from the first towards the second of dims
   Shape shape = x.shape();
   if (k % 2 == 1) std::swap(shape[static_cast<std::size_t>(a)], shape[static_cast<std::size_t>(b)]);
   call.Output(shape, x.dtype(), [&](Indices at) {
-    const Expr i = at[static_cast<std::size_t>(a)], j = at[static_cast<std::size_t>(b)];
+    const Expr &i = at[static_cast<std::size_t>(a)], &j = at[static_cast<std::size_t>(b)];
     const Expr end_a = Expr(x.dim(a) - 1), end_b = Expr(x.dim(b) - 1);
     const Expr from_a = k == 0 ? i : k == 1 ? j : k == 2 ? end_a - i : end_a - j;
     const Expr from_b = k == 0 ? j : k == 1 ? end_b - i : k == 2 ? end_b - j : i;

@@ -19,7 +19,7 @@ HONE_OP(slice_scatter, "self with src at start, start + step, ... below end alon
   if (source.shape() != shape)
     return call.Fail("src has the shape " + ToString(source.shape()) + ", not " + ToString(shape));
   call.Output(x.shape(), x.dtype(), [&](Indices at) {
-    const Expr place = at[static_cast<std::size_t>(dim)];
+    const Expr& place = at[static_cast<std::size_t>(dim)];
     Expr written = And(LessEqual(start, place), Less(place, end));
     if (step > 1) written = And(written, Equal(Apply(BinaryOp::kFloorMod, place - start, step), 0));
     const Expr from = Apply(BinaryOp::kFloorDiv, place - start, step);

@@ -31,14 +31,15 @@ class ModelProposer final : public Proposer {
     const PromptSetting setting{graph_, machine_, bound_, tokens_};
     Round round;
     Sitting sitting{question, round};
+    const auto read = [&](const std::string& text) -> Result<void> {
+      round.proposals = HONE_TRY(ParseAnswer(text, seat_.model()));
+      return {};
+    };
     const bool answered =
         HONE_TRY(seat_.Ask(sitting,
                            {.system = RenderBrief(setting),
                             .turns = {{.who = TalkTurn::Who::kUser, .text = RenderQuestion(question, setting)}}},
-                           [&](const std::string& text) -> Result<void> {
-                             round.proposals = HONE_TRY(ParseAnswer(text, seat_.model()));
-                             return {};
-                           }));
+                           read));
     if (answered) DropRepeats(round.proposals, question);
     round.cost = SpentOn(question, *ledger_);
     return round;

@@ -75,11 +75,11 @@ class Team final : public Proposer {
     const std::string form = PlanForm();
     const PromptSetting setting = Setting(kPlannerRole, form, PromptView::kAll);
     std::optional<ChangePlan> plan;
-    HONE_TRY(seats_.planner.Ask(sitting, Talk(setting, RenderQuestion(question, setting)),
-                                [&](const std::string& text) -> Result<void> {
-                                  plan = HONE_TRY(ParsePlan(text, from));
-                                  return {};
-                                }));
+    const auto read = [&](const std::string& text) -> Result<void> {
+      plan = HONE_TRY(ParsePlan(text, from));
+      return {};
+    };
+    HONE_TRY(seats_.planner.Ask(sitting, Talk(setting, RenderQuestion(question, setting)), read));
     if (!plan) return {};
     for (const Attempt* one : question.history) {
       if (one->parent != question.parent || !SameChange(one->proposal.key, plan->change)) continue;

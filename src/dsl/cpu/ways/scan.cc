@@ -63,7 +63,7 @@ std::optional<std::string> CheckSplit(const Kernel& kernel, const Setting& value
 class ScanWriter {
  public:
   ScanWriter(const KernelProgram& program, const Kernel& kernel, Writer& writer)
-      : program_(program), kernel_(kernel), writer_(writer), loops_(program, kernel) {
+      : kernel_(kernel), writer_(writer), loops_(program, kernel) {
     body_ = kernel.inputs[0];
     if (body_->type == ScalarType::kBool) body_ = Cast(body_, ScalarType::kInt);
     real_ = body_->type == ScalarType::kReal;
@@ -341,7 +341,6 @@ class ScanWriter {
 
   void Unshared() { writer_.Line("(void)threads;"); }
 
-  const KernelProgram& program_;
   const Kernel& kernel_;
   Writer& writer_;
   LoopText loops_;
