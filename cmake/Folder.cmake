@@ -12,7 +12,7 @@ function(hone_folder name)
     file(CONFIGURE OUTPUT ${sources} CONTENT "")
   endif()
   add_library(hone_${name} STATIC ${sources})
-  hone_batch(hone_${name} ${name} 20 ${sources})
+  hone_batch(hone_${name} ${name} ${sources})
   foreach(seen IN LISTS arg_SEES)
     target_link_libraries(hone_${name} PUBLIC hone_${seen})
   endforeach()
@@ -31,16 +31,16 @@ function(hone_folder name)
   endif()
 endfunction()
 
-# hone_batch(<library> <name> <size> <files...>): where HONE_BATCHES is on, the files are compiled <size> at a time: headers and
+# hone_batch(<library> <name> <files...>): where HONE_BATCHES is on, the files are compiled twenty at a time: headers and
 # what they instantiate are most of what a file costs. Files of a batch share their unnamed namespace, but for those of a table, each of
 # which has a namespace of its own.
-function(hone_batch library name size)
+function(hone_batch library name)
   if(NOT HONE_BATCHES)
     return()
   endif()
   set_target_properties(${library} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   list(LENGTH ARGN count)
-  math(EXPR batches "(${count} + ${size} - 1) / ${size}")
+  math(EXPR batches "(${count} + 19) / 20")
   set(at 0)
   foreach(file IN LISTS ARGN)
     math(EXPR batch "${at} * ${batches} / ${count} + 1")

@@ -34,5 +34,5 @@ std::span<const ${type}* const> ${accessor}() { return kTable; }
 }  // namespace @space@
 " @ONLY)
   target_sources(${library} PRIVATE ${files} ${table})
-  hone_batch(${library} ${prefix} 20 ${files})
+  hone_batch(${library} ${prefix} ${files})
 endfunction()

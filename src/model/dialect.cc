@@ -9,4 +9,10 @@ const Dialect* FindDialect(std::string_view name) {
   return nullptr;
 }
 
+HttpHeaders BearerHeaders(const std::string& key, const std::string&) {
+  HttpHeaders headers = {{"content-type", "application/json"}, {"accept", "text/event-stream"}};
+  if (!key.empty()) headers.emplace_back("authorization", "Bearer " + key);
+  return headers;
+}
+
 }  // namespace hone

@@ -30,10 +30,21 @@ class ReplyReader {
   // Once the stream has ended; kIo when it ended before the reply did.
   virtual Result<ModelReply> End() = 0;
   // What is known by now of what it takes: also of a reply that breaks off.
-  virtual TokenUse usage() const = 0;
+  virtual TokenUse usage() const { return reply_.usage; }
   // The stream carried an error instead.
-  virtual std::optional<ServiceError> refused() const = 0;
+  const std::optional<ServiceError>& refused() const { return refused_; }
+
+ protected:
+  ModelReply reply_;  // as far as it has come
+  std::optional<ServiceError> refused_;
 };
+template <class Reader>
+std::unique_ptr<ReplyReader> MakeReader() {
+  return std::make_unique<Reader>();
+}
+
+// A request of JSON that is answered by a stream, with the key as OpenAI's servers and theirs alike take it.
+HttpHeaders BearerHeaders(const std::string& key, const std::string& version);
 
 struct Dialect {
   std::string_view name;                          // "openai-chat"

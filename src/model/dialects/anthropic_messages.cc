@@ -131,7 +131,6 @@ class Reader final : public ReplyReader {
     if (plain_) usage.input_tokens = *plain_ + cached_.value_or(0) + written_.value_or(0);
     return usage;
   }
-  std::optional<ServiceError> refused() const override { return refused_; }
 
  private:
   // Sums up to now: a later one takes the place of an earlier one.
@@ -155,13 +154,11 @@ class Reader final : public ReplyReader {
     if (type == "input_json_delta") inputs_[index] += TextField(delta, "partial_json");
   }
 
-  ModelReply reply_;
   std::map<std::int64_t, Json> blocks_;
   std::map<std::int64_t, std::string> inputs_;  // of calls, as they come
   std::optional<std::int64_t> plain_, cached_, written_, output_;
   std::string stop_;
   bool done_ = false;
-  std::optional<ServiceError> refused_;
 };
 
 }  // namespace
@@ -173,6 +170,6 @@ HONE_ROW(Dialect){.name = "anthropic-messages",
                   .needed = kNeeded,
                   .headers = Headers,
                   .request = Request,
-                  .reader = [] { return std::unique_ptr<ReplyReader>(std::make_unique<Reader>()); }};
+                  .reader = MakeReader<Reader>};
 
 }  // namespace hone::dialect_anthropic_messages

@@ -18,12 +18,6 @@ constexpr std::string_view kPath = "/chat/completions";
 // What reasoning is called; it is given back under the name that it came by.
 constexpr const char* kReasoning[] = {"reasoning", "reasoning_content"};
 
-HttpHeaders Headers(const std::string& key, const std::string&) {
-  HttpHeaders headers = {{"content-type", "application/json"}, {"accept", "text/event-stream"}};
-  if (!key.empty()) headers.emplace_back("authorization", "Bearer " + key);
-  return headers;
-}
-
 Json Message(const TalkTurn& turn) {
   if (turn.who == TalkTurn::Who::kUser) return {{"role", "user"}, {"content", turn.text}};
   if (turn.who == TalkTurn::Who::kTool)
@@ -85,9 +79,6 @@ class Reader final : public ReplyReader {
     return std::move(reply_);
   }
 
-  TokenUse usage() const override { return reply_.usage; }
-  std::optional<ServiceError> refused() const override { return refused_; }
-
  private:
   void TakeUsage(const Json& usage) {
     if (!usage.is_object()) return;
@@ -133,12 +124,10 @@ class Reader final : public ReplyReader {
     call.arguments += arguments.is_object() ? JsonText(arguments) : TextField(function, "arguments");
   }
 
-  ModelReply reply_;
   std::map<std::int64_t, ToolCall> calls_;
   Json reasoning_ = Json::object();
   std::string finish_;
   bool done_ = false, refusal_ = false;
-  std::optional<ServiceError> refused_;
 };
 
 }  // namespace
@@ -148,8 +137,8 @@ HONE_ROW(Dialect){.name = "openai-chat",
                   .path = kPath,
                   .ours = kOurs,
                   .spare = kSpare,
-                  .headers = Headers,
+                  .headers = BearerHeaders,
                   .request = Request,
-                  .reader = [] { return std::unique_ptr<ReplyReader>(std::make_unique<Reader>()); }};
+                  .reader = MakeReader<Reader>};
 
 }  // namespace hone::dialect_openai_chat

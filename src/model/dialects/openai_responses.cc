@@ -18,12 +18,6 @@ constexpr std::string_view kOurs[] = {"model",   "input",  "instructions", "tool
 constexpr std::string_view kSpare[] = {"include", "store"};
 constexpr std::string_view kPath = "/responses";
 
-HttpHeaders Headers(const std::string& key, const std::string&) {
-  HttpHeaders headers = {{"content-type", "application/json"}, {"accept", "text/event-stream"}};
-  if (!key.empty()) headers.emplace_back("authorization", "Bearer " + key);
-  return headers;
-}
-
 void AddItems(const TalkTurn& turn, Json& input) {
   const auto message = [&](const char* role, const char* type) {
     const Json part = {{"type", type}, {"text", turn.text}};
@@ -118,9 +112,6 @@ class Reader final : public ReplyReader {
     return std::move(reply_);
   }
 
-  TokenUse usage() const override { return reply_.usage; }
-  std::optional<ServiceError> refused() const override { return refused_; }
-
  private:
   void TakeUsage(const Json& usage) {
     if (!usage.is_object()) return;
@@ -131,11 +122,9 @@ class Reader final : public ReplyReader {
                     .output_tokens = CountField(usage, "output_tokens")};
   }
 
-  ModelReply reply_;
   std::map<std::int64_t, Json> items_;  // by their places in the answer
   std::string incomplete_;
   bool done_ = false;
-  std::optional<ServiceError> refused_;
 };
 
 }  // namespace
@@ -145,8 +134,8 @@ HONE_ROW(Dialect){.name = "openai-responses",
                   .path = kPath,
                   .ours = kOurs,
                   .spare = kSpare,
-                  .headers = Headers,
+                  .headers = BearerHeaders,
                   .request = Request,
-                  .reader = [] { return std::unique_ptr<ReplyReader>(std::make_unique<Reader>()); }};
+                  .reader = MakeReader<Reader>};
 
 }  // namespace hone::dialect_openai_responses
