@@ -9,7 +9,7 @@ KINDS = (".cc", ".h", ".cu", ".cuh", ".cpp", ".py", ".sh", ".txt", ".cmake")
 def main():
     problems, looked_at = [], 0
     for path in tree.files(*KINDS):
-        if path.parts[0] not in ("src", "include", "tests", "tools", "cmake"):
+        if path.parts[0] not in ("src", "include", "tests", "tools", "cmake", "python"):
             continue
         lines = [line for _, line in tree.lines(path)]
         looked_at += 1
