@@ -142,6 +142,35 @@ class Loop(unittest.TestCase):
         document = json.loads(self.hone("evaluate", self.problem, program, "--json").stdout)
         self.assertEqual(document["outcome"], "accepted")
 
+    def test_4_a_kernel_of_ones_own_is_the_first_attempt_and_the_one_to_beat(self):
+        mine = self.folder / "mine.hk"
+        mine.write_text(self.hone("propose", self.problem).stdout)
+        command = self.optimize("start.db", "--budget", "3", "--no-torch", "--start", mine, "--json")
+        first, again = [subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=300) for _ in range(2)]
+        self.assertRegex(first.stderr, r"(?m)^start: mine\.hk is right and takes ")
+        document = json.loads(first.stdout)
+        start = document["start"]
+        self.assertEqual((start["outcome"], start["origin"]), ("accepted", "start: mine.hk"))
+        self.assertAlmostEqual(start["speedup"], start["start_us"] / start["best_us"])
+        self.assertLessEqual(document["faster"], start["faster"])
+        self.assertEqual((json.loads(again.stdout)["run"], json.loads(again.stdout)["replayed"]), (document["run"], 3))
+        shown = json.loads(self.hone("show", document["run"], "--store", self.folder / "start.db", "--json").stdout)
+        self.assertEqual(shown["attempts"][0]["origin"], "start: mine.hk")
+        self.assertEqual(len(shown["settings"]["start"]), 64)
+
+    def test_4_a_start_that_is_refused_says_why_and_the_run_goes_on(self):
+        wrong = self.folder / "my_wrong.hk"
+        wrong.write_text(self.hone("propose", self.problem).stdout.replace("0.5", "0.51"))
+        done = subprocess.run(self.optimize("refused.db", "--budget", "2", "--no-torch", "--start", wrong), env=self.environment, capture_output=True, text=True, timeout=300)
+        self.assertRegex(done.stderr, r"(?m)^start: my_wrong\.hk is refused, wrong_result: .*; the run goes on from the proposer's own beginnings$")
+        self.assertIn("  start    your kernel is refused, wrong_result", done.stdout)
+        self.assertIn("  best     attempt 2", done.stdout)
+        for name, words in (("triton.py", "--baseline"), ("kernel.cu", "--target cuda"), ("notes.txt", "a candidate is a program")):
+            (self.folder / name).write_text("x")
+            refused = subprocess.run(self.optimize("refused.db", "--start", self.folder / name), env=self.environment, capture_output=True, text=True, timeout=60)
+            self.assertEqual((refused.returncode, len(refused.stderr.strip().splitlines())), (2, 1), refused.stderr)
+            self.assertIn(words, refused.stderr)
+
     def test_4_who_says_what_facts_mean_is_part_of_a_run(self):
         command = self.optimize("advised.db", "--budget", "3", "--no-torch", "--json")
         first, again, raw = [json.loads(subprocess.run([*command, "--tools", who], env=self.environment, capture_output=True, text=True, timeout=300).stdout)

@@ -8,9 +8,11 @@
 #include "command/evaluation_text.h"
 #include "command/flags.h"
 #include "command/gaming.h"
+#include "command/start.h"
 #include "propose/expert/expert.h"
 #include "search/loop.h"
 #include "search/objective.h"
+#include "search/start.h"
 #include "target/bound.h"
 #include "target/device_model.h"
 
@@ -126,6 +128,7 @@ std::string Microseconds(double us) {
 bool IsWin(const SearchOutcome& outcome) {
   const Evaluation* best = Winning(outcome);
   if (!best || !outcome.winner_confirmed || !best->verdict.accepted() || !best->timing) return false;
+  if (const auto start = CompareWithStart(outcome); start && start->start_us > 0 && !start->faster) return false;
   const auto& against = best->timing->against;
   return against.empty() ? outcome.run.baselines == "{}" : against[0].Faster();
 }
@@ -156,6 +159,7 @@ nlohmann::json OutcomeDocument(const SearchOutcome& outcome, const Bound& bound,
                    {"loop_nest", IsLoopNest(outcome)},
                    {"flags", FlagsOfRun(outcome.run.flags)},
                    {"caught", ToDocument(CaughtIn(outcome, bound))}};
+  if (outcome.started) document["start"] = StartDocument(outcome);
   if (const Evaluation* best = Winning(outcome)) {
     document["best"] = ToJson(*best);
     if (best->timing && !best->timing->against.empty()) {
@@ -188,11 +192,12 @@ std::string OutcomeText(const SearchOutcome& outcome, const Bound& bound, const 
   const std::string hone = ProgramAsTyped();
   const Evaluation* best = Winning(outcome);
   if (!best) {
-    text += CaughtText(CaughtIn(outcome, bound), "  caught   ");
+    text += StartText(outcome) + CaughtText(CaughtIn(outcome, bound), "  caught   ");
     return text + fmt::format("  best     none: no attempt was accepted\n  next     {} show {}, which says why\n", hone,
                               outcome.run.id);
   }
   if (best->timing) text += TimingText(outcome, *best->timing, bound);
+  text += StartText(outcome);
   text += EnergyText(outcome, objective);
   const Verdict& verdict = best->verdict;
   text += fmt::format("  proof    {}{}; held by {}\n", Name(verdict.outcome),

@@ -14,8 +14,8 @@ struct SearchOutcome;
 
 std::string Microseconds(double us);  // "12.3 us", "4.56 ms", "1.2 s"
 
-// Whether the winner is one: measured again, and faster than the baseline that speed-ups are over. Where there is none
-// (--no-torch on a device) there is nothing to be faster than.
+// Whether the winner is one: measured again, faster than the baseline that speed-ups are over, and than the kernel that
+// the run started from. Where there is no baseline (--no-torch on a device) there is nothing to be faster than.
 bool IsWin(const SearchOutcome& outcome);
 
 // `store`: its path.

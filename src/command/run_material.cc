@@ -13,6 +13,7 @@
 #include "diagnose/roofline.h"
 #include "graph/graph.h"
 #include "search/record.h"
+#include "search/start.h"
 #include "target/bound.h"
 #include "target/shipped_model.h"
 
@@ -82,6 +83,8 @@ std::string CommandOf(const RunMaterial& material, const RunSettings& settings) 
   option("seed", std::to_string(settings.seed));
   option("search", settings.search);
   option("proposer", settings.proposer);
+  if (!settings.start.empty() && !material.attempts.empty())
+    option("start", StartName(material.attempts.front().origin));
   if (settings.tools.kind != Advisers::Kind::kNone) option("tools", settings.tools.Text());
   if (settings.objective.NeedsEnergy()) {
     const std::string text = settings.objective.Text();  // "time:0.02,energy"

@@ -34,16 +34,18 @@ Result<SearchOutcome> RunScriptedSearch(Store& store, const std::string& strateg
 
 Result<SearchOutcome> RunScriptedSearch(Store& store, const RunSettings& run, const Budget& budget, Proposer& proposer,
                                         const std::vector<Evaluator*>& evaluators, const SearchHooks& hooks) {
-  SearchSettings settings;
-  settings.run = run;
-  settings.budget = budget;
+  return RunScriptedSearch(store, {.run = run, .budget = budget}, proposer, evaluators, hooks);
+}
+
+Result<SearchOutcome> RunScriptedSearch(Store& store, const SearchSettings& settings, Proposer& proposer,
+                                        const std::vector<Evaluator*>& evaluators, const SearchHooks& hooks) {
   RunRecord wanted;
   wanted.problem_name = "scripted space";
   wanted.problem_identity = Sha256(wanted.problem_name);
   wanted.target = "scripted";
   wanted.machine = "none";
   wanted.settings = ToJson(settings.run);
-  wanted.budget = ToJson(budget);
+  wanted.budget = ToJson(settings.budget);
   wanted.bound_us = static_cast<double>(testing::ScriptedOptimumNanoseconds()) / 1000;
   OpenedRun opened = HONE_TRY(OpenRun(store, wanted, "{\"scripted\": true}\n"));
   return RunSearch(store, std::move(opened.record), proposer, evaluators, settings, hooks);

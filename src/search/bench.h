@@ -57,5 +57,8 @@ Result<SearchOutcome> RunScriptedSearch(Store& store, const std::string& strateg
 Result<SearchOutcome> RunScriptedSearch(Store& store, const RunSettings& settings, const Budget& budget,
                                         Proposer& proposer, const std::vector<Evaluator*>& evaluators,
                                         const SearchHooks& hooks = {});
+// With all that can be set.
+Result<SearchOutcome> RunScriptedSearch(Store& store, const SearchSettings& settings, Proposer& proposer,
+                                        const std::vector<Evaluator*>& evaluators, const SearchHooks& hooks = {});
 
 }  // namespace hone

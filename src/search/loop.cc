@@ -134,7 +134,12 @@ class Search {
   };
 
   Result<void> Loop() {
-    Ask(0);
+    if (settings_.start && !HONE_TRY(TryStart())) return {};
+    const bool stands = settings_.start && !tree().ranked().empty();
+    Ask(stands ? 1 : 0);
+    // Beginnings that cost nothing may compete with the start; a slow proposer thinks about them when the strategy says
+    // that it is worth its while.
+    if (stands && proposer_.pace() == Pace::kPrompt && HONE_TRY(TakeAnswer(false))) Ask(0);
     for (;;) {
       if (HONE_TRY(TakeAnswer(false))) continue;
       if (flights_.size() < lanes_.size() && outcome_.stop.reason.empty() && !Stopped()) {  // 6
@@ -149,6 +154,16 @@ class Search {
       }
       if (!HONE_TRY(Await())) return {};
     }
+  }
+
+  // The kernel to start from, alone, since all else follows from what comes of it. False when the run was interrupted
+  // meanwhile.
+  Result<bool> TryStart() {
+    outcome_.started = true;
+    Attempt attempt{.number = 1};
+    attempt.proposal = *settings_.start;
+    HONE_TRY(Begin(std::move(attempt)));
+    return End();
   }
 
   // 1 select a node and begin one of its proposals, 2 or ask the proposer for more where none waits. False when nothing
@@ -349,6 +364,8 @@ class Search {
     outcome_.run.best_attempt = 0;
     auto finalists = Finalists(tree(), settings_.run.objective, static_cast<std::size_t>(settings_.confirm_candidates),
                                *evaluators_.front());
+    if (finalists && StartHasTime() && std::find(finalists->begin(), finalists->end(), 1) == finalists->end())
+      finalists->push_back(1);  // a speed-up over it is one of the same minutes
     if (finalists || !Interrupted()) HONE_TRY(ConfirmThem(HONE_TRY(std::move(finalists))));
     const bool time_is_up = InterruptCause() == Interrupt::kTimeIsUp;
     if (Interrupted() && !(time_is_up && outcome_.run.best_attempt != 0)) {
@@ -408,6 +425,8 @@ class Search {
     return store_.AddConfirmation(ConfirmedRecord(outcome_.run.id, one.attempt, one.evaluation),
                                   one.evaluation.verdict.evidence.log, outcome_.run);
   }
+
+  bool StartHasTime() const { return outcome_.started && tree().node(1).attempt.time_us() > 0; }
 
   int FastestUnrefuted() const {
     for (const int number : tree().ranked()) {
@@ -507,7 +526,8 @@ class Search {
     if (settings_.run.objective.IsTime()) state.bound_us = outcome_.run.bound_us;
     if (state.attempts > 0) {
       state.confirm_s = ConfirmSeconds();
-      state.reserve_s = state.confirm_s * std::min(settings_.confirm_candidates, state.attempts) + EnergySeconds();
+      const int finalists = settings_.confirm_candidates + (outcome_.started ? 1 : 0);
+      state.reserve_s = state.confirm_s * std::min(finalists, state.attempts) + EnergySeconds();
     }
     return state;
   }

@@ -5,6 +5,9 @@
 //        '----------------------------------------------------------------------------- no -----------+-- yes --> 7
 //        confirm the winner
 //
+// Where there is a kernel to start from (SearchSettings::start), it is tried before anything is asked, alone; it is the
+// one to beat, and so confirmed beside the winner.
+//
 // With several evaluators (lanes, one a device) as many attempts are in flight: attempt n is chosen as soon as attempt
 // n - lanes is backed up, knowing of those between only that they are. They are backed up in the order of their
 // numbers, so the decisions do not depend on who is done first. Meanwhile the evaluator is told what waits: it may
@@ -22,6 +25,7 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +42,8 @@ namespace hone {
 
 struct SearchSettings {
   RunSettings run;
+  // Attempt 1, from nobody; run.start is its candidate's identity. Nothing: the proposer says what to begin with.
+  std::optional<Proposal> start = {};
   Budget budget;
   EvaluateRequest evaluate;  // for each attempt; its first baseline is the one that speed-ups are over
   // For the winner: draws that no attempt has seen, all baselines, more timing.
@@ -84,6 +90,7 @@ struct SearchOutcome {
   double search_s = 0;               // this session's time from its first choice to its last verdict
   double look_s = 0;                 // of it, what SearchHooks::look took
   bool diverged = false;             // some decision differed from the record
+  bool started = false;              // attempt 1 is the kernel that the run started from (search/start.h)
 };
 
 // Blocks. Fails when the world does: the run is then marked interrupted, and calling again goes on. The caller holds

@@ -29,6 +29,7 @@ void Fields(Of& settings, auto&& field) {
   field("objective", settings.objective, ByText<Objective>{text, Objective::Parse});
   field("tools", settings.tools, ByText<Advisers>{AdvisersText, ReadAdvisers});
   field("lanes", settings.lanes, WrittenUnless{RunSettings{}.lanes});
+  field("start", settings.start, WrittenUnless{RunSettings{}.start});
 }
 
 template <SameAs<Budget> Of>

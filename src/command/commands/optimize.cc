@@ -15,6 +15,7 @@
 #include "command/optimize_suite.h"
 #include "command/outcome_text.h"
 #include "command/run_note.h"
+#include "command/start.h"
 #include "command/target.h"
 #include "command/workbench.h"
 #include "diagnose/insight.h"
@@ -23,6 +24,7 @@
 #include "search/record.h"
 #include "search/run_ledger.h"
 #include "search/search.h"
+#include "search/start.h"
 #include "store/store.h"
 
 namespace hone::verb_optimize {
@@ -82,6 +84,11 @@ constexpr Option kOptions[] = {
      .otherwise = "expert",
      .choices = ChoicesOf<AllProposers>},
     kModelsOption,
+    {.name = "start",
+     .value = "FILE",
+     .help = "a kernel of yours that is tried first and is the one to beat: a program (.hk), C++ (.cc), CUDA C++ (.cu) "
+             "or a plan (.json)",
+     .reads = true},
     {.name = "tools", .value = "WHO", .help = kAdvisersHelp, .otherwise = "none"},
     {.name = "objective",
      .value = "MEASURE",
@@ -167,7 +174,10 @@ void Report(VerbCall& call, const SearchProgress& progress, const Ledger& ledger
                   : fmt::format(": {}: {}", Name(last->evaluation.verdict.outcome), last->evaluation.verdict.reason);
     }
   }
-  if (progress.phase == SearchProgress::Phase::kTried) call.Stage("");
+  if (progress.phase == SearchProgress::Phase::kTried) {
+    call.Stage("");
+    if (progress.last->proposal.key == kStartKey && !progress.replayed) call.Note(StartNote(*progress.last));
+  }
   if (progress.phase == SearchProgress::Phase::kTried && !call.listener().live()) return call.Note(line);
   if (call.listener().live()) call.Progress(line);
 }
@@ -216,6 +226,8 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   const auto chosen = HONE_TRY(ChooseProposer(call.Text("proposer")));
   const Objective objective = HONE_TRY(ObjectiveOf(call));
   const Advisers advisers = HONE_TRY(Advisers::Parse(call.Text("tools")));
+  std::optional<Proposal> start;
+  if (call.Has("start")) start = HONE_TRY(LoadStart(call.Text("start"), cuda));
   const std::atomic<bool>& interrupt = InterruptFlag();
   Workbench bench = HONE_TRY(OpenWorkbench(call, call.Text("problem"),
                                            {.python = call.Text("python"),
@@ -242,6 +254,8 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   settings.run.proposer = chosen.Identity();
   settings.run.objective = objective;
   settings.run.tools = advisers;
+  if (start) settings.run.start = start->candidate.Identity();
+  settings.start = std::move(start);
   settings.budget = {.attempts = static_cast<int>(call.Int("budget")),
                      .seconds = call.Real("time"),
                      .headroom = call.Real("headroom"),
@@ -321,6 +335,7 @@ Result<Answer> RunIt(VerbCall& call) {
   for (const char* name : {"helping", "csv", "retry", "shrink"}) {
     if (call.Has(name) && !call.Has("suite")) return Fail(ErrorKind::kUsage, fmt::format("--{} is of --suite", name));
   }
+  if (call.Has("start") && call.Has("suite")) return Fail(ErrorKind::kUsage, "--start is of one problem");
   if (call.Has("suite") == call.Has("problem"))
     return Fail(ErrorKind::kUsage, "hone optimize takes one problem, or --suite with many");
   call.CatchInterrupts();
@@ -348,6 +363,7 @@ HONE_ROW(Verb){
         "  hone optimize model.py\n"
         "  hone optimize p.json --budget 100 --time 300 --search epsilon:0.2 --seed 7\n"
         "  hone optimize p.json --tools on\n"
+        "  hone optimize p.json --start mine.hk\n"
         "  hone optimize model.py --target cuda --objective energy --slower 2 --time 300\n"
         "  hone optimize p.json --proposer replay:rounds.jsonl\n"
         "  hone optimize p.json --proposer mailbox:box   (docs/agents.md)\n"
@@ -365,7 +381,10 @@ HONE_ROW(Verb){
         "(the best is the naive one), flags[] (as of `hone graph`), caught[] (name, sentence: docs/evaluation.md), "
         "best (an evaluation as in docs/evaluation.md, "
         "with\n"
-        "kind and source of the candidate), spent (where language models were asked: as of `hone show`), headline "
+        "kind and source of the candidate), spent (where language models were asked: as of `hone show`), start (of "
+        "--start: origin, outcome, reason where it is "
+        "refused, start_us, best_us, speedup of the best over it, confirmed: both were measured again, faster), "
+        "headline "
         "(baseline and speedup over the first one), honest (the same over\n"
         "the fastest of all that were measured); neither is there where the measurement was disturbed. With --suite: "
         "suite, store, ledger, problems, solved, faster "
@@ -375,7 +394,8 @@ HONE_ROW(Verb){
         "helpings, "
         "seconds, solved, faster, best_us, bound_us, speedups, honest, flags[], failure, kind",
     .no =
-        "nothing was accepted, nothing was shown to be faster than the baseline, or there was no time to confirm it; "
+        "nothing was accepted, nothing was shown to be faster than the baseline and than --start, or there was no time "
+        "to confirm it; "
         "of a suite: that holds for one of its problems, or one could not be had",
     .run = RunIt};
 
