@@ -65,6 +65,15 @@ class Model(torch.nn.Module):
     "writes.py": ("Read-only file system", "import os, torch\nopen(os.path.dirname(os.path.abspath(__file__)) + '/written', 'w')\n"),
 }
 
+EXPORTS = PROBLEM + """
+if not hasattr(torch, "export"):
+    print("no torch.export")
+else:
+    model = Model(32, 0.5)
+    torch.export.save(torch.export.export(model, (torch.randn(16, 32), 2), strict=False), "program.pt2")
+    torch.export.save(torch.export.export(model, (torch.randn(16, 32),), {"power": 2}, strict=False), "named.pt2")
+"""
+
 
 def python_with_torch():
     for name in (os.environ.get("HONE_PYTHON"), tree.ROOT / "build/venv/bin/python", "python3", "/usr/bin/python3"):
@@ -176,6 +185,20 @@ def get_init_inputs():
         against = json.loads(done.stdout)["timing"]["against"]
         self.assertEqual(against[0]["baseline"], "plain.py")
         self.assertNotIn("wrong", against[0])
+
+    def test_a_program_of_torch_export_is_timed_as_pytorch_runs_it(self):
+        made = subprocess.run([PYTHON, "-c", EXPORTS], cwd=self.folder, capture_output=True, text=True, timeout=300)
+        if "no torch.export" in made.stdout:
+            self.skipTest("this torch has no torch.export")
+        program = self.folder / "program.hk"
+        program.write_text(self.hone("propose", "program.pt2").stdout)
+        done = self.hone("evaluate", "program.pt2", program, "--budget", "0.1", "--baseline", "eager", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        against = json.loads(done.stdout)["timing"]["against"]
+        self.assertEqual([one["baseline"] for one in against], ["eager"])
+        self.assertGreater(against[0]["baseline_warm"]["median_us"], 0)
+        done = self.hone("evaluate", "named.pt2", program, "--budget", "0.1", "--baseline", "eager", "--json")
+        self.assertIn("named.pt2: was exported with arguments by name (power)", done.stdout + done.stderr)
 
 
 PYTHON = python_with_torch()

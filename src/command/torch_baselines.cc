@@ -95,7 +95,8 @@ Result<TorchBaselines> FindTorchBaselines(const Problem& problem, const DeviceMo
                                           const TorchBaselinesOptions& options) {
   TorchBaselines baselines;
   const auto source = problem.provenance.find("source");
-  const bool from_python = source != problem.provenance.end() && source->second.ends_with(".py");
+  const bool from_python =
+      source != problem.provenance.end() && (source->second.ends_with(".py") || source->second.ends_with(".pt2"));
   const bool brought = std::any_of(options.asked.begin(), options.asked.end(),
                                    [](const std::string& one) { return ParseOwnModule(one).has_value(); });
   if (!brought && !(from_python && options.of_problem)) {

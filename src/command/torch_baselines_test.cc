@@ -38,6 +38,20 @@ TEST(TorchBaselinesTest, WithoutPyTorchThereIsNone) {
   EXPECT_NE(none.error().message.find("no Python with torch"), std::string::npos) << none.error().message;
 }
 
+TEST(TorchBaselinesTest, AProgramOfTorchExportHasPyTorchsAsAFileOfPythonHas) {
+  const auto folder = TempDirectory::Create("own");
+  ASSERT_TRUE(folder);
+  for (const char* name : {"/k.py", "/k.pt2", "/k.json"}) {
+    const std::string file = folder->path() + name;
+    ASSERT_TRUE(WriteFileAtomically(file, "\n"));
+    Problem problem;
+    problem.provenance["source"] = file;
+    const auto found = FindTorchBaselines(problem, {}, {.python = "/bin/false"});
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->why_not.empty(), file.ends_with(".json")) << name;
+  }
+}
+
 TEST(TorchBaselinesTest, WhoAsksForNoneOfThemIsAskedForNoPython) {
   const auto none = FindTorchBaselines({}, {}, {.python = "/bin/false", .asked = {"naive"}});
   ASSERT_TRUE(none);

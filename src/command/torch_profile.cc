@@ -60,9 +60,10 @@ Result<std::vector<TorchProfile>> ProfileTorch(const Problem& problem, const Dev
   const TorchBaselines found = HONE_TRY(FindTorchBaselines(problem, machine, {.cuda = cuda}));
   if (found.outside.empty()) {
     return Fail(ErrorKind::kNotFound,
-                found.why_not.empty() ? "PyTorch runs the .py file that a problem came from, and this one came from "
-                                        "none: name a candidate, or the file"
-                                      : found.why_not);
+                found.why_not.empty()
+                    ? "PyTorch runs the file (.py, .pt2) that a problem came from; this one came from "
+                      "none: name a candidate, or the file"
+                    : found.why_not);
   }
   auto process = HONE_TRY(OutsideProcess::Start(found.outside.front(), false, interrupt));
   std::vector<TorchProfile> profiles;

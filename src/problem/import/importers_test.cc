@@ -155,8 +155,9 @@ class Model(nn.Module):
         super().__init__()
         self.linear = nn.Linear(8, 16)
         self.register_buffer("mask", torch.tril(torch.ones(5, 5)))
+        self.register_buffer("table", torch.arange(16.0), persistent=False)
     def forward(self, x, rows):
-        return (self.mask @ torch.relu(self.linear(x)))[rows]
+        return (self.mask @ torch.relu(self.linear(x)) + self.table)[rows]
 torch.export.save(torch.export.export(Model(), (torch.rand(3, 5, 8), torch.tensor([0, 2])), strict=False), sys.argv[1])
 )",
                   Path("program.pt2")};
@@ -165,7 +166,8 @@ torch.export.save(torch.export.export(Model(), (torch.rand(3, 5, 8), torch.tenso
   ASSERT_TRUE(exit && exit->ok()) << (exit ? exit->error : exit.error().message);
   const auto problem = Imported("program.pt2");
   ASSERT_TRUE(problem) << problem.error().message;
-  EXPECT_EQ(problem->Inputs().size(), 5u);
+  EXPECT_EQ(problem->Inputs().size(), 6u);
+  EXPECT_EQ(problem->provenance.at("parameter table"), "table");  // a buffer that a module's saved state does not have
   EXPECT_EQ(problem->Outputs()[0]->shape, (Shape{2, 5, 16}));
   EXPECT_EQ(problem->Find("rows")->dtype, DType::kI64);
   EXPECT_TRUE(std::holds_alternative<FromFile>(problem->Find("mask")->generator));  // exact, with or without --weights

@@ -20,9 +20,12 @@ class Archive:
             raise Complaint("is no program that torch %s can load: %s" % (torch.__version__.split("+")[0], describe_error(error)))
         given, named = self.program.example_inputs or ((), {})
         self.inputs = list(given) + list((named or {}).values())
+        signature = self.program.graph_signature
         self.weights = dict(self.program.state_dict)
+        # Buffers that are not saved with a module's state are kept apart from it.
+        self.weights.update({name: self.program.constants[name] for name in signature.buffers if name not in self.weights})
         drawn = {id(t) for t in tree_flatten(self.inputs)[0]}
-        drawn |= {id(self.weights[name]) for name in self.program.graph_signature.parameters if name in self.weights}
+        drawn |= {id(self.weights[name]) for name in signature.parameters if name in self.weights}
         self.recorder = types.SimpleNamespace(of=lambda tensor: Origin(random=id(tensor) in drawn))
-        names = [spec.arg.name for spec in self.program.graph_signature.input_specs if spec.kind.name == "USER_INPUT"]
+        names = [spec.arg.name for spec in signature.input_specs if spec.kind.name == "USER_INPUT"]
         self.model = types.SimpleNamespace(input_names=names)

@@ -1,0 +1,74 @@
+"""Files of the user: a KernelBench-style one, a program that torch.export saved, a module of another file.
+
+Part of hone_baseline.py, whose names it uses.
+"""
+
+
+def load(torch, path, name):
+    """The file as a module of this name."""
+    with open(path, "rb") as file:
+        code = compile(file.read(), path, "exec")
+    module = types.ModuleType(name)
+    module.__file__ = path
+    sys.modules[name] = module
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    torch.manual_seed(42)  # as KernelBench does before it makes the model
+    exec(code, module.__dict__)
+    return module
+
+
+def load_program(torch, path):
+    """What torch.export saved, with the names that a KernelBench-style file has: its operators one after another, on the inputs and
+    parameters that it was exported with."""
+    program = torch.export.load(path)
+    given, named = program.example_inputs or ((), {})
+    if named:
+        raise Complaint("was exported with arguments by name (%s): export it with positional ones" % ", ".join(named))
+    return types.SimpleNamespace(Model=program.module, get_inputs=lambda: given)
+
+
+def load_problem(torch):
+    return load_program(torch, PATH) if PATH.endswith(".pt2") else load(torch, PATH, "hone_problem_file")
+
+
+def made(torch, kind, module):
+    """An object of the class, with the arguments that the module has for it."""
+    torch.manual_seed(42)
+    init = module.get_init_inputs() if hasattr(module, "get_init_inputs") else []
+    return kind(*init) if isinstance(init, (list, tuple)) else kind(**init)
+
+
+def inputs_of(torch, module):
+    torch.manual_seed(42)
+    return list(module.get_inputs())
+
+
+def inputs_at(torch, module, device):
+    """Made on that device where the file does not mind: one core draws gigabytes in a minute."""
+    try:
+        with torch.device(device):
+            return inputs_of(torch, module)
+    except Exception:
+        return inputs_of(torch, module)
+
+
+def own_class(torch, module):
+    """The one that is named, or the one that is there: KernelBench calls it ModelNew."""
+    def is_module(value):
+        return isinstance(value, type) and issubclass(value, torch.nn.Module)
+
+    classes = {name: value for name, value in vars(module).items()
+               if is_module(value) and value.__module__ == module.__name__}
+    there = "it has " + ", ".join(classes) if classes else "it has none of its own"
+    if CLASS:
+        if not is_module(getattr(module, CLASS, None)):
+            raise Complaint("has no torch.nn.Module %s; %s" % (CLASS, there))
+        return getattr(module, CLASS)
+    for name in ("ModelNew", "Model"):  # it may come from another file
+        if is_module(getattr(module, name, None)):
+            return getattr(module, name)
+    if len(classes) == 1:
+        return list(classes.values())[0]
+    if not classes:
+        raise Complaint("has no class that is a torch.nn.Module")
+    raise Complaint("which of its classes is meant? %s; say --baseline FILE.py:CLASS" % there)
