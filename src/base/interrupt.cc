@@ -27,16 +27,18 @@ void ForgetInterrupt() {
 
 TimeLimit::TimeLimit(std::chrono::duration<double> left)
     : thread_([this, left] {
-        std::unique_lock lock(mutex_);
-        if (!ended_changed_.wait_for(lock, left, [this] { return ended_; })) AskToStop(Interrupt::kTimeIsUp);
+        const auto until = std::chrono::steady_clock::now() + std::chrono::ceil<std::chrono::nanoseconds>(left);
+        const MutexLock lock(mutex_);
+        while (!ended_ && ended_changed_.WaitUntil(mutex_, until)) continue;
+        if (!ended_) AskToStop(Interrupt::kTimeIsUp);
       }) {}
 
 TimeLimit::~TimeLimit() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ended_ = true;
   }
-  ended_changed_.notify_one();
+  ended_changed_.NotifyOne();
   thread_.join();
 }
 

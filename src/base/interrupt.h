@@ -5,9 +5,9 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
+
+#include "base/mutex.h"
 
 namespace hone {
 
@@ -29,9 +29,9 @@ class TimeLimit {
   ~TimeLimit();
 
  private:
-  std::mutex mutex_;
-  std::condition_variable ended_changed_;
-  bool ended_ = false;
+  Mutex mutex_;
+  Condition ended_changed_;
+  bool ended_ HONE_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

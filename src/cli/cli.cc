@@ -93,35 +93,35 @@ Terminal::~Terminal() {
   Clear();
   if (!ticker_.joinable()) return;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     closing_ = true;
   }
-  wake_.notify_one();
+  wake_.NotifyOne();
   ticker_.join();
 }
 
 void Terminal::Progress(std::string_view line) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   progress_ = line;
   if (live_) return Draw();
   WriteText(stream_, line);
 }
 
 void Terminal::Note(std::string_view line) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Erase();
   WriteText(stream_, line);
   std::fflush(stream_);
 }
 
 void Terminal::Clear() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   stage_.clear();
   Erase();
 }
 
 void Terminal::ShowStage(std::string_view what) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Clock::time_point now = Clock::now();
   // Elsewhere than on a terminal the pace of lines is one for all stages: many short ones are no reason for many lines.
   if (stage_.empty()) stage_shown_ = now;
@@ -129,8 +129,12 @@ void Terminal::ShowStage(std::string_view what) {
   stage_ = what;
   if (what.empty() || ticker_.joinable()) return;
   ticker_ = std::thread([this] {
-    std::unique_lock ticking(mutex_);
-    while (!wake_.wait_for(ticking, std::chrono::milliseconds(250), [this] { return closing_; })) Tick(Clock::now());
+    const MutexLock ticking(mutex_);
+    while (!closing_) {
+      const Clock::time_point next = Clock::now() + std::chrono::milliseconds(250);
+      while (!closing_ && wake_.WaitUntil(mutex_, next)) continue;
+      if (!closing_) Tick(Clock::now());
+    }
   });
 }
 

@@ -3,13 +3,12 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
-#include <mutex>
 #include <span>
 #include <string>
 #include <thread>
 
+#include "base/mutex.h"
 #include "command/command.h"
 
 namespace hone {
@@ -31,21 +30,21 @@ class Terminal : public Listener {
  private:
   using Clock = std::chrono::steady_clock;
   void ShowStage(std::string_view what) override;
-  // The rest while mutex_ is held.
-  void Draw();                   // the live line: stage and progress
-  void Erase();                  // what stands on the terminal
-  void Tick(Clock::time_point);  // shows the stage if it is time to
+  void Draw() HONE_NEEDS(mutex_);                   // the live line: stage and progress
+  void Erase() HONE_NEEDS(mutex_);                  // what stands on the terminal
+  void Tick(Clock::time_point) HONE_NEEDS(mutex_);  // shows the stage if it is time to
 
   std::FILE* const stream_;
   bool live_;
 
-  std::mutex mutex_;
-  std::string progress_;  // the last line that was given
-  std::string stage_;     // empty: none
-  Clock::time_point stage_begun_, stage_shown_;
-  bool drawn_ = false;  // a line stands on the terminal
-  bool closing_ = false;
-  std::condition_variable wake_;
+  Mutex mutex_;
+  std::string progress_ HONE_GUARDED_BY(mutex_);  // the last line that was given
+  std::string stage_ HONE_GUARDED_BY(mutex_);     // empty: none
+  Clock::time_point stage_begun_ HONE_GUARDED_BY(mutex_);
+  Clock::time_point stage_shown_ HONE_GUARDED_BY(mutex_);
+  bool drawn_ HONE_GUARDED_BY(mutex_) = false;  // a line stands on the terminal
+  bool closing_ HONE_GUARDED_BY(mutex_) = false;
+  Condition wake_;
   std::thread ticker_;  // from the first stage on
 };
 

@@ -61,14 +61,14 @@ Answer Answer::FromJsonText(std::string json_document, std::string text_for_peop
 
 void Listener::Stage(std::string_view what) {
   if (!what.empty()) {
-    const std::lock_guard lock(stage_mutex_);
+    const MutexLock lock(stage_mutex_);
     stage_ = what;
   }
   ShowStage(what);
 }
 
 std::string Listener::stage() const {
-  const std::lock_guard lock(stage_mutex_);
+  const MutexLock lock(stage_mutex_);
   return stage_;
 }
 

@@ -24,7 +24,6 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
@@ -32,6 +31,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/parameters.h"
 #include "base/result.h"
 #include "base/row.h"
@@ -109,8 +109,8 @@ class Listener {
 
  private:
   virtual void ShowStage(std::string_view what) { static_cast<void>(what); }
-  mutable std::mutex stage_mutex_;
-  std::string stage_;
+  mutable Mutex stage_mutex_;
+  std::string stage_ HONE_GUARDED_BY(stage_mutex_);
 };
 
 struct Verb;

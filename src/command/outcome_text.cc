@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "command/command.h"
 #include "command/evaluation_text.h"
 #include "command/flags.h"
 #include "command/gaming.h"

@@ -3,15 +3,14 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "candidate/candidate.h"
 
 namespace hone {
@@ -33,11 +32,11 @@ class CompileAhead {
   void Work();
 
   const std::function<void(const Candidate&)> compile_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Candidate> waiting_;
-  std::set<std::string> begun_;  // identities
-  bool closing_ = false;
+  Mutex mutex_;
+  Condition changed_;
+  std::deque<Candidate> waiting_ HONE_GUARDED_BY(mutex_);
+  std::set<std::string> begun_ HONE_GUARDED_BY(mutex_);  // identities
+  bool closing_ HONE_GUARDED_BY(mutex_) = false;
   std::atomic<int> compiled_ = 0;
   std::vector<std::thread> threads_;
 };

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <functional>
 
+#include "base/mutex.h"
+
 namespace hone {
 namespace {
 
@@ -13,25 +15,31 @@ Candidate Of(const std::string& text) { return {.kind = CandidateKind::kProgram,
 
 // Keeps what it compiles, and holds on until it is let go.
 struct Compiler {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::vector<std::string> texts;
-  bool let_go = false;
+  Mutex mutex;
+  Condition changed;
+  std::vector<std::string> texts HONE_GUARDED_BY(mutex);
+  bool let_go HONE_GUARDED_BY(mutex) = false;
 
   void operator()(const Candidate& candidate) {
-    std::unique_lock lock(mutex);
+    const MutexLock lock(mutex);
     texts.push_back(candidate.text);
-    changed.notify_all();
-    changed.wait(lock, [this] { return let_go; });
+    changed.NotifyAll();
+    while (!let_go) changed.Wait(mutex);
   }
   bool WaitFor(std::size_t count) {
-    std::unique_lock lock(mutex);
-    return changed.wait_for(lock, std::chrono::seconds(10), [&] { return texts.size() >= count; });
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const MutexLock lock(mutex);
+    while (texts.size() < count && changed.WaitUntil(mutex, until)) continue;
+    return texts.size() >= count;
+  }
+  std::vector<std::string> Texts() {
+    const MutexLock lock(mutex);
+    return texts;
   }
   void LetGo() {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     let_go = true;
-    changed.notify_all();
+    changed.NotifyAll();
   }
 };
 
@@ -45,7 +53,7 @@ TEST(CompileAheadTest, WhatIsWantedLaterTakesThePlaceOfWhatWaits) {
     compiler.LetGo();
     ASSERT_TRUE(compiler.WaitFor(2));
   }
-  EXPECT_EQ(compiler.texts, (std::vector<std::string>{"a", "c"}));
+  EXPECT_EQ(compiler.Texts(), (std::vector<std::string>{"a", "c"}));
 }
 
 TEST(CompileAheadTest, SeveralThreadsCompileAtOnce) {
@@ -65,7 +73,8 @@ TEST(CompileAheadTest, NothingIsCompiledTwice) {
   ASSERT_TRUE(compiler.WaitFor(2));
   ahead.Want({Of("a"), Of("b"), Of("c")});
   ASSERT_TRUE(compiler.WaitFor(3));
-  EXPECT_EQ(std::count(compiler.texts.begin(), compiler.texts.end(), "a"), 1);
+  const auto texts = compiler.Texts();
+  EXPECT_EQ(std::count(texts.begin(), texts.end(), "a"), 1);
 }
 
 }  // namespace

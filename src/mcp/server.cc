@@ -141,7 +141,7 @@ Server::~Server() {
 }
 
 void Server::Write(std::string_view line) {
-  const std::lock_guard lock(write_mutex_);
+  const MutexLock lock(write_mutex_);
   write_(line);
 }
 

@@ -13,13 +13,13 @@
 #include <functional>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "mcp/message.h"
 
@@ -126,8 +126,8 @@ class Server {
   void Refuse(const Request& request, const Failure& failure, InFlight* call = nullptr);
 
   const Catalogue catalogue_;
-  const std::function<void(std::string_view)> write_;
-  std::mutex write_mutex_;
+  Mutex write_mutex_;
+  const std::function<void(std::string_view)> write_ HONE_GUARDED_BY(write_mutex_);
   bool in_session_ = false;                         // initialize was asked
   std::list<std::unique_ptr<InFlight>> in_flight_;  // of the thread that takes
 };

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <condition_variable>
 #include <nlohmann/json.hpp>
+
+#include "base/mutex.h"
 
 namespace hone::mcp {
 namespace {
@@ -52,15 +53,16 @@ class ServerTest : public ::testing::Test {
     Json json = Json::parse(line, nullptr, false);
     ASSERT_TRUE(json.is_object()) << line;
     EXPECT_EQ(json["jsonrpc"], "2.0");
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     heard_.push_back(std::move(json));
-    heard_changed_.notify_all();
+    heard_changed_.NotifyAll();
   }
 
   // The line that comes next, or null when none does.
   Json Next() {
-    std::unique_lock lock(mutex_);
-    heard_changed_.wait_for(lock, std::chrono::seconds(10), [this] { return read_ < heard_.size(); });
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const MutexLock lock(mutex_);
+    while (read_ == heard_.size() && heard_changed_.WaitUntil(mutex_, until)) continue;
     return read_ < heard_.size() ? heard_[read_++] : Json();
   }
   Json Ask(const std::string& line) {
@@ -76,10 +78,10 @@ class ServerTest : public ::testing::Test {
   int CodeOf(const Json& answer) { return answer.value("/error/code"_json_pointer, 0); }
   void BeginSession() { Method("initialize", R"("protocolVersion": "2025-11-25")"); }
 
-  std::mutex mutex_;
-  std::condition_variable heard_changed_;
-  std::vector<Json> heard_;
-  std::size_t read_ = 0;
+  Mutex mutex_;
+  Condition heard_changed_;
+  std::vector<Json> heard_ HONE_GUARDED_BY(mutex_);
+  std::size_t read_ HONE_GUARDED_BY(mutex_) = 0;
   std::atomic<int> cancelled_ = 0;
   std::unique_ptr<Server> server_;
 };
@@ -169,6 +171,7 @@ TEST_F(ServerTest, ACancelledCallEndsWithoutAWord) {
   server_->Take(R"({"jsonrpc": "2.0", "id": 10, "method": "tools/call", "params": {"name": "wait"}})");
   server_.reset();
   EXPECT_EQ(cancelled_, 2);
+  const MutexLock lock(mutex_);
   EXPECT_EQ(read_, heard_.size()) << heard_.back().dump();
 }
 

@@ -90,7 +90,7 @@ HttpCaller::HttpCaller() = default;
 HttpCaller::~HttpCaller() = default;
 
 void HttpCaller::Interrupt() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!connection_) return;
   connection_->interrupted = true;
   connection_->client.stop();
@@ -106,7 +106,7 @@ Result<HttpAnswer> HttpCaller::Post(const HttpRequest& request, const std::funct
   client.set_keep_alive(false);
   if (!request.ca_file.empty()) client.set_ca_cert_path(request.ca_file);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     connection_ = connection;
   }
 
@@ -143,7 +143,7 @@ Result<HttpAnswer> HttpCaller::Post(const HttpRequest& request, const std::funct
   const httplib::Result sent = client.send(post);
   reached_ = sent || NotForWantOfAConnection(sent.error());
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     connection_.reset();
   }
   if (connection->interrupted) return Fail(ErrorKind::kInterrupted, "interrupted while a model was asked");

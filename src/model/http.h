@@ -6,12 +6,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 
 namespace hone {
@@ -62,8 +62,8 @@ class HttpCaller {
 
  private:
   struct Connection;
-  std::mutex mutex_;
-  std::shared_ptr<Connection> connection_;  // of the call in work; null: none
+  Mutex mutex_;
+  std::shared_ptr<Connection> connection_ HONE_GUARDED_BY(mutex_);  // of the call in work; null: none
   bool reached_ = false;
 };
 

@@ -107,14 +107,14 @@ Ledger::Ledger(Caps caps, std::vector<LedgerLine> earlier, std::unique_ptr<Ledge
     : caps_(caps), keeper_(std::move(keeper)), lines_(std::move(earlier)) {}
 
 Spending Ledger::Total() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Spending total;
   for (const LedgerLine& line : lines_) total.Add(line);
   return total;
 }
 
 Spending Ledger::Of(int parent, int turn) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Spending sum;
   for (const LedgerLine& line : lines_) {
     if (line.purpose.parent == parent && line.purpose.turn == turn) sum.Add(line);
@@ -123,7 +123,7 @@ Spending Ledger::Of(int parent, int turn) const {
 }
 
 std::optional<ModelReply> Ledger::Answered(const Purpose& purpose) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const LedgerLine& line : lines_) {
     if (line.purpose != purpose || !line.answered()) continue;
     if (auto reply = ParseReply(line.reply)) return std::move(*reply);
@@ -133,7 +133,7 @@ std::optional<ModelReply> Ledger::Answered(const Purpose& purpose) const {
 
 Result<void> Ledger::Keep(const LedgerLine& line) {
   if (keeper_) HONE_TRY(keeper_->Keep(line));
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (static_cast<std::size_t>(line.number) > lines_.size()) {
     lines_.push_back(line);
   } else {
@@ -153,7 +153,7 @@ Result<LedgerLine> Ledger::Begin(const ModelEntry& entry, const Purpose& purpose
   const std::int64_t input = InputEstimate(conversation);
   std::int64_t output = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     line.number = static_cast<int>(lines_.size()) + 1;
     for (const LedgerLine& earlier : lines_) {
       if (earlier.model == entry.name) output = std::max(output, earlier.usage.output_tokens.value_or(0));

@@ -8,12 +8,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "model/conversation.h"
 #include "model/model.h"
@@ -108,8 +108,8 @@ class Ledger {
 
   const Caps caps_;
   const std::unique_ptr<LedgerKeeper> keeper_;
-  mutable std::mutex mutex_;
-  std::vector<LedgerLine> lines_;
+  mutable Mutex mutex_;
+  std::vector<LedgerLine> lines_ HONE_GUARDED_BY(mutex_);
 };
 
 // What so many tokens cost at a price; nothing when one of the prices that it takes is not known. The part of the input

@@ -6,14 +6,13 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include "base/check.h"
+#include "base/mutex.h"
 #include "base/result.h"
 
 namespace hone {
@@ -21,24 +20,25 @@ namespace hone {
 class Bell {
  public:
   void Ring() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ++rings_;
-    rung_.notify_all();
+    rung_.NotifyAll();
   }
   int rings() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return rings_;
   }
   // Until it has rung more often than `heard`, or for so long.
   void Wait(int heard, std::chrono::milliseconds at_most) {
-    std::unique_lock lock(mutex_);
-    rung_.wait_for(lock, at_most, [&] { return rings_ != heard; });
+    const auto until = std::chrono::steady_clock::now() + at_most;
+    const MutexLock lock(mutex_);
+    while (rings_ == heard && rung_.WaitUntil(mutex_, until)) continue;
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::condition_variable rung_;
-  int rings_ = 0;
+  mutable Mutex mutex_;
+  Condition rung_;
+  int rings_ HONE_GUARDED_BY(mutex_) = 0;
 };
 
 // Used by one thread. The bell outlives it, and so does what `interrupt` reaches.
@@ -59,25 +59,25 @@ class Errand {
     if (!thread_.joinable()) return;
     if (begun_) static_cast<void>(Cancel());
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       closing_ = true;
     }
-    changed_.notify_all();
+    changed_.NotifyAll();
     thread_.join();
   }
 
   void Begin(std::function<Result<T>()> work) {
     HONE_CHECK(!begun_, "a second errand before the first has ended");
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     work_ = std::move(work);
     begun_ = true;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   bool begun() const { return begun_; }
 
   // Whether End returns at once. Never here.
   bool Done() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return ended_.has_value();
   }
 
@@ -85,9 +85,13 @@ class Errand {
   Result<T> End() {
     HONE_CHECK(begun_, "the end of an errand that was never begun");
     begun_ = false;
-    if (!thread_.joinable()) return std::exchange(work_, nullptr)();
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return ended_.has_value(); });
+    MutexLock lock(mutex_);
+    if (!thread_.joinable()) {
+      const std::function<Result<T>()> work = std::exchange(work_, nullptr);
+      lock.Unlock();
+      return work();
+    }
+    while (!ended_) changed_.Wait(mutex_);
     return *std::exchange(ended_, std::nullopt);
   }
 
@@ -99,21 +103,23 @@ class Errand {
 
  private:
   bool WaitUntilDone(std::chrono::milliseconds at_most) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, at_most, [this] { return ended_.has_value(); });
+    const auto until = std::chrono::steady_clock::now() + at_most;
+    const MutexLock lock(mutex_);
+    while (!ended_ && changed_.WaitUntil(mutex_, until)) continue;
+    return ended_.has_value();
   }
 
   void Work() {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     for (;;) {
-      changed_.wait(lock, [this] { return closing_ || work_; });
+      while (!closing_ && !work_) changed_.Wait(mutex_);
       if (closing_) return;
       const std::function<Result<T>()> work = std::exchange(work_, nullptr);
-      lock.unlock();
+      lock.Unlock();
       Result<T> result = work();
-      lock.lock();
+      lock.Lock();
       ended_ = std::move(result);
-      changed_.notify_all();
+      changed_.NotifyAll();
       bell_.Ring();
     }
   }
@@ -121,11 +127,11 @@ class Errand {
   Bell& bell_;
   const std::function<void()> interrupt_;
   bool begun_ = false;  // the caller's
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool closing_ = false;             // from here on under the mutex
-  std::function<Result<T>()> work_;  // that no thread has taken up
-  std::optional<Result<T>> ended_;
+  mutable Mutex mutex_;
+  Condition changed_;
+  bool closing_ HONE_GUARDED_BY(mutex_) = false;
+  std::function<Result<T>()> work_ HONE_GUARDED_BY(mutex_);  // that no thread has taken up
+  std::optional<Result<T>> ended_ HONE_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

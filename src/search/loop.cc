@@ -5,15 +5,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <utility>
 
 #include "base/check.h"
 #include "base/interrupt.h"
+#include "base/mutex.h"
 #include "search/asker.h"
 #include "search/errand.h"
 #include "search/search.h"
@@ -43,10 +42,12 @@ class InterruptRelay {
   InterruptRelay(const std::atomic<bool>* interrupt, const std::vector<Evaluator*>& evaluators, Proposer& proposer) {
     if (interrupt == nullptr) return;
     thread_ = std::thread([this, interrupt, evaluators, &proposer] {
-      std::unique_lock lock(mutex_);
-      // 20 ms: far below the second within which a user expects the end, and no load.
-      while (!wake_.wait_for(lock, std::chrono::milliseconds(20), [this] { return ended_; })) {
-        if (!interrupt->load()) continue;
+      const MutexLock lock(mutex_);
+      while (!ended_) {
+        // 20 ms: far below the second within which a user expects the end, and no load.
+        const auto next = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+        while (!ended_ && wake_.WaitUntil(mutex_, next)) continue;
+        if (ended_ || !interrupt->load()) continue;
         for (Evaluator* evaluator : evaluators) evaluator->Interrupt();
         proposer.Interrupt();
       }
@@ -57,17 +58,17 @@ class InterruptRelay {
   ~InterruptRelay() {
     if (!thread_.joinable()) return;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       ended_ = true;
     }
-    wake_.notify_one();
+    wake_.NotifyOne();
     thread_.join();
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool ended_ = false;
+  Mutex mutex_;
+  Condition wake_;
+  bool ended_ HONE_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

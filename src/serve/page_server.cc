@@ -4,9 +4,9 @@
 #include <httplib.h>
 
 #include <algorithm>
-#include <mutex>
 #include <thread>
 
+#include "base/mutex.h"
 #include "base/secret_random.h"
 
 namespace hone {
@@ -36,10 +36,11 @@ struct PageServer::State {
   httplib::Server server;
   std::string token = NewToken();
   int port = 0;
-  std::mutex answering;
-  Answerer answer;
+  Mutex answering;
+  const Answerer answer HONE_GUARDED_BY(answering);
   std::thread thread;
 
+  explicit State(Answerer its) : answer(std::move(its)) {}
   ~State() {
     server.stop();
     if (thread.joinable()) thread.join();
@@ -61,7 +62,7 @@ struct PageServer::State {
     }
     const std::string path = request.path.substr(token.size() + 2);
     const std::string since = request.has_param("since") ? request.get_param_value("since") : std::string();
-    const std::lock_guard<std::mutex> one_at_a_time(answering);
+    const MutexLock one_at_a_time(answering);
     auto served = answer(path, since);
     if (!served) {
       response.status = served.error().kind == ErrorKind::kNotFound ? 404 : 500;
@@ -78,9 +79,8 @@ PageServer::PageServer(PageServer&&) noexcept = default;
 PageServer::~PageServer() = default;
 
 Result<PageServer> PageServer::Start(int port, Answerer answer) {
-  auto state = std::make_unique<State>();
+  auto state = std::make_unique<State>(std::move(answer));
   httplib::Server& server = state->server;
-  state->answer = std::move(answer);
   server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
   server.set_socket_options([](socket_t) {});  // the library's own let two servers have one port
   server.set_read_timeout(kTimeoutSeconds);

@@ -4,12 +4,12 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <deque>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 
+#include "base/mutex.h"
 #include "command/run_note.h"
 
 namespace hone {
@@ -36,33 +36,33 @@ struct Background::One {
   Clock::time_point begun = Clock::now();
   std::atomic<bool> cancelled = false;
 
-  std::mutex mutex;  // of the rest
-  std::condition_variable ended_changed;
-  std::deque<std::string> lines;
-  std::optional<std::string> run;
-  std::optional<VerbEnd> end;
-  double seconds = 0;  // that it took
+  Mutex mutex;
+  Condition ended_changed;
+  std::deque<std::string> lines HONE_GUARDED_BY(mutex);
+  std::optional<std::string> run HONE_GUARDED_BY(mutex);
+  std::optional<VerbEnd> end HONE_GUARDED_BY(mutex);
+  double seconds HONE_GUARDED_BY(mutex) = 0;  // that it took
 
   std::thread thread;
 
   void Hear(std::string_view line) {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     if (const auto named = RunOfNote(line)) run = named;
     lines.emplace_back(line);
     if (lines.size() > kLinesKept) lines.pop_front();
   }
 
   void End(Result<VerbEnd> how) {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     end = how ? std::move(*how) : VerbEnd{.code = static_cast<int>(ExitCode::kFailed), .message = how.error().message};
     seconds = std::chrono::duration<double>(Clock::now() - begun).count();
     // A run that was deleted again, since nothing was tried in it, is not in its document.
     const Json document = Json::parse(end->document, nullptr, false);
     if (document.is_object() && document.contains("run") && document["run"].is_string()) run = document["run"];
-    ended_changed.notify_all();
+    ended_changed.NotifyAll();
   }
 
-  std::string_view State() const {
+  std::string_view State() const HONE_NEEDS(mutex) {
     if (!end) return "running";
     if (end->answered()) return "done";
     return end->code == static_cast<int>(ExitCode::kInterrupted) ? "cancelled" : "failed";
@@ -80,10 +80,10 @@ Result<std::string> Background::Start(const Verb& verb, const Json& arguments) {
   const std::vector<std::string> line = HONE_TRY(ArgumentsOf(verb, arguments));
   Deaf deaf;
   if (auto parsed = VerbCall::Parse(verb, line, deaf); !parsed) return tl::unexpected(std::move(parsed).error());
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::size_t running = 0;
   for (const auto& one : all_) {
-    const std::lock_guard looking(one->mutex);
+    const MutexLock looking(one->mutex);
     if (!one->end) ++running;
   }
   if (running >= kMostRunning)
@@ -103,7 +103,7 @@ Result<std::string> Background::Start(const Verb& verb, const Json& arguments) {
 }
 
 Result<std::shared_ptr<Background::One>> Background::Find(std::string_view id) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const auto& one : all_) {
     if (one->id == id) return one;
   }
@@ -116,9 +116,9 @@ Result<std::shared_ptr<Background::One>> Background::Find(std::string_view id) {
 Result<Json> Background::Status(std::string_view id, double wait_s, const std::function<bool()>& cancelled) {
   const auto one = HONE_TRY(Find(id));
   const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(wait_s));
-  std::unique_lock lock(one->mutex);
+  const MutexLock lock(one->mutex);
   while (!one->end && Clock::now() < until && !(cancelled && cancelled()))
-    one->ended_changed.wait_for(lock, std::chrono::milliseconds(100));
+    one->ended_changed.WaitUntil(one->mutex, Clock::now() + std::chrono::milliseconds(100));
   const double seconds = one->end ? one->seconds : std::chrono::duration<double>(Clock::now() - one->begun).count();
   Json status = {{"id", one->id},
                  {"verb", one->verb->name},
@@ -140,7 +140,7 @@ Result<void> Background::Cancel(std::string_view id) {
 
 Result<Background::Report> Background::ReportOf(std::string_view id) {
   const auto one = HONE_TRY(Find(id));
-  const std::lock_guard lock(one->mutex);
+  const MutexLock lock(one->mutex);
   if (!one->end)
     return Fail(ErrorKind::kUsage, fmt::format("{} still runs: run_status waits for it, run_cancel ends it", id));
   return Report{one->verb, *one->end};

@@ -4,12 +4,12 @@
 
 #include <list>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "command/agent/verb_process.h"
 #include "command/command.h"
 
@@ -47,8 +47,8 @@ class Background {
   Result<std::shared_ptr<One>> Find(std::string_view id);
 
   const VerbSetting setting_;
-  std::mutex mutex_;  // of the list
-  std::vector<std::shared_ptr<One>> all_;
+  Mutex mutex_;
+  std::vector<std::shared_ptr<One>> all_ HONE_GUARDED_BY(mutex_);
 };
 
 }  // namespace hone

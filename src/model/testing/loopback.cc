@@ -68,7 +68,7 @@ Loopback::~Loopback() {
 std::string Loopback::url() const { return fmt::format("http://127.0.0.1:{}", port_); }
 
 std::vector<Heard> Loopback::heard() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return heard_;
 }
 
@@ -96,7 +96,7 @@ void Loopback::Answer(int connection, const Saying& saying) {
     bytes.append(buffer, static_cast<std::size_t>(got));
   }
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     heard_.push_back(heard);
   }
   for (const Said& said : saying) {

@@ -4,11 +4,12 @@
 #include <atomic>
 #include <chrono>
 #include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
+
+#include "base/mutex.h"
 
 namespace hone::testing {
 
@@ -44,8 +45,8 @@ class Loopback {
   int listener_ = -1;
   int port_ = 0;
   std::atomic<bool> over_ = false;
-  mutable std::mutex mutex_;
-  std::vector<Heard> heard_;
+  mutable Mutex mutex_;
+  std::vector<Heard> heard_ HONE_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

@@ -6,11 +6,11 @@
 #include <chrono>
 #include <cstdlib>
 #include <map>
-#include <mutex>
 #include <string>
 #include <utility>
 
 #include "base/files.h"
+#include "base/mutex.h"
 #include "base/process.h"
 
 namespace hone::testing {
@@ -23,11 +23,11 @@ inline std::string WarmPython(const std::string& python) {
     TempDirectory folder;
     Child child;
   };
-  static std::mutex lock;
-  static std::map<std::string, Server> servers;
+  static Mutex lock;
+  static std::map<std::string, Server> servers HONE_GUARDED_BY(lock);
   const char* source = std::getenv("HONE_SOURCE");
   if (!source) return python;
-  const std::scoped_lock held(lock);
+  const MutexLock held(lock);
   auto found = servers.find(python);
   if (found == servers.end()) {
     auto folder = TempDirectory::Create("warm");

@@ -10,9 +10,9 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <mutex>
 #include <string_view>
 
+#include "base/mutex.h"
 #include "base/process.h"
 #include "target/cpu/diagnostics.h"
 
@@ -73,11 +73,11 @@ Result<Compiler> Identify(const std::string& path) {
 
 // Found once per process for each value of HONE_CXX.
 Result<Compiler> HostCompiler() {
-  static std::mutex mutex;
-  static std::map<std::string, Compiler> known;
+  static Mutex mutex;
+  static std::map<std::string, Compiler> known HONE_GUARDED_BY(mutex);
   const char* wish = std::getenv("HONE_CXX");
   const std::string name = wish != nullptr ? wish : "";
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   if (const auto found = known.find(name); found != known.end()) return found->second;
   std::optional<std::string> path;
   if (!name.empty()) {

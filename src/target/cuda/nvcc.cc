@@ -7,11 +7,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
-#include <mutex>
 
 #include "base/bubblewrap.h"
 #include "base/check.h"
 #include "base/files.h"
+#include "base/mutex.h"
 #include "base/process.h"
 #include "target/cpu/diagnostics.h"
 #include "target/cuda/toolkit.h"
@@ -36,8 +36,8 @@ std::string Variable(const char* name) {
 
 // Found once per process for each path.
 Result<Nvcc> TheNvcc() {
-  static std::mutex mutex;
-  static std::map<std::string, Nvcc> known;
+  static Mutex mutex;
+  static std::map<std::string, Nvcc> known HONE_GUARDED_BY(mutex);
   const auto programs = ToolkitPrograms("nvcc");
   if (programs.empty()) {
     return Fail(ErrorKind::kNotFound,
@@ -45,7 +45,7 @@ Result<Nvcc> TheNvcc() {
                 "name its folder with CUDA_HOME; plans (.json) and programs (.hk) do without it");
   }
   const std::string& path = programs.front();
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   if (const auto found = known.find(path); found != known.end()) return found->second;
   const auto exit = HONE_TRY(
       Run({.argv = {path, "--version"}, .environment = InheritedEnvironment(), .wall = std::chrono::seconds(20)}));
@@ -144,9 +144,9 @@ std::vector<Diagnostic> ParseNvccDiagnostics(std::string_view log, std::string_v
 }
 
 Result<Cutlass> FindCutlass() {
-  static std::mutex mutex;
-  static std::map<std::string, Cutlass> known;
-  const std::lock_guard lock(mutex);
+  static Mutex mutex;
+  static std::map<std::string, Cutlass> known HONE_GUARDED_BY(mutex);
+  const MutexLock lock(mutex);
   const auto key = Variable("HONE_CUTLASS") + '\n' + Variable("HONE_PYTHON");
   if (const auto found = known.find(key); found != known.end()) return found->second;
   return known[key] = HONE_TRY(LookForCutlass());

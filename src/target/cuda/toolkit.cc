@@ -6,11 +6,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
-#include <mutex>
 #include <span>
 #include <sstream>
 #include <string_view>
 
+#include "base/mutex.h"
 #include "base/process.h"
 #include "target/cuda/shared_library.h"
 
@@ -140,11 +140,11 @@ std::vector<std::string> ToolkitPrograms(std::string_view name) {
 }
 
 std::vector<std::string> PackageFolders() {
-  static std::mutex mutex;
-  static std::map<std::string, std::vector<std::string>> known;  // by the interpreter
+  static Mutex mutex;
+  static std::map<std::string, std::vector<std::string>> known HONE_GUARDED_BY(mutex);  // by the interpreter
   const char* named = std::getenv("HONE_PYTHON");
   const std::string python = named != nullptr && *named != '\0' ? named : "python3";
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   const auto [entry, fresh] = known.try_emplace(python);
   if (!fresh) return entry->second;
   const auto exit = Run({.argv = {python, "-I", "-c", "import sys; print(*sys.path, sep='\\n')"},

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <mutex>
 #include <utility>
 
+#include "base/mutex.h"
 #include "target/cuda/cupti_api.h"
 
 namespace hone::cuda {
@@ -15,8 +15,8 @@ constexpr std::size_t kBufferBytes = 1 << 20, kAlignment = 8;
 
 // CUPTI hands buffers back from whatever thread it likes.
 struct Recorded {
-  std::mutex mutex;
-  std::vector<TracedEvent> events;
+  Mutex mutex;
+  std::vector<TracedEvent> events HONE_GUARDED_BY(mutex);
 };
 Recorded& TheRecorded() {
   static Recorded recorded;
@@ -32,7 +32,7 @@ void Wanted(std::uint8_t** buffer, std::size_t* bytes, std::size_t* most_records
 void Full(void*, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
   const auto api = cupti::TheApi();
   Recorded& recorded = TheRecorded();
-  const std::lock_guard lock(recorded.mutex);
+  const MutexLock lock(recorded.mutex);
   cupti::Record* record = nullptr;
   while (api && valid > 0 && (*api)->next_record(buffer, valid, &record) == 0) {
     using Kind = TracedEvent::Kind;
@@ -70,7 +70,7 @@ Result<std::vector<TracedEvent>> Tracer::Take() {
   const auto* api_ = HONE_TRY(cupti::TheApi());
   HONE_TRY(cupti::Done(*api_, "record_flush", api_->record_flush(cupti::kFlushForced)));
   Recorded& recorded = TheRecorded();
-  const std::lock_guard lock(recorded.mutex);
+  const MutexLock lock(recorded.mutex);
   auto events = std::exchange(recorded.events, {});
   std::stable_sort(events.begin(), events.end(),
                    [](const TracedEvent& a, const TracedEvent& b) { return a.begin_ns < b.begin_ns; });
