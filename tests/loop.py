@@ -10,6 +10,7 @@ import random
 import re
 import shlex
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -188,6 +189,28 @@ class Loop(unittest.TestCase):
         for who, rules in (("none", False), ("raw", True), ("on", False)):
             found = json.loads(self.hone("diagnose", self.problem, program, "--tools", who, "--json").stdout)["findings"]
             self.assertEqual(any(finding["rule"].startswith("raw:") for finding in found), rules, who)
+
+    def test_4_a_run_begins_with_what_won_before_and_goes_on_as_it_began(self):
+        store, other = self.folder / "memory.db", self.folder / "other.json"
+        other.write_text(json.dumps(dict(PROBLEM, name="other")).replace('"s"', '"scaled"').replace("%s", "%scaled"))
+
+        def optimize(problem, *more):
+            command = self.command("optimize", problem, "--store", store, "--headroom", "-1", "--time", "0", "--no-torch", "--json", *more)
+            return json.loads(subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=300).stdout)["run"]
+
+        def recalled(run):
+            with sqlite3.connect(store) as connection:
+                return json.loads(connection.execute("SELECT recalled FROM run WHERE id = ?", (run,)).fetchone()[0])
+
+        first = optimize(self.problem, "--budget", "1")
+        self.assertEqual({piece["run"] for piece in json.loads(self.hone("memory", "--store", store, "--json").stdout)["proven"]}, {first})
+        second = optimize(other, "--budget", "1", "--memory", "on")
+        self.assertEqual([piece["run"] for piece in recalled(second)["proven"].values()], [first])
+        before = recalled(second)
+        optimize(self.problem, "--budget", "1", "--seed", "2")
+        self.assertEqual(optimize(other, "--budget", "2", "--memory", "on"), second, "the same command goes on")
+        self.assertEqual(recalled(second), before)
+        self.assertIn("it is on or off", self.hone("optimize", self.problem, "--memory", "maybe", code=2).stderr)
 
     def test_5_a_wrong_program_and_a_broken_one_are_refused_with_the_place(self):
         text = self.hone("propose", self.problem).stdout

@@ -29,6 +29,7 @@
 #include "graph/graph.h"
 #include "propose/learned.h"
 #include "propose/random.h"
+#include "propose/recalled.h"
 #include "target/device_model.h"
 #include "verdict/verdict.h"
 
@@ -116,6 +117,8 @@ struct ProposerSetting {
   const Parameters& parameters;
   // What the promises of findings came to in earlier runs; null: this run does not act on findings.
   const Learned* learned = nullptr;
+  // What earlier runs found out; null: this run begins with nothing.
+  const Recalled* recalled = nullptr;
   Saving saving = Saving::kTime;
   std::string models = {};   // the models file (model/models_file.h); empty: the usual one
   Ledger* ledger = nullptr;  // of the run, for whoever asks models; null: what they cost is nobody's business

@@ -30,6 +30,7 @@ void Fields(Of& settings, auto&& field) {
   field("tools", settings.tools, ByText<Advisers>{AdvisersText, ReadAdvisers});
   field("lanes", settings.lanes, WrittenUnless{RunSettings{}.lanes});
   field("start", settings.start, WrittenUnless{RunSettings{}.start});
+  field("memory", settings.memory, WrittenUnless{RunSettings{}.memory});
 }
 
 template <SameAs<Budget> Of>

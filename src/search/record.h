@@ -21,9 +21,10 @@ struct RunSettings {
   std::string search = "greedy";    // a strategy with its parameters: Chosen::Identity
   std::string proposer = "expert";  // a proposer with its parameters
   Objective objective;
-  int lanes = 1;      // attempts in flight at a time: a choice does not know how those will end
-  Advisers tools;     // who says what facts mean; the expert acts on it
-  std::string start;  // Candidate::Identity of the kernel that is tried first; empty: the proposer says what is
+  int lanes = 1;        // attempts in flight at a time: a choice does not know how those will end
+  Advisers tools;       // who says what facts mean; the expert acts on it
+  std::string start;    // Candidate::Identity of the kernel that is tried first; empty: the proposer says what is
+  bool memory = false;  // it began with what earlier runs had found out
 };
 std::string ToJson(const RunSettings& settings);
 Result<RunSettings> ParseRunSettings(const std::string& json);

@@ -39,6 +39,24 @@ struct RunRecord {
   std::string note;       // a person's; written by Store::SetNote alone
   std::string learned =
       "{}";  // JSON: what earlier runs knew of rules' promises when it began; decisions follow from it
+  std::string recalled = "{}";  // JSON: what earlier runs had found out when it began; likewise
+};
+
+// How a piece of a problem was computed by a program that won a run and was confirmed. It stays when the run goes.
+struct ProvenRecord {
+  std::string piece;  // what it is known by: PieceKey
+  std::string target;
+  std::string machine;
+  std::string run;       // an id, maybe of another store
+  std::string text;      // of the piece
+  std::string settings;  // JSON: by knob, as the language writes them
+  double share = 0;      // of the program's time, as predicted, 0 to 1
+  double gain = 1;       // how many times as fast the program was as the start that it came from
+  double speedup = 0;    // of the program, confirmed, over its run's first baseline; 0 = not known
+  std::string problem_name;
+  std::string problem_identity;
+  std::string version;  // of hone
+  std::int64_t at_ms = 0;
 };
 
 // What a proposer answered to one question; what it proposed are rows of their own.

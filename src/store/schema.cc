@@ -154,6 +154,25 @@ CREATE TABLE call (
   reply_blob        TEXT REFERENCES blob(key),
   PRIMARY KEY (run, number)
 ) WITHOUT ROWID;
+)",
+    R"(
+ALTER TABLE run ADD COLUMN recalled TEXT NOT NULL DEFAULT '{}';
+CREATE TABLE proven (
+  piece            TEXT NOT NULL,  -- key
+  target           TEXT NOT NULL,
+  machine          TEXT NOT NULL,
+  run              TEXT NOT NULL,  -- an id: it may be of another store, or gone
+  text             TEXT NOT NULL,
+  settings         TEXT NOT NULL,
+  share            REAL NOT NULL,
+  gain             REAL NOT NULL,
+  speedup          REAL NOT NULL,
+  problem_name     TEXT NOT NULL,
+  problem_identity TEXT NOT NULL,
+  version          TEXT NOT NULL,
+  at_ms            INTEGER NOT NULL,
+  PRIMARY KEY (piece, target, machine, run)
+) WITHOUT ROWID;
 )"};
 
 // What the file says of itself, read at one moment: another process may be making the tables right now.

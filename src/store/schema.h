@@ -8,7 +8,7 @@ namespace hone {
 // A store says in its header which schema it has. We read and write these; an older one is brought up to the newest
 // when it is opened, in one transaction; one from a later hone is refused with kUsage and left as it is.
 inline constexpr int kOldestSchema = 1;
-inline constexpr int kNewestSchema = 7;
+inline constexpr int kNewestSchema = 8;
 
 // kCorrupt when the file is a database of somebody else.
 Result<void> PrepareSchema(Connection& connection);

@@ -30,7 +30,7 @@ TEST_F(SchemaTest, TooNewSchemaIsRefused) {
   const Result<Store> store = Store::Open(Path());
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error().kind, ErrorKind::kUsage);
-  EXPECT_NE(store.error().message.find("has schema 99 and this hone knows schemas 1 to 7: update hone"),
+  EXPECT_NE(store.error().message.find("has schema 99 and this hone knows schemas 1 to 8: update hone"),
             std::string::npos)
       << store.error().message;
 }
@@ -93,6 +93,7 @@ TEST_F(SchemaTest, AStoreOfEachEarlierSchemaIsBroughtUpAndKeepsItsRuns) {
     EXPECT_EQ(run.baselines, R"({"eager":60.5})");
     EXPECT_EQ(run.flags, schema >= 2 ? R"([{"kind":"zero"}])" : "[]");
     EXPECT_EQ(run.note, schema >= 3 ? "mine" : "");
+    EXPECT_EQ(run.recalled, "{}");
     EXPECT_EQ(Must(store.Blob(run.problem_blob)), "{}");
     EXPECT_EQ(Must(store.FindAlike(SomeRun()))->id, run.id) << "the same command goes on";
 
@@ -128,8 +129,10 @@ TEST_F(SchemaTest, AStoreOfEachEarlierSchemaIsBroughtUpAndKeepsItsRuns) {
     EXPECT_EQ(Must(store.FindRun(run.id)).flags, run.flags);
     EXPECT_EQ(Must(store.Attempts(run.id)).at(1).joules, 0.125);
     EXPECT_EQ(Must(store.Proposals(run.id, 1)).at(0).source, "another text");
+    Must(store.PutProven({SomeProven()}));
     Must(store.DeleteRun(run.id));
     EXPECT_EQ(Rows(path, "blob"), 0);
+    EXPECT_EQ(Must(store.AllProven()).at(0).problem_name, "softmax") << "what was found out stays";
   }
 }
 

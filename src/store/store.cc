@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kRunColumns =
     "id, problem_name, problem_identity, problem_blob, target, machine, settings, budget, state, stop_reason, "
     "created_ms, "
-    "updated_ms, best_attempt, bound_us, baselines, flags, note, learned";
+    "updated_ms, best_attempt, bound_us, baselines, flags, note, learned, recalled";
 
 RunState ParseState(const std::string& name) {
   // The table's CHECK lets nothing else in.
@@ -46,6 +46,7 @@ RunRecord ReadRun(const Statement& row) {
   run.flags = row.Text(15);
   run.note = row.Text(16);
   run.learned = row.Text(17);
+  run.recalled = row.Text(18);
   return run;
 }
 
@@ -132,14 +133,15 @@ Result<RunRecord> Store::CreateRun(RunRecord run, std::string_view problem_json)
     clash.Bind(1, run.id);
     if (!HONE_TRY(clash.Step())) break;
   }
-  Statement insert = HONE_TRY(connection_.Prepare(fmt::format(
-      "INSERT INTO run ({}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
-      kRunColumns)));
+  Statement insert =
+      HONE_TRY(connection_.Prepare(fmt::format("INSERT INTO run ({}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
+                                               "?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
+                                               kRunColumns)));
   insert.Bind(1, run.id).Bind(2, run.problem_name).Bind(3, run.problem_identity).Bind(4, run.problem_blob);
   insert.Bind(5, run.target).Bind(6, run.machine).Bind(7, run.settings).Bind(8, run.budget).Bind(9, Name(run.state));
   insert.Bind(10, run.stop_reason).Bind(11, run.created_ms).Bind(12, run.updated_ms).Bind(13, run.best_attempt);
   insert.Bind(14, run.bound_us).Bind(15, run.baselines).Bind(16, run.flags);
-  insert.Bind(17, run.note).Bind(18, run.learned);
+  insert.Bind(17, run.note).Bind(18, run.learned).Bind(19, run.recalled);
   HONE_TRY(insert.Run());
   HONE_TRY(transaction.Commit());
   return run;

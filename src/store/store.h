@@ -7,6 +7,7 @@
 //   6. Where did a run stop, and may I go on with it?                 FindAlike, Lock
 //   7. What was proposed, and what of it was never tried?             Rounds, Proposals
 //   8. Which language models were asked, for how much?                Calls
+//   9. What won, and where could it win again?                        Proven
 //
 // Nothing that ended is ever changed, nor removed but by DeleteRun. A round is on disk when AddRound returns. An
 // attempt is written as started before it is evaluated and completed in one transaction that is on disk when EndAttempt
@@ -74,6 +75,12 @@ class Store {
   Result<void> AddConfirmation(ConfirmationRecord confirmation, std::string_view log, const RunRecord& run);
   Result<std::vector<ConfirmationRecord>> Confirmations(std::string_view run);  // in the order of measuring
 
+  // What won. Put: new ones, or instead of those of the same piece, target, machine and run; in one transaction.
+  Result<void> PutProven(const std::vector<ProvenRecord>& pieces);
+  // Those of a piece: the one first that was the largest share of its program, of equal ones the one that gained most.
+  Result<std::vector<ProvenRecord>> Proven(std::string_view piece, std::string_view target, std::string_view machine);
+  Result<std::vector<ProvenRecord>> AllProven();  // newest first
+
   // What moves came to that acted on rules' findings, by rule, in all runs on this target and machine.
   Result<std::vector<RuleOutcome>> Outcomes(std::string_view target, std::string_view machine);
 
@@ -88,6 +95,7 @@ class Store {
                            std::string_view base, std::string_view base_blob);
   Result<std::int64_t> Sequence(std::string_view run);
   Result<void> WriteRun(const RunRecord& run);
+  Result<std::vector<ProvenRecord>> SelectProven(std::string_view where, const std::vector<std::string_view>& values);
   Result<std::vector<RunRecord>> SelectRuns(std::string_view where, const std::vector<std::string_view>& values);
 
   Connection connection_;

@@ -22,6 +22,7 @@
 #include "propose/proposer.h"
 #include "search/loop.h"
 #include "search/record.h"
+#include "search/remember.h"
 #include "search/run_ledger.h"
 #include "search/search.h"
 #include "search/start.h"
@@ -90,6 +91,10 @@ constexpr Option kOptions[] = {
              "or a plan (.json)",
      .reads = true},
     {.name = "tools", .value = "WHO", .help = kAdvisersHelp, .otherwise = "none"},
+    {.name = "memory",
+     .value = "on|off",
+     .help = "on: begin with what earlier runs of this store found out on this device (docs/memory.md)",
+     .otherwise = "off"},
     {.name = "objective",
      .value = "MEASURE",
      .help = "what to make small: time; energy or edp (energy times time) of those that are hardly slower than the "
@@ -206,6 +211,12 @@ Answer OutOfTime(VerbCall& call) {
                 text, ExitCode::kNo);
 }
 
+Result<bool> WantsMemory(VerbCall& call) {
+  const std::string word = call.Text("memory");
+  if (word != "on" && word != "off") return Fail(ErrorKind::kUsage, fmt::format("--memory {}: it is on or off", word));
+  return word == "on";
+}
+
 Result<Objective> ObjectiveOf(VerbCall& call) {
   const std::string measure = call.Text("objective");
   if (!call.Has("slower")) return Objective::Choose(measure, kSlower);
@@ -228,6 +239,7 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   const Advisers advisers = HONE_TRY(Advisers::Parse(call.Text("tools")));
   std::optional<Proposal> start;
   if (call.Has("start")) start = HONE_TRY(LoadStart(call.Text("start"), cuda));
+  const bool memory = HONE_TRY(WantsMemory(call));
   const std::atomic<bool>& interrupt = InterruptFlag();
   Workbench bench = HONE_TRY(OpenWorkbench(call, call.Text("problem"),
                                            {.python = call.Text("python"),
@@ -256,6 +268,7 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   settings.run.tools = advisers;
   if (start) settings.run.start = start->candidate.Identity();
   settings.start = std::move(start);
+  settings.run.memory = memory;
   settings.budget = {.attempts = static_cast<int>(call.Int("budget")),
                      .seconds = call.Real("time"),
                      .headroom = call.Real("headroom"),
@@ -287,14 +300,17 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   wanted.flags = ToDocument(Analyze(bench.graph)).dump();
   const bool advised = advisers.kind != Advisers::Kind::kNone;
   if (advised) wanted.learned = ToJson(HONE_TRY(ReadLearned(store, wanted)));
+  if (memory) wanted.recalled = ToJson(HONE_TRY(Recall(store, wanted, StartKeys(bench.graph, bench.machine))));
   const OpenedRun opened = HONE_TRY(OpenRun(store, wanted, ToJson(bench.problem)));
   // As it was when the run began: what others found out since changes none of its decisions.
   const Learned learned = HONE_TRY(ParseLearned(opened.record.learned));
+  const Recalled recalled = HONE_TRY(ParseRecalled(opened.record.recalled));
   const auto ledger = HONE_TRY(OpenLedger(store, opened.record.id, {settings.budget.tokens, settings.budget.dollars}));
   const auto proposer = HONE_TRY(chosen.row->make({.graph = bench.graph,
                                                    .machine = bench.machine,
                                                    .parameters = chosen.parameters,
                                                    .learned = advised ? &learned : nullptr,
+                                                   .recalled = memory ? &recalled : nullptr,
                                                    .saving = objective.NeedsEnergy() ? Saving::kEnergy : Saving::kTime,
                                                    .models = call.Text("models"),
                                                    .ledger = ledger.get()}));
@@ -316,6 +332,11 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   if (interrupt && outcome.tree.attempts() == 0) {
     if (!opened.resumed) HONE_TRY(store.DeleteRun(outcome.run.id));
     return Fail(ErrorKind::kInterrupted, "interrupted");
+  }
+
+  if (outcome.winner_confirmed) {
+    const Candidate& winner = outcome.tree.node(outcome.run.best_attempt).attempt.proposal.candidate;
+    HONE_TRY(Remember(store, outcome, PiecesOfProgram(winner.text, bench.problem, bench.machine), HONE_VERSION));
   }
 
   const ExitCode code = outcome.stop.cause == Stop::Cause::kInterrupt ? ExitCode::kInterrupted
@@ -364,6 +385,7 @@ HONE_ROW(Verb){
         "  hone optimize p.json --budget 100 --time 300 --search epsilon:0.2 --seed 7\n"
         "  hone optimize p.json --tools on\n"
         "  hone optimize p.json --start mine.hk\n"
+        "  hone optimize p.json --memory on\n"
         "  hone optimize model.py --target cuda --objective energy --slower 2 --time 300\n"
         "  hone optimize p.json --proposer replay:rounds.jsonl\n"
         "  hone optimize p.json --proposer mailbox:box   (docs/agents.md)\n"

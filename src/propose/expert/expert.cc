@@ -3,14 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <set>
 
+#include "dsl/knobs.h"
 #include "dsl/program.h"
 #include "dsl/way.h"
 #include "oracle/loop_nest.h"
 #include "propose/expert/advice.h"
 #include "propose/expert/cost.h"
+#include "propose/expert/piece_text.h"
 #include "propose/expert/pieces.h"
 #include "propose/expert/writer.h"
 
@@ -50,12 +53,44 @@ constexpr double kUnasked = 0.5;
 constexpr double kHarm = 0.1, kAfterHarm = 0.01;
 // No move is predicted to save more of the time than this.
 constexpr double kMostSaved = 0.9;
+// So many of the cuts whose pieces won elsewhere are offered as they won: a run tries four starts before it goes on.
+constexpr std::size_t kProven = 2;
+// What was measured goes before all that is only predicted.
+constexpr double kBeforeAll = 0.99;
+
+// As ToString(Setting) wrote it.
+dsl::Setting ReadSetting(const std::string& text) {
+  std::vector<std::int64_t> parts;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('x', at), text.size());
+    std::int64_t part = 0;
+    const auto read = std::from_chars(text.data() + at, text.data() + end, part);
+    if (read.ec != std::errc() || read.ptr != text.data() + end) return dsl::Word(text);
+    parts.push_back(part);
+    at = end + 1;
+  }
+  if (parts.empty()) return dsl::Word(text);
+  return parts.size() == 1 ? dsl::Whole(parts.front()) : dsl::Tuple(std::move(parts));
+}
 
 class Expert : public Proposer {
  public:
-  Expert(Graph graph, DeviceModel machine, const Learned* learned, Saving saving)
+  Expert(Graph graph, DeviceModel machine, const Learned* learned, Saving saving, const Recalled* recalled)
       : graph_(std::move(graph)), machine_(std::move(machine)), saving_(saving) {
     if (learned != nullptr) learned_ = *learned;
+    if (recalled != nullptr) recalled_ = *recalled;
+  }
+
+  std::vector<std::string> Keys() const {
+    std::set<std::string> keys;
+    for (const Beginning& one : Beginnings()) {
+      const auto checked = dsl::Check(one.program, &graph_.problem(), machine_);
+      const auto* kernels = std::get_if<dsl::KernelProgram>(&checked);
+      if (kernels == nullptr) continue;
+      for (const std::string& text : expert::PieceTexts(one.program, *kernels))
+        keys.insert(PieceKey(text, graph_.problem().contract));
+    }
+    return {keys.begin(), keys.end()};
   }
 
   Result<Round> Propose(const Question& question) override {
@@ -75,36 +110,61 @@ class Expert : public Proposer {
     Proposal proposal;
   };
 
-  std::vector<Proposal> Start() const {
-    std::vector<Proposal> proposals;
-    std::set<std::string> seen;
+  // A program to begin with.
+  struct Beginning {
+    dsl::Program program;
+    std::string words;  // how the graph was cut
+  };
+
+  std::vector<Beginning> Beginnings() const {
+    std::vector<Beginning> beginnings;
     const expert::Memory memory(graph_);
     const auto pieces = expert::PiecesOf(memory);
     for (const auto& cut : kCuts) {
       const auto fused = expert::Fuse(memory, pieces, cut.fusion);
-      const auto add = [&](std::optional<Proposal> proposal, std::string_view how) {
-        if (!proposal || !seen.insert(proposal->candidate.text).second) return;
-        proposal->origin = fmt::format("expert: {}{}", cut.words, how);
-        proposal->key = fmt::format("cut {}", proposals.size());
-        proposals.push_back(std::move(*proposal));
+      const auto add = [&](dsl::Program program, std::string_view how) {
+        beginnings.push_back({std::move(program), fmt::format("{}{}", cut.words, how)});
       };
-      const auto program = expert::WriteProgram(memory, fused, machine_, Products::kF32);
+      auto program = expert::WriteProgram(memory, fused, machine_, Products::kF32);
       if (machine_.kind == DeviceKind::kCuda) {
         // First, where the contract allows it: it is faster, and of the largest problems only one is tried.
         const auto in_tf32 = expert::WriteProgram(memory, fused, machine_, Products::kTf32);
         const bool differs = in_tf32 && !(program && dsl::Print(*program) == dsl::Print(*in_tf32));
         const std::string_view how = differs ? ", products in TF32" : "";
         if (in_tf32) {
-          add(AsProposal(*in_tf32), how);
+          add(*in_tf32, how);
           std::string words(how);
-          auto together = WithNeighbours(*in_tf32, words);
-          add(std::move(together), words);
+          if (auto together = WithNeighbours(*in_tf32, words)) add(std::move(*together), words);
         }
       }
-      if (program) add(AsProposal(*program), "");
+      if (program) add(std::move(*program), "");
     }
-    std::stable_sort(proposals.begin(), proposals.end(),
-                     [](const Proposal& a, const Proposal& b) { return a.predicted_us < b.predicted_us; });
+    return beginnings;
+  }
+
+  std::vector<Proposal> Start() const {
+    std::vector<Proposal> proposals, proven;
+    std::set<std::string> seen;
+    const auto add = [&seen](std::vector<Proposal>& to, std::optional<Proposal> proposal, std::string_view key,
+                             const std::string& words) {
+      if (!proposal || !seen.insert(proposal->candidate.text).second) return;
+      proposal->origin = "expert: " + words;
+      proposal->key = fmt::format("{} {}", key, to.size());
+      to.push_back(std::move(*proposal));
+    };
+    const auto earlier = [](const Proposal& a, const Proposal& b) { return a.predicted_us < b.predicted_us; };
+    const std::vector<Beginning> beginnings = Beginnings();
+    for (const Beginning& one : beginnings) add(proposals, AsProposal(one.program), "cut", one.words);
+    for (const Beginning& one : beginnings) {
+      std::string words = one.words;
+      auto as_it_won = AsItWon(one.program, words);
+      add(proven, std::move(as_it_won), "proven", words);
+    }
+    std::stable_sort(proposals.begin(), proposals.end(), earlier);
+    std::stable_sort(proven.begin(), proven.end(), earlier);
+    if (proven.size() > kProven) proven.resize(kProven);
+    for (Proposal& one : proven) one.predicted_us = std::min(one.predicted_us, kBeforeAll * LeastUs(proposals));
+    proposals.insert(proposals.begin(), proven.begin(), proven.end());
     if (machine_.kind == DeviceKind::kCuda) return proposals;
     // What works for every graph that hone can define, should no program do.
     Proposal nest;
@@ -114,6 +174,41 @@ class Expert : public Proposer {
     if (!proposals.empty()) nest.predicted_us = kNaive * proposals.back().predicted_us;
     proposals.push_back(std::move(nest));
     return proposals;
+  }
+
+  // Of sorted ones.
+  static double LeastUs(const std::vector<Proposal>& proposals) {
+    return proposals.empty() ? 0 : proposals.front().predicted_us;
+  }
+
+  // The program with the settings with which its pieces won in earlier runs, and in `words` whose those were. Predicted
+  // to be as much faster as they were. Nothing where none of its pieces is known.
+  std::optional<Proposal> AsItWon(dsl::Program program, std::string& words) const {
+    if (recalled_.proven.empty()) return std::nullopt;
+    const auto checked = dsl::Check(program, &graph_.problem(), machine_);
+    const auto* kernels = std::get_if<dsl::KernelProgram>(&checked);
+    if (kernels == nullptr) return std::nullopt;
+    const auto texts = expert::PieceTexts(program, *kernels);
+    const auto times = expert::PredictKernels(*kernels, machine_);
+    std::set<std::string> whose;
+    std::size_t known = 0;
+    double predicted_us = 0;
+    for (std::size_t k = 0; k < texts.size(); ++k) {
+      const auto found = recalled_.proven.find(PieceKey(texts[k], graph_.problem().contract));
+      const bool won = found != recalled_.proven.end();
+      predicted_us += won ? times[k] / std::max(1.0, found->second.gain) : times[k];
+      if (!won) continue;
+      ++known;
+      whose.insert(fmt::format("{} ({})", found->second.run, found->second.problem));
+      program.statements[k].settings.clear();
+      for (const auto& [knob, value] : found->second.settings)
+        program.statements[k].settings[knob] = ReadSetting(value);
+    }
+    if (known == 0) return std::nullopt;
+    words += fmt::format(", {} of {} kernels as in run {}", known, texts.size(), fmt::join(whose, ", "));
+    auto proposal = AsProposal(std::move(program));
+    if (proposal) proposal->predicted_us = predicted_us;
+    return proposal;
   }
 
   // Turn 0: every single change of a setting. Turn 1: pairs of those changes that cost nothing on their own; two
@@ -283,7 +378,7 @@ class Expert : public Proposer {
 
   // What pays where the neighbours have it too (Knob::with_neighbours), at all statements that can have it; its words
   // behind `how`. Nothing if there is none.
-  std::optional<Proposal> WithNeighbours(dsl::Program program, std::string& how) const {
+  std::optional<dsl::Program> WithNeighbours(dsl::Program program, std::string& how) const {
     const auto checked = dsl::Check(program, &graph_.problem(), machine_);
     const auto* kernels = std::get_if<dsl::KernelProgram>(&checked);
     if (!kernels) return std::nullopt;
@@ -300,7 +395,7 @@ class Expert : public Proposer {
       }
     }
     for (const std::string& word : words) how += ", " + word;
-    return words.empty() ? std::nullopt : AsProposal(std::move(program));
+    return words.empty() ? std::nullopt : std::optional(std::move(program));
   }
 
   // The program with every setting written out, so that the text says all; nothing if the checker refuses it.
@@ -320,12 +415,18 @@ class Expert : public Proposer {
   DeviceModel machine_;
   Saving saving_;
   std::optional<Learned> learned_;  // nothing: it does not act on findings
+  Recalled recalled_;
 };
 
 }  // namespace
 
-std::unique_ptr<Proposer> MakeExpert(Graph graph, DeviceModel machine, const Learned* learned, Saving saving) {
-  return std::make_unique<Expert>(std::move(graph), std::move(machine), learned, saving);
+std::unique_ptr<Proposer> MakeExpert(Graph graph, DeviceModel machine, const Learned* learned, Saving saving,
+                                     const Recalled* recalled) {
+  return std::make_unique<Expert>(std::move(graph), std::move(machine), learned, saving, recalled);
+}
+
+std::vector<std::string> StartKeys(const Graph& graph, const DeviceModel& machine) {
+  return Expert(graph, machine, nullptr, Saving::kTime, nullptr).Keys();
 }
 
 }  // namespace hone

@@ -20,8 +20,9 @@ inline constexpr std::string_view kLoopNestKey = "loop nest";
 // that is predicted first, among them its own changes at half of what they predict of themselves. Promises are scaled
 // by what those before them came to, in `learned` and in the run itself; a change that made another attempt of the run
 // clearly slower comes last. Null: its own changes alone, as they predict. Saving energy it also tries, first of all,
-// the settings that are there for that (Knob::saves_energy).
+// the settings that are there for that (Knob::saves_energy). With `recalled` it begins with the programs whose pieces
+// won in earlier runs, with the settings of those.
 std::unique_ptr<Proposer> MakeExpert(Graph graph, DeviceModel machine, const Learned* learned = nullptr,
-                                     Saving saving = Saving::kTime);
+                                     Saving saving = Saving::kTime, const Recalled* recalled = nullptr);
 
 }  // namespace hone

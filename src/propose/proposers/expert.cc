@@ -7,7 +7,7 @@ namespace hone::proposer_expert {
 namespace {
 
 Result<std::unique_ptr<Proposer>> Make(const ProposerSetting& setting) {
-  return MakeExpert(setting.graph, setting.machine, setting.learned, setting.saving);
+  return MakeExpert(setting.graph, setting.machine, setting.learned, setting.saving, setting.recalled);
 }
 
 }  // namespace

@@ -77,6 +77,17 @@ ALTER TABLE attempt ADD COLUMN rule TEXT NOT NULL DEFAULT '';
 ALTER TABLE attempt ADD COLUMN promised REAL NOT NULL DEFAULT 0;
 ALTER TABLE attempt ADD COLUMN brought REAL;
 PRAGMA user_version = 6;
+)",
+                                                  R"(
+CREATE TABLE call (
+  run INTEGER NOT NULL REFERENCES run(sequence), number INTEGER NOT NULL CHECK (number > 0),
+  parent INTEGER NOT NULL CHECK (parent >= 0), turn INTEGER NOT NULL CHECK (turn >= 0),
+  step INTEGER NOT NULL CHECK (step >= 0), role TEXT NOT NULL, model TEXT NOT NULL, served TEXT NOT NULL,
+  begun_ms INTEGER NOT NULL, ended_ms INTEGER, estimated_tokens INTEGER NOT NULL, estimated_dollars REAL,
+  input_tokens INTEGER, cached_tokens INTEGER, written_tokens INTEGER, output_tokens INTEGER, dollars REAL,
+  tries INTEGER NOT NULL, untold INTEGER NOT NULL, failure TEXT NOT NULL, reply_blob TEXT REFERENCES blob(key),
+  PRIMARY KEY (run, number)) WITHOUT ROWID;
+PRAGMA user_version = 7;
 )"};
 inline constexpr int kOldSchemas = static_cast<int>(std::size(kOldTables));
 

@@ -78,6 +78,22 @@ inline RoundRecord SomeRound(const RunRecord& run, int number, int parent) {
           .dollars = 0.25};
 }
 
+inline ProvenRecord SomeProven() {
+  return {.piece = "k1",
+          .target = "cpu",
+          .machine = "m1",
+          .run = "0a1b2c",
+          .text = "program piece",
+          .settings = R"({"vector":"32"})",
+          .share = 0.5,
+          .gain = 1.5,
+          .speedup = 2,
+          .problem_name = "softmax",
+          .problem_identity = Sha256("softmax"),
+          .version = "0.1.0",
+          .at_ms = 100};
+}
+
 inline ProposalRecord Proposed(const std::string& source) {
   return {.kind = "program",
           .source = source,

@@ -1,0 +1,58 @@
+#include "propose/recalled.h"
+
+#include "base/json_text.h"
+#include "base/record.h"
+#include "base/sha256.h"
+#include "dsl/program.h"
+#include "propose/expert/cost.h"
+#include "propose/expert/piece_text.h"
+
+namespace hone {
+
+template <SameAs<ProvenPiece> Of>
+void Fields(Of& piece, auto&& field) {
+  field("text", piece.text);
+  field("settings", piece.settings);
+  field("share", piece.share);
+  field("gain", piece.gain);
+  field("run", piece.run);
+  field("problem", piece.problem);
+}
+
+template <SameAs<Recalled> Of>
+void Fields(Of& recalled, auto&& field) {
+  field("proven", recalled.proven, kIfAny);
+}
+
+std::string PieceKey(const std::string& text, Precision contract) {
+  return Sha256(std::string(Name(contract)) + "\n" + text).substr(0, 32);
+}
+
+std::string ToJson(const Recalled& recalled) { return recalled.empty() ? "{}" : JsonText(ToRecord(recalled)); }
+
+Result<Recalled> ParseRecalled(const std::string& json) {
+  return FromRecord<Recalled>(nlohmann::json::parse(json, nullptr, false), "what a run of ours recalled: " + json);
+}
+
+std::map<std::string, ProvenPiece> PiecesOfProgram(const std::string& text, const Problem& problem,
+                                                   const DeviceModel& machine) {
+  std::map<std::string, ProvenPiece> pieces;
+  const auto parsed = dsl::Parse(text);
+  const auto* program = std::get_if<dsl::Program>(&parsed);
+  if (program == nullptr) return pieces;
+  const auto checked = dsl::Check(*program, &problem, machine);
+  const auto* kernels = std::get_if<dsl::KernelProgram>(&checked);
+  if (kernels == nullptr) return pieces;
+  const std::vector<double> times = expert::PredictKernels(*kernels, machine);
+  double total = 0;
+  for (const double time : times) total += time;
+  const std::vector<std::string> texts = expert::PieceTexts(*program, *kernels);
+  for (std::size_t k = 0; k < texts.size(); ++k) {
+    ProvenPiece piece{.text = texts[k], .share = total > 0 ? times[k] / total : 0};
+    for (const auto& [knob, setting] : kernels->kernels[k].settings) piece.settings[knob] = dsl::ToString(setting);
+    pieces.insert_or_assign(PieceKey(texts[k], problem.contract), std::move(piece));
+  }
+  return pieces;
+}
+
+}  // namespace hone
