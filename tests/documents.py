@@ -132,7 +132,7 @@ def hold_commands(check, program):
         return json.loads(subprocess.run([program, *words, "--json"], check=True, capture_output=True, text=True).stdout)
 
     verbs = {verb["name"]: verb["arguments"]["properties"] for verb in hone("help")["verbs"]}
-    hidden = {path.stem for path in tree.files(".cc") if path.parts[:3] == ("src", "command", "commands")} - set(verbs)
+    hidden = {path.stem.replace("_", "-") for path in tree.files(".cc") if path.parts[:3] == ("src", "command", "commands")} - set(verbs)
     common = {"help", "json"}
     spoken = 0
     for path in tree.files(".md"):
@@ -141,8 +141,8 @@ def hold_commands(check, program):
         text = (tree.ROOT / path).read_text()
         fenced = FENCED.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text)  # the page without its blocks
         blocks = "".join(c if d == " " and c != " " else d if d == "\n" else " " for c, d in zip(text, fenced))
-        for match in [*re.finditer(r"(?m)^\s*(?:\$ )?(?:\S*/)?hone ([a-z]+)\b(.*?)(?= [#|&>]|;|$)", blocks),
-                      *re.finditer(r"`hone ([a-z]+)\b([^`]*)`", fenced)]:
+        for match in [*re.finditer(r"(?m)^\s*(?:\$ )?(?:\S*/)?hone ([a-z]+(?:-[a-z]+)*)\b(.*?)(?= [#|&>]|;|$)", blocks),
+                      *re.finditer(r"`hone ([a-z]+(?:-[a-z]+)*)\b([^`]*)`", fenced)]:
             verb, rest, number = match[1], match[2], line_of(text, match.start())
             spoken += 1
             if verb == "help" or verb in hidden:

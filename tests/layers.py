@@ -11,8 +11,9 @@ ORDER = ["base", "model", "problem", "expr", "graph", "analysis", "candidate", "
 # even by way of a third folder.
 WALLS = {"worker": {"oracle", "verdict", "judge"}, "oracle": {"protocol", "worker"}, "judge": {"worker"}, "evaluate": {"worker"}}
 # Beside the line: they keep or show records, and see only base and the folders whose structs those are.
-RECORDS = {"store": {"base", "problem", "candidate", "verdict"}, "report": {"base", "problem", "candidate", "verdict", "store"}}
-SEES_RECORDS = {"propose", "search", "command", "cli"}  # who may see store and report
+RECORDS = {"store": {"base", "problem", "candidate", "verdict"}, "index": {"base", "store"},
+           "report": {"base", "problem", "candidate", "verdict", "store"}}
+SEES_RECORDS = {"propose", "search", "command", "cli"}  # who may see store, index and report
 
 INCLUDE = re.compile(r'\s*#\s*include\s*"([^"]+)"')
 DECLARATION = re.compile(r"hone_folder\(\s*(\w+)([^)]*)\)", re.S)

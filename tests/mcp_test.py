@@ -195,7 +195,7 @@ class Mcp(unittest.TestCase):
             self.assertIn(version, server.ask("server/discover")["result"]["supportedVersions"])
         else:
             self.assertEqual(server.ask("ping")["result"], {})
-        described = {verb["name"]: verb for verb in json.loads(subprocess.check_output([HONE, "help", "--json"]))["verbs"]}
+        described = {verb["name"].replace("-", "_"): verb for verb in json.loads(subprocess.check_output([HONE, "help", "--json"]))["verbs"]}
         tools = {tool["name"]: tool for tool in server.ask("tools/list")["result"]["tools"]}
         answering = {name for name, verb in described.items() if not verb["json"].startswith("nothing: ")}
         self.assertEqual(answering, set(described) & set(tools))

@@ -152,7 +152,7 @@ class VerbCall {
   std::map<std::string, std::vector<std::string>, std::less<>> given_;
 };
 
-enum class VerbGroup { kRuns, kKernels, kProblems, kMachine };
+enum class VerbGroup { kRuns, kKernels, kProblems, kCode, kMachine };
 
 struct Verb {
   std::string_view name;  // the file's name, with - for _

@@ -23,6 +23,7 @@ constexpr GroupTitle kGroups[] = {
     {VerbGroup::kRuns, "Make a problem faster"},
     {VerbGroup::kKernels, "Your own kernels"},
     {VerbGroup::kProblems, "Problems, and what is known of them"},
+    {VerbGroup::kCode, "Code of others"},
     {VerbGroup::kMachine, "This machine, and hone itself"},
 };
 

@@ -22,17 +22,17 @@ ErrorKind KindOf(int code) {
   }
 }
 
-std::string_view Mend(int code) {
+std::string Mend(int code, std::string_view another) {
   switch (code & 0xff) {
-    case SQLITE_FULL: return "free some space, or name another store with --store";
-    case SQLITE_READONLY: return "make it and its folder writable, or name another store with --store";
-    case SQLITE_CANTOPEN: return "see that its folder exists and is writable, or name another store with --store";
+    case SQLITE_FULL: return fmt::format("free some space, or {}", another);
+    case SQLITE_READONLY: return fmt::format("make it and its folder writable, or {}", another);
+    case SQLITE_CANTOPEN: return fmt::format("see that its folder exists and is writable, or {}", another);
     case SQLITE_NOTADB:
-    case SQLITE_CORRUPT: return "move it away, or name another store with --store";
+    case SQLITE_CORRUPT: return fmt::format("move it away, or {}", another);
     case SQLITE_BUSY:
     case SQLITE_LOCKED: return "another program holds it; try again when that has ended";
-    case SQLITE_IOERR: return "see that the disk is well and not full, or name another store with --store";
-    default: return "name another store with --store";
+    case SQLITE_IOERR: return fmt::format("see that the disk is well and not full, or {}", another);
+    default: return std::string(another);
   }
 }
 
@@ -45,18 +45,18 @@ tl::unexpected<Error> Connection::Failure(std::string_view doing, int code) cons
   // What SQLite calls an I/O error is a full disk when the system said so.
   const bool full = (code & 0xff) == SQLITE_IOERR && sqlite3_system_errno(handle_.get()) == ENOSPC;
   const int shown = full ? SQLITE_FULL : code;
-  return Fail(KindOf(shown),
-              fmt::format("cannot {} the run store {}: {}; {}", doing, path_,
-                          full ? "no space left on device" : sqlite3_errmsg(handle_.get()), Mend(shown)));
+  return Fail(KindOf(shown), fmt::format("cannot {} the {} {}: {}; {}", doing, words_->what, path_,
+                                         full ? "no space left on device" : sqlite3_errmsg(handle_.get()),
+                                         Mend(shown, words_->another)));
 }
 
-Result<Connection> Connection::Open(const std::string& path, IfAbsent if_absent) {
+Result<Connection> Connection::Open(const std::string& path, IfAbsent if_absent, const DatabaseWords& words) {
   const int flags =
       SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (if_absent == IfAbsent::kCreate ? SQLITE_OPEN_CREATE : 0);
   sqlite3* raw = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
   HONE_CHECK(raw != nullptr, "SQLite has no memory for a connection");
-  Connection connection(std::unique_ptr<sqlite3, Close>(raw), path);
+  Connection connection(std::unique_ptr<sqlite3, Close>(raw), path, words);
   if (code != SQLITE_OK) return connection.Failure("open", code);
   sqlite3_extended_result_codes(raw, 1);
   sqlite3_busy_timeout(raw, kBusyMilliseconds);

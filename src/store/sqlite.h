@@ -17,13 +17,21 @@ namespace hone {
 
 enum class IfAbsent { kCreate, kFail };
 
+// What messages call a database, and what helps where it cannot be used.
+struct DatabaseWords {
+  std::string_view what, another;
+};
+inline constexpr DatabaseWords kRunStoreWords{.what = "run store", .another = "name another store with --store"};
+
 class Statement;
 
 class Connection {
  public:
   // Waits up to 10 s wherever another process writes, then kTimeout. kNotFound when the file is absent and shall not be
   // made.
-  static Result<Connection> Open(const std::string& path, IfAbsent if_absent);
+  // The words outlive it.
+  static Result<Connection> Open(const std::string& path, IfAbsent if_absent,
+                                 const DatabaseWords& words = kRunStoreWords);
 
   Result<Statement> Prepare(std::string_view sql);
   Result<void> Execute(const std::string& sql);        // statements without results, separated by semicolons
@@ -38,10 +46,11 @@ class Connection {
   struct Close {
     void operator()(sqlite3* handle) const;
   };
-  Connection(std::unique_ptr<sqlite3, Close> handle, std::string path)
-      : handle_(std::move(handle)), path_(std::move(path)) {}
+  Connection(std::unique_ptr<sqlite3, Close> handle, std::string path, const DatabaseWords& words)
+      : handle_(std::move(handle)), path_(std::move(path)), words_(&words) {}
   std::unique_ptr<sqlite3, Close> handle_;
   std::string path_;
+  const DatabaseWords* words_;
 };
 
 // Parameters count from 1, columns from 0, as in SQLite.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
@@ -37,6 +38,12 @@ std::string DescriptionOf(const Verb& verb) {
 
 }  // namespace
 
+std::string ToolName(const Verb& verb) {
+  std::string name(verb.name);
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
 mcp::ToolAnswer AnswerOf(const Error& error) { return {.document = "", .text = error.message, .is_error = true}; }
 
 mcp::ToolAnswer AnswerOf(const Verb& verb, const VerbEnd& end) {
@@ -52,7 +59,7 @@ std::vector<mcp::Tool> VerbTools(AgentDesk& desk) {
   std::vector<mcp::Tool> tools;
   for (const Verb* verb : ListedVerbs()) {
     if (verb->owns_output) continue;
-    tools.push_back({.name = std::string(verb->name),
+    tools.push_back({.name = ToolName(*verb),
                      .title = std::string(verb->doc),
                      .description = DescriptionOf(*verb),
                      .input_schema = JsonText(Describe(*verb)["arguments"]),

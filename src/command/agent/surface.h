@@ -42,6 +42,7 @@ std::vector<mcp::Resource> ResourceTemplates();
 Result<std::vector<mcp::Resource>> ListResources(AgentDesk& desk);
 Result<mcp::ResourceText> ReadResource(AgentDesk& desk, const std::string& uri, mcp::Call& call);
 
+std::string ToolName(const Verb& verb);  // search-code is search_code there, as tools are called
 // What a verb's end is to a client: its document, and in words what exit code 1 means of this verb.
 mcp::ToolAnswer AnswerOf(const Verb& verb, const VerbEnd& end);
 mcp::ToolAnswer AnswerOf(const Error& error);
