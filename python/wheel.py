@@ -75,7 +75,7 @@ def contents(build):
          "Description-Content-Type: text/markdown", "", (ROOT / "docs" / "python.md").read_text()])
     files[info + "/METADATA"] = (metadata.encode(), False)
     files[info + "/WHEEL"] = (("Wheel-Version: 1.0\nGenerator: hone (%s)\nRoot-Is-Purelib: false\nTag: %s\n" % (version, tag)).encode(), False)
-    files[info + "/entry_points.txt"] = (b"[console_scripts]\nhone = hone.program:main\n", False)
+    files[info + "/entry_points.txt"] = (b"[console_scripts]\nhone = hone.process:main\n", False)
     record = info + "/RECORD"
     rows = ["%s,sha256=%s,%d" % (path, base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode(), len(data))
             for path, (data, _) in files.items()]

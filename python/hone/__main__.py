@@ -1,6 +1,6 @@
 """python -m hone: the program."""
 import sys
 
-from hone.program import main
+from hone.process import main
 
 sys.exit(main())

@@ -1,0 +1,138 @@
+"""hone.optimize: a torch.nn.Module in, one with a kernel out. docs/python.md is the guide."""
+import itertools
+import pathlib
+import re
+import sys
+import tempfile
+import warnings
+
+import torch
+from torch.utils._pytree import tree_flatten
+
+from hone.kernel import Kernel
+from hone.optimized import Made, Optimized
+from hone.process import Failure, call
+from hone.run import Run
+
+LARGEST_DIFFERENCE = 0.05  # of the norm, between module and kernel: not about accuracy, which is judged, but about what goes where
+
+
+def say(line):
+    print(line, file=sys.stderr, flush=True)
+
+
+def optimize(module, *inputs, target="cpu", progress=say, **options):
+    """`module`, with the fastest kernel that was found for calls like module(*inputs): an Optimized, whose `.hone.run` is the Run.
+
+    module    in the mode, with the parameters and of the types that it will be called with; it is not changed
+    inputs    example arguments, in forward's order: their shapes, types and distributions are those that the kernel is made for;
+              numbers and the like among them become part of it
+    target    "cpu"
+    progress  called with each line that the run says; None: with nobody listening
+    options   those of `hone optimize`, `budget=40` for `--budget 40`, with _ for -; True for those without a value, a list for such as
+              may be repeated. Threads are PyTorch's if they are not said.
+
+    The run is made by the program in a process of its own, and kept in the run store: the same call goes on with it. Failure says in a
+    line what cannot be done: what torch.export cannot express, what changes its state, what hone knows no operator for, or that no
+    kernel was accepted. Where one was not shown to be faster, a UserWarning says so.
+    """
+    if not isinstance(module, torch.nn.Module):
+        raise Failure("hone.optimize takes a torch.nn.Module, got a %s" % type(module).__name__)
+    if target != "cpu":
+        raise Failure("hone.optimize makes modules for processors so far: for %s there are hone optimize and hone export" % target)
+    name = type(module).__name__
+    program = exported(module, inputs)
+    options.setdefault("threads", torch.get_num_threads())
+    store = ["--store", options["store"]] if options.get("store") else []
+    with tempfile.TemporaryDirectory(prefix="hone-optimize-") as folder:
+        path = pathlib.Path(folder) / (re.sub(r"\W", "_", name) + ".pt2")
+        torch.export.save(program, path)
+        report = call("optimize", path, "--target", target, *words(options), progress=progress)
+        if not report.get("best_attempt"):
+            raise Failure("no kernel for %s: %s" % (name, why_none(report, store)), 1)
+        call("export", report["run"], "-o", pathlib.Path(folder) / "bundle", *store)
+        kernel = Kernel.read(pathlib.Path(folder) / "bundle")
+    if not report.get("faster"):
+        warnings.warn("%s: %s" % (name, "the best kernel was not shown to be faster than what it was timed beside" if report.get("confirmed") else
+                                  "there was no time to confirm the best kernel: give it more (time=...)"), stacklevel=2)
+    made = what_it_was_made_for(module, inputs, program, kernel)
+    result = Optimized(module, kernel, made, Run(report["run"], options.get("store")))
+    compare(module, result, inputs)
+    return result
+
+
+def words(options):
+    """{"max_tokens": 5, "certify": True} as the program's options."""
+    said = []
+    for name, value in options.items():
+        option = "--" + name.replace("_", "-")
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            if one is True:
+                said.append(option)
+            elif one is not False and one is not None:
+                said += [option, one]
+    return said
+
+
+def why_none(report, store):
+    stop = report.get("stop", "it ended")
+    if not report.get("run") or not report.get("attempts"):
+        return stop
+    attempts = call("show", report["run"], *store)["attempts"]
+    refused = next((one for one in attempts if one["outcome"] not in ("", "accepted")), None)
+    return stop if refused is None else "%s; attempt %d: %s" % (stop, refused["number"], refused["outcome"])
+
+
+def exported(module, inputs):
+    """The module as torch.export's program. Refuses what a kernel would not do: changes of inputs and of the module's own state."""
+    name = type(module).__name__
+    if not (hasattr(torch, "export") and hasattr(torch.library, "custom_op")):
+        raise Failure("hone.optimize needs PyTorch 2.4 or newer, and this is %s" % torch.__version__)
+    devices = {tensor.device.type for tensor in itertools.chain(inputs, module.parameters(), module.buffers()) if isinstance(tensor, torch.Tensor)}
+    if devices - {"cpu"}:
+        raise Failure("%s or its inputs are on %s: hone.optimize makes modules for processors so far" % (name, ", ".join(sorted(devices - {"cpu"}))))
+    try:
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            program = torch.export.export(module, tuple(inputs), strict=False)
+            functional = program.run_decompositions({}).graph_signature
+    except Exception as error:  # what a module's code can raise is anything
+        first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+        raise Failure("torch.export cannot express %s: %s: %s" % (name, type(error).__name__, first[:300])) from error
+    if functional.user_inputs_to_mutate:
+        raise Failure("%s changes its input %s in place, which a kernel does not: clone it first" % (name, next(iter(functional.user_inputs_to_mutate.values()))))
+    if functional.buffers_to_mutate:
+        raise Failure("%s changes its own %s when it is called, which a kernel does not: call .eval() first" %
+                      (name, next(iter(functional.buffers_to_mutate.values()))))
+    return program
+
+
+def what_it_was_made_for(module, inputs, program, kernel):
+    """How calls of the module become calls of the kernel: its parameters by the module's names, results in the module's containers."""
+    problem = kernel.problem
+    parameters = [tensor for tensor in problem["tensors"] if tensor["role"] == "parameter"]
+    keys = [problem["provenance"].get("parameter " + tensor["name"]) for tensor in parameters]
+    # What was not drawn was always the same while it was judged: a kernel may have it built in.
+    fixed = [key for key, tensor in zip(keys, parameters) if key and tensor["generator"]["kind"] in ("constant", "file")]
+    outputs = [(spec.arg.value,) if hasattr(spec.arg, "value") else None for spec in program.graph_signature.output_specs
+               if spec.kind.name == "USER_OUTPUT"]
+    leaves, structure = tree_flatten(tuple(inputs))
+    return Made(module, leaves, structure, outputs, program.call_spec.out_spec, keys, fixed)
+
+
+def compare(module, result, inputs):
+    """The first call, beside the module's own: names and places are right, and nothing falls back."""
+    copies = [one.detach().clone() if isinstance(one, torch.Tensor) else one for one in inputs]
+    with torch.no_grad():
+        expected, given = (tree_flatten(one(*copies))[0] for one in (module, result))
+    if result.hone.fallbacks:
+        raise Failure("%s falls back on its own example inputs: %s" % (type(module).__name__, next(iter(result.hone.fallbacks))))
+    for place, (want, have) in enumerate(zip(expected, given)):
+        if not isinstance(want, torch.Tensor):
+            continue
+        same = want.shape == have.shape and want.dtype == have.dtype
+        if same and want.is_floating_point() and want.isfinite().all():
+            same = (have.double() - want.double()).norm() <= LARGEST_DIFFERENCE * want.double().norm() + 1e-6 * want.numel() ** 0.5
+        if not same:
+            raise Failure("result %d of %s's kernel is not the module's: please report it" % (place, type(module).__name__), 3)
+    result.hone.calls = 0

@@ -1,0 +1,211 @@
+"""A module with a kernel for the calls that it was made for, which goes back to the module, and says so, for all others."""
+import collections
+import inspect
+import itertools
+import warnings
+
+import torch
+from torch.utils._pytree import tree_flatten, tree_unflatten
+
+
+class FallsBack(UserWarning):
+    """A call went to the module and not to the kernel. `warnings.simplefilter("error", hone.FallsBack)` makes it an error."""
+
+
+class Made:
+    """What a kernel was made for. All of it is taken when it is made, from the module and from what torch.export said of it."""
+
+    def __init__(self, module, leaves, structure, outputs, output_structure, keys, fixed):
+        self.structure, self.output_structure = structure, output_structure
+        self.constants = [None if isinstance(leaf, torch.Tensor) else (leaf,) for leaf in leaves]  # arguments that are no tensors
+        self.outputs = outputs  # (value,) where the module gives what is no tensor, else None
+        self.keys = keys        # the module's names of the kernel's parameters; None: part of the problem
+        tensors = dict(itertools.chain(module.named_parameters(remove_duplicate=False), module.named_buffers(remove_duplicate=False)))
+        self.fixed = {key: tensors[key].detach().clone() for key in fixed}
+        same = collections.defaultdict(list)
+        for key, tensor in tensors.items():
+            same[id(tensor)].append(key)
+        self.tied = [keys for keys in same.values() if len(keys) > 1]
+        self.parts = [(part, tuple(part._modules.values()), part.training) for part in module.modules()]
+
+    # A pytree's structure does not pickle for good: containers with numbers as their leaves do.
+    def __getstate__(self):
+        state = dict(self.__dict__)
+        for name in ("structure", "output_structure"):
+            state[name] = tree_unflatten(list(range(state[name].num_leaves)), state[name])
+        return state
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        for name in ("structure", "output_structure"):
+            self.__dict__[name] = tree_flatten(state[name])[1]
+
+
+class Standing:
+    """`module.hone` of an Optimized: how it goes. calls: of the kernel; fallbacks: calls of the module, counted by their reason."""
+
+    def __init__(self, original, kernel, made, run):
+        self.original, self.kernel, self.made, self.run = original, kernel, made, run
+        self.calls, self.fallbacks = 0, collections.Counter()
+        self._seen = {}  # of the fixed parameters: key -> (address, version) that was compared
+
+    def __getstate__(self):  # a copy counts its own
+        return {**self.__dict__, "calls": 0, "fallbacks": collections.Counter(), "_seen": {}}
+
+    def refresh(self):
+        """After a write to a parameter through .data, which leaves no trace: the kernel prepares its parameters again."""
+        self._seen.clear()
+        self.kernel.python.release()
+
+    def __repr__(self):
+        lines = ["%d calls of the kernel, %d of the module" % (self.calls, sum(self.fallbacks.values()))]
+        return "\n".join(lines + ["%7d: %s" % (count, reason) for reason, count in self.fallbacks.most_common()])
+
+
+def find(module, dotted):
+    for name in dotted.split("."):
+        module = getattr(module, name)
+    return module
+
+
+# What both objects have in common, so that names, states, moves and gradients are those of the original.
+SHARED = ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set")
+
+
+class Optimized(torch.nn.Module):
+    """Stands in for `hone.original`: the same parameters, buffers and parts under the same names, the same state_dict. Where a call is
+    not what the kernel was made for, the original is called, a FallsBack warns once for each reason, and `hone.fallbacks` counts.
+
+    Attributes that it has not are the original's, and such as are set are set there.
+    """
+
+    def __init__(self, original, kernel, made, run=None):
+        super().__init__()
+        self._stand_in(Standing(original, kernel, made, run))
+
+    def _stand_in(self, standing):
+        self.__dict__["hone"] = standing
+        for name in SHARED:
+            self.__dict__[name] = standing.original.__dict__[name]
+        self.__dict__["training"] = standing.original.training
+
+    def __getstate__(self):
+        return {key: value for key, value in self.__dict__.items() if key not in SHARED}
+
+    def __setstate__(self, state):
+        super().__init__()
+        self.__dict__.update(state)
+        self._stand_in(state["hone"])
+
+    def __getattr__(self, name):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if "hone" not in self.__dict__:
+                raise
+            return getattr(self.hone.original, name)
+
+    def __setattr__(self, name, value):
+        if "hone" in self.__dict__:
+            setattr(self.hone.original, name, value)
+        if name == "training" or "hone" not in self.__dict__:
+            super().__setattr__(name, value)
+
+    def train(self, mode=True):
+        self.hone.original.train(mode)
+        self.__dict__["training"] = self.hone.original.training
+        return self
+
+    def state_dict(self, *arguments, **named):
+        return self.hone.original.state_dict(*arguments, **named)
+
+    def load_state_dict(self, *arguments, **named):
+        return self.hone.original.load_state_dict(*arguments, **named)
+
+    def _load_from_state_dict(self, *arguments, **named):  # of a module that this is a part of
+        return self.hone.original._load_from_state_dict(*arguments, **named)
+
+    def extra_repr(self):
+        return "%s with a kernel of hone" % type(self.hone.original).__name__
+
+    def forward(self, *arguments, **named):
+        hone = self.hone
+        given, reason = arguments, None
+        if named:
+            given, reason = positional(hone.original, arguments, named)
+        if reason is None:
+            leaves, structure = tree_flatten(given)
+            reason = why_not(hone, leaves, structure)
+        if reason is None:
+            kernel = hone.kernel.python
+            parameters = [kernel.constant(spec) if key is None else find(hone.original, key)
+                          for key, spec in zip(hone.made.keys, kernel.PARAMETERS)]
+            wanted = torch.is_grad_enabled() and any(
+                tensor.requires_grad for tensor in itertools.chain(leaves, parameters) if isinstance(tensor, torch.Tensor))
+            if wanted:
+                reason = "gradients are wanted, and the kernel computes forward only: call it under torch.no_grad()"
+            else:
+                try:
+                    result = kernel.run([leaf for leaf in leaves if isinstance(leaf, torch.Tensor)], parameters)
+                except kernel.KernelError as error:
+                    reason = str(error)
+        if reason is not None:
+            return self._fall_back(reason, arguments, named)
+        hone.calls += 1
+        results = iter((result,) if isinstance(result, torch.Tensor) else result)
+        return tree_unflatten([next(results) if constant is None else constant[0] for constant in hone.made.outputs],
+                              hone.made.output_structure)
+
+    def _fall_back(self, reason, arguments, named):
+        hone = self.hone
+        hone.fallbacks[reason] += 1
+        if hone.fallbacks[reason] == 1:
+            warnings.warn("%s is called without its kernel: %s" % (type(hone.original).__name__, reason), FallsBack, stacklevel=5)
+        return hone.original(*arguments, **named)
+
+
+def positional(module, arguments, named):
+    """The arguments in forward's order, or why they have none."""
+    try:
+        bound = inspect.signature(module.forward).bind(*arguments, **named)
+    except TypeError:
+        return arguments, "the arguments are none of forward's"  # which will say so
+    if bound.kwargs:
+        return arguments, "%s is given by its name, and the kernel was made for arguments by their place" % next(iter(bound.kwargs))
+    return bound.args, None
+
+
+def why_not(hone, leaves, structure):
+    """Why the kernel cannot do this call, but for what it says itself of shapes, types and devices; or None."""
+    made = hone.made
+    if structure != made.structure:
+        return "the kernel was made for %d arguments, in other containers or not: got %d" % (made.structure.num_leaves, len(leaves))
+    for place, (leaf, constant) in enumerate(zip(leaves, made.constants)):
+        if constant is not None:
+            if type(leaf) is not type(constant[0]) or leaf != constant[0]:
+                return "argument %d is %.100r, the kernel was made for %r" % (place, leaf, constant[0])
+        elif type(leaf) not in (torch.Tensor, torch.nn.Parameter):
+            return "argument %d is a %s and no plain tensor" % (place, type(leaf).__name__)
+        elif leaf.layout is torch.strided and not leaf.is_contiguous():
+            return "argument %d has the strides %s, the kernel was made for dense rows: use .contiguous()" % (place, tuple(leaf.stride()))
+    for device in {leaf.device.type for leaf in leaves if isinstance(leaf, torch.Tensor)} or {"cpu"}:
+        if device in ("cpu", "cuda") and torch.is_autocast_enabled(device):
+            return "autocast is on, and the kernel computes in the types that it was made for"
+    for part, inside, training in made.parts:
+        if part.training is not training:
+            return "%s is in %s mode, the kernel was made in %s mode" % (
+                type(part).__name__, *("training" if mode else "evaluation" for mode in (part.training, training)))
+        if tuple(part._modules.values()) != inside:
+            return "%s has other parts than when the kernel was made" % type(part).__name__
+    for keys in made.tied:
+        if any(find(hone.original, key) is not find(hone.original, keys[0]) for key in keys[1:]):
+            return "%s are no longer one tensor" % " and ".join(keys)
+    for key, value in made.fixed.items():
+        now = find(hone.original, key)
+        seen = (now.data_ptr(), None if now.is_inference() else now._version)
+        if hone._seen.get(key) == seen and None not in seen:
+            continue
+        if now.shape != value.shape or now.dtype != value.dtype or not torch.equal(now.detach().cpu(), value.cpu()):
+            return "%s has other values than those that the kernel was judged with" % key
+        hone._seen[key] = seen
+    return None
