@@ -64,13 +64,13 @@ class Page(unittest.TestCase):
         self.hone("report", self.run_id, option, self.folder / "written")
         return (self.folder / "written").read_text().splitlines()
 
-    def driven(self, script, width=1200):
+    def driven(self, script, width=1200, page="run.html"):
         """What a script says that looks at the page from a frame around it."""
         outside = self.folder / "outside.html"
-        outside.write_text('<iframe id="f" width="%d" height="2000" src="run.html"></iframe><pre id="out"></pre><script>'
+        outside.write_text('<iframe id="f" width="%d" height="2000" src="%s"></iframe><pre id="out"></pre><script>'
                            "setTimeout(() => { const frame = document.getElementById('f'), inside = frame.contentWindow;"
                            "const said = ((document, KeyboardEvent, Event) => {%s})(frame.contentDocument, inside.KeyboardEvent, inside.Event);"
-                           "document.getElementById('out').textContent = encodeURIComponent(JSON.stringify(said)); }, 1500)</script>" % (width, script))
+                           "document.getElementById('out').textContent = encodeURIComponent(JSON.stringify(said)); }, 1500)</script>" % (width, page, script))
         document = self.browse("--dump-dom", "--window-size=1400,2200", "--allow-file-access-from-files", page=outside)
         return json.loads(urllib.parse.unquote(re.search(r'<pre id="out">(.*?)</pre>', document)[1]))
 
@@ -154,6 +154,36 @@ class Page(unittest.TestCase):
         self.assertIn(html.escape(many_attempts.HOSTILE, quote=False), shown)
         self.assertEqual(shown.count('<path class="curve'), 2)
         self.assertIn("not told apart", shown)
+
+    def test_a_suite_is_drawn_searched_and_sorted(self):
+        def row(name, group, speed, **more):
+            return {"name": name, "group": group, "run": "3fa2", "kind": "program", "attempts": 4, "helpings": 2, "seconds": 3, "solved": speed > 0, "faster": speed > 1,
+                    "best_us": 20 if speed else None, "bound_us": 10, "honest": None, "speedups": {"eager": speed} if speed else {}, "flags": [], "failure": "", **more}
+
+        rows = [row("one/fast", "one", 3.0), row("one/slow", "one", 0.5), row("two/" + many_attempts.HOSTILE, "two", 2.0), row("two/bad", "two", 0, failure="import: torn")]
+        rows += [row(f"three/{number}", "three", 1.0 + number / 100) for number in range(200)]
+        document = {"suite": "problems", "stop": "the time is spent", "complete": True, "seconds": 620, "rows": rows,
+                    "groups": [{"group": name, "problems": 2, "solved": 2, "over": {"eager": {"geomean": 1.2, "problems": 2, "slower": 1}}} for name in ("one", "two", "all")],
+                    "helpings": [{"problem": "one/fast", "attempts": 2, "before_us": 40, "best_us": 30, "seconds": 2}, {"problem": "one/fast", "attempts": 4, "before_us": 30, "best_us": 20, "seconds": 3}]}
+        file, page = self.folder / "suite.json", self.folder / "suite.html"
+        file.write_text(json.dumps(document))
+        self.hone("report", file, "-o", page)
+        drawn = self.browse("--dump-dom", "--window-size=1280,900", page=page)
+        shown = drawn[drawn.index("<main"):drawn.index("</main>")]
+        self.assertNotIn(many_attempts.RAN, drawn)
+        self.assertIn(html.escape(many_attempts.HOSTILE, quote=False), shown)
+        for words in ("203 of 204 problems solved", "1.2\u00d7 of 2, 1 slower", "from 0.5\u00d7 (one/slow) to 3\u00d7 (one/fast)", "the best of 1 problem is 2\u00d7 as fast as", "104 more of 104"):
+            self.assertTrue(words in shown, words)
+        self.assertEqual(shown.count('<circle class="point'), 203)
+        driven = self.driven("""
+          const names = () => [...document.querySelectorAll("#suite tbody tr")].map((row) => row.firstChild.textContent);
+          const search = document.querySelector("#suite input[type=search]"), find = (words) => { search.value = words; search.dispatchEvent(new Event("input")); return names(); };
+          const torn = find("TORN import"), ones = find("one/");
+          [...document.querySelectorAll("#suite .choice input")][1].click();
+          const root = document.documentElement;
+          return {torn, ones, sorted: names(), wide: root.scrollWidth - root.clientWidth};
+        """, width=390, page="suite.html")
+        self.assertEqual(driven, {"torn": ["two/bad"], "ones": ["one/fast", "one/slow"], "sorted": ["one/slow", "one/fast"], "wide": 0})
 
     def test_pages_are_served_and_follow_a_run_that_grows(self):
         store = self.folder / "growing.sqlite"

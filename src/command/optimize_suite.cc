@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
@@ -32,6 +33,24 @@ std::vector<std::string> HandedOn(const VerbCall& call, std::span<const Option> 
     for (const std::string& value : call.Texts(option.name)) words.insert(words.end(), {name, value});
   }
   return words;
+}
+
+// What the time brought, in the order in which it was spent. The ledger has helpings of other suites, too.
+nlohmann::json HelpingsOf(const std::vector<SuiteProblem>& problems, const SuiteLedger& ledger) {
+  std::map<std::string_view, std::string_view> names;
+  for (const SuiteProblem& problem : problems) names[problem.key] = problem.name;
+  const auto known = [](double us) { return us > 0 ? nlohmann::json(us) : nlohmann::json(); };
+  nlohmann::json lines = nlohmann::json::array();
+  for (const Helping& helping : ledger.helpings()) {
+    const auto name = names.find(helping.problem);
+    if (name == names.end()) continue;
+    lines.push_back({{"problem", name->second},
+                     {"attempts", helping.attempts},
+                     {"before_us", known(helping.before_us)},
+                     {"best_us", known(helping.best_us)},
+                     {"seconds", helping.seconds}});
+  }
+  return lines;
 }
 
 std::string Summary(const std::vector<SuiteRow>& rows, const SuiteOutcome& outcome, double limit_s) {
@@ -94,6 +113,7 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
   for (const Standing& standing : outcome.standings) rows.push_back(RowOf(standing));
   if (const std::string csv = call.Text("csv"); !csv.empty()) HONE_TRY(WriteFileAtomically(csv, SuiteCsv(rows)));
   nlohmann::json document = SuiteDocument(rows);
+  document["helpings"] = HelpingsOf(problems, ledger);
   document["suite"] = path;
   document["store"] = serve.store;
   document["ledger"] = ledger_path;

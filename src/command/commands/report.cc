@@ -10,6 +10,7 @@
 #include "report/attempt_row.h"
 #include "report/comparison_page.h"
 #include "report/stages.h"
+#include "report/suite_page.h"
 
 namespace hone::verb_report {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 constexpr Positional kPositionals[] = {
     {.name = "run",
      .help = "a run's id or its first digits, as `hone runs` lists them, or a file (.json) that `hone compare --json` "
-             "wrote"}};
+             "or `hone optimize --suite S --json` wrote"}};
 constexpr Option kOptions[] = {
     {.name = "output", .letter = 'o', .value = "FILE", .help = "the page: one HTML file that needs no network"},
     {.name = "csv", .value = "FILE", .help = "a line an attempt, for spreadsheets"},
@@ -27,20 +28,26 @@ constexpr Option kOptions[] = {
 
 std::string SizeText(std::size_t bytes) { return fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3); }
 
-Result<Answer> ReportComparison(VerbCall& call, const std::string& file) {
+// What another verb wrote with --json: only a suite's document has rows.
+Result<Answer> ReportDocument(VerbCall& call, const std::string& file) {
+  const std::string text = HONE_TRY(ReadFile(file));
+  const auto document = nlohmann::json::parse(text, nullptr, false);
+  const bool suite = document.is_object() && document.contains("rows");
+  const std::string_view what = suite ? "suite" : "comparison";
   for (const char* option : {"csv", "jsonl", "trace"}) {
-    if (call.Has(option)) return Fail(ErrorKind::kUsage, fmt::format("--{} is of a run, not of a comparison", option));
+    if (call.Has(option))
+      return Fail(ErrorKind::kUsage, fmt::format("--{} is of a run, and {} is a {}'s document", option, file, what));
   }
   const std::string path = call.Text("output");
   if (path.empty()) return Fail(ErrorKind::kUsage, "name the page to write with -o FILE.html");
-  const std::string page = HONE_TRY(WriteComparisonPage(HONE_TRY(ReadFile(file)), file, MadeBy()));
+  const std::string page = HONE_TRY((suite ? WriteSuitePage : WriteComparisonPage)(text, file, MadeBy()));
   HONE_TRY(WriteFileAtomically(path, page));
-  return Answer({{"comparison", file}, {"files", {{{"path", path}, {"bytes", page.size()}}}}},
+  return Answer({{what, file}, {"files", {{{"path", path}, {"bytes", page.size()}}}}},
                 fmt::format("{}: the page of {}, {}\n", path, file, SizeText(page.size())));
 }
 
 Result<Answer> RunIt(VerbCall& call) {
-  if (call.Text("run").ends_with(".json")) return ReportComparison(call, call.Text("run"));
+  if (call.Text("run").ends_with(".json")) return ReportDocument(call, call.Text("run"));
   Store store = HONE_TRY(Store::OpenExisting(StorePath(call)));
   const RunRecord run = HONE_TRY(store.FindRun(call.Text("run")));
   const RunMaterial material = HONE_TRY(ReadRunMaterial(store, run));
@@ -73,7 +80,7 @@ Result<Answer> RunIt(VerbCall& call) {
 
 HONE_ROW(Verb){
     .name = "report",
-    .doc = "Write a run or a comparison as a page for a browser, or attempts as CSV, JSON lines or a trace",
+    .doc = "Write a run, a suite or a comparison as a page for a browser, or attempts as CSV, JSON lines or a trace",
     .group = VerbGroup::kRuns,
     .place = 6,
     .help =
@@ -83,10 +90,12 @@ HONE_ROW(Verb){
         "  hone report 3fa2 -o softmax.html\n"
         "  hone report 3fa2 --csv attempts.csv --jsonl attempts.jsonl --trace trace.json\n"
         "  hone compare --suite docs/measured/search greedy mcts --json > c.json\n"
-        "  hone report c.json -o c.html\n",
+        "  hone report c.json -o c.html\n"
+        "  hone optimize --suite examples/problems --json > s.json\n"
+        "  hone report s.json -o s.html\n",
     .positionals = kPositionals,
     .options = kOptions,
-    .json = "run and attempts (how many), or comparison (the file); files[]: path, bytes",
+    .json = "run and attempts (how many), or comparison or suite (the file); files[]: path, bytes",
     .run = RunIt};
 
 }  // namespace hone::verb_report
