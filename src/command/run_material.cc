@@ -15,7 +15,6 @@
 #include "search/record.h"
 #include "search/start.h"
 #include "target/bound.h"
-#include "target/shipped_model.h"
 
 namespace hone {
 namespace {
@@ -35,15 +34,6 @@ Result<void> Prove(Store& store, RunMaterial& material) {
     material.confirmed = true;
   }
   return {};
-}
-
-// The device of the run, where it is this machine's or one that hone knows; else why not.
-Result<DeviceModel> DeviceOf(const RunRecord& run) {
-  if (auto shipped = FindShippedModel(run.machine)) return shipped;
-  DeviceModel here = HONE_TRY(KnownDevice(run.target == "cuda"));
-  if (here.id == run.machine) return here;
-  return Fail(ErrorKind::kNotFound,
-              fmt::format("the run was made on another machine ({}), whose ceilings are not known here", run.machine));
 }
 
 Result<std::string> RooflineText(const RunMaterial& material, const DeviceModel& device) {
@@ -158,7 +148,7 @@ Result<RunMaterial> ReadRunMaterial(Store& store, const RunRecord& run) {
   material.confirmations = HONE_TRY(store.Confirmations(run.id));
   HONE_TRY(Prove(store, material));
   const RunSettings settings = HONE_TRY(ParseRunSettings(run.settings));
-  const Result<DeviceModel> device = DeviceOf(run);
+  const Result<DeviceModel> device = DeviceOfRun(run);
   auto roofline = device ? RooflineText(material, *device) : Result<std::string>(tl::unexpected<Error>(device.error()));
   if (roofline) {
     material.roofline = *std::move(roofline);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "store/records.h"
 #include "target/cpu/host_libraries.h"
 #include "target/cuda/device_calibration.h"
 #include "target/shipped_model.h"
@@ -20,6 +21,14 @@ Result<DeviceModel> NamedDevice(const VerbCall& call) {
   if (!device) return Rethrow(std::move(device).error(), "--device: ");
   device->libraries = cuda::FindLibraries();
   return device;
+}
+
+Result<DeviceModel> DeviceOfRun(const RunRecord& run) {
+  if (auto shipped = FindShippedModel(run.machine)) return shipped;
+  DeviceModel here = HONE_TRY(KnownDevice(run.target == "cuda"));
+  if (here.id == run.machine) return here;
+  return Fail(ErrorKind::kNotFound,
+              fmt::format("the run was made on another machine ({}), whose ceilings are not known here", run.machine));
 }
 
 Result<DeviceModel> KnownDevice(VerbCall& call) {

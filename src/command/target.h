@@ -7,6 +7,8 @@
 
 namespace hone {
 
+struct RunRecord;
+
 inline constexpr Option kTargetOption{
     .name = "target", .value = "NAME", .help = "device that is meant: cpu or cuda", .otherwise = "cpu"};
 // For verbs that run nothing on the device.
@@ -24,6 +26,8 @@ Result<bool> WantsCuda(VerbCall& call);
 // kept calibration; else its facts; of cuda without a device, a typical one's. With the libraries found here.
 Result<DeviceModel> KnownDevice(VerbCall& call);
 Result<DeviceModel> KnownDevice(bool cuda);
+// The device of a run, where it is this machine's or one that hone knows; else kNotFound, and --device as the mend.
+Result<DeviceModel> DeviceOfRun(const RunRecord& run);
 // The shipped model that --device names, with the libraries found here; kUsage lists the known ones.
 Result<DeviceModel> NamedDevice(const VerbCall& call);
 

@@ -76,10 +76,14 @@ Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const W
   call.Stage("importing");
   Problem problem = HONE_TRY(Import(path, import));
   call.Stage("");
+  if (!path.ends_with(".json") && !CanConfine()) call.Note(kNotConfined);
+  return OpenWorkbench(call, std::move(problem), options);
+}
+
+Result<Workbench> OpenWorkbench(VerbCall& call, Problem problem, const WorkbenchOptions& options) {
   const bool brought = std::any_of(options.baselines.begin(), options.baselines.end(),
                                    [](const std::string& one) { return ParseOwnModule(one).has_value(); });
-  const bool runs_file =
-      brought || !path.ends_with(".json") || (options.torch && problem.provenance.contains("source"));
+  const bool runs_file = brought || (options.torch && problem.provenance.contains("source"));
   if (runs_file && !CanConfine()) call.Note(kNotConfined);
   Graph graph = HONE_TRY(Graph::Create(problem));
   std::vector<cuda::LockedDevice> devices;

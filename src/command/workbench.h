@@ -52,6 +52,8 @@ struct Workbench {
 // `path`: whatever Import takes. Says through `call` what takes long. Fails with kUsage when a baseline that is asked
 // for cannot be had.
 Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const WorkbenchOptions& options);
+// Of a problem that was imported before.
+Result<Workbench> OpenWorkbench(VerbCall& call, Problem problem, const WorkbenchOptions& options);
 
 // Of a CUDA candidate on a machine without a device: why it is refused, or kNotFound, and what is missing to run it.
 Result<Evaluation> EvaluateWithoutDevice(const std::string& path, const std::string& python,

@@ -128,6 +128,7 @@ struct ProposerRow {
   std::string_view name;  // the file's name
   std::string_view doc;   // one line for --help
   std::span<const Parameter> parameters = {};
+  Pace pace = Pace::kPrompt;  // what it will say of itself, for who cannot make one
   // kUsage when the parameters make no sense.
   Result<std::unique_ptr<Proposer>> (*make)(const ProposerSetting& setting) = nullptr;
 };
@@ -135,5 +136,7 @@ struct ProposerRow {
 std::span<const ProposerRow* const> AllProposers();  // sorted by name
 // "expert", "replay:rounds.jsonl". Fails as Choose and Parameters::Parse do.
 Result<Chosen<ProposerRow>> ChooseProposer(std::string_view words);
+// The row alone: of a run's proposer, say, whose file or folder need not be here.
+Result<const ProposerRow*> FindProposer(std::string_view words);
 
 }  // namespace hone

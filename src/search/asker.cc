@@ -20,6 +20,7 @@ Asker::Asker(Store& store, const Tree& tree, Proposer& proposer, std::uint64_t s
 Result<void> Asker::Load(const std::string& run) {
   run_ = run;
   rounds_ = HONE_TRY(store_.Rounds(run));
+  recorded_ = static_cast<int>(rounds_.size());
   return {};
 }
 

@@ -35,6 +35,7 @@ class Asker {
   // Whether somebody thinks about it: the bell rings when he is done.
   bool thinking() const { return errand_.begun(); }
   bool Done() const { return errand_.Done(); }  // he is
+  int recorded() const { return recorded_; }    // so many answers are of earlier sessions
   // Why the question will have no answer in this session (ErrorKind::kSpent); empty: it may have one.
   const std::string& withheld() const { return withheld_; }
 
@@ -69,6 +70,7 @@ class Asker {
   const std::uint64_t seed_;
   std::string run_;
   std::vector<RoundRecord> rounds_;  // of all sessions
+  int recorded_ = 0;
   std::optional<Asked> asked_;
   std::string withheld_;
   Errand<Round> errand_;

@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "base/interrupt.h"
 #include "base/mutex.h"
+#include "search/ahead.h"
 #include "search/asker.h"
 #include "search/errand.h"
 #include "search/search.h"
@@ -112,7 +113,13 @@ class Search {
     if (ended) ended = std::move(cancelled);
     outcome_.search_s = Seconds() - searched_s;
     evaluators_.front()->Foresee({});
-    if (ended && outcome_.stop.cause != Stop::Cause::kInterrupt) ended = Confirm();  // 7
+    if (settings_.ask_ahead > 0) {
+      outcome_.run.best_attempt = recorded_best_;
+      outcome_.stop = {Interrupted() ? Stop::Cause::kInterrupt : Stop::Cause::kBudget,
+                       fmt::format("{} proposals wait to be tried", Pending(tree()))};
+    } else if (ended && outcome_.stop.cause != Stop::Cause::kInterrupt) {
+      ended = Confirm();  // 7
+    }
     if (!ended) {
       outcome_.stop = {Stop::Cause::kInterrupt, ended.error().message};
       // The first failure is the one to tell; if the store cannot take the mark either, the run is found as killed.
@@ -135,19 +142,31 @@ class Search {
   };
 
   Result<void> Loop() {
-    if (settings_.start && !HONE_TRY(TryStart())) return {};
+    if (settings_.start) {
+      if (settings_.ask_ahead > 0 && !Replaying()) return {};  // what is proposed follows from what comes of it
+      if (!HONE_TRY(TryStart())) return {};
+    }
     const bool stands = settings_.start && !tree().ranked().empty();
     Ask(stands ? 1 : 0);
     // Beginnings that cost nothing may compete with the start; a slow proposer thinks about them when the strategy says
     // that it is worth its while.
     if (stands && proposer_.pace() == Pace::kPrompt && HONE_TRY(TakeAnswer(false))) Ask(0);
     for (;;) {
+      if (AsksAhead() && asker_.asking()) {
+        if (!HONE_TRY(AwaitAnswer())) return {};
+        continue;
+      }
       if (HONE_TRY(TakeAnswer(false))) continue;
+      // Whoever answers at once has answered before anything else is decided, so nothing is decided without.
+      const bool prompt = proposer_.pace() == Pace::kPrompt;
+      if (prompt && !asker_.withheld().empty() && !Replaying() && outcome_.stop.reason.empty())
+        outcome_.stop = {Stop::Cause::kBudget, asker_.withheld()};
       if (flights_.size() < lanes_.size() && outcome_.stop.reason.empty() && !Stopped()) {  // 6
         if (HONE_TRY(Choose())) continue;                                                   // 1 and 2
       }
       if (flights_.empty() && !asker_.withheld().empty() && outcome_.stop.reason.empty())
         outcome_.stop = {Stop::Cause::kBudget, asker_.withheld()};
+      if (AsksAhead() && (would_try_ || flights_.empty())) return AskAhead();
       if (flights_.empty() && (!asker_.asking() || !outcome_.stop.reason.empty())) {
         if (outcome_.stop.reason.empty())
           outcome_.stop = {Stop::Cause::kNothingLeft, std::string(strategy_->Ending(tree()))};
@@ -186,6 +205,8 @@ class Search {
       Ask(*selected);
       return true;
     }
+    would_try_ = AsksAhead();
+    if (would_try_) return false;
     const std::size_t index = strategy_->SelectProposal(node, random);
     HONE_CHECK(index < node.waiting.size(), "a strategy selected a proposal that is not there");
     random_ = random;
@@ -201,7 +222,31 @@ class Search {
   void Ask(int number) {
     outcome_.tree.Ask(number);
     asker_.Ask(number);
-    ++events_;
+    if (!ahead_) ++events_;
+  }
+
+  // What the search asks is answered, and now it would try something. Where waiting for an answer takes long, ask what
+  // it may come to ask.
+  Result<void> AskAhead() {
+    while (!flights_.empty()) HONE_TRY(End());
+    ahead_ = true;
+    while (outcome_.proposed < settings_.ask_ahead && proposer_.pace() == Pace::kSlow) {
+      const std::optional<int> parent = NextToAsk(tree());
+      if (!parent) return {};
+      Ask(*parent);
+      if (!HONE_TRY(AwaitAnswer())) return {};
+    }
+    return {};
+  }
+
+  // False when there is none in this session.
+  Result<bool> AwaitAnswer() {
+    for (;;) {
+      const int heard = bell_.rings();
+      if (HONE_TRY(TakeAnswer(true))) return true;
+      if (!asker_.withheld().empty() || Interrupted()) return false;
+      if (!asker_.Done()) bell_.Wait(heard, kLook);
+    }
   }
 
   // 2 the proposer's answer, if it is there. False when it is not.
@@ -213,7 +258,8 @@ class Search {
     if (!taken && Interrupted() && Stopped()) return false;
     std::optional<Asker::Answer> answer = HONE_TRY(std::move(taken));
     if (!answer) return false;
-    ++events_;
+    if (!ahead_) ++events_;
+    if (answer->round > asker_.recorded()) outcome_.proposed += static_cast<int>(answer->proposals.size());
     if (hooks_.note) std::ranges::for_each(answer->notes, hooks_.note);
     outcome_.tree.AddProposals(answer->parent, answer->round, std::move(answer->proposals));
     return true;
@@ -510,7 +556,8 @@ class Search {
 
   Result<void> MarkEnded() {
     // A winner that there was no time to confirm is confirmed when the run goes on.
-    const bool unconfirmed = Interrupted() && !outcome_.winner_confirmed && !tree().ranked().empty();
+    const bool unconfirmed =
+        settings_.ask_ahead > 0 || (Interrupted() && !outcome_.winner_confirmed && !tree().ranked().empty());
     outcome_.run.state =
         outcome_.stop.cause == Stop::Cause::kInterrupt || unconfirmed ? RunState::kInterrupted : RunState::kDone;
     outcome_.run.stop_reason = outcome_.stop.reason;
@@ -593,6 +640,7 @@ class Search {
   int Begun() const { return tree().attempts() + static_cast<int>(flights_.size()); }
   bool Replaying() const { return static_cast<std::size_t>(Begun()) < records_.size(); }
   Asker::Now Now(bool idle = false) const { return {.events = events_, .replaying = Replaying(), .idle = idle}; }
+  bool AsksAhead() const { return settings_.ask_ahead > 0 && !Replaying(); }
   bool Interrupted() const { return hooks_.interrupt != nullptr && hooks_.interrupt->load(); }
   double Seconds() const { return hooks_.seconds ? hooks_.seconds() : SteadySeconds(); }
 
@@ -612,6 +660,8 @@ class Search {
   double slowest_s_ = 0;  // attempt of this session
   Progress progress_;
   SearchOutcome outcome_;
+  bool would_try_ = false;      // a search that only asks has come to where it would try something
+  bool ahead_ = false;          // what is asked now the search has not come to: no event of its time
   std::int64_t events_ = 0;     // questions, answers, begins and ends of attempts: the run's own time
   std::deque<Flight> flights_;  // by number
   Bell bell_;                   // of whoever is at work

@@ -52,6 +52,7 @@ struct SearchSettings {
   // 0: none; the winner is then the fastest in search, and not confirmed.
   int confirm_candidates = 3;
   EnergyRequest energy;  // of those, where the objective asks for it
+  int ask_ahead = 0;     // > 0: nothing is tried; so many proposals more are asked for (search/ahead.h)
 };
 
 struct SearchProgress {
@@ -90,6 +91,7 @@ struct SearchOutcome {
   double search_s = 0;               // this session's time from its first choice to its last verdict
   double look_s = 0;                 // of it, what SearchHooks::look took
   bool diverged = false;             // some decision differed from the record
+  int proposed = 0;                  // proposals of this session's answers
   bool started = false;              // attempt 1 is the kernel that the run started from (search/start.h)
 };
 

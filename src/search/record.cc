@@ -80,22 +80,32 @@ Result<RunSettings> ParseRunSettings(const std::string& json) {
 
 std::string ToJson(const Budget& budget) { return JsonText(ToRecord(budget)); }
 
-Result<OpenedRun> OpenRun(Store& store, const RunRecord& wanted, const std::string& problem_json) {
-  const std::optional<RunRecord> alike = HONE_TRY(store.FindAlike(wanted));
-  RunRecord record = alike ? *alike : HONE_TRY(store.CreateRun(wanted, problem_json));
-  std::optional<RunLock> lock = HONE_TRY(store.Lock(record.id));
+Result<Budget> ParseBudget(const std::string& json) {
+  return FromRecord<Budget>(Json::parse(json, nullptr, false), "the budget of a run of ours: " + json);
+}
+
+Result<OpenedRun> HoldRun(Store& store, std::string_view prefix) {
+  const RunRecord found = HONE_TRY(store.FindRun(prefix));
+  std::optional<RunLock> lock = HONE_TRY(store.Lock(found.id));
   if (!lock) {
     return Fail(ErrorKind::kUsage,
                 fmt::format("another hone is at work on run {} of this problem; wait for it, or start "
                             "a different run with another --seed",
-                            record.id));
+                            found.id));
   }
   // It may have moved on between the look and the lock.
-  if (alike) record = HONE_TRY(store.FindRun(record.id));
+  return OpenedRun{HONE_TRY(store.FindRun(found.id)), std::move(*lock), true};
+}
+
+Result<OpenedRun> OpenRun(Store& store, const RunRecord& wanted, const std::string& problem_json) {
+  const std::optional<RunRecord> alike = HONE_TRY(store.FindAlike(wanted));
+  OpenedRun opened = HONE_TRY(HoldRun(store, alike ? alike->id : HONE_TRY(store.CreateRun(wanted, problem_json)).id));
+  opened.resumed = alike.has_value();
+  RunRecord& record = opened.record;
   record.budget = wanted.budget;
   record.bound_us = wanted.bound_us;
   record.flags = wanted.flags;
-  return OpenedRun{std::move(record), std::move(*lock), alike.has_value()};
+  return opened;
 }
 
 std::string EvaluationText(const Evaluation& evaluation) {

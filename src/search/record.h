@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -29,6 +30,7 @@ struct RunSettings {
 std::string ToJson(const RunSettings& settings);
 Result<RunSettings> ParseRunSettings(const std::string& json);
 std::string ToJson(const Budget& budget);
+Result<Budget> ParseBudget(const std::string& json);
 
 // A run that this process may work on, as long as the lock lives.
 struct OpenedRun {
@@ -36,6 +38,8 @@ struct OpenedRun {
   RunLock lock;
   bool resumed = false;  // it was there
 };
+// The run whose id begins so. kUsage when another process works on it; fails as Store::FindRun does.
+Result<OpenedRun> HoldRun(Store& store, std::string_view prefix);
 // The newest run of the same problem, target, machine and settings, else a new one. `wanted` as for Store::CreateRun.
 // kUsage when another process works on it.
 Result<OpenedRun> OpenRun(Store& store, const RunRecord& wanted, const std::string& problem_json);

@@ -10,6 +10,7 @@
 #include "candidate/candidate.h"
 #include "command/command.h"
 #include "command/evaluation_text.h"
+#include "command/pending.h"
 #include "command/target.h"
 #include "command/workbench.h"
 #include "target/cuda/driver.h"
@@ -18,7 +19,7 @@ namespace hone::verb_evaluate {
 namespace {
 
 constexpr Positional kPositionals[] = {
-    {.name = "problem", .help = "problem.json, or a KernelBench-style .py file", .reads = true},
+    {.name = "problem", .help = "problem.json, or a KernelBench-style .py file; with --pending a run"},
     {.name = "candidate",
      .help = "a program (.hk), a module of C++ (.cc) or CUDA C++ (.cu; both include/hone/module.h), a plan for CUDA "
              "(.json) or kernels with launch lines (.cu; both docs/plan.md); several are evaluated one after another "
@@ -54,6 +55,10 @@ constexpr Option kOptions[] = {
      .type = ValueType::kFlag,
      .help = "what is accepted on a CUDA device goes through compute-sanitizer, too"},
     kPythonOption,
+    {.name = "pending",
+     .type = ValueType::kFlag,
+     .help = "of a run: try what was proposed and not tried, on its machine, and confirm the best; asks nobody"},
+    kStoreOption,
 };
 
 // Ends an evaluation when the flag rises. A signal's handler may do nothing but raise it, so somebody has to look.
@@ -192,6 +197,13 @@ Result<bool> RunOnCuda(VerbCall& call, const std::vector<Subject>& subjects) {
 }
 
 Result<Answer> RunIt(VerbCall& call) {
+  if (call.Flag("pending")) {
+    for (const char* name : {"candidate", "target", "no-time", "budget", "dice", "range"}) {
+      if (call.Has(name))
+        return Fail(ErrorKind::kUsage, fmt::format("{} is of a candidate: hone evaluate RUN --pending", name));
+    }
+    return EvaluatePending(call);
+  }
   const std::string range = call.Text("range");
   if (range != "own" && range != "full")
     return Fail(ErrorKind::kUsage, fmt::format("--range {}: it is own or full", range));
@@ -252,14 +264,16 @@ HONE_ROW(Verb){
         "  hone evaluate model.py kernel.cc --baseline eager --threads 4 --json\n"
         "  hone evaluate model.py kernel.hk --baseline eager --baseline my_triton.py:ModelNew\n"
         "  hone evaluate problem.json kernel.cu\n"
-        "  hone evaluate problem.json plans/*.json --no-time\n",
+        "  hone evaluate problem.json plans/*.json --no-time\n"
+        "  hone evaluate 3fa21c --pending   (docs/machines.md)\n",
     .positionals = kPositionals,
     .options = kOptions,
     .json =
         "outcome, reason, evidence, accuracy, timing (microseconds), stages (milliseconds), sandbox, dice, notes, "
         "certificate (lines, with --certify), "
-        "candidate and problem (identities); of several candidates: evaluations[], each with its path",
-    .no = "a candidate is refused",
+        "candidate and problem (identities); of several candidates: evaluations[], each with its path; with --pending: "
+        "as of `hone optimize`, and pending (proposals that still wait)",
+    .no = "a candidate is refused; with --pending: as of `hone optimize`",
     .run = RunIt};
 
 }  // namespace hone::verb_evaluate

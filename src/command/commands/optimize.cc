@@ -7,25 +7,22 @@
 #include <optional>
 
 #include "base/interrupt.h"
-#include "base/process.h"
 #include "command/command.h"
-#include "command/evaluation_text.h"
 #include "command/flags.h"
-#include "command/ledger_text.h"
 #include "command/optimize_suite.h"
 #include "command/outcome_text.h"
 #include "command/run_note.h"
+#include "command/run_session.h"
 #include "command/start.h"
 #include "command/target.h"
 #include "command/workbench.h"
-#include "diagnose/insight.h"
 #include "propose/proposer.h"
+#include "search/ahead.h"
 #include "search/loop.h"
 #include "search/record.h"
 #include "search/remember.h"
 #include "search/run_ledger.h"
 #include "search/search.h"
-#include "search/start.h"
 #include "store/store.h"
 
 namespace hone::verb_optimize {
@@ -90,6 +87,11 @@ constexpr Option kOptions[] = {
      .help = "a kernel of yours that is tried first and is the one to beat: a program (.hk), C++ (.cc), CUDA C++ (.cu) "
              "or a plan (.json)",
      .reads = true},
+    {.name = "prepare",
+     .type = ValueType::kFlag,
+     .help =
+         "make the run, try --start if there is one, and ask nobody: `hone propose RUN -n N` does that, where there "
+         "may be a network, and `hone evaluate RUN --pending` tries what it said (docs/machines.md)"},
     {.name = "tools", .value = "WHO", .help = kAdvisersHelp, .otherwise = "none"},
     {.name = "memory",
      .value = "on|off",
@@ -153,38 +155,22 @@ constexpr Option kOptions[] = {
 
 constexpr double kSlower = 0.02;  // more than two timings of one kernel differ, less than anybody waits for
 
-// One line after each attempt on a plain stream; a line that is redrawn on a terminal.
-void Report(VerbCall& call, const SearchProgress& progress, const Ledger& ledger) {
-  if (progress.phase == SearchProgress::Phase::kConfirming) {
-    return call.Progress(fmt::format("confirming attempt {} on fresh inputs, beside all baselines", progress.attempt));
-  }
-  if (progress.phase == SearchProgress::Phase::kAsking) {
-    return call.Stage(progress.attempt == 0 ? std::string("the proposer thinks about what to begin with")
-                                            : fmt::format("the proposer thinks about attempt {}", progress.attempt));
-  }
-  std::string line = fmt::format("[{}/{}]", progress.attempt, progress.attempts_at_most);
-  if (progress.best_us > 0) line += fmt::format(" best {}", Microseconds(progress.best_us));
-  if (progress.best_speedup >= 1) line += fmt::format(" = {:.2f}x", progress.best_speedup);
-  if (progress.best_speedup > 0 && progress.best_speedup < 1)
-    line += fmt::format(", {} slower than the baseline", SpeedupText(1 / progress.best_speedup));
-  if (progress.best_us > 0 && progress.headroom < 1)
-    line += fmt::format(", headroom {:.0f} %", 100 * progress.headroom);
-  if (const Spending spent = ledger.Total(); spent.calls > 0) line += fmt::format(", spent {}", Text(spent));
-  if (progress.eta_s >= 0) line += fmt::format(", at most {:.0f} s more", progress.eta_s);
-  if (const Attempt* last = progress.last) {
-    line += fmt::format(" | {}", last->proposal.origin);
-    if (progress.phase == SearchProgress::Phase::kTried) {
-      line += last->accepted()
-                  ? fmt::format(": {}", last->time_us() > 0 ? Microseconds(last->time_us()) : "accepted")
-                  : fmt::format(": {}: {}", Name(last->evaluation.verdict.outcome), last->evaluation.verdict.reason);
-    }
-  }
-  if (progress.phase == SearchProgress::Phase::kTried) {
-    call.Stage("");
-    if (progress.last->proposal.key == kStartKey && !progress.replayed) call.Note(StartNote(*progress.last));
-  }
-  if (progress.phase == SearchProgress::Phase::kTried && !call.listener().live()) return call.Note(line);
-  if (call.listener().live()) call.Progress(line);
+constexpr std::string_view kPrepared = "the run is prepared, and its proposer is asked elsewhere";
+
+// A run that is there, with nothing asked.
+Answer Prepared(const RunSession& session, const SearchOutcome& outcome) {
+  const int pending = Pending(outcome.tree);
+  const std::string hone = ProgramAsTyped(), run = outcome.run.id;
+  std::string text = fmt::format("run {} is prepared; {} proposals wait\n{}", run, pending, StartText(outcome));
+  text += fmt::format(
+      "  next     {0} propose {1} -n 8 asks its proposer, {0} evaluate {1} --pending tries what it said\n", hone, run);
+  nlohmann::json document = {{"run", run},
+                             {"problem", outcome.run.problem_name},
+                             {"store", session.store.path()},
+                             {"attempts", outcome.tree.attempts()},
+                             {"pending", pending}};
+  if (outcome.started) document["start"] = StartDocument(outcome);
+  return Answer(document, text);
 }
 
 // The time was up before anything was judged.
@@ -275,16 +261,7 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
                      .idle = static_cast<int>(call.Int("idle")),
                      .tokens = call.Int("max-tokens"),
                      .dollars = call.Real("max-dollars")};
-  settings.run.lanes = static_cast<int>(bench.evaluators.size());
-  // On a device samples scatter little, and an attempt's check takes less than the default would.
-  if (cuda) settings.evaluate.timing_budget = std::chrono::milliseconds(300);
-  settings.evaluate.baselines.clear();
-  if (!bench.baselines.empty()) settings.evaluate.baselines = {bench.baselines.front()};
-  settings.evaluate.bound_us = bench.bound.least_us;
-  settings.confirm.baselines = bench.baselines;
-  settings.confirm.in_turn = settings.evaluate.baselines;
-  settings.confirm.bound_us = bench.bound.least_us;
-  settings.confirm.certify = call.Flag("certify");
+  MeasureBy(bench, call.Flag("certify"), settings);
 
   const std::string store_path = StorePath(call);
   Store store = HONE_TRY(Store::Open(store_path));
@@ -301,54 +278,35 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   const bool advised = advisers.kind != Advisers::Kind::kNone;
   if (advised) wanted.learned = ToJson(HONE_TRY(ReadLearned(store, wanted)));
   if (memory) wanted.recalled = ToJson(HONE_TRY(Recall(store, wanted, StartKeys(bench.graph, bench.machine))));
-  const OpenedRun opened = HONE_TRY(OpenRun(store, wanted, ToJson(bench.problem)));
+  OpenedRun opened = HONE_TRY(OpenRun(store, wanted, ToJson(bench.problem)));
   // As it was when the run began: what others found out since changes none of its decisions.
   const Learned learned = HONE_TRY(ParseLearned(opened.record.learned));
   const Recalled recalled = HONE_TRY(ParseRecalled(opened.record.recalled));
   const auto ledger = HONE_TRY(OpenLedger(store, opened.record.id, {settings.budget.tokens, settings.budget.dollars}));
-  const auto proposer = HONE_TRY(chosen.row->make({.graph = bench.graph,
-                                                   .machine = bench.machine,
-                                                   .parameters = chosen.parameters,
-                                                   .learned = advised ? &learned : nullptr,
-                                                   .recalled = memory ? &recalled : nullptr,
-                                                   .saving = objective.NeedsEnergy() ? Saving::kEnergy : Saving::kTime,
-                                                   .models = call.Text("models"),
-                                                   .ledger = ledger.get()}));
+  std::unique_ptr<Proposer> proposer;
+  if (call.Flag("prepare")) {
+    proposer = std::make_unique<AskedElsewhere>(chosen.row->pace, std::string(kPrepared));
+  } else {
+    proposer = HONE_TRY(chosen.row->make({.graph = bench.graph,
+                                          .machine = bench.machine,
+                                          .parameters = chosen.parameters,
+                                          .learned = advised ? &learned : nullptr,
+                                          .recalled = memory ? &recalled : nullptr,
+                                          .saving = objective.NeedsEnergy() ? Saving::kEnergy : Saving::kTime,
+                                          .models = call.Text("models"),
+                                          .ledger = ledger.get()}));
+  }
   call.Note(RunNote(opened.record.id, opened.resumed));
 
-  SearchHooks hooks;
-  hooks.interrupt = &interrupt;
-  hooks.spent_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-  const InsightSetting looked{bench.problem, &bench.graph, bench.machine, OwnPath(), advisers};
-  hooks.look = [&looked](const Attempt& attempt) {
-    return LookAt(attempt.proposal.candidate, attempt.time_us(), looked);
-  };
-  hooks.note = [&call](const std::string& line) { call.Note(line); };
-  hooks.progress = [&](const SearchProgress& progress) { Report(call, progress, *ledger); };
-  std::vector<Evaluator*> evaluators;
-  for (const auto& evaluator : bench.evaluators) evaluators.push_back(evaluator.get());
-  const SearchOutcome outcome = HONE_TRY(RunSearch(store, opened.record, *proposer, evaluators, settings, hooks));
-  call.Stage("");
-  if (interrupt && outcome.tree.attempts() == 0) {
-    if (!opened.resumed) HONE_TRY(store.DeleteRun(outcome.run.id));
-    return Fail(ErrorKind::kInterrupted, "interrupted");
-  }
-
-  if (outcome.winner_confirmed) {
-    const Candidate& winner = outcome.tree.node(outcome.run.best_attempt).attempt.proposal.candidate;
-    HONE_TRY(Remember(store, outcome, PiecesOfProgram(winner.text, bench.problem, bench.machine), HONE_VERSION));
-  }
-
-  const ExitCode code = outcome.stop.cause == Stop::Cause::kInterrupt ? ExitCode::kInterrupted
-                        : IsWin(outcome)                              ? ExitCode::kDone
-                                                                      : ExitCode::kNo;
-  nlohmann::json document = OutcomeDocument(outcome, bench.bound, bench.machine, store_path, bench.evaluators.size());
-  std::string text = OutcomeText(outcome, bench.bound, bench.machine, objective);
-  if (const Spending spent = ledger->Total(); spent.calls > 0) {
-    document["spent"] = ToDocument(spent);
-    text += fmt::format("  spent    {} calls of language models: {}\n", spent.calls, Text(spent));
-  }
-  return Answer(document, text, code);
+  const RunSession session{.bench = bench,
+                           .store = store,
+                           .opened = opened,
+                           .proposer = *proposer,
+                           .ledger = *ledger,
+                           .settings = settings,
+                           .spent_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count()};
+  const SearchOutcome outcome = HONE_TRY(SearchIn(call, session));
+  return call.Flag("prepare") ? Prepared(session, outcome) : AnswerOf(session, outcome);
 }
 
 Result<Answer> RunIt(VerbCall& call) {
@@ -356,7 +314,10 @@ Result<Answer> RunIt(VerbCall& call) {
   for (const char* name : {"helping", "csv", "retry", "shrink"}) {
     if (call.Has(name) && !call.Has("suite")) return Fail(ErrorKind::kUsage, fmt::format("--{} is of --suite", name));
   }
-  if (call.Has("start") && call.Has("suite")) return Fail(ErrorKind::kUsage, "--start is of one problem");
+  for (const char* name : {"start", "prepare"}) {
+    if (call.Has(name) && call.Has("suite"))
+      return Fail(ErrorKind::kUsage, fmt::format("--{} is of one problem, not of --suite", name));
+  }
   if (call.Has("suite") == call.Has("problem"))
     return Fail(ErrorKind::kUsage, "hone optimize takes one problem, or --suite with many");
   call.CatchInterrupts();
@@ -395,7 +356,8 @@ HONE_ROW(Verb){
     .positionals = kPositionals,
     .options = kOptions,
     .json =
-        "run, problem, target, machine, store, attempts, replayed (taken from the store), search_s (of\n"
+        "run, problem, target, machine, store, attempts, replayed (taken from the store), pending (proposals that wait "
+        "to be tried), search_s (of\n"
         "this session), look_s (of it, finding out why attempts take as long as they do), lanes (attempts in flight at "
         "a time), stop (why), stop_cause "
         "(budget, limit, nothing-left, interrupt), bound_us,\n"

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command/command.h"
+#include "command/pending.h"
 #include "command/target.h"
 #include "graph/graph.h"
 #include "problem/import/import.h"
@@ -13,7 +14,7 @@ namespace hone::verb_propose {
 namespace {
 
 constexpr Positional kPositionals[] = {
-    {.name = "problem", .help = "a KernelBench-style .py file, or problem.json", .reads = true}};
+    {.name = "problem", .help = "a KernelBench-style .py file, or problem.json; with -n a run"}};
 constexpr Option kOptions[] = {
     kTargetOption,
     kDeviceOption,
@@ -23,11 +24,19 @@ constexpr Option kOptions[] = {
      .otherwise = "expert",
      .choices = ChoicesOf<AllProposers>},
     kModelsOption,
+    {.name = "number",
+     .letter = 'n',
+     .type = ValueType::kInteger,
+     .value = "N",
+     .help = "of a run: ask its proposer for so many more, in whole answers, and keep them; nothing is tried",
+     .at_least = 1},
     {.name = "all", .type = ValueType::kFlag, .help = "every way to cut the problem into kernels, not only the first"},
     {.name = "python", .value = "PATH", .help = "interpreter with PyTorch, for .py problems"},
+    kStoreOption,
 };
 
 Result<Answer> RunIt(VerbCall& call) {
+  if (call.Has("number")) return ProposeMore(call);
   ImportOptions import;
   import.python = call.Text("python");
   const auto chosen = HONE_TRY(ChooseProposer(call.Text("proposer")));
@@ -68,12 +77,17 @@ HONE_ROW(Verb){
     .help =
         "Prints programs in the kernel language (docs/language.md), the expert's with settings filled in for\n"
         "this machine. `hone evaluate PROBLEM PROGRAM.hk` runs one.\n"
+        "With -n it asks the proposer of a run for more, which wait in the store for `hone evaluate RUN --pending` on\n"
+        "the run's machine (docs/machines.md); --device stands in for that machine where this is another.\n"
         "\n"
-        "  hone propose model.py > first.hk\n",
+        "  hone propose model.py > first.hk\n"
+        "  hone propose 3fa21c -n 8\n",
     .positionals = kPositionals,
     .options = kOptions,
-    .json = "a list of proposals: kind (program or module), origin, predicted_us (0 = not known), text",
-    .no = "nothing is proposed",
+    .json =
+        "a list of proposals: kind (program or module), origin, predicted_us (0 = not known), text; with -n: run, "
+        "proposed (so many more), pending (that wait in all)",
+    .no = "nothing is proposed; with -n: nothing waits to be tried",
     .run = RunIt};
 
 }  // namespace hone::verb_propose

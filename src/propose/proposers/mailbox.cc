@@ -180,6 +180,7 @@ Result<std::unique_ptr<Proposer>> Make(const ProposerSetting& setting) {
 HONE_ROW(ProposerRow){.name = "mailbox",
                       .doc = "whoever answers questions that lie in a folder as files",
                       .parameters = kParameters,
+                      .pace = Pace::kSlow,
                       .make = Make};
 
 }  // namespace hone::proposer_mailbox

@@ -66,6 +66,7 @@ Result<std::unique_ptr<Proposer>> Make(const ProposerSetting& setting) {
 HONE_ROW(ProposerRow){.name = "model",
                       .doc = "a language model that the models file names (docs/models.md)",
                       .parameters = kParameters,
+                      .pace = Pace::kSlow,
                       .make = Make};
 
 }  // namespace hone::proposer_model

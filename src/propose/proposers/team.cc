@@ -148,6 +148,7 @@ Result<std::unique_ptr<Proposer>> Make(const ProposerSetting& setting) {
 HONE_ROW(ProposerRow){.name = "team",
                       .doc = "language models as planner, coder and debugger (docs/models.md)",
                       .parameters = kParameters,
+                      .pace = Pace::kSlow,
                       .make = Make};
 
 }  // namespace hone::proposer_team

@@ -1,0 +1,117 @@
+#include "command/run_session.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/interrupt.h"
+#include "base/process.h"
+#include "command/evaluation_text.h"
+#include "command/ledger_text.h"
+#include "command/outcome_text.h"
+#include "command/start.h"
+#include "diagnose/insight.h"
+#include "model/ledger.h"
+#include "propose/recalled.h"
+#include "search/ahead.h"
+#include "search/remember.h"
+#include "search/start.h"
+
+namespace hone {
+namespace {
+
+// One line after each attempt on a plain stream; a line that is redrawn on a terminal.
+void Report(VerbCall& call, const SearchProgress& progress, const Ledger& ledger) {
+  if (progress.phase == SearchProgress::Phase::kConfirming) {
+    return call.Progress(fmt::format("confirming attempt {} on fresh inputs, beside all baselines", progress.attempt));
+  }
+  if (progress.phase == SearchProgress::Phase::kAsking) {
+    return call.Stage(progress.attempt == 0 ? std::string("the proposer thinks about what to begin with")
+                                            : fmt::format("the proposer thinks about attempt {}", progress.attempt));
+  }
+  std::string line = fmt::format("[{}/{}]", progress.attempt, progress.attempts_at_most);
+  if (progress.best_us > 0) line += fmt::format(" best {}", Microseconds(progress.best_us));
+  if (progress.best_speedup >= 1) line += fmt::format(" = {:.2f}x", progress.best_speedup);
+  if (progress.best_speedup > 0 && progress.best_speedup < 1)
+    line += fmt::format(", {} slower than the baseline", SpeedupText(1 / progress.best_speedup));
+  if (progress.best_us > 0 && progress.headroom < 1)
+    line += fmt::format(", headroom {:.0f} %", 100 * progress.headroom);
+  if (const Spending spent = ledger.Total(); spent.calls > 0) line += fmt::format(", spent {}", Text(spent));
+  if (progress.eta_s >= 0) line += fmt::format(", at most {:.0f} s more", progress.eta_s);
+  if (const Attempt* last = progress.last) {
+    line += fmt::format(" | {}", last->proposal.origin);
+    if (progress.phase == SearchProgress::Phase::kTried) {
+      line += last->accepted()
+                  ? fmt::format(": {}", last->time_us() > 0 ? Microseconds(last->time_us()) : "accepted")
+                  : fmt::format(": {}: {}", Name(last->evaluation.verdict.outcome), last->evaluation.verdict.reason);
+    }
+  }
+  if (progress.phase == SearchProgress::Phase::kTried) {
+    call.Stage("");
+    if (progress.last->proposal.key == kStartKey && !progress.replayed) call.Note(StartNote(*progress.last));
+  }
+  if (progress.phase == SearchProgress::Phase::kTried && !call.listener().live()) return call.Note(line);
+  if (call.listener().live()) call.Progress(line);
+}
+
+}  // namespace
+
+void MeasureBy(const Workbench& bench, bool certify, SearchSettings& settings) {
+  settings.run.lanes = static_cast<int>(bench.evaluators.size());
+  // On a device samples scatter little, and an attempt's check takes less than the default would.
+  if (bench.machine.kind == DeviceKind::kCuda) settings.evaluate.timing_budget = std::chrono::milliseconds(300);
+  settings.evaluate.baselines.clear();
+  if (!bench.baselines.empty()) settings.evaluate.baselines = {bench.baselines.front()};
+  settings.evaluate.bound_us = bench.bound.least_us;
+  settings.confirm.baselines = bench.baselines;
+  settings.confirm.in_turn = settings.evaluate.baselines;
+  settings.confirm.bound_us = bench.bound.least_us;
+  settings.confirm.certify = certify;
+}
+
+Result<SearchOutcome> SearchIn(VerbCall& call, const RunSession& session) {
+  const Workbench& bench = session.bench;
+  SearchHooks hooks;
+  hooks.interrupt = &InterruptFlag();
+  hooks.spent_s = session.spent_s;
+  const InsightSetting looked{bench.problem, &bench.graph, bench.machine, OwnPath(), session.settings.run.tools};
+  hooks.look = [&looked](const Attempt& attempt) {
+    return LookAt(attempt.proposal.candidate, attempt.time_us(), looked);
+  };
+  hooks.note = [&call](const std::string& line) { call.Note(line); };
+  hooks.progress = [&](const SearchProgress& progress) { Report(call, progress, session.ledger); };
+  std::vector<Evaluator*> evaluators;
+  for (const auto& evaluator : bench.evaluators) evaluators.push_back(evaluator.get());
+  SearchOutcome outcome =
+      HONE_TRY(RunSearch(session.store, session.opened.record, session.proposer, evaluators, session.settings, hooks));
+  call.Stage("");
+  if (*hooks.interrupt && outcome.tree.attempts() == 0) {
+    if (!session.opened.resumed) HONE_TRY(session.store.DeleteRun(outcome.run.id));
+    return Fail(ErrorKind::kInterrupted, "interrupted");
+  }
+  if (outcome.winner_confirmed) {
+    const Candidate& winner = outcome.tree.node(outcome.run.best_attempt).attempt.proposal.candidate;
+    const auto pieces = PiecesOfProgram(winner.text, bench.problem, bench.machine);
+    HONE_TRY(Remember(session.store, outcome, pieces, HONE_VERSION));
+  }
+  return outcome;
+}
+
+Answer AnswerOf(const RunSession& session, const SearchOutcome& outcome) {
+  const Workbench& bench = session.bench;
+  const ExitCode code = outcome.stop.cause == Stop::Cause::kInterrupt ? ExitCode::kInterrupted
+                        : IsWin(outcome)                              ? ExitCode::kDone
+                                                                      : ExitCode::kNo;
+  nlohmann::json document =
+      OutcomeDocument(outcome, bench.bound, bench.machine, session.store.path(), bench.evaluators.size());
+  document["pending"] = Pending(outcome.tree);
+  std::string text = OutcomeText(outcome, bench.bound, bench.machine, session.settings.run.objective);
+  if (const Spending spent = session.ledger.Total(); spent.calls > 0) {
+    document["spent"] = ToDocument(spent);
+    text += fmt::format("  spent    {} calls of language models: {}\n", spent.calls, Text(spent));
+  }
+  return Answer(document, text, code);
+}
+
+}  // namespace hone

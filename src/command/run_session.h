@@ -1,0 +1,35 @@
+// A session of a search that tries something, for `hone optimize` and `hone evaluate RUN --pending`: how attempts are
+// measured here, what is said meanwhile, and what is answered.
+#pragma once
+
+#include "base/result.h"
+#include "command/command.h"
+#include "command/workbench.h"
+#include "search/loop.h"
+#include "search/record.h"
+
+namespace hone {
+
+class Ledger;
+
+// All of it outlives the call; the evaluators are as many as settings.run.lanes.
+struct RunSession {
+  Workbench& bench;
+  Store& store;
+  OpenedRun& opened;
+  Proposer& proposer;
+  const Ledger& ledger;
+  const SearchSettings& settings;
+  double spent_s = 0;  // of the budget's time, before the search
+};
+
+// How attempts and winners are measured on this bench: lanes, baselines, bounds.
+void MeasureBy(const Workbench& bench, bool certify, SearchSettings& settings);
+
+// The search. A run that is new and was interrupted before anything was judged is deleted: then kInterrupted.
+Result<SearchOutcome> SearchIn(VerbCall& call, const RunSession& session);
+
+// What came of it, for `hone optimize --json` and in words.
+Answer AnswerOf(const RunSession& session, const SearchOutcome& outcome);
+
+}  // namespace hone
