@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <nlohmann/json.hpp>
 
 #include "base/check.h"
 
@@ -120,22 +119,6 @@ std::string HttpStream(const std::vector<std::string>& events) {
       "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n";
   for (const std::string& event : events) text += fmt::format("{:x}\r\n{}\r\n", event.size(), event);
   return text + "0\r\n\r\n";
-}
-
-std::string ChatAnswer(std::string_view text) {
-  const auto chunk = [](const nlohmann::json& delta, const nlohmann::json& finish) {
-    nlohmann::json choice = {{"delta", delta}, {"finish_reason", finish}};
-    nlohmann::json event = {{"model", "served-m"}};
-    event["choices"].push_back(std::move(choice));
-    return EventText(event.dump());
-  };
-  nlohmann::json said;
-  said["content"] = text;
-  return HttpStream(
-      {chunk(nlohmann::json::object(), nullptr), chunk(said, nullptr), chunk(nlohmann::json::object(), "stop"),
-       EventText(
-           R"({"choices": [], "usage": {"prompt_tokens": 120, "completion_tokens": 30, "prompt_tokens_details": {"cached_tokens": 100}}})"),
-       EventText("[DONE]")});
 }
 
 std::string EventText(std::string_view data, std::string_view name) {

@@ -55,8 +55,6 @@ std::string HttpText(int status, std::string_view type, std::string_view body,
                      const std::vector<std::string>& headers = {});
 // A stream of events as servers send it, in chunks; each of `events` is whole, with its empty line.
 std::string HttpStream(const std::vector<std::string>& events);
-// A whole stream of Chat Completions that says this, and what it took: 120 tokens in, 100 of them cached, 30 out.
-std::string ChatAnswer(std::string_view text);
 // "data: ...\n\n", and with a name before it.
 std::string EventText(std::string_view data, std::string_view name = "");
 

@@ -6,6 +6,7 @@
 #include "base/files.h"
 #include "base/testing/must.h"
 #include "model/testing/loopback.h"
+#include "model/testing/speech.h"
 #include "propose/proposer.h"
 #include "propose/testing/small_graph.h"
 
