@@ -48,7 +48,7 @@ constexpr Option kOptions[] = {
      .at_least = 1},
     {.name = "form",
      .value = "NAME",
-     .help = "bundle (all), module (the C++ kernel alone) or kernelbench (one Python file)",
+     .help = "bundle (all), module (the C++ kernel alone), kernelbench (one Python file) or flashinfer (one Solution)",
      .otherwise = "bundle"},
     {.name = "problem", .value = "PATH", .help = "with --program, instead of a run: problem.json", .reads = true},
     {.name = "program",
