@@ -72,6 +72,23 @@ class Machines(answers.Runs):
         self.assertIn("has no run 'zz'", self.refused("evaluate", "zz", "--pending"))
         self.assertIn("hone evaluate RUN --pending", self.refused("evaluate", run, self.rounds, "--pending"))
 
+    def test_3_two_stores_and_a_bundle_between_them_are_one_run(self):
+        login, node = self.folder / "login.db", self.folder / "node.db"
+        there, back = self.folder / "there.bundle", self.folder / "back.bundle"
+        run = self.new_run("--prepare", store=node)["run"]
+        for _ in range(2):
+            self.run_hone("bundle", run, "-o", there, store=node, code=0)
+            self.run_hone("merge", there, store=login, code=0)
+            self.document("propose", run, "-n", "1", "--proposer", f"replay:{self.rounds}", store=login)
+            self.run_hone("bundle", self.folder / "p.json", "-o", back, store=login, code=0)
+            self.assertEqual(self.document("merge", back, store=node)["changed"], 1)
+            self.assertEqual(self.document("merge", back, store=node)["unchanged"], 1)
+            ended = self.document("evaluate", run, "--pending", "--no-torch", store=node)
+        self.assertGreaterEqual(ended["attempts"], 2)
+        there.write_bytes(back.read_bytes()[:5000])
+        self.assertIn("is damaged", self.refused("merge", there, store=node))
+        self.assertIn("is no bundle", self.refused("merge", self.rounds, store=node))
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=1)

@@ -11,8 +11,6 @@
 namespace hone {
 namespace {
 
-constexpr std::int64_t kApplicationId = 0x686f6e65;  // "hone", in the file's header: `file runs.db` shows it
-
 // kSteps[i] makes schema i + 1 of schema i. Written once, never edited: stores that went through them are out there.
 constexpr std::array<const char*, kNewestSchema> kSteps = {
     R"(

@@ -1,6 +1,8 @@
 // The tables of the run store and how an older store becomes a newer one.
 #pragma once
 
+#include <cstdint>
+
 #include "store/sqlite.h"
 
 namespace hone {
@@ -9,6 +11,7 @@ namespace hone {
 // when it is opened, in one transaction; one from a later hone is refused with kUsage and left as it is.
 inline constexpr int kOldestSchema = 1;
 inline constexpr int kNewestSchema = 8;
+inline constexpr std::uint32_t kApplicationId = 0x686f6e65;  // "hone", in the file's header: `file runs.db` shows it
 
 // kCorrupt when the file is a database of somebody else.
 Result<void> PrepareSchema(Connection& connection);

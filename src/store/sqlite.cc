@@ -150,20 +150,21 @@ std::string Statement::Text(int column) const {
 }
 
 Result<Transaction> Transaction::Begin(Connection& connection) {
-  HONE_TRY(connection.Execute("BEGIN IMMEDIATE"));
-  return Transaction(&connection);
+  const bool inner = sqlite3_get_autocommit(connection.handle()) == 0;
+  if (!inner) HONE_TRY(connection.Execute("BEGIN IMMEDIATE"));
+  return Transaction(&connection, inner);
 }
 
 Transaction::~Transaction() {
   // A failed statement may have rolled back already; then there is nothing to do.
-  if (connection_ != nullptr && sqlite3_get_autocommit(connection_->handle()) == 0) {
+  if (connection_ != nullptr && !inner_ && sqlite3_get_autocommit(connection_->handle()) == 0) {
     static_cast<void>(connection_->Execute("ROLLBACK"));
   }
 }
 
 Result<void> Transaction::Commit() {
   HONE_CHECK(connection_ != nullptr, "a transaction was committed twice");
-  HONE_TRY(connection_->Execute("COMMIT"));
+  if (!inner_) HONE_TRY(connection_->Execute("COMMIT"));
   connection_ = nullptr;
   return {};
 }

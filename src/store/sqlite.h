@@ -84,18 +84,21 @@ class Statement {
 };
 
 // Takes the write lock at once, so that two writers wait for each other instead of failing midway. Rolls back unless
-// committed.
+// committed. One within another is part of that: it ends with it, and whoever has the outer one must not commit it
+// after a failure.
 class Transaction {
  public:
   static Result<Transaction> Begin(Connection& connection);
-  Transaction(Transaction&& other) noexcept : connection_(std::exchange(other.connection_, nullptr)) {}
+  Transaction(Transaction&& other) noexcept
+      : connection_(std::exchange(other.connection_, nullptr)), inner_(other.inner_) {}
   Transaction& operator=(Transaction&&) = delete;
   ~Transaction();
   Result<void> Commit();  // on disk when it returns
 
  private:
-  explicit Transaction(Connection* connection) : connection_(connection) {}
+  Transaction(Connection* connection, bool inner) : connection_(connection), inner_(inner) {}
   Connection* connection_;  // nullptr once ended
+  bool inner_;
 };
 
 }  // namespace hone

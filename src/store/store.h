@@ -19,6 +19,7 @@
 // one Store a thread; any number of Stores and processes on one file.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,12 +32,24 @@
 
 namespace hone {
 
+struct RunContents;
+
+inline constexpr std::uint64_t kLargestForeign = std::uint64_t{2} << 30U;  // bytes of a file
+inline constexpr int kLargestForeignText = 256 << 20U;                     // bytes of a text in it
+
 class Store {
  public:
   // Makes the file and its folders if need be. ":memory:" is a store that lives as long as this object.
   static Result<Store> Open(const std::string& path);
   // For reading commands: kNotFound if there is none.
   static Result<Store> OpenExisting(const std::string& path);
+
+  // A store that anybody may have made. The file is left as it is: what is opened is a copy in the folder `scratch`,
+  // which outlives the store. kNotFound, kCorrupt and kUsage for what is none, larger than kLargestForeign, damaged, of
+  // a later hone, or has other tables. What its rows say is still to be checked.
+  static Result<Store> OpenForeign(const std::string& path, const std::string& scratch);
+  // All of it is in its one file from here on; nobody else has it open.
+  Result<void> Seal();
 
   const std::string& path() const { return connection_.path(); }
 
@@ -84,6 +97,10 @@ class Store {
   // What moves came to that acted on rules' findings, by rule, in all runs on this target and machine.
   Result<std::vector<RuleOutcome>> Outcomes(std::string_view target, std::string_view machine);
 
+  // Whole runs, as a merge makes them (store/contents.h): those that are new, and in place of what is there of the
+  // others. All in one transaction. The caller holds the locks of the others.
+  Result<void> ReplaceRuns(const std::vector<RunContents>& fresh, const std::vector<RunContents>& others);
+
   // The bytes behind a key of a record. kCorrupt if they are not the ones that were written.
   Result<std::string> Blob(std::string_view key);
 
@@ -91,6 +108,8 @@ class Store {
   explicit Store(Connection connection) : connection_(std::move(connection)) {}
   static Result<Store> Prepare(const std::string& path, IfAbsent if_absent);
   Result<std::string> PutBlob(std::string_view bytes);
+  Result<void> ReplaceRun(const RunContents& contents, bool fresh);
+  Result<std::string> FreeId(const RunRecord& run);
   Result<void> AddProposal(std::int64_t run, int round, std::size_t place, const ProposalRecord& proposal,
                            std::string_view base, std::string_view base_blob);
   Result<std::int64_t> Sequence(std::string_view run);
