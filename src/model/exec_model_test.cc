@@ -136,6 +136,14 @@ TEST_F(ExecModelTest, FormatsTellWhatItTook) {
   EXPECT_EQ(claude.usage.input_tokens, 60);
   EXPECT_EQ(claude.usage.cached_tokens, 30);
   EXPECT_EQ(claude.usage.dollars, 0.25);
+  // It asked another model, too, for something of its own.
+  const ModelReply more = read("claude-json", R"({"type": "result", "subtype": "success", "result": "hi",
+      "usage": {"input_tokens": 20, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 100, "output_tokens": 30},
+      "modelUsage": {"m-1": {"inputTokens": 20, "outputTokens": 30, "cacheReadInputTokens": 100, "cacheCreationInputTokens": 0},
+                     "small": {"inputTokens": 7, "outputTokens": 2}}})");
+  EXPECT_EQ(more.usage.input_tokens, 127);
+  EXPECT_EQ(more.usage.cached_tokens, 100);
+  EXPECT_EQ(more.usage.output_tokens, 32);
   const ModelReply codex =
       read("codex-jsonl",
            "{\"type\": \"thread.started\", \"thread_id\": \"t\"}\nnot JSON\n"
