@@ -89,6 +89,18 @@ class Page(unittest.TestCase):
         self.assertIn("Measured again on fresh inputs", shown)
         self.assertIn("hone optimize scripted.py --target cuda --seed 1", shown)
 
+    def test_in_a_notebooks_frame_it_is_drawn_and_out_of_the_notebooks_reach(self):
+        program = "import sys; sys.path.insert(0, sys.argv[1]); import hone; print(hone.Run(sys.argv[2])._repr_html_())"
+        cell = subprocess.run([sys.executable, "-B", "-c", program, tree.ROOT / "python", self.run_id], env=dict(self.environment, HONE_PROGRAM=HONE),
+                              capture_output=True, text=True, check=True).stdout
+        notebook = self.folder / "notebook.html"
+        ask = ("<pre id='out'></pre><script>setTimeout(() => { const inside = document.querySelector('iframe').contentDocument;"
+               "document.getElementById('out').textContent = inside ? inside.querySelectorAll('svg circle').length : 'not to be seen'; }, 1500)</script>")
+        for frame, said in ((cell, "not to be seen"), (cell.replace('sandbox="allow-scripts" ', "", 1), None)):
+            notebook.write_text("<body>" + frame + ask)
+            shown = re.search(r'<pre id="out">(.*?)</pre>', self.browse("--dump-dom", page=notebook))[1]
+            self.assertEqual(shown, said) if said else self.assertGreater(int(shown), 20)
+
     def test_the_tree_goes_by_keys_and_shows_sources_as_they_are(self):
         attempts = [json.loads(line) for line in self.written("--jsonl")]
         last = attempts[-1]

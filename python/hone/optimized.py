@@ -12,6 +12,19 @@ class FallsBack(UserWarning):
     """A call went to the module and not to the kernel. `warnings.simplefilter("error", hone.FallsBack)` makes it an error."""
 
 
+def find(module, dotted):
+    for name in dotted.split("."):
+        module = getattr(module, name)
+    return module
+
+
+def place_of(module, dotted):
+    """(the dict that holds it, its name in there): for as long as the parts stay the same."""
+    above, _, name = dotted.rpartition(".")
+    owner = find(module, above) if above else module
+    return owner._parameters if name in owner._parameters else owner._buffers, name
+
+
 class Made:
     """What a kernel was made for. All of it is taken when it is made, from the module and from what torch.export said of it."""
 
@@ -26,6 +39,11 @@ class Made:
         for key, tensor in tensors.items():
             same[id(tensor)].append(key)
         self.tied = [keys for keys in same.values() if len(keys) > 1]
+        # Most calls are tensors in a row and one tensor back: those are not taken apart and put together by pytree, which costs more
+        # than a small kernel takes.
+        self.in_a_row = structure == tree_flatten(tuple(range(len(leaves))))[1]
+        self.one_result = outputs == [None] and output_structure == tree_flatten(0)[1]
+        self.places = [None if key is None else place_of(module, key) for key in keys]
         self.parts = [(part, tuple(part._modules.values()), part.training) for part in module.modules()]
 
     # A pytree's structure does not pickle for good: containers with numbers as their leaves do.
@@ -47,10 +65,18 @@ class Standing:
     def __init__(self, original, kernel, made, run):
         self.original, self.kernel, self.made, self.run = original, kernel, made, run
         self.calls, self.fallbacks = 0, collections.Counter()
+        self._constants = {}
         self._seen = {}  # of the fixed parameters: key -> (address, version) that was compared
 
     def __getstate__(self):  # a copy counts its own
-        return {**self.__dict__, "calls": 0, "fallbacks": collections.Counter(), "_seen": {}}
+        return {**self.__dict__, "calls": 0, "fallbacks": collections.Counter(), "_constants": {}, "_seen": {}}
+
+    def constant(self, number):
+        """A parameter that is part of the problem and not of the module: a table that forward makes."""
+        if number not in self._constants:
+            kernel = self.kernel.python
+            self._constants[number] = kernel.constant(kernel.PARAMETERS[number])
+        return self._constants[number]
 
     def refresh(self):
         """After a write to a parameter through .data, which leaves no trace: the kernel prepares its parameters again."""
@@ -60,12 +86,6 @@ class Standing:
     def __repr__(self):
         lines = ["%d calls of the kernel, %d of the module" % (self.calls, sum(self.fallbacks.values()))]
         return "\n".join(lines + ["%7d: %s" % (count, reason) for reason, count in self.fallbacks.most_common()])
-
-
-def find(module, dotted):
-    for name in dotted.split("."):
-        module = getattr(module, name)
-    return module
 
 
 # What both objects have in common, so that names, states, moves and gradients are those of the original.
@@ -134,24 +154,27 @@ class Optimized(torch.nn.Module):
         if named:
             given, reason = positional(hone.original, arguments, named)
         if reason is None:
-            leaves, structure = tree_flatten(given)
-            reason = why_not(hone, leaves, structure)
+            leaves, reason = leaves_of(hone.made, given)
+        if reason is None:
+            reason = why_not(hone, leaves)
         if reason is None:
             kernel = hone.kernel.python
-            parameters = [kernel.constant(spec) if key is None else find(hone.original, key)
-                          for key, spec in zip(hone.made.keys, kernel.PARAMETERS)]
-            wanted = torch.is_grad_enabled() and any(
-                tensor.requires_grad for tensor in itertools.chain(leaves, parameters) if isinstance(tensor, torch.Tensor))
-            if wanted:
+            tensors = [leaf for leaf, constant in zip(leaves, hone.made.constants) if constant is None]
+            parameters = [hone.constant(number) if place is None else place[0].get(place[1]) for number, place in enumerate(hone.made.places)]
+            if any(tensor is None for tensor in parameters):
+                reason = "a parameter that it had is none any more"
+            elif torch.is_grad_enabled() and any(tensor.requires_grad for tensor in itertools.chain(tensors, parameters)):
                 reason = "gradients are wanted, and the kernel computes forward only: call it under torch.no_grad()"
             else:
-                try:
-                    result = kernel.run([leaf for leaf in leaves if isinstance(leaf, torch.Tensor)], parameters)
+                try:  # what traces needs the operator; else it would cost twice what the call does
+                    result = (kernel.run if tracing() else kernel.compute)(tensors, parameters)
                 except kernel.KernelError as error:
                     reason = str(error)
         if reason is not None:
             return self._fall_back(reason, arguments, named)
         hone.calls += 1
+        if hone.made.one_result:
+            return result
         results = iter((result,) if isinstance(result, torch.Tensor) else result)
         return tree_unflatten([next(results) if constant is None else constant[0] for constant in hone.made.outputs],
                               hone.made.output_structure)
@@ -175,11 +198,23 @@ def positional(module, arguments, named):
     return bound.args, None
 
 
-def why_not(hone, leaves, structure):
+def tracing():
+    return torch.compiler.is_compiling() or torch.jit.is_tracing() or torch.utils._python_dispatch._len_torch_dispatch_stack() > 0
+
+
+def leaves_of(made, arguments):
+    """The arguments without their containers, or why they are none of the kernel's."""
+    if made.in_a_row and len(arguments) == len(made.constants):
+        return arguments, None  # containers among them are no tensors, which is seen next
+    leaves, structure = tree_flatten(arguments)
+    if structure != made.structure:
+        return leaves, "the kernel was made for %d arguments, in other containers or not: got %d" % (len(made.constants), len(leaves))
+    return leaves, None
+
+
+def why_not(hone, leaves):
     """Why the kernel cannot do this call, but for what it says itself of shapes, types and devices; or None."""
     made = hone.made
-    if structure != made.structure:
-        return "the kernel was made for %d arguments, in other containers or not: got %d" % (made.structure.num_leaves, len(leaves))
     for place, (leaf, constant) in enumerate(zip(leaves, made.constants)):
         if constant is not None:
             if type(leaf) is not type(constant[0]) or leaf != constant[0]:
@@ -188,9 +223,8 @@ def why_not(hone, leaves, structure):
             return "argument %d is a %s and no plain tensor" % (place, type(leaf).__name__)
         elif leaf.layout is torch.strided and not leaf.is_contiguous():
             return "argument %d has the strides %s, the kernel was made for dense rows: use .contiguous()" % (place, tuple(leaf.stride()))
-    for device in {leaf.device.type for leaf in leaves if isinstance(leaf, torch.Tensor)} or {"cpu"}:
-        if device in ("cpu", "cuda") and torch.is_autocast_enabled(device):
-            return "autocast is on, and the kernel computes in the types that it was made for"
+    if torch.is_autocast_enabled("cpu"):
+        return "autocast is on, and the kernel computes in the types that it was made for"
     for part, inside, training in made.parts:
         if part.training is not training:
             return "%s is in %s mode, the kernel was made in %s mode" % (
