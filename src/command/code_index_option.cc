@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "propose/lookup.h"
+
 namespace hone {
 namespace {
 
@@ -36,6 +38,16 @@ Result<std::optional<std::string>> IndexPath(const VerbCall& call) {
     return Fail(ErrorKind::kUsage,
                 fmt::format("there are several code indexes; --index says which: {}", fmt::join(names, ", ")));
   return IndexPathOf(call, names.front());
+}
+
+Result<std::string> IndexFor(const VerbCall& call, const ProposerRow& proposer) {
+  const bool looks_up =
+      std::ranges::any_of(proposer.parameters, [](const Parameter& one) { return one.name == kLookupTokens.name; });
+  if (looks_up) return HONE_TRY(IndexPath(call)).value_or("");
+  if (!call.Has("index")) return std::string();
+  return Fail(
+      ErrorKind::kUsage,
+      fmt::format("--index is of proposers that language models speak for; {} looks nothing up", proposer.name));
 }
 
 Result<CodeIndex> OpenIndex(const VerbCall& call) {

@@ -5,6 +5,7 @@
 
 #include "command/command.h"
 #include "index/code_index.h"
+#include "propose/proposer.h"
 
 namespace hone {
 
@@ -19,6 +20,9 @@ inline constexpr Option kIndexOption{.name = "index",
 std::string IndexPathOf(const VerbCall& call, std::string_view name);
 // The option's file, else the only index there is; nothing where none is. kUsage when there are several.
 Result<std::optional<std::string>> IndexPath(const VerbCall& call);
+// That which the proposer's models may look into: empty where there is none, or it looks nothing up; then it is kUsage
+// to name one.
+Result<std::string> IndexFor(const VerbCall& call, const ProposerRow& proposer);
 // kNotFound when there is none.
 Result<CodeIndex> OpenIndex(const VerbCall& call);
 

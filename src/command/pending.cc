@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/interrupt.h"
+#include "command/code_index_option.h"
 #include "command/outcome_text.h"
 #include "command/run_note.h"
 #include "command/run_session.h"
@@ -17,6 +18,7 @@
 #include "problem/problem.h"
 #include "propose/proposer.h"
 #include "search/ahead.h"
+#include "search/past_winners.h"
 #include "search/record.h"
 #include "search/run_ledger.h"
 #include "search/start.h"
@@ -87,16 +89,21 @@ Result<Answer> ProposeMore(VerbCall& call) {
   const Recalled recalled = HONE_TRY(ParseRecalled(run.recalled));
   const Budget& budget = held.settings.budget;
   const auto ledger = HONE_TRY(OpenLedger(held.store, run.id, {budget.tokens, budget.dollars}));
-  const bool advised = held.settings.run.tools.kind != Advisers::Kind::kNone;
+  const Advisers& advisers = held.settings.run.tools;
+  std::vector<PastWinner> winners;
+  if (held.settings.run.memory) winners = HONE_TRY(PastWinners(held.store, run));
   const bool energy = held.settings.run.objective.NeedsEnergy();
   const auto proposer = HONE_TRY(chosen.row->make({.graph = graph,
                                                    .machine = machine,
                                                    .parameters = chosen.parameters,
-                                                   .learned = advised ? &learned : nullptr,
+                                                   .learned = advisers.expert_acts() ? &learned : nullptr,
                                                    .recalled = held.settings.run.memory ? &recalled : nullptr,
                                                    .saving = energy ? Saving::kEnergy : Saving::kTime,
                                                    .models = call.Text("models"),
-                                                   .ledger = ledger.get()}));
+                                                   .ledger = ledger.get(),
+                                                   .advisers = advisers,
+                                                   .index = HONE_TRY(IndexFor(call, *chosen.row)),
+                                                   .winners = std::move(winners)}));
   call.Note(RunNote(run.id, true));
   SearchHooks hooks;
   hooks.interrupt = &InterruptFlag();

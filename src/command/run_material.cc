@@ -75,7 +75,7 @@ std::string CommandOf(const RunMaterial& material, const RunSettings& settings) 
   option("proposer", settings.proposer);
   if (!settings.start.empty() && !material.attempts.empty())
     option("start", StartName(material.attempts.front().origin));
-  if (settings.tools.kind != Advisers::Kind::kNone) option("tools", settings.tools.Text());
+  if (settings.tools.kind != Advisers::Kind::kUnnamed) option("tools", settings.tools.Text());
   if (settings.objective.NeedsEnergy()) {
     const std::string text = settings.objective.Text();  // "time:0.02,energy"
     option("objective", text.substr(text.rfind(',') + 1));

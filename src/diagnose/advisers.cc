@@ -12,17 +12,26 @@ namespace hone {
 Result<Advisers> Advisers::Parse(std::string_view words) {
   if (words == "none") return Advisers{Kind::kNone};
   if (words == "raw") return Advisers{Kind::kRaw};
+  if (words == "offered") return Advisers{Kind::kOffered};
   if (words == "on") return Advisers{Kind::kOn};
   std::error_code ignored;
   if (std::filesystem::is_directory(words, ignored)) return Advisers{Kind::kOn, std::string(words)};
   return Fail(
       ErrorKind::kUsage,
-      fmt::format("--tools {}: it is none, raw, on, or a folder with executables, and there is no such folder", words));
+      fmt::format("--tools {}: it is none, raw, offered, on, or a folder with executables, and there is no such folder",
+                  words));
 }
 
 std::string Advisers::Text() const {
   if (!folder.empty()) return folder;
-  return kind == Kind::kNone ? "none" : kind == Kind::kRaw ? "raw" : "on";
+  switch (kind) {
+    case Kind::kUnnamed: return "";
+    case Kind::kNone: return "none";
+    case Kind::kRaw: return "raw";
+    case Kind::kOffered: return "offered";
+    case Kind::kOn: break;
+  }
+  return "on";
 }
 
 Result<Advised> AskAdvisers(const Advisers& advisers, std::vector<Profile> profiles) {

@@ -1,11 +1,13 @@
 // Who says what the facts of a candidate mean: --tools.
 //
-//   none   nobody: facts and classes alone
-//   raw    the facts themselves: the largest share asks for the setting that it is named after (raw.h)
-//   on     hone's rules
-//   DIR    hone's rules, and the executables of that folder (tools.h)
+//   none     nobody: facts and classes alone
+//   raw      the facts themselves: the largest share asks for the setting that it is named after (raw.h)
+//   on       hone's rules
+//   offered  hone's rules, for a language model that asks for what they find (propose/lookup.h)
+//   DIR      hone's rules, and the executables of that folder (tools.h)
 //
-// In a run whose advisers are not none, the expert acts on what they find. A plain value.
+// In a run whose advisers are raw, on or a folder, the expert acts on what they find. Who writes texts is handed what
+// they find; where nobody was named, what hone's rules find. A plain value.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +20,18 @@
 namespace hone {
 
 struct Advisers {
-  enum class Kind : std::uint8_t { kNone, kRaw, kOn };
-  Kind kind = Kind::kNone;
+  enum class Kind : std::uint8_t { kUnnamed, kNone, kRaw, kOffered, kOn };
+  Kind kind = Kind::kUnnamed;
   std::string folder = {};  // of executables that are asked, too; with kOn
 
-  // "none", "raw", "on", or a folder's path; kUsage where there is no such folder.
+  // "none", "raw", "offered", "on", or a folder's path; kUsage where there is no such folder.
   static Result<Advisers> Parse(std::string_view words);
-  std::string Text() const;  // as Parse reads it
+  std::string Text() const;  // as Parse reads it; empty where nobody was named
+
+  bool expert_acts() const { return kind == Kind::kRaw || kind == Kind::kOn; }
+  // Whether a question shows what was found, and whether it says what that means.
+  bool handed() const { return kind != Kind::kNone && kind != Kind::kOffered; }
+  bool explained() const { return handed() && kind != Kind::kRaw; }
   bool operator==(const Advisers&) const = default;
 };
 

@@ -24,7 +24,7 @@ std::vector<Profile> Narrow() {
 
 TEST(AdvisersTest, TheyReadBackAndAFolderThatIsNoneIsRefused) {
   const TempDirectory folder = Must(TempDirectory::Create("advisers"));
-  for (const std::string words : {"none", "raw", "on", folder.path().c_str()}) {
+  for (const std::string words : {"none", "raw", "offered", "on", folder.path().c_str()}) {
     const Advisers advisers = Must(Advisers::Parse(words));
     EXPECT_EQ(advisers.Text(), words);
     EXPECT_EQ(advisers.folder.empty(), words != folder.path());
@@ -33,7 +33,7 @@ TEST(AdvisersTest, TheyReadBackAndAFolderThatIsNoneIsRefused) {
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().kind, ErrorKind::kUsage);
   EXPECT_EQ(wrong.error().message,
-            "--tools of: it is none, raw, on, or a folder with executables, and there is no such folder");
+            "--tools of: it is none, raw, offered, on, or a folder with executables, and there is no such folder");
 }
 
 TEST(AdvisersTest, NobodyFindsNothingAndTheClassIsStillKnown) {

@@ -64,7 +64,7 @@ Insight LookAt(const Candidate& candidate, double time_us, const InsightSetting&
     auto& profiles = std::get<CandidateProfiles>(*profiled).profiles;
     AddTimes(profiles, time_us);
     Advisers advisers = setting.advisers;
-    if (advisers.kind == Advisers::Kind::kNone) advisers.kind = Advisers::Kind::kOn;
+    if (!advisers.expert_acts()) advisers.kind = Advisers::Kind::kOn;
     auto advised = AskAdvisers(advisers, std::move(profiles));
     if (!advised) {
       insight.missing = advised.error().message;

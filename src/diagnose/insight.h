@@ -29,7 +29,7 @@ struct InsightSetting {
   const Graph* graph = nullptr;  // null where the problem has none that we can define
   const DeviceModel& device;
   std::string program;  // that compiles foreign source in a process of its own (CubinRequest)
-  Advisers advisers;    // kNone: the rules all the same, for people
+  Advisers advisers;    // where the expert does not act on them: the rules all the same, for people
 };
 
 // Of a candidate that was accepted and takes `time_us` > 0. It was compiled before, so its build is found in the cache.

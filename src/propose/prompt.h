@@ -36,6 +36,8 @@ struct PromptSetting {
   std::string_view role = {};  // who is asked, in Markdown; empty: somebody who writes kernels
   std::string_view form = {};  // how an answer is written; empty: AnswerForm()
   PromptView view = PromptView::kAll;
+  Advisers advisers = {};  // what is shown of findings
+  bool lookups = false;    // whoever is asked can look things up (propose/lookup.h)
 };
 
 // Markdown, all three. What comes from candidates, compilers and profiles stands in fences that it cannot close.
@@ -46,6 +48,12 @@ std::string RenderBrief(const PromptSetting& setting);
 std::string RenderQuestion(const Question& question, const PromptSetting& setting);
 // Both.
 std::string RenderPrompt(const Question& question, const PromptSetting& setting);
+
+// What limits an accepted attempt and what costs it time, in words. Empty: nobody found anything.
+std::string FindingsText(const Attempt& attempt, const Advisers& advisers = {});
+
+// A winner in a line: "run 0a1b2c, softmax, program, 12.5 us, 3.20 times its baseline".
+std::string Describe(const PastWinner& winner);
 
 // A text in a fence that it cannot close, with a word behind its opening.
 std::string FencedText(std::string_view word, std::string_view text);

@@ -25,9 +25,11 @@
 #include "base/result.h"
 #include "base/row.h"
 #include "candidate/candidate.h"
+#include "diagnose/advisers.h"
 #include "diagnose/insight.h"
 #include "graph/graph.h"
 #include "propose/learned.h"
+#include "propose/past_winner.h"
 #include "propose/random.h"
 #include "propose/recalled.h"
 #include "target/device_model.h"
@@ -122,6 +124,10 @@ struct ProposerSetting {
   Saving saving = Saving::kTime;
   std::string models = {};   // the models file (model/models_file.h); empty: the usual one
   Ledger* ledger = nullptr;  // of the run, for whoever asks models; null: what they cost is nobody's business
+  // For whoever writes texts, or has them written.
+  Advisers advisers = {};                // what a question shows of findings, or offers
+  std::string index = {};                // a code index that models may look into; empty: none
+  std::vector<PastWinner> winners = {};  // of earlier runs, the most alike first
 };
 
 struct ProposerRow {

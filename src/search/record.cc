@@ -11,10 +11,9 @@
 namespace hone {
 
 // A folder that has gone since is no reason not to show a run.
-std::string AdvisersText(const Advisers& advisers) {
-  return advisers.kind == Advisers::Kind::kNone ? std::string() : advisers.Text();
-}
+std::string AdvisersText(const Advisers& advisers) { return advisers.Text(); }
 Result<Advisers> ReadAdvisers(std::string_view text) {
+  if (text.empty()) return Advisers{};
   if (auto known = Advisers::Parse(text)) return known;
   return Advisers{Advisers::Kind::kOn, std::string(text)};
 }

@@ -65,7 +65,7 @@ class RecordTest : public ::testing::Test {
 TEST(RunSettingsTest, WhoSaysWhatFactsMeanIsPartOfARunUnlessNobodyDoes) {
   EXPECT_EQ(ToJson(RunSettings()).find("tools"), std::string::npos) << "runs of earlier versions are found again";
   RunSettings settings;
-  for (const char* words : {"raw", "on", "/"}) {
+  for (const char* words : {"none", "raw", "offered", "on", "/"}) {
     settings.tools = Must(Advisers::Parse(words));
     EXPECT_EQ(Must(ParseRunSettings(ToJson(settings))).tools, settings.tools) << words;
   }

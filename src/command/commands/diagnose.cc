@@ -51,6 +51,8 @@ Result<DeviceModel> DeviceFor(const Candidate& candidate, VerbCall& call) {
 
 Result<Answer> RunDiagnose(VerbCall& call) {
   const Advisers advisers = HONE_TRY(Advisers::Parse(call.Text("tools")));
+  if (advisers.kind == Advisers::Kind::kOffered)
+    return Fail(ErrorKind::kUsage, "--tools offered is of hone optimize: nobody asks here; on says what is found");
   const std::string path = call.Text("candidate");
   const Candidate candidate = HONE_TRY(LoadCandidate(path));
   const DeviceModel device = HONE_TRY(DeviceFor(candidate, call));

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/interrupt.h"
+#include "command/code_index_option.h"
 #include "command/command.h"
 #include "command/flags.h"
 #include "command/optimize_suite.h"
@@ -19,6 +20,7 @@
 #include "propose/proposer.h"
 #include "search/ahead.h"
 #include "search/loop.h"
+#include "search/past_winners.h"
 #include "search/record.h"
 #include "search/remember.h"
 #include "search/run_ledger.h"
@@ -92,7 +94,12 @@ constexpr Option kOptions[] = {
      .help =
          "make the run, try --start if there is one, and ask nobody: `hone propose RUN -n N` does that, where there "
          "may be a network, and `hone evaluate RUN --pending` tries what it said (docs/machines.md)"},
-    {.name = "tools", .value = "WHO", .help = kAdvisersHelp, .otherwise = "none"},
+    {.name = "tools",
+     .value = "WHO",
+     .help = "who says what the facts of an attempt mean: none, raw (the facts themselves), on (hone's rules), or a "
+             "folder whose executables are asked, too (docs/tools.md). The expert acts on it, others are handed it; "
+             "offered: a language model has to ask for it (default: hone's rules, and not for the expert)"},
+    kIndexOption,
     {.name = "memory",
      .value = "on|off",
      .help = "on: begin with what earlier runs of this store found out on this device (docs/memory.md)",
@@ -222,7 +229,8 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   const auto strategy = HONE_TRY(ChooseStrategy(call.Text("search")));
   const auto chosen = HONE_TRY(ChooseProposer(call.Text("proposer")));
   const Objective objective = HONE_TRY(ObjectiveOf(call));
-  const Advisers advisers = HONE_TRY(Advisers::Parse(call.Text("tools")));
+  const Advisers advisers = HONE_TRY(call.Has("tools") ? Advisers::Parse(call.Text("tools")) : Advisers{});
+  const std::string index = HONE_TRY(IndexFor(call, *chosen.row));
   std::optional<Proposal> start;
   if (call.Has("start")) start = HONE_TRY(LoadStart(call.Text("start"), cuda));
   const bool memory = HONE_TRY(WantsMemory(call));
@@ -275,7 +283,7 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   wanted.bound_us = bench.bound.sure_us;
   wanted.baselines = "{}";
   wanted.flags = ToDocument(Analyze(bench.graph)).dump();
-  const bool advised = advisers.kind != Advisers::Kind::kNone;
+  const bool advised = advisers.expert_acts();
   if (advised) wanted.learned = ToJson(HONE_TRY(ReadLearned(store, wanted)));
   if (memory) wanted.recalled = ToJson(HONE_TRY(Recall(store, wanted, StartKeys(bench.graph, bench.machine))));
   OpenedRun opened = HONE_TRY(OpenRun(store, wanted, ToJson(bench.problem)));
@@ -283,6 +291,8 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   const Learned learned = HONE_TRY(ParseLearned(opened.record.learned));
   const Recalled recalled = HONE_TRY(ParseRecalled(opened.record.recalled));
   const auto ledger = HONE_TRY(OpenLedger(store, opened.record.id, {settings.budget.tokens, settings.budget.dollars}));
+  std::vector<PastWinner> winners;
+  if (memory) winners = HONE_TRY(PastWinners(store, opened.record));
   std::unique_ptr<Proposer> proposer;
   if (call.Flag("prepare")) {
     proposer = std::make_unique<AskedElsewhere>(chosen.row->pace, std::string(kPrepared));
@@ -294,7 +304,10 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
                                           .recalled = memory ? &recalled : nullptr,
                                           .saving = objective.NeedsEnergy() ? Saving::kEnergy : Saving::kTime,
                                           .models = call.Text("models"),
-                                          .ledger = ledger.get()}));
+                                          .ledger = ledger.get(),
+                                          .advisers = advisers,
+                                          .index = index,
+                                          .winners = std::move(winners)}));
   }
   call.Note(RunNote(opened.record.id, opened.resumed));
 

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "command/code_index_option.h"
 #include "command/command.h"
 #include "command/pending.h"
 #include "command/target.h"
@@ -32,6 +33,7 @@ constexpr Option kOptions[] = {
      .at_least = 1},
     {.name = "all", .type = ValueType::kFlag, .help = "every way to cut the problem into kernels, not only the first"},
     {.name = "python", .value = "PATH", .help = "interpreter with PyTorch, for .py problems"},
+    kIndexOption,
     kStoreOption,
 };
 
@@ -43,8 +45,11 @@ Result<Answer> RunIt(VerbCall& call) {
   Problem problem = HONE_TRY(Import(call.Text("problem"), import));
   const Graph graph = HONE_TRY(Graph::Create(std::move(problem)));
   const DeviceModel machine = HONE_TRY(KnownDevice(call));
-  const auto proposer = HONE_TRY(chosen.row->make(
-      {.graph = graph, .machine = machine, .parameters = chosen.parameters, .models = call.Text("models")}));
+  const auto proposer = HONE_TRY(chosen.row->make({.graph = graph,
+                                                   .machine = machine,
+                                                   .parameters = chosen.parameters,
+                                                   .models = call.Text("models"),
+                                                   .index = HONE_TRY(IndexFor(call, *chosen.row))}));
   auto proposals = HONE_TRY(proposer->Propose({})).proposals;
   if (proposals.empty()) {
     call.Note(fmt::format("{} knows no program for this problem on {}", chosen.row->name, machine.processor));

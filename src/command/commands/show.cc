@@ -100,7 +100,7 @@ Result<std::string> HeaderText(Store& store, const RunRecord& run, const RunSumm
   std::string text = fmt::format("run {} of {} on {}, {}\n", run.id, run.problem_name, run.target, state);
   text += fmt::format("{} search with seed {}, proposals by {}; {} attempts, {} accepted\n", settings.search,
                       settings.seed, settings.proposer, summary.attempts, summary.accepted);
-  if (settings.tools.kind != Advisers::Kind::kNone) text += fmt::format("findings by: {}\n", settings.tools.Text());
+  if (settings.tools.kind != Advisers::Kind::kUnnamed) text += fmt::format("findings by: {}\n", settings.tools.Text());
   if (!settings.objective.IsTime()) text += fmt::format("objective: {}\n", settings.objective.Text());
   for (const auto& flag : FlagsOfRun(run.flags)) text += fmt::format("flagged: {}\n", flag.value("sentence", ""));
   if (run.best_attempt != 0) {

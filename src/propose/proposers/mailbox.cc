@@ -83,7 +83,8 @@ class Mailbox final : public Proposer {
         machine_(setting.machine),
         bound_(SpeedOfLight(graph_, machine_)),
         folder_(std::move(folder)),
-        tokens_(static_cast<std::size_t>(setting.parameters.Integer("tokens"))) {}
+        tokens_(static_cast<std::size_t>(setting.parameters.Integer("tokens"))),
+        advisers_(setting.advisers) {}
 
   Pace pace() const override { return Pace::kSlow; }
   void Interrupt() override { interrupted_ = true; }
@@ -92,7 +93,8 @@ class Mailbox final : public Proposer {
     // Whoever wants it to end says so until it does.
     interrupted_ = false;
     const std::string place = fmt::format("{}/{}", folder_, KeyOf(question));
-    const PromptSetting setting{graph_, machine_, bound_, tokens_};
+    const PromptSetting setting{
+        .graph = graph_, .machine = machine_, .bound = bound_, .tokens = tokens_, .advisers = advisers_};
     std::string asked = fmt::format("{}\n## Where the answer goes\n\nInto {}, beside this file.\n",
                                     RenderPrompt(question, setting), NameOf(place, ".answer.md"));
     const std::string first = HONE_TRY(Ask(place, ".prompt.md", asked, ".answer.md"));
@@ -166,10 +168,15 @@ class Mailbox final : public Proposer {
   const Bound bound_;
   const std::string folder_;
   const std::size_t tokens_;
+  const Advisers advisers_;
   std::atomic<bool> interrupted_ = false;
 };
 
 Result<std::unique_ptr<Proposer>> Make(const ProposerSetting& setting) {
+  if (setting.advisers.kind == Advisers::Kind::kOffered) {
+    return Fail(ErrorKind::kUsage,
+                "--tools offered: whoever answers by files cannot ask for findings; --tools on hands them over");
+  }
   const std::string folder = setting.parameters.Folder("folder");
   if (auto made = MakeDirectories(folder); !made) return Rethrow(std::move(made).error(), "proposer mailbox: ");
   return std::make_unique<Mailbox>(setting, folder);

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "propose/answer.h"
+#include "propose/lookup.h"
 #include "propose/prompt.h"
 #include "propose/proposer.h"
 #include "propose/seat.h"
@@ -30,7 +31,8 @@ constexpr Parameter Role(std::string_view name, std::string_view help) {
 }
 constexpr Parameter kParameters[] = {Role("planner", "the model that says what to change, as the models file calls it"),
                                      Role("coder", "the model that writes it"),
-                                     Role("debugger", "the model that repairs what was refused"), kQuestionTokens};
+                                     Role("debugger", "the model that repairs what was refused"), kQuestionTokens,
+                                     kLookupTokens};
 
 struct Seats {
   Seat planner, coder, debugger;
@@ -38,12 +40,14 @@ struct Seats {
 
 class Team final : public Proposer {
  public:
-  Team(const ProposerSetting& setting, OwnLedger ledger, Seats seats)
+  Team(const ProposerSetting& setting, OwnLedger ledger, Library library, Seats seats)
       : graph_(setting.graph),
         machine_(setting.machine),
         bound_(SpeedOfLight(graph_, machine_)),
         tokens_(static_cast<std::size_t>(setting.parameters.Integer("tokens"))),
+        advisers_(setting.advisers),
         ledger_(std::move(ledger)),
+        library_(std::move(library)),
         seats_(std::move(seats)) {}
 
   Pace pace() const override { return Pace::kSlow; }
@@ -53,7 +57,7 @@ class Team final : public Proposer {
 
   Result<Round> Propose(const Question& question) override {
     Round round;
-    Sitting sitting{question, round};
+    Sitting sitting{question, round, library_};
     const Attempt* from = question.from();
     HONE_TRY(from && !from->accepted() ? Repair(sitting) : Improve(sitting));
     DropRepeats(round.proposals, question);
@@ -62,8 +66,16 @@ class Team final : public Proposer {
   }
 
  private:
-  PromptSetting Setting(std::string_view role, std::string_view form, PromptView view) const {
-    return {graph_, machine_, bound_, tokens_, role, form, view};
+  PromptSetting Setting(const Seat& seat, std::string_view role, std::string_view form, PromptView view) const {
+    return {.graph = graph_,
+            .machine = machine_,
+            .bound = bound_,
+            .tokens = tokens_,
+            .role = role,
+            .form = form,
+            .view = view,
+            .advisers = advisers_,
+            .lookups = seat.looks_up(library_)};
   }
   static Conversation Talk(const PromptSetting& setting, std::string question) {
     return {.system = RenderBrief(setting), .turns = {{.who = TalkTurn::Who::kUser, .text = std::move(question)}}};
@@ -73,7 +85,7 @@ class Team final : public Proposer {
     const Question& question = sitting.question;
     const Attempt* from = question.from();
     const std::string form = PlanForm();
-    const PromptSetting setting = Setting(kPlannerRole, form, PromptView::kAll);
+    const PromptSetting setting = Setting(seats_.planner, kPlannerRole, form, PromptView::kAll);
     std::optional<ChangePlan> plan;
     const auto read = [&](const std::string& text) -> Result<void> {
       plan = HONE_TRY(ParsePlan(text, from));
@@ -87,7 +99,7 @@ class Team final : public Proposer {
                                                 seats_.planner.model(), question.parent, one->number, plan->change));
       return {};
     }
-    const PromptSetting coding = Setting(kCoderRole, {}, PromptView::kCode);
+    const PromptSetting coding = Setting(seats_.coder, kCoderRole, {}, PromptView::kCode);
     HONE_TRY(seats_.coder.Ask(
         sitting, Talk(coding, RenderPlan(*plan, question.parent) + "\n" + RenderQuestion(question, coding)),
         [&](const std::string& text) { return Take(text, plan->kind, sitting.round); }));
@@ -100,7 +112,7 @@ class Team final : public Proposer {
   }
 
   Result<void> Repair(Sitting& sitting) {
-    const PromptSetting setting = Setting(kDebuggerRole, {}, PromptView::kRepair);
+    const PromptSetting setting = Setting(seats_.debugger, kDebuggerRole, {}, PromptView::kRepair);
     HONE_TRY(seats_.debugger.Ask(sitting, Talk(setting, RenderQuestion(sitting.question, setting)),
                                  [&](const std::string& text) { return Take(text, std::nullopt, sitting.round); }));
     for (Proposal& proposal : sitting.round.proposals) proposal.origin = fmt::format("team, repair: {}", proposal.key);
@@ -129,7 +141,9 @@ class Team final : public Proposer {
   const DeviceModel machine_;
   const Bound bound_;
   const std::size_t tokens_;
+  const Advisers advisers_;
   const OwnLedger ledger_;
+  Library library_;
   Seats seats_;
 };
 
@@ -137,10 +151,11 @@ Result<std::unique_ptr<Proposer>> Make(const ProposerSetting& setting) {
   const ModelsFile file = HONE_TRY(ModelsOf(setting));
   OwnLedger ledger(setting);
   const auto take = [&](std::string_view role) {
-    return Seat::Take(role, file, setting.parameters.Word(role), *ledger);
+    return Seat::Take(role, file, setting.parameters.Word(role), setting.advisers, *ledger);
   };
   Seats seats{HONE_TRY(take("planner")), HONE_TRY(take("coder")), HONE_TRY(take("debugger"))};
-  return std::make_unique<Team>(setting, std::move(ledger), std::move(seats));
+  Library library = HONE_TRY(Library::Open(setting));
+  return std::make_unique<Team>(setting, std::move(ledger), std::move(library), std::move(seats));
 }
 
 }  // namespace

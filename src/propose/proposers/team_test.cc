@@ -139,7 +139,7 @@ TEST_F(TeamTest, AnAnswerOfAnotherShapeIsMalformed) {
 
 TEST_F(TeamTest, RolesMayHaveOtherModels) {
   EXPECT_EQ(Must(ChooseProposer("team:big,coder=small")).Identity(),
-            "team:planner=big,coder=small,debugger=debugger,tokens=8000");
+            "team:planner=big,coder=small,debugger=debugger,tokens=8000,lookups=12000");
 }
 
 }  // namespace
