@@ -201,8 +201,8 @@ model = "scripted"
         price = "price = {input = 10, output = 100}\nparameters = {max_tokens = 500}"
         better = [answers.program(f"wider {n}", f" with {{accumulators: {2 + n}}}") for n in range(8)]
         self.serve(lambda number, _: answers.program("begin") if number == 0 else better[number] if number < 8 else "done", price)
-        # Each call is 1000 in and 100 out: 0.02 dollars; about as much as it is thought to be before.
-        report, said = self.optimize("model:coder", "--budget", "20", "--max-tokens", "4000", *self.models)
+        # Short questions, so that a call is estimated at about what the server says. Each call is 1000 in and 100 out: 0.02 dollars; about as much as it is thought to be before.
+        report, said = self.optimize("model:coder,tokens=1000", "--budget", "20", "--max-tokens", "4000", *self.models)
         self.assertEqual(report["stop_cause"], "budget", said)
         self.assertIn("4,000 tokens are the cap and the next call of coder may take", report["stop"])
         spent = report["spent"]
@@ -212,10 +212,10 @@ model = "scripted"
         self.assertEqual(spent["unpriced"], 0)
         self.assertTrue(report["confirmed"], "what was tried is confirmed all the same")
         # The same cap again buys nothing; a higher one goes on from there.
-        again, _ = self.optimize("model:coder", "--budget", "20", "--max-tokens", "4000", *self.models)
+        again, _ = self.optimize("model:coder,tokens=1000", "--budget", "20", "--max-tokens", "4000", *self.models)
         self.assertEqual((again["run"], again["spent"]), (report["run"], spent))
         asked = len(self.server.asked)
-        more, _ = self.optimize("model:coder", "--budget", "20", "--max-dollars", f"{spent['dollars'] + 0.09}", *self.models)
+        more, _ = self.optimize("model:coder,tokens=1000", "--budget", "20", "--max-dollars", f"{spent['dollars'] + 0.09}", *self.models)
         self.assertEqual((more["run"], more["stop_cause"]), (report["run"], "budget"))
         self.assertGreater(len(self.server.asked), asked)
         self.assertLessEqual(more["spent"]["dollars"], spent["dollars"] + 0.09)

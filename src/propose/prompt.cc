@@ -6,6 +6,7 @@
 #include <map>
 
 #include "propose/answer.h"
+#include "propose/shelf.h"
 
 namespace hone {
 namespace {
@@ -229,6 +230,10 @@ std::string RenderQuestion(const Question& question, const PromptSetting& settin
     if (leader->number != question.parent && setting.view == PromptView::kAll)
       sections.push_back(TheAttempt(*leader, Source::kShown, setting.advisers));
   }
+  if (setting.shelf)
+    std::ranges::move(setting.view == PromptView::kRepair ? ForRepair(*setting.shelf, question)
+                                                          : FromShelf(*setting.shelf, question, setting.machine),
+                      std::back_inserter(sections));
   for (const std::string& section : sections) {
     // A source that is cut serves nobody; a section behind it may fit.
     if (!section.empty() && text.size() + section.size() + 1 <= most) text += fmt::format("\n{}", section);

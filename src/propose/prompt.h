@@ -13,6 +13,8 @@
 
 namespace hone {
 
+struct Shelf;
+
 // What a question shows.
 enum class PromptView {
   kAll,     // the attempt, what was tried from it, what was refused, the fastest: for whoever does it all, or plans
@@ -36,8 +38,9 @@ struct PromptSetting {
   std::string_view role = {};  // who is asked, in Markdown; empty: somebody who writes kernels
   std::string_view form = {};  // how an answer is written; empty: AnswerForm()
   PromptView view = PromptView::kAll;
-  Advisers advisers = {};  // what is shown of findings
-  bool lookups = false;    // whoever is asked can look things up (propose/lookup.h)
+  Advisers advisers = {};        // what is shown of findings
+  const Shelf* shelf = nullptr;  // what goes in where there is room; null: nothing
+  bool lookups = false;          // whoever is asked can look things up (propose/lookup.h)
 };
 
 // Markdown, all three. What comes from candidates, compilers and profiles stands in fences that it cannot close.

@@ -23,6 +23,7 @@
 #include "propose/answer.h"
 #include "propose/prompt.h"
 #include "propose/proposer.h"
+#include "propose/shelf.h"
 
 namespace hone::proposer_mailbox {
 namespace {
@@ -84,7 +85,8 @@ class Mailbox final : public Proposer {
         bound_(SpeedOfLight(graph_, machine_)),
         folder_(std::move(folder)),
         tokens_(static_cast<std::size_t>(setting.parameters.Integer("tokens"))),
-        advisers_(setting.advisers) {}
+        advisers_(setting.advisers),
+        shelf_(ShelfOf(setting)) {}
 
   Pace pace() const override { return Pace::kSlow; }
   void Interrupt() override { interrupted_ = true; }
@@ -93,8 +95,12 @@ class Mailbox final : public Proposer {
     // Whoever wants it to end says so until it does.
     interrupted_ = false;
     const std::string place = fmt::format("{}/{}", folder_, KeyOf(question));
-    const PromptSetting setting{
-        .graph = graph_, .machine = machine_, .bound = bound_, .tokens = tokens_, .advisers = advisers_};
+    const PromptSetting setting{.graph = graph_,
+                                .machine = machine_,
+                                .bound = bound_,
+                                .tokens = tokens_,
+                                .advisers = advisers_,
+                                .shelf = &shelf_};
     std::string asked = fmt::format("{}\n## Where the answer goes\n\nInto {}, beside this file.\n",
                                     RenderPrompt(question, setting), NameOf(place, ".answer.md"));
     const std::string first = HONE_TRY(Ask(place, ".prompt.md", asked, ".answer.md"));
@@ -169,6 +175,7 @@ class Mailbox final : public Proposer {
   const std::string folder_;
   const std::size_t tokens_;
   const Advisers advisers_;
+  const Shelf shelf_;
   std::atomic<bool> interrupted_ = false;
 };
 

@@ -10,6 +10,7 @@
 #include "propose/prompt.h"
 #include "propose/proposer.h"
 #include "propose/seat.h"
+#include "propose/shelf.h"
 
 namespace hone::proposer_model {
 namespace {
@@ -27,6 +28,7 @@ class ModelProposer final : public Proposer {
         bound_(SpeedOfLight(graph_, machine_)),
         tokens_(static_cast<std::size_t>(setting.parameters.Integer("tokens"))),
         advisers_(setting.advisers),
+        shelf_(ShelfOf(setting)),
         ledger_(std::move(ledger)),
         library_(std::move(library)),
         seat_(std::move(seat)) {}
@@ -40,6 +42,7 @@ class ModelProposer final : public Proposer {
                                 .bound = bound_,
                                 .tokens = tokens_,
                                 .advisers = advisers_,
+                                .shelf = &shelf_,
                                 .lookups = seat_.looks_up(library_)};
     Round round;
     Sitting sitting{question, round, library_};
@@ -63,6 +66,7 @@ class ModelProposer final : public Proposer {
   const Bound bound_;
   const std::size_t tokens_;
   const Advisers advisers_;
+  const Shelf shelf_;
   const OwnLedger ledger_;
   Library library_;
   Seat seat_;

@@ -15,6 +15,7 @@
 #include "propose/prompt.h"
 #include "propose/proposer.h"
 #include "propose/seat.h"
+#include "propose/shelf.h"
 #include "propose/team/plan.h"
 
 namespace hone {
@@ -46,6 +47,7 @@ class Team final : public Proposer {
         bound_(SpeedOfLight(graph_, machine_)),
         tokens_(static_cast<std::size_t>(setting.parameters.Integer("tokens"))),
         advisers_(setting.advisers),
+        shelf_(ShelfOf(setting)),
         ledger_(std::move(ledger)),
         library_(std::move(library)),
         seats_(std::move(seats)) {}
@@ -75,6 +77,7 @@ class Team final : public Proposer {
             .form = form,
             .view = view,
             .advisers = advisers_,
+            .shelf = &shelf_,
             .lookups = seat.looks_up(library_)};
   }
   static Conversation Talk(const PromptSetting& setting, std::string question) {
@@ -142,6 +145,7 @@ class Team final : public Proposer {
   const Bound bound_;
   const std::size_t tokens_;
   const Advisers advisers_;
+  const Shelf shelf_;
   const OwnLedger ledger_;
   Library library_;
   Seats seats_;
