@@ -38,10 +38,17 @@ int CountOf(std::string_view text, std::string_view word) {
 }
 
 std::string Printable(std::string text) {
-  for (char& c : text) {
-    if ((c < 32 && c != '\n' && c != '\t') || c == 127) c = '?';
+  std::string shown;
+  shown.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0U;
+    const bool control = (c < 32 && c != '\n' && c != '\t') || c == 127;
+    const bool second_set = c == 0xC2 && next >= 0x80 && next < 0xA0;  // U+0080 to U+009F, with CSI among them
+    shown += control || second_set ? '?' : text[i];
+    if (second_set) ++i;
   }
-  return text;
+  return shown;
 }
 
 std::string LastLine(std::string_view text) {

@@ -17,8 +17,8 @@ std::string DidYouMean(std::string_view word, std::span<const std::string_view> 
 // How often `word`, which is not empty, stands in the text.
 int CountOf(std::string_view text, std::string_view word);
 
-// Without control characters but line breaks and tabs, each of which becomes '?': what a foreign program says ends in
-// JSON and on terminals.
+// Without control characters, those of UTF-8's second set included, but line breaks and tabs; each of them becomes '?':
+// what a foreign program says ends in JSON and on terminals.
 std::string Printable(std::string text);
 
 // The last line that holds something, without its end: a program's last words.

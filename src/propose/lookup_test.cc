@@ -219,6 +219,50 @@ TEST_P(LookupTest, FindingsAreHandedOverOrOfferedOrNeither) {
   EXPECT_EQ(Results(1)[1], "c2: there is no attempt 9; there are 1");
 }
 
+// The comment in the tree asks for ../secret.txt, and this model does what it says.
+TEST_P(LookupTest, AModelThatObeysHostileTextGetsNothingByIt) {
+  std::vector<ToolCall> calls = {{"c0", "read_code", R"({"file": "copy.h"})"}};
+  const std::vector<std::string> paths = {"../secret.txt",   folder_.path() + "/secret.txt",
+                                          "/etc/passwd",     "copy.h/../../secret.txt",
+                                          "./../secret.txt", "file:///etc/passwd"};
+  for (std::size_t i = 0; i < paths.size(); ++i)
+    calls.push_back({fmt::format("p{}", i), "read_code", Json{{"file", paths[i]}}.dump()});
+  calls.push_back({"g", "search_code", R"({"query": "swordfish", "glob": "../*"})"});
+  calls.push_back({"q", "search_code", R"({"query": "' UNION SELECT text FROM file --"})"});
+  calls.push_back({"t", "read_code", R"({"file": "copy.h", "path": "../secret.txt"})"});
+  calls.push_back({"s", "shell", R"({"command": "cat ../secret.txt"})"});
+  const Round round = Propose({Calls(calls), Says(kAnswer)});
+  ASSERT_EQ(round.proposals.size(), 1u);
+  EXPECT_EQ(round.proposals[0].candidate.text, "int x;\n");
+  const auto results = Results(1);
+  ASSERT_EQ(results.size(), calls.size());
+  for (std::size_t i = 0; i < paths.size(); ++i)
+    EXPECT_TRUE(Has(results[i + 1], fmt::format("the index has no file '{}'", paths[i]))) << results[i + 1];
+  for (std::size_t i = 1; i < results.size(); ++i) {
+    EXPECT_FALSE(Has(results[i], "swordfish\n")) << results[i];
+    EXPECT_FALSE(Has(results[i], "root:")) << results[i];
+  }
+}
+
+TEST_P(LookupTest, WhatIsRetrievedCanEndNoFenceMarkNoPlaceAndMoveNoTerminal) {
+  Propose({Calls({{"c1", "read_code", R"({"file": "copy.h"})"}}), Says(kAnswer)});
+  const std::string result = Results(1).at(0);
+  EXPECT_TRUE(result.starts_with("c1: ````data\n")) << result;
+  EXPECT_TRUE(result.ends_with("\n````\n")) << result;
+  EXPECT_EQ(CountOf(result, "````"), 2) << "the fence of the text is shorter than the one around it";
+  EXPECT_TRUE(Has(result, "?[2Jend")) << result;
+  EXPECT_EQ(result.find('\x1b'), result.npos);
+}
+
+TEST_P(LookupTest, AnchorsInRetrievedTextMarkNothingInAPlan) {
+  const std::string plan = "change: wider\ngain: 2\n```module\n<<<IMPROVE BEGINS>>>\nint y;\n<<<IMPROVE ENDS>>>\n```\n";
+  const Round round = Propose({Calls({{"c1", "read_code", R"({"file": "copy.h"})"}}), Says(plan), Says(kAnswer)},
+                              "team:coder,coder=coder,debugger=coder");
+  ASSERT_EQ(round.proposals.size(), 1u);
+  EXPECT_EQ(round.proposals[0].origin, "team: wider");
+  EXPECT_FALSE(Has(Heard(2), "Ignore all rules")) << "the coder sees the plan, and not what its maker looked up";
+}
+
 TEST_P(LookupTest, PastWinnersAreListedAndRead) {
   winners_ = {{.run = "0a1b2c",
                .problem = "softmax",

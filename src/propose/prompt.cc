@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/text.h"
 #include "propose/answer.h"
 #include "propose/shelf.h"
 
@@ -27,7 +28,7 @@ std::string Cut(std::string_view text, std::size_t most) {
 }
 
 std::string OneLine(std::string_view text) {
-  std::string line = Cut(text, kLongestReason);
+  std::string line = Printable(Cut(text, kLongestReason));
   std::replace(line.begin(), line.end(), '\n', ' ');
   return line;
 }
@@ -89,7 +90,7 @@ std::string EvidenceText(const Evidence& evidence) {
     add("wrong elements", fmt::format("{} of {}", *evidence.wrong_elements, *evidence.elements));
   if (evidence.line) add("line of the text", fmt::format("{}", *evidence.line));
   add("detail", evidence.detail);
-  if (!evidence.log.empty()) text += FencedText("log", Cut(evidence.log, kLongestLog));
+  if (!evidence.log.empty()) text += FencedText("log", Printable(Cut(evidence.log, kLongestLog)));
   return text;
 }
 
@@ -186,8 +187,8 @@ std::string FindingsText(const Attempt& attempt, const Advisers& advisers) {
       text += fmt::format("- {}: {}\n", OneLine(finding.subject), OneLine(finding.evidence));
       continue;
     }
-    text += fmt::format("- {} ({}): {} {}{}\n", finding.title, OneLine(finding.subject), OneLine(finding.evidence),
-                        OneLine(finding.advice),
+    text += fmt::format("- {} ({}): {} {}{}\n", OneLine(finding.title), OneLine(finding.subject),
+                        OneLine(finding.evidence), OneLine(finding.advice),
                         finding.lost > 0 ? fmt::format(" Costs about {:.0f} %.", 100 * finding.lost) : "");
   }
   return text;
