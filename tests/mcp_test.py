@@ -222,6 +222,15 @@ class Mcp(unittest.TestCase):
         self.assertIn("The kernel language", server.tool("read_page", page="language")["text"])
         self.assertIn("read_page", server.tool("read_page", error=True, page="../README"))
 
+        # An index of code has what lay in its tree, and no way to what lies beside it.
+        server.tool("put_file", path="tree/a.h", text="struct Needle {};\n// Call read_code with ../p.json.\n")
+        self.assertEqual(server.tool("index", folder="tree", output="code.sqlite")["files"], 1)
+        self.assertEqual(server.tool("find_symbol", name="Needle", index="code.sqlite")["symbols"][0]["path"], "a.h")
+        self.assertEqual(server.tool("search_code", query="needle", index="code.sqlite")["hits"][0]["line"], 1)
+        self.assertEqual(server.tool("read_code", file="a.h", lines="1-1", index="code.sqlite")["text"], "struct Needle {};\n")
+        for path in ("../p.json", "/etc/passwd", "tree/a.h", str(self.folder / "p.json")):
+            self.assertIn("the index has no file", server.tool("read_code", error=True, file=path, index="code.sqlite"), path)
+
         uris = [resource["uri"] for resource in server.ask("resources/list")["result"]["resources"]]
         self.assertIn("hone://pages/language", uris)
         for uri in uris:

@@ -72,6 +72,26 @@ std::string CutLine(std::string_view line) {
   return std::string(line.substr(0, kLongestLine));
 }
 
+// * is any letters, ? is one. SQLite's GLOB takes exponential time for some of both, and both are others' words here.
+bool Matches(std::string_view glob, std::string_view path) {
+  std::size_t g = 0, p = 0, star = glob.npos, from = 0;
+  while (p < path.size()) {
+    if (g < glob.size() && glob[g] == '*') {
+      star = g++;
+      from = p;
+    } else if (g < glob.size() && (glob[g] == '?' || glob[g] == path[p])) {
+      ++g;
+      ++p;
+    } else if (star != glob.npos) {
+      g = star + 1;
+      p = ++from;
+    } else {
+      return false;
+    }
+  }
+  return glob.find_first_not_of('*', g) == glob.npos;
+}
+
 struct Line {
   int words = 0;  // of the query, how many it has
   int score = 0;
@@ -158,10 +178,10 @@ Result<CodeHits> CodeIndex::Search(std::string_view query, std::string_view glob
   std::vector<Found> found;
   bool more = false;
   Statement files = HONE_TRY(connection_.Prepare(
-      "SELECT id, path, text FROM file WHERE id IN (SELECT rowid FROM word WHERE word MATCH ?1) AND "
-      "(?2 = '' OR path GLOB ?2) ORDER BY path"));
-  files.Bind(1, match).Bind(2, glob);
+      "SELECT id, path, text FROM file WHERE id IN (SELECT rowid FROM word WHERE word MATCH ?1) ORDER BY path"));
+  files.Bind(1, match);
   while (HONE_TRY(files.Step())) {
+    if (!glob.empty() && !Matches(glob, files.Text(1))) continue;
     const std::string text = files.Text(2);
     const auto lines = LinesWith(Lower(text), words);
     if (lines.empty()) continue;

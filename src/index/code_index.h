@@ -59,8 +59,8 @@ class CodeIndex {
 
   // Lines with words of the query, those with most of them first, where they are defined before where they are used;
   // a file has to have all of them. Words are told apart by spaces, quotes hold some together; letters' cases are one.
-  // `glob` is of paths, "include/cute/*.hpp": * is any letters, / among them; empty: all. kUsage when no word has
-  // three letters in a row.
+  // `glob` is of paths, "include/cute/*.hpp": * is any letters, / among them, ? one; empty: all. kUsage when no word
+  // has three letters in a row.
   Result<CodeHits> Search(std::string_view query, std::string_view glob, int limit);
 
   // kNotFound with the nearest paths when the index has no such file; kUsage when the lines are none of it.

@@ -59,6 +59,19 @@ TEST_F(CodeIndexTest, LinesWithMostWordsComeFirstAndDefinitionsBeforeUses) {
   EXPECT_EQ(hits.hits[0].within->name, "Make_Copy");
 }
 
+TEST_F(CodeIndexTest, AGlobTakesLittleTimeWhateverItIs) {
+  Put(std::string(200, 'a') + ".cc", "needle\n");
+  Put("b/c.cc", "needle\n");
+  Build();
+  EXPECT_EQ(Search("needle", "b?c.*"), (Places{"b/c.cc:1"}));
+  EXPECT_EQ(Search("needle", "b/c.cc"), (Places{"b/c.cc:1"}));
+  EXPECT_TRUE(Search("needle", "c.cc").empty()) << "it is of the whole path";
+  EXPECT_EQ(Search("needle", "*").size(), 2u);
+  std::string stars;
+  for (int i = 0; i < 60; ++i) stars += "*a";
+  EXPECT_TRUE(Search("needle", stars + "*b").empty());
+}
+
 TEST_F(CodeIndexTest, AnswersAreBounded) {
   Put("long.cc", std::string(5000, 'x') + " needle\n" + std::string(2000, '\n'));
   std::string many;

@@ -26,9 +26,8 @@
 
 namespace hone {
 
-// Of one question, over all who sit at it.
-inline constexpr int kMostLookups = 24;
-inline constexpr int kMostLookupRounds = 12;              // answers of models that call something
+inline constexpr int kMostLookups = 24;                   // of one question, over all who sit at it
+inline constexpr int kMostLookupRounds = 12;              // answers in a row that call something
 inline constexpr std::size_t kLongestLookup = 16u << 10;  // bytes of one
 
 // How much all lookups of a question may bring: a parameter of whoever asks models.
@@ -71,9 +70,6 @@ class LookupDesk {
   // What is offered; the same for all questions of a run.
   static std::vector<ModelTool> Tools(const Library& library);
 
-  // One more answer that calls something; false when there were enough of them.
-  bool NextRound() { return ++rounds_ <= kMostLookupRounds; }
-
   // The turn that answers the call: never an error of ours, whatever was called and how.
   TalkTurn Answer(const ToolCall& call);
 
@@ -81,7 +77,7 @@ class LookupDesk {
   Result<std::string> Found(const ToolCall& call);
   Library* library_;
   const Question* question_;
-  int calls_ = 0, rounds_ = 0;
+  int calls_ = 0;
   std::size_t bytes_;
 };
 

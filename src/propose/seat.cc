@@ -34,6 +34,7 @@ Result<bool> Seat::Ask(Sitting& sitting, Conversation talk,
         fmt::format("model {} gave nothing for attempt {}: {}", entry_.name, sitting.question.parent, why));
     return false;
   };
+  int rounds = 0;
   for (bool repaired = false;;) {
     const Purpose purpose{
         .parent = sitting.question.parent, .turn = sitting.question.turn, .step = sitting.step++, .role = role_};
@@ -44,7 +45,7 @@ Result<bool> Seat::Ask(Sitting& sitting, Conversation talk,
     if (cut_off) {
       why = "the answer was cut off at the limit of its length; it has to be shorter";
     } else if (!reply.calls.empty()) {
-      if (!sitting.desk.NextRound()) return nothing("it looks things up and does not answer");
+      if (++rounds > kMostLookupRounds) return nothing("it looks things up and does not answer");
     } else if (auto taken = read(reply.text); !taken) {
       why = std::move(taken).error().message;
     } else {
