@@ -307,6 +307,7 @@ class Refused(unittest.TestCase):
             def forward(self, x):
                 return x if x.sum() > 0 else -x
 
+        self.assertIn("Dropout draws random numbers when it is called, which a kernel does not: call .eval() first", self.refused(nn.Dropout(0.5), x))
         self.assertIn("changes its input x in place", self.refused(InPlace(), x))
         self.assertIn("torch.export cannot express ByData", self.refused(ByData(), x))
         self.assertIn("takes a torch.nn.Module, got a function", self.refused(lambda x: x, x))

@@ -1,4 +1,5 @@
 """hone.optimize: a torch.nn.Module in, one with a kernel out. docs/python.md is the guide."""
+import copy
 import itertools
 import pathlib
 import re
@@ -42,6 +43,7 @@ def optimize(module, *inputs, target="cpu", progress=say, **options):
         raise Failure("hone.optimize makes modules for processors so far: for %s there are hone optimize and hone export" % target)
     name = type(module).__name__
     program = exported(module, inputs)
+    expected = called(module, inputs)
     options.setdefault("threads", torch.get_num_threads())
     store = ["--store", options["store"]] if options.get("store") else []
     with tempfile.TemporaryDirectory(prefix="hone-optimize-") as folder:
@@ -57,7 +59,7 @@ def optimize(module, *inputs, target="cpu", progress=say, **options):
                                   "there was no time to confirm the best kernel: give it more (time=...)"), stacklevel=2)
     made = what_it_was_made_for(module, inputs, program, kernel)
     result = Optimized(module, kernel, made, Run(report["run"], options.get("store")))
-    compare(module, result, inputs)
+    compare(expected, result, inputs)
     return result
 
 
@@ -120,13 +122,24 @@ def what_it_was_made_for(module, inputs, program, kernel):
     return Made(module, leaves, structure, outputs, program.call_spec.out_spec, keys, fixed)
 
 
-def compare(module, result, inputs):
-    """The first call, beside the module's own: names and places are right, and nothing falls back."""
-    copies = [one.detach().clone() if isinstance(one, torch.Tensor) else one for one in inputs]
+def called(module, inputs):
+    """The results, without their containers, of a call that leaves inputs and random numbers as they were."""
+    copies = [one.detach().clone() if isinstance(one, torch.Tensor) else copy.deepcopy(one) for one in inputs]
+    state = torch.get_rng_state()
     with torch.no_grad():
-        expected, given = (tree_flatten(one(*copies))[0] for one in (module, result))
+        results = tree_flatten(module(*copies))[0]
+    if not torch.equal(state, torch.get_rng_state()):
+        torch.set_rng_state(state)
+        raise Failure("%s draws random numbers when it is called, which a kernel does not: call .eval() first" % type(module).__name__)
+    return results
+
+
+def compare(expected, result, inputs):
+    """The kernel's first call beside the module's own: names and places are right, and nothing falls back."""
+    name = type(result.hone.original).__name__
+    given = called(result, inputs)
     if result.hone.fallbacks:
-        raise Failure("%s falls back on its own example inputs: %s" % (type(module).__name__, next(iter(result.hone.fallbacks))))
+        raise Failure("%s falls back on its own example inputs: %s" % (name, next(iter(result.hone.fallbacks))))
     for place, (want, have) in enumerate(zip(expected, given)):
         if not isinstance(want, torch.Tensor):
             continue
@@ -134,5 +147,5 @@ def compare(module, result, inputs):
         if same and want.is_floating_point() and want.isfinite().all():
             same = (have.double() - want.double()).norm() <= LARGEST_DIFFERENCE * want.double().norm() + 1e-6 * want.numel() ** 0.5
         if not same:
-            raise Failure("result %d of %s's kernel is not the module's: please report it" % (place, type(module).__name__), 3)
+            raise Failure("result %d of %s's kernel is not the module's: please report it" % (place, name), 3)
     result.hone.calls = 0
