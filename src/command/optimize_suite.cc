@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "base/interrupt.h"
+#include "base/mutex.h"
 #include "base/process.h"
 #include "base/sha256.h"
 #include "command/suite_list.h"
@@ -18,8 +19,12 @@
 namespace hone {
 namespace {
 
+namespace fs = std::filesystem;
+
 // Said by the suite to each problem, or its own.
-constexpr std::string_view kNotHandedOn[] = {"suite", "helping", "csv", "retry", "shrink", "budget", "time", "store"};
+constexpr std::string_view kNotHandedOn[] = {"suite",     "helping", "csv",      "retry",    "shrink",
+                                             "budget",    "time",    "store",    "executor", "at-once",
+                                             "partition", "gres",    "job-time", "sbatch"};
 
 std::vector<std::string> HandedOn(const VerbCall& call, std::span<const Option> options) {
   std::vector<std::string> words;
@@ -80,6 +85,18 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
   const std::string folder = serve.store + "-suites";
   serve.imported = folder + "/problems";
 
+  std::optional<SlurmOptions> slurm;
+  if (const std::string executor = call.Text("executor"); executor == "slurm") {
+    HONE_TRY(FindSlurm());
+    slurm = SlurmOptions{.partition = call.Text("partition"),
+                         .gres = call.Text("gres"),
+                         .time = call.Text("job-time"),
+                         .words = call.Texts("sbatch")};
+    serve.slurm = &*slurm;
+  } else if (executor != "local") {
+    return Fail(ErrorKind::kUsage, fmt::format("--executor {}: it is local or slurm", executor));
+  }
+
   SuiteBudget budget;
   budget.attempts = static_cast<int>(call.Int("budget"));
   budget.helping = static_cast<int>(call.Int("helping"));
@@ -89,25 +106,35 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
   std::string settings = fmt::format("shrink {}", serve.shrink_mflop);
   for (const std::string& word : serve.arguments) settings += "\n" + word;
   const std::string ledger_path = fmt::format("{}/{}.jsonl", folder, Sha256(settings).substr(0, 12));
+  // A job that an earlier session submitted is found again only under the same settings.
+  serve.jobs = fmt::format("{}/jobs-{}", fs::absolute(folder).string(), Sha256(settings).substr(0, 12));
   SuiteLedger ledger = HONE_TRY(SuiteLedger::Open(ledger_path));
   if (!ledger.helpings().empty()) call.Note(fmt::format("going on with {}", ledger_path));
 
+  Mutex saying;  // helpings at once
   const auto one = [&](const SuiteProblem& problem, const Portion& portion) -> Result<Helping> {
     const auto place = std::ranges::find(problems, problem.key, &SuiteProblem::key) - problems.begin() + 1;
     const std::string prefix = fmt::format("{}/{} {}", place, problems.size(), problem.name);
-    call.Note(fmt::format("{}: {} attempts at most{}", prefix, portion.attempts,
-                          portion.seconds > 0 ? fmt::format(", {:.0f} s", portion.seconds) : ""));
-    serve.progress = [&](std::string_view line) {
-      const std::string text = fmt::format("{} {}", prefix, line);
-      if (call.listener().live()) return call.Progress(text);
-      call.Note(text);
+    const auto note = [&](const std::string& line) {
+      const MutexLock lock(saying);
+      call.Note(line);
     };
-    Result<Helping> helping = ServeByChild(serve, problem, portion);
-    if (helping && !helping->failure.empty()) call.Note(fmt::format("{}: {}", prefix, helping->failure));
+    note(fmt::format("{}: {} attempts at most{}", prefix, portion.attempts,
+                     portion.seconds > 0 ? fmt::format(", {:.0f} s", portion.seconds) : ""));
+    SuiteServe mine = serve;
+    mine.progress = [&](std::string_view line) {
+      const std::string text = fmt::format("{} {}", prefix, line);
+      if (slurm || !call.listener().live()) return note(text);
+      call.Progress(text);
+    };
+    Result<Helping> helping = ServeByChild(mine, problem, portion);
+    if (helping && !helping->failure.empty()) note(fmt::format("{}: {}", prefix, helping->failure));
     return helping;
   };
-  const SuiteOutcome outcome = HONE_TRY(
-      RunSuite(problems, ledger, budget, one, {.interrupt = &InterruptFlag(), .retry_failures = call.Flag("retry")}));
+  const SuiteOutcome outcome = HONE_TRY(RunSuite(problems, ledger, budget, one,
+                                                 {.interrupt = &InterruptFlag(),
+                                                  .retry_failures = call.Flag("retry"),
+                                                  .at_once = slurm ? static_cast<int>(call.Int("at-once")) : 1}));
 
   std::vector<SuiteRow> rows;
   for (const Standing& standing : outcome.standings) rows.push_back(RowOf(standing));

@@ -18,6 +18,7 @@
 #include "base/json_text.h"
 #include "base/process.h"
 #include "base/sha256.h"
+#include "store/contents.h"
 #include "store/store.h"
 
 namespace hone {
@@ -162,6 +163,37 @@ Result<void> ReadRun(const std::string& store_path, const Portion& portion, Help
   return {};
 }
 
+// The run of an earlier helping, made by whomever, for the job that goes on with it.
+Result<void> HandOver(const std::string& from_path, const std::string& into_path, const std::string& id) {
+  Store from = HONE_TRY(Store::OpenExisting(from_path)), into = HONE_TRY(Store::Open(into_path));
+  HONE_TRY(WriteContents(into, {HONE_TRY(ReadContents(from, HONE_TRY(from.FindRun(id))))}));
+  return {};
+}
+
+// What a job found of its run, and how the run is called in our store.
+Result<std::string> TakeOver(const std::string& from_path, const std::string& into_path, const std::string& id) {
+  HONE_TRY(HandOver(from_path, into_path, id));
+  Store from = HONE_TRY(Store::OpenExisting(from_path)), into = HONE_TRY(Store::OpenExisting(into_path));
+  const RunRecord theirs = HONE_TRY(from.FindRun(id));
+  for (const RunRecord& run : HONE_TRY(into.Runs())) {
+    if (SameRun(run, theirs)) return run.id;
+  }
+  return Fail(ErrorKind::kCorrupt, fmt::format("run {} is not in {}, where it was just written", id, into_path));
+}
+
+// A helping of one problem has one name, so that a suite that goes on finds its job.
+Result<Heard> ListenToJob(const SuiteServe& how, const std::string& folder, const Portion& portion,
+                          const std::vector<std::string>& argv) {
+  const SlurmEnded ended = HONE_TRY(RunAsJob(
+      *how.slurm, folder, fmt::format("{}-{}", portion.number, portion.attempts), argv,
+      how.progress ? how.progress : [](std::string_view) {}));
+  Heard heard;
+  heard.output = ended.output;
+  heard.last_words = ended.failure.empty() ? ended.last_words : ended.failure;
+  heard.exit.code = ended.failure.empty() ? ended.code : 1;
+  return heard;
+}
+
 }  // namespace
 
 Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem, const Portion& portion) {
@@ -177,14 +209,19 @@ Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem,
   const double earlier_s = portion.last != nullptr ? portion.last->attempts_s : 0;
   // A run's time limit is one over all its sessions.
   const double limit_s = portion.seconds > 0 ? std::max(1.0, portion.seconds - SecondsSince(begun)) + earlier_s : 0;
+  const std::string folder = fmt::format("{}/{}", how.jobs, Sha256(problem.key).substr(0, 12));
+  // A store that is there has it, and a job that an earlier session submitted may be at work on it.
+  if (how.slurm && portion.last != nullptr && !portion.last->run.empty() && !fs::exists(folder + "/runs.sqlite"))
+    HONE_TRY(HandOver(how.store, folder + "/runs.sqlite", portion.last->run));
   std::vector<std::string> argv = {how.program,   "optimize",
                                    imported.path, "--json",
                                    "--budget",    std::to_string(portion.attempts),
                                    "--time",      fmt::format("{:.3f}", limit_s),
-                                   "--store",     how.store};
+                                   "--store",     how.slurm ? folder + "/runs.sqlite" : how.store};
   argv.insert(argv.end(), how.arguments.begin(), how.arguments.end());
   const Clock::time_point started = Clock::now();
-  const Heard heard = HONE_TRY(Listen(std::move(argv), limit_s > 0 ? limit_s + kGraceS : 0, how));
+  const Heard heard = HONE_TRY(how.slurm ? ListenToJob(how, folder, portion, argv)
+                                         : Listen(std::move(argv), limit_s > 0 ? limit_s + kGraceS : 0, how));
   const double session_s = SecondsSince(started);
   if (InterruptFlag()) return Fail(ErrorKind::kInterrupted, "interrupted");
   Json document = Json::parse(heard.output, nullptr, false);
@@ -199,6 +236,7 @@ Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem,
   if (document.contains("run") && document["run"].is_string()) helping.run = document["run"];
   if (document.contains("bound_us") && document["bound_us"].is_number()) helping.bound_us = document["bound_us"];
   if (helping.run.empty()) return failed(document.value("stop", "nothing was judged"));
+  if (how.slurm) helping.run = HONE_TRY(TakeOver(folder + "/runs.sqlite", how.store, helping.run));
   HONE_TRY(ReadRun(how.store, portion, helping));
   const std::string cause = document.value("stop_cause", "");
   helping.ended = cause == "limit" || cause == "nothing-left";
@@ -208,6 +246,10 @@ Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem,
   // What an earlier session spent on attempts of this helping before it was killed counts as well.
   const double search_s = document.value("search_s", 0.0);
   const double attempts_s = std::max(0.0, helping.attempts_s - earlier_s);
+  if (how.slurm) {
+    helping.seconds = attempts_s;  // not what it waited for a node
+    return helping;
+  }
   helping.seconds = SecondsSince(begun) - session_s + std::max(session_s, session_s - search_s + attempts_s);
   return helping;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "command/slurm_job.h"
 #include "search/suite.h"
 
 namespace hone {
@@ -21,6 +22,10 @@ struct SuiteServe {
   std::vector<std::string> arguments;  // of `hone optimize`, beside those that a portion says
   std::string python;                  // as of --python; empty: as the program finds it
   double shrink_mflop = 0;             // as of `hone import --shrink`
+  // Not null: helpings are jobs of Slurm instead, each problem with a folder and a run store of its own in `jobs`; what
+  // they found is taken over into `store`. All of these lie where the nodes see them.
+  const SlurmOptions* slurm = nullptr;
+  std::string jobs;
   // Of its progress, from one thread at a time.
   std::function<void(std::string_view line)> progress;
 };

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <future>
+#include <list>
 #include <set>
 #include <string_view>
 
@@ -25,6 +28,7 @@ void Take(Standing& standing, const Helping& helping) {
 
 // May it have another?
 bool Open(const Standing& standing, const SuiteBudget& budget) {
+  if (standing.busy) return false;
   if (!standing.last || standing.retried) return true;
   return standing.last->failure.empty() && !standing.last->ended && standing.last->attempts < budget.attempts;
 }
@@ -40,6 +44,49 @@ double SecondsFor(const std::vector<Standing>& standings, const Standing& chosen
       std::count_if(standings.begin(), standings.end(), [](const Standing& one) { return !one.last || one.retried; });
   return left / static_cast<double>(std::max<std::ptrdiff_t>(1, waiting));
 }
+
+// Where helpings are made. One at a time is made in the caller's thread, by Wait; several each in a thread of their
+// own.
+class Kitchen {
+ public:
+  struct Served {
+    std::size_t index = 0;
+    Portion portion;
+    Result<Helping> helping;
+  };
+  Kitchen(const Serve& serve, int at_once) : serve_(serve), at_once_(at_once) {}
+
+  bool Idle() const { return orders_.empty(); }
+  bool HasRoom() const { return orders_.size() < static_cast<std::size_t>(at_once_); }
+  // `problem` outlives it.
+  void Begin(std::size_t index, const SuiteProblem& problem, const Portion& portion) {
+    const auto policy = at_once_ == 1 ? std::launch::deferred : std::launch::async;
+    orders_.push_back(
+        {index, portion, std::async(policy, [this, &problem, portion] { return serve_(problem, portion); })});
+  }
+  // One that is done; blocks until there is one.
+  Served Wait() {
+    for (;;) {
+      for (auto order = orders_.begin(); order != orders_.end(); ++order) {
+        constexpr auto kLook = std::chrono::milliseconds(20);
+        if (order->helping.wait_for(kLook) == std::future_status::timeout) continue;
+        Served served{order->index, order->portion, order->helping.get()};
+        orders_.erase(order);
+        return served;
+      }
+    }
+  }
+
+ private:
+  struct Order {
+    std::size_t index = 0;
+    Portion portion;
+    std::future<Result<Helping>> helping;  // the destructor waits for its end
+  };
+  const Serve& serve_;
+  const int at_once_;
+  std::list<Order> orders_;
+};
 
 // Of the helpings in their order: other suites with the same settings may have rows in the ledger, too.
 std::string SignatureOf(const std::vector<Helping>& helpings, const std::vector<SuiteProblem>& problems) {
@@ -88,36 +135,41 @@ Result<SuiteOutcome> RunSuite(const std::vector<SuiteProblem>& problems, SuiteLe
     outcome.standings.push_back(std::move(standing));
   }
   const auto interrupted = [&] { return hooks.interrupt != nullptr && hooks.interrupt->load(); };
-  while (outcome.stop.empty()) {
+  Kitchen kitchen(serve, std::max(1, hooks.at_once));
+  for (;;) {
     const std::optional<std::size_t> next = NextHelping(outcome.standings, budget);
-    if (!next) {
-      outcome.stop = "every problem has had its attempts";
-    } else if (interrupted()) {
-      outcome.stop = "interrupted";
-    } else if (budget.seconds > 0 && outcome.seconds >= budget.seconds) {
+    if (outcome.stop.empty() && next && interrupted()) outcome.stop = "interrupted";
+    if (outcome.stop.empty() && budget.seconds > 0 && outcome.seconds >= budget.seconds && next)
       outcome.stop = fmt::format("the {:.0f} s are spent", budget.seconds);
-    } else {
+    if (outcome.stop.empty() && next && kitchen.HasRoom()) {
       Standing& standing = outcome.standings[*next];
       Portion portion;
       portion.number = standing.helpings + 1;
       portion.last = standing.last && !standing.failed() && !standing.retried ? &*standing.last : nullptr;
       portion.attempts = std::min(budget.attempts, (portion.last ? portion.last->attempts : 0) + budget.helping);
       portion.seconds = SecondsFor(outcome.standings, standing, budget, outcome.seconds);
-      Result<Helping> helping = serve(standing.problem, portion);
-      if (!helping && helping.error().kind == ErrorKind::kInterrupted) {
-        outcome.stop = "interrupted";
-        break;
-      }
-      Helping made = HONE_TRY(std::move(helping));
-      made.problem = standing.problem.key;
-      made.number = portion.number;
-      // A helping that made no attempt would make none the next time.
-      if (made.failure.empty() && made.attempts <= (portion.last ? portion.last->attempts : 0)) made.ended = true;
-      HONE_TRY(ledger.Add(made));
-      outcome.seconds += made.seconds;
-      Take(standing, made);
+      standing.busy = true;
+      kitchen.Begin(*next, standing.problem, portion);
+      continue;
     }
+    if (kitchen.Idle()) break;
+    auto [index, portion, helping] = kitchen.Wait();
+    Standing& standing = outcome.standings[index];
+    standing.busy = false;
+    if (!helping && helping.error().kind == ErrorKind::kInterrupted) {
+      outcome.stop = "interrupted";
+      continue;
+    }
+    Helping made = HONE_TRY(std::move(helping));
+    made.problem = standing.problem.key;
+    made.number = portion.number;
+    // A helping that made no attempt would make none the next time.
+    if (made.failure.empty() && made.attempts <= (portion.last ? portion.last->attempts : 0)) made.ended = true;
+    HONE_TRY(ledger.Add(made));
+    outcome.seconds += made.seconds;
+    Take(standing, made);
   }
+  if (outcome.stop.empty()) outcome.stop = "every problem has had its attempts";
   outcome.interrupted = outcome.stop == "interrupted";
   outcome.complete = std::all_of(outcome.standings.begin(), outcome.standings.end(),
                                  [](const Standing& one) { return one.last.has_value(); });

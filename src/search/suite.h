@@ -49,6 +49,9 @@ using Serve = std::function<Result<Helping>(const SuiteProblem&, const Portion&)
 struct SuiteHooks {
   const std::atomic<bool>* interrupt = nullptr;
   bool retry_failures = false;  // those that were in the ledger before this session
+  // So many helpings at a time, each of another problem and from a thread of its own: who is next is then decided
+  // without what is in work, so the order of helpings is chance where it is more than 1.
+  int at_once = 1;
 };
 
 // How a problem stands.
@@ -59,6 +62,7 @@ struct Standing {
   double gained = 0, began_with = 0;  // sums of ln, over its helpings
   double seconds = 0;                 // of all of them
   bool retried = false;               // its last failure counts as none
+  bool busy = false;                  // a helping of it is in work
 
   bool failed() const { return last && !last->failure.empty() && !retried; }
   double Headroom() const;     // ln(best / bound), >= 0

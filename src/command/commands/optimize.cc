@@ -152,6 +152,20 @@ constexpr Option kOptions[] = {
      .at_least = 1},
     {.name = "csv", .value = "FILE", .help = "suite: write its rows here, too"},
     {.name = "retry", .type = ValueType::kFlag, .help = "suite: try again what failed in an earlier session"},
+    {.name = "executor",
+     .value = "NAME",
+     .help = "suite: local, or slurm: helpings are jobs of the Slurm that is here (docs/machines.md)",
+     .otherwise = "local"},
+    {.name = "at-once",
+     .type = ValueType::kInteger,
+     .value = "N",
+     .help = "slurm: jobs in its queue at a time, each of another problem",
+     .otherwise = "16",
+     .at_least = 1},
+    {.name = "partition", .value = "NAME", .help = "slurm: of the jobs (default: the cluster's)"},
+    {.name = "gres", .value = "LIST", .help = "slurm: what each job needs: gpu:1, say"},
+    {.name = "job-time", .value = "TIME", .help = "slurm: limit of a job, as sbatch --time takes it"},
+    {.name = "sbatch", .value = "WORD", .help = "slurm: one more word for sbatch; may be repeated", .repeats = true},
     {.name = "shrink",
      .type = ValueType::kReal,
      .value = "MFLOP",
@@ -324,7 +338,11 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
 
 Result<Answer> RunIt(VerbCall& call) {
   const auto begun = std::chrono::steady_clock::now();
-  for (const char* name : {"helping", "csv", "retry", "shrink"}) {
+  for (const char* name : {"at-once", "partition", "gres", "job-time", "sbatch"}) {
+    if (call.Has(name) && call.Text("executor") != "slurm")
+      return Fail(ErrorKind::kUsage, fmt::format("--{} is of --executor slurm", name));
+  }
+  for (const char* name : {"helping", "csv", "retry", "shrink", "executor"}) {
     if (call.Has(name) && !call.Has("suite")) return Fail(ErrorKind::kUsage, fmt::format("--{} is of --suite", name));
   }
   for (const char* name : {"start", "prepare"}) {
@@ -365,7 +383,8 @@ HONE_ROW(Verb){
         "  hone optimize p.json --proposer mailbox:box   (docs/agents.md)\n"
         "  hone optimize p.json --proposer model:coder   (docs/models.md)\n"
         "  hone optimize p.json --proposer team --max-dollars 5\n"
-        "  hone optimize --suite KernelBench/level1 --time 3600 --csv level1.csv\n",
+        "  hone optimize --suite KernelBench/level1 --time 3600 --csv level1.csv\n"
+        "  hone optimize --suite KernelBench/level1 --target cuda --executor slurm --gres gpu:1\n",
     .positionals = kPositionals,
     .options = kOptions,
     .json =
