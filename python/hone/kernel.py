@@ -9,6 +9,9 @@ import tempfile
 import threading
 
 
+NOT_NEEDED = ("sample.safetensors", "verify.py", "README.md")  # of a bundle, to call its kernel
+
+
 def cache_folder():
     """As the program has it: $HONE_CACHE, else hone in $XDG_CACHE_HOME or ~/.cache."""
     own = os.environ.get("HONE_CACHE")
@@ -29,7 +32,7 @@ class Kernel:
     def read(cls, folder):
         folder = pathlib.Path(folder)
         return cls({path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*"))
-                    if path.is_file() and "build" not in path.relative_to(folder).parts})
+                    if path.is_file() and path.name not in NOT_NEEDED})
 
     def __getstate__(self):
         return self.files

@@ -32,7 +32,6 @@ class Made:
         self.structure, self.output_structure = structure, output_structure
         self.constants = [None if isinstance(leaf, torch.Tensor) else (leaf,) for leaf in leaves]  # arguments that are no tensors
         self.outputs = outputs  # (value,) where the module gives what is no tensor, else None
-        self.keys = keys        # the module's names of the kernel's parameters; None: part of the problem
         tensors = dict(itertools.chain(module.named_parameters(remove_duplicate=False), module.named_buffers(remove_duplicate=False)))
         self.fixed = {key: tensors[key].detach().clone() for key in fixed}
         same = collections.defaultdict(list)
@@ -43,6 +42,7 @@ class Made:
         # than a small kernel takes.
         self.in_a_row = structure == tree_flatten(tuple(range(len(leaves))))[1]
         self.one_result = outputs == [None] and output_structure == tree_flatten(0)[1]
+        # Of the kernel's parameters, in the module; None: one that is part of the problem.
         self.places = [None if key is None else place_of(module, key) for key in keys]
         self.parts = [(part, tuple(part._modules.values()), part.training) for part in module.modules()]
 

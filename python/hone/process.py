@@ -50,7 +50,7 @@ def call(verb, *words, progress=None):
     is no", is an answer like others. Else a Failure with the line that it says.
 
     progress: called with each line that it says meanwhile, in this thread; None: nobody reads them. Whatever ends the call, Ctrl-C or
-    an exception of `progress`, ends the process too: by Ctrl-C's signal first, which it ends well by.
+    an exception of `progress`, ends the process too: by SIGTERM, which it ends well by, and if that takes longer than 20 s by force.
     """
     command = [program(), verb, *(str(word) for word in words), "--json"]
     child = subprocess.Popen(command, env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

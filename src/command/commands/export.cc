@@ -108,7 +108,7 @@ Result<void> FindModel(const std::string& named, ExportMaterial& material) {
   if (!imported) {
     if (!named.empty())
       return Fail(ErrorKind::kUsage, fmt::format("--model {}: the problem was not imported from a .py file", named));
-    material.why_no_model = "The problem was not imported from a PyTorch module.";
+    material.why_no_model = "The problem was not imported from a .py file with a Model.";
     return {};
   }
   const std::string path = named.empty() ? source->second : named;
