@@ -40,7 +40,7 @@ std::string Language(const PageSection& section) {
   return fmt::format("## Of the kernel language: {}\n\n{}", section.title, FencedText("markdown", section.text));
 }
 
-// Of the families that are meant, then how all is written, then what else has the words.
+// Of the families that are meant, then what a program is and how all is written, then what else has the words.
 std::vector<std::string> LanguageSections(const std::vector<std::string>& words) {
   const std::vector<PageSection> all = SectionsOf(kLanguagePage);
   std::vector<std::string> texts;
@@ -53,6 +53,7 @@ std::vector<std::string> LanguageSections(const std::vector<std::string>& words)
       if (section.title == word) take(section);
     }
   }
+  if (!all.empty()) take(all.front());  // what a program is, with one
   for (const PageSection& section : all) {
     if (section.title == "Grammar") take(section);
   }

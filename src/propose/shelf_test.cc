@@ -71,7 +71,8 @@ TEST_F(ShelfTest, SectionsOfTheProblemsFamiliesAreShownAndOthersOnlyBehindThem) 
   const std::string text = Render({.words = {"softmax"}, .winners = {}});
   EXPECT_TRUE(Has(text, "## Of the kernel language: softmax"));
   EXPECT_TRUE(Has(text, "## Of the kernel language: Grammar"));
-  EXPECT_LT(text.find("language: softmax"), text.find("language: Grammar"));
+  EXPECT_LT(text.find("language: softmax"), text.find("language: The kernel language"));
+  EXPECT_LT(text.find("language: The kernel language"), text.find("language: Grammar"));
   EXPECT_TRUE(Has(text, "## The device: a processor of the test"));
   EXPECT_FALSE(Has(text, "## Of the kernel language: attention") &&
                text.find("language: attention") < text.find("language: softmax"));
