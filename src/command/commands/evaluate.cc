@@ -1,8 +1,11 @@
 // hone evaluate: is this candidate right, and how fast is it?
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -203,6 +206,10 @@ Result<Answer> RunIt(VerbCall& call) {
         return Fail(ErrorKind::kUsage, fmt::format("{} is of a candidate: hone evaluate RUN --pending", name));
     }
     return EvaluatePending(call);
+  }
+  // Its row cannot say that it is a file, since --pending takes a run there.
+  if (const std::string path = call.Text("problem"); access(path.c_str(), F_OK) != 0) {
+    return Fail(ErrorKind::kUsage, fmt::format("PROBLEM: cannot find {}: {}", path, std::strerror(errno)));
   }
   const std::string range = call.Text("range");
   if (range != "own" && range != "full")
