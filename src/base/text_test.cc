@@ -28,5 +28,15 @@ TEST(TextTest, TheLastLineIsTheLastThatHoldsSomething) {
   EXPECT_EQ(LastLine("one\ntwo \n\n"), "two");
 }
 
+TEST(TextTest, WhatMovesATerminalIsShownAsAQuestionMark) {
+  EXPECT_EQ(Printable("a\tb\nc"), "a\tb\nc");
+  EXPECT_EQ(Printable("\x1b[2J\x07\r\x7f"), "?[2J???");
+  EXPECT_EQ(Printable("\xc2\x9b"
+                      "2J \xc2\x80\xc2\x9f"),
+            "?2J ??")
+      << "the second set, in UTF-8";
+  EXPECT_EQ(Printable("\xc2\xa0\xc3\xa4\xe2\x82\xac\xc2"), "\xc2\xa0\xc3\xa4\xe2\x82\xac\xc2") << "letters stay";
+}
+
 }  // namespace
 }  // namespace hone
