@@ -90,6 +90,7 @@ Result<SearchOutcome> SearchIn(VerbCall& call, const RunSession& session) {
     if (!session.opened.resumed) HONE_TRY(session.store.DeleteRun(outcome.run.id));
     return Fail(ErrorKind::kInterrupted, "interrupted");
   }
+  HONE_TRY(RememberLessons(session.store, outcome, bench.problem, bench.machine, HONE_VERSION));
   if (outcome.winner_confirmed) {
     const Candidate& winner = outcome.tree.node(outcome.run.best_attempt).attempt.proposal.candidate;
     const auto pieces = PiecesOfProgram(winner.text, bench.problem, bench.machine);

@@ -4,6 +4,7 @@
 #include "base/record.h"
 #include "base/sha256.h"
 #include "dsl/program.h"
+#include "propose/experience_fields.h"
 #include "propose/expert/cost.h"
 #include "propose/expert/piece_text.h"
 
@@ -19,19 +20,34 @@ void Fields(Of& piece, auto&& field) {
   field("problem", piece.problem);
 }
 
-template <SameAs<Recalled> Of>
-void Fields(Of& recalled, auto&& field) {
-  field("proven", recalled.proven, kIfAny);
+namespace {
+
+struct Snapshot {
+  std::map<std::string, ProvenPiece> proven;
+  std::map<std::string, Tally> experience;
+};
+
+template <SameAs<Snapshot> Of>
+void Fields(Of& snapshot, auto&& field) {
+  field("proven", snapshot.proven, kIfAny);
+  field("experience", snapshot.experience, kIfAny);
 }
+
+}  // namespace
 
 std::string PieceKey(const std::string& text, Precision contract) {
   return Sha256(std::string(Name(contract)) + "\n" + text).substr(0, 32);
 }
 
-std::string ToJson(const Recalled& recalled) { return recalled.empty() ? "{}" : JsonText(ToRecord(recalled)); }
+std::string ToJson(const Recalled& recalled) {
+  if (recalled.empty()) return "{}";
+  return JsonText(ToRecord(Snapshot{recalled.proven, recalled.experience.kinds()}));
+}
 
 Result<Recalled> ParseRecalled(const std::string& json) {
-  return FromRecord<Recalled>(nlohmann::json::parse(json, nullptr, false), "what a run of ours recalled: " + json);
+  const auto parsed = nlohmann::json::parse(json, nullptr, false);
+  Snapshot snapshot = HONE_TRY(FromRecord<Snapshot>(parsed, "what a run of ours recalled: " + json));
+  return Recalled{std::move(snapshot.proven), Experience(std::move(snapshot.experience))};
 }
 
 std::map<std::string, ProvenPiece> PiecesOfProgram(const std::string& text, const Problem& problem,

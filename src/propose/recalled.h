@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "graph/graph.h"
+#include "propose/experience.h"
 #include "target/device_model.h"
 
 namespace hone {
@@ -29,13 +30,18 @@ std::string PieceKey(const std::string& text, Precision contract);  // 32 hex di
 
 struct Recalled {
   std::map<std::string, ProvenPiece> proven;  // by key
-  bool empty() const { return proven.empty(); }
+  Experience experience;
+  bool empty() const { return proven.empty() && experience.empty(); }
 };
 std::string ToJson(const Recalled& recalled);             // "{}" when it is empty
 Result<Recalled> ParseRecalled(const std::string& json);  // kCorrupt
 
-// The keys of the pieces of all that the expert would begin with on the machine, each once.
-std::vector<std::string> StartKeys(const Graph& graph, const DeviceModel& machine);
+// What may be known of all that the expert would begin with on the machine: its pieces' keys, and the families of its
+// kernels, each once.
+struct Beginnings {
+  std::vector<std::string> keys, families;
+};
+Beginnings BeginningsOf(const Graph& graph, const DeviceModel& machine);
 
 // The pieces of a program that was proved right, by key; none of a text that is no program of this problem's. `gain`,
 // `run` and `problem` are left to the caller.

@@ -14,6 +14,8 @@
 namespace hone {
 namespace {
 
+constexpr std::string_view kMemory = "--memory on";
+
 // After attempt n, 1 for the first.
 double QualityAfter(const Trace& trace, std::size_t n, double best_us) {
   if (trace.points.empty()) return kNothing;
@@ -71,6 +73,10 @@ Result<Arm> ParseArm(const std::string& words, const Budget& budget) {
   arm.search = chosen->Identity();
   std::string rest;
   std::getline(stream, rest);
+  if (const std::size_t at = rest.find(kMemory); at != std::string::npos) {
+    arm.memory = true;
+    rest.erase(at, kMemory.size());
+  }
   arm.budget = HONE_TRY(ParseBudget(fmt::format("arm '{}'", words), rest, budget));
   if (arm.budget.attempts > budget.attempts)
     return usage(fmt::format("--budget is 1 to {}, the budget of all", budget.attempts));

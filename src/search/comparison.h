@@ -17,8 +17,10 @@ struct Arm {
   std::string words;   // as they were typed
   std::string search;  // Chosen::Identity
   Budget budget;
+  bool memory = false;  // it begins with what was tried elsewhere
 };
-// "mcts:memory=0 --budget 20 --time 60 --headroom 0.1 --idle 8"; what is not said is `budget`. kUsage for other words.
+// "mcts:memory=0 --budget 20 --time 60 --headroom 0.1 --idle 8 --memory on"; what is not said is `budget`. kUsage for
+// other words.
 Result<Arm> ParseArm(const std::string& words, const Budget& budget);
 
 // What the arms' searches of one problem came to.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "base/sha256.h"
@@ -10,8 +12,18 @@
 
 namespace hone {
 
-RecordedProposer::RecordedProposer(const SpaceTable& table, RecordedClock& clock) : clock_(clock) {
+RecordedProposer::RecordedProposer(const SpaceTable& table, RecordedClock& clock, const Experience* experience)
+    : clock_(clock), experience_(experience) {
   for (const TableRound& round : table.rounds) turns_[round.from].push_back(&round);
+  for (const TableCandidate& one : table.candidates) times_us_[one.name] = one.warm_us;
+}
+
+// What it claims is a share of the time before as it was when the table was made, and so is what is expected.
+double RecordedProposer::Predicted(const TableOffer& offer, double from_us) const {
+  if (experience_ == nullptr || !offer.lesson || offer.predicted_us <= 0) return offer.predicted_us;
+  if (offer.lesson->family == kStart) return offer.predicted_us * std::exp(-experience_->Expect(*offer.lesson, 0));
+  if (from_us <= 0) return offer.predicted_us;
+  return from_us * std::exp(-experience_->Expect(*offer.lesson, std::log(from_us / offer.predicted_us)));
 }
 
 Result<Round> RecordedProposer::Propose(const Question& question) {
@@ -26,8 +38,9 @@ Result<Round> RecordedProposer::Propose(const Question& question) {
     round.proposals.push_back({.candidate = {CandidateKind::kProgram, offer.candidate},
                                .origin = "recorded: " + offer.key,
                                .key = offer.key,
-                               .predicted_us = offer.predicted_us});
+                               .predicted_us = Predicted(offer, from ? times_us_[recorded.from] : 0)});
   }
+  if (experience_ != nullptr) std::ranges::stable_sort(round.proposals, {}, &Proposal::predicted_us);
   // None of a round was measured, but that is no end: the next one may have been.
   if (round.proposals.empty() && recorded.unmeasured > 0) {
     Question next = question;
@@ -81,9 +94,9 @@ SearchHooks TraceInto(Trace& trace, std::function<double()> seconds, std::functi
 }
 
 Result<Trace> SearchTable(const SpaceTable& table, const std::string& strategy, std::uint64_t seed,
-                          const Budget& budget) {
+                          const Budget& budget, const Experience* experience) {
   RecordedClock clock;
-  RecordedProposer proposer(table, clock);
+  RecordedProposer proposer(table, clock, experience);
   RecordedEvaluator evaluator(table, clock, seed);
   std::map<std::string_view, double> times_us;
   for (const TableCandidate& one : table.candidates) times_us[one.name] = one.warm_us;

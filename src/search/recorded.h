@@ -33,12 +33,17 @@ class RecordedClock {
 // clock outlive it, and so for the evaluator.
 class RecordedProposer final : public Proposer {
  public:
-  RecordedProposer(const SpaceTable& table, RecordedClock& clock);
+  // With experience, which outlives it, it predicts anew, as the expert would.
+  RecordedProposer(const SpaceTable& table, RecordedClock& clock, const Experience* experience = nullptr);
   Result<Round> Propose(const Question& question) override;
 
  private:
+  double Predicted(const TableOffer& offer, double from_us) const;
+
   RecordedClock& clock_;
+  const Experience* experience_;
   std::map<std::string_view, std::vector<const TableRound*>> turns_;  // by what they are from
+  std::map<std::string_view, double> times_us_;                       // by candidate
 };
 
 // Says what was measured. A time is drawn from the interval that the median was found to lie in, by the seed: the same
@@ -71,6 +76,6 @@ SearchHooks TraceInto(Trace& trace, std::function<double()> seconds, std::functi
 
 // A search from the beginning, in memory. `strategy` as ChooseStrategy reads it; budget.seconds are the table's.
 Result<Trace> SearchTable(const SpaceTable& table, const std::string& strategy, std::uint64_t seed,
-                          const Budget& budget);
+                          const Budget& budget, const Experience* experience = nullptr);
 
 }  // namespace hone

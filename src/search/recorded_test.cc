@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/testing/must.h"
 #include "search/bench.h"
 #include "search/search.h"
@@ -79,6 +81,47 @@ TEST(RecordedTest, ATimeIsDrawnFromItsInterval) {
   EXPECT_EQ(clock.seconds(), 400);
   RecordedEvaluator evaluator(table, clock, 1);
   EXPECT_EQ(evaluator.Evaluate({CandidateKind::kProgram, "b"}, {}).error().message, "the table has no candidate 'b'");
+}
+
+// Two moves from one start: the one that the proposer holds to be better makes it slower.
+SpaceTable TwoMoves() {
+  SpaceTable table;
+  table.head.problem = "two";
+  for (const auto& [name, us] : {std::pair("start", 100.0), std::pair("worse", 200.0), std::pair("better", 50.0)})
+    table.candidates.push_back(
+        {.name = name, .outcome = Outcome::kAccepted, .reason = {}, .warm_us = us, .interval = {}});
+  const auto move = [](const std::string& after) {
+    return Lesson{.family = "map", .knob = "vector", .before = "32", .after = after, .dtype = "f32"};
+  };
+  table.rounds.push_back({.from = {}, .offers = {{"start", "cut 0", 90}}});
+  table.rounds.push_back(
+      {.from = "start",
+       .offers = {{"worse", "y.vector=16", 80, move("16")}, {"better", "y.vector=64", 95, move("64")}}});
+  table.best_us = 50;
+  return table;
+}
+
+TEST(RecordedTest, LessonsOfOtherTablesComeBeforeWhatTheProposerClaims) {
+  const SpaceTable table = TwoMoves();
+  Experience experience;
+  const auto second_us = [&](const Experience* known) {
+    return Must(SearchTable(table, "greedy", 1, Attempts(2), known)).points.at(1).best_us;
+  };
+  EXPECT_EQ(second_us(nullptr), 100) << "the worse was tried first";
+  EXPECT_EQ(second_us(&experience), 100);
+  for (int i = 0; i < 10; ++i) {
+    for (const Lesson& lesson : LessonsOf(table)) experience.Add(lesson);
+  }
+  EXPECT_NEAR(experience.kinds().at("map.vector=64").brought, 10 * std::log(2), 1e-9);
+  EXPECT_EQ(second_us(&experience), 50);
+}
+
+TEST(RecordedTest, ATableKeepsWhatItsOffersChange) {
+  const SpaceTable table = TwoMoves();
+  const SpaceTable read = Must(ReadTable(ToLines(table), "t.jsonl"));
+  ASSERT_TRUE(read.rounds.at(1).offers.at(0).lesson);
+  EXPECT_EQ(KindsOf(*read.rounds[1].offers[0].lesson), KindsOf(*table.rounds[1].offers[0].lesson));
+  EXPECT_FALSE(read.rounds[0].offers.at(0).lesson);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "base/date.h"
 #include "base/json_text.h"
 #include "base/record.h"
+#include "propose/experience_fields.h"
 #include "search/record.h"
 
 namespace hone {
@@ -41,6 +42,7 @@ void Fields(Of& offer, auto&& field) {
   field("candidate", offer.candidate, kAlways);
   field("key", offer.key);
   field("predicted_us", offer.predicted_us, WrittenUnless{0.0});
+  field("lesson", offer.lesson);
 }
 
 template <SameAs<TableRound> Of>
@@ -128,7 +130,7 @@ Result<SpaceTable> ReadTable(std::string_view lines, const std::string& name) {
   return table;
 }
 
-Result<SpaceTable> TableOf(Store& store, const RunRecord& run) {
+Result<SpaceTable> TableOf(Store& store, const RunRecord& run, const DescribeOffer& describe) {
   const RunSettings settings = HONE_TRY(ParseRunSettings(run.settings));
   SpaceTable table;
   table.head = {.problem = run.problem_name,
@@ -141,6 +143,7 @@ Result<SpaceTable> TableOf(Store& store, const RunRecord& run) {
                 .stop = run.stop_reason,
                 .bound_us = Rounded(run.bound_us)};
   std::map<int, std::string> names;  // by number
+  std::map<int, Attempt> attempts;   // likewise
   std::set<std::string> measured;
   for (const AttemptRecord& record : HONE_TRY(store.Attempts(run.id))) {
     if (!record.ended()) continue;
@@ -154,6 +157,7 @@ Result<SpaceTable> TableOf(Store& store, const RunRecord& run) {
     if (one.interval) one.interval = Interval{Rounded(one.interval->low), Rounded(one.interval->high)};
     one.seconds = static_cast<double>(record.ended_ms - record.started_ms) / 1000;
     names[record.number] = one.name;
+    if (describe) attempts.emplace(record.number, attempt);
     measured.insert(one.name);
   }
   for (const RoundRecord& record : HONE_TRY(store.Rounds(run.id))) {
@@ -162,18 +166,40 @@ Result<SpaceTable> TableOf(Store& store, const RunRecord& run) {
     round.from = names[record.parent];
     round.turn = record.turn;
     round.seconds = static_cast<double>(record.answered_ms - record.asked_ms) / 1000;
-    for (const ProposalRecord& one : HONE_TRY(store.Proposals(run.id, record.number))) {
-      std::string name = one.identity.substr(0, kNameDigits);
+    for (const Proposal& one : HONE_TRY(ReadProposals(store, record))) {
+      std::string name = one.candidate.Identity().substr(0, kNameDigits);
       if (!measured.contains(name)) {
         ++round.unmeasured;
         continue;
       }
-      round.offers.push_back({.candidate = std::move(name), .key = one.key, .predicted_us = Rounded(one.predicted_us)});
+      TableOffer& offer = round.offers.emplace_back();
+      offer.candidate = std::move(name);
+      offer.key = one.key;
+      offer.predicted_us = Rounded(one.predicted_us);
+      if (!describe) continue;
+      const auto from = attempts.find(record.parent);
+      offer.lesson = describe(one, from == attempts.end() ? nullptr : &from->second);
+      if (offer.lesson) offer.lesson->share = Rounded(offer.lesson->share);
     }
   }
   if (Result<void> sound = Check(table); !sound)
     return Rethrow(std::move(sound).error(), fmt::format("run {} makes no table: ", run.id));
   return table;
+}
+
+std::vector<Lesson> LessonsOf(const SpaceTable& table) {
+  std::map<std::string_view, double> times_us;
+  for (const TableCandidate& one : table.candidates) times_us[one.name] = one.warm_us;
+  std::set<std::string_view> seen;
+  std::vector<Lesson> lessons;
+  for (const TableRound& round : table.rounds) {
+    for (const TableOffer& offer : round.offers) {
+      if (!offer.lesson || !seen.insert(offer.candidate).second) continue;
+      Lesson& lesson = lessons.emplace_back(*offer.lesson);
+      lesson.End(round.from.empty() ? offer.predicted_us : times_us[round.from], times_us[offer.candidate]);
+    }
+  }
+  return lessons;
 }
 
 }  // namespace hone

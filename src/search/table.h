@@ -11,12 +11,14 @@
 // kept. What was offered and never measured is only counted. Plain values; safe from any thread.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "propose/experience.h"
 #include "search/tree.h"
 #include "store/store.h"
 #include "verdict/verdict.h"
@@ -44,6 +46,7 @@ struct TableOffer {
   std::string candidate;
   std::string key;  // as of Proposal
   double predicted_us = 0;
+  std::optional<Lesson> lesson = {};  // what it changes, without what came of it; nothing: not known, or not one thing
 };
 
 struct TableRound {
@@ -65,7 +68,12 @@ std::string ToLines(const SpaceTable& table);
 // kCorrupt with the line that is wrong; `name` is what it is called there.
 Result<SpaceTable> ReadTable(std::string_view lines, const std::string& name);
 
-// Of a run that has ended. The processor is left to the caller: the store knows the machine's id.
-Result<SpaceTable> TableOf(Store& store, const RunRecord& run);
+// Of a run that has ended. The processor is left to the caller: the store knows the machine's id. `describe` says what
+// a proposal changes (search/remember.h); empty: nobody does.
+using DescribeOffer = std::function<std::optional<Lesson>(const Proposal& proposal, const Attempt* from)>;
+Result<SpaceTable> TableOf(Store& store, const RunRecord& run, const DescribeOffer& describe = {});
+
+// What was tried in it, with what came of it: each thing once, from where it was first offered.
+std::vector<Lesson> LessonsOf(const SpaceTable& table);
 
 }  // namespace hone

@@ -6,7 +6,7 @@
 namespace hone {
 namespace {
 
-constexpr std::string_view kColumns =
+constexpr std::string_view kProvenColumns =
     "piece, target, machine, run, text, settings, share, gain, speedup, problem_name, problem_identity, version, at_ms";
 
 }  // namespace
@@ -16,7 +16,7 @@ Result<void> Store::PutProven(const std::vector<ProvenRecord>& pieces) {
   for (const ProvenRecord& one : pieces) {
     Statement put = HONE_TRY(connection_.Prepare(fmt::format(
         "INSERT OR REPLACE INTO proven ({}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
-        kColumns)));
+        kProvenColumns)));
     put.Bind(1, one.piece).Bind(2, one.target).Bind(3, one.machine).Bind(4, one.run).Bind(5, one.text);
     put.Bind(6, one.settings).Bind(7, one.share).Bind(8, one.gain).Bind(9, one.speedup).Bind(10, one.problem_name);
     put.Bind(11, one.problem_identity).Bind(12, one.version).Bind(13, one.at_ms);
@@ -27,7 +27,7 @@ Result<void> Store::PutProven(const std::vector<ProvenRecord>& pieces) {
 
 Result<std::vector<ProvenRecord>> Store::SelectProven(std::string_view where,
                                                       const std::vector<std::string_view>& values) {
-  Statement select = HONE_TRY(connection_.Prepare(fmt::format("SELECT {} FROM proven {}", kColumns, where)));
+  Statement select = HONE_TRY(connection_.Prepare(fmt::format("SELECT {} FROM proven {}", kProvenColumns, where)));
   for (std::size_t i = 0; i < values.size(); ++i) select.Bind(static_cast<int>(i + 1), values[i]);
   std::vector<ProvenRecord> pieces;
   while (HONE_TRY(select.Step())) {

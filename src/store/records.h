@@ -151,6 +151,30 @@ struct ConfirmationRecord {
   std::optional<double> joules;
 };
 
+// One thing that was tried in a run, and what came of it, as far as it may hold elsewhere: a setting of one kernel that
+// was changed, or a program to begin with (propose/experience.h says what the fields mean). It stays when the run goes.
+struct LessonRecord {
+  std::string run;  // an id, maybe of another store
+  int attempt = 0;
+  std::string target;
+  std::string machine;
+  std::string problem_name;
+  std::string problem_identity;
+  std::string family;
+  std::string knob;
+  std::string before;
+  std::string after;
+  std::string dtype;
+  int size = 0;
+  std::string limited_by;  // what limited the program before; empty: not known
+  std::string rule;        // whose finding it acted on; empty: none's
+  double share = 1;        // of the program's time
+  double gain = 0;         // ln(time before / time after)
+  std::string outcome;     // Name(Outcome)
+  std::string version;     // of hone
+  std::int64_t at_ms = 0;
+};
+
 // What the moves of one rule came to, over several runs: sums of shares of the time that was there before.
 struct RuleOutcome {
   std::string rule;

@@ -30,7 +30,7 @@ TEST_F(SchemaTest, TooNewSchemaIsRefused) {
   const Result<Store> store = Store::Open(Path());
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error().kind, ErrorKind::kUsage);
-  EXPECT_NE(store.error().message.find("has schema 99 and this hone knows schemas 1 to 8: update hone"),
+  EXPECT_NE(store.error().message.find("has schema 99 and this hone knows schemas 1 to 9: update hone"),
             std::string::npos)
       << store.error().message;
 }
@@ -130,9 +130,11 @@ TEST_F(SchemaTest, AStoreOfEachEarlierSchemaIsBroughtUpAndKeepsItsRuns) {
     EXPECT_EQ(Must(store.Attempts(run.id)).at(1).joules, 0.125);
     EXPECT_EQ(Must(store.Proposals(run.id, 1)).at(0).source, "another text");
     Must(store.PutProven({SomeProven()}));
+    Must(store.PutLessons({SomeLesson()}));
     Must(store.DeleteRun(run.id));
     EXPECT_EQ(Rows(path, "blob"), 0);
     EXPECT_EQ(Must(store.AllProven()).at(0).problem_name, "softmax") << "what was found out stays";
+    EXPECT_EQ(Must(store.AllLessons()).at(0).problem_name, "softmax");
   }
 }
 

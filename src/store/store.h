@@ -8,6 +8,7 @@
 //   7. What was proposed, and what of it was never tried?             Rounds, Proposals
 //   8. Which language models were asked, for how much?                Calls
 //   9. What won, and where could it win again?                        Proven
+//  10. What was tried of a kind, and what came of it?                 Lessons
 //
 // Nothing that ended is ever changed, nor removed but by DeleteRun. A round is on disk when AddRound returns. An
 // attempt is written as started before it is evaluated and completed in one transaction that is on disk when EndAttempt
@@ -94,6 +95,11 @@ class Store {
   Result<std::vector<ProvenRecord>> Proven(std::string_view piece, std::string_view target, std::string_view machine);
   Result<std::vector<ProvenRecord>> AllProven();  // newest first
 
+  // What was tried. Put: new ones, or instead of those of the same attempt; in one transaction.
+  Result<void> PutLessons(const std::vector<LessonRecord>& lessons);
+  Result<std::vector<LessonRecord>> Lessons(std::string_view target, std::string_view family);  // oldest first
+  Result<std::vector<LessonRecord>> AllLessons();                                               // oldest first
+
   // What moves came to that acted on rules' findings, by rule, in all runs on this target and machine.
   Result<std::vector<RuleOutcome>> Outcomes(std::string_view target, std::string_view machine);
 
@@ -115,6 +121,7 @@ class Store {
   Result<std::int64_t> Sequence(std::string_view run);
   Result<void> WriteRun(const RunRecord& run);
   Result<std::vector<ProvenRecord>> SelectProven(std::string_view where, const std::vector<std::string_view>& values);
+  Result<std::vector<LessonRecord>> SelectLessons(std::string_view where, const std::vector<std::string_view>& values);
   Result<std::vector<RunRecord>> SelectRuns(std::string_view where, const std::vector<std::string_view>& values);
 
   Connection connection_;

@@ -13,6 +13,7 @@
 #include "propose/proposer.h"
 #include "search/comparison.h"
 #include "search/loop.h"
+#include "search/table.h"
 #include "store/store.h"
 
 namespace hone::verb_compare {
@@ -35,6 +36,10 @@ constexpr Option kOptions[] = {
      .help = "use the seeds 1 to N",
      .otherwise = "20",
      .at_least = 1},
+    {.name = "learn",
+     .value = "PATH",
+     .help = "tables, or a folder of them: what was tried there is what arms with --memory on begin with",
+     .reads = true},
     {.name = "budget",
      .type = ValueType::kInteger,
      .value = "N",
@@ -82,13 +87,26 @@ Result<std::vector<std::vector<Trace>>> EachInTurn(const std::vector<Arm>& arms,
   return traces;
 }
 
-Result<ProblemTraces> OverTable(VerbCall& call, const std::string& file, const std::vector<Arm>& arms) {
+Result<Experience> Learn(const std::string& path) {
+  Experience experience;
+  for (const std::string& file : HONE_TRY(FilesOf(path))) {
+    for (const Lesson& lesson : LessonsOf(HONE_TRY(ReadTable(HONE_TRY(ReadFile(file)), file)))) experience.Add(lesson);
+  }
+  if (experience.empty())
+    return Fail(
+        ErrorKind::kUsage,
+        fmt::format("--learn {}: its tables do not say what was tried; `hone record` makes ones that do", path));
+  return experience;
+}
+
+Result<ProblemTraces> OverTable(VerbCall& call, const std::string& file, const std::vector<Arm>& arms,
+                                const Experience& experience) {
   const SpaceTable table = HONE_TRY(ReadTable(HONE_TRY(ReadFile(file)), file));
   if (table.best_us <= 0)
     return Fail(ErrorKind::kUsage, fmt::format("{}: nothing in it was accepted, so there is nothing to find", file));
   call.Stage(fmt::format("searching {}", table.head.problem));
   auto traces = HONE_TRY(EachInTurn(arms, call.Int("seeds"), [&](const Arm& arm, std::uint64_t seed) {
-    return SearchTable(table, arm.search, seed, arm.budget);
+    return SearchTable(table, arm.search, seed, arm.budget, arm.memory ? &experience : nullptr);
   }));
   return ProblemTraces{.problem = table.head.problem, .best_us = table.best_us, .traces = std::move(traces)};
 }
@@ -223,10 +241,17 @@ Result<Answer> RunIt(VerbCall& call) {
   for (const std::string& words : call.Texts("arm")) arms.push_back(HONE_TRY(ParseArm(words, budget)));
   if (arms.empty())
     return Fail(ErrorKind::kUsage, "there is nothing to compare: hone compare --suite PATH greedy mcts");
+  const bool remembers = std::ranges::any_of(arms, &Arm::memory);
+  if (remembers != call.Has("learn"))
+    return Fail(ErrorKind::kUsage, remembers ? "an arm with --memory on needs --learn: tables of other problems"
+                                             : "--learn is of arms with --memory on: 'greedy --memory on'");
+  const Experience experience = remembers ? HONE_TRY(Learn(call.Text("learn"))) : Experience();
   std::vector<ProblemTraces> problems;
   for (const std::string& file : HONE_TRY(FilesOf(call.Text("suite")))) {
     const bool table = file.ends_with(".jsonl");
-    problems.push_back(HONE_TRY(table ? OverTable(call, file, arms) : Live(call, file, arms)));
+    if (remembers && !table)
+      return Fail(ErrorKind::kUsage, fmt::format("{} is no table: --memory on of an arm is of tables", file));
+    problems.push_back(HONE_TRY(table ? OverTable(call, file, arms, experience) : Live(call, file, arms)));
   }
   call.Stage("");
   const Compared compared = CompareArms(problems, budget.attempts);
@@ -252,7 +277,8 @@ HONE_ROW(Verb){
         "Wilcoxon's signed-rank test, and wins, equals, losses (docs/search.md).\n"
         "\n"
         "  hone compare --suite docs/measured/search greedy epsilon mcts mcts:memory=0\n"
-        "  hone compare --suite model.jsonl greedy 'greedy --idle 8'\n",
+        "  hone compare --suite model.jsonl greedy 'greedy --idle 8'\n"
+        "  hone compare --suite these --learn others greedy 'greedy --memory on'\n",
     .positionals = kPositionals,
     .options = kOptions,
     .json =

@@ -299,7 +299,8 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   wanted.flags = ToDocument(Analyze(bench.graph)).dump();
   const bool advised = advisers.expert_acts();
   if (advised) wanted.learned = ToJson(HONE_TRY(ReadLearned(store, wanted)));
-  if (memory) wanted.recalled = ToJson(HONE_TRY(Recall(store, wanted, StartKeys(bench.graph, bench.machine))));
+  if (memory)
+    wanted.recalled = ToJson(HONE_TRY(Recall(store, wanted, BeginningsOf(bench.graph, bench.machine), HONE_VERSION)));
   OpenedRun opened = HONE_TRY(OpenRun(store, wanted, ToJson(bench.problem)));
   // As it was when the run began: what others found out since changes none of its decisions.
   const Learned learned = HONE_TRY(ParseLearned(opened.record.learned));

@@ -14,6 +14,7 @@
 #include "command/workbench.h"
 #include "propose/proposer.h"
 #include "search/loop.h"
+#include "search/remember.h"
 #include "search/search.h"
 #include "search/table.h"
 #include "store/store.h"
@@ -139,7 +140,9 @@ Result<Answer> RunIt(VerbCall& call) {
   const SearchOutcome outcome =
       HONE_TRY(RunSearch(store, opened.record, *proposer, bench.evaluator(), settings, hooks));
   call.Stage("");
-  SpaceTable table = HONE_TRY(TableOf(store, outcome.run));
+  SpaceTable table = HONE_TRY(TableOf(store, outcome.run, [&bench](const Proposal& proposal, const Attempt* from) {
+    return LessonOf(proposal, from, bench.problem, bench.machine);
+  }));
   table.head.processor = bench.machine.processor;
   const std::string path = call.Has("out") ? call.Text("out") : bench.problem.name + ".jsonl";
   HONE_TRY(WriteFileAtomically(path, ToLines(table)));

@@ -9,16 +9,6 @@
 namespace hone::expert {
 namespace {
 
-// How much a setting is of: a number, or a tuple's product.
-std::optional<double> SizeOf(const dsl::Setting& setting) {
-  if (const auto* whole = std::get_if<std::int64_t>(&setting.value)) return static_cast<double>(*whole);
-  const auto* tuple = std::get_if<std::vector<std::int64_t>>(&setting.value);
-  if (tuple == nullptr) return std::nullopt;
-  double size = 1;
-  for (const std::int64_t one : *tuple) size *= static_cast<double>(one);
-  return size;
-}
-
 // How far the alternative is from what it is now, where the move asks for it: 0 where it asks for any.
 std::optional<double> Suits(const Move& move, const Alternative& alternative) {
   if (move.knob == "way" ? !alternative.chooses && alternative.knob != "way" : move.knob != alternative.knob)
@@ -38,6 +28,15 @@ struct Suited {
 };
 
 }  // namespace
+
+std::optional<double> SizeOf(const dsl::Setting& setting) {
+  if (const auto* whole = std::get_if<std::int64_t>(&setting.value)) return static_cast<double>(*whole);
+  const auto* tuple = std::get_if<std::vector<std::int64_t>>(&setting.value);
+  if (tuple == nullptr) return std::nullopt;
+  double size = 1;
+  for (const std::int64_t one : *tuple) size *= static_cast<double>(one);
+  return size;
+}
 
 std::optional<std::size_t> StatementOf(std::string_view subject, const std::vector<std::string_view>& targets) {
   std::optional<std::size_t> best;

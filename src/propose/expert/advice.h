@@ -39,6 +39,9 @@ struct Parts {
   std::vector<double> shares;
 };
 
+// How much a setting is of: a number, or a tuple's product.
+std::optional<double> SizeOf(const dsl::Setting& setting);
+
 // The statement that a finding's subject is of: a statement's target, or a kernel or function that it became. Nothing:
 // the finding is of the whole candidate.
 std::optional<std::size_t> StatementOf(std::string_view subject, const std::vector<std::string_view>& targets);

@@ -3,16 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <cmath>
 #include <map>
 #include <set>
 
-#include "dsl/knobs.h"
+#include "dsl/family.h"
 #include "dsl/program.h"
 #include "dsl/way.h"
 #include "oracle/loop_nest.h"
 #include "propose/expert/advice.h"
 #include "propose/expert/cost.h"
+#include "propose/expert/lesson.h"
 #include "propose/expert/piece_text.h"
 #include "propose/expert/pieces.h"
 #include "propose/expert/writer.h"
@@ -58,21 +59,6 @@ constexpr std::size_t kProven = 2;
 // What was measured goes before all that is only predicted.
 constexpr double kBeforeAll = 0.99;
 
-// As ToString(Setting) wrote it.
-dsl::Setting ReadSetting(const std::string& text) {
-  std::vector<std::int64_t> parts;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('x', at), text.size());
-    std::int64_t part = 0;
-    const auto read = std::from_chars(text.data() + at, text.data() + end, part);
-    if (read.ec != std::errc() || read.ptr != text.data() + end) return dsl::Word(text);
-    parts.push_back(part);
-    at = end + 1;
-  }
-  if (parts.empty()) return dsl::Word(text);
-  return parts.size() == 1 ? dsl::Whole(parts.front()) : dsl::Tuple(std::move(parts));
-}
-
 class Expert : public Proposer {
  public:
   Expert(Graph graph, DeviceModel machine, const Learned* learned, Saving saving, const Recalled* recalled)
@@ -81,16 +67,18 @@ class Expert : public Proposer {
     if (recalled != nullptr) recalled_ = *recalled;
   }
 
-  std::vector<std::string> Keys() const {
+  Beginnings Known() const {
     std::set<std::string> keys;
-    for (const Beginning& one : Beginnings()) {
+    std::set<std::string_view> families;
+    for (const Beginning& one : AllBeginnings()) {
       const auto checked = dsl::Check(one.program, &graph_.problem(), machine_);
       const auto* kernels = std::get_if<dsl::KernelProgram>(&checked);
       if (kernels == nullptr) continue;
       for (const std::string& text : expert::PieceTexts(one.program, *kernels))
         keys.insert(PieceKey(text, graph_.problem().contract));
+      for (const dsl::Kernel& kernel : kernels->kernels) families.insert(kernel.family->name);
     }
-    return {keys.begin(), keys.end()};
+    return {{keys.begin(), keys.end()}, {families.begin(), families.end()}};
   }
 
   Result<Round> Propose(const Question& question) override {
@@ -107,6 +95,7 @@ class Expert : public Proposer {
   struct Change : expert::Alternative {
     std::string words;
     double gain = 0;  // the share of the time that it predicts of itself
+    Lesson lesson;
     Proposal proposal;
   };
 
@@ -116,7 +105,7 @@ class Expert : public Proposer {
     std::string words;  // how the graph was cut
   };
 
-  std::vector<Beginning> Beginnings() const {
+  std::vector<Beginning> AllBeginnings() const {
     std::vector<Beginning> beginnings;
     const expert::Memory memory(graph_);
     const auto pieces = expert::PiecesOf(memory);
@@ -153,8 +142,13 @@ class Expert : public Proposer {
       to.push_back(std::move(*proposal));
     };
     const auto earlier = [](const Proposal& a, const Proposal& b) { return a.predicted_us < b.predicted_us; };
-    const std::vector<Beginning> beginnings = Beginnings();
-    for (const Beginning& one : beginnings) add(proposals, AsProposal(one.program), "cut", one.words);
+    const std::vector<Beginning> beginnings = AllBeginnings();
+    for (const Beginning& one : beginnings) {
+      auto proposal = AsProposal(one.program);
+      if (const auto lesson = proposal ? StartOf(proposal->candidate.text, one.words) : std::nullopt)
+        proposal->predicted_us *= std::exp(-recalled_.experience.Expect(*lesson, 0));
+      add(proposals, std::move(proposal), "cut", one.words);
+    }
     for (const Beginning& one : beginnings) {
       std::string words = one.words;
       auto as_it_won = AsItWon(one.program, words);
@@ -202,7 +196,7 @@ class Expert : public Proposer {
       whose.insert(fmt::format("{} ({})", found->second.run, found->second.problem));
       program.statements[k].settings.clear();
       for (const auto& [knob, value] : found->second.settings)
-        program.statements[k].settings[knob] = ReadSetting(value);
+        program.statements[k].settings[knob] = expert::ReadSetting(value);
     }
     if (known == 0) return std::nullopt;
     words += fmt::format(", {} of {} kernels as in run {}", known, texts.size(), fmt::join(whose, ", "));
@@ -294,6 +288,10 @@ class Expert : public Proposer {
           change.after = values[v];
           change.words = std::move(words);
           change.gain = 0.3 * parts.shares[k] * order;
+          change.lesson = expert::LessonAt(kernel, knob_name);
+          change.lesson.before = current == kernel.settings.end() ? "" : before;
+          change.lesson.after = after;
+          change.lesson.share = parts.shares[k];
           change.proposal = std::move(*proposal);
           changes.push_back(std::move(change));
         }
@@ -333,6 +331,10 @@ class Expert : public Proposer {
       }
       if (harmful.contains(proposal.key)) gain *= kAfterHarm;
       proposal.predicted_us = from.time_us() * (1 - gain);
+      if (recalled_.experience.empty()) continue;
+      if (const Class* limit = from.insight.limits.decided()) changes[i].lesson.limit = Name(limit->bottleneck);
+      const double expected = recalled_.experience.Expect(changes[i].lesson, -std::log(1 - gain));
+      proposal.predicted_us = from.time_us() * std::exp(-expected);
     }
   }
 
@@ -425,8 +427,8 @@ std::unique_ptr<Proposer> MakeExpert(Graph graph, DeviceModel machine, const Lea
   return std::make_unique<Expert>(std::move(graph), std::move(machine), learned, saving, recalled);
 }
 
-std::vector<std::string> StartKeys(const Graph& graph, const DeviceModel& machine) {
-  return Expert(graph, machine, nullptr, Saving::kTime, nullptr).Keys();
+Beginnings BeginningsOf(const Graph& graph, const DeviceModel& machine) {
+  return Expert(graph, machine, nullptr, Saving::kTime, nullptr).Known();
 }
 
 }  // namespace hone

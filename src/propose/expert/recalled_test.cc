@@ -39,7 +39,7 @@ Recalled Won(const Problem& problem, std::string* winner) {
   start.evaluation.verdict.outcome = Outcome::kAccepted;
   start.evaluation.timing = Timing{.warm = {.median_us = 100}};
   *winner = Must(expert->Propose({.parent = 1, .history = {&start}})).proposals.at(0).candidate.text;
-  Recalled recalled{PiecesOfProgram(*winner, problem, kMachine)};
+  Recalled recalled{PiecesOfProgram(*winner, problem, kMachine), {}};
   for (auto& [key, piece] : recalled.proven) {
     piece.gain = 2;
     piece.run = "0a1b2c";
@@ -49,7 +49,7 @@ Recalled Won(const Problem& problem, std::string* winner) {
 }
 
 TEST(RecalledTest, APieceIsTheSameUnderOtherNamesAndAnotherOneWithOtherShapesOrContracts) {
-  const auto keys = [](const Problem& problem) { return StartKeys(Must(Graph::Create(problem)), kMachine); };
+  const auto keys = [](const Problem& problem) { return BeginningsOf(Must(Graph::Create(problem)), kMachine).keys; };
   const auto keys_of_x = keys(Relu("x", "[64, 1000]"));
   ASSERT_EQ(keys_of_x.size(), 1u) << "every cut is the same map";
   EXPECT_EQ(keys(Relu("activations", "[64, 1000]")), keys_of_x);

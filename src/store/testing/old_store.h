@@ -88,6 +88,15 @@ CREATE TABLE call (
   tries INTEGER NOT NULL, untold INTEGER NOT NULL, failure TEXT NOT NULL, reply_blob TEXT REFERENCES blob(key),
   PRIMARY KEY (run, number)) WITHOUT ROWID;
 PRAGMA user_version = 7;
+)",
+                                                  R"(
+ALTER TABLE run ADD COLUMN recalled TEXT NOT NULL DEFAULT '{}';
+CREATE TABLE proven (
+  piece TEXT NOT NULL, target TEXT NOT NULL, machine TEXT NOT NULL, run TEXT NOT NULL, text TEXT NOT NULL,
+  settings TEXT NOT NULL, share REAL NOT NULL, gain REAL NOT NULL, speedup REAL NOT NULL, problem_name TEXT NOT NULL,
+  problem_identity TEXT NOT NULL, version TEXT NOT NULL, at_ms INTEGER NOT NULL,
+  PRIMARY KEY (piece, target, machine, run)) WITHOUT ROWID;
+PRAGMA user_version = 8;
 )"};
 inline constexpr int kOldSchemas = static_cast<int>(std::size(kOldTables));
 

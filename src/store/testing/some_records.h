@@ -94,6 +94,28 @@ inline ProvenRecord SomeProven() {
           .at_ms = 100};
 }
 
+inline LessonRecord SomeLesson() {
+  return {.run = "0a1b2c",
+          .attempt = 2,
+          .target = "cpu",
+          .machine = "m1",
+          .problem_name = "softmax",
+          .problem_identity = Sha256("softmax"),
+          .family = "softmax",
+          .knob = "vector",
+          .before = "32",
+          .after = "64",
+          .dtype = "f32",
+          .size = 16,
+          .limited_by = "memory",
+          .rule = "vector_width",
+          .share = 0.75,
+          .gain = 0.25,
+          .outcome = "accepted",
+          .version = "0.1.0",
+          .at_ms = 100};
+}
+
 inline ProposalRecord Proposed(const std::string& source) {
   return {.kind = "program",
           .source = source,
