@@ -13,13 +13,6 @@
 #include "propose/expert/lesson.h"
 
 namespace hone {
-namespace {
-
-// So many lessons of whole programs are granted to what is held already. A choice, as of Kept (learned.cc).
-constexpr double kGrantedLessons = 2;
-
-}  // namespace
-
 std::vector<std::string> KindsOf(const Lesson& lesson) {
   if (lesson.family == kStart) return {std::string(kStart), fmt::format("start {}: {}", lesson.before, lesson.after)};
   const auto before = expert::SizeOf(expert::ReadSetting(lesson.before));

@@ -54,6 +54,9 @@ struct Tally {
   double shares_squared = 0, brought = 0;  // sum w s^2, sum w s g
 };
 
+// So many lessons of whole programs are granted to what is held already. A choice, as of Kept (learned.cc).
+inline constexpr double kGrantedLessons = 2;
+
 class Experience {
  public:
   Experience() = default;

@@ -22,6 +22,8 @@ double GainOf(const Tree& tree, int number) {
   return us > 0 ? std::max(1.0, tree.Value(number) / us) : 1;
 }
 
+}  // namespace
+
 double WeightOf(const LessonRecord& lesson, const std::string& machine, const std::string& version) {
   constexpr double kDayMs = 24 * 3600 * 1000;
   const double days = static_cast<double>(std::max<std::int64_t>(0, UnixMilliseconds() - lesson.at_ms)) / kDayMs;
@@ -41,8 +43,6 @@ Lesson LessonFrom(const LessonRecord& record) {
           .gain = record.gain,
           .refused = record.outcome != Name(Outcome::kAccepted)};
 }
-
-}  // namespace
 
 Result<Recalled> Recall(Store& store, const RunRecord& run, const Beginnings& beginnings, const std::string& version) {
   Recalled recalled;

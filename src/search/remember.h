@@ -20,6 +20,10 @@ namespace hone {
 inline constexpr double kHalfLifeDays = 90, kOtherVersion = 0.5, kOtherMachine = 0.25;
 Result<Recalled> Recall(Store& store, const RunRecord& run, const Beginnings& beginnings, const std::string& version);
 
+// The lesson of a row, and how much it counts for a run on that machine by that version of hone, 0 to 1.
+Lesson LessonFrom(const LessonRecord& record);
+double WeightOf(const LessonRecord& lesson, const std::string& machine, const std::string& version);
+
 // What a proposal changes of the attempt that it is from, or begins with where that is null: nothing where it is not
 // one thing of the expert's.
 std::optional<Lesson> LessonOf(const Proposal& proposal, const Attempt* from, const Problem& problem,

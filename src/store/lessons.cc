@@ -28,6 +28,15 @@ Result<void> Store::PutLessons(const std::vector<LessonRecord>& lessons) {
   return transaction.Commit();
 }
 
+Result<void> Store::DeleteLessons(const std::vector<LessonRecord>& lessons) {
+  Transaction transaction = HONE_TRY(Transaction::Begin(connection_));
+  for (const LessonRecord& one : lessons) {
+    Statement remove = HONE_TRY(connection_.Prepare("DELETE FROM lesson WHERE run = ?1 AND attempt = ?2"));
+    HONE_TRY(remove.Bind(1, one.run).Bind(2, one.attempt).Run());
+  }
+  return transaction.Commit();
+}
+
 Result<std::vector<LessonRecord>> Store::SelectLessons(std::string_view where,
                                                        const std::vector<std::string_view>& values) {
   Statement select = HONE_TRY(

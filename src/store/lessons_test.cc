@@ -37,6 +37,10 @@ TEST_F(LessonsTest, ThoseOfAFamilyAreFoundOnEveryMachineOldestFirst) {
   EXPECT_EQ(found[1].outcome, "accepted");
   EXPECT_EQ(found[1].version, "0.1.0");
   EXPECT_EQ(Must(store.AllLessons()).size(), 4u);
+  Must(store.DeleteLessons({other}));
+  EXPECT_EQ(Must(store.AllLessons()).size(), 3u);
+  EXPECT_TRUE(Must(store.Lessons("cpu", "norm")).empty());
+  Must(store.PutLessons({other}));
   first.gain = -1;
   Must(store.PutLessons({first}));
   EXPECT_EQ(Must(store.AllLessons()).size(), 4u) << "an attempt teaches once";

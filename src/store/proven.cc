@@ -25,6 +25,16 @@ Result<void> Store::PutProven(const std::vector<ProvenRecord>& pieces) {
   return transaction.Commit();
 }
 
+Result<void> Store::DeleteProven(const std::vector<ProvenRecord>& pieces) {
+  Transaction transaction = HONE_TRY(Transaction::Begin(connection_));
+  for (const ProvenRecord& one : pieces) {
+    Statement remove = HONE_TRY(
+        connection_.Prepare("DELETE FROM proven WHERE piece = ?1 AND target = ?2 AND machine = ?3 AND run = ?4"));
+    HONE_TRY(remove.Bind(1, one.piece).Bind(2, one.target).Bind(3, one.machine).Bind(4, one.run).Run());
+  }
+  return transaction.Commit();
+}
+
 Result<std::vector<ProvenRecord>> Store::SelectProven(std::string_view where,
                                                       const std::vector<std::string_view>& values) {
   Statement select = HONE_TRY(connection_.Prepare(fmt::format("SELECT {} FROM proven {}", kProvenColumns, where)));

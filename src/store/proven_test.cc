@@ -34,6 +34,16 @@ TEST_F(ProvenTest, APieceIsFoundOnItsDeviceTheLargestShareFirst) {
   EXPECT_EQ(Must(store.AllProven()).front().at_ms, 900);
 }
 
+TEST_F(ProvenTest, WhatIsDeletedIsGoneAndNothingElse) {
+  Store store = Must(Store::Open(Path()));
+  ProvenRecord other = SomeProven();
+  other.run = "ffff01";
+  Must(store.PutProven({SomeProven(), other}));
+  Must(store.DeleteProven({SomeProven()}));
+  ASSERT_EQ(Must(store.AllProven()).size(), 1u);
+  EXPECT_EQ(Must(store.AllProven())[0].run, "ffff01");
+}
+
 TEST_F(ProvenTest, WhatARunFoundOutLaterTakesThePlaceOfWhatItSaidBefore) {
   Store store = Must(Store::Open(Path()));
   ProvenRecord one = SomeProven();

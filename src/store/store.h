@@ -10,10 +10,10 @@
 //   9. What won, and where could it win again?                        Proven
 //  10. What was tried of a kind, and what came of it?                 Lessons
 //
-// Nothing that ended is ever changed, nor removed but by DeleteRun. A round is on disk when AddRound returns. An
-// attempt is written as started before it is evaluated and completed in one transaction that is on disk when EndAttempt
-// returns; so a kill -9 or a power cut loses at most the attempt in flight, which is then found as started and not
-// ended. Readers never wait for the writer. See schema.h for the versions that we read.
+// Nothing that ended is ever changed, nor removed but by DeleteRun, DeleteProven and DeleteLessons. A round is on disk
+// when AddRound returns. An attempt is written as started before it is evaluated and completed in one transaction that
+// is on disk when EndAttempt returns; so a kill -9 or a power cut loses at most the attempt in flight, which is then
+// found as started and not ended. Readers never wait for the writer. See schema.h for the versions that we read.
 //
 // Failure: one line with the mend. kIo (disk full, read-only, unreadable), kTimeout (locked by another program for 10
 // s), kCorrupt (not ours, or damaged), kUsage (made by a later hone), kNotFound (no such run or file). Not thread-safe:
@@ -94,9 +94,11 @@ class Store {
   // Those of a piece: the one first that was the largest share of its program, of equal ones the one that gained most.
   Result<std::vector<ProvenRecord>> Proven(std::string_view piece, std::string_view target, std::string_view machine);
   Result<std::vector<ProvenRecord>> AllProven();  // newest first
+  Result<void> DeleteProven(const std::vector<ProvenRecord>& pieces);
 
   // What was tried. Put: new ones, or instead of those of the same attempt; in one transaction.
   Result<void> PutLessons(const std::vector<LessonRecord>& lessons);
+  Result<void> DeleteLessons(const std::vector<LessonRecord>& lessons);
   Result<std::vector<LessonRecord>> Lessons(std::string_view target, std::string_view family);  // oldest first
   Result<std::vector<LessonRecord>> AllLessons();                                               // oldest first
 
