@@ -227,6 +227,7 @@ std::string RenderQuestion(const Question& question, const PromptSetting& settin
   sections.push_back(Memory(question));
   if (setting.view != PromptView::kAll) sections.push_back(Relatives(question, setting.view));
   if (setting.view == PromptView::kAll) sections.push_back(Leaderboard(leaders));
+  if (setting.view != PromptView::kRepair) sections.emplace_back(setting.digest);
   for (const Attempt* leader : leaders) {
     if (leader->number != question.parent && setting.view == PromptView::kAll)
       sections.push_back(TheAttempt(*leader, Source::kShown, setting.advisers));

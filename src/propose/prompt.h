@@ -41,6 +41,7 @@ struct PromptSetting {
   Advisers advisers = {};        // what is shown of findings
   const Shelf* shelf = nullptr;  // what goes in where there is room; null: nothing
   bool lookups = false;          // whoever is asked can look things up (propose/lookup.h)
+  std::string_view digest = {};  // what earlier runs found out, DigestOf; shown where there is room
 };
 
 // Markdown, all three. What comes from candidates, compilers and profiles stands in fences that it cannot close.

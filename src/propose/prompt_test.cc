@@ -53,6 +53,20 @@ class PromptTest : public ::testing::Test {
 
 bool Has(const std::string& text, std::string_view part) { return text.find(part) != text.npos; }
 
+TEST_F(PromptTest, WhatEarlierRunsFoundOutIsShownWhereThereIsRoom) {
+  Add(0, "int main;", 5, "start");
+  Question question{.parent = 1};
+  question.history.push_back(&attempts_.front());
+  const std::string digest = "## Known\n\n" + std::string(400, 'x') + "\n";
+  PromptSetting setting{.graph = graph_, .machine = machine_, .bound = bound_, .digest = digest};
+  EXPECT_TRUE(Has(RenderQuestion(question, setting), "## Known"));
+  setting.view = PromptView::kRepair;
+  EXPECT_FALSE(Has(RenderQuestion(question, setting), "## Known")) << "who repairs has the evidence";
+  setting.view = PromptView::kAll;
+  setting.tokens = RenderBrief(setting).size() / kBytesOfToken + 20;
+  EXPECT_FALSE(Has(RenderQuestion(question, setting), "## Known"));
+}
+
 TEST_F(PromptTest, TheFirstQuestionHasTheProblemTheMachineAndTheForm) {
   const std::string text = Render(0);
   for (const char* part : {"# Question 0.0", "Write kernels to begin with", "a processor of the test",

@@ -21,6 +21,7 @@
 #include "base/json_text.h"
 #include "base/sha256.h"
 #include "propose/answer.h"
+#include "propose/digest.h"
 #include "propose/prompt.h"
 #include "propose/proposer.h"
 #include "propose/shelf.h"
@@ -86,7 +87,8 @@ class Mailbox final : public Proposer {
         folder_(std::move(folder)),
         tokens_(static_cast<std::size_t>(setting.parameters.Integer("tokens"))),
         advisers_(setting.advisers),
-        shelf_(ShelfOf(setting)) {}
+        shelf_(ShelfOf(setting)),
+        digest_(setting.recalled == nullptr ? std::string() : DigestOf(*setting.recalled)) {}
 
   Pace pace() const override { return Pace::kSlow; }
   void Interrupt() override { interrupted_ = true; }
@@ -100,7 +102,8 @@ class Mailbox final : public Proposer {
                                 .bound = bound_,
                                 .tokens = tokens_,
                                 .advisers = advisers_,
-                                .shelf = &shelf_};
+                                .shelf = &shelf_,
+                                .digest = digest_};
     std::string asked = fmt::format("{}\n## Where the answer goes\n\nInto {}, beside this file.\n",
                                     RenderPrompt(question, setting), NameOf(place, ".answer.md"));
     const std::string first = HONE_TRY(Ask(place, ".prompt.md", asked, ".answer.md"));
@@ -176,6 +179,7 @@ class Mailbox final : public Proposer {
   const std::size_t tokens_;
   const Advisers advisers_;
   const Shelf shelf_;
+  const std::string digest_;
   std::atomic<bool> interrupted_ = false;
 };
 

@@ -6,6 +6,7 @@
 //   brief (the same each time) | question --> answer --> well-formed? --yes--> what is new of it
 //                                                             '--no--> why not --> once more, then nothing
 #include "propose/answer.h"
+#include "propose/digest.h"
 #include "propose/lookup.h"
 #include "propose/prompt.h"
 #include "propose/proposer.h"
@@ -29,6 +30,7 @@ class ModelProposer final : public Proposer {
         tokens_(static_cast<std::size_t>(setting.parameters.Integer("tokens"))),
         advisers_(setting.advisers),
         shelf_(ShelfOf(setting)),
+        digest_(setting.recalled == nullptr ? std::string() : DigestOf(*setting.recalled)),
         ledger_(std::move(ledger)),
         library_(std::move(library)),
         seat_(std::move(seat)) {}
@@ -43,7 +45,8 @@ class ModelProposer final : public Proposer {
                                 .tokens = tokens_,
                                 .advisers = advisers_,
                                 .shelf = &shelf_,
-                                .lookups = seat_.looks_up(library_)};
+                                .lookups = seat_.looks_up(library_),
+                                .digest = digest_};
     Round round;
     Sitting sitting{question, round, library_};
     const auto read = [&](const std::string& text) -> Result<void> {
@@ -67,6 +70,7 @@ class ModelProposer final : public Proposer {
   const std::size_t tokens_;
   const Advisers advisers_;
   const Shelf shelf_;
+  const std::string digest_;
   const OwnLedger ledger_;
   Library library_;
   Seat seat_;

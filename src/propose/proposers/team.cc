@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "propose/answer.h"
+#include "propose/digest.h"
 #include "propose/lookup.h"
 #include "propose/prompt.h"
 #include "propose/proposer.h"
@@ -48,6 +49,7 @@ class Team final : public Proposer {
         tokens_(static_cast<std::size_t>(setting.parameters.Integer("tokens"))),
         advisers_(setting.advisers),
         shelf_(ShelfOf(setting)),
+        digest_(setting.recalled == nullptr ? std::string() : DigestOf(*setting.recalled)),
         ledger_(std::move(ledger)),
         library_(std::move(library)),
         seats_(std::move(seats)) {}
@@ -78,7 +80,8 @@ class Team final : public Proposer {
             .view = view,
             .advisers = advisers_,
             .shelf = &shelf_,
-            .lookups = seat.looks_up(library_)};
+            .lookups = seat.looks_up(library_),
+            .digest = digest_};
   }
   static Conversation Talk(const PromptSetting& setting, std::string question) {
     return {.system = RenderBrief(setting), .turns = {{.who = TalkTurn::Who::kUser, .text = std::move(question)}}};
@@ -146,6 +149,7 @@ class Team final : public Proposer {
   const std::size_t tokens_;
   const Advisers advisers_;
   const Shelf shelf_;
+  const std::string digest_;
   const OwnLedger ledger_;
   Library library_;
   Seats seats_;
