@@ -54,6 +54,17 @@ double Experience::Expect(const Lesson& lesson, double own) const {
   return each * lesson.share;
 }
 
+std::optional<std::string> Experience::WhyDoomed(const Lesson& lesson) const {
+  for (const std::string& kind : KindsOf(lesson)) {
+    const auto found = kind.find('>') == kind.npos ? kinds_.end() : kinds_.find(kind);
+    if (found == kinds_.end()) continue;
+    const Tally& tally = found->second;
+    if (tally.lessons >= kDoomed && tally.refused >= tally.lessons)
+      return fmt::format("all {:.0f} of {} were refused", tally.lessons, kind);
+  }
+  return std::nullopt;
+}
+
 std::optional<Lesson> ChangeBetween(const std::string& before, const std::string& after, const Problem& problem,
                                     const DeviceModel& machine) {
   const auto parsed_before = dsl::Parse(before), parsed_after = dsl::Parse(after);

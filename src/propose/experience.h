@@ -57,6 +57,9 @@ struct Tally {
 // So many lessons of whole programs are granted to what is held already. A choice, as of Kept (learned.cc).
 inline constexpr double kGrantedLessons = 2;
 
+// A choice: by chance alone, what is refused every other time is so three times in a row in one case of eight.
+inline constexpr double kDoomed = 3;
+
 class Experience {
  public:
   Experience() = default;
@@ -65,6 +68,10 @@ class Experience {
   void Add(const Lesson& lesson, double weight = 1);
   // The gain to expect of a lesson whose own is not known yet, where the proposer claims `own` of it.
   double Expect(const Lesson& lesson, double own) const;
+
+  // Why it need not be tried: all of its particular kind were refused, kDoomed of them at least by weight. Nothing: it
+  // may do.
+  std::optional<std::string> WhyDoomed(const Lesson& lesson) const;
 
   const std::map<std::string, Tally>& kinds() const { return kinds_; }
   bool empty() const { return kinds_.empty(); }

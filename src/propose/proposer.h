@@ -46,6 +46,8 @@ struct Proposal {
   double predicted_us = 0;  // the proposer's own estimate of the warm time, in microseconds; 0 = it has none
   std::string rule = {};    // whose finding of the parent it acts on, or kOwnRule; empty: no such thing
   double promised = 0;      // the share of the parent's time that it is to save by that rule, not scaled; see Learned
+  std::string doubt = {};   // why experience says that it will be refused; empty: it does not
+  bool dropped = false;     // for that reason: it is kept in the record of the round, and never tried
 };
 
 // What an answer cost beside time. Zeros: nothing.

@@ -29,6 +29,15 @@ void Asker::Ask(int parent) {
   asked_ = {.parent = parent, .turn = tree_.node(parent).rounds, .asked_ms = UnixMilliseconds()};
 }
 
+namespace {
+
+std::vector<Proposal> WithoutDropped(std::vector<Proposal> proposals) {
+  std::erase_if(proposals, [](const Proposal& one) { return one.dropped; });
+  return proposals;
+}
+
+}  // namespace
+
 Result<std::optional<Asker::Answer>> Asker::Take(const Now& now) {
   if (!asked_) return std::nullopt;
   const bool prompt = proposer_.pace() == Pace::kPrompt;
@@ -37,7 +46,7 @@ Result<std::optional<Asker::Answer>> Asker::Take(const Now& now) {
   });
   if (answered != rounds_.end()) {
     if (!prompt && !now.idle && now.events < answered->moment) return std::nullopt;
-    Answer answer{answered->parent, answered->number, HONE_TRY(ReadProposals(store_, *answered))};
+    Answer answer{answered->parent, answered->number, WithoutDropped(HONE_TRY(ReadProposals(store_, *answered)))};
     asked_.reset();
     return answer;
   }
@@ -86,7 +95,7 @@ Result<Asker::Answer> Asker::Keep(Round round, const Now& now) {
   HONE_TRY(store_.AddRound(record, ProposalRecords(round.proposals)));
   rounds_.push_back(record);
   asked_.reset();
-  return Answer{record.parent, record.number, std::move(round.proposals), std::move(round.notes)};
+  return Answer{record.parent, record.number, WithoutDropped(std::move(round.proposals)), std::move(round.notes)};
 }
 
 }  // namespace hone

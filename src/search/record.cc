@@ -190,7 +190,9 @@ std::vector<ProposalRecord> ProposalRecords(const std::vector<Proposal>& proposa
                        .key = one.key,
                        .predicted_us = one.predicted_us,
                        .rule = one.rule,
-                       .promised = one.promised});
+                       .promised = one.promised,
+                       .doubt = one.doubt,
+                       .dropped = one.dropped});
   }
   return records;
 }
@@ -204,7 +206,7 @@ Result<std::vector<Proposal>> ReadProposals(Store& store, const RoundRecord& rou
     if (candidate.Identity() != record.identity)
       return Fail(ErrorKind::kCorrupt, what + " is not what was written; restore the file from a copy");
     proposals.push_back({std::move(candidate), std::move(record.origin), std::move(record.key), record.predicted_us,
-                         std::move(record.rule), record.promised});
+                         std::move(record.rule), record.promised, std::move(record.doubt), record.dropped});
   }
   return proposals;
 }

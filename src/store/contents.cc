@@ -57,7 +57,7 @@ std::string TextOf(const RunContents::Answered& one) {
        << record.output_tokens << record.dollars;
   for (const ProposalRecord& proposal : one.proposals) {
     text << proposal.kind << proposal.source << proposal.identity << proposal.origin << proposal.key
-         << proposal.predicted_us << proposal.rule << proposal.promised;
+         << proposal.predicted_us << proposal.rule << proposal.promised << proposal.doubt << (proposal.dropped ? 1 : 0);
   }
   return text.Take();
 }

@@ -1,6 +1,7 @@
 // What was tried and what came of it: the run store's table of it.
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "store/store.h"
 
 namespace hone {
@@ -69,6 +70,18 @@ Result<std::vector<LessonRecord>> Store::SelectLessons(std::string_view where,
 
 Result<std::vector<LessonRecord>> Store::Lessons(std::string_view target, std::string_view family) {
   return SelectLessons("WHERE target = ?1 AND family = ?2", {target, family});
+}
+
+Result<DoubtRecord> Store::Doubts(std::string_view problem, std::string_view machine) {
+  Statement select = HONE_TRY(connection_.Prepare(
+      "SELECT coalesce(sum(proposal.dropped), 0), count(attempt.number), coalesce(sum(attempt.outcome = 'accepted'), "
+      "0) "
+      "FROM proposal JOIN run ON run.sequence = proposal.run LEFT JOIN attempt ON proposal.dropped = 0 AND attempt.run "
+      "= proposal.run AND attempt.round = proposal.round AND attempt.key = proposal.key AND attempt.ended_ms IS NOT "
+      "NULL "
+      "WHERE proposal.doubt <> '' AND instr(run.problem_name, ?1) > 0 AND substr(run.machine, 1, length(?2)) = ?2"));
+  HONE_CHECK(HONE_TRY(select.Bind(1, problem).Bind(2, machine).Step()), "a sum gave no row");
+  return DoubtRecord{select.Integer(0), select.Integer(1), select.Integer(2)};
 }
 
 Result<std::vector<LessonRecord>> Store::AllLessons() { return SelectLessons("", {}); }

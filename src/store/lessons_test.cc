@@ -47,5 +47,37 @@ TEST_F(LessonsTest, ThoseOfAFamilyAreFoundOnEveryMachineOldestFirst) {
   EXPECT_EQ(Must(store.Lessons("cpu", "softmax")).at(1).gain, -1);
 }
 
+TEST_F(LessonsTest, WhatWasDoubtedIsCountedByWhatBecameOfIt) {
+  Store store = Must(Store::Open(Path()));
+  const RunRecord run = Must(store.CreateRun(SomeRun(), "{}"));
+  ProposalRecord dropped = Proposed("a"), tried = Proposed("b"), usual = Proposed("c");
+  dropped.key = "dropped";
+  dropped.doubt = tried.doubt = "all 3 of its kind were refused";
+  dropped.dropped = true;
+  tried.key = "tried";
+  usual.key = "usual";
+  Must(store.AddRound(SomeRound(run, 1, 0), {dropped, tried, usual}));
+  const auto read = Must(store.Proposals(run.id, 1));
+  EXPECT_EQ(read.at(0).doubt, dropped.doubt);
+  EXPECT_TRUE(read.at(0).dropped);
+  EXPECT_FALSE(read.at(1).dropped);
+  const auto doubts = [&] { return Must(store.Doubts("soft", "m")); };
+  EXPECT_EQ(doubts().dropped, 1);
+  EXPECT_EQ(doubts().tried, 0);
+  int number = 0;
+  for (const char* key : {"usual", "tried"}) {
+    AttemptRecord attempt = Started(run, ++number);
+    attempt.parent = 0;
+    attempt.round = 1;
+    attempt.key = key;
+    Must(store.BeginAttempt(attempt, key));
+    Must(store.EndAttempt(Ended(attempt), "", run));
+  }
+  EXPECT_EQ(doubts().dropped, 1);
+  EXPECT_EQ(doubts().tried, 1);
+  EXPECT_EQ(doubts().accepted, 1);
+  EXPECT_EQ(Must(store.Doubts("soft", "another")).dropped, 0);
+}
+
 }  // namespace
 }  // namespace hone

@@ -105,6 +105,8 @@ struct ProposalRecord {
   double predicted_us = 0;
   std::string rule;
   double promised = 0;
+  std::string doubt = {};  // why experience said that it would be refused; empty: it did not
+  bool dropped = false;    // for that reason, and never tried
 };
 
 // One candidate that was tried, or that was being tried when the program ended.
@@ -173,6 +175,13 @@ struct LessonRecord {
   std::string outcome;     // Name(Outcome)
   std::string version;     // of hone
   std::int64_t at_ms = 0;
+};
+
+// What became of proposals that experience said would be refused.
+struct DoubtRecord {
+  std::int64_t dropped = 0;
+  std::int64_t tried = 0;     // all the same, by chance
+  std::int64_t accepted = 0;  // of those: experience was wrong
 };
 
 // What the moves of one rule came to, over several runs: sums of shares of the time that was there before.

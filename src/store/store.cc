@@ -272,12 +272,13 @@ Result<void> Store::AddProposal(std::int64_t run, int round, std::size_t place, 
       base_rest.rbegin());
   Statement insert = HONE_TRY(connection_.Prepare(
       "INSERT INTO proposal (run, round, place, kind, identity, origin, key, predicted_us, base_blob, head, middle, "
-      "tail, rule, promised) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"));
+      "tail, rule, promised, doubt, dropped) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
+      "?16)"));
   insert.Bind(1, run).Bind(2, round).Bind(3, static_cast<std::int64_t>(place)).Bind(4, proposal.kind);
   insert.Bind(5, proposal.identity).Bind(6, proposal.origin).Bind(7, proposal.key).Bind(8, proposal.predicted_us);
   insert.Bind(9, base_blob).Bind(10, static_cast<std::int64_t>(head));
   insert.BindBytes(11, source_rest.substr(0, source_rest.size() - tail)).Bind(12, static_cast<std::int64_t>(tail));
-  insert.Bind(13, proposal.rule).Bind(14, proposal.promised);
+  insert.Bind(13, proposal.rule).Bind(14, proposal.promised).Bind(15, proposal.doubt).Bind(16, proposal.dropped);
   return insert.Run();
 }
 
@@ -308,8 +309,8 @@ Result<void> Store::AddRound(const RoundRecord& round, const std::vector<Proposa
 
 Result<std::vector<ProposalRecord>> Store::Proposals(std::string_view run, int round) {
   Statement select = HONE_TRY(connection_.Prepare(
-      "SELECT kind, identity, origin, proposal.key, predicted_us, head, middle, tail, bytes, rule, promised FROM "
-      "proposal JOIN blob ON blob.key = base_blob WHERE run = ?1 AND round = ?2 ORDER BY place"));
+      "SELECT kind, identity, origin, proposal.key, predicted_us, head, middle, tail, bytes, rule, promised, doubt, "
+      "dropped FROM proposal JOIN blob ON blob.key = base_blob WHERE run = ?1 AND round = ?2 ORDER BY place"));
   select.Bind(1, HONE_TRY(Sequence(run))).Bind(2, round);
   std::vector<ProposalRecord> proposals;
   while (HONE_TRY(select.Step())) {
@@ -321,6 +322,8 @@ Result<std::vector<ProposalRecord>> Store::Proposals(std::string_view run, int r
     proposal.predicted_us = select.Real(4);
     proposal.rule = select.Text(9);
     proposal.promised = select.Real(10);
+    proposal.doubt = select.Text(11);
+    proposal.dropped = select.Integer(12) != 0;
     const auto head = static_cast<std::size_t>(select.Integer(5)), tail = static_cast<std::size_t>(select.Integer(7));
     const std::string base = select.Text(8);
     if (head + tail > base.size()) {

@@ -102,6 +102,10 @@ class Store {
   Result<std::vector<LessonRecord>> Lessons(std::string_view target, std::string_view family);  // oldest first
   Result<std::vector<LessonRecord>> AllLessons();                                               // oldest first
 
+  // Over all runs whose problem's name and machine are such: names that hold the one, machines that begin with the
+  // other.
+  Result<DoubtRecord> Doubts(std::string_view problem, std::string_view machine);
+
   // What moves came to that acted on rules' findings, by rule, in all runs on this target and machine.
   Result<std::vector<RuleOutcome>> Outcomes(std::string_view target, std::string_view machine);
 

@@ -99,7 +99,7 @@ std::vector<Known> KnownOf(const std::vector<LessonRecord>& lessons) {
 // How much of what is held of a kind is by its own lessons, 0 to 1.
 double Sureness(const Tally& tally) { return tally.shares_squared / (tally.shares_squared + kGrantedLessons); }
 
-Answer Show(const MemoryFile& memory, const std::string& path) {
+Answer Show(const MemoryFile& memory, const DoubtRecord& doubts, const std::string& path) {
   Json proven = Json::array(), kinds = Json::array();
   std::string text = fmt::format("{} that won and {}, in {}\n", Count(memory.proven.size(), "piece"),
                                  Count(memory.lessons.size(), "lesson"), path);
@@ -141,10 +141,16 @@ Answer Show(const MemoryFile& memory, const std::string& path) {
                         one.machine);
   }
   if (known.size() > kMostKinds) text += fmt::format("and {} more kinds: --json\n", known.size() - kMostKinds);
+  if (doubts.dropped + doubts.tried > 0)
+    text += fmt::format("\ndoubted: {} dropped, {} tried all the same, of which {} accepted\n",
+                        Count(static_cast<std::size_t>(doubts.dropped), "proposal"), doubts.tried, doubts.accepted);
   if (memory.proven.empty() && memory.lessons.empty()) text += "`hone optimize` leaves what it tries and confirms\n";
-  return Answer(
-      {{"store", path}, {"proven", std::move(proven)}, {"lessons", memory.lessons.size()}, {"kinds", std::move(kinds)}},
-      std::move(text));
+  return Answer({{"store", path},
+                 {"proven", std::move(proven)},
+                 {"lessons", memory.lessons.size()},
+                 {"kinds", std::move(kinds)},
+                 {"doubted", {{"dropped", doubts.dropped}, {"tried", doubts.tried}, {"accepted", doubts.accepted}}}},
+                std::move(text));
 }
 
 Json Counts(const MemoryFile& memory, const std::string& path) {
@@ -196,11 +202,11 @@ Result<Answer> RunIt(VerbCall& call) {
   }
   std::error_code ignored;
   // Nothing was optimized yet: that is an answer and not a failure, unless a store was named.
-  if (!call.Has("store") && !std::filesystem::exists(path, ignored)) return Show({}, path);
+  if (!call.Has("store") && !std::filesystem::exists(path, ignored)) return Show({}, {}, path);
   Store store = HONE_TRY(Store::OpenExisting(path));
   if (call.Flag("prune")) return Prune(call, store);
   if (call.Has("export")) return Export(call, store);
-  return Show(HONE_TRY(Wanted(call, store)), path);
+  return Show(HONE_TRY(Wanted(call, store)), HONE_TRY(store.Doubts(call.Text("problem"), call.Text("machine"))), path);
 }
 
 }  // namespace
@@ -228,7 +234,8 @@ HONE_ROW(Verb){
         "run and problem (whose it was), share (of the program's time, predicted, 0 to 1), gain (how many times as "
         "fast the program was as its start), speedup (over the run's first baseline; 0 = not known), version (of "
         "hone), at_ms; lessons (so many); kinds[], surest first: kind, target, machine, lessons and refused (weights), "
-        "brings (ln of time before over after), sure (0 to 1). With --prune, --export and --import: store, proven and "
+        "brings (ln of time before over after), sure (0 to 1); doubted: dropped, tried, accepted (so many proposals). "
+        "With --prune, --export and --import: store, proven and "
         "lessons (so many); forgotten",
     .run = RunIt,
 };

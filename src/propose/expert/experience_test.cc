@@ -94,6 +94,20 @@ TEST(ExperienceTest, WhatIsKnownOfOneLimitIsParticularToIt) {
   EXPECT_LT(experience.Expect(by_compute, 0), -0.4);
 }
 
+TEST(ExperienceTest, WhatWasAlwaysRefusedIsDoomedAndWhatOnceDidIsNot) {
+  Lesson refused = Tile("64x64", "32x64", 0);
+  refused.End(100, 0);
+  Experience experience;
+  experience.Add(refused);
+  experience.Add(refused);
+  EXPECT_FALSE(experience.WhyDoomed(refused)) << "two are few";
+  experience.Add(refused);
+  EXPECT_EQ(experience.WhyDoomed(refused), "all 3 of matmul.tile=64x64>32x64 f32 2^20 were refused");
+  EXPECT_FALSE(experience.WhyDoomed(Tile("128x64", "32x64", 0))) << "from elsewhere it may do";
+  experience.Add(Tile("64x64", "32x64", -1));
+  EXPECT_FALSE(experience.WhyDoomed(refused)) << "it was slow, and right";
+}
+
 TEST(ExperienceTest, SettingsReadAsTheyWereWritten) {
   for (const dsl::Setting& setting : {dsl::Whole(64), dsl::Whole(-1), dsl::Tuple({64, 128, 256}), dsl::Word("gemm"),
                                       dsl::Word("x"), dsl::Word("2by")})

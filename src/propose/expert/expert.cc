@@ -56,6 +56,9 @@ constexpr double kHarm = 0.1, kAfterHarm = 0.01;
 constexpr double kMostSaved = 0.9;
 // So many of the cuts whose pieces won elsewhere are offered as they won: a run tries four starts before it goes on.
 constexpr std::size_t kProven = 2;
+// Of the changes that experience says will be refused this share is tried all the same, by chance: else nobody would
+// learn that it is wrong.
+constexpr double kDoubtedAndTried = 0.125;
 // What was measured goes before all that is only predicted.
 constexpr double kBeforeAll = 0.99;
 
@@ -85,6 +88,8 @@ class Expert : public Proposer {
     Round round;
     if (const Attempt* from = question.from()) {
       round.proposals = Next(*from, question.turn, question.history);
+      Random random = question.random;
+      for (Proposal& one : round.proposals) one.dropped = !one.doubt.empty() && random.Uniform() >= kDoubtedAndTried;
     } else if (question.turn == 0) {
       round.proposals = Start();
     }
@@ -333,6 +338,7 @@ class Expert : public Proposer {
       proposal.predicted_us = from.time_us() * (1 - gain);
       if (recalled_.experience.empty()) continue;
       if (const Class* limit = from.insight.limits.decided()) changes[i].lesson.limit = Name(limit->bottleneck);
+      if (auto why = recalled_.experience.WhyDoomed(changes[i].lesson)) proposal.doubt = std::move(*why);
       const double expected = recalled_.experience.Expect(changes[i].lesson, -std::log(1 - gain));
       proposal.predicted_us = from.time_us() * std::exp(-expected);
     }

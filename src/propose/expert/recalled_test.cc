@@ -90,6 +90,34 @@ TEST(RecalledTest, SettingsThatTheCheckerRefusesAreNotOffered) {
   EXPECT_EQ(First(problem, &recalled).candidate.text, First(problem).candidate.text);
 }
 
+TEST(RecalledTest, MovesThatWereAlwaysRefusedAreDroppedButForAFewThatAreTriedAllTheSame) {
+  const Problem problem = Relu("x", "[64, 1000]");
+  const Graph graph = Must(Graph::Create(problem));
+  Attempt start{.number = 1, .proposal = First(problem)};
+  start.evaluation.verdict.outcome = Outcome::kAccepted;
+  start.evaluation.timing = Timing{.warm = {.median_us = 100}};
+  const auto moves = [&](const Recalled& recalled, std::uint64_t seed) {
+    const auto expert = MakeExpert(graph, kMachine, nullptr, Saving::kTime, &recalled);
+    return Must(expert->Propose({.parent = 1, .history = {&start}, .random = Random(seed)})).proposals;
+  };
+  const auto doomed = moves({}, 1).at(0);
+  EXPECT_EQ(doomed.doubt, "");
+  Recalled recalled;
+  auto lesson = *ChangeBetween(start.proposal.candidate.text, doomed.candidate.text, problem, kMachine);
+  lesson.End(100, 0);
+  for (int i = 0; i < 3; ++i) recalled.experience.Add(lesson);
+  int dropped = 0;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    for (const Proposal& one : moves(recalled, seed)) {
+      EXPECT_EQ(one.doubt.empty(), one.key != doomed.key) << one.key;
+      dropped += one.dropped ? 1 : 0;
+    }
+  }
+  EXPECT_GT(dropped, 400 * 3 / 4);
+  EXPECT_LT(dropped, 400);
+  EXPECT_EQ(moves(recalled, 5).back().dropped, moves(recalled, 5).back().dropped);
+}
+
 TEST(RecalledTest, ItReadsBackAndWhatIsNotOursIsRefused) {
   std::string winner;
   const Recalled recalled = Won(Relu("x", "[64, 1000]"), &winner);

@@ -97,6 +97,16 @@ CREATE TABLE proven (
   problem_identity TEXT NOT NULL, version TEXT NOT NULL, at_ms INTEGER NOT NULL,
   PRIMARY KEY (piece, target, machine, run)) WITHOUT ROWID;
 PRAGMA user_version = 8;
+)",
+                                                  R"(
+CREATE TABLE lesson (
+  run TEXT NOT NULL, attempt INTEGER NOT NULL, target TEXT NOT NULL, machine TEXT NOT NULL, problem_name TEXT NOT NULL,
+  problem_identity TEXT NOT NULL, family TEXT NOT NULL, knob TEXT NOT NULL, before TEXT NOT NULL, after TEXT NOT NULL,
+  dtype TEXT NOT NULL, size INTEGER NOT NULL, limited_by TEXT NOT NULL, rule TEXT NOT NULL, share REAL NOT NULL,
+  gain REAL NOT NULL, outcome TEXT NOT NULL, version TEXT NOT NULL, at_ms INTEGER NOT NULL,
+  PRIMARY KEY (run, attempt)) WITHOUT ROWID;
+CREATE INDEX lesson_of_family ON lesson (target, family);
+PRAGMA user_version = 9;
 )"};
 inline constexpr int kOldSchemas = static_cast<int>(std::size(kOldTables));
 
