@@ -22,8 +22,8 @@ if(HONE_WERROR)
   target_compile_options(hone_settings INTERFACE -Werror)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # GCC 12 is wrong about std::optional (uninitialized members) and about std::string + "x" (overlapping copies).
-  target_compile_options(hone_settings INTERFACE -Wno-maybe-uninitialized -Wno-restrict)
+  # GCC 12 is wrong about std::optional (uninitialized members) and about std::string + "x" (overlapping copies, bounds).
+  target_compile_options(hone_settings INTERFACE -Wno-maybe-uninitialized -Wno-restrict -Wno-array-bounds)
   if(HONE_BATCHES)  # both are about who sees a name, and in a batch neighbours see each other's
     target_compile_options(hone_settings INTERFACE -Wno-shadow -Wno-subobject-linkage)
   endif()

@@ -42,6 +42,7 @@ class Answerer(threading.Thread):
 
 class Mailbox(answers.Runs):
     program = HONE
+    beside = ""  # who else is asked
 
     def setUp(self):
         super().setUp()
@@ -52,7 +53,7 @@ class Mailbox(answers.Runs):
         self.answerer.join()
 
     def command(self, *words):
-        return super().command(f"mailbox:{self.box}", *words)
+        return super().command(f"{self.beside}mailbox:{self.box}", *words)
 
     def closed(self):
         return sorted(json.loads(path.read_text())["outcome"] for path in self.box.glob("*.closed.json"))
@@ -82,6 +83,17 @@ class Mailbox(answers.Runs):
         self.assertIn("softmax(x) over [1]", prompts[1])
         rounds = self.hone("show", report["run"], "--rounds")["rounds"]
         self.assertEqual(len(rounds), len(closed))
+
+    def test_the_expert_and_somebody_share_a_run(self):
+        self.beside = "expert,"
+        self.answerer = Answerer(self.box, lambda number, _: answers.program("wider still", " with {accumulators: 3}") if number == 0 else "done")
+        report, said = self.optimize("--budget", "4")
+        attempts = self.hone("show", report["run"])["attempts"]
+        self.assertEqual(attempts[0]["origin"].split(":")[0], "expert", "what costs nothing begins")
+        self.assertIn("Improve on attempt", self.answerer.asked[0][1], said)
+        ours = [one for one in attempts if one["key"] == "wider still"]
+        self.assertEqual([one["origin"].split(":")[0] for one in ours], ["mailbox"], said)
+        self.assertGreater(sum(one["origin"].startswith("expert: ") for one in attempts), 1, said)
 
     def test_a_kill_asks_nothing_twice(self):
         def script(number, _):

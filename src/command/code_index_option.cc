@@ -40,14 +40,12 @@ Result<std::optional<std::string>> IndexPath(const VerbCall& call) {
   return IndexPathOf(call, names.front());
 }
 
-Result<std::string> IndexFor(const VerbCall& call, const ProposerRow& proposer) {
-  const bool looks_up =
-      std::ranges::any_of(proposer.parameters, [](const Parameter& one) { return one.name == kLookupTokens.name; });
-  if (looks_up) return HONE_TRY(IndexPath(call)).value_or("");
+Result<std::string> IndexFor(const VerbCall& call, const ChosenProposers& proposers) {
+  if (proposers.Take(kLookupTokens.name)) return HONE_TRY(IndexPath(call)).value_or("");
   if (!call.Has("index")) return std::string();
   return Fail(
       ErrorKind::kUsage,
-      fmt::format("--index is of proposers that language models speak for; {} looks nothing up", proposer.name));
+      fmt::format("--index is of proposers that language models speak for; {} looks nothing up", proposers.Identity()));
 }
 
 Result<CodeIndex> OpenIndex(const VerbCall& call) {

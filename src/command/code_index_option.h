@@ -5,7 +5,7 @@
 
 #include "command/command.h"
 #include "index/code_index.h"
-#include "propose/proposer.h"
+#include "propose/joint.h"
 
 namespace hone {
 
@@ -22,7 +22,7 @@ std::string IndexPathOf(const VerbCall& call, std::string_view name);
 Result<std::optional<std::string>> IndexPath(const VerbCall& call);
 // That which the proposer's models may look into: empty where there is none, or it looks nothing up; then it is kUsage
 // to name one.
-Result<std::string> IndexFor(const VerbCall& call, const ProposerRow& proposer);
+Result<std::string> IndexFor(const VerbCall& call, const ChosenProposers& proposers);
 // kNotFound when there is none.
 Result<CodeIndex> OpenIndex(const VerbCall& call);
 

@@ -16,6 +16,7 @@
 #include "command/target.h"
 #include "graph/graph.h"
 #include "problem/problem.h"
+#include "propose/joint.h"
 #include "propose/proposer.h"
 #include "search/ahead.h"
 #include "search/past_winners.h"
@@ -62,8 +63,8 @@ Result<Held> Hold(VerbCall& call) {
 }
 
 // The run's proposer, as it was told. What stands for a file in a run's settings is only the file's hash.
-Result<Chosen<ProposerRow>> ProposerOf(VerbCall& call, const RunRecord& run, const RunSettings& settings) {
-  auto chosen = ChooseProposer(call.Has("proposer") ? call.Text("proposer") : settings.proposer);
+Result<ChosenProposers> ProposerOf(VerbCall& call, const RunRecord& run, const RunSettings& settings) {
+  auto chosen = ChosenProposers::Parse(call.Has("proposer") ? call.Text("proposer") : settings.proposer);
   if (!chosen && !call.Has("proposer")) {
     return Fail(ErrorKind::kUsage,
                 fmt::format("the proposer of run {} is {}, which is not here: name it with --proposer", run.id,
@@ -93,17 +94,16 @@ Result<Answer> ProposeMore(VerbCall& call) {
   std::vector<PastWinner> winners;
   if (held.settings.run.memory) winners = HONE_TRY(PastWinners(held.store, run));
   const bool energy = held.settings.run.objective.NeedsEnergy();
-  const auto proposer = HONE_TRY(chosen.row->make({.graph = graph,
-                                                   .machine = machine,
-                                                   .parameters = chosen.parameters,
-                                                   .learned = advisers.expert_acts() ? &learned : nullptr,
-                                                   .recalled = held.settings.run.memory ? &recalled : nullptr,
-                                                   .saving = energy ? Saving::kEnergy : Saving::kTime,
-                                                   .models = call.Text("models"),
-                                                   .ledger = ledger.get(),
-                                                   .advisers = advisers,
-                                                   .index = HONE_TRY(IndexFor(call, *chosen.row)),
-                                                   .winners = std::move(winners)}));
+  const auto proposer = HONE_TRY(chosen.Make({.graph = graph,
+                                              .machine = machine,
+                                              .learned = advisers.expert_acts() ? &learned : nullptr,
+                                              .recalled = held.settings.run.memory ? &recalled : nullptr,
+                                              .saving = energy ? Saving::kEnergy : Saving::kTime,
+                                              .models = call.Text("models"),
+                                              .ledger = ledger.get(),
+                                              .advisers = advisers,
+                                              .index = HONE_TRY(IndexFor(call, chosen)),
+                                              .winners = std::move(winners)}));
   call.Note(RunNote(run.id, true));
   SearchHooks hooks;
   hooks.interrupt = &InterruptFlag();
@@ -114,9 +114,9 @@ Result<Answer> ProposeMore(VerbCall& call) {
   std::string text = fmt::format("run {}: {} proposals more, {} wait to be tried\n", run.id, outcome.proposed, pending);
   if (pending > 0) {
     text += fmt::format("  next     {} evaluate {} --pending, on its machine\n", ProgramAsTyped(), run.id);
-    if (outcome.proposed == 0 && chosen.row->pace == Pace::kPrompt)
+    if (outcome.proposed == 0 && chosen.pace() == Pace::kPrompt)
       text += fmt::format("  why      {} is asked what the search asks, and that follows from what waits\n",
-                          chosen.row->name);
+                          chosen.Identity());
   } else if (held.settings.start && outcome.tree.attempts() == 0) {
     text += fmt::format("  next     {} evaluate {} --pending: what is proposed follows from its own kernel\n",
                         ProgramAsTyped(), run.id);
@@ -133,7 +133,7 @@ Result<Answer> EvaluatePending(VerbCall& call) {
   const RunRecord& run = held.opened.record;
   const bool cuda = run.target == "cuda";
   const int lanes = held.settings.run.lanes;
-  const ProposerRow* row = HONE_TRY(FindProposer(held.settings.run.proposer));
+  const Pace pace = HONE_TRY(PaceOfProposers(held.settings.run.proposer));
   Workbench bench = HONE_TRY(OpenWorkbench(call, held.problem,
                                            {.python = call.Text("python"),
                                             .torch = !call.Flag("no-torch"),
@@ -158,7 +158,7 @@ Result<Answer> EvaluatePending(VerbCall& call) {
   bench.evaluators.resize(static_cast<std::size_t>(lanes));
   MeasureBy(bench, call.Flag("certify"), held.settings);
   const auto ledger = HONE_TRY(OpenLedger(held.store, run.id, {}));
-  AskedElsewhere proposer(row->pace,
+  AskedElsewhere proposer(pace,
                           fmt::format("all that was proposed is tried: hone propose {} -n N asks for more", run.id));
   call.Note(RunNote(run.id, true));
   const RunSession session{.bench = bench,

@@ -118,7 +118,7 @@ enum class Saving { kTime, kEnergy };
 struct ProposerSetting {
   const Graph& graph;
   const DeviceModel& machine;  // may be one that was never measured: the ranking is then coarser
-  const Parameters& parameters;
+  Parameters parameters = {};
   // What the promises of findings came to in earlier runs; null: this run does not act on findings.
   const Learned* learned = nullptr;
   // What earlier runs found out; null: this run begins with nothing.
@@ -144,7 +144,5 @@ struct ProposerRow {
 std::span<const ProposerRow* const> AllProposers();  // sorted by name
 // "expert", "replay:rounds.jsonl". Fails as Choose and Parameters::Parse do.
 Result<Chosen<ProposerRow>> ChooseProposer(std::string_view words);
-// The row alone: of a run's proposer, say, whose file or folder need not be here.
-Result<const ProposerRow*> FindProposer(std::string_view words);
 
 }  // namespace hone

@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "command/command.h"
 #include "command/workbench.h"
+#include "propose/joint.h"
 #include "propose/proposer.h"
 #include "search/comparison.h"
 #include "search/loop.h"
@@ -113,7 +114,7 @@ Result<ProblemTraces> OverTable(VerbCall& call, const std::string& file, const s
 
 // One search as `hone optimize` makes it, but for baselines and confirmation.
 Result<Trace> SearchLive(Workbench& bench, const Arm& arm, std::uint64_t seed) {
-  const auto expert = HONE_TRY(ChooseProposer("expert"));
+  const auto expert = HONE_TRY(ChosenProposers::Parse("expert"));
   SearchSettings settings;
   settings.run = {.seed = seed, .search = arm.search, .proposer = expert.Identity()};
   settings.budget = arm.budget;
@@ -130,8 +131,7 @@ Result<Trace> SearchLive(Workbench& bench, const Arm& arm, std::uint64_t seed) {
   wanted.bound_us = bench.bound.sure_us;
   Store store = HONE_TRY(Store::Open(":memory:"));
   OpenedRun opened = HONE_TRY(OpenRun(store, wanted, ToJson(bench.problem)));
-  const auto proposer =
-      HONE_TRY(expert.row->make({.graph = bench.graph, .machine = bench.machine, .parameters = expert.parameters}));
+  const auto proposer = HONE_TRY(expert.Make({.graph = bench.graph, .machine = bench.machine}));
   Trace trace;
   const auto seconds = [begun = std::chrono::steady_clock::now()] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();

@@ -17,6 +17,7 @@
 #include "command/start.h"
 #include "command/target.h"
 #include "command/workbench.h"
+#include "propose/joint.h"
 #include "propose/proposer.h"
 #include "search/ahead.h"
 #include "search/loop.h"
@@ -80,7 +81,9 @@ constexpr Option kOptions[] = {
      .choices = ChoicesOf<AllStrategies>},
     {.name = "proposer",
      .value = "NAME",
-     .help = "who says what can be tried",
+     .help =
+         "who says what can be tried; several share a run, 'expert,team': who costs nothing is asked first, and the "
+         "other one where the bound is far",
      .otherwise = "expert",
      .choices = ChoicesOf<AllProposers>},
     kModelsOption,
@@ -241,10 +244,10 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
     if (given && !cuda) return Fail(ErrorKind::kUsage, fmt::format("--{} is of --target cuda", name));
   }
   const auto strategy = HONE_TRY(ChooseStrategy(call.Text("search")));
-  const auto chosen = HONE_TRY(ChooseProposer(call.Text("proposer")));
+  const auto chosen = HONE_TRY(ChosenProposers::Parse(call.Text("proposer")));
   const Objective objective = HONE_TRY(ObjectiveOf(call));
   const Advisers advisers = HONE_TRY(call.Has("tools") ? Advisers::Parse(call.Text("tools")) : Advisers{});
-  const std::string index = HONE_TRY(IndexFor(call, *chosen.row));
+  const std::string index = HONE_TRY(IndexFor(call, chosen));
   std::optional<Proposal> start;
   if (call.Has("start")) start = HONE_TRY(LoadStart(call.Text("start"), cuda));
   const bool memory = HONE_TRY(WantsMemory(call));
@@ -310,19 +313,18 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   if (memory) winners = HONE_TRY(PastWinners(store, opened.record));
   std::unique_ptr<Proposer> proposer;
   if (call.Flag("prepare")) {
-    proposer = std::make_unique<AskedElsewhere>(chosen.row->pace, std::string(kPrepared));
+    proposer = std::make_unique<AskedElsewhere>(chosen.pace(), std::string(kPrepared));
   } else {
-    proposer = HONE_TRY(chosen.row->make({.graph = bench.graph,
-                                          .machine = bench.machine,
-                                          .parameters = chosen.parameters,
-                                          .learned = advised ? &learned : nullptr,
-                                          .recalled = memory ? &recalled : nullptr,
-                                          .saving = objective.NeedsEnergy() ? Saving::kEnergy : Saving::kTime,
-                                          .models = call.Text("models"),
-                                          .ledger = ledger.get(),
-                                          .advisers = advisers,
-                                          .index = index,
-                                          .winners = std::move(winners)}));
+    proposer = HONE_TRY(chosen.Make({.graph = bench.graph,
+                                     .machine = bench.machine,
+                                     .learned = advised ? &learned : nullptr,
+                                     .recalled = memory ? &recalled : nullptr,
+                                     .saving = objective.NeedsEnergy() ? Saving::kEnergy : Saving::kTime,
+                                     .models = call.Text("models"),
+                                     .ledger = ledger.get(),
+                                     .advisers = advisers,
+                                     .index = index,
+                                     .winners = std::move(winners)}));
   }
   call.Note(RunNote(opened.record.id, opened.resumed));
 

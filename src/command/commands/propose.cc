@@ -9,6 +9,7 @@
 #include "command/target.h"
 #include "graph/graph.h"
 #include "problem/import/import.h"
+#include "propose/joint.h"
 #include "propose/proposer.h"
 
 namespace hone::verb_propose {
@@ -41,18 +42,15 @@ Result<Answer> RunIt(VerbCall& call) {
   if (call.Has("number")) return ProposeMore(call);
   ImportOptions import;
   import.python = call.Text("python");
-  const auto chosen = HONE_TRY(ChooseProposer(call.Text("proposer")));
+  const auto chosen = HONE_TRY(ChosenProposers::Parse(call.Text("proposer")));
   Problem problem = HONE_TRY(Import(call.Text("problem"), import));
   const Graph graph = HONE_TRY(Graph::Create(std::move(problem)));
   const DeviceModel machine = HONE_TRY(KnownDevice(call));
-  const auto proposer = HONE_TRY(chosen.row->make({.graph = graph,
-                                                   .machine = machine,
-                                                   .parameters = chosen.parameters,
-                                                   .models = call.Text("models"),
-                                                   .index = HONE_TRY(IndexFor(call, *chosen.row))}));
+  const auto proposer = HONE_TRY(chosen.Make(
+      {.graph = graph, .machine = machine, .models = call.Text("models"), .index = HONE_TRY(IndexFor(call, chosen))}));
   auto proposals = HONE_TRY(proposer->Propose({})).proposals;
   if (proposals.empty()) {
-    call.Note(fmt::format("{} knows no program for this problem on {}", chosen.row->name, machine.processor));
+    call.Note(fmt::format("{} knows no program for this problem on {}", chosen.Identity(), machine.processor));
     return Answer(nlohmann::json::array(), "", ExitCode::kNo);
   }
   if (!call.Flag("all") && proposals.size() > 1) proposals.resize(1);

@@ -12,6 +12,7 @@
 #include "command/run_note.h"
 #include "command/target.h"
 #include "command/workbench.h"
+#include "propose/joint.h"
 #include "propose/proposer.h"
 #include "search/loop.h"
 #include "search/remember.h"
@@ -98,7 +99,7 @@ Result<Answer> RunIt(VerbCall& call) {
   call.CatchInterrupts();
   const bool cuda = HONE_TRY(WantsCuda(call));
   const auto strategy = HONE_TRY(ChooseStrategy(call.Text("search")));
-  const auto chosen = HONE_TRY(ChooseProposer(call.Text("proposer")));
+  const auto chosen = HONE_TRY(ChosenProposers::Parse(call.Text("proposer")));
   const std::atomic<bool>& interrupt = InterruptFlag();
   Workbench bench = HONE_TRY(OpenWorkbench(call, call.Text("problem"),
                                            {.python = call.Text("python"),
@@ -128,10 +129,8 @@ Result<Answer> RunIt(VerbCall& call) {
   wanted.baselines = "{}";
   const OpenedRun opened = HONE_TRY(OpenRun(store, wanted, ToJson(bench.problem)));
   call.Note(RunNote(opened.record.id, opened.resumed));
-  const auto proposer = HONE_TRY(chosen.row->make({.graph = bench.graph,
-                                                   .machine = bench.machine,
-                                                   .parameters = chosen.parameters,
-                                                   .models = call.Text("models")}));
+  const auto proposer =
+      HONE_TRY(chosen.Make({.graph = bench.graph, .machine = bench.machine, .models = call.Text("models")}));
 
   SearchHooks hooks;
   hooks.interrupt = &interrupt;

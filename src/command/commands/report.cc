@@ -80,7 +80,7 @@ Result<Answer> RunIt(VerbCall& call) {
 
 HONE_ROW(Verb){
     .name = "report",
-    .doc = "Write a run, a suite or a comparison as a page for a browser, or attempts as CSV, JSON lines or a trace",
+    .doc = "Write a run, a suite or a comparison as a page, or attempts as CSV, JSON lines or a trace",
     .group = VerbGroup::kRuns,
     .place = 6,
     .help =
