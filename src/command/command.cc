@@ -142,7 +142,8 @@ Result<void> VerbCall::FindFiles() const {
     return {};
   };
   for (const Positional& positional : verb_->positionals) {
-    if (positional.reads) HONE_TRY(find(Upper(positional.name), positional.name));
+    const bool run = !positional.run_with.empty() && Has(positional.run_with);
+    if (positional.reads && !run) HONE_TRY(find(Upper(positional.name), positional.name));
   }
   for (const Option& option : verb_->options) {
     if (option.reads && Has(option.name)) HONE_TRY(find(fmt::format("--{}", option.name), option.name));

@@ -77,7 +77,8 @@ struct Positional {
   std::string_view name;  // "problem"; shown as PROBLEM
   std::string_view help;
   Presence presence = Presence::kRequired;
-  bool reads = false;  // as of an option
+  bool reads = false;              // as of an option
+  std::string_view run_with = "";  // the option with which it is a run and no file
 };
 
 // What a verb found.

@@ -1,12 +1,8 @@
 // hone evaluate: is this candidate right, and how fast is it?
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -22,7 +18,10 @@ namespace hone::verb_evaluate {
 namespace {
 
 constexpr Positional kPositionals[] = {
-    {.name = "problem", .help = "problem.json, or a KernelBench-style .py file; with --pending a run"},
+    {.name = "problem",
+     .help = "problem.json, or a KernelBench-style .py file; with --pending a run",
+     .reads = true,
+     .run_with = "pending"},
     {.name = "candidate",
      .help = "a program (.hk), a module of C++ (.cc) or CUDA C++ (.cu; both include/hone/module.h), a plan for CUDA "
              "(.json) or kernels with launch lines (.cu; both docs/plan.md); several are evaluated one after another "
@@ -206,10 +205,6 @@ Result<Answer> RunIt(VerbCall& call) {
         return Fail(ErrorKind::kUsage, fmt::format("{} is of a candidate: hone evaluate RUN --pending", name));
     }
     return EvaluatePending(call);
-  }
-  // Its row cannot say that it is a file, since --pending takes a run there.
-  if (const std::string path = call.Text("problem"); access(path.c_str(), F_OK) != 0) {
-    return Fail(ErrorKind::kUsage, fmt::format("PROBLEM: cannot find {}: {}", path, std::strerror(errno)));
   }
   const std::string range = call.Text("range");
   if (range != "own" && range != "full")

@@ -15,8 +15,10 @@
 namespace hone::verb_propose {
 namespace {
 
-constexpr Positional kPositionals[] = {
-    {.name = "problem", .help = "a KernelBench-style .py file, or problem.json; with -n a run"}};
+constexpr Positional kPositionals[] = {{.name = "problem",
+                                        .help = "a KernelBench-style .py file, or problem.json; with -n a run",
+                                        .reads = true,
+                                        .run_with = "number"}};
 constexpr Option kOptions[] = {
     kTargetOption,
     kDeviceOption,
