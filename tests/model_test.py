@@ -203,7 +203,7 @@ model = "scripted"
         self.serve(lambda number, _: answers.program("begin") if number == 0 else better[number] if number < 8 else "done", price)
         # Short questions, so that a call is estimated at about what the server says. Each call is 1000 in and 100 out: 0.02 dollars; about as much as it is thought to be before.
         report, said = self.optimize("model:coder,tokens=1000", "--budget", "20", "--max-tokens", "4000", *self.models)
-        self.assertEqual(report["stop_cause"], "budget", said)
+        self.assertEqual(report["stop_cause"], "withheld", said)
         self.assertIn("4,000 tokens are the cap and the next call of coder may take", report["stop"])
         spent = report["spent"]
         self.assertLessEqual(spent["input_tokens"] + spent["output_tokens"], 4000)
@@ -216,10 +216,34 @@ model = "scripted"
         self.assertEqual((again["run"], again["spent"]), (report["run"], spent))
         asked = len(self.server.asked)
         more, _ = self.optimize("model:coder,tokens=1000", "--budget", "20", "--max-dollars", f"{spent['dollars'] + 0.09}", *self.models)
-        self.assertEqual((more["run"], more["stop_cause"]), (report["run"], "budget"))
+        self.assertEqual((more["run"], more["stop_cause"]), (report["run"], "withheld"))
         self.assertGreater(len(self.server.asked), asked)
         self.assertLessEqual(more["spent"]["dollars"], spent["dollars"] + 0.09)
         self.assertEqual(self.hone("show", report["run"])["spent"]["calls"], len(self.server.asked))
+
+    def test_a_cap_is_over_all_problems_of_a_suite(self):
+        self.serve(lambda number, _: answers.program(f"idea {number}", f" with {{accumulators: {1 + number}}}") if number < 8 else "done", "parameters = {max_tokens = 500}")
+        suite = self.folder / "suite"
+        suite.mkdir()
+        for rows in (64, 96, 128):  # what is answered is right for the first and refused for the others, which costs as much
+            tensors = [{**tensor, "shape": [rows, 300]} for tensor in answers.PROBLEM["tensors"]]
+            (suite / f"{rows}.json").write_text(json.dumps({**answers.PROBLEM, "tensors": tensors}))
+        command = [HONE, "optimize", "--suite", str(suite), "--proposer", "model:coder,tokens=1000", "--no-torch", "--budget", "2", "--helping", "1", "--time", "0", "--headroom", "-1", "--json", *self.models]
+
+        def ask(cap):
+            done = subprocess.run([*command, "--max-tokens", cap], env=self.environment, capture_output=True, text=True, timeout=500)
+            return json.loads(done.stdout), done.stderr
+
+        document, said = ask("3500")
+        asked = len(self.server.asked)
+        self.assertGreaterEqual(asked, 2, said)
+        self.assertLessEqual(asked * 1100, 3500, said)
+        self.assertIn("the caps leave less", document["stop"], said)
+        self.assertLess(sum(row["attempts"] for row in document["rows"]), 6)
+        again, said = ask("3500")
+        self.assertLessEqual(len(self.server.asked) * 1100, 3500, said)
+        more, said = ask("100000")
+        self.assertEqual([row["attempts"] for row in more["rows"]], [2, 2, 2], said)
 
     def test_a_team_plans_writes_and_repairs(self):
         owned = self.folder / "owned"

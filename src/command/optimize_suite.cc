@@ -22,9 +22,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // Said by the suite to each problem, or its own.
-constexpr std::string_view kNotHandedOn[] = {"suite",     "helping", "csv",      "retry",    "shrink",
-                                             "budget",    "time",    "store",    "executor", "at-once",
-                                             "partition", "gres",    "job-time", "sbatch"};
+constexpr std::string_view kNotHandedOn[] = {"suite",    "helping", "csv",        "retry",      "shrink",    "budget",
+                                             "time",     "store",   "executor",   "at-once",    "partition", "gres",
+                                             "job-time", "sbatch",  "max-tokens", "max-dollars"};
 
 std::vector<std::string> HandedOn(const VerbCall& call, std::span<const Option> options) {
   std::vector<std::string> words;
@@ -101,6 +101,8 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
   budget.attempts = static_cast<int>(call.Int("budget"));
   budget.helping = static_cast<int>(call.Int("helping"));
   budget.seconds = call.Real("time") * (call.Has("time") ? 1 : static_cast<double>(problems.size()));
+  budget.tokens = call.Int("max-tokens");
+  budget.dollars = call.Real("max-dollars");
 
   // Who is asked otherwise has another ledger, as it has other runs.
   std::string settings = fmt::format("shrink {}", serve.shrink_mflop);

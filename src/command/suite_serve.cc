@@ -18,6 +18,8 @@
 #include "base/json_text.h"
 #include "base/process.h"
 #include "base/sha256.h"
+#include "command/run_note.h"
+#include "search/run_ledger.h"
 #include "store/contents.h"
 #include "store/store.h"
 
@@ -45,6 +47,7 @@ struct Heard {
   std::string output;
   std::string last_words;  // the last line on its standard error
   Exit exit;
+  std::string run;  // that it said to work on
   bool too_long = false;
 };
 
@@ -90,6 +93,7 @@ Result<Heard> Listen(std::vector<std::string> argv, double wall_s, const SuiteSe
   {
     const LineReader reader(ends[0], [&](std::string_view line) {
       heard.last_words = line;
+      if (auto run = RunOfNote(line)) heard.run = std::move(*run);
       if (how.progress && (line.starts_with('[') || line.starts_with("confirming"))) how.progress(line);
     });
     const Clock::time_point begun = Clock::now();
@@ -163,6 +167,20 @@ Result<void> ReadRun(const std::string& store_path, const Portion& portion, Help
   return {};
 }
 
+// What language models took of a run, whatever became of it; of all of the store's where no run is named.
+Result<void> CountSpent(const std::string& store_path, const std::string& run, Helping& helping) {
+  if (!fs::exists(store_path)) return {};
+  Store store = HONE_TRY(Store::OpenExisting(store_path));
+  Spending spent;
+  for (const RunRecord& one : HONE_TRY(store.Runs())) {
+    if (!run.empty() && one.id != run) continue;
+    for (const LedgerLine& line : HONE_TRY(LedgerLines(store, one.id))) spent.Add(line);
+  }
+  helping.tokens = spent.tokens();
+  helping.dollars = spent.dollars;
+  return {};
+}
+
 // The run of an earlier helping, made by whomever, for the job that goes on with it.
 Result<void> HandOver(const std::string& from_path, const std::string& into_path, const std::string& id) {
   Store from = HONE_TRY(Store::OpenExisting(from_path)), into = HONE_TRY(Store::Open(into_path));
@@ -218,12 +236,20 @@ Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem,
                                    "--budget",    std::to_string(portion.attempts),
                                    "--time",      fmt::format("{:.3f}", limit_s),
                                    "--store",     how.slurm ? folder + "/runs.sqlite" : how.store};
+  if (portion.tokens > 0) argv.insert(argv.end(), {"--max-tokens", std::to_string(portion.tokens)});
+  if (portion.dollars > 0) argv.insert(argv.end(), {"--max-dollars", fmt::format("{}", portion.dollars)});
   argv.insert(argv.end(), how.arguments.begin(), how.arguments.end());
   const Clock::time_point started = Clock::now();
   const Heard heard = HONE_TRY(how.slurm ? ListenToJob(how, folder, portion, argv)
                                          : Listen(std::move(argv), limit_s > 0 ? limit_s + kGraceS : 0, how));
   const double session_s = SecondsSince(started);
   if (InterruptFlag()) return Fail(ErrorKind::kInterrupted, "interrupted");
+  // A job's store holds this problem's run alone; where it named none, it spent nothing.
+  if (how.slurm) {
+    HONE_TRY(CountSpent(folder + "/runs.sqlite", "", helping));
+  } else if (!heard.run.empty()) {
+    HONE_TRY(CountSpent(how.store, heard.run, helping));
+  }
   Json document = Json::parse(heard.output, nullptr, false);
   if (heard.too_long) return failed(fmt::format("not done within {:.0f} s", limit_s + kGraceS));
   if (!document.is_object() || document.contains("error") || heard.exit.signal != 0)
@@ -240,6 +266,7 @@ Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem,
   HONE_TRY(ReadRun(how.store, portion, helping));
   const std::string cause = document.value("stop_cause", "");
   helping.ended = cause == "limit" || cause == "nothing-left";
+  helping.withheld = cause == "withheld";
   // Sources are in the store.
   if (document.contains("best") && document["best"].is_object()) document["best"].erase("source");
   helping.document = JsonText(document);

@@ -92,14 +92,14 @@ TEST_F(CodeIndexTest, AnswersAreBounded) {
 TEST_F(CodeIndexTest, QueriesThatCannotBeAnsweredAreRefusedWithAMend) {
   Put("a.cc", "x\n");
   Build();
-  for (const std::string& query : {std::string("ab"), std::string("a b c d"), std::string(""), std::string("\"\""),
+  for (const char* query : {std::string("ab"), std::string("a b c d"), std::string(""), std::string("\"\""),
                                    std::string(500, 'x'), std::string("\xc3\xa4\xc3\xb6\xc3\xbc")}) {
     const auto hits = Open().Search(query, "", 5);
     ASSERT_FALSE(hits) << query;
     EXPECT_EQ(hits.error().kind, ErrorKind::kUsage);
   }
   // What SQL or FTS5 would take for a command is letters here.
-  for (const std::string& query : {"' OR 1=1 --", "text: NEAR(abc", "abc* AND (", "\"; DROP TABLE file; --"})
+  for (const char* query : {"' OR 1=1 --", "text: NEAR(abc", "abc* AND (", "\"; DROP TABLE file; --"})
     EXPECT_TRUE(Must(Open().Search(query, "'*[", 5)).hits.empty()) << query;
 }
 

@@ -27,7 +27,8 @@ class JointProposer final : public Proposer {
     if (far && question.turn == 0) {
       Round round = HONE_TRY(slow_.proposer->Propose(question));
       if (!round.proposals.empty()) return round;
-      Round instead = HONE_TRY(OfPrompt(question, 0)).value_or(Round());
+      int first = 0;
+      Round instead = HONE_TRY(OfPrompt(question, first)).value_or(Round());
       instead.cost = round.cost;
       instead.notes.insert(instead.notes.begin(), round.notes.begin(), round.notes.end());
       return instead;
@@ -56,7 +57,6 @@ class JointProposer final : public Proposer {
     }
     return std::nullopt;
   }
-  Result<std::optional<Round>> OfPrompt(const Question& question, int&& number) { return OfPrompt(question, number); }
 
   bool IsOfPrompt(const Attempt& attempt) const {
     return std::ranges::any_of(

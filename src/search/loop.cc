@@ -160,12 +160,12 @@ class Search {
       // Whoever answers at once has answered before anything else is decided, so nothing is decided without.
       const bool prompt = proposer_.pace() == Pace::kPrompt;
       if (prompt && !asker_.withheld().empty() && !Replaying() && outcome_.stop.reason.empty())
-        outcome_.stop = {Stop::Cause::kBudget, asker_.withheld()};
+        outcome_.stop = {Stop::Cause::kWithheld, asker_.withheld()};
       if (flights_.size() < lanes_.size() && outcome_.stop.reason.empty() && !Stopped()) {  // 6
         if (HONE_TRY(Choose())) continue;                                                   // 1 and 2
       }
       if (flights_.empty() && !asker_.withheld().empty() && outcome_.stop.reason.empty())
-        outcome_.stop = {Stop::Cause::kBudget, asker_.withheld()};
+        outcome_.stop = {Stop::Cause::kWithheld, asker_.withheld()};
       if (AsksAhead() && (would_try_ || flights_.empty())) return AskAhead();
       if (flights_.empty() && (!asker_.asking() || !outcome_.stop.reason.empty())) {
         if (outcome_.stop.reason.empty())

@@ -85,6 +85,7 @@ std::string_view Name(Stop::Cause cause) {
     case Stop::Cause::kLimit: return "limit";
     case Stop::Cause::kNothingLeft: return "nothing-left";
     case Stop::Cause::kInterrupt: return "interrupt";
+    case Stop::Cause::kWithheld: return "withheld";
   }
   return "budget";
 }

@@ -59,7 +59,13 @@ struct SearchState {
 double Headroom(const SearchState& state);
 
 struct Stop {
-  enum class Cause { kBudget, kLimit, kNothingLeft, kInterrupt };
+  enum class Cause {
+    kBudget,
+    kLimit,
+    kNothingLeft,
+    kInterrupt,
+    kWithheld
+  };  // kWithheld: the proposer may not be asked
   Cause cause = Cause::kBudget;
   std::string reason;  // one line: "all 100 attempts are made"
 };

@@ -28,7 +28,7 @@ void Take(Standing& standing, const Helping& helping) {
 
 // May it have another?
 bool Open(const Standing& standing, const SuiteBudget& budget) {
-  if (standing.busy) return false;
+  if (standing.busy || standing.withheld) return false;
   if (!standing.last || standing.retried) return true;
   return standing.last->failure.empty() && !standing.last->ended && standing.last->attempts < budget.attempts;
 }
@@ -45,6 +45,30 @@ double SecondsFor(const std::vector<Standing>& standings, const Standing& chosen
   return left / static_cast<double>(std::max<std::ptrdiff_t>(1, waiting));
 }
 
+// What language models may take of the suite's caps for one more helping beside those in work: its share, so that those
+// at work together stay within them.
+struct Allowance {
+  std::int64_t tokens = 0;
+  double dollars = 0;
+};
+Allowance Left(const std::vector<Standing>& standings, const SuiteBudget& budget) {
+  Allowance left{budget.tokens, budget.dollars};
+  for (const Standing& one : standings) {
+    const std::int64_t tokens = one.last ? one.last->tokens : 0;
+    const double dollars = one.last ? one.last->dollars : 0;
+    left.tokens -= one.busy ? std::max(tokens, one.most_tokens) : tokens;
+    left.dollars -= one.busy ? std::max(dollars, one.most_dollars) : dollars;
+  }
+  return left;
+}
+
+// Why no language model may be asked any more; empty: one may.
+std::string WhyNone(const Allowance& left, const SuiteBudget& budget) {
+  if (budget.tokens > 0 && left.tokens <= 0) return fmt::format("the {} tokens are spent", budget.tokens);
+  if (budget.dollars > 0 && left.dollars <= 0) return fmt::format("the {:.2f} dollars are spent", budget.dollars);
+  return {};
+}
+
 // Where helpings are made. One at a time is made in the caller's thread, by Wait; several each in a thread of their
 // own.
 class Kitchen {
@@ -57,7 +81,8 @@ class Kitchen {
   Kitchen(const Serve& serve, int at_once) : serve_(serve), at_once_(at_once) {}
 
   bool Idle() const { return orders_.empty(); }
-  bool HasRoom() const { return orders_.size() < static_cast<std::size_t>(at_once_); }
+  int Room() const { return at_once_ - static_cast<int>(orders_.size()); }  // for so many more
+  bool HasRoom() const { return Room() > 0; }
   // `problem` outlives it.
   void Begin(std::size_t index, const SuiteProblem& problem, const Portion& portion) {
     const auto policy = at_once_ == 1 ? std::launch::deferred : std::launch::async;
@@ -141,13 +166,24 @@ Result<SuiteOutcome> RunSuite(const std::vector<SuiteProblem>& problems, SuiteLe
     if (outcome.stop.empty() && next && interrupted()) outcome.stop = "interrupted";
     if (outcome.stop.empty() && budget.seconds > 0 && outcome.seconds >= budget.seconds && next)
       outcome.stop = fmt::format("the {:.0f} s are spent", budget.seconds);
-    if (outcome.stop.empty() && next && kitchen.HasRoom()) {
+    const Allowance left = Left(outcome.standings, budget);
+    const std::string spent = WhyNone(left, budget);
+    if (outcome.stop.empty() && next && kitchen.Idle()) outcome.stop = spent;
+    if (outcome.stop.empty() && next && spent.empty() && kitchen.HasRoom()) {
       Standing& standing = outcome.standings[*next];
       Portion portion;
       portion.number = standing.helpings + 1;
       portion.last = standing.last && !standing.failed() && !standing.retried ? &*standing.last : nullptr;
       portion.attempts = std::min(budget.attempts, (portion.last ? portion.last->attempts : 0) + budget.helping);
       portion.seconds = SecondsFor(outcome.standings, standing, budget, outcome.seconds);
+      if (budget.tokens > 0) {
+        const std::int64_t share = std::max<std::int64_t>(1, left.tokens / kitchen.Room());
+        portion.tokens = standing.most_tokens = (standing.last ? standing.last->tokens : 0) + share;
+      }
+      if (budget.dollars > 0) {
+        const double share = left.dollars / kitchen.Room();
+        portion.dollars = standing.most_dollars = (standing.last ? standing.last->dollars : 0) + share;
+      }
       standing.busy = true;
       kitchen.Begin(*next, standing.problem, portion);
       continue;
@@ -163,8 +199,17 @@ Result<SuiteOutcome> RunSuite(const std::vector<SuiteProblem>& problems, SuiteLe
     Helping made = HONE_TRY(std::move(helping));
     made.problem = standing.problem.key;
     made.number = portion.number;
+    if (standing.last) {  // one that failed may not have got as far as to know
+      made.tokens = std::max(made.tokens, standing.last->tokens);
+      made.dollars = std::max(made.dollars, standing.last->dollars);
+    }
+    // Alone it might have had all that is left, and others would be left with no more. One of several had a share.
+    standing.withheld = made.withheld;
+    if (made.withheld && outcome.stop.empty() && hooks.at_once <= 1)
+      outcome.stop = "the caps leave less than the next call of a language model may take";
     // A helping that made no attempt would make none the next time.
-    if (made.failure.empty() && made.attempts <= (portion.last ? portion.last->attempts : 0)) made.ended = true;
+    if (made.failure.empty() && !made.withheld && made.attempts <= (portion.last ? portion.last->attempts : 0))
+      made.ended = true;
     HONE_TRY(ledger.Add(made));
     outcome.seconds += made.seconds;
     Take(standing, made);

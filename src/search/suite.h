@@ -32,6 +32,10 @@ struct SuiteBudget {
   int attempts = 40;   // of a problem, > 0
   int helping = 8;     // attempts of a helping, > 0
   double seconds = 0;  // of all helpings, over all sessions; 0 = no limit
+  // Of language models, by all helpings over all sessions; 0 = no limit. The suite ends where a problem's proposer may
+  // not be asked any more for want of them.
+  std::int64_t tokens = 0;
+  double dollars = 0;
 };
 
 // What a helping may be.
@@ -39,6 +43,8 @@ struct Portion {
   int number = 0;                 // as of Helping
   int attempts = 0;               // of the problem at most, with those of earlier helpings
   double seconds = 0;             // at most, this session; 0 = no limit
+  std::int64_t tokens = 0;        // of the problem's run at most, with those of earlier helpings; 0 = no limit
+  double dollars = 0;             // likewise
   const Helping* last = nullptr;  // the problem's helping before; valid during the call
 };
 
@@ -63,6 +69,9 @@ struct Standing {
   double seconds = 0;                 // of all of them
   bool retried = false;               // its last failure counts as none
   bool busy = false;                  // a helping of it is in work
+  bool withheld = false;              // it waits for a session with larger caps
+  std::int64_t most_tokens = 0;       // that it may have taken then, with those before
+  double most_dollars = 0;
 
   bool failed() const { return last && !last->failure.empty() && !retried; }
   double Headroom() const;     // ln(best / bound), >= 0

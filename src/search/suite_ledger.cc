@@ -27,6 +27,9 @@ void Fields(Of& helping, auto&& field) {
   field("bound_us", helping.bound_us);
   field("seconds", helping.seconds);
   field("attempts_s", helping.attempts_s);
+  field("tokens", helping.tokens, WrittenUnless<std::int64_t>{0});
+  field("dollars", helping.dollars, WrittenUnless<double>{0});
+  field("withheld", helping.withheld, WrittenUnless<bool>{false});
   field("ended", helping.ended);
   field("won", helping.won);
   field("failure", helping.failure);

@@ -44,7 +44,7 @@ TEST(WithheldTest, WhatWaitsIsTriedAndTheQuestionComesAgain) {
   Capped poor(1);
   int notes = 0;
   const SearchOutcome first = Go(store, poor, {.note = [&](const std::string&) { ++notes; }});
-  EXPECT_EQ(first.stop.cause, Stop::Cause::kBudget);
+  EXPECT_EQ(first.stop.cause, Stop::Cause::kWithheld);
   EXPECT_EQ(first.stop.reason, "the cap is reached");
   EXPECT_EQ(first.tree.attempts(), 2) << "what the strategy finds worth trying of the one answer";
   EXPECT_EQ(poor.asked, 2) << "and not again in this session";

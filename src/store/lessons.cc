@@ -29,6 +29,13 @@ Result<void> Store::PutLessons(const std::vector<LessonRecord>& lessons) {
   return transaction.Commit();
 }
 
+Result<void> Store::PutMemory(const std::vector<ProvenRecord>& pieces, const std::vector<LessonRecord>& lessons) {
+  Transaction transaction = HONE_TRY(Transaction::Begin(connection_));
+  HONE_TRY(PutProven(pieces));
+  HONE_TRY(PutLessons(lessons));
+  return transaction.Commit();
+}
+
 Result<void> Store::DeleteLessons(const std::vector<LessonRecord>& lessons) {
   Transaction transaction = HONE_TRY(Transaction::Begin(connection_));
   for (const LessonRecord& one : lessons) {

@@ -102,6 +102,9 @@ class Store {
   Result<std::vector<LessonRecord>> Lessons(std::string_view target, std::string_view family);  // oldest first
   Result<std::vector<LessonRecord>> AllLessons();                                               // oldest first
 
+  // Both, or nothing: of what another store hands on.
+  Result<void> PutMemory(const std::vector<ProvenRecord>& pieces, const std::vector<LessonRecord>& lessons);
+
   // Over all runs whose problem's name and machine are such: names that hold the one, machines that begin with the
   // other.
   Result<DoubtRecord> Doubts(std::string_view problem, std::string_view machine);

@@ -181,8 +181,7 @@ Result<Answer> Export(VerbCall& call, Store& store) {
 Result<Answer> Import(VerbCall& call, Store& store) {
   const std::string file = call.Text("import");
   const MemoryFile memory = HONE_TRY(ReadMemory(HONE_TRY(ReadFile(file)), file));
-  HONE_TRY(store.PutProven(memory.proven));
-  HONE_TRY(store.PutLessons(memory.lessons));
+  HONE_TRY(store.PutMemory(memory.proven, memory.lessons));
   return Answer(Counts(memory, store.path()), fmt::format("{} of {} are in {}\n", Both(memory), file, store.path()));
 }
 

@@ -54,7 +54,7 @@ constexpr Option kOptions[] = {
     {.name = "max-tokens",
      .type = ValueType::kInteger,
      .value = "N",
-     .help = "tokens, in and out, that language models may take over all sessions; of a suite: for each problem "
+     .help = "tokens, in and out, that language models may take over all sessions; of a suite: for all of its problems "
              "(default: any number)",
      .at_least = 1},
     {.name = "max-dollars",
@@ -395,7 +395,7 @@ HONE_ROW(Verb){
         "to be tried), search_s (of\n"
         "this session), look_s (of it, finding out why attempts take as long as they do), lanes (attempts in flight at "
         "a time), stop (why), stop_cause "
-        "(budget, limit, nothing-left, interrupt), bound_us,\n"
+        "(budget, limit, nothing-left, interrupt, withheld), bound_us,\n"
         "bound_limited_by, best_attempt (0 = none), confirmed, faster (than the first baseline, confirmed), loop_nest\n"
         "(the best is the naive one), flags[] (as of `hone graph`), caught[] (name, sentence: docs/evaluation.md), "
         "best (an evaluation as in docs/evaluation.md, "
