@@ -92,7 +92,7 @@ TEST_F(CodeIndexTest, AnswersAreBounded) {
 TEST_F(CodeIndexTest, QueriesThatCannotBeAnsweredAreRefusedWithAMend) {
   Put("a.cc", "x\n");
   Build();
-  for (const char* query : {std::string("ab"), std::string("a b c d"), std::string(""), std::string("\"\""),
+  for (const std::string& query : {std::string("ab"), std::string("a b c d"), std::string(""), std::string("\"\""),
                                    std::string(500, 'x'), std::string("\xc3\xa4\xc3\xb6\xc3\xbc")}) {
     const auto hits = Open().Search(query, "", 5);
     ASSERT_FALSE(hits) << query;
