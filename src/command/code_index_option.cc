@@ -48,6 +48,8 @@ Result<std::string> IndexFor(const VerbCall& call, const ChosenProposers& propos
       fmt::format("--index is of proposers that language models speak for; {} looks nothing up", proposers.Identity()));
 }
 
+int LimitOf(const VerbCall& call) { return static_cast<int>(std::min<std::int64_t>(call.Int("limit"), kMostHits)); }
+
 Result<CodeIndex> OpenIndex(const VerbCall& call) {
   const auto path = HONE_TRY(IndexPath(call));
   if (!path)

@@ -23,6 +23,8 @@ Result<std::optional<std::string>> IndexPath(const VerbCall& call);
 // That which the proposer's models may look into: empty where there is none, or it looks nothing up; then it is kUsage
 // to name one.
 Result<std::string> IndexFor(const VerbCall& call, const ChosenProposers& proposers);
+// --limit of a verb that finds something, as far as an index gives so many.
+int LimitOf(const VerbCall& call);
 // kNotFound when there is none.
 Result<CodeIndex> OpenIndex(const VerbCall& call);
 

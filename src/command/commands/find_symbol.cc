@@ -23,8 +23,7 @@ constexpr Option kOptions[] = {
 
 Result<Answer> RunIt(VerbCall& call) {
   CodeIndex index = HONE_TRY(OpenIndex(call));
-  const SymbolHits hits = HONE_TRY(index.Find(call.Text("name"), call.Text("kind"),
-                                              static_cast<int>(std::min<std::int64_t>(call.Int("limit"), kMostHits))));
+  const SymbolHits hits = HONE_TRY(index.Find(call.Text("name"), call.Text("kind"), LimitOf(call)));
   return Answer(ToDocument(hits), Text(hits), hits.hits.empty() ? ExitCode::kNo : ExitCode::kDone);
 }
 

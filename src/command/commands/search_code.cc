@@ -21,8 +21,7 @@ constexpr Option kOptions[] = {
 
 Result<Answer> RunIt(VerbCall& call) {
   CodeIndex index = HONE_TRY(OpenIndex(call));
-  const CodeHits hits = HONE_TRY(index.Search(call.Text("query"), call.Text("glob"),
-                                              static_cast<int>(std::min<std::int64_t>(call.Int("limit"), kMostHits))));
+  const CodeHits hits = HONE_TRY(index.Search(call.Text("query"), call.Text("glob"), LimitOf(call)));
   return Answer(ToDocument(hits), Text(hits), hits.hits.empty() ? ExitCode::kNo : ExitCode::kDone);
 }
 
