@@ -8,9 +8,6 @@
 namespace hone {
 namespace {
 
-// As greedy: what is slower than the best by more is not improved.
-constexpr double kReach = 1.4;
-
 // Of a search that tries nothing.
 class IdleEvaluator final : public Evaluator {
  public:
@@ -48,7 +45,7 @@ std::optional<int> NextToAsk(const Tree& tree) {
     if (!node.exhausted && (!least || node.rounds < tree.node(*least).rounds)) least = number;
   };
   for (const int number : tree.ranked()) {
-    if (tree.Value(number) <= kReach * tree.Value(tree.best())) look(number);
+    if (tree.InReach(number)) look(number);
   }
   look(0);
   return least;

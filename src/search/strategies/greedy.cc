@@ -12,10 +12,6 @@ namespace {
 // measurement: small beside any budget.
 constexpr std::size_t kStarts = 4;
 
-// Attempts slower than the best by more than this are not improved: one move had to gain more than the built-in expert
-// ever predicts of one (30 %), and a team of agents, which predicts nothing, would think about them for nothing.
-constexpr double kReach = 1.4;
-
 class GreedyStrategy final : public Strategy {
  public:
   std::optional<int> SelectNode(const Tree& tree, Random&) override {
@@ -23,7 +19,7 @@ class GreedyStrategy final : public Strategy {
     if (tree.Open(root) && StartIsDue(tree, root)) return 0;
     for (const int number : tree.ranked()) {
       const TreeNode& node = tree.node(number);
-      if (tree.Value(number) > kReach * tree.Value(tree.best())) break;
+      if (!tree.InReach(number)) break;
       if (number == tree.best() ? tree.Open(node) : Promises(tree, node)) return number;
     }
     if (Promises(tree, root)) return 0;
