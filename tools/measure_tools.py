@@ -1,18 +1,22 @@
 #!/usr/bin/env python3
-"""What it is worth to tell the expert why a candidate is slow: hone optimize --tools none, raw and on, side by side.
+"""What it is worth to tell the expert why a candidate is slow: searches with --tools none, raw and on, side by side.
 
-measure_tools.py HONE -o FILE.jsonl [--target cpu|cuda] [--budget N] [--seeds 1,2,3] [--only NAME,NAME] [--minutes M]
-                 [--stores FOLDER] [-- FLAGS of hone optimize]
+measure_tools.py HONE -o FILE.jsonl [--target cpu|cuda] [--budget N] [--seeds N] [--measured FOLDER] [--minutes M] [--lanes N]
+                 [--commit HASH] PROBLEM...
+measure_tools.py --table FILE.jsonl [--half 0|1]
 
-Every problem of examples/problems is searched once an arm and seed, the arms in turn, each in a store of its own, so that
-no arm learns from another. A candidate that several searches tried has one time: the median of all of theirs (of each
-what hone goes by: the median of its calls, or what a tenth of them took where others disturbed the rest). Of each search
-it counts the attempts until one was within 95 % of the speed of the best that any search of the problem found, and what
-its best is worth beside that. A search that never gets there counts as one attempt more than the budget.
+`hone compare` makes the searches of a problem: every arm with every seed, a candidate measured once whoever comes to it, a time
+drawn from its interval by seed, nothing known of earlier runs. FILE gets a line a problem as soon as it is done: the same
+command goes on where it was stopped, and --measured keeps what was measured for searches with other rules. --lanes starts so
+many processes at a time, of which one has the device.
 
-FILE gets a line a search, as soon as it is done: the same command goes on where it was stopped. The table is printed.
+Of each search the table has the attempts and seconds until one was within 95 % of the speed of the best that any search of the
+problem found (of a search that never came there one attempt more than the budget, and all of its seconds), and what its best is
+worth beside that. A problem counts once: means over its seeds, of attempts and seconds geometric. --half: only every second
+problem, by name, the first half or the other.
 """
 import argparse
+import concurrent.futures
 import datetime
 import itertools
 import json
@@ -23,44 +27,35 @@ import subprocess
 import sys
 import time
 
-from measuring import ROOT, ask, geomean
+from measuring import ask, geomean
 
 ARMS = ("none", "raw", "on")
 NEAR = 0.95
 
 
-def likely_us(attempt):
-    """As Timing::LikelyUs; None where it was refused or not timed."""
-    timing = (attempt.get("evaluation") or {}).get("timing")
-    if attempt["outcome"] != "accepted" or not timing:
-        return None
-    return timing["warm"]["p10_us"] if timing.get("disturbed") else timing["warm"]["median_us"]
-
-
-def search(given, problem, arm, seed):
-    store = str(pathlib.Path(given.stores) / f"tools_{arm}_{seed}.sqlite")
-    command = [given.hone, "optimize", str(problem), "--target", given.target, "--budget", str(given.budget), "--time", "0", "--headroom", "-1",
-               "--seed", str(seed), "--tools", arm, "--store", store, "--json", *given.flags]
+def measure(given, problem):
+    command = [given.hone, "compare", "--suite", str(problem), "--target", given.target, "--budget", str(given.budget), "--seeds", str(given.seeds)]
+    if given.measured:
+        command += ["--measured", given.measured]
     begun = time.monotonic()
-    run = ask(command)
-    if not run.get("run"):
-        return {"error": (run.get("error") or {}).get("message", "no answer")}
-    shown = ask([given.hone, "show", run["run"], "--store", store, "--json"])
-    attempts = []
-    for one in shown["attempts"]:
-        detail = ask([given.hone, "show", run["run"], str(one["number"]), "--store", store, "--json"])
-        attempts.append({"identity": one["identity"], "us": likely_us(detail), "rule": one.get("rule", "")})
-    return {"attempts": attempts, "search_s": run["search_s"], "look_s": run["look_s"], "took_s": time.monotonic() - begun, "stop": run["stop"],
-            "rules": shown.get("rules", [])}
+    answer = ask(command + [f"greedy --tools {arm}" for arm in ARMS] + ["--json"])
+    line = {"problem": problem.stem, "budget": given.budget, "target": given.target, "date": datetime.date.today().isoformat(),
+            "commit": given.commit, "took_s": round(time.monotonic() - begun, 1)}
+    if "searches" not in answer:
+        return line | {"error": (answer.get("error") or {}).get("message", "no answer")}
+    searches = [{"arm": one["arm"].split()[-1], "seed": one["seed"], "stop": one["stop"],
+                 "attempts": [[a["candidate"][:8], round(a["us"], 4), round(a["seconds"], 3), a["rule"], round(a["promised"], 4), round(a["brought"], 4)]
+                              for a in one["attempts"]]} for one in answer["searches"]]
+    return line | {"best_us": answer["searches"][0]["best_us"], "searches": searches}
 
 
 def wilcoxon(pairs):
     """Two-sided p of the signed-rank test, exact; zero differences are left out."""
-    differences = sorted((a - b for a, b in pairs if a != b), key=abs)
+    differences = sorted((a - b for a, b in pairs if abs(a - b) > 1e-9), key=abs)
     if not differences:
         return 1.0
     ranks, at = [], 0
-    for _, tied in itertools.groupby(differences, key=abs):
+    for _, tied in itertools.groupby(differences, key=lambda d: round(abs(d), 9)):
         count = len(list(tied))
         ranks += [2 * at + count + 1] * count  # twice the mean rank: whole
         at += count
@@ -73,102 +68,114 @@ def wilcoxon(pairs):
     return min(1.0, 2 * lower / 2 ** len(ranks))
 
 
-def judged(searches, budget):
-    """Of the searches of one problem: (arm, seed) -> attempts until near the best, the best's share of the best known."""
-    times = {}
-    for one in searches:
-        for attempt in one["attempts"]:
-            if attempt["us"]:
-                times.setdefault(attempt["identity"], []).append(attempt["us"])
-    pooled = {identity: statistics.median(all_of) for identity, all_of in times.items()}
-    if not pooled:
-        return {}, None
-    best = min(pooled.values())
-    found = {}
-    for one in searches:
-        reached, own = budget + 1, math.inf
-        for number, attempt in enumerate(one["attempts"], 1):
-            own = min(own, pooled.get(attempt["identity"], math.inf))
-            if own <= best / NEAR:
-                reached = min(reached, number)
-        found[one["arm"], one["seed"]] = (reached, best / own)
-    return found, best
+def judged(search, best_us, budget):
+    """(attempts until near the best, seconds until then, what its best is worth beside the best known)"""
+    own, reached, seconds = math.inf, None, 0.0
+    for number, (_, us, seconds, *_) in enumerate(search["attempts"], 1):
+        own = min(own, us or math.inf)
+        if reached is None and own * NEAR <= best_us:
+            reached = (number, seconds)
+    return (*(reached or (budget + 1, seconds)), best_us / own)
 
 
-def table(rows, budget):
-    problems = sorted({row["problem"] for row in rows})
-    arms = [arm for arm in ARMS if any(row["arm"] == arm for row in rows)]
-    lines = ["| problem | best | " + " | ".join(f"{arm}: attempts, best" for arm in arms) + " |", "|---|---|" + "---|" * len(arms)]
-    reached = {arm: {} for arm in arms}
-    shares = {arm: {} for arm in arms}
-    for problem in problems:
-        searches = [row for row in rows if row["problem"] == problem and "attempts" in row]
-        found, best = judged(searches, budget)
-        complete = {seed for _, seed in found if all((arm, seed) in found for arm in arms)}
-        if not complete:
-            continue
+def best_known(rows):
+    """The fastest of all attempts: a table that is kept may hold what no search of these came to."""
+    return min((a[1] for row in rows for one in row["searches"] for a in one["attempts"] if a[1]), default=0)
+
+
+def rules_table(rows):
+    """By rule, of the searches with findings: how often its moves were tried, what they promised and brought."""
+    rules = {}
+    for row in rows:
+        for search in row["searches"]:
+            for _, _, _, rule, promised, brought in search["attempts"]:
+                if search["arm"] != "none" and rule:
+                    rules.setdefault((search["arm"], rule), []).append((promised, brought))
+    lines = ["", "| arm | rule | moves | promised | brought | at best | slower by more than 2 % |", "|---|---|---|---|---|---|---|"]
+    for (arm, rule), moves in sorted(rules.items(), key=lambda item: (item[0][0], -len(item[1]))):
+        promised, brought = statistics.mean(m[0] for m in moves), statistics.mean(m[1] for m in moves)
+        lines.append(f"| {arm} | `{rule}` | {len(moves)} | {100 * promised:.1f} % | {100 * brought:.1f} % | {100 * max(m[1] for m in moves):.1f} % | "
+                     f"{sum(m[1] < -0.02 for m in moves)} |")
+    return lines
+
+
+def table(rows):
+    lines = ["| problem | best | " + " | ".join(f"{arm}: attempts, best" for arm in ARMS) + " |", "|---|---|" + "---|" * len(ARMS)]
+    figures = {what: {arm: [] for arm in ARMS} for what in ("attempts", "seconds", "best")}
+    easy = 0
+    for row in rows:
+        best_us, cells, firsts = best_known([row]), [], []
+        for arm in ARMS:
+            own = [judged(one, best_us, row["budget"]) for one in row["searches"] if one["arm"] == arm]
+            for what, k in (("attempts", 0), ("seconds", 1), ("best", 2)):
+                figures[what][arm].append(geomean([one[k] for one in own]))
+            firsts += [one[0] for one in own]
+            cells.append(f"{', '.join(str(one[0]) for one in own)}; {100 * figures['best'][arm][-1]:.0f} %")
+        easy += all(first == 1 for first in firsts)
+        lines.append(f"| {row['problem']} | {best_us:.4g} us | " + " | ".join(cells) + " |")
+    lines += ["", f"{len(rows)} problems, {max(len(row['searches']) for row in rows) // len(ARMS)} seeds, searches of {rows[0]['budget']} attempts; at {easy} "
+              f"problems the first attempt of all was within {100 * NEAR:.0f} %.", ""]
+    lines += ["| arm | attempts | seconds | best beside the best known |", "|---|---|---|---|"]
+    for arm in ARMS:
+        lines.append(f"| {arm} | {geomean(figures['attempts'][arm]):.2f} | {geomean(figures['seconds'][arm]):.2f} | {100 * geomean(figures['best'][arm]):.2f} % |")
+    lines += ["", "| | attempts: ratio, p, better-worse | seconds: ratio, p, better-worse | best: ratio, p, better-worse |", "|---|---|---|---|"]
+    for other, one in (("none", "on"), ("none", "raw"), ("raw", "on")):
         cells = []
-        for arm in arms:
-            own = [found[arm, seed] for seed in sorted(complete)]
-            reached[arm][problem] = statistics.mean(one[0] for one in own)
-            shares[arm][problem] = geomean([one[1] for one in own])
-            cells.append(f"{', '.join(str(one[0]) for one in own)}; {100 * shares[arm][problem]:.0f} %")
-        lines.append(f"| {problem} | {best:.3g} us | " + " | ".join(cells) + " |")
-    lines += ["", f"{len(reached[arms[0]])} problems, searches of {budget} attempts.", ""]
-    for arm in arms:
-        lines.append(f"- {arm}: geomean of the attempts until {100 * NEAR:.0f} % of the best known {geomean(reached[arm].values()) or 0:.2f}, "
-                     f"geomean of its best beside the best known {100 * (geomean(shares[arm].values()) or 0):.1f} %")
-    for one, other in itertools.combinations(arms, 2):
-        for what, values in (("attempts", reached), ("best", shares)):
-            pairs = [(values[one][problem], values[other][problem]) for problem in values[one]]
-            better = sum((a < b) == (what == "attempts") for a, b in pairs if a != b)
-            lines.append(f"- {one} against {other}, {what}: {one} better at {better}, {other} at {sum(a != b for a, b in pairs) - better}, "
-                         f"Wilcoxon p = {wilcoxon(pairs):.3f}")
-    seen = [row for row in rows if row.get("search_s")]
-    if seen:
-        lines.append(f"- looking at attempts took {100 * sum(row['look_s'] for row in seen) / sum(row['search_s'] for row in seen):.2f} % of the searches' time")
-    return "\n".join(lines)
+        for what in ("attempts", "seconds", "best"):
+            pairs = [(math.log(a), math.log(b)) for a, b in zip(figures[what][one], figures[what][other])]
+            lower, higher = sum(a < b - 1e-9 for a, b in pairs), sum(a > b + 1e-9 for a, b in pairs)
+            better, worse = (higher, lower) if what == "best" else (lower, higher)
+            cells.append(f"{math.exp(statistics.mean(a - b for a, b in pairs)):.3f}, {wilcoxon(pairs):.3f}, {better}-{worse}")
+        lines.append(f"| {one} over {other} | " + " | ".join(cells) + " |")
+    return "\n".join(lines + rules_table(rows))
+
+
+def read(path, half=None):
+    path = pathlib.Path(path)
+    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    done = sorted((row for row in rows if "searches" in row), key=lambda row: row["problem"])
+    return [row for number, row in enumerate(done) if half is None or number % 2 == half]
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("hone")
-    options.add_argument("-o", "--output", required=True)
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("hone", nargs="?")
+    options.add_argument("problems", nargs="*", type=pathlib.Path)
+    options.add_argument("-o", "--output")
+    options.add_argument("--table")
+    options.add_argument("--half", type=int, choices=(0, 1))
     options.add_argument("--target", default="cpu")
-    options.add_argument("--budget", type=int, default=20)
-    options.add_argument("--seeds", default="1,2,3")
-    options.add_argument("--only", default="")
-    options.add_argument("--minutes", type=float, default=0, help="begin no search after so many; 0 = no limit")
-    options.add_argument("--stores", default=str(ROOT / "build"))
-    cut = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
-    given = options.parse_args(sys.argv[1:cut])
-    given.flags = sys.argv[cut + 1:]
-    seeds = [int(seed) for seed in given.seeds.split(",")]
-    problems = sorted(p for p in (ROOT / "examples" / "problems").iterdir() if p.suffix in (".py", ".json"))
-    if given.only:
-        problems = [p for p in problems if p.stem in given.only.split(",")]
-    output = pathlib.Path(given.output)
-    rows = [json.loads(line) for line in output.read_text().splitlines()] if output.exists() else []
-    done = {(row["problem"], row["arm"], row["seed"]) for row in rows}
-    pathlib.Path(given.stores).mkdir(parents=True, exist_ok=True)
-    try:
-        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=ROOT, check=False).stdout.strip()
-    except OSError:  # a machine without git
-        commit = ""
+    options.add_argument("--budget", type=int, default=16)
+    options.add_argument("--seeds", type=int, default=3)
+    options.add_argument("--measured", default="")
+    options.add_argument("--minutes", type=float, default=0, help="begin no problem after so many; 0 = no limit")
+    options.add_argument("--lanes", type=int, default=1)
+    options.add_argument("--commit", default="")
+    given = options.parse_intermixed_args()
+    if given.table:
+        print(table(read(given.table, given.half)))
+        return
+    if not (given.hone and given.problems and given.output):
+        options.error("HONE, -o FILE.jsonl and a PROBLEM are needed, or --table FILE.jsonl")
+    if not given.commit:
+        try:
+            given.commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+        except OSError:  # a machine without git
+            given.commit = "unknown"
+    known = {row["problem"] for row in read(given.output)}
     begun = time.monotonic()
-    # All problems once before any twice: a run that is cut short has seen as many as it could.
-    for number, (seed, problem) in enumerate(itertools.product(seeds, problems)):
-        arms = ARMS[number % len(ARMS):] + ARMS[:number % len(ARMS)]  # in turn: a machine changes
-        for arm in arms:
-            if (problem.stem, arm, seed) in done or (given.minutes and time.monotonic() - begun > 60 * given.minutes):
-                continue
-            row = {"problem": problem.stem, "arm": arm, "seed": seed, "budget": given.budget, "target": given.target,
-                   "date": datetime.date.today().isoformat(), "commit": commit, **search(given, problem, arm, seed)}
-            print(f"{problem.stem} {arm} {seed}: {row.get('error') or len(row['attempts'])}", file=sys.stderr, flush=True)
-            rows.append(row)
-            with output.open("a") as file:
-                file.write(json.dumps(row) + "\n")
-    print(table(rows, given.budget))
+
+    def one(problem):
+        if problem.stem in known or (given.minutes and time.monotonic() - begun > 60 * given.minutes):
+            return
+        line = measure(given, problem)
+        with open(given.output, "a") as out:
+            out.write(json.dumps(line, separators=(",", ":")) + "\n")
+        print(f"{problem.stem}: {line.get('error') or len(line['searches'])} ({line['took_s']} s)", file=sys.stderr, flush=True)
+
+    with concurrent.futures.ThreadPoolExecutor(given.lanes) as lanes:
+        list(lanes.map(one, given.problems))
+    print(table(read(given.output)))
 
 
 if __name__ == "__main__":

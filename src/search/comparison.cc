@@ -14,7 +14,7 @@
 namespace hone {
 namespace {
 
-constexpr std::string_view kMemory = "--memory on";
+constexpr std::string_view kMemory = "--memory on", kTools = "--tools";
 
 // After attempt n, 1 for the first.
 double QualityAfter(const Trace& trace, std::size_t n, double best_us) {
@@ -76,6 +76,17 @@ Result<Arm> ParseArm(const std::string& words, const Budget& budget) {
   if (const std::size_t at = rest.find(kMemory); at != std::string::npos) {
     arm.memory = true;
     rest.erase(at, kMemory.size());
+  }
+  if (const std::size_t at = rest.find(kTools); at != std::string::npos) {
+    std::istringstream behind(rest.substr(at + kTools.size()));
+    std::string who;
+    behind >> who;
+    auto tools = Advisers::Parse(who);
+    if (!tools) return Rethrow(std::move(tools).error(), fmt::format("arm '{}': --tools: ", words));
+    arm.tools = std::move(*tools);
+    std::string left;
+    std::getline(behind, left);
+    rest = rest.substr(0, at) + left;
   }
   arm.budget = HONE_TRY(ParseBudget(fmt::format("arm '{}'", words), rest, budget));
   if (arm.budget.attempts > budget.attempts)

@@ -2,11 +2,13 @@
 // be said of their differences. A problem counts once however many seeds it had.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "diagnose/advisers.h"
 #include "search/paired.h"
 #include "search/recorded.h"
 #include "search/stopper.h"
@@ -18,9 +20,10 @@ struct Arm {
   std::string search;  // Chosen::Identity
   Budget budget;
   bool memory = false;  // it begins with what was tried elsewhere
+  Advisers tools;       // who says what facts mean; live
 };
-// "mcts:memory=0 --budget 20 --time 60 --headroom 0.1 --idle 8 --memory on"; what is not said is `budget`. kUsage for
-// other words.
+// "mcts:memory=0 --budget 20 --time 60 --headroom 0.1 --idle 8 --memory on --tools raw"; what is not said is `budget`.
+// kUsage for other words.
 Result<Arm> ParseArm(const std::string& words, const Budget& budget);
 
 // What the arms' searches of one problem came to.
@@ -29,6 +32,20 @@ struct ProblemTraces {
   double best_us = 0;                      // the fastest that is known, > 0
   std::vector<std::vector<Trace>> traces;  // by arm and seed
 };
+
+// The searches of one problem: `search` makes one by an arm and a seed. The arms take turns, and who begins changes
+// from seed to seed.
+template <class Search>
+Result<std::vector<std::vector<Trace>>> EachInTurn(const std::vector<Arm>& arms, std::int64_t seeds, Search search) {
+  std::vector<std::vector<Trace>> traces(arms.size());
+  for (std::int64_t seed = 1; seed <= seeds; ++seed) {
+    for (std::size_t turn = 0; turn < arms.size(); ++turn) {
+      const std::size_t arm = (turn + static_cast<std::size_t>(seed) - 1) % arms.size();
+      traces[arm].push_back(HONE_TRY(search(arms[arm], static_cast<std::uint64_t>(seed))));
+    }
+  }
+  return traces;
+}
 
 // Quality: the fastest known time over that of the attempt that a search held to be the best; 1 = it found it, and
 // kNothing while nothing was accepted. Means of it are geometric.

@@ -62,12 +62,20 @@ TEST(CompareTest, AnArmIsAStrategyAndWhatIsDifferentForIt) {
   EXPECT_EQ(arm->budget.headroom, 0.1);
   EXPECT_EQ(arm->budget.idle, 8);
   EXPECT_EQ(ParseArm("greedy", budget)->budget.attempts, 40);
+  const auto advised = ParseArm("greedy --tools raw --budget 12 --memory on", budget);
+  ASSERT_TRUE(advised) << advised.error().message;
+  EXPECT_EQ(advised->tools.kind, Advisers::Kind::kRaw);
+  EXPECT_EQ(advised->budget.attempts, 12);
+  EXPECT_TRUE(advised->memory);
+  EXPECT_EQ(ParseArm("greedy", budget)->tools.kind, Advisers::Kind::kUnnamed);
   const auto message = [&](const std::string& words) { return ParseArm(words, budget).error().message; };
   EXPECT_EQ(message(""), "arm '': it begins with a search strategy, as in 'mcts:memory=0 --budget 20'");
   EXPECT_TRUE(message("gredy").starts_with("arm 'gredy': there is no search strategy 'gredy'")) << message("gredy");
   EXPECT_EQ(message("greedy --budget 41"), "arm 'greedy --budget 41': --budget is 1 to 40, the budget of all");
   EXPECT_EQ(message("greedy --budget"), "arm 'greedy --budget': --budget needs a value");
   EXPECT_EQ(message("greedy --time soon"), "arm 'greedy --time soon': 'soon' is no number");
+  EXPECT_TRUE(message("greedy --tools nobody").starts_with("arm 'greedy --tools nobody': --tools"))
+      << message("greedy --tools nobody");
   EXPECT_EQ(message("greedy --seed 3"),
             "arm 'greedy --seed 3': '--seed' is none of --budget, --time, --headroom, --idle");
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <tuple>
+#include <utility>
 
 #include "base/sha256.h"
 #include "propose/random.h"
@@ -61,6 +63,10 @@ Result<Evaluation> RecordedEvaluator::Evaluate(const Candidate& candidate, const
     return Fail(ErrorKind::kUsage, fmt::format("the table has no candidate '{}'", candidate.text.substr(0, 40)));
   const TableCandidate& recorded = *found->second;
   clock_.Pass(recorded.seconds);
+  return RecordedEvaluation(recorded, seed_);
+}
+
+Evaluation RecordedEvaluation(const TableCandidate& recorded, std::uint64_t seed) {
   Evaluation evaluation;
   evaluation.sandbox = "none: recorded";
   evaluation.verdict.outcome = recorded.outcome;
@@ -68,7 +74,7 @@ Result<Evaluation> RecordedEvaluator::Evaluate(const Candidate& candidate, const
   if (recorded.warm_us <= 0) return evaluation;
   double warm_us = recorded.warm_us;
   if (recorded.interval) {
-    std::uint64_t hash = Random::Mix(seed_ + 1);
+    std::uint64_t hash = Random::Mix(seed + 1);
     for (const char c : recorded.name) hash = Random::Mix(hash ^ static_cast<unsigned char>(c));
     const Interval& interval = *recorded.interval;
     warm_us = interval.low + Random(hash).Uniform() * (interval.high - interval.low);
@@ -78,17 +84,28 @@ Result<Evaluation> RecordedEvaluator::Evaluate(const Candidate& candidate, const
 }
 
 SearchHooks TraceInto(Trace& trace, std::function<double()> seconds, std::function<double(const Attempt&)> time_us) {
-  struct Best {
-    double held_us = 0;  // by the search
+  struct Seen {
+    double held_us = 0;  // the best, by the search
     double really_us = 0;
+    std::vector<double> all_us;  // by number, of attempts
   };
   SearchHooks hooks;
   hooks.seconds = seconds;
-  hooks.progress = [&trace, seconds, time_us, best = std::make_shared<Best>()](const SearchProgress& progress) {
+  hooks.progress = [&trace, seconds, time_us, seen = std::make_shared<Seen>()](const SearchProgress& progress) {
     if (progress.phase != SearchProgress::Phase::kTried) return;
-    const double us = progress.last->time_us();
-    if (us > 0 && (best->held_us == 0 || us < best->held_us)) *best = {us, time_us(*progress.last)};
-    trace.points.push_back({.seconds = seconds(), .best_us = best->really_us});
+    const Attempt& last = *progress.last;
+    const double us = last.time_us(), really_us = us > 0 ? time_us(last) : 0;
+    if (us > 0 && (seen->held_us == 0 || us < seen->held_us))
+      std::tie(seen->held_us, seen->really_us) = std::pair(us, really_us);
+    const double before_us = last.parent > 0 ? seen->all_us[static_cast<std::size_t>(last.parent) - 1] : 0;
+    seen->all_us.push_back(us);
+    trace.points.push_back({.seconds = seconds(),
+                            .best_us = seen->really_us,
+                            .candidate = TableName(last.proposal.candidate),
+                            .us = really_us,
+                            .rule = last.proposal.rule,
+                            .promised = last.proposal.promised,
+                            .brought = before_us > 0 && us > 0 ? 1 - us / before_us : 0});
   };
   return hooks;
 }

@@ -46,8 +46,11 @@ class RecordedProposer final : public Proposer {
   std::map<std::string_view, double> times_us_;                       // by candidate
 };
 
-// Says what was measured. A time is drawn from the interval that the median was found to lie in, by the seed: the same
-// for a candidate each time it is asked. kUsage for a candidate that the table does not have.
+// What was measured, as an evaluation. A time is drawn from the interval that the median was found to lie in, by the
+// seed: the same for a candidate each time it is asked.
+Evaluation RecordedEvaluation(const TableCandidate& recorded, std::uint64_t seed);
+
+// Says what was measured. kUsage for a candidate that the table does not have.
 class RecordedEvaluator final : public Evaluator {
  public:
   RecordedEvaluator(const SpaceTable& table, RecordedClock& clock, std::uint64_t seed);
@@ -62,8 +65,12 @@ class RecordedEvaluator final : public Evaluator {
 
 // How far a search had come after an attempt.
 struct TracePoint {
-  double seconds = 0;  // since the search began
-  double best_us = 0;  // of the attempt that it held to be the best: its time in the table; 0 = none
+  double seconds = 0;          // since the search began
+  double best_us = 0;          // of the attempt that it held to be the best: its time in the table; 0 = none
+  std::string candidate = {};  // this attempt's name in a table
+  double us = 0;               // and its time there; 0 = it was refused
+  std::string rule = {};       // by whose finding it was proposed, and what share of the time that promised and brought
+  double promised = 0, brought = 0;
 };
 struct Trace {
   std::vector<TracePoint> points;  // one an attempt
@@ -71,7 +78,7 @@ struct Trace {
 };
 
 // Hooks that write the trace of a search, by this clock. `time_us` says how fast the attempt that is the best by then
-// really is. The trace outlives them.
+// really is. The trace outlives them. What an attempt brought is by the times that the search saw.
 SearchHooks TraceInto(Trace& trace, std::function<double()> seconds, std::function<double(const Attempt&)> time_us);
 
 // A search from the beginning, in memory. `strategy` as ChooseStrategy reads it; budget.seconds are the table's.

@@ -66,7 +66,7 @@ double Rounded(double value) { return std::stod(fmt::format("{:.6g}", value)); }
 std::string Line(const Json& json) { return JsonText(json) + '\n'; }
 
 // Whether all that it speaks of is there.
-Result<void> Check(SpaceTable& table) {
+Result<void> Check(SpaceTable& table, Rounds rounds) {
   std::set<std::string_view> measured;
   for (const TableCandidate& one : table.candidates) {
     if (!measured.insert(one.name).second)
@@ -83,7 +83,7 @@ Result<void> Check(SpaceTable& table) {
     }
     begins = begins || round.from.empty();
   }
-  if (!begins) return Fail(ErrorKind::kCorrupt, "no round of it says what to begin with");
+  if (!begins && rounds == Rounds::kNeeded) return Fail(ErrorKind::kCorrupt, "no round of it says what to begin with");
   return {};
 }
 
@@ -105,6 +105,20 @@ Result<void> ReadLine(const std::string& line, bool first, SpaceTable& table) tr
 
 }  // namespace
 
+std::string TableName(const Candidate& candidate) { return candidate.Identity().substr(0, kNameDigits); }
+
+TableCandidate MeasuredAs(std::string name, const Evaluation& evaluation, double seconds) {
+  TableCandidate one{.name = std::move(name),
+                     .outcome = evaluation.verdict.outcome,
+                     .reason = evaluation.verdict.reason,
+                     .seconds = seconds};
+  if (!evaluation.verdict.accepted() || !evaluation.timing) return one;
+  one.warm_us = Rounded(evaluation.timing->LikelyUs());
+  if (const auto& interval = evaluation.timing->warm.interval; interval && one.warm_us > 0)
+    one.interval = Interval{Rounded(interval->low), Rounded(interval->high)};
+  return one;
+}
+
 std::string ToLines(const SpaceTable& table) {
   Json head = ToRecord(table.head);
   head["hone_table"] = 1;
@@ -114,7 +128,7 @@ std::string ToLines(const SpaceTable& table) {
   return lines;
 }
 
-Result<SpaceTable> ReadTable(std::string_view lines, const std::string& name) {
+Result<SpaceTable> ReadTable(std::string_view lines, const std::string& name, Rounds rounds) {
   SpaceTable table;
   int number = 0;
   while (!lines.empty()) {
@@ -126,7 +140,7 @@ Result<SpaceTable> ReadTable(std::string_view lines, const std::string& name) {
       return Rethrow(std::move(read).error(), fmt::format("{}:{}: ", name, number));
   }
   if (number == 0) return Fail(ErrorKind::kCorrupt, fmt::format("{} is empty, and no table of a space", name));
-  if (Result<void> sound = Check(table); !sound) return Rethrow(std::move(sound).error(), name + ": ");
+  if (Result<void> sound = Check(table, rounds); !sound) return Rethrow(std::move(sound).error(), name + ": ");
   return table;
 }
 
@@ -148,14 +162,9 @@ Result<SpaceTable> TableOf(Store& store, const RunRecord& run, const DescribeOff
   for (const AttemptRecord& record : HONE_TRY(store.Attempts(run.id))) {
     if (!record.ended()) continue;
     const Attempt attempt = HONE_TRY(ReadAttempt(store, record));
-    TableCandidate& one = table.candidates.emplace_back();
-    one.name = record.identity.substr(0, kNameDigits);
-    one.outcome = attempt.evaluation.verdict.outcome;
-    one.reason = attempt.evaluation.verdict.reason;
-    one.warm_us = Rounded(attempt.time_us());
-    if (one.warm_us > 0) one.interval = attempt.evaluation.timing->warm.interval;
-    if (one.interval) one.interval = Interval{Rounded(one.interval->low), Rounded(one.interval->high)};
-    one.seconds = static_cast<double>(record.ended_ms - record.started_ms) / 1000;
+    const TableCandidate& one =
+        table.candidates.emplace_back(MeasuredAs(record.identity.substr(0, kNameDigits), attempt.evaluation,
+                                                 static_cast<double>(record.ended_ms - record.started_ms) / 1000));
     names[record.number] = one.name;
     if (describe) attempts.emplace(record.number, attempt);
     measured.insert(one.name);
@@ -167,7 +176,7 @@ Result<SpaceTable> TableOf(Store& store, const RunRecord& run, const DescribeOff
     round.turn = record.turn;
     round.seconds = static_cast<double>(record.answered_ms - record.asked_ms) / 1000;
     for (const Proposal& one : HONE_TRY(ReadProposals(store, record))) {
-      std::string name = one.candidate.Identity().substr(0, kNameDigits);
+      std::string name = TableName(one.candidate);
       if (!measured.contains(name)) {
         ++round.unmeasured;
         continue;
@@ -182,7 +191,7 @@ Result<SpaceTable> TableOf(Store& store, const RunRecord& run, const DescribeOff
       if (offer.lesson) offer.lesson->share = Rounded(offer.lesson->share);
     }
   }
-  if (Result<void> sound = Check(table); !sound)
+  if (Result<void> sound = Check(table, Rounds::kNeeded); !sound)
     return Rethrow(std::move(sound).error(), fmt::format("run {} makes no table: ", run.id));
   return table;
 }

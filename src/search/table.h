@@ -11,6 +11,7 @@
 // kept. What was offered and never measured is only counted. Plain values; safe from any thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -64,9 +65,15 @@ struct SpaceTable {
   double best_us = 0;                      // the fastest of all, 0 = nothing was accepted
 };
 
+// How a candidate is called in tables, and how what came of it stands there; it took so many seconds to try.
+std::string TableName(const Candidate& candidate);
+TableCandidate MeasuredAs(std::string name, const Evaluation& evaluation, double seconds);
+
 std::string ToLines(const SpaceTable& table);
-// kCorrupt with the line that is wrong; `name` is what it is called there.
-Result<SpaceTable> ReadTable(std::string_view lines, const std::string& name);
+// kCorrupt with the line that is wrong; `name` is what it is called there. Candidates alone, without any round, are no
+// space to search in, but may be what was measured (search/measured.h).
+enum class Rounds : std::uint8_t { kNeeded, kOptional };
+Result<SpaceTable> ReadTable(std::string_view lines, const std::string& name, Rounds rounds = Rounds::kNeeded);
 
 // Of a run that has ended. The processor is left to the caller: the store knows the machine's id. `describe` says what
 // a proposal changes (search/remember.h); empty: nobody does.

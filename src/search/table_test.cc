@@ -67,6 +67,7 @@ TEST(TableTest, ABadFileGivesOneLine) {
   EXPECT_EQ(message(head + R"({"candidate": "a", "outcome": "splendid"})"),
             "t.jsonl:2: not a candidate of a table: it has the unknown outcome 'splendid'");
   EXPECT_EQ(message(head), "t.jsonl: no round of it says what to begin with");
+  EXPECT_TRUE(ReadTable(head, "t.jsonl", Rounds::kOptional));
   EXPECT_EQ(message(head + R"({"offers": [{"candidate": "a"}]})"), "t.jsonl: it offers a, which was not measured");
   const std::string a = R"({"candidate": "a", "outcome": "accepted", "warm_us": 3})"
                         "\n";

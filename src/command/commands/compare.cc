@@ -1,21 +1,17 @@
-// hone compare: search strategies and budgets side by side, over recorded tables, or live on the processor.
+// hone compare: search strategies, budgets and advisers side by side, over recorded tables, or live.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
 #include "command/command.h"
-#include "command/workbench.h"
-#include "propose/joint.h"
-#include "propose/proposer.h"
+#include "command/live_arms.h"
+#include "command/target.h"
 #include "search/comparison.h"
-#include "search/loop.h"
 #include "search/table.h"
-#include "store/store.h"
 
 namespace hone::verb_compare {
 namespace {
@@ -47,6 +43,12 @@ constexpr Option kOptions[] = {
      .help = "attempts of each search",
      .otherwise = "40",
      .at_least = 1},
+    kTargetOption,
+    {.name = "measured",
+     .value = "DIR",
+     .help =
+         "of problems: tables of what was measured, DIR/PROBLEM.jsonl; what is there is not measured again, and what "
+         "is measured is added"},
     {.name = "threads",
      .type = ValueType::kInteger,
      .value = "N",
@@ -74,20 +76,6 @@ Result<std::vector<std::string>> FilesOf(const std::string& path) {
                           path));
 }
 
-// The searches of one problem: `search` makes one by an arm and a seed. The arms take turns, and who begins changes
-// from seed to seed.
-template <class Search>
-Result<std::vector<std::vector<Trace>>> EachInTurn(const std::vector<Arm>& arms, std::int64_t seeds, Search search) {
-  std::vector<std::vector<Trace>> traces(arms.size());
-  for (std::int64_t seed = 1; seed <= seeds; ++seed) {
-    for (std::size_t turn = 0; turn < arms.size(); ++turn) {
-      const std::size_t arm = (turn + static_cast<std::size_t>(seed) - 1) % arms.size();
-      traces[arm].push_back(HONE_TRY(search(arms[arm], static_cast<std::uint64_t>(seed))));
-    }
-  }
-  return traces;
-}
-
 Result<Experience> Learn(const std::string& path) {
   Experience experience;
   for (const std::string& file : HONE_TRY(FilesOf(path))) {
@@ -110,57 +98,6 @@ Result<ProblemTraces> OverTable(VerbCall& call, const std::string& file, const s
     return SearchTable(table, arm.search, seed, arm.budget, arm.memory ? &experience : nullptr);
   }));
   return ProblemTraces{.problem = table.head.problem, .best_us = table.best_us, .traces = std::move(traces)};
-}
-
-// One search as `hone optimize` makes it, but for baselines and confirmation.
-Result<Trace> SearchLive(Workbench& bench, const Arm& arm, std::uint64_t seed) {
-  const auto expert = HONE_TRY(ChosenProposers::Parse("expert"));
-  SearchSettings settings;
-  settings.run = {.seed = seed, .search = arm.search, .proposer = expert.Identity()};
-  settings.budget = arm.budget;
-  settings.evaluate.baselines.clear();
-  settings.evaluate.bound_us = bench.bound.least_us;
-  settings.confirm_candidates = 0;
-  RunRecord wanted;
-  wanted.problem_name = bench.problem.name;
-  wanted.problem_identity = Identity(bench.problem);
-  wanted.target = "cpu";
-  wanted.machine = bench.machine.id;
-  wanted.settings = ToJson(settings.run);
-  wanted.budget = ToJson(settings.budget);
-  wanted.bound_us = bench.bound.sure_us;
-  Store store = HONE_TRY(Store::Open(":memory:"));
-  OpenedRun opened = HONE_TRY(OpenRun(store, wanted, ToJson(bench.problem)));
-  const auto proposer = HONE_TRY(expert.Make({.graph = bench.graph, .machine = bench.machine}));
-  Trace trace;
-  const auto seconds = [begun = std::chrono::steady_clock::now()] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-  };
-  const SearchHooks hooks = TraceInto(trace, seconds, [](const Attempt& attempt) { return attempt.time_us(); });
-  const SearchOutcome outcome =
-      HONE_TRY(RunSearch(store, std::move(opened.record), *proposer, bench.evaluator(), settings, hooks));
-  trace.stop = outcome.stop.reason;
-  return trace;
-}
-
-// The fastest that is known is then the fastest that any of the searches found.
-Result<ProblemTraces> Live(VerbCall& call, const std::string& file, const std::vector<Arm>& arms) {
-  Workbench bench = HONE_TRY(OpenWorkbench(
-      call, file, {.python = call.Text("python"), .torch = false, .threads = static_cast<int>(call.Int("threads"))}));
-  ProblemTraces problem{.problem = bench.problem.name, .best_us = 0, .traces = {}};
-  problem.traces = HONE_TRY(EachInTurn(arms, call.Int("seeds"), [&](const Arm& arm, std::uint64_t seed) {
-    call.Note(fmt::format("{}: {}, seed {}", bench.problem.name, arm.words, seed));
-    return SearchLive(bench, arm, seed);
-  }));
-  for (const std::vector<Trace>& seeds : problem.traces) {
-    for (const Trace& trace : seeds) {
-      const double us = trace.points.empty() ? 0 : trace.points.back().best_us;
-      if (us > 0 && (problem.best_us == 0 || us < problem.best_us)) problem.best_us = us;
-    }
-  }
-  if (problem.best_us <= 0)
-    return Fail(ErrorKind::kUsage, fmt::format("{}: no search found anything that was accepted", file));
-  return problem;
 }
 
 Json PairedJson(const Paired& paired) {
@@ -210,6 +147,33 @@ std::string Text(const std::vector<Arm>& arms, const Compared& compared, std::si
   return text;
 }
 
+Json SearchesJson(const std::vector<Arm>& arms, const std::vector<ProblemTraces>& problems) {
+  Json searches = Json::array();
+  for (const ProblemTraces& problem : problems) {
+    for (std::size_t i = 0; i < arms.size(); ++i) {
+      for (std::size_t k = 0; k < problem.traces[i].size(); ++k) {
+        const Trace& trace = problem.traces[i][k];
+        Json attempts = Json::array();
+        for (const TracePoint& point : trace.points)
+          attempts.push_back({{"candidate", point.candidate},
+                              {"us", point.us},
+                              {"best_us", point.best_us},
+                              {"seconds", point.seconds},
+                              {"rule", point.rule},
+                              {"promised", point.promised},
+                              {"brought", point.brought}});
+        searches.push_back({{"problem", problem.problem},
+                            {"best_us", problem.best_us},
+                            {"arm", arms[i].words},
+                            {"seed", k + 1},
+                            {"stop", trace.stop},
+                            {"attempts", std::move(attempts)}});
+      }
+    }
+  }
+  return searches;
+}
+
 Json Document(const std::vector<Arm>& arms, const Compared& compared, const std::vector<ProblemTraces>& problems) {
   Json names = Json::array(), rows = Json::array();
   for (const ProblemTraces& problem : problems) names.push_back(problem.problem);
@@ -231,7 +195,7 @@ Json Document(const std::vector<Arm>& arms, const Compared& compared, const std:
     row["against"] = {{"quality", PairedJson(compared.against[i - 1].quality)},
                       {"anytime", PairedJson(compared.against[i - 1].anytime)}};
   }
-  return {{"problems", std::move(names)}, {"arms", std::move(rows)}};
+  return {{"problems", std::move(names)}, {"arms", std::move(rows)}, {"searches", SearchesJson(arms, problems)}};
 }
 
 Result<Answer> RunIt(VerbCall& call) {
@@ -245,13 +209,19 @@ Result<Answer> RunIt(VerbCall& call) {
   if (remembers != call.Has("learn"))
     return Fail(ErrorKind::kUsage, remembers ? "an arm with --memory on needs --learn: tables of other problems"
                                              : "--learn is of arms with --memory on: 'greedy --memory on'");
+  const bool asks =
+      std::ranges::any_of(arms, [](const Arm& arm) { return arm.tools.kind != Advisers::Kind::kUnnamed; });
   const Experience experience = remembers ? HONE_TRY(Learn(call.Text("learn"))) : Experience();
   std::vector<ProblemTraces> problems;
   for (const std::string& file : HONE_TRY(FilesOf(call.Text("suite")))) {
     const bool table = file.ends_with(".jsonl");
     if (remembers && !table)
       return Fail(ErrorKind::kUsage, fmt::format("{} is no table: --memory on of an arm is of tables", file));
-    problems.push_back(HONE_TRY(table ? OverTable(call, file, arms, experience) : Live(call, file, arms)));
+    if (asks && table)
+      return Fail(
+          ErrorKind::kUsage,
+          fmt::format("{} is a table, which does not say what was found: --tools of an arm is of problems", file));
+    problems.push_back(HONE_TRY(table ? OverTable(call, file, arms, experience) : SearchLive(call, file, arms)));
   }
   call.Stage("");
   const Compared compared = CompareArms(problems, budget.attempts);
@@ -270,21 +240,27 @@ HONE_ROW(Verb){
         "Every arm searches every table, or every problem on this processor, with every seed. Quality is the fastest "
         "known time over that of what the search held to be the best at its end; anytime is its mean over the attempts "
         "of the budget. Attempts and seconds come twice: until 95 % of the fastest (the median, never = most searches "
-        "did not come there), and of a whole search (the mean). Seconds over a table are those of its recording; live, "
-        "what one arm has compiled is there for the next, so compare attempts. The second table compares with the "
-        "first\n"
+        "did not come there), and of a whole search (the mean). Seconds over a table are those of its recording. Live "
+        "a "
+        "candidate is measured once, whoever comes to it, and takes the seconds that it took then; an arm may ask "
+        "advisers (--tools on). The second table compares with the first\n"
         "arm, problem by problem: the geometric mean of the ratios with its 95 % interval (bootstrap over problems),\n"
         "Wilcoxon's signed-rank test, and wins, equals, losses (docs/search.md).\n"
         "\n"
         "  hone compare --suite docs/measured/search greedy epsilon mcts mcts:memory=0\n"
         "  hone compare --suite model.jsonl greedy 'greedy --idle 8'\n"
-        "  hone compare --suite these --learn others greedy 'greedy --memory on'\n",
+        "  hone compare --suite these --learn others greedy 'greedy --memory on'\n"
+        "  hone compare --suite problem.json --target cuda 'greedy --tools none' 'greedy --tools on'\n",
     .positionals = kPositionals,
     .options = kOptions,
     .json =
         "problems[]; arms[]: arm, search, quality, anytime, reached, to_95_attempts and to_95_seconds (0 = never),\n"
         "attempts, seconds, curve[] (quality after each attempt), by_problem[] (quality at the end), against (the\n"
-        "first arm: quality and anytime, each with ratio, low, high, p, wins, losses, equal)",
+        "first arm: quality and anytime, each with ratio, low, high, p, wins, losses, equal); searches[]: problem, "
+        "its\n"
+        "best_us, arm, seed, stop, attempts[]: candidate, us (0 = refused), best_us, seconds (since the search "
+        "began),\n"
+        "rule, promised, brought",
     .run = RunIt};
 
 }  // namespace hone::verb_compare

@@ -1,0 +1,133 @@
+#include "command/live_arms.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <map>
+
+#include "base/date.h"
+#include "base/files.h"
+#include "base/interrupt.h"
+#include "base/process.h"
+#include "command/run_session.h"
+#include "command/target.h"
+#include "command/workbench.h"
+#include "diagnose/insight.h"
+#include "propose/joint.h"
+#include "search/loop.h"
+#include "search/measured.h"
+#include "store/store.h"
+
+namespace hone {
+namespace {
+
+double SteadySeconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// What was measured of it before, or an empty table of it.
+Result<SpaceTable> KeptTable(const std::string& path, const TableHead& head) {
+  if (path.empty() || !std::filesystem::exists(path)) return SpaceTable{.head = head};
+  SpaceTable table = HONE_TRY(ReadTable(HONE_TRY(ReadFile(path)), path, Rounds::kOptional));
+  const TableHead& was = table.head;
+  if (was.problem != head.problem || was.target != head.target || was.machine != head.machine)
+    return Fail(ErrorKind::kUsage,
+                fmt::format("{} is of {} on {}, another machine or problem than {} here; name another "
+                            "folder with --measured",
+                            path, was.problem, was.processor, head.problem));
+  return table;
+}
+
+// One search as `hone optimize` makes it, but for baselines, confirmation, and what was learned in earlier runs.
+Result<Trace> SearchOnce(Workbench& bench, const Arm& arm, std::uint64_t seed, MeasuredOnce& device,
+                         const SpaceTable& table) {
+  const auto expert = HONE_TRY(ChosenProposers::Parse("expert"));
+  SearchSettings settings;
+  MeasureBy(bench, false, settings);
+  settings.run = {.seed = seed, .search = arm.search, .proposer = expert.Identity(), .tools = arm.tools};
+  settings.budget = arm.budget;
+  settings.evaluate.baselines.clear();
+  settings.confirm_candidates = 0;
+  RunRecord wanted;
+  wanted.problem_name = bench.problem.name;
+  wanted.problem_identity = Identity(bench.problem);
+  wanted.target = table.head.target;
+  wanted.machine = bench.machine.id;
+  wanted.settings = ToJson(settings.run);
+  wanted.budget = ToJson(settings.budget);
+  wanted.bound_us = bench.bound.sure_us;
+  Store store = HONE_TRY(Store::Open(":memory:"));
+  OpenedRun opened = HONE_TRY(OpenRun(store, wanted, ToJson(bench.problem)));
+  const Learned learned;
+  const auto proposer = HONE_TRY(expert.Make({.graph = bench.graph,
+                                              .machine = bench.machine,
+                                              .learned = arm.tools.expert_acts() ? &learned : nullptr,
+                                              .advisers = arm.tools}));
+  device.SetSeed(seed);
+  Trace trace;
+  const auto time_us = [&table, known = std::map<std::string, double>()](const Attempt& attempt) mutable {
+    for (std::size_t i = known.size(); i < table.candidates.size(); ++i)
+      known[table.candidates[i].name] = table.candidates[i].warm_us;
+    return known[TableName(attempt.proposal.candidate)];
+  };
+  SearchHooks hooks =
+      TraceInto(trace, [&device, began_s = device.Seconds()] { return device.Seconds() - began_s; }, time_us);
+  hooks.interrupt = &InterruptFlag();
+  const InsightSetting looked{bench.problem, &bench.graph, bench.machine, OwnPath(), arm.tools};
+  if (arm.tools.expert_acts()) {
+    hooks.look = [&looked](const Attempt& attempt) {
+      return LookAt(attempt.proposal.candidate, attempt.time_us(), looked);
+    };
+  }
+  const SearchOutcome outcome =
+      HONE_TRY(RunSearch(store, std::move(opened.record), *proposer, device, settings, hooks));
+  trace.stop = outcome.stop.reason;
+  if (outcome.stop.cause == Stop::Cause::kInterrupt) return Fail(ErrorKind::kInterrupted, "interrupted");
+  return trace;
+}
+
+}  // namespace
+
+Result<ProblemTraces> SearchLive(VerbCall& call, const std::string& file, const std::vector<Arm>& arms) {
+  call.CatchInterrupts();
+  const bool cuda = HONE_TRY(WantsCuda(call));
+  Workbench bench = HONE_TRY(OpenWorkbench(call, file,
+                                           {.python = call.Text("python"),
+                                            .torch = false,
+                                            .threads = static_cast<int>(call.Int("threads")),
+                                            .cuda = cuda,
+                                            .jobs = cuda ? -1 : 0,
+                                            .interrupt = &InterruptFlag()}));
+  const std::string path =
+      call.Has("measured") ? fmt::format("{}/{}.jsonl", call.Text("measured"), bench.problem.name) : std::string();
+  SpaceTable table = HONE_TRY(KeptTable(path, {.problem = bench.problem.name,
+                                               .target = call.Text("target"),
+                                               .machine = bench.machine.id,
+                                               .processor = bench.machine.processor,
+                                               .proposer = "expert",
+                                               .search = "several",
+                                               .recorded = Today(),
+                                               .stop = "no round was kept",
+                                               .bound_us = bench.bound.sure_us}));
+  MeasuredOnce device(bench.evaluator(), table, SteadySeconds);
+  auto traces = EachInTurn(arms, call.Int("seeds"), [&](const Arm& arm, std::uint64_t seed) {
+    call.Note(fmt::format("{}: {}, seed {}", bench.problem.name, arm.words, seed));
+    return SearchOnce(bench, arm, seed, device, table);
+  });
+  if (!path.empty()) {
+    std::error_code failed;
+    std::filesystem::create_directories(call.Text("measured"), failed);
+    HONE_TRY(WriteFileAtomically(path, ToLines(table)));
+  }
+  ProblemTraces problem{.problem = bench.problem.name, .best_us = 0, .traces = HONE_TRY(std::move(traces))};
+  for (const TableCandidate& one : table.candidates) {
+    if (one.warm_us > 0 && (problem.best_us == 0 || one.warm_us < problem.best_us)) problem.best_us = one.warm_us;
+  }
+  if (problem.best_us <= 0)
+    return Fail(ErrorKind::kUsage, fmt::format("{}: no search found anything that was accepted", file));
+  return problem;
+}
+
+}  // namespace hone

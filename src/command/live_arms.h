@@ -1,0 +1,19 @@
+// Arms that search a problem itself, on this processor or on a CUDA device, and not a table of its space. A candidate
+// is measured once, whoever comes to it (search/measured.h).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "command/command.h"
+#include "search/comparison.h"
+
+namespace hone {
+
+// The verb's options say with how many seeds, where (--target), and where tables of what was measured are kept
+// (--measured). The fastest that is known is the fastest in the problem's table by then. kUsage when no search found
+// anything that was accepted, or the kept table is of something else.
+Result<ProblemTraces> SearchLive(VerbCall& call, const std::string& file, const std::vector<Arm>& arms);
+
+}  // namespace hone
