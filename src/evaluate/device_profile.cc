@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/files.h"
+#include "base/json_text.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "profile/measured_facts.h"
@@ -22,38 +23,15 @@ namespace {
 
 constexpr std::size_t kMostOutput = 64u << 20;
 
-// A plan on disk, with all that the process has to be told.
-struct Told {
-  TempDirectory folder;
-  std::string file;  // a ProfiledSetup
-};
-
-Result<Told> Tell(const DeviceProfileRequest& request, ProfiledSetup setup) {
-  Told told{.folder = HONE_TRY(TempDirectory::Create("profile")), .file = {}};
-  cuda::BuiltPlan plan = request.plan;
+// A plan as a file that the process reads.
+Result<std::string> WritePlan(const TempDirectory& folder, cuda::BuiltPlan plan) {
   plan.libraries = HONE_TRY(cuda::FindLibrariesOf(plan.plan));
-  setup.problem = ToJson(request.problem);
-  setup.folder = request.problem.folder;
-  setup.built = told.folder.path() + "/plan";
-  HONE_TRY(WriteFileAtomically(setup.built, cuda::Pack(plan)));
-  told.file = told.folder.path() + "/setup.json";
-  HONE_TRY(WriteFileAtomically(told.file, ToRecord(setup).dump()));
-  return told;
+  std::string file = folder.path() + "/plan";
+  HONE_TRY(WriteFileAtomically(file, cuda::Pack(plan)));
+  return file;
 }
 
-// Nothing of a plan runs on the host: like its worker, the process is held by its device context and the wall.
-Command CommandOf(const DeviceProfileRequest& request, const Told& told, std::vector<std::string> argv) {
-  Command command;
-  command.argv = std::move(argv);
-  const std::string program = request.program.empty() ? OwnPath() : request.program;
-  command.argv.insert(command.argv.end(), {program, "profiled", told.file});
-  command.environment = InheritedEnvironment();
-  const char* visible = request.device.empty() ? std::getenv("CUDA_VISIBLE_DEVICES") : request.device.c_str();
-  if (visible != nullptr) command.environment.push_back(fmt::format("CUDA_VISIBLE_DEVICES={}", visible));
-  command.wall = request.wall;
-  command.max_output_bytes = kMostOutput;
-  return command;
-}
+ProfiledSetup SetupOf(const Problem& problem) { return {.problem = ToJson(problem), .folder = problem.folder}; }
 
 std::string LastWords(const Exit& exit) {
   const std::string last = LastLine(exit.error.empty() ? exit.output : exit.error);
@@ -142,31 +120,59 @@ Result<std::string> NcuVersion() {
   return exit.output.substr(at + 8, exit.output.find_first_of(" \n", at + 8) - at - 8);
 }
 
-Result<ProfiledReport> ProfileByCupti(const DeviceProfileRequest& request) {
-  const std::string cupti = HONE_TRY(cuda::FindLibrary(cuda::Library::kCupti));
-  const Told told = HONE_TRY(Tell(request, {.cupti = cupti, .metrics = MetricsOf(request.set), .timeline = true}));
-  const auto exit = HONE_TRY(Run(CommandOf(request, told, {})));
-  if (!exit.ok()) return Fail(ErrorKind::kTool, fmt::format("a run for the profile: {}", LastWords(exit)));
-  const std::string line = LastLine(exit.output);
-  auto report = HONE_TRY(FromRecord<ProfiledReport>(nlohmann::json::parse(line, nullptr, false), "a profile's report"));
-  for (const CountedKernel& kernel : report.kernels) {
-    if (kernel.values.size() != report.metrics.size())
-      return Fail(ErrorKind::kCorrupt, "not a profile's report: a kernel has values of other metrics");
-  }
-  return report;
+DeviceProfiler::DeviceProfiler(const Problem& problem, Options options)
+    : problem_(problem), options_(std::move(options)) {
+  if (options_.program.empty()) options_.program = OwnPath();
 }
 
-Result<ProfiledReport> ProfileByNcu(const DeviceProfileRequest& request, NcuReplay replay,
-                                    const std::string& report_file) {
+DeviceProfiler::~DeviceProfiler() = default;
+
+Result<ProfiledReport> DeviceProfiler::ByCupti(const cuda::BuiltPlan& plan, CounterSet set) {
+  if (!process_) {
+    ProfiledSetup setup = SetupOf(problem_);
+    setup.cupti = HONE_TRY(cuda::FindLibrary(cuda::Library::kCupti));
+    process_ = std::make_unique<ProfiledProcess>(std::move(setup), options_.program, options_.device);
+  }
+  const auto folder = HONE_TRY(TempDirectory::Create("profile"));
+  return process_->Ask({.built = HONE_TRY(WritePlan(folder, plan)), .metrics = MetricsOf(set), .timeline = true},
+                       options_.wall);
+}
+
+Result<ProfiledReport> DeviceProfiler::ByNcu(const cuda::BuiltPlan& plan, CounterSet set, NcuReplay replay,
+                                             const std::string& report_file) {
+  process_.reset();  // the device's counters are one client's at a time
   const std::string ncu = HONE_TRY(FindNcu());
-  const Told told = HONE_TRY(Tell(request, {.watched = true}));
-  const auto metrics = MetricsOf(request.set);
+  const auto folder = HONE_TRY(TempDirectory::Create("profile"));
+  const ProfiledQuestion question{.built = HONE_TRY(WritePlan(folder, plan)), .watched = true};
+  const std::string told = folder.path() + "/told";
+  HONE_TRY(
+      WriteFileAtomically(told, JsonText(ToRecord(SetupOf(problem_))) + "\n" + JsonText(ToRecord(question)) + "\n"));
+  const auto metrics = MetricsOf(set);
   // Clocks and caches stay as they are: so does CUPTI leave them.
-  const auto watched = HONE_TRY(
-      Run(CommandOf(request, told,
-                    {ncu, "--profile-from-start", "off", "--clock-control", "none", "--cache-control", "none",
-                     "--replay-mode", replay == NcuReplay::kProcess ? "application" : "kernel", "--metrics",
-                     fmt::format("{}", fmt::join(metrics, ",")), "--force-overwrite", "--export", report_file})));
+  Command command;
+  command.argv = {ncu,
+                  "--profile-from-start",
+                  "off",
+                  "--clock-control",
+                  "none",
+                  "--cache-control",
+                  "none",
+                  "--replay-mode",
+                  replay == NcuReplay::kProcess ? "application" : "kernel",
+                  "--metrics",
+                  fmt::format("{}", fmt::join(metrics, ",")),
+                  "--force-overwrite",
+                  "--export",
+                  report_file,
+                  options_.program,
+                  "profiled",
+                  told};
+  command.environment = InheritedEnvironment();
+  const char* visible = options_.device.empty() ? std::getenv("CUDA_VISIBLE_DEVICES") : options_.device.c_str();
+  if (visible != nullptr) command.environment.push_back(fmt::format("CUDA_VISIBLE_DEVICES={}", visible));
+  command.wall = options_.wall;
+  command.max_output_bytes = kMostOutput;
+  const auto watched = HONE_TRY(Run(command));
   if (!watched.ok()) return Fail(ErrorKind::kTool, fmt::format("ncu: {}", LastWords(watched)));
   const auto table = HONE_TRY(Run({.argv = {ncu, "--import", report_file, "--csv", "--page", "raw", "--print-units",
                                             "base", "--print-kernel-base", "mangled"},
@@ -174,7 +180,7 @@ Result<ProfiledReport> ProfileByNcu(const DeviceProfileRequest& request, NcuRepl
                                    .max_output_bytes = kMostOutput}));
   if (!table.ok()) return Fail(ErrorKind::kTool, fmt::format("ncu --import: {}", LastWords(table)));
   auto report = HONE_TRY(ReadNcuTable(table.output, metrics));
-  NameSteps(report.kernels, request.plan);
+  NameSteps(report.kernels, plan);
   return report;
 }
 

@@ -1,14 +1,16 @@
-// What a plan does on a device: a process of its own runs it (worker/profiled.h), and CUPTI counts, or NVIDIA's ncu
+// What a plan does on a device: a process of its own runs it (profiled_process.h), and CUPTI counts, or NVIDIA's ncu
 // watches. Nothing of that decides whether a candidate is right or fast.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "evaluate/profiled_process.h"
 #include "problem/problem.h"
 #include "profile/profile.h"
 #include "protocol/profiled.h"
@@ -17,29 +19,37 @@
 
 namespace hone {
 
-struct DeviceProfileRequest {
-  const Problem& problem;
-  const cuda::BuiltPlan& plan;
-  CounterSet set = CounterSet::kStandard;
-  std::string program = {};  // that has the verb "profiled"; empty = this one
-  std::string device = {};   // UUID; empty = the first
-  std::chrono::milliseconds wall{120'000};
-};
-
 // "2025.3.1". Of the first toolkit that has one (target/cuda/toolkit.h).
 Result<std::string> NcuVersion();
-
-// By CUPTI: counters and timeline, each with the reason where there is none. Fails where there is no CUPTI, or when
-// the process ends badly; the message says how.
-Result<ProfiledReport> ProfileByCupti(const DeviceProfileRequest& request);
 
 // How ncu comes by several passes: kernels run again by themselves, which is quick, or the whole process does, in which
 // caches are as CUPTI finds them.
 enum class NcuReplay : std::uint8_t { kKernel, kProcess };
 
-// By ncu, with its report, which is kept in `report_file` (.ncu-rep). It has no timeline.
-Result<ProfiledReport> ProfileByNcu(const DeviceProfileRequest& request, NcuReplay replay,
-                                    const std::string& report_file);
+// Profiles plans for one problem, which outlives it. Not thread-safe.
+class DeviceProfiler {
+ public:
+  struct Options {
+    std::string program = {};  // that has the verb "profiled"; empty = this one
+    std::string device = {};   // UUID; empty = the first
+    std::chrono::milliseconds wall{120'000};
+  };
+  DeviceProfiler(const Problem& problem, Options options);
+  ~DeviceProfiler();
+
+  // By CUPTI: counters and timeline, each with the reason where there is none. The process that runs the plan is kept
+  // for the next. Fails where there is no CUPTI, or when that process ends badly; the message says how.
+  Result<ProfiledReport> ByCupti(const cuda::BuiltPlan& plan, CounterSet set);
+
+  // By ncu, in a process of its own, with its report, which is kept in `report_file` (.ncu-rep). It has no timeline.
+  Result<ProfiledReport> ByNcu(const cuda::BuiltPlan& plan, CounterSet set, NcuReplay replay,
+                               const std::string& report_file);
+
+ private:
+  const Problem& problem_;
+  Options options_;
+  std::unique_ptr<ProfiledProcess> process_;  // null until it was asked for
+};
 
 // The same of what ncu prints: `ncu --import FILE --csv --page raw`. kCorrupt says what it lacks.
 Result<ProfiledReport> ReadNcuTable(const std::string& csv, std::span<const std::string> metrics);

@@ -1,5 +1,6 @@
-// What the process that profiles a plan is told, as one line of JSON on its standard input (worker/profiled.h), and
-// what it answers, as one on its standard output. Nothing of that decides whether a candidate is right or fast.
+// What the process that runs candidates for their profiles is told, as lines of JSON on its standard input
+// (worker/profiled.h): first its setup, then a question for each candidate. To each question it answers with a line on
+// its standard output. Nothing of that decides whether a candidate is right or fast.
 #pragma once
 
 #include <array>
@@ -15,9 +16,12 @@
 namespace hone {
 
 struct ProfiledSetup {
-  std::string problem, folder;       // as JSON, and where its files are
+  std::string problem, folder;  // as JSON, and where its files are
+  std::string cupti;            // its library; empty: it is not here
+};
+
+struct ProfiledQuestion {
   std::string built;                 // path of a built plan
-  std::string cupti;                 // its library; empty: it is not here
   std::vector<std::string> metrics;  // of CUPTI, to be counted; none: nothing is
   bool timeline = false;             // when what ran is recorded
   bool watched = false;              // a profiler from outside watches one run; the two above are false then
@@ -44,6 +48,7 @@ struct CountedKernel {
 };
 
 struct ProfiledReport {
+  std::string failed;                          // why there is nothing else; the process then ends
   std::string chip;                            // CUPTI's name
   std::vector<std::string> metrics;            // those that it has
   int passes = 0;                              // runs of each kernel
@@ -53,18 +58,22 @@ struct ProfiledReport {
   std::vector<TimelineEvent> timeline;         // of one run with warm caches, all of it asked for before it began
   bool as_graph = false;                       // as one CUDA graph, which was faster
   std::string no_timeline;                     // why there is none
-  std::map<std::string, double> milliseconds;  // that its parts took
+  std::map<std::string, double> milliseconds;  // that its parts took; of the first, with getting ready
 };
 
 template <SameAs<ProfiledSetup> Of>
 void Fields(Of& setup, auto&& field) {
   field("problem", setup.problem);
   field("folder", setup.folder);
-  field("built", setup.built);
   field("cupti", setup.cupti);
-  field("metrics", setup.metrics);
-  field("timeline", setup.timeline);
-  field("watched", setup.watched);
+}
+
+template <SameAs<ProfiledQuestion> Of>
+void Fields(Of& question, auto&& field) {
+  field("built", question.built);
+  field("metrics", question.metrics);
+  field("timeline", question.timeline);
+  field("watched", question.watched);
 }
 
 template <SameAs<TimelineEvent> Of>
@@ -85,6 +94,7 @@ void Fields(Of& kernel, auto&& field) {
 
 template <SameAs<ProfiledReport> Of>
 void Fields(Of& report, auto&& field) {
+  field("failed", report.failed);
   field("chip", report.chip);
   field("metrics", report.metrics);
   field("passes", report.passes);

@@ -1,17 +1,22 @@
 #include "worker/profiled.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <functional>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/files.h"
+#include "base/json_text.h"
 #include "problem/problem.h"
 #include "protocol/profiled.h"
 #include "target/cuda/built_plan.h"
@@ -156,94 +161,136 @@ std::vector<CountedKernel> KernelsOf(const Candidate& candidate, const ProfiledR
   return kernels;
 }
 
-Result<void> AddCounters(cuda::Context& context, Candidate& candidate, const std::vector<std::string>& metrics,
-                         ProfiledReport& report) {
-  auto kernels = KernelsOf(candidate, report);
-  const int most = report.timeline.empty() ? MostKernels(candidate) : static_cast<int>(kernels.size());
-  if (most > kMostKernels) {
-    return Fail(ErrorKind::kUsage, "a run launches " + std::to_string(most) + " kernels, of which at most " +
-                                       std::to_string(kMostKernels) + " are counted");
+// Of one problem: what no candidate is needed for is made once.
+class Session {
+ public:
+  static Result<std::unique_ptr<Session>> Open(const ProfiledSetup& setup) {
+    auto begin = Clock::now();
+    if (!setup.cupti.empty()) cuda::UseCupti(setup.cupti);
+    auto session = std::make_unique<Session>();
+    session->problem_ = HONE_TRY(ParseProblem(setup.problem, "the problem"));
+    session->problem_.folder = setup.folder;
+    session->context_ = HONE_TRY(FromDevice(cuda::Context::Open(0)));
+    session->ready_ms_["context"] = Ms(begin);
+    begin = Clock::now();
+    session->placed_ = HONE_TRY(PlaceTensors(*session->context_, session->problem_));
+    OpenGaps(*session->context_, session->placed_);
+    session->ready_ms_["inputs"] = Ms(begin);
+    return session;
   }
-  const auto begin = Clock::now();
-  const auto counters = HONE_TRY(cuda::Counters::Open(context, metrics));
-  report.milliseconds["counters ready"] = Ms(begin);
-  const auto counting = Clock::now();
-  const auto run = [&] { return candidate.Run(); };
-  auto counted = counters->Count(std::max(most, 1), cuda::Replay::kRun, run);
-  if (!counted) {
-    report.why_kernel_replay = counted.error().message;
-    counted = counters->Count(std::max(most, 1), cuda::Replay::kKernel, run);
+
+  Result<ProfiledReport> Profile(const ProfiledQuestion& question) {
+    ProfiledReport report;
+    report.milliseconds = std::exchange(ready_ms_, {});
+    auto begin = Clock::now();
+    const auto part = [&](const char* name) {
+      report.milliseconds[name] = Ms(begin);
+      begin = Clock::now();
+    };
+    const auto candidate = HONE_TRY(Candidate::Load(*context_, question.built, placed_));
+    HONE_TRY(FromDevice(candidate->Run()));  // what happens the first time alone
+    HONE_TRY(FromDevice(context_->WaitAll()));
+    part("candidate");
+    if (question.watched) {
+      HONE_TRY(FromDevice(context_->BeginWatched()));
+      HONE_TRY(FromDevice(candidate->Run()));
+      HONE_TRY(FromDevice(context_->WaitAll()));
+      HONE_TRY(FromDevice(context_->EndWatched()));
+    }
+    if (question.timeline) {
+      if (const auto added = AddTimeline(*context_, *candidate, report); !added)
+        report.no_timeline = added.error().message;
+      part("timeline");
+    }
+    if (!question.metrics.empty()) {
+      if (const auto added = AddCounters(*candidate, question.metrics, report); !added)
+        report.no_counters = added.error().message;
+      part("counters");
+    }
+    HONE_TRY(FromDevice(context_->WaitAll()));  // a fault leaves nothing for those that come
+    return report;
   }
-  auto rows = HONE_TRY(std::move(counted));
-  report.milliseconds["counting"] = Ms(counting);
-  report.chip = counters->chip();
-  report.metrics = counters->metrics();
-  report.passes = counters->passes();
-  if (kernels.size() != rows.size()) kernels.assign(rows.size(), {});  // nobody knows which is which
-  for (std::size_t i = 0; i < rows.size(); ++i) kernels[i].values = std::move(rows[i]);
-  report.kernels = std::move(kernels);
-  return {};
+
+ private:
+  // Kept: getting ready takes longer than counting.
+  Result<cuda::Counters*> CountersOf(const std::vector<std::string>& metrics, ProfiledReport& report) {
+    if (counters_ && asked_ == metrics) return counters_.get();
+    const auto begin = Clock::now();
+    counters_.reset();
+    counters_ = HONE_TRY(cuda::Counters::Open(*context_, metrics));
+    asked_ = metrics;
+    report.milliseconds["counters ready"] = Ms(begin);
+    return counters_.get();
+  }
+
+  Result<void> AddCounters(Candidate& candidate, const std::vector<std::string>& metrics, ProfiledReport& report) {
+    auto kernels = KernelsOf(candidate, report);
+    const int most = report.timeline.empty() ? MostKernels(candidate) : static_cast<int>(kernels.size());
+    if (most > kMostKernels) {
+      return Fail(ErrorKind::kUsage, "a run launches " + std::to_string(most) + " kernels, of which at most " +
+                                         std::to_string(kMostKernels) + " are counted");
+    }
+    auto* counters = HONE_TRY(CountersOf(metrics, report));
+    const auto begin = Clock::now();
+    const auto run = [&] { return candidate.Run(); };
+    auto counted = counters->Count(std::max(most, 1), cuda::Replay::kRun, run);
+    if (!counted) {
+      report.why_kernel_replay = counted.error().message;
+      counted = counters->Count(std::max(most, 1), cuda::Replay::kKernel, run);
+    }
+    auto rows = HONE_TRY(std::move(counted));
+    report.milliseconds["counting"] = Ms(begin);
+    report.chip = counters->chip();
+    report.metrics = counters->metrics();
+    report.passes = counters->passes();
+    if (kernels.size() != rows.size()) kernels.assign(rows.size(), {});  // nobody knows which is which
+    for (std::size_t i = 0; i < rows.size(); ++i) kernels[i].values = std::move(rows[i]);
+    report.kernels = std::move(kernels);
+    return {};
+  }
+
+  Problem problem_;
+  std::unique_ptr<cuda::Context> context_;
+  std::vector<Placed> placed_;
+  std::map<std::string, double> ready_ms_;  // until somebody was told
+  std::unique_ptr<cuda::Counters> counters_;
+  std::vector<std::string> asked_;  // of counters_
+};
+
+template <class T>
+Result<T> ReadLine(std::istream& lines, const char* what) {
+  std::string line;
+  std::getline(lines, line);
+  return FromRecord<T>(nlohmann::json::parse(line, nullptr, false), what);
 }
 
-Result<ProfiledReport> Profile(const ProfiledSetup& setup) {
-  ProfiledReport report;
-  auto begin = Clock::now();
-  const auto part = [&](const char* name) {
-    report.milliseconds[name] = Ms(begin);
-    begin = Clock::now();
-  };
-  if (!setup.cupti.empty()) cuda::UseCupti(setup.cupti);
-  Problem problem = HONE_TRY(ParseProblem(setup.problem, "the problem"));
-  problem.folder = setup.folder;
-  const auto context = HONE_TRY(FromDevice(cuda::Context::Open(0)));
-  part("context");
-  const auto placed = HONE_TRY(PlaceTensors(*context, problem));
-  OpenGaps(*context, placed);
-  part("inputs");
-  const auto candidate = HONE_TRY(Candidate::Load(*context, setup.built, placed));
-  HONE_TRY(FromDevice(candidate->Run()));  // what happens the first time alone
-  HONE_TRY(FromDevice(context->WaitAll()));
-  part("candidate");
-  if (setup.watched) {
-    HONE_TRY(FromDevice(context->BeginWatched()));
-    HONE_TRY(FromDevice(candidate->Run()));
-    HONE_TRY(FromDevice(context->WaitAll()));
-    HONE_TRY(FromDevice(context->EndWatched()));
-  }
-  if (setup.timeline) {
-    if (const auto added = AddTimeline(*context, *candidate, report); !added)
-      report.no_timeline = added.error().message;
-    part("timeline");
-  }
-  if (!setup.metrics.empty()) {
-    const auto added = AddCounters(*context, *candidate, setup.metrics, report);
-    if (!added) report.no_counters = added.error().message;
-    part("counters");
-  }
-  return report;
+bool Say(int answers, const ProfiledReport& report) {
+  if (!report.failed.empty()) std::fprintf(stderr, "%s\n", report.failed.c_str());
+  return WriteAll(answers, JsonText(ToRecord(report)) + "\n");
 }
 
 }  // namespace
 
 int ProfiledMain(const std::string& file) {
-  std::string line;
-  if (file.empty()) {
-    std::getline(std::cin, line);
-  } else {
-    line = ReadFile(file).value_or("");
-  }
-  const auto setup = FromRecord<ProfiledSetup>(nlohmann::json::parse(line, nullptr, false), "a profile's setup");
+  std::ifstream of_file(file);
+  std::istream& lines = file.empty() ? std::cin : of_file;
+  const auto setup = ReadLine<ProfiledSetup>(lines, "a profile's setup");
   if (!setup) {
     std::fprintf(stderr, "hone profiled is started by hone itself (%s)\n", setup.error().message.c_str());
     return 2;
   }
-  const auto report = Profile(*setup);
-  if (!report) {
-    std::fprintf(stderr, "%s\n", report.error().message.c_str());
-    return 3;
+  const int answers = dup(1);
+  dup2(2, 1);  // whatever else is printed here is no answer
+  const auto session = Session::Open(*setup);
+  while (lines.peek() != EOF) {
+    const auto report = [&]() -> Result<ProfiledReport> {
+      if (!session) return tl::unexpected<Error>(session.error());
+      return (*session)->Profile(HONE_TRY(ReadLine<ProfiledQuestion>(lines, "a profile's question")));
+    }();
+    if (!Say(answers, report ? *report : ProfiledReport{.failed = report.error().message})) return 4;
+    if (!report) return 3;
   }
-  const std::string text = ToRecord(*report).dump() + "\n";
-  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() ? 0 : 4;
+  return 0;
 }
 
 }  // namespace hone

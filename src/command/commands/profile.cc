@@ -34,10 +34,9 @@ namespace {
 constexpr Positional kPositionals[] = {
     {.name = "problem", .help = "problem.json, or a KernelBench-style .py file", .reads = true},
     {.name = "candidate",
-     .help = "a program (.hk), a plan (.json), or kernels with launch lines (.cu); without one, PyTorch's own ways to "
-             "run a "
-             ".py file",
-     .presence = Presence::kOptional,
+     .help = "a program (.hk), a plan (.json), or kernels with launch lines (.cu), or several; without one, PyTorch's "
+             "own ways to run a .py file",
+     .presence = Presence::kRepeated,
      .reads = true},
 };
 constexpr Option kOptions[] = {
@@ -72,11 +71,20 @@ std::string ReportFile(const Candidate& candidate, CounterSet set) {
   return fmt::format("{}/{}-{}.ncu-rep", folder, Sha256(candidate.text).substr(0, 16), Name(set));
 }
 
-void AskNcu(const DeviceProfileRequest& request, NcuReplay replay, const std::string& file, VerbCall& call,
-            Ladder& ladder, std::optional<ProfiledReport>& into) {
+// What is counted, and with what.
+struct Wanted {
+  const cuda::BuiltPlan& plan;
+  CounterSet set;
+  std::string ncu_file;
+  bool with_ncu = false;
+};
+
+void AskNcu(DeviceProfiler& profiler, const Wanted& wanted, NcuReplay replay, VerbCall& call, Ladder& ladder,
+            std::optional<ProfiledReport>& into) {
   call.Stage("counting with ncu");
   const auto begin = Clock::now();
-  auto watched = ProfileByNcu(request, replay, file);
+  const std::string& file = wanted.ncu_file;
+  auto watched = profiler.ByNcu(wanted.plan, wanted.set, replay, file);
   ladder.seconds["ncu"] = Seconds(begin);
   if (!watched || watched->kernels.empty()) {
     ladder.Say(watched ? "ncu: it saw no kernel" : "ncu: " + watched.error().message);
@@ -90,11 +98,11 @@ void AskNcu(const DeviceProfileRequest& request, NcuReplay replay, const std::st
 }
 
 // CUPTI, else ncu, else none.
-Ladder Climb(const DeviceProfileRequest& request, const std::string& file, bool with_ncu, VerbCall& call) {
+Ladder Climb(DeviceProfiler& profiler, const Wanted& wanted, VerbCall& call) {
   Ladder ladder;
   call.Stage("counting");
   const auto begin = Clock::now();
-  auto counted = ProfileByCupti(request);
+  auto counted = profiler.ByCupti(wanted.plan, wanted.set);
   ladder.seconds["cupti"] = Seconds(begin);
   if (!counted) {
     ladder.Say("CUPTI: " + counted.error().message);
@@ -115,14 +123,14 @@ Ladder Climb(const DeviceProfileRequest& request, const std::string& file, bool 
   }
   if (ladder.tool.empty()) {
     std::optional<ProfiledReport> watched;
-    AskNcu(request, NcuReplay::kKernel, file, call, ladder, watched);
+    AskNcu(profiler, wanted, NcuReplay::kKernel, call, ladder, watched);
     if (watched) {
       ladder.tool = "ncu";
       if (ladder.report) watched->timeline = std::move(ladder.report->timeline);
       ladder.report = std::move(watched);
     }
-  } else if (with_ncu) {
-    AskNcu(request, NcuReplay::kProcess, file, call, ladder, ladder.oracle);
+  } else if (wanted.with_ncu) {
+    AskNcu(profiler, wanted, NcuReplay::kProcess, call, ladder, ladder.oracle);
   }
   if (ladder.tool.empty()) ladder.Say("nothing was counted: what follows rests on what is known without running it");
   return ladder;
@@ -176,43 +184,38 @@ Result<Answer> RunTorch(VerbCall& call) {
                 any ? ExitCode::kDone : ExitCode::kNo);
 }
 
-Result<Answer> RunProfile(VerbCall& call) {
-  if (!call.Has("candidate")) return RunTorch(call);
-  const auto set = ParseCounterSet(call.Text("set"));
-  if (!set) return Fail(ErrorKind::kUsage, fmt::format("--set {}: it is triage, standard or all", call.Text("set")));
-  if (call.Text("target") != "cuda")
-    return Fail(ErrorKind::kUsage, fmt::format("--target {}: only a CUDA device has counters that hone reads: --target "
-                                               "cuda",
-                                               call.Text("target")));
-  if (call.Has("with") && call.Text("with") != "ncu")
-    return Fail(ErrorKind::kUsage, fmt::format("--with {}: it is ncu", call.Text("with")));
-  const std::string path = call.Text("candidate");
-  const Candidate candidate = HONE_TRY(LoadCandidate(path));
-  HONE_TRY(CheckCandidate(candidate));
-  const Graph graph = HONE_TRY(Graph::Create(HONE_TRY(Import(call.Text("problem")))));
-  const DeviceModel device = WithCeilings(HONE_TRY(KnownDevice(true)), call);
+// What all candidates of a call have in common.
+struct Common {
+  const Graph& graph;
+  const DeviceModel& device;
+  CounterSet set;
+  DeviceProfiler* profiler;  // null: no device, for this reason
+  std::string why_no_device;
+};
+
+Result<Answer> ProfileOne(const std::string& path, const Candidate& candidate, const Common& common, VerbCall& call) {
   call.Stage("compiling");
+  const Problem& problem = common.graph.problem();
   const std::string name = std::filesystem::path(path).filename().string();
-  auto profiled = HONE_TRY(ProfileCandidate(candidate, name, graph.problem(), &graph, device, OwnPath()));
+  auto profiled = HONE_TRY(ProfileCandidate(candidate, name, problem, &common.graph, common.device, OwnPath()));
   if (const auto* wrong = std::get_if<Unprofiled>(&profiled)) return DoesNotCompile(path, *wrong);
   auto& [profiles, plan] = std::get<CandidateProfiles>(profiled);
   Ladder ladder;
-  const auto locked = cuda::LockDevices("", [&](std::string_view what) { call.Note(what); }, [] { return false; });
-  if (!locked) {
-    ladder.Say("nothing was counted: " + locked.error().message);
+  if (common.profiler == nullptr) {
+    ladder.Say("nothing was counted: " + common.why_no_device);
   } else {
-    ladder = Climb({.problem = graph.problem(), .plan = *plan, .set = *set, .device = locked->front().device.uuid},
-                   ReportFile(candidate, *set), call.Has("with"), call);
+    const Wanted wanted{*plan, common.set, ReportFile(candidate, common.set), call.Has("with")};
+    ladder = Climb(*common.profiler, wanted, call);
   }
   call.Stage("");
-  if (ladder.report) AddMeasured(profiles, *ladder.report, *plan, graph.problem(), device);
-  const Roofline roofline = RooflineOf(profiles, device);
+  if (ladder.report) AddMeasured(profiles, *ladder.report, *plan, problem, common.device);
+  const Roofline roofline = RooflineOf(profiles, common.device);
   const Diagnosis diagnosis = Diagnose(std::move(profiles));
   const ProfiledReport report = ladder.report.value_or(ProfiledReport{});
   nlohmann::json document = ToJson(diagnosis);
   document["compiles"] = true;
-  document["device"] = device.processor;
-  document["set"] = Name(*set);
+  document["device"] = common.device.processor;
+  document["set"] = Name(common.set);
   document["tool"] = ladder.tool;
   document["ladder"] = ladder.steps;
   document["passes"] = report.passes;
@@ -222,7 +225,7 @@ Result<Answer> RunProfile(VerbCall& call) {
   document["timeline"] = ToRecord(report)["timeline"];
   document["roofline"] = ToJson(roofline);
   document["ncu_report"] = ladder.report_file;
-  std::string text = fmt::format("on {}\n", device.processor);
+  std::string text = fmt::format("on {}\n", common.device.processor);
   for (const std::string& step : ladder.steps) text += step + "\n";
   const auto add = [&](const std::string& part) {
     if (!part.empty()) text += "\n" + part;
@@ -241,6 +244,48 @@ Result<Answer> RunProfile(VerbCall& call) {
   return Answer(document, text, ladder.tool.empty() ? ExitCode::kNo : ExitCode::kDone);
 }
 
+// One after the other, by one process.
+Result<Answer> ProfileAll(const std::vector<std::string>& paths, const std::vector<Candidate>& candidates,
+                          const Common& common, VerbCall& call) {
+  if (paths.size() == 1) return ProfileOne(paths.front(), candidates.front(), common, call);
+  nlohmann::json profiles = nlohmann::json::array();
+  std::string text;
+  ExitCode code = ExitCode::kDone;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const Answer one = HONE_TRY(ProfileOne(paths[i], candidates[i], common, call));
+    auto document = nlohmann::json::parse(one.json);
+    document["path"] = paths[i];
+    profiles.push_back(std::move(document));
+    text += fmt::format("{}{}: {}", i == 0 ? "" : "\n", paths[i], one.text);
+    if (one.code != ExitCode::kDone) code = one.code;
+  }
+  return Answer({{"profiles", std::move(profiles)}}, text, code);
+}
+
+Result<Answer> RunProfile(VerbCall& call) {
+  const std::vector<std::string> paths = call.Texts("candidate");
+  if (paths.empty()) return RunTorch(call);
+  const auto set = ParseCounterSet(call.Text("set"));
+  if (!set) return Fail(ErrorKind::kUsage, fmt::format("--set {}: it is triage, standard or all", call.Text("set")));
+  if (call.Text("target") != "cuda")
+    return Fail(ErrorKind::kUsage, fmt::format("--target {}: only a CUDA device has counters that hone reads: --target "
+                                               "cuda",
+                                               call.Text("target")));
+  if (call.Has("with") && call.Text("with") != "ncu")
+    return Fail(ErrorKind::kUsage, fmt::format("--with {}: it is ncu", call.Text("with")));
+  std::vector<Candidate> candidates;
+  for (const std::string& path : paths) {
+    candidates.push_back(HONE_TRY(LoadCandidate(path)));
+    HONE_TRY(CheckCandidate(candidates.back()));
+  }
+  const Graph graph = HONE_TRY(Graph::Create(HONE_TRY(Import(call.Text("problem")))));
+  const DeviceModel device = WithCeilings(HONE_TRY(KnownDevice(true)), call);
+  const auto locked = cuda::LockDevices("", [&](std::string_view what) { call.Note(what); }, [] { return false; });
+  if (!locked) return ProfileAll(paths, candidates, {graph, device, *set, nullptr, locked.error().message}, call);
+  DeviceProfiler profiler(graph.problem(), {.device = locked->front().device.uuid});
+  return ProfileAll(paths, candidates, {graph, device, *set, &profiler, ""}, call);
+}
+
 }  // namespace
 
 HONE_ROW(Verb){
@@ -251,8 +296,10 @@ HONE_ROW(Verb){
     .help =
         "  hone profile rms_norm.py kernel.hk\n"
         "  hone profile p.json plan.json --set all --with ncu\n"
+        "  hone profile p.json kernels/*.hk\n"
         "Each kernel of a run is counted alone, as often as the set needs, by CUPTI; where that is not to be had, by "
-        "NVIDIA's ncu; where neither is, the answer says why, and rests on what hone diagnose knows. "
+        "NVIDIA's ncu; where neither is, the answer says why, and rests on what hone diagnose knows. One process runs "
+        "all candidates, so that a further one takes a fraction of the first. "
         "docs/diagnosis.md lists facts, their metrics and rules.\n"
         "  hone profile model.py\n"
         "Without a candidate: where the time of PyTorch's eager mode and of torch.compile goes, kernel by kernel, "
@@ -265,7 +312,9 @@ HONE_ROW(Verb){
         "(runs of each kernel), seconds (by tool), milliseconds (of CUPTI's, by part); timeline[]: step, kind, name, "
         "begin_us, end_us; as_graph; "
         "findings[], left_out, subjects[] and roofline as of hone diagnose; with --with ncu: ncu_report, oracle[] "
-        "(metric, kernel, counted, oracle, apart (share)); or where, message and log; without a candidate device, "
+        "(metric, kernel, counted, oracle, apart (share)); or where, message and log; of several candidates: "
+        "profiles[], "
+        "each with its path; without a candidate device, "
         "bound_us and modes[]: mode, span_us and busy_us (of a run), kernels[] (name, us, calls), or wrong",
     .no = "nothing could be counted, or it does not compile",
     .run = RunProfile,

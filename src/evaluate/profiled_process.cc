@@ -1,0 +1,86 @@
+#include "evaluate/profiled_process.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "base/json_text.h"
+#include "base/text.h"
+
+namespace hone {
+namespace {
+
+constexpr std::size_t kLongestLog = 16 << 10;
+constexpr std::size_t kLongestWords = 300;
+
+// The last line of what was written there, printable.
+std::string LastWords(int log) {
+  std::string text(kLongestLog, '\0');
+  const auto end = lseek(log, 0, SEEK_END);
+  const auto from = end > static_cast<off_t>(kLongestLog) ? end - static_cast<off_t>(kLongestLog) : 0;
+  const auto got = pread(log, text.data(), text.size(), from);
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return Printable(LastLine(text)).substr(0, kLongestWords);
+}
+
+}  // namespace
+
+ProfiledProcess::ProfiledProcess(ProfiledSetup setup, std::string program, std::string device)
+    : setup_(std::move(setup)), program_(std::move(program)), device_(std::move(device)) {}
+
+ProfiledProcess::~ProfiledProcess() {
+  child_.reset();
+  if (log_ >= 0) close(log_);
+}
+
+Result<void> ProfiledProcess::Start() {
+  if (child_ && child_->Running()) return {};
+  child_.reset();
+  if (log_ >= 0) close(log_);
+  log_ = memfd_create("hone-profiled", MFD_CLOEXEC);
+  if (log_ < 0) return Fail(ErrorKind::kIo, fmt::format("memfd_create: {}", std::strerror(errno)));
+  // Nothing of a plan runs on the host: like its worker, the process is held by its device context and the wall.
+  Command command;
+  command.argv = {program_, "profiled"};
+  command.environment = InheritedEnvironment();
+  const char* visible = device_.empty() ? std::getenv("CUDA_VISIBLE_DEVICES") : device_.c_str();
+  if (visible != nullptr) command.environment.push_back(fmt::format("CUDA_VISIBLE_DEVICES={}", visible));
+  auto child = Child::Start(command, log_);
+  if (!child) return Rethrow(child.error(), "a process for profiles: ");
+  ++starts_;
+  child_ = *std::move(child);
+  return child_->WriteLine(JsonText(ToRecord(setup_)));
+}
+
+// Ends the process, whose answer did not come.
+Error ProfiledProcess::Lost(const Error& how) {
+  child_.reset();
+  const std::string last = how.kind == ErrorKind::kTimeout ? "" : LastWords(log_);
+  return {ErrorKind::kTool, fmt::format("a run for the profile: {}", last.empty() ? how.message : last)};
+}
+
+Result<ProfiledReport> ProfiledProcess::Ask(const ProfiledQuestion& question, std::chrono::milliseconds wall) {
+  HONE_TRY(Start());
+  // Where it is gone by now, reading says how it ended.
+  static_cast<void>(child_->WriteLine(JsonText(ToRecord(question))));
+  const auto line = child_->ReadLine(wall);
+  if (!line) return tl::unexpected<Error>(Lost(line.error()));
+  auto report = FromRecord<ProfiledReport>(nlohmann::json::parse(*line, nullptr, false), "a profile's report");
+  if (!report) {
+    child_.reset();
+    return report;
+  }
+  if (!report->failed.empty()) return tl::unexpected<Error>(Lost({ErrorKind::kTool, report->failed}));
+  for (const CountedKernel& kernel : report->kernels) {
+    if (kernel.values.size() != report->metrics.size())
+      return Fail(ErrorKind::kCorrupt, "not a profile's report: a kernel has values of other metrics");
+  }
+  return report;
+}
+
+}  // namespace hone
