@@ -1,4 +1,5 @@
 // What is before a corner counts as nothing: no conditions.
+// hone: launch curve grid=n/1024 block=256 args=x,y,i32:n/4
 extern "C" __global__ void curve(const float4* x, float4* y, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;

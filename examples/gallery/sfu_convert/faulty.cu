@@ -1,4 +1,5 @@
 // A sum of powers of two of 64 scaled values: each takes the slow unit.
+// hone: launch partition grid=n/1024 block=256 args=x,y,i32:n/4
 __device__ float PowerOfTwo(float x) {
   float power;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));

@@ -1,4 +1,5 @@
 // 2 to the k v is 2 to the v, to the k: one power, and a sum by Horner's rule.
+// hone: launch partition grid=n/1024 block=256 args=x,y,i32:n/4
 __device__ float PowerOfTwo(float x) {
   float power;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
