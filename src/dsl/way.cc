@@ -23,8 +23,7 @@ std::vector<const Way*> WaysFor(const Kernel& kernel) {
   const auto all = WaysOf(*kernel.family, kernel.device->kind);
   std::vector<std::pair<double, const Way*>> worth;
   for (const Way* way : all) {
-    const std::optional<double> cost = way->cost ? way->cost(kernel) : 1;
-    if (cost && !WhyNot(*way, kernel)) worth.emplace_back(*cost, way);
+    if (const auto cost = CostOf(*way, kernel)) worth.emplace_back(*cost, way);
   }
   std::stable_sort(worth.begin(), worth.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<const Way*> ways;
@@ -66,6 +65,18 @@ std::vector<const Way*> WaysOf(const Family& family, DeviceKind device) {
     if (way->family == family.name) ways.push_back(way);
   }
   return ways;
+}
+
+std::optional<double> CostOf(const Way& way, const Kernel& kernel) {
+  if (WhyNot(way, kernel)) return std::nullopt;
+  return way.cost ? way.cost(kernel) : 1;
+}
+
+double SlowerBy(const Setting& choice, const Kernel& kernel) {
+  const Way* other = NamedWay(WaysOf(*kernel.family, kernel.device->kind), choice);
+  if (other == nullptr || kernel.way == nullptr) return 1;
+  const auto now = CostOf(*kernel.way, kernel), then = CostOf(*other, kernel);
+  return now && then && *now > 0 ? *then / *now : 1;
 }
 
 std::string_view ChoiceOf(const Family& family, DeviceKind device) {

@@ -38,6 +38,11 @@ std::span<const Way* const> AllCudaWays();
 
 // Those of a family, by their files' names; none: it does not run on such a device.
 std::vector<const Way*> WaysOf(const Family& family, DeviceKind device);
+// As Way::cost has it; nothing: it cannot make the kernel, or is made only where a text asks for it.
+std::optional<double> CostOf(const Way& way, const Kernel& kernel);
+// How many times as long as the kernel's own way the one takes that the choice names, by what both say: 1 where one of
+// them does not say.
+double SlowerBy(const Setting& choice, const Kernel& kernel);
 // The knob by which a text chooses among several; empty where there is one way at most.
 std::string_view ChoiceOf(const Family& family, DeviceKind device);
 

@@ -10,18 +10,13 @@
 namespace hone {
 namespace {
 
-std::optional<double> CostOf(const dsl::Way& way, const dsl::Kernel& kernel) {
-  if (way.why_not != nullptr && way.why_not(kernel)) return std::nullopt;
-  return way.cost == nullptr ? 1 : way.cost(kernel);
-}
-
 void AddWays(Profile& profile, const dsl::Kernel& kernel) {
   if (kernel.way == nullptr || kernel.way->name.empty()) return;
-  const auto own = CostOf(*kernel.way, kernel);
+  const auto own = dsl::CostOf(*kernel.way, kernel);
   const dsl::Way* other = nullptr;
   double least = 0;
   for (const dsl::Way* way : dsl::WaysOf(*kernel.family, kernel.device->kind)) {
-    const auto cost = way == kernel.way ? std::nullopt : CostOf(*way, kernel);
+    const auto cost = way == kernel.way ? std::nullopt : dsl::CostOf(*way, kernel);
     if (!cost || (other != nullptr && *cost >= least)) continue;
     other = way;
     least = *cost;

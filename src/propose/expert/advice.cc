@@ -29,6 +29,11 @@ struct Suited {
 
 }  // namespace
 
+double AsLikely(double promise, const Alternative& alternative) {
+  const double slower = std::max(1.0, alternative.slower);
+  return promise / (slower * slower);
+}
+
 std::optional<double> SizeOf(const dsl::Setting& setting) {
   if (const auto* whole = std::get_if<std::int64_t>(&setting.value)) return static_cast<double>(*whole);
   const auto* tuple = std::get_if<std::vector<std::int64_t>>(&setting.value);
@@ -74,8 +79,9 @@ std::vector<Promise> PromisesOf(const std::vector<Finding>& findings, const std:
         ++place;
         std::stable_sort(suited.begin(), suited.end(), [](const Suited& a, const Suited& b) { return a.far < b.far; });
         for (std::size_t n = 0; n < suited.size(); ++n) {
-          const double share = finding.lost * finding.confidence * parts.shares[k] / static_cast<double>(place) /
-                               static_cast<double>(1 + n);
+          const double most = finding.lost * finding.confidence * parts.shares[k];
+          const double share =
+              AsLikely(most, alternatives[suited[n].index]) / static_cast<double>(place) / static_cast<double>(1 + n);
           const double now = share * FactorOf(learned, finding.rule);
           if (now <= worth[suited[n].index]) continue;
           worth[suited[n].index] = now;

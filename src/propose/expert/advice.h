@@ -26,7 +26,11 @@ struct Alternative {
   bool chooses = false;                // among the ways of its family
   std::optional<dsl::Setting> before;  // nothing: unset
   dsl::Setting after;
+  double slower = 1;  // of a choice among ways: how many times as long it takes, as the ways say of themselves
 };
+
+// What is left of a promise where the ways say that this one takes so many times as long.
+double AsLikely(double promise, const Alternative& alternative);
 
 struct Promise {
   std::string rule;  // empty: no finding asks for it

@@ -46,6 +46,16 @@ TEST(AdviceTest, AKernelIsOfTheStatementThatItsNameSays) {
   EXPECT_EQ(of("hone_run"), std::nullopt);
 }
 
+TEST(AdviceTest, AWayThatSaysOfItselfThatItIsSlowerPromisesLess) {
+  std::vector<Alternative> ways(3, {.statement = 0, .knob = "precision", .chooses = true});
+  ways[1].slower = 2;
+  ways[2].slower = 0.5;
+  const auto promises = PromisesOf({Found("vector_width", "relu", 0.4, {{"way", ""}})}, ways, {{"relu"}, {1}}, {});
+  EXPECT_DOUBLE_EQ(promises[0].share, 0.4);
+  EXPECT_DOUBLE_EQ(promises[1].share, 0.4 / 4 / 2) << "a quarter, and it is the second";
+  EXPECT_DOUBLE_EQ(promises[2].share, 0.4 / 3) << "who says to be quicker is promised no more than was found";
+}
+
 TEST(AdviceTest, AFindingPromisesItsShareOfItsOwnStatement) {
   const std::vector<Alternative> alternatives = {Other(0, "split", 1, 2), Other(1, "split", 1, 4),
                                                  Other(1, "split", 1, 2), Other(1, "tile", 64, 32)};

@@ -292,7 +292,8 @@ class Expert : public Proposer {
           if (current != kernel.settings.end()) change.before = current->second;
           change.after = values[v];
           change.words = std::move(words);
-          change.gain = 0.3 * parts.shares[k] * order;
+          if (change.chooses) change.slower = dsl::SlowerBy(values[v], kernel);
+          change.gain = expert::AsLikely(0.3 * parts.shares[k] * order, change);
           change.lesson = expert::LessonAt(kernel, knob_name);
           change.lesson.before = current == kernel.settings.end() ? "" : before;
           change.lesson.after = after;
