@@ -58,7 +58,8 @@ std::optional<Class> ByAnalysis(const Profile& profile) {
 std::optional<Class> ByCounters(const Profile& profile) {
   const auto memory = profile.Get("dram_busy");
   std::optional<double> compute;
-  for (const char* name : {"tensor_busy", "fma_busy", "alu_busy", "double_busy", "special_busy", "lsu_busy"}) {
+  for (const char* name :
+       {"issue_busy", "tensor_busy", "fma_busy", "alu_busy", "double_busy", "special_busy", "lsu_busy"}) {
     if (const auto busy = profile.Get(name)) compute = std::max(compute.value_or(0), *busy);
   }
   if (!memory || !compute) return std::nullopt;

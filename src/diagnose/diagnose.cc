@@ -11,6 +11,9 @@
 namespace hone {
 namespace {
 
+// What saves less than this is not worth a line: times are measured to about 2 %.
+constexpr double kWorth = 0.01;
+
 bool Serves(const Rule& rule, const Class* decided) {
   if (decided == nullptr || decided->confidence < kTrusted) return true;
   const auto has = [&](Bottleneck one) {
@@ -30,6 +33,17 @@ double TimeUs(const Profile& profile, double lost) {
     if (const auto limit = profile.Get(name)) return (*limit + launch_us) / (1 - lost);
   }
   return 0;
+}
+
+// A fault that is over in the shadow of another limit costs nothing: no mend makes the subject faster than its bytes
+// and FLOPs allow at the device's ceilings.
+double MostLost(const Rule& rule, const Profile& profile) {
+  const auto time = profile.Get("time_us");
+  if (rule.leaves_out || !time || *time <= 0) return 1;
+  for (const char* name : {"step_limit_us", "bound_us"}) {
+    if (const auto least = profile.Get(name)) return std::max(0.0, 1 - *least / *time);
+  }
+  return 1;
 }
 
 bool SumsUp(const Finding& finding) {
@@ -79,6 +93,8 @@ Diagnosis Diagnose(std::vector<Profile> profiles, std::span<const Rule* const> r
       if (auto lacking = Lacking(*rule, subject.profile); !lacking.empty()) {
         subject.silent.push_back({rule->name, std::move(lacking)});
       } else if (auto finding = AskRule(*rule, subject.profile)) {
+        finding->lost = std::min(finding->lost, MostLost(*rule, subject.profile));
+        if (finding->lost < kWorth) continue;
         finding->loss_us = finding->lost * TimeUs(subject.profile, finding->lost);
         subject.findings.push_back(std::move(*finding));
       }

@@ -42,6 +42,8 @@ TEST(BottleneckTest, CountersDecideAndADisagreementIsShown) {
   EXPECT_EQ(ClassOf({{"dram_busy", 0.9}, {"fma_busy", 0.5}}), Bottleneck::kMemory);
   EXPECT_EQ(ClassOf({{"dram_busy", 0.5}, {"tensor_busy", 0.9}}), Bottleneck::kCompute);
   EXPECT_EQ(ClassOf({{"dram_busy", 0.85}, {"fma_busy", 0.9}}), Bottleneck::kBalanced);
+  EXPECT_EQ(ClassOf({{"dram_busy", 0.46}, {"fma_busy", 0.53}, {"issue_busy", 0.87}}), Bottleneck::kCompute)
+      << "no unit is busy, and there is no slot left to issue for another";
 }
 
 // Narrow accesses and spills, which serve classes of their own.
@@ -86,6 +88,20 @@ TEST(DiagnoseTest, WhatIsLostIsInMicrosecondsWhereTheTimeIsKnown) {
   const Diagnosis diagnosis = Diagnose({bound});
   ASSERT_FALSE(diagnosis.findings.empty());
   for (const Finding& finding : diagnosis.findings) EXPECT_NEAR(finding.loss_us, 30 / (1 - finding.lost) - 30, 1e-9);
+}
+
+TEST(DiagnoseTest, NoFaultCostsMoreThanWhatIsLeftAboveTheLimit) {
+  const auto lost = [](double time_us) {
+    Profile profile = Faulty();
+    profile.Set("time_us", time_us, FactSource::kTiming);
+    profile.Set("step_limit_us", 100, FactSource::kAnalytic);
+    double most = 0;
+    for (const Finding& one : Diagnose({std::move(profile)}).findings) most = std::max(most, one.lost);
+    return most;
+  };
+  EXPECT_GT(lost(1000), 0.1);
+  EXPECT_NEAR(lost(105), 1 - 100.0 / 105, 1e-9);
+  EXPECT_EQ(lost(100.5), 0) << "at the speed of the memory nothing is left to mend";
 }
 
 TEST(DiagnoseTest, ManyLaunchesCostTheirNumberTimesTheTimeOfOne) {

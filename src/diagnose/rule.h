@@ -79,7 +79,8 @@ struct Rule {
   std::span<const std::string_view> families = {};              // of the kernels that the moves are for; none: of all
   std::optional<Found> (*check)(const Facts& facts) = nullptr;  // what lies beyond the threshold may still be well
   std::span<const Example> fires, silent;                       // one of each at least
-  bool sums_up = false;  // it says how much is lost and not to what: it ranks behind those that do
+  bool leaves_out = false;  // its mend is to do without the step: all of its time may be saved
+  bool sums_up = false;     // it says how much is lost and not to what: it ranks behind those that do
 };
 
 std::span<const Rule* const> AllRules();  // by name

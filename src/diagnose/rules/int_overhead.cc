@@ -10,16 +10,21 @@ namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kCompute, Bottleneck::kLatency};
 constexpr std::string_view kNeeds[] = {"integer_share", "single_share", "tensor_share"};
-constexpr std::string_view kUses[] = {"loops", "issue_to_memory"};
+constexpr std::string_view kUses[] = {"loops", "issue_to_memory", "divisions", "instructions"};
 constexpr double kUsual = 0.3;
+constexpr double kDivision = 20;  // instructions, which rules/integer_division.cc speaks of
 
 constexpr RuleMove kMoves[] = {
     {"pack", "more"}, {"unroll", "more"}, {"results", "more"}, {"down", "more"}, {"rows", "more"}};
 constexpr std::string_view kFamilies[] = {"conv", "map", "nest", "norm", "pool", "reduce", "scan", "softmax"};
 
 std::optional<Found> Check(const Facts& facts) {
+  const double divided =
+      kDivision * facts.Maybe("divisions").value_or(0) / std::max(1.0, facts.Maybe("instructions").value_or(1));
+  const double lost = (facts["integer_share"] - std::min(0.9, divided) - kUsual) / 2;  // others work beside them
+  if (lost <= 0) return std::nullopt;
   return Found{
-      .lost = (facts["integer_share"] - kUsual) / 2,  // half: other units work beside them
+      .lost = lost,
       .evidence =
           fmt::format("{:.0f} % of the instructions carried out are on integers, {:.0f} % compute in f32, {:.0f} % "
                       "are products on tensor cores",
@@ -35,7 +40,10 @@ std::optional<Found> Check(const Facts& facts) {
 constexpr ExampleFact kIndices[] = {{"integer_share", 0.62}, {"single_share", 0.08}, {"tensor_share", 0}, {"loops", 1}};
 constexpr ExampleFact kData[] = {{"integer_share", 0.2}, {"single_share", 0.6}, {"tensor_share", 0}};
 constexpr Example kFires[] = {{"four-dimensional indices in a loop", kIndices}};
-constexpr Example kSilent[] = {{"an unrolled polynomial", kData}};
+constexpr ExampleFact kDivided[] = {
+    {"integer_share", 0.7}, {"single_share", 0.03}, {"tensor_share", 0}, {"divisions", 4}, {"instructions", 130}};
+constexpr Example kSilent[] = {{"an unrolled polynomial", kData},
+                               {"divisions, which have a rule of their own", kDivided}};
 
 }  // namespace
 

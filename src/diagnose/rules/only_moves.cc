@@ -43,6 +43,7 @@ HONE_ROW(Rule){.name = "only_moves",
                .threshold = {"work_share", Threshold::Side::kBelow, 0.001, "none at all, but for a fill"},
                .check = Check,
                .fires = kFires,
-               .silent = kSilent};
+               .silent = kSilent,
+               .leaves_out = true};
 
 }  // namespace hone::rule_only_moves

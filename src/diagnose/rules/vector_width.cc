@@ -9,7 +9,7 @@
 namespace hone::rule_vector_width {
 namespace {
 
-constexpr Bottleneck kClasses[] = {Bottleneck::kMemory};
+constexpr Bottleneck kClasses[] = {Bottleneck::kMemory, Bottleneck::kLatency};
 constexpr std::string_view kNeeds[] = {"wide_access_share", "access_bytes"};
 constexpr std::string_view kUses[] = {"bulk_copies", "loads_1",  "loads_2",  "loads_4",  "loads_8",   "loads_16",
                                       "stores_1",    "stores_2", "stores_4", "stores_8", "stores_16", "dram_busy"};

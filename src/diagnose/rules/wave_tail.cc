@@ -9,8 +9,8 @@
 namespace hone::rule_wave_tail {
 namespace {
 
-constexpr Bottleneck kClasses[] = {Bottleneck::kCompute, Bottleneck::kMemory, Bottleneck::kLatency,
-                                   Bottleneck::kLaunch};
+// Not where launches are most of it: finer cuts of what is over before all have begun bring nothing.
+constexpr Bottleneck kClasses[] = {Bottleneck::kCompute, Bottleneck::kMemory, Bottleneck::kLatency};
 constexpr std::string_view kNeeds[] = {"tail_share", "waves", "blocks", "multiprocessors", "resident_blocks"};
 constexpr std::string_view kUses[] = {"idle_share"};
 constexpr double kTail = 1.0 / 6;
