@@ -44,7 +44,7 @@ def measure(given, problem):
     if "searches" not in answer:
         return line | {"error": (answer.get("error") or {}).get("message", "no answer")}
     searches = [{"arm": one["arm"].split()[-1], "seed": one["seed"], "stop": one["stop"],
-                 "attempts": [[a["candidate"][:8], round(a["us"], 4), round(a["seconds"], 3), a["rule"], round(a["promised"], 4), round(a["brought"], 4)]
+                 "attempts": [[a["candidate"][:8], round(a["us"], 4), round(a["seconds"], 3), a["rule"], round(a["promised"], 4), round(a["brought"], 4), a["change"]]
                               for a in one["attempts"]]} for one in answer["searches"]]
     return line | {"best_us": answer["searches"][0]["best_us"], "searches": searches}
 
@@ -88,7 +88,7 @@ def rules_table(rows):
     rules = {}
     for row in rows:
         for search in row["searches"]:
-            for _, _, _, rule, promised, brought in search["attempts"]:
+            for _, _, _, rule, promised, brought, *_ in search["attempts"]:
                 if search["arm"] != "none" and rule:
                     rules.setdefault((search["arm"], rule), []).append((promised, brought))
     lines = ["", "| arm | rule | moves | promised | brought | at best | slower by more than 2 % |", "|---|---|---|---|---|---|---|"]

@@ -8,7 +8,7 @@ namespace hone {
 namespace {
 
 // One window of a few ticks: a tick more or less is a tenth of it, which is enough to leave out who has no chance.
-constexpr EnergyRequest kScreen{.window = std::chrono::milliseconds(600), .windows = 1, .idle = false};
+constexpr EnergyRequest kScreen{.window = std::chrono::milliseconds(500), .windows = 1, .idle = false};
 // A time of the search was taken in a fraction of a second: who is this much beyond the limit may be within it.
 constexpr double kDoubt = 0.01;
 

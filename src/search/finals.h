@@ -22,7 +22,7 @@ struct Confirmed {
 };
 
 // So many are screened at most, the fastest; and so many get windows in turn: the fastest, and who may take least.
-inline constexpr std::size_t kScreened = 8, kEnergyFinalists = 2;
+inline constexpr std::size_t kScreened = 12, kEnergyFinalists = 2;
 
 // The attempts that may win, fastest first; all of them where the objective is time.
 std::vector<int> Contenders(const Tree& tree, const Objective& objective);

@@ -103,6 +103,7 @@ SearchHooks TraceInto(Trace& trace, std::function<double()> seconds, std::functi
                             .best_us = seen->really_us,
                             .candidate = TableName(last.proposal.candidate),
                             .us = really_us,
+                            .change = last.proposal.key,
                             .rule = last.proposal.rule,
                             .promised = last.proposal.promised,
                             .brought = before_us > 0 && us > 0 ? 1 - us / before_us : 0});

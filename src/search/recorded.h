@@ -69,6 +69,7 @@ struct TracePoint {
   double best_us = 0;          // of the attempt that it held to be the best: its time in the table; 0 = none
   std::string candidate = {};  // this attempt's name in a table
   double us = 0;               // and its time there; 0 = it was refused
+  std::string change = {};     // Proposal::key
   std::string rule = {};       // by whose finding it was proposed, and what share of the time that promised and brought
   double promised = 0, brought = 0;
 };

@@ -158,6 +158,7 @@ Json SearchesJson(const std::vector<Arm>& arms, const std::vector<ProblemTraces>
           attempts.push_back({{"candidate", point.candidate},
                               {"us", point.us},
                               {"best_us", point.best_us},
+                              {"change", point.change},
                               {"seconds", point.seconds},
                               {"rule", point.rule},
                               {"promised", point.promised},
@@ -256,11 +257,10 @@ HONE_ROW(Verb){
     .json =
         "problems[]; arms[]: arm, search, quality, anytime, reached, to_95_attempts and to_95_seconds (0 = never),\n"
         "attempts, seconds, curve[] (quality after each attempt), by_problem[] (quality at the end), against (the\n"
-        "first arm: quality and anytime, each with ratio, low, high, p, wins, losses, equal); searches[]: problem, "
-        "its\n"
+        "first arm: quality and anytime, each with ratio, low, high, p, wins, losses, equal); searches[]: problem,\n"
         "best_us, arm, seed, stop, attempts[]: candidate, us (0 = refused), best_us, seconds (since the search "
         "began),\n"
-        "rule, promised, brought",
+        "change (of the attempt before), rule, promised, brought",
     .run = RunIt};
 
 }  // namespace hone::verb_compare
