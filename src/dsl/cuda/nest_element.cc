@@ -113,6 +113,31 @@ std::int64_t NeighboursOf(const Kernel& kernel, const FlatElement& element, cons
   return 1;
 }
 
+bool LooksUp(const Expr& expr) {
+  bool looks_up = false;
+  Visit(expr, [&](const ExprNode& node) {
+    for (const auto& index : node.operands) looks_up |= node.kind == Expr::Kind::kLoad && HasLoad(index);
+  });
+  return looks_up;
+}
+
+std::int64_t TermsInPacks(const Kernel& kernel, const ExprNode& fold) {
+  const IndexVar& along = fold.over.back();
+  const auto always = Always(fold.operands[0]);
+  for (std::int64_t count = 16; count > 1; count /= 2) {
+    if (along.extent % count != 0) continue;
+    bool some = false, all = true;
+    Visit(fold.operands[0], [&](const ExprNode& node) {
+      if (node.kind != Expr::Kind::kLoad || node.operands.empty() || !UsesIndex(node.operands[0], along.id)) return;
+      some = true;
+      const auto bytes = static_cast<std::int64_t>(Bytes(kernel.operand_types[static_cast<std::size_t>(node.buffer)]));
+      all &= bytes * count <= 16 && LiesInPacks(node, along.id, count, always);
+    });
+    if (some && all) return count;
+  }
+  return 1;
+}
+
 void PackedLoads::Write(DeviceWriter& out, const Expr& read, const std::map<int, std::string>& names,
                         const PackedLoads* terms, const std::string& term) {
   DeviceExpr* self = nullptr;

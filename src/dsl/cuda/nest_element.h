@@ -33,6 +33,13 @@ std::optional<FoldedElement> OneFold(const Kernel& kernel);
 std::int64_t NeighboursOf(const Kernel& kernel, const FlatElement& element, const Expr& read,
                           std::int64_t most_bytes = 16);
 
+// Whether data choose which rows an expression reads.
+bool LooksUp(const Expr& expr);
+
+// How many neighbours along the innermost folded index are read at once, 16 bytes of them at most: all that is read
+// along it lies so. 1 where it does not.
+std::int64_t TermsInPacks(const Kernel& kernel, const ExprNode& fold);
+
 // What an expression loads of neighbours along an index, read as packs.
 class PackedLoads {
  public:

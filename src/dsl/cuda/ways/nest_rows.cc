@@ -65,15 +65,6 @@ std::optional<NestedFolds> NestedFoldsOf(const Kernel& kernel) {
   return made;
 }
 
-// Whether data choose which rows are read.
-bool LooksUp(const Expr& expr) {
-  bool looks_up = false;
-  Visit(expr, [&](const ExprNode& node) {
-    for (const auto& index : node.operands) looks_up |= node.kind == Kind::kLoad && HasLoad(index);
-  });
-  return looks_up;
-}
-
 class RowsWriter {
  public:
   RowsWriter(const Kernel& kernel, DeviceWriter& out)

@@ -1,0 +1,66 @@
+// Long folds of rows, a warp each: by packs, compiled without spills, the default where rows are long, refused in a
+// line elsewhere, and what the program says. The last is skipped where there is no device.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "dsl/testing/device_program.h"
+#include "dsl/way.h"
+
+namespace hone {
+namespace {
+
+using dsl::KernelProgram;
+
+std::string Program(const std::string& declared, const std::string& nest, const std::string& settings = "way: dots") {
+  return fmt::format("{}\ny = nest {} with {{{}}}", declared, nest, settings);
+}
+// Halves and floats, rows of one and of two indices, whole rounds of a warp and what is left of them, something behind.
+const std::pair<std::string, std::string> kPrograms[] = {
+    {"input x: bf16[70, 512]\ninput w: bf16[90, 512]\ninput c: i64[70]\ninput s: f32[70]\noutput y: f32[70]",
+     "[i < 70] (sum [k < 512] (x[i, k] * w[c[i], k]) - s[i])"},
+    {"input x: f16[9, 3, 40]\ninput c: u8[9, 11]\noutput y: f16[9, 11]",
+     "[i < 9, j < 11] (relu(max [l < 3, k < 40] (x[mod(c[i, j], 9), l, k])))"},
+    {"input x: f32[33, 300]\ninput c: i32[17]\noutput y: f32[17]", "[i < 17] (min [k < 300] (x[c[i], k] * 2))"},
+};
+
+using NestDotsTest = testing::CudaProgramTest;
+using NestDotsOnDeviceTest = testing::ProgramOnDeviceTest;
+
+TEST_F(NestDotsTest, RowsAreReadByPacksWithoutSpills) {
+  for (const auto& [declared, nest] : kPrograms) {
+    for (const std::string settings : {"way: dots", "way: dots, block: 512"}) {
+      const std::string text = Program(declared, nest, settings);
+      SCOPED_TRACE(text);
+      const auto built = BuiltOf(text);
+      ASSERT_EQ(built.launches.size(), 1u);
+      EXPECT_EQ(built.launches[0].spill_load_bytes + built.launches[0].spill_store_bytes, 0);
+      EXPECT_NE(dsl::testing::CudaText(std::get<KernelProgram>(Lowered(text))).find("Pack<"), std::string::npos);
+    }
+  }
+}
+
+TEST_F(NestDotsTest, TheyAreTheDefaultWhereRowsAreLong) {
+  const auto said = [&](const std::string& text) {
+    const auto lowered = Lowered(text);
+    const auto* complaint = std::get_if<dsl::Complaint>(&lowered);
+    return complaint ? complaint->message : std::string(std::get<KernelProgram>(lowered).kernels[0].way->name);
+  };
+  EXPECT_EQ(said(Program(kPrograms[0].first, kPrograms[0].second, "block: 128")), "dots");
+  EXPECT_EQ(said(Program(kPrograms[1].first, kPrograms[1].second, "block: 128")), "elements");
+  EXPECT_EQ(
+      said(Program("input x: f32[600, 9]\ninput c: i64[9]\noutput y: f32[9]", "[i < 9] (sum [k < 600] (x[k, c[i]]))")),
+      "'way' dots: what is folded does not lie in packs along the folded index; try elements");
+}
+
+TEST_F(NestDotsOnDeviceTest, ComputesWhatTheProgramSays) {
+  for (const auto& [declared, nest] : kPrograms) {
+    const std::string text = Program(declared, nest);
+    SCOPED_TRACE(text);
+    ExpectWhatItSays(text, 1e-2);
+  }
+}
+
+}  // namespace
+}  // namespace hone
