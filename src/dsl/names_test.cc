@@ -223,6 +223,14 @@ output y: f32[6, 20]
 view t = d: [6, 72, 50] strides [3600, 1, 72]
 y = matmul_reduce max(q, t) let score = select(m < 0, -inf, it * 0.5) -> it * s
 )",
+    R"(input q: f16[200, 72]
+input d: f16[300, 72]
+input m: f32[300]
+input s: f32[200]
+output y: f32[200]
+view t = d: [72, 300] strides [1, 72]
+y = matmul_reduce logsumexp(q, t) let score = it * 0.5 + m -> it * s
+)",
     R"(input x: bf16[137, 64]
 param w: bf16[9, 72, 64]
 input ends: i32[9]

@@ -6,6 +6,7 @@
 #include <map>
 #include <string_view>
 
+#include "dsl/cuda/matmul_rows_end.h"
 #include "dsl/knobs.h"
 
 namespace hone {
@@ -270,7 +271,11 @@ class TilesEnd {
 }  // namespace
 
 std::int64_t TensorEndBytes(const TensorSettings& settings) {
-  return settings.end == TensorEnd::kTiles ? settings.tile_m / 64 * 2 * kBoxBytes : settings.tile_m * kLineStride * 4;
+  switch (settings.end) {
+    case TensorEnd::kTiles: return settings.tile_m / 64 * 2 * kBoxBytes;
+    case TensorEnd::kRows: return 0;
+    default: return settings.tile_m * kLineStride * 4;
+  }
 }
 
 std::optional<std::string> CheckTiles(const Kernel& kernel) {
@@ -297,6 +302,7 @@ void OpenTileEnd(DeviceWriter& out, const TensorSettings& settings) {
     out.Line("unsigned box_at = 0;");
     return;
   }
+  if (settings.end == TensorEnd::kRows) return;
   out.Line("unsigned char* const ring = tiles + (stages - SharedAddress(tiles));");
   out.Line(fmt::format("float* const mine = reinterpret_cast<float*>(ring + {}) + threadIdx.x / 32 * {};",
                        TensorRingBytes(settings), 16 * kLineStride));
@@ -308,6 +314,7 @@ void BeginTileEnd(const TensorTile& tile) {
 
 void EmitTileEnd(const TensorTile& tile) {
   if (tile.settings.end == TensorEnd::kTiles) return TilesEnd(tile).Emit();
+  if (tile.settings.end == TensorEnd::kRows) return EmitRowsEnd(tile);
   LinesEnd(tile).Emit();
 }
 

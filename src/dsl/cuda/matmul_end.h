@@ -24,7 +24,8 @@ struct TensorTile {
   std::string sums;                  // the registers: for each product those of tile_n columns
   std::vector<std::string> batches;  // the batch's indices
   std::string rows_end = {};         // where the tile's rows end, if that is not where the matrix does
-  // Where K is split: memory [part, batch, m, n] that the sums go to as they are, without the chain.
+  // Where K is split: memory [part, batch, m, n] that the sums go to as they are, without the chain. Where rows are
+  // folded: what RowParts gave.
   std::string partial = {};
 };
 

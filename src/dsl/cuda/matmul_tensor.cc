@@ -9,6 +9,7 @@
 
 #include "dsl/cuda/matmul_end.h"
 #include "dsl/cuda/matmul_pack.h"
+#include "dsl/cuda/matmul_rows_end.h"
 
 namespace hone {
 extern const std::string_view kTensorCoreText;    // dsl/cuda/tensor_core.cuh
@@ -35,9 +36,9 @@ DType ElementType(TensorPrecision precision) {
 // Columns of all products, which are one to wgmma.
 std::int64_t Width(const TensorSettings& settings) { return settings.products * settings.tile_n; }
 // Of a chunk's scales, of the rows of A and of B that are in a tile; there is room for them also where there are none,
-// but where results leave in tiles, which want the room.
+// but where results leave otherwise than by lines.
 std::int64_t ScaleBytes(const TensorSettings& settings) {
-  return settings.end == TensorEnd::kTiles ? 0 : (settings.tile_m + Width(settings)) * 4;
+  return settings.end == TensorEnd::kLines ? (settings.tile_m + Width(settings)) * 4 : 0;
 }
 std::int64_t StageBytes(const TensorSettings& settings) {
   return (settings.tile_m + Width(settings)) * kTensorDepth * 2 * Parts(settings);
@@ -113,10 +114,12 @@ class TensorEmitter {
     }
     Products();
     if (splits_ > 1) text_.EmitSums(partial_, splits_);
+    if (FoldsRows()) EmitRowsTogether(kernel_, text_, out_, partial_, settings_.tile_n);
   }
 
  private:
   bool Grouped() const { return settings_.groups > 0; }
+  bool FoldsRows() const { return settings_.end == TensorEnd::kRows; }
   const KernelOperand& Ends() const { return InputOperand(kernel_, 2); }
 
   // Whether the operand can be read where it lies.
@@ -160,6 +163,7 @@ class TensorEmitter {
     tiles_n_ = (n + settings_.tile_n - 1) / settings_.tile_n;
     items_ = tiles_m_ * tiles_n_ * text_.ResultBatches() * splits_;
     if (splits_ > 1) partial_ = out_.Scratch("parts", DType::kF32, splits_ * text_.Batches() * m * n);
+    if (FoldsRows()) partial_ = RowParts(kernel_, text_, out_, settings_.tile_n);
 
     out_.BeginKernel("products", 128 * (Consumers(settings_) + 1), static_cast<int>(resident));
     OpenRing();
@@ -172,7 +176,9 @@ class TensorEmitter {
     if (cluster > 1) out_.Line("SyncCluster();");
 
     DeviceWriter::LaunchShape launch;
-    if (splits_ == 1) {
+    if (FoldsRows()) {
+      ReadScores(kernel_, text_, partial_, launch);
+    } else if (splits_ == 1) {
       launch = text_.Reading(kernel_.epilogue);
       if (settings_.end == TensorEnd::kLines || Grouped()) launch.writes = {kernel_.target};
     } else {

@@ -31,8 +31,8 @@
 
 namespace hone::dsl {
 
-// How the result leaves: a warp's lines at a time, or boxes that the copy engine writes.
-enum class TensorEnd : std::uint8_t { kLines, kTiles };
+// How the result leaves: a warp's lines at a time, boxes that the copy engine writes, or rows that are folded.
+enum class TensorEnd : std::uint8_t { kLines, kTiles, kRows };
 enum class TensorPrecision : std::uint8_t { kF32x3, kF16, kBF16 };
 
 struct TensorSettings {

@@ -159,6 +159,11 @@ std::string MatmulText::CoarseValue(const std::vector<std::string>& batches, con
   return Text(kernel_.epilogue, Places(batches, m, n, "0"), its, Accuracy::kCoarse, loaded);
 }
 
+std::string MatmulText::Score(const Expr& score, const std::vector<std::string>& batches, const std::string& m,
+                              const std::string& n) const {
+  return Text(score, Places(batches, m, n, "0"), {"it"});
+}
+
 const std::string& MatmulText::Name(int operand) const {
   return out_.BufferName(kernel_.operands[static_cast<std::size_t>(operand)].buffer);
 }

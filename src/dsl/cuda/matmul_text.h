@@ -56,6 +56,9 @@ class MatmulText {
   // that are there already, as memory holds them.
   std::string CoarseValue(const std::vector<std::string>& batches, const std::string& m, const std::string& n,
                           const std::vector<std::string>& its, const std::map<int, std::string>& loaded) const;
+  // What becomes of the product `it` before it is folded.
+  std::string Score(const Expr& score, const std::vector<std::string>& batches, const std::string& m,
+                    const std::string& n) const;
   // An operand of the chain, and where in it the element of a place is.
   const std::string& Name(int operand) const;
   std::string Place(int operand, const std::vector<std::string>& batches, const std::string& m,

@@ -8,7 +8,7 @@
 namespace hone::dsl::family_matmul_reduce {
 namespace {
 
-constexpr std::string_view kVariants[] = {"sum", "max", "min"};
+constexpr std::string_view kVariants[] = {"sum", "max", "min", "logsumexp"};
 
 std::optional<std::string> ShapeRule(Kernel& kernel, const std::vector<Shape>& shapes,
                                      std::vector<std::vector<int>>& operand_dims) {
@@ -38,8 +38,8 @@ std::optional<std::string> Check(const KernelProgram& program, const Kernel& ker
 double Flops(const Kernel& kernel) {
   const double depth = static_cast<double>(kernel.space.back().extent);
   const double scores = depth == 0 ? 0 : SpaceCount(kernel) / depth;
-  const double of_score = kernel.lets.empty() ? 1 : 1 + OperationsPerElement(kernel.lets[0].body);
-  return scores * (2 * depth + of_score);
+  const double of_score = kernel.lets.empty() ? 0 : OperationsPerElement(kernel.lets[0].body);
+  return scores * (2 * depth + of_score + (kernel.variant == "logsumexp" ? 4 : 1));
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ double Flops(const Kernel& kernel) {
 HONE_ROW(Family){
     .name = "matmul_reduce",
     .doc = "The product of A [.., M, K] and B [.., K, N], each row of it folded to one value; batches broadcast.",
-    .grammar = "matmul_reduce sum|max|min(EXPR, EXPR) let score = EXPR -> EXPR",
+    .grammar = "matmul_reduce sum|max|min|logsumexp(EXPR, EXPR) let score = EXPR -> EXPR",
     .variants = kVariants,
     .operands = 2,
     .takes_lets = true,

@@ -107,6 +107,10 @@ std::optional<std::string> SpaceOfProducts(std::string_view family, Kernel& kern
   return std::nullopt;
 }
 
+std::size_t ProductsOf(const Kernel& kernel) {
+  return kernel.family->let_function == "product" ? 1 + kernel.lets.size() : 1;
+}
+
 std::vector<int> DimsOfRight(const Kernel& kernel) {
   std::vector<int> dims = AllDims(kernel);
   dims.erase(dims.end() - 3);

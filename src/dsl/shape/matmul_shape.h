@@ -28,8 +28,8 @@ struct MatmulShape {
   std::vector<std::string> Index(const std::string& i, const std::string& j, const std::string& p) const;
 };
 
-// A and B, and the right operands of the lets: as many products as there are of those.
-inline std::size_t ProductsOf(const Kernel& kernel) { return 1 + kernel.lets.size(); }
+// A and B, and the right operands of the lets, where those are such: as many products as there are of right ones.
+std::size_t ProductsOf(const Kernel& kernel);
 inline const Expr& InputOf(const Kernel& kernel, std::size_t input) {
   return input < 2 ? kernel.inputs[input] : kernel.lets[input - 2].body;
 }

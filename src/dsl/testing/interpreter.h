@@ -369,12 +369,15 @@ class Interpreter {
     Kernel outer = kernel, inner = kernel;
     outer.axes = {kernel.axes[0]};
     inner.axes = {kernel.axes[1]};
-    return Fold(outer, Op(kernel), at, [&] {
+    const auto score = [&] {
       const double product = Fold(inner, ReduceOp::kSum, at, [&] {
         return Evaluate(kernel, kernel.inputs[0], at, 0, {}) * Evaluate(kernel, kernel.inputs[1], at, 0, {});
       });
       return kernel.lets.empty() ? product : Evaluate(kernel, kernel.lets[0].body, at, product, {});
-    });
+    };
+    if (kernel.variant != "logsumexp") return Fold(outer, Op(kernel), at, score);
+    const double top = Fold(outer, ReduceOp::kMax, at, score), base = std::isinf(top) ? 0 : top;
+    return base + std::log(Fold(outer, ReduceOp::kSum, at, [&] { return std::exp(score() - base); }));
   }
 
   const KernelProgram& program_;

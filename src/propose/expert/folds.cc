@@ -1,5 +1,6 @@
 // Folds over the same indices, of which one reads the others: they go through the rows together.
 #include <algorithm>
+#include <cmath>
 
 #include "propose/expert/pieces.h"
 #include "propose/expert/rewrite.h"
@@ -37,6 +38,19 @@ bool Joins(const Memory& memory, const Piece& piece) {
          !IsContraction(memory, *piece.fold) && !IsWindow(piece) && IsPlain(memory, piece);
 }
 
+// The largest of a row, or 0 where that is infinite, as torch.logsumexp has it: which of the two is known by `is_top`.
+bool IsBase(const Expr& e, const std::function<bool(const Expr&)>& is_top) {
+  if (is_top(e)) return true;
+  if (e->kind != Expr::Kind::kSelect || !is_top(e->operands[2])) return false;
+  const Expr &is_infinite = e->operands[0], &zero = e->operands[1];
+  if (is_infinite->kind != Expr::Kind::kBinary || is_infinite->binary != BinaryOp::kEqual ||
+      zero->kind != Expr::Kind::kConst || NumberOf(*zero) != 0)
+    return false;
+  const Expr &size = is_infinite->operands[0], &infinity = is_infinite->operands[1];
+  return size->kind == Expr::Kind::kUnary && size->unary == UnaryOp::kAbs && is_top(size->operands[0]) &&
+         infinity->kind == Expr::Kind::kConst && NumberOf(*infinity) == INFINITY;
+}
+
 // Statistics are read without a position.
 Expr Statistic(int buffer, ScalarType type) { return Load(buffer, {Expr(0)}, type); }
 
@@ -65,26 +79,75 @@ std::optional<Piece> JoinFolds(const Memory& memory, const Piece& reader, const 
 
 std::optional<Piece> LogSum(const Memory& memory, const Piece& largest, const Piece& sum) {
   if (!Joins(memory, largest) || !Joins(memory, sum)) return std::nullopt;
-  if (largest.fold->op != ReduceOp::kMax || sum.fold->op != ReduceOp::kSum || !IsValue(largest.fold->finish, kIt) ||
-      !IsValue(sum.fold->finish, kIt))
+  if (largest.fold->op != ReduceOp::kMax || sum.fold->op != ReduceOp::kSum ||
+      !IsBase(largest.fold->finish, [](const Expr& e) { return IsValue(e, kIt); }))
     return std::nullopt;
   auto top = Over(largest, sum);
   const Expr& power = sum.fold->body;
   if (!top || power->kind != Expr::Kind::kUnary || power->unary != UnaryOp::kExp) return std::nullopt;
   const Expr& distance = power->operands[0];
+  const auto is_top = [&](const Expr& e) {
+    return Reads(memory, e, largest.buffer) && memory.Position(*e) == OwnPosition(sum.space);
+  };
   if (distance->kind != Expr::Kind::kBinary || distance->binary != BinaryOp::kSub ||
-      !SameExpr(distance->operands[0], top->fold->body) || !Reads(memory, distance->operands[1], largest.buffer) ||
-      memory.Position(*distance->operands[1]) != OwnPosition(sum.space))
+      !SameExpr(distance->operands[0], top->fold->body) || !IsBase(distance->operands[1], is_top))
     return std::nullopt;
-  const ScalarType type = sum.fold->finish->type;
+  const ScalarType type = ScalarType::kReal;
+  const auto with = [&](const Expr& expr, const Expr& in_place_of_top) {
+    return ReplaceLoads(expr, [&](const ExprNode& load) {
+      return memory.Root(load.buffer) == largest.buffer ? ReplaceValue(largest.fold->finish, kIt, in_place_of_top)
+                                                        : Expr();
+    });
+  };
   Piece inside = sum;
   inside.buffer = -1;
-  inside.fold->body = Exp(distance->operands[0] - Statistic(largest.buffer, type));
+  inside.fold->body = Exp(distance->operands[0] - with(distance->operands[1], Statistic(largest.buffer, type)));
+  inside.fold->finish = Value(kIt, type);
   Piece made = *top;
   made.buffer = sum.buffer;
-  made.fold->finish = made.fold->finish + Log(Value(kInside, type));
+  const Expr it = Value(kIt, type), summed = Value(kInside, type);
+  top->fold->finish = it;
+  if (IsValue(sum.fold->finish, kIt)) {
+    made.fold->finish = with(distance->operands[1], it) + Log(summed);
+  } else {
+    // Whoever takes the logarithm is its end already.
+    bool at_own_place = true;
+    for (const auto& load : memory.Loads(sum.fold->finish))
+      at_own_place &= load.buffer != largest.buffer || load.position == OwnPosition(sum.space);
+    if (!at_own_place) return std::nullopt;
+    made.fold->finish = with(ReplaceValue(sum.fold->finish, kIt, summed), it);
+  }
   made.statistics = {std::move(*top), std::move(inside)};
   return made;
+}
+
+std::optional<Expr> EndOfLogSum(const Piece& piece) {
+  const auto is_sum = [](const Piece& one) {
+    return one.buffer < 0 && one.fold->body->kind == Expr::Kind::kUnary && one.fold->body->unary == UnaryOp::kExp;
+  };
+  if (piece.statistics.size() != 2 || !is_sum(piece.statistics[1])) return std::nullopt;
+  const auto is_top = [](const Expr& e) { return IsValue(e, kIt); };
+  const Expr all = Value({NamedValue::Kind::kText, 0}, ScalarType::kReal);
+  const Expr end = Rewrite(piece.fold->finish, [&](const Expr& e) -> Expr {
+    if (e->kind != Expr::Kind::kBinary || e->binary != BinaryOp::kAdd) return {};
+    for (const std::size_t first : {0, 1}) {
+      const Expr &base = e->operands[first], &log = e->operands[1 - first];
+      if (!IsBase(base, is_top) || log->kind != Expr::Kind::kUnary || log->unary != UnaryOp::kLog ||
+          !IsValue(log->operands[0], kInside))
+        continue;
+      // What is infinite less itself is no number.
+      return is_top(base) ? Select(Equal(Abs(all), Expr(INFINITY)), Expr(NAN), all) : all;
+    }
+    return {};
+  });
+  bool left = false;
+  Visit(end, [&](const ExprNode& node) {
+    left |= node.kind == Expr::Kind::kValue && (node.value == kIt || node.value == kInside);
+  });
+  if (left) return std::nullopt;
+  return ReplaceValues(end, [&](const ExprNode& value) {
+    return value.value.kind == NamedValue::Kind::kText ? Value(kIt, ScalarType::kReal) : Expr();
+  });
 }
 
 std::optional<Expr> WithLogSum(const Memory& memory, const Expr& expr, int largest, int sum) {

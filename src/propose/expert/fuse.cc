@@ -1,6 +1,7 @@
 // What goes into what. A piece is read by others; a map may vanish into them, or into the piece that it reads.
 // One file because every step changes one state: which pieces are left, who makes a buffer and who reads it.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "dsl/program.h"
@@ -30,6 +31,7 @@ class Fuser {
   }
 
   std::vector<Piece> Run(const Fusion& fusion) {
+    if (fusion.products && fusion.norms) FindPicks();
     if (fusion.epilogues) FuseScans();  // before a view goes into what reads it
     InlineViews();
     if (SplitBatches()) InlineViews();
@@ -39,6 +41,13 @@ class Fuser {
     if (fusion.norms) GroupNorms();
     if (fusion.epilogues) FuseEpilogues();
     if (fusion.norms) GroupFolds();
+    GroupLogSums();
+    if (!picks_.empty()) {
+      picks_.clear();
+      InlineViews();
+      if (fusion.epilogues) FuseEpilogues();
+      if (fusion.maps) InlineMaps();
+    }
     if (fusion.attention) GroupAttention();
     if (fusion.products) GroupProducts();
     if (fusion.products) GroupRows();
@@ -304,7 +313,7 @@ class Fuser {
 
   void InlineWhere(const std::function<bool(std::size_t map, std::size_t reader)>& worth) {
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
-      if (!known_[i].alive || !IsSimpleMap(i)) continue;
+      if (!known_[i].alive || !IsSimpleMap(i) || picks_.count(i) > 0) continue;
       bool gone = !memory_.IsOutput(pieces_[i].buffer);
       for (const auto reader : Readers(pieces_[i].buffer)) {
         if (!worth(i, reader) || !InlineInto(i, reader)) gone = false;
@@ -322,7 +331,7 @@ class Fuser {
       if (!known_[i].alive || IsSimpleMap(i) || pieces_[i].sequence >= 0 || memory_.IsOutput(pieces_[i].buffer))
         continue;
       const auto readers = Readers(pieces_[i].buffer);
-      if (readers.size() == 1 && IsSimpleMap(readers[0])) FuseEpilogue(i, readers[0]);
+      if (readers.size() == 1 && IsSimpleMap(readers[0]) && picks_.count(readers[0]) == 0) FuseEpilogue(i, readers[0]);
     }
   }
 
@@ -401,13 +410,22 @@ class Fuser {
             Learn(s);
             break;
           }
+          // The largest of a row, and the logarithm of the sum of its exponentials.
+          if (IsValue(pieces_[s].fold->finish, kIt)) continue;
+          if (auto log_sum = LogSum(memory_, pieces_[other], pieces_[s])) {
+            Kill(other);
+            pieces_[s] = std::move(*log_sum);
+            Learn(s);
+            break;
+          }
         }
         // The largest of a row, the sum of its exponentials, and one who reads both.
         const auto of_sum = Readers(pieces_[s].buffer);
         if (readers.size() != 2 || of_sum.size() != 1 || memory_.IsOutput(pieces_[s].buffer)) continue;
         const std::size_t last = of_sum[0];
         if (std::find(readers.begin(), readers.end(), last) == readers.end() || pieces_[last].sequence >= 0) continue;
-        auto log_sum = LogSum(memory_, pieces_[other], pieces_[s]);
+        auto log_sum =
+            IsValue(pieces_[s].fold->finish, kIt) ? LogSum(memory_, pieces_[other], pieces_[s]) : std::nullopt;
         if (!log_sum) continue;
         Piece changed = pieces_[last];
         bool fits = true;
@@ -425,6 +443,48 @@ class Fuser {
         Learn(s);
         pieces_[last] = std::move(changed);
         Learn(last);
+        break;
+      }
+    }
+  }
+
+  // --- Products of which logarithms of sums of exponentials are wanted, and few elements ---
+
+  void FindPicks() {
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      if (IsProduct(pieces_[i]) && OfHalves(pieces_[i]))
+        picks_.merge(PicksOf(memory_, pieces_, i, [&](int buffer) { return Readers(buffer); }));
+    }
+  }
+
+  // A product is inside of the logarithm, and made again for those few elements.
+  void GroupLogSums() {
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      Piece& piece = pieces_[i];
+      if (!known_[i].alive || !piece.fold || !piece.inside.empty() || !EndOfLogSum(piece)) continue;
+      for (const int read : std::vector<int>(known_[i].reads)) {
+        const int maker = maker_[Id(read)];
+        if (maker < 0 || memory_.IsOutput(read) || LoadsBuffer(piece.fold->finish, read)) continue;
+        const auto product = static_cast<std::size_t>(maker);
+        if (!IsProduct(pieces_[product]) || !pieces_[product].inside.empty() || !OfHalves(pieces_[product])) continue;
+        auto as_read = AsRead(pieces_[product], piece);
+        if (!as_read) continue;
+        std::map<std::size_t, Piece> picked;
+        bool all = true;
+        for (const std::size_t reader : Readers(read)) {
+          if (reader == i) continue;
+          auto made = picks_.count(reader) > 0 ? Picked(memory_, pieces_[reader], pieces_[product]) : std::nullopt;
+          all &= made.has_value();
+          if (made) picked.emplace(reader, std::move(*made));
+        }
+        if (!all) continue;
+        piece.inside = {std::move(*as_read)};
+        Kill(product);
+        Learn(i);
+        for (auto& [reader, made] : picked) {
+          pieces_[reader] = std::move(made);
+          Learn(reader);
+        }
         break;
       }
     }
@@ -681,6 +741,7 @@ class Fuser {
   std::vector<Known> known_;                    // by piece
   std::vector<int> maker_;                      // by buffer: the piece that makes it, -1 if none
   std::vector<std::set<std::size_t>> readers_;  // by buffer
+  std::set<std::size_t> picks_;                 // maps that stay by themselves until GroupLogSums
 };
 
 }  // namespace

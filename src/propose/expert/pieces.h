@@ -6,11 +6,13 @@
 //   normalise.h  index arithmetic made simple      pieces.cc  a stage becomes a piece
 //   fuse.cc      maps go into readers, and behind producers   norms.cc  folds and the map that reads them
 //   scans.cc     scans, and maps that only move what they made   folds.cc  folds of the same rows
+//   picks.cc     few elements of a product that is folded
 //   writer.h     pieces become statements of the language
 #pragma once
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,10 +67,12 @@ std::vector<Piece> Fuse(const Memory& memory, std::vector<Piece> pieces, const F
 
 // Folds of the same rows as one fold with statistics. JoinFolds: `reader` finishes with what `fold` makes, each at its
 // own place. LogSum: the logarithm of a sum of exponentials, of `largest` and `sum` of exp(x - largest); it takes the
-// sum's place. Nothing if they are not that. WithLogSum: an expression in which (a - largest) - log(sum) are all its
-// reads of the two, with a - (what LogSum makes) instead.
+// sum's place, with the sum's end if that has one. Nothing if they are not that. WithLogSum: an expression in which
+// (a - largest) - log(sum) are all its reads of the two, with a - (what LogSum makes) instead. EndOfLogSum: of what
+// LogSum made, its end with the logarithm as `it`; nothing if it reads more than that.
 std::optional<Piece> JoinFolds(const Memory& memory, const Piece& reader, const Piece& fold);
 std::optional<Piece> LogSum(const Memory& memory, const Piece& largest, const Piece& sum);
+std::optional<Expr> EndOfLogSum(const Piece& piece);
 std::optional<Expr> WithLogSum(const Memory& memory, const Expr& expr, int largest, int sum);
 
 // --- For those who look at pieces ---
@@ -92,6 +96,13 @@ std::optional<Expr> ElementAt(const Memory& memory, const Piece& map, const Expr
 // Likewise at a row-major position.
 std::optional<Expr> ElementAt(const Memory& memory, const Piece& map, const Affine& position,
                               const std::vector<IndexVar>& vars);
+
+// The maps that read few elements of what a product makes, or of maps of it, if all others who read those fold them and
+// look for the largest; else none. `readers` gives the pieces that read a buffer. Picked: such a map, which by then
+// reads the product itself, with its elements made anew; nothing if they are of several places.
+std::set<std::size_t> PicksOf(const Memory& memory, const std::vector<Piece>& pieces, std::size_t product,
+                              const std::function<std::vector<std::size_t>(int buffer)>& readers);
+std::optional<Piece> Picked(const Memory& memory, const Piece& map, const Piece& product);
 
 // The piece over other dimensions of the same elements, row-major; nothing if that needs a division.
 std::optional<Piece> OverSpace(const Piece& piece, const std::vector<IndexVar>& space);

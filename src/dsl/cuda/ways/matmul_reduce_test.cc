@@ -102,18 +102,20 @@ TEST_F(MatmulReduceTest, WhatCannotBeIsSaid) {
     const auto* said = std::get_if<dsl::Complaint>(&lowered);
     return said ? said->message : std::string("taken");
   };
-  EXPECT_EQ(complaint(Text({4, 65, 64, 64}, "f16")), "'path' stream: it holds all 65 rows at once, 64 are possible");
+  EXPECT_EQ(complaint(Text({4, 65, 64, 64}, "f16")),
+            "'path' stream: it holds all 65 rows at once, 64 are possible; try tiles");
   EXPECT_EQ(complaint(Text({4, 8, 64, 64}, "f32")),
             "'path' stream: it is for operands that are both f16, or both bf16");
   EXPECT_EQ(complaint(Text({4, 8, 64, 60}, "f16")), "'path' stream: K is 60, and it reads 8 elements at a time");
   EXPECT_EQ(complaint(Text({4, 64, 64, 2048}, "f16")),
-            "'path' stream: 64 rows of 2048 elements do not fit into shared memory");
+            "'path' stream: 64 rows of 2048 elements do not fit into shared memory; try tiles");
   EXPECT_EQ(complaint(Text({4, 8, 64, 64, "max", "depth: 48"}, "f16")),
             "'depth' 48: it is a multiple of 32, not 48; try 128");
   EXPECT_EQ(
       complaint("input q: f16[4, 8, 64]\ninput d: f16[4, 64, 96]\noutput y: f32[4, 8]\n"
                 "y = matmul_reduce max(q, d)"),
-      "'matmul_reduce' has no kernel for this: it reads 16 bytes at a time along K, and an operand does not lie so");
+      "'matmul_reduce' has no kernel for this: it reads 16 bytes at a time along K, and an operand does not lie so; "
+      "both operands have to lie along K, at multiples of 16 bytes");
 }
 
 TEST_F(MatmulReduceOnDeviceTest, ComputesWhatTheProgramSays) {

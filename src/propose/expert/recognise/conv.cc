@@ -120,7 +120,11 @@ class Reading {
     for (const auto& var : piece_.fold->over) {
       if (!InInput(var) || !InWeight(var)) return false;
     }
-    return !roles_.spatial.empty() && roles_.spatial.size() <= 3;
+    // Where the result has groups alone, nothing is read twice: that is a sum.
+    const bool shares = roles_.made || !roles_.batch.empty() ||
+                        std::any_of(roles_.spatial.begin(), roles_.spatial.end(),
+                                    [](const Spatial& spatial) { return spatial.out.has_value(); });
+    return shares && !roles_.spatial.empty() && roles_.spatial.size() <= 3;
   }
 
   // The result's dimensions as the family has them: batches, groups and channels, spatial ones.

@@ -1,4 +1,5 @@
-// A fold over one dimension of a matrix product, behind whatever makes scores of the products: matmul_reduce.
+// A fold over one dimension of a matrix product, or the logarithm of its sum of exponentials, behind whatever makes
+// scores of the products: matmul_reduce.
 #include <algorithm>
 
 #include "propose/expert/recognise/recognise.h"
@@ -33,7 +34,14 @@ std::optional<dsl::Statement> RecogniseFoldedProduct(Names& names, const Piece& 
   if (!a || !b) return std::nullopt;
   dsl::Statement statement;
   statement.family = "matmul_reduce";
+  Expr end = piece.fold->finish;
   statement.variant = FoldWord(piece.fold->op);
+  if (!piece.statistics.empty()) {
+    const auto of_log_sum = EndOfLogSum(piece);
+    if (!of_log_sum) return std::nullopt;
+    statement.variant = "logsumexp";
+    end = *of_log_sum;
+  }
   statement.operands = {dsl::Name(*a), dsl::Name(*b)};
   statement.target_shape = Extents(piece.space);
   const Expr score = ReplaceLoads(piece.fold->body, [&](const ExprNode& load) {
@@ -46,7 +54,7 @@ std::optional<dsl::Statement> RecogniseFoldedProduct(Names& names, const Piece& 
     if (!term) return std::nullopt;
     statement.lets.push_back({names.Fresh("score"), std::move(*term), {}});
   }
-  if (!AddEpilogue(names, statement, piece.fold->finish, piece.space)) return std::nullopt;
+  if (!AddEpilogue(names, statement, end, piece.space)) return std::nullopt;
   return statement;
 }
 

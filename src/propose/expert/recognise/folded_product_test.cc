@@ -1,4 +1,4 @@
-// Which products and folds become one statement.
+// Which products and folds become one statement, and what is made anew for it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -47,6 +47,7 @@ TEST(FoldedProductTest, TheLargestOfEachTokensScoresIsOneStatement) {
   EXPECT_EQ(Statements(program), 1u) << program;
   EXPECT_NE(WrittenText(Scores("sum")).find("y = matmul_reduce sum(q, d_view)"), std::string::npos);
   EXPECT_NE(WrittenText(Scores("amin", 1, "bf16")).find("y = matmul_reduce min(q, d_view)"), std::string::npos);
+  EXPECT_EQ(Statements(WrittenText(Scores("amax", 2))), 1u);  // other rows in each batch, by tiles
 }
 
 TEST(FoldedProductTest, AMaskGoesAlong) {
@@ -58,8 +59,55 @@ TEST(FoldedProductTest, AMaskGoesAlong) {
 TEST(FoldedProductTest, WhatNoKernelFoldsIsTwoStatements) {
   EXPECT_EQ(Statements(WrittenText(Scores(), {.products = false})), 2u);
   EXPECT_EQ(Statements(WrittenText(Scores("amax", 1, "f32"))), 2u);
-  EXPECT_EQ(Statements(WrittenText(Scores("amax", 2))), 2u);  // 100 rows that stay would be others in each batch
   EXPECT_EQ(Statements(WrittenText(Scores(), {}, DeviceModel{})), 2u);
+}
+
+// Of 512 rows of x, with 640 of w: something of all scores, and something that picks few.
+std::string Losses(const std::string& nodes, const std::string& outputs = "") {
+  const std::string drawn = R"("generator": {"kind": "uniform", "low": 0, "high": 1})";
+  return fmt::format(R"({{"hone_problem": 1, "name": "losses", "tensors": [
+  {{"name": "x", "shape": [512, 64], "dtype": "bf16", "role": "input", {0}}},
+  {{"name": "w", "shape": [640, 64], "dtype": "bf16", "role": "parameter", {0}}},
+  {{"name": "wanted", "shape": [512, 1], "dtype": "i64", "role": "input",
+    "generator": {{"kind": "integer", "low": 0, "high": 640}}}},
+  {2}{{"name": "y", "shape": [512], "dtype": "f32", "role": "output"}}],
+ "graph": [{{"op": "aten.permute.default", "args": {{"self": "%w", "dims": [1, 0]}}, "outputs": ["wt"]}},
+  {{"op": "aten.mm.default", "args": {{"self": "%x", "mat2": "%wt"}}, "outputs": ["mm"]}},
+  {{"op": "aten._to_copy.default", "args": {{"self": "%mm", "dtype": "f32"}}, "outputs": ["scores"]}},
+  {1}]}})",
+                     drawn, nodes, outputs);
+}
+const std::string kCrossEntropy = R"(
+  {"op": "aten._log_softmax.default", "args": {"self": "%scores", "dim": 1, "half_to_float": false}, "outputs": ["p"]},
+  {"op": "aten.gather.default", "args": {"self": "%p", "dim": 1, "index": "%wanted"}, "outputs": ["g"]},
+  {"op": "aten.squeeze.dims", "args": {"self": "%g", "dim": [1]}, "outputs": ["s"]},
+  {"op": "aten.neg.default", "args": {"self": "%s"}, "outputs": ["y"]})";
+const std::string kAgainstDiagonal = R"(
+  {"op": "aten.mul.Tensor", "args": {"self": "%scores", "other": 20}, "outputs": ["scaled"]},
+  {"op": "aten.logsumexp.default", "args": {"self": "%scaled", "dim": [1]}, "outputs": ["all"]},
+  {"op": "aten.diagonal.default", "args": {"self": "%scaled"}, "outputs": ["own"]},
+  {"op": "aten.sub.Tensor", "args": {"self": "%all", "other": "%own"}, "outputs": ["y"]})";
+
+TEST(FoldedProductTest, ScoresOfWhichALossPicksFewAreNeverWritten) {
+  const std::string wanted = WrittenText(Losses(kCrossEntropy));
+  EXPECT_NE(wanted.find("matmul_reduce logsumexp(x, w_view)"), std::string::npos) << wanted;
+  EXPECT_NE(wanted.find("-> select(abs(it) == inf, nan, it)"), std::string::npos) << wanted;
+  EXPECT_NE(wanted.find("y = nest [i < 512] (-(sum [j < 64] (x[i, j] * w[wanted[i, 0], j])"), std::string::npos)
+      << wanted;
+  EXPECT_EQ(Statements(wanted), 1u) << wanted;
+
+  const std::string own = WrittenText(Losses(kAgainstDiagonal));
+  EXPECT_NE(own.find("= matmul_reduce logsumexp(x, w_view_2)"), std::string::npos) << own;
+  EXPECT_NE(own.find("let score = it * 20"), std::string::npos) << own;
+  EXPECT_NE(own.find("= reduce sum(x * w"), std::string::npos) << own;
+  EXPECT_EQ(Statements(own), 2u) << own;
+}
+
+TEST(FoldedProductTest, ScoresThatAreWantedThemselvesAreWrittenOnce) {
+  const std::string text = WrittenText(
+      Losses(kCrossEntropy, R"({"name": "scores", "shape": [512, 640], "dtype": "f32", "role": "output"}, )"));
+  EXPECT_EQ(text.find("matmul_reduce"), std::string::npos) << text;
+  EXPECT_NE(text.find("(-(mm[i, wanted[i, 0]] - "), std::string::npos) << text;
 }
 
 }  // namespace

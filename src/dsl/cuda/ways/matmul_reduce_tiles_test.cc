@@ -1,0 +1,99 @@
+// Products of many rows folded tile by tile: compiled without spills on the tensor cores with nothing of their size
+// beside them, refused in a line where they cannot be, and what the program says. The last is skipped where there is no
+// device.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "dsl/testing/device_program.h"
+
+namespace hone {
+namespace {
+
+using dsl::KernelProgram;
+
+struct Case {
+  std::int64_t batches, m, n, k;
+  std::string variant = "logsumexp", settings = "tile: 128x256", score = "it", end = "it";
+};
+// A batch has rows and columns of its own. `bias`, `place` and `scale` broadcast to scores and results.
+std::string Text(const Case& one, const std::string& type) {
+  return fmt::format(
+      "input q: {4}[{0}, {1}, {3}]\ninput d: {4}[{0}, {2}, {3}]\ninput place: f32[{2}]\ninput bias: f32[{1}, {2}]\n"
+      "input scale: f32[{0}, 1]\noutput y: f32[{0}, {1}]\n"
+      "view t = d: [{0}, {3}, {2}] strides [{5}, 1, {3}]\n"
+      "y = matmul_reduce {6}(q, t) with {{path: tiles{7}}}{8} -> {9}",
+      one.batches, one.m, one.n, one.k, type, one.n * one.k, one.variant,
+      one.settings.empty() ? "" : ", " + one.settings, one.score == "it" ? "" : " let score = " + one.score, one.end);
+}
+
+// Whole tiles and what is left of them, hidden columns, a row of which all are hidden, pairs of blocks.
+const Case kCases[] = {
+    {1, 256, 512, 128, "logsumexp", "tile: 128x256", "it * 20"},
+    {1, 300, 700, 200, "logsumexp", "tile: 128x128", "it * 0.5 + bias", "it * scale"},
+    {3, 130, 90, 72, "logsumexp", "tile: 64x64", "select(place < 0.3, it, -inf)"},
+    {2, 64, 100, 64, "logsumexp", "tile: 128x128", "select(bias < 2, it, -inf)"},
+    {1, 100, 40, 64, "logsumexp", "tile: 64x128", "select(place < -9, it, -inf)"},
+    {1, 1000, 1000, 64, "logsumexp", "tile: 128x256, cluster: 2, stages: 3"},
+    {1, 500, 333, 96, "max", "tile: 128x256", "it + bias", "relu(it)"},
+    {2, 200, 300, 136, "min", "tile: 64x256"},
+    {1, 129, 257, 64, "sum", "tile: 128x128", "relu(it + bias)", "it * scale"},
+};
+
+using MatmulReduceTilesTest = testing::CudaProgramTest;
+using MatmulReduceTilesOnDeviceTest = testing::ProgramOnDeviceTest;
+
+TEST_F(MatmulReduceTilesTest, EveryCaseCompilesWithoutSpillsAndMultipliesOnTheTensorCores) {
+  for (const Case& one : kCases) {
+    for (const auto type : {"f16", "bf16"}) {
+      const std::string text = Text(one, type);
+      SCOPED_TRACE(text);
+      const auto lowered = Lowered(text);
+      ASSERT_TRUE(std::holds_alternative<KernelProgram>(lowered)) << ToString(std::get<dsl::Complaint>(lowered));
+      const auto built = Build(std::get<KernelProgram>(lowered));
+      ASSERT_EQ(built.launches.size(), 2u);
+      EXPECT_EQ(built.launches[0].spill_load_bytes + built.launches[0].spill_store_bytes, 0);
+      EXPECT_TRUE(built.launches[0].instructions.contains("HGMMA"));
+    }
+  }
+}
+
+TEST_F(MatmulReduceTilesTest, IsWhatManyRowsTakeAndFewDoNot) {
+  const auto path = [&](std::int64_t rows, const std::string& variant) {
+    const auto lowered = Lowered(fmt::format(
+        "input q: f16[{0}, 64]\ninput d: f16[900, 64]\noutput y: f32[{0}]\nview t = d: [64, 900] strides [1, 64]\n"
+        "y = matmul_reduce {1}(q, t)",
+        rows, variant));
+    const auto* program = std::get_if<KernelProgram>(&lowered);
+    return program ? dsl::WordSetting(program->kernels[0], "path") : ToString(std::get<dsl::Complaint>(lowered));
+  };
+  EXPECT_EQ(path(65, "max"), "tiles");
+  EXPECT_EQ(path(64, "max"), "ring");
+  EXPECT_EQ(path(64, "logsumexp"), "tiles");
+}
+
+TEST_F(MatmulReduceTilesTest, WhatCannotBeIsSaid) {
+  const auto complaint = [&](const std::string& text) {
+    const auto lowered = Lowered(text);
+    const auto* said = std::get_if<dsl::Complaint>(&lowered);
+    return said ? said->message : std::string("taken");
+  };
+  EXPECT_EQ(complaint(Text({1, 65, 64, 64, "max", ""}, "f32")),
+            "'path' tiles: it is for operands that are both f16, or both bf16");
+  EXPECT_EQ(complaint(Text({1, 65, 64, 60, "max", ""}, "f16")),
+            "'path' tiles: both operands have to lie along K, at multiples of 16 bytes");
+}
+
+TEST_F(MatmulReduceTilesOnDeviceTest, ComputesWhatTheProgramSays) {
+  for (const Case& one : kCases) {
+    for (const auto type : {"f16", "bf16"}) {
+      const std::string text = Text(one, type);
+      SCOPED_TRACE(text);
+      ExpectWhatItSays(text, 1e-2);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hone
