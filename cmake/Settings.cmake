@@ -18,6 +18,9 @@ target_compile_features(hone_settings INTERFACE cxx_std_20)
 target_include_directories(hone_settings INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include ${CMAKE_BINARY_DIR}/generated)
 target_compile_options(hone_settings INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Woverloaded-virtual
   -Wno-missing-field-initializers)  # {.name = "x"} leaves the rest to their defaults on purpose
+# Files call themselves by their place in the source: a check's message is the same whoever built it, and ccache knows a
+# batch again in another checkout.
+target_compile_options(hone_settings INTERFACE -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
 if(HONE_WERROR)
   target_compile_options(hone_settings INTERFACE -Werror)
 endif()
