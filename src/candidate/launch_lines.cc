@@ -149,9 +149,11 @@ class Reader {
     const auto words = Split(line, ' ');
     if (words.empty())
       return Wrong("nothing stands behind 'hone:'; wanted is 'launch KERNEL ...' or 'buffer NAME ...'");
-    if (words[0] == "launch") return Launch(words);
+    if (words[0] == "launch") return Launch(words, plan.steps);
+    if (words[0] == "prepare") return Launch(words, plan.prepare);
+    if (words[0] == "memset") return Memset(words);
     if (words[0] == "buffer") return Buffer(words);
-    return Wrong(fmt::format("'{}' is neither launch nor buffer", words[0]));
+    return Wrong(fmt::format("'{}' is none of launch, prepare, memset and buffer", words[0]));
   }
 
   Plan plan;
@@ -168,9 +170,20 @@ class Reader {
     return {};
   }
 
-  // launch KERNEL grid=E[,E[,E]] block=E[,E[,E]] [cluster=E[,E[,E]]] [shared=E] args=A[,A]...
-  Read<void> Launch(const std::vector<std::string_view>& words) {
-    if (words.size() < 2 || words[1].find('=') != words[1].npos) return Wrong("launch needs the kernel's name first");
+  // memset BUFFER BYTE
+  Read<void> Memset(const std::vector<std::string_view>& words) {
+    const auto byte = words.size() == 3 ? Expression(words[2], problem_).Value() : Read<std::int64_t>(-1);
+    if (!byte) return Wrong(byte.error());
+    if (*byte < 0 || *byte > 255) return Wrong("wanted is 'memset BUFFER BYTE', as 'memset sums 0'");
+    if (!IsKnown(words[1])) return Wrong(fmt::format("'{}' is neither a tensor of the problem nor a buffer", words[1]));
+    plan.steps.emplace_back(MemsetStep{std::string(words[1]), static_cast<int>(*byte)});
+    return {};
+  }
+
+  // launch KERNEL grid=E[,E[,E]] block=E[,E[,E]] [cluster=E[,E[,E]]] [shared=E] [together=E] args=A[,A]...
+  Read<void> Launch(const std::vector<std::string_view>& words, std::vector<PlanStep>& steps) {
+    if (words.size() < 2 || words[1].find('=') != words[1].npos)
+      return Wrong(fmt::format("{} needs the kernel's name first", words[0]));
     LaunchStep step;
     step.kernel = words[1];
     std::set<std::string_view> given;
@@ -185,7 +198,7 @@ class Reader {
     }
     for (const char* needed : {"grid", "block", "args"})
       if (!given.contains(needed)) return Wrong(fmt::format("the launch of {} needs {}=", step.kernel, needed));
-    plan.steps.emplace_back(std::move(step));
+    steps.emplace_back(std::move(step));
     return {};
   }
 
@@ -201,11 +214,12 @@ class Reader {
       }
       return {};
     }
-    if (field != "shared") return Wrong("the fields are grid, block, cluster, shared and args");
-    if (values.size() != 1) return Wrong("it is one number of bytes");
-    const auto bytes = Expression(values[0], problem_).Value();
-    if (!bytes) return Wrong(bytes.error());
-    step.shared_bytes = *bytes;
+    if (field != "shared" && field != "together")
+      return Wrong("the fields are grid, block, cluster, shared, together and args");
+    if (values.size() != 1) return Wrong("it is one number");
+    const auto number = Expression(values[0], problem_).Value();
+    if (!number) return Wrong(number.error());
+    (field == "shared" ? step.shared_bytes : step.together) = *number;
     return {};
   }
 
@@ -283,10 +297,11 @@ bool HasLaunchLines(std::string_view source) {
 std::variant<Plan, PlanIssue> PlanOfKernels(std::string_view source, const Problem& problem) {
   Reader reader(problem);
   std::optional<PlanIssue> issue;
-  std::vector<int> lines;  // of the steps
+  std::vector<int> lines, prepare_lines;  // of the steps
   ForMarkedLines(source, [&](std::string_view line, int number) {
     const auto read = reader.Line(line);
     lines.resize(reader.plan.steps.size(), number);
+    prepare_lines.resize(reader.plan.prepare.size(), number);
     if (!read) issue = PlanIssue{fmt::format("line {}", number), read.error()};
     return read.has_value();
   });
@@ -296,11 +311,15 @@ std::variant<Plan, PlanIssue> PlanOfKernels(std::string_view source, const Probl
   // What every plan has to keep to.
   auto checked = ParsePlan(ToJson(reader.plan));
   if (auto* wrong = std::get_if<PlanIssue>(&checked)) {
-    for (std::size_t step = 0; step < lines.size(); ++step) {
-      const std::string pointer = fmt::format("/steps/{}", step);
-      if (wrong->where == pointer || wrong->where.starts_with(pointer + "/"))
-        wrong->where = fmt::format("line {}", lines[step]);
-    }
+    const std::string where = wrong->where;
+    const auto name_line = [&](std::string_view list, const std::vector<int>& of_steps) {
+      for (std::size_t step = 0; step < of_steps.size(); ++step) {
+        const std::string pointer = fmt::format("/{}/{}", list, step);
+        if (where == pointer || where.starts_with(pointer + "/")) wrong->where = fmt::format("line {}", of_steps[step]);
+      }
+    };
+    name_line("steps", lines);
+    name_line("prepare", prepare_lines);
   }
   return checked;
 }

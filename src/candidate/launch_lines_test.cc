@@ -54,11 +54,27 @@ TEST(LaunchLinesTest, BecomeAPlanThatIsTheSameInJson) {
   EXPECT_EQ(ToJson(std::get<Plan>(again)), ToJson(plan));
 }
 
+TEST(LaunchLinesTest, SayWhatIsDoneOnceAndWhatWaitsForEachOther) {
+  const auto parsed = Parse(
+      "// hone: buffer packed f32 count(scale.w)\n"
+      "// hone: prepare pack grid=1 block=32 args=scale.w,packed\n"
+      "// hone: memset y 255\n"
+      "// hone: launch k grid=8 block=32 together=4+4 args=x,packed,y");
+  ASSERT_TRUE(std::holds_alternative<Plan>(parsed)) << std::get<PlanIssue>(parsed).message;
+  const Plan& plan = std::get<Plan>(parsed);
+  ASSERT_EQ(plan.prepare.size(), 1u);
+  EXPECT_EQ(std::get<LaunchStep>(plan.prepare[0]).kernel, "pack");
+  ASSERT_EQ(plan.steps.size(), 2u);
+  EXPECT_EQ(std::get<MemsetStep>(plan.steps[0]).buffer, "y");
+  EXPECT_EQ(std::get<MemsetStep>(plan.steps[0]).byte, 255);
+  EXPECT_EQ(std::get<LaunchStep>(plan.steps[1]).together, 8);
+}
+
 TEST(LaunchLinesTest, MistakesAreNamedWithTheirLineAndMend) {
   const std::string good = "// hone: launch k grid=1 block=1 args=x\n";
   EXPECT_EQ(IssueOf("// hone:"),
             "line 1: nothing stands behind 'hone:'; wanted is 'launch KERNEL ...' or 'buffer NAME ...'");
-  EXPECT_EQ(IssueOf(good + "// hone: lunch k"), "line 2: 'lunch' is neither launch nor buffer");
+  EXPECT_EQ(IssueOf(good + "// hone: lunch k"), "line 2: 'lunch' is none of launch, prepare, memset and buffer");
   EXPECT_EQ(IssueOf("\n// hone: launch grid=1"), "line 2: launch needs the kernel's name first");
   EXPECT_EQ(IssueOf("// hone: launch k grid=1 args=x"), "line 1: the launch of k needs block=");
   EXPECT_EQ(IssueOf("// hone: launch k grid=1 grid=1"), "line 1: grid is given twice");
@@ -75,7 +91,7 @@ TEST(LaunchLinesTest, MistakesAreNamedWithTheirLineAndMend) {
   EXPECT_EQ(IssueOf("// hone: launch k grid=count(z)"), "line 1: grid: the problem has no tensor 'z'");
   EXPECT_EQ(IssueOf("// hone: launch k grid=extent(x,2)"), "line 1: grid: x has no dimension 2: its shape is [6, 100]");
   EXPECT_EQ(IssueOf("// hone: launch k color=1"),
-            "line 1: color: the fields are grid, block, cluster, shared and args");
+            "line 1: color: the fields are grid, block, cluster, shared, together and args");
   EXPECT_EQ(IssueOf("// hone: launch k args=x,z"),
             "line 1: args: 'z' is neither a tensor of the problem nor a buffer; a number has its type before it, as "
             "i32:n or f32:0.5");
@@ -83,6 +99,10 @@ TEST(LaunchLinesTest, MistakesAreNamedWithTheirLineAndMend) {
   EXPECT_EQ(IssueOf("// hone: launch k args=f32:one"), "line 1: args: 'one' is no number");
   EXPECT_EQ(IssueOf(good + "// hone: launch k grid=3 block=1 cluster=2 args=x"),
             "line 2: a grid of 3 blocks does not divide into clusters of 2");
+  EXPECT_EQ(IssueOf(good + "// hone: prepare k grid=1 block=1 together=2 args=scale.w"),
+            "line 2: 2 blocks that wait for each other, in a grid of fewer");
+  EXPECT_EQ(IssueOf(good + "// hone: memset x 256"), "line 2: wanted is 'memset BUFFER BYTE', as 'memset sums 0'");
+  EXPECT_EQ(IssueOf(good + "// hone: memset z 0"), "line 2: 'z' is neither a tensor of the problem nor a buffer");
   EXPECT_EQ(IssueOf("// hone: buffer x f32 4"), "line 1: 'x' is a tensor or a buffer already");
   EXPECT_EQ(IssueOf("// hone: buffer t f31 4"),
             "line 1: wanted is 'buffer NAME DTYPE COUNT', as 'buffer sums f32 extent(x, 0)'");
