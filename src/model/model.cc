@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "base/json_text.h"
 #include "model/dialect.h"
@@ -15,6 +17,7 @@
 #include "model/fields.h"
 #include "model/http.h"
 #include "model/key.h"
+#include "model/refusals.h"
 
 namespace hone {
 namespace {
@@ -39,12 +42,20 @@ void Add(std::optional<std::int64_t>& to, const std::optional<std::int64_t>& mor
 class ServedModel final : public Model {
  public:
   ServedModel(ModelEntry entry, Provider provider, Key key)
-      : entry_(std::move(entry)), provider_(std::move(provider)), key_(std::move(key)) {}
+      : entry_(std::move(entry)),
+        provider_(std::move(provider)),
+        key_(std::move(key)),
+        refusals_(Refusals::UsualPath(), provider_.name, entry_.model) {
+    for (const auto& [name, value] : Droppable()) {
+      if (refusals_.Has(name, value)) dropped_.insert(name);
+    }
+  }
 
   Asked Ask(const Conversation& conversation, const GoOn& go_on) override {
     // Whoever wants it to end says so until it does.
     interrupted_ = false;
     Asked asked;
+    if (!std::exchange(said_, true)) SayDropped(asked.notes);
     for (int again = 0;;) {
       Tried tried = TryOnce(conversation, asked);
       if (tried.reply) {
@@ -164,19 +175,38 @@ class ServedModel final : public Model {
 
   // One field fewer, from now on; false when it was not about one of the user's parameters.
   bool DropRefused(const ServiceError& error, std::vector<std::string>& notes) {
-    std::vector<std::string> droppable(provider_.dialect->spare.begin(), provider_.dialect->spare.end());
-    for (const auto& [name, value] : entry_.parameters) {
-      if (std::ranges::find(provider_.dialect->needed, name) == provider_.dialect->needed.end())
-        droppable.push_back(name);
-    }
-    for (const std::string& name : droppable) {
+    for (const auto& [name, value] : Droppable()) {
       if (dropped_.contains(name) || !Refuses(error, name)) continue;
       dropped_.insert(name);
       notes.push_back(key_.Blot(
           fmt::format("model {} refuses {}, which is left out from now on: {}", entry_.name, name, error.message)));
+      if (const auto kept = refusals_.Add(name, value); !kept)
+        notes.push_back(fmt::format("that is forgotten when this ends: {}", kept.error().message));
       return true;
     }
     return false;
+  }
+
+  // What a request can do without: fields that hone adds, and the user's parameters, with their values as JSON.
+  std::map<std::string, std::string> Droppable() const {
+    std::map<std::string, std::string> droppable;
+    for (const std::string_view name : provider_.dialect->spare) droppable.emplace(name, "");
+    for (const auto& [name, value] : entry_.parameters) {
+      if (std::ranges::find(provider_.dialect->needed, name) == provider_.dialect->needed.end())
+        droppable[name] = value;
+    }
+    return droppable;
+  }
+
+  // Once, before anything else is noted.
+  void SayDropped(std::vector<std::string>& notes) const {
+    for (const auto& [name, value] : entry_.parameters) {
+      if (!dropped_.contains(name)) continue;
+      notes.push_back(
+          fmt::format("model {} refused {} = {} before, which is left out; another value is sent, and this one when it "
+                      "is deleted from {}",
+                      entry_.name, name, value, refusals_.path()));
+    }
   }
 
   void Wait(Milliseconds span) const {
@@ -189,7 +219,9 @@ class ServedModel final : public Model {
   const Provider provider_;
   const Key key_;
   HttpCaller http_;
+  Refusals refusals_;
   std::set<std::string> dropped_;  // fields that the server refused
+  bool said_ = false;              // which were dropped in earlier sessions
   std::atomic<bool> interrupted_ = false;
 };
 

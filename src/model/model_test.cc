@@ -79,6 +79,27 @@ TEST_F(ModelTest, AParameterThatIsRefusedIsDroppedRememberedAndSaid) {
     EXPECT_FALSE(Sent(later).contains("temperature"));
     EXPECT_TRUE(Sent(later).contains("top_p"));
   }
+  // Another session knows it and says so once; what hone itself adds goes without saying.
+  Serve({Answer("c"), Answer("d")}, "", "[models.coder.parameters]\ntemperature = 0.5\ntop_p = 0.9\n");
+  const Asked third = Ask(), fourth = Ask();
+  ASSERT_EQ(third.notes.size(), 1u);
+  EXPECT_EQ(third.notes[0].find("model coder refused temperature = 0.5 before, which is left out;"), 0u);
+  EXPECT_TRUE(fourth.notes.empty());
+  EXPECT_FALSE(Sent(0).contains("temperature"));
+  EXPECT_TRUE(Sent(0).contains("top_p"));
+  // Another value is another question, and so is the same one of another model.
+  Serve({Answer("e")}, "", "[models.coder.parameters]\ntemperature = 1\n");
+  EXPECT_TRUE(Ask().notes.empty());
+  EXPECT_TRUE(Sent(0).contains("temperature"));
+  // What cannot be kept is said.
+  const std::string blocked = folder_.path() + "/file";
+  Must(WriteFileAtomically(blocked, "no folder"));
+  setenv("HONE_DATA", blocked.c_str(), 1);
+  Serve({Refusal(400, refused), Answer("f")}, "", "[models.coder.parameters]\ntemperature = 0.5\n");
+  const Asked unkept = Ask();
+  ASSERT_EQ(unkept.notes.size(), 2u);
+  EXPECT_EQ(unkept.notes[1].find("that is forgotten when this ends: "), 0u);
+  setenv("HONE_DATA", folder_.path().c_str(), 1);
   // What hone itself adds, refused by an old server in words alone.
   Serve({Refusal(422, R"({"detail": "extra fields not permitted: stream_options"})"), Answer("there")});
   EXPECT_EQ(Must(Ask().reply).text, "there");

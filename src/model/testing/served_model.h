@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/files.h"
 #include "base/testing/must.h"
 #include "model/model.h"
 #include "model/testing/loopback.h"
@@ -25,7 +26,11 @@ inline Saying Refusal(int status, const std::string& body, const std::vector<std
 
 class ServedModelTest : public ::testing::Test {
  protected:
-  void SetUp() override { setenv("HONE_TEST_KEY", kKey, 1); }
+  void SetUp() override {
+    setenv("HONE_TEST_KEY", kKey, 1);
+    setenv("HONE_DATA", folder_.path().c_str(), 1);  // what servers refused is remembered there
+  }
+  void TearDown() override { unsetenv("HONE_DATA"); }
 
   // A model that is served by what is said, in the order of the connections.
   void Serve(std::vector<Saying> sayings, const std::string& provider = "", const std::string& model = "",
@@ -53,6 +58,7 @@ class ServedModelTest : public ::testing::Test {
   }
   std::size_t tries() const { return server_->heard().size(); }
 
+  TempDirectory folder_ = Must(TempDirectory::Create("served"));
   std::unique_ptr<Loopback> server_;
   std::unique_ptr<Model> model_;
   bool go_on_ = true;
