@@ -17,6 +17,8 @@ struct ExecFormat {
   std::string_view doc;   // one line: who prints so
   // Of all that it printed. kIo, and why: it says itself that it failed, or it is no such output.
   Result<ModelReply> (*read)(const std::string& output) = nullptr;
+  // Where it says in this form why it failed.
+  enum class Complains { kOnOutput, kOnErrors } complains = Complains::kOnOutput;
 };
 
 std::span<const ExecFormat* const> AllExecFormats();      // sorted by file name

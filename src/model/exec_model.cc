@@ -65,9 +65,11 @@ class ExecModel final : public Model {
     if (exit.timed_out)
       return Fail(ErrorKind::kTimeout, fmt::format("it was not done within {:.3g} s",
                                                    std::chrono::duration<double>(provider_.wall).count()));
-    auto reply = provider_.format->read(exit.output);
+    const bool on_errors = !exit.ok() && provider_.format->complains == ExecFormat::Complains::kOnErrors;
+    const std::string& said = on_errors ? exit.error : exit.output;
+    auto reply = provider_.format->read(said);
     // What it says itself says more than its exit status.
-    if (!exit.ok() && (reply || exit.output.empty())) {
+    if (!exit.ok() && (reply || said.empty())) {
       const std::string words = Printable(LastLine(exit.error)).substr(0, kLongestWords);
       return Fail(ErrorKind::kTool, fmt::format("it {}{}{}", exit.Describe(), words.empty() ? "" : ": ", words));
     }

@@ -159,8 +159,26 @@ TEST_F(ExecModelTest, FormatsTellWhatItTook) {
                 .error()
                 .message,
             "no");
-  EXPECT_EQ(read("gemini-json", R"({"response": "hi", "stats": {}})").text, "hi");
-  EXPECT_EQ(FindExecFormat("gemini-json")->read(R"({"error": {"message": "no"}})").error().message, "no");
+  const ModelReply gemini = read("gemini-json", R"({"session_id": "s", "response": "hi", "stats": {"models": {
+      "m-1": {"tokens": {"input": 1034, "prompt": 1234, "candidates": 56, "total": 1390, "cached": 200, "thoughts": 100}},
+      "small": {"tokens": {"prompt": 6, "candidates": 4}}}, "tools": {"totalCalls": 0}}})");
+  EXPECT_EQ(gemini.text, "hi");
+  EXPECT_EQ(gemini.usage.input_tokens, 1240);
+  EXPECT_EQ(gemini.usage.cached_tokens, 200);
+  EXPECT_EQ(gemini.usage.output_tokens, 160);
+  EXPECT_FALSE(read("gemini-json", R"({"response": "hi", "stats": {}})").usage.input_tokens);
+  const auto why = [](const std::string& said) { return FindExecFormat("gemini-json")->read(said).error().message; };
+  EXPECT_EQ(why(R"({"error": {"message": "no"}})"), "no");
+  EXPECT_EQ(why("Warning: no colors.\n{\n  \"error\": {\n    \"type\": \"Error\",\n    \"message\": "
+                "\"{\\\"error\\\":{\\\"code\\\":400,\\\"message\\\":\\\"API key not valid.\\\"}}\"\n  }\n}\n"),
+            "API key not valid.");
+}
+
+TEST_F(ExecModelTest, WhyAProgramFailedIsReadWhereItSaysSo) {
+  Serve("echo noise >&2; printf '{\n\"error\": {\"message\": \"out of money\"}}' >&2; exit 144", "", "gemini-json");
+  EXPECT_EQ(Why(ErrorKind::kIo), "out of money");
+  Serve("echo noise >&2; exit 3", "", "gemini-json");
+  EXPECT_EQ(Why(ErrorKind::kIo), "it printed no response as JSON");
 }
 
 }  // namespace
