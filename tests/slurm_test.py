@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A suite as jobs of Slurm: two nodes on this machine's loopback, one of which is lost midway. slurm_test.py HONE [PROBLEMS]
+"""A suite as jobs of Slurm: two nodes on this machine's loopback, one of which is lost midway; before that a job of more
+urgency takes the other one from a problem's, and somebody cancels one. slurm_test.py HONE [PROBLEMS]
 
 The daemons are this test's own, with folders, ports and keys of their own. Skipped where Slurm is not installed.
 """
@@ -45,11 +46,14 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
 SlurmdTimeout=5
 KillWait=2
 NodeName=a NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=1 State=UNKNOWN
 NodeName=b NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=1 State=UNKNOWN
-PartitionName=all Nodes=a,b Default=YES MaxTime=INFINITE State=UP
+PartitionName=all Nodes=a,b Default=YES MaxTime=INFINITE PriorityTier=1 State=UP
+PartitionName=urgent Nodes=a MaxTime=INFINITE PriorityTier=9 State=UP
 """
 
 
@@ -150,17 +154,25 @@ def check(root):
         began = time.monotonic()
         slurm = subprocess.Popen([*command, "--executor", "slurm", "--store", str(root / "slurm.db")], env=environment, stdout=subprocess.PIPE,
                                  stderr=open(root / "said", "w"), text=True, cwd=root)
-        lost = False
+        lost = preempted = cancelled = False
         while slurm.poll() is None and not lost:
             time.sleep(0.5)
-            running = subprocess.run(["squeue", "-h", "-t", "R", "-o", "%N"], env=environment, capture_output=True, text=True).stdout.split()
+            queue = subprocess.run(["squeue", "-h", "-t", "R", "-p", "all", "-o", "%N %i"], env=environment, capture_output=True, text=True)
+            running = dict(line.split() for line in queue.stdout.splitlines())
             done = len(list((root / "slurm.db-suites").glob("jobs-*/*/*.rc")))
-            if "b" in running and done >= PROBLEMS // 4:
+            if "a" in running and not preempted:
+                preempted = running["a"]
+                subprocess.run(["sbatch", "-p", "urgent", "-o", "/dev/null", "--wrap", "sleep 2"], env=environment, capture_output=True, cwd=root)
+            elif "b" in running and not cancelled:
+                cancelled = running["b"]
+                subprocess.run(["scancel", cancelled], env=environment, capture_output=True)
+            elif "b" in running and running["b"] != cancelled and done >= PROBLEMS // 4:
                 time.sleep(1.5)  # in the midst of something
                 cluster.lose("b")
                 lost = True
         output = slurm.communicate(timeout=120 + 60 * PROBLEMS)[0]
         seconds = time.monotonic() - began
+        again = subprocess.run(["scontrol", "-o", "show", "job", str(preempted)], env=environment, capture_output=True, text=True).stdout
         restarted = [path for path in (root / "slurm.db-suites").glob("jobs-*/*/*.slurm")]
     finally:
         cluster.end()
@@ -172,6 +184,11 @@ def check(root):
         found.append(f"by jobs: {table(jobs)}\nalone: {table(json.loads(alone.stdout))}")
     if not lost:
         found.append("node b was never seen at work")
+    said = (root / "said").read_text()
+    if f"job {cancelled} left no result: CANCELLED" not in said:
+        found.append(f"nothing is said of the job {cancelled} that was cancelled: {said}")
+    if "Restarts=1" not in again:
+        found.append(f"job {preempted} was not put back: {again}")
     if len(restarted) != PROBLEMS:
         found.append(f"{len(restarted)} jobs for {PROBLEMS} problems")
     for row in jobs["rows"]:

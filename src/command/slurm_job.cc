@@ -60,8 +60,12 @@ class SlurmJob {
       }
       std::string id = IdOnDisk();
       if (id.empty() || HONE_TRY(State(id)).empty()) {
-        if (submits++ == kSubmits)
-          return SlurmEnded{.failure = fmt::format("Slurm ended it {} times without a result (job {})", kSubmits, id)};
+        const std::string how = id.empty() ? std::string() : HowItEnded(id);
+        if (submits++ == kSubmits) {
+          return SlurmEnded{
+              .failure = fmt::format("Slurm ended it {} times without a result (job {}: {})", kSubmits, id, how)};
+        }
+        if (!id.empty()) say(fmt::format("job {} left no result: {}; once more", id, how));
         id = HONE_TRY(Submit());
         say(fmt::format("job {}", id));
       }
@@ -86,6 +90,20 @@ class SlurmJob {
     }
     if (asked.ok() || asked.error.find("Invalid job id") != std::string::npos) return std::string();
     return std::string("UNKNOWN");  // its controller is away: it comes back
+  }
+
+  // "PREEMPTED": by the cluster's accounting, where it has one, else by its controller, which forgets after minutes.
+  static std::string HowItEnded(const std::string& id) {
+    if (FindProgram("sacct")) {
+      const auto told = AskSlurm({"sacct", "-X", "-n", "-P", "-o", "State", "-j", id});
+      if (told && told->ok() && !FirstLineOf(told->output).empty()) return FirstLineOf(told->output);
+    }
+    constexpr std::string_view kState = "JobState=";
+    const auto told = AskSlurm({"scontrol", "-o", "show", "job", id});
+    const std::size_t at = told && told->ok() ? told->output.find(kState) : std::string::npos;
+    if (at == std::string::npos) return "Slurm does not know why";
+    const std::size_t begin = at + kState.size();
+    return told->output.substr(begin, told->output.find(' ', begin) - begin);
   }
 
   Result<std::string> Submit() {
