@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/json_text.h"
+#include "candidate/launch_lines.h"
 #include "dsl/program.h"
 
 namespace hone {
@@ -115,7 +116,9 @@ class Reader {
     while (lines_.Next(line)) {
       if (Ticks(line) >= ticks && Trimmed(line.substr(Ticks(line))).empty()) {
         if (Trimmed(text).empty()) return Bad("the candidate is empty");
-        return Keep({.kind = *kind, .text = std::move(text)});
+        // As a file with launch lines is, whatever its fence says.
+        const bool launches = *kind == CandidateKind::kCudaModule && HasLaunchLines(text);
+        return Keep({.kind = launches ? CandidateKind::kPlan : *kind, .text = std::move(text)});
       }
       text += fmt::format("{}\n", line);
     }
@@ -206,8 +209,8 @@ predicted_us: 12.5
 program ...
 ```
 
-Kinds: program (the kernel language), module (C++ for the processor), cuda_module (CUDA C++), plan (JSON: device sources
-and their launches). Where the text has a line of three backticks, fence it with four. Nothing else stands in an answer.
+Kinds: program (the kernel language), module (C++ for the processor), cuda_module (CUDA C++ with host code), plan (CUDA
+C++ without host code, whose launches stand in comments, or JSON). Where the text has a line of three backticks, fence it with four. Nothing else stands in an answer.
 If there is nothing worth trying, the answer is the word {} alone.
 )",
                      kMostCandidates, kLongestIdea, kNothingMore);

@@ -132,8 +132,9 @@ TEST_P(LookupTest, WhatIsCalledWronglyIsAnsweredWithAMendAndNothingElseHappens) 
   EXPECT_EQ(round.proposals.size(), 1u);
   const auto results = Results(1);
   ASSERT_EQ(results.size(), 5u);
-  EXPECT_EQ(results[0],
-            "c1: there is no tool 'run_shell'; there are find_symbol, read_code, read_language, search_code");
+  EXPECT_EQ(
+      results[0],
+      "c1: there is no tool 'run_shell'; there are find_symbol, read_code, read_hopper, read_language, search_code");
   EXPECT_TRUE(Has(results[1], "the arguments at /query: ")) << results[1];
   EXPECT_TRUE(Has(results[2], "path")) << results[2];
   EXPECT_TRUE(Has(results[3], "they are as 120-180")) << results[3];

@@ -1,8 +1,12 @@
 #include "propose/sections.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+
+#include "base/text.h"
 
 namespace hone {
 namespace {
@@ -49,6 +53,20 @@ std::vector<PageSection> SectionsOf(std::string_view page) {
   }
   end(page.size());
   return sections;
+}
+
+Result<std::string> SectionNamed(std::string_view page, const std::string& title) {
+  std::vector<std::string_view> titles;
+  for (const PageSection& section : SectionsOf(page)) {
+    if (section.title == title) return std::string(section.text);
+    titles.push_back(section.title);
+  }
+  if (!title.empty())
+    return Fail(ErrorKind::kUsage,
+                fmt::format("the page has no section '{}'{}", title.substr(0, 60), DidYouMean(title, titles)));
+  std::string text = "The sections of the page:\n";
+  for (const std::string_view one : titles) text += fmt::format("- {}\n", one);
+  return text;
 }
 
 std::vector<PageSection> Relevant(const std::vector<PageSection>& sections, const std::vector<std::string>& words) {

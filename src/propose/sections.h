@@ -5,10 +5,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
+
 namespace hone {
 
-// The page of the kernel language, docs/language.md.
-extern const std::string_view kLanguagePage;
+// The pages of docs/ about the kernel language, plans, and what makes kernels fast on Hopper.
+extern const std::string_view kLanguagePage, kPlanPage, kHopperPage;
 
 struct PageSection {
   std::string_view title;  // "attention", without its #
@@ -16,6 +18,8 @@ struct PageSection {
 };
 // In their order. What looks like a heading in a fence is none.
 std::vector<PageSection> SectionsOf(std::string_view page);
+// The section with that title; without one, the list of titles. kUsage, and what it may have meant, if there is none.
+Result<std::string> SectionNamed(std::string_view page, const std::string& title);
 
 // Those that have any of the words, the one that has most of them first: words in a title count for more, and words
 // that many sections have for less. Letters' cases are one. Equal ones stay in their order.

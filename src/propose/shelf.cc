@@ -11,6 +11,9 @@
 #include "propose/sections.h"
 
 namespace hone {
+
+extern const std::string_view kModuleHeader;  // include/hone/module.h, inside of hone_target
+
 namespace {
 
 constexpr std::size_t kMostWords = 200;  // of evidence that sections are looked for by
@@ -61,15 +64,42 @@ std::vector<std::string> LanguageSections(const std::vector<std::string>& words)
   return texts;
 }
 
+// How a plan is written: as kernels with launch lines, or all of it.
+std::string PlanSection(std::string_view title) {
+  for (const PageSection& section : SectionsOf(kPlanPage)) {
+    if (section.title == title)
+      return fmt::format("## Of plans: {}\n\n{}", section.title, FencedText("markdown", section.text));
+  }
+  return "";
+}
+
+// What makes kernels fast on such a device: what there is to know, and the three kinds of work that are most like it.
+void AddHopperSections(const std::vector<std::string>& words, std::vector<std::string>& to) {
+  const std::vector<PageSection> all = SectionsOf(kHopperPage);
+  const auto add = [&](const PageSection& section) {
+    to.push_back(fmt::format("## Of Hopper: {}\n\n{}", section.title, FencedText("markdown", section.text)));
+  };
+  if (all.size() < 2) return;
+  add(all[1]);
+  std::vector<PageSection> kinds = Relevant({all.begin() + 2, all.end()}, words);
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, kinds.size()); ++i) add(kinds[i]);
+}
+
+std::string ModuleSection() {
+  return fmt::format("## Of modules: hone/module.h, which a module includes\n\n{}", FencedText("c", kModuleHeader));
+}
+
 std::string Winner(const PastWinner& winner) {
   return fmt::format("## What won an earlier run of a like problem: {}\n\n{}", Describe(winner),
                      FencedText(Name(winner.candidate.kind), winner.candidate.text));
 }
 
-// Whether the question is one that a program can answer as well as anything.
-bool OfPrograms(const Question& question) {
-  return !question.from() || question.from()->proposal.candidate.kind == CandidateKind::kProgram;
+bool IsOf(const Question& question, CandidateKind kind) {
+  return question.from() && question.from()->proposal.candidate.kind == kind;
 }
+
+// Whether the question is one that a program can answer as well as anything.
+bool OfPrograms(const Question& question) { return !question.from() || IsOf(question, CandidateKind::kProgram); }
 
 }  // namespace
 
@@ -87,15 +117,24 @@ Shelf ShelfOf(const ProposerSetting& setting) {
 }
 
 std::vector<std::string> FromShelf(const Shelf& shelf, const Question& question, const DeviceModel& machine) {
+  const bool cuda = machine.kind == DeviceKind::kCuda;
   std::vector<std::string> sections = {DeviceNotes(machine)};
+  if (machine.arch.starts_with("sm_90")) AddHopperSections(shelf.words, sections);
   if (!shelf.winners.empty()) sections.push_back(Winner(shelf.winners.front()));
+  if (IsOf(question, CandidateKind::kModule) || IsOf(question, CandidateKind::kCudaModule))
+    sections.push_back(ModuleSection());
+  if (cuda) sections.push_back(PlanSection("Kernels with launch lines"));
+  if (IsOf(question, CandidateKind::kPlan)) sections.push_back(PlanSection("Plans"));
   if (OfPrograms(question)) std::ranges::move(LanguageSections(shelf.words), std::back_inserter(sections));
   for (std::size_t i = 1; i < shelf.winners.size(); ++i) sections.push_back(Winner(shelf.winners[i]));
+  if (OfPrograms(question)) sections.push_back(ModuleSection());
   return sections;
 }
 
 std::vector<std::string> ForRepair(const Shelf& shelf, const Question& question) {
-  if (!question.from() || !OfPrograms(question)) return {};
+  if (IsOf(question, CandidateKind::kModule) || IsOf(question, CandidateKind::kCudaModule)) return {ModuleSection()};
+  if (IsOf(question, CandidateKind::kPlan)) return {PlanSection("Kernels with launch lines"), PlanSection("Plans")};
+  if (!question.from()) return {};
   const Verdict& verdict = question.from()->evaluation.verdict;
   std::vector<std::string> words;
   AddWordsOf(words, verdict.reason);

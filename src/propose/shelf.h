@@ -1,6 +1,7 @@
-// What a question may show beside what is its own: what the device has, winners of earlier runs, and the page of the
-// kernel language by section. It is retrieved by what the question is about and goes in while there is room, the most
-// useful first. A plain value, made once a run.
+// What a question may show beside what is its own: what the device has, winners of earlier runs, what makes kernels
+// fast on Hopper, how kernels with launch lines and modules are written, and the page of the kernel language by
+// section. It is retrieved by what the question is about and goes in while there is room, the most useful first. A
+// plain value, made once a run.
 #pragma once
 
 #include <string>

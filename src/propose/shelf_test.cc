@@ -97,6 +97,41 @@ TEST_F(ShelfTest, TheLanguageIsForThoseWhoWritePrograms) {
   EXPECT_FALSE(Has(Render(shelf, false), "Of the kernel language"));
 }
 
+TEST_F(ShelfTest, HoppersRulesOfTheKindOfWorkAreForHopper) {
+  EXPECT_FALSE(Has(Render({.words = {"attention"}, .winners = {}}), "## Of Hopper"));
+  machine_.kind = DeviceKind::kCuda;
+  machine_.arch = "sm_90a";
+  const std::string text = Render({.words = {"attention"}, .winners = {}});
+  EXPECT_TRUE(Has(text, "## Of Hopper: Where a kernel's time can go"));
+  EXPECT_TRUE(Has(text, "## Of Hopper: Attention"));
+  EXPECT_FALSE(Has(text, "## Of Hopper: Convolution"));
+  EXPECT_TRUE(Has(Render({.words = {"convolution", "pool"}, .winners = {}}), "## Of Hopper: Convolution"));
+  machine_.arch = "sm_80";
+  EXPECT_FALSE(Has(Render({.words = {"attention"}, .winners = {}}), "## Of Hopper"));
+}
+
+TEST_F(ShelfTest, WhoWritesKernelsOtherThanProgramsIsShownHow) {
+  const Shelf shelf{.words = {"softmax"}, .winners = {}};
+  const auto show = [&](CandidateKind kind, PromptView view = PromptView::kAll) {
+    attempt_.proposal.candidate.kind = kind;
+    return Render(shelf, false, 8000, view);
+  };
+  // Whoever may choose is shown what the machine runs; a device's kernels before the language.
+  EXPECT_FALSE(Has(Render(shelf), "// hone: launch"));
+  EXPECT_TRUE(Has(Render(shelf, true, 100'000), "hone_run(const HoneCall* call)"));
+  machine_.kind = DeviceKind::kCuda;
+  EXPECT_LT(Render(shelf).find("// hone: launch relu"), Render(shelf).find("## Of the kernel language"));
+  EXPECT_TRUE(Has(Render(shelf), "## Of the kernel language: softmax"));
+  // Whoever improves on one, or repairs it, is shown how that one is written.
+  for (const PromptView view : {PromptView::kAll, PromptView::kRepair}) {
+    EXPECT_TRUE(Has(show(CandidateKind::kPlan, view), "// hone: launch relu"));
+    EXPECT_TRUE(Has(show(CandidateKind::kPlan, view), "\"hone_plan\": 1"));
+    EXPECT_FALSE(Has(show(CandidateKind::kPlan, view), "hone_run"));
+    EXPECT_TRUE(Has(show(CandidateKind::kCudaModule, view), "hone_run(const HoneCall* call)"));
+    EXPECT_FALSE(Has(show(CandidateKind::kCudaModule, view), "\"hone_plan\": 1"));
+  }
+}
+
 TEST_F(ShelfTest, WhoRepairsGetsWhatTheEvidenceSpeaksOf) {
   attempt_.evaluation.verdict = {};
   attempt_.evaluation.verdict.outcome = Outcome::kCompileError;

@@ -1,9 +1,6 @@
 // The page of the kernel language, by section.
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
-#include "base/text.h"
 #include "propose/lookup.h"
 #include "propose/sections.h"
 
@@ -11,19 +8,7 @@ namespace hone::lookup_read_language {
 namespace {
 
 Result<std::string> Answer(const nlohmann::json& arguments, const Question&, Library&) {
-  const auto sections = SectionsOf(kLanguagePage);
-  const std::string wanted = arguments.value("section", "");
-  std::vector<std::string_view> titles;
-  for (const PageSection& section : sections) {
-    if (section.title == wanted) return std::string(section.text);
-    titles.push_back(section.title);
-  }
-  if (!wanted.empty())
-    return Fail(ErrorKind::kUsage,
-                fmt::format("the page has no section '{}'{}", wanted.substr(0, 60), DidYouMean(wanted, titles)));
-  std::string text = "The sections of the page:\n";
-  for (const std::string_view title : titles) text += fmt::format("- {}\n", title);
-  return text;
+  return SectionNamed(kLanguagePage, arguments.value("section", ""));
 }
 
 }  // namespace

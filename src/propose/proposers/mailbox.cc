@@ -137,7 +137,8 @@ class Mailbox final : public Proposer {
 
   std::string KeyOf(const Question& question) const {
     const Attempt* from = question.from();
-    return Sha256(fmt::format("{} {} {} {}", Identity(graph_.problem()), machine_.id,
+    // Another device of the same make is asked nothing again.
+    return Sha256(fmt::format("{} {} {} {}", Identity(graph_.problem()), machine_.processor,
                               from ? from->proposal.candidate.Identity() : "start", question.turn))
         .substr(0, kKeyDigits);
   }

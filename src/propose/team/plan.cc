@@ -171,7 +171,8 @@ y = ...
 ```
 
 To begin with there is no text: in place of the fence a line "kind: " says what the candidate is to be, program (the kernel
-language), module (C++ for the processor), cuda_module (CUDA C++) or plan (JSON: device sources and their launches).
+language), module (C++ for the processor), cuda_module (CUDA C++ with host code) or plan (CUDA C++ without host code,
+whose launches stand in comments, or JSON).
 Nothing else stands in an answer. If there is nothing worth trying, the answer is the word {} alone.
 )",
                      kLongestIdea, kAnchorBegins, kAnchorEnds, kAnchorBegins, kAnchorEnds, kNothingMore);
