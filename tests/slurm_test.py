@@ -94,8 +94,8 @@ class Cluster:
         self.start("slurmd", "-D", "-N", "a", "-f", self.configuration)
         self.start("slurmd", "-D", "-N", "b", "-f", self.configuration)
         for _ in range(60):
-            nodes = subprocess.run(["sinfo", "-h", "-o", "%n %T", "-N"], env=self.environment, capture_output=True, text=True).stdout
-            if nodes.count("idle") == 2:
+            nodes = subprocess.run(["sinfo", "-h", "-o", "%N %T", "-N"], env=self.environment, capture_output=True, text=True).stdout
+            if {"a idle", "b idle"} <= set(nodes.splitlines()):
                 return True
             time.sleep(0.5)
         return False
@@ -187,7 +187,7 @@ def check(root):
     said = (root / "said").read_text()
     if f"job {cancelled} left no result: CANCELLED" not in said:
         found.append(f"nothing is said of the job {cancelled} that was cancelled: {said}")
-    if "Restarts=1" not in again:
+    if "Restarts=" not in again or "Restarts=0" in again:
         found.append(f"job {preempted} was not put back: {again}")
     if len(restarted) != PROBLEMS:
         found.append(f"{len(restarted)} jobs for {PROBLEMS} problems")
