@@ -1,11 +1,13 @@
 #include "evaluate/device_profile.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <utility>
 
@@ -15,6 +17,7 @@
 #include "base/text.h"
 #include "profile/measured_facts.h"
 #include "profile/plan_facts.h"
+#include "protocol/worker_kernels.h"
 #include "target/cuda/library_steps.h"
 #include "target/cuda/toolkit.h"
 
@@ -23,12 +26,9 @@ namespace {
 
 constexpr std::size_t kMostOutput = 64u << 20;
 
-// A plan as a file that the process reads.
-Result<std::string> WritePlan(const TempDirectory& folder, cuda::BuiltPlan plan) {
+Result<std::string> PackedWithLibraries(cuda::BuiltPlan plan) {
   plan.libraries = HONE_TRY(cuda::FindLibrariesOf(plan.plan));
-  std::string file = folder.path() + "/plan";
-  HONE_TRY(WriteFileAtomically(file, cuda::Pack(plan)));
-  return file;
+  return cuda::Pack(plan);
 }
 
 ProfiledSetup SetupOf(const Problem& problem) { return {.problem = ToJson(problem), .folder = problem.folder}; }
@@ -111,6 +111,11 @@ Profile& ProfileOfKernel(std::vector<Profile>& profiles, const CountedKernel& ke
 
 }  // namespace
 
+std::optional<Caches> ParseCaches(std::string_view name) {
+  constexpr std::string_view kNames[] = {"warm", "clean"};
+  return ParseName<Caches>(kNames, name);
+}
+
 Result<std::string> NcuVersion() {
   const auto path = HONE_TRY(FindNcu());
   const auto exit = HONE_TRY(Run({.argv = {path, "--version"}, .environment = InheritedEnvironment()}));
@@ -120,6 +125,13 @@ Result<std::string> NcuVersion() {
   return exit.output.substr(at + 8, exit.output.find_first_of(" \n", at + 8) - at - 8);
 }
 
+// A process, and the folder of what it reads.
+struct DeviceProfiler::Held {
+  TempDirectory folder;
+  ProfiledProcess process;
+  int asked = 0;
+};
+
 DeviceProfiler::DeviceProfiler(const Problem& problem, Options options)
     : problem_(problem), options_(std::move(options)) {
   if (options_.program.empty()) options_.program = OwnPath();
@@ -127,28 +139,61 @@ DeviceProfiler::DeviceProfiler(const Problem& problem, Options options)
 
 DeviceProfiler::~DeviceProfiler() = default;
 
-Result<ProfiledReport> DeviceProfiler::ByCupti(const cuda::BuiltPlan& plan, CounterSet set) {
-  if (!process_) {
-    ProfiledSetup setup = SetupOf(problem_);
-    setup.cupti = HONE_TRY(cuda::FindLibrary(cuda::Library::kCupti));
-    process_ = std::make_unique<ProfiledProcess>(std::move(setup), options_.program, options_.device);
-  }
-  const auto folder = HONE_TRY(TempDirectory::Create("profile"));
-  return process_->Ask({.built = HONE_TRY(WritePlan(folder, plan)), .metrics = MetricsOf(set), .timeline = true},
-                       options_.wall);
+Result<DeviceProfiler::Held*> DeviceProfiler::Hold(Form form) {
+  auto& held = held_[form];
+  if (held) return held.get();
+  ProfiledSetup setup = SetupOf(problem_);
+  setup.cupti = HONE_TRY(cuda::FindLibrary(cuda::Library::kCupti));
+  auto folder = HONE_TRY(TempDirectory::Create("profile"));
+  ProfiledProcess::Options how{.program = options_.program,
+                               .device = options_.device,
+                               .confined = IsForeign(form),
+                               .seen = {folder.path(), problem_.folder}};
+  if (setup.cupti.starts_with('/')) how.seen.push_back(std::filesystem::path(setup.cupti).parent_path().string());
+  held = std::unique_ptr<Held>(new Held{std::move(folder), {std::move(setup), std::move(how)}});
+  return held.get();
 }
 
-Result<ProfiledReport> DeviceProfiler::ByNcu(const cuda::BuiltPlan& plan, CounterSet set, NcuReplay replay,
+Result<ProfiledReport> DeviceProfiler::Ask(Form form, const std::string& built, const ProfileWish& wish) {
+  for (auto& [other, idle] : held_) {
+    if (other != form) idle.reset();  // the device's counters are one client's at a time
+  }
+  Held& held = *HONE_TRY(Hold(form));
+  // By another name each: what is loaded under a name is not loaded again.
+  ProfiledQuestion question{.form = form,
+                            .built = fmt::format("{}/{}", held.folder.path(), ++held.asked),
+                            .metrics = MetricsOf(wish.set),
+                            .timeline = true};
+  HONE_TRY(WriteFileAtomically(question.built, built));
+  if (wish.caches == Caches::kClean) {
+    question.sweep = held.folder.path() + "/sweep";
+    HONE_TRY(WriteFileAtomically(question.sweep, HONE_TRY(CompileWorkerKernels(options_.arch))));
+  }
+  auto report = held.process.Ask(question, options_.wall);
+  unlink(question.built.c_str());
+  return report;
+}
+
+Result<ProfiledReport> DeviceProfiler::ByCupti(const cuda::BuiltPlan& plan, const ProfileWish& wish) {
+  return Ask(Form::kPlan, HONE_TRY(PackedWithLibraries(plan)), wish);
+}
+
+Result<ProfiledReport> DeviceProfiler::ModuleByCupti(const std::string& library, const ProfileWish& wish) {
+  return Ask(Form::kCudaModule, HONE_TRY(ReadFile(library)), wish);
+}
+
+Result<ProfiledReport> DeviceProfiler::ByNcu(const cuda::BuiltPlan& plan, const ProfileWish& wish, NcuReplay replay,
                                              const std::string& report_file) {
-  process_.reset();  // the device's counters are one client's at a time
+  held_.clear();  // the device's counters are one client's at a time
   const std::string ncu = HONE_TRY(FindNcu());
   const auto folder = HONE_TRY(TempDirectory::Create("profile"));
-  const ProfiledQuestion question{.built = HONE_TRY(WritePlan(folder, plan)), .watched = true};
+  const ProfiledQuestion question{.built = folder.path() + "/plan", .watched = true};
+  HONE_TRY(WriteFileAtomically(question.built, HONE_TRY(PackedWithLibraries(plan))));
   const std::string told = folder.path() + "/told";
   HONE_TRY(
       WriteFileAtomically(told, JsonText(ToRecord(SetupOf(problem_))) + "\n" + JsonText(ToRecord(question)) + "\n"));
-  const auto metrics = MetricsOf(set);
-  // Clocks and caches stay as they are: so does CUPTI leave them.
+  const auto metrics = MetricsOf(wish.set);
+  // Clocks stay as they are: so does CUPTI leave them.
   Command command;
   command.argv = {ncu,
                   "--profile-from-start",

@@ -101,7 +101,7 @@ TEST_F(MeasuredTest, AKernelOfNoKnownStepIsItsOwnSubject) {
 }
 
 TEST_F(MeasuredTest, WithoutADeviceTheReasonIsOneLine) {
-  const auto report = DeviceProfiler(problem_, {.program = "/bin/false"}).ByCupti(plan_, CounterSet::kStandard);
+  const auto report = DeviceProfiler(problem_, {.program = "/bin/false"}).ByCupti(plan_, {});
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().message.find('\n'), std::string::npos) << report.error().message;
 }

@@ -9,8 +9,10 @@
 #include <cstring>
 #include <utility>
 
+#include "base/bubblewrap.h"
 #include "base/json_text.h"
 #include "base/text.h"
+#include "judge/worker_process.h"
 
 namespace hone {
 namespace {
@@ -30,8 +32,8 @@ std::string LastWords(int log) {
 
 }  // namespace
 
-ProfiledProcess::ProfiledProcess(ProfiledSetup setup, std::string program, std::string device)
-    : setup_(std::move(setup)), program_(std::move(program)), device_(std::move(device)) {}
+ProfiledProcess::ProfiledProcess(ProfiledSetup setup, Options options)
+    : setup_(std::move(setup)), options_(std::move(options)) {}
 
 ProfiledProcess::~ProfiledProcess() {
   child_.reset();
@@ -44,12 +46,27 @@ Result<void> ProfiledProcess::Start() {
   if (log_ >= 0) close(log_);
   log_ = memfd_create("hone-profiled", MFD_CLOEXEC);
   if (log_ < 0) return Fail(ErrorKind::kIo, fmt::format("memfd_create: {}", std::strerror(errno)));
-  // Nothing of a plan runs on the host: like its worker, the process is held by its device context and the wall.
   Command command;
-  command.argv = {program_, "profiled"};
   command.environment = InheritedEnvironment();
-  const char* visible = device_.empty() ? std::getenv("CUDA_VISIBLE_DEVICES") : device_.c_str();
+  const char* visible = options_.device.empty() ? std::getenv("CUDA_VISIBLE_DEVICES") : options_.device.c_str();
   if (visible != nullptr) command.environment.push_back(fmt::format("CUDA_VISIBLE_DEVICES={}", visible));
+  if (options_.confined) {
+    if (!BubblewrapWorks() || !BubblewrapMountsProc()) {
+      return Fail(ErrorKind::kNotFound,
+                  "a module's own code is run for its profile in bubblewrap alone, which does not work here; `hone "
+                  "doctor` says why");
+    }
+    BubblewrapOptions bubble;
+    for (const std::string& folder : options_.seen) {
+      if (!folder.empty()) bubble.read_only.push_back({folder, ""});
+    }
+    bubble.environment = command.environment;
+    bubble.directory = "/";
+    SeeOurProgram(bubble, options_.program);
+    SeeTheDevice(bubble);
+    command.argv = BubblewrapArgv(bubble);
+  }
+  command.argv.insert(command.argv.end(), {options_.program, "profiled"});
   auto child = Child::Start(command, log_);
   if (!child) return Rethrow(child.error(), "a process for profiles: ");
   ++starts_;

@@ -41,7 +41,7 @@ class ProfiledProcessTest : public testing::Test {
   }
   TempDirectory folder_ = TempDirectory::Create("profiled-test").value();
   std::string program_ = folder_.path() + "/stand-in";
-  ProfiledProcess process_{{.problem = "{}"}, program_, ""};
+  ProfiledProcess process_{{.problem = "{}"}, {.program = program_}};
 };
 
 TEST_F(ProfiledProcessTest, OneProcessAnswersForManyCandidates) {
@@ -89,7 +89,7 @@ TEST_F(ProfiledProcessTest, WhatIsNoReportIsCorrupt) {
 }
 
 TEST_F(ProfiledProcessTest, AProgramThatIsNotThereIsOneLine) {
-  ProfiledProcess nobody({}, "/nonexistent/hone", "");
+  ProfiledProcess nobody({}, {.program = "/nonexistent/hone"});
   const auto report = nobody.Ask({}, milliseconds(5000));
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().message.find('\n'), std::string::npos) << report.error().message;

@@ -35,7 +35,7 @@ Result<Profiles> OfPlan(const Plan& plan, const Setting& setting) {
   }
   auto& plan_built = std::get<cuda::BuiltPlan>(built);
   auto profiles = ProfilesOf(plan_built, setting.name, setting.problem, setting.graph, setting.device);
-  return CandidateProfiles{std::move(profiles), std::move(plan_built)};
+  return CandidateProfiles{std::move(profiles), std::move(plan_built), {}};
 }
 
 Unprofiled Wrong(const Diagnostic& error, const std::string& log) {
@@ -58,13 +58,13 @@ Result<Profiles> OfCudaModule(const std::string& source, const Setting& setting)
       HONE_TRY(cuda::CompileCudaModule({.source = source, .arch = setting.device.arch, .kernels_alone = true}));
   if (!compiled.ok()) return Wrong(compiled.errors[0], compiled.log);
   std::vector<Profile> profiles;
-  for (const auto& kernel : HONE_TRY(cuda::ReadCubin(HONE_TRY(ReadFile(compiled.library)))))
-    profiles.push_back(ProfileOf(kernel, setting.device));
+  auto kernels = HONE_TRY(cuda::ReadCubin(HONE_TRY(ReadFile(compiled.library))));
+  for (const auto& kernel : kernels) profiles.push_back(ProfileOf(kernel, setting.device));
   Profile whole(Scope::kPlan, setting.name);
   AddDeviceFacts(whole, setting.device);
   if (setting.graph != nullptr) AddProblemFacts(whole, *setting.graph, setting.device);
   profiles.push_back(std::move(whole));
-  return CandidateProfiles{std::move(profiles)};
+  return CandidateProfiles{std::move(profiles), std::nullopt, std::move(kernels)};
 }
 
 Result<Profiles> OfProgram(const std::string& text, const Setting& setting) {
@@ -78,7 +78,7 @@ Result<Profiles> OfProgram(const std::string& text, const Setting& setting) {
   if (auto* wrong = std::get_if<Unprofiled>(&below)) return std::move(*wrong);
   auto& made = std::get<CandidateProfiles>(below);
   for (Profile& profile : made.profiles) profiles.push_back(std::move(profile));
-  return CandidateProfiles{std::move(profiles), std::move(made.plan)};
+  return CandidateProfiles{std::move(profiles), std::move(made.plan), {}};
 }
 
 }  // namespace

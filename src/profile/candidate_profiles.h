@@ -23,7 +23,8 @@ struct Unprofiled {
 
 struct CandidateProfiles {
   std::vector<Profile> profiles;
-  std::optional<cuda::BuiltPlan> plan = {};  // by which it runs on a device; nothing of a module
+  std::optional<cuda::BuiltPlan> plan = {};     // by which it runs on a device; nothing of a module
+  std::vector<cuda::KernelFacts> kernels = {};  // of a module of CUDA C++, from its cubin
 };
 
 // `name` is what reports call it, `graph` null where its problem has none that we can define, `program` what compiles

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/record.h"
+#include "protocol/protocol.h"
 
 namespace hone {
 
@@ -21,10 +22,13 @@ struct ProfiledSetup {
 };
 
 struct ProfiledQuestion {
+  Form form = Form::kPlan;
   std::string built;                 // path of a built plan
   std::vector<std::string> metrics;  // of CUPTI, to be counted; none: nothing is
-  bool timeline = false;             // when what ran is recorded
-  bool watched = false;              // a profiler from outside watches one run; the two above are false then
+  std::string sweep;      // path of the cubin of CompileWorkerKernels: the second-level cache is swept before each step
+                          // that is counted; empty: it is as the step before leaves it
+  bool timeline = false;  // when what ran is recorded
+  bool watched = false;   // a profiler from outside watches one run; the two above are false then
 };
 
 enum class EventKind : std::uint8_t { kKernel, kMemset, kCopy };
@@ -39,6 +43,8 @@ struct TimelineEvent {
   EventKind kind = EventKind::kKernel;
   std::string name;                 // of a kernel, as the compiler mangles it
   double begin_us = 0, end_us = 0;  // since the first one began
+  std::vector<int> grid, block;     // of a kernel: blocks, and threads of each; x, y, z
+  int shared_bytes = 0;             // of a block, dynamic
 };
 
 struct CountedKernel {
@@ -70,8 +76,10 @@ void Fields(Of& setup, auto&& field) {
 
 template <SameAs<ProfiledQuestion> Of>
 void Fields(Of& question, auto&& field) {
+  field("form", question.form, ByName<Form>{Name, ParseForm});
   field("built", question.built);
   field("metrics", question.metrics);
+  field("sweep", question.sweep);
   field("timeline", question.timeline);
   field("watched", question.watched);
 }
@@ -83,6 +91,9 @@ void Fields(Of& event, auto&& field) {
   field("name", event.name);
   field("begin_us", event.begin_us);
   field("end_us", event.end_us);
+  field("grid", event.grid, kIfAny);
+  field("block", event.block, kIfAny);
+  field("shared_bytes", event.shared_bytes, WrittenUnless{0});
 }
 
 template <SameAs<CountedKernel> Of>

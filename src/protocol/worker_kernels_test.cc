@@ -16,13 +16,15 @@ TEST(WorkerKernelsTest, TheWorkersKernelsCompileAndTakeWhatTheyAreGiven) {
   ASSERT_TRUE(cubin) << cubin.error().message;
   const auto kernels = cuda::ReadCubin(*cubin);
   ASSERT_TRUE(kernels) << kernels.error().message;
-  ASSERT_EQ(kernels->size(), 2u);
+  ASSERT_EQ(kernels->size(), 3u);
   for (const auto& kernel : *kernels) {
     SCOPED_TRACE(kernel.name);
     std::vector<int> bytes;
     for (const auto& parameter : kernel.parameters) bytes.push_back(parameter.bytes);
     if (kernel.name == "Hold") {
       EXPECT_EQ(bytes, (std::vector<int>{8, 8, 4, 4, 8}));  // two addresses, two numbers, nanoseconds
+    } else if (kernel.name == "Sweep") {
+      EXPECT_EQ(bytes, (std::vector<int>{8, 8, 8}));  // an address, how many, an address
     } else {
       EXPECT_EQ(bytes, (std::vector<int>{4, 8}));  // words, nanoseconds
     }

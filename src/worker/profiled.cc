@@ -19,14 +19,14 @@
 #include "base/json_text.h"
 #include "problem/problem.h"
 #include "protocol/profiled.h"
-#include "target/cuda/built_plan.h"
 #include "target/cuda/counters.h"
 #include "target/cuda/driver.h"
-#include "target/cuda/loaded_plan.h"
 #include "target/cuda/metrics.h"
 #include "target/cuda/tracer.h"
 #include "target/cuda/try.h"
+#include "worker/cache_sweep.h"
 #include "worker/placed_tensors.h"
+#include "worker/profiled_candidate.h"
 
 namespace hone {
 namespace {
@@ -36,39 +36,12 @@ using cuda::TracedEvent;
 template <class T>
 using Try = cuda::Try<T>;
 
-constexpr int kRuns = 5;  // of which the timeline is the one in the middle
-// Where a run cannot be recorded nobody knows how many kernels a library's step launches.
-constexpr int kLibraryKernels = 16;
+constexpr int kRuns = 5;            // of which the timeline is the one in the middle
 constexpr int kMostKernels = 1024;  // that are counted: each runs several times
 // A library that waits for the device while it is asked would wait for ever.
 constexpr auto kLongestHold = std::chrono::milliseconds(50);
 
 double Ms(Clock::time_point since) { return std::chrono::duration<double, std::milli>(Clock::now() - since).count(); }
-
-// A plan, ready to run on the context's stream.
-class Candidate {
- public:
-  static Result<std::unique_ptr<Candidate>> Load(cuda::Context& context, const std::string& built,
-                                                 const std::vector<Placed>& placed) {
-    auto loaded = std::make_unique<Candidate>();
-    const auto bytes = HONE_TRY(ReadFile(built));
-    loaded->built_ = HONE_TRY(cuda::Unpack(bytes));
-    loaded->plan_ = HONE_TRY(FromDevice(cuda::LoadedPlan::Load(context, loaded->built_)));
-    HONE_TRY(FromDevice(loaded->plan_->Prepare(BindingsOf(placed, true))));
-    loaded->bound_ = HONE_TRY(FromDevice(loaded->plan_->Bind(BindingsOf(placed, false))));
-    return loaded;
-  }
-  Try<void> Run() { return plan_->Run(bound_); }
-  Try<void> RunGraph() { return plan_->RunGraph(bound_); }
-  Try<void> RunStep(std::size_t step) { return plan_->RunStep(bound_, step); }
-  const std::vector<PlanStep>& steps() const { return built_.plan.steps; }
-  const std::string& symbol(std::size_t launch) const { return built_.launches[launch].name; }
-
- private:
-  cuda::BuiltPlan built_;
-  std::unique_ptr<cuda::LoadedPlan> plan_;
-  int bound_ = 0;
-};
 
 // All of a run is asked for before any of it begins, so that what lies between two kernels is the device's.
 Result<std::vector<TracedEvent>> RecordRun(cuda::Context& context, cuda::Tracer& tracer,
@@ -105,27 +78,29 @@ Result<std::vector<TracedEvent>> MiddleRun(cuda::Context& context, cuda::Tracer&
 }
 
 // Of which step each event of a run is: what each of them launches when it runs alone.
-Result<std::vector<int>> StepsOfEvents(cuda::Context& context, cuda::Tracer& tracer, Candidate& candidate) {
+Result<std::vector<int>> StepsOfEvents(cuda::Context& context, cuda::Tracer& tracer, ProfiledCandidate& candidate) {
   std::vector<int> steps;
-  for (std::size_t step = 0; step < candidate.steps().size(); ++step) {
+  for (std::size_t step = 0; step < candidate.steps(); ++step) {
     const auto events = HONE_TRY(RecordRun(context, tracer, [&] { return candidate.RunStep(step); }));
     steps.insert(steps.end(), events.size(), static_cast<int>(step));
   }
   return steps;
 }
 
-Result<void> AddTimeline(cuda::Context& context, Candidate& candidate, ProfiledReport& report) {
+Result<void> AddTimeline(cuda::Context& context, ProfiledCandidate& candidate, ProfiledReport& report) {
   const auto tracer = HONE_TRY(cuda::Tracer::Start());
   const auto steps = HONE_TRY(StepsOfEvents(context, *tracer, candidate));
   auto events = HONE_TRY(MiddleRun(context, *tracer, [&] { return candidate.Run(); }));
-  const auto graph = [&] { return candidate.RunGraph(); };
-  HONE_TRY(FromDevice(graph()));  // makes it
-  HONE_TRY(FromDevice(context.WaitAll()));
-  HONE_TRY(tracer->Take());
-  auto as_graph = HONE_TRY(MiddleRun(context, *tracer, graph));
-  if (as_graph.size() == events.size() && SpanOf(as_graph) < SpanOf(events)) {
-    events = std::move(as_graph);
-    report.as_graph = true;
+  if (candidate.has_graph()) {
+    const auto graph = [&] { return candidate.RunGraph(); };
+    HONE_TRY(FromDevice(graph()));  // makes it
+    HONE_TRY(FromDevice(context.WaitAll()));
+    HONE_TRY(tracer->Take());
+    auto as_graph = HONE_TRY(MiddleRun(context, *tracer, graph));
+    if (as_graph.size() == events.size() && SpanOf(as_graph) < SpanOf(events)) {
+      events = std::move(as_graph);
+      report.as_graph = true;
+    }
   }
   for (std::size_t i = 0; i < events.size(); ++i) {
     const auto us = [&](std::uint64_t ns) { return static_cast<double>(ns - events.front().begin_ns) / 1000; };
@@ -133,32 +108,21 @@ Result<void> AddTimeline(cuda::Context& context, Candidate& candidate, ProfiledR
                                .kind = static_cast<EventKind>(events[i].kind),
                                .name = events[i].name,
                                .begin_us = us(events[i].begin_ns),
-                               .end_us = us(events[i].end_ns)});
+                               .end_us = us(events[i].end_ns),
+                               .grid = {events[i].grid.begin(), events[i].grid.end()},
+                               .block = {events[i].block.begin(), events[i].block.end()},
+                               .shared_bytes = events[i].shared_bytes});
   }
   return {};
 }
 
-int MostKernels(const Candidate& candidate) {
-  int most = 0;
-  for (const PlanStep& step : candidate.steps()) {
-    const bool library = !std::holds_alternative<LaunchStep>(step) && !std::holds_alternative<MemsetStep>(step);
-    most += library ? kLibraryKernels : 1;
-  }
-  return most;
-}
-
 // The kernels of a run in order, as far as they are known: as they were recorded, else as the plan launches them.
-std::vector<CountedKernel> KernelsOf(const Candidate& candidate, const ProfiledReport& report) {
+std::vector<CountedKernel> KernelsOf(const ProfiledCandidate& candidate, const ProfiledReport& report) {
   std::vector<CountedKernel> kernels;
   for (const TimelineEvent& event : report.timeline) {
     if (event.kind == EventKind::kKernel) kernels.push_back({event.step, event.name, {}});
   }
-  if (!kernels.empty()) return kernels;
-  for (std::size_t step = 0; step < candidate.steps().size(); ++step) {
-    if (!std::holds_alternative<LaunchStep>(candidate.steps()[step])) continue;
-    kernels.push_back({static_cast<int>(step), candidate.symbol(kernels.size()), {}});
-  }
-  return kernels;
+  return kernels.empty() ? candidate.Kernels() : kernels;
 }
 
 // Of one problem: what no candidate is needed for is made once.
@@ -187,7 +151,7 @@ class Session {
       report.milliseconds[name] = Ms(begin);
       begin = Clock::now();
     };
-    const auto candidate = HONE_TRY(Candidate::Load(*context_, question.built, placed_));
+    const auto candidate = HONE_TRY(ProfiledCandidate::Load(*context_, question.form, question.built, placed_));
     HONE_TRY(FromDevice(candidate->Run()));  // what happens the first time alone
     HONE_TRY(FromDevice(context_->WaitAll()));
     part("candidate");
@@ -203,7 +167,7 @@ class Session {
       part("timeline");
     }
     if (!question.metrics.empty()) {
-      if (const auto added = AddCounters(*candidate, question.metrics, report); !added)
+      if (const auto added = AddCounters(*candidate, question, report); !added)
         report.no_counters = added.error().message;
       part("counters");
     }
@@ -223,23 +187,37 @@ class Session {
     return counters_.get();
   }
 
-  Result<void> AddCounters(Candidate& candidate, const std::vector<std::string>& metrics, ProfiledReport& report) {
+  Result<void> AddCounters(ProfiledCandidate& candidate, const ProfiledQuestion& question, ProfiledReport& report) {
     auto kernels = KernelsOf(candidate, report);
-    const int most = report.timeline.empty() ? MostKernels(candidate) : static_cast<int>(kernels.size());
+    int most = report.timeline.empty() ? candidate.MostKernels() : static_cast<int>(kernels.size());
     if (most > kMostKernels) {
       return Fail(ErrorKind::kUsage, "a run launches " + std::to_string(most) + " kernels, of which at most " +
                                          std::to_string(kMostKernels) + " are counted");
     }
-    auto* counters = HONE_TRY(CountersOf(metrics, report));
+    std::function<Try<void>()> run = [&] { return candidate.Run(); };
+    std::vector<bool> swept;  // of what is counted, the sweeps
+    if (!question.sweep.empty()) {
+      if (!sweep_) sweep_ = HONE_TRY(CacheSweep::Open(*context_, HONE_TRY(ReadFile(question.sweep))));
+      swept = HONE_TRY(SweepsOf(candidate, kernels));
+      most = static_cast<int>(swept.size());
+      run = [&] { return RunSwept(candidate); };
+    }
+    auto* counters = HONE_TRY(CountersOf(question.metrics, report));
     const auto begin = Clock::now();
-    const auto run = [&] { return candidate.Run(); };
     auto counted = counters->Count(std::max(most, 1), cuda::Replay::kRun, run);
-    if (!counted) {
+    if (!counted && question.sweep.empty()) {
       report.why_kernel_replay = counted.error().message;
       counted = counters->Count(std::max(most, 1), cuda::Replay::kKernel, run);
     }
     auto rows = HONE_TRY(std::move(counted));
     report.milliseconds["counting"] = Ms(begin);
+    if (!question.sweep.empty()) {
+      if (rows.size() != swept.size())
+        return Fail(ErrorKind::kDevice, "a run launched other kernels while it was counted than when it was recorded");
+      for (std::size_t i = rows.size(); i-- > 0;) {
+        if (swept[i]) rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(i));
+      }
+    }
     report.chip = counters->chip();
     report.metrics = counters->metrics();
     report.passes = counters->passes();
@@ -249,12 +227,46 @@ class Session {
     return {};
   }
 
+  // What a run that is swept before each of its steps launches: true for a sweep.
+  static Result<std::vector<bool>> SweepsOf(const ProfiledCandidate& candidate,
+                                            const std::vector<CountedKernel>& kernels) {
+    if (candidate.steps() == 0) {  // a module: it is swept before all of it
+      std::vector<bool> before_all(kernels.size() + 1, false);
+      before_all.front() = true;
+      return before_all;
+    }
+    std::vector<bool> swept;
+    std::size_t kernel = 0;
+    for (std::size_t step = 0; step < candidate.steps(); ++step) {
+      if (!candidate.launches(step)) continue;
+      swept.push_back(true);
+      for (; kernel < kernels.size() && kernels[kernel].step == static_cast<int>(step); ++kernel)
+        swept.push_back(false);
+    }
+    if (kernel < kernels.size() || kernels.empty())
+      return Fail(ErrorKind::kUsage, "nobody knows of which step each kernel is, so no cache is swept between them");
+    return swept;
+  }
+
+  Try<void> RunSwept(ProfiledCandidate& candidate) {
+    if (candidate.steps() == 0) {
+      HONE_GPU(sweep_->Ask());
+      return candidate.Run();
+    }
+    for (std::size_t step = 0; step < candidate.steps(); ++step) {
+      if (candidate.launches(step)) HONE_GPU(sweep_->Ask());
+      HONE_GPU(candidate.RunStep(step));
+    }
+    return {};
+  }
+
   Problem problem_;
   std::unique_ptr<cuda::Context> context_;
   std::vector<Placed> placed_;
   std::map<std::string, double> ready_ms_;  // until somebody was told
   std::unique_ptr<cuda::Counters> counters_;
   std::vector<std::string> asked_;  // of counters_
+  std::unique_ptr<CacheSweep> sweep_;
 };
 
 template <class T>

@@ -13,6 +13,7 @@
 #include "target/cuda/loaded_plan.h"
 #include "target/cuda/try.h"
 #include "worker/loaded_module.h"
+#include "worker/placed_call.h"
 #include "worker/placed_tensors.h"
 
 namespace hone {
@@ -30,20 +31,8 @@ Result<void> RunPlan(cuda::Context& context, const std::string& built, const std
 }
 
 Result<void> RunModule(cuda::Context& context, const std::string& built, const std::vector<Placed>& placed) {
-  std::vector<DLTensor> views[3];  // by role
-  for (const auto& [tensor, at, gap] : placed) {
-    const int which = tensor->role == Role::kInput ? 0 : tensor->role == Role::kParameter ? 1 : 2;
-    views[which].push_back(ViewOf(*tensor, reinterpret_cast<void*>(at), kDLCUDA));
-  }
-  HoneCall call{.inputs = views[0].data(),
-                .input_count = static_cast<std::int32_t>(views[0].size()),
-                .parameters = views[1].data(),
-                .parameter_count = static_cast<std::int32_t>(views[1].size()),
-                .outputs = views[2].data(),
-                .output_count = static_cast<std::int32_t>(views[2].size()),
-                .threads = 1,
-                .state = nullptr,
-                .stream = context.stream()};
+  PlacedCall placed_call(placed, context.stream());
+  HoneCall& call = placed_call.call;
   LoadedModule module;
   const Reply reply = LoadedModule::Guarded({}, [&](Reply& said) {
     if (!module.Load(built, said)) return;

@@ -19,6 +19,7 @@
 #include "diagnose/diagnose.h"
 #include "diagnose/roofline.h"
 #include "evaluate/device_profile.h"
+#include "evaluate/measured_candidate.h"
 #include "graph/graph.h"
 #include "problem/import/import.h"
 #include "profile/candidate_profiles.h"
@@ -34,7 +35,9 @@ namespace {
 constexpr Positional kPositionals[] = {
     {.name = "problem", .help = "problem.json, or a KernelBench-style .py file", .reads = true},
     {.name = "candidate",
-     .help = "a program (.hk), a plan (.json), or kernels with launch lines (.cu), or several; without one, PyTorch's "
+     .help = "a program (.hk), a plan (.json), kernels with launch lines or a module of CUDA C++ (.cu), or several; "
+             "without "
+             "one, PyTorch's "
              "own ways to run a .py file",
      .presence = Presence::kRepeated,
      .reads = true},
@@ -48,6 +51,12 @@ constexpr Option kOptions[] = {
      .value = "NAME",
      .help = "what is counted: triage (each kernel runs once more), standard (seven times), all (ten times)",
      .otherwise = "standard"},
+    {.name = "cache",
+     .value = "STATE",
+     .help =
+         "what a kernel finds in the second-level cache when it is counted: warm (what the kernels before it left), "
+         "clean (nothing of the candidate's, and nothing that has yet to be written)",
+     .otherwise = "warm"},
     {.name = "with",
      .value = "ncu",
      .help = "count a second time with NVIDIA's ncu, say how far the two are apart, and keep its report"},
@@ -73,18 +82,24 @@ std::string ReportFile(const Candidate& candidate, CounterSet set) {
 
 // What is counted, and with what.
 struct Wanted {
-  const cuda::BuiltPlan& plan;
-  CounterSet set;
+  const Candidate& candidate;
+  const CandidateProfiles& made;
+  const DeviceModel& device;
+  ProfileWish wish;
   std::string ncu_file;
   bool with_ncu = false;
 };
 
 void AskNcu(DeviceProfiler& profiler, const Wanted& wanted, NcuReplay replay, VerbCall& call, Ladder& ladder,
             std::optional<ProfiledReport>& into) {
+  if (!wanted.made.plan) {
+    ladder.Say("ncu: a module's own code is run in bubblewrap alone, where ncu does not watch it");
+    return;
+  }
   call.Stage("counting with ncu");
   const auto begin = Clock::now();
   const std::string& file = wanted.ncu_file;
-  auto watched = profiler.ByNcu(wanted.plan, wanted.set, replay, file);
+  auto watched = profiler.ByNcu(*wanted.made.plan, wanted.wish, replay, file);
   ladder.seconds["ncu"] = Seconds(begin);
   if (!watched || watched->kernels.empty()) {
     ladder.Say(watched ? "ncu: it saw no kernel" : "ncu: " + watched.error().message);
@@ -102,7 +117,7 @@ Ladder Climb(DeviceProfiler& profiler, const Wanted& wanted, VerbCall& call) {
   Ladder ladder;
   call.Stage("counting");
   const auto begin = Clock::now();
-  auto counted = profiler.ByCupti(wanted.plan, wanted.set);
+  auto counted = ProfileOnDevice(profiler, wanted.candidate, wanted.made, wanted.device, wanted.wish);
   ladder.seconds["cupti"] = Seconds(begin);
   if (!counted) {
     ladder.Say("CUPTI: " + counted.error().message);
@@ -130,7 +145,9 @@ Ladder Climb(DeviceProfiler& profiler, const Wanted& wanted, VerbCall& call) {
       ladder.report = std::move(watched);
     }
   } else if (wanted.with_ncu) {
-    AskNcu(profiler, wanted, NcuReplay::kProcess, call, ladder, ladder.oracle);
+    // With clean caches there is nothing that a kernel that runs again by itself could find.
+    const bool clean = wanted.wish.caches == Caches::kClean;
+    AskNcu(profiler, wanted, clean ? NcuReplay::kKernel : NcuReplay::kProcess, call, ladder, ladder.oracle);
   }
   if (ladder.tool.empty()) ladder.Say("nothing was counted: what follows rests on what is known without running it");
   return ladder;
@@ -154,17 +171,14 @@ Result<void> CheckCandidate(const Candidate& candidate) {
     return Fail(ErrorKind::kUsage,
                 "a module of C++ runs on the processor, where nothing is counted: hone diagnose "
                 "reads its code");
-  if (candidate.kind == CandidateKind::kCudaModule)
-    return Fail(ErrorKind::kUsage,
-                "a module of CUDA C++ launches as it likes: profile its kernels with launch lines, "
-                "or a plan (docs/plan.md)");
   return {};
 }
 
 // What PyTorch makes of the problem's own file.
 Result<Answer> RunTorch(VerbCall& call) {
-  if (call.Has("set") || call.Has("with"))
-    return Fail(ErrorKind::kUsage, "--set and --with are for a candidate's kernels: name one, or leave them out");
+  if (call.Has("set") || call.Has("with") || call.Has("cache"))
+    return Fail(ErrorKind::kUsage,
+                "--set, --cache and --with are for a candidate's kernels: name one, or leave them out");
   const bool cuda = HONE_TRY(WantsCuda(call));
   if (cuda) HONE_TRY(cuda::FindDevices());
   const DeviceModel machine = WithCeilings(HONE_TRY(KnownDevice(cuda)), call);
@@ -188,7 +202,7 @@ Result<Answer> RunTorch(VerbCall& call) {
 struct Common {
   const Graph& graph;
   const DeviceModel& device;
-  CounterSet set;
+  ProfileWish wish;
   DeviceProfiler* profiler;  // null: no device, for this reason
   std::string why_no_device;
 };
@@ -199,23 +213,25 @@ Result<Answer> ProfileOne(const std::string& path, const Candidate& candidate, c
   const std::string name = std::filesystem::path(path).filename().string();
   auto profiled = HONE_TRY(ProfileCandidate(candidate, name, problem, &common.graph, common.device, OwnPath()));
   if (const auto* wrong = std::get_if<Unprofiled>(&profiled)) return DoesNotCompile(path, *wrong);
-  auto& [profiles, plan] = std::get<CandidateProfiles>(profiled);
+  auto& made = std::get<CandidateProfiles>(profiled);
   Ladder ladder;
   if (common.profiler == nullptr) {
     ladder.Say("nothing was counted: " + common.why_no_device);
   } else {
-    const Wanted wanted{*plan, common.set, ReportFile(candidate, common.set), call.Has("with")};
+    const Wanted wanted{candidate,       made, common.device, common.wish, ReportFile(candidate, common.wish.set),
+                        call.Has("with")};
     ladder = Climb(*common.profiler, wanted, call);
   }
   call.Stage("");
-  if (ladder.report) AddMeasured(profiles, *ladder.report, *plan, problem, common.device);
-  const Roofline roofline = RooflineOf(profiles, common.device);
-  const Diagnosis diagnosis = Diagnose(std::move(profiles));
+  if (ladder.report) AddMeasured(made, *ladder.report, problem, &common.graph, common.device);
+  const Roofline roofline = RooflineOf(made.profiles, common.device);
+  const Diagnosis diagnosis = Diagnose(std::move(made.profiles));
   const ProfiledReport report = ladder.report.value_or(ProfiledReport{});
   nlohmann::json document = ToJson(diagnosis);
   document["compiles"] = true;
   document["device"] = common.device.processor;
-  document["set"] = Name(common.set);
+  document["set"] = Name(common.wish.set);
+  document["cache"] = call.Text("cache");
   document["tool"] = ladder.tool;
   document["ladder"] = ladder.steps;
   document["passes"] = report.passes;
@@ -273,6 +289,9 @@ Result<Answer> RunProfile(VerbCall& call) {
                                                call.Text("target")));
   if (call.Has("with") && call.Text("with") != "ncu")
     return Fail(ErrorKind::kUsage, fmt::format("--with {}: it is ncu", call.Text("with")));
+  const auto caches = ParseCaches(call.Text("cache"));
+  if (!caches) return Fail(ErrorKind::kUsage, fmt::format("--cache {}: it is warm or clean", call.Text("cache")));
+  const ProfileWish wish{.set = *set, .caches = *caches};
   std::vector<Candidate> candidates;
   for (const std::string& path : paths) {
     candidates.push_back(HONE_TRY(LoadCandidate(path)));
@@ -281,9 +300,9 @@ Result<Answer> RunProfile(VerbCall& call) {
   const Graph graph = HONE_TRY(Graph::Create(HONE_TRY(Import(call.Text("problem")))));
   const DeviceModel device = WithCeilings(HONE_TRY(KnownDevice(true)), call);
   const auto locked = cuda::LockDevices("", [&](std::string_view what) { call.Note(what); }, [] { return false; });
-  if (!locked) return ProfileAll(paths, candidates, {graph, device, *set, nullptr, locked.error().message}, call);
-  DeviceProfiler profiler(graph.problem(), {.device = locked->front().device.uuid});
-  return ProfileAll(paths, candidates, {graph, device, *set, &profiler, ""}, call);
+  if (!locked) return ProfileAll(paths, candidates, {graph, device, wish, nullptr, locked.error().message}, call);
+  DeviceProfiler profiler(graph.problem(), {.device = locked->front().device.uuid, .arch = device.arch});
+  return ProfileAll(paths, candidates, {graph, device, wish, &profiler, ""}, call);
 }
 
 }  // namespace
@@ -308,7 +327,8 @@ HONE_ROW(Verb){
     .positionals = kPositionals,
     .options = kOptions,
     .json =
-        "compiles, device, set, tool (cupti, ncu or empty), ladder[] (what was tried, and what came of it), passes "
+        "compiles, device, set, cache, tool (cupti, ncu or empty), ladder[] (what was tried, and what came of it), "
+        "passes "
         "(runs of each kernel), seconds (by tool), milliseconds (of CUPTI's, by part); timeline[]: step, kind, name, "
         "begin_us, end_us; as_graph; "
         "findings[], left_out, subjects[] and roofline as of hone diagnose; with --with ncu: ncu_report, oracle[] "

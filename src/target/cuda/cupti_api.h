@@ -165,7 +165,12 @@ struct Record {
   std::uint64_t begin_ns, end_ns;
 };
 struct KernelRecord : Record {
-  char shape[72];
+  std::uint64_t completed_ns;
+  std::uint32_t device, context, stream;
+  std::int32_t grid[3], block[3];
+  std::int32_t static_shared_bytes, dynamic_shared_bytes;
+  std::uint32_t local_bytes[2], correlation;
+  std::int64_t launch;
   const char* name;  // as the compiler mangles it; lives as long as the module
 };
 static_assert(offsetof(Record, begin_ns) == 16 && sizeof(KernelRecord) == 112);

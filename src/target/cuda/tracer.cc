@@ -41,8 +41,11 @@ void Full(void*, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t v
                  : record->kind == cupti::kMemsetRecord ? Kind::kMemset
                                                         : Kind::kCopy;
     if (event.kind == Kind::kKernel) {
-      const char* name = static_cast<const cupti::KernelRecord*>(record)->name;
-      if (name != nullptr) event.name = name;
+      const auto& kernel = *static_cast<const cupti::KernelRecord*>(record);
+      if (kernel.name != nullptr) event.name = kernel.name;
+      std::copy(std::begin(kernel.grid), std::end(kernel.grid), event.grid.begin());
+      std::copy(std::begin(kernel.block), std::end(kernel.block), event.block.begin());
+      event.shared_bytes = kernel.dynamic_shared_bytes;
     }
     recorded.events.push_back(std::move(event));
   }

@@ -1,6 +1,7 @@
 // What runs on a device, from when to when: CUPTI's activity records, in the process that asks for it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -15,6 +16,8 @@ struct TracedEvent {
   Kind kind = Kind::kKernel;
   std::string name;                        // of a kernel, as the compiler mangles it
   std::uint64_t begin_ns = 0, end_ns = 0;  // by the device
+  std::array<int, 3> grid{}, block{};      // of a kernel: blocks, and threads of each; x, y, z
+  int shared_bytes = 0;                    // of a block, dynamic
 };
 
 // One at a time in a process, and not while another profiler watches it. One thread.
