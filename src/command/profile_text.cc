@@ -75,6 +75,20 @@ std::string DescribeMeasured(std::span<const Subject> subjects) {
   return text;
 }
 
+std::string DescribeCounted(std::span<const CountedFacts> counted) {
+  std::vector<Subject> subjects;
+  for (const CountedFacts& one : counted) {
+    Subject& subject = subjects.emplace_back();
+    subject.profile = Profile(Scope::kLaunch, one.subject);
+    subject.profile.where = one.where;
+    for (const auto& [name, value] : one.facts) {
+      const FactName* known = FindFact(name);  // the store may be of another version
+      if (known != nullptr && known->unit != FactUnit::kWord) subject.profile.Set(name, value, FactSource::kCounter);
+    }
+  }
+  return DescribeMeasured(subjects);
+}
+
 std::string DescribeTimeline(const ProfiledReport& report) {
   if (report.timeline.empty()) return "";
   double end = report.timeline.front().begin_us, gaps = 0;

@@ -8,6 +8,7 @@
 
 #include "command/command.h"
 #include "diagnose/diagnose.h"
+#include "diagnose/insight.h"
 #include "profile/candidate_profiles.h"
 #include "protocol/profiled.h"
 
@@ -18,6 +19,9 @@ Answer DoesNotCompile(const std::string& path, const Unprofiled& wrong);
 
 // Counted and timed facts of all launches, some columns at a time; empty where there are none.
 std::string DescribeMeasured(std::span<const Subject> subjects);
+
+// The same of what a run keeps.
+std::string DescribeCounted(std::span<const CountedFacts> counted);
 
 // One line a kernel, memset or copy of a run; empty where nothing was recorded.
 std::string DescribeTimeline(const ProfiledReport& report);

@@ -22,6 +22,17 @@ TEST(ProfileTextTest, TheTimelineHasGapsAndStepsAndSaysHowItWasAskedFor) {
   EXPECT_EQ(DescribeTimeline({}), "");
 }
 
+TEST(ProfileTextTest, WhatARunKeptReadsAsWhatWasCounted) {
+  const std::vector<CountedFacts> counted = {
+      {"products", "/steps/1", {{"dram_read_bytes", 2.5e7}, {"tensor_busy", 0.5}, {"of another version", 1}}}};
+  const std::string text = DescribeCounted(counted);
+  EXPECT_NE(text.find("[1] products, /steps/1"), std::string::npos) << text;
+  EXPECT_NE(text.find("50.0 %"), std::string::npos) << text;
+  EXPECT_NE(text.find("MB"), std::string::npos) << text;
+  EXPECT_EQ(text.find("another"), std::string::npos) << text;
+  EXPECT_EQ(DescribeCounted({}), "");
+}
+
 TEST(ProfileTextTest, TwoWaysOfCountingAreAsFarApartAsTheyAreBeyondNcusTwoDigits) {
   ProfiledReport counted, oracle;
   counted.metrics = {"a", "b", "c"};

@@ -76,6 +76,8 @@ std::string CommandOf(const RunMaterial& material, const RunSettings& settings) 
   if (!settings.start.empty() && !material.attempts.empty())
     option("start", StartName(material.attempts.front().origin));
   if (settings.tools.kind != Advisers::Kind::kUnnamed) option("tools", settings.tools.Text());
+  if (!settings.profile.empty() || (settings.tools.expert_acts() && material.run.target == "cuda"))
+    option("profile", settings.profile.empty() ? "none" : settings.profile);
   if (settings.objective.NeedsEnergy()) {
     const std::string text = settings.objective.Text();  // "time:0.02,energy"
     option("objective", text.substr(text.rfind(',') + 1));

@@ -10,6 +10,7 @@
 #include "command/evaluation_text.h"
 #include "command/ledger_text.h"
 #include "command/outcome_text.h"
+#include "command/run_counters.h"
 #include "command/start.h"
 #include "diagnose/insight.h"
 #include "model/ledger.h"
@@ -76,11 +77,21 @@ Result<SearchOutcome> SearchIn(VerbCall& call, const RunSession& session) {
   hooks.interrupt = &InterruptFlag();
   hooks.spent_s = session.spent_s;
   const InsightSetting looked{bench.problem, &bench.graph, bench.machine, OwnPath(), session.settings.run.tools};
-  hooks.look = [&looked](const Attempt& attempt) {
-    return LookAt(attempt.proposal.candidate, attempt.time_us(), looked);
-  };
   hooks.note = [&call](const std::string& line) { call.Note(line); };
-  hooks.progress = [&](const SearchProgress& progress) { Report(call, progress, session.ledger); };
+  RunCounters counters(bench, ParseCounterSet(session.settings.run.profile), hooks.note);
+  double best_us = 0;  // of all attempts before
+  hooks.look = [&](const Attempt& attempt) {
+    const Candidate& candidate = attempt.proposal.candidate;
+    const bool leads = best_us == 0 || attempt.time_us() < best_us;
+    if (!leads || !counters.counting()) return LookAt(candidate, attempt.time_us(), looked);
+    const int lane = attempt.number % session.settings.run.lanes;  // which is done with it, and not yet asked again
+    return LookAt(candidate, attempt.time_us(), looked,
+                  [&](CandidateProfiles& made) { return counters.Count(candidate, lane, made); });
+  };
+  hooks.progress = [&](const SearchProgress& progress) {
+    best_us = progress.best_us;
+    Report(call, progress, session.ledger);
+  };
   std::vector<Evaluator*> evaluators;
   for (const auto& evaluator : bench.evaluators) evaluators.push_back(evaluator.get());
   SearchOutcome outcome =

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/record.h"
-#include "profile/candidate_profiles.h"
 #include "profile/measured_facts.h"
 
 namespace hone {
@@ -16,10 +15,18 @@ void Fields(Of& one, auto&& field) {
   field("why", one.why);
 }
 
+template <SameAs<CountedFacts> Of>
+void Fields(Of& counted, auto&& field) {
+  field("subject", counted.subject);
+  field("where", counted.where);
+  field("facts", counted.facts);
+}
+
 template <SameAs<Insight> Of>
 void Fields(Of& insight, auto&& field) {
   field("by_analysis", insight.limits.by_analysis);
   field("by_counters", insight.limits.by_counters);
+  field("counted", insight.counted, kIfAny);
   field("missing", insight.missing);
 }
 
@@ -33,6 +40,24 @@ void AddTimes(std::vector<Profile>& profiles, double time_us) {
   for (Profile& profile : profiles) {
     if (profile.scope != Scope::kPlan && of(profile.scope) > 1) continue;
     AddTime(profile, time_us);
+  }
+}
+
+// A run's own timeline is not the time that the judge measured.
+void CountThem(CandidateProfiles& made, double time_us, const CountHook& count, Insight& insight) {
+  if (!count) return;
+  insight.missing = count(made);
+  for (Profile& profile : made.profiles) {
+    if (profile.scope == Scope::kPlan) AddTime(profile, time_us);
+    if (profile.scope != Scope::kLaunch) continue;
+    CountedFacts counted{.subject = profile.subject, .where = profile.where, .facts = {}};
+    bool any = false;
+    for (const Fact& fact : profile.facts()) {
+      any |= fact.source == FactSource::kCounter;
+      if (fact.source == FactSource::kCounter || fact.source == FactSource::kTiming)
+        counted.facts[fact.name] = fact.value;
+    }
+    if (any) insight.counted.push_back(std::move(counted));
   }
 }
 
@@ -52,7 +77,7 @@ Classification LimitsOf(const Diagnosis& diagnosis) {
 
 }  // namespace
 
-Insight LookAt(const Candidate& candidate, double time_us, const InsightSetting& setting) {
+Insight LookAt(const Candidate& candidate, double time_us, const InsightSetting& setting, const CountHook& count) {
   Insight insight;
   auto profiled =
       ProfileCandidate(candidate, "the candidate", setting.problem, setting.graph, setting.device, setting.program);
@@ -61,11 +86,12 @@ Insight LookAt(const Candidate& candidate, double time_us, const InsightSetting&
   } else if (const auto* wrong = std::get_if<Unprofiled>(&*profiled)) {
     insight.missing = wrong->message;
   } else {
-    auto& profiles = std::get<CandidateProfiles>(*profiled).profiles;
-    AddTimes(profiles, time_us);
+    auto& made = std::get<CandidateProfiles>(*profiled);
+    AddTimes(made.profiles, time_us);
+    CountThem(made, time_us, count, insight);
     Advisers advisers = setting.advisers;
     if (!advisers.expert_acts()) advisers.kind = Advisers::Kind::kOn;
-    auto advised = AskAdvisers(advisers, std::move(profiles));
+    auto advised = AskAdvisers(advisers, std::move(made.profiles));
     if (!advised) {
       insight.missing = advised.error().message;
       return insight;

@@ -74,6 +74,47 @@ TEST_F(InsightTest, TheSameCandidateWithTheSameTimeGivesTheSame) {
   EXPECT_EQ(text(once), text(Look(std::string(kHalf), 100, TypicalDevice())));
 }
 
+TEST_F(InsightTest, WhatADeviceCountedDecidesAndIsKept) {
+  if (const auto version = cuda::NvrtcVersion(); !version) GTEST_SKIP() << version.error().message;
+  const DeviceModel device = TypicalDevice();
+  const Candidate candidate{CandidateKind::kProgram, std::string(kHalf)};
+  int asked = 0;
+  const auto look = [&](const std::string& missing) {
+    return LookAt(candidate, 20, {problem_, graph_.get(), device, {}}, [&](CandidateProfiles& made) {
+      ++asked;
+      for (Profile& profile : made.profiles) {
+        if (profile.scope == Scope::kPlan) profile.Set("time_us", 7, FactSource::kTiming);  // of its own run
+        if (profile.scope != Scope::kLaunch || !missing.empty()) continue;
+        profile.Set("dram_busy", 0.1, FactSource::kCounter);
+        profile.Set("fma_busy", 0.9, FactSource::kCounter);
+      }
+      return missing;
+    });
+  };
+  const Insight counted = look("");
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(counted.missing, "");
+  ASSERT_TRUE(counted.limits.by_counters);
+  EXPECT_EQ(counted.limits.decided()->bottleneck, Bottleneck::kCompute);
+  ASSERT_EQ(counted.counted.size(), 1u);
+  EXPECT_EQ(counted.counted[0].facts.at("fma_busy"), 0.9);
+  EXPECT_EQ(counted.counted[0].facts.at("time_us"), 20);
+  EXPECT_FALSE(counted.counted[0].facts.contains("registers")) << "its build says that, too";
+  const Insight read = Must(ParseClassJson(ClassJson(counted)));
+  ASSERT_EQ(read.counted.size(), 1u);
+  EXPECT_EQ(read.counted[0].subject, counted.counted[0].subject);
+  EXPECT_EQ(read.counted[0].facts, counted.counted[0].facts);
+
+  const Insight alone = look("no CUPTI");
+  EXPECT_EQ(alone.missing, "no CUPTI");
+  EXPECT_TRUE(alone.counted.empty());
+  EXPECT_FALSE(alone.limits.by_counters);
+  EXPECT_FALSE(alone.findings.empty());
+  const Insight without = LookAt(candidate, 20, {problem_, graph_.get(), device, {}});
+  EXPECT_EQ(Describe(alone.findings), Describe(without.findings)) << "the judge's time counts";
+  EXPECT_FALSE(ClassJson(without).contains("counted"));
+}
+
 TEST_F(InsightTest, WhatCannotBeLookedAtSaysWhy) {
   const Insight none = Look("program half\nnonsense\n", 5, TypicalDevice());
   EXPECT_NE(none.missing, "");

@@ -27,6 +27,7 @@ void Fields(Of& settings, auto&& field) {
   const auto text = [](const Objective& objective) { return objective.IsTime() ? std::string() : objective.Text(); };
   field("objective", settings.objective, ByText<Objective>{text, Objective::Parse});
   field("tools", settings.tools, ByText<Advisers>{AdvisersText, ReadAdvisers});
+  field("profile", settings.profile);
   field("lanes", settings.lanes, WrittenUnless{RunSettings{}.lanes});
   field("start", settings.start, WrittenUnless{RunSettings{}.start});
   field("memory", settings.memory, WrittenUnless{RunSettings{}.memory});

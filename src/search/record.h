@@ -24,6 +24,7 @@ struct RunSettings {
   Objective objective;
   int lanes = 1;        // attempts in flight at a time: a choice does not know how those will end
   Advisers tools;       // who says what facts mean; the expert acts on it
+  std::string profile;  // what is counted of attempts that lead (CounterSet); empty: nothing is
   std::string start;    // Candidate::Identity of the kernel that is tried first; empty: the proposer says what is
   bool memory = false;  // it began with what earlier runs had found out
 };

@@ -16,12 +16,14 @@ TEST(RunSettingsTest, AreWrittenAsBeforeThereWereOthersAndReadBack) {
                              .search = "epsilon:epsilon=0.2,throttle=5,dead=3",
                              .proposer = "replay:file=0123456789abcdef",
                              .objective = Must(Objective::Parse("time:0.02,energy")),
-                             .lanes = 2};
+                             .lanes = 2,
+                             .profile = "triage"};
   const RunSettings read = Must(ParseRunSettings(ToJson(settings)));
   EXPECT_EQ(read.search, settings.search);
   EXPECT_EQ(read.proposer, settings.proposer);
   EXPECT_EQ(read.objective.Text(), "time:0.02,energy");
   EXPECT_EQ(read.lanes, 2);
+  EXPECT_EQ(read.profile, "triage");
   EXPECT_EQ(ToJson(read), ToJson(settings));
   EXPECT_NE(ToJson(settings), ToJson(RunSettings{.seed = 3, .search = settings.search, .lanes = 2}));
 }

@@ -102,6 +102,10 @@ constexpr Option kOptions[] = {
      .help = "who says what the facts of an attempt mean: none, raw (the facts themselves), on (hone's rules), or a "
              "folder whose executables are asked, too (docs/tools.md). The expert acts on it, others are handed it; "
              "offered: a language model has to ask for it (default: hone's rules, and not for the expert)"},
+    {.name = "profile",
+     .value = "SET",
+     .help = "what a CUDA device counts of each attempt that leads: none, triage or standard (docs/diagnosis.md); with "
+             "--tools raw, on or a folder standard, else none"},
     kIndexOption,
     {.name = "memory",
      .value = "on|off",
@@ -237,6 +241,17 @@ Result<Objective> ObjectiveOf(VerbCall& call) {
   return Objective::Choose(measure, percent / 100);
 }
 
+// The name of a CounterSet; empty: nothing is counted.
+Result<std::string> ProfileOf(VerbCall& call, const Advisers& advisers, bool cuda) {
+  if (!call.Has("profile")) return cuda && advisers.expert_acts() ? std::string(Name(CounterSet::kStandard)) : "";
+  const std::string set = call.Text("profile");
+  if (set == "none") return std::string();
+  if (set != "triage" && set != "standard")
+    return Fail(ErrorKind::kUsage, fmt::format("--profile {}: it is none, triage or standard", set));
+  if (!cuda) return Fail(ErrorKind::kUsage, "--profile is of --target cuda: nothing is counted on the processor");
+  return set;
+}
+
 Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point begun) {
   const bool cuda = HONE_TRY(WantsCuda(call));
   for (const char* name : {"devices", "jobs"}) {
@@ -247,6 +262,7 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   const auto chosen = HONE_TRY(ChosenProposers::Parse(call.Text("proposer")));
   const Objective objective = HONE_TRY(ObjectiveOf(call));
   const Advisers advisers = HONE_TRY(call.Has("tools") ? Advisers::Parse(call.Text("tools")) : Advisers{});
+  const std::string profile = HONE_TRY(ProfileOf(call, advisers, cuda));
   const std::string index = HONE_TRY(IndexFor(call, chosen));
   std::optional<Proposal> start;
   if (call.Has("start")) start = HONE_TRY(LoadStart(call.Text("start"), cuda));
@@ -277,6 +293,7 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   settings.run.proposer = chosen.Identity();
   settings.run.objective = objective;
   settings.run.tools = advisers;
+  settings.run.profile = profile;
   if (start) settings.run.start = start->candidate.Identity();
   settings.start = std::move(start);
   settings.run.memory = memory;

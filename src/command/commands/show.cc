@@ -15,6 +15,7 @@
 #include "command/flags.h"
 #include "command/gaming.h"
 #include "command/ledger_text.h"
+#include "command/profile_text.h"
 #include "command/target.h"
 #include "diagnose/diagnose.h"
 #include "search/record.h"
@@ -380,6 +381,7 @@ std::string InsightText(const Insight& insight) {
     text += fmt::format("  analysis alone says {}: {}\n", Name(other.bottleneck), other.why);
   }
   if (!insight.missing.empty()) text += fmt::format("\nnot all was found: {}\n", insight.missing);
+  if (!insight.counted.empty()) text += "\n" + DescribeCounted(insight.counted);
   return text + Describe(insight.findings);
 }
 
