@@ -17,6 +17,7 @@
 #include "graph/graph.h"
 #include "problem/import/import.h"
 #include "profile/candidate_profiles.h"
+#include "profile/read_profile.h"
 
 namespace hone::verb_diagnose {
 namespace {
@@ -25,7 +26,7 @@ constexpr Positional kPositionals[] = {
     {.name = "problem", .help = "problem.json, or a KernelBench-style .py file", .reads = true},
     {.name = "candidate",
      .help = "a program (.hk), a plan (.json), kernels with launch lines or a module of CUDA C++ (.cu), or a module of "
-             "C++ (.cc)",
+             "C++ (.cc); or what `hone profile --json` said of one: today's rules look at what was counted then",
      .reads = true},
 };
 constexpr Option kOptions[] = {
@@ -49,11 +50,23 @@ Result<DeviceModel> DeviceFor(const Candidate& candidate, VerbCall& call) {
   return KnownDevice(call);
 }
 
+// Of a file that says what was counted before; nothing: it is a candidate.
+Result<std::optional<std::vector<Profile>>> Counted(const std::string& path) {
+  if (!path.ends_with(".json")) return std::nullopt;
+  const auto document = nlohmann::json::parse(HONE_TRY(ReadFile(path)), nullptr, false);
+  if (!document.is_object() || !document.contains("subjects")) return std::nullopt;
+  return HONE_TRY(ReadProfiles(document, path));
+}
+
 Result<Answer> RunDiagnose(VerbCall& call) {
   const Advisers advisers = HONE_TRY(Advisers::Parse(call.Text("tools")));
   if (advisers.kind == Advisers::Kind::kOffered)
     return Fail(ErrorKind::kUsage, "--tools offered is of hone optimize: nobody asks here; on says what is found");
   const std::string path = call.Text("candidate");
+  if (auto counted = HONE_TRY(Counted(path))) {
+    const Advised advised = HONE_TRY(AskAdvisers(advisers, std::move(*counted)));
+    return Answer(ToJson(advised.diagnosis), Describe(advised.diagnosis));
+  }
   const Candidate candidate = HONE_TRY(LoadCandidate(path));
   const DeviceModel device = HONE_TRY(DeviceFor(candidate, call));
   const Graph graph = HONE_TRY(Graph::Create(HONE_TRY(Import(call.Text("problem")))));
@@ -94,14 +107,16 @@ HONE_ROW(Verb){
         "  hone diagnose p.json plan.json --device h100 --svg roofline.svg\n"
         "What is found rests on facts of the compiled code, of its launches, and of the problem: nothing is measured, "
         "so "
-        "what a fault costs is an estimate. docs/diagnosis.md lists facts and rules.",
+        "what a fault costs is an estimate; but of what hone profile counted the facts are those. docs/diagnosis.md "
+        "lists facts and rules.",
     .positionals = kPositionals,
     .options = kOptions,
     .json =
         "compiles, device; findings[]: rule, title, subject, evidence, advice, lost (share of the subject's time), "
         "loss_us, confidence, moves[] (knob, value); left_out; subjects[]: profile (scope, subject, where, facts[]), "
         "class, by_analysis, by_counters, disagree, silent[] (rule, lacks[]); roofline: bytes_per_second, ceilings[], "
-        "points[]; tools[]: tool, findings (how many), wrong; or where, message and log",
+        "points[]; tools[]: tool, findings (how many), wrong; or where, message and log; of what was counted findings, "
+        "left_out and subjects alone",
     .no = "it does not compile, or a launch does not fit its kernel",
     .run = RunDiagnose,
 };
