@@ -210,6 +210,41 @@ __device__ T Hear(const long* from) {
   return value;
 }
 )"},
+    {"Exp2Unit", "",
+     R"(// What the unit for such functions has: 2^x within 2^-22, what would be subnormal as zero.
+__device__ float Exp2Unit(float x) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+  return power;
+}
+)"},
+    {"InverseUnit", "",
+     R"(// What the unit for such functions has: 1 / x within a unit in the last place, of what is subnormal as of zero.
+__device__ float InverseUnit(float x) {
+  float inverse;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(x));
+  return inverse;
+}
+)"},
+    {"OnePlusErf", "Exp2Unit",
+     R"(// 1 + erf(x), for what is rounded to 16 bits: by Abramowitz and Stegun's formula 7.1.26, within 3e-7.
+__device__ float OnePlusErf(float x) {
+  const float t = InverseUnit(fmaf(0.3275911f, fabsf(x), 1.0f));
+  float q = 1.061405429f;
+  q = fmaf(q, t, -1.453152027f);
+  q = fmaf(q, t, 1.421413741f);
+  q = fmaf(q, t, -0.284496736f);
+  q = fmaf(q, t, 0.254829592f);
+  const float rest = q * t * Exp2Unit(x * x * -1.44269504f);
+  return x < 0 ? rest : 2.0f - rest;
+}
+)"},
+    {"OnePlusTanh", "Exp2Unit",
+     R"(// 1 + tanh(x), for what is rounded to 16 bits.
+__device__ float OnePlusTanh(float x) {
+  return 2.0f * InverseUnit(1.0f + Exp2Unit(x * -2.88539008f));
+}
+)"},
     {"Log2Unit", "",
      R"(// What the unit for such functions has: within 2^-22 of the binary logarithm, subnormals as zeros.
 __device__ float Log2Unit(float x) {

@@ -173,11 +173,16 @@ std::string DeviceExpr::Compose(const Expr& expr) {
         case UnaryOp::kNeg: return "-" + Atom(text(0));
         case UnaryOp::kAbs: return real ? math("fabs") : call("llabs");
         case UnaryOp::kReciprocal:
+          if (coarse_ && IsAboveOne(expr->operands[0]))
+            return fmt::format("{}({})", writer_.Helper("InverseUnit"), text(0));
           if (coarse_ && !writer_.wide()) return fmt::format("__fdividef({}, {})", writer_.Number(1), text(0));
           return fmt::format("{} / {}", writer_.Number(1), Atom(text(0)));
         case UnaryOp::kRsqrt:
           return takes_time_ ? fmt::format("{} / {}", writer_.Number(1), math("sqrt")) : math("rsqrt");
-        case UnaryOp::kExp: return coarse_ && !writer_.wide() ? call("__expf") : math("exp");
+        case UnaryOp::kExp:
+          if (coarse_ && !writer_.wide())
+            return fmt::format("{}(1.44269504f * {})", writer_.Helper("Exp2Unit"), Atom(text(0)));
+          return math("exp");
         case UnaryOp::kRound: return math("rint");
         case UnaryOp::kSign:
           writer_.Helper("Sign");
@@ -192,12 +197,18 @@ std::string DeviceExpr::Compose(const Expr& expr) {
       }
     case Kind::kBinary:
       switch (expr->binary) {
-        case BinaryOp::kAdd: return infix("+");
+        case BinaryOp::kAdd:
+          if (const std::string made = real ? OnePlus(*expr) : ""; !made.empty()) return made;
+          return infix("+");
         case BinaryOp::kSub: return infix("-");
         case BinaryOp::kMul: return infix("*");
         case BinaryOp::kDiv:
           if (const std::string known = real && reciprocal_ ? reciprocal_(expr->operands[1]) : ""; !known.empty())
             return fmt::format("{} * {}", Atom(text(0)), known);
+          if (coarse_ && real && IsAboveOne(expr->operands[1])) {
+            const std::string a = text(0);
+            return fmt::format("{} * {}({})", Atom(a), writer_.Helper("InverseUnit"), text(1));
+          }
           if (coarse_ && real && !writer_.wide()) return call("__fdividef");
           return infix("/");
         case BinaryOp::kFloorDiv:
@@ -258,6 +269,30 @@ bool DeviceExpr::HasSumsToShare(const Expr& expr) {
     fit &= count <= static_cast<double>(kLongSum * kWarp);
   });
   return some && fit;
+}
+
+// Whether it is 1 + e^x in f32, of which the unit for inverses needs no help.
+bool DeviceExpr::IsAboveOne(const Expr& e) const {
+  const auto is_one = [](const Expr& x) { return x->kind == Kind::kConst && NumberOf(*x) == 1; };
+  const auto is_power = [](const Expr& x) { return x->kind == Kind::kUnary && x->unary == UnaryOp::kExp; };
+  if (writer_.wide() || e->kind != Kind::kBinary || e->binary != BinaryOp::kAdd) return false;
+  const Expr &a = e->operands[0], &b = e->operands[1];
+  return (is_one(a) && is_power(b)) || (is_one(b) && is_power(a));
+}
+
+// 1 + erf(x) and 1 + tanh(x), where they need not be exact; empty for other sums.
+std::string DeviceExpr::OnePlus(const ExprNode& sum) {
+  if (!coarse_ || writer_.wide()) return "";
+  for (const std::size_t one : {0, 1}) {
+    const Expr &number = sum.operands[one], &function = sum.operands[1 - one];
+    if (number->kind != Kind::kConst || NumberOf(*number) != 1 || function->kind != Kind::kUnary) continue;
+    const UnaryOp op = function->unary;
+    if (op != UnaryOp::kErf && op != UnaryOp::kTanh) continue;
+    writer_.Helper("InverseUnit");
+    return fmt::format("{}({})", writer_.Helper(op == UnaryOp::kErf ? "OnePlusErf" : "OnePlusTanh"),
+                       Text(function->operands[0]));
+  }
+  return "";
 }
 
 std::string DeviceExpr::Fold(const ExprNode& fold) {

@@ -47,6 +47,8 @@ class DeviceExpr {
   std::string Compose(const Expr& expr);
   std::string Fold(const ExprNode& fold);
   std::string Branches(const ExprNode& select);
+  std::string OnePlus(const ExprNode& sum);
+  bool IsAboveOne(const Expr& e) const;
   DeviceWriter& writer_;
   LoadText load_;
   std::function<std::string(const Expr&)> reciprocal_;

@@ -18,11 +18,11 @@ std::string Program(const std::string& declared, const std::string& nest, const 
 }
 // Halves and floats, rows of one and of two indices, whole rounds of a warp and what is left of them, something behind.
 const std::pair<std::string, std::string> kPrograms[] = {
-    {"input x: bf16[70, 512]\ninput w: bf16[90, 512]\ninput c: i64[70]\ninput s: f32[70]\noutput y: f32[70]",
+    {"input x: bf16[70, 512]\ninput w: bf16[100, 512]\ninput c: i64[70]\ninput s: f32[70]\noutput y: f32[70]",
      "[i < 70] (sum [k < 512] (x[i, k] * w[c[i], k]) - s[i])"},
     {"input x: f16[9, 3, 40]\ninput c: u8[9, 11]\noutput y: f16[9, 11]",
      "[i < 9, j < 11] (relu(max [l < 3, k < 40] (x[mod(c[i, j], 9), l, k])))"},
-    {"input x: f32[33, 300]\ninput c: i32[17]\noutput y: f32[17]", "[i < 17] (min [k < 300] (x[c[i], k] * 2))"},
+    {"input x: f32[100, 300]\ninput c: i32[17]\noutput y: f32[17]", "[i < 17] (min [k < 300] (x[c[i], k] * 2))"},
 };
 
 using NestDotsTest = testing::CudaProgramTest;
