@@ -16,6 +16,7 @@
 #include "propose/expert/lesson.h"
 #include "propose/expert/piece_text.h"
 #include "propose/expert/pieces.h"
+#include "propose/expert/turned_norms.h"
 #include "propose/expert/writer.h"
 
 namespace hone {
@@ -126,9 +127,14 @@ class Expert : public Proposer {
         const bool differs = in_tf32 && !(program && dsl::Print(*program) == dsl::Print(*in_tf32));
         const std::string_view how = differs ? ", products in TF32" : "";
         if (in_tf32) {
-          add(*in_tf32, how);
           std::string words(how);
-          if (auto together = WithNeighbours(*in_tf32, words)) add(std::move(*together), words);
+          auto together = WithNeighbours(*in_tf32, words);
+          // First, as nothing is turned between them: a residual block takes 211 us so, 249 with channels first and 301
+          // with norms that do not know (docs/measured/cuda_workloads.md).
+          if (auto turned = together ? expert::WithTurnedNorms(*together, machine_) : std::nullopt)
+            add(std::move(*turned), words + ", norms too");
+          add(*in_tf32, how);
+          if (together) add(std::move(*together), words);
         }
       }
       if (program) add(std::move(*program), "");
