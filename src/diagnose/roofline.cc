@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/markup.h"
+#include "base/svg.h"
 
 namespace hone {
 namespace {
@@ -112,51 +112,45 @@ std::string Describe(const Roofline& roofline) {
 }
 
 std::string DrawSvg(const Roofline& roofline) {
-  std::string svg =
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 780 460\" font-family=\"sans-serif\" font-size=\"12\">\n"
-      "<rect width=\"780\" height=\"460\" fill=\"white\"/>\n";
-  const auto label = [&](double x, double y, std::string_view anchor, const std::string& text) {
-    svg +=
-        fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor, MarkupText(text));
-  };
-  const auto line = [&](double x1, double y1, double x2, double y2, std::string_view style) {
-    svg += fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" {}/>\n", x1, y1, x2, y2, style);
-  };
-  label(390, 22, "middle", fmt::format("{}{}", roofline.device, roofline.datasheet ? ", by its datasheet" : ""));
+  using Anchor = Svg::Anchor;
+  Svg svg(780, 460);
+  svg.Label(390, 22, Anchor::kMiddle,
+            fmt::format("{}{}", roofline.device, roofline.datasheet ? ", by its datasheet" : ""));
   if (roofline.points.empty() || roofline.ceilings.empty() || roofline.bandwidth <= 0) {
-    label(390, 230, "middle", "no ceilings or no FLOPs are known");
-    return svg + "</svg>\n";
+    svg.Label(390, 230, Anchor::kMiddle, "no ceilings or no FLOPs are known");
+    return std::move(svg).Take();
   }
   const Axes axes(roofline);
   constexpr std::string_view kGrid = "stroke=\"#ddd\"", kRoof = "stroke=\"#333\" stroke-width=\"1.5\"";
   for (int decade = axes.left(); decade <= axes.right(); ++decade) {
     const double x = axes.X(std::pow(10, decade));
-    line(x, Axes::kTop, x, Axes::kTop + Axes::kHeight, kGrid);
-    label(x, Axes::kTop + Axes::kHeight + 16, "middle", fmt::format("{:g}", std::pow(10, decade)));
+    svg.Line(x, Axes::kTop, x, Axes::kTop + Axes::kHeight, kGrid);
+    svg.Label(x, Axes::kTop + Axes::kHeight + 16, Anchor::kMiddle, fmt::format("{:g}", std::pow(10, decade)));
   }
   for (int decade = axes.bottom(); decade <= axes.top(); ++decade) {
     const double y = axes.Y(std::pow(10, decade));
-    line(Axes::kLeft, y, Axes::kLeft + Axes::kWidth, y, kGrid);
-    label(Axes::kLeft - 6, y + 4, "end", fmt::format("{:g}", std::pow(10, decade - 12)));
+    svg.Line(Axes::kLeft, y, Axes::kLeft + Axes::kWidth, y, kGrid);
+    svg.Label(Axes::kLeft - 6, y + 4, Anchor::kEnd, fmt::format("{:g}", std::pow(10, decade - 12)));
   }
-  label(390, 440, "middle", "FLOP/byte");
-  label(Axes::kLeft, Axes::kTop - 8, "middle", "TFLOP/s");
+  svg.Label(390, 440, Anchor::kMiddle, "FLOP/byte");
+  svg.Label(Axes::kLeft, Axes::kTop - 8, Anchor::kMiddle, "TFLOP/s");
   const double least = std::pow(10, axes.left()), most = std::pow(10, axes.right());
   const double ridge = roofline.ceilings.front().flops / roofline.bandwidth;
-  line(axes.X(least), axes.Y(least * roofline.bandwidth), axes.X(ridge), axes.Y(roofline.ceilings.front().flops),
-       kRoof);
+  svg.Line(axes.X(least), axes.Y(least * roofline.bandwidth), axes.X(ridge), axes.Y(roofline.ceilings.front().flops),
+           kRoof);
   for (const auto& ceiling : roofline.ceilings) {
     const double from = ceiling.flops / roofline.bandwidth;
-    line(axes.X(from), axes.Y(ceiling.flops), axes.X(most), axes.Y(ceiling.flops), kRoof);
-    label(Axes::kLeft + Axes::kWidth + 4, axes.Y(ceiling.flops) + 4, "start", ceiling.name);
+    svg.Line(axes.X(from), axes.Y(ceiling.flops), axes.X(most), axes.Y(ceiling.flops), kRoof);
+    svg.Label(Axes::kLeft + Axes::kWidth + 4, axes.Y(ceiling.flops) + 4, Anchor::kStart, ceiling.name);
   }
   for (const RoofPoint& point : roofline.points) {
     const double x = axes.X(At(point)), y = axes.Y(Height(roofline, point));
-    svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\" fill=\"{}\" stroke=\"{}\"/>\n", x, y,
-                       point.us > 0 ? "#06c" : "white", point.bound ? "#c30" : "#06c");
-    label(x + 8, y + 16, "start", point.name + (point.bound ? " (the problem)" : ""));
+    svg.Circle(
+        x, y, 5,
+        fmt::format("fill=\"{}\" stroke=\"{}\"", point.us > 0 ? "#06c" : "white", point.bound ? "#c30" : "#06c"));
+    svg.Label(x + 8, y + 16, Anchor::kStart, point.name + (point.bound ? " (the problem)" : ""));
   }
-  return svg + "</svg>\n";
+  return std::move(svg).Take();
 }
 
 nlohmann::json ToJson(const Roofline& roofline) {

@@ -11,6 +11,7 @@
 #include "command/live_arms.h"
 #include "command/target.h"
 #include "search/comparison.h"
+#include "search/comparison_svg.h"
 #include "search/table.h"
 
 namespace hone::verb_compare {
@@ -55,6 +56,7 @@ constexpr Option kOptions[] = {
      .help = "of problems: threads that kernels may use (default: all cores)",
      .at_least = 1},
     {.name = "python", .value = "PATH", .help = "of problems: interpreter with PyTorch, for .py files"},
+    {.name = "svg", .value = "FILE", .help = "draw the arms' curves and differences there"},
 };
 
 // The tables of a folder, or else its problems.
@@ -226,6 +228,8 @@ Result<Answer> RunIt(VerbCall& call) {
   }
   call.Stage("");
   const Compared compared = CompareArms(problems, budget.attempts);
+  if (call.Has("svg"))
+    HONE_TRY(WriteFileAtomically(call.Text("svg"), DrawSvg(arms, compared, problems.size(), call.Int("seeds"))));
   return Answer(Document(arms, compared, problems),
                 Text(arms, compared, problems.size(), call.Int("seeds"), budget.attempts));
 }
@@ -249,7 +253,7 @@ HONE_ROW(Verb){
         "Wilcoxon's signed-rank test, and wins, equals, losses (docs/search.md).\n"
         "\n"
         "  hone compare --suite docs/measured/search greedy epsilon mcts mcts:memory=0\n"
-        "  hone compare --suite model.jsonl greedy 'greedy --idle 8'\n"
+        "  hone compare --suite model.jsonl greedy 'greedy --idle 8' --svg arms.svg\n"
         "  hone compare --suite these --learn others greedy 'greedy --memory on'\n"
         "  hone compare --suite problem.json --target cuda 'greedy --tools none' 'greedy --tools on'\n",
     .positionals = kPositionals,
