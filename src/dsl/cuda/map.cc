@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
 
 #include "dsl/cuda/expr.h"
 #include "dsl/cuda/turned_map.h"
@@ -12,6 +14,59 @@ namespace {
 
 // Of a block that has a multiprocessor for itself: as many loads under way as several smaller ones have.
 constexpr std::int64_t kFewThreads = 1024, kFewUnroll = 4;
+// A thread of such a block has 64 registers: packs of more operands than this are two at a time.
+constexpr std::size_t kFewOperands = 2;
+
+std::vector<std::size_t> AllOf(const Loops& loops) {
+  std::vector<std::size_t> all(loops.dims.size());
+  for (std::size_t d = 0; d < all.size(); ++d) all[d] = d;
+  return all;
+}
+
+// A thread's packs, one after the other.
+struct Unrolled {
+  std::int64_t pack = 1, unroll = 1;
+  const std::string& at;     // the variable that is a pack's number
+  const std::string& which;  // and that which counts them
+  std::function<void()> open;
+};
+
+// Loads all packs of a thread before any of them is stored, and says by operand what they are called then (empty: it is
+// not loaded in packs). NVRTC 13.0 leaves a load behind the store that stands before it, though the two never meet.
+std::vector<std::string> LoadAhead(const KernelProgram& program, const Kernel& kernel, const Loops& loops,
+                                   const Unrolled& packs, DeviceWriter& out) {
+  std::vector<std::string> loaded(kernel.operands.size()), dims;
+  for (const LoopDim& dim : loops.dims) dims.push_back(dim.var);
+  struct Ahead {
+    std::string address, array, type, buffer;
+    int operand = 0;
+  };
+  std::vector<Ahead> ahead;  // in the order of the operands
+  for (const int operand : OperandsOf({kernel.epilogue})) {
+    const auto o = static_cast<std::size_t>(operand);
+    if (!LoadsInPacks(loops, kernel, o, packs.pack)) continue;
+    const int buffer = kernel.operands[o].buffer;
+    const std::string name = out.BufferName(buffer);
+    const std::string address = name + " " + loops.OperandAddress(operand, dims);
+    auto it = std::ranges::find(ahead, address, &Ahead::address);
+    if (it == ahead.end()) {
+      const DType dtype = program.buffers[static_cast<std::size_t>(buffer)].dtype;
+      it = ahead.insert(
+          it, {address, out.Fresh(name + "_packs"), PackType(out, DeviceType(dtype), packs.pack), name, operand});
+      out.Line(fmt::format("{} {}[{}];", it->type, it->array, packs.unroll));
+    }
+    loaded[o] = fmt::format("{}[{}]", it->array, packs.which);
+  }
+  if (ahead.empty()) return loaded;
+  packs.open();
+  const std::vector<std::string> places = OpenPlaces(out, loops, AllOf(loops), packs.at, packs.pack);
+  for (const Ahead& one : ahead) {
+    out.Line(fmt::format("{}[{}] = {};", one.array, packs.which,
+                         PackText(one.type, one.buffer, loops.OperandAddress(one.operand, places))));
+  }
+  out.Close();
+  return loaded;
+}
 
 }  // namespace
 
@@ -62,7 +117,7 @@ void EmitMapCuda(const KernelProgram& program, const Kernel& kernel, DeviceWrite
   const bool few = kernel.settings.contains(std::string(kMultiprocessorsKnob));
   const std::int64_t threads = few ? kFewThreads : IntSetting(kernel, "block");
   std::int64_t unroll = IntSetting(kernel, "unroll");
-  if (few) unroll = std::max(unroll, kFewUnroll);
+  if (few) unroll = std::max(unroll, OperandsOf({kernel.epilogue}).size() > kFewOperands ? kFewUnroll / 2 : kFewUnroll);
   while (unroll > 1 && packs % (threads * unroll) != 0) unroll /= 2;
   const std::int64_t parts = (packs + threads * unroll - 1) / (threads * unroll);
   const std::int64_t blocks = few ? std::min(parts, IntSetting(kernel, std::string(kMultiprocessorsKnob))) : parts;
@@ -77,6 +132,7 @@ void EmitMapCuda(const KernelProgram& program, const Kernel& kernel, DeviceWrite
     block = part;
   }
   std::string at;
+  std::vector<std::string> loaded(kernel.operands.size());  // packs that are loaded as one
   if (few && unroll == 1) {
     at = out.Fresh("at");
     out.Line(fmt::format("const {} {} = {} * {} + {};", index, at, block, threads, thread));
@@ -85,25 +141,26 @@ void EmitMapCuda(const KernelProgram& program, const Kernel& kernel, DeviceWrite
     at = out.Fresh("at");
     const std::string first = out.Fresh("first"), u = out.Fresh("u");
     out.Line(fmt::format("const {} {} = {} * {} + {};", index, first, block, threads * unroll, thread));
-    out.Unroll();
-    out.Open(fmt::format("for (int {} = 0; {} < {}; ++{})", u, u, unroll, u));
-    out.Line(fmt::format("const {} {} = {} + {} * {};", index, at, first, u, threads));
+    const auto open = [&] {
+      out.Unroll();
+      out.Open(fmt::format("for (int {} = 0; {} < {}; ++{})", u, u, unroll, u));
+      out.Line(fmt::format("const {} {} = {} + {} * {};", index, at, first, u, threads));
+    };
+    loaded =
+        LoadAhead(program, kernel, loops, {.pack = pack, .unroll = unroll, .at = at, .which = u, .open = open}, out);
+    open();
   } else {
     at = out.OpenThreads("at", packs);
   }
-  std::vector<std::size_t> all(loops.dims.size());
-  for (std::size_t d = 0; d < all.size(); ++d) all[d] = d;
-  const std::vector<std::string> places = OpenPlaces(out, loops, all, at, pack);
+  const std::vector<std::string> places = OpenPlaces(out, loops, AllOf(loops), at, pack);
 
-  // Packs that are loaded as one.
-  std::vector<std::string> loaded(kernel.operands.size());
   std::vector<int> reads;
   std::map<std::string, std::string> known;
   for (const int operand : OperandsOf({kernel.epilogue})) {
     const auto o = static_cast<std::size_t>(operand);
     const int buffer = kernel.operands[o].buffer;
     reads.push_back(buffer);
-    if (!LoadsInPacks(loops, kernel, o, pack)) continue;
+    if (!loaded[o].empty() || !LoadsInPacks(loops, kernel, o, pack)) continue;
     const std::string type = PackType(out, DeviceType(program.buffers[static_cast<std::size_t>(buffer)].dtype), pack);
     const std::string text = PackText(type, out.BufferName(buffer), loops.OperandAddress(operand, places));
     auto [it, fresh] = known.emplace(text, "");

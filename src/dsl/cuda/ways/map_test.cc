@@ -9,13 +9,15 @@
 namespace hone {
 namespace {
 
-// Whole parts; a ragged end, element by element; fewer parts than multiprocessors; a broadcast row; halves.
+// Whole parts; a ragged end, element by element; fewer parts than multiprocessors; a broadcast row; halves; several
+// packs of a thread of all blocks, from operands of which one is read twice.
 constexpr std::string_view kPrograms[] = {
     "input x: f32[1024, 2048]\noutput y: f32[1024, 2048]\ny = map(x * 2) with {multiprocessors: 40}",
     "input x: f32[1001, 777]\noutput y: f32[1001, 777]\ny = map(tanh(x)) with {multiprocessors: 7}",
     "input x: f32[50]\noutput y: f32[50]\ny = map(x + 1) with {multiprocessors: 60}",
     "input x: f32[600, 520]\ninput b: f32[520]\noutput y: f32[600, 520]\ny = map(x + b) with {multiprocessors: 9}",
     "input x: f16[512, 4096]\noutput y: f16[512, 4096]\ny = map(relu(x)) with {multiprocessors: 24, unroll: 1}",
+    "input x: f32[512, 1024]\ninput b: f32[1024]\noutput y: f32[512, 1024]\ny = map(x * b + x) with {unroll: 4}",
 };
 
 using CudaMapTest = testing::CudaProgramTest;
@@ -40,6 +42,17 @@ TEST_F(CudaMapTest, AllOfThemCompile) {
     EXPECT_EQ(built.launches[0].spill_load_bytes, 0);
   }
   EXPECT_EQ(LaunchOf(BuiltOf(kPrograms[2])).grid[0], 1) << "no block without work";
+}
+
+// Compilers leave a load behind the store that stands before it.
+TEST_F(CudaMapTest, AllPacksOfAThreadAreLoadedBeforeOneIsStored) {
+  const std::string text = BuiltOf(kPrograms[5]).plan.sources.at(0).text;
+  const std::size_t stored = text.find("*reinterpret_cast<Pack<float, 4>*>(");
+  ASSERT_NE(stored, std::string::npos) << text;
+  for (const std::string_view operand : {"t_x + ", "t_b + "}) {
+    EXPECT_LT(text.find(operand), stored) << text;
+    EXPECT_EQ(text.find(operand), text.rfind(operand)) << "it is loaded once\n" << text;
+  }
 }
 
 TEST_F(CudaMapTest, WhatIsTurnedIsNotKeptFromMultiprocessors) {
