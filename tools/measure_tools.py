@@ -3,7 +3,7 @@
 
 measure_tools.py HONE -o FILE.jsonl [--target cpu|cuda] [--budget N] [--seeds N] [--measured FOLDER] [--minutes M] [--lanes N]
                  [--commit HASH] PROBLEM...
-measure_tools.py --table FILE.jsonl [--half 0|1]
+measure_tools.py --table FILE.jsonl [--half 0|1] [--of HASH]
 
 `hone compare` makes the searches of a problem: every arm with every seed, a candidate measured once whoever comes to it, a time
 drawn from its interval by seed, nothing known of earlier runs. FILE gets a line a problem as soon as it is done: the same
@@ -13,7 +13,7 @@ many processes at a time, of which one has the device.
 Of each search the table has the attempts and seconds until one was within 95 % of the speed of the best that any search of the
 problem found (of a search that never came there one attempt more than the budget, and all of its seconds), and what its best is
 worth beside that. A problem counts once: means over its seeds, of attempts and seconds geometric. --half: only every second
-problem, by name, the first half or the other.
+problem, by name, the first half or the other; --of: only what was measured at that commit.
 """
 import argparse
 import concurrent.futures
@@ -130,10 +130,10 @@ def table(rows):
     return "\n".join(lines + rules_table(rows))
 
 
-def read(path, half=None):
+def read(path, half=None, commit=""):
     path = pathlib.Path(path)
     rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    done = sorted((row for row in rows if "searches" in row), key=lambda row: row["problem"])
+    done = sorted((row for row in rows if "searches" in row and commit in ("", row["commit"])), key=lambda row: row["problem"])
     return [row for number, row in enumerate(done) if half is None or number % 2 == half]
 
 
@@ -144,6 +144,7 @@ def main():
     options.add_argument("-o", "--output")
     options.add_argument("--table")
     options.add_argument("--half", type=int, choices=(0, 1))
+    options.add_argument("--of", default="", metavar="HASH")
     options.add_argument("--target", default="cpu")
     options.add_argument("--budget", type=int, default=16)
     options.add_argument("--seeds", type=int, default=3)
@@ -153,7 +154,7 @@ def main():
     options.add_argument("--commit", default="")
     given = options.parse_intermixed_args()
     if given.table:
-        print(table(read(given.table, given.half)))
+        print(table(read(given.table, given.half, given.of)))
         return
     if not (given.hone and given.problems and given.output):
         options.error("HONE, -o FILE.jsonl and a PROBLEM are needed, or --table FILE.jsonl")
