@@ -121,11 +121,34 @@ std::optional<Piece> LogSum(const Memory& memory, const Piece& largest, const Pi
   return made;
 }
 
-std::optional<Expr> EndOfLogSum(const Piece& piece) {
-  const auto is_sum = [](const Piece& one) {
-    return one.buffer < 0 && one.fold->body->kind == Expr::Kind::kUnary && one.fold->body->unary == UnaryOp::kExp;
+namespace {
+
+bool IsLogSum(const Piece& piece) {
+  if (!piece.fold || piece.statistics.size() != 2 || piece.statistics[1].buffer >= 0) return false;
+  const Expr& body = piece.statistics[1].fold->body;
+  return body->kind == Expr::Kind::kUnary && body->unary == UnaryOp::kExp;
+}
+
+}  // namespace
+
+std::optional<std::pair<Piece, Piece>> LogSumApart(const Piece& piece) {
+  if (!IsLogSum(piece)) return std::nullopt;
+  Piece largest = piece.statistics[0], sum = piece.statistics[1];
+  const auto top = [&](ScalarType type) {
+    return Load(largest.buffer, {ToExpr(OwnPosition(largest.space), largest.space)}, type);
   };
-  if (piece.statistics.size() != 2 || !is_sum(piece.statistics[1])) return std::nullopt;
+  sum.buffer = piece.buffer;
+  sum.fold->body = ReplaceLoads(
+      sum.fold->body, [&](const ExprNode& load) { return load.buffer == largest.buffer ? top(load.type) : Expr(); });
+  sum.fold->finish = ReplaceValues(piece.fold->finish, [&](const ExprNode& value) -> Expr {
+    if (value.value == kIt) return top(value.type);
+    return value.value == kInside ? Value(kIt, value.type) : Expr();
+  });
+  return std::pair(std::move(largest), std::move(sum));
+}
+
+std::optional<Expr> EndOfLogSum(const Piece& piece) {
+  if (!IsLogSum(piece)) return std::nullopt;
   const auto is_top = [](const Expr& e) { return IsValue(e, kIt); };
   const Expr all = Value({NamedValue::Kind::kText, 0}, ScalarType::kReal);
   const Expr end = Rewrite(piece.fold->finish, [&](const Expr& e) -> Expr {

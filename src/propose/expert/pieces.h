@@ -15,6 +15,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "graph/graph.h"
@@ -69,10 +70,12 @@ std::vector<Piece> Fuse(const Memory& memory, std::vector<Piece> pieces, const F
 // own place. LogSum: the logarithm of a sum of exponentials, of `largest` and `sum` of exp(x - largest); it takes the
 // sum's place, with the sum's end if that has one. Nothing if they are not that. WithLogSum: an expression in which
 // (a - largest) - log(sum) are all its reads of the two, with a - (what LogSum makes) instead. EndOfLogSum: of what
-// LogSum made, its end with the logarithm as `it`; nothing if it reads more than that.
+// LogSum made, its end with the logarithm as `it`; nothing if it reads more than that. LogSumApart: the two that LogSum
+// made one of, for whoever has no such statement; nothing if the piece is another.
 std::optional<Piece> JoinFolds(const Memory& memory, const Piece& reader, const Piece& fold);
 std::optional<Piece> LogSum(const Memory& memory, const Piece& largest, const Piece& sum);
 std::optional<Expr> EndOfLogSum(const Piece& piece);
+std::optional<std::pair<Piece, Piece>> LogSumApart(const Piece& piece);
 std::optional<Expr> WithLogSum(const Memory& memory, const Expr& expr, int largest, int sum);
 
 // --- For those who look at pieces ---

@@ -140,6 +140,7 @@ class ProgramWriter {
   bool WriteApart(const Piece& norm) {
     if (!std::all_of(norm.also.begin(), norm.also.end(), [&](const Piece& one) { return WritePiece(one); }))
       return false;
+    if (const auto apart = LogSumApart(norm)) return WritePiece(apart->first) && WritePiece(apart->second);
     // Some are there only as parts of it.
     if (std::any_of(norm.statistics.begin(), norm.statistics.end(), [](const Piece& fold) { return fold.buffer < 0; }))
       return false;
