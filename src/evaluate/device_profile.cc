@@ -163,7 +163,8 @@ Result<ProfiledReport> DeviceProfiler::Ask(Form form, const std::string& built, 
   ProfiledQuestion question{.form = form,
                             .built = fmt::format("{}/{}", held.folder.path(), ++held.asked),
                             .metrics = MetricsOf(wish.set),
-                            .timeline = true};
+                            .timeline = true,
+                            .samples = wish.samples};
   HONE_TRY(WriteFileAtomically(question.built, built));
   if (wish.caches == Caches::kClean) {
     question.sweep = held.folder.path() + "/sweep";

@@ -39,6 +39,7 @@ std::optional<Caches> ParseCaches(std::string_view name);  // "warm"
 struct ProfileWish {
   CounterSet set = CounterSet::kStandard;
   Caches caches = Caches::kWarm;
+  bool samples = false;  // where warps wait
 };
 
 // Profiles plans for one problem, which outlives it. Not thread-safe.
@@ -60,7 +61,7 @@ class DeviceProfiler {
   // confined. Clean caches are clean for the first of its kernels. kNotFound where bubblewrap does not work.
   Result<ProfiledReport> ModuleByCupti(const std::string& library, const ProfileWish& wish);
 
-  // By ncu, in a process of its own, with its report, which is kept in `report_file` (.ncu-rep). It
+  // By ncu, without samples, in a process of its own, with its report, which is kept in `report_file` (.ncu-rep). It
   // has no timeline.
   Result<ProfiledReport> ByNcu(const cuda::BuiltPlan& plan, const ProfileWish& wish, NcuReplay replay,
                                const std::string& report_file);

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include "base/bubblewrap.h"
 #include "base/files.h"
 
 namespace hone {
@@ -23,6 +24,7 @@ while read -r question; do
     *fault*) echo '{"failed": "an illegal address"}'; exit 3;;
     *hang*) sleep 100;;
     *nonsense*) echo 'nonsense';;
+    *see:*) path=${question##*see:}; path=${path%%\"*}; [ -e "$path" ] && echo '{"chip": "seen"}' || echo '{"chip": "hidden"}';;
     *widths*) echo '{"metrics": ["a"], "kernels": [{"name": "k", "values": [1, 2]}]}';;
     *) echo "{\"chip\": \"$asked\"}";;
   esac
@@ -86,6 +88,19 @@ TEST_F(ProfiledProcessTest, WhatIsNoReportIsCorrupt) {
   EXPECT_EQ(Ask("nonsense").error().kind, ErrorKind::kCorrupt);
   EXPECT_EQ(Ask("widths").error().kind, ErrorKind::kCorrupt);
   EXPECT_TRUE(Ask("fine"));
+}
+
+TEST_F(ProfiledProcessTest, WhereForeignCodeRunsNothingButItsFoldersIsSeen) {
+  if (!BubblewrapWorks() || !BubblewrapMountsProc()) GTEST_SKIP() << "bubblewrap does not work here";
+  const TempDirectory given = TempDirectory::Create("given").value(), other = TempDirectory::Create("other").value();
+  ProfiledProcess confined({}, {.program = program_, .confined = true, .seen = {given.path()}});
+  const auto look = [&](ProfiledProcess& process, const std::string& path) {
+    const auto report = process.Ask({.built = "see:" + path}, milliseconds(20'000));
+    return report ? report->chip : report.error().message;
+  };
+  EXPECT_EQ(look(confined, given.path()), "seen");
+  EXPECT_EQ(look(confined, other.path()), "hidden");
+  EXPECT_EQ(look(process_, other.path()), "seen") << "a plan's process is held by its device context";
 }
 
 TEST_F(ProfiledProcessTest, AProgramThatIsNotThereIsOneLine) {

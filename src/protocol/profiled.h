@@ -28,6 +28,7 @@ struct ProfiledQuestion {
   std::string sweep;      // path of the cubin of CompileWorkerKernels: the second-level cache is swept before each step
                           // that is counted; empty: it is as the step before leaves it
   bool timeline = false;  // when what ran is recorded
+  bool samples = false;   // where its warps wait
   bool watched = false;   // a profiler from outside watches one run; the two above are false then
 };
 
@@ -53,6 +54,13 @@ struct CountedKernel {
   std::vector<double> values;  // one a metric; NaN where it makes no sense
 };
 
+// Samples of one instruction.
+struct SampledInstruction {
+  std::string function;                        // as the compiler mangles it
+  std::int64_t offset = 0;                     // in bytes from the function's beginning
+  std::map<std::string, std::int64_t> stalls;  // by why a warp did not go on, as CUPTI calls it
+};
+
 struct ProfiledReport {
   std::string failed;                          // why there is nothing else; the process then ends
   std::string chip;                            // CUPTI's name
@@ -64,6 +72,9 @@ struct ProfiledReport {
   std::vector<TimelineEvent> timeline;         // of one run with warm caches, all of it asked for before it began
   bool as_graph = false;                       // as one CUDA graph, which was faster
   std::string no_timeline;                     // why there is none
+  std::vector<SampledInstruction> samples;     // of several runs
+  std::int64_t dropped_samples = 0;            // for want of room
+  std::string no_samples;                      // why there are none
   std::map<std::string, double> milliseconds;  // that its parts took; of the first, with getting ready
 };
 
@@ -81,6 +92,7 @@ void Fields(Of& question, auto&& field) {
   field("metrics", question.metrics);
   field("sweep", question.sweep);
   field("timeline", question.timeline);
+  field("samples", question.samples);
   field("watched", question.watched);
 }
 
@@ -103,6 +115,13 @@ void Fields(Of& kernel, auto&& field) {
   field("values", kernel.values);
 }
 
+template <SameAs<SampledInstruction> Of>
+void Fields(Of& one, auto&& field) {
+  field("function", one.function);
+  field("offset", one.offset);
+  field("stalls", one.stalls);
+}
+
 template <SameAs<ProfiledReport> Of>
 void Fields(Of& report, auto&& field) {
   field("failed", report.failed);
@@ -115,6 +134,9 @@ void Fields(Of& report, auto&& field) {
   field("timeline", report.timeline);
   field("as_graph", report.as_graph);
   field("no_timeline", report.no_timeline);
+  field("samples", report.samples, kIfAny);
+  field("dropped_samples", report.dropped_samples);
+  field("no_samples", report.no_samples);
   field("milliseconds", report.milliseconds);
 }
 

@@ -22,6 +22,7 @@
 #include "target/cuda/counters.h"
 #include "target/cuda/driver.h"
 #include "target/cuda/metrics.h"
+#include "target/cuda/sampler.h"
 #include "target/cuda/tracer.h"
 #include "target/cuda/try.h"
 #include "worker/cache_sweep.h"
@@ -37,6 +38,7 @@ template <class T>
 using Try = cuda::Try<T>;
 
 constexpr int kRuns = 5;            // of which the timeline is the one in the middle
+constexpr int kSamplePeriod = 10;   // 2^10 cycles of a multiprocessor between two samples
 constexpr int kMostKernels = 1024;  // that are counted: each runs several times
 // A library that waits for the device while it is asked would wait for ever.
 constexpr auto kLongestHold = std::chrono::milliseconds(50);
@@ -151,6 +153,10 @@ class Session {
       report.milliseconds[name] = Ms(begin);
       begin = Clock::now();
     };
+    if (question.samples) {
+      if (const auto added = AddSamples(question, report); !added) report.no_samples = added.error().message;
+      part("samples");
+    }
     const auto candidate = HONE_TRY(ProfiledCandidate::Load(*context_, question.form, question.built, placed_));
     HONE_TRY(FromDevice(candidate->Run()));  // what happens the first time alone
     HONE_TRY(FromDevice(context_->WaitAll()));
@@ -257,6 +263,32 @@ class Session {
       if (candidate.launches(step)) HONE_GPU(sweep_->Ask());
       HONE_GPU(candidate.RunStep(step));
     }
+    return {};
+  }
+
+  // Loads the candidate anew: CUPTI knows no function of a module that was there before it was to take samples.
+  Result<void> AddSamples(const ProfiledQuestion& question, ProfiledReport& report) {
+    counters_.reset();  // CUPTI does one of the two at a time
+    std::unique_ptr<ProfiledCandidate> candidate;
+    const auto samples = HONE_TRY(cuda::Sample(*context_, kSamplePeriod, [&]() -> Try<void> {
+      auto made = ProfiledCandidate::Load(*context_, question.form, question.built, placed_);
+      if (!made) return tl::unexpected<cuda::Failure>(cuda::Failure{-1, made.error().message});
+      candidate = *std::move(made);
+      for (int i = 0; i < kRuns; ++i) HONE_GPU(candidate->Run());
+      return {};
+    }));
+    for (const cuda::SampledAddress& one : samples.addresses) {
+      SampledInstruction& instruction = report.samples.emplace_back();
+      instruction.function = one.function;
+      instruction.offset = static_cast<std::int64_t>(one.offset);
+      for (const auto& [reason, count] : one.stalls) instruction.stalls[reason] = static_cast<std::int64_t>(count);
+    }
+    report.dropped_samples = static_cast<std::int64_t>(samples.dropped);
+    if (report.samples.empty())
+      return Fail(ErrorKind::kDevice, "CUPTI took " + std::to_string(samples.total) + " samples, " +
+                                          std::to_string(samples.of_others) +
+                                          " of them of kernels that it does not "
+                                          "know, none of the candidate's");
     return {};
   }
 

@@ -20,6 +20,7 @@
 #include "diagnose/roofline.h"
 #include "evaluate/device_profile.h"
 #include "evaluate/measured_candidate.h"
+#include "evaluate/sampled_kernels.h"
 #include "graph/graph.h"
 #include "problem/import/import.h"
 #include "profile/candidate_profiles.h"
@@ -57,6 +58,11 @@ constexpr Option kOptions[] = {
          "what a kernel finds in the second-level cache when it is counted: warm (what the kernels before it left), "
          "clean (nothing of the candidate's, and nothing that has yet to be written)",
      .otherwise = "warm"},
+    {.name = "sass",
+     .type = ValueType::kFlag,
+     .help =
+         "each kernel's machine code under the source lines that it is of, and, where CUPTI takes samples, where its "
+         "warps stand and what they wait for"},
     {.name = "with",
      .value = "ncu",
      .help = "count a second time with NVIDIA's ncu, say how far the two are apart, and keep its report"},
@@ -124,6 +130,7 @@ Ladder Climb(DeviceProfiler& profiler, const Wanted& wanted, VerbCall& call) {
   } else {
     if (!counted->no_timeline.empty()) ladder.Say("CUPTI, timeline: " + counted->no_timeline);
     if (!counted->no_counters.empty()) ladder.Say("CUPTI, counters: " + counted->no_counters);
+    if (!counted->no_samples.empty()) ladder.Say("CUPTI, samples: " + counted->no_samples);
     if (!counted->why_kernel_replay.empty())
       ladder.Say("CUPTI, counting whole runs: " + counted->why_kernel_replay +
                  "; so each kernel was run again by itself");
@@ -214,6 +221,7 @@ Result<Answer> ProfileOne(const std::string& path, const Candidate& candidate, c
   auto profiled = HONE_TRY(ProfileCandidate(candidate, name, problem, &common.graph, common.device, OwnPath()));
   if (const auto* wrong = std::get_if<Unprofiled>(&profiled)) return DoesNotCompile(path, *wrong);
   auto& made = std::get<CandidateProfiles>(profiled);
+  if (common.wish.samples) HONE_TRY(CompileWithLines(made, problem, common.device));
   Ladder ladder;
   if (common.profiler == nullptr) {
     ladder.Say("nothing was counted: " + common.why_no_device);
@@ -224,9 +232,14 @@ Result<Answer> ProfileOne(const std::string& path, const Candidate& candidate, c
   }
   call.Stage("");
   if (ladder.report) AddMeasured(made, *ladder.report, problem, &common.graph, common.device);
+  const ProfiledReport report = ladder.report.value_or(ProfiledReport{});
+  std::vector<SampledKernel> kernels;
+  if (common.wish.samples) {
+    kernels = SampledKernelsOf(made, candidate, report);
+    AddSamples(made.profiles, kernels);
+  }
   const Roofline roofline = RooflineOf(made.profiles, common.device);
   const Diagnosis diagnosis = Diagnose(std::move(made.profiles));
-  const ProfiledReport report = ladder.report.value_or(ProfiledReport{});
   nlohmann::json document = ToJson(diagnosis);
   document["compiles"] = true;
   document["device"] = common.device.processor;
@@ -241,6 +254,7 @@ Result<Answer> ProfileOne(const std::string& path, const Candidate& candidate, c
   document["timeline"] = ToRecord(report)["timeline"];
   document["roofline"] = ToJson(roofline);
   document["ncu_report"] = ladder.report_file;
+  if (common.wish.samples) document["code"] = ToJson(kernels);
   std::string text = fmt::format("on {}\n", common.device.processor);
   for (const std::string& step : ladder.steps) text += step + "\n";
   const auto add = [&](const std::string& part) {
@@ -257,6 +271,7 @@ Result<Answer> ProfileOne(const std::string& path, const Candidate& candidate, c
   }
   add(Describe(diagnosis));
   add(Describe(roofline));
+  for (const SampledKernel& kernel : kernels) add(Describe(kernel));
   return Answer(document, text, ladder.tool.empty() ? ExitCode::kNo : ExitCode::kDone);
 }
 
@@ -291,7 +306,7 @@ Result<Answer> RunProfile(VerbCall& call) {
     return Fail(ErrorKind::kUsage, fmt::format("--with {}: it is ncu", call.Text("with")));
   const auto caches = ParseCaches(call.Text("cache"));
   if (!caches) return Fail(ErrorKind::kUsage, fmt::format("--cache {}: it is warm or clean", call.Text("cache")));
-  const ProfileWish wish{.set = *set, .caches = *caches};
+  const ProfileWish wish{.set = *set, .caches = *caches, .samples = call.Flag("sass")};
   std::vector<Candidate> candidates;
   for (const std::string& path : paths) {
     candidates.push_back(HONE_TRY(LoadCandidate(path)));
@@ -316,6 +331,7 @@ HONE_ROW(Verb){
         "  hone profile rms_norm.py kernel.hk\n"
         "  hone profile p.json plan.json --set all --with ncu\n"
         "  hone profile p.json kernels/*.hk\n"
+        "  hone profile p.json kernel.hk --sass\n"
         "Each kernel of a run is counted alone, as often as the set needs, by CUPTI; where that is not to be had, by "
         "NVIDIA's ncu; where neither is, the answer says why, and rests on what hone diagnose knows. One process runs "
         "all candidates, so that a further one takes a fraction of the first. "
@@ -331,7 +347,8 @@ HONE_ROW(Verb){
         "passes "
         "(runs of each kernel), seconds (by tool), milliseconds (of CUPTI's, by part); timeline[]: step, kind, name, "
         "begin_us, end_us; as_graph; "
-        "findings[], left_out, subjects[] and roofline as of hone diagnose; with --with ncu: ncu_report, oracle[] "
+        "findings[], left_out, subjects[] and roofline as of hone diagnose; with --sass: code[]: kernel, samples, "
+        "instructions[] (offset, name, line, samples, waiting, reason); with --with ncu: ncu_report, oracle[] "
         "(metric, kernel, counted, oracle, apart (share)); or where, message and log; of several candidates: "
         "profiles[], "
         "each with its path; without a candidate device, "

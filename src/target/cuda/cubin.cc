@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <optional>
+
+#include "target/cuda/line_table.h"
 
 namespace hone::cuda {
 namespace {
@@ -49,6 +52,7 @@ class Reader {
           });
       }
     }
+    ReadLines();
     for (auto& facts : kernels_) {
       std::sort(facts.parameters.begin(), facts.parameters.end(),
                 [](const KernelParameter& a, const KernelParameter& b) { return a.offset < b.offset; });
@@ -120,6 +124,34 @@ class Reader {
         rest.remove_prefix(payload.size());
       }
       visit(attribute, payload, value);
+    }
+  }
+
+  void ReadLines() {
+    std::map<std::uint64_t, std::string> functions;  // by where their addresses go in .debug_line
+    std::string_view lines;
+    for (const auto& section : sections_) {
+      if (Name(section) == ".debug_line") lines = Content(section);
+      if (Name(section) != ".rela.debug_line") continue;
+      for (std::size_t at = 0; at + sizeof(Elf64_Rela) <= section.sh_size; at += sizeof(Elf64_Rela)) {
+        const auto one = At<Elf64_Rela>(section.sh_offset + at);
+        if (one && ELF64_R_SYM(one->r_info) < symbols_.size())
+          functions[one->r_offset] = symbols_[ELF64_R_SYM(one->r_info)];
+      }
+    }
+    const LineTable table = ReadLineTable(lines, functions);
+    for (KernelFacts& facts : kernels_) {
+      const auto rows = table.functions.find(facts.name);
+      if (rows == table.functions.end()) continue;
+      auto next = rows->second.begin();
+      SourcePlace place;
+      for (std::size_t i = 0; i < facts.code.size(); ++i) {
+        for (; next != rows->second.end() && next->address <= 16 * i; ++next) {
+          place.line = next->line;
+          place.file = next->file < 0 ? "" : table.files[static_cast<std::size_t>(next->file)];
+        }
+        facts.places.push_back(place);
+      }
     }
   }
 

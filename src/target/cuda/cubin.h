@@ -17,6 +17,12 @@ struct KernelParameter {
   int offset = 0, bytes = 0;  // in the parameter space
 };
 
+// Where in the sources an instruction is from.
+struct SourcePlace {
+  std::string file;
+  int line = 0;  // from 1; 0: not known
+};
+
 struct KernelFacts {
   std::string name;           // the symbol
   int registers = 0;          // a thread
@@ -30,7 +36,8 @@ struct KernelFacts {
   // Instructions by name, with the width of memory accesses: "LDG.128", "FFMA", "HGMMA"; those without a name here are
   // counted as "other". NOPs are not counted.
   std::map<std::string, int> instructions;
-  std::vector<Instruction> code;  // in order, NOPs included
+  std::vector<Instruction> code;    // in order, NOPs included
+  std::vector<SourcePlace> places;  // of each of them; none where it was compiled without -lineinfo
 };
 
 // In the order of their sections. kCorrupt when it is not a cubin.

@@ -35,7 +35,11 @@ Result<Api> OpenApi(std::string path) {
       load("cuptiRangeProfilerGetCounterDataInfo", api.data_info) &&
       load("cuptiActivityRegisterCallbacks", api.record_callbacks) && load("cuptiActivityEnable", api.record_enable) &&
       load("cuptiActivityDisable", api.record_disable) && load("cuptiActivityFlushAll", api.record_flush) &&
-      load("cuptiActivityGetNextRecord", api.next_record);
+      load("cuptiActivityGetNextRecord", api.next_record) && load("cuptiPCSamplingEnable", api.sampling_enable) &&
+      load("cuptiPCSamplingDisable", api.sampling_disable) &&
+      load("cuptiPCSamplingSetConfigurationAttribute", api.sampling_config) &&
+      load("cuptiPCSamplingGetNumStallReasons", api.stall_reason_count) &&
+      load("cuptiPCSamplingGetStallReasons", api.stall_reasons) && load("cuptiPCSamplingGetData", api.get_samples);
   if (!all) return Fail(ErrorKind::kNotFound, fmt::format("{} is older than CUDA 13: install a newer one", api.path));
   return api;
 }

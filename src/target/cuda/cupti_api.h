@@ -175,6 +175,76 @@ struct KernelRecord : Record {
 };
 static_assert(offsetof(Record, begin_ns) == 16 && sizeof(KernelRecord) == 112);
 
+// --- The device's side: where warps are. These structs have their whole size, or the size up to the last field, where
+// they begin with one.
+struct StallCount {
+  std::uint32_t reason, samples;
+};
+struct SampledPc {
+  std::size_t size = 64;
+  std::uint64_t cubin = 0, offset = 0;
+  std::uint32_t function_index = 0, unused = 0;
+  char* function = nullptr;  // shared between records
+  std::size_t stall_count = 0;
+  StallCount* stalls = nullptr;  // ours, of as many as there are reasons
+  std::uint32_t correlation = 0;
+};
+struct SampledPcs {
+  std::size_t size = 80;
+  std::size_t most = 0;  // that `pcs` has room for
+  std::uint64_t samples = 0, dropped = 0;
+  std::size_t count = 0, remaining = 0;
+  std::uint64_t range = 0;
+  SampledPc* pcs = nullptr;
+  std::uint64_t of_others = 0;
+  std::uint8_t overflow = 0;
+};
+static_assert(sizeof(SampledPc) == 64 && sizeof(SampledPcs) == 80);
+constexpr int kSamplingPeriod = 1, kSamplingStalls = 2, kSamplingScratchBytes = 3, kSamplingDeviceBytes = 4,
+              kSamplingMode = 5, kSamplingBuffer = 8;
+constexpr std::uint64_t kSamplingOneByOne = 2;  // a mode: kernels run alone
+struct SamplingAttribute {
+  int attribute;
+  int status = 0;
+  std::uint64_t value = 0;         // a number, a count or an address
+  const void* elements = nullptr;  // of a count
+  std::uint64_t unused = 0;
+};
+static_assert(sizeof(SamplingAttribute) == 32);
+struct SamplingConfig {
+  std::size_t size = 40;
+  void* unused = nullptr;
+  void* context = nullptr;
+  std::size_t count = 0;
+  SamplingAttribute* attributes = nullptr;
+};
+struct OfSampledContext {  // of Enable and Disable
+  std::size_t size = 24;
+  void* unused = nullptr;
+  void* context = nullptr;
+};
+struct StallReasonCount {
+  std::size_t size = 32;
+  void* unused = nullptr;
+  void* context = nullptr;
+  std::size_t* count = nullptr;
+};
+struct StallReasons {
+  std::size_t size = 48;
+  void* unused = nullptr;
+  void* context = nullptr;
+  std::size_t count = 0;
+  std::uint32_t* indices = nullptr;
+  char** names = nullptr;  // of kStallName bytes each
+};
+constexpr std::size_t kStallName = 128;
+struct GetSamples {
+  std::size_t size = 32;
+  void* unused = nullptr;
+  void* context = nullptr;
+  SampledPcs* data = nullptr;
+};
+
 struct Api {
   int (*get_version)(std::uint32_t* version);
   int (*result_string)(int result, const char** text);
@@ -205,6 +275,12 @@ struct Api {
   int (*record_disable)(int kind);
   int (*record_flush)(unsigned flags);
   int (*next_record)(std::uint8_t* buffer, std::size_t valid, Record** record);
+  int (*sampling_enable)(OfSampledContext* parameters);
+  int (*sampling_disable)(OfSampledContext* parameters);
+  int (*sampling_config)(SamplingConfig* parameters);
+  int (*stall_reason_count)(StallReasonCount* parameters);
+  int (*stall_reasons)(StallReasons* parameters);
+  int (*get_samples)(GetSamples* parameters);
   std::string path;  // of the library
 };
 
