@@ -8,7 +8,9 @@
 #include <utility>
 #include <variant>
 
+#include "base/files.h"
 #include "target/cuda/built_plan.h"
+#include "target/cuda/nvcc.h"
 
 namespace hone {
 namespace {
@@ -48,13 +50,22 @@ std::string SampledKernel::LineAt(const cuda::SourcePlace& place) const {
   return std::string(Trimmed(rest.substr(0, rest.find('\n'))));
 }
 
-Result<void> CompileWithLines(CandidateProfiles& made, const Problem& problem, const DeviceModel& device) {
-  if (!made.plan) return {};
+Result<void> CompileWithLines(CandidateProfiles& made, const Candidate& candidate, const Problem& problem,
+                              const DeviceModel& device, const std::string& program) {
+  const auto wrong = [](const std::string& message) {
+    return Fail(ErrorKind::kTool, "with -lineinfo it does not compile: " + message);
+  };
+  if (!made.plan) {
+    const auto compiled = HONE_TRY(
+        cuda::CompileCudaModule({.source = candidate.text, .arch = device.arch, .kernels_alone = true, .lines = true}));
+    if (!compiled.ok()) return wrong(compiled.errors[0].message);
+    made.kernels = HONE_TRY(cuda::ReadCubin(HONE_TRY(ReadFile(compiled.library))));
+    return {};
+  }
   Plan plan = made.plan->plan;
   for (PlanSource& source : plan.sources) source.flags.emplace_back("-lineinfo");
-  auto built = HONE_TRY(cuda::BuildPlan(plan, problem, device));
-  if (const auto* refusal = std::get_if<cuda::PlanRefusal>(&built))
-    return Fail(ErrorKind::kTool, "with -lineinfo it does not compile: " + refusal->message);
+  auto built = HONE_TRY(cuda::BuildPlan(plan, problem, device, program));
+  if (const auto* refusal = std::get_if<cuda::PlanRefusal>(&built)) return wrong(refusal->message);
   made.plan = std::get<cuda::BuiltPlan>(std::move(built));
   return {};
 }
@@ -78,7 +89,7 @@ std::vector<SampledKernel> SampledKernelsOf(const CandidateProfiles& made, const
       add(made.plan->launches[launch++], source.text, source.name);
     }
   }
-  for (const cuda::KernelFacts& kernel : made.kernels) add(kernel, candidate.text, "");
+  for (const cuda::KernelFacts& kernel : made.kernels) add(kernel, candidate.text, std::string(cuda::kModuleSource));
   return kernels;
 }
 

@@ -25,9 +25,10 @@ struct SampledKernel {
   std::string LineAt(const cuda::SourcePlace& place) const;
 };
 
-// Compiles the plan again so that its instructions know their lines, which changes none of them. Nothing is done for a
-// module: nvcc is not asked for lines.
-Result<void> CompileWithLines(CandidateProfiles& made, const Problem& problem, const DeviceModel& device);
+// Compiles the kernels again so that their instructions know their lines, which changes none of them. `program`
+// compiles foreign source in a process of its own (CubinRequest).
+Result<void> CompileWithLines(CandidateProfiles& made, const Candidate& candidate, const Problem& problem,
+                              const DeviceModel& device, const std::string& program);
 
 // Each kernel that a run launches once, in the order of the plan, or of the cubin. Samples of others are left out.
 std::vector<SampledKernel> SampledKernelsOf(const CandidateProfiles& made, const Candidate& candidate,

@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "graph/graph.h"
+#include "target/cuda/nvcc.h"
 #include "target/cuda/nvrtc.h"
 #include "target/shipped_model.h"
 
@@ -34,7 +35,7 @@ class SampledKernelsTest : public testing::Test {
     ASSERT_TRUE(profiled) << profiled.error().message;
     if (const auto* wrong = std::get_if<Unprofiled>(&*profiled)) FAIL() << wrong->where << ' ' << wrong->message;
     made_ = std::get<CandidateProfiles>(std::move(*profiled));
-    const auto compiled = CompileWithLines(made_, problem_, device_);
+    const auto compiled = CompileWithLines(made_, candidate_, problem_, device_, "");
     ASSERT_TRUE(compiled) << compiled.error().message;
   }
   void TearDown() override { unsetenv("HONE_CACHE"); }
@@ -90,6 +91,26 @@ TEST_F(SampledKernelsTest, WithoutSamplesAllOfTheCodeIsShownAndNoFactsAreAdded) 
   EXPECT_NE(text.find("STG"), std::string::npos) << text;
   EXPECT_EQ(text.find("..."), std::string::npos);
   EXPECT_GT(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')), kernels[0].code.size());
+}
+
+TEST_F(SampledKernelsTest, ModulesKnowTheirLinesToo) {
+  if (const auto version = cuda::NvccVersion(); !version) GTEST_SKIP() << version.error().message;
+  const Candidate module{CandidateKind::kCudaModule, R"(#include <hone/module.h>
+__global__ void doubles(float* y) {
+  y[threadIdx.x] *= 2;
+}
+extern "C" int32_t hone_abi_version() { return HONE_ABI_VERSION; }
+extern "C" int32_t hone_run(const HoneCall* call) {
+  doubles<<<1, 32, 0, static_cast<cudaStream_t>(call->stream)>>>(static_cast<float*>(call->outputs[0].data));
+  return 0;
+}
+)"};
+  CandidateProfiles made;
+  const auto compiled = CompileWithLines(made, module, problem_, device_, "");
+  ASSERT_TRUE(compiled) << compiled.error().message;
+  const auto kernels = SampledKernelsOf(made, module, {});
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_NE(Describe(kernels[0]).find("line 3: y[threadIdx.x] *= 2;"), std::string::npos) << Describe(kernels[0]);
 }
 
 }  // namespace

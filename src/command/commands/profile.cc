@@ -221,7 +221,7 @@ Result<Answer> ProfileOne(const std::string& path, const Candidate& candidate, c
   auto profiled = HONE_TRY(ProfileCandidate(candidate, name, problem, &common.graph, common.device, OwnPath()));
   if (const auto* wrong = std::get_if<Unprofiled>(&profiled)) return DoesNotCompile(path, *wrong);
   auto& made = std::get<CandidateProfiles>(profiled);
-  if (common.wish.samples) HONE_TRY(CompileWithLines(made, problem, common.device));
+  if (common.wish.samples) HONE_TRY(CompileWithLines(made, candidate, problem, common.device, OwnPath()));
   Ladder ladder;
   if (common.profiler == nullptr) {
     ladder.Say("nothing was counted: " + common.why_no_device);

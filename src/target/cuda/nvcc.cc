@@ -159,6 +159,7 @@ Result<Compiled> CompileCudaModule(const CudaModuleRequest& request) {
                                     "--expt-relaxed-constexpr"};
   if (request.kernels_alone) {
     flags.emplace_back("-cubin");
+    if (request.lines) flags.emplace_back("-lineinfo");
   } else {
     // As the host compiler's for modules: only what hone/module.h exports is seen, what is missing is found now.
     flags.insert(flags.end(),
@@ -167,7 +168,7 @@ Result<Compiled> CompileCudaModule(const CudaModuleRequest& request) {
   }
   ModuleCompiler compiler{.path = nvcc.path,
                           .identity = nvcc.identity,
-                          .source_name = "kernel.cu",
+                          .source_name = std::string(kModuleSource),
                           .flags = std::move(flags),
                           .memory_bytes = kCompilerMemory,
                           .wall = request.wall,

@@ -18,7 +18,10 @@ struct CudaModuleRequest {
   // CUTLASS 3 needs up to half a minute on an idle machine.
   std::chrono::milliseconds wall{300'000};
   bool kernels_alone = false;  // as a cubin in place of the shared object: to look at, not to run
+  bool lines = false;          // whose instructions know their lines of kModuleSource
 };
+
+inline constexpr std::string_view kModuleSource = "kernel.cu";  // as nvcc knows it
 
 // Fails with kNotFound when there is no nvcc (the message says how to get it), kIo when the cache cannot be written.
 Result<Compiled> CompileCudaModule(const CudaModuleRequest& request);
