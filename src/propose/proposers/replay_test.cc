@@ -1,6 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
 #include "base/files.h"
+#include "candidate/launch_lines.h"
 #include "propose/proposer.h"
 #include "propose/testing/small_graph.h"
 
@@ -47,6 +52,30 @@ TEST_F(ReplayTest, EachCandidateGetsItsRoundsTurnByTurn) {
   ASSERT_EQ(next.proposals.size(), 1u);
   EXPECT_EQ(next.proposals[0].origin, "agent: idea");
   EXPECT_TRUE((*proposer)->Propose({.parent = 1, .turn = 1, .history = {&attempt}})->proposals.empty());
+}
+
+// What docs/measured/agents.md says was answered can be tried again.
+TEST_F(ReplayTest, WhatWasRecordedOnADeviceIsRead) {
+  const char* source = std::getenv("HONE_SOURCE");
+  ASSERT_NE(source, nullptr) << "HONE_SOURCE names the repository";
+  int runs = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(source) + "/docs/measured/agents")) {
+    ++runs;
+    const std::string path = entry.path().string(), text = *ReadFile(path);
+    const auto proposer = Of(text);
+    ASSERT_TRUE(proposer) << path << ": " << proposer.error().message;
+    EXPECT_EQ((*proposer)->Propose({})->proposals.at(0).candidate.kind, CandidateKind::kProgram) << path;
+    int answers = 0;
+    for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
+      for (const auto& one : nlohmann::json::parse(text.substr(at, text.find('\n', at) - at)).at("proposals")) {
+        if (!one.at("origin").get<std::string>().starts_with("mailbox: ")) continue;
+        ++answers;
+        EXPECT_TRUE(HasLaunchLines(one.at("text").get<std::string>())) << path;
+      }
+    }
+    EXPECT_GE(answers, 2) << path;
+  }
+  EXPECT_EQ(runs, 13);
 }
 
 TEST_F(ReplayTest, ABadFileGivesOneLine) {
