@@ -67,7 +67,8 @@ TEST_F(ReplayTest, WhatWasRecordedOnADeviceIsRead) {
     EXPECT_EQ((*proposer)->Propose({})->proposals.at(0).candidate.kind, CandidateKind::kProgram) << path;
     int answers = 0;
     for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
-      for (const auto& one : nlohmann::json::parse(text.substr(at, text.find('\n', at) - at)).at("proposals")) {
+      const auto round = nlohmann::json::parse(text.substr(at, text.find('\n', at) - at));
+      for (const auto& one : round.at("proposals")) {
         if (!one.at("origin").get<std::string>().starts_with("mailbox: ")) continue;
         ++answers;
         EXPECT_TRUE(HasLaunchLines(one.at("text").get<std::string>())) << path;
