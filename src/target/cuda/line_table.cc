@@ -18,6 +18,7 @@ class LineBytes {
   bool done() const { return at_ >= data_.size(); }
   std::size_t at() const { return at_; }
   void To(std::size_t at) { at_ = std::min(at, data_.size()); }
+  std::size_t After(std::uint64_t count) const { return at_ + std::min<std::uint64_t>(count, data_.size() - at_); }
 
   template <class T>
   T Fixed() {
@@ -61,7 +62,7 @@ class LineUnit {
 
   void Read() {
     const auto length = bytes_.Fixed<std::uint32_t>();
-    const std::size_t end = bytes_.at() + length;
+    const std::size_t end = bytes_.After(length);
     const auto version = bytes_.Fixed<std::uint16_t>();
     if (version < 2 || version > 4) return bytes_.To(end);
     ReadHeader(version);
@@ -72,7 +73,7 @@ class LineUnit {
  private:
   void ReadHeader(int version) {
     const auto header_length = bytes_.Fixed<std::uint32_t>();
-    const std::size_t program = bytes_.at() + header_length;
+    const std::size_t program = bytes_.After(header_length);
     shortest_ = bytes_.Fixed<std::uint8_t>();
     if (version >= 4) bytes_.Fixed<std::uint8_t>();  // operations in an instruction
     bytes_.Fixed<std::uint8_t>();                    // whether rows are statements at first
@@ -103,14 +104,14 @@ class LineUnit {
     const int opcode = bytes_.Fixed<std::uint8_t>();
     if (opcode >= opcode_base_) {
       Advance(static_cast<std::uint64_t>((opcode - opcode_base_) / line_range_));
-      row_.line += line_base_ + (opcode - opcode_base_) % line_range_;
+      AdvanceLine(line_base_ + (opcode - opcode_base_) % line_range_);
       return AddRow();
     }
     switch (opcode) {
       case 0: return Extended();
       case kOpCopy: return AddRow();
       case kOpAdvancePc: return Advance(bytes_.Unsigned());
-      case kOpAdvanceLine: row_.line += static_cast<int>(bytes_.Signed()); return;
+      case kOpAdvanceLine: AdvanceLine(bytes_.Signed()); return;
       case kOpSetFile: row_.file = static_cast<int>(bytes_.Unsigned()); return;
       case kOpConstAddPc: return Advance(static_cast<std::uint64_t>((255 - opcode_base_) / line_range_));
       case kOpFixedAdvancePc: row_.address += bytes_.Fixed<std::uint16_t>(); return;
@@ -121,7 +122,7 @@ class LineUnit {
 
   void Extended() {
     const auto length = bytes_.Unsigned();
-    const std::size_t end = bytes_.at() + length;
+    const std::size_t end = bytes_.After(length);
     const int opcode = length > 0 ? bytes_.Fixed<std::uint8_t>() : 0;
     if (opcode == kOpSetAddress) {
       const auto function = functions_.find(bytes_.at());
@@ -135,6 +136,11 @@ class LineUnit {
   }
 
   void Advance(std::uint64_t instructions) { row_.address += instructions * shortest_; }
+
+  // Nonsense wraps around.
+  void AdvanceLine(std::int64_t lines) {
+    row_.line = static_cast<int>(static_cast<unsigned>(row_.line) + static_cast<unsigned>(lines));
+  }
 
   void AddRow() {
     if (rows_ == nullptr) return;

@@ -83,6 +83,10 @@ TEST(LineProgramTest, WhatIsCutShortOrNonsenseHasNoLinesAndEnds) {
   bytes = std::string("\x40\0\0\0\x02\0\xff\xff\xff\x7f\x01\x01\xfb\0\x0d", 15);
   EXPECT_TRUE(ReadLineTable(bytes, {}).functions.empty());
   EXPECT_TRUE(ReadLineTable("", {}).functions.empty());
+  // A header of nothing, then an extended opcode that is longer than there are bytes in the world.
+  bytes = std::string("\x1a\0\0\0\x02\0\x08\0\0\0\x01\x01\xfb\x0e\x01\0\0\0", 18) + '\0' + std::string(9, '\xff') +
+          "\x01\x90";
+  EXPECT_TRUE(ReadLineTable(bytes, {}).functions.empty());
 }
 
 }  // namespace
