@@ -47,14 +47,18 @@ inline tl::unexpected<Error> Rethrow(Error error, const std::string& prefix) {
 
 }  // namespace hone
 
-// The value of a Result, or return its error from this function. Works for Result<void> and move-only values.
-#define HONE_TRY(expr)                                                    \
-  __extension__({                                                         \
-    auto hone_try_ = (expr);                                              \
-    if (!hone_try_) [[unlikely]]                                          \
-      return tl::unexpected<::hone::Error>(std::move(hone_try_).error()); \
-    ::hone::internal::Unwrap(hone_try_);                                  \
+// The value of a Result, or return its error from this function. Works for Result<void> and move-only values, and
+// within another one.
+#define HONE_TRY(expr) HONE_TRY_NAMED(HONE_TRY_NAME(__COUNTER__), expr)
+#define HONE_TRY_NAMED(name, expr)                                   \
+  __extension__({                                                    \
+    auto name = (expr);                                              \
+    if (!name) [[unlikely]]                                          \
+      return tl::unexpected<::hone::Error>(std::move(name).error()); \
+    ::hone::internal::Unwrap(name);                                  \
   })
+#define HONE_TRY_NAME(number) HONE_TRY_JOINED(hone_try_, number)
+#define HONE_TRY_JOINED(a, b) a##b
 
 namespace hone::internal {
 template <class T>
