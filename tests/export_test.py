@@ -32,7 +32,7 @@ def pythons():
     """One interpreter a torch version."""
     found, versions = [], set()
     for name in (os.environ.get("HONE_PYTHON"), tree.ROOT / "build/venv/bin/python", "python3", "/usr/bin/python3"):
-        path = shutil.which(name) if name else None
+        path = shutil.which(str(name)) if name else None
         if not path:
             continue
         asked = subprocess.run([path, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True)

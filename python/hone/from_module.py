@@ -45,6 +45,7 @@ def optimize(module, *inputs, target="cpu", progress=say, **options):
     program = exported(module, inputs)
     expected = called(module, inputs)
     options.setdefault("threads", torch.get_num_threads())
+    options.setdefault("python", sys.executable)  # the torch that wrote the program reads it, whatever HONE_PYTHON names
     store = ["--store", options["store"]] if options.get("store") else []
     with tempfile.TemporaryDirectory(prefix="hone-optimize-") as folder:
         path = pathlib.Path(folder) / (re.sub(r"\W", "_", name) + ".pt2")
