@@ -51,7 +51,7 @@ Judge::Judge(Graph graph, JudgeOptions options, const Dice& dice, JudgeWorld wor
       world_(std::move(world)),
       interrupt_(interrupt),
       call_wall_(options_.call_wall) {
-  const DeviceModel machine = DescribeMachine();
+  const DeviceModel& machine = DescribeMachine();
 #ifdef __x86_64__
   flush_bytes_ =
       2 * machine.l2_bytes;  // tensors are flushed line by line; this is for code and the module's own memory

@@ -68,8 +68,8 @@ Result<Objective> Objective::Parse(std::string_view words) {
     }
     if (more) {
       const std::string_view fraction = piece.substr(colon + 1);
-      const char* const end = fraction.data() + fraction.size();
-      const auto [read, error] = std::from_chars(fraction.data(), end, term.tolerance);
+      const char *const begin = fraction.data(), *const end = begin + fraction.size();
+      const auto [read, error] = std::from_chars(begin, end, term.tolerance);
       if (error != std::errc() || read != end || !(term.tolerance >= 0 && term.tolerance <= 1)) {
         return Fail(ErrorKind::kUsage,
                     fmt::format("objective {}: the tolerance is a fraction from 0 to 1, not '{}'", name, fraction));

@@ -27,8 +27,7 @@ namespace hone {
 namespace {
 
 using cuda::Address;
-template <class T>
-using Try = cuda::Try<T>;
+using cuda::Try;
 
 constexpr int kIdleTrials = 20;
 constexpr long kHeldNs = 2'000'000;
