@@ -202,7 +202,7 @@ Result<ProfiledReport> DeviceProfiler::ByNcu(const cuda::BuiltPlan& plan, const 
                   "--clock-control",
                   "none",
                   "--cache-control",
-                  "none",
+                  wish.caches == Caches::kClean ? "all" : "none",
                   "--replay-mode",
                   replay == NcuReplay::kProcess ? "application" : "kernel",
                   "--metrics",

@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
 
+#include "base/files.h"
+#include "base/text.h"
 #include "profile/collect.h"
 #include "target/shipped_model.h"
 
@@ -104,6 +108,64 @@ TEST_F(MeasuredTest, WithoutADeviceTheReasonIsOneLine) {
   const auto report = DeviceProfiler(problem_, {.program = "/bin/false"}).ByCupti(plan_, {});
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().message.find('\n'), std::string::npos) << report.error().message;
+}
+
+// An `ncu` of the toolkit that HONE_CUDA names, which keeps what it is called with and saw one kernel.
+class FakeNcu {
+ public:
+  FakeNcu() {
+    const std::string program = folder_.path() + "/bin/ncu";
+    const std::string script =
+        "#!/bin/sh\n"
+        "if [ \"$1\" = --import ]; then\n"
+        "  printf '\"ID\",\"Kernel Name\",\"dram__bytes_read.sum\"\\n\"0\",\"ours\",\"4,096\"\\n'\n"
+        "else\n"
+        "  printf '%s\\n' \"$@\" > '" +
+        folder_.path() + "/argv'\nfi\n";
+    EXPECT_TRUE(MakeDirectories(folder_.path() + "/bin"));
+    EXPECT_TRUE(WriteFileAtomically(program, script));
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    if (const char* before = std::getenv("HONE_CUDA")) before_ = before;
+    setenv("HONE_CUDA", folder_.path().c_str(), 1);
+  }
+  ~FakeNcu() {
+    if (before_.empty()) {
+      unsetenv("HONE_CUDA");
+    } else {
+      setenv("HONE_CUDA", before_.c_str(), 1);
+    }
+  }
+  FakeNcu(const FakeNcu&) = delete;
+  FakeNcu& operator=(const FakeNcu&) = delete;
+
+  std::string report() const { return folder_.path() + "/report"; }
+  // The argument after this one, when it was last to watch a process.
+  std::string Told(const std::string& option) const {
+    const auto words = ReadFile(folder_.path() + "/argv");
+    const auto at = words ? words->find("\n" + option + "\n") : std::string::npos;
+    if (at == std::string::npos) return "(not told)";
+    const auto begin = at + option.size() + 2;
+    return words->substr(begin, words->find('\n', begin) - begin);
+  }
+
+ private:
+  TempDirectory folder_ = TempDirectory::Create("fake-ncu").value();
+  std::string before_;
+};
+
+TEST_F(MeasuredTest, NcuEmptiesCachesWhereTheyAreToBeClean) {
+  const FakeNcu ncu;
+  plan_.plan.steps.resize(1);
+  DeviceProfiler profiler(problem_, {.program = "/bin/true"});
+  for (const auto& [caches, control] : {std::pair(Caches::kClean, "all"), std::pair(Caches::kWarm, "none")}) {
+    const auto report = profiler.ByNcu(plan_, {.caches = caches}, NcuReplay::kKernel, ncu.report());
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_EQ(ncu.Told("--cache-control"), control);
+    EXPECT_EQ(ncu.Told("--clock-control"), "none");  // as CUPTI leaves them
+    EXPECT_EQ(ncu.Told("--replay-mode"), "kernel");
+    ASSERT_EQ(report->kernels.size(), 1u);
+    EXPECT_EQ(report->kernels[0].step, 0);
+  }
 }
 
 }  // namespace
