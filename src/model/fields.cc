@@ -24,4 +24,8 @@ std::optional<std::int64_t> CountField(const Json& of, const char* name) {
   return field.get<std::int64_t>();
 }
 
+void AddCount(std::optional<std::int64_t>& to, std::optional<std::int64_t> more) {
+  if (more) to = to.value_or(0) + *more;
+}
+
 }  // namespace hone

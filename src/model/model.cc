@@ -35,10 +35,6 @@ Milliseconds Backoff(int tries) {
   return Milliseconds(full - full * chance / 4000);
 }
 
-void Add(std::optional<std::int64_t>& to, const std::optional<std::int64_t>& more) {
-  if (more) to = to.value_or(0) + *more;
-}
-
 class ServedModel final : public Model {
  public:
   ServedModel(ModelEntry entry, Provider provider, Key key)
@@ -135,10 +131,10 @@ class ServedModel final : public Model {
   // A try whose usage is not known may have cost something all the same: it reached the server.
   static void Count(const TokenUse& usage, Asked& asked) {
     if (!usage.input_tokens && !usage.output_tokens) ++asked.untold;
-    Add(asked.usage.input_tokens, usage.input_tokens);
-    Add(asked.usage.cached_tokens, usage.cached_tokens);
-    Add(asked.usage.written_tokens, usage.written_tokens);
-    Add(asked.usage.output_tokens, usage.output_tokens);
+    AddCount(asked.usage.input_tokens, usage.input_tokens);
+    AddCount(asked.usage.cached_tokens, usage.cached_tokens);
+    AddCount(asked.usage.written_tokens, usage.written_tokens);
+    AddCount(asked.usage.output_tokens, usage.output_tokens);
     if (usage.dollars) asked.usage.dollars = asked.usage.dollars.value_or(0) + *usage.dollars;
   }
 

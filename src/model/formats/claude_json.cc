@@ -28,15 +28,12 @@ TokenUse OfAnswer(const Json& usage) {
 
 TokenUse OfAll(const Json& models) {
   std::optional<std::int64_t> plain, cached, written, output;
-  const auto add = [](std::optional<std::int64_t>& to, std::optional<std::int64_t> more) {
-    if (more) to = to.value_or(0) + *more;
-  };
   if (!models.is_object()) return {};
   for (const Json& model : models) {
-    add(plain, CountField(model, "inputTokens"));
-    add(cached, CountField(model, "cacheReadInputTokens"));
-    add(written, CountField(model, "cacheCreationInputTokens"));
-    add(output, CountField(model, "outputTokens"));
+    AddCount(plain, CountField(model, "inputTokens"));
+    AddCount(cached, CountField(model, "cacheReadInputTokens"));
+    AddCount(written, CountField(model, "cacheCreationInputTokens"));
+    AddCount(output, CountField(model, "outputTokens"));
   }
   return Summed(plain, cached, written, output);
 }

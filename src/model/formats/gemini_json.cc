@@ -11,20 +11,16 @@ namespace {
 
 using Json = nlohmann::json;
 
-void Add(std::optional<std::int64_t>& to, std::optional<std::int64_t> more) {
-  if (more) to = to.value_or(0) + *more;
-}
-
 // What goes in has what the cache had; thoughts are told apart from what was said.
 TokenUse OfAll(const Json& models) {
   TokenUse use;
   if (!models.is_object()) return use;
   for (const Json& model : models) {
     const Json& tokens = Field(model, "tokens");
-    Add(use.input_tokens, CountField(tokens, "prompt"));
-    Add(use.cached_tokens, CountField(tokens, "cached"));
-    Add(use.output_tokens, CountField(tokens, "candidates"));
-    Add(use.output_tokens, CountField(tokens, "thoughts"));
+    AddCount(use.input_tokens, CountField(tokens, "prompt"));
+    AddCount(use.cached_tokens, CountField(tokens, "cached"));
+    AddCount(use.output_tokens, CountField(tokens, "candidates"));
+    AddCount(use.output_tokens, CountField(tokens, "thoughts"));
   }
   return use;
 }
