@@ -39,8 +39,8 @@ void AddWordsOf(std::vector<std::string>& words, std::string_view text) {
   end();
 }
 
-std::string Language(const PageSection& section) {
-  return fmt::format("## Of the kernel language: {}\n\n{}", section.title, FencedText("markdown", section.text));
+std::string Excerpt(std::string_view of, const PageSection& section) {
+  return fmt::format("## Of {}: {}\n\n{}", of, section.title, FencedText("markdown", section.text));
 }
 
 // Of the families that are meant, then what a program is and how all is written, then what else has the words.
@@ -49,7 +49,7 @@ std::vector<std::string> LanguageSections(const std::vector<std::string>& words)
   std::vector<std::string> texts;
   std::set<std::string_view> taken;
   const auto take = [&](const PageSection& section) {
-    if (taken.insert(section.title).second) texts.push_back(Language(section));
+    if (taken.insert(section.title).second) texts.push_back(Excerpt("the kernel language", section));
   };
   for (const std::string& word : words) {
     for (const PageSection& section : all) {
@@ -67,8 +67,7 @@ std::vector<std::string> LanguageSections(const std::vector<std::string>& words)
 // How a plan is written: as kernels with launch lines, or all of it.
 std::string PlanSection(std::string_view title) {
   for (const PageSection& section : SectionsOf(kPlanPage)) {
-    if (section.title == title)
-      return fmt::format("## Of plans: {}\n\n{}", section.title, FencedText("markdown", section.text));
+    if (section.title == title) return Excerpt("plans", section);
   }
   return "";
 }
@@ -76,13 +75,10 @@ std::string PlanSection(std::string_view title) {
 // What makes kernels fast on such a device: what there is to know, and the three kinds of work that are most like it.
 void AddHopperSections(const std::vector<std::string>& words, std::vector<std::string>& to) {
   const std::vector<PageSection> all = SectionsOf(kHopperPage);
-  const auto add = [&](const PageSection& section) {
-    to.push_back(fmt::format("## Of Hopper: {}\n\n{}", section.title, FencedText("markdown", section.text)));
-  };
   if (all.size() < 2) return;
-  add(all[1]);
+  to.push_back(Excerpt("Hopper", all[1]));
   std::vector<PageSection> kinds = Relevant({all.begin() + 2, all.end()}, words);
-  for (std::size_t i = 0; i < std::min<std::size_t>(3, kinds.size()); ++i) add(kinds[i]);
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, kinds.size()); ++i) to.push_back(Excerpt("Hopper", kinds[i]));
 }
 
 std::string ModuleSection() {
