@@ -9,7 +9,7 @@ namespace hone::dsl {
 namespace {
 
 constexpr DeviceHelper kHelpers[] = {
-    {"Max", "", R"(// The larger; a NaN on either side is the result.
+    {"Max", {}, R"(// The larger; a NaN on either side is the result.
 template <class T>
 __device__ T Max(T a, T b) {
   return a != a || a > b ? a : b;
@@ -20,7 +20,7 @@ __device__ float Max(float a, float b) {
   return most;
 }
 )"},
-    {"Min", "", R"(// The smaller; a NaN on either side is the result.
+    {"Min", {}, R"(// The smaller; a NaN on either side is the result.
 template <class T>
 __device__ T Min(T a, T b) {
   return a != a || a < b ? a : b;
@@ -31,18 +31,18 @@ __device__ float Min(float a, float b) {
   return least;
 }
 )"},
-    {"Sign", "", R"(template <class T>
+    {"Sign", {}, R"(template <class T>
 __device__ T Sign(T x) {
   return T(x > 0) - T(x < 0);
 }
 )"},
-    {"FloorDiv", "", R"(// The quotient towards minus infinity.
+    {"FloorDiv", {}, R"(// The quotient towards minus infinity.
 template <class T>
 __device__ T FloorDiv(T a, T b) {
   return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 )"},
-    {"FloorMod", "", R"(// The remainder that has the sign of b.
+    {"FloorMod", {}, R"(// The remainder that has the sign of b.
 template <class T>
 __device__ T FloorMod(T a, T b) {
   const T r = a % b;
@@ -57,41 +57,42 @@ __device__ double FloorMod(double a, double b) {
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 )"},
-    {"Pack", "", R"(// Neighbouring elements that are moved as one.
+    {"Pack", {}, R"(// Neighbouring elements that are moved as one.
 template <class T, int N>
 struct alignas(sizeof(T) * N) Pack {
   T at[N];
 };
 )"},
-    {"Adds", "", R"(struct Adds {
+    {"Adds", {}, R"(struct Adds {
   template <class T>
   __device__ static T Of(T a, T b) { return a + b; }
 };
 )"},
-    {"Multiplies", "", R"(struct Multiplies {
+    {"Multiplies", {}, R"(struct Multiplies {
   template <class T>
   __device__ static T Of(T a, T b) { return a * b; }
 };
 )"},
-    {"Larger", "Max", R"(struct Larger {
+    {"Larger", {"Max"}, R"(struct Larger {
   template <class T>
   __device__ static T Of(T a, T b) { return Max(a, b); }
 };
 )"},
-    {"Smaller", "Min", R"(struct Smaller {
+    {"Smaller", {"Min"}, R"(struct Smaller {
   template <class T>
   __device__ static T Of(T a, T b) { return Min(a, b); }
 };
 )"},
-    {"Either", "", R"(struct Either {
+    {"Either", {}, R"(struct Either {
   __device__ static bool Of(bool a, bool b) { return a || b; }
 };
 )"},
-    {"Both", "", R"(struct Both {
+    {"Both", {}, R"(struct Both {
   __device__ static bool Of(bool a, bool b) { return a && b; }
 };
 )"},
-    {"Place", "",
+    {"Place",
+     {},
      R"(// An element and its number among those that are folded; kNowhere: none that is better than nothing.
 constexpr int kNowhere = 0x7fffffff;
 template <class T>
@@ -100,7 +101,7 @@ struct Place {
   int at;
 };
 )"},
-    {"FirstLarger", "Place", R"(// The first of the largest; a NaN is the largest.
+    {"FirstLarger", {"Place"}, R"(// The first of the largest; a NaN is the largest.
 struct FirstLarger {
   template <class T>
   __device__ static Place<T> Of(Place<T> a, Place<T> b) {
@@ -116,7 +117,7 @@ struct FirstLarger {
   }
 };
 )"},
-    {"FirstSmaller", "Place", R"(// The first of the smallest; a NaN is the smallest.
+    {"FirstSmaller", {"Place"}, R"(// The first of the smallest; a NaN is the smallest.
 struct FirstSmaller {
   template <class T>
   __device__ static Place<T> Of(Place<T> a, Place<T> b) {
@@ -132,20 +133,22 @@ struct FirstSmaller {
   }
 };
 )"},
-    {"MeetCluster", "",
+    {"MeetCluster",
+     {},
      R"(// All threads of the cluster come here before any goes on; what they wrote before is seen after.
 __device__ void MeetCluster() {
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;\n" ::: "memory");
 }
 )"},
-    {"ArriveCluster", "", R"(// The first half of a meeting: the block is there. AwaitCluster is the other half.
+    {"ArriveCluster", {}, R"(// The first half of a meeting: the block is there. AwaitCluster is the other half.
 __device__ void ArriveCluster() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
 )"},
-    {"AwaitCluster", "ArriveCluster", R"(__device__ void AwaitCluster() {
+    {"AwaitCluster", {"ArriveCluster"}, R"(__device__ void AwaitCluster() {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 )"},
-    {"FoldCluster", "MeetCluster",
+    {"FoldCluster",
+     {"MeetCluster"},
      R"(// The blocks' values folded in their order. `slots` is shared memory for this alone, into which every block puts its
 // value in all of them; the blocks have to be there.
 template <class How, int BLOCKS, class T>
@@ -169,7 +172,7 @@ __device__ T FoldCluster(T value, T* slots) {
   return all;
 }
 )"},
-    {"NextNumber", "", R"(// Numbers the blocks in the order in which they begin.
+    {"NextNumber", {}, R"(// Numbers the blocks in the order in which they begin.
 __device__ int NextNumber(long* counter) {
   __shared__ int number;
   if (threadIdx.x == 0) number = static_cast<int>(atomicAdd(reinterpret_cast<unsigned*>(counter), 1u));
@@ -177,7 +180,8 @@ __device__ int NextNumber(long* counter) {
   return number;
 }
 )"},
-    {"Tell", "",
+    {"Tell",
+     {},
      R"(// Puts a value where other blocks look for it, 32 bits at a time, each beside a mark that it is there: `to` held zeros.
 template <class T>
 __device__ void Tell(long* to, const T& value) {
@@ -188,7 +192,7 @@ __device__ void Tell(long* to, const T& value) {
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to + i), "l"(1ull << 32 | words[i]) : "memory");
 }
 )"},
-    {"Hear", "Tell", R"(// Waits for what another block tells.
+    {"Hear", {"Tell"}, R"(// Waits for what another block tells.
 template <class T>
 __device__ T Hear(const long* from) {
   constexpr int kWords = sizeof(T) / 4;
@@ -210,7 +214,8 @@ __device__ T Hear(const long* from) {
   return value;
 }
 )"},
-    {"Exp2Unit", "",
+    {"Exp2Unit",
+     {},
      R"(// What the unit for such functions has: 2^x within 2^-22, what would be subnormal as zero.
 __device__ float Exp2Unit(float x) {
   float power;
@@ -218,7 +223,8 @@ __device__ float Exp2Unit(float x) {
   return power;
 }
 )"},
-    {"InverseUnit", "",
+    {"InverseUnit",
+     {},
      R"(// What the unit for such functions has: 1 / x within a unit in the last place, of what is subnormal as of zero.
 __device__ float InverseUnit(float x) {
   float inverse;
@@ -226,7 +232,8 @@ __device__ float InverseUnit(float x) {
   return inverse;
 }
 )"},
-    {"OnePlusErf", "Exp2Unit",
+    {"OnePlusErf",
+     {"InverseUnit", "Exp2Unit"},
      R"(// 1 + erf(x), for what is rounded to 16 bits: by Abramowitz and Stegun's formula 7.1.26, within 3e-7.
 __device__ float OnePlusErf(float x) {
   const float t = InverseUnit(fmaf(0.3275911f, fabsf(x), 1.0f));
@@ -239,13 +246,15 @@ __device__ float OnePlusErf(float x) {
   return x < 0 ? rest : 2.0f - rest;
 }
 )"},
-    {"OnePlusTanh", "Exp2Unit",
+    {"OnePlusTanh",
+     {"InverseUnit", "Exp2Unit"},
      R"(// 1 + tanh(x), for what is rounded to 16 bits.
 __device__ float OnePlusTanh(float x) {
   return 2.0f * InverseUnit(1.0f + Exp2Unit(x * -2.88539008f));
 }
 )"},
-    {"Log2Unit", "",
+    {"Log2Unit",
+     {},
      R"(// What the unit for such functions has: within 2^-22 of the binary logarithm, subnormals as zeros.
 __device__ float Log2Unit(float x) {
   float log;
@@ -253,7 +262,8 @@ __device__ float Log2Unit(float x) {
   return log;
 }
 )"},
-    {"Log", "Log2Unit",
+    {"Log",
+     {"Log2Unit"},
      R"(// The natural logarithm within 1.3 units in the last place, in fewer instructions than logf. x = 2^n (1 + m), |m| <= 1/3.
 // Of what is not a normal positive number the unit's own, times 2^24 and back: zeros, infinities and NaNs stay such.
 __device__ float Log(float x) {
@@ -272,7 +282,7 @@ __device__ float Log(float x) {
   return static_cast<unsigned>(bits) - 0x800000u < 0x7f000000u ? log : odd;
 }
 )"},
-    {"LoadOnce", "", R"(// What nobody reads again takes no place in the first-level cache.
+    {"LoadOnce", {}, R"(// What nobody reads again takes no place in the first-level cache.
 template <class T>
 __device__ T LoadOnce(const T* from) {
   if constexpr (sizeof(T) != 16) {
@@ -288,7 +298,7 @@ __device__ T LoadOnce(const T* from) {
   }
 }
 )"},
-    {"CopyAhead", "", R"(// Begins to copy 4, 8 or 16 bytes to shared memory; they are there after WaitForCopies.
+    {"CopyAhead", {}, R"(// Begins to copy 4, 8 or 16 bytes to shared memory; they are there after WaitForCopies.
 template <class T>
 __device__ void CopyAhead(T* to, const T* from) {
   const unsigned there = static_cast<unsigned>(__cvta_generic_to_shared(to));
@@ -300,7 +310,7 @@ __device__ void CopyAhead(T* to, const T* from) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(there), "l"(from) : "memory");
 }
 )"},
-    {"CopyAheadOrZero", "", R"(// The same, but zeros if there is nothing there; it has to be memory all the same.
+    {"CopyAheadOrZero", {}, R"(// The same, but zeros if there is nothing there; it has to be memory all the same.
 template <class T>
 __device__ void CopyAheadOrZero(T* to, const T* from, bool is_there) {
   const unsigned there = static_cast<unsigned>(__cvta_generic_to_shared(to));
@@ -313,10 +323,10 @@ __device__ void CopyAheadOrZero(T* to, const T* from, bool is_there) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(there), "l"(from), "r"(bytes) : "memory");
 }
 )"},
-    {"WaitForCopies", "", R"(// For all copies that this thread has begun.
+    {"WaitForCopies", {}, R"(// For all copies that this thread has begun.
 __device__ void WaitForCopies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 )"},
-    {"MeetAll", "", R"(// Waits until the blocks have come here `times` times in all, and sees what they wrote before.
+    {"MeetAll", {}, R"(// Waits until the blocks have come here `times` times in all, and sees what they wrote before.
 __device__ void MeetAll(int* counter, int times) {
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -329,25 +339,26 @@ __device__ void MeetAll(int* counter, int times) {
   __syncthreads();
 }
 )"},
-    {"Across", "", R"(// What the thread has that differs in these bits of its number.
+    {"Across", {}, R"(// What the thread has that differs in these bits of its number.
 template <class T>
 __device__ T Across(T value, int bits) {
   return __shfl_xor_sync(0xffffffffu, value, bits);
 }
 )"},
-    {"AcrossPlace", "Place", R"(template <class T>
+    {"AcrossPlace", {"Place"}, R"(template <class T>
 __device__ Place<T> Across(Place<T> place, int bits) {
   return {__shfl_xor_sync(0xffffffffu, place.value, bits), __shfl_xor_sync(0xffffffffu, place.at, bits)};
 }
 )"},
-    {"Common", "", R"(// The middle one of what three threads of the warp have: one of them may be far off.
+    {"Common", {}, R"(// The middle one of what three threads of the warp have: one of them may be far off.
 __device__ float Common(float value) {
   const float a = __shfl_sync(0xffffffffu, value, 0), b = __shfl_sync(0xffffffffu, value, 1),
               c = __shfl_sync(0xffffffffu, value, 2);
   return fmaxf(fminf(a, b), fminf(fmaxf(a, b), c));
 }
 )"},
-    {"Fold", "Across",
+    {"Fold",
+     {"Across"},
      R"(// The values of LANES neighbouring threads folded; every one of them gets the result. LANES is a power of two; above 32
 // all threads of the block must come here, and `shared` holds a value for each warp of it.
 template <class How, int LANES, class T>

@@ -1,13 +1,14 @@
 // Functions and types of CUDA C++ that kernels are written with. A kernel's source holds those that it uses.
 #pragma once
 
+#include <array>
 #include <string_view>
 
 namespace hone::dsl {
 
 struct DeviceHelper {
   std::string_view name;
-  std::string_view needs;  // another one, which stands before it; empty: none
+  std::array<std::string_view, 2> needs;  // others, which stand before it; "": none
   std::string_view text;
 };
 const DeviceHelper& FindDeviceHelper(std::string_view name);  // one that there is

@@ -288,7 +288,6 @@ std::string DeviceExpr::OnePlus(const ExprNode& sum) {
     if (number->kind != Kind::kConst || NumberOf(*number) != 1 || function->kind != Kind::kUnary) continue;
     const UnaryOp op = function->unary;
     if (op != UnaryOp::kErf && op != UnaryOp::kTanh) continue;
-    writer_.Helper("InverseUnit");
     return fmt::format("{}({})", writer_.Helper(op == UnaryOp::kErf ? "OnePlusErf" : "OnePlusTanh"),
                        Text(function->operands[0]));
   }

@@ -91,7 +91,9 @@ std::string DeviceWriter::Fresh(const std::string& hint) {
 std::string DeviceWriter::Helper(std::string_view name) {
   if (helpers_.emplace(name).second) {
     const DeviceHelper& helper = FindDeviceHelper(name);
-    if (!helper.needs.empty()) Helper(helper.needs);
+    for (const std::string_view needed : helper.needs) {
+      if (!needed.empty()) Helper(needed);
+    }
     head_.emplace_back(helper.text);
   }
   return std::string(name);
