@@ -50,16 +50,8 @@ Result<Trace> SearchOnce(Workbench& bench, const Arm& arm, std::uint64_t seed, M
   settings.budget = arm.budget;
   settings.evaluate.baselines.clear();
   settings.confirm_candidates = 0;
-  RunRecord wanted;
-  wanted.problem_name = bench.problem.name;
-  wanted.problem_identity = Identity(bench.problem);
-  wanted.target = table.head.target;
-  wanted.machine = bench.machine.id;
-  wanted.settings = ToJson(settings.run);
-  wanted.budget = ToJson(settings.budget);
-  wanted.bound_us = bench.bound.sure_us;
   Store store = HONE_TRY(Store::Open(":memory:"));
-  OpenedRun opened = HONE_TRY(OpenRun(store, wanted, ToJson(bench.problem)));
+  OpenedRun opened = HONE_TRY(OpenRun(store, WantedRun(bench, table.head.target, settings), ToJson(bench.problem)));
   const Learned learned;
   const auto proposer = HONE_TRY(expert.Make({.graph = bench.graph,
                                               .machine = bench.machine,

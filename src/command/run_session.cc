@@ -71,6 +71,18 @@ void MeasureBy(const Workbench& bench, bool certify, SearchSettings& settings) {
   settings.confirm.certify = certify;
 }
 
+RunRecord WantedRun(const Workbench& bench, std::string_view target, const SearchSettings& settings) {
+  RunRecord wanted;
+  wanted.problem_name = bench.problem.name;
+  wanted.problem_identity = Identity(bench.problem);
+  wanted.target = target;
+  wanted.machine = bench.machine.id;
+  wanted.settings = ToJson(settings.run);
+  wanted.budget = ToJson(settings.budget);
+  wanted.bound_us = bench.bound.sure_us;
+  return wanted;
+}
+
 Result<SearchOutcome> SearchIn(VerbCall& call, const RunSession& session) {
   const Workbench& bench = session.bench;
   SearchHooks hooks;

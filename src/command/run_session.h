@@ -2,6 +2,8 @@
 // measured here, what is said meanwhile, and what is answered.
 #pragma once
 
+#include <string_view>
+
 #include "base/result.h"
 #include "command/command.h"
 #include "command/workbench.h"
@@ -25,6 +27,9 @@ struct RunSession {
 
 // How attempts and winners are measured on this bench: lanes, baselines, bounds.
 void MeasureBy(const Workbench& bench, bool certify, SearchSettings& settings);
+
+// Of a search with these settings, for OpenRun: what was learned before is the caller's to add.
+RunRecord WantedRun(const Workbench& bench, std::string_view target, const SearchSettings& settings);
 
 // The search. A run that is new and was interrupted before anything was judged is deleted: then kInterrupted.
 Result<SearchOutcome> SearchIn(VerbCall& call, const RunSession& session);

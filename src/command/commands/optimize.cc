@@ -307,15 +307,7 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
 
   const std::string store_path = StorePath(call);
   Store store = HONE_TRY(Store::Open(store_path));
-  RunRecord wanted;
-  wanted.problem_name = bench.problem.name;
-  wanted.problem_identity = Identity(bench.problem);
-  wanted.target = call.Text("target");
-  wanted.machine = bench.machine.id;
-  wanted.settings = ToJson(settings.run);
-  wanted.budget = ToJson(settings.budget);
-  wanted.bound_us = bench.bound.sure_us;
-  wanted.baselines = "{}";
+  RunRecord wanted = WantedRun(bench, call.Text("target"), settings);
   wanted.flags = ToDocument(Analyze(bench.graph)).dump();
   const bool advised = advisers.expert_acts();
   if (advised) wanted.learned = ToJson(HONE_TRY(ReadLearned(store, wanted)));

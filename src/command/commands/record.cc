@@ -118,16 +118,8 @@ Result<Answer> RunIt(VerbCall& call) {
   settings.confirm_candidates = 0;
 
   Store store = HONE_TRY(Store::Open(StorePath(call)));
-  RunRecord wanted;
-  wanted.problem_name = bench.problem.name;
-  wanted.problem_identity = Identity(bench.problem);
-  wanted.target = call.Text("target");
-  wanted.machine = bench.machine.id;
-  wanted.settings = ToJson(settings.run);
-  wanted.budget = ToJson(settings.budget);
-  wanted.bound_us = bench.bound.sure_us;
-  wanted.baselines = "{}";
-  const OpenedRun opened = HONE_TRY(OpenRun(store, wanted, ToJson(bench.problem)));
+  const OpenedRun opened =
+      HONE_TRY(OpenRun(store, WantedRun(bench, call.Text("target"), settings), ToJson(bench.problem)));
   call.Note(RunNote(opened.record.id, opened.resumed));
   const auto proposer =
       HONE_TRY(chosen.Make({.graph = bench.graph, .machine = bench.machine, .models = call.Text("models")}));
