@@ -16,6 +16,7 @@
 #include "target/cpu/host_libraries.h"
 #include "target/cuda/device_calibration.h"
 #include "target/cuda/driver.h"
+#include "target/cuda/visible_devices.h"
 
 namespace hone {
 namespace {
@@ -141,7 +142,7 @@ Result<Workbench> OpenWorkbench(VerbCall& call, Problem problem, const Workbench
       one.kept_baselines.insert(one.kept_baselines.rfind('.'), "-" + devices[i].device.uuid);
     if (!devices.empty()) {
       one.device = devices[i].device.uuid;
-      for (OutsideBaseline& outside : one.outside) outside.environment.push_back("CUDA_VISIBLE_DEVICES=" + one.device);
+      for (OutsideBaseline& outside : one.outside) cuda::ShowDevices(outside.environment, one.device);
     }
     evaluators.push_back(HONE_TRY(StartEvaluator(problem, std::move(one))));
   }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <string_view>
 
@@ -14,6 +13,7 @@
 #include "judge/worker_process.h"
 #include "protocol/sanitized_setup.h"
 #include "target/cuda/toolkit.h"
+#include "target/cuda/visible_devices.h"
 
 namespace hone {
 namespace {
@@ -48,8 +48,7 @@ Command SanitizerCommand(const std::string& sanitizer, const Tool& tool, const C
                          const std::string& folder) {
   Command command;
   command.environment = InheritedEnvironment();
-  const char* visible = request.device.empty() ? std::getenv("CUDA_VISIBLE_DEVICES") : request.device.c_str();
-  if (visible) command.environment.push_back(fmt::format("CUDA_VISIBLE_DEVICES={}", visible));
+  cuda::ShowDevices(command.environment, request.device);
   command.environment.insert(command.environment.end(), {"CUDA_CACHE_DISABLE=1", "TMPDIR=" + folder});
   if (IsForeign(request.form)) {
     BubblewrapOptions bubble;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <utility>
@@ -20,6 +19,7 @@
 #include "protocol/worker_kernels.h"
 #include "target/cuda/library_steps.h"
 #include "target/cuda/toolkit.h"
+#include "target/cuda/visible_devices.h"
 
 namespace hone {
 namespace {
@@ -214,8 +214,7 @@ Result<ProfiledReport> DeviceProfiler::ByNcu(const cuda::BuiltPlan& plan, const 
                   "profiled",
                   told};
   command.environment = InheritedEnvironment();
-  const char* visible = options_.device.empty() ? std::getenv("CUDA_VISIBLE_DEVICES") : options_.device.c_str();
-  if (visible != nullptr) command.environment.push_back(fmt::format("CUDA_VISIBLE_DEVICES={}", visible));
+  cuda::ShowDevices(command.environment, options_.device);
   command.wall = options_.wall;
   command.max_output_bytes = kMostOutput;
   const auto watched = HONE_TRY(Run(command));

@@ -28,6 +28,7 @@
 #include "target/cuda/driver.h"
 #include "target/cuda/library_steps.h"
 #include "target/cuda/nvcc.h"
+#include "target/cuda/visible_devices.h"
 
 namespace hone {
 namespace {
@@ -77,16 +78,15 @@ class LocalEvaluator : public Evaluator {
     judge_.reset();
     if (Interrupted()) return Fail(ErrorKind::kInterrupted, "interrupted");
     Command command{.argv = {options_.program, "judge"}, .environment = InheritedEnvironment()};
-    std::vector<const char*> names{"HONE_CACHE", "HONE_CACHE_MAX", "HONE_DATA", "HONE_CXX", "CUDA_VISIBLE_DEVICES"};
+    std::vector<const char*> names{"HONE_CACHE", "HONE_CACHE_MAX", "HONE_DATA", "HONE_CXX"};
     names.insert(names.end(), {"HONE_CUDA", "CUDA_HOME", "CUDA_PATH"});  // target/cuda/toolkit.h
 #ifdef __SANITIZE_THREAD__
     names.insert(names.end(), {"TSAN_OPTIONS", "OMP_THREAD_LIMIT"});
 #endif
     for (const char* name : names) {
-      if (!options_.device.empty() && name == std::string_view("CUDA_VISIBLE_DEVICES")) continue;
       if (const char* value = std::getenv(name)) command.environment.push_back(fmt::format("{}={}", name, value));
     }
-    if (!options_.device.empty()) command.environment.push_back("CUDA_VISIBLE_DEVICES=" + options_.device);
+    cuda::ShowDevices(command.environment, options_.device);
     judge_ = HONE_TRY(Child::Start(command));
     auto opened = Ask(opening_);
     if (!opened) return Rethrow(opened.error(), "cannot start the judge: ");

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -13,6 +12,7 @@
 #include "base/json_text.h"
 #include "base/text.h"
 #include "judge/worker_process.h"
+#include "target/cuda/visible_devices.h"
 
 namespace hone {
 namespace {
@@ -48,8 +48,7 @@ Result<void> ProfiledProcess::Start() {
   if (log_ < 0) return Fail(ErrorKind::kIo, fmt::format("memfd_create: {}", std::strerror(errno)));
   Command command;
   command.environment = InheritedEnvironment();
-  const char* visible = options_.device.empty() ? std::getenv("CUDA_VISIBLE_DEVICES") : options_.device.c_str();
-  if (visible != nullptr) command.environment.push_back(fmt::format("CUDA_VISIBLE_DEVICES={}", visible));
+  cuda::ShowDevices(command.environment, options_.device);
   if (options_.confined) {
     if (!BubblewrapWorks() || !BubblewrapMountsProc()) {
       return Fail(ErrorKind::kNotFound,

@@ -24,6 +24,7 @@
 
 #include "base/record.h"
 #include "base/text.h"
+#include "target/cuda/visible_devices.h"
 
 namespace hone {
 namespace {
@@ -109,8 +110,7 @@ Result<std::unique_ptr<Worker>> WorkerProcess::Start(const WorkerOptions& option
   if (const char* folders = std::getenv("LD_LIBRARY_PATH"))
     environment.push_back(fmt::format("LD_LIBRARY_PATH={}", folders));
   if (device) {
-    if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES"))
-      environment.push_back(fmt::format("CUDA_VISIBLE_DEVICES={}", visible));
+    cuda::ShowDevices(environment);
     // All of a module is loaded at once, and nothing that the driver compiles is left in files.
     if (foreign) environment.insert(environment.end(), {"CUDA_MODULE_LOADING=EAGER", "CUDA_CACHE_DISABLE=1"});
   }
