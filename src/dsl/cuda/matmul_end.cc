@@ -194,8 +194,9 @@ class TilesEnd {
     if (!tile_.rows_end.empty()) StoreByThreads();
     out_.Open("if (thread == 0)");
     if (!tile_.rows_end.empty()) out_.Line(fmt::format("if (m0 + warpgroup * 64 + 64 <= {})", tile_.rows_end));
-    out_.Line(fmt::format("StoreBox(&target_map, n0 + box * {}, m0 + warpgroup * 64, {}, leaving + box_at * {});",
-                          kBoxColumns, text_.ResultBatches() == 1 ? "0" : "batch", kBoxBytes));
+    out_.Line(fmt::format("StoreBox(&target_map, n0 + box * {}, m0{}, {}, leaving + box_at * {});", kBoxColumns,
+                          tile_.settings.turns ? "" : " + warpgroup * 64", text_.ResultBatches() == 1 ? "0" : "batch",
+                          kBoxBytes));
     out_.Line("CommitStores();");  // of nothing, too: boxes are counted by these
     out_.Close();
     out_.Line("box_at ^= 1;");
@@ -272,9 +273,9 @@ class TilesEnd {
 
 std::int64_t TensorEndBytes(const TensorSettings& settings) {
   switch (settings.end) {
-    case TensorEnd::kTiles: return settings.tile_m / 64 * 2 * kBoxBytes;
+    case TensorEnd::kTiles: return TensorConsumers(settings) * 2 * kBoxBytes;
     case TensorEnd::kRows: return 0;
-    default: return settings.tile_m * kLineStride * 4;
+    default: return TensorConsumers(settings) * 64 * kLineStride * 4;
   }
 }
 

@@ -13,8 +13,8 @@
 
 namespace hone::dsl {
 
-// What the text around an end has: 64 rows of the tile are a warpgroup's, whose first is `m0 + warpgroup * 64`, and
-// whose thread has the number `thread`. The tile's first column is `n0`.
+// What the text around an end has: 64 rows of the tile are a warpgroup's, whose first is `m0 + warpgroup * 64` (`m0`
+// where they take turns), and whose thread has the number `thread`. The tile's first column is `n0`.
 struct TensorTile {
   const KernelProgram& program;
   const Kernel& kernel;

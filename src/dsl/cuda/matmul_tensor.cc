@@ -29,7 +29,6 @@ constexpr std::int64_t kRowGroup = 8;
 constexpr std::int64_t kSmallOperands = 24 << 20;  // bytes of both
 
 std::int64_t Parts(const TensorSettings& settings) { return settings.precision == TensorPrecision::kF32x3 ? 2 : 1; }
-std::int64_t Consumers(const TensorSettings& settings) { return settings.tile_m / 64; }
 DType ElementType(TensorPrecision precision) {
   return precision == TensorPrecision::kBF16 ? DType::kBF16 : DType::kF16;
 }
@@ -165,9 +164,9 @@ class TensorEmitter {
     if (splits_ > 1) partial_ = out_.Scratch("parts", DType::kF32, splits_ * text_.Batches() * m * n);
     if (FoldsRows()) partial_ = RowParts(kernel_, text_, out_, settings_.tile_n);
 
-    out_.BeginKernel("products", 128 * (Consumers(settings_) + 1), static_cast<int>(resident));
+    out_.BeginKernel("products", 128 * (TensorConsumers(settings_) + 1), static_cast<int>(resident));
     OpenRing();
-    out_.Open(fmt::format("if (warpgroup == {})", Consumers(settings_)));
+    out_.Open(fmt::format("if (warpgroup == {})", TensorConsumers(settings_)));
     Produce();
     out_.Close();
     out_.Open("else");
@@ -207,7 +206,9 @@ class TensorEmitter {
 
   // The stages with their barriers, and which warpgroup the thread is of.
   void OpenRing() {
-    const std::int64_t cluster = settings_.cluster, consumers = Consumers(settings_);
+    // Of a stage: all consumers, or the one whose turn it is.
+    const std::int64_t cluster = settings_.cluster, consumers = TensorConsumers(settings_),
+                       readers = settings_.turns ? 1 : consumers;
     out_.Line(fmt::format("constexpr int kStages = {};", settings_.stages));
     out_.Line(fmt::format("constexpr unsigned kStageBytes = {};", StageBytes(settings_)));
     if (scaled_) {
@@ -223,7 +224,7 @@ class TensorEmitter {
     out_.Open("if (threadIdx.x == 0)");
     out_.Open("for (int i = 0; i < kStages; ++i)");
     out_.Line("InitBarrier(SharedAddress(&full[i]), 1);");
-    out_.Line(fmt::format("InitBarrier(SharedAddress(&empty[i]), {});", consumers * cluster));
+    out_.Line(fmt::format("InitBarrier(SharedAddress(&empty[i]), {});", readers * cluster));
     out_.Close();
     out_.Line("PublishBarriers();");
     out_.Close();
@@ -276,7 +277,7 @@ class TensorEmitter {
                        per_split = per_batch * text_.Batches();
     const std::int64_t operand_bytes = (text_.shape.m.extent + text_.shape.n.extent * settings_.products) *
                                        text_.shape.k.extent * Parts(settings_) * 2;
-    const std::int64_t row_group = operand_bytes <= kSmallOperands ? 1 : kRowGroup;
+    const std::int64_t row_group = operand_bytes <= kSmallOperands ? 1 : kRowGroup * (settings_.turns ? 2 : 1);
     const std::string of_cluster = cluster > 1 ? fmt::format(" / {}", cluster) : "";
     const std::string& index = text_.index;
     out_.Open(fmt::format("for (int item = blockIdx.x{0}; item < {1}; item += gridDim.x{0})", of_cluster, items_));
@@ -365,12 +366,14 @@ class TensorEmitter {
   void Consume() {
     const std::int64_t width = Width(settings_);
     const std::string& index = text_.index;
-    out_.Line(fmt::format("TakeRegisters<{}>();", Consumers(settings_) > 1 ? kConsumerRegisters
-                                                  : width == 256           ? kAloneConsumerRegisters
-                                                                           : kOneConsumerRegisters));
+    out_.Line(fmt::format("TakeRegisters<{}>();", TensorConsumers(settings_) > 1 ? kConsumerRegisters
+                                                  : width == 256                 ? kAloneConsumerRegisters
+                                                                                 : kOneConsumerRegisters));
     OpenTileEnd(out_, settings_);
-    if (TakesTurns()) out_.Line("if (warpgroup == 1) GiveTurn(0);");
+    if (TakesTurns() || settings_.turns) out_.Line("if (warpgroup == 1) GiveTurn(0);");
+    if (settings_.turns) out_.Line("int turn = 1;");
     OpenItems();
+    if (settings_.turns) PassTheOthers();
     out_.Line(fmt::format("float d[{}];", width / 2));
     if (scaled_) {
       out_.Line(fmt::format("float sum[{}];", width / 2));
@@ -378,7 +381,7 @@ class TensorEmitter {
       out_.Line(fmt::format("for (int i = 0; i < {}; ++i) sum[i] = 0.0f;", width / 2));
     }
     const std::vector<std::string> batches = text_.OpenBatches("batch", -1);
-    out_.Line(fmt::format("const {} row0 = m0 + warpgroup * 64 + thread / 32 * 16;", index));
+    out_.Line(fmt::format("const {} row0 = m0{} + thread / 32 * 16;", index, RowsBefore()));
     out_.Line("const int column = thread % 4 * 2;");
     if (scaled_) {
       out_.Open("for (int step = first_step; step < last_step; ++step)");
@@ -387,6 +390,7 @@ class TensorEmitter {
       out_.Line("const int begin = first_step, end = last_step;");
     }
     out_.Line("int before = 0;");
+    if (settings_.turns) out_.Line("TakeTurn(warpgroup);");
     out_.Open("for (int block = begin; block < end; ++block)");
     MultiplyStage();
     out_.Close();
@@ -398,6 +402,7 @@ class TensorEmitter {
       out_.Close();
       EmitTileEnd(Tile("sum", batches));
     } else {
+      if (settings_.turns) out_.Line("GiveTurn(1 - warpgroup);");
       const TensorTile tile = Tile("d", batches);
       BeginTileEnd(tile);
       out_.Line("WaitForProducts<0>();");
@@ -419,10 +424,23 @@ class TensorEmitter {
             .partial = partial_};
   }
 
+  // A consumer whose turn it is not goes on behind the tile's stages.
+  void PassTheOthers() {
+    out_.Line("turn ^= 1;");
+    out_.Open("if (turn != warpgroup)");
+    out_.Line("const int passed = stage + last_step - first_step;");
+    out_.Line("stage = passed % kStages;");
+    out_.Line("phase ^= passed / kStages & 1;");
+    out_.Line("continue;");
+    out_.Close();
+  }
+  // Of the tile, those that are other consumers'.
+  std::string RowsBefore() const { return settings_.turns ? "" : " + warpgroup * 64"; }
+
   // Whether a consumer waits for its products after every stage, because they are promoted then; and whether two of
   // them take turns, which is worth it where a stage has products enough to hide the other's sums.
   bool PromotesEach() const { return scaled_ && blocks_a_step_ == 1; }
-  bool TakesTurns() const { return PromotesEach() && Consumers(settings_) == 2 && Parts(settings_) == 2; }
+  bool TakesTurns() const { return PromotesEach() && TensorConsumers(settings_) == 2 && Parts(settings_) == 2; }
 
   void Release(const std::string& condition, const std::string& which) {
     if (settings_.cluster > 1) {
@@ -436,7 +454,9 @@ class TensorEmitter {
   void MultiplyStage() {
     const std::int64_t parts = Parts(settings_);
     out_.Line("WaitFor(SharedAddress(&full[stage]), phase);");
-    out_.Line(fmt::format("const unsigned a = stages + stage * kStageBytes + warpgroup * {};", 64 * kTensorDepth * 2));
+    out_.Line(settings_.turns ? "const unsigned a = stages + stage * kStageBytes;"
+                              : fmt::format("const unsigned a = stages + stage * kStageBytes + warpgroup * {};",
+                                            64 * kTensorDepth * 2));
     out_.Line(fmt::format("const unsigned b = stages + stage * kStageBytes + {};", parts * PartBytes(0)));
     if (TakesTurns()) out_.Line("TakeTurn(warpgroup);");
     out_.Line("BeginProducts();");
@@ -515,6 +535,8 @@ bool MultipliesInPlace(const Kernel& kernel, TensorPrecision precision) {
   return all;
 }
 
+std::int64_t TensorConsumers(const TensorSettings& settings) { return settings.turns ? 2 : settings.tile_m / 64; }
+
 std::int64_t TensorRingBytes(const TensorSettings& settings) {
   return settings.stages * StageBytes(settings) + (settings.stages + 1) * ScaleBytes(settings);
 }
@@ -526,7 +548,7 @@ std::int64_t TensorSharedBytes(const TensorSettings& settings) {
 
 std::int64_t TensorBlocksAProcessor(const MultiprocessorLimits& limits, const TensorSettings& settings) {
   // A tile of 256 columns wants more registers than half of a multiprocessor has for a block.
-  return Consumers(settings) == 1 && Width(settings) < 256 &&
+  return TensorConsumers(settings) == 1 && Width(settings) < 256 &&
                  2 * (TensorSharedBytes(settings) + StaticBytes(settings) + 1792) <= limits.block_shared_bytes
              ? 2
              : 1;

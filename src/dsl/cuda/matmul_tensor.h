@@ -17,6 +17,9 @@
 // of the groups before it begins. Tiles of a group's last rows reach into the next group's, and leave those out at the
 // end.
 //
+// Where consumers take turns, each has a tile of 64 rows of its own: while one ends its elements the other multiplies,
+// and only one of them does at a time.
+//
 // Operands that are such 16-bit numbers already, lie along K and are aligned are read where they are. Of several right
 // operands tiles lie one below the other in a stage, as if they were one: a thread then has the same elements of all
 // products.
@@ -45,6 +48,7 @@ struct TensorSettings {
   std::int64_t products = 1;  // of one A and so many right operands, tile_n columns of each
   TensorEnd end = TensorEnd::kLines;
   std::int64_t groups = 0;  // of rows, each with a B of its own; 0 = all rows have the same
+  bool turns = false;       // two consumers take turns, tile_m is 64
 };
 
 inline constexpr std::int64_t kTensorDepth = 64;  // elements of K in a stage
@@ -55,6 +59,8 @@ inline constexpr Instructions kTensorNeeds = {.tensor_maps = true, .wgmma = true
 // and several products may be made together.
 bool MultipliesInPlace(const Kernel& kernel, TensorPrecision precision);
 
+// Warpgroups that multiply.
+std::int64_t TensorConsumers(const TensorSettings& settings);
 // Bytes of shared memory that the stages take, and all that a block takes.
 std::int64_t TensorRingBytes(const TensorSettings& settings);
 std::int64_t TensorSharedBytes(const TensorSettings& settings);

@@ -49,6 +49,8 @@ TensorSettings TensorSettingsOf(const Kernel& kernel) {
     settings.tile_m = tile[0];
     settings.tile_n = tile[1];
   }
+  settings.turns = kernel.settings.contains("turns") && WordSetting(kernel, "turns") == "yes";
+  if (settings.turns) settings.tile_m = 64;
   return settings;
 }
 
@@ -131,6 +133,30 @@ std::optional<std::string> CheckTensorTile(const Kernel& kernel, const Setting& 
   return std::nullopt;
 }
 
+// Why halves of the tile cannot be made in turns, or nothing.
+std::optional<std::string> WhyNoTurns(const Kernel& kernel) {
+  const std::vector<std::int64_t> tile = TupleSetting(kernel, "tile");
+  if (!IsPlain(kernel)) return "only products of 16-bit operands have it; try no";
+  if (tile.size() != 2 || tile[0] != 128) return "a tile of 64 rows has no halves; try no";
+  return std::nullopt;
+}
+std::vector<Setting> TensorTurnsValues(const Kernel& kernel) {
+  if (WhyNoTurns(kernel)) return {};
+  // A half reads as much of B as both together, so that more comes through L2: 768 of K take 3 to 6 % less time then,
+  // since the end is a large part of it, 2048 and 3072 take 1 to 6 % more, and tiles of 128 columns 10 to 40 %
+  // (docs/measured/cuda_16bit.md). It takes tiles for every multiprocessor to have another turn.
+  constexpr std::int64_t kShortK = 1024;
+  const MatmulShape shape(kernel);
+  const std::int64_t columns = TupleSetting(kernel, "tile")[1];
+  const bool pays =
+      shape.k.extent <= kShortK && columns == 256 && TilesOf(shape, 128, columns) > kernel.device->multiprocessors;
+  return pays ? std::vector<Setting>{Word("yes"), Word("no")} : std::vector<Setting>{Word("no"), Word("yes")};
+}
+std::optional<std::string> CheckTensorTurns(const Kernel& kernel, const Setting& value) {
+  if (auto why = CheckWord(value, {"no", "yes"})) return why;
+  return std::get<std::string>(value.value) == "yes" ? WhyNoTurns(kernel) : std::nullopt;
+}
+
 std::vector<Setting> TensorStagesValues(const Kernel& kernel) {
   TensorSettings settings = TensorSettingsOf(kernel);
   settings.stages = 6;
@@ -185,10 +211,11 @@ std::optional<std::string> CheckTensorCluster(const Kernel&, const Setting& valu
 std::vector<Setting> TensorSplitValues(const Kernel& kernel) {
   const MatmulShape shape(kernel);
   const std::vector<std::int64_t> tile = TupleSetting(kernel, "tile");
-  if (tile.size() != 2 || Together(kernel)) return {Whole(1)};
+  if (tile.size() != 2 || Together(kernel) || TensorSettingsOf(kernel).turns) return {Whole(1)};
   return SplitsAround(shape, SplitOf(kernel, shape, tile[0], tile[1]));
 }
 std::optional<std::string> CheckTensorSplit(const Kernel& kernel, const Setting& value) {
+  if (TensorSettingsOf(kernel).turns && !(value == Whole(1))) return "a tile's halves in turns are of all K; try 1";
   return Together(kernel) ? CheckRange(value, 1, 1) : CheckSplitK(kernel, value);
 }
 

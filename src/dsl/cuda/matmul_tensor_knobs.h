@@ -21,6 +21,8 @@ std::vector<Setting> TensorProductsValues(const Kernel& kernel);
 std::optional<std::string> CheckTensorProducts(const Kernel& kernel, const Setting& value);
 std::vector<Setting> TensorTileValues(const Kernel& kernel);
 std::optional<std::string> CheckTensorTile(const Kernel& kernel, const Setting& value);
+std::vector<Setting> TensorTurnsValues(const Kernel& kernel);
+std::optional<std::string> CheckTensorTurns(const Kernel& kernel, const Setting& value);
 std::vector<Setting> TensorStagesValues(const Kernel& kernel);
 std::optional<std::string> CheckTensorStages(const Kernel& kernel, const Setting& value);
 std::vector<Setting> TensorPromoteValues(const Kernel& kernel);
@@ -35,6 +37,9 @@ std::optional<std::string> CheckTensorEnd(const Kernel& kernel, const Setting& v
 inline constexpr Knob kTensorProductsKnob{"products", kProductsDoc, TensorProductsValues, CheckTensorProducts};
 inline constexpr Knob kTensorTileKnob{"tile", "rows x columns of the result that a block makes at a time",
                                       TensorTileValues, CheckTensorTile};
+inline constexpr Knob kTensorTurnsKnob{
+    "turns", "of a tile's halves: no, they are made together; yes, one is ended while the other is multiplied",
+    TensorTurnsValues, CheckTensorTurns};
 inline constexpr Knob kTensorStagesKnob{"stages",
                                         "tiles of both operands that are in flight in shared memory, 64 of K each",
                                         TensorStagesValues, CheckTensorStages};

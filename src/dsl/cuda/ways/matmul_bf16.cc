@@ -14,7 +14,8 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
 std::optional<double> Cost(const Kernel& kernel) { return TensorCost(kernel, TensorPrecision::kBF16); }
 
 constexpr Knob kKnobs[] = {
-    kTensorProductsKnob, kTensorTileKnob, kTensorStagesKnob, kTensorClusterKnob, kTensorSplitKnob, kTensorEndKnob,
+    kTensorProductsKnob, kTensorTileKnob,  kTensorTurnsKnob, kTensorStagesKnob,
+    kTensorClusterKnob,  kTensorSplitKnob, kTensorEndKnob,
 };
 
 }  // namespace

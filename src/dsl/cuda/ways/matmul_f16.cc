@@ -7,8 +7,8 @@ namespace {
 std::optional<double> Cost(const Kernel& kernel) { return TensorCost(kernel, TensorPrecision::kF16); }
 
 constexpr Knob kKnobs[] = {
-    kTensorProductsKnob, kTensorTileKnob,  kTensorStagesKnob, kTensorPromoteKnob,
-    kTensorClusterKnob,  kTensorSplitKnob, kTensorEndKnob,
+    kTensorProductsKnob, kTensorTileKnob,    kTensorTurnsKnob, kTensorStagesKnob,
+    kTensorPromoteKnob,  kTensorClusterKnob, kTensorSplitKnob, kTensorEndKnob,
 };
 
 }  // namespace

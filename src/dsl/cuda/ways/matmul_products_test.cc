@@ -50,6 +50,9 @@ constexpr Case kCases[] = {
     {600, 328, 520, 1, "tile: 128x64, end: tiles", "relu(it)"},
     {600, 328, 520, 1, "tile: 128x128, end: lines", "it + r"},
     {20000, 128, 1024, 2, "tile: 128x128, end: tiles", "silu(it) * u1"},
+    {20000, 128, 1024, 2, "tile: 128x128, turns: yes, end: tiles", "silu(it) * u1"},
+    {3000, 328, 1032, 1, "tile: 128x256, turns: yes, end: tiles, cluster: 2", "gelu(it + b)"},
+    {600, 328, 520, 1, "tile: 128x128, turns: yes, end: lines", "it + r"},
 };
 
 std::string Text(const Case& one, const std::string& type) {
@@ -88,6 +91,18 @@ TEST_F(CudaProductsTest, AGatedLayerIsOneKernelUnlessItIsToBeApart) {
   EXPECT_GT(launches("precision: f32x3", "f32"), 2u);  // packed, too
 }
 
+TEST_F(CudaProductsTest, HalvesTakeTurnsWhereKIsShort) {
+  const auto turns = [&](std::int64_t m, std::int64_t k, const std::string& settings = "") {
+    const auto lowered = Lowered(Products(m, k, 2048, 1, settings, "gelu(it + b)"));
+    EXPECT_TRUE(std::holds_alternative<KernelProgram>(lowered)) << ToString(std::get<dsl::Complaint>(lowered));
+    return dsl::ToString(std::get<KernelProgram>(lowered).kernels[0].settings.at("turns"));
+  };
+  EXPECT_EQ(turns(16384, 768), "yes");
+  EXPECT_EQ(turns(16384, 2048), "no");
+  EXPECT_EQ(turns(16384, 768, "tile: 128x128"), "no");
+  EXPECT_EQ(turns(1024, 768, "tile: 128x256"), "no");  // one tile a multiprocessor at most
+}
+
 TEST_F(CudaProductsTest, WhatCannotBeIsSaid) {
   const auto complaint = [&](const std::string& settings, int count = 2, std::int64_t n = 512,
                              const std::string& result = "bf16") {
@@ -103,6 +118,9 @@ TEST_F(CudaProductsTest, WhatCannotBeIsSaid) {
   EXPECT_EQ(complaint("end: tiles", 1, 500),
             "'end' tiles: rows of the result do not begin at multiples of 16 bytes; try lines");
   EXPECT_EQ(complaint("end: tiles", 1, 512, "f32"), "'end' tiles: tiles are of 16-bit results; try lines");
+  EXPECT_EQ(complaint("tile: 64x256, turns: yes", 1), "'turns' yes: a tile of 64 rows has no halves; try no");
+  EXPECT_EQ(complaint("tile: 128x256, turns: yes, split: 2", 1),
+            "'split' 2: a tile's halves in turns are of all K; try 1");
   EXPECT_EQ(complaint("precision: f16, end: lines", 1),
             "'end' lines: only products of 16-bit operands have it; remove it");
 }
