@@ -106,6 +106,27 @@ Insight LookAt(const Candidate& candidate, double time_us, const InsightSetting&
   return insight;
 }
 
+void AddKept(std::vector<Profile>& profiles, double time_us, const std::vector<CountedFacts>& counted) {
+  AddTimes(profiles, time_us);
+  for (const CountedFacts& kept : counted) {
+    auto profile = std::find_if(profiles.begin(), profiles.end(), [&](const Profile& one) {
+      return one.scope == Scope::kLaunch && one.subject == kept.subject && one.where == kept.where;
+    });
+    if (profile == profiles.end()) {  // a library's own
+      const auto whole =
+          std::find_if(profiles.begin(), profiles.end(), [](const Profile& one) { return one.scope == Scope::kPlan; });
+      profile = profiles.emplace(whole, Scope::kLaunch, kept.subject);
+      profile->where = kept.where;
+    }
+    for (const auto& [name, value] : kept.facts) {
+      const FactName* row = FindFact(name);
+      if (row == nullptr || row->unit == FactUnit::kWord) continue;
+      const bool timed = name == "time_us" || name == "time_ratio";
+      profile->Set(name, value, timed ? FactSource::kTiming : FactSource::kCounter);
+    }
+  }
+}
+
 nlohmann::json ClassJson(const Insight& insight) { return ToRecord(insight); }
 
 Result<Insight> ParseClassJson(const nlohmann::json& json) {

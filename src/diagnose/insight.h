@@ -51,6 +51,10 @@ using CountHook = std::function<std::string(CandidateProfiles&)>;
 // Where `count` is given it is called once.
 Insight LookAt(const Candidate& candidate, double time_us, const InsightSetting& setting, const CountHook& count = {});
 
+// Adds to the profiles of a candidate that was looked at before what was kept of that: its time > 0, and what a device
+// counted. Facts that no table has any more are left out.
+void AddKept(std::vector<Profile>& profiles, double time_us, const std::vector<CountedFacts>& counted);
+
 // {"by_analysis": {"class", "confidence", "why"}, "by_counters": ..., "counted": [...], "missing"}: all but the
 // findings.
 nlohmann::json ClassJson(const Insight& insight);

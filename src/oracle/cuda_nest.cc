@@ -16,7 +16,7 @@
 namespace hone {
 
 extern const std::string_view kDeviceStdText;  // base/device_std.h
-extern const std::string_view kNumbersText, kCudaNestsText, kCudaKeyListsText, kProductTilesText;
+extern const std::string_view kNumbersText, kCudaNestsText, kCudaKeyListsText, kCudaSortedRanksText, kProductTilesText;
 
 namespace {
 
@@ -32,6 +32,9 @@ constexpr std::int64_t kScratchBytes = 64;  // of a part; no accumulator is larg
 // them to count.
 constexpr int kDigitBits = 4, kEntryBytes = 8;
 constexpr std::int64_t kEntriesOfWorker = 64, kMostWorkers = 1 << 15;
+// Of generated_code/ranks.h and sorted_ranks.cuh.
+constexpr int kInRowBytes = 16;
+constexpr std::int64_t kFirstRun = 32;
 
 class CudaWriter : public KeyedText {
  public:
@@ -222,7 +225,7 @@ class CudaWriter : public KeyedText {
     if (results < kFewResults && longest >= 2 * kPartFold && folds.size() == 1) {
       shares = Shares::kBlocks;
     } else {
-      FindLists(stage);
+      FindFolds(stage);
       longest = 0;
       for (const ExprNode* fold : folds) longest = std::max(longest, TermsOfResult(*fold));
       if (results < kManyResults && longest >= kLongFold) shares = Shares::kBlock;
@@ -231,9 +234,14 @@ class CudaWriter : public KeyedText {
     while (shares == Shares::kBlock && threads > 32 && threads > longest) threads /= 2;
 
     Prepare(stage);
-    if (!lists().empty()) WriteLists();
+    if (HasFolds()) {
+      std::vector<ListMemory> left;
+      WriteLists(left);
+      for (std::size_t r = 0; r < ranks().size(); ++r) WriteRanks(r, left);
+      listed_ = std::move(left);
+    }
     const auto exact = [&](const Expr& e) { return IsExact(e); };
-    if (folds.size() == 1 && shares == Shares::kThread && lists().empty()) {
+    if (folds.size() == 1 && shares == Shares::kThread && !HasFolds()) {
       if (const auto tiles = TilesOf(vars, *folds[0], exact)) return WriteTiles(stage, *tiles);
     }
     std::string parts_name;
@@ -281,7 +289,7 @@ class CudaWriter : public KeyedText {
     Finish({stage.buffer}, results, threads, shares == Shares::kBlock);
     scratch_.clear();
     for (const auto& [type, name, memory] : std::exchange(listed_, {})) nests_->runs.back().done.push_back(memory);
-    ForgetLists();
+    ForgetFolds();
   }
 
   // --- Lists of terms ---
@@ -289,6 +297,7 @@ class CudaWriter : public KeyedText {
   // That a result adds up; of lists as many as there are if all are equally long.
   std::int64_t TermsOfResult(const ExprNode& fold) const {
     const std::int64_t terms = Extent(fold.over);
+    if (IsRanked(fold)) return 1;
     const ListedFold* listed = Listed(fold);
     return listed ? std::max<std::int64_t>(terms / lists()[listed->lists].ListsOfEach(), 1) : terms;
   }
@@ -298,9 +307,14 @@ class CudaWriter : public KeyedText {
     return static_cast<int>(nests_->memories.size()) - 1;
   }
 
-  // Runs before the stage's own that list the terms of its folds; what they leave is in listed_.
-  void WriteLists() {
-    std::vector<ListMemory> left;
+  // What kernels are given beside buffers: lists of terms, places in rows, or what becomes of them.
+  struct ListMemory {
+    std::string type, name;
+    int memory = 0;
+  };
+
+  // Runs before the stage's own that list the terms of its folds; what they leave is in `left`.
+  void WriteLists(std::vector<ListMemory>& left) {
     for (std::size_t l = 0; l < lists().size(); ++l) {
       const KeyLists& made = lists()[l];
       const std::int64_t all = made.Others() * made.ListsOfEach(), terms = made.Terms(),
@@ -341,7 +355,72 @@ class CudaWriter : public KeyedText {
       left.push_back({"const Listed", fmt::format("entries{}", l), sorted});
       left.push_back({"const std::uint32_t", fmt::format("begins{}", l), begins});
     }
-    listed_ = std::move(left);
+  }
+
+  // Runs before the stage's own that sort the rows of a fold; the places that they leave are in `left`.
+  void WriteRanks(std::size_t number, std::vector<ListMemory>& left) {
+    const SortedRanks& made = ranks()[number];
+    const std::int64_t count = made.Count(), all = made.Rows() * count;
+    const bool exact = IsExact(made.fold.element);
+    const std::string in_row = fmt::format("InRow<{}>", KeyType(made)), of_rows = fmt::format("{}, {}", all, count);
+    const char* const descending = made.fold.descending ? "true" : "false";
+    const auto bits = [](std::int64_t of) { return std::bit_width(static_cast<std::uint64_t>(of - 1)); };
+    const int sorts = 1 + bits((count + kFirstRun - 1) / kFirstRun), searches = bits(count);
+    const int given = AddMemory(all, kInRowBytes), other = AddMemory(all, kInRowBytes), left_ranks = AddMemory(all, 4);
+    const int sorted = sorts % 2 == 0 ? given : other;
+    const auto in_turn = [](int steps, int first, int second) { return steps % 2 == 0 ? first : second; };
+    std::vector<ListMemory> errors, searched;
+    const auto add_tracked = [&](int bytes) {
+      nests_->memories.push_back({all, bytes, 0});
+      return static_cast<int>(nests_->memories.size()) - 1;
+    };
+    if (!exact) errors = {{"double", "errors", add_tracked(8)}};
+
+    listed_ = {{in_row, "given", given}};
+    listed_.insert(listed_.end(), errors.begin(), errors.end());
+    OpenResults({}, all);
+    Line("const std::int64_t other = at / {0}, place = at % {0};", count);
+    WriteRankKey(made, "const auto key = ", "");
+    Line("given[at] = {{key.key, static_cast<std::uint32_t>(place)}};");
+    if (!exact) Line("if (kHasErrors<R>) errors[at] = key.error;");
+    CloseLoops(1);
+    Finish({}, all, kThreads);
+
+    const auto in_steps = [&](int steps, const std::string& call) {
+      nests_->runs.emplace_back().steps = steps;
+      Begin();
+      Line("{}", call);
+      Finish({}, all, kThreads);
+    };
+    listed_ = {{in_row, "given", given}, {in_row, "other", other}};
+    in_steps(sorts, fmt::format("SortStep(step % 2 == 0 ? given : other, {}, {}, step, step % 2 == 0 ? other : given);",
+                                of_rows, descending));
+    nests_->runs.back().done = {in_turn(sorts, other, given)};
+
+    const std::string of_errors = fmt::format("sorted, errors, {}, {}", of_rows, descending);
+    if (!exact && searches > 0) {
+      const int first = add_tracked(8), second = add_tracked(8);
+      listed_ = {{"const " + in_row, "sorted", sorted},
+                 {"const double", "errors", errors[0].memory},
+                 {"Furthest", "given", first},
+                 {"Furthest", "other", second}};
+      in_steps(searches, fmt::format("FurthestStep<R>({}, step, step % 2 == 0 ? given : other, step % 2 == 0 ? other : "
+                                     "given);",
+                                     of_errors));
+      nests_->runs.back().done = {in_turn(searches, second, first)};
+      searched = {{"const Furthest", "furthest", in_turn(searches, first, second)}};
+    }
+    listed_ = {{"const " + in_row, "sorted", sorted}, {"std::uint32_t", "ranks", left_ranks}};
+    if (!exact) listed_.push_back({"const double", "errors", errors[0].memory});
+    listed_.insert(listed_.end(), searched.begin(), searched.end());
+    in_steps(1, exact ? fmt::format("WriteRanks(sorted, {}, ranks);", of_rows)
+                      : fmt::format("WriteDoubtedRanks<R>({}, {}, ranks);", of_errors,
+                                    searched.empty() ? "nullptr" : "furthest"));
+    for (const auto& [type, name, memory] : listed_) {
+      if (memory != left_ranks) nests_->runs.back().done.push_back(memory);
+    }
+    nests_->runs.emplace_back();
+    left.push_back({"const std::uint32_t", fmt::format("ranks{}", number), left_ranks});
   }
 
   // Declares the list that a fold is taken from and opens the loop over it, by all of a block's threads if
@@ -623,6 +702,7 @@ class CudaWriter : public KeyedText {
   }
 
   std::string EmitReduce(const ExprNode& e) override {
+    if (IsRanked(e)) return RankText(e);
     if (!shared_fold_.empty()) return AccumulatorResult(e, WriteSharedFold(e, false));
     const std::string name = fmt::format("r{}", temporaries_++);
     if (const ListedFold* listed = Listed(e)) {
@@ -651,11 +731,6 @@ class CudaWriter : public KeyedText {
   std::unordered_map<std::string, int> kernels_;
   std::string shared_fold_;  // "the number of a worker|how many there are" while folds are a whole block's
   std::string scratch_;      // the type of the parts that a kernel leaves or reads, empty if it does neither
-  // What kernels are given beside buffers: lists of terms, or what becomes of them.
-  struct ListMemory {
-    std::string type, name;
-    int memory = 0;
-  };
   std::vector<ListMemory> listed_;
   std::string guard_;
   std::string comment_;  // what is being written
@@ -711,6 +786,7 @@ CudaNests WriteCudaNests(const Graph& graph, TorchProducts products, std::int64_
   nests.head = kNumbersText;
   nests.head += kCudaNestsText;
   nests.head += kCudaKeyListsText;
+  nests.head += kCudaSortedRanksText;
   nests.head += kProductTilesText;
   CudaWriter(graph, products, fewest_looks).Write(nests);
   return nests;

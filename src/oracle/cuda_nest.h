@@ -7,6 +7,7 @@
 //   scans                a thread goes along the steps of its own elements
 //   other sequences      kernels at every step
 //   folds by keys        kernels before them sort the terms by their keys (key_lists.h)
+//   places in an order   kernels before them sort the rows (sorted_ranks.h)
 //
 // So sums are taken in another order than on the host, as any right implementation may; only honest ones are in order.
 #pragma once

@@ -4,10 +4,16 @@
 
 namespace hone {
 
-void KeyedText::FindLists(const Stage& stage) {
-  ForgetLists();
+void KeyedText::FindFolds(const Stage& stage) {
+  ForgetFolds();
   if (style_ != Style::kOracle || stage.sequence >= 0) return;
   stage_lists_ = ListsOf(stage.vars, stage.value, [&](const Expr& e) { return IsExact(e); }, fewest_looks_);
+  stage_ranks_ = RanksOf(stage.vars, stage.value, fewest_looks_);
+}
+
+void KeyedText::ForgetFolds() {
+  stage_lists_ = {};
+  stage_ranks_ = {};
 }
 
 const ListedFold* KeyedText::Listed(const ExprNode& fold) const {
@@ -64,6 +70,25 @@ std::string KeyedText::FlatText(const std::vector<IndexVar>& vars) const {
   for (std::size_t d = 0; d < vars.size(); ++d)
     flat = d == 0 ? IndexName(vars[d]) : fmt::format("({}) * {} + {}", flat, vars[d].extent, IndexName(vars[d]));
   return flat;
+}
+
+const char* KeyedText::KeyType(const SortedRanks& ranks) {
+  return ranks.fold.element->type == ScalarType::kReal ? "double" : "std::int64_t";
+}
+
+void KeyedText::WriteRankKey(const SortedRanks& ranks, std::string_view before, std::string_view after) {
+  Indices(ranks.others, "other");
+  Line("const std::int64_t {} = place;", IndexName(ranks.fold.along));
+  Scope scope(*this, ranks.fold.element);
+  const std::string made = Emit(ranks.fold.element);
+  Line("{}RankKeyOf<{}>({}){};", before, KeyType(ranks), made, after);
+}
+
+std::string KeyedText::RankText(const ExprNode& fold) const {
+  const std::size_t number = stage_ranks_.folds.at(&fold);
+  const SortedRanks& ranks = stage_ranks_.ranks[number];
+  return fmt::format("RankFrom<{}>(ranks{}[({}) * {} + {}])", FoldType(fold), number, FlatText(ranks.others),
+                     ranks.Count(), IndexName(ranks.fold.along));
 }
 
 bool KeyedText::WriteExactTerm(const ExprNode& e, const std::string& name) {

@@ -16,7 +16,7 @@
 
 namespace hone {
 
-extern const std::string_view kNumbersText, kKeyListsText;  // generated_code/numbers.h, generated_code/key_lists.inc
+extern const std::string_view kNumbersText, kKeyListsText, kSortedRanksText;  // of generated_code
 
 namespace {
 
@@ -138,11 +138,12 @@ class NestWriter : public KeyedText {
   void WriteStage(const Stage& stage) {
     Prepare(stage);
     if (ElementCount(graph_.buffers()[static_cast<std::size_t>(stage.buffer)].shape) == 0) return;
-    FindLists(stage);
-    if (!lists().empty()) {
+    FindFolds(stage);
+    if (HasFolds()) {
       for (std::size_t l = 0; l < lists().size(); ++l) WriteLists(l);
+      for (std::size_t r = 0; r < ranks().size(); ++r) WriteRanks(r);
       WritePlainNest(stage);
-      return ForgetLists();
+      return ForgetFolds();
     }
     const ExprNode* sum = style_ == Style::kOracle ? LaneSum(stage.value) : nullptr;
     const Lanes lanes = sum ? ChooseLanes(stage, *sum) : Lanes::kNone;
@@ -154,7 +155,7 @@ class NestWriter : public KeyedText {
       WriteFoldNest(stage, *sum);
   }
 
-  // --- Folds of what lists hold ---
+  // --- Folds of what lists hold, and of places in rows ---
 
   void WriteLists(std::size_t number) {
     const KeyLists& made = lists()[number];
@@ -163,6 +164,16 @@ class NestWriter : public KeyedText {
     ++depth_;
     WriteListOfTerm(made);
     Line("return list;");
+    --depth_;
+    Line("}});");
+  }
+
+  void WriteRanks(std::size_t number) {
+    const SortedRanks& made = ranks()[number];
+    Line("const SortedRanks<{}> ranks{}({}, {}, {}, threads, [&](std::int64_t other, std::int64_t place) {{",
+         KeyType(made), number, made.Rows(), made.Count(), made.fold.descending);
+    ++depth_;
+    WriteRankKey(made, "return ", "");
     --depth_;
     Line("}});");
   }
@@ -405,6 +416,7 @@ class NestWriter : public KeyedText {
   }
 
   std::string EmitReduce(const ExprNode& e) override {
+    if (IsRanked(e)) return RankText(e);
     if (const ListedFold* listed = Listed(e)) return EmitListedReduce(e, *listed);
     const bool sum = style_ == Style::kOracle && e.reduce == ReduceOp::kSum && e.type == ScalarType::kReal;
     const Guarded guarded = sum ? GuardsOf(e, -1) : Guarded{};
@@ -547,6 +559,7 @@ OracleSources SourcesOfOracle(const Graph& graph, std::int64_t fewest_looks) {
   const Honesty honesty = HonestyOf(graph.problem());
   std::string head(kNumbersText);
   head += kKeyListsText;
+  head += kSortedRanksText;
   fmt::format_to(
       std::back_inserter(head),
       "namespace {{\nconst double kUnit = {:a};\nconst double kOperandUnit = {:a};\nconst double kSmallest = {:a};\n\n",
