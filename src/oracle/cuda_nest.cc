@@ -317,17 +317,21 @@ class CudaWriter : public KeyedText {
   void WriteLists(std::vector<ListMemory>& left) {
     for (std::size_t l = 0; l < lists().size(); ++l) {
       const KeyLists& made = lists()[l];
-      const std::int64_t all = made.Others() * made.ListsOfEach(), terms = made.Terms(),
-                         entries = made.Others() * terms;
+      const std::int64_t all = made.Others() * made.AllListsOfEach(), terms = made.Terms(),
+                         entries = made.Others() * made.Entries();
       const std::int64_t workers = std::clamp<std::int64_t>(entries / kEntriesOfWorker, 1, kMostWorkers);
       const int digits = (std::bit_width(static_cast<std::uint64_t>(all)) + kDigitBits - 1) / kDigitBits;
       const int given = AddMemory(entries, kEntryBytes), other = AddMemory(entries, kEntryBytes);
       const int counts = AddMemory(workers << kDigitBits, 4), begins = AddMemory(all + 1, 4);
       listed_ = {{"Listed", "given", given}};
       OpenResults({}, entries);
-      Line("const std::int64_t other = at / {0}, fold = at % {0};", terms);
+      Line("const std::int64_t other = at / {}, fold = at % {};", made.Entries(), terms);
+      Indices(made.others, "other");
       WriteListOfTerm(made);
-      Line("given[at].list = static_cast<std::uint32_t>(list < 0 ? {} : other * {} + list);", all, made.ListsOfEach());
+      // The second half are those that are not sure once more.
+      if (!made.exact) Line("if (at % {} >= {}) list = sure ? -1 : {};", made.Entries(), terms, made.ListsOfEach());
+      Line("given[at].list = static_cast<std::uint32_t>(list < 0 ? {} : other * {} + list);", all,
+           made.AllListsOfEach());
       Line("given[at].term = static_cast<std::uint32_t>(fold);");
       CloseLoops(1);
       Finish({}, entries, kThreads);
@@ -428,7 +432,7 @@ class CudaWriter : public KeyedText {
   void OpenList(const ExprNode& e, const ListedFold& listed, const std::string& name, const std::string& shared) {
     const KeyLists& from = lists()[listed.lists];
     Line("const List {0}_list = ListOf(entries{1}, begins{1}, ({2}) * {3} + {4});", name, listed.lists, OtherText(from),
-         from.ListsOfEach(), ListText(from));
+         from.AllListsOfEach(), ListText(from));
     if (listed.start) {
       const Expr start = listed.start;
       const std::string made = IsExtreme(e) ? fmt::format("Take({}, {})", Emit(start), IsLargest(e))
@@ -436,16 +440,35 @@ class CudaWriter : public KeyedText {
       Line("if ({0}_list.size < {1}) {0}.{2};", name, from.Terms(), made);
     }
     const bool sum = e.reduce == ReduceOp::kSum && e.type == ScalarType::kReal;
+    OpenEntries(name + "_list", shared, sum ? "kInOrder<R>" : "false");
+    Indices(e.over, "fold");
+  }
+  void OpenEntries(const std::string& list, const std::string& shared, const char* in_order) {
     const auto bar = shared.find('|');
     if (shared.empty())
-      Line("const Share {0}_share = {{0, {0}_list.size, 1}};", name);
+      Line("const Share {0}_share = {{0, {0}.size, 1}};", list);
     else
-      Line("const Share {0}_share = ShareOf<{1}>({2}, {3}, {0}_list.size);", name, sum ? "kInOrder<R>" : "false",
-           shared.substr(0, bar), shared.substr(bar + 1));
-    Line("for (std::int64_t n = {0}_share.begin; n < {0}_share.end; n += {0}_share.step) {{", name);
+      Line("const Share {0}_share = ShareOf<{1}>({2}, {3}, {0}.size);", list, in_order, shared.substr(0, bar),
+           shared.substr(bar + 1));
+    Line("for (std::int64_t n = {0}_share.begin; n < {0}_share.end; n += {0}_share.step) {{", list);
     ++depth_;
-    Line("const std::int64_t fold = {}_list.entries[n].term;", name);
-    Indices(e.over, "fold");
+    Line("const std::int64_t fold = {}.entries[n].term;", list);
+  }
+  // Behind the terms of its list, those of others whose keys hang on rounding, as far as they change anything.
+  void WriteUnsure(const ExprNode& e, const std::string& name, const std::string& shared) {
+    const ListedFold* listed = Listed(e);
+    if (listed == nullptr || lists()[listed->lists].exact) return;
+    const KeyLists& from = lists()[listed->lists];
+    Line("const List {0}_unsure = ListOf(entries{1}, begins{1}, ({2}) * {3} + {4});", name, listed->lists,
+         OtherText(from), from.AllListsOfEach(), from.ListsOfEach());
+    WriteTerms(e, name, "fold", [&]() -> std::size_t {
+      OpenEntries(name + "_unsure", shared, "false");
+      Line("if (IsSettled({})) break;", name);
+      WriteListOfTerm(from);
+      Line("if (list == {}) continue;", ListText(from));
+      Indices(e.over, "fold");
+      return 1;
+    });
   }
 
   // A factor of a tile's terms as a function of places: the lambda's head, and which indices they are.
@@ -483,7 +506,7 @@ class CudaWriter : public KeyedText {
       std::string differ;
       for (std::size_t k = 0; k < tiles.keys.size(); ++k) {
         WriteFactor(fmt::format("key{} = [&](unsigned row)", k), {{&tiles.rows, "row"}}, tiles.keys[k]);
-        differ += fmt::format("{0}key{1}(row) != key{1}(row - 1)", k == 0 ? "" : " || ", k);
+        differ += fmt::format("{0}Differ(key{1}(row), key{1}(row - 1))", k == 0 ? "" : " || ", k);
       }
       Line("const Runs runs = RunsOf(rows, [&](unsigned row) {{ return {}; }});", differ);
       Line("for (Part run = runs.From(rows.begin); run.begin < run.end; run = runs.From(run.end)) {{");
@@ -657,6 +680,10 @@ class CudaWriter : public KeyedText {
                               : e.reduce == ReduceOp::kAll ? " = true"
                                                            : "";
     Line("{} {}{};", AccumulatorType(e), name, start);
+    WriteTerms(e, name, at, open);
+  }
+  template <class Open>
+  void WriteTerms(const ExprNode& e, const std::string& name, const std::string& at, const Open& open) {
     const std::string outer = std::exchange(shared_fold_, "");  // what is folded within is the thread's own
     const std::size_t loops = open();
     if (!WriteExactTerm(e, name)) {
@@ -695,6 +722,7 @@ class CudaWriter : public KeyedText {
       Indices(e.over, "fold");
       return 1;
     });
+    WriteUnsure(e, name, fmt::format("{}|{}", worker, workers));
     const std::string all = fmt::format("r{}", temporaries_++);
     Line("auto {} = OverBlock({}, {});", all, name, MergeText(e));
     if (!part) WriteScaling(e, all);
@@ -710,6 +738,7 @@ class CudaWriter : public KeyedText {
         OpenList(e, *listed, name, "");
         return 1;
       });
+      WriteUnsure(e, name, "");
       WriteScaling(e, name);
       return AccumulatorResult(e, name);
     }

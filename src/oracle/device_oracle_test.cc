@@ -90,6 +90,10 @@ void AddTiles(const Add& add) {
       "y bf16 700x100, z bf16 100x700", grouped(55, (product("y", "a", "b") + ", " + product("z", "c", "d")).c_str()));
   add("more groups than a tile takes", "torch", "a bf16 700x40, b bf16 400x40x100, w i64 400", "y bf16 700x100",
       grouped(1, product("y", "a", "b").c_str()));
+  add("groups whose ends are rounded", "torch", "a bf16 700x40, b bf16 9x40x100, w f32 9", "y bf16 700x100",
+      all({NodeMaking("sums", "cumsum", R"("self": "%w", "dim": 0)"),
+           NodeMaking("wide", "mul", R"("self": "%sums", "other": 100.3)"),
+           NodeMaking("ends", "_to_copy", R"("self": "%wide", "dtype": "i64")"), product("y", "a", "b")}));
   add("groups of terms", "torch", "a bf16 120x300, b bf16 300x130, w i64 5", "y bf16 5x120x130",
       grouped(40, product("y", "a", "b").c_str()));
   add("few terms of groups", "tf32", "a f32 12x300, b f32 300x13, c f32 120x30, d f32 30x130, w i64 5",
@@ -123,6 +127,16 @@ std::vector<Problem> Problems() {
   add("cumsum", "fp32", "x f32 70x90", "y f32 70x90", Node("cumsum", R"("self": "%x", "dim": 1)"));
   add("cumprod", "fp32", "x f32 7x50", "y f32 7x50", Node("cumprod", R"("self": "%x", "dim": 0)"));
   add("whole numbers", "fp32", "x i32 50x70", "y i64 50", Node("sum.dim_IntList", R"("self": "%x", "dim": [1])"));
+  // Rows are sorted, and what hangs on a place is listed by it.
+  add("best of rows", "fp32", "x f32 3x9000", "y f32 3x5, i i64 3x5",
+      R"([{"op": "topk", "args": {"self": "%x", "k": 5}, "outputs": ["y", "i"]}])");
+  add("order of rounded rows", "fp32", "x f32 9000x2", "i i64 9000x2",
+      R"([{"op": "relu", "args": {"self": "%x"}, "outputs": ["r"]}, {"op": "exp", "args": {"self": "%r"}, "outputs": ["e"]},
+          {"op": "argsort", "args": {"self": "%e", "dim": 0, "descending": true}, "outputs": ["i"]}])");
+  add("rows by rounded keys", "fp32", "x f32 300x40, k f32 9000, s f32 9000x40", "y f32 300x40",
+      R"([{"op": "mul", "args": {"self": "%k", "other": 99.9}, "outputs": ["w"]},
+          {"op": "_to_copy", "args": {"self": "%w", "dtype": "i64"}, "outputs": ["i"]},
+          {"op": "index_add", "args": {"self": "%x", "dim": 0, "index": "%i", "source": "%s"}, "outputs": ["y"]}])");
   AddTiles(add);
   add("any", "fp32", "x i32 50x70", "y bool 50", Node("any.dim", R"("self": "%x", "dim": 1)"));
   if (const char* folder = std::getenv("HONE_PROBLEMS")) {

@@ -98,7 +98,8 @@ std::optional<Found> ListsOf(const std::vector<IndexVar>& vars, const ExprNode& 
   Ids compared, read;
   for (const Expr& condition : conditions.all) {
     const auto keyed = KeyedFoldOf(*Reduce(fold.reduce, fold.over, Select(condition, choice->then, choice->otherwise)));
-    if (!keyed || !exact(keyed->key) || !compared.insert(keyed->index.id).second) continue;
+    if (!keyed || !compared.insert(keyed->index.id).second) continue;
+    found.lists.exact = found.lists.exact && exact(keyed->key);
     found.lists.keys.push_back({keyed->key, keyed->index});
     AddIndices(keyed->key, read);
   }
@@ -123,7 +124,7 @@ std::optional<Found> ListsOf(const std::vector<IndexVar>& vars, const ExprNode& 
 
 // Whether the terms of one are listed as those of the other.
 bool SameLists(const KeyLists& a, const KeyLists& b) {
-  if (a.keys.size() != b.keys.size() || a.over.size() != b.over.size()) return false;
+  if (a.keys.size() != b.keys.size() || a.over.size() != b.over.size() || a.exact != b.exact) return false;
   for (std::size_t i = 0; i < a.over.size(); ++i) {
     if (a.over[i].extent != b.over[i].extent) return false;
   }
@@ -152,7 +153,8 @@ double Count(const std::vector<IndexVar>& vars) {
 bool IsWorth(const std::vector<IndexVar>& vars, const KeyLists& lists, std::int64_t fewest_looks) {
   const double results = Count(vars), terms = Count(lists.over), others = Count(lists.others);
   if (results * terms < static_cast<double>(fewest_looks) || results == 0 || terms == 0) return false;
-  if (others * terms > static_cast<double>(kMost) || results > static_cast<double>(kMost)) return false;
+  const double entries = others * terms * (lists.exact ? 1 : 2);
+  if (entries > static_cast<double>(kMost) || results > static_cast<double>(kMost)) return false;
   return results >= static_cast<double>(std::min(kFewestLists, fewest_looks)) * others;
 }
 

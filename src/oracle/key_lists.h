@@ -17,19 +17,22 @@ namespace hone {
 
 // For each place of `others`, indices of the result that the keys read, a list for each place of the indices that they
 // are compared with: in it, in order, the terms of `over` whose keys are those. A term whose key is no such index is in
-// none.
+// none. One more list is of the terms whose keys hang on rounding, which each result may take.
 struct KeyLists {
   struct Key {
-    Expr key;  // a whole number without rounding
+    Expr key;
     IndexVar index;
   };
   std::vector<Key> keys;
   std::vector<IndexVar> over, others;
   Expr guard;  // of `over` and `others`: where it does not hold there are no keys to read. Nothing if it always holds
+  bool exact = true;  // whether no key hangs on rounding: the one list more is empty then, and not there
 
   std::int64_t Others() const;
-  std::int64_t ListsOfEach() const;  // of one place of `others`
-  std::int64_t Terms() const;        // that they share out
+  std::int64_t ListsOfEach() const;  // of one place of `others`, but for the one more
+  std::int64_t AllListsOfEach() const { return ListsOfEach() + (exact ? 0 : 1); }
+  std::int64_t Terms() const;                                         // that they share out
+  std::int64_t Entries() const { return Terms() * (exact ? 1 : 2); }  // of them in all lists of a place, at most
 };
 
 struct ListedFold {

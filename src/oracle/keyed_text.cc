@@ -36,9 +36,11 @@ void KeyedText::Indices(const std::vector<IndexVar>& vars, std::string flat) {
 }
 
 void KeyedText::WriteListOfTerm(const KeyLists& lists) {
-  Indices(lists.others, "other");
-  Indices(lists.over, "fold");
   Line("std::int64_t list = -1;");
+  Line("bool sure = true;");
+  Line("{{");
+  ++depth_;
+  Indices(lists.over, "fold");
   std::string guard = "true";
   if (lists.guard) {
     Scope scope(*this, lists.guard);
@@ -51,12 +53,14 @@ void KeyedText::WriteListOfTerm(const KeyLists& lists) {
     const std::string name = fmt::format("r{}", temporaries_++);
     Scope scope(*this, key);
     const std::string made = Emit(key);
-    Line("const std::int64_t {} = {};", name, made);
+    Line("const auto {0}_key = {1};", name, made);
+    Line("const std::int64_t {0} = Plain({0}_key);", name);
+    if (!lists.exact) Line("sure = sure && IsSure({}_key);", name);
     inside += fmt::format("{0}{1} >= 0 && {1} < {2}", inside.empty() ? "" : " && ", name, index.extent);
     number = number.empty() ? name : fmt::format("({}) * {} + {}", number, index.extent, name);
   }
   Line("if ({}) list = {};", inside, number);
-  CloseLoops(1);
+  CloseLoops(2);
 }
 
 std::string KeyedText::ListText(const KeyLists& lists) const {

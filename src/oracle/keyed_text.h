@@ -31,8 +31,8 @@ class KeyedText : public NestText {
 
   // `flat` taken apart into indices, the last of which runs fastest.
   void Indices(const std::vector<IndexVar>& vars, std::string flat);
-  // Statements that declare `list`, which one of its place of the others' a term is in, or -1: by the term's number
-  // `fold` and the place's, `other`.
+  // Statements that declare `list`, which one of its place of the others' a term is in, or -1, and `sure`, whether that
+  // hangs on no rounding: by the term's number `fold`, in sight of the others' indices.
   void WriteListOfTerm(const KeyLists& lists);
   // In sight of the result's indices: the number of the others' place, and of the list among those of that place.
   std::string OtherText(const KeyLists& lists) const { return FlatText(lists.others); }

@@ -159,11 +159,12 @@ class NestWriter : public KeyedText {
 
   void WriteLists(std::size_t number) {
     const KeyLists& made = lists()[number];
-    Line("const KeyLists lists{}({}, {}, {}, threads, [&](std::int64_t other, std::int64_t fold) {{", number,
-         made.Others(), made.ListsOfEach(), made.Terms());
+    Line("const KeyLists lists{}({}, {}, {}, {}, threads, [&](std::int64_t other, std::int64_t fold) {{", number,
+         made.Others(), made.ListsOfEach(), made.Terms(), made.exact);
     ++depth_;
+    Indices(made.others, "other");
     WriteListOfTerm(made);
-    Line("return list;");
+    Line("return ListOfTerm{{list, sure}};");
     --depth_;
     Line("}});");
   }
@@ -197,6 +198,16 @@ class NestWriter : public KeyedText {
     Indices(e.over, "fold");
     if (!WriteExactTerm(e, name)) WriteFoldTerm(e, name);
     CloseLoops(1);
+    if (!from.exact) {
+      Line("for (const std::int64_t fold : lists{}.Of({}, {})) {{", listed.lists, OtherText(from), from.ListsOfEach());
+      ++depth_;
+      Line("if (IsSettled({})) break;", name);
+      WriteListOfTerm(from);
+      Line("if (list == {}) continue;", ListText(from));
+      Indices(e.over, "fold");
+      WriteFoldTerm(e, name);
+      CloseLoops(1);
+    }
     WriteScaling(e, name);
     return FoldResult(e, name);
   }

@@ -56,7 +56,6 @@ bool IsShared(const Expr& key) {
 struct KeyFinder {
   Ids& rows;
   const Ids& others;
-  const std::function<bool(const Expr&)>& exact;
   std::vector<Expr> keys;
   std::unordered_set<const ExprNode*> seen;
 
@@ -64,7 +63,7 @@ struct KeyFinder {
     if (!seen.insert(e.get()).second) return;
     const Ids ids = IndicesOf(e);
     if (!AnyOf(ids, rows)) return;
-    if (e->type == ScalarType::kInt && !AnyOf(ids, others) && !HasReduce(e) && exact(e) && IsShared(e)) {
+    if (e->type == ScalarType::kInt && !AnyOf(ids, others) && !HasReduce(e) && IsShared(e)) {
       const auto same = [&](const Expr& key) { return SameExpr(key, e); };
       if (std::none_of(keys.begin(), keys.end(), same)) keys.push_back(e);
       return;
@@ -165,7 +164,7 @@ std::optional<ProductTiles> TilesOf(const std::vector<IndexVar>& vars, const Exp
     for (const auto& var : vars) {
       if (in_right.contains(var.id)) (in_left.contains(var.id) ? keyed : others).insert(var.id);
     }
-    KeyFinder finder{keyed, others, exact, {}};
+    KeyFinder finder{keyed, others, {}};
     finder.Walk(right);
     std::erase_if(finder.keys, [&](const Expr& key) { return !AnyOf(IndicesOf(key), keyed); });
     if (keyed.empty() || finder.keys.empty()) continue;

@@ -508,6 +508,9 @@ inline Tracked Picked(Whole index, Tracked x) { return index.sure ? x : Tracked(
 inline Whole Picked(Whole index, Whole x) { return Whole(x.v, x.sure && index.sure); }
 inline Truth Picked(Whole index, Truth x) { return Truth(x.value, x.sure && index.sure); }
 
+inline bool IsSure(std::int64_t) { return true; }
+inline bool IsSure(Whole x) { return x.sure; }
+
 // --- Sums ---
 
 // kLanes sums side by side.
@@ -776,6 +779,17 @@ struct Best<Whole> {
   }
   Whole At() const { return Whole(at, sure); }
 };
+
+// Whether terms that hang on rounding, and are not taken if it does nothing, can change nothing any more of what a fold
+// has come to.
+template <class T>
+bool IsSettled(const T&) {
+  return false;
+}
+inline bool IsSettled(const Sum<Tracked>& sum) { return !(sum.errors.squares < kInf); }
+inline bool IsSettled(const Sum<Whole>& sum) { return !sum.total.sure; }
+inline bool IsSettled(const Best<Whole>& best) { return !best.sure; }
+inline bool IsSettled(Truth any) { return any.value || !any.sure; }
 
 inline void Store(Tracked x, double* value, double* scale) {
   *value = x.v;

@@ -139,6 +139,9 @@ struct Runs {
     return {rows.tile, begin, std::min(end, rows.end)};
   }
 };
+// Keys that hang on rounding are those of one group only if both do.
+inline bool Differ(std::int64_t a, std::int64_t b) { return a != b; }
+inline bool Differ(Whole a, Whole b) { return a.v != b.v || a.sure != b.sure; }
 // `starts(row)` says whether the row is not as the one before. All threads have to call it.
 template <class Starts>
 Runs RunsOf(Part rows, const Starts& starts) {
