@@ -10,6 +10,7 @@ template <SameAs<Move> Of>
 void Fields(Of& move, auto&& field) {
   field("knob", move.knob, kAlways);
   field("value", move.value);
+  field("part", move.part, WrittenUnless<double>{1});
 }
 
 template <SameAs<Finding> Of>

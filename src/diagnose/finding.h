@@ -15,6 +15,7 @@ namespace hone {
 struct Move {
   std::string knob;   // "pack"; "way": the setting that chooses among the ways of a family, whatever its name
   std::string value;  // "4"; or "more" or "less" than now, the nearest first; empty: any other than now
+  double part = 1;    // of what the fault costs, the most that it can bring: 0 to 1
 };
 
 struct Finding {

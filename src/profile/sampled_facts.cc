@@ -37,6 +37,18 @@ constexpr Reason kReasons[] = {
 // A warp that issues, or could, waits for nothing.
 bool Waits(std::string_view reason) { return reason != "selected" && reason != "not_selected"; }
 
+// A warp that has come to a barrier, or to its end with stores on the way, is counted at what it would do next.
+std::size_t StandsAt(const cuda::KernelFacts& kernel, std::size_t index, std::string_view reason) {
+  constexpr std::size_t kNear = 4;  // the next that has to wait, not the next of the text
+  const auto is_it = [&](const cuda::Instruction& one) {
+    return reason == "barrier" ? one.unit == cuda::Unit::kBarrier : reason == "drain" && one.name == "EXIT";
+  };
+  for (std::size_t back = 0; back <= std::min(kNear, index); ++back) {
+    if (is_it(kernel.code[index - back])) return index - back;
+  }
+  return index;
+}
+
 std::string TextOf(const cuda::KernelFacts& kernel, std::size_t index,
                    const std::function<std::string(const cuda::SourcePlace&)>& line_text) {
   const cuda::Instruction& one = kernel.code[index];
@@ -112,7 +124,8 @@ void AddSampleFacts(Profile& launch, const cuda::KernelFacts& kernel, std::span<
       sampled.begin());
   launch.Set("hot_share", share(sampled[hot].of_reason), FactSource::kCounter);
   launch.SetWord("hot_stall", sampled[hot].reason, FactSource::kCounter);
-  launch.SetWord("hot_place", TextOf(kernel, hot, line_text), FactSource::kCounter);
+  launch.SetWord("hot_place", TextOf(kernel, StandsAt(kernel, hot, sampled[hot].reason), line_text),
+                 FactSource::kCounter);
   if (const auto producer = ProducerOf(kernel, hot); producer >= 0 && sampled[hot].reason.ends_with("scoreboard"))
     launch.SetWord("hot_for", TextOf(kernel, static_cast<std::size_t>(producer), line_text), FactSource::kCounter);
 }

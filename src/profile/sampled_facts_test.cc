@@ -58,6 +58,26 @@ TEST_F(SampledFactsTest, TheFactsNameTheInstructionThatWaitsAndTheOneThatItWaits
   EXPECT_EQ(WaitingFor("something_new"), "something_new");
 }
 
+// As an H200 counted it on 2026-11-23: those that wait at a barrier stand a little after it, those that end after EXIT.
+TEST_F(SampledFactsTest, WhoWaitsAtABarrierIsSaidToStandThere) {
+  using cuda::Unit;
+  kernel_.code.insert(
+      kernel_.code.end(),
+      {{.name = "HFMA2"}, {.name = "LDS", .width = ".32", .unit = Unit::kShared}, {.name = "EXIT"}, {.name = "BRA"}});
+  kernel_.places.insert(kernel_.places.end(), {{"k.cu", 11}, {"k.cu", 11}, {"k.cu", 12}, {"k.cu", 12}});
+  const auto place = [&](std::int64_t offset, const std::string& reason) {
+    Profile launch(Scope::kLaunch, "sums");
+    recorded_ = {{offset, {{Stall(reason), 60}}}};
+    AddSampleFacts(launch, kernel_, JoinSamples(kernel_, recorded_), {});
+    return std::string(launch.Word("hot_place"));
+  };
+  EXPECT_EQ(place(80, "barrier"), "BAR of line 9");
+  EXPECT_EQ(place(48, "barrier"), "BAR of line 9");
+  EXPECT_EQ(place(80, "short_scoreboard"), "LDS.32 of line 11");
+  EXPECT_EQ(place(112, "drain"), "EXIT of line 12");
+  EXPECT_EQ(place(32, "barrier"), "FADD of line 7") << "there is none before it";
+}
+
 TEST_F(SampledFactsTest, WithoutLinesItIsTheInstructionAlone) {
   kernel_.places.clear();
   Profile launch(Scope::kLaunch, "sums");

@@ -247,7 +247,8 @@ HONE_ROW(Verb){
     .options = kOptions,
     .json =
         "compiles, device; findings[]: rule, title, subject, evidence, advice, lost (share of the subject's time), "
-        "loss_us, confidence, moves[] (knob, value); left_out; subjects[]: profile (scope, subject, where, facts[]), "
+        "loss_us, confidence, moves[] (knob, value, part: of the loss, where it is not all); left_out; subjects[]: "
+        "profile (scope, subject, where, facts[]), "
         "class, by_analysis, by_counters, disagree, silent[] (rule, lacks[]); roofline: bytes_per_second, ceilings[], "
         "points[]; tools[]: tool, findings (how many), wrong; or where, message and log; of what was counted findings, "
         "left_out and subjects alone; of a run also run, attempt and median_us; with --all: run, device, attempts[]: "

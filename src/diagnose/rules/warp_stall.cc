@@ -11,14 +11,18 @@ namespace {
 
 constexpr Bottleneck kClasses[] = {Bottleneck::kLatency, Bottleneck::kMemory, Bottleneck::kCompute};
 constexpr std::string_view kNeeds[] = {"top_stall", "top_stall_share", "hot_share", "hot_stall", "hot_place"};
-constexpr std::string_view kUses[] = {"issue_busy", "hot_for"};
+constexpr std::string_view kUses[] = {"issue_busy", "dram_busy", "hot_for"};
 constexpr double kIssued = 0.8;  // of the cycles: then waiting is hidden (Nsight Compute's rule CPIStall)
+// Of the memory's peak: then what they wait for is under way as fast as it comes. Nsight Compute calls a unit busy from
+// there on (HighPipeUtilization, 2025.4).
+constexpr double kMemoryBusy = 0.6;
 constexpr double kShort = 0.25;  // the share of it that a mend may bring: not measured
 
 std::optional<Found> Check(const Facts& facts) {
   const double issued = facts.Maybe("issue_busy").value_or(0);
   if (issued > kIssued) return std::nullopt;
   const std::string_view reason = facts.Word("hot_stall"), producer = facts.Word("hot_for");
+  if (reason == "long_scoreboard" && facts.Maybe("dram_busy").value_or(0) > kMemoryBusy) return std::nullopt;
   std::string advice =
       "Give the scheduler other work meanwhile: more warps, or what does not depend on it between the two.";
   if (reason == "long_scoreboard" || reason == "short_scoreboard") {
@@ -57,8 +61,17 @@ constexpr ExampleFact kMany[] = {{"top_stall", 0, "barrier"},
 constexpr ExampleFact kBusy[] = {
     {"top_stall", 0, "math_pipe_throttle"}, {"top_stall_share", 0.5},           {"hot_share", 0.2},
     {"hot_stall", 0, "math_pipe_throttle"}, {"hot_place", 0, "FFMA of line 7"}, {"issue_busy", 0.95}};
+constexpr ExampleFact kStreaming[] = {{"top_stall", 0, "long_scoreboard"},
+                                      {"top_stall_share", 0.89},
+                                      {"hot_share", 0.89},
+                                      {"hot_stall", 0, "long_scoreboard"},
+                                      {"hot_place", 0, "FMNMX of line 7"},
+                                      {"issue_busy", 0.07},
+                                      {"dram_busy", 0.83}};
 constexpr Example kFires[] = {{"a sum that waits for each of its loads", kWaiting}};
-constexpr Example kSilent[] = {{"waiting for many things a little", kMany}, {"issuing all the time", kBusy}};
+constexpr Example kSilent[] = {{"waiting for many things a little", kMany},
+                               {"issuing all the time", kBusy},
+                               {"a map at the speed of the memory", kStreaming}};
 
 }  // namespace
 

@@ -79,7 +79,7 @@ std::vector<Promise> PromisesOf(const std::vector<Finding>& findings, const std:
         ++place;
         std::stable_sort(suited.begin(), suited.end(), [](const Suited& a, const Suited& b) { return a.far < b.far; });
         for (std::size_t n = 0; n < suited.size(); ++n) {
-          const double most = finding.lost * finding.confidence * parts.shares[k];
+          const double most = finding.lost * move.part * finding.confidence * parts.shares[k];
           const double share =
               AsLikely(most, alternatives[suited[n].index]) / static_cast<double>(place) / static_cast<double>(1 + n);
           const double now = share * FactorOf(learned, finding.rule);

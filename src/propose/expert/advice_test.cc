@@ -68,6 +68,14 @@ TEST(AdviceTest, AFindingPromisesItsShareOfItsOwnStatement) {
   EXPECT_EQ(promises[3].rule, "wave_tail");
 }
 
+TEST(AdviceTest, AMoveThatCanBringAPartPromisesThatPart) {
+  const auto promises =
+      PromisesOf({Found("launch_bound", "the candidate", 0.6, {{"split", "less", 0.25}, {"tile", "less"}})},
+                 {Other(0, "split", 4, 2), Other(0, "tile", 64, 32)}, {{"relu"}, {1}}, {});
+  EXPECT_DOUBLE_EQ(promises[0].share, 0.6 * 0.25);
+  EXPECT_DOUBLE_EQ(promises[1].share, 0.6 / 2) << "the second, of all of it";
+}
+
 TEST(AdviceTest, MoreAndLessAreFromWhatItIsNow) {
   const std::vector<Alternative> alternatives = {Other(0, "tile", 64, 32), Other(0, "tile", 64, 128)};
   const auto rules = [&](const std::string& value) {
