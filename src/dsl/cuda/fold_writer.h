@@ -1,6 +1,6 @@
 // Writes kernels that fold (folds.h): the class, which its parts in several files share. folds.cc has the unit of a
-// block, what it keeps and what it stores; fold_accumulate.cc folds; fold_split.cc cuts ranges for several blocks;
-// fold_team.cc has rows that several blocks keep and fold together.
+// block, what it keeps and what it stores; fold_accumulate.cc folds; fold_along.cc folds maxima and sums by them in one
+// pass; fold_split.cc cuts ranges for several blocks; fold_team.cc has rows that several blocks keep and fold together.
 #pragma once
 
 #include <fmt/format.h>
@@ -131,7 +131,8 @@ class FoldWriter {
     const std::string number = first > 0 ? fmt::format("({} + {})", step_, first) : step_;
     out_.Line(fmt::format("const int {} = {} + {} * {};", q, lane_, number, stride_));
     // Only the last one may be beyond the end: the others' loads wait for no branch.
-    if (steps_ % stride_ != 0 && first + count == per_lane_)
+    if (ends_ == Ends::kAnywhere) out_.Line(fmt::format("if ({} >= {}) break;", q, steps_));
+    if (ends_ == Ends::kAtLast && steps_ % stride_ != 0 && first + count == per_lane_)
       out_.Line(fmt::format("if ({} == {} && {} >= {}) break;", step_, count - 1, q, steps_));
     AtStep(q, body);
   }
@@ -191,6 +192,12 @@ class FoldWriter {
   // Names the lets that a pass makes of its totals, each in the type of its accumulator.
   void FinishAll(const DevicePass& pass, const std::vector<std::string>& totals,
                  const std::vector<Accumulator>& accumulators);
+
+  // --- Maxima, and sums that go by them, in one pass over rows that are not kept (fold_along.cc).
+
+  // Whether that can be: the sums are of exp(x - maximum), alone or times what reads maxima at most as summands.
+  bool GoAlong(const DevicePass& first, const DevicePass& second) const;
+  void FoldAlong(const DevicePass& first, const DevicePass& second);
 
   // --- Rows that several blocks keep and fold together, wherever on the device they are (fold_team.cc).
 
@@ -280,16 +287,18 @@ class FoldWriter {
   bool keep_ = false, ragged_ = false;
   std::int64_t per_lane_ = 0;                 // packs of a row that a thread keeps; 0 = it keeps none
   std::map<int, std::string> kept_operands_;  // and the registers they are in
-  std::int64_t shared_packs_ = 0;             // of a thread of a team: the last so many are in shared memory
-  std::map<int, std::string> shared_names_;   // of kept operands: a thread's own places there
-  bool in_shared_ = false;                    // of what is kept, the text is about those
-  bool copies_under_way_ = false;             // they have not been waited for
-  std::int64_t blocks_a_processor_ = 0;       // that the shares of a team leave room for; 0 = as it comes
-  std::string meeting_;                       // memory of a team
-  std::int64_t meeting_at_ = 0;               // in 64 bits: where the next exchange has its place
-  std::string told_, of_team_;                // the type of what is exchanged, and what came of it
-  std::int64_t told_words_ = 0;               // 64 bits of it
-  std::vector<std::string> places_;           // of the dimensions, where the text stands
+  enum class Ends { kAtLast, kAnywhere, kBehind };
+  Ends ends_ = Ends::kAtLast;                // where the row ends among a thread's packs
+  std::int64_t shared_packs_ = 0;            // of a thread of a team: the last so many are in shared memory
+  std::map<int, std::string> shared_names_;  // of kept operands: a thread's own places there
+  bool in_shared_ = false;                   // of what is kept, the text is about those
+  bool copies_under_way_ = false;            // they have not been waited for
+  std::int64_t blocks_a_processor_ = 0;      // that the shares of a team leave room for; 0 = as it comes
+  std::string meeting_;                      // memory of a team
+  std::int64_t meeting_at_ = 0;              // in 64 bits: where the next exchange has its place
+  std::string told_, of_team_;               // the type of what is exchanged, and what came of it
+  std::int64_t told_words_ = 0;              // 64 bits of it
+  std::vector<std::string> places_;          // of the dimensions, where the text stands
   std::vector<std::int64_t> row_strides_;
   std::string lane_, row_, member_, valid_, chunk_name_, step_, it_, q_;
   std::map<int, std::string> let_names_, loaded_;

@@ -86,6 +86,11 @@ void FoldWriter::Emit(const std::vector<FoldPass>& given, const Expr& result) {
       ++p;
       continue;
     }
+    if (p + 1 < passes.size() && GoAlong(passes[p], passes[p + 1])) {
+      FoldAlong(passes[p], passes[p + 1]);
+      ++p;
+      continue;
+    }
     const auto accumulators = Accumulate(passes[p]);
     FinishAll(passes[p], CombineAll(passes[p], accumulators), accumulators);
   }

@@ -30,7 +30,8 @@ std::optional<dsl::Let> LetOf(Names& names, const Piece& statistic, const std::v
   const bool alone = statistic.buffer >= 0;
   let.name = names.Fresh(alone ? buffers[static_cast<std::size_t>(statistic.buffer)].name : word);
   let.value = std::move(*finish);
-  (alone ? known.lets[statistic.buffer] : known.values[kInside]) = dsl::Name(let.name);
+  (alone ? known.lets[statistic.buffer] : known.values[{NamedValue::Kind::kInside, -1 - statistic.buffer}]) =
+      dsl::Name(let.name);
   return let;
 }
 

@@ -38,6 +38,7 @@ class Fuser {
     if (fusion.epilogues) FuseScans();
     if (fusion.epilogues) FuseEpilogues();  // before maps go the other way, where they would be computed more often
     if (fusion.maps) InlineMaps();
+    if (fusion.norms) GroupRowFolds();
     if (fusion.norms) GroupNorms();
     if (fusion.epilogues) FuseEpilogues();
     if (fusion.norms) GroupFolds();
@@ -391,6 +392,37 @@ class Fuser {
       for (const auto member : norm->members) Kill(member);
       pieces_[m] = std::move(norm->piece);
       Learn(m);
+    }
+  }
+
+  // Sums over rows of which they read the softmax. What rows make stands where the last of its parts did.
+  void GroupRowFolds() {
+    for (std::size_t s = 0; s < pieces_.size(); ++s) {
+      if (!known_[s].alive || !pieces_[s].fold) continue;
+      auto found = RowFoldOf(
+          memory_, pieces_, s, [&](int buffer) { return maker_[Id(buffer)]; },
+          [&](int buffer) { return Readers(buffer); });
+      if (!found) continue;
+      const std::size_t place = found->all ? found->members.back() : s;
+      bool made = true;
+      EachExpr(std::as_const(found->rows), [&](const Expr& expr) {
+        for (const auto& load : memory_.Loads(expr)) {
+          const int maker = maker_[Id(load.buffer)];
+          const bool member = std::binary_search(found->members.begin(), found->members.end(),
+                                                 static_cast<std::size_t>(std::max(maker, 0)));
+          made &= maker < static_cast<int>(place) || (maker >= 0 && member);
+        }
+      });
+      if (!made) continue;
+      for (const auto member : found->members) Kill(member);
+      if (found->all) {
+        pieces_[s] = std::move(*found->all);
+        Learn(s);
+        known_[place].alive = true;
+        maker_[Id(found->rows.buffer)] = static_cast<int>(place);
+      }
+      pieces_[place] = std::move(found->rows);
+      Learn(place);
     }
   }
 

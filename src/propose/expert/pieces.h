@@ -6,7 +6,7 @@
 //   normalise.h  index arithmetic made simple      pieces.cc  a stage becomes a piece
 //   fuse.cc      maps go into readers, and behind producers   norms.cc  folds and the map that reads them
 //   scans.cc     scans, and maps that only move what they made   folds.cc  folds of the same rows
-//   picks.cc     few elements of a product that is folded
+//   picks.cc     few elements of a product that is folded    row_folds.cc  sums over rows of their softmax
 //   writer.h     pieces become statements of the language
 #pragma once
 
@@ -32,7 +32,8 @@ struct Fold {
 };
 
 struct Piece {
-  int buffer = -1;                // what it makes; -1: the value kInside of the piece that it is a statistic of
+  int buffer = -1;                // what it makes; -1, -2 ...: the value kInside of number 0, 1 ... of the piece that
+                                  // it is a statistic of
   std::vector<IndexVar> space;    // the result's dimensions; row-major over them is the buffer's own order
   std::optional<Fold> fold;       // a fold
   Expr value;                     // a map's, norm's or step's element; not used by a fold
@@ -123,6 +124,17 @@ struct Norm {
 std::optional<Norm> NormOf(const Memory& memory, const std::vector<Piece>& pieces, std::size_t map,
                            const std::function<int(int buffer)>& maker,
                            const std::function<std::vector<std::size_t>(int buffer)>& readers);
+
+// A sum at `at` of terms that read the softmax of rows, as sums of each row with its statistics (`rows`), and the sum
+// of what those make where it goes over several (`all`). `maker` and `readers` as above; `members`: what is inside.
+struct RowFold {
+  Piece rows;
+  std::optional<Piece> all;
+  std::vector<std::size_t> members;  // in order
+};
+std::optional<RowFold> RowFoldOf(const Memory& memory, const std::vector<Piece>& pieces, std::size_t at,
+                                 const std::function<int(int buffer)>& maker,
+                                 const std::function<std::vector<std::size_t>(int buffer)>& readers);
 
 // A step that combines the one before with an element; the first with what changes nothing.
 struct Scan {
