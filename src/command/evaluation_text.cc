@@ -127,6 +127,16 @@ std::string SpeedWords(double speedup, std::string_view baseline) {
   return fmt::format("as fast as {}", baseline);
 }
 
+std::string StagesText(const StageTimes& stages) {
+  const auto from = [&](std::int64_t begun_ms) {
+    if (begun_ms == 0 || stages.compile_begun_ms == 0) return std::string();
+    return fmt::format(" from {}", begun_ms - stages.compile_begun_ms);
+  };
+  return fmt::format("{:.0f} ms: compile {:.0f}{}, check {:.0f}{}, timing {:.0f}{}", stages.total_ms, stages.compile_ms,
+                     stages.compile_cached ? " (kept)" : "", stages.check_ms, from(stages.check_begun_ms),
+                     stages.timing_ms, from(stages.timing_begun_ms));
+}
+
 std::string EvaluationForPeople(const Evaluation& evaluation) {
   const Verdict& verdict = evaluation.verdict;
   std::string text(Name(verdict.outcome));
@@ -143,10 +153,7 @@ std::string EvaluationForPeople(const Evaluation& evaluation) {
   AppendEvidence(text, verdict.evidence);
   if (evaluation.timing) AppendTiming(text, *evaluation.timing);
   if (evaluation.stages.total_ms > 0) {
-    Line(text, "took",
-         fmt::format("{:.0f} ms: compile {:.0f}{}, check {:.0f}, timing {:.0f}", evaluation.stages.total_ms,
-                     evaluation.stages.compile_ms, evaluation.stages.compile_cached ? " (kept)" : "",
-                     evaluation.stages.check_ms, evaluation.stages.timing_ms));
+    Line(text, "took", StagesText(evaluation.stages));
   }
   if (!evaluation.sandbox.empty()) Line(text, "held by", evaluation.sandbox);
   return text;

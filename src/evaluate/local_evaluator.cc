@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/date.h"
 #include "base/interrupt.h"
 #include "base/json_text.h"
 #include "base/process.h"
@@ -98,6 +99,7 @@ class LocalEvaluator : public Evaluator {
 
   Result<Evaluation> Evaluate(const Candidate& candidate, const EvaluateRequest& request) override {
     const auto begin = Clock::now();
+    const std::int64_t begun_ms = UnixMilliseconds();
     interrupt_asked_ = false;
     Evaluation evaluation;
     Tell("compiling");
@@ -111,6 +113,7 @@ class LocalEvaluator : public Evaluator {
       if (evaluation.timing && !options_.missing.empty()) evaluation.notes.push_back(options_.missing);
       if (request.certify && evaluation.verdict.accepted()) HONE_TRY(CertifyIt(compiled, evaluation));
     }
+    evaluation.stages.compile_begun_ms = begun_ms;
     evaluation.stages.compile_ms = compile_ms;
     evaluation.stages.total_ms = Ms(begin);
     return evaluation;

@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "base/bubblewrap.h"
+#include "base/date.h"
 #include "base/files.h"
 #include "problem/import/confine.h"
 
@@ -121,6 +122,22 @@ TEST(LocalEvaluatorTest, AnHonestModuleIsAcceptedAndTimedBesideTheNaiveBaseline)
   ExpectRatioOrReason(timing.against[0]);
   ASSERT_TRUE(timing.against[0].baseline_cold);
   EXPECT_GT(timing.against[0].baseline_cold->median_us, 0);
+}
+
+TEST(LocalEvaluatorTest, StagesBeginOneBehindTheOther) {
+  const std::int64_t before = UnixMilliseconds();
+  const auto evaluation = Shared().Evaluate(Whole("honest"), Timed());
+  const std::int64_t after = UnixMilliseconds();
+  ASSERT_TRUE(evaluation) << evaluation.error().message;
+  const StageTimes& stages = evaluation->stages;
+  const auto ended = [](std::int64_t begun_ms, double took_ms) {
+    return begun_ms + static_cast<std::int64_t>(took_ms);
+  };
+  EXPECT_GE(stages.compile_begun_ms, before);
+  // Whole milliseconds of one clock beside parts of another's.
+  EXPECT_GE(stages.check_begun_ms + 2, ended(stages.compile_begun_ms, stages.compile_ms));
+  EXPECT_GE(stages.timing_begun_ms + 2, ended(stages.check_begun_ms, stages.check_ms));
+  EXPECT_LE(ended(stages.timing_begun_ms, stages.timing_ms), after + 2);
 }
 
 struct Row {

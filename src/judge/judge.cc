@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/date.h"
 #include "judge/gate.h"
 #include "target/device_model.h"
 
@@ -155,6 +156,7 @@ Result<Request> Judge::LoadingQuestion(Form form, const std::string& library, bo
 
 Result<Evaluation> Judge::Evaluate(const JudgeRequest& request) {
   const auto begin = Clock::now();
+  const std::int64_t begun_ms = UnixMilliseconds();
   HONE_TRY(Enter(request.form));
   if (request.asked.fresh_draws) {
     ++dice_.draws;
@@ -165,12 +167,13 @@ Result<Evaluation> Judge::Evaluate(const JudgeRequest& request) {
     idle_.clear();              // they have seen other plans
     StartSpare();
   }
-  Evaluation evaluation{.dice = ToString(dice_)};
+  Evaluation evaluation{.stages = {.check_begun_ms = begun_ms}, .dice = ToString(dice_)};
   Checked checked = HONE_TRY(Check(request, evaluation));
   evaluation.verdict = std::move(checked.verdict);
   evaluation.stages.check_ms = Ms(begin);
   if (request.asked.time && evaluation.verdict.accepted()) {
     const auto timing = Clock::now();
+    evaluation.stages.timing_begun_ms = UnixMilliseconds();
     Timed timed = HONE_TRY(Time(request, checked.call_us));
     if (timed.doubtful) {
       WatchMachine([] { return 0.0; }).AwaitQuiet(Clock::now() + kClockPatience, interrupt_);

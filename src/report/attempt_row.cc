@@ -13,11 +13,37 @@ namespace {
 using Json = nlohmann::json;
 
 // In the order of a spreadsheet's.
-constexpr std::string_view kColumns[] = {
-    "number",   "parent",    "round",    "outcome",        "reason",     "median_us",    "low_us",
-    "high_us",  "cold_us",   "speedup",  "joules",         "origin",     "key",          "kind",
-    "class",    "rule",      "promised", "brought",        "started_ms", "ended_ms",     "compile_ms",
-    "check_ms", "timing_ms", "total_ms", "compile_cached", "disturbed",  "predicted_us", "identity"};
+constexpr std::string_view kColumns[] = {"number",
+                                         "parent",
+                                         "round",
+                                         "outcome",
+                                         "reason",
+                                         "median_us",
+                                         "low_us",
+                                         "high_us",
+                                         "cold_us",
+                                         "speedup",
+                                         "joules",
+                                         "origin",
+                                         "key",
+                                         "kind",
+                                         "class",
+                                         "rule",
+                                         "promised",
+                                         "brought",
+                                         "started_ms",
+                                         "ended_ms",
+                                         "compile_ms",
+                                         "check_ms",
+                                         "timing_ms",
+                                         "total_ms",
+                                         "compile_cached",
+                                         "compile_begun_ms",
+                                         "check_begun_ms",
+                                         "timing_begun_ms",
+                                         "disturbed",
+                                         "predicted_us",
+                                         "identity"};
 
 // The decided class of AttemptRecord::limits; empty where nobody looked.
 std::string ClassOf(const std::string& limits) {
@@ -79,6 +105,12 @@ Json AttemptRow(const AttemptRecord& attempt, const Evaluation& evaluation) {
   positive("timing_ms", stages.timing_ms);
   positive("total_ms", stages.total_ms);
   if (stages.compile_cached) row["compile_cached"] = true;
+  const auto begun = [&](const char* name, std::int64_t ms) {
+    if (ms > 0) row[name] = ms;
+  };
+  begun("compile_begun_ms", stages.compile_begun_ms);
+  begun("check_begun_ms", stages.check_begun_ms);
+  begun("timing_begun_ms", stages.timing_begun_ms);
   return row;
 }
 

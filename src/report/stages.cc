@@ -23,11 +23,17 @@ std::vector<StageSpans> SpansOf(std::span<const AttemptRecord> attempts, std::sp
     const StageTimes& stages = evaluations[i].stages;
     const auto begin = static_cast<double>(attempts[i].started_ms);
     const double end = std::max(begin, static_cast<double>(attempts[i].ended_ms));
-    const auto after = [&](double from, double stage_ms) { return std::min(end, from + std::max(0.0, stage_ms)); };
     StageSpans& one = spans.emplace_back(StageSpans{.attempt = attempts[i].number, .begin_ms = begin, .end_ms = end});
-    one.compiled_ms = after(begin, stages.compile_ms);
-    one.checked_ms = after(one.compiled_ms, stages.check_ms);
-    one.timed_ms = after(one.checked_ms, stages.timing_ms);
+    double so_far = begin;
+    const auto next = [&](std::int64_t begun_ms, double took_ms) {
+      one.laid = one.laid || (begun_ms == 0 && took_ms > 0);
+      const double from = begun_ms == 0 ? so_far : std::clamp(static_cast<double>(begun_ms), so_far, end);
+      so_far = std::min(end, from + std::max(0.0, took_ms));
+      return Span{from, so_far};
+    };
+    one.compile = next(stages.compile_begun_ms, stages.compile_ms);
+    one.check = next(stages.check_begun_ms, stages.check_ms);
+    one.time = next(stages.timing_begun_ms, stages.timing_ms);
   }
   std::vector<StageSpans*> by_begin;
   for (StageSpans& one : spans) by_begin.push_back(&one);
@@ -74,9 +80,9 @@ std::string TraceOf(const RunMaterial& material) {
     const int thread = kFirstLane + one.lane;
     span(fmt::format("attempt {}", one.attempt), thread, one.begin_ms, one.end_ms,
          {{"outcome", attempt.outcome}, {"median_us", attempt.median_us}, {"origin", attempt.origin}});
-    span("compile", thread, one.begin_ms, one.compiled_ms, Json::object());
-    span("check", thread, one.compiled_ms, one.checked_ms, Json::object());
-    span("time", thread, one.checked_ms, one.timed_ms, Json::object());
+    span("compile", thread, one.compile.begin_ms, one.compile.end_ms, Json::object());
+    span("check", thread, one.check.begin_ms, one.check.end_ms, Json::object());
+    span("time", thread, one.time.begin_ms, one.time.end_ms, Json::object());
   }
   for (const RoundRecord& round : material.rounds) {
     span(fmt::format("round {}", round.number), kProposer, static_cast<double>(round.asked_ms),

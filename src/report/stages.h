@@ -1,7 +1,7 @@
-// When a run did what: the stages of its attempts on lanes, for the page's timeline and for trace viewers. The store
-// has an attempt's begin and end and how long its stages took, but not when each began: they are laid one after another
-// from its begin, in their order, and what is left is neither of them (waiting, being diagnosed, being written down).
-// So one that was compiled ahead of its turn is shown as if it had not been.
+// When a run did what: the stages of its attempts on lanes, for the page's timeline and for trace viewers. What is left
+// of an attempt's time is none of them (waiting, being diagnosed, being written down). Stages whose begin is not in the
+// store, of runs from before it was kept, are laid one after another from their attempt's begin. Of one that was
+// compiled ahead of its turn, compiling is looking that up.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,17 @@
 
 namespace hone {
 
-// Of an attempt that has ended, in milliseconds since 1970, none before the one before it.
+struct Span {
+  double begin_ms = 0, end_ms = 0;
+};
+// Of an attempt that has ended, in milliseconds since 1970, none before the one before it; one that it did not come to
+// is empty.
 struct StageSpans {
   int attempt = 0;
   int lane = 0;  // 0, 1, ...: no two attempts are in one at a time
-  double begin_ms = 0, compiled_ms = 0, checked_ms = 0, timed_ms = 0, end_ms = 0;
+  double begin_ms = 0, end_ms = 0;
+  Span compile = {}, check = {}, time = {};
+  bool laid = false;  // there are stages of which the store has no begin
 };
 
 // In the order of the attempts' numbers; those that have not ended are left out.

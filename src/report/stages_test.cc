@@ -24,17 +24,38 @@ Evaluation Took(double compile_ms, double check_ms, double timing_ms) {
   return evaluation;
 }
 
-TEST(StagesTest, StagesLieOneAfterAnotherWithinTheirAttempt) {
+TEST(StagesTest, StagesWithoutBeginsLieOneAfterAnotherWithinTheirAttempt) {
   const std::vector<AttemptRecord> attempts = {From(1, 1000, 2000), From(2, 2000, 2100), From(3, 2100, 0)};
   const std::vector<Evaluation> evaluations = {Took(100, 200, 300), Took(50, 80, 10), {}};
   const auto spans = SpansOf(attempts, evaluations);
   ASSERT_EQ(spans.size(), 2U);  // the third has not ended
-  EXPECT_EQ(spans[0].compiled_ms, 1100);
-  EXPECT_EQ(spans[0].checked_ms, 1300);
-  EXPECT_EQ(spans[0].timed_ms, 1600);
+  EXPECT_EQ(spans[0].compile.end_ms, 1100);
+  EXPECT_EQ(spans[0].check.begin_ms, 1100);
+  EXPECT_EQ(spans[0].check.end_ms, 1300);
+  EXPECT_EQ(spans[0].time.end_ms, 1600);
   EXPECT_EQ(spans[0].end_ms, 2000);
-  EXPECT_EQ(spans[1].checked_ms, 2100);  // no further than its end
-  EXPECT_EQ(spans[1].timed_ms, 2100);
+  EXPECT_EQ(spans[1].check.end_ms, 2100);  // no further than its end
+  EXPECT_EQ(spans[1].time.end_ms, 2100);
+  EXPECT_TRUE(spans[0].laid);
+}
+
+TEST(StagesTest, StagesLieWhereTheyBegan) {
+  const std::vector<AttemptRecord> attempts = {From(1, 1000, 2000), From(2, 2000, 2500)};
+  std::vector<Evaluation> evaluations = {Took(100, 200, 300), Took(50, 0, 0)};
+  evaluations[0].stages.compile_begun_ms = 1040;
+  evaluations[0].stages.check_begun_ms = 1139;  // a clock's whole milliseconds: not before its compilation's end
+  evaluations[0].stages.timing_begun_ms = 1500;
+  evaluations[1].stages.compile_begun_ms = 2010;  // and was refused
+  const auto spans = SpansOf(attempts, evaluations);
+  EXPECT_EQ(spans[0].compile.begin_ms, 1040);
+  EXPECT_EQ(spans[0].check.begin_ms, 1140);
+  EXPECT_EQ(spans[0].check.end_ms, 1340);
+  EXPECT_EQ(spans[0].time.begin_ms, 1500);
+  EXPECT_EQ(spans[0].time.end_ms, 1800);
+  EXPECT_FALSE(spans[0].laid);
+  EXPECT_EQ(spans[1].compile.end_ms, 2060);
+  EXPECT_EQ(spans[1].time.begin_ms, spans[1].time.end_ms);
+  EXPECT_FALSE(spans[1].laid);
 }
 
 TEST(StagesTest, NoTwoAttemptsAreInOneLaneAtATime) {

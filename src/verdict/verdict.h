@@ -152,6 +152,8 @@ struct Timing {
 struct StageTimes {
   double compile_ms = 0, check_ms = 0, timing_ms = 0, total_ms = 0;
   bool compile_cached = false;
+  // When each began, in milliseconds since 1970; 0 = it did not come to that, or was recorded before begins were.
+  std::int64_t compile_begun_ms = 0, check_begun_ms = 0, timing_begun_ms = 0;
 };
 
 struct Evaluation {

@@ -106,6 +106,9 @@ void Fields(Of& stages, auto&& field) {
   field("timing_ms", stages.timing_ms);
   field("total_ms", stages.total_ms);
   field("compile_cached", stages.compile_cached);
+  field("compile_begun_ms", stages.compile_begun_ms, WrittenUnless<std::int64_t>{0});
+  field("check_begun_ms", stages.check_begun_ms, WrittenUnless<std::int64_t>{0});
+  field("timing_begun_ms", stages.timing_begun_ms, WrittenUnless<std::int64_t>{0});
 }
 
 // What is known of an accepted candidate; under "accuracy".

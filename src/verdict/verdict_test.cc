@@ -68,6 +68,25 @@ TEST(VerdictTest, AnEvaluationReadsBackAsItWasWritten) {
   EXPECT_EQ(read->timing->clocks->discarded_rounds, 2);
 }
 
+TEST(VerdictTest, WhenStagesBeganIsKeptWhereItIsKnown) {
+  Evaluation evaluation;
+  evaluation.stages = {.compile_ms = 3, .compile_begun_ms = 1795466033513, .check_begun_ms = 1795466033516};
+  const nlohmann::json written = ToJson(evaluation);
+  EXPECT_FALSE(written["stages"].contains("timing_begun_ms")) << "it did not come to that";
+  const auto read = ParseEvaluation(written);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->stages.compile_begun_ms, 1795466033513);
+  EXPECT_EQ(read->stages.check_begun_ms, 1795466033516);
+  EXPECT_EQ(read->stages.timing_begun_ms, 0);
+  nlohmann::json older = written;
+  older["stages"].erase("compile_begun_ms");
+  older["stages"].erase("check_begun_ms");
+  const auto read_older = ParseEvaluation(older);
+  ASSERT_TRUE(read_older);
+  EXPECT_EQ(read_older->stages.compile_begun_ms, 0);
+  EXPECT_EQ(read_older->stages.compile_ms, 3);
+}
+
 TEST(VerdictTest, NonfiniteEvidenceSurvivesJson) {
   Evaluation evaluation;
   evaluation.verdict.outcome = Outcome::kNonfinite;

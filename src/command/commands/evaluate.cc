@@ -121,10 +121,7 @@ std::string Describe(const Evaluation& evaluation) {
   for (const std::string& line : evaluation.certificate) text += fmt::format("  certified {}\n", line);
   for (const std::string& note : evaluation.notes) text += fmt::format("  note      {}\n", note);
   if (!evaluation.sandbox.empty()) text += fmt::format("  sandbox   {}\n", evaluation.sandbox);
-  text +=
-      fmt::format("  took      {:.0f} ms: compile {:.0f}{}, check {:.0f}, timing {:.0f}\n", evaluation.stages.total_ms,
-                  evaluation.stages.compile_ms, evaluation.stages.compile_cached ? " (cached)" : "",
-                  evaluation.stages.check_ms, evaluation.stages.timing_ms);
+  text += fmt::format("  took      {}\n", StagesText(evaluation.stages));
   return text;
 }
 

@@ -17,11 +17,13 @@ Json Data(const RunMaterial& material) {
     return static_cast<std::int64_t>(ms - static_cast<double>(material.run.created_ms));
   };
   Json rows = Json::array(), rounds = Json::array(), confirmations = Json::array();
-  bool stages = false;
+  bool stages = false, laid = false;
   for (const StageSpans& one : spans) {
-    rows.push_back({one.attempt, one.lane, since(one.begin_ms), since(one.compiled_ms), since(one.checked_ms),
-                    since(one.timed_ms), since(one.end_ms)});
-    stages = stages || one.timed_ms > one.begin_ms;
+    rows.push_back({one.attempt, one.lane, since(one.begin_ms), since(one.end_ms), since(one.compile.begin_ms),
+                    since(one.compile.end_ms), since(one.check.begin_ms), since(one.check.end_ms),
+                    since(one.time.begin_ms), since(one.time.end_ms)});
+    stages = stages || one.time.end_ms > one.begin_ms;
+    laid = laid || one.laid;
   }
   for (const RoundRecord& round : material.rounds) {
     rounds.push_back(
@@ -34,7 +36,8 @@ Json Data(const RunMaterial& material) {
   return {{"attempts", std::move(rows)},
           {"rounds", std::move(rounds)},
           {"confirmations", std::move(confirmations)},
-          {"has_stages", stages}};
+          {"has_stages", stages},
+          {"laid", laid}};
 }
 
 }  // namespace

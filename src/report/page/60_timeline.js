@@ -1,8 +1,9 @@
 // Lanes of stages over the time that the run was at work.
 section("timeline", (box, data, run) => {
-  const stages = [["compile", 2, 3], ["check", 3, 4], ["time", 4, 5], ["other", 5, 6]];
+  const stages = [["compile", 4, 5], ["check", 6, 7], ["time", 8, 9], ["other", 2, 4], ["other", 5, 6], ["other", 7, 8], ["other", 9, 3]];
   const words = { compile: "compiling", check: "judging", time: "timing", other: "other" };
-  const sums = stages.map(([name, from, to]) => ({ name, ms: data.attempts.reduce((sum, row) => sum + row[to] - row[from], 0) }));
+  const sums = ["compile", "check", "time", "other"].map((name) => ({ name, ms: data.attempts.reduce((sum, row) =>
+    stages.reduce((all, [of, from, to]) => (of === name ? all + row[to] - row[from] : all), sum), 0) }));
   sums.push({ name: "propose", ms: data.rounds.reduce((sum, row) => sum + row[2] - row[1], 0) },
     { name: "confirm", ms: data.confirmations.reduce((sum, row) => sum + row[2] - row[1], 0) });
   Object.assign(words, { propose: "proposing", confirm: "confirming" });
@@ -45,7 +46,7 @@ section("timeline", (box, data, run) => {
     return { height, parts };
   }),
     el("p", { class: "legend" }, sums.filter((one) => one.ms > 0).map((one) => [el("span", { class: "key stage-" + one.name }), words[one.name] + " "])),
-    el("p", { class: "soft" }, "The store keeps how long stages took, not when each began: they are drawn one after another from their attempt's begin. Other is what is left: waiting, diagnosing, writing down; profiles have no time of their own.",
+    el("p", { class: "soft" }, data.laid ? "The store has not of all stages when they began: those are drawn one after another from their attempt's begin. " : "", "Other is what is left: waiting, diagnosing, writing down; profiles have no time of their own.",
       clock.pauses ? ` ${plural(clock.pauses, "pause")} of more than 30 s without an attempt ${clock.pauses === 1 ? "is" : "are"} left out.` : ""),
     table("Time by stage, summed over lanes", [
       { head: "stage", cell: (row) => words[row.name] },
