@@ -95,10 +95,11 @@ void ExpectRatioOrReason(const Comparison& comparison) {
   if (!comparison.speedup) return;
   EXPECT_GT(*comparison.speedup, 0);
   // Of fewer than six rounds there is none; of a kept baseline, where both sides had six samples.
-  if (comparison.rounds > 0)
+  if (comparison.rounds > 0) {
     EXPECT_EQ(comparison.interval.has_value(), comparison.rounds >= 6);
-  else if (comparison.interval)
+  } else if (comparison.interval) {
     EXPECT_TRUE(comparison.baseline_warm.interval);
+  }
 }
 
 TEST(LocalEvaluatorTest, AnHonestModuleIsAcceptedAndTimedBesideTheNaiveBaseline) {

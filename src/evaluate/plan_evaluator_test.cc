@@ -156,6 +156,51 @@ extern "C" __global__ void __launch_bounds__(1024) kernel(const float* x, const 
       << evaluation.verdict.reason;
 }
 
+// 32 MiB, which is half of the second-level cache of a large device: what was written right before is read more slowly
+// than what a call before has read.
+TEST_F(PlanOnDeviceTest, WhoReadsHalfACacheOfNewInputsIsAccepted) {
+  const auto problem = ParseProblem(R"({
+  "hone_problem": 1, "name": "column maxima", "contract": "fp32",
+  "tensors": [
+    {"name": "x", "shape": [4096, 2048], "dtype": "f32", "role": "input", "generator": {"kind": "normal", "mean": 0, "deviation": 1}},
+    {"name": "y", "shape": [2048], "dtype": "f32", "role": "output"}
+  ],
+  "graph": [{"op": "aten.amax", "args": {"self": "%x", "dim": [0], "keepdim": false}, "outputs": ["y"]}]
+})",
+                                    "test");
+  ASSERT_TRUE(problem) << problem.error().message;
+  EvaluatorOptions options;
+  options.program = fs::read_symlink("/proc/self/exe").parent_path() / "evaluate_processes";
+  const auto evaluator = StartEvaluator(*problem, std::move(options));
+  ASSERT_TRUE(evaluator) << evaluator.error().message;
+  Plan plan;
+  plan.sources = {{"kernel.cu",
+                   R"(
+extern "C" __global__ void partial(const float* x, float* part) {
+  const int column = blockIdx.x % 16 * 128 + threadIdx.x, rows = blockIdx.x / 16 * 128;
+  float most = x[rows * 2048 + column];
+#pragma unroll 16
+  for (int row = rows + 1; row < rows + 128; ++row) most = fmaxf(most, x[row * 2048 + column]);
+  part[blockIdx.x / 16 * 2048 + column] = most;
+}
+extern "C" __global__ void whole(const float* part, float* y) {
+  const int column = blockIdx.x * 128 + threadIdx.x;
+  float most = part[column];
+  for (int i = 1; i < 32; ++i) most = fmaxf(most, part[i * 2048 + column]);
+  y[column] = most;
+}
+)",
+                   {}}};
+  plan.buffers = {{"part", DType::kF32, {32, 2048}}};
+  plan.steps = {Launch("partial", {BufferArgument{"x"}, BufferArgument{"part"}}),
+                Launch("whole", {BufferArgument{"part"}, BufferArgument{"y"}})};
+  std::get<LaunchStep>(plan.steps[1]).grid = {16, 1, 1};
+  for (auto& step : plan.steps) std::get<LaunchStep>(step).block = {128, 1, 1};
+  const auto evaluation = (*evaluator)->Evaluate(Of(plan), {.timing_budget = std::chrono::seconds(1), .baselines = {}});
+  ASSERT_TRUE(evaluation) << evaluation.error().message;
+  EXPECT_TRUE(evaluation->verdict.accepted()) << evaluation->verdict.reason;
+}
+
 TEST_F(PlanOnDeviceTest, WhoIsClearlySlowerThanTheFastestIsTimedLess) {
   const auto honest = Of(FromSource(*ReadFile(HostileFolder() + "/honest.cu")));
   EvaluateRequest request{.timing_budget = std::chrono::milliseconds(300), .baselines = {}};

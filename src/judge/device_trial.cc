@@ -49,10 +49,13 @@ class DeviceTrial::Slots : public TimedSlots {
     return SpoilOutputs(slot, random);
   }
 
-  // Judge and worker share the second-level cache, so what stays as it was need not be written again.
+  // What stays as it was is written, too: who reads what was written right before waits until the cache has put it
+  // away, and times can be compared.
   Result<void> Disturb(std::size_t slot, SecretRandom& random) override {
-    for (std::size_t i = 0; i < trial_.inputs(); ++i)
+    for (std::size_t i = 0; i < trial_.inputs(); ++i) {
+      HONE_TRY(trial_.kernels_->Rewrite(trial_.Input(slot, i), trial_.input(i).bytes()));
       HONE_TRY(trial_.DrawNew(i, random(), RunToDisturb(trial_.input(i), random()), trial_.Input(slot, i)));
+    }
     return SpoilOutputs(slot, random);
   }
 

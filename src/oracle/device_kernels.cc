@@ -28,7 +28,7 @@ constexpr std::int64_t kPartBytes =
     std::max({sizeof(PartCheck), sizeof(UndecidedPart), sizeof(NormCheck), sizeof(Totals)});
 
 std::vector<std::string> Instances() {
-  std::vector<std::string> instances{"Spoil", "Undecided", "Nudge", "Decide", "Settle", "Differ"};
+  std::vector<std::string> instances{"Spoil", "Rewrite", "Undecided", "Nudge", "Decide", "Settle", "Differ"};
   for (const DTypeRow& row : kDTypes) {
     const DType dtype = row.dtype;
     instances.push_back(fmt::format("Draw<{}>", ElementOf(dtype)));
@@ -139,6 +139,11 @@ Result<void> DeviceKernels::Spoil(const Tensor& tensor, cuda::Address at, std::u
   const std::int64_t count = ElementCount(tensor.shape);
   if (count == 0) return {};
   return Launch("Spoil", 1, kSpoiled, at, count, static_cast<std::int64_t>(Bytes(tensor.dtype)), seed);
+}
+
+Result<void> DeviceKernels::Rewrite(cuda::Address at, std::int64_t bytes) {
+  const std::int64_t words = bytes / 8, rest = bytes % 8;
+  return Launch("Rewrite", Blocks(words), kThreads, at, words, at + static_cast<cuda::Address>(bytes - rest), rest);
 }
 
 Result<void> DeviceKernels::Poison(cuda::Address at, std::int64_t bytes, std::uint16_t pattern) {

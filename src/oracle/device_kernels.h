@@ -89,6 +89,8 @@ class DeviceKernels {
                     std::int64_t end);
   // A few elements, which `seed` chooses, hold all ones then.
   Result<void> Spoil(const Tensor& tensor, cuda::Address at, std::uint64_t seed);
+  // Writes bytes that lie at a multiple of 8 as they are.
+  Result<void> Rewrite(cuda::Address at, std::int64_t bytes);
   // 16 bits repeated from `at` on, which is even.
   Result<void> Poison(cuda::Address at, std::int64_t bytes, std::uint16_t pattern);
   // What one run of the honest implementation is beside the expected values.

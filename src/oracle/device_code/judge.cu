@@ -39,6 +39,12 @@ __global__ void Spoil(unsigned char* data, int64_t elements, int64_t bytes, uint
   for (int64_t i = 0; i < bytes; ++i) data[at * bytes + i] = 0xff;
 }
 
+// Writes what lies there: caches hold it then as they hold what is new.
+__global__ void Rewrite(volatile uint64_t* words, int64_t count, volatile unsigned char* rest, int64_t bytes) {
+  for (int64_t i = First(); i < count; i += Stride()) words[i] = words[i];
+  for (int64_t i = First(); i < bytes; i += Stride()) rest[i] = rest[i];
+}
+
 // Merges what the block's threads found, into its place of `parts`.
 template <class Part>
 __device__ void WriteBlock(const Part& part, Part* parts) {
