@@ -146,7 +146,9 @@ Result<std::string> ModelNewText(const ExportMaterial& material) {
       "and\n"
       "# nothing else. Needs PyTorch 2.6 or newer and the CUDA toolkit; the kernels are compiled on import.\n",
       material.problem.name, arch, material.hone_version);
-  text += "import inspect\nimport os\n\nimport torch\nfrom torch.utils.cpp_extension import load_inline\n\n";
+  text +=
+      "import functools\nimport inspect\nimport os\n\nimport torch\nfrom torch.utils.cpp_extension import "
+      "load_inline\n\n";
   text += "hone_cuda = " + RawString(source) + "\nhone_cpp = " + RawString(std::string(kBinding));
   text += "\n# name, type and shape; of parameters also their name in the module, or the value that fills them\n" +
           HONE_TRY(TablesText(material, plan));

@@ -229,7 +229,8 @@ TEST(ModelNewTest, ArgumentsThatAreLeftToTheirDefaultsAreNotRefused) {
   if (std::system("python3 -c '' 2> /dev/null") != 0) GTEST_SKIP() << "no python3";
   const auto scratch = TempDirectory::Create("model_new");
   ASSERT_TRUE(scratch);
-  const std::string script = "import inspect\nclass torch:\n    class Tensor: ...\n" + std::string(kPythonCuda) +
+  const std::string script = "import functools\nimport inspect\nclass torch:\n    class Tensor: ...\n" +
+                             std::string(kPythonCuda) +
                              "\ndef forward(self, x, times=2.0, mask=None): ...\n"
                              "names = ['x', 'times', 'mask']\n"
                              "hone_constant_arguments = ''\n"

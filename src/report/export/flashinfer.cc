@@ -18,12 +18,13 @@ constexpr std::string_view kRun = R"(
 import re
 
 hone_model = ModelNew()
+hone_number_names = re.findall(r"(\w+) = ", hone_constant_arguments)
 
 
 def run(*inputs, **named):
     """The definition's inputs in its order; its outputs, a tuple where there are several."""
     inputs += tuple(named.values())
-    left = iter(re.findall(r"(\w+) = ", hone_constant_arguments))
+    left = iter(hone_number_names)
     names = ["" if isinstance(value, torch.Tensor) else next(left, "number") for value in inputs]
     with torch.no_grad():
         return hone_run(hone_model, inputs, names)

@@ -71,7 +71,7 @@ TEST(FlashInferTest, RunTakesTheDefinitionsInputsByPlaceOrByName) {
   ASSERT_TRUE(scratch);
   // Without a device: what would launch says what it was called with.
   const std::string script =
-      "import contextlib, inspect, sys, types\n"
+      "import contextlib, functools, inspect, sys, types\n"
       "class Tensor: ...\n"
       "torch = types.SimpleNamespace(Tensor=Tensor, no_grad=contextlib.nullcontext)\n"
       "hone_constant_arguments = 'eps = 1e-06'\n" +

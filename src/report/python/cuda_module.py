@@ -44,9 +44,14 @@ def hone_state(model, device, stream):
     return state
 
 
+@functools.lru_cache(maxsize=None)
+def hone_defaults(forward):
+    return {name: parameter.default for name, parameter in inspect.signature(forward).parameters.items()}
+
+
 def hone_numbers(forward, flat, names):
     """The arguments that are no tensors, as the problem names them: those that its inputs give, not those left to their defaults."""
-    defaults = {name: parameter.default for name, parameter in inspect.signature(forward).parameters.items()}
+    defaults = hone_defaults(forward)
     numbers = []
     for i, value in enumerate(flat):
         if isinstance(value, torch.Tensor):
@@ -58,22 +63,32 @@ def hone_numbers(forward, flat, names):
     return ", ".join(numbers)
 
 
+def hone_on(model, inputs, device):
+    """On the current device, which is theirs."""
+    # As PyTorch's own generated code asks for the stream: an object of its class takes longer than the launch.
+    stream = torch._C._cuda_getCurrentRawStream(device.index)
+    _, parameters, buffers, _ = hone_state(model, device, stream)
+    outputs = [torch.empty(shape, dtype=dtype, device=device) for _, dtype, shape in hone_outputs]
+    hone_extension.hone_launch([tensor.data_ptr() for tensor in inputs + parameters + outputs + buffers], False, stream)
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
 def hone_run(model, arguments, names):
     flat = hone_flatten(arguments)
-    numbers = hone_numbers(type(model).forward, flat, names)
-    if numbers != hone_constant_arguments:
-        raise RuntimeError("the kernel was made for the arguments %s, got %s" %
-                           (hone_constant_arguments or "that are tensors", numbers or "none"))
     tensors = [value for value in flat if isinstance(value, torch.Tensor)]
+    if hone_constant_arguments or len(tensors) < len(flat):
+        numbers = hone_numbers(type(model).forward, flat, names)
+        if numbers != hone_constant_arguments:
+            raise RuntimeError("the kernel was made for the arguments %s, got %s" %
+                               (hone_constant_arguments or "that are tensors", numbers or "none"))
     if len(tensors) != len(hone_inputs):
         raise RuntimeError("the kernel takes %d tensors, got %d" % (len(hone_inputs), len(tensors)))
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
         raise RuntimeError("the kernel computes forward only: use it under torch.no_grad()")
-    device = tensors[0].device if tensors else torch.device("cuda", torch.cuda.current_device())
+    current = torch.cuda.current_device()
+    device = tensors[0].device if tensors else torch.device("cuda", current)
     inputs = [hone_ready(name, tensor, dtype, shape, device) for tensor, (name, dtype, shape) in zip(tensors, hone_inputs)]
+    if device.index == current:
+        return hone_on(model, inputs, device)
     with torch.cuda.device(device):
-        stream = torch.cuda.current_stream().cuda_stream
-        _, parameters, buffers, _ = hone_state(model, device, stream)
-        outputs = [torch.empty(shape, dtype=dtype, device=device) for _, dtype, shape in hone_outputs]
-        hone_extension.hone_launch([tensor.data_ptr() for tensor in inputs + parameters + outputs + buffers], False, stream)
-    return outputs[0] if len(outputs) == 1 else tuple(outputs)
+        return hone_on(model, inputs, device)
