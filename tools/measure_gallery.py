@@ -54,7 +54,7 @@ def measure(hone, output, pairs):
         for kernel in ("faulty", "mended"):
             if (pair, kernel) in known:
                 continue
-            answer = ask([hone, "profile", str(GALLERY / pair / "problem.json"), str(GALLERY / pair / f"{kernel}.cu"), "--json"])
+            answer = ask([hone, "profile", str(GALLERY / pair / "problem.json"), str(GALLERY / pair / f"{kernel}.cu"), "--sass", "--json"])
             if "timeline" not in answer:
                 print(f"{pair} {kernel}: {(answer.get('error') or {}).get('message', 'no answer')}", file=sys.stderr)
                 continue
