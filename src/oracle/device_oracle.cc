@@ -16,8 +16,9 @@ namespace {
 
 constexpr std::int64_t kFloat = 4, kDouble = 8;  // bytes
 
-// Few enough to compile within a second, many enough that parsing what comes before them does not count.
-constexpr std::size_t kPartKernels = 16;
+// Parts are compiled side by side, so that each has few kernels where there are processors for it; but what comes
+// before them is parsed once a part, which takes as long as two of them.
+constexpr std::size_t kFewestKernels = 2, kMostKernels = 16;
 
 Result<cuda::CompiledCubin> CompilePart(const CudaNests& nests, std::size_t first, std::size_t end,
                                         const std::string& name, const std::string& arch) {
@@ -44,9 +45,11 @@ Result<cuda::CompiledCubin> CompilePart(const CudaNests& nests, std::size_t firs
 Result<std::vector<cuda::CompiledCubin>> CompileNests(const CudaNests& nests, const std::string& name,
                                                       const std::string& arch) {
   const auto& kernels = nests.kernels;
+  const std::size_t threads = std::max(1u, std::thread::hardware_concurrency());
+  const std::size_t each = std::clamp((kernels.size() + threads - 1) / threads, kFewestKernels, kMostKernels);
   std::vector<std::size_t> begins;  // of parts, and where the last ends
   for (std::size_t k = 0; k < kernels.size(); ++k) {
-    if (k == 0 || k - begins.back() == kPartKernels || kernels[k].operand_unit != kernels[k - 1].operand_unit)
+    if (k == 0 || k - begins.back() == each || kernels[k].operand_unit != kernels[k - 1].operand_unit)
       begins.push_back(k);
   }
   const std::size_t parts = begins.size();
@@ -58,8 +61,7 @@ Result<std::vector<cuda::CompiledCubin>> CompileNests(const CudaNests& nests, co
       made[part] = CompilePart(nests, begins[part], begins[part + 1], name, arch);
   };
   std::vector<std::thread> others;
-  for (std::size_t i = 1; i < std::min<std::size_t>(parts, std::max(1u, std::thread::hardware_concurrency())); ++i)
-    others.emplace_back(work);
+  for (std::size_t i = 1; i < std::min(parts, threads); ++i) others.emplace_back(work);
   work();
   for (auto& other : others) other.join();
   std::vector<cuda::CompiledCubin> compiled;
