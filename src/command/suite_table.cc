@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <variant>
 
 #include "command/evaluation_text.h"
+#include "dsl/program.h"
 
 namespace hone {
 namespace {
@@ -78,6 +80,27 @@ std::string CsvCell(const std::string& text) {
   return quoted + "\"";
 }
 
+// How many statements of a program are of each family.
+std::map<std::string, int> KernelsOf(const std::string& source) {
+  std::map<std::string, int> kernels;
+  const auto parsed = dsl::Parse(source);
+  if (const auto* program = std::get_if<dsl::Program>(&parsed)) {
+    for (const dsl::Statement& statement : program->statements) ++kernels[statement.family];
+  }
+  return kernels;
+}
+
+std::string KernelsText(const std::map<std::string, int>& kernels) {
+  std::string text;
+  for (const auto& [family, count] : kernels)
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", family, count > 1 ? fmt::format(" x {}", count) : "");
+  return text;
+}
+
+std::string AllcloseText(const std::optional<bool>& allclose, const char* unknown) {
+  return !allclose ? unknown : *allclose ? "yes" : "no";
+}
+
 std::string Ratio(double value) { return value > 0 ? fmt::format("{:.2f}", value) : "-"; }
 
 }  // namespace
@@ -109,6 +132,10 @@ SuiteRow RowOf(const Standing& standing) {
   }
   const Json& best = document["best"];
   row.kind = best.value("kind", "");
+  const Json accuracy = best.value("accuracy", Json::object());
+  if (accuracy.is_object() && accuracy.contains("official_allclose") && accuracy["official_allclose"].is_boolean())
+    row.allclose = accuracy["official_allclose"].get<bool>();
+  if (row.kind == "program") row.kernels = KernelsOf(best.value("source", ""));
   const Json timing = best.value("timing", Json::object());
   row.best_us = timing.is_object() ? Number(timing.value("warm", Json::object()), "median_us") : 0;
   for (const auto& one : timing.is_object() ? timing.value("against", Json::array()) : Json::array()) {
@@ -153,11 +180,12 @@ Json SuiteDocument(const std::vector<SuiteRow>& rows) {
         {{"group", group.name}, {"problems", group.problems}, {"solved", group.solved}, {"over", std::move(over)}});
   }
   for (const SuiteRow& row : rows) {
-    Json line = {{"name", row.name},         {"group", row.group},       {"run", row.run},
-                 {"attempts", row.attempts}, {"helpings", row.helpings}, {"seconds", row.seconds},
-                 {"solved", row.solved()},   {"faster", row.faster},     {"best_us", row.best_us},
-                 {"bound_us", row.bound_us}, {"speedups", row.speedups}, {"honest", row.honest},
-                 {"flags", row.flags},       {"failure", row.failure},   {"kind", row.kind}};
+    Json line = {
+        {"name", row.name},         {"group", row.group},       {"run", row.run},           {"attempts", row.attempts},
+        {"helpings", row.helpings}, {"seconds", row.seconds},   {"solved", row.solved()},   {"faster", row.faster},
+        {"best_us", row.best_us},   {"bound_us", row.bound_us}, {"speedups", row.speedups}, {"honest", row.honest},
+        {"flags", row.flags},       {"failure", row.failure},   {"kind", row.kind},         {"kernels", row.kernels}};
+    line["allclose"] = row.allclose ? Json(*row.allclose) : Json(nullptr);
     for (const char* key : {"best_us", "bound_us", "honest"}) {
       if (line[key] == 0) line[key] = nullptr;
     }
@@ -192,8 +220,8 @@ std::string SuiteMarkdown(const std::vector<SuiteRow>& rows) {
   }
   text += "\n| problem | best | of the bound |";
   for (const std::string& name : columns) text += fmt::format(" over {} |", name);
-  text += " attempts | flags, failure |\n|---|---|---|";
-  for (std::size_t i = 0; i < columns.size() + 2; ++i) text += "---|";
+  text += " allclose | kernels | attempts | flags, failure |\n|---|---|---|";
+  for (std::size_t i = 0; i < columns.size() + 4; ++i) text += "---|";
   text += "\n";
   for (const SuiteRow& row : rows) {
     const bool of_bound = row.best_us > 0 && row.bound_us > 0;
@@ -202,7 +230,8 @@ std::string SuiteMarkdown(const std::vector<SuiteRow>& rows) {
     for (const std::string& name : columns) text += fmt::format(" {} |", Ratio(SpeedUp(row, name)));
     std::string remark = fmt::format("{}", fmt::join(row.flags, ", "));
     if (!row.failure.empty()) remark += (remark.empty() ? "" : "; ") + ("not solved: " + row.failure);
-    text += fmt::format(" {} | {} |\n", row.attempts, Cell(remark));
+    text += fmt::format(" {} | {} | {} | {} |\n", AllcloseText(row.allclose, "-"), KernelsText(row.kernels),
+                        row.attempts, Cell(remark));
   }
   return text;
 }
@@ -211,14 +240,15 @@ std::string SuiteCsv(const std::vector<SuiteRow>& rows) {
   const std::vector<std::string> baselines = BaselinesOf(rows);
   std::string text = "name,group,solved,faster,best_us,bound_us,attempts,helpings,seconds";
   for (const std::string& name : baselines) text += "," + CsvCell("over " + name);
-  text += ",over the fastest,flags,failure,run\n";
+  text += ",over the fastest,allclose,kernels,flags,failure,run\n";
   const auto number = [](double value) { return value > 0 ? fmt::format("{:.6g}", value) : std::string(); };
   for (const SuiteRow& row : rows) {
     text += fmt::format("{},{},{},{},{},{},{},{},{:.3f}", CsvCell(row.name), CsvCell(row.group), row.solved() ? 1 : 0,
                         row.faster ? 1 : 0, number(row.best_us), number(row.bound_us), row.attempts, row.helpings,
                         row.seconds);
     for (const std::string& name : baselines) text += "," + number(SpeedUp(row, name));
-    text += fmt::format(",{},{},{},{}\n", number(row.honest), CsvCell(fmt::format("{}", fmt::join(row.flags, " "))),
+    text += fmt::format(",{},{},{},{},{},{}\n", number(row.honest), AllcloseText(row.allclose, ""),
+                        CsvCell(KernelsText(row.kernels)), CsvCell(fmt::format("{}", fmt::join(row.flags, " "))),
                         CsvCell(row.failure), row.run);
   }
   return text;

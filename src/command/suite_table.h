@@ -3,6 +3,7 @@
 
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct SuiteRow {
   std::vector<std::string> baselines;      // in the order of the comparison
   double honest = 0;                       // over the fastest of all baselines; 0 = not known
   bool faster = false;                     // than the first baseline, confirmed
+  std::optional<bool> allclose;            // the official tolerance; nothing where it was not compared by that
+  std::map<std::string, int> kernels;      // of the best program: how many statements of a family; empty for others
   std::vector<std::string> flags;          // kinds
   std::string failure;                     // why it has no result; empty: it has one
 

@@ -10,10 +10,20 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr auto kSource = R"(program p
+input x: f32[4, 8]
+output y: f32[4, 8]
+sums = softmax(x) over [1]
+more = softmax(sums) over [1]
+y = map(more * 2)
+)";
+
 Standing Solved(const std::string& name, const std::string& group, double eager, double naive,
                 const std::vector<std::string>& flags = {}) {
   Json document = {{"best",
                     {{"kind", "program"},
+                     {"accuracy", {{"official_allclose", eager >= 1}}},
+                     {"source", kSource},
                      {"timing",
                       {{"warm", {{"median_us", 20.0}}},
                        {"against",
@@ -78,10 +88,12 @@ TEST(SuiteTableTest, AFailureIsARowWithItsReason) {
   EXPECT_FALSE(rows[2].solved());
   EXPECT_EQ(rows[4].failure, "the time was spent before it was looked at");
   const std::string text = SuiteMarkdown(rows), csv = SuiteCsv(rows);
-  EXPECT_NE(text.find("| l1/bad | - | - | - | - | - | 0 | not solved: line 3, \"x\": no / such operator |"),
+  EXPECT_NE(text.find("| l1/bad | - | - | - | - | - | - |  | 0 | not solved: line 3, \"x\": no / such operator |"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("| l1/a | 20.0 us | 50 % | 2.00 | 8.00 | 2.00 | 8 |  |"), std::string::npos) << text;
+  EXPECT_NE(text.find("| l1/a | 20.0 us | 50 % | 2.00 | 8.00 | 2.00 | yes | map, softmax x 2 | 8 |  |"),
+            std::string::npos)
+      << text;
   EXPECT_NE(text.find("| l1: slower on | 1 of 2 | 0 of 2 | 1 of 2 | |"), std::string::npos) << text;
   EXPECT_NE(csv.find(R"("line 3, ""x"": no | such operator")"), std::string::npos) << csv;
   EXPECT_NE(csv.find("name,group,solved,faster,best_us,bound_us,attempts,helpings,seconds,over eager,over naive,"),
@@ -90,6 +102,11 @@ TEST(SuiteTableTest, AFailureIsARowWithItsReason) {
   const Json document = SuiteDocument(rows);
   EXPECT_EQ(document["rows"].size(), 6u);
   EXPECT_EQ(document["rows"][2]["best_us"], nullptr);
+  EXPECT_EQ(document["rows"][0]["allclose"], true);
+  EXPECT_EQ(document["rows"][1]["allclose"], false);
+  EXPECT_EQ(document["rows"][2]["allclose"], nullptr) << "it has no result";
+  EXPECT_EQ(document["rows"][0]["kernels"], (Json{{"map", 1}, {"softmax", 2}}));
+  EXPECT_NE(csv.find(",yes,\"map, softmax x 2\",,"), std::string::npos) << csv;
 }
 
 TEST(SuiteTableTest, NothingAcceptedIsSaid) {

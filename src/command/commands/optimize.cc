@@ -422,7 +422,9 @@ HONE_ROW(Verb){
         "over "
         "(of each baseline, and of the fastest: geomean, problems, slower); rows[]: name, group, run, attempts, "
         "helpings, "
-        "seconds, solved, faster, best_us, bound_us, speedups, honest, flags[], failure, kind",
+        "seconds, solved, faster, best_us, bound_us, speedups, honest, allclose, kernels (statements by family), "
+        "flags[], "
+        "failure, kind",
     .no =
         "nothing was accepted, nothing was shown to be faster than the baseline and than --start, or there was no time "
         "to confirm it; "
