@@ -138,13 +138,15 @@ Sharing DefaultSharing(const Kernel& kernel) {
   return {};
 }
 
-// Rows that maxima and the sums by them go along once, since nobody can keep them. Small blocks, several of which are
-// on a multiprocessor, and packs of 16 bytes: two rows of 32000 in bf16 take 151 us with 128 threads, 155 with 256, 198
-// with 512 and 202 with 1024 (docs/measured/cuda_workloads.md).
+// Long rows that maxima and the sums by them go along once are not kept, even where they could be. Small blocks,
+// several of which are on a multiprocessor, and packs of 16 bytes: two rows of 32000 in bf16 take 151 us with 128
+// threads, 155 with 256 and 198 with 512; one takes 77, 75 and 83, and 113 where it is kept
+// (docs/measured/cuda_workloads.md).
 bool IsReadAlong(const Kernel& kernel) {
   const FoldedRow row = RowOf(kernel);
-  return GoesAlong(kernel) && DefaultSplit(kernel) == 1 &&
-         row.operands * ExtentsOf(kernel).reduced > 1024 * MostKept(kernel, 1024);
+  const bool is_kept =
+      row.bytes <= kLargeRow && row.operands * ExtentsOf(kernel).reduced <= 1024 * MostKept(kernel, 1024);
+  return GoesAlong(kernel) && DefaultSplit(kernel) == 1 && !is_kept;
 }
 
 }  // namespace
@@ -158,7 +160,7 @@ std::vector<Setting> FoldLanesValues(const Kernel& kernel) {
   if (!extents.rows) return Distinct({8, 16, 4, 32});
   if (const Sharing sharing = DefaultSharing(kernel); sharing.threads > 0)
     return Distinct({sharing.threads, sharing.threads == 256 ? 512 : 256, 1024});
-  if (IsReadAlong(kernel)) return Distinct({128, 256, 512, 1024});
+  if (IsReadAlong(kernel)) return Distinct({RowOf(kernel).operands > 1 ? 128 : 256, 128, 256, 512});
   const std::int64_t split = DefaultSplit(kernel);
   const std::int64_t most = split > 1 && extents.kept == 1 ? 512 : 1024;
   const std::int64_t best = std::clamp<std::int64_t>(PowerUp((extents.reduced / split + 15) / 16), 1, most);
@@ -183,7 +185,7 @@ std::vector<Setting> FoldKeepValues(const Kernel& kernel) {
     if (!kernel.family->keeps_axes || extents.reduced > 8 * MostKept(kernel, 256) / 4) return {Word("no")};
     return {Word("yes"), Word("no")};
   }
-  if (IsReadAlong(kernel)) return {Word("no")};
+  if (IsReadAlong(kernel)) return {Word("no"), Word("yes")};
   if (extents.reduced > 1024 * MostKept(kernel, 1024) && DefaultSharing(kernel).threads == 0 &&
       Said(kernel, "team") <= 1)
     return {Word("no")};
