@@ -5,9 +5,9 @@ constexpr int kNoPlace = 0x7fffffff;  // of what is there to fill up
 
 // A number as one without sign that has its place in order: a NaN is above all numbers, both zeros are one.
 __device__ __forceinline__ unsigned KeyOf(float x) {
-  if (x != x) return 0xffc00000u;
-  const int bits = x == 0 ? 0 : __float_as_int(x);
-  return bits < 0 ? ~static_cast<unsigned>(bits) : static_cast<unsigned>(bits) | 0x80000000u;
+  const int bits = __float_as_int(x + 0.0f);  // which makes both zeros one
+  const unsigned key = static_cast<unsigned>(bits ^ (bits >> 31 | static_cast<int>(0x80000000u)));
+  return x != x ? 0xffc00000u : key;
 }
 __device__ __forceinline__ unsigned KeyOf(int x) { return static_cast<unsigned>(x) ^ 0x80000000u; }
 __device__ __forceinline__ unsigned KeyOf(bool x) { return x ? 1 : 0; }
@@ -39,19 +39,46 @@ __device__ __forceinline__ int SumOfTeam(int value, int (&sums)[WARPS]) {
   return value;
 }
 
+__device__ __forceinline__ void LeastOf(unsigned* of, unsigned key) { atomicMin(of, key); }
+__device__ __forceinline__ void LeastOf(unsigned long* of, unsigned long key) {
+  atomicMin(reinterpret_cast<unsigned long long*>(of), static_cast<unsigned long long>(key));
+}
+
 // Finds the first `wanted` of a team's elements, and with them others, `room` at most, where that is less work; in the
 // order of their places, but `wanted` of equals first. place(e): of a lane's e-th, kNoPlace if there is none (its key
 // is the largest). put(n, e): the lane's e-th is the n-th that was found. Gives their number, which is less than wanted
-// only where there are no more.
+// only where there are no more, or where `reached` is not null. That is of all teams that have parts of a row: the least
+// key below which, or with which, one of them had as many as are wanted, ~0 at first. What is above it is of no account,
+// and mostly that is all but a few: then nobody looks for a limit again.
 template <int EACH, int WARPS, class KEY, class PLACE, class PUT>
 __device__ __forceinline__ int FindFirst(const KEY (&keys)[EACH], int wanted, int room, const PLACE& place,
-                                         const PUT& put) {
+                                         const PUT& put, KEY* reached = nullptr) {
   __shared__ int sums[4][WARPS];
   const int lane = threadIdx.x % 32, warp = WARPS == 1 ? 0 : threadIdx.x / 32;
   // 1. The limit, bit by bit: what is below it is found, and `equals` of those that are it.
   KEY limit = 0;
   int below = 0, equals = -1;
-  if (room < EACH * WARPS * 32) {
+  if (reached != nullptr) {
+    __shared__ KEY known;
+    if (threadIdx.x == 0) known = *static_cast<const volatile KEY*>(reached);
+    __syncthreads();
+    limit = known;
+    int count = EACH * 32;
+    if (limit != ~KEY(0)) {
+      count = 0;
+#pragma unroll
+      for (int e = 0; e < EACH; ++e) count += keys[e] <= limit ? 1 : 0;
+    }
+    if (SumOfTeam<WARPS>(count, sums[0]) <= room) {
+      ++limit;  // whatever is not above it is found
+      equals = 0;
+    } else {
+      limit = 0;
+    }
+  }
+  if (equals >= 0) {
+    // What others have reached is the limit.
+  } else if (room < EACH * WARPS * 32) {
     for (int bit = sizeof(KEY) * 8 - 1; bit >= 0; --bit) {
       const KEY trial = limit | KEY(1) << bit;
       int count = 0;
@@ -67,6 +94,7 @@ __device__ __forceinline__ int FindFirst(const KEY (&keys)[EACH], int wanted, in
         break;
       }
     }
+    if (reached != nullptr && threadIdx.x == 0) LeastOf(reached, equals < 0 ? limit : limit - 1);
     if (equals < 0) equals = wanted - below;
   } else {
     limit = ~KEY(0);
@@ -99,6 +127,7 @@ __device__ __forceinline__ int FindFirst(const KEY (&keys)[EACH], int wanted, in
   const unsigned lower = (1u << lane) - 1;
 #pragma unroll
   for (int e = 0; e < EACH; ++e) {
+    if (reached != nullptr && __ballot_sync(~0u, keys[e] <= limit) == 0) continue;  // of few there are none in most
     const bool is_same = keys[e] == limit && place(e) != kNoPlace;
     const unsigned all_same = __ballot_sync(~0u, is_same);
     const bool found = keys[e] < limit || (is_same && __popc(all_same & lower) < equals);

@@ -1,6 +1,7 @@
 // For a few of many: a team, a warp or a block, holds a row in registers and finds the limit of what is wanted, bit by
 // bit; what lies below is sorted in shared memory. Of a longer row each part gives what may be among the first to
-// memory, and a further kernel goes over that as if it were the row: as many as it takes.
+// memory, by the limit that another part has found where there is one, and a further kernel goes over that as if it
+// were the row: as many as it takes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,7 +46,7 @@ std::vector<Setting> PartValues(const Kernel& kernel) {
   if (order.along.extent <= kWholeRow) return {};
   // So long that a kernel has much less to look at than the one before it.
   const std::int64_t room = RoomFor(order.place.extent);
-  std::vector<Setting> values = {Whole(6 * room <= 8192 ? 8192 : 16384)};
+  std::vector<Setting> values = {Whole(8 * room <= 8192 ? 8192 : 16384)};
   for (const std::int64_t part : {16384, 8192, 4096}) {
     if (part >= 2 * room && !(Whole(part) == values[0])) values.push_back(Whole(part));
   }
@@ -118,14 +119,20 @@ class SelectWriter {
     const std::string number = out_.Fresh("team"), row_name = out_.Fresh("row");
     const std::string index = out_.index_type();
     if (in_block == 1) {
-      out_.Line(fmt::format("const {} {} = blockIdx.x;", index, number));
+      if (parts == 1) out_.Line(fmt::format("const {} {} = blockIdx.x;", index, number));
     } else {
       out_.Line(fmt::format("const {0} {1} = static_cast<{0}>(blockIdx.x) * {2} + static_cast<int>(threadIdx.x / 32);",
                             index, number, in_block));
       if (teams % in_block != 0) out_.Line(fmt::format("if ({} >= {}) return;", number, teams));
     }
-    out_.Line(
-        fmt::format("const {} {} = {}{};", index, row_name, number, parts > 1 ? fmt::format(" / {}", parts) : ""));
+    if (parts > 1) {
+      // Parts of all rows in turn: those that come later find what the first have reached.
+      out_.Line(fmt::format("const {} {} = blockIdx.x % {};", index, row_name, order_.rows));
+      out_.Line(fmt::format("const {0} {1} = {2} * {3} + static_cast<{0}>(blockIdx.x / {4});", index, number, row_name,
+                            parts, order_.rows));
+    } else {
+      out_.Line(fmt::format("const {} {} = {};", index, row_name, number));
+    }
     out_.Line(fmt::format(
         "const int begin = {}{};",
         parts > 1 ? fmt::format("static_cast<int>({} % {}) * {}", number, parts, team.warps * team.each * 32) : "0",
@@ -145,7 +152,7 @@ class SelectWriter {
       out_.Line("const int at = begin + e * 32 + lane;");
       out_.Line(fmt::format("return at < {} ? {} : kNoPlace;", row, elsewhere));
       out_.CloseWith(";");
-      last ? Last(team, in_block, room, names) : NotLast(team, number, teams, room);
+      last ? Last(team, in_block, room, names) : NotLast(team, number, row_name, teams, room);
     }
     DeviceWriter::LaunchShape shape{.grid_x = (teams + in_block - 1) / in_block};
     if (first) shape.reads = BuffersOf(kernel_, kernel_.inputs[0]);
@@ -155,40 +162,61 @@ class SelectWriter {
       shape.writes = {kernel_.target};
     } else {
       shape.scratch_writes = {found_, found_places_};
+      if (!reached_.empty()) shape.scratch_writes.push_back(reached_);
     }
     if (!first) shape.scratch_reads = {from, from_places};
     out_.Launch(shape);
   }
 
-  // The team's elements as `keys`.
+  // The team's elements as `keys`. Where the operand has all of them nobody asks of each whether it is there.
   void Keys(bool first, std::int64_t row, std::int64_t each, const std::string& row_name,
-            std::map<int, std::string> names) {
+            const std::map<int, std::string>& names) {
     out_.Line(fmt::format("{} keys[{}];", key_, each));
+    if (first) {
+      out_.Open(fmt::format("if (begin + {} <= {})", each * 32, row));
+      EachKey(first, row, each, row_name, names, "at");
+      out_.Close();
+      out_.Open("else");
+    }
+    EachKey(first, row, each, row_name, names, fmt::format("min(at, {})", row - 1));
+    out_.Unroll();
+    out_.Line(fmt::format("for (int e = 0; e < {}; ++e) keys[e] = begin + e * 32 + lane < {} ? keys[e] : ~{}(0);", each,
+                          row, wide_ ? "static_cast<unsigned long>" : "static_cast<unsigned>"));
+    if (first) out_.Close();
+  }
+  void EachKey(bool first, std::int64_t row, std::int64_t each, const std::string& row_name,
+               std::map<int, std::string> names, const std::string& there) {
     out_.Unroll();
     out_.Open(fmt::format("for (int e = 0; e < {}; ++e)", each));
     out_.Line("const int at = begin + e * 32 + lane;");
-    out_.Line(fmt::format("const int there = min(at, {});", row - 1));
+    out_.Line(fmt::format("const int there = {};", there));
     if (first) {
       names[order_.along.id] = "there";
       const std::string value = OrderedText(out_, kernel_, names);
       const bool narrow = kernel_.inputs[0]->type == ScalarType::kInt && !wide_;
-      out_.Line(fmt::format("const {} key = {}KeyOf({});", key_, order_.descending ? "~" : "",
+      out_.Line(fmt::format("keys[e] = {}KeyOf({});", order_.descending ? "~" : "",
                             narrow ? fmt::format("static_cast<int>({})", value) : value));
     } else {
-      out_.Line(fmt::format("const {0} key = static_cast<{0}>({1}[{2} * {3} + there]);", key_, found_, row_name, row));
+      out_.Line(fmt::format("keys[e] = static_cast<{}>({}[{} * {} + there]);", key_, found_, row_name, row));
     }
-    out_.Line(fmt::format("keys[e] = at < {} ? key : ~{}(0);", row,
-                          wide_ ? "static_cast<unsigned long>" : "static_cast<unsigned>"));
     out_.Close();
   }
 
   // What may be among the first goes to memory.
-  void NotLast(const Team& team, const std::string& number, std::int64_t teams, std::int64_t room) {
+  void NotLast(const Team& team, const std::string& number, const std::string& row_name, std::int64_t teams,
+               std::int64_t room) {
     found_ = out_.Scratch("kept", wide_ ? DType::kI64 : DType::kI32, teams * room);
     found_places_ = out_.Scratch("kept_places", DType::kI32, teams * room);
     out_.Line(fmt::format("auto* const found = {} + {} * {};", found_, number, room));
     out_.Line(fmt::format("int* const found_at = {} + {} * {};", found_places_, number, room));
-    Find(team, room, wide_ ? "static_cast<long>(keys[e])" : "static_cast<int>(keys[e])");
+    // Parts that all begin at once would learn nothing from one another: 32 rows of 32000 take 14 us so, 18 not so.
+    reached_.clear();
+    if (teams > 2 * kernel_.device->multiprocessors) {
+      reached_ = out_.Scratch("reached", wide_ ? DType::kI64 : DType::kI32, order_.rows);
+      out_.Call(MemsetStep{.buffer = reached_, .byte = 255});
+    }
+    Find(team, room, wide_ ? "static_cast<long>(keys[e])" : "static_cast<int>(keys[e])",
+         reached_.empty() ? "" : fmt::format(", reinterpret_cast<{}*>({}) + {}", key_, reached_, row_name));
     out_.Open(fmt::format("for (int i = count + threadIdx.x; i < {}; i += {})", room, team.warps * 32));
     out_.Line("found[i] = -1;");
     out_.Line("found_at[i] = kNoPlace;");
@@ -215,12 +243,12 @@ class SelectWriter {
   }
 
   // "const int count = FindFirst...", which puts what is found to `found` and `found_at`.
-  void Find(const Team& team, std::int64_t room, const std::string& key) {
+  void Find(const Team& team, std::int64_t room, const std::string& key, const std::string& reached = "") {
     out_.Open(fmt::format("const int count = FindFirst<{}, {}>(keys, {}, {}, place, [&](int n, int e)", team.each,
                           team.warps, wanted_, room));
     out_.Line(fmt::format("found[n] = {};", key));
     out_.Line("found_at[n] = place(e);");
-    out_.CloseWith(");");
+    out_.CloseWith(reached + ");");
   }
 
   const Kernel& kernel_;
@@ -230,6 +258,7 @@ class SelectWriter {
   const std::int64_t wanted_;
   std::string key_;
   std::string found_, found_places_;  // of the kernel before
+  std::string reached_;               // by row: what its parts have found out (FindFirst)
 };
 
 std::optional<std::string> WhyNot(const Kernel& kernel) {
