@@ -32,7 +32,7 @@ constexpr std::int64_t kScratchBytes = 64;  // of a part; no accumulator is larg
 // them to count.
 constexpr int kDigitBits = 4, kEntryBytes = 8;
 constexpr std::int64_t kEntriesOfWorker = 64, kMostWorkers = 1 << 15;
-// Of generated_code/ranks.h and sorted_ranks.cuh.
+// Of generated_code/ranks.inc and sorted_ranks.cuh.
 constexpr int kInRowBytes = 16;
 constexpr std::int64_t kFirstRun = 32;
 

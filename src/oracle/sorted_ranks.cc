@@ -10,7 +10,7 @@
 namespace hone {
 namespace {
 
-// Places are counted in 31 bits (generated_code/ranks.h).
+// Places are counted in 31 bits (generated_code/ranks.inc).
 constexpr std::int64_t kMostPlaces = std::numeric_limits<std::int32_t>::max();
 
 std::optional<SortedRanks> RanksOf(const std::vector<IndexVar>& vars, const ExprNode& fold, std::int64_t fewest_looks) {

@@ -236,20 +236,18 @@ HONE_ROW(Verb){
     .help =
         "  hone diagnose rms_norm.py kernel.hk --target cuda\n"
         "  hone diagnose p.json plan.json --device h100 --svg roofline.svg\n"
-        "  hone diagnose p.json 3fa2           the best attempt of the run whose id begins so, with its time and what "
-        "was counted of it\n"
+        "  hone diagnose p.json 3fa2           the best attempt of the run whose id begins so\n"
         "  hone diagnose p.json 3fa2 --all     each accepted attempt in a line\n"
         "What is found rests on facts of the compiled code, of its launches, and of the problem: nothing is measured, "
-        "so "
-        "what a fault costs is an estimate; but of what hone profile counted the facts are those. docs/diagnosis.md "
-        "lists facts and rules.",
+        "so what a fault costs is an estimate; but where hone profile or the run has counted, those are the facts. "
+        "docs/diagnosis.md lists facts and rules.",
     .positionals = kPositionals,
     .options = kOptions,
     .json =
         "compiles, device; findings[]: rule, title, subject, evidence, advice, lost (share of the subject's time), "
         "loss_us, confidence, moves[] (knob, value, part: of the loss, where it is not all); left_out; subjects[]: "
-        "profile (scope, subject, where, facts[]), "
-        "class, by_analysis, by_counters, disagree, silent[] (rule, lacks[]); roofline: bytes_per_second, ceilings[], "
+        "profile (scope, subject, where, facts[]), class, by_analysis, by_counters, disagree, silent[] (rule, "
+        "lacks[]); roofline: bytes_per_second, ceilings[], "
         "points[]; tools[]: tool, findings (how many), wrong; or where, message and log; of what was counted findings, "
         "left_out and subjects alone; of a run also run, attempt and median_us; with --all: run, device, attempts[]: "
         "attempt, median_us, counted, class, finding (the first; null: none), missing (why nothing was found)",

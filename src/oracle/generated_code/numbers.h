@@ -5,9 +5,9 @@
 // A nest is a template over its real type R:
 //   float, double   plain arithmetic: the naive baseline
 //   Honest<T>       arithmetic in T, operands of contractions rounded to the contract's precision: the honest
-//   implementation Tracked         a double and a first-order bound of the error that rounding each operation once in
-//   the contract's precision
-//                   would cause: the oracle
+//                   implementation
+//   Tracked         a double and a first-order bound of the error that rounding each operation once in the contract's
+//                   precision would cause: the oracle
 //
 // Device code that NVRTC compiles takes this text too, behind base/device_std.h. It is then in no namespace: a type
 // without linkage cannot be an argument of a kernel's template.

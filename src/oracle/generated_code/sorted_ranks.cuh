@@ -1,4 +1,4 @@
-// Ranks by sorting, for a device (oracle/cuda_nest.cc embeds this text behind ranks.h and cuda_nests.cuh): rows that
+// Ranks by sorting, for a device (oracle/cuda_nest.cc embeds this text behind ranks.inc and cuda_nests.cuh): rows that
 // lie one behind the other are merged from runs of twice the length at each step. Threads take an element each.
 #pragma once
 
