@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 
-bool Is(const Expr& e, double number) { return e->kind == Expr::Kind::kConst && NumberOf(*e) == number; }
+bool Is(const Expr& e, double number) { return ConstantNumber(e) == number; }
 
 class Seeker {
  public:

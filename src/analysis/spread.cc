@@ -14,7 +14,6 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 bool IsReal(const Expr& e) { return e->type == ScalarType::kReal; }
-bool IsConst(const Expr& e) { return e->kind == Expr::Kind::kConst; }
 
 // Of a draw around zero: its mean square. Nothing if it is not around zero.
 std::optional<double> CentredSquare(const Generator& generator) {

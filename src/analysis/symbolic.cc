@@ -11,7 +11,6 @@
 namespace hone {
 namespace {
 
-bool IsConst(const Expr& e) { return e->kind == Expr::Kind::kConst; }
 bool IsReal(const Expr& e) { return e->type == ScalarType::kReal; }
 bool IsNumber(const Expr& e, double value) { return IsConst(e) && IsReal(e) && e->real == value; }
 

@@ -33,7 +33,6 @@ ExprNode Node(Expr::Kind kind, ScalarType type, std::vector<Expr> operands = {})
 }
 
 bool IsInt(const Expr& e) { return e->type == ScalarType::kInt; }
-bool IsConst(const Expr& e) { return e->kind == Expr::Kind::kConst; }
 bool IsConstInt(const Expr& e, std::int64_t value) { return IsConst(e) && IsInt(e) && e->whole == value; }
 bool IsComparison(BinaryOp op) { return op >= BinaryOp::kLess && op <= BinaryOp::kNotEqual; }
 bool IsLogic(BinaryOp op) { return op >= BinaryOp::kAnd; }
@@ -358,6 +357,23 @@ void Visit(const Expr& expr, const std::function<void(const ExprNode&)>& visit) 
     visit(node);
   };
   walk(*expr);
+}
+
+void VisitOuterFolds(const Expr& expr, const std::function<void(const ExprNode&)>& visit) {
+  std::unordered_set<const ExprNode*> seen;
+  const auto walk = [&](const auto& self, const ExprNode& node) -> void {
+    if (!seen.insert(&node).second) return;
+    if (node.kind == Expr::Kind::kReduce) return visit(node);
+    for (const auto& operand : node.operands) self(self, *operand);
+  };
+  walk(walk, *expr);
+}
+
+bool IsConst(const Expr& expr) { return expr->kind == Expr::Kind::kConst; }
+bool IsUnary(const Expr& expr, UnaryOp op) { return expr->kind == Expr::Kind::kUnary && expr->unary == op; }
+bool IsBinary(const Expr& expr, BinaryOp op) { return expr->kind == Expr::Kind::kBinary && expr->binary == op; }
+std::optional<double> ConstantNumber(const Expr& expr) {
+  return IsConst(expr) ? std::optional(NumberOf(*expr)) : std::nullopt;
 }
 
 bool HasReduce(const Expr& expr) {

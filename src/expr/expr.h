@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -203,6 +204,12 @@ Expr ReplaceValues(const Expr& expr, const std::function<Expr(const ExprNode&)>&
 Expr ReplaceValue(const Expr& expr, NamedValue value, const Expr& with);
 // Every node once, children first.
 void Visit(const Expr& expr, const std::function<void(const ExprNode&)>& visit);
+// Each fold that lies in no other one, once.
+void VisitOuterFolds(const Expr& expr, const std::function<void(const ExprNode&)>& visit);
+bool IsConst(const Expr& expr);
+bool IsUnary(const Expr& expr, UnaryOp op);
+bool IsBinary(const Expr& expr, BinaryOp op);
+std::optional<double> ConstantNumber(const Expr& expr);  // nothing of what is no constant
 bool HasReduce(const Expr& expr);
 bool HasLoad(const Expr& expr);
 bool IsValue(const Expr& expr, NamedValue value);  // just that, and not something made of it

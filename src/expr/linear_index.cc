@@ -10,9 +10,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-bool IsConst(const Expr& e) { return e->kind == Expr::Kind::kConst; }
-bool IsBinary(const Expr& e, BinaryOp op) { return e->kind == Expr::Kind::kBinary && e->binary == op; }
-
 }  // namespace
 
 std::pair<double, double> RangeOf(const LinearIndex& sum) {

@@ -36,7 +36,7 @@ struct Conditions {
   std::vector<Expr> all, guards;
 };
 void Divide(const Expr& condition, Conditions& conditions) {
-  const auto is_false = [](const Expr& e) { return e->kind == Expr::Kind::kConst && NumberOf(*e) == 0; };
+  const auto is_false = [](const Expr& e) { return ConstantNumber(e) == 0; };
   if (condition->kind == Expr::Kind::kSelect && is_false(condition->operands[2])) {
     conditions.guards.push_back(condition->operands[0]);
     return Divide(condition->operands[1], conditions);
@@ -57,7 +57,7 @@ std::optional<Choice> ChoiceOf(const Expr& term) {
   // As fold_range.h writes a product.
   if (term->kind == Expr::Kind::kBinary && term->binary == BinaryOp::kMul) {
     const auto a = ChoiceOf(term->operands[0]), b = ChoiceOf(term->operands[1]);
-    const auto is_zero = [](const Expr& e) { return e->kind == Expr::Kind::kConst && NumberOf(*e) == 0; };
+    const auto is_zero = [](const Expr& e) { return ConstantNumber(e) == 0; };
     if (!a || !b || !is_zero(a->otherwise) || !is_zero(b->otherwise) || !SameExpr(a->condition, b->condition))
       return std::nullopt;
     return Choice{a->condition, a->then * b->then, a->otherwise};
@@ -171,21 +171,15 @@ std::int64_t KeyLists::ListsOfEach() const {
 StageLists ListsOf(const std::vector<IndexVar>& vars, const Expr& value, const std::function<bool(const Expr&)>& exact,
                    std::int64_t fewest_looks) {
   StageLists made;
-  std::unordered_set<const ExprNode*> seen;
-  const auto walk = [&](const auto& self, const ExprNode& node) -> void {
-    if (!seen.insert(&node).second) return;
-    if (node.kind != Expr::Kind::kReduce) {
-      for (const auto& operand : node.operands) self(self, *operand);
-      return;
-    }
-    const auto found = ListsOf(vars, node, exact);
+  if (!value) return made;
+  VisitOuterFolds(value, [&](const ExprNode& fold) {
+    const auto found = ListsOf(vars, fold, exact);
     if (!found || !IsWorth(vars, found->lists, fewest_looks)) return;
     std::size_t at = 0;
     while (at < made.lists.size() && !SameLists(made.lists[at], found->lists)) ++at;
     if (at == made.lists.size()) made.lists.push_back(found->lists);
-    made.folds[&node] = {at, found->start};
-  };
-  if (value) walk(walk, *value);
+    made.folds[&fold] = {at, found->start};
+  });
   return made;
 }
 

@@ -38,19 +38,13 @@ std::int64_t SortedRanks::Rows() const { return Extent(others); }
 
 StageRanks RanksOf(const std::vector<IndexVar>& vars, const Expr& value, std::int64_t fewest_looks) {
   StageRanks made;
-  std::unordered_set<const ExprNode*> seen;
-  const auto walk = [&](const auto& self, const ExprNode& node) -> void {
-    if (!seen.insert(&node).second) return;
-    if (node.kind != Expr::Kind::kReduce) {
-      for (const auto& operand : node.operands) self(self, *operand);
-      return;
-    }
-    auto found = RanksOf(vars, node, fewest_looks);
+  if (!value) return made;
+  VisitOuterFolds(value, [&](const ExprNode& fold) {
+    auto found = RanksOf(vars, fold, fewest_looks);
     if (!found) return;
-    made.folds[&node] = made.ranks.size();
+    made.folds[&fold] = made.ranks.size();
     made.ranks.push_back(std::move(*found));
-  };
-  if (value) walk(walk, *value);
+  });
   return made;
 }
 

@@ -13,6 +13,7 @@
 #include "command/command.h"
 #include "command/evaluation_text.h"
 #include "command/profile_text.h"
+#include "command/run_attempt.h"
 #include "command/target.h"
 #include "diagnose/advisers.h"
 #include "diagnose/insight.h"
@@ -138,12 +139,7 @@ Result<AttemptRecord> WantedAttempt(Store& store, const RunRecord& run, VerbCall
     return Fail(ErrorKind::kNotFound,
                 fmt::format("run {} has no accepted attempt yet; --attempt N names another", run.id));
   }
-  const auto attempts = HONE_TRY(store.Attempts(run.id));
-  const auto found = std::find_if(attempts.begin(), attempts.end(),
-                                  [&](const AttemptRecord& attempt) { return attempt.number == number; });
-  if (found != attempts.end()) return *found;
-  return Fail(ErrorKind::kNotFound,
-              fmt::format("run {} has no attempt {}; it has 1 to {}", run.id, number, attempts.size()));
+  return FindAttempt(store, run, number);
 }
 
 // In a line each: what limits it today, and what may cost most.

@@ -13,6 +13,7 @@
 #include "candidate/plan.h"
 #include "command/command.h"
 #include "command/evaluation_text.h"
+#include "command/run_attempt.h"
 #include "command/target.h"
 #include "dsl/lower.h"
 #include "graph/graph.h"
@@ -62,29 +63,21 @@ constexpr Option kOptions[] = {
      .reads = true},
     kStoreOption};
 
-Result<AttemptRecord> FindAttempt(Store& store, const RunRecord& run, std::int64_t wanted) {
-  const auto attempts = HONE_TRY(store.Attempts(run.id));
+Result<AttemptRecord> AcceptedAttempt(Store& store, const RunRecord& run, std::int64_t wanted) {
   const std::int64_t number = wanted > 0 ? wanted : run.best_attempt;
-  std::string accepted;
-  for (const AttemptRecord& attempt : attempts) {
-    if (attempt.outcome == Name(Outcome::kAccepted)) accepted = fmt::format(", such as --attempt {}", attempt.number);
-  }
   if (number == 0) {
     return Fail(ErrorKind::kNotFound,
                 fmt::format("run {} has no best attempt yet; `hone show {}` says why", run.id, run.id));
   }
-  const auto found =
-      std::find_if(attempts.begin(), attempts.end(), [&](const auto& attempt) { return attempt.number == number; });
-  if (found == attempts.end()) {
-    return Fail(ErrorKind::kUsage,
-                fmt::format("run {} has no attempt {}; it has 1 to {}", run.id, number, attempts.size()));
+  AttemptRecord found = HONE_TRY(FindAttempt(store, run, number));
+  if (found.outcome == Name(Outcome::kAccepted)) return found;
+  std::string accepted;
+  for (const AttemptRecord& attempt : HONE_TRY(store.Attempts(run.id))) {
+    if (attempt.outcome == Name(Outcome::kAccepted)) accepted = fmt::format(", such as --attempt {}", attempt.number);
   }
-  if (found->outcome != Name(Outcome::kAccepted)) {
-    return Fail(ErrorKind::kUsage,
-                fmt::format("attempt {} of run {} was not accepted ({}); export one that was{}", number, run.id,
-                            found->ended() ? found->outcome : "it has not ended", accepted));
-  }
-  return *found;
+  return Fail(ErrorKind::kUsage,
+              fmt::format("attempt {} of run {} was not accepted ({}); export one that was{}", number, run.id,
+                          found.ended() ? found.outcome : "it has not ended", accepted));
 }
 
 // Its own evaluation, or its latest confirmation's where that held.
@@ -262,7 +255,7 @@ Result<Answer> RunExport(VerbCall& call) {
 
   ExportMaterial material;
   material.run = HONE_TRY(store.FindRun(call.Text("run")));
-  material.attempt = HONE_TRY(FindAttempt(store, material.run, call.Int("attempt")));
+  material.attempt = HONE_TRY(AcceptedAttempt(store, material.run, call.Int("attempt")));
   HONE_TRY(SpeakFor(store, material));
   const std::string problem_json = HONE_TRY(store.Blob(material.run.problem_blob));
   material.problem = HONE_TRY(ParseProblem(problem_json, fmt::format("the problem of run {}", material.run.id)));

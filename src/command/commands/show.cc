@@ -16,6 +16,7 @@
 #include "command/gaming.h"
 #include "command/ledger_text.h"
 #include "command/profile_text.h"
+#include "command/run_attempt.h"
 #include "command/target.h"
 #include "diagnose/diagnose.h"
 #include "search/record.h"
@@ -387,14 +388,7 @@ std::string InsightText(const Insight& insight) {
 
 Result<Answer> ShowAttempt(Store& store, const RunRecord& run, const std::string& words) {
   const int number = HONE_TRY(AttemptNumber(run, words));
-  const std::vector<AttemptRecord> attempts = HONE_TRY(store.Attempts(run.id));
-  const auto found = std::find_if(attempts.begin(), attempts.end(),
-                                  [&](const AttemptRecord& attempt) { return attempt.number == number; });
-  if (found == attempts.end()) {
-    return Fail(ErrorKind::kNotFound,
-                fmt::format("run {} has no attempt {}; it has 1 to {}", run.id, number, attempts.size()));
-  }
-  const AttemptRecord& record = *found;
+  const AttemptRecord record = HONE_TRY(FindAttempt(store, run, number));
   const Attempt attempt = HONE_TRY(ReadAttempt(store, record));
   Json document = Figures(record);
   document["run"] = run.id;

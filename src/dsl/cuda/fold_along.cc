@@ -23,11 +23,6 @@ bool ReadsLets(const Expr& expr) {
   });
   return reads;
 }
-bool IsBinary(const Expr& expr, BinaryOp op) { return expr->kind == Expr::Kind::kBinary && expr->binary == op; }
-// The number of a constant; nothing of what is none.
-std::optional<double> Constant(const Expr& expr) {
-  return expr->kind == Expr::Kind::kConst ? std::optional(NumberOf(*expr)) : std::nullopt;
-}
 
 // Which maximum it is; -1: none.
 int MaximumOf(const DevicePass& maxima, const Expr& expr) {
@@ -39,7 +34,7 @@ int MaximumOf(const DevicePass& maxima, const Expr& expr) {
 
 // By which maximum it is exp(x - maximum) of its x; -1: it is something else.
 int PowerOf(const DevicePass& maxima, const Expr& expr) {
-  if (expr->kind != Expr::Kind::kUnary || expr->unary != UnaryOp::kExp) return -1;
+  if (!IsUnary(expr, UnaryOp::kExp)) return -1;
   const Expr& away = expr->operands[0];
   if (!IsBinary(away, BinaryOp::kSub)) return -1;
   const int k = MaximumOf(maxima, away->operands[1]);
@@ -63,14 +58,15 @@ std::optional<std::map<int, double>> Shares(const DevicePass& maxima, int power,
     const Expr& condition = expr->operands[0];
     const Expr& x = maxima.items[static_cast<std::size_t>(power)].body;
     const bool hides = IsBinary(condition, BinaryOp::kEqual) && SameExpr(condition->operands[0], x) &&
-                       Constant(condition->operands[1]) == -INFINITY;
+                       ConstantNumber(condition->operands[1]) == -INFINITY;
     return hides && !ReadsLets(expr->operands[1]) ? Shares(maxima, power, expr->operands[2]) : std::nullopt;
   }
   if (expr->kind != Expr::Kind::kBinary) return std::nullopt;
   const Expr &a = expr->operands[0], &b = expr->operands[1];
-  if (expr->binary == BinaryOp::kMul && Constant(a)) return times(Shares(maxima, power, b), *Constant(a));
-  if (expr->binary == BinaryOp::kMul && Constant(b)) return times(Shares(maxima, power, a), *Constant(b));
-  if (expr->binary == BinaryOp::kDiv && Constant(b)) return times(Shares(maxima, power, a), 1 / *Constant(b));
+  if (expr->binary == BinaryOp::kMul && ConstantNumber(a)) return times(Shares(maxima, power, b), *ConstantNumber(a));
+  if (expr->binary == BinaryOp::kMul && ConstantNumber(b)) return times(Shares(maxima, power, a), *ConstantNumber(b));
+  if (expr->binary == BinaryOp::kDiv && ConstantNumber(b))
+    return times(Shares(maxima, power, a), 1 / *ConstantNumber(b));
   if (expr->binary != BinaryOp::kAdd && expr->binary != BinaryOp::kSub) return std::nullopt;
   auto sum = Shares(maxima, power, a);
   const auto other = times(Shares(maxima, power, b), expr->binary == BinaryOp::kSub ? -1 : 1);

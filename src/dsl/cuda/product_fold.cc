@@ -73,7 +73,7 @@ std::optional<ColumnMask> ColumnMaskOf(const Kernel& kernel) {
   const Expr score = AttentionScoreOf(kernel);
   if (kernel.variant == "sum" || score->kind != Expr::Kind::kSelect) return std::nullopt;
   const double nothing = kernel.variant == "max" ? -INFINITY : INFINITY;
-  const auto is_nothing = [&](const Expr& e) { return e->kind == Expr::Kind::kConst && NumberOf(*e) == nothing; };
+  const auto is_nothing = [&](const Expr& e) { return ConstantNumber(e) == nothing; };
   const bool counts = is_nothing(score->operands[2]);
   ColumnMask mask{score->operands[0], counts, score->operands[counts ? 1 : 2]};
   if (!mask.counts && !is_nothing(score->operands[1])) return std::nullopt;

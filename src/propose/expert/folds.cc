@@ -43,12 +43,11 @@ bool IsBase(const Expr& e, const std::function<bool(const Expr&)>& is_top) {
   if (is_top(e)) return true;
   if (e->kind != Expr::Kind::kSelect || !is_top(e->operands[2])) return false;
   const Expr &is_infinite = e->operands[0], &zero = e->operands[1];
-  if (is_infinite->kind != Expr::Kind::kBinary || is_infinite->binary != BinaryOp::kEqual ||
-      zero->kind != Expr::Kind::kConst || NumberOf(*zero) != 0)
+  if (is_infinite->kind != Expr::Kind::kBinary || is_infinite->binary != BinaryOp::kEqual || ConstantNumber(zero) != 0)
     return false;
   const Expr &size = is_infinite->operands[0], &infinity = is_infinite->operands[1];
   return size->kind == Expr::Kind::kUnary && size->unary == UnaryOp::kAbs && is_top(size->operands[0]) &&
-         infinity->kind == Expr::Kind::kConst && NumberOf(*infinity) == INFINITY;
+         ConstantNumber(infinity) == INFINITY;
 }
 
 // Statistics are read without a position.

@@ -20,12 +20,6 @@ namespace {
 constexpr int kLongestTerms = 400;    // as of what is fused (fuse.cc)
 constexpr std::size_t kMostSums = 4;  // that rows leave, beside what their softmaxes need
 
-bool IsUnary(const Expr& e, UnaryOp op) { return e->kind == Expr::Kind::kUnary && e->unary == op; }
-bool IsBinary(const Expr& e, BinaryOp op) { return e->kind == Expr::Kind::kBinary && e->binary == op; }
-std::optional<double> Constant(const Expr& e) {
-  return e->kind == Expr::Kind::kConst ? std::optional(NumberOf(*e)) : std::nullopt;
-}
-
 // What a row's statistics make of an expression over its elements.
 class RowTerms {
  public:
@@ -124,12 +118,13 @@ class RowTerms {
       if (e->kind != Expr::Kind::kSelect) return {};
       const Expr &condition = e->operands[0], &then = e->operands[1], &otherwise = e->operands[2];
       // A NaN comes through a product.
-      if (IsUnary(condition, UnaryOp::kIsNan) && IsSoft(condition->operands[0]) && Constant(then) &&
-          std::isnan(*Constant(then)) && IsBinary(otherwise, BinaryOp::kMul) &&
+      if (IsUnary(condition, UnaryOp::kIsNan) && IsSoft(condition->operands[0]) && ConstantNumber(then) &&
+          std::isnan(*ConstantNumber(then)) && IsBinary(otherwise, BinaryOp::kMul) &&
           SameExpr(otherwise->operands[0], condition->operands[0]))
         return otherwise;
       if (!IsBinary(condition, BinaryOp::kEqual) || !IsSoft(condition->operands[0]) ||
-          Constant(condition->operands[1]) != 0 || Constant(then) != 0 || !IsBinary(otherwise, BinaryOp::kMul))
+          ConstantNumber(condition->operands[1]) != 0 || ConstantNumber(then) != 0 ||
+          !IsBinary(otherwise, BinaryOp::kMul))
         return {};
       const Expr& soft = condition->operands[0];
       for (const std::size_t first : {0, 1}) {
@@ -158,7 +153,7 @@ class RowTerms {
     if (!Reads(e, late_)) return std::vector<Summand>{{.factor = {}, .term = e}};
     if (IsUnary(e, UnaryOp::kNeg)) return Negated(Split(e->operands[0]));
     if (e->kind == Expr::Kind::kSelect) {
-      if (Reads(e->operands[0], late_) || Constant(e->operands[1]) != 0) return std::nullopt;
+      if (Reads(e->operands[0], late_) || ConstantNumber(e->operands[1]) != 0) return std::nullopt;
       auto split = Split(e->operands[2]);
       if (!split) return std::nullopt;
       for (Summand& one : *split) one.term = Select(e->operands[0], e->operands[1], one.term ? one.term : Expr(1.0));
@@ -205,9 +200,9 @@ class RowTerms {
     const Expr &power = IsPower(b) ? b : a, &other = IsPower(b) ? a : b;
     if (IsBinary(power, BinaryOp::kMul) && IsPower(power->operands[0]))
       return power->operands[0] * (power->operands[1] * other);
-    if (IsPower(power) && other->kind == Expr::Kind::kSelect && Constant(other->operands[2]) == 1 &&
+    if (IsPower(power) && other->kind == Expr::Kind::kSelect && ConstantNumber(other->operands[2]) == 1 &&
         IsBinary(other->operands[0], BinaryOp::kEqual) && SameExpr(other->operands[0]->operands[0], Element(power)) &&
-        Constant(other->operands[0]->operands[1]) == -INFINITY)
+        ConstantNumber(other->operands[0]->operands[1]) == -INFINITY)
       return power;
     return power * other;
   }

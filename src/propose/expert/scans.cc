@@ -17,7 +17,7 @@ constexpr Combination kCombinations[] = {{BinaryOp::kAdd, ReduceOp::kSum},
                                          {BinaryOp::kMax, ReduceOp::kMax},
                                          {BinaryOp::kMin, ReduceOp::kMin}};
 
-bool IsNumber(const Expr& e, double number) { return e->kind == Expr::Kind::kConst && NumberOf(*e) == number; }
+bool IsNumber(const Expr& e, double number) { return ConstantNumber(e) == number; }
 
 const IndexVar& Along(const Piece& step) { return step.space[static_cast<std::size_t>(step.along)]; }
 

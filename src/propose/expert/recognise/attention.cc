@@ -7,7 +7,7 @@
 namespace hone::expert::recogniser_attention {
 namespace {
 
-bool IsMinusInfinity(const Expr& e) { return e->kind == Expr::Kind::kConst && NumberOf(*e) == -INFINITY; }
+bool IsMinusInfinity(const Expr& e) { return ConstantNumber(e) == -INFINITY; }
 
 // What softmax(x) is of, if the norm is that and nothing more; `safe`: rows of nothing but -inf become zeros.
 struct Softmax {

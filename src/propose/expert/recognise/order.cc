@@ -12,7 +12,7 @@ Expr WithoutCasts(Expr expr) {
 bool IsIndex(const Expr& expr, const IndexVar& var) {
   return expr->kind == Expr::Kind::kIndex && expr->index.id == var.id;
 }
-bool IsZero(const Expr& expr) { return expr->kind == Expr::Kind::kConst && NumberOf(*expr) == 0; }
+bool IsZero(const Expr& expr) { return ConstantNumber(expr) == 0; }
 
 // sum over k of (place(k) == j ? k : 0), where nobody asks for more than one place without j: the load of the places.
 Expr PlacesOf(const Fold& fold, const std::optional<IndexVar>& j) {
