@@ -90,7 +90,7 @@ std::optional<std::string> CheckApart(const Kernel& kernel, const Setting& value
   if (kernel.lets.empty()) return "there is one product; remove it";
   if (auto why = CheckWord(value, {"apart", "together"})) return why;
   if (std::get<std::string>(value.value) == "apart") return std::nullopt;
-  return "only operands of 16 bits that lie along K are multiplied together; try apart";
+  return std::string(kOnlyInPlace);
 }
 
 std::optional<std::string> CheckSplitK(const Kernel&, const Setting& value) { return CheckRange(value, 1, 4096); }

@@ -39,6 +39,8 @@ inline constexpr std::string_view kSplitDoc = "parts of K that are summed by blo
 // `products`, of ways that make one product at a time.
 inline constexpr std::string_view kProductsDoc =
     "together: what the lets multiply A with goes through the same tiles; apart: a kernel for each product";
+inline constexpr std::string_view kOnlyInPlace =
+    "only operands of 16 bits that are read where they lie are multiplied together; try apart";
 std::vector<Setting> ApartValues(const Kernel& kernel);
 std::optional<std::string> CheckApart(const Kernel& kernel, const Setting& value);
 inline constexpr Knob kProductsApartKnob{"products", kProductsDoc, ApartValues, CheckApart};

@@ -7,11 +7,14 @@
 #include <algorithm>
 #include <string_view>
 
+#include "dsl/cuda/matmul_choice.h"
 #include "dsl/cuda/matmul_end.h"
+#include "dsl/cuda/matmul_layout.h"
 #include "dsl/cuda/matmul_pack.h"
 #include "dsl/cuda/matmul_rows_end.h"
 
 namespace hone {
+extern const std::string_view kTensorAcrossText;  // dsl/cuda/tensor_across.cuh
 extern const std::string_view kTensorCoreText;    // dsl/cuda/tensor_core.cuh
 extern const std::string_view kTensorGroupsText;  // dsl/cuda/tensor_groups.cuh
 }  // namespace hone
@@ -27,6 +30,7 @@ constexpr int kProducerRegisters = 56, kConsumerRegisters = 224, kOneConsumerReg
 // small that they stay there anyway, what is written counts: then blocks go along the rows of the result.
 constexpr std::int64_t kRowGroup = 8;
 constexpr std::int64_t kSmallOperands = 24 << 20;  // bytes of both
+constexpr std::int64_t kBoxRows = 64;              // of an operand that lies across K
 
 std::int64_t Parts(const TensorSettings& settings) { return settings.precision == TensorPrecision::kF32x3 ? 2 : 1; }
 DType ElementType(TensorPrecision precision) {
@@ -46,28 +50,20 @@ std::int64_t StageBytes(const TensorSettings& settings) {
 // Of a block, beside its stages: barriers, and where groups of rows and their tiles end.
 std::int64_t StaticBytes(const TensorSettings& settings) { return 256 + settings.groups * 8; }
 
-// Whether the copy engine can read the operand where it lies, as such numbers.
-bool InPlace(const Kernel& kernel, const MatmulShape& shape, std::size_t input, DType type) {
-  const Expr& expr = InputOf(kernel, input);
-  if (OperandOf(expr) < 0) return false;
-  const auto o = static_cast<std::size_t>(expr->buffer);
-  if (kernel.operand_types[o] != type) return false;
-  const LoopDim& rows = input == 0 ? shape.m : shape.n;
-  if (shape.k.strides[o] != 1 || rows.strides[o] % 8 != 0 || rows.strides[o] == 0 || kernel.operands[o].offset % 8 != 0)
-    return false;
-  std::size_t varying = 0;
-  for (const auto& dim : shape.batch) {
-    if (dim.strides[o] == 0) continue;
-    if (++varying > 1 || dim.strides[o] % 8 != 0) return false;
+// What multiplies, as wgmma is told: a program may do so in both types and all layouts, with tiles of the same size.
+struct ProductKind {
+  TensorPrecision precision = TensorPrecision::kF32x3;
+  bool a_across = false, b_across = false;
+
+  std::string Name() const {
+    return fmt::format("Multiply{}{}{}", precision == TensorPrecision::kBF16 ? "Brains" : "Halves",
+                       a_across ? "AcrossA" : "", b_across ? "AcrossB" : "");
   }
-  return true;
-}
-// Of what multiplies: a program may do so in both types, with tiles of the same size.
-std::string_view Suffix(TensorPrecision precision) { return precision == TensorPrecision::kBF16 ? "Brains" : "Halves"; }
+};
 
 // wgmma for tiles of 64 x n x 16: its operands are named one by one.
-std::string ProductText(std::int64_t n, TensorPrecision precision) {
-  const std::string_view type = precision == TensorPrecision::kBF16 ? "bf16" : "f16";
+std::string ProductText(std::int64_t n, const ProductKind& kind) {
+  const std::string_view type = kind.precision == TensorPrecision::kBF16 ? "bf16" : "f16";
   const std::int64_t registers = n / 2;
   std::string names, values;
   for (std::int64_t i = 0; i < registers; ++i) {
@@ -76,29 +72,34 @@ std::string ProductText(std::int64_t n, TensorPrecision precision) {
   }
   return fmt::format(
       R"(// d = a * b, and what d was where `add` is not 0: a of 64 x 16, b of {0} x 16, both by their descriptors.
-__device__ __forceinline__ void Multiply{8}(float (&d)[{1}], unsigned long a, unsigned long b, int add) {{
+__device__ __forceinline__ void {8}(float (&d)[{1}], unsigned long a, unsigned long b, int add) {{
   asm volatile(
       "{{\n.reg .pred add;\nsetp.ne.b32 add, %{2}, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{3}.{3} {{{4}}}, %{5}, %{6}, add, 1, 1, 0, 0;\n}}"
+      "wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{3}.{3} {{{4}}}, %{5}, %{6}, add, 1, 1, {9:d}, {10:d};\n}}"
       : {7}
       : "l"(a), "l"(b), "r"(add));
 }}
 )",
-      n, registers, registers + 2, type, names, registers, registers + 1, values, Suffix(precision));
+      n, registers, registers + 2, type, names, registers, registers + 1, values, kind.Name(), kind.a_across,
+      kind.b_across);
 }
 
 class TensorEmitter {
  public:
   TensorEmitter(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out, const TensorSettings& settings)
-      : program_(program), kernel_(kernel), out_(out), settings_(settings), text_(program, kernel, out) {}
+      : program_(program),
+        kernel_(kernel),
+        out_(out),
+        settings_(settings),
+        text_(program, kernel, out),
+        scaled_(ScalesOperands(kernel, settings.precision)) {}
 
   void Emit() {
     out_.Define(std::string(kTensorCoreText));
-    out_.Define(ProductText(Width(settings_), settings_.precision));
+    const ProductKind kind = Kind();
+    out_.Define(ProductText(Width(settings_), kind));
+    if (kind.a_across || kind.b_across) out_.Define(std::string(kTensorAcrossText));
     if (Grouped()) out_.Define(std::string(kTensorGroupsText));
-    const bool direct = Direct(0) && Direct(1);
-    scaled_ =
-        settings_.precision == TensorPrecision::kF32x3 || (settings_.precision == TensorPrecision::kF16 && !direct);
     chunk_ = scaled_ ? settings_.promote : 0;
     const std::int64_t k = text_.shape.k.extent;
     const std::int64_t step = scaled_ ? chunk_ : kTensorDepth;
@@ -108,8 +109,8 @@ class TensorEmitter {
     splits_ = (steps_ + steps_of_split_ - 1) / steps_of_split_;
     const Packing packing{.parts = Parts(settings_), .element = ElementType(settings_.precision), .chunk = chunk_};
     for (int input = 0; input < 1 + settings_.products; ++input) {
-      operands_.push_back(Direct(input) && !scaled_ ? AsItLies(input)
-                                                    : PackOperand(kernel_, text_, out_, input, packing));
+      operands_.push_back(Layout(input) == OperandLayout::kElsewise ? PackOperand(kernel_, text_, out_, input, packing)
+                                                                    : AsItLies(input));
     }
     Products();
     if (splits_ > 1) text_.EmitSums(partial_, splits_);
@@ -121,34 +122,47 @@ class TensorEmitter {
   bool FoldsRows() const { return settings_.end == TensorEnd::kRows; }
   const KernelOperand& Ends() const { return InputOperand(kernel_, 2); }
 
-  // Whether the operand can be read where it lies.
-  bool Direct(int input) const {
-    return settings_.precision != TensorPrecision::kF32x3 &&
-           dsl::InPlace(kernel_, text_.shape, static_cast<std::size_t>(input), ElementType(settings_.precision));
+  // Of an operand that is read where it lies; of another, elsewise.
+  OperandLayout Layout(int input) const {
+    return scaled_ ? OperandLayout::kElsewise
+                   : LayoutOf(kernel_, text_.shape, At(input), ElementType(settings_.precision));
   }
+  bool Across(int input) const { return Layout(input) == OperandLayout::kAcrossK; }
+  ProductKind Kind() const { return {settings_.precision, Across(0), Across(1)}; }
+
   PackedOperand AsItLies(int input) const {
     const KernelOperand* operand = text_.Plain(input);
-    const auto o = static_cast<std::size_t>(InputOf(kernel_, static_cast<std::size_t>(input))->buffer);
+    const auto o = At(InputOf(kernel_, At(input))->buffer);
+    const bool across = Across(input);
     const LoopDim& rows = input == 0 ? text_.shape.m : text_.shape.n;
-    std::int64_t batch_stride = rows.strides[o];  // of an extent of 1: any that is a multiple of 16 bytes
+    const LoopDim &lines = across ? text_.shape.k : rows, &line = across ? rows : text_.shape.k;
+    std::int64_t batch_stride = lines.strides[o];  // of an extent of 1: any that is a multiple of 16 bytes
     for (std::size_t d = 0; d < text_.shape.batch.size(); ++d) {
       if (text_.Varies(input, d)) batch_stride = text_.shape.batch[d].strides[o];
     }
-    return {.buffer = program_.buffers[static_cast<std::size_t>(operand->buffer)].name,
+    return {.buffer = program_.buffers[At(operand->buffer)].name,
             .offset = operand->offset,
-            .shape = {1, text_.BatchesOf(input), rows.extent, text_.shape.k.extent},
-            .strides = {batch_stride, batch_stride, rows.strides[o], 1},
+            .shape = {1, text_.BatchesOf(input), lines.extent, line.extent},
+            .strides = {batch_stride, batch_stride, lines.strides[o], 1},
             .scales = ""};
   }
 
   // --- Products.
 
-  TensorMapArgument Map(const PackedOperand& operand, std::int64_t rows) const {
+  // Lines of an operand that a copy brings, of which each block of a cluster has its share of B's.
+  std::int64_t CopiedLines(int input) const {
+    return (Across(input) ? kTensorDepth
+            : input == 0  ? settings_.tile_m
+                          : settings_.tile_n) /
+           (input == 0 ? 1 : settings_.cluster);
+  }
+  TensorMapArgument Map(int input) const {
+    const PackedOperand& operand = operands_[At(input)];
     return {.buffer = operand.buffer,
             .offset = operand.offset,
             .shape = operand.shape,
             .strides = operand.strides,
-            .box = {1, 1, rows, kTensorDepth},
+            .box = {1, 1, CopiedLines(input), kTensorDepth},
             .swizzle = 128};
   }
 
@@ -185,9 +199,8 @@ class TensorEmitter {
     }
     if (Grouped()) launch.reads.push_back(Ends().buffer);
     if (scaled_) launch.scratch_reads = {operands_[0].scales, operands_[1].scales};
-    launch.maps = {{"a_map", Map(operands_[0], settings_.tile_m)}};
-    for (std::int64_t p = 0; p < settings_.products; ++p)
-      launch.maps.emplace_back(Right("b_map", p), Map(operands_[At(1 + p)], settings_.tile_n / cluster));
+    launch.maps = {{"a_map", Map(0)}};
+    for (int p = 0; p < settings_.products; ++p) launch.maps.emplace_back(Right("b_map", p), Map(1 + p));
     if (settings_.end == TensorEnd::kTiles) launch.maps.emplace_back("target_map", TargetMap(program_, kernel_, text_));
     launch.cluster_x = cluster;
     launch.grid_x = std::min(items_, kernel_.device->multiprocessors * resident / cluster) * cluster;
@@ -337,29 +350,34 @@ class TensorEmitter {
     } else {
       out_.Line("ExpectBytes(barrier, kStageBytes);");
     }
-    for (std::int64_t p = 0; p < parts; ++p) {
-      out_.Line(fmt::format("CopyBox(to + {}, &a_map, block * {}, m0, a_batch, {}, barrier);", p * PartBytes(0),
-                            kTensorDepth, p));
-    }
-    const std::int64_t rows = settings_.tile_n / cluster;  // of B, that this block copies
+    for (std::int64_t p = 0; p < parts; ++p) CopyTile(0, p * PartBytes(0), "a_map", "a_batch", p);
     for (std::int64_t copy = 0; copy < parts * settings_.products; ++copy) {
       const std::int64_t part = copy % parts, product = copy / parts;
-      const std::int64_t at =
-          parts * PartBytes(0) + part * PartBytes(1) + product * settings_.tile_n * kTensorDepth * 2;
-      const std::string map = Right("b_map", product), batch = Right("b_batch", product);
-      if (cluster > 1) {
-        out_.Line(
-            fmt::format("CopyBoxToAll(to + {} + member * {}, &{}, block * {}, n0 + member * {}, {}, {}, barrier, {});",
-                        at, rows * kTensorDepth * 2, map, kTensorDepth, rows, batch, part, (1 << cluster) - 1));
-      } else {
-        out_.Line(
-            fmt::format("CopyBox(to + {}, &{}, block * {}, n0, {}, {}, barrier);", at, map, kTensorDepth, batch, part));
-      }
+      CopyTile(1 + static_cast<int>(product),
+               parts * PartBytes(0) + part * PartBytes(1) + product * settings_.tile_n * kTensorDepth * 2,
+               Right("b_map", product), Right("b_batch", product), part);
     }
     Advance();
     out_.Close();
     out_.Close();
     out_.Close();
+  }
+
+  // Copies of an operand's part of the stage, `at` bytes from where that begins.
+  void CopyTile(int input, std::int64_t at, const std::string& map, const std::string& batch, std::int64_t part) {
+    const bool shared = input > 0 && settings_.cluster > 1, across = Across(input);
+    const std::int64_t lines = CopiedLines(input), rows = input == 0 ? settings_.tile_m : settings_.tile_n;
+    const std::string share = shared ? fmt::format(" + member * {}", lines) : "";
+    const std::string to = shared ? fmt::format(" + member * {}", lines * kTensorDepth * 2) : "";
+    const std::string row0 = input == 0 ? "m0" : "n0", k0 = fmt::format("block * {}", kTensorDepth);
+    for (std::int64_t box = 0; box < (across ? rows / kBoxRows : 1); ++box) {
+      const std::string row = box == 0 ? row0 : fmt::format("{} + {}", row0, box * kBoxRows);
+      const std::string where =
+          across ? fmt::format("{}, {}{}", row, k0, share) : fmt::format("{}, {}{}", k0, row, share);
+      out_.Line(fmt::format("CopyBox{}(to + {}{}, &{}, {}, {}, {}, barrier{});", shared ? "ToAll" : "",
+                            at + box * kBoxRows * kTensorDepth * 2, to, map, where, batch, part,
+                            shared ? fmt::format(", {}", (1 << settings_.cluster) - 1) : ""));
+    }
   }
 
   // The consumers: 64 rows of the tile each.
@@ -460,9 +478,15 @@ class TensorEmitter {
     out_.Line(fmt::format("const unsigned b = stages + stage * kStageBytes + {};", parts * PartBytes(0)));
     if (TakesTurns()) out_.Line("TakeTurn(warpgroup);");
     out_.Line("BeginProducts();");
+    const ProductKind kind = Kind();
+    // 16 of K are 32 bytes of each line, or 16 lines.
+    const auto descriptor = [](bool across, std::string_view tile, std::int64_t at) {
+      return across ? fmt::format("AcrossDescriptor({} + {} + i * 2048)", tile, at)
+                    : fmt::format("TileDescriptor({} + {} + i * 32)", tile, at);
+    };
     const auto product = [&](std::int64_t a_part, std::int64_t b_part, const std::string& add) {
-      out_.Line(fmt::format("Multiply{}(d, TileDescriptor(a + {} + i * 32), TileDescriptor(b + {} + i * 32), {});",
-                            Suffix(settings_.precision), a_part * PartBytes(0), b_part * PartBytes(1), add));
+      out_.Line(fmt::format("{}(d, {}, {}, {});", kind.Name(), descriptor(kind.a_across, "a", a_part * PartBytes(0)),
+                            descriptor(kind.b_across, "b", b_part * PartBytes(1)), add));
     };
     const auto open = [&] {
       out_.Unroll();
@@ -516,7 +540,7 @@ class TensorEmitter {
   DeviceWriter& out_;
   const TensorSettings settings_;
   MatmulText text_;
-  bool scaled_ = false;
+  const bool scaled_;
   std::int64_t tiles_m_ = 1, tiles_n_ = 1, items_ = 1;        // rows of tiles are counted in clusters
   std::int64_t blocks_k_ = 1, blocks_a_step_ = 1;             // a block is what a stage holds of K
   std::int64_t chunk_ = 0;                                    // of K between two promotions, 0 = never
@@ -527,12 +551,29 @@ class TensorEmitter {
 
 }  // namespace
 
+bool ScalesOperands(const Kernel& kernel, TensorPrecision precision) {
+  if (precision != TensorPrecision::kF16) return precision == TensorPrecision::kF32x3;
+  bool halves = AllAre(kernel, DType::kF16);
+  for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i) halves &= OperandOf(InputOf(kernel, i)) >= 0;
+  return !halves;
+}
+
 bool MultipliesInPlace(const Kernel& kernel, TensorPrecision precision) {
-  if (precision == TensorPrecision::kF32x3) return false;
+  if (ScalesOperands(kernel, precision)) return false;
   const MatmulShape shape(kernel);
   bool all = true;
-  for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i) all &= InPlace(kernel, shape, i, ElementType(precision));
+  for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i)
+    all &= LayoutOf(kernel, shape, i, ElementType(precision)) != OperandLayout::kElsewise;
   return all;
+}
+
+bool RightOnesLieAlike(const Kernel& kernel, TensorPrecision precision) {
+  const MatmulShape shape(kernel);
+  bool alike = true;
+  for (std::size_t i = 2; i < 1 + ProductsOf(kernel); ++i) {
+    alike &= LayoutOf(kernel, shape, i, ElementType(precision)) == LayoutOf(kernel, shape, 1, ElementType(precision));
+  }
+  return alike;
 }
 
 std::int64_t TensorConsumers(const TensorSettings& settings) { return settings.turns ? 2 : settings.tile_m / 64; }

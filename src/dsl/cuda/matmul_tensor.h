@@ -10,7 +10,9 @@
 //          scaled back, added to a sum in registers and begun anew. Two consumers take turns then, so that one's
 //          products hide the other's sums.
 //          An infinity or a NaN makes NaNs of its row or column, also where FP32 has an infinity.
-//   f16    one product of scaled halves, promoted likewise: as accurate as TF32
+//   f16    one product of scaled halves, promoted likewise: as accurate as TF32. Of operands that are halves already it
+//   is
+//          what bf16 is.
 //   bf16   one product of bfloat16s, for operands that are such
 //
 // Of groups of rows (families/grouped_matmul.cc) each begins a tile of its own: where, a block finds out from the ends
@@ -20,9 +22,9 @@
 // Where consumers take turns, each has a tile of 64 rows of its own: while one ends its elements the other multiplies,
 // and only one of them does at a time.
 //
-// Operands that are such 16-bit numbers already, lie along K and are aligned are read where they are. Of several right
-// operands tiles lie one below the other in a stage, as if they were one: a thread then has the same elements of all
-// products.
+// Operands that are such 16-bit numbers already and aligned are read where they are, along K or across it
+// (matmul_layout.h): the tensor cores turn those. Of several right operands tiles lie one below the other in a stage,
+// as if they were one: a thread then has the same elements of all products.
 #pragma once
 
 #include <cstdint>
@@ -55,9 +57,12 @@ inline constexpr std::int64_t kTensorDepth = 64;  // elements of K in a stage
 inline constexpr std::int64_t kMostGroups = 1024;
 inline constexpr Instructions kTensorNeeds = {.tensor_maps = true, .wgmma = true};
 
-// Whether all operands are 16-bit numbers of the precision's type and lie as they are multiplied: nothing is packed,
-// and several products may be made together.
+// Whether operands are packed with scales of their own, and their sums promoted.
+bool ScalesOperands(const Kernel& kernel, TensorPrecision precision);
+// Whether all operands are 16-bit numbers of the precision's type and are multiplied where they lie: nothing is packed.
 bool MultipliesInPlace(const Kernel& kernel, TensorPrecision precision);
+// Whether all right operands do so alike, so that several products may be made together.
+bool RightOnesLieAlike(const Kernel& kernel, TensorPrecision precision);
 
 // Warpgroups that multiply.
 std::int64_t TensorConsumers(const TensorSettings& settings);

@@ -23,11 +23,18 @@ TensorPrecision PrecisionOf(const Kernel& kernel) {
 }
 // Whether the sums of a tile are what the tensor cores leave, neither scaled nor promoted: what can be set on its
 // course are settings of these products alone.
-bool IsPlain(const Kernel& kernel) {
-  const TensorPrecision precision = PrecisionOf(kernel);
-  return precision == TensorPrecision::kBF16 || MultipliesInPlace(kernel, precision);
-}
+bool IsPlain(const Kernel& kernel) { return !ScalesOperands(kernel, PrecisionOf(kernel)); }
 bool Promotes(const Kernel& kernel) { return !IsPlain(kernel); }
+
+// Why several products cannot be made together, or nothing.
+std::optional<std::string> WhyApart(const Kernel& kernel) {
+  const TensorPrecision precision = PrecisionOf(kernel);
+  if (!MultipliesInPlace(kernel, precision)) return std::string(kOnlyInPlace);
+  if (!RightOnesLieAlike(kernel, precision))
+    return "some of what A is multiplied with lies along K and some across it; try apart";
+  if (ProductsOf(kernel) > 4) return "four products at most are made together; try apart";
+  return std::nullopt;
+}
 
 bool Together(const Kernel& kernel) {
   return kernel.settings.contains("products") && WordSetting(kernel, "products") == "together";
@@ -82,17 +89,14 @@ std::optional<double> TensorCost(const Kernel& kernel, TensorPrecision precision
 
 std::vector<Setting> TensorProductsValues(const Kernel& kernel) {
   if (kernel.lets.empty()) return {};
-  if (MultipliesInPlace(kernel, PrecisionOf(kernel)) && ProductsOf(kernel) <= 4) return {Word("together")};
+  if (!WhyApart(kernel)) return {Word("together")};
   return {Word("apart")};
 }
 std::optional<std::string> CheckTensorProducts(const Kernel& kernel, const Setting& value) {
   if (kernel.lets.empty()) return "there is one product; remove it";
   if (auto why = CheckWord(value, {"together", "apart"})) return why;
   if (std::get<std::string>(value.value) == "apart") return std::nullopt;
-  if (!MultipliesInPlace(kernel, PrecisionOf(kernel)))
-    return "only operands of 16 bits that lie along K are multiplied together; try apart";
-  if (ProductsOf(kernel) > 4) return "four products at most are made together; try apart";
-  return std::nullopt;
+  return WhyApart(kernel);
 }
 
 std::vector<Setting> TensorTileValues(const Kernel& kernel) {

@@ -15,15 +15,23 @@ using dsl::KernelProgram;
 struct Case {
   std::int64_t rows, groups, n, k;
   std::string settings = "", end = "it", ends = "i32", more = "";
+  bool across = false;
 };
 std::string Text(const Case& one, const std::string& type) {
+  std::string weights;
+  for (const std::string name : {"t", "v"}) {
+    weights +=
+        one.across
+            ? fmt::format("param {}: {}[{}, {}, {}]\n", name, type, one.groups, one.k, one.n)
+            : fmt::format("param {0}w: {1}[{2}, {4}, {3}]\nview {0} = {0}w: [{2}, {3}, {4}] strides [{5}, 1, {3}]\n",
+                          name, type, one.groups, one.k, one.n, one.n * one.k);
+  }
   return fmt::format(
-      "input x: {4}[{0}, {3}]\nparam w: {4}[{1}, {2}, {3}]\nparam u: {4}[{1}, {2}, {3}]\ninput ends: {9}[{1}]\n"
+      "input x: {4}[{0}, {3}]\n{5}input ends: {9}[{1}]\n"
       "input bias: f32[{2}]\ninput scale: {4}[{0}, 1]\noutput y: {4}[{0}, {2}]\n"
-      "view t = w: [{1}, {3}, {2}] strides [{5}, 1, {3}]\nview v = u: [{1}, {3}, {2}] strides [{5}, 1, {3}]\n"
       "y = grouped_matmul(x, t, ends){6}{7} -> {8}",
-      one.rows, one.groups, one.n, one.k, type, one.n * one.k,
-      one.settings.empty() ? "" : " with {" + one.settings + "}", one.more, one.end, one.ends);
+      one.rows, one.groups, one.n, one.k, type, weights, one.settings.empty() ? "" : " with {" + one.settings + "}",
+      one.more, one.end, one.ends);
 }
 
 // The ends that are drawn are up to 99 in no order: groups of no rows, of a few, and a last one with all the others.
@@ -38,6 +46,8 @@ const Case kCases[] = {
     {260, 33, 136, 192, "tile: 64x64, products: together, end: lines", "it * gate + scale", "i64",
      " let gate = product(v)"},
     {200, 5, 64, 64, "products: apart", "it * gate", "i32", " let gate = product(v)"},
+    {300, 8, 256, 136, "cluster: 2", "it", "i32", "", true},
+    {260, 33, 136, 192, "tile: 128x128, products: together", "silu(it) * gate", "i32", " let gate = product(v)", true},
 };
 
 using GroupedMatmulTest = testing::CudaProgramTest;
@@ -79,8 +89,9 @@ TEST_F(GroupedMatmulTest, WhatCannotBeIsSaid) {
   EXPECT_EQ(complaint(groups("[16, 64]", "[64, 32]", "i32[4]")),
             "grouped_matmul of [16, 64], [64, 32] and [4]: wants A [M, K], B [G, K, N] and one end a group, [G]");
   EXPECT_EQ(complaint(groups("[16, 64]", "[4, 64, 32]", "f32[4]")), "where groups end are whole numbers");
-  EXPECT_EQ(complaint(groups("[16, 64]", "[4, 64, 32]", "i32[4]")),
-            "'grouped_matmul' has no kernel for this: both operands have to lie along K, at multiples of 16 bytes");
+  EXPECT_EQ(complaint(groups("[16, 60]", "[4, 60, 32]", "i32[4]")),
+            "'grouped_matmul' has no kernel for this: both operands have to lie in lines, along K or across it, at "
+            "multiples of 16 bytes");
   EXPECT_EQ(complaint(Text({4096, 1025, 64, 64}, "f16")),
             "'grouped_matmul' has no kernel for this: 1025 groups are more than a block keeps, 1024");
 }

@@ -12,7 +12,7 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
   if (!AllAre(kernel, DType::kBF16) && !AllAre(kernel, DType::kF16))
     return "it is for operands that are both f16, or both bf16";
   if (!MultipliesInPlace(kernel, AllAre(kernel, DType::kBF16) ? TensorPrecision::kBF16 : TensorPrecision::kF16))
-    return "both operands have to lie along K, at multiples of 16 bytes";
+    return "both operands have to lie in lines, along K or across it, at multiples of 16 bytes";
   if (OperandOf(kernel.inputs[2]) < 0) return "the ends of the groups have to lie in memory";
   if (kernel.space[0].extent > kMostGroups)
     return fmt::format("{} groups are more than a block keeps, {}", kernel.space[0].extent, kMostGroups);

@@ -13,12 +13,22 @@ namespace {
 
 using dsl::KernelProgram;
 
-// x [M, K] times `count` transposed weights [N, K], all of one type, and the chain over `it`, u1, u2, ...
+// Which operands lie across K, as A's transpose and B itself do.
+enum class Across { kNone, kA, kB, kBoth };
+
+// x [M, K] times `count` weights [K, N], all of one type, and the chain over `it`, u1, u2, ...
 std::string Products(std::int64_t m, std::int64_t k, std::int64_t n, int count, const std::string& settings,
-                     const std::string& chain, const std::string& type = "bf16", const std::string& result = "bf16") {
-  std::string text = fmt::format("input x: {}[{}, {}]\n", type, m, k), lets;
+                     const std::string& chain, const std::string& type = "bf16", const std::string& result = "bf16",
+                     Across across = Across::kNone) {
+  const bool a_across = across == Across::kA || across == Across::kBoth;
+  std::string text = fmt::format("input held: {0}[{1}, {2}]\nview x = held: [{3}, {4}] strides [{5}, {6}]\n", type,
+                                 a_across ? k : m, a_across ? m : k, m, k, a_across ? 1 : k, a_across ? m : 1);
+  std::string lets;
   for (int i = 0; i < count; ++i) {
-    text += fmt::format("input w{0}: {1}[{2}, {3}]\nview t{0} = w{0}: [{3}, {2}] strides [1, {3}]\n", i, type, n, k);
+    text +=
+        across == Across::kB || across == Across::kBoth
+            ? fmt::format("input t{}: {}[{}, {}]\n", i, type, k, n)
+            : fmt::format("input w{0}: {1}[{2}, {3}]\nview t{0} = w{0}: [{3}, {2}] strides [1, {3}]\n", i, type, n, k);
     if (i > 0) lets += fmt::format("  let u{0} = product(t{0})\n", i);
   }
   return text + fmt::format(
@@ -32,6 +42,7 @@ struct Case {
   std::int64_t m, k, n;
   int count;
   std::string_view settings, chain;
+  Across across = Across::kNone;
 };
 constexpr Case kCases[] = {
     {256, 512, 256, 2, "tile: 128x128, end: tiles", "silu(it) * u1"},
@@ -53,11 +64,21 @@ constexpr Case kCases[] = {
     {20000, 128, 1024, 2, "tile: 128x128, turns: yes, end: tiles", "silu(it) * u1"},
     {3000, 328, 1032, 1, "tile: 128x256, turns: yes, end: tiles, cluster: 2", "gelu(it + b)"},
     {600, 328, 520, 1, "tile: 128x128, turns: yes, end: lines", "it + r"},
+    {600, 328, 520, 1, "tile: 128x256, end: tiles", "gelu(it + b)", Across::kB},
+    {600, 328, 520, 1, "tile: 128x256, end: tiles, cluster: 2", "it * b", Across::kBoth},
+    {600, 328, 520, 1, "tile: 64x64, end: lines, cluster: 2", "it", Across::kBoth},
+    {600, 328, 520, 1, "tile: 128x128, end: tiles", "it", Across::kA},
+    {40, 328, 520, 1, "tile: 64x128, end: lines", "it + r", Across::kA},
+    {600, 100, 72, 1, "tile: 128x64, end: tiles", "relu(it)", Across::kBoth},
+    {600, 328, 520, 1, "tile: 64x256, end: tiles, cluster: 2", "relu(it)", Across::kB},
+    {600, 1028, 520, 1, "tile: 128x256, turns: yes, end: tiles", "gelu(it + b)", Across::kBoth},
+    {256, 512, 256, 2, "tile: 128x128, end: tiles, cluster: 2", "silu(it) * u1", Across::kB},
+    {200, 136, 264, 4, "tile: 128x64, end: tiles", "it * u1 + u2 * u3", Across::kBoth},
 };
 
 std::string Text(const Case& one, const std::string& type) {
   return Products(one.m, one.k, one.n, one.count, fmt::format("precision: {}, {}", type, one.settings),
-                  std::string(one.chain), type);
+                  std::string(one.chain), type, "bf16", one.across);
 }
 
 using CudaProductsTest = testing::CudaProgramTest;
@@ -110,8 +131,9 @@ TEST_F(CudaProductsTest, WhatCannotBeIsSaid) {
     const auto* said = std::get_if<dsl::Complaint>(&lowered);
     return said ? said->message : std::string("taken");
   };
-  EXPECT_EQ(complaint("products: together, precision: simt"),
-            "'products' together: only operands of 16 bits that lie along K are multiplied together; try apart");
+  EXPECT_EQ(
+      complaint("products: together, precision: simt"),
+      "'products' together: only operands of 16 bits that are read where they lie are multiplied together; try apart");
   EXPECT_EQ(complaint("products: together", 1), "'products' together: there is one product; remove it");
   EXPECT_EQ(complaint("tile: 128x256"),
             "'tile' 128x256: 2 products of 256 columns are more than the registers hold, 256; try 128x128");
@@ -121,6 +143,12 @@ TEST_F(CudaProductsTest, WhatCannotBeIsSaid) {
   EXPECT_EQ(complaint("tile: 64x256, turns: yes", 1), "'turns' yes: a tile of 64 rows has no halves; try no");
   EXPECT_EQ(complaint("tile: 128x256, turns: yes, split: 2", 1),
             "'split' 2: a tile's halves in turns are of all K; try 1");
+  const auto lowered = Lowered(
+      "input x: bf16[512, 512]\ninput w: bf16[512, 512]\nview t = w: [512, 512] strides [1, 512]\n"
+      "output y: bf16[512, 512]\ny = matmul(x, w) with {products: together}\n  let u = product(t)\n  -> it * u");
+  ASSERT_TRUE(std::holds_alternative<dsl::Complaint>(lowered));
+  EXPECT_EQ(std::get<dsl::Complaint>(lowered).message,
+            "'products' together: some of what A is multiplied with lies along K and some across it; try apart");
   EXPECT_EQ(complaint("precision: f16, end: lines", 1),
             "'end' lines: only products of 16-bit operands have it; remove it");
 }

@@ -112,10 +112,10 @@ TEST_F(MatmulReduceTest, WhatCannotBeIsSaid) {
   EXPECT_EQ(complaint(Text({4, 8, 64, 64, "max", "depth: 48"}, "f16")),
             "'depth' 48: it is a multiple of 32, not 48; try 128");
   EXPECT_EQ(
-      complaint("input q: f16[4, 8, 64]\ninput d: f16[4, 64, 96]\noutput y: f32[4, 8]\n"
+      complaint("input q: f16[4, 8, 64]\ninput d: f16[4, 64, 100]\noutput y: f32[4, 8]\n"
                 "y = matmul_reduce max(q, d)"),
       "'matmul_reduce' has no kernel for this: it reads 16 bytes at a time along K, and an operand does not lie so; "
-      "both operands have to lie along K, at multiples of 16 bytes");
+      "both operands have to lie in lines, along K or across it, at multiples of 16 bytes");
 }
 
 TEST_F(MatmulReduceOnDeviceTest, ComputesWhatTheProgramSays) {

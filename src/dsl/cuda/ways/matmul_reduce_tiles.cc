@@ -12,7 +12,7 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
   const bool brains = AllAre(kernel, DType::kBF16);
   if (!brains && !AllAre(kernel, DType::kF16)) return "it is for operands that are both f16, or both bf16";
   if (!MultipliesInPlace(kernel, brains ? TensorPrecision::kBF16 : TensorPrecision::kF16))
-    return "both operands have to lie along K, at multiples of 16 bytes";
+    return "both operands have to lie in lines, along K or across it, at multiples of 16 bytes";
   if (kernel.space[kernel.space.size() - 2].extent == 0) return "B has no columns";
   return std::nullopt;
 }

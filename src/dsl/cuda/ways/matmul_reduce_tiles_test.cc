@@ -16,16 +16,20 @@ using dsl::KernelProgram;
 struct Case {
   std::int64_t batches, m, n, k;
   std::string variant = "logsumexp", settings = "tile: 128x256", score = "it", end = "it";
+  bool across = false;
 };
 // A batch has rows and columns of its own. `bias`, `place` and `scale` broadcast to scores and results.
 std::string Text(const Case& one, const std::string& type) {
+  const std::string columns =
+      one.across ? fmt::format("input t: {}[{}, {}, {}]\n", type, one.batches, one.k, one.n)
+                 : fmt::format("input d: {0}[{1}, {2}, {3}]\nview t = d: [{1}, {3}, {2}] strides [{4}, 1, {3}]\n", type,
+                               one.batches, one.n, one.k, one.n * one.k);
   return fmt::format(
-      "input q: {4}[{0}, {1}, {3}]\ninput d: {4}[{0}, {2}, {3}]\ninput place: f32[{2}]\ninput bias: f32[{1}, {2}]\n"
+      "input q: {4}[{0}, {1}, {3}]\n{5}input place: f32[{2}]\ninput bias: f32[{1}, {2}]\n"
       "input scale: f32[{0}, 1]\noutput y: f32[{0}, {1}]\n"
-      "view t = d: [{0}, {3}, {2}] strides [{5}, 1, {3}]\n"
       "y = matmul_reduce {6}(q, t) with {{path: tiles{7}}}{8} -> {9}",
-      one.batches, one.m, one.n, one.k, type, one.n * one.k, one.variant,
-      one.settings.empty() ? "" : ", " + one.settings, one.score == "it" ? "" : " let score = " + one.score, one.end);
+      one.batches, one.m, one.n, one.k, type, columns, one.variant, one.settings.empty() ? "" : ", " + one.settings,
+      one.score == "it" ? "" : " let score = " + one.score, one.end);
 }
 
 // Whole tiles and what is left of them, hidden columns, a row of which all are hidden, pairs of blocks.
@@ -39,6 +43,7 @@ const Case kCases[] = {
     {1, 500, 333, 96, "max", "tile: 128x256", "it + bias", "relu(it)"},
     {2, 200, 300, 136, "min", "tile: 64x256"},
     {1, 129, 257, 64, "sum", "tile: 128x128", "relu(it + bias)", "it * scale"},
+    {2, 300, 712, 200, "logsumexp", "tile: 128x256, cluster: 2", "it * 0.5 + bias", "it * scale", true},
 };
 
 using MatmulReduceTilesTest = testing::CudaProgramTest;
@@ -82,7 +87,7 @@ TEST_F(MatmulReduceTilesTest, WhatCannotBeIsSaid) {
   EXPECT_EQ(complaint(Text({1, 65, 64, 64, "max", ""}, "f32")),
             "'path' tiles: it is for operands that are both f16, or both bf16");
   EXPECT_EQ(complaint(Text({1, 65, 64, 60, "max", ""}, "f16")),
-            "'path' tiles: both operands have to lie along K, at multiples of 16 bytes");
+            "'path' tiles: both operands have to lie in lines, along K or across it, at multiples of 16 bytes");
 }
 
 TEST_F(MatmulReduceTilesOnDeviceTest, ComputesWhatTheProgramSays) {

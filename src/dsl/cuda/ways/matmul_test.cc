@@ -110,10 +110,30 @@ TEST_F(CudaMatmulTest, BrainFloatsAreReadWhereTheyLie) {
   const auto plan = Build(head + "view wt = w: [512, 2048] strides [1, 512]\ny = matmul(x, wt)\n");
   ASSERT_EQ(plan.launches.size(), 1u);
   EXPECT_GT(Count(plan.launches[0], "HGMMA"), 0);
-  // Not along K: that operand is turned before.
-  const auto turned = Build(
-      "program p\ninput x: bf16[1024, 512]\ninput w: bf16[512, 2048]\noutput y: bf16[1024, 2048]\ny = matmul(x, w)\n");
-  EXPECT_EQ(turned.launches.size(), 2u);
+  // Neither along K nor across it, at multiples of 16 bytes: that operand is packed before.
+  const auto odd = Build(
+      "program p\ninput x: bf16[1024, 512]\ninput w: bf16[512, 2044]\noutput y: bf16[1024, 2044]\ny = matmul(x, w)\n");
+  EXPECT_EQ(odd.launches.size(), 2u);
+}
+
+TEST_F(CudaMatmulTest, OperandsAcrossKAreReadWhereTheyLieToo) {
+  for (const std::string type : {"f16", "bf16"}) {
+    const auto plan =
+        Build(fmt::format("program p\ninput x: {0}[512, 1024]\ninput w: {0}[512, 2048]\noutput y: {0}[1024, 2048]\n"
+                          "view xt = x: [1024, 512] strides [1, 1024]\ny = matmul(xt, w) with {{tile: 128x256}}\n",
+                          type));
+    ASSERT_EQ(plan.launches.size(), 1u);
+    EXPECT_GT(Count(plan.launches[0], "UTMALDG"), 0);
+    EXPECT_EQ(Count(plan.launches[0], "UTMALDG") % 6, 0);  // a box for each 64 rows of either operand
+  }
+}
+
+TEST_F(CudaMatmulTest, HalvesThatHaveToBePackedAreNotScaled) {
+  const auto plan = Build(
+      "program p\ninput x: f16[1024, 500]\ninput w: f16[500, 2048]\noutput y: f16[1024, 2048]\ny = matmul(x, w)\n");
+  ASSERT_EQ(plan.launches.size(), 2u);  // A, whose rows are of 1000 bytes
+  EXPECT_NE(plan.launches[0].name.find("pack_a"), std::string::npos);
+  EXPECT_EQ(plan.plan.buffers.size(), 1u);
 }
 
 TEST_F(CudaMatmulTest, AValueOfHalvesIsMultipliedWhereItLies) {

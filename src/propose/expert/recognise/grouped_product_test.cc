@@ -29,6 +29,8 @@ TEST(GroupedProductTest, RowsTimesTheMatrixOfTheirGroupAreOneStatement) {
   const std::string program = WrittenText(Grouped());
   EXPECT_NE(program.find("y = grouped_matmul(x, w_view, ends)"), std::string::npos) << program;
   EXPECT_EQ(program.find("nest"), std::string::npos) << program;
+  const std::string across = WrittenText(Grouped("bf16", "w"));  // as the matrices of groups lie without a transpose
+  EXPECT_NE(across.find("y = grouped_matmul(x, w, ends)"), std::string::npos) << across;
 }
 
 TEST(GroupedProductTest, WhatComesBehindGoesIntoIt) {
@@ -39,9 +41,8 @@ TEST(GroupedProductTest, WhatComesBehindGoesIntoIt) {
 }
 
 TEST(GroupedProductTest, WhatNoKernelMakesAreTheGroupsAndANest) {
-  for (const std::string& program :
-       {WrittenText(Grouped("f32")), WrittenText(Grouped("bf16", "w")), WrittenText(Grouped(), {.products = false}),
-        WrittenText(Grouped(), {}, DeviceModel{})}) {
+  for (const std::string& program : {WrittenText(Grouped("f32")), WrittenText(Grouped(), {.products = false}),
+                                     WrittenText(Grouped(), {}, DeviceModel{})}) {
     EXPECT_EQ(program.find("grouped_matmul"), std::string::npos) << program;
     EXPECT_NE(program.find("y = nest"), std::string::npos) << program;
   }
