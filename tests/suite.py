@@ -82,6 +82,29 @@ class SuiteTest(unittest.TestCase):
         mended, _ = self.ask("--time", "200")
         self.assertEqual(mended["solved"], 3, "another content is another problem")
 
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "one core has one problem at a time")
+    def test_two_problems_at_a_time_have_cores_of_their_own(self):
+        seen = set()
+        words = ("--at-once", "2", "--time", "400")  # a machine of one core is measured first
+        child = subprocess.Popen(self.command(*words, "--json"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        while child.poll() is None:
+            for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+                try:
+                    parent = int(stat.read_text().rpartition(")")[2].split()[1])
+                    if parent == child.pid:
+                        seen.add(frozenset(os.sched_getaffinity(int(stat.parent.name))))
+                except (OSError, IndexError):
+                    pass  # it has ended
+            time.sleep(0.02)
+        document = json.loads(child.communicate()[0])
+        self.assertEqual((document["problems"], document["solved"], document["complete"]), (4, 2, True))
+        self.assertGreaterEqual(len(seen), 2, seen)
+        small = [cores for cores in seen if len(cores) < len(os.sched_getaffinity(0))]
+        self.assertGreaterEqual(len(small), 2, seen)
+        self.assertFalse(small[0] & small[1], "no core measures two problems")
+        again, _ = self.ask(*words)
+        self.assertEqual(again["rows"], document["rows"], "nothing is done twice")
+
     def test_a_list_of_problems_is_a_suite_and_all_well_is_0(self):
         suite = self.root / "suite" / "list.txt"
         suite.write_text("one/2_relu.json  # the first\n\n")
@@ -101,6 +124,11 @@ class SuiteTest(unittest.TestCase):
         one = str(self.root / "suite" / "one" / "2_relu.json")
         self.assertEqual(failure("--suite", one), "hone: --suite %s: that is one problem, not a list of them: hone optimize %s" % (one, one))
         self.assertEqual(failure(one, "--csv", "x.csv"), "hone: --csv is of --suite")
+        self.assertEqual(failure(one, "--at-once", "2"), "hone: --at-once is of --suite")
+        many = ("--suite", str(self.root / "suite"), "--store", str(self.root / "runs.sqlite"))
+        self.assertIn("and each problem is measured on cores of its own", failure(*many, "--at-once", "100000"))
+        self.assertEqual(failure(*many, "--devices", "all"), "hone: --devices is of --target cuda")
+        self.assertIn("--devices all makes one problem on each device", failure(*many, "--target", "cuda", "--at-once", "2"))
         empty = self.root / "empty"
         empty.mkdir()
         self.assertIn("no problem is there", failure("--suite", str(empty)))

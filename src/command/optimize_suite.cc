@@ -17,6 +17,8 @@
 #include "command/suite_serve.h"
 #include "command/suite_table.h"
 #include "search/suite.h"
+#include "target/cuda/device_lock.h"
+#include "target/device_model.h"
 
 namespace hone {
 namespace {
@@ -28,10 +30,12 @@ constexpr std::string_view kNotHandedOn[] = {"suite",    "helping", "csv",      
                                              "time",     "store",   "executor",   "at-once",    "partition", "gres",
                                              "job-time", "sbatch",  "max-tokens", "max-dollars"};
 
-std::vector<std::string> HandedOn(const VerbCall& call, std::span<const Option> options) {
+// Devices are lanes of the suite here; a job of a cluster has its own.
+std::vector<std::string> HandedOn(const VerbCall& call, std::span<const Option> options, bool jobs) {
   std::vector<std::string> words;
   for (const Option& option : options) {
     if (!call.Has(option.name) || std::ranges::find(kNotHandedOn, option.name) != std::end(kNotHandedOn)) continue;
+    if (!jobs && std::string_view(option.name) == "devices") continue;
     const std::string name = fmt::format("--{}", option.name);
     if (option.type == ValueType::kFlag) {
       words.push_back(name);
@@ -40,6 +44,47 @@ std::vector<std::string> HandedOn(const VerbCall& call, std::span<const Option> 
     for (const std::string& value : call.Texts(option.name)) words.insert(words.end(), {name, value});
   }
   return words;
+}
+
+// The names of the lanes, of which each makes one helping at a time: the devices that were asked for, or none.
+Result<std::vector<std::string>> LanesOf(const VerbCall& call, bool jobs) {
+  constexpr std::int64_t kJobs = 16;
+  if (jobs)
+    return std::vector<std::string>(static_cast<std::size_t>(call.Has("at-once") ? call.Int("at-once") : kJobs));
+  const std::string devices = call.Text("devices");
+  if (call.Text("target") != "cuda") {
+    if (!devices.empty()) return Fail(ErrorKind::kUsage, "--devices is of --target cuda");
+    const std::int64_t lanes = call.Has("at-once") ? call.Int("at-once") : 1;
+    if (const int cores = DescribeMachine().threads; lanes > cores) {
+      return Fail(ErrorKind::kUsage,
+                  fmt::format("--at-once {}: this machine has {} cores, and each problem is measured "
+                              "on cores of its own",
+                              lanes, cores));
+    }
+    return std::vector<std::string>(static_cast<std::size_t>(lanes));
+  }
+  if (call.Has("at-once"))
+    return Fail(ErrorKind::kUsage,
+                "--at-once is of --target cpu and of --executor slurm; on CUDA, --devices all makes one problem on "
+                "each device");
+  if (devices.empty()) return std::vector<std::string>(1);
+  std::vector<std::string> lanes;
+  for (const cuda::Device& device : HONE_TRY(cuda::ChooseDevices(HONE_TRY(cuda::FindDevices()), devices)))
+    lanes.push_back(device.uuid);
+  return lanes;
+}
+
+// Each lane's own processors, as many for each, so that lanes do not measure each other; nothing where one lane has
+// all, or there are too few.
+std::vector<std::vector<int>> ProcessorsOf(std::size_t lanes) {
+  const std::vector<int> all = UsableProcessors();
+  const std::size_t each = static_cast<std::size_t>(DescribeMachine().threads) / lanes;
+  std::vector<std::vector<int>> processors(lanes);
+  for (std::size_t lane = 0; lane < lanes && lanes > 1; ++lane) {
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(lane * each);
+    processors[lane].assign(first, first + static_cast<std::ptrdiff_t>(each));
+  }
+  return processors;
 }
 
 // What the time brought, in the order in which it was spent. The ledger has helpings of other suites, too.
@@ -81,14 +126,15 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
   SuiteServe serve;
   serve.program = OwnPath();
   serve.store = StorePath(call);
-  serve.arguments = HandedOn(call, options);
+  const std::string executor = call.Text("executor");
+  serve.arguments = HandedOn(call, options, executor == "slurm");
   serve.python = call.Text("python");
   serve.shrink_mflop = call.Real("shrink");
   const std::string folder = serve.store + "-suites";
   serve.imported = folder + "/problems";
 
   std::optional<SlurmOptions> slurm;
-  if (const std::string executor = call.Text("executor"); executor == "slurm") {
+  if (executor == "slurm") {
     HONE_TRY(FindSlurm());
     slurm = SlurmOptions{.partition = call.Text("partition"),
                          .gres = call.Text("gres"),
@@ -98,6 +144,9 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
   } else if (executor != "local") {
     return Fail(ErrorKind::kUsage, fmt::format("--executor {}: it is local or slurm", executor));
   }
+
+  const std::vector<std::string> lanes = HONE_TRY(LanesOf(call, serve.slurm != nullptr));
+  const auto processors = slurm ? std::vector<std::vector<int>>(lanes.size()) : ProcessorsOf(lanes.size());
 
   SuiteBudget budget;
   budget.attempts = static_cast<int>(call.Int("budget"));
@@ -126,19 +175,19 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
     note(fmt::format("{}: {} attempts at most{}", prefix, portion.attempts,
                      portion.seconds > 0 ? fmt::format(", {:.0f} s", portion.seconds) : ""));
     SuiteServe mine = serve;
+    mine.processors = processors[static_cast<std::size_t>(portion.lane)];
     mine.progress = [&](std::string_view line) {
       const std::string text = fmt::format("{} {}", prefix, line);
-      if (slurm || !call.listener().live()) return note(text);
+      if (lanes.size() > 1 || !call.listener().live()) return note(text);
       call.Progress(text);
     };
     Result<Helping> helping = ServeByChild(mine, problem, portion);
     if (helping && !helping->failure.empty()) note(fmt::format("{}: {}", prefix, helping->failure));
     return helping;
   };
-  const SuiteOutcome outcome = HONE_TRY(RunSuite(problems, ledger, budget, one,
-                                                 {.interrupt = &InterruptFlag(),
-                                                  .retry_failures = call.Flag("retry"),
-                                                  .at_once = slurm ? static_cast<int>(call.Int("at-once")) : 1}));
+  const SuiteOutcome outcome =
+      HONE_TRY(RunSuite(problems, ledger, budget, one,
+                        {.interrupt = &InterruptFlag(), .retry_failures = call.Flag("retry"), .lanes = lanes}));
 
   std::vector<SuiteRow> rows;
   for (const Standing& standing : outcome.standings) rows.push_back(RowOf(standing));

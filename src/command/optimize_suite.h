@@ -1,4 +1,5 @@
-// `hone optimize --suite`: many problems, one after the other and in turn, under one budget (search/suite.h).
+// `hone optimize --suite`: many problems in turn, one at a time or one on each of several devices, under one budget
+// (search/suite.h).
 #pragma once
 
 #include <span>

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,6 +43,29 @@ std::vector<std::string> Environment() {
   for (char** line = environ; *line != nullptr; ++line) lines.emplace_back(*line);
   return lines;
 }
+
+// Children have the processors of the thread that starts them.
+class BoundTo {
+ public:
+  explicit BoundTo(const std::vector<int>& processors) {
+    if (processors.empty() || sched_getaffinity(0, sizeof before_, &before_) != 0) return;
+    cpu_set_t ours;
+    CPU_ZERO(&ours);
+    for (const int processor : processors) {
+      if (processor < CPU_SETSIZE) CPU_SET(processor, &ours);
+    }
+    bound_ = sched_setaffinity(0, sizeof ours, &ours) == 0;
+  }
+  ~BoundTo() {
+    if (bound_) sched_setaffinity(0, sizeof before_, &before_);
+  }
+  BoundTo(const BoundTo&) = delete;
+  BoundTo& operator=(const BoundTo&) = delete;
+
+ private:
+  cpu_set_t before_;
+  bool bound_ = false;
+};
 
 struct Heard {
   std::string output;
@@ -216,6 +240,7 @@ Result<Heard> ListenToJob(const SuiteServe& how, const std::string& folder, cons
 
 Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem, const Portion& portion) {
   const Clock::time_point begun = Clock::now();
+  const BoundTo bound(how.processors);
   Helping helping;
   const auto failed = [&](std::string why) {
     helping.failure = std::move(why);
@@ -238,6 +263,7 @@ Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem,
                                    "--store",     how.slurm ? folder + "/runs.sqlite" : how.store};
   if (portion.tokens > 0) argv.insert(argv.end(), {"--max-tokens", std::to_string(portion.tokens)});
   if (portion.dollars > 0) argv.insert(argv.end(), {"--max-dollars", fmt::format("{}", portion.dollars)});
+  if (!portion.device.empty()) argv.insert(argv.end(), {"--devices", portion.device});
   argv.insert(argv.end(), how.arguments.begin(), how.arguments.end());
   const Clock::time_point started = Clock::now();
   const Heard heard = HONE_TRY(how.slurm ? ListenToJob(how, folder, portion, argv)

@@ -22,6 +22,7 @@ struct SuiteServe {
   std::vector<std::string> arguments;  // of `hone optimize`, beside those that a portion says
   std::string python;                  // as of --python; empty: as the program finds it
   double shrink_mflop = 0;             // as of `hone import --shrink`
+  std::vector<int> processors;         // that the child and all below it use; empty: all of ours
   // Not null: helpings are jobs of Slurm instead, each problem with a folder and a run store of its own in `jobs`; what
   // they found is taken over into `store`. All of these lie where the nodes see them.
   const SlurmOptions* slurm = nullptr;
@@ -30,8 +31,9 @@ struct SuiteServe {
   std::function<void(std::string_view line)> progress;
 };
 
-// Fails with kInterrupted when this process was asked to stop: the child was then asked, too, and has ended. kIo where
-// no child can be started.
+// On portion.device, where it names one; its lane is the caller's affair. The calling thread is bound to the processors
+// meanwhile. Fails with kInterrupted when this process was asked to stop: the child was then asked, too, and has ended.
+// kIo where no child can be started.
 Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem, const Portion& portion);
 
 }  // namespace hone

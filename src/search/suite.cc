@@ -3,13 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+#include <deque>
 #include <future>
 #include <list>
 #include <set>
 #include <string_view>
 
+#include "base/check.h"
+#include "base/mutex.h"
 #include "base/sha256.h"
 #include "search/headroom.h"
 
@@ -26,22 +28,24 @@ void Take(Standing& standing, const Helping& helping) {
   standing.last = helping;
 }
 
-// May it have another?
-bool Open(const Standing& standing, const SuiteBudget& budget) {
+// May it have another, on this device?
+bool Open(const Standing& standing, const SuiteBudget& budget, std::string_view device) {
   if (standing.busy || standing.withheld) return false;
+  if (standing.at_home && standing.last->device != device) return false;
   if (!standing.last || standing.retried) return true;
   return standing.last->failure.empty() && !standing.last->ended && standing.last->attempts < budget.attempts;
 }
 
-// A problem that nobody has looked at yet has its share of what is left, so that each is looked at; later ones may have
-// all of it.
+// What a helping may take of the time that those in work leave. A problem that nobody has looked at yet has its share,
+// so that each is looked at; later ones share it among `room` lanes, but one that could make no attempt in its share
+// may take as long as it did before.
 double SecondsFor(const std::vector<Standing>& standings, const Standing& chosen, const SuiteBudget& budget,
-                  double spent) {
-  if (budget.seconds <= 0) return 0;
-  const double left = budget.seconds - spent;
-  if (chosen.last && !chosen.retried) return left;
-  const auto waiting =
-      std::count_if(standings.begin(), standings.end(), [](const Standing& one) { return !one.last || one.retried; });
+                  double spent, int room) {
+  double left = budget.seconds - spent;
+  for (const Standing& one : standings) left -= one.busy ? one.most_seconds : 0;
+  if (chosen.last && !chosen.retried) return std::max(left / room, std::min(left, chosen.UsualSeconds()));
+  const auto waiting = std::count_if(standings.begin(), standings.end(),
+                                     [](const Standing& one) { return !one.busy && (!one.last || one.retried); });
   return left / static_cast<double>(std::max<std::ptrdiff_t>(1, waiting));
 }
 
@@ -69,8 +73,8 @@ std::string WhyNone(const Allowance& left, const SuiteBudget& budget) {
   return {};
 }
 
-// Where helpings are made. One at a time is made in the caller's thread, by Wait; several each in a thread of their
-// own.
+// Where helpings are made, one a lane. Where there is but one lane, that is in the caller's thread, by Wait; else each
+// in a thread of its own.
 class Kitchen {
  public:
   struct Served {
@@ -78,28 +82,39 @@ class Kitchen {
     Portion portion;
     Result<Helping> helping;
   };
-  Kitchen(const Serve& serve, int at_once) : serve_(serve), at_once_(at_once) {}
+  Kitchen(const Serve& serve, std::size_t lanes) : serve_(serve), taken_(lanes, false) {}
 
   bool Idle() const { return orders_.empty(); }
-  int Room() const { return at_once_ - static_cast<int>(orders_.size()); }  // for so many more
-  bool HasRoom() const { return Room() > 0; }
-  // `problem` outlives it.
+  int Room() const { return static_cast<int>(taken_.size() - orders_.size()); }  // for so many more
+  bool Taken(std::size_t lane) const { return taken_[lane]; }
+  // On portion.lane, which is not taken. `problem` outlives it.
   void Begin(std::size_t index, const SuiteProblem& problem, const Portion& portion) {
-    const auto policy = at_once_ == 1 ? std::launch::deferred : std::launch::async;
-    orders_.push_back(
-        {index, portion, std::async(policy, [this, &problem, portion] { return serve_(problem, portion); })});
+    taken_[static_cast<std::size_t>(portion.lane)] = true;
+    const auto policy = taken_.size() == 1 ? std::launch::deferred : std::launch::async;
+    orders_.push_back({index, portion, std::async(policy, [this, &problem, portion] {
+                         Result<Helping> helping = serve_(problem, portion);
+                         const MutexLock lock(mutex_);
+                         done_.push_back(portion.lane);
+                         changed_.NotifyAll();
+                         return helping;
+                       })});
   }
   // One that is done; blocks until there is one.
   Served Wait() {
-    for (;;) {
-      for (auto order = orders_.begin(); order != orders_.end(); ++order) {
-        constexpr auto kLook = std::chrono::milliseconds(20);
-        if (order->helping.wait_for(kLook) == std::future_status::timeout) continue;
-        Served served{order->index, order->portion, order->helping.get()};
-        orders_.erase(order);
-        return served;
-      }
+    if (taken_.size() == 1) orders_.front().helping.wait();
+    int lane = 0;
+    {
+      const MutexLock lock(mutex_);
+      while (done_.empty()) changed_.Wait(mutex_);
+      lane = done_.front();
+      done_.pop_front();
     }
+    const auto order =
+        std::find_if(orders_.begin(), orders_.end(), [&](const Order& one) { return one.portion.lane == lane; });
+    Served served{order->index, order->portion, order->helping.get()};
+    taken_[static_cast<std::size_t>(lane)] = false;
+    orders_.erase(order);
+    return served;
   }
 
  private:
@@ -109,9 +124,50 @@ class Kitchen {
     std::future<Result<Helping>> helping;  // the destructor waits for its end
   };
   const Serve& serve_;
-  const int at_once_;
-  std::list<Order> orders_;
+  std::vector<bool> taken_;
+  Mutex mutex_;
+  Condition changed_;
+  std::deque<int> done_ HONE_GUARDED_BY(mutex_);  // lanes
+  std::list<Order> orders_;                       // the last: their threads end before the rest goes
 };
+
+// Does a lane hold the device that its last helping was made on? Where devices have no names there is no such.
+bool IsHere(const Standing& standing, const std::vector<std::string>& lanes) {
+  return standing.last && !standing.last->device.empty() &&
+         std::find(lanes.begin(), lanes.end(), standing.last->device) != lanes.end();
+}
+
+// Who is next, and on which lane; nothing: no lane is free, or none has anything to do.
+struct Turn {
+  std::size_t problem = 0;
+  std::size_t lane = 0;
+};
+std::optional<Turn> NextTurn(const std::vector<Standing>& standings, const SuiteBudget& budget,
+                             const std::vector<std::string>& lanes, const Kitchen& kitchen) {
+  for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+    if (kitchen.Taken(lane)) continue;
+    if (const auto problem = NextHelping(standings, budget, lanes[lane])) return Turn{*problem, lane};
+  }
+  return std::nullopt;
+}
+
+// `left`: of what language models may take; `room`: free lanes.
+Portion PortionFor(const SuiteOutcome& outcome, const Standing& standing, const SuiteBudget& budget,
+                   const Allowance& left, const Turn& turn, const std::vector<std::string>& lanes, int room) {
+  Portion portion;
+  portion.lane = static_cast<int>(turn.lane);
+  portion.device = lanes[turn.lane];
+  portion.number = standing.helpings + 1;
+  portion.last = standing.last && !standing.failed() && !standing.retried ? &*standing.last : nullptr;
+  portion.attempts = std::min(budget.attempts, (portion.last ? portion.last->attempts : 0) + budget.helping);
+  if (budget.seconds > 0) portion.seconds = SecondsFor(outcome.standings, standing, budget, outcome.seconds, room);
+  if (budget.tokens > 0) {
+    const std::int64_t share = std::max<std::int64_t>(1, left.tokens / room);
+    portion.tokens = (standing.last ? standing.last->tokens : 0) + share;
+  }
+  if (budget.dollars > 0) portion.dollars = (standing.last ? standing.last->dollars : 0) + left.dollars / room;
+  return portion;
+}
 
 // Of the helpings in their order: other suites with the same settings may have rows in the ledger, too.
 std::string SignatureOf(const std::vector<Helping>& helpings, const std::vector<SuiteProblem>& problems) {
@@ -133,13 +189,16 @@ double Standing::Headroom() const { return last ? HeadroomOf(last->best_us, last
 double Standing::GainASecond() const {
   const double yield = (kFirstYield + gained) / (1 + began_with);
   // Milliseconds at least: scripted helpings may take no time at all.
-  return Headroom() * yield / std::max(1e-3, seconds / std::max(1, helpings));
+  return Headroom() * yield / std::max(1e-3, UsualSeconds());
 }
 
-std::optional<std::size_t> NextHelping(const std::vector<Standing>& standings, const SuiteBudget& budget) {
+double Standing::UsualSeconds() const { return seconds / std::max(1, helpings); }
+
+std::optional<std::size_t> NextHelping(const std::vector<Standing>& standings, const SuiteBudget& budget,
+                                       std::string_view device) {
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < standings.size(); ++i) {
-    if (!Open(standings[i], budget)) continue;
+    if (!Open(standings[i], budget, device)) continue;
     if (!standings[i].last || standings[i].retried) return i;
     if (!best || standings[i].GainASecond() > standings[*best].GainASecond()) best = i;
   }
@@ -159,34 +218,30 @@ Result<SuiteOutcome> RunSuite(const std::vector<SuiteProblem>& problems, SuiteLe
     standing.retried = hooks.retry_failures && standing.failed();
     outcome.standings.push_back(std::move(standing));
   }
+  for (Standing& one : outcome.standings) one.at_home = IsHere(one, hooks.lanes);
   const auto interrupted = [&] { return hooks.interrupt != nullptr && hooks.interrupt->load(); };
-  Kitchen kitchen(serve, std::max(1, hooks.at_once));
+  HONE_CHECK(!hooks.lanes.empty(), "a suite has a lane");
+  Kitchen kitchen(serve, hooks.lanes.size());
   for (;;) {
-    const std::optional<std::size_t> next = NextHelping(outcome.standings, budget);
+    const std::optional<Turn> next = NextTurn(outcome.standings, budget, hooks.lanes, kitchen);
     if (outcome.stop.empty() && next && interrupted()) outcome.stop = "interrupted";
     if (outcome.stop.empty() && budget.seconds > 0 && outcome.seconds >= budget.seconds && next)
       outcome.stop = fmt::format("the {:.0f} s are spent", budget.seconds);
     const Allowance left = Left(outcome.standings, budget);
     const std::string spent = WhyNone(left, budget);
     if (outcome.stop.empty() && next && kitchen.Idle()) outcome.stop = spent;
-    if (outcome.stop.empty() && next && spent.empty() && kitchen.HasRoom()) {
-      Standing& standing = outcome.standings[*next];
-      Portion portion;
-      portion.number = standing.helpings + 1;
-      portion.last = standing.last && !standing.failed() && !standing.retried ? &*standing.last : nullptr;
-      portion.attempts = std::min(budget.attempts, (portion.last ? portion.last->attempts : 0) + budget.helping);
-      portion.seconds = SecondsFor(outcome.standings, standing, budget, outcome.seconds);
-      if (budget.tokens > 0) {
-        const std::int64_t share = std::max<std::int64_t>(1, left.tokens / kitchen.Room());
-        portion.tokens = standing.most_tokens = (standing.last ? standing.last->tokens : 0) + share;
+    if (outcome.stop.empty() && next && spent.empty()) {
+      Standing& standing = outcome.standings[next->problem];
+      const Portion portion = PortionFor(outcome, standing, budget, left, *next, hooks.lanes, kitchen.Room());
+      // Those in work may leave more.
+      if (kitchen.Idle() || budget.seconds <= 0 || portion.seconds >= std::max(1e-3, standing.UsualSeconds())) {
+        standing.most_seconds = portion.seconds;
+        standing.most_tokens = portion.tokens;
+        standing.most_dollars = portion.dollars;
+        standing.busy = true;
+        kitchen.Begin(next->problem, standing.problem, portion);
+        continue;
       }
-      if (budget.dollars > 0) {
-        const double share = left.dollars / kitchen.Room();
-        portion.dollars = standing.most_dollars = (standing.last ? standing.last->dollars : 0) + share;
-      }
-      standing.busy = true;
-      kitchen.Begin(*next, standing.problem, portion);
-      continue;
     }
     if (kitchen.Idle()) break;
     auto [index, portion, helping] = kitchen.Wait();
@@ -199,13 +254,14 @@ Result<SuiteOutcome> RunSuite(const std::vector<SuiteProblem>& problems, SuiteLe
     Helping made = HONE_TRY(std::move(helping));
     made.problem = standing.problem.key;
     made.number = portion.number;
+    made.device = portion.device;
     if (standing.last) {  // one that failed may not have got as far as to know
       made.tokens = std::max(made.tokens, standing.last->tokens);
       made.dollars = std::max(made.dollars, standing.last->dollars);
     }
     // Alone it might have had all that is left, and others would be left with no more. One of several had a share.
     standing.withheld = made.withheld;
-    if (made.withheld && outcome.stop.empty() && hooks.at_once <= 1)
+    if (made.withheld && outcome.stop.empty() && hooks.lanes.size() <= 1)
       outcome.stop = "the caps leave less than the next call of a language model may take";
     // A helping that made no attempt would make none the next time.
     if (made.failure.empty() && !made.withheld && made.attempts <= (portion.last ? portion.last->attempts : 0))
@@ -213,6 +269,7 @@ Result<SuiteOutcome> RunSuite(const std::vector<SuiteProblem>& problems, SuiteLe
     HONE_TRY(ledger.Add(made));
     outcome.seconds += made.seconds;
     Take(standing, made);
+    standing.at_home = IsHere(standing, hooks.lanes);
   }
   if (outcome.stop.empty()) outcome.stop = "every problem has had its attempts";
   outcome.interrupted = outcome.stop == "interrupted";

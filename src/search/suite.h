@@ -14,6 +14,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -46,6 +47,8 @@ struct Portion {
   std::int64_t tokens = 0;        // of the problem's run at most, with those of earlier helpings; 0 = no limit
   double dollars = 0;             // likewise
   const Helping* last = nullptr;  // the problem's helping before; valid during the call
+  int lane = 0;                   // of SuiteHooks::lanes; no two in work have the same
+  std::string device;             // that the lane holds
 };
 
 // Makes a helping: `problem`, `number` are filled in after it. What is wrong with the problem is Helping::failure; an
@@ -56,8 +59,10 @@ struct SuiteHooks {
   const std::atomic<bool>* interrupt = nullptr;
   bool retry_failures = false;  // those that were in the ledger before this session
   // So many helpings at a time, each of another problem and from a thread of its own: who is next is then decided
-  // without what is in work, so the order of helpings is chance where it is more than 1.
-  int at_once = 1;
+  // without what is in work, so the order of helpings is chance where there are several. A lane is named by the device
+  // that it holds, or not at all. A problem stays on the device that it began on while that is here: times of two
+  // devices are not compared, and a run is of one.
+  std::vector<std::string> lanes = {""};
 };
 
 // How a problem stands.
@@ -70,17 +75,22 @@ struct Standing {
   bool retried = false;               // its last failure counts as none
   bool busy = false;                  // a helping of it is in work
   bool withheld = false;              // it waits for a session with larger caps
+  bool at_home = false;               // a lane holds the device that its last helping was made on
+  double most_seconds = 0;            // that the helping in work may take
   std::int64_t most_tokens = 0;       // that it may have taken then, with those before
   double most_dollars = 0;
 
   bool failed() const { return last && !last->failure.empty() && !retried; }
-  double Headroom() const;     // ln(best / bound), >= 0
-  double GainASecond() const;  // reachable, of the next helping; only where there was one
+  double Headroom() const;      // ln(best / bound), >= 0
+  double GainASecond() const;   // reachable, of the next helping; only where there was one
+  double UsualSeconds() const;  // of its helpings, the mean; 0 where there was none
 };
 
-// The problem that the next helping goes to; nothing: all have had what the budget allows, or more brings nothing.
+// The problem that the next helping on this device goes to; nothing: all have had what the budget allows, or more
+// brings nothing.
 inline constexpr double kFirstYield = 0.1;
-std::optional<std::size_t> NextHelping(const std::vector<Standing>& standings, const SuiteBudget& budget);
+std::optional<std::size_t> NextHelping(const std::vector<Standing>& standings, const SuiteBudget& budget,
+                                       std::string_view device = {});
 
 struct SuiteOutcome {
   std::vector<Standing> standings;  // in the order of the problems

@@ -59,11 +59,11 @@ std::vector<SuiteProblem> Problems(int count) {
   return problems;
 }
 
-SuiteOutcome ServeAll(int at_once, BusyServe& busy, const std::string& ledger_path) {
+SuiteOutcome ServeAll(std::size_t at_once, BusyServe& busy, const std::string& ledger_path) {
   SuiteLedger ledger = Must(SuiteLedger::Open(ledger_path));
   const Serve serve = [&busy](const SuiteProblem& problem, const Portion& portion) { return busy(problem, portion); };
   return Must(RunSuite(Problems(9), ledger, {.attempts = 6, .helping = 2}, serve,
-                       {.interrupt = busy.interrupt, .at_once = at_once}));
+                       {.interrupt = busy.interrupt, .lanes = std::vector<std::string>(at_once)}));
 }
 
 TEST(SuiteAtOnceTest, NoProblemHasTwoAndAllHaveTheirs) {

@@ -63,7 +63,7 @@ class PaidServe {
 
 class SuiteCapsTest : public ::testing::Test {
  protected:
-  SuiteOutcome Run(const std::string& names, const SuiteBudget& budget, int at_once = 1) {
+  SuiteOutcome Run(const std::string& names, const SuiteBudget& budget, std::size_t lanes = 1) {
     std::vector<SuiteProblem> problems;
     for (const char name : names) {
       const std::string key(1, name);
@@ -71,7 +71,7 @@ class SuiteCapsTest : public ::testing::Test {
     }
     SuiteLedger ledger = Must(SuiteLedger::Open(folder_.path() + "/ledger.jsonl"));
     const Serve serve = [this](const SuiteProblem& problem, const Portion& portion) { return paid_(problem, portion); };
-    return Must(RunSuite(problems, ledger, budget, serve, {.at_once = at_once}));
+    return Must(RunSuite(problems, ledger, budget, serve, {.lanes = std::vector<std::string>(lanes)}));
   }
   TempDirectory folder_ = *TempDirectory::Create("caps");
   PaidServe paid_;

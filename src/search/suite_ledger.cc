@@ -34,6 +34,7 @@ void Fields(Of& helping, auto&& field) {
   field("won", helping.won);
   field("failure", helping.failure);
   field("run", helping.run);
+  field("device", helping.device, WrittenUnless<std::string>{});
   field("document", helping.document);
 }
 

@@ -28,6 +28,7 @@ struct Helping {
   bool won = false;         // faster than its baseline, confirmed
   std::string failure;      // why there is no result, one line; empty: there is one
   std::string run;          // in the store; empty where there is none
+  std::string device;       // that it was made on, where the suite was given several; else empty
   std::string document;     // JSON: what is told of the problem; the table's rows are made of the latest
 };
 

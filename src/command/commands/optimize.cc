@@ -46,9 +46,9 @@ constexpr Option kOptions[] = {
     {.name = "time",
      .type = ValueType::kReal,
      .value = "S",
-     .help =
-         "seconds at most, for all of it: importing and confirming, too; 0 = no limit; of a suite: over all sessions, "
-         "and so many a problem if it is not given",
+     .help = "seconds at most, for all of it: importing and confirming, too; 0 = no limit; of a suite: over all "
+             "sessions and "
+             "devices together, and so many a problem if it is not given",
      .otherwise = "120",
      .at_least = 0},
     {.name = "max-tokens",
@@ -123,9 +123,9 @@ constexpr Option kOptions[] = {
      .at_least = 0},
     {.name = "devices",
      .value = "UUIDS",
-     .help =
-         "cuda: all, or UUIDs with commas between them; each evaluates attempts of its own (default: one, the first "
-         "that is free)"},
+     .help = "cuda: all, or UUIDs with commas between them; each evaluates attempts of its own, and in a suite a "
+             "problem of "
+             "its own (default: one, the first that is free)"},
     {.name = "jobs",
      .type = ValueType::kInteger,
      .value = "N",
@@ -166,8 +166,9 @@ constexpr Option kOptions[] = {
     {.name = "at-once",
      .type = ValueType::kInteger,
      .value = "N",
-     .help = "slurm: jobs in its queue at a time, each of another problem",
-     .otherwise = "16",
+     .help =
+         "suite: so many problems at a time: jobs of Slurm (default: 16), or on this processor, each on cores of its "
+         "own (default: 1)",
      .at_least = 1},
     {.name = "partition", .value = "NAME", .help = "slurm: of the jobs (default: the cluster's)"},
     {.name = "gres", .value = "LIST", .help = "slurm: what each job needs: gpu:1, say"},
@@ -350,11 +351,11 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
 
 Result<Answer> RunIt(VerbCall& call) {
   const auto begun = std::chrono::steady_clock::now();
-  for (const char* name : {"at-once", "partition", "gres", "job-time", "sbatch"}) {
+  for (const char* name : {"partition", "gres", "job-time", "sbatch"}) {
     if (call.Has(name) && call.Text("executor") != "slurm")
       return Fail(ErrorKind::kUsage, fmt::format("--{} is of --executor slurm", name));
   }
-  for (const char* name : {"helping", "csv", "retry", "shrink", "executor"}) {
+  for (const char* name : {"helping", "csv", "retry", "shrink", "executor", "at-once"}) {
     if (call.Has(name) && !call.Has("suite")) return Fail(ErrorKind::kUsage, fmt::format("--{} is of --suite", name));
   }
   for (const char* name : {"start", "prepare"}) {
@@ -396,6 +397,7 @@ HONE_ROW(Verb){
         "  hone optimize p.json --proposer model:coder   (docs/models.md)\n"
         "  hone optimize p.json --proposer team --max-dollars 5\n"
         "  hone optimize --suite KernelBench/level1 --time 3600 --csv level1.csv\n"
+        "  hone optimize --suite KernelBench --target cuda --devices all --time 36000\n"
         "  hone optimize --suite KernelBench/level1 --target cuda --executor slurm --gres gpu:1\n",
     .positionals = kPositionals,
     .options = kOptions,
