@@ -3,11 +3,12 @@
 
 measure_products.py HONE -o FILE.md [--beside OTHER] [--shapes 4096x4096x4096,...] [--types f16,bf16] [--layouts NN,NT,TN,TT]
 
-A shape is M x N x K. Of the layouts, N is an operand as it is multiplied, A [M, K] and B [K, N], T one that lies the other way round.
+A shape is M x N x K, or batches x M x N x K. Of the layouts, N is an operand as it is multiplied, A [M, K] and B [K, N], T one that lies the other way round.
 What HONE proposes takes turns with torch.matmul, which is cuBLAS, and then what OTHER does, another build; one judge asks for both.
 """
 import argparse
 import concurrent.futures
+import math
 import pathlib
 import subprocess
 import tempfile
@@ -15,6 +16,7 @@ import tempfile
 from measuring import against, ask, geomean, microseconds, speedup
 
 TYPES = {"f16": "float16", "bf16": "bfloat16"}
+TURNED = ".transpose(-1, -2)"
 PROBLEM = """import torch
 import torch.nn as nn
 
@@ -34,13 +36,13 @@ def get_init_inputs():
 
 
 def write_problem(hone, folder, kind, layout, shape):
-    m, n, k = shape
-    name = f"{kind}_{layout}_{m}x{n}x{k}"
+    *batch, m, n, k = shape
+    name = f"{kind}_{layout}_" + "x".join(str(size) for size in shape)
     source = folder / f"{name}.py"
     a_turned, b_turned = (side == "T" for side in layout)
-    source.write_text(PROBLEM.format(a=".t()" if a_turned else "", b=".t()" if b_turned else "", type=TYPES[kind],
-                                     a_shape=f"{k}, {m}" if a_turned else f"{m}, {k}",
-                                     b_shape=f"{n}, {k}" if b_turned else f"{k}, {n}"))
+    source.write_text(PROBLEM.format(a=TURNED if a_turned else "", b=TURNED if b_turned else "", type=TYPES[kind],
+                                     a_shape=[*batch, *((k, m) if a_turned else (m, k))],
+                                     b_shape=[*batch, *((n, k) if b_turned else (k, n))]))
     problem = folder / f"{name}.json"
     done = subprocess.run([hone, "import", str(source), "-o", str(problem)], capture_output=True, text=True)
     if done.returncode != 0:
@@ -94,7 +96,7 @@ def main():
                         "--baseline", "eager", "--budget", str(given.budget), "--json"])
             made = iter(said.get("evaluations", [said]))
             answers = [next(made, said) if plan else {"error": {"message": why}} for plan, why in plans]
-            operations = 2 * shape[0] * shape[1] * shape[2]
+            operations = 2 * math.prod(shape)
             eager = [against(answer, "eager") for answer in answers]
             row = [kind, layout, " x ".join(str(size) for size in shape)]
             row.append(microseconds(eager[0]["baseline_warm"]["median_us"] if eager[0] else None))
