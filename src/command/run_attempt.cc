@@ -11,7 +11,7 @@ Result<AttemptRecord> FindAttempt(Store& store, const RunRecord& run, std::int64
   const auto found = std::find_if(attempts.begin(), attempts.end(),
                                   [&](const AttemptRecord& attempt) { return attempt.number == number; });
   if (found != attempts.end()) return *found;
-  return Fail(ErrorKind::kNotFound,
+  return Fail(ErrorKind::kUsage,
               fmt::format("run {} has no attempt {}; it has 1 to {}", run.id, number, attempts.size()));
 }
 

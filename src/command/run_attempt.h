@@ -8,7 +8,7 @@
 
 namespace hone {
 
-// Fails as the store does; kNotFound where the run has none of that number, with the numbers that it has.
+// Fails as the store does; kUsage where the run has none of that number, with the numbers that it has.
 Result<AttemptRecord> FindAttempt(Store& store, const RunRecord& run, std::int64_t number);
 
 }  // namespace hone
