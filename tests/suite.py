@@ -60,6 +60,7 @@ class SuiteTest(unittest.TestCase):
             self.assertEqual(row["failure"], "", row)
             self.assertGreater(row["best_us"], 0)
             self.assertLessEqual(row["attempts"], 2)
+            self.assertEqual(len(row["kernels"]), 1, row)
         self.assertIn("no_such_operator", document["rows"][2]["failure"])
         self.assertNotEqual(document["rows"][3]["failure"], "")
         self.assertEqual([group["group"] for group in document["groups"]], ["one", "two", "all"])

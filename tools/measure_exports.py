@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
 """Exports kernels as ModelNew and has KernelBench's own evaluator judge and time them (docs/measured/cuda_exports.md).
 
-measure_exports.py HONE KERNELBENCH -o FILE.jsonl --state FOLDER [--only L1/5,L3/33] [--jobs N]
+measure_exports.py HONE KERNELBENCH -o FILE.jsonl --suite SUITE.json --state FOLDER [--only level1/5_x,level3/33_y] [--jobs N]
 
 KERNELBENCH is a checkout of ScalingIntelligence/KernelBench; its `eval_kernel_against_ref` runs unchanged but for get_inputs under
-torch.device("cuda"), since one core draws gigabytes in a minute. FOLDER is that of measure_kernelbench.py: of each problem L1_5/problem.json
-and, where a search has ended, best.hk; else the first program that the expert proposes is exported. The state's rows.jsonl says what
-hone itself measured. Runs with the Python that has PyTorch, on a CUDA device. A line a problem:
+torch.device("cuda"), since one core draws gigabytes in a minute. SUITE.json is what `hone optimize --suite KERNELBENCH --target cuda
+--json` said: the best of each run is exported, from the run store that it names, into FOLDER. Runs with the Python that has PyTorch,
+on a CUDA device. A line a problem:
 
-    name, program ("best" or "first"), launches, libraries (whether cuDNN or cuBLASLt is called), compiled, correct (of the trials),
-    eager_ms, ours_ms, speedup, hone_speedup, error
+    name, launches, libraries (whether cuDNN or cuBLASLt is called), compiled, correct (of the trials), eager_ms, ours_ms, speedup,
+    hone_speedup, error
 """
 import argparse
 import fcntl
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import types
@@ -71,25 +72,17 @@ def child(kernelbench, reference, candidate, lock):
     print(json.dumps(row))
 
 
-def export(hone, folder, reference):
+def export(hone, store, run, folder, reference):
     """(row, model_new.py): what is exported."""
-    best = folder / "best.hk"
-    program = best if best.exists() else folder / "first.hk"
-    if program != best:
-        done = subprocess.run([hone, "propose", str(folder / "problem.json"), "--target", "cuda"], capture_output=True, text=True)
-        if done.returncode:
-            return {"error": "propose: " + done.stderr.strip()[-300:]}, None
-        program.write_text(done.stdout)
     out = folder / "export"
-    subprocess.run(["rm", "-rf", str(out)], check=True)
-    done = subprocess.run([hone, "export", "--problem", str(folder / "problem.json"), "--program", str(program), "--form", "kernelbench",
-                           "--model", str(reference), "-o", str(out)], capture_output=True, text=True)
+    shutil.rmtree(out, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run([hone, "export", run, "--store", store, "--form", "kernelbench", "--model", str(reference), "-o", str(out)],
+                          capture_output=True, text=True)
     if done.returncode:
         return {"error": "export: " + done.stderr.strip()[-300:]}, None
     text = (out / "model_new.py").read_text()
-    row = {"program": program.stem, "launches": text.count("  hone_host::Launch("),
-           "libraries": "hone_library::" in text}
-    return row, out / "model_new.py"
+    return {"launches": text.count("  hone_host::Launch("), "libraries": "hone_library::" in text}, out / "model_new.py"
 
 
 def main():
@@ -97,6 +90,7 @@ def main():
     options.add_argument("hone")
     options.add_argument("kernelbench", type=pathlib.Path)
     options.add_argument("-o", "--output", required=True, type=pathlib.Path)
+    options.add_argument("--suite", required=True, type=pathlib.Path)
     options.add_argument("--state", required=True, type=pathlib.Path)
     options.add_argument("--only", default="")
     options.add_argument("--jobs", type=int, default=4, help="compile and load so many at a time; one at a time has the device")
@@ -105,35 +99,32 @@ def main():
     if given.child:
         return child(given.kernelbench, *map(pathlib.Path, given.child))
 
-    own = {}
-    if (given.state / "rows.jsonl").exists():
-        for line in (given.state / "rows.jsonl").read_text().splitlines():
-            row = json.loads(line)
-            own[row["name"]] = row.get("speedups", {}).get("eager")
-    names = given.only.split(",") if given.only else sorted(
-        folder.parent.name.replace("_", "/") for folder in given.state.glob("L*/problem.json"))
+    suite = json.loads(given.suite.read_text())
+    wanted = given.only.split(",") if given.only else [row["name"] for row in suite["rows"] if row["solved"]]
+    rows = {row["name"]: row for row in suite["rows"]}
+    given.state.mkdir(parents=True, exist_ok=True)
 
     def one(name):
-        level, number = name[1:].split("/")
-        reference = next((given.kernelbench / "KernelBench" / ("level" + level)).glob(number + "_*.py"))
-        row, file = export(given.hone, given.state / name.replace("/", "_"), reference)
+        reference = given.kernelbench / "KernelBench" / (name + ".py")
+        row, file = export(given.hone, suite["store"], rows[name]["run"], given.state / name.replace("/", "_"), reference)
         if file:
             environment = dict(os.environ, TORCH_EXTENSIONS_DIR=str(file.parent / "build"))
             try:
-                done = subprocess.run([sys.executable, __file__, given.hone, str(given.kernelbench), "-o", "-", "--state", str(given.state),
+                done = subprocess.run([sys.executable, __file__, given.hone, str(given.kernelbench), "-o", "-",
+                                       "--suite", str(given.suite), "--state", str(given.state),
                                        "--child", str(reference), str(file), str(given.state / "device.lock")],
                                       capture_output=True, text=True, env=environment, timeout=300)
                 lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
                 row.update(json.loads(lines[-1]) if lines else {"error": (done.stderr or done.stdout).strip()[-300:]})
             except subprocess.TimeoutExpired:
                 row["error"] = "not done within 300 s"
-        row = {"name": name, **row, "hone_speedup": own.get(name)}
+        row = {"name": name, **row, "hone_speedup": rows[name]["speedups"].get("eager")}
         with open(given.output, "a") as out:
             out.write(json.dumps(row) + "\n")
         print(json.dumps(row), file=sys.stderr, flush=True)
 
     with ThreadPoolExecutor(given.jobs) as pool:
-        list(pool.map(one, names))
+        list(pool.map(one, wanted))
 
 
 if __name__ == "__main__":

@@ -26,9 +26,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // Said by the suite to each problem, or its own.
-constexpr std::string_view kNotHandedOn[] = {"suite",    "helping", "csv",        "retry",      "shrink",    "budget",
-                                             "time",     "store",   "executor",   "at-once",    "partition", "gres",
-                                             "job-time", "sbatch",  "max-tokens", "max-dollars"};
+constexpr std::string_view kNotHandedOn[] = {"suite",  "only",     "helping", "csv",        "retry",      "shrink",
+                                             "budget", "time",     "store",   "executor",   "at-once",    "partition",
+                                             "gres",   "job-time", "sbatch",  "max-tokens", "max-dollars"};
 
 // Devices are lanes of the suite here; a job of a cluster has its own.
 std::vector<std::string> HandedOn(const VerbCall& call, std::span<const Option> options, bool jobs) {
@@ -110,6 +110,12 @@ std::string Summary(const std::vector<SuiteRow>& rows, const SuiteOutcome& outco
   std::string text = fmt::format("\n{} problems: {} solved, {} confirmed to be faster than their baseline\n",
                                  rows.size(), count([](const SuiteRow& row) { return row.solved(); }),
                                  count([](const SuiteRow& row) { return row.faster; }));
+  const auto compared = count([](const SuiteRow& row) { return row.solved() && row.allclose.has_value(); });
+  if (compared > 0) {
+    text +=
+        fmt::format("official {} of {} pass the allclose of KernelBench\n",
+                    count([](const SuiteRow& row) { return row.solved() && row.allclose.value_or(false); }), compared);
+  }
   text += fmt::format("time     {:.0f} s{}; stopped: {}\n", outcome.seconds,
                       limit_s > 0 ? fmt::format(" of {:.0f}", limit_s) : "", outcome.stop);
   if (!outcome.complete) text += "next     the same command goes on; --time S is for all of its sessions\n";
@@ -122,7 +128,7 @@ std::string Summary(const std::vector<SuiteRow>& rows, const SuiteOutcome& outco
 
 Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
   const std::string path = call.Text("suite");
-  const std::vector<SuiteProblem> problems = HONE_TRY(ListSuite(path));
+  const std::vector<SuiteProblem> problems = HONE_TRY(ListSuite(path, call.Text("only")));
   SuiteServe serve;
   serve.program = OwnPath();
   serve.store = StorePath(call);

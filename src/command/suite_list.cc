@@ -1,6 +1,7 @@
 #include "command/suite_list.h"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <cctype>
@@ -118,20 +119,35 @@ Result<std::vector<SuiteProblem>> OfJson(const std::string& text, const std::str
 }
 
 Result<std::vector<SuiteProblem>> Listed(const std::string& path) {
+  const fs::path of_kernelbench = fs::path(path) / "KernelBench";
+  if (fs::is_directory(of_kernelbench / "level1")) return OfFolder(of_kernelbench);
   if (fs::is_directory(path)) return OfFolder(path);
   const std::string text = HONE_TRY(ReadFile(path));
   const fs::path folder = fs::path(path).parent_path();
   return path.ends_with(".json") ? OfJson(text, path, folder) : OfText(text, folder);
 }
 
+bool Matches(const std::string& name, std::string_view patterns) {
+  for (std::size_t begin = 0; begin <= patterns.size();) {
+    const std::size_t end = std::min(patterns.find(',', begin), patterns.size());
+    if (fnmatch(std::string(patterns.substr(begin, end - begin)).c_str(), name.c_str(), 0) == 0) return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
 }  // namespace
 
-Result<std::vector<SuiteProblem>> ListSuite(const std::string& path) {
+Result<std::vector<SuiteProblem>> ListSuite(const std::string& path, std::string_view only) {
   std::vector<SuiteProblem> problems = HONE_TRY(Listed(path));
   if (problems.empty())
     return Fail(ErrorKind::kUsage, fmt::format("--suite {}: no problem is there; it takes a folder of .py and .json "
                                                "files, or a file with a path a line",
                                                path));
+  if (!only.empty()) std::erase_if(problems, [&](const SuiteProblem& one) { return !Matches(one.name, only); });
+  if (problems.empty())
+    return Fail(ErrorKind::kUsage,
+                fmt::format("--only {}: no name in {} matches; names are as in the table: level1/*, say", only, path));
   std::map<std::string, std::string> named;
   for (SuiteProblem& problem : problems) {
     auto content = Sha256OfFile(problem.path);

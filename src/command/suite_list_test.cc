@@ -37,6 +37,22 @@ TEST_F(SuiteListTest, AFolderIsItsProblemsByTheNumbersInTheirNames) {
             (std::vector<std::string>{"level1:level1/9_a", "level1:level1/10_b", "level2:level2/1_c", top + ":top"}));
 }
 
+TEST_F(SuiteListTest, ACheckoutOfKernelBenchIsItsProblemsAndOnlySomeMayBeMeant) {
+  for (const char* name : {"KernelBench/level1/1_a.py", "KernelBench/level2/1_b.py", "KernelBench/level2/12_c.py",
+                           "src/harness.py", "results/one.json"})
+    Write(name, name);
+  EXPECT_EQ(Names(folder_.path()),
+            (std::vector<std::string>{"level1:level1/1_a", "level2:level2/1_b", "level2:level2/12_c"}));
+  const auto some = ListSuite(folder_.path(), "level2/1_*,level1/*");
+  ASSERT_TRUE(some);
+  ASSERT_EQ(some->size(), 2u);
+  EXPECT_EQ(some->at(0).name, "level1/1_a") << "in the order of all";
+  EXPECT_EQ(some->at(1).name, "level2/1_b");
+  const auto none = ListSuite(folder_.path(), "level5/*");
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().message.find("--only level5/*: no name in"), std::string::npos) << none.error().message;
+}
+
 TEST_F(SuiteListTest, AListNamesThemInItsOrder) {
   Write("a/x.py", "x");
   Write("y.json", "y");

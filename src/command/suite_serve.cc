@@ -20,6 +20,7 @@
 #include "base/process.h"
 #include "base/sha256.h"
 #include "command/run_note.h"
+#include "command/suite_table.h"
 #include "search/run_ledger.h"
 #include "store/contents.h"
 #include "store/store.h"
@@ -294,7 +295,11 @@ Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem,
   helping.ended = cause == "limit" || cause == "nothing-left";
   helping.withheld = cause == "withheld";
   // Sources are in the store.
-  if (document.contains("best") && document["best"].is_object()) document["best"].erase("source");
+  if (document.contains("best") && document["best"].is_object()) {
+    Json& best = document["best"];
+    if (best.value("kind", "") == "program") best["kernels"] = KernelsOf(best.value("source", ""));
+    best.erase("source");
+  }
   helping.document = JsonText(document);
   // What an earlier session spent on attempts of this helping before it was killed counts as well.
   const double search_s = document.value("search_s", 0.0);

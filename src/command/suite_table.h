@@ -42,9 +42,14 @@ struct SuiteGroup {
   std::map<std::string, SuiteMean> over;
 };
 inline constexpr const char* kFastestBaseline = "the fastest";
+// Without those whose products are less accurate than PyTorch's default asks for; where such were timed.
+inline constexpr const char* kFastestAsAccurate = "the fastest as accurate";
 // One a group in the order of the rows, then "all" if there are several; flagged problems are not in them but in a last
 // one, "flagged".
 std::vector<SuiteGroup> GroupsOf(const std::vector<SuiteRow>& rows);
+
+// How many statements of a program are of each family; empty for what is none.
+std::map<std::string, int> KernelsOf(const std::string& source);
 
 nlohmann::json SuiteDocument(const std::vector<SuiteRow>& rows);  // groups[], rows[]
 std::string SuiteMarkdown(const std::vector<SuiteRow>& rows);

@@ -23,7 +23,7 @@ Standing Solved(const std::string& name, const std::string& group, double eager,
   Json document = {{"best",
                     {{"kind", "program"},
                      {"accuracy", {{"official_allclose", eager >= 1}}},
-                     {"source", kSource},
+                     {"kernels", KernelsOf(kSource)},
                      {"timing",
                       {{"warm", {{"median_us", 20.0}}},
                        {"against",
@@ -107,6 +107,25 @@ TEST(SuiteTableTest, AFailureIsARowWithItsReason) {
   EXPECT_EQ(document["rows"][2]["allclose"], nullptr) << "it has no result";
   EXPECT_EQ(document["rows"][0]["kernels"], (Json{{"map", 1}, {"softmax", 2}}));
   EXPECT_NE(csv.find(",yes,\"map, softmax x 2\",,"), std::string::npos) << csv;
+}
+
+TEST(SuiteTableTest, WhatIsLessAccurateIsNotAmongTheFastestAsAccurate) {
+  SuiteRow row = RowOf(Solved("a", "g", 3, 4));
+  row.baselines.emplace_back("eager_tf32");
+  row.speedups["eager_tf32"] = row.honest = 0.5;
+  const auto groups = GroupsOf({row});
+  EXPECT_DOUBLE_EQ(groups[0].over.at(kFastestAsAccurate).geomean, 3);
+  EXPECT_DOUBLE_EQ(groups[0].over.at(kFastestBaseline).geomean, 0.5);
+  EXPECT_FALSE(GroupsOf(Rows())[0].over.contains(kFastestAsAccurate)) << "it would be the fastest again";
+}
+
+TEST(SuiteTableTest, ALoopNestIsSaidToBeOne) {
+  Standing standing = Solved("a", "g", 3, 4);
+  Json document = Json::parse(standing.last->document);
+  document["best"].erase("kernels");
+  document["loop_nest"] = true;
+  standing.last->document = document.dump();
+  EXPECT_EQ(RowOf(standing).kernels, (std::map<std::string, int>{{"loop nests", 1}}));
 }
 
 TEST(SuiteTableTest, NothingAcceptedIsSaid) {

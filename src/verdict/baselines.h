@@ -11,16 +11,17 @@ namespace hone {
 
 struct BaselineRow {
   std::string_view name;
-  std::string_view words;  // for people
-  bool torch = true;       // needs PyTorch
-  bool host = false;       // there is one on the processor
-  bool device = true;      // and on a CUDA device
-  bool usual = true;       // is timed unless others are asked for
+  std::string_view words;   // for people
+  bool torch = true;        // needs PyTorch
+  bool host = false;        // there is one on the processor
+  bool device = true;       // and on a CUDA device
+  bool usual = true;        // is timed unless others are asked for
+  bool as_accurate = true;  // as PyTorch is by default
 };
 inline constexpr BaselineRow kBaselines[] = {
     {.name = "naive", .words = "the naive loop nest, g++ -O3", .torch = false, .host = true, .device = false},
     {.name = "eager", .words = "PyTorch eager", .host = true},
-    {.name = "eager_tf32", .words = "PyTorch eager, TF32"},
+    {.name = "eager_tf32", .words = "PyTorch eager, TF32", .as_accurate = false},
     {.name = "eager_graph", .words = "PyTorch eager in a CUDA graph"},
     {.name = "compile", .words = "torch.compile", .host = true},
     {.name = "compile_max_autotune", .words = "torch.compile, max-autotune", .usual = false},  // minutes to get ready

@@ -151,6 +151,9 @@ constexpr Option kOptions[] = {
      .value = "PATH",
      .help = "many problems under one --time instead of one: a folder, or a file with a path a line (docs/search.md)",
      .reads = true},
+    {.name = "only",
+     .value = "NAMES",
+     .help = "suite: problems whose names match, with commas between: 'level1/*,level2/1_*' (default: all)"},
     {.name = "helping",
      .type = ValueType::kInteger,
      .value = "N",
@@ -355,7 +358,7 @@ Result<Answer> RunIt(VerbCall& call) {
     if (call.Has(name) && call.Text("executor") != "slurm")
       return Fail(ErrorKind::kUsage, fmt::format("--{} is of --executor slurm", name));
   }
-  for (const char* name : {"helping", "csv", "retry", "shrink", "executor", "at-once"}) {
+  for (const char* name : {"only", "helping", "csv", "retry", "shrink", "executor", "at-once"}) {
     if (call.Has(name) && !call.Has("suite")) return Fail(ErrorKind::kUsage, fmt::format("--{} is of --suite", name));
   }
   for (const char* name : {"start", "prepare"}) {
