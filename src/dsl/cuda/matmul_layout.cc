@@ -2,6 +2,10 @@
 
 namespace hone::dsl {
 
+std::int64_t LineStride(const LoopDim& lines, const LoopDim& line, std::size_t operand) {
+  return lines.extent == 1 ? (line.extent + 7) / 8 * 8 : lines.strides[operand];
+}
+
 OperandLayout LayoutOf(const Kernel& kernel, const MatmulShape& shape, std::size_t input, DType type) {
   const Expr& expr = InputOf(kernel, input);
   if (OperandOf(expr) < 0) return OperandLayout::kElsewise;
@@ -12,10 +16,13 @@ OperandLayout LayoutOf(const Kernel& kernel, const MatmulShape& shape, std::size
     if (dim.strides[o] == 0) continue;
     if (++varying > 1 || dim.strides[o] % 8 != 0) return OperandLayout::kElsewise;
   }
-  const std::int64_t rows = (input == 0 ? shape.m : shape.n).strides[o], k = shape.k.strides[o];
-  const auto lines = [](std::int64_t stride) { return stride != 0 && stride % 8 == 0; };
-  if (k == 1 && lines(rows)) return OperandLayout::kAlongK;
-  return rows == 1 && lines(k) ? OperandLayout::kAcrossK : OperandLayout::kElsewise;
+  const LoopDim &rows = input == 0 ? shape.m : shape.n, &k = shape.k;
+  const auto in_lines = [&](const LoopDim& lines, const LoopDim& line) {
+    const std::int64_t stride = LineStride(lines, line, o);
+    return line.strides[o] == 1 && stride != 0 && stride % 8 == 0;
+  };
+  if (in_lines(rows, k)) return OperandLayout::kAlongK;
+  return in_lines(k, rows) ? OperandLayout::kAcrossK : OperandLayout::kElsewise;
 }
 
 }  // namespace hone::dsl

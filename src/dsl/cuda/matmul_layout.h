@@ -21,4 +21,7 @@ enum class OperandLayout : std::uint8_t { kAlongK, kAcrossK, kElsewise };
 // engine wants it. Where it lies both ways, as with one row, it lies along K.
 OperandLayout LayoutOf(const Kernel& kernel, const MatmulShape& shape, std::size_t input, DType type);
 
+// From line to line of such an operand; where there is but one, as if others followed it.
+std::int64_t LineStride(const LoopDim& lines, const LoopDim& line, std::size_t operand);
+
 }  // namespace hone::dsl

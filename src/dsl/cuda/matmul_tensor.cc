@@ -136,14 +136,14 @@ class TensorEmitter {
     const bool across = Across(input);
     const LoopDim& rows = input == 0 ? text_.shape.m : text_.shape.n;
     const LoopDim &lines = across ? text_.shape.k : rows, &line = across ? rows : text_.shape.k;
-    std::int64_t batch_stride = lines.strides[o];  // of an extent of 1: any that is a multiple of 16 bytes
+    std::int64_t batch_stride = LineStride(lines, line, o);  // of an extent of 1: any that is a multiple of 16 bytes
     for (std::size_t d = 0; d < text_.shape.batch.size(); ++d) {
       if (text_.Varies(input, d)) batch_stride = text_.shape.batch[d].strides[o];
     }
     return {.buffer = program_.buffers[At(operand->buffer)].name,
             .offset = operand->offset,
             .shape = {1, text_.BatchesOf(input), lines.extent, line.extent},
-            .strides = {batch_stride, batch_stride, lines.strides[o], 1},
+            .strides = {batch_stride, batch_stride, LineStride(lines, line, o), 1},
             .scales = ""};
   }
 

@@ -14,6 +14,8 @@
 namespace hone::dsl {
 namespace {
 
+constexpr double kNarrowProducts = 1 << 24;  // one row, 4096 x 4096: 34 MB to read
+
 // What has no precision in its name makes one product of what its operands are.
 TensorPrecision PrecisionOf(const Kernel& kernel) {
   const std::string_view way = kernel.way->name;
@@ -83,7 +85,14 @@ std::optional<double> TensorCost(const Kernel& kernel, TensorPrecision precision
   const TensorPrecision natural = AllAre(kernel, DType::kBF16) ? TensorPrecision::kBF16
                                   : halves                     ? TensorPrecision::kF16
                                                                : TensorPrecision::kF32x3;
-  if (precision != natural || IsNarrow(shape)) return std::nullopt;
+  if (precision != natural) return std::nullopt;
+  // Few rows times what lies across K: dot products would not read it in order, and tiles without tensor cores multiply
+  // 64 rows where there are 8. 28672 columns of K 4096 are 15 GFLOP of FP32 then, which take 0.25 ms at 60 TFLOP/s; the
+  // tensor cores read as many bytes along K in 64 us (ways/matmul_rows.cc).
+  if (IsNarrow(shape)) {
+    const bool across = MultipliesInPlace(kernel, precision) && !AlongK(kernel, shape);
+    return across && Products(shape) >= kNarrowProducts ? std::optional(1.5) : std::nullopt;
+  }
   return IsLarge(shape) ? 1.5 : 3;
 }
 

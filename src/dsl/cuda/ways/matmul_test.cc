@@ -128,6 +128,20 @@ TEST_F(CudaMatmulTest, OperandsAcrossKAreReadWhereTheyLieToo) {
   }
 }
 
+TEST_F(CudaMatmulTest, AFewRowsTimesWhatLiesAcrossKAreTiles) {
+  const auto way = [](std::int64_t rows, const std::string& w) {
+    const auto lowered = dsl::Lower(fmt::format("program p\ninput x: bf16[{}, 4096]\n{}output y: bf16[{}, 8192]\n"
+                                                "y = matmul(x, w)\n",
+                                                rows, w, rows),
+                                    nullptr, TypicalDevice());
+    const auto* program = std::get_if<dsl::KernelProgram>(&lowered);
+    return program ? dsl::WordSetting(program->kernels[0], "precision") : "";
+  };
+  EXPECT_EQ(way(1, "input w: bf16[4096, 8192]\n"), "bf16");
+  EXPECT_EQ(way(8, "input w: bf16[4096, 8192]\n"), "bf16");
+  EXPECT_NE(way(8, "input v: bf16[8192, 4096]\nview w = v: [4096, 8192] strides [1, 4096]\n"), "bf16");
+}
+
 TEST_F(CudaMatmulTest, HalvesThatHaveToBePackedAreNotScaled) {
   const auto plan = Build(
       "program p\ninput x: f16[1024, 500]\ninput w: f16[500, 2048]\noutput y: f16[1024, 2048]\ny = matmul(x, w)\n");
