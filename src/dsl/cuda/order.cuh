@@ -139,24 +139,101 @@ __device__ __forceinline__ int FindFirst(const KEY (&keys)[EACH], int wanted, in
   return total;
 }
 
-// Puts elements, as many as a power of two, into order, by a team.
+__device__ __forceinline__ bool IsBefore(unsigned a, int of_a, unsigned b, int of_b) {
+  return (static_cast<unsigned long>(a) << 32 | of_a) < (static_cast<unsigned long>(b) << 32 | of_b);
+}
+__device__ __forceinline__ bool IsBefore(unsigned long a, int of_a, unsigned long b, int of_b) {
+  return a < b || (a == b && of_a < of_b);
+}
+
+// Orders pairs of a thread's elements, from those that lie `step` apart down to neighbours; `up`: of each, or, where
+// `size` is not 0, by where it lies among as many.
+template <int EACH, class KEY>
+__device__ __forceinline__ void OrderWithin(KEY (&keys)[EACH], int (&places)[EACH], int from, int size, bool up) {
+#pragma unroll
+  for (int step = from; step > 0; step /= 2) {
+#pragma unroll
+    for (int a = 0; a < EACH; ++a) {
+      const int b = a + step;
+      if ((a & step) != 0) continue;
+      const bool goes_up = size == 0 ? up : (a & size) == 0;
+      if (IsBefore(keys[b], places[b], keys[a], places[a]) != goes_up) continue;
+      const KEY key = keys[a];
+      const int place = places[a];
+      keys[a] = keys[b];
+      places[a] = places[b];
+      keys[b] = key;
+      places[b] = place;
+    }
+  }
+}
+
+// Where the n-th lies after SortFirst: so that threads that hold neighbours each, and those that read one after the
+// other, are in 32 banks.
+__device__ __forceinline__ int OfSorted(int n) { return n ^ (n >> 5 & 31); }
+
+// Puts elements, as many as a power of two, into order, by a team or the first warps of one: each of their threads has
+// neighbours in registers, and pairs that lie further apart are of two lanes, or of two warps.
 template <int COUNT, int WARPS, class KEY>
 __device__ void SortFirst(KEY* keys, int* places) {
-  for (int size = 2; size <= COUNT; size *= 2) {
-    for (int step = size / 2; step > 0; step /= 2) {
-      MeetTeam<WARPS>();
-      for (int pair = threadIdx.x % (WARPS * 32); pair < COUNT / 2; pair += WARPS * 32) {
-        const int a = pair / step * step * 2 + pair % step, b = a + step;
-        const KEY at_a = keys[a], at_b = keys[b];
-        const int of_a = places[a], of_b = places[b];
-        const bool later = at_a > at_b || (at_a == at_b && of_a > of_b);
-        if (later != ((a & size) == 0)) continue;
-        keys[a] = at_b;
-        keys[b] = at_a;
-        places[a] = of_b;
-        places[b] = of_a;
+  constexpr int kWarps = COUNT <= 128 ? 1 : COUNT / 128 < WARPS ? COUNT / 128 : WARPS, kThreads = kWarps * 32;
+  constexpr int kEach = COUNT <= kThreads ? 1 : COUNT / kThreads;
+  const int thread = threadIdx.x % (WARPS * 32);
+  KEY own[kEach];
+  int of[kEach];
+  MeetTeam<WARPS>();
+#pragma unroll
+  for (int e = 0; e < kEach; ++e) {
+    const int n = e * kThreads + thread;
+    const bool is_there = thread < kThreads && n < COUNT;
+    own[e] = is_there ? keys[n] : ~KEY(0);
+    of[e] = is_there ? places[n] : kNoPlace;
+  }
+#pragma unroll
+  for (int size = 2; size < kEach; size *= 2) OrderWithin(own, of, size / 2, size, true);
+#pragma unroll 1
+  for (int size = kEach; size <= kEach * kThreads; size *= 2) {
+    const bool up = (thread * kEach & size) == 0;
+#pragma unroll 1
+    for (int apart = size / 2 / kEach; apart > 0; apart /= 2) {
+      const bool first = ((thread & apart) == 0) == up;
+      const bool of_other_warp = kWarps > 1 && apart >= 32;
+      if (of_other_warp) {
+        MeetTeam<WARPS>();
+#pragma unroll
+        for (int e = 0; e < kEach && thread < kThreads; ++e) {
+          keys[e * kThreads + thread] = own[e];
+          places[e * kThreads + thread] = of[e];
+        }
+        MeetTeam<WARPS>();
+      }
+#pragma unroll
+      for (int e = 0; e < kEach; ++e) {
+        KEY other;
+        int of_other;
+        if (of_other_warp) {
+          const int n = (e * kThreads + (thread ^ apart)) % COUNT;
+          other = keys[n];
+          of_other = places[n];
+        } else {
+          other = __shfl_xor_sync(~0u, own[e], apart);
+          of_other = __shfl_xor_sync(~0u, of[e], apart);
+        }
+        if (IsBefore(other, of_other, own[e], of[e]) == first) {
+          own[e] = other;
+          of[e] = of_other;
+        }
       }
     }
+    OrderWithin(own, of, kEach / 2, 0, up);
+  }
+  MeetTeam<WARPS>();
+#pragma unroll
+  for (int e = 0; e < kEach; ++e) {
+    const int n = thread * kEach + e;
+    if (thread >= kThreads || n >= COUNT) continue;
+    keys[OfSorted(n)] = own[e];
+    places[OfSorted(n)] = of[e];
   }
   MeetTeam<WARPS>();
 }

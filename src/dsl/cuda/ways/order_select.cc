@@ -1,5 +1,5 @@
 // For a few of many: a team, a warp or a block, holds a row in registers and finds the limit of what is wanted, bit by
-// bit; what lies below is sorted in shared memory. Of a longer row each part gives what may be among the first to
+// bit; what lies below is sorted by its registers. Of a longer row each part gives what may be among the first to
 // memory, by the limit that another part has found where there is one, and a further kernel goes over that as if it
 // were the row: as many as it takes.
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ extern const std::string_view kOrderText;  // dsl/cuda/order.cuh
 namespace hone::dsl::cuda_way_order_select {
 namespace {
 
-constexpr std::int64_t kMostWanted = 2048;  // they are sorted in shared memory
+constexpr std::int64_t kMostWanted = 2048;  // they are sorted by a block
 constexpr std::int64_t kMostElements = std::int64_t{1} << 30;
 constexpr std::int64_t kWholeRow = 16384;  // up to here a row is not worth cutting, even where there are few
 constexpr std::int64_t kOfWarp = 1024;     // elements of which a warp has 32 a lane
@@ -238,7 +238,7 @@ class SelectWriter {
     out_.Line(fmt::format("SortFirst<{}, {}>(found, found_at);", room, team.warps));
     out_.Open(fmt::format("for (int j = {}; j < {}; j += {})", mine, wanted_, team.warps * 32));
     names[order_.place.id] = "j";
-    WriteOrdered(out_, kernel_, names, "static_cast<long>(found_at[j])");
+    WriteOrdered(out_, kernel_, names, "static_cast<long>(found_at[OfSorted(j)])");
     out_.Close();
   }
 
