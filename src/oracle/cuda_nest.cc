@@ -36,12 +36,15 @@ constexpr std::int64_t kEntriesOfWorker = 64, kMostWorkers = 1 << 15;
 constexpr int kInRowBytes = 16;
 constexpr std::int64_t kFirstRun = 32;
 
+// Whether PyTorch multiplies reals of 8 bits as they are, on a device by tensor cores whose sums keep few bits.
+bool TorchMultipliesInF8(const Node& node) { return node.op.find("_scaled_mm") != std::string::npos; }
+
 class CudaWriter : public KeyedText {
  public:
   CudaWriter(const Graph& graph, TorchProducts products, std::int64_t fewest_looks)
       : KeyedText(graph, Style::kOracle, fewest_looks, Moves::kFused),
         products_(products),
-        operand_unit_(HonestyOf(graph.problem()).operand_unit) {
+        units_{HonestyOf(graph.problem()).operand_unit} {
     int input = 0;
     for (std::size_t i = 0; i < graph.buffers().size(); ++i) {
       if (graph.buffers()[i].stage < 0) inputs_[static_cast<int>(i)] = input++;
@@ -66,7 +69,7 @@ class CudaWriter : public KeyedText {
       if (GoesStraight(id) || Elements(id) == 0) continue;
       nests.runs.emplace_back();
       comment_.clear();
-      operand_unit_ = HonestyOf(graph_.problem()).operand_unit;
+      units_ = {HonestyOf(graph_.problem()).operand_unit};
       OpenResults({}, Elements(id));
       Line("{}", StoreText(fmt::format("{}[at]", name(id)), static_cast<std::ptrdiff_t>(o), "at"));
       CloseLoops(1);
@@ -163,16 +166,16 @@ class CudaWriter : public KeyedText {
     parameters += "std::int64_t step";
     // Where nothing is multiplied any roundoff will do: that of the kernel before, to be compiled with it.
     const bool multiplies = function.body.find("Product") != std::string::npos;
-    const double unit = multiplies || nests_->kernels.empty() ? operand_unit_ : nests_->kernels.back().operand_unit;
+    const ProductUnits units = multiplies || nests_->kernels.empty() ? units_ : nests_->kernels.back().units;
     const auto [it, fresh] =
-        kernels_.try_emplace(fmt::format("{} {}{}", multiplies ? unit : 0, parameters, function.body),
+        kernels_.try_emplace(fmt::format("{} {}{}", multiplies ? units.operand : 0, parameters, function.body),
                              static_cast<int>(nests_->kernels.size()));
     if (fresh) {
       std::string name = fmt::format("Nest{}", it->second);
       std::string text =
           fmt::format("{}template <class R>\n__global__ void __launch_bounds__(kMostThreads) {}({}) {{\n{}}}\n\n",
                       comment_, name, parameters, function.body);
-      nests_->kernels.push_back({std::move(name), std::move(text), unit});
+      nests_->kernels.push_back({std::move(name), std::move(text), units});
     }
     launch.kernel = it->second;
     launch.threads = threads;
@@ -186,7 +189,7 @@ class CudaWriter : public KeyedText {
     if (Elements(stages_[first].buffer) == 0) return;
     nests_->runs.emplace_back();
     comment_ = Comment(first, end);
-    operand_unit_ = OperandUnit(first, end);
+    units_ = UnitsOf(first, end);
     if (stages_[first].sequence < 0)
       WriteStage(stages_[first]);
     else
@@ -198,18 +201,23 @@ class CudaWriter : public KeyedText {
     }
   }
 
-  // Of what the stages multiply.
-  double OperandUnit(std::size_t first, std::size_t end) const {
+  ProductUnits UnitsOf(std::size_t first, std::size_t end) const {
     constexpr double kTf32Unit = 0x1p-11;
+    // Hopper's tensor cores cut products of reals of 8 bits, and their sums, some 13 bits below the largest that they
+    // add at a time. Sums of products that are rounded so are off by a third of what PyTorch's own are, which begin
+    // anew after 128 of K, a candidate may be by four times as much, and what never begins anew is by more than ten
+    // (docs/measured/cuda_8bit.md). Operands of 8 bits have no bits to be rounded there.
+    constexpr ProductUnits kF8Units{0x1p-13, 0x1p-12};
     const double unit = HonestyOf(graph_.problem()).operand_unit;
-    if (products_ == TorchProducts::kF32 || graph_.problem().contract != Precision::kTorch) return unit;
+    if (products_ == TorchProducts::kF32 || graph_.problem().contract != Precision::kTorch) return {unit};
     for (std::size_t s = first; s < end; ++s) {
       const Buffer& buffer = graph_.buffers()[static_cast<std::size_t>(stages_[s].buffer)];
-      if (stages_[s].node < 0 || buffer.dtype != DType::kF32) continue;
-      if (TorchMultipliesInTf32(graph_.problem().nodes[static_cast<std::size_t>(stages_[s].node)]))
-        return std::max(unit, kTf32Unit);
+      if (stages_[s].node < 0) continue;
+      const Node& node = graph_.problem().nodes[static_cast<std::size_t>(stages_[s].node)];
+      if (TorchMultipliesInF8(node)) return kF8Units;
+      if (buffer.dtype == DType::kF32 && TorchMultipliesInTf32(node)) return {std::max(unit, kTf32Unit)};
     }
-    return unit;
+    return {unit};
   }
 
   void WriteStage(const Stage& stage) {
@@ -764,7 +772,7 @@ class CudaWriter : public KeyedText {
   std::string guard_;
   std::string comment_;  // what is being written
   TorchProducts products_;
-  double operand_unit_;  // of it
+  ProductUnits units_;  // of it
 };
 
 }  // namespace
@@ -795,11 +803,12 @@ std::string CudaNests::Source(std::size_t first, std::size_t end) const {
   std::string source = standard;
   fmt::format_to(std::back_inserter(source),
                  "#define HONE_UNITS_ARE_SET\nconstexpr double kUnit = {:a};\nconstexpr double kOperandUnit = "
-                 "{:a};\nconstexpr double kSmallest = {:a};\n\n",
-                 unit, first < end ? kernels[first].operand_unit : unit, smallest);
+                 "{:a};\nconstexpr double kProductUnit = {:a};\nconstexpr double kSmallest = {:a};\n\n",
+                 unit, first < end ? kernels[first].units.operand : unit,
+                 first < end ? kernels[first].units.product : 0.0, smallest);
   source += head;
   for (std::size_t k = first; k < end; ++k) {
-    HONE_CHECK(kernels[k].operand_unit == kernels[first].operand_unit, "kernels of one source have one roundoff");
+    HONE_CHECK(kernels[k].units == kernels[first].units, "kernels of one source have one roundoff");
     source += kernels[k].text;
   }
   return source;

@@ -21,6 +21,12 @@
 
 namespace hone {
 
+// Roundoff of what a kernel multiplies, and of the products where its sums keep less of them than they are; 0: all.
+struct ProductUnits {
+  double operand = 0, product = 0;
+  friend bool operator==(const ProductUnits&, const ProductUnits&) = default;
+};
+
 struct CudaNests {
   // Values that a kernel leaves for others. Bytes of an element in the tracked pass and in the honest one.
   struct Memory {
@@ -48,7 +54,7 @@ struct CudaNests {
   struct Kernel {
     std::string name;  // of a template: its instances are name<Tracked> and name<honest>
     std::string text;
-    double operand_unit = 0;  // roundoff of what is multiplied in it
+    ProductUnits units = {};
   };
   std::string standard, head;     // what every kernel needs before it; the units of roundoff stand between the two
   double unit = 0, smallest = 0;  // of ordinary operations
@@ -57,14 +63,14 @@ struct CudaNests {
   std::vector<Memory> memories;
   std::vector<Run> runs;
 
-  // Kernels [first, end), for NVRTC, which must not contract into fused multiply-adds. All have one operand_unit.
+  // Kernels [first, end), for NVRTC, which must not contract into fused multiply-adds. All have the same units.
   std::string Source(std::size_t first, std::size_t end) const;
   // The most that memories and scratch take at one time, in the pass that needs more.
   std::int64_t PeakBytes() const;
 };
 
-// What the contract `torch` means for convolutions and recurrent layers of f32: PyTorch's defaults make their products
-// in f32 on a processor and in TF32 on a device.
+// What the contract `torch` means for convolutions and recurrent layers of f32, and for products of reals of 8 bits:
+// PyTorch's defaults make them in f32 on a processor; on a device in TF32, and by the tensor cores for 8 bits.
 enum class TorchProducts : std::uint8_t { kF32, kTf32 };
 // Stages of at least `fewest_looks` looks at terms list them by their keys.
 CudaNests WriteCudaNests(const Graph& graph, TorchProducts products = TorchProducts::kF32,

@@ -36,7 +36,7 @@ TEST(CudaNestTest, ConvolutionsMultiplyInTf32WherePyTorchDoes) {
         WriteCudaNests(SmallGraph(contract, "x f32 2x8x40, w f32 4x8x3, m f32 38x16", "y f32 2x4x16", kBoth), products);
     std::vector<double> all;
     for (const auto& kernel : nests.kernels) {
-      if (kernel.text.find("Product") != std::string::npos) all.push_back(kernel.operand_unit);
+      if (kernel.text.find("Product") != std::string::npos) all.push_back(kernel.units.operand);
     }
     return all;
   };

@@ -49,8 +49,7 @@ Result<std::vector<cuda::CompiledCubin>> CompileNests(const CudaNests& nests, co
   const std::size_t each = std::clamp((kernels.size() + threads - 1) / threads, kFewestKernels, kMostKernels);
   std::vector<std::size_t> begins;  // of parts, and where the last ends
   for (std::size_t k = 0; k < kernels.size(); ++k) {
-    if (k == 0 || k - begins.back() == each || kernels[k].operand_unit != kernels[k - 1].operand_unit)
-      begins.push_back(k);
+    if (k == 0 || k - begins.back() == each || kernels[k].units != kernels[k - 1].units) begins.push_back(k);
   }
   const std::size_t parts = begins.size();
   begins.push_back(kernels.size());

@@ -33,6 +33,7 @@ constexpr std::int64_t kSmallOperands = 24 << 20;  // bytes of both
 constexpr std::int64_t kBoxRows = 64;              // of an operand that lies across K
 
 std::int64_t Parts(const TensorSettings& settings) { return settings.precision == TensorPrecision::kF32x3 ? 2 : 1; }
+// What operands are packed as.
 DType ElementType(TensorPrecision precision) {
   return precision == TensorPrecision::kBF16 ? DType::kBF16 : DType::kF16;
 }
@@ -44,44 +45,69 @@ std::int64_t ScaleBytes(const TensorSettings& settings) {
   return settings.end == TensorEnd::kLines ? (settings.tile_m + Width(settings)) * 4 : 0;
 }
 std::int64_t StageBytes(const TensorSettings& settings) {
-  return (settings.tile_m + Width(settings)) * kTensorDepth * 2 * Parts(settings);
+  return (settings.tile_m + Width(settings)) * kTensorRowBytes * Parts(settings);
 }
 
 // Of a block, beside its stages: barriers, and where groups of rows and their tiles end.
 std::int64_t StaticBytes(const TensorSettings& settings) { return 256 + settings.groups * 8; }
 
-// What multiplies, as wgmma is told: a program may do so in both types and all layouts, with tiles of the same size.
+// The type that an operand has to have to be multiplied where it lies. Reals of 8 bits are of two, that may be mixed;
+// right operands, which are one to wgmma, are of one.
+DType TypeInPlace(const Kernel& kernel, std::size_t input, TensorPrecision precision) {
+  if (precision != TensorPrecision::kF8) return ElementType(precision);
+  const int operand = OperandOf(InputOf(kernel, std::min<std::size_t>(input, 1)));
+  const DType type = operand < 0 ? DType::kF32 : kernel.operand_types[static_cast<std::size_t>(operand)];
+  return type == DType::kF8E5M2 ? type : DType::kF8E4M3;
+}
+OperandLayout LayoutInPlace(const Kernel& kernel, const MatmulShape& shape, std::size_t input,
+                            TensorPrecision precision) {
+  return LayoutOf(kernel, shape, input, TypeInPlace(kernel, input, precision));
+}
+
+// What multiplies, as wgmma is told: a program may do so in all types and layouts, with tiles of the same size.
 struct ProductKind {
-  TensorPrecision precision = TensorPrecision::kF32x3;
+  DType a = DType::kF16, b = DType::kF16;
   bool a_across = false, b_across = false;
 
+  // In PTX.
+  static std::string_view TypeText(DType type) {
+    switch (type) {
+      case DType::kBF16: return "bf16";
+      case DType::kF8E4M3: return "e4m3";
+      case DType::kF8E5M2: return "e5m2";
+      default: return "f16";
+    }
+  }
+  std::int64_t depth() const { return static_cast<std::int64_t>(32 / Bytes(a)); }  // of K, that it multiplies
   std::string Name() const {
-    return fmt::format("Multiply{}{}{}", precision == TensorPrecision::kBF16 ? "Brains" : "Halves",
-                       a_across ? "AcrossA" : "", b_across ? "AcrossB" : "");
+    if (Bytes(a) == 1) return fmt::format("Multiply_{}_{}", TypeText(a), TypeText(b));
+    return fmt::format("Multiply{}{}{}", a == DType::kBF16 ? "Brains" : "Halves", a_across ? "AcrossA" : "",
+                       b_across ? "AcrossB" : "");
   }
 };
 
-// wgmma for tiles of 64 x n x 16: its operands are named one by one.
+// wgmma for tiles of 64 x n x 32 bytes: its operands are named one by one.
 std::string ProductText(std::int64_t n, const ProductKind& kind) {
-  const std::string_view type = kind.precision == TensorPrecision::kBF16 ? "bf16" : "f16";
   const std::int64_t registers = n / 2;
   std::string names, values;
   for (std::int64_t i = 0; i < registers; ++i) {
     names += fmt::format("{}%{}", i == 0 ? "" : ", ", i);
     values += fmt::format("{}\"+f\"(d[{}])", i == 0 ? "" : ", ", i);
   }
+  // Operands of 8 bits lie along K always.
+  const std::string across = Bytes(kind.a) == 1 ? "" : fmt::format(", {:d}, {:d}", kind.a_across, kind.b_across);
   return fmt::format(
-      R"(// d = a * b, and what d was where `add` is not 0: a of 64 x 16, b of {0} x 16, both by their descriptors.
-__device__ __forceinline__ void {8}(float (&d)[{1}], unsigned long a, unsigned long b, int add) {{
+      R"(// d = a * b, and what d was where `add` is not 0: a of 64 x {3}, b of {0} x {3}, both by their descriptors.
+__device__ __forceinline__ void {9}(float (&d)[{1}], unsigned long a, unsigned long b, int add) {{
   asm volatile(
       "{{\n.reg .pred add;\nsetp.ne.b32 add, %{2}, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{3}.{3} {{{4}}}, %{5}, %{6}, add, 1, 1, {9:d}, {10:d};\n}}"
-      : {7}
+      "wgmma.mma_async.sync.aligned.m64n{0}k{3}.f32.{4}.{5} {{{6}}}, %{7}, %{8}, add, 1, 1{10};\n}}"
+      : {11}
       : "l"(a), "l"(b), "r"(add));
 }}
 )",
-      n, registers, registers + 2, type, names, registers, registers + 1, values, kind.Name(), kind.a_across,
-      kind.b_across);
+      n, registers, registers + 2, kind.depth(), ProductKind::TypeText(kind.a), ProductKind::TypeText(kind.b), names,
+      registers, registers + 1, kind.Name(), across, values);
 }
 
 class TensorEmitter {
@@ -100,9 +126,9 @@ class TensorEmitter {
     out_.Define(ProductText(Width(settings_), kind));
     if (kind.a_across || kind.b_across) out_.Define(std::string(kTensorAcrossText));
     if (Grouped()) out_.Define(std::string(kTensorGroupsText));
-    chunk_ = scaled_ ? settings_.promote : 0;
+    chunk_ = promoted_ ? settings_.promote : 0;
     const std::int64_t k = text_.shape.k.extent;
-    const std::int64_t step = scaled_ ? chunk_ : kTensorDepth;
+    const std::int64_t step = promoted_ ? chunk_ : depth_;
     steps_ = (k + step - 1) / step;
     const std::int64_t split = std::clamp<std::int64_t>(settings_.split, 1, steps_);
     steps_of_split_ = (steps_ + split - 1) / split;
@@ -124,11 +150,13 @@ class TensorEmitter {
 
   // Of an operand that is read where it lies; of another, elsewise.
   OperandLayout Layout(int input) const {
-    return scaled_ ? OperandLayout::kElsewise
-                   : LayoutOf(kernel_, text_.shape, At(input), ElementType(settings_.precision));
+    return scaled_ ? OperandLayout::kElsewise : LayoutInPlace(kernel_, text_.shape, At(input), settings_.precision);
   }
   bool Across(int input) const { return Layout(input) == OperandLayout::kAcrossK; }
-  ProductKind Kind() const { return {settings_.precision, Across(0), Across(1)}; }
+  ProductKind Kind() const {
+    return {TypeInPlace(kernel_, 0, settings_.precision), TypeInPlace(kernel_, 1, settings_.precision), Across(0),
+            Across(1)};
+  }
 
   PackedOperand AsItLies(int input) const {
     const KernelOperand* operand = text_.Plain(input);
@@ -151,7 +179,7 @@ class TensorEmitter {
 
   // Lines of an operand that a copy brings, of which each block of a cluster has its share of B's.
   std::int64_t CopiedLines(int input) const {
-    return (Across(input) ? kTensorDepth
+    return (Across(input) ? depth_
             : input == 0  ? settings_.tile_m
                           : settings_.tile_n) /
            (input == 0 ? 1 : settings_.cluster);
@@ -162,7 +190,7 @@ class TensorEmitter {
             .offset = operand.offset,
             .shape = operand.shape,
             .strides = operand.strides,
-            .box = {1, 1, CopiedLines(input), kTensorDepth},
+            .box = {1, 1, CopiedLines(input), depth_},
             .swizzle = 128};
   }
 
@@ -170,8 +198,8 @@ class TensorEmitter {
     const std::int64_t m = text_.shape.m.extent, n = text_.shape.n.extent, k = text_.shape.k.extent;
     const std::int64_t cluster = settings_.cluster,
                        resident = TensorBlocksAProcessor(kernel_.device->limits, settings_);
-    blocks_k_ = (k + kTensorDepth - 1) / kTensorDepth;
-    blocks_a_step_ = scaled_ ? chunk_ / kTensorDepth : 1;
+    blocks_k_ = (k + depth_ - 1) / depth_;
+    blocks_a_step_ = promoted_ ? chunk_ / depth_ : 1;
     tiles_m_ = (m + settings_.tile_m * cluster - 1) / (settings_.tile_m * cluster) + settings_.groups;  // at most
     tiles_n_ = (n + settings_.tile_n - 1) / settings_.tile_n;
     items_ = tiles_m_ * tiles_n_ * text_.ResultBatches() * splits_;
@@ -209,7 +237,7 @@ class TensorEmitter {
   }
 
   std::int64_t PartBytes(int input) const {
-    return (input == 0 ? settings_.tile_m : Width(settings_)) * kTensorDepth * 2;
+    return (input == 0 ? settings_.tile_m : Width(settings_)) * kTensorRowBytes;
   }
   static std::size_t At(std::int64_t i) { return static_cast<std::size_t>(i); }
   // What is of one of the right operands.
@@ -289,7 +317,8 @@ class TensorEmitter {
     const std::int64_t cluster = settings_.cluster, per_batch = tiles_m_ * tiles_n_,
                        per_split = per_batch * text_.Batches();
     const std::int64_t operand_bytes = (text_.shape.m.extent + text_.shape.n.extent * settings_.products) *
-                                       text_.shape.k.extent * Parts(settings_) * 2;
+                                       text_.shape.k.extent * Parts(settings_) *
+                                       TensorElementBytes(settings_.precision);
     const std::int64_t row_group = operand_bytes <= kSmallOperands ? 1 : kRowGroup * (settings_.turns ? 2 : 1);
     const std::string of_cluster = cluster > 1 ? fmt::format(" / {}", cluster) : "";
     const std::string& index = text_.index;
@@ -354,7 +383,7 @@ class TensorEmitter {
     for (std::int64_t copy = 0; copy < parts * settings_.products; ++copy) {
       const std::int64_t part = copy % parts, product = copy / parts;
       CopyTile(1 + static_cast<int>(product),
-               parts * PartBytes(0) + part * PartBytes(1) + product * settings_.tile_n * kTensorDepth * 2,
+               parts * PartBytes(0) + part * PartBytes(1) + product * settings_.tile_n * kTensorRowBytes,
                Right("b_map", product), Right("b_batch", product), part);
     }
     Advance();
@@ -368,14 +397,14 @@ class TensorEmitter {
     const bool shared = input > 0 && settings_.cluster > 1, across = Across(input);
     const std::int64_t lines = CopiedLines(input), rows = input == 0 ? settings_.tile_m : settings_.tile_n;
     const std::string share = shared ? fmt::format(" + member * {}", lines) : "";
-    const std::string to = shared ? fmt::format(" + member * {}", lines * kTensorDepth * 2) : "";
-    const std::string row0 = input == 0 ? "m0" : "n0", k0 = fmt::format("block * {}", kTensorDepth);
+    const std::string to = shared ? fmt::format(" + member * {}", lines * kTensorRowBytes) : "";
+    const std::string row0 = input == 0 ? "m0" : "n0", k0 = fmt::format("block * {}", depth_);
     for (std::int64_t box = 0; box < (across ? rows / kBoxRows : 1); ++box) {
       const std::string row = box == 0 ? row0 : fmt::format("{} + {}", row0, box * kBoxRows);
       const std::string where =
           across ? fmt::format("{}, {}{}", row, k0, share) : fmt::format("{}, {}{}", k0, row, share);
       out_.Line(fmt::format("CopyBox{}(to + {}{}, &{}, {}, {}, {}, barrier{});", shared ? "ToAll" : "",
-                            at + box * kBoxRows * kTensorDepth * 2, to, map, where, batch, part,
+                            at + box * kBoxRows * kTensorRowBytes, to, map, where, batch, part,
                             shared ? fmt::format(", {}", (1 << settings_.cluster) - 1) : ""));
     }
   }
@@ -393,7 +422,7 @@ class TensorEmitter {
     OpenItems();
     if (settings_.turns) PassTheOthers();
     out_.Line(fmt::format("float d[{}];", width / 2));
-    if (scaled_) {
+    if (promoted_) {
       out_.Line(fmt::format("float sum[{}];", width / 2));
       out_.Unroll();
       out_.Line(fmt::format("for (int i = 0; i < {}; ++i) sum[i] = 0.0f;", width / 2));
@@ -401,7 +430,7 @@ class TensorEmitter {
     const std::vector<std::string> batches = text_.OpenBatches("batch", -1);
     out_.Line(fmt::format("const {} row0 = m0{} + thread / 32 * 16;", index, RowsBefore()));
     out_.Line("const int column = thread % 4 * 2;");
-    if (scaled_) {
+    if (promoted_) {
       out_.Open("for (int step = first_step; step < last_step; ++step)");
       out_.Line(fmt::format("const int begin = step * {0}, end = min(begin + {0}, {1});", blocks_a_step_, blocks_k_));
     } else {
@@ -412,13 +441,15 @@ class TensorEmitter {
     out_.Open("for (int block = begin; block < end; ++block)");
     MultiplyStage();
     out_.Close();
-    if (scaled_) {
-      ReadScales();
+    if (promoted_) {
+      if (scaled_) ReadScales();
       out_.Line("WaitForProducts<0>();");
       Release("", "before");
       Promote();
       out_.Close();
-      EmitTileEnd(Tile("sum", batches));
+      const TensorTile tile = Tile("sum", batches);
+      BeginTileEnd(tile);
+      EmitTileEnd(tile);
     } else {
       if (settings_.turns) out_.Line("GiveTurn(1 - warpgroup);");
       const TensorTile tile = Tile("d", batches);
@@ -457,7 +488,7 @@ class TensorEmitter {
 
   // Whether a consumer waits for its products after every stage, because they are promoted then; and whether two of
   // them take turns, which is worth it where a stage has products enough to hide the other's sums.
-  bool PromotesEach() const { return scaled_ && blocks_a_step_ == 1; }
+  bool PromotesEach() const { return promoted_ && blocks_a_step_ == 1; }
   bool TakesTurns() const { return PromotesEach() && TensorConsumers(settings_) == 2 && Parts(settings_) == 2; }
 
   void Release(const std::string& condition, const std::string& which) {
@@ -474,7 +505,7 @@ class TensorEmitter {
     out_.Line("WaitFor(SharedAddress(&full[stage]), phase);");
     out_.Line(settings_.turns ? "const unsigned a = stages + stage * kStageBytes;"
                               : fmt::format("const unsigned a = stages + stage * kStageBytes + warpgroup * {};",
-                                            64 * kTensorDepth * 2));
+                                            64 * kTensorRowBytes));
     out_.Line(fmt::format("const unsigned b = stages + stage * kStageBytes + {};", parts * PartBytes(0)));
     if (TakesTurns()) out_.Line("TakeTurn(warpgroup);");
     out_.Line("BeginProducts();");
@@ -490,7 +521,7 @@ class TensorEmitter {
     };
     const auto open = [&] {
       out_.Unroll();
-      out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", kTensorDepth * 2 / 32));
+      out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", kTensorRowBytes / 32));
     };
     open();
     product(parts - 1, 0, "block > begin || i > 0");
@@ -527,6 +558,10 @@ class TensorEmitter {
   }
   void Promote() {
     out_.Unroll();
+    if (!scaled_) {
+      out_.Line(fmt::format("for (int i = 0; i < {}; ++i) sum[i] += d[i];", Width(settings_) / 2));
+      return;
+    }
     out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", settings_.tile_n / 8));
     for (int e = 0; e < 4; ++e) {
       out_.Line(fmt::format("sum[i * 4 + {0}] = fmaf(d[i * 4 + {0}], {1} * across[i].{2}, sum[i * 4 + {0}]);", e,
@@ -540,7 +575,9 @@ class TensorEmitter {
   DeviceWriter& out_;
   const TensorSettings settings_;
   MatmulText text_;
+  const std::int64_t depth_ = TensorDepth(settings_.precision);
   const bool scaled_;
+  const bool promoted_ = scaled_ || (settings_.precision == TensorPrecision::kF8 && settings_.promote > 0);
   std::int64_t tiles_m_ = 1, tiles_n_ = 1, items_ = 1;        // rows of tiles are counted in clusters
   std::int64_t blocks_k_ = 1, blocks_a_step_ = 1;             // a block is what a stage holds of K
   std::int64_t chunk_ = 0;                                    // of K between two promotions, 0 = never
@@ -563,7 +600,7 @@ bool MultipliesInPlace(const Kernel& kernel, TensorPrecision precision) {
   const MatmulShape shape(kernel);
   bool all = true;
   for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i)
-    all &= LayoutOf(kernel, shape, i, ElementType(precision)) != OperandLayout::kElsewise;
+    all &= LayoutInPlace(kernel, shape, i, precision) != OperandLayout::kElsewise;
   return all;
 }
 
@@ -571,9 +608,18 @@ bool RightOnesLieAlike(const Kernel& kernel, TensorPrecision precision) {
   const MatmulShape shape(kernel);
   bool alike = true;
   for (std::size_t i = 2; i < 1 + ProductsOf(kernel); ++i) {
-    alike &= LayoutOf(kernel, shape, i, ElementType(precision)) == LayoutOf(kernel, shape, 1, ElementType(precision));
+    alike &= LayoutInPlace(kernel, shape, i, precision) == LayoutInPlace(kernel, shape, 1, precision);
   }
   return alike;
+}
+
+std::int64_t TensorElementBytes(TensorPrecision precision) { return precision == TensorPrecision::kF8 ? 1 : 2; }
+std::int64_t TensorDepth(TensorPrecision precision) { return kTensorRowBytes / TensorElementBytes(precision); }
+
+// Where there are scales, they are in registers, too; and one consumer of two blocks has fewer of those than two of
+// one.
+std::int64_t MostPromotedColumns(TensorPrecision precision, std::int64_t tile_m) {
+  return precision == TensorPrecision::kF8 && tile_m == 128 ? 192 : 128;
 }
 
 std::int64_t TensorConsumers(const TensorSettings& settings) { return settings.turns ? 2 : settings.tile_m / 64; }
@@ -601,8 +647,8 @@ std::optional<std::string> CheckTensor(const MultiprocessorLimits& limits, const
     return fmt::format("{} products of {} columns are more than the registers hold, 256; try fewer columns",
                        settings.products, settings.tile_n);
   }
-  if (settings.promote > 0 && settings.tile_n > 128)
-    return fmt::format("tiles of {} columns leave no registers for promoted sums; try 128x128", settings.tile_n);
+  if (settings.promote > 0 && Width(settings) > MostPromotedColumns(settings.precision, settings.tile_m))
+    return fmt::format("tiles of {} columns leave no registers for promoted sums; try 128x128", Width(settings));
   const std::int64_t beside = StaticBytes(settings);
   if (TensorSharedBytes(settings) + beside > limits.block_shared_bytes) {
     return fmt::format("{} stages of {} bytes are more than a block's {} bytes of shared memory; try {}",

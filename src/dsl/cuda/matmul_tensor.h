@@ -14,6 +14,8 @@
 //   is
 //          what bf16 is.
 //   bf16   one product of bfloat16s, for operands that are such
+//   f8     one product of reals of 8 bits, for operands that are such: the accumulator keeps some 13 bits of them, so
+//          their sums are begun anew after every `promote` of K as well, but nothing is scaled
 //
 // Of groups of rows (families/grouped_matmul.cc) each begins a tile of its own: where, a block finds out from the ends
 // of the groups before it begins. Tiles of a group's last rows reach into the next group's, and leave those out at the
@@ -38,13 +40,13 @@ namespace hone::dsl {
 
 // How the result leaves: a warp's lines at a time, boxes that the copy engine writes, or rows that are folded.
 enum class TensorEnd : std::uint8_t { kLines, kTiles, kRows };
-enum class TensorPrecision : std::uint8_t { kF32x3, kF16, kBF16 };
+enum class TensorPrecision : std::uint8_t { kF32x3, kF16, kBF16, kF8 };
 
 struct TensorSettings {
   TensorPrecision precision = TensorPrecision::kF32x3;
   std::int64_t tile_m = 128, tile_n = 128;  // 64 rows a warpgroup
   int stages = 3;
-  std::int64_t promote = 64;  // of K; a multiple of 64; 0 = never
+  std::int64_t promote = 64;  // of K; a multiple of TensorDepth; 0 = never
   int cluster = 1;            // blocks, one above the other, that share their tiles of B
   std::int64_t split = 1;     // parts of K, for blocks of their own; a second kernel adds them up in order
   std::int64_t products = 1;  // of one A and so many right operands, tile_n columns of each
@@ -53,13 +55,18 @@ struct TensorSettings {
   bool turns = false;       // two consumers take turns, tile_m is 64
 };
 
-inline constexpr std::int64_t kTensorDepth = 64;  // elements of K in a stage
+inline constexpr std::int64_t kTensorRowBytes = 128;  // of K in a stage
 inline constexpr std::int64_t kMostGroups = 1024;
 inline constexpr Instructions kTensorNeeds = {.tensor_maps = true, .wgmma = true};
 
 // Whether operands are packed with scales of their own, and their sums promoted.
 bool ScalesOperands(const Kernel& kernel, TensorPrecision precision);
-// Whether all operands are 16-bit numbers of the precision's type and are multiplied where they lie: nothing is packed.
+// Bytes of an element as it is multiplied, and elements of K in a stage.
+std::int64_t TensorElementBytes(TensorPrecision precision);
+std::int64_t TensorDepth(TensorPrecision precision);
+// Columns of a tile of so many rows whose sums are promoted, at most: what registers there are.
+std::int64_t MostPromotedColumns(TensorPrecision precision, std::int64_t tile_m);
+// Whether all operands are numbers of the precision's type and are multiplied where they lie: nothing is packed.
 bool MultipliesInPlace(const Kernel& kernel, TensorPrecision precision);
 // Whether all right operands do so alike, so that several products may be made together.
 bool RightOnesLieAlike(const Kernel& kernel, TensorPrecision precision);

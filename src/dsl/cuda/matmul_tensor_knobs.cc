@@ -20,13 +20,19 @@ constexpr double kNarrowProducts = 1 << 24;  // one row, 4096 x 4096: 34 MB to r
 TensorPrecision PrecisionOf(const Kernel& kernel) {
   const std::string_view way = kernel.way->name;
   if (way == "f32x3") return TensorPrecision::kF32x3;
+  if (way == "f8") return TensorPrecision::kF8;
   return way == "bf16" || (way != "f16" && AllAre(kernel, DType::kBF16)) ? TensorPrecision::kBF16
                                                                          : TensorPrecision::kF16;
 }
 // Whether the sums of a tile are what the tensor cores leave, neither scaled nor promoted: what can be set on its
 // course are settings of these products alone.
-bool IsPlain(const Kernel& kernel) { return !ScalesOperands(kernel, PrecisionOf(kernel)); }
+bool IsPlain(const Kernel& kernel) {
+  if (PrecisionOf(kernel) == TensorPrecision::kF8) return IntSetting(kernel, "promote") == 0;
+  return !ScalesOperands(kernel, PrecisionOf(kernel));
+}
 bool Promotes(const Kernel& kernel) { return !IsPlain(kernel); }
+// Whether what was packed has to be scaled back, for which ends are lines.
+bool IsScaled(const Kernel& kernel) { return ScalesOperands(kernel, PrecisionOf(kernel)); }
 
 // Why several products cannot be made together, or nothing.
 std::optional<std::string> WhyApart(const Kernel& kernel) {
@@ -34,7 +40,8 @@ std::optional<std::string> WhyApart(const Kernel& kernel) {
   if (!MultipliesInPlace(kernel, precision)) return std::string(kOnlyInPlace);
   if (!RightOnesLieAlike(kernel, precision))
     return "some of what A is multiplied with lies along K and some across it; try apart";
-  if (ProductsOf(kernel) > 4) return "four products at most are made together; try apart";
+  const std::size_t most = precision == TensorPrecision::kF8 ? 3 : 4;  // of 64 columns each, that registers hold
+  if (ProductsOf(kernel) > most) return fmt::format("{} products at most are made together; try apart", most);
   return std::nullopt;
 }
 
@@ -50,7 +57,10 @@ TensorSettings TensorSettingsOf(const Kernel& kernel) {
   TensorSettings settings;
   settings.precision = PrecisionOf(kernel);
   settings.products = ProductsAtATime(kernel);
-  if (!Promotes(kernel)) settings.promote = 0;
+  if (settings.precision == TensorPrecision::kF8)
+    settings.promote = IntSetting(kernel, "promote");
+  else if (!Promotes(kernel))
+    settings.promote = 0;
   settings.groups = MatmulShape(kernel).groups();
   if (FoldsColumns(kernel)) settings.end = TensorEnd::kRows;
   const std::vector<std::int64_t> tile = TupleSetting(kernel, "tile");
@@ -81,6 +91,12 @@ std::optional<std::string> WhyNoTensorCores(const Kernel& kernel) {
 
 std::optional<double> TensorCost(const Kernel& kernel, TensorPrecision precision) {
   const MatmulShape shape(kernel);
+  // The tensor cores keep too little of sums of reals of 8 bits for a result of 32.
+  if (precision == TensorPrecision::kF8) {
+    if (!MultipliesInPlace(kernel, precision) || !IsSmallFloat(kernel.target_type) || IsNarrow(shape))
+      return std::nullopt;
+    return IsLarge(shape) ? 1.2 : 2.5;
+  }
   const bool halves = AllAre(kernel, DType::kF16) || FitHalves(kernel);
   const TensorPrecision natural = AllAre(kernel, DType::kBF16) ? TensorPrecision::kBF16
                                   : halves                     ? TensorPrecision::kF16
@@ -108,19 +124,32 @@ std::optional<std::string> CheckTensorProducts(const Kernel& kernel, const Setti
   return WhyApart(kernel);
 }
 
+namespace {
+// Of all products that a block of so many rows makes.
+std::int64_t MostColumns(const Kernel& kernel, std::int64_t rows) {
+  return Promotes(kernel) ? MostPromotedColumns(PrecisionOf(kernel), rows) : 256;
+}
+}  // namespace
+
 std::vector<Setting> TensorTileValues(const Kernel& kernel) {
   const MatmulShape shape(kernel);
   std::vector<std::array<std::int64_t, 2>> sizes;
-  if (IsPlain(kernel)) {
+  if (Promotes(kernel) && !IsScaled(kernel)) {
+    sizes = {{128, 192}, {128, 128}, {64, 128}, {128, 64}};
+  } else if (IsPlain(kernel)) {
     sizes = {{128, 256}, {128, 128}, {64, 256}, {64, 128}, {128, 64}};
   } else {
     sizes = {{128, 128}, {64, 128}, {128, 64}, {64, 64}};
   }
-  std::erase_if(sizes, [&](const auto& size) { return size[1] * ProductsAtATime(kernel) > 256; });
+  std::erase_if(sizes,
+                [&](const auto& size) { return size[1] * ProductsAtATime(kernel) > MostColumns(kernel, size[0]); });
   // What the busiest multiprocessor has to do: small tiles read more for each product, parts of K are added up later.
   // Of groups, whose operands are not small, that counts twice: 524288 x 2880 x 2880 of 128 groups takes 13.0 ms by
   // 128x256 and 17.6 ms by 128x128 (docs/measured/cuda_workloads.md).
-  const double reads = shape.groups() > 0 ? 24 : 12;
+  // Of products of reals of 8 bits, which take half as long, reading is more of the time: 8192 x 4096 x 4096 takes 212
+  // us by 128x192 and 231 by 128x128, 4096 x 4096 x 4096 as long by either (docs/measured/cuda_8bit.md).
+  const bool eights = PrecisionOf(kernel) == TensorPrecision::kF8;
+  const double reads = eights ? 64 : shape.groups() > 0 ? 24 : 12;
   const auto cost = [&](const std::array<std::int64_t, 2>& size) {
     const std::int64_t processors = kernel.device->multiprocessors;
     const std::int64_t split = SplitOf(kernel, shape, size[0], size[1]);
@@ -138,18 +167,21 @@ std::optional<std::string> CheckTensorTile(const Kernel& kernel, const Setting& 
   if (!tuple || tuple->size() != 2) return "it is rows x columns; try 128x128";
   const std::int64_t rows = (*tuple)[0], columns = (*tuple)[1];
   if (rows != 64 && rows != 128) return "the rows are 64 a warpgroup, of one or two; try 128x128";
-  if (columns != 64 && columns != 128 && columns != 256) return "the columns are 64, 128 or 256; try 128x128";
+  if (columns != 64 && columns != 128 && columns != 192 && columns != 256)
+    return "the columns are 64, 128, 192 or 256; try 128x128";
   if (columns * ProductsAtATime(kernel) > 256)
     return fmt::format("{} products of {} columns are more than the registers hold, 256; try 128x{}",
                        ProductsOf(kernel), columns, ProductsOf(kernel) == 2 ? 128 : 64);
-  if (Promotes(kernel) && columns > 128) return "256 columns leave no registers for promoted sums; try 128x128";
+  if (columns * ProductsAtATime(kernel) > MostColumns(kernel, rows))
+    return fmt::format("{} columns leave no registers for promoted sums; try 128x{}", columns * ProductsAtATime(kernel),
+                       ProductsAtATime(kernel) > 1 ? 64 : 128);
   return std::nullopt;
 }
 
 // Why halves of the tile cannot be made in turns, or nothing.
 std::optional<std::string> WhyNoTurns(const Kernel& kernel) {
   const std::vector<std::int64_t> tile = TupleSetting(kernel, "tile");
-  if (!IsPlain(kernel)) return "only products of 16-bit operands have it; try no";
+  if (!IsPlain(kernel)) return "only products whose sums are not promoted have it; try no";
   if (tile.size() != 2 || tile[0] != 128) return "a tile of 64 rows has no halves; try no";
   return std::nullopt;
 }
@@ -193,12 +225,19 @@ std::optional<std::string> CheckTensorStages(const Kernel& kernel, const Setting
 }
 
 std::vector<Setting> TensorPromoteValues(const Kernel& kernel) {
+  if (PrecisionOf(kernel) == TensorPrecision::kF8) return {Whole(128), Whole(256), Whole(512), Whole(0)};
   if (!Promotes(kernel)) return {Whole(0)};
   if (PrecisionOf(kernel) == TensorPrecision::kF16) return {Whole(256), Whole(128)};
   // 128 is no faster, and near the end of FP32's budget on positive inputs (docs/measured/cuda_matmul.md).
   return {Whole(64)};
 }
 std::optional<std::string> CheckTensorPromote(const Kernel& kernel, const Setting& value) {
+  if (PrecisionOf(kernel) == TensorPrecision::kF8) {
+    const auto* depth = std::get_if<std::int64_t>(&value.value);
+    if (!depth || *depth < 0 || *depth > 4096 || *depth % TensorDepth(TensorPrecision::kF8) != 0)
+      return "it is 0, or a multiple of 128 up to 4096; try 128";
+    return std::nullopt;
+  }
   if (!Promotes(kernel)) return CheckRange(value, 0, 512);
   const auto* whole = std::get_if<std::int64_t>(&value.value);
   if (!whole || (*whole != 64 && *whole != 128 && *whole != 256 && *whole != 512))
@@ -233,13 +272,13 @@ std::optional<std::string> CheckTensorSplit(const Kernel& kernel, const Setting&
 }
 
 std::vector<Setting> TensorEndValues(const Kernel& kernel) {
-  if (!IsPlain(kernel)) return {};
+  if (IsScaled(kernel)) return {};
   if (IsSplit(kernel) || CheckTiles(kernel)) return {Word("lines")};
   // Faster by 1 to 7 % (docs/measured/cuda_16bit.md).
   return {Word("tiles"), Word("lines")};
 }
 std::optional<std::string> CheckTensorEnd(const Kernel& kernel, const Setting& value) {
-  if (!IsPlain(kernel)) return "only products of 16-bit operands have it; remove it";
+  if (IsScaled(kernel)) return "only products of operands that lie as they are multiplied have it; remove it";
   if (auto why = CheckWord(value, {"lines", "tiles"})) return why;
   if (std::get<std::string>(value.value) == "lines") return std::nullopt;
   if (IsSplit(kernel)) return "parts of K are added up in f32; try lines";

@@ -28,11 +28,13 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // Unit roundoff of ordinary operations and of the operands of contractions (sums of products), and the smallest normal
-// number of the contract's precision; set by the generated code, behind this text or before it.
+// number of the contract's precision; set by the generated code, behind this text or before it. Where sums keep fewer
+// bits of a product than it has, kProductUnit is what that rounds it by.
 #ifndef HONE_UNITS_ARE_SET
 extern const double kUnit;
 extern const double kOperandUnit;
 extern const double kSmallest;
+constexpr double kProductUnit = 0;
 #endif
 // Error of a transcendental function in units of kUnit: vector math libraries are good to 4 ulp, which is 8 units.
 constexpr double kFunctionUnits = 8;
@@ -266,6 +268,10 @@ template <class T>
 T RoundOperand(T x) {
   return kOperandUnit <= kUnit ? x : RoundTo(x, kOperandUnit);
 }
+template <class T>
+T RoundProduct(T x) {
+  return kProductUnit <= kUnit ? x : RoundTo(x, kProductUnit);
+}
 
 template <class T>
 struct Honest {
@@ -285,7 +291,7 @@ Honest<T> Stored(Honest<T> a) {
 }
 template <class T>
 Honest<T> Product(Honest<T> a, Honest<T> b) {
-  return Wrap<T>(RoundOperand(a.v) * RoundOperand(b.v));
+  return Wrap<T>(RoundProduct(RoundOperand(a.v) * RoundOperand(b.v)));
 }
 template <class T>
 Honest<T> FromTruth(Honest<T>, bool t) {
@@ -593,7 +599,7 @@ struct Sums<Honest<T>> {
   T total[kLanes] = {}, block[kLanes] = {};
   std::int64_t count = 0;  // of the terms in a block
   void Add(int lane, Honest<T> t) { block[lane] += t.v; }
-  void AddExactProduct(int lane, T a, T b) { block[lane] += RoundOperand(a) * RoundOperand(b); }
+  void AddExactProduct(int lane, T a, T b) { block[lane] += RoundProduct(RoundOperand(a) * RoundOperand(b)); }
   void AddExact(int lane, T a) { block[lane] += a; }
   // After so many more terms of each lane.
   void Flush(std::int64_t terms) {
@@ -613,7 +619,7 @@ struct Terms<Honest<T>> {
   T term[kLanes], total = 0, block = 0;
   std::int64_t count = 0;
   void Add(int lane, Honest<T> t) { term[lane] = t.v; }
-  void AddExactProduct(int lane, T a, T b) { term[lane] = RoundOperand(a) * RoundOperand(b); }
+  void AddExactProduct(int lane, T a, T b) { term[lane] = RoundProduct(RoundOperand(a) * RoundOperand(b)); }
   void AddExact(int lane, T a) { term[lane] = a; }
   // After a term of each of the first `lanes`.
   void Flush(std::int64_t lanes) {
@@ -645,7 +651,7 @@ struct Sum<Honest<T>> {
     total += block;
     block = 0;
   }
-  void AddExactProduct(T a, T b) { Add(Wrap<T>(RoundOperand(a) * RoundOperand(b))); }
+  void AddExactProduct(T a, T b) { Add(Wrap<T>(RoundProduct(RoundOperand(a) * RoundOperand(b)))); }
   void AddExact(T a) { Add(Wrap<T>(a)); }
   void ScaleExactProducts() {}
   void Merge(const Sum& other) {

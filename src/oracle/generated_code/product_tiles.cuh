@@ -42,8 +42,8 @@ struct ProductSum<Honest<T>> {
   T total = 0;
   static T Held(double x) { return RoundOperand(static_cast<T>(x)); }
   static T Held(Honest<T> x) { return RoundOperand(x.v); }
-  void AddProduct(T a, T b) { total += a * b; }
-  void AddExactProduct(T a, T b) { total += a * b; }
+  void AddProduct(T a, T b) { total += RoundProduct(a * b); }
+  void AddExactProduct(T a, T b) { total += RoundProduct(a * b); }
   void ScaleExactProducts() {}
   Honest<T> Get() const { return Wrap<T>(total); }
 };

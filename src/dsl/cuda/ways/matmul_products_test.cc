@@ -150,7 +150,7 @@ TEST_F(CudaProductsTest, WhatCannotBeIsSaid) {
   EXPECT_EQ(std::get<dsl::Complaint>(lowered).message,
             "'products' together: some of what A is multiplied with lies along K and some across it; try apart");
   EXPECT_EQ(complaint("precision: f16, end: lines", 1),
-            "'end' lines: only products of 16-bit operands have it; remove it");
+            "'end' lines: only products of operands that lie as they are multiplied have it; remove it");
 }
 
 TEST_F(ProductsOnDeviceTest, ItComputesWhatTheProgramSays) {
