@@ -45,6 +45,20 @@ TEST(CudaNestTest, ConvolutionsMultiplyInTf32WherePyTorchDoes) {
   EXPECT_EQ(units("fp32", TorchProducts::kTf32), (std::vector<double>{0x1p-24, 0x1p-24}));
 }
 
+TEST(CudaNestTest, ScaledProductsOfEightBitsAreRoundedWherePyTorchsSumsAre) {
+  const auto units = [](const std::string& contract, TorchProducts products) {
+    const auto nests = WriteCudaNests(
+        SmallGraph(contract, "a f8e4m3 32x64, b f8e4m3 64x48, s f32 1, t f32 1", "y bf16 32x48",
+                   R"([{"op": "_scaled_mm", "args": {"self": "%a", "mat2": "%b", "scale_a": "%s", "scale_b": "%t",
+                        "out_dtype": "bf16"}, "outputs": ["y"]}])"),
+        products);
+    return nests.kernels.at(0).units;
+  };
+  EXPECT_EQ(units("torch", TorchProducts::kTf32), (ProductUnits{0x1p-13, 0x1p-12}));
+  EXPECT_EQ(units("torch", TorchProducts::kF32), (ProductUnits{0x1p-24, 0}));
+  EXPECT_EQ(units("fp32", TorchProducts::kTf32), (ProductUnits{0x1p-24, 0}));
+}
+
 TEST(CudaNestTest, WhatNobodyNeedsAnyMoreIsNotCountedWithWhatComesLater) {
   const auto nests =
       WriteCudaNests(SmallGraph("fp32", "x f32 64x64", "y f32 64x64",
