@@ -530,7 +530,7 @@ class CudaWriter : public KeyedText {
     Line("#pragma unroll 1");
     Line("for (unsigned n = 0; n < kEach * kEach; ++n) {{");
     ++depth_;
-    Line("const unsigned row = RowOf(rows, n), column = ColumnOf(columns, n);");
+    Line("const unsigned row = RowOf<R>(rows, n), column = ColumnOf<R>(columns, n);");
     Line("if (!run.Holds(row) || !columns.Holds(column)) continue;");
     Indices(tiles.rows, "row");
     Indices(tiles.columns, "column");

@@ -2,7 +2,7 @@
 // kernels and the order in which they run. oracle/device_oracle.h runs them.
 //
 //   many results         a thread makes a result, with all that it adds up
-//   of many products     a block makes a tile of them (product_tiles.h)
+//   of many products     a block makes a tile of them (product_tiles.h), on tensor cores that multiply doubles
 //   few, of long sums    a block makes a result; or several blocks, whose parts a second kernel puts together
 //   scans                a thread goes along the steps of its own elements
 //   other sequences      kernels at every step

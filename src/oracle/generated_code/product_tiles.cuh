@@ -19,11 +19,34 @@ struct Part {
   bool Holds(unsigned at) const { return begin <= at && at < end; }
 };
 
-// Where in a tile the j-th row or column of a thread lies. They come in pairs, and those of neighbours lie side by
-// side: a warp reads a row of shared memory without a conflict.
+// Where in a tile the n-th of a thread's results lies. Honest ones come in pairs each way, and those of neighbouring
+// threads lie side by side: a warp reads a row of shared memory without a conflict. Tracked ones lie as the tensor cores
+// leave them, 16 x 8 at a time: a warp has 32 rows of 16.
 constexpr unsigned Placed(unsigned thread, unsigned j) { return j / 2 * (2 * kSide) + 2 * thread + j % 2; }
-inline unsigned RowOf(Part rows, unsigned n) { return rows.tile + Placed(threadIdx.x / kSide, n / kEach); }
-inline unsigned ColumnOf(Part columns, unsigned n) { return columns.tile + Placed(threadIdx.x % kSide, n % kEach); }
+template <class R>
+struct Layout {
+  static unsigned Row(unsigned n) { return Placed(threadIdx.x / kSide, n / kEach); }
+  static unsigned Column(unsigned n) { return Placed(threadIdx.x % kSide, n % kEach); }
+};
+#ifdef __CUDACC_RTC__
+template <>
+struct Layout<Tracked> {
+  static unsigned Row(unsigned n) {
+    return threadIdx.x / 128 * 32 + n / 8 * 16 + n / 2 % 2 * 8 + threadIdx.x % 32 / 4;
+  }
+  static unsigned Column(unsigned n) {
+    return threadIdx.x / 32 % 4 * 16 + n / 4 % 2 * 8 + threadIdx.x % 4 * 2 + n % 2;
+  }
+};
+#endif
+template <class R>
+unsigned RowOf(Part rows, unsigned n) {
+  return rows.tile + Layout<R>::Row(n);
+}
+template <class R>
+unsigned ColumnOf(Part columns, unsigned n) {
+  return columns.tile + Layout<R>::Column(n);
+}
 
 // A sum of at most kBlock products, and what it wants to have of an operand, which is asked once for a whole tile.
 template <class R>
@@ -74,10 +97,257 @@ void LoadSlab(T* slab, Part part, unsigned fold, unsigned end, const Element& el
   }
 }
 
+inline bool HasSquare(double x) { return std::abs(x) < 0x1p500; }
+inline bool HasSquare(Tracked x) { return std::abs(x.v) < 0x1p500 && x.e < 0x1p500; }
+
+// A thread's share of a slab: terms [fold, end) of a side's rows or columns; what lies outside is zero. Where by_fold,
+// neighbouring terms lie side by side in global memory, and threads take them so; otherwise neighbouring rows.
+template <class T, unsigned slab, bool by_fold>
+struct SlabShare {
+  static constexpr unsigned kCount = kTile * slab / (kSide * kSide);
+  static constexpr unsigned kPitch = kTile + 32 / sizeof(T);  // no conflicts where a warp reads 4 terms of 8 rows
+  T held[kCount];
+
+  static unsigned Term(unsigned i) {
+    const unsigned n = i * kSide * kSide + threadIdx.x;
+    return by_fold ? n % slab : n / kTile;
+  }
+  static unsigned At(unsigned i) {
+    const unsigned n = i * kSide * kSide + threadIdx.x;
+    return by_fold ? n / slab : n % kTile;
+  }
+  template <class Element>
+  void Load(Part part, unsigned fold, unsigned end, const Element& element) {
+#pragma unroll
+    for (unsigned i = 0; i < kCount; ++i) {
+      const unsigned at = part.tile + At(i), k = fold + Term(i);
+      held[i] = k < end && part.Holds(at) ? element(at, k) : T{};
+    }
+  }
+  void Store(T* to) const {
+#pragma unroll
+    for (unsigned i = 0; i < kCount; ++i) to[Term(i) * kPitch + At(i)] = held[i];
+  }
+  bool IsOrdinary() const {
+    bool ordinary = true;
+#pragma unroll
+    for (unsigned i = 0; i < kCount; ++i) ordinary = ordinary && HasSquare(held[i]);
+    return ordinary;
+  }
+};
+
+// Sums of tracked products are a few sums of products of doubles, which tensor cores make: with x = |a|, and d, e the
+// errors of a and b, the error of a term is d (|b| + e) + |a| (e + u |b|), where u is what a product rounds by.
+//
+//   accumulator   of exact operands   one with errors, q = d + u |a|   both, y = |b| + e, w = e + u |b|
+//   value         a, b                a, b                             a, b
+//   magnitude     |a|, |b|            |a|, |b|                         |a|, |b|
+//   squares       a^2, b^2            q^2, b^2                         d^2, y^2;   a^2, w^2;   2 d |a|, y w
+//   signed sum                        +-q, b                           +-d, +-y;   a, +-w
+//
+// Here u leaves out that a product below kSmallest may be flushed to zero: what comes of that is added in the end.
+enum FormSum { kValueSum, kMagnitudeSum, kSquareSum, kSignedSum };
+constexpr unsigned kFormSums = 4;
+constexpr FormSum SumOf(unsigned form) {
+  return form < 4 ? static_cast<FormSum>(form) : form == 5 ? kSignedSum : kSquareSum;
+}
+constexpr double kTermUnit = kUnit + (kOperandUnit > kUnit ? 2 * kOperandUnit : 0);
+
+// `form` of an operand; `other` is the type of the operand on the other side.
+template <unsigned form, class Other>
+double LeftForm(double a) {
+  constexpr bool plain = form == kValueSum || form == kSignedSum;
+  return plain ? a : form == kMagnitudeSum ? std::abs(a) : a * a;
+}
+template <unsigned form, class Other>
+double RightForm(double b) {
+  return LeftForm<form, Other>(b);
+}
+// Beside a double.
+template <unsigned form>
+double OnlyForm(Tracked a) {
+  if (form == kValueSum) return a.v;
+  if (form == kMagnitudeSum) return std::abs(a.v);
+  const double q = a.e + kTermUnit * std::abs(a.v);
+  return form == kSquareSum ? q * q : std::copysign(q, a.v);
+}
+template <unsigned form>
+double FirstForm(Tracked a) {
+  if (form == 0 || form == 5) return a.v;
+  if (form == 1) return std::abs(a.v);
+  if (form == 2) return a.e * a.e;
+  if (form == 3) return std::copysign(a.e, a.v);
+  return form == 4 ? a.v * a.v : 2 * a.e * std::abs(a.v);
+}
+template <unsigned form>
+double SecondForm(Tracked b) {
+  const double size = std::abs(b.v), y = size + b.e, w = b.e + kTermUnit * size;
+  if (form == 0) return b.v;
+  if (form == 1) return size;
+  if (form == 2) return y * y;
+  if (form == 3) return std::copysign(y, b.v);
+  return form == 4 ? w * w : form == 5 ? std::copysign(w, b.v) : y * w;
+}
+template <class T>
+constexpr bool kIsTracked = false;
+template <>
+constexpr bool kIsTracked<Tracked> = true;
+template <unsigned form, class Other>
+double LeftForm(Tracked a) {
+  if constexpr (kIsTracked<Other>)
+    return FirstForm<form>(a);
+  else
+    return OnlyForm<form>(a);
+}
+template <unsigned form, class Other>
+double RightForm(Tracked b) {
+  if constexpr (kIsTracked<Other>)
+    return SecondForm<form>(b);
+  else
+    return OnlyForm<form>(b);
+}
+
+// sums += left (16 x 8) * right (8 x 8), of a warp's 16 x 8 results, a thread's as Layout<Tracked> has them. Of a thread:
+// lefts of two rows at a term, then at the term four behind it; rights at both terms.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define HONE_MULTIPLIES_DOUBLES
+inline void MultiplyWarp(double (&sums)[4], const double (&left)[4], const double (&right)[2]) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+d"(sums[0]), "+d"(sums[1]), "+d"(sums[2]), "+d"(sums[3])
+      : "d"(left[0]), "d"(left[1]), "d"(left[2]), "d"(left[3]), "d"(right[0]), "d"(right[1]));
+}
+#endif
+
+template <class A, class B>
+struct FormSums {
+  static constexpr bool kExact = !kIsTracked<A> && !kIsTracked<B>;
+  static constexpr unsigned kForms = kIsTracked<A> && kIsTracked<B> ? 7 : !kExact ? 4 : kOperandUnit > kUnit ? 3 : 2;
+  static constexpr unsigned kTerms = 8;
+  double sums[kFormSums][kEach * kEach / 4][4] = {};
+
+  // kTerms terms of both, from shared memory.
+  template <class Lefts, class Rights>
+  void AddTerms(const A* lefts, const B* rights) {
+#ifdef HONE_MULTIPLIES_DOUBLES
+    const unsigned term = threadIdx.x % 4;
+    B b[2][2];
+#pragma unroll
+    for (unsigned n = 0; n < 4; ++n)
+      b[n / 2][n % 2] = rights[(term + n % 2 * 4) * Rights::kPitch + threadIdx.x / 32 % 4 * 16 + n / 2 * 8 +
+                               threadIdx.x % 32 / 4];
+#pragma unroll
+    for (unsigned i = 0; i < 2; ++i) {
+      A a[4];
+#pragma unroll
+      for (unsigned n = 0; n < 4; ++n)
+        a[n] = lefts[(term + n / 2 * 4) * Lefts::kPitch + Layout<Tracked>::Row(i * 8 + n % 2 * 2)];
+      AddForms<0>(i, a, b);
+    }
+#else
+#pragma unroll 1
+    for (unsigned k = 0; k < kTerms; ++k) {
+#pragma unroll
+      for (unsigned n = 0; n < kEach * kEach; ++n)
+        AddForms<0>(n, lefts[k * Lefts::kPitch + Layout<Tracked>::Row(n)],
+                    rights[k * Rights::kPitch + Layout<Tracked>::Column(n)]);
+    }
+#endif
+  }
+#ifdef HONE_MULTIPLIES_DOUBLES
+  template <unsigned form>
+  void AddForms(unsigned i, const A (&a)[4], const B (&b)[2][2]) {
+    if constexpr (form < kForms) {
+      const double left[4] = {LeftForm<form, B>(a[0]), LeftForm<form, B>(a[1]), LeftForm<form, B>(a[2]),
+                              LeftForm<form, B>(a[3])};
+#pragma unroll
+      for (unsigned j = 0; j < 2; ++j) {
+        const double right[2] = {RightForm<form, A>(b[j][0]), RightForm<form, A>(b[j][1])};
+        MultiplyWarp(sums[SumOf(form)][i * 2 + j], left, right);
+      }
+      AddForms<form + 1>(i, a, b);
+    }
+  }
+#else
+  template <unsigned form>
+  void AddForms(unsigned n, A a, B b) {
+    if constexpr (form < kForms) {
+      sums[SumOf(form)][n / 4][n % 4] += LeftForm<form, B>(a) * RightForm<form, A>(b);
+      AddForms<form + 1>(n, a, b);
+    }
+  }
+#endif
+  // The same one by one, where squares of what is there are beyond all numbers.
+  template <class Lefts, class Rights>
+  void AddEach(const A* lefts, const B* rights) {
+#pragma unroll 1
+    for (unsigned k = 0; k < kTerms; ++k) {
+#pragma unroll
+      for (unsigned n = 0; n < kEach * kEach; ++n) {
+        const Tracked t = Product(Tracked(lefts[k * Lefts::kPitch + Layout<Tracked>::Row(n)]),
+                                  Tracked(rights[k * Rights::kPitch + Layout<Tracked>::Column(n)]));
+        sums[kValueSum][n / 4][n % 4] += t.v;
+        sums[kMagnitudeSum][n / 4][n % 4] += std::abs(t.v);
+        sums[kSquareSum][n / 4][n % 4] += t.e * t.e;
+        sums[kSignedSum][n / 4][n % 4] += std::copysign(t.e, t.v);
+      }
+    }
+  }
+  Tracked Get(unsigned n, double terms) const {
+    Sum<Tracked> sum;
+    const auto of = [&](FormSum what) { return sums[what][n / 4][n % 4]; };
+    sum.v = of(kValueSum);
+    sum.errors = {of(kMagnitudeSum), of(kSquareSum), of(kSignedSum)};
+    if constexpr (kExact)
+      sum.ScaleExactProducts();
+    else
+      sum.errors.squares += terms * kSmallest * kSmallest;
+    return sum.Get();
+  }
+};
+
 // This thread's results of a tile, rows by columns, whose terms are left(row, fold) * right(row, fold, column). All
 // threads have to call it. All rows are as the first to `right`.
+template <class R, bool left_by_fold, bool right_by_fold, class Left, class Right>
+void SumTracked(R (&results)[kEach * kEach], Part rows, Part columns, Span folds, const Left& left, const Right& right) {
+  using A = decltype(left(0u, 0u));
+  using B = decltype(right(0u, 0u, 0u));
+  using Sums = FormSums<A, B>;
+  using Lefts = SlabShare<A, Sums::kTerms, left_by_fold>;
+  using Rights = SlabShare<B, Sums::kTerms, right_by_fold>;
+  constexpr unsigned left_size = Sums::kTerms * Lefts::kPitch, right_size = Sums::kTerms * Rights::kPitch;
+  alignas(16) __shared__ unsigned char left_bytes[2 * left_size * sizeof(A)];
+  alignas(16) __shared__ unsigned char right_bytes[2 * right_size * sizeof(B)];
+  const auto of_columns = [&](unsigned column, unsigned k) { return right(rows.begin, k, column); };
+  Lefts lefts;
+  Rights rights;
+  Sums sums;
+  // While a slab is multiplied the next one is on its way to the other half of shared memory.
+  lefts.Load(rows, folds.begin, folds.end, left);
+  rights.Load(columns, folds.begin, folds.end, of_columns);
+  bool second = false;
+  __syncthreads();
+  for (std::int64_t fold = folds.begin; fold < folds.end; fold += Sums::kTerms) {
+    A* const a = reinterpret_cast<A*>(left_bytes) + (second ? left_size : 0);
+    B* const b = reinterpret_cast<B*>(right_bytes) + (second ? right_size : 0);
+    lefts.Store(a);
+    rights.Store(b);
+    const bool strange = __syncthreads_or(!Sums::kExact && !(lefts.IsOrdinary() && rights.IsOrdinary()));
+    lefts.Load(rows, fold + Sums::kTerms, folds.end, left);
+    rights.Load(columns, fold + Sums::kTerms, folds.end, of_columns);
+    if (strange)
+      sums.template AddEach<Lefts, Rights>(a, b);
+    else
+      sums.template AddTerms<Lefts, Rights>(a, b);
+    second = !second;
+  }
+#pragma unroll
+  for (unsigned n = 0; n < kEach * kEach; ++n)
+    results[n] = sums.Get(n, static_cast<double>(folds.end - folds.begin));
+}
+
+// The same of honest results, whose terms are added in order.
 template <class R, bool exact, bool left_by_fold, bool right_by_fold, class Left, class Right>
-void SumTile(R (&results)[kEach * kEach], Part rows, Part columns, Span folds, const Left& left, const Right& right) {
+void SumHonest(R (&results)[kEach * kEach], Part rows, Part columns, Span folds, const Left& left, const Right& right) {
   using A = decltype(ProductSum<R>::Held(left(0u, 0u)));
   using B = decltype(ProductSum<R>::Held(right(0u, 0u, 0u)));
   alignas(16) __shared__ unsigned char left_bytes[kSlab * kPitch * sizeof(A)];
@@ -112,12 +382,20 @@ void SumTile(R (&results)[kEach * kEach], Part rows, Part columns, Span folds, c
   for (unsigned n = 0; n < kEach * kEach; ++n) results[n] = ResultOf<exact>(sums[n / kEach][n % kEach]);
 }
 
+template <class R, bool exact, bool left_by_fold, bool right_by_fold, class Left, class Right>
+void SumTile(R (&results)[kEach * kEach], Part rows, Part columns, Span folds, const Left& left, const Right& right) {
+  if constexpr (kIsTracked<R>)
+    SumTracked<R, left_by_fold, right_by_fold>(results, rows, columns, folds, left, right);
+  else
+    SumHonest<R, exact, left_by_fold, right_by_fold>(results, rows, columns, folds, left, right);
+}
+
 // The same of rows that have nothing in common.
 template <class R, bool exact, class Left, class Right>
 void SumEach(R (&results)[kEach * kEach], Part rows, Part columns, Span folds, const Left& left, const Right& right) {
 #pragma unroll 1
   for (unsigned n = 0; n < kEach * kEach; ++n) {
-    const unsigned row = RowOf(rows, n), column = ColumnOf(columns, n);
+    const unsigned row = RowOf<R>(rows, n), column = ColumnOf<R>(columns, n);
     if (!rows.Holds(row) || !columns.Holds(column)) continue;
     ProductSum<R> sum;
     for (std::int64_t fold = folds.begin; fold < folds.end; ++fold)

@@ -61,7 +61,8 @@ inline std::string Emulation(const CudaNests& nests) {
   std::string text =
       "struct Place { unsigned x; };\n"
       "static const Place threadIdx{0}, blockIdx{0}, blockDim{1}, gridDim{1};\n"
-      "#define __global__\n#define __launch_bounds__(n)\n#define __shared__ static\n#define __syncthreads()\n";
+      "#define __global__\n#define __launch_bounds__(n)\n#define __shared__ static\n#define __syncthreads()\n"
+      "#define __syncthreads_or(x) (x)\n";
   text += nests.Source(0, nests.kernels.size());
   text +=
       "#include <vector>\nstruct Any { const void* at; template <class T> operator T*() const { return (T*)at; } };\n"
