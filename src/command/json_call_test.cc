@@ -52,7 +52,7 @@ TEST(JsonCallTest, WhatTheSchemaAllowsIsReadAsItWasMeant) {
         EXPECT_EQ(call->Real(name), value);
       }
       if (value.is_string()) {
-        EXPECT_EQ(call->Text(name), value);
+        EXPECT_EQ(call->Text(name), value.get<std::string>());
       }
       if (value.is_array()) {
         EXPECT_EQ(call->Texts(name), value.get<std::vector<std::string>>());

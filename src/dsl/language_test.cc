@@ -220,7 +220,7 @@ TEST(LanguageTest, ThePageNamesEveryTypeFoldAndNoOther) {
 }
 
 TEST(LanguageTest, EveryExampleOfThePageParsesChecksAndIsCanonical) {
-  const std::string page = LanguagePage();
+  const std::string& page = LanguagePage();
   int examples = 0;
   for (std::size_t at = page.find("```hk\n"); at != std::string::npos; at = page.find("```hk\n", at + 1)) {
     const std::size_t begin = at + 6;

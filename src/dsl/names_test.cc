@@ -259,8 +259,9 @@ std::vector<KernelProgram> WithEverySetting(const std::string& text, const Devic
   std::vector<KernelProgram> programs = {std::get<KernelProgram>(checked)};
   const auto add = [&](const Program& program) {
     auto again = Check(program, nullptr, device);
-    if (std::holds_alternative<KernelProgram>(again)) programs.push_back(std::get<KernelProgram>(std::move(again)));
-    return std::holds_alternative<KernelProgram>(again);
+    auto* const kernels = std::get_if<KernelProgram>(&again);
+    if (kernels != nullptr) programs.push_back(std::move(*kernels));
+    return kernels != nullptr;
   };
   for (std::size_t s = 0; s < plain.statements.size(); ++s) {
     const Family& family = *programs[0].kernels[s].family;

@@ -107,7 +107,7 @@ Result<std::unique_ptr<Evaluator>> EvaluatorOf(const HonestProblem& one, const s
   options.program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "evaluate_processes";
   options.threads = 2;
   options.dice = dice;
-  return StartEvaluator(std::move(problem), options);
+  return StartEvaluator(problem, options);
 }
 
 // One evaluator a problem, started when its first module comes.

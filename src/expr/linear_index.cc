@@ -27,7 +27,7 @@ void AddTo(LinearIndex& sum, const LinearIndex& more, std::int64_t times) {
   sum.constant += more.constant * times;
   for (const auto& [atom, coefficient] : more.atoms) {
     const auto same = std::find_if(sum.atoms.begin(), sum.atoms.end(),
-                                   [&atom = atom](const auto& other) { return SameExpr(other.first, atom); });
+                                   [&wanted = atom](const auto& other) { return SameExpr(other.first, wanted); });
     if (same == sum.atoms.end()) {
       sum.atoms.emplace_back(atom, coefficient * times);
     } else {

@@ -25,6 +25,7 @@
 #include "base/record.h"
 #include "base/text.h"
 #include "target/cuda/visible_devices.h"
+#include "verdict/refusal.h"
 
 namespace hone {
 namespace {

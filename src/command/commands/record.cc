@@ -10,6 +10,7 @@
 #include "command/command.h"
 #include "command/evaluation_text.h"
 #include "command/run_note.h"
+#include "command/run_session.h"
 #include "command/target.h"
 #include "command/workbench.h"
 #include "propose/joint.h"

@@ -343,7 +343,7 @@ class TensorEmitter {
 
   // The producer, one thread: fills stage after stage as they become free.
   void Produce() {
-    const std::int64_t cluster = settings_.cluster, parts = Parts(settings_);
+    const std::int64_t parts = Parts(settings_);
     out_.Line(fmt::format("GiveRegisters<{}>();", kProducerRegisters));
     out_.Open("if (thread == 0)");
     out_.Line("FetchMap(&a_map);");

@@ -319,9 +319,9 @@ std::optional<RowFold> RowFoldOf(const Memory& memory, const std::vector<Piece>&
       }
     }
     if (one.factor) part = part * one.factor;
-    total = !total.get() ? (one.negative ? -part : part) : one.negative ? total - part : total + part;
+    total = !total ? (one.negative ? -part : part) : one.negative ? total - part : total + part;
   }
-  if (sums > kMostSums || !total.get()) return std::nullopt;
+  if (sums > kMostSums || !total) return std::nullopt;
   result.fold = Fold{.over = axes,
                      .op = ReduceOp::kMax,
                      .body = rows.statistics[0].fold->body,

@@ -295,13 +295,11 @@ Result<DeviceModel> Calibrate(Effort effort, const std::function<void(std::strin
     for (const int wide : {1, 0}) {
       for (const auto& [kernel, best] : {std::pair{kernels.fma32, &machine.ceilings.fma_flops_f32},
                                          {kernels.fma64, &machine.ceilings.fma_flops_f64}}) {
-        const auto seconds = [&, kernel = kernel](std::int64_t n) {
-          return team.Run([&](int) { kernel(n * kRounds, wide); });
+        const auto seconds = [&, run = kernel](std::int64_t n) {
+          return team.Run([&](int) { run(n * kRounds, wide); });
         };
         KeepBest(*best, BestRate(pace, kernel(kRounds, wide) * threads, fma_seconds, seconds));
-        const auto alone = [&, kernel = kernel](std::int64_t n) {
-          return lone.Run([&](int) { kernel(n * kRounds, wide); });
-        };
+        const auto alone = [&, run = kernel](std::int64_t n) { return lone.Run([&](int) { run(n * kRounds, wide); }); };
         KeepBest(*best, BestRate(pace, kernel(kRounds, wide), pace.point_seconds, alone));
       }
     }
