@@ -27,7 +27,7 @@ std::vector<Ranked> Rank(std::vector<Ranked> ranked, const Objective& objective)
 }  // namespace
 
 std::vector<int> Contenders(const Tree& tree, const Objective& objective) {
-  std::vector<int> contenders = tree.ranked();
+  std::vector<int> contenders(tree.ranked().begin(), tree.ranked().end());
   if (!objective.NeedsEnergy()) return contenders;
   const double limit = tree.best_us() * (1 + objective.Slower()) * (1 + kDoubt);
   std::erase_if(contenders, [&](int number) { return tree.Value(number) > limit; });

@@ -3,11 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/check.h"
 #include "base/sha256.h"
 
 namespace hone {
+
+CandidateKey CandidateKey::Of(const Candidate& candidate) {
+  const std::string identity = candidate.Identity();
+  const auto part = [&](std::size_t from) {
+    std::uint64_t bits = 0;
+    const auto [end, error] = std::from_chars(identity.data() + from, identity.data() + from + 16, bits, 16);
+    HONE_CHECK(error == std::errc() && end == identity.data() + from + 16, "an identity is a SHA-256 in hexadecimal");
+    return bits;
+  };
+  return {part(0), part(16)};
+}
 
 const TreeNode& Tree::node(int number) const {
   HONE_CHECK(number >= 0 && number <= attempts(), "a node that the tree does not have");
@@ -28,28 +40,30 @@ void Tree::Ask(int number) {
 void Tree::AddProposals(int number, int round, std::vector<Proposal> proposals) {
   TreeNode& node = at(number);
   ++node.rounds;
+  touched_.push_back(number);
   if (asked_ == number) asked_.reset();
   // Not when all of them turn out to be known: the next round may still bring something new.
   if (proposals.empty()) node.exhausted = true;
   for (Proposal& proposal : proposals) {
-    std::string identity = proposal.candidate.Identity();
-    const auto same = [&](const WaitingProposal& other) { return other.identity == identity; };
-    if (tried_.contains(identity) || std::any_of(node.waiting.begin(), node.waiting.end(), same)) continue;
-    waits_at_[identity].push_back(number);
-    node.waiting.push_back({std::move(proposal), std::move(identity), round});
+    const CandidateKey key = CandidateKey::Of(proposal.candidate);
+    const auto same = [&](const WaitingProposal& other) { return other.key == key; };
+    if (tried_.contains(key) || std::any_of(node.waiting.begin(), node.waiting.end(), same)) continue;
+    waits_at_.emplace(key, number);
+    node.waiting.push_back({std::move(proposal), key, round});
   }
 }
 
 void Tree::Begin(const Attempt& attempt) {
-  const std::string identity = attempt.proposal.candidate.Identity();
-  if (const auto waits = waits_at_.find(identity); waits != waits_at_.end()) {
-    for (const int number : waits->second) {
-      std::erase_if(at(number).waiting, [&](const WaitingProposal& waiting) { return waiting.identity == identity; });
-    }
-    waits_at_.erase(waits);
+  const CandidateKey key = CandidateKey::Of(attempt.proposal.candidate);
+  const auto [first, last] = waits_at_.equal_range(key);
+  for (auto waits = first; waits != last; ++waits) {
+    touched_.push_back(waits->second);
+    std::erase_if(at(waits->second).waiting, [&](const WaitingProposal& waiting) { return waiting.key == key; });
   }
-  tried_.insert(identity);
+  waits_at_.erase(first, last);
+  tried_.insert(key);
   ++at(attempt.parent).in_flight;
+  touched_.push_back(attempt.parent);
   flying_.push_back(attempt.parent);
 }
 
@@ -61,12 +75,11 @@ void Tree::AddAttempt(Attempt attempt) {
   --parent.in_flight;
   flying_.erase(std::find(flying_.begin(), flying_.end(), attempt.parent));
   parent.children.push_back(attempt.number);
+  touched_.push_back(attempt.parent);
   const int number = attempt.number;
   nodes_.emplace_back().attempt = std::move(attempt);
   if (Value(number) <= 0) return;
-  ranked_.insert(
-      std::upper_bound(ranked_.begin(), ranked_.end(), number, [this](int a, int b) { return Value(a) < Value(b); }),
-      number);
+  ranked_.Insert(number, [this](int a, int b) { return Value(a) < Value(b); });
 }
 
 std::string Tree::Signature() const {

@@ -10,6 +10,7 @@
 // given while the tree grows.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <optional>
 #include <string>
@@ -18,13 +19,24 @@
 #include <vector>
 
 #include "propose/proposer.h"
+#include "search/ranking.h"
 
 namespace hone {
 
+// The first 128 bits of a candidate's identity: enough to tell candidates apart, and a tenth of the memory of its text.
+struct CandidateKey {
+  static CandidateKey Of(const Candidate& candidate);
+  bool operator==(const CandidateKey&) const = default;
+  std::uint64_t high = 0, low = 0;
+};
+struct CandidateKeyHash {  // the bits are a hash's
+  std::size_t operator()(const CandidateKey& key) const noexcept { return key.high; }
+};
+
 struct WaitingProposal {
   Proposal proposal;
-  std::string identity;  // of its candidate
-  int round = 0;         // of the run, that brought it
+  CandidateKey key;  // of its candidate
+  int round = 0;     // of the run, that brought it
 };
 
 struct TreeNode {
@@ -45,7 +57,7 @@ class Tree {
   int attempts() const { return static_cast<int>(nodes_.size()) - 1; }
 
   // The attempts that were accepted and timed, the fastest first; the earlier of two equal ones first.
-  const std::vector<int>& ranked() const { return ranked_; }
+  const Ranking& ranked() const { return ranked_; }
   int best() const { return ranked_.empty() ? 0 : ranked_.front(); }
   double best_us() const { return node(best()).attempt.time_us(); }  // 0 = none
 
@@ -66,6 +78,9 @@ class Tree {
   bool Open(const TreeNode& node) const { return !node.waiting.empty() || (!node.exhausted && !asked_); }
   // The parents of what is in flight, one for each, in no order.
   const std::vector<int>& flying() const { return flying_; }
+  // The nodes whose proposals or children changed, in the order of the changes, some of them more than once. It only
+  // grows: whoever keeps something of a branch looks at what is new.
+  const std::vector<int>& touched() const { return touched_; }
   // The node that the proposer is asked about right now.
   std::optional<int> asked() const { return asked_; }
 
@@ -86,12 +101,13 @@ class Tree {
   TreeNode& at(int number);
 
   std::deque<TreeNode> nodes_;  // one that grows without moving what is there
-  std::vector<int> ranked_;
+  Ranking ranked_;
   std::vector<int> flying_;
+  std::vector<int> touched_;
   std::optional<int> asked_;
   double bound_us_ = 0;
-  std::unordered_set<std::string> tried_;                       // identities, those in work included
-  std::unordered_map<std::string, std::vector<int>> waits_at_;  // by identity
+  std::unordered_set<CandidateKey, CandidateKeyHash> tried_;               // those in work included
+  std::unordered_multimap<CandidateKey, int, CandidateKeyHash> waits_at_;  // nodes
 };
 
 }  // namespace hone

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "search/search.h"
@@ -71,9 +72,10 @@ class MctsStrategy final : public Strategy {
         memory_(static_cast<int>(parameters.Integer("memory"))) {}
 
   std::optional<int> SelectNode(const Tree& tree, Random&) override {
+    Forget(tree);
     flying_.clear();
     for (int number : tree.flying()) {
-      for (;; number = tree.node(number).attempt.parent) {
+      for (;; number = Parent(number)) {
         ++flying_[number];
         if (number == 0) break;
       }
@@ -95,7 +97,7 @@ class MctsStrategy final : public Strategy {
 
   void BackUp(const Tree& tree) override {
     const Attempt& last = tree.nodes().back().attempt;
-    stats_.resize(tree.nodes().size());
+    Grow(tree);
     const double value = tree.Value(last.number);
     Remember(tree, last, value);
     double worth = 0;
@@ -106,7 +108,7 @@ class MctsStrategy final : public Strategy {
       least_ = any_ ? std::min(least_, worth) : worth;
       any_ = true;
     }
-    for (int number = last.number;; number = tree.node(number).attempt.parent) {
+    for (int number = last.number;; number = Parent(number)) {
       Stats& stats = stats_[static_cast<std::size_t>(number)];
       ++stats.attempts;
       if (value > 0) {
@@ -125,38 +127,67 @@ class MctsStrategy final : public Strategy {
     double sum = 0, best = 0;  // of worths as they are counted, not yet from 0 to 1
     double fastest = 0;
     bool closed = false;  // nothing can be tried in it ever again
+    int parent = 0;
+    int idle = 0;  // idle_: nothing strict was to be done in it, and nothing has changed in it since
+  };
+  struct Child {
+    int number;
+    double score;
   };
   struct Move {
     int tried = 0, brought = 0;
   };
 
+  void Grow(const Tree& tree) {
+    while (stats_.size() < tree.nodes().size())
+      stats_.push_back({.parent = tree.nodes()[stats_.size()].attempt.parent});
+  }
+  int Parent(int number) const { return stats_[static_cast<std::size_t>(number)].parent; }
+
+  // Going over branches again in which nothing was to be done is most of the work in a large tree. Such a branch stays
+  // so until one of its nodes changes; besides, that a branch is dead or a move useless only takes from what may be
+  // done, but where a useless move brings something after all, which Remember sees.
+  void Forget(const Tree& tree) {
+    Grow(tree);
+    for (int before = -1; seen_ < tree.touched().size(); ++seen_) {
+      const int touched = tree.touched()[seen_];
+      if (std::exchange(before, touched) == touched) continue;
+      for (int number = touched;; number = Parent(number)) {
+        stats_[static_cast<std::size_t>(number)].idle = 0;
+        if (number == 0) break;
+      }
+    }
+  }
+
   // The node of the branch to work on.
   std::optional<int> Descend(const Tree& tree, int number) {
-    stats_.resize(tree.nodes().size());
-    if (stats_[static_cast<std::size_t>(number)].closed) return std::nullopt;
+    const Stats& own = stats_[static_cast<std::size_t>(number)];
+    if (own.closed || (strict_ && own.idle == idle_)) return std::nullopt;
     const TreeNode& node = tree.node(number);
     const bool open = tree.Open(node);
     if (open && MayWiden(tree, node)) return number;
-    struct Child {
-      int number;
-      double score;
-    };
-    std::vector<Child> children;
     bool closed = node.exhausted && node.waiting.empty() && node.in_flight == 0;
+    // The best child, and where nothing can be done in that the next one: mostly the best is enough, so that sorting
+    // them would be for nothing. The first of equal ones is the earliest.
+    const double tried = std::log(Attempts(number) + 1);
+    std::vector<Child> children;
     for (const int child : node.children) {
       const Stats& stats = stats_[static_cast<std::size_t>(child)];
       closed = closed && stats.closed;
-      if (!stats.closed && !(strict_ && Dead(tree, child))) children.push_back({child, Score(number, child)});
+      if (!stats.closed && !(strict_ && (stats.idle == idle_ || Dead(tree, child))))
+        children.push_back({child, Score(tried, child)});
     }
-    // The first of equal ones is the earliest.
-    std::stable_sort(children.begin(), children.end(),
-                     [](const Child& a, const Child& b) { return a.score > b.score; });
-    for (const Child& child : children) {
-      if (const std::optional<int> selected = Descend(tree, child.number)) return selected;
+    while (!children.empty()) {
+      const auto best = std::max_element(children.begin(), children.end(),
+                                         [](const Child& one, const Child& other) { return one.score < other.score; });
+      if (const std::optional<int> selected = Descend(tree, best->number)) return selected;
+      children.erase(best);
     }
     stats_[static_cast<std::size_t>(number)].closed = closed;
     // Nothing can be done below it: it may have another child after all, unless one of the parts speaks against it.
     if (open && (!strict_ || (number != 0 && !Barren(node)))) return number;
+    // What is asked keeps other questions back, for as long as it is.
+    if (strict_ && !tree.asked()) stats_[static_cast<std::size_t>(number)].idle = idle_;
     return std::nullopt;
   }
 
@@ -197,10 +228,11 @@ class MctsStrategy final : public Strategy {
                     stats_[static_cast<std::size_t>(number)].attempts + (flying == flying_.end() ? 0 : flying->second));
   }
 
-  double Score(int parent, int child) const {
+  // `tried`: the logarithm of its parent's attempts and one.
+  double Score(double tried, int child) const {
     const Stats& stats = stats_[static_cast<std::size_t>(child)];
     const double attempts = Attempts(child);
-    const double seldom = explore_ * std::sqrt(std::log(Attempts(parent) + 1) / attempts);
+    const double seldom = explore_ * std::sqrt(tried / attempts);
     if (stats.accepted == 0) return seldom;
     // The refused and those in flight are worth 0, as the slowest are.
     const double mean = (stats.sum - stats.accepted * Least()) / attempts;
@@ -216,7 +248,7 @@ class MctsStrategy final : public Strategy {
     Move& move = moves_[attempt.proposal.key];
     ++move.tried;
     const double before = tree.Value(attempt.parent);
-    if (value > 0 && (before <= 0 || value < (1 - kBrought) * before)) ++move.brought;
+    if (value > 0 && (before <= 0 || value < (1 - kBrought) * before) && move.brought++ == 0) ++idle_;
   }
   bool Useless(const Proposal& proposal) const {
     if (memory_ == 0) return false;
@@ -232,6 +264,8 @@ class MctsStrategy final : public Strategy {
   std::map<std::string, Move, std::less<>> moves_;  // by key
   double most_ = 0, least_ = 0;                     // worth of all that were accepted
   bool any_ = false;                                // was
+  int idle_ = 1;                                    // one more whenever Stats::idle may not be believed any more
+  std::size_t seen_ = 0;                            // of Tree::touched
   std::map<int, int> flying_;                       // of this call: by branch
   bool strict_ = true;
 };
