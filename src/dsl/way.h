@@ -27,6 +27,8 @@ struct Way {
   // About how many times as long as the device's limits allow the kernel takes. The least is the default, and the
   // expert tries the others in this order; what has none is made only where a text asks for it. Null: 1.
   std::optional<double> (*cost)(const Kernel& kernel) = nullptr;
+  // Whether its products are the tensor cores', where the family does not say so.
+  bool multiplies = false;
   std::span<const Knob> knobs = {};  // in this order: a default may depend on those before it
   // One of them: writes the kernel's function body, or adds its kernels and launches to a plan.
   void (*emit_cpu)(const KernelProgram& program, const Kernel& kernel, Writer& writer) = nullptr;

@@ -1,9 +1,11 @@
 #include "propose/expert/cost.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include "dsl/family.h"
+#include "dsl/way.h"
 #include "target/shipped_model.h"
 
 namespace hone::expert {
@@ -17,6 +19,8 @@ Ceilings Assumed(DeviceKind kind) {
 
 double OperandBytes(const dsl::KernelProgram& program, const dsl::Kernel& kernel, const dsl::KernelOperand& operand) {
   double elements = 1;
+  // Products of a nest read all of what they read.
+  if (kernel.way != nullptr && kernel.way->multiplies) elements = std::numeric_limits<double>::infinity();
   for (std::size_t d = 0; d < kernel.space.size() && d < operand.strides.size(); ++d) {
     if (operand.strides[d] != 0) elements *= static_cast<double>(kernel.space[d].extent);
   }
@@ -37,6 +41,10 @@ double RateOf(const dsl::Kernel& kernel, const Ceilings& ceilings) {
     const auto units = ceilings.matmul_flops.find(std::string(Name(eight ? DType::kBF16 : type)));
     if (!IsSmallFloat(type) || units == ceilings.matmul_flops.end()) return rate;
     return std::max(rate, (eight ? 2 : 1) * units->second);
+  }
+  if (kernel.way != nullptr && kernel.way->multiplies) {
+    const auto units = ceilings.matmul_flops.find(std::string(Name(DType::kBF16)));
+    return units == ceilings.matmul_flops.end() ? rate : std::max(rate, units->second);
   }
   if (!kernel.family->takes_indices || kernel.device->kind == DeviceKind::kCpu) return rate;
   bool sums_products = false;

@@ -32,6 +32,7 @@ struct Cut {
 };
 constexpr Cut kCuts[] = {
     {{}, "everything fused"},
+    {{.weights = true}, "everything fused, whole numbers as they lie"},
     {{.products = false}, "products apart"},
     {{.attention = false}, "attention in three kernels"},
     {{.norms = false, .attention = false, .products = false}, "statistics apart from what reads them"},
@@ -111,11 +112,20 @@ class Expert : public Proposer {
     std::string words;  // how the graph was cut
   };
 
+  // Whether products with whole numbers of few bits may be a kernel: on a processor its nests would be none.
+  bool HasWeights() const {
+    const auto& buffers = graph_.buffers();
+    return machine_.kind == DeviceKind::kCuda && std::any_of(buffers.begin(), buffers.end(), [](const auto& buffer) {
+             return buffer.dtype == DType::kI8 || buffer.dtype == DType::kU8;
+           });
+  }
+
   std::vector<Beginning> AllBeginnings() const {
     std::vector<Beginning> beginnings;
     const expert::Memory memory(graph_);
     const auto pieces = expert::PiecesOf(memory);
     for (const auto& cut : kCuts) {
+      if (cut.fusion.weights && !HasWeights()) continue;
       const auto fused = expert::Fuse(memory, pieces, cut.fusion);
       const auto add = [&](dsl::Program program, std::string_view how) {
         beginnings.push_back({std::move(program), fmt::format("{}{}", cut.words, how)});

@@ -54,6 +54,7 @@ class Fuser {
     if (fusion.products) GroupRows();
     if (fusion.products) GroupFoldedProducts();
     if (fusion.products) GroupOrders();
+    if (fusion.weights) TakeWeights();
     if (fusion.maps) NestFolds();
     if (fusion.norms) GroupResults();
     std::vector<Piece> left;
@@ -271,6 +272,24 @@ class Fuser {
     if (!only_reader && LosesItsNorm(map_at)) return false;
     if (!map.expensive) return true;
     return only_reader && reader.count <= map.count && LoadsOf(reader_at, pieces_[map_at].buffer) == 1;
+  }
+
+  void TakeWeights() {
+    const std::function<const Piece*(int)> map = [&](int buffer) -> const Piece* {
+      const int maker = maker_[Id(buffer)];
+      const auto at = static_cast<std::size_t>(maker);
+      const bool own = maker >= 0 && !memory_.IsOutput(buffer) && IsSimpleMap(at) && !known_[at].expensive &&
+                       readers_[Id(buffer)].size() == 1;
+      return own ? &pieces_[at] : nullptr;
+    };
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      if (!known_[i].alive || !IsProduct(pieces_[i]) || !known_[i].plain || !pieces_[i].inside.empty()) continue;
+      auto with = WithStoredWeights(memory_, pieces_[i], map);
+      if (!with) continue;
+      pieces_[i] = std::move(with->piece);
+      for (const int buffer : with->maps) Kill(static_cast<std::size_t>(maker_[Id(buffer)]));
+      Learn(i);
+    }
   }
 
   static bool FillsADevice(const Piece& piece) {

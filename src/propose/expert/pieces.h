@@ -7,6 +7,7 @@
 //   fuse.cc      maps go into readers, and behind producers   norms.cc  folds and the map that reads them
 //   scans.cc     scans, and maps that only move what they made   folds.cc  folds of the same rows
 //   picks.cc     few elements of a product that is folded    row_folds.cc  sums over rows of their softmax
+//   weights.cc   products of few rows with whole numbers of few bits
 //   writer.h     pieces become statements of the language
 #pragma once
 
@@ -59,6 +60,7 @@ struct Fusion {
   bool attention = true;  // a product, its softmax and the product that reads it
   bool products = true;   // a product and the one that its end reads; a product, or places in order, and the fold
                           // that reads it
+  bool weights = false;   // what makes reals of whole numbers of few bits into products of few rows
   bool operator==(const Fusion&) const = default;
 };
 
@@ -107,6 +109,15 @@ std::optional<Expr> ElementAt(const Memory& memory, const Piece& map, const Affi
 std::set<std::size_t> PicksOf(const Memory& memory, const std::vector<Piece>& pieces, std::size_t product,
                               const std::function<std::vector<std::size_t>(int buffer)>& readers);
 std::optional<Piece> Picked(const Memory& memory, const Piece& map, const Piece& product);
+
+// The product with what makes reals of whole numbers of few bits inside of it, and the maps that it needs no more;
+// nothing if it is no such product. `map`: the map that makes a buffer for nobody else; null if another piece does.
+struct WithWeights {
+  Piece piece;
+  std::vector<int> maps;
+};
+std::optional<WithWeights> WithStoredWeights(const Memory& memory, const Piece& product,
+                                             const std::function<const Piece*(int buffer)>& map);
 
 // The piece over other dimensions of the same elements, row-major; nothing if that needs a division.
 std::optional<Piece> OverSpace(const Piece& piece, const std::vector<IndexVar>& space);

@@ -1,0 +1,61 @@
+// Sixteen bytes that nobody reads again.
+__device__ __forceinline__ uint4 StreamedWeights(const void* from) {
+  uint4 to;
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to.x), "=r"(to.y), "=r"(to.z), "=r"(to.w)
+               : "l"(from));
+  return to;
+}
+
+// Pairs of 16-bit reals as words, rounded as two by themselves; `mma` adds 16 columns x 8 rows, of 16 elements of K.
+#define HONE_PAIRS(NAME, TYPE)                                                                                        \
+  struct NAME {                                                                                                       \
+    static __device__ __forceinline__ unsigned Fma(unsigned a, unsigned b, unsigned c) {                              \
+      unsigned made;                                                                                                  \
+      asm("fma.rn." TYPE "x2 %0, %1, %2, %3;" : "=r"(made) : "r"(a), "r"(b), "r"(c));                                 \
+      return made;                                                                                                    \
+    }                                                                                                                 \
+    static __device__ __forceinline__ void Multiply(float (&sum)[4], unsigned low, unsigned high, unsigned low_8,     \
+                                                    unsigned high_8, unsigned x, unsigned x_8) {                      \
+      asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." TYPE "." TYPE                                             \
+                   ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                             \
+                   : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])                                           \
+                   : "r"(low), "r"(high), "r"(low_8), "r"(high_8), "r"(x), "r"(x_8));                                 \
+    }                                                                                                                 \
+  };
+HONE_PAIRS(BrainPairs, "bf16")
+HONE_PAIRS(HalfPairs, "f16")
+#undef HONE_PAIRS
+
+// Eight signed bytes as four pairs. Of bf16, whose significand has 8 bits: the lower 7 of a byte behind the exponent of
+// 128 are 128 more than themselves, and its sign there makes 128 or 256, which is taken away.
+template <class Pairs>
+__device__ __forceinline__ void BytesAsPairs(unsigned first, unsigned second, unsigned (&pairs)[4]) {
+  const unsigned words[2] = {first, second};
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const unsigned both = __byte_perm(words[i / 2], 0x43434343, i % 2 == 0 ? 0x5140 : 0x7362);
+    pairs[i] = Pairs::Fma(both & 0xff80ff80, 0xbf80bf80, both & 0xff7fff7f);
+  }
+}
+// Of f16, which has room for 128 more behind the exponent of 1024: 1152 is taken away.
+template <>
+__device__ __forceinline__ void BytesAsPairs<HalfPairs>(unsigned first, unsigned second, unsigned (&pairs)[4]) {
+  const unsigned words[2] = {first ^ 0x80808080, second ^ 0x80808080};
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    pairs[i] = HalfPairs::Fma(__byte_perm(words[i / 2], 0x64646464, i % 2 == 0 ? 0x5140 : 0x7362), 0x3c003c00, 0xe480e480);
+}
+
+// Eight numbers of 4 bits, of each byte those of `first` before those of `second`, as four pairs: each number stands in
+// the last bits behind an exponent (`above`, a pair, in which a sign is turned as well); `less` takes away what is too
+// much.
+template <class Pairs>
+__device__ __forceinline__ void NibblesAsPairs(unsigned first, unsigned second, unsigned above, unsigned less,
+                                               unsigned one, unsigned (&pairs)[4]) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const unsigned both = __byte_perm(first, second, i * 0x11 + (i + 4) * 0x1100);
+    pairs[i] = Pairs::Fma((both & 0x000f000f) ^ above, one, less);
+  }
+}

@@ -1,0 +1,338 @@
+// Few rows times weights that memory holds as whole numbers of 8 or 4 bits, with scales and zeros for each column or
+// for so many of K: dsl/shape/stored_weights.h. How fast the numbers can be read is all that matters, so they go from
+// memory to registers as they lie, 16 bytes at a time, and pass by the first-level cache, which keeps the rows. There
+// they become pairs of 16-bit reals, by the steps that the text writes and rounded at each as PyTorch rounds; the
+// tensor cores multiply those (mma, 16 x 8 x 16).
+//
+// A block makes 16 columns of all rows, or a few times as many, which share what is read of the rows. Its warps have
+// parts of K each and add up in shared memory what they have made. As matmul_rows.cc says, a sum does not care for the
+// order of K: neighbours are given to an mma as they come, of rows and columns alike.
+//
+//   columns  of a block
+//   warps    of a block: the more, the more is on its way where columns are few
+//   loads    of a column, that a thread has on their way at once
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/small_float.h"
+#include "dsl/cuda/nest_element.h"
+#include "dsl/knobs.h"
+#include "dsl/shape/stored_weights.h"
+#include "dsl/way.h"
+
+namespace hone {
+extern const std::string_view kStoredWeightsText;  // dsl/cuda/stored_weights.cuh
+}  // namespace hone
+
+namespace hone::dsl::cuda_way_nest_weights {
+namespace {
+
+constexpr std::int64_t kMostRows = 64, kLeastColumns = 64, kTile = 16;
+constexpr std::int64_t kSharedBytes = 48 << 10;
+
+std::int64_t RowsOf(const StoredWeights& weights) { return weights.m ? weights.m->extent : 1; }
+std::int64_t EightsOf(const StoredWeights& weights) { return (RowsOf(weights) + 7) / 8; }
+// Elements of K that a thread loads at once.
+std::int64_t Own(const StoredWeights& weights) { return weights.bits == 8 ? 16 : 32; }
+std::int64_t SharedBytes(const StoredWeights& weights, std::int64_t columns, std::int64_t warps) {
+  return warps * 8 * EightsOf(weights) * (columns + 1) * 4;
+}
+
+std::optional<std::string> WhyNot(const Kernel& kernel) {
+  const auto read = StoredWeightsOf(kernel);
+  if (const auto* why = std::get_if<std::string>(&read)) return *why;
+  const auto& weights = std::get<StoredWeights>(read);
+  if (RowsOf(weights) > kMostRows)
+    return fmt::format("it holds all {} rows at once, {} are possible", RowsOf(weights), kMostRows);
+  if (!IsHalf(kernel.target_type) || kernel.compute != DType::kF32) return "what it writes is not of 16 bits";
+  const std::int64_t own = Own(weights);
+  if (weights.k % own != 0 || weights.bytes.of_row % 16 != 0 || weights.bytes.offset % 16 != 0 ||
+      weights.x.of_row % 8 != 0 || weights.x.offset % 8 != 0)
+    return "it reads 16 bytes at a time along what is summed, and an operand does not lie so";
+  for (const auto& step : weights.steps) {
+    const auto* other = std::get_if<PlaceAlongK>(&step.other);
+    if (other != nullptr && other->step != 0 && other->of_k % own != 0)
+      return fmt::format("a scale, or a zero, is for {} numbers, and a thread has {} at once", other->of_k, own);
+  }
+  return std::nullopt;
+}
+
+std::optional<double> Cost(const Kernel& kernel) {
+  const auto read = StoredWeightsOf(kernel);
+  const auto* weights = std::get_if<StoredWeights>(&read);
+  if (weights == nullptr || weights->n.extent < kLeastColumns) return std::nullopt;
+  return 0.3;  // before all that has an element a thread
+}
+
+class WeightsWriter {
+ public:
+  WeightsWriter(const Kernel& kernel, DeviceWriter& out)
+      : kernel_(kernel),
+        out_(out),
+        weights_(std::get<StoredWeights>(StoredWeightsOf(kernel))),
+        half_(kernel.operand_types[static_cast<std::size_t>(weights_.x.operand)]) {}
+
+  void Write() {
+    const std::int64_t columns = IntSetting(kernel_, "columns"), warps = IntSetting(kernel_, "warps"),
+                       loads = IntSetting(kernel_, "loads"), n = weights_.n.extent, m = RowsOf(weights_);
+    const std::int64_t eights = EightsOf(weights_), own = Own(weights_), step = loads * own * 4;
+    const std::string index = out_.index_type();
+    out_.Define(std::string(kStoredWeightsText));
+    out_.BeginKernel("weights", 32 * warps);
+    out_.Line("const int thread = threadIdx.x, warp = thread / 32, row = thread % 32 / 4, quarter = thread % 4;");
+    out_.Line(fmt::format("__shared__ float sums[{}][{}][{}];", warps, 8 * eights, columns + 1));
+    out_.Line(fmt::format("const {0} first = static_cast<{0}>(blockIdx.x) * {1};", index, columns));
+    // Beyond the last row or column the last one is read again; what comes of it is not written.
+    const auto within = [&](const std::string& wanted, std::int64_t extent, bool beyond) {
+      return beyond ? fmt::format("min({}, static_cast<{}>({}))", wanted, index, extent - 1) : wanted;
+    };
+    out_.Line(fmt::format("{} n[{}];", index, columns / 8));
+    out_.Line(fmt::format("const {}* x[{}];", DeviceType(half_), eights));
+    out_.Unroll();
+    out_.Line(fmt::format("for (int c = 0; c < {}; ++c) n[c] = {};", columns / 8,
+                          within("first + row + 8 * c", n, n % columns != 0)));
+    out_.Unroll();
+    out_.Line(fmt::format(
+        "for (int e = 0; e < {}; ++e) x[e] = {};", eights,
+        AddressText(weights_.x, within(fmt::format("static_cast<{}>(row + 8 * e)", index), m, m % 8 != 0))));
+    out_.Line(fmt::format("float made[{}][{}][4] = {{}};", columns / kTile, eights));
+    out_.Open(fmt::format("for (int k0 = warp * {0}; k0 < {1}; k0 += {2})", step, weights_.k, warps * step));
+    out_.Line(fmt::format("uint4 numbers[{}][{}];", loads, columns / 8));
+    whole_ = weights_.k % step == 0;
+    LoadAll(loads, columns);
+    out_.Unroll();
+    out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", loads));
+    out_.Line(fmt::format("const int k = k0 + i * {} + quarter * {};", own * 4, own));
+    for (std::int64_t unit = 0; unit < own / 8; ++unit) WriteUnit(unit, columns, eights);
+    out_.Close();
+    out_.Close();
+    WriteEnd(columns, warps, m, n, eights);
+    out_.Launch(
+        {.grid_x = (n + columns - 1) / columns, .reads = OperandBuffers({&kernel_, 1}), .writes = {kernel_.target}});
+  }
+
+ private:
+  std::string Buffer(int operand) const {
+    return out_.BufferName(kernel_.operands[static_cast<std::size_t>(operand)].buffer);
+  }
+  std::string AddressText(const PlaceAlongK& place, const std::string& row) const {
+    std::string text = Buffer(place.operand);
+    if (place.offset != 0) text += fmt::format(" + {}", place.offset);
+    return place.of_row == 0 ? text : fmt::format("{} + ({}) * {}", text, row, place.of_row);
+  }
+
+  // All numbers, and what belongs to them, before the first product.
+  void LoadAll(std::int64_t loads, std::int64_t columns) {
+    const std::int64_t own = Own(weights_);
+    for (std::size_t s = 0; s < weights_.steps.size(); ++s) {
+      if (std::holds_alternative<PlaceAlongK>(weights_.steps[s].other))
+        out_.Line(fmt::format("unsigned other{}[{}][{}];", s, loads, columns / 8));
+    }
+    out_.Unroll();
+    out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", loads));
+    out_.Line(fmt::format("const int k = k0 + i * {} + quarter * {};", own * 4, own));
+    out_.Unroll();
+    out_.Open(fmt::format("for (int c = 0; c < {}; ++c)", columns / 8));
+    const std::string from = fmt::format("StreamedWeights({} + {})", AddressText(weights_.bytes, "n[c]"),
+                                         weights_.bits == 8 ? "k" : "k / 2");
+    out_.Line(fmt::format("numbers[i][c] = {};", Guarded(from, "make_uint4(0, 0, 0, 0)")));
+    for (std::size_t s = 0; s < weights_.steps.size(); ++s) {
+      const auto* other = std::get_if<PlaceAlongK>(&weights_.steps[s].other);
+      if (other == nullptr) continue;
+      std::string at = AddressText(*other, "n[c]");
+      if (other->step != 0)
+        at += fmt::format(" + k / {}", other->of_k) + (other->step == 1 ? "" : fmt::format(" * {}", other->step));
+      out_.Line(fmt::format("other{}[i][c] = {};", s, Guarded(PairText(*other, at), "0u")));
+    }
+    out_.Close();
+    out_.Close();
+  }
+  std::string Guarded(const std::string& text, const std::string& otherwise) const {
+    return whole_ ? text : fmt::format("k < {} ? {} : {}", weights_.k, text, otherwise);
+  }
+  // The element twice, as a pair.
+  std::string PairText(const PlaceAlongK& place, const std::string& at) const {
+    const DType held = kernel_.operand_types[static_cast<std::size_t>(place.operand)];
+    if (IsHalf(held)) return fmt::format("__ldg(reinterpret_cast<const unsigned short*>({})) * 0x10001u", at);
+    return fmt::format(
+               "{}(static_cast<float>(*({}))) * 0x10001u",
+               half_ == DType::kBF16 ? "__bfloat16_as_ushort(__float2bfloat16_rn" : "__half_as_ushort(__float2half_rn",
+               at) +
+           ")";
+  }
+  unsigned BitsOf(double number) const {
+    return half_ == DType::kBF16 ? SmallFloat<8, 7, true>::From(number).bits
+                                 : SmallFloat<5, 10, true>::From(number).bits;
+  }
+  std::string PairOf(double number) const { return fmt::format("0x{:08x}u", BitsOf(number) * 0x10001u); }
+
+  // Eight neighbours along K, of all columns and rows.
+  void WriteUnit(std::int64_t unit, std::int64_t columns, std::int64_t eights) {
+    const std::string type = half_ == DType::kBF16 ? "BrainPairs" : "HalfPairs";
+    out_.Open("");
+    out_.Line(fmt::format("unsigned pairs[{}][4];", columns / 8));
+    out_.Unroll();
+    out_.Open(fmt::format("for (int c = 0; c < {}; ++c)", columns / 8));
+    if (weights_.bits == 8) {
+      const std::string_view flipped = weights_.is_signed[0] ? "" : " ^ 0x80808080";
+      out_.Line(fmt::format("BytesAsPairs<{0}>(numbers[i][c].{1}{3}, numbers[i][c].{2}{3}, pairs[c]);", type,
+                            "xz"[unit], "yw"[unit], flipped));
+    } else {
+      const std::string low = fmt::format("numbers[i][c].{}", "xyzw"[unit]), high = low + " >> 4";
+      out_.Line(fmt::format("NibblesAsPairs<{}>({}, {}, {}, {}, {}, pairs[c]);", type, weights_.high_first ? high : low,
+                            weights_.high_first ? low : high, Above(), Less(), PairOf(1)));
+    }
+    WriteSteps(type);
+    out_.Close();
+    out_.Unroll();
+    out_.Open(fmt::format("for (int e = 0; e < {}; ++e)", eights));
+    const std::string from = fmt::format("__ldg(reinterpret_cast<const uint4*>(x[e] + k + {}))", 8 * unit);
+    out_.Line(fmt::format("const uint4 rows = {};", Guarded(from, "make_uint4(0, 0, 0, 0)")));
+    out_.Unroll();
+    out_.Open(fmt::format("for (int t = 0; t < {}; ++t)", columns / kTile));
+    out_.Line("const unsigned (&low)[4] = pairs[2 * t], (&high)[4] = pairs[2 * t + 1];");
+    out_.Line(fmt::format("{}::Multiply(made[t][e], low[0], high[0], low[1], high[1], rows.x, rows.y);", type));
+    out_.Line(fmt::format("{}::Multiply(made[t][e], low[2], high[2], low[3], high[3], rows.z, rows.w);", type));
+    out_.Close();
+    out_.Close();
+    out_.Close();
+  }
+
+  // Behind which exponent numbers of 4 bits stand, and what is then too much of them, or too little.
+  double Base() const { return half_ == DType::kBF16 ? 128 : 1024; }
+  std::string Above() const {
+    const unsigned exponent = half_ == DType::kBF16 ? 0x4300 : 0x6400;
+    return fmt::format("0x{:04x}{:04x}u", exponent + (weights_.is_signed[1] ? 8 : 0),
+                       exponent + (weights_.is_signed[0] ? 8 : 0));
+  }
+  std::string Less() const {
+    unsigned pair = 0;
+    for (const std::size_t part : {1u, 0u}) {
+      pair = pair << 16 | BitsOf(weights_.more[part] - Base() - (weights_.is_signed[part] ? 8 : 0));
+    }
+    return fmt::format("0x{:08x}u", pair);
+  }
+
+  // What is done to the numbers of column c, pair by pair.
+  void WriteSteps(const std::string& type) {
+    const int more = weights_.bits == 4 ? 0 : weights_.more[0] + (weights_.is_signed[0] ? 0 : 128);
+    if (more == 0 && weights_.steps.empty()) return;
+    const std::string one = PairOf(1), minus = PairOf(-1), none = PairOf(-0.0), it = "pairs[c][p]";
+    out_.Unroll();
+    out_.Open("for (int p = 0; p < 4; ++p)");
+    const auto step = [&](const std::string& a, const std::string& b, const std::string& c) {
+      out_.Line(fmt::format("{} = {}::Fma({}, {}, {});", it, type, a, b, c));
+    };
+    if (more != 0) step(it, one, PairOf(more));
+    for (std::size_t s = 0; s < weights_.steps.size(); ++s) {
+      const StoredWeights::Step& made = weights_.steps[s];
+      const auto* number = std::get_if<double>(&made.other);
+      const std::string other = number != nullptr ? PairOf(*number) : fmt::format("other{}[i][c]", s);
+      if (made.op == BinaryOp::kMul) {
+        step(it, other, none);
+      } else if (made.op == BinaryOp::kAdd) {
+        step(it, one, other);
+      } else if (made.reversed) {
+        step(it, minus, other);
+      } else {
+        step(other, minus, it);
+      }
+    }
+    out_.Close();
+  }
+
+  void WriteEnd(std::int64_t columns, std::int64_t warps, std::int64_t m, std::int64_t n, std::int64_t eights) {
+    // A thread has columns `row` and `row` + 8 of two neighbouring rows of x.
+    out_.Unroll();
+    out_.Open(fmt::format("for (int t = 0; t < {}; ++t)", columns / kTile));
+    out_.Unroll();
+    out_.Open(fmt::format("for (int e = 0; e < {}; ++e)", eights));
+    out_.Unroll();
+    out_.Line(
+        "for (int i = 0; i < 4; ++i) sums[warp][8 * e + quarter * 2 + i % 2][16 * t + row + i / 2 * 8] = "
+        "made[t][e][i];");
+    out_.Close();
+    out_.Close();
+    out_.Line("__syncthreads();");
+    out_.Open(fmt::format("for (int place = thread; place < {}; place += {})", columns * m, 32 * warps));
+    const std::string index = out_.index_type();
+    out_.Line(fmt::format("const {0} m = place / {1}, column = first + place % {1};", index, columns));
+    if (n % columns != 0) out_.Line(fmt::format("if (column >= {}) continue;", n));
+    out_.Line("float total = 0;");
+    out_.Unroll();
+    out_.Line(fmt::format("for (int w = 0; w < {}; ++w) total += sums[w][m][place % {}];", warps, columns));
+    std::map<int, std::string> names = {{weights_.n.id, "column"}};
+    if (weights_.m) names[weights_.m->id] = "m";
+    WriteElement(out_, kernel_, weights_.element, names, {.made = "total"});
+    out_.Close();
+  }
+
+  const Kernel& kernel_;
+  DeviceWriter& out_;
+  const StoredWeights weights_;
+  const DType half_;
+  bool whole_ = true;
+};
+
+StoredWeights Of(const Kernel& kernel) { return std::get<StoredWeights>(StoredWeightsOf(kernel)); }
+
+// As many as share what is read of the rows, where that leaves each multiprocessor a block.
+std::vector<Setting> ColumnsValues(const Kernel& kernel) {
+  const StoredWeights weights = Of(kernel);
+  const bool many = weights.n.extent >= 32 * kernel.device->multiprocessors && EightsOf(weights) <= 4;
+  return many ? std::vector{Whole(32), Whole(16)} : std::vector{Whole(16), Whole(32)};
+}
+std::optional<std::string> CheckColumns(const Kernel& kernel, const Setting& value) {
+  if (auto why = CheckRange(value, 16, 64)) return why;
+  const std::int64_t columns = std::get<std::int64_t>(value.value);
+  if (columns % kTile != 0) return "columns are made sixteen at a time; try 16";
+  if (SharedBytes(Of(kernel), columns, 1) > kSharedBytes) return "so many sums do not fit; try 16";
+  return std::nullopt;
+}
+std::vector<Setting> WarpsValues(const Kernel& kernel) {
+  const StoredWeights weights = Of(kernel);
+  const std::int64_t columns = IntSetting(kernel, "columns");
+  std::vector<Setting> values;
+  for (const std::int64_t warps : {8, 16, 4, 2, 1}) {
+    if (SharedBytes(weights, columns, warps) <= kSharedBytes &&
+        (warps == 1 || warps * Own(weights) * 4 <= weights.k || values.empty()))
+      values.push_back(Whole(warps));
+  }
+  return values;
+}
+std::optional<std::string> CheckWarps(const Kernel& kernel, const Setting& value) {
+  if (auto why = CheckRange(value, 1, 32)) return why;
+  const std::int64_t most = kSharedBytes / SharedBytes(Of(kernel), IntSetting(kernel, "columns"), 1);
+  if (std::get<std::int64_t>(value.value) > most)
+    return fmt::format("what so many warps make does not fit; {} are possible", most);
+  return std::nullopt;
+}
+std::vector<Setting> LoadsValues(const Kernel& kernel) {
+  return IntSetting(kernel, "columns") > 16 ? std::vector{Whole(2), Whole(1), Whole(4)}
+                                            : std::vector{Whole(4), Whole(2), Whole(1)};
+}
+std::optional<std::string> CheckLoads(const Kernel&, const Setting& value) { return CheckRange(value, 1, 8); }
+
+constexpr Knob kKnobs[] = {
+    {"columns", "of the result, that a block makes", ColumnsValues, CheckColumns},
+    {"warps", "of a block, with parts of K each", WarpsValues, CheckWarps},
+    {"loads", "of a column, that a thread has on their way at once", LoadsValues, CheckLoads},
+};
+
+}  // namespace
+
+HONE_ROW(Way){
+    .family = "nest",
+    .name = "weights",
+    .doc = "for few rows of 16 bits times whole numbers of 8 or 4: those are read as they lie",
+    .why_not = WhyNot,
+    .cost = Cost,
+    .multiplies = true,
+    .knobs = kKnobs,
+    .emit_cuda = [](const KernelProgram&, const Kernel& kernel,
+                    DeviceWriter& out) { WeightsWriter(kernel, out).Write(); },
+};
+
+}  // namespace hone::dsl::cuda_way_nest_weights

@@ -1,0 +1,115 @@
+// Few rows times whole numbers of 8 and of 4 bits: compiled without spills, on the tensor cores, the default where
+// there are columns, refused in a line elsewhere, and what the program says. The last is skipped where there is no
+// device.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "dsl/testing/device_program.h"
+#include "dsl/way.h"
+
+namespace hone {
+namespace {
+
+using dsl::KernelProgram;
+
+struct Layer {
+  std::int64_t m = 16, n = 128, k = 1024, group = 128;
+  std::string type = "bf16", stored = "i8", number = "real(w[n, k * {G} + l])", scaled = "{N} * s[n, k]", end = "{S}";
+  std::string settings = {};
+};
+
+std::string Replaced(std::string text, const std::string& what, const std::string& with) {
+  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))
+    text.replace(at, what.size(), with);
+  return text;
+}
+const std::string kFour = "select(p == 0, and(w[n, k * {H} + l], 15), floordiv(w[n, k * {H} + l], 16))";
+
+std::string Text(const Layer& layer) {
+  const bool four = layer.number.find("{H}") != std::string::npos;
+  const std::string over = four ? "k < {K}, l < {H}, p < 2" : "k < {K}, l < {G}";
+  const std::string at = four ? "k * {G} + l * 2 + p" : "k * {G} + l";
+  std::string text = fmt::format(
+      "input x: {0}[{1}, {3}]\nparam w: {4}[{2}, {5}]\nparam s: {0}[{2}, {{K}}]\nparam z: {0}[{2}, {{K}}]\n"
+      "param b: f32[{2}]\noutput y: {0}[{1}, {2}]\n"
+      "y = nest [m < {1}, n < {2}] ({6})",
+      layer.type, layer.m, layer.n, layer.k, layer.stored, four ? layer.k / 2 : layer.k, layer.end);
+  text = Replaced(text, "{S}", fmt::format("sum [{}] (x[m, {}] * ({}))", over, at, layer.scaled));
+  text = Replaced(text, "{N}", layer.number);
+  text = Replaced(text, "{K}", std::to_string(layer.k / layer.group));
+  text = Replaced(text, "{G}", std::to_string(layer.group));
+  text = Replaced(text, "{H}", std::to_string(layer.group / 2));
+  return layer.settings.empty() ? text : fmt::format("{} with {{{}}}", text, layer.settings);
+}
+
+// Both types, with and without signs, all orders of a byte's halves, zeros, one row and all, columns and depths that no
+// block divides.
+const std::vector<Layer> kLayers = {
+    {},
+    {.m = 1, .n = 512, .k = 4096, .group = 4096, .scaled = "{N}", .end = "{S} * b[n]"},
+    {.m = 5, .n = 70, .k = 208, .group = 16, .type = "f16", .end = "relu({S} + b[n])"},
+    {.m = 64, .n = 200, .k = 512, .stored = "u8", .scaled = "({N} - z[n, k]) * s[n, k]"},
+    {.m = 13, .type = "f16", .stored = "u8", .number = "real(w[n, k * {G} + l] - 100)"},
+    {.stored = "u8", .number = "real(" + kFour + ")", .scaled = "({N} - 8) * s[n, k]"},
+    {.m = 33, .n = 100, .k = 1056, .group = 32, .stored = "u8", .number = "real(" + kFour + " - 8)"},
+    {.m = 3, .type = "f16", .stored = "u8", .number = "real(" + kFour + ")", .scaled = "({N} - z[n, k]) * s[n, k]"},
+    {.m = 8, .stored = "i8", .number = "real(" + Replaced(kFour, "p == 0", "p == 1") + ")"},
+    {.m = 8, .n = 1000, .k = 512, .stored = "u8", .number = "real(" + kFour + ")", .scaled = "{N} * s[n, k] - z[n, k]"},
+    {.m = 16,
+     .stored = "i8",
+     .number = "real(" + kFour + ")",
+     .settings = "way: weights, columns: 64, warps: 4, loads: 1"},
+};
+
+using NestWeightsTest = testing::CudaProgramTest;
+using NestWeightsOnDeviceTest = testing::ProgramOnDeviceTest;
+
+TEST_F(NestWeightsTest, NumbersAreReadAsTheyLieWithoutSpills) {
+  for (const Layer& layer : kLayers) {
+    const std::string text = Text(layer);
+    SCOPED_TRACE(text);
+    const auto lowered = Lowered(text);
+    ASSERT_TRUE(std::holds_alternative<KernelProgram>(lowered)) << ToString(std::get<dsl::Complaint>(lowered));
+    EXPECT_EQ(std::get<KernelProgram>(lowered).kernels[0].way->name, "weights");
+    const auto built = BuiltOf(text);
+    ASSERT_EQ(built.launches.size(), 1u);
+    EXPECT_EQ(built.launches[0].spill_load_bytes + built.launches[0].spill_store_bytes, 0);
+    EXPECT_TRUE(built.launches[0].instructions.contains("HMMA"));
+  }
+}
+
+TEST_F(NestWeightsTest, WhatCannotBeIsSaid) {
+  const auto said = [&](Layer layer) {
+    layer.settings = "way: weights";
+    const auto lowered = Lowered(Text(layer));
+    const auto* complaint = std::get_if<dsl::Complaint>(&lowered);
+    return complaint ? complaint->message : std::string("taken");
+  };
+  EXPECT_EQ(said({.m = 65}), "'way' weights: it holds all 65 rows at once, 64 are possible; try elements");
+  EXPECT_EQ(said({.scaled = "{N} * b[n]"}),
+            "'way' weights: a scale, or a zero, is no element of as many bits as x has, or varies with its rows; try "
+            "elements");
+  EXPECT_EQ(said({.scaled = "exp({N})"}),
+            "'way' weights: what is done to its whole numbers is more than to add and to multiply; try elements");
+  EXPECT_EQ(said({.k = 1000, .group = 1000}),
+            "'way' weights: it reads 16 bytes at a time along what is summed, and an operand does not lie so; try "
+            "elements");
+  EXPECT_EQ(said({.group = 16, .stored = "u8", .number = "real(" + kFour + ")"}),
+            "'way' weights: a scale, or a zero, is for 16 numbers, and a thread has 32 at once; try elements");
+  EXPECT_EQ(said({.number = "real(mod(w[n, k * {G} + l], 7))"}),
+            "'way' weights: what is done to its whole numbers is more than to add and to multiply; try elements");
+}
+
+TEST_F(NestWeightsOnDeviceTest, ComputesWhatTheProgramSays) {
+  for (const Layer& layer : kLayers) {
+    const std::string text = Text(layer);
+    SCOPED_TRACE(text);
+    ExpectWhatItSays(text, 2e-2);
+  }
+}
+
+}  // namespace
+}  // namespace hone

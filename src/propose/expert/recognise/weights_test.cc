@@ -1,0 +1,88 @@
+// Whole numbers of few bits go into products of few rows, however a layer spells what makes reals of them.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "dsl/kernel.h"
+#include "dsl/way.h"
+#include "propose/expert/testing/written.h"
+#include "target/shipped_model.h"
+
+namespace hone::expert {
+namespace {
+
+using testing::Written;
+
+// The way by which the one kernel is made; empty if there are several.
+std::string WayOf(const std::optional<dsl::Program>& program) {
+  const auto checked = dsl::Check(*program, nullptr, TypicalDevice());
+  const auto* made = std::get_if<dsl::KernelProgram>(&checked);
+  return made != nullptr && made->kernels.size() == 1 ? std::string(made->kernels[0].way->name) : "";
+}
+
+std::string Tensor(const std::string& name, const std::string& shape, const std::string& type,
+                   const std::string& role = "parameter") {
+  const std::string generator = role == "output" ? "" : R"(, "generator": {"kind": "integer", "low": 0, "high": 9})";
+  return R"({"name": ")" + name + R"(", "shape": )" + shape + R"(, "dtype": ")" + type + R"(", "role": ")" + role +
+         "\"" + generator + "}";
+}
+std::string Op(const std::string& op, const std::string& args, const std::string& made) {
+  return R"({"op": "aten.)" + op + R"(", "args": {)" + args + R"(}, "outputs": [")" + made + "\"]}";
+}
+std::string Problem(const std::string& tensors, const std::string& graph, int rows = 16) {
+  const std::string m = std::to_string(rows);
+  return R"({"hone_problem": 1, "name": "layer", "tensors": [)" + Tensor("x", "[" + m + ", 512]", "bf16", "input") +
+         ", " + tensors + ", " + Tensor("y", "[" + m + ", 256]", "bf16", "output") + R"(], "graph": [)" + graph + "]}";
+}
+const std::string kProduct = Op("permute.default", R"("dims": [1, 0], "self": "%v")", "t") + ", " +
+                             Op("mm.default", R"("mat2": "%t", "self": "%x")", "y");
+
+// x @ (w.to(bf16) * s).t()
+std::string Columns(int rows = 16) {
+  return Problem(Tensor("w", "[256, 512]", "i8") + ", " + Tensor("s", "[256, 1]", "bf16"),
+                 Op("_to_copy.default", R"("dtype": "bf16", "self": "%w")", "c") + ", " +
+                     Op("mul.Tensor", R"("other": "%s", "self": "%c")", "v") + ", " + kProduct,
+                 rows);
+}
+// stack((w & 15, w >> 4), -1), less zeros, times scales of 128 each
+std::string Nibbles() {
+  return Problem(Tensor("w", "[256, 256]", "u8") + ", " + Tensor("s", "[256, 4, 1]", "bf16") + ", " +
+                     Tensor("z", "[256, 4, 1]", "bf16"),
+                 Op("bitwise_and.Scalar", R"("other": 15, "self": "%w")", "low") + ", " +
+                     Op("__rshift__.Scalar", R"("other": 4, "self": "%w")", "high") + ", " +
+                     Op("unsqueeze.default", R"("dim": 2, "self": "%low")", "low_1") + ", " +
+                     Op("unsqueeze.default", R"("dim": 2, "self": "%high")", "high_1") + ", " +
+                     Op("cat.default", R"("dim": -1, "tensors": ["%low_1", "%high_1"])", "both") + ", " +
+                     Op("view.default", R"("self": "%both", "size": [256, 4, -1])", "groups") + ", " +
+                     Op("_to_copy.default", R"("dtype": "bf16", "self": "%groups")", "c") + ", " +
+                     Op("sub.Tensor", R"("other": "%z", "self": "%c")", "d") + ", " +
+                     Op("mul.Tensor", R"("other": "%s", "self": "%d")", "e") + ", " +
+                     Op("view.default", R"("self": "%e", "size": [256, -1])", "v") + ", " + kProduct);
+}
+
+TEST(WeightsTest, ScalesOfColumnsAreBehindTheSum) {
+  const auto program = Written(Columns(), {.weights = true});
+  ASSERT_TRUE(program);
+  const std::string text = dsl::Print(*program);
+  EXPECT_NE(text.find("(sum [k < 512] (x[i, k] * real(w[j, k])) * s[j, 0])"), std::string::npos) << text;
+  EXPECT_EQ(WayOf(program), "weights");
+}
+
+TEST(WeightsTest, HalvesOfBytesAndTheirGroupsTakeTheSumApart) {
+  const auto program = Written(Nibbles(), {.weights = true});
+  ASSERT_TRUE(program);
+  ASSERT_EQ(program->statements.size(), 1u) << dsl::Print(*program);
+  const std::string text = dsl::Print(*program);
+  EXPECT_NE(text.find("sum [k < 4, l < 64, m < 2] (x[i, k * 128 + (l * 2 + m)] * ((real("), std::string::npos) << text;
+  EXPECT_EQ(WayOf(program), "weights");
+}
+
+TEST(WeightsTest, ManyRowsAndWhoDoesNotAskHaveAKernelBefore) {
+  for (const auto& program : {Written(Columns(17), {.weights = true}), Written(Columns()), Written(Nibbles())}) {
+    ASSERT_TRUE(program);
+    EXPECT_EQ(program->statements.back().family, "matmul") << dsl::Print(*program);
+  }
+}
+
+}  // namespace
+}  // namespace hone::expert

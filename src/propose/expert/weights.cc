@@ -1,0 +1,155 @@
+// Products of few rows with what memory holds as whole numbers of 8 bits, or of 4, two a byte: quantized layers. What
+// makes reals of those goes into the product, which then reads the numbers as they lie: a half or a quarter of the
+// bytes, and no kernel before it. K is taken apart where scales belong to so many of it, or a byte has two numbers.
+#include <algorithm>
+
+#include "propose/expert/normalise.h"
+#include "propose/expert/pieces.h"
+#include "propose/expert/rewrite.h"
+
+namespace hone::expert {
+namespace {
+
+constexpr std::int64_t kFewRows = 16;  // more would convert each number again and again
+constexpr int kLongest = 80;
+
+class Widener {
+ public:
+  Widener(const Memory& memory, const Piece& product, const std::function<const Piece*(int buffer)>& map)
+      : memory_(memory), map_(map), made_{product, {}} {}
+
+  std::optional<WithWeights> Do() {
+    const Piece& product = made_.piece;
+    if (!product.fold || product.fold->over.size() != 1 || product.space.empty()) return std::nullopt;
+    for (const std::size_t side : {std::size_t{1}, std::size_t{0}}) {
+      const Expr& factor = product.fold->body->operands[side];
+      if (!Repeats(*factor)) continue;
+      const std::optional<Piece> before = made_.piece;
+      if (Widen(side)) return std::move(made_);
+      made_ = {*before, {}};
+    }
+    return std::nullopt;
+  }
+
+ private:
+  // Whether it is what columns lie along, for few rows.
+  bool Repeats(const ExprNode& factor) const {
+    if (factor.kind != Expr::Kind::kLoad || map_(memory_.Root(factor.buffer)) == nullptr) return false;
+    const auto position = memory_.Position(factor);
+    const auto& space = made_.piece.space;
+    if (!position || position->of(space.back()) == 0 || position->of(made_.piece.fold->over[0]) != 1) return false;
+    std::int64_t rows = 1;
+    for (const IndexVar& var : space) rows *= position->of(var) == 0 ? var.extent : 1;
+    return rows <= kFewRows;
+  }
+
+  bool Widen(std::size_t side) {
+    for (;;) {
+      const Expr& factor = made_.piece.fold->body->operands[side];
+      Expr wanted;
+      Visit(factor, [&](const ExprNode& node) {
+        if (node.kind == Expr::Kind::kLoad && map_(memory_.Root(node.buffer)) != nullptr)
+          wanted = Expr(Shared(factor, node));
+      });
+      if (!wanted) break;
+      const int buffer = memory_.Root(wanted->buffer);
+      if (!Inline(side, buffer, *map_(buffer))) return false;
+      if (std::find(made_.maps.begin(), made_.maps.end(), buffer) == made_.maps.end()) made_.maps.push_back(buffer);
+      if (TreeSize(made_.piece.fold->body) > kLongest) return false;
+    }
+    const Expr& factor = made_.piece.fold->body->operands[side];
+    bool stored = false;
+    Visit(factor, [&](const ExprNode& node) {
+      if (node.kind != Expr::Kind::kLoad) return;
+      const DType type = memory_.graph().buffers()[static_cast<std::size_t>(memory_.Root(node.buffer))].dtype;
+      const auto position = memory_.Position(node);
+      stored |= (type == DType::kI8 || type == DType::kU8) && position && position->of(made_.piece.space.back()) != 0;
+    });
+    if (!stored || HasReduce(factor)) return false;
+    TakeOut(side);
+    return true;
+  }
+
+  // The node of the tree, shared.
+  static Expr Shared(const Expr& tree, const ExprNode& node) {
+    if (tree.get() == &node) return tree;
+    for (const Expr& operand : tree->operands) {
+      if (Expr found = Shared(operand, node)) return found;
+    }
+    return {};
+  }
+
+  bool Inline(std::size_t side, int buffer, const Piece& map) {
+    for (int tries = 0; tries < 3; ++tries) {
+      const Fold& fold = *made_.piece.fold;
+      bool fits = true;
+      const Expr after = ReplaceLoads(fold.body->operands[side], [&](const ExprNode& load) -> Expr {
+        if (memory_.Root(load.buffer) != buffer) return {};
+        const auto element = ElementAt(memory_, map, load);
+        fits &= element.has_value();
+        return element.value_or(Expr());
+      });
+      if (fits) {
+        Replace(side, Simplify(after));
+        return true;
+      }
+      if (!Split(map)) return false;
+    }
+    return false;
+  }
+  void Replace(std::size_t side, const Expr& factor) {
+    Expr factors[2] = {made_.piece.fold->body->operands[0], made_.piece.fold->body->operands[1]};
+    factors[side] = factor;
+    made_.piece.fold->body = factors[0] * factors[1];
+  }
+
+  // The innermost folded index as two, of which the map's last dimension is one.
+  bool Split(const Piece& map) {
+    Fold& fold = *made_.piece.fold;
+    const IndexVar last = fold.over.back();
+    if (map.space.empty()) return false;
+    const std::int64_t inner = map.space.back().extent;
+    if (inner <= 1 || inner >= last.extent || last.extent % inner != 0) return false;
+    const IndexVar many = NewIndex(last.extent / inner), few = NewIndex(inner);
+    fold.over.back() = many;
+    fold.over.push_back(few);
+    fold.body = Substitute(fold.body, [&](const IndexVar& var) {
+      return var.id == last.id ? Expr(many) * Expr(inner) + Expr(few) : Expr();
+    });
+    return true;
+  }
+
+  // What does not vary along K is the end's.
+  void TakeOut(std::size_t side) {
+    Expr kept, out;
+    const std::function<void(const Expr&)> sort = [&](const Expr& e) {
+      if (IsBinary(e, BinaryOp::kMul)) {
+        sort(e->operands[0]);
+        sort(e->operands[1]);
+        return;
+      }
+      const auto& over = made_.piece.fold->over;
+      const bool varies =
+          std::any_of(over.begin(), over.end(), [&](const IndexVar& var) { return UsesIndex(e, var.id); });
+      Expr& to = varies ? kept : out;
+      to = to ? to * e : e;
+    };
+    sort(made_.piece.fold->body->operands[side]);
+    if (!out || !kept) return;
+    Replace(side, kept);
+    made_.piece.fold->finish = ReplaceValue(made_.piece.fold->finish, kIt, Value(kIt, ScalarType::kReal) * out);
+  }
+
+  const Memory& memory_;
+  const std::function<const Piece*(int buffer)>& map_;
+  WithWeights made_;
+};
+
+}  // namespace
+
+std::optional<WithWeights> WithStoredWeights(const Memory& memory, const Piece& product,
+                                             const std::function<const Piece*(int buffer)>& map) {
+  return Widener(memory, product, map).Do();
+}
+
+}  // namespace hone::expert
