@@ -55,10 +55,37 @@ double HitsOneOf(const Expr& condition, const std::vector<IndexVar>& results) {
   return one_of;
 }
 
+// Whether a condition asks if a term's index lies before or behind a place out of data: how many do, data decide.
+bool IsEdgeOutOfData(const Expr& part, const std::vector<IndexVar>& over, BinaryOp op, std::size_t index_side) {
+  if (part->kind != Expr::Kind::kBinary || part->binary != op) return false;
+  const Expr &index = part->operands[index_side], &edge = part->operands[1 - index_side];
+  return index->kind == Expr::Kind::kIndex && HasLoad(edge) &&
+         std::any_of(over.begin(), over.end(), [&](const IndexVar& var) { return var.id == index->index.id; });
+}
+
+// Terms between two places out of data are a result's own: of all results along an index that both places are of, each
+// term is of one, as rows are of one expert. What is sure is none.
+double ShareBetweenEdges(const Expr& condition, const ExprNode& reduce, const std::vector<IndexVar>& results,
+                         Which which) {
+  std::vector<Expr> begins, ends;
+  for (const Expr& part : Conjuncts(condition)) {
+    if (IsEdgeOutOfData(part, reduce.over, BinaryOp::kLessEqual, 1)) begins.push_back(part->operands[0]);
+    if (IsEdgeOutOfData(part, reduce.over, BinaryOp::kLess, 0)) ends.push_back(part->operands[1]);
+  }
+  if (which != Which::kWritten) return begins.empty() && ends.empty() ? 1 : 0;
+  double share = 1;
+  for (const IndexVar& var : results) {
+    const auto is_of_it = [&](const Expr& edge) { return UsesIndex(edge, var.id); };
+    if (std::any_of(begins.begin(), begins.end(), is_of_it) && std::any_of(ends.begin(), ends.end(), is_of_it))
+      share /= static_cast<double>(var.extent);
+  }
+  return share;
+}
+
 // Of a reduction's terms, the share that is not left out: where a window reaches over the edge, a transposed
 // convolution falls between two elements, what is scattered goes elsewhere, or a mask hides what is weighed, there is
 // nothing to add.
-double ShareOfTerms(const Graph& graph, const ExprNode& reduce, const std::vector<IndexVar>& results) {
+double ShareOfTerms(const Graph& graph, const ExprNode& reduce, const std::vector<IndexVar>& results, Which which) {
   const Expr& term = reduce.operands[0];
   std::vector<Expr> conditions;
   const auto keep = [&](const Expr& e, double otherwise) {
@@ -73,7 +100,8 @@ double ShareOfTerms(const Graph& graph, const ExprNode& reduce, const std::vecto
     }
   }
   double share = ShareTrue(conditions);
-  for (const Expr& condition : conditions) share /= HitsOneOf(condition, results);
+  for (const Expr& condition : conditions)
+    share *= ShareBetweenEdges(condition, reduce, results, which) / HitsOneOf(condition, results);
   return share;
 }
 
@@ -132,7 +160,7 @@ class Counter {
     // How many there are, or whether there is one, sorting and searching find out with less than one look at each.
     if (node.type != ScalarType::kReal && !IsArg(node.reduce)) return;
     for (const auto& var : node.over) times *= static_cast<double>(var.extent);
-    times *= ShareOfTerms(graph_, node, results_);
+    times *= ShareOfTerms(graph_, node, results_, which_);
     const ExprNode& term = *node.operands[0];
     if (node.reduce == ReduceOp::kSum && IsRealProduct(term)) {
       if (which_ != Which::kLeast || !IsWideWindow(node)) cost_.multiply_adds += times;

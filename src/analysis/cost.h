@@ -27,7 +27,7 @@ Cost NodeCost(const Graph& graph, int node);
 // Of all that the outputs need. Bytes are the compulsory ones: inputs and parameters that are read, and outputs.
 enum class Which : std::uint8_t {
   kWritten,  // by the definitions as they are written
-  kSure,     // without reads that indices or conditions out of data may spare
+  kSure,     // without reads that indices or conditions out of data may spare, nor terms before or behind such places
   kLeast,    // nor what some right implementation need not do: work on parameters alone, which can be done before;
              // windows that transforms make cheaper
 };

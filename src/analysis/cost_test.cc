@@ -191,5 +191,15 @@ TEST(CostTest, WhatAMaskOfIndicesHidesIsNotMultiplied) {
   EXPECT_EQ(spelled(by_data, filled), 1);
 }
 
+// A product and a sum for each term of each expert's own rows, of which only data say how many there are.
+TEST(CostTest, TermsBetweenTwoPlacesOutOfDataAreOneResultsEach) {
+  const Graph graph = SmallGraph("torch", "a bf16 16x300, b bf16 300x8, e i32 5", "y bf16 5x16x8",
+                                 R"([{"op": "_grouped_mm", "args": {"self": "%a", "mat2": "%b", "offs": "%e"},
+                                      "outputs": ["y"]}])");
+  EXPECT_EQ(GraphCost(graph).flops(), 2 * 16 * 300 * 8);
+  EXPECT_EQ(GraphCost(graph, Which::kSure).flops(), 0);
+  EXPECT_EQ(GraphCost(graph, Which::kLeast).flops(), 0);
+}
+
 }  // namespace
 }  // namespace hone

@@ -239,6 +239,14 @@ output y: bf16[137, 72]
 view t = w: [9, 64, 72] strides [4608, 1, 64]
 y = grouped_matmul(x, t, ends) let u = product(t) -> silu(it) * u + s
 )",
+    R"(input x: bf16[137, 64]
+input z: bf16[137, 72]
+input ends: i32[9]
+param s: f32[72]
+output y: bf16[9, 64, 72]
+view a = x: [64, 137] strides [1, 64]
+y = segment_matmul(a, z, ends) -> relu(it) + s
+)",
     R"(input x: bf16[37, 50]
 param w: bf16[45, 50]
 output y: bf16[37, 45]

@@ -14,9 +14,10 @@
 #include "dsl/cuda/matmul_rows_end.h"
 
 namespace hone {
-extern const std::string_view kTensorAcrossText;  // dsl/cuda/tensor_across.cuh
-extern const std::string_view kTensorCoreText;    // dsl/cuda/tensor_core.cuh
-extern const std::string_view kTensorGroupsText;  // dsl/cuda/tensor_groups.cuh
+extern const std::string_view kTensorAcrossText;    // dsl/cuda/tensor_across.cuh
+extern const std::string_view kTensorCoreText;      // dsl/cuda/tensor_core.cuh
+extern const std::string_view kTensorGroupsText;    // dsl/cuda/tensor_groups.cuh
+extern const std::string_view kTensorSegmentsText;  // dsl/cuda/tensor_segments.cuh
 }  // namespace hone
 
 namespace hone::dsl {
@@ -126,6 +127,7 @@ class TensorEmitter {
     out_.Define(ProductText(Width(settings_), kind));
     if (kind.a_across || kind.b_across) out_.Define(std::string(kTensorAcrossText));
     if (Grouped()) out_.Define(std::string(kTensorGroupsText));
+    if (settings_.segments) out_.Define(std::string(kTensorSegmentsText));
     chunk_ = promoted_ ? settings_.promote : 0;
     const std::int64_t k = text_.shape.k.extent;
     const std::int64_t step = promoted_ ? chunk_ : depth_;
@@ -225,7 +227,7 @@ class TensorEmitter {
     } else {
       launch.scratch_writes = {partial_};
     }
-    if (Grouped()) launch.reads.push_back(Ends().buffer);
+    if (Grouped() || settings_.segments) launch.reads.push_back(Ends().buffer);
     if (scaled_) launch.scratch_reads = {operands_[0].scales, operands_[1].scales};
     launch.maps = {{"a_map", Map(0)}};
     for (int p = 0; p < settings_.products; ++p) launch.maps.emplace_back(Right("b_map", p), Map(1 + p));
@@ -333,7 +335,14 @@ class TensorEmitter {
     out_.Line(fmt::format("const {} m0 = ((group * {} + in_group % height) * {}{}) * {};", index, row_group, cluster,
                           cluster > 1 ? " + member" : "", settings_.tile_m));
     out_.Line(fmt::format("const {} n0 = in_group / height * {};", index, settings_.tile_n));
-    if (splits_ > 1) {
+    if (settings_.segments) {
+      const auto end = [&](const char* segment) {
+        return fmt::format("SegmentEnd({} + {}, {}, {}, {})", out_.BufferName(Ends().buffer), Ends().offset,
+                           Ends().strides[0], segment, text_.shape.k.extent);
+      };
+      out_.Line(fmt::format("const int k_begin = {}, k_end = max(k_begin, {});", end("batch - 1"), end("batch")));
+      out_.Line(fmt::format("const int first_step = 0, last_step = (k_end - k_begin + {}) / {};", depth_ - 1, depth_));
+    } else if (splits_ > 1) {
       out_.Line(fmt::format("const int first_step = part * {0}, last_step = min(first_step + {0}, {1});",
                             steps_of_split_, steps_));
     } else {
@@ -398,7 +407,8 @@ class TensorEmitter {
     const std::int64_t lines = CopiedLines(input), rows = input == 0 ? settings_.tile_m : settings_.tile_n;
     const std::string share = shared ? fmt::format(" + member * {}", lines) : "";
     const std::string to = shared ? fmt::format(" + member * {}", lines * kTensorRowBytes) : "";
-    const std::string row0 = input == 0 ? "m0" : "n0", k0 = fmt::format("block * {}", depth_);
+    const std::string row0 = input == 0 ? "m0" : "n0",
+                      k0 = fmt::format("{}block * {}", settings_.segments ? "k_begin + " : "", depth_);
     for (std::int64_t box = 0; box < (across ? rows / kBoxRows : 1); ++box) {
       const std::string row = box == 0 ? row0 : fmt::format("{} + {}", row0, box * kBoxRows);
       const std::string where =
@@ -422,6 +432,10 @@ class TensorEmitter {
     OpenItems();
     if (settings_.turns) PassTheOthers();
     out_.Line(fmt::format("float d[{}];", width / 2));
+    if (settings_.segments) {  // of which there may be no terms
+      out_.Unroll();
+      out_.Line(fmt::format("for (int i = 0; i < {}; ++i) d[i] = 0.0f;", width / 2));
+    }
     if (promoted_) {
       out_.Line(fmt::format("float sum[{}];", width / 2));
       out_.Unroll();
@@ -455,7 +469,7 @@ class TensorEmitter {
       const TensorTile tile = Tile("d", batches);
       BeginTileEnd(tile);
       out_.Line("WaitForProducts<0>();");
-      Release("", "before");
+      Release(settings_.segments ? "last_step > 0 && " : "", "before");
       EmitTileEnd(tile);
     }
     out_.Close();
@@ -507,6 +521,7 @@ class TensorEmitter {
                               : fmt::format("const unsigned a = stages + stage * kStageBytes + warpgroup * {};",
                                             64 * kTensorRowBytes));
     out_.Line(fmt::format("const unsigned b = stages + stage * kStageBytes + {};", parts * PartBytes(0)));
+    if (settings_.segments) ClearWhatIsBehind();
     if (TakesTurns()) out_.Line("TakeTurn(warpgroup);");
     out_.Line("BeginProducts();");
     const ProductKind kind = Kind();
@@ -540,6 +555,15 @@ class TensorEmitter {
     if (!PromotesEach()) Release("block > begin && ", "before");
     out_.Line("before = stage;");
     Advance();
+  }
+
+  // What a stage has of other segments' terms: of A in the consumer's own rows, of B in all columns.
+  void ClearWhatIsBehind() {
+    out_.Open(fmt::format("if (const int left = k_end - k_begin - block * {0}; left < {0})", depth_));
+    out_.Line("ClearLines<1>(a, left, thread);");
+    out_.Line(fmt::format("ClearLines<{}>(b, left, thread);", Width(settings_) / kBoxRows));
+    out_.Line("PublishLines(warpgroup);");
+    out_.Close();
   }
 
   void ReadScales() {
@@ -602,6 +626,15 @@ bool MultipliesInPlace(const Kernel& kernel, TensorPrecision precision) {
   for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i)
     all &= LayoutInPlace(kernel, shape, i, precision) != OperandLayout::kElsewise;
   return all;
+}
+
+bool LieAcrossK(const Kernel& kernel) {
+  const MatmulShape shape(kernel);
+  const DType type = AllAre(kernel, DType::kBF16) ? DType::kBF16 : DType::kF16;
+  bool across = true;
+  for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i)
+    across &= LayoutOf(kernel, shape, i, type) == OperandLayout::kAcrossK;
+  return across;
 }
 
 bool RightOnesLieAlike(const Kernel& kernel, TensorPrecision precision) {

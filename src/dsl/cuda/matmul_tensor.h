@@ -21,6 +21,9 @@
 // of the groups before it begins. Tiles of a group's last rows reach into the next group's, and leave those out at the
 // end.
 //
+// Of segments of K (families/segment_matmul.cc) each is a batch, over as many stages as it has terms for. What its last
+// stage brings of the next segment the consumers clear before they multiply.
+//
 // Where consumers take turns, each has a tile of 64 rows of its own: while one ends its elements the other multiplies,
 // and only one of them does at a time.
 //
@@ -52,6 +55,7 @@ struct TensorSettings {
   std::int64_t products = 1;  // of one A and so many right operands, tile_n columns of each
   TensorEnd end = TensorEnd::kLines;
   std::int64_t groups = 0;  // of rows, each with a B of its own; 0 = all rows have the same
+  bool segments = false;    // of K, a product each
   bool turns = false;       // two consumers take turns, tile_m is 64
 };
 
@@ -68,6 +72,8 @@ std::int64_t TensorDepth(TensorPrecision precision);
 std::int64_t MostPromotedColumns(TensorPrecision precision, std::int64_t tile_m);
 // Whether all operands are numbers of the precision's type and are multiplied where they lie: nothing is packed.
 bool MultipliesInPlace(const Kernel& kernel, TensorPrecision precision);
+// Whether numbers of 16 bits do so across K, all of them.
+bool LieAcrossK(const Kernel& kernel);
 // Whether all right operands do so alike, so that several products may be made together.
 bool RightOnesLieAlike(const Kernel& kernel, TensorPrecision precision);
 

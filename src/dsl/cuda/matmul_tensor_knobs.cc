@@ -52,6 +52,9 @@ std::int64_t ProductsAtATime(const Kernel& kernel) {
   return Together(kernel) ? static_cast<std::int64_t>(ProductsOf(kernel)) : 1;
 }
 
+// Whether a third operand says where groups of rows end, or segments of K.
+bool EndsOfParts(const Kernel& kernel) { return kernel.inputs.size() == 3; }
+
 // Of the knobs before `stages`.
 TensorSettings TensorSettingsOf(const Kernel& kernel) {
   TensorSettings settings;
@@ -62,6 +65,7 @@ TensorSettings TensorSettingsOf(const Kernel& kernel) {
   else if (!Promotes(kernel))
     settings.promote = 0;
   settings.groups = MatmulShape(kernel).groups();
+  settings.segments = EndsOfParts(kernel) && kernel.axes.size() == 1;
   if (FoldsColumns(kernel)) settings.end = TensorEnd::kRows;
   const std::vector<std::int64_t> tile = TupleSetting(kernel, "tile");
   if (tile.size() == 2) {
@@ -73,9 +77,9 @@ TensorSettings TensorSettingsOf(const Kernel& kernel) {
   return settings;
 }
 
-// Into how many parts K is cut: a block a multiprocessor. Groups of rows are not cut so.
+// Into how many parts K is cut: a block a multiprocessor. Groups of rows and segments of K are not cut so.
 std::int64_t SplitOf(const Kernel& kernel, const MatmulShape& shape, std::int64_t rows, std::int64_t columns) {
-  if (shape.groups() > 0) return 1;
+  if (EndsOfParts(kernel)) return 1;
   return SplitFor(shape, TilesOf(shape, rows, columns), kernel.device->multiprocessors, 512);
 }
 
@@ -149,7 +153,7 @@ std::vector<Setting> TensorTileValues(const Kernel& kernel) {
   // Of products of reals of 8 bits, which take half as long, reading is more of the time: 8192 x 4096 x 4096 takes 212
   // us by 128x192 and 231 by 128x128, 4096 x 4096 x 4096 as long by either (docs/measured/cuda_8bit.md).
   const bool eights = PrecisionOf(kernel) == TensorPrecision::kF8;
-  const double reads = eights ? 64 : shape.groups() > 0 ? 24 : 12;
+  const double reads = eights ? 64 : EndsOfParts(kernel) ? 24 : 12;
   const auto cost = [&](const std::array<std::int64_t, 2>& size) {
     const std::int64_t processors = kernel.device->multiprocessors;
     const std::int64_t split = SplitOf(kernel, shape, size[0], size[1]);

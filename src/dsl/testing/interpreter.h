@@ -277,6 +277,13 @@ class Interpreter {
         };
         it = product(kernel.inputs[1]);
         for (const auto& let : kernel.lets) lets.push_back(product(let.body));
+      } else if (family == "segment_matmul") {
+        Kernel over_k = kernel;
+        over_k.axes = {kernel.axes.back()};
+        const auto [begin, end] = SegmentOf(kernel, at);
+        const int k = kernel.space.back().id;
+        it = Fold(over_k, ReduceOp::kSum, at,
+                  [&, begin = begin, end = end] { return begin <= at[k] && at[k] < end ? input(0) * input(1) : 0; });
       } else if (family == "matmul_reduce") {
         it = FoldedProducts(kernel, at);
       } else if (family == "order") {
@@ -336,6 +343,15 @@ class Interpreter {
     for (at[group.id] = 0; at[group.id] < group.extent; ++at[group.id])
       ended += Evaluate(kernel, kernel.inputs[2], at, 0, {}) <= row ? 1 : 0;
     return std::min(ended, group.extent - 1);
+  }
+
+  // Where a segment of K begins and ends.
+  std::pair<std::int64_t, std::int64_t> SegmentOf(const Kernel& kernel, Index at) const {
+    const int segment = kernel.space[0].id;
+    const auto end = [&] { return static_cast<std::int64_t>(Evaluate(kernel, kernel.inputs[2], at, 0, {})); };
+    const std::int64_t last = end();
+    if (at[segment]-- == 0) return {0, last};
+    return {end(), last};
   }
 
   // The index of the element of a row that has a place in its order: so many come before it. Rows that were put in
