@@ -84,6 +84,6 @@ std::optional<dsl::Statement> RecogniseSegmentProduct(Names& names, const Piece&
 }  // namespace
 
 HONE_ROW(Recogniser){
-    .name = "segment_product", .form = Form::kAsItIs, .place = 40, .recognise = RecogniseSegmentProduct};
+    .name = "segment_product", .form = Form::kAsItIs, .place = 45, .recognise = RecogniseSegmentProduct};
 
 }  // namespace hone::expert::recogniser_segment_product
