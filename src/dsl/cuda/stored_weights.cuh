@@ -6,6 +6,14 @@ __device__ __forceinline__ uint4 StreamedWeights(const void* from) {
                : "l"(from));
   return to;
 }
+// Likewise; another warp wants what is beside them in a line of 128, soon.
+__device__ __forceinline__ uint4 StreamedFromLine(const void* from) {
+  uint4 to;
+  asm volatile("ld.global.nc.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to.x), "=r"(to.y), "=r"(to.z), "=r"(to.w)
+               : "l"(from));
+  return to;
+}
 
 // Pairs of 16-bit reals as words, rounded as two by themselves; `mma` adds 16 columns x 8 rows, of 16 elements of K.
 #define HONE_PAIRS(NAME, TYPE)                                                                                        \
@@ -17,7 +25,7 @@ __device__ __forceinline__ uint4 StreamedWeights(const void* from) {
     }                                                                                                                 \
     static __device__ __forceinline__ void Multiply(float (&sum)[4], unsigned low, unsigned high, unsigned low_8,     \
                                                     unsigned high_8, unsigned x, unsigned x_8) {                      \
-      asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." TYPE "." TYPE                                             \
+      asm("mma.sync.aligned.m16n8k16.row.col.f32." TYPE "." TYPE                                             \
                    ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                             \
                    : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])                                           \
                    : "r"(low), "r"(high), "r"(low_8), "r"(high_8), "r"(x), "r"(x_8));                                 \

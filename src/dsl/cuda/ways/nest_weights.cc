@@ -30,13 +30,14 @@ namespace hone::dsl::cuda_way_nest_weights {
 namespace {
 
 constexpr std::int64_t kMostRows = 64, kLeastColumns = 64, kTile = 16;
-constexpr std::int64_t kSharedBytes = 48 << 10;
+constexpr std::int64_t kSumsBytes = 48 << 10;
 
 std::int64_t RowsOf(const StoredWeights& weights) { return weights.m ? weights.m->extent : 1; }
 std::int64_t EightsOf(const StoredWeights& weights) { return (RowsOf(weights) + 7) / 8; }
 // Elements of K that a thread loads at once.
 std::int64_t Own(const StoredWeights& weights) { return weights.bits == 8 ? 16 : 32; }
-std::int64_t SharedBytes(const StoredWeights& weights, std::int64_t columns, std::int64_t warps) {
+// What the warps of a block make.
+std::int64_t SumsBytes(const StoredWeights& weights, std::int64_t columns, std::int64_t warps) {
   return warps * 8 * EightsOf(weights) * (columns + 1) * 4;
 }
 
@@ -72,45 +73,36 @@ class WeightsWriter {
       : kernel_(kernel),
         out_(out),
         weights_(std::get<StoredWeights>(StoredWeightsOf(kernel))),
-        half_(kernel.operand_types[static_cast<std::size_t>(weights_.x.operand)]) {}
+        half_(kernel.operand_types[static_cast<std::size_t>(weights_.x.operand)]),
+        columns_(IntSetting(kernel, "columns")),
+        warps_(IntSetting(kernel, "warps")),
+        loads_(IntSetting(kernel, "loads")),
+        eights_(EightsOf(weights_)),
+        step_(loads_ * Own(weights_) * 4),
+        whole_(weights_.k % step_ == 0) {}
 
   void Write() {
-    const std::int64_t columns = IntSetting(kernel_, "columns"), warps = IntSetting(kernel_, "warps"),
-                       loads = IntSetting(kernel_, "loads"), n = weights_.n.extent, m = RowsOf(weights_);
-    const std::int64_t eights = EightsOf(weights_), own = Own(weights_), step = loads * own * 4;
     const std::string index = out_.index_type();
     out_.Define(std::string(kStoredWeightsText));
-    out_.BeginKernel("weights", 32 * warps);
+    out_.BeginKernel("weights", 32 * warps_);
     out_.Line("const int thread = threadIdx.x, warp = thread / 32, row = thread % 32 / 4, quarter = thread % 4;");
-    out_.Line(fmt::format("__shared__ float sums[{}][{}][{}];", warps, 8 * eights, columns + 1));
-    out_.Line(fmt::format("const {0} first = static_cast<{0}>(blockIdx.x) * {1};", index, columns));
-    // Beyond the last row or column the last one is read again; what comes of it is not written.
-    const auto within = [&](const std::string& wanted, std::int64_t extent, bool beyond) {
-      return beyond ? fmt::format("min({}, static_cast<{}>({}))", wanted, index, extent - 1) : wanted;
-    };
-    out_.Line(fmt::format("{} n[{}];", index, columns / 8));
-    out_.Line(fmt::format("const {}* x[{}];", DeviceType(half_), eights));
+    out_.Line(fmt::format("__shared__ float sums[{}][{}][{}];", warps_, 8 * eights_, columns_ + 1));
+    out_.Line(fmt::format("const {0} first = static_cast<{0}>(blockIdx.x) * {1};", index, columns_));
+    out_.Line(fmt::format("const {}* x[{}];", DeviceType(half_), eights_));
     out_.Unroll();
-    out_.Line(fmt::format("for (int c = 0; c < {}; ++c) n[c] = {};", columns / 8,
-                          within("first + row + 8 * c", n, n % columns != 0)));
+    out_.Line(fmt::format("for (int e = 0; e < {}; ++e) x[e] = {};", eights_, RowText("row + 8 * e")));
+    OpenNumbers();
+    out_.Line(fmt::format("float made[{}][{}][4] = {{}};", columns_ / kTile, eights_));
+    out_.Open(fmt::format("for (int k0 = warp * {0}; k0 < {1}; k0 += {2})", step_, weights_.k, warps_ * step_));
+    // All numbers before the first product.
     out_.Unroll();
-    out_.Line(fmt::format(
-        "for (int e = 0; e < {}; ++e) x[e] = {};", eights,
-        AddressText(weights_.x, within(fmt::format("static_cast<{}>(row + 8 * e)", index), m, m % 8 != 0))));
-    out_.Line(fmt::format("float made[{}][{}][4] = {{}};", columns / kTile, eights));
-    out_.Open(fmt::format("for (int k0 = warp * {0}; k0 < {1}; k0 += {2})", step, weights_.k, warps * step));
-    out_.Line(fmt::format("uint4 numbers[{}][{}];", loads, columns / 8));
-    whole_ = weights_.k % step == 0;
-    LoadAll(loads, columns);
-    out_.Unroll();
-    out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", loads));
-    out_.Line(fmt::format("const int k = k0 + i * {} + quarter * {};", own * 4, own));
-    for (std::int64_t unit = 0; unit < own / 8; ++unit) WriteUnit(unit, columns, eights);
+    out_.Line(fmt::format("for (int i = 0; i < {}; ++i) load(i, k0);", loads_));
+    WriteProducts();
     out_.Close();
-    out_.Close();
-    WriteEnd(columns, warps, m, n, eights);
-    out_.Launch(
-        {.grid_x = (n + columns - 1) / columns, .reads = OperandBuffers({&kernel_, 1}), .writes = {kernel_.target}});
+    WriteEnd();
+    out_.Launch({.grid_x = (weights_.n.extent + columns_ - 1) / columns_,
+                 .reads = OperandBuffers({&kernel_, 1}),
+                 .writes = {kernel_.target}});
   }
 
  private:
@@ -123,30 +115,50 @@ class WeightsWriter {
     return place.of_row == 0 ? text : fmt::format("{} + ({}) * {}", text, row, place.of_row);
   }
 
-  // All numbers, and what belongs to them, before the first product.
-  void LoadAll(std::int64_t loads, std::int64_t columns) {
-    const std::int64_t own = Own(weights_);
+  // Beyond the last row or column the last one is read again; what comes of it is not written.
+  std::string Within(const std::string& wanted, std::int64_t extent, bool beyond) const {
+    return beyond ? fmt::format("min({}, static_cast<{}>({}))", wanted, out_.index_type(), extent - 1) : wanted;
+  }
+  std::string RowText(const std::string& row) const {
+    const std::int64_t m = RowsOf(weights_);
+    return AddressText(weights_.x, Within(fmt::format("static_cast<{}>({})", out_.index_type(), row), m, m % 8 != 0));
+  }
+
+  // What a thread has of numbers, and of what belongs to them, and what loads a part of that.
+  void OpenNumbers() {
+    const std::string index = out_.index_type();
+    out_.Line(fmt::format("uint4 numbers[{}][{}];", loads_, columns_ / 8));
     for (std::size_t s = 0; s < weights_.steps.size(); ++s) {
       if (std::holds_alternative<PlaceAlongK>(weights_.steps[s].other))
-        out_.Line(fmt::format("unsigned other{}[{}][{}];", s, loads, columns / 8));
+        out_.Line(fmt::format("unsigned other{}[{}][{}];", s, loads_, columns_ / 8));
     }
+    out_.Open("const auto load = [&](int i, int k0)");
+    out_.Line(fmt::format("const int k = k0 + i * {} + quarter * {};", Own(weights_) * 4, Own(weights_)));
     out_.Unroll();
-    out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", loads));
-    out_.Line(fmt::format("const int k = k0 + i * {} + quarter * {};", own * 4, own));
-    out_.Unroll();
-    out_.Open(fmt::format("for (int c = 0; c < {}; ++c)", columns / 8));
-    const std::string from = fmt::format("StreamedWeights({} + {})", AddressText(weights_.bytes, "n[c]"),
-                                         weights_.bits == 8 ? "k" : "k / 2");
+    out_.Open(fmt::format("for (int c = 0; c < {}; ++c)", columns_ / 8));
+    out_.Line(fmt::format("const {} n = {};", index,
+                          Within("first + row + 8 * c", weights_.n.extent, weights_.n.extent % columns_ != 0)));
+    const std::string from = fmt::format("{}({} + {})", loads_ == 1 ? "StreamedFromLine" : "StreamedWeights",
+                                         AddressText(weights_.bytes, "n"), weights_.bits == 8 ? "k" : "k / 2");
     out_.Line(fmt::format("numbers[i][c] = {};", Guarded(from, "make_uint4(0, 0, 0, 0)")));
     for (std::size_t s = 0; s < weights_.steps.size(); ++s) {
       const auto* other = std::get_if<PlaceAlongK>(&weights_.steps[s].other);
       if (other == nullptr) continue;
-      std::string at = AddressText(*other, "n[c]");
+      std::string at = AddressText(*other, "n");
       if (other->step != 0)
         at += fmt::format(" + k / {}", other->of_k) + (other->step == 1 ? "" : fmt::format(" * {}", other->step));
       out_.Line(fmt::format("other{}[i][c] = {};", s, Guarded(PairText(*other, at), "0u")));
     }
     out_.Close();
+    out_.CloseWith(";");
+  }
+
+  // Of what is loaded, all.
+  void WriteProducts() {
+    out_.Unroll();
+    out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", loads_));
+    out_.Line(fmt::format("const int k = k0 + i * {} + quarter * {};", Own(weights_) * 4, Own(weights_)));
+    for (std::int64_t unit = 0; unit < Own(weights_) / 8; ++unit) WriteUnit(unit);
     out_.Close();
   }
   std::string Guarded(const std::string& text, const std::string& otherwise) const {
@@ -169,12 +181,12 @@ class WeightsWriter {
   std::string PairOf(double number) const { return fmt::format("0x{:08x}u", BitsOf(number) * 0x10001u); }
 
   // Eight neighbours along K, of all columns and rows.
-  void WriteUnit(std::int64_t unit, std::int64_t columns, std::int64_t eights) {
+  void WriteUnit(std::int64_t unit) {
     const std::string type = half_ == DType::kBF16 ? "BrainPairs" : "HalfPairs";
     out_.Open("");
-    out_.Line(fmt::format("unsigned pairs[{}][4];", columns / 8));
+    out_.Line(fmt::format("unsigned pairs[{}][4];", columns_ / 8));
     out_.Unroll();
-    out_.Open(fmt::format("for (int c = 0; c < {}; ++c)", columns / 8));
+    out_.Open(fmt::format("for (int c = 0; c < {}; ++c)", columns_ / 8));
     if (weights_.bits == 8) {
       const std::string_view flipped = weights_.is_signed[0] ? "" : " ^ 0x80808080";
       out_.Line(fmt::format("BytesAsPairs<{0}>(numbers[i][c].{1}{3}, numbers[i][c].{2}{3}, pairs[c]);", type,
@@ -187,11 +199,11 @@ class WeightsWriter {
     WriteSteps(type);
     out_.Close();
     out_.Unroll();
-    out_.Open(fmt::format("for (int e = 0; e < {}; ++e)", eights));
+    out_.Open(fmt::format("for (int e = 0; e < {}; ++e)", eights_));
     const std::string from = fmt::format("__ldg(reinterpret_cast<const uint4*>(x[e] + k + {}))", 8 * unit);
     out_.Line(fmt::format("const uint4 rows = {};", Guarded(from, "make_uint4(0, 0, 0, 0)")));
     out_.Unroll();
-    out_.Open(fmt::format("for (int t = 0; t < {}; ++t)", columns / kTile));
+    out_.Open(fmt::format("for (int t = 0; t < {}; ++t)", columns_ / kTile));
     out_.Line("const unsigned (&low)[4] = pairs[2 * t], (&high)[4] = pairs[2 * t + 1];");
     out_.Line(fmt::format("{}::Multiply(made[t][e], low[0], high[0], low[1], high[1], rows.x, rows.y);", type));
     out_.Line(fmt::format("{}::Multiply(made[t][e], low[2], high[2], low[3], high[3], rows.z, rows.w);", type));
@@ -243,12 +255,13 @@ class WeightsWriter {
     out_.Close();
   }
 
-  void WriteEnd(std::int64_t columns, std::int64_t warps, std::int64_t m, std::int64_t n, std::int64_t eights) {
+  void WriteEnd() {
+    const std::int64_t m = RowsOf(weights_), n = weights_.n.extent;
     // A thread has columns `row` and `row` + 8 of two neighbouring rows of x.
     out_.Unroll();
-    out_.Open(fmt::format("for (int t = 0; t < {}; ++t)", columns / kTile));
+    out_.Open(fmt::format("for (int t = 0; t < {}; ++t)", columns_ / kTile));
     out_.Unroll();
-    out_.Open(fmt::format("for (int e = 0; e < {}; ++e)", eights));
+    out_.Open(fmt::format("for (int e = 0; e < {}; ++e)", eights_));
     out_.Unroll();
     out_.Line(
         "for (int i = 0; i < 4; ++i) sums[warp][8 * e + quarter * 2 + i % 2][16 * t + row + i / 2 * 8] = "
@@ -256,13 +269,13 @@ class WeightsWriter {
     out_.Close();
     out_.Close();
     out_.Line("__syncthreads();");
-    out_.Open(fmt::format("for (int place = thread; place < {}; place += {})", columns * m, 32 * warps));
+    out_.Open(fmt::format("for (int place = thread; place < {}; place += {})", columns_ * m, 32 * warps_));
     const std::string index = out_.index_type();
-    out_.Line(fmt::format("const {0} m = place / {1}, column = first + place % {1};", index, columns));
-    if (n % columns != 0) out_.Line(fmt::format("if (column >= {}) continue;", n));
+    out_.Line(fmt::format("const {0} m = place / {1}, column = first + place % {1};", index, columns_));
+    if (n % columns_ != 0) out_.Line(fmt::format("if (column >= {}) continue;", n));
     out_.Line("float total = 0;");
     out_.Unroll();
-    out_.Line(fmt::format("for (int w = 0; w < {}; ++w) total += sums[w][m][place % {}];", warps, columns));
+    out_.Line(fmt::format("for (int w = 0; w < {}; ++w) total += sums[w][m][place % {}];", warps_, columns_));
     std::map<int, std::string> names = {{weights_.n.id, "column"}};
     if (weights_.m) names[weights_.m->id] = "m";
     WriteElement(out_, kernel_, weights_.element, names, {.made = "total"});
@@ -273,45 +286,55 @@ class WeightsWriter {
   DeviceWriter& out_;
   const StoredWeights weights_;
   const DType half_;
-  bool whole_ = true;
+  const std::int64_t columns_, warps_, loads_, eights_, step_;
+  const bool whole_;
 };
 
 StoredWeights Of(const Kernel& kernel) { return std::get<StoredWeights>(StoredWeightsOf(kernel)); }
 
-// As many as share what is read of the rows, where that leaves each multiprocessor a block.
+// On an H200, K 4096 and 16 rows: 28672 columns of i8 take 37 us so and 42 by 16 columns, 16 warps and 2 loads; of 4
+// bits 36 and 57. 4096 columns of i8 take 8.4 us by those, of 4 bits 9.2 by 32 columns and 10.3 by 16, of one row 6.6
+// by 16 (docs/measured/cuda_8bit.md).
+bool HasMany(const Kernel& kernel, const StoredWeights& weights) {
+  return weights.n.extent >= 64 * kernel.device->multiprocessors && EightsOf(weights) <= 2;
+}
 std::vector<Setting> ColumnsValues(const Kernel& kernel) {
   const StoredWeights weights = Of(kernel);
-  const bool many = weights.n.extent >= 32 * kernel.device->multiprocessors && EightsOf(weights) <= 4;
-  return many ? std::vector{Whole(32), Whole(16)} : std::vector{Whole(16), Whole(32)};
+  const bool many = HasMany(kernel, weights), four = weights.bits == 4 && EightsOf(weights) == 2 && weights.k >= 2048;
+  if (!many) return four ? std::vector{Whole(32), Whole(16)} : std::vector{Whole(16), Whole(32)};
+  return weights.bits == 8 ? std::vector{Whole(64), Whole(32), Whole(16)}
+                           : std::vector{Whole(32), Whole(64), Whole(16)};
 }
 std::optional<std::string> CheckColumns(const Kernel& kernel, const Setting& value) {
   if (auto why = CheckRange(value, 16, 64)) return why;
   const std::int64_t columns = std::get<std::int64_t>(value.value);
   if (columns % kTile != 0) return "columns are made sixteen at a time; try 16";
-  if (SharedBytes(Of(kernel), columns, 1) > kSharedBytes) return "so many sums do not fit; try 16";
+  if (SumsBytes(Of(kernel), columns, 1) > kSumsBytes) return "so many sums do not fit; try 16";
   return std::nullopt;
 }
 std::vector<Setting> WarpsValues(const Kernel& kernel) {
   const StoredWeights weights = Of(kernel);
   const std::int64_t columns = IntSetting(kernel, "columns");
   std::vector<Setting> values;
-  for (const std::int64_t warps : {8, 16, 4, 2, 1}) {
-    if (SharedBytes(weights, columns, warps) <= kSharedBytes &&
-        (warps == 1 || warps * Own(weights) * 4 <= weights.k || values.empty()))
+  const std::int64_t most = !HasMany(kernel, weights) ? 16 : weights.bits == 8 ? 8 : 4;
+  for (const std::int64_t warps :
+       {most, std::int64_t{8}, std::int64_t{16}, std::int64_t{4}, std::int64_t{2}, std::int64_t{1}}) {
+    if (std::find(values.begin(), values.end(), Whole(warps)) != values.end()) continue;
+    if (SumsBytes(weights, columns, warps) <= kSumsBytes && (warps == 1 || warps * Own(weights) * 4 <= weights.k))
       values.push_back(Whole(warps));
   }
   return values;
 }
 std::optional<std::string> CheckWarps(const Kernel& kernel, const Setting& value) {
   if (auto why = CheckRange(value, 1, 32)) return why;
-  const std::int64_t most = kSharedBytes / SharedBytes(Of(kernel), IntSetting(kernel, "columns"), 1);
+  const std::int64_t most = kSumsBytes / SumsBytes(Of(kernel), IntSetting(kernel, "columns"), 1);
   if (std::get<std::int64_t>(value.value) > most)
     return fmt::format("what so many warps make does not fit; {} are possible", most);
   return std::nullopt;
 }
 std::vector<Setting> LoadsValues(const Kernel& kernel) {
-  return IntSetting(kernel, "columns") > 16 ? std::vector{Whole(2), Whole(1), Whole(4)}
-                                            : std::vector{Whole(4), Whole(2), Whole(1)};
+  const bool wide = IntSetting(kernel, "columns") * IntSetting(kernel, "warps") > 256;
+  return wide ? std::vector{Whole(1), Whole(2)} : std::vector{Whole(2), Whole(4), Whole(1)};
 }
 std::optional<std::string> CheckLoads(const Kernel&, const Setting& value) { return CheckRange(value, 1, 8); }
 
