@@ -7,25 +7,17 @@
 namespace hone::expert::recogniser_grouped_product {
 namespace {
 
-bool IsIndex(const Expr& expr, const IndexVar& var) {
-  return expr->kind == Expr::Kind::kIndex && expr->index.id == var.id;
-}
-Expr WithoutCasts(Expr expr) {
-  while (expr->kind == Expr::Kind::kCast && expr->type == ScalarType::kInt) expr = expr->operands[0];
-  return expr;
-}
-
 // The load of the ends, over the index of the piece's fold; nothing if the piece does not count them.
 Expr EndsOf(const Piece& group) {
   if (!group.fold || group.fold->op != ReduceOp::kSum || group.fold->over.size() != 1 || group.space.size() != 1)
     return {};
   const IndexVar over = group.fold->over[0];
-  const Expr &finish = group.fold->finish, passed = WithoutCasts(group.fold->body);
+  const Expr &finish = group.fold->finish, passed = WithoutWholeCasts(group.fold->body);
   const bool to_last = finish->kind == Expr::Kind::kBinary && finish->binary == BinaryOp::kMin &&
                        IsValue(finish->operands[0], kIt) && finish->operands[1]->kind == Expr::Kind::kConst &&
                        NumberOf(*finish->operands[1]) == static_cast<double>(over.extent - 1);
   if (!to_last || passed->kind != Expr::Kind::kBinary || passed->binary != BinaryOp::kLessEqual) return {};
-  const Expr end = WithoutCasts(passed->operands[0]);
+  const Expr end = WithoutWholeCasts(passed->operands[0]);
   if (end->kind != Expr::Kind::kLoad || !IsIndex(passed->operands[1], group.space[0])) return {};
   return end;
 }
@@ -48,7 +40,7 @@ std::optional<dsl::Statement> RecogniseGroupedProduct(Names& names, const Piece&
   // The right one as if the group were an index of its own.
   std::vector<Expr> at = right->operands;
   for (Expr& index : at) {
-    const Expr looked_up = WithoutCasts(index);
+    const Expr looked_up = WithoutWholeCasts(index);
     if (looked_up->kind == Expr::Kind::kLoad && memory.Root(looked_up->buffer) == group.buffer &&
         looked_up->operands.size() == 1 && IsIndex(looked_up->operands[0], m))
       index = Expr(g);

@@ -5,19 +5,12 @@
 namespace hone::expert::recogniser_order {
 namespace {
 
-Expr WithoutCasts(Expr expr) {
-  while (expr->kind == Expr::Kind::kCast && expr->type == ScalarType::kInt) expr = expr->operands[0];
-  return expr;
-}
-bool IsIndex(const Expr& expr, const IndexVar& var) {
-  return expr->kind == Expr::Kind::kIndex && expr->index.id == var.id;
-}
 bool IsZero(const Expr& expr) { return ConstantNumber(expr) == 0; }
 
 // sum over k of (place(k) == j ? k : 0), where nobody asks for more than one place without j: the load of the places.
 Expr PlacesOf(const Fold& fold, const std::optional<IndexVar>& j) {
   if (fold.op != ReduceOp::kSum || fold.over.size() != 1 || fold.body->kind != Expr::Kind::kSelect) return {};
-  const Expr &condition = fold.body->operands[0], &then = WithoutCasts(fold.body->operands[1]);
+  const Expr &condition = fold.body->operands[0], &then = WithoutWholeCasts(fold.body->operands[1]);
   if (!IsIndex(then, fold.over[0]) || !IsZero(fold.body->operands[2]) || condition->kind != Expr::Kind::kBinary ||
       condition->binary != BinaryOp::kEqual)
     return {};

@@ -6,17 +6,9 @@
 namespace hone::expert::recogniser_segment_product {
 namespace {
 
-bool IsIndex(const Expr& expr, const IndexVar& var) {
-  return expr->kind == Expr::Kind::kIndex && expr->index.id == var.id;
-}
-Expr WithoutCasts(Expr expr) {
-  while (expr->kind == Expr::Kind::kCast && expr->type == ScalarType::kInt) expr = expr->operands[0];
-  return expr;
-}
-
 // Whether it is ends[max(g - 1, 0)].
 bool IsEndBefore(const Expr& expr, const IndexVar& g, int ends) {
-  const Expr load = WithoutCasts(expr);
+  const Expr load = WithoutWholeCasts(expr);
   if (load->kind != Expr::Kind::kLoad || load->buffer != ends || load->operands.size() != 1) return false;
   const Expr& at = load->operands[0];
   if (!IsBinary(at, BinaryOp::kMax) || ConstantNumber(at->operands[1]) != 0) return false;
@@ -33,9 +25,9 @@ Expr EndsOf(const Expr& inside, const IndexVar& g, const IndexVar& k) {
   if (!IsBinary(from, BinaryOp::kLessEqual) || !IsIndex(from->operands[1], k) || !IsBinary(to, BinaryOp::kLess) ||
       !IsIndex(to->operands[0], k))
     return {};
-  const Expr end = WithoutCasts(to->operands[1]);
+  const Expr end = WithoutWholeCasts(to->operands[1]);
   if (end->kind != Expr::Kind::kLoad || end->operands.size() != 1) return {};
-  const Expr begin = WithoutCasts(from->operands[0]);
+  const Expr begin = WithoutWholeCasts(from->operands[0]);
   const bool is_end_before = begin->kind == Expr::Kind::kSelect && IsBinary(begin->operands[0], BinaryOp::kEqual) &&
                              IsIndex(begin->operands[0]->operands[0], g) &&
                              ConstantNumber(begin->operands[0]->operands[1]) == 0 &&
