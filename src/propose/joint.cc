@@ -23,6 +23,7 @@ class JointProposer final : public Proposer {
 
   Result<Round> Propose(const Question& question) override {
     const Attempt* from = question.from();
+    if (question.mate != 0) return Cross(question);
     const bool far = slow_.proposer && from != nullptr && bound_us_ > 0 && from->time_us() >= kFar * bound_us_;
     if (far && question.turn == 0) {
       Round round = HONE_TRY(slow_.proposer->Propose(question));
@@ -40,6 +41,15 @@ class JointProposer final : public Proposer {
   }
 
  private:
+  // The first who can; whoever costs nothing before the other.
+  Result<Round> Cross(const Question& question) {
+    for (const Member& member : prompt_) {
+      Round round = HONE_TRY(member.proposer->Propose(question));
+      if (!round.proposals.empty()) return round;
+    }
+    return slow_.proposer ? slow_.proposer->Propose(question) : Round();
+  }
+
   static Question WithTurn(Question question, int turn) {
     question.turn = turn;
     return question;

@@ -47,11 +47,13 @@ std::string Task(const PromptSetting& setting) {
 
 std::string WhatIsAsked(const Question& question) {
   const std::string what =
-      question.from() == nullptr
-          ? std::string("Write kernels to begin with.")
+      question.from() == nullptr ? std::string("Write kernels to begin with.")
+      : question.mate != 0
+          ? fmt::format("Cross attempt {} with attempt {}: write one that has of each what makes it fast.",
+                        question.parent, question.mate)
           : fmt::format("{} attempt {}.", question.from()->accepted() ? "Improve on" : "Repair, or replace,",
                         question.parent);
-  return fmt::format("# Question {}.{}\n\n{}\n", question.parent, question.turn, what);
+  return fmt::format("# Question {}.{}\n\n{}\n", question.parent, question.number(), what);
 }
 
 std::string TheProblem(const PromptSetting& setting) {
@@ -223,13 +225,14 @@ std::string RenderQuestion(const Question& question, const PromptSetting& settin
     const bool fits = text.size() + whole.size() < most;
     sections.push_back(fits ? whole : TheAttempt(*question.from(), Source::kLeftOut, setting.advisers));
   }
+  if (const Attempt* mate = question.with()) sections.push_back(TheAttempt(*mate, Source::kShown, setting.advisers));
   if (setting.view == PromptView::kRepair) sections.push_back(WhatItWasMadeFrom(question));
   sections.push_back(Memory(question));
   if (setting.view != PromptView::kAll) sections.push_back(Relatives(question, setting.view));
   if (setting.view == PromptView::kAll) sections.push_back(Leaderboard(leaders));
   if (setting.view != PromptView::kRepair) sections.emplace_back(setting.digest);
   for (const Attempt* leader : leaders) {
-    if (leader->number != question.parent && setting.view == PromptView::kAll)
+    if (leader->number != question.parent && leader->number != question.mate && setting.view == PromptView::kAll)
       sections.push_back(TheAttempt(*leader, Source::kShown, setting.advisers));
   }
   if (setting.shelf)

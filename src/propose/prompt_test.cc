@@ -53,6 +53,18 @@ class PromptTest : public ::testing::Test {
 
 bool Has(const std::string& text, std::string_view part) { return text.find(part) != text.npos; }
 
+TEST_F(PromptTest, ACrossingShowsBothParents) {
+  Add(0, "int first;", 5, "start");
+  Add(0, "int second;", 7, "other start");
+  Question question{.parent = 1, .turn = 1, .mate = 2, .crossed = 2};
+  for (const Attempt& one : attempts_) question.history.push_back(&one);
+  const std::string text = RenderPrompt(question, {graph_, machine_, bound_, 8000});
+  EXPECT_TRUE(Has(text, "# Question 1.3\n\nCross attempt 1 with attempt 2: write one that has of each what")) << text;
+  EXPECT_TRUE(Has(text, "int first;")) << text;
+  EXPECT_EQ(text.find("int second;"), text.rfind("int second;")) << "once, though it leads as well";
+  EXPECT_TRUE(Has(text, "int second;")) << text;
+}
+
 TEST_F(PromptTest, WhatEarlierRunsFoundOutIsShownWhereThereIsRoom) {
   Add(0, "int main;", 5, "start");
   Question question{.parent = 1};

@@ -67,6 +67,7 @@ struct Round {
 struct Attempt {
   int number = 0;  // 1, 2, ... in the order of trying
   int parent = 0;  // the attempt that it improves on; 0 = it was there to begin with
+  int mate = 0;    // the attempt that its parent was crossed with; 0 = none
   int round = 0;   // of the run, 1, 2, ...: which answer it is from; 0 = recorded before rounds were
   Proposal proposal;
   Evaluation evaluation;
@@ -79,12 +80,20 @@ struct Attempt {
 
 // Of what, and what is known by now.
 struct Question {
-  int parent = 0;  // the attempt to improve on, or to repair when it was refused; 0 = what to begin with
-  int turn = 0;    // how many rounds this parent has had
+  int parent = 0;   // the attempt to improve on, or to repair when it was refused; 0 = what to begin with
+  int turn = 0;     // how many rounds this parent has had, without crossings
+  int mate = 0;     // an attempt, slower or faster, to cross it with: what is wanted has something of both; 0 = none
+  int crossed = 0;  // how many crossings it has had; see number()
   std::vector<const Attempt*> history;  // all attempts that have ended, number n at n - 1; they outlive the call
   Random random{0};                     // for this question alone: the same whenever it is asked
 
-  const Attempt* from() const { return parent == 0 ? nullptr : history[static_cast<std::size_t>(parent) - 1]; }
+  // Of all questions about the parent, from 0.
+  int number() const { return turn + crossed; }
+  const Attempt* from() const { return Numbered(parent); }
+  const Attempt* with() const { return Numbered(mate); }
+  const Attempt* Numbered(int number) const {
+    return number == 0 ? nullptr : history[static_cast<std::size_t>(number) - 1];
+  }
 };
 
 enum class Pace {
@@ -100,8 +109,9 @@ class Proposer {
   virtual Pace pace() const { return Pace::kPrompt; }
 
   // Blocks; a slow one is called in a thread of its own, always the same. Turn 0 of a parent comes first; when all that
-  // it gave was tried the search may ask for the next. A candidate that was tried before may be offered again: the
-  // search drops it. Fails when the world does (no network for an agent), with kUsage when the problem is beyond this
+  // it gave was tried the search may ask for the next. A question with a mate may come in between: who cannot cross
+  // answers with nothing, which ends nothing. A candidate that was tried before may be offered again: the search drops
+  // it. Fails when the world does (no network for an agent), with kUsage when the problem is beyond this
   // proposer, with kInterrupted after Interrupt, or with kSpent when the run's caps allow no more: what waits is then
   // still tried, and the question comes again when the run goes on.
   virtual Result<Round> Propose(const Question& question) = 0;

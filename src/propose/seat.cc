@@ -37,7 +37,7 @@ Result<bool> Seat::Ask(Sitting& sitting, Conversation talk,
   int rounds = 0;
   for (bool repaired = false;;) {
     const Purpose purpose{
-        .parent = sitting.question.parent, .turn = sitting.question.turn, .step = sitting.step++, .role = role_};
+        .parent = sitting.question.parent, .turn = sitting.question.number(), .step = sitting.step++, .role = role_};
     const ModelReply reply = HONE_TRY(ledger_->Ask(*model_, entry_, purpose, talk, sitting.round.notes));
     if (reply.ending == Ending::kRefusal) return nothing("it refuses to answer");
     const bool cut_off = reply.ending == Ending::kLength;
@@ -74,7 +74,7 @@ Result<ModelsFile> ModelsOf(const ProposerSetting& setting) {
 }
 
 Spent SpentOn(const Question& question, const Ledger& ledger) {
-  const Spending spending = ledger.Of(question.parent, question.turn);
+  const Spending spending = ledger.Of(question.parent, question.number());
   return {.input_tokens = spending.input_tokens, .output_tokens = spending.output_tokens, .dollars = spending.dollars};
 }
 

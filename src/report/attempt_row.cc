@@ -15,6 +15,7 @@ using Json = nlohmann::json;
 // In the order of a spreadsheet's.
 constexpr std::string_view kColumns[] = {"number",
                                          "parent",
+                                         "mate",
                                          "round",
                                          "outcome",
                                          "reason",
@@ -81,6 +82,7 @@ Json AttemptRow(const AttemptRecord& attempt, const Evaluation& evaluation) {
   text("key", attempt.key);
   text("identity", attempt.identity);
   positive("predicted_us", attempt.predicted_us);
+  if (attempt.mate > 0) row["mate"] = attempt.mate;
   if (attempt.round > 0) row["round"] = attempt.round;
   if (!attempt.rule.empty()) row["promised"] = attempt.promised;
   text("rule", attempt.rule);

@@ -185,7 +185,7 @@ TEST(AttemptRowTest, CellsOfASpreadsheetAreQuotedAndNoFormulas) {
   attempts[1].origin = "=HYPERLINK(1)";
   const std::vector<Evaluation> evaluations(2);
   const std::string csv = AttemptsCsv(attempts, evaluations);
-  EXPECT_TRUE(csv.starts_with("number,parent,round,outcome,"));
+  EXPECT_TRUE(csv.starts_with("number,parent,mate,round,outcome,"));
   EXPECT_NE(csv.find(",\"a, \"\"b\"\"\nc\","), std::string::npos) << csv;
   EXPECT_NE(csv.find(",'=HYPERLINK(1),"), std::string::npos) << csv;
 }

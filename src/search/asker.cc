@@ -24,9 +24,9 @@ Result<void> Asker::Load(const std::string& run) {
   return {};
 }
 
-void Asker::Ask(int parent) {
+void Asker::Ask(int parent, int mate) {
   HONE_CHECK(!asked_, "a second question while one is not answered");
-  asked_ = {.parent = parent, .turn = tree_.node(parent).rounds, .asked_ms = UnixMilliseconds()};
+  asked_ = {.parent = parent, .mate = mate, .turn = tree_.node(parent).rounds, .asked_ms = UnixMilliseconds()};
 }
 
 namespace {
@@ -46,7 +46,8 @@ Result<std::optional<Asker::Answer>> Asker::Take(const Now& now) {
   });
   if (answered != rounds_.end()) {
     if (!prompt && !now.idle && now.events < answered->moment) return std::nullopt;
-    Answer answer{answered->parent, answered->number, WithoutDropped(HONE_TRY(ReadProposals(store_, *answered)))};
+    Answer answer{answered->parent, answered->mate, answered->number,
+                  WithoutDropped(HONE_TRY(ReadProposals(store_, *answered)))};
     asked_.reset();
     return answer;
   }
@@ -71,7 +72,8 @@ Result<void> Asker::Cancel(const Now& now) {
 }
 
 Question Asker::TheQuestion() const {
-  Question question{.parent = asked_->parent, .turn = asked_->turn};
+  const int crossed = static_cast<int>(tree_.node(asked_->parent).mates.size());
+  Question question{.parent = asked_->parent, .turn = asked_->turn - crossed, .mate = asked_->mate, .crossed = crossed};
   for (const TreeNode& node : tree_.nodes()) {
     if (node.attempt.number > 0) question.history.push_back(&node.attempt);
   }
@@ -85,6 +87,7 @@ Result<Asker::Answer> Asker::Keep(Round round, const Now& now) {
   const RoundRecord record{.run = run_,
                            .number = static_cast<int>(rounds_.size()) + 1,
                            .parent = asked_->parent,
+                           .mate = asked_->mate,
                            .turn = asked_->turn,
                            .moment = now.events,
                            .asked_ms = asked_->asked_ms,
@@ -95,7 +98,8 @@ Result<Asker::Answer> Asker::Keep(Round round, const Now& now) {
   HONE_TRY(store_.AddRound(record, ProposalRecords(round.proposals)));
   rounds_.push_back(record);
   asked_.reset();
-  return Answer{record.parent, record.number, WithoutDropped(std::move(round.proposals)), std::move(round.notes)};
+  return Answer{record.parent, record.mate, record.number, WithoutDropped(std::move(round.proposals)),
+                std::move(round.notes)};
 }
 
 }  // namespace hone

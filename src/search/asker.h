@@ -29,8 +29,8 @@ class Asker {
   // The answers of earlier sessions.
   Result<void> Load(const std::string& run);
 
-  // About the parent's next turn. There is no question now.
-  void Ask(int parent);
+  // About the parent's next turn, or about crossing it with a mate. There is no question now.
+  void Ask(int parent, int mate = 0);
   bool asking() const { return asked_.has_value(); }
   // Whether somebody thinks about it: the bell rings when he is done.
   bool thinking() const { return errand_.begun(); }
@@ -45,7 +45,7 @@ class Asker {
     bool idle = false;        // nothing else is left to do: an answer that came later is taken now
   };
   struct Answer {
-    int parent = 0;
+    int parent = 0, mate = 0;
     int round = 0;
     std::vector<Proposal> proposals;
     std::vector<std::string> notes = {};
@@ -58,7 +58,7 @@ class Asker {
 
  private:
   struct Asked {
-    int parent = 0, turn = 0;
+    int parent = 0, mate = 0, turn = 0;
     std::int64_t asked_ms = 0;
   };
   Question TheQuestion() const;

@@ -21,6 +21,7 @@ Result<void> CheckAttempt(const RunContents& contents, std::size_t index, const 
   const auto wrong = [&](std::string_view why) { return Fail(ErrorKind::kCorrupt, fmt::format("{} {}", what, why)); };
   if (record.number != static_cast<int>(index) + 1) return wrong("is out of its order");
   if (record.parent < 0 || record.parent >= record.number) return wrong("has a parent that was not before it");
+  if (record.mate < 0 || record.mate >= record.number) return wrong("has a mate that was not before it");
   if (record.round < 0 || record.round > static_cast<int>(contents.rounds.size())) return wrong("is of no answer");
   const auto kind = ParseCandidateKind(record.kind);
   if (!kind || Candidate{*kind, source}.Identity() != record.identity) return wrong("is not the text that it names");
@@ -36,7 +37,8 @@ Result<void> CheckRounds(const RunContents& contents, const std::string& where) 
     const auto& [record, proposals] = contents.rounds[i];
     const std::string what = fmt::format("answer {} of {}", i + 1, where);
     const bool placed = record.number == static_cast<int>(i) + 1 && record.turn >= 0 && record.parent >= 0 &&
-                        record.parent <= static_cast<int>(contents.attempts.size()) &&
+                        record.parent <= static_cast<int>(contents.attempts.size()) && record.mate >= 0 &&
+                        record.mate <= static_cast<int>(contents.attempts.size()) &&
                         questions.emplace(record.parent, record.turn).second;
     if (!placed) return Fail(ErrorKind::kCorrupt, what + " is of no question of its run");
     for (const ProposalRecord& proposal : proposals) {

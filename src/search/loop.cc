@@ -191,6 +191,13 @@ class Search {
   Result<bool> Choose() {
     // What was drawn for nothing is drawn again: how often we are here without consequence is chance.
     Random random = random_;
+    if (!asker_.asking()) {
+      if (const auto pair = strategy_->SelectPair(tree(), random)) {
+        random_ = random;
+        Ask(pair->parent, pair->mate);
+        return true;
+      }
+    }
     const std::optional<int> selected = strategy_->SelectNode(tree(), random);
     if (!selected) {
       // The record of what was chosen when less was known to wait, or by another version.
@@ -214,14 +221,15 @@ class Search {
     attempt.number = Begun() + 1;
     attempt.parent = *selected;
     attempt.round = node.waiting[index].round;
+    attempt.mate = node.waiting[index].mate;
     attempt.proposal = node.waiting[index].proposal;
     HONE_TRY(Begin(std::move(attempt)));
     return true;
   }
 
-  void Ask(int number) {
-    outcome_.tree.Ask(number);
-    asker_.Ask(number);
+  void Ask(int number, int mate = 0) {
+    outcome_.tree.Ask(number, mate);
+    asker_.Ask(number, mate);
     if (!ahead_) ++events_;
   }
 
@@ -261,7 +269,7 @@ class Search {
     if (!ahead_) ++events_;
     if (answer->round > asker_.recorded()) outcome_.proposed += static_cast<int>(answer->proposals.size());
     if (hooks_.note) std::ranges::for_each(answer->notes, hooks_.note);
-    outcome_.tree.AddProposals(answer->parent, answer->round, std::move(answer->proposals));
+    outcome_.tree.AddProposals(answer->parent, answer->round, std::move(answer->proposals), answer->mate);
     return true;
   }
 
@@ -292,6 +300,7 @@ class Search {
           chosen->proposal.candidate.Identity() == flight.attempt.proposal.candidate.Identity()) {
         flight.attempt.proposal = std::move(chosen->proposal);
         flight.attempt.round = chosen->round;
+        flight.attempt.mate = chosen->mate;
       } else {
         outcome_.diverged = true;
       }

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <random>
@@ -15,6 +16,7 @@
 #include "base/interrupt.h"
 #include "base/testing/must.h"
 #include "search/bench.h"
+#include "search/record.h"
 #include "search/search.h"
 #include "search/testing/scripted_evaluator.h"
 #include "search/testing/scripted_proposer.h"
@@ -261,10 +263,38 @@ TEST_P(LoopTest, AKillAtAnyMomentAndTheSameCommandAgainEndAsIfNothingHadHappened
 std::vector<std::string> StrategyNames() {
   std::vector<std::string> names;
   for (const StrategyRow* row : AllStrategies()) names.emplace_back(row->name);
+  names.emplace_back("evolve:cross=2");  // whose questions are about two
   return names;
 }
-INSTANTIATE_TEST_SUITE_P(Strategies, LoopTest, ::testing::ValuesIn(StrategyNames()),
-                         [](const auto& parameter) { return parameter.param; });
+INSTANTIATE_TEST_SUITE_P(Strategies, LoopTest, ::testing::ValuesIn(StrategyNames()), [](const auto& parameter) {
+  std::string name = parameter.param;
+  std::ranges::replace_if(name, [](char c) { return c == ':' || c == '='; }, '_');
+  return name;
+});
+
+TEST(CrossingLoopTest, BothParentsAreInTheStoreOfAnAttemptAndOfItsQuestion) {
+  Store store = Must(Store::Open(":memory:"));
+  ScriptedEvaluator evaluator(kSeed);
+  const SearchOutcome outcome = Must(RunScriptedSearch(store, "evolve:cross=3", kSeed, Attempts(60), evaluator));
+  const std::vector<RoundRecord> rounds = Must(store.Rounds(outcome.run.id));
+  int crossed = 0;
+  for (const AttemptRecord& record : Must(store.Attempts(outcome.run.id))) {
+    const Attempt& attempt = outcome.tree.node(record.number).attempt;
+    EXPECT_EQ(record.mate, attempt.mate);
+    EXPECT_EQ(Must(ReadAttempt(store, record)).mate, attempt.mate);
+    if (record.mate == 0) continue;
+    ++crossed;
+    const RoundRecord& round = rounds.at(static_cast<std::size_t>(record.round) - 1);
+    EXPECT_EQ(round.parent, record.parent);
+    EXPECT_EQ(round.mate, record.mate);
+    const auto child = ScriptedPoint::Parse(attempt.proposal.candidate.text);
+    const auto parent = ScriptedPoint::Parse(outcome.tree.node(record.parent).attempt.proposal.candidate.text);
+    const auto mate = ScriptedPoint::Parse(outcome.tree.node(record.mate).attempt.proposal.candidate.text);
+    for (std::size_t i = 0; i < child->knobs.size(); ++i)
+      EXPECT_TRUE(child->knobs[i] == parent->knobs[i] || child->knobs[i] == mate->knobs[i]);
+  }
+  EXPECT_GE(crossed, 3);
+}
 
 TEST(StrategiesTest, AreNamedAsTheirFilesAndFoundByName) {
   ASSERT_GE(AllStrategies().size(), 3u);

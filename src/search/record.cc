@@ -133,6 +133,7 @@ AttemptRecord StartedRecord(const std::string& run, const Attempt& attempt) {
   record.run = run;
   record.number = attempt.number;
   record.parent = attempt.parent;
+  record.mate = attempt.mate;
   record.round = attempt.round;
   record.kind = Name(attempt.proposal.candidate.kind);
   record.identity = attempt.proposal.candidate.Identity();
@@ -222,6 +223,7 @@ Result<Attempt> ReadAttempt(Store& store, const AttemptRecord& record) {
   Attempt attempt;
   attempt.number = record.number;
   attempt.parent = record.parent;
+  attempt.mate = record.mate;
   attempt.round = record.round;
   attempt.proposal.candidate =
       HONE_TRY(MakeCandidate(fmt::format("attempt {} of run {} in {}", record.number, record.run, store.path()),

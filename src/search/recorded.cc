@@ -15,7 +15,7 @@
 namespace hone {
 
 RecordedProposer::RecordedProposer(const SpaceTable& table, RecordedClock& clock, const Experience* experience)
-    : clock_(clock), experience_(experience) {
+    : clock_(clock), experience_(experience), crossing_(table) {
   for (const TableRound& round : table.rounds) turns_[round.from].push_back(&round);
   for (const TableCandidate& one : table.candidates) times_us_[one.name] = one.warm_us;
 }
@@ -29,6 +29,7 @@ double RecordedProposer::Predicted(const TableOffer& offer, double from_us) cons
 }
 
 Result<Round> RecordedProposer::Propose(const Question& question) {
+  if (question.mate != 0) return Crossed(question);
   const Attempt* from = question.from();
   const auto found = turns_.find(from ? std::string_view(from->proposal.candidate.text) : std::string_view());
   const auto turn = static_cast<std::size_t>(question.turn);
@@ -48,6 +49,17 @@ Result<Round> RecordedProposer::Propose(const Question& question) {
     Question next = question;
     ++next.turn;
     return Propose(next);
+  }
+  return round;
+}
+
+Round RecordedProposer::Crossed(const Question& question) {
+  Round round;
+  for (std::string& name :
+       crossing_.Of(question.from()->proposal.candidate.text, question.with()->proposal.candidate.text)) {
+    std::string key = "cross " + name;
+    round.proposals.push_back(
+        {.candidate = {CandidateKind::kProgram, std::move(name)}, .origin = "recorded: " + key, .key = key});
   }
   return round;
 }

@@ -14,6 +14,7 @@
 #include "evaluate/evaluator.h"
 #include "propose/proposer.h"
 #include "search/loop.h"
+#include "search/recorded_crossing.h"
 #include "search/stopper.h"
 #include "search/table.h"
 
@@ -38,10 +39,12 @@ class RecordedProposer final : public Proposer {
   Result<Round> Propose(const Question& question) override;
 
  private:
+  Round Crossed(const Question& question);
   double Predicted(const TableOffer& offer, double from_us) const;
 
   RecordedClock& clock_;
   const Experience* experience_;
+  const RecordedCrossing crossing_;
   std::map<std::string_view, std::vector<const TableRound*>> turns_;  // by what they are from
   std::map<std::string_view, double> times_us_;                       // by candidate
 };

@@ -30,6 +30,16 @@ class Strategy {
   // is asked for a round there, and SelectNode again. May be asked without consequence, so it keeps nothing of a call.
   virtual std::optional<int> SelectNode(const Tree& tree, Random& random) = 0;
 
+  // Two attempts that the proposer is to be asked to cross now, whatever waits; they were accepted. Asked before each
+  // SelectNode while the proposer is free, and without consequence likewise. What comes of it waits at the parent.
+  struct Pair {
+    int parent = 0, mate = 0;
+  };
+  virtual std::optional<Pair> SelectPair(const Tree& tree, Random& random) {
+    static_cast<void>(tree), static_cast<void>(random);
+    return std::nullopt;
+  }
+
   // Which of node.waiting to try; there is at least one.
   virtual std::size_t SelectProposal(const TreeNode& node, Random& random) = 0;
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 
 #include "base/check.h"
 #include "base/sha256.h"
@@ -31,26 +32,29 @@ TreeNode& Tree::at(int number) {
   return nodes_[static_cast<std::size_t>(number)];
 }
 
-void Tree::Ask(int number) {
+void Tree::Ask(int number, int mate) {
   HONE_CHECK(!asked_, "a second question while one is not answered");
-  HONE_CHECK(!node(number).exhausted, "a question about a node that is exhausted");
+  HONE_CHECK(mate != 0 || !node(number).exhausted, "a question about a node that is exhausted");
   asked_ = number;
 }
 
-void Tree::AddProposals(int number, int round, std::vector<Proposal> proposals) {
+void Tree::AddProposals(int number, int round, std::vector<Proposal> proposals, int mate) {
   TreeNode& node = at(number);
   ++node.rounds;
   touched_.push_back(number);
   if (asked_ == number) asked_.reset();
+  if (mate != 0) node.mates.push_back(mate);
   // Not when all of them turn out to be known: the next round may still bring something new.
-  if (proposals.empty()) node.exhausted = true;
+  if (proposals.empty() && mate == 0) node.exhausted = true;
+  std::vector<WaitingProposal> fresh;
   for (Proposal& proposal : proposals) {
     const CandidateKey key = CandidateKey::Of(proposal.candidate);
     const auto same = [&](const WaitingProposal& other) { return other.key == key; };
-    if (tried_.contains(key) || std::any_of(node.waiting.begin(), node.waiting.end(), same)) continue;
+    if (tried_.contains(key) || std::ranges::any_of(node.waiting, same) || std::ranges::any_of(fresh, same)) continue;
     waits_at_.emplace(key, number);
-    node.waiting.push_back({std::move(proposal), key, round});
+    fresh.push_back({std::move(proposal), key, round, mate});
   }
+  std::ranges::move(fresh, std::inserter(node.waiting, mate != 0 ? node.waiting.begin() : node.waiting.end()));
 }
 
 void Tree::Begin(const Attempt& attempt) {

@@ -37,12 +37,14 @@ struct WaitingProposal {
   Proposal proposal;
   CandidateKey key;  // of its candidate
   int round = 0;     // of the run, that brought it
+  int mate = 0;      // that the node was crossed with; 0 = none
 };
 
 struct TreeNode {
   Attempt attempt;
   std::vector<int> children;
-  std::vector<WaitingProposal> waiting;  // not tried yet, best predicted first
+  std::vector<WaitingProposal> waiting;  // not tried yet, best predicted first; crossings before all else
+  std::vector<int> mates;                // that the proposer was asked to cross it with
   int in_flight = 0;                     // of its proposals: chosen, and their verdicts not known
   int rounds = 0;                        // that it has had
   bool exhausted = false;                // the proposer has nothing more from here
@@ -84,9 +86,9 @@ class Tree {
   // The node that the proposer is asked about right now.
   std::optional<int> asked() const { return asked_; }
 
-  void Ask(int number);
-  // The answer for the node that was asked, or for any other. An empty one exhausts it.
-  void AddProposals(int number, int round, std::vector<Proposal> proposals);
+  void Ask(int number, int mate = 0);
+  // The answer for the node that was asked, or for any other. An empty one exhausts it, unless it is about a crossing.
+  void AddProposals(int number, int round, std::vector<Proposal> proposals, int mate = 0);
   // The question was taken back.
   void Unask() { asked_.reset(); }
   // The candidate is in work: it waits nowhere any more, and is not taken up again.

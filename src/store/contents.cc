@@ -43,18 +43,18 @@ std::string TextOf(const RunRecord& one) {
 std::string TextOf(const RunContents::Tried& one) {
   const AttemptRecord& record = one.record;
   Text text;
-  text << record.ended_ms << record.number << record.parent << record.kind << record.identity << record.origin
-       << record.key << record.predicted_us << record.rule << record.promised << record.started_ms << record.outcome
-       << record.evaluation << record.median_us << record.cold_us << record.speedup << record.joules << record.findings
-       << record.limits << record.brought << one.source << one.log;
+  text << record.ended_ms << record.number << record.parent << record.mate << record.kind << record.identity
+       << record.origin << record.key << record.predicted_us << record.rule << record.promised << record.started_ms
+       << record.outcome << record.evaluation << record.median_us << record.cold_us << record.speedup << record.joules
+       << record.findings << record.limits << record.brought << one.source << one.log;
   return text.Take();
 }
 
 std::string TextOf(const RunContents::Answered& one) {
   const RoundRecord& record = one.record;
   Text text;
-  text << record.parent << record.turn << record.moment << record.asked_ms << record.answered_ms << record.input_tokens
-       << record.output_tokens << record.dollars;
+  text << record.parent << record.mate << record.turn << record.moment << record.asked_ms << record.answered_ms
+       << record.input_tokens << record.output_tokens << record.dollars;
   for (const ProposalRecord& proposal : one.proposals) {
     text << proposal.kind << proposal.source << proposal.identity << proposal.origin << proposal.key
          << proposal.predicted_us << proposal.rule << proposal.promised << proposal.doubt << (proposal.dropped ? 1 : 0);

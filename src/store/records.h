@@ -64,6 +64,7 @@ struct RoundRecord {
   std::string run;
   int number = 0;           // 1, 2, ... without gaps, in the order of the answers
   int parent = 0;           // the attempt that was asked about, 0 = the start
+  int mate = 0;             // the attempt to cross it with; 0 = none
   int turn = 0;             // of that parent: 0, 1, ...
   std::int64_t moment = 0;  // how many events of the search came before the answer (search/loop.h)
   std::int64_t asked_ms = 0;
@@ -114,6 +115,7 @@ struct AttemptRecord {
   std::string run;
   int number = 0;           // 1, 2, ... without gaps
   int parent = 0;           // 0 = from the start
+  int mate = 0;             // that the parent was crossed with; 0 = none
   int round = 0;            // which answer it is from; 0 = recorded before rounds were (schema 3)
   std::string kind;         // "program" or "module"
   std::string source_blob;  // the candidate's text

@@ -200,6 +200,10 @@ CREATE INDEX lesson_of_family ON lesson (target, family);
     R"(
 ALTER TABLE proposal ADD COLUMN doubt TEXT NOT NULL DEFAULT '';
 ALTER TABLE proposal ADD COLUMN dropped INTEGER NOT NULL DEFAULT 0;
+)",
+    R"(
+ALTER TABLE round ADD COLUMN mate INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE attempt ADD COLUMN mate INTEGER NOT NULL DEFAULT 0;
 )"};
 
 // What the file says of itself, read at one moment: another process may be making the tables right now.

@@ -30,7 +30,7 @@ TEST_F(SchemaTest, TooNewSchemaIsRefused) {
   const Result<Store> store = Store::Open(Path());
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error().kind, ErrorKind::kUsage);
-  EXPECT_NE(store.error().message.find("has schema 99 and this hone knows schemas 1 to 10: update hone"),
+  EXPECT_NE(store.error().message.find("has schema 99 and this hone knows schemas 1 to 11: update hone"),
             std::string::npos)
       << store.error().message;
 }
@@ -109,6 +109,7 @@ TEST_F(SchemaTest, AStoreOfEachEarlierSchemaIsBroughtUpAndKeepsItsRuns) {
     EXPECT_EQ(attempts[0].cold_us, 40);
     EXPECT_EQ(attempts[0].speedup, 2);
     EXPECT_EQ(attempts[0].round, 0);
+    EXPECT_EQ(attempts[0].mate, 0);
     EXPECT_EQ(attempts[0].joules, std::nullopt);
     EXPECT_EQ(attempts[0].findings, "[]");
     EXPECT_EQ(attempts[0].limits, "{}");

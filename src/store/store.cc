@@ -287,10 +287,10 @@ Result<void> Store::AddRound(const RoundRecord& round, const std::vector<Proposa
   const std::int64_t run = HONE_TRY(Sequence(round.run));
   Statement insert = HONE_TRY(connection_.Prepare(
       "INSERT INTO round (run, number, parent, turn, moment, asked_ms, answered_ms, input_tokens, output_tokens, "
-      "dollars) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"));
+      "dollars, mate) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"));
   insert.Bind(1, run).Bind(2, round.number).Bind(3, round.parent).Bind(4, round.turn).Bind(5, round.moment);
   insert.Bind(6, round.asked_ms).Bind(7, round.answered_ms).Bind(8, round.input_tokens).Bind(9, round.output_tokens);
-  insert.Bind(10, round.dollars);
+  insert.Bind(10, round.dollars).Bind(11, round.mate);
   HONE_TRY(insert.Run());
   if (proposals.empty()) return transaction.Commit();
   std::string base = proposals.front().source, base_blob;
@@ -339,7 +339,7 @@ Result<std::vector<ProposalRecord>> Store::Proposals(std::string_view run, int r
 Result<std::vector<RoundRecord>> Store::Rounds(std::string_view run) {
   Statement select = HONE_TRY(
       connection_.Prepare("SELECT number, parent, turn, moment, asked_ms, answered_ms, input_tokens, output_tokens, "
-                          "dollars FROM round WHERE run = ?1 ORDER BY number"));
+                          "dollars, mate FROM round WHERE run = ?1 ORDER BY number"));
   select.Bind(1, HONE_TRY(Sequence(run)));
   std::vector<RoundRecord> rounds;
   while (HONE_TRY(select.Step())) {
@@ -354,6 +354,7 @@ Result<std::vector<RoundRecord>> Store::Rounds(std::string_view run) {
     round.input_tokens = select.Integer(6);
     round.output_tokens = select.Integer(7);
     round.dollars = select.Real(8);
+    round.mate = static_cast<int>(select.Integer(9));
   }
   return rounds;
 }
@@ -367,7 +368,7 @@ Result<void> Store::BeginAttempt(AttemptRecord attempt, std::string_view source)
   HONE_TRY(left.Bind(1, run).Bind(2, attempt.number).Run());
   Statement insert = HONE_TRY(connection_.Prepare(
       "INSERT INTO attempt (run, number, parent, kind, source_blob, identity, origin, key, predicted_us, started_ms, "
-      "round, rule, promised) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"));
+      "round, rule, promised, mate) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"));
   insert.Bind(1, run)
       .Bind(2, attempt.number)
       .Bind(3, attempt.parent)
@@ -375,6 +376,7 @@ Result<void> Store::BeginAttempt(AttemptRecord attempt, std::string_view source)
       .Bind(5, attempt.source_blob);
   insert.Bind(6, attempt.identity).Bind(7, attempt.origin).Bind(8, attempt.key).Bind(9, attempt.predicted_us);
   insert.Bind(10, attempt.started_ms).Bind(11, attempt.round).Bind(12, attempt.rule).Bind(13, attempt.promised);
+  insert.Bind(14, attempt.mate);
   HONE_TRY(insert.Run());
   return transaction.Commit();
 }
@@ -407,7 +409,8 @@ Result<void> Store::EndAttempt(AttemptRecord attempt, std::string_view log, cons
 Result<std::vector<AttemptRecord>> Store::Attempts(std::string_view run) {
   Statement select = HONE_TRY(connection_.Prepare(
       "SELECT number, parent, kind, source_blob, identity, origin, key, predicted_us, started_ms, ended_ms, outcome, "
-      "evaluation, log_blob, median_us, cold_us, speedup, round, joules, findings, limits, rule, promised, brought "
+      "evaluation, log_blob, median_us, cold_us, speedup, round, joules, findings, limits, rule, promised, brought, "
+      "mate "
       "FROM attempt WHERE run = ?1 "
       "ORDER BY number"));
   select.Bind(1, HONE_TRY(Sequence(run)));
@@ -438,6 +441,7 @@ Result<std::vector<AttemptRecord>> Store::Attempts(std::string_view run) {
     attempt.rule = select.Text(20);
     attempt.promised = select.Real(21);
     attempt.brought = select.RealOrNull(22);
+    attempt.mate = static_cast<int>(select.Integer(23));
   }
   return attempts;
 }

@@ -41,6 +41,12 @@ constexpr Option kOptions[] = {
 // Of a row that has ended, "-" for one that was in flight when its run ended.
 std::string OutcomeOf(const AttemptRecord& attempt) { return attempt.ended() ? attempt.outcome : "not ended"; }
 
+// "3", or "3 x 7" of a crossing.
+std::string FromWords(const AttemptRecord& attempt, std::string_view start, std::string_view before) {
+  if (attempt.parent == 0) return std::string(start);
+  return fmt::format("{}{}{}", before, attempt.parent, attempt.mate == 0 ? "" : fmt::format(" x {}", attempt.mate));
+}
+
 // Settings, budgets, baselines and findings were written by us as JSON; a damaged one is shown as it is.
 Json Object(const std::string& text) {
   Json parsed = Json::parse(text, nullptr, false);
@@ -50,6 +56,7 @@ Json Object(const std::string& text) {
 Json Figures(const AttemptRecord& attempt) {
   return {{"number", attempt.number},
           {"parent", attempt.parent},
+          {"mate", attempt.mate},
           {"round", attempt.round},
           {"outcome", attempt.ended() ? Json(attempt.outcome) : Json(nullptr)},
           {"median_us", attempt.median_us},
@@ -256,10 +263,9 @@ Result<Answer> ShowRun(Store& store, const RunRecord& run) {
     rows.push_back(Figures(attempt));
     const InBrief brief = HONE_TRY(Brief(attempt));
     text += fmt::format("{} {:>6} {:>6}  {:<16} {:>9} {:>9} {:>9}  {:<8} {:<22} {}\n",
-                        attempt.number == run.best_attempt ? '*' : ' ', attempt.number,
-                        attempt.parent == 0 ? "start" : std::to_string(attempt.parent), OutcomeOf(attempt),
-                        TimeText(attempt.median_us), TimeText(attempt.cold_us), SpeedupText(attempt.speedup),
-                        brief.limit, brief.finding, attempt.origin);
+                        attempt.number == run.best_attempt ? '*' : ' ', attempt.number, FromWords(attempt, "start", ""),
+                        OutcomeOf(attempt), TimeText(attempt.median_us), TimeText(attempt.cold_us),
+                        SpeedupText(attempt.speedup), brief.limit, brief.finding, attempt.origin);
   }
   Json again = Json::array();
   std::string sensor;
@@ -345,6 +351,7 @@ Result<Answer> ShowRounds(Store& store, const RunRecord& run) {
     lines += JsonText(line) + '\n';
     line["number"] = round.number;
     line["parent"] = round.parent;
+    line["mate"] = round.mate;
     line["turn"] = round.turn;
     line["asked_ms"] = round.asked_ms;
     line["answered_ms"] = round.answered_ms;
@@ -394,9 +401,9 @@ Result<Answer> ShowAttempt(Store& store, const RunRecord& run, const std::string
   document["run"] = run.id;
   document["best"] = number == run.best_attempt;
   document["source"] = attempt.proposal.candidate.text;
-  std::string text = fmt::format(
-      "attempt {} of run {}{}, from {}\n{}\n\n", number, run.id, number == run.best_attempt ? ", the best" : "",
-      record.parent == 0 ? "the start" : fmt::format("attempt {}", record.parent), record.origin);
+  std::string text = fmt::format("attempt {} of run {}{}, from {}\n{}\n\n", number, run.id,
+                                 number == run.best_attempt ? ", the best" : "",
+                                 FromWords(record, "the start", "attempt "), record.origin);
   if (record.ended()) {
     document["evaluation"] = ToJson(attempt.evaluation);
     text += EvaluationForPeople(attempt.evaluation);
@@ -472,7 +479,8 @@ HONE_ROW(Verb){
         "confirmations[] (attempt, outcome, median_us, cold_us, speedup, ended_ms, energy: as in docs/energy.md, null "
         "where it was not measured); of an attempt: "
         "number, "
-        "parent, round (that proposed it; 0 = not known), outcome, median_us (warm), cold_us, speedup, class "
+        "parent, mate (that this was crossed with; 0 = none), round (that proposed it; 0 = not known), outcome, "
+        "median_us (warm), cold_us, speedup, class "
         "(by_analysis and by_counters: class, confidence, why; missing: why nothing was found), "
         "findings[] (as of `hone diagnose`), predicted_us, rule (whose finding it acts on), promised and brought "
         "(shares "
@@ -480,7 +488,7 @@ HONE_ROW(Verb){
         "ended_ms, "
         "run, best, calls[] (that brought it), source, evaluation (as of `hone evaluate --json`), confirmations[]; "
         "with --rounds: id, rounds[]: "
-        "number, from (identity; none at the start), parent, turn, "
+        "number, from (identity; none at the start), parent, mate, turn, "
         "proposals[] (kind, text, origin, key, predicted_us, rule, promised), asked_ms, answered_ms and the cost",
     .run = RunIt,
     .only_reads = true,

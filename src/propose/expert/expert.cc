@@ -13,6 +13,7 @@
 #include "oracle/loop_nest.h"
 #include "propose/expert/advice.h"
 #include "propose/expert/cost.h"
+#include "propose/expert/cross.h"
 #include "propose/expert/lesson.h"
 #include "propose/expert/piece_text.h"
 #include "propose/expert/pieces.h"
@@ -88,7 +89,9 @@ class Expert : public Proposer {
 
   Result<Round> Propose(const Question& question) override {
     Round round;
-    if (const Attempt* from = question.from()) {
+    if (question.mate != 0) {
+      round.proposals = Crossed(question);
+    } else if (const Attempt* from = question.from()) {
       round.proposals = Next(*from, question.turn, question.history);
       Random random = question.random;
       for (Proposal& one : round.proposals) one.dropped = !one.doubt.empty() && random.Uniform() >= kDoubtedAndTried;
@@ -242,6 +245,30 @@ class Expert : public Proposer {
     }
     std::stable_sort(proposals.begin(), proposals.end(),
                      [](const Proposal& a, const Proposal& b) { return a.predicted_us < b.predicted_us; });
+    return proposals;
+  }
+
+  // What has of both; as much faster than the parent as the model of costs says.
+  std::vector<Proposal> Crossed(const Question& question) const {
+    const auto program_of = [](const Attempt& attempt) {
+      auto parsed = dsl::Parse(attempt.proposal.candidate.text);
+      auto* program = std::get_if<dsl::Program>(&parsed);
+      return program && attempt.accepted() ? std::optional(std::move(*program)) : std::nullopt;
+    };
+    const Attempt& from = *question.from();
+    const auto parent = program_of(from), mate = program_of(*question.with());
+    const auto as_it_is = parent && mate ? AsProposal(*parent) : std::nullopt;
+    std::vector<Proposal> proposals;
+    if (!as_it_is) return proposals;
+    for (expert::Crossing& crossing : expert::Cross(*parent, *mate, question.random)) {
+      auto proposal = AsProposal(std::move(crossing.program));
+      if (!proposal) continue;
+      proposal->origin = fmt::format("expert: {} as in attempt {}", crossing.words, question.mate);
+      proposal->key = fmt::format("cross {} {}", question.mate, crossing.words);
+      if (as_it_is->predicted_us > 0) proposal->predicted_us *= from.time_us() / as_it_is->predicted_us;
+      proposals.push_back(std::move(*proposal));
+    }
+    std::ranges::stable_sort(proposals, {}, &Proposal::predicted_us);
     return proposals;
   }
 

@@ -138,8 +138,10 @@ class Mailbox final : public Proposer {
   std::string KeyOf(const Question& question) const {
     const Attempt* from = question.from();
     // Another device of the same make is asked nothing again.
-    return Sha256(fmt::format("{} {} {} {}", Identity(graph_.problem()), machine_.processor,
-                              from ? from->proposal.candidate.Identity() : "start", question.turn))
+    const Attempt* with = question.with();
+    return Sha256(fmt::format("{} {} {} {}{}", Identity(graph_.problem()), machine_.processor,
+                              from ? from->proposal.candidate.Identity() : "start", question.turn,
+                              with ? " " + with->proposal.candidate.Identity() : ""))
         .substr(0, kKeyDigits);
   }
 

@@ -33,7 +33,7 @@ class Replay final : public Proposer {
   Result<Round> Propose(const Question& question) override {
     const Attempt* from = question.from();
     const auto found = recorded_.find(from ? from->proposal.candidate.Identity() : std::string());
-    const auto turn = static_cast<std::size_t>(question.turn);
+    const auto turn = static_cast<std::size_t>(question.number());
     if (found == recorded_.end() || turn >= found->second.size()) return Round();
     return found->second[turn];
   }

@@ -142,7 +142,7 @@ function detail(attempt, data, run) {
   const link = (number) => el("button", { type: "button", class: "link", click: () => run.choose(number) }, "attempt " + number);
   const parts = [
     el("h3", null, "Attempt " + attempt.number, attempt.number === run.best ? ", the best" : ""),
-    el("p", { class: "soft" }, "from ", attempt.parent ? link(attempt.parent) : "the start", "; ", attempt.origin || ""),
+    el("p", { class: "soft" }, "from ", attempt.parent ? link(attempt.parent) : "the start", ...(attempt.mate ? [" crossed with ", link(attempt.mate)] : []), "; ", attempt.origin || ""),
     attempt.reason ? el("p", { class: "why" }, attempt.outcome, ": ", attempt.reason) : null,
     facts([
       ["outcome", attempt.outcome || "not ended"],

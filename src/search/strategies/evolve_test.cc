@@ -69,6 +69,44 @@ TEST_F(MigrationTest, NowAndThenParentsAreTheNeighbours) {
   EXPECT_EQ(Drawn(), (std::set<int>{2, 4})) << "the third turn of the first island";
 }
 
+class CrossingTest : public EvolveTest {
+ protected:
+  CrossingTest() : EvolveTest("evolve:2,population=2,tournament=1,migrate=0,cross=5") {}
+};
+
+TEST_F(CrossingTest, TwoOfTheIslandAreCrossedOnceAndWhatComesOfItIsTriedFirst) {
+  const auto pairs = [this] {
+    std::set<std::pair<int, int>> pairs;
+    for (int i = 0; i < 100; ++i) {
+      if (const auto pair = strategy_->SelectPair(tree_, random_)) pairs.emplace(pair->parent, pair->mate);
+    }
+    return pairs;
+  };
+  Propose(0, Several("start", 4));
+  for (const double us : {100.0, 90.0, 110.0}) Try(0, us);
+  EXPECT_EQ(pairs(), (std::set<std::pair<int, int>>{})) << "the fourth attempt is none";
+  Try(0, 80);
+  EXPECT_EQ(pairs(), (std::set<std::pair<int, int>>{{1, 3}, {3, 1}})) << "of the first island";
+  Propose(1, Several("of 1", 3));
+  Propose(3, Several("of 3", 3));
+  tree_.AddProposals(3, ++rounds_, Several("cross", 2), 1);
+  EXPECT_EQ(pairs(), (std::set<std::pair<int, int>>{})) << "one waits";
+  EXPECT_EQ(Drawn(), std::set<int>{3});
+  EXPECT_EQ(strategy_->SelectProposal(tree_.node(3), random_), 0u);
+  EXPECT_EQ(tree_.node(3).waiting.front().proposal.candidate.text, "cross0");
+  EXPECT_EQ(tree_.node(3).waiting.front().mate, 1);
+  EXPECT_EQ(tree_.node(3).waiting.back().mate, 0);
+  EXPECT_EQ(tree_.node(3).mates, std::vector<int>{1});
+}
+
+TEST_F(CrossingTest, ACrossingThatBroughtNothingIsNotAskedForAgainAndEndsNothing) {
+  Four();
+  tree_.AddProposals(1, ++rounds_, {}, 3);
+  EXPECT_FALSE(tree_.node(1).exhausted);
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(strategy_->SelectPair(tree_, random_)) << "neither way";
+  EXPECT_EQ(Drawn(), (std::set<int>{1, 3})) << "an ordinary turn";
+}
+
 class TournamentTest : public EvolveTest {
  protected:
   TournamentTest() : EvolveTest("evolve:2,population=2,tournament=40,migrate=0") {}

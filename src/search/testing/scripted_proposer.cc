@@ -64,11 +64,33 @@ std::vector<Proposal> Next(const Attempt& from, int turn) {
   return proposals;
 }
 
+// Two, each knob of either.
+std::vector<Proposal> Cross(const Question& question) {
+  const auto one = ScriptedPoint::Parse(question.from()->proposal.candidate.text);
+  const auto other = ScriptedPoint::Parse(question.with()->proposal.candidate.text);
+  std::vector<Proposal> proposals;
+  if (!one || !other) return proposals;
+  Random random = question.random;
+  for (int child = 0; child < 2; ++child) {
+    ScriptedPoint crossed = *one;
+    for (std::size_t i = 0; i < kKnobs.size(); ++i) {
+      if (random.Below(2) == 1) crossed.knobs[i] = other->knobs[i];
+    }
+    if (crossed == *one || crossed == *other) continue;
+    if (!proposals.empty() && crossed.Text() == proposals.front().candidate.text) continue;
+    proposals.push_back(Propose(crossed, fmt::format("cross {} {}", question.mate, child)));
+  }
+  SortByPrediction(proposals);
+  return proposals;
+}
+
 }  // namespace
 
 Result<Round> ScriptedProposer::Propose(const Question& question) {
   Round round;
-  if (const Attempt* from = question.from()) {
+  if (question.mate != 0) {
+    round.proposals = Cross(question);
+  } else if (const Attempt* from = question.from()) {
     round.proposals = Next(*from, question.turn);
   } else if (question.turn == 0) {
     round.proposals = Start(question.random);

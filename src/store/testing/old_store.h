@@ -107,6 +107,11 @@ CREATE TABLE lesson (
   PRIMARY KEY (run, attempt)) WITHOUT ROWID;
 CREATE INDEX lesson_of_family ON lesson (target, family);
 PRAGMA user_version = 9;
+)",
+                                                  R"(
+ALTER TABLE proposal ADD COLUMN doubt TEXT NOT NULL DEFAULT '';
+ALTER TABLE proposal ADD COLUMN dropped INTEGER NOT NULL DEFAULT 0;
+PRAGMA user_version = 10;
 )"};
 inline constexpr int kOldSchemas = static_cast<int>(std::size(kOldTables));
 
