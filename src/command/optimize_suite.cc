@@ -13,6 +13,7 @@
 #include "base/mutex.h"
 #include "base/process.h"
 #include "base/sha256.h"
+#include "command/import_ahead.h"
 #include "command/suite_list.h"
 #include "command/suite_serve.h"
 #include "command/suite_table.h"
@@ -170,6 +171,13 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
   SuiteLedger ledger = HONE_TRY(SuiteLedger::Open(ledger_path));
   if (!ledger.helpings().empty()) call.Note(fmt::format("going on with {}", ledger_path));
 
+  // Where a device is measured, and not the processors that import.
+  constexpr std::size_t kAhead = 2;
+  constexpr int kFewestProcessors = 4;
+  std::optional<ImportAhead> ahead;
+  if (!slurm && call.Text("target") == "cuda" && DescribeMachine().threads >= kFewestProcessors)
+    ahead.emplace(problems, kAhead, [&](const SuiteProblem& problem) { ImportForSuite(serve, problem); });
+
   Mutex saying;  // helpings at once
   const auto one = [&](const SuiteProblem& problem, const Portion& portion) -> Result<Helping> {
     const auto place = std::ranges::find(problems, problem.key, &SuiteProblem::key) - problems.begin() + 1;
@@ -180,6 +188,7 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
     };
     note(fmt::format("{}: {} attempts at most{}", prefix, portion.attempts,
                      portion.seconds > 0 ? fmt::format(", {:.0f} s", portion.seconds) : ""));
+    if (ahead) ahead->Begin(problem);
     SuiteServe mine = serve;
     mine.processors = processors[static_cast<std::size_t>(portion.lane)];
     mine.progress = [&](std::string_view line) {

@@ -239,6 +239,8 @@ Result<Heard> ListenToJob(const SuiteServe& how, const std::string& folder, cons
 
 }  // namespace
 
+void ImportForSuite(const SuiteServe& how, const SuiteProblem& problem) { static_cast<void>(ImportOnce(how, problem)); }
+
 Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem, const Portion& portion) {
   const Clock::time_point begun = Clock::now();
   const BoundTo bound(how.processors);

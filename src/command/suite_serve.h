@@ -36,4 +36,8 @@ struct SuiteServe {
 // kIo where no child can be started.
 Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem, const Portion& portion);
 
+// The problem as JSON in how.imported, where it is no such file already and was not imported before: what ServeByChild
+// begins with. What is wrong with it is found again there.
+void ImportForSuite(const SuiteServe& how, const SuiteProblem& problem);
+
 }  // namespace hone
