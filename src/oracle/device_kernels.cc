@@ -28,7 +28,8 @@ constexpr std::int64_t kPartBytes =
     std::max({sizeof(PartCheck), sizeof(UndecidedPart), sizeof(NormCheck), sizeof(Totals)});
 
 std::vector<std::string> Instances() {
-  std::vector<std::string> instances{"Spoil", "Rewrite", "Undecided", "Nudge", "Decide", "Settle", "Differ"};
+  std::vector<std::string> instances{"Spoil",      "Rewrite", "Undecided", "Nudge",
+                                     "NudgeSmall", "Decide",  "Settle",    "Differ"};
   for (const DTypeRow& row : kDTypes) {
     const DType dtype = row.dtype;
     instances.push_back(fmt::format("Draw<{}>", ElementOf(dtype)));
@@ -184,9 +185,11 @@ Result<void> DeviceKernels::Settle(DeviceExpected& expected, cuda::Address hones
   return {};
 }
 
-Result<void> DeviceKernels::Nudge(cuda::Address from, cuda::Address to, std::int64_t count, int run,
-                                  std::uint64_t tensor) {
-  return Launch("Nudge", Blocks(count), kThreads, from, to, count, run, tensor);
+Result<void> DeviceKernels::Nudge(const Tensor& input, cuda::Address from, cuda::Address to, int run,
+                                  std::uint64_t number) {
+  const std::int64_t count = ElementCount(input.shape);
+  if (input.dtype == DType::kF32) return Launch("Nudge", Blocks(count), kThreads, from, to, count, run, number);
+  return Launch("NudgeSmall", Blocks(count), kThreads, from, to, count, InfinityOf16Bits(input.dtype), run, number);
 }
 
 Result<OutputCheck> DeviceKernels::Compare(const Tensor& tensor, cuda::Address got, const DeviceExpected& expected,

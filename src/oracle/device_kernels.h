@@ -100,8 +100,8 @@ class DeviceKernels {
   Result<void> Decide(DeviceExpected& expected, cuda::Address honest, std::int64_t count, double worst);
   // Sets the honest ratio and the factor, from the honest implementation's values.
   Result<void> Settle(DeviceExpected& expected, cuda::Address honest, std::int64_t count);
-  // `to` becomes neighbours of the floats at `from` (nudge.h).
-  Result<void> Nudge(cuda::Address from, cuda::Address to, std::int64_t count, int run, std::uint64_t tensor);
+  // `to` becomes neighbours of the elements at `from` (nudge.h), of an input that HasNeighbours (oracle.h).
+  Result<void> Nudge(const Tensor& input, cuda::Address from, cuda::Address to, int run, std::uint64_t number);
   Result<OutputCheck> Compare(const Tensor& tensor, cuda::Address got, const DeviceExpected& expected,
                               std::uint16_t poison);
   Result<OutputCheck> CompareOpen(const Tensor& tensor, cuda::Address got, const DeviceExpected& expected, double room,

@@ -14,7 +14,7 @@ namespace hone {
 
 namespace {
 
-constexpr std::int64_t kFloat = 4, kDouble = 8;  // bytes
+constexpr std::int64_t kDouble = 8;  // bytes
 
 // Parts are compiled side by side, so that each has few kernels where there are processors for it; but what comes
 // before them is parsed once a part, which takes as long as two of them.
@@ -88,8 +88,7 @@ Result<std::unique_ptr<DeviceOracle>> DeviceOracle::Create(DeviceKernels& kernel
     oracle->counts_.push_back(ElementCount(output->shape));
     oracle->real_.push_back(IsFloat(output->dtype));
   }
-  for (const Tensor* input : graph.problem().Inputs())
-    oracle->floats_.push_back(input->dtype == DType::kF32 ? ElementCount(input->shape) : -1);
+  for (const Tensor* input : graph.problem().Inputs()) oracle->inputs_.push_back(*input);
   return oracle;
 }
 
@@ -166,12 +165,13 @@ Result<void> DeviceOracle::Decide(std::span<const cuda::Address> inputs, std::ve
     if (2 * all.count > static_cast<double>(counts_[o])) undecided[o].Add(all);
   }
   if (undecided.empty()) return {};
-  std::vector<DeviceArray> floats, values, scales;
+  std::vector<DeviceArray> neighbours, values, scales;
   std::vector<cuda::Address> nudged(inputs.begin(), inputs.end()), values_at, scales_at;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (floats_[i] < 0) continue;
-    floats.push_back(HONE_TRY(kernels_.heap().Take(kFloat * floats_[i])));
-    nudged[i] = floats.back().address();
+    const Tensor& input = inputs_[i];
+    if (!HasNeighbours(input.dtype)) continue;
+    neighbours.push_back(HONE_TRY(kernels_.heap().Take(Bytes(input.dtype) * ElementCount(input.shape))));
+    nudged[i] = neighbours.back().address();
   }
   for (const std::int64_t count : counts_) {
     values.push_back(HONE_TRY(kernels_.heap().Take(kDouble * count)));
@@ -181,7 +181,7 @@ Result<void> DeviceOracle::Decide(std::span<const cuda::Address> inputs, std::ve
   }
   for (int run = 0; run < kNudgedRuns; ++run) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (floats_[i] >= 0) HONE_TRY(kernels_.Nudge(inputs[i], nudged[i], floats_[i], run, i));
+      if (HasNeighbours(inputs_[i].dtype)) HONE_TRY(kernels_.Nudge(inputs_[i], inputs[i], nudged[i], run, i));
     }
     HONE_TRY(Pass(nudged, false, values_at, scales_at));
     for (auto& [o, runs] : undecided) runs.Add(HONE_TRY(kernels_.FindUndecided(outputs[o], values_at[o], counts_[o])));

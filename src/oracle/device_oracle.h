@@ -44,7 +44,7 @@ class DeviceOracle {
   std::vector<void*> tracked_, honest_;  // by kernel
   std::vector<std::int64_t> counts_;     // elements of each output
   std::vector<bool> real_;               // whether it is of a real type
-  std::vector<std::int64_t> floats_;     // elements of each input of type f32, -1 of others
+  std::vector<Tensor> inputs_;
 };
 
 }  // namespace hone

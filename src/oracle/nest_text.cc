@@ -64,6 +64,7 @@ NestText::NestText(const Graph& graph, Style style, Moves moves)
       if (node.kind == Expr::Kind::kLoad) last_use_[Root(node.buffer)] = static_cast<int>(s);
     });
   }
+  if (style == Style::kOracle) softmaxes_ = FindSoftmaxes(graph, stages_);
 }
 
 std::string NestText::MemoryType(int id) const {
@@ -349,6 +350,7 @@ std::string NestText::EmitNode(const ExprNode& e) {
       const std::string x = Emit(e.operands[0]);
       if (e.unary == UnaryOp::kNeg) return fmt::format("(-{})", x);
       if (e.unary == UnaryOp::kNot && e.type == ScalarType::kInt) return fmt::format("(~{})", x);
+      if (softmaxes_.logs.contains(&e)) return fmt::format("LogOfSum({})", x);
       return fmt::format("{}({})", FunctionName(Name(e.unary)), x);
     }
     case Expr::Kind::kBinary: return EmitBinary(e);
@@ -396,8 +398,11 @@ std::string NestText::EmitLoad(const ExprNode& e) {
 }
 
 std::string NestText::EmitBinary(const ExprNode& e) {
-  const std::string a = Emit(e.operands[0]);
+  const bool softmax = softmaxes_.quotients.contains(&e);
+  const std::string a = Emit(softmax ? e.operands[0]->operands[0] : e.operands[0]);
   const std::string b = Emit(e.operands[1]);
+  if (softmax) return fmt::format("Softmax({}, {})", a, b);
+  if (softmaxes_.shifts.contains(&e)) return fmt::format("Shifted({}, {})", a, b);
   const ScalarType operand = e.operands[0]->type;
   switch (e.binary) {
     case BinaryOp::kAdd:

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "oracle/softmax_form.h"
 
 namespace hone {
 
@@ -141,7 +142,8 @@ class NestText {
   std::vector<std::string> names_;
   std::unordered_map<std::string, int> ids_;  // of buffers, by these names
   std::vector<bool> exact_;                   // by buffer
-  std::map<int, int> last_use_;               // buffer -> stage
+  SoftmaxNodes softmaxes_;
+  std::map<int, int> last_use_;  // buffer -> stage
   std::string text_, real_;
   int depth_ = 0, temporaries_ = 0;
   int step_var_ = -1;  // the index that a sequence's step gives; -1 outside one

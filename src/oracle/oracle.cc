@@ -43,7 +43,7 @@ struct Oracle::State {
   Half values, honest;
   std::vector<std::int64_t> counts;  // elements of each output
   std::vector<bool> real;            // whether it is of a real type
-  std::vector<std::int64_t> floats;  // elements of each input of type f32, -1 of another one
+  std::vector<Tensor> inputs;
 };
 
 Oracle::Oracle(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -109,10 +109,12 @@ Result<Oracle> Oracle::Compile(const Graph& graph) {
     state->counts.push_back(ElementCount(output->shape));
     state->real.push_back(IsFloat(output->dtype));
   }
-  for (const Tensor* input : graph.problem().Inputs())
-    state->floats.push_back(input->dtype == DType::kF32 ? ElementCount(input->shape) : -1);
+  for (const Tensor* input : graph.problem().Inputs()) state->inputs.push_back(*input);
   return Oracle(std::move(state));
 }
+
+bool HasNeighbours(DType dtype) { return dtype == DType::kF32 || (IsSmallFloat(dtype) && Bytes(dtype) == 2); }
+std::uint16_t InfinityOf16Bits(DType dtype) { return dtype == DType::kF16 ? 0x7c00 : 0x7f80; }
 
 double UndecidedScale(double worst, double value) { return std::max(2 * worst, 2.5e-5) * (1 + std::abs(value)); }
 
@@ -145,11 +147,25 @@ void Decide(Expected& out, double worst) {
   }
 }
 
-std::vector<float> NudgedInputs(const void* values, std::size_t count, int run, std::uint64_t tensor) {
-  std::vector<float> nudged(count);
-  std::memcpy(nudged.data(), values, count * sizeof(float));
-  for (std::size_t i = 0; i < count; ++i)
-    nudged[i] = std::bit_cast<float>(Nudged(std::bit_cast<std::uint32_t>(nudged[i]), run, tensor, i));
+// The input `number` as bytes, one that HasNeighbours.
+std::vector<std::byte> NudgedInput(const Tensor& input, const void* values, int run, std::uint64_t number) {
+  const auto count = static_cast<std::size_t>(ElementCount(input.shape));
+  std::vector<std::byte> nudged(count * static_cast<std::size_t>(Bytes(input.dtype)));
+  std::memcpy(nudged.data(), values, nudged.size());
+  const auto each = [&]<class Bits>(Bits bits, const auto& neighbour) {
+    for (std::size_t i = 0; i < count; ++i) {
+      std::byte* const at = nudged.data() + i * sizeof(bits);
+      std::memcpy(&bits, at, sizeof(bits));
+      bits = neighbour(bits, i);
+      std::memcpy(at, &bits, sizeof(bits));
+    }
+  };
+  if (input.dtype == DType::kF32) {
+    each(std::uint32_t{}, [&](std::uint32_t bits, std::size_t i) { return Nudged(bits, run, number, i); });
+  } else {
+    const std::uint16_t infinity = InfinityOf16Bits(input.dtype);
+    each(std::uint16_t{}, [&](std::uint16_t bits, std::size_t i) { return Nudged(bits, infinity, run, number, i); });
+  }
   return nudged;
 }
 
@@ -208,11 +224,11 @@ void Oracle::DecideOutputs(const std::vector<const void*>& inputs, std::vector<E
   // One run's errors say too little where rounding decides the size of what follows: other runs, from inputs that
   // differ in the last bit, show how far results may lie apart.
   for (int run = 0; run < kNudgedRuns; ++run) {
-    std::vector<std::vector<float>> nudged(inputs.size());
+    std::vector<std::vector<std::byte>> nudged(inputs.size());
     std::vector<const void*> from = inputs;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (state_->floats[i] < 0) continue;
-      nudged[i] = NudgedInputs(inputs[i], static_cast<std::size_t>(state_->floats[i]), run, i);
+      if (!HasNeighbours(state_->inputs[i].dtype)) continue;
+      nudged[i] = NudgedInput(state_->inputs[i], inputs[i], run, i);
       from[i] = nudged[i].data();
     }
     std::vector<std::vector<double>> values, scales;

@@ -32,6 +32,10 @@ inline constexpr double kBudgetFactor = 4;
 // on some that differ from them in the last bit. With kBudgetFactor no stricter than KernelBench's tolerance of 1e-4.
 double UndecidedScale(double worst, double value);
 
+// Which inputs these are, and what the infinity of one of 16 bits is.
+bool HasNeighbours(DType dtype);
+std::uint16_t InfinityOf16Bits(DType dtype);
+
 struct Expected {
   std::vector<double> value;   // of one output, row-major; ints and bools as doubles
   std::vector<double> budget;  // absolute, >= 0; infinity where the contract's precision cannot decide the element

@@ -54,6 +54,14 @@ TEST(ChannelsLastTest, OperandsAreCopiedAndTheEndWritesTheResultAsItHasToLie) {
   EXPECT_NE(call.y.buffer, "y");
 }
 
+TEST(ChannelsLastTest, AWindowMayBeOneWide) {
+  const Plan plan = PlanOf(
+      std::string("program p\ninput x: f32[2, 8, 9, 11]\nparam w: f32[16, 8, 3, 1]\noutput y: f32[2, 16, 7, 11]\n"
+                  "y = conv(x, w)") +
+      kBySetting + "}");
+  EXPECT_EQ(Call(plan, 1).w.strides, (Strides{24, 1, 8, 8}));
+}
+
 TEST(ChannelsLastTest, AnEndOfTheLibrarysOwnIsCopiedOnly) {
   const Plan plan = PlanOf(One(" -> relu(it + c)", ", end: library"));
   ASSERT_EQ(Words(plan.steps), "turn conv turn");

@@ -18,8 +18,12 @@ std::optional<StridedArgument> ConvolutionArgument(const Kernel& kernel, int inp
     if (role.shape[d] != 1) tensor.strides[d] = operand.strides[role.dims[d]];
     if (tensor.strides[d] < 1) return std::nullopt;
   }
-  if (input == 1 && tensor.strides != natural && tensor.strides != ChannelsLastStrides(tensor.shape))
-    return std::nullopt;
+  if (input == 0 || tensor.strides == natural) return tensor;
+  const auto last = ChannelsLastStrides(tensor.shape);
+  for (std::size_t d = 0; d < last.size(); ++d) {
+    if (tensor.shape[d] != 1 && tensor.strides[d] != last[d]) return std::nullopt;
+  }
+  tensor.strides = last;
   return tensor;
 }
 

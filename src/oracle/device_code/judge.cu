@@ -66,10 +66,17 @@ __global__ void Undecided(const double* value, const double* scale, const double
   WriteBlock(part, parts);
 }
 
-// Neighbours of floats, as bits.
+// Neighbours of reals, as bits: of 32.
 __global__ void Nudge(const uint32_t* from, uint32_t* to, int64_t count, int run, uint64_t tensor) {
   for (int64_t i = First(); i < count; i += Stride())
     to[i] = hone::Nudged(from[i], run, tensor, static_cast<uint64_t>(i));
+}
+
+// Of 16.
+__global__ void NudgeSmall(const std::uint16_t* from, std::uint16_t* to, int64_t count, std::uint16_t infinity, int run,
+                           uint64_t tensor) {
+  for (int64_t i = First(); i < count; i += Stride())
+    to[i] = hone::Nudged(from[i], infinity, run, tensor, static_cast<uint64_t>(i));
 }
 
 // Gives elements about which the error analysis says nothing, though they are finite, the scale `unit` times 1 +

@@ -38,6 +38,9 @@ constexpr double kProductUnit = 0;
 #endif
 // Error of a transcendental function in units of kUnit: vector math libraries are good to 4 ulp, which is 8 units.
 constexpr double kFunctionUnits = 8;
+// Candidates are allowed so many times the error (kBudgetFactor): where it does not grow as its operands' do, a scale
+// is the part of what comes of operands that are off by so many times theirs.
+constexpr double kAllowed = 4;
 
 // --- Tracked ---
 
@@ -116,13 +119,13 @@ inline Tracked Function(Tracked a, double v, double derivative) {
 
 inline Tracked Abs(Tracked a) { return Tracked(std::abs(a.v), a.e); }
 inline Tracked Sign(Tracked a) { return Tracked((a.v > 0) - (a.v < 0), a.e > std::abs(a.v) ? 2 : 0); }
-inline Tracked Exp(Tracked a) {
-  const double v = std::exp(a.v);
-  return Rounded(v, a.e > 0 ? v * std::expm1(std::min(a.e, 700.0)) : 0, kFunctionUnits);
+inline double ExpError(Tracked a) {
+  const double up = kAllowed * a.e;
+  if (up == 0 || a.v == -kInf) return 0;
+  return (up < 1 ? std::exp(a.v) * std::expm1(up) : std::exp(a.v + up) - std::exp(a.v)) / kAllowed;
 }
-inline Tracked Expm1(Tracked a) {
-  return Rounded(std::expm1(a.v), a.e > 0 ? std::exp(a.v) * std::expm1(std::min(a.e, 700.0)) : 0, kFunctionUnits);
-}
+inline Tracked Exp(Tracked a) { return Rounded(std::exp(a.v), ExpError(a), kFunctionUnits); }
+inline Tracked Expm1(Tracked a) { return Rounded(std::expm1(a.v), ExpError(a), kFunctionUnits); }
 // Near 1 a logarithm is small but its argument's rounding is not: the error of x dominates, as it should.
 inline Tracked LogOf(Tracked a, double v, double scale) {
   return Rounded(v, a.e > 0 ? (a.v > a.e ? scale * a.e / (a.v - a.e) : kInf) : 0, kFunctionUnits);
@@ -204,19 +207,18 @@ inline Tracked FloorDiv(Tracked a, Tracked b) {
   const Tracked q = a / b;
   return Step(q, FloorQuotient(a.v, b.v), std::floor(q.v - q.e), std::floor(q.v + q.e));
 }
-// Candidates are allowed a few times the error (kBudgetFactor): the smaller may come out above the larger by as much of
-// that as the gap between them leaves.
+// The smaller may come out above the larger by as much of what candidates are allowed as the gap between them leaves.
 inline Tracked Max(Tracked a, Tracked b) {
   if (a.v != a.v) return a;
   if (b.v != b.v) return b;
   const Tracked& big = a.v >= b.v ? a : b;
   const Tracked& small = a.v >= b.v ? b : a;
-  return Tracked(big.v, std::max(big.e, small.e - (big.v - small.v) / 4));
+  return Tracked(big.v, std::max(big.e, small.e - (big.v - small.v) / kAllowed));
 }
 inline Tracked Min(Tracked a, Tracked b) { return -Max(-a, -b); }
 // Likewise they may fall on the other side that far away.
 inline Truth Compared(bool value, Tracked a, Tracked b) {
-  const double errors = 4 * (a.e + b.e);
+  const double errors = kAllowed * (a.e + b.e);
   return Truth(value, !(std::abs(a.v - b.v) <= errors) || errors == 0);
 }
 inline Truth Less(Tracked a, Tracked b) { return Compared(a.v < b.v, a, b); }
@@ -250,6 +252,26 @@ inline Truth Choose(Truth c, Truth a, Truth b) {
 }
 inline Tracked FromTruth(Tracked, Truth t) { return Tracked(t.value, t.sure ? 0 : 1); }
 inline Truth ToTruth(Tracked a) { return NotEqual(a, Tracked(0)); }
+
+// What softmaxes are made of (oracle/softmax_form.h): x - m, where any other m would do as well,
+inline Tracked Shifted(Tracked x, Tracked m) { return x - Tracked(m.v); }
+// exp(shifted) over `total`, the sum of such exponents and this one. The others sum up to rest + 4 errors of theirs if
+// all are as large as they may be, and then to no less than rest^2 over that if all are as small: x and 1 / x are
+// convex.
+inline Tracked Softmax(Tracked shifted, Tracked total) {
+  const Tracked own = Exp(shifted);
+  const double v = own.v / total.v, rest = std::max(total.v - own.v, 0.0);
+  const double most = own.v + kAllowed * own.e, least = own.v > 0 ? own.v / most * own.v : 0;
+  const double rest_most = rest + kAllowed * std::max(total.e - own.e, 0.0),
+               rest_least = rest > 0 ? rest / rest_most * rest : 0;
+  const double up = most > 0 ? 1 / (1 + rest_least / most) : 0, down = least > 0 ? 1 / (1 + rest_most / least) : 0;
+  return Rounded(v, std::max(std::max(up - v, v - down), 0.0) / kAllowed, 2 * kFunctionUnits);
+}
+// and its logarithm; likewise it is no smaller than 1 over as much as it may be larger.
+inline Tracked LogOfSum(Tracked total) {
+  const double e = total.e > 0 ? std::log1p(kAllowed * total.e / total.v) / kAllowed : 0;
+  return Rounded(std::log(total.v), e, kFunctionUnits);
+}
 inline double Plain(Tracked a) { return a.v; }
 inline bool Plain(Truth t) { return t.value; }
 inline std::int64_t Plain(Whole a) { return a.v; }
@@ -407,6 +429,18 @@ HONE_OPERATOR(-)
 HONE_OPERATOR(*)
 HONE_OPERATOR(/)
 #undef HONE_OPERATOR
+template <class T>
+Honest<T> Shifted(Honest<T> x, Honest<T> m) {
+  return x - m;
+}
+template <class T>
+Honest<T> Softmax(Honest<T> shifted, Honest<T> total) {
+  return Exp(shifted) / total;
+}
+template <class T>
+Honest<T> LogOfSum(Honest<T> total) {
+  return Log(total);
+}
 template <class T>
 Honest<T> operator-(Honest<T> a) {
   return Wrap<T>(-a.v);
