@@ -164,8 +164,10 @@ class CudaWriter : public KeyedText {
       launch.arguments.push_back({CudaNests::Argument::Kind::kMemory, memory});
     }
     parameters += "std::int64_t step";
-    // Where nothing is multiplied any roundoff will do: that of the kernel before, to be compiled with it.
-    const bool multiplies = function.body.find("Product") != std::string::npos;
+    // Where nothing is multiplied any roundoff will do: that of the kernel before, to be compiled with it. Tiles are
+    // products, too.
+    const bool multiplies =
+        function.body.find("Product") != std::string::npos || function.body.find("SumTile<") != std::string::npos;
     const ProductUnits units = multiplies || nests_->kernels.empty() ? units_ : nests_->kernels.back().units;
     const auto [it, fresh] =
         kernels_.try_emplace(fmt::format("{} {}{}", multiplies ? units.operand : 0, parameters, function.body),

@@ -45,6 +45,24 @@ TEST(CudaNestTest, ConvolutionsMultiplyInTf32WherePyTorchDoes) {
   EXPECT_EQ(units("fp32", TorchProducts::kTf32), (std::vector<double>{0x1p-24, 0x1p-24}));
 }
 
+// Each kernel by itself, whatever comes before it: a convolution after a pool, a product after the convolution.
+TEST(CudaNestTest, TilesMultiplyInTheirOwnPrecision) {
+  const auto nests = WriteCudaNests(
+      SmallGraph("torch", "x f32 1x32x256x256, w f32 64x32x3x3, m f32 128x300", "y f32 1x64x128x300",
+                 R"([{"op": "avg_pool2d", "args": {"self": "%x", "kernel_size": [2, 2], "stride": [2, 2]},
+                      "outputs": ["p"]},
+                     {"op": "convolution", "args": {"input": "%p", "weight": "%w", "bias": null, "stride": [1, 1],
+                      "padding": [1, 1], "dilation": [1, 1], "transposed": false, "output_padding": [0, 0],
+                      "groups": 1}, "outputs": ["t"]},
+                     {"op": "matmul", "args": {"self": "%t", "other": "%m"}, "outputs": ["y"]}])"),
+      TorchProducts::kTf32);
+  std::vector<double> of_tiles;
+  for (const auto& kernel : nests.kernels) {
+    if (kernel.text.find("SumTile<") != std::string::npos) of_tiles.push_back(kernel.units.operand);
+  }
+  EXPECT_EQ(of_tiles, (std::vector<double>{0x1p-11, 0x1p-24}));
+}
+
 TEST(CudaNestTest, ScaledProductsOfEightBitsAreRoundedWherePyTorchsSumsAre) {
   const auto units = [](const std::string& contract, TorchProducts products) {
     const auto nests = WriteCudaNests(
