@@ -6,11 +6,7 @@
 // has the kernel.
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "dsl/cuda/attention_parts.h"
-#include "dsl/cuda/expr.h"
-#include "dsl/knobs.h"
+#include "dsl/cuda/attention_splits.h"
 #include "dsl/shape/loops.h"
 #include "dsl/way.h"
 
@@ -27,34 +23,12 @@ constexpr std::int64_t kRows = 16;         // of a product's tile
 constexpr std::int64_t kMostQueries = 16;  // of a head: more are for tiles in shared memory
 constexpr std::int64_t kBlocks = 2;        // that a multiprocessor holds at a time
 
-// The rows that read the same keys: the innermost batch dimensions along which neither keys nor values move, and M.
-struct Rows {
-  std::size_t shared_from = 0;  // the first of those dimensions
-  std::int64_t pairs = 1;       // of keys and values that differ
-  std::int64_t count = 1;       // rows of one
-};
-Rows RowsOf(const Kernel& kernel) {
-  const auto stands = [&](std::size_t input, std::size_t d) { return InputOperand(kernel, input).strides[d] == 0; };
-  Rows rows{.shared_from = kernel.space.size() - kAttentionM};
-  while (rows.shared_from > 0) {
-    const std::size_t d = rows.shared_from - 1;
-    if (kernel.space[d].extent > 1 && (!stands(1, d) || !stands(2, d))) break;
-    rows.shared_from = d;
-  }
-  for (std::size_t d = 0; d < rows.shared_from; ++d) rows.pairs *= kernel.space[d].extent;
-  for (std::size_t d = rows.shared_from; d + kAttentionM < kernel.space.size(); ++d)
-    rows.count *= kernel.space[d].extent;
-  rows.count *= AttentionExtent(kernel, kAttentionM);
-  return rows;
-}
-
 // Of a thread: queries and keys, values, sums; and addresses, scores, maxima.
 std::int64_t RegistersOf(const Kernel& kernel) {
   const std::int64_t depth = AttentionExtent(kernel, kAttentionD), width = AttentionExtent(kernel, kAttentionE);
   return depth / 32 * 16 + width / 64 * 48 + 36;
 }
 std::int64_t WarpsOf(const Kernel& kernel) { return RegistersOf(kernel) <= 128 ? 8 : 4; }
-std::int64_t TilesOf(const Rows& rows) { return (rows.count + kRows - 1) / kRows; }
 
 std::optional<std::string> WhyNot(const Kernel& kernel) {
   std::string why;
@@ -73,185 +47,39 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
   return std::nullopt;
 }
 
-// --- Settings.
-
-// What a split takes, in microseconds: as many waves of blocks as there are, each of which reads its keys and values at
-// its share of the memory's rate and needs some time to begin and to end; and the second kernel.
 std::vector<Setting> SplitValues(const Kernel& kernel) {
-  constexpr double kBlockUs = 4, kKernelUs = 4;  // docs/measured/cuda_attention.md
-  constexpr double kUsualBandwidth = 2e12;
-  const Rows rows = RowsOf(kernel);
-  const std::int64_t items = rows.pairs * TilesOf(rows), resident = kBlocks * kernel.device->multiprocessors;
-  const std::int64_t keys = AttentionExtent(kernel, kAttentionN);
-  const std::int64_t most = std::clamp<std::int64_t>(keys / 16 / WarpsOf(kernel), 1, 256);
-  const double known = kernel.device->ceilings.ReadBandwidth(std::int64_t{1} << 30);
-  const double bytes =
-      static_cast<double>(keys * (AttentionExtent(kernel, kAttentionD) + AttentionExtent(kernel, kAttentionE)) * 2);
-  const double item_us =
-      bytes / (known > 0 ? known : kUsualBandwidth) * 1e6 * static_cast<double>(std::min(items * most, resident));
-  const auto cost = [&](std::int64_t split) {
-    const std::int64_t waves = (items * split + resident - 1) / resident;
-    return static_cast<double>(waves) * (item_us / static_cast<double>(split) + kBlockUs) + (split > 1 ? kKernelUs : 0);
-  };
-  std::int64_t best = 1;
-  for (std::int64_t split = 2; split <= most; ++split) {
-    if (cost(split) < cost(best)) best = split;
-  }
-  std::vector<Setting> values = {Whole(best)};
-  for (const std::int64_t other : {best * 2, best / 2, std::int64_t{1}}) {
-    if (other >= 1 && other <= most && std::find(values.begin(), values.end(), Whole(other)) == values.end())
-      values.push_back(Whole(other));
-  }
-  return values;
+  const AttentionSharedRows rows = SharedRowsOf(kernel);
+  return AttentionSplitValues(kernel, rows.pairs * ((rows.count + kRows - 1) / kRows),
+                              kBlocks * kernel.device->multiprocessors, WarpsOf(kernel));
 }
-std::optional<std::string> CheckSplit(const Kernel&, const Setting& value) { return CheckRange(value, 1, 1024); }
 
 constexpr Knob kKnobs[] = {
-    {"split", "parts of the keys, which blocks of their own attend to and a second kernel puts together", SplitValues,
-     CheckSplit},
+    {"split", kAttentionSplitDoc, SplitValues, CheckAttentionSplit},
 };
 
 std::optional<double> Cost(const Kernel&) { return 0.5; }
 
-// --- Text.
-
-class FewEmitter {
+class FewEmitter : AttentionSplits {
  public:
   FewEmitter(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
-      : program_(program),
-        kernel_(kernel),
-        out_(out),
-        rows_(RowsOf(kernel)),
-        tiles_(TilesOf(rows_)),
-        warps_(WarpsOf(kernel)),
-        splits_(IntSetting(kernel, "split")),
-        width_(AttentionExtent(kernel, kAttentionE)),
-        score_(AttentionScoreOf(kernel)),
-        factor_(AttentionFactorOf(score_)) {}
+      : AttentionSplits(program, kernel, out, kRows, WarpsOf(kernel), 16) {}
 
   void Emit() {
     out_.Define(std::string(kMmaText));
     out_.Define(std::string(kAttentionNumbersText));
     out_.Define(std::string(kAttentionFewText));
-    if (splits_ > 1) {
-      sums_ = out_.Scratch("sums", DType::kF32, rows_.pairs * rows_.count * splits_ * width_);
-      statistics_ = out_.Scratch("statistics", DType::kF32, rows_.pairs * rows_.count * splits_ * 2);
-    }
+    Begin(kBlocks);
+    out_.Line(fmt::format("FewQueries<{}, {}, {}> warp;", DeviceType(InputType(kernel_, 0)),
+                          AttentionExtent(kernel_, kAttentionD), width_));
+    out_.Line("warp.ReadQueries(query(first_row + warp.g), query(first_row + warp.g + 8));");
+    Score();
     Attend();
-    if (splits_ > 1) PutTogether();
+    End(warps_ * kRows * (width_ + 2) * 4);
   }
 
  private:
-  void Attend() {
-    const std::int64_t keys = AttentionExtent(kernel_, kAttentionN), sixteens = (keys + 15) / 16;
-    const std::int64_t shared = warps_ * kRows * (width_ + 2) * 4;
-    out_.BeginKernel("attention", 32 * warps_, kBlocks);
-    out_.Line("extern __shared__ __align__(16) unsigned char memory[];");
-    out_.Line(fmt::format("const int item = blockIdx.x / {}, part = blockIdx.x % {};", splits_, splits_));
-    out_.Line(fmt::format("const int pair = item / {}, first_row = item % {} * {};", tiles_, tiles_, kRows));
-    const std::vector<std::string> batches = Decomposed("pair", 0, rows_.shared_from, rows_.pairs);
-    const std::string type = DeviceType(InputType(kernel_, 0));
-    out_.Line(fmt::format("FewQueries<{}, {}, {}> warp;", type, AttentionExtent(kernel_, kAttentionD), width_));
-
-    out_.Open(fmt::format("const auto query = [&](int row) -> const {}*", type));
-    out_.Line(fmt::format("if (row >= {}) return nullptr;", rows_.count));
-    out_.Line(fmt::format("return {};", AttentionPointer(out_, kernel_, 0, PlacesOf(batches, "row"))));
-    out_.CloseWith(";");
-    out_.Line("warp.ReadQueries(query(first_row + warp.g), query(first_row + warp.g + 8));");
-    Score(batches);
-    std::string why;
-    const std::int64_t k_row = AttentionRowsOf(kernel_, 1, AttentionOf::kHalves, why)->row,
-                       v_row = AttentionRowsOf(kernel_, 2, AttentionOf::kHalves, why)->row;
-    const auto bound = [&](std::string_view part) {
-      return splits_ == 1 ? part == "part" ? std::string("0") : fmt::format("{}", sixteens)
-                          : fmt::format("static_cast<int>({}l * ({}) / {})", sixteens, part, splits_);
-    };
-    out_.Line(fmt::format("const int begin = ({} + threadIdx.x / 32) * 16, end = min({} * 16, {});", bound("part"),
-                          bound("part + 1"), keys));
-    std::vector<std::string> places = batches;
-    places.resize(kernel_.space.size(), "0");
-    constexpr double kLog2E = 1.4426950408889634;
-    out_.Line(fmt::format("constexpr float scale = {};", out_.Number(kLog2E * factor_.value_or(1))));
-    out_.Line(fmt::format("warp.Attend({}, {}, {}, {}, begin, end, {}, scale, score);",
-                          AttentionPointer(out_, kernel_, 1, places), k_row, AttentionPointer(out_, kernel_, 2, places),
-                          v_row, warps_ * 16));
-    out_.Open(
-        fmt::format("warp.template Finish<{}>(reinterpret_cast<float*>(memory), min({}, {} - first_row), scale, "
-                    "[&](int at, int e, float sum, float total, float most)",
-                    warps_, kRows, rows_.count));
-    out_.Line("const int row = first_row + at;");
-    if (splits_ == 1) {
-      Write(batches, "sum", "total");
-    } else {
-      out_.Line(fmt::format("const {0} place = (static_cast<{0}>(pair) * {1} + row) * {2} + part;", "long", rows_.count,
-                            splits_));
-      out_.Line(fmt::format("{}[place * {} + e] = sum;", sums_, width_));
-      out_.Open("if (e == 0)");
-      out_.Line(fmt::format("{}[place * 2] = most;", statistics_));
-      out_.Line(fmt::format("{}[place * 2 + 1] = total;", statistics_));
-      out_.Close();
-    }
-    out_.CloseWith(");");
-
-    DeviceWriter::LaunchShape launch;
-    for (std::size_t input = 0; input < 3; ++input) AddRead(launch, InputOperand(kernel_, input).buffer);
-    for (const int buffer : BuffersOf(kernel_, score_)) AddRead(launch, buffer);
-    if (splits_ == 1) {
-      for (const int buffer : BuffersOf(kernel_, kernel_.epilogue)) AddRead(launch, buffer);
-      launch.writes = {kernel_.target};
-    } else {
-      launch.scratch_writes = {sums_, statistics_};
-    }
-    launch.grid_x = rows_.pairs * tiles_ * splits_;
-    launch.shared_bytes = shared;
-    out_.Launch(launch);
-  }
-
-  // A thread an element: the parts' sums over the largest score of them all.
-  void PutTogether() {
-    out_.BeginKernel("together", 128);
-    const std::string at = out_.OpenThreads("at", rows_.pairs * rows_.count * width_);
-    out_.Line(fmt::format("const int e = {0} % {1}, row = {0} / {1} % {2}, pair = {0} / {3};", at, width_, rows_.count,
-                          width_ * rows_.count));
-    const std::vector<std::string> batches = Decomposed("pair", 0, rows_.shared_from, rows_.pairs);
-    out_.Line(fmt::format("const long place = (static_cast<long>(pair) * {} + row) * {};", rows_.count, splits_));
-    out_.Line("float most = -__int_as_float(0x7f800000), sum = 0, total = 0;");
-    out_.Line("#pragma unroll 8");
-    out_.Line(fmt::format("for (int part = 0; part < {}; ++part) most = fmaxf(most, {}[(place + part) * 2]);", splits_,
-                          statistics_));
-    out_.Line("#pragma unroll 8");
-    out_.Open(fmt::format("for (int part = 0; part < {}; ++part)", splits_));
-    out_.Line(fmt::format("const float own = {}[(place + part) * 2];", statistics_));
-    out_.Line("const float by = own == -__int_as_float(0x7f800000) ? 0.0f : Exp2(own - most);");
-    out_.Line(fmt::format("sum = fmaf({}[(place + part) * {} + e], by, sum);", sums_, width_));
-    out_.Line(fmt::format("total = fmaf({}[(place + part) * 2 + 1], by, total);", statistics_));
-    out_.Close();
-    Write(batches, "sum", "total");
-    DeviceWriter::LaunchShape launch;
-    for (const int buffer : BuffersOf(kernel_, kernel_.epilogue)) AddRead(launch, buffer);
-    launch.writes = {kernel_.target};
-    launch.scratch_reads = {sums_, statistics_};
-    launch.grid_x = (rows_.pairs * rows_.count * width_ + 127) / 128;
-    out_.Launch(launch);
-  }
-
-  // Writes element `e` of `row`, of the sum of its values and that of their weights.
-  void Write(const std::vector<std::string>& batches, const std::string& sum, const std::string& total) {
-    std::vector<std::string> places = PlacesOf(batches, "row");
-    places[places.size() - kAttentionE] = "e";
-    const bool safe = kernel_.attributes.at("safe")[0] != 0;
-    out_.Line(
-        fmt::format("const float it = {}{} / {};", safe ? fmt::format("{} == 0.0f ? 0.0f : ", total) : "", sum, total));
-    const DType stored = program_.buffers[static_cast<std::size_t>(kernel_.target)].dtype;
-    std::string to = fmt::format("(static_cast<long>(pair) * {} + row) * {} + e", rows_.count, width_);
-    if (kernel_.attributes.at("heads")[0] > 0) to = AttentionPlace(kernel_, places);
-    out_.Line(fmt::format("{}[{}] = {};", out_.TargetName(), to,
-                          DeviceExpr::Stored(AttentionText(out_, kernel_, kernel_.epilogue, places, "long"),
-                                             kernel_.epilogue->type, stored)));
-  }
-
   // The function `score` that makes scores of sixteen keys' products.
-  void Score(const std::vector<std::string>& batches) {
+  void Score() {
     out_.Open("const auto score = [&](float (&scores)[2][4], int first)");
     if (!factor_) {
       const std::int64_t keys = AttentionExtent(kernel_, kAttentionN);
@@ -259,52 +87,12 @@ class FewEmitter {
       out_.Open("for (int i = 0; i < 8; ++i)");
       out_.Line(fmt::format("const int row = min(first_row + warp.g + i / 2 % 2 * 8, {});", rows_.count - 1));
       out_.Line(fmt::format("const int n = min(first + i / 4 * 8 + warp.t * 2 + i % 2, {});", keys - 1));
-      std::vector<std::string> places = PlacesOf(batches, "row");
-      places[places.size() - kAttentionN] = "n";
       out_.Line("const float it = scores[i / 4][i % 4];");
-      out_.Line(fmt::format("scores[i / 4][i % 4] = {};", AttentionText(out_, kernel_, score_, places, "long")));
+      out_.Line(fmt::format("scores[i / 4][i % 4] = {};", ScoreAt("row", "n")));
       out_.Close();
     }
     out_.CloseWith(";");
   }
-
-  // Lines that take the number `of` of `count` apart along dimensions [first, end): their names, "0" for an extent
-  // of 1.
-  std::vector<std::string> Decomposed(const std::string& of, std::size_t first, std::size_t end, std::int64_t count) {
-    std::vector<std::string> names(end - first, "0");
-    std::int64_t step = 1;
-    for (std::size_t d = end; d-- > first;) {
-      const std::int64_t extent = kernel_.space[d].extent;
-      if (extent == 1) continue;
-      std::string text = step == 1 ? of : fmt::format("{} / {}", of, step);
-      if (step * extent < count) text += fmt::format(" % {}", extent);
-      names[d - first] = out_.Fresh("batch");
-      out_.Line(fmt::format("const int {} = {};", names[d - first], text));
-      step *= extent;
-    }
-    return names;
-  }
-  // The place in each dimension of what belongs to the row of this name; "0" where it does not say.
-  std::vector<std::string> PlacesOf(const std::vector<std::string>& batches, const std::string& row) {
-    const std::int64_t queries = AttentionExtent(kernel_, kAttentionM);
-    std::vector<std::string> places = batches;
-    const std::string head = queries == 1 ? row : fmt::format("{} / {}", row, queries);
-    const auto shared = Decomposed(queries == 1 ? row : "(" + head + ")", rows_.shared_from,
-                                   kernel_.space.size() - kAttentionM, rows_.count / queries);
-    places.insert(places.end(), shared.begin(), shared.end());
-    places.push_back(queries == 1 ? "0" : rows_.count == queries ? row : fmt::format("({} % {})", row, queries));
-    places.resize(kernel_.space.size(), "0");
-    return places;
-  }
-
-  const KernelProgram& program_;
-  const Kernel& kernel_;
-  DeviceWriter& out_;
-  Rows rows_;
-  std::int64_t tiles_, warps_, splits_, width_;
-  Expr score_;
-  std::optional<double> factor_;
-  std::string sums_, statistics_;  // scratch, where there are several parts
 };
 
 void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {

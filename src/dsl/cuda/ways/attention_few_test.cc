@@ -69,7 +69,7 @@ TEST_F(FewQueriesTest, TheyAreTheDefaultWhereQueriesAreFewAndAreRefusedWhereThey
     if (const auto* said = std::get_if<dsl::Complaint>(&lowered)) return said->message;
     return WordSetting(std::get<KernelProgram>(lowered).kernels[0], "path");
   };
-  EXPECT_EQ(way("2, 1", ""), "few");
+  EXPECT_EQ(way("2, 3", ""), "few");
   EXPECT_EQ(way("2, 16", ""), "few");
   EXPECT_EQ(way("2, 17", ""), "tiles");
   EXPECT_EQ(way("2, 17", "with {path: few}"), "'path' few: 17 queries a head are not few; try tiles");

@@ -1,0 +1,220 @@
+#include "dsl/cuda/attention_splits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "dsl/cuda/expr.h"
+#include "dsl/shape/loops.h"
+
+namespace hone::dsl {
+
+AttentionSharedRows SharedRowsOf(const Kernel& kernel) {
+  const auto stands = [&](std::size_t input, std::size_t d) { return InputOperand(kernel, input).strides[d] == 0; };
+  AttentionSharedRows rows{.shared_from = kernel.space.size() - kAttentionM};
+  while (rows.shared_from > 0) {
+    const std::size_t d = rows.shared_from - 1;
+    if (kernel.space[d].extent > 1 && (!stands(1, d) || !stands(2, d))) break;
+    rows.shared_from = d;
+  }
+  for (std::size_t d = 0; d < rows.shared_from; ++d) rows.pairs *= kernel.space[d].extent;
+  for (std::size_t d = rows.shared_from; d + kAttentionM < kernel.space.size(); ++d)
+    rows.count *= kernel.space[d].extent;
+  rows.count *= AttentionExtent(kernel, kAttentionM);
+  return rows;
+}
+
+// What a split takes, in microseconds: as many waves of blocks as there are, each of which reads its keys and values at
+// its share of the memory's rate and needs some time to begin and to end; and the second kernel.
+std::vector<Setting> AttentionSplitValues(const Kernel& kernel, std::int64_t items, std::int64_t resident,
+                                          std::int64_t warps) {
+  constexpr double kBlockUs = 4, kKernelUs = 4;  // docs/measured/cuda_attention.md
+  constexpr double kUsualBandwidth = 2e12;
+  const std::int64_t keys = AttentionExtent(kernel, kAttentionN);
+  const std::int64_t most = std::clamp<std::int64_t>(keys / 16 / warps, 1, 256);
+  const double known = kernel.device->ceilings.ReadBandwidth(std::int64_t{1} << 30);
+  const double bytes =
+      static_cast<double>(keys * (AttentionExtent(kernel, kAttentionD) + AttentionExtent(kernel, kAttentionE)) * 2);
+  const double item_us =
+      bytes / (known > 0 ? known : kUsualBandwidth) * 1e6 * static_cast<double>(std::min(items * most, resident));
+  const auto cost = [&](std::int64_t split) {
+    const std::int64_t waves = (items * split + resident - 1) / resident;
+    return static_cast<double>(waves) * (item_us / static_cast<double>(split) + kBlockUs) + (split > 1 ? kKernelUs : 0);
+  };
+  std::int64_t best = 1;
+  for (std::int64_t split = 2; split <= most; ++split) {
+    if (cost(split) < cost(best)) best = split;
+  }
+  std::vector<Setting> values = {Whole(best)};
+  for (const std::int64_t other : {best * 2, best / 2, std::int64_t{1}}) {
+    if (other >= 1 && other <= most && std::find(values.begin(), values.end(), Whole(other)) == values.end())
+      values.push_back(Whole(other));
+  }
+  return values;
+}
+std::optional<std::string> CheckAttentionSplit(const Kernel&, const Setting& value) {
+  return CheckRange(value, 1, 1024);
+}
+
+AttentionSplits::AttentionSplits(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out,
+                                 std::int64_t tile, std::int64_t warps, std::int64_t step)
+    : program_(program),
+      kernel_(kernel),
+      out_(out),
+      rows_(SharedRowsOf(kernel)),
+      tile_(tile),
+      tiles_((rows_.count + tile - 1) / tile),
+      warps_(warps),
+      step_(step),
+      splits_(IntSetting(kernel, "split")),
+      width_(AttentionExtent(kernel, kAttentionE)),
+      score_(AttentionScoreOf(kernel)),
+      factor_(AttentionFactorOf(score_)) {}
+
+void AttentionSplits::Begin(int blocks_a_processor) {
+  if (splits_ > 1) {
+    sums_ = out_.Scratch("sums", DType::kF32, rows_.pairs * rows_.count * splits_ * width_);
+    statistics_ = out_.Scratch("statistics", DType::kF32, rows_.pairs * rows_.count * splits_ * 2);
+  }
+  out_.BeginKernel("attention", 32 * warps_, blocks_a_processor);
+  out_.Line("extern __shared__ __align__(16) unsigned char memory[];");
+  out_.Line(fmt::format("const int item = blockIdx.x / {}, part = blockIdx.x % {};", splits_, splits_));
+  out_.Line(fmt::format("const int pair = item / {}, first_row = item % {} * {};", tiles_, tiles_, tile_));
+  batches_ = Decomposed("pair", 0, rows_.shared_from, rows_.pairs);
+  const std::string type = DeviceType(InputType(kernel_, 0));
+  out_.Open(fmt::format("const auto query = [&](int row) -> const {}*", type));
+  out_.Line(fmt::format("if (row >= {}) return nullptr;", rows_.count));
+  out_.Line(fmt::format("return {};", AttentionPointer(out_, kernel_, 0, PlacesOf(batches_, "row"))));
+  out_.CloseWith(";");
+}
+
+void AttentionSplits::Attend() {
+  const std::int64_t keys = AttentionExtent(kernel_, kAttentionN), steps = (keys + step_ - 1) / step_;
+  std::string why;
+  const std::int64_t k_row = AttentionRowsOf(kernel_, 1, AttentionOf::kHalves, why)->row,
+                     v_row = AttentionRowsOf(kernel_, 2, AttentionOf::kHalves, why)->row;
+  const auto bound = [&](std::string_view part) {
+    return splits_ == 1 ? part == "part" ? std::string("0") : fmt::format("{}", steps)
+                        : fmt::format("static_cast<int>({}l * ({}) / {})", steps, part, splits_);
+  };
+  out_.Line(fmt::format("const int begin = ({} + threadIdx.x / 32) * {}, end = min({} * {}, {});", bound("part"), step_,
+                        bound("part + 1"), step_, keys));
+  std::vector<std::string> places = batches_;
+  places.resize(kernel_.space.size(), "0");
+  constexpr double kLog2E = 1.4426950408889634;
+  out_.Line(fmt::format("constexpr float scale = {};", out_.Number(kLog2E * factor_.value_or(1))));
+  out_.Line(fmt::format("warp.Attend({}, {}, {}, {}, begin, end, {}, scale, score);",
+                        AttentionPointer(out_, kernel_, 1, places), k_row, AttentionPointer(out_, kernel_, 2, places),
+                        v_row, warps_ * step_));
+  out_.Open(
+      fmt::format("warp.template Finish<{}>(reinterpret_cast<float*>(memory), min({}, {} - first_row), scale, "
+                  "[&](int at, int e, float sum, float total, float most)",
+                  warps_, tile_, rows_.count));
+  out_.Line("const int row = first_row + at;");
+  if (splits_ == 1) {
+    Write(batches_, "sum", "total");
+  } else {
+    out_.Line(fmt::format("const {0} place = (static_cast<{0}>(pair) * {1} + row) * {2} + part;", "long", rows_.count,
+                          splits_));
+    out_.Line(fmt::format("{}[place * {} + e] = sum;", sums_, width_));
+    out_.Open("if (e == 0)");
+    out_.Line(fmt::format("{}[place * 2] = most;", statistics_));
+    out_.Line(fmt::format("{}[place * 2 + 1] = total;", statistics_));
+    out_.Close();
+  }
+  out_.CloseWith(");");
+}
+
+void AttentionSplits::End(std::int64_t shared_bytes) {
+  DeviceWriter::LaunchShape launch;
+  for (std::size_t input = 0; input < 3; ++input) AddRead(launch, InputOperand(kernel_, input).buffer);
+  for (const int buffer : BuffersOf(kernel_, score_)) AddRead(launch, buffer);
+  if (splits_ == 1) {
+    for (const int buffer : BuffersOf(kernel_, kernel_.epilogue)) AddRead(launch, buffer);
+    launch.writes = {kernel_.target};
+  } else {
+    launch.scratch_writes = {sums_, statistics_};
+  }
+  launch.grid_x = rows_.pairs * tiles_ * splits_;
+  launch.shared_bytes = shared_bytes;
+  out_.Launch(launch);
+  if (splits_ > 1) PutTogether();
+}
+
+// A thread an element: the parts' sums over the largest score of them all.
+void AttentionSplits::PutTogether() {
+  out_.BeginKernel("together", 128);
+  const std::string at = out_.OpenThreads("at", rows_.pairs * rows_.count * width_);
+  out_.Line(fmt::format("const int e = {0} % {1}, row = {0} / {1} % {2}, pair = {0} / {3};", at, width_, rows_.count,
+                        width_ * rows_.count));
+  const std::vector<std::string> batches = Decomposed("pair", 0, rows_.shared_from, rows_.pairs);
+  out_.Line(fmt::format("const long place = (static_cast<long>(pair) * {} + row) * {};", rows_.count, splits_));
+  out_.Line("float most = -__int_as_float(0x7f800000), sum = 0, total = 0;");
+  out_.Line("#pragma unroll 8");
+  out_.Line(fmt::format("for (int part = 0; part < {}; ++part) most = fmaxf(most, {}[(place + part) * 2]);", splits_,
+                        statistics_));
+  out_.Line("#pragma unroll 8");
+  out_.Open(fmt::format("for (int part = 0; part < {}; ++part)", splits_));
+  out_.Line(fmt::format("const float own = {}[(place + part) * 2];", statistics_));
+  out_.Line("const float by = own == -__int_as_float(0x7f800000) ? 0.0f : Exp2(own - most);");
+  out_.Line(fmt::format("sum = fmaf({}[(place + part) * {} + e], by, sum);", sums_, width_));
+  out_.Line(fmt::format("total = fmaf({}[(place + part) * 2 + 1], by, total);", statistics_));
+  out_.Close();
+  Write(batches, "sum", "total");
+  DeviceWriter::LaunchShape launch;
+  for (const int buffer : BuffersOf(kernel_, kernel_.epilogue)) AddRead(launch, buffer);
+  launch.writes = {kernel_.target};
+  launch.scratch_reads = {sums_, statistics_};
+  launch.grid_x = (rows_.pairs * rows_.count * width_ + 127) / 128;
+  out_.Launch(launch);
+}
+
+void AttentionSplits::Write(const std::vector<std::string>& batches, const std::string& sum, const std::string& total) {
+  std::vector<std::string> places = PlacesOf(batches, "row");
+  places[places.size() - kAttentionE] = "e";
+  const bool safe = kernel_.attributes.at("safe")[0] != 0;
+  out_.Line(
+      fmt::format("const float it = {}{} / {};", safe ? fmt::format("{} == 0.0f ? 0.0f : ", total) : "", sum, total));
+  const DType stored = program_.buffers[static_cast<std::size_t>(kernel_.target)].dtype;
+  std::string to = fmt::format("(static_cast<long>(pair) * {} + row) * {} + e", rows_.count, width_);
+  if (kernel_.attributes.at("heads")[0] > 0) to = AttentionPlace(kernel_, places);
+  out_.Line(fmt::format("{}[{}] = {};", out_.TargetName(), to,
+                        DeviceExpr::Stored(AttentionText(out_, kernel_, kernel_.epilogue, places, "long"),
+                                           kernel_.epilogue->type, stored)));
+}
+
+std::string AttentionSplits::ScoreAt(const std::string& row, const std::string& key) {
+  std::vector<std::string> places = PlacesOf(batches_, row);
+  places[places.size() - kAttentionN] = key;
+  return AttentionText(out_, kernel_, score_, places, "long");
+}
+
+std::vector<std::string> AttentionSplits::Decomposed(const std::string& of, std::size_t first, std::size_t end,
+                                                     std::int64_t count) {
+  std::vector<std::string> names(end - first, "0");
+  std::int64_t step = 1;
+  for (std::size_t d = end; d-- > first;) {
+    const std::int64_t extent = kernel_.space[d].extent;
+    if (extent == 1) continue;
+    std::string text = step == 1 ? of : fmt::format("{} / {}", of, step);
+    if (step * extent < count) text += fmt::format(" % {}", extent);
+    names[d - first] = out_.Fresh("batch");
+    out_.Line(fmt::format("const int {} = {};", names[d - first], text));
+    step *= extent;
+  }
+  return names;
+}
+
+std::vector<std::string> AttentionSplits::PlacesOf(const std::vector<std::string>& batches, const std::string& row) {
+  const std::int64_t queries = AttentionExtent(kernel_, kAttentionM);
+  std::vector<std::string> places = batches;
+  const std::string head = queries == 1 ? row : fmt::format("{} / {}", row, queries);
+  const auto shared = Decomposed(queries == 1 ? row : "(" + head + ")", rows_.shared_from,
+                                 kernel_.space.size() - kAttentionM, rows_.count / queries);
+  places.insert(places.end(), shared.begin(), shared.end());
+  places.push_back(queries == 1 ? "0" : rows_.count == queries ? row : fmt::format("({} % {})", row, queries));
+  places.resize(kernel_.space.size(), "0");
+  return places;
+}
+
+}  // namespace hone::dsl

@@ -1,0 +1,70 @@
+// What the ways of attention have in common in which few queries attend to many keys: which rows read the same keys,
+// and that keys are split among blocks, whose sums a second kernel puts together. Each way is a class of its own over
+// AttentionSplits.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dsl/cuda/attention_parts.h"
+#include "dsl/cuda/writer.h"
+#include "dsl/knobs.h"
+
+namespace hone::dsl {
+
+// The rows that read the same keys: the innermost batch dimensions along which neither keys nor values move, and M.
+struct AttentionSharedRows {
+  std::size_t shared_from = 0;  // the first of those dimensions
+  std::int64_t pairs = 1;       // of keys and values that differ
+  std::int64_t count = 1;       // rows of one
+};
+AttentionSharedRows SharedRowsOf(const Kernel& kernel);
+
+// Values of the knob `split`, the best first: of `items`, which `resident` blocks of `warps` take at a time.
+std::vector<Setting> AttentionSplitValues(const Kernel& kernel, std::int64_t items, std::int64_t resident,
+                                          std::int64_t warps);
+inline constexpr const char* kAttentionSplitDoc =
+    "parts of the keys, which blocks of their own attend to and a second kernel puts together";
+std::optional<std::string> CheckAttentionSplit(const Kernel&, const Setting& value);
+
+class AttentionSplits {
+ protected:
+  // `tile` rows that a block has, of `warps` that take `step` keys at a time.
+  AttentionSplits(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out, std::int64_t tile,
+                  std::int64_t warps, std::int64_t step);
+
+  // Begins the kernel, of a block an item and part: `item`, `part`, `pair`, `first_row`, batch dimensions, and the
+  // function `query`, the address of a row's query or null.
+  void Begin(int blocks_a_processor);
+  // Lines that have `warp` attend to the part's keys, with the function `score`, and write what came of it.
+  void Attend();
+  // Ends the kernel; what puts parts together follows.
+  void End(std::int64_t shared_bytes);
+  // The score's text at the row and key of these names, of the product `it`.
+  std::string ScoreAt(const std::string& row, const std::string& key);
+
+  const KernelProgram& program_;
+  const Kernel& kernel_;
+  DeviceWriter& out_;
+  AttentionSharedRows rows_;
+  std::int64_t tile_, tiles_, warps_, step_, splits_, width_;
+  Expr score_;
+  std::optional<double> factor_;  // where the score is no more than that
+
+ private:
+  void PutTogether();
+  // Writes element `e` of `row`, of the sum of its values and that of their weights.
+  void Write(const std::vector<std::string>& batches, const std::string& sum, const std::string& total);
+  // Lines that take the number `of` of `count` apart along dimensions [first, end): their names, "0" for an extent
+  // of 1.
+  std::vector<std::string> Decomposed(const std::string& of, std::size_t first, std::size_t end, std::int64_t count);
+  // The place in each dimension of what belongs to the row of this name; "0" where it does not say.
+  std::vector<std::string> PlacesOf(const std::vector<std::string>& batches, const std::string& row);
+
+  std::vector<std::string> batches_;
+  std::string sums_, statistics_;  // scratch, where there are several parts
+};
+
+}  // namespace hone::dsl
