@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -26,9 +27,11 @@ using testing::Must;
 constexpr int kAttempts = 40, kHelping = 8;
 
 // Each problem is a recorded table; an attempt takes `of_recorded` of the time that it took when it was measured.
+// Nobody goes on before `at_least` devices have begun.
 class RecordedDevices {
  public:
-  explicit RecordedDevices(double of_recorded) : of_recorded_(of_recorded) {
+  explicit RecordedDevices(double of_recorded, std::size_t at_least = 1)
+      : of_recorded_(of_recorded), at_least_(at_least) {
     std::vector<fs::path> files;
     for (const auto& entry : fs::directory_iterator(std::string(std::getenv("HONE_SOURCE")) + "/docs/measured/search"))
       files.push_back(entry.path());
@@ -59,7 +62,9 @@ class RecordedDevices {
       EXPECT_FALSE(at_work_[portion.lane]) << "a device measures one thing at a time";
       at_work_[portion.lane] = true;
       devices[problem.key].push_back(portion.device);
+      begun_.insert(portion.device);
     }
+    while (!HaveBegun()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     std::this_thread::sleep_for(std::chrono::duration<double>(of_recorded_ * helping.seconds));
     const MutexLock lock(mutex_);
     at_work_[portion.lane] = false;
@@ -70,7 +75,14 @@ class RecordedDevices {
   std::map<std::string, std::vector<std::string>> devices;  // of each problem's helpings
 
  private:
+  bool HaveBegun() {
+    const MutexLock lock(mutex_);
+    return begun_.size() >= at_least_;
+  }
+
   const double of_recorded_;
+  const std::size_t at_least_;
+  std::set<std::string> begun_;
   std::map<std::string, Trace> traces_;
   std::map<std::string, double> bounds_us_;
   Mutex mutex_;
@@ -131,7 +143,7 @@ TEST_F(SuiteDevicesTest, FourDevicesAreDoneMoreThanThreeTimesAsSoonAsOne) {
 }
 
 TEST_F(SuiteDevicesTest, AProblemStaysOnItsDeviceWhileThatIsHere) {
-  RecordedDevices made(0);
+  RecordedDevices made(0, 2);
   Run(made, {"a", "b"}, "ledger", 1000);
   std::map<std::string, std::string> homes;
   for (const auto& [problem, devices] : made.devices) {
