@@ -248,6 +248,43 @@ TEST_F(PlanOnDeviceTest, AnHonestPlanIsTimed) {
   EXPECT_GE(evaluation.timing->cold.median_us, evaluation.timing->warm.median_us * 0.8);
 }
 
+// Each kernel begins while the one before it still writes, the last blocks of that late, and needs what those write.
+TEST_F(PlanOnDeviceTest, WhoBeginsEarlySeesAllThatWasBefore) {
+  Plan plan;
+  plan.sources = {{"chain.cu",
+                   R"(
+__device__ void Await() {
+  asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory");
+}
+extern "C" __global__ void __launch_bounds__(256) scale(const float* x, const float* w, float* a) {
+  Await();
+  if (blockIdx.x > 400) __nanosleep(20000);
+  for (int i = blockIdx.x * 256 + threadIdx.x; i < 512 * 1024; i += 512 * 256) a[i] = x[i] * w[i % 1024];
+}
+extern "C" __global__ void __launch_bounds__(256) turn(const float* a, float* b) {
+  Await();
+  if (blockIdx.x > 400) __nanosleep(20000);
+  for (int i = blockIdx.x * 256 + threadIdx.x; i < 512 * 1024; i += 512 * 256) b[i] = a[512 * 1024 - 1 - i];
+}
+extern "C" __global__ void __launch_bounds__(256) kernel(const float* b, float* y) {
+  Await();
+  for (int i = blockIdx.x * 256 + threadIdx.x; i < 512 * 1024; i += 512 * 256) {
+    const float value = b[512 * 1024 - 1 - i];
+    y[i] = value > 0 ? value : value == value ? 0.0f : value;
+  }
+}
+)",
+                   {}}};
+  plan.buffers = {{"a", DType::kF32, {512 * 1024}}, {"b", DType::kF32, {512 * 1024}}};
+  plan.steps = {Launch("scale", {BufferArgument{"x"}, BufferArgument{"w"}, BufferArgument{"a"}}),
+                Launch("turn", {BufferArgument{"a"}, BufferArgument{"b"}}),
+                Launch("kernel", {BufferArgument{"b"}, BufferArgument{"y"}})};
+  const auto evaluation = Evaluate(Of(plan), true);
+  EXPECT_TRUE(evaluation.verdict.accepted()) << evaluation.verdict.reason << "\n" << evaluation.verdict.evidence.log;
+  ASSERT_TRUE(evaluation.timing);
+  EXPECT_GT(evaluation.timing->warm.median_us, 40);  // what the sleepers take, one after the other
+}
+
 TEST_F(PlanOnDeviceTest, PrepareBuffersTemplatesAndTensorMapsWork) {
   Plan plan;
   plan.sources = {{"tma.cu",

@@ -56,8 +56,9 @@ struct MultiprocessorLimits {
 
 // What kernels may use beside what sm_80 has.
 struct Instructions {
-  bool tensor_maps = false;  // the bulk copy engine (TMA) with its barriers
-  bool wgmma = false;        // products of warpgroups, and registers handed from one to another
+  bool tensor_maps = false;   // the bulk copy engine (TMA) with its barriers
+  bool wgmma = false;         // products of warpgroups, and registers handed from one to another
+  bool early_launch = false;  // a kernel begins while the one before it ends, and waits for that (griddepcontrol)
 };
 
 // Libraries found where programs are going to run.

@@ -72,6 +72,7 @@ TEST(GenerationTest, LimitsGrowFromTheLeast) {
     EXPECT_EQ(limits.warps % 4, 0);
     EXPECT_EQ(limits.cluster_blocks > 1, generation->major >= 9);
     EXPECT_EQ(generation->has.tensor_maps, generation->major >= 9);
+    EXPECT_EQ(generation->has.early_launch, generation->major >= 9);
     EXPECT_EQ(ArchOf(generation->major, generation->minor), generation->arch);
   }
 }

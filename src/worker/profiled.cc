@@ -104,6 +104,9 @@ Result<void> AddTimeline(cuda::Context& context, ProfiledCandidate& candidate, P
       report.as_graph = true;
     }
   }
+  // A step that begins early waits for the one before: its time is from then on.
+  for (std::size_t i = 1; i < events.size() && steps.size() == events.size(); ++i)
+    events[i].begin_ns = std::clamp(events[i - 1].end_ns, events[i].begin_ns, events[i].end_ns);
   for (std::size_t i = 0; i < events.size(); ++i) {
     const auto us = [&](std::uint64_t ns) { return static_cast<double>(ns - events.front().begin_ns) / 1000; };
     report.timeline.push_back({.step = steps.size() == events.size() ? steps[i] : -1,

@@ -123,11 +123,12 @@ Result<Answer> InspectPlan(const std::string& path, const std::string& problem_p
   nlohmann::json launches = nlohmann::json::array();
   std::string text = fmt::format("on {}\n", device.processor);
   const auto add = [&](const std::vector<PlanStep>& steps, const std::vector<cuda::KernelFacts>& kernels,
-                       std::string_view when) {
+                       const std::vector<bool>& early, std::string_view when) {
     std::size_t next = 0;
-    for (const auto& step : steps) {
-      const auto* launch = std::get_if<LaunchStep>(&step);
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const auto* launch = std::get_if<LaunchStep>(&steps[i]);
       if (launch == nullptr) continue;
+      const bool begins_early = !early.empty() && early[i];
       const auto& facts = kernels[next++];
       const auto threads = launch->block[0] * launch->block[1] * launch->block[2];
       const auto occupancy = cuda::OccupancyOf(facts, threads, launch->shared_bytes, device.limits);
@@ -136,16 +137,18 @@ Result<Answer> InspectPlan(const std::string& path, const std::string& problem_p
       one["blocks_a_multiprocessor"] = occupancy.blocks;
       one["occupancy"] = static_cast<double>(occupancy.warps) / device.limits.warps;
       one["limited_by"] = occupancy.limit;
+      one["begins_early"] = begins_early;
       launches.push_back(std::move(one));
       text += Describe(facts);
       text += fmt::format(
-          "  {}: {} blocks of {} threads; a multiprocessor holds {} ({:.0f} % of its warps), limited by {}\n", when,
+          "  {}: {} blocks of {} threads; a multiprocessor holds {} ({:.0f} % of its warps), limited by {}{}\n", when,
           launch->grid[0] * launch->grid[1] * launch->grid[2], threads, occupancy.blocks,
-          100.0 * occupancy.warps / device.limits.warps, occupancy.limit);
+          100.0 * occupancy.warps / device.limits.warps, occupancy.limit,
+          begins_early ? "; begins while the one before it ends" : "");
     }
   };
-  add(plan.plan.prepare, plan.prepare, "prepare");
-  add(plan.plan.steps, plan.launches, "run");
+  add(plan.plan.prepare, plan.prepare, {}, "prepare");
+  add(plan.plan.steps, plan.launches, plan.early, "run");
   const auto graph = Graph::Create(problem);  // one that we cannot define has no limits
   const Diagnosis diagnosis = Diagnose(ProfilesOf(plan, path, problem, graph ? &*graph : nullptr, device));
   text += "\n" + Describe(diagnosis);

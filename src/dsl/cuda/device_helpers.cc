@@ -9,6 +9,11 @@ namespace hone::dsl {
 namespace {
 
 constexpr DeviceHelper kHelpers[] = {
+    {"AwaitEarlier",
+     {},
+     R"(// Until what was launched before is done and its memory seen: this kernel may begin while that one ends.
+__device__ __forceinline__ void AwaitEarlier() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+)"},
     {"Max", {}, R"(// The larger; a NaN on either side is the result.
 template <class T>
 __device__ T Max(T a, T b) {

@@ -271,6 +271,7 @@ class TensorEmitter {
     out_.Close();
     out_.Line("PublishBarriers();");
     out_.Close();
+    out_.Await();
     if (Grouped()) FindGroups();
     out_.Line(cluster > 1 ? "SyncCluster();" : "__syncthreads();");
     out_.Line(scaled_ ? "int stage = 0, scales = 0;" : "int stage = 0;");

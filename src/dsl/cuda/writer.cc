@@ -212,7 +212,14 @@ std::string DeviceWriter::WithoutNames(const std::string& definition, std::vecto
   return text;
 }
 
+void DeviceWriter::Await() {
+  awaits_ = true;
+  if (program_.device->has.early_launch) Line(Helper("AwaitEarlier") + "();");
+}
+
 void DeviceWriter::Launch(const LaunchShape& shape) {
+  if (!std::exchange(awaits_, false) && program_.device->has.early_launch)
+    text_.insert(0, fmt::format("  {}();\n", Helper("AwaitEarlier")));
   LaunchStep step;
   step.grid = {shape.grid_x, shape.grid_y, shape.grid_z};
   step.block = {threads_, 1, 1};

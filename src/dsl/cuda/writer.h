@@ -63,6 +63,9 @@ class DeviceWriter {
   void BeginKernel(const std::string& hint, std::int64_t threads, int blocks_a_processor = 0);
   // First in a kernel's body: each thread's number among `count`, those beyond it return. Gives its name.
   std::string OpenThreads(const std::string& hint, std::int64_t count);
+  // The kernel waits here until what was launched before it is done, where the device begins kernels early; without it
+  // that is first of all. Before it, on every path of every thread, nothing is read or written but shared memory.
+  void Await();
   struct LaunchShape {
     std::int64_t grid_x = 1, grid_y = 1, grid_z = 1, cluster_x = 1;
     std::vector<int> reads, writes;                               // buffers of the program
@@ -93,6 +96,7 @@ class DeviceWriter {
   std::int64_t threads_ = 0;
   int blocks_a_processor_ = 0;
   int depth_ = 0;
+  bool awaits_ = false;  // the kernel under way says where
   // The kernel under way as another that differs by its names alone has it: its parameters and the names that Fresh
   // gave are numbers. `definition` begins with the parameters.
   std::string WithoutNames(const std::string& definition, std::vector<std::string> names) const;

@@ -61,6 +61,7 @@ class Builder {
     Steps(plan_.prepare, "/prepare", true, built_.prepare);
     Steps(plan_.steps, "/steps", false, built_.launches);
     if (refusal_) return std::move(*refusal_);
+    FindEarly();
     return std::move(built_);
   }
 
@@ -70,6 +71,18 @@ class Builder {
     DType dtype = DType::kF32;
     std::optional<Role> role;  // of a tensor
   };
+
+  // What the copy engine or a library does is not waited for by that instruction: a kernel follows a kernel.
+  void FindEarly() {
+    bool after_launch = false;
+    std::size_t launches = 0;
+    for (const PlanStep& step : built_.plan.steps) {
+      const bool launch = std::holds_alternative<LaunchStep>(step);
+      built_.early.push_back(launch && WaitsFirst(built_.launches[launches].code) && after_launch);
+      launches += launch ? 1 : 0;
+      after_launch = launch;
+    }
+  }
 
   void Refuse(std::string where, std::string message) {
     if (!refusal_) refusal_ = PlanRefusal{.where = std::move(where), .message = std::move(message)};
@@ -303,9 +316,13 @@ json Names(const std::vector<KernelFacts>& kernels) {
 
 // One line of JSON that says how long the cubins are, then the cubins.
 std::string Pack(const BuiltPlan& built) {
-  json head = {{"plan", ToJson(built.plan)},        {"prepare", Names(built.prepare)},
-               {"launches", Names(built.launches)}, {"cublas_lt", built.libraries.cublas_lt},
-               {"cudnn", built.libraries.cudnn},    {"cubins", json::array()}};
+  json head = {{"plan", ToJson(built.plan)},
+               {"prepare", Names(built.prepare)},
+               {"launches", Names(built.launches)},
+               {"cublas_lt", built.libraries.cublas_lt},
+               {"cudnn", built.libraries.cudnn},
+               {"cubins", json::array()},
+               {"early", built.early}};
   std::string cubins;
   for (const auto& cubin : built.cubins) {
     head["cubins"].push_back(cubin.size());
@@ -327,6 +344,8 @@ Result<BuiltPlan> Unpack(std::string_view bytes) {
     for (const auto& [names, kernels] : {std::pair{"prepare", &built.prepare}, {"launches", &built.launches}}) {
       for (const auto& name : head.at(names)) kernels->emplace_back().name = name;
     }
+    built.early = head.at("early").get<std::vector<bool>>();
+    if (built.early.size() != built.plan.steps.size()) return corrupt();
     bytes.remove_prefix(end + 1);
     for (const auto& size : head.at("cubins")) {
       const auto length = size.get<std::size_t>();

@@ -82,6 +82,37 @@ TEST_F(BuiltPlanTest, AGoodPlanHasTheFactsOfItsLaunches) {
   EXPECT_EQ(plan->cubins.size(), 1u);
 }
 
+TEST_F(BuiltPlanTest, WhatFollowsALaunchAndWaitsFirstBeginsEarly) {
+  plan_.buffers = {{"b", DType::kF32, {4}}};
+  plan_.sources[0].text += R"(
+extern "C" __global__ void waits(const float* x, float* y) {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  y[threadIdx.x] += x[threadIdx.x];
+}
+extern "C" __global__ void late(const float* x, float* y) {
+  y[threadIdx.x] += x[threadIdx.x];
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+)";
+  const auto add = [&](const char* kernel) {
+    plan_.steps.push_back(
+        LaunchStep{.kernel = kernel, .block = {64, 1, 1}, .arguments = {BufferArgument{"x"}, BufferArgument{"y"}}});
+  };
+  plan_.steps.clear();
+  for (const char* kernel : {"waits", "waits", "late", "waits"}) add(kernel);
+  plan_.steps.push_back(MemsetStep{"b", 0});
+  for (const char* kernel : {"waits", "waits"}) add(kernel);
+  const auto built = BuildPlan(plan_, problem_, TypicalDevice());
+  ASSERT_TRUE(built) << built.error().message;
+  const auto* plan = std::get_if<BuiltPlan>(&*built);
+  ASSERT_NE(plan, nullptr) << Refusal();
+  const std::vector<bool> early = {false, true, false, true, false, false, true};
+  EXPECT_EQ(plan->early, early);
+  const auto again = Unpack(Pack(*plan));
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->early, early);
+}
+
 TEST_F(BuiltPlanTest, ACompileErrorHasItsSourceAndLine) {
   plan_.sources[0].text = "\n\nextern \"C\" __global__ void scale() { nothing(); }";
   const auto built = BuildPlan(plan_, problem_, TypicalDevice());

@@ -19,10 +19,11 @@ struct LaunchAttribute {
     struct {
       unsigned x, y, z;
     } cluster;
+    int early;
     char all[64];
   } value;
 };
-constexpr int kClusterDimension = 4;
+constexpr int kClusterDimension = 4, kEarlyLaunch = 6;  // the latter: programmatic stream serialization
 struct LaunchConfig {
   unsigned grid[3], block[3];
   unsigned shared_bytes;

@@ -16,8 +16,7 @@ struct LoadedPlan::Step {
   Libraries::Call call;      // empty: not a library's
   void* function = nullptr;  // null: a memset
   LaunchConfig config{};
-  LaunchAttribute cluster{};
-  bool has_cluster = false;
+  std::vector<LaunchAttribute> attributes;
   std::vector<TensorMap> values;  // one an argument, in its first bytes
   Address at = 0;
   std::int64_t bytes = 0;
@@ -34,6 +33,7 @@ LoadedPlan::LoadedPlan(Context& context) : context_(context) {}
 Try<std::unique_ptr<LoadedPlan>> LoadedPlan::Load(Context& context, const BuiltPlan& built) {
   auto loaded = std::unique_ptr<LoadedPlan>(new LoadedPlan(context));
   loaded->plan_ = built.plan;
+  loaded->early_ = built.early;
   loaded->libraries_ = std::make_unique<Libraries>(context, built.libraries);
   for (const auto& cubin : built.cubins) HONE_CUDA(module_load, &loaded->modules_.emplace_back(), cubin.data());
   for (const auto& facts : built.prepare) loaded->prepare_symbols_.push_back(facts.name);
@@ -121,15 +121,24 @@ Try<std::vector<LoadedPlan::Step>> LoadedPlan::Steps(const std::vector<PlanStep>
                                            launch.together, launch.kernel, most)});
       }
     }
+    bool in_clusters = false;
     for (std::size_t d = 0; d < 3; ++d) {
       one.config.grid[d] = static_cast<unsigned>(launch.grid[d]);
       one.config.block[d] = static_cast<unsigned>(launch.block[d]);
-      one.has_cluster |= launch.cluster[d] > 1;
+      in_clusters |= launch.cluster[d] > 1;
     }
     one.config.shared_bytes = static_cast<unsigned>(launch.shared_bytes);
-    one.cluster.id = kClusterDimension;
-    one.cluster.value.cluster = {static_cast<unsigned>(launch.cluster[0]), static_cast<unsigned>(launch.cluster[1]),
-                                 static_cast<unsigned>(launch.cluster[2])};
+    if (in_clusters) {
+      LaunchAttribute& cluster = one.attributes.emplace_back();
+      cluster.id = kClusterDimension;
+      cluster.value.cluster = {static_cast<unsigned>(launch.cluster[0]), static_cast<unsigned>(launch.cluster[1]),
+                               static_cast<unsigned>(launch.cluster[2])};
+    }
+    if (&steps == &plan_.steps && early_[made.size()]) {
+      LaunchAttribute& early = one.attributes.emplace_back();
+      early.id = kEarlyLaunch;
+      early.value.early = 1;
+    }
     one.values.resize(launch.arguments.size());
     for (std::size_t i = 0; i < launch.arguments.size(); ++i) {
       TensorMap& value = one.values[i];
@@ -184,11 +193,9 @@ Try<void> LoadedPlan::Launch(const Step& step) {
   }
   LaunchConfig config = step.config;
   config.stream = context_.stream_;
-  LaunchAttribute cluster = step.cluster;
-  if (step.has_cluster) {
-    config.attributes = &cluster;
-    config.attribute_count = 1;
-  }
+  std::vector<LaunchAttribute> attributes = step.attributes;
+  config.attributes = attributes.data();
+  config.attribute_count = static_cast<unsigned>(attributes.size());
   std::vector<void*> parameters;
   for (const auto& value : step.values) parameters.push_back(const_cast<TensorMap*>(&value));
   HONE_CUDA(launch, &config, step.function, parameters.data(), nullptr);

@@ -53,6 +53,7 @@ class LoadedPlan {
   Try<void> Launch(const std::vector<Step>& steps);
   Context& context_;
   Plan plan_;
+  std::vector<bool> early_;                                  // BuiltPlan::early
   std::vector<void*> modules_;                               // one a source
   std::vector<std::string> prepare_symbols_, step_symbols_;  // of the launches, in order
   std::vector<Binding> buffers_;

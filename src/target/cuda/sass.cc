@@ -36,6 +36,25 @@ constexpr Opcode kWhole[] = {
     {0x9a6, "REDG", Unit::kAtomic},
     {0x98e, "REDG", Unit::kAtomic},
     {0x919, "S2R", Unit::kMove},
+    {0x9c3, "S2UR", Unit::kMove},
+    {0x805, "CS2R", Unit::kMove},
+    {0x803, "P2R", Unit::kMove},
+    {0x804, "R2P", Unit::kMove},
+    {0x806, "VOTE", Unit::kShuffle},
+    {0x7ac, "LDCU", Unit::kMove},
+    {0x2ca, "R2UR", Unit::kMove},
+    {0x886, "VOTEU", Unit::kShuffle},
+    {0x98f, "CCTL", Unit::kOther},  // prefetches, and what else a program may tell caches
+    {0x3bc, "UBLKPF", Unit::kOther},
+    {0x5b8, "UTMAPF", Unit::kOther},
+    {0x9b9, "UTMACCTL", Unit::kOther},
+    {0x3c6, "FENCE", Unit::kOther},
+    {0x9ab, "ERRBAR", Unit::kOther},
+    {0x5ab, "CGAERRBAR", Unit::kOther},
+    {0x9c7, "UCGABAR", Unit::kBarrier},
+    {0xdc7, "UCGABAR", Unit::kBarrier},
+    {0x82d, "PREEXIT", Unit::kOther},  // griddepcontrol.launch_dependents
+    {0x82e, "ACQBULK", Unit::kOther},  // griddepcontrol.wait
     {0x98c, "ATOMS", Unit::kAtomic},
     {0xb1d, "BAR", Unit::kBarrier},
     {0xf89, "SHFL", Unit::kShuffle},
@@ -95,6 +114,8 @@ constexpr Opcode kArithmetic[] = {
     {0x011, "LEA", Unit::kInteger},
     {0x019, "SHF", Unit::kInteger},
     {0x00c, "ISETP", Unit::kInteger},
+    {0x01c, "PLOP3", Unit::kInteger},
+    {0x09c, "UPLOP3", Unit::kInteger},
     {0x016, "PRMT", Unit::kInteger},
     {0x002, "MOV", Unit::kMove},
     {0x007, "SEL", Unit::kInteger},
@@ -182,6 +203,57 @@ std::vector<Instruction> Decode(std::string_view text, int architecture) {
     code.push_back(one);
   }
   return code;
+}
+
+namespace {
+
+// What a thread may do before it waits: nothing of it reads or writes memory that others have.
+bool IsOwn(const Instruction& one) {
+  switch (one.unit) {
+    case Unit::kShared:
+    case Unit::kSingleAdd:
+    case Unit::kSingleFused:
+    case Unit::kSingleOther:
+    case Unit::kDouble:
+    case Unit::kHalf:
+    case Unit::kInteger:
+    case Unit::kConvert:
+    case Unit::kSpecial:
+    case Unit::kMove:
+    case Unit::kShuffle:
+    case Unit::kBarrier: return true;
+    case Unit::kBranch: return one.name == "BSSY" || one.name == "BSYNC";  // where threads meet again
+    case Unit::kOther: break;
+    default: return false;
+  }
+  constexpr std::string_view kNames[] = {"NOP",       "PREEXIT", "SYNCS",    "FENCE",  "MEMBAR", "ERRBAR",
+                                         "CGAERRBAR", "CCTL",    "UTMACCTL", "UBLKPF", "UTMAPF"};
+  return std::find(std::begin(kNames), std::end(kNames), one.name) != std::end(kNames);
+}
+
+}  // namespace
+
+bool WaitsFirst(std::span<const Instruction> code) {
+  std::vector<bool> seen(code.size());
+  std::vector<std::size_t> paths = {0};
+  while (!paths.empty()) {
+    std::size_t at = paths.back();
+    paths.pop_back();
+    for (;; ++at) {
+      if (at >= code.size()) return false;
+      if (seen[at]) break;
+      seen[at] = true;
+      const Instruction& one = code[at];
+      if (one.name == "ACQBULK" && !one.predicated) break;
+      if (one.name == "BRA") {  // by a predicate that stands elsewhere than of other instructions, perhaps
+        if (one.target < 0) return false;
+        paths.push_back(static_cast<std::size_t>(one.target));
+      } else if (!IsOwn(one)) {
+        return false;
+      }
+    }
+  }
+  return true;
 }
 
 std::vector<Loop> LoopsOf(std::span<const Instruction> code) {

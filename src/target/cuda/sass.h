@@ -50,6 +50,11 @@ struct Instruction {
 // The text of one kernel, for the architecture's number (90 for sm_90a); NOPs included.
 std::vector<Instruction> Decode(std::string_view text, int architecture);
 
+// Whether every thread, before it reads or writes memory that others have, or ends, waits until what was launched
+// before is done (griddepcontrol.wait): such a kernel may begin while the one before it ends. Prefetches may come
+// before. What we have no name for is taken to read or write.
+bool WaitsFirst(std::span<const Instruction> code);
+
 // A stretch of code that ends in a branch to its beginning. What a compiler puts behind a kernel's end and jumps back
 // from is none.
 struct Loop {

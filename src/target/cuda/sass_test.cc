@@ -92,6 +92,34 @@ TEST_F(SassTest, WhatUsesALoadWaitsForItsScoreboard) {
   }
 }
 
+// By what stands before `wait` in a kernel.
+TEST_F(SassTest, WhoWaitsFirstHasNeitherEndedNorTouchedMemory) {
+  const auto waits_first = [&](const std::string& body, const std::string& arch) {
+    return WaitsFirst(
+        CodeOf("#define WAIT asm volatile(\"griddepcontrol.wait;\" ::: \"memory\")\n"
+               "extern \"C\" __global__ void f(const float* x, float* y, int n) {\n"
+               "const int i = blockIdx.x * 256 + threadIdx.x;\n" +
+                   body + "}",
+               arch));
+  };
+  for (const char* arch : {"sm_90a", "sm_100a", "sm_120a"}) {
+    EXPECT_TRUE(waits_first("WAIT; if (i < n) y[i] = x[i];", arch)) << arch;
+    EXPECT_TRUE(waits_first("asm volatile(\"griddepcontrol.launch_dependents;\"); WAIT; y[i] = x[i];", arch)) << arch;
+    EXPECT_TRUE(waits_first("asm volatile(\"prefetch.global.L2 [%0];\" ::\"l\"(x + i)); WAIT; y[i] = x[i];", arch));
+    EXPECT_TRUE(waits_first("if (i < n) { WAIT; y[i] = x[i]; } else { WAIT; }", arch)) << arch;
+    EXPECT_TRUE(waits_first("__shared__ int s; if (threadIdx.x == 0) s = n; __syncthreads(); WAIT; y[i] = s;", arch));
+    EXPECT_FALSE(waits_first("y[i] = x[i];", arch)) << arch;
+    EXPECT_FALSE(waits_first("if (i < n) { WAIT; y[i] = x[i]; }", arch)) << arch;
+    EXPECT_FALSE(waits_first("if (i < n) WAIT; y[i] = x[i];", arch)) << arch;
+    EXPECT_FALSE(waits_first("const float was = *(volatile float*)(y + i); WAIT; y[i] = was + x[i];", arch)) << arch;
+    EXPECT_FALSE(waits_first("y[i] = 1; WAIT; y[i + n] = x[i];", arch)) << arch;
+    EXPECT_FALSE(waits_first("atomicAdd(y, 1.0f); WAIT; y[i + n] = x[i];", arch)) << arch;
+    EXPECT_FALSE(waits_first("if (i >= n) return; WAIT; y[i] = x[i];", arch)) << arch;
+    EXPECT_FALSE(waits_first("for (int k = 0; k < n; ++k) { if (k == 7) WAIT; } y[i] = x[i];", arch)) << arch;
+  }
+  EXPECT_FALSE(WaitsFirst({}));
+}
+
 TEST(SassTextTest, AnyBytesAreDecoded) {
   std::string text(1024, '\0');
   for (unsigned seed = 1; seed < 200; ++seed) {

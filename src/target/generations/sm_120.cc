@@ -12,6 +12,6 @@ HONE_ROW(Generation){.arch = "sm_120",
                                 .shared_bytes = 100 << 10,
                                 .block_shared_bytes = 99 << 10,
                                 .cluster_blocks = 8},
-                     .has = {.tensor_maps = true}};
+                     .has = {.tensor_maps = true, .early_launch = true}};
 
 }  // namespace hone::generation_sm_120
