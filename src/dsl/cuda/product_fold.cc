@@ -127,9 +127,14 @@ void ProductFold::Begin() {
   if (splits_ > 1) partial_ = out_.Scratch("parts", DType::kF32, tasks_ * rows_);
 }
 
-void ProductFold::Launch(std::int64_t shared_bytes) {
+void ProductFold::Launch(std::int64_t shared_bytes, const std::optional<TensorMapArgument>& columns) {
   DeviceWriter::LaunchShape launch;
-  for (std::size_t input = 0; input < 2; ++input) AddRead(launch, InputOperand(kernel_, input).buffer);
+  AddRead(launch, InputOperand(kernel_, 0).buffer);
+  if (columns) {
+    launch.maps = {{"columns_map", *columns}};
+  } else {
+    AddRead(launch, InputOperand(kernel_, 1).buffer);
+  }
   for (const int buffer : BuffersOf(kernel_, score_)) AddRead(launch, buffer);
   if (splits_ == 1) {
     for (const int buffer : BuffersOf(kernel_, kernel_.epilogue)) AddRead(launch, buffer);
@@ -157,8 +162,8 @@ void ProductFold::Clear(const std::string& name, const std::string& value) {
   out_.Line(fmt::format("for (int i = 0; i < {}; ++i) {}[i / 4][i % 4] = {};", tiles_ * 4, name, value));
 }
 
-void ProductFold::KeepRows() {
-  out_.Line("const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;");
+void ProductFold::KeepRows(const std::string& column) {
+  out_.Line(fmt::format("const int lane = threadIdx.x % 32, g = {}, t = lane % 4;", column));
   const std::int64_t pieces = tiles_ * 32 * slices_ * (slice_ / kFoldBlock);
   out_.Open(fmt::format("for (int i = threadIdx.x; i < {}; i += {})", pieces, 32 * warps_));
   out_.Line(

@@ -50,8 +50,9 @@ class ProductFold {
  protected:
   // Before a kernel: what all of it needs.
   void Begin();
-  // Lines that put the rows that stay into `kept`, and declare the thread's place and what it folds.
-  void KeepRows();
+  // Lines that put the rows that stay into `kept`, and declare the thread's place and what it folds. `column`: which of
+  // a step's first eight columns, and of its last eight, are the thread's; every four neighbours have one.
+  void KeepRows(const std::string& column = "lane / 4");
   // The function `after` from a step to the warp's next.
   void After();
   // The lines that fold the products `sums` of a step's columns, `rows.wanted` of which count; and those that end a
@@ -59,8 +60,9 @@ class ProductFold {
   void FoldScores(const std::vector<std::string>& batches);
   void EndTask(const std::vector<std::string>& batches);
   void Clear(const std::string& name, const std::string& value);
-  // Launches what has been written, with so much shared memory, and the second kernel if there is one.
-  void Launch(std::int64_t shared_bytes);
+  // Launches what has been written, with so much shared memory, and the second kernel if there is one. `columns`: the
+  // map `columns_map` by which it reads them, instead of their address.
+  void Launch(std::int64_t shared_bytes, const std::optional<TensorMapArgument>& columns = std::nullopt);
 
   // The first of the sixteens of a task, and the one behind its last.
   std::string BeginOf(const std::string& task) const;

@@ -44,6 +44,19 @@ __device__ __forceinline__ void TakeRows(StreamedRows<BLOCKS>& rows, const uint4
   }
 }
 
+// The same out of a box of the copy engine, where lines of LINE pieces of 16 bytes lie one below the other, those of sixteen rows
+// and then the rows' next ones; lines of eight pieces are swizzled. `row`: the first.
+template <int LINE, int BLOCKS>
+__device__ __forceinline__ void TakeBox(StreamedRows<BLOCKS>& rows, const uint4* box, int row, int t) {
+#pragma unroll
+  for (int b = 0; b < BLOCKS; ++b) {
+    const int piece = b * 4 % LINE + t;
+    const uint4* const at = box + (b * 4 / LINE * 16 + row) * LINE + (LINE == 8 ? piece ^ row : piece);
+    *reinterpret_cast<uint4*>(rows.first[b]) = at[0];
+    *reinterpret_cast<uint4*>(rows.second[b]) = at[8 * LINE];
+  }
+}
+
 // sums += the streaming rows times TILES times eight rows that stay. Of those `kept` has this thread's 16 bytes of each block and
 // tile, STRIDE apart.
 template <class T, int STRIDE, int BLOCKS, int TILES>

@@ -40,6 +40,10 @@ const Case kCases[] = {
     {40, 32, 70, 512, "max", "warps: 4", "select(place < lengths, it, -inf)"},
     {30, 17, 64, 96, "min", "warps: 2, stages: 1"},
     {9, 7, 5, 8, "sum", "warps: 1"},
+    {11, 32, 40, 768, "max", "split: 1"},
+    {6, 32, 70, 768, "sum", "warps: 4, slice: 384, split: 2", "relu(it)"},
+    {5, 9, 20, 320, "max", "warps: 4, slice: 160, stages: 3, split: 1"},
+    {30, 17, 64, 96, "min", "slice: 32, split: 1"},
 };
 
 // Every case in both types by both ways, as far as they can be.
@@ -60,6 +64,34 @@ std::vector<One> All() {
   return all;
 }
 
+// How the columns may lie, and what the ring then copies a stage with: f16 q [32, K] times t [.., K, N].
+struct Lying {
+  std::string columns, batches, copies;
+  std::int64_t k = 128;
+};
+const Lying kLying[] = {
+    // Side by side; with others between them; slices of them, of one batch too.
+    {"input d: f16[6, 40, 128]\nview t = d: [6, 128, 40] strides [5120, 1, 128]", "6", "CopyBytes(to, "},
+    {"input d: f16[6, 40, 160]\nview t = d: [6, 128, 40] strides [6400, 1, 160] offset 32", "6", "CopyBox("},
+    {"input d: f16[6, 40, 96]\nview t = d: [6, 32, 40] strides [3840, 1, 96]", "6", "CopyBox(", 32},
+    {"input d: f16[6, 40, 512]\nview t = d: [6, 512, 40] strides [20480, 1, 512]", "6", "CopyBox(", 512},
+    {"input d: f16[40, 512]\nview t = d: [512, 40] strides [1, 512]", "", "CopyBox(", 512},
+    // Windows that overlap.
+    {"input d: f16[4096]\nview t = d: [512, 100] strides [1, 32]", "", "CopyBox(", 512},
+    // Batches at one distance, of two dimensions; the same columns in all; at distances that are no one's multiples.
+    {"input d: f16[3, 4, 24, 512]\nview t = d: [3, 4, 512, 24] strides [49152, 12288, 1, 512]", "3, 4", "CopyBox(",
+     512},
+    {"input d: f16[24, 512]\nview t = d: [3, 4, 512, 24] strides [0, 0, 1, 512]", "3, 4", "CopyBox(", 512},
+    {"input d: f16[4, 3, 24, 512]\nview t = d: [3, 4, 512, 24] strides [12288, 36864, 1, 512]", "3, 4",
+     "if (counts) CopyBytes(", 512},
+};
+std::string Text(const Lying& one) {
+  const std::string outer = one.batches.empty() ? "" : one.batches + ", ";
+  return fmt::format(
+      "input q: f16[32, {0}]\n{1}\noutput y: f32[{2}32]\ny = matmul_reduce max(q, t) with {{path: ring}}", one.k,
+      one.columns, outer);
+}
+
 using MatmulReduceTest = testing::CudaProgramTest;
 using MatmulReduceOnDeviceTest = testing::ProgramOnDeviceTest;
 
@@ -74,7 +106,22 @@ TEST_F(MatmulReduceTest, EveryCaseCompilesWithoutSpillsAndMultipliesOnTheTensorC
     ASSERT_EQ(built.launches.size(), in_parts ? 2u : 1u);
     EXPECT_EQ(built.launches[0].spill_load_bytes + built.launches[0].spill_store_bytes, 0);
     EXPECT_TRUE(built.launches[0].instructions.contains("HMMA"));
-    EXPECT_EQ(built.launches[0].instructions.contains("UBLKCP"), path == "ring");
+    const auto& instructions = built.launches[0].instructions;
+    EXPECT_EQ(instructions.contains("UBLKCP") || instructions.contains("UTMALDG"), path == "ring");
+  }
+}
+
+TEST_F(MatmulReduceTest, AStageIsOneCopyWhereColumnsLieAtOneDistance) {
+  for (const Lying& one : kLying) {
+    const std::string text = Text(one);
+    SCOPED_TRACE(text);
+    const auto lowered = Lowered(text);
+    ASSERT_TRUE(std::holds_alternative<KernelProgram>(lowered)) << ToString(std::get<dsl::Complaint>(lowered));
+    const auto& program = std::get<KernelProgram>(lowered);
+    EXPECT_NE(dsl::testing::CudaText(program).find("    " + one.copies), std::string::npos);
+    const auto built = Build(program);
+    EXPECT_EQ(built.launches[0].spill_load_bytes + built.launches[0].spill_store_bytes, 0);
+    EXPECT_EQ(built.launches[0].instructions.contains("UTMALDG"), one.copies == "CopyBox(");
   }
 }
 
@@ -111,6 +158,8 @@ TEST_F(MatmulReduceTest, WhatCannotBeIsSaid) {
             "'path' stream: 64 rows of 2048 elements do not fit into shared memory; try tiles");
   EXPECT_EQ(complaint(Text({4, 8, 64, 64, "max", "depth: 48"}, "f16")),
             "'depth' 48: it is a multiple of 32, not 48; try 128");
+  EXPECT_EQ(complaint(Text({4, 8, 64, 384, "max", "slice: 256"}, "f16", "ring")),
+            "'slice' 256: it is a multiple of 32 that divides K, which is 384; try 128");
   EXPECT_EQ(
       complaint("input q: f16[4, 8, 64]\ninput d: f16[4, 64, 100]\noutput y: f32[4, 8]\n"
                 "y = matmul_reduce max(q, d)"),
@@ -123,6 +172,10 @@ TEST_F(MatmulReduceOnDeviceTest, ComputesWhatTheProgramSays) {
     const std::string text = Text(one, type, path);
     SCOPED_TRACE(text);
     ExpectWhatItSays(text, 1e-2);
+  }
+  for (const Lying& one : kLying) {
+    SCOPED_TRACE(Text(one));
+    ExpectWhatItSays(Text(one), 1e-2);
   }
 }
 
