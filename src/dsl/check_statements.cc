@@ -188,7 +188,8 @@ bool Checker::Expressions(const Statement& statement, Kernel& kernel) {
   ScalarType type = kernel.inputs[0]->type;
   if (kernel.family->type) type = kernel.family->type(kernel);
   Expr it = is_element ? kernel.inputs[0] : Value(kIt, type);
-  const Expr first = it;
+  // What is made beside sees the operand: that of a norm, or, where another element stands at each place, that one.
+  const Expr first = is_element ? it : Value(kIt, kernel.inputs[0]->type);
   const std::vector<int> dims = ResultDims(kernel);
   for (const int d : dims) kernel.result.push_back(kernel.space[At(d)].extent);
   for (const auto& link : statement.epilogue) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "dsl/cuda/expr.h"
+#include "dsl/cuda/nest_element.h"
 #include "dsl/shape/loops.h"
 
 namespace hone::dsl {
@@ -29,12 +30,36 @@ std::string OrderedText(DeviceWriter& out, const Kernel& kernel, const std::map<
 }
 
 void WriteOrdered(DeviceWriter& out, const Kernel& kernel, const std::map<int, std::string>& names,
-                  const std::string& index) {
-  const std::string value =
-      DeviceExpr::Stored(TextOf(out, kernel, kernel.epilogue, names, index), kernel.epilogue->type, kernel.target_type);
+                  const std::string& index, const std::string& element) {
   std::vector<std::string> target = Ordering::Texts(kernel, names);
   target.pop_back();
-  out.Line(fmt::format("{}[{}] = {};", out.TargetName(), DenseAddress(kernel, target), value));
+  const std::string address = DenseAddress(kernel, target);
+  const auto store = [&](int buffer, const Expr& value, DType type, const std::string& it) {
+    const std::string text = DeviceExpr::Stored(TextOf(out, kernel, value, names, it), value->type, type);
+    out.Line(fmt::format("{}[{}] = {};", out.BufferName(buffer), address, text));
+  };
+  store(kernel.target, kernel.epilogue, kernel.target_type, index);
+  if (kernel.also.empty()) return;
+  std::string it = element;
+  if (it.empty()) {
+    std::map<int, std::string> there = names;
+    there[Ordering(kernel).along.id] = out.Fresh("there");
+    out.Line(fmt::format("const {} {} = {};", out.index_type(), there[Ordering(kernel).along.id], index));
+    it = OrderedText(out, kernel, there);
+  }
+  for (const auto& one : kernel.also) store(one.target, one.value, one.target_type, it);
+}
+
+std::vector<int> ReadsOfOrdered(const Kernel& kernel, bool has_element) {
+  std::vector<Expr> read = {kernel.epilogue};
+  for (const auto& one : kernel.also) read.push_back(one.value);
+  if (!kernel.also.empty() && !has_element) read.push_back(kernel.inputs[0]);
+  std::vector<int> buffers;
+  for (const Expr& expr : read) {
+    const std::vector<int> more = BuffersOf(kernel, expr);
+    buffers.insert(buffers.end(), more.begin(), more.end());
+  }
+  return buffers;
 }
 
 }  // namespace hone::dsl

@@ -18,6 +18,28 @@ __device__ __forceinline__ unsigned long KeyOf(double x) {
   return bits < 0 ? ~static_cast<unsigned long>(bits) : static_cast<unsigned long>(bits) | (1ul << 63);
 }
 
+// The number that has this key; false where several have it, which are both zeros and all NaNs.
+__device__ __forceinline__ bool IsKeyOf(unsigned key, float& x) {
+  x = __int_as_float(static_cast<int>(key >> 31 ? key ^ 0x80000000u : ~key));
+  return key != 0x80000000u && key != 0xffc00000u;
+}
+__device__ __forceinline__ bool IsKeyOf(unsigned key, long& x) {
+  x = static_cast<int>(key ^ 0x80000000u);
+  return true;
+}
+__device__ __forceinline__ bool IsKeyOf(unsigned key, bool& x) {
+  x = key != 0;
+  return true;
+}
+__device__ __forceinline__ bool IsKeyOf(unsigned long key, long& x) {
+  x = static_cast<long>(key ^ (1ul << 63));
+  return true;
+}
+__device__ __forceinline__ bool IsKeyOf(unsigned long key, double& x) {
+  x = __longlong_as_double(static_cast<long>(key >> 63 ? key ^ (1ul << 63) : ~key));
+  return key != 1ul << 63 && key != 0xfff8000000000000ul;
+}
+
 template <int WARPS>
 __device__ __forceinline__ void MeetTeam() {
   if constexpr (WARPS == 1)

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "dsl/cuda/writer.h"
 #include "dsl/shape/ordering.h"
@@ -11,8 +12,11 @@ namespace hone::dsl {
 
 // What is compared, as a value in a register, at the named indices; may write lines.
 std::string OrderedText(DeviceWriter& out, const Kernel& kernel, const std::map<int, std::string>& names);
-// Stores what the chain makes of an element's index, a whole number, at the named place of the result.
+// Stores what the chain makes of an element's index, a whole number, at the named place of the result, and what is also
+// made of the element. That is `element`, a value; where it is empty and wanted, the element is looked up.
 void WriteOrdered(DeviceWriter& out, const Kernel& kernel, const std::map<int, std::string>& names,
-                  const std::string& index);
+                  const std::string& index, const std::string& element = "");
+// The buffers that WriteOrdered reads; those that it reads beside the element, where somebody else has that.
+std::vector<int> ReadsOfOrdered(const Kernel& kernel, bool has_element);
 
 }  // namespace hone::dsl

@@ -90,7 +90,7 @@ class RanksWriter {
     reads.insert(reads.end(), rows_.end_reads.begin(), rows_.end_reads.end());
     out_.Launch({.grid_x = (count + threads - 1) / threads,
                  .reads = std::move(reads),
-                 .writes = {kernel_.target},
+                 .writes = TargetsOf(kernel_),
                  .scratch_reads = {sorted_, places_}});
   }
 

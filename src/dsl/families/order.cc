@@ -1,4 +1,5 @@
-// order ascending|descending(EXPR) over [AXIS] by {count: N}: where along an axis the first elements in order are.
+// order ascending|descending(EXPR) over [AXIS] by {count: N}: where along an axis the first elements in order are, and
+// what they are (also).
 #include <fmt/format.h>
 
 #include "dsl/family.h"
@@ -40,8 +41,10 @@ std::optional<std::string> ShapeRule(Kernel& kernel, const std::vector<Shape>& s
 double Flops(const Kernel& kernel) {
   constexpr double kMeetings = 8;
   const double wanted = static_cast<double>(kernel.attributes.at("count")[0]);
+  double at_end = OperationsPerElement(kernel.epilogue);
+  for (const auto& one : kernel.also) at_end += OperationsPerElement(one.value);
   return SpaceCount(kernel) / wanted * (kMeetings + OperationsPerElement(kernel.inputs[0])) +
-         static_cast<double>(ElementCount(kernel.result)) * OperationsPerElement(kernel.epilogue);
+         static_cast<double>(ElementCount(kernel.result)) * at_end;
 }
 
 }  // namespace
@@ -49,10 +52,11 @@ double Flops(const Kernel& kernel) {
 HONE_ROW(Family){
     .name = "order",
     .doc = "Where along an axis the first elements in order are; of equals the first comes first.",
-    .grammar = "order ascending|descending(EXPR) over [AXIS] by {count} -> EXPR",
+    .grammar = "order ascending|descending(EXPR) over [AXIS] by {count} -> EXPR also NAME = EXPR",
     .variants = kVariants,
     .operands = 1,
     .takes_axes = true,
+    .takes_also = true,
     .attributes = kAttributes,
     .shape = ShapeRule,
     .type = [](const Kernel&) { return ScalarType::kInt; },

@@ -316,6 +316,10 @@ class Interpreter {
           address = address * var.extent + at[var.id];
         }
         target[static_cast<std::size_t>(address)] = Held(kernel, Evaluate(kernel, kernel.epilogue, at, it, lets));
+        if (family == "order" && !kernel.also.empty()) {
+          at[kernel.space.back().id] = static_cast<std::int64_t>(it);
+          it = input(0);
+        }
         for (const auto& one : kernel.also)
           values_[static_cast<std::size_t>(one.target)][static_cast<std::size_t>(address)] =
               HeldBy(one.target, Evaluate(kernel, one.value, at, it, lets));

@@ -57,6 +57,7 @@ class Fuser {
     if (fusion.weights) TakeWeights();
     if (fusion.maps) NestFolds();
     if (fusion.norms) GroupResults();
+    if (fusion.norms) GroupOrdered();
     std::vector<Piece> left;
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
       if (known_[i].alive) left.push_back(std::move(pieces_[i]));
@@ -741,6 +742,30 @@ class Fuser {
         maker_[Id(pieces_[*place].buffer)] = static_cast<int>(*place);
         for (const auto& one : pieces_[*place].also) maker_[Id(one.buffer)] = static_cast<int>(*place);
         Learn(*place);
+        break;
+      }
+    }
+  }
+
+  // Places in order, and the maps that look up there what was put in order.
+  void GroupOrdered() {
+    for (std::size_t m = 0; m < pieces_.size(); ++m) {
+      if (!known_[m].alive || !IsSimpleMap(m)) continue;
+      for (const int read : std::vector<int>(known_[m].reads)) {
+        const int maker = maker_[Id(read)];
+        if (maker < 0 || pieces_[Id(maker)].inside.empty()) continue;
+        const std::size_t order = Id(maker);
+        auto also = OverSpace(pieces_[m], pieces_[order].space);
+        if (!also || !OfOrdered(memory_, *also, pieces_[order])) continue;
+        const auto& reads = known_[m].reads;
+        if (std::any_of(reads.begin(), reads.end(),
+                        [&](int buffer) { return buffer != read && maker_[Id(buffer)] >= maker; }))
+          continue;
+        const int made = pieces_[m].buffer;
+        pieces_[order].also.push_back(std::move(*also));
+        Kill(m);
+        maker_[Id(made)] = maker;
+        Learn(order);
         break;
       }
     }

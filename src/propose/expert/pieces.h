@@ -7,6 +7,7 @@
 //   fuse.cc      maps go into readers, and behind producers   norms.cc  folds and the map that reads them
 //   scans.cc     scans, and maps that only move what they made   folds.cc  folds of the same rows
 //   picks.cc     few elements of a product that is folded    row_folds.cc  sums over rows of their softmax
+//   orders.cc    maps of elements in order
 //   weights.cc   products of few rows with whole numbers of few bits
 //   writer.h     pieces become statements of the language
 #pragma once
@@ -45,7 +46,8 @@ struct Piece {
                                   // of a map that lays its heads side by side: that attention;
                                   // of a product: the one that its end reads, or the group of each of its
                                   // rows; of another fold: the product it folds, or the places in order it looks into
-  std::vector<Piece> also;        // of a norm: maps over its space that it writes, too, reading nothing more for it
+  std::vector<Piece> also;        // of a norm: maps over its space that it writes, too, reading nothing more for it;
+                                  // of places in order: maps that look up the elements that are there
   int sequence = -1;              // a step of the sequence of this number: Stage::sequence
   int along = 0;                  // of a step: the dimension of `space` that is walked in order
   bool reversed = false;          // of a step: from the last to the first
@@ -56,7 +58,8 @@ struct Piece {
 struct Fusion {
   bool maps = true;       // maps into maps and into the bodies of folds
   bool epilogues = true;  // maps behind folds into them
-  bool norms = true;      // folds and the map that reads them; norms and the maps that read the same
+  bool norms = true;      // folds and the map that reads them; norms and the maps that read the same; places in order
+                          // and the maps that look into them
   bool attention = true;  // a product, its softmax and the product that reads it
   bool products = true;   // a product and the one that its end reads; a product, or places in order, and the fold
                           // that reads it
@@ -118,6 +121,10 @@ struct WithWeights {
 };
 std::optional<WithWeights> WithStoredWeights(const Memory& memory, const Piece& product,
                                              const std::function<const Piece*(int buffer)>& map);
+
+// The map's element, with what stands in order at its place as kIt and nothing else of where that is; `places` is the
+// piece that makes the places in order, with the ranks inside, over the same dimensions. Nothing if it is no such map.
+std::optional<Expr> OfOrdered(const Memory& memory, const Piece& map, const Piece& places);
 
 // The piece over other dimensions of the same elements, row-major; nothing if that needs a division.
 std::optional<Piece> OverSpace(const Piece& piece, const std::vector<IndexVar>& space);

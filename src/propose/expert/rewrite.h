@@ -11,6 +11,11 @@ namespace hone::expert {
 // Bottom-up: `with` gets each node with its operands done and gives what takes its place, or nothing to keep it.
 Expr Rewrite(const Expr& expr, const std::function<Expr(const Expr&)>& with);
 
+// What a whole number was cast from.
+inline Expr WithoutWholeCasts(Expr expr) {
+  while (expr->kind == Expr::Kind::kCast && expr->type == ScalarType::kInt) expr = expr->operands[0];
+  return expr;
+}
 std::vector<IndexVar> VarsOf(const Expr& expr);  // the indices that occur, each once; folded ones too
 bool IsExpensive(const Expr& expr);              // some function in it costs far more than an addition
 

@@ -64,8 +64,10 @@ class ProgramWriter {
       if (TryKinds({Form::kAround}, piece)) return true;
       Piece last = piece;
       last.inside.clear();
-      return std::all_of(piece.inside.begin(), piece.inside.end(), [&](const Piece& one) { return WritePiece(one); }) &&
-             WritePiece(last);
+      last.also.clear();
+      const auto write = [&](const Piece& one) { return WritePiece(one); };
+      return std::all_of(piece.inside.begin(), piece.inside.end(), write) && WritePiece(last) &&
+             std::all_of(piece.also.begin(), piece.also.end(), write);
     }
     if (TryKinds({Form::kMerged, Form::kAsItIs}, piece)) return true;
     return !piece.statistics.empty() && WriteApart(piece);

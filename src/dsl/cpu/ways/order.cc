@@ -45,10 +45,16 @@ class OrderWriter {
     writer_.Open(For(j, wanted));
     names.erase(order_.along.id);
     names[order_.place.id] = j;
-    const std::string value = Text(kernel_.epilogue, names, fmt::format("{}.places[{}]", first, j));
     std::vector<std::string> target = Ordering::Texts(kernel_, names);
     target.pop_back();
-    writer_.Line(fmt::format("{}[{}] = {};", writer_.TargetName(), DenseAddress(kernel_, target), value));
+    const std::string address = DenseAddress(kernel_, target);
+    writer_.Line(fmt::format("{}[{}] = {};", writer_.TargetName(), address,
+                             Text(kernel_.epilogue, names, fmt::format("{}.places[{}]", first, j))));
+    std::string element = fmt::format("{}.values[{}]", first, j);
+    if (kernel_.inputs[0]->type == ScalarType::kBool) element = fmt::format("({} != 0)", element);
+    for (const auto& one : kernel_.also)
+      writer_.Line(
+          fmt::format("{}[{}] = {};", writer_.BufferName(one.target), address, Text(one.value, names, element)));
     for (std::size_t n = 0; n < order_.others.size() + 1; ++n) writer_.Close();
   }
 

@@ -30,13 +30,14 @@ void Emit(const KernelProgram&, const Kernel& kernel, DeviceWriter& out) {
               .end =
                   [&](std::map<int, std::string> names, const std::string& place) {
                     const std::string index = names.at(order.along.id);
+                    const std::string element = kernel.also.empty() ? "" : OrderedText(out, kernel, names);
                     if (order.place.extent < order.along.extent)
                       out.Line(fmt::format("if ({} >= {}) return;", place, order.place.extent));
                     names.erase(order.along.id);
                     names[order.place.id] = place;
-                    WriteOrdered(out, kernel, names, fmt::format("static_cast<long>({})", index));
+                    WriteOrdered(out, kernel, names, fmt::format("static_cast<long>({})", index), element);
                   },
-              .end_reads = BuffersOf(kernel, kernel.epilogue)},
+              .end_reads = ReadsOfOrdered(kernel, true)},
              IntSetting(kernel, "block"));
 }
 

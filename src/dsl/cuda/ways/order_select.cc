@@ -157,9 +157,9 @@ class SelectWriter {
     DeviceWriter::LaunchShape shape{.grid_x = (teams + in_block - 1) / in_block};
     if (first) shape.reads = BuffersOf(kernel_, kernel_.inputs[0]);
     if (last) {
-      const std::vector<int> more = BuffersOf(kernel_, kernel_.epilogue);
+      const std::vector<int> more = ReadsOfOrdered(kernel_, first);
       shape.reads.insert(shape.reads.end(), more.begin(), more.end());
-      shape.writes = {kernel_.target};
+      shape.writes = TargetsOf(kernel_);
     } else {
       shape.scratch_writes = {found_, found_places_};
       if (!reached_.empty()) shape.scratch_writes.push_back(reached_);
@@ -238,8 +238,20 @@ class SelectWriter {
     out_.Line(fmt::format("SortFirst<{}, {}>(found, found_at);", room, team.warps));
     out_.Open(fmt::format("for (int j = {}; j < {}; j += {})", mine, wanted_, team.warps * 32));
     names[order_.place.id] = "j";
-    WriteOrdered(out_, kernel_, names, "static_cast<long>(found_at[OfSorted(j)])");
+    WriteOrdered(out_, kernel_, names, "static_cast<long>(found_at[OfSorted(j)])", Element(names));
     out_.Close();
+  }
+  // The `j`-th element, which its key is, or else it is looked up. Nothing if nobody wants it.
+  std::string Element(std::map<int, std::string> names) {
+    if (kernel_.also.empty()) return "";
+    const std::string element = out_.Fresh("element"), at = out_.Fresh("there");
+    out_.Line(fmt::format("{} {};", out_.Type(kernel_.inputs[0]->type), element));
+    out_.Open(fmt::format("if (!IsKeyOf({}found[OfSorted(j)], {}))", order_.descending ? "~" : "", element));
+    out_.Line(fmt::format("const {} {} = found_at[OfSorted(j)];", out_.index_type(), at));
+    names[order_.along.id] = at;
+    out_.Line(fmt::format("{} = {};", element, OrderedText(out_, kernel_, names)));
+    out_.Close();
+    return element;
   }
 
   // "const int count = FindFirst...", which puts what is found to `found` and `found_at`.

@@ -38,6 +38,25 @@ const Case kCases[] = {
     {"input x: f32[2, 5000]\noutput y: i64[2, 5000]", "order descending(x) over [1]", 2},
     {"input x: f32[3000, 2]\noutput y: i64[2500, 2]", "order ascending(x) over [0] by {count: 2500}", 2},
     {"input x: i64[2, 300]\noutput y: i64[2, 9]", "order descending(x) over [1] by {count: 9} with {way: chunks}", 2},
+    // Elements along with their places. By 1 / it one sees of which sign a zero is.
+    {"input x: f32[301, 64]\noutput y: i64[301, 4]\noutput v: f32[301, 4]",
+     "order descending(x) over [1] by {count: 4}\n  also v = it"},
+    {"input x: f32[5, 1000]\noutput y: i64[5, 1000]\noutput v: f32[5, 1000]\noutput s: bool[5, 1000]",
+     "order ascending(x * -1) over [1]\n  also v = it\n  also s = 1 / it < 0"},
+    {"input x: bf16[7, 300, 10]\ninput s: f32[8, 1]\noutput y: i32[7, 8, 10]\noutput v: bf16[7, 8, 10]",
+     "order ascending(x) over [1] by {count: 8} -> it * 3\n  also v = it * s"},
+    {"input x: i32[3, 5000]\noutput y: i64[3, 700]\noutput v: i32[3, 700]",
+     "order descending(x) over [1] by {count: 700}\n  also v = it"},
+    {"input x: i64[6, 700]\noutput y: i64[6, 20]\noutput v: f32[6, 20]",
+     "order descending(x) over [1] by {count: 20}\n  also v = real(it) * 0.5"},
+    {"input x: f64[2, 3000]\noutput y: i64[2, 2000]\noutput v: f64[2, 2000]",
+     "order ascending(x) over [1] by {count: 2000}\n  also v = it"},
+    {"input x: bool[4, 2500]\noutput y: i64[4, 2048]\noutput v: bool[4, 2048]",
+     "order descending(x) over [1] by {count: 2048}\n  also v = it"},
+    {"input x: f32[2, 100001]\noutput y: i64[2, 1000]\noutput v: f32[2, 1000]",
+     "order descending(x) over [1] by {count: 1000}\n  also v = it", 2},
+    {"input x: f32[2, 5000]\noutput y: i64[2, 5000]\noutput v: f32[2, 5000]",
+     "order descending(x) over [1]\n  also v = it", 2},
 };
 
 std::string Text(const Case& one) { return fmt::format("{}\ny = {}", one.declared, one.statement); }

@@ -1,4 +1,4 @@
-// Where the elements are whose places in their row's order are 0, 1, 2 ...: order.
+// Where the elements are whose places in their row's order are 0, 1, 2 ..., and what they are: order.
 #include "expr/ranked_fold.h"
 #include "propose/expert/recognise/recognise.h"
 
@@ -60,6 +60,17 @@ std::optional<dsl::Statement> RecogniseOrder(Names& names, const Piece& piece) {
   statement.attributes["count"] = {result[axis].extent};
   statement.target_shape = Extents(result);
   if (!AddEpilogue(names, statement, piece.fold->finish, result)) return std::nullopt;
+  for (const Piece& one : piece.also) {
+    const auto made = OfOrdered(names.memory(), one, piece);
+    if (!made) return std::nullopt;
+    auto value = names.Term(*made, result, {.values = {{kIt, dsl::It()}}});
+    if (!value) return std::nullopt;
+    statement.also.push_back({.target = {},
+                              .target_type = {},
+                              .target_shape = statement.target_shape,
+                              .value = std::move(*value),
+                              .at = {}});
+  }
   return statement;
 }
 

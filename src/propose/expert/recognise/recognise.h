@@ -10,6 +10,7 @@
 #include "base/row.h"
 #include "propose/expert/names.h"
 #include "propose/expert/pieces.h"
+#include "propose/expert/rewrite.h"
 
 namespace hone::expert {
 
@@ -37,13 +38,9 @@ std::span<const Recogniser* const> AllRecognisers();  // sorted by name
 std::optional<dsl::Statement> RecogniseMatmul(Names& names, const Piece& piece);
 std::optional<dsl::Statement> RecogniseNest(Names& names, const Piece& piece);
 
-// What expressions are looked at for: an index by itself, what a whole number was cast from.
+// What expressions are looked at for: an index by itself.
 inline bool IsIndex(const Expr& expr, const IndexVar& var) {
   return expr->kind == Expr::Kind::kIndex && expr->index.id == var.id;
-}
-inline Expr WithoutWholeCasts(Expr expr) {
-  while (expr->kind == Expr::Kind::kCast && expr->type == ScalarType::kInt) expr = expr->operands[0];
-  return expr;
 }
 
 // Adds the end of a fold to the statement's chain; false if it has no form there. `known`: what it reads beside `it`.
