@@ -161,8 +161,10 @@ __device__ __forceinline__ int FindFirst(const KEY (&keys)[EACH], int wanted, in
   return total;
 }
 
+// Places are not below zero, and as such they are the lower words as they are: nothing but the comparison is computed.
 __device__ __forceinline__ bool IsBefore(unsigned a, int of_a, unsigned b, int of_b) {
-  return (static_cast<unsigned long>(a) << 32 | of_a) < (static_cast<unsigned long>(b) << 32 | of_b);
+  return (static_cast<unsigned long>(a) << 32 | static_cast<unsigned>(of_a)) <
+         (static_cast<unsigned long>(b) << 32 | static_cast<unsigned>(of_b));
 }
 __device__ __forceinline__ bool IsBefore(unsigned long a, int of_a, unsigned long b, int of_b) {
   return a < b || (a == b && of_a < of_b);

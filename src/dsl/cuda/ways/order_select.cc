@@ -152,7 +152,7 @@ class SelectWriter {
       out_.Line("const int at = begin + e * 32 + lane;");
       out_.Line(fmt::format("return at < {} ? {} : kNoPlace;", row, elsewhere));
       out_.CloseWith(";");
-      last ? Last(team, in_block, room, names) : NotLast(team, number, row_name, teams, room);
+      last ? Last(team, in_block, row, room, names) : NotLast(team, number, row_name, teams, room);
     }
     DeviceWriter::LaunchShape shape{.grid_x = (teams + in_block - 1) / in_block};
     if (first) shape.reads = BuffersOf(kernel_, kernel_.inputs[0]);
@@ -223,13 +223,14 @@ class SelectWriter {
     out_.Close();
   }
 
-  void Last(const Team& team, std::int64_t in_block, std::int64_t room, std::map<int, std::string> names) {
+  void Last(const Team& team, std::int64_t in_block, std::int64_t row, std::int64_t room,
+            std::map<int, std::string> names) {
     out_.Line(fmt::format("__shared__ {} all_found[{}];", key_, in_block * room));
     out_.Line(fmt::format("__shared__ int all_found_at[{}];", in_block * room));
     const std::string own = in_block == 1 ? "" : fmt::format(" + threadIdx.x / 32 * {}", room);
     out_.Line(fmt::format("{}* const found = all_found{};", key_, own));
     out_.Line(fmt::format("int* const found_at = all_found_at{};", own));
-    Find(team, room, "keys[e]");
+    wanted_ == row ? TakeAll(team, room) : Find(team, room, "keys[e]");
     const std::string mine = team.warps == 1 ? "lane" : "static_cast<int>(threadIdx.x)";
     out_.Open(fmt::format("for (int i = count + {}; i < {}; i += {})", mine, room, team.warps * 32));
     out_.Line(fmt::format("found[i] = ~static_cast<{}>(0);", key_));
@@ -261,6 +262,19 @@ class SelectWriter {
     out_.Line(fmt::format("found[n] = {};", key));
     out_.Line("found_at[n] = place(e);");
     out_.CloseWith(reached + ");");
+  }
+
+  // The same where all are wanted.
+  void TakeAll(const Team& team, std::int64_t room) {
+    const std::int64_t all = team.warps * team.each * 32;
+    out_.Line(fmt::format("const int count = {};", std::min(all, room)));
+    out_.Unroll();
+    out_.Open(fmt::format("for (int e = 0; e < {}; ++e)", team.each));
+    out_.Line("const int n = begin + e * 32 + lane;");
+    if (all > room) out_.Line(fmt::format("if (n >= {}) continue;", room));
+    out_.Line("found[n] = keys[e];");
+    out_.Line("found_at[n] = place(e);");
+    out_.Close();
   }
 
   const Kernel& kernel_;

@@ -38,6 +38,8 @@ const Case kCases[] = {
     {"input x: f32[2, 5000]\noutput y: i64[2, 5000]", "order descending(x) over [1]", 2},
     {"input x: f32[3000, 2]\noutput y: i64[2500, 2]", "order ascending(x) over [0] by {count: 2500}", 2},
     {"input x: i64[2, 300]\noutput y: i64[2, 9]", "order descending(x) over [1] by {count: 9} with {way: chunks}", 2},
+    {"input x: f32[300, 2]\noutput y: i64[300, 2]", "order descending(x) over [1]"},
+    {"input x: i32[7, 1100]\noutput y: i64[7, 1100]", "order ascending(x) over [1]"},
     // Elements along with their places. By 1 / it one sees of which sign a zero is.
     {"input x: f32[301, 64]\noutput y: i64[301, 4]\noutput v: f32[301, 4]",
      "order descending(x) over [1] by {count: 4}\n  also v = it"},
