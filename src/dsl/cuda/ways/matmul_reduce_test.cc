@@ -125,6 +125,25 @@ TEST_F(MatmulReduceTest, AStageIsOneCopyWhereColumnsLieAtOneDistance) {
   }
 }
 
+TEST_F(MatmulReduceTest, TheMapsBoxIsASliceOfSixteenColumnsInLines) {
+  const auto map = [&](const Case& one) {
+    const auto lowered = Lowered(Text(one, "bf16", "ring"));
+    const Plan plan = dsl::EmitCuda(std::get<KernelProgram>(lowered));
+    return std::get<TensorMapArgument>(std::get<LaunchStep>(plan.steps.at(0)).arguments.at(0));
+  };
+  using Extents = std::vector<std::int64_t>;
+  const auto wide = map({11, 32, 40, 768, "max", "slice: 256, split: 1"});
+  EXPECT_EQ(wide.shape, (Extents{12, 11, 40, 64}));
+  EXPECT_EQ(wide.strides, (Extents{64, 30720, 768, 1}));
+  EXPECT_EQ(wide.box, (Extents{4, 1, 16, 64}));
+  EXPECT_EQ(wide.swizzle, 128);
+  const auto odd = map({5, 9, 20, 320, "max", "slice: 160, split: 1"});
+  EXPECT_EQ(odd.shape, (Extents{10, 5, 20, 32}));
+  EXPECT_EQ(odd.strides, (Extents{32, 6400, 320, 1}));
+  EXPECT_EQ(odd.box, (Extents{5, 1, 16, 32}));
+  EXPECT_EQ(odd.swizzle, 0);
+}
+
 TEST_F(MatmulReduceTest, OnlyAMaskThatHidesWholeColumnsKeepsThemFromBeingRead) {
   const auto hides = [&](const std::string& variant, const std::string& score) {
     const auto lowered = Lowered(Text({50, 32, 64, 64, variant, "split: 1", score}, "f16"));
