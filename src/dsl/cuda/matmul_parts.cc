@@ -59,6 +59,7 @@ void MatmulInParts::Launch(std::int64_t blocks, const Cut& cut) {
     launch.writes = {kernel_.target};
   }
   launch.grid_x = blocks * text_.Batches() * cut.parts;
+  launch.aside = true;
   out_.Launch(launch);
   if (cut.parts > 1) text_.EmitSums(partial_, cut.parts);
 }

@@ -232,6 +232,8 @@ class TensorEmitter {
     launch.maps = {{"a_map", Map(0)}};
     for (int p = 0; p < settings_.products; ++p) launch.maps.emplace_back(Right("b_map", p), Map(1 + p));
     if (settings_.end == TensorEnd::kTiles) launch.maps.emplace_back("target_map", TargetMap(program_, kernel_, text_));
+    launch.writes_maps = settings_.end == TensorEnd::kTiles;
+    launch.aside = true;
     launch.cluster_x = cluster;
     launch.grid_x = std::min(items_, kernel_.device->multiprocessors * resident / cluster) * cluster;
     launch.shared_bytes = TensorSharedBytes(settings_);

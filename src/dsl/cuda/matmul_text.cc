@@ -195,6 +195,7 @@ void MatmulText::EmitSums(const std::string& partial, std::int64_t parts) const 
   launch.grid_x = (count + kThreads - 1) / kThreads;
   launch.writes = {kernel_.target};
   launch.scratch_reads = {partial};
+  launch.aside = true;
   out_.Launch(launch);
 }
 

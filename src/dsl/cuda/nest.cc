@@ -46,8 +46,10 @@ void EmitElements(const Kernel& kernel, DeviceWriter& out) {
   else
     WriteElement(out, kernel, element, names);
   if (shared) out.Close();
-  out.Launch(
-      {.grid_x = (count + threads - 1) / threads, .reads = OperandBuffers({&kernel, 1}), .writes = {kernel.target}});
+  out.Launch({.grid_x = (count + threads - 1) / threads,
+              .reads = OperandBuffers({&kernel, 1}),
+              .writes = {kernel.target},
+              .aside = true});
 }
 
 }  // namespace

@@ -226,17 +226,20 @@ void DeviceWriter::Launch(const LaunchShape& shape) {
   step.cluster = {shape.cluster_x, 1, 1};
   step.shared_bytes = shape.shared_bytes;
   step.together = shape.together;
-  std::string parameters;
+  KernelText kernel{.comment = comment_, .name = kernel_name_, .bounds = {}, .parameters = {}, .body = {}};
+  StepUse use{.reads = {}, .writes = {}, .known = true, .aside = shape.aside && shape.cluster_x == 1};
   std::vector<std::string> names;
   for (const auto& [name, map] : shape.maps) {
-    parameters += fmt::format("{}const __grid_constant__ TensorMap {}", parameters.empty() ? "" : ", ", name);
+    kernel.parameters.emplace_back("const __grid_constant__ TensorMap", name);
     names.push_back(name);
+    (shape.writes_maps && &map == &shape.maps.back().second ? use.writes : use.reads).insert(map.buffer);
     step.arguments.emplace_back(map);
   }
   const auto add = [&](const std::string& buffer, const std::string& name, DType dtype, bool constant) {
-    parameters += fmt::format("{}{}{}* __restrict__ {}", parameters.empty() ? "" : ", ", constant ? "const " : "",
-                              DeviceType(dtype), name);
+    kernel.parameters.emplace_back(fmt::format("{}{}* __restrict__", constant ? "const " : "", DeviceType(dtype)),
+                                   name);
     names.push_back(name);
+    (constant ? use.reads : use.writes).insert(buffer);
     step.arguments.emplace_back(BufferArgument{buffer, 0});
   };
   std::set<int> seen(shape.writes.begin(), shape.writes.end());
@@ -250,14 +253,16 @@ void DeviceWriter::Launch(const LaunchShape& shape) {
     add(b.name, BufferName(buffer), b.dtype, false);
   }
   for (const auto& name : shape.scratch_writes) add(name, name, scratch_.at(name), false);
-  const std::string bounds =
+  kernel.bounds =
       fmt::format("{}{}", threads_, blocks_a_processor_ > 0 ? fmt::format(", {}", blocks_a_processor_) : "");
+  std::string definition;
+  for (const auto& [type, name] : kernel.parameters) definition += fmt::format("{} {}, ", type, name);
   const auto [same, is_new] = same_text_.emplace(
-      WithoutNames(fmt::format("{}) {}\n{}", parameters, bounds, text_), std::move(names)), kernel_name_);
+      WithoutNames(fmt::format("{}) {}\n{}", definition, kernel.bounds, text_), std::move(names)), kernel_name_);
   step.kernel = same->second;
   if (is_new) {
-    kernels_ += fmt::format("{}\nextern \"C\" __global__ void __launch_bounds__({}) {}({}) {{\n{}}}\n\n", comment_,
-                            bounds, kernel_name_, parameters, text_);
+    kernel.body = text_;
+    kernels_.push_back(std::move(kernel));
   } else {
     kernel_names_.erase(kernel_name_);
   }
@@ -265,10 +270,12 @@ void DeviceWriter::Launch(const LaunchShape& shape) {
   depth_ = 0;
   const bool prepare = shape.prepare || kernel_->attributes.contains(kPrepared);
   (prepare ? plan_.prepare : plan_.steps).emplace_back(std::move(step));
+  if (!prepare) uses_.push_back(std::move(use));
 }
 
 void DeviceWriter::Call(PlanStep step, bool prepare) {
   (prepare ? plan_.prepare : plan_.steps).push_back(std::move(step));
+  if (!prepare) uses_.emplace_back();
 }
 
 std::string DeviceWriter::Workspace(std::int64_t bytes) {
@@ -281,6 +288,7 @@ std::string DeviceWriter::Workspace(std::int64_t bytes) {
 
 Plan DeviceWriter::Finish() {
   plan_.arch = program_.device->arch;
+  JoinLaunches(plan_.steps, uses_, kernels_, *program_.device);
   if (kernels_.empty() && !plan_.steps.empty()) return std::move(plan_);  // libraries alone
   std::string text = fmt::format("// {}: made from a program of the kernel language.\n", program_.name);
   std::set<std::string_view> headers;
@@ -303,7 +311,16 @@ Plan DeviceWriter::Finish() {
     for (const auto& helper : head_) text += helper + "\n";
     text += "}  // namespace\n\n";
   }
-  text += kernels_;
+  // Those whose launches have all joined others are functions of these alone.
+  for (const KernelText& kernel : kernels_) {
+    const auto launches = [&](const PlanStep& step) {
+      const auto* launch = std::get_if<LaunchStep>(&step);
+      return launch != nullptr && launch->kernel == kernel.name;
+    };
+    if (std::any_of(plan_.steps.begin(), plan_.steps.end(), launches) ||
+        std::any_of(plan_.prepare.begin(), plan_.prepare.end(), launches))
+      text += TextOf(kernel);
+  }
   plan_.sources.push_back({"program.cu", std::move(text), {"-default-device"}});
   return std::move(plan_);
 }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "candidate/plan.h"
+#include "dsl/cuda/beside.h"
 #include "dsl/kernel.h"
 
 namespace hone::dsl {
@@ -74,6 +75,8 @@ class DeviceWriter {
     std::int64_t together = 1;                                    // blocks that wait for each other
     bool prepare = false;                                         // on parameters, once
     std::vector<std::pair<std::string, TensorMapArgument>> maps;  // the first parameters, by name
+    bool writes_maps = false;  // the last of them is of what the kernel writes, the target
+    bool aside = false;        // it may be one launch with others (dsl/cuda/beside.h): it has one grid dimension
   };
   // Ends the kernel and has it launched. One that differs from an earlier kernel of the program by its names alone is
   // that kernel: the layers of a deep network are compiled once.
@@ -92,7 +95,8 @@ class DeviceWriter {
   std::vector<std::string> names_;  // of buffers
   std::string index_type_ = "int";
   bool wide_ = false;
-  std::string text_, kernels_, kernel_name_, comment_;
+  std::string text_, kernel_name_, comment_;
+  std::vector<KernelText> kernels_;
   std::int64_t threads_ = 0;
   int blocks_a_processor_ = 0;
   int depth_ = 0;
@@ -108,6 +112,7 @@ class DeviceWriter {
   std::map<std::string, DType> scratch_;
   std::string workspace_;  // its name; empty: none so far
   Plan plan_;
+  std::vector<StepUse> uses_;  // of plan_.steps
 };
 
 // Buffers that the kernels read, without repeats.
