@@ -132,6 +132,8 @@ Result<Workbench> OpenWorkbench(VerbCall& call, Problem problem, const Workbench
     return Fail(ErrorKind::kUsage, fmt::format("--baseline {}: what can be timed here is {}, or FILE.py[:CLASS]", name,
                                                fmt::join(baselines, ", ")));
   }
+  const std::vector<std::string>& timed = torch.asked.empty() ? torch.usual : torch.asked;
+  if (!timed.empty()) evaluator.expected = {timed.front()};  // the one that a search compares with
   // One pool of compilers: what it makes lies in the build cache, which all share.
   if (options.cuda) evaluator.jobs = options.jobs < 0 ? std::max(1, cores - 2) : options.jobs;
   std::vector<std::unique_ptr<Evaluator>> evaluators;

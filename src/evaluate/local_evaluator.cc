@@ -72,7 +72,6 @@ class LocalEvaluator : public Evaluator {
   LocalEvaluator(const Problem& problem, EvaluatorOptions options)
       : problem_(problem),
         options_(WithProgram(std::move(options))),
-        opening_(OpeningLine(problem, options_)),
         kept_(options_.kept_baselines, options_.kept_about) {}
 
   Result<void> StartJudge() {
@@ -89,7 +88,7 @@ class LocalEvaluator : public Evaluator {
     }
     cuda::ShowDevices(command.environment, options_.device);
     judge_ = HONE_TRY(Child::Start(command));
-    auto opened = Ask(opening_);
+    auto opened = Ask(OpeningLine());
     if (!opened) return Rethrow(opened.error(), "cannot start the judge: ");
     const auto said = opened->find("open");
     if (said == opened->end()) return Fail(ErrorKind::kCorrupt, "the judge did not say that it is open");
@@ -191,8 +190,9 @@ class LocalEvaluator : public Evaluator {
     return CompiledCandidate{form, std::move(file)};
   }
 
-  static std::string OpeningLine(const Problem& problem, const EvaluatorOptions& options) {
-    const JudgeOpening opening{.problem = ToJson(problem), .folder = problem.folder, .options = options};
+  std::string OpeningLine() const {
+    JudgeOpening opening{.problem = ToJson(problem_), .folder = problem_.folder, .options = options_};
+    std::erase_if(opening.options.expected, [this](const std::string& name) { return kept_.Find(name) != nullptr; });
     return Line("open", ToRecord(opening));
   }
 
@@ -376,7 +376,6 @@ class LocalEvaluator : public Evaluator {
 
   Problem problem_;
   EvaluatorOptions options_;
-  std::string opening_;
   KeptBaselines kept_;
   std::optional<Child> judge_;
   std::string no_energy_;  // as the judge says it

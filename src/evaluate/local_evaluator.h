@@ -26,7 +26,8 @@ namespace hone {
 using Lowering = std::function<Result<std::variant<Candidate, Verdict>>(const Candidate&)>;
 
 // Beside the judge's own: `threads` may be 0 for the cores that we may use, `program` empty for ourselves; it has the
-// verbs "judge", "worker" and "nvrtc". `outside` are baselines beside "naive", by name in EvaluateRequest::baselines.
+// verbs "judge", "worker" and "nvrtc". `outside` are baselines beside "naive", by name in EvaluateRequest::baselines;
+// of `expected` those whose times are kept are not.
 // `stage` is called from the thread that evaluates.
 struct EvaluatorOptions : JudgeOptions {
   EvaluatorOptions() { threads = 0; }

@@ -24,6 +24,15 @@ constexpr std::uint32_t kMostSoak = 64;
 constexpr int kMostServed = 201;
 constexpr auto kClockPatience = milliseconds(2000);  // for a quiet moment
 
+// The baselines that have to be timed.
+std::vector<std::string> Unknown(const JudgeRequest& request) {
+  std::vector<std::string> names;
+  for (const std::string& name : request.asked.baselines) {
+    if (!request.known.contains(name)) names.push_back(name);
+  }
+  return names;
+}
+
 double Ms(Clock::time_point begin) { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); }
 
 Result<Dice> DiceOf(const std::string& text) {
@@ -41,7 +50,11 @@ Result<std::unique_ptr<Judge>> Judge::Open(Problem problem, JudgeOptions options
   const Dice dice = HONE_TRY(DiceOf(options.dice));
   auto judge =
       std::unique_ptr<Judge>(new Judge(std::move(graph), std::move(options), dice, std::move(world), interrupt));
+  // PyTorch is imported while the oracle is compiled. It has its share of the device's memory after the judge, to whom
+  // it gives way (Enter), and nobody is checked before it is done.
+  judge->BeginOutside(judge->options_.expected);
   HONE_TRY(judge->Enter(judge->options_.form));
+  judge->ExpectOutside(judge->options_.expected);
   return judge;
 }
 
@@ -79,7 +92,9 @@ Result<void> Judge::Enter(Form form) {
       // Baselines of tensors of gigabytes fill what the judge leaves. What they have measured is here; they start
       // again.
       device_->WhenFull([this] {
-        for (const auto& [key, process] : outside_) process->End();
+        for (const auto& [key, process] : outside_) {
+          if (process) process->End();
+        }
       });
       if (auto nvml = cuda::Nvml::Open(device_->device().uuid)) nvml_ = *nvml;
     }
@@ -158,6 +173,7 @@ Result<Evaluation> Judge::Evaluate(const JudgeRequest& request) {
   const auto begin = Clock::now();
   const std::int64_t begun_ms = UnixMilliseconds();
   HONE_TRY(Enter(request.form));
+  if (request.asked.time && request.asked.fresh_draws && OnDevice(request.form)) BeginOutside(Unknown(request));
   if (request.asked.fresh_draws) {
     ++dice_.draws;
     const std::uint64_t seed = dice_.ForDraws()();
@@ -212,6 +228,8 @@ Result<Judge::Checked> Judge::Check(const JudgeRequest& request, Evaluation& eva
   auto worker = HONE_TRY(StartWorker(request.form, request.library, IdleThreads::kSleep, trial_->output_descriptor()));
   evaluation.sandbox = worker->sandbox();
   if (request.asked.time) StartSpare();
+  // A call's end and its idleness are measured: nobody else of ours is at work.
+  HONE_TRY(SettleOutside());
   Examination examination = Examine(*worker, request);
   const Loading loading{HONE_TRY(LoadingQuestion(request.form, request.library, false))};
   if (auto refusal = HONE_TRY(PassGates(&Gate::loaded, examination, loading))) return Checked{std::move(*refusal)};

@@ -43,6 +43,8 @@ struct JudgeOptions {
   SandboxPolicy sandbox = SandboxPolicy::kAuto;
   std::chrono::milliseconds call_wall{10'000};  // for one call of a candidate; raised to 4 times the naive baseline's
   std::vector<OutsideBaseline> outside;
+  // Names of those that will be asked for, the likeliest first: their programs are started before that.
+  std::vector<std::string> expected;
   Form form = Form::kModule;  // of what is judged first, probably: it gets ready for that
   // Told what is being done whenever that changes, "expected outputs 25 %".
   std::function<void(std::string_view)> stage = [](std::string_view) {};
@@ -152,6 +154,13 @@ class Judge {
   Result<Participant*> Baseline(const std::string& name);
   Result<std::unique_ptr<Participant>> NaiveBaseline();
   Result<std::shared_ptr<OutsideProcess>> Process(const OutsideBaseline& baseline);
+  std::shared_ptr<OutsideProcess>& ProcessOf(const OutsideBaseline& baseline);  // null: it is not started
+  // Starts the programs of those baselines without waiting for them, but users' own: they touch no device yet.
+  void BeginOutside(const std::vector<std::string>& names);
+  // Lets each program that was begun get the first of these modes ready that it has.
+  void ExpectOutside(const std::vector<std::string>& names);
+  // Nothing of them is at work any more: nobody is checked or timed beside one that gets ready.
+  Result<void> SettleOutside();
   // Of a module that the user brought: it is held against the oracle whenever it starts.
   Result<std::shared_ptr<OutsideProcess>> OwnProcess(const OutsideBaseline& baseline);
 

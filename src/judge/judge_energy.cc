@@ -52,6 +52,7 @@ std::string Judge::WhyNoEnergy() {
 Result<std::vector<EnergyOrWhy>> Judge::MeasureEnergy(const EnergyQuestion& question) {
   if (question.candidates.empty()) return std::vector<EnergyOrWhy>();
   HONE_TRY(Enter(question.candidates.front().form));
+  HONE_TRY(SettleOutside());
   EnergyCounter& counter = *HONE_TRY(Counter());
   std::optional<double> idle_watts;
   if (question.asked.idle) idle_watts = HONE_TRY(IdleWatts(counter));

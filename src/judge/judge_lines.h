@@ -49,6 +49,7 @@ void Fields(Of& options, auto&& field) {
   field("sandbox", options.sandbox, ByName<SandboxPolicy>{Name, ParseSandboxPolicy});
   field("call_wall_ms", options.call_wall);
   field("outside", options.outside);
+  field("expected", options.expected);
   field("form", options.form, ByName<Form>{Name, ParseForm});
 }
 

@@ -7,6 +7,7 @@ namespace {
 
 TEST(JudgeLinesTest, AnOpeningReadsBackAsItWasWritten) {
   JudgeOpening opening{.problem = "{}", .folder = "/problems", .options = {.program = "/bin/hone", .threads = 3}};
+  opening.options.expected = {"eager"};
   opening.options.sandbox = SandboxPolicy::kRequired;
   opening.options.call_wall = std::chrono::milliseconds(1500);
   opening.options.form = Form::kPlan;
@@ -25,6 +26,7 @@ TEST(JudgeLinesTest, AnOpeningReadsBackAsItWasWritten) {
   EXPECT_EQ(read->options.outside.at(0).argv.size(), 3u);
   EXPECT_EQ(read->options.outside.at(0).files, (std::vector<std::string>{"a.py", "b.py"}));
   EXPECT_TRUE(read->options.outside.at(0).own);
+  EXPECT_EQ(read->options.expected, (std::vector<std::string>{"eager"}));
 }
 
 TEST(JudgeLinesTest, ARequestReadsBackAsItWasWritten) {

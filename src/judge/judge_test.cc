@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/files.h"
+#include "base/process.h"
 #include "judge/testing/fake_worker.h"
 
 namespace hone::testing {
@@ -67,6 +69,68 @@ TEST(JudgeTest, WhoIsClearlySlowerThanTheFastestIsTimedNoLonger) {
   ASSERT_TRUE(slow.timing);
   EXPECT_TRUE(slow.timing->ended_early);
   EXPECT_FALSE(court.Time().timing.value_or(Timing{.ended_early = true}).ended_early);
+}
+
+// A program that takes its time, and leaves a line in a file for each answer.
+OutsideBaseline Slow(const std::string& file) {
+  return {.name = "slow",
+          .mode = {},
+          .argv = {"/bin/sh", "-c",
+                   "echo begun >> " + file + "; while read line; do sleep 0.2; echo answered >> " + file +
+                       "; echo '{\"ns\": [100000, 100000]}'; done"},
+          .environment = InheritedEnvironment(),
+          .directory = {}};
+}
+
+TEST(JudgeTest, AnExpectedBaselineIsReadyBeforeACandidateIsCalled) {
+  const auto folder = TempDirectory::Create("expected");
+  ASSERT_TRUE(folder);
+  const std::string file = folder->path() + "/said";
+  FakeCourt court;
+  court.outside = {Slow(file)};
+  court.expected = {"slow"};
+  std::string said;  // when the candidate was called first
+  court.candidate.run = [&](const FakeCall& call) {
+    FakeCourt::Compute(call);
+    if (said.empty()) said = ReadFile(file).value_or("nothing");
+  };
+  EXPECT_TRUE(court.Check().accepted());
+  EXPECT_EQ(said, "begun\nanswered\n");
+  const Evaluation timed = court.Evaluate({.timing_budget = std::chrono::milliseconds(20), .baselines = {"slow"}});
+  ASSERT_TRUE(timed.timing);
+  ASSERT_EQ(timed.timing->against.size(), 1u);
+  EXPECT_EQ(timed.timing->against[0].baseline_warm.median_us, 100);
+  const std::string all = ReadFile(file).value_or("");
+  EXPECT_EQ(all.find("begun", 1), std::string::npos) << "it was started once";
+}
+
+TEST(JudgeTest, ABaselineThatNobodyExpectsIsStartedWhenItIsTimed) {
+  const auto folder = TempDirectory::Create("unexpected");
+  ASSERT_TRUE(folder);
+  const std::string file = folder->path() + "/said";
+  FakeCourt court;
+  court.outside = {Slow(file)};
+  EXPECT_TRUE(court.Check().accepted());
+  EXPECT_FALSE(ReadFile(file)) << "nobody has asked for it";
+  const Evaluation timed = court.Evaluate({.timing_budget = std::chrono::milliseconds(20), .baselines = {"slow"}});
+  ASSERT_TRUE(timed.timing);
+  EXPECT_EQ(timed.timing->against.size(), 1u);
+}
+
+TEST(JudgeTest, AnExpectedBaselineThatEndsIsStartedAgainWhenItIsTimed) {
+  const auto folder = TempDirectory::Create("again");
+  ASSERT_TRUE(folder);
+  const std::string file = folder->path() + "/said";
+  FakeCourt court;
+  court.outside = {Slow(file)};
+  std::string& script = court.outside[0].argv[2];
+  script = "test -e " + file + " || { echo first > " + file + "; exit 1; }; " + script;
+  court.expected = {"slow"};
+  EXPECT_TRUE(court.Check().accepted());
+  const Evaluation timed = court.Evaluate({.timing_budget = std::chrono::milliseconds(20), .baselines = {"slow"}});
+  ASSERT_TRUE(timed.timing);
+  ASSERT_EQ(timed.timing->against.size(), 1u) << (timed.notes.empty() ? "" : timed.notes[0]);
+  EXPECT_EQ(ReadFile(file).value_or("").substr(0, 12), "first\nbegun\n");
 }
 
 TEST(JudgeTest, ABaselineThatIsNotThereIsAWrongWordOfTheUsers) {

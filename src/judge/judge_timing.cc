@@ -86,15 +86,50 @@ Result<std::unique_ptr<Participant>> Judge::NaiveBaseline() {
                                             std::max(call_wall_, kNaiveWall), dice_.ForBaselines());
 }
 
-Result<std::shared_ptr<OutsideProcess>> Judge::Process(const OutsideBaseline& baseline) {
+std::shared_ptr<OutsideProcess>& Judge::ProcessOf(const OutsideBaseline& baseline) {
   std::vector<std::string> key = baseline.argv;
   key.push_back(baseline.directory);
   key.insert(key.end(), baseline.environment.begin(), baseline.environment.end());
-  auto& process = outside_[key];
+  return outside_[key];
+}
+
+Result<std::shared_ptr<OutsideProcess>> Judge::Process(const OutsideBaseline& baseline) {
+  auto& process = ProcessOf(baseline);
   if (!process || process->lost()) {
     process = HONE_TRY(OutsideProcess::Start(baseline, options_.sandbox == SandboxPolicy::kRequired, interrupt_));
   }
   return process;
+}
+
+void Judge::BeginOutside(const std::vector<std::string>& names) {
+  for (const OutsideBaseline& one : options_.outside) {
+    if (one.own || std::find(names.begin(), names.end(), one.name) == names.end()) continue;
+    auto& process = ProcessOf(one);
+    if (process && !process->lost()) continue;
+    process.reset();
+    // What is wrong is found again, and said, when it is needed.
+    auto begun = OutsideProcess::Begin(one, options_.sandbox == SandboxPolicy::kRequired, interrupt_);
+    if (begun) process = std::move(*begun);
+  }
+}
+
+void Judge::ExpectOutside(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    for (const OutsideBaseline& one : options_.outside) {
+      if (one.own || one.name != name) continue;
+      auto& process = ProcessOf(one);
+      if (process && !process->lost() && !process->opened() && !process->expected()) process->Expect(one.mode);
+    }
+  }
+}
+
+Result<void> Judge::SettleOutside() {
+  for (auto& [key, process] : outside_) {
+    if (!process || !process->expected()) continue;
+    options_.stage("getting the baselines ready");
+    HONE_TRY(process->Settle());
+  }
+  return {};
 }
 
 Result<std::shared_ptr<OutsideProcess>> Judge::OwnProcess(const OutsideBaseline& baseline) {
@@ -134,6 +169,12 @@ Result<Judge::Timed> Judge::Time(const JudgeRequest& request, double call_us) {
     result.refusal = std::move(verdict);
     return std::move(result);
   };
+
+  // What was begun beside a check gets its device now, and is done before anything is timed.
+  std::vector<std::string> names = request.asked.baselines;
+  for (const OutsideBaseline& one : options_.outside) names.push_back(one.name);
+  ExpectOutside(names);
+  HONE_TRY(SettleOutside());
 
   // 1. A fresh worker, which has not seen the draws of the check.
   auto judged = HONE_TRY(JudgedDraws());

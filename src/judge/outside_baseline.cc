@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/check.h"
 #include "base/text.h"
 #include "judge/samples.h"
 #include "judge/worker_process.h"
@@ -40,47 +41,108 @@ std::vector<double> Microseconds(const nlohmann::json& answer, const char* key) 
 
 Result<std::shared_ptr<OutsideProcess>> OutsideProcess::Start(const OutsideBaseline& baseline, bool required,
                                                               const std::atomic<bool>* interrupt, int memory) {
-  const bool foreign = !baseline.files.empty();
-  std::string no_device;
-  if (!foreign || CanConfine()) {
-    auto process = Start(baseline, foreign, interrupt, memory, no_device);
-    if (!process || no_device.empty() || !foreign) return process;
-  }
-  // Nothing of the file has run until the device is there: it has no say in this.
-  if (required) {
-    return Fail(ErrorKind::kNotFound, "its file shall not run unconfined, and bubblewrap does not work here" +
-                                          (no_device.empty() ? std::string() : " with the device: " + no_device));
-  }
-  auto process = HONE_TRY(Start(baseline, false, interrupt, memory, no_device));
-  process->unconfined_ = true;
+  auto process = HONE_TRY(Begin(baseline, required, interrupt, memory));
+  HONE_TRY(process->Open());
   return process;
 }
 
-Result<std::shared_ptr<OutsideProcess>> OutsideProcess::Start(const OutsideBaseline& baseline, bool confined,
-                                                              const std::atomic<bool>* interrupt, int memory,
-                                                              std::string& no_device) {
-  Command command{.argv = baseline.argv, .environment = baseline.environment, .directory = baseline.directory};
-  if (!baseline.files.empty()) command.most_processes = kMostProcessesOfAFile;
-  if (memory >= 0) command.descriptors = {{memory, kMemoryDescriptor}};
+Result<std::shared_ptr<OutsideProcess>> OutsideProcess::Begin(const OutsideBaseline& baseline, bool required,
+                                                              const std::atomic<bool>* interrupt, int memory) {
+  std::shared_ptr<OutsideProcess> process(new OutsideProcess(baseline, required, interrupt, memory));
+  const bool foreign = !baseline.files.empty();
+  const bool confined = foreign && CanConfine();
+  if (foreign && !confined && required) return tl::unexpected<Error>(process->NotConfined(""));
+  HONE_TRY(process->Spawn(confined));
+  return process;
+}
+
+Error OutsideProcess::NotConfined(const std::string& no_device) const {
+  return {ErrorKind::kNotFound,
+          "its file shall not run unconfined, and bubblewrap does not work here" +
+              (no_device.empty() ? std::string() : " with the device: " + no_device),
+          {}};
+}
+
+Result<void> OutsideProcess::Spawn(bool confined) {
+  const bool foreign = !baseline_.files.empty();
+  Command command{.argv = baseline_.argv, .environment = baseline_.environment, .directory = baseline_.directory};
+  if (foreign) command.most_processes = kMostProcessesOfAFile;
+  if (memory_ >= 0) command.descriptors = {{memory_, kMemoryDescriptor}};
   if (confined) {
     // What torch.compile makes lies in the sandbox's own /tmp, and nobody else is given it to run.
     for (const char* cache : {"TORCHINDUCTOR_CACHE_DIR=/tmp/inductor", "TRITON_CACHE_DIR=/tmp/triton",
                               "CUDA_CACHE_PATH=/tmp/cuda", "XDG_CACHE_HOME=/tmp/cache"}) {
       command.environment.emplace_back(cache);
     }
-    Confine(command, {.files = baseline.files, .device = baseline.device});
+    Confine(command, {.files = baseline_.files, .device = baseline_.device});
   }
-  const int log = memfd_create("hone-log", MFD_CLOEXEC);
-  auto child = Child::Start(command, log);
-  if (!child) {
-    close(log);
-    return tl::unexpected<Error>(child.error());
+  child_.reset();
+  if (log_ >= 0) close(log_);
+  log_ = memfd_create("hone-log", MFD_CLOEXEC);
+  child_ = HONE_TRY(Child::Start(command, log_));
+  unconfined_ = foreign && !confined;
+  asked_to_open_ = false;
+  return {};
+}
+
+void OutsideProcess::AskToOpen() {
+  if (asked_to_open_ || !baseline_.device) return;
+  asked_to_open_ = true;
+  // If it is gone it may have said why before: reading tells.
+  static_cast<void>(child_->WriteLine(nlohmann::json{{"open", true}}.dump()));
+}
+
+Result<std::string> OutsideProcess::WhyNoDevice() {
+  if (!baseline_.device) return std::string();
+  const auto first = HONE_TRY(NextAnswer(Clock::now() + kAnswerWall));
+  return first.value("device", false) ? std::string() : first.value("error", first.dump());
+}
+
+Result<void> OutsideProcess::Open() {
+  if (opened_) return {};
+  lost_ = true;  // until it has the device
+  AskToOpen();
+  std::string no_device = HONE_TRY(WhyNoDevice());
+  // Nothing of the file has run until the device is there: it has no say in this.
+  if (!no_device.empty() && !baseline_.files.empty() && !unconfined_) {
+    if (required_) return tl::unexpected<Error>(NotConfined(no_device));
+    HONE_TRY(Spawn(false));
+    AskToOpen();
+    no_device = HONE_TRY(WhyNoDevice());
+    if (expected_) Expect(*expected_);  // whom it was asked of is gone
   }
-  std::shared_ptr<OutsideProcess> process(new OutsideProcess(std::move(*child), log, interrupt));
-  if (!baseline.device) return process;
-  const auto first = HONE_TRY(process->NextAnswer(Clock::now() + kAnswerWall));
-  no_device = first.value("device", false) ? "" : first.value("error", first.dump());
-  return process;
+  if (!no_device.empty()) return Fail(ErrorKind::kTool, no_device);
+  opened_ = true;
+  lost_ = false;
+  return {};
+}
+
+void OutsideProcess::Expect(const std::string& mode) {
+  AskToOpen();
+  expected_ = mode;
+  static_cast<void>(child_->WriteLine(TimesQuestion(mode, 1, false, std::chrono::hours(1)).dump()));
+}
+
+Result<void> OutsideProcess::Settle() {
+  if (lost_ || !expected_) return {};
+  auto answer = Open();
+  const auto end = Clock::now() + kAnswerWall;
+  while (answer) {
+    const auto line = NextAnswer(end);
+    if (!line) answer = tl::unexpected<Error>(line.error());
+    if (line && line->contains("error")) answer = Fail(ErrorKind::kTool, "");
+    if (line && line->contains("ns")) break;
+  }
+  if (answer) {
+    asked_.insert(*expected_);
+    LookForMembers();
+    Stop();
+  } else {
+    End();
+  }
+  expected_.reset();
+  if (!answer && answer.error().kind == ErrorKind::kInterrupted) return answer;
+  return {};
 }
 
 OutsideProcess::~OutsideProcess() {
@@ -89,20 +151,21 @@ OutsideProcess::~OutsideProcess() {
 }
 
 void OutsideProcess::End() {
-  child_.Kill();
+  if (child_) child_->Kill();
   lost_ = true;
+  expected_.reset();
 }
 
 void OutsideProcess::Stop() { Signal(SIGSTOP); }
 void OutsideProcess::Continue() { Signal(SIGCONT); }
 
 void OutsideProcess::Signal(int signal) {
-  child_.Signal(signal);
+  child_->Signal(signal);
   for (const auto& [pid, descriptor] : members_) syscall(SYS_pidfd_send_signal, descriptor, signal, nullptr, 0);
 }
 
 void OutsideProcess::LookForMembers() {
-  for (const pid_t pid : Descendants(child_.pid())) {
+  for (const pid_t pid : Descendants(child_->pid())) {
     if (members_.contains(pid)) continue;
     const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
     if (descriptor >= 0) members_[pid] = descriptor;
@@ -110,7 +173,7 @@ void OutsideProcess::LookForMembers() {
 }
 
 std::uint64_t OutsideProcess::ProcessorNanoseconds() const {
-  std::uint64_t sum = hone::ProcessorNanoseconds(child_.pid());
+  std::uint64_t sum = hone::ProcessorNanoseconds(child_->pid());
   for (const auto& [pid, descriptor] : members_) sum += hone::ProcessorNanoseconds(pid);
   return sum;
 }
@@ -125,11 +188,16 @@ std::string OutsideProcess::LastWords(const std::string& end) const {
   return last.empty() ? end : fmt::format("{}: {}", end, last);
 }
 
-Result<OutsideProcess::Times> OutsideProcess::Ask(const std::string& mode, int runs, bool cold,
-                                                  std::chrono::microseconds most) {
+nlohmann::json OutsideProcess::TimesQuestion(const std::string& mode, int runs, bool cold,
+                                             std::chrono::microseconds most) const {
   nlohmann::json question{{"runs", runs}, {"cold", cold}, {"ms", static_cast<double>(most.count()) / 1e3}};
   if (!mode.empty()) question["mode"] = mode;
-  const auto answer = HONE_TRY(Answer(question));
+  return question;
+}
+
+Result<OutsideProcess::Times> OutsideProcess::Ask(const std::string& mode, int runs, bool cold,
+                                                  std::chrono::microseconds most) {
+  const auto answer = HONE_TRY(Answer(TimesQuestion(mode, runs, cold, most)));
   Times times{.us = Microseconds(answer, "ns"), .dispatched_us = Microseconds(answer, "dispatched_ns")};
   lost_ = times.us.empty();
   if (lost_) return Fail(ErrorKind::kTool, "answered " + Printable(answer.dump().substr(0, 200)));
@@ -139,10 +207,11 @@ Result<OutsideProcess::Times> OutsideProcess::Ask(const std::string& mode, int r
 
 Result<nlohmann::json> OutsideProcess::Answer(const nlohmann::json& question) {
   if (lost_) return Fail(ErrorKind::kTool, "the program that times it is gone");
+  HONE_CHECK(opened_ && !expected_, "a program is asked that is not ready, or has not answered");
   lost_ = true;  // until there is an answer
   const auto end = Clock::now() + kAnswerWall;
   // If it is gone it may have said why before: reading tells.
-  static_cast<void>(child_.WriteLine(question.dump()));
+  static_cast<void>(child_->WriteLine(question.dump()));
   while (true) {
     auto answer = HONE_TRY(NextAnswer(end));
     if (const auto error = answer.find("error"); error != answer.end() && error->is_string()) {
@@ -157,7 +226,7 @@ Result<nlohmann::json> OutsideProcess::Answer(const nlohmann::json& question) {
 
 Result<nlohmann::json> OutsideProcess::NextAnswer(Clock::time_point end) {
   while (true) {
-    const auto line = child_.ReadLine(milliseconds(200));
+    const auto line = child_->ReadLine(milliseconds(200));
     if (interrupt_ && interrupt_->load()) return Fail(ErrorKind::kInterrupted, "interrupted");
     if (!line && line.error().kind == ErrorKind::kTimeout && Clock::now() < end) continue;
     if (!line) return Fail(ErrorKind::kTool, LastWords(line.error().message));

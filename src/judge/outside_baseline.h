@@ -1,7 +1,8 @@
 // Baselines that a program of its own runs and times, such as PyTorch's: it reads lines
 // {"runs": N, "ms": M, "cold": false, "mode": "eager"} and answers each with {"ns": [N times]}, fewer after M
 // milliseconds, or with {"error": "..."}. "dispatched_ns" beside "ns": the same with what asking for kernels takes, of
-// which "ns" is free. One program may have several: its start takes seconds.
+// which "ns" is free. One program may have several: its start takes seconds, so it may be begun before it is needed. On
+// a device its first line is {"open": true}: until then it touches no device, whoever holds that.
 #pragma once
 
 #include <atomic>
@@ -9,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -29,7 +31,7 @@ struct OutsideBaseline {
   // Somebody else's code that the program runs: it is confined then (problem/import/confine.h) where that works. None:
   // all of it is ours.
   std::vector<std::string> files = {};
-  bool device = false;  // it works on a CUDA device, and its first line says {"device": true} or why there is none
+  bool device = false;  // it works on a CUDA device; to "open" it says {"device": true} or why there is none
   bool own = false;  // a user's own module: the judge gives it its inputs, and looks at what it makes (own_baseline.h)
 };
 
@@ -37,9 +39,15 @@ struct OutsideBaseline {
 class OutsideProcess {
  public:
   // What the program says on its standard error is read only to explain its end. With `required` it fails where the
-  // program cannot be confined. `memory`: a descriptor that it gets as number 3, or -1.
+  // program cannot be confined. `memory`: a descriptor that it gets as number 3, or -1; open until Open has returned.
   static Result<std::shared_ptr<OutsideProcess>> Start(const OutsideBaseline& baseline, bool required,
                                                        const std::atomic<bool>* interrupt, int memory = -1);
+  // Starts it and waits for nothing. It touches no device before Open, Expect or Settle.
+  static Result<std::shared_ptr<OutsideProcess>> Begin(const OutsideBaseline& baseline, bool required,
+                                                       const std::atomic<bool>* interrupt, int memory = -1);
+  // Of one that was begun: waits until it has the device. Where the sandbox has none it is started again without.
+  Result<void> Open();
+  bool opened() const { return opened_; }
   OutsideProcess(const OutsideProcess&) = delete;
   OutsideProcess& operator=(const OutsideProcess&) = delete;
   ~OutsideProcess();
@@ -50,6 +58,13 @@ class OutsideProcess {
   };
   Result<Times> Ask(const std::string& mode, int runs, bool cold,
                     std::chrono::microseconds most = std::chrono::hours(1));
+  // Lets it get this mode ready, by a question whose answer Settle waits for.
+  void Expect(const std::string& mode);
+  // It does what Expect asked for: whoever is to be measured waits for it.
+  bool expected() const { return expected_.has_value(); }
+  // It has done that, and stands still until Continue. What goes wrong with it ends it, and is no answer: whoever needs
+  // it starts it anew. Fails with kInterrupted.
+  Result<void> Settle();
   // The answer to a question that is about no times. After it has failed no other one is asked.
   Result<nlohmann::json> Answer(const nlohmann::json& question);
   // Somebody else's code is in it, and nothing but limits holds that.
@@ -64,11 +79,14 @@ class OutsideProcess {
   void Continue();
 
  private:
-  OutsideProcess(Child child, int log, const std::atomic<bool>* interrupt)
-      : child_(std::move(child)), log_(log), interrupt_(interrupt) {}
-  static Result<std::shared_ptr<OutsideProcess>> Start(const OutsideBaseline& baseline, bool confined,
-                                                       const std::atomic<bool>* interrupt, int memory,
-                                                       std::string& no_device);
+  OutsideProcess(const OutsideBaseline& baseline, bool required, const std::atomic<bool>* interrupt, int memory)
+      : baseline_(baseline), required_(required), interrupt_(interrupt), memory_(memory) {}
+  Result<void> Spawn(bool confined);
+  void AskToOpen();
+  // Takes the answer to AskToOpen: nothing if it has the device, else why not.
+  Result<std::string> WhyNoDevice();
+  Error NotConfined(const std::string& no_device) const;
+  nlohmann::json TimesQuestion(const std::string& mode, int runs, bool cold, std::chrono::microseconds most) const;
   // The next line as an object, waited for until `end`.
   Result<nlohmann::json> NextAnswer(std::chrono::steady_clock::time_point end);
   std::string LastWords(const std::string& end) const;
@@ -76,13 +94,18 @@ class OutsideProcess {
   void LookForMembers();
   void Signal(int signal);
 
-  Child child_;
-  int log_;
+  const OutsideBaseline baseline_;
+  const bool required_;
   const std::atomic<bool>* interrupt_;
+  const int memory_;
+  std::optional<Child> child_;
+  int log_ = -1;
+  bool opened_ = false, asked_to_open_ = false;
   bool unconfined_ = false;
   bool lost_ = false;
-  std::set<std::string> asked_;   // modes
-  std::map<pid_t, int> members_;  // processes below the child, and descriptors that stand for them
+  std::optional<std::string> expected_;  // a mode that it was asked for, and has not answered yet
+  std::set<std::string> asked_;          // modes
+  std::map<pid_t, int> members_;         // processes below the child, and descriptors that stand for them
 };
 
 class OutsideParticipant : public Participant {

@@ -206,7 +206,7 @@ TEST_F(OutsideBaselineTest, WhereTheSandboxHasNoDeviceItRunsUnconfinedAndSaysSo)
   const auto folder = TempDirectory::Create("device");  // in /tmp, which a sandbox does not see
   ASSERT_TRUE(folder);
   const std::string opens =
-      "if test -e " + folder->path() +
+      "read open; if test -e " + folder->path() +
       "; then echo '{\"device\": true}'; else echo '{\"device\": false, \"error\": \"no driver\"}'; "
       "exit 1; fi; ";
   const auto process = Started(Script(opens + kAnswers, true));
@@ -219,9 +219,72 @@ TEST_F(OutsideBaselineTest, WhereTheSandboxHasNoDeviceItRunsUnconfinedAndSaysSo)
   EXPECT_EQ(required.error().message,
             "its file shall not run unconfined, and bubblewrap does not work here with the device: no driver");
 
-  const auto held = Started(Script("echo '{\"device\": true}'; " + std::string(kAnswers), true));
+  const auto held = Started(Script("read open; echo '{\"device\": true}'; " + std::string(kAnswers), true));
   ASSERT_TRUE(held);
   EXPECT_FALSE((*held)->unconfined());
+
+  const auto early = OutsideProcess::Begin(Script(opens + kAnswers, true), false, nullptr);
+  ASSERT_TRUE(early) << early.error().message;
+  (*early)->Expect("");
+  ASSERT_TRUE((*early)->Settle());
+  EXPECT_TRUE((*early)->unconfined()) << "what was asked of the one in the sandbox is asked of the other one";
+  (*early)->Continue();
+  EXPECT_TRUE((*early)->Ask("", 1, false));
+}
+
+TEST_F(OutsideBaselineTest, WhoIsBegunTouchesNoDeviceBeforeItIsExpected) {
+  const std::string opened = folder_ + "/opened";
+  OutsideBaseline script =
+      Script("read open; echo \"$open\" > " + opened + "; echo '{\"device\": true}'; " + kAnswers, true);
+  script.files.clear();  // ours: it may write
+  const auto process = OutsideProcess::Begin(script, false, nullptr);
+  ASSERT_TRUE(process) << process.error().message;
+  std::this_thread::sleep_for(milliseconds(100));
+  EXPECT_FALSE(std::filesystem::exists(opened));
+  EXPECT_FALSE((*process)->opened());
+  (*process)->Expect("");
+  EXPECT_TRUE((*process)->expected());
+  ASSERT_TRUE((*process)->Settle());
+  EXPECT_TRUE((*process)->opened());
+  EXPECT_FALSE((*process)->expected());
+  const auto line = ReadFile(opened);
+  ASSERT_TRUE(line);
+  EXPECT_EQ(*line, "{\"open\":true}\n");
+}
+
+TEST_F(OutsideBaselineTest, WhoHasSettledHasAnsweredAndStandsStill) {
+  const auto process = OutsideProcess::Begin(
+      Script(
+          "while read line; do sleep 0.1; n=$((n + 1)); echo \"{\\\"ns\\\": [${n}000]}\"; while :; do :; done & done"),
+      false, nullptr);
+  ASSERT_TRUE(process) << process.error().message;
+  (*process)->Expect("");
+  ASSERT_TRUE((*process)->Settle());
+  std::this_thread::sleep_for(milliseconds(50));
+  const auto stopped = (*process)->ProcessorNanoseconds();
+  std::this_thread::sleep_for(milliseconds(100));
+  EXPECT_EQ((*process)->ProcessorNanoseconds(), stopped);
+  (*process)->Continue();
+  const auto times = (*process)->Ask("", 1, false);
+  ASSERT_TRUE(times) << times.error().message;
+  EXPECT_EQ(times->us, (std::vector<double>{2})) << "the answer to this question, not to the one before";
+}
+
+TEST_F(OutsideBaselineTest, WhatGoesWrongBeforeItIsNeededIsNoAnswer) {
+  for (const char* program : {"read line; echo '{\"error\": \"out of memory\", \"goes_on\": true}'; read line",
+                              "read line; echo nonsense", "exit 1"}) {
+    const auto process = OutsideProcess::Begin(Script(program), false, nullptr);
+    ASSERT_TRUE(process) << process.error().message;
+    (*process)->Expect("");
+    EXPECT_TRUE((*process)->Settle()) << program;
+    EXPECT_TRUE((*process)->lost()) << "who needs it starts it again: " << program;
+  }
+  const auto ended = OutsideProcess::Begin(Script(kAnswers), false, nullptr);
+  ASSERT_TRUE(ended);
+  (*ended)->Expect("");
+  (*ended)->End();  // a full device
+  EXPECT_TRUE((*ended)->Settle());
+  EXPECT_TRUE((*ended)->lost());
 }
 
 // A PyTorch of a few lines, on a device that does what it is asked for one after the other: each kernel takes 10 us,

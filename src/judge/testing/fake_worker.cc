@@ -150,7 +150,8 @@ JudgeWorld FakeCourt::World() {
 
 Judge& FakeCourt::TheJudge() {
   if (!judge_) {
-    auto judge = Judge::Open(graph_.problem(), {.program = "none"}, nullptr, World());
+    auto judge =
+        Judge::Open(graph_.problem(), {.program = "none", .outside = outside, .expected = expected}, nullptr, World());
     HONE_CHECK(judge.has_value(), "the test's judge is not opened");
     judge_ = std::move(*judge);
   }

@@ -91,6 +91,8 @@ class FakeCourt {
 
   FakeCandidate candidate;  // computes that, until the test gives it something else to do
   FakeMeter meter;
+  std::vector<OutsideBaseline> outside;  // of JudgeOptions, as `expected`: before the judge is asked for anything
+  std::vector<std::string> expected;
 
   Result<Evaluation> TryToEvaluate(const EvaluateRequest& asked);
   Evaluation Evaluate(const EvaluateRequest& asked);

@@ -13,7 +13,8 @@ A mode gets ready when it is first asked for. Before each timed call all inputs 
 have: so that caches hold them as they hold a candidate's, whose inputs are new each time. On a GPU the times are between two
 events of the device, and warm calls are timed twice, in turn: with the stream held until all launches of the call are queued,
 and as they are. One JSON object a line:
-  first, on cuda {"device": true}, or {"device": false, "error": "one line"}, and it ends: nothing of FILE.py has run yet
+  first, on cuda {"open": true}  ->  {"device": true}, or {"device": false, "error": "one line"}, and it ends: nothing of FILE.py
+                 has run yet. Before that line PyTorch is imported and no device is touched: another may be measured on it
   then           {"ready": true, "torch": "2.13.0", "mode": "eager"}
   for each line  {"runs": N, "ms": M, "cold": false, "mode": "eager"}  ->  {"ns": [nanoseconds of each run]}, of warm runs on
                  cuda with {"dispatched_ns": [...]} beside them; fewer than N after M milliseconds, but one

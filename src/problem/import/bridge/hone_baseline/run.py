@@ -100,6 +100,8 @@ def main():
     torch.set_num_threads(THREADS)
     limit_processes()
     if DEVICE == "cuda":
+        if not sys.stdin.readline():
+            return  # nobody needs it
         open_device(torch)
     else:
         limit_memory()
