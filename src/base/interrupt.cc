@@ -1,5 +1,7 @@
 #include "base/interrupt.h"
 
+#include "base/check.h"
+
 namespace hone {
 namespace {
 
@@ -26,19 +28,42 @@ void ForgetInterrupt() {
 }
 
 TimeLimit::TimeLimit(std::chrono::duration<double> left)
-    : thread_([this, left] {
-        const auto until = std::chrono::steady_clock::now() + std::chrono::ceil<std::chrono::nanoseconds>(left);
-        const MutexLock lock(mutex_);
-        while (!ended_ && ended_changed_.WaitUntil(mutex_, until)) continue;
-        if (!ended_) AskToStop(Interrupt::kTimeIsUp);
-      }) {}
+    : until_(Clock::now() + std::chrono::ceil<std::chrono::nanoseconds>(left)), thread_([this] { Watch(); }) {}
+
+void TimeLimit::Watch() {
+  const MutexLock lock(mutex_);
+  while (!ended_) {
+    if (paused_) {
+      changed_.Wait(mutex_);
+    } else if (Clock::now() >= until_) {
+      return AskToStop(Interrupt::kTimeIsUp);
+    } else {
+      changed_.WaitUntil(mutex_, until_);
+    }
+  }
+}
+
+void TimeLimit::Pause() {
+  const MutexLock lock(mutex_);
+  HONE_CHECK(!paused_, "a time limit that is paused already");
+  paused_ = Clock::now();
+  changed_.NotifyAll();
+}
+
+void TimeLimit::GoOn() {
+  const MutexLock lock(mutex_);
+  HONE_CHECK(paused_, "a time limit that is not paused");
+  until_ += Clock::now() - *paused_;
+  paused_.reset();
+  changed_.NotifyAll();
+}
 
 TimeLimit::~TimeLimit() {
   {
     const MutexLock lock(mutex_);
     ended_ = true;
   }
-  ended_changed_.NotifyOne();
+  changed_.NotifyAll();
   thread_.join();
 }
 

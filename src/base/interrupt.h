@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "base/mutex.h"
@@ -20,7 +21,7 @@ Interrupt InterruptCause();  // of the first wish; kNone while the flag is not s
 void AskToStop(Interrupt cause);
 void ForgetInterrupt();  // for tests
 
-// Asks with kTimeIsUp when the time comes, if it still lives then.
+// Asks with kTimeIsUp when the time comes, if it still lives then. Any thread may call it.
 class TimeLimit {
  public:
   explicit TimeLimit(std::chrono::duration<double> left);
@@ -28,10 +29,18 @@ class TimeLimit {
   TimeLimit& operator=(const TimeLimit&) = delete;
   ~TimeLimit();
 
+  // From here on no time passes, until it goes on: somebody else has what we wait for. Once at a time.
+  void Pause();
+  void GoOn();
+
  private:
+  using Clock = std::chrono::steady_clock;
+  void Watch();
   Mutex mutex_;
-  Condition ended_changed_;
+  Condition changed_;
   bool ended_ HONE_GUARDED_BY(mutex_) = false;
+  Clock::time_point until_ HONE_GUARDED_BY(mutex_);
+  std::optional<Clock::time_point> paused_ HONE_GUARDED_BY(mutex_);  // since then
   std::thread thread_;
 };
 

@@ -210,6 +210,28 @@ ProcessLimit::ProcessLimit(pid_t root, int most)
         }
       }) {}
 
+AllBelow::AllBelow(pid_t root) {
+  for (const pid_t pid : Descendants(root)) {
+    const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+    if (descriptor >= 0) descriptors_.push_back(descriptor);
+  }
+}
+
+AllBelow::~AllBelow() {
+  for (const int descriptor : descriptors_) close(descriptor);
+}
+
+bool AllBelow::End(std::chrono::milliseconds most) {
+  const auto end = Clock::now() + most;
+  for (const int descriptor : descriptors_) syscall(SYS_pidfd_send_signal, descriptor, SIGKILL, nullptr, 0);
+  bool all = true;
+  for (const int descriptor : descriptors_) {
+    pollfd ended{.fd = descriptor, .events = POLLIN, .revents = 0};
+    all &= poll(&ended, 1, Remaining(end)) == 1;
+  }
+  return all;
+}
+
 std::string Exit::Describe() const {
   if (too_many > 0) return fmt::format("started more than {} processes and was killed", too_many);
   if (timed_out) return "ran past its time limit and was killed";

@@ -77,6 +77,20 @@ class ProcessLimit {
   std::jthread watch_;
 };
 
+// Processes that end without us, and are waited for: each has given back what it held of a device once it is gone.
+class AllBelow {
+ public:
+  explicit AllBelow(pid_t root);  // those below it now
+  AllBelow(const AllBelow&) = delete;
+  AllBelow& operator=(const AllBelow&) = delete;
+  ~AllBelow();
+  // Kills them. False if one is still there after `most`.
+  bool End(std::chrono::milliseconds most);
+
+ private:
+  std::vector<int> descriptors_;  // that stand for them
+};
+
 // A child that we keep: we write to its standard input and read its standard output; its standard error is ours unless
 // `error_descriptor` is given. Movable; the destructor kills the group and reaps.
 class Child {

@@ -90,8 +90,7 @@ Result<ProblemTraces> SearchLive(VerbCall& call, const std::string& file, const 
                                             .torch = false,
                                             .threads = static_cast<int>(call.Int("threads")),
                                             .cuda = cuda,
-                                            .jobs = cuda ? -1 : 0,
-                                            .interrupt = &InterruptFlag()}));
+                                            .jobs = cuda ? -1 : 0}));
   const std::string path =
       call.Has("measured") ? fmt::format("{}/{}.jsonl", call.Text("measured"), bench.problem.name) : std::string();
   SpaceTable table = HONE_TRY(KeptTable(path, {.problem = bench.problem.name,

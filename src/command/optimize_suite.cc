@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -47,45 +48,94 @@ std::vector<std::string> HandedOn(const VerbCall& call, std::span<const Option> 
   return words;
 }
 
-// The names of the lanes, of which each makes one helping at a time: the devices that were asked for, or none.
-Result<std::vector<std::string>> LanesOf(const VerbCall& call, bool jobs) {
-  constexpr std::int64_t kJobs = 16;
-  if (jobs)
-    return std::vector<std::string>(static_cast<std::size_t>(call.Has("at-once") ? call.Int("at-once") : kJobs));
-  const std::string devices = call.Text("devices");
-  if (call.Text("target") != "cuda") {
-    if (!devices.empty()) return Fail(ErrorKind::kUsage, "--devices is of --target cuda");
-    const std::int64_t lanes = call.Has("at-once") ? call.Int("at-once") : 1;
-    if (const int cores = DescribeMachine().threads; lanes > cores) {
-      return Fail(ErrorKind::kUsage,
-                  fmt::format("--at-once {}: this machine has {} cores, and each problem is measured "
-                              "on cores of its own",
-                              lanes, cores));
+// Each makes one helping at a time.
+struct Lanes {
+  std::vector<std::string> names;  // the devices that were asked for, or none
+  int at_once = 1;                 // that share a device; they follow one another
+};
+
+// So many problems at a time on a device: while one is measured the others import, propose and compile, and more than
+// three do not get ready any sooner. Each takes some cores, and what is measured needs quiet ones.
+int UsualAtOnce(int cores) {
+  constexpr int kCoresEach = 4, kMost = 4;
+  return std::clamp(cores / kCoresEach, 1, kMost);
+}
+
+// `names` has the devices. A single one need not be named where it has one lane.
+Result<Lanes> LanesOfDevices(const VerbCall& call, const std::string& wanted) {
+  const auto here = cuda::FindDevices();
+  if (!here && !call.Has("at-once") && wanted.empty()) return Lanes{{""}, 1};  // each problem says why
+  std::vector<cuda::Device> devices = HONE_TRY(cuda::ChooseDevices(HONE_TRY(here), wanted));
+  if (wanted.empty()) {
+    // Of any: the first that is free, for all problems.
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      if (!HONE_TRY(cuda::TryLock(devices[i]))) continue;
+      std::swap(devices[0], devices[i]);
+      break;
     }
-    return std::vector<std::string>(static_cast<std::size_t>(lanes));
+    devices.resize(1);
   }
-  if (call.Has("at-once"))
-    return Fail(ErrorKind::kUsage,
-                "--at-once is of --target cpu and of --executor slurm; on CUDA, --devices all makes one problem on "
-                "each device");
-  if (devices.empty()) return std::vector<std::string>(1);
-  std::vector<std::string> lanes;
-  for (const cuda::Device& device : HONE_TRY(cuda::ChooseDevices(HONE_TRY(cuda::FindDevices()), devices)))
-    lanes.push_back(device.uuid);
+  Lanes lanes;
+  lanes.at_once = call.Has("at-once") ? static_cast<int>(call.Int("at-once"))
+                                      : UsualAtOnce(DescribeMachine().threads / static_cast<int>(devices.size()));
+  for (const cuda::Device& device : devices) {
+    for (int i = 0; i < lanes.at_once; ++i) lanes.names.push_back(device.uuid);
+  }
+  if (lanes.names.size() == 1 && wanted.empty()) lanes.names = {""};
   return lanes;
 }
 
-// Each lane's own processors, as many for each, so that lanes do not measure each other; nothing where one lane has
-// all, or there are too few.
-std::vector<std::vector<int>> ProcessorsOf(std::size_t lanes) {
+Result<Lanes> LanesOf(const VerbCall& call, bool jobs) {
+  constexpr std::int64_t kJobs = 16;
+  const auto nameless = [](std::int64_t count) {
+    return Lanes{std::vector<std::string>(static_cast<std::size_t>(count)), 1};
+  };
+  if (jobs) return nameless(call.Has("at-once") ? call.Int("at-once") : kJobs);
+  const std::string devices = call.Text("devices");
+  if (call.Text("target") == "cuda") return LanesOfDevices(call, devices);
+  if (!devices.empty()) return Fail(ErrorKind::kUsage, "--devices is of --target cuda");
+  const std::int64_t lanes = call.Has("at-once") ? call.Int("at-once") : 1;
+  if (const int cores = DescribeMachine().threads; lanes > cores) {
+    return Fail(ErrorKind::kUsage, fmt::format("--at-once {}: this machine has {} cores, and each problem is measured "
+                                               "on cores of its own",
+                                               lanes, cores));
+  }
+  return nameless(lanes);
+}
+
+// Each lane's own processors, as many for each, so that lanes do not measure each other; nothing where one has all, or
+// there are too few. Lanes of one device share theirs: one of them measures at a time.
+std::vector<std::vector<int>> ProcessorsOf(const Lanes& lanes) {
   const std::vector<int> all = UsableProcessors();
-  const std::size_t each = static_cast<std::size_t>(DescribeMachine().threads) / lanes;
-  std::vector<std::vector<int>> processors(lanes);
-  for (std::size_t lane = 0; lane < lanes && lanes > 1; ++lane) {
-    const auto first = all.begin() + static_cast<std::ptrdiff_t>(lane * each);
+  const auto at_once = static_cast<std::size_t>(lanes.at_once), shares = lanes.names.size() / at_once;
+  const std::size_t each = static_cast<std::size_t>(DescribeMachine().threads) / shares;
+  std::vector<std::vector<int>> processors(lanes.names.size());
+  for (std::size_t lane = 0; lane < lanes.names.size() && shares > 1; ++lane) {
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(lane / at_once * each);
     processors[lane].assign(first, first + static_cast<std::ptrdiff_t>(each));
   }
   return processors;
+}
+
+// Of the threads that compile ahead, where each process would take all of its cores but two.
+int CompilersOf(const Lanes& lanes) {
+  if (lanes.at_once == 1) return 0;
+  const int cores =
+      DescribeMachine().threads / static_cast<int>(lanes.names.size() / static_cast<std::size_t>(lanes.at_once));
+  return std::max(1, (cores - 2) / lanes.at_once);
+}
+
+// How busy devices were in this session.
+struct DeviceUse {
+  std::size_t devices = 0;
+  double wall_s = 0, held_s = 0, evaluating_s = 0;  // of all of them together
+};
+
+std::string DeviceText(const DeviceUse& use) {
+  if (use.wall_s <= 0) return "";
+  return fmt::format("device   held for {:.0f} of {:.0f} s ({:.0f} %){}, of these {:.0f} s in evaluations\n",
+                     use.held_s, use.wall_s, 100 * use.held_s / use.wall_s,
+                     use.devices > 1 ? fmt::format(" of {} devices", use.devices) : "", use.evaluating_s);
 }
 
 // What the time brought, in the order in which it was spent. The ledger has helpings of other suites, too.
@@ -106,7 +156,8 @@ nlohmann::json HelpingsOf(const std::vector<SuiteProblem>& problems, const Suite
   return lines;
 }
 
-std::string Summary(const std::vector<SuiteRow>& rows, const SuiteOutcome& outcome, double limit_s) {
+std::string Summary(const std::vector<SuiteRow>& rows, const SuiteOutcome& outcome, double limit_s,
+                    const DeviceUse& use) {
   const auto count = [&](auto&& is) { return std::count_if(rows.begin(), rows.end(), is); };
   std::string text = fmt::format("\n{} problems: {} solved, {} confirmed to be faster than their baseline\n",
                                  rows.size(), count([](const SuiteRow& row) { return row.solved(); }),
@@ -119,6 +170,7 @@ std::string Summary(const std::vector<SuiteRow>& rows, const SuiteOutcome& outco
   }
   text += fmt::format("time     {:.0f} s{}; stopped: {}\n", outcome.seconds,
                       limit_s > 0 ? fmt::format(" of {:.0f}", limit_s) : "", outcome.stop);
+  text += DeviceText(use);
   if (!outcome.complete) text += "next     the same command goes on; --time S is for all of its sessions\n";
   const auto best = std::ranges::find_if(rows, [](const SuiteRow& row) { return !row.run.empty(); });
   if (best != rows.end()) text += fmt::format("next     {} show {}, say\n", ProgramAsTyped(), best->run);
@@ -152,8 +204,10 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
     return Fail(ErrorKind::kUsage, fmt::format("--executor {}: it is local or slurm", executor));
   }
 
-  const std::vector<std::string> lanes = HONE_TRY(LanesOf(call, serve.slurm != nullptr));
-  const auto processors = slurm ? std::vector<std::vector<int>>(lanes.size()) : ProcessorsOf(lanes.size());
+  const Lanes lanes = HONE_TRY(LanesOf(call, serve.slurm != nullptr));
+  const bool cuda = !slurm && call.Text("target") == "cuda";
+  const auto processors = slurm ? std::vector<std::vector<int>>(lanes.names.size()) : ProcessorsOf(lanes);
+  if (cuda && !call.Has("jobs")) serve.compilers = CompilersOf(lanes);  // no part of the settings: it decides nothing
 
   SuiteBudget budget;
   budget.attempts = static_cast<int>(call.Int("budget"));
@@ -171,13 +225,16 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
   SuiteLedger ledger = HONE_TRY(SuiteLedger::Open(ledger_path));
   if (!ledger.helpings().empty()) call.Note(fmt::format("going on with {}", ledger_path));
 
-  // Where a device is measured, and not the processors that import.
+  // Where a device is measured, and not the processors that import. Of several problems at a time each imports its own.
   constexpr std::size_t kAhead = 2;
   constexpr int kFewestProcessors = 4;
   std::optional<ImportAhead> ahead;
-  if (!slurm && call.Text("target") == "cuda" && DescribeMachine().threads >= kFewestProcessors)
+  if (cuda && lanes.at_once == 1 && DescribeMachine().threads >= kFewestProcessors)
     ahead.emplace(problems, kAhead, [&](const SuiteProblem& problem) { ImportForSuite(serve, problem); });
 
+  DeviceUse use;
+  if (cuda) use.devices = lanes.names.size() / static_cast<std::size_t>(lanes.at_once);
+  const auto begun = std::chrono::steady_clock::now();
   Mutex saying;  // helpings at once
   const auto one = [&](const SuiteProblem& problem, const Portion& portion) -> Result<Helping> {
     const auto place = std::ranges::find(problems, problem.key, &SuiteProblem::key) - problems.begin() + 1;
@@ -193,8 +250,13 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
     mine.processors = processors[static_cast<std::size_t>(portion.lane)];
     mine.progress = [&](std::string_view line) {
       const std::string text = fmt::format("{} {}", prefix, line);
-      if (lanes.size() > 1 || !call.listener().live()) return note(text);
+      if (lanes.names.size() > 1 || !call.listener().live()) return note(text);
       call.Progress(text);
+    };
+    mine.measured = [&](double held_s, double evaluating_s) {
+      const MutexLock lock(saying);
+      use.held_s += held_s;
+      use.evaluating_s += evaluating_s;
     };
     Result<Helping> helping = ServeByChild(mine, problem, portion);
     if (helping && !helping->failure.empty()) note(fmt::format("{}: {}", prefix, helping->failure));
@@ -202,7 +264,9 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
   };
   const SuiteOutcome outcome =
       HONE_TRY(RunSuite(problems, ledger, budget, one,
-                        {.interrupt = &InterruptFlag(), .retry_failures = call.Flag("retry"), .lanes = lanes}));
+                        {.interrupt = &InterruptFlag(), .retry_failures = call.Flag("retry"), .lanes = lanes.names}));
+  const std::chrono::duration<double> session = std::chrono::steady_clock::now() - begun;
+  use.wall_s = session.count() * static_cast<double>(use.devices);
 
   std::vector<SuiteRow> rows;
   for (const Standing& standing : outcome.standings) rows.push_back(RowOf(standing));
@@ -216,12 +280,16 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
   document["solved"] = std::ranges::count_if(rows, [](const SuiteRow& row) { return row.solved(); });
   document["faster"] = std::ranges::count_if(rows, [](const SuiteRow& row) { return row.faster; });
   document["seconds"] = outcome.seconds;
+  if (cuda) {
+    document["device"] = {
+        {"devices", use.devices}, {"wall_s", use.wall_s}, {"held_s", use.held_s}, {"evaluating_s", use.evaluating_s}};
+  }
   document["stop"] = outcome.stop;
   document["complete"] = outcome.complete;
   document["signature"] = outcome.signature;
   const bool all = std::ranges::all_of(rows, [](const SuiteRow& row) { return row.faster; });
   const ExitCode code = outcome.interrupted ? ExitCode::kInterrupted : all ? ExitCode::kDone : ExitCode::kNo;
-  return Answer(document, SuiteMarkdown(rows) + Summary(rows, outcome, budget.seconds), code);
+  return Answer(document, SuiteMarkdown(rows) + Summary(rows, outcome, budget.seconds, use), code);
 }
 
 }  // namespace hone

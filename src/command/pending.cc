@@ -141,8 +141,7 @@ Result<Answer> EvaluatePending(VerbCall& call) {
                                             .threads = static_cast<int>(call.Int("threads")),
                                             .cuda = cuda,
                                             .devices = lanes > 1 ? "all" : "",
-                                            .jobs = -1,
-                                            .interrupt = &InterruptFlag()}));
+                                            .jobs = -1}));
   if (bench.machine.id != run.machine) {
     return Fail(ErrorKind::kUsage,
                 fmt::format("run {} is of machine {} and this is {}: times of two machines are not compared; "

@@ -23,12 +23,12 @@ std::string RunCounters::Count(const Candidate& candidate, int lane, CandidatePr
   if (!set_) return "";
   auto& profiler = profilers_[lane];
   if (!profiler) {
-    const auto device = static_cast<std::size_t>(lane) % std::max<std::size_t>(1, bench_.devices.size());
+    const std::string device =
+        bench_.devices
+            ? bench_.devices->devices()[static_cast<std::size_t>(lane) % bench_.devices->devices().size()].uuid
+            : "";
     profiler = std::make_unique<DeviceProfiler>(
-        bench_.problem,
-        DeviceProfiler::Options{.device = bench_.devices.empty() ? "" : bench_.devices[device].device.uuid,
-                                .arch = bench_.machine.arch,
-                                .wall = kWall});
+        bench_.problem, DeviceProfiler::Options{.device = device, .arch = bench_.machine.arch, .wall = kWall});
   }
   const auto report = ProfileOnDevice(*profiler, candidate, made, bench_.machine, {.set = *set_});
   const bool none_here = !report ? report.error().kind == ErrorKind::kNotFound : !report->no_counters.empty();

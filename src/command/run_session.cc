@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "base/interrupt.h"
@@ -56,6 +58,20 @@ void Report(VerbCall& call, const SearchProgress& progress, const Ledger& ledger
   if (call.listener().live()) call.Progress(line);
 }
 
+// That this session's evaluations took; of several devices, all together.
+double EvaluatingSeconds(const SearchOutcome& outcome) {
+  double ms = 0;
+  bool some = false;
+  for (const TreeNode& node : outcome.tree.nodes()) {
+    if (node.attempt.number <= outcome.replayed) continue;
+    some = true;
+    ms += node.attempt.evaluation.stages.total_ms;
+  }
+  // Else they may be an earlier session's.
+  for (const Confirmed& one : outcome.confirmed) ms += some ? one.evaluation.stages.total_ms : 0;
+  return ms / 1000;
+}
+
 }  // namespace
 
 void MeasureBy(const Workbench& bench, bool certify, SearchSettings& settings) {
@@ -84,21 +100,27 @@ RunRecord WantedRun(const Workbench& bench, std::string_view target, const Searc
 }
 
 Result<SearchOutcome> SearchIn(VerbCall& call, const RunSession& session) {
-  const Workbench& bench = session.bench;
+  Workbench& bench = session.bench;
   SearchHooks hooks;
   hooks.interrupt = &InterruptFlag();
   hooks.spent_s = session.spent_s;
+  // Waiting for others is nobody's time.
+  hooks.seconds = [devices = bench.devices.get()] {
+    const std::chrono::duration<double> now = std::chrono::steady_clock::now().time_since_epoch();
+    return now.count() - (devices != nullptr ? devices->waited_s() : 0);
+  };
   const InsightSetting looked{bench.problem, &bench.graph, bench.machine, OwnPath(), session.settings.run.tools};
   hooks.note = [&call](const std::string& line) { call.Note(line); };
-  RunCounters counters(bench, ParseCounterSet(session.settings.run.profile), hooks.note);
+  std::optional<RunCounters> counters;
+  counters.emplace(bench, ParseCounterSet(session.settings.run.profile), hooks.note);
   double best_us = 0;  // of all attempts before
   hooks.look = [&](const Attempt& attempt) {
     const Candidate& candidate = attempt.proposal.candidate;
     const bool leads = best_us == 0 || attempt.time_us() < best_us;
-    if (!leads || !counters.counting()) return LookAt(candidate, attempt.time_us(), looked);
+    if (!leads || !counters->counting()) return LookAt(candidate, attempt.time_us(), looked);
     const int lane = attempt.number % session.settings.run.lanes;  // which is done with it, and not yet asked again
     return LookAt(candidate, attempt.time_us(), looked,
-                  [&](CandidateProfiles& made) { return counters.Count(candidate, lane, made); });
+                  [&](CandidateProfiles& made) { return counters->Count(candidate, lane, made); });
   };
   hooks.progress = [&](const SearchProgress& progress) {
     best_us = progress.best_us;
@@ -106,8 +128,12 @@ Result<SearchOutcome> SearchIn(VerbCall& call, const RunSession& session) {
   };
   std::vector<Evaluator*> evaluators;
   for (const auto& evaluator : bench.evaluators) evaluators.push_back(evaluator.get());
-  SearchOutcome outcome =
-      HONE_TRY(RunSearch(session.store, session.opened.record, session.proposer, evaluators, session.settings, hooks));
+  auto searched =
+      RunSearch(session.store, session.opened.record, session.proposer, evaluators, session.settings, hooks);
+  // Nothing more is measured: whoever waits for the device has it before we write.
+  counters.reset();
+  bench.LeaveDevices();
+  SearchOutcome outcome = HONE_TRY(std::move(searched));
   call.Stage("");
   if (*hooks.interrupt && outcome.tree.attempts() == 0) {
     if (!session.opened.resumed) HONE_TRY(session.store.DeleteRun(outcome.run.id));
@@ -127,8 +153,13 @@ Answer AnswerOf(const RunSession& session, const SearchOutcome& outcome) {
   const ExitCode code = outcome.stop.cause == Stop::Cause::kInterrupt ? ExitCode::kInterrupted
                         : IsWin(outcome)                              ? ExitCode::kDone
                                                                       : ExitCode::kNo;
-  nlohmann::json document =
-      OutcomeDocument(outcome, bench.bound, bench.machine, session.store.path(), bench.evaluators.size());
+  nlohmann::json document = OutcomeDocument(outcome, bench.bound, bench.machine, session.store.path(),
+                                            static_cast<std::size_t>(session.settings.run.lanes));
+  if (bench.devices) {
+    document["device"] = {{"waited_s", bench.devices->waited_s()},
+                          {"held_s", bench.devices->held_s()},
+                          {"evaluating_s", EvaluatingSeconds(outcome)}};
+  }
   document["pending"] = Pending(outcome.tree);
   std::string text = OutcomeText(outcome, bench.bound, bench.machine, session.settings.run.objective);
   if (const Spending spent = session.ledger.Total(); spent.calls > 0) {

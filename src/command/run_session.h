@@ -31,7 +31,8 @@ void MeasureBy(const Workbench& bench, bool certify, SearchSettings& settings);
 // Of a search with these settings, for OpenRun: what was learned before is the caller's to add.
 RunRecord WantedRun(const Workbench& bench, std::string_view target, const SearchSettings& settings);
 
-// The search. A run that is new and was interrupted before anything was judged is deleted: then kInterrupted.
+// The search. Then others have the devices: the bench's evaluators are gone. A run that is new and was interrupted
+// before anything was judged is deleted: then kInterrupted.
 Result<SearchOutcome> SearchIn(VerbCall& call, const RunSession& session);
 
 // What came of it, for `hone optimize --json` and in words.

@@ -17,6 +17,7 @@
 #include "base/files.h"
 #include "base/interrupt.h"
 #include "base/json_text.h"
+#include "base/mutex.h"
 #include "base/process.h"
 #include "base/sha256.h"
 #include "command/run_note.h"
@@ -24,6 +25,7 @@
 #include "search/run_ledger.h"
 #include "store/contents.h"
 #include "store/store.h"
+#include "target/cuda/device_lock.h"
 
 namespace hone {
 namespace {
@@ -68,12 +70,36 @@ class BoundTo {
   bool bound_ = false;
 };
 
+// How long a child has waited for a device, by what it says. Thread-safe.
+class Waiting {
+ public:
+  void Hear(std::string_view line) {
+    const MutexLock lock(mutex_);
+    if (cuda::SaysWaiting(line) && !since_) since_ = Clock::now();
+    if (cuda::SaysOurs(line)) End();
+  }
+  double Seconds() const {
+    const MutexLock lock(mutex_);
+    return before_s_ + (since_ ? SecondsSince(*since_) : 0);
+  }
+
+ private:
+  void End() HONE_NEEDS(mutex_) {
+    if (since_) before_s_ += SecondsSince(*since_);
+    since_.reset();
+  }
+  mutable Mutex mutex_;
+  double before_s_ HONE_GUARDED_BY(mutex_) = 0;
+  std::optional<Clock::time_point> since_ HONE_GUARDED_BY(mutex_);
+};
+
 struct Heard {
   std::string output;
   std::string last_words;  // the last line on its standard error
   Exit exit;
   std::string run;  // that it said to work on
   bool too_long = false;
+  double waited_s = 0;  // for a device
 };
 
 // The lines of a pipe, each given to `line`, until it closes.
@@ -100,7 +126,7 @@ class LineReader {
   std::jthread thread_;
 };
 
-// Runs our own program to its end. `wall_s`: then it is killed; 0 = none.
+// Runs our own program to its end. `wall_s`: then it is killed, waiting for a device left out; 0 = none.
 Result<Heard> Listen(std::vector<std::string> argv, double wall_s, const SuiteServe& how) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return Fail(ErrorKind::kIo, "no pipe is left for a child process");
@@ -115,9 +141,11 @@ Result<Heard> Listen(std::vector<std::string> argv, double wall_s, const SuiteSe
   }
   child->CloseInput();
   Heard heard;
+  Waiting waiting;
   {
     const LineReader reader(ends[0], [&](std::string_view line) {
       heard.last_words = line;
+      waiting.Hear(line);
       if (auto run = RunOfNote(line)) heard.run = std::move(*run);
       if (how.progress && (line.starts_with('[') || line.starts_with("confirming"))) how.progress(line);
     });
@@ -134,11 +162,12 @@ Result<Heard> Listen(std::vector<std::string> argv, double wall_s, const SuiteSe
         asked = Clock::now();
         child->Signal(SIGTERM);
       }
-      heard.too_long = wall_s > 0 && SecondsSince(begun) > wall_s;
+      heard.too_long = wall_s > 0 && SecondsSince(begun) - waiting.Seconds() > wall_s;
       if (heard.too_long || (asked && Clock::now() - *asked > kAsked)) open = false;
     }
     const std::optional<Exit> exit = heard.too_long ? std::nullopt : child->Wait(kAsked);
     heard.exit = exit ? *exit : child->Kill();
+    heard.waited_s = waiting.Seconds();
   }
   return heard;
 }
@@ -245,9 +274,10 @@ Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem,
   const Clock::time_point begun = Clock::now();
   const BoundTo bound(how.processors);
   Helping helping;
+  double waited_s = 0;  // is nobody's time
   const auto failed = [&](std::string why) {
     helping.failure = std::move(why);
-    helping.seconds = SecondsSince(begun);
+    helping.seconds = SecondsSince(begun) - waited_s;
     return helping;
   };
   const Imported imported = HONE_TRY(ImportOnce(how, problem));
@@ -267,11 +297,13 @@ Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem,
   if (portion.tokens > 0) argv.insert(argv.end(), {"--max-tokens", std::to_string(portion.tokens)});
   if (portion.dollars > 0) argv.insert(argv.end(), {"--max-dollars", fmt::format("{}", portion.dollars)});
   if (!portion.device.empty()) argv.insert(argv.end(), {"--devices", portion.device});
+  if (how.compilers > 0) argv.insert(argv.end(), {"--jobs", std::to_string(how.compilers)});
   argv.insert(argv.end(), how.arguments.begin(), how.arguments.end());
   const Clock::time_point started = Clock::now();
   const Heard heard = HONE_TRY(how.slurm ? ListenToJob(how, folder, portion, argv)
                                          : Listen(std::move(argv), limit_s > 0 ? limit_s + kGraceS : 0, how));
-  const double session_s = SecondsSince(started);
+  waited_s = heard.waited_s;
+  const double session_s = SecondsSince(started) - waited_s;
   if (InterruptFlag()) return Fail(ErrorKind::kInterrupted, "interrupted");
   // A job's store holds this problem's run alone; where it named none, it spent nothing.
   if (how.slurm) {
@@ -286,6 +318,8 @@ Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem,
   // Ended by somebody else than us.
   if (heard.exit.code == 130) return failed("it was interrupted: run the suite again with --retry");
 
+  if (how.measured && document.contains("device") && document["device"].is_object())
+    how.measured(document["device"].value("held_s", 0.0), document["device"].value("evaluating_s", 0.0));
   helping.attempts = document.value("attempts", 0);
   helping.won = document.value("faster", false);
   if (document.contains("run") && document["run"].is_string()) helping.run = document["run"];
@@ -310,7 +344,7 @@ Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem,
     helping.seconds = attempts_s;  // not what it waited for a node
     return helping;
   }
-  helping.seconds = SecondsSince(begun) - session_s + std::max(session_s, session_s - search_s + attempts_s);
+  helping.seconds = SecondsSince(begun) - waited_s - session_s + std::max(session_s, session_s - search_s + attempts_s);
   return helping;
 }
 

@@ -23,17 +23,21 @@ struct SuiteServe {
   std::string python;                  // as of --python; empty: as the program finds it
   double shrink_mflop = 0;             // as of `hone import --shrink`
   std::vector<int> processors;         // that the child and all below it use; empty: all of ours
+  int compilers = 0;                   // threads that compile ahead in the child; 0: as many as it likes
   // Not null: helpings are jobs of Slurm instead, each problem with a folder and a run store of its own in `jobs`; what
   // they found is taken over into `store`. All of these lie where the nodes see them.
   const SlurmOptions* slurm = nullptr;
   std::string jobs;
   // Of its progress, from one thread at a time.
   std::function<void(std::string_view line)> progress;
+  // How long a child had its device, and was evaluating then; called before ServeByChild returns, where it is known.
+  std::function<void(double held_s, double evaluating_s)> measured;
 };
 
 // On portion.device, where it names one; its lane is the caller's affair. The calling thread is bound to the processors
-// meanwhile. Fails with kInterrupted when this process was asked to stop: the child was then asked, too, and has ended.
-// kIo where no child can be started.
+// meanwhile. While the child waits for a device that another has its time stands still, here as there: it counts
+// neither in Helping::seconds nor for its limit. Fails with kInterrupted when this process was asked to stop: the child
+// was then asked, too, and has ended. kIo where no child can be started.
 Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem, const Portion& portion);
 
 // The problem as JSON in how.imported, where it is no such file already and was not imported before: what ServeByChild

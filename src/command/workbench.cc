@@ -10,7 +10,6 @@
 #include "command/target.h"
 #include "command/torch_baselines.h"
 #include "dsl/lower.h"
-#include "oracle/device_oracle.h"
 #include "problem/import/confine.h"
 #include "problem/import/import.h"
 #include "target/cpu/host_libraries.h"
@@ -21,13 +20,13 @@
 namespace hone {
 namespace {
 
-Result<DeviceModel> ThisMachine(VerbCall& call, const WorkbenchOptions& options,
-                                const std::vector<cuda::LockedDevice>& devices) {
-  const int ordinal = devices.empty() ? 0 : devices.front().device.ordinal;
+Result<DeviceModel> ThisMachine(VerbCall& call, const WorkbenchOptions& options, cuda::DeviceHold* devices) {
+  const int ordinal = devices == nullptr ? 0 : devices->devices().front().ordinal;
   const DeviceModel described = options.cuda ? HONE_TRY(cuda::DescribeDevice(ordinal)) : DescribeHost();
   auto machine = LoadCalibration(described);
   if (!machine && machine.error().kind == ErrorKind::kNotFound) {
     if (!options.calibrate) return described;
+    if (devices != nullptr) HONE_TRY(devices->Take());
     call.Note(fmt::format("measuring what {} can do, once (about {} seconds); `hone calibrate` repeats it",
                           options.cuda ? described.processor : "this machine", options.cuda ? "three" : "ten"));
     call.Stage(kMeasuring);
@@ -62,6 +61,11 @@ Lowering LoweringFor(const Problem& problem, const DeviceModel& device) {
 
 }  // namespace
 
+void Workbench::LeaveDevices() {
+  evaluators.clear();
+  if (devices) devices->Release();
+}
+
 Result<Evaluation> EvaluateWithoutDevice(const std::string& path, const std::string& python,
                                          const Candidate& candidate) {
   ImportOptions import;
@@ -87,20 +91,19 @@ Result<Workbench> OpenWorkbench(VerbCall& call, Problem problem, const Workbench
   const bool runs_file = brought || (options.torch && problem.provenance.contains("source"));
   if (runs_file && !CanConfine()) call.Note(kNotConfined);
   Graph graph = HONE_TRY(Graph::Create(problem));
-  std::vector<cuda::LockedDevice> devices;
+  std::unique_ptr<cuda::DeviceHold> devices;
   if (options.cuda) {
-    devices = HONE_TRY(cuda::LockDevices(
-        options.devices, [&](std::string_view what) { call.Note(what); },
-        [&] { return options.interrupt != nullptr && options.interrupt->load(); },
-        [&] {
-          const auto likely = KnownDevice(true);
-          // Into the build cache; what is wrong with a candidate is found again in its turn.
-          for (std::size_t i = 0; likely && i < options.meanwhile.size(); ++i)
-            static_cast<void>(CompileOnly(problem, LoweringFor(problem, *likely), options.meanwhile[i]));
-          static_cast<void>(DeviceOracle::CompileAhead(graph, cuda::ModelToBuildFor("").arch));
-        }));
+    devices = HONE_TRY(cuda::DeviceHold::Choose(HONE_TRY(cuda::FindDevices()), options.devices,
+                                                {.say = [&call](std::string_view what) { call.Note(what); },
+                                                 .interrupted = [] { return InterruptFlag().load(); },
+                                                 .waiting =
+                                                     [limit = options.limit](bool waiting) {
+                                                       if (limit == nullptr) return;
+                                                       waiting ? limit->Pause() : limit->GoOn();
+                                                     }}));
+    if (options.at_once) HONE_TRY(devices->Take());
   }
-  DeviceModel machine = HONE_TRY(ThisMachine(call, options, devices));
+  DeviceModel machine = HONE_TRY(ThisMachine(call, options, devices.get()));
   if (options.threads > 0 && !options.cuda) machine.threads = options.threads;
   const Bound bound = SpeedOfLight(graph, machine);
 
@@ -137,13 +140,14 @@ Result<Workbench> OpenWorkbench(VerbCall& call, Problem problem, const Workbench
   // One pool of compilers: what it makes lies in the build cache, which all share.
   if (options.cuda) evaluator.jobs = options.jobs < 0 ? std::max(1, cores - 2) : options.jobs;
   std::vector<std::unique_ptr<Evaluator>> evaluators;
-  for (std::size_t i = 0; i < std::max<std::size_t>(1, devices.size()); ++i) {
+  if (devices && !options.at_once) evaluator.take_device = [held = devices.get()] { return held->Take(); };
+  for (std::size_t i = 0; i < (devices ? devices->devices().size() : 1); ++i) {
     EvaluatorOptions one = evaluator;
     if (i > 0) one.jobs = 0;
     if (i > 0 && !one.kept_baselines.empty())  // its name is of the first device
-      one.kept_baselines.insert(one.kept_baselines.rfind('.'), "-" + devices[i].device.uuid);
-    if (!devices.empty()) {
-      one.device = devices[i].device.uuid;
+      one.kept_baselines.insert(one.kept_baselines.rfind('.'), "-" + devices->devices()[i].uuid);
+    if (devices) {
+      one.device = devices->devices()[i].uuid;
       for (OutsideBaseline& outside : one.outside) cuda::ShowDevices(outside.environment, one.device);
     }
     evaluators.push_back(HONE_TRY(StartEvaluator(problem, std::move(one))));

@@ -2,12 +2,12 @@
 // with the baselines that can be had here.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/interrupt.h"
 #include "base/result.h"
 #include "candidate/candidate.h"
 #include "command/command.h"
@@ -26,15 +26,15 @@ struct WorkbenchOptions {
   std::string python;  // interpreter with PyTorch; empty = FindPython()
   bool torch = true;   // time PyTorch beside candidates where the problem is a .py file and torch is here
   std::vector<std::string> baselines =
-      {};               // those that are asked for: names, and FILE.py[:CLASS]; none = the usual ones
-  int threads = 0;      // 0 = all cores
-  std::string dice;     // of EvaluatorOptions
-  bool cuda = false;    // candidates and baselines run on a CUDA device
-  std::string devices;  // on cuda: "all", UUIDs with commas between them, or empty for one that is free
-  int jobs = 0;         // on cuda: threads that compile ahead; < 0 = all cores but two
-  const std::atomic<bool>* interrupt = nullptr;  // ends the waiting for a device
-  std::vector<Candidate> meanwhile = {};         // on cuda: compiled while somebody else has the device
-  bool calibrate = true;  // measure this machine if that was never done; else work without its ceilings
+      {};                      // those that are asked for: names, and FILE.py[:CLASS]; none = the usual ones
+  int threads = 0;             // 0 = all cores
+  std::string dice;            // of EvaluatorOptions
+  bool cuda = false;           // candidates and baselines run on a CUDA device
+  std::string devices;         // on cuda: "all", UUIDs with commas between them, or empty for one that is free
+  int jobs = 0;                // on cuda: threads that compile ahead; < 0 = all cores but two
+  bool calibrate = true;       // measure this machine if that was never done; else work without its ceilings
+  bool at_once = false;        // on cuda: the device is taken here, and not when the first candidate is judged
+  TimeLimit* limit = nullptr;  // paused while somebody else has the device; outlives the workbench
 };
 
 struct Workbench {
@@ -42,15 +42,20 @@ struct Workbench {
   Graph graph;
   DeviceModel machine;
   Bound bound;
-  std::vector<std::string> baselines;       // to be timed, by their names; speed-ups are over the first
-  std::vector<cuda::LockedDevice> devices;  // ours alone, as long as this lives; empty on the processor
+  std::vector<std::string> baselines;  // to be timed, by their names; speed-ups are over the first
+  // Ours alone from the first candidate that is judged, or earlier, to LeaveDevices, or as long as this lives; null on
+  // the processor.
+  std::unique_ptr<cuda::DeviceHold> devices;
   // One a device, or one for the processor. The first is the one that the machine and its bound are of.
   std::vector<std::unique_ptr<Evaluator>> evaluators;
   Evaluator& evaluator() { return *evaluators.front(); }
+  // Ends the evaluators, and lets others have the devices.
+  void LeaveDevices();
 };
 
 // `path`: whatever Import takes. Says through `call` what takes long. Fails with kUsage when a baseline that is asked
-// for cannot be had.
+// for cannot be had. A device that somebody else has is waited for when it is needed (InterruptFlag ends that): all
+// that needs none comes before.
 Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const WorkbenchOptions& options);
 // Of a problem that was imported before.
 Result<Workbench> OpenWorkbench(VerbCall& call, Problem problem, const WorkbenchOptions& options);

@@ -17,6 +17,13 @@ namespace hone {
 class Evaluator {
  public:
   virtual ~Evaluator() = default;
+  // Before the first Evaluate, or not at all: what it will need, the device that several share among it, with all that
+  // can be done for `first` before that one is ours. Blocks until then; fails as Evaluate does. A bad candidate is
+  // none of its business.
+  virtual Result<void> GetReady(const Candidate& first) {
+    static_cast<void>(first);
+    return {};
+  }
   // Fails only when the world does (no compiler, judge lost twice in a row), or with kInterrupted; a bad
   // candidate is a verdict.
   virtual Result<Evaluation> Evaluate(const Candidate& candidate, const EvaluateRequest& request) = 0;

@@ -44,6 +44,7 @@ constexpr auto kJudgeWall = std::chrono::hours(6);
 // ended: nothing that it holds is worth a user's waiting.
 constexpr auto kInterruptGrace = milliseconds(500);
 constexpr auto kLook = milliseconds(50);
+constexpr auto kGone = milliseconds(5000);  // a driver takes tens of milliseconds to give gigabytes back
 
 double Ms(Clock::time_point begin) { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); }
 
@@ -74,8 +75,16 @@ class LocalEvaluator : public Evaluator {
         options_(WithProgram(std::move(options))),
         kept_(options_.kept_baselines, options_.kept_about) {}
 
+  ~LocalEvaluator() override {
+    ahead_.reset();  // it compiles with all of this
+    EndJudge();
+  }
+  LocalEvaluator(const LocalEvaluator&) = delete;
+  LocalEvaluator& operator=(const LocalEvaluator&) = delete;
+
+  // It gets ready for what it can without a device.
   Result<void> StartJudge() {
-    judge_.reset();
+    EndJudge();
     if (Interrupted()) return Fail(ErrorKind::kInterrupted, "interrupted");
     Command command{.argv = {options_.program, "judge"}, .environment = InheritedEnvironment()};
     std::vector<const char*> names{"HONE_CACHE", "HONE_CACHE_MAX", "HONE_DATA", "HONE_CXX"};
@@ -88,12 +97,37 @@ class LocalEvaluator : public Evaluator {
     }
     cuda::ShowDevices(command.environment, options_.device);
     judge_ = HONE_TRY(Child::Start(command));
-    auto opened = Ask(OpeningLine());
+    return judge_->WriteLine(OpeningLine());
+  }
+
+  // Once for each judge. One that does not open is not asked again.
+  Result<void> OpenJudge() {
+    if (opened_) return {};
+    auto opened = TryToOpen();
+    if (!opened) EndJudge();
+    return opened;
+  }
+
+  Result<void> TryToOpen() {
+    auto begun = Hear();
+    if (!begun) return Rethrow(begun.error(), "cannot start the judge: ");
+    if (options_.take_device) HONE_TRY(options_.take_device());
+    auto opened = Ask(Line("open", true));
     if (!opened) return Rethrow(opened.error(), "cannot start the judge: ");
     const auto said = opened->find("open");
     if (said == opened->end()) return Fail(ErrorKind::kCorrupt, "the judge did not say that it is open");
     no_energy_ = HONE_TRY(FromRecord<JudgeOpened>(*said, "what a judge says when it opens")).no_energy;
+    opened_ = true;
     return {};
+  }
+
+  Result<void> GetReady(const Candidate& first) override {
+    interrupt_asked_ = false;
+    Evaluation unused;
+    HONE_TRY(Compile(first, unused));  // what is wrong with it is found again, and said, in its turn
+    if (judge_ && judge_->Running()) return OpenJudge();
+    HONE_TRY(StartJudge());
+    return OpenJudge();
   }
 
   Result<Evaluation> Evaluate(const Candidate& candidate, const EvaluateRequest& request) override {
@@ -126,6 +160,7 @@ class LocalEvaluator : public Evaluator {
     return evaluation;
   }
 
+  // Nobody has said anything before the judge is open: MeasureEnergy does then.
   std::string WhyNoEnergy() const override { return no_energy_; }
 
   Result<std::vector<EnergyOrWhy>> MeasureEnergy(const std::vector<Candidate>& candidates,
@@ -193,7 +228,7 @@ class LocalEvaluator : public Evaluator {
   std::string OpeningLine() const {
     JudgeOpening opening{.problem = ToJson(problem_), .folder = problem_.folder, .options = options_};
     std::erase_if(opening.options.expected, [this](const std::string& name) { return kept_.Find(name) != nullptr; });
-    return Line("open", ToRecord(opening));
+    return Line("begin", ToRecord(opening));
   }
 
   static std::string Line(const char* what, json content) { return JsonText(json{{what, std::move(content)}}); }
@@ -300,14 +335,27 @@ class LocalEvaluator : public Evaluator {
       if (waiting && !deaf) continue;
       asking_ = -1;
       if (!deaf) return line;
-      judge_.reset();
+      EndJudge();
       return Fail(ErrorKind::kInterrupted, "interrupted");
     }
+  }
+
+  // Nothing that it had on a device is left there.
+  void EndJudge() {
+    opened_ = false;
+    if (!judge_) return;
+    AllBelow below(judge_->pid());
+    judge_.reset();
+    if (options_.form != Form::kModule) below.End(kGone);
   }
 
   // One line to the judge, and its answer's content.
   Result<json> Ask(const std::string& line) {
     HONE_TRY(judge_->WriteLine(line));
+    return Hear();
+  }
+
+  Result<json> Hear() {
     json content;
     do {
       const std::string answer = HONE_TRY(ReadAnswer());
@@ -364,12 +412,13 @@ class LocalEvaluator : public Evaluator {
   Result<json> AskJudgeTwice(const std::string& line) {
     for (int attempt = 0;; ++attempt) {
       if (!judge_ || !judge_->Running()) HONE_TRY(StartJudge());
+      HONE_TRY(OpenJudge());
       answered_ = false;
       auto content = Ask(line);
       if (content) return content;
       // An error that the judge reports is the answer; a judge that is gone gets one successor.
       if (answered_ || Interrupted()) return tl::unexpected<Error>(content.error());
-      judge_.reset();
+      EndJudge();
       if (attempt == 1) return Rethrow(content.error(), "the judge was lost twice on this candidate: ");
     }
   }
@@ -378,6 +427,7 @@ class LocalEvaluator : public Evaluator {
   EvaluatorOptions options_;
   KeptBaselines kept_;
   std::optional<Child> judge_;
+  bool opened_ = false;    // it has answered that
   std::string no_energy_;  // as the judge says it
   bool answered_ = false;
   std::atomic<pid_t> asking_ = -1;  // the judge, while it works
@@ -400,8 +450,10 @@ Result<std::unique_ptr<Evaluator>> StartEvaluator(const Problem& problem, Evalua
   // Writing to a judge that is gone is an error to handle, not a reason to end.
   struct sigaction now{};
   if (sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) signal(SIGPIPE, SIG_IGN);
+  const bool shared = options.take_device != nullptr;
   auto evaluator = std::make_unique<LocalEvaluator>(problem, std::move(options));
   HONE_TRY(evaluator->StartJudge());
+  if (!shared) HONE_TRY(evaluator->OpenJudge());
   evaluator->StartCompilers();
   return evaluator;
 }

@@ -35,11 +35,16 @@ struct EvaluatorOptions : JudgeOptions {
   std::string kept_baselines, kept_about;  // of KeptBaselines
   std::string missing;                     // a note of each timed evaluation: which baselines there should be
   std::string device;                      // UUID of the CUDA device that is meant; empty = the first
-  int jobs = 0;                            // threads that compile what is foreseen; 0 = nothing is
-  Lowering lower;                          // without it programs are refused with kUsage
+  // Where several share the device: called, by the thread that evaluates, before anything of ours touches it, and it
+  // returns when it is ours alone. Until then the judge, PyTorch and the compilers get ready. Null: it is ours.
+  std::function<Result<void>()> take_device;
+  int jobs = 0;    // threads that compile what is foreseen; 0 = nothing is
+  Lowering lower;  // without it programs are refused with kUsage
 };
 
-// Starts the judge and compiles the oracle: fails when the problem cannot be defined. PDEATHSIG ties the judge to the
+// Starts the judge and compiles the oracle: fails when the problem cannot be defined. With take_device it waits for
+// neither; GetReady or the first Evaluate does, and fails so. When the evaluator is gone, so is all that it had on the
+// device. PDEATHSIG ties the judge to the
 // calling thread: it dies when that thread ends.
 // SIGPIPE is ignored from here on, unless it had a handler.
 Result<std::unique_ptr<Evaluator>> StartEvaluator(const Problem& problem, EvaluatorOptions options);

@@ -102,6 +102,54 @@ void ExpectRatioOrReason(const Comparison& comparison) {
   }
 }
 
+// Where several share a device: what needs none is done before it is asked for.
+TEST(LocalEvaluatorTest, ADeviceIsTakenOnceBeforeTheJudgeOpensIt) {
+  EvaluatorOptions options = Options();
+  int taken = 0;
+  std::vector<std::string> stages;
+  options.take_device = [&]() -> Result<void> {
+    ++taken;
+    EXPECT_EQ(std::count(stages.begin(), stages.end(), "compiling the oracle"), 0) << "the judge opens nothing before";
+    return {};
+  };
+  options.stage = [&](std::string_view stage) { stages.emplace_back(stage); };
+  auto started = StartEvaluator(SmallProblem(), options);
+  ASSERT_TRUE(started) << started.error().message;
+  Evaluator& evaluator = **started;
+  EXPECT_EQ(taken, 0);
+  ASSERT_TRUE(evaluator.GetReady(Whole("honest")));
+  EXPECT_EQ(taken, 1);
+  const auto evaluation = evaluator.Evaluate(Whole("honest"), CheckOnly());
+  ASSERT_TRUE(evaluation) << evaluation.error().message;
+  EXPECT_TRUE(evaluation->verdict.accepted()) << evaluation->verdict.reason;
+  EXPECT_TRUE(evaluation->stages.compile_cached);
+  EXPECT_EQ(taken, 1);
+
+  auto other = StartEvaluator(SmallProblem(), options);
+  ASSERT_TRUE(other);
+  stages.clear();
+  EXPECT_TRUE((*other)->Evaluate(Whole("honest"), CheckOnly())) << "who was not told to get ready does so then";
+  EXPECT_EQ(taken, 2);
+}
+
+TEST(LocalEvaluatorTest, WhoseDeviceIsNotToBeHadAsksForItAgainTheNextTime) {
+  EvaluatorOptions options = Options();
+  int asked = 0;
+  options.take_device = [&]() -> Result<void> {
+    if (++asked == 1) return Fail(ErrorKind::kInterrupted, "interrupted");
+    return {};
+  };
+  const auto started = StartEvaluator(SmallProblem(), options);
+  ASSERT_TRUE(started);
+  const auto failed = (*started)->GetReady(Whole("honest"));
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().kind, ErrorKind::kInterrupted);
+  const auto evaluation = (*started)->Evaluate(Whole("honest"), CheckOnly());
+  ASSERT_TRUE(evaluation) << evaluation.error().message;
+  EXPECT_TRUE(evaluation->verdict.accepted());
+  EXPECT_EQ(asked, 2);
+}
+
 TEST(LocalEvaluatorTest, AnHonestModuleIsAcceptedAndTimedBesideTheNaiveBaseline) {
   const auto evaluation = Shared().Evaluate(Whole("honest"), Timed());
   ASSERT_TRUE(evaluation) << evaluation.error().message;

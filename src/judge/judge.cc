@@ -1,13 +1,17 @@
 #include "judge/judge.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "base/date.h"
 #include "judge/gate.h"
+#include "oracle/device_oracle.h"
+#include "target/cuda/device_calibration.h"
 #include "target/device_model.h"
 
 namespace hone {
@@ -44,18 +48,43 @@ Result<Dice> DiceOf(const std::string& text) {
 
 }  // namespace
 
-Result<std::unique_ptr<Judge>> Judge::Open(Problem problem, JudgeOptions options, const std::atomic<bool>* interrupt,
-                                           JudgeWorld world) {
+Result<std::unique_ptr<Judge>> Judge::Begin(Problem problem, JudgeOptions options, const std::atomic<bool>* interrupt,
+                                            JudgeWorld world) {
   Graph graph = HONE_TRY(Graph::Create(std::move(problem)));
   const Dice dice = HONE_TRY(DiceOf(options.dice));
   auto judge =
       std::unique_ptr<Judge>(new Judge(std::move(graph), std::move(options), dice, std::move(world), interrupt));
-  // PyTorch is imported while the oracle is compiled. It has its share of the device's memory after the judge, to whom
-  // it gives way (Enter), and nobody is checked before it is done.
+  // PyTorch is imported meanwhile.
   judge->BeginOutside(judge->options_.expected);
-  HONE_TRY(judge->Enter(judge->options_.form));
-  judge->ExpectOutside(judge->options_.expected);
+  if (OnDevice(judge->options_.form)) judge->CompileAhead();
   return judge;
+}
+
+Result<void> Judge::GetReady() {
+  HONE_TRY(Enter(options_.form));
+  // They have their share of the device's memory after the judge, to whom they give way, and nobody is checked before
+  // they are done.
+  ExpectOutside(options_.expected);
+  return {};
+}
+
+Result<std::unique_ptr<Judge>> Judge::Open(Problem problem, JudgeOptions options, const std::atomic<bool>* interrupt,
+                                           JudgeWorld world) {
+  auto judge = HONE_TRY(Begin(std::move(problem), std::move(options), interrupt, std::move(world)));
+  HONE_TRY(judge->GetReady());
+  return judge;
+}
+
+void Judge::CompileAhead() {
+  options_.stage("compiling the oracle");
+  // Somebody else may be measured at this moment. Linux has a priority for each thread, which those that it starts have
+  // from it.
+  std::thread([this] {
+    constexpr int kNice = 10;
+    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);
+    // What is wrong with it is found again, and said, by Enter.
+    static_cast<void>(DeviceOracle::CompileAhead(graph_, cuda::ModelToBuildFor("").arch));
+  }).join();
 }
 
 Judge::Judge(Graph graph, JudgeOptions options, const Dice& dice, JudgeWorld world, const std::atomic<bool>* interrupt)

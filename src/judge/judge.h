@@ -88,8 +88,14 @@ struct JudgeWorld {
 // Not thread-safe, apart from the interrupt flag.
 class Judge {
  public:
-  // Compiles the oracle for candidates of options.form; that for others when the first one comes. Draws and their
-  // expected values are made as they are needed.
+  // What touches no device, whoever holds that: baselines that are expected are started, and what is written for the
+  // device's oracle is compiled into the build cache, at a lower priority than the caller's. GetReady comes next.
+  static Result<std::unique_ptr<Judge>> Begin(Problem problem, JudgeOptions options, const std::atomic<bool>* interrupt,
+                                              JudgeWorld world = {});
+  // Opens the device, or compiles the host's oracle, for candidates of options.form; that for others when the first one
+  // comes. Draws and their expected values are made as they are needed.
+  Result<void> GetReady();
+  // Both.
   static Result<std::unique_ptr<Judge>> Open(Problem problem, JudgeOptions options, const std::atomic<bool>* interrupt,
                                              JudgeWorld world = {});
 
@@ -113,6 +119,7 @@ class Judge {
     bool doubtful = false;  // TimedCandidate::doubtful
   };
   Judge(Graph graph, JudgeOptions options, const Dice& dice, JudgeWorld world, const std::atomic<bool>* interrupt);
+  void CompileAhead();
   // Where candidates of this form run; `trial_` from then on.
   Result<void> Enter(Form form);
 

@@ -1,6 +1,8 @@
 // What the orchestrator and the judge say to each other, one line of JSON each:
 //
-//   {"open": JudgeOpening}      comes first, and again for another problem; the answer is {"open": JudgeOpened}
+//   {"begin": JudgeOpening}     comes first, and again for another problem; no device is touched until the answer, and
+//                               after it; that is {"begun": true}
+//   {"open": true}              comes next; the answer is {"open": JudgeOpened}
 //   {"evaluate": JudgeRequest}  the answer is {"evaluation": Evaluation}
 //   {"energy": EnergyQuestion}  the answer is {"energy": EnergyAnswer}
 //

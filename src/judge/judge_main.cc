@@ -22,17 +22,22 @@ static_assert(std::atomic<bool>::is_always_lock_free);
 
 json ErrorLine(const Error& error) { return {{"error", ToRecord(error)}}; }
 
-Result<std::unique_ptr<Judge>> Open(const json& from) {
+Result<std::unique_ptr<Judge>> Begin(const json& from) {
   auto opening = HONE_TRY(FromRecord<JudgeOpening>(from, "a judge's opening"));
   Problem problem = HONE_TRY(ParseProblem(opening.problem, "the problem"));
   problem.folder = opening.folder;
   opening.options.stage = [](std::string_view what) { std::cout << json{{"stage", what}}.dump() << std::endl; };
-  return Judge::Open(std::move(problem), std::move(opening.options), &interrupted);
+  return Judge::Begin(std::move(problem), std::move(opening.options), &interrupted);
 }
 
 Result<json> Serve(const json& from, std::unique_ptr<Judge>& judge) {
+  if (from.contains("begin")) {
+    judge = HONE_TRY(Begin(from["begin"]));
+    return json{{"begun", true}};
+  }
   if (from.contains("open")) {
-    judge = HONE_TRY(Open(from["open"]));
+    if (!judge) return Fail(ErrorKind::kUsage, "no problem was begun");
+    HONE_TRY(judge->GetReady());
     return json{{"open", ToRecord(JudgeOpened{.no_energy = judge->WhyNoEnergy()})}};
   }
   if (!judge) return Fail(ErrorKind::kUsage, "no problem is open");

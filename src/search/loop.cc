@@ -162,7 +162,9 @@ class Search {
       if (prompt && !asker_.withheld().empty() && !Replaying() && outcome_.stop.reason.empty())
         outcome_.stop = {Stop::Cause::kWithheld, asker_.withheld()};
       if (flights_.size() < lanes_.size() && outcome_.stop.reason.empty() && !Stopped()) {  // 6
-        if (HONE_TRY(Choose())) continue;                                                   // 1 and 2
+        auto chosen = Choose();                                                             // 1 and 2
+        if (!chosen && Interrupted() && Stopped()) continue;                                // before it began
+        if (HONE_TRY(std::move(chosen))) continue;
       }
       if (flights_.empty() && !asker_.withheld().empty() && outcome_.stop.reason.empty())
         outcome_.stop = {Stop::Cause::kWithheld, asker_.withheld()};
@@ -182,7 +184,9 @@ class Search {
     outcome_.started = true;
     Attempt attempt{.number = 1};
     attempt.proposal = *settings_.start;
-    HONE_TRY(Begin(std::move(attempt)));
+    auto begun = Begin(std::move(attempt));
+    if (!begun && Interrupted() && Stopped()) return false;
+    HONE_TRY(std::move(begun));
     return End();
   }
 
@@ -306,6 +310,11 @@ class Search {
       }
     } else {
       flight.attempt = std::move(*chosen);
+      if (!ready_) {  // whoever waits for a device has compiled by then what comes first
+        Foresee();
+        HONE_TRY(evaluators_.front()->GetReady(flight.attempt.proposal.candidate));
+        ready_ = true;
+      }
       flight.record = StartedRecord(outcome_.run.id, flight.attempt);
       HONE_TRY(store_.BeginAttempt(flight.record, flight.attempt.proposal.candidate.text));
       Tell(SearchProgress::Phase::kTrying, &flight.attempt, false);
@@ -669,6 +678,7 @@ class Search {
   double slowest_s_ = 0;  // attempt of this session
   Progress progress_;
   SearchOutcome outcome_;
+  bool ready_ = false;          // the evaluators are, since somebody had something to try
   bool would_try_ = false;      // a search that only asks has come to where it would try something
   bool ahead_ = false;          // what is asked now the search has not come to: no event of its time
   std::int64_t events_ = 0;     // questions, answers, begins and ends of attempts: the run's own time

@@ -72,9 +72,10 @@ struct SearchProgress {
 struct SearchHooks {
   std::function<void(const SearchProgress&)> progress;  // called from Run's thread
   const std::atomic<bool>* interrupt =
-      nullptr;                      // set by anybody: the evaluation in flight is asked to end, and the run ends
-  std::function<double()> seconds;  // a rising clock; the machine's if empty
-  double spent_s = 0;               // of the budget's time, by what this session has done before the search
+      nullptr;  // set by anybody: the evaluation in flight is asked to end, and the run ends
+  // A rising clock, which may stand still while the evaluator waits for others; the machine's if empty.
+  std::function<double()> seconds;
+  double spent_s = 0;  // of the budget's time, by what this session has done before the search
   std::function<void(const std::string&)> note;  // what proposers want a person to know; called from Run's thread
   // Asked about each attempt that was accepted and timed, from Run's thread; empty: nobody looks. The same attempt has
   // to have the same insight, since what is proposed next may follow from it.

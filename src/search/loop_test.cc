@@ -543,6 +543,48 @@ TEST_F(TimeLimitTest, TimeSpentBeforeTheSearchCounts) {
   EXPECT_LE(now, 10);  // all of it, confirmations included
 }
 
+// Another hone may have the device until then.
+TEST_F(RunSearchTest, TheEvaluatorGetsReadyOnceForTheFirstThatIsTried) {
+  evaluator_.before_ready = [&]() -> Result<void> {
+    EXPECT_EQ(evaluator_.evaluations, 0);
+    EXPECT_TRUE(Must(store_.Attempts(Must(store_.Runs())[0].id)).empty()) << "no attempt has begun";
+    return {};
+  };
+  const SearchOutcome outcome = Must(Go(Attempts(6)));
+  EXPECT_EQ(evaluator_.readied, (std::vector<std::string>{outcome.tree.node(1).attempt.proposal.candidate.text}));
+  evaluator_.before_ready = nullptr;
+  Must(Go(Attempts(6)));
+  EXPECT_EQ(evaluator_.readied.size(), 1u) << "nothing was left to try, and nobody is waited for";
+  Must(Go(Attempts(8)));
+  EXPECT_EQ(evaluator_.readied.size(), 2u);
+}
+
+TEST_F(RunSearchTest, AnInterruptWhileItGetsReadyEndsTheRunBeforeItsFirstAttempt) {
+  std::atomic<bool> interrupt = false;
+  SearchHooks hooks;
+  hooks.interrupt = &interrupt;
+  evaluator_.before_ready = [&]() -> Result<void> {
+    interrupt = true;
+    return Fail(ErrorKind::kInterrupted, "interrupted");
+  };
+  const SearchOutcome none = Must(Go(Attempts(6), hooks));
+  EXPECT_EQ(none.stop.cause, Stop::Cause::kInterrupt);
+  EXPECT_EQ(none.tree.attempts(), 0);
+  EXPECT_EQ(evaluator_.evaluations, 0);
+  interrupt = false;
+  evaluator_.before_ready = nullptr;
+  const SearchOutcome rest = Must(Go(Attempts(6), hooks));
+  EXPECT_EQ(rest.tree.attempts(), 6);
+  EXPECT_FALSE(rest.diverged);
+}
+
+TEST_F(RunSearchTest, AnEvaluatorThatCannotGetReadyFailsTheRun) {
+  evaluator_.before_ready = []() -> Result<void> { return Fail(ErrorKind::kUsage, "too large for the device"); };
+  const auto failed = Go(Attempts(6));
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().message, "too large for the device");
+}
+
 TEST_F(RunSearchTest, ProgressIsToldForEveryAttempt) {
   std::vector<int> trying, tried, confirming;
   double last_best_us = 0;

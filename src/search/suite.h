@@ -60,8 +60,8 @@ struct SuiteHooks {
   bool retry_failures = false;  // those that were in the ledger before this session
   // So many helpings at a time, each of another problem and from a thread of its own: who is next is then decided
   // without what is in work, so the order of helpings is chance where there are several. A lane is named by the device
-  // that it holds, or not at all. A problem stays on the device that it began on while that is here: times of two
-  // devices are not compared, and a run is of one.
+  // that it holds, or not at all; several may have the same, which one of them uses at a time. A problem stays on the
+  // device that it began on while that is here: times of two devices are not compared, and a run is of one.
   std::vector<std::string> lanes = {""};
 };
 

@@ -162,6 +162,22 @@ TEST_F(SuiteDevicesTest, AProblemStaysOnItsDeviceWhileThatIsHere) {
   EXPECT_GT(moved, 0) << "whose device has gone goes on elsewhere";
 }
 
+// Who measures among them is for the device's lock to say.
+TEST_F(SuiteDevicesTest, ADeviceMayHaveSeveralLanes) {
+  RecordedDevices made(0, 2);
+  const SuiteOutcome four = Run(made, {"a", "a", "b", "b"}, "ledger");
+  EXPECT_TRUE(four.complete);
+  for (const auto& [problem, devices] : made.devices)
+    EXPECT_EQ(std::count(devices.begin(), devices.end(), devices.front()), std::ssize(devices)) << problem;
+  RecordedDevices again(0);
+  const SuiteOutcome one = Run(again, {"a"}, "other");
+  for (std::size_t i = 0; i < one.standings.size(); ++i) {
+    EXPECT_EQ(one.standings[i].last->best_us, four.standings[i].last->best_us);
+    EXPECT_EQ(one.standings[i].last->attempts, four.standings[i].last->attempts);
+  }
+  EXPECT_NEAR(one.seconds, four.seconds, 1e-6);
+}
+
 TEST_F(SuiteDevicesTest, TheTimeIsThatOfAllDevicesTogether) {
   RecordedDevices made(1.0 / 10'000);
   const SuiteOutcome part = Run(made, {"a", "b", "c", "d"}, "ledger", 900);

@@ -68,14 +68,14 @@ Result<Answer> RunCalibrate(VerbCall& call) {
   const bool fast = call.Flag("fast");
   const bool cuda = HONE_TRY(WantsCuda(call));
   if (cuda && fast) return Fail(ErrorKind::kUsage, "--fast is of the cpu: measuring a device takes a few seconds");
-  std::vector<cuda::LockedDevice> locked;
+  std::unique_ptr<cuda::DeviceHold> held;
   if (cuda) {
     const auto say = [&](std::string_view what) { call.Note(what); };
-    locked = HONE_TRY(cuda::LockDevices(call.Text("devices"), say, [] { return false; }));
-    if (locked.size() != 1) return Fail(ErrorKind::kUsage, "--devices: one device is measured at a time");
+    held = HONE_TRY(cuda::LockDevices(call.Text("devices"), {.say = say}));
+    if (held->devices().size() != 1) return Fail(ErrorKind::kUsage, "--devices: one device is measured at a time");
   }
   const auto machine = HONE_TRY(
-      cuda ? cuda::CalibrateDevice(locked.front().device.ordinal)
+      cuda ? cuda::CalibrateDevice(held->devices().front().ordinal)
            : Calibrate(fast ? Effort::kFast : Effort::kFull, [&](std::string_view what) { call.Progress(what); }));
   auto text = Table(machine);
   if (!fast) {

@@ -172,12 +172,6 @@ Result<std::vector<Subject>> LoadSubjects(VerbCall& call) {
   return subjects;
 }
 
-std::vector<Candidate> Candidates(const std::vector<Subject>& subjects) {
-  std::vector<Candidate> candidates;
-  for (const Subject& one : subjects) candidates.push_back(one.candidate);
-  return candidates;
-}
-
 // A module runs on the processor and a plan on a device, whatever the target.
 Result<bool> RunOnCuda(VerbCall& call, const std::vector<Subject>& subjects) {
   const bool named = HONE_TRY(WantsCuda(call));
@@ -226,7 +220,6 @@ Result<Answer> RunIt(VerbCall& call) {
                                             .threads = static_cast<int>(call.Int("threads")),
                                             .dice = call.Text("dice"),
                                             .cuda = on_cuda,
-                                            .meanwhile = Candidates(subjects),
                                             .calibrate = false}));
   const EvaluateRequest request{
       .time = time,

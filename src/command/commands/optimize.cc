@@ -46,9 +46,10 @@ constexpr Option kOptions[] = {
     {.name = "time",
      .type = ValueType::kReal,
      .value = "S",
-     .help = "seconds at most, for all of it: importing and confirming, too; 0 = no limit; of a suite: over all "
-             "sessions and "
-             "devices together, and so many a problem if it is not given",
+     .help =
+         "seconds at most, for all of it: importing and confirming, too, and not while another hone has the device; 0 "
+         "= no limit; of a suite: over all sessions, devices and problems at a time together, and so many a problem "
+         "if it is not given",
      .otherwise = "120",
      .at_least = 0},
     {.name = "max-tokens",
@@ -171,7 +172,9 @@ constexpr Option kOptions[] = {
      .value = "N",
      .help =
          "suite: so many problems at a time: jobs of Slurm (default: 16), or on this processor, each on cores of its "
-         "own (default: 1)",
+         "own (default: 1), or on each CUDA device, which one at a time is measured on while others get ready "
+         "(default: "
+         "a quarter of the cores for it, 4 at most)",
      .at_least = 1},
     {.name = "partition", .value = "NAME", .help = "slurm: of the jobs (default: the cluster's)"},
     {.name = "gres", .value = "LIST", .help = "slurm: what each job needs: gpu:1, say"},
@@ -256,7 +259,7 @@ Result<std::string> ProfileOf(VerbCall& call, const Advisers& advisers, bool cud
   return set;
 }
 
-Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point begun) {
+Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point begun, TimeLimit* limit) {
   const bool cuda = HONE_TRY(WantsCuda(call));
   for (const char* name : {"devices", "jobs"}) {
     const bool given = name == std::string_view("jobs") ? call.Int(name) > 0 : !call.Text(name).empty();
@@ -271,7 +274,6 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   std::optional<Proposal> start;
   if (call.Has("start")) start = HONE_TRY(LoadStart(call.Text("start"), cuda));
   const bool memory = HONE_TRY(WantsMemory(call));
-  const std::atomic<bool>& interrupt = InterruptFlag();
   Workbench bench = HONE_TRY(OpenWorkbench(call, call.Text("problem"),
                                            {.python = call.Text("python"),
                                             .torch = !call.Flag("no-torch"),
@@ -280,7 +282,8 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
                                             .cuda = cuda,
                                             .devices = call.Text("devices"),
                                             .jobs = call.Int("jobs") > 0 ? static_cast<int>(call.Int("jobs")) : -1,
-                                            .interrupt = &interrupt}));
+                                            .at_once = objective.NeedsEnergy(),  // whether it can be measured is asked
+                                            .limit = limit}));
 
   if (objective.NeedsEnergy()) {
     for (const auto& evaluator : bench.evaluators) {
@@ -341,13 +344,15 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   }
   call.Note(RunNote(opened.record.id, opened.resumed));
 
-  const RunSession session{.bench = bench,
-                           .store = store,
-                           .opened = opened,
-                           .proposer = *proposer,
-                           .ledger = *ledger,
-                           .settings = settings,
-                           .spent_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count()};
+  const double waited_s = bench.devices ? bench.devices->waited_s() : 0;
+  const RunSession session{
+      .bench = bench,
+      .store = store,
+      .opened = opened,
+      .proposer = *proposer,
+      .ledger = *ledger,
+      .settings = settings,
+      .spent_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count() - waited_s};
   const SearchOutcome outcome = HONE_TRY(SearchIn(call, session));
   return call.Flag("prepare") ? Prepared(session, outcome) : AnswerOf(session, outcome);
 }
@@ -371,7 +376,7 @@ Result<Answer> RunIt(VerbCall& call) {
   if (call.Has("suite")) return OptimizeSuite(call, kOptions);
   std::optional<TimeLimit> limit;
   if (call.Real("time") > 0) limit.emplace(std::chrono::duration<double>(call.Real("time")));
-  auto answer = Optimize(call, begun);
+  auto answer = Optimize(call, begun, limit ? &*limit : nullptr);
   if (!answer && InterruptCause() == Interrupt::kTimeIsUp) return OutOfTime(call);
   return answer;
 }
@@ -416,12 +421,13 @@ HONE_ROW(Verb){
         "with\n"
         "kind and source of the candidate), spent (where language models were asked: as of `hone show`), start (of "
         "--start: origin, outcome, reason where it is "
-        "refused, start_us, best_us, speedup of the best over it, confirmed: both were measured again, faster), "
-        "headline "
+        "refused, start_us, best_us, speedup of the best over it, confirmed: both were measured again, faster), device "
+        "(of cuda, seconds of this session: waited_s for others, held_s, evaluating_s of these), headline "
         "(baseline and speedup over the first one), honest (the same over\n"
         "the fastest of all that were measured); neither is there where the measurement was disturbed. With --suite: "
         "suite, store, ledger, problems, solved, faster "
-        "(so many of them), seconds, stop, complete (each has a row), signature, helpings[] (in turn): problem, "
+        "(so many of them), seconds, device (of cuda, this session: devices, wall_s of all of them together, held_s, "
+        "evaluating_s), stop, complete (each has a row), signature, helpings[] (in turn): problem, "
         "attempts, "
         "before_us, best_us, seconds; groups[]: group, problems, solved, "
         "over "

@@ -193,9 +193,9 @@ Result<Answer> RunTorch(VerbCall& call) {
   const Problem problem = HONE_TRY(Import(call.Text("problem")));
   const auto graph = Graph::Create(problem);  // one that we cannot define has no bound
   const double bound_us = graph ? SpeedOfLight(*graph, machine).us : 0;
-  std::optional<std::vector<cuda::LockedDevice>> locked;
+  std::unique_ptr<cuda::DeviceHold> held;
   if (cuda) {
-    locked = HONE_TRY(cuda::LockDevices("", [&](std::string_view what) { call.Note(what); }, [] { return false; }));
+    held = HONE_TRY(cuda::LockDevices("", {.say = [&](std::string_view what) { call.Note(what); }}));
   }
   call.Stage("running PyTorch");
   const auto profiles = HONE_TRY(ProfileTorch(problem, machine, cuda, &call.CatchInterrupts()));
@@ -314,9 +314,9 @@ Result<Answer> RunProfile(VerbCall& call) {
   }
   const Graph graph = HONE_TRY(Graph::Create(HONE_TRY(Import(call.Text("problem")))));
   const DeviceModel device = WithCeilings(HONE_TRY(KnownDevice(true)), call);
-  const auto locked = cuda::LockDevices("", [&](std::string_view what) { call.Note(what); }, [] { return false; });
-  if (!locked) return ProfileAll(paths, candidates, {graph, device, wish, nullptr, locked.error().message}, call);
-  DeviceProfiler profiler(graph.problem(), {.device = locked->front().device.uuid, .arch = device.arch});
+  const auto held = cuda::LockDevices("", {.say = [&](std::string_view what) { call.Note(what); }});
+  if (!held) return ProfileAll(paths, candidates, {graph, device, wish, nullptr, held.error().message}, call);
+  DeviceProfiler profiler(graph.problem(), {.device = (*held)->devices().front().uuid, .arch = device.arch});
   return ProfileAll(paths, candidates, {graph, device, wish, &profiler, ""}, call);
 }
 

@@ -102,12 +102,9 @@ Result<Answer> RunIt(VerbCall& call) {
   const auto strategy = HONE_TRY(ChooseStrategy(call.Text("search")));
   const auto chosen = HONE_TRY(ChosenProposers::Parse(call.Text("proposer")));
   const std::atomic<bool>& interrupt = InterruptFlag();
-  Workbench bench = HONE_TRY(OpenWorkbench(call, call.Text("problem"),
-                                           {.python = call.Text("python"),
-                                            .torch = false,
-                                            .threads = static_cast<int>(call.Int("threads")),
-                                            .cuda = cuda,
-                                            .interrupt = &interrupt}));
+  Workbench bench = HONE_TRY(OpenWorkbench(
+      call, call.Text("problem"),
+      {.python = call.Text("python"), .torch = false, .threads = static_cast<int>(call.Int("threads")), .cuda = cuda}));
   SearchSettings settings;
   settings.run.seed = static_cast<std::uint64_t>(call.Int("seed"));
   settings.run.search = strategy.Identity();

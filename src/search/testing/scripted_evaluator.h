@@ -18,6 +18,10 @@ class ScriptedEvaluator final : public Evaluator {
   explicit ScriptedEvaluator(std::uint64_t seed) : seed_(seed) {}
 
   Result<Evaluation> Evaluate(const Candidate& candidate, const EvaluateRequest& request) override;
+  Result<void> GetReady(const Candidate& first) override {
+    readied.push_back(first.text);
+    return before_ready ? before_ready() : Result<void>();
+  }
   std::string WhyNoEnergy() const override { return joules ? "" : "nobody has scripted joules"; }
   Result<std::vector<EnergyOrWhy>> MeasureEnergy(const std::vector<Candidate>& candidates,
                                                  const std::vector<double>& call_us,
@@ -27,6 +31,8 @@ class ScriptedEvaluator final : public Evaluator {
   // Controls. before: called with the number of the evaluation (1, 2, ...); an error from it is the evaluator's.
   std::function<Result<void>(int)> before;
   int evaluations = 0;
+  std::function<Result<void>()> before_ready;  // an error from it is the evaluator's
+  std::vector<std::string> readied;            // for whom it was told to get ready
   // What a call of a candidate takes; nothing: nobody can say. Empty: this evaluator measures no energy.
   std::function<std::optional<double>(const std::string& text)> joules;
   std::function<Result<void>()> before_energy;  // an error from it is the evaluator's

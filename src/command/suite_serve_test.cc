@@ -1,0 +1,75 @@
+// A helping as the suite sees it, with a program of a few lines of shell in the place of ours.
+#include "command/suite_serve.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <string>
+
+#include "base/files.h"
+#include "base/testing/must.h"
+
+namespace hone {
+namespace {
+
+using testing::Must;
+
+class SuiteServeTest : public ::testing::Test {
+ protected:
+  // `script` is our program; its arguments are in the file "said".
+  Result<Helping> Serve(const std::string& script, double seconds = 0) {
+    const std::string program = folder_.path() + "/hone";
+    Must(WriteFileAtomically(program, "#!/bin/sh\necho \"$@\" > " + Said() + "\n" + script + "\n"));
+    chmod(program.c_str(), 0755);
+    how_.program = program;
+    how_.store = folder_.path() + "/runs.sqlite";
+    how_.measured = [this](double held_s, double evaluating_s) { held_s_ = held_s, evaluating_s_ = evaluating_s; };
+    return ServeByChild(how_, {.key = "p", .name = "p", .group = "g", .path = folder_.path() + "/p.json"},
+                        {.number = 1, .attempts = 8, .seconds = seconds, .device = "GPU-1"});
+  }
+  std::string Said() const { return folder_.path() + "/said"; }
+
+  const TempDirectory folder_ = Must(TempDirectory::Create("serve"));
+  SuiteServe how_;
+  double held_s_ = 0, evaluating_s_ = 0;
+};
+
+constexpr const char* kWaits = "echo 'another hone is at work on GPU-1 (A): waiting until it is done' >&2; sleep 1; ";
+constexpr const char* kOurs = "echo 'GPU-1 (A) is ours after 1.0 s' >&2; ";
+constexpr const char* kAnswer =
+    R"(echo '{"attempts": 0, "run": null, "stop": "nothing", "device": {"held_s": 2.5, "evaluating_s": 1.5}}')";
+
+TEST_F(SuiteServeTest, WhatAChildWaitsForItsDeviceIsNotItsTime) {
+  const auto begun = std::chrono::steady_clock::now();
+  const Helping waited = Must(Serve(std::string(kWaits) + kOurs + "sleep 0.2; " + kAnswer));
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
+  EXPECT_EQ(waited.failure, "nothing");
+  EXPECT_GE(took.count(), 1.2);
+  EXPECT_GE(waited.seconds, 0.2);
+  EXPECT_LE(waited.seconds, took.count() - 0.9);
+  EXPECT_EQ(held_s_, 2.5);
+  EXPECT_EQ(evaluating_s_, 1.5);
+}
+
+TEST_F(SuiteServeTest, AChildThatFailsWhileItWaitsHasSpentNoTimeEither) {
+  const auto begun = std::chrono::steady_clock::now();
+  const Helping failed = Must(Serve(std::string(kWaits) + "exit 3"));
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
+  EXPECT_NE(failed.failure, "");
+  EXPECT_LE(failed.seconds, took.count() - 0.9);
+}
+
+TEST_F(SuiteServeTest, AChildIsToldItsDeviceAndHowManyThreadsCompile) {
+  Must(Serve(kAnswer));
+  EXPECT_EQ(Must(ReadFile(Said())).find("--jobs"), std::string::npos);
+  how_.compilers = 3;
+  how_.arguments = {"--target", "cuda"};
+  Must(Serve(kAnswer, 30));
+  const std::string said = Must(ReadFile(Said()));
+  EXPECT_TRUE(said.starts_with("optimize " + folder_.path() + "/p.json --json --budget 8 --time ")) << said;
+  EXPECT_TRUE(said.ends_with("--devices GPU-1 --jobs 3 --target cuda\n")) << said;
+}
+
+}  // namespace
+}  // namespace hone
