@@ -20,20 +20,30 @@
 namespace hone {
 namespace {
 
+Result<DeviceModel> Measured(VerbCall& call, const DeviceModel& described, int ordinal) {
+  const bool cuda = described.kind == DeviceKind::kCuda;
+  call.Note(fmt::format("measuring what {} can do, once (about {} seconds); `hone calibrate` repeats it",
+                        cuda ? described.processor : "this machine", cuda ? "three" : "ten"));
+  call.Stage(kMeasuring);
+  auto machine = cuda ? cuda::CalibrateDevice(ordinal) : Calibrate();
+  call.Stage("");
+  if (machine) HONE_TRY(SaveCalibration(*machine));
+  return machine;
+}
+
+// `devices`: of cuda, else null.
 Result<DeviceModel> ThisMachine(VerbCall& call, const WorkbenchOptions& options, cuda::DeviceHold* devices) {
   const int ordinal = devices == nullptr ? 0 : devices->devices().front().ordinal;
   const DeviceModel described = options.cuda ? HONE_TRY(cuda::DescribeDevice(ordinal)) : DescribeHost();
   auto machine = LoadCalibration(described);
-  if (!machine && machine.error().kind == ErrorKind::kNotFound) {
-    if (!options.calibrate) return described;
-    if (devices != nullptr) HONE_TRY(devices->Take());
-    call.Note(fmt::format("measuring what {} can do, once (about {} seconds); `hone calibrate` repeats it",
-                          options.cuda ? described.processor : "this machine", options.cuda ? "three" : "ten"));
-    call.Stage(kMeasuring);
-    machine = options.cuda ? cuda::CalibrateDevice(ordinal) : Calibrate();
-    call.Stage("");
-    if (machine) HONE_TRY(SaveCalibration(*machine));
-  }
+  if (machine || machine.error().kind != ErrorKind::kNotFound) return machine;
+  if (!options.calibrate) return described;
+  if (devices == nullptr) return Measured(call, described, ordinal);
+  const bool ours = devices->held_s() > 0;
+  HONE_TRY(devices->Take());
+  machine = LoadCalibration(described);  // of several that begin at once another may have measured it meanwhile
+  if (!machine && machine.error().kind == ErrorKind::kNotFound) machine = Measured(call, described, ordinal);
+  if (!ours) devices->Release();  // what comes next needs none
   return machine;
 }
 
