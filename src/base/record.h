@@ -8,7 +8,7 @@
 //
 // and then there are ToRecord(samples) and FromRecord<Samples>(json, "what it is called in an error"). Fields may be
 // numbers, texts, durations, lists and maps of such, other such structs, enumerations with their names (ByName), and
-// any of it as an optional.
+// any of it as an optional, a Box or a Seldom (base/box.h).
 //
 // What is not there when it is read keeps its value, so that documents of older versions read; a field of another type
 // is kCorrupt. What is not written: an optional without a value, an empty text. The marks below say otherwise. A field
@@ -68,6 +68,8 @@ concept HasFields = requires(T& of, void (*field)()) { Fields(of, field); };
 template <class T>
 concept IsOptional = requires(const T& of) { of.has_value(); };
 template <class T>
+concept IsSeldom = requires(const T& of) { of.Written(); };
+template <class T>
 concept IsList = requires(T& of) { of.emplace_back(); };
 
 class RecordWriter {
@@ -78,6 +80,8 @@ class RecordWriter {
   void operator()(const char* key, const T& value) const {
     if constexpr (IsOptional<T>) {
       if (value) to_[key] = Value(*value);
+    } else if constexpr (IsSeldom<T>) {
+      to_[key] = Value(*value);
     } else if constexpr (std::same_as<T, std::string>) {
       if (!value.empty()) to_[key] = value;
     } else {
@@ -153,6 +157,8 @@ class RecordReader {
     if (!from_.contains(key)) return;
     if constexpr (IsOptional<T>) {
       if (!from_[key].is_null()) Read(from_[key], value.emplace());
+    } else if constexpr (IsSeldom<T>) {
+      if (!from_[key].empty()) Read(from_[key], *value);
     } else {
       Read(from_[key], value);
     }

@@ -152,10 +152,10 @@ std::string EvaluationForPeople(const Evaluation& evaluation) {
   }
   AppendEvidence(text, verdict.evidence);
   if (evaluation.timing) AppendTiming(text, *evaluation.timing);
-  if (evaluation.stages.total_ms > 0) {
-    Line(text, "took", StagesText(evaluation.stages));
+  if (evaluation.how->stages.total_ms > 0) {
+    Line(text, "took", StagesText(evaluation.how->stages));
   }
-  if (!evaluation.sandbox.empty()) Line(text, "held by", evaluation.sandbox);
+  if (!evaluation.how->sandbox.empty()) Line(text, "held by", evaluation.how->sandbox);
   return text;
 }
 

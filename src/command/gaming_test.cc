@@ -75,12 +75,12 @@ TEST(GamingTest, WorkThatThePlanDoesNotDoIsNamed) {
 
 TEST(GamingTest, PrecisionBelowTheContractIsNamedWithItsBits) {
   Evaluation near = Refused(Outcome::kWrongResult, "wrong"), far = near;
-  near.verdict.evidence.expected = 1;
-  near.verdict.evidence.got = 1.001;
-  near.verdict.evidence.budget = 1e-4;
-  far.verdict.evidence.expected = 1;
-  far.verdict.evidence.got = 2;
-  far.verdict.evidence.budget = 1e-4;
+  near.verdict.evidence->expected = 1;
+  near.verdict.evidence->got = 1.001;
+  near.verdict.evidence->budget = 1e-4;
+  far.verdict.evidence->expected = 1;
+  far.verdict.evidence->got = 2;
+  far.verdict.evidence->budget = 1e-4;
   const auto caught = CallByName({{4, &near}, {5, &far}}, {}, Bound{}, nlohmann::json::array());
   const std::string said = Sentence(caught, "below-contract");
   EXPECT_NE(said.find("1 attempt was refused"), std::string::npos) << said;

@@ -201,12 +201,14 @@ std::string OutcomeText(const SearchOutcome& outcome, const Bound& bound, const 
   text += StartText(outcome);
   text += EnergyText(outcome, objective);
   const Verdict& verdict = best->verdict;
-  text += fmt::format("  proof    {}{}; held by {}\n", Name(verdict.outcome),
-                      outcome.winner_confirmed ? " twice, the second time on fresh inputs" : " once", best->sandbox);
+  const std::string& sandbox = best->how->sandbox;
+  text += fmt::format("  proof    {}{}{}{}\n", Name(verdict.outcome),
+                      outcome.winner_confirmed ? " twice, the second time on fresh inputs" : " once",
+                      sandbox.empty() ? "" : "; held by ", sandbox);
   text += fmt::format("  error    at most {:.2f} of its budget, {}\n", verdict.error_over_budget,
                       verdict.bit_reproducible ? "same bits each time" : "not the same bits each time");
-  for (const auto& note : best->notes) text += fmt::format("  note     {}\n", note);
-  for (const auto& line : best->certificate) text += fmt::format("  certified {}\n", line);
+  for (const auto& note : best->how->notes) text += fmt::format("  note     {}\n", note);
+  for (const auto& line : best->how->certificate) text += fmt::format("  certified {}\n", line);
   text += CaughtText(CaughtIn(outcome, bound), "  caught   ");
   if (IsWin(outcome))
     return text + fmt::format("  next     {0} show {1} best; {0} export {1} -o DIR\n", hone, outcome.run.id);

@@ -28,7 +28,7 @@ Result<void> Prove(Store& store, RunMaterial& material) {
   material.proof = material.evaluations[static_cast<std::size_t>(best) - 1];
   for (const ConfirmationRecord& confirmation : material.confirmations) {
     Evaluation evaluation = HONE_TRY(ReadConfirmation(store, confirmation));
-    material.confirming_ms.push_back(evaluation.stages.total_ms);
+    material.confirming_ms.push_back(evaluation.how->stages.total_ms);
     if (confirmation.attempt != best || confirmation.outcome != Name(Outcome::kAccepted)) continue;
     material.proof = std::move(evaluation);
     material.confirmed = true;
@@ -107,7 +107,7 @@ void SetEnvironment(RunMaterial& material, const RunSettings& settings, const Re
   }
   if (settings.lanes > 1) add("attempts at a time", std::to_string(settings.lanes));
   const Evaluation& proof = material.proof;
-  add("candidates are held by", proof.sandbox);
+  add("candidates are held by", proof.how->sandbox);
   if (proof.timing) {
     add("threads", std::to_string(proof.timing->threads));
     add("launched as", proof.timing->launched);

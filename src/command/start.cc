@@ -39,8 +39,8 @@ std::string StartNote(const Attempt& start) {
   }
   std::string line = fmt::format("{} is right", start.proposal.origin);
   if (start.time_us() > 0) line += fmt::format(" and takes {}", Microseconds(start.time_us()));
-  if (start.insight.findings.empty()) return line;
-  const Finding& first = start.insight.findings.front();
+  if (start.insight->findings.empty()) return line;
+  const Finding& first = start.insight->findings.front();
   return line + fmt::format("; {}: {}", first.title, first.evidence);
 }
 

@@ -51,10 +51,10 @@ Verdict Refusal(const dsl::Complaint& complaint) {
   Verdict verdict;
   verdict.outcome = Outcome::kInvalid;
   verdict.reason = dsl::ToString(complaint);
-  verdict.evidence.detail = complaint.message;
+  verdict.evidence->detail = complaint.message;
   if (complaint.at.line > 0) {
-    verdict.evidence.line = complaint.at.line;
-    verdict.evidence.column = complaint.at.column;
+    verdict.evidence->line = complaint.at.line;
+    verdict.evidence->column = complaint.at.column;
   }
   return verdict;
 }

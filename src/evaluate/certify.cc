@@ -108,7 +108,7 @@ Result<std::string> SanitizerVersion() {
 }
 
 Result<void> Certify(const CertifyRequest& request, Evaluation& evaluation) {
-  const auto say = [&](std::string line) { evaluation.certificate.push_back(std::move(line)); };
+  const auto say = [&](std::string line) { evaluation.how->certificate.push_back(std::move(line)); };
   if (!OnDevice(request.form)) {
     say("not certified: compute-sanitizer is for candidates on a CUDA device");
     return {};
@@ -142,8 +142,8 @@ Result<void> Certify(const CertifyRequest& request, Evaluation& evaluation) {
       Verdict& verdict = evaluation.verdict;
       verdict.outcome = tool.outcome;
       verdict.reason = fmt::format("compute-sanitizer's {} finds {}: {}", tool.name, tool.what, Printable(finding));
-      verdict.evidence.detail = Printable(finding);
-      verdict.evidence.log = Printable(log.substr(0, kLongestLog));
+      verdict.evidence->detail = Printable(finding);
+      verdict.evidence->log = Printable(log.substr(0, kLongestLog));
       evaluation.timing.reset();
       return {};
     }

@@ -26,7 +26,7 @@ struct CertifyRequest {
 };
 
 // Runs the tools one after the other on the problem's own inputs at full size. Adds a line for each to
-// evaluation.certificate, what is absent, too slow or cannot be confined (modules, without bubblewrap) included; a
+// evaluation.how->certificate, what is absent, too slow or cannot be confined (modules, without bubblewrap) included; a
 // finding becomes the verdict. Fails when the world does.
 Result<void> Certify(const CertifyRequest& request, Evaluation& evaluation);
 

@@ -40,8 +40,8 @@ TEST(CertifyTest, OnAHostThereIsNothingToCertify) {
   const Problem problem;
   ASSERT_TRUE(Certify({.problem = problem}, evaluation));
   EXPECT_TRUE(evaluation.verdict.accepted());
-  ASSERT_EQ(evaluation.certificate.size(), 1u);
-  EXPECT_NE(evaluation.certificate[0].find("not certified"), std::string::npos);
+  ASSERT_EQ(evaluation.how->certificate.size(), 1u);
+  EXPECT_NE(evaluation.how->certificate[0].find("not certified"), std::string::npos);
 }
 
 }  // namespace

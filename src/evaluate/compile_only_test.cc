@@ -26,7 +26,7 @@ TEST(CompileOnlyTest, AModuleThatDoesNotCompileIsRefusedWithItsLine) {
                                       {.kind = CandidateKind::kCudaModule, .text = "\nint f() { return nothing; }\n"});
   ASSERT_TRUE(evaluation) << evaluation.error().message;
   EXPECT_EQ(evaluation->verdict.outcome, Outcome::kCompileError);
-  EXPECT_EQ(evaluation->verdict.evidence.line, 2);
+  EXPECT_EQ(evaluation->verdict.evidence->line, 2);
 }
 
 TEST(CompileOnlyTest, WithNothingAgainstItTheMissingDeviceIsSaid) {

@@ -95,8 +95,8 @@ TEST_F(CudaModuleTest, EveryModuleGetsItsVerdictForItsReason) {
     std::cout << name << " | " << Name(verdict.outcome) << " | " << verdict.reason << " | "
               << (evaluation.timing ? evaluation.timing->warm.median_us : 0.0) << " us warm, "
               << (evaluation.timing ? evaluation.timing->cold.median_us : 0.0) << " us cold | "
-              << evaluation.stages.check_ms << " ms check, " << evaluation.stages.timing_ms << " ms timing | "
-              << evaluation.sandbox << '\n';
+              << evaluation.how->stages.check_ms << " ms check, " << evaluation.how->stages.timing_ms << " ms timing | "
+              << evaluation.how->sandbox << '\n';
     // What is wrong may be NaN or not by chance.
     const std::size_t other = module.outcome.find(" or ");
     const std::string outcome(Name(verdict.outcome));
@@ -118,9 +118,9 @@ TEST_F(CudaModuleTest, AnHonestModuleIsCertifiedWhereBubblewrapHoldsIt) {
   const auto evaluation = Shared().Evaluate({.kind = CandidateKind::kCudaModule, .text = Read("honest").text},
                                             {.time = false, .baselines = {}, .certify = true});
   ASSERT_TRUE(evaluation) << evaluation.error().message;
-  for (const auto& line : evaluation->certificate) std::cout << line << '\n';
+  for (const auto& line : evaluation->how->certificate) std::cout << line << '\n';
   EXPECT_TRUE(evaluation->verdict.accepted()) << evaluation->verdict.reason;
-  EXPECT_EQ(evaluation->certificate.size(), BubblewrapWorks() && BubblewrapMountsProc() ? 4u : 1u);
+  EXPECT_EQ(evaluation->how->certificate.size(), BubblewrapWorks() && BubblewrapMountsProc() ? 4u : 1u);
 }
 
 TEST(CudaModuleFilesTest, AllCompileButTheOneThatShallNot) {

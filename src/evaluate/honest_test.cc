@@ -146,7 +146,7 @@ class HonestTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(HonestTest, IsAccepted) {
   const Verdict verdict = VerdictOn("honest", GetParam());
-  EXPECT_TRUE(verdict.accepted()) << verdict.reason << '\n' << verdict.evidence.log;
+  EXPECT_TRUE(verdict.accepted()) << verdict.reason << '\n' << verdict.evidence->log;
 }
 
 INSTANTIATE_TEST_SUITE_P(Modules, HonestTest, ::testing::ValuesIn(Modules("honest")),
@@ -160,7 +160,7 @@ class WrongTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(WrongTest, IsRefused) {
   const Verdict verdict = VerdictOn("wrong", GetParam(), kDice);
-  EXPECT_EQ(Name(verdict.outcome), Name(Outcome::kWrongResult)) << verdict.reason << '\n' << verdict.evidence.log;
+  EXPECT_EQ(Name(verdict.outcome), Name(Outcome::kWrongResult)) << verdict.reason << '\n' << verdict.evidence->log;
 }
 
 INSTANTIATE_TEST_SUITE_P(Modules, WrongTest, ::testing::ValuesIn(Modules("wrong")),

@@ -140,15 +140,15 @@ class LocalEvaluator : public Evaluator {
     const double compile_ms = Ms(begin);
     if (!compiled.file.empty()) {
       if (Interrupted()) return Fail(ErrorKind::kInterrupted, "interrupted");
-      const bool cached = evaluation.stages.compile_cached;
+      const bool cached = evaluation.how->stages.compile_cached;
       evaluation = HONE_TRY(AskJudge(compiled.form, compiled.file, request));
-      evaluation.stages.compile_cached = cached;
-      if (evaluation.timing && !options_.missing.empty()) evaluation.notes.push_back(options_.missing);
+      evaluation.how->stages.compile_cached = cached;
+      if (evaluation.timing && !options_.missing.empty()) evaluation.how->notes.push_back(options_.missing);
       if (request.certify && evaluation.verdict.accepted()) HONE_TRY(CertifyIt(compiled, evaluation));
     }
-    evaluation.stages.compile_begun_ms = begun_ms;
-    evaluation.stages.compile_ms = compile_ms;
-    evaluation.stages.total_ms = Ms(begin);
+    evaluation.how->stages.compile_begun_ms = begun_ms;
+    evaluation.how->stages.compile_ms = compile_ms;
+    evaluation.how->stages.total_ms = Ms(begin);
     return evaluation;
   }
 
@@ -156,7 +156,7 @@ class LocalEvaluator : public Evaluator {
     const auto begin = Clock::now();
     Evaluation evaluation;
     HONE_TRY(Compile(candidate, evaluation));
-    evaluation.stages.compile_ms = evaluation.stages.total_ms = Ms(begin);
+    evaluation.how->stages.compile_ms = evaluation.how->stages.total_ms = Ms(begin);
     return evaluation;
   }
 
@@ -250,24 +250,24 @@ class LocalEvaluator : public Evaluator {
   // of a program, so what is wrong with it is not its author's fault.
   Result<std::string> Build(Form form, const std::string& source, bool ours, Evaluation& evaluation) const {
     const Compiled compiled = HONE_TRY(form == Form::kCudaModule ? CompileForDevice(source) : CompileForHost(source));
-    evaluation.stages.compile_cached = compiled.cached;
+    evaluation.how->stages.compile_cached = compiled.cached;
     if (compiled.ok() && form == Form::kCudaModule) HONE_TRY(cuda::FindDevices());
     if (compiled.ok()) return compiled.library;
     Verdict& verdict = evaluation.verdict;
     verdict.outcome = Outcome::kCompileError;
-    verdict.evidence.log = Printable(compiled.log);
+    verdict.evidence->log = Printable(compiled.log);
     if (compiled.timed_out) {
       verdict.reason = compiled.errors.front().message;
     } else if (!compiled.errors.empty()) {
       const Diagnostic& first = compiled.errors.front();
-      if (first.line > 0) verdict.evidence.line = first.line;
-      if (first.column > 0) verdict.evidence.column = first.column;
-      verdict.evidence.detail = Printable(first.message);
+      if (first.line > 0) verdict.evidence->line = first.line;
+      if (first.column > 0) verdict.evidence->column = first.column;
+      verdict.evidence->detail = Printable(first.message);
       verdict.reason =
-          first.line > 0 ? fmt::format("line {}: {}", first.line, verdict.evidence.detail) : verdict.evidence.detail;
+          first.line > 0 ? fmt::format("line {}: {}", first.line, verdict.evidence->detail) : verdict.evidence->detail;
       if (ours) {
-        verdict.evidence.line = verdict.evidence.column = std::nullopt;
-        verdict.reason = "the C++ that this program becomes does not compile: " + verdict.evidence.detail;
+        verdict.evidence->line = verdict.evidence->column = std::nullopt;
+        verdict.reason = "the C++ that this program becomes does not compile: " + verdict.evidence->detail;
       }
     } else {
       verdict.reason = "the compiler failed: " + Printable(compiled.log.substr(0, 300));
@@ -287,19 +287,19 @@ class LocalEvaluator : public Evaluator {
     auto built = HONE_TRY(
         cuda::BuildPlan(std::get<Plan>(parsed), problem_, cuda::ModelToBuildFor(options_.device), options_.program));
     if (const auto* refusal = std::get_if<cuda::PlanRefusal>(&built)) {
-      verdict.evidence.log = Printable(refusal->log);
-      verdict.evidence.detail = Printable(refusal->message);
+      verdict.evidence->log = Printable(refusal->log);
+      verdict.evidence->detail = Printable(refusal->message);
       if (refusal->compile_error) verdict.outcome = Outcome::kCompileError;
-      if (refusal->line > 0) verdict.evidence.line = refusal->line;
+      if (refusal->line > 0) verdict.evidence->line = refusal->line;
       verdict.reason = refusal->line > 0
-                           ? fmt::format("{}, line {}: {}", refusal->where, refusal->line, verdict.evidence.detail)
-                           : fmt::format("{}: {}", refusal->where, verdict.evidence.detail);
+                           ? fmt::format("{}, line {}: {}", refusal->where, refusal->line, verdict.evidence->detail)
+                           : fmt::format("{}: {}", refusal->where, verdict.evidence->detail);
       return std::string();
     }
     HONE_TRY(cuda::FindDevices());
     auto& plan = std::get<cuda::BuiltPlan>(built);
     plan.libraries = HONE_TRY(cuda::FindLibrariesOf(plan.plan));
-    evaluation.stages.compile_cached = plan.cached;
+    evaluation.how->stages.compile_cached = plan.cached;
     const auto cache = HONE_TRY(BuildCache::Open());
     const std::string packed = cuda::Pack(plan);
     return HONE_TRY(cache.KeepBytes(Sha256(packed), packed, "")).file;

@@ -158,7 +158,7 @@ TEST(LocalEvaluatorTest, AnHonestModuleIsAcceptedAndTimedBesideTheNaiveBaseline)
   EXPECT_EQ(evaluation->verdict.range, "componentwise");
   EXPECT_TRUE(evaluation->verdict.bit_reproducible);
   EXPECT_EQ(evaluation->verdict.official_allclose, true);
-  EXPECT_EQ(evaluation->sandbox, BubblewrapWorks() ? "bubblewrap + seccomp" : "seccomp");
+  EXPECT_EQ(evaluation->how->sandbox, BubblewrapWorks() ? "bubblewrap + seccomp" : "seccomp");
   ASSERT_TRUE(evaluation->timing);
   const Timing& timing = *evaluation->timing;
   EXPECT_GT(timing.warm.median_us, 0.5);
@@ -178,7 +178,7 @@ TEST(LocalEvaluatorTest, StagesBeginOneBehindTheOther) {
   const auto evaluation = Shared().Evaluate(Whole("honest"), Timed());
   const std::int64_t after = UnixMilliseconds();
   ASSERT_TRUE(evaluation) << evaluation.error().message;
-  const StageTimes& stages = evaluation->stages;
+  const StageTimes& stages = evaluation->how->stages;
   const auto ended = [](std::int64_t begun_ms, double took_ms) {
     return begun_ms + static_cast<std::int64_t>(took_ms);
   };
@@ -339,8 +339,8 @@ TEST(LocalEvaluatorTest, NobodyKnowsTheInputsButWhoHasTheDice) {
     EXPECT_TRUE(evaluator) << evaluator.error().message;
     const auto evaluation = (*evaluator)->Evaluate(Hostile("says_its_inputs"), CheckOnly());
     EXPECT_TRUE(evaluation) << evaluation.error().message;
-    if (rolled) *rolled = evaluation->dice;
-    return evaluation->verdict.evidence.log;
+    if (rolled) *rolled = evaluation->how->dice;
+    return evaluation->verdict.evidence->log;
   };
   std::string dice;
   const std::string first = inputs("", &dice);
@@ -384,7 +384,7 @@ TEST(LocalEvaluatorTest, WithoutBubblewrapSeccompStillRefuses) {
     const auto evaluation = (*evaluator)->Evaluate(Hostile(file), CheckOnly());
     ASSERT_TRUE(evaluation) << evaluation.error().message;
     EXPECT_EQ(Name(evaluation->verdict.outcome), Name(outcome)) << file << ": " << evaluation->verdict.reason;
-    EXPECT_EQ(evaluation->sandbox, "seccomp");
+    EXPECT_EQ(evaluation->how->sandbox, "seccomp");
   }
   const auto honest = (*evaluator)->Evaluate(Whole("honest"), CheckOnly());
   ASSERT_TRUE(honest);
@@ -433,14 +433,14 @@ TEST(LocalEvaluatorTest, ABaselineMayBeAProgramOfItsOwn) {
   ASSERT_EQ(evaluation->timing->against.size(), 2u);
   EXPECT_EQ(evaluation->timing->against[1].baseline_warm.median_us, 5000);
   ExpectRatioOrReason(evaluation->timing->against[1]);
-  EXPECT_TRUE(evaluation->notes.empty()) << evaluation->notes[0];
+  EXPECT_TRUE(evaluation->how->notes.empty()) << evaluation->how->notes[0];
   request.baselines = {"naive", "broken"};
   const auto without = (*evaluator)->Evaluate(Whole("honest"), request);
   ASSERT_TRUE(without) << without.error().message;
   ASSERT_TRUE(without->timing) << without->verdict.reason;
   EXPECT_EQ(without->timing->against.size(), 1u);
-  ASSERT_EQ(without->notes.size(), 1u);
-  EXPECT_EQ(without->notes[0], "baseline 'broken': torch 1.13 has no torch.compile");
+  ASSERT_EQ(without->how->notes.size(), 1u);
+  EXPECT_EQ(without->how->notes[0], "baseline 'broken': torch 1.13 has no torch.compile");
   request.baselines = {"eager"};
   const auto unknown = (*evaluator)->Evaluate(Whole("honest"), request);
   ASSERT_FALSE(unknown);
@@ -470,8 +470,8 @@ TEST(LocalEvaluatorTest, ABaselineThatNothingHoldsIsSaidEachTime) {
   for (int time = 0; time < 2; ++time) {
     const auto evaluation = (*evaluator)->Evaluate(Whole("honest"), request);
     ASSERT_TRUE(evaluation) << evaluation.error().message;
-    ASSERT_EQ(evaluation->notes.size(), 1u);
-    EXPECT_EQ(evaluation->notes[0], "baselines: " + std::string(kNotConfined));
+    ASSERT_EQ(evaluation->how->notes.size(), 1u);
+    EXPECT_EQ(evaluation->how->notes[0], "baselines: " + std::string(kNotConfined));
   }
 }
 
@@ -503,8 +503,8 @@ TEST(LocalEvaluatorTest, OneProcessServesTheModesOfABaseline) {
   ASSERT_EQ(evaluation->timing->against.size(), 2u);
   EXPECT_EQ(evaluation->timing->against[0].baseline_warm.median_us, 5000);
   EXPECT_EQ(evaluation->timing->against[1].baseline_warm.median_us, 3000);
-  ASSERT_EQ(evaluation->notes.size(), 1u);
-  EXPECT_EQ(evaluation->notes[0], "baseline 'broken': no such mode");
+  ASSERT_EQ(evaluation->how->notes.size(), 1u);
+  EXPECT_EQ(evaluation->how->notes[0], "baseline 'broken': no such mode");
   EXPECT_EQ(*ReadFile(folder->path() + "/starts"), "started\n");
 }
 
@@ -622,7 +622,7 @@ TEST(LeakTest, ManyEvaluationsLeaveNoProcessDescriptorOrMemoryBehind) {
         const auto evaluation = (*evaluator)->Evaluate(candidate, CheckOnly());
         ASSERT_TRUE(evaluation) << evaluation.error().message;
         if (evaluation->verdict.accepted())
-          check_ms.push_back(evaluation->stages.total_ms - evaluation->stages.compile_ms);
+          check_ms.push_back(evaluation->how->stages.total_ms - evaluation->how->stages.compile_ms);
       }
     };
     for (int i = 0; i < 3; ++i) once();  // draws, caches and allocators are warm then

@@ -78,7 +78,7 @@ TEST_F(PlanEvaluatorTest, ASourceThatDoesNotCompileIsRefusedWithItsLine) {
   if (const auto version = cuda::NvrtcVersion(); !version) GTEST_SKIP() << version.error().message;
   const auto evaluation = Evaluate(Of(FromSource("\nextern \"C\" __global__ void kernel() { return 1; }\n")));
   EXPECT_EQ(evaluation.verdict.outcome, Outcome::kCompileError);
-  EXPECT_EQ(evaluation.verdict.evidence.line, 2);
+  EXPECT_EQ(evaluation.verdict.evidence->line, 2);
 }
 
 TEST_F(PlanOnDeviceTest, EveryHostileKernelIsRefusedForItsReason) {
@@ -92,7 +92,7 @@ TEST_F(PlanOnDeviceTest, EveryHostileKernelIsRefusedForItsReason) {
     const std::string expected = source->substr(3, source->find('\n') - 3);
     const auto evaluation = Evaluate(Of(FromSource(*source)));
     std::cout << file.stem().string() << " | " << Name(evaluation.verdict.outcome) << " | " << evaluation.verdict.reason
-              << " | " << evaluation.stages.check_ms << " ms check\n";
+              << " | " << evaluation.how->stages.check_ms << " ms check\n";
     EXPECT_EQ(Name(evaluation.verdict.outcome), expected) << file.filename() << ": " << evaluation.verdict.reason;
     if (expected != "accepted") {
       EXPECT_FALSE(evaluation.verdict.reason.empty()) << file.filename();
@@ -224,9 +224,9 @@ TEST_F(PlanOnDeviceTest, WhatComputeSanitizerFindsIsRefused) {
     const auto evaluation = Evaluate(Of(FromSource(*source)), false, true);
     std::cout << file.path().stem().string() << " | " << Name(evaluation.verdict.outcome) << " | "
               << evaluation.verdict.reason << '\n';
-    for (const auto& line : evaluation.certificate) std::cout << "  " << line << '\n';
+    for (const auto& line : evaluation.how->certificate) std::cout << "  " << line << '\n';
     EXPECT_EQ(Name(evaluation.verdict.outcome), expected) << file.path() << ": " << evaluation.verdict.reason;
-    EXPECT_FALSE(evaluation.certificate.empty());
+    EXPECT_FALSE(evaluation.how->certificate.empty());
   }
 }
 
@@ -331,7 +331,7 @@ extern "C" __global__ void __launch_bounds__(256) scale(const __grid_constant__ 
   scale.cluster = {2, 1, 1};
   plan.steps = {scale};
   const auto evaluation = Evaluate(Of(plan), true);
-  EXPECT_TRUE(evaluation.verdict.accepted()) << evaluation.verdict.reason << "\n" << evaluation.verdict.evidence.log;
+  EXPECT_TRUE(evaluation.verdict.accepted()) << evaluation.verdict.reason << "\n" << evaluation.verdict.evidence->log;
   ASSERT_TRUE(evaluation.timing);
   EXPECT_GT(evaluation.timing->prepare_us, 0);
   EXPECT_TRUE(evaluation.timing->launched == "graph" || evaluation.timing->launched == "stream");

@@ -28,7 +28,7 @@ void Findings::Add(const SeenOutputs& seen) {
 
 Result<WorkerAnswer> Examination::Ask(const Request& question, const std::string& draw, std::uint32_t calls) {
   auto answer = HONE_TRY(worker.Ask(question, settings.call_wall * calls));
-  if (!answer) answer.error().evidence.draw = draw;
+  if (!answer) answer.error().evidence->draw = draw;
   return answer;
 }
 
@@ -76,7 +76,7 @@ Result<SeenOutputs> Examination::Look(const DrawnInputs& inputs, std::size_t slo
                                     : fmt::format("wrote {} bytes past the end of output '{}' ({} bytes in all)",
                                                   trespass->offset - tensor.bytes() + 1, tensor.name, trespass->count),
                inputs.name);
-    seen.refusal->evidence.output = tensor.name;
+    seen.refusal->evidence->output = tensor.name;
     return seen;
   }
   for (std::size_t i = 0; i < trial.outputs(); ++i) {

@@ -212,20 +212,22 @@ Result<Evaluation> Judge::Evaluate(const JudgeRequest& request) {
     idle_.clear();              // they have seen other plans
     StartSpare();
   }
-  Evaluation evaluation{.stages = {.check_begun_ms = begun_ms}, .dice = ToString(dice_)};
+  Evaluation evaluation;
+  evaluation.how->stages.check_begun_ms = begun_ms;
+  evaluation.how->dice = ToString(dice_);
   Checked checked = HONE_TRY(Check(request, evaluation));
   evaluation.verdict = std::move(checked.verdict);
-  evaluation.stages.check_ms = Ms(begin);
+  evaluation.how->stages.check_ms = Ms(begin);
   if (request.asked.time && evaluation.verdict.accepted()) {
     const auto timing = Clock::now();
-    evaluation.stages.timing_begun_ms = UnixMilliseconds();
+    evaluation.how->stages.timing_begun_ms = UnixMilliseconds();
     Timed timed = HONE_TRY(Time(request, checked.call_us));
     if (timed.doubtful) {
       WatchMachine([] { return 0.0; }).AwaitQuiet(Clock::now() + kClockPatience, interrupt_);
       timed = HONE_TRY(Time(request, checked.call_us));
     }
-    evaluation.stages.timing_ms = Ms(timing);
-    evaluation.notes = std::move(timed.notes);
+    evaluation.how->stages.timing_ms = Ms(timing);
+    evaluation.how->notes = std::move(timed.notes);
     if (timed.refusal) {
       evaluation.verdict = std::move(*timed.refusal);
     } else {
@@ -233,7 +235,7 @@ Result<Evaluation> Judge::Evaluate(const JudgeRequest& request) {
     }
   }
   StartSpare();
-  evaluation.stages.total_ms = Ms(begin);
+  evaluation.how->stages.total_ms = Ms(begin);
   return evaluation;
 }
 
@@ -255,7 +257,7 @@ Result<Judge::Checked> Judge::Check(const JudgeRequest& request, Evaluation& eva
   for (std::size_t slot = 0; slot < trial_->slots(); ++slot) HONE_TRY(trial_->Poison(slot, kPoison));
 
   auto worker = HONE_TRY(StartWorker(request.form, request.library, IdleThreads::kSleep, trial_->output_descriptor()));
-  evaluation.sandbox = worker->sandbox();
+  evaluation.how->sandbox = worker->sandbox();
   if (request.asked.time) StartSpare();
   // A call's end and its idleness are measured: nobody else of ours is at work.
   HONE_TRY(SettleOutside());

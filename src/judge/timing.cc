@@ -38,7 +38,7 @@ WorkerParticipant::WorkerParticipant(std::unique_ptr<Worker> worker, std::unique
 
 Result<WorkerAnswer> WorkerParticipant::Ask(const Request& request, milliseconds wall) {
   auto answer = HONE_TRY(worker_->Ask(request, wall));
-  if (!answer) answer.error().evidence.draw = "timing";
+  if (!answer) answer.error().evidence->draw = "timing";
   return answer;
 }
 

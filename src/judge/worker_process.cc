@@ -243,7 +243,7 @@ Result<WorkerAnswer> WorkerProcess::Ask(Request request, milliseconds wall) {
   auto answer = AskIt(request, wall);
   last_nonce_ = request.nonce;
   if (!answer) Kill();
-  if (answer && !*answer && answer->error().evidence.log.empty()) answer->error().evidence.log = Log();
+  if (answer && !*answer && answer->error().evidence->log.empty()) answer->error().evidence->log = Log();
   return answer;
 }
 
@@ -272,7 +272,7 @@ Result<WorkerAnswer> WorkerProcess::AskIt(const Request& request, milliseconds w
 Verdict WorkerProcess::VerdictOf(const Reply& reply) const {
   const std::string text = Printable(reply.text);
   Verdict verdict;
-  verdict.evidence.detail = text;
+  verdict.evidence->detail = text;
   const auto say = [&](Outcome outcome, std::string reason) {
     verdict.outcome = outcome;
     verdict.reason = std::move(reason);
@@ -291,7 +291,7 @@ Verdict WorkerProcess::VerdictOf(const Reply& reply) const {
     }
     case Said::kInvalid: return say(Outcome::kInvalid, "not a module: " + text);
     case Said::kReturned:
-      verdict.evidence.exit_code = reply.code;
+      verdict.evidence->exit_code = reply.code;
       return say(Outcome::kLaunchError, fmt::format("{} returned {}", text, reply.code));
     case Said::kThrew: return say(Outcome::kLaunchError, fmt::format("threw an exception: {}", text));
     case Said::kNoMemory:
@@ -300,16 +300,16 @@ Verdict WorkerProcess::VerdictOf(const Reply& reply) const {
                              setup_.allowance_bytes >> 20));
     case Said::kForbidden: {
       const std::string name = SystemCallName(reply.code);
-      verdict.evidence.detail = text.empty() ? name : fmt::format("{} of {}", name, text);
-      return say(Outcome::kSuspicious, fmt::format("called {}, which a candidate may not", verdict.evidence.detail));
+      verdict.evidence->detail = text.empty() ? name : fmt::format("{} of {}", name, text);
+      return say(Outcome::kSuspicious, fmt::format("called {}, which a candidate may not", verdict.evidence->detail));
     }
     case Said::kFault: break;
     case Said::kReady:
     case Said::kDone: return say(Outcome::kSuspicious, "the worker answered out of turn");
   }
-  verdict.evidence.signal = reply.code;
+  verdict.evidence->signal = reply.code;
   const std::string log = Log();
-  verdict.evidence.detail = fmt::format("{} at address {:#x}", SignalName(reply.code), reply.address);
+  verdict.evidence->detail = fmt::format("{} at address {:#x}", SignalName(reply.code), reply.address);
   if (reply.code == SIGABRT && log.find("std::bad_alloc") != std::string::npos) {
     return say(Outcome::kOutOfMemory, "ended by an uncaught std::bad_alloc");
   }
@@ -339,7 +339,7 @@ Verdict WorkerProcess::VerdictOf(const Reply& reply) const {
   }
   const std::string last = reply.code == SIGABRT ? LastLine(log) : "";
   return say(Outcome::kCrash, last.empty()
-                                  ? fmt::format("crashed with {}", verdict.evidence.detail)
+                                  ? fmt::format("crashed with {}", verdict.evidence->detail)
                                   : fmt::format("crashed with {}: {}", SignalName(reply.code), last.substr(0, 200)));
 }
 
@@ -352,7 +352,7 @@ Verdict WorkerProcess::VerdictOfEnd() {
   Verdict verdict;
   if (signal == 0) {
     verdict = Refuse(Outcome::kCrash, fmt::format("exited with status {} before returning", exit->code));
-    verdict.evidence.exit_code = exit->code;
+    verdict.evidence->exit_code = exit->code;
     return verdict;
   }
   if (signal == SIGXCPU) {
@@ -371,7 +371,7 @@ Verdict WorkerProcess::VerdictOfEnd() {
   } else {
     verdict = Refuse(Outcome::kCrash, fmt::format("crashed with {}", SignalName(signal)));
   }
-  verdict.evidence.signal = signal;
+  verdict.evidence->signal = signal;
   return verdict;
 }
 

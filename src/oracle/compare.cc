@@ -182,9 +182,9 @@ std::string ElementName(const Tensor& tensor, std::int64_t flat_index) {
 Verdict WrongVerdict(const Tensor& tensor, const OutputCheck& check, const std::string& draw) {
   const std::int64_t count = ElementCount(tensor.shape);
   Verdict verdict;
-  verdict.evidence.draw = draw;
-  verdict.evidence.output = tensor.name;
-  verdict.evidence.elements = count;
+  verdict.evidence->draw = draw;
+  verdict.evidence->output = tensor.name;
+  verdict.evidence->elements = count;
   if (check.wrong == 0) {
     verdict.outcome = Outcome::kWrongResult;
     verdict.reason = fmt::format(
@@ -193,11 +193,11 @@ Verdict WrongVerdict(const Tensor& tensor, const OutputCheck& check, const std::
         tensor.name, check.unlike.value_or(""), draw);
     return verdict;
   }
-  verdict.evidence.index = Unflatten(tensor.shape, check.worst);
-  verdict.evidence.expected = check.expected;
-  verdict.evidence.got = check.got;
-  verdict.evidence.budget = check.budget;
-  verdict.evidence.wrong_elements = check.wrong;
+  verdict.evidence->index = Unflatten(tensor.shape, check.worst);
+  verdict.evidence->expected = check.expected;
+  verdict.evidence->got = check.got;
+  verdict.evidence->budget = check.budget;
+  verdict.evidence->wrong_elements = check.wrong;
   verdict.outcome = check.nonfinite > 0 ? Outcome::kNonfinite : Outcome::kWrongResult;
   if (check.unwritten == check.wrong) {
     verdict.outcome = Outcome::kWrongResult;

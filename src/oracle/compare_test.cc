@@ -99,7 +99,7 @@ TEST(CompareTest, TheReasonNamesTheElementAndTheDraw) {
   const Expected expected{.value = {0, 0, 0, 4}, .budget = {0, 0, 0, 0.125}};
   const auto verdict = WrongVerdict(Output({2, 2}), CompareOutput(Output({2, 2}), got, expected, kPoison), "outliers");
   EXPECT_EQ(verdict.reason, "y[1, 1] is 4.5, expected 4 within 0.125; 1 of 4 elements are wrong (inputs: outliers)");
-  EXPECT_EQ(verdict.evidence.index, (std::vector<std::int64_t>{1, 1}));
+  EXPECT_EQ(verdict.evidence->index, (std::vector<std::int64_t>{1, 1}));
 }
 
 TEST(CompareTest, SmallTypesCompareAsTheirValues) {

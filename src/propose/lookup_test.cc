@@ -48,7 +48,7 @@ class LookupTest : public ::testing::TestWithParam<const char*> {
     attempt_.proposal = {.candidate = {CandidateKind::kModule, "int y;\n"}, .origin = "test", .key = "begin"};
     attempt_.evaluation.verdict.outcome = Outcome::kAccepted;
     attempt_.evaluation.timing.emplace().warm.median_us = 20;
-    attempt_.insight.findings.push_back(
+    attempt_.insight->findings.push_back(
         {.rule = "vector_width", .evidence = "loads of 4 bytes.", .advice = "Load 16.", .title = "Narrow loads"});
   }
   std::string Index() const { return folder_.path() + "/index.sqlite"; }

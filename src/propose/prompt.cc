@@ -176,9 +176,9 @@ std::string Relatives(const Question& question, PromptView view) {
 
 std::string FindingsText(const Attempt& attempt, const Advisers& advisers) {
   const bool raw = advisers.kind == Advisers::Kind::kRaw;
-  const std::vector<Finding>& findings = attempt.insight.findings;
+  const std::vector<Finding>& findings = attempt.insight->findings;
   std::string text;
-  const Class* decided = attempt.insight.limits.decided();
+  const Class* decided = attempt.insight->limits.decided();
   if (decided && !raw)
     text += fmt::format("It is limited by {}: {}\n", Name(decided->bottleneck), OneLine(decided->why));
   if (!findings.empty())

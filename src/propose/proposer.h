@@ -71,7 +71,7 @@ struct Attempt {
   int round = 0;   // of the run, 1, 2, ...: which answer it is from; 0 = recorded before rounds were
   Proposal proposal;
   Evaluation evaluation;
-  Insight insight;  // of an accepted one that was timed, where somebody looked
+  Seldom<Insight> insight;  // of an accepted one that was timed, where somebody looked
 
   bool accepted() const { return evaluation.verdict.accepted(); }
   // The warm median in microseconds; 0 when it was refused or not timed.

@@ -134,8 +134,8 @@ std::vector<std::string> ForRepair(const Shelf& shelf, const Question& question)
   const Verdict& verdict = question.from()->evaluation.verdict;
   std::vector<std::string> words;
   AddWordsOf(words, verdict.reason);
-  AddWordsOf(words, verdict.evidence.detail);
-  AddWordsOf(words, std::string_view(verdict.evidence.log).substr(0, 2000));
+  AddWordsOf(words, verdict.evidence->detail);
+  AddWordsOf(words, std::string_view(verdict.evidence->log).substr(0, 2000));
   for (const std::string& word : shelf.words) AddWord(words, word);
   return LanguageSections(words);
 }

@@ -101,7 +101,7 @@ Json AttemptRow(const AttemptRecord& attempt, const Evaluation& evaluation) {
       row.update({{"low_us", timing->warm.interval->low}, {"high_us", timing->warm.interval->high}});
     text("disturbed", timing->disturbed);
   }
-  const StageTimes& stages = evaluation.stages;
+  const StageTimes& stages = evaluation.how->stages;
   positive("compile_ms", stages.compile_ms);
   positive("check_ms", stages.check_ms);
   positive("timing_ms", stages.timing_ms);

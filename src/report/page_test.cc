@@ -196,7 +196,7 @@ TEST(AttemptRowTest, LinesHoldWhatIsKnownWithFindings) {
   attempts[0].limits = R"({"by_analysis": {"class": "memory", "confidence": 1, "why": ""}})";
   attempts[1].ended_ms = 0;  // in flight
   std::vector<Evaluation> evaluations(2);
-  evaluations[0].stages.check_ms = 12;
+  evaluations[0].how->stages.check_ms = 12;
   const std::string lines = AttemptsJsonl(attempts, evaluations);
   const Json first = Json::parse(lines.substr(0, lines.find('\n')));
   const Json second = Json::parse(lines.substr(lines.find('\n') + 1));

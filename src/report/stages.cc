@@ -20,7 +20,7 @@ std::vector<StageSpans> SpansOf(std::span<const AttemptRecord> attempts, std::sp
   std::vector<StageSpans> spans;
   for (std::size_t i = 0; i < attempts.size(); ++i) {
     if (!attempts[i].ended()) continue;
-    const StageTimes& stages = evaluations[i].stages;
+    const StageTimes& stages = evaluations[i].how->stages;
     const auto begin = static_cast<double>(attempts[i].started_ms);
     const double end = std::max(begin, static_cast<double>(attempts[i].ended_ms));
     StageSpans& one = spans.emplace_back(StageSpans{.attempt = attempts[i].number, .begin_ms = begin, .end_ms = end});

@@ -20,7 +20,7 @@ AttemptRecord From(int number, std::int64_t started_ms, std::int64_t ended_ms) {
 
 Evaluation Took(double compile_ms, double check_ms, double timing_ms) {
   Evaluation evaluation;
-  evaluation.stages = {.compile_ms = compile_ms, .check_ms = check_ms, .timing_ms = timing_ms};
+  evaluation.how->stages = {.compile_ms = compile_ms, .check_ms = check_ms, .timing_ms = timing_ms};
   return evaluation;
 }
 
@@ -42,10 +42,10 @@ TEST(StagesTest, StagesWithoutBeginsLieOneAfterAnotherWithinTheirAttempt) {
 TEST(StagesTest, StagesLieWhereTheyBegan) {
   const std::vector<AttemptRecord> attempts = {From(1, 1000, 2000), From(2, 2000, 2500)};
   std::vector<Evaluation> evaluations = {Took(100, 200, 300), Took(50, 0, 0)};
-  evaluations[0].stages.compile_begun_ms = 1040;
-  evaluations[0].stages.check_begun_ms = 1139;  // a clock's whole milliseconds: not before its compilation's end
-  evaluations[0].stages.timing_begun_ms = 1500;
-  evaluations[1].stages.compile_begun_ms = 2010;  // and was refused
+  evaluations[0].how->stages.compile_begun_ms = 1040;
+  evaluations[0].how->stages.check_begun_ms = 1139;  // a clock's whole milliseconds: not before its compilation's end
+  evaluations[0].how->stages.timing_begun_ms = 1500;
+  evaluations[1].how->stages.compile_begun_ms = 2010;  // and was refused
   const auto spans = SpansOf(attempts, evaluations);
   EXPECT_EQ(spans[0].compile.begin_ms, 1040);
   EXPECT_EQ(spans[0].check.begin_ms, 1140);

@@ -1,6 +1,5 @@
 #include "search/asker.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -21,6 +20,10 @@ Result<void> Asker::Load(const std::string& run) {
   run_ = run;
   rounds_ = HONE_TRY(store_.Rounds(run));
   recorded_ = static_cast<int>(rounds_.size());
+  for (int i = 0; i < recorded_; ++i) {
+    const RoundRecord& round = rounds_[static_cast<std::size_t>(i)];
+    recorded_at_.emplace(std::pair(round.parent, round.turn), i);
+  }
   return {};
 }
 
@@ -41,18 +44,20 @@ std::vector<Proposal> WithoutDropped(std::vector<Proposal> proposals) {
 Result<std::optional<Asker::Answer>> Asker::Take(const Now& now) {
   if (!asked_) return std::nullopt;
   const bool prompt = proposer_.pace() == Pace::kPrompt;
-  const auto answered = std::find_if(rounds_.begin(), rounds_.end(), [&](const RoundRecord& round) {
-    return round.parent == asked_->parent && round.turn == asked_->turn;
-  });
-  if (answered != rounds_.end()) {
+  if (const auto known = recorded_at_.find({asked_->parent, asked_->turn}); known != recorded_at_.end()) {
+    const RoundRecord* answered = &rounds_[static_cast<std::size_t>(known->second)];
     if (!prompt && !now.idle && now.events < answered->moment) return std::nullopt;
+    const TreeNode& parent = tree_.node(answered->parent);
     Answer answer{answered->parent, answered->mate, answered->number,
-                  WithoutDropped(HONE_TRY(ReadProposals(store_, *answered)))};
+                  WithoutDropped(HONE_TRY(ReadProposals(store_, *answered, parent.attempt.proposal.candidate.text)))};
     asked_.reset();
     return answer;
   }
   if ((!prompt && now.replaying) || !withheld_.empty()) return std::nullopt;
-  if (!errand_.begun()) errand_.Begin([this, question = TheQuestion()] { return proposer_.Propose(question); });
+  if (!errand_.begun()) {
+    PutQuestion();
+    errand_.Begin([this] { return proposer_.Propose(question_); });
+  }
   if (!prompt && !errand_.Done()) return std::nullopt;
   Result<Round> round = errand_.End();
   if (!round && round.error().kind == ErrorKind::kSpent) {
@@ -71,16 +76,17 @@ Result<void> Asker::Cancel(const Now& now) {
   return {};
 }
 
-Question Asker::TheQuestion() const {
-  const int crossed = static_cast<int>(tree_.node(asked_->parent).mates.size());
-  Question question{.parent = asked_->parent, .turn = asked_->turn - crossed, .mate = asked_->mate, .crossed = crossed};
-  for (const TreeNode& node : tree_.nodes()) {
-    if (node.attempt.number > 0) question.history.push_back(&node.attempt);
-  }
+// Its history only grows: to begin it anew each time would cost more, in all, than what is asked.
+void Asker::PutQuestion() {
+  question_.parent = asked_->parent;
+  question_.mate = asked_->mate;
+  question_.crossed = static_cast<int>(tree_.node(asked_->parent).mates->size());
+  question_.turn = asked_->turn - question_.crossed;
+  while (static_cast<int>(question_.history.size()) < tree_.attempts())
+    question_.history.push_back(&tree_.node(static_cast<int>(question_.history.size()) + 1).attempt);
   const std::uint64_t which =
       (static_cast<std::uint64_t>(asked_->parent) << 32U) + static_cast<std::uint64_t>(asked_->turn);
-  question.random = Random(Random::Mix(seed_) ^ Random::Mix(which + 1));
-  return question;
+  question_.random = Random(Random::Mix(seed_) ^ Random::Mix(which + 1));
 }
 
 Result<Asker::Answer> Asker::Keep(Round round, const Now& now) {

@@ -9,8 +9,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -61,7 +63,7 @@ class Asker {
     int parent = 0, mate = 0, turn = 0;
     std::int64_t asked_ms = 0;
   };
-  Question TheQuestion() const;
+  void PutQuestion();
   Result<Answer> Keep(Round round, const Now& now);
 
   Store& store_;
@@ -69,7 +71,9 @@ class Asker {
   Proposer& proposer_;
   const std::uint64_t seed_;
   std::string run_;
-  std::vector<RoundRecord> rounds_;  // of all sessions
+  std::vector<RoundRecord> rounds_;                 // of all sessions
+  std::map<std::pair<int, int>, int> recorded_at_;  // in them, those of earlier sessions: by parent and turn
+  Question question_;                               // while somebody thinks about it, his
   int recorded_ = 0;
   std::optional<Asked> asked_;
   std::string withheld_;

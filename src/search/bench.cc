@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 
+#include "base/check.h"
 #include "base/sha256.h"
 #include "propose/random.h"
 #include "search/search.h"
@@ -93,11 +95,89 @@ double MemoryInUse() {
   return static_cast<double>(heap.uordblks) + static_cast<double>(heap.hblkhd);
 }
 
+constexpr int kMoves = 4;
+
+// Each attempt has kMoves moves, variants of its text.
+class MovesOnce final : public Proposer {
+ public:
+  Result<Round> Propose(const Question& question) override {
+    Round round;
+    for (int i = 0; i < kMoves && question.turn == 0; ++i) {
+      round.proposals.push_back({.candidate = {CandidateKind::kProgram, Text(question.parent, i)},
+                                 .origin = fmt::format("bench: move {}", i),
+                                 .key = fmt::format("move {}", Random(question.random).Below(1000))});
+    }
+    return round;
+  }
+
+ private:
+  // As long as a program of a few statements.
+  static std::string Text(int parent, int move) {
+    const std::string half(250, '#');
+    return fmt::format("{}\n{}.{}\n{}", half, parent, move, half);
+  }
+};
+
+// Accepts all, in a time that follows from the text, and says as much about it as a judge does.
+class EverythingAccepted final : public Evaluator {
+ public:
+  Result<Evaluation> Evaluate(const Candidate& candidate, const EvaluateRequest&) override {
+    Random random(std::hash<std::string>()(candidate.text));
+    Evaluation evaluation;
+    evaluation.verdict.outcome = Outcome::kAccepted;
+    evaluation.verdict.range = "componentwise";
+    evaluation.verdict.error_over_budget = random.Uniform();
+    evaluation.how->sandbox = "bubblewrap + seccomp";
+    evaluation.how->dice = "the kernel's random numbers";
+    evaluation.how->stages = {.compile_ms = 900, .check_ms = 30, .timing_ms = 200, .total_ms = 1130};
+    Timing timing;
+    timing.warm = Around(1000 * (0.5 + random.Uniform()));
+    timing.cold = Around(1.3 * timing.warm.median_us);
+    Comparison& naive = timing.against.emplace_back();
+    naive.baseline = "naive";
+    naive.baseline_warm = Around(3000);
+    naive.speedup = 3000 / timing.warm.median_us;
+    naive.rounds = 12;
+    evaluation.timing = std::move(timing);
+    return evaluation;
+  }
+  void Interrupt() override {}
+
+ private:
+  static Samples Around(double us) {
+    return {.median_us = us, .interval = Interval{0.99 * us, 1.01 * us}, .p10_us = us, .p90_us = us, .count = 100};
+  }
+};
+
 }  // namespace
+
+Result<ResumeBench> RunResumeBench(const std::string& strategy, int attempts) {
+  using Clock = std::chrono::steady_clock;
+  Store store = HONE_TRY(Store::Open(":memory:"));
+  MovesOnce proposer;
+  EverythingAccepted evaluator;
+  const std::vector<Evaluator*> evaluators = {&evaluator};
+  SearchSettings settings{.run = {.search = HONE_TRY(ChooseStrategy(strategy)).Identity(), .proposer = "bench"},
+                          .budget = {.attempts = attempts, .seconds = 0, .headroom = -1}};
+  settings.confirm_candidates = 0;
+  const auto seconds = [&]() -> Result<double> {
+    const auto begun = Clock::now();
+    const SearchOutcome outcome = HONE_TRY(RunScriptedSearch(store, settings, proposer, evaluators));
+    if (outcome.tree.attempts() < attempts) {
+      return Fail(ErrorKind::kUsage, fmt::format("{} ends after {} attempts of a made-up run: {}", strategy,
+                                                 outcome.tree.attempts(), outcome.stop.reason));
+    }
+    HONE_CHECK(!outcome.diverged, "a run decided differently when it was taken up again");
+    return std::chrono::duration<double>(Clock::now() - begun).count();
+  };
+  ResumeBench bench;
+  bench.made_s = HONE_TRY(seconds());
+  bench.resumed_s = HONE_TRY(seconds());
+  return bench;
+}
 
 Result<TreeBench> RunTreeBench(const std::string& strategy, int attempts) {
   using Clock = std::chrono::steady_clock;
-  constexpr int kMoves = 4;
   const auto chosen = HONE_TRY(ChooseStrategy(strategy));
   const std::unique_ptr<Strategy> grower = chosen.row->make(chosen.parameters);
   TreeBench bench;
@@ -119,11 +199,11 @@ Result<TreeBench> RunTreeBench(const std::string& strategy, int attempts) {
         moves.push_back({.candidate = {CandidateKind::kProgram, fmt::format("{}.{}", *number, i)},
                          .key = fmt::format("move {}", random.Below(1000))});
       }
-      tree.AddProposals(*number, 1, std::move(moves));
+      tree.AddProposals(*number, 1, moves);
       continue;
     }
     Attempt attempt{.number = tree.attempts() + 1, .parent = *number};
-    attempt.proposal = node.waiting[grower->SelectProposal(node, random)].proposal;
+    attempt.proposal = node.Offered(node.waiting[grower->SelectProposal(node, random)]);
     const auto selected = Clock::now();
     attempt.evaluation.verdict.outcome = Outcome::kAccepted;
     attempt.evaluation.timing = Timing{.warm = {.median_us = 1000 * (0.5 + random.Uniform())}};

@@ -45,6 +45,15 @@ struct TreeBench {
 };
 Result<TreeBench> RunTreeBench(const std::string& strategy, int attempts);
 
+// How long a run of so many attempts takes to be made, by such moves that cost nothing to be tried, and to be taken up
+// again from its store, up to where it would go on. The store is in memory: what a disk takes comes on top. kUsage when
+// the strategy ends before.
+struct ResumeBench {
+  double made_s = 0;
+  double resumed_s = 0;
+};
+Result<ResumeBench> RunResumeBench(const std::string& strategy, int attempts);
+
 // One search over the scripted space into `store`: what RunBench does for each row. Resumes a run that is there. The
 // strategy is named as ChooseStrategy reads it.
 Result<SearchOutcome> RunScriptedSearch(Store& store, const std::string& strategy, std::uint64_t seed,

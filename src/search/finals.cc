@@ -67,8 +67,8 @@ Result<void> MeasureEnergy(std::vector<Confirmed>& confirmed, const Tree& tree, 
   if (candidates.empty()) return {};
   std::vector<EnergyOrWhy> measured = HONE_TRY(evaluator.MeasureEnergy(candidates, call_us, request));
   for (std::size_t i = 0; i < theirs.size(); ++i) {
-    theirs[i]->timing->energy = std::move(measured[i].energy);
-    if (!measured[i].why.empty()) theirs[i]->notes.push_back("energy: " + measured[i].why);
+    if (measured[i].energy) theirs[i]->timing->energy = std::move(*measured[i].energy);
+    if (!measured[i].why.empty()) theirs[i]->how->notes.push_back("energy: " + measured[i].why);
   }
   return {};
 }

@@ -130,7 +130,7 @@ TEST_F(FinalsTest, WhereNobodyCanSayTheFastestWinsAndANoteSaysWhy) {
   const SearchOutcome outcome = Must(Go(0.2));
   EXPECT_TRUE(outcome.winner_confirmed);
   EXPECT_EQ(TimeOf(outcome, outcome.run.best_attempt), outcome.tree.best_us());
-  EXPECT_EQ(outcome.confirmed.at(0).evaluation.notes, (std::vector<std::string>{"energy: the meter slept"}));
+  EXPECT_EQ(outcome.confirmed.at(0).evaluation.how->notes, (std::vector<std::string>{"energy: the meter slept"}));
 }
 
 TEST_F(FinalsTest, ARunThatWasInterruptedAmongItsFinalistsHasTheWinnerThatItWouldHaveHad) {

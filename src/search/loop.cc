@@ -15,6 +15,7 @@
 #include "base/mutex.h"
 #include "search/ahead.h"
 #include "search/asker.h"
+#include "search/earlier.h"
 #include "search/errand.h"
 #include "search/search.h"
 
@@ -84,6 +85,7 @@ class Search {
         hooks_(hooks),
         stoppers_(MakeStoppers(settings.budget, hooks.interrupt)),
         random_(settings.run.seed),
+        earlier_(store),
         outcome_{.run = std::move(run)},
         asker_(store, outcome_.tree, proposer, settings.run.seed, bell_) {
     begun_s_ = Seconds();
@@ -184,7 +186,8 @@ class Search {
     outcome_.started = true;
     Attempt attempt{.number = 1};
     attempt.proposal = *settings_.start;
-    auto begun = Begin(std::move(attempt));
+    const CandidateKey key = CandidateKey::Of(attempt.proposal.candidate);
+    auto begun = Begin(std::move(attempt), key);
     if (!begun && Interrupted() && Stopped()) return false;
     HONE_TRY(std::move(begun));
     return End();
@@ -206,7 +209,7 @@ class Search {
     if (!selected) {
       // The record of what was chosen when less was known to wait, or by another version.
       if (!Replaying() || !flights_.empty()) return false;
-      HONE_TRY(Begin(std::nullopt));
+      HONE_TRY(Begin(std::nullopt, {}));
       return true;
     }
     const TreeNode& node = tree().node(*selected);
@@ -224,10 +227,12 @@ class Search {
     Attempt attempt;
     attempt.number = Begun() + 1;
     attempt.parent = *selected;
-    attempt.round = node.waiting[index].round;
-    attempt.mate = node.waiting[index].mate;
-    attempt.proposal = node.waiting[index].proposal;
-    HONE_TRY(Begin(std::move(attempt)));
+    const WaitingProposal& chosen = node.waiting[index];
+    attempt.round = chosen.round;
+    attempt.mate = chosen.mate;
+    attempt.proposal = node.Offered(chosen);
+    const CandidateKey key = chosen.candidate();
+    HONE_TRY(Begin(std::move(attempt), key));
     return true;
   }
 
@@ -273,7 +278,7 @@ class Search {
     if (!ahead_) ++events_;
     if (answer->round > asker_.recorded()) outcome_.proposed += static_cast<int>(answer->proposals.size());
     if (hooks_.note) std::ranges::for_each(answer->notes, hooks_.note);
-    outcome_.tree.AddProposals(answer->parent, answer->round, std::move(answer->proposals), answer->mate);
+    outcome_.tree.AddProposals(answer->parent, answer->round, answer->proposals, answer->mate);
     return true;
   }
 
@@ -293,21 +298,21 @@ class Search {
     return true;
   }
 
-  // The store's next attempt, or else `chosen`, is in flight from here on.
-  Result<void> Begin(std::optional<Attempt> chosen) {
+  // The store's next attempt, or else `chosen`, is in flight from here on. `key`: of what was chosen.
+  Result<void> Begin(std::optional<Attempt> chosen, CandidateKey key) {
     Flight flight;
     if (Replaying()) {
-      flight.record = records_[static_cast<std::size_t>(Begun())];
+      EarlierAttempts::One one = HONE_TRY(earlier_.Next());
       flight.replayed = true;
-      flight.attempt = HONE_TRY(ReadAttempt(store_, flight.record));
-      if (chosen && chosen->parent == flight.attempt.parent &&
-          chosen->proposal.candidate.Identity() == flight.attempt.proposal.candidate.Identity()) {
-        flight.attempt.proposal = std::move(chosen->proposal);
-        flight.attempt.round = chosen->round;
-        flight.attempt.mate = chosen->mate;
+      if (chosen && chosen->parent == one.record.parent && key == CandidateKey::OfIdentity(one.record.identity)) {
+        flight.attempt = std::move(*chosen);
       } else {
+        flight.attempt = HONE_TRY(ReadTried(store_, one.record));
+        key = CandidateKey::Of(flight.attempt.proposal.candidate);
         outcome_.diverged = true;
       }
+      flight.attempt.evaluation = std::move(one.evaluation);
+      flight.attempt.insight = std::move(one.insight);
     } else {
       flight.attempt = std::move(*chosen);
       if (!ready_) {  // whoever waits for a device has compiled by then what comes first
@@ -319,8 +324,7 @@ class Search {
       HONE_TRY(store_.BeginAttempt(flight.record, flight.attempt.proposal.candidate.text));
       Tell(SearchProgress::Phase::kTrying, &flight.attempt, false);
     }
-    const Candidate& candidate = flight.attempt.proposal.candidate;
-    outcome_.tree.Begin(flight.attempt);
+    outcome_.tree.Begin(flight.attempt.parent, key);
     ++events_;
     if (!flight.replayed) {
       EvaluateRequest request = settings_.evaluate;
@@ -328,7 +332,9 @@ class Search {
       Foresee();
       flight.began_s = Seconds();
       Evaluator& evaluator = *evaluators_[LaneNumber(flight)];
-      LaneOf(flight).Begin([&evaluator, candidate, request] { return evaluator.Evaluate(candidate, request); });
+      LaneOf(flight).Begin([&evaluator, candidate = flight.attempt.proposal.candidate, request] {
+        return evaluator.Evaluate(candidate, request);
+      });
     }
     flights_.push_back(std::move(flight));
     return {};
@@ -357,7 +363,7 @@ class Search {
     if (!flight.attempt.proposal.rule.empty())
       flight.record.brought = Brought(flight.attempt, tree().node(flight.attempt.parent).attempt);
     NoteBaselines(flight.attempt.evaluation, outcome_.run);
-    const std::string log = flight.attempt.evaluation.verdict.evidence.log;
+    const std::string log = flight.attempt.evaluation.verdict.evidence->log;
     BackUp(std::move(flight.attempt));                                         // 4
     HONE_TRY(store_.EndAttempt(std::move(flight.record), log, outcome_.run));  // 5
     Tell(SearchProgress::Phase::kTried, &tree().nodes().back().attempt, false);
@@ -387,13 +393,14 @@ class Search {
   void Foresee() {
     std::vector<Candidate> likely;
     const auto add = [&](int number) {
-      for (const WaitingProposal& waiting : tree().node(number).waiting) {
-        if (likely.size() < kForeseen) likely.push_back(waiting.proposal.candidate);
+      const TreeNode& node = tree().node(number);
+      for (const WaitingProposal& waiting : node.waiting) {
+        if (likely.size() < kForeseen) likely.push_back(node.Offered(waiting).candidate);
       }
     };
     if (tree().best() != 0) add(tree().best());
     add(0);
-    for (int number = tree().attempts(); number > 0; --number) {
+    for (int number = tree().attempts(); number > 0 && likely.size() < kForeseen; --number) {
       if (number != tree().best()) add(number);
     }
     evaluators_.front()->Foresee(std::move(likely));
@@ -401,6 +408,9 @@ class Search {
 
   // 4 back up: the tree, then the strategy, which may keep something of its own.
   void BackUp(Attempt attempt) {
+    // It is in the store, and nobody goes by it; of what may win, people are told.
+    if (attempt.time_us() <= 0 || (tree().best() != 0 && attempt.time_us() >= tree().best_us()))
+      attempt.evaluation.how.Clear();
     outcome_.tree.AddAttempt(std::move(attempt));
     ++events_;
     outcome_.run.best_attempt = tree().best();
@@ -488,7 +498,7 @@ class Search {
 
   Result<void> RecordConfirmed(const Confirmed& one) {
     return store_.AddConfirmation(ConfirmedRecord(outcome_.run.id, one.attempt, one.evaluation),
-                                  one.evaluation.verdict.evidence.log, outcome_.run);
+                                  one.evaluation.verdict.evidence->log, outcome_.run);
   }
 
   bool StartHasTime() const { return outcome_.started && tree().node(1).attempt.time_us() > 0; }
@@ -547,17 +557,7 @@ class Search {
   }
 
   Result<void> LoadRecords() {
-    records_ = HONE_TRY(store_.Attempts(outcome_.run.id));
-    while (!records_.empty() && !records_.back().ended()) records_.pop_back();  // they were in flight
-    for (std::size_t i = 0; i < records_.size(); ++i) {
-      if (records_[i].number == static_cast<int>(i) + 1 && records_[i].ended()) continue;
-      return Fail(ErrorKind::kCorrupt,
-                  fmt::format("attempt {} of run {} is missing in {}; start another run with --seed", i + 1,
-                              outcome_.run.id, store_.path()));
-    }
-    for (const AttemptRecord& record : records_) {
-      earlier_s_ += static_cast<double>(record.ended_ms - record.started_ms) / 1000;
-    }
+    HONE_TRY(earlier_.Load(outcome_.run.id));
     was_done_ = outcome_.run.state == RunState::kDone;
     recorded_best_ = outcome_.run.best_attempt;
     return {};
@@ -586,7 +586,7 @@ class Search {
     SearchState state;
     state.attempts = tree().attempts();
     state.idle = progress_.Idle(state.attempts);
-    state.elapsed_s = earlier_s_ + SessionSeconds();
+    state.elapsed_s = earlier_.seconds() + SessionSeconds();
     state.best_us = tree().best_us();
     // The bound is one of time: who is at it may still take less energy.
     if (settings_.run.objective.IsTime()) state.bound_us = outcome_.run.bound_us;
@@ -656,7 +656,7 @@ class Search {
 
   const Tree& tree() const { return outcome_.tree; }
   int Begun() const { return tree().attempts() + static_cast<int>(flights_.size()); }
-  bool Replaying() const { return static_cast<std::size_t>(Begun()) < records_.size(); }
+  bool Replaying() const { return Begun() < earlier_.count(); }
   Asker::Now Now(bool idle = false) const { return {.events = events_, .replaying = Replaying(), .idle = idle}; }
   bool AsksAhead() const { return settings_.ask_ahead > 0 && !Replaying(); }
   bool Interrupted() const { return hooks_.interrupt != nullptr && hooks_.interrupt->load(); }
@@ -669,11 +669,10 @@ class Search {
   const SearchHooks& hooks_;
   const std::vector<std::unique_ptr<Stopper>> stoppers_;
   std::unique_ptr<Strategy> strategy_;
-  Random random_;                       // of the strategy's choices
-  std::vector<AttemptRecord> records_;  // of earlier sessions
+  Random random_;  // of the strategy's choices
+  EarlierAttempts earlier_;
   bool was_done_ = false;
   int recorded_best_ = 0;
-  double earlier_s_ = 0;  // of earlier sessions
   double begun_s_ = 0;
   double slowest_s_ = 0;  // attempt of this session
   Progress progress_;

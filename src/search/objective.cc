@@ -29,7 +29,7 @@ std::optional<double> Measured(Measure measure, const Evaluation& evaluation) {
   if (!evaluation.verdict.accepted() || !evaluation.timing) return std::nullopt;
   const double time_us = evaluation.timing->LikelyUs();
   if (time_us <= 0) return std::nullopt;
-  const std::optional<Energy>& energy = evaluation.timing->energy;
+  const Box<Energy>& energy = evaluation.timing->energy;
   const std::optional<double> joules = energy ? std::optional(energy->joules) : std::nullopt;
   switch (measure) {
     case Measure::kTime: return time_us;

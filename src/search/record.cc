@@ -110,7 +110,7 @@ Result<OpenedRun> OpenRun(Store& store, const RunRecord& wanted, const std::stri
 
 std::string EvaluationText(const Evaluation& evaluation) {
   Evaluation without_log = evaluation;
-  without_log.verdict.evidence.log.clear();
+  without_log.verdict.evidence->log.clear();
   return JsonText(ToJson(without_log));
 }
 
@@ -118,7 +118,7 @@ Result<Evaluation> ReadEvaluation(const std::string& json, const std::string& lo
   Json parsed = Json::parse(json, nullptr, false);
   if (parsed.is_discarded()) return Fail(ErrorKind::kCorrupt, "an evaluation in the run store is not JSON");
   Evaluation evaluation = HONE_TRY(ParseEvaluation(parsed));
-  evaluation.verdict.evidence.log = log;
+  evaluation.verdict.evidence->log = log;
   return evaluation;
 }
 
@@ -199,9 +199,9 @@ std::vector<ProposalRecord> ProposalRecords(const std::vector<Proposal>& proposa
   return records;
 }
 
-Result<std::vector<Proposal>> ReadProposals(Store& store, const RoundRecord& round) {
+Result<std::vector<Proposal>> ReadProposals(Store& store, const RoundRecord& round, std::string_view likely) {
   std::vector<Proposal> proposals;
-  for (ProposalRecord& record : HONE_TRY(store.Proposals(round.run, round.number))) {
+  for (ProposalRecord& record : HONE_TRY(store.Proposals(round.run, round.number, likely))) {
     const std::string what =
         fmt::format("a proposal of round {} of run {} in {}", round.number, round.run, store.path());
     Candidate candidate = HONE_TRY(MakeCandidate(what, record.kind, std::move(record.source)));
@@ -219,7 +219,7 @@ Result<Insight> ReadInsight(const AttemptRecord& record) {
   return insight;
 }
 
-Result<Attempt> ReadAttempt(Store& store, const AttemptRecord& record) {
+Result<Attempt> ReadTried(Store& store, const AttemptRecord& record) {
   Attempt attempt;
   attempt.number = record.number;
   attempt.parent = record.parent;
@@ -233,6 +233,11 @@ Result<Attempt> ReadAttempt(Store& store, const AttemptRecord& record) {
   attempt.proposal.predicted_us = record.predicted_us;
   attempt.proposal.rule = record.rule;
   attempt.proposal.promised = record.promised;
+  return attempt;
+}
+
+Result<Attempt> ReadAttempt(Store& store, const AttemptRecord& record) {
+  Attempt attempt = HONE_TRY(ReadTried(store, record));
   attempt.insight = HONE_TRY(ReadInsight(record));
   if (!record.ended()) return attempt;
   const std::string log = record.log_blob.empty() ? std::string() : HONE_TRY(store.Blob(record.log_blob));

@@ -61,10 +61,12 @@ ConfirmationRecord ConfirmedRecord(const std::string& run, int attempt, const Ev
 
 std::vector<ProposalRecord> ProposalRecords(const std::vector<Proposal>& proposals);
 // kCorrupt when one is not what was proposed.
-Result<std::vector<Proposal>> ReadProposals(Store& store, const RoundRecord& round);
+// `likely` as of Store::Proposals.
+Result<std::vector<Proposal>> ReadProposals(Store& store, const RoundRecord& round, std::string_view likely = {});
 
 // Reads the texts behind a row. The evaluation of one that has not ended is empty.
 Result<Insight> ReadInsight(const AttemptRecord& record);
+Result<Attempt> ReadTried(Store& store, const AttemptRecord& record);  // without evaluation and insight
 Result<Attempt> ReadAttempt(Store& store, const AttemptRecord& record);
 Result<Evaluation> ReadConfirmation(Store& store, const ConfirmationRecord& record);
 

@@ -82,9 +82,9 @@ TEST_F(RecordTest, AnAttemptReadsBackWithItsRoundItsJoulesAndItsInsight) {
   attempt.proposal.promised = 0.25;
   attempt.evaluation.verdict.outcome = Outcome::kAccepted;
   attempt.evaluation.timing = Timing{.warm = {.median_us = 5}, .energy = Energy{.joules = 0.5}};
-  attempt.insight.findings = {{.rule = "bank_conflict", .evidence = "4 ways", .advice = "pad the row", .loss_us = 2}};
-  attempt.insight.limits.by_analysis = Class{Bottleneck::kLatency, 0.6, "3 % of the multiprocessors get a block"};
-  attempt.insight.missing = "half of it";
+  attempt.insight->findings = {{.rule = "bank_conflict", .evidence = "4 ways", .advice = "pad the row", .loss_us = 2}};
+  attempt.insight->limits.by_analysis = Class{Bottleneck::kLatency, 0.6, "3 % of the multiprocessors get a block"};
+  attempt.insight->missing = "half of it";
   AttemptRecord record = StartedRecord(run_.id, attempt);
   ASSERT_TRUE(store_.BeginAttempt(record, attempt.proposal.candidate.text));
   Complete(record, attempt.evaluation, attempt.insight);

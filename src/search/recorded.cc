@@ -80,7 +80,7 @@ Result<Evaluation> RecordedEvaluator::Evaluate(const Candidate& candidate, const
 
 Evaluation RecordedEvaluation(const TableCandidate& recorded, std::uint64_t seed) {
   Evaluation evaluation;
-  evaluation.sandbox = "none: recorded";
+  evaluation.how->sandbox = "none: recorded";
   evaluation.verdict.outcome = recorded.outcome;
   evaluation.verdict.reason = recorded.reason;
   if (recorded.warm_us <= 0) return evaluation;

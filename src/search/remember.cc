@@ -94,7 +94,7 @@ Result<void> RememberLessons(Store& store, const SearchOutcome& outcome, const P
     // What was not timed says nothing, and nobody improves on what was refused.
     if (before_us <= 0 || (attempt.accepted() && attempt.time_us() <= 0)) continue;
     lesson->End(before_us, attempt.time_us());
-    const Class* limit = from == nullptr ? nullptr : from->insight.limits.decided();
+    const Class* limit = from == nullptr ? nullptr : from->insight->limits.decided();
     records.push_back({.run = run.id,
                        .attempt = number,
                        .target = run.target,

@@ -3,24 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 
 #include "base/check.h"
 #include "base/sha256.h"
 
 namespace hone {
-
-CandidateKey CandidateKey::Of(const Candidate& candidate) {
-  const std::string identity = candidate.Identity();
-  const auto part = [&](std::size_t from) {
-    std::uint64_t bits = 0;
-    const auto [end, error] = std::from_chars(identity.data() + from, identity.data() + from + 16, bits, 16);
-    HONE_CHECK(error == std::errc() && end == identity.data() + from + 16, "an identity is a SHA-256 in hexadecimal");
-    return bits;
-  };
-  return {part(0), part(16)};
-}
 
 const TreeNode& Tree::node(int number) const {
   HONE_CHECK(number >= 0 && number <= attempts(), "a node that the tree does not have");
@@ -38,37 +26,40 @@ void Tree::Ask(int number, int mate) {
   asked_ = number;
 }
 
-void Tree::AddProposals(int number, int round, std::vector<Proposal> proposals, int mate) {
+void Tree::AddProposals(int number, int round, const std::vector<Proposal>& proposals, int mate) {
   TreeNode& node = at(number);
   ++node.rounds;
-  touched_.push_back(number);
+  Touch(number);
   if (asked_ == number) asked_.reset();
-  if (mate != 0) node.mates.push_back(mate);
+  if (mate != 0) node.mates->push_back(mate);
   // Not when all of them turn out to be known: the next round may still bring something new.
   if (proposals.empty() && mate == 0) node.exhausted = true;
   std::vector<WaitingProposal> fresh;
-  for (Proposal& proposal : proposals) {
+  for (const Proposal& proposal : proposals) {
     const CandidateKey key = CandidateKey::Of(proposal.candidate);
-    const auto same = [&](const WaitingProposal& other) { return other.key == key; };
+    const auto same = [&](const WaitingProposal& other) { return other.candidate() == key; };
     if (tried_.contains(key) || std::ranges::any_of(node.waiting, same) || std::ranges::any_of(fresh, same)) continue;
     waits_at_.emplace(key, number);
-    fresh.push_back({std::move(proposal), key, round, mate});
+    WaitingProposal& waiting = fresh.emplace_back(proposal, key, node.attempt.proposal.candidate.text);
+    waiting.round = round;
+    waiting.mate = mate;
   }
   std::ranges::move(fresh, std::inserter(node.waiting, mate != 0 ? node.waiting.begin() : node.waiting.end()));
 }
 
-void Tree::Begin(const Attempt& attempt) {
-  const CandidateKey key = CandidateKey::Of(attempt.proposal.candidate);
+void Tree::Begin(int parent, const CandidateKey& key) {
   const auto [first, last] = waits_at_.equal_range(key);
   for (auto waits = first; waits != last; ++waits) {
-    touched_.push_back(waits->second);
-    std::erase_if(at(waits->second).waiting, [&](const WaitingProposal& waiting) { return waiting.key == key; });
+    Touch(waits->second);
+    std::vector<WaitingProposal>& waiting = at(waits->second).waiting;
+    std::erase_if(waiting, [&](const WaitingProposal& one) { return one.candidate() == key; });
+    waiting.shrink_to_fit();
   }
   waits_at_.erase(first, last);
   tried_.insert(key);
-  ++at(attempt.parent).in_flight;
-  touched_.push_back(attempt.parent);
-  flying_.push_back(attempt.parent);
+  ++at(parent).in_flight;
+  Touch(parent);
+  flying_.push_back(parent);
 }
 
 void Tree::AddAttempt(Attempt attempt) {
@@ -79,8 +70,9 @@ void Tree::AddAttempt(Attempt attempt) {
   --parent.in_flight;
   flying_.erase(std::find(flying_.begin(), flying_.end(), attempt.parent));
   parent.children.push_back(attempt.number);
-  touched_.push_back(attempt.parent);
+  Touch(attempt.parent);
   const int number = attempt.number;
+  values_.push_back(attempt.time_us());
   nodes_.emplace_back().attempt = std::move(attempt);
   if (Value(number) <= 0) return;
   ranked_.Insert(number, [this](int a, int b) { return Value(a) < Value(b); });

@@ -18,41 +18,28 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/box.h"
 #include "propose/proposer.h"
 #include "search/ranking.h"
+#include "search/waiting.h"
 
 namespace hone {
-
-// The first 128 bits of a candidate's identity: enough to tell candidates apart, and a tenth of the memory of its text.
-struct CandidateKey {
-  static CandidateKey Of(const Candidate& candidate);
-  bool operator==(const CandidateKey&) const = default;
-  std::uint64_t high = 0, low = 0;
-};
-struct CandidateKeyHash {  // the bits are a hash's
-  std::size_t operator()(const CandidateKey& key) const noexcept { return key.high; }
-};
-
-struct WaitingProposal {
-  Proposal proposal;
-  CandidateKey key;  // of its candidate
-  int round = 0;     // of the run, that brought it
-  int mate = 0;      // that the node was crossed with; 0 = none
-};
 
 struct TreeNode {
   Attempt attempt;
   std::vector<int> children;
   std::vector<WaitingProposal> waiting;  // not tried yet, best predicted first; crossings before all else
-  std::vector<int> mates;                // that the proposer was asked to cross it with
+  Seldom<std::vector<int>> mates;        // that the proposer was asked to cross it with
   int in_flight = 0;                     // of its proposals: chosen, and their verdicts not known
   int rounds = 0;                        // that it has had
   bool exhausted = false;                // the proposer has nothing more from here
+
+  Proposal Offered(const WaitingProposal& one) const { return one.Whole(attempt.proposal.candidate.text); }
 };
 
 class Tree {
  public:
-  Tree() : nodes_(1) {}
+  Tree() : nodes_(1), values_(1) {}
 
   const std::deque<TreeNode>& nodes() const { return nodes_; }  // in the order of trying
   const TreeNode& node(int number) const;
@@ -61,14 +48,14 @@ class Tree {
   // The attempts that were accepted and timed, the fastest first; the earlier of two equal ones first.
   const Ranking& ranked() const { return ranked_; }
   int best() const { return ranked_.empty() ? 0 : ranked_.front(); }
-  double best_us() const { return node(best()).attempt.time_us(); }  // 0 = none
+  double best_us() const { return Value(best()); }  // 0 = none
 
   // Speed of light of the problem, 0 = not known, or time is not what is made small.
   double bound_us() const { return bound_us_; }
   void SetBound(double us) { bound_us_ = us; }
 
   // What a search goes by, smaller is better: microseconds; 0 = not known.
-  double Value(int number) const { return node(number).attempt.time_us(); }
+  double Value(int number) const { return values_[static_cast<std::size_t>(number)]; }
 
   // Whether an attempt that was accepted is worth being improved. Of those slower than the best by more than kReach one
   // move had to gain more than the built-in expert ever predicts of one (30 %), and a team of agents, which predicts
@@ -88,11 +75,12 @@ class Tree {
 
   void Ask(int number, int mate = 0);
   // The answer for the node that was asked, or for any other. An empty one exhausts it, unless it is about a crossing.
-  void AddProposals(int number, int round, std::vector<Proposal> proposals, int mate = 0);
+  void AddProposals(int number, int round, const std::vector<Proposal>& proposals, int mate = 0);
   // The question was taken back.
   void Unask() { asked_.reset(); }
   // The candidate is in work: it waits nowhere any more, and is not taken up again.
-  void Begin(const Attempt& attempt);
+  void Begin(int parent, const CandidateKey& candidate);
+  void Begin(const Attempt& attempt) { Begin(attempt.parent, CandidateKey::Of(attempt.proposal.candidate)); }
   // The attempt with the next number, which was begun, has ended.
   void AddAttempt(Attempt attempt);
 
@@ -101,8 +89,12 @@ class Tree {
 
  private:
   TreeNode& at(int number);
+  void Touch(int number) {
+    if (touched_.empty() || touched_.back() != number) touched_.push_back(number);
+  }
 
   std::deque<TreeNode> nodes_;  // one that grows without moving what is there
+  std::vector<double> values_;  // of the nodes: apart, since strategies compare many of them
   Ranking ranked_;
   std::vector<int> flying_;
   std::vector<int> touched_;

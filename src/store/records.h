@@ -141,6 +141,13 @@ struct AttemptRecord {
   bool ended() const { return ended_ms != 0; }
 };
 
+// Of a run, those that ended.
+struct AttemptCount {
+  int ended = 0;
+  int last = 0;        // number; more than `ended`: one before it has not ended, or is missing
+  double seconds = 0;  // that they took, all together
+};
+
 // An attempt that was evaluated once more at the end of a run, on fresh draws and beside all baselines.
 struct ConfirmationRecord {
   std::string run;

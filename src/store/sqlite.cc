@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <map>
+#include <vector>
+
 #include "base/check.h"
 
 namespace hone {
@@ -38,8 +41,38 @@ std::string Mend(int code, std::string_view another) {
 
 }  // namespace
 
+// By their texts. Two of one text are at work at a time where one is stepped within the other's rows.
+struct Connection::Kept {
+  static constexpr std::size_t kMost = 64;  // more than a store has texts
+  std::map<std::string, std::vector<sqlite3_stmt*>, std::less<>> idle;
+};
+
+Connection::Connection(std::unique_ptr<sqlite3, Close> handle, std::string path, const DatabaseWords& words)
+    : handle_(std::move(handle)), kept_(new Kept), path_(std::move(path)), words_(&words) {}
+
 void Connection::Close::operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
-void Statement::Finalize::operator()(sqlite3_stmt* handle) const { sqlite3_finalize(handle); }
+
+void Connection::Forget::operator()(Kept* kept) const {
+  for (const auto& [text, statements] : kept->idle) {
+    for (sqlite3_stmt* statement : statements) sqlite3_finalize(statement);
+  }
+  delete kept;
+}
+
+void Statement::Finalize::operator()(sqlite3_stmt* handle) const {
+  sqlite3_reset(handle);  // what went wrong has been told by Step
+  sqlite3_clear_bindings(handle);
+  const std::string_view text = sqlite3_sql(handle);
+  auto known = kept->idle.find(text);
+  if (known == kept->idle.end()) {
+    if (kept->idle.size() >= Connection::Kept::kMost) {
+      sqlite3_finalize(handle);
+      return;
+    }
+    known = kept->idle.emplace(text, std::vector<sqlite3_stmt*>()).first;
+  }
+  known->second.push_back(handle);
+}
 
 tl::unexpected<Error> Connection::Failure(std::string_view doing, int code) const {
   // What SQLite calls an I/O error is a full disk when the system said so.
@@ -64,10 +97,15 @@ Result<Connection> Connection::Open(const std::string& path, IfAbsent if_absent,
 }
 
 Result<Statement> Connection::Prepare(std::string_view sql) {
+  if (const auto known = kept_->idle.find(sql); known != kept_->idle.end() && !known->second.empty()) {
+    sqlite3_stmt* const statement = known->second.back();
+    known->second.pop_back();
+    return Statement(this, statement, kept_.get());
+  }
   sqlite3_stmt* statement = nullptr;
   const int code = sqlite3_prepare_v2(handle_.get(), sql.data(), static_cast<int>(sql.size()), &statement, nullptr);
   if (code != SQLITE_OK) return Failure("read", code);
-  return Statement(this, statement);
+  return Statement(this, statement, kept_.get());
 }
 
 Result<void> Connection::Execute(const std::string& sql) {

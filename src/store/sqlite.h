@@ -33,6 +33,7 @@ class Connection {
   static Result<Connection> Open(const std::string& path, IfAbsent if_absent,
                                  const DatabaseWords& words = kRunStoreWords);
 
+  // A statement that has ended is kept for the next of the same text: preparing one takes longer than most take.
   Result<Statement> Prepare(std::string_view sql);
   Result<void> Execute(const std::string& sql);        // statements without results, separated by semicolons
   Result<std::int64_t> Integer(std::string_view sql);  // the first column of the first row
@@ -43,12 +44,17 @@ class Connection {
   tl::unexpected<Error> Failure(std::string_view doing, int code) const;
 
  private:
+  friend class Statement;
   struct Close {
     void operator()(sqlite3* handle) const;
   };
-  Connection(std::unique_ptr<sqlite3, Close> handle, std::string path, const DatabaseWords& words)
-      : handle_(std::move(handle)), path_(std::move(path)), words_(&words) {}
+  struct Kept;  // statements that have ended
+  struct Forget {
+    void operator()(Kept* kept) const;
+  };
+  Connection(std::unique_ptr<sqlite3, Close> handle, std::string path, const DatabaseWords& words);
   std::unique_ptr<sqlite3, Close> handle_;
+  std::unique_ptr<Kept, Forget> kept_;
   std::string path_;
   const DatabaseWords* words_;
 };
@@ -75,9 +81,11 @@ class Statement {
  private:
   friend class Connection;
   struct Finalize {
+    Connection::Kept* kept = nullptr;
     void operator()(sqlite3_stmt* handle) const;
   };
-  Statement(const Connection* connection, sqlite3_stmt* handle) : connection_(connection), handle_(handle) {}
+  Statement(const Connection* connection, sqlite3_stmt* handle, Connection::Kept* kept)
+      : connection_(connection), handle_(handle, Finalize{kept}) {}
   const Connection* connection_;
   std::unique_ptr<sqlite3_stmt, Finalize> handle_;
   int bind_code_ = 0;  // the first bind that failed; Step tells

@@ -307,10 +307,11 @@ Result<void> Store::AddRound(const RoundRecord& round, const std::vector<Proposa
   return transaction.Commit();
 }
 
-Result<std::vector<ProposalRecord>> Store::Proposals(std::string_view run, int round) {
+Result<std::vector<ProposalRecord>> Store::Proposals(std::string_view run, int round, std::string_view likely) {
   Statement select = HONE_TRY(connection_.Prepare(
-      "SELECT kind, identity, origin, proposal.key, predicted_us, head, middle, tail, bytes, rule, promised, doubt, "
-      "dropped FROM proposal JOIN blob ON blob.key = base_blob WHERE run = ?1 AND round = ?2 ORDER BY place"));
+      "SELECT kind, identity, origin, key, predicted_us, head, middle, tail, base_blob, rule, promised, doubt, dropped "
+      "FROM proposal WHERE run = ?1 AND round = ?2 ORDER BY place"));
+  std::string base(likely), base_blob = likely.empty() ? "" : Sha256(likely);
   select.Bind(1, HONE_TRY(Sequence(run))).Bind(2, round);
   std::vector<ProposalRecord> proposals;
   while (HONE_TRY(select.Step())) {
@@ -325,7 +326,10 @@ Result<std::vector<ProposalRecord>> Store::Proposals(std::string_view run, int r
     proposal.doubt = select.Text(11);
     proposal.dropped = select.Integer(12) != 0;
     const auto head = static_cast<std::size_t>(select.Integer(5)), tail = static_cast<std::size_t>(select.Integer(7));
-    const std::string base = select.Text(8);
+    if (std::string key = select.Text(8); key != base_blob) {
+      base = HONE_TRY(Blob(key));
+      base_blob = std::move(key);
+    }
     if (head + tail > base.size()) {
       return Fail(ErrorKind::kCorrupt, fmt::format("the run store {} is damaged: a proposal of round {} is longer than "
                                                    "what it was made from; restore the file from a copy",
@@ -406,14 +410,22 @@ Result<void> Store::EndAttempt(AttemptRecord attempt, std::string_view log, cons
   return transaction.Commit();
 }
 
-Result<std::vector<AttemptRecord>> Store::Attempts(std::string_view run) {
+Result<AttemptCount> Store::CountAttempts(std::string_view run) {
+  Statement select = HONE_TRY(connection_.Prepare(
+      "SELECT count(*), coalesce(max(number), 0), coalesce(sum(ended_ms - started_ms), 0) FROM attempt WHERE run = ?1 "
+      "AND ended_ms IS NOT NULL"));
+  HONE_CHECK(HONE_TRY(select.Bind(1, HONE_TRY(Sequence(run))).Step()), "a count gave no row");
+  return AttemptCount{static_cast<int>(select.Integer(0)), static_cast<int>(select.Integer(1)),
+                      static_cast<double>(select.Integer(2)) / 1000};
+}
+
+Result<std::vector<AttemptRecord>> Store::Attempts(std::string_view run, int after, int at_most) {
   Statement select = HONE_TRY(connection_.Prepare(
       "SELECT number, parent, kind, source_blob, identity, origin, key, predicted_us, started_ms, ended_ms, outcome, "
       "evaluation, log_blob, median_us, cold_us, speedup, round, joules, findings, limits, rule, promised, brought, "
       "mate "
-      "FROM attempt WHERE run = ?1 "
-      "ORDER BY number"));
-  select.Bind(1, HONE_TRY(Sequence(run)));
+      "FROM attempt WHERE run = ?1 AND number > ?2 ORDER BY number LIMIT ?3"));
+  select.Bind(1, HONE_TRY(Sequence(run))).Bind(2, after).Bind(3, at_most);
   std::vector<AttemptRecord> attempts;
   while (HONE_TRY(select.Step())) {
     AttemptRecord& attempt = attempts.emplace_back();

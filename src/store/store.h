@@ -74,7 +74,9 @@ class Store {
   // Rounds. Add: the next number of its run, a parent and turn that no other round of it has, proposals best first.
   Result<void> AddRound(const RoundRecord& round, const std::vector<ProposalRecord>& proposals);
   Result<std::vector<RoundRecord>> Rounds(std::string_view run);  // by number
-  Result<std::vector<ProposalRecord>> Proposals(std::string_view run, int round);
+  // `likely`: the text that they are kept as variants of, where the caller has it: that of the round's parent. It need
+  // not be looked up then.
+  Result<std::vector<ProposalRecord>> Proposals(std::string_view run, int round, std::string_view likely = {});
 
   // Calls of language models. Put: a new one, or instead of that of the same number; on disk when it returns.
   Result<void> PutCall(const CallRecord& call, std::string_view reply);
@@ -84,7 +86,9 @@ class Store {
   Result<void> BeginAttempt(AttemptRecord attempt, std::string_view source);
   // Completes it and sets the run's best attempt and baselines, in one transaction. The attempt must have begun.
   Result<void> EndAttempt(AttemptRecord attempt, std::string_view log, const RunRecord& run);
-  Result<std::vector<AttemptRecord>> Attempts(std::string_view run);  // by number
+  // By number: those after `after`, `at_most` of them; < 0: all.
+  Result<std::vector<AttemptRecord>> Attempts(std::string_view run, int after = 0, int at_most = -1);
+  Result<AttemptCount> CountAttempts(std::string_view run);
   // Adds the confirmation and sets the run's best attempt, in one transaction.
   Result<void> AddConfirmation(ConfirmationRecord confirmation, std::string_view log, const RunRecord& run);
   Result<std::vector<ConfirmationRecord>> Confirmations(std::string_view run);  // in the order of measuring

@@ -25,7 +25,7 @@ Verdict Refuse(Outcome outcome, std::string reason, std::string draw) {
   Verdict verdict;
   verdict.outcome = outcome;
   verdict.reason = std::move(reason);
-  verdict.evidence.draw = std::move(draw);
+  verdict.evidence->draw = std::move(draw);
   return verdict;
 }
 

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/box.h"
 #include "base/result.h"
 
 namespace hone {
@@ -49,7 +50,7 @@ struct Evidence {
 struct Verdict {
   Outcome outcome = Outcome::kInvalid;
   std::string reason;  // one line for a person; empty when accepted
-  Evidence evidence;
+  Seldom<Evidence> evidence;
   // Facts of an accepted candidate.
   double error_over_budget = 0;   // largest |got - expected| / budget over all draws, <= 1 when accepted
   double error_over_honest = 0;   // largest error / the honest implementation's largest error, on the same scale
@@ -133,14 +134,14 @@ struct EnergyOrWhy {
 };
 
 struct Timing {
-  Samples warm;                  // inputs and code as the last call left them in the caches
-  Samples cold;                  // tensors flushed from all caches before each call
-  std::optional<Energy> energy;  // of a finalist of a search that asks for it
-  double prepare_us = 0;         // hone_prepare, once
+  Samples warm;           // inputs and code as the last call left them in the caches
+  Samples cold;           // tensors flushed from all caches before each call
+  Box<Energy> energy;     // of a finalist of a search that asks for it
+  double prepare_us = 0;  // hone_prepare, once
   int threads = 1;
   bool ended_early = false;         // clearly slower than the fastest so far, so timed less exactly
   std::string launched;             // a plan's steps: "graph", "stream", whichever is faster; empty for others
-  std::optional<Clocks> clocks;     // of a device that says
+  Box<Clocks> clocks;               // of a device that says
   std::string disturbed;            // why `warm` says little, if it does; then there are no speed-ups
   std::vector<Comparison> against;  // the headline's baseline first
   // What to go by: the median, or what a tenth of the calls took where others disturbed the rest.
@@ -156,15 +157,20 @@ struct StageTimes {
   std::int64_t compile_begun_ms = 0, check_begun_ms = 0, timing_begun_ms = 0;
 };
 
-struct Evaluation {
-  Verdict verdict;
-  std::optional<Timing> timing;  // accepted ones, when timing was asked for
+// How it was evaluated: nothing that a search decides by.
+struct Proceedings {
   StageTimes stages;
   std::string sandbox;  // "bubblewrap + seccomp", "seccomp", ...: what held the candidate
   std::string dice;     // what the judge's choices by chance came from (dice.h)
   // What compute-sanitizer says of it, one line a tool: "memcheck: no accesses out of bounds, 2.1 s".
   std::vector<std::string> certificate;
   std::vector<std::string> notes;  // what is missing in this evaluation: "baseline 'compile': no C compiler"
+};
+
+struct Evaluation {
+  Verdict verdict;
+  Box<Timing> timing;  // accepted ones, when timing was asked for
+  Seldom<Proceedings> how;
 };
 
 nlohmann::json ToJson(const Energy& energy);

@@ -126,13 +126,13 @@ void Fields(Of& evaluation, auto&& field) {
   field("outcome", evaluation.verdict.outcome, ByName<Outcome>{Name, ParseOutcome});
   field("reason", evaluation.verdict.reason, kAlways);
   field("evidence", evaluation.verdict.evidence);
-  field("stages", evaluation.stages);
-  field("sandbox", evaluation.sandbox, kAlways);
-  field("dice", evaluation.dice);
+  field("stages", evaluation.how->stages);
+  field("sandbox", evaluation.how->sandbox, kAlways);
+  field("dice", evaluation.how->dice);
   if (evaluation.verdict.accepted()) field("accuracy", evaluation.verdict);
   field("timing", evaluation.timing);
-  field("certificate", evaluation.certificate, kIfAny);
-  field("notes", evaluation.notes, kIfAny);
+  field("certificate", evaluation.how->certificate, kIfAny);
+  field("notes", evaluation.how->notes, kIfAny);
 }
 
 }  // namespace hone

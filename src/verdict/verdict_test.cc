@@ -46,9 +46,9 @@ TEST(VerdictTest, AnEvaluationReadsBackAsItWasWritten) {
              .against = {{.baseline = "naive", .speedup = 4, .rounds = 7}}};
   evaluation.timing->clocks =
       Clocks{.sm_mhz_low = 1700, .sm_mhz_high = 1980, .limits = {"power cap"}, .discarded_rounds = 2};
-  evaluation.stages.check_ms = 8;
-  evaluation.sandbox = "bubblewrap + seccomp";
-  evaluation.notes = {"baseline 'compile': no C compiler"};
+  evaluation.how->stages.check_ms = 8;
+  evaluation.how->sandbox = "bubblewrap + seccomp";
+  evaluation.how->notes = {"baseline 'compile': no C compiler"};
   const nlohmann::json written = ToJson(evaluation);
   const auto read = ParseEvaluation(written);
   ASSERT_TRUE(read);
@@ -70,34 +70,34 @@ TEST(VerdictTest, AnEvaluationReadsBackAsItWasWritten) {
 
 TEST(VerdictTest, WhenStagesBeganIsKeptWhereItIsKnown) {
   Evaluation evaluation;
-  evaluation.stages = {.compile_ms = 3, .compile_begun_ms = 1795466033513, .check_begun_ms = 1795466033516};
+  evaluation.how->stages = {.compile_ms = 3, .compile_begun_ms = 1795466033513, .check_begun_ms = 1795466033516};
   const nlohmann::json written = ToJson(evaluation);
   EXPECT_FALSE(written["stages"].contains("timing_begun_ms")) << "it did not come to that";
   const auto read = ParseEvaluation(written);
   ASSERT_TRUE(read);
-  EXPECT_EQ(read->stages.compile_begun_ms, 1795466033513);
-  EXPECT_EQ(read->stages.check_begun_ms, 1795466033516);
-  EXPECT_EQ(read->stages.timing_begun_ms, 0);
+  EXPECT_EQ(read->how->stages.compile_begun_ms, 1795466033513);
+  EXPECT_EQ(read->how->stages.check_begun_ms, 1795466033516);
+  EXPECT_EQ(read->how->stages.timing_begun_ms, 0);
   nlohmann::json older = written;
   older["stages"].erase("compile_begun_ms");
   older["stages"].erase("check_begun_ms");
   const auto read_older = ParseEvaluation(older);
   ASSERT_TRUE(read_older);
-  EXPECT_EQ(read_older->stages.compile_begun_ms, 0);
-  EXPECT_EQ(read_older->stages.compile_ms, 3);
+  EXPECT_EQ(read_older->how->stages.compile_begun_ms, 0);
+  EXPECT_EQ(read_older->how->stages.compile_ms, 3);
 }
 
 TEST(VerdictTest, NonfiniteEvidenceSurvivesJson) {
   Evaluation evaluation;
   evaluation.verdict.outcome = Outcome::kNonfinite;
-  evaluation.verdict.evidence = {.draw = "seed 1", .index = {3, 4}, .expected = 1.0, .got = std::nan("")};
-  evaluation.verdict.evidence.budget = HUGE_VAL;
+  evaluation.verdict.evidence = Evidence{.draw = "seed 1", .index = {3, 4}, .expected = 1.0, .got = std::nan("")};
+  evaluation.verdict.evidence->budget = HUGE_VAL;
   const auto text = ToJson(evaluation).dump();
   const auto read = ParseEvaluation(nlohmann::json::parse(text));
   ASSERT_TRUE(read);
-  EXPECT_TRUE(std::isnan(*read->verdict.evidence.got));
-  EXPECT_TRUE(std::isinf(*read->verdict.evidence.budget));
-  EXPECT_EQ(read->verdict.evidence.index, (std::vector<std::int64_t>{3, 4}));
+  EXPECT_TRUE(std::isnan(*read->verdict.evidence->got));
+  EXPECT_TRUE(std::isinf(*read->verdict.evidence->budget));
+  EXPECT_EQ(read->verdict.evidence->index, (std::vector<std::int64_t>{3, 4}));
 }
 
 // As they lie in run stores since 2026-11: what reads and writes them may change, they may not.

@@ -30,10 +30,14 @@ constexpr Option kOptions[] = {
      .value = "NAME",
      .help = "instead, how long the steps of this strategy take in a large tree",
      .choices = ChoicesOf<AllStrategies>},
+    {.name = "resume",
+     .value = "NAME",
+     .help = "instead, how long a run of --nodes attempts by this strategy takes to be taken up again",
+     .choices = ChoicesOf<AllStrategies>},
     {.name = "nodes",
      .type = ValueType::kInteger,
      .value = "N",
-     .help = "of --tree: attempts in it",
+     .help = "of --tree and --resume: attempts",
      .otherwise = "100000",
      .at_least = 10},
 };
@@ -50,7 +54,16 @@ Result<Answer> Tree(VerbCall& call) {
                             call.Text("tree"), nodes, bench.select_us, bench.back_up_us, bench.node_bytes));
 }
 
+Result<Answer> Resume(VerbCall& call) {
+  const auto nodes = static_cast<int>(std::min<std::int64_t>(call.Int("nodes"), 100'000'000));
+  const ResumeBench bench = HONE_TRY(RunResumeBench(call.Text("resume"), nodes));
+  return Answer({{"nodes", nodes}, {"made_s", bench.made_s}, {"resumed_s", bench.resumed_s}},
+                fmt::format("a run of {} attempts by {}: made in {:.1f} s, taken up again in {:.2f} s\n", nodes,
+                            call.Text("resume"), bench.made_s, bench.resumed_s));
+}
+
 Result<Answer> RunIt(VerbCall& call) {
+  if (call.Has("resume")) return Resume(call);
   if (call.Has("tree")) return Tree(call);
   BenchSettings settings{.attempts = static_cast<int>(call.Int("budget")), .seeds = {}};
   for (std::int64_t seed = 1; seed <= call.Int("seeds"); ++seed)
@@ -89,7 +102,8 @@ HONE_ROW(Verb){
     .json =
         "signature; searches[]: strategy, seed, attempts, accepted, best_us (us), over_optimum (1 = found the "
         "fastest), "
-        "per_attempt_us (us), signature; with --tree: nodes, select_us, back_up_us, node_bytes",
+        "per_attempt_us (us), signature; with --tree: nodes, select_us, back_up_us, node_bytes; with --resume: nodes, "
+        "made_s, resumed_s (s)",
     .run = RunIt,
 };
 

@@ -153,7 +153,7 @@ Result<Answer> DiagnoseAll(Store& store, const RunRecord& run, const Graph& grap
     if (record.outcome != Name(Outcome::kAccepted) || record.median_us <= 0) continue;
     call.Stage(fmt::format("attempt {} of {}", record.number, records.size()));
     const Attempt attempt = HONE_TRY(ReadAttempt(store, record));
-    const auto& counted = attempt.insight.counted;
+    const auto& counted = attempt.insight->counted;
     const Insight today = LookAt(attempt.proposal.candidate, record.median_us,
                                  {graph.problem(), &graph, device, OwnPath(), advisers}, [&](CandidateProfiles& made) {
                                    AddKept(made.profiles, record.median_us, counted);
@@ -190,7 +190,7 @@ Result<Answer> DiagnoseRun(const Graph& graph, const Advisers& advisers, VerbCal
               .name = fmt::format("attempt {}", record.number),
               .device = HONE_TRY(DeviceFor(run, call)),
               .time_us = record.median_us,
-              .counted = std::move(attempt.insight.counted),
+              .counted = std::move(attempt.insight->counted),
               .of = {{"run", run.id}, {"attempt", record.number}, {"median_us", record.median_us}}};
   asked.words = fmt::format("attempt {} of run {}, {}, {}\n", record.number, run.id,
                             record.median_us > 0 ? TimeText(record.median_us) : "not timed",

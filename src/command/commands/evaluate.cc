@@ -100,8 +100,8 @@ std::string Describe(const Evaluation& evaluation) {
     if (verdict.official_allclose) {
       text += fmt::format("  allclose  {}, KernelBench's check\n", *verdict.official_allclose ? "passes" : "fails");
     }
-  } else if (!verdict.evidence.log.empty()) {
-    text += verdict.evidence.log;
+  } else if (!verdict.evidence->log.empty()) {
+    text += verdict.evidence->log;
     if (text.back() != '\n') text += '\n';
   }
   if (const auto& timing = evaluation.timing) {
@@ -118,10 +118,10 @@ std::string Describe(const Evaluation& evaluation) {
                           ComparisonText(*timing, one));
     }
   }
-  for (const std::string& line : evaluation.certificate) text += fmt::format("  certified {}\n", line);
-  for (const std::string& note : evaluation.notes) text += fmt::format("  note      {}\n", note);
-  if (!evaluation.sandbox.empty()) text += fmt::format("  sandbox   {}\n", evaluation.sandbox);
-  text += fmt::format("  took      {}\n", StagesText(evaluation.stages));
+  for (const std::string& line : evaluation.how->certificate) text += fmt::format("  certified {}\n", line);
+  for (const std::string& note : evaluation.how->notes) text += fmt::format("  note      {}\n", note);
+  if (!evaluation.how->sandbox.empty()) text += fmt::format("  sandbox   {}\n", evaluation.how->sandbox);
+  text += fmt::format("  took      {}\n", StagesText(evaluation.how->stages));
   return text;
 }
 

@@ -76,7 +76,7 @@ Json Figures(const AttemptRecord& attempt) {
           {"ended_ms", attempt.ended_ms}};
 }
 
-Json Figures(const ConfirmationRecord& confirmation, const std::optional<Energy>& energy) {
+Json Figures(const ConfirmationRecord& confirmation, const Box<Energy>& energy) {
   return {{"attempt", confirmation.attempt},
           {"outcome", confirmation.outcome},
           {"median_us", confirmation.median_us},
@@ -272,7 +272,7 @@ Result<Answer> ShowRun(Store& store, const RunRecord& run) {
   if (!confirmations.empty()) text += "\nmeasured again on fresh inputs:\n";
   for (const ConfirmationRecord& confirmation : confirmations) {
     const Evaluation evaluation = HONE_TRY(ReadConfirmation(store, confirmation));
-    const std::optional<Energy> energy = evaluation.timing ? evaluation.timing->energy : std::nullopt;
+    const Box<Energy> energy = evaluation.timing ? evaluation.timing->energy : std::nullopt;
     again.push_back(Figures(confirmation, energy));
     text +=
         fmt::format("{} {:>6} {:>6}  {:<16} {:>9} {:>9} {:>9}\n", confirmation.attempt == run.best_attempt ? '*' : ' ',
@@ -437,7 +437,7 @@ Result<Answer> ShowAttempt(Store& store, const RunRecord& run, const std::string
   text += LedgerTable(asked);
   text += fmt::format("\nsource ({}):\n{}", record.kind, attempt.proposal.candidate.text);
   if (!text.ends_with('\n')) text += '\n';
-  if (const std::string& log = attempt.evaluation.verdict.evidence.log; !log.empty()) text += "\nlog:\n" + log;
+  if (const std::string& log = attempt.evaluation.verdict.evidence->log; !log.empty()) text += "\nlog:\n" + log;
   return Answer(document, std::move(text));
 }
 

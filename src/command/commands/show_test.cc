@@ -32,10 +32,10 @@ class ShowTest : public ::testing::Test {
       insight.findings = {{.rule = "some_rule", .evidence = "4 bytes", .title = "a fault", .lost = 0.34}};
       return insight;
     };
-    const auto done =
+    auto done =
         RunScriptedSearch(*store, "greedy", 3, {.attempts = 25, .seconds = 0, .headroom = -1}, evaluator, seeing);
     ASSERT_TRUE(done) << done.error().message;
-    outcome_ = *done;
+    outcome_ = std::move(*done);
     // A second run that was ended while its fourth attempt was in flight.
     std::atomic<bool> interrupt = false;
     hone::testing::ScriptedEvaluator other(4);

@@ -56,7 +56,7 @@ TEST(InputsGateTest, WhoWritesToAnInputIsRefusedWithItsNameAndTheFirstByte) {
   ASSERT_TRUE(refusal && refusal->has_value());
   EXPECT_EQ((*refusal)->outcome, Outcome::kInputModified);
   EXPECT_EQ((*refusal)->reason, "wrote to input 'x' or around it, at byte 12; it is read-only");
-  EXPECT_EQ((*refusal)->evidence.draw, "seed 1");
+  EXPECT_EQ((*refusal)->evidence->draw, "seed 1");
 }
 
 }  // namespace

@@ -17,10 +17,10 @@ Result<Refusal> WrittenLate(Examination& examination, const DrawnInputs& inputs,
                             const Verdict& seen) {
   examination.AwaitQuiet(kLateWatch);
   const auto later = HONE_TRY(examination.Look(inputs, slot, poison));
-  if (later.refusal && later.refusal->evidence.wrong_elements == seen.evidence.wrong_elements) return Refusal();
+  if (later.refusal && later.refusal->evidence->wrong_elements == seen.evidence->wrong_elements) return Refusal();
   return Refuse(Outcome::kSuspicious,
                 fmt::format("hone_run returned before output '{}' was written: it still changed afterwards",
-                            seen.evidence.output),
+                            seen.evidence->output),
                 inputs.name);
 }
 

@@ -24,9 +24,9 @@ TEST(ValuesGateTest, AWrongElementIsNamedWithWhatWasExpected) {
   };
   const Verdict verdict = court.Check();
   EXPECT_EQ(verdict.outcome, Outcome::kWrongResult);
-  EXPECT_EQ(verdict.evidence.draw, "seed 1");
-  EXPECT_EQ(verdict.evidence.index, (std::vector<std::int64_t>{1, 1}));
-  EXPECT_EQ(verdict.evidence.wrong_elements, 1);
+  EXPECT_EQ(verdict.evidence->draw, "seed 1");
+  EXPECT_EQ(verdict.evidence->index, (std::vector<std::int64_t>{1, 1}));
+  EXPECT_EQ(verdict.evidence->wrong_elements, 1);
 }
 
 TEST(ValuesGateTest, RightOnceAndWrongOnceIsNondeterministic) {
@@ -59,7 +59,7 @@ TEST(ValuesGateTest, OutputsOfAnEarlierCallAreCalledSo) {
     if (call.view == 0) std::copy(kept.begin(), kept.end(), call.outputs[0]);
   };
   const Verdict verdict = court.Check();
-  EXPECT_EQ(verdict.evidence.draw, "seed 2");
+  EXPECT_EQ(verdict.evidence->draw, "seed 2");
   EXPECT_TRUE(verdict.reason.ends_with("; these would be right as the outputs of an earlier call (inputs: seed 1)"))
       << verdict.reason;
 }
@@ -98,7 +98,7 @@ TEST(ValuesGateTest, ACrashOnADrawIsTheVerdictWithItsName) {
   };
   const Verdict verdict = court.Check();
   EXPECT_EQ(verdict.outcome, Outcome::kCrash);
-  EXPECT_EQ(verdict.evidence.draw, "seed 2");
+  EXPECT_EQ(verdict.evidence->draw, "seed 2");
 }
 
 }  // namespace

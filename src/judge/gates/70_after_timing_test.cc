@@ -16,7 +16,7 @@ TEST(AfterTimingGateTest, WhoIsNoLongerRightOnceItWasTimedIsRefused) {
   const Evaluation evaluation = court.Time();
   EXPECT_EQ(evaluation.verdict.outcome, Outcome::kWrongResult);
   EXPECT_TRUE(evaluation.verdict.reason.starts_with("no longer right after the timing: ")) << evaluation.verdict.reason;
-  EXPECT_EQ(evaluation.verdict.evidence.draw, "seed 4, after timing");
+  EXPECT_EQ(evaluation.verdict.evidence->draw, "seed 4, after timing");
 }
 
 TEST(AfterTimingGateTest, WhoIsStillRightPasses) {

@@ -207,7 +207,7 @@ class AdvisedExpertTest : public ::testing::Test {
 };
 
 TEST_F(AdvisedExpertTest, WhatFindingsAskForComesFirst) {
-  first_.insight.findings = {Found("some_rule", "t_y_map", 0.6, {{"unroll", ""}})};
+  first_.insight->findings = {Found("some_rule", "t_y_map", 0.6, {{"unroll", ""}})};
   const Learned none;
   const auto own = Next(nullptr), advised = Next(&none);
   ASSERT_EQ(own.size(), advised.size()) << "the same changes in another order";
@@ -275,12 +275,12 @@ TEST_P(LookedAtTest, WhatIsFoundInCompiledKernelsIsMendedInTheirStatements) {
   first.evaluation.timing = Timing{.warm = {.median_us = 1e6}};
   first.insight = LookAt(first.proposal.candidate, 1e6, {graph.problem(), &graph, device, {}, {Advisers::Kind::kOn}});
   unsetenv("HONE_CACHE");
-  ASSERT_EQ(first.insight.missing, "");
-  ASSERT_FALSE(first.insight.findings.empty());
+  ASSERT_EQ(first.insight->missing, "");
+  ASSERT_FALSE(first.insight->findings.empty());
   const auto parsed = dsl::Parse(first.proposal.candidate.text);
   std::vector<std::string_view> targets;
   for (const auto& statement : std::get<dsl::Program>(parsed).statements) targets.push_back(statement.target);
-  for (const Finding& finding : first.insight.findings) {
+  for (const Finding& finding : first.insight->findings) {
     const bool of_all = finding.subject == "the candidate";
     EXPECT_EQ(!StatementOf(finding.subject, targets), of_all) << finding.rule << " in " << finding.subject;
   }
@@ -288,7 +288,7 @@ TEST_P(LookedAtTest, WhatIsFoundInCompiledKernelsIsMendedInTheirStatements) {
   ASSERT_FALSE(next.empty());
   EXPECT_GT(next[0].promised, 0);
   if (!cuda) return;  // of the processor's rules those with moves have nothing against this
-  EXPECT_TRUE(std::any_of(first.insight.findings.begin(), first.insight.findings.end(), [&](const Finding& finding) {
+  EXPECT_TRUE(std::any_of(first.insight->findings.begin(), first.insight->findings.end(), [&](const Finding& finding) {
     return finding.rule == next[0].rule;
   })) << next[0].origin;
 }
@@ -297,7 +297,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, LookedAtTest, ::testing::Values(DeviceKind::kC
                          [](const auto& one) { return one.param == DeviceKind::kCpu ? "Cpu" : "Cuda"; });
 
 TEST_F(AdvisedExpertTest, APromiseThatWasNotKeptCountsLessInTheSameRunAndInLaterOnes) {
-  first_.insight.findings = {Found("some_rule", "t_y_map", 0.6, {{"unroll", ""}})};
+  first_.insight->findings = {Found("some_rule", "t_y_map", 0.6, {{"unroll", ""}})};
   const Learned none;
   const double fresh = Next(&none)[0].predicted_us;
   Attempt second = {.number = 2, .parent = 1};

@@ -364,7 +364,7 @@ class Expert : public Proposer {
         learned[one->proposal.rule].Add(one->proposal.promised, brought);
         if (brought < -kHarm || !one->accepted()) harmful.insert(one->proposal.key);
       }
-      promises = expert::PromisesOf(from.insight.findings, {changes.begin(), changes.end()}, parts, learned);
+      promises = expert::PromisesOf(from.insight->findings, {changes.begin(), changes.end()}, parts, learned);
     }
     for (std::size_t i = 0; i < changes.size(); ++i) {
       Proposal& proposal = changes[i].proposal;
@@ -381,7 +381,7 @@ class Expert : public Proposer {
       if (harmful.contains(proposal.key)) gain *= kAfterHarm;
       proposal.predicted_us = from.time_us() * (1 - gain);
       if (recalled_.experience.empty()) continue;
-      if (const Class* limit = from.insight.limits.decided()) changes[i].lesson.limit = Name(limit->bottleneck);
+      if (const Class* limit = from.insight->limits.decided()) changes[i].lesson.limit = Name(limit->bottleneck);
       if (auto why = recalled_.experience.WhyDoomed(changes[i].lesson)) proposal.doubt = std::move(*why);
       const double expected = recalled_.experience.Expect(changes[i].lesson, -std::log(1 - gain));
       proposal.predicted_us = from.time_us() * std::exp(-expected);

@@ -77,9 +77,9 @@ Json Data(const RunMaterial& material) {
   data["range"] = verdict.range;
   data["bit_reproducible"] = verdict.bit_reproducible;
   data["official_allclose"] = Nullable(verdict.official_allclose);
-  data["sandbox"] = material.proof.sandbox;
-  data["certificate"] = material.proof.certificate;
-  data["notes"] = material.proof.notes;
+  data["sandbox"] = material.proof.how->sandbox;
+  data["certificate"] = material.proof.how->certificate;
+  data["notes"] = material.proof.how->notes;
   if (material.proof.timing) data["timing"] = TimingJson(*material.proof.timing);
   return data;
 }

@@ -55,7 +55,7 @@ class EvolveStrategy final : public Strategy {
     if (members.size() < 2 || Waiting(tree, members)) return std::nullopt;
     const int parent = members[Drawn(members.size(), random)], mate = members[Drawn(members.size(), random)];
     const auto crossed = [&](int one, int other) {
-      const std::vector<int>& mates = tree.node(one).mates;
+      const std::vector<int>& mates = *tree.node(one).mates;
       return std::find(mates.begin(), mates.end(), other) != mates.end();
     };
     // Then this turn is an ordinary one.

@@ -93,10 +93,10 @@ TEST_F(CrossingTest, TwoOfTheIslandAreCrossedOnceAndWhatComesOfItIsTriedFirst) {
   EXPECT_EQ(pairs(), (std::set<std::pair<int, int>>{})) << "one waits";
   EXPECT_EQ(Drawn(), std::set<int>{3});
   EXPECT_EQ(strategy_->SelectProposal(tree_.node(3), random_), 0u);
-  EXPECT_EQ(tree_.node(3).waiting.front().proposal.candidate.text, "cross0");
+  EXPECT_EQ(tree_.node(3).Offered(tree_.node(3).waiting.front()).candidate.text, "cross0");
   EXPECT_EQ(tree_.node(3).waiting.front().mate, 1);
   EXPECT_EQ(tree_.node(3).waiting.back().mate, 0);
-  EXPECT_EQ(tree_.node(3).mates, std::vector<int>{1});
+  EXPECT_EQ(*tree_.node(3).mates, std::vector<int>{1});
 }
 
 TEST_F(CrossingTest, ACrossingThatBroughtNothingIsNotAskedForAgainAndEndsNothing) {

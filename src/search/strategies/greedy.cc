@@ -42,7 +42,7 @@ class GreedyStrategy final : public Strategy {
   static bool StartIsDue(const Tree& tree, const TreeNode& root) {
     if (tree.ranked().empty()) return true;
     if (root.waiting.empty()) return false;
-    const double predicted = root.waiting.front().proposal.predicted_us;
+    const double predicted = root.waiting.front().predicted_us();
     return predicted > 0 && predicted < tree.Value(tree.best()) && root.children.size() < kStarts;
   }
 
@@ -50,7 +50,7 @@ class GreedyStrategy final : public Strategy {
   // rounds are for the best alone.
   static bool Promises(const Tree& tree, const TreeNode& node) {
     if (node.waiting.empty()) return tree.Open(node) && node.rounds == 0;
-    return node.waiting.front().proposal.predicted_us < tree.Value(tree.best());
+    return node.waiting.front().predicted_us() < tree.Value(tree.best());
   }
 };
 

@@ -90,7 +90,7 @@ class MctsStrategy final : public Strategy {
   // The best predicted of those that are not known to be useless.
   std::size_t SelectProposal(const TreeNode& node, Random&) override {
     for (std::size_t i = 0; i < node.waiting.size(); ++i) {
-      if (!Useless(node.waiting[i].proposal)) return i;
+      if (!Useless(node.waiting[i].key())) return i;
     }
     return 0;
   }
@@ -218,7 +218,7 @@ class MctsStrategy final : public Strategy {
   // Whether all that waits there is held useless.
   bool Barren(const TreeNode& node) const {
     return !node.waiting.empty() && std::all_of(node.waiting.begin(), node.waiting.end(),
-                                                [&](const WaitingProposal& one) { return Useless(one.proposal); });
+                                                [&](const WaitingProposal& one) { return Useless(one.key()); });
   }
 
   // A branch's attempts, those in flight included; at least one.
@@ -250,9 +250,9 @@ class MctsStrategy final : public Strategy {
     const double before = tree.Value(attempt.parent);
     if (value > 0 && (before <= 0 || value < (1 - kBrought) * before) && move.brought++ == 0) ++idle_;
   }
-  bool Useless(const Proposal& proposal) const {
+  bool Useless(std::string_view key) const {
     if (memory_ == 0) return false;
-    const auto known = moves_.find(proposal.key);
+    const auto known = moves_.find(key);
     return known != moves_.end() && known->second.brought == 0 && known->second.tried >= memory_;
   }
 

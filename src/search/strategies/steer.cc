@@ -35,11 +35,11 @@ constexpr double kFirstReach = 0.1;  // of a knob that was never moved
 constexpr double kFaster = 0.01;     // less is what measuring again may bring
 
 // "output_1.vector=64" -> "vector": what a knob does it does alike for all statements.
-std::string KnobOf(const std::string& key) {
+std::string KnobOf(std::string_view key) {
   const std::size_t end = std::min(key.find('='), key.size());
   const std::size_t dot = key.rfind('.', end);
-  const std::size_t begin = dot == std::string::npos || dot > end ? 0 : dot + 1;
-  return key.substr(begin, end - begin);
+  const std::size_t begin = dot == std::string_view::npos || dot > end ? 0 : dot + 1;
+  return std::string(key.substr(begin, end - begin));
 }
 
 class SteerStrategy final : public Strategy {
@@ -63,7 +63,7 @@ class SteerStrategy final : public Strategy {
     if (!by_gain_ || node.attempt.number == 0) return 0;
     std::size_t best = 0;
     for (std::size_t i = 1; i < node.waiting.size(); ++i) {
-      if (Gain(node.waiting[i].proposal.key) > Gain(node.waiting[best].proposal.key)) best = i;
+      if (Gain(node.waiting[i].key()) > Gain(node.waiting[best].key())) best = i;
     }
     return best;
   }
@@ -87,7 +87,7 @@ class SteerStrategy final : public Strategy {
     double reach = 0;                      // sum over those that were timed
   };
 
-  double Gain(const std::string& key) const {
+  double Gain(std::string_view key) const {
     const auto it = moved_.find(KnobOf(key));
     const Moved moved = it == moved_.end() ? Moved{} : it->second;
     const double reach = (kFirstReach + moved.reach) / (1 + moved.timed);

@@ -27,7 +27,7 @@ class SteerTest : public testing::StrategyTest {
   std::string Next() {
     Propose(4, {Predicted("y.unroll=9", 0), Predicted("y.tile=9", 0)});
     const TreeNode& node = tree_.node(4);
-    return node.waiting[strategy_->SelectProposal(node, random_)].proposal.key;
+    return std::string(node.waiting[strategy_->SelectProposal(node, random_)].key());
   }
 };
 

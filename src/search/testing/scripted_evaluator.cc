@@ -34,24 +34,24 @@ Result<Evaluation> ScriptedEvaluator::Evaluate(const Candidate& candidate, const
   ++evaluations;
   if (before) HONE_TRY(before(evaluations));
   Evaluation evaluation;
-  evaluation.sandbox = std::string("none: scripted");
-  evaluation.stages.compile_ms = 30;
+  evaluation.how->sandbox = std::string("none: scripted");
+  evaluation.how->stages.compile_ms = 30;
   Verdict& verdict = evaluation.verdict;
   const std::optional<ScriptedPoint> point = ScriptedPoint::Parse(candidate.text);
   verdict.outcome = point ? point->Verdict() : Outcome::kInvalid;
   if (!verdict.accepted()) {
     verdict.reason = fmt::format("{}, as scripted", Name(verdict.outcome));
     if (verdict.outcome == Outcome::kWrongResult) {
-      verdict.evidence.output = std::string("y");
-      verdict.evidence.index = {3, 5};
-      verdict.evidence.expected = 1.5;
-      verdict.evidence.got = 0;
-      verdict.evidence.budget = 1e-5;
+      verdict.evidence->output = std::string("y");
+      verdict.evidence->index = {3, 5};
+      verdict.evidence->expected = 1.5;
+      verdict.evidence->got = 0;
+      verdict.evidence->budget = 1e-5;
     } else if (verdict.outcome == Outcome::kCrash) {
-      verdict.evidence.signal = 11;
+      verdict.evidence->signal = 11;
     } else if (verdict.outcome == Outcome::kCompileError) {
-      verdict.evidence.line = 1;
-      verdict.evidence.log = fmt::format("1: {}: cannot be compiled, as scripted\n", candidate.text);
+      verdict.evidence->line = 1;
+      verdict.evidence->log = fmt::format("1: {}: cannot be compiled, as scripted\n", candidate.text);
     }
     return evaluation;
   }

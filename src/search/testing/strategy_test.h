@@ -32,14 +32,12 @@ class StrategyTest : public ::testing::Test {
     strategy_ = chosen->row->make(chosen->parameters);
   }
 
-  void Propose(int number, std::vector<Proposal> proposals) {
-    tree_.AddProposals(number, ++rounds_, std::move(proposals));
-  }
+  void Propose(int number, const std::vector<Proposal>& proposals) { tree_.AddProposals(number, ++rounds_, proposals); }
   // The first proposal that waits at `parent` is in flight.
   Attempt Begin(int parent) {
     EXPECT_FALSE(tree_.node(parent).waiting.empty());
     Attempt attempt{.number = tree_.attempts() + 1, .parent = parent};
-    attempt.proposal = tree_.node(parent).waiting.front().proposal;
+    attempt.proposal = tree_.node(parent).Offered(tree_.node(parent).waiting.front());
     tree_.Begin(attempt);
     return attempt;
   }
