@@ -99,8 +99,9 @@ Result<Parameters> Parameters::Parse(std::string_view who, std::span<const Param
     const std::string value = found != given.end() ? found->second : std::string(one.otherwise);
     if (value.empty()) return Fail(ErrorKind::kUsage, fmt::format("{} needs {}: {}", who, one.name, one.help));
     Reading reading = HONE_TRY(Read(who, one, value));
-    parameters.identity_ += fmt::format("{}{}={}", parameters.identity_.empty() ? "" : ",", one.name, reading.identity);
     parameters.values_.emplace(one.name, std::move(reading.value));
+    if (one.later && reading.identity == HONE_TRY(Read(who, one, std::string(one.otherwise))).identity) continue;
+    parameters.identity_ += fmt::format("{}{}={}", parameters.identity_.empty() ? "" : ",", one.name, reading.identity);
   }
   return parameters;
 }

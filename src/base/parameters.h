@@ -28,6 +28,8 @@ struct Parameter {
   std::string_view otherwise = "";  // the value when it is not given; "" = it has to be
   // Numbers only.
   double at_least = std::numeric_limits<double>::lowest(), at_most = std::numeric_limits<double>::max();
+  // It came when there were runs already: no part of the identity while it is as otherwise, so that those are found.
+  bool later = false;
 };
 
 // The values of all parameters of one row, checked. Asking for a name that the row does not declare is a bug.

@@ -87,5 +87,19 @@ TEST(ParametersTest, HelpSaysHowItIsTyped) {
   EXPECT_EQ(HelpOn("plain", "takes nothing", {}).words, "plain");
 }
 
+TEST(ParametersTest, WhatCameLaterIsNoPartOfTheIdentityUnlessItIsGivenAnotherValue) {
+  constexpr Parameter kDeclared[] = {
+      {.name = "old", .otherwise = "1"},
+      {.name = "new", .type = Parameter::Type::kInteger, .otherwise = "1", .later = true},
+  };
+  const auto identity = [&](std::string_view words) {
+    return Parameters::Parse("search strategy some", kDeclared, words)->identity();
+  };
+  EXPECT_EQ(identity(""), "old=1");
+  EXPECT_EQ(identity("new=1"), "old=1");
+  EXPECT_EQ(identity("new=0"), "old=1,new=0");
+  EXPECT_EQ(Parameters::Parse("search strategy some", kDeclared, "")->Integer("new"), 1);
+}
+
 }  // namespace
 }  // namespace hone

@@ -13,6 +13,12 @@
 #include "propose/expert/lesson.h"
 
 namespace hone {
+namespace {
+
+constexpr double kHelped = 0.01;  // of ln(time before / time after): less is what measuring again may bring
+
+}  // namespace
+
 std::vector<std::string> KindsOf(const Lesson& lesson) {
   if (lesson.family == kStart) return {std::string(kStart), fmt::format("start {}: {}", lesson.before, lesson.after)};
   const auto before = expert::SizeOf(expert::ReadSetting(lesson.before));
@@ -40,6 +46,7 @@ void Experience::Add(const Lesson& lesson, double weight) {
     if (lesson.refused) tally.refused += weight;
     tally.shares_squared += weight * lesson.share * lesson.share;
     tally.brought += weight * lesson.share * gain;
+    if (gain > kHelped) tally.helped += weight;
   }
 }
 

@@ -52,6 +52,7 @@ std::vector<std::string> KindsOf(const Lesson& lesson);
 struct Tally {
   double lessons = 0, refused = 0;         // weights
   double shares_squared = 0, brought = 0;  // sum w s^2, sum w s g
+  double helped = 0;                       // weight of those that made it faster, by more than measuring again may
 };
 
 // So many lessons of whole programs are granted to what is held already. A choice, as of Kept (learned.cc).

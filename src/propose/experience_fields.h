@@ -26,6 +26,7 @@ void Fields(Of& tally, auto&& field) {
   field("refused", tally.refused);
   field("shares_squared", tally.shares_squared);
   field("brought", tally.brought);
+  field("helped", tally.helped, WrittenUnless{0.0});
 }
 
 }  // namespace hone

@@ -104,6 +104,7 @@ class Search {
   Result<SearchOutcome> Run() {
     const Chosen<StrategyRow> chosen = HONE_TRY(ChooseStrategy(settings_.run.search));
     strategy_ = chosen.row->make(chosen.parameters);
+    if (settings_.run.memory) strategy_->Recall(HONE_TRY(ParseRecalled(outcome_.run.recalled)).experience);
     HONE_TRY(LoadRecords());
     HONE_TRY(asker_.Load(outcome_.run.id));
     HONE_TRY(MarkRunning());

@@ -133,6 +133,7 @@ Result<Trace> SearchTable(const SpaceTable& table, const std::string& strategy, 
 
   SearchSettings settings;
   settings.run = {.seed = seed, .search = HONE_TRY(ChooseStrategy(strategy)).Identity(), .proposer = "recorded"};
+  settings.run.memory = experience != nullptr;
   settings.budget = budget;
   settings.confirm_candidates = 0;
   RunRecord wanted;
@@ -143,6 +144,7 @@ Result<Trace> SearchTable(const SpaceTable& table, const std::string& strategy, 
   wanted.settings = ToJson(settings.run);
   wanted.budget = ToJson(budget);
   wanted.bound_us = table.head.bound_us;
+  if (experience != nullptr) wanted.recalled = ToJson(Recalled{.proven = {}, .experience = *experience});
   Store store = HONE_TRY(Store::Open(":memory:"));
   OpenedRun opened = HONE_TRY(OpenRun(store, wanted, "{\"recorded\": true}\n"));
 

@@ -25,6 +25,10 @@ class Strategy {
  public:
   virtual ~Strategy() = default;
 
+  // What earlier runs found out, once, before all other calls of a run that begins with it: for strategies that keep
+  // statistics.
+  virtual void Recall(const Experience& experience) { static_cast<void>(experience); }
+
   // The open node (Tree::Open) to work on, or nothing when none is worth it: the run then ends, unless something is in
   // flight; then the question comes again when the tree has changed. When no proposal waits at the node, the proposer
   // is asked for a round there, and SelectNode again. May be asked without consequence, so it keeps nothing of a call.

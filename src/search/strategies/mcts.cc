@@ -6,6 +6,7 @@
 //   log        what an attempt is worth goes by the logarithm of its speed, so that one leap does not rule
 //   dead       a branch that has failed so often, or stays far behind, is left until nothing else is left
 //   memory     a move that was tried so often from anywhere and never brought anything comes last
+//   prior      where a run begins with what earlier ones found out, what they tried of a move is part of that
 //
 // What is in flight counts as an attempt that was worth nothing, which sends the next one elsewhere. The parts are
 // named in KernelPro's paper, which publishes no constant of them. Ours are of the experiments in
@@ -16,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "search/move_priors.h"
 #include "search/search.h"
 
 namespace hone::strategy_mcts {
@@ -48,6 +50,13 @@ constexpr Parameter kParameters[] = {
      .help = "trials after which a move may be held useless; 0 = never",
      .otherwise = "3",
      .at_least = 0},
+    {.name = "prior",
+     .type = Parameter::Type::kInteger,
+     .help = "1: with --memory on, earlier runs' trials of a move count, too; 0: they do not",
+     .otherwise = "1",
+     .at_least = 0,
+     .at_most = 1,
+     .later = true},
 };
 
 // By the logarithm, attempts that take four times the best's are worth as little as those that were refused: past that,
@@ -69,7 +78,12 @@ class MctsStrategy final : public Strategy {
         branching_(parameters.Integer("branching") != 0),
         log_(parameters.Integer("log") != 0),
         dead_(static_cast<int>(parameters.Integer("dead"))),
-        memory_(static_cast<int>(parameters.Integer("memory"))) {}
+        memory_(static_cast<int>(parameters.Integer("memory"))),
+        prior_(parameters.Integer("prior") != 0) {}
+
+  void Recall(const Experience& experience) override {
+    if (prior_) priors_ = MovePriors(experience);
+  }
 
   std::optional<int> SelectNode(const Tree& tree, Random&) override {
     Forget(tree);
@@ -253,12 +267,19 @@ class MctsStrategy final : public Strategy {
   bool Useless(std::string_view key) const {
     if (memory_ == 0) return false;
     const auto known = moves_.find(key);
-    return known != moves_.end() && known->second.brought == 0 && known->second.tried >= memory_;
+    const Move move = known == moves_.end() ? Move() : known->second;
+    if (move.brought > 0) return false;
+    // What earlier runs tried counts as so many trials at most, against the move or for it: even where one in three
+    // helped, as is held of a move that nobody knows.
+    const MovePriors::Prior prior = priors_.OfValue(key).AtMost(memory_);
+    return move.tried + prior.tried - 3 * prior.helped >= memory_;
   }
 
   const double explore_, best_, widening_;
   const bool branching_, log_;
   const int dead_, memory_;
+  const bool prior_;
+  MovePriors priors_;
 
   std::vector<Stats> stats_;                        // by number
   std::map<std::string, Move, std::less<>> moves_;  // by key

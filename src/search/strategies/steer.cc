@@ -5,13 +5,14 @@
 // Headroom is ln(best time / bound); the reach of a knob is the mean of |ln(after / before)| of its moves so far. Far
 // from the bound the knobs that change much come first, near it all reach what is left, and the sure ones come first. A
 // knob that was never moved counts as one that moved a little, once in three times; equal ones keep the proposer's
-// order.
+// order. In a run that begins with what earlier ones found out, a knob begins with how often it helped in those.
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
 
 #include "search/headroom.h"
+#include "search/move_priors.h"
 #include "search/search.h"
 
 namespace hone::strategy_steer {
@@ -29,23 +30,29 @@ constexpr Parameter kParameters[] = {
      .help = "so many starts, more only when nothing else is left",
      .otherwise = "4",
      .at_least = 1},
+    {.name = "prior",
+     .type = Parameter::Type::kInteger,
+     .help = "1: with --memory on, a knob begins with how often it helped in earlier runs; 0: with nothing",
+     .otherwise = "1",
+     .at_least = 0,
+     .at_most = 1,
+     .later = true},
 };
 
 constexpr double kFirstReach = 0.1;  // of a knob that was never moved
+constexpr double kMostPrior = 6;     // moves that earlier runs may count as. A choice: as many as are tried of a knob
 constexpr double kFaster = 0.01;     // less is what measuring again may bring
-
-// "output_1.vector=64" -> "vector": what a knob does it does alike for all statements.
-std::string KnobOf(std::string_view key) {
-  const std::size_t end = std::min(key.find('='), key.size());
-  const std::size_t dot = key.rfind('.', end);
-  const std::size_t begin = dot == std::string_view::npos || dot > end ? 0 : dot + 1;
-  return std::string(key.substr(begin, end - begin));
-}
 
 class SteerStrategy final : public Strategy {
  public:
   explicit SteerStrategy(const Parameters& parameters)
-      : by_gain_(parameters.Integer("headroom") != 0), starts_(static_cast<int>(parameters.Integer("starts"))) {}
+      : by_gain_(parameters.Integer("headroom") != 0),
+        starts_(static_cast<int>(parameters.Integer("starts"))),
+        prior_(parameters.Integer("prior") != 0) {}
+
+  void Recall(const Experience& experience) override {
+    if (prior_) priors_ = MovePriors(experience);
+  }
 
   std::optional<int> SelectNode(const Tree& tree, Random&) override {
     const TreeNode& root = tree.node(0);
@@ -91,11 +98,14 @@ class SteerStrategy final : public Strategy {
     const auto it = moved_.find(KnobOf(key));
     const Moved moved = it == moved_.end() ? Moved{} : it->second;
     const double reach = (kFirstReach + moved.reach) / (1 + moved.timed);
-    return std::min(headroom_, reach) * (1 + moved.faster) / (3 + moved.times);
+    const MovePriors::Prior prior = priors_.OfKnob(key).AtMost(kMostPrior);
+    return std::min(headroom_, reach) * (1 + prior.helped + moved.faster) / (3 + prior.tried + moved.times);
   }
 
   const bool by_gain_;
   const int starts_;
+  const bool prior_;
+  MovePriors priors_;
   double headroom_ = kUnknownHeadroom;
   std::map<std::string, Moved> moved_;
 };
