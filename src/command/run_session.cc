@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include "command/outcome_text.h"
 #include "command/run_counters.h"
 #include "command/start.h"
+#include "diagnose/build_doubt.h"
 #include "diagnose/insight.h"
 #include "model/ledger.h"
 #include "propose/recalled.h"
@@ -122,6 +124,19 @@ Result<SearchOutcome> SearchIn(VerbCall& call, const RunSession& session) {
     return LookAt(candidate, attempt.time_us(), looked,
                   [&](CandidateProfiles& made) { return counters->Count(candidate, lane, made); });
   };
+  std::map<int, std::optional<BuildFacts>> builds;  // of attempts that something was made from
+  if (session.settings.run.memory && bench.machine.kind == DeviceKind::kCuda) {
+    hooks.doubt = [&](const Candidate& chosen, const Attempt& from) -> std::string {
+      const auto build = LookAtBuild(chosen, looked);
+      if (!build) return "";
+      auto known = builds.find(from.number);
+      if (known == builds.end()) {
+        known = builds.emplace(from.number, std::nullopt).first;
+        if (from.accepted()) known->second = LookAtBuild(from.proposal.candidate, looked);
+      }
+      return WhyDoomed(*build, known->second ? &*known->second : nullptr);
+    };
+  }
   hooks.progress = [&](const SearchProgress& progress) {
     best_us = progress.best_us;
     Report(call, progress, session.ledger);

@@ -46,9 +46,15 @@ struct Proposal {
   double predicted_us = 0;  // the proposer's own estimate of the warm time, in microseconds; 0 = it has none
   std::string rule = {};    // whose finding of the parent it acts on, or kOwnRule; empty: no such thing
   double promised = 0;      // the share of the parent's time that it is to save by that rule, not scaled; see Learned
-  std::string doubt = {};   // why experience says that it will be refused; empty: it does not
-  bool dropped = false;     // for that reason: it is kept in the record of the round, and never tried
+  // Why it need not be tried: experience says that it will be refused, or, from kBuildDoubt on, what it was compiled to
+  // speaks against it. Empty: nothing does.
+  std::string doubt = {};
+  bool dropped = false;  // for that reason: it is kept in the record of the round, and never tried
 };
+// What begins the doubts that come when a proposal was chosen and compiled, not when it was made.
+inline constexpr std::string_view kBuildDoubt = "build: ";
+// Of what is doubted this share is tried all the same, by chance: else nobody would learn that the doubt is wrong.
+inline constexpr double kDoubtedAndTried = 0.125;
 
 // What an answer cost beside time. Zeros: nothing.
 struct Spent {

@@ -34,8 +34,9 @@ void Asker::Ask(int parent, int mate) {
 
 namespace {
 
+// What was dropped when it was chosen waits until it is chosen again: what was decided before knew of it.
 std::vector<Proposal> WithoutDropped(std::vector<Proposal> proposals) {
-  std::erase_if(proposals, [](const Proposal& one) { return one.dropped; });
+  std::erase_if(proposals, [](const Proposal& one) { return one.dropped && !one.doubt.starts_with(kBuildDoubt); });
   return proposals;
 }
 

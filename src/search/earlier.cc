@@ -56,15 +56,27 @@ Result<void> EarlierAttempts::ReadAhead() {
   return {};
 }
 
+Result<void> EarlierAttempts::Turn() {
+  if (at_ < now_.size()) return {};
+  HONE_TRY(ReadAhead());
+  if (ahead_.empty()) return {};
+  now_ = ahead_.front().get();
+  ahead_.pop_front();
+  at_ = 0;
+  return ReadAhead();
+}
+
+Result<bool> EarlierAttempts::NextIs(int parent, const CandidateKey& candidate) {
+  HONE_TRY(Turn());
+  if (at_ == now_.size()) return false;
+  if (!now_[at_]) return tl::unexpected<Error>(now_[at_].error());
+  const AttemptRecord& record = now_[at_]->record;
+  return record.parent == parent && CandidateKey::OfIdentity(record.identity) == candidate;
+}
+
 Result<EarlierAttempts::One> EarlierAttempts::Next() {
-  if (at_ == now_.size()) {
-    HONE_TRY(ReadAhead());
-    HONE_CHECK(!ahead_.empty(), "one attempt more than a run has");
-    now_ = ahead_.front().get();
-    ahead_.pop_front();
-    at_ = 0;
-    HONE_TRY(ReadAhead());
-  }
+  HONE_TRY(Turn());
+  HONE_CHECK(at_ < now_.size(), "one attempt more than a run has");
   One one = HONE_TRY(std::move(now_[at_++]));
   if (!one.record.log_blob.empty()) one.evaluation.verdict.evidence->log = HONE_TRY(store_.Blob(one.record.log_blob));
   return one;

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "diagnose/insight.h"
+#include "search/waiting.h"
 #include "store/store.h"
 #include "verdict/verdict.h"
 
@@ -30,12 +31,15 @@ class EarlierAttempts {
     Evaluation evaluation;
     Insight insight;
   };
+  // Whether there is a next one, and it is of this parent and candidate.
+  Result<bool> NextIs(int parent, const CandidateKey& candidate);
   // The next of `count`.
   Result<One> Next();
 
  private:
   using Parsed = std::vector<Result<One>>;
   Result<void> ReadAhead();
+  Result<void> Turn();  // to the next batch, where this one is at its end
 
   Store& store_;
   std::string run_;

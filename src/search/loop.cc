@@ -233,7 +233,28 @@ class Search {
     attempt.mate = chosen.mate;
     attempt.proposal = node.Offered(chosen);
     const CandidateKey key = chosen.candidate();
-    HONE_TRY(Begin(std::move(attempt), key));
+    if (!HONE_TRY(Dropped(attempt, key))) HONE_TRY(Begin(std::move(attempt), key));
+    return true;
+  }
+
+  // Whether what was chosen is dropped instead of tried, since its build speaks against it. In the store before
+  // anything else is chosen; a run that goes on drops it at the same point.
+  Result<bool> Dropped(Attempt& chosen, const CandidateKey& key) {
+    Proposal& proposal = chosen.proposal;
+    if (!proposal.dropped) {
+      if (!hooks_.doubt || !proposal.doubt.empty()) return false;  // the second: it is tried all the same
+      if (Replaying() && HONE_TRY(earlier_.NextIs(chosen.parent, key))) return false;
+      const std::string why = hooks_.doubt(proposal.candidate, tree().node(chosen.parent).attempt);
+      if (why.empty()) return false;
+      proposal.doubt = std::string(kBuildDoubt) + why;
+      // By the candidate, not by what was drawn before: whether something is doubted changes no other decision.
+      proposal.dropped = Random(Random::Mix(settings_.run.seed) ^ Random::Mix(key.high)).Uniform() >= kDoubtedAndTried;
+      HONE_TRY(store_.SetDoubt(outcome_.run.id, chosen.round, proposal.key, proposal.doubt, proposal.dropped));
+      if (!proposal.dropped) return false;
+    }
+    outcome_.tree.Drop(key);
+    ++outcome_.dropped;
+    ++events_;
     return true;
   }
 

@@ -80,6 +80,10 @@ struct SearchHooks {
   // Asked about each attempt that was accepted and timed, from Run's thread; empty: nobody looks. The same attempt has
   // to have the same insight, since what is proposed next may follow from it.
   std::function<Insight(const Attempt&)> look;
+  // Asked about each candidate that was chosen and has its turn, from Run's thread: what its build says against trying
+  // it, beside that of the attempt that it is made from; "" = nothing. Empty: nobody asks. The same question has to
+  // have the same answer. Most of what is doubted is dropped (docs/memory.md).
+  std::function<std::string(const Candidate& chosen, const Attempt& from)> doubt;
 };
 
 struct SearchOutcome {
@@ -93,6 +97,7 @@ struct SearchOutcome {
   double look_s = 0;                 // of it, what SearchHooks::look took
   bool diverged = false;             // some decision differed from the record
   int proposed = 0;                  // proposals of this session's answers
+  int dropped = 0;                   // proposals, since their builds spoke against them
   bool started = false;              // attempt 1 is the kernel that the run started from (search/start.h)
 };
 

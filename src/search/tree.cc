@@ -47,7 +47,7 @@ void Tree::AddProposals(int number, int round, const std::vector<Proposal>& prop
   std::ranges::move(fresh, std::inserter(node.waiting, mate != 0 ? node.waiting.begin() : node.waiting.end()));
 }
 
-void Tree::Begin(int parent, const CandidateKey& key) {
+void Tree::Take(const CandidateKey& key) {
   const auto [first, last] = waits_at_.equal_range(key);
   for (auto waits = first; waits != last; ++waits) {
     Touch(waits->second);
@@ -57,6 +57,10 @@ void Tree::Begin(int parent, const CandidateKey& key) {
   }
   waits_at_.erase(first, last);
   tried_.insert(key);
+}
+
+void Tree::Begin(int parent, const CandidateKey& candidate) {
+  Take(candidate);
   ++at(parent).in_flight;
   Touch(parent);
   flying_.push_back(parent);

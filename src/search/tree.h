@@ -81,6 +81,8 @@ class Tree {
   // The candidate is in work: it waits nowhere any more, and is not taken up again.
   void Begin(int parent, const CandidateKey& candidate);
   void Begin(const Attempt& attempt) { Begin(attempt.parent, CandidateKey::Of(attempt.proposal.candidate)); }
+  // It waits nowhere any more, is not taken up again, and was never tried.
+  void Drop(const CandidateKey& candidate) { Take(candidate); }
   // The attempt with the next number, which was begun, has ended.
   void AddAttempt(Attempt attempt);
 
@@ -89,6 +91,7 @@ class Tree {
 
  private:
   TreeNode& at(int number);
+  void Take(const CandidateKey& candidate);
   void Touch(int number) {
     if (touched_.empty() || touched_.back() != number) touched_.push_back(number);
   }
@@ -100,7 +103,7 @@ class Tree {
   std::vector<int> touched_;
   std::optional<int> asked_;
   double bound_us_ = 0;
-  std::unordered_set<CandidateKey, CandidateKeyHash> tried_;               // those in work included
+  std::unordered_set<CandidateKey, CandidateKeyHash> tried_;               // those in work included, and those dropped
   std::unordered_multimap<CandidateKey, int, CandidateKeyHash> waits_at_;  // nodes
 };
 

@@ -79,16 +79,28 @@ Result<std::vector<LessonRecord>> Store::Lessons(std::string_view target, std::s
   return SelectLessons("WHERE target = ?1 AND family = ?2", {target, family});
 }
 
-Result<DoubtRecord> Store::Doubts(std::string_view problem, std::string_view machine) {
+Result<Doubts> Store::CountDoubts(std::string_view problem, std::string_view machine) {
+  // Whether it is among the faster half is asked of the few that were tried, and so may take a look at all of a run's.
   Statement select = HONE_TRY(connection_.Prepare(
-      "SELECT coalesce(sum(proposal.dropped), 0), count(attempt.number), coalesce(sum(attempt.outcome = 'accepted'), "
-      "0) "
+      "SELECT substr(doubt, 1, 7) = 'build: ' AS build, sum(proposal.dropped), count(attempt.number), "
+      "coalesce(sum(attempt.outcome = 'accepted'), 0), "
+      "coalesce(sum(attempt.outcome = 'accepted' AND attempt.median_us > 0 AND 2 * (SELECT count(*) FROM attempt AS "
+      "one "
+      "WHERE one.run = attempt.run AND one.outcome = 'accepted' AND one.median_us > 0 AND one.median_us < "
+      "attempt.median_us) < (SELECT count(*) FROM attempt AS one WHERE one.run = attempt.run AND one.outcome = "
+      "'accepted' AND one.median_us > 0)), 0) "
       "FROM proposal JOIN run ON run.sequence = proposal.run LEFT JOIN attempt ON proposal.dropped = 0 AND attempt.run "
       "= proposal.run AND attempt.round = proposal.round AND attempt.key = proposal.key AND attempt.ended_ms IS NOT "
       "NULL "
-      "WHERE proposal.doubt <> '' AND instr(run.problem_name, ?1) > 0 AND substr(run.machine, 1, length(?2)) = ?2"));
-  HONE_CHECK(HONE_TRY(select.Bind(1, problem).Bind(2, machine).Step()), "a sum gave no row");
-  return DoubtRecord{select.Integer(0), select.Integer(1), select.Integer(2)};
+      "WHERE proposal.doubt <> '' AND instr(run.problem_name, ?1) > 0 AND substr(run.machine, 1, length(?2)) = ?2 "
+      "GROUP BY build"));
+  select.Bind(1, problem).Bind(2, machine);
+  Doubts doubts;
+  while (HONE_TRY(select.Step())) {
+    (select.Integer(0) != 0 ? doubts.builds : doubts.experience) = {select.Integer(1), select.Integer(2),
+                                                                    select.Integer(3), select.Integer(4)};
+  }
+  return doubts;
 }
 
 Result<std::vector<LessonRecord>> Store::AllLessons() { return SelectLessons("", {}); }

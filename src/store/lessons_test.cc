@@ -61,7 +61,7 @@ TEST_F(LessonsTest, WhatWasDoubtedIsCountedByWhatBecameOfIt) {
   EXPECT_EQ(read.at(0).doubt, dropped.doubt);
   EXPECT_TRUE(read.at(0).dropped);
   EXPECT_FALSE(read.at(1).dropped);
-  const auto doubts = [&] { return Must(store.Doubts("soft", "m")); };
+  const auto doubts = [&] { return Must(store.CountDoubts("soft", "m")).experience; };
   EXPECT_EQ(doubts().dropped, 1);
   EXPECT_EQ(doubts().tried, 0);
   int number = 0;
@@ -76,7 +76,7 @@ TEST_F(LessonsTest, WhatWasDoubtedIsCountedByWhatBecameOfIt) {
   EXPECT_EQ(doubts().dropped, 1);
   EXPECT_EQ(doubts().tried, 1);
   EXPECT_EQ(doubts().accepted, 1);
-  EXPECT_EQ(Must(store.Doubts("soft", "another")).dropped, 0);
+  EXPECT_EQ(Must(store.CountDoubts("soft", "another")).experience.dropped, 0);
 }
 
 }  // namespace

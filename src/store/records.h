@@ -106,7 +106,7 @@ struct ProposalRecord {
   double predicted_us = 0;
   std::string rule;
   double promised = 0;
-  std::string doubt = {};  // why experience said that it would be refused; empty: it did not
+  std::string doubt = {};  // why it need not be tried; empty: nothing spoke against it
   bool dropped = false;    // for that reason, and never tried
 };
 
@@ -186,11 +186,16 @@ struct LessonRecord {
   std::int64_t at_ms = 0;
 };
 
-// What became of proposals that experience said would be refused.
+// What became of proposals that something spoke against.
 struct DoubtRecord {
   std::int64_t dropped = 0;
   std::int64_t tried = 0;     // all the same, by chance
-  std::int64_t accepted = 0;  // of those: experience was wrong
+  std::int64_t accepted = 0;  // of those
+  std::int64_t better = 0;    // of those: among the faster half of what their runs accepted
+};
+struct Doubts {
+  DoubtRecord experience;  // said that they would be refused
+  DoubtRecord builds;      // what they were compiled to
 };
 
 // What the moves of one rule came to, over several runs: sums of shares of the time that was there before.

@@ -307,6 +307,16 @@ Result<void> Store::AddRound(const RoundRecord& round, const std::vector<Proposa
   return transaction.Commit();
 }
 
+Result<void> Store::SetDoubt(std::string_view run, int round, std::string_view key, std::string_view doubt,
+                             bool dropped) {
+  Transaction transaction = HONE_TRY(Transaction::Begin(connection_));
+  Statement update = HONE_TRY(
+      connection_.Prepare("UPDATE proposal SET doubt = ?4, dropped = ?5 WHERE run = ?1 AND round = ?2 AND key = ?3"));
+  update.Bind(1, HONE_TRY(Sequence(run))).Bind(2, round).Bind(3, key).Bind(4, doubt).Bind(5, dropped ? 1 : 0);
+  HONE_TRY(update.Run());
+  return transaction.Commit();
+}
+
 Result<std::vector<ProposalRecord>> Store::Proposals(std::string_view run, int round, std::string_view likely) {
   Statement select = HONE_TRY(connection_.Prepare(
       "SELECT kind, identity, origin, key, predicted_us, head, middle, tail, base_blob, rule, promised, doubt, dropped "

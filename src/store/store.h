@@ -10,7 +10,8 @@
 //   9. What won, and where could it win again?                        Proven
 //  10. What was tried of a kind, and what came of it?                 Lessons
 //
-// Nothing that ended is ever changed, nor removed but by DeleteRun, DeleteProven and DeleteLessons. A round is on disk
+// Nothing that ended is ever changed, nor removed but by DeleteRun, DeleteProven and DeleteLessons; a proposal that was
+// chosen may get a doubt (SetDoubt) before it ends so. A round is on disk
 // when AddRound returns. An attempt is written as started before it is evaluated and completed in one transaction that
 // is on disk when EndAttempt returns; so a kill -9 or a power cut loses at most the attempt in flight, which is then
 // found as started and not ended. Readers never wait for the writer. See schema.h for the versions that we read.
@@ -73,6 +74,8 @@ class Store {
 
   // Rounds. Add: the next number of its run, a parent and turn that no other round of it has, proposals best first.
   Result<void> AddRound(const RoundRecord& round, const std::vector<ProposalRecord>& proposals);
+  // What speaks against a proposal that was chosen, by its key, once it was compiled.
+  Result<void> SetDoubt(std::string_view run, int round, std::string_view key, std::string_view doubt, bool dropped);
   Result<std::vector<RoundRecord>> Rounds(std::string_view run);  // by number
   // `likely`: the text that they are kept as variants of, where the caller has it: that of the round's parent. It need
   // not be looked up then.
@@ -111,7 +114,7 @@ class Store {
 
   // Over all runs whose problem's name and machine are such: names that hold the one, machines that begin with the
   // other.
-  Result<DoubtRecord> Doubts(std::string_view problem, std::string_view machine);
+  Result<Doubts> CountDoubts(std::string_view problem, std::string_view machine);
 
   // What moves came to that acted on rules' findings, by rule, in all runs on this target and machine.
   Result<std::vector<RuleOutcome>> Outcomes(std::string_view target, std::string_view machine);

@@ -99,7 +99,17 @@ std::vector<Known> KnownOf(const std::vector<LessonRecord>& lessons) {
 // How much of what is held of a kind is by its own lessons, 0 to 1.
 double Sureness(const Tally& tally) { return tally.shares_squared / (tally.shares_squared + kGrantedLessons); }
 
-Answer Show(const MemoryFile& memory, const DoubtRecord& doubts, const std::string& path) {
+Json ToDocument(const DoubtRecord& one) {
+  return {{"dropped", one.dropped}, {"tried", one.tried}, {"accepted", one.accepted}, {"better", one.better}};
+}
+
+std::string DoubtText(std::string_view by, const DoubtRecord& one) {
+  if (one.dropped + one.tried == 0) return "";
+  return fmt::format("{}: {} dropped, {} tried all the same, of which {} accepted, {} among the faster half\n", by,
+                     Count(static_cast<std::size_t>(one.dropped), "proposal"), one.tried, one.accepted, one.better);
+}
+
+Answer Show(const MemoryFile& memory, const Doubts& doubts, const std::string& path) {
   Json proven = Json::array(), kinds = Json::array();
   std::string text = fmt::format("{} that won and {}, in {}\n", Count(memory.proven.size(), "piece"),
                                  Count(memory.lessons.size(), "lesson"), path);
@@ -141,15 +151,16 @@ Answer Show(const MemoryFile& memory, const DoubtRecord& doubts, const std::stri
                         one.machine);
   }
   if (known.size() > kMostKinds) text += fmt::format("and {} more kinds: --json\n", known.size() - kMostKinds);
-  if (doubts.dropped + doubts.tried > 0)
-    text += fmt::format("\ndoubted: {} dropped, {} tried all the same, of which {} accepted\n",
-                        Count(static_cast<std::size_t>(doubts.dropped), "proposal"), doubts.tried, doubts.accepted);
+  const std::string doubted =
+      DoubtText("doubted by experience", doubts.experience) + DoubtText("doubted by their builds", doubts.builds);
+  if (!doubted.empty()) text += "\n" + doubted;
   if (memory.proven.empty() && memory.lessons.empty()) text += "`hone optimize` leaves what it tries and confirms\n";
   return Answer({{"store", path},
                  {"proven", std::move(proven)},
                  {"lessons", memory.lessons.size()},
                  {"kinds", std::move(kinds)},
-                 {"doubted", {{"dropped", doubts.dropped}, {"tried", doubts.tried}, {"accepted", doubts.accepted}}}},
+                 {"doubted", ToDocument(doubts.experience)},
+                 {"doubted_by_builds", ToDocument(doubts.builds)}},
                 std::move(text));
 }
 
@@ -205,7 +216,8 @@ Result<Answer> RunIt(VerbCall& call) {
   Store store = HONE_TRY(Store::OpenExisting(path));
   if (call.Flag("prune")) return Prune(call, store);
   if (call.Has("export")) return Export(call, store);
-  return Show(HONE_TRY(Wanted(call, store)), HONE_TRY(store.Doubts(call.Text("problem"), call.Text("machine"))), path);
+  return Show(HONE_TRY(Wanted(call, store)), HONE_TRY(store.CountDoubts(call.Text("problem"), call.Text("machine"))),
+              path);
 }
 
 }  // namespace
@@ -233,7 +245,8 @@ HONE_ROW(Verb){
         "run and problem (whose it was), share (of the program's time, predicted, 0 to 1), gain (how many times as "
         "fast the program was as its start), speedup (over the run's first baseline; 0 = not known), version (of "
         "hone), at_ms; lessons (so many); kinds[], surest first: kind, target, machine, lessons and refused (weights), "
-        "brings (ln of time before over after), sure (0 to 1); doubted: dropped, tried, accepted (so many proposals). "
+        "brings (ln of time before over after), sure (0 to 1); doubted (by experience) and "
+        "doubted_by_builds: dropped, tried, accepted, better (so many proposals). "
         "With --prune, --export and --import: store, proven and "
         "lessons (so many); forgotten",
     .run = RunIt,

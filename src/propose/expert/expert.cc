@@ -59,9 +59,6 @@ constexpr double kHarm = 0.1, kAfterHarm = 0.01;
 constexpr double kMostSaved = 0.9;
 // So many of the cuts whose pieces won elsewhere are offered as they won: a run tries four starts before it goes on.
 constexpr std::size_t kProven = 2;
-// Of the changes that experience says will be refused this share is tried all the same, by chance: else nobody would
-// learn that it is wrong.
-constexpr double kDoubtedAndTried = 0.125;
 // What was measured goes before all that is only predicted.
 constexpr double kBeforeAll = 0.99;
 
