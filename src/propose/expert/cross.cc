@@ -11,8 +11,8 @@
 namespace hone::expert {
 namespace {
 
-// So many at most of one pair: a search has other things to try.
-constexpr std::size_t kCrossings = 4;
+// So many at most of one pair: several may turn out to be the same program.
+constexpr std::size_t kDrawn = 16;
 
 // What it computes, without how.
 std::string What(dsl::Statement statement) {
@@ -74,8 +74,8 @@ std::vector<Crossing> Cross(const dsl::Program& parent, const dsl::Program& mate
   if (units.size() < 2) return crossings;
   const std::size_t some = units.size() > 8 ? 256 : (std::size_t{1} << units.size()) - 2;  // neither none nor all
   std::set<std::vector<bool>> seen;
-  // Drawn until there are enough. With 64 draws four of many are missed about never, nor are two of two.
-  for (int draw = 0; draw < 64 && seen.size() < std::min(kCrossings, some); ++draw) {
+  // Drawn until there are enough. With 64 draws two of two are missed about never.
+  for (int draw = 0; draw < 64 && seen.size() < std::min(kDrawn, some); ++draw) {
     std::vector<bool> taken;
     for (std::size_t i = 0; i < units.size(); ++i) taken.push_back(random.Below(2) == 1);
     if (std::ranges::count(taken, true) == 0 || std::ranges::count(taken, false) == 0) continue;

@@ -59,6 +59,8 @@ constexpr double kHarm = 0.1, kAfterHarm = 0.01;
 constexpr double kMostSaved = 0.9;
 // So many of the cuts whose pieces won elsewhere are offered as they won: a run tries four starts before it goes on.
 constexpr std::size_t kProven = 2;
+// So many crossings of a pair at most: a search has other things to try.
+constexpr std::size_t kCrossings = 4;
 // What was measured goes before all that is only predicted.
 constexpr double kBeforeAll = 0.99;
 
@@ -257,9 +259,11 @@ class Expert : public Proposer {
     const auto as_it_is = parent && mate ? AsProposal(*parent) : std::nullopt;
     std::vector<Proposal> proposals;
     if (!as_it_is) return proposals;
+    std::set<std::string> seen = {as_it_is->candidate.text, question.with()->proposal.candidate.text};
     for (expert::Crossing& crossing : expert::Cross(*parent, *mate, question.random)) {
+      if (proposals.size() == kCrossings) break;
       auto proposal = AsProposal(std::move(crossing.program));
-      if (!proposal) continue;
+      if (!proposal || !seen.insert(proposal->candidate.text).second) continue;
       proposal->origin = fmt::format("expert: {} as in attempt {}", crossing.words, question.mate);
       proposal->key = fmt::format("cross {} {}", question.mate, crossing.words);
       if (as_it_is->predicted_us > 0) proposal->predicted_us *= from.time_us() / as_it_is->predicted_us;

@@ -51,15 +51,21 @@ class EvolveStrategy final : public Strategy {
 
   std::optional<Pair> SelectPair(const Tree& tree, Random& random) override {
     if (!Crosses(tree)) return std::nullopt;
-    const std::vector<int> members = Members(tree, Begun(tree) % islands_, Which::kAll);
+    std::vector<int> members = Members(tree, Begun(tree) % islands_, Which::kAll);
     if (members.size() < 2 || Waiting(tree, members)) return std::nullopt;
-    const int parent = members[Drawn(members.size(), random)], mate = members[Drawn(members.size(), random)];
+    const std::size_t drawn = Drawn(members.size(), random);
+    const int parent = members[drawn];
+    members.erase(members.begin() + static_cast<std::ptrdiff_t>(drawn));
+    const int mate = members[Drawn(members.size(), random)];
     const auto crossed = [&](int one, int other) {
       const std::vector<int>& mates = *tree.node(one).mates;
       return std::find(mates.begin(), mates.end(), other) != mates.end();
     };
+    // One move apart: what has something of both is one of the two.
+    const auto made_of = [&](int one, int other) { return tree.node(one).attempt.parent == other; };
     // Then this turn is an ordinary one.
-    if (parent == mate || crossed(parent, mate) || crossed(mate, parent)) return std::nullopt;
+    if (crossed(parent, mate) || crossed(mate, parent) || made_of(parent, mate) || made_of(mate, parent))
+      return std::nullopt;
     return Pair{parent, mate};
   }
 

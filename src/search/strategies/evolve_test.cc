@@ -107,6 +107,14 @@ TEST_F(CrossingTest, ACrossingThatBroughtNothingIsNotAskedForAgainAndEndsNothing
   EXPECT_EQ(Drawn(), (std::set<int>{1, 3})) << "an ordinary turn";
 }
 
+TEST_F(CrossingTest, AnAttemptIsNotCrossedWithTheOneThatItIsMadeOf) {
+  Propose(0, Several("start", 2));
+  for (const double us : {100.0, 90.0}) Try(0, us);
+  Propose(1, Several("of 1", 2));
+  for (const double us : {95.0, 110.0}) Try(1, us);
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(strategy_->SelectPair(tree_, random_)) << "3 is made of 1";
+}
+
 class TournamentTest : public EvolveTest {
  protected:
   TournamentTest() : EvolveTest("evolve:2,population=2,tournament=40,migrate=0") {}
