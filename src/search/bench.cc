@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <functional>
 
 #include "base/check.h"
@@ -95,6 +96,13 @@ double MemoryInUse() {
   return static_cast<double>(heap.uordblks) + static_cast<double>(heap.hblkhd);
 }
 
+// What this thread has had of a processor: whoever else is at work is not counted.
+double ThreadUs() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return 1e6 * static_cast<double>(time.tv_sec) + 1e-3 * static_cast<double>(time.tv_nsec);
+}
+
 constexpr int kMoves = 4;
 
 // Each attempt has kMoves moves, variants of its text.
@@ -177,7 +185,6 @@ Result<ResumeBench> RunResumeBench(const std::string& strategy, int attempts) {
 }
 
 Result<TreeBench> RunTreeBench(const std::string& strategy, int attempts) {
-  using Clock = std::chrono::steady_clock;
   const auto chosen = HONE_TRY(ChooseStrategy(strategy));
   const std::unique_ptr<Strategy> grower = chosen.row->make(chosen.parameters);
   TreeBench bench;
@@ -185,9 +192,9 @@ Result<TreeBench> RunTreeBench(const std::string& strategy, int attempts) {
   Tree tree;
   Random random(1);
   const int last = attempts - std::max(1, attempts / 10);
-  Clock::duration selecting{}, backing_up{};
+  double selecting = 0, backing_up = 0;
   while (tree.attempts() < attempts) {
-    const auto begun = Clock::now();
+    const auto begun = ThreadUs();
     const std::optional<int> number = grower->SelectNode(tree, random);
     if (!number)
       return Fail(ErrorKind::kUsage, fmt::format("{} ends after {} attempts of a made-up tree, where {}", strategy,
@@ -204,22 +211,19 @@ Result<TreeBench> RunTreeBench(const std::string& strategy, int attempts) {
     }
     Attempt attempt{.number = tree.attempts() + 1, .parent = *number};
     attempt.proposal = node.Offered(node.waiting[grower->SelectProposal(node, random)]);
-    const auto selected = Clock::now();
+    const auto selected = ThreadUs();
     attempt.evaluation.verdict.outcome = Outcome::kAccepted;
     attempt.evaluation.timing = Timing{.warm = {.median_us = 1000 * (0.5 + random.Uniform())}};
-    const auto tried = Clock::now();
+    const auto tried = ThreadUs();
     tree.Begin(attempt);
     tree.AddAttempt(std::move(attempt));
     grower->BackUp(tree);
     if (tree.attempts() <= last) continue;
     selecting += selected - begun;
-    backing_up += Clock::now() - tried;
+    backing_up += ThreadUs() - tried;
   }
-  const auto mean_us = [&](Clock::duration all) {
-    return std::chrono::duration<double, std::micro>(all).count() / (attempts - last);
-  };
-  bench.select_us = mean_us(selecting);
-  bench.back_up_us = mean_us(backing_up);
+  bench.select_us = selecting / (attempts - last);
+  bench.back_up_us = backing_up / (attempts - last);
   bench.node_bytes = (MemoryInUse() - before) / attempts;
   return bench;
 }

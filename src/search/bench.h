@@ -36,8 +36,8 @@ struct Bench {
 
 Result<Bench> RunBench(const BenchSettings& settings);
 
-// How long the steps of a large tree take: one that is grown by a strategy to so many attempts, each of which has four
-// moves and takes 0.5 to 1.5 ms, by chance. kUsage when the strategy ends before.
+// What the steps of a large tree take of a processor: one that is grown by a strategy to so many attempts, each of
+// which has four moves and takes 0.5 to 1.5 ms, by chance. kUsage when the strategy ends before.
 struct TreeBench {
   double select_us = 0;   // mean of the last tenth of the steps: which node, which proposal
   double back_up_us = 0;  // the tree's part and the strategy's
