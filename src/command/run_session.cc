@@ -60,20 +60,6 @@ void Report(VerbCall& call, const SearchProgress& progress, const Ledger& ledger
   if (call.listener().live()) call.Progress(line);
 }
 
-// That this session's evaluations took; of several devices, all together.
-double EvaluatingSeconds(const SearchOutcome& outcome) {
-  double ms = 0;
-  bool some = false;
-  for (const TreeNode& node : outcome.tree.nodes()) {
-    if (node.attempt.number <= outcome.replayed) continue;
-    some = true;
-    ms += node.attempt.evaluation.stages.total_ms;
-  }
-  // Else they may be an earlier session's.
-  for (const Confirmed& one : outcome.confirmed) ms += some ? one.evaluation.stages.total_ms : 0;
-  return ms / 1000;
-}
-
 }  // namespace
 
 void MeasureBy(const Workbench& bench, bool certify, SearchSettings& settings) {
@@ -173,7 +159,7 @@ Answer AnswerOf(const RunSession& session, const SearchOutcome& outcome) {
   if (bench.devices) {
     document["device"] = {{"waited_s", bench.devices->waited_s()},
                           {"held_s", bench.devices->held_s()},
-                          {"evaluating_s", EvaluatingSeconds(outcome)}};
+                          {"evaluating_s", outcome.evaluated_s}};
   }
   document["pending"] = Pending(outcome.tree);
   std::string text = OutcomeText(outcome, bench.bound, bench.machine, session.settings.run.objective);

@@ -122,7 +122,7 @@ TEST(LocalEvaluatorTest, ADeviceIsTakenOnceBeforeTheJudgeOpensIt) {
   const auto evaluation = evaluator.Evaluate(Whole("honest"), CheckOnly());
   ASSERT_TRUE(evaluation) << evaluation.error().message;
   EXPECT_TRUE(evaluation->verdict.accepted()) << evaluation->verdict.reason;
-  EXPECT_TRUE(evaluation->stages.compile_cached);
+  EXPECT_TRUE(evaluation->how->stages.compile_cached);
   EXPECT_EQ(taken, 1);
 
   auto other = StartEvaluator(SmallProblem(), options);

@@ -280,7 +280,7 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const float* b, float* 
                 Launch("turn", {BufferArgument{"a"}, BufferArgument{"b"}}),
                 Launch("kernel", {BufferArgument{"b"}, BufferArgument{"y"}})};
   const auto evaluation = Evaluate(Of(plan), true);
-  EXPECT_TRUE(evaluation.verdict.accepted()) << evaluation.verdict.reason << "\n" << evaluation.verdict.evidence.log;
+  EXPECT_TRUE(evaluation.verdict.accepted()) << evaluation.verdict.reason << "\n" << evaluation.verdict.evidence->log;
   ASSERT_TRUE(evaluation.timing);
   EXPECT_GT(evaluation.timing->warm.median_us, 40);  // what the sleepers take, one after the other
 }

@@ -130,7 +130,7 @@ TEST(JudgeTest, AnExpectedBaselineThatEndsIsStartedAgainWhenItIsTimed) {
   EXPECT_TRUE(court.Check().accepted());
   const Evaluation timed = court.Evaluate({.timing_budget = std::chrono::milliseconds(20), .baselines = {"slow"}});
   ASSERT_TRUE(timed.timing);
-  ASSERT_EQ(timed.timing->against.size(), 1u) << (timed.notes.empty() ? "" : timed.notes[0]);
+  ASSERT_EQ(timed.timing->against.size(), 1u) << (timed.how->notes.empty() ? "" : timed.how->notes[0]);
   EXPECT_EQ(ReadFile(file).value_or("").substr(0, 12), "first\nbegun\n");
 }
 

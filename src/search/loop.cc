@@ -430,6 +430,7 @@ class Search {
 
   // 4 back up: the tree, then the strategy, which may keep something of its own.
   void BackUp(Attempt attempt) {
+    if (attempt.number > outcome_.replayed) outcome_.evaluated_s += attempt.evaluation.how->stages.total_ms / 1000;
     // It is in the store, and nobody goes by it; of what may win, people are told.
     if (attempt.time_us() <= 0 || (tree().best() != 0 && attempt.time_us() >= tree().best_us()))
       attempt.evaluation.how.Clear();
@@ -491,6 +492,7 @@ class Search {
       Result<Evaluation> evaluation = evaluators_.front()->Evaluate(attempt.proposal.candidate, ConfirmRequest());
       if (Interrupted()) break;
       outcome_.confirmed.push_back({order[i], HONE_TRY(std::move(evaluation))});
+      outcome_.evaluated_s += outcome_.confirmed.back().evaluation.how->stages.total_ms / 1000;
       Crown(Objective());
       if (!energy) HONE_TRY(RecordConfirmed(outcome_.confirmed.back()));
       const double took_s = SessionSeconds() - began_s;

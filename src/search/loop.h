@@ -95,6 +95,7 @@ struct SearchOutcome {
   int replayed = 0;                  // attempts taken from the store
   double search_s = 0;               // this session's time from its first choice to its last verdict
   double look_s = 0;                 // of it, what SearchHooks::look took
+  double evaluated_s = 0;            // what this session's evaluations took, of several devices all together
   bool diverged = false;             // some decision differed from the record
   int proposed = 0;                  // proposals of this session's answers
   int dropped = 0;                   // proposals, since their builds spoke against them
