@@ -16,6 +16,8 @@ std::string Plain(std::string_view text) {
       plain += "\\e";
     } else if (c == '-') {
       plain += "\\-";
+    } else if (c == ',') {
+      plain += ",\\:";  // a line may end here: the parameters of a strategy are one long word
     } else {
       plain += c;
     }
@@ -36,7 +38,7 @@ void Verbatim(std::string& page, std::string_view text) {
 
 std::string ManualPage() {
   std::string page = fmt::format(
-      ".TH HONE 1 \"\" \"hone {}\"\n.SH NAME\nhone \\- makes kernels faster and proves it\n.SH SYNOPSIS\n"
+      ".TH HONE 1 \"\" \"hone {}\"\n.ad l\n.SH NAME\nhone \\- makes kernels faster and proves it\n.SH SYNOPSIS\n"
       ".B hone\n.I VERB\n[arguments] [options]\n.SH VERBS\n",
       HONE_VERSION);
   for (const Verb* verb : ListedVerbs()) {
