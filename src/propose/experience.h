@@ -16,6 +16,7 @@
 // many decide, and lessons at kernels that hardly matter say hardly anything.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -69,6 +70,11 @@ class Experience {
   void Add(const Lesson& lesson, double weight = 1);
   // The gain to expect of a lesson whose own is not known yet, where the proposer claims `own` of it.
   double Expect(const Lesson& lesson, double own) const;
+
+  // The same of a start, whose prediction stands by itself: 0 at the least. Other problems' starts of the same families
+  // may have been worse than predicted for reasons of their own (an attention in tiles of 128 is fast or slow by its
+  // rows), and a start that is not tried is lost with all that follows from it; trying it costs one attempt.
+  double HopeOfStart(const Lesson& start) const { return std::max(0.0, Expect(start, 0)); }
 
   // Why it need not be tried: all of its particular kind were refused, kDoomed of them at least by weight. Nothing: it
   // may do.

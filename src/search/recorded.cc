@@ -23,7 +23,7 @@ RecordedProposer::RecordedProposer(const SpaceTable& table, RecordedClock& clock
 // What it claims is a share of the time before as it was when the table was made, and so is what is expected.
 double RecordedProposer::Predicted(const TableOffer& offer, double from_us) const {
   if (experience_ == nullptr || !offer.lesson || offer.predicted_us <= 0) return offer.predicted_us;
-  if (offer.lesson->family == kStart) return offer.predicted_us * std::exp(-experience_->Expect(*offer.lesson, 0));
+  if (offer.lesson->family == kStart) return offer.predicted_us * std::exp(-experience_->HopeOfStart(*offer.lesson));
   if (from_us <= 0) return offer.predicted_us;
   return from_us * std::exp(-experience_->Expect(*offer.lesson, std::log(from_us / offer.predicted_us)));
 }

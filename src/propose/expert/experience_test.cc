@@ -108,6 +108,19 @@ TEST(ExperienceTest, WhatWasAlwaysRefusedIsDoomedAndWhatOnceDidIsNot) {
   EXPECT_FALSE(experience.WhyDoomed(refused)) << "it was slow, and right";
 }
 
+TEST(ExperienceTest, WhatIsKnownAgainstStartsPutsNoneBack) {
+  Lesson fused{.family = std::string(kStart), .knob = "cut", .before = "matmul+norm", .after = "everything fused"};
+  Experience against, in_favour;
+  for (const double gain : {-0.7, 0.7}) {
+    fused.gain = gain;
+    for (int i = 0; i < 20; ++i) (gain < 0 ? against : in_favour).Add(fused);
+  }
+  EXPECT_LT(against.Expect(fused, 0), -0.5);
+  EXPECT_EQ(against.HopeOfStart(fused), 0);
+  EXPECT_GT(in_favour.HopeOfStart(fused), 0.5);
+  EXPECT_EQ(in_favour.HopeOfStart(fused), in_favour.Expect(fused, 0));
+}
+
 TEST(ExperienceTest, SettingsReadAsTheyWereWritten) {
   for (const dsl::Setting& setting : {dsl::Whole(64), dsl::Whole(-1), dsl::Tuple({64, 128, 256}), dsl::Word("gemm"),
                                       dsl::Word("x"), dsl::Word("2by")})

@@ -169,7 +169,7 @@ class Expert : public Proposer {
     for (const Beginning& one : beginnings) {
       auto proposal = AsProposal(one.program);
       if (const auto lesson = proposal ? StartOf(proposal->candidate.text, one.words) : std::nullopt)
-        proposal->predicted_us *= std::exp(-recalled_.experience.Expect(*lesson, 0));
+        proposal->predicted_us *= std::exp(-recalled_.experience.HopeOfStart(*lesson));
       add(proposals, std::move(proposal), "cut", one.words);
     }
     for (const Beginning& one : beginnings) {
