@@ -44,9 +44,8 @@ struct EvaluatorOptions : JudgeOptions {
 
 // Starts the judge and compiles the oracle: fails when the problem cannot be defined. With take_device it waits for
 // neither; GetReady or the first Evaluate does, and fails so. When the evaluator is gone, so is all that it had on the
-// device. PDEATHSIG ties the judge to the
-// calling thread: it dies when that thread ends.
-// SIGPIPE is ignored from here on, unless it had a handler.
+// device. PDEATHSIG ties the judge to the calling thread: it dies when that thread ends. SIGPIPE is ignored from here
+// on, unless it had a handler.
 Result<std::unique_ptr<Evaluator>> StartEvaluator(const Problem& problem, EvaluatorOptions options);
 
 // The verdict that a candidate gets before anything runs: it does not parse, fit the problem, or compile. Fails with

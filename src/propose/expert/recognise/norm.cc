@@ -34,11 +34,7 @@ std::optional<dsl::Statement> RecogniseNorm(Names& names, const Piece& piece) {
   for (const auto& one : piece.also) {
     auto value = names.Term(one.value, piece.space, known);
     if (!value) return std::nullopt;
-    statement.also.push_back({.target = {},
-                              .target_type = {},
-                              .target_shape = statement.target_shape,
-                              .value = std::move(*value),
-                              .at = {}});
+    AddAlso(statement, std::move(*value));
   }
   return statement;
 }

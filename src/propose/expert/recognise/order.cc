@@ -65,11 +65,7 @@ std::optional<dsl::Statement> RecogniseOrder(Names& names, const Piece& piece) {
     if (!made) return std::nullopt;
     auto value = names.Term(*made, result, {.values = {{kIt, dsl::It()}}});
     if (!value) return std::nullopt;
-    statement.also.push_back({.target = {},
-                              .target_type = {},
-                              .target_shape = statement.target_shape,
-                              .value = std::move(*value),
-                              .at = {}});
+    AddAlso(statement, std::move(*value));
   }
   return statement;
 }

@@ -43,6 +43,11 @@ inline bool IsIndex(const Expr& expr, const IndexVar& var) {
   return expr->kind == Expr::Kind::kIndex && expr->index.id == var.id;
 }
 
+// Adds a further result, of the statement's shape.
+inline void AddAlso(dsl::Statement& statement, dsl::TermPtr value) {
+  statement.also.push_back(
+      {.target = {}, .target_type = {}, .target_shape = statement.target_shape, .value = std::move(value), .at = {}});
+}
 // Adds the end of a fold to the statement's chain; false if it has no form there. `known`: what it reads beside `it`.
 bool AddEpilogue(Names& names, dsl::Statement& statement, const Expr& finish, const std::vector<IndexVar>& space,
                  Names::Known known = {});
