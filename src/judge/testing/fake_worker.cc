@@ -1,5 +1,6 @@
 #include "judge/testing/fake_worker.h"
 
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -149,6 +150,7 @@ JudgeWorld FakeCourt::World() {
 }
 
 Judge& FakeCourt::TheJudge() {
+  signal(SIGPIPE, SIG_IGN);  // as of a judge's process: a baseline may be gone when it is told something
   if (!judge_) {
     auto judge =
         Judge::Open(graph_.problem(), {.program = "none", .outside = outside, .expected = expected}, nullptr, World());

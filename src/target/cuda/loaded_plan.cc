@@ -134,7 +134,7 @@ Try<std::vector<LoadedPlan::Step>> LoadedPlan::Steps(const std::vector<PlanStep>
       cluster.value.cluster = {static_cast<unsigned>(launch.cluster[0]), static_cast<unsigned>(launch.cluster[1]),
                                static_cast<unsigned>(launch.cluster[2])};
     }
-    if (&steps == &plan_.steps && early_[made.size()]) {
+    if (&steps == &plan_.steps && made.size() < early_.size() && early_[made.size()]) {
       LaunchAttribute& early = one.attributes.emplace_back();
       early.id = kEarlyLaunch;
       early.value.early = 1;
