@@ -16,6 +16,7 @@ std::string_view RoleName(Role role) {
 std::variant<KernelProgram, Complaint> Checker::Run() {
   program_.name = source_.name;
   program_.device = device_;
+  for (const auto& view : source_.views) bases_.insert(view.base);
   if (!Declarations()) return complaint_;
   if (!AddViews()) return complaint_;
   for (std::size_t i = 0; i < source_.statements.size();) {
@@ -115,9 +116,11 @@ bool Checker::AgreesWithProblem() {
 
 void Checker::AddName(const std::string& name, int buffer, const Shape& shape) {
   names_[name] = {.buffer = buffer, .shape = shape, .strides = DenseStrides(shape), .offset = 0};
+  views_due_ |= bases_.contains(name);
 }
 
 bool Checker::AddViews() {
+  if (!std::exchange(views_due_, false)) return true;
   for (const auto& view : source_.views) {
     const auto base = names_.find(view.base);
     if (base == names_.end() || views_.contains(&view)) continue;
@@ -141,6 +144,7 @@ bool Checker::AddViews() {
                                        view.name, low < 0 ? low : high, view.base, count));
     }
     names_[view.name] = {base->second.buffer, view.shape, view.strides, view.offset};
+    views_due_ |= bases_.contains(view.name);
     view_names_[view.name] = view.base;
     views_.insert(&view);
   }

@@ -136,6 +136,8 @@ class Checker {
   std::map<std::string, int> buffers_;             // tensors and values that have a buffer, written or not
   std::map<std::string, Named> names_;             // what may be read by now
   std::map<std::string, std::string> view_names_;  // view -> base
+  std::set<std::string_view> bases_;               // of all views
+  bool views_due_ = false;                         // a base has become known since they were added
   std::set<const View*> views_;
   std::set<std::string> written_;
   int intermediates_ = 0;

@@ -99,6 +99,26 @@ class Preparer {
   std::map<const ExprNode*, Expr> done_;
 };
 
+// All that a flat element follows from.
+struct FlatQuestion {
+  const ExprNode* element = nullptr;
+  std::vector<IndexVar> space;
+  std::vector<KernelOperand> operands;
+  std::set<int> fixed;
+
+  bool operator==(const FlatQuestion& other) const {
+    return element == other.element && fixed == other.fixed &&
+           std::ranges::equal(
+               space, other.space,
+               [](const IndexVar& a, const IndexVar& b) { return a.id == b.id && a.extent == b.extent; }) &&
+           std::ranges::equal(operands, other.operands, [](const KernelOperand& a, const KernelOperand& b) {
+             return a.buffer == b.buffer && a.strides == b.strides && a.offset == b.offset && a.extents == b.extents;
+           });
+  }
+};
+
+FlatElement MadeFlat(const Kernel& kernel, const std::set<int>& fixed);
+
 }  // namespace
 
 std::optional<WholeRange> RangeOf(const Expr& e) {
@@ -212,6 +232,26 @@ std::vector<GuardedFold> OuterFolds(const Expr& expr, const Expr& guard) {
 }
 
 FlatElement MakeFlat(const Kernel& kernel, const std::set<int>& fixed) {
+  // Each way and each knob of a nest asks about the same kernel, one after the other: the last answer is kept, of a
+  // deep network's program that is four fifths of the work. The expression is kept with it, so that no other one has
+  // its address.
+  struct Kept {
+    FlatQuestion question;
+    Expr element;
+    FlatElement flat;
+  };
+  thread_local Kept kept;
+  FlatQuestion question{kernel.epilogue.get(), kernel.space, kernel.operands, fixed};
+  if (kept.question == question) return kept.flat;
+  kept.flat = MadeFlat(kernel, fixed);
+  kept.element = kernel.epilogue;
+  kept.question = std::move(question);
+  return kept.flat;
+}
+
+namespace {
+
+FlatElement MadeFlat(const Kernel& kernel, const std::set<int>& fixed) {
   FlatElement element;
   element.value = kernel.epilogue;
   element.value = Preparer(kernel).Do(element.value);
@@ -248,6 +288,8 @@ FlatElement MakeFlat(const Kernel& kernel, const std::set<int>& fixed) {
   element.indices = std::move(merged);
   return element;
 }
+
+}  // namespace
 
 double FoldedOperations(const Expr& expr) {
   std::map<const ExprNode*, double> known;
