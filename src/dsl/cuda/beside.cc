@@ -13,6 +13,7 @@ namespace {
 
 // The driver passes 4 KiB of parameters, of which tensor maps are 128 bytes each.
 constexpr std::size_t kMostParameterBytes = 3 << 10;
+constexpr std::int64_t kMostStaticShared = 48 << 10;
 constexpr const char *kBlock = "block_of_these", *kBlocks = "blocks_of_these";
 
 bool Meet(const std::set<std::string>& a, const std::set<std::string>& b) {
@@ -125,11 +126,17 @@ class Joiner {
       return false;
     std::int64_t blocks = 0;
     std::size_t bytes = ParameterBytes(launch);
+    std::map<std::string, std::int64_t> shared = {{launch.kernel, uses_[step].static_shared_bytes}};
     for (const std::size_t member : group) {
+      shared[Launch(member).kernel] = uses_[member].static_shared_bytes;
       blocks += Launch(member).grid[0];
       bytes += ParameterBytes(Launch(member));
     }
-    return std::min(blocks, launch.grid[0]) < Room(launch) && bytes <= kMostParameterBytes;
+    std::int64_t static_shared = 0;
+    for (const auto& [kernel, of_it] : shared) static_shared += of_it;
+    return std::min(blocks, launch.grid[0]) < Room(launch) && bytes <= kMostParameterBytes &&
+           static_shared <= kMostStaticShared &&
+           static_shared + launch.shared_bytes <= device_.limits.block_shared_bytes;
   }
 
   LaunchStep Joined(const std::vector<std::size_t>& group) {

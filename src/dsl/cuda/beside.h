@@ -7,10 +7,12 @@
 //   sums of v                   --'->  ...
 //
 // A launch joins an earlier one, past others that it does not need either. Both have to be of the same number of
-// threads and the same launch bounds, and one of the two must not fill the device anyway.
+// threads and the same launch bounds, and one of the two must not fill the device anyway. The static shared memory of
+// different kernels adds up, to what every kernel may have.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <utility>
@@ -34,8 +36,9 @@ std::string TextOf(const KernelText& kernel);
 // What a step of a plan touches, by the names of tensors and buffers.
 struct StepUse {
   std::set<std::string> reads, writes;
-  bool known = false;  // a library's call, say, is not: nothing passes it
-  bool aside = false;  // it is a launch that may join others
+  bool known = false;                    // a library's call, say, is not: nothing passes it
+  bool aside = false;                    // it is a launch that may join others
+  std::int64_t static_shared_bytes = 0;  // of its kernel, where it is aside
 };
 
 // Makes one of the launches of `steps` that may be one. `uses` has a row a step, before and after. Kernels are added;

@@ -58,6 +58,25 @@ TEST_F(BesideTest, TheSameKernelWithOtherBuffersIsWrittenOnce) {
   EXPECT_EQ(CountOf(plan.sources.at(0).text, "block_t_y_rows(blockIdx.x"), 2);
 }
 
+TEST_F(BesideTest, StaticSharedMemoryOfDifferentKernelsAddsUp) {
+  const auto launches = [&](std::vector<std::int64_t> shared, bool one_kernel) {
+    std::vector<PlanStep> steps;
+    std::vector<dsl::StepUse> uses;
+    std::vector<dsl::KernelText> kernels;
+    for (std::size_t i = 0; i < shared.size(); ++i) {
+      const std::string name = one_kernel ? "k" : "k" + std::to_string(i);
+      steps.push_back(LaunchStep{.kernel = name, .grid = {8, 1, 1}, .block = {128, 1, 1}});
+      uses.push_back({.writes = {std::to_string(i)}, .known = true, .aside = true, .static_shared_bytes = shared[i]});
+      kernels.push_back({.comment = "", .name = name, .bounds = "128", .parameters = {}, .body = ""});
+    }
+    dsl::JoinLaunches(steps, uses, kernels, TypicalDevice());
+    return steps.size();
+  };
+  EXPECT_EQ(launches({20 << 10, 20 << 10}, false), 1u);
+  EXPECT_EQ(launches({20 << 10, 20 << 10, 20 << 10}, false), 2u);
+  EXPECT_EQ(launches({20 << 10, 20 << 10, 20 << 10}, true), 1u);
+}
+
 TEST_F(BesideTest, WhatNeedsAnotherComesBehindIt) {
   const Plan plan = PlanOf(
       "param q: bf16[320, 256]\noutput z: bf16[4, 320]\nview qt = q: [256, 320] strides [1, 256]\n"

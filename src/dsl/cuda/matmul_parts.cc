@@ -44,7 +44,7 @@ void MatmulInParts::Finish(const Cut& cut, const std::vector<std::string>& batch
   }
 }
 
-void MatmulInParts::Launch(std::int64_t blocks, const Cut& cut) {
+void MatmulInParts::Launch(std::int64_t blocks, const Cut& cut, std::int64_t static_shared_bytes) {
   DeviceWriter::LaunchShape launch;
   for (const Expr* expr : {&kernel_.inputs[0], &kernel_.inputs[1], &kernel_.epilogue}) {
     if (cut.parts > 1 && expr == &kernel_.epilogue) continue;
@@ -60,6 +60,7 @@ void MatmulInParts::Launch(std::int64_t blocks, const Cut& cut) {
   }
   launch.grid_x = blocks * text_.Batches() * cut.parts;
   launch.aside = true;
+  launch.static_shared_bytes = static_shared_bytes;
   out_.Launch(launch);
   if (cut.parts > 1) text_.EmitSums(partial_, cut.parts);
 }

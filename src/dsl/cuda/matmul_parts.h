@@ -32,8 +32,8 @@ class MatmulInParts {
   void OpenWork(std::int64_t blocks, const Cut& cut);
   // Lines that end the element `m`, `n`, or leave its part of the sum.
   void Finish(const Cut& cut, const std::vector<std::string>& batches, const std::string& sum);
-  // Of `blocks` a batch and part.
-  void Launch(std::int64_t blocks, const Cut& cut);
+  // Of `blocks` a batch and part; the kernel has so much static shared memory.
+  void Launch(std::int64_t blocks, const Cut& cut, std::int64_t static_shared_bytes);
 
   const Kernel& kernel_;
   DeviceWriter& out_;

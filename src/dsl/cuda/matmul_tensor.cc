@@ -234,6 +234,7 @@ class TensorEmitter {
     if (settings_.end == TensorEnd::kTiles) launch.maps.emplace_back("target_map", TargetMap(program_, kernel_, text_));
     launch.writes_maps = settings_.end == TensorEnd::kTiles;
     launch.aside = true;
+    launch.static_shared_bytes = StaticBytes(settings_);
     launch.cluster_x = cluster;
     launch.grid_x = std::min(items_, kernel_.device->multiprocessors * resident / cluster) * cluster;
     launch.shared_bytes = TensorSharedBytes(settings_);

@@ -227,7 +227,11 @@ void DeviceWriter::Launch(const LaunchShape& shape) {
   step.shared_bytes = shape.shared_bytes;
   step.together = shape.together;
   KernelText kernel{.comment = comment_, .name = kernel_name_, .bounds = {}, .parameters = {}, .body = {}};
-  StepUse use{.reads = {}, .writes = {}, .known = true, .aside = shape.aside && shape.cluster_x == 1};
+  StepUse use{.reads = {},
+              .writes = {},
+              .known = true,
+              .aside = shape.aside && shape.cluster_x == 1,
+              .static_shared_bytes = shape.static_shared_bytes};
   std::vector<std::string> names;
   for (const auto& [name, map] : shape.maps) {
     kernel.parameters.emplace_back("const __grid_constant__ TensorMap", name);

@@ -77,6 +77,7 @@ class DeviceWriter {
     std::vector<std::pair<std::string, TensorMapArgument>> maps;  // the first parameters, by name
     bool writes_maps = false;  // the last of them is of what the kernel writes, the target
     bool aside = false;        // it may be one launch with others (dsl/cuda/beside.h): it has one grid dimension
+    std::int64_t static_shared_bytes = 0;  // of the kernel, where it is aside
   };
   // Ends the kernel and has it launched. One that differs from an earlier kernel of the program by its names alone is
   // that kernel: the layers of a deep network are compiled once.

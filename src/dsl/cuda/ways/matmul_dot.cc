@@ -93,7 +93,7 @@ class DotEmitter : MatmulInParts {
     out_.Unroll();
     out_.Line(fmt::format("for (int i = 0; i < {}; ++i) total += sums[i][thread];", kThreads / 32));
     Finish(cut, at, "total");
-    Launch(blocks_m * blocks_n, cut);
+    Launch(blocks_m * blocks_n, cut, kThreads / 32 * rows * columns * (out_.wide() ? 8 : 4));
   }
 };
 

@@ -136,7 +136,7 @@ class RowsEmitter : MatmulInParts {
     out_.Line(fmt::format("for (int w = 0; w < {}; ++w) total += sums[w][m][place % {}];", warps, kColumns));
     Finish(cut, at, "total");
     out_.Close();
-    Launch(tiles, cut);
+    Launch(tiles, cut, warps * 8 * eights * (kColumns + 1) * 4);
   }
 };
 

@@ -121,7 +121,7 @@ class SimtEmitter : MatmulInParts {
     Finish(cut, at, "total[i][j]");
     out_.Close();
     out_.Close();
-    Launch(tiles_m * tiles_n, cut);
+    Launch(tiles_m * tiles_n, cut, 4 * depth * (tile + 4) * (out_.wide() ? 8 : 4));
   }
 };
 
