@@ -242,9 +242,13 @@ class Reader {
   }
 
   PlanArgument TensorMap(const json& from) {
-    TensorMapArgument map{from["buffer"], from.value("offset", std::int64_t{0}),
-                          from["shape"],  from["strides"],
-                          from["box"],    from.value("swizzle", 0)};
+    TensorMapArgument map{from["buffer"],
+                          from.value("offset", std::int64_t{0}),
+                          from["shape"],
+                          from["strides"],
+                          from["box"],
+                          from.value("swizzle", 0),
+                          from.value("promote", 256)};
     if (map.strides.size() != map.shape.size() || map.box.size() != map.shape.size()) {
       Fail(fmt::format("{} extents, {} strides and {} box extents: give one a dimension", map.shape.size(),
                        map.strides.size(), map.box.size()));
@@ -266,8 +270,10 @@ json ToJson(const PlanArgument& argument) {
     return out;
   }
   if (const auto* map = std::get_if<TensorMapArgument>(&argument)) {
-    return {{"kind", "tensor_map"},    {"buffer", map->buffer}, {"offset", map->offset},  {"shape", map->shape},
-            {"strides", map->strides}, {"box", map->box},       {"swizzle", map->swizzle}};
+    json out = {{"kind", "tensor_map"},    {"buffer", map->buffer}, {"offset", map->offset},  {"shape", map->shape},
+                {"strides", map->strides}, {"box", map->box},       {"swizzle", map->swizzle}};
+    if (map->promote != 256) out["promote"] = map->promote;
+    return out;
   }
   const auto& number = std::get<NumberArgument>(argument);
   json out = {{"kind", kNumberNames[static_cast<std::size_t>(number.type)]}};

@@ -48,6 +48,9 @@ struct TensorMapArgument {
   std::int64_t offset = 0;
   std::vector<std::int64_t> shape, strides, box;  // strides in elements; the last is 1
   int swizzle = 0;                                // bytes: 0, 32, 64 or 128
+  // Bytes that a miss of the second-level cache brings from memory: 0 (what is asked for), 64, 128 or 256. What is read
+  // once as it lies is read faster by less.
+  int promote = 256;
 };
 using PlanArgument = std::variant<BufferArgument, NumberArgument, TensorMapArgument>;
 

@@ -21,7 +21,8 @@ constexpr char kPlan[] = R"({
    "shared": 65536, "together": 8, "arguments": [
      {"kind": "buffer", "name": "x"}, {"kind": "buffer", "name": "part", "offset": 2},
      {"kind": "i32", "value": -5}, {"kind": "u64", "value": 18446744073709551615}, {"kind": "f32", "value": "-inf"},
-     {"kind": "tensor_map", "buffer": "x", "shape": [8, 64], "strides": [64, 1], "box": [8, 32], "swizzle": 128}]}]
+     {"kind": "tensor_map", "buffer": "x", "shape": [8, 64], "strides": [64, 1], "box": [8, 32], "swizzle": 128},
+     {"kind": "tensor_map", "buffer": "x", "shape": [8, 64], "strides": [64, 1], "box": [8, 32], "promote": 128}]}]
 })";
 
 Plan Parsed(std::string_view text) {
@@ -62,12 +63,14 @@ TEST(PlanTest, APlanIsReadAsWritten) {
   EXPECT_EQ(launch.grid, (std::array<std::int64_t, 3>{128, 2, 1}));
   EXPECT_EQ(launch.cluster, (std::array<std::int64_t, 3>{2, 1, 1}));
   EXPECT_EQ(launch.together, 8);
-  ASSERT_EQ(launch.arguments.size(), 6u);
+  ASSERT_EQ(launch.arguments.size(), 7u);
   EXPECT_EQ(std::get<BufferArgument>(launch.arguments[1]).offset, 2);
   EXPECT_EQ(std::get<std::int64_t>(std::get<NumberArgument>(launch.arguments[2]).value), -5);
   EXPECT_EQ(std::get<std::uint64_t>(std::get<NumberArgument>(launch.arguments[3]).value), UINT64_MAX);
   EXPECT_EQ(std::get<double>(std::get<NumberArgument>(launch.arguments[4]).value), -HUGE_VAL);
   EXPECT_EQ(std::get<TensorMapArgument>(launch.arguments[5]).swizzle, 128);
+  EXPECT_EQ(std::get<TensorMapArgument>(launch.arguments[5]).promote, 256);
+  EXPECT_EQ(std::get<TensorMapArgument>(launch.arguments[6]).promote, 128);
 }
 
 constexpr char kCalls[] = R"({

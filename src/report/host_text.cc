@@ -149,14 +149,15 @@ class HostWriter {
           "template <unsigned RANK>\n"
           "CUtensorMap MapOf(void* address, CUtensorMapDataType type, const cuuint64_t (&extents)[RANK],\n"
           "                  const cuuint64_t (&strides)[RANK], const cuuint32_t (&box)[RANK], CUtensorMapSwizzle "
-          "swizzle) {\n"
+          "swizzle,\n"
+          "                  CUtensorMapL2promotion promotion) {\n"
           "  static const auto encode = EncodeTiled();\n"
           "  cuuint32_t ones[RANK];\n"
           "  for (unsigned d = 0; d < RANK; ++d) ones[d] = 1;\n"
           "  CUtensorMap map;\n"
           "  if (encode(&map, type, RANK, address, extents, strides, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE, "
           "swizzle,\n"
-          "             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)\n"
+          "             promotion, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)\n"
           "    throw std::runtime_error(\"the driver refuses a tensor map\");\n"
           "  return map;\n"
           "}\n\n";
@@ -246,11 +247,13 @@ class HostWriter {
       // Of the dimension outside this one; the outermost has none.
       strides += fmt::format("{}{}", comma, d > 0 ? map.strides[d - 1] * element : 0);
     }
-    return fmt::format("hone_host::MapOf<{}>({}, CU_TENSOR_MAP_DATA_TYPE_{}, {{{}}}, {{{}}}, {{{}}}, {})",
+    return fmt::format("hone_host::MapOf<{}>({}, CU_TENSOR_MAP_DATA_TYPE_{}, {{{}}}, {{{}}}, {{{}}}, {}, {})",
                        map.shape.size(), Address(map.buffer, map.offset),
                        RowOf(memory_.at(map.buffer).dtype).tensor_map, extents, strides, box,
                        map.swizzle == 0 ? std::string("CU_TENSOR_MAP_SWIZZLE_NONE")
-                                        : fmt::format("CU_TENSOR_MAP_SWIZZLE_{}B", map.swizzle));
+                                        : fmt::format("CU_TENSOR_MAP_SWIZZLE_{}B", map.swizzle),
+                       map.promote == 0 ? std::string("CU_TENSOR_MAP_L2_PROMOTION_NONE")
+                                        : fmt::format("CU_TENSOR_MAP_L2_PROMOTION_L2_{}B", map.promote));
   }
 
   // An address of a library's call; 0 where there is nothing.

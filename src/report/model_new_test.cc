@@ -174,7 +174,7 @@ TEST(ModelNewTest, EveryStepIsLaunchedAsThePlanSays) {
   EXPECT_TRUE(Holds(*text, "cudaMemsetAsync(reinterpret_cast<void*>(at[2]), 255, 32768, stream)"));
   EXPECT_TRUE(Holds(*text,
                     "MapOf<2>(reinterpret_cast<void*>(at[0]), CU_TENSOR_MAP_DATA_TYPE_FLOAT32, {64, 128}, "
-                    "{256, 0}, {32, 8}, CU_TENSOR_MAP_SWIZZLE_128B)"))
+                    "{256, 0}, {32, 8}, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B)"))
       << *text;
   EXPECT_TRUE(Holds(*text, "(\"scale_weight\", \"scale.weight\", None, torch.float32, (64,)),"));
   EXPECT_TRUE(Holds(*text, "return hone_run(self, (x, times), [\"x\", \"times\"])"));

@@ -98,6 +98,28 @@ std::vector<Setting> FoldSplits(const Kernel& kernel, std::int64_t warps) {
   return values;
 }
 
+namespace {
+
+// Sixteens of a part of a batch's columns, but for the last, and how many parts there are.
+struct Parts {
+  std::int64_t sixteens, count;
+};
+Parts PartsOf(const Kernel& kernel) {
+  const std::int64_t all = Sixteens(kernel);
+  const std::int64_t part = CeilDiv(all, std::clamp<std::int64_t>(IntSetting(kernel, "split"), 1, all));
+  return {part, CeilDiv(all, part)};
+}
+
+}  // namespace
+
+FoldTasks FoldTasksOf(const Kernel& kernel, std::int64_t slice) {
+  const Parts parts = PartsOf(kernel);
+  const std::int64_t last = Sixteens(kernel) - (parts.count - 1) * parts.sixteens;
+  return {.tasks = FoldBatches(kernel) * parts.count,
+          .warps = IntSetting(kernel, "warps") * kernel.device->multiprocessors,
+          .least_steps = last * CeilDiv(FoldExtent(kernel, kFoldK), slice)};
+}
+
 ProductFold::ProductFold(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out, std::int64_t slice)
     : program_(program),
       kernel_(kernel),
@@ -112,9 +134,9 @@ ProductFold::ProductFold(const KernelProgram& program, const Kernel& kernel, Dev
       score_(AttentionScoreOf(kernel)),
       mask_(ColumnMaskOf(kernel)),
       type_(DeviceType(InputType(kernel, 0))) {
-  const std::int64_t sixteens = Sixteens(kernel);
-  part_ = CeilDiv(sixteens, std::clamp<std::int64_t>(IntSetting(kernel, "split"), 1, sixteens));
-  splits_ = CeilDiv(sixteens, part_);
+  const Parts parts = PartsOf(kernel);
+  part_ = parts.sixteens;
+  splits_ = parts.count;
   tasks_ = FoldBatches(kernel) * splits_;
 }
 
@@ -142,6 +164,7 @@ void ProductFold::Launch(std::int64_t shared_bytes, const std::optional<TensorMa
   } else {
     launch.scratch_writes = {partial_};
   }
+  if (!counter_.empty()) launch.scratch_writes.push_back(counter_);
   launch.grid_x = std::clamp<std::int64_t>(CeilDiv(tasks_, warps_), 1, kernel_.device->multiprocessors);
   launch.shared_bytes = shared_bytes;
   out_.Launch(launch);
@@ -162,8 +185,11 @@ void ProductFold::Clear(const std::string& name, const std::string& value) {
   out_.Line(fmt::format("for (int i = 0; i < {}; ++i) {}[i / 4][i % 4] = {};", tiles_ * 4, name, value));
 }
 
-void ProductFold::KeepRows(const std::string& column) {
+void ProductFold::OpenLane(const std::string& column) {
   out_.Line(fmt::format("const int lane = threadIdx.x % 32, g = {}, t = lane % 4;", column));
+}
+
+void ProductFold::KeepRows() {
   const std::int64_t pieces = tiles_ * 32 * slices_ * (slice_ / kFoldBlock);
   out_.Open(fmt::format("for (int i = threadIdx.x; i < {}; i += {})", pieces, 32 * warps_));
   out_.Line(
@@ -180,12 +206,28 @@ void ProductFold::KeepRows(const std::string& column) {
   Clear("folded", neutral_);
 }
 
-void ProductFold::After() {
-  out_.Open("const auto after = [&](StreamStep step)");
+// Each task is the reason for one draw, so that the counter is where it began when all are done.
+void ProductFold::After(bool drawn) {
+  if (drawn) {
+    counter_ = out_.Scratch("drawn", DType::kI32, 1);
+    out_.Call(MemsetStep{.buffer = counter_, .byte = 0}, true);
+    out_.Line("long next = 0;");
+  }
+  out_.Open(fmt::format("const auto after = [&](StreamStep step{})", drawn ? ", bool draws" : ""));
   out_.Line(fmt::format("if (++step.slice < {}) return step;", slices_));
   out_.Line("step.slice = 0;");
   out_.Line(fmt::format("if (++step.sixteen < {}) return step;", EndOf("step.task")));
-  out_.Line(fmt::format("step.task += gridDim.x * {};", warps_));
+  if (drawn) {
+    out_.Open(fmt::format("if (draws && step.task < {})", tasks_));
+    out_.Line("unsigned before = 0;");
+    out_.Line(
+        fmt::format("if (lane == 0) before = atomicInc(reinterpret_cast<unsigned*>({}), {});", counter_, tasks_ - 1));
+    out_.Line(fmt::format("next = gridDim.x * {}l + __shfl_sync(~0u, before, 0);", warps_));
+    out_.Close();
+    out_.Line("step.task = next;");
+  } else {
+    out_.Line(fmt::format("step.task += gridDim.x * {};", warps_));
+  }
   out_.Line(fmt::format("step.sixteen = {};", BeginOf("step.task")));
   out_.Line("return step;");
   out_.CloseWith(";");

@@ -43,6 +43,13 @@ std::vector<Setting> FoldSplits(const Kernel& kernel, std::int64_t warps);
 inline constexpr const char* kFoldSplitDoc =
     "parts of a batch's columns, which warps of their own fold and a second kernel puts together";
 
+// Of the settings `split` and `warps`: tasks of all batches; warps that the device has at a time; and steps of the
+// shortest task, with so many elements of K in each.
+struct FoldTasks {
+  std::int64_t tasks, warps, least_steps;
+};
+FoldTasks FoldTasksOf(const Kernel& kernel, std::int64_t slice);
+
 class ProductFold {
  public:
   ProductFold(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out, std::int64_t slice);
@@ -50,11 +57,14 @@ class ProductFold {
  protected:
   // Before a kernel: what all of it needs.
   void Begin();
-  // Lines that put the rows that stay into `kept`, and declare the thread's place and what it folds. `column`: which of
-  // a step's first eight columns, and of its last eight, are the thread's; every four neighbours have one.
-  void KeepRows(const std::string& column = "lane / 4");
-  // The function `after` from a step to the warp's next.
-  void After();
+  // Lines that declare the thread's place. `column`: which of a step's first eight columns, and of its last eight, are
+  // the thread's; every four neighbours have one.
+  void OpenLane(const std::string& column = "lane / 4");
+  // Lines that put the rows that stay into `kept`, and declare what the thread folds.
+  void KeepRows();
+  // The function `after` from a step to the warp's next. With `ahead` at least one step in front of it and less than
+  // a task, tasks may be drawn: `after(ahead, true)` draws one, which `after(step, false)` takes up.
+  void After(bool drawn = false);
   // The lines that fold the products `sums` of a step's columns, `rows.wanted` of which count; and those that end a
   // task behind its last step.
   void FoldScores(const std::vector<std::string>& batches);
@@ -85,7 +95,7 @@ class ProductFold {
   void Write(const std::vector<std::string>& batches, const std::string& batch);
   std::vector<std::string> Decomposed(const std::string& of);
 
-  std::string partial_;
+  std::string partial_, counter_;  // counter: of the tasks handed out, where they are drawn
 };
 
 }  // namespace hone::dsl

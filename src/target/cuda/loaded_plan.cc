@@ -172,12 +172,12 @@ Try<std::vector<LoadedPlan::Step>> LoadedPlan::Steps(const std::vector<PlanStep>
           box[d] = static_cast<unsigned>(map.box[rank - 1 - d]);
           if (d > 0) strides[d - 1] = static_cast<std::uint64_t>(map.strides[rank - 1 - d]) * element;
         }
-        constexpr int kPromote256 = 3;
+        const int promote = map.promote == 256 ? 3 : map.promote == 128 ? 2 : map.promote == 64 ? 1 : 0;
         const int swizzle = map.swizzle == 128 ? 3 : map.swizzle == 64 ? 2 : map.swizzle == 32 ? 1 : 0;
         const Address address = memory.address + static_cast<Address>(map.offset) * element;
         HONE_CUDA(encode_tiled, &value, RowOf(memory.dtype).tensor_map_code, static_cast<unsigned>(rank),
                   reinterpret_cast<void*>(address), extents.data(), strides.data(), box.data(), steps_of_one.data(), 0,
-                  swizzle, kPromote256, 0);
+                  swizzle, promote, 0);
       }
     }
     made.push_back(std::move(one));

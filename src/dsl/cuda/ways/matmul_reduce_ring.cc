@@ -8,6 +8,7 @@
 //   warps   of the block that a multiprocessor has
 //   stages  of a warp, a slice of sixteen columns each
 //   split   parts of the columns of a batch for warps of their own, whose values a second kernel folds
+//   tasks   how parts come to warps: dealt, every so manieth; drawn, the next one when one is done
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -160,11 +161,31 @@ std::optional<std::string> CheckStages(const Kernel& kernel, const Setting& valu
   return CheckRange(value, 1, MostStages(kernel, IntSetting(kernel, "warps")));
 }
 
+// Multiprocessors do not get at memory equally fast. A warp that copies ahead has to be in the task that it is at or in
+// the next one.
+std::optional<std::string> WhyNotDrawn(const Kernel& kernel) {
+  const FoldTasks tasks = FoldTasksOf(kernel, IntSetting(kernel, "slice"));
+  if (tasks.tasks <= tasks.warps) return fmt::format("there is no more than a task for each of {} warps", tasks.warps);
+  if (tasks.least_steps <= IntSetting(kernel, "stages"))
+    return fmt::format("of a task's {} steps not all may be ahead; try fewer stages", tasks.least_steps);
+  return std::nullopt;
+}
+std::vector<Setting> TasksValues(const Kernel& kernel) {
+  if (WhyNotDrawn(kernel)) return {Word("dealt")};
+  return {Word("drawn"), Word("dealt")};
+}
+std::optional<std::string> CheckTasks(const Kernel& kernel, const Setting& value) {
+  if (auto why = CheckWord(value, {"dealt", "drawn"})) return why;
+  return value == Word("drawn") ? WhyNotDrawn(kernel) : std::nullopt;
+}
+
 constexpr Knob kKnobs[] = {
     {"slice", "elements of each column that a stage has", SliceValues, CheckSlice},
     {"warps", "of the block that a multiprocessor has", WarpsValues, CheckWarps},
     {"split", kFoldSplitDoc, SplitValues, CheckSplit},
     {"stages", "of a warp in shared memory, a slice of sixteen columns each", StagesValues, CheckStages},
+    {"tasks", "how parts come to warps: dealt, every so manieth; drawn, the next one when one is done", TasksValues,
+     CheckTasks},
 };
 
 // --- Text.
@@ -177,6 +198,8 @@ class RingEmitter : ProductFold {
         copies_(CopiesOf(kernel, slice_)) {}
 
   void Emit() {
+    const bool drawn = WordSetting(kernel_, "tasks") == "drawn";
+    const std::string_view further = drawn ? "ahead = after(ahead, true);" : "ahead = after(ahead);";
     Begin();
     out_.Define(std::string(kTensorCoreText));
     out_.BeginKernel("ring", 32 * warps_, 1);
@@ -189,34 +212,46 @@ class RingEmitter : ProductFold {
       out_.Line("extern __shared__ __align__(128) uint4 kept[];");
     }
     out_.Line(fmt::format("__shared__ __align__(8) unsigned long full[{}];", warps_ * stages_));
-    out_.Line(fmt::format("for (int i = threadIdx.x; i < {}; i += {})", warps_ * stages_, 32 * warps_));
-    out_.Line("  InitBarrier(SharedAddress(&full[i]), 1);");
-    out_.Line("PublishBarriers();");
     if (mask_) out_.Line(fmt::format("__shared__ unsigned counted[{}];", warps_ * stages_));
     // With lines of 128 bytes the eight threads that read shared memory at a time have two columns, whose pieces are in
     // other banks where the columns' numbers differ in their third bit.
-    KeepRows(copies_ == Copies::kBox && LineOf(slice_) == 64 ? "lane / 16 | lane / 8 % 2 * 2 | lane / 4 % 2 * 4"
+    OpenLane(copies_ == Copies::kBox && LineOf(slice_) == 64 ? "lane / 16 | lane / 8 % 2 * 2 | lane / 4 % 2 * 4"
                                                              : "lane / 4");
-    const std::int64_t pieces = tiles_ * (depth_ / kFoldBlock);
-    in_registers_ = slices_ == 1 && pieces <= kMostInRegisters;
-    if (in_registers_) {
-      out_.Line(fmt::format("uint4 own[{}];", pieces));
-      out_.Unroll();
-      out_.Line(fmt::format("for (int i = 0; i < {}; ++i) own[i] = kept[i * 32 + lane];", pieces));
+    // The first columns are on their way while the rows are brought, where registers do for both.
+    if (mask_) {
+      out_.Line(fmt::format("for (int i = threadIdx.x; i < {}; i += {})", warps_ * stages_, 32 * warps_));
+      out_.Line("  InitBarrier(SharedAddress(&full[i]), 1);");
+      out_.Line("PublishBarriers();");
+      KeepRows();
+      KeepInRegisters();
     }
     const std::int64_t stage = StageBytes(slice_) / 16;  // in pieces of 16 bytes
     out_.Line(fmt::format("const int warp = threadIdx.x / 32, first_stage = warp * {};", stages_));
     out_.Line(fmt::format("uint4* const ring = kept + {} + first_stage * {};", kept / 16, stage));
-    After();
+    After(drawn);
     Copy(stage);
-    Fold();
+    if (mask_) {
+      Fold();
+    } else {
+      out_.Open("if (lane == 0)");
+      out_.Line(
+          fmt::format("for (int i = 0; i < {}; ++i) InitBarrier(SharedAddress(&full[first_stage + i]), 1);", stages_));
+      out_.Line("PublishBarriers();");
+      out_.Close();
+      out_.Line("__syncwarp();");
+    }
     out_.Line(fmt::format("StreamStep step = {{blockIdx.x * {}l + warp, 0, 0}};", warps_));
     out_.Line(fmt::format("step.sixteen = {};", BeginOf("step.task")));
     out_.Line("StreamStep ahead = step;");
     out_.Open(fmt::format("for (int stage = 0; stage < {}; ++stage)", stages_));
     out_.Line("copy(ahead, stage);");
-    out_.Line("ahead = after(ahead);");
+    out_.Line(further);
     out_.Close();
+    if (!mask_) {
+      KeepRows();
+      KeepInRegisters();
+      Fold();
+    }
     out_.Line("int stage = 0;");
     out_.Line("unsigned phase = 0;");
     out_.Open(fmt::format("while (step.task < {})", tasks_));
@@ -235,9 +270,9 @@ class RingEmitter : ProductFold {
     if (mask_) out_.Close();
     out_.Line("__syncwarp();");
     out_.Line("copy(ahead, stage);");
-    out_.Line("ahead = after(ahead);");
+    out_.Line(further);
     out_.Line("fold(step, rows);");
-    out_.Line("step = after(step);");
+    out_.Line(drawn ? "step = after(step, false);" : "step = after(step);");
     out_.Open(fmt::format("if (++stage == {})", stages_));
     out_.Line("stage = 0;");
     out_.Line("phase ^= 1;");
@@ -252,6 +287,16 @@ class RingEmitter : ProductFold {
   }
 
  private:
+  // Of a single slice, the rows that stay, where registers have room for them.
+  void KeepInRegisters() {
+    const std::int64_t pieces = tiles_ * (depth_ / kFoldBlock);
+    in_registers_ = slices_ == 1 && pieces <= kMostInRegisters;
+    if (!in_registers_) return;
+    out_.Line(fmt::format("uint4 own[{}];", pieces));
+    out_.Unroll();
+    out_.Line(fmt::format("for (int i = 0; i < {}; ++i) own[i] = kept[i * 32 + lane];", pieces));
+  }
+
   // The function `copy` that begins to fill a stage with a step's columns.
   void Copy(std::int64_t stage) {
     const bool each = copies_ == Copies::kEach;
@@ -287,7 +332,8 @@ class RingEmitter : ProductFold {
             .shape = {depth_ / line, boxed.batches, columns_, line},
             .strides = {line, boxed.batch_stride, boxed.stride, 1},
             .box = {slice_ / line, 1, kFoldColumns, line},
-            .swizzle = line == 64 ? 128 : 0};
+            .swizzle = line == 64 ? 128 : 0,
+            .promote = 128};
   }
 
   void CopyAsTheyLie() {

@@ -64,6 +64,7 @@ class StreamEmitter : ProductFold {
     Begin();
     out_.BeginKernel("stream", 32 * warps_, 1);
     out_.Line("extern __shared__ __align__(16) uint4 kept[];");
+    OpenLane();
     KeepRows();
     After();
     Read();

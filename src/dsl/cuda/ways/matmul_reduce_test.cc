@@ -44,6 +44,9 @@ const Case kCases[] = {
     {6, 32, 70, 768, "sum", "warps: 4, slice: 384, split: 2", "relu(it)"},
     {5, 9, 20, 320, "max", "warps: 4, slice: 160, stages: 3, split: 1"},
     {30, 17, 64, 96, "min", "slice: 32, split: 1"},
+    {600, 5, 100, 64, "max", "warps: 2, split: 1"},
+    {600, 5, 100, 64, "max", "warps: 2, split: 1, tasks: dealt"},
+    {300, 32, 90, 192, "max", "warps: 4, slice: 64, split: 2", "select(place < lengths, it, -inf)"},
 };
 
 // Every case in both types by both ways, as far as they can be.
@@ -142,6 +145,21 @@ TEST_F(MatmulReduceTest, TheMapsBoxIsASliceOfSixteenColumnsInLines) {
   EXPECT_EQ(odd.strides, (Extents{32, 6400, 320, 1}));
   EXPECT_EQ(odd.box, (Extents{5, 1, 16, 32}));
   EXPECT_EQ(odd.swizzle, 0);
+  EXPECT_EQ(odd.promote, 128);
+}
+
+TEST_F(MatmulReduceTest, PartsAreDrawnWhereThereAreMoreThanWarps) {
+  const auto draws = [&](const Case& one) {
+    const auto lowered = Lowered(Text(one, "f16", "ring"));
+    EXPECT_TRUE(std::holds_alternative<KernelProgram>(lowered)) << ToString(std::get<dsl::Complaint>(lowered));
+    return dsl::testing::CudaText(std::get<KernelProgram>(lowered)).find("atomicInc") != std::string::npos;
+  };
+  EXPECT_TRUE(draws({2000, 8, 128, 64, "max", "warps: 8, split: 1"}));
+  EXPECT_FALSE(draws({1000, 8, 128, 64, "max", "warps: 8, split: 1"}));
+  EXPECT_FALSE(draws({2000, 8, 128, 64, "max", "warps: 8, split: 1, tasks: dealt"}));
+  // What is copied ahead would be two tasks ahead.
+  EXPECT_FALSE(draws({2000, 8, 64, 64, "max", "warps: 8, split: 1, stages: 4"}));
+  EXPECT_TRUE(draws({2000, 8, 65, 64, "max", "warps: 8, split: 1, stages: 4"}));
 }
 
 TEST_F(MatmulReduceTest, OnlyAMaskThatHidesWholeColumnsKeepsThemFromBeingRead) {
@@ -179,6 +197,8 @@ TEST_F(MatmulReduceTest, WhatCannotBeIsSaid) {
             "'depth' 48: it is a multiple of 32, not 48; try 128");
   EXPECT_EQ(complaint(Text({4, 8, 64, 384, "max", "slice: 256"}, "f16", "ring")),
             "'slice' 256: it is a multiple of 32 that divides K, which is 384; try 128");
+  EXPECT_EQ(complaint(Text({4, 8, 64, 384, "max", "warps: 8, split: 1, tasks: drawn"}, "f16", "ring")),
+            "'tasks' drawn: there is no more than a task for each of 1056 warps");
   EXPECT_EQ(
       complaint("input q: f16[4, 8, 64]\ninput d: f16[4, 64, 100]\noutput y: f32[4, 8]\n"
                 "y = matmul_reduce max(q, d)"),
