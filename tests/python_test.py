@@ -17,35 +17,15 @@ import unittest
 import warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import torch_python  # noqa: E402
 import tree  # noqa: E402
 
 INSIDE = "HONE_PYTHON_TEST_INSIDE"
 ENOUGH = "import torch; assert hasattr(torch.library, 'custom_op') and hasattr(torch, 'export')"
 
 
-def outside(program):
-    """This file again, with a Python that has what it needs."""
-    candidates = [os.environ.get("HONE_PYTHON")]
-    if "HONE_ONE_TORCH" not in os.environ:
-        candidates += [tree.ROOT / "build/venv/bin/python", "python3"]
-    with tempfile.TemporaryDirectory(prefix="hone-python-") as folder:
-        for python in filter(None, candidates):
-            try:
-                if subprocess.run([str(python), "-c", ENOUGH], capture_output=True).returncode != 0:
-                    continue
-            except OSError:
-                continue
-            environment = dict(os.environ, PYTHONPATH=str(tree.ROOT / "python"), HONE_PROGRAM=os.path.abspath(program), HONE_DATA=folder + "/data",
-                               HONE_CACHE=folder + "/cache", OMP_WAIT_POLICY="passive")
-            environment[INSIDE] = folder
-            environment.pop("HONE_STORE", None)
-            tree.lend_machine(program, folder + "/data")
-            sys.exit(subprocess.run([str(python), "-B", __file__], env=environment).returncode)
-    tree.skip("no Python with torch 2.4 or newer")
-
-
 if INSIDE not in os.environ:
-    outside(sys.argv[1])
+    torch_python.run_again(__file__, sys.argv[1], INSIDE, ENOUGH, "no Python with torch 2.4 or newer")
 
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
@@ -311,7 +291,9 @@ class Refused(unittest.TestCase):
         self.assertIn("changes its input x in place", self.refused(InPlace(), x))
         self.assertIn("torch.export cannot express ByData", self.refused(ByData(), x))
         self.assertIn("takes a torch.nn.Module, got a function", self.refused(lambda x: x, x))
-        self.assertIn("for processors so far", self.refused(nn.ReLU(), x, target="cuda"))
+        self.assertIn("ReLU and its inputs are on cpu: for target=\"cuda\" move them there first, with .cuda()", self.refused(nn.ReLU(), x, target="cuda"))
+        self.assertIn("knows the targets cpu and cuda, not tpu", self.refused(nn.ReLU(), x, target="tpu"))
+        self.assertIn("makes modules for processors and CUDA devices", self.refused(nn.ReLU(), x.to("meta")))
         self.assertIn("meta", self.refused(nn.Linear(4, 4, device="meta"), x))
 
     def test_what_the_program_says_is_said(self):

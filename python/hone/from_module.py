@@ -1,8 +1,11 @@
 """hone.optimize: a torch.nn.Module in, one with a kernel out. docs/python.md is the guide."""
+import collections
 import copy
 import itertools
+import os
 import pathlib
 import re
+import shutil
 import sys
 import tempfile
 import warnings
@@ -22,16 +25,16 @@ def say(line):
     print(line, file=sys.stderr, flush=True)
 
 
-def optimize(module, *inputs, target="cpu", progress=say, **options):
+def optimize(module, *inputs, target=None, progress=say, **options):
     """`module`, with the fastest kernel that was found for calls like module(*inputs): an Optimized, whose `.hone.run` is the Run.
 
     module    in the mode, with the parameters and of the types that it will be called with; it is not changed
     inputs    example arguments, in forward's order: their shapes, types and distributions are those that the kernel is made for;
               numbers and the like among them become part of it
-    target    "cpu"
+    target    "cpu" or "cuda", where module and inputs have to be; where they are, if it is not said
     progress  called with each line that the run says; None: with nobody listening
     options   those of `hone optimize`, `budget=40` for `--budget 40`, with _ for -; True for those without a value, a list for such as
-              may be repeated. Threads are PyTorch's if they are not said.
+              may be repeated. Threads are PyTorch's if they are not said, and of several CUDA devices it is the module's.
 
     The run is made by the program in a process of its own, and kept in the run store: the same call goes on with it. Failure says in a
     line what cannot be done: what torch.export cannot express, what changes its state, what hone knows no operator for, or that no
@@ -39,22 +42,30 @@ def optimize(module, *inputs, target="cpu", progress=say, **options):
     """
     if not isinstance(module, torch.nn.Module):
         raise Failure("hone.optimize takes a torch.nn.Module, got a %s" % type(module).__name__)
-    if target != "cpu":
-        raise Failure("hone.optimize makes modules for processors so far: for %s there are hone optimize and hone export" % target)
     name = type(module).__name__
+    device = where(module, inputs, target)
     program = exported(module, inputs)
     expected = called(module, inputs)
-    options.setdefault("threads", torch.get_num_threads())
+    if device.type == "cpu":
+        options.setdefault("threads", torch.get_num_threads())
+    elif not any(map(shutil.which, [os.environ["HONE_CXX"]] if os.environ.get("HONE_CXX") else ["g++", "clang++"])):
+        raise Failure("a kernel's launches are built by a C++ compiler, and there is none: install g++, or set HONE_CXX to one", 3)
+    elif torch.cuda.device_count() > 1:
+        options.setdefault("devices", "GPU-%s" % torch.cuda.get_device_properties(device).uuid)
     options.setdefault("python", sys.executable)  # the torch that wrote the program reads it, whatever HONE_PYTHON names
     store = ["--store", options["store"]] if options.get("store") else []
     with tempfile.TemporaryDirectory(prefix="hone-optimize-") as folder:
         path = pathlib.Path(folder) / (re.sub(r"\W", "_", name) + ".pt2")
-        torch.export.save(program, path)
-        report = call("optimize", path, "--target", target, *words(options), progress=progress)
+        torch.export.save(on_the_cpu(program, device), path)
+        if device.type == "cuda":
+            torch.cuda.empty_cache()  # what nothing lies in is the run's
+        report = call("optimize", path, "--target", device.type, *words(options), progress=progress)
         if not report.get("best_attempt"):
             raise Failure("no kernel for %s: %s" % (name, why_none(report, store)), 1)
         call("export", report["run"], "-o", pathlib.Path(folder) / "bundle", *store)
         kernel = Kernel.read(pathlib.Path(folder) / "bundle")
+    if "hone_kernel.py" not in kernel.files:
+        raise Failure("the kernel of %s cannot be compiled here: hone export %s says why" % (name, report["run"]), 3)
     if not report.get("faster"):
         warnings.warn("%s: %s" % (name, "the best kernel was not shown to be faster than what it was timed beside" if report.get("confirmed") else
                                   "there was no time to confirm the best kernel: give it more (time=...)"), stacklevel=2)
@@ -62,6 +73,39 @@ def optimize(module, *inputs, target="cpu", progress=say, **options):
     result = Optimized(module, kernel, made, Run(report["run"], options.get("store")))
     compare(expected, result, inputs)
     return result
+
+
+def where(module, inputs, target):
+    """The device of module and inputs, which is one, and of the kind that is wanted. Without tensors the one that is wanted, or the CPU."""
+    if target not in (None, "cpu", "cuda"):
+        raise Failure("hone.optimize knows the targets cpu and cuda, not %s" % target)
+    name = type(module).__name__
+    tensors = [one for one in tree_flatten(tuple(inputs))[0] if isinstance(one, torch.Tensor)]
+    devices = {tensor.device for tensor in itertools.chain(tensors, module.parameters(), module.buffers())}
+    if len(devices) > 1:
+        raise Failure("%s and its inputs are on %s: move them to one device" % (name, " and ".join(sorted(map(str, devices)))))
+    device = next(iter(devices), torch.device(target or "cpu"))
+    if device.type not in ("cpu", "cuda"):
+        raise Failure("%s or its inputs are on %s: hone.optimize makes modules for processors and CUDA devices" % (name, device))
+    if target and device.type != target:
+        raise Failure("%s and its inputs are on %s: for target=\"%s\" move them there first, with .%s()" % (name, device, target, target))
+    if device.type == "cuda" and device.index is None:
+        device = torch.device("cuda", torch.cuda.current_device())
+    return device
+
+
+def on_the_cpu(program, device):
+    """The program as hone reads it: of the CPU, from where baselines go to the device that they are timed on."""
+    if device.type == "cpu":
+        return program
+    from torch.export.passes import move_to_device_pass
+    same = collections.defaultdict(list)
+    for key, tensor in program.state_dict.items():
+        same[id(tensor)].append(key)
+    moved = move_to_device_pass(program, "cpu")
+    for first, *others in same.values():  # what was one tensor stays one
+        moved.state_dict.update(dict.fromkeys(others, moved.state_dict[first]))
+    return moved
 
 
 def words(options):
@@ -91,9 +135,6 @@ def exported(module, inputs):
     name = type(module).__name__
     if not (hasattr(torch, "export") and hasattr(torch.library, "custom_op")):
         raise Failure("hone.optimize needs PyTorch 2.4 or newer, and this is %s" % torch.__version__)
-    devices = {tensor.device.type for tensor in itertools.chain(inputs, module.parameters(), module.buffers()) if isinstance(tensor, torch.Tensor)}
-    if devices - {"cpu"}:
-        raise Failure("%s or its inputs are on %s: hone.optimize makes modules for processors so far" % (name, ", ".join(sorted(devices - {"cpu"}))))
     try:
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -126,13 +167,19 @@ def what_it_was_made_for(module, inputs, program, kernel):
 def called(module, inputs):
     """The results, without their containers, of a call that leaves inputs and random numbers as they were."""
     copies = [one.detach().clone() if isinstance(one, torch.Tensor) else copy.deepcopy(one) for one in inputs]
-    state = torch.get_rng_state()
-    with torch.no_grad():
+    devices = sorted({tensor.device.index for tensor in itertools.chain(inputs, module.parameters(), module.buffers())
+                      if isinstance(tensor, torch.Tensor) and tensor.is_cuda})
+    before = random_states(devices)
+    with torch.no_grad(), torch.random.fork_rng(devices, device_type="cuda"):
         results = tree_flatten(module(*copies))[0]
-    if not torch.equal(state, torch.get_rng_state()):
-        torch.set_rng_state(state)
+        drawn = not all(map(torch.equal, before, random_states(devices)))
+    if drawn:
         raise Failure("%s draws random numbers when it is called, which a kernel does not: call .eval() first" % type(module).__name__)
     return results
+
+
+def random_states(devices):
+    return [torch.get_rng_state()] + [torch.cuda.get_rng_state(device) for device in devices]
 
 
 def compare(expected, result, inputs):

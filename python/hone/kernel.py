@@ -9,7 +9,7 @@ import tempfile
 import threading
 
 
-NOT_NEEDED = ("sample.safetensors", "verify.py", "README.md")  # of a bundle, to call its kernel
+NOT_NEEDED = ("sample.safetensors", "verify.py", "README.md", "plan.json", "model.py", "model_new.py")  # of a bundle, to call its kernel
 
 
 def cache_folder():
@@ -21,7 +21,7 @@ def cache_folder():
 
 class Kernel:
     """The files of a bundle (docs/export.md). Safe from any thread. Pickles as these files; wherever it is loaded, they are put into
-    the cache folder, and the kernel is built there for the processor at hand on first use."""
+    the cache folder, and the kernel (of one for a CUDA device what launches it) is built there for the processor at hand on first use."""
 
     def __init__(self, files):
         self.files = files  # {path in the folder: bytes}
@@ -32,7 +32,7 @@ class Kernel:
     def read(cls, folder):
         folder = pathlib.Path(folder)
         return cls({path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*"))
-                    if path.is_file() and path.name not in NOT_NEEDED})
+                    if path.is_file() and path.name not in NOT_NEEDED and path.suffix != ".cu"})
 
     def __getstate__(self):
         return self.files

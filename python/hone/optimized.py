@@ -33,7 +33,7 @@ class Made:
         self.constants = [None if isinstance(leaf, torch.Tensor) else (leaf,) for leaf in leaves]  # arguments that are no tensors
         self.outputs = outputs  # (value,) where the module gives what is no tensor, else None
         tensors = dict(itertools.chain(module.named_parameters(remove_duplicate=False), module.named_buffers(remove_duplicate=False)))
-        self.fixed = {key: tensors[key].detach().clone() for key in fixed}
+        self.fixed = {key: tensors[key].detach().cpu().clone() for key in fixed}
         same = collections.defaultdict(list)
         for key, tensor in tensors.items():
             same[id(tensor)].append(key)
@@ -71,12 +71,12 @@ class Standing:
     def __getstate__(self):  # a copy counts its own
         return {**self.__dict__, "calls": 0, "fallbacks": collections.Counter(), "_constants": {}, "_seen": {}}
 
-    def constant(self, number):
+    def constant(self, number, device):
         """A parameter that is part of the problem and not of the module: a table that forward makes."""
-        if number not in self._constants:
+        if (number, device) not in self._constants:
             kernel = self.kernel.python
-            self._constants[number] = kernel.constant(kernel.PARAMETERS[number])
-        return self._constants[number]
+            self._constants[number, device] = kernel.constant(kernel.PARAMETERS[number], device)
+        return self._constants[number, device]
 
     def refresh(self):
         """After a write to a parameter through .data, which leaves no trace: the kernel prepares its parameters again."""
@@ -160,7 +160,9 @@ class Optimized(torch.nn.Module):
         if reason is None:
             kernel = hone.kernel.python
             tensors = [leaf for leaf, constant in zip(leaves, hone.made.constants) if constant is None]
-            parameters = [hone.constant(number) if place is None else place[0].get(place[1]) for number, place in enumerate(hone.made.places)]
+            device = tensors[0].device if tensors else torch.device(kernel.DEVICE)
+            parameters = [hone.constant(number, device) if place is None else place[0].get(place[1])
+                          for number, place in enumerate(hone.made.places)]
             if any(tensor is None for tensor in parameters):
                 reason = "a parameter that it had is none any more"
             elif torch.is_grad_enabled() and any(tensor.requires_grad for tensor in itertools.chain(tensors, parameters)):
@@ -223,7 +225,7 @@ def why_not(hone, leaves):
             return "argument %d is a %s and no plain tensor" % (place, type(leaf).__name__)
         elif leaf.layout is torch.strided and not leaf.is_contiguous():
             return "argument %d has the strides %s, the kernel was made for dense rows: use .contiguous()" % (place, tuple(leaf.stride()))
-    if torch.is_autocast_enabled("cpu"):
+    if torch.is_autocast_enabled(hone.kernel.python.DEVICE):
         return "autocast is on, and the kernel computes in the types that it was made for"
     for part, inside, training in made.parts:
         if part.training is not training:
@@ -239,6 +241,8 @@ def why_not(hone, leaves):
         seen = (now.data_ptr(), None if now.is_inference() else now._version)
         if hone._seen.get(key) == seen and None not in seen:
             continue
+        if now.is_cuda and torch.cuda.is_current_stream_capturing():
+            return "%s was not compared with what it was when the kernel was judged: call it once before it is captured into a graph" % key
         if now.shape != value.shape or now.dtype != value.dtype or not torch.equal(now.detach().cpu(), value.cpu()):
             return "%s has other values than those that the kernel was judged with" % key
         hone._seen[key] = seen

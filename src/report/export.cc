@@ -12,6 +12,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "candidate/plan.h"
+#include "report/host_text.h"
 #include "store/store.h"
 #include "verdict/baselines.h"
 
@@ -24,6 +25,10 @@ namespace fs = std::filesystem;
 // What a file of an export is, for its README.
 constexpr std::pair<std::string_view, std::string_view> kPurposes[] = {
     {"kernel.cc", "the kernel: one C++ file"},
+    {"include/hone/launches.h", "what kernel.cc calls of the driver"},
+    {"include/hone/library_launches.h", "what kernel.cc calls of cuBLASLt and cuDNN"},
+    {"include/hone/library_calls.h", "those libraries' calls"},
+    {"hone_calls.py", "how tensors reach the kernel and results come back"},
     {"plan.json", "the kernels for the device and their launches"},
     {"program.hk", "the program in hone's kernel language that it was written from"},
     {"include/hone/module.h", "its C interface, documented"},
@@ -135,6 +140,16 @@ std::string ExportFacts(const ExportMaterial& material) {
       {"types", Json::parse(DTypesJson())},
   };
   if (material.plan.empty()) facts["flags"] = {{"gcc", material.gcc_flags}, {"clang", material.clang_flags}};
+  if (const auto parsed = ParsePlan(material.plan); material.compiled && std::holds_alternative<Plan>(parsed)) {
+    const Plan& plan = std::get<Plan>(parsed);
+    const BufferPlaces places = PlacesOf(plan);
+    const std::vector<std::string> flags = {"-std=c++17", "-O2", "-DNDEBUG", "-fPIC", "-shared", "-fvisibility=hidden"};
+    facts["flags"] = {{"gcc", flags}, {"clang", flags}};
+    facts["cuda"] = {{"arch", plan.arch},
+                     {"prepares", !plan.prepare.empty()},
+                     {"kept_bytes", places.kept_bytes},
+                     {"scratch_bytes", places.scratch_bytes}};
+  }
   return JsonText(facts, 2) + '\n';
 }
 
@@ -188,7 +203,9 @@ std::string FileTable(const std::vector<ExportedFile>& files) {
   std::string text = "| file | what it is |\n|---|---|\n";
   for (const ExportedFile& file : files) {
     std::string_view purpose = "values that problem.json names";
-    if (file.path.starts_with("kernels/")) purpose = "the kernels' source, as it stands in plan.json";
+    if (file.path.starts_with("kernels/"))
+      purpose = file.path.ends_with(".cubin") ? "the kernels' machine code, which kernel.cc holds"
+                                              : "the kernels' source, as it stands in plan.json";
     for (const auto& [path, what] : kPurposes) {
       if (path == file.path) purpose = what;
     }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,11 +18,21 @@
 
 namespace hone {
 
+// What a plan was compiled to.
+struct CompiledPlan {
+  std::vector<std::string> cubins;  // one a source
+  std::vector<std::string> prepare,
+      launches;             // kernels' names in there, one a LaunchStep of plan.prepare and plan.steps
+  std::vector<bool> early;  // one a step of plan.steps: begins while the launch before it ends
+};
+
 // All that is known of what is exported. Views must outlive it.
 struct ExportMaterial {
-  Problem problem;      // files that it names start at problem.folder
-  std::string module;   // C++ behind include/hone/module.h
-  std::string plan;     // JSON (docs/plan.md), for a CUDA device, instead of a module; empty for a CPU
+  Problem problem;                       // files that it names start at problem.folder
+  std::string module;                    // C++ behind include/hone/module.h
+  std::string plan;                      // JSON (docs/plan.md), for a CUDA device, instead of a module; empty for a CPU
+  std::optional<CompiledPlan> compiled;  // the plan; without: why_not_compiled
+  std::string why_not_compiled;
   std::string program;  // in the kernel language; empty if the candidate is a module or a plan
   std::string model;  // the .py file that the problem was imported from, as it was then; empty if that is not to be had
   std::string model_name;    // its file name

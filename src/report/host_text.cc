@@ -8,7 +8,12 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/sha256.h"
 
 namespace hone {
 
@@ -72,16 +77,103 @@ std::string_view EndText(Activation activation) {
   return "";
 }
 
-// Writes it, step by step.
+// What a step reads or writes.
+void AddBuffers(const PlanStep& step, std::set<std::string>& names) {
+  if (const auto* set = std::get_if<MemsetStep>(&step)) names.insert(set->buffer);
+  if (const auto* matmul = std::get_if<MatmulStep>(&step)) {
+    names.insert({matmul->a.buffer, matmul->b.buffer, matmul->d.buffer, matmul->workspace});
+    if (matmul->c) names.insert(matmul->c->buffer);
+    if (matmul->bias) names.insert(matmul->bias->name);
+  }
+  if (const auto* convolution = std::get_if<ConvolutionStep>(&step)) {
+    names.insert({convolution->x.buffer, convolution->w.buffer, convolution->y.buffer, convolution->workspace});
+    if (convolution->bias) names.insert(convolution->bias->name);
+  }
+  const auto* launch = std::get_if<LaunchStep>(&step);
+  if (launch == nullptr) return;
+  for (const PlanArgument& argument : launch->arguments) {
+    if (const auto* buffer = std::get_if<BufferArgument>(&argument)) names.insert(buffer->name);
+    if (const auto* map = std::get_if<TensorMapArgument>(&argument)) names.insert(map->buffer);
+  }
+}
+
+// The C interface of kernel.cc. Calls come one after another: what is loaded and described is theirs together.
+constexpr std::string_view kEntry = R"(
+extern "C" {
+
+// Queues the plan's preparation or its run on `stream`, of the device with this ordinal, and returns. `at`: addresses of
+// inputs, outputs and scratch memory; `kept`: of parameters, and of the memory that preparation fills. From any thread.
+// Null, or one line that says what failed, until this thread's next call.
+__attribute__((visibility("default"))) const char* hone_launch(const Address* at, const Address* kept, int device,
+                                                               int prepare, void* stream) {
+  static std::mutex one_at_a_time;
+  static thread_local std::string failed;
+  const std::lock_guard<std::mutex> lock(one_at_a_time);
+  hone_launches::Call call(device, stream);
+  if (call.Begin(kImages, kImageCount, kKernels, kKernelCount)) prepare != 0 ? Prepare(call, at, kept) : Run(call, at, kept);
+  if (call.error().empty()) return nullptr;
+  failed = call.error();
+  return failed.c_str();
+}
+
+}  // extern "C"
+)";
+
+// Writes it, step by step: in the words of CUDA's runtime, or of the driver where the plan is compiled.
 class HostWriter {
  public:
   HostWriter(const Plan& plan, const Problem& problem) : plan_(plan) {
+    std::size_t position = 0;
+    const auto next = [&] { return fmt::format("at[{}]", position++); };
     for (const Role role : {Role::kInput, Role::kParameter, Role::kOutput}) {
-      for (const Tensor& tensor : problem.tensors) {
-        if (tensor.role == role) Add(tensor.name, tensor.dtype, ElementCount(tensor.shape));
-      }
+      for (const Tensor* tensor : Of(problem, role)) Add(tensor->name, tensor->dtype, tensor->shape, next(), 0);
     }
-    for (const PlanBuffer& buffer : plan.buffers) Add(buffer.name, buffer.dtype, ElementCount(buffer.shape));
+    for (const PlanBuffer& buffer : plan.buffers) Add(buffer.name, buffer.dtype, buffer.shape, next(), 0);
+  }
+  HostWriter(const Plan& plan, const Problem& problem, const CompiledPlan& compiled)
+      : plan_(plan), compiled_(&compiled) {
+    std::size_t moving = 0, kept = 0;
+    for (const Role role : {Role::kInput, Role::kOutput}) {
+      for (const Tensor* tensor : Of(problem, role))
+        Add(tensor->name, tensor->dtype, tensor->shape, fmt::format("at[{}]", moving++), 0);
+    }
+    for (const Tensor* tensor : Of(problem, Role::kParameter))
+      Add(tensor->name, tensor->dtype, tensor->shape, fmt::format("kept[{}]", kept++), 0);
+    const BufferPlaces places = PlacesOf(plan);
+    for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
+      const PlanBuffer& buffer = plan.buffers[i];
+      Add(buffer.name, buffer.dtype, buffer.shape,
+          places.kept[i] ? fmt::format("kept[{}]", kept) : fmt::format("at[{}]", moving), places.begins[i]);
+    }
+  }
+
+  // kernel.cc behind its #include lines.
+  std::string DriverText() {
+    const std::string prepare = DriverSteps(plan_.prepare, compiled_->prepare, {});
+    const std::string steps = DriverSteps(plan_.steps, compiled_->launches, compiled_->early);
+    std::string cubins, images;
+    for (std::size_t i = 0; i < compiled_->cubins.size(); ++i) {
+      cubins += fmt::format(
+          "// SHA-256 {1}\n"
+          "asm(\".section .rodata\\n.balign 64\\nhone_cubin_{0}:\\n.incbin \\\"{2}\\\"\\n.previous\\n\");\n"
+          "extern \"C\" __attribute__((visibility(\"hidden\"))) const unsigned char hone_cubin_{0}[];\n",
+          i, Sha256(compiled_->cubins[i]), CubinFile(i));
+      images += fmt::format("{}{{hone_cubin_{}}}", i == 0 ? "" : ", ", i);
+    }
+    // An array of nothing is none of C++'s.
+    if (images.empty()) images = "{nullptr}";
+    if (kernels_.empty()) kernels_ = "    {nullptr, nullptr, 0, {}, {}, {}, 0, 0, false},\n";
+    std::string text = cubins + "\nnamespace {\n\nusing hone_launches::Address;\n\n";
+    text += fmt::format("const hone_launches::Image kImages[] = {{{}}};\n", images);
+    text +=
+        fmt::format("constexpr int kImageCount = {}, kKernelCount = {};\n", compiled_->cubins.size(), kernel_count_);
+    text +=
+        "// One a launch: its names, cubin, grid, block, cluster, dynamic shared memory, blocks that wait for each "
+        "other, early\n";
+    text += "const hone_launches::Kernel kKernels[] = {\n" + kernels_ + "};\n\n";
+    const std::string_view arguments = "hone_launches::Call& call, const Address* at, const Address* kept";
+    text += fmt::format("[[maybe_unused]] void Prepare({}) {{\n{}{}}}\n\n", arguments, kUnused, prepare);
+    return text + fmt::format("void Run({}) {{\n{}{}}}\n\n}}  // namespace\n", arguments, kUnused, steps);
   }
 
   std::string Text() {
@@ -94,121 +186,7 @@ class HostWriter {
     }
     for (const PlanStep& step : plan_.steps) steps += StepText(step, "  ");
     std::string text =
-        "// --- The host's part: the launches of the plan.\n\n"
-        "namespace hone_host {\n\n"
-        "void Check(cudaError_t code, const char* what) {\n"
-        "  if (code != cudaSuccess) throw std::runtime_error(std::string(what) + \": \" + cudaGetErrorString(code));\n"
-        "}\n\n"
-        "void Launch(const char* name, const void* kernel, dim3 grid, dim3 block, dim3 cluster, int shared, int "
-        "together,\n"
-        "            void** arguments, cudaStream_t stream) {\n"
-        "  if (shared > 48 << 10)\n"
-        "    Check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared), name);\n"
-        "  if (together > 1) {  // blocks that wait for each other\n"
-        "    int device = 0, processors = 0, blocks = 0;\n"
-        "    Check(cudaGetDevice(&device), name);\n"
-        "    Check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), name);\n"
-        "    Check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, block.x * block.y * block.z, "
-        "shared), "
-        "name);\n"
-        "    if (blocks * processors < together)\n"
-        "      throw std::runtime_error(std::string(name) + \": the device holds too few of its blocks at once\");\n"
-        "  }\n"
-        "  cudaLaunchAttribute attribute{};\n"
-        "  attribute.id = cudaLaunchAttributeClusterDimension;\n"
-        "  attribute.val.clusterDim.x = cluster.x;\n"
-        "  attribute.val.clusterDim.y = cluster.y;\n"
-        "  attribute.val.clusterDim.z = cluster.z;\n"
-        "  cudaLaunchConfig_t config{};\n"
-        "  config.gridDim = grid;\n"
-        "  config.blockDim = block;\n"
-        "  config.dynamicSmemBytes = static_cast<size_t>(shared);\n"
-        "  config.stream = stream;\n"
-        "  config.attrs = &attribute;\n"
-        "  config.numAttrs = cluster.x * cluster.y * cluster.z > 1 ? 1 : 0;\n"
-        "  Check(cudaLaunchKernelExC(&config, kernel, arguments), name);\n"
-        "}\n\n";
-    if (maps_) {
-      text +=
-          "// The driver's function, without linking the driver.\n"
-          "decltype(&cuTensorMapEncodeTiled) EncodeTiled() {\n"
-          "  void* function = nullptr;\n"
-          "  cudaDriverEntryPointQueryResult found{};\n"
-          "#if CUDART_VERSION >= 12050\n"
-          "  Check(cudaGetDriverEntryPointByVersion(\"cuTensorMapEncodeTiled\", &function, 12000, cudaEnableDefault, "
-          "&found),\n"
-          "        \"cuTensorMapEncodeTiled\");\n"
-          "#else\n"
-          "  Check(cudaGetDriverEntryPoint(\"cuTensorMapEncodeTiled\", &function, cudaEnableDefault, &found),\n"
-          "        \"cuTensorMapEncodeTiled\");\n"
-          "#endif\n"
-          "  if (function == nullptr) throw std::runtime_error(\"the driver is older than CUDA 12.0\");\n"
-          "  return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);\n"
-          "}\n\n"
-          "// Extents, strides (bytes, from the second dimension on) and box count from the innermost dimension.\n"
-          "template <unsigned RANK>\n"
-          "CUtensorMap MapOf(void* address, CUtensorMapDataType type, const cuuint64_t (&extents)[RANK],\n"
-          "                  const cuuint64_t (&strides)[RANK], const cuuint32_t (&box)[RANK], CUtensorMapSwizzle "
-          "swizzle,\n"
-          "                  CUtensorMapL2promotion promotion) {\n"
-          "  static const auto encode = EncodeTiled();\n"
-          "  cuuint32_t ones[RANK];\n"
-          "  for (unsigned d = 0; d < RANK; ++d) ones[d] = 1;\n"
-          "  CUtensorMap map;\n"
-          "  if (encode(&map, type, RANK, address, extents, strides, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE, "
-          "swizzle,\n"
-          "             promotion, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)\n"
-          "    throw std::runtime_error(\"the driver refuses a tensor map\");\n"
-          "  return map;\n"
-          "}\n\n";
-    }
-    if (CallsLibraries(plan_)) {
-      text +=
-          "// A library that PyTorch has loaded; null if it has no such function.\n"
-          "hone_library::Find In(std::initializer_list<const char*> names) {\n"
-          "  for (const char* name : names) {\n"
-          "    if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL))\n"
-          "      return [library](const char* symbol) { return dlsym(library, symbol); };\n"
-          "  }\n"
-          "  throw std::runtime_error(std::string(\"cannot open \") + *names.begin() + \": \" + dlerror());\n"
-          "}\n\n"
-          "void Check(const hone_library::Status& status) {\n"
-          "  if (status.failed()) throw std::runtime_error(status.error);\n"
-          "}\n\n"
-          "// Handles and described calls stay for the life of the process, one a device: at its end the driver may "
-          "be\n"
-          "// gone before them.\n"
-          "template <class Value>\n"
-          "struct OneADevice {\n"
-          "  Value& Here(bool* made) {\n"
-          "    int device = 0;\n"
-          "    Check(cudaGetDevice(&device), \"cudaGetDevice\");\n"
-          "    Value*& value = values[device];\n"
-          "    *made = value == nullptr;\n"
-          "    if (*made) value = new Value;\n"
-          "    return *value;\n"
-          "  }\n"
-          "  std::map<int, Value*> values;\n"
-          "};\n\n"
-          "template <class Library>\n"
-          "Library& Opened(std::initializer_list<const char*> names) {\n"
-          "  static OneADevice<Library> libraries;\n"
-          "  bool made = false;\n"
-          "  Library& library = libraries.Here(&made);\n"
-          "  if (made) Check(library.Open(In(names)));\n"
-          "  return library;\n"
-          "}\n\n"
-          "template <class Library, class Call, class Spec, class Memory>\n"
-          "void Run(Library& library, OneADevice<Call>& calls, const Spec& spec, const Memory& memory, cudaStream_t "
-          "stream) {\n"
-          "  bool made = false;\n"
-          "  Call& call = calls.Here(&made);\n"
-          "  if (made) Check(library.Describe(spec, memory, call));\n"
-          "  Check(library.Run(call, memory, stream));\n"
-          "}\n\n";
-    }
-    text +=
-        "}  // namespace hone_host\n\n"
+        RuntimeText(maps_, CallsLibraries(plan_)) +
         "// `at`: the addresses of inputs, parameters, outputs and buffers, in the order of the lists in Python.\n"
         "void hone_launch(const std::vector<std::int64_t>& at, bool prepare, std::int64_t on) {\n"
         "  const auto stream = reinterpret_cast<cudaStream_t>(on);\n";
@@ -217,26 +195,61 @@ class HostWriter {
   }
 
  private:
+  static constexpr std::string_view kUnused =
+      "  static_cast<void>(call), static_cast<void>(at), static_cast<void>(kept);\n";
+
   struct Memory {
-    std::size_t position = 0;
+    std::string base;         // an address, as the text has it
+    std::int64_t begins = 0;  // bytes behind it
     DType dtype = DType::kF32;
     std::int64_t bytes = 0;
   };
 
-  void Add(const std::string& name, DType dtype, std::int64_t count) {
-    const std::size_t position = memory_.size();
-    memory_[name] = {position, dtype, count * static_cast<std::int64_t>(Bytes(dtype))};
+  static std::vector<const Tensor*> Of(const Problem& problem, Role role) {
+    std::vector<const Tensor*> found;
+    for (const Tensor& tensor : problem.tensors) {
+      if (tensor.role == role) found.push_back(&tensor);
+    }
+    return found;
+  }
+
+  void Add(const std::string& name, DType dtype, const std::vector<std::int64_t>& shape, std::string base,
+           std::int64_t begins) {
+    memory_[name] = {std::move(base), begins, dtype, ElementCount(shape) * static_cast<std::int64_t>(Bytes(dtype))};
   }
 
   std::string Address(const std::string& name, std::int64_t offset) const {
-    return fmt::format("reinterpret_cast<void*>(at[{}]{})", memory_.at(name).position, Beyond(name, offset));
+    const std::string address = memory_.at(name).base + Beyond(name, offset);
+    return compiled_ != nullptr ? address : fmt::format("reinterpret_cast<void*>({})", address);
   }
-  // " + 8": so many elements of it behind its begin, in bytes.
+  // " + 8": so many bytes behind its base lies that element of it.
   std::string Beyond(const std::string& name, std::int64_t offset) const {
-    return offset == 0 ? "" : fmt::format(" + {}", offset * static_cast<std::int64_t>(Bytes(memory_.at(name).dtype)));
+    const Memory& memory = memory_.at(name);
+    const std::int64_t bytes = memory.begins + offset * static_cast<std::int64_t>(Bytes(memory.dtype));
+    return bytes == 0 ? "" : fmt::format(" + {}", bytes);
   }
 
-  std::string MapText(const TensorMapArgument& map) {
+  std::string DriverSteps(const std::vector<PlanStep>& steps, const std::vector<std::string>& symbols,
+                          const std::vector<bool>& early) {
+    std::string text;
+    std::size_t launches = 0;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (const auto* launch = std::get_if<LaunchStep>(&steps[i])) {
+        const auto extents = [](const std::array<std::int64_t, 3>& of) {
+          return fmt::format("{{{}, {}, {}}}", of[0], of[1], of[2]);
+        };
+        kernels_ +=
+            fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}, {}}},\n", Quoted(launch->kernel),
+                        Quoted(symbols[launches++]), launch->source, extents(launch->grid), extents(launch->block),
+                        extents(launch->cluster), launch->shared_bytes, launch->together, i < early.size() && early[i]);
+      }
+      text += StepText(steps[i], "  ");
+    }
+    return text;
+  }
+
+  // As an expression, or of the driver as the statement that fills in `name`.
+  std::string MapText(const TensorMapArgument& map, const std::string& name) {
     maps_ = true;
     const auto element = static_cast<std::int64_t>(Bytes(memory_.at(map.buffer).dtype));
     std::string extents, strides, box;
@@ -247,19 +260,28 @@ class HostWriter {
       // Of the dimension outside this one; the outermost has none.
       strides += fmt::format("{}{}", comma, d > 0 ? map.strides[d - 1] * element : 0);
     }
-    return fmt::format("hone_host::MapOf<{}>({}, CU_TENSOR_MAP_DATA_TYPE_{}, {{{}}}, {{{}}}, {{{}}}, {}, {})",
-                       map.shape.size(), Address(map.buffer, map.offset),
-                       RowOf(memory_.at(map.buffer).dtype).tensor_map, extents, strides, box,
-                       map.swizzle == 0 ? std::string("CU_TENSOR_MAP_SWIZZLE_NONE")
-                                        : fmt::format("CU_TENSOR_MAP_SWIZZLE_{}B", map.swizzle),
-                       map.promote == 0 ? std::string("CU_TENSOR_MAP_L2_PROMOTION_NONE")
-                                        : fmt::format("CU_TENSOR_MAP_L2_PROMOTION_L2_{}B", map.promote));
+    if (compiled_ != nullptr) {
+      return fmt::format(
+          "static hone_launches::KeptMap {0};\n"
+          "    if (!call.Map<{1}>({0}, {2}, {3}, {{{4}}}, {{{5}}}, {{{6}}}, {7}, {8})) return;\n",
+          name, map.shape.size(), Address(map.buffer, map.offset), RowOf(memory_.at(map.buffer).dtype).tensor_map_code,
+          extents, strides, box, map.swizzle == 128 ? 3 : map.swizzle / 32, map.promote == 256 ? 3 : map.promote / 64);
+    }
+    return fmt::format(
+               "CUtensorMap {} = hone_host::MapOf<{}>({}, CU_TENSOR_MAP_DATA_TYPE_{}, {{{}}}, {{{}}}, {{{}}}, {}, {})",
+               name, map.shape.size(), Address(map.buffer, map.offset), RowOf(memory_.at(map.buffer).dtype).tensor_map,
+               extents, strides, box,
+               map.swizzle == 0 ? std::string("CU_TENSOR_MAP_SWIZZLE_NONE")
+                                : fmt::format("CU_TENSOR_MAP_SWIZZLE_{}B", map.swizzle),
+               map.promote == 0 ? std::string("CU_TENSOR_MAP_L2_PROMOTION_NONE")
+                                : fmt::format("CU_TENSOR_MAP_L2_PROMOTION_L2_{}B", map.promote)) +
+           ";\n";
   }
 
   // An address of a library's call; 0 where there is nothing.
   std::string Place(const std::string& name, std::int64_t offset) const {
     if (name.empty()) return "0";
-    return fmt::format("hone_library::Address(at[{}]){}", memory_.at(name).position, Beyond(name, offset));
+    return fmt::format("hone_library::Address({}){}", memory_.at(name).base, Beyond(name, offset));
   }
   template <class Argument>
   std::string Place(const std::optional<Argument>& argument) const {
@@ -273,8 +295,19 @@ class HostWriter {
   std::int64_t WorkspaceBytes(const std::string& name) const { return name.empty() ? 0 : memory_.at(name).bytes; }
 
   // Described on the first call, asked for on every one. `call`: Matmul or Convolution.
-  static std::string LibraryCallText(std::string_view library, std::string_view files, std::string_view call,
-                                     const std::string& spec, const std::string& memory, const std::string& indent) {
+  std::string LibraryCallText(std::string_view library, std::string_view files, std::string_view call,
+                              const std::string& spec, const std::string& memory, const std::string& indent) const {
+    if (compiled_ != nullptr) {
+      return fmt::format(
+          "{0}{{\n"
+          "{0}  static std::map<int, hone_library::{1}::{2}*> described;\n"
+          "{0}  static const hone_library::{2}Spec spec{{{3}}};\n"
+          "{0}  if (!hone_launches::RunLibrary<hone_library::{1}>(call, {{{4}}}, described, spec,\n"
+          "{0}                                               hone_library::{2}Memory{{{5}}}))\n"
+          "{0}    return;\n"
+          "{0}}}\n",
+          indent, library, call, spec, files, memory);
+    }
     return fmt::format(
         "{0}{{\n"
         "{0}  static hone_host::OneADevice<hone_library::{1}::{2}> calls;\n"
@@ -323,6 +356,10 @@ class HostWriter {
 
   std::string StepText(const PlanStep& step, const std::string& indent) {
     if (const auto* set = std::get_if<MemsetStep>(&step)) {
+      if (compiled_ != nullptr) {
+        return fmt::format("{}if (!call.Fill({}, {}, {})) return;\n", indent, Address(set->buffer, 0), set->byte,
+                           memory_.at(set->buffer).bytes);
+      }
       return fmt::format("{}hone_host::Check(cudaMemsetAsync({}, {}, {}, stream), \"memset\");\n", indent,
                          Address(set->buffer, 0), set->byte, memory_.at(set->buffer).bytes);
     }
@@ -334,18 +371,22 @@ class HostWriter {
       const std::string name = fmt::format("a{}", i);
       text += indent + "  ";
       if (const auto* buffer = std::get_if<BufferArgument>(&launch.arguments[i])) {
-        text += fmt::format("void* {} = {};\n", name, Address(buffer->name, buffer->offset));
+        text +=
+            fmt::format("{} {} = {};\n", compiled_ ? "Address" : "void*", name, Address(buffer->name, buffer->offset));
       } else if (const auto* number = std::get_if<NumberArgument>(&launch.arguments[i])) {
         text += NumberText(*number, name);
       } else {
-        text += fmt::format("CUtensorMap {} = {};\n", name, MapText(std::get<TensorMapArgument>(launch.arguments[i])));
+        text += MapText(std::get<TensorMapArgument>(launch.arguments[i]), name);
       }
-      arguments += fmt::format("{}&{}", arguments.empty() ? "" : ", ", name);
+      const bool map = std::holds_alternative<TensorMapArgument>(launch.arguments[i]);
+      arguments += fmt::format("{}&{}{}", arguments.empty() ? "" : ", ", name, map && compiled_ ? ".map" : "");
     }
+    text += fmt::format("{}  void* arguments[] = {{{}}};\n", indent, arguments.empty() ? "nullptr" : arguments);
+    if (compiled_ != nullptr)
+      return text + fmt::format("{0}  if (!call.Run({1}, arguments)) return;\n{0}}}\n", indent, kernel_count_++);
     const auto extents = [](const std::array<std::int64_t, 3>& of) {
       return fmt::format("dim3({}, {}, {})", of[0], of[1], of[2]);
     };
-    text += fmt::format("{}  void* arguments[] = {{{}}};\n", indent, arguments.empty() ? "nullptr" : arguments);
     text += fmt::format(
         "{}  hone_host::Launch({}, reinterpret_cast<const void*>(&{}), {}, {}, {}, {}, {}, arguments, stream);\n",
         indent, Quoted(launch.kernel), launch.kernel, extents(launch.grid), extents(launch.block),
@@ -354,12 +395,46 @@ class HostWriter {
   }
 
   const Plan& plan_;
+  const CompiledPlan* compiled_ = nullptr;  // null: in the runtime's words
   std::map<std::string, Memory> memory_;
   bool maps_ = false;
+  std::string kernels_;  // rows of the driver's table
+  int kernel_count_ = 0;
 };
 
 }  // namespace
 
 std::string HostText(const Plan& plan, const Problem& problem) { return HostWriter(plan, problem).Text(); }
+
+std::string KernelText(const Plan& plan, const Problem& problem, const CompiledPlan& compiled) {
+  std::string text = fmt::format(
+      "// {}: the launches of a kernel for a CUDA device, compiled for {}. Any C++17 compiler builds it, in the "
+      "folder\n"
+      "// that it is in; it needs the driver and no toolkit.\n",
+      problem.name, plan.arch);
+  text += "#include <cmath>\n#include <map>\n#include <mutex>\n#include <string>\n\n";
+  text += "#include \"hone/launches.h\"\n";
+  if (CallsLibraries(plan)) text += "#include \"hone/library_calls.h\"\n#include \"hone/library_launches.h\"\n";
+  text += '\n' + HostWriter(plan, problem, compiled).DriverText();
+  return text + std::string(kEntry);
+}
+
+std::string CubinFile(std::size_t source) { return fmt::format("kernels/{}.cubin", source); }
+
+BufferPlaces PlacesOf(const Plan& plan) {
+  constexpr std::int64_t kAlignment = 512;  // bytes, as tensors lie where a plan is judged
+  std::set<std::string> prepared;
+  for (const PlanStep& step : plan.prepare) AddBuffers(step, prepared);
+  BufferPlaces places;
+  for (const PlanBuffer& buffer : plan.buffers) {
+    const bool kept = prepared.contains(buffer.name);
+    std::int64_t& bytes = kept ? places.kept_bytes : places.scratch_bytes;
+    places.kept.push_back(kept);
+    places.begins.push_back(bytes);
+    const std::int64_t size = ElementCount(buffer.shape) * static_cast<std::int64_t>(Bytes(buffer.dtype));
+    bytes += (size + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  return places;
+}
 
 }  // namespace hone

@@ -8,8 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/process.h"
 #include "base/sha256.h"
 #include "candidate/candidate.h"
+#include "candidate/launch_lines.h"
 #include "candidate/plan.h"
 #include "command/command.h"
 #include "command/evaluation_text.h"
@@ -23,6 +25,7 @@
 #include "search/record.h"
 #include "store/store.h"
 #include "target/cpu/compiler.h"
+#include "target/cuda/built_plan.h"
 #include "target/device_model.h"
 
 namespace hone {
@@ -168,6 +171,30 @@ Result<void> SetKernel(std::string_view kind, std::string text, const DeviceMode
   return {};
 }
 
+// The plan as it was judged: machine code, and which launches begin early. Where there is no compiler for it, why.
+Result<void> Compile(const DeviceModel& machine, ExportMaterial& material) {
+  const auto parsed = ParsePlan(material.plan, material.problem);
+  const auto* plan = std::get_if<Plan>(&parsed);
+  if (plan == nullptr) {
+    const auto& issue = std::get<PlanIssue>(parsed);
+    return Fail(ErrorKind::kUsage, fmt::format("the plan is not valid: {}: {}", issue.where, issue.message));
+  }
+  auto built = cuda::BuildPlan(*plan, material.problem, machine, OwnPath());
+  if (!built && built.error().kind != ErrorKind::kNotFound) return tl::unexpected<Error>(built.error());
+  if (!built) {
+    material.why_not_compiled = built.error().message;
+  } else if (const auto* refusal = std::get_if<cuda::PlanRefusal>(&*built)) {
+    material.why_not_compiled = fmt::format("{}: {}", refusal->where, refusal->message);
+  } else {
+    auto& done = std::get<cuda::BuiltPlan>(*built);
+    CompiledPlan compiled{.cubins = std::move(done.cubins), .prepare = {}, .launches = {}, .early = done.early};
+    for (const cuda::KernelFacts& kernel : done.prepare) compiled.prepare.push_back(kernel.name);
+    for (const cuda::KernelFacts& kernel : done.launches) compiled.launches.push_back(kernel.name);
+    material.compiled = std::move(compiled);
+  }
+  return {};
+}
+
 void SetTools(ExportMaterial& material) {
   material.hone_version = HONE_VERSION;
   material.gcc_flags = StandardFlags(CompilerKind::kGcc);
@@ -232,6 +259,7 @@ Result<Answer> ExportProgram(VerbCall& call, const ExportForm& form, const std::
   HONE_TRY(SetKernel(Name(candidate.kind), std::move(candidate.text), machine, material));
   material.run.problem_identity = Identity(material.problem);
   material.run.target = "cuda";
+  if (form.name == "bundle") HONE_TRY(Compile(machine, material));
   SetTools(material);
   const auto paths = HONE_TRY(WriteForm(form, material, folder));
   return Answer({{"folder", folder},
@@ -272,6 +300,7 @@ Result<Answer> RunExport(VerbCall& call) {
   if (material.evaluation.timing && !on_cuda) machine.threads = material.evaluation.timing->threads;
   std::string source = HONE_TRY(store.Blob(material.attempt.source_blob));
   HONE_TRY(SetKernel(material.attempt.kind, std::move(source), machine, material));
+  if (form->name == "bundle" && !material.plan.empty()) HONE_TRY(Compile(machine, material));
   SetTools(material);
 
   const TempDirectory scratch = HONE_TRY(TempDirectory::Create("export"));
@@ -319,10 +348,11 @@ HONE_ROW(Verb){
     .help =
         "The folder holds the C++ kernel behind its C interface, a PyTorch module ModelNew that stands in for Model, "
         "a\n"
-        "torch.library operator, and verify.py, which checks and times it again. Of a run for CUDA it holds the plan "
-        "with its\n"
-        "sources, and model_new.py, ModelNew as one file, which KernelBench's evaluator takes too. docs/export.md says "
-        "more.\n"
+        "torch.library operator, and verify.py, which checks and times it again. Of a run for CUDA the "
+        "kernel is\n"
+        "machine code with its launches in C++; the plan with its sources is there too, and model_new.py, ModelNew as "
+        "one file,\n"
+        "which KernelBench's evaluator takes. docs/export.md says more.\n"
         "\n"
         "  hone export 3fa -o fast_softmax\n"
         "  hone export 3fa --attempt 7 --form module -o kernel\n"

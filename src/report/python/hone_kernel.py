@@ -4,9 +4,9 @@
     model = ModelNew(...)                   # the constructor arguments of Model, the same parameters, the same state_dict
     y = model(x)
 
-Needs the standard library, PyTorch (1.13 or newer) and a C++ compiler. It computes the shapes, types and constant arguments of
-problem.json, on the CPU, forward only, and refuses everything else with a KernelError of one line: nothing falls back to PyTorch.
-Inputs that are not contiguous, or not aligned to 64 bytes, are copied first.
+Needs the standard library, PyTorch (1.13 or newer; of a kernel for CUDA 2.4) and a C++ compiler. It computes the shapes, types and
+constant arguments of problem.json, forward only, and refuses everything else with a KernelError of one line: nothing falls back to
+PyTorch. hone_calls.py says on which device; inputs that do not lie as the kernel reads them are copied first.
 """
 import hashlib
 import importlib.util
@@ -15,8 +15,6 @@ import json
 import os
 import re
 import sys
-import threading
-from collections import OrderedDict
 
 import torch
 from torch.utils._pytree import tree_flatten
@@ -43,89 +41,9 @@ hone_module = load("hone_module")
 KernelError = hone_module.KernelError
 PROBLEM, INPUTS, PARAMETERS, OUTPUTS = hone_module.PROBLEM, hone_module.INPUTS, hone_module.PARAMETERS, hone_module.OUTPUTS
 PROVENANCE = PROBLEM.get("provenance", {})
-DTYPES = {name: getattr(torch, row["torch"], None) for name, row in hone_module.TYPES.items()}  # an older torch lacks some
-KEPT_STATES = 8  # sets of prepared parameters, the oldest goes first; release() drops all
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Tensors in, tensors out.
-
-def check(given, specs, what):
-    if len(given) != len(specs):
-        raise KernelError("%s takes %d %ss (%s), got %d" % (PROBLEM["name"], len(specs), what, ", ".join(s["name"] for s in specs),
-                                                            len(given)))
-    for tensor, spec in zip(given, specs):
-        if tensor.device.type != "cpu":
-            raise KernelError("%s is on %s, the kernel computes on the CPU: move it with .cpu()" % (spec["name"], tensor.device))
-        if tensor.layout != torch.strided:
-            raise KernelError("%s is %s, the kernel takes dense tensors: use .to_dense()" % (spec["name"], tensor.layout))
-        if tensor.dtype != DTYPES[spec["dtype"]]:
-            raise KernelError("%s is of type %s, the kernel was made for %s: convert it, or optimize for that type" %
-                              (spec["name"], tensor.dtype, DTYPES[spec["dtype"]]))
-        if list(tensor.shape) != spec["shape"]:
-            raise KernelError("%s has the shape %s, the kernel was made for %s: optimize for that shape" %
-                              (spec["name"], list(tensor.shape), spec["shape"]))
-
-
-def ready(tensor):
-    """The same values, dense and aligned as include/hone/module.h promises."""
-    tensor = tensor.detach().contiguous()
-    return tensor if tensor.data_ptr() % hone_module.ALIGNMENT == 0 else tensor.clone()
-
-
-_states = OrderedDict()  # what the parameters were -> State
-
-
-def version(tensor):
-    # Inference tensors count no changes.
-    return None if tensor.is_inference() else tensor._version
-
-
-def state_of(kernel, parameters, threads):
-    """Prepared once, and again when a parameter was changed or replaced. A write through .data is not seen: call release()."""
-    places = tuple(parameter.data_ptr() for parameter in parameters)
-    versions = tuple(version(parameter) for parameter in parameters)
-    key = (places, versions, threads)
-    state = _states.get(key)
-    if state is not None and None not in versions:
-        _states.move_to_end(key)
-        return state
-    for other in [other for other in _states if other[0] == places]:
-        _states.pop(other).release()
-    while len(_states) >= KEPT_STATES:
-        _states.popitem(last=False)[1].release()
-    kept = [ready(parameter) for parameter in parameters]
-    # The state holds on to the memory, so that no other tensor comes to lie at the addresses in its key.
-    keep = (kept, [parameter.detach() for parameter in parameters])
-    state = _states[key] = kernel.prepare([tensor.data_ptr() for tensor in kept], threads, keep)
-    return state
-
-
-def release():
-    """Drops what was prepared; the next call prepares again."""
-    while _states:
-        _states.popitem()[1].release()
-
-
-def empty_outputs(like=None):
-    device = like.device if like is not None else "cpu"
-    return [torch.empty(spec["shape"], dtype=DTYPES[spec["dtype"]], device=device) for spec in OUTPUTS]
-
-
-_run_lock = threading.Lock()  # a state must not be released by one thread while another uses it
-
-
-def compute(inputs, parameters):
-    check(inputs, INPUTS, "input")
-    check(parameters, PARAMETERS, "parameter")
-    inputs = [ready(tensor) for tensor in inputs]
-    outputs = empty_outputs()
-    threads = torch.get_num_threads()
-    kernel = hone_module.kernel()
-    with _run_lock:
-        state = state_of(kernel, parameters, threads)
-        kernel.run(state, [t.data_ptr() for t in inputs], [t.data_ptr() for t in outputs], threads)
-    return outputs[0] if len(outputs) == 1 else outputs
+CALLS = load("hone_calls").Calls(hone_module)
+DEVICE, DTYPES = CALLS.DEVICE, CALLS.dtypes
+check, compute, release, empty_outputs = CALLS.check, CALLS.compute, CALLS.release, CALLS.empty_outputs
 
 
 def fake(inputs, parameters):
@@ -212,15 +130,16 @@ def read_values(path, name):
         return bytearray(file.read(end - begin))
 
 
-def constant(spec):
+def constant(spec, device="cpu"):
     """A parameter that is part of the problem and not of Model: a mask or a table that forward makes."""
     generator, dtype = spec["generator"], DTYPES[spec["dtype"]]
     if generator["kind"] == "constant":
-        return torch.full(spec["shape"], float(generator["value"])).to(dtype)
+        return torch.full(spec["shape"], float(generator["value"])).to(dtype).to(device)
     if generator["kind"] != "file":
         raise KernelError("%s: model.py does not say where this parameter comes from" % spec["name"])
     values = read_values(generator["path"], generator["tensor"])
-    return torch.frombuffer(values, dtype=dtype).reshape(spec["shape"]) if values else torch.empty(spec["shape"], dtype=dtype)
+    made = torch.frombuffer(values, dtype=dtype).reshape(spec["shape"]) if values else torch.empty(spec["shape"], dtype=dtype)
+    return made.to(device)
 
 
 def find(model, dotted):
@@ -232,7 +151,7 @@ def find(model, dotted):
 if os.path.exists(os.path.join(HERE, "model.py")):
     model = load("model")
     KEYS = [PROVENANCE.get("parameter " + spec["name"]) for spec in PARAMETERS]  # dotted names in Model; None: a constant
-    CONSTANTS = [constant(spec) if key is None else None for key, spec in zip(KEYS, PARAMETERS)]
+    CONSTANTS = {}  # device -> those of PARAMETERS that are none of the module's
     NUMBERS = PROVENANCE.get("constant arguments", "")
 
     def check_numbers(flat, names):
@@ -254,7 +173,10 @@ if os.path.exists(os.path.join(HERE, "model.py")):
             if NUMBERS or len(tensors) != len(flat):
                 code = model.Model.forward.__code__
                 check_numbers(flat, code.co_varnames[1 : code.co_argcount])
-            parameters = [found if key is None else find(self, key) for key, found in zip(KEYS, CONSTANTS)]
+            where = tensors[0].device if tensors else torch.device(DEVICE)
+            if where not in CONSTANTS:
+                CONSTANTS[where] = [constant(spec, where) if key is None else None for key, spec in zip(KEYS, PARAMETERS)]
+            parameters = [found if key is None else find(self, key) for key, found in zip(KEYS, CONSTANTS[where])]
             return run(tensors, parameters)
 
 else:

@@ -1,4 +1,5 @@
-"""The kernel of this folder without PyTorch: builds kernel.cc on first use and calls it. Standard library only.
+"""The kernel of this folder without PyTorch: builds kernel.cc on first use and calls it, if it is one for the CPU. Standard library
+only.
 
 The shared object lies in build/, named after its source, flags, compiler and processor: a folder that was carried to another machine
 builds again. HONE_CXX names another compiler than g++ (or clang++). Failures are a KernelError of one line.
@@ -95,7 +96,7 @@ def build():
     os.close(handle)
     try:
         done = subprocess.run([compiler, *flags, "-I", os.path.join(HERE, "include"), os.path.join(HERE, "kernel.cc"), "-o", made],
-                              capture_output=True, text=True, errors="replace")
+                              cwd=HERE, capture_output=True, text=True, errors="replace")
         if done.returncode != 0:
             lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines() or ["it said nothing"]
             raise KernelError("%s does not build kernel.cc: %s" % (compiler, lines[0]))

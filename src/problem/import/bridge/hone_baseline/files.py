@@ -24,6 +24,12 @@ def load_program(torch, path):
     given, named = program.example_inputs or ((), {})
     if named:
         raise Complaint("was exported with arguments by name (%s): export it with positional ones" % ", ".join(named))
+    if DEVICE == "cuda":  # what it makes itself, too; its parameters go there later
+        try:
+            from torch.export.passes import move_to_device_pass
+            program = move_to_device_pass(program, "cuda")
+        except ImportError:
+            pass  # an older torch: such a program fails, and says so
     return types.SimpleNamespace(Model=program.module, get_inputs=lambda: given)
 
 

@@ -1,0 +1,179 @@
+"""How tensors reach the kernel of this folder and results come back, on a CUDA device. A part of hone_kernel.py.
+
+A call queues the kernel's launches on the current stream of its inputs' device and returns. Results and scratch memory come from
+PyTorch's allocator with each call, so calls on several streams, and threads, do not meet; what is prepared of parameters is shared,
+and a call on another stream than the last waits for that on the device. It may be captured into a CUDA graph once its parameters are
+prepared, by a first call; what a graph has captured stays as it was prepared.
+"""
+import ctypes
+import threading
+from collections import OrderedDict
+
+import torch
+
+ALIGNMENT = 512   # bytes, of every tensor that the kernel sees, as when it was judged
+KEPT_STATES = 4   # sets of prepared parameters on all devices, the oldest goes first; release() drops all
+
+
+class State:
+    """What was prepared of parameters on one device."""
+
+    def __init__(self, parameters, kept, memory, stream, watched):
+        self.kept = kept          # addresses, for the launches
+        self.memory = memory      # tensors that live as long: parameters as the kernel reads them, and what it prepared of them
+        self.parameters = parameters  # they too, so that nothing else comes to lie at their addresses or takes their ids
+        self.watched = watched    # (parameter, address, version, None where its values may change)
+        self.stream = stream      # that used it last; None: the memory is the parameters' own
+        self.captured = False
+
+    def current(self):
+        for parameter, place, version in self.watched:
+            if parameter.data_ptr() != place or (version is not None and parameter._version != version):
+                return False
+        return True
+
+
+class Calls:
+    """Safe from any thread."""
+
+    DEVICE = "cuda"
+
+    def __init__(self, module):
+        self.module = module
+        self.dtypes = {name: getattr(torch, row["torch"], None) for name, row in module.TYPES.items()}
+        self.facts = module.EXPORT["cuda"]
+        self.inputs, self.outputs = ([(self.dtypes[spec["dtype"]], torch.Size(spec["shape"])) for spec in specs]
+                                     for specs in (module.INPUTS, module.OUTPUTS))
+        self.addresses = ctypes.c_uint64 * (len(self.inputs) + len(self.outputs) + 1)
+        self.states = OrderedDict()  # device and parameters' ids -> State
+        self.captured = []  # states that a graph may still read
+        self.lock = threading.Lock()  # who uses a state's own memory next is decided by one thread at a time
+        self.function = None
+
+    def check(self, given, specs, what, device=None):
+        KernelError = self.module.KernelError
+        if len(given) != len(specs):
+            raise KernelError("%s takes %d %ss (%s), got %d" % (self.module.PROBLEM["name"], len(specs), what,
+                                                                ", ".join(spec["name"] for spec in specs), len(given)))
+        for tensor, spec in zip(given, specs):
+            if tensor.device.type != self.DEVICE:
+                raise KernelError("%s is on %s, the kernel computes on a CUDA device: move it with .cuda()" % (spec["name"], tensor.device))
+            if device is not None and tensor.device != device:
+                raise KernelError("%s is on %s, and other tensors of this call on %s: move it there" % (spec["name"], tensor.device, device))
+            if tensor.layout != torch.strided:
+                raise KernelError("%s is %s, the kernel takes dense tensors: use .to_dense()" % (spec["name"], tensor.layout))
+            if tensor.dtype != self.dtypes[spec["dtype"]]:
+                raise KernelError("%s is of type %s, the kernel was made for %s: convert it, or optimize for that type" %
+                                  (spec["name"], tensor.dtype, self.dtypes[spec["dtype"]]))
+            if list(tensor.shape) != spec["shape"]:
+                raise KernelError("%s has the shape %s, the kernel was made for %s: optimize for that shape" %
+                                  (spec["name"], list(tensor.shape), spec["shape"]))
+
+    # What PyTorch says of the device, apart so that tests can stand in for it.
+    current_device = staticmethod(lambda: torch.device("cuda", torch.cuda.current_device()))
+    capturing = staticmethod(lambda: torch.cuda.is_current_stream_capturing())
+
+    @staticmethod
+    def stream_of(device):
+        # As PyTorch's own generated code asks for it: an object of torch.cuda.Stream takes longer than a launch.
+        return torch._C._cuda_getCurrentRawStream(device.index)
+
+    def follow(self, state, device, stream):
+        """What is queued on `stream` from now on comes after what the state's last stream has queued."""
+        torch.cuda.current_stream(device).wait_stream(torch.cuda.ExternalStream(state.stream, device))
+        for tensor in state.memory:
+            tensor.record_stream(torch.cuda.current_stream(device))
+        state.stream = stream
+
+    def launch(self, at, kept, device, prepare, stream):
+        if self.function is None:
+            library = ctypes.CDLL(self.module.build())
+            library.hone_launch.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_void_p]
+            library.hone_launch.restype = ctypes.c_char_p
+            self.function = library.hone_launch
+        error = self.function(at, kept, device.index or 0, prepare, stream)
+        if error is not None:
+            said = error.decode(errors="replace")
+            if "NO_BINARY_FOR_GPU" in said:
+                said = "it is machine code for %s, and %s is another device" % (self.facts["arch"], device)
+            raise self.module.KernelError("the kernel failed: " + said)
+
+    def prepare(self, key, parameters, device, stream):
+        """Anew: a parameter was changed or replaced, or it is the first call."""
+        self.check(parameters, self.module.PARAMETERS, "parameter", device)
+        if self.capturing():
+            raise self.module.KernelError("its parameters are not prepared: call it once before it is captured into a graph")
+        self.states.pop(key, None)
+        while len(self.states) >= KEPT_STATES:
+            self.states.popitem(last=False)
+        dense = [self.ready(parameter.detach()) for parameter in parameters]
+        memory = [one for one, parameter in zip(dense, parameters) if one.data_ptr() != parameter.data_ptr()]
+        if self.facts["kept_bytes"]:
+            memory.append(torch.empty(self.facts["kept_bytes"], dtype=torch.uint8, device=device))
+        places = [one.data_ptr() for one in dense] + [memory[-1].data_ptr() if self.facts["kept_bytes"] else 0]
+        kept = (ctypes.c_uint64 * len(places))(*places)
+        self.launch(self.addresses(), kept, device, 1, stream)  # loads the kernel, too
+        # Where the kernel reads the parameters themselves their values may change.
+        watched = [(parameter, parameter.data_ptr(), None if not memory or parameter.is_inference() else parameter._version)
+                   for parameter in parameters]
+        state = State(parameters, kept, memory, stream if memory else None, watched)
+        if not memory or not any(parameter.is_inference() for parameter in parameters):  # whose changes nobody counts
+            self.states[key] = state
+        return state
+
+    @staticmethod
+    def ready(tensor):
+        """The same values, dense, where the kernel may read them in large words."""
+        tensor = tensor.contiguous()
+        return tensor if tensor.data_ptr() % ALIGNMENT == 0 else tensor.clone()
+
+    def state_of(self, parameters, device, stream):
+        """Prepared once, and again when a parameter was changed or replaced. A write through .data is not seen: call release()."""
+        key = (device.index, *map(id, parameters))
+        state = self.states.get(key)
+        if state is None or not state.current():
+            state = self.prepare(key, parameters, device, stream)
+        if state.stream is not None:  # memory of its own
+            if self.capturing():
+                if not state.captured:
+                    state.captured = True
+                    self.captured.append(state)
+            elif state.stream != stream:
+                self.follow(state, device, stream)
+        return state
+
+    def release(self):
+        """Drops what was prepared; the next call prepares again."""
+        self.states.clear()
+
+    def empty_outputs(self, like=None):
+        device = like.device if like is not None else self.current_device()
+        return [torch.empty(shape, dtype=dtype, device=device) for dtype, shape in self.outputs]
+
+    def compute(self, inputs, parameters):
+        """A tensor, or a list of them if the problem has several outputs."""
+        if len(inputs) != len(self.inputs):
+            self.check(inputs, self.module.INPUTS, "input")
+        device = inputs[0].device if inputs else parameters[0].device if parameters else self.current_device()
+        if device.type != self.DEVICE:
+            self.check(inputs, self.module.INPUTS, "input")
+        at, copies = [], []
+        for tensor, (dtype, shape) in zip(inputs, self.inputs):
+            if tensor.dtype is not dtype or tensor.shape != shape or tensor.device != device or tensor.layout is not torch.strided:
+                self.check(inputs, self.module.INPUTS, "input", device)
+            place = tensor.data_ptr()
+            if place % ALIGNMENT or not tensor.is_contiguous():
+                copies.append(self.ready(tensor.detach()))
+                place = copies[-1].data_ptr()
+            at.append(place)
+        outputs = [torch.empty(shape, dtype=dtype, device=device) for dtype, shape in self.outputs]
+        for tensor in outputs:
+            at.append(tensor.data_ptr())
+        if self.facts["scratch_bytes"]:
+            scratch = torch.empty(self.facts["scratch_bytes"], dtype=torch.uint8, device=device)
+            at.append(scratch.data_ptr())
+        stream = self.stream_of(device)
+        with self.lock:
+            state = self.state_of(parameters, device, stream)
+            self.launch(self.addresses(*at), state.kept, device, 0, stream)
+        return outputs[0] if len(outputs) == 1 else outputs
