@@ -37,7 +37,7 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
 import hone  # noqa: E402
-from hone.from_module import exported, what_it_was_made_for  # noqa: E402
+from hone.from_module import exported, on_the_cpu, what_it_was_made_for  # noqa: E402
 from hone.kernel import Kernel  # noqa: E402
 
 
@@ -237,6 +237,24 @@ class CallsTest(unittest.TestCase):
         compiled = torch.compile(self.fast, backend="eager")
         torch.testing.assert_close(compiled(self.x), self.fast.hone.original(self.x), rtol=1e-3, atol=1e-2)
         self.assertEqual(dict(self.fast.hone.fallbacks), {})
+
+
+class ProgramTest(unittest.TestCase):
+    def test_what_was_one_tensor_is_one_after_the_move(self):
+        class Tied(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+                self.b.weight = self.a.weight
+
+            def forward(self, x):
+                return self.b(self.a(x)) + torch.arange(4, device=x.device)
+
+        program = on_the_cpu(exported(Tied().eval(), (torch.randn(2, 4),)), torch.device("cuda"))
+        self.assertIs(program.state_dict["a.weight"], program.state_dict["b.weight"])
+        self.assertIsNot(program.state_dict["a.bias"], program.state_dict["b.bias"])
+        self.assertEqual({str(node.kwargs["device"]) for node in program.graph.nodes if "device" in node.kwargs}, {"cpu"})
+        self.assertEqual(program.module()(torch.zeros(2, 4)).shape, (2, 4))
 
 
 if __name__ == "__main__":

@@ -45,6 +45,13 @@ class Block(nn.Module):
         return {"y": self.b(hidden) * self.table + self.c(hidden) * scale + steps, "more": (hidden.sum(-1), None)}
 
 
+class Shift(nn.Module):
+    """Makes a tensor where its input is, and holds on to its type."""
+
+    def forward(self, x):
+        return x.to(torch.float32) + torch.arange(x.shape[-1], device=x.device, dtype=x.dtype)
+
+
 def inputs(device="cuda"):
     return torch.randn(128, 96, device=device), 2.0
 
@@ -208,10 +215,10 @@ class OnADevice(unittest.TestCase):
     def test_baselines_run_what_was_exported(self):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            fast = hone.optimize(Block().cuda().eval(), *inputs(), **{**QUICK, "no_torch": False, "time": 60})
-        baselines = str(fast.hone.run.document["baselines"])
+            fast = hone.optimize(nn.Sequential(nn.Linear(96, 64), Shift()).cuda().eval(), inputs()[0], **{**QUICK, "no_torch": False, "time": 90})
+        baselines = fast.hone.run.document["baselines"]
         for name in ("eager", "eager_graph"):
-            self.assertIn("'%s'" % name, baselines)
+            self.assertGreater(baselines[name], 0)  # us
 
 
 class Refused(unittest.TestCase):

@@ -31,20 +31,22 @@ class Made:
     def __init__(self, module, leaves, structure, outputs, output_structure, keys, fixed):
         self.structure, self.output_structure = structure, output_structure
         self.constants = [None if isinstance(leaf, torch.Tensor) else (leaf,) for leaf in leaves]  # arguments that are no tensors
+        self.tensors_alone = all(constant is None for constant in self.constants)
         self.outputs = outputs  # (value,) where the module gives what is no tensor, else None
         tensors = dict(itertools.chain(module.named_parameters(remove_duplicate=False), module.named_buffers(remove_duplicate=False)))
-        self.fixed = {key: tensors[key].detach().cpu().clone() for key in fixed}
+        # Places are looked up once: an attribute of a module takes longer than all that is asked of it here.
+        self.fixed = [(key, place_of(module, key), tensors[key].detach().cpu().clone()) for key in fixed]
         same = collections.defaultdict(list)
         for key, tensor in tensors.items():
             same[id(tensor)].append(key)
-        self.tied = [keys for keys in same.values() if len(keys) > 1]
+        self.tied = [(keys, [place_of(module, key) for key in keys]) for keys in same.values() if len(keys) > 1]
         # Most calls are tensors in a row and one tensor back: those are not taken apart and put together by pytree, which costs more
         # than a small kernel takes.
         self.in_a_row = structure == tree_flatten(tuple(range(len(leaves))))[1]
         self.one_result = outputs == [None] and output_structure == tree_flatten(0)[1]
         # Of the kernel's parameters, in the module; None: one that is part of the problem.
         self.places = [None if key is None else place_of(module, key) for key in keys]
-        self.parts = [(part, tuple(part._modules.values()), part.training) for part in module.modules()]
+        self.parts = [(part, part._modules, tuple(part._modules.values()), part.training) for part in module.modules()]
 
     # A pytree's structure does not pickle for good: containers with numbers as their leaves do.
     def __getstate__(self):
@@ -66,22 +68,30 @@ class Standing:
         self.original, self.kernel, self.made, self.run = original, kernel, made, run
         self.calls, self.fallbacks = 0, collections.Counter()
         self._constants = {}
+        self._python = None
         self._seen = {}  # of the fixed parameters: key -> (address, version) that was compared
 
     def __getstate__(self):  # a copy counts its own
-        return {**self.__dict__, "calls": 0, "fallbacks": collections.Counter(), "_constants": {}, "_seen": {}}
+        return {**self.__dict__, "calls": 0, "fallbacks": collections.Counter(), "_constants": {}, "_python": None, "_seen": {}}
+
+    @property
+    def python(self):
+        """The module that computes: hone_kernel.py of the kernel's bundle."""
+        if self._python is None:
+            self._python = self.kernel.python
+        return self._python
 
     def constant(self, number, device):
         """A parameter that is part of the problem and not of the module: a table that forward makes."""
         if (number, device) not in self._constants:
-            kernel = self.kernel.python
+            kernel = self.python
             self._constants[number, device] = kernel.constant(kernel.PARAMETERS[number], device)
         return self._constants[number, device]
 
     def refresh(self):
         """After a write to a parameter through .data, which leaves no trace: the kernel prepares its parameters again."""
         self._seen.clear()
-        self.kernel.python.release()
+        self.python.release()
 
     def __repr__(self):
         lines = ["%d calls of the kernel, %d of the module" % (self.calls, sum(self.fallbacks.values()))]
@@ -158,12 +168,13 @@ class Optimized(torch.nn.Module):
         if reason is None:
             reason = why_not(hone, leaves)
         if reason is None:
-            kernel = hone.kernel.python
-            tensors = [leaf for leaf, constant in zip(leaves, hone.made.constants) if constant is None]
+            kernel = hone.python
+            made = hone.made
+            tensors = list(leaves) if made.tensors_alone else [leaf for leaf, constant in zip(leaves, made.constants) if constant is None]
             device = tensors[0].device if tensors else torch.device(kernel.DEVICE)
             parameters = [hone.constant(number, device) if place is None else place[0].get(place[1])
-                          for number, place in enumerate(hone.made.places)]
-            if any(tensor is None for tensor in parameters):
+                          for number, place in enumerate(made.places)]
+            if any([tensor is None for tensor in parameters]):
                 reason = "a parameter that it had is none any more"
             elif torch.is_grad_enabled() and any(tensor.requires_grad for tensor in itertools.chain(tensors, parameters)):
                 reason = "gradients are wanted, and the kernel computes forward only: call it under torch.no_grad()"
@@ -225,21 +236,24 @@ def why_not(hone, leaves):
             return "argument %d is a %s and no plain tensor" % (place, type(leaf).__name__)
         elif leaf.layout is torch.strided and not leaf.is_contiguous():
             return "argument %d has the strides %s, the kernel was made for dense rows: use .contiguous()" % (place, tuple(leaf.stride()))
-    if torch.is_autocast_enabled(hone.kernel.python.DEVICE):
+    if torch.is_autocast_enabled(hone.python.DEVICE):
         return "autocast is on, and the kernel computes in the types that it was made for"
-    for part, inside, training in made.parts:
+    for part, held, inside, training in made.parts:
         if part.training is not training:
             return "%s is in %s mode, the kernel was made in %s mode" % (
                 type(part).__name__, *("training" if mode else "evaluation" for mode in (part.training, training)))
-        if tuple(part._modules.values()) != inside:
+        if len(held) != len(inside) or (inside and tuple(held.values()) != inside):
             return "%s has other parts than when the kernel was made" % type(part).__name__
-    for keys in made.tied:
-        if any(find(hone.original, key) is not find(hone.original, keys[0]) for key in keys[1:]):
+    for keys, places in made.tied:
+        first = places[0][0].get(places[0][1])
+        if any(held.get(name) is not first for held, name in places):
             return "%s are no longer one tensor" % " and ".join(keys)
-    for key, value in made.fixed.items():
-        now = find(hone.original, key)
+    for key, (held, name), value in made.fixed:
+        now = held.get(name)
+        if now is None:
+            return "a parameter that it had is none any more"
         seen = (now.data_ptr(), None if now.is_inference() else now._version)
-        if hone._seen.get(key) == seen and None not in seen:
+        if hone._seen.get(key) == seen and seen[1] is not None:
             continue
         if now.is_cuda and torch.cuda.is_current_stream_capturing():
             return "%s was not compared with what it was when the kernel was judged: call it once before it is captured into a graph" % key

@@ -18,19 +18,14 @@ KEPT_STATES = 4   # sets of prepared parameters on all devices, the oldest goes 
 class State:
     """What was prepared of parameters on one device."""
 
-    def __init__(self, parameters, kept, memory, stream, watched):
+    def __init__(self, parameters, places, versions, kept, memory, stream):
         self.kept = kept          # addresses, for the launches
         self.memory = memory      # tensors that live as long: parameters as the kernel reads them, and what it prepared of them
         self.parameters = parameters  # they too, so that nothing else comes to lie at their addresses or takes their ids
-        self.watched = watched    # (parameter, address, version, None where its values may change)
+        self.places = places      # their addresses
+        self.versions = versions  # None: the kernel reads the parameters themselves, whose values may change
         self.stream = stream      # that used it last; None: the memory is the parameters' own
         self.captured = False
-
-    def current(self):
-        for parameter, place, version in self.watched:
-            if parameter.data_ptr() != place or (version is not None and parameter._version != version):
-                return False
-        return True
 
 
 class Calls:
@@ -42,7 +37,8 @@ class Calls:
         self.module = module
         self.dtypes = {name: getattr(torch, row["torch"], None) for name, row in module.TYPES.items()}
         self.facts = module.EXPORT["cuda"]
-        self.inputs, self.outputs = ([(self.dtypes[spec["dtype"]], torch.Size(spec["shape"])) for spec in specs]
+        self.scratch_bytes = self.facts["scratch_bytes"]
+        self.inputs, self.outputs = ([(self.dtypes[spec["dtype"]], tuple(spec["shape"])) for spec in specs]
                                      for specs in (module.INPUTS, module.OUTPUTS))
         self.addresses = ctypes.c_uint64 * (len(self.inputs) + len(self.outputs) + 1)
         self.states = OrderedDict()  # device and parameters' ids -> State
@@ -113,11 +109,10 @@ class Calls:
         places = [one.data_ptr() for one in dense] + [memory[-1].data_ptr() if self.facts["kept_bytes"] else 0]
         kept = (ctypes.c_uint64 * len(places))(*places)
         self.launch(self.addresses(), kept, device, 1, stream)  # loads the kernel, too
-        # Where the kernel reads the parameters themselves their values may change.
-        watched = [(parameter, parameter.data_ptr(), None if not memory or parameter.is_inference() else parameter._version)
-                   for parameter in parameters]
-        state = State(parameters, kept, memory, stream if memory else None, watched)
-        if not memory or not any(parameter.is_inference() for parameter in parameters):  # whose changes nobody counts
+        counted = not any(parameter.is_inference() for parameter in parameters)  # else nobody counts their changes
+        state = State(parameters, [parameter.data_ptr() for parameter in parameters],
+                      [parameter._version for parameter in parameters] if memory and counted else None, kept, memory, stream if memory else None)
+        if counted or not memory:
             self.states[key] = state
         return state
 
@@ -131,7 +126,8 @@ class Calls:
         """Prepared once, and again when a parameter was changed or replaced. A write through .data is not seen: call release()."""
         key = (device.index, *map(id, parameters))
         state = self.states.get(key)
-        if state is None or not state.current():
+        if state is None or [parameter.data_ptr() for parameter in parameters] != state.places or \
+                (state.versions is not None and [parameter._version for parameter in parameters] != state.versions):
             state = self.prepare(key, parameters, device, stream)
         if state.stream is not None:  # memory of its own
             if self.capturing():
@@ -169,8 +165,8 @@ class Calls:
         outputs = [torch.empty(shape, dtype=dtype, device=device) for dtype, shape in self.outputs]
         for tensor in outputs:
             at.append(tensor.data_ptr())
-        if self.facts["scratch_bytes"]:
-            scratch = torch.empty(self.facts["scratch_bytes"], dtype=torch.uint8, device=device)
+        if self.scratch_bytes:
+            scratch = torch.empty(self.scratch_bytes, dtype=torch.uint8, device=device)
             at.append(scratch.data_ptr())
         stream = self.stream_of(device)
         with self.lock:

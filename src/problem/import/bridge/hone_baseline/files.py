@@ -27,7 +27,7 @@ def load_program(torch, path):
     if DEVICE == "cuda":  # what it makes itself, too; its parameters go there later
         try:
             from torch.export.passes import move_to_device_pass
-            program = move_to_device_pass(program, "cuda")
+            program = move_to_device_pass(program, "cuda:%d" % torch.cuda.current_device())
         except ImportError:
             pass  # an older torch: such a program fails, and says so
     return types.SimpleNamespace(Model=program.module, get_inputs=lambda: given)
