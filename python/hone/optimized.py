@@ -180,7 +180,7 @@ class Optimized(torch.nn.Module):
                 reason = "gradients are wanted, and the kernel computes forward only: call it under torch.no_grad()"
             else:
                 try:  # what traces needs the operator; else it would cost twice what the call does
-                    result = (kernel.run if tracing() else kernel.compute)(tensors, parameters)
+                    result = (kernel.run if kernel.traced() else kernel.compute)(tensors, parameters)
                 except kernel.KernelError as error:
                     reason = str(error)
         if reason is not None:
@@ -209,10 +209,6 @@ def positional(module, arguments, named):
     if bound.kwargs:
         return arguments, "%s is given by its name, and the kernel was made for arguments by their place" % next(iter(bound.kwargs))
     return bound.args, None
-
-
-def tracing():
-    return torch.compiler.is_compiling() or torch.jit.is_tracing() or torch.utils._python_dispatch._len_torch_dispatch_stack() > 0
 
 
 def leaves_of(made, arguments):

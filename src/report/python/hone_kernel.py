@@ -104,10 +104,26 @@ class Forward(torch.autograd.Function):
     backward = staticmethod(refuse_backward)
 
 
+def traced():
+    """Whether somebody looks at which operators are called."""
+    return torch.compiler.is_compiling() or torch.jit.is_tracing() or torch.utils._python_dispatch._len_torch_dispatch_stack() > 0 or \
+        torch._C._functorch.peek_interpreter_stack() is not None
+
+
+def goes_without(tensors):
+    """Whether the kernel can be called without the operator, which is for those who trace and differentiate, and takes longer than a
+    small kernel."""
+    if not tensors:
+        return True  # a dispatcher needs one to go by
+    if not NEW or traced() or any([type(tensor) is not torch.Tensor and type(tensor) is not torch.nn.Parameter for tensor in tensors]):
+        return False
+    return not (torch.is_grad_enabled() and any([tensor.requires_grad for tensor in tensors]))
+
+
 def run(inputs, parameters):
     """One tensor, or a tuple of them if the problem has several outputs."""
     inputs, parameters = list(inputs), list(parameters)
-    if not inputs and not parameters:  # a dispatcher needs a tensor to go by
+    if goes_without(inputs + parameters):
         made = compute(inputs, parameters)
     elif not NEW and torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs + parameters):
         check(inputs, INPUTS, "input")  # before the dispatcher, whose own words for another device fill a page
