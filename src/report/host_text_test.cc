@@ -73,7 +73,7 @@ TEST(HostTextTest, KernelTextLaunchesWhatTheCubinHas) {
   EXPECT_TRUE(Holds(text, "Address a0 = kept[0];")) << text;         // the parameter
   EXPECT_TRUE(Holds(text, "Address a0 = kept[1] + 1028;")) << text;  // an element of a kept buffer
   EXPECT_TRUE(Holds(text, "call.Fill(kept[1] + 1024, 0, 8)")) << text;
-  EXPECT_TRUE(Holds(text, "call.Map<2>(a0, at[2], 7, {64, 8}, {256, 0}, {32, 8}, 2)")) << text;
+  EXPECT_TRUE(Holds(text, "call.Map<2>(a0, at[2], 7, {64, 8}, {256, 0}, {32, 8}, 2, 3)")) << text;
   EXPECT_TRUE(Holds(text, "hone_library::Address(at[2]) + 512")) << text;  // the workspace
 }
 
