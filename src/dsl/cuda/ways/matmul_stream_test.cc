@@ -1,6 +1,5 @@
-// Products of a few rows whose units every block has as many of: chosen where tiles would need parts of K, compiled
-// without spills, every unit of every tile made once, refused in a line where they cannot be, and what the program
-// says. The last is skipped where there is no device.
+// Products of a few rows whose units every block has as many of: compiled without spills, one kernel each, refused in a
+// line where they cannot be, and what the program says. The last is skipped where there is no device.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -49,19 +48,6 @@ constexpr std::string_view kGated =
 
 using MatmulStreamTest = testing::CudaProgramTest;
 using MatmulStreamOnDeviceTest = testing::ProgramOnDeviceTest;
-
-TEST_F(MatmulStreamTest, ItIsForColumnsThatTilesWouldNeedPartsFor) {
-  const auto way = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
-    const auto lowered = Lowered(Layer(m, n, k, "bf16", ""));
-    return dsl::WordSetting(std::get<KernelProgram>(lowered).kernels.at(0), "precision");
-  };
-  EXPECT_EQ(way(16, 4096, 11008), "stream");
-  EXPECT_EQ(way(1, 8192, 4096), "stream");
-  EXPECT_EQ(way(16, 4096, 1024), "bf16");   // small
-  EXPECT_EQ(way(16, 28672, 4096), "bf16");  // tiles for all of the device
-  EXPECT_EQ(way(16, 1024, 16384), "rows");
-  EXPECT_EQ(way(32, 4096, 11008), "bf16");
-}
 
 TEST_F(MatmulStreamTest, EveryCaseIsOneKernelWithoutSpillsOnTheTensorCores) {
   std::vector<std::string> texts = {std::string(kBatched), std::string(kGated)};
