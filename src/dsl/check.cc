@@ -1,5 +1,9 @@
 // What names stand for, and Check itself.
+#include "base/check.h"
+
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "base/text.h"
 #include "dsl/checker.h"
@@ -16,7 +20,7 @@ std::string_view RoleName(Role role) {
 std::variant<KernelProgram, Complaint> Checker::Run() {
   program_.name = source_.name;
   program_.device = device_;
-  for (const auto& view : source_.views) bases_.insert(view.base);
+  for (std::size_t i = 0; i < source_.views.size(); ++i) views_of_[source_.views[i].base].push_back(i);
   if (!Declarations()) return complaint_;
   if (!AddViews()) return complaint_;
   for (std::size_t i = 0; i < source_.statements.size();) {
@@ -41,17 +45,34 @@ std::variant<KernelProgram, Complaint> Checker::Run() {
   return std::move(program_);
 }
 
+std::variant<KernelProgram, Complaint> Checker::RunAgain(std::span<const std::size_t> changed, KernelProgram before) {
+  program_ = std::move(before);
+  HONE_CHECK(program_.kernels.size() == source_.statements.size(), "another program was checked");
+  for (const std::size_t i : changed) {
+    const Statement& statement = source_.statements[i];
+    Kernel& kernel = program_.kernels[i];
+    kernel.way = nullptr;
+    kernel.settings.clear();
+    kernel.operand_types.clear();
+    kernel.text = TextOf(statement);
+    if (!Settings(statement, kernel)) return complaint_;
+  }
+  return std::move(program_);
+}
+
 bool Checker::Fail(Position at, std::string message) {
   if (!failed_) complaint_ = {at, std::move(message)};
   failed_ = true;
   return false;
 }
 
-std::string Checker::Known(const std::string& name) const {
+std::vector<std::string_view> Checker::KnownNames() const {
   std::vector<std::string_view> known;
   for (const auto& [other, named] : names_) known.push_back(other);
-  return DidYouMean(name, known);
+  std::ranges::sort(known);
+  return known;
 }
+std::string Checker::Known(const std::string& name) const { return DidYouMean(name, KnownNames()); }
 
 bool Checker::UnknownName(const Term& term) {
   return Fail(term.at, buffers_.contains(term.name)
@@ -79,12 +100,14 @@ bool Checker::Declarations() {
 }
 
 bool Checker::AgreesWithProblem() {
-  std::vector<std::string_view> known;
-  for (const auto& tensor : problem_->tensors) known.push_back(tensor.name);
-  std::map<Role, std::vector<const Declaration*>> by_role;
+  std::unordered_map<std::string_view, const Tensor*> tensors;
+  for (const auto& tensor : problem_->tensors) tensors.try_emplace(tensor.name, &tensor);
   for (const auto& declaration : source_.declarations) {
-    const Tensor* tensor = problem_->Find(declaration.name);
+    const auto found = tensors.find(declaration.name);
+    const Tensor* tensor = found == tensors.end() ? nullptr : found->second;
     if (!tensor) {
+      std::vector<std::string_view> known;
+      for (const auto& one : problem_->tensors) known.push_back(one.name);
       return Fail(declaration.at, fmt::format("the problem has no tensor '{}'{}", declaration.name,
                                               DidYouMean(declaration.name, known)));
     }
@@ -97,7 +120,6 @@ bool Checker::AgreesWithProblem() {
                                               hone::Name(declaration.dtype), hone::ToString(declaration.shape),
                                               hone::Name(tensor->dtype), hone::ToString(tensor->shape)));
     }
-    by_role[declaration.role].push_back(&declaration);
   }
   // A module gets the problem's tensors by position: all of them, in the problem's order, whatever the program's.
   std::map<Role, int> position;
@@ -116,14 +138,19 @@ bool Checker::AgreesWithProblem() {
 
 void Checker::AddName(const std::string& name, int buffer, const Shape& shape) {
   names_[name] = {.buffer = buffer, .shape = shape, .strides = DenseStrides(shape), .offset = 0};
-  views_due_ |= bases_.contains(name);
+  BaseIsKnown(name);
+}
+
+void Checker::BaseIsKnown(const std::string& name) {
+  const auto views = views_of_.find(name);
+  if (views != views_of_.end()) views_due_.insert(views->second.begin(), views->second.end());
 }
 
 bool Checker::AddViews() {
-  if (!std::exchange(views_due_, false)) return true;
-  for (const auto& view : source_.views) {
+  while (!views_due_.empty()) {
+    const View& view = source_.views[*views_due_.begin()];
+    views_due_.erase(views_due_.begin());
     const auto base = names_.find(view.base);
-    if (base == names_.end() || views_.contains(&view)) continue;
     if (names_.contains(view.name) || buffers_.contains(view.name)) {
       return Fail(view.at, fmt::format("'{}' is already the name of something else: choose another", view.name));
     }
@@ -144,16 +171,21 @@ bool Checker::AddViews() {
                                        view.name, low < 0 ? low : high, view.base, count));
     }
     names_[view.name] = {base->second.buffer, view.shape, view.strides, view.offset};
-    views_due_ |= bases_.contains(view.name);
+    BaseIsKnown(view.name);
     view_names_[view.name] = view.base;
-    views_.insert(&view);
   }
   return true;
 }
 
 std::variant<KernelProgram, Complaint> Check(const Program& program, const Problem* problem,
                                              const DeviceModel& device) {
-  return Checker(program, problem, device).Run();
+  return Checker(program, problem, std::make_shared<const DeviceModel>(device)).Run();
+}
+
+std::variant<KernelProgram, Complaint> CheckSettings(const Program& program, std::span<const std::size_t> changed,
+                                                     KernelProgram before) {
+  auto device = before.device;
+  return Checker(program, nullptr, std::move(device)).RunAgain(changed, std::move(before));
 }
 
 }  // namespace hone::dsl

@@ -214,7 +214,7 @@ Expr Checker::ConvertElement(const Term& term, const Place& place) {
     } else {
       std::vector<std::string_view> known;
       for (const Scope* s = place.scope; s; s = s->outer) known.push_back(s->name);
-      for (const auto& [other, named] : names_) known.push_back(other);
+      for (const auto other : KnownNames()) known.push_back(other);
       Fail(term.at, fmt::format("unknown name '{}'{}", term.name, DidYouMean(term.name, known)));
     }
     return Expr(0.0);

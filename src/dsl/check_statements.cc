@@ -55,13 +55,7 @@ bool Checker::MakeKernel(const Statement& statement, int target, Kernel& kernel)
   kernel.at = statement.at;
   kernel.device = device_;
   let_types_.clear();
-  {
-    Program only;
-    only.statements.push_back(statement);
-    kernel.text = Print(only);
-    kernel.text = kernel.text.substr(kernel.text.find('\n') + 1);
-    kernel.text.pop_back();
-  }
+  kernel.text = TextOf(statement);
   if (!family->variants.empty() &&
       std::find(family->variants.begin(), family->variants.end(), kernel.variant) == family->variants.end()) {
     const std::vector<std::string_view> named(family->variants.begin(), family->variants.end());
@@ -279,6 +273,14 @@ int Checker::NewIntermediate(const std::string& name, DType dtype, const Shape& 
                               .home = KernelBuffer::Home::kIntermediate,
                               .position = intermediates_++});
   return buffer;
+}
+
+std::string Checker::TextOf(const Statement& statement) {
+  Program only;
+  only.statements.push_back(statement);
+  std::string text = Print(only);
+  text.pop_back();
+  return text.substr(text.find('\n') + 1);
 }
 
 bool Checker::Settings(const Statement& statement, Kernel& kernel) {

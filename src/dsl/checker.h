@@ -7,8 +7,11 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -21,11 +24,13 @@ namespace hone::dsl {
 
 class Checker {
  public:
-  Checker(const Program& program, const Problem* problem, const DeviceModel& device)
-      : source_(program), problem_(problem), device_(std::make_shared<const DeviceModel>(device)) {}
+  Checker(const Program& program, const Problem* problem, std::shared_ptr<const DeviceModel> device)
+      : source_(program), problem_(problem), device_(std::move(device)) {}
 
   // The kernels, or the first complaint.
   std::variant<KernelProgram, Complaint> Run();
+  // Likewise, of those of a program that had other settings.
+  std::variant<KernelProgram, Complaint> RunAgain(std::span<const std::size_t> changed, KernelProgram before);
 
  private:
   static std::size_t At(int i) { return static_cast<std::size_t>(i); }
@@ -43,10 +48,12 @@ class Checker {
   };
   // What a name may have been meant for: ": did you mean ..."; empty if nothing is near.
   std::string Known(const std::string& name) const;
+  std::vector<std::string_view> KnownNames() const;  // sorted
   bool UnknownName(const Term& term);
   bool Declarations();
   bool AgreesWithProblem();
   void AddName(const std::string& name, int buffer, const Shape& shape);
+  void BaseIsKnown(const std::string& name);  // so that its views are due
   // Adds the views whose base is known by now.
   bool AddViews();
 
@@ -113,6 +120,7 @@ class Checker {
   // What an intermediate is stored as.
   DType TypeOfValue(const Kernel& kernel, const Expr& value) const;
   int NewIntermediate(const std::string& name, DType dtype, const Shape& shape);
+  static std::string TextOf(const Statement& statement);
   // The way, and what is set on it. What the text sets on other ways of the family means nothing here.
   bool Settings(const Statement& statement, Kernel& kernel);
   bool KnowsSettings(const Statement& statement, const Family& family);
@@ -133,13 +141,12 @@ class Checker {
   const Problem* problem_;
   const std::shared_ptr<const DeviceModel> device_;
   KernelProgram program_;
-  std::map<std::string, int> buffers_;             // tensors and values that have a buffer, written or not
-  std::map<std::string, Named> names_;             // what may be read by now
-  std::map<std::string, std::string> view_names_;  // view -> base
-  std::set<std::string_view> bases_;               // of all views
-  bool views_due_ = false;                         // a base has become known since they were added
-  std::set<const View*> views_;
-  std::set<std::string> written_;
+  std::unordered_map<std::string, int> buffers_;             // tensors and values that have a buffer, written or not
+  std::unordered_map<std::string, Named> names_;             // what may be read by now
+  std::unordered_map<std::string, std::string> view_names_;  // view -> base
+  std::unordered_map<std::string_view, std::vector<std::size_t>> views_of_;  // by base, in the order of the text
+  std::set<std::size_t> views_due_;  // their base has become known since views were added
+  std::unordered_set<std::string> written_;
   int intermediates_ = 0;
   std::vector<ScalarType> let_types_;           // of the current statement
   std::vector<std::vector<int>> operand_dims_;  // likewise

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -125,6 +126,10 @@ std::string ToString(const Setting& setting);
 // leaves open are filled in for the device; without one, for a processor with one thread.
 std::variant<KernelProgram, Complaint> Check(const Program& program, const Problem* problem,
                                              const DeviceModel& device = {});
+// Likewise of a program that differs from one that was checked in the settings of these statements alone, in order:
+// names, shapes and types are as they were. `before`: what Check made of that one, for the device that it is for.
+std::variant<KernelProgram, Complaint> CheckSettings(const Program& program, std::span<const std::size_t> changed,
+                                                     KernelProgram before);
 
 // The program as a C++ module for the CPU (include/hone/module.h): what a person would write with OpenMP and vector
 // types.

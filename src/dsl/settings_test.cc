@@ -43,6 +43,24 @@ std::optional<Setting> RandomSetting(Draw& draw, const Knob& knob, const Kernel&
   return setting;
 }
 
+// What is made of a program that was checked with other settings is what is made of it afresh.
+void ExpectSame(const std::variant<KernelProgram, Complaint>& made,
+                const std::variant<KernelProgram, Complaint>& afresh) {
+  ASSERT_EQ(made.index(), afresh.index());
+  if (const auto* complaint = std::get_if<Complaint>(&made)) {
+    EXPECT_EQ(ToString(*complaint), ToString(std::get<Complaint>(afresh)));
+    return;
+  }
+  const auto &one = std::get<KernelProgram>(made).kernels, &other = std::get<KernelProgram>(afresh).kernels;
+  ASSERT_EQ(one.size(), other.size());
+  for (std::size_t k = 0; k < one.size(); ++k) {
+    EXPECT_EQ(one[k].way, other[k].way);
+    EXPECT_EQ(one[k].settings, other[k].settings);
+    EXPECT_EQ(one[k].operand_types, other[k].operand_types);
+    EXPECT_EQ(one[k].text, other[k].text);
+  }
+}
+
 // Draws settings for each statement of the text and compares the outcome with the interpreter.
 void ExpectRightWithRandomSettings(Draw& draw, const std::string& text, double tolerance = 2e-5) {
   auto parsed = Parse(text);
@@ -66,6 +84,7 @@ void ExpectRightWithRandomSettings(Draw& draw, const std::string& text, double t
       Program trial = program;
       trial.statements[i].settings[std::string(knob.name)] = *setting;
       auto again = Check(trial, nullptr, device);  // knobs hang together: what does not fit the others is left out
+      ExpectSame(CheckSettings(trial, {&i, 1}, std::get<KernelProgram>(checked)), again);
       if (std::holds_alternative<Complaint>(again)) continue;
       program = std::move(trial);
       checked = std::move(again);

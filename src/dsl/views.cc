@@ -2,25 +2,31 @@
 
 #include <set>
 #include <string_view>
-#include <utility>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
 
 namespace hone::dsl {
 
 void WalkViews(const Program& program, const std::function<void(int statement, const View& view)>& at) {
-  std::set<std::string_view> known, bases;
-  for (const auto& view : program.views) bases.insert(view.base);
+  std::unordered_map<std::string_view, std::vector<std::size_t>> views_of;  // by base
+  for (std::size_t i = 0; i < program.views.size(); ++i) views_of[program.views[i].base].push_back(i);
+  std::unordered_set<std::string_view> known;
   std::vector<bool> done(program.views.size(), false);
-  bool again = false;  // some view's base has become known
-  const auto add = [&](std::string_view name) { again |= known.insert(name).second && bases.contains(name); };
+  std::set<std::size_t> due;  // their base is known, in the order of the text
+  const auto add = [&](std::string_view name) {
+    const auto views = views_of.find(name);
+    if (known.insert(name).second && views != views_of.end()) due.insert(views->second.begin(), views->second.end());
+  };
   const auto place = [&](int statement) {
-    while (std::exchange(again, false)) {
-      for (std::size_t i = 0; i < program.views.size(); ++i) {
-        const View& view = program.views[i];
-        if (done[i] || !known.contains(view.base)) continue;
-        done[i] = true;
-        add(view.name);
-        at(statement, view);
-      }
+    for (auto next = due.begin(); next != due.end();) {
+      const std::size_t i = *next;
+      due.erase(next);
+      done[i] = true;
+      add(program.views[i].name);
+      at(statement, program.views[i]);
+      next = due.upper_bound(i);
+      if (next == due.end()) next = due.begin();
     }
   };
   for (const auto& declaration : program.declarations) add(declaration.name);

@@ -14,10 +14,16 @@ namespace hone::dsl {
 std::optional<FoldedElement> OneFold(const Kernel& kernel) {
   if (kernel.attributes.contains("sequence")) return std::nullopt;
   FoldedElement made{.element = MakeFlat(kernel, {}), .fold = {}};
+  // Many ways ask, and few nests have one: what it would be is made of those alone.
   int folds = 0;
+  bool nested = false;
+  VisitOuterFolds(made.element.value, [&](const ExprNode& fold) {
+    ++folds;
+    nested |= HasReduce(fold.operands[0]);
+  });
+  if (folds != 1 || nested) return std::nullopt;
   const std::function<Expr(const Expr&)> replaced = [&](const Expr& e) -> Expr {
     if (e->kind == Expr::Kind::kReduce) {
-      folds += made.fold.get() == e.get() ? 0 : 1;
       made.fold = e;
       return Value(kIt, e->type);
     }
@@ -26,7 +32,6 @@ std::optional<FoldedElement> OneFold(const Kernel& kernel) {
     return operands.empty() ? e : WithOperands(e, std::move(operands));
   };
   made.element.value = replaced(made.element.value);
-  if (folds != 1 || HasReduce(made.fold->operands[0])) return std::nullopt;
   return made;
 }
 

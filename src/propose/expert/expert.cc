@@ -6,40 +6,23 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <span>
 
 #include "dsl/family.h"
 #include "dsl/program.h"
 #include "dsl/way.h"
 #include "oracle/loop_nest.h"
 #include "propose/expert/advice.h"
+#include "propose/expert/beginnings.h"
 #include "propose/expert/cost.h"
 #include "propose/expert/cross.h"
 #include "propose/expert/lesson.h"
 #include "propose/expert/piece_text.h"
-#include "propose/expert/pieces.h"
-#include "propose/expert/turned_norms.h"
-#include "propose/expert/writer.h"
 
 namespace hone {
 namespace {
 
-using expert::Fusion;
-using expert::Products;
-
-// The ways to cut a graph, most fused first.
-struct Cut {
-  Fusion fusion;
-  std::string_view words;
-};
-constexpr Cut kCuts[] = {
-    {{}, "everything fused"},
-    {{.weights = true}, "everything fused, whole numbers as they lie"},
-    {{.products = false}, "products apart"},
-    {{.attention = false}, "attention in three kernels"},
-    {{.norms = false, .attention = false, .products = false}, "statistics apart from what reads them"},
-    {{.epilogues = false, .attention = false, .products = false}, "epilogues apart"},
-    {{.maps = false, .epilogues = false, .norms = false, .attention = false, .products = false}, "one kernel a step"},
-};
+using expert::Beginning;
 
 // A change that makes the time no longer than by this factor did no harm: attempts are timed to about 2 %.
 constexpr double kNeutral = 1.03;
@@ -48,7 +31,7 @@ constexpr std::size_t kPaired = 8;
 
 // Plain loops on one thread take this many times as long as a program, roughly: they come last.
 constexpr double kNaive = 20;
-// Moves are made for so many kernels: each costs a check of the whole program.
+// Moves are made for so many kernels: each costs a check, and the whole text.
 constexpr std::size_t kMoved = 16;
 // What a change predicts of itself counts this much beside what a finding promises: it rests on the order of settings
 // and values alone. A choice, not a measurement.
@@ -75,13 +58,10 @@ class Expert : public Proposer {
   Beginnings Known() const {
     std::set<std::string> keys;
     std::set<std::string_view> families;
-    for (const Beginning& one : AllBeginnings()) {
-      const auto checked = dsl::Check(one.program, &graph_.problem(), machine_);
-      const auto* kernels = std::get_if<dsl::KernelProgram>(&checked);
-      if (kernels == nullptr) continue;
-      for (const std::string& text : expert::PieceTexts(one.program, *kernels))
+    for (const Beginning& one : expert::BeginningsIn(graph_, machine_)) {
+      for (const std::string& text : expert::PieceTexts(one.program, one.kernels))
         keys.insert(PieceKey(text, graph_.problem().contract));
-      for (const dsl::Kernel& kernel : kernels->kernels) families.insert(kernel.family->name);
+      for (const dsl::Kernel& kernel : one.kernels.kernels) families.insert(kernel.family->name);
     }
     return {{keys.begin(), keys.end()}, {families.begin(), families.end()}};
   }
@@ -108,52 +88,6 @@ class Expert : public Proposer {
     Proposal proposal;
   };
 
-  // A program to begin with.
-  struct Beginning {
-    dsl::Program program;
-    std::string words;  // how the graph was cut
-  };
-
-  // Whether products with whole numbers of few bits may be a kernel: on a processor its nests would be none.
-  bool HasWeights() const {
-    const auto& buffers = graph_.buffers();
-    return machine_.kind == DeviceKind::kCuda && std::any_of(buffers.begin(), buffers.end(), [](const auto& buffer) {
-             return buffer.dtype == DType::kI8 || buffer.dtype == DType::kU8;
-           });
-  }
-
-  std::vector<Beginning> AllBeginnings() const {
-    std::vector<Beginning> beginnings;
-    const expert::Memory memory(graph_);
-    const auto pieces = expert::PiecesOf(memory);
-    for (const auto& cut : kCuts) {
-      if (cut.fusion.weights && !HasWeights()) continue;
-      const auto fused = expert::Fuse(memory, pieces, cut.fusion);
-      const auto add = [&](dsl::Program program, std::string_view how) {
-        beginnings.push_back({std::move(program), fmt::format("{}{}", cut.words, how)});
-      };
-      auto program = expert::WriteProgram(memory, fused, machine_, Products::kF32);
-      if (machine_.kind == DeviceKind::kCuda) {
-        // First, where the contract allows it: it is faster, and of the largest problems only one is tried.
-        const auto in_tf32 = expert::WriteProgram(memory, fused, machine_, Products::kTf32);
-        const bool differs = in_tf32 && !(program && dsl::Print(*program) == dsl::Print(*in_tf32));
-        const std::string_view how = differs ? ", products in TF32" : "";
-        if (in_tf32) {
-          std::string words(how);
-          auto together = WithNeighbours(*in_tf32, words);
-          // First, as nothing is turned between them: a residual block takes 211 us so, 249 with channels first and 301
-          // with norms that do not know (docs/measured/cuda_workloads.md).
-          if (auto turned = together ? expert::WithTurnedNorms(*together, machine_) : std::nullopt)
-            add(std::move(*turned), words + ", norms too");
-          add(*in_tf32, how);
-          if (together) add(std::move(*together), words);
-        }
-      }
-      if (program) add(std::move(*program), "");
-    }
-    return beginnings;
-  }
-
   std::vector<Proposal> Start() const {
     std::vector<Proposal> proposals, proven;
     std::set<std::string> seen;
@@ -165,16 +99,18 @@ class Expert : public Proposer {
       to.push_back(std::move(*proposal));
     };
     const auto earlier = [](const Proposal& a, const Proposal& b) { return a.predicted_us < b.predicted_us; };
-    const std::vector<Beginning> beginnings = AllBeginnings();
+    const std::vector<Beginning> beginnings = expert::BeginningsIn(graph_, machine_);
     for (const Beginning& one : beginnings) {
-      auto proposal = AsProposal(one.program);
-      if (const auto lesson = proposal ? StartOf(proposal->candidate.text, one.words) : std::nullopt)
-        proposal->predicted_us *= std::exp(-recalled_.experience.HopeOfStart(*lesson));
+      Proposal proposal = AsProposal(one.program, one.kernels);
+      if (!recalled_.experience.empty()) {
+        if (const auto lesson = StartOf(proposal.candidate.text, one.words))
+          proposal.predicted_us *= std::exp(-recalled_.experience.HopeOfStart(*lesson));
+      }
       add(proposals, std::move(proposal), "cut", one.words);
     }
     for (const Beginning& one : beginnings) {
       std::string words = one.words;
-      auto as_it_won = AsItWon(one.program, words);
+      auto as_it_won = AsItWon(one, words);
       add(proven, std::move(as_it_won), "proven", words);
     }
     std::stable_sort(proposals.begin(), proposals.end(), earlier);
@@ -200,13 +136,11 @@ class Expert : public Proposer {
 
   // The program with the settings with which its pieces won in earlier runs, and in `words` whose those were. Predicted
   // to be as much faster as they were. Nothing where none of its pieces is known.
-  std::optional<Proposal> AsItWon(dsl::Program program, std::string& words) const {
+  std::optional<Proposal> AsItWon(const Beginning& one, std::string& words) const {
     if (recalled_.proven.empty()) return std::nullopt;
-    const auto checked = dsl::Check(program, &graph_.problem(), machine_);
-    const auto* kernels = std::get_if<dsl::KernelProgram>(&checked);
-    if (kernels == nullptr) return std::nullopt;
-    const auto texts = expert::PieceTexts(program, *kernels);
-    const auto times = expert::PredictKernels(*kernels, machine_);
+    dsl::Program program = one.program;
+    const auto texts = expert::PieceTexts(program, one.kernels);
+    const auto times = expert::PredictKernels(one.kernels, machine_);
     std::set<std::string> whose;
     std::size_t known = 0;
     double predicted_us = 0;
@@ -311,12 +245,12 @@ class Expert : public Proposer {
           if (knob.check && knob.check(kernel, values[v])) continue;
           dsl::Program changed = program;
           changed.statements[k].settings[knob_name] = values[v];
-          auto proposal = AsProposal(changed);
+          auto proposal = AsProposal(changed, {&k, 1}, *kernels);
           if (!proposal) {
             // What was chosen for the old value may not go with the new one.
             for (std::size_t later = n + 1; later < knobs.size(); ++later)
               changed.statements[k].settings.erase(std::string(knobs[later].name));
-            proposal = AsProposal(changed);
+            proposal = AsProposal(changed, {&k, 1}, *kernels);
           }
           if (!proposal) continue;
           const std::string before = current == kernel.settings.end() ? "unset" : dsl::ToString(current->second);
@@ -429,38 +363,28 @@ class Expert : public Proposer {
     return proposals;
   }
 
-  // What pays where the neighbours have it too (Knob::with_neighbours), at all statements that can have it; its words
-  // behind `how`. Nothing if there is none.
-  std::optional<dsl::Program> WithNeighbours(dsl::Program program, std::string& how) const {
-    const auto checked = dsl::Check(program, &graph_.problem(), machine_);
-    const auto* kernels = std::get_if<dsl::KernelProgram>(&checked);
-    if (!kernels) return std::nullopt;
-    std::set<std::string> words;
-    for (std::size_t k = 0; k < kernels->kernels.size(); ++k) {
-      const dsl::Kernel& kernel = kernels->kernels[k];
-      for (const dsl::Knob& knob : dsl::KnobsOf(kernel)) {
-        if (!knob.with_neighbours || knob.values(kernel).size() < 2) continue;
-        const dsl::Setting value = knob.values(kernel)[1];
-        std::string word = dsl::ToString(value);
-        std::replace(word.begin(), word.end(), '_', ' ');
-        words.insert(std::move(word));
-        program.statements[k].settings[std::string(knob.name)] = value;
-      }
-    }
-    for (const std::string& word : words) how += ", " + word;
-    return words.empty() ? std::nullopt : std::optional(std::move(program));
-  }
-
   // The program with every setting written out, so that the text says all; nothing if the checker refuses it.
   std::optional<Proposal> AsProposal(dsl::Program program) const {
     const auto checked = dsl::Check(program, &graph_.problem(), machine_);
     const auto* kernels = std::get_if<dsl::KernelProgram>(&checked);
     if (!kernels) return std::nullopt;
-    for (std::size_t k = 0; k < kernels->kernels.size(); ++k)
-      program.statements[k].settings = kernels->kernels[k].settings;
+    return AsProposal(std::move(program), *kernels);
+  }
+  // Likewise, of one that differs from what was checked in the settings of these statements.
+  std::optional<Proposal> AsProposal(dsl::Program program, std::span<const std::size_t> changed,
+                                     const dsl::KernelProgram& before) const {
+    const auto checked = dsl::CheckSettings(program, changed, before);
+    const auto* kernels = std::get_if<dsl::KernelProgram>(&checked);
+    if (!kernels) return std::nullopt;
+    return AsProposal(std::move(program), *kernels);
+  }
+  // Of what the checker made of it.
+  Proposal AsProposal(dsl::Program program, const dsl::KernelProgram& kernels) const {
+    for (std::size_t k = 0; k < kernels.kernels.size(); ++k)
+      program.statements[k].settings = kernels.kernels[k].settings;
     Proposal proposal;
     proposal.candidate = {CandidateKind::kProgram, dsl::Print(program)};
-    proposal.predicted_us = expert::Predict(*kernels, machine_);
+    proposal.predicted_us = expert::Predict(kernels, machine_);
     return proposal;
   }
 

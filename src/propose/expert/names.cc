@@ -149,6 +149,11 @@ const Names::Value* Names::Find(const std::string& name) const {
   return it == buffers_.end() ? nullptr : &values_.at(it->second);
 }
 
+std::optional<std::size_t> Names::FindView(const std::string& name) const {
+  const auto it = view_places_.find(name);
+  return it == view_places_.end() ? std::nullopt : std::optional(it->second);
+}
+
 std::optional<std::string> Names::Operand(int buffer, const Affine& position, const std::vector<IndexVar>& space) {
   std::vector<std::int64_t> strides;
   std::set<int> known;
@@ -199,6 +204,7 @@ std::optional<std::string> Names::View(int buffer, Shape extents, std::vector<st
                  .offset = offset,
                  .at = {}};
   view_names_[key] = view.name;
+  view_places_[view.name] = views_.size();
   views_.push_back(std::move(view));
   return views_.back().name;
 }
@@ -223,6 +229,7 @@ void Names::ForgetViews(std::size_t count) {
   for (; views_.size() > count; views_.pop_back()) {
     const dsl::View& view = views_.back();
     view_names_.erase(ViewKey(view.base, view.shape, view.strides, view.offset));
+    view_places_.erase(view.name);
     taken_.erase(view.name);
   }
 }

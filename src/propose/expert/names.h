@@ -7,6 +7,8 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "dsl/program.h"
@@ -66,6 +68,8 @@ class Names {
   };
   const Value* Find(const std::string& name) const;  // a tensor or an intermediate value
   const std::vector<dsl::View>& views() const { return views_; }
+  // The place among them of one that is called so.
+  std::optional<std::size_t> FindView(const std::string& name) const;
   // Views made since there were `count` of them are forgotten.
   void ForgetViews(std::size_t count);
 
@@ -75,11 +79,12 @@ class Names {
   std::optional<dsl::TermPtr> Element(const Expr& load, const Indices& indices);
 
   const Memory& memory_;
-  std::map<int, Value> values_;         // by buffer
-  std::map<std::string, int> buffers_;  // by name
-  std::set<std::string> taken_;
+  std::map<int, Value> values_;                   // by buffer
+  std::unordered_map<std::string, int> buffers_;  // by name
+  std::unordered_set<std::string> taken_;
   std::vector<dsl::View> views_;
   std::map<ViewKey, std::string> view_names_;
+  std::unordered_map<std::string, std::size_t> view_places_;  // by name
 };
 
 // A problem's name for a thing as a name of the language.

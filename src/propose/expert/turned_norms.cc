@@ -45,17 +45,14 @@ class NormTurner {
  public:
   NormTurner(dsl::Program program, const DeviceModel& device) : program_(std::move(program)), device_(device) {}
 
-  std::optional<dsl::Program> Turn() {
-    const auto checked = dsl::Check(program_, nullptr, device_);
-    const auto* kernels = std::get_if<dsl::KernelProgram>(&checked);
-    if (!kernels || kernels->kernels.size() != program_.statements.size()) return std::nullopt;
-    for (const auto& buffer : kernels->buffers)
+  std::optional<dsl::Program> Turn(const dsl::KernelProgram& checked) {
+    if (checked.kernels.size() != program_.statements.size()) return std::nullopt;
+    for (const auto& buffer : checked.buffers)
       places_[buffer.name] = {buffer.name, buffer.shape, DenseStrides(buffer.shape), 0};
     for (const auto& view : program_.views) places_[view.name] = {view.base, view.shape, view.strides, view.offset};
     bool any = false;
-    for (std::size_t s = 0; s < program_.statements.size(); ++s) any |= TurnOne(s, kernels->kernels[s].result);
-    if (!any || !std::holds_alternative<dsl::KernelProgram>(dsl::Check(program_, nullptr, device_)))
-      return std::nullopt;
+    for (std::size_t s = 0; s < program_.statements.size(); ++s) any |= TurnOne(s, checked.kernels[s].result);
+    if (!any || !EndInLibrary()) return std::nullopt;
     return std::move(program_);
   }
 
@@ -103,15 +100,25 @@ class NormTurner {
     return images;
   }
 
+  bool IsLegal() const { return std::holds_alternative<dsl::KernelProgram>(dsl::Check(program_, nullptr, device_)); }
+
   // What a convolution whose result a norm goes over ends with is left to the library, where it can be: a trip through
-  // memory less.
-  void EndInLibrary(const std::string& target) {
+  // memory less. All at once, as a check is of the whole program. False if the language does not take that either way.
+  bool EndInLibrary() {
+    std::vector<std::pair<dsl::Statement*, std::map<std::string, dsl::Setting>>> ended;  // with what they had
     for (dsl::Statement& maker : program_.statements) {
-      if (maker.target != target || !LiesLast(maker)) continue;
-      const auto before = maker.settings;
+      if (!images_.contains(maker.target) || !LiesLast(maker)) continue;
+      ended.emplace_back(&maker, maker.settings);
       maker.settings["end"] = {"library"};
-      if (!std::holds_alternative<dsl::KernelProgram>(dsl::Check(program_, nullptr, device_))) maker.settings = before;
     }
+    if (IsLegal()) return true;
+    for (auto& [maker, before] : ended) maker->settings = before;
+    if (!IsLegal()) return false;
+    for (auto& [maker, before] : ended) {
+      maker->settings["end"] = {"library"};
+      if (!IsLegal()) maker->settings = before;
+    }
+    return true;
   }
 
   // The dimensions of `shape` as they come with the channels of `image` last; nothing if some are of two kinds.
@@ -159,7 +166,7 @@ class NormTurner {
     for (auto& view : program_.views) {
       if (view.base == norm.target) view.strides = dsl::ChannelsLastStrides(view.shape);
     }
-    for (const auto& made : images) EndInLibrary(made);
+    images_.insert(images.begin(), images.end());
     return true;
   }
 
@@ -181,12 +188,14 @@ class NormTurner {
   dsl::Program program_;
   const DeviceModel& device_;
   std::map<std::string, Place> places_;  // by name
+  std::set<std::string> images_;         // what convolutions make that turned norms go over
 };
 
 }  // namespace
 
-std::optional<dsl::Program> WithTurnedNorms(dsl::Program program, const DeviceModel& device) {
-  return NormTurner(std::move(program), device).Turn();
+std::optional<dsl::Program> WithTurnedNorms(dsl::Program program, const dsl::KernelProgram& checked,
+                                            const DeviceModel& device) {
+  return NormTurner(std::move(program), device).Turn(checked);
 }
 
 }  // namespace hone::expert

@@ -5,12 +5,15 @@
 
 #include <optional>
 
+#include "dsl/kernel.h"
 #include "dsl/program.h"
 #include "target/device_model.h"
 
 namespace hone::expert {
 
-// The program with all such norms so; nothing if there is none, or the language does not take it.
-std::optional<dsl::Program> WithTurnedNorms(dsl::Program program, const DeviceModel& device);
+// The program with all such norms so; nothing if there is none, or the language does not take it. `checked`: what the
+// checker made of the program.
+std::optional<dsl::Program> WithTurnedNorms(dsl::Program program, const dsl::KernelProgram& checked,
+                                            const DeviceModel& device);
 
 }  // namespace hone::expert

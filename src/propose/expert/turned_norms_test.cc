@@ -51,7 +51,7 @@ std::string Turned(const std::string& text) {
   if (!program) return ToString(std::get<dsl::Complaint>(parsed));
   const auto checked = dsl::Check(*program, nullptr, WithCudnn());
   if (const auto* said = std::get_if<dsl::Complaint>(&checked)) return ToString(*said);
-  const auto turned = WithTurnedNorms(*program, WithCudnn());
+  const auto turned = WithTurnedNorms(*program, std::get<dsl::KernelProgram>(checked), WithCudnn());
   return turned ? dsl::Print(*turned) : "none";
 }
 

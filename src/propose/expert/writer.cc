@@ -35,7 +35,11 @@ void NamesIn(const dsl::TermPtr& term, std::set<std::string>& names) {
 class ProgramWriter {
  public:
   ProgramWriter(const Memory& memory, const DeviceModel& device, Products products)
-      : memory_(memory), device_(device), products_(products), names_(memory) {}
+      : memory_(memory),
+        device_(device),
+        products_(products),
+        outputs_(memory.graph().problem().Outputs()),
+        names_(memory) {}
 
   std::optional<Program> Write(const std::vector<Piece>& pieces) {
     const Problem& problem = memory_.graph().problem();
@@ -134,7 +138,7 @@ class ProgramWriter {
         contract == Precision::kTf32 || (contract == Precision::kTorch && piece.fold && piece.fold->torch_in_tf32);
     if (!allowed || graph.buffers()[static_cast<std::size_t>(piece.buffer)].dtype != DType::kF32) return;
     Statement changed = statement;
-    changed.settings["precision"] = {"library_tf32"};
+    changed.settings["precision"] = {std::string(kInTf32)};
     if (TypesOf({Aim(changed, piece.buffer)})) statement = std::move(changed);
   }
 
@@ -211,9 +215,9 @@ class ProgramWriter {
   // Whether that is an output. Of a statement, or what it also makes.
   template <class Made>
   bool AimAt(Made& made, int buffer) {
-    for (std::size_t o = 0; o < memory_.graph().problem().Outputs().size(); ++o) {
+    for (std::size_t o = 0; o < outputs_.size(); ++o) {
       if (memory_.Maker(o) != buffer) continue;
-      const Tensor& tensor = *memory_.graph().problem().Outputs()[o];
+      const Tensor& tensor = *outputs_[o];
       made.target = tensor.name;
       made.has_target_shape = tensor.shape != made.target_shape;
       made.target_shape = tensor.shape;
@@ -250,8 +254,9 @@ class ProgramWriter {
     }
     std::set<std::string> declared(made.begin(), made.end());
     for (const auto& target : made) {
-      if (const Tensor* tensor = memory_.graph().problem().Find(target))
-        program.declarations.push_back({Role::kOutput, tensor->name, tensor->dtype, tensor->shape, {}});
+      const auto output = std::ranges::find(outputs_, target, &Tensor::name);
+      if (output != outputs_.end())
+        program.declarations.push_back({Role::kOutput, target, (*output)->dtype, (*output)->shape, {}});
     }
     const auto declare = [&](const std::string& name) {
       const auto* value = names_.Find(name);
@@ -260,8 +265,12 @@ class ProgramWriter {
     };
     std::set<std::string> used;
     for (const auto& statement : statements) used.merge(NamesOf(statement));
-    for (const auto& view : names_.views()) {
-      if (!used.count(view.name)) continue;
+    std::set<std::size_t> views;
+    for (const auto& name : used) {
+      if (const auto view = names_.FindView(name)) views.insert(*view);
+    }
+    for (const std::size_t v : views) {
+      const dsl::View& view = names_.views()[v];
       declare(view.base);
       program.views.push_back(view);
     }
@@ -283,6 +292,7 @@ class ProgramWriter {
   const Memory& memory_;
   const DeviceModel& device_;
   const Products products_;
+  const std::vector<const Tensor*> outputs_;
   Names names_;
   Program program_;
   std::map<int, std::string> targets_;  // names of intermediate values, by buffer

@@ -14,6 +14,7 @@ namespace hone::expert {
 // operands and the contract allows it: in `torch` those that PyTorch makes in TF32, which are convolutions of one
 // place.
 enum class Products : std::uint8_t { kF32, kTf32 };
+inline constexpr std::string_view kInTf32 = "library_tf32";  // the precision of what is made so
 
 // For a device: of families, only those that run there. Nothing if a piece has no form in the language.
 std::optional<dsl::Program> WriteProgram(const Memory& memory, const std::vector<Piece>& pieces,

@@ -1,0 +1,170 @@
+#include "propose/expert/beginnings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+#include <variant>
+
+#include "dsl/way.h"
+#include "propose/expert/pieces.h"
+#include "propose/expert/same_pieces.h"
+#include "propose/expert/turned_norms.h"
+#include "propose/expert/writer.h"
+
+namespace hone::expert {
+namespace {
+
+// The ways to cut a graph, most fused first.
+struct Cut {
+  Fusion fusion;
+  std::string_view words;
+};
+constexpr Cut kCuts[] = {
+    {{}, "everything fused"},
+    {{.weights = true}, "everything fused, whole numbers as they lie"},
+    {{.products = false}, "products apart"},
+    {{.attention = false}, "attention in three kernels"},
+    {{.norms = false, .attention = false, .products = false}, "statistics apart from what reads them"},
+    {{.epilogues = false, .attention = false, .products = false}, "epilogues apart"},
+    {{.maps = false, .epilogues = false, .norms = false, .attention = false, .products = false}, "one kernel a step"},
+};
+
+class Beginner {
+ public:
+  Beginner(const Graph& graph, const DeviceModel& machine) : graph_(graph), machine_(machine), memory_(graph) {}
+
+  std::vector<Beginning> Make() {
+    const auto pieces = PiecesOf(memory_);
+    std::vector<std::vector<Piece>> known;  // of the cuts so far
+    for (const Cut& cut : kCuts) {
+      if (cut.fusion.weights && !HasWeights()) continue;
+      auto fused = Fuse(memory_, pieces, cut.fusion);
+      if (std::ranges::any_of(known, [&](const auto& other) { return SamePieces(other, fused); })) continue;
+      Write(fused, cut.words);
+      known.push_back(std::move(fused));
+    }
+    return std::move(beginnings_);
+  }
+
+ private:
+  // Whether products with whole numbers of few bits may be a kernel: on a processor its nests would be none.
+  bool HasWeights() const {
+    const auto& buffers = graph_.buffers();
+    return machine_.kind == DeviceKind::kCuda && std::any_of(buffers.begin(), buffers.end(), [](const auto& buffer) {
+             return buffer.dtype == DType::kI8 || buffer.dtype == DType::kU8;
+           });
+  }
+
+  void Write(const std::vector<Piece>& fused, std::string_view cut) {
+    const bool device = machine_.kind == DeviceKind::kCuda;
+    // First in TF32, where the contract allows it: it is faster, and of the largest problems only one is tried.
+    auto program = WriteProgram(memory_, fused, machine_, device ? Products::kTf32 : Products::kF32);
+    if (!program) return;
+    const auto products = ProductsInTf32(*program);
+    auto one = Checked(std::move(*program), fmt::format("{}{}", cut, products.empty() ? "" : ", products in TF32"));
+    auto in_f32 = one && !products.empty() ? InF32(*one, products, cut) : std::nullopt;
+    if (one && device) {
+      AddWithNeighbours(std::move(*one));
+    } else {
+      Add(std::move(one));
+    }
+    if (!products.empty() && !in_f32) {
+      auto other = WriteProgram(memory_, fused, machine_, Products::kF32);
+      if (other) in_f32 = Checked(std::move(*other), cut);
+    }
+    Add(std::move(in_f32));
+  }
+
+  // The statements that are products in TF32.
+  static std::vector<std::size_t> ProductsInTf32(const dsl::Program& program) {
+    std::vector<std::size_t> products;
+    for (std::size_t k = 0; k < program.statements.size(); ++k) {
+      const auto& settings = program.statements[k].settings;
+      const auto precision = settings.find("precision");
+      if (precision != settings.end() && dsl::ToString(precision->second) == kInTf32) products.push_back(k);
+    }
+    return products;
+  }
+
+  // With these products as accurate as f32: what would be written so, if the checker takes it.
+  std::optional<Beginning> InF32(const Beginning& one, std::span<const std::size_t> products,
+                                 std::string_view words) const {
+    dsl::Program program = one.program;
+    for (const std::size_t k : products) program.statements[k].settings.erase("precision");
+    return CheckedAgain(std::move(program), products, one.kernels, words);
+  }
+
+  // On a device.
+  void AddWithNeighbours(Beginning one) {
+    auto together = WithNeighbours(one);
+    // First, as nothing is turned between them: a residual block takes 211 us so, 249 with channels first and 301 with
+    // norms that do not know (docs/measured/cuda_workloads.md).
+    auto turned = together ? WithTurnedNorms(together->program, together->kernels, machine_) : std::nullopt;
+    if (turned) Add(Checked(std::move(*turned), together->words + ", norms too"));
+    Add(std::move(one));
+    Add(std::move(together));
+  }
+
+  // What pays where the neighbours have it too (Knob::with_neighbours), at all statements that can have it; its words
+  // behind the others. Nothing if there is none.
+  std::optional<Beginning> WithNeighbours(const Beginning& one) const {
+    dsl::Program program = one.program;
+    std::set<std::string> words;
+    std::vector<std::size_t> changed;
+    for (std::size_t k = 0; k < one.kernels.kernels.size(); ++k) {
+      const dsl::Kernel& kernel = one.kernels.kernels[k];
+      for (const dsl::Knob& knob : dsl::KnobsOf(kernel)) {
+        if (!knob.with_neighbours) continue;
+        const auto values = knob.values(kernel);
+        if (values.size() < 2) continue;
+        std::string word = dsl::ToString(values[1]);
+        std::replace(word.begin(), word.end(), '_', ' ');
+        words.insert(std::move(word));
+        program.statements[k].settings[std::string(knob.name)] = values[1];
+        if (changed.empty() || changed.back() != k) changed.push_back(k);
+      }
+    }
+    if (words.empty()) return std::nullopt;
+    return CheckedAgain(std::move(program), changed, one.kernels,
+                        fmt::format("{}, {}", one.words, fmt::join(words, ", ")));
+  }
+
+  // Nothing if the checker refuses it.
+  std::optional<Beginning> Checked(dsl::Program program, std::string_view words) const {
+    auto checked = dsl::Check(program, &graph_.problem(), machine_);
+    return Taken(std::move(program), std::move(checked), words);
+  }
+  // Likewise of one that has other settings in these statements than what was checked.
+  static std::optional<Beginning> CheckedAgain(dsl::Program program, std::span<const std::size_t> changed,
+                                               const dsl::KernelProgram& before, std::string_view words) {
+    auto checked = dsl::CheckSettings(program, changed, before);
+    return Taken(std::move(program), std::move(checked), words);
+  }
+  static std::optional<Beginning> Taken(dsl::Program program, std::variant<dsl::KernelProgram, dsl::Complaint> checked,
+                                        std::string_view words) {
+    auto* kernels = std::get_if<dsl::KernelProgram>(&checked);
+    if (kernels == nullptr) return std::nullopt;
+    return Beginning{std::move(program), std::move(*kernels), std::string(words)};
+  }
+
+  void Add(std::optional<Beginning> one) {
+    if (one) beginnings_.push_back(std::move(*one));
+  }
+
+  const Graph& graph_;
+  const DeviceModel& machine_;
+  const Memory memory_;
+  std::vector<Beginning> beginnings_;
+};
+
+}  // namespace
+
+std::vector<Beginning> BeginningsIn(const Graph& graph, const DeviceModel& machine) {
+  return Beginner(graph, machine).Make();
+}
+
+}  // namespace hone::expert

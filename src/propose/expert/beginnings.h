@@ -1,0 +1,28 @@
+// What the expert begins with: the graph cut into kernels in several ways, each cut written in those that may pay on
+// the machine.
+//
+//   everything fused ---- products in TF32 ---- norms between convolutions turned ---- as they are
+//   products apart        products of f32       channels last
+//   ...
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dsl/kernel.h"
+#include "dsl/program.h"
+#include "graph/graph.h"
+#include "target/device_model.h"
+
+namespace hone::expert {
+
+struct Beginning {
+  dsl::Program program;        // without the settings that are chosen for it
+  dsl::KernelProgram kernels;  // what the checker made of it, with them
+  std::string words;           // how the graph was cut, for people
+};
+
+// In no order of merit. Cuts that come to the same pieces are there once; programs may be the same all the same.
+std::vector<Beginning> BeginningsIn(const Graph& graph, const DeviceModel& machine);
+
+}  // namespace hone::expert
