@@ -77,6 +77,29 @@ TEST(ExprTest, ValuesAreToldApartAndAreNoLoads) {
   EXPECT_EQ(ValueAt(it, {}), std::nullopt);
 }
 
+// Whether a window of three around i lies within, and i is even.
+Expr Within(const IndexVar& i) {
+  const Expr place = Expr(i) - Expr(1);
+  return And(And(LessEqual(Expr(0), place), Less(place, Expr(i.extent - 2))),
+             Equal(Apply(BinaryOp::kFloorMod, Expr(i), Expr(2)), Expr(0)));
+}
+
+TEST(ShareTrueTest, FewPlacesAreTriedAndManyAreSampled) {
+  const IndexVar i = NewIndex(10), j = NewIndex(300), k = NewIndex(200), l = NewIndex(100);
+  EXPECT_EQ(ShareTrue({Within(i)}), 0.4);  // 2, 4, 6, 8
+  EXPECT_EQ(ShareTrue({Apply(UnaryOp::kNot, Within(i))}), 0.6);
+  EXPECT_EQ(ShareTrue({Select(Within(i), Less(Expr(i), Expr(5)), Expr::Bool(true))}), 0.8);
+  // Conditions that share no index do not hang together.
+  EXPECT_DOUBLE_EQ(ShareTrue({Within(i), Less(Expr(j), Expr(30))}), 0.04);
+  const double sampled = ShareTrue({Less(Expr(j) + Expr(k) + Expr(l), Expr(300))});
+  EXPECT_LT(sampled, 0.5);
+  EXPECT_GT(sampled, 0.49);
+  // The same of others, and of one that hangs on data nothing is known.
+  const IndexVar m = NewIndex(300), n = NewIndex(200), o = NewIndex(100);
+  EXPECT_EQ(ShareTrue({Less(Expr(m) + Expr(n) + Expr(o), Expr(300))}), sampled);
+  EXPECT_EQ(ShareTrue({Less(Expr(i), Load(0, {Expr(i)}, ScalarType::kInt))}), 1);
+}
+
 TEST(ExprTest, AValueIsReplacedAloneAndLoadsByThemselves) {
   const Expr it = Value(kIt, ScalarType::kReal), load = Load(0, {}, ScalarType::kReal);
   const Expr both = Exp(it) + Value(LetValue(1), ScalarType::kReal) * load;

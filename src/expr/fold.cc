@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 
 namespace hone {
 
@@ -131,96 +130,6 @@ std::vector<Expr> Conjuncts(const Expr& condition) {
     for (auto& one : Conjuncts(operand)) all.push_back(std::move(one));
   }
   return all;
-}
-
-namespace {
-
-constexpr double kDeviations = 5;  // of a share that is told from a sample
-
-// Conditions that share indices: their truth is tried out together.
-struct Together {
-  std::vector<Expr> conditions;
-  std::map<int, std::int64_t> extents;  // by the index's id
-};
-
-// Whether all hold at a place; nothing if one hangs on more than indices.
-std::optional<bool> Holds(const Together& together, const std::map<int, std::int64_t>& at) {
-  bool all = true;
-  for (const auto& condition : together.conditions) {
-    const auto value = ValueAt(condition, at);
-    if (!value) return std::nullopt;
-    all = all && *value != 0;
-  }
-  return all;
-}
-
-double ShareTrue(const Together& together) {
-  constexpr double kTried = 1 << 17;  // places at most: tenths of a second
-  double places = 1;
-  std::map<int, std::int64_t> at;
-  for (const auto& [id, extent] : together.extents) {
-    places *= static_cast<double>(extent);
-    at[id] = 0;
-  }
-  if (places < 1) return 1;
-  double holds = 0;
-  if (places > kTried) {
-    std::mt19937_64 draw(1);
-    for (double place = 0; place < kTried; ++place) {
-      for (auto& [id, index] : at)
-        index = static_cast<std::int64_t>(draw() % static_cast<std::uint64_t>(together.extents.at(id)));
-      const auto all = Holds(together, at);
-      if (!all) return 1;
-      holds += *all ? 1 : 0;
-    }
-    const double share = holds / kTried;
-    return std::max(0.0, share - kDeviations * std::sqrt(share * (1 - share) / kTried));
-  }
-  for (bool more = true; more;) {
-    const auto all = Holds(together, at);
-    if (!all) return 1;
-    holds += *all ? 1 : 0;
-    more = false;
-    for (auto& [id, index] : at) {
-      more = ++index < together.extents.at(id);
-      if (more) break;
-      index = 0;
-    }
-  }
-  return holds / places;
-}
-
-}  // namespace
-
-double ShareTrue(const std::vector<Expr>& conditions) {
-  std::vector<Together> groups;
-  for (const auto& condition : conditions) {
-    for (const auto& one : Conjuncts(condition)) {
-      Together group{{one}, {}};
-      bool data = false;
-      Visit(one, [&](const ExprNode& node) {
-        data = data || node.kind == Expr::Kind::kLoad || node.kind == Expr::Kind::kValue ||
-               node.kind == Expr::Kind::kReduce;
-        if (node.kind == Expr::Kind::kIndex) group.extents[node.index.id] = node.index.extent;
-      });
-      if (data) continue;
-      const auto shares = [&](const Together& other) {
-        return std::any_of(other.extents.begin(), other.extents.end(),
-                           [&](const auto& index) { return group.extents.count(index.first) > 0; });
-      };
-      const auto apart =
-          std::stable_partition(groups.begin(), groups.end(), [&](const Together& g) { return !shares(g); });
-      for (auto it = apart; it != groups.end(); ++it) {
-        group.conditions.insert(group.conditions.end(), it->conditions.begin(), it->conditions.end());
-        group.extents.insert(it->extents.begin(), it->extents.end());
-      }
-      groups.erase(apart, groups.end());
-      groups.push_back(std::move(group));
-    }
-  }
-  double share = 1;
-  for (const auto& group : groups) share *= ShareTrue(group);
-  return share;
 }
 
 }  // namespace hone
