@@ -54,7 +54,8 @@ class Fuser {
     if (fusion.products) GroupRows();
     if (fusion.products) GroupFoldedProducts();
     if (fusion.products) GroupOrders();
-    if (fusion.weights) TakeWeights();
+    if (fusion.weights) TakeIn(WithStoredWeights);
+    if (fusion.maps) TakeIn(WithScalesBehind);
     if (fusion.maps) NestFolds();
     if (fusion.norms) GroupResults();
     if (fusion.norms) GroupOrdered();
@@ -275,7 +276,10 @@ class Fuser {
     return only_reader && reader.count <= map.count && LoadsOf(reader_at, pieces_[map_at].buffer) == 1;
   }
 
-  void TakeWeights() {
+  // What maps make for products alone goes into those.
+  using Taken = std::optional<WithWeights> (*)(const Memory& memory, const Piece& product,
+                                               const std::function<const Piece*(int buffer)>& map);
+  void TakeIn(Taken take) {
     const std::function<const Piece*(int)> map = [&](int buffer) -> const Piece* {
       const int maker = maker_[Id(buffer)];
       const auto at = static_cast<std::size_t>(maker);
@@ -285,7 +289,7 @@ class Fuser {
     };
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
       if (!known_[i].alive || !IsProduct(pieces_[i]) || !known_[i].plain || !pieces_[i].inside.empty()) continue;
-      auto with = WithStoredWeights(memory_, pieces_[i], map);
+      auto with = take(memory_, pieces_[i], map);
       if (!with) continue;
       pieces_[i] = std::move(with->piece);
       for (const int buffer : with->maps) Kill(static_cast<std::size_t>(maker_[Id(buffer)]));

@@ -277,8 +277,14 @@ std::vector<Piece> PiecesOf(const Memory& memory) {
     piece.space = std::move(normal.space);
     if (auto fold = FoldOf(normal.value)) {
       piece.fold = std::move(fold);
-      piece.fold->torch_in_tf32 =
-          stage.node >= 0 && TorchMultipliesInTf32(graph.problem().nodes[static_cast<std::size_t>(stage.node)]);
+      if (stage.node >= 0) {
+        const Node& node = graph.problem().nodes[static_cast<std::size_t>(stage.node)];
+        piece.fold->torch_in_tf32 = TorchMultipliesInTf32(node);
+        const Precision contract = graph.problem().contract;
+        piece.fold->few_bits_of_sums =
+            contract == Precision::kBf16 ||
+            (contract == Precision::kTorch && node.op.find("_scaled_mm") != std::string::npos);
+      }
     } else {
       piece.value = std::move(normal.value);
     }

@@ -9,6 +9,7 @@
 //   picks.cc     few elements of a product that is folded    row_folds.cc  sums over rows of their softmax
 //   orders.cc    maps of elements in order
 //   weights.cc   products of few rows with whole numbers of few bits
+//   scales.cc    scales of reals of 8 bits go behind their products
 //   writer.h     pieces become statements of the language
 #pragma once
 
@@ -31,6 +32,9 @@ struct Fold {
   Expr body;                   // over the piece's space and `over`
   Expr finish;                 // of kIt, over the piece's space
   bool torch_in_tf32 = false;  // a contraction that PyTorch makes in TF32 on a device, by its defaults
+  // Of reals of 8 bits: the sums may be as tensor cores make them of such, of some 13 bits: PyTorch makes them so, or
+  // what is multiplied was rounded to fewer bits before. Else they are held to f32.
+  bool few_bits_of_sums = false;
 };
 
 struct Piece {
@@ -121,6 +125,11 @@ struct WithWeights {
 };
 std::optional<WithWeights> WithStoredWeights(const Memory& memory, const Piece& product,
                                              const std::function<const Piece*(int buffer)>& map);
+
+// The product of reals of 8 bits with the scales behind its sum that maps applied before, and those maps; nothing if it
+// is none, or scales vary along the sum.
+std::optional<WithWeights> WithScalesBehind(const Memory& memory, const Piece& product,
+                                            const std::function<const Piece*(int buffer)>& map);
 
 // The map's element, with what stands in order at its place as kIt and nothing else of where that is; `places` is the
 // piece that makes the places in order, with the ranks inside, over the same dimensions. Nothing if it is no such map.

@@ -23,8 +23,8 @@ class Comparison {
     return std::ranges::equal(a, b, [&](const Piece& one, const Piece& other) { return Same(one, other); });
   }
   bool Same(const Fold& a, const Fold& b) {
-    return a.op == b.op && a.torch_in_tf32 == b.torch_in_tf32 && Bind(a.over, b.over) && Same(a.body, b.body) &&
-           Same(a.finish, b.finish);
+    return a.op == b.op && a.torch_in_tf32 == b.torch_in_tf32 && a.few_bits_of_sums == b.few_bits_of_sums &&
+           Bind(a.over, b.over) && Same(a.body, b.body) && Same(a.finish, b.finish);
   }
 
   // Expressions share nodes: each pair is looked at once.

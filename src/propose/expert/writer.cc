@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dsl/kernel.h"
+#include "dsl/way.h"
 #include "propose/expert/names.h"
 #include "propose/expert/recognise/recognise.h"
 #include "propose/expert/turn.h"
@@ -97,7 +98,10 @@ class ProgramWriter {
     auto statement = recogniser.recognise(names_, form);
     if (statement && device_.kind == DeviceKind::kCuda && statement->family == "conv" && !OnDevice(*statement, piece))
       statement.reset();
-    if (statement && statement->family == "matmul") InTf32(*statement, piece);
+    if (statement && statement->family == "matmul") {
+      InTf32(*statement, piece);
+      WithWholeSums(*statement, piece);
+    }
     if (statement) {
       std::vector<Statement> one{Aim(std::move(*statement), piece.buffer)};
       for (std::size_t i = 0; i < one[0].also.size(); ++i) AimAt(one[0].also[i], piece.also[i].buffer);
@@ -140,6 +144,25 @@ class ProgramWriter {
     Statement changed = statement;
     changed.settings["precision"] = {std::string(kInTf32)};
     if (TypesOf({Aim(changed, piece.buffer)})) statement = std::move(changed);
+  }
+
+  // Has a product of reals of 8 bits, whose sums tensor cores would cut, made of halves, which hold those exactly,
+  // where its sums are held to f32.
+  void WithWholeSums(Statement& statement, const Piece& piece) {
+    if (device_.kind != DeviceKind::kCuda || !piece.fold || piece.fold->few_bits_of_sums || !OfEightBits(piece)) return;
+    Statement changed = statement;
+    changed.settings["precision"] = {"f16"};
+    const auto as_it_is = Checked({Aim(statement, piece.buffer)});
+    if (!as_it_is || as_it_is->kernels[0].way->name != "f8") return;
+    if (TypesOf({Aim(changed, piece.buffer)})) statement = std::move(changed);
+  }
+  bool OfEightBits(const Piece& piece) const {
+    bool all = true;
+    for (const auto& load : memory_.Loads(piece.fold->body)) {
+      const DType type = memory_.graph().buffers()[static_cast<std::size_t>(load.buffer)].dtype;
+      all &= IsFloat(type) && Bytes(type) == 1;
+    }
+    return all;
   }
 
   // A norm that the language does not have: its statistics and its elements by themselves, and what it makes beside.
@@ -245,13 +268,32 @@ class ProgramWriter {
   // Whether the language takes these statements, as a program of their own; if so, the types of what they make, in
   // order.
   std::optional<std::vector<DType>> TypesOf(const std::vector<Statement>& statements) const {
-    Program program;
-    program.name = "part";
+    const auto kernels = Checked(statements);
+    if (!kernels) return std::nullopt;
+    std::vector<DType> types;
+    for (const auto& target : MadeBy(statements)) {
+      const auto found = std::find_if(kernels->buffers.begin(), kernels->buffers.end(),
+                                      [&](const auto& buffer) { return buffer.name == target; });
+      if (found == kernels->buffers.end()) return std::nullopt;
+      types.push_back(found->dtype);
+    }
+    return types;
+  }
+
+  static std::vector<std::string> MadeBy(const std::vector<Statement>& statements) {
     std::vector<std::string> made;
     for (const auto& statement : statements) {
       made.push_back(statement.target);
       for (const auto& one : statement.also) made.push_back(one.target);
     }
+    return made;
+  }
+
+  // Likewise, as kernels.
+  std::optional<dsl::KernelProgram> Checked(const std::vector<Statement>& statements) const {
+    Program program;
+    program.name = "part";
+    const std::vector<std::string> made = MadeBy(statements);
     std::set<std::string> declared(made.begin(), made.end());
     for (const auto& target : made) {
       const auto output = std::ranges::find(outputs_, target, &Tensor::name);
@@ -276,17 +318,9 @@ class ProgramWriter {
     }
     for (const auto& name : used) declare(name);
     program.statements = statements;
-    const auto checked = dsl::Check(program, nullptr, device_);
-    const auto* kernels = std::get_if<dsl::KernelProgram>(&checked);
-    if (!kernels) return std::nullopt;
-    std::vector<DType> types;
-    for (const auto& target : made) {
-      const auto found = std::find_if(kernels->buffers.begin(), kernels->buffers.end(),
-                                      [&](const auto& buffer) { return buffer.name == target; });
-      if (found == kernels->buffers.end()) return std::nullopt;
-      types.push_back(found->dtype);
-    }
-    return types;
+    auto checked = dsl::Check(program, nullptr, device_);
+    auto* kernels = std::get_if<dsl::KernelProgram>(&checked);
+    return kernels ? std::optional(std::move(*kernels)) : std::nullopt;
   }
 
   const Memory& memory_;
