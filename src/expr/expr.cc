@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -349,20 +350,48 @@ Expr ReplaceValue(const Expr& expr, NamedValue value, const Expr& with) {
   return ReplaceValues(expr, [&](const ExprNode& node) { return node.value == value ? with : Expr(); });
 }
 
+namespace {
+
+// The nodes that a walk has met. Most expressions have few, and walks are what most of the time goes to: memory is
+// asked for only where there are many.
+class Met {
+ public:
+  // Whether it is met for the first time.
+  bool Add(const ExprNode& node) {
+    if (!many_.empty()) return many_.insert(&node).second;
+    const auto end = few_.begin() + count_;
+    if (std::find(few_.begin(), end, &node) != end) return false;
+    if (count_ < static_cast<std::ptrdiff_t>(few_.size())) {
+      few_[static_cast<std::size_t>(count_++)] = &node;
+    } else {
+      many_.insert(few_.begin(), few_.end());
+      many_.insert(&node);
+    }
+    return true;
+  }
+
+ private:
+  std::array<const ExprNode*, 24> few_;
+  std::ptrdiff_t count_ = 0;
+  std::unordered_set<const ExprNode*> many_;
+};
+
+}  // namespace
+
 void Visit(const Expr& expr, const std::function<void(const ExprNode&)>& visit) {
-  std::unordered_set<const ExprNode*> seen;
-  const std::function<void(const ExprNode&)> walk = [&](const ExprNode& node) {
-    if (!seen.insert(&node).second) return;
-    for (const auto& operand : node.operands) walk(*operand);
+  Met met;
+  const auto walk = [&](const auto& self, const ExprNode& node) -> void {
+    if (!met.Add(node)) return;
+    for (const auto& operand : node.operands) self(self, *operand);
     visit(node);
   };
-  walk(*expr);
+  walk(walk, *expr);
 }
 
 void VisitOuterFolds(const Expr& expr, const std::function<void(const ExprNode&)>& visit) {
-  std::unordered_set<const ExprNode*> seen;
+  Met met;
   const auto walk = [&](const auto& self, const ExprNode& node) -> void {
-    if (!seen.insert(&node).second) return;
+    if (!met.Add(node)) return;
     if (node.kind == Expr::Kind::kReduce) return visit(node);
     for (const auto& operand : node.operands) self(self, *operand);
   };
