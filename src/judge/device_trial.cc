@@ -129,16 +129,17 @@ Result<void> DeviceTrial::DrawTensor(std::size_t which, const DrawSpec& spec, cu
   const Tensor& tensor = *graph_.problem().Inputs()[which];
   const bool input = tensor.role == Role::kInput;
   const std::uint64_t seed = seed_ + (input ? spec.seed : spec.parameters);
+  const hone::Draw varied = VariationOf(spec, which);
   if (!std::holds_alternative<FromFile>(tensor.generator)) {
     const std::int64_t count = ElementCount(tensor.shape);
-    HONE_TRY(kernels_->Draw(tensor, DrawingOf(tensor, seed, which, spec.draw), to, 0, count));
+    HONE_TRY(kernels_->Draw(tensor, DrawingOf(tensor, seed, which, varied), to, 0, count));
     if (!input || spec.disturbed == 0) return {};
     const auto [begin, length] = RunToDisturb(static_cast<std::uint64_t>(count), seed);
-    return kernels_->Draw(tensor, DrawingOf(tensor, seed_ + spec.disturbed, which, spec.draw), to,
+    return kernels_->Draw(tensor, DrawingOf(tensor, seed_ + spec.disturbed, which, varied), to,
                           static_cast<std::int64_t>(begin), static_cast<std::int64_t>(begin + length));
   }
   std::vector<std::byte> data(static_cast<std::size_t>(tensor.bytes()));
-  HONE_TRY(Fill(tensor, seed, which, spec.draw, data.data(), graph_.problem().folder));
+  HONE_TRY(Fill(tensor, seed, which, varied, data.data(), graph_.problem().folder));
   HONE_TRY(FromDevice(context_->CopyIn(to, data.data(), tensor.bytes())));
   return FromDevice(context_->Wait());
 }
@@ -169,6 +170,7 @@ void DeviceTrial::MakeRoom() {
 Result<std::shared_ptr<const DrawnInputs>> DeviceTrial::MakeDraw(const DrawSpec& spec) {
   MakeRoom();
   auto drawn = std::make_shared<Drawn>(spec);
+  drawn->name = NameOf(spec);
   const auto tensors = graph_.problem().Inputs();
   std::vector<cuda::Address> addresses;
   Say("drawing inputs");

@@ -42,7 +42,9 @@ class DeviceTrial : public Trial {
   Result<void> Read(const DrawnInputs& drawn, std::size_t which, std::byte* to) override;
   Result<OutputCheck> CompareValues(const DrawnInputs& drawn, std::size_t output, const std::byte* values) override;
   Result<std::unique_ptr<TimedSlots>> StartTiming(const DrawnInputs& timed) override;
-  std::size_t timed_draws() const override { return draw_bytes_ * std::int64_t{kDraws} <= room_ ? kTimedDraws : 1; }
+  std::size_t timed_draws() const override {
+    return draw_bytes_ * static_cast<std::int64_t>(draws()) <= room_ ? kTimedDraws : 1;
+  }
 
  private:
   struct Drawn;

@@ -27,8 +27,8 @@ std::int64_t NeededBytes(const Problem& problem) {
     outputs += tensor->bytes();
     elements += ElementCount(tensor->shape);
   }
-  return static_cast<std::int64_t>(kDraws + 2) * inputs + 6 * outputs +
-         static_cast<std::int64_t>(16 * kDraws + 24) * elements;
+  const auto draws = static_cast<std::int64_t>(DrawsOf(problem));
+  return (draws + 2) * inputs + 6 * outputs + (16 * draws + 24) * elements;
 }
 
 }  // namespace
@@ -125,6 +125,7 @@ void HostTrial::Renew(std::uint64_t seed) {
 Result<std::shared_ptr<const DrawnInputs>> HostTrial::MakeDraw(const DrawSpec& spec) {
   if (spec.timed()) HONE_TRY(MakeTables());
   auto drawn = std::make_shared<Drawn>(spec);
+  drawn->name = NameOf(spec);
   const auto tensors = graph_.problem().Inputs();
   std::vector<const void*> pointers;
   Say("drawing inputs");
@@ -138,7 +139,7 @@ Result<std::shared_ptr<const DrawnInputs>> HostTrial::MakeDraw(const DrawSpec& s
       const auto [begin, length] = RunToDisturb(count, seed);
       if (spec.disturbed != 0) (*tables_)[i].Fill(seed + spec.disturbed, data.data(), begin, length);
     } else {
-      HONE_TRY(Fill(*tensors[i], seed_ + (input ? spec.seed : spec.parameters), i, spec.draw, data.data(),
+      HONE_TRY(Fill(*tensors[i], seed_ + (input ? spec.seed : spec.parameters), i, VariationOf(spec, i), data.data(),
                     graph_.problem().folder));
     }
     pointers.push_back(data.data());

@@ -287,7 +287,9 @@ Result<Judge::Checked> Judge::Check(const JudgeRequest& request, Evaluation& eva
 }
 
 Result<Refusal> Judge::CheckLoaded(Examination& examination) {
-  for (std::size_t which = 0; which < kWideDraw; ++which) HONE_PASS(CheckDraw(examination, which));
+  for (std::size_t which = 0; which < kWideDraw; ++which) {
+    if (trial_->Has(which)) HONE_PASS(CheckDraw(examination, which));
+  }
   return Soak(examination);
 }
 
@@ -301,7 +303,7 @@ Result<Refusal> Judge::CheckDraw(Examination& examination, std::size_t which) {
 
 Result<Refusal> Judge::Soak(Examination& examination) {
   // Which draw does not matter: where memory is scarce, the one that was checked last rather than one made anew.
-  const auto inputs = HONE_TRY(trial_->Draw(trial_->AtHand(0) ? 0 : kWideDraw - 1));
+  const auto inputs = HONE_TRY(trial_->Draw(trial_->AtHand(0) ? 0 : trial_->last_outlier_draw()));
   HONE_PASS(examination.Prepare(*inputs));
   Request run;
   run.ask = Ask::kRun;

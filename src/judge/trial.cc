@@ -20,6 +20,9 @@ const DrawSpec kSpecs[kDraws] = {
     {"scale 2^-10", 4, 4, {.name = "scale 2^-10", .scale = 0x1p-10, .outliers = false}},
     {"scale 2^10", 5, 5, {.name = "scale 2^10", .scale = 0x1p10, .outliers = false}},
     {"outliers", 6, 6, {.name = "outliers", .scale = 1, .outliers = true}},
+    {.name = "outliers", .seed = 12, .parameters = 12, .draw = {.name = "outliers", .outliers = true}, .share = 1},
+    {.name = "outliers", .seed = 13, .parameters = 13, .draw = {.name = "outliers", .outliers = true}, .share = 2},
+    {.name = "outliers", .seed = 14, .parameters = 14, .draw = {.name = "outliers", .outliers = true}, .share = 3},
     {"very wide", 7, 7, {.name = "very wide", .scale = 1, .outliers = false, .widen = kWideExponent}},
     {"seed 4, after timing", 8, DrawSpec::kTimedParameters},
     {"seed 5, timed", 9, DrawSpec::kTimedParameters},
@@ -27,7 +30,15 @@ const DrawSpec kSpecs[kDraws] = {
     {"seed 6, timed", 11, DrawSpec::kTimedParameters},
 };
 
+bool IsReal(const Tensor& tensor) { return tensor.role == Role::kInput && IsFloat(tensor.dtype); }
+
 }  // namespace
+
+std::size_t OutlierDraws(const Problem& problem) {
+  const auto inputs = problem.Inputs();
+  const auto real = std::count_if(inputs.begin(), inputs.end(), [](const Tensor* tensor) { return IsReal(*tensor); });
+  return std::clamp<std::size_t>(static_cast<std::size_t>(real), 1, kOutlierDraws);
+}
 
 const DrawSpec& DrawSpecOf(std::size_t which) { return kSpecs[which]; }
 
@@ -76,7 +87,28 @@ Trial::Trial(const Graph& graph, TrialLayout layout, std::uint64_t seed)
       setup_(std::move(layout.setup)),
       problem_bytes_(layout.problem_bytes),
       input_index_(std::move(layout.input_index)),
-      parameter_index_(std::move(layout.parameter_index)) {}
+      parameter_index_(std::move(layout.parameter_index)),
+      outlier_draws_(OutlierDraws(graph.problem())) {}
+
+hone::Draw Trial::VariationOf(const DrawSpec& spec, std::size_t which) const {
+  hone::Draw draw = spec.draw;
+  if (!draw.outliers) return draw;
+  const auto tensors = graph_.problem().Inputs();
+  std::size_t before = 0;
+  for (std::size_t i = 0; i < which; ++i) before += IsReal(*tensors[i]) ? 1 : 0;
+  draw.outliers = IsReal(*tensors[which]) && before % outlier_draws_ == spec.share;
+  return draw;
+}
+
+std::string Trial::NameOf(const DrawSpec& spec) const {
+  if (!spec.draw.outliers || outlier_draws_ == 1) return spec.name;
+  std::vector<std::string_view> in;
+  const auto tensors = graph_.problem().Inputs();
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (VariationOf(spec, i).outliers) in.push_back(tensors[i]->name);
+  }
+  return fmt::format("{} in {}", spec.name, fmt::join(in, ", "));
+}
 
 Result<std::shared_ptr<const DrawnInputs>> Trial::Draw(std::size_t which) {
   if (!drawn_[which]) drawn_[which] = HONE_TRY(MakeDraw(DrawSpecOf(which)));
@@ -84,8 +116,8 @@ Result<std::shared_ptr<const DrawnInputs>> Trial::Draw(std::size_t which) {
 }
 
 void Trial::Say(std::string_view what) const {
-  const auto made = kDraws - std::count(std::begin(drawn_), std::end(drawn_), nullptr);
-  if (stage_) stage_(fmt::format("{} {} %", what, 100 * made / static_cast<std::ptrdiff_t>(kDraws)));
+  const auto made = kDraws - static_cast<std::size_t>(std::count(std::begin(drawn_), std::end(drawn_), nullptr));
+  if (stage_) stage_(fmt::format("{} {} %", what, 100 * made / draws()));
 }
 
 void Trial::Renew(std::uint64_t seed) {

@@ -28,10 +28,15 @@ namespace hone {
 class Graph;
 
 // The draws on which a candidate is judged.
-inline constexpr std::size_t kWideDraw = 6;   // very wide: says whether a result holds componentwise
-inline constexpr std::size_t kAfterDraw = 7;  // the problem's own, for after the timing
+// With outliers in one real input each, of which as many are made as the problem has real inputs. Where two that are
+// multiplied have outliers at once, algorithms that mix elements before they multiply (Strassen, Winograd) may multiply
+// outliers that no output multiplies: what is left of that is then as large beside the largest results as the error of
+// TF32's operands, and no budget tells the two apart. With more inputs every kOutlierDraws-th is in the same draw.
+inline constexpr std::size_t kOutlierDraw = 5, kOutlierDraws = 4;
+inline constexpr std::size_t kWideDraw = kOutlierDraw + kOutlierDraws;  // very wide: says what holds componentwise
+inline constexpr std::size_t kAfterDraw = kWideDraw + 1;                // the problem's own, for after the timing
 // Those that timed calls work on: one, the same but for a run of each input, and another one.
-inline constexpr std::size_t kTimedDraw = 8, kTimedDraws = 3;
+inline constexpr std::size_t kTimedDraw = kAfterDraw + 1, kTimedDraws = 3;
 inline constexpr std::size_t kDraws = kTimedDraw + kTimedDraws;  // [0, kWideDraw) decide
 
 struct DrawSpec {
@@ -40,12 +45,16 @@ struct DrawSpec {
   std::uint64_t parameters;  // likewise
   Draw draw = {};
   std::uint64_t disturbed = 0;  // if not 0: a run of each input is of this seed
+  std::size_t share = 0;        // which of the draws with outliers
   // A process that is timed gets inputs that are made in one way only, and one set of parameters.
   bool timed() const { return parameters == kTimedParameters; }
   static constexpr std::uint64_t kTimedParameters = 8;
   bool own() const { return draw.scale == 1 && !draw.outliers && draw.widen == 0; }  // the problem's own generator
 };
 const DrawSpec& DrawSpecOf(std::size_t which);
+std::size_t OutlierDraws(const Problem& problem);  // so many are made, at least 1
+// How many of the kDraws are made of a problem.
+inline std::size_t DrawsOf(const Problem& problem) { return kDraws - kOutlierDraws + OutlierDraws(problem); }
 inline constexpr std::uint64_t kUnjudgedSeed = 1000;  // and more: what is in the slots before timing begins
 
 // Where the tensors of a problem lie in two memories, of the inputs and of the outputs.
@@ -105,6 +114,11 @@ class Trial {
 
   // --- Draws, made when first asked for, and kept as long as there is room
   Result<std::shared_ptr<const DrawnInputs>> Draw(std::size_t which);
+  bool Has(std::size_t which) const {  // else it is no draw of this problem
+    return which < kOutlierDraw + outlier_draws_ || which >= kWideDraw;
+  }
+  std::size_t draws() const { return kDraws - kOutlierDraws + outlier_draws_; }
+  std::size_t last_outlier_draw() const { return kOutlierDraw + outlier_draws_ - 1; }
   std::shared_ptr<const DrawnInputs> AtHand(std::size_t which) const { return drawn_[which]; }  // null: it is not made
   virtual void Renew(std::uint64_t seed);  // forgets all and draws from another seed
   void OnStage(std::function<void(std::string_view)> stage) { stage_ = std::move(stage); }  // told what Draw is at
@@ -148,7 +162,10 @@ class Trial {
  protected:
   Trial(const Graph& graph, TrialLayout layout, std::uint64_t seed);
 
-  // For MakeDraw: "drawing inputs" or "expected outputs", and how much of all draws is made.
+  // For MakeDraw: how the tensor `which` of Problem::Inputs() varies, and what people call the draw.
+  hone::Draw VariationOf(const DrawSpec& spec, std::size_t which) const;
+  std::string NameOf(const DrawSpec& spec) const;
+  // "drawing inputs" or "expected outputs", and how much of all draws is made.
   void Say(std::string_view what) const;
   // For whoever keeps draws in memory of its own, which goes before they would.
   void ForgetDraws();
@@ -161,6 +178,7 @@ class Trial {
   WorkerSetup setup_;
   std::int64_t problem_bytes_;
   std::vector<std::size_t> input_index_, parameter_index_;  // in Problem::Inputs()
+  std::size_t outlier_draws_;
   std::shared_ptr<const DrawnInputs> drawn_[kDraws];
   std::function<void(std::string_view)> stage_;
 };
