@@ -16,6 +16,11 @@ class Random {
     for (std::uint64_t& word : state_) word = Mix(seed += 0x9e3779b97f4a7c15);
   }
 
+  // Where it is in its sequence, and one that goes on from there.
+  using State = std::array<std::uint64_t, 4>;
+  const State& state() const { return state_; }
+  explicit Random(const State& state) : state_(state) {}
+
   std::uint64_t Next() {
     const std::uint64_t result = std::rotl(state_[1] * 5, 7) * 9;
     const std::uint64_t carried = state_[1] << 17;
@@ -47,7 +52,7 @@ class Random {
   }
 
  private:
-  std::array<std::uint64_t, 4> state_{};
+  State state_{};
 };
 
 }  // namespace hone

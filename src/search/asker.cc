@@ -16,11 +16,12 @@ Asker::Asker(Store& store, const Tree& tree, Proposer& proposer, std::uint64_t s
       errand_(bell, proposer.pace() == Pace::kSlow ? Errand<Round>::Where::kThread : Errand<Round>::Where::kHere,
               [&proposer] { proposer.Interrupt(); }) {}
 
-Result<void> Asker::Load(const std::string& run) {
+Result<void> Asker::Load(const std::string& run, int known) {
   run_ = run;
-  rounds_ = HONE_TRY(store_.Rounds(run));
-  recorded_ = static_cast<int>(rounds_.size());
-  for (int i = 0; i < recorded_; ++i) {
+  known_ = known;
+  rounds_ = HONE_TRY(store_.Rounds(run, known));
+  recorded_ = known + static_cast<int>(rounds_.size());
+  for (int i = 0; i < static_cast<int>(rounds_.size()); ++i) {
     const RoundRecord& round = rounds_[static_cast<std::size_t>(i)];
     recorded_at_.emplace(std::pair(round.parent, round.turn), i);
   }
@@ -92,7 +93,7 @@ void Asker::PutQuestion() {
 
 Result<Asker::Answer> Asker::Keep(Round round, const Now& now) {
   const RoundRecord record{.run = run_,
-                           .number = static_cast<int>(rounds_.size()) + 1,
+                           .number = known_ + static_cast<int>(rounds_.size()) + 1,
                            .parent = asked_->parent,
                            .mate = asked_->mate,
                            .turn = asked_->turn,

@@ -28,8 +28,8 @@ class Asker {
  public:
   Asker(Store& store, const Tree& tree, Proposer& proposer, std::uint64_t seed, Bell& bell);
 
-  // The answers of earlier sessions.
-  Result<void> Load(const std::string& run);
+  // The answers of earlier sessions; the first `known` of them were taken already, and are not read.
+  Result<void> Load(const std::string& run, int known = 0);
 
   // About the parent's next turn, or about crossing it with a mate. There is no question now.
   void Ask(int parent, int mate = 0);
@@ -71,7 +71,8 @@ class Asker {
   Proposer& proposer_;
   const std::uint64_t seed_;
   std::string run_;
-  std::vector<RoundRecord> rounds_;                 // of all sessions
+  int known_ = 0;
+  std::vector<RoundRecord> rounds_;                 // of all sessions, but the known
   std::map<std::pair<int, int>, int> recorded_at_;  // in them, those of earlier sessions: by parent and turn
   Question question_;                               // while somebody thinks about it, his
   int recorded_ = 0;

@@ -37,7 +37,10 @@ Result<SearchOutcome> RunScriptedSearch(Store& store, const std::string& strateg
 
 Result<SearchOutcome> RunScriptedSearch(Store& store, const RunSettings& run, const Budget& budget, Proposer& proposer,
                                         const std::vector<Evaluator*>& evaluators, const SearchHooks& hooks) {
-  return RunScriptedSearch(store, {.run = run, .budget = budget}, proposer, evaluators, hooks);
+  // So short a piece that short runs have a journal, too.
+  constexpr int kJournalEvery = 7;
+  return RunScriptedSearch(store, {.run = run, .budget = budget, .journal_every = kJournalEvery}, proposer, evaluators,
+                           hooks);
 }
 
 Result<SearchOutcome> RunScriptedSearch(Store& store, const SearchSettings& settings, Proposer& proposer,

@@ -30,9 +30,13 @@ std::vector<Result<EarlierAttempts::One>> ParseRows(std::vector<AttemptRecord> r
 
 }  // namespace
 
-Result<void> EarlierAttempts::Load(const std::string& run) {
+Result<void> EarlierAttempts::Load(const std::string& run, const AttemptCount& known) {
   run_ = run;
-  count_ = HONE_TRY(store_.CountAttempts(run));
+  read_ = known.ended;
+  count_ = HONE_TRY(store_.CountAttempts(run, known.ended));
+  count_.ended += known.ended;
+  count_.last = std::max(count_.last, known.last);
+  count_.seconds += known.seconds;
   if (count_.last == count_.ended) return {};
   int missing = 1;
   for (const AttemptRecord& record : HONE_TRY(store_.Attempts(run))) {

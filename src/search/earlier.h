@@ -21,7 +21,9 @@ class EarlierAttempts {
   explicit EarlierAttempts(Store& store) : store_(store) {}
 
   // kCorrupt when one before the last that ended is missing or has not ended.
-  Result<void> Load(const std::string& run);
+  // `known`: of the first ones, which are not read.
+  Result<void> Load(const std::string& run, const AttemptCount& known = {});
+  void GoOnAfter(int attempts) { read_ = attempts; }  // fewer of them are known, before the first is asked for
 
   int count() const { return count_.ended; }
   double seconds() const { return count_.seconds; }  // that they took

@@ -13,10 +13,12 @@
 #include "base/check.h"
 #include "base/interrupt.h"
 #include "base/mutex.h"
+#include "base/sha256.h"
 #include "search/ahead.h"
 #include "search/asker.h"
 #include "search/earlier.h"
 #include "search/errand.h"
+#include "search/journal.h"
 #include "search/search.h"
 
 namespace hone {
@@ -86,6 +88,7 @@ class Search {
         stoppers_(MakeStoppers(settings.budget, hooks.interrupt)),
         random_(settings.run.seed),
         earlier_(store),
+        journal_(store),
         outcome_{.run = std::move(run)},
         asker_(store, outcome_.tree, proposer, settings.run.seed, bell_) {
     begun_s_ = Seconds();
@@ -106,8 +109,8 @@ class Search {
     strategy_ = chosen.row->make(chosen.parameters);
     if (settings_.run.memory) strategy_->Recall(HONE_TRY(ParseRecalled(outcome_.run.recalled)).experience);
     HONE_TRY(LoadRecords());
-    HONE_TRY(asker_.Load(outcome_.run.id));
     HONE_TRY(MarkRunning());
+    HONE_TRY(TakeUp());
     const InterruptRelay relay(hooks_.interrupt, evaluators_, proposer_);
     const double searched_s = Seconds();
     Result<void> ended = Loop();
@@ -140,21 +143,114 @@ class Search {
   struct Flight {
     Attempt attempt;
     AttemptRecord record;
+    CandidateKey key;
+    std::string log_blob;   // once it has ended, where its evidence has a log
     bool replayed = false;  // the store has its evaluation
     double began_s = 0;     // else
   };
 
-  Result<void> Loop() {
-    if (settings_.start) {
-      if (settings_.ask_ahead > 0 && !Replaying()) return {};  // what is proposed follows from what comes of it
-      if (!HONE_TRY(TryStart())) return {};
+  // --- What the journal has of earlier sessions, in place of deciding it again
+  Result<void> TakeUp() {
+    std::optional<int> asked;
+    int mate = 0;
+    while (std::optional<Journal::Piece> piece = HONE_TRY(journal_.Next())) {
+      for (JournalEvent& event : piece->events) {
+        if (auto* one = std::get_if<JournalAsked>(&event)) {
+          outcome_.tree.Ask(one->parent, one->mate);
+          asked = one->parent;
+          mate = one->mate;
+        } else if (auto* answer = std::get_if<JournalAnswered>(&event)) {
+          outcome_.tree.AddWaiting(answer->parent, std::move(answer->fresh), answer->none, answer->mate);
+          asked.reset();
+        } else if (auto* dropped = std::get_if<JournalDropped>(&event)) {
+          outcome_.tree.Drop(dropped->candidate);
+          ++outcome_.dropped;
+        } else if (auto* begun = std::get_if<JournalBegun>(&event)) {
+          Flight flight{.attempt = HONE_TRY(AttemptOf(std::move(*begun))), .replayed = true};
+          flight.key = CandidateKey::Of(flight.attempt.proposal.candidate);
+          outcome_.tree.Begin(flight.attempt.parent, flight.key);
+          flights_.push_back(std::move(flight));
+        } else {
+          auto& ended = std::get<JournalEnded>(event);
+          if (flights_.empty()) return DamagedJournal();
+          flights_.front().attempt.evaluation = std::move(ended.evaluation);
+          flights_.front().attempt.insight = std::move(ended.insight);
+          if (!ended.log_blob.empty()) {
+            flights_.front().attempt.evaluation.verdict.evidence->log = HONE_TRY(store_.Blob(ended.log_blob));
+          }
+          HONE_TRY(End(Journaled::kYes));
+          continue;  // which is an event of its own
+        }
+        ++events_;
+      }
+      if (events_ != piece->place.events || tree().attempts() != piece->place.attempts) return DamagedJournal();
+      random_ = Random(piece->place.random);
+      outcome_.diverged |= piece->place.diverged;
+      taken_up_ = piece->place;
     }
-    const bool stands = settings_.start && !tree().ranked().empty();
-    Ask(stands ? 1 : 0);
-    // Beginnings that cost nothing may compete with the start; a slow proposer thinks about them when the strategy says
-    // that it is worth its while.
-    if (stands && proposer_.pace() == Pace::kPrompt && HONE_TRY(TakeAnswer(false))) Ask(0);
+    earlier_.GoOnAfter(taken_up_.attempts);
+    // Where some of these answers were not asked for yet, all are looked at.
+    const bool all_taken = taken_up_.answered == taken_up_.rounds;
+    HONE_TRY(asker_.Load(outcome_.run.id, all_taken ? taken_up_.rounds : 0));
+    if (asked) asker_.Ask(*asked, mate);
+    return {};
+  }
+
+  Result<Attempt> AttemptOf(JournalBegun begun) {
+    Attempt attempt;
+    if (begun.attempt) {
+      attempt = std::move(*begun.attempt);
+    } else {
+      if (begun.parent > tree().attempts()) return DamagedJournal();
+      const TreeNode& parent = tree().node(begun.parent);
+      if (begun.waiting >= parent.waiting.size()) return DamagedJournal();
+      const WaitingProposal& chosen = parent.waiting[begun.waiting];
+      attempt = {.parent = begun.parent, .mate = chosen.mate, .round = chosen.round};
+      attempt.proposal = parent.Offered(chosen);
+      attempt.proposal.doubt = std::move(begun.doubt);
+    }
+    attempt.number = Begun() + 1;
+    return attempt;
+  }
+
+  tl::unexpected<Error> DamagedJournal() const {
+    return Fail(ErrorKind::kCorrupt,
+                fmt::format("the journal of run {} in {} is damaged; `DELETE FROM journal` mends it: its rows are kept",
+                            outcome_.run.id, store_.path()));
+  }
+
+  // What was in flight where the journal ends.
+  Result<void> GoOnWithFlights() {
+    std::deque<Flight> begun = std::exchange(flights_, {});
+    for (Flight& one : begun) {
+      const CandidateKey key = one.key;
+      Flight flight = HONE_TRY(Prepare(std::move(one.attempt), key));
+      if (!(flight.key == key)) return DamagedJournal();
+      Launch(std::move(flight));
+    }
+    return {};
+  }
+
+  // A piece of the journal, now and then. A session that only asks does not come to what it would write. How what is in
+  // flight ends once a session ends follows from its budget, and a longer one would have begun more before.
+  Result<void> WriteJournal() {
+    if (settings_.ask_ahead > 0 || !outcome_.stop.reason.empty()) return {};
+    if (tree().attempts() - journal_.written() < settings_.journal_every) return {};
+    return journal_.Write(
+        {.attempts = tree().attempts(), .events = events_, .diverged = outcome_.diverged, .random = random_.state()});
+  }
+
+  Result<void> Loop() {
+    if (taken_up_.attempts > 0) {
+      outcome_.started = settings_.start.has_value();
+      auto gone_on = GoOnWithFlights();
+      if (!gone_on && Interrupted() && Stopped()) return {};
+      HONE_TRY(std::move(gone_on));
+    } else if (!HONE_TRY(BeginRun())) {
+      return {};
+    }
     for (;;) {
+      HONE_TRY(WriteJournal());
       if (AsksAhead() && asker_.asking()) {
         if (!HONE_TRY(AwaitAnswer())) return {};
         continue;
@@ -179,6 +275,20 @@ class Search {
       }
       if (!HONE_TRY(Await())) return {};
     }
+  }
+
+  // What comes before anything is chosen. False when the run ends with it.
+  Result<bool> BeginRun() {
+    if (settings_.start) {
+      if (settings_.ask_ahead > 0 && !Replaying()) return false;  // what is proposed follows from what comes of it
+      if (!HONE_TRY(TryStart())) return false;
+    }
+    const bool stands = settings_.start && !tree().ranked().empty();
+    Ask(stands ? 1 : 0);
+    // Beginnings that cost nothing may compete with the start; a slow proposer thinks about them when the strategy says
+    // that it is worth its while.
+    if (stands && proposer_.pace() == Pace::kPrompt && HONE_TRY(TakeAnswer(false))) Ask(0);
+    return true;
   }
 
   // The kernel to start from, alone, since all else follows from what comes of it. False when the run was interrupted
@@ -241,6 +351,8 @@ class Search {
   // anything else is chosen; a run that goes on drops it at the same point.
   Result<bool> Dropped(Attempt& chosen, const CandidateKey& key) {
     Proposal& proposal = chosen.proposal;
+    // It may have been chosen before, by a session that ended before the journal had it: its row knows.
+    if (chosen.round > 0 && chosen.round <= taken_up_.rounds) HONE_TRY(ReadDoubt(chosen));
     if (!proposal.dropped) {
       if (!hooks_.doubt || !proposal.doubt.empty()) return false;  // the second: it is tried all the same
       if (Replaying() && HONE_TRY(earlier_.NextIs(chosen.parent, key))) return false;
@@ -255,13 +367,25 @@ class Search {
     outcome_.tree.Drop(key);
     ++outcome_.dropped;
     ++events_;
+    journal_.Dropped(key);
     return true;
+  }
+
+  Result<void> ReadDoubt(Attempt& chosen) {
+    for (ProposalRecord& row : HONE_TRY(store_.Proposals(outcome_.run.id, chosen.round))) {
+      if (row.key != chosen.proposal.key || !row.doubt.starts_with(kBuildDoubt)) continue;
+      chosen.proposal.doubt = std::move(row.doubt);
+      chosen.proposal.dropped = row.dropped;
+    }
+    return {};
   }
 
   void Ask(int number, int mate = 0) {
     outcome_.tree.Ask(number, mate);
     asker_.Ask(number, mate);
-    if (!ahead_) ++events_;
+    if (ahead_) return;
+    ++events_;
+    journal_.Asked(number, mate);
   }
 
   // What the search asks is answered, and now it would try something. Where waiting for an answer takes long, ask what
@@ -301,6 +425,7 @@ class Search {
     if (answer->round > asker_.recorded()) outcome_.proposed += static_cast<int>(answer->proposals.size());
     if (hooks_.note) std::ranges::for_each(answer->notes, hooks_.note);
     outcome_.tree.AddProposals(answer->parent, answer->round, answer->proposals, answer->mate);
+    if (!ahead_) journal_.Answered(tree().node(answer->parent), answer->round, answer->mate, answer->proposals.empty());
     return true;
   }
 
@@ -322,6 +447,16 @@ class Search {
 
   // The store's next attempt, or else `chosen`, is in flight from here on. `key`: of what was chosen.
   Result<void> Begin(std::optional<Attempt> chosen, CandidateKey key) {
+    Flight flight = HONE_TRY(Prepare(std::move(chosen), key));
+    journal_.Begun(tree().node(flight.attempt.parent), flight.attempt, flight.key);
+    outcome_.tree.Begin(flight.attempt.parent, flight.key);
+    ++events_;
+    Launch(std::move(flight));
+    return {};
+  }
+
+  // That attempt, with what the store has of it, or begun there.
+  Result<Flight> Prepare(std::optional<Attempt> chosen, CandidateKey key) {
     Flight flight;
     if (Replaying()) {
       EarlierAttempts::One one = HONE_TRY(earlier_.Next());
@@ -335,6 +470,7 @@ class Search {
       }
       flight.attempt.evaluation = std::move(one.evaluation);
       flight.attempt.insight = std::move(one.insight);
+      flight.log_blob = std::move(one.record.log_blob);
     } else {
       flight.attempt = std::move(*chosen);
       if (!ready_) {  // whoever waits for a device has compiled by then what comes first
@@ -346,8 +482,11 @@ class Search {
       HONE_TRY(store_.BeginAttempt(flight.record, flight.attempt.proposal.candidate.text));
       Tell(SearchProgress::Phase::kTrying, &flight.attempt, false);
     }
-    outcome_.tree.Begin(flight.attempt.parent, key);
-    ++events_;
+    flight.key = key;
+    return flight;
+  }
+
+  void Launch(Flight flight) {
     if (!flight.replayed) {
       EvaluateRequest request = settings_.evaluate;
       request.best_us = tree().best_us();
@@ -359,16 +498,18 @@ class Search {
       });
     }
     flights_.push_back(std::move(flight));
-    return {};
   }
 
   // 3, 4 and 5 of the attempt that is in flight for longest. False when the run was interrupted meanwhile: what came
   // back is then not a measurement, and what is in flight stays in the store as started.
-  Result<bool> End() {
+  // `journaled`: the journal has its end.
+  enum class Journaled : std::uint8_t { kNo, kYes };
+  Result<bool> End(Journaled journaled = Journaled::kNo) {
     if (flights_.front().replayed) {
       Flight flight = TakeFirst();
       ++outcome_.replayed;
       BackUp(std::move(flight.attempt));
+      if (journaled == Journaled::kNo) journal_.Ended(tree().nodes().back().attempt, flight.log_blob);
       Tell(SearchProgress::Phase::kTried, &tree().nodes().back().attempt, true);
       return true;
     }
@@ -388,6 +529,7 @@ class Search {
     const std::string log = flight.attempt.evaluation.verdict.evidence->log;
     BackUp(std::move(flight.attempt));                                         // 4
     HONE_TRY(store_.EndAttempt(std::move(flight.record), log, outcome_.run));  // 5
+    journal_.Ended(tree().nodes().back().attempt, log.empty() ? "" : Sha256(log));
     Tell(SearchProgress::Phase::kTried, &tree().nodes().back().attempt, false);
     return true;
   }
@@ -581,7 +723,9 @@ class Search {
   }
 
   Result<void> LoadRecords() {
-    HONE_TRY(earlier_.Load(outcome_.run.id));
+    HONE_TRY(journal_.Load(outcome_.run.id));
+    const JournalPlace known = journal_.end();
+    HONE_TRY(earlier_.Load(outcome_.run.id, {known.attempts, known.attempts, known.seconds}));
     was_done_ = outcome_.run.state == RunState::kDone;
     recorded_best_ = outcome_.run.best_attempt;
     return {};
@@ -695,6 +839,8 @@ class Search {
   std::unique_ptr<Strategy> strategy_;
   Random random_;  // of the strategy's choices
   EarlierAttempts earlier_;
+  Journal journal_;
+  JournalPlace taken_up_;  // where the journal of earlier sessions ends
   bool was_done_ = false;
   int recorded_best_ = 0;
   double begun_s_ = 0;

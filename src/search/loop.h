@@ -33,6 +33,7 @@
 #include "evaluate/evaluator.h"
 #include "propose/proposer.h"
 #include "search/finals.h"
+#include "search/journal.h"
 #include "search/record.h"
 #include "search/stopper.h"
 #include "search/tree.h"
@@ -51,8 +52,9 @@ struct SearchSettings {
   // So many of the fastest are measured again side by side. The fastest of many noisy measurements is fast by luck too.
   // 0: none; the winner is then the fastest in search, and not confirmed.
   int confirm_candidates = 3;
-  EnergyRequest energy;  // of those, where the objective asks for it
-  int ask_ahead = 0;     // > 0: nothing is tried; so many proposals more are asked for (search/ahead.h)
+  EnergyRequest energy;               // of those, where the objective asks for it
+  int ask_ahead = 0;                  // > 0: nothing is tried; so many proposals more are asked for (search/ahead.h)
+  int journal_every = kJournalEvery;  // attempts (search/journal.h)
 };
 
 struct SearchProgress {

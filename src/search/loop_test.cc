@@ -659,7 +659,8 @@ TEST_F(ChangedProposerTest, ARunFromBeforeRoundsWereKeptIsAskedAgainAndWhatDiffe
   const SearchOutcome first = Must(Go(Attempts(10)));
   {
     Connection connection = Must(Connection::Open(path, IfAbsent::kFail));
-    ASSERT_TRUE(connection.Execute("DELETE FROM proposal; DELETE FROM round; UPDATE attempt SET round = 0"));
+    ASSERT_TRUE(connection.Execute(
+        "DELETE FROM journal; DELETE FROM proposal; DELETE FROM round; UPDATE attempt SET round = 0"));
   }
   const SearchOutcome rest = GoOn(25);
   EXPECT_TRUE(rest.diverged);

@@ -27,22 +27,31 @@ void Tree::Ask(int number, int mate) {
 }
 
 void Tree::AddProposals(int number, int round, const std::vector<Proposal>& proposals, int mate) {
+  const TreeNode& node = at(number);
+  std::vector<WaitingProposal> fresh;
+  for (const Proposal& proposal : proposals) {
+    const CandidateKey key = CandidateKey::Of(proposal.candidate);
+    const auto same = [&](const WaitingProposal& other) { return other.candidate() == key; };
+    if (tried_.contains(key) || std::ranges::any_of(node.waiting, same) || std::ranges::any_of(fresh, same)) continue;
+    WaitingProposal& waiting = fresh.emplace_back(proposal, key, node.attempt.proposal.candidate.text);
+    waiting.round = round;
+    waiting.mate = mate;
+  }
+  AddWaiting(number, std::move(fresh), proposals.empty(), mate);
+}
+
+void Tree::AddWaiting(int number, std::vector<WaitingProposal> fresh, bool none, int mate) {
   TreeNode& node = at(number);
   ++node.rounds;
   Touch(number);
   if (asked_ == number) asked_.reset();
   if (mate != 0) node.mates->push_back(mate);
   // Not when all of them turn out to be known: the next round may still bring something new.
-  if (proposals.empty() && mate == 0) node.exhausted = true;
-  std::vector<WaitingProposal> fresh;
-  for (const Proposal& proposal : proposals) {
-    const CandidateKey key = CandidateKey::Of(proposal.candidate);
-    const auto same = [&](const WaitingProposal& other) { return other.candidate() == key; };
-    if (tried_.contains(key) || std::ranges::any_of(node.waiting, same) || std::ranges::any_of(fresh, same)) continue;
-    waits_at_.emplace(key, number);
-    WaitingProposal& waiting = fresh.emplace_back(proposal, key, node.attempt.proposal.candidate.text);
-    waiting.round = round;
-    waiting.mate = mate;
+  if (none && mate == 0) node.exhausted = true;
+  for (const WaitingProposal& one : fresh) waits_at_.emplace(one.candidate(), number);
+  if (node.waiting.empty()) {
+    node.waiting = std::move(fresh);
+    return;
   }
   std::ranges::move(fresh, std::inserter(node.waiting, mate != 0 ? node.waiting.begin() : node.waiting.end()));
 }

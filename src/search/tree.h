@@ -76,6 +76,9 @@ class Tree {
   void Ask(int number, int mate = 0);
   // The answer for the node that was asked, or for any other. An empty one exhausts it, unless it is about a crossing.
   void AddProposals(int number, int round, const std::vector<Proposal>& proposals, int mate = 0);
+  // The same with what of them was neither tried nor waits here, as the proposals that were added last. `none`: the
+  // answer was empty.
+  void AddWaiting(int number, std::vector<WaitingProposal> fresh, bool none, int mate = 0);
   // The question was taken back.
   void Unask() { asked_.reset(); }
   // The candidate is in work: it waits nowhere any more, and is not taken up again.

@@ -5,56 +5,12 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/packed.h"
 
 namespace hone {
 namespace {
 
 constexpr std::uint64_t kDropped = 1, kPromised = 2;
-
-// Writes to memory, or only counts: what is packed is gone over twice.
-class Packer {
- public:
-  explicit Packer(char* to) : to_(to) {}
-  void Number(std::uint64_t number) {
-    for (; number >= 0x80; number >>= 7U) Byte(static_cast<char>(number | 0x80U));
-    Byte(static_cast<char>(number));
-  }
-  void Text(std::string_view text) {
-    Number(text.size());
-    if (to_ != nullptr) std::copy(text.begin(), text.end(), to_ + size_);
-    size_ += text.size();
-  }
-  std::size_t size() const { return size_; }
-
- private:
-  void Byte(char byte) {
-    if (to_ != nullptr) to_[size_] = byte;
-    ++size_;
-  }
-  char* to_;
-  std::size_t size_ = 0;
-};
-
-class Unpacker {
- public:
-  explicit Unpacker(const char* from) : from_(from) {}
-  std::uint64_t Number() {
-    std::uint64_t number = 0;
-    for (unsigned shift = 0;; shift += 7) {
-      const auto byte = static_cast<unsigned char>(*from_++);
-      number |= static_cast<std::uint64_t>(byte & 0x7fU) << shift;
-      if (byte < 0x80U) return number;
-    }
-  }
-  std::string_view Text() {
-    const std::size_t size = Number();
-    from_ += size;
-    return {from_ - size, size};
-  }
-
- private:
-  const char* from_;
-};
 
 }  // namespace
 
@@ -82,27 +38,47 @@ WaitingProposal::WaitingProposal(const Proposal& proposal, const CandidateKey& c
   std::uint64_t promised = 0;
   static_assert(sizeof promised == sizeof proposal.promised);
   std::memcpy(&promised, &proposal.promised, sizeof promised);
-  const auto pack = [&](Packer to) {
-    to.Text(proposal.key);
-    to.Number((static_cast<std::uint64_t>(proposal.candidate.kind) << 2U) | (promised != 0 ? kPromised : 0U) |
-              (proposal.dropped ? kDropped : 0U));
-    to.Number(head);
-    to.Text(rest.substr(0, rest.size() - tail));
-    to.Number(tail);
-    to.Text(proposal.origin);
-    to.Text(proposal.rule);
-    if (promised != 0) to.Number(promised);
-    to.Text(proposal.doubt);
-    return to.size();
-  };
-  packed_ = std::make_unique_for_overwrite<char[]>(pack(Packer(nullptr)));
-  pack(Packer(packed_.get()));
+  std::string packed;
+  Packer to(packed);
+  to.Text(proposal.key);
+  to.Number((static_cast<std::uint64_t>(proposal.candidate.kind) << 2U) | (promised != 0 ? kPromised : 0U) |
+            (proposal.dropped ? kDropped : 0U));
+  to.Number(head);
+  to.Text(rest.substr(0, rest.size() - tail));
+  to.Number(tail);
+  to.Text(proposal.origin);
+  to.Text(proposal.rule);
+  if (promised != 0) to.Number(promised);
+  to.Text(proposal.doubt);
+  Keep(packed);
 }
 
-std::string_view WaitingProposal::key() const { return Unpacker(packed_.get()).Text(); }
+WaitingProposal::WaitingProposal(const CandidateKey& candidate, double predicted_us, std::string_view packed)
+    : candidate_(candidate), predicted_us_(predicted_us) {
+  Keep(packed);
+}
+
+void WaitingProposal::Keep(std::string_view packed) {
+  std::string head;
+  Packer(head).Number(packed.size());
+  packed_ = std::make_unique_for_overwrite<char[]>(head.size() + packed.size());
+  std::ranges::copy(packed, std::ranges::copy(head, packed_.get()).out);
+}
+
+std::string_view WaitingProposal::packed() const {
+  std::size_t size = 0;
+  const char* from = packed_.get();
+  for (unsigned shift = 0;; shift += 7) {
+    const auto byte = static_cast<unsigned char>(*from++);
+    size |= static_cast<std::size_t>(byte & 0x7fU) << shift;
+    if (byte < 0x80U) return {from, size};
+  }
+}
+
+std::string_view WaitingProposal::key() const { return Unpacker(packed()).Text(); }
 
 Proposal WaitingProposal::Whole(std::string_view base) const {
-  Unpacker from(packed_.get());
+  Unpacker from(packed());
   Proposal proposal;
   proposal.predicted_us = predicted_us_;
   proposal.key = from.Text();

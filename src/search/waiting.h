@@ -27,19 +27,23 @@ class WaitingProposal {
  public:
   // `base`: the text that the proposal's is likely to be like.
   WaitingProposal(const Proposal& proposal, const CandidateKey& candidate, std::string_view base);
+  // One that was packed() before, beside the same base.
+  WaitingProposal(const CandidateKey& candidate, double predicted_us, std::string_view packed);
 
   std::string_view key() const;                 // Proposal::key
   Proposal Whole(std::string_view base) const;  // the same base
   const CandidateKey& candidate() const { return candidate_; }
   double predicted_us() const { return predicted_us_; }  // 0 = none
+  std::string_view packed() const;                       // all the rest, as bytes
 
   int round = 0;  // of the run, that brought it
   int mate = 0;   // that the node was crossed with; 0 = none
 
  private:
+  void Keep(std::string_view packed);
   CandidateKey candidate_;
   double predicted_us_;
-  std::unique_ptr<char[]> packed_;  // the rest: numbers of seven bits a byte, then texts
+  std::unique_ptr<char[]> packed_;  // the rest: their size, then as base/packed.h packs them
 };
 
 }  // namespace hone

@@ -74,6 +74,12 @@ struct RoundRecord {
   double dollars = 0;
 };
 
+// A piece of a run's journal, without its bytes.
+struct JournalRecord {
+  int attempts = 0;  // of the run, that had ended where it ends
+  std::string head;  // JSON, of whoever keeps the journal
+};
+
 // One call of a language model: a line of a run's ledger (model/ledger.h says what the fields mean).
 struct CallRecord {
   std::string run;

@@ -22,7 +22,7 @@ Result<void> Store::ReplaceRun(const RunContents& contents, bool fresh) {
     HONE_TRY(name.Bind(1, made).Bind(2, run.id).Run());
   } else {
     const std::int64_t sequence = HONE_TRY(Sequence(run.id));
-    for (const std::string_view table : {"confirmation", "attempt", "proposal", "round", "call"}) {
+    for (const std::string_view table : {"confirmation", "attempt", "proposal", "round", "call", "journal"}) {
       Statement remove = HONE_TRY(connection_.Prepare(fmt::format("DELETE FROM {} WHERE run = ?1", table)));
       HONE_TRY(remove.Bind(1, sequence).Run());
     }

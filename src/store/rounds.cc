@@ -101,11 +101,11 @@ Result<std::vector<ProposalRecord>> Store::Proposals(std::string_view run, int r
   return proposals;
 }
 
-Result<std::vector<RoundRecord>> Store::Rounds(std::string_view run) {
+Result<std::vector<RoundRecord>> Store::Rounds(std::string_view run, int after) {
   Statement select = HONE_TRY(
       connection_.Prepare("SELECT number, parent, turn, moment, asked_ms, answered_ms, input_tokens, output_tokens, "
-                          "dollars, mate FROM round WHERE run = ?1 ORDER BY number"));
-  select.Bind(1, HONE_TRY(Sequence(run)));
+                          "dollars, mate FROM round WHERE run = ?1 AND number > ?2 ORDER BY number"));
+  select.Bind(1, HONE_TRY(Sequence(run))).Bind(2, after);
   std::vector<RoundRecord> rounds;
   while (HONE_TRY(select.Step())) {
     RoundRecord& round = rounds.emplace_back();

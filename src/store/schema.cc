@@ -204,6 +204,15 @@ ALTER TABLE proposal ADD COLUMN dropped INTEGER NOT NULL DEFAULT 0;
     R"(
 ALTER TABLE round ADD COLUMN mate INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE attempt ADD COLUMN mate INTEGER NOT NULL DEFAULT 0;
+)",
+    R"(
+CREATE TABLE journal (
+  run      INTEGER NOT NULL REFERENCES run(sequence),
+  attempts INTEGER NOT NULL CHECK (attempts > 0),  -- that had ended where the piece ends
+  head     TEXT NOT NULL,
+  bytes    BLOB NOT NULL,
+  PRIMARY KEY (run, attempts)
+);
 )"};
 
 // What the file says of itself, read at one moment: another process may be making the tables right now.

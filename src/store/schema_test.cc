@@ -30,7 +30,7 @@ TEST_F(SchemaTest, TooNewSchemaIsRefused) {
   const Result<Store> store = Store::Open(Path());
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error().kind, ErrorKind::kUsage);
-  EXPECT_NE(store.error().message.find("has schema 99 and this hone knows schemas 1 to 11: update hone"),
+  EXPECT_NE(store.error().message.find("has schema 99 and this hone knows schemas 1 to 12: update hone"),
             std::string::npos)
       << store.error().message;
 }

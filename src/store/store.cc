@@ -244,9 +244,10 @@ Result<void> Store::SetNote(std::string_view id, std::string_view note) {
 Result<void> Store::DeleteRun(std::string_view id) {
   Transaction transaction = HONE_TRY(Transaction::Begin(connection_));
   const std::int64_t run = HONE_TRY(Sequence(id));
-  for (const std::string_view sql : {"DELETE FROM confirmation WHERE run = ?1", "DELETE FROM attempt WHERE run = ?1",
-                                     "DELETE FROM proposal WHERE run = ?1", "DELETE FROM round WHERE run = ?1",
-                                     "DELETE FROM call WHERE run = ?1", "DELETE FROM run WHERE sequence = ?1"}) {
+  for (const std::string_view sql :
+       {"DELETE FROM confirmation WHERE run = ?1", "DELETE FROM attempt WHERE run = ?1",
+        "DELETE FROM proposal WHERE run = ?1", "DELETE FROM round WHERE run = ?1", "DELETE FROM call WHERE run = ?1",
+        "DELETE FROM journal WHERE run = ?1", "DELETE FROM run WHERE sequence = ?1"}) {
     Statement remove = HONE_TRY(connection_.Prepare(sql));
     HONE_TRY(remove.Bind(1, run).Run());
   }
@@ -306,11 +307,12 @@ Result<void> Store::EndAttempt(AttemptRecord attempt, std::string_view log, cons
   return transaction.Commit();
 }
 
-Result<AttemptCount> Store::CountAttempts(std::string_view run) {
+Result<AttemptCount> Store::CountAttempts(std::string_view run, int after, int up_to) {
   Statement select = HONE_TRY(connection_.Prepare(
       "SELECT count(*), coalesce(max(number), 0), coalesce(sum(ended_ms - started_ms), 0) FROM attempt WHERE run = ?1 "
-      "AND ended_ms IS NOT NULL"));
-  HONE_CHECK(HONE_TRY(select.Bind(1, HONE_TRY(Sequence(run))).Step()), "a count gave no row");
+      "AND number > ?2 AND number <= ?3 AND ended_ms IS NOT NULL"));
+  select.Bind(1, HONE_TRY(Sequence(run))).Bind(2, after).Bind(3, up_to);
+  HONE_CHECK(HONE_TRY(select.Step()), "a count gave no row");
   return AttemptCount{static_cast<int>(select.Integer(0)), static_cast<int>(select.Integer(1)),
                       static_cast<double>(select.Integer(2)) / 1000};
 }

@@ -22,6 +22,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,7 +38,8 @@ namespace hone {
 struct RunContents;
 
 inline constexpr std::uint64_t kLargestForeign = std::uint64_t{2} << 30U;  // bytes of a file
-inline constexpr int kLargestForeignText = 256 << 20U;                     // bytes of a text in it
+inline constexpr int kAllAttempts = std::numeric_limits<int>::max();
+inline constexpr int kLargestForeignText = 256 << 20U;  // bytes of a text in it
 
 class Store {
  public:
@@ -76,10 +78,17 @@ class Store {
   Result<void> AddRound(const RoundRecord& round, const std::vector<ProposalRecord>& proposals);
   // What speaks against a proposal that was chosen, by its key, once it was compiled.
   Result<void> SetDoubt(std::string_view run, int round, std::string_view key, std::string_view doubt, bool dropped);
-  Result<std::vector<RoundRecord>> Rounds(std::string_view run);  // by number
+  Result<std::vector<RoundRecord>> Rounds(std::string_view run, int after = 0);  // by number: those after `after`
   // `likely`: the text that they are kept as variants of, where the caller has it: that of the round's parent. It need
   // not be looked up then.
   Result<std::vector<ProposalRecord>> Proposals(std::string_view run, int round, std::string_view likely = {});
+
+  // A run's journal (search/journal.h): what its rounds and attempts led to, so that nobody need go over them again. It
+  // follows from them, so pieces may go. Add: one that goes on from the last, in a transaction of its own.
+  Result<void> AddJournal(std::string_view run, const JournalRecord& piece, std::string_view bytes);
+  Result<std::vector<JournalRecord>> Journal(std::string_view run);  // by attempts
+  Result<std::string> JournalBytes(std::string_view run, int attempts);
+  Result<void> DropJournal(std::string_view run, int after = 0);  // pieces that end after so many attempts
 
   // Calls of language models. Put: a new one, or instead of that of the same number; on disk when it returns.
   Result<void> PutCall(const CallRecord& call, std::string_view reply);
@@ -91,7 +100,8 @@ class Store {
   Result<void> EndAttempt(AttemptRecord attempt, std::string_view log, const RunRecord& run);
   // By number: those after `after`, `at_most` of them; < 0: all.
   Result<std::vector<AttemptRecord>> Attempts(std::string_view run, int after = 0, int at_most = -1);
-  Result<AttemptCount> CountAttempts(std::string_view run);
+  // Of those after `after`, up to `up_to`.
+  Result<AttemptCount> CountAttempts(std::string_view run, int after = 0, int up_to = kAllAttempts);
   // Adds the confirmation and sets the run's best attempt, in one transaction.
   Result<void> AddConfirmation(ConfirmationRecord confirmation, std::string_view log, const RunRecord& run);
   Result<std::vector<ConfirmationRecord>> Confirmations(std::string_view run);  // in the order of measuring

@@ -112,6 +112,11 @@ PRAGMA user_version = 9;
 ALTER TABLE proposal ADD COLUMN doubt TEXT NOT NULL DEFAULT '';
 ALTER TABLE proposal ADD COLUMN dropped INTEGER NOT NULL DEFAULT 0;
 PRAGMA user_version = 10;
+)",
+                                                  R"(
+ALTER TABLE round ADD COLUMN mate INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE attempt ADD COLUMN mate INTEGER NOT NULL DEFAULT 0;
+PRAGMA user_version = 11;
 )"};
 inline constexpr int kOldSchemas = static_cast<int>(std::size(kOldTables));
 
