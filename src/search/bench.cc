@@ -99,12 +99,13 @@ double MemoryInUse() {
   return static_cast<double>(heap.uordblks) + static_cast<double>(heap.hblkhd);
 }
 
-// What this thread has had of a processor: whoever else is at work is not counted.
-double ThreadUs() {
+// What this thread, or the process, has had of processors: whoever else is at work is not counted.
+double ProcessorUs(clockid_t of) {
   timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  clock_gettime(of, &time);
   return 1e6 * static_cast<double>(time.tv_sec) + 1e-3 * static_cast<double>(time.tv_nsec);
 }
+double ThreadUs() { return ProcessorUs(CLOCK_THREAD_CPUTIME_ID); }
 
 constexpr int kMoves = 4;
 
@@ -183,7 +184,12 @@ Result<ResumeBench> RunResumeBench(const std::string& strategy, int attempts) {
   };
   ResumeBench bench;
   bench.made_s = HONE_TRY(seconds());
+  const double before_us = ProcessorUs(CLOCK_PROCESS_CPUTIME_ID);
   bench.resumed_s = HONE_TRY(seconds());
+  bench.resumed_cpu_s = (ProcessorUs(CLOCK_PROCESS_CPUTIME_ID) - before_us) / 1e6;
+  const std::string run = HONE_TRY(store.Runs()).front().id;
+  for (const JournalRecord& piece : HONE_TRY(store.Journal(run)))
+    bench.journal_bytes += static_cast<double>(HONE_TRY(store.JournalBytes(run, piece.attempts)).size()) / attempts;
   return bench;
 }
 

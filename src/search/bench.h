@@ -51,6 +51,8 @@ Result<TreeBench> RunTreeBench(const std::string& strategy, int attempts);
 struct ResumeBench {
   double made_s = 0;
   double resumed_s = 0;
+  double resumed_cpu_s = 0;  // what that took of processors: others may be at work
+  double journal_bytes = 0;  // an attempt
 };
 Result<ResumeBench> RunResumeBench(const std::string& strategy, int attempts);
 

@@ -5,9 +5,10 @@
 //   '--- a piece, every kJournalEvery attempts: events, and behind them where the generator is ----'
 //
 // What a strategy keeps follows from the tree and its own BackUp, so none of it is here. The rows are the record and
-// the journal follows from them: what it does not reach is decided again, and a piece that is damaged, of another
-// version of hone or of other rows is dropped, with all that follow it. A piece is on disk after the rows that it is
-// about, so a kill -9 loses nothing but the events of a piece that was not written yet, and those are decided again.
+// the journal follows from them: what it does not reach is decided again, and a piece that is damaged, of other rows or
+// of a hone whose evaluations have other fields is dropped, with all that follow it. A piece is on disk after the rows
+// that it is about, so a kill -9 loses nothing but the events of a piece that was not written yet, and those are
+// decided again.
 #pragma once
 
 #include <cstdint>

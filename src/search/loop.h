@@ -20,7 +20,8 @@
 // proposer and of step 3, each at the event that it came at. So after a resume tree and generator are what they would
 // have been, nothing is asked again that was answered, and nothing evaluated again that had ended. Where the decision
 // differs from the record (another version of hone decides differently), the record wins, the tree takes it over as it
-// is, and the outcome says so.
+// is, and the outcome says so. Of thousands of attempts that would take long: their events come from the run's journal
+// (journal.h), and only what it does not reach is decided again.
 #pragma once
 
 #include <atomic>

@@ -20,7 +20,8 @@
 
 namespace hone {
 
-// Not thread-safe: one run, one strategy. What it keeps between calls comes from these calls alone.
+// Not thread-safe: one run, one strategy. What it keeps between calls comes from Recall and BackUp alone, and from the
+// tree: a run that is taken up from its journal is not asked again for what was selected.
 class Strategy {
  public:
   virtual ~Strategy() = default;
@@ -31,7 +32,8 @@ class Strategy {
 
   // The open node (Tree::Open) to work on, or nothing when none is worth it: the run then ends, unless something is in
   // flight; then the question comes again when the tree has changed. When no proposal waits at the node, the proposer
-  // is asked for a round there, and SelectNode again. May be asked without consequence, so it keeps nothing of a call.
+  // is asked for a round there, and SelectNode again. May be asked without consequence, so it keeps nothing of a call
+  // but what it would find again.
   virtual std::optional<int> SelectNode(const Tree& tree, Random& random) = 0;
 
   // Two attempts that the proposer is to be asked to cross now, whatever waits; they were accepted. Asked before each

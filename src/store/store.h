@@ -11,10 +11,10 @@
 //  10. What was tried of a kind, and what came of it?                 Lessons
 //
 // Nothing that ended is ever changed, nor removed but by DeleteRun, DeleteProven and DeleteLessons; a proposal that was
-// chosen may get a doubt (SetDoubt) before it ends so. A round is on disk
-// when AddRound returns. An attempt is written as started before it is evaluated and completed in one transaction that
-// is on disk when EndAttempt returns; so a kill -9 or a power cut loses at most the attempt in flight, which is then
-// found as started and not ended. Readers never wait for the writer. See schema.h for the versions that we read.
+// chosen may get a doubt (SetDoubt) before it ends so, and journals, which follow from the rest, may go. A round is on
+// disk when AddRound returns. An attempt is written as started before it is evaluated and completed in one transaction
+// that is on disk when EndAttempt returns; so a kill -9 or a power cut loses at most the attempt in flight, which is
+// then found as started and not ended. Readers never wait for the writer. See schema.h for the versions that we read.
 //
 // Failure: one line with the mend. kIo (disk full, read-only, unreadable), kTimeout (locked by another program for 10
 // s), kCorrupt (not ours, or damaged), kUsage (made by a later hone), kNotFound (no such run or file). Not thread-safe:

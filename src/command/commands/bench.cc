@@ -57,9 +57,15 @@ Result<Answer> Tree(VerbCall& call) {
 Result<Answer> Resume(VerbCall& call) {
   const auto nodes = static_cast<int>(std::min<std::int64_t>(call.Int("nodes"), 100'000'000));
   const ResumeBench bench = HONE_TRY(RunResumeBench(call.Text("resume"), nodes));
-  return Answer({{"nodes", nodes}, {"made_s", bench.made_s}, {"resumed_s", bench.resumed_s}},
-                fmt::format("a run of {} attempts by {}: made in {:.1f} s, taken up again in {:.2f} s\n", nodes,
-                            call.Text("resume"), bench.made_s, bench.resumed_s));
+  return Answer(
+      {{"nodes", nodes},
+       {"made_s", bench.made_s},
+       {"resumed_s", bench.resumed_s},
+       {"resumed_cpu_s", bench.resumed_cpu_s},
+       {"journal_bytes", bench.journal_bytes}},
+      fmt::format("a run of {} attempts by {}: made in {:.1f} s, taken up again in {:.2f} s ({:.2f} s of "
+                  "processors), its journal {:.0f} bytes an attempt\n",
+                  nodes, call.Text("resume"), bench.made_s, bench.resumed_s, bench.resumed_cpu_s, bench.journal_bytes));
 }
 
 Result<Answer> RunIt(VerbCall& call) {
@@ -103,7 +109,7 @@ HONE_ROW(Verb){
         "signature; searches[]: strategy, seed, attempts, accepted, best_us (us), over_optimum (1 = found the "
         "fastest), "
         "per_attempt_us (us), signature; with --tree: nodes, select_us, back_up_us, node_bytes; with --resume: nodes, "
-        "made_s, resumed_s (s)",
+        "made_s, resumed_s, resumed_cpu_s (s), journal_bytes",
     .run = RunIt,
 };
 
