@@ -166,8 +166,7 @@ class Search {
           outcome_.tree.Drop(dropped->candidate);
           ++outcome_.dropped;
         } else if (auto* begun = std::get_if<JournalBegun>(&event)) {
-          Flight flight{.attempt = HONE_TRY(AttemptOf(std::move(*begun))), .replayed = true};
-          flight.key = CandidateKey::Of(flight.attempt.proposal.candidate);
+          Flight flight = HONE_TRY(FlightOf(std::move(*begun)));
           outcome_.tree.Begin(flight.attempt.parent, flight.key);
           flights_.push_back(std::move(flight));
         } else {
@@ -196,10 +195,12 @@ class Search {
     return {};
   }
 
-  Result<Attempt> AttemptOf(JournalBegun begun) {
-    Attempt attempt;
+  Result<Flight> FlightOf(JournalBegun begun) {
+    Flight flight{.replayed = true};
+    Attempt& attempt = flight.attempt;
     if (begun.attempt) {
       attempt = std::move(*begun.attempt);
+      flight.key = CandidateKey::Of(attempt.proposal.candidate);
     } else {
       if (begun.parent > tree().attempts()) return DamagedJournal();
       const TreeNode& parent = tree().node(begun.parent);
@@ -208,9 +209,10 @@ class Search {
       attempt = {.parent = begun.parent, .mate = chosen.mate, .round = chosen.round};
       attempt.proposal = parent.Offered(chosen);
       attempt.proposal.doubt = std::move(begun.doubt);
+      flight.key = chosen.candidate();
     }
     attempt.number = Begun() + 1;
-    return attempt;
+    return flight;
   }
 
   tl::unexpected<Error> DamagedJournal() const {
