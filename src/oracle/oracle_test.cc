@@ -331,6 +331,26 @@ TEST(OracleTest, ARectifierLeavesRoomWhereItsArgumentMayComeOutAboveZero) {
   EXPECT_EQ(expected[0].budget[1], 0);
 }
 
+// As above: what is -15 may come out as 9, where the functions have no slope at the one and are something else at the
+// other. Where nothing cancels, budgets stay small.
+TEST(OracleTest, AFunctionThatBendsLeavesRoomForWhatItsArgumentMayBe) {
+  const Floats a = {1e8f, 0}, b = {1, -3}, c = {100000016, 0};
+  const auto budgets = [&](const std::string& function) {
+    const Graph graph = SmallGraph("fp32", "a f32 2, b f32 2, c f32 2", "y f32 2",
+                                   R"([{"op": "add.Tensor", "args": {"self": "%a", "other": "%b"}, "outputs": ["s"]},
+          {"op": "sub.Tensor", "args": {"self": "%s", "other": "%c"}, "outputs": ["d"]}, {"op": ")" +
+                                       function + R"(", "args": {"self": "%d"}, "outputs": ["y"]}])");
+    return Reference(graph, {a.data(), b.data(), c.data()}).at(0).budget;
+  };
+  const auto gelu = [](double x) { return x / 2 * std::erfc(-x * std::sqrt(0.5)); };
+  EXPECT_GT(budgets("erf")[0], 1.9);
+  EXPECT_GT(budgets("tanh")[0], 1.9);
+  EXPECT_GT(budgets("atan")[0], std::atan(8.0) - std::atan(-15.0));
+  EXPECT_GT(budgets("gelu")[0], gelu(8) - gelu(-15));
+  EXPECT_LT(budgets("gelu")[0], 100);
+  for (const char* function : {"erf", "tanh", "atan", "gelu"}) EXPECT_LT(budgets(function)[1], 1e-4) << function;
+}
+
 TEST(OracleTest, EmptyResultsAreFine) {
   const Floats x;
   const auto expected = Reference(

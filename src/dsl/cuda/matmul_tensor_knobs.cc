@@ -141,7 +141,8 @@ std::vector<Setting> TensorTileValues(const Kernel& kernel) {
   if (Promotes(kernel) && !IsScaled(kernel)) {
     sizes = {{128, 192}, {128, 128}, {64, 128}, {128, 64}};
   } else if (IsPlain(kernel)) {
-    sizes = {{128, 256}, {128, 128}, {64, 256}, {64, 128}, {128, 64}};
+    sizes = {{128, 256}, {128, 192}, {128, 128}, {64, 256}, {64, 128}, {128, 64}};
+    if (EndsOfParts(kernel) || FoldsColumns(kernel)) sizes.erase(sizes.begin() + 1);
   } else {
     sizes = {{128, 128}, {64, 128}, {128, 64}, {64, 64}};
   }
@@ -154,12 +155,28 @@ std::vector<Setting> TensorTileValues(const Kernel& kernel) {
   // us by 128x192 and 231 by 128x128, 4096 x 4096 x 4096 as long by either (docs/measured/cuda_8bit.md).
   const bool eights = PrecisionOf(kernel) == TensorPrecision::kF8;
   const double reads = eights ? 64 : EndsOfParts(kernel) ? 24 : 12;
+  // Measured on an H200 (docs/measured/cuda_matmul.md), in elements of tiles times K, of which a multiprocessor makes
+  // this many in a microsecond: adding up parts takes a kernel's start and moving them, and small tiles of which two
+  // are on a multiprocessor at a time are slow. Up to 64 rows reading B is all that counts, and nothing of this.
+  constexpr double kAMicrosecond = 2.95e6, kStart = 2.5, kMovedInOne = 3.5e6, kTwoSmall = 1.15;
+  constexpr std::int64_t kFewRows = 64, kSmall = 64 * 128;
+  const bool measured = IsPlain(kernel) && !EndsOfParts(kernel) && !FoldsColumns(kernel) && shape.m.extent > kFewRows;
   const auto cost = [&](const std::array<std::int64_t, 2>& size) {
     const std::int64_t processors = kernel.device->multiprocessors;
     const std::int64_t split = SplitOf(kernel, shape, size[0], size[1]);
-    const std::int64_t waves = (TilesOf(shape, size[0], size[1]) * split + processors - 1) / processors;
-    return static_cast<double>(waves * size[0] * size[1]) / static_cast<double>(split) * (split > 1 ? 1.15 : 1) *
-           (1 + reads / static_cast<double>(size[0]) + reads / static_cast<double>(size[1]));
+    const std::int64_t tiles = TilesOf(shape, size[0], size[1]) * split;
+    std::int64_t waves = (tiles + processors - 1) / processors;
+    double factor = 1 + reads / static_cast<double>(size[0]) + reads / static_cast<double>(size[1]);
+    if (measured && size[0] * size[1] <= kSmall && tiles > processors) {
+      waves += waves % 2;
+      factor *= kTwoSmall;
+    }
+    const double made = static_cast<double>(waves * size[0] * size[1]) / static_cast<double>(split) * factor;
+    if (!measured) return made * (split > 1 ? 1.15 : 1);
+    const double moved =
+        static_cast<double>(shape.m.extent * shape.n.extent * BatchesOf(shape) * split) * 2 * sizeof(float);
+    return made * static_cast<double>(shape.k.extent) +
+           (split > 1 ? kAMicrosecond * (kStart + moved / kMovedInOne) : 0);
   };
   std::stable_sort(sizes.begin(), sizes.end(), [&](const auto& a, const auto& b) { return cost(a) < cost(b); });
   std::vector<Setting> values;

@@ -117,6 +117,18 @@ inline Tracked Function(Tracked a, double v, double derivative) {
   return Rounded(v, a.e > 0 ? a.e * std::abs(derivative) : 0, kFunctionUnits);
 }
 
+// Of an f that only rises or only falls, and bends within about 1: where the error of its operand is not small beside
+// that, the derivative at one place says nothing of the others. (-200 of a sum of 2^26 may come out as 244, and erf is
+// -1 of the one, without a slope, and 1 of the other.)
+template <class F>
+Tracked Monotone(Tracked a, double v, double derivative, const F& f) {
+  constexpr double kSmall = 1e-3;
+  const double off = kAllowed * a.e;
+  if (!(off > kSmall)) return Function(a, v, derivative);
+  const double most = NoNan(std::max(std::abs(f(a.v + off) - v), std::abs(v - f(a.v - off)))) / kAllowed;
+  return Rounded(v, std::max(a.e * std::abs(derivative), most), kFunctionUnits);
+}
+
 inline Tracked Abs(Tracked a) { return Tracked(std::abs(a.v), a.e); }
 inline Tracked Sign(Tracked a) { return Tracked((a.v > 0) - (a.v < 0), a.e > std::abs(a.v) ? 2 : 0); }
 inline double ExpError(Tracked a) {
@@ -153,18 +165,26 @@ inline Tracked Tan(Tracked a) {
 }
 inline Tracked Asin(Tracked a) { return Function(a, std::asin(a.v), 1 / std::sqrt(std::max(1 - a.v * a.v, 1e-300))); }
 inline Tracked Acos(Tracked a) { return Function(a, std::acos(a.v), 1 / std::sqrt(std::max(1 - a.v * a.v, 1e-300))); }
-inline Tracked Atan(Tracked a) { return Function(a, std::atan(a.v), 1 / (1 + a.v * a.v)); }
+inline Tracked Atan(Tracked a) {
+  return Monotone(a, std::atan(a.v), 1 / (1 + a.v * a.v), [](double x) { return std::atan(x); });
+}
 inline Tracked Sinh(Tracked a) { return Function(a, std::sinh(a.v), std::cosh(a.v)); }
 inline Tracked Cosh(Tracked a) { return Function(a, std::cosh(a.v), std::sinh(std::abs(a.v))); }
 inline Tracked Tanh(Tracked a) {
   const double t = std::tanh(a.v);
-  return Function(a, t, 1 - t * t);
+  return Monotone(a, t, 1 - t * t, [](double x) { return std::tanh(x); });
 }
-inline Tracked Asinh(Tracked a) { return Function(a, std::asinh(a.v), 1 / std::sqrt(1 + a.v * a.v)); }
+inline Tracked Asinh(Tracked a) {
+  return Monotone(a, std::asinh(a.v), 1 / std::sqrt(1 + a.v * a.v), [](double x) { return std::asinh(x); });
+}
 inline Tracked Acosh(Tracked a) { return Function(a, std::acosh(a.v), 1 / std::sqrt(std::max(a.v * a.v - 1, 1e-300))); }
 inline Tracked Atanh(Tracked a) { return Function(a, std::atanh(a.v), 1 / std::max(1 - a.v * a.v, 1e-300)); }
-inline Tracked Erf(Tracked a) { return Function(a, std::erf(a.v), 1.1283791670955126 * std::exp(-a.v * a.v)); }
-inline Tracked Erfc(Tracked a) { return Function(a, std::erfc(a.v), 1.1283791670955126 * std::exp(-a.v * a.v)); }
+inline Tracked Erf(Tracked a) {
+  return Monotone(a, std::erf(a.v), 1.1283791670955126 * std::exp(-a.v * a.v), [](double x) { return std::erf(x); });
+}
+inline Tracked Erfc(Tracked a) {
+  return Monotone(a, std::erfc(a.v), 1.1283791670955126 * std::exp(-a.v * a.v), [](double x) { return std::erfc(x); });
+}
 inline Tracked Step(Tracked, double v, double low, double high) { return Tracked(v, low == high ? 0 : high - low); }
 inline Tracked Floor(Tracked a) { return Step(a, std::floor(a.v), std::floor(a.v - a.e), std::floor(a.v + a.e)); }
 inline Tracked Ceil(Tracked a) { return Step(a, std::ceil(a.v), std::ceil(a.v - a.e), std::ceil(a.v + a.e)); }

@@ -170,7 +170,7 @@ std::vector<Setting> TileValues(const Kernel& kernel) {
     std::int64_t queries, keys;
     double speed;
   };
-  std::vector<Tile> tiles = {{64, 64, 0.5}, {64, 128, 0.6}, {128, 64, 0.9}};
+  std::vector<Tile> tiles = {{64, 64, 0.5}, {64, 128, width <= 64 ? 1.06 : 0.6}, {128, 64, 0.9}};
   if (width <= 64) tiles.insert(tiles.end(), {{192, 128, 1.15}, {192, 96, 1.1}, {128, 192, 1.06}, {128, 128, 1}});
   if (width > 64 && width <= 128) tiles.insert(tiles.end(), {{128, 128, 1}, {128, 160, 0.99}, {128, 96, 0.95}});
   if (width > 128) tiles.insert(tiles.end(), {{128, 80, 0.9}});
@@ -184,9 +184,18 @@ std::vector<Setting> TileValues(const Kernel& kernel) {
         (AttentionExtent(kernel, kAttentionM) + tile.queries - 1) / tile.queries * AttentionBatches(kernel);
     const bool causal = kernel.attributes.at("causal")[0] != 0;
     const std::int64_t processors = kernel.device->multiprocessors;
-    const double rounds = causal ? std::max(1.0, static_cast<double>(items) / static_cast<double>(processors))
-                                 : static_cast<double>((items + processors - 1) / processors);
-    return rounds * static_cast<double>(tile.queries * Up(n, tile.keys)) / tile.speed;
+    if (!causal) {
+      const std::int64_t rounds = (items + processors - 1) / processors;
+      return static_cast<double>(rounds * tile.queries * Up(n, tile.keys)) / tile.speed;
+    }
+    // Tiles of keys that the last of its queries sees, of each tile of queries.
+    const std::int64_t m = AttentionExtent(kernel, kAttentionM);
+    std::int64_t keys = 0;
+    for (std::int64_t first = 0; first < m; first += tile.queries)
+      keys += Up(std::min({first + tile.queries, m, n}), tile.keys);
+    const std::int64_t products = tile.queries * keys * AttentionBatches(kernel);
+    return static_cast<double>(std::max(products, products / std::max<std::int64_t>(items, 1) * processors)) /
+           tile.speed;
   };
   std::stable_sort(tiles.begin(), tiles.end(), [&](const Tile& a, const Tile& b) { return cost(a) < cost(b); });
   std::vector<Setting> values;

@@ -81,9 +81,10 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
   return std::nullopt;
 }
 
-// Of 16 rows on an H200, alone: 4096 columns of K 11008 take 29.4 us, tiles in parts of K 31.0; among the other kernels of
-// a decoder's step, which hide the start of the kernel that adds up parts, 27.7 and 26.5. So it is what is tried next
-// where tiles need parts. Where they need none they are as fast, and up to 2048 columns ways/matmul_rows.cc is faster.
+// Of 16 rows on an H200, alone: 4096 columns of K 11008 take 29.4 us, tiles in parts of K 31.0; among the other kernels
+// of a decoder's step, which hide the start of the kernel that adds up parts, 27.7 and 26.5. So it is what is tried
+// next where tiles need parts. Where they need none they are as fast, and up to 2048 columns ways/matmul_rows.cc is
+// faster.
 std::optional<double> Cost(const Kernel& kernel) {
   const MatmulShape shape(kernel);
   constexpr std::int64_t kFewColumns = 2048, kTileColumns = 256, kMeasuredRows = 16, kLeast = 8 << 20;
