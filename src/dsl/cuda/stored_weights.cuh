@@ -14,6 +14,26 @@ __device__ __forceinline__ uint4 StreamedFromLine(const void* from) {
                : "l"(from));
   return to;
 }
+// 4, 8 or 16 bytes, likewise.
+__device__ __forceinline__ void StreamWords(unsigned (&to)[1], const void* from) {
+  asm volatile("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(to[0]) : "l"(from));
+}
+__device__ __forceinline__ void StreamWords(unsigned (&to)[2], const void* from) {
+  asm volatile("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];" : "=r"(to[0]), "=r"(to[1]) : "l"(from));
+}
+__device__ __forceinline__ void StreamWords(unsigned (&to)[4], const void* from) {
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "l"(from));
+}
+// Bytes of four columns, a word for each element of K, as a word for each column.
+__device__ __forceinline__ void TurnBytes(unsigned k0, unsigned k1, unsigned k2, unsigned k3, unsigned& c0,
+                                          unsigned& c1, unsigned& c2, unsigned& c3) {
+  const unsigned low_01 = __byte_perm(k0, k1, 0x5140), high_01 = __byte_perm(k0, k1, 0x7362);
+  const unsigned low_23 = __byte_perm(k2, k3, 0x5140), high_23 = __byte_perm(k2, k3, 0x7362);
+  c0 = __byte_perm(low_01, low_23, 0x5410), c1 = __byte_perm(low_01, low_23, 0x7632);
+  c2 = __byte_perm(high_01, high_23, 0x5410), c3 = __byte_perm(high_01, high_23, 0x7632);
+}
 
 // Pairs of 16-bit reals as words, rounded as two by themselves; `mma` adds 16 columns x 8 rows, of 16 elements of K.
 #define HONE_PAIRS(NAME, TYPE)                                                                                        \

@@ -16,6 +16,7 @@ using Kind = Expr::Kind;
 constexpr int kMostAdded = 112;  // numbers of up to 8 bits more and 128 are 256 at most: bf16 holds those
 
 bool OfBytes(DType type) { return type == DType::kI8 || type == DType::kU8; }
+bool IsReal8(DType type) { return IsFloat(type) && Bytes(type) == 1; }
 
 // The whole number for a byte, as its type has it, and an index.
 std::optional<std::int64_t> Evaluated(const Expr& e, std::int64_t byte, int index, std::int64_t at) {
@@ -75,7 +76,7 @@ class Reader {
     if (auto why = ReadSteps(weight_)) return *why;
     std::reverse(made_.steps.begin(), made_.steps.end());
     // A whole number that is added first is the code's.
-    while (!made_.steps.empty() && made_.steps[0].op != BinaryOp::kMul && !made_.steps[0].reversed &&
+    while (!made_.is_real && !made_.steps.empty() && made_.steps[0].op != BinaryOp::kMul && !made_.steps[0].reversed &&
            std::holds_alternative<double>(made_.steps[0].other)) {
       const int number = static_cast<int>(std::get<double>(made_.steps[0].other));
       for (int& more : made_.more) more += made_.steps[0].op == BinaryOp::kAdd ? number : -number;
@@ -105,7 +106,9 @@ class Reader {
   }
 
   DType TypeOf(const ExprNode& load) const { return kernel_.operand_types[static_cast<std::size_t>(load.buffer)]; }
-  bool IsBytes(const ExprNode& node) const { return node.kind == Kind::kLoad && OfBytes(TypeOf(node)); }
+  bool IsBytes(const ExprNode& node) const {
+    return node.kind == Kind::kLoad && (OfBytes(TypeOf(node)) || IsReal8(TypeOf(node)));
+  }
 
   // Where a load lies, of `row`'s rows; nothing if it reads by anything else.
   std::optional<PlaceAlongK> Place(const ExprNode& load, const std::optional<IndexVar>& row) const {
@@ -154,28 +157,38 @@ class Reader {
     return "no factor is rows of f16, or of bf16, that lie along what is summed";
   }
 
-  // The whole number in the weight, as a real: where its bytes are and what their bits say.
+  static bool IsAcross(const PlaceAlongK& place) { return place.step != 1; }
+  // Where a load lies if it may be the numbers, which belong to one element of K each, or to both of a byte.
+  std::optional<PlaceAlongK> NumbersPlace(const ExprNode& node) const {
+    if (!IsBytes(node)) return std::nullopt;
+    const auto place = Place(node, made_.n);
+    if (!place || place->of_row == 0 || place->step == 0) return std::nullopt;
+    const bool may_be_halves = !IsAcross(*place) && OfBytes(TypeOf(node));
+    if (place->of_k > (may_be_halves ? 2 : 1) || (IsAcross(*place) && place->of_row != 1)) return std::nullopt;
+    return place;
+  }
+
+  // The number in the weight, as a real: where its bytes are and what their bits say.
   std::optional<std::string> ReadNumbers() {
     int loads = 0;
     Visit(weight_, [&](const ExprNode& node) {
-      if (!IsBytes(node)) return;
-      const auto place = Place(node, made_.n);
-      if (!place || place->step != 1 || place->of_row == 0 || place->of_k > 2) return;
+      const auto place = NumbersPlace(node);
+      if (!place) return;
       bytes_ = &node;
       made_.bytes = *place;
       ++loads;
     });
-    if (loads == 0) return "no factor is whole numbers of 8 or 4 bits that lie along what is summed";
+    if (loads == 0) return "no factor is numbers of 8 or 4 bits that lie along what is summed, or across it";
     if (loads > 1 && !SameLoads()) return "several operands lie along what is summed";
     made_.bits = made_.bytes.of_k == 2 ? 4 : 8;
+    made_.across = IsAcross(made_.bytes);
+    made_.is_real = IsReal8(TypeOf(*bytes_));
     return std::nullopt;
   }
   bool SameLoads() const {
     bool same = true;
     Visit(weight_, [&](const ExprNode& node) {
-      if (!IsBytes(node)) return;
-      const auto place = Place(node, made_.n);
-      if (place && place->step == 1)
+      if (const auto place = NumbersPlace(node))
         same &= place->operand == made_.bytes.operand && place->offset == made_.bytes.offset;
     });
     return same;
@@ -190,10 +203,11 @@ class Reader {
 
   // From outside in: what is done to the number last comes first.
   std::optional<std::string> ReadSteps(const Expr& e) {
+    if (made_.is_real && e->kind == Kind::kLoad && HasNumber(e)) return std::nullopt;
     const bool converts = e->kind == Kind::kCast && e->type == ScalarType::kReal;
     if (converts && ReadCode(e->operands[0])) return std::nullopt;
     const Expr& inner = converts ? e->operands[0] : e;
-    constexpr std::string_view kWhy = "what is done to its whole numbers is more than to add and to multiply";
+    constexpr std::string_view kWhy = "what is done to its numbers is more than to add and to multiply";
     if (inner->kind != Kind::kBinary || (inner->binary != BinaryOp::kAdd && inner->binary != BinaryOp::kSub &&
                                          (inner->binary != BinaryOp::kMul || converts)))
       return std::string(kWhy);
@@ -221,7 +235,7 @@ class Reader {
 
   // Whether the whole number is a byte, or half of one, but for its sign and a number that is added.
   bool ReadCode(const Expr& whole) {
-    if (!HasNumber(whole)) return false;
+    if (made_.is_real || !HasNumber(whole)) return false;
     int others = 0;
     Visit(whole, [&](const ExprNode& node) {
       others += node.kind == Kind::kLoad && (!IsBytes(node) || node.buffer != bytes_->buffer) ? 1 : 0;

@@ -25,7 +25,7 @@ struct Cut {
 };
 constexpr Cut kCuts[] = {
     {{}, "everything fused"},
-    {{.weights = true}, "everything fused, whole numbers as they lie"},
+    {{.weights = true}, "everything fused, numbers of few bits as they lie"},
     {{.products = false}, "products apart"},
     {{.attention = false}, "attention in three kernels"},
     {{.norms = false, .attention = false, .products = false}, "statistics apart from what reads them"},
@@ -51,11 +51,11 @@ class Beginner {
   }
 
  private:
-  // Whether products with whole numbers of few bits may be a kernel: on a processor its nests would be none.
+  // Whether products with numbers of few bits may be a kernel: on a processor its nests would be none.
   bool HasWeights() const {
     const auto& buffers = graph_.buffers();
     return machine_.kind == DeviceKind::kCuda && std::any_of(buffers.begin(), buffers.end(), [](const auto& buffer) {
-             return buffer.dtype == DType::kI8 || buffer.dtype == DType::kU8;
+             return IsStoredInFewBits(buffer.dtype);
            });
   }
 

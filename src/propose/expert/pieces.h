@@ -8,7 +8,7 @@
 //   scans.cc     scans, and maps that only move what they made   folds.cc  folds of the same rows
 //   picks.cc     few elements of a product that is folded    row_folds.cc  sums over rows of their softmax
 //   orders.cc    maps of elements in order
-//   weights.cc   products of few rows with whole numbers of few bits
+//   weights.cc   products of few rows with numbers of few bits
 //   scales.cc    scales of reals of 8 bits go behind their products
 //   writer.h     pieces become statements of the language
 #pragma once
@@ -67,7 +67,7 @@ struct Fusion {
   bool attention = true;  // a product, its softmax and the product that reads it
   bool products = true;   // a product and the one that its end reads; a product, or places in order, and the fold
                           // that reads it
-  bool weights = false;   // what makes reals of whole numbers of few bits into products of few rows
+  bool weights = false;   // what makes reals of numbers of few bits into products of few rows
   bool operator==(const Fusion&) const = default;
 };
 
@@ -117,7 +117,12 @@ std::set<std::size_t> PicksOf(const Memory& memory, const std::vector<Piece>& pi
                               const std::function<std::vector<std::size_t>(int buffer)>& readers);
 std::optional<Piece> Picked(const Memory& memory, const Piece& map, const Piece& product);
 
-// The product with what makes reals of whole numbers of few bits inside of it, and the maps that it needs no more;
+// Whether memory holds weights so that a product of 16-bit rows may make reals of 16 bits of them itself.
+constexpr bool IsStoredInFewBits(DType type) {
+  return type == DType::kI8 || type == DType::kU8 || (IsFloat(type) && Bytes(type) == 1);
+}
+
+// The product with what makes reals of numbers of few bits inside of it, and the maps that it needs no more;
 // nothing if it is no such product. `map`: the map that makes a buffer for nobody else; null if another piece does.
 struct WithWeights {
   Piece piece;

@@ -1,6 +1,7 @@
-// Products of few rows with what memory holds as whole numbers of 8 bits, or of 4, two a byte: quantized layers. What
-// makes reals of those goes into the product, which then reads the numbers as they lie: a half or a quarter of the
-// bytes, and no kernel before it. K is taken apart where scales belong to so many of it, or a byte has two numbers.
+// Products of few rows with what memory holds as numbers of 8 bits, or as whole ones of 4, two a byte: quantized
+// layers. What makes reals of 16 bits of those goes into the product, which then reads the numbers as they lie: a half
+// or a quarter of the bytes, and no kernel before it. K is taken apart where scales belong to so many of it, or a byte
+// has two numbers.
 #include <algorithm>
 
 #include "propose/expert/normalise.h"
@@ -32,12 +33,16 @@ class Widener {
   }
 
  private:
-  // Whether it is what columns lie along, for few rows.
+  // Whether it is what columns lie along, or across, for few rows.
   bool Repeats(const ExprNode& factor) const {
     if (factor.kind != Expr::Kind::kLoad || map_(memory_.Root(factor.buffer)) == nullptr) return false;
     const auto position = memory_.Position(factor);
     const auto& space = made_.piece.space;
-    if (!position || position->of(space.back()) == 0 || position->of(made_.piece.fold->over[0]) != 1) return false;
+    if (!position || position->of(space.back()) == 0) return false;
+    const IndexVar& over = made_.piece.fold->over[0];
+    // Across: the kernel takes so many columns and elements of K at a time (dsl/cuda/ways/nest_weights.cc).
+    const bool across = position->of(space.back()) == 1 && space.back().extent % 16 == 0 && over.extent % 8 == 0;
+    if (position->of(over) != 1 && !across) return false;
     std::int64_t rows = 1;
     for (const IndexVar& var : space) rows *= position->of(var) == 0 ? var.extent : 1;
     return rows <= kFewRows;
@@ -63,7 +68,7 @@ class Widener {
       if (node.kind != Expr::Kind::kLoad) return;
       const DType type = memory_.graph().buffers()[static_cast<std::size_t>(memory_.Root(node.buffer))].dtype;
       const auto position = memory_.Position(node);
-      stored |= (type == DType::kI8 || type == DType::kU8) && position && position->of(made_.piece.space.back()) != 0;
+      stored |= IsStoredInFewBits(type) && position && position->of(made_.piece.space.back()) != 0;
     });
     if (!stored || HasReduce(factor)) return false;
     TakeOut(side);
@@ -93,7 +98,7 @@ class Widener {
         Replace(side, Simplify(after));
         return true;
       }
-      if (!Split(map)) return false;
+      if (!Split(side, buffer, map)) return false;
     }
     return false;
   }
@@ -103,12 +108,21 @@ class Widener {
     made_.piece.fold->body = factors[0] * factors[1];
   }
 
-  // The innermost folded index as two, of which the map's last dimension is one.
-  bool Split(const Piece& map) {
+  // The innermost folded index as two, of which the map's dimension that it steps through is one.
+  bool Split(std::size_t side, int buffer, const Piece& map) {
     Fold& fold = *made_.piece.fold;
     const IndexVar last = fold.over.back();
     if (map.space.empty()) return false;
-    const std::int64_t inner = map.space.back().extent;
+    std::int64_t inner = map.space.back().extent, step = 0, stride = 1;
+    Visit(fold.body->operands[side], [&](const ExprNode& node) {
+      if (node.kind != Expr::Kind::kLoad || memory_.Root(node.buffer) != buffer) return;
+      if (const auto position = memory_.Position(node)) step = position->of(last);
+    });
+    for (std::size_t d = map.space.size(); d-- > 0; stride *= map.space[d].extent) {
+      if (stride != step || map.space[d].extent == 1) continue;
+      inner = map.space[d].extent;
+      break;
+    }
     if (inner <= 1 || inner >= last.extent || last.extent % inner != 0) return false;
     const IndexVar many = NewIndex(last.extent / inner), few = NewIndex(inner);
     fold.over.back() = many;

@@ -1,8 +1,10 @@
-// Few rows times weights that memory holds as whole numbers of 8 or 4 bits, with scales and zeros for each column or
-// for so many of K: dsl/shape/stored_weights.h. How fast the numbers can be read is all that matters, so they go from
-// memory to registers as they lie, 16 bytes at a time, and pass by the first-level cache, which keeps the rows. There
-// they become pairs of 16-bit reals, by the steps that the text writes and rounded at each as PyTorch rounds; the
+// Few rows times weights that memory holds as numbers of 8 bits, or as whole ones of 4, with scales and zeros for each
+// column or for so many of K: dsl/shape/stored_weights.h. How fast the numbers can be read is all that matters, so they
+// go from memory to registers as they lie, 16 bytes at a time, and pass by the first-level cache, which keeps the rows.
+// There they become pairs of 16-bit reals, by the steps that the text writes and rounded at each as PyTorch rounds; the
 // tensor cores multiply those (mma, 16 x 8 x 16).
+//
+// Where numbers lie across K, a thread reads 4, 8 or 16 neighbouring columns of 8 of K, and turns their bytes.
 //
 // A block makes 16 columns of all rows, or a few times as many, which share what is read of the rows. Its warps have
 // parts of K each and add up in shared memory what they have made. As matmul_rows.cc says, a sum does not care for the
@@ -23,6 +25,7 @@
 #include "dsl/way.h"
 
 namespace hone {
+extern const std::string_view kStoredRealsText;    // dsl/cuda/stored_reals.cuh
 extern const std::string_view kStoredWeightsText;  // dsl/cuda/stored_weights.cuh
 }  // namespace hone
 
@@ -35,7 +38,7 @@ constexpr std::int64_t kSumsBytes = 48 << 10;
 std::int64_t RowsOf(const StoredWeights& weights) { return weights.m ? weights.m->extent : 1; }
 std::int64_t EightsOf(const StoredWeights& weights) { return (RowsOf(weights) + 7) / 8; }
 // Elements of K that a thread loads at once.
-std::int64_t Own(const StoredWeights& weights) { return weights.bits == 8 ? 16 : 32; }
+std::int64_t Own(const StoredWeights& weights) { return weights.across ? 8 : weights.bits == 8 ? 16 : 32; }
 // What the warps of a block make.
 std::int64_t SumsBytes(const StoredWeights& weights, std::int64_t columns, std::int64_t warps) {
   return warps * 8 * EightsOf(weights) * (columns + 1) * 4;
@@ -49,9 +52,11 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
     return fmt::format("it holds all {} rows at once, {} are possible", RowsOf(weights), kMostRows);
   if (!IsHalf(kernel.target_type) || kernel.compute != DType::kF32) return "what it writes is not of 16 bits";
   const std::int64_t own = Own(weights);
-  if (weights.k % own != 0 || weights.bytes.of_row % 16 != 0 || weights.bytes.offset % 16 != 0 ||
+  if (weights.k % own != 0 || weights.bytes.offset % 16 != 0 || (!weights.across && weights.bytes.of_row % 16 != 0) ||
       weights.x.of_row % 8 != 0 || weights.x.offset % 8 != 0)
     return "it reads 16 bytes at a time along what is summed, and an operand does not lie so";
+  if (weights.across && (weights.bytes.step % 16 != 0 || weights.n.extent % 16 != 0))
+    return "it reads up to 16 neighbouring columns at a time, and those of its numbers do not lie so";
   for (const auto& step : weights.steps) {
     const auto* other = std::get_if<PlaceAlongK>(&step.other);
     if (other != nullptr && other->step != 0 && other->of_k % own != 0)
@@ -78,12 +83,14 @@ class WeightsWriter {
         warps_(IntSetting(kernel, "warps")),
         loads_(IntSetting(kernel, "loads")),
         eights_(EightsOf(weights_)),
+        stored_(kernel.operand_types[static_cast<std::size_t>(weights_.bytes.operand)]),
         step_(loads_ * Own(weights_) * 4),
         whole_(weights_.k % step_ == 0) {}
 
   void Write() {
     const std::string index = out_.index_type();
     out_.Define(std::string(kStoredWeightsText));
+    if (weights_.is_real) out_.Define(std::string(kStoredRealsText));
     out_.BeginKernel("weights", 32 * warps_);
     out_.Line("const int thread = threadIdx.x, warp = thread / 32, row = thread % 32 / 4, quarter = thread % 4;");
     out_.Line(fmt::format("__shared__ float sums[{}][{}][{}];", warps_, 8 * eights_, columns_ + 1));
@@ -127,20 +134,42 @@ class WeightsWriter {
   // What a thread has of numbers, and of what belongs to them, and what loads a part of that.
   void OpenNumbers() {
     const std::string index = out_.index_type();
-    out_.Line(fmt::format("uint4 numbers[{}][{}];", loads_, columns_ / 8));
+    if (weights_.across) {
+      out_.Line(fmt::format("unsigned numbers[{}][8][{}];", loads_, columns_ / 32));
+      // Beyond the last columns the last ones are read again.
+      out_.Line(fmt::format("const {} own = {};", index,
+                            weights_.n.extent % columns_ == 0
+                                ? fmt::format("first + row * {}", columns_ / 8)
+                                : fmt::format("min(first + row * {}, static_cast<{}>({}))", columns_ / 8, index,
+                                              weights_.n.extent - columns_ / 8)));
+    } else {
+      out_.Line(fmt::format("uint4 numbers[{}][{}];", loads_, columns_ / 8));
+    }
     for (std::size_t s = 0; s < weights_.steps.size(); ++s) {
       if (std::holds_alternative<PlaceAlongK>(weights_.steps[s].other))
         out_.Line(fmt::format("unsigned other{}[{}][{}];", s, loads_, columns_ / 8));
     }
     out_.Open("const auto load = [&](int i, int k0)");
     out_.Line(fmt::format("const int k = k0 + i * {} + quarter * {};", Own(weights_) * 4, Own(weights_)));
+    if (weights_.across) WriteLoadAcross();
+    const bool others = std::ranges::any_of(weights_.steps, [](const StoredWeights::Step& step) {
+      return std::holds_alternative<PlaceAlongK>(step.other);
+    });
+    if (weights_.across && !others) {
+      out_.CloseWith(";");
+      return;
+    }
     out_.Unroll();
     out_.Open(fmt::format("for (int c = 0; c < {}; ++c)", columns_ / 8));
-    out_.Line(fmt::format("const {} n = {};", index,
-                          Within("first + row + 8 * c", weights_.n.extent, weights_.n.extent % columns_ != 0)));
-    const std::string from = fmt::format("{}({} + {})", loads_ == 1 ? "StreamedFromLine" : "StreamedWeights",
-                                         AddressText(weights_.bytes, "n"), weights_.bits == 8 ? "k" : "k / 2");
-    out_.Line(fmt::format("numbers[i][c] = {};", Guarded(from, "make_uint4(0, 0, 0, 0)")));
+    if (weights_.across) {
+      out_.Line(fmt::format("const {} n = own + c;", index));
+    } else {
+      out_.Line(fmt::format("const {} n = {};", index,
+                            Within("first + row + 8 * c", weights_.n.extent, weights_.n.extent % columns_ != 0)));
+      const std::string from = fmt::format("{}({} + {})", loads_ == 1 ? "StreamedFromLine" : "StreamedWeights",
+                                           AddressText(weights_.bytes, "n"), weights_.bits == 8 ? "k" : "k / 2");
+      out_.Line(fmt::format("numbers[i][c] = {};", Guarded(from, "make_uint4(0, 0, 0, 0)")));
+    }
     for (std::size_t s = 0; s < weights_.steps.size(); ++s) {
       const auto* other = std::get_if<PlaceAlongK>(&weights_.steps[s].other);
       if (other == nullptr) continue;
@@ -151,6 +180,16 @@ class WeightsWriter {
     }
     out_.Close();
     out_.CloseWith(";");
+  }
+
+  // Of eight of K, a thread's columns.
+  void WriteLoadAcross() {
+    const std::string load = fmt::format("StreamWords(numbers[i][j], {} + static_cast<{}>(k + j) * {});",
+                                         AddressText(weights_.bytes, "own"), out_.index_type(), weights_.bytes.step);
+    const std::string none = fmt::format("for (int w = 0; w < {}; ++w) numbers[i][j][w] = 0;", columns_ / 32);
+    out_.Unroll();
+    out_.Line(fmt::format("for (int j = 0; j < 8; ++j) {}",
+                          whole_ ? load : fmt::format("if (k < {}) {} else {}", weights_.k, load, none)));
   }
 
   // Of what is loaded, all.
@@ -185,12 +224,17 @@ class WeightsWriter {
     const std::string type = half_ == DType::kBF16 ? "BrainPairs" : "HalfPairs";
     out_.Open("");
     out_.Line(fmt::format("unsigned pairs[{}][4];", columns_ / 8));
+    if (weights_.across) WriteTurn();
     out_.Unroll();
     out_.Open(fmt::format("for (int c = 0; c < {}; ++c)", columns_ / 8));
     if (weights_.bits == 8) {
-      const std::string_view flipped = weights_.is_signed[0] ? "" : " ^ 0x80808080";
-      out_.Line(fmt::format("BytesAsPairs<{0}>(numbers[i][c].{1}{3}, numbers[i][c].{2}{3}, pairs[c]);", type,
-                            "xz"[unit], "yw"[unit], flipped));
+      const std::string first = weights_.across ? "turned[c][0]" : fmt::format("numbers[i][c].{}", "xz"[unit]);
+      const std::string second = weights_.across ? "turned[c][1]" : fmt::format("numbers[i][c].{}", "yw"[unit]);
+      const std::string_view flipped = weights_.is_real || weights_.is_signed[0] ? "" : " ^ 0x80808080";
+      const std::string made = !weights_.is_real ? fmt::format("BytesAsPairs<{}>", type)
+                                                 : fmt::format("RealsAsPairs<{}, {}>", type,
+                                                               stored_ == DType::kF8E5M2 ? "__NV_E5M2" : "__NV_E4M3");
+      out_.Line(fmt::format("{0}({1}{3}, {2}{3}, pairs[c]);", made, first, second, flipped));
     } else {
       const std::string low = fmt::format("numbers[i][c].{}", "xyzw"[unit]), high = low + " >> 4";
       out_.Line(fmt::format("NibblesAsPairs<{}>({}, {}, {}, {}, {}, pairs[c]);", type, weights_.high_first ? high : low,
@@ -212,6 +256,17 @@ class WeightsWriter {
     out_.Close();
   }
 
+  // The bytes of eight of K as two words for each column.
+  void WriteTurn() {
+    out_.Line(fmt::format("unsigned turned[{}][2];", columns_ / 8));
+    out_.Unroll();
+    out_.Line(
+        fmt::format("for (int w = 0; w < {}; ++w) for (int h = 0; h < 2; ++h) TurnBytes(numbers[i][4 * h][w], "
+                    "numbers[i][4 * h + 1][w], numbers[i][4 * h + 2][w], numbers[i][4 * h + 3][w], turned[4 * w][h], "
+                    "turned[4 * w + 1][h], turned[4 * w + 2][h], turned[4 * w + 3][h]);",
+                    columns_ / 32));
+  }
+
   // Behind which exponent numbers of 4 bits stand, and what is then too much of them, or too little.
   double Base() const { return half_ == DType::kBF16 ? 128 : 1024; }
   std::string Above() const {
@@ -229,7 +284,7 @@ class WeightsWriter {
 
   // What is done to the numbers of column c, pair by pair.
   void WriteSteps(const std::string& type) {
-    const int more = weights_.bits == 4 ? 0 : weights_.more[0] + (weights_.is_signed[0] ? 0 : 128);
+    const int more = weights_.bits == 4 || weights_.is_real ? 0 : weights_.more[0] + (weights_.is_signed[0] ? 0 : 128);
     if (more == 0 && weights_.steps.empty()) return;
     const std::string one = PairOf(1), minus = PairOf(-1), none = PairOf(-0.0), it = "pairs[c][p]";
     out_.Unroll();
@@ -257,15 +312,17 @@ class WeightsWriter {
 
   void WriteEnd() {
     const std::int64_t m = RowsOf(weights_), n = weights_.n.extent;
-    // A thread has columns `row` and `row` + 8 of two neighbouring rows of x.
+    // A thread has columns `row` and `row` + 8 of two neighbouring rows of x; where numbers lie across K, two
+    // neighbours.
+    const std::string column = weights_.across ? fmt::format("row * {} + 2 * t + i / 2", columns_ / 8)
+                                               : std::string("16 * t + row + i / 2 * 8");
     out_.Unroll();
     out_.Open(fmt::format("for (int t = 0; t < {}; ++t)", columns_ / kTile));
     out_.Unroll();
     out_.Open(fmt::format("for (int e = 0; e < {}; ++e)", eights_));
     out_.Unroll();
-    out_.Line(
-        "for (int i = 0; i < 4; ++i) sums[warp][8 * e + quarter * 2 + i % 2][16 * t + row + i / 2 * 8] = "
-        "made[t][e][i];");
+    out_.Line(fmt::format("for (int i = 0; i < 4; ++i) sums[warp][8 * e + quarter * 2 + i % 2][{}] = made[t][e][i];",
+                          column));
     out_.Close();
     out_.Close();
     out_.Line("__syncthreads();");
@@ -285,7 +342,7 @@ class WeightsWriter {
   const Kernel& kernel_;
   DeviceWriter& out_;
   const StoredWeights weights_;
-  const DType half_;
+  const DType half_, stored_;
   const std::int64_t columns_, warps_, loads_, eights_, step_;
   const bool whole_;
 };
@@ -300,16 +357,23 @@ bool HasMany(const Kernel& kernel, const StoredWeights& weights) {
 }
 std::vector<Setting> ColumnsValues(const Kernel& kernel) {
   const StoredWeights weights = Of(kernel);
+  if (weights.across) {
+    if (HasMany(kernel, weights)) return {Whole(64), Whole(128), Whole(32)};
+    return {Whole(32), Whole(64)};
+  }
   const bool many = HasMany(kernel, weights), four = weights.bits == 4 && EightsOf(weights) == 2 && weights.k >= 2048;
   if (!many) return four ? std::vector{Whole(32), Whole(16)} : std::vector{Whole(16), Whole(32)};
   return weights.bits == 8 ? std::vector{Whole(64), Whole(32), Whole(16)}
                            : std::vector{Whole(32), Whole(64), Whole(16)};
 }
 std::optional<std::string> CheckColumns(const Kernel& kernel, const Setting& value) {
-  if (auto why = CheckRange(value, 16, 64)) return why;
+  const StoredWeights weights = Of(kernel);
+  if (auto why = CheckRange(value, 16, weights.across && EightsOf(weights) <= 2 ? 128 : 64)) return why;
   const std::int64_t columns = std::get<std::int64_t>(value.value);
+  if (weights.across && columns != 32 && columns != 64 && columns != 128)
+    return "a thread reads 4, 8 or 16 neighbouring columns; try 32";
   if (columns % kTile != 0) return "columns are made sixteen at a time; try 16";
-  if (SumsBytes(Of(kernel), columns, 1) > kSumsBytes) return "so many sums do not fit; try 16";
+  if (SumsBytes(weights, columns, 1) > kSumsBytes) return "so many sums do not fit; try 16";
   return std::nullopt;
 }
 std::vector<Setting> WarpsValues(const Kernel& kernel) {
@@ -333,6 +397,10 @@ std::optional<std::string> CheckWarps(const Kernel& kernel, const Setting& value
   return std::nullopt;
 }
 std::vector<Setting> LoadsValues(const Kernel& kernel) {
+  // A thread's eight of K are at most as many bytes as it loads along K.
+  if (Of(kernel).across)
+    return IntSetting(kernel, "columns") == 128 ? std::vector{Whole(1), Whole(2)}
+                                                : std::vector{Whole(2), Whole(1), Whole(4)};
   const bool wide = IntSetting(kernel, "columns") * IntSetting(kernel, "warps") > 256;
   return wide ? std::vector{Whole(1), Whole(2)} : std::vector{Whole(2), Whole(4), Whole(1)};
 }
@@ -349,7 +417,7 @@ constexpr Knob kKnobs[] = {
 HONE_ROW(Way){
     .family = "nest",
     .name = "weights",
-    .doc = "for few rows of 16 bits times whole numbers of 8 or 4: those are read as they lie",
+    .doc = "for few rows of 16 bits times numbers of 8, or whole ones of 4: those are read as they lie",
     .why_not = WhyNot,
     .cost = Cost,
     .multiplies = true,

@@ -1,4 +1,4 @@
-// Few rows times whole numbers of 8 and of 4 bits: compiled without spills, on the tensor cores, the default where
+// Few rows times numbers of 8 bits and whole ones of 4: compiled without spills, on the tensor cores, the default where
 // there are columns, refused in a line elsewhere, and what the program says. The last is skipped where there is no
 // device.
 #include <fmt/format.h>
@@ -19,6 +19,7 @@ struct Layer {
   std::int64_t m = 16, n = 128, k = 1024, group = 128;
   std::string type = "bf16", stored = "i8", number = "real(w[n, k * {G} + l])", scaled = "{N} * s[n, k]", end = "{S}";
   std::string settings = {};
+  bool across = false;  // w[k, n], s[k, n] and z[k, n]
 };
 
 std::string Replaced(std::string text, const std::string& what, const std::string& with) {
@@ -27,6 +28,8 @@ std::string Replaced(std::string text, const std::string& what, const std::strin
   return text;
 }
 const std::string kFour = "select(p == 0, and(w[n, k * {H} + l], 15), floordiv(w[n, k * {H} + l], 16))";
+
+const std::string kReal = "w[n, k * {G} + l]";
 
 std::string Text(const Layer& layer) {
   const bool four = layer.number.find("{H}") != std::string::npos;
@@ -39,6 +42,13 @@ std::string Text(const Layer& layer) {
       layer.type, layer.m, layer.n, layer.k, layer.stored, four ? layer.k / 2 : layer.k, layer.end);
   text = Replaced(text, "{S}", fmt::format("sum [{}] (x[m, {}] * ({}))", over, at, layer.scaled));
   text = Replaced(text, "{N}", layer.number);
+  if (layer.across) {
+    text = Replaced(text, fmt::format("w: {}[{}, {}]", layer.stored, layer.n, layer.k),
+                    fmt::format("w: {}[{}, {}]", layer.stored, layer.k, layer.n));
+    text = Replaced(text, fmt::format("[{}, {{K}}]", layer.n), fmt::format("[{{K}}, {}]", layer.n));
+    text = Replaced(text, "w[n, k * {G} + l]", "w[k * {G} + l, n]");
+    text = Replaced(text, "[n, k]", "[k, n]");
+  }
   text = Replaced(text, "{K}", std::to_string(layer.k / layer.group));
   text = Replaced(text, "{G}", std::to_string(layer.group));
   text = Replaced(text, "{H}", std::to_string(layer.group / 2));
@@ -84,6 +94,46 @@ const std::vector<Layer> kLayers = {
      .stored = "u8",
      .number = "real(" + kFour + ")",
      .scaled = "({N} - z[n, k]) * s[n, k]"},
+    // Reals of 8 bits.
+    {.n = 512, .k = 4096, .stored = "f8e4m3", .number = kReal},
+    {.m = 1, .n = 10000, .k = 1024, .group = 1024, .stored = "f8e4m3", .number = kReal, .scaled = "{N}"},
+    {.m = 5, .n = 70, .k = 208, .group = 16, .type = "f16", .stored = "f8e4m3", .number = kReal},
+    {.m = 16, .n = 200, .k = 512, .stored = "f8e5m2", .number = kReal, .scaled = "({N} - 3) * s[n, k]"},
+    {.m = 64, .n = 200, .k = 512, .type = "f16", .stored = "f8e5m2", .number = kReal, .end = "relu({S} + b[n])"},
+    // Across K: all loads and settings, columns and depths that no block divides.
+    {.n = 4096, .k = 4096, .group = 4096, .scaled = "{N}", .end = "{S} * b[n]", .across = true},
+    {.n = 28672, .k = 1024, .group = 1024, .scaled = "{N}", .end = "{S} * b[n]", .across = true},
+    {.m = 1, .n = 112, .k = 200, .group = 8, .across = true},
+    {.m = 13,
+     .n = 2000,
+     .k = 512,
+     .type = "f16",
+     .stored = "u8",
+     .scaled = "({N} - z[n, k]) * s[n, k]",
+     .across = true},
+    {.m = 64, .n = 208, .k = 512, .number = "real(w[n, k * {G} + l] - 100)", .across = true},
+    {.m = 16,
+     .n = 10000,
+     .k = 1000,
+     .group = 200,
+     .type = "f16",
+     .stored = "f8e4m3",
+     .number = kReal,
+     .settings = "way: weights, columns: 128, warps: 4, loads: 1",
+     .across = true},
+    {.m = 9,
+     .n = 144,
+     .k = 256,
+     .stored = "i8",
+     .settings = "way: weights, columns: 128, warps: 2, loads: 2",
+     .across = true},
+    {.m = 33,
+     .n = 512,
+     .k = 1024,
+     .stored = "f8e5m2",
+     .number = kReal,
+     .settings = "way: weights, columns: 64, loads: 4",
+     .across = true},
 };
 
 using NestWeightsTest = testing::CudaProgramTest;
@@ -115,14 +165,21 @@ TEST_F(NestWeightsTest, WhatCannotBeIsSaid) {
             "'way' weights: a scale, or a zero, is no element of as many bits as x has, or varies with its rows; try "
             "elements");
   EXPECT_EQ(said({.scaled = "exp({N})"}),
-            "'way' weights: what is done to its whole numbers is more than to add and to multiply; try elements");
+            "'way' weights: what is done to its numbers is more than to add and to multiply; try elements");
   EXPECT_EQ(said({.k = 1000, .group = 1000}),
             "'way' weights: it reads 16 bytes at a time along what is summed, and an operand does not lie so; try "
             "elements");
+  EXPECT_EQ(said({.n = 136, .across = true}),
+            "'way' weights: it reads up to 16 neighbouring columns at a time, and those of its numbers do not lie so; "
+            "try elements");
+  EXPECT_EQ(said({.group = 4, .across = true}),
+            "'way' weights: a scale, or a zero, is for 4 numbers, and a thread has 8 at once; try elements");
+  EXPECT_EQ(said({.stored = "f8e4m3", .number = "exp(" + kReal + ")"}),
+            "'way' weights: what is done to its numbers is more than to add and to multiply; try elements");
   EXPECT_EQ(said({.group = 16, .stored = "u8", .number = "real(" + kFour + ")"}),
             "'way' weights: a scale, or a zero, is for 16 numbers, and a thread has 32 at once; try elements");
   EXPECT_EQ(said({.number = "real(mod(w[n, k * {G} + l], 7))"}),
-            "'way' weights: what is done to its whole numbers is more than to add and to multiply; try elements");
+            "'way' weights: what is done to its numbers is more than to add and to multiply; try elements");
 }
 
 TEST_F(NestWeightsOnDeviceTest, ComputesWhatTheProgramSays) {

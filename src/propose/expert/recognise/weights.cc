@@ -1,5 +1,5 @@
-// A product with whole numbers that memory holds in few bits, which are made reals where they are multiplied: a nest,
-// in which K is as many indices as scales and bytes make of it.
+// A product with numbers that memory holds in few bits, which are made reals of 16 where they are multiplied: a nest,
+// in which K is as many indices as scales and bytes make of it. Before matmul, which widens reals of 8 bits to f32.
 #include "propose/expert/recognise/recognise.h"
 
 namespace hone::expert::recogniser_weights {
@@ -18,16 +18,17 @@ std::optional<dsl::Statement> RecogniseWeights(Names& names, const Piece& piece)
     const Expr &rows = piece.fold->body->operands[side], &weight = piece.fold->body->operands[1 - side];
     if (!holds(*rows, [](DType type) { return IsHalf(type); })) continue;
     bool stored = false;
-    Visit(weight, [&](const ExprNode& node) {
-      stored |= holds(node, [](DType type) { return type == DType::kI8 || type == DType::kU8; });
-    });
-    if (stored) return RecogniseNest(names, piece);
+    Visit(weight, [&](const ExprNode& node) { stored |= holds(node, IsStoredInFewBits); });
+    if (!stored) continue;
+    auto statement = RecogniseNest(names, piece);
+    if (statement) statement->settings["way"] = {"weights"};  // another is no better than what other recognisers write
+    return statement;
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-HONE_ROW(Recogniser){.name = "weights", .form = Form::kAsItIs, .place = 15, .recognise = RecogniseWeights};
+HONE_ROW(Recogniser){.name = "weights", .form = Form::kAsItIs, .place = 5, .recognise = RecogniseWeights};
 
 }  // namespace hone::expert::recogniser_weights

@@ -1,4 +1,4 @@
-// Whole numbers of few bits go into products of few rows, however a layer spells what makes reals of them.
+// Numbers of few bits go into products of few rows, however a layer spells what makes reals of them.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -38,11 +38,30 @@ const std::string kProduct = Op("permute.default", R"("dims": [1, 0], "self": "%
                              Op("mm.default", R"("mat2": "%t", "self": "%x")", "y");
 
 // x @ (w.to(bf16) * s).t()
-std::string Columns(int rows = 16) {
-  return Problem(Tensor("w", "[256, 512]", "i8") + ", " + Tensor("s", "[256, 1]", "bf16"),
+std::string Columns(int rows = 16, const std::string& type = "i8") {
+  return Problem(Tensor("w", "[256, 512]", type) + ", " + Tensor("s", "[256, 1]", "bf16"),
                  Op("_to_copy.default", R"("dtype": "bf16", "self": "%w")", "c") + ", " +
                      Op("mul.Tensor", R"("other": "%s", "self": "%c")", "v") + ", " + kProduct,
                  rows);
+}
+// x @ (w.to(bf16) * s), w and s in this shape and w of this type
+std::string Across(const std::string& type, int outer = 256, int inner = 512) {
+  const std::string n = std::to_string(outer), k = std::to_string(inner);
+  return R"({"hone_problem": 1, "name": "layer", "tensors": [)" + Tensor("x", "[16, " + k + "]", "bf16", "input") +
+         ", " + Tensor("w", "[" + k + ", " + n + "]", type) + ", " + Tensor("s", "[" + n + "]", "bf16") + ", " +
+         Tensor("y", "[16, " + n + "]", "bf16", "output") + R"(], "graph": [)" +
+         Op("_to_copy.default", R"("dtype": "bf16", "self": "%w")", "c") + ", " +
+         Op("mul.Tensor", R"("other": "%s", "self": "%c")", "v") + ", " +
+         Op("mm.default", R"("mat2": "%v", "self": "%x")", "y") + "]}";
+}
+// x @ (w.view(groups, 128, n).to(bf16) * s).view(-1, n)
+std::string GroupsAcross(const std::string& type) {
+  return Problem(Tensor("w", "[512, 256]", type) + ", " + Tensor("s", "[4, 1, 256]", "bf16"),
+                 Op("view.default", R"("self": "%w", "size": [4, 128, 256])", "groups") + ", " +
+                     Op("_to_copy.default", R"("dtype": "bf16", "self": "%groups")", "c") + ", " +
+                     Op("mul.Tensor", R"("other": "%s", "self": "%c")", "e") + ", " +
+                     Op("view.default", R"("self": "%e", "size": [-1, 256])", "v") + ", " +
+                     Op("mm.default", R"("mat2": "%v", "self": "%x")", "y"));
 }
 // stack((w & 15, w >> 4), -1), less zeros, times scales of 128 each
 std::string Nibbles() {
@@ -75,6 +94,37 @@ TEST(WeightsTest, HalvesOfBytesAndTheirGroupsTakeTheSumApart) {
   const std::string text = dsl::Print(*program);
   EXPECT_NE(text.find("sum [k < 4, l < 64, m < 2] (x[i, k * 128 + (l * 2 + m)] * ((real("), std::string::npos) << text;
   EXPECT_EQ(WayOf(program), "weights");
+}
+
+TEST(WeightsTest, RealsOfEightBitsAreReadAsTheyLie) {
+  for (const std::string type : {"f8e4m3", "f8e5m2"}) {
+    const auto program = Written(Columns(16, type), {.weights = true});
+    ASSERT_TRUE(program);
+    const std::string text = dsl::Print(*program);
+    EXPECT_NE(text.find("(sum [k < 512] (x[i, k] * w[j, k]) * s[j, 0])"), std::string::npos) << text;
+    EXPECT_EQ(WayOf(program), "weights");
+  }
+}
+
+TEST(WeightsTest, NumbersAcrossWhatIsSummedAreReadAsTheyLie) {
+  for (const std::string type : {"i8", "u8", "f8e4m3"}) {
+    const auto program = Written(Across(type), {.weights = true});
+    ASSERT_TRUE(program);
+    EXPECT_EQ(WayOf(program), "weights") << dsl::Print(*program);
+    const auto groups = Written(GroupsAcross(type), {.weights = true});
+    ASSERT_TRUE(groups);
+    const std::string text = dsl::Print(*groups);
+    EXPECT_NE(text.find("sum [k < 4, l < 128] (x[i, k * 128 + l] * ("), std::string::npos) << text;
+    EXPECT_EQ(WayOf(groups), "weights") << text;
+  }
+}
+
+TEST(WeightsTest, ColumnsThatNoThreadTakesTogetherHaveAKernelBefore) {
+  for (const auto& program :
+       {Written(Across("i8", 250), {.weights = true}), Written(Across("i8", 256, 500), {.weights = true})}) {
+    ASSERT_TRUE(program);
+    EXPECT_EQ(program->statements.back().family, "matmul") << dsl::Print(*program);
+  }
 }
 
 TEST(WeightsTest, ManyRowsAndWhoDoesNotAskHaveAKernelBefore) {
