@@ -13,7 +13,8 @@ namespace {
 
 using Kind = Expr::Kind;
 
-constexpr int kMostAdded = 112;  // numbers of up to 8 bits more and 128 are 256 at most: bf16 holds those
+// What is added to numbers of 8 and of 4 bits: beside it, the code adds 128, or takes 128 and 8: bf16 holds up to 256.
+constexpr int kMostAddedToBytes = 128, kMostAddedToNibbles = 112;
 
 bool OfBytes(DType type) { return type == DType::kI8 || type == DType::kU8; }
 bool IsReal8(DType type) { return IsFloat(type) && Bytes(type) == 1; }
@@ -82,7 +83,8 @@ class Reader {
       for (int& more : made_.more) more += made_.steps[0].op == BinaryOp::kAdd ? number : -number;
       made_.steps.erase(made_.steps.begin());
     }
-    if (std::max(std::abs(made_.more[0]), std::abs(made_.more[1])) > kMostAdded)
+    if (std::max(std::abs(made_.more[0]), std::abs(made_.more[1])) >
+        (made_.bits == 8 ? kMostAddedToBytes : kMostAddedToNibbles))
       return "halves do not hold its numbers";
     return made_;
   }

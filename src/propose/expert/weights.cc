@@ -72,7 +72,17 @@ class Widener {
     });
     if (!stored || HasReduce(factor)) return false;
     TakeOut(side);
-    return true;
+    return HasFewBits(made_.piece.fold->body->operands[side]);
+  }
+
+  // Whether all is of 16 bits or less: the kernel takes no other scales of groups (dsl/shape/stored_weights.h).
+  bool HasFewBits(const Expr& factor) const {
+    bool few = true;
+    Visit(factor, [&](const ExprNode& node) {
+      if (node.kind == Expr::Kind::kLoad)
+        few &= Bytes(memory_.graph().buffers()[static_cast<std::size_t>(memory_.Root(node.buffer))].dtype) <= 2;
+    });
+    return few;
   }
 
   // The node of the tree, shared.

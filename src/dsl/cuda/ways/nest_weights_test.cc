@@ -112,6 +112,7 @@ const std::vector<Layer> kLayers = {
      .scaled = "({N} - z[n, k]) * s[n, k]",
      .across = true},
     {.m = 64, .n = 208, .k = 512, .number = "real(w[n, k * {G} + l] - 100)", .across = true},
+    {.n = 208, .k = 512, .stored = "u8", .scaled = "({N} - 128) * s[n, k]", .across = true},
     {.m = 16,
      .n = 10000,
      .k = 1000,

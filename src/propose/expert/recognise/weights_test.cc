@@ -55,12 +55,13 @@ std::string Across(const std::string& type, int outer = 256, int inner = 512) {
          Op("mm.default", R"("mat2": "%v", "self": "%x")", "y") + "]}";
 }
 // x @ (w.view(groups, 128, n).to(bf16) * s).view(-1, n)
-std::string GroupsAcross(const std::string& type) {
-  return Problem(Tensor("w", "[512, 256]", type) + ", " + Tensor("s", "[4, 1, 256]", "bf16"),
+std::string GroupsAcross(const std::string& type, const std::string& scales = "bf16") {
+  return Problem(Tensor("w", "[512, 256]", type) + ", " + Tensor("s", "[4, 1, 256]", scales),
                  Op("view.default", R"("self": "%w", "size": [4, 128, 256])", "groups") + ", " +
                      Op("_to_copy.default", R"("dtype": "bf16", "self": "%groups")", "c") + ", " +
                      Op("mul.Tensor", R"("other": "%s", "self": "%c")", "e") + ", " +
-                     Op("view.default", R"("self": "%e", "size": [-1, 256])", "v") + ", " +
+                     Op("_to_copy.default", R"("dtype": "bf16", "self": "%e")", "f") + ", " +
+                     Op("view.default", R"("self": "%f", "size": [-1, 256])", "v") + ", " +
                      Op("mm.default", R"("mat2": "%v", "self": "%x")", "y"));
 }
 // stack((w & 15, w >> 4), -1), less zeros, times scales of 128 each
@@ -125,6 +126,12 @@ TEST(WeightsTest, ColumnsThatNoThreadTakesTogetherHaveAKernelBefore) {
     ASSERT_TRUE(program);
     EXPECT_EQ(program->statements.back().family, "matmul") << dsl::Print(*program);
   }
+}
+
+TEST(WeightsTest, ScalesOfGroupsInF32HaveAKernelBefore) {
+  const auto program = Written(GroupsAcross("f8e4m3", "f32"), {.weights = true});
+  ASSERT_TRUE(program);
+  EXPECT_EQ(program->statements.back().family, "matmul") << dsl::Print(*program);
 }
 
 TEST(WeightsTest, ManyRowsAndWhoDoesNotAskHaveAKernelBefore) {
