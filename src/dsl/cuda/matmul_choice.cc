@@ -47,15 +47,27 @@ bool AllHeldAs(const Kernel& kernel, const Is& is) {
   return all && some;
 }
 
+bool AllAreLoads(const Kernel& kernel) {
+  bool loads = true;
+  for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i) loads &= InputOf(kernel, i)->kind == Expr::Kind::kLoad;
+  return loads;
+}
+bool HasEightBits(DType held) { return IsFloat(held) && Bytes(held) == 1; }
+
 }  // namespace
 
 bool AllAre(const Kernel& kernel, DType dtype) {
   return AllHeldAs(kernel, [&](DType held) { return held == dtype; });
 }
-bool FitHalves(const Kernel& kernel) {
-  bool loads = true;
-  for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i) loads &= InputOf(kernel, i)->kind == Expr::Kind::kLoad;
-  return loads && AllHeldAs(kernel, [](DType held) { return IsFloat(held) && Bytes(held) == 1; });
+bool FitHalves(const Kernel& kernel) { return AllAreLoads(kernel) && AllHeldAs(kernel, HasEightBits); }
+bool FitBrains(const Kernel& kernel) {
+  if (AllAre(kernel, DType::kBF16)) return true;
+  bool brains = false;
+  const bool fit = AllHeldAs(kernel, [&](DType held) {
+    brains |= held == DType::kBF16;
+    return held == DType::kBF16 || HasEightBits(held);
+  });
+  return fit && brains && AllAreLoads(kernel);
 }
 bool AlongK(const Kernel& kernel, const MatmulShape& shape) {
   bool along = true;

@@ -21,6 +21,8 @@ std::int64_t TilesOf(const MatmulShape& shape, std::int64_t rows, std::int64_t c
 bool AllAre(const Kernel& kernel, DType dtype);
 // Whether it is reals of 8 bits as they are, all of which f16 holds.
 bool FitHalves(const Kernel& kernel);
+// Whether it is bf16, or that and reals of 8 bits as they are, all of which bf16 holds.
+bool FitBrains(const Kernel& kernel);
 bool AlongK(const Kernel& kernel, const MatmulShape& shape);
 // Whether there are so few rows or columns that reading the other operand once is all that matters.
 bool IsNarrow(const MatmulShape& shape);

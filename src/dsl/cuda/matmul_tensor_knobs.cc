@@ -102,9 +102,9 @@ std::optional<double> TensorCost(const Kernel& kernel, TensorPrecision precision
     return IsLarge(shape) ? 1.2 : 2.5;
   }
   const bool halves = AllAre(kernel, DType::kF16) || FitHalves(kernel);
-  const TensorPrecision natural = AllAre(kernel, DType::kBF16) ? TensorPrecision::kBF16
-                                  : halves                     ? TensorPrecision::kF16
-                                                               : TensorPrecision::kF32x3;
+  const TensorPrecision natural = FitBrains(kernel) ? TensorPrecision::kBF16
+                                  : halves          ? TensorPrecision::kF16
+                                                    : TensorPrecision::kF32x3;
   if (precision != natural) return std::nullopt;
   // Few rows times what lies across K: dot products would not read it in order, and tiles without tensor cores multiply
   // 64 rows where there are 8. 28672 columns of K 4096 are 15 GFLOP of FP32 then, which take 0.25 ms at 60 TFLOP/s; the

@@ -122,6 +122,9 @@ constexpr bool IsStoredInFewBits(DType type) {
   return type == DType::kI8 || type == DType::kU8 || (IsFloat(type) && Bytes(type) == 1);
 }
 
+// So many rows at most: more would convert each number again and again.
+inline constexpr std::int64_t kRowsOfStoredWeights = 16;
+
 // The product with what makes reals of numbers of few bits inside of it, and the maps that it needs no more;
 // nothing if it is no such product. `map`: the map that makes a buffer for nobody else; null if another piece does.
 struct WithWeights {

@@ -11,7 +11,6 @@
 namespace hone::expert {
 namespace {
 
-constexpr std::int64_t kFewRows = 16;  // more would convert each number again and again
 constexpr int kLongest = 80;
 
 class Widener {
@@ -45,7 +44,7 @@ class Widener {
     if (position->of(over) != 1 && !across) return false;
     std::int64_t rows = 1;
     for (const IndexVar& var : space) rows *= position->of(var) == 0 ? var.extent : 1;
-    return rows <= kFewRows;
+    return rows <= kRowsOfStoredWeights;
   }
 
   bool Widen(std::size_t side) {

@@ -7,7 +7,7 @@ namespace {
 
 std::optional<std::string> WhyNot(const Kernel& kernel) {
   if (auto why = WhyNoTensorCores(kernel)) return why;
-  if (!AllAre(kernel, DType::kBF16)) return "the operands are not bf16 and would be rounded to it";
+  if (!FitBrains(kernel)) return "bf16 does not hold the operands, which would be rounded to it";
   return std::nullopt;
 }
 
@@ -23,7 +23,7 @@ constexpr Knob kKnobs[] = {
 HONE_ROW(Way){
     .family = "matmul",
     .name = "bf16",
-    .doc = "one product on the tensor cores, of operands that are bf16",
+    .doc = "one product on the tensor cores, of operands that bf16 holds",
     .why_not = WhyNot,
     .cost = Cost,
     .knobs = kKnobs,

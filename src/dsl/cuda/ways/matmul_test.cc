@@ -116,6 +116,20 @@ TEST_F(CudaMatmulTest, BrainFloatsAreReadWhereTheyLie) {
   EXPECT_EQ(odd.launches.size(), 2u);
 }
 
+TEST_F(CudaMatmulTest, RealsOfEightBitsBesideBrainFloatsAreMadeThose) {
+  for (const std::string type : {"f8e4m3", "f8e5m2"}) {
+    const auto plan =
+        Build(fmt::format("program p\ninput x: bf16[1024, 512]\nparam w: {}[2048, 512]\noutput y: bf16[1024, 2048]\n"
+                          "view wt = w: [512, 2048] strides [1, 512]\ny = matmul(x, wt)\n",
+                          type));
+    ASSERT_EQ(plan.prepare.size(), 1u);
+    EXPECT_NE(plan.prepare[0].name.find("pack_b"), std::string::npos);
+    EXPECT_EQ(plan.plan.buffers.size(), 1u);  // and no scales
+    ASSERT_EQ(plan.launches.size(), 1u);
+    EXPECT_GT(Count(plan.launches[0], "HGMMA"), 0);
+  }
+}
+
 TEST_F(CudaMatmulTest, OperandsAcrossKAreReadWhereTheyLieToo) {
   for (const std::string type : {"f16", "bf16"}) {
     const auto plan =

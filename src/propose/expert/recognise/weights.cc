@@ -19,7 +19,9 @@ std::optional<dsl::Statement> RecogniseWeights(Names& names, const Piece& piece)
     if (!holds(*rows, [](DType type) { return IsHalf(type); })) continue;
     bool stored = false;
     Visit(weight, [&](const ExprNode& node) { stored |= holds(node, IsStoredInFewBits); });
-    if (!stored) continue;
+    std::int64_t all = 1;
+    for (const IndexVar& var : piece.space) all *= var.extent;
+    if (!stored || piece.space.empty() || all / piece.space.back().extent > kRowsOfStoredWeights) continue;
     auto statement = RecogniseNest(names, piece);
     if (statement) statement->settings["way"] = {"weights"};  // another is no better than what other recognisers write
     return statement;

@@ -128,6 +128,12 @@ TEST(WeightsTest, ColumnsThatNoThreadTakesTogetherHaveAKernelBefore) {
   }
 }
 
+TEST(WeightsTest, ManyRowsTimesRealsOfEightBitsAreAProductOfBf16) {
+  const auto program = Written(Columns(64, "f8e4m3"), {.weights = true});
+  ASSERT_TRUE(program);
+  EXPECT_EQ(program->statements.back().family, "matmul") << dsl::Print(*program);
+}
+
 TEST(WeightsTest, ScalesOfGroupsInF32HaveAKernelBefore) {
   const auto program = Written(GroupsAcross("f8e4m3", "f32"), {.weights = true});
   ASSERT_TRUE(program);
