@@ -16,13 +16,8 @@ extern const std::string_view kTensorEndText;  // dsl/cuda/tensor_end.cuh
 namespace hone::dsl {
 namespace {
 
-// In lines, a warp's sums on their way out: 16 rows of 32 columns, padded so that pairs of eight rows lie in different
-// banks; and so many columns of each product.
-constexpr std::int64_t kLineStride = 40;
+// In lines, a warp's sums on their way out: 16 rows of 32 columns, so many of each product.
 std::int64_t LineColumns(std::int64_t products) { return products == 1 ? 32 : products == 2 ? 16 : 8; }
-// In tiles: a box of 64 rows x 64 columns of 16 bits, of which each warpgroup has two, one that is written while the
-// other is copied.
-constexpr std::int64_t kBoxColumns = 64, kBoxBytes = 64 * kBoxColumns * 2;
 // A result of so many bytes would only drive the operands out of L2. Measured on an H200: 32768 x 64 x 32768 takes 1.27
 // ms then, not 1.50 (docs/measured/cuda_matmul.md).
 constexpr std::int64_t kStreamed = 128 << 20;
@@ -55,7 +50,7 @@ class LinesEnd {
         out_.Line(
             fmt::format("*reinterpret_cast<float2*>(mine + (thread % 32 / 4 + {0}) * {1} + i * 8 + column{6}) = "
                         "make_float2({2}[(part_n * {3} + i) * 4 + {4}{7}], {2}[(part_n * {3} + i) * 4 + {5}{7}]);",
-                        half * 8, kLineStride, tile_.sums, columns / 8, half * 2, half * 2 + 1, to, from));
+                        half * 8, kEndLineStride, tile_.sums, columns / 8, half * 2, half * 2 + 1, to, from));
       }
     }
     out_.Close();
@@ -114,11 +109,11 @@ class LinesEnd {
       const std::string four = Numbered("four", product);
       out_.Line(
           fmt::format("const float4 {} = *reinterpret_cast<const float4*>(mine + below * {} + thread % {} * 4{});",
-                      four, kLineStride, lanes, from));
+                      four, kEndLineStride, lanes, from));
       out_.Line(fmt::format("const float {0}[4] = {{{1}.x, {1}.y, {1}.z, {1}.w}};", its, four));
     } else {
       out_.Line(
-          fmt::format("const float {}[1] = {{mine[below * {} + thread % {}{}]}};", its, kLineStride, lanes, from));
+          fmt::format("const float {}[1] = {{mine[below * {} + thread % {}{}]}};", its, kEndLineStride, lanes, from));
     }
   }
 
@@ -141,7 +136,7 @@ class TilesEnd {
       bytes += 2 * Bytes(tile.kernel.operand_types[At(operand)]);
     }
     // 16 pairs a box: two more boxes of what is larger would be spilled.
-    boxes_ahead_ = std::min<std::int64_t>(bytes <= 4 ? 2 : 0, tile_n_ / kBoxColumns - 1);
+    boxes_ahead_ = std::min<std::int64_t>(bytes <= 4 ? 2 : 0, tile_n_ / kEndBoxColumns - 1);
   }
 
   // What the first boxes of a tile read.
@@ -154,9 +149,9 @@ class TilesEnd {
   void Emit() {
     const DType target = tile_.program.buffers[At(tile_.kernel.target)].dtype;
     out_.Unroll();
-    out_.Open(fmt::format("for (int box = 0; box < {}; ++box)", tile_n_ / kBoxColumns));
+    out_.Open(fmt::format("for (int box = 0; box < {}; ++box)", tile_n_ / kEndBoxColumns));
     if (!pairs_.empty()) {
-      if (boxes_ahead_ > 0) out_.Open(fmt::format("if (box + {} < {})", boxes_ahead_, tile_n_ / kBoxColumns));
+      if (boxes_ahead_ > 0) out_.Open(fmt::format("if (box + {} < {})", boxes_ahead_, tile_n_ / kEndBoxColumns));
       Ask(fmt::format("box + {}", boxes_ahead_));
       if (boxes_ahead_ > 0) out_.Close();
     }
@@ -170,7 +165,7 @@ class TilesEnd {
     for (std::int64_t p = 0; p < tile_.settings.products; ++p) {
       its.push_back(p == 0 ? "it" : fmt::format("it_{}", p + 1));
       out_.Line(fmt::format("const float {} = {}[(box * {} + i / 2) * 4 + i % 2 * 2 + e{}];", its.back(), tile_.sums,
-                            kBoxColumns / 8, p == 0 ? "" : fmt::format(" + {}", p * tile_n_ / 2)));
+                            kEndBoxColumns / 8, p == 0 ? "" : fmt::format(" + {}", p * tile_n_ / 2)));
     }
     std::map<int, std::string> loaded;
     for (const int operand : pairs_)
@@ -187,16 +182,16 @@ class TilesEnd {
     out_.Line(
         fmt::format("StoreMatrices(leaving + box_at * {} + row * 128 + (((i * 2 + thread % 32 / 16) ^ (row % 8)) "
                     "* 16), made[i * 4], made[i * 4 + 1], made[i * 4 + 2], made[i * 4 + 3]);",
-                    kBoxBytes));
+                    kEndBoxBytes));
     out_.Close();
     out_.Line("PublishToCopies();");
     out_.Line("MeetWarpgroup(warpgroup);");
     if (!tile_.rows_end.empty()) StoreByThreads();
     out_.Open("if (thread == 0)");
     if (!tile_.rows_end.empty()) out_.Line(fmt::format("if (m0 + warpgroup * 64 + 64 <= {})", tile_.rows_end));
-    out_.Line(fmt::format("StoreBox(&target_map, n0 + box * {}, m0{}, {}, leaving + box_at * {});", kBoxColumns,
+    out_.Line(fmt::format("StoreBox(&target_map, n0 + box * {}, m0{}, {}, leaving + box_at * {});", kEndBoxColumns,
                           tile_.settings.turns ? "" : " + warpgroup * 64", text_.ResultBatches() == 1 ? "0" : "batch",
-                          kBoxBytes));
+                          kEndBoxBytes));
     out_.Line("CommitStores();");  // of nothing, too: boxes are counted by these
     out_.Close();
     out_.Line("box_at ^= 1;");
@@ -224,11 +219,11 @@ class TilesEnd {
     out_.Open("for (int i = 0; i < 4; ++i)");
     out_.Line("const int below = i * 16 + thread / 8, piece = thread % 8;");
     out_.Line(fmt::format("const {} m = m0 + warpgroup * 64 + below, n = n0 + box * {} + piece * 8;", text_.index,
-                          kBoxColumns));
+                          kEndBoxColumns));
     out_.Line(
         fmt::format("if (m < {} && n < {}) *reinterpret_cast<int4*>(&{}) = ReadShared(leaving + box_at * {} + "
                     "below * 128 + ((piece ^ (below % 8)) * 16));",
-                    tile_.rows_end, text_.shape.n.extent, text_.Target(tile_.batches, "m", "n"), kBoxBytes));
+                    tile_.rows_end, text_.shape.n.extent, text_.Target(tile_.batches, "m", "n"), kEndBoxBytes));
     out_.Close();
     out_.Close();
   }
@@ -248,7 +243,7 @@ class TilesEnd {
                !tile_.rows_end.empty() || m % (tile_.settings.tile_m * tile_.settings.cluster) != 0, m - 1)));
     out_.Line(fmt::format(
         "const {} n = {};", text_.index,
-        within(fmt::format("n0 + ({}) * {} + i / 2 * 8 + column", box, kBoxColumns), n % tile_n_ != 0, n - 2)));
+        within(fmt::format("n0 + ({}) * {} + i / 2 * 8 + column", box, kEndBoxColumns), n % tile_n_ != 0, n - 2)));
   }
   void Ask(const std::string& box) {
     if (pairs_.empty()) return;
@@ -271,14 +266,6 @@ class TilesEnd {
 
 }  // namespace
 
-std::int64_t TensorEndBytes(const TensorSettings& settings) {
-  switch (settings.end) {
-    case TensorEnd::kTiles: return TensorConsumers(settings) * 2 * kBoxBytes;
-    case TensorEnd::kRows: return 0;
-    default: return TensorConsumers(settings) * 64 * kLineStride * 4;
-  }
-}
-
 std::optional<std::string> CheckTiles(const Kernel& kernel) {
   if (!IsHalf(kernel.target_type)) return "tiles are of 16-bit results; try lines";
   if (kernel.result.back() % 8 != 0) return "rows of the result do not begin at multiples of 16 bytes; try lines";
@@ -291,14 +278,14 @@ TensorMapArgument TargetMap(const KernelProgram& program, const Kernel& kernel, 
           .offset = 0,
           .shape = {text.ResultBatches(), m, n},
           .strides = {m * n, n, 1},
-          .box = {1, 64, kBoxColumns},
+          .box = {1, 64, kEndBoxColumns},
           .swizzle = 128};
 }
 
 void OpenTileEnd(DeviceWriter& out, const TensorSettings& settings) {
   if (settings.end == TensorEnd::kTiles) {
     out.Define(std::string(kTensorEndText));
-    out.Line(fmt::format("const unsigned leaving = stages + kStages * kStageBytes + warpgroup * {};", 2 * kBoxBytes));
+    out.Line(fmt::format("const unsigned leaving = stages + kStages * kStageBytes + warpgroup * {};", 2 * kEndBoxBytes));
     out.Line("const int row = thread / 32 * 16 + thread % 16;");
     out.Line("unsigned box_at = 0;");
     return;
@@ -306,7 +293,7 @@ void OpenTileEnd(DeviceWriter& out, const TensorSettings& settings) {
   if (settings.end == TensorEnd::kRows) return;
   out.Line("unsigned char* const ring = tiles + (stages - SharedAddress(tiles));");
   out.Line(fmt::format("float* const mine = reinterpret_cast<float*>(ring + {}) + threadIdx.x / 32 * {};",
-                       TensorRingBytes(settings), 16 * kLineStride));
+                       TensorRingBytes(settings), 16 * kEndLineStride));
 }
 
 void BeginTileEnd(const TensorTile& tile) {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "dsl/cuda/matmul_tensor.h"
 #include "dsl/cuda/matmul_text.h"
+#include "dsl/cuda/tensor_settings.h"
 #include "dsl/cuda/writer.h"
 
 namespace hone::dsl {
@@ -29,8 +29,6 @@ struct TensorTile {
   std::string partial = {};
 };
 
-// Bytes of shared memory behind the stages that the consumers end with.
-std::int64_t TensorEndBytes(const TensorSettings& settings);
 // Why a result of this kind cannot leave in tiles, or nothing.
 std::optional<std::string> CheckTiles(const Kernel& kernel);
 // The target as StoreBox writes it, in boxes of 64 rows x 64 columns.

@@ -33,25 +33,10 @@ constexpr std::int64_t kRowGroup = 8;
 constexpr std::int64_t kSmallOperands = 24 << 20;  // bytes of both
 constexpr std::int64_t kBoxRows = 64;              // of an operand that lies across K
 
-std::int64_t Parts(const TensorSettings& settings) { return settings.precision == TensorPrecision::kF32x3 ? 2 : 1; }
 // What operands are packed as.
 DType ElementType(TensorPrecision precision) {
   return precision == TensorPrecision::kBF16 ? DType::kBF16 : DType::kF16;
 }
-// Columns of all products, which are one to wgmma.
-std::int64_t Width(const TensorSettings& settings) { return settings.products * settings.tile_n; }
-// Of a chunk's scales, of the rows of A and of B that are in a tile; there is room for them also where there are none,
-// but where results leave otherwise than by lines.
-std::int64_t ScaleBytes(const TensorSettings& settings) {
-  return settings.end == TensorEnd::kLines ? (settings.tile_m + Width(settings)) * 4 : 0;
-}
-std::int64_t StageBytes(const TensorSettings& settings) {
-  return (settings.tile_m + Width(settings)) * kTensorRowBytes * Parts(settings);
-}
-
-// Of a block, beside its stages: barriers, and where groups of rows and their tiles end.
-std::int64_t StaticBytes(const TensorSettings& settings) { return 256 + settings.groups * 8; }
-
 // The type that an operand has to have to be multiplied where it lies. Reals of 8 bits are of two, that may be mixed;
 // right operands, which are one to wgmma, are of one.
 DType TypeInPlace(const Kernel& kernel, std::size_t input, TensorPrecision precision) {
@@ -124,7 +109,7 @@ class TensorEmitter {
   void Emit() {
     out_.Define(std::string(kTensorCoreText));
     const ProductKind kind = Kind();
-    out_.Define(ProductText(Width(settings_), kind));
+    out_.Define(ProductText(TensorWidth(settings_), kind));
     if (kind.a_across || kind.b_across) out_.Define(std::string(kTensorAcrossText));
     if (Grouped()) out_.Define(std::string(kTensorGroupsText));
     if (settings_.segments) out_.Define(std::string(kTensorSegmentsText));
@@ -135,7 +120,7 @@ class TensorEmitter {
     const std::int64_t split = std::clamp<std::int64_t>(settings_.split, 1, steps_);
     steps_of_split_ = (steps_ + split - 1) / split;
     splits_ = (steps_ + steps_of_split_ - 1) / steps_of_split_;
-    const Packing packing{.parts = Parts(settings_), .element = ElementType(settings_.precision), .chunk = chunk_};
+    const Packing packing{.parts = TensorParts(settings_), .element = ElementType(settings_.precision), .chunk = chunk_};
     for (int input = 0; input < 1 + settings_.products; ++input) {
       operands_.push_back(Layout(input) == OperandLayout::kElsewise ? PackOperand(kernel_, text_, out_, input, packing)
                                                                     : AsItLies(input));
@@ -234,7 +219,7 @@ class TensorEmitter {
     if (settings_.end == TensorEnd::kTiles) launch.maps.emplace_back("target_map", TargetMap(program_, kernel_, text_));
     launch.writes_maps = settings_.end == TensorEnd::kTiles;
     launch.aside = true;
-    launch.static_shared_bytes = StaticBytes(settings_);
+    launch.static_shared_bytes = TensorStaticBytes(settings_);
     launch.cluster_x = cluster;
     launch.grid_x = std::min(items_, kernel_.device->multiprocessors * resident / cluster) * cluster;
     launch.shared_bytes = TensorSharedBytes(settings_);
@@ -242,7 +227,7 @@ class TensorEmitter {
   }
 
   std::int64_t PartBytes(int input) const {
-    return (input == 0 ? settings_.tile_m : Width(settings_)) * kTensorRowBytes;
+    return (input == 0 ? settings_.tile_m : TensorWidth(settings_)) * kTensorRowBytes;
   }
   static std::size_t At(std::int64_t i) { return static_cast<std::size_t>(i); }
   // What is of one of the right operands.
@@ -256,11 +241,11 @@ class TensorEmitter {
     const std::int64_t cluster = settings_.cluster, consumers = TensorConsumers(settings_),
                        readers = settings_.turns ? 1 : consumers;
     out_.Line(fmt::format("constexpr int kStages = {};", settings_.stages));
-    out_.Line(fmt::format("constexpr unsigned kStageBytes = {};", StageBytes(settings_)));
+    out_.Line(fmt::format("constexpr unsigned kStageBytes = {};", TensorStageBytes(settings_)));
     if (scaled_) {
       // Scales of a chunk, in a ring of their own: as many chunks as stages may be ahead of one whose sums are made.
       out_.Line("constexpr int kScales = kStages + 1;");
-      out_.Line(fmt::format("constexpr unsigned kScaleBytes = {};", ScaleBytes(settings_)));
+      out_.Line(fmt::format("constexpr unsigned kScaleBytes = {};", TensorScaleBytes(settings_)));
     }
     out_.Line("extern __shared__ unsigned char tiles[];");
     out_.Line("__shared__ __align__(8) unsigned long full[kStages], empty[kStages];");
@@ -323,7 +308,7 @@ class TensorEmitter {
     const std::int64_t cluster = settings_.cluster, per_batch = tiles_m_ * tiles_n_,
                        per_split = per_batch * text_.Batches();
     const std::int64_t operand_bytes = (text_.shape.m.extent + text_.shape.n.extent * settings_.products) *
-                                       text_.shape.k.extent * Parts(settings_) *
+                                       text_.shape.k.extent * TensorParts(settings_) *
                                        TensorElementBytes(settings_.precision);
     const std::int64_t row_group = operand_bytes <= kSmallOperands ? 1 : kRowGroup * (settings_.turns ? 2 : 1);
     const std::string of_cluster = cluster > 1 ? fmt::format(" / {}", cluster) : "";
@@ -356,7 +341,7 @@ class TensorEmitter {
 
   // The producer, one thread: fills stage after stage as they become free.
   void Produce() {
-    const std::int64_t parts = Parts(settings_);
+    const std::int64_t parts = TensorParts(settings_);
     out_.Line(fmt::format("GiveRegisters<{}>();", kProducerRegisters));
     out_.Open("if (thread == 0)");
     out_.Line("FetchMap(&a_map);");
@@ -425,7 +410,7 @@ class TensorEmitter {
 
   // The consumers: 64 rows of the tile each.
   void Consume() {
-    const std::int64_t width = Width(settings_);
+    const std::int64_t width = TensorWidth(settings_);
     const std::string& index = text_.index;
     out_.Line(fmt::format("TakeRegisters<{}>();", TensorConsumers(settings_) > 1 ? kConsumerRegisters
                                                   : width == 256                 ? kAloneConsumerRegisters
@@ -507,7 +492,7 @@ class TensorEmitter {
   // Whether a consumer waits for its products after every stage, because they are promoted then; and whether two of
   // them take turns, which is worth it where a stage has products enough to hide the other's sums.
   bool PromotesEach() const { return promoted_ && blocks_a_step_ == 1; }
-  bool TakesTurns() const { return PromotesEach() && TensorConsumers(settings_) == 2 && Parts(settings_) == 2; }
+  bool TakesTurns() const { return PromotesEach() && TensorConsumers(settings_) == 2 && TensorParts(settings_) == 2; }
 
   void Release(const std::string& condition, const std::string& which) {
     if (settings_.cluster > 1) {
@@ -519,7 +504,7 @@ class TensorEmitter {
   }
 
   void MultiplyStage() {
-    const std::int64_t parts = Parts(settings_);
+    const std::int64_t parts = TensorParts(settings_);
     out_.Line("WaitFor(SharedAddress(&full[stage]), phase);");
     out_.Line(settings_.turns ? "const unsigned a = stages + stage * kStageBytes;"
                               : fmt::format("const unsigned a = stages + stage * kStageBytes + warpgroup * {};",
@@ -565,7 +550,7 @@ class TensorEmitter {
   void ClearWhatIsBehind() {
     out_.Open(fmt::format("if (const int left = k_end - k_begin - block * {0}; left < {0})", depth_));
     out_.Line("ClearLines<1>(a, left, thread);");
-    out_.Line(fmt::format("ClearLines<{}>(b, left, thread);", Width(settings_) / kBoxRows));
+    out_.Line(fmt::format("ClearLines<{}>(b, left, thread);", TensorWidth(settings_) / kBoxRows));
     out_.Line("PublishLines(warpgroup);");
     out_.Close();
   }
@@ -587,7 +572,7 @@ class TensorEmitter {
   void Promote() {
     out_.Unroll();
     if (!scaled_) {
-      out_.Line(fmt::format("for (int i = 0; i < {}; ++i) sum[i] += d[i];", Width(settings_) / 2));
+      out_.Line(fmt::format("for (int i = 0; i < {}; ++i) sum[i] += d[i];", TensorWidth(settings_) / 2));
       return;
     }
     out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", settings_.tile_n / 8));
@@ -648,52 +633,6 @@ bool RightOnesLieAlike(const Kernel& kernel, TensorPrecision precision) {
     alike &= LayoutInPlace(kernel, shape, i, precision) == LayoutInPlace(kernel, shape, 1, precision);
   }
   return alike;
-}
-
-std::int64_t TensorElementBytes(TensorPrecision precision) { return precision == TensorPrecision::kF8 ? 1 : 2; }
-std::int64_t TensorDepth(TensorPrecision precision) { return kTensorRowBytes / TensorElementBytes(precision); }
-
-// Where there are scales, they are in registers, too; and one consumer of two blocks has fewer of those than two of
-// one.
-std::int64_t MostPromotedColumns(TensorPrecision precision, std::int64_t tile_m) {
-  return precision == TensorPrecision::kF8 && tile_m == 128 ? 192 : 128;
-}
-
-std::int64_t TensorConsumers(const TensorSettings& settings) { return settings.turns ? 2 : settings.tile_m / 64; }
-
-std::int64_t TensorRingBytes(const TensorSettings& settings) {
-  return settings.stages * StageBytes(settings) + (settings.stages + 1) * ScaleBytes(settings);
-}
-
-std::int64_t TensorSharedBytes(const TensorSettings& settings) {
-  // Where the first stage begins is rounded up; behind the stages is what the consumers end with.
-  return TensorRingBytes(settings) + 1024 + TensorEndBytes(settings);
-}
-
-std::int64_t TensorBlocksAProcessor(const MultiprocessorLimits& limits, const TensorSettings& settings) {
-  // A tile of 256 columns wants more registers than half of a multiprocessor has for a block.
-  return TensorConsumers(settings) == 1 && Width(settings) < 256 &&
-                 2 * (TensorSharedBytes(settings) + StaticBytes(settings) + 1792) <= limits.block_shared_bytes
-             ? 2
-             : 1;
-}
-
-std::optional<std::string> CheckTensor(const MultiprocessorLimits& limits, const TensorSettings& settings) {
-  if (settings.stages < 2) return "a ring has 2 stages at least";
-  if (Width(settings) > 256) {
-    return fmt::format("{} products of {} columns are more than the registers hold, 256; try fewer columns",
-                       settings.products, settings.tile_n);
-  }
-  if (settings.promote > 0 && Width(settings) > MostPromotedColumns(settings.precision, settings.tile_m))
-    return fmt::format("tiles of {} columns leave no registers for promoted sums; try 128x128", Width(settings));
-  const std::int64_t beside = StaticBytes(settings);
-  if (TensorSharedBytes(settings) + beside > limits.block_shared_bytes) {
-    return fmt::format("{} stages of {} bytes are more than a block's {} bytes of shared memory; try {}",
-                       settings.stages, StageBytes(settings), limits.block_shared_bytes,
-                       (limits.block_shared_bytes - beside - 1024 - ScaleBytes(settings) - TensorEndBytes(settings)) /
-                           (StageBytes(settings) + ScaleBytes(settings)));
-  }
-  return std::nullopt;
 }
 
 void EmitMatmulTensor(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out,

@@ -37,55 +37,21 @@
 #include <string>
 
 #include "dsl/cuda/matmul_text.h"
+#include "dsl/cuda/tensor_settings.h"
 #include "dsl/cuda/writer.h"
 
 namespace hone::dsl {
 
-// How the result leaves: a warp's lines at a time, boxes that the copy engine writes, or rows that are folded.
-enum class TensorEnd : std::uint8_t { kLines, kTiles, kRows };
-enum class TensorPrecision : std::uint8_t { kF32x3, kF16, kBF16, kF8 };
-
-struct TensorSettings {
-  TensorPrecision precision = TensorPrecision::kF32x3;
-  std::int64_t tile_m = 128, tile_n = 128;  // 64 rows a warpgroup
-  int stages = 3;
-  std::int64_t promote = 64;  // of K; a multiple of TensorDepth; 0 = never
-  int cluster = 1;            // blocks, one above the other, that share their tiles of B
-  std::int64_t split = 1;     // parts of K, for blocks of their own; a second kernel adds them up in order
-  std::int64_t products = 1;  // of one A and so many right operands, tile_n columns of each
-  TensorEnd end = TensorEnd::kLines;
-  std::int64_t groups = 0;  // of rows, each with a B of its own; 0 = all rows have the same
-  bool segments = false;    // of K, a product each
-  bool turns = false;       // two consumers take turns, tile_m is 64
-};
-
-inline constexpr std::int64_t kTensorRowBytes = 128;  // of K in a stage
-inline constexpr std::int64_t kMostGroups = 1024;
 inline constexpr Instructions kTensorNeeds = {.tensor_maps = true, .wgmma = true};
 
 // Whether operands are packed with scales of their own, and their sums promoted.
 bool ScalesOperands(const Kernel& kernel, TensorPrecision precision);
-// Bytes of an element as it is multiplied, and elements of K in a stage.
-std::int64_t TensorElementBytes(TensorPrecision precision);
-std::int64_t TensorDepth(TensorPrecision precision);
-// Columns of a tile of so many rows whose sums are promoted, at most: what registers there are.
-std::int64_t MostPromotedColumns(TensorPrecision precision, std::int64_t tile_m);
 // Whether all operands are numbers of the precision's type and are multiplied where they lie: nothing is packed.
 bool MultipliesInPlace(const Kernel& kernel, TensorPrecision precision);
 // Whether numbers of 16 bits do so across K, all of them.
 bool LieAcrossK(const Kernel& kernel);
 // Whether all right operands do so alike, so that several products may be made together.
 bool RightOnesLieAlike(const Kernel& kernel, TensorPrecision precision);
-
-// Warpgroups that multiply.
-std::int64_t TensorConsumers(const TensorSettings& settings);
-// Bytes of shared memory that the stages take, and all that a block takes.
-std::int64_t TensorRingBytes(const TensorSettings& settings);
-std::int64_t TensorSharedBytes(const TensorSettings& settings);
-// 2 where two blocks of one consumer fit into a multiprocessor, else 1.
-std::int64_t TensorBlocksAProcessor(const MultiprocessorLimits& limits, const TensorSettings& settings);
-// Why the settings cannot be, or nothing.
-std::optional<std::string> CheckTensor(const MultiprocessorLimits& limits, const TensorSettings& settings);
 
 void EmitMatmulTensor(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out,
                       const TensorSettings& settings);

@@ -1,0 +1,62 @@
+// What a product on the tensor cores of compute capability 9.0 can be set to (matmul_tensor.h says how it goes), and what
+// follows from that: threads, shared memory, and what cannot be.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "target/device_model.h"
+
+namespace hone::dsl {
+
+// How the result leaves: a warp's lines at a time, boxes that the copy engine writes, or rows that are folded.
+enum class TensorEnd : std::uint8_t { kLines, kTiles, kRows };
+enum class TensorPrecision : std::uint8_t { kF32x3, kF16, kBF16, kF8 };
+
+struct TensorSettings {
+  TensorPrecision precision = TensorPrecision::kF32x3;
+  std::int64_t tile_m = 128, tile_n = 128;  // 64 rows a warpgroup
+  int stages = 3;
+  std::int64_t promote = 64;  // of K; a multiple of TensorDepth; 0 = never
+  int cluster = 1;            // blocks, one above the other, that share their tiles of B
+  std::int64_t split = 1;     // parts of K, for blocks of their own; a second kernel adds them up in order
+  std::int64_t products = 1;  // of one A and so many right operands, tile_n columns of each
+  TensorEnd end = TensorEnd::kLines;
+  std::int64_t groups = 0;  // of rows, each with a B of its own; 0 = all rows have the same
+  bool segments = false;    // of K, a product each
+  bool turns = false;       // two consumers take turns, tile_m is 64
+};
+
+inline constexpr std::int64_t kTensorRowBytes = 128;  // of K in a stage
+inline constexpr std::int64_t kMostGroups = 1024;
+// On the way out through shared memory: floats from one of a warp's lines to the next, padded so that pairs of eight rows
+// lie in different banks; and a box of 64 rows by so many columns of 16 bits, of which each warpgroup has two, one that
+// is written while the other is copied.
+inline constexpr std::int64_t kEndLineStride = 40, kEndBoxColumns = 64, kEndBoxBytes = 64 * kEndBoxColumns * 2;
+
+// Bytes of an element as it is multiplied, and elements of K in a stage.
+std::int64_t TensorElementBytes(TensorPrecision precision);
+std::int64_t TensorDepth(TensorPrecision precision);
+// Columns of a tile of so many rows whose sums are promoted, at most: what registers there are.
+std::int64_t MostPromotedColumns(TensorPrecision precision, std::int64_t tile_m);
+// Parts that an operand is packed as, and columns of all products, which are one to wgmma.
+std::int64_t TensorParts(const TensorSettings& settings);
+std::int64_t TensorWidth(const TensorSettings& settings);
+// Warpgroups that multiply.
+std::int64_t TensorConsumers(const TensorSettings& settings);
+// Bytes of shared memory that the stages take, and all that a block takes.
+std::int64_t TensorRingBytes(const TensorSettings& settings);
+std::int64_t TensorSharedBytes(const TensorSettings& settings);
+// Of a stage; of the scales beside one, for which there is room also where there are none, but where results leave
+// otherwise than by lines; of what consumers end with, behind the stages; of barriers and where groups of rows end.
+std::int64_t TensorStageBytes(const TensorSettings& settings);
+std::int64_t TensorScaleBytes(const TensorSettings& settings);
+std::int64_t TensorEndBytes(const TensorSettings& settings);
+std::int64_t TensorStaticBytes(const TensorSettings& settings);
+// 2 where two blocks of one consumer fit into a multiprocessor, else 1.
+std::int64_t TensorBlocksAProcessor(const MultiprocessorLimits& limits, const TensorSettings& settings);
+// Why the settings cannot be, or nothing.
+std::optional<std::string> CheckTensor(const MultiprocessorLimits& limits, const TensorSettings& settings);
+
+}  // namespace hone::dsl
