@@ -285,7 +285,8 @@ TensorMapArgument TargetMap(const KernelProgram& program, const Kernel& kernel, 
 void OpenTileEnd(DeviceWriter& out, const TensorSettings& settings) {
   if (settings.end == TensorEnd::kTiles) {
     out.Define(std::string(kTensorEndText));
-    out.Line(fmt::format("const unsigned leaving = stages + kStages * kStageBytes + warpgroup * {};", 2 * kEndBoxBytes));
+    out.Line(
+        fmt::format("const unsigned leaving = stages + kStages * kStageBytes + warpgroup * {};", 2 * kEndBoxBytes));
     out.Line("const int row = thread / 32 * 16 + thread % 16;");
     out.Line("unsigned box_at = 0;");
     return;

@@ -120,7 +120,8 @@ class TensorEmitter {
     const std::int64_t split = std::clamp<std::int64_t>(settings_.split, 1, steps_);
     steps_of_split_ = (steps_ + split - 1) / split;
     splits_ = (steps_ + steps_of_split_ - 1) / steps_of_split_;
-    const Packing packing{.parts = TensorParts(settings_), .element = ElementType(settings_.precision), .chunk = chunk_};
+    const Packing packing{
+        .parts = TensorParts(settings_), .element = ElementType(settings_.precision), .chunk = chunk_};
     for (int input = 0; input < 1 + settings_.products; ++input) {
       operands_.push_back(Layout(input) == OperandLayout::kElsewise ? PackOperand(kernel_, text_, out_, input, packing)
                                                                     : AsItLies(input));

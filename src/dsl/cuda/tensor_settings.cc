@@ -61,10 +61,11 @@ std::optional<std::string> CheckTensor(const MultiprocessorLimits& limits, const
     return fmt::format("tiles of {} columns leave no registers for promoted sums; try 128x128", TensorWidth(settings));
   const std::int64_t beside = TensorStaticBytes(settings);
   if (TensorSharedBytes(settings) + beside > limits.block_shared_bytes) {
-    return fmt::format("{} stages of {} bytes are more than a block's {} bytes of shared memory; try {}",
-                       settings.stages, TensorStageBytes(settings), limits.block_shared_bytes,
-                       (limits.block_shared_bytes - beside - 1024 - TensorScaleBytes(settings) - TensorEndBytes(settings)) /
-                           (TensorStageBytes(settings) + TensorScaleBytes(settings)));
+    return fmt::format(
+        "{} stages of {} bytes are more than a block's {} bytes of shared memory; try {}", settings.stages,
+        TensorStageBytes(settings), limits.block_shared_bytes,
+        (limits.block_shared_bytes - beside - 1024 - TensorScaleBytes(settings) - TensorEndBytes(settings)) /
+            (TensorStageBytes(settings) + TensorScaleBytes(settings)));
   }
   return std::nullopt;
 }

@@ -1,5 +1,5 @@
-// What a product on the tensor cores of compute capability 9.0 can be set to (matmul_tensor.h says how it goes), and what
-// follows from that: threads, shared memory, and what cannot be.
+// What a product on the tensor cores of compute capability 9.0 can be set to (matmul_tensor.h says how it goes), and
+// what follows from that: threads, shared memory, and what cannot be.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +30,9 @@ struct TensorSettings {
 
 inline constexpr std::int64_t kTensorRowBytes = 128;  // of K in a stage
 inline constexpr std::int64_t kMostGroups = 1024;
-// On the way out through shared memory: floats from one of a warp's lines to the next, padded so that pairs of eight rows
-// lie in different banks; and a box of 64 rows by so many columns of 16 bits, of which each warpgroup has two, one that
-// is written while the other is copied.
+// On the way out through shared memory: floats from one of a warp's lines to the next, padded so that pairs of eight
+// rows lie in different banks; and a box of 64 rows by so many columns of 16 bits, of which each warpgroup has two, one
+// that is written while the other is copied.
 inline constexpr std::int64_t kEndLineStride = 40, kEndBoxColumns = 64, kEndBoxBytes = 64 * kEndBoxColumns * 2;
 
 // Bytes of an element as it is multiplied, and elements of K in a stage.

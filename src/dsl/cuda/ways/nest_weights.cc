@@ -79,11 +79,11 @@ class WeightsWriter {
         out_(out),
         weights_(std::get<StoredWeights>(StoredWeightsOf(kernel))),
         half_(kernel.operand_types[static_cast<std::size_t>(weights_.x.operand)]),
+        stored_(kernel.operand_types[static_cast<std::size_t>(weights_.bytes.operand)]),
         columns_(IntSetting(kernel, "columns")),
         warps_(IntSetting(kernel, "warps")),
         loads_(IntSetting(kernel, "loads")),
         eights_(EightsOf(weights_)),
-        stored_(kernel.operand_types[static_cast<std::size_t>(weights_.bytes.operand)]),
         step_(loads_ * Own(weights_) * 4),
         whole_(weights_.k % step_ == 0) {}
 
