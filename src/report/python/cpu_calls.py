@@ -15,30 +15,12 @@ def version(tensor):
 class Calls:
     """Safe from any thread."""
 
-    DEVICE = "cpu"
+    DEVICE, PLACE = "cpu", "the CPU"
 
-    def __init__(self, module):
-        self.module = module
-        self.dtypes = {name: getattr(torch, row["torch"], None) for name, row in module.TYPES.items()}  # an older torch lacks some
+    def __init__(self, module, dtypes, check):
+        self.module, self.dtypes, self.check = module, dtypes, check
         self.states = OrderedDict()  # what the parameters were -> State
         self.lock = threading.Lock()  # a state must not be released by one thread while another uses it
-
-    def check(self, given, specs, what):
-        KernelError = self.module.KernelError
-        if len(given) != len(specs):
-            raise KernelError("%s takes %d %ss (%s), got %d" % (self.module.PROBLEM["name"], len(specs), what,
-                                                                ", ".join(spec["name"] for spec in specs), len(given)))
-        for tensor, spec in zip(given, specs):
-            if tensor.device.type != "cpu":
-                raise KernelError("%s is on %s, the kernel computes on the CPU: move it with .cpu()" % (spec["name"], tensor.device))
-            if tensor.layout != torch.strided:
-                raise KernelError("%s is %s, the kernel takes dense tensors: use .to_dense()" % (spec["name"], tensor.layout))
-            if tensor.dtype != self.dtypes[spec["dtype"]]:
-                raise KernelError("%s is of type %s, the kernel was made for %s: convert it, or optimize for that type" %
-                                  (spec["name"], tensor.dtype, self.dtypes[spec["dtype"]]))
-            if list(tensor.shape) != spec["shape"]:
-                raise KernelError("%s has the shape %s, the kernel was made for %s: optimize for that shape" %
-                                  (spec["name"], list(tensor.shape), spec["shape"]))
 
     def ready(self, tensor):
         """The same values, dense and aligned as include/hone/module.h promises."""

@@ -31,11 +31,10 @@ class State:
 class Calls:
     """Safe from any thread."""
 
-    DEVICE = "cuda"
+    DEVICE, PLACE = "cuda", "a CUDA device"
 
-    def __init__(self, module):
-        self.module = module
-        self.dtypes = {name: getattr(torch, row["torch"], None) for name, row in module.TYPES.items()}
+    def __init__(self, module, dtypes, check):
+        self.module, self.dtypes, self.check = module, dtypes, check
         self.facts = module.EXPORT["cuda"]
         self.scratch_bytes = self.facts["scratch_bytes"]
         self.inputs, self.outputs = ([(self.dtypes[spec["dtype"]], tuple(spec["shape"])) for spec in specs]
@@ -45,25 +44,6 @@ class Calls:
         self.captured = []  # states that a graph may still read
         self.lock = threading.Lock()  # who uses a state's own memory next is decided by one thread at a time
         self.function = None
-
-    def check(self, given, specs, what, device=None):
-        KernelError = self.module.KernelError
-        if len(given) != len(specs):
-            raise KernelError("%s takes %d %ss (%s), got %d" % (self.module.PROBLEM["name"], len(specs), what,
-                                                                ", ".join(spec["name"] for spec in specs), len(given)))
-        for tensor, spec in zip(given, specs):
-            if tensor.device.type != self.DEVICE:
-                raise KernelError("%s is on %s, the kernel computes on a CUDA device: move it with .cuda()" % (spec["name"], tensor.device))
-            if device is not None and tensor.device != device:
-                raise KernelError("%s is on %s, and other tensors of this call on %s: move it there" % (spec["name"], tensor.device, device))
-            if tensor.layout != torch.strided:
-                raise KernelError("%s is %s, the kernel takes dense tensors: use .to_dense()" % (spec["name"], tensor.layout))
-            if tensor.dtype != self.dtypes[spec["dtype"]]:
-                raise KernelError("%s is of type %s, the kernel was made for %s: convert it, or optimize for that type" %
-                                  (spec["name"], tensor.dtype, self.dtypes[spec["dtype"]]))
-            if list(tensor.shape) != spec["shape"]:
-                raise KernelError("%s has the shape %s, the kernel was made for %s: optimize for that shape" %
-                                  (spec["name"], list(tensor.shape), spec["shape"]))
 
     # What PyTorch says of the device, apart so that tests can stand in for it.
     current_device = staticmethod(lambda: torch.device("cuda", torch.cuda.current_device()))

@@ -41,9 +41,34 @@ hone_module = load("hone_module")
 KernelError = hone_module.KernelError
 PROBLEM, INPUTS, PARAMETERS, OUTPUTS = hone_module.PROBLEM, hone_module.INPUTS, hone_module.PARAMETERS, hone_module.OUTPUTS
 PROVENANCE = PROBLEM.get("provenance", {})
-CALLS = load("hone_calls").Calls(hone_module)
-DEVICE, DTYPES = CALLS.DEVICE, CALLS.dtypes
-check, compute, release, empty_outputs = CALLS.check, CALLS.compute, CALLS.release, CALLS.empty_outputs
+DTYPES = {name: getattr(torch, row["torch"], None) for name, row in hone_module.TYPES.items()}  # an older torch lacks some
+Calls = load("hone_calls").Calls
+DEVICE = Calls.DEVICE
+
+
+def check(given, specs, what, device=None):
+    """Tensors that the kernel takes; `device`: where all of a call's are."""
+    if len(given) != len(specs):
+        raise KernelError("%s takes %d %ss (%s), got %d" % (PROBLEM["name"], len(specs), what, ", ".join(spec["name"] for spec in specs),
+                                                            len(given)))
+    for tensor, spec in zip(given, specs):
+        if tensor.device.type != CALLS.DEVICE:
+            raise KernelError("%s is on %s, the kernel computes on %s: move it with .%s()" %
+                              (spec["name"], tensor.device, CALLS.PLACE, CALLS.DEVICE))
+        if device is not None and tensor.device != device:
+            raise KernelError("%s is on %s, and other tensors of this call on %s: move it there" % (spec["name"], tensor.device, device))
+        if tensor.layout != torch.strided:
+            raise KernelError("%s is %s, the kernel takes dense tensors: use .to_dense()" % (spec["name"], tensor.layout))
+        if tensor.dtype != DTYPES[spec["dtype"]]:
+            raise KernelError("%s is of type %s, the kernel was made for %s: convert it, or optimize for that type" %
+                              (spec["name"], tensor.dtype, DTYPES[spec["dtype"]]))
+        if list(tensor.shape) != spec["shape"]:
+            raise KernelError("%s has the shape %s, the kernel was made for %s: optimize for that shape" %
+                              (spec["name"], list(tensor.shape), spec["shape"]))
+
+
+CALLS = Calls(hone_module, DTYPES, check)
+compute, release, empty_outputs = CALLS.compute, CALLS.release, CALLS.empty_outputs
 
 
 def fake(inputs, parameters):
