@@ -10,10 +10,10 @@
 #include <cstring>
 #include <utility>
 
+#include "base/rounding.h"
+
 namespace hone {
 namespace {
-
-std::int64_t RoundUp(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 // From `begin` to `end` of the place; the pattern's first byte is at even offsets.
 void Fill(std::byte* base, std::int64_t begin, std::int64_t end, std::uint16_t pattern) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/rounding.h"
 #include "dsl/cpu/convolution.h"
 #include "dsl/way.h"
 
@@ -12,8 +13,6 @@ namespace hone::dsl {
 namespace {
 
 constexpr std::int64_t kMostBlock = 1 << 18;  // elements of a block of inputs, which lies on the thread's stack
-
-std::int64_t Up(std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; }
 
 // The largest phase: blocks and panels are made for it.
 std::array<Phase, 3> LargestPhase(const Convolution& conv) {
@@ -39,7 +38,7 @@ double MicroCost(const Kernel& kernel, const Convolution& conv, const Block& blo
   const auto phase = LargestPhase(conv);
   const bool direct = IsDirect(kernel);
   const auto part = [](std::int64_t all, std::int64_t step) {
-    return static_cast<double>(Up(all, step)) / static_cast<double>(all);
+    return static_cast<double>(RoundUp(all, step)) / static_cast<double>(all);
   };
   double used = part(conv.made, block[0]);
   if (!direct) {
@@ -48,7 +47,7 @@ double MicroCost(const Kernel& kernel, const Convolution& conv, const Block& blo
     used *= part(phase[2].positions, block[1]);
   } else {
     const DirectBlock whole(phase, phase[1].positions * phase[2].positions);
-    used *= static_cast<double>(Up((whole.rows - 1) * whole.pitch + whole.columns, block[1])) /
+    used *= static_cast<double>(RoundUp((whole.rows - 1) * whole.pitch + whole.columns, block[1])) /
             static_cast<double>(whole.rows * whole.columns);
     used *= 1.08;  // vectors that lie across cache lines
   }
@@ -93,7 +92,7 @@ std::int64_t BlockCount(const Kernel& kernel, std::int64_t pixels, std::int64_t 
   if (!IsDirect(kernel)) {
     const auto phase = LargestPhase(conv);
     const std::int64_t all = conv.batch * phase[0].positions * phase[1].positions * phase[2].positions;
-    return std::min(pixels, Up(all, nr)) * channels * phase[0].taps * phase[1].taps * phase[2].taps;
+    return std::min(pixels, RoundUp(all, nr)) * channels * phase[0].taps * phase[1].taps * phase[2].taps;
   }
   std::int64_t most = 0;
   for (const auto& z : conv.phases[0]) {
@@ -151,7 +150,7 @@ std::optional<std::string> CheckConvMicro(const Kernel& kernel, const Setting& v
   if (lanes < 8 || lanes > 128 || lanes % 8 != 0) {
     return fmt::format("the {} must be a multiple of 8 up to 128; try {}",
                        channels_along ? "first, along channels," : "second",
-                       std::clamp<std::int64_t>(Up(lanes, 8), 8, 128));
+                       std::clamp<std::int64_t>(RoundUp(lanes, 8), 8, 128));
   }
   return std::nullopt;
 }
@@ -175,19 +174,19 @@ std::vector<Setting> ConvTileValues(const Kernel& kernel) {
       static_cast<double>(direct ? conv.batch * phase[0].positions : 1) * static_cast<double>(conv.groups);
   const double wanted = threads > 1 ? 4.0 * threads / std::min(others, 4.0 * threads) : 1;
   const auto pixels_at_most = [&](std::int64_t budget) {
-    std::int64_t pixels = direct ? image : Up(all, nr);
-    while (BlockCount(kernel, pixels, channels) > budget && pixels > nr) pixels = Up(pixels / 2, nr);
+    std::int64_t pixels = direct ? image : RoundUp(all, nr);
+    while (BlockCount(kernel, pixels, channels) > budget && pixels > nr) pixels = RoundUp(pixels / 2, nr);
     return pixels;
   };
   const auto rows = [&](std::int64_t pixels) {  // direct blocks are whole rows
     const std::int64_t width = phase[2].positions;
-    return direct && pixels >= width ? Up(pixels / width * width, nr) : Up(pixels, nr);
+    return direct && pixels >= width ? RoundUp(pixels / width * width, nr) : RoundUp(pixels, nr);
   };
   std::int64_t pixels = pixels_at_most(most);
-  std::int64_t made = Up(conv.made, mr);
+  std::int64_t made = RoundUp(conv.made, mr);
   const auto split_made = [&](double pieces) {
-    made = std::min(made,
-                    std::max(mr, Up(static_cast<std::int64_t>(static_cast<double>(conv.made) / pieces + 0.999), mr)));
+    made = std::min(
+        made, std::max(mr, RoundUp(static_cast<std::int64_t>(static_cast<double>(conv.made) / pieces + 0.999), mr)));
     return static_cast<double>((conv.made + made - 1) / made);
   };
   // Every block of pixels reads all of its weights, every block of output channels copies its inputs: what is larger is
@@ -216,8 +215,9 @@ std::vector<Setting> ConvTileValues(const Kernel& kernel) {
         const std::int64_t here = std::min(count, phase[1].positions - row);
         lanes += static_cast<double>(
             AlongChannels(kernel)
-                ? here * Up(phase[2].positions, nr)
-                : Up((here - 1) * (phase[2].positions + phase[2].Span() / phase[2].in_step) + phase[2].positions, nr));
+                ? here * RoundUp(phase[2].positions, nr)
+                : RoundUp((here - 1) * (phase[2].positions + phase[2].Span() / phase[2].in_step) + phase[2].positions,
+                          nr));
         // A copied row costs about what five channels' products of a tap do.
         lanes +=
             5.0 *
@@ -231,7 +231,7 @@ std::vector<Setting> ConvTileValues(const Kernel& kernel) {
       const double cost = lanes * rounds * threads / tasks;
       if (least == 0 || cost < least) {
         least = cost;
-        pixels = Up(count * phase[2].positions, nr);
+        pixels = RoundUp(count * phase[2].positions, nr);
       }
     }
   }
@@ -243,7 +243,7 @@ std::vector<Setting> ConvTileValues(const Kernel& kernel) {
   };
   add(made, rows(std::max(nr, pixels / 2)), channels);
   add(made, rows(pixels * 2), channels);
-  add(std::max(mr, Up(made / 2, mr)), pixels, channels);
+  add(std::max(mr, RoundUp(made / 2, mr)), pixels, channels);
   add(made, pixels, std::max<std::int64_t>(1, (channels + 1) / 2));
   return values;
 }
@@ -257,11 +257,11 @@ std::optional<std::string> CheckConvTile(const Kernel& kernel, const Setting& va
   if (micro.size() != 2) return std::nullopt;
   if ((*tuple)[0] % micro[0] != 0) {
     return fmt::format("the first must be a multiple of micro's {} output channels; try {}", micro[0],
-                       Up((*tuple)[0], micro[0]));
+                       RoundUp((*tuple)[0], micro[0]));
   }
   if ((*tuple)[1] % micro[1] != 0) {
     return fmt::format("the second must be a multiple of micro's {} pixels; try {}", micro[1],
-                       Up((*tuple)[1], micro[1]));
+                       RoundUp((*tuple)[1], micro[1]));
   }
   if (BlockCount(kernel, (*tuple)[1], (*tuple)[2]) > kMostBlock) {
     return fmt::format(

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/rounding.h"
+
 namespace hone::dsl {
 namespace {
 
 constexpr std::int64_t kLine = 64;  // 16-bit numbers of a cache line
-
-std::int64_t RoundUp(std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; }
 
 class Packer {
  public:

@@ -12,6 +12,7 @@
 #include "dsl/cuda/matmul_layout.h"
 #include "dsl/cuda/matmul_pack.h"
 #include "dsl/cuda/matmul_rows_end.h"
+#include "dsl/cuda/tensor_product.h"
 
 namespace hone {
 extern const std::string_view kTensorAcrossText;    // dsl/cuda/tensor_across.cuh
@@ -48,52 +49,6 @@ DType TypeInPlace(const Kernel& kernel, std::size_t input, TensorPrecision preci
 OperandLayout LayoutInPlace(const Kernel& kernel, const MatmulShape& shape, std::size_t input,
                             TensorPrecision precision) {
   return LayoutOf(kernel, shape, input, TypeInPlace(kernel, input, precision));
-}
-
-// What multiplies, as wgmma is told: a program may do so in all types and layouts, with tiles of the same size.
-struct ProductKind {
-  DType a = DType::kF16, b = DType::kF16;
-  bool a_across = false, b_across = false;
-
-  // In PTX.
-  static std::string_view TypeText(DType type) {
-    switch (type) {
-      case DType::kBF16: return "bf16";
-      case DType::kF8E4M3: return "e4m3";
-      case DType::kF8E5M2: return "e5m2";
-      default: return "f16";
-    }
-  }
-  std::int64_t depth() const { return static_cast<std::int64_t>(32 / Bytes(a)); }  // of K, that it multiplies
-  std::string Name() const {
-    if (Bytes(a) == 1) return fmt::format("Multiply_{}_{}", TypeText(a), TypeText(b));
-    return fmt::format("Multiply{}{}{}", a == DType::kBF16 ? "Brains" : "Halves", a_across ? "AcrossA" : "",
-                       b_across ? "AcrossB" : "");
-  }
-};
-
-// wgmma for tiles of 64 x n x 32 bytes: its operands are named one by one.
-std::string ProductText(std::int64_t n, const ProductKind& kind) {
-  const std::int64_t registers = n / 2;
-  std::string names, values;
-  for (std::int64_t i = 0; i < registers; ++i) {
-    names += fmt::format("{}%{}", i == 0 ? "" : ", ", i);
-    values += fmt::format("{}\"+f\"(d[{}])", i == 0 ? "" : ", ", i);
-  }
-  // Operands of 8 bits lie along K always.
-  const std::string across = Bytes(kind.a) == 1 ? "" : fmt::format(", {:d}, {:d}", kind.a_across, kind.b_across);
-  return fmt::format(
-      R"(// d = a * b, and what d was where `add` is not 0: a of 64 x {3}, b of {0} x {3}, both by their descriptors.
-__device__ __forceinline__ void {9}(float (&d)[{1}], unsigned long a, unsigned long b, int add) {{
-  asm volatile(
-      "{{\n.reg .pred add;\nsetp.ne.b32 add, %{2}, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n{0}k{3}.f32.{4}.{5} {{{6}}}, %{7}, %{8}, add, 1, 1{10};\n}}"
-      : {11}
-      : "l"(a), "l"(b), "r"(add));
-}}
-)",
-      n, registers, registers + 2, kind.depth(), ProductKind::TypeText(kind.a), ProductKind::TypeText(kind.b), names,
-      registers, registers + 1, kind.Name(), across, values);
 }
 
 class TensorEmitter {
@@ -152,10 +107,8 @@ class TensorEmitter {
     const bool across = Across(input);
     const LoopDim& rows = input == 0 ? text_.shape.m : text_.shape.n;
     const LoopDim &lines = across ? text_.shape.k : rows, &line = across ? rows : text_.shape.k;
-    std::int64_t batch_stride = LineStride(lines, line, o);  // of an extent of 1: any that is a multiple of 16 bytes
-    for (std::size_t d = 0; d < text_.shape.batch.size(); ++d) {
-      if (text_.Varies(input, d)) batch_stride = text_.shape.batch[d].strides[o];
-    }
+    // Of an extent of 1: any that is a multiple of 16 bytes.
+    const std::int64_t batch_stride = text_.BatchStride(input, LineStride(lines, line, o));
     return {.buffer = program_.buffers[At(operand->buffer)].name,
             .offset = operand->offset,
             .shape = {1, text_.BatchesOf(input), lines.extent, line.extent},

@@ -41,6 +41,14 @@ std::int64_t MatmulText::BatchesOf(int input) const {
   return count;
 }
 
+std::int64_t MatmulText::BatchStride(int input, std::int64_t otherwise) const {
+  std::int64_t stride = otherwise;
+  for (std::size_t d = 0; d < shape.batch.size(); ++d) {
+    if (Varies(input, d)) stride = shape.batch[d].strides[static_cast<std::size_t>(Input(input)->buffer)];
+  }
+  return stride;
+}
+
 const KernelOperand* MatmulText::Plain(int input) const {
   const Expr& expr = Input(input);
   if (expr->kind != Expr::Kind::kLoad) return nullptr;

@@ -28,6 +28,8 @@ class MatmulText {
   bool Varies(int input, std::size_t batch) const;
   std::int64_t BatchesOf(int input) const;
   std::int64_t RowsOf(int input) const { return input == 0 ? shape.m.extent : shape.n.extent; }
+  // From one of a plain operand's batches to the next, as they lie in one row; `otherwise` where there is but one.
+  std::int64_t BatchStride(int input, std::int64_t otherwise) const;
   // The operand as it lies in memory, or null where it is an expression.
   const KernelOperand* Plain(int input) const;
   // What a step along its rows (0), along K (1) is, where the operand's expression has one for all that it reads:

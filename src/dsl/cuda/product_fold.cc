@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/rounding.h"
 #include "dsl/cuda/attention_parts.h"
 #include "dsl/cuda/expr.h"
 #include "dsl/knobs.h"
@@ -21,7 +22,6 @@ namespace {
 
 constexpr std::int64_t kMostRows = 64;
 
-std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t Sixteens(const Kernel& kernel) { return CeilDiv(FoldExtent(kernel, kFoldN), kFoldColumns); }
 
 }  // namespace

@@ -16,20 +16,21 @@ struct Shares {
 // Whatever the four warps that multiply have done so far, all of them have.
 __device__ __forceinline__ void SyncConsumers() { asm volatile("bar.sync 1, 128;" ::: "memory"); }
 
-// Leaves what a block has made of a tile that another one begins for that one, as its `part`, of COUNT times 128 numbers.
+// Leaves what a block has made of a tile that another one begins for that one, as its `part`, 128 numbers for each of `sums`.
 // `flag` is 0 before, and again when that one has seen it.
-template <int COUNT>
-__device__ __forceinline__ void Give(float* part, int* flag, const float (&sums)[COUNT]) {
+template <int TILES, int EACH>
+__device__ __forceinline__ void Give(float* part, int* flag, const float (&sums)[TILES][EACH]) {
 #pragma unroll
-  for (int i = 0; i < COUNT; ++i) __stcg(part + i * 128 + threadIdx.x, sums[i]);
+  for (int i = 0; i < TILES * EACH; ++i) __stcg(part + i * 128 + threadIdx.x, sums[i / EACH][i % EACH]);
   __threadfence();
   SyncConsumers();
   if (threadIdx.x == 0) asm volatile("st.release.gpu.global.s32 [%0], 1;" ::"l"(flag) : "memory");
 }
 // Adds up what the blocks from `first` on have made of it, `blocks` of them, in their order. `parts` and `flags` are of
 // all blocks.
-template <int COUNT>
-__device__ __forceinline__ void Take(const float* parts, int* flags, int first, int blocks, float (&sums)[COUNT]) {
+template <int TILES, int EACH>
+__device__ __forceinline__ void Take(const float* parts, int* flags, int first, int blocks, float (&sums)[TILES][EACH]) {
+  constexpr int kCount = TILES * EACH;
   for (int i = threadIdx.x; i < blocks; i += 128) {
     int there;
     do {
@@ -38,10 +39,10 @@ __device__ __forceinline__ void Take(const float* parts, int* flags, int first, 
     flags[first + i] = 0;
   }
   SyncConsumers();
-  const float* part = parts + first * (COUNT * 128) + threadIdx.x;
+  const float* part = parts + first * (kCount * 128) + threadIdx.x;
 #pragma unroll 4
-  for (int block = 0; block < blocks; ++block, part += COUNT * 128) {
+  for (int block = 0; block < blocks; ++block, part += kCount * 128) {
 #pragma unroll
-    for (int i = 0; i < COUNT; ++i) sums[i] += __ldcg(part + i * 128);
+    for (int i = 0; i < kCount; ++i) sums[i / EACH][i % EACH] += __ldcg(part + i * 128);
   }
 }

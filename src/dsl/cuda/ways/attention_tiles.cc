@@ -14,6 +14,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/rounding.h"
 #include "dsl/cuda/attention_parts.h"
 #include "dsl/cuda/expr.h"
 #include "dsl/knobs.h"
@@ -34,7 +35,6 @@ constexpr std::int64_t kMostDepth = 256;  // of a query or a value: what registe
 constexpr std::int64_t kSharedInL2 = 32 << 20;
 // What a block may have of it, with what is static.
 std::int64_t SharedOfBlock(const Kernel& kernel) { return kernel.device->limits.block_shared_bytes; }
-std::int64_t Up(std::int64_t count, std::int64_t step) { return (count + step - 1) / step * step; }
 
 // --- The operands as the copy engine reads them.
 
@@ -111,13 +111,13 @@ Settings SettingsOf(const Kernel& kernel) {
 std::int64_t ConsumerRegisters(const Kernel& kernel, const Settings& settings) {
   constexpr std::int64_t kOthers = 32, kOfOperands = 40;
   const bool operands = !kernel.lets.empty() && !OperandsOf({kernel.lets[0].body}).empty();
-  return settings.keys / 2 + settings.keys / 4 + Up(AttentionExtent(kernel, kAttentionE), 8) / 2 + kOthers +
+  return settings.keys / 2 + settings.keys / 4 + RoundUp(AttentionExtent(kernel, kAttentionE), 8) / 2 + kOthers +
          (operands ? kOfOperands : 0);
 }
 
 std::int64_t SharedBytes(const Kernel& kernel, const Settings& settings) {
-  const std::int64_t depth = Up(AttentionExtent(kernel, kAttentionD), 64),
-                     width = Up(AttentionExtent(kernel, kAttentionE), 64);
+  const std::int64_t depth = RoundUp(AttentionExtent(kernel, kAttentionD), 64),
+                     width = RoundUp(AttentionExtent(kernel, kAttentionE), 64);
   // Where the first tile begins is rounded up.
   return 2 * (settings.queries * depth + settings.stages * settings.keys * (depth + width)) + 1024;
 }
@@ -149,11 +149,11 @@ std::optional<std::string> CheckTile(const Kernel& kernel, const Setting& value)
     return "the queries are 64 a warpgroup, of one to three; try 128x128";
   if (settings.keys < 16 || settings.keys > 256 || settings.keys % 16 != 0) {
     return fmt::format("the keys are a multiple of 16 up to 256; try {}x{}", settings.queries,
-                       std::clamp<std::int64_t>(Up(settings.keys, 16), 16, 256));
+                       std::clamp<std::int64_t>(RoundUp(settings.keys, 16), 16, 256));
   }
   const int taken = RegistersFor(kernel, settings).taken;
   if (const std::int64_t wanted = ConsumerRegisters(kernel, settings); wanted > taken) {
-    const std::int64_t fewer = settings.keys - Up((wanted - taken) * 4 / 3, 16);
+    const std::int64_t fewer = settings.keys - RoundUp((wanted - taken) * 4 / 3, 16);
     return fmt::format("a thread would want {} registers of {}; try {}", wanted, taken,
                        fewer >= 16 ? fmt::format("{}x{}", settings.queries, fewer) : std::string("128x64"));
   }
@@ -175,7 +175,7 @@ std::vector<Setting> TileValues(const Kernel& kernel) {
   if (width > 64 && width <= 128) tiles.insert(tiles.end(), {{128, 128, 1}, {128, 160, 0.99}, {128, 96, 0.95}});
   if (width > 128) tiles.insert(tiles.end(), {{128, 80, 0.9}});
   // All keys at once, if they are few.
-  if (n <= 256) tiles.insert(tiles.end(), {{64, Up(n, 16), 0.6}, {128, Up(n, 16), 1}});
+  if (n <= 256) tiles.insert(tiles.end(), {{64, RoundUp(n, 16), 0.6}, {128, RoundUp(n, 16), 1}});
   std::erase_if(tiles,
                 [&](const Tile& tile) { return CheckTile(kernel, Tuple({tile.queries, tile.keys})).has_value(); });
   // What the busiest multiprocessor multiplies: tiles go beyond the last query and key, and are handed out whole.
@@ -186,13 +186,13 @@ std::vector<Setting> TileValues(const Kernel& kernel) {
     const std::int64_t processors = kernel.device->multiprocessors;
     if (!causal) {
       const std::int64_t rounds = (items + processors - 1) / processors;
-      return static_cast<double>(rounds * tile.queries * Up(n, tile.keys)) / tile.speed;
+      return static_cast<double>(rounds * tile.queries * RoundUp(n, tile.keys)) / tile.speed;
     }
     // Tiles of keys that the last of its queries sees, of each tile of queries.
     const std::int64_t m = AttentionExtent(kernel, kAttentionM);
     std::int64_t keys = 0;
     for (std::int64_t first = 0; first < m; first += tile.queries)
-      keys += Up(std::min({first + tile.queries, m, n}), tile.keys);
+      keys += RoundUp(std::min({first + tile.queries, m, n}), tile.keys);
     const std::int64_t products = tile.queries * keys * AttentionBatches(kernel);
     return static_cast<double>(std::max(products, products / std::max<std::int64_t>(items, 1) * processors)) /
            tile.speed;
@@ -287,7 +287,7 @@ class AttentionEmitter {
   }
 
   void Emit() {
-    const std::int64_t groups = settings_.groups(), width = Up(e_, 8);
+    const std::int64_t groups = settings_.groups(), width = RoundUp(e_, 8);
     out_.Define(std::string(kTensorCoreText));
     out_.Define(std::string(kAttentionNumbersText));
     out_.Define(std::string(kAttentionText));
@@ -447,7 +447,7 @@ class AttentionEmitter {
     out_.Line(
         fmt::format("const float by = {}1.0f / block.total[half];", safe ? "block.total[half] == 0.0f ? 0.0f : " : ""));
     out_.Unroll();
-    out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", Up(e_, 8) / 8));
+    out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", RoundUp(e_, 8) / 8));
     const auto guard = [&](const std::string& column) {
       return e_ % 8 == 0 ? std::string() : fmt::format("if ({} < {}) ", column, e_);
     };

@@ -17,6 +17,7 @@
 #include <map>
 #include <utility>
 
+#include "base/rounding.h"
 #include "dsl/cuda/expr.h"
 #include "dsl/cuda/knobs.h"
 #include "dsl/knobs.h"
@@ -38,7 +39,6 @@ constexpr std::int64_t kManyTaps = 25;           // beyond, weights take most re
 
 constexpr std::size_t kZ = 0, kY = 1, kX = 2;
 
-std::int64_t Up(std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; }
 std::int64_t Over(std::int64_t value, std::int64_t step) { return (value + step - 1) / step; }
 
 // Where the dimensions of the convolution stand in the kernel's space; those of z, y or x that it lacks: nowhere.
@@ -112,20 +112,20 @@ Cut::Cut(const Kernel& kernel, const Convolution& conv, std::int64_t rows_wanted
   held = taps <= kMostHeld;
   const std::int64_t written = held ? taps : std::min(x.window, kMostUnrolled);
   while (rows > 1 && rows * across * written > kMostProducts) rows /= 2;
-  weights = held ? 0 : Up(taps * real, 16);
+  weights = held ? 0 : RoundUp(taps * real, 16);
   const auto measure = [&](std::int64_t outputs) {
     strip = outputs;
     shift = (pack - x.padding % pack) % pack;
-    pitch = Up(shift + (outputs - 1) * x.stride + x.Reach(), std::max(pack, across));
+    pitch = RoundUp(shift + (outputs - 1) * x.stride + x.Reach(), std::max(pack, across));
     lines = (rows - 1) * y.stride + y.Reach();
-    tile = Up(z.window * lines * pitch, std::max<std::int64_t>(16 / element, pack));
+    tile = RoundUp(z.window * lines * pitch, std::max<std::int64_t>(16 / element, pack));
     return tile * element + weights <= kSharedBytes;
   };
   // The whole row, or equal strips of whole packs: wide ones, if fewer rows help to that.
   for (fits = measure(x.out); !fits;) {
     const std::int64_t step = std::max(pack, across);
     for (std::int64_t parts = 2; !fits && (parts - 1) * step < x.out; parts = parts < 64 ? parts + 1 : parts * 2)
-      fits = measure(Up(Over(x.out, parts), step));
+      fits = measure(RoundUp(Over(x.out, parts), step));
     fits = fits || measure(step);
     if (fits && (rows == 1 || strip >= std::min(kNarrow, x.out))) break;
     if (rows > 1) {
@@ -145,13 +145,13 @@ Cut::Cut(const Kernel& kernel, const Convolution& conv, std::int64_t rows_wanted
   if (places <= 32) {
     group = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(places)));
   } else {
-    group = std::min(Up(Over(places, Over(places, block)), 32), block);
+    group = std::min(RoundUp(Over(places, Over(places, block)), 32), block);
   }
   groups = std::max<std::int64_t>(block / group, 1);
   if (group < 32) {
     // Tiles of one warp in banks of their own.
     const std::int64_t banks = 128 / std::min<std::int64_t>(element, 4);
-    const std::int64_t wanted = Up(group * across, std::max<std::int64_t>(16 / element, pack)) % banks;
+    const std::int64_t wanted = RoundUp(group * across, std::max<std::int64_t>(16 / element, pack)) % banks;
     tile += (wanted - tile % banks + banks) % banks;
   }
   while (groups > 1 && groups * (tile * element + weights) > kSharedBytes) groups /= 2;
@@ -175,7 +175,7 @@ class DepthwiseWriter {
         index_(kernel.space.size(), "0") {
     held_type_ = cut_.copied ? DeviceType(kernel.operand_types[static_cast<std::size_t>(PlainInput(kernel))]) : type_;
     lead_ = cut_.shift % cut_.across;
-    read_ = cut_.across == 1 ? x().window : Up(lead_ + (cut_.across - 1) * x().stride + x().Reach(), cut_.across);
+    read_ = cut_.across == 1 ? x().window : RoundUp(lead_ + (cut_.across - 1) * x().stride + x().Reach(), cut_.across);
   }
 
   void Write() {

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 
+#include "base/rounding.h"
 #include "dsl/cuda/attention_parts.h"
 #include "dsl/cuda/product_fold.h"
 #include "dsl/knobs.h"
@@ -37,7 +38,6 @@ std::int64_t SliceOf(const Kernel& kernel, std::int64_t most) {
   while (depth % slice != 0) slice -= kFoldBlock;
   return slice;
 }
-std::int64_t RoundUp(std::int64_t x, std::int64_t to) { return (x + to - 1) / to * to; }
 std::int64_t StageBytes(std::int64_t slice) { return kFoldColumns * slice * 2; }
 // What a ring may have, beside the rows that stay, the barriers and what aligns it.
 std::int64_t RingBytes(const Kernel& kernel) {

@@ -20,10 +20,12 @@
 
 #include <algorithm>
 
+#include "base/rounding.h"
 #include "dsl/cuda/matmul_choice.h"
 #include "dsl/cuda/matmul_layout.h"
 #include "dsl/cuda/matmul_tensor.h"
 #include "dsl/cuda/matmul_text.h"
+#include "dsl/cuda/tensor_product.h"
 #include "dsl/knobs.h"
 #include "dsl/way.h"
 
@@ -39,9 +41,6 @@ constexpr std::int64_t kMostRows = 64;
 constexpr std::int64_t kLine = 64;            // of K, which are 128 bytes
 constexpr std::int64_t kConsumers = 128;      // threads that multiply
 constexpr std::int64_t kSharedBeside = 2048;  // barriers, and what aligns the ring
-
-std::int64_t RoundUp(std::int64_t x, std::int64_t to) { return (x + to - 1) / to * to; }
-std::int64_t CeilDiv(std::int64_t x, std::int64_t by) { return (x + by - 1) / by; }
 
 // What is the same for the checks, the values of knobs and the text.
 struct Streamed {
@@ -64,6 +63,9 @@ struct Streamed {
   std::int64_t Tiles(std::int64_t columns) const { return TilesOf(shape, shape.m.extent, columns); }
 };
 
+// The operands' type, which is one of the two.
+DType HalvesOf(const Kernel& kernel) { return AllAre(kernel, DType::kBF16) ? DType::kBF16 : DType::kF16; }
+
 std::optional<std::string> WhyNot(const Kernel& kernel) {
   if (auto lacks = Lacks(*kernel.device, kTensorNeeds)) return lacks;
   const MatmulShape shape(kernel);
@@ -72,8 +74,7 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
   if (!AllAre(kernel, DType::kBF16) && !AllAre(kernel, DType::kF16)) return "it is for operands that are f16, or bf16";
   if (kernel.compute != DType::kF32) return "the product is computed in f64, which halves cannot make";
   for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i) {
-    const DType type = AllAre(kernel, DType::kBF16) ? DType::kBF16 : DType::kF16;
-    if (LayoutOf(kernel, shape, i, type) != OperandLayout::kAlongK)
+    if (LayoutOf(kernel, shape, i, HalvesOf(kernel)) != OperandLayout::kAlongK)
       return "the copy engine reads both operands along K, at multiples of 16 bytes, and one does not lie so";
   }
   if (shape.k.extent % kLine != 0) return fmt::format("K is {}, and it reads {} at a time", shape.k.extent, kLine);
@@ -196,6 +197,7 @@ class StreamEmitter {
         out_(out),
         text_(program, kernel, out),
         streamed_(kernel),
+        kind_{HalvesOf(kernel), HalvesOf(kernel)},
         columns_(IntSetting(kernel, "columns")),
         lines_(IntSetting(kernel, "depth") / kLine),
         stages_(IntSetting(kernel, "stages")),
@@ -207,7 +209,7 @@ class StreamEmitter {
   void Emit() {
     out_.Define(std::string(kTensorCoreText));
     out_.Define(std::string(kTensorSharesText));
-    out_.Define(ProductText());
+    out_.Define(ProductText(streamed_.rows, kind_));
     if (Shared()) {
       parts_ = out_.Scratch("parts", DType::kF32, blocks_ * sums() * kConsumers);
       flags_ = out_.Scratch("flags", DType::kI32, blocks_);
@@ -268,38 +270,13 @@ class StreamEmitter {
     const KernelOperand* operand = text_.Plain(input);
     const auto o = static_cast<std::size_t>(InputOf(kernel_, static_cast<std::size_t>(input))->buffer);
     const LoopDim& rows = input == 0 ? text_.shape.m : text_.shape.n;
-    std::int64_t batch_stride = LineStride(rows, text_.shape.k, o);
-    for (std::size_t d = 0; d < text_.shape.batch.size(); ++d) {
-      if (text_.Varies(input, d)) batch_stride = text_.shape.batch[d].strides[o];
-    }
+    const std::int64_t line_stride = LineStride(rows, text_.shape.k, o);
     return {.buffer = program_.buffers[static_cast<std::size_t>(operand->buffer)].name,
             .offset = operand->offset,
             .shape = {text_.shape.k.extent / kLine, text_.BatchesOf(input), rows.extent, kLine},
-            .strides = {kLine, batch_stride, LineStride(rows, text_.shape.k, o), 1},
+            .strides = {kLine, text_.BatchStride(input, line_stride), line_stride, 1},
             .box = {lines_, 1, input == 0 ? streamed_.rows : columns_, kLine},
             .swizzle = 128};
-  }
-
-  // wgmma of 64 columns and all rows, of 16 of K.
-  std::string ProductText() const {
-    const std::int64_t count = streamed_.rows / 2;
-    std::string names, values;
-    for (std::int64_t i = 0; i < count; ++i) {
-      names += fmt::format("{}%{}", i == 0 ? "" : ", ", i);
-      values += fmt::format("{}\"+f\"(sums[FROM + {}])", i == 0 ? "" : ", ", i);
-    }
-    const std::string_view type = AllAre(kernel_, DType::kBF16) ? "bf16" : "f16";
-    return fmt::format(
-        R"(// sums[FROM...] += 64 columns times {0} rows, of 16 of K, both by their descriptors.
-template <int FROM, int COUNT>
-__device__ __forceinline__ void MultiplyColumns_{0}_{1}(float (&sums)[COUNT], unsigned long columns, unsigned long rows) {{
-  asm volatile(
-      "wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} {{{2}}}, %{3}, %{4}, 1, 1, 1, 0, 0;"
-      : {5}
-      : "l"(columns), "l"(rows));
-}}
-)",
-        streamed_.rows, type, names, count, count + 1, values);
   }
 
   // The place of the tile in each batch dimension, and its first column `n0`.
@@ -345,7 +322,7 @@ __device__ __forceinline__ void MultiplyColumns_{0}_{1}(float (&sums)[COUNT], un
     out_.Open("while (unit < end)");
     const std::vector<std::string> at = OpenTile();
     out_.Line(fmt::format("const int first = unit - tile * {0}, last = min({0}, first + end - unit);", units_));
-    out_.Line(fmt::format("float sums[{}] = {{}};", sums()));
+    out_.Line(fmt::format("float sums[{}][{}] = {{}};", sixty_fours(), streamed_.rows / 2));
     out_.Open("for (int i = first; i < last; ++i)");
     out_.Line("WaitFor(SharedAddress(&full[stage]), phase);");
     out_.Line(fmt::format("const unsigned from = SharedAddress(ring) + stage * {};", UnitBytes()));
@@ -356,10 +333,8 @@ __device__ __forceinline__ void MultiplyColumns_{0}_{1}(float (&sums)[COUNT], un
                           products * columns_ * lines_ * kLine * 2, rows * kLine * 2));
     for (std::int64_t i = 0; i < sixty_fours(); ++i) {
       const std::int64_t product = i * 64 / columns_, within = i * 64 % columns_;
-      out_.Line(
-          fmt::format("MultiplyColumns_{}_{}<{}>(sums, TileDescriptor(from + {} + k / 4 * {} + k % 4 * 32), rows);",
-                      rows, AllAre(kernel_, DType::kBF16) ? "bf16" : "f16", i * rows / 2,
-                      product * columns_ * lines_ * kLine * 2 + within * kLine * 2, columns_ * kLine * 2));
+      out_.Line(fmt::format("{}(sums[{}], TileDescriptor(from + {} + k / 4 * {} + k % 4 * 32), rows, 1);", kind_.Name(),
+                            i, product * columns_ * lines_ * kLine * 2 + within * kLine * 2, columns_ * kLine * 2));
     }
     out_.Close();
     out_.Line("CommitProducts();");
@@ -392,7 +367,8 @@ __device__ __forceinline__ void MultiplyColumns_{0}_{1}(float (&sums)[COUNT], un
         fmt::format("const int column = i / {} * 64 + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4 + i / 2 % 2 * 8;",
                     streamed_.rows / 2));
     out_.Line(fmt::format("const int row = i % {} / 4 * 8 + threadIdx.x % 4 * 2 + i % 2;", streamed_.rows / 2));
-    out_.Line(fmt::format("ended[row * {} + column] = sums[i];", pitch));
+    out_.Line(
+        fmt::format("ended[row * {} + column] = sums[i / {}][i % {}];", pitch, streamed_.rows / 2, streamed_.rows / 2));
     out_.Close();
     out_.Line("SyncConsumers();");
     // What the chain reads is waited for once, not once an element.
@@ -416,6 +392,7 @@ __device__ __forceinline__ void MultiplyColumns_{0}_{1}(float (&sums)[COUNT], un
   DeviceWriter& out_;
   MatmulText text_;
   Streamed streamed_;
+  ProductKind kind_;
   std::int64_t columns_, lines_, stages_, blocks_, tiles_n_, units_, tiles_;  // lines of K in a unit; units of a tile
   std::string parts_, flags_;
 };

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/rounding.h"
 #include "dsl/cuda/nest_element.h"
 #include "dsl/cuda/order.h"
 #include "dsl/knobs.h"
@@ -24,7 +25,6 @@ constexpr std::int64_t kMostElements = std::int64_t{1} << 30;
 constexpr std::int64_t kWholeRow = 16384;  // up to here a row is not worth cutting, even where there are few
 constexpr std::int64_t kOfWarp = 1024;     // elements of which a warp has 32 a lane
 
-std::int64_t RoundUp(std::int64_t x, std::int64_t to) { return (x + to - 1) / to * to; }
 std::int64_t PowerOfTwo(std::int64_t least) {
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(least)));
 }
