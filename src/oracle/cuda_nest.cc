@@ -169,9 +169,9 @@ class CudaWriter : public KeyedText {
     const bool multiplies =
         function.body.find("Product") != std::string::npos || function.body.find("SumTile<") != std::string::npos;
     const ProductUnits units = multiplies || nests_->kernels.empty() ? units_ : nests_->kernels.back().units;
-    const auto [it, fresh] =
-        kernels_.try_emplace(fmt::format("{} {}{}", multiplies ? units.operand : 0, parameters, function.body),
-                             static_cast<int>(nests_->kernels.size()));
+    const std::string key = multiplies ? fmt::format("{} {}", units.operand, units.cut_terms) : "0";
+    const auto [it, fresh] = kernels_.try_emplace(fmt::format("{} {}{}", key, parameters, function.body),
+                                                  static_cast<int>(nests_->kernels.size()));
     if (fresh) {
       std::string name = fmt::format("Nest{}", it->second);
       std::string text =
@@ -203,6 +203,27 @@ class CudaWriter : public KeyedText {
     }
   }
 
+  // Whether an element is a sum of products of reals of 16 bits alone, which PyTorch leaves to tensor cores.
+  bool MultipliesHalves(const Stage& stage) const {
+    const auto halves = [&](const Expr& factor) {
+      bool any = false, all = true;
+      Visit(factor, [&](const ExprNode& node) {
+        if (node.kind != Expr::Kind::kLoad || node.type != ScalarType::kReal) return;
+        any = true;
+        all = all && IsHalf(graph_.buffers()[static_cast<std::size_t>(node.buffer)].dtype);
+      });
+      return any && all;
+    };
+    bool found = false;
+    Visit(stage.value, [&](const ExprNode& node) {
+      if (node.kind != Expr::Kind::kReduce || node.reduce != ReduceOp::kSum || node.type != ScalarType::kReal) return;
+      const Expr& term = node.operands[0];
+      found = found || (term->kind == Expr::Kind::kBinary && term->binary == BinaryOp::kMul &&
+                        halves(term->operands[0]) && halves(term->operands[1]));
+    });
+    return found;
+  }
+
   ProductUnits UnitsOf(std::size_t first, std::size_t end) const {
     constexpr double kTf32Unit = 0x1p-11;
     // Hopper's tensor cores cut products of reals of 8 bits, and their sums, some 13 bits below the largest that they
@@ -210,9 +231,15 @@ class CudaWriter : public KeyedText {
     // anew after 128 of K, a candidate may be by four times as much, and what never begins anew is by more than ten
     // (docs/measured/cuda_8bit.md). Operands of 8 bits have no bits to be rounded there.
     constexpr ProductUnits kF8Units{0x1p-13, 0x1p-12};
+    // Theirs of 16 bits are exact, and cut off 16 at a time to the bits of the sum: over some thousand terms that is
+    // ten times as much as rounding to nearest, all toward zero.
+    constexpr int kHalvesAtATime = 16;
     const double unit = HonestyOf(graph_.problem()).operand_unit;
-    if (products_ == TorchProducts::kF32 || graph_.problem().contract != Precision::kTorch) return {unit};
+    const Precision contract = graph_.problem().contract;
+    if (products_ == TorchProducts::kF32 || contract == Precision::kFp32 || contract == Precision::kFp64) return {unit};
     for (std::size_t s = first; s < end; ++s) {
+      if (MultipliesHalves(stages_[s])) return {.operand = unit, .cut_terms = kHalvesAtATime};
+      if (contract != Precision::kTorch) continue;
       const Buffer& buffer = graph_.buffers()[static_cast<std::size_t>(stages_[s].buffer)];
       if (stages_[s].node < 0) continue;
       const Node& node = graph_.problem().nodes[static_cast<std::size_t>(stages_[s].node)];
@@ -802,12 +829,13 @@ std::int64_t CudaNests::PeakBytes() const {
 }
 
 std::string CudaNests::Source(std::size_t first, std::size_t end) const {
+  const ProductUnits units = first < end ? kernels[first].units : ProductUnits{unit};
   std::string source = standard;
   fmt::format_to(std::back_inserter(source),
                  "#define HONE_UNITS_ARE_SET\nconstexpr double kUnit = {:a};\nconstexpr double kOperandUnit = "
-                 "{:a};\nconstexpr double kProductUnit = {:a};\nconstexpr double kSmallest = {:a};\n\n",
-                 unit, first < end ? kernels[first].units.operand : unit,
-                 first < end ? kernels[first].units.product : 0.0, smallest);
+                 "{:a};\nconstexpr double kProductUnit = {:a};\nconstexpr unsigned kCutTerms = {};\nconstexpr double "
+                 "kSmallest = {:a};\n\n",
+                 unit, units.operand, units.product, units.cut_terms, smallest);
   source += head;
   for (std::size_t k = first; k < end; ++k) {
     HONE_CHECK(kernels[k].units == kernels[first].units, "kernels of one source have one roundoff");

@@ -21,9 +21,11 @@
 
 namespace hone {
 
-// Roundoff of what a kernel multiplies, and of the products where its sums keep less of them than they are; 0: all.
+// Roundoff of what a kernel multiplies, and of the products where its sums keep less of them than they are; 0: all. How
+// many of them tensor cores add up at a time, where they are what PyTorch takes: each time they cut the sum off.
 struct ProductUnits {
   double operand = 0, product = 0;
+  int cut_terms = 0;
   friend bool operator==(const ProductUnits&, const ProductUnits&) = default;
 };
 

@@ -77,6 +77,23 @@ TEST(CudaNestTest, ScaledProductsOfEightBitsAreRoundedWherePyTorchsSumsAre) {
   EXPECT_EQ(units("fp32", TorchProducts::kTf32), (ProductUnits{0x1p-24, 0}));
 }
 
+TEST(CudaNestTest, SumsOfHalvesAreCutOffWherePyTorchsAre) {
+  const auto cut = [](const std::string& contract, const std::string& inputs, TorchProducts products) {
+    const auto nests =
+        WriteCudaNests(SmallGraph(contract, inputs, "y f32 32x48",
+                                  R"([{"op": "matmul", "args": {"self": "%a", "other": "%b"}, "outputs": ["p"]},
+                                      {"op": "_to_copy", "args": {"self": "%p", "dtype": "f32"}, "outputs": ["y"]}])"),
+                       products);
+    return nests.kernels.at(0).units.cut_terms;
+  };
+  const std::string halves = "a bf16 32x64, b bf16 64x48";
+  EXPECT_EQ(cut("torch", halves, TorchProducts::kTf32), 16);
+  EXPECT_EQ(cut("bf16", "a f16 32x64, b f16 64x48", TorchProducts::kTf32), 16);
+  EXPECT_EQ(cut("torch", halves, TorchProducts::kF32), 0);
+  EXPECT_EQ(cut("fp32", halves, TorchProducts::kTf32), 0);
+  EXPECT_EQ(cut("torch", "a f32 32x64, b f32 64x48", TorchProducts::kTf32), 0);
+}
+
 TEST(CudaNestTest, WhatNobodyNeedsAnyMoreIsNotCountedWithWhatComesLater) {
   const auto nests =
       WriteCudaNests(SmallGraph("fp32", "x f32 64x64", "y f32 64x64",

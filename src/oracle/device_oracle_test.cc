@@ -6,10 +6,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <numeric>
 
 #include "analysis/cost.h"
 #include "graph/testing/small_problem.h"
@@ -245,6 +247,36 @@ TEST(DeviceOracleTest, TheNestsOfADeviceGiveWhatThoseOfTheHostGive) {
     ++compared;
   });
   EXPECT_GT(compared, 10);
+}
+
+// Terms that go far from zero and come back, so that all sums are zero: what is rounded on the way goes both ways, what
+// is cut off goes toward zero.
+TEST(DeviceOracleTest, HonestSumsOfHalvesAreCutOffAsTensorCoresDo) {
+  constexpr std::size_t kSide = 256, kTerms = 1024;
+  std::vector<std::uint16_t> a(kSide * kTerms), b(kSide * kTerms);
+  const auto one_to_two = [](std::size_t n) {
+    return static_cast<std::uint16_t>(0x3c00 + (n * 2654435761 >> 16) % 0x400);
+  };
+  for (std::size_t k = 0; k < kTerms; ++k) {
+    const bool back = k >= kTerms / 2;
+    const std::size_t n = back ? kTerms - 1 - k : k;
+    for (std::size_t i = 0; i < kSide; ++i) {
+      a[i * kTerms + k] = static_cast<std::uint16_t>(one_to_two(n * kSide + i) | (back ? 0x8000 : 0));
+      b[k * kSide + i] = one_to_two(i * kTerms + n);
+    }
+  }
+  const auto graph = Graph::Create(SmallProblem("torch", "a f16 256x1024, b f16 1024x256", "y f16 256x256",
+                                                Node("matmul", R"("self": "%a", "other": "%b")")));
+  ASSERT_TRUE(graph) << graph.error().message;
+  const auto honest = [&](TorchProducts products) {
+    return Emulated(WriteCudaNests(*graph, products), *graph, {a.data(), b.data()}).honest[0];
+  };
+  const auto mean = [](const std::vector<double>& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  };
+  const auto nearest = honest(TorchProducts::kF32), cut_off = honest(TorchProducts::kTf32);
+  EXPECT_LT(*std::max_element(cut_off.begin(), cut_off.end()), 0);
+  EXPECT_LT(mean(cut_off), 10 * -std::abs(mean(nearest)));
 }
 
 // Draws and runs on the device what is compared with the host's.

@@ -29,12 +29,15 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // Unit roundoff of ordinary operations and of the operands of contractions (sums of products), and the smallest normal
 // number of the contract's precision; set by the generated code, behind this text or before it. Where sums keep fewer
-// bits of a product than it has, kProductUnit is what that rounds it by.
+// bits of a product than it has, kProductUnit is what that rounds it by. Where tensor cores make them, kCutTerms
+// products are added up at a time, and to the others' sum, which is cut off to its precision, not rounded; 0 where they
+// do not.
 #ifndef HONE_UNITS_ARE_SET
 extern const double kUnit;
 extern const double kOperandUnit;
 extern const double kSmallest;
 constexpr double kProductUnit = 0;
+constexpr unsigned kCutTerms = 0;
 #endif
 // Error of a transcendental function in units of kUnit: vector math libraries are good to 4 ulp, which is 8 units.
 constexpr double kFunctionUnits = 8;

@@ -59,14 +59,33 @@ struct ProductSum<Tracked> : Sum<Tracked> {
   void AddProduct(A a, B b) {
     Add(Product(Tracked(a), Tracked(b)));
   }
+  void EndSlab() {}
 };
+// a + b, what is beyond a T's bits cut off.
+template <class T>
+T SumCutOff(T a, T b) {
+  const double sum = static_cast<double>(a) + static_cast<double>(b);
+  const T rounded = static_cast<T>(sum);
+  return std::abs(static_cast<double>(rounded)) > std::abs(sum)
+             ? rounded * (1 - std::numeric_limits<T>::epsilon() / 2)  // the next one to zero
+             : rounded;
+}
 template <class T>
 struct ProductSum<Honest<T>> {
   T total = 0;
+  T step = 0;  // of the last products, where tensor cores make them
   static T Held(double x) { return RoundOperand(static_cast<T>(x)); }
   static T Held(Honest<T> x) { return RoundOperand(x.v); }
-  void AddProduct(T a, T b) { total += RoundProduct(a * b); }
-  void AddExactProduct(T a, T b) { total += RoundProduct(a * b); }
+  void AddProduct(T a, T b) { (kCutTerms > 0 ? step : total) += RoundProduct(a * b); }
+  void AddExactProduct(T a, T b) { AddProduct(a, b); }
+  // After kSlab terms, and the last ones.
+  void EndSlab() {
+    static_assert(kCutTerms == 0 || kCutTerms == kSlab);
+    if constexpr (kCutTerms > 0) {
+      total = SumCutOff(total, step);
+      step = 0;
+    }
+  }
   void ScaleExactProducts() {}
   Honest<T> Get() const { return Wrap<T>(total); }
 };
@@ -376,6 +395,8 @@ void SumHonest(R (&results)[kEach * kEach], Part rows, Part columns, Span folds,
         for (unsigned j = 0; j < kEach; ++j) AddTerm<exact>(sums[i][j], a[i], b[j]);
       }
     }
+#pragma unroll
+    for (unsigned n = 0; n < kEach * kEach; ++n) sums[n / kEach][n % kEach].EndSlab();
     __syncthreads();
   }
 #pragma unroll
@@ -398,8 +419,11 @@ void SumEach(R (&results)[kEach * kEach], Part rows, Part columns, Span folds, c
     const unsigned row = RowOf<R>(rows, n), column = ColumnOf<R>(columns, n);
     if (!rows.Holds(row) || !columns.Holds(column)) continue;
     ProductSum<R> sum;
-    for (std::int64_t fold = folds.begin; fold < folds.end; ++fold)
-      AddTerm<exact>(sum, ProductSum<R>::Held(left(row, fold)), ProductSum<R>::Held(right(row, fold, column)));
+    for (std::int64_t slab = folds.begin; slab < folds.end; slab += kSlab) {
+      for (std::int64_t fold = slab; fold < folds.end && fold < slab + kSlab; ++fold)
+        AddTerm<exact>(sum, ProductSum<R>::Held(left(row, fold)), ProductSum<R>::Held(right(row, fold, column)));
+      sum.EndSlab();
+    }
     results[n] = ResultOf<exact>(sum);
   }
 }
