@@ -32,8 +32,8 @@ struct Next {
 };
 
 // A block's part: GROUPS warpgroups with 64 queries each, of DEPTH elements, and tiles of KEYS keys, whose values have
-// WIDTH.
-template <class T, int DEPTH, int WIDTH, int KEYS, int STAGES, int GROUPS>
+// WIDTH. STAGES tiles of keys, and of values, are in flight, and the queries of QUERY_STAGES items.
+template <class T, int DEPTH, int WIDTH, int KEYS, int STAGES, int GROUPS, int QUERY_STAGES>
 struct Attention {
   static constexpr int kQueries = GROUPS * 64, kDepthBoxes = (DEPTH + 63) / 64, kWidthBoxes = (WIDTH + 63) / 64;
   static constexpr int kWidth = (WIDTH + 7) / 8 * 8;
@@ -41,28 +41,26 @@ struct Attention {
   static constexpr unsigned kKeyBytes = kDepthBoxes * kBox, kValueBytes = kWidthBoxes * kBox;
   static constexpr unsigned kQueryBytes = kDepthBoxes * kQueryBox;
 
-  static constexpr unsigned kSharedBytes = kQueryBytes + STAGES * (kKeyBytes + kValueBytes) + 1024;
-
-  // Barriers, by their number: of the queries, then of each stage of keys, then of values; a tile's is followed by that
-  // of its place being free again.
-  static constexpr int kBarriers = 2 + STAGES * 4;
+  // Barriers, by their number: of each stage of queries, then of keys, then of values; a tile's is followed by that of
+  // its place being free again.
+  static constexpr int kBarriers = QUERY_STAGES * 2 + STAGES * 4;
   struct Shared {
     unsigned long barriers[kBarriers];
-    int item;
+    int items[QUERY_STAGES];
   };
   __device__ __forceinline__ unsigned Full(int first, int stage) const { return barriers + (first + stage * 2) * 8; }
   __device__ __forceinline__ unsigned Empty(int first, int stage) const { return Full(first, stage) + 8; }
-  static constexpr int kOfQueries = 0, kOfKeys = 2, kOfValues = 2 + STAGES * 2;
+  static constexpr int kOfQueries = 0, kOfKeys = QUERY_STAGES * 2, kOfValues = kOfKeys + STAGES * 2;
 
   unsigned barriers, queries, keys, values;  // addresses in shared memory
-  volatile int* handed;                      // the item whose queries are there
+  volatile int* handed;                      // the items whose queries are there
+  Next<QUERY_STAGES> query;
   Next<STAGES> key, value;
-  unsigned query_phase = 0;
 
-  __device__ __forceinline__ Attention(Shared& shared, const void* tiles) : handed(&shared.item) {
+  __device__ __forceinline__ Attention(Shared& shared, const void* tiles) : handed(shared.items) {
     barriers = SharedAddress(shared.barriers);
     queries = (SharedAddress(tiles) + 1023) & ~1023u;
-    keys = queries + kQueryBytes;
+    keys = queries + QUERY_STAGES * kQueryBytes;
     values = keys + STAGES * kKeyBytes;
     if (threadIdx.x == 0) {
       for (int i = 0; i < kBarriers; ++i) InitBarrier(barriers + i * 8, i % 2 == 0 ? 1 : GROUPS);
@@ -73,16 +71,15 @@ struct Attention {
 
   // --- The producer, one thread.
 
-  // Waits until the consumers have no use for the queries any more, and says what they are to do next.
+  // Waits until the consumers have no use for a stage's queries any more, and says what they are to do next.
   __device__ __forceinline__ void AwaitRoom(int item) {
-    WaitFor(Empty(kOfQueries, 0), query_phase ^ 1);
-    query_phase ^= 1;
-    *handed = item;
+    WaitFor(Empty(kOfQueries, query.stage), query.phase ^ 1);
+    handed[query.stage] = item;
   }
   // `item` is no item: the consumers end.
   __device__ __forceinline__ void End(int item) {
     AwaitRoom(item);
-    Arrive(Full(kOfQueries, 0));
+    Arrive(Full(kOfQueries, query.stage));
   }
   // Where a tensor's matrix is among its batches.
   struct Matrix {
@@ -93,10 +90,11 @@ struct Attention {
   // wanted later than the keys after it.
   __device__ __forceinline__ void Fetch(int item, Matrix q, int m0, Matrix k, Matrix v, int tiles) {
     AwaitRoom(item);
-    const unsigned arrived = Full(kOfQueries, 0);
+    const unsigned arrived = Full(kOfQueries, query.stage), room = queries + query.stage * kQueryBytes;
     ExpectBytes(arrived, kQueryBytes);
     for (int box = 0; box < kDepthBoxes; ++box)
-      CopyBox(queries + box * kQueryBox, q.map, box * 64, m0, q.inner, q.outer, arrived);
+      CopyBox(room + box * kQueryBox, q.map, box * 64, m0, q.inner, q.outer, arrived);
+    query.Advance();
     for (int tile = tiles - 1; tile >= -1; --tile) {
       if (tile >= 0) {
         const unsigned full = Full(kOfKeys, key.stage), to = keys + key.stage * kKeyBytes;
@@ -122,8 +120,8 @@ struct Attention {
 
   // What the producer has handed out, once its queries are there.
   __device__ __forceinline__ int Item() const {
-    WaitFor(Full(kOfQueries, 0), query_phase);
-    return *handed;
+    WaitFor(Full(kOfQueries, query.stage), query.phase);
+    return handed[query.stage];
   }
 
   float scores[KEYS / 2], sums[kWidth / 2];
@@ -131,7 +129,7 @@ struct Attention {
   float most[2], total[2];       // largest score so far; sum of the thread's weights
 
   __device__ __forceinline__ void MultiplyKeys(int group) {
-    const unsigned a = queries + group * 64 * 128, b = keys + key.stage * kKeyBytes;
+    const unsigned a = queries + query.stage * kQueryBytes + group * 64 * 128, b = keys + key.stage * kKeyBytes;
 #pragma unroll
     for (int step = 0; step < (DEPTH + 15) / 16; ++step)
       Products<T, KEYS>::Of(scores, TileDescriptor(a + step / 4 * kQueryBox + step % 4 * 32),
@@ -189,16 +187,17 @@ struct Attention {
     for (int i = 0; i < KEYS / 4; ++i) weights[i] = PairOf<T>(scores[i * 2], scores[i * 2 + 1]);
   }
 
-  template <class Score>
-  __device__ __forceinline__ void Step(int group, float scale, int tile, const Score& score) {
+  template <class Look, class Score>
+  __device__ __forceinline__ void Step(int group, float scale, int tile, const Look& look, const Score& score) {
     BeginProducts();
     MultiplyKeys(group);
+    const auto looked = look(tile);
     AwaitValues();
     AddValues();
     WaitForProducts<1>();
     Settle(scores);
     ReleaseKeys();
-    score(scores, tile);
+    score(scores, tile, looked);
     float shrink[2];
     Weigh(scale, shrink);
     Settle(scores);
@@ -211,16 +210,16 @@ struct Attention {
     PackWeights();
   }
 
-  // Sums of the values by their weights, and the sums of the weights. `edge` and `inside` make scores of a tile's products;
-  // the `edges` tiles that come first go through `edge`.
-  template <class Edge, class Inside>
-  __device__ __forceinline__ void Attend(int group, float scale, int tiles, int edges, const Edge& edge,
-                                         const Inside& inside) {
-    WaitFor(Full(kOfQueries, 0), query_phase);
-    query_phase ^= 1;
+  // Sums of the values by their weights, and the sums of the weights. `edge` and `inside` make scores of a tile's products
+  // and of what `look` read meanwhile; the `edges` tiles that come first go through `edge`.
+  template <class Look, class Edge, class Inside>
+  __device__ __forceinline__ void Attend(int group, float scale, int tiles, int edges, const Look& look,
+                                         const Edge& edge, const Inside& inside) {
+    WaitFor(Full(kOfQueries, query.stage), query.phase);
     AwaitKeys();
     BeginProducts();
     MultiplyKeys(group);
+    const auto looked = look(tiles - 1);
     WaitForProducts<0>();
     Settle(scores);
     ReleaseKeys();
@@ -228,15 +227,16 @@ struct Attention {
     total[0] = total[1] = 0;
 #pragma unroll
     for (int i = 0; i < kWidth / 2; ++i) sums[i] = 0;
-    edge(scores, tiles - 1);
+    edge(scores, tiles - 1, looked);
     float shrink[2];
     Weigh(scale, shrink);
     PackWeights();
     if (tiles > 1) AwaitKeys();
     int tile = tiles - 2;
-    for (const int last = max(tiles - edges, 0); tile >= last; --tile) Step(group, scale, tile, edge);
-    for (; tile >= 0; --tile) Step(group, scale, tile, inside);
-    if (threadIdx.x % 128 == 0) Arrive(Empty(kOfQueries, 0));
+    for (const int last = max(tiles - edges, 0); tile >= last; --tile) Step(group, scale, tile, look, edge);
+    for (; tile >= 0; --tile) Step(group, scale, tile, look, inside);
+    if (threadIdx.x % 128 == 0) Arrive(Empty(kOfQueries, query.stage));
+    query.Advance();
     AwaitValues();
     BeginProducts();
     AddValues();

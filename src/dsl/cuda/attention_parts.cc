@@ -83,18 +83,30 @@ Expr AttentionScoreOf(const Kernel& kernel) {
   return kernel.lets.empty() ? Value(kIt, ScalarType::kReal) : Cast(kernel.lets[0].body, ScalarType::kReal);
 }
 
-std::optional<double> AttentionFactorOf(const Expr& score) {
-  const auto is_it = [](const Expr& e) { return IsValue(e, kIt); };
-  if (is_it(score)) return 1.0;
-  if (score->kind != Expr::Kind::kBinary) return std::nullopt;
+namespace {
+
+ScaledScore Scaled(const Expr& score) {
+  const auto is_positive = [](const Expr& e) {
+    return e->kind == Expr::Kind::kConst && NumberOf(*e) > 0 && std::isfinite(NumberOf(*e));
+  };
+  const auto is_hidden = [](const Expr& e) { return e->kind == Expr::Kind::kConst && std::isinf(NumberOf(*e)); };
+  if (score->kind == Expr::Kind::kSelect) {
+    const Expr &then = score->operands[1], &otherwise = score->operands[2];
+    const ScaledScore shown = Scaled(is_hidden(then) ? otherwise : then);
+    if (is_hidden(then)) return {Select(score->operands[0], then, shown.score), shown.factor};
+    if (is_hidden(otherwise)) return {Select(score->operands[0], shown.score, otherwise), shown.factor};
+  }
+  if (score->kind != Expr::Kind::kBinary) return {score};
   const Expr &a = score->operands[0], &b = score->operands[1];
-  std::optional<double> factor;
-  if (score->binary == BinaryOp::kMul && is_it(a) && b->kind == Expr::Kind::kConst) factor = NumberOf(*b);
-  if (score->binary == BinaryOp::kMul && is_it(b) && a->kind == Expr::Kind::kConst) factor = NumberOf(*a);
-  if (score->binary == BinaryOp::kDiv && is_it(a) && b->kind == Expr::Kind::kConst) factor = 1 / NumberOf(*b);
-  if (factor && !(*factor > 0 && std::isfinite(*factor))) factor.reset();
-  return factor;
+  if (score->binary == BinaryOp::kMul && is_positive(b)) return {a, NumberOf(*b)};
+  if (score->binary == BinaryOp::kMul && is_positive(a)) return {b, NumberOf(*a)};
+  if (score->binary == BinaryOp::kDiv && is_positive(b)) return {a, 1 / NumberOf(*b)};
+  return {score};
 }
+
+}  // namespace
+
+ScaledScore ScaledAttentionScoreOf(const Kernel& kernel) { return Scaled(AttentionScoreOf(kernel)); }
 
 namespace {
 
@@ -107,15 +119,21 @@ std::vector<std::string> InLong(std::vector<std::string> places) {
 
 }  // namespace
 
+std::string AttentionElement(const DeviceWriter& out, const Kernel& kernel, std::size_t operand,
+                             const std::vector<std::string>& places, std::string_view index) {
+  const KernelOperand& of = kernel.operands[operand];
+  const std::vector<std::string> wide = index == "long" ? InLong(places) : places;
+  return fmt::format("{}[{}]", out.BufferName(of.buffer), Address(wide, of.strides, of.offset));
+}
+
 std::string AttentionText(DeviceWriter& out, const Kernel& kernel, const Expr& expr,
-                          const std::vector<std::string>& places, std::string_view index) {
+                          const std::vector<std::string>& places, std::string_view index, const HeldText& held) {
   DeviceExpr text(out, [&](const ExprNode& load) -> std::string {
     if (load.kind == Expr::Kind::kValue) return "it";
-    const KernelOperand& operand = kernel.operands[static_cast<std::size_t>(load.buffer)];
-    const std::vector<std::string> wide = index == "long" ? InLong(places) : places;
-    return LoadedText(
-        out, operand.buffer,
-        fmt::format("{}[{}]", out.BufferName(operand.buffer), Address(wide, operand.strides, operand.offset)));
+    const auto operand = static_cast<std::size_t>(load.buffer);
+    std::string element = held ? held(operand) : std::string();
+    if (element.empty()) element = AttentionElement(out, kernel, operand, places, index);
+    return LoadedText(out, kernel.operands[operand].buffer, element);
   });
   return text.Text(expr);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,13 +41,23 @@ std::optional<std::string> CheckAttentionTypes(const Kernel& kernel);
 
 // A score, of the product `it`, operands and the place.
 Expr AttentionScoreOf(const Kernel& kernel);
-// The factor by which the score multiplies what the products gave, if it does nothing else and the factor is positive.
-std::optional<double> AttentionFactorOf(const Expr& score);
+// `score` times `factor`, which is positive: what multiplies all that is not hidden costs nothing where exponents are
+// made.
+struct ScaledScore {
+  Expr score;
+  double factor = 1;
+  bool IsProduct() const { return IsValue(score, kIt); }  // and nothing else
+};
+ScaledScore ScaledAttentionScoreOf(const Kernel& kernel);
 
 // An expression as text, where each dimension of the space stands at `places`; `index` is the type that its addresses
-// are computed in, "int" or "long".
+// are computed in, "int" or "long". `held` names the operands' elements that are in registers: "" for what is not.
+using HeldText = std::function<std::string(std::size_t operand)>;
 std::string AttentionText(DeviceWriter& out, const Kernel& kernel, const Expr& expr,
-                          const std::vector<std::string>& places, std::string_view index);
+                          const std::vector<std::string>& places, std::string_view index, const HeldText& held = {});
+// The element of an operand at `places`, in memory.
+std::string AttentionElement(const DeviceWriter& out, const Kernel& kernel, std::size_t operand,
+                             const std::vector<std::string>& places, std::string_view index);
 
 // The address of an operand's element at `places`, in long.
 std::string AttentionPointer(const DeviceWriter& out, const Kernel& kernel, std::size_t input,

@@ -68,8 +68,7 @@ AttentionSplits::AttentionSplits(const KernelProgram& program, const Kernel& ker
       step_(step),
       splits_(IntSetting(kernel, "split")),
       width_(AttentionExtent(kernel, kAttentionE)),
-      score_(AttentionScoreOf(kernel)),
-      factor_(AttentionFactorOf(score_)) {}
+      score_(ScaledAttentionScoreOf(kernel)) {}
 
 void AttentionSplits::Begin(int blocks_a_processor) {
   if (splits_ > 1) {
@@ -102,7 +101,7 @@ void AttentionSplits::Attend() {
   std::vector<std::string> places = batches_;
   places.resize(kernel_.space.size(), "0");
   constexpr double kLog2E = 1.4426950408889634;
-  out_.Line(fmt::format("constexpr float scale = {};", out_.Number(kLog2E * factor_.value_or(1))));
+  out_.Line(fmt::format("constexpr float scale = {};", out_.Number(kLog2E * score_.factor)));
   out_.Line(fmt::format("warp.Attend({}, {}, {}, {}, begin, end, {}, scale, score);",
                         AttentionPointer(out_, kernel_, 1, places), k_row, AttentionPointer(out_, kernel_, 2, places),
                         v_row, warps_ * step_));
@@ -128,7 +127,7 @@ void AttentionSplits::Attend() {
 void AttentionSplits::End(std::int64_t shared_bytes) {
   DeviceWriter::LaunchShape launch;
   for (std::size_t input = 0; input < 3; ++input) AddRead(launch, InputOperand(kernel_, input).buffer);
-  for (const int buffer : BuffersOf(kernel_, score_)) AddRead(launch, buffer);
+  for (const int buffer : BuffersOf(kernel_, score_.score)) AddRead(launch, buffer);
   if (splits_ == 1) {
     for (const int buffer : BuffersOf(kernel_, kernel_.epilogue)) AddRead(launch, buffer);
     launch.writes = {kernel_.target};
@@ -186,7 +185,7 @@ void AttentionSplits::Write(const std::vector<std::string>& batches, const std::
 std::string AttentionSplits::ScoreAt(const std::string& row, const std::string& key) {
   std::vector<std::string> places = PlacesOf(batches_, row);
   places[places.size() - kAttentionN] = key;
-  return AttentionText(out_, kernel_, score_, places, "long");
+  return AttentionText(out_, kernel_, score_.score, places, "long");
 }
 
 std::vector<std::string> AttentionSplits::Decomposed(const std::string& of, std::size_t first, std::size_t end,

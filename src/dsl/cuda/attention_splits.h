@@ -50,8 +50,7 @@ class AttentionSplits {
   DeviceWriter& out_;
   AttentionSharedRows rows_;
   std::int64_t tile_, tiles_, warps_, step_, splits_, width_;
-  Expr score_;
-  std::optional<double> factor_;  // where the score is no more than that
+  ScaledScore score_;
 
  private:
   void PutTogether();

@@ -103,8 +103,7 @@ class F32Emitter {
         e_(AttentionExtent(kernel, kAttentionE)),
         n_(AttentionExtent(kernel, kAttentionN)),
         causal_(kernel.attributes.at("causal")[0] != 0),
-        score_(AttentionScoreOf(kernel)),
-        factor_(AttentionFactorOf(score_)) {}
+        score_(ScoreOf(kernel)) {}
 
   void Emit() {
     out_.Define(std::string(kAttentionF32Text));
@@ -140,12 +139,12 @@ class F32Emitter {
     const std::vector<std::string> first = Places(batches, "0", "0", "0");
     out_.Line(fmt::format("block.Attend(memory, {}, {}, {}, {}, {}, {}, {}, {}, score);",
                           AttentionPointer(out_, kernel_, 1, first), k_row, AttentionPointer(out_, kernel_, 2, first),
-                          v_row, seen, own, n_, out_.Number(kLog2E * factor_.value_or(1))));
+                          v_row, seen, own, n_, out_.Number(kLog2E * score_.factor)));
     End(batches);
 
     DeviceWriter::LaunchShape launch;
     for (std::size_t input = 0; input < 3; ++input) AddRead(launch, InputOperand(kernel_, input).buffer);
-    for (const int buffer : BuffersOf(kernel_, score_)) AddRead(launch, buffer);
+    for (const int buffer : BuffersOf(kernel_, score_.score)) AddRead(launch, buffer);
     for (const int buffer : BuffersOf(kernel_, kernel_.epilogue)) AddRead(launch, buffer);
     launch.writes = {kernel_.target};
     launch.grid_x = tiles * AttentionBatches(kernel_);
@@ -158,23 +157,23 @@ class F32Emitter {
   void Score(const std::vector<std::string>& batches) {
     const bool ragged = n_ % keys_ != 0, rows_end = m_ % rows_ != 0;
     out_.Open(fmt::format("const auto score = [&](float (&scores)[{}][4], int below, int first)", keys_ / 8));
-    if (!factor_ || ragged || causal_) {
+    if (!score_.IsProduct() || ragged || causal_) {
       // What is hidden is at a tile's edge; no other tile asks.
       std::string edge;
       if (causal_) edge = fmt::format("first + {} > row0 + below", keys_ - 1);
       if (ragged) edge += fmt::format("{}first + {} > {}", edge.empty() ? "" : " || ", keys_, n_);
       if (!edge.empty()) out_.Line(fmt::format("const bool edge = {};", edge));
-      if (factor_) out_.Line("if (!edge) return;");
+      if (score_.IsProduct()) out_.Line("if (!edge) return;");
       out_.Unroll();
       out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", keys_ / 2));
       out_.Line("const int m = row + below + i % 4 / 2 * 8, n = first + i / 4 * 8 + block.t * 2 + i % 2;");
-      if (!factor_) {
+      if (!score_.IsProduct()) {
         if (rows_end) out_.Line(fmt::format("const int at_m = min(m, {});", m_ - 1));
         if (ragged) out_.Line(fmt::format("const int at_n = min(n, {});", n_ - 1));
         out_.Line("const float it = scores[i / 4][i % 4];");
         out_.Line(
             fmt::format("scores[i / 4][i % 4] = {};",
-                        AttentionText(out_, kernel_, score_,
+                        AttentionText(out_, kernel_, score_.score,
                                       Places(batches, rows_end ? "at_m" : "m", "0", ragged ? "at_n" : "n"), "long")));
       }
       std::string hidden;
@@ -229,11 +228,16 @@ class F32Emitter {
   const KernelProgram& program_;
   const Kernel& kernel_;
   DeviceWriter& out_;
+  // A factor of scores with operands stays among them: taken out, a kernel with two masks spilled registers.
+  static ScaledScore ScoreOf(const Kernel& kernel) {
+    ScaledScore scaled = ScaledAttentionScoreOf(kernel);
+    return scaled.IsProduct() ? scaled : ScaledScore{AttentionScoreOf(kernel)};
+  }
+
   const std::int64_t own_, rows_;  // queries of a warp, of a block
   const std::int64_t keys_, m_, e_, n_;
   const bool causal_;
-  const Expr score_;
-  const std::optional<double> factor_;
+  const ScaledScore score_;
 };
 
 void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {

@@ -81,7 +81,7 @@ class FewEmitter : AttentionSplits {
   // The function `score` that makes scores of sixteen keys' products.
   void Score() {
     out_.Open("const auto score = [&](float (&scores)[2][4], int first)");
-    if (!factor_) {
+    if (!score_.IsProduct()) {
       const std::int64_t keys = AttentionExtent(kernel_, kAttentionN);
       out_.Unroll();
       out_.Open("for (int i = 0; i < 8; ++i)");

@@ -81,7 +81,7 @@ class OneEmitter : AttentionSplits {
     out_.Line(fmt::format("OneQuery<{}, {}, {}, {}> warp;", DeviceType(InputType(kernel_, 0)), width_, tile_, loads));
     for (std::int64_t row = 0; row < tile_; ++row) out_.Line(fmt::format("warp.ReadQuery({0}, query({0}));", row));
     out_.Open("const auto score = [&](float it, int row, int n)");
-    out_.Line(fmt::format("return {};", factor_ ? "it" : ScoreAt("row", "n")));
+    out_.Line(fmt::format("return {};", score_.IsProduct() ? "it" : ScoreAt("row", "n")));
     out_.CloseWith(";");
     Attend();
     End(warps_ * sides * tile_ * (width_ + 2) * 4);

@@ -115,11 +115,11 @@ std::int64_t ConsumerRegisters(const Kernel& kernel, const Settings& settings) {
          (operands ? kOfOperands : 0);
 }
 
-std::int64_t SharedBytes(const Kernel& kernel, const Settings& settings) {
+std::int64_t SharedBytes(const Kernel& kernel, const Settings& settings, std::int64_t query_stages = 1) {
   const std::int64_t depth = RoundUp(AttentionExtent(kernel, kAttentionD), 64),
                      width = RoundUp(AttentionExtent(kernel, kAttentionE), 64);
   // Where the first tile begins is rounded up.
-  return 2 * (settings.queries * depth + settings.stages * settings.keys * (depth + width)) + 1024;
+  return 2 * (query_stages * settings.queries * depth + settings.stages * settings.keys * (depth + width)) + 1024;
 }
 constexpr std::int64_t kStaticBytes = 256;  // the barriers
 
@@ -127,6 +127,12 @@ constexpr std::int64_t kStaticBytes = 256;  // the barriers
 std::int64_t BlocksAProcessor(const Kernel& kernel, const Settings& settings) {
   const std::int64_t bytes = SharedBytes(kernel, settings) + kStaticBytes + 1024;
   return settings.groups() == 1 && 2 * bytes <= SharedOfBlock(kernel) ? 2 : 1;
+}
+// Of the item that comes next, too, where as many blocks have room for them.
+std::int64_t QueryStages(const Kernel& kernel, const Settings& settings) {
+  const std::int64_t bytes = SharedBytes(kernel, settings, 2) + kStaticBytes,
+                     blocks = BlocksAProcessor(kernel, settings);
+  return blocks * bytes + (blocks - 1) * 2048 <= SharedOfBlock(kernel) ? 2 : 1;
 }
 // Registers of a consumer's thread, and of a producer's where that leaves it fewer for it; of 64 Ki for all threads. A
 // block of 256 threads alone has enough.
@@ -276,8 +282,7 @@ class AttentionEmitter {
     std::string why;
     for (std::size_t input = 0; input < 3; ++input) matrices_[input] = *MatricesOf(kernel, input, why);
     type_ = program.buffers[static_cast<std::size_t>(matrices_[0].buffer)].dtype;
-    score_ = AttentionScoreOf(kernel);
-    factor_ = AttentionFactorOf(score_);
+    score_ = ScaledAttentionScoreOf(kernel);
     constexpr std::int64_t kMostInt = std::int64_t{1} << 31;
     const auto look = [&](int buffer) {
       if (ElementCount(program.buffers[static_cast<std::size_t>(buffer)].shape) >= kMostInt) index_ = "long";
@@ -302,8 +307,9 @@ class AttentionEmitter {
     }
 
     out_.BeginKernel("attention", 128 * (groups + 1), static_cast<int>(resident));
-    out_.Line(fmt::format("using Block = Attention<{}, {}, {}, {}, {}, {}>;", DeviceType(type_), d_, e_, settings_.keys,
-                          settings_.stages, groups));
+    const std::int64_t query_stages = QueryStages(kernel_, settings_);
+    out_.Line(fmt::format("using Block = Attention<{}, {}, {}, {}, {}, {}, {}>;", DeviceType(type_), d_, e_,
+                          settings_.keys, settings_.stages, groups, query_stages));
     out_.Line("extern __shared__ unsigned char tiles[];");
     out_.Line("__shared__ Block::Shared shared;");
     out_.Line("Block block(shared, tiles);");
@@ -316,7 +322,7 @@ class AttentionEmitter {
     out_.Close();
 
     DeviceWriter::LaunchShape launch;
-    launch.reads = BuffersOf(kernel_, score_);
+    launch.reads = BuffersOf(kernel_, score_.score);
     for (const int buffer : BuffersOf(kernel_, kernel_.epilogue)) {
       if (std::find(launch.reads.begin(), launch.reads.end(), buffer) == launch.reads.end())
         launch.reads.push_back(buffer);
@@ -325,7 +331,7 @@ class AttentionEmitter {
     launch.maps = {{"q_map", Map(0)}, {"k_map", Map(1)}, {"v_map", Map(2)}};
     if (!counter_.empty()) launch.scratch_writes = {counter_};
     launch.grid_x = blocks;
-    launch.shared_bytes = SharedBytes(kernel_, settings_);
+    launch.shared_bytes = SharedBytes(kernel_, settings_, query_stages);
     out_.Launch(launch);
   }
 
@@ -399,19 +405,89 @@ class AttentionEmitter {
     } else {
       out_.Line(fmt::format("constexpr int edges = {};", ragged ? 1 : 0));
     }
+    Look(ragged, batches);
     Score("edge", causal_, ragged, batches);
     Score("inside", false, false, batches);
     constexpr double kLog2E = 1.4426950408889634;
-    out_.Line(fmt::format("block.Attend(warpgroup, {}, key_tiles, edges, edge, inside);",
-                          out_.Number(kLog2E * factor_.value_or(1))));
+    out_.Line(fmt::format("block.Attend(warpgroup, {}, key_tiles, edges, look, edge, inside);",
+                          out_.Number(kLog2E * score_.factor)));
     End(batches);
     out_.Close();
   }
 
+  // What the scores of a tile hang on, read while the products are made: of each operand whose neighbouring keys lie
+  // side by side, pairs, for all queries or for the thread's two.
+  struct Held {
+    std::size_t operand = 0;
+    bool of_queries = false;
+    std::string name, pair;  // the pairs; a pair's type
+  };
+  std::vector<Held> HeldOperands() {
+    constexpr std::int64_t kMostHeld = 32 * 4;  // bytes of a thread's registers
+    std::vector<Held> held;
+    std::int64_t bytes = 0;
+    Visit(score_.score, [&](const ExprNode& load) {
+      if (load.kind != Expr::Kind::kLoad) return;
+      const auto operand = static_cast<std::size_t>(load.buffer);
+      if (std::any_of(held.begin(), held.end(), [&](const Held& one) { return one.operand == operand; })) return;
+      const KernelOperand& of = kernel_.operands[operand];
+      const std::size_t n = kernel_.space.size() - kAttentionN, m = kernel_.space.size() - kAttentionM;
+      bool in_pairs = of.strides[n] == 1 && n_ % 2 == 0 && of.offset % 2 == 0;
+      for (std::size_t d = 0; d < kernel_.space.size(); ++d)
+        in_pairs = in_pairs && (d == n || kernel_.space[d].extent == 1 || of.strides[d] % 2 == 0);
+      const bool of_queries = of.strides[m] != 0 && m_ > 1;
+      const DType type = program_.buffers[static_cast<std::size_t>(of.buffer)].dtype;
+      const std::int64_t more = settings_.keys / 4 * (of_queries ? 2 : 1) * static_cast<std::int64_t>(Bytes(type));
+      if (!in_pairs || bytes + more > kMostHeld) return;
+      bytes += more;
+      held.push_back(
+          {operand, of_queries, fmt::format("pairs{}", held.size()), PackType(out_, std::string(DeviceType(type)), 2)});
+    });
+    return held;
+  }
+
+  // The function `look` that reads them.
+  void Look(bool ragged, const std::vector<std::string>& batches) {
+    held_ = HeldOperands();
+    if (held_.empty()) return out_.Line("const auto look = [](int) { return 0; };");
+    out_.Open("struct Looked");
+    for (const Held& held : held_)
+      out_.Line(fmt::format("{} {}[{}];", held.pair, held.name, settings_.keys / 8 * (held.of_queries ? 2 : 1)));
+    out_.CloseWith(";");
+    out_.Open("const auto look = [&](int tile)");
+    out_.Line("Looked looked;");
+    out_.Unroll();
+    out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", settings_.keys / 8));
+    const std::string n = fmt::format("tile * {} + i * 8 + column", settings_.keys);
+    out_.Line(fmt::format("const int n = {};", ragged ? fmt::format("min({}, {})", n, n_ - 2) : n));
+    const auto read = [&](const Held& held, const std::string& at, const std::string& m) {
+      out_.Line(fmt::format("looked.{}[{}] = reinterpret_cast<const {}&>({});", held.name, at, held.pair,
+                            AttentionElement(out_, kernel_, held.operand, Places(batches, m, "0", "n"), index_)));
+    };
+    for (const Held& held : held_) {
+      if (!held.of_queries) read(held, "i", "0");
+    }
+    if (std::any_of(held_.begin(), held_.end(), [](const Held& held) { return held.of_queries; })) {
+      out_.Unroll();
+      out_.Open("for (int half = 0; half < 2; ++half)");
+      const bool rows_end = m_ % settings_.queries != 0;
+      out_.Line(rows_end ? fmt::format("const int m = min(row + half * 8, {});", m_ - 1)
+                         : std::string("const int m = row + half * 8;"));
+      for (const Held& held : held_) {
+        if (held.of_queries) read(held, "i * 2 + half", "m");
+      }
+      out_.Close();
+    }
+    out_.Close();
+    out_.Line("return looked;");
+    out_.CloseWith(";");
+  }
+
   // The function `name` that makes scores of a tile's products.
   void Score(const std::string& name, bool causal, bool ragged, const std::vector<std::string>& batches) {
-    const bool plain = factor_.has_value();
-    out_.Open(fmt::format("const auto {} = [&](float (&scores)[{}], int tile)", name, settings_.keys / 2));
+    const bool plain = score_.IsProduct();
+    out_.Open(fmt::format("const auto {} = [&](float (&scores)[{}], int tile, const auto& looked)", name,
+                          settings_.keys / 2));
     if (!plain || causal || ragged) {
       out_.Unroll();
       out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", settings_.keys / 2));
@@ -423,8 +499,15 @@ class AttentionEmitter {
         if (rows_end) out_.Line(fmt::format("const int at_m = min(m, {});", m_ - 1));
         if (ragged) out_.Line(fmt::format("const int at_n = min(n, {});", n_ - 1));
         out_.Line("const float it = scores[i];");
-        out_.Line(fmt::format("scores[i] = {};",
-                              Text(score_, Places(batches, rows_end ? "at_m" : "m", "0", ragged ? "at_n" : "n"))));
+        const auto held = [&](std::size_t operand) -> std::string {
+          for (const Held& one : held_) {
+            if (one.operand == operand)
+              return fmt::format("looked.{}[i / 4{}].at[i % 2]", one.name, one.of_queries ? " * 2 + i / 2 % 2" : "");
+          }
+          return "";
+        };
+        const auto places = Places(batches, rows_end ? "at_m" : "m", "0", ragged ? "at_n" : "n");
+        out_.Line(fmt::format("scores[i] = {};", AttentionText(out_, kernel_, score_.score, places, index_, held)));
       }
       std::string hidden;
       if (causal) hidden = "n > m";
@@ -495,8 +578,8 @@ class AttentionEmitter {
   bool causal_ = false;
   std::array<Matrices, 3> matrices_;
   DType type_ = DType::kF16;
-  Expr score_;
-  std::optional<double> factor_;
+  ScaledScore score_;
+  std::vector<Held> held_;
   std::string index_ = "int", counter_;  // counter: of the items handed out; empty: they are known before
 };
 

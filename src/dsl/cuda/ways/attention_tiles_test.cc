@@ -49,6 +49,15 @@ constexpr std::string_view kPrograms[] = {
     "input q: TYPE[2, 2, 256, 64]\ninput k: TYPE[2, 2, 163, 64]\ninput v: TYPE[2, 2, 163, 64]\n"
     "input m: u8[2, 1, 256, 163]\ninput r: u8[2, 1, 256, 1]\noutput y: TYPE[2, 2, 256, 64]\n"
     "y = attention(q, k, v) by {safe: 1} let score = select(m > 40, select(r > 30, it * 0.125, -inf), -inf)",
+    // Masks whose pairs are read while products are made: of each query and of all, with keys and queries left over.
+    "input q: TYPE[2, 2, 141, 64]\ninput k: TYPE[2, 2, 164, 64]\ninput v: TYPE[2, 2, 164, 64]\n"
+    "input m: TYPE[2, 1, 141, 164]\ninput p: u8[2, 1, 1, 164]\noutput y: TYPE[2, 2, 141, 64]\n"
+    "y = attention(q, k, v) let score = select(p > 20, it + m, -inf) * 0.125",
+    "input q: TYPE[2, 2, 300, 64]\ninput k: TYPE[2, 2, 300, 64]\ninput v: TYPE[2, 2, 300, 64]\n"
+    "input m: f32[1, 1, 300, 300]\ninput p: u8[2, 1, 1, 302]\noutput y: TYPE[2, 2, 300, 64]\n"
+    "view r = p: [2, 1, 1, 300] strides [302, 302, 302, 1] offset 2\n"
+    "y = attention(q, k, v) by {causal: 1, safe: 1} with {tile: 64x64} let score = select(r > 20, it * 0.125, -inf) + "
+    "m",
     "input q: TYPE[4, 70, 64]\ninput k: TYPE[4, 70, 64]\ninput v: TYPE[4, 70, 40]\ninput r: f32[4, 70, 1]\n"
     "output y: f32[4, 70, 33]\nview w = v: [4, 70, 33] strides [2800, 40, 1]\n"
     "y = attention(q, k, w) with {tile: 64x80} let score = -it -> it * 2 + r",
@@ -79,6 +88,20 @@ TEST_F(CudaAttentionTest, EveryKindCompilesAndFitsWithoutSpills) {
       EXPECT_EQ(built.launches.at(0).spill_load_bytes, 0);
     }
   }
+}
+
+TEST_F(CudaAttentionTest, MasksAreReadInPairsWhereTheyLieInPairsAndRegistersHoldThem) {
+  const auto reads_pairs = [&](std::string_view type, int keys, std::string_view tile) {
+    const auto built = BuiltOf(
+        fmt::format("input q: f16[128, 64]\ninput k: f16[{1}, 64]\ninput v: f16[{1}, 64]\ninput m: {0}[128, {1}]\n"
+                    "output y: f16[128, 64]\ny = attention(q, k, v) with {{tile: {2}}} let score = it * 0.125 + m",
+                    type, keys, tile));
+    return built.plan.sources.at(0).text.find("looked.pairs0") != std::string::npos;
+  };
+  EXPECT_TRUE(reads_pairs("f16", 256, "128x128"));
+  EXPECT_TRUE(reads_pairs("f32", 256, "128x64"));
+  EXPECT_FALSE(reads_pairs("f32", 256, "128x128"));  // 64 of the thread's scores, in 64 registers
+  EXPECT_FALSE(reads_pairs("f16", 255, "128x128"));  // every second row begins within a pair
 }
 
 TEST_F(CudaAttentionTest, WhatTheCopyEngineOrTheRegistersCannotHoldIsRefusedInALine) {
