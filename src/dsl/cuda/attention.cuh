@@ -32,8 +32,8 @@ struct Next {
 };
 
 // A block's part: GROUPS warpgroups with 64 queries each, of DEPTH elements, and tiles of KEYS keys, whose values have
-// WIDTH. STAGES tiles of keys, and of values, are in flight, and the queries of QUERY_STAGES items.
-template <class T, int DEPTH, int WIDTH, int KEYS, int STAGES, int GROUPS, int QUERY_STAGES>
+// WIDTH. STAGES tiles of keys, and of values, are in flight, and the queries of AHEAD items.
+template <class T, int DEPTH, int WIDTH, int KEYS, int STAGES, int GROUPS, int AHEAD>
 struct Attention {
   static constexpr int kQueries = GROUPS * 64, kDepthBoxes = (DEPTH + 63) / 64, kWidthBoxes = (WIDTH + 63) / 64;
   static constexpr int kWidth = (WIDTH + 7) / 8 * 8;
@@ -43,24 +43,24 @@ struct Attention {
 
   // Barriers, by their number: of each stage of queries, then of keys, then of values; a tile's is followed by that of
   // its place being free again.
-  static constexpr int kBarriers = QUERY_STAGES * 2 + STAGES * 4;
+  static constexpr int kBarriers = AHEAD * 2 + STAGES * 4;
   struct Shared {
     unsigned long barriers[kBarriers];
-    int items[QUERY_STAGES];
+    int items[AHEAD];
   };
   __device__ __forceinline__ unsigned Full(int first, int stage) const { return barriers + (first + stage * 2) * 8; }
   __device__ __forceinline__ unsigned Empty(int first, int stage) const { return Full(first, stage) + 8; }
-  static constexpr int kOfQueries = 0, kOfKeys = QUERY_STAGES * 2, kOfValues = kOfKeys + STAGES * 2;
+  static constexpr int kOfQueries = 0, kOfKeys = AHEAD * 2, kOfValues = kOfKeys + STAGES * 2;
 
   unsigned barriers, queries, keys, values;  // addresses in shared memory
   volatile int* handed;                      // the items whose queries are there
-  Next<QUERY_STAGES> query;
+  Next<AHEAD> query;
   Next<STAGES> key, value;
 
   __device__ __forceinline__ Attention(Shared& shared, const void* tiles) : handed(shared.items) {
     barriers = SharedAddress(shared.barriers);
     queries = (SharedAddress(tiles) + 1023) & ~1023u;
-    keys = queries + QUERY_STAGES * kQueryBytes;
+    keys = queries + AHEAD * kQueryBytes;
     values = keys + STAGES * kKeyBytes;
     if (threadIdx.x == 0) {
       for (int i = 0; i < kBarriers; ++i) InitBarrier(barriers + i * 8, i % 2 == 0 ? 1 : GROUPS);

@@ -94,7 +94,7 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
 // --- Settings.
 
 struct Settings {
-  std::int64_t queries = 128, keys = 128, stages = 2;
+  std::int64_t queries = 128, keys = 128, stages = 2, ahead = 1;
   std::int64_t groups() const { return queries / 64; }
 };
 
@@ -107,19 +107,29 @@ Settings SettingsOf(const Kernel& kernel) {
   return settings;
 }
 
+// Whether scores hang on operands, and on such as differ from query to query.
+bool HasOperands(const Kernel& kernel) { return !kernel.lets.empty() && !OperandsOf({kernel.lets[0].body}).empty(); }
+bool HasOperandsOfQueries(const Kernel& kernel) {
+  if (!HasOperands(kernel)) return false;
+  const std::size_t m = kernel.space.size() - kAttentionM;
+  const auto operands = OperandsOf({kernel.lets[0].body});
+  return std::any_of(operands.begin(), operands.end(), [&](int operand) {
+    return kernel.operands[static_cast<std::size_t>(operand)].strides[m] != 0 && kernel.space[m].extent > 1;
+  });
+}
+
 // What a consumer's thread holds: scores, the weights of the tile before, sums; and addresses, maxima, temporaries.
 std::int64_t ConsumerRegisters(const Kernel& kernel, const Settings& settings) {
   constexpr std::int64_t kOthers = 32, kOfOperands = 40;
-  const bool operands = !kernel.lets.empty() && !OperandsOf({kernel.lets[0].body}).empty();
   return settings.keys / 2 + settings.keys / 4 + RoundUp(AttentionExtent(kernel, kAttentionE), 8) / 2 + kOthers +
-         (operands ? kOfOperands : 0);
+         (HasOperands(kernel) ? kOfOperands : 0);
 }
 
-std::int64_t SharedBytes(const Kernel& kernel, const Settings& settings, std::int64_t query_stages = 1) {
+std::int64_t SharedBytes(const Kernel& kernel, const Settings& settings) {
   const std::int64_t depth = RoundUp(AttentionExtent(kernel, kAttentionD), 64),
                      width = RoundUp(AttentionExtent(kernel, kAttentionE), 64);
   // Where the first tile begins is rounded up.
-  return 2 * (query_stages * settings.queries * depth + settings.stages * settings.keys * (depth + width)) + 1024;
+  return 2 * (settings.ahead * settings.queries * depth + settings.stages * settings.keys * (depth + width)) + 1024;
 }
 constexpr std::int64_t kStaticBytes = 256;  // the barriers
 
@@ -127,12 +137,6 @@ constexpr std::int64_t kStaticBytes = 256;  // the barriers
 std::int64_t BlocksAProcessor(const Kernel& kernel, const Settings& settings) {
   const std::int64_t bytes = SharedBytes(kernel, settings) + kStaticBytes + 1024;
   return settings.groups() == 1 && 2 * bytes <= SharedOfBlock(kernel) ? 2 : 1;
-}
-// Of the item that comes next, too, where as many blocks have room for them.
-std::int64_t QueryStages(const Kernel& kernel, const Settings& settings) {
-  const std::int64_t bytes = SharedBytes(kernel, settings, 2) + kStaticBytes,
-                     blocks = BlocksAProcessor(kernel, settings);
-  return blocks * bytes + (blocks - 1) * 2048 <= SharedOfBlock(kernel) ? 2 : 1;
 }
 // Registers of a consumer's thread, and of a producer's where that leaves it fewer for it; of 64 Ki for all threads. A
 // block of 256 threads alone has enough.
@@ -176,7 +180,8 @@ std::vector<Setting> TileValues(const Kernel& kernel) {
     std::int64_t queries, keys;
     double speed;
   };
-  std::vector<Tile> tiles = {{64, 64, 0.5}, {64, 128, width <= 64 ? 1.06 : 0.6}, {128, 64, 0.9}};
+  const bool of_queries = HasOperandsOfQueries(kernel);
+  std::vector<Tile> tiles = {{64, 64, 0.5}, {64, 128, width > 64 ? 0.6 : of_queries ? 0.9 : 1.06}, {128, 64, 0.9}};
   if (width <= 64) tiles.insert(tiles.end(), {{192, 128, 1.15}, {192, 96, 1.1}, {128, 192, 1.06}, {128, 128, 1}});
   if (width > 64 && width <= 128) tiles.insert(tiles.end(), {{128, 128, 1}, {128, 160, 0.99}, {128, 96, 0.95}});
   if (width > 128) tiles.insert(tiles.end(), {{128, 80, 0.9}});
@@ -228,9 +233,31 @@ std::optional<std::string> CheckStages(const Kernel& kernel, const Setting& valu
                      SharedOfBlock(kernel), fit >= 2 ? fmt::format("{}", fit) : std::string("a tile of fewer keys"));
 }
 
+// The next item's queries arrive while this one ends, which short items gain by (3 % of 512 and 1024 keys); long ones
+// and such of one tile lost as much, since they are handed out earlier (docs/measured/cuda_attention.md).
+std::vector<Setting> AheadValues(const Kernel& kernel) {
+  Settings settings = SettingsOf(kernel);
+  settings.stages = IntSetting(kernel, "stages");
+  const std::int64_t blocks = BlocksAProcessor(kernel, settings),
+                     tiles = (AttentionExtent(kernel, kAttentionN) + settings.keys - 1) / settings.keys;
+  settings.ahead = 2;
+  if (SharedBytes(kernel, settings) + kStaticBytes > SharedOfBlock(kernel)) return {Whole(1)};
+  const bool gains = tiles >= 2 && tiles <= 8 && BlocksAProcessor(kernel, settings) == blocks;
+  return gains ? std::vector{Whole(2), Whole(1)} : std::vector{Whole(1), Whole(2)};
+}
+std::optional<std::string> CheckAhead(const Kernel& kernel, const Setting& value) {
+  if (auto why = CheckRange(value, 1, 2)) return why;
+  Settings settings = SettingsOf(kernel);
+  settings.stages = IntSetting(kernel, "stages");
+  settings.ahead = std::get<std::int64_t>(value.value);
+  if (SharedBytes(kernel, settings) + kStaticBytes <= SharedOfBlock(kernel)) return std::nullopt;
+  return "the queries of two items do not fit beside the stages of keys and values; try 1";
+}
+
 constexpr Knob kKnobs[] = {
     {"tile", "queries x keys that a block has in registers, 64 queries a warpgroup", TileValues, CheckTile},
     {"stages", "tiles of keys, and of values, that are in flight in shared memory", StagesValues, CheckStages},
+    {"ahead", "items whose queries are in flight there", AheadValues, CheckAhead},
 };
 
 // --- Text.
@@ -273,6 +300,7 @@ class AttentionEmitter {
   AttentionEmitter(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
       : program_(program), kernel_(kernel), out_(out), settings_(SettingsOf(kernel)) {
     settings_.stages = IntSetting(kernel, "stages");
+    settings_.ahead = IntSetting(kernel, "ahead");
     m_ = AttentionExtent(kernel, kAttentionM);
     e_ = AttentionExtent(kernel, kAttentionE);
     n_ = AttentionExtent(kernel, kAttentionN);
@@ -307,9 +335,8 @@ class AttentionEmitter {
     }
 
     out_.BeginKernel("attention", 128 * (groups + 1), static_cast<int>(resident));
-    const std::int64_t query_stages = QueryStages(kernel_, settings_);
     out_.Line(fmt::format("using Block = Attention<{}, {}, {}, {}, {}, {}, {}>;", DeviceType(type_), d_, e_,
-                          settings_.keys, settings_.stages, groups, query_stages));
+                          settings_.keys, settings_.stages, groups, settings_.ahead));
     out_.Line("extern __shared__ unsigned char tiles[];");
     out_.Line("__shared__ Block::Shared shared;");
     out_.Line("Block block(shared, tiles);");
@@ -331,7 +358,7 @@ class AttentionEmitter {
     launch.maps = {{"q_map", Map(0)}, {"k_map", Map(1)}, {"v_map", Map(2)}};
     if (!counter_.empty()) launch.scratch_writes = {counter_};
     launch.grid_x = blocks;
-    launch.shared_bytes = SharedBytes(kernel_, settings_, query_stages);
+    launch.shared_bytes = SharedBytes(kernel_, settings_);
     out_.Launch(launch);
   }
 

@@ -24,7 +24,7 @@ constexpr std::string_view kPrograms[] = {
     "input q: TYPE[2, 300, 64]\ninput k: TYPE[2, 300, 64]\ninput v: TYPE[2, 300, 64]\noutput y: TYPE[2, 300, 64]\n"
     "y = attention(q, k, v) by {causal: 1} let score = it / 8",
     "input q: TYPE[2, 300, 64]\ninput k: TYPE[2, 331, 64]\ninput v: TYPE[2, 331, 64]\noutput y: f32[2, 300, 64]\n"
-    "y = attention(q, k, v) by {causal: 1} with {tile: 128x144, stages: 3}",
+    "y = attention(q, k, v) by {causal: 1} with {tile: 128x144, stages: 3, ahead: 1}",
     "input q: TYPE[1, 150, 256]\ninput k: TYPE[1, 173, 256]\ninput v: TYPE[1, 173, 256]\noutput y: TYPE[1, 150, 256]\n"
     "y = attention(q, k, v) by {causal: 1} let score = it * 0.0625",
     "input q: TYPE[3, 77, 80]\ninput k: TYPE[3, 91, 80]\ninput v: TYPE[3, 91, 24]\noutput y: TYPE[3, 77, 24]\n"
@@ -60,7 +60,7 @@ constexpr std::string_view kPrograms[] = {
     "m",
     "input q: TYPE[4, 70, 64]\ninput k: TYPE[4, 70, 64]\ninput v: TYPE[4, 70, 40]\ninput r: f32[4, 70, 1]\n"
     "output y: f32[4, 70, 33]\nview w = v: [4, 70, 33] strides [2800, 40, 1]\n"
-    "y = attention(q, k, w) with {tile: 64x80} let score = -it -> it * 2 + r",
+    "y = attention(q, k, w) with {tile: 64x80, ahead: 2} let score = -it -> it * 2 + r",
     "input q: TYPE[70, 150, 8]\ninput k: TYPE[70, 150, 8]\ninput v: TYPE[70, 150, 8]\noutput y: f32[70, 150, 8]\n"
     "y = attention(q, k, v) by {causal: 1} with {tile: 128x64} let score = it * 0.25",
     "input q: TYPE[2, 2, 3, 100, 64]\ninput k: TYPE[2, 2, 1, 100, 64]\ninput v: TYPE[2, 2, 1, 100, 64]\n"
@@ -139,6 +139,9 @@ TEST_F(CudaAttentionTest, WhatTheCopyEngineOrTheRegistersCannotHoldIsRefusedInAL
   EXPECT_EQ(complaint(right, "tile: 192x192"), "'tile' 192x192: a thread would want 208 registers of 160; try 192x128");
   EXPECT_EQ(complaint(right, "tile: 128x128, stages: 7"),
             "'stages' 7: 246784 bytes are more than a block's 232448 of shared memory; try 6");
+  EXPECT_EQ(complaint(right, "tile: 192x128, stages: 6, ahead: 1"), "taken");
+  EXPECT_EQ(complaint(right, "tile: 192x128, stages: 6, ahead: 2"),
+            "'ahead' 2: the queries of two items do not fit beside the stages of keys and values; try 1");
 }
 
 class AttentionKindOnDeviceTest : public testing::ProgramOnDeviceTest,
