@@ -99,7 +99,7 @@ Result<void> DeviceTrial::SetUp(std::int64_t input_bytes, std::int64_t output_by
   setup_.output_bytes = output_bytes;
   for (const Tensor* tensor : graph_.problem().Outputs()) expected_bytes += 24 * ElementCount(tensor->shape);
   const auto total = static_cast<double>(context_->device().model.memory_bytes);
-  kernels_ = HONE_TRY(DeviceKernels::Load(*context_, *heap_));
+  kernels_ = HONE_TRY(DeviceKernels::Load(*context_, *heap_, JudgedTypes::Of(graph_.problem())));
   oracle_ = HONE_TRY(DeviceOracle::Create(*kernels_, graph_));
   // At the least one draw, while the oracle makes it, beside the slots.
   const double needed =

@@ -11,6 +11,7 @@
 #include "graph/op.h"
 #include "oracle/fold_range.h"
 #include "oracle/keyed_text.h"
+#include "oracle/merged_kernels.h"
 #include "oracle/product_tiles.h"
 
 namespace hone {
@@ -164,20 +165,19 @@ class CudaWriter : public KeyedText {
       launch.arguments.push_back({CudaNests::Argument::Kind::kMemory, memory});
     }
     parameters += "std::int64_t step";
-    // Where nothing is multiplied any roundoff will do: that of the kernel before, to be compiled with it. Tiles are
-    // products, too.
+    // Tiles are products, too.
     const bool multiplies =
         function.body.find("Product") != std::string::npos || function.body.find("SumTile<") != std::string::npos;
-    const ProductUnits units = multiplies || nests_->kernels.empty() ? units_ : nests_->kernels.back().units;
-    const std::string key = multiplies ? fmt::format("{} {}", units.operand, units.cut_terms) : "0";
+    const std::string key = multiplies ? fmt::format("{} {}", units_.operand, units_.cut_terms) : "0";
     const auto [it, fresh] = kernels_.try_emplace(fmt::format("{} {}{}", key, parameters, function.body),
                                                   static_cast<int>(nests_->kernels.size()));
     if (fresh) {
-      std::string name = fmt::format("Nest{}", it->second);
-      std::string text =
-          fmt::format("{}template <class R>\n__global__ void __launch_bounds__(kMostThreads) {}({}) {{\n{}}}\n\n",
-                      comment_, name, parameters, function.body);
-      nests_->kernels.push_back({std::move(name), std::move(text), units});
+      nests_->kernels.push_back({.name = fmt::format("Nest{}", it->second),
+                                 .comment = comment_,
+                                 .parameters = parameters,
+                                 .body = function.body,
+                                 .units = units_,
+                                 .multiplies = multiplies});
     }
     launch.kernel = it->second;
     launch.threads = threads;
@@ -828,6 +828,13 @@ std::int64_t CudaNests::PeakBytes() const {
   return peak;
 }
 
+std::string CudaNests::Kernel::Text() const {
+  const std::string given =
+      numbers > 0 ? fmt::format(", const hone::KernelNumbers<{}> numbers", numbers) : std::string();
+  return fmt::format("{}template <class R>\n__global__ void __launch_bounds__(kMostThreads) {}({}{}) {{\n{}}}\n\n",
+                     comment, name, parameters, given, body);
+}
+
 std::string CudaNests::Source(std::size_t first, std::size_t end) const {
   const ProductUnits units = first < end ? kernels[first].units : ProductUnits{unit};
   std::string source = standard;
@@ -839,7 +846,7 @@ std::string CudaNests::Source(std::size_t first, std::size_t end) const {
   source += head;
   for (std::size_t k = first; k < end; ++k) {
     HONE_CHECK(kernels[k].units == kernels[first].units, "kernels of one source have one roundoff");
-    source += kernels[k].text;
+    source += kernels[k].Text();
   }
   return source;
 }
@@ -857,6 +864,7 @@ CudaNests WriteCudaNests(const Graph& graph, TorchProducts products, std::int64_
   nests.head += kCudaSortedRanksText;
   nests.head += kProductTilesText;
   CudaWriter(graph, products, fewest_looks).Write(nests);
+  MergeKernels(nests);
   return nests;
 }
 

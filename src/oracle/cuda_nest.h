@@ -41,7 +41,8 @@ struct CudaNests {
   };
   struct Launch {
     int kernel = 0;
-    std::vector<Argument> arguments;  // pointers; the step, an int64, comes behind them
+    std::vector<Argument> arguments;         // pointers; the step, an int64, comes behind them, and then the numbers
+    std::vector<std::int32_t> numbers = {};  // as many KernelNumbers (kernel_number.h) in one
     std::int64_t blocks = 0;
     int threads = 0;
     std::int64_t scratch_bytes = 0;  // for this launch and the next
@@ -55,8 +56,11 @@ struct CudaNests {
   };
   struct Kernel {
     std::string name;  // of a template: its instances are name<Tracked> and name<honest>
-    std::string text;
+    std::string comment, parameters, body;
     ProductUnits units = {};
+    bool multiplies = false;  // and so does not do with other units
+    int numbers = 0;          // that stages of its form differ in
+    std::string Text() const;
   };
   std::string standard, head;     // what every kernel needs before it; the units of roundoff stand between the two
   double unit = 0, smallest = 0;  // of ordinary operations

@@ -36,7 +36,7 @@ TEST(CudaNestTest, ConvolutionsMultiplyInTf32WherePyTorchDoes) {
         WriteCudaNests(SmallGraph(contract, "x f32 2x8x40, w f32 4x8x3, m f32 38x16", "y f32 2x4x16", kBoth), products);
     std::vector<double> all;
     for (const auto& kernel : nests.kernels) {
-      if (kernel.text.find("Product") != std::string::npos) all.push_back(kernel.units.operand);
+      if (kernel.Text().find("Product") != std::string::npos) all.push_back(kernel.units.operand);
     }
     return all;
   };
@@ -58,7 +58,7 @@ TEST(CudaNestTest, TilesMultiplyInTheirOwnPrecision) {
       TorchProducts::kTf32);
   std::vector<double> of_tiles;
   for (const auto& kernel : nests.kernels) {
-    if (kernel.text.find("SumTile<") != std::string::npos) of_tiles.push_back(kernel.units.operand);
+    if (kernel.Text().find("SumTile<") != std::string::npos) of_tiles.push_back(kernel.units.operand);
   }
   EXPECT_EQ(of_tiles, (std::vector<double>{0x1p-11, 0x1p-24}));
 }
@@ -118,7 +118,8 @@ TEST(CudaNestTest, ABlockMakesATileOfProducts) {
       WriteCudaNests(SmallGraph("fp32", "a f32 300x40, b f32 40x310", "y f32 300x310",
                                 R"([{"op": "mm", "args": {"self": "%a", "mat2": "%b"}, "outputs": ["y"]}])"));
   ASSERT_EQ(nests.kernels.size(), 1u);
-  EXPECT_NE(nests.kernels[0].text.find("SumTile<R, true, true, false>("), std::string::npos) << nests.kernels[0].text;
+  EXPECT_NE(nests.kernels[0].Text().find("SumTile<R, true, true, false>("), std::string::npos)
+      << nests.kernels[0].Text();
   EXPECT_EQ(nests.runs[0].launches[0].blocks, 5 * 5);
   EXPECT_EQ(nests.runs[0].launches[0].threads, 256);
   EXPECT_EQ(nests.PeakBytes(), 0);
@@ -130,7 +131,8 @@ TEST(CudaNestTest, ATransposedSideOfAProductTakesNoMemory) {
   const auto nests = WriteCudaNests(SmallGraph("torch", "a bf16 300x40, b bf16 310x40", "y bf16 300x310", kTransposed));
   EXPECT_EQ(nests.memories.size(), 0u);
   ASSERT_EQ(nests.kernels.size(), 1u);
-  EXPECT_NE(nests.kernels[0].text.find("SumTile<R, true, true, true>("), std::string::npos) << nests.kernels[0].text;
+  EXPECT_NE(nests.kernels[0].Text().find("SumTile<R, true, true, true>("), std::string::npos)
+      << nests.kernels[0].Text();
   constexpr auto kTwice = R"([{"op": "t", "args": {"self": "%b"}, "outputs": ["t"]},
                               {"op": "mm", "args": {"self": "%a", "mat2": "%t"}, "outputs": ["y"]},
                               {"op": "mm", "args": {"self": "%c", "mat2": "%t"}, "outputs": ["z"]}])";

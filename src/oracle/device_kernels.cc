@@ -27,30 +27,43 @@ std::string ComparedAs(DType dtype) { return ElementOf(dtype == DType::kBool ? D
 constexpr std::int64_t kPartBytes =
     std::max({sizeof(PartCheck), sizeof(UndecidedPart), sizeof(NormCheck), sizeof(Totals)});
 
-std::vector<std::string> Instances() {
+std::vector<std::string> Instances(const JudgedTypes& types) {
   std::vector<std::string> instances{"Spoil",      "Rewrite", "Undecided", "Nudge",
                                      "NudgeSmall", "Decide",  "Settle",    "Differ"};
-  for (const DTypeRow& row : kDTypes) {
-    const DType dtype = row.dtype;
-    instances.push_back(fmt::format("Draw<{}>", ElementOf(dtype)));
-    if (dtype == DType::kBool) continue;
-    instances.push_back(fmt::format("Compare<{}>", ElementOf(dtype)));
-    instances.push_back(fmt::format("Norm<{}>", ElementOf(dtype)));
-    instances.push_back(fmt::format("Sum<{}>", ElementOf(dtype)));
-    if (MayBeOpen(dtype)) instances.push_back(fmt::format("Open<{}>", ElementOf(dtype)));
+  for (const DType dtype : types.drawn) instances.push_back(fmt::format("Draw<{}>", ElementOf(dtype)));
+  std::set<std::string> compared;
+  for (const DType dtype : types.compared) {
+    for (const auto kernel : {"Compare", "Norm", "Sum"})
+      compared.insert(fmt::format("{}<{}>", kernel, ComparedAs(dtype)));
+    if (MayBeOpen(dtype)) compared.insert(fmt::format("Open<{}>", ElementOf(dtype)));
   }
+  instances.insert(instances.end(), compared.begin(), compared.end());
   return instances;
 }
 
 }  // namespace
 
-Result<cuda::CompiledCubin> CompileJudgeKernels(const std::string& arch) {
+JudgedTypes JudgedTypes::Of(const Problem& problem) {
+  JudgedTypes types;
+  for (const Tensor& tensor : problem.tensors)
+    (tensor.role == Role::kOutput ? types.compared : types.drawn).insert(tensor.dtype);
+  return types;
+}
+
+JudgedTypes JudgedTypes::All() {
+  JudgedTypes types;
+  for (const DTypeRow& row : kDTypes) types.drawn.insert(row.dtype);
+  types.compared = types.drawn;
+  return types;
+}
+
+Result<cuda::CompiledCubin> CompileJudgeKernels(const std::string& arch, const JudgedTypes& types) {
   cuda::CubinRequest request;
   request.name = "judge.cu";
   request.arch = arch;
   for (const auto text : {kDeviceStdText, kPhiloxText, kDrawingText, kElementCheckText, kNudgeText, kJudgeKernelsText})
     request.source += text;
-  request.instances = Instances();
+  request.instances = Instances(types);
   request.flags = {"--fmad=false"};
   auto compiled = HONE_TRY(cuda::CompileCubin(request));
   if (!compiled.ok())
@@ -106,11 +119,12 @@ void DeviceHeap::Trim() {
   spare_.clear();
 }
 
-Result<std::unique_ptr<DeviceKernels>> DeviceKernels::Load(cuda::Context& context, DeviceHeap& heap) {
-  const auto compiled = HONE_TRY(CompileJudgeKernels(context.device().model.arch));
+Result<std::unique_ptr<DeviceKernels>> DeviceKernels::Load(cuda::Context& context, DeviceHeap& heap,
+                                                           const JudgedTypes& types) {
+  const auto compiled = HONE_TRY(CompileJudgeKernels(context.device().model.arch, types));
   auto module = HONE_TRY(FromDevice(cuda::Module::Load(context, compiled.cubin)));
   auto kernels = std::unique_ptr<DeviceKernels>(new DeviceKernels(context, heap, std::move(module)));
-  const auto instances = Instances();
+  const auto instances = Instances(types);
   for (std::size_t i = 0; i < instances.size(); ++i)
     kernels->functions_[instances[i]] = HONE_TRY(FromDevice(kernels->module_.Find(compiled.symbols[i])));
   kernels->results_ = HONE_TRY(heap.Take(kernels->Blocks(INT64_MAX / 2) * kPartBytes));

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -74,12 +75,21 @@ struct DeviceExpected {
   std::optional<ExpectedWhole> whole;
 };
 
+// Element types for which there are kernels: each takes its time to compile.
+struct JudgedTypes {
+  std::set<DType> drawn, compared;
+  static JudgedTypes Of(const Problem& problem);
+  static JudgedTypes All();
+};
+
 // The module of the judge's kernels for a device of this architecture ("sm_90a"): no device is needed to make it.
-Result<cuda::CompiledCubin> CompileJudgeKernels(const std::string& arch);
+Result<cuda::CompiledCubin> CompileJudgeKernels(const std::string& arch, const JudgedTypes& types);
 
 class DeviceKernels {
  public:
-  static Result<std::unique_ptr<DeviceKernels>> Load(cuda::Context& context, DeviceHeap& heap);
+  // Draws and comparisons are of tensors of these types.
+  static Result<std::unique_ptr<DeviceKernels>> Load(cuda::Context& context, DeviceHeap& heap,
+                                                     const JudgedTypes& types);
 
   cuda::Context& context() { return context_; }
   DeviceHeap& heap() { return heap_; }

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "oracle/kernel_number.h"
 #include "oracle/nudge.h"
 
 namespace hone {
@@ -69,7 +70,11 @@ Result<std::vector<cuda::CompiledCubin>> CompileNests(const CudaNests& nests, co
 }
 
 Result<void> DeviceOracle::CompileAhead(const Graph& graph, const std::string& arch) {
-  HONE_TRY(CompileNests(WriteCudaNests(graph, TorchProducts::kTf32), graph.problem().name, arch));
+  // What is wrong with these is said when they are loaded.
+  std::thread judge([&] { static_cast<void>(CompileJudgeKernels(arch, JudgedTypes::Of(graph.problem()))); });
+  const auto made = CompileNests(WriteCudaNests(graph, TorchProducts::kTf32), graph.problem().name, arch);
+  judge.join();
+  HONE_TRY(made);
   return {};
 }
 
@@ -102,7 +107,10 @@ Result<void> DeviceOracle::Pass(std::span<const cuda::Address> inputs, bool trac
     for (const auto& launch : run.launches) scratch_bytes = std::max(scratch_bytes, launch.scratch_bytes);
     if (scratch_bytes > 0) scratch = HONE_TRY(kernels_.heap().Take(scratch_bytes));
     std::vector<std::vector<cuda::Address>> addresses;
+    std::vector<std::vector<KernelNumber>> numbers;
     for (const auto& launch : run.launches) {
+      auto& numbers_of_launch = numbers.emplace_back();
+      for (const std::int32_t number : launch.numbers) numbers_of_launch.push_back(KernelNumberOf(number));
       auto& of_launch = addresses.emplace_back();
       for (const auto& argument : launch.arguments) {
         const auto index = static_cast<std::size_t>(argument.index);
@@ -125,6 +133,7 @@ Result<void> DeviceOracle::Pass(std::span<const cuda::Address> inputs, bool trac
         std::vector<void*> arguments;
         for (auto& address : addresses[l]) arguments.push_back(&address);
         arguments.push_back(&step);
+        if (!numbers[l].empty()) arguments.push_back(numbers[l].data());
         const auto kernel = static_cast<std::size_t>(launch.kernel);
         HONE_TRY(FromDevice(kernels_.context().Launch(tracked ? tracked_[kernel] : honest_[kernel], launch.blocks,
                                                       launch.threads, arguments)));

@@ -23,7 +23,7 @@ Result<std::vector<cuda::CompiledCubin>> CompileNests(const CudaNests& nests, co
 class DeviceOracle {
  public:
   static Result<std::unique_ptr<DeviceOracle>> Create(DeviceKernels& kernels, const Graph& graph);
-  // Has what Create compiles in the build cache; no device is needed.
+  // Has what Create compiles, and DeviceKernels::Load for the graph's problem, in the build cache; no device is needed.
   static Result<void> CompileAhead(const Graph& graph, const std::string& arch);
   // inputs: one a tensor of Problem::Inputs(), on the device. One result an output; what it takes beside them is given
   // back.

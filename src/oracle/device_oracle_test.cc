@@ -82,6 +82,10 @@ void AddTiles(const Add& add) {
       "y f32 3x40x33x30, z f32 3x64x33x26, u f32 2x33x80x34",
       all({Convolution("y", "a", "b", "c", 1, 1, 1), Convolution("z", "d", "e", "f", 1, 2, 1),
            Convolution("u", "g", "h", "j", 0, 2, 1, true)}));
+  // Of one form and of different sizes, so that they are one kernel that divides by its numbers.
+  add("tiles of layers", "fp32", "a f32 3x7x33x30, b f32 40x7x3x3, c f32 40, d f32 2x5x41x35, e f32 64x5x3x3, f f32 64",
+      "y f32 3x40x33x30, z f32 2x64x41x35",
+      all({Convolution("y", "a", "b", "c", 1, 1, 1), Convolution("z", "d", "e", "f", 1, 1, 1)}));
   // Channels whose group is the same for a quarter of them, and for none.
   add("groups of convolutions", "fp32",
       "a f32 2x20x31x33, b f32 80x5x3x3, c f32 80, d f32 2x40x33x33, e f32 40x1x6x6, f f32 40",
@@ -227,7 +231,7 @@ TEST(DeviceOracleTest, EveryNestCompilesForADevice) {
 TEST(DeviceOracleTest, TheJudgesKernelsCompileForTheLeastDeviceAndForHopper) {
   if (const auto version = cuda::NvrtcVersion(); !version) GTEST_SKIP() << version.error().message;
   for (const char* arch : {"sm_80", "sm_90a"}) {
-    const auto compiled = CompileJudgeKernels(arch);
+    const auto compiled = CompileJudgeKernels(arch, JudgedTypes::All());
     EXPECT_TRUE(compiled) << arch << ": " << compiled.error().message;
   }
 }
@@ -286,7 +290,7 @@ TEST(DeviceOracleTest, ADeviceGivesWhatTheHostGives) {
   const auto context = cuda::Context::Open(0);
   ASSERT_TRUE(context) << context.error().message;
   DeviceHeap heap(**context);
-  const auto kernels = DeviceKernels::Load(**context, heap);
+  const auto kernels = DeviceKernels::Load(**context, heap, JudgedTypes::All());
   ASSERT_TRUE(kernels) << kernels.error().message;
   ForEachProblem([&](const Graph& graph) {
     if (!Small(graph)) return;
@@ -342,7 +346,7 @@ TEST(DeviceOracleTest, ADeviceComparesAsTheHostDoes) {
   const auto context = cuda::Context::Open(0);
   ASSERT_TRUE(context) << context.error().message;
   DeviceHeap heap(**context);
-  const auto kernels = DeviceKernels::Load(**context, heap);
+  const auto kernels = DeviceKernels::Load(**context, heap, JudgedTypes::All());
   ASSERT_TRUE(kernels) << kernels.error().message;
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   constexpr std::uint16_t kPattern = 0x7fa5;

@@ -27,7 +27,7 @@ Result<std::vector<Expected>> ComputeOnDevice(const Graph& graph, std::span<cons
   HONE_TRY(cuda::FindDevices());
   const auto context = HONE_TRY(FromDevice(cuda::Context::Open(0)));
   DeviceHeap heap(*context);
-  const auto kernels = HONE_TRY(DeviceKernels::Load(*context, heap));
+  const auto kernels = HONE_TRY(DeviceKernels::Load(*context, heap, {}));
   const auto oracle = HONE_TRY(DeviceOracle::Create(*kernels, graph));
   std::vector<DeviceArray> arrays;
   std::vector<cuda::Address> addresses;

@@ -89,7 +89,13 @@ inline std::string Emulation(const CudaNests& nests) {
                                                               : "Any{{scratch.data() + {}}}, ";
         text += fmt::format(fmt::runtime(format), argument.index);
       }
-      text += "step);\n";
+      text += "step";
+      if (!launch.numbers.empty()) {
+        text += fmt::format(", hone::KernelNumbers<{}>{{{{", launch.numbers.size());
+        for (const auto number : launch.numbers) text += fmt::format("hone::KernelNumberOf({}), ", number);
+        text += "}}";
+      }
+      text += ");\n";
     }
     text += "  }\n";
   }
