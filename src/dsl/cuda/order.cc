@@ -50,6 +50,42 @@ void WriteOrdered(DeviceWriter& out, const Kernel& kernel, const std::map<int, s
   for (const auto& one : kernel.also) store(one.target, one.value, one.target_type, it);
 }
 
+bool HasWideKey(const Kernel& kernel) {
+  const Expr& value = kernel.inputs[0];
+  if (value->type == ScalarType::kReal) return kernel.compute == DType::kF64;
+  if (value->type == ScalarType::kBool) return false;
+  if (value->kind != Expr::Kind::kLoad) return true;
+  return Bytes(kernel.operand_types[static_cast<std::size_t>(value->buffer)]) > 4;
+}
+
+std::string KeyText(DeviceWriter& out, const Kernel& kernel, const std::map<int, std::string>& names) {
+  const std::string value = OrderedText(out, kernel, names);
+  const bool narrow = kernel.inputs[0]->type == ScalarType::kInt && !HasWideKey(kernel);
+  return fmt::format("{}KeyOf({})", Ordering(kernel).descending ? "~" : "",
+                     narrow ? fmt::format("static_cast<int>({})", value) : value);
+}
+
+void WriteSorted(DeviceWriter& out, const Kernel& kernel, std::map<int, std::string> names, const std::string& mine,
+                 std::int64_t threads) {
+  const Ordering order(kernel);
+  out.Open(fmt::format("for (int j = {}; j < {}; j += {})", mine, order.place.extent, threads));
+  names[order.place.id] = "j";
+  std::string element;
+  if (!kernel.also.empty()) {  // the element is what its key is of, or else it is looked up
+    element = out.Fresh("element");
+    const std::string at = out.Fresh("there");
+    out.Line(fmt::format("{} {};", out.Type(kernel.inputs[0]->type), element));
+    out.Open(fmt::format("if (!IsKeyOf({}found[OfSorted(j)], {}))", order.descending ? "~" : "", element));
+    out.Line(fmt::format("const {} {} = found_at[OfSorted(j)];", out.index_type(), at));
+    std::map<int, std::string> there = names;
+    there[order.along.id] = at;
+    out.Line(fmt::format("{} = {};", element, OrderedText(out, kernel, there)));
+    out.Close();
+  }
+  WriteOrdered(out, kernel, names, "static_cast<long>(found_at[OfSorted(j)])", element);
+  out.Close();
+}
+
 std::vector<int> ReadsOfOrdered(const Kernel& kernel, bool has_element) {
   std::vector<Expr> read = {kernel.epilogue};
   for (const auto& one : kernel.also) read.push_back(one.value);

@@ -196,6 +196,15 @@ __device__ __forceinline__ void OrderWithin(KEY (&keys)[EACH], int (&places)[EAC
 // other, are in 32 banks.
 __device__ __forceinline__ int OfSorted(int n) { return n ^ (n >> 5 & 31); }
 
+// Among the threads of a team's first warps alone.
+template <int SORTING, int WARPS>
+__device__ __forceinline__ void MeetSorting() {
+  if constexpr (SORTING == WARPS)
+    MeetTeam<WARPS>();
+  else
+    asm volatile("bar.sync 1, %0;" ::"n"(SORTING * 32) : "memory");
+}
+
 // Puts elements, as many as a power of two, into order, by a team or the first warps of one: each of their threads has
 // neighbours in registers, and pairs that lie further apart are of two lanes, or of two warps.
 template <int COUNT, int WARPS, class KEY>
@@ -206,58 +215,59 @@ __device__ void SortFirst(KEY* keys, int* places) {
   KEY own[kEach];
   int of[kEach];
   MeetTeam<WARPS>();
+  if (thread < kThreads) {
 #pragma unroll
-  for (int e = 0; e < kEach; ++e) {
-    const int n = e * kThreads + thread;
-    const bool is_there = thread < kThreads && n < COUNT;
-    own[e] = is_there ? keys[n] : ~KEY(0);
-    of[e] = is_there ? places[n] : kNoPlace;
-  }
-#pragma unroll
-  for (int size = 2; size < kEach; size *= 2) OrderWithin(own, of, size / 2, size, true);
-#pragma unroll 1
-  for (int size = kEach; size <= kEach * kThreads; size *= 2) {
-    const bool up = (thread * kEach & size) == 0;
-#pragma unroll 1
-    for (int apart = size / 2 / kEach; apart > 0; apart /= 2) {
-      const bool first = ((thread & apart) == 0) == up;
-      const bool of_other_warp = kWarps > 1 && apart >= 32;
-      if (of_other_warp) {
-        MeetTeam<WARPS>();
-#pragma unroll
-        for (int e = 0; e < kEach && thread < kThreads; ++e) {
-          keys[e * kThreads + thread] = own[e];
-          places[e * kThreads + thread] = of[e];
-        }
-        MeetTeam<WARPS>();
-      }
-#pragma unroll
-      for (int e = 0; e < kEach; ++e) {
-        KEY other;
-        int of_other;
-        if (of_other_warp) {
-          const int n = (e * kThreads + (thread ^ apart)) % COUNT;
-          other = keys[n];
-          of_other = places[n];
-        } else {
-          other = __shfl_xor_sync(~0u, own[e], apart);
-          of_other = __shfl_xor_sync(~0u, of[e], apart);
-        }
-        if (IsBefore(other, of_other, own[e], of[e]) == first) {
-          own[e] = other;
-          of[e] = of_other;
-        }
-      }
+    for (int e = 0; e < kEach; ++e) {
+      const int n = e * kThreads + thread;
+      own[e] = n < COUNT ? keys[n] : ~KEY(0);
+      of[e] = n < COUNT ? places[n] : kNoPlace;
     }
-    OrderWithin(own, of, kEach / 2, 0, up);
-  }
-  MeetTeam<WARPS>();
 #pragma unroll
-  for (int e = 0; e < kEach; ++e) {
-    const int n = thread * kEach + e;
-    if (thread >= kThreads || n >= COUNT) continue;
-    keys[OfSorted(n)] = own[e];
-    places[OfSorted(n)] = of[e];
+    for (int size = 2; size < kEach; size *= 2) OrderWithin(own, of, size / 2, size, true);
+#pragma unroll 1
+    for (int size = kEach; size <= kEach * kThreads; size *= 2) {
+      const bool up = (thread * kEach & size) == 0;
+#pragma unroll 1
+      for (int apart = size / 2 / kEach; apart > 0; apart /= 2) {
+        const bool first = ((thread & apart) == 0) == up;
+        const bool of_other_warp = kWarps > 1 && apart >= 32;
+        if (of_other_warp) {
+          MeetSorting<kWarps, WARPS>();
+#pragma unroll
+          for (int e = 0; e < kEach; ++e) {
+            keys[e * kThreads + thread] = own[e];
+            places[e * kThreads + thread] = of[e];
+          }
+          MeetSorting<kWarps, WARPS>();
+        }
+#pragma unroll
+        for (int e = 0; e < kEach; ++e) {
+          KEY other;
+          int of_other;
+          if (of_other_warp) {
+            const int n = (e * kThreads + (thread ^ apart)) % COUNT;
+            other = keys[n];
+            of_other = places[n];
+          } else {
+            other = __shfl_xor_sync(~0u, own[e], apart);
+            of_other = __shfl_xor_sync(~0u, of[e], apart);
+          }
+          if (IsBefore(other, of_other, own[e], of[e]) == first) {
+            own[e] = other;
+            of[e] = of_other;
+          }
+        }
+      }
+      OrderWithin(own, of, kEach / 2, 0, up);
+    }
+    MeetSorting<kWarps, WARPS>();
+#pragma unroll
+    for (int e = 0; e < kEach; ++e) {
+      const int n = thread * kEach + e;
+      if (n >= COUNT) continue;
+      keys[OfSorted(n)] = own[e];
+      places[OfSorted(n)] = of[e];
+    }
   }
   MeetTeam<WARPS>();
 }
@@ -285,4 +295,62 @@ __device__ __forceinline__ int PickFirst(const unsigned (&keys)[EACH], int wante
     if (lane == n) mine = static_cast<int>(picked);
   }
   return mine;
+}
+
+// A key that is not below the `rank`-th least of a block's elements, and below or with which no more than `most` of them
+// are, unless many are equal.
+template <int EACH, int WARPS, class KEY>
+__device__ __forceinline__ KEY LimitOf(const KEY (&keys)[EACH], int rank, int most) {
+  __shared__ int sums[2][WARPS];
+  KEY limit = 0;
+  for (int bit = sizeof(KEY) * 8 - 1; bit >= 0; --bit) {
+    const KEY trial = limit | KEY(1) << bit;
+    int count = 0;
+#pragma unroll
+    for (int e = 0; e < EACH; ++e) count += keys[e] < trial ? 1 : 0;
+    count = SumOfTeam<WARPS>(count, sums[bit & 1]);
+    if (count < rank)
+      limit = trial;
+    else if (count <= most)
+      return trial - 1;
+  }
+  return limit;
+}
+
+// Finds the first `wanted` elements of a row by reading it again for each bit, by a block: for rows of which a sample
+// said too little. key(at) is an element's; put(n, key, at).
+template <int WARPS, class KEY, class GET, class PUT>
+__device__ __noinline__ void FindBySteps(int row, int wanted, const GET& key, const PUT& put) {
+  constexpr int kThreads = WARPS * 32;
+  __shared__ int sums[2][WARPS], found;
+  const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
+  KEY limit = 0;
+  int below = 0;
+  for (int bit = sizeof(KEY) * 8 - 1; bit >= 0; --bit) {
+    const KEY trial = limit | KEY(1) << bit;
+    int count = 0;
+    for (int at = thread; at < row; at += kThreads) count += key(at) < trial ? 1 : 0;
+    count = SumOfTeam<WARPS>(count, sums[bit & 1]);
+    if (count >= wanted) continue;
+    limit = trial;
+    below = count;
+  }
+  if (thread == 0) found = 0;
+  // Of equals those that come first are wanted.
+  int same_before = 0;
+  for (int first = 0; first < row; first += kThreads) {
+    const int at = first + thread;
+    const KEY own = at < row ? key(at) : ~KEY(0);
+    const bool same = at < row && own == limit;
+    const unsigned all_same = __ballot_sync(~0u, same);
+    __syncthreads();
+    if (lane == 0) sums[0][warp] = __popc(all_same);
+    __syncthreads();
+    const int theirs = lane < WARPS ? sums[0][lane] : 0;
+    const int before = same_before + __reduce_add_sync(~0u, lane < warp ? theirs : 0) +
+                       __popc(all_same & ((1u << lane) - 1));
+    same_before += __reduce_add_sync(~0u, theirs);
+    if (at < row && own < limit) put(atomicAdd(&found, 1), own, at);
+    if (same && before < wanted - below) put(below + before, own, at);
+  }
 }

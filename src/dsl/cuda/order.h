@@ -16,6 +16,13 @@ std::string OrderedText(DeviceWriter& out, const Kernel& kernel, const std::map<
 // made of the element. That is `element`, a value; where it is empty and wanted, the element is looked up.
 void WriteOrdered(DeviceWriter& out, const Kernel& kernel, const std::map<int, std::string>& names,
                   const std::string& index, const std::string& element = "");
+// Whether a number's place in order takes 64 bits (KeyOf of order.cuh), not 32; that place, of what is compared at the
+// named indices.
+bool HasWideKey(const Kernel& kernel);
+std::string KeyText(DeviceWriter& out, const Kernel& kernel, const std::map<int, std::string>& names);
+// After SortFirst (order.cuh) of shared `found` and `found_at`: stores the first of a row. `mine` of so many threads.
+void WriteSorted(DeviceWriter& out, const Kernel& kernel, std::map<int, std::string> names, const std::string& mine,
+                 std::int64_t threads);
 // The buffers that WriteOrdered reads; those that it reads beside the element, where somebody else has that.
 std::vector<int> ReadsOfOrdered(const Kernel& kernel, bool has_element);
 

@@ -32,15 +32,6 @@ std::int64_t PowerOfTwo(std::int64_t least) {
 // What goes to memory of a part. Some more than are wanted: the limit need not be known to the last bit then.
 std::int64_t RoomFor(std::int64_t wanted) { return RoundUp(wanted + wanted / 4 + 32, 32); }
 
-// What a number's place in order fits into.
-bool IsWideKey(const Kernel& kernel) {
-  const Expr& value = kernel.inputs[0];
-  if (value->type == ScalarType::kReal) return kernel.compute == DType::kF64;
-  if (value->type == ScalarType::kBool) return false;
-  if (value->kind != Expr::Kind::kLoad) return true;
-  return Bytes(kernel.operand_types[static_cast<std::size_t>(value->buffer)]) > 4;
-}
-
 std::vector<Setting> PartValues(const Kernel& kernel) {
   const Ordering order(kernel);
   if (order.along.extent <= kWholeRow) return {};
@@ -79,7 +70,7 @@ constexpr Knob kKnobs[] = {
 class SelectWriter {
  public:
   SelectWriter(const Kernel& kernel, DeviceWriter& out)
-      : kernel_(kernel), out_(out), order_(kernel), wide_(IsWideKey(kernel)), wanted_(order_.place.extent) {}
+      : kernel_(kernel), out_(out), order_(kernel), wide_(HasWideKey(kernel)), wanted_(order_.place.extent) {}
 
   void Write() {
     if (order_.rows == 0) return;
@@ -192,10 +183,7 @@ class SelectWriter {
     out_.Line(fmt::format("const int there = {};", there));
     if (first) {
       names[order_.along.id] = "there";
-      const std::string value = OrderedText(out_, kernel_, names);
-      const bool narrow = kernel_.inputs[0]->type == ScalarType::kInt && !wide_;
-      out_.Line(fmt::format("keys[e] = {}KeyOf({});", order_.descending ? "~" : "",
-                            narrow ? fmt::format("static_cast<int>({})", value) : value));
+      out_.Line(fmt::format("keys[e] = {};", KeyText(out_, kernel_, names)));
     } else {
       out_.Line(fmt::format("keys[e] = static_cast<{}>({}[{} * {} + there]);", key_, found_, row_name, row));
     }
@@ -237,22 +225,7 @@ class SelectWriter {
     out_.Line("found_at[i] = kNoPlace;");
     out_.Close();
     out_.Line(fmt::format("SortFirst<{}, {}>(found, found_at);", room, team.warps));
-    out_.Open(fmt::format("for (int j = {}; j < {}; j += {})", mine, wanted_, team.warps * 32));
-    names[order_.place.id] = "j";
-    WriteOrdered(out_, kernel_, names, "static_cast<long>(found_at[OfSorted(j)])", Element(names));
-    out_.Close();
-  }
-  // The `j`-th element, which its key is, or else it is looked up. Nothing if nobody wants it.
-  std::string Element(std::map<int, std::string> names) {
-    if (kernel_.also.empty()) return "";
-    const std::string element = out_.Fresh("element"), at = out_.Fresh("there");
-    out_.Line(fmt::format("{} {};", out_.Type(kernel_.inputs[0]->type), element));
-    out_.Open(fmt::format("if (!IsKeyOf({}found[OfSorted(j)], {}))", order_.descending ? "~" : "", element));
-    out_.Line(fmt::format("const {} {} = found_at[OfSorted(j)];", out_.index_type(), at));
-    names[order_.along.id] = at;
-    out_.Line(fmt::format("{} = {};", element, OrderedText(out_, kernel_, names)));
-    out_.Close();
-    return element;
+    WriteSorted(out_, kernel_, names, mine, team.warps * 32);
   }
 
   // "const int count = FindFirst...", which puts what is found to `found` and `found_at`.

@@ -57,6 +57,18 @@ const Case kCases[] = {
      "order descending(x) over [1] by {count: 2048}\n  also v = it"},
     {"input x: f32[2, 100001]\noutput y: i64[2, 1000]\noutput v: f32[2, 1000]",
      "order descending(x) over [1] by {count: 1000}\n  also v = it", 2},
+    // Few values, so that of most rows too many are found; nearly all different; none above a limit.
+    {"input x: f32[5, 100001]\noutput y: i64[5, 1000]\noutput v: f32[5, 1000]",
+     "order descending(x) over [1] by {count: 1000} with {way: sample}\n  also v = it", 3},
+    {"input x: f32[3, 70000]\ninput z: f32[1, 70000]\noutput y: i64[3, 1000]\noutput v: f32[3, 1000]",
+     "order ascending(x * 37 + z) over [1] by {count: 1000} with {way: sample, sample: 8192}\n  also v = it", 3},
+    {"input x: f32[2, 40000]\ninput z: f32[2, 40000]\noutput y: i64[2, 300]",
+     "order descending(relu(x - 5.99) + z * 0) over [1] by {count: 300} with {way: sample, sample: 4096, chunk: 8192}",
+     3},
+    {"input x: i64[1, 66000]\noutput y: i64[1, 300]\noutput v: i64[1, 300]",
+     "order ascending(x) over [1] by {count: 300} with {way: sample, chunk: 2048}\n  also v = it", 3},
+    {"input x: bf16[200000, 2]\noutput y: i32[1500, 2]",
+     "order ascending(x) over [0] by {count: 1500} with {way: sample} -> it * 3", 3},
     {"input x: f32[2, 5000]\noutput y: i64[2, 5000]\noutput v: f32[2, 5000]",
      "order descending(x) over [1]\n  also v = it", 2},
 };
@@ -89,6 +101,8 @@ TEST_F(OrderWaysTest, ChunksAreForMoreThanIsSortedInSharedMemory) {
   EXPECT_EQ(way(2049), "chunks");
   EXPECT_EQ(way(2049, " with {way: select}"),
             "'way' select: 2049 of a row are wanted, and 2048 at most are sorted in shared memory; try chunks");
+  EXPECT_EQ(way(2000, " with {way: sample}"),
+            "'way' sample: a row of 5000 elements is looked at as soon as a sample of it; try select");
 }
 
 TEST_F(OrderWaysTest, APartIsLongerThanWhatItGives) {
@@ -98,6 +112,28 @@ TEST_F(OrderWaysTest, APartIsLongerThanWhatItGives) {
   ASSERT_TRUE(std::holds_alternative<dsl::Complaint>(lowered));
   EXPECT_EQ(std::get<dsl::Complaint>(lowered).message,
             "'part' 4096: it is a power of two from 8192 to 16384; try 8192");
+}
+
+TEST_F(OrderWaysTest, ASampleIsNotSoLargeThatItIsHalfOfARowNorSoSmallThatTooManyAreFound) {
+  const auto complaint = [&](std::int64_t row, std::int64_t wanted, const std::string& with) {
+    const auto lowered = Lowered(fmt::format(
+        "input x: f32[4, {0}]\noutput y: i64[4, {1}]\ny = order ascending(x) over [1] by {{count: {1}}} with {{{2}}}",
+        row, wanted, with));
+    const auto* said = std::get_if<dsl::Complaint>(&lowered);
+    return said ? said->message : std::string("taken");
+  };
+  EXPECT_EQ(complaint(100000, 1000, "way: sample"), "taken");
+  EXPECT_EQ(complaint(40000, 300, "way: sample, sample: 16384"),
+            "'sample' 16384: a sample is a fourth of a row at most; try 8192");
+  EXPECT_EQ(complaint(100000, 2000, "way: sample"), "taken");
+  EXPECT_EQ(complaint(100000, 2000, "way: sample, sample: 4096"),
+            "'sample' 4096: what it finds does not fit into shared memory; try 16384");
+  EXPECT_EQ(
+      complaint(1000000, 3500, "way: sample"),
+      "'way' sample: what a sample finds, more than the 3500 that are wanted, does not fit into shared memory; try "
+      "chunks");
+  EXPECT_EQ(complaint(100000, 1000, "way: sample, sample: 5000"), "'sample' 5000: it is 4096, 8192 or 16384; try 8192");
+  EXPECT_EQ(complaint(100000, 1000, "way: sample, chunk: 100"), "'chunk' 100: it is 2048, 4096 or 8192; try 4096");
 }
 
 TEST_F(OrderWaysOnDeviceTest, ComputesWhatTheProgramSays) {
