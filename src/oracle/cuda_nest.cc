@@ -746,24 +746,42 @@ class CudaWriter : public KeyedText {
     const auto bar = shared_fold_.find('|');
     const std::string worker = shared_fold_.substr(0, bar), workers = shared_fold_.substr(bar + 1);
     const bool sum = e.reduce == ReduceOp::kSum && e.type == ScalarType::kReal;
-    WriteFold(e, name, "fold", [&]() -> std::size_t {
-      if (const ListedFold* listed = Listed(e)) {
-        OpenList(e, *listed, name, fmt::format("{}|{}", worker, workers));
+    const ListedFold* listed = Listed(e);
+    if (sum && listed == nullptr) {
+      WriteSharedSum(e, name, worker, workers);
+    } else {
+      WriteFold(e, name, "fold", [&]() -> std::size_t {
+        if (listed != nullptr) {
+          OpenList(e, *listed, name, fmt::format("{}|{}", worker, workers));
+          return 1;
+        }
+        Line("for (std::int64_t fold = {}; fold < {}; fold += {}) {{", worker, Extent(e.over), workers);
+        ++depth_;
+        Indices(e.over, "fold");
         return 1;
-      }
-      const std::string share = fmt::format("{}_share", name);
-      Line("const Share {} = ShareOf<{}>({}, {}, {});", share, sum ? "kInOrder<R>" : "false", worker, workers,
-           Extent(e.over));
-      Line("for (std::int64_t fold = {0}.begin; fold < {0}.end; fold += {0}.step) {{", share);
-      ++depth_;
-      Indices(e.over, "fold");
-      return 1;
-    });
+      });
+    }
     WriteUnsure(e, name, fmt::format("{}|{}", worker, workers));
     const std::string all = fmt::format("r{}", temporaries_++);
     Line("auto {} = OverBlock({}, {});", all, name, MergeText(e));
     if (!part) WriteScaling(e, all);
     return all;
+  }
+
+  // What a term adds, as a function, and a sum of all: an honest one takes its terms in order, whoever makes them.
+  void WriteSharedSum(const ExprNode& e, const std::string& name, const std::string& worker,
+                      const std::string& workers) {
+    const std::string add = fmt::format("r{}", temporaries_++);
+    Line("{} {};", AccumulatorType(e), name);
+    Line("const auto {} = [&](std::int64_t fold, auto& {}) {{", add, name);
+    ++depth_;
+    WriteTerms(e, name, "fold", [&]() -> std::size_t {
+      Indices(e.over, "fold");
+      return 0;
+    });
+    --depth_;
+    Line("}};");
+    Line("AddShared({}, {}, {}, {}, {});", name, worker, workers, Extent(e.over), add);
   }
 
   std::string EmitReduce(const ExprNode& e) override {

@@ -92,6 +92,9 @@ std::string Given(Cut::Use use, int number) {
   return {};
 }
 
+// Tiles ask for their factors so often that they take up to twice as long by numbers that are not constants.
+bool MayShare(const CudaNests::Kernel& kernel) { return kernel.body.find("SumTile<") == std::string::npos; }
+
 // Kernels of one form, and which of their numbers are the same one: of equal value in each of them.
 struct Form {
   std::vector<std::size_t> kernels;
@@ -156,7 +159,7 @@ void MergeKernels(CudaNests& nests) {
     const CudaNests::Kernel& kernel = kernels[k];
     const std::size_t place = place_of(kernel);
     if (forms.size() <= place) forms.resize(place + 1);
-    Cut cut = CutNumbers(kernel.body);
+    Cut cut = MayShare(kernel) ? CutNumbers(kernel.body) : Cut{.between = {kernel.body}, .numbers = {}, .uses = {}};
     std::string key = fmt::format("{}{} {}", kernel.multiplies, place, kernel.parameters);
     for (std::size_t i = 0; i < cut.between.size(); ++i) {
       key += cut.between[i];

@@ -108,8 +108,9 @@ TEST(MergedKernelsTest, WhatHangsOnAConstantIsNoOneKernel) {
   EXPECT_EQ(kernels("x = 1.5;", "x = 2.5;"), 2u);
   EXPECT_EQ(kernels("x = 1e-05;", "x = 1e-06;"), 2u);
   EXPECT_EQ(kernels("x = 3;", "x = 3u;"), 2u);
-  EXPECT_EQ(kernels("x < 5000000000;", "x < 5;"), 2u);   // another type
-  EXPECT_EQ(kernels("p0[i2] = 1;", "p0[i3] = 1;"), 2u);  // names
+  EXPECT_EQ(kernels("x < 5000000000;", "x < 5;"), 2u);               // another type
+  EXPECT_EQ(kernels("p0[i2] = 1;", "p0[i3] = 1;"), 2u);              // names
+  EXPECT_EQ(kernels("SumTile<R>(x, 3);", "SumTile<R>(x, 4);"), 2u);  // takes much longer so
   EXPECT_EQ(kernels("x < 3; Sum<3> s;", "x < 4; Sum<3> s;"), 1u);
   EXPECT_EQ(kernels("constexpr int n = 3; x = 3;", "constexpr int n = 3; x = 4;"), 1u);
 }

@@ -2,6 +2,8 @@
 // tests that run a nest's blocks one after the other on the host.
 #pragma once
 
+constexpr int kMostThreads = 256;
+
 // The largest or smallest of what was taken so far.
 template <class R>
 struct Extreme {
@@ -16,13 +18,21 @@ struct Extreme {
   }
 };
 
+// Those of [begin, end) that there are.
+struct Span {
+  std::int64_t begin, end;
+};
+inline Span TermsBetween(std::int64_t begin, std::int64_t end, std::int64_t terms) {
+  return {std::max<std::int64_t>(begin, 0), std::min(end, terms)};
+}
+
 // An honest sum is taken in order (numbers.h).
 template <class R>
 constexpr bool kInOrder = false;
 template <class T>
 constexpr bool kInOrder<Honest<T>> = true;
 
-// The terms of a fold that one of its workers takes: every so-manyth, or, in order, as many as a block of such a sum has.
+// The terms of a list that one of its workers takes: every so-manyth, or, in order, as many as a block of such a sum has.
 struct Share {
   std::int64_t begin, end, step;
 };
@@ -33,15 +43,50 @@ inline Share ShareOf(std::int64_t worker, std::int64_t workers, std::int64_t ter
   return {worker * each, std::min(terms, (worker + 1) * each), 1};
 }
 
-// Those of [begin, end) that there are.
-struct Span {
-  std::int64_t begin, end;
+// What one term adds to an honest sum.
+template <class T>
+struct HonestTerm {
+  T v = 0;
+  void Add(Honest<T> t) { v = t.v; }
+  void AddExactProduct(T a, T b) { v = RoundProduct(RoundOperand(a) * RoundOperand(b)); }
+  void AddExact(T a) { v = a; }
 };
-inline Span TermsBetween(std::int64_t begin, std::int64_t end, std::int64_t terms) {
-  return {std::max<std::int64_t>(begin, 0), std::min(end, terms)};
+
+// The terms of a sum that one of its workers takes: the threads of one block or several. add(n, sum) adds the n-th.
+template <class S, class Add>
+inline void AddShared(S& sum, std::int64_t worker, std::int64_t workers, std::int64_t terms, const Add& add) {
+  for (std::int64_t n = worker; n < terms; n += workers) add(n, sum);
 }
 
-constexpr int kMostThreads = 256;
+// An honest sum is taken in order (numbers.h), a block of its terms by one worker. One that is no longer than that is the
+// first thread's, to which the others of its block hand the terms.
+template <class T, class Add>
+inline void AddShared(Sum<Honest<T>>& sum, std::int64_t worker, std::int64_t workers, std::int64_t terms,
+                      const Add& add) {
+  const std::int64_t each = std::max((terms + workers - 1) / workers, std::min(terms, kBlock));
+  if (each < terms) {
+    for (std::int64_t n = worker * each; n < std::min(terms, (worker + 1) * each); ++n) add(n, sum);
+    return;
+  }
+  if (worker >= blockDim.x) return;
+  __shared__ T handed[kMostThreads];
+  T block = sum.block;
+  for (std::int64_t first = 0; first < terms; first += blockDim.x) {
+    if (first + threadIdx.x < terms) {
+      HonestTerm<T> one;
+      add(first + threadIdx.x, one);
+      handed[threadIdx.x] = one.v;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      const int count = static_cast<int>(std::min<std::int64_t>(blockDim.x, terms - first));
+#pragma unroll 8
+      for (int i = 0; i < count; ++i) block += handed[i];
+    }
+    __syncthreads();
+  }
+  sum.block = block;
+}
 
 // One value of each thread of a block merged into one, which all get. All threads have to call it.
 template <class T, class Merge>
