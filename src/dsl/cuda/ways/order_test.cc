@@ -31,10 +31,11 @@ const Case kCases[] = {
     {"input x: f64[2, 3000]\noutput y: i64[2, 2000]", "order descending(x) over [1] by {count: 2000}"},
     {"input x: bool[4, 2500]\noutput y: i64[4, 2048]", "order descending(x) over [1] by {count: 2048}"},
     {"input x: f32[3, 16384]\noutput y: i64[3, 1]", "order ascending(x) over [1] by {count: 1}"},
-    {"input x: f32[2, 100001]\noutput y: i64[2, 1000]", "order descending(x) over [1] by {count: 1000}", 2},
+    {"input x: f32[2, 100001]\noutput y: i64[2, 1000]",
+     "order descending(x) over [1] by {count: 1000} with {way: select}", 2},
     {"input x: i64[1, 20000]\noutput y: i64[1, 300]", "order ascending(x) over [1] by {count: 300}", 2},
     {"input x: f32[1, 400000]\noutput y: i64[1, 2000]",
-     "order descending(relu(x - 5.5)) over [1] by {count: 2000} with {part: 8192}", 4},
+     "order descending(relu(x - 5.5)) over [1] by {count: 2000} with {way: select, part: 8192}", 4},
     {"input x: f32[2, 5000]\noutput y: i64[2, 5000]", "order descending(x) over [1]", 2},
     {"input x: f32[3000, 2]\noutput y: i64[2500, 2]", "order ascending(x) over [0] by {count: 2500}", 2},
     {"input x: i64[2, 300]\noutput y: i64[2, 9]", "order descending(x) over [1] by {count: 9} with {way: chunks}", 2},
@@ -56,7 +57,7 @@ const Case kCases[] = {
     {"input x: bool[4, 2500]\noutput y: i64[4, 2048]\noutput v: bool[4, 2048]",
      "order descending(x) over [1] by {count: 2048}\n  also v = it"},
     {"input x: f32[2, 100001]\noutput y: i64[2, 1000]\noutput v: f32[2, 1000]",
-     "order descending(x) over [1] by {count: 1000}\n  also v = it", 2},
+     "order descending(x) over [1] by {count: 1000} with {way: select}\n  also v = it", 2},
     // Few values, so that of most rows too many are found; nearly all different; none above a limit.
     {"input x: f32[5, 100001]\noutput y: i64[5, 1000]\noutput v: f32[5, 1000]",
      "order descending(x) over [1] by {count: 1000} with {way: sample}\n  also v = it", 3},
@@ -101,6 +102,15 @@ TEST_F(OrderWaysTest, ChunksAreForMoreThanIsSortedInSharedMemory) {
   EXPECT_EQ(way(2049), "chunks");
   EXPECT_EQ(way(2049, " with {way: select}"),
             "'way' select: 2049 of a row are wanted, and 2048 at most are sorted in shared memory; try chunks");
+  const auto of_long = [&](const char* type, int wanted) {
+    const auto lowered = Lowered(
+        fmt::format("input x: {0}[4, 100000]\noutput y: i64[4, {1}]\ny = order ascending(x) over [1] by {{count: {1}}}",
+                    type, wanted));
+    return std::string(std::get<KernelProgram>(lowered).kernels[0].way->name);
+  };
+  EXPECT_EQ(of_long("f32", 1000), "sample");
+  EXPECT_EQ(of_long("f32", 10), "select");
+  EXPECT_EQ(of_long("i32", 1000), "select");
   EXPECT_EQ(way(2000, " with {way: sample}"),
             "'way' sample: a row of 5000 elements is looked at as soon as a sample of it; try select");
 }
@@ -108,7 +118,7 @@ TEST_F(OrderWaysTest, ChunksAreForMoreThanIsSortedInSharedMemory) {
 TEST_F(OrderWaysTest, APartIsLongerThanWhatItGives) {
   const auto lowered = Lowered(
       "input x: f32[4, 50000]\noutput y: i64[4, 2000]\ny = order ascending(x) over [1] by {count: 2000} with "
-      "{part: 4096}");
+      "{way: select, part: 4096}");
   ASSERT_TRUE(std::holds_alternative<dsl::Complaint>(lowered));
   EXPECT_EQ(std::get<dsl::Complaint>(lowered).message,
             "'part' 4096: it is a power of two from 8192 to 16384; try 8192");
@@ -124,10 +134,10 @@ TEST_F(OrderWaysTest, ASampleIsNotSoLargeThatItIsHalfOfARowNorSoSmallThatTooMany
   };
   EXPECT_EQ(complaint(100000, 1000, "way: sample"), "taken");
   EXPECT_EQ(complaint(40000, 300, "way: sample, sample: 16384"),
-            "'sample' 16384: a sample is a fourth of a row at most; try 8192");
+            "'sample' 16384: a sample is a fourth of a row at most; try 4096");
   EXPECT_EQ(complaint(100000, 2000, "way: sample"), "taken");
   EXPECT_EQ(complaint(100000, 2000, "way: sample, sample: 4096"),
-            "'sample' 4096: what it finds does not fit into shared memory; try 16384");
+            "'sample' 4096: what it finds does not fit into shared memory; try 8192");
   EXPECT_EQ(
       complaint(1000000, 3500, "way: sample"),
       "'way' sample: what a sample finds, more than the 3500 that are wanted, does not fit into shared memory; try "
