@@ -3,18 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <limits>
 #include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "oracle/body_numbers.h"
+
 namespace hone {
 namespace {
-
-bool IsDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
-bool IsWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 // A body without the numbers that may become parameters: those that are an int or an unsigned. `between` has one piece
 // more, each with how the number before it is to be written.
@@ -103,9 +101,7 @@ struct Form {
 
   void Add(std::size_t kernel, Cut cut) {
     slots.resize(cut.numbers.size(), 0);
-    std::map<std::pair<int, std::int32_t>, int> parted;
-    for (std::size_t i = 0; i < slots.size(); ++i)
-      slots[i] = parted.try_emplace({slots[i], cut.numbers[i]}, static_cast<int>(parted.size())).first->second;
+    PartSlots(slots, cut.numbers);
     kernels.push_back(kernel);
     cuts.push_back(std::move(cut));
   }

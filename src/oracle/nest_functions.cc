@@ -3,18 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <iterator>
 #include <string_view>
 #include <utility>
+
+#include "oracle/body_numbers.h"
 
 namespace hone {
 namespace {
 
 constexpr char kBegin = '\1', kEnd = '\2';  // around the number of a call that is to be filled in
-
-bool IsDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
-bool IsWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 struct Cut {
   std::vector<std::string> between;  // one more than there are numbers
@@ -88,10 +86,7 @@ std::string NestFunctions::Call(const std::string& body, const std::vector<Param
     form.between = std::move(cut.between);
     form.slots.assign(cut.numbers.size(), 0);
   }
-  // Numbers that shared a parameter part where this call gives them different values.
-  std::map<std::pair<int, std::int64_t>, int> parted;
-  for (std::size_t i = 0; i < cut.numbers.size(); ++i)
-    form.slots[i] = parted.try_emplace({form.slots[i], cut.numbers[i]}, static_cast<int>(parted.size())).first->second;
+  PartSlots(form.slots, cut.numbers);
   Made made{.form = &form, .numbers = std::move(cut.numbers), .given = {}, .threads = std::move(threads)};
   for (const auto& parameter : parameters) made.given.push_back(parameter.given);
   calls_.push_back(std::move(made));

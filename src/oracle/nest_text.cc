@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "graph/op.h"
+#include "oracle/body_numbers.h"
 #include "oracle/fold_range.h"
 #include "problem/element.h"
 
@@ -507,14 +508,13 @@ NestText::Function NestText::Renamed(const std::string& nest, const std::set<int
   std::unordered_map<std::string, std::string> renamed;
   std::map<char, int> counts;
   Function function;
-  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
   const auto digits_from = [](const std::string& word, std::size_t at) {
     return word.size() > at && std::all_of(word.begin() + static_cast<std::ptrdiff_t>(at), word.end(),
                                            [](unsigned char c) { return std::isdigit(c); });
   };
   for (std::size_t at = 0; at < nest.size();) {
     std::size_t end = at;
-    while (end < nest.size() && is_word(nest[end])) ++end;
+    while (end < nest.size() && IsWord(nest[end])) ++end;
     if (end == at) {
       function.body += nest[at++];
       continue;

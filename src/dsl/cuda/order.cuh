@@ -61,6 +61,15 @@ __device__ __forceinline__ int SumOfTeam(int value, int (&sums)[WARPS]) {
   return value;
 }
 
+// How many of a team's elements are below a key.
+template <int EACH, int WARPS, class KEY>
+__device__ __forceinline__ int CountBelow(const KEY (&keys)[EACH], KEY limit, int (&sums)[WARPS]) {
+  int count = 0;
+#pragma unroll
+  for (int e = 0; e < EACH; ++e) count += keys[e] < limit ? 1 : 0;
+  return SumOfTeam<WARPS>(count, sums);
+}
+
 __device__ __forceinline__ void LeastOf(unsigned* of, unsigned key) { atomicMin(of, key); }
 __device__ __forceinline__ void LeastOf(unsigned long* of, unsigned long key) {
   atomicMin(reinterpret_cast<unsigned long long*>(of), static_cast<unsigned long long>(key));
@@ -103,10 +112,7 @@ __device__ __forceinline__ int FindFirst(const KEY (&keys)[EACH], int wanted, in
   } else if (room < EACH * WARPS * 32) {
     for (int bit = sizeof(KEY) * 8 - 1; bit >= 0; --bit) {
       const KEY trial = limit | KEY(1) << bit;
-      int count = 0;
-#pragma unroll
-      for (int e = 0; e < EACH; ++e) count += keys[e] < trial ? 1 : 0;
-      count = SumOfTeam<WARPS>(count, sums[bit & 1]);
+      const int count = CountBelow<EACH, WARPS>(keys, trial, sums[bit & 1]);
       if (count < wanted) {
         limit = trial;
         below = count;
@@ -305,10 +311,7 @@ __device__ __forceinline__ KEY LimitOf(const KEY (&keys)[EACH], int rank, int mo
   KEY limit = 0;
   for (int bit = sizeof(KEY) * 8 - 1; bit >= 0; --bit) {
     const KEY trial = limit | KEY(1) << bit;
-    int count = 0;
-#pragma unroll
-    for (int e = 0; e < EACH; ++e) count += keys[e] < trial ? 1 : 0;
-    count = SumOfTeam<WARPS>(count, sums[bit & 1]);
+    const int count = CountBelow<EACH, WARPS>(keys, trial, sums[bit & 1]);
     if (count < rank)
       limit = trial;
     else if (count <= most)

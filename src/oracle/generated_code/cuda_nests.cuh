@@ -32,7 +32,7 @@ constexpr bool kInOrder = false;
 template <class T>
 constexpr bool kInOrder<Honest<T>> = true;
 
-// The terms of a list that one of its workers takes: every so-manyth, or, in order, as many as a block of such a sum has.
+// The terms that one of several workers takes: every so-manyth, or, in order, as many as a block of such a sum has.
 struct Share {
   std::int64_t begin, end, step;
 };
@@ -63,9 +63,9 @@ inline void AddShared(S& sum, std::int64_t worker, std::int64_t workers, std::in
 template <class T, class Add>
 inline void AddShared(Sum<Honest<T>>& sum, std::int64_t worker, std::int64_t workers, std::int64_t terms,
                       const Add& add) {
-  const std::int64_t each = std::max((terms + workers - 1) / workers, std::min(terms, kBlock));
-  if (each < terms) {
-    for (std::int64_t n = worker * each; n < std::min(terms, (worker + 1) * each); ++n) add(n, sum);
+  if (ShareOf<true>(0, workers, terms).end < terms) {
+    const Share own = ShareOf<true>(worker, workers, terms);
+    for (std::int64_t n = own.begin; n < own.end; ++n) add(n, sum);
     return;
   }
   if (worker >= blockDim.x) return;
