@@ -14,7 +14,7 @@ __device__ __forceinline__ uint4 StreamedFromLine(const void* from) {
                : "l"(from));
   return to;
 }
-// 4, 8 or 16 bytes, likewise.
+// 4, 8, 16 bytes or more, likewise.
 __device__ __forceinline__ void StreamWords(unsigned (&to)[1], const void* from) {
   asm volatile("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(to[0]) : "l"(from));
 }
@@ -26,6 +26,13 @@ __device__ __forceinline__ void StreamWords(unsigned (&to)[4], const void* from)
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                : "l"(from));
 }
+template <int WORDS>
+__device__ __forceinline__ void StreamWords(unsigned (&to)[WORDS], const void* from) {
+  static_assert(WORDS % 4 == 0);
+#pragma unroll
+  for (int w = 0; w < WORDS; w += 4)
+    StreamWords(reinterpret_cast<unsigned(&)[4]>(to[w]), static_cast<const unsigned*>(from) + w);
+}
 // Bytes of four columns, a word for each element of K, as a word for each column.
 __device__ __forceinline__ void TurnBytes(unsigned k0, unsigned k1, unsigned k2, unsigned k3, unsigned& c0,
                                           unsigned& c1, unsigned& c2, unsigned& c3) {
@@ -35,9 +42,20 @@ __device__ __forceinline__ void TurnBytes(unsigned k0, unsigned k1, unsigned k2,
   c2 = __byte_perm(high_01, high_23, 0x5410), c3 = __byte_perm(high_01, high_23, 0x7632);
 }
 
+__device__ __forceinline__ float2 WideOf(__nv_bfloat162 pair) { return __bfloat1622float2(pair); }
+__device__ __forceinline__ float2 WideOf(__half2 pair) { return __half22float2(pair); }
+__device__ __forceinline__ void NarrowTo(__nv_bfloat162& to, float2 pair) { to = __float22bfloat162_rn(pair); }
+__device__ __forceinline__ void NarrowTo(__half2& to, float2 pair) { to = __float22half2_rn(pair); }
+
 // Pairs of 16-bit reals as words, rounded as two by themselves; `mma` adds 16 columns x 8 rows, of 16 elements of K.
-#define HONE_PAIRS(NAME, TYPE)                                                                                        \
+#define HONE_PAIRS(NAME, TYPE, PAIR)                                                                                  \
   struct NAME {                                                                                                       \
+    static __device__ __forceinline__ float2 Wide(unsigned pair) { return WideOf(reinterpret_cast<PAIR&>(pair)); }    \
+    static __device__ __forceinline__ unsigned Narrow(float2 wide) {                                                  \
+      unsigned pair;                                                                                                  \
+      NarrowTo(reinterpret_cast<PAIR&>(pair), wide);                                                                  \
+      return pair;                                                                                                    \
+    }                                                                                                                 \
     static __device__ __forceinline__ unsigned Fma(unsigned a, unsigned b, unsigned c) {                              \
       unsigned made;                                                                                                  \
       asm("fma.rn." TYPE "x2 %0, %1, %2, %3;" : "=r"(made) : "r"(a), "r"(b), "r"(c));                                 \
@@ -51,8 +69,8 @@ __device__ __forceinline__ void TurnBytes(unsigned k0, unsigned k1, unsigned k2,
                    : "r"(low), "r"(high), "r"(low_8), "r"(high_8), "r"(x), "r"(x_8));                                 \
     }                                                                                                                 \
   };
-HONE_PAIRS(BrainPairs, "bf16")
-HONE_PAIRS(HalfPairs, "f16")
+HONE_PAIRS(BrainPairs, "bf16", __nv_bfloat162)
+HONE_PAIRS(HalfPairs, "f16", __half2)
 #undef HONE_PAIRS
 
 // Eight signed bytes as four pairs. Of bf16, whose significand has 8 bits: the lower 7 of a byte behind the exponent of
@@ -85,5 +103,16 @@ __device__ __forceinline__ void NibblesAsPairs(unsigned first, unsigned second, 
   for (int i = 0; i < 4; ++i) {
     const unsigned both = __byte_perm(first, second, i * 0x11 + (i + 4) * 0x1100);
     pairs[i] = Pairs::Fma((both & 0x000f000f) ^ above, one, less);
+  }
+}
+
+// Of one column, which is the bits from `shift` on of the words of eight of K, as four pairs.
+template <class Pairs, int WORDS>
+__device__ __forceinline__ void ColumnAsPairs(const unsigned (&words)[8][WORDS], int word, int shift, unsigned above,
+                                              unsigned less, unsigned one, unsigned (&pairs)[4]) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const unsigned both = __byte_perm(words[2 * i][word], words[2 * i + 1][word], shift < 16 ? 0x5410 : 0x7632);
+    pairs[i] = Pairs::Fma((both >> shift % 16 & 0x000f000f) ^ above, one, less);
   }
 }

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <functional>
+#include <map>
 
 #include "base/dtype.h"
 
@@ -16,8 +18,33 @@ using Kind = Expr::Kind;
 // What is added to numbers of 8 and of 4 bits: beside it, the code adds 128, or takes 128 and 8: bf16 holds up to 256.
 constexpr int kMostAddedToBytes = 128, kMostAddedToNibbles = 112;
 
+// How much higher zeros may be than numbers: the code has both in what it takes away, behind the exponent of 128.
+constexpr int kMostOfZeros = 96;
+
 bool OfBytes(DType type) { return type == DType::kI8 || type == DType::kU8; }
+bool OfWords(DType type) { return type == DType::kI32; }
 bool IsReal8(DType type) { return IsFloat(type) && Bytes(type) == 1; }
+
+std::optional<std::int64_t> WholeOf(BinaryOp op, std::int64_t a, std::int64_t b) {
+  const auto floored = [&] { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); };
+  switch (op) {
+    case BinaryOp::kAdd: return a + b;
+    case BinaryOp::kSub: return a - b;
+    case BinaryOp::kMul: return a * b;
+    case BinaryOp::kFloorDiv: return b == 0 ? std::nullopt : std::optional(floored());
+    case BinaryOp::kFloorMod: return b == 0 ? std::nullopt : std::optional(a - b * floored());
+    case BinaryOp::kMin: return std::min(a, b);
+    case BinaryOp::kMax: return std::max(a, b);
+    case BinaryOp::kAnd: return a & b;
+    case BinaryOp::kOr: return a | b;
+    case BinaryOp::kXor: return a ^ b;
+    case BinaryOp::kLess: return a < b;
+    case BinaryOp::kLessEqual: return a <= b;
+    case BinaryOp::kEqual: return a == b;
+    case BinaryOp::kNotEqual: return a != b;
+    default: return std::nullopt;
+  }
+}
 
 // The whole number for a byte, as its type has it, and an index.
 std::optional<std::int64_t> Evaluated(const Expr& e, std::int64_t byte, int index, std::int64_t at) {
@@ -37,23 +64,108 @@ std::optional<std::int64_t> Evaluated(const Expr& e, std::int64_t byte, int inde
   if (e->kind == Kind::kCast && e->type != ScalarType::kReal)
     return e->type == ScalarType::kBool ? std::int64_t{of[0] != 0} : of[0];
   if (e->kind != Kind::kBinary || e->type == ScalarType::kReal) return std::nullopt;
-  const std::int64_t a = of[0], b = of[1];
-  const auto floored = [&] { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); };
+  return WholeOf(e->binary, of[0], of[1]);
+}
+
+// What indices are, by id.
+using Fixed = std::map<int, std::int64_t>;
+
+// A whole number of which each bit is 0, 1 or a bit of a word of 32.
+class BitsOfWord {
+ public:
+  static BitsOfWord Of(std::int64_t number) {
+    BitsOfWord made;
+    for (int i = 0; i < 64; ++i) made.bits_[At(i)] = (number >> i & 1) != 0 ? kOne : kZero;
+    return made;
+  }
+  static BitsOfWord Word() {
+    BitsOfWord made;
+    for (int i = 0; i < 64; ++i) made.bits_[At(i)] = std::min(i, 31);
+    return made;
+  }
+
+  std::optional<std::int64_t> Number() const {
+    std::int64_t number = 0;
+    for (int i = 0; i < 64; ++i) {
+      if (bits_[At(i)] >= 0) return std::nullopt;
+      if (bits_[At(i)] == kOne) number |= static_cast<std::int64_t>(std::uint64_t{1} << i);
+    }
+    return number;
+  }
+  // Which four bits of the word it is, in order and without a sign.
+  std::optional<int> Nibble() const {
+    const int first = bits_[0];
+    if (first < 0 || first % 4 != 0) return std::nullopt;
+    for (int i = 1; i < 64; ++i) {
+      if (bits_[At(i)] != (i < 4 ? first + i : kZero)) return std::nullopt;
+    }
+    return first / 4;
+  }
+
+  // As floordiv by 2^places does, and, of less than 0, as times.
+  BitsOfWord Shifted(int places) const {
+    BitsOfWord made;
+    for (int i = 0; i < 64; ++i) made.bits_[At(i)] = i + places < 0 ? kZero : bits_[At(std::min(i + places, 63))];
+    return made;
+  }
+  static std::optional<BitsOfWord> Both(const BitsOfWord& a, BinaryOp op, const BitsOfWord& b) {
+    BitsOfWord made;
+    for (int i = 0; i < 64; ++i) {
+      int x = a.bits_[At(i)], y = b.bits_[At(i)];
+      if (x < 0) std::swap(x, y);  // y is none of the word's, if one is not
+      int& bit = made.bits_[At(i)];
+      if (op == BinaryOp::kXor && y != kZero && (x >= 0 || y >= 0)) return std::nullopt;
+      if (y >= 0 && x != y) return std::nullopt;
+      switch (op) {
+        case BinaryOp::kAnd: bit = y == kZero || x == kZero ? kZero : y == kOne ? x : y; break;
+        case BinaryOp::kOr: bit = y == kOne || x == kOne ? kOne : y == kZero ? x : y; break;
+        default: bit = x >= 0 ? x : x == y ? kZero : kOne;
+      }
+    }
+    return made;
+  }
+
+ private:
+  static constexpr int kZero = -1, kOne = -2;
+  static std::size_t At(int i) { return static_cast<std::size_t>(i); }
+  std::array<int, 64> bits_ = {};
+};
+
+// The whole number of a word; nothing where its bits do not tell.
+std::optional<BitsOfWord> BitsOf(const Expr& e, const Fixed& fixed) {
+  if (e->kind == Kind::kSelect) {
+    const auto condition = BitsOf(e->operands[0], fixed);
+    const auto holds = condition ? condition->Number() : std::nullopt;
+    return holds ? BitsOf(e->operands[*holds != 0 ? 1 : 2], fixed) : std::nullopt;
+  }
+  if (e->kind == Kind::kLoad) return BitsOfWord::Word();
+  if (e->type == ScalarType::kReal) return std::nullopt;
+  if (e->kind == Kind::kConst) return BitsOfWord::Of(e->whole);
+  if (e->kind == Kind::kIndex) {
+    const auto at = fixed.find(e->index.id);
+    return at == fixed.end() ? std::nullopt : std::optional(BitsOfWord::Of(at->second));
+  }
+  if (e->kind == Kind::kCast && e->type == ScalarType::kInt) return BitsOf(e->operands[0], fixed);
+  if (e->kind != Kind::kBinary) return std::nullopt;
+  const auto a = BitsOf(e->operands[0], fixed), b = BitsOf(e->operands[1], fixed);
+  if (!a || !b) return std::nullopt;
+  const auto first = a->Number(), number = b->Number();
+  if (first && number) {
+    const auto made = WholeOf(e->binary, *first, *number);
+    return made ? std::optional(BitsOfWord::Of(*made)) : std::nullopt;
+  }
+  const bool is_power = number && *number > 0 && (*number & (*number - 1)) == 0;
   switch (e->binary) {
-    case BinaryOp::kAdd: return a + b;
-    case BinaryOp::kSub: return a - b;
-    case BinaryOp::kMul: return a * b;
-    case BinaryOp::kFloorDiv: return b == 0 ? std::nullopt : std::optional(floored());
-    case BinaryOp::kFloorMod: return b == 0 ? std::nullopt : std::optional(a - b * floored());
-    case BinaryOp::kMin: return std::min(a, b);
-    case BinaryOp::kMax: return std::max(a, b);
-    case BinaryOp::kAnd: return a & b;
-    case BinaryOp::kOr: return a | b;
-    case BinaryOp::kXor: return a ^ b;
-    case BinaryOp::kLess: return a < b;
-    case BinaryOp::kLessEqual: return a <= b;
-    case BinaryOp::kEqual: return a == b;
-    case BinaryOp::kNotEqual: return a != b;
+    case BinaryOp::kAnd:
+    case BinaryOp::kOr:
+    case BinaryOp::kXor: return BitsOfWord::Both(*a, e->binary, *b);
+    case BinaryOp::kFloorDiv:
+      return is_power ? std::optional(a->Shifted(std::countr_zero(static_cast<std::uint64_t>(*number)))) : std::nullopt;
+    case BinaryOp::kMul:
+      return is_power ? std::optional(a->Shifted(-std::countr_zero(static_cast<std::uint64_t>(*number))))
+                      : std::nullopt;
+    case BinaryOp::kFloorMod:
+      return is_power ? BitsOfWord::Both(*a, BinaryOp::kAnd, BitsOfWord::Of(*number - 1)) : std::nullopt;
     default: return std::nullopt;
   }
 }
@@ -66,22 +178,29 @@ class Reader {
     if (kernel_.attributes.contains("sequence")) return "it is a step of a sequence";
     made_.element = MakeFlat(kernel_, {});
     if (!TakeFold()) return "it is no sum of products, or several";
-    const auto& indices = made_.element.indices;
-    if (indices.empty() || indices.size() > 2) return "its result is no matrix";
-    made_.n = indices.back();
-    if (indices.size() == 2) made_.m = indices[0];
+    if (made_.element.indices.empty()) return "its result is no matrix";
     made_.k = 1;
     for (const IndexVar& over : fold_->over) made_.k *= over.extent;
     if (auto why = ReadX()) return *why;
+    for (const IndexVar& index : made_.n) made_.columns *= index.extent;
     if (auto why = ReadNumbers()) return *why;
     if (auto why = ReadSteps(weight_)) return *why;
     std::reverse(made_.steps.begin(), made_.steps.end());
+    if (zeros_ahead_ >= 0 && zeros_ahead_ != static_cast<int>(made_.steps.size()))
+      return "zeros of words are not what is taken from its numbers first";
     // A whole number that is added first is the code's.
     while (!made_.is_real && !made_.steps.empty() && made_.steps[0].op != BinaryOp::kMul && !made_.steps[0].reversed &&
            std::holds_alternative<double>(made_.steps[0].other)) {
       const int number = static_cast<int>(std::get<double>(made_.steps[0].other));
       for (int& more : made_.more) more += made_.steps[0].op == BinaryOp::kAdd ? number : -number;
       made_.steps.erase(made_.steps.begin());
+    }
+    if (made_.zeros) {
+      made_.zeros->more -= made_.more[0];
+      made_.more = {};
+      if (made_.zeros->more < 0 || made_.zeros->more > kMostOfZeros)
+        return fmt::format("its zeros are {} higher than their bits say, 0 to {} are possible", made_.zeros->more,
+                           kMostOfZeros);
     }
     if (std::max(std::abs(made_.more[0]), std::abs(made_.more[1])) >
         (made_.bits == 8 ? kMostAddedToBytes : kMostAddedToNibbles))
@@ -109,39 +228,52 @@ class Reader {
 
   DType TypeOf(const ExprNode& load) const { return kernel_.operand_types[static_cast<std::size_t>(load.buffer)]; }
   bool IsBytes(const ExprNode& node) const {
-    return node.kind == Kind::kLoad && (OfBytes(TypeOf(node)) || IsReal8(TypeOf(node)));
+    return node.kind == Kind::kLoad && (OfBytes(TypeOf(node)) || OfWords(TypeOf(node)) || IsReal8(TypeOf(node)));
   }
 
-  // Where a load lies, of `row`'s rows; nothing if it reads by anything else.
-  std::optional<PlaceAlongK> Place(const ExprNode& load, const std::optional<IndexVar>& row) const {
-    if (load.operands.size() != 1 || load.may_miss) return std::nullopt;
-    const LinearForm form = LinearOf(load.operands[0]);
-    if (!form.rest.empty()) return std::nullopt;
-    PlaceAlongK place{.operand = load.buffer,
-                      .offset = form.sum.constant,
-                      .of_row = row ? form.sum.of(row->id) : 0,
-                      .step = 0,
-                      .of_k = 1};
-    for (const IndexVar& index : made_.element.indices) {
-      if ((!row || index.id != row->id) && form.sum.of(index.id) != 0) return std::nullopt;
-    }
-    // From the innermost: what it does not vary with, then one step for the next, so many times that for each further.
+  // From the innermost: what a place does not vary with, so many of them, then one step for the next, so many times
+  // that for each further.
+  struct Steps {
+    std::int64_t of = 1, step = 0;
+  };
+  static std::optional<Steps> StepsOf(const LinearForm& form, const std::vector<IndexVar>& indices) {
+    Steps steps;
     std::int64_t dense = 0;
-    for (std::size_t d = fold_->over.size(); d-- > 0;) {
-      const std::int64_t stride = form.sum.of(fold_->over[d].id);
+    for (std::size_t d = indices.size(); d-- > 0;) {
+      const std::int64_t stride = form.sum.of(indices[d].id);
       if (dense == 0 && stride == 0) {
-        place.of_k *= fold_->over[d].extent;
+        steps.of *= indices[d].extent;
         continue;
       }
       if (dense == 0) {
-        place.step = stride;
+        steps.step = stride;
         dense = stride;
       } else if (stride != dense) {
         return std::nullopt;
       }
-      dense *= fold_->over[d].extent;
+      dense *= indices[d].extent;
     }
-    return place;
+    return steps;
+  }
+
+  // Where a load lies, of so many rows; nothing if it reads by anything else.
+  std::optional<PlaceAlongK> Place(const ExprNode& load, const std::vector<IndexVar>& rows) const {
+    if (load.operands.size() != 1 || load.may_miss) return std::nullopt;
+    const LinearForm form = LinearOf(load.operands[0]);
+    if (!form.rest.empty()) return std::nullopt;
+    const auto of_rows = StepsOf(form, rows), of_k = StepsOf(form, fold_->over);
+    if (!of_rows || !of_k) return std::nullopt;
+    for (const IndexVar& index : made_.element.indices) {
+      const bool is_row =
+          std::any_of(rows.begin(), rows.end(), [&](const IndexVar& row) { return row.id == index.id; });
+      if (!is_row && form.sum.of(index.id) != 0) return std::nullopt;
+    }
+    return PlaceAlongK{.operand = load.buffer,
+                       .offset = form.sum.constant,
+                       .of_row = of_rows->step,
+                       .of_rows = of_rows->of,
+                       .step = of_k->step,
+                       .of_k = of_k->of};
   }
 
   // The body without its one factor that is x.
@@ -150,9 +282,13 @@ class Reader {
     for (const int side : {0, 1}) {
       const Expr& x = body->operands[static_cast<std::size_t>(side)];
       if (x->kind != Kind::kLoad || !IsHalf(TypeOf(*x))) continue;
-      const auto place = Place(*x, made_.m);
-      if (!place || place->step != 1 || place->of_k != 1 || (made_.m && place->of_row == 0)) continue;
+      const auto& indices = made_.element.indices;
+      const auto place = Place(*x, {indices[0]});
+      if (!place || place->step != 1 || place->of_k != 1) continue;
       made_.x = *place;
+      if (place->of_row != 0) made_.m = indices[0];
+      made_.n.assign(indices.begin() + (made_.m ? 1 : 0), indices.end());
+      if (made_.n.empty()) return "its result is no matrix";
       weight_ = body->operands[static_cast<std::size_t>(1 - side)];
       return std::nullopt;
     }
@@ -164,10 +300,15 @@ class Reader {
   std::optional<PlaceAlongK> NumbersPlace(const ExprNode& node) const {
     if (!IsBytes(node)) return std::nullopt;
     const auto place = Place(node, made_.n);
-    if (!place || place->of_row == 0 || place->step == 0) return std::nullopt;
+    if (!place || place->of_row == 0 || place->step == 0 || (IsAcross(*place) && place->of_row != 1))
+      return std::nullopt;
+    if (OfWords(TypeOf(node))) {
+      const bool along = place->of_k == 8 && place->of_rows == 1;
+      const bool columns = IsAcross(*place) && place->of_k == 1 && place->of_rows == 8;
+      return along || columns ? place : std::nullopt;
+    }
     const bool may_be_halves = !IsAcross(*place) && OfBytes(TypeOf(node));
-    if (place->of_k > (may_be_halves ? 2 : 1) || (IsAcross(*place) && place->of_row != 1)) return std::nullopt;
-    return place;
+    return place->of_k <= (may_be_halves ? 2 : 1) && place->of_rows == 1 ? place : std::nullopt;
   }
 
   // The number in the weight, as a real: where its bytes are and what their bits say.
@@ -182,7 +323,7 @@ class Reader {
     });
     if (loads == 0) return "no factor is numbers of 8 or 4 bits that lie along what is summed, or across it";
     if (loads > 1 && !SameLoads()) return "several operands lie along what is summed";
-    made_.bits = made_.bytes.of_k == 2 ? 4 : 8;
+    made_.bits = made_.bytes.of_k == 2 || OfWords(TypeOf(*bytes_)) ? 4 : 8;
     made_.across = IsAcross(made_.bytes);
     made_.is_real = IsReal8(TypeOf(*bytes_));
     return std::nullopt;
@@ -197,10 +338,11 @@ class Reader {
   }
   bool HasNumber(const Expr& e) const {
     bool has = false;
-    Visit(e, [&](const ExprNode& node) {
-      has |= IsBytes(node) && node.buffer == bytes_->buffer && SameExpr(node.operands[0], bytes_->operands[0]);
-    });
+    Visit(e, [&](const ExprNode& node) { has |= IsNumber(node); });
     return has;
+  }
+  bool IsNumber(const ExprNode& node) const {
+    return node.kind == Kind::kLoad && node.buffer == bytes_->buffer && SameExpr(node.operands[0], bytes_->operands[0]);
   }
 
   // From outside in: what is done to the number last comes first.
@@ -221,13 +363,17 @@ class Reader {
       if (*number != static_cast<double>(static_cast<int>(*number)) || *number > 256 || *number < -256)
         return fmt::format("halves do not hold {}", *number);
       step.other = *number;
+    } else if (ReadZeros(inner->binary, first, other)) {
+      zeros_ahead_ = static_cast<int>(made_.steps.size());
+      return ReadSteps(Cast(inner->operands[0], ScalarType::kReal));
     } else {
       if (other->kind == Kind::kCast) other = other->operands[0];
       const bool holds = other->kind == Kind::kLoad &&
-                         (OfBytes(TypeOf(*other)) ||
+                         (OfBytes(TypeOf(*other)) || TypeOf(*other) == DType::kF32 ||
                           TypeOf(*other) == kernel_.operand_types[static_cast<std::size_t>(made_.x.operand)]);
       const auto place = holds ? Place(*other, made_.n) : std::nullopt;
-      if (!place) return "a scale, or a zero, is no element of as many bits as x has, or varies with its rows";
+      if (!place || place->of_rows != 1)
+        return "a scale, or a zero, is no element of f32 or of as many bits as x has, or varies with its rows";
       step.other = *place;
     }
     made_.steps.push_back(step);
@@ -235,14 +381,80 @@ class Reader {
     return ReadSteps(converts ? Cast(number, ScalarType::kReal) : number);
   }
 
+  // Of each of eight neighbours, along what is summed or columns, which four bits of the word are the whole number's,
+  // but for a number that is added.
+  struct Nibbles {
+    NibblesOfWord of_words = {};
+    int more = 0;
+  };
+  static std::optional<Nibbles> NibblesOf(Expr whole, const std::vector<IndexVar>& indices) {
+    Nibbles made;
+    for (;;) {
+      if (whole->kind == Kind::kCast && whole->type == ScalarType::kInt) {
+        whole = whole->operands[0];
+        continue;
+      }
+      const bool adds = IsBinary(whole, BinaryOp::kAdd) || IsBinary(whole, BinaryOp::kSub);
+      const auto number = adds ? ConstantNumber(whole->operands[1]) : std::nullopt;
+      if (!number) break;
+      made.more += static_cast<int>(whole->binary == BinaryOp::kAdd ? *number : -*number);
+      whole = whole->operands[0];
+    }
+    const auto first = FirstOfEight(indices);
+    if (!first) return std::nullopt;
+    for (int neighbour = 0; neighbour < 8; ++neighbour) {
+      Fixed fixed;
+      std::int64_t left = neighbour;
+      for (std::size_t d = indices.size(); d-- > *first; left /= indices[d].extent)
+        fixed[indices[d].id] = left % indices[d].extent;
+      const auto bits = BitsOf(whole, fixed);
+      const auto nibble = bits ? bits->Nibble() : std::nullopt;
+      if (!nibble) return std::nullopt;
+      made.of_words[static_cast<std::size_t>(neighbour)] = *nibble;
+    }
+    return made;
+  }
+  // From which index on they are eight.
+  static std::optional<std::size_t> FirstOfEight(const std::vector<IndexVar>& indices) {
+    std::int64_t of = 1;
+    std::size_t first = indices.size();
+    while (of < 8 && first > 0) of *= indices[--first].extent;
+    return of == 8 ? std::optional(first) : std::nullopt;
+  }
+
+  // Whether that is taken away of the numbers of words, and is eight in a word as well, each for its column.
+  bool ReadZeros(BinaryOp op, bool numbers_first, Expr whole) {
+    if (whole->kind == Kind::kCast) whole = whole->operands[0];
+    if (made_.zeros || op != BinaryOp::kSub || !numbers_first || !OfWords(TypeOf(*bytes_))) return false;
+    const ExprNode* load = nullptr;
+    bool one = true;
+    Visit(whole, [&](const ExprNode& node) {
+      if (node.kind != Kind::kLoad) return;
+      one &= OfWords(TypeOf(node)) &&
+             (load == nullptr || (load->buffer == node.buffer && SameExpr(load->operands[0], node.operands[0])));
+      load = &node;
+    });
+    if (load == nullptr || !one) return false;
+    const auto place = Place(*load, made_.n);
+    const auto nibbles = NibblesOf(whole, made_.n);
+    if (!place || place->of_rows != 8 || !nibbles) return false;
+    made_.zeros = {.words = *place, .of_words = nibbles->of_words, .more = nibbles->more};
+    return true;
+  }
+
   // Whether the whole number is a byte, or half of one, but for its sign and a number that is added.
   bool ReadCode(const Expr& whole) {
     if (made_.is_real || !HasNumber(whole)) return false;
     int others = 0;
-    Visit(whole, [&](const ExprNode& node) {
-      others += node.kind == Kind::kLoad && (!IsBytes(node) || node.buffer != bytes_->buffer) ? 1 : 0;
-    });
+    Visit(whole, [&](const ExprNode& node) { others += node.kind == Kind::kLoad && !IsNumber(node) ? 1 : 0; });
     if (others > 0) return false;
+    if (OfWords(TypeOf(*bytes_))) {
+      const auto nibbles = NibblesOf(whole, made_.bytes.of_k == 8 ? fold_->over : made_.n);
+      if (!nibbles || (made_.bytes.of_k == 8 && nibbles->of_words != kNibblesInOrder)) return false;
+      made_.of_words = nibbles->of_words;
+      made_.more = {nibbles->more, nibbles->more};
+      return true;
+    }
     const bool i8 = TypeOf(*bytes_) == DType::kI8;
     const int parts = made_.bits == 4 ? 2 : 1, half = fold_->over.back().id;
     if (parts == 2 && fold_->over.back().extent != 2) return false;
@@ -273,6 +485,7 @@ class Reader {
   StoredWeights made_;
   Expr fold_, weight_;
   const ExprNode* bytes_ = nullptr;
+  int zeros_ahead_ = -1;  // how many steps come behind the zeros
 };
 
 }  // namespace

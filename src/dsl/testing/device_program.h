@@ -131,9 +131,12 @@ class ProgramOnDeviceTest : public CudaProgramTest {
     return got;
   }
 
+  // What whole numbers of 32 bits are drawn: below 100, as indices may be, or any.
+  enum class Wholes : std::uint8_t { kBelow100, kAnyBits };
+
   // Runs it on random numbers, under names that are hard to bear; every output has to be the interpreter's, but for
   // `tolerance` of the elements' size.
-  void ExpectWhatItSays(std::string_view text, double tolerance = 1e-5) {
+  void ExpectWhatItSays(std::string_view text, double tolerance = 1e-5, Wholes wholes = Wholes::kBelow100) {
     std::mt19937 random(5);
     const auto lowered = Lowered(text);
     const auto program = dsl::testing::WithHardNames(std::get<KernelProgram>(lowered), dsl::testing::CudaText);
@@ -149,7 +152,11 @@ class ProgramOnDeviceTest : public CudaProgramTest {
       for (double& value : values[b]) {
         const int drawn = static_cast<int>(random() % 4096) - 1024;
         char memory[8];
-        SetElement(dtype, memory, 0, IsFloat(dtype) ? drawn / parts : std::abs(drawn % 100));
+        const bool any = wholes == Wholes::kAnyBits && dtype == DType::kI32;
+        SetElement(dtype, memory, 0,
+                   IsFloat(dtype) ? drawn / parts
+                   : any          ? static_cast<double>(static_cast<std::int32_t>(random()))
+                                  : std::abs(drawn % 100));
         value = ElementAsDouble(dtype, memory, 0);
       }
     }

@@ -261,7 +261,8 @@ class Fuser {
       // What is computed from indices, or gathered, makes a nest of its reader: worth it where the reader is a map of
       // its own, and the element is not computed more often than before.
       if (!IsSimpleMap(reader_at) || !only_reader || reader.count > map.count) return false;
-      if (map.loads_nothing && reader.plain) return false;
+      // What reads nothing else is then made of indices, too.
+      if (map.loads_nothing && reader.plain) return reader.reads.size() == 1;
       for (const int buffer : reader.reads) {
         const int maker = maker_[Id(buffer)];
         // The reader may be what a fold ends with, unless the map reads that fold too: then it never is.
@@ -283,8 +284,9 @@ class Fuser {
     const std::function<const Piece*(int)> map = [&](int buffer) -> const Piece* {
       const int maker = maker_[Id(buffer)];
       const auto at = static_cast<std::size_t>(maker);
+      // What is made of indices alone may be made for others as well.
       const bool own = maker >= 0 && !memory_.IsOutput(buffer) && IsSimpleMap(at) && !known_[at].expensive &&
-                       readers_[Id(buffer)].size() == 1;
+                       (readers_[Id(buffer)].size() == 1 || known_[at].loads_nothing);
       return own ? &pieces_[at] : nullptr;
     };
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
@@ -292,8 +294,15 @@ class Fuser {
       auto with = take(memory_, pieces_[i], map);
       if (!with) continue;
       pieces_[i] = std::move(with->piece);
-      for (const int buffer : with->maps) Kill(static_cast<std::size_t>(maker_[Id(buffer)]));
       Learn(i);
+      // Those that nobody reads any more; without them, others that they read.
+      auto& maps = with->maps;
+      while (std::erase_if(maps, [&](int buffer) {
+               const bool unread = readers_[Id(buffer)].empty();
+               if (unread) Kill(static_cast<std::size_t>(maker_[Id(buffer)]));
+               return unread;
+             }) > 0) {
+      }
     }
   }
 

@@ -93,6 +93,17 @@ Expr SimplifyComparison(const Expr& e) {
   }
 }
 
+// A bit of a number: none where all that is added up is a multiple of the next bit, or where the number is below it.
+Expr SimplifyBit(const Expr& e) {
+  const auto a = AffineOf(e->operands[0]);
+  const std::int64_t bit = e->operands[1]->kind == Expr::Kind::kConst ? e->operands[1]->whole : 0;
+  if (!a || bit <= 0 || (bit & (bit - 1)) != 0 || bit > std::int64_t{1} << 61) return {};
+  const WholeRange range = RangeOf(*a, VarsOf(e->operands[0]));
+  const bool multiple = a->constant % (2 * bit) == 0 &&
+                        std::ranges::all_of(a->coefficient, [&](const auto& of) { return of.second % (2 * bit) == 0; });
+  return multiple || (range.low >= 0 && range.high < bit) ? Expr(std::int64_t{0}) : Expr();
+}
+
 // What a fold over no element is.
 Expr Identity(const Expr& fold) {
   const double infinite = std::numeric_limits<double>::infinity();
@@ -160,6 +171,7 @@ Expr Simplify(const Expr& expr) {
       const auto affine = AffineOf(e);
       if (affine && affine->coefficient.empty()) return affine->constant;
       if (e->binary == BinaryOp::kMin || e->binary == BinaryOp::kMax) return SimplifyExtreme(e);
+      if (e->binary == BinaryOp::kAnd) return SimplifyBit(e);
     }
     if (e->binary >= BinaryOp::kLess && e->binary <= BinaryOp::kNotEqual && e->operands[0]->type == ScalarType::kInt)
       return SimplifyComparison(e);

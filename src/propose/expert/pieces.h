@@ -117,9 +117,9 @@ std::set<std::size_t> PicksOf(const Memory& memory, const std::vector<Piece>& pi
                               const std::function<std::vector<std::size_t>(int buffer)>& readers);
 std::optional<Piece> Picked(const Memory& memory, const Piece& map, const Piece& product);
 
-// Whether memory holds weights so that a product of 16-bit rows may make reals of 16 bits of them itself.
+// Whether memory may hold weights so that a product of 16-bit rows makes reals of 16 bits of them itself.
 constexpr bool IsStoredInFewBits(DType type) {
-  return type == DType::kI8 || type == DType::kU8 || (IsFloat(type) && Bytes(type) == 1);
+  return type == DType::kI8 || type == DType::kU8 || type == DType::kI32 || (IsFloat(type) && Bytes(type) == 1);
 }
 
 // So many rows at most: more would convert each number again and again.

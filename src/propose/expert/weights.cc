@@ -1,7 +1,7 @@
-// Products of few rows with what memory holds as numbers of 8 bits, or as whole ones of 4, two a byte: quantized
-// layers. What makes reals of 16 bits of those goes into the product, which then reads the numbers as they lie: a half
-// or a quarter of the bytes, and no kernel before it. K is taken apart where scales belong to so many of it, or a byte
-// has two numbers.
+// Products of few rows with what memory holds as numbers of 8 bits, or as whole ones of 4, two a byte or eight a word
+// of 32 bits: quantized layers. What makes reals of 16 bits of those goes into the product, which then reads the
+// numbers as they lie: a half or a quarter of the bytes, and no kernel before it. K is taken apart where scales belong
+// to so many of it, or a byte or a word has several numbers; columns where a word has several of those.
 #include <algorithm>
 
 #include "propose/expert/normalise.h"
@@ -11,7 +11,7 @@
 namespace hone::expert {
 namespace {
 
-constexpr int kLongest = 80;
+constexpr int kLongest = 240;
 
 class Widener {
  public:
@@ -27,6 +27,7 @@ class Widener {
       const std::optional<Piece> before = made_.piece;
       if (Widen(side)) return std::move(made_);
       made_ = {*before, {}};
+      columns_ = 1;
     }
     return std::nullopt;
   }
@@ -62,24 +63,34 @@ class Widener {
       if (TreeSize(made_.piece.fold->body) > kLongest) return false;
     }
     const Expr& factor = made_.piece.fold->body->operands[side];
-    bool stored = false;
-    Visit(factor, [&](const ExprNode& node) {
-      if (node.kind != Expr::Kind::kLoad) return;
-      const DType type = memory_.graph().buffers()[static_cast<std::size_t>(memory_.Root(node.buffer))].dtype;
-      const auto position = memory_.Position(node);
-      stored |= IsStoredInFewBits(type) && position && position->of(made_.piece.space.back()) != 0;
-    });
-    if (!stored || HasReduce(factor)) return false;
+    if (HasReduce(factor) || !HasStored(factor)) return false;
     TakeOut(side);
     return HasFewBits(made_.piece.fold->body->operands[side]);
   }
 
-  // Whether all is of 16 bits or less: the kernel takes no other scales of groups (dsl/shape/stored_weights.h).
+  DType TypeOf(const ExprNode& load) const {
+    return memory_.graph().buffers()[static_cast<std::size_t>(memory_.Root(load.buffer))].dtype;
+  }
+  bool HasStored(const Expr& factor) const {
+    bool stored = false;
+    Visit(factor, [&](const ExprNode& node) {
+      if (node.kind != Expr::Kind::kLoad || !IsStoredInFewBits(TypeOf(node))) return;
+      const auto position = memory_.Position(node);
+      const auto& space = made_.piece.space;
+      stored |= position && std::any_of(space.end() - columns_, space.end(),
+                                        [&](const IndexVar& column) { return position->of(column) != 0; });
+    });
+    return stored;
+  }
+  // Whether all is of 16 bits or less, or words of 32, or scales of f32 for so many of K: the kernel takes nothing else
+  // (dsl/shape/stored_weights.h).
   bool HasFewBits(const Expr& factor) const {
     bool few = true;
     Visit(factor, [&](const ExprNode& node) {
-      if (node.kind == Expr::Kind::kLoad)
-        few &= Bytes(memory_.graph().buffers()[static_cast<std::size_t>(memory_.Root(node.buffer))].dtype) <= 2;
+      if (node.kind != Expr::Kind::kLoad || Bytes(TypeOf(node)) <= 2) return;
+      const auto position = memory_.Position(node);
+      few &= TypeOf(node) == DType::kI32 ||
+             (TypeOf(node) == DType::kF32 && position && position->of(made_.piece.fold->over.back()) == 0);
     });
     return few;
   }
@@ -94,7 +105,7 @@ class Widener {
   }
 
   bool Inline(std::size_t side, int buffer, const Piece& map) {
-    for (int tries = 0; tries < 3; ++tries) {
+    for (int tries = 0; tries < 5; ++tries) {
       const Fold& fold = *made_.piece.fold;
       bool fits = true;
       const Expr after = ReplaceLoads(fold.body->operands[side], [&](const ExprNode& load) -> Expr {
@@ -117,16 +128,24 @@ class Widener {
     made_.piece.fold->body = factors[0] * factors[1];
   }
 
-  // The innermost folded index as two, of which the map's dimension that it steps through is one.
+  // The innermost folded index, or the last of the columns, as two, of which the map's dimension that it steps through
+  // is one.
   bool Split(std::size_t side, int buffer, const Piece& map) {
+    if (SplitIndex(made_.piece.fold->over, side, buffer, map)) return true;
+    if (!SplitIndex(made_.piece.space, side, buffer, map)) return false;
+    ++columns_;
+    return true;
+  }
+  bool SplitIndex(std::vector<IndexVar>& indices, std::size_t side, int buffer, const Piece& map) {
     Fold& fold = *made_.piece.fold;
-    const IndexVar last = fold.over.back();
+    const IndexVar last = indices.back();
     if (map.space.empty()) return false;
     std::int64_t inner = map.space.back().extent, step = 0, stride = 1;
     Visit(fold.body->operands[side], [&](const ExprNode& node) {
       if (node.kind != Expr::Kind::kLoad || memory_.Root(node.buffer) != buffer) return;
       if (const auto position = memory_.Position(node)) step = position->of(last);
     });
+    if (step == 0) return false;
     for (std::size_t d = map.space.size(); d-- > 0; stride *= map.space[d].extent) {
       if (stride != step || map.space[d].extent == 1) continue;
       inner = map.space[d].extent;
@@ -134,11 +153,14 @@ class Widener {
     }
     if (inner <= 1 || inner >= last.extent || last.extent % inner != 0) return false;
     const IndexVar many = NewIndex(last.extent / inner), few = NewIndex(inner);
-    fold.over.back() = many;
-    fold.over.push_back(few);
-    fold.body = Substitute(fold.body, [&](const IndexVar& var) {
-      return var.id == last.id ? Expr(many) * Expr(inner) + Expr(few) : Expr();
-    });
+    indices.back() = many;
+    indices.push_back(few);
+    const auto with = [&](const Expr& e) {
+      return Substitute(
+          e, [&](const IndexVar& var) { return var.id == last.id ? Expr(many) * Expr(inner) + Expr(few) : Expr(); });
+    };
+    fold.body = with(fold.body);
+    fold.finish = with(fold.finish);
     return true;
   }
 
@@ -166,6 +188,7 @@ class Widener {
   const Memory& memory_;
   const std::function<const Piece*(int buffer)>& map_;
   WithWeights made_;
+  std::int64_t columns_ = 1;  // of the space's dimensions, how many are columns
 };
 
 }  // namespace

@@ -4,7 +4,10 @@
 // There they become pairs of 16-bit reals, by the steps that the text writes and rounded at each as PyTorch rounds; the
 // tensor cores multiply those (mma, 16 x 8 x 16).
 //
-// Where numbers lie across K, a thread reads 4, 8 or 16 neighbouring columns of 8 of K, and turns their bytes.
+// Where numbers lie across K, a thread reads 4, 8 or 16 neighbouring columns of 8 of K, and turns their bytes. Of words
+// with eight of K each it reads one for each of its columns; of words with eight columns each one, or two, for each of
+// its eight of K, and takes each column's bits of two words at once. Zeros that are columns' bits of words are taken
+// away together with what the bits are too high.
 //
 // A block makes 16 columns of all rows, or a few times as many, which share what is read of the rows. Its warps have
 // parts of K each and add up in shared memory what they have made. As matmul_rows.cc says, a sum does not care for the
@@ -39,6 +42,9 @@ std::int64_t RowsOf(const StoredWeights& weights) { return weights.m ? weights.m
 std::int64_t EightsOf(const StoredWeights& weights) { return (RowsOf(weights) + 7) / 8; }
 // Elements of K that a thread loads at once.
 std::int64_t Own(const StoredWeights& weights) { return weights.across ? 8 : weights.bits == 8 ? 16 : 32; }
+// Whether each word is eight neighbouring columns of one of K; eight of K of one column.
+bool HasColumnsInWords(const StoredWeights& weights) { return weights.of_words && weights.bytes.of_rows == 8; }
+bool HasDepthInWords(const StoredWeights& weights) { return weights.of_words && weights.bytes.of_rows == 1; }
 // What the warps of a block make.
 std::int64_t SumsBytes(const StoredWeights& weights, std::int64_t columns, std::int64_t warps) {
   return warps * 8 * EightsOf(weights) * (columns + 1) * 4;
@@ -51,12 +57,18 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
   if (RowsOf(weights) > kMostRows)
     return fmt::format("it holds all {} rows at once, {} are possible", RowsOf(weights), kMostRows);
   if (!IsHalf(kernel.target_type) || kernel.compute != DType::kF32) return "what it writes is not of 16 bits";
-  const std::int64_t own = Own(weights);
-  if (weights.k % own != 0 || weights.bytes.offset % 16 != 0 || (!weights.across && weights.bytes.of_row % 16 != 0) ||
-      weights.x.of_row % 8 != 0 || weights.x.offset % 8 != 0)
+  const std::int64_t own = Own(weights), sixteen = weights.of_words ? 4 : 16;  // bytes
+  if (weights.k % own != 0 || weights.bytes.offset % sixteen != 0 ||
+      (!weights.across && weights.bytes.of_row % sixteen != 0) || weights.x.of_row % 8 != 0 ||
+      weights.x.offset % 8 != 0)
     return "it reads 16 bytes at a time along what is summed, and an operand does not lie so";
-  if (weights.across && (weights.bytes.step % 16 != 0 || weights.n.extent % 16 != 0))
-    return "it reads up to 16 neighbouring columns at a time, and those of its numbers do not lie so";
+  const std::int64_t neighbours = HasColumnsInWords(weights) ? 64 : 16;
+  if (weights.across &&
+      (weights.bytes.step * weights.bytes.of_rows % neighbours != 0 || weights.columns % neighbours != 0))
+    return fmt::format("it reads up to {} neighbouring columns at a time, and those of its numbers do not lie so",
+                       neighbours);
+  if (weights.zeros && weights.zeros->words.step != 0 && weights.zeros->words.of_k % own != 0)
+    return fmt::format("a zero is for {} numbers, and a thread has {} at once", weights.zeros->words.of_k, own);
   for (const auto& step : weights.steps) {
     const auto* other = std::get_if<PlaceAlongK>(&step.other);
     if (other != nullptr && other->step != 0 && other->of_k % own != 0)
@@ -68,7 +80,7 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
 std::optional<double> Cost(const Kernel& kernel) {
   const auto read = StoredWeightsOf(kernel);
   const auto* weights = std::get_if<StoredWeights>(&read);
-  if (weights == nullptr || weights->n.extent < kLeastColumns) return std::nullopt;
+  if (weights == nullptr || weights->columns < kLeastColumns) return std::nullopt;
   return 0.3;  // before all that has an element a thread
 }
 
@@ -107,7 +119,7 @@ class WeightsWriter {
     WriteProducts();
     out_.Close();
     WriteEnd();
-    out_.Launch({.grid_x = (weights_.n.extent + columns_ - 1) / columns_,
+    out_.Launch({.grid_x = (weights_.columns + columns_ - 1) / columns_,
                  .reads = OperandBuffers({&kernel_, 1}),
                  .writes = {kernel_.target}});
   }
@@ -119,7 +131,9 @@ class WeightsWriter {
   std::string AddressText(const PlaceAlongK& place, const std::string& row) const {
     std::string text = Buffer(place.operand);
     if (place.offset != 0) text += fmt::format(" + {}", place.offset);
-    return place.of_row == 0 ? text : fmt::format("{} + ({}) * {}", text, row, place.of_row);
+    if (place.of_row == 0) return text;
+    const std::string at = place.of_rows == 1 ? fmt::format("({})", row) : fmt::format("({}) / {}", row, place.of_rows);
+    return fmt::format("{} + {} * {}", text, at, place.of_row);
   }
 
   // Beyond the last row or column the last one is read again; what comes of it is not written.
@@ -135,23 +149,30 @@ class WeightsWriter {
   void OpenNumbers() {
     const std::string index = out_.index_type();
     if (weights_.across) {
-      out_.Line(fmt::format("unsigned numbers[{}][8][{}];", loads_, columns_ / 32));
+      const std::int64_t own = columns_ / 8;  // columns
+      if (HasDepthInWords(weights_)) {
+        out_.Line(fmt::format("unsigned numbers[{}][1][{}];", loads_, own));
+      } else {
+        out_.Line(fmt::format("unsigned numbers[{}][8][{}];", loads_,
+                              std::max<std::int64_t>(1, own / (weights_.of_words ? 8 : 4))));
+      }
       // Beyond the last columns the last ones are read again.
       out_.Line(fmt::format("const {} own = {};", index,
-                            weights_.n.extent % columns_ == 0
-                                ? fmt::format("first + row * {}", columns_ / 8)
-                                : fmt::format("min(first + row * {}, static_cast<{}>({}))", columns_ / 8, index,
-                                              weights_.n.extent - columns_ / 8)));
+                            weights_.columns % columns_ == 0 ? fmt::format("first + row * {}", own)
+                                                             : fmt::format("min(first + row * {}, static_cast<{}>({}))",
+                                                                           own, index, weights_.columns - own)));
     } else {
       out_.Line(fmt::format("uint4 numbers[{}][{}];", loads_, columns_ / 8));
     }
     for (std::size_t s = 0; s < weights_.steps.size(); ++s) {
-      if (std::holds_alternative<PlaceAlongK>(weights_.steps[s].other))
-        out_.Line(fmt::format("unsigned other{}[{}][{}];", s, loads_, columns_ / 8));
+      if (const auto* other = std::get_if<PlaceAlongK>(&weights_.steps[s].other))
+        out_.Line(fmt::format("{} other{}[{}][{}];", IsWide(*other) ? "float" : "unsigned", s, loads_, columns_ / 8));
     }
+    if (weights_.zeros) out_.Line(fmt::format("unsigned zeros[{}][{}];", loads_, ZeroWords()));
     out_.Open("const auto load = [&](int i, int k0)");
     out_.Line(fmt::format("const int k = k0 + i * {} + quarter * {};", Own(weights_) * 4, Own(weights_)));
     if (weights_.across) WriteLoadAcross();
+    if (weights_.zeros) WriteLoadZeros();
     const bool others = std::ranges::any_of(weights_.steps, [](const StoredWeights::Step& step) {
       return std::holds_alternative<PlaceAlongK>(step.other);
     });
@@ -161,34 +182,62 @@ class WeightsWriter {
     }
     out_.Unroll();
     out_.Open(fmt::format("for (int c = 0; c < {}; ++c)", columns_ / 8));
-    if (weights_.across) {
-      out_.Line(fmt::format("const {} n = own + c;", index));
-    } else {
-      out_.Line(fmt::format("const {} n = {};", index,
-                            Within("first + row + 8 * c", weights_.n.extent, weights_.n.extent % columns_ != 0)));
-      const std::string from = fmt::format("{}({} + {})", loads_ == 1 ? "StreamedFromLine" : "StreamedWeights",
-                                           AddressText(weights_.bytes, "n"), weights_.bits == 8 ? "k" : "k / 2");
+    out_.Line(fmt::format("const {} n = {};", index, ColumnText("c")));
+    if (!weights_.across) {
+      const std::string from =
+          fmt::format("{}({} + {})", loads_ == 1 ? "StreamedFromLine" : "StreamedWeights",
+                      AddressText(weights_.bytes, "n"), fmt::format("k / {}", weights_.bytes.of_k));
       out_.Line(fmt::format("numbers[i][c] = {};", Guarded(from, "make_uint4(0, 0, 0, 0)")));
     }
     for (std::size_t s = 0; s < weights_.steps.size(); ++s) {
       const auto* other = std::get_if<PlaceAlongK>(&weights_.steps[s].other);
       if (other == nullptr) continue;
-      std::string at = AddressText(*other, "n");
-      if (other->step != 0)
-        at += fmt::format(" + k / {}", other->of_k) + (other->step == 1 ? "" : fmt::format(" * {}", other->step));
-      out_.Line(fmt::format("other{}[i][c] = {};", s, Guarded(PairText(*other, at), "0u")));
+      const std::string at = AlongText(*other, "n");
+      out_.Line(IsWide(*other) ? fmt::format("other{}[i][c] = {};", s, Guarded(fmt::format("__ldg({})", at), "0.0f"))
+                               : fmt::format("other{}[i][c] = {};", s, Guarded(PairText(*other, at), "0u")));
     }
     out_.Close();
     out_.CloseWith(";");
   }
 
+  bool IsWide(const PlaceAlongK& place) const {
+    return kernel_.operand_types[static_cast<std::size_t>(place.operand)] == DType::kF32;
+  }
+  // Of a thread's columns, the one of this number.
+  std::string ColumnText(const std::string& c) const {
+    if (weights_.across) return "own + " + c;
+    return Within(fmt::format("first + row + 8 * {}", c), weights_.columns, weights_.columns % columns_ != 0);
+  }
+  // What belongs to so many of K.
+  std::string AlongText(const PlaceAlongK& place, const std::string& row) const {
+    std::string at = AddressText(place, row);
+    if (place.step != 0)
+      at += fmt::format(" + k / {}", place.of_k) + (place.step == 1 ? "" : fmt::format(" * {}", place.step));
+    return at;
+  }
+
+  // Words of zeros that a thread's columns are in: neighbours share some.
+  std::int64_t ZeroWords() const { return weights_.across ? std::max<std::int64_t>(1, columns_ / 64) : columns_ / 8; }
+  void WriteLoadZeros() {
+    const std::string index = out_.index_type();
+    const bool shared = weights_.across;
+    out_.Unroll();
+    out_.Line(
+        fmt::format("for (int w = 0; w < {}; ++w) zeros[i][w] = {};", ZeroWords(),
+                    Guarded(fmt::format("static_cast<unsigned>(__ldg({}))",
+                                        AlongText(weights_.zeros->words, shared ? "own + 8 * w" : ColumnText("w"))),
+                            "0u")));
+  }
+
   // Of eight of K, a thread's columns.
   void WriteLoadAcross() {
-    const std::string load = fmt::format("StreamWords(numbers[i][j], {} + static_cast<{}>(k + j) * {});",
-                                         AddressText(weights_.bytes, "own"), out_.index_type(), weights_.bytes.step);
-    const std::string none = fmt::format("for (int w = 0; w < {}; ++w) numbers[i][j][w] = 0;", columns_ / 32);
+    const bool deep = HasDepthInWords(weights_);
+    const std::string load =
+        fmt::format("StreamWords(numbers[i][j], {} + static_cast<{}>({}) * {});", AddressText(weights_.bytes, "own"),
+                    out_.index_type(), deep ? "k / 8" : "k + j", weights_.bytes.step);
+    const std::string none = fmt::format("for (unsigned& word : numbers[i][j]) word = 0;");
     out_.Unroll();
-    out_.Line(fmt::format("for (int j = 0; j < 8; ++j) {}",
+    out_.Line(fmt::format("for (int j = 0; j < {}; ++j) {}", deep ? 1 : 8,
                           whole_ ? load : fmt::format("if (k < {}) {} else {}", weights_.k, load, none)));
   }
 
@@ -224,7 +273,7 @@ class WeightsWriter {
     const std::string type = half_ == DType::kBF16 ? "BrainPairs" : "HalfPairs";
     out_.Open("");
     out_.Line(fmt::format("unsigned pairs[{}][4];", columns_ / 8));
-    if (weights_.across) WriteTurn();
+    if (weights_.across && !weights_.of_words) WriteTurn();
     out_.Unroll();
     out_.Open(fmt::format("for (int c = 0; c < {}; ++c)", columns_ / 8));
     if (weights_.bits == 8) {
@@ -236,9 +285,25 @@ class WeightsWriter {
                                                                stored_ == DType::kF8E5M2 ? "__NV_E5M2" : "__NV_E4M3");
       out_.Line(fmt::format("{0}({1}{3}, {2}{3}, pairs[c]);", made, first, second, flipped));
     } else {
-      const std::string low = fmt::format("numbers[i][c].{}", "xyzw"[unit]), high = low + " >> 4";
-      out_.Line(fmt::format("NibblesAsPairs<{}>({}, {}, {}, {}, {}, pairs[c]);", type, weights_.high_first ? high : low,
-                            weights_.high_first ? low : high, Above(), Less(), PairOf(1)));
+      std::string less = Less();
+      if (weights_.zeros) {
+        const std::string word = weights_.across ? "zeros[i][c / 8]" : "zeros[i][c]";
+        // What is taken away has the zero in its last bits, likewise.
+        out_.Line(fmt::format("const unsigned less = 0x{:08x}u + ({} >> {} & 15) * 0x10001u;",
+                              BitsOf(-Base() - weights_.zeros->more) * 0x10001u, word,
+                              ShiftText(weights_.zeros->of_words)));
+        less = "less";
+      }
+      if (HasColumnsInWords(weights_)) {
+        out_.Line(fmt::format("ColumnAsPairs<{}>(numbers[i], c / 8, {}, {}, {}, {}, pairs[c]);", type,
+                              ShiftText(*weights_.of_words), Above(), less, PairOf(1)));
+      } else {
+        const std::string low = weights_.across ? "numbers[i][0][c]" : fmt::format("numbers[i][c].{}", "xyzw"[unit]);
+        const std::string high = low + " >> 4";
+        out_.Line(fmt::format("NibblesAsPairs<{}>({}, {}, {}, {}, {}, pairs[c]);", type,
+                              weights_.high_first ? high : low, weights_.high_first ? low : high, Above(), less,
+                              PairOf(1)));
+      }
     }
     WriteSteps(type);
     out_.Close();
@@ -254,6 +319,17 @@ class WeightsWriter {
     out_.Close();
     out_.Close();
     out_.Close();
+  }
+
+  // By how much a word of eight columns is shifted for the bits of column c, if there is such a column.
+  std::string ShiftText(const NibblesOfWord& of_words) const {
+    const std::string column = !weights_.across ? "row"
+                               : columns_ >= 64 ? "c % 8"
+                                                : fmt::format("(row * {} + c) % 8", columns_ / 8);
+    if (of_words == kNibblesInOrder) return fmt::format("4 * ({})", column);
+    unsigned table = 0;
+    for (std::size_t c = 8; c-- > 0;) table = table << 4 | static_cast<unsigned>(of_words[c]);
+    return fmt::format("4 * (0x{:08x}u >> 4 * ({}) & 7)", table, column);
   }
 
   // The bytes of eight of K as two words for each column.
@@ -289,6 +365,7 @@ class WeightsWriter {
     const std::string one = PairOf(1), minus = PairOf(-1), none = PairOf(-0.0), it = "pairs[c][p]";
     out_.Unroll();
     out_.Open("for (int p = 0; p < 4; ++p)");
+    bool wide = false;  // from here on
     const auto step = [&](const std::string& a, const std::string& b, const std::string& c) {
       out_.Line(fmt::format("{} = {}::Fma({}, {}, {});", it, type, a, b, c));
     };
@@ -296,6 +373,14 @@ class WeightsWriter {
     for (std::size_t s = 0; s < weights_.steps.size(); ++s) {
       const StoredWeights::Step& made = weights_.steps[s];
       const auto* number = std::get_if<double>(&made.other);
+      if (!wide && number == nullptr && IsWide(std::get<PlaceAlongK>(made.other))) {
+        out_.Line(fmt::format("float2 wide = {}::Wide({});", type, it));
+        wide = true;
+      }
+      if (wide) {
+        WriteWideStep(made, s);
+        continue;
+      }
       const std::string other = number != nullptr ? PairOf(*number) : fmt::format("other{}[i][c]", s);
       if (made.op == BinaryOp::kMul) {
         step(it, other, none);
@@ -307,11 +392,25 @@ class WeightsWriter {
         step(other, minus, it);
       }
     }
+    if (wide) out_.Line(fmt::format("{} = {}::Narrow(wide);", it, type));
     out_.Close();
   }
 
+  // A step in f32.
+  void WriteWideStep(const StoredWeights::Step& made, std::size_t s) {
+    const auto* number = std::get_if<double>(&made.other);
+    std::string other = number != nullptr ? fmt::format("{:.1f}f", *number) : fmt::format("other{}[i][c]", s);
+    if (number == nullptr && !IsWide(std::get<PlaceAlongK>(made.other)))
+      other = fmt::format("{}::Wide({}).x", half_ == DType::kBF16 ? "BrainPairs" : "HalfPairs", other);
+    const char op = made.op == BinaryOp::kMul ? '*' : made.op == BinaryOp::kAdd ? '+' : '-';
+    for (const char* half : {"wide.x", "wide.y"}) {
+      out_.Line(made.reversed ? fmt::format("{0} = {1} {2} {0};", half, other, op)
+                              : fmt::format("{0} = {0} {2} {1};", half, other, op));
+    }
+  }
+
   void WriteEnd() {
-    const std::int64_t m = RowsOf(weights_), n = weights_.n.extent;
+    const std::int64_t m = RowsOf(weights_), n = weights_.columns;
     // A thread has columns `row` and `row` + 8 of two neighbouring rows of x; where numbers lie across K, two
     // neighbours.
     const std::string column = weights_.across ? fmt::format("row * {} + 2 * t + i / 2", columns_ / 8)
@@ -333,7 +432,13 @@ class WeightsWriter {
     out_.Line("float total = 0;");
     out_.Unroll();
     out_.Line(fmt::format("for (int w = 0; w < {}; ++w) total += sums[w][m][place % {}];", warps_, columns_));
-    std::map<int, std::string> names = {{weights_.n.id, "column"}};
+    std::map<int, std::string> names;
+    std::int64_t inner = 1;
+    for (std::size_t d = weights_.n.size(); d-- > 0; inner *= weights_.n[d].extent) {
+      std::string name = inner == 1 ? "column" : fmt::format("column / {}", inner);
+      if (d > 0) name += fmt::format(" % {}", weights_.n[d].extent);
+      names[weights_.n[d].id] = weights_.n.size() == 1 ? name : fmt::format("({})", name);
+    }
     if (weights_.m) names[weights_.m->id] = "m";
     WriteElement(out_, kernel_, weights_.element, names, {.made = "total"});
     out_.Close();
@@ -353,13 +458,13 @@ StoredWeights Of(const Kernel& kernel) { return std::get<StoredWeights>(StoredWe
 // bits 36 and 57. 4096 columns of i8 take 8.4 us by those, of 4 bits 9.2 by 32 columns and 10.3 by 16, of one row 6.6
 // by 16 (docs/measured/cuda_8bit.md).
 bool HasMany(const Kernel& kernel, const StoredWeights& weights) {
-  return weights.n.extent >= 64 * kernel.device->multiprocessors && EightsOf(weights) <= 2;
+  return weights.columns >= 64 * kernel.device->multiprocessors && EightsOf(weights) <= 2;
 }
 std::vector<Setting> ColumnsValues(const Kernel& kernel) {
   const StoredWeights weights = Of(kernel);
   if (weights.across) {
     if (HasMany(kernel, weights)) return {Whole(64), Whole(128), Whole(32)};
-    return {Whole(32), Whole(64)};
+    return HasDepthInWords(weights) ? std::vector{Whole(32), Whole(16), Whole(64)} : std::vector{Whole(32), Whole(64)};
   }
   const bool many = HasMany(kernel, weights), four = weights.bits == 4 && EightsOf(weights) == 2 && weights.k >= 2048;
   if (!many) return four ? std::vector{Whole(32), Whole(16)} : std::vector{Whole(16), Whole(32)};
@@ -370,7 +475,8 @@ std::optional<std::string> CheckColumns(const Kernel& kernel, const Setting& val
   const StoredWeights weights = Of(kernel);
   if (auto why = CheckRange(value, 16, weights.across && EightsOf(weights) <= 2 ? 128 : 64)) return why;
   const std::int64_t columns = std::get<std::int64_t>(value.value);
-  if (weights.across && columns != 32 && columns != 64 && columns != 128)
+  if (weights.across && !(columns == 16 && HasDepthInWords(weights)) && columns != 32 && columns != 64 &&
+      columns != 128)
     return "a thread reads 4, 8 or 16 neighbouring columns; try 32";
   if (columns % kTile != 0) return "columns are made sixteen at a time; try 16";
   if (SumsBytes(weights, columns, 1) > kSumsBytes) return "so many sums do not fit; try 16";
@@ -401,6 +507,11 @@ std::vector<Setting> LoadsValues(const Kernel& kernel) {
   // one load and 55 by two, of real ones 55 and 50; few 12.1 and 13.5, 14.3 and 14.6.
   if (const StoredWeights weights = Of(kernel); weights.across) {
     const std::int64_t columns = IntSetting(kernel, "columns");
+    // Many columns of words take 42 us by four loads, 46 by two and 49 by one where those are eight of K each; 56, 44
+    // and 47 where they are eight columns. Few 9.6, 10.3 and 11.8; 12.5 by one load and 14.9 by two.
+    if (HasDepthInWords(weights)) return {Whole(4), Whole(2), Whole(8), Whole(1)};
+    if (HasColumnsInWords(weights))
+      return columns == 32 ? std::vector{Whole(1), Whole(2), Whole(4)} : std::vector{Whole(2), Whole(1), Whole(4)};
     if (columns == 64 && weights.is_real) return {Whole(2), Whole(1), Whole(4)};
     return columns == 128 ? std::vector{Whole(1), Whole(2)} : std::vector{Whole(1), Whole(2), Whole(4)};
   }
@@ -420,7 +531,10 @@ constexpr Knob kKnobs[] = {
 HONE_ROW(Way){
     .family = "nest",
     .name = "weights",
-    .doc = "for few rows of 16 bits times numbers of 8, or whole ones of 4: those are read as they lie",
+    .doc =
+        "for few rows of 16 bits times numbers of 8, or whole ones of 4, as bytes or words have them: those are read "
+        "as they "
+        "lie",
     .why_not = WhyNot,
     .cost = Cost,
     .multiplies = true,

@@ -19,9 +19,10 @@ std::optional<dsl::Statement> RecogniseWeights(Names& names, const Piece& piece)
     if (!holds(*rows, [](DType type) { return IsHalf(type); })) continue;
     bool stored = false;
     Visit(weight, [&](const ExprNode& node) { stored |= holds(node, IsStoredInFewBits); });
-    std::int64_t all = 1;
-    for (const IndexVar& var : piece.space) all *= var.extent;
-    if (!stored || piece.space.empty() || all / piece.space.back().extent > kRowsOfStoredWeights) continue;
+    const auto position = memory.Position(*rows);
+    std::int64_t of_rows = 1, columns = 1;
+    for (const IndexVar& var : piece.space) (position && position->of(var) != 0 ? of_rows : columns) *= var.extent;
+    if (!stored || columns == 1 || of_rows > kRowsOfStoredWeights) continue;
     auto statement = RecogniseNest(names, piece);
     if (statement) statement->settings["way"] = {"weights"};  // another is no better than what other recognisers write
     return statement;

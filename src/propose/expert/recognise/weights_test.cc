@@ -80,6 +80,51 @@ std::string Nibbles() {
                      Op("view.default", R"("self": "%e", "size": [256, -1])", "v") + ", " + kProduct);
 }
 
+// The four bits from each of these on of words, which `to` has one more dimension for.
+std::string Shifted(const std::string& words, const std::string& shifts, int dim, const std::string& to) {
+  return Op("unsqueeze.default", R"("dim": )" + std::to_string(dim) + R"(, "self": "%)" + words + "\"", to + "_u") +
+         ", " + Op("__rshift__.Tensor", R"("other": "%)" + shifts + R"(", "self": "%)" + to + "_u\"", to + "_s") +
+         ", " + Op("bitwise_and.Scalar", R"("other": 15, "self": "%)" + to + "_s\"", to);
+}
+std::string View(const std::string& of, const std::string& size, const std::string& to) {
+  return Op("view.default", R"("self": "%)" + of + R"(", "size": )" + size, to);
+}
+const std::string kShifts =
+    Op("arange.start_step", R"("start": 0, "end": 32, "step": 4, "dtype": "i64")", "shifts") + ", ";
+
+// (w[k / 8, n] >> 4 * (k % 8) & 15, less z[k / 128, n / 8] >> 4 * (n % 8) & 15) * s[k / 128, n]
+std::string Gptq(const std::string& scales) {
+  return Problem(
+      Tensor("w", "[64, 256]", "i32") + ", " + Tensor("z", "[4, 32]", "i32") + ", " + Tensor("s", "[4, 256]", scales),
+      kShifts + View("shifts", "[1, 8, 1]", "deep") + ", " + Shifted("w", "deep", 1, "numbers") + ", " +
+          Shifted("z", "shifts", 2, "zeros") + ", " + View("numbers", "[4, 128, 256]", "groups") + ", " +
+          View("zeros", "[4, 1, 256]", "taken") + ", " +
+          Op("sub.Tensor", R"("other": "%taken", "self": "%groups")", "d") + ", " + View("s", "[4, 1, 256]", "scales") +
+          ", " + Op("mul.Tensor", R"("other": "%scales", "self": "%d")", "e") + ", " +
+          Op("_to_copy.default", R"("dtype": "bf16", "self": "%e")", "f") + ", " + View("f", "[512, 256]", "v") + ", " +
+          Op("mm.default", R"("mat2": "%v", "self": "%x")", "y"));
+}
+// Likewise of w[k, n / 8], columns 0, 2, 4, 6, 1, 3, 5, 7 in a word
+std::string Awq() {
+  return Problem(
+      Tensor("w", "[512, 32]", "i32") + ", " + Tensor("z", "[4, 32]", "i32") + ", " + Tensor("s", "[4, 256]", "bf16"),
+      kShifts + View("shifts", "[2, 4]", "two") + ", " +
+          Op("permute.default", R"("dims": [1, 0], "self": "%two")", "turned") + ", " +
+          Op("clone.default", R"("self": "%turned")", "laid") + ", " + View("laid", "[8]", "order") + ", " +
+          Shifted("w", "order", 2, "numbers") + ", " + Shifted("z", "order", 2, "zeros") + ", " +
+          View("numbers", "[4, 128, 256]", "groups") + ", " + View("zeros", "[4, 1, 256]", "taken") + ", " +
+          Op("sub.Tensor", R"("other": "%taken", "self": "%groups")", "d") + ", " + View("s", "[4, 1, 256]", "scales") +
+          ", " + Op("mul.Tensor", R"("other": "%scales", "self": "%d")", "e") + ", " + View("e", "[512, 256]", "v") +
+          ", " + Op("mm.default", R"("mat2": "%v", "self": "%x")", "y"));
+}
+// (x.view(16, 8, 64) * mask).sum(1)
+std::string Pooled() {
+  return R"({"hone_problem": 1, "name": "pooled", "tensors": [)" + Tensor("x", "[2, 8, 64]", "bf16", "input") + ", " +
+         Tensor("mask", "[2, 8, 1]", "i32", "input") + ", " + Tensor("y", "[2, 64]", "bf16", "output") +
+         R"(], "graph": [)" + Op("mul.Tensor", R"("other": "%mask", "self": "%x")", "taken") + ", " +
+         Op("sum.dim_IntList", R"("dim": [1], "self": "%taken")", "y") + "]}";
+}
+
 TEST(WeightsTest, ScalesOfColumnsAreBehindTheSum) {
   const auto program = Written(Columns(), {.weights = true});
   ASSERT_TRUE(program);
@@ -134,10 +179,41 @@ TEST(WeightsTest, ManyRowsTimesRealsOfEightBitsAreAProductOfBf16) {
   EXPECT_EQ(program->statements.back().family, "matmul") << dsl::Print(*program);
 }
 
-TEST(WeightsTest, ScalesOfGroupsInF32HaveAKernelBefore) {
+TEST(WeightsTest, ScalesOfGroupsMayBeOfF32) {
   const auto program = Written(GroupsAcross("f8e4m3", "f32"), {.weights = true});
   ASSERT_TRUE(program);
-  EXPECT_EQ(program->statements.back().family, "matmul") << dsl::Print(*program);
+  EXPECT_EQ(WayOf(program), "weights") << dsl::Print(*program);
+}
+
+TEST(WeightsTest, WordsOfGptqAreReadAsTheyLie) {
+  for (const std::string scales : {"bf16", "f32"}) {
+    const auto program = Written(Gptq(scales), {.weights = true});
+    ASSERT_TRUE(program);
+    const std::string text = dsl::Print(*program);
+    ASSERT_EQ(program->statements.size(), 1u) << text;
+    EXPECT_NE(text.find("nest [i < 16, j < 32, k < 8] (sum [l < 4, m < 16, n < 8] (x[i, l * 128 + (m * 8 + n)] * (re"),
+              std::string::npos)
+        << text;
+    EXPECT_EQ(WayOf(program), "weights") << text;
+  }
+}
+
+TEST(WeightsTest, WordsOfAwqAreReadAsTheyLie) {
+  const auto program = Written(Awq(), {.weights = true});
+  ASSERT_TRUE(program);
+  const std::string text = dsl::Print(*program);
+  ASSERT_EQ(program->statements.size(), 1u) << text;
+  EXPECT_NE(text.find("nest [i < 16, j < 32, k < 4, l < 2] (sum [m < 4, n < 128] (x[i, m * 128 + n] * ("),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(WayOf(program), "weights") << text;
+}
+
+TEST(WeightsTest, MasksOfWholeNumbersAreNoWeights) {
+  const auto program = Written(Pooled(), {.weights = true});
+  ASSERT_TRUE(program);
+  const auto checked = dsl::Check(*program, nullptr, TypicalDevice());
+  EXPECT_TRUE(std::holds_alternative<dsl::KernelProgram>(checked)) << dsl::Print(*program);
 }
 
 TEST(WeightsTest, ManyRowsAndWhoDoesNotAskHaveAKernelBefore) {
