@@ -100,10 +100,12 @@ Result<void> DeviceTrial::SetUp(std::int64_t input_bytes, std::int64_t output_by
   for (const Tensor* tensor : graph_.problem().Outputs()) expected_bytes += 24 * ElementCount(tensor->shape);
   const auto total = static_cast<double>(context_->device().model.memory_bytes);
   kernels_ = HONE_TRY(DeviceKernels::Load(*context_, *heap_, JudgedTypes::Of(graph_.problem())));
-  oracle_ = HONE_TRY(DeviceOracle::Create(*kernels_, graph_));
   // At the least one draw, while the oracle makes it, beside the slots.
-  const double needed =
-      static_cast<double>(input_bytes + output_bytes + expected_bytes + problem_bytes_ + oracle_->nests().PeakBytes());
+  const std::int64_t beside = input_bytes + output_bytes + expected_bytes + problem_bytes_;
+  const double left = (kMostShare - kDrawShare) * total - static_cast<double>(beside);
+  oracle_ =
+      HONE_TRY(DeviceOracle::Create(*kernels_, graph_, std::max<std::int64_t>(0, static_cast<std::int64_t>(left))));
+  const auto needed = static_cast<double>(beside + oracle_->plan().peak_bytes);
   if (needed > kMostShare * total) {
     return Fail(
         ErrorKind::kUsage,

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "expr/affine.h"
 #include "graph/op.h"
 #include "oracle/fold_range.h"
 #include "oracle/keyed_text.h"
@@ -127,12 +128,11 @@ class CudaWriter : public KeyedText {
   void OpenResults(const std::vector<IndexVar>& vars, std::int64_t count, bool blocks = false) {
     Begin();
     if (blocks)
-      Line("for (std::int64_t at = blockIdx.x; at < {}; at += gridDim.x) {{", count);
+      Line("for (std::int64_t at = wanted_begin + blockIdx.x; at < wanted_end; at += gridDim.x) {{");
     else
       Line(
-          "for (std::int64_t at = std::int64_t{{blockIdx.x}} * blockDim.x + threadIdx.x; at < {}; at += "
-          "std::int64_t{{gridDim.x}} * blockDim.x) {{",
-          count);
+          "for (std::int64_t at = wanted_begin + std::int64_t{{blockIdx.x}} * blockDim.x + threadIdx.x; at < "
+          "wanted_end; at += std::int64_t{{gridDim.x}} * blockDim.x) {{");
     ++depth_;
     Indices(vars, "at");
   }
@@ -164,7 +164,7 @@ class CudaWriter : public KeyedText {
       parameters += fmt::format("{}* __restrict {}, ", type, name);
       launch.arguments.push_back({CudaNests::Argument::Kind::kMemory, memory});
     }
-    parameters += "std::int64_t step";
+    parameters += "std::int64_t step, std::int64_t wanted_begin, std::int64_t wanted_end";
     // Tiles are products, too.
     const bool multiplies =
         function.body.find("Product") != std::string::npos || function.body.find("SumTile<") != std::string::npos;
@@ -181,7 +181,8 @@ class CudaWriter : public KeyedText {
     }
     launch.kernel = it->second;
     launch.threads = threads;
-    launch.blocks = std::clamp<std::int64_t>(blocks ? count : (count + threads - 1) / threads, 1, kMostBlocks);
+    launch.count = count;
+    launch.by_blocks = blocks;
     launch.scratch_bytes = scratch_bytes;
     nests_->runs.back().launches.push_back(std::move(launch));
   }
@@ -279,7 +280,11 @@ class CudaWriter : public KeyedText {
     }
     const auto exact = [&](const Expr& e) { return IsExact(e); };
     if (folds.size() == 1 && shares == Shares::kThread && !HasFolds()) {
-      if (const auto tiles = TilesOf(vars, *folds[0], exact)) return WriteTiles(stage, *tiles);
+      if (const auto tiles = TilesOf(vars, *folds[0], exact)) {
+        WriteTiles(stage, *tiles);
+        nests_->runs.back().splits = SplitsOf(stage, vars, &tiles->batches);
+        return;
+      }
     }
     std::string parts_name;
     if (shares == Shares::kBlocks) {
@@ -324,9 +329,65 @@ class CudaWriter : public KeyedText {
     shared_fold_.clear();
     CloseLoops(1);
     Finish({stage.buffer}, results, threads, shares == Shares::kBlock);
+    if (shares != Shares::kBlocks && !HasFolds()) nests_->runs.back().splits = SplitsOf(stage, vars, nullptr);
     scratch_.clear();
     for (const auto& [type, name, memory] : std::exchange(listed_, {})) nests_->runs.back().done.push_back(memory);
     ForgetFolds();
+  }
+
+  // By the first of its indices, of tiles those that are batches.
+  std::vector<CudaNests::Split> SplitsOf(const Stage& stage, const std::vector<IndexVar>& vars,
+                                         const std::vector<IndexVar>* batches) const {
+    std::vector<CudaNests::Split> splits;
+    if (step_var_ >= 0 || begin_.dimension >= 0 || Extent(vars) != Elements(stage.buffer)) return splits;
+    CudaNests::Split split;
+    for (std::size_t d = 0; d + 1 < vars.size(); ++d) {
+      if (vars[d].extent == 1) continue;
+      const auto is = [&](const IndexVar& var) { return var.id == vars[d].id; };
+      if (batches != nullptr && std::none_of(batches->begin(), batches->end(), is)) break;
+      split.parts *= vars[d].extent;
+      split.across =
+          Across(stage.value, {vars.begin(), vars.begin() + static_cast<std::ptrdiff_t>(d) + 1}, split.parts);
+      splits.push_back(split);
+    }
+    return splits;
+  }
+  // The memories of which it reads more than the part that these indices, so many parts, say.
+  std::vector<int> Across(const Expr& value, const std::vector<IndexVar>& leading, std::int64_t parts) const {
+    std::set<int> across;
+    Visit(value, [&](const ExprNode& node) {
+      if (node.kind != Expr::Kind::kLoad) return;
+      const auto memory = memories_.find(Root(node.buffer));
+      if (memory != memories_.end() && !IsOfPart(node, leading, parts)) across.insert(memory->second);
+    });
+    return {across.begin(), across.end()};
+  }
+  bool IsOfPart(const ExprNode& load, const std::vector<IndexVar>& leading, std::int64_t parts) const {
+    const std::int64_t elements = Elements(load.buffer), each = elements / parts;
+    if (elements % parts != 0) return false;
+    const Shape& shape = graph_.buffers()[static_cast<std::size_t>(load.buffer)].shape;
+    Affine at;
+    std::int64_t stride = 1;
+    std::map<int, IndexVar> vars;
+    for (std::size_t d = load.operands.size(); d-- > 0; stride *= shape[d]) {
+      const auto along = AffineOf(load.operands[d]);
+      if (!along) return false;
+      at = Combine(std::move(at), *along, stride);
+      Visit(load.operands[d], [&](const ExprNode& node) {
+        if (node.kind == Expr::Kind::kIndex) vars.insert({node.index.id, node.index});
+      });
+    }
+    std::int64_t step = each;
+    for (std::size_t d = leading.size(); d-- > 0; step *= leading[d].extent) {
+      if (leading[d].extent == 1) continue;
+      if (at.of(leading[d]) != step) return false;
+      at.coefficient.erase(leading[d].id);
+      vars.erase(leading[d].id);
+    }
+    std::vector<IndexVar> others;
+    for (const auto& [id, var] : vars) others.push_back(var);
+    const WholeRange rest = hone::RangeOf(at, others);
+    return rest.low >= 0 && rest.high < each;
   }
 
   // --- Lists of terms ---
@@ -577,7 +638,7 @@ class CudaWriter : public KeyedText {
     const std::int64_t down = tiles.RowTiles(), across = tiles.ColumnTiles();
     Begin();
     OpenStep();
-    Line("for (std::int64_t tile = blockIdx.x; tile < {}; tile += gridDim.x) {{", tiles.Tiles());
+    Line("for (std::int64_t tile = wanted_begin + blockIdx.x; tile < wanted_end; tile += gridDim.x) {{");
     ++depth_;
     Indices(tiles.batches, fmt::format("(tile / {})", down * across));
     const auto part = [&](const char* name, const std::string& number, std::int64_t extent) {
@@ -833,17 +894,19 @@ std::int64_t CudaNests::PeakBytes() const {
       scratch = std::max(scratch, launch.scratch_bytes);
       for (const Argument& argument : launch.arguments) {
         if (argument.kind != Argument::Kind::kMemory || !held.insert(argument.index).second) continue;
-        const Memory& memory = memories[static_cast<std::size_t>(argument.index)];
-        now += memory.elements * std::max(memory.tracked_bytes, memory.honest_bytes);
+        now += memories[static_cast<std::size_t>(argument.index)].MostBytes();
       }
     }
     peak = std::max(peak, now + scratch);
     for (const int done : run.done) {
-      const Memory& memory = memories[static_cast<std::size_t>(done)];
-      if (held.erase(done) > 0) now -= memory.elements * std::max(memory.tracked_bytes, memory.honest_bytes);
+      if (held.erase(done) > 0) now -= memories[static_cast<std::size_t>(done)].MostBytes();
     }
   }
   return peak;
+}
+
+std::int64_t CudaNests::Launch::Blocks(std::int64_t wanted) const {
+  return std::clamp<std::int64_t>(by_blocks ? wanted : (wanted + threads - 1) / threads, 1, kMostBlocks);
 }
 
 std::string CudaNests::Kernel::Text() const {

@@ -12,6 +12,7 @@
 // So sums are taken in another order than on the host, as any right implementation may; only honest ones are in order.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -34,6 +35,7 @@ struct CudaNests {
   struct Memory {
     std::int64_t elements = 0;
     int tracked_bytes = 0, honest_bytes = 0;
+    std::int64_t MostBytes() const { return elements * std::max(tracked_bytes, honest_bytes); }
   };
   struct Argument {
     enum class Kind { kInput, kMemory, kValue, kScale, kScratch } kind = Kind::kInput;
@@ -41,11 +43,21 @@ struct CudaNests {
   };
   struct Launch {
     int kernel = 0;
-    std::vector<Argument> arguments;         // pointers; the step, an int64, comes behind them, and then the numbers
+    // Pointers; behind them come int64s, the step and which of `count` are wanted, from one up to another, and then the
+    // numbers.
+    std::vector<Argument> arguments;
     std::vector<std::int32_t> numbers = {};  // as many KernelNumbers (kernel_number.h) in one
-    std::int64_t blocks = 0;
+    std::int64_t count = 0;                  // of what a thread makes, or a block
+    bool by_blocks = false;
     int threads = 0;
     std::int64_t scratch_bytes = 0;  // for this launch and the next
+    std::int64_t Blocks(std::int64_t wanted) const;
+  };
+  // Into how many parts what a run makes falls, one behind the other, each made of the same part of all memories that
+  // it reads but these.
+  struct Split {
+    std::int64_t parts = 1;
+    std::vector<int> across;
   };
   // The launches in order, at every step again; then nobody needs the memories in `done` any more.
   struct Run {
@@ -53,6 +65,7 @@ struct CudaNests {
     std::int64_t steps = 1;
     bool reversed = false;
     std::vector<int> done;
+    std::vector<Split> splits = {};
   };
   struct Kernel {
     std::string name;  // of a template: its instances are name<Tracked> and name<honest>

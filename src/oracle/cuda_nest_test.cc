@@ -110,7 +110,7 @@ TEST(CudaNestTest, ManyResultsAreAThreadEachAndFewABlockEach) {
   const auto few = WriteCudaNests(SmallGraph("fp32", "x f32 700x100", "y f32 700", kSum));
   EXPECT_EQ(AllOf(many).find("OverBlock(r"), std::string::npos);
   EXPECT_NE(AllOf(few).find("OverBlock(r"), std::string::npos);
-  EXPECT_EQ(few.runs[0].launches[0].blocks, 700);
+  EXPECT_EQ(few.runs[0].launches[0].count, 700);
 }
 
 TEST(CudaNestTest, ABlockMakesATileOfProducts) {
@@ -120,7 +120,7 @@ TEST(CudaNestTest, ABlockMakesATileOfProducts) {
   ASSERT_EQ(nests.kernels.size(), 1u);
   EXPECT_NE(nests.kernels[0].Text().find("SumTile<R, true, true, false>("), std::string::npos)
       << nests.kernels[0].Text();
-  EXPECT_EQ(nests.runs[0].launches[0].blocks, 5 * 5);
+  EXPECT_EQ(nests.runs[0].launches[0].count, 5 * 5);
   EXPECT_EQ(nests.runs[0].launches[0].threads, 256);
   EXPECT_EQ(nests.PeakBytes(), 0);
 }
@@ -145,8 +145,8 @@ TEST(CudaNestTest, TheLongSumOfAFewIsSplitAndPutTogether) {
   const auto nests = WriteCudaNests(SmallGraph("fp32", "x f32 2x1000000", "y f32 2", kSum));
   ASSERT_EQ(nests.runs[0].launches.size(), 2u);
   const auto& parts = nests.runs[0].launches[0];
-  EXPECT_GT(parts.blocks, 64);
-  EXPECT_GE(parts.scratch_bytes, parts.blocks * 48);
+  EXPECT_GT(parts.count, 64);
+  EXPECT_GE(parts.scratch_bytes, parts.count * 48);
   EXPECT_EQ(nests.runs[0].launches[1].arguments.back().kind, CudaNests::Argument::Kind::kScratch);
 }
 

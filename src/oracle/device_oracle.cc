@@ -78,8 +78,10 @@ Result<void> DeviceOracle::CompileAhead(const Graph& graph, const std::string& a
   return {};
 }
 
-Result<std::unique_ptr<DeviceOracle>> DeviceOracle::Create(DeviceKernels& kernels, const Graph& graph) {
+Result<std::unique_ptr<DeviceOracle>> DeviceOracle::Create(DeviceKernels& kernels, const Graph& graph,
+                                                           std::int64_t most_bytes) {
   auto oracle = std::unique_ptr<DeviceOracle>(new DeviceOracle(kernels, WriteCudaNests(graph, TorchProducts::kTf32)));
+  oracle->plan_ = PlanSlabs(oracle->nests_, most_bytes);
   const auto parts =
       HONE_TRY(CompileNests(oracle->nests_, graph.problem().name, kernels.context().device().model.arch));
   for (const auto& part : parts) {
@@ -97,50 +99,73 @@ Result<std::unique_ptr<DeviceOracle>> DeviceOracle::Create(DeviceKernels& kernel
   return oracle;
 }
 
-Result<void> DeviceOracle::Pass(std::span<const cuda::Address> inputs, bool tracked,
-                                std::span<const cuda::Address> value, std::span<const cuda::Address> scale) {
+Result<void> DeviceOracle::RunSlab(const SlabGroup& group, std::size_t number, std::int64_t slab, const PassOf& pass,
+                                   std::vector<DeviceArray>& memories) {
   using Kind = CudaNests::Argument::Kind;
+  const CudaNests::Run& run = nests_.runs[number];
+  const auto [begin, end] = group.PartsOf(slab);
+  DeviceArray scratch;
+  std::int64_t scratch_bytes = 0;
+  for (const auto& launch : run.launches) scratch_bytes = std::max(scratch_bytes, launch.scratch_bytes);
+  if (scratch_bytes > 0) scratch = HONE_TRY(kernels_.heap().Take(scratch_bytes));
+  std::vector<std::vector<cuda::Address>> addresses;
+  std::vector<std::vector<KernelNumber>> numbers;
+  for (const auto& launch : run.launches) {
+    auto& numbers_of_launch = numbers.emplace_back();
+    for (const std::int32_t number_of : launch.numbers) numbers_of_launch.push_back(KernelNumberOf(number_of));
+    auto& of_launch = addresses.emplace_back();
+    for (const auto& argument : launch.arguments) {
+      const auto index = static_cast<std::size_t>(argument.index);
+      cuda::Address address = argument.kind == Kind::kInput   ? pass.inputs[index]
+                              : argument.kind == Kind::kValue ? pass.value[index]
+                              : argument.kind == Kind::kScale ? pass.scale[index]
+                                                              : scratch.address();
+      if (argument.kind == Kind::kMemory) {
+        const auto& memory = nests_.memories[index];
+        const int element = pass.tracked ? memory.tracked_bytes : memory.honest_bytes;
+        const bool within = group.within.contains(argument.index);
+        const std::int64_t of_part = memory.elements / group.parts * element;
+        if (memories[index].address() == 0)
+          memories[index] = HONE_TRY(kernels_.heap().Take(within ? of_part * group.each : memory.elements * element));
+        // Where it would begin if all parts were there.
+        address = memories[index].address() - static_cast<cuda::Address>(within ? of_part * begin : 0);
+      }
+      of_launch.push_back(address);
+    }
+  }
+  for (std::int64_t i = 0; i < run.steps; ++i) {
+    std::int64_t step = run.reversed ? run.steps - 1 - i : i;
+    for (std::size_t l = 0; l < run.launches.size(); ++l) {
+      const auto& launch = run.launches[l];
+      const std::int64_t of_part = launch.count / group.parts;
+      std::int64_t wanted_begin = of_part * begin, wanted_end = of_part * end;
+      std::vector<void*> arguments;
+      for (auto& address : addresses[l]) arguments.push_back(&address);
+      arguments.insert(arguments.end(), {&step, &wanted_begin, &wanted_end});
+      if (!numbers[l].empty()) arguments.push_back(numbers[l].data());
+      const auto kernel = static_cast<std::size_t>(launch.kernel);
+      HONE_TRY(
+          FromDevice(kernels_.context().Launch(pass.tracked ? tracked_[kernel] : honest_[kernel],
+                                               launch.Blocks(wanted_end - wanted_begin), launch.threads, arguments)));
+    }
+  }
+  return {};
+}
+
+Result<void> DeviceOracle::Pass(const PassOf& pass) {
   std::vector<DeviceArray> memories(nests_.memories.size());
-  for (const auto& run : nests_.runs) {
-    DeviceArray scratch;
-    std::int64_t scratch_bytes = 0;
-    for (const auto& launch : run.launches) scratch_bytes = std::max(scratch_bytes, launch.scratch_bytes);
-    if (scratch_bytes > 0) scratch = HONE_TRY(kernels_.heap().Take(scratch_bytes));
-    std::vector<std::vector<cuda::Address>> addresses;
-    std::vector<std::vector<KernelNumber>> numbers;
-    for (const auto& launch : run.launches) {
-      auto& numbers_of_launch = numbers.emplace_back();
-      for (const std::int32_t number : launch.numbers) numbers_of_launch.push_back(KernelNumberOf(number));
-      auto& of_launch = addresses.emplace_back();
-      for (const auto& argument : launch.arguments) {
-        const auto index = static_cast<std::size_t>(argument.index);
-        if (argument.kind == Kind::kMemory && memories[index].address() == 0) {
-          const auto& memory = nests_.memories[index];
-          memories[index] =
-              HONE_TRY(kernels_.heap().Take(memory.elements * (tracked ? memory.tracked_bytes : memory.honest_bytes)));
+  // What comes next runs behind this on the same stream, and may have its memory.
+  const auto release = [&](int memory) { memories[static_cast<std::size_t>(memory)].Release(); };
+  for (const SlabGroup& group : plan_.groups) {
+    for (std::int64_t slab = 0; slab < group.Slabs(); ++slab) {
+      for (const std::size_t run : group.runs) {
+        HONE_TRY(RunSlab(group, run, slab, pass, memories));
+        for (const int memory : nests_.runs[run].done) {
+          if (group.within.contains(memory)) release(memory);
         }
-        of_launch.push_back(argument.kind == Kind::kInput    ? inputs[index]
-                            : argument.kind == Kind::kMemory ? memories[index].address()
-                            : argument.kind == Kind::kValue  ? value[index]
-                            : argument.kind == Kind::kScale  ? scale[index]
-                                                             : scratch.address());
       }
     }
-    for (std::int64_t i = 0; i < run.steps; ++i) {
-      std::int64_t step = run.reversed ? run.steps - 1 - i : i;
-      for (std::size_t l = 0; l < run.launches.size(); ++l) {
-        const auto& launch = run.launches[l];
-        std::vector<void*> arguments;
-        for (auto& address : addresses[l]) arguments.push_back(&address);
-        arguments.push_back(&step);
-        if (!numbers[l].empty()) arguments.push_back(numbers[l].data());
-        const auto kernel = static_cast<std::size_t>(launch.kernel);
-        HONE_TRY(FromDevice(kernels_.context().Launch(tracked ? tracked_[kernel] : honest_[kernel], launch.blocks,
-                                                      launch.threads, arguments)));
-      }
-    }
-    // What comes next runs behind this on the same stream, and may have its memory.
-    for (const int memory : run.done) memories[static_cast<std::size_t>(memory)].Release();
+    for (const int memory : group.done) release(memory);
   }
   return {};
 }
@@ -157,8 +182,9 @@ Result<std::vector<DeviceExpected>> DeviceOracle::Run(std::span<const cuda::Addr
     scales.push_back(outputs[o].scale.address());
     honests.push_back(honest.back().address());
   }
-  HONE_TRY(Pass(inputs, false, honests, scales));  // its zero scales are overwritten
-  HONE_TRY(Pass(inputs, true, values, scales));
+  // Its zero scales are overwritten.
+  HONE_TRY(Pass({.inputs = inputs, .tracked = false, .value = honests, .scale = scales}));
+  HONE_TRY(Pass({.inputs = inputs, .tracked = true, .value = values, .scale = scales}));
   HONE_TRY(Decide(inputs, outputs, honests));
   for (std::size_t o = 0; o < outputs.size(); ++o) HONE_TRY(kernels_.Settle(outputs[o], honests[o], counts_[o]));
   return outputs;
@@ -192,7 +218,7 @@ Result<void> DeviceOracle::Decide(std::span<const cuda::Address> inputs, std::ve
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (HasNeighbours(inputs_[i].dtype)) HONE_TRY(kernels_.Nudge(inputs_[i], inputs[i], nudged[i], run, i));
     }
-    HONE_TRY(Pass(nudged, false, values_at, scales_at));
+    HONE_TRY(Pass({.inputs = nudged, .tracked = false, .value = values_at, .scale = scales_at}));
     for (auto& [o, runs] : undecided) runs.Add(HONE_TRY(kernels_.FindUndecided(outputs[o], values_at[o], counts_[o])));
   }
   for (const auto& [o, runs] : undecided) {

@@ -1,6 +1,8 @@
 // The oracle (oracle.h) on a device: the same definitions and budgets, as kernels (oracle/cuda_nest.h).
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,6 +12,7 @@
 #include "graph/graph.h"
 #include "oracle/cuda_nest.h"
 #include "oracle/device_kernels.h"
+#include "oracle/slabs.h"
 #include "target/cuda/nvrtc.h"
 
 namespace hone {
@@ -22,24 +25,36 @@ Result<std::vector<cuda::CompiledCubin>> CompileNests(const CudaNests& nests, co
 // Not thread-safe. `kernels` outlives it.
 class DeviceOracle {
  public:
-  static Result<std::unique_ptr<DeviceOracle>> Create(DeviceKernels& kernels, const Graph& graph);
+  // What it keeps for itself while it runs takes at most so many bytes, where that is possible: plan() says.
+  static Result<std::unique_ptr<DeviceOracle>> Create(DeviceKernels& kernels, const Graph& graph,
+                                                      std::int64_t most_bytes = kAnyBytes);
   // Has what Create compiles, and DeviceKernels::Load for the graph's problem, in the build cache; no device is needed.
   static Result<void> CompileAhead(const Graph& graph, const std::string& arch);
   // inputs: one a tensor of Problem::Inputs(), on the device. One result an output; what it takes beside them is given
   // back.
   Result<std::vector<DeviceExpected>> Run(std::span<const cuda::Address> inputs);
   const CudaNests& nests() const { return nests_; }
+  const SlabPlan& plan() const { return plan_; }
 
  private:
+  static constexpr std::int64_t kAnyBytes = std::numeric_limits<std::int64_t>::max();
   DeviceOracle(DeviceKernels& kernels, CudaNests nests) : kernels_(kernels), nests_(std::move(nests)) {}
-  Result<void> Pass(std::span<const cuda::Address> inputs, bool tracked, std::span<const cuda::Address> value,
-                    std::span<const cuda::Address> scale);
+  // What a pass reads and writes: inputs, and where outputs' values and scales go.
+  struct PassOf {
+    std::span<const cuda::Address> inputs;
+    bool tracked = false;
+    std::span<const cuda::Address> value, scale;
+  };
+  Result<void> RunSlab(const SlabGroup& group, std::size_t run, std::int64_t slab, const PassOf& pass,
+                       std::vector<DeviceArray>& memories);
+  Result<void> Pass(const PassOf& pass);
   // Gives outputs about which the error analysis says nothing a scale.
   Result<void> Decide(std::span<const cuda::Address> inputs, std::vector<DeviceExpected>& outputs,
                       std::span<const cuda::Address> honests);
 
   DeviceKernels& kernels_;
   CudaNests nests_;
+  SlabPlan plan_;
   std::vector<cuda::Module> modules_;
   std::vector<void*> tracked_, honest_;  // by kernel
   std::vector<std::int64_t> counts_;     // elements of each output

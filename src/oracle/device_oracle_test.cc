@@ -244,7 +244,7 @@ TEST(DeviceOracleTest, TheNestsOfADeviceGiveWhatThoseOfTheHostGive) {
     if (!data) return;
     std::vector<const void*> inputs;
     for (const auto& bytes : *data) inputs.push_back(bytes.data());
-    const Given given = Emulated(WriteCudaNests(graph), graph, inputs);
+    const Given given = testing::EmulatedNests(WriteCudaNests(graph), 0).Run(graph, inputs);  // by slabs, where it can
     const auto oracle = Oracle::Compile(graph);
     ASSERT_TRUE(oracle) << oracle.error().message;
     ExpectSame(*oracle->Run(inputs, 2), given, graph.problem());
@@ -292,6 +292,7 @@ TEST(DeviceOracleTest, ADeviceGivesWhatTheHostGives) {
   DeviceHeap heap(**context);
   const auto kernels = DeviceKernels::Load(**context, heap, JudgedTypes::All());
   ASSERT_TRUE(kernels) << kernels.error().message;
+  bool by_slabs = false;
   ForEachProblem([&](const Graph& graph) {
     if (!Small(graph)) return;
     const auto data = Drawn(graph.problem());
@@ -316,7 +317,9 @@ TEST(DeviceOracleTest, ADeviceGivesWhatTheHostGives) {
       ASSERT_TRUE((*context)->CopyOut(drawn.data(), addresses[i], tensors[i]->bytes()));
       EXPECT_EQ(std::memcmp(drawn.data(), inputs[i], drawn.size()), 0) << "drawn otherwise: " << tensors[i]->name;
     }
-    const auto device = DeviceOracle::Create(**kernels, graph);
+    // Every other by slabs, where it can.
+    by_slabs = !by_slabs;
+    const auto device = by_slabs ? DeviceOracle::Create(**kernels, graph, 0) : DeviceOracle::Create(**kernels, graph);
     ASSERT_TRUE(device) << device.error().message;
     const auto expected = (*device)->Run(addresses);
     ASSERT_TRUE(expected) << expected.error().message;

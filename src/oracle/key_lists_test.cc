@@ -270,7 +270,7 @@ TEST(KeyListsTest, ADevicesMemoryHoldsTheTermsTwiceWhileTheyAreSorted) {
 TEST(KeyListsTest, BlocksMakeTheResultsOfLongLists) {
   const auto nests =
       WriteCudaNests(SmallGraph("fp32", "x f32 500x2, k i64 90000, s f32 90000x2", "y f32 500x2", kIndexAdd));
-  EXPECT_EQ(nests.runs.back().launches.back().blocks, 1000);
+  EXPECT_EQ(nests.runs.back().launches.back().count, 1000);
   EXPECT_EQ(nests.runs.back().launches.back().threads, 128) << "180 terms a list";
 }
 

@@ -6,12 +6,15 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "graph/graph.h"
 #include "oracle/cuda_nest.h"
 #include "oracle/loop_nest.h"
+#include "oracle/slabs.h"
 #include "target/cpu/compiler.h"
 
 namespace hone::testing {
@@ -56,8 +59,42 @@ class NestModule {
   void* library_ = nullptr;
 };
 
+// The launches of a run for the parts from `begin` to `end` of its group.
+inline void AddRun(std::string& text, const CudaNests& nests, const SlabGroup& group, const CudaNests::Run& run) {
+  text += fmt::format("  for (std::int64_t i = 0; i < {0}; ++i) {{ const std::int64_t step = {1};\n", run.steps,
+                      run.reversed ? fmt::format("{} - i", run.steps - 1) : "i");
+  for (const auto& launch : run.launches) {
+    if (launch.scratch_bytes > 0) text += fmt::format("    scratch.resize({});\n", launch.scratch_bytes);
+    text += fmt::format("    {}<R>(", nests.kernels[static_cast<std::size_t>(launch.kernel)].name);
+    for (const auto& argument : launch.arguments) {
+      using Kind = CudaNests::Argument::Kind;
+      if (argument.kind == Kind::kMemory) {
+        const auto& memory = nests.memories[static_cast<std::size_t>(argument.index)];
+        const bool within = group.within.contains(argument.index);
+        text += fmt::format("Any{{m{}.data() - {} * begin * (tracked ? {} : {})}}, ", argument.index,
+                            within ? memory.elements / group.parts : 0, memory.tracked_bytes, memory.honest_bytes);
+        continue;
+      }
+      const char* format = argument.kind == Kind::kInput   ? "Any{{in[{}]}}, "
+                           : argument.kind == Kind::kValue ? "value[{}], "
+                           : argument.kind == Kind::kScale ? "scale[{}], "
+                                                           : "Any{{scratch.data() + {}}}, ";
+      text += fmt::format(fmt::runtime(format), argument.index);
+    }
+    const std::int64_t of_part = launch.count / group.parts;
+    text += fmt::format("step, {0} * begin, {0} * end", of_part);
+    if (!launch.numbers.empty()) {
+      text += fmt::format(", hone::KernelNumbers<{}>{{{{", launch.numbers.size());
+      for (const auto number : launch.numbers) text += fmt::format("hone::KernelNumberOf({}), ", number);
+      text += "}}";
+    }
+    text += ");\n";
+  }
+  text += "  }\n";
+}
+
 // The kernels as C++ functions, in which one thread is the whole of a grid, and a function that launches them in order.
-inline std::string Emulation(const CudaNests& nests) {
+inline std::string Emulation(const CudaNests& nests, const SlabPlan& plan) {
   std::string text =
       "struct Place { unsigned x; };\n"
       "static const Place threadIdx{0}, blockIdx{0}, blockDim{1}, gridDim{1};\n"
@@ -70,33 +107,21 @@ inline std::string Emulation(const CudaNests& nests) {
       "{\n";
   for (std::size_t m = 0; m < nests.memories.size(); ++m) {
     const auto& memory = nests.memories[m];
-    text += fmt::format("  std::vector<char> m{}({} * (tracked ? {} : {}));\n", m, memory.elements,
-                        memory.tracked_bytes, memory.honest_bytes);
+    // Only a slab, where it is within a group: whatever is read beside that is not there.
+    std::int64_t elements = memory.elements;
+    for (const auto& group : plan.groups) {
+      if (group.within.contains(static_cast<int>(m))) elements = elements / group.parts * group.each;
+    }
+    text += fmt::format("  std::vector<char> m{}({} * (tracked ? {} : {}));\n", m, elements, memory.tracked_bytes,
+                        memory.honest_bytes);
   }
   text += "  std::vector<char> scratch;\n";
-  for (const auto& run : nests.runs) {
-    text += fmt::format("  for (std::int64_t i = 0; i < {0}; ++i) {{ const std::int64_t step = {1};\n", run.steps,
-                        run.reversed ? fmt::format("{} - i", run.steps - 1) : "i");
-    for (const auto& launch : run.launches) {
-      if (launch.scratch_bytes > 0) text += fmt::format("    scratch.resize({});\n", launch.scratch_bytes);
-      text += fmt::format("    {}<R>(", nests.kernels[static_cast<std::size_t>(launch.kernel)].name);
-      for (const auto& argument : launch.arguments) {
-        using Kind = CudaNests::Argument::Kind;
-        const char* format = argument.kind == Kind::kInput    ? "Any{{in[{}]}}, "
-                             : argument.kind == Kind::kMemory ? "Any{{m{}.data()}}, "
-                             : argument.kind == Kind::kValue  ? "value[{}], "
-                             : argument.kind == Kind::kScale  ? "scale[{}], "
-                                                              : "Any{{scratch.data() + {}}}, ";
-        text += fmt::format(fmt::runtime(format), argument.index);
-      }
-      text += "step";
-      if (!launch.numbers.empty()) {
-        text += fmt::format(", hone::KernelNumbers<{}>{{{{", launch.numbers.size());
-        for (const auto number : launch.numbers) text += fmt::format("hone::KernelNumberOf({}), ", number);
-        text += "}}";
-      }
-      text += ");\n";
-    }
+  for (const auto& group : plan.groups) {
+    text += fmt::format(
+        "  for (std::int64_t slab = 0; slab < {}; ++slab) {{\n"
+        "  const std::int64_t begin = slab * {}, end = std::min<std::int64_t>({}, begin + {});\n",
+        group.Slabs(), group.each, group.parts, group.each);
+    for (const auto run : group.runs) AddRun(text, nests, group, nests.runs[run]);
     text += "  }\n";
   }
   text +=
@@ -110,7 +135,8 @@ inline std::string Emulation(const CudaNests& nests) {
 // The nests of a device, one thread on the host.
 class EmulatedNests {
  public:
-  explicit EmulatedNests(const CudaNests& nests) : module_(Emulation(nests)) {}
+  explicit EmulatedNests(const CudaNests& nests, std::int64_t most_bytes = std::numeric_limits<std::int64_t>::max())
+      : module_(Emulation(nests, PlanSlabs(nests, most_bytes))) {}
   Given Run(const Graph& graph, const std::vector<const void*>& inputs) const {
     Given given;
     const auto value = RoomFor(graph, given.value), scale = RoomFor(graph, given.scale),
