@@ -23,6 +23,7 @@
 
 #include "base/small_float.h"
 #include "dsl/cuda/nest_element.h"
+#include "dsl/cuda/stored_weights_knobs.h"
 #include "dsl/knobs.h"
 #include "dsl/shape/stored_weights.h"
 #include "dsl/way.h"
@@ -35,20 +36,7 @@ extern const std::string_view kStoredWeightsText;  // dsl/cuda/stored_weights.cu
 namespace hone::dsl::cuda_way_nest_weights {
 namespace {
 
-constexpr std::int64_t kMostRows = 64, kLeastColumns = 64, kTile = 16;
-constexpr std::int64_t kSumsBytes = 48 << 10;
-
-std::int64_t RowsOf(const StoredWeights& weights) { return weights.m ? weights.m->extent : 1; }
-std::int64_t EightsOf(const StoredWeights& weights) { return (RowsOf(weights) + 7) / 8; }
-// Elements of K that a thread loads at once.
-std::int64_t Own(const StoredWeights& weights) { return weights.across ? 8 : weights.bits == 8 ? 16 : 32; }
-// Whether each word is eight neighbouring columns of one of K; eight of K of one column.
-bool HasColumnsInWords(const StoredWeights& weights) { return weights.of_words && weights.bytes.of_rows == 8; }
-bool HasDepthInWords(const StoredWeights& weights) { return weights.of_words && weights.bytes.of_rows == 1; }
-// What the warps of a block make.
-std::int64_t SumsBytes(const StoredWeights& weights, std::int64_t columns, std::int64_t warps) {
-  return warps * 8 * EightsOf(weights) * (columns + 1) * 4;
-}
+constexpr std::int64_t kMostRows = 64, kLeastColumns = 64;
 
 std::optional<std::string> WhyNot(const Kernel& kernel) {
   const auto read = StoredWeightsOf(kernel);
@@ -57,7 +45,7 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
   if (RowsOf(weights) > kMostRows)
     return fmt::format("it holds all {} rows at once, {} are possible", RowsOf(weights), kMostRows);
   if (!IsHalf(kernel.target_type) || kernel.compute != DType::kF32) return "what it writes is not of 16 bits";
-  const std::int64_t own = Own(weights), sixteen = weights.of_words ? 4 : 16;  // bytes
+  const std::int64_t own = OwnDepth(weights), sixteen = weights.of_words ? 4 : 16;  // bytes
   if (weights.k % own != 0 || weights.bytes.offset % sixteen != 0 ||
       (!weights.across && weights.bytes.of_row % sixteen != 0) || weights.x.of_row % 8 != 0 ||
       weights.x.offset % 8 != 0)
@@ -96,7 +84,7 @@ class WeightsWriter {
         warps_(IntSetting(kernel, "warps")),
         loads_(IntSetting(kernel, "loads")),
         eights_(EightsOf(weights_)),
-        step_(loads_ * Own(weights_) * 4),
+        step_(loads_ * OwnDepth(weights_) * 4),
         whole_(weights_.k % step_ == 0) {}
 
   void Write() {
@@ -111,7 +99,7 @@ class WeightsWriter {
     out_.Unroll();
     out_.Line(fmt::format("for (int e = 0; e < {}; ++e) x[e] = {};", eights_, RowText("row + 8 * e")));
     OpenNumbers();
-    out_.Line(fmt::format("float made[{}][{}][4] = {{}};", columns_ / kTile, eights_));
+    out_.Line(fmt::format("float made[{}][{}][4] = {{}};", columns_ / kColumnsOfMma, eights_));
     out_.Open(fmt::format("for (int k0 = warp * {0}; k0 < {1}; k0 += {2})", step_, weights_.k, warps_ * step_));
     // All numbers before the first product.
     out_.Unroll();
@@ -170,7 +158,7 @@ class WeightsWriter {
     }
     if (weights_.zeros) out_.Line(fmt::format("unsigned zeros[{}][{}];", loads_, ZeroWords()));
     out_.Open("const auto load = [&](int i, int k0)");
-    out_.Line(fmt::format("const int k = k0 + i * {} + quarter * {};", Own(weights_) * 4, Own(weights_)));
+    out_.Line(fmt::format("const int k = k0 + i * {} + quarter * {};", OwnDepth(weights_) * 4, OwnDepth(weights_)));
     if (weights_.across) WriteLoadAcross();
     if (weights_.zeros) WriteLoadZeros();
     const bool others = std::ranges::any_of(weights_.steps, [](const StoredWeights::Step& step) {
@@ -245,8 +233,8 @@ class WeightsWriter {
   void WriteProducts() {
     out_.Unroll();
     out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", loads_));
-    out_.Line(fmt::format("const int k = k0 + i * {} + quarter * {};", Own(weights_) * 4, Own(weights_)));
-    for (std::int64_t unit = 0; unit < Own(weights_) / 8; ++unit) WriteUnit(unit);
+    out_.Line(fmt::format("const int k = k0 + i * {} + quarter * {};", OwnDepth(weights_) * 4, OwnDepth(weights_)));
+    for (std::int64_t unit = 0; unit < OwnDepth(weights_) / 8; ++unit) WriteUnit(unit);
     out_.Close();
   }
   std::string Guarded(const std::string& text, const std::string& otherwise) const {
@@ -312,7 +300,7 @@ class WeightsWriter {
     const std::string from = fmt::format("__ldg(reinterpret_cast<const uint4*>(x[e] + k + {}))", 8 * unit);
     out_.Line(fmt::format("const uint4 rows = {};", Guarded(from, "make_uint4(0, 0, 0, 0)")));
     out_.Unroll();
-    out_.Open(fmt::format("for (int t = 0; t < {}; ++t)", columns_ / kTile));
+    out_.Open(fmt::format("for (int t = 0; t < {}; ++t)", columns_ / kColumnsOfMma));
     out_.Line("const unsigned (&low)[4] = pairs[2 * t], (&high)[4] = pairs[2 * t + 1];");
     out_.Line(fmt::format("{}::Multiply(made[t][e], low[0], high[0], low[1], high[1], rows.x, rows.y);", type));
     out_.Line(fmt::format("{}::Multiply(made[t][e], low[2], high[2], low[3], high[3], rows.z, rows.w);", type));
@@ -416,7 +404,7 @@ class WeightsWriter {
     const std::string column = weights_.across ? fmt::format("row * {} + 2 * t + i / 2", columns_ / 8)
                                                : std::string("16 * t + row + i / 2 * 8");
     out_.Unroll();
-    out_.Open(fmt::format("for (int t = 0; t < {}; ++t)", columns_ / kTile));
+    out_.Open(fmt::format("for (int t = 0; t < {}; ++t)", columns_ / kColumnsOfMma));
     out_.Unroll();
     out_.Open(fmt::format("for (int e = 0; e < {}; ++e)", eights_));
     out_.Unroll();
@@ -452,80 +440,6 @@ class WeightsWriter {
   const bool whole_;
 };
 
-StoredWeights Of(const Kernel& kernel) { return std::get<StoredWeights>(StoredWeightsOf(kernel)); }
-
-// On an H200, K 4096 and 16 rows: 28672 columns of i8 take 37 us so and 42 by 16 columns, 16 warps and 2 loads; of 4
-// bits 36 and 57. 4096 columns of i8 take 8.4 us by those, of 4 bits 9.2 by 32 columns and 10.3 by 16, of one row 6.6
-// by 16 (docs/measured/cuda_8bit.md).
-bool HasMany(const Kernel& kernel, const StoredWeights& weights) {
-  return weights.columns >= 64 * kernel.device->multiprocessors && EightsOf(weights) <= 2;
-}
-std::vector<Setting> ColumnsValues(const Kernel& kernel) {
-  const StoredWeights weights = Of(kernel);
-  if (weights.across) {
-    if (HasMany(kernel, weights)) return {Whole(64), Whole(128), Whole(32)};
-    return HasDepthInWords(weights) ? std::vector{Whole(32), Whole(16), Whole(64)} : std::vector{Whole(32), Whole(64)};
-  }
-  const bool many = HasMany(kernel, weights), four = weights.bits == 4 && EightsOf(weights) == 2 && weights.k >= 2048;
-  if (!many) return four ? std::vector{Whole(32), Whole(16)} : std::vector{Whole(16), Whole(32)};
-  return weights.bits == 8 ? std::vector{Whole(64), Whole(32), Whole(16)}
-                           : std::vector{Whole(32), Whole(64), Whole(16)};
-}
-std::optional<std::string> CheckColumns(const Kernel& kernel, const Setting& value) {
-  const StoredWeights weights = Of(kernel);
-  if (auto why = CheckRange(value, 16, weights.across && EightsOf(weights) <= 2 ? 128 : 64)) return why;
-  const std::int64_t columns = std::get<std::int64_t>(value.value);
-  if (weights.across && !(columns == 16 && HasDepthInWords(weights)) && columns != 32 && columns != 64 &&
-      columns != 128)
-    return "a thread reads 4, 8 or 16 neighbouring columns; try 32";
-  if (columns % kTile != 0) return "columns are made sixteen at a time; try 16";
-  if (SumsBytes(weights, columns, 1) > kSumsBytes) return "so many sums do not fit; try 16";
-  return std::nullopt;
-}
-std::vector<Setting> WarpsValues(const Kernel& kernel) {
-  const StoredWeights weights = Of(kernel);
-  const std::int64_t columns = IntSetting(kernel, "columns");
-  std::vector<Setting> values;
-  const std::int64_t most = !HasMany(kernel, weights) ? 16 : weights.bits == 8 ? 8 : 4;
-  for (const std::int64_t warps :
-       {most, std::int64_t{8}, std::int64_t{16}, std::int64_t{4}, std::int64_t{2}, std::int64_t{1}}) {
-    if (std::find(values.begin(), values.end(), Whole(warps)) != values.end()) continue;
-    if (SumsBytes(weights, columns, warps) <= kSumsBytes && (warps == 1 || warps * Own(weights) * 4 <= weights.k))
-      values.push_back(Whole(warps));
-  }
-  return values;
-}
-std::optional<std::string> CheckWarps(const Kernel& kernel, const Setting& value) {
-  if (auto why = CheckRange(value, 1, 32)) return why;
-  const std::int64_t most = kSumsBytes / SumsBytes(Of(kernel), IntSetting(kernel, "columns"), 1);
-  if (std::get<std::int64_t>(value.value) > most)
-    return fmt::format("what so many warps make does not fit; {} are possible", most);
-  return std::nullopt;
-}
-std::vector<Setting> LoadsValues(const Kernel& kernel) {
-  // A thread's eight of K are at most as many bytes as it loads along K. Many columns of whole numbers take 46 us by
-  // one load and 55 by two, of real ones 55 and 50; few 12.1 and 13.5, 14.3 and 14.6.
-  if (const StoredWeights weights = Of(kernel); weights.across) {
-    const std::int64_t columns = IntSetting(kernel, "columns");
-    // Many columns of words take 42 us by four loads, 46 by two and 49 by one where those are eight of K each; 56, 44
-    // and 47 where they are eight columns. Few 9.6, 10.3 and 11.8; 12.5 by one load and 14.9 by two.
-    if (HasDepthInWords(weights)) return {Whole(4), Whole(2), Whole(8), Whole(1)};
-    if (HasColumnsInWords(weights))
-      return columns == 32 ? std::vector{Whole(1), Whole(2), Whole(4)} : std::vector{Whole(2), Whole(1), Whole(4)};
-    if (columns == 64 && weights.is_real) return {Whole(2), Whole(1), Whole(4)};
-    return columns == 128 ? std::vector{Whole(1), Whole(2)} : std::vector{Whole(1), Whole(2), Whole(4)};
-  }
-  const bool wide = IntSetting(kernel, "columns") * IntSetting(kernel, "warps") > 256;
-  return wide ? std::vector{Whole(1), Whole(2)} : std::vector{Whole(2), Whole(4), Whole(1)};
-}
-std::optional<std::string> CheckLoads(const Kernel&, const Setting& value) { return CheckRange(value, 1, 8); }
-
-constexpr Knob kKnobs[] = {
-    {"columns", "of the result, that a block makes", ColumnsValues, CheckColumns},
-    {"warps", "of a block, with parts of K each", WarpsValues, CheckWarps},
-    {"loads", "of a column, that a thread has on their way at once", LoadsValues, CheckLoads},
-};
-
 }  // namespace
 
 HONE_ROW(Way){
@@ -538,7 +452,7 @@ HONE_ROW(Way){
     .why_not = WhyNot,
     .cost = Cost,
     .multiplies = true,
-    .knobs = kKnobs,
+    .knobs = kStoredWeightsKnobs,
     .emit_cuda = [](const KernelProgram&, const Kernel& kernel,
                     DeviceWriter& out) { WeightsWriter(kernel, out).Write(); },
 };
