@@ -72,7 +72,7 @@ class CudaWriter : public KeyedText {
       nests.runs.emplace_back();
       comment_.clear();
       units_ = {HonestyOf(graph_.problem()).operand_unit};
-      OpenResults({}, Elements(id));
+      OpenResults({});
       Line("{}", StoreText(fmt::format("{}[at]", name(id)), static_cast<std::ptrdiff_t>(o), "at"));
       CloseLoops(1);
       Finish({}, Elements(id), kThreads);
@@ -125,7 +125,7 @@ class CudaWriter : public KeyedText {
   }
 
   // for all results: a thread each, or a block each.
-  void OpenResults(const std::vector<IndexVar>& vars, std::int64_t count, bool blocks = false) {
+  void OpenResults(const std::vector<IndexVar>& vars, bool blocks = false) {
     Begin();
     if (blocks)
       Line("for (std::int64_t at = wanted_begin + blockIdx.x; at < wanted_end; at += gridDim.x) {{");
@@ -289,7 +289,7 @@ class CudaWriter : public KeyedText {
     std::string parts_name;
     if (shares == Shares::kBlocks) {
       const std::int64_t parts = std::clamp<std::int64_t>(longest / kPartFold, 2, kMostParts / results + 1);
-      OpenResults({}, results * parts, true);
+      OpenResults({}, true);
       Line("const std::int64_t part = at % {};", parts);
       Indices(vars, fmt::format("(at / {})", parts));
       OpenStep();
@@ -302,7 +302,7 @@ class CudaWriter : public KeyedText {
       CloseLoops(1);
       scratch_ = AccumulatorType(*folds[0]);
       Finish({}, results * parts, kThreads, true, results * parts * kScratchBytes);
-      OpenResults(vars, results);
+      OpenResults(vars);
       OpenStep();
       scratch_ = "const " + scratch_;
       parts_name = fmt::format("r{}", temporaries_++);
@@ -311,7 +311,7 @@ class CudaWriter : public KeyedText {
            MergeText(*folds[0]));
       WriteScaling(*folds[0], parts_name);
     } else {
-      OpenResults(vars, results, shares == Shares::kBlock);
+      OpenResults(vars, shares == Shares::kBlock);
       OpenStep();
       if (shares == Shares::kBlock) shared_fold_ = "threadIdx.x|blockDim.x";
     }
@@ -422,7 +422,7 @@ class CudaWriter : public KeyedText {
       const int given = AddMemory(entries, kEntryBytes), other = AddMemory(entries, kEntryBytes);
       const int counts = AddMemory(workers << kDigitBits, 4), begins = AddMemory(all + 1, 4);
       listed_ = {{"Listed", "given", given}};
-      OpenResults({}, entries);
+      OpenResults({});
       Line("const std::int64_t other = at / {}, fold = at % {};", made.Entries(), terms);
       Indices(made.others, "other");
       WriteListOfTerm(made);
@@ -450,7 +450,7 @@ class CudaWriter : public KeyedText {
 
       nests_->runs.emplace_back();
       listed_ = {{"const Listed", "entries", sorted}, {"std::uint32_t", "begins", begins}};
-      OpenResults({}, all + 1);
+      OpenResults({});
       Line("begins[at] = FirstOf(entries, {}, at);", entries);
       CloseLoops(1);
       Finish({}, all + 1, kThreads);
@@ -480,7 +480,7 @@ class CudaWriter : public KeyedText {
 
     listed_ = {{in_row, "given", given}};
     listed_.insert(listed_.end(), errors.begin(), errors.end());
-    OpenResults({}, all);
+    OpenResults({});
     Line("const std::int64_t other = at / {0}, place = at % {0};", count);
     WriteRankKey(made, "const auto key = ", "");
     Line("given[at] = {{key.key, static_cast<std::uint32_t>(place)}};");
@@ -695,7 +695,7 @@ class CudaWriter : public KeyedText {
   void WriteScan(std::size_t first, std::size_t end) {
     const Stage& leader = stages_[first];
     const auto lanes = Lanes(leader);
-    OpenResults(lanes, Extent(lanes));
+    OpenResults(lanes);
     OpenSteps(leader);
     std::set<int> written;
     for (std::size_t s = first; s < end; ++s) written.insert(stages_[s].buffer);
@@ -707,7 +707,7 @@ class CudaWriter : public KeyedText {
   void WriteRunningSum(const Stage& stage, const Expr& term) {
     const auto lanes = Lanes(stage);
     Prepare(stage);
-    OpenResults(lanes, Extent(lanes));
+    OpenResults(lanes);
     Line("Sum<{}> sum;", real_);
     OpenSteps(stage);
     {
@@ -884,26 +884,6 @@ class CudaWriter : public KeyedText {
 };
 
 }  // namespace
-
-std::int64_t CudaNests::PeakBytes() const {
-  std::int64_t peak = 0, now = 0;
-  std::set<int> held;
-  for (const Run& run : runs) {
-    std::int64_t scratch = 0;
-    for (const Launch& launch : run.launches) {
-      scratch = std::max(scratch, launch.scratch_bytes);
-      for (const Argument& argument : launch.arguments) {
-        if (argument.kind != Argument::Kind::kMemory || !held.insert(argument.index).second) continue;
-        now += memories[static_cast<std::size_t>(argument.index)].MostBytes();
-      }
-    }
-    peak = std::max(peak, now + scratch);
-    for (const int done : run.done) {
-      if (held.erase(done) > 0) now -= memories[static_cast<std::size_t>(done)].MostBytes();
-    }
-  }
-  return peak;
-}
 
 std::int64_t CudaNests::Launch::Blocks(std::int64_t wanted) const {
   return std::clamp<std::int64_t>(by_blocks ? wanted : (wanted + threads - 1) / threads, 1, kMostBlocks);

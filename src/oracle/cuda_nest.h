@@ -84,8 +84,6 @@ struct CudaNests {
 
   // Kernels [first, end), for NVRTC, which must not contract into fused multiply-adds. All have the same units.
   std::string Source(std::size_t first, std::size_t end) const;
-  // The most that memories and scratch take at one time, in the pass that needs more.
-  std::int64_t PeakBytes() const;
 };
 
 // What the contract `torch` means for convolutions and recurrent layers of f32, and for products of reals of 8 bits:

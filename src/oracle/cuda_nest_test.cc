@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "graph/testing/small_problem.h"
+#include "oracle/slabs.h"
 
 namespace hone {
 namespace {
@@ -23,7 +24,7 @@ TEST(CudaNestTest, OnlyWhatLiesBetweenKernelsTakesMemory) {
   EXPECT_EQ(nests.memories[0].elements, 8 * 32);
   EXPECT_EQ(nests.memories[0].tracked_bytes, 16);
   EXPECT_EQ(nests.memories[0].honest_bytes, 4);
-  EXPECT_EQ(nests.PeakBytes(), 16 * 8 * 32);
+  EXPECT_EQ(PlanSlabs(nests).peak_bytes, 16 * 8 * 32);
 }
 
 TEST(CudaNestTest, ConvolutionsMultiplyInTf32WherePyTorchDoes) {
@@ -102,7 +103,7 @@ TEST(CudaNestTest, WhatNobodyNeedsAnyMoreIsNotCountedWithWhatComesLater) {
           {"op": "_softmax", "args": {"self": "%u", "dim": 1}, "outputs": ["y"]}])"));
   std::int64_t all = 0;
   for (const auto& memory : nests.memories) all += memory.elements * memory.tracked_bytes;
-  EXPECT_LT(nests.PeakBytes(), all);
+  EXPECT_LT(PlanSlabs(nests).peak_bytes, all);
 }
 
 TEST(CudaNestTest, ManyResultsAreAThreadEachAndFewABlockEach) {
@@ -122,7 +123,7 @@ TEST(CudaNestTest, ABlockMakesATileOfProducts) {
       << nests.kernels[0].Text();
   EXPECT_EQ(nests.runs[0].launches[0].count, 5 * 5);
   EXPECT_EQ(nests.runs[0].launches[0].threads, 256);
-  EXPECT_EQ(nests.PeakBytes(), 0);
+  EXPECT_EQ(PlanSlabs(nests).peak_bytes, 0);
 }
 
 TEST(CudaNestTest, ATransposedSideOfAProductTakesNoMemory) {

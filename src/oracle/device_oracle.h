@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -37,7 +36,6 @@ class DeviceOracle {
   const SlabPlan& plan() const { return plan_; }
 
  private:
-  static constexpr std::int64_t kAnyBytes = std::numeric_limits<std::int64_t>::max();
   DeviceOracle(DeviceKernels& kernels, CudaNests nests) : kernels_(kernels), nests_(std::move(nests)) {}
   // What a pass reads and writes: inputs, and where outputs' values and scales go.
   struct PassOf {

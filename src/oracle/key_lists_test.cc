@@ -13,6 +13,7 @@
 
 #include "graph/testing/small_problem.h"
 #include "oracle/device_oracle.h"
+#include "oracle/slabs.h"
 #include "oracle/testing/nest_module.h"
 #include "problem/generate.h"
 
@@ -262,7 +263,7 @@ constexpr auto kIndexAdd = R"([{"op": "index_add", "outputs": ["y"],
 TEST(KeyListsTest, ADevicesMemoryHoldsTheTermsTwiceWhileTheyAreSorted) {
   const auto nests =
       WriteCudaNests(SmallGraph("fp32", "x f32 5000x2, k i64 9000, s f32 9000x2", "y f32 5000x2", kIndexAdd));
-  EXPECT_EQ(nests.PeakBytes(), 2 * 8 * 9000 + 4 * 16 * 140) << "and 140 workers' counts of a digit";
+  EXPECT_EQ(PlanSlabs(nests).peak_bytes, 2 * 8 * 9000 + 4 * 16 * 140) << "and 140 workers' counts of a digit";
   ASSERT_EQ(nests.runs.size(), 3u);
   EXPECT_EQ(nests.runs[1].steps, 4) << "digits of 4 bits each, of numbers up to 5000";
 }

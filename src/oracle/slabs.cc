@@ -1,7 +1,6 @@
 #include "oracle/slabs.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 
 namespace hone {

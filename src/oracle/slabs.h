@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <set>
 #include <utility>
 #include <vector>
@@ -25,13 +26,15 @@ struct SlabGroup {
   std::pair<std::int64_t, std::int64_t> PartsOf(std::int64_t slab) const;
 };
 
+inline constexpr std::int64_t kAnyBytes = std::numeric_limits<std::int64_t>::max();
+
 struct SlabPlan {
   std::vector<SlabGroup> groups;
-  std::int64_t peak_bytes = 0;  // as CudaNests::PeakBytes
+  std::int64_t peak_bytes = 0;  // the most that memories and scratch take at one time, in the pass that needs more
 };
 
 // With slabs as large as `most_bytes` allow and not where all fits without. If it is not possible, what takes most is
 // in the smallest slabs there are, and peak_bytes says what it takes.
-SlabPlan PlanSlabs(const CudaNests& nests, std::int64_t most_bytes);
+SlabPlan PlanSlabs(const CudaNests& nests, std::int64_t most_bytes = kAnyBytes);
 
 }  // namespace hone

@@ -186,8 +186,6 @@ class Reader {
     if (auto why = ReadNumbers()) return *why;
     if (auto why = ReadSteps(weight_)) return *why;
     std::reverse(made_.steps.begin(), made_.steps.end());
-    if (zeros_ahead_ >= 0 && zeros_ahead_ != static_cast<int>(made_.steps.size()))
-      return "zeros of words are not what is taken from its numbers first";
     // A whole number that is added first is the code's.
     while (!made_.is_real && !made_.steps.empty() && made_.steps[0].op != BinaryOp::kMul && !made_.steps[0].reversed &&
            std::holds_alternative<double>(made_.steps[0].other)) {
@@ -364,7 +362,6 @@ class Reader {
         return fmt::format("halves do not hold {}", *number);
       step.other = *number;
     } else if (ReadZeros(inner->binary, first, other)) {
-      zeros_ahead_ = static_cast<int>(made_.steps.size());
       return ReadSteps(Cast(inner->operands[0], ScalarType::kReal));
     } else {
       if (other->kind == Kind::kCast) other = other->operands[0];
@@ -376,6 +373,7 @@ class Reader {
         return "a scale, or a zero, is no element of f32 or of as many bits as x has, or varies with its rows";
       step.other = *place;
     }
+    if (made_.zeros) return "zeros of words are not what is taken from its numbers first";
     made_.steps.push_back(step);
     Expr number = inner->operands[first ? 0 : 1];
     return ReadSteps(converts ? Cast(number, ScalarType::kReal) : number);
@@ -485,7 +483,6 @@ class Reader {
   StoredWeights made_;
   Expr fold_, weight_;
   const ExprNode* bytes_ = nullptr;
-  int zeros_ahead_ = -1;  // how many steps come behind the zeros
 };
 
 }  // namespace

@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -135,7 +134,7 @@ inline std::string Emulation(const CudaNests& nests, const SlabPlan& plan) {
 // The nests of a device, one thread on the host.
 class EmulatedNests {
  public:
-  explicit EmulatedNests(const CudaNests& nests, std::int64_t most_bytes = std::numeric_limits<std::int64_t>::max())
+  explicit EmulatedNests(const CudaNests& nests, std::int64_t most_bytes = kAnyBytes)
       : module_(Emulation(nests, PlanSlabs(nests, most_bytes))) {}
   Given Run(const Graph& graph, const std::vector<const void*>& inputs) const {
     Given given;

@@ -172,9 +172,8 @@ class WeightsWriter {
     out_.Open(fmt::format("for (int c = 0; c < {}; ++c)", columns_ / 8));
     out_.Line(fmt::format("const {} n = {};", index, ColumnText("c")));
     if (!weights_.across) {
-      const std::string from =
-          fmt::format("{}({} + {})", loads_ == 1 ? "StreamedFromLine" : "StreamedWeights",
-                      AddressText(weights_.bytes, "n"), fmt::format("k / {}", weights_.bytes.of_k));
+      const std::string from = fmt::format("{}({} + k / {})", loads_ == 1 ? "StreamedFromLine" : "StreamedWeights",
+                                           AddressText(weights_.bytes, "n"), weights_.bytes.of_k);
       out_.Line(fmt::format("numbers[i][c] = {};", Guarded(from, "make_uint4(0, 0, 0, 0)")));
     }
     for (std::size_t s = 0; s < weights_.steps.size(); ++s) {
@@ -207,14 +206,10 @@ class WeightsWriter {
   // Words of zeros that a thread's columns are in: neighbours share some.
   std::int64_t ZeroWords() const { return weights_.across ? std::max<std::int64_t>(1, columns_ / 64) : columns_ / 8; }
   void WriteLoadZeros() {
-    const std::string index = out_.index_type();
-    const bool shared = weights_.across;
+    const std::string column = weights_.across ? "own + 8 * w" : ColumnText("w");
+    const std::string word = fmt::format("static_cast<unsigned>(__ldg({}))", AlongText(weights_.zeros->words, column));
     out_.Unroll();
-    out_.Line(
-        fmt::format("for (int w = 0; w < {}; ++w) zeros[i][w] = {};", ZeroWords(),
-                    Guarded(fmt::format("static_cast<unsigned>(__ldg({}))",
-                                        AlongText(weights_.zeros->words, shared ? "own + 8 * w" : ColumnText("w"))),
-                            "0u")));
+    out_.Line(fmt::format("for (int w = 0; w < {}; ++w) zeros[i][w] = {};", ZeroWords(), Guarded(word, "0u")));
   }
 
   // Of eight of K, a thread's columns.
@@ -223,7 +218,7 @@ class WeightsWriter {
     const std::string load =
         fmt::format("StreamWords(numbers[i][j], {} + static_cast<{}>({}) * {});", AddressText(weights_.bytes, "own"),
                     out_.index_type(), deep ? "k / 8" : "k + j", weights_.bytes.step);
-    const std::string none = fmt::format("for (unsigned& word : numbers[i][j]) word = 0;");
+    const std::string none = "for (unsigned& word : numbers[i][j]) word = 0;";
     out_.Unroll();
     out_.Line(fmt::format("for (int j = 0; j < {}; ++j) {}", deep ? 1 : 8,
                           whole_ ? load : fmt::format("if (k < {}) {} else {}", weights_.k, load, none)));
@@ -366,7 +361,7 @@ class WeightsWriter {
         wide = true;
       }
       if (wide) {
-        WriteWideStep(made, s);
+        WriteWideStep(made, s, type);
         continue;
       }
       const std::string other = number != nullptr ? PairOf(*number) : fmt::format("other{}[i][c]", s);
@@ -385,11 +380,11 @@ class WeightsWriter {
   }
 
   // A step in f32.
-  void WriteWideStep(const StoredWeights::Step& made, std::size_t s) {
+  void WriteWideStep(const StoredWeights::Step& made, std::size_t s, const std::string& type) {
     const auto* number = std::get_if<double>(&made.other);
     std::string other = number != nullptr ? fmt::format("{:.1f}f", *number) : fmt::format("other{}[i][c]", s);
     if (number == nullptr && !IsWide(std::get<PlaceAlongK>(made.other)))
-      other = fmt::format("{}::Wide({}).x", half_ == DType::kBF16 ? "BrainPairs" : "HalfPairs", other);
+      other = fmt::format("{}::Wide({}).x", type, other);
     const char op = made.op == BinaryOp::kMul ? '*' : made.op == BinaryOp::kAdd ? '+' : '-';
     for (const char* half : {"wide.x", "wide.y"}) {
       out_.Line(made.reversed ? fmt::format("{0} = {1} {2} {0};", half, other, op)
@@ -447,8 +442,7 @@ HONE_ROW(Way){
     .name = "weights",
     .doc =
         "for few rows of 16 bits times numbers of 8, or whole ones of 4, as bytes or words have them: those are read "
-        "as they "
-        "lie",
+        "as they lie",
     .why_not = WhyNot,
     .cost = Cost,
     .multiplies = true,

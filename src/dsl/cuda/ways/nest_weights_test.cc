@@ -222,12 +222,14 @@ TEST_F(NestWeightsTest, NumbersAreReadAsTheyLieWithoutSpills) {
 }
 
 TEST_F(NestWeightsTest, WhatCannotBeIsSaid) {
-  const auto said = [&](Layer layer) {
+  const auto asked_for = [&](auto layer) {
     layer.settings = "way: weights";
     const auto lowered = Lowered(Text(layer));
     const auto* complaint = std::get_if<dsl::Complaint>(&lowered);
     return complaint ? complaint->message : std::string("taken");
   };
+  const auto said = [&](const Layer& layer) { return asked_for(layer); };
+  const auto said_of_words = [&](const Words& layer) { return asked_for(layer); };
   EXPECT_EQ(said({.m = 65}), "'way' weights: it holds all 65 rows at once, 64 are possible; try elements");
   EXPECT_EQ(said({.scaled = "{N} * b[m]"}),
             "'way' weights: a scale, or a zero, is no element of f32 or of as many bits as x has, or varies with its "
@@ -246,12 +248,6 @@ TEST_F(NestWeightsTest, WhatCannotBeIsSaid) {
             "'way' weights: what is done to its numbers is more than to add and to multiply; try elements");
   EXPECT_EQ(said({.group = 16, .stored = "u8", .number = "real(" + kFour + ")"}),
             "'way' weights: a scale, or a zero, is for 16 numbers, and a thread has 32 at once; try elements");
-  const auto said_of_words = [&](Words layer) {
-    layer.settings = "way: weights";
-    const auto lowered = Lowered(Text(layer));
-    const auto* complaint = std::get_if<dsl::Complaint>(&lowered);
-    return complaint ? complaint->message : std::string("taken");
-  };
   EXPECT_EQ(said_of_words({.number = "real({W} - ({Z} - 1))"}),
             "'way' weights: its zeros are -1 higher than their bits say, 0 to 96 are possible; try elements");
   EXPECT_EQ(said_of_words({.number = "real(and({W}, 7) - {Z})"}),

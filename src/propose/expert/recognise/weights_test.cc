@@ -92,17 +92,21 @@ std::string View(const std::string& of, const std::string& size, const std::stri
 const std::string kShifts =
     Op("arange.start_step", R"("start": 0, "end": 32, "step": 4, "dtype": "i64")", "shifts") + ", ";
 
+// ("numbers" [512, 256] less "zeros" [4, 256], of 128 rows each) * s[k / 128, n], as "e"
+const std::string kScaled = View("numbers", "[4, 128, 256]", "groups") + ", " + View("zeros", "[4, 1, 256]", "taken") +
+                            ", " + Op("sub.Tensor", R"("other": "%taken", "self": "%groups")", "d") + ", " +
+                            View("s", "[4, 1, 256]", "scales") + ", " +
+                            Op("mul.Tensor", R"("other": "%scales", "self": "%d")", "e") + ", ";
+const std::string kTimesRows = Op("mm.default", R"("mat2": "%v", "self": "%x")", "y");
+
 // (w[k / 8, n] >> 4 * (k % 8) & 15, less z[k / 128, n / 8] >> 4 * (n % 8) & 15) * s[k / 128, n]
 std::string Gptq(const std::string& scales) {
   return Problem(
       Tensor("w", "[64, 256]", "i32") + ", " + Tensor("z", "[4, 32]", "i32") + ", " + Tensor("s", "[4, 256]", scales),
       kShifts + View("shifts", "[1, 8, 1]", "deep") + ", " + Shifted("w", "deep", 1, "numbers") + ", " +
-          Shifted("z", "shifts", 2, "zeros") + ", " + View("numbers", "[4, 128, 256]", "groups") + ", " +
-          View("zeros", "[4, 1, 256]", "taken") + ", " +
-          Op("sub.Tensor", R"("other": "%taken", "self": "%groups")", "d") + ", " + View("s", "[4, 1, 256]", "scales") +
-          ", " + Op("mul.Tensor", R"("other": "%scales", "self": "%d")", "e") + ", " +
+          Shifted("z", "shifts", 2, "zeros") + ", " + kScaled +
           Op("_to_copy.default", R"("dtype": "bf16", "self": "%e")", "f") + ", " + View("f", "[512, 256]", "v") + ", " +
-          Op("mm.default", R"("mat2": "%v", "self": "%x")", "y"));
+          kTimesRows);
 }
 // Likewise of w[k, n / 8], columns 0, 2, 4, 6, 1, 3, 5, 7 in a word
 std::string Awq() {
@@ -111,11 +115,8 @@ std::string Awq() {
       kShifts + View("shifts", "[2, 4]", "two") + ", " +
           Op("permute.default", R"("dims": [1, 0], "self": "%two")", "turned") + ", " +
           Op("clone.default", R"("self": "%turned")", "laid") + ", " + View("laid", "[8]", "order") + ", " +
-          Shifted("w", "order", 2, "numbers") + ", " + Shifted("z", "order", 2, "zeros") + ", " +
-          View("numbers", "[4, 128, 256]", "groups") + ", " + View("zeros", "[4, 1, 256]", "taken") + ", " +
-          Op("sub.Tensor", R"("other": "%taken", "self": "%groups")", "d") + ", " + View("s", "[4, 1, 256]", "scales") +
-          ", " + Op("mul.Tensor", R"("other": "%scales", "self": "%d")", "e") + ", " + View("e", "[512, 256]", "v") +
-          ", " + Op("mm.default", R"("mat2": "%v", "self": "%x")", "y"));
+          Shifted("w", "order", 2, "numbers") + ", " + Shifted("z", "order", 2, "zeros") + ", " + kScaled +
+          View("e", "[512, 256]", "v") + ", " + kTimesRows);
 }
 // (x.view(16, 8, 64) * mask).sum(1)
 std::string Pooled() {
@@ -185,28 +186,24 @@ TEST(WeightsTest, ScalesOfGroupsMayBeOfF32) {
   EXPECT_EQ(WayOf(program), "weights") << dsl::Print(*program);
 }
 
-TEST(WeightsTest, WordsOfGptqAreReadAsTheyLie) {
-  for (const std::string scales : {"bf16", "f32"}) {
-    const auto program = Written(Gptq(scales), {.weights = true});
-    ASSERT_TRUE(program);
-    const std::string text = dsl::Print(*program);
-    ASSERT_EQ(program->statements.size(), 1u) << text;
-    EXPECT_NE(text.find("nest [i < 16, j < 32, k < 8] (sum [l < 4, m < 16, n < 8] (x[i, l * 128 + (m * 8 + n)] * (re"),
-              std::string::npos)
-        << text;
-    EXPECT_EQ(WayOf(program), "weights") << text;
-  }
-}
-
-TEST(WeightsTest, WordsOfAwqAreReadAsTheyLie) {
-  const auto program = Written(Awq(), {.weights = true});
+// That it is one kernel of this way, whose nest begins so.
+void ExpectWeights(const std::string& problem, const std::string& nest) {
+  const auto program = Written(problem, {.weights = true});
   ASSERT_TRUE(program);
   const std::string text = dsl::Print(*program);
   ASSERT_EQ(program->statements.size(), 1u) << text;
-  EXPECT_NE(text.find("nest [i < 16, j < 32, k < 4, l < 2] (sum [m < 4, n < 128] (x[i, m * 128 + n] * ("),
-            std::string::npos)
-      << text;
+  EXPECT_NE(text.find(nest), std::string::npos) << text;
   EXPECT_EQ(WayOf(program), "weights") << text;
+}
+
+TEST(WeightsTest, WordsOfGptqAreReadAsTheyLie) {
+  for (const std::string scales : {"bf16", "f32"})
+    ExpectWeights(Gptq(scales),
+                  "nest [i < 16, j < 32, k < 8] (sum [l < 4, m < 16, n < 8] (x[i, l * 128 + (m * 8 + n)] * (re");
+}
+
+TEST(WeightsTest, WordsOfAwqAreReadAsTheyLie) {
+  ExpectWeights(Awq(), "nest [i < 16, j < 32, k < 4, l < 2] (sum [m < 4, n < 128] (x[i, m * 128 + n] * (");
 }
 
 TEST(WeightsTest, MasksOfWholeNumbersAreNoWeights) {
