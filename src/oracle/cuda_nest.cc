@@ -279,7 +279,7 @@ class CudaWriter : public KeyedText {
       listed_ = std::move(left);
     }
     const auto exact = [&](const Expr& e) { return IsExact(e); };
-    if (folds.size() == 1 && shares == Shares::kThread && !HasFolds()) {
+    if (folds.size() == 1 && shares != Shares::kBlocks && !HasFolds()) {
       if (const auto tiles = TilesOf(vars, *folds[0], exact)) {
         WriteTiles(stage, *tiles);
         nests_->runs.back().splits = SplitsOf(stage, vars, &tiles->batches);

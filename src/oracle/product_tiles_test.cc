@@ -92,8 +92,8 @@ TEST(ProductTilesTest, TermsOfAGroupAreItsOwnAlone) {
 TEST(ProductTilesTest, WhatIsShortOrNarrowOrSmallIsNotWorthIt) {
   EXPECT_FALSE(TilesOfLast(Product("a f32 300x31, b f32 31x310", "y f32 300x310")));
   EXPECT_FALSE(TilesOfLast(Product("a f32 8x64, b f32 64x20000", "y f32 8x20000")));
-  EXPECT_FALSE(TilesOfLast(Product("a f32 255x64, b f32 64x257", "y f32 255x257")));
-  EXPECT_TRUE(TilesOfLast(Product("a f32 256x64, b f32 64x256", "y f32 256x256")));
+  EXPECT_FALSE(TilesOfLast(Product("a f32 90x64, b f32 64x91", "y f32 90x91")));
+  EXPECT_TRUE(TilesOfLast(Product("a f32 91x64, b f32 64x91", "y f32 91x91")));
 }
 
 }  // namespace

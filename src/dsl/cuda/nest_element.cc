@@ -106,7 +106,7 @@ std::int64_t NeighboursOf(const Kernel& kernel, const FlatElement& element, cons
   const auto always = Always(read);
   for (auto count = most_bytes / static_cast<std::int64_t>(Bytes(kernel.target_type)); count > 1; count /= 2) {
     if (along.extent % count != 0) continue;
-    bool some = false;
+    bool some = !HasLoad(read);  // the element itself does
     Visit(read, [&](const ExprNode& node) {
       if (!LiesInPacks(node, along.id, count, always)) return;
       bool apart = true;

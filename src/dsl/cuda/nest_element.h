@@ -29,7 +29,7 @@ struct FoldedElement {
 std::optional<FoldedElement> OneFold(const Kernel& kernel);
 
 // How many neighbours along the innermost index a thread can take at once, at most so many bytes of the target's: 1
-// where nothing that `read` loads lies so.
+// where nothing that `read` loads lies so, though it loads something.
 std::int64_t NeighboursOf(const Kernel& kernel, const FlatElement& element, const Expr& read,
                           std::int64_t most_bytes = 16);
 

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "dsl/program.h"
-#include "expr/keyed_fold.h"
 #include "expr/ranked_fold.h"
+#include "propose/expert/keyed_pieces.h"
 #include "propose/expert/normalise.h"
 #include "propose/expert/pieces.h"
 #include "propose/expert/rewrite.h"
@@ -33,8 +33,10 @@ class Fuser {
   std::vector<Piece> Run(const Fusion& fusion) {
     if (fusion.products && fusion.norms) FindPicks();
     if (fusion.epilogues) FuseScans();  // before a view goes into what reads it
+    if (fusion.epilogues) CutKeyedFolds();
     InlineViews();
     if (SplitBatches()) InlineViews();
+    if (fusion.maps) SplitKeyedFolds();
     if (fusion.epilogues) FuseScans();
     if (fusion.epilogues) FuseEpilogues();  // before maps go the other way, where they would be computed more often
     if (fusion.maps) InlineMaps();
@@ -230,6 +232,46 @@ class Fuser {
     return any;
   }
 
+  // A fold by keys of which a map takes a part, and nobody else anything, makes that part: terms of what is left out,
+  // which often stand for none, are not added up anywhere.
+  void CutKeyedFolds() {
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      const Piece& whole = pieces_[i];
+      if (!known_[i].alive || memory_.IsOutput(whole.buffer) || !KeyedFoldIn(whole)) continue;
+      const auto readers = Readers(whole.buffer);
+      if (readers.size() != 1 || !IsSimpleMap(readers[0])) continue;
+      auto part = PartOfKeyedFold(memory_, whole, pieces_[readers[0]]);
+      if (!part) continue;
+      Kill(i);
+      pieces_[readers[0]] = std::move(*part);
+      Learn(readers[0]);
+    }
+  }
+
+  // Where a fold by keys has its terms in one dimension, and a map that makes something of them has it in several, the
+  // fold has several, too: then that can be made where the term is taken.
+  void SplitKeyedFolds() {
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      if (!known_[i].alive || !KeyedFoldIn(pieces_[i])) continue;
+      for (const int read : std::vector<int>(known_[i].reads)) {
+        const int maker = maker_[Id(read)];
+        if (maker < 0 || memory_.IsOutput(read)) continue;
+        const auto map = static_cast<std::size_t>(maker);
+        if (!IsSimpleMap(map) || known_[map].expensive || Inlined(map, i)) continue;
+        const Piece whole = pieces_[i];
+        for (const std::int64_t stride : DenseStrides(Extents(pieces_[map].space))) {
+          auto split = WithRowsOfTerms(whole, stride);
+          if (!split) continue;
+          pieces_[i] = std::move(*split);
+          Learn(i);
+          if (Inlined(map, i)) break;
+          pieces_[i] = whole;
+          Learn(i);
+        }
+      }
+    }
+  }
+
   // A map is worth recomputing in each reader if that costs less than a trip through memory.
   void InlineMaps() {
     InlineWhere([&](std::size_t map, std::size_t reader) { return IsWorth(map, reader); });
@@ -244,7 +286,7 @@ class Fuser {
       return only_reader || !LosesItsNorm(map_at);
     // A fold by keys takes each term once, so that what is looked up for it is looked up there.
     if (into.fold && only_reader && !map.expensive && IsSimpleMap(map_at)) {
-      const auto keyed = KeyedFoldOf(*Reduce(into.fold->op, into.fold->over, into.fold->body));
+      const auto keyed = KeyedFoldIn(into);
       if (keyed && reader.count <= map.count * keyed->index.extent && LoadsOf(reader_at, pieces_[map_at].buffer) == 1)
         return true;
     }
@@ -696,8 +738,7 @@ class Fuser {
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
       Piece& inner = pieces_[i];
       if (!known_[i].alive || !inner.fold || known_[i].plain || IsProduct(inner) || !inner.inside.empty() ||
-          !inner.statistics.empty() || memory_.IsOutput(inner.buffer) ||
-          KeyedFoldOf(*Reduce(inner.fold->op, inner.fold->over, inner.fold->body)))
+          !inner.statistics.empty() || memory_.IsOutput(inner.buffer) || KeyedFoldIn(inner))
         continue;
       const auto readers = Readers(inner.buffer);
       if (readers.size() != 1) continue;
