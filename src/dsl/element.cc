@@ -317,4 +317,34 @@ double FoldedOperations(const Expr& expr) {
   return cost(expr);
 }
 
+std::int64_t PointsOf(const std::vector<IndexVar>& indices) {
+  std::int64_t count = 1;
+  for (const auto& index : indices) count *= index.extent;
+  return count;
+}
+
+std::optional<FoldedElement> OneFold(const Kernel& kernel) {
+  if (kernel.attributes.contains("sequence")) return std::nullopt;
+  FoldedElement made{.element = MakeFlat(kernel, {}), .fold = {}};
+  // Many ways ask, and few nests have one: what it would be is made of those alone.
+  int folds = 0;
+  bool nested = false;
+  VisitOuterFolds(made.element.value, [&](const ExprNode& fold) {
+    ++folds;
+    nested |= HasReduce(fold.operands[0]);
+  });
+  if (folds != 1 || nested) return std::nullopt;
+  const std::function<Expr(const Expr&)> replaced = [&](const Expr& e) -> Expr {
+    if (e->kind == Expr::Kind::kReduce) {
+      made.fold = e;
+      return Value(kIt, e->type);
+    }
+    std::vector<Expr> operands;
+    for (const Expr& operand : e->operands) operands.push_back(replaced(operand));
+    return operands.empty() ? e : WithOperands(e, std::move(operands));
+  };
+  made.element.value = replaced(made.element.value);
+  return made;
+}
+
 }  // namespace hone::dsl

@@ -46,6 +46,16 @@ struct FlatElement {
 // what runs through as one. `fixed` are indices that are no loops of this element: they are left alone.
 FlatElement MakeFlat(const Kernel& kernel, const std::set<int>& fixed);
 
+// How many points a space of these indices has.
+std::int64_t PointsOf(const std::vector<IndexVar>& indices);
+
+// An element with one fold, which stands in it as kIt; nothing where there is another number of them, or of a sequence.
+struct FoldedElement {
+  FlatElement element;
+  Expr fold;
+};
+std::optional<FoldedElement> OneFold(const Kernel& kernel);
+
 // Operations of one evaluation, folds in full.
 double FoldedOperations(const Expr& expr);
 

@@ -214,21 +214,25 @@ Span ElementWriter::SpanOf(const IndexVar& index) const {
                             : Span{.begin = "0", .end = fmt::format("{}", index.extent), .size = index.extent};
 }
 
-void ElementWriter::Store() {
+std::string ElementWriter::TargetText() const {
   std::string address;
   std::int64_t step = 1;
   std::map<int, std::int64_t> strides;
   for (std::size_t d = kernel_.space.size(); d-- > 0; step *= kernel_.space[d].extent) {
     if (kernel_.space[d].extent > 1) strides[kernel_.space[d].id] = step;
   }
-  const std::string text = TextOf(element_.value, {});
   for (const auto& index : kernel_.space) {
     if (!open_.contains(index.id) || !strides.contains(index.id)) continue;
     const std::int64_t stride = strides[index.id];
     address += address.empty() ? "" : " + ";
     address += stride == 1 ? names_.at(index.id) : fmt::format("{} * {}", names_.at(index.id), stride);
   }
-  writer_.Line(fmt::format("{}[{}] = {};", writer_.TargetName(), address.empty() ? "0" : address, text));
+  return fmt::format("{}[{}]", writer_.TargetName(), address.empty() ? "0" : address);
+}
+
+void ElementWriter::Store() {
+  const std::string text = TextOf(element_.value, {});
+  writer_.Line(fmt::format("{} = {};", TargetText(), text));
 }
 
 std::string ElementWriter::Constant(const Expr& expr, const Expr& path, const std::string& hint) {

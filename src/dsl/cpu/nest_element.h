@@ -1,5 +1,5 @@
-// Writes one nest (cpu/nest.h), alone or inside of a sequence's steps: the class, which its parts in two files share.
-// nest_element.cc has the loops and the expressions, nest_folds.cc the folds. One use each.
+// Writes one nest (cpu/nest.h), alone or inside of a sequence's steps: the class, which its parts in three files share.
+// nest_element.cc has the loops and the expressions, nest_folds.cc the folds, nest_adds.cc sums by keys. One use each.
 #pragma once
 
 #include <cstddef>
@@ -40,6 +40,9 @@ class ElementWriter {
   // An index of which only a part is gone through here.
   void Cut(const IndexVar& index, const std::string& name, Span span);
   void Write(Share share);
+  // A sum of terms that go where a key says (shape/keyed_nest.h): each element begins with what is added to, and each
+  // term is added to its own, in order. Threads share out the result, by ranges of the key, so many, too.
+  void WriteAdds(std::int64_t ranges);
   // A name for an index, as the program calls it where that is free.
   std::string NameOf(const IndexVar& index);
 
@@ -115,6 +118,8 @@ class ElementWriter {
   // --- Expressions.
 
   void Store();
+  // "y[i * 64 + j]", of the indices that are open.
+  std::string TargetText() const;
   std::string TextOf(const Expr& expr, const Expr& path) { return Texts(expr, path, /*in_place=*/false); }
   // A constant that holds it, or what it is called already.
   std::string Constant(const Expr& expr, const Expr& path, const std::string& hint);

@@ -11,29 +11,6 @@
 #include "dsl/cuda/expr.h"
 
 namespace hone::dsl {
-std::optional<FoldedElement> OneFold(const Kernel& kernel) {
-  if (kernel.attributes.contains("sequence")) return std::nullopt;
-  FoldedElement made{.element = MakeFlat(kernel, {}), .fold = {}};
-  // Many ways ask, and few nests have one: what it would be is made of those alone.
-  int folds = 0;
-  bool nested = false;
-  VisitOuterFolds(made.element.value, [&](const ExprNode& fold) {
-    ++folds;
-    nested |= HasReduce(fold.operands[0]);
-  });
-  if (folds != 1 || nested) return std::nullopt;
-  const std::function<Expr(const Expr&)> replaced = [&](const Expr& e) -> Expr {
-    if (e->kind == Expr::Kind::kReduce) {
-      made.fold = e;
-      return Value(kIt, e->type);
-    }
-    std::vector<Expr> operands;
-    for (const Expr& operand : e->operands) operands.push_back(replaced(operand));
-    return operands.empty() ? e : WithOperands(e, std::move(operands));
-  };
-  made.element.value = replaced(made.element.value);
-  return made;
-}
 
 namespace {
 
@@ -175,12 +152,6 @@ std::string PackedLoads::Text(const DeviceWriter& out, const ExprNode& load, con
   if (pack == packs_.end()) return "";
   return LoadedText(out, kernel_.operands[static_cast<std::size_t>(load.buffer)].buffer,
                     fmt::format("{}.at[{}]", pack->second, e));
-}
-
-std::int64_t PointsOf(const std::vector<IndexVar>& indices) {
-  std::int64_t count = 1;
-  for (const auto& index : indices) count *= index.extent;
-  return count;
 }
 
 void NamePlaces(DeviceWriter& out, const Kernel& kernel, const std::vector<IndexVar>& indices, const std::string& at,

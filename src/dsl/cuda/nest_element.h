@@ -14,19 +14,9 @@
 
 namespace hone::dsl {
 
-// How many points a space of these indices has.
-std::int64_t PointsOf(const std::vector<IndexVar>& indices);
-
 // Lines that declare where `at` stands in a space of these indices; adds their names by index.
 void NamePlaces(DeviceWriter& out, const Kernel& kernel, const std::vector<IndexVar>& indices, const std::string& at,
                 std::map<int, std::string>& names);
-
-// An element with one fold, which stands in it as kIt; nothing where there is another number of them, or of a sequence.
-struct FoldedElement {
-  FlatElement element;
-  Expr fold;
-};
-std::optional<FoldedElement> OneFold(const Kernel& kernel);
 
 // How many neighbours along the innermost index a thread can take at once, at most so many bytes of the target's: 1
 // where nothing that `read` loads lies so, though it loads something.

@@ -8,38 +8,12 @@
 #include "dsl/cuda/expr.h"
 #include "dsl/cuda/knobs.h"
 #include "dsl/cuda/nest_element.h"
-#include "dsl/cuda/nest_lists.h"
 #include "dsl/knobs.h"
+#include "dsl/shape/keyed_nest.h"
 #include "dsl/way.h"
 
 namespace hone::dsl::cuda_way_nest_adds {
 namespace {
-
-using Kind = Expr::Kind;
-
-// What a sum is added to, if the element is that: "base + it".
-Expr BaseOf(const Expr& element) {
-  if (IsValue(element, kIt)) return Expr(0.0);
-  if (element->kind != Kind::kBinary || element->binary != BinaryOp::kAdd) return {};
-  for (const int side : {0, 1}) {
-    const Expr& other = element->operands[static_cast<std::size_t>(1 - side)];
-    bool apart = true;
-    Visit(other, [&](const ExprNode& node) { apart &= node.kind != Kind::kValue; });
-    if (IsValue(element->operands[static_cast<std::size_t>(side)], kIt) && apart) return other;
-  }
-  return {};
-}
-
-// The indices of the result that say neither which sum a term is of nor where its key is.
-std::vector<IndexVar> Beside(const ListedNest& nest) {
-  std::vector<IndexVar> beside;
-  for (const auto& index : nest.element.indices) {
-    const bool is_other = std::any_of(nest.fold.others.begin(), nest.fold.others.end(),
-                                      [&](const IndexVar& other) { return other.id == index.id; });
-    if (!is_other && index.id != nest.fold.index.id) beside.push_back(index);
-  }
-  return beside;
-}
 
 // Many terms may be of one element, as those are that stand for none: 12.6 million, half of them of 64 elements, took
 // 3.6 ms one by one on an H200, 2026-11-23.
@@ -60,9 +34,9 @@ __device__ __forceinline__ void AddTo(T* place, T value) {
 }
 )";
 
-void EmitBegin(const Kernel& kernel, const ListedNest& nest, std::int64_t threads, DeviceWriter& out) {
+void EmitBegin(const Kernel& kernel, const KeyedNest& nest, std::int64_t threads, DeviceWriter& out) {
   FlatElement base = nest.element;
-  base.value = BaseOf(nest.element.value);
+  base.value = BaseOf(nest);
   const std::int64_t pack = NeighboursOf(kernel, base, base.value);
   std::vector<IndexVar> indices = base.indices;
   if (pack > 1) indices.back().extent /= pack;
@@ -80,7 +54,7 @@ void EmitBegin(const Kernel& kernel, const ListedNest& nest, std::int64_t thread
 
 // A thread a term: neighbours' keys are often neighbours, too, and a warp's additions then go to memory as one. Packs
 // of two and four terms a thread were slower, 115.6 and 118.6 us for 108.4 on an H200 (2026-11-27).
-void EmitAdd(const Kernel& kernel, const ListedNest& nest, std::int64_t threads, DeviceWriter& out) {
+void EmitAdd(const Kernel& kernel, const KeyedNest& nest, std::int64_t threads, DeviceWriter& out) {
   const KeyedFold& fold = nest.fold;
   std::vector<IndexVar> indices = fold.others;
   indices.insert(indices.end(), fold.over.begin(), fold.over.end());
@@ -104,26 +78,16 @@ void EmitAdd(const Kernel& kernel, const ListedNest& nest, std::int64_t threads,
 }
 
 void Emit(const KernelProgram&, const Kernel& kernel, DeviceWriter& out) {
-  const ListedNest nest = *ListedFold(kernel);
+  const KeyedNest nest = *KeyedNestOf(kernel);
   if (PointsOf(nest.element.indices) == 0) return;
   const std::int64_t threads = IntSetting(kernel, "block");
   EmitBegin(kernel, nest, threads, out);
   EmitAdd(kernel, nest, threads, out);
 }
 
-std::optional<std::string> WhyNot(const Kernel& kernel) {
-  const auto nest = ListedFold(kernel);
-  if (!nest || nest->fold.op != ReduceOp::kSum)
-    return "it has no sum, or more than one fold, of terms that are taken where a key out of data is an index";
-  if (!BaseOf(nest->element.value)) return "something is made of the sum before it is stored";
-  if (nest->fold.term->type != ScalarType::kReal || kernel.target_type != kernel.compute)
-    return "what is stored is not what is added: f32, or f64 where that is computed in";
-  return std::nullopt;
-}
-
 // Where nothing is added but single numbers; of rows, listing costs little beside reading them.
 std::optional<double> Cost(const Kernel& kernel) {
-  const auto nest = ListedFold(kernel);
+  const auto nest = KeyedNestOf(kernel);
   if (!nest || !ListsPay(kernel)) return std::nullopt;
   return PointsOf(Beside(*nest)) == 1 ? 0.5 : 2;
 }
@@ -136,7 +100,7 @@ HONE_ROW(Way){
     .family = "nest",
     .name = "adds",
     .doc = "for sums of terms that go where a key says: they are added as they come, and no two runs need agree",
-    .why_not = WhyNot,
+    .why_not = WhyNotAdded,
     .cost = Cost,
     .knobs = kKnobs,
     .emit_cuda = Emit,

@@ -8,8 +8,8 @@
 
 #include "dsl/cuda/knobs.h"
 #include "dsl/cuda/nest_element.h"
-#include "dsl/cuda/nest_lists.h"
 #include "dsl/knobs.h"
+#include "dsl/shape/keyed_nest.h"
 #include "dsl/way.h"
 
 namespace hone::dsl::cuda_way_nest_dots {

@@ -1,7 +1,5 @@
 // Five or six kernels: what is in a list is counted, lists get their places in memory (in whichever order they come to
 // it), terms go to their places, lists are put into order, and each element folds its own.
-#include "dsl/cuda/nest_lists.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include "dsl/cuda/knobs.h"
 #include "dsl/cuda/nest_element.h"
 #include "dsl/knobs.h"
+#include "dsl/shape/keyed_nest.h"
 #include "dsl/way.h"
 
 namespace hone {
@@ -29,7 +28,7 @@ std::int64_t TermsOf(const KeyedFold& fold) { return PointsOf(fold.others) * Poi
 class ListsWriter {
  public:
   ListsWriter(const Kernel& kernel, DeviceWriter& out)
-      : kernel_(kernel), out_(out), nest_(*ListedFold(kernel)), fold_(nest_.fold) {}
+      : kernel_(kernel), out_(out), nest_(*KeyedNestOf(kernel)), fold_(nest_.fold) {}
 
   void Write() {
     if (ElementCount(kernel_.result) == 0) return;
@@ -171,14 +170,14 @@ class ListsWriter {
 
   const Kernel& kernel_;
   DeviceWriter& out_;
-  const ListedNest nest_;
+  const KeyedNest nest_;
   const KeyedFold& fold_;
   std::int64_t threads_ = 256;
   std::string counts_, begins_, places_, listed_;
 };
 
 std::optional<std::string> WhyNot(const Kernel& kernel) {
-  const auto nest = ListedFold(kernel);
+  const auto nest = KeyedNestOf(kernel);
   if (!nest) return "it has no fold, or more than one, of terms that are taken where a key out of data is an index";
   if (ListsOf(nest->fold) >= kMost || TermsOf(nest->fold) >= kMost) return "there are too many terms to be listed";
   return std::nullopt;

@@ -1,10 +1,9 @@
 #include "dsl/cpu/nest.h"
-
 #include "dsl/element.h"
 #include "dsl/knobs.h"
 #include "dsl/way.h"
 
-namespace hone::dsl::cpu_way_nest {
+namespace hone::dsl::cpu_way_nest_elements {
 namespace {
 
 bool HasFolds(const Kernel& kernel) { return !OuterFolds(kernel.epilogue, {}).empty(); }
@@ -46,8 +45,10 @@ constexpr Knob kKnobs[] = {
 
 HONE_ROW(Way){
     .family = "nest",
+    .name = "elements",
+    .doc = "each element as it is written",
     .knobs = kKnobs,
     .emit_cpu = EmitNest,
 };
 
-}  // namespace hone::dsl::cpu_way_nest
+}  // namespace hone::dsl::cpu_way_nest_elements
