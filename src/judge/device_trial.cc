@@ -92,6 +92,12 @@ DeviceTrial::DeviceTrial(const Graph& graph, TrialLayout layout, std::unique_ptr
       context_(std::move(context)),
       heap_(std::make_unique<DeviceHeap>(*context_)) {}
 
+OracleRoom RoomOfOracle(double total, double beside) {
+  const double left = std::max(0.0, kMostShare * total - beside);
+  return {.at_once = static_cast<std::int64_t>(left),
+          .by_slabs = static_cast<std::int64_t>(std::max(left - kDrawShare * total, left / 2))};
+}
+
 Result<void> DeviceTrial::SetUp(std::int64_t input_bytes, std::int64_t output_bytes) {
   std::int64_t expected_bytes = 0;
   setup_.kernels = HONE_TRY(CompileWorkerKernels(context_->device().model.arch));
@@ -102,9 +108,7 @@ Result<void> DeviceTrial::SetUp(std::int64_t input_bytes, std::int64_t output_by
   kernels_ = HONE_TRY(DeviceKernels::Load(*context_, *heap_, JudgedTypes::Of(graph_.problem())));
   // At the least one draw, while the oracle makes it, beside the slots.
   const std::int64_t beside = input_bytes + output_bytes + expected_bytes + problem_bytes_;
-  const double left = (kMostShare - kDrawShare) * total - static_cast<double>(beside);
-  oracle_ =
-      HONE_TRY(DeviceOracle::Create(*kernels_, graph_, std::max<std::int64_t>(0, static_cast<std::int64_t>(left))));
+  oracle_ = HONE_TRY(DeviceOracle::Create(*kernels_, graph_, RoomOfOracle(total, static_cast<double>(beside))));
   const auto needed = static_cast<double>(beside + oracle_->plan().peak_bytes);
   if (needed > kMostShare * total) {
     return Fail(

@@ -18,6 +18,10 @@
 
 namespace hone {
 
+// What an oracle may take of a device of so many bytes, beside what else there has to be. Draws are made again where
+// there is no room to keep them, which costs less than slabs do; beside slabs some are kept.
+OracleRoom RoomOfOracle(double total, double beside);
+
 class DeviceTrial : public Trial {
  public:
   // Opens the first device and compiles the oracle for it. The graph outlives it. Fails with kUsage when the problem is

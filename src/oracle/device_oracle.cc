@@ -79,9 +79,10 @@ Result<void> DeviceOracle::CompileAhead(const Graph& graph, const std::string& a
 }
 
 Result<std::unique_ptr<DeviceOracle>> DeviceOracle::Create(DeviceKernels& kernels, const Graph& graph,
-                                                           std::int64_t most_bytes) {
+                                                           const OracleRoom& room) {
   auto oracle = std::unique_ptr<DeviceOracle>(new DeviceOracle(kernels, WriteCudaNests(graph, TorchProducts::kTf32)));
-  oracle->plan_ = PlanSlabs(oracle->nests_, most_bytes);
+  oracle->plan_ = PlanSlabs(oracle->nests_);
+  if (oracle->plan_.peak_bytes > room.at_once) oracle->plan_ = PlanSlabs(oracle->nests_, room.by_slabs);
   const auto parts =
       HONE_TRY(CompileNests(oracle->nests_, graph.problem().name, kernels.context().device().model.arch));
   for (const auto& part : parts) {

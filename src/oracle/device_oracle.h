@@ -21,12 +21,17 @@ namespace hone {
 Result<std::vector<cuda::CompiledCubin>> CompileNests(const CudaNests& nests, const std::string& name,
                                                       const std::string& arch);
 
+// Bytes for what an oracle keeps for itself while it runs: where all of it at once takes more than `at_once`, it goes
+// by slabs, which take `by_slabs` where that is possible. Slabs as small as they go take their time.
+struct OracleRoom {
+  std::int64_t at_once = kAnyBytes, by_slabs = kAnyBytes;
+};
+
 // Not thread-safe. `kernels` outlives it.
 class DeviceOracle {
  public:
-  // What it keeps for itself while it runs takes at most so many bytes, where that is possible: plan() says.
   static Result<std::unique_ptr<DeviceOracle>> Create(DeviceKernels& kernels, const Graph& graph,
-                                                      std::int64_t most_bytes = kAnyBytes);
+                                                      const OracleRoom& room = {});
   // Has what Create compiles, and DeviceKernels::Load for the graph's problem, in the build cache; no device is needed.
   static Result<void> CompileAhead(const Graph& graph, const std::string& arch);
   // inputs: one a tensor of Problem::Inputs(), on the device. One result an output; what it takes beside them is given

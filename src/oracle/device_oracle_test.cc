@@ -319,7 +319,8 @@ TEST(DeviceOracleTest, ADeviceGivesWhatTheHostGives) {
     }
     // Every other by slabs, where it can.
     by_slabs = !by_slabs;
-    const auto device = by_slabs ? DeviceOracle::Create(**kernels, graph, 0) : DeviceOracle::Create(**kernels, graph);
+    const auto device =
+        by_slabs ? DeviceOracle::Create(**kernels, graph, OracleRoom{0, 0}) : DeviceOracle::Create(**kernels, graph);
     ASSERT_TRUE(device) << device.error().message;
     const auto expected = (*device)->Run(addresses);
     ASSERT_TRUE(expected) << expected.error().message;
