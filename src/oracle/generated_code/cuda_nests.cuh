@@ -58,19 +58,20 @@ inline void AddShared(S& sum, std::int64_t worker, std::int64_t workers, std::in
   for (std::int64_t n = worker; n < terms; n += workers) add(n, sum);
 }
 
-// An honest sum is taken in order (numbers.h), a block of its terms by one worker. One that is no longer than that is the
-// first thread's, to which the others of its block hand the terms.
+// An honest sum is taken in order (numbers.h): a block's is its first thread's, to which the others hand the terms. Of
+// several blocks each worker takes kBlock terms in a row, or more, by itself.
 template <class T, class Add>
 inline void AddShared(Sum<Honest<T>>& sum, std::int64_t worker, std::int64_t workers, std::int64_t terms,
                       const Add& add) {
-  if (ShareOf<true>(0, workers, terms).end < terms) {
+  if (workers > blockDim.x && ShareOf<true>(0, workers, terms).end < terms) {
     const Share own = ShareOf<true>(worker, workers, terms);
     for (std::int64_t n = own.begin; n < own.end; ++n) add(n, sum);
     return;
   }
   if (worker >= blockDim.x) return;
+  static_assert(kBlock % kMostThreads == 0);
   __shared__ T handed[kMostThreads];
-  T block = sum.block;
+  T total = sum.total, block = sum.block;
   for (std::int64_t first = 0; first < terms; first += blockDim.x) {
     if (first + threadIdx.x < terms) {
       HonestTerm<T> one;
@@ -82,9 +83,14 @@ inline void AddShared(Sum<Honest<T>>& sum, std::int64_t worker, std::int64_t wor
       const int count = static_cast<int>(std::min<std::int64_t>(blockDim.x, terms - first));
 #pragma unroll 8
       for (int i = 0; i < count; ++i) block += handed[i];
+      if ((first + blockDim.x) % kBlock == 0) {
+        total += block;
+        block = 0;
+      }
     }
     __syncthreads();
   }
+  sum.total = total;
   sum.block = block;
 }
 
