@@ -3,21 +3,6 @@
 #include <algorithm>
 
 namespace hone::dsl {
-namespace {
-
-Expr BaseIn(const Expr& element) {
-  if (IsValue(element, kIt)) return Expr(0.0);
-  if (element->kind != Expr::Kind::kBinary || element->binary != BinaryOp::kAdd) return {};
-  for (const int side : {0, 1}) {
-    const Expr& other = element->operands[static_cast<std::size_t>(1 - side)];
-    bool apart = true;
-    Visit(other, [&](const ExprNode& node) { apart &= node.kind != Expr::Kind::kValue; });
-    if (IsValue(element->operands[static_cast<std::size_t>(side)], kIt) && apart) return other;
-  }
-  return {};
-}
-
-}  // namespace
 
 std::optional<KeyedNest> KeyedNestOf(const Kernel& kernel) {
   const auto nest = OneFold(kernel);
@@ -47,7 +32,18 @@ std::optional<std::string> WhyNotAdded(const Kernel& kernel) {
   return std::nullopt;
 }
 
-Expr BaseOf(const KeyedNest& nest) { return BaseIn(nest.element.value); }
+Expr BaseOf(const KeyedNest& nest) {
+  const Expr& element = nest.element.value;
+  if (IsValue(element, kIt)) return Expr(0.0);
+  if (element->kind != Expr::Kind::kBinary || element->binary != BinaryOp::kAdd) return {};
+  for (const int side : {0, 1}) {
+    const Expr& other = element->operands[static_cast<std::size_t>(1 - side)];
+    bool apart = true;
+    Visit(other, [&](const ExprNode& node) { apart &= node.kind != Expr::Kind::kValue; });
+    if (IsValue(element->operands[static_cast<std::size_t>(side)], kIt) && apart) return other;
+  }
+  return {};
+}
 
 bool ListsPay(const Kernel& kernel) {
   constexpr double kLooks = 1 << 24;  // what is done in the time that the kernels for lists take to begin

@@ -131,9 +131,9 @@ class Fuser {
   }
 
   // The reader with every load of the map's buffer replaced by the map's expression; all or nothing.
-  std::optional<Piece> Inlined(std::size_t map_at, std::size_t reader_at) const {
+  std::optional<Piece> Inlined(std::size_t map_at, const Piece& reader) const {
     const Piece& map = pieces_[map_at];
-    Piece changed = pieces_[reader_at];
+    Piece changed = reader;
     bool fits = true;
     EachExpr(changed, [&](Expr& expr) {
       if (!fits) return;
@@ -150,7 +150,7 @@ class Fuser {
     return fits ? std::optional(std::move(changed)) : std::nullopt;
   }
   bool InlineInto(std::size_t map_at, std::size_t reader_at) {
-    auto changed = Inlined(map_at, reader_at);
+    auto changed = Inlined(map_at, pieces_[reader_at]);
     if (!changed) return false;
     pieces_[reader_at] = std::move(*changed);
     Learn(reader_at);
@@ -181,7 +181,7 @@ class Fuser {
     constexpr std::int64_t kFew = 16, kMany = 1024;
     Piece before = pieces_[reader_at];
     if (!IsProduct(before) || IsWindow(before) || !known_[reader_at].plain) return false;
-    auto after = Inlined(map_at, reader_at);
+    auto after = Inlined(map_at, pieces_[reader_at]);
     if (!after || !IsPlain(memory_, *after)) return false;
     MergeDimensions(memory_, before);
     MergeDimensions(memory_, *after);
@@ -206,7 +206,8 @@ class Fuser {
         const int maker = maker_[Id(read)];
         if (maker < 0 || memory_.IsOutput(read)) continue;
         const auto map = static_cast<std::size_t>(maker);
-        if (!IsSimpleMap(map) || pieces_[map].value->kind != Expr::Kind::kLoad || !known_[map].plain || Inlined(map, i))
+        if (!IsSimpleMap(map) || pieces_[map].value->kind != Expr::Kind::kLoad || !known_[map].plain ||
+            Inlined(map, pieces_[i]))
           continue;
         const Piece whole = pieces_[i];
         std::vector<IndexVar> space;
@@ -257,16 +258,13 @@ class Fuser {
         const int maker = maker_[Id(read)];
         if (maker < 0 || memory_.IsOutput(read)) continue;
         const auto map = static_cast<std::size_t>(maker);
-        if (!IsSimpleMap(map) || known_[map].expensive || Inlined(map, i)) continue;
-        const Piece whole = pieces_[i];
+        if (!IsSimpleMap(map) || known_[map].expensive || Inlined(map, pieces_[i])) continue;
         for (const std::int64_t stride : DenseStrides(Extents(pieces_[map].space))) {
-          auto split = WithRowsOfTerms(whole, stride);
-          if (!split) continue;
+          auto split = WithRowsOfTerms(pieces_[i], stride);
+          if (!split || !Inlined(map, *split)) continue;
           pieces_[i] = std::move(*split);
           Learn(i);
-          if (Inlined(map, i)) break;
-          pieces_[i] = whole;
-          Learn(i);
+          break;
         }
       }
     }

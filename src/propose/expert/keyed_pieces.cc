@@ -1,8 +1,5 @@
 #include "propose/expert/keyed_pieces.h"
 
-#include "propose/expert/rewrite.h"
-#include "propose/expert/unflatten.h"
-
 namespace hone::expert {
 
 std::optional<KeyedFold> KeyedFoldIn(const Piece& piece) {
@@ -11,24 +8,13 @@ std::optional<KeyedFold> KeyedFoldIn(const Piece& piece) {
 }
 
 std::optional<Piece> PartOfKeyedFold(const Memory& memory, const Piece& whole, const Piece& map) {
-  const Shape extents = Extents(whole.space);
-  if (map.value->kind != Expr::Kind::kLoad || ElementCount(Extents(map.space)) >= ElementCount(extents))
+  if (map.value->kind != Expr::Kind::kLoad || ElementCount(Extents(map.space)) >= ElementCount(Extents(whole.space)))
     return std::nullopt;
   const auto position = memory.Position(*map.value);
-  const auto places = position ? Unflatten(*position, map.space, extents) : std::nullopt;
-  if (!places) return std::nullopt;
-  Piece part = whole;
-  part.buffer = map.buffer;
-  part.space = map.space;
-  EachExpr(part, [&](Expr& expr) {
-    expr = Substitute(expr, [&](const IndexVar& var) -> Expr {
-      for (std::size_t d = 0; d < extents.size(); ++d) {
-        if (whole.space[d].id == var.id) return ToExpr((*places)[d], map.space);
-      }
-      return {};
-    });
-  });
-  return KeyedFoldIn(part) ? std::optional(std::move(part)) : std::nullopt;
+  auto part = position ? ReadAt(whole, *position, map.space) : std::nullopt;
+  if (!part || !KeyedFoldIn(*part)) return std::nullopt;
+  part->buffer = map.buffer;
+  return part;
 }
 
 std::optional<Piece> WithRowsOfTerms(const Piece& piece, std::int64_t of_row) {

@@ -217,7 +217,11 @@ std::optional<Expr> ElementAt(const Memory& memory, const Piece& map, const Expr
 
 std::optional<Piece> OverSpace(const Piece& piece, const std::vector<IndexVar>& space) {
   if (ElementCount(Extents(space)) != ElementCount(Extents(piece.space))) return std::nullopt;
-  const auto indices = Unflatten(OwnPosition(space), space, Extents(piece.space));
+  return ReadAt(piece, OwnPosition(space), space);
+}
+
+std::optional<Piece> ReadAt(const Piece& piece, const Affine& position, const std::vector<IndexVar>& space) {
+  const auto indices = Unflatten(position, space, Extents(piece.space));
   if (!indices) return std::nullopt;
   Piece over = piece;
   over.space = space;

@@ -145,6 +145,9 @@ std::optional<Expr> OfOrdered(const Memory& memory, const Piece& map, const Piec
 
 // The piece over other dimensions of the same elements, row-major; nothing if that needs a division.
 std::optional<Piece> OverSpace(const Piece& piece, const std::vector<IndexVar>& space);
+// The piece over dimensions of which each place has its element at the row-major position; nothing if that needs a
+// division.
+std::optional<Piece> ReadAt(const Piece& piece, const Affine& position, const std::vector<IndexVar>& space);
 
 // A plain piece in as few dimensions as its loads allow, the loads in their flat form. A norm's folded dimensions stay
 // apart from its kept ones.

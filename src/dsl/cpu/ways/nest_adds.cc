@@ -1,7 +1,5 @@
 // Each element begins with what is added to; each term is added to the element that its key says, in order, so that
 // sums are the same to the bit whatever the threads.
-#include <algorithm>
-
 #include "dsl/cpu/nest_element.h"
 #include "dsl/knobs.h"
 #include "dsl/shape/keyed_nest.h"

@@ -2,7 +2,6 @@
 // that its key says. In whichever order they come: sums differ in their last bits from run to run.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 
 #include "dsl/cuda/expr.h"
