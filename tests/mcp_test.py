@@ -304,7 +304,9 @@ class Mcp(unittest.TestCase):
         server = Server(self, self.folder, "2025-11-25")
         server.begin("tools/call", name="optimize", arguments={"problem": "p.json", "budget": 1000, "time": 0})
         server.tool("start_run", verb="optimize", arguments={"problem": "p.json", "budget": 1000, "time": 0, "seed": 2})
-        time.sleep(1)
+        began = time.monotonic()
+        while len(processes_in(self.folder)) <= 2 and time.monotonic() - began < 60:
+            time.sleep(0.05)
         self.assertGreater(len(processes_in(self.folder)), 2)
         self.assertEqual(server.close(), 0)
         self.assertEqual(processes_in(self.folder), [])

@@ -259,6 +259,17 @@ TEST_F(ImportTest, TimeAndMemoryAreLimited) {
   EXPECT_NE(died.find("was killed by SIGABRT while importing it"), std::string::npos) << died;
 }
 
+// Threads of PyTorch's libraries are memory that the limit counts, and there are as many as cores.
+TEST_F(ImportTest, AnImportIsOneThread) {
+  NEEDS_TORCH();
+  ImportOptions options;
+  options.python = Pythons().front().path;
+  EXPECT_EQ(ErrorOf(std::string(kHead) + "import os\ntorch.ones(700, 700) @ torch.ones(700, 700)\n"
+                                         "raise ValueError('%d' % len(os.listdir('/proc/self/task')))\n",
+                    options),
+            "model.py:5: ValueError: 1");
+}
+
 TEST_F(ImportTest, TheFileMayReadAndNeitherWriteNorCallOut) {
   NEEDS_TORCH();
   if (!CanConfine()) GTEST_SKIP() << "bubblewrap is absent or may not make a sandbox here: only limits hold a file";

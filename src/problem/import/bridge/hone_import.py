@@ -87,6 +87,9 @@ def set_process_limit():
     resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
 
 
+# One thread is all that an import uses, and libraries keep some 30 MB ready for each: on a hundred cores most of the limit.
+os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+
 try:
     import torch
 except ImportError as error:
